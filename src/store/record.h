@@ -1,0 +1,91 @@
+/*
+ * record.h - what the store holds of a run, as it is read back.
+ *
+ * A run_history is everything the loop needs to go on after kill -9, and
+ * everything a report shows: the task, every attempt in order with its
+ * source and outcome, every model call with its prompt and its reply.
+ * Texts live in the arena it was read into; the json_t's are kept alive by
+ * the history, so run_history_release() it when done.
+ */
+#ifndef STORE_RECORD_H
+#define STORE_RECORD_H
+
+#include "model.h"
+
+enum run_state { RUN_RUNNING, RUN_DONE, RUN_STOPPED, RUN_FAILED, RUN_STATE_COUNT };
+extern const char *const run_state_names[RUN_STATE_COUNT]; /* "running" "done" "stopped" "failed" */
+
+/* One line of `cutegen runs`. */
+struct run_info {
+    const char *id; /* 2026-11-15-swish-1 */
+    const char *task, *model, *device;
+    const char *suite;            /* NULL: a run of its own */
+    enum run_state state;         /* running, but not `alive`: it was killed and can be resumed */
+    bool alive;                   /* a process drives it now */
+    const char *reason;           /* why it ended; "" while it runs */
+    int64_t started_ms, ended_ms; /* Unix time; ended 0: not yet */
+    int attempts, calls;
+    int best_depth;           /* -1: no correct kernel yet */
+    int best_attempt;         /* 0: likewise */
+    double first_us, best_us; /* depth 0 and the fastest; 0: not measured */
+    double eager_us;          /* baseline "eager" of the fastest; 0: not measured */
+    bool modelled;
+    int64_t tokens;  /* prompt and output, where known */
+    double cost_usd; /* sum of what is known */
+};
+
+/* Who decided an attempt's verdict: the stage that came last. */
+enum attempt_step { STEP_PROPOSE, STEP_BUILD, STEP_TEST, STEP_MEASURE, STEP_COUNT };
+extern const char *const attempt_step_names[STEP_COUNT]; /* "propose" "build" "test" "measure" */
+
+/* What became of a candidate. NULL parts were not reached. */
+struct attempt_outcome {
+    enum attempt_step step;
+    struct verdict verdict;
+    const struct build_result *build;      /* paths are not stored, they are temporary */
+    const struct test_result *test;        /* its own verdict is not stored twice: */
+    const struct measurement *measurement; /* read back, all hold the one above */
+    bool kept;                             /* the loop goes on from this kernel */
+};
+
+struct attempt_record {
+    struct candidate candidate;     /* attempt: its number, from 1 without gaps */
+    enum stage_kind stage;          /* who proposed it: synthesize, repair or optimize */
+    int parent;                     /* the attempt it was made from; 0: none */
+    int64_t started_ms, ended_ms;   /* ended 0: cut short; do it again, or end it */
+    struct attempt_outcome outcome; /* only when ended */
+    const struct profile *profile;  /* NULL: none was taken */
+};
+
+struct call_record {
+    enum stage_kind stage;
+    int attempt; /* the attempt it was made for; may not have begun: then the reply is still unused
+                  */
+    int64_t at_ms;
+    const struct message *messages;
+    size_t message_count;
+    const char *prompt_hash;
+    struct reply reply;
+};
+
+struct event_record {
+    int64_t at_ms;
+    const char *kind;
+    json_t *data;
+};
+
+struct run_history {
+    struct run_info info;
+    struct task task; /* description, source and what is derived from them */
+    struct device device;
+    json_t *options, *environment;
+    struct attempt_record *attempts;
+    size_t attempt_count;
+    struct call_record *calls;
+    size_t call_count;
+    struct event_record *events;
+    size_t event_count;
+    json_t *keep; /* owns the json_t's above */
+};
+
+#endif

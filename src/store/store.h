@@ -1,0 +1,97 @@
+/*
+ * store.h - the one memory of cutegen: every run, attempt, call and verdict.
+ *
+ * One SQLite file, RUNS_DIR/store.db, for many runs and many processes, and
+ * a folder RUNS_DIR/RUN_ID per run for what is made from it (report.html,
+ * exports). A `struct run` is the right to write one run: it holds the lock
+ * of that run's folder, so a run is never driven twice at once.
+ *
+ *     store_open(dir, STORE_WRITE, &s, err)
+ *     run_create(s, &spec, &run, err)        or run_take(s, id, &run, err) to resume
+ *       run_call_add(run, ...)               as soon as a reply is there: it was paid for
+ *       run_attempt_begin(run, ...)          before it is built
+ *       run_attempt_end(run, ...)            before the next begins
+ *     run_end(run, RUN_DONE, "...", err)
+ *     run_release(run); store_close(s);      also after errors; NULL is fine
+ *
+ * Invariants
+ * 1. Each function that writes is one transaction: it is in the file, synced,
+ *    when true comes back, or nothing of it is there when false does.
+ * 2. Texts are content-addressed: the same text is stored once.
+ * 3. Within a run, attempts are numbered 1, 2, 3, ...; one begins only when
+ *    all before it have ended.
+ * 4. A full disk, a read-only folder, a damaged or a newer file is a
+ *    struct error with a hint; the file stays as it was.
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "base/error.h"
+#include "store/record.h"
+
+struct store;
+struct run;
+
+/* STORE_WRITE makes the folder and the file; STORE_READ wants them there, and also reads
+ * a folder it may not write. */
+enum store_mode { STORE_WRITE, STORE_READ };
+
+bool store_open(const char *runs_dir, enum store_mode mode, struct store **out, struct error *err);
+void store_close(struct store *s);
+const char *store_dir(const struct store *s); /* absolute */
+
+/* ---- writing ------------------------------------------------------------ */
+
+struct run_spec {
+    const struct task *task; /* borrowed, all of it */
+    const struct device *device;
+    const char *model; /* "builtin", "openai:..." */
+    const char *suite; /* NULL: none */
+    /* "command": ["cutegen", "run", ...] and "profile_from": depth are known to the report;
+     * the rest is shown as it is. May be NULL. */
+    const json_t *options, *environment;
+};
+
+/* Gives the run its id (DATE-TASK-N), its folder and its lock. */
+bool run_create(struct store *s, const struct run_spec *spec, struct run **out, struct error *err);
+/* Takes up a run again, whatever its state: it is `running` from here on. Fails (ERROR_USE)
+ * while another process drives it. */
+bool run_take(struct store *s, const char *id, struct run **out, struct error *err);
+void run_release(struct run *r);
+
+const char *run_id(const struct run *r);
+const char *run_dir(const struct run *r); /* absolute, exists */
+
+bool run_set_options(struct run *r, const json_t *options, struct error *err);
+bool run_call_add(struct run *r, int attempt, const struct request *req, const struct reply *reply,
+                  struct error *err);
+/* `parent` is the attempt this one was made from, 0 for none. Begins again an attempt that was
+ * cut short: same number, what was there of it is replaced. */
+bool run_attempt_begin(struct run *r, const struct candidate *c, enum stage_kind stage, int parent,
+                       struct error *err);
+bool run_attempt_end(struct run *r, int attempt, const struct attempt_outcome *outcome,
+                     struct error *err);
+bool run_profile_add(struct run *r, int attempt, const struct profile *p, struct error *err);
+/* The machine's log: what happened beside attempts and calls. `data` may be NULL. */
+bool run_event_add(struct run *r, const char *kind, const json_t *data, struct error *err);
+bool run_end(struct run *r, enum run_state state, const char *reason, struct error *err);
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* "last", a whole id, or the beginning of exactly one. */
+bool store_run_find(struct store *s, const char *name, struct arena *a, const char **id,
+                    struct error *err);
+/* Newest first; `suite` NULL: all. */
+bool store_run_list(struct store *s, const char *suite, struct arena *a, struct run_info **out,
+                    size_t *count, struct error *err);
+bool store_run_history(struct store *s, const char *id, struct arena *a, struct run_history *out,
+                       struct error *err);
+void run_history_release(struct run_history *h); /* fine on a zeroed one */
+
+/* ---- texts -------------------------------------------------------------- */
+
+bool blob_put(struct store *s, struct text data, char sha256[65], struct error *err);
+bool blob_get(struct store *s, const char *sha256, struct arena *a, struct text *out,
+              struct error *err);
+
+#endif
