@@ -1,0 +1,53 @@
+/*
+ * judge.h - is this kernel right, and how fast is it.
+ *
+ * Several draws with fresh secret seeds and distributions, at other
+ * addresses each; the candidate runs before the reference exists. Order of
+ * precedence when several things are wrong (judge_verdict.c has the table):
+ *
+ *     bad launch, crash, hang, out of memory  >  unsafe memory, race  >
+ *     guard hit  >  input modified  >  not written  >  non-finite  >
+ *     wrong values  >  imprecise  >  pass
+ *
+ * The first names what to mend first; the others stay in the detail.
+ * false means the machine or the oracle broke; a bad kernel is data.
+ *
+ *     struct judge_config jc = { .device = dev, .oracle = o, .task = &task };
+ *     if (!judge_test(&jc, &candidate, &build, arena, &test, err)) ...
+ *     if (test.verdict.kind == VERDICT_PASS)
+ *         if (!judge_measure(&jc, &build, &test, arena, &measured, err)) ...
+ *
+ * test.counters and measured.parts are new references, or NULL.
+ */
+#ifndef EVAL_JUDGE_H
+#define EVAL_JUDGE_H
+
+#include "eval/oracle.h"
+#include "model.h"
+
+struct judge_config {
+    const struct device *device;
+    struct oracle *oracle; /* loaded with the task */
+    const struct task *task;
+    const char *seed;           /* hex; NULL: fresh and secret, as it should be */
+    int draws;                  /* 0: 5 */
+    const char *check;          /* simt: "off" "memory" "full"; NULL: "full" */
+    int threads;                /* simt; 0: one per core */
+    int run_ms;                 /* deadline of one run; 0: 60 s */
+    const char *runner_program; /* NULL: this installation's */
+    const char *source_name;    /* how the user knows the file, "my.cu"; NULL: "candidate.cu" */
+    /* judge_measure on CUDA */
+    const char *const
+        *baselines; /* "eager" "graph" "compile", NULL-terminated; NULL: eager, graph */
+    int cold, warm; /* samples; 0: 60, 40 */
+};
+
+bool judge_test(const struct judge_config *config, const struct candidate *cand,
+                const struct build_result *build, struct arena *a, struct test_result *out,
+                struct error *err);
+/* After a test that passed. On simt the time is modelled from test->counters. */
+bool judge_measure(const struct judge_config *config, const struct build_result *build,
+                   const struct test_result *test, struct arena *a, struct measurement *out,
+                   struct error *err);
+
+#endif

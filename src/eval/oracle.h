@@ -1,0 +1,99 @@
+/*
+ * oracle.h - the trusted Python process that knows the right answer.
+ *
+ * It loads and describes the task, owns all buffers, draws inputs, computes
+ * the reference and the float64 truth after the candidate ran, compares, and
+ * times the baselines. Start one per task and device and keep it warm.
+ *
+ *     if (!oracle_start(&config, &o, err)) ...            no torch, no python
+ *     if (!oracle_load(o, &load, arena, &task, err)) ...  the task is broken (use) or the machine
+ *     ... oracle_draw, a candidate runs, oracle_compare ...
+ *     oracle_stop(o);                                     also after errors
+ *
+ * Wire protocol: docs/architecture.md, "Oracle". Every failure here is a
+ * struct error, never a verdict: the oracle is ours. json_t results are new
+ * references; the caller json_decref()s them.
+ */
+#ifndef EVAL_ORACLE_H
+#define EVAL_ORACLE_H
+
+#include "base/error.h"
+#include "model.h"
+
+struct oracle;
+
+struct oracle_config {
+    const char *python; /* NULL: the set-up's venv, then python3 on PATH */
+    const char *script; /* NULL: oracle/main.py of this installation */
+    int deadline_ms;    /* for one request; 0: 300 s */
+};
+
+struct oracle_load {
+    const char *task_path; /* absolute */
+    const char *device;    /* "cpu" "cuda:0" */
+    const char *work_dir;  /* buffers live here; on tmpfs where there is one */
+    json_t *set;           /* size constants to override; may be NULL; borrowed */
+    int64_t max_elements;  /* scale down to at most this; 0: sizes as written */
+};
+
+struct oracle_draw {
+    const char *seed;         /* hex; fresh and secret */
+    const char *distribution; /* "task" "normal" "wide" "small" ... */
+    int shift;                /* other addresses than the last draw's */
+};
+
+enum { MAX_WORST = 16 };
+
+struct worst_element {
+    int64_t index[MAX_DIMS];
+    int dims;
+    double expected, got;
+};
+
+/* One output against the float64 truth. */
+struct comparison {
+    const char *name;
+    int64_t elements, wrong, nan, inf, unwritten;
+    struct accuracy accuracy; /* draws and distributions stay 0 */
+    double rtol, atol, rms_factor;
+    bool imprecise;
+    struct worst_element worst[MAX_WORST];
+    int worst_count;
+    const char *pattern; /* "rows 64..127 of every 128"; may be "" */
+};
+
+struct guard_hit {
+    const char *buffer, *side; /* "out0", "after" */
+    int64_t bytes;
+};
+
+struct comparison_set {
+    struct comparison outputs[MAX_TENSORS];
+    int output_count;
+    const char *inputs_modified[MAX_TENSORS];
+    int modified_count;
+    struct guard_hit guards[MAX_TENSORS];
+    int guard_count;
+};
+
+/* Samples of one baseline or candidate, in microseconds. */
+struct time_samples {
+    double *cold_us, *warm_us;
+    size_t cold_count, warm_count;
+};
+
+bool oracle_start(const struct oracle_config *config, struct oracle **out, struct error *err);
+/* out->description is a new reference. */
+bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena *a,
+                 struct task *out, struct error *err);
+bool oracle_draw(struct oracle *o, const struct oracle_draw *draw, json_t **buffers,
+                 struct error *err);
+bool oracle_compare(struct oracle *o, struct arena *a, struct comparison_set *out,
+                    struct error *err);
+/* Which trivial answers would pass this task: "zeros, mean"; "" when none. */
+bool oracle_trivial(struct oracle *o, struct arena *a, const char **passes, struct error *err);
+bool oracle_baseline(struct oracle *o, const char *name, int cold, int warm, struct arena *a,
+                     struct time_samples *out, struct error *err);
+void oracle_stop(struct oracle *o); /* NULL is fine */
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * runner_client.h - one candidate's process, seen from the orchestrator.
+ *
+ *     if (!runner_start(&config, &r, err)) ...            the machine is broken
+ *     if (!runner_load(r, &build, arena, &said, err)) ... likewise
+ *     if (said.verdict != VERDICT_PASS) ...               the candidate is bad
+ *     ... runner_bind, runner_run, runner_time ...
+ *     runner_stop(r);                                     also after errors
+ *
+ * A runner is used for one candidate and never again. No answer in time is
+ * VERDICT_HANG, a runner that ended is VERDICT_CRASH; after either, every
+ * further call gives the same verdict. What the runner says is not believed
+ * further than its types: garbage is a crash of the candidate's process.
+ * Wire protocol: docs/architecture.md, "Runner".
+ */
+#ifndef EVAL_RUNNER_CLIENT_H
+#define EVAL_RUNNER_CLIENT_H
+
+#include "base/error.h"
+#include "eval/oracle.h"
+#include "model.h"
+
+struct runner;
+
+struct runner_config {
+    const struct device *device;  /* borrowed for the runner's life */
+    const char *program;          /* NULL: this installation's cutegen-runner */
+    const char *check;            /* simt: "off" "memory" "full"; NULL: "full" */
+    bool counters;                /* simt: count what a profiler would show */
+    uint64_t warp_seed;           /* simt: order of warps; 0: as numbered */
+    int threads;                  /* simt; 0: one per core */
+    int load_ms, run_ms, time_ms; /* deadlines; 0: 60 s, 60 s, 300 s */
+};
+
+struct runner_answer {
+    enum verdict_kind verdict; /* PASS, BAD_LAUNCH, CRASH, HANG, OUT_OF_MEMORY */
+    const char *text;          /* what happened; "" on PASS */
+    int op;                    /* index into the launch list, -1: unknown */
+    json_t *findings;          /* new reference to a list, or NULL */
+    json_t *counters;          /* new reference to a list, or NULL */
+    const char *output_hash;   /* of all outputs, when asked for; else NULL */
+    int wall_ms;
+};
+
+bool runner_start(const struct runner_config *config, struct runner **out, struct error *err);
+bool runner_load(struct runner *r, const struct build_result *build, struct arena *a,
+                 struct runner_answer *out, struct error *err);
+bool runner_bind(struct runner *r, json_t *buffers, struct arena *a, struct runner_answer *out,
+                 struct error *err);
+bool runner_run(struct runner *r, bool hash_outputs, struct arena *a, struct runner_answer *out,
+                struct error *err);
+bool runner_time(struct runner *r, int cold, int warm, struct arena *a, struct runner_answer *out,
+                 struct time_samples *samples, struct error *err);
+/* Drops the answer's references; the answer is empty afterwards. */
+void runner_answer_release(struct runner_answer *said);
+void runner_stop(struct runner *r); /* NULL is fine */
+
+#endif
