@@ -1,0 +1,63 @@
+/*
+ * budget.h - money, tokens, calls and minutes that may be spent, and no more.
+ *
+ *     if (!budget_open(path, &limits, &b, err)) ...
+ *     if (!budget_reserve(b, &want, &grant, err)) ...     ERROR_BUDGET: nothing is left
+ *     ... the call, with at most grant.output_tokens ...
+ *     budget_settle(b, &grant, &spent);                   also after a failed call
+ *     budget_close(b);
+ *
+ * With a path, all processes that open the same file share one budget: the
+ * file is locked for every step, and a reservation of a process that died is
+ * counted as spent. Without a path it is this process's own.
+ *
+ * Invariants
+ * 1. spent + reserved never passes a limit: what a call may cost at worst is
+ *    taken before it begins and the rest given back afterwards.
+ * 2. A call that ended without usage figures is counted as reserved.
+ */
+#ifndef LLM_BUDGET_H
+#define LLM_BUDGET_H
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+struct budget_limits { /* 0: no limit */
+    double usd;
+    int64_t tokens; /* prompt and output together */
+    int64_t calls;
+    double minutes; /* since the budget was made */
+};
+
+struct budget_want {
+    int64_t prompt_tokens;                             /* an estimate */
+    int64_t output_tokens;                             /* the most wanted */
+    double usd_per_prompt_token, usd_per_output_token; /* < 0: unknown */
+};
+
+struct budget_grant {
+    uint64_t id;
+    int64_t prompt_tokens, output_tokens; /* output: what fits, maybe less than wanted */
+    double usd;
+    int64_t minutes_left_ms; /* -1: no limit */
+};
+
+struct budget_spent {
+    int64_t calls, tokens;
+    double usd;
+    bool usd_unknown; /* some call's cost is not known: usd is a lower bound */
+    int64_t elapsed_ms;
+};
+
+struct budget;
+bool budget_open(const char *path, const struct budget_limits *limits, struct budget **out,
+                 struct error *err);
+bool budget_reserve(struct budget *b, const struct budget_want *want, struct budget_grant *out,
+                    struct error *err);
+/* usd < 0: unknown. calls: requests that reached the provider (retries count). */
+void budget_settle(struct budget *b, const struct budget_grant *grant, int64_t tokens, double usd);
+bool budget_spent(struct budget *b, struct budget_spent *out, struct error *err);
+void budget_close(struct budget *b); /* NULL is fine */
+
+#endif

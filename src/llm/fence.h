@@ -1,0 +1,45 @@
+/*
+ * fence.h - find the blocks of a reply in which code and edits stand.
+ *
+ * A reply is prose around fenced blocks. This finds every block, whatever
+ * comes before it, and takes nothing away from what is inside: only the fence
+ * lines themselves and, when the fence is indented, that indentation.
+ *
+ * Which block is the candidate's source (fence_code), in this order:
+ * 1. Blocks inside reasoning (<think>...</think> and its kin) count only when
+ *    no block outside it qualifies.
+ * 2. A block with a CUTEGEN_PLAN wins over one with only a __global__, that
+ *    one over any other block of a C-like language.
+ * 3. Among equals the last one wins: a model that thinks again says so later.
+ * 4. A block that is never closed counts only if its braces and its #if are:
+ *    half a file is not a file.
+ * 5. Without any fence, a reply that has CUTEGEN_PLAN is code as a whole.
+ */
+#ifndef LLM_FENCE_H
+#define LLM_FENCE_H
+
+#include "base/mem.h"
+
+struct fence {
+    struct text info;  /* what stands behind the opening fence: "cpp", "json", "" */
+    struct text body;  /* borrowed from the reply; in the arena when indentation was taken off */
+    size_t begin, end; /* bytes of the reply, fence lines included */
+    bool closed;
+    bool reasoning; /* stands inside a reasoning section */
+};
+
+struct fence_list {
+    const struct fence *items;
+    size_t count;
+};
+
+struct fence_list fence_find(struct text reply, struct arena *a);
+
+/* The candidate's source out of a synthesis reply. False: there is none, and
+ * *reason says why in words for the model. */
+bool fence_code(struct text reply, struct arena *a, struct text *out, const char **reason);
+
+/* The one-line summary a reply may carry ("CHANGE: ..." outside the blocks), or NULL. */
+const char *fence_change(struct text reply, struct arena *a);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * llm.h - ask(request) -> reply, whatever the provider and whatever goes wrong.
+ *
+ *     struct llm_config c = llm_config_default();
+ *     c.model = "openai:gpt-5";
+ *     if (!llm_open(&c, &llm, err)) ...
+ *     if (!llm_ask(llm, &request, a, &reply, err)) ...
+ *     llm_close(llm);                                    also after errors
+ *
+ * Model specs: openai:MODEL (chat completions), responses:MODEL, anthropic:MODEL,
+ * exec:COMMAND, replay:FILE. `builtin` is not here: expert/ answers it.
+ *
+ * One llm is used by one thread at a time; several may be open. When llm_ask
+ * returns true the reply is whole: it was not cut off, and text is not empty
+ * unless reply.done. False is a broken machine (ERROR_MACHINE: network, key,
+ * provider), wrong use (ERROR_USE) or ERROR_BUDGET; retries are over by then.
+ *
+ * A key never gets into errors, logs, records or child environments: what a
+ * provider sends back is cleaned of it before anybody sees it.
+ */
+#ifndef LLM_LLM_H
+#define LLM_LLM_H
+
+#include "llm/budget.h"
+#include "model.h"
+
+struct llm_config {
+    const char *model;     /* spec, as above */
+    const char *base_url;  /* NULL: the provider's own; "http://host:8000/v1" */
+    const char *key_env;   /* variable that holds the key; NULL: the provider's usual one */
+    const char *key_file;  /* instead: a file of mode 0600 */
+    const char *ca_file;   /* own CA; NULL: the system's */
+    const char *proxy;     /* NULL: from the environment (https_proxy, ...) */
+    const char *effort;    /* reasoning effort "low" "medium" "high"; NULL: not sent */
+    double temperature;    /* < 0: not sent */
+    int max_output_tokens; /* per reply; 0: 32768 */
+    int connect_ms, stall_ms, total_ms; /* no connection, no byte, not done: give up */
+    int max_retries;                    /* further attempts after a fault that may pass */
+    int max_continuations;              /* how often a reply cut at its limit is continued */
+    int backoff_ms, backoff_max_ms;     /* first pause, doubled each time, with jitter */
+    size_t reply_limit_bytes;
+    const char *record_file; /* appends every call as a JSON line; NULL: none */
+    const char *price_file;  /* wins over the built-in table; NULL: none */
+    struct budget *budget;   /* borrowed; NULL: no limits */
+    /* What arrives while it arrives (ask, live line); may be NULL. */
+    void (*on_text)(void *ctx, const char *text, size_t len);
+    void *on_text_ctx;
+    /* Asked a few times a second; true gives up with ERROR_INTERRUPTED. May be NULL. */
+    bool (*interrupted)(void *ctx);
+    void *interrupted_ctx;
+};
+
+struct llm_totals {
+    int64_t calls, retries, prompt_tokens, cached_tokens, output_tokens;
+    double usd;
+    bool usd_unknown;
+};
+
+struct llm;
+struct llm_config llm_config_default(void);
+bool llm_open(const struct llm_config *config, struct llm **out, struct error *err);
+bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct reply *out,
+             struct error *err);
+void llm_close(struct llm *llm); /* NULL is fine */
+
+struct llm_totals llm_totals(const struct llm *llm);
+
+/* For `cutegen models`: {"model", "provider", "dialect", "base_url", "key": {"from", "present"},
+ * "price": {...}|null, limits...}. Never a key, never an error: problems are in "problem". */
+json_t *llm_describe(const struct llm_config *config);
+/* The same for every provider known, whether a key is set: [{"provider", "spec", ...}]. */
+json_t *llm_providers(void);
+
+#endif
