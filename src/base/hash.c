@@ -1,0 +1,106 @@
+/* hash.c - SHA-256 after FIPS 180-4. */
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const uint32_t round_constants[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+struct hash hash_init(void)
+{
+    return (struct hash){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
+                                   0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
+}
+
+static uint32_t rotate(uint32_t x, int n)
+{
+    return (x >> n) | (x << (32 - n));
+}
+
+static void hash_block(struct hash *h, const unsigned char *p)
+{
+    uint32_t w[64], s[8];
+
+    for (int i = 0; i < 16; i++)
+        w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 |
+               (uint32_t)p[4 * i + 2] << 8 | (uint32_t)p[4 * i + 3];
+    for (int i = 16; i < 64; i++) {
+        uint32_t s0 = rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ (w[i - 15] >> 3);
+        uint32_t s1 = rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ (w[i - 2] >> 10);
+
+        w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+    }
+    memcpy(s, h->state, sizeof(s));
+    for (int i = 0; i < 64; i++) {
+        uint32_t s1 = rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25);
+        uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
+        uint32_t t1 = s[7] + s1 + choice + round_constants[i] + w[i];
+        uint32_t s0 = rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22);
+        uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+
+        memmove(s + 1, s, 7 * sizeof(*s));
+        s[4] += t1;
+        s[0] = t1 + s0 + majority;
+    }
+    for (int i = 0; i < 8; i++)
+        h->state[i] += s[i];
+}
+
+void hash_add(struct hash *h, const void *data, size_t len)
+{
+    const unsigned char *p = data;
+
+    while (len) {
+        size_t have = h->bytes % 64, take = 64 - have;
+
+        if (take > len)
+            take = len;
+        memcpy(h->block + have, p, take);
+        h->bytes += take;
+        p += take;
+        len -= take;
+        if (h->bytes % 64 == 0)
+            hash_block(h, h->block);
+    }
+}
+
+void hash_add_text(struct hash *h, struct text t)
+{
+    char length[32];
+    int n = snprintf(length, sizeof(length), "%zu:", t.len);
+
+    hash_add(h, length, (size_t)n);
+    hash_add(h, t.data, t.len);
+}
+
+void hash_hex(struct hash *h, char out[65])
+{
+    uint64_t bits = h->bytes * 8;
+    unsigned char length[8];
+
+    hash_add(h, "\x80", 1);
+    while (h->bytes % 64 != 56)
+        hash_add(h, "", 1);
+    for (int i = 0; i < 8; i++)
+        length[i] = (unsigned char)(bits >> (56 - 8 * i));
+    hash_add(h, length, 8);
+    for (int i = 0; i < 8; i++)
+        snprintf(out + 8 * i, 9, "%08x", h->state[i]);
+}
+
+void hash_text(struct text t, char out[65])
+{
+    struct hash h = hash_init();
+
+    hash_add(&h, t.data, t.len);
+    hash_hex(&h, out);
+}

@@ -1,0 +1,18 @@
+/*
+ * log.h - what a person at a terminal may want to know, on stderr.
+ *
+ * Levels by -v, -vv and --quiet. Results never go through here (stdout), nor
+ * do machine events (the store).
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+void log_set_level(enum log_level level);
+enum log_level log_level(void);
+void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * mem.h - memory: arenas for results, xmalloc for the rest.
+ *
+ * An arena owns everything allocated in it; arena_free() ends all of it.
+ * A `struct arena *a` parameter means: the results live there. A `const T *`
+ * parameter is borrowed for the call. Out of memory aborts.
+ */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A run of bytes somebody else owns; data[len] is '\0' when made by an arena. */
+struct text {
+    const char *data;
+    size_t len;
+};
+
+struct arena;
+struct arena *arena_new(void);
+void arena_free(struct arena *a); /* NULL is fine */
+
+void *arena_alloc(struct arena *a, size_t size); /* zeroed, aligned for anything */
+void *arena_array(struct arena *a, size_t count, size_t size);
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_strndup(struct arena *a, const char *s, size_t len);
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap);
+struct text arena_text(struct arena *a, const char *data, size_t len);
+size_t arena_bytes(const struct arena *a); /* held now, for tests of bounds */
+
+struct text text_of(const char *s); /* borrows s */
+bool text_equal(struct text a, struct text b);
+bool text_starts(struct text t, const char *prefix);
+
+void *xmalloc(size_t size); /* zeroed */
+void *xrealloc(void *p, size_t size);
+char *xstrdup(const char *s);
+void xfree(void *p);
+
+#define ARRAY_LEN(x) (sizeof(x) / sizeof((x)[0]))
+
+#endif

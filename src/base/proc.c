@@ -1,0 +1,412 @@
+/*
+ * proc.c - our side of running a program: pipes, limits on what we keep, the end.
+ *
+ * The supervisor (supervise.c) does the killing; here it is only told to, by
+ * closing the life pipe, and waited for. Programs get a socket as stdin, so
+ * that writing to one that has ended is an error and never a SIGPIPE.
+ */
+#include "base/proc.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { DEFAULT_OUTPUT = 1 << 20 };
+
+struct child {
+    pid_t supervisor;
+    int in, out, err, life, report; /* -1: closed */
+    int pid;                        /* of the program */
+    struct buf out_buf, err_buf;
+    size_t err_limit;
+};
+
+static bool secret_name(const char *entry)
+{
+    static const char *const endings[] = {"_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD",
+                                          "_ACCESS_KEY"};
+    size_t len = strcspn(entry, "=");
+
+    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+        size_t n = strlen(endings[i]);
+
+        if (len >= n && strncasecmp(entry + len - n, endings[i], n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool same_name(const char *a, const char *b)
+{
+    size_t len = strcspn(a, "=");
+
+    return len == strcspn(b, "=") && strncmp(a, b, len) == 0;
+}
+
+/* Ours without secrets (or nothing), then the additions, which replace. */
+static char **build_environment(const struct proc_spec *spec, struct arena *a)
+{
+    size_t ours = 0, extra = 0, n = 0;
+    char **env;
+
+    while (environ && environ[ours])
+        ours++;
+    while (spec->env && spec->env[extra])
+        extra++;
+    env = arena_array(a, ours + extra + 1, sizeof(*env));
+    for (size_t i = 0; i < ours && !spec->clean_env; i++) {
+        bool replaced = secret_name(environ[i]);
+
+        for (size_t j = 0; j < extra && !replaced; j++)
+            replaced = same_name(environ[i], spec->env[j]);
+        if (!replaced)
+            env[n++] = environ[i];
+    }
+    for (size_t j = 0; j < extra; j++)
+        env[n++] = arena_strdup(a, spec->env[j]);
+    return env;
+}
+
+static bool child_failed(const struct proc_spec *spec, const struct supervise_report *r,
+                         struct error *err)
+{
+    static const char *const steps[] = {"start a process for", "enter the working folder of",
+                                        "cut off the network for", "start"};
+
+    if (r->step == 1)
+        return error_set(err, ERROR_MACHINE, "cannot enter %s to start %s: %s", spec->dir,
+                         spec->argv[0], strerror(r->code));
+    return error_set(err, ERROR_MACHINE, "cannot %s %s: %s", steps[r->step & 3], spec->argv[0],
+                     strerror(r->code));
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* Reads one report; false when the supervisor died without one. */
+static bool read_report(int fd, struct supervise_report *r)
+{
+    size_t have = 0;
+
+    while (have < sizeof(*r)) {
+        ssize_t n = read(fd, (char *)r + have, sizeof(*r) - have);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        have += (size_t)n;
+    }
+    return true;
+}
+
+bool child_start(const struct proc_spec *spec, struct child **out, struct error *err)
+{
+    struct arena *a = arena_new();
+    struct child *c = xmalloc(sizeof(*c));
+    int in[2] = {-1, -1}, o[2] = {-1, -1}, e[2] = {-1, -1}, life[2] = {-1, -1}, rep[2] = {-1, -1};
+    char *program = path_find_program(a, spec->argv[0]);
+    struct supervise_report report;
+    struct supervise_plan plan;
+    bool ok = false;
+
+    *c = (struct child){-1, -1, -1, -1, -1, -1, 0, {0}, {0}, 0};
+    c->err_limit = spec->output_limit ? spec->output_limit : DEFAULT_OUTPUT;
+    c->out_buf = buf_init(SIZE_MAX / 2);
+    c->err_buf = buf_init(2 * c->err_limit);
+    if (!program) {
+        error_set(err, ERROR_MACHINE, "cannot start %s: no such program%s", spec->argv[0],
+                  strchr(spec->argv[0], '/') ? "" : " on PATH");
+        goto done;
+    }
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0 || pipe2(o, O_CLOEXEC) != 0 ||
+        pipe2(e, O_CLOEXEC) != 0 || pipe2(life, O_CLOEXEC) != 0 || pipe2(rep, O_CLOEXEC) != 0) {
+        error_set(err, ERROR_MACHINE, "cannot start %s: %s", spec->argv[0], strerror(errno));
+        goto done;
+    }
+    plan = (struct supervise_plan){.spec = spec,
+                                   .program = program,
+                                   .environment = build_environment(spec, a),
+                                   .in = in[1],
+                                   .out = o[1],
+                                   .err = e[1],
+                                   .life = life[0],
+                                   .report = rep[1]};
+    fflush(NULL);
+    c->supervisor = fork();
+    if (c->supervisor == 0)
+        supervise(&plan);
+    if (c->supervisor < 0) {
+        error_set(err, ERROR_MACHINE, "cannot start %s: %s", spec->argv[0], strerror(errno));
+        goto done;
+    }
+    close_fd(&in[1]);
+    close_fd(&o[1]);
+    close_fd(&e[1]);
+    close_fd(&life[0]);
+    close_fd(&rep[1]);
+    if (!read_report(rep[0], &report) || !report.started) {
+        waitpid(c->supervisor, NULL, 0);
+        c->supervisor = -1;
+        child_failed(spec, &report, err);
+        goto done;
+    }
+    c->pid = report.started;
+    c->in = in[0];
+    c->out = o[0];
+    c->err = e[0];
+    c->life = life[1];
+    c->report = rep[0];
+    in[0] = o[0] = e[0] = life[1] = rep[0] = -1;
+    fcntl(c->in, F_SETFL, O_NONBLOCK);
+    fcntl(c->out, F_SETFL, O_NONBLOCK);
+    fcntl(c->err, F_SETFL, O_NONBLOCK);
+    ok = true;
+done:
+    close_fd(&in[0]), close_fd(&in[1]), close_fd(&o[0]), close_fd(&o[1]);
+    close_fd(&e[0]), close_fd(&e[1]), close_fd(&life[0]), close_fd(&life[1]);
+    close_fd(&rep[0]), close_fd(&rep[1]);
+    arena_free(a);
+    if (ok)
+        *out = c;
+    else
+        child_stop(c);
+    return ok;
+}
+
+/* Keeps the end of stderr: the last words of a program say why it died. */
+static void keep_tail(struct child *c, const char *data, size_t len)
+{
+    if (len >= c->err_limit) {
+        data += len - c->err_limit;
+        len = c->err_limit;
+    }
+    if (c->err_buf.len + len > 2 * c->err_limit) {
+        size_t keep = c->err_limit;
+
+        memmove(c->err_buf.data, c->err_buf.data + c->err_buf.len - keep, keep);
+        c->err_buf.len = keep;
+    }
+    buf_add(&c->err_buf, data, len);
+}
+
+/* One poll round: writes what of `input` fits, reads what is there. */
+static void child_pump(struct child *c, struct text *input, int wait_ms,
+                       void (*take_out)(void *self, const char *, size_t),
+                       void (*take_err)(void *self, const char *, size_t), void *self)
+{
+    struct pollfd fds[4] = {{c->out, POLLIN, 0},
+                            {c->err, POLLIN, 0},
+                            {input && input->len ? c->in : -1, POLLOUT, 0},
+                            {c->out < 0 && c->err < 0 ? c->report : -1, POLLIN, 0}};
+    char chunk[65536];
+    ssize_t n;
+
+    if (poll(fds, 4, wait_ms) <= 0)
+        return;
+    if (fds[0].revents) {
+        n = read(c->out, chunk, sizeof(chunk));
+        if (n > 0)
+            take_out(self, chunk, (size_t)n);
+        else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+            close_fd(&c->out);
+    }
+    if (fds[1].revents) {
+        n = read(c->err, chunk, sizeof(chunk));
+        if (n > 0)
+            take_err(self, chunk, (size_t)n);
+        else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+            close_fd(&c->err);
+    }
+    if (fds[2].revents) {
+        n = send(c->in, input->data, input->len, MSG_NOSIGNAL);
+        if (n > 0) {
+            input->data += n;
+            input->len -= (size_t)n;
+        } else if (errno != EAGAIN && errno != EINTR) {
+            input->len = 0; /* it does not read any more; its end will tell */
+        }
+    }
+}
+
+static void take_line(void *self, const char *data, size_t len)
+{
+    buf_add(&((struct child *)self)->out_buf, data, len);
+}
+
+static void take_tail(void *self, const char *data, size_t len)
+{
+    keep_tail(self, data, len);
+}
+
+/* Cuts the first line off the buffer; false when there is none yet. */
+static bool cut_line(struct child *c, struct arena *a, struct text *line)
+{
+    struct text have = buf_text(&c->out_buf);
+    const char *end = have.len ? memchr(have.data, '\n', have.len) : NULL;
+    size_t len;
+
+    if (!end)
+        return false;
+    len = (size_t)(end - have.data);
+    *line = arena_text(a, have.data, len);
+    memmove(c->out_buf.data, c->out_buf.data + len + 1, c->out_buf.len - len - 1);
+    c->out_buf.len -= len + 1;
+    return true;
+}
+
+bool child_ask(struct child *c, struct text line, int deadline_ms, size_t answer_limit,
+               struct arena *a, enum child_answer *how, struct text *answer, struct error *err)
+{
+    int64_t end = clock_ms() + deadline_ms;
+    struct arena *scratch = arena_new();
+    char *copy = arena_alloc(scratch, line.len + 1);
+    struct text input = {copy, line.len + 1};
+    bool ok = true;
+
+    if (line.len)
+        memcpy(copy, line.data, line.len);
+    copy[line.len] = '\n';
+    *answer = (struct text){"", 0};
+    for (;;) {
+        int64_t left = end - clock_ms();
+
+        if (cut_line(c, a, answer)) {
+            *how = CHILD_LINE;
+            break;
+        }
+        if (c->out_buf.len > answer_limit) {
+            ok = error_set(err, ERROR_MACHINE, "an answer of more than %zu bytes", answer_limit);
+            break;
+        }
+        if (c->out < 0) {
+            *how = CHILD_ENDED;
+            while (c->err >= 0 && end > clock_ms())
+                child_pump(c, NULL, 50, take_line, take_tail, c);
+            break;
+        }
+        if (deadline_ms && left <= 0) {
+            *how = CHILD_LATE;
+            break;
+        }
+        child_pump(c, &input, deadline_ms ? (int)left : -1, take_line, take_tail, c);
+    }
+    arena_free(scratch);
+    return ok;
+}
+
+struct text child_stderr(const struct child *c, struct arena *a)
+{
+    struct text t = buf_text(&c->err_buf);
+    size_t skip = t.len > c->err_limit ? t.len - c->err_limit : 0;
+
+    return arena_text(a, t.data + skip, t.len - skip);
+}
+
+int child_pid(const struct child *c)
+{
+    return c->pid;
+}
+
+void child_stop(struct child *c)
+{
+    if (!c)
+        return;
+    close_fd(&c->in);
+    close_fd(&c->life); /* the supervisor ends everything now */
+    close_fd(&c->out);
+    close_fd(&c->err);
+    if (c->supervisor > 0)
+        while (waitpid(c->supervisor, NULL, 0) < 0 && errno == EINTR)
+            ;
+    close_fd(&c->report);
+    buf_release(&c->out_buf);
+    buf_release(&c->err_buf);
+    xfree(c);
+}
+
+struct run_sink {
+    struct buf out, err;
+};
+
+static void sink_out(void *self, const char *data, size_t len)
+{
+    buf_add(&((struct run_sink *)self)->out, data, len);
+}
+
+static void sink_err(void *self, const char *data, size_t len)
+{
+    buf_add(&((struct run_sink *)self)->err, data, len);
+}
+
+bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result *out,
+              struct error *err)
+{
+    size_t limit = spec->output_limit ? spec->output_limit : DEFAULT_OUTPUT;
+    struct run_sink sink = {buf_init(limit), buf_init(limit)};
+    struct supervise_report report = {0};
+    struct text input = spec->input;
+    struct child *c;
+    bool ok;
+
+    if (!child_start(spec, &c, err))
+        return false;
+    while (c->out >= 0 || c->err >= 0) {
+        if (!input.len)
+            close_fd(&c->in);
+        child_pump(c, &input, -1, sink_out, sink_err, &sink);
+    }
+    close_fd(&c->in);
+    /* Both streams ended; the program itself may run on without them. */
+    ok = read_report(c->report, &report);
+    if (!ok)
+        error_set(err, ERROR_MACHINE, "the supervisor of %s was killed", spec->argv[0]);
+    *out = (struct proc_result){
+        .end = report.end,
+        .code = report.code,
+        .out = buf_copy(&sink.out, a),
+        .err = buf_copy(&sink.err, a),
+        .out_cut = sink.out.overflowed,
+        .err_cut = sink.err.overflowed,
+        .wall_ms = report.wall_ms,
+        .cpu_ms = report.cpu_ms,
+        .peak_resident_bytes = report.peak_resident_bytes,
+    };
+    child_stop(c);
+    buf_release(&sink.out);
+    buf_release(&sink.err);
+    return ok;
+}
+
+const char *proc_end_text(const struct proc_result *r, struct arena *a)
+{
+    switch (r->end) {
+    case PROC_EXITED:
+        return arena_printf(a, "exit status %d", r->code);
+    case PROC_SIGNALED:
+        return arena_printf(a, "killed by SIG%s", sigabbrev_np(r->code));
+    case PROC_DEADLINE:
+        return arena_printf(a, "no end within %d ms", r->wall_ms);
+    case PROC_MEMORY:
+        return arena_printf(a, "more than its memory limit (%llu MiB seen)",
+                            (unsigned long long)(r->peak_resident_bytes >> 20));
+    }
+    BUG("process end %d", (int)r->end);
+}

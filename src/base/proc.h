@@ -1,0 +1,85 @@
+/*
+ * proc.h - run other programs and lose none of them.
+ *
+ * proc_run() runs a program to its end: bounded time, memory and output.
+ * child_start() keeps one running and talks to it in lines (the oracle, the
+ * builders). In both, a small supervisor process stands between: it is the
+ * reaper of everything the program starts, so that when the program ends, or
+ * its time is up, or we die, all of it is killed, also what called setsid or
+ * was forked twice.
+ *
+ * Invariants
+ * 1. When proc_run() or child_stop() returns, no process of that program runs.
+ * 2. If cutegen dies, even by SIGKILL, the supervisor kills the program.
+ * 3. Output beyond the limit is read and dropped; the program does not block
+ *    on it and we do not grow.
+ * 4. "Could not be started" (struct error) is told apart from "ran and failed"
+ *    (struct proc_result): exec failure comes back over a close-on-exec pipe.
+ * 5. The child's environment is what the spec says: only `env` when
+ *    clean_env, else ours without anything that looks like a key (NAME ends
+ *    in _API_KEY, _TOKEN, _SECRET or _PASSWORD).
+ */
+#ifndef BASE_PROC_H
+#define BASE_PROC_H
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <stdint.h>
+
+struct proc_spec {
+    const char *const *argv; /* argv[0] is looked up on PATH; NULL-terminated */
+    const char *const *env;  /* NAME=VALUE additions, NULL-terminated; may be NULL */
+    const char *dir;         /* working directory; NULL: ours */
+    struct text input;       /* stdin; empty: /dev/null */
+    const int *keep_fds;     /* descriptors the program inherits at the same number */
+    size_t keep_fd_count;
+    bool clean_env;
+    bool no_network;     /* own network namespace where allowed, else seccomp on socket() */
+    bool merge_stderr;   /* stderr goes where stdout goes */
+    int deadline_ms;     /* 0: none */
+    size_t output_limit; /* per stream; 0: 1 MiB */
+    uint64_t address_limit_bytes;  /* RLIMIT_AS; 0: none */
+    uint64_t resident_limit_bytes; /* sum over all its processes, sampled; 0: none */
+    uint64_t file_limit_bytes;     /* RLIMIT_FSIZE; 0: none */
+    int cpu_limit_s;               /* RLIMIT_CPU; 0: none */
+};
+
+enum proc_end {
+    PROC_EXITED,   /* code is the exit status */
+    PROC_SIGNALED, /* code is the signal */
+    PROC_DEADLINE, /* killed: out of time */
+    PROC_MEMORY,   /* killed: over resident_limit_bytes */
+};
+
+struct proc_result {
+    enum proc_end end;
+    int code;
+    struct text out, err; /* '\0'-terminated, in the arena */
+    bool out_cut, err_cut;
+    int wall_ms, cpu_ms;
+    uint64_t peak_resident_bytes;
+};
+
+bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result *out,
+              struct error *err);
+/* "exit status 3", "killed by SIGSEGV", "no answer within 2000 ms", ... */
+const char *proc_end_text(const struct proc_result *r, struct arena *a);
+
+/*
+ * A program kept running. One request line out, one answer line back.
+ * stderr is kept: its last output_limit bytes, for messages.
+ */
+struct child;
+enum child_answer { CHILD_LINE, CHILD_ENDED, CHILD_LATE };
+
+bool child_start(const struct proc_spec *spec, struct child **out, struct error *err);
+/* Sends a line (no newline inside) and waits for one. CHILD_ENDED and
+ * CHILD_LATE are answers, not errors: the caller decides what they mean. */
+bool child_ask(struct child *c, struct text line, int deadline_ms, size_t answer_limit,
+               struct arena *a, enum child_answer *how, struct text *answer, struct error *err);
+struct text child_stderr(const struct child *c, struct arena *a);
+int child_pid(const struct child *c); /* of the program, for tests */
+void child_stop(struct child *c);     /* NULL is fine; also after errors */
+
+#endif

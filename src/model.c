@@ -1,0 +1,18 @@
+/* model.c - the printed names of what model.h lists. */
+#include "model.h"
+
+const char *const verdict_names[VERDICT_COUNT] = {
+#define VERDICT_NAME(id, name, help) name,
+    VERDICTS(VERDICT_NAME)
+#undef VERDICT_NAME
+};
+
+const char *const verdict_helps[VERDICT_COUNT] = {
+#define VERDICT_HELP(id, name, help) help,
+    VERDICTS(VERDICT_HELP)
+#undef VERDICT_HELP
+};
+
+const char *const class_names[4] = {"pointwise", "reduction", "gemm", "other"};
+
+const char *const stage_names[STAGE_KIND_COUNT] = {"synthesize", "diagnose", "repair", "optimize"};

@@ -1,0 +1,220 @@
+/*
+ * model.h - READ FIRST: the nouns of cutegen.
+ *
+ *     task -> candidate -> launch plan + binary -> verdict -> measurement -> next candidate
+ *
+ * Plain data, no behaviour. Everything points into an arena of whoever made
+ * it; nothing here is freed on its own. Stages hand these to each other
+ * through the pipeline; the store writes them; the report reads them.
+ */
+#ifndef CUTEGEN_MODEL_H
+#define CUTEGEN_MODEL_H
+
+#include "base/mem.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+enum {
+    MAX_TENSORS = 64, /* inputs, or outputs, of one task */
+    MAX_DIMS = 8,
+    MAX_FINDINGS = 32,
+};
+
+/* ---- task: what is asked ------------------------------------------------ */
+
+enum kernel_class { CLASS_POINTWISE, CLASS_REDUCTION, CLASS_GEMM, CLASS_OTHER };
+
+struct tensor_info {
+    const char *name;  /* forward argument, or state_dict key */
+    const char *dtype; /* "f32" "f16" "bf16" "f64" "i64" "i32" "i16" "i8" "u8" "bool" */
+    const char *role;  /* "input" "parameter" "buffer" "output" */
+    int dims;
+    int64_t shape[MAX_DIMS], strides[MAX_DIMS]; /* in elements */
+};
+
+struct task {
+    const char *name;   /* file stem */
+    const char *path;   /* absolute */
+    struct text source; /* the Python file */
+    struct tensor_info in[MAX_TENSORS], out[MAX_TENSORS];
+    int in_count, out_count;
+    enum kernel_class class;
+    const char *class_evidence;  /* why this class, one line */
+    const char *scaled;          /* "N 2048 -> 256" or NULL: sizes as written */
+    double bytes_min, flops_min; /* what cannot be avoided */
+    json_t *description;         /* whole, as the oracle gave it (docs/architecture.md) */
+};
+
+/* ---- device: what it runs on ------------------------------------------- */
+
+enum device_kind { DEVICE_SIMT, DEVICE_CUDA };
+
+struct device {
+    enum device_kind kind;
+    int index;          /* of the CUDA device */
+    const char *name;   /* "simt", "NVIDIA H200" */
+    const char *models; /* simt: the GPU whose time is modelled, "H200" */
+    const char *arch;   /* what code is built for: "sm_90a"; simt: "compute_80" */
+    int sm_count;
+    int64_t smem_block_bytes, memory_bytes;
+};
+
+/* ---- verdict: a closed list -------------------------------------------- */
+
+#define VERDICTS(X)                                                                                \
+    X(PASS, "pass", "built, ran, right")                                                           \
+    X(REFUSED, "refused", "the gate does not let such code run")                                   \
+    X(NO_CODE, "no code", "the reply held no kernel, or edits that do not apply")                  \
+    X(COMPILE_ERROR, "compile error", "the compiler rejects the source")                           \
+    X(COMPILE_TIMEOUT, "compile timeout", "the compiler was stopped at its deadline")              \
+    X(BAD_PLAN, "bad plan", "the plan crashed, did not return, or described nonsense")             \
+    X(BAD_LAUNCH, "bad launch", "a launch the device would reject")                                \
+    X(CRASH, "crash", "the kernel faulted")                                                        \
+    X(HANG, "hang", "the kernel did not end")                                                      \
+    X(OUT_OF_MEMORY, "out of memory", "it asked for more memory than there is")                    \
+    X(WRONG_VALUES, "wrong values", "outputs differ from the reference")                           \
+    X(NON_FINITE, "non-finite", "NaN or infinity where the reference has a number")                \
+    X(NOT_WRITTEN, "not written", "some outputs were never written")                               \
+    X(GUARD_HIT, "guard hit", "it wrote past an output")                                           \
+    X(INPUT_MODIFIED, "input modified", "it changed an input")                                     \
+    X(UNSAFE_MEMORY, "unsafe memory", "out-of-bounds, misaligned or uninitialised access")         \
+    X(RACE, "race", "two threads meet without synchronisation")                                    \
+    X(IMPRECISE, "imprecise", "right in kind, but worse than the dtype's arithmetic allows")       \
+    X(IMPOSSIBLE_TIME, "impossible time", "faster than the bytes and flops allow")                 \
+    X(UNSTABLE, "unstable", "results or times differ from run to run")
+
+enum verdict_kind {
+#define VERDICT_ENUM(id, name, help) VERDICT_##id,
+    VERDICTS(VERDICT_ENUM)
+#undef VERDICT_ENUM
+        VERDICT_COUNT
+};
+
+/* One piece of evidence with a place in the source. */
+struct finding {
+    const char *kind;  /* "shared-memory race", "compile error", ... */
+    const char *where; /* "kernel.cu:87", the user's line */
+    const char *line;  /* that source line */
+    const char *text;  /* what was seen: block, thread, address, both sides */
+};
+
+struct verdict {
+    enum verdict_kind kind;
+    const char *summary; /* one line for people */
+    const char *detail;  /* several lines for the model and `show`; may be "" */
+    const char *advice;  /* what to try; may be NULL */
+    struct finding findings[MAX_FINDINGS];
+    int finding_count;
+};
+
+/* ---- candidate: one .cu file and what became of it ---------------------- */
+
+struct candidate {
+    int depth;   /* 0: first correct kernel */
+    int attempt; /* counts within the run, from 1 */
+    int repair;  /* 0: as proposed; n: after the n-th repair */
+    struct text source;
+    const char *change; /* one line: what was done */
+};
+
+struct build_result {
+    struct verdict verdict;
+    const char *work_dir; /* holds the files below */
+    const char *ptx_path, *cubin_path, *log_path;
+    const char *module_path; /* what the runner loads: .cubin, or simt's .so */
+    json_t *launches;        /* launch list from the planner (docs/architecture.md) */
+    json_t *names;           /* name expression -> lowered name */
+    json_t *resources;       /* kernel -> registers, smem, spills */
+    int build_ms;
+    bool cached;
+};
+
+/* How far an output is from the float64 truth, beside the reference's own error. */
+struct accuracy {
+    double max_abs, max_rel, rms_rel;
+    double reference_max_abs, reference_max_rel, reference_rms_rel;
+    int draws, distributions;
+};
+
+struct test_result {
+    struct verdict verdict;
+    struct accuracy accuracy;
+    bool deterministic;
+    const char *seed; /* hex, to repeat it */
+    json_t *counters; /* simt: list, one object per launch; else NULL */
+    int test_ms;
+};
+
+struct baseline {
+    const char *name; /* "eager", "eager graph", "compile" */
+    double cold_us, warm_us;
+};
+
+struct measurement {
+    struct verdict verdict; /* PASS, IMPOSSIBLE_TIME or UNSTABLE */
+    bool modelled;          /* simt: never printed as a measurement */
+    double time_us;         /* what candidates are compared by: cold median, or modelled */
+    double warm_us, spread; /* spread: relative, of the cold median */
+    double floor_us;        /* roofline: the time below which it cannot be */
+    const char *bound;      /* "memory", "fp32", "issue", ... */
+    struct baseline baselines[4];
+    int baseline_count;
+    json_t *parts; /* modelled: microseconds by resource */
+};
+
+struct profile {
+    const char *source; /* "ncu", "simt counters" */
+    const char *text;   /* what the model reads */
+    json_t *data;
+};
+
+/* ---- model calls -------------------------------------------------------- */
+
+enum stage_kind {
+    STAGE_SYNTHESIZE,
+    STAGE_DIAGNOSE,
+    STAGE_REPAIR,
+    STAGE_OPTIMIZE,
+    STAGE_KIND_COUNT
+};
+
+struct message {
+    const char *role; /* "system" "user" "assistant" */
+    struct text content;
+};
+
+/* One question. The same facts twice: as messages for a language model, as
+ * data for the built-in engineer. Messages go from what never changes to
+ * what changes most, so that a provider's prompt cache hits. */
+struct request {
+    enum stage_kind stage;
+    const struct message *messages;
+    size_t message_count;
+    int max_output_tokens;
+    const char *prompt_hash; /* of the templates used */
+    /* for `builtin` */
+    const struct task *task;
+    const struct device *device;
+    const struct candidate *current; /* NULL when synthesizing */
+    const struct verdict *verdict;   /* what is to be repaired; else NULL */
+    const struct profile *profile;   /* NULL before its time */
+    json_t *history;                 /* [{depth, change, verdict, time_us}], oldest first */
+};
+
+struct reply {
+    struct text text;
+    const char *model;                                   /* as the provider names it */
+    const char *finish_reason;                           /* "stop" "length" ... */
+    int64_t prompt_tokens, cached_tokens, output_tokens; /* -1: unknown */
+    double cost_usd;                                     /* < 0: unknown */
+    int latency_ms, retries;
+    bool done; /* builtin, replay: nothing more to propose; text says why */
+};
+
+extern const char *const verdict_names[VERDICT_COUNT]; /* base of all printing: src/model.c */
+extern const char *const verdict_helps[VERDICT_COUNT];
+extern const char *const class_names[4];
+extern const char *const stage_names[STAGE_KIND_COUNT];
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * pipeline.h - the loop: from a PyTorch module to the best verified kernel.
+ *
+ * All policy is here and in pipeline.c: when to repair, when to look at the
+ * profiler, from which kernel the next step starts, when to stop. The store
+ * is written by the pipeline alone; whoever wants to see a run live hands in
+ * a `struct progress`.
+ *
+ *     pipeline_run()     a new run, or with resume_id the rest of an old one
+ *     pipeline_eval()    one candidate, one verdict
+ *     pipeline_export()  the best kernel of a run as files to use
+ */
+#ifndef CUTEGEN_PIPELINE_H
+#define CUTEGEN_PIPELINE_H
+
+#include "base/error.h"
+#include "model.h"
+
+/* What is configured, whichever way (flags, environment, ini): cmd fills it. */
+struct settings {
+    const char *model;   /* "builtin", "openai:...", "replay:FILE", ... */
+    const char *device;  /* "auto", "simt", "cuda:0" */
+    const char *models;  /* GPU whose time simt models: "H200" */
+    const char *python;  /* NULL: found */
+    const char *cc;      /* NULL: found */
+    const char *cuda;    /* toolkit root; NULL: found */
+    const char *cutlass; /* include folder; NULL: found */
+    const char *prompts; /* folder; NULL: the product's own */
+    const char *runs_dir;
+    const char *base_url, *key_env, *key_file, *effort; /* model seam; may be NULL */
+    const char *record;                                 /* transcript to write; may be NULL */
+    double temperature;                                 /* < 0: the provider's default */
+    int max_tokens;
+    double budget_usd; /* 0: none; likewise the next three */
+    int64_t budget_tokens;
+    int budget_calls, budget_minutes;
+    const char *check; /* simt: "off" "memory" "full" */
+    int draws;         /* input draws per test */
+    int build_deadline_s, run_deadline_s, call_deadline_s;
+    const char *const *set; /* "N=512" overrides of task constants, NULL-terminated; may be NULL */
+    bool scale;             /* reduce sizes on simt (default) */
+};
+
+enum advance { ADVANCE_BEST, ADVANCE_LAST };
+
+struct run_options {
+    const char *task_path; /* NULL with resume_id */
+    const char *resume_id; /* NULL: a new run */
+    int max_depth;         /* optimisation steps at most */
+    int max_repairs;       /* per step */
+    int patience;          /* stop after so many depths without a gain; 0: never */
+    int profile_from;      /* depth; < 0: by kernel class */
+    enum advance advance;
+};
+
+/* What happens, as it happens. Strings are borrowed for the call. */
+enum event_kind {
+    EVENT_TASK,    /* the task is known */
+    EVENT_STAGE,   /* a stage begins: text names it */
+    EVENT_ATTEMPT, /* an attempt has its verdict */
+    EVENT_DEPTH,   /* a depth is reached and measured */
+    EVENT_NOTE,    /* something a person should see */
+    EVENT_END,
+};
+
+struct event {
+    enum event_kind kind;
+    const char *run_id;
+    const char *text;
+    const struct task *task;
+    const struct device *device;
+    const struct candidate *candidate;
+    const struct verdict *verdict;
+    const struct measurement *measurement;
+    int build_ms;
+    double best_us, first_us;
+    int64_t tokens;
+    double cost_usd;
+};
+
+struct progress {
+    void (*event)(struct progress *self, const struct event *ev);
+};
+
+struct run_summary {
+    const char *run_id, *run_dir, *report_path;
+    bool found; /* a correct kernel exists */
+    struct candidate best;
+    struct measurement best_time, first_time;
+    struct test_result best_test;
+    int depths, attempts;
+    const char *ended; /* why the loop stopped, one line */
+};
+
+bool pipeline_run(const struct settings *settings, const struct run_options *options,
+                  struct progress *progress, struct arena *a, struct run_summary *out,
+                  struct error *err);
+
+struct eval_summary {
+    struct task task;
+    struct device device;
+    struct build_result build;
+    struct test_result test;
+    struct measurement measurement;
+    struct verdict verdict; /* the one that counts: first that is not pass */
+    const char *run_id;     /* where `cutegen show` finds the details */
+};
+
+bool pipeline_eval(const struct settings *settings, const char *task_path, const char *kernel_path,
+                   struct progress *progress, struct arena *a, struct eval_summary *out,
+                   struct error *err);
+
+/* Writes the exported files of a run's best kernel into `dir` (NULL: the run's folder). */
+struct export_summary {
+    const char *dir, *module_path, *source_path, *record_path;
+};
+bool pipeline_export(const struct settings *settings, const char *run_id, const char *dir,
+                     struct arena *a, struct export_summary *out, struct error *err);
+
+/* The task's description, for `cutegen describe`; out->description is the whole. */
+bool pipeline_describe(const struct settings *settings, const char *task_path, struct arena *a,
+                       struct task *out, struct error *err);
+
+/* Set by the signal handler: 1 finish the attempt and stop, 2 stop now. */
+extern volatile int pipeline_interrupts;
+
+#endif
