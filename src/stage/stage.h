@@ -1,0 +1,135 @@
+/*
+ * stage.h - the steps from a task to a kernel, one function and one file each.
+ *
+ *     describe -> synthesize -> build -> test -> (diagnose -> repair -> build -> test)*
+ *              -> measure -> (profile) -> optimize -> build ... -> export
+ *
+ * A `struct stage` is the workshop all steps use: the model or the built-in
+ * engineer, the builder, the oracle, the device. Stages do not call each
+ * other, keep no policy and do not write the store; the pipeline does both.
+ *
+ *     stage_open(&settings, &st, err);
+ *     stage_describe(st, "task.py", a, &task, err);
+ *     ...
+ *     stage_close(st);                            also after errors; NULL is fine
+ *
+ * False is a broken machine, wrong use or a spent budget. A bad kernel, and a
+ * reply without usable code, is a verdict in the result.
+ */
+#ifndef STAGE_STAGE_H
+#define STAGE_STAGE_H
+
+#include "base/error.h"
+#include "model.h"
+
+struct settings;
+struct stage;
+
+bool stage_open(const struct settings *settings, struct stage **out, struct error *err);
+void stage_close(struct stage *st);
+
+/* Known once stage_describe() has run. */
+const struct device *stage_device(const struct stage *st);
+/* "builtin: recipe pointwise", "openai:gpt-5", ... */
+const char *stage_engineer(const struct stage *st);
+/* Versions and tools, for the record: {"cutegen", "nvrtc", "cutlass", "torch", ...}. New reference.
+ */
+json_t *stage_environment(const struct stage *st);
+
+bool stage_describe(struct stage *st, const char *task_path, struct arena *a, struct task *out,
+                    struct error *err);
+
+/* ---- asking a model ------------------------------------------------------ */
+
+struct question {
+    const struct task *task;
+    const struct candidate *current; /* NULL when synthesizing */
+    const struct verdict *verdict;   /* what is wrong with it; NULL: nothing */
+    const struct measurement *time;  /* NULL: not measured */
+    const struct profile *profile;   /* NULL before its time */
+    const char *diagnosis;           /* what stage_diagnose() found; NULL: none */
+    const char *rejected;            /* why the last reply could not be used; NULL: it could */
+    json_t *history;                 /* [{depth, change, verdict, time_us, kept}] */
+    const struct reply *recorded;    /* an answer already paid for: used instead of asking */
+};
+
+struct proposal {
+    struct request request; /* as asked, for the store */
+    struct reply reply;
+    bool done;              /* nothing more to propose: reply.text says why */
+    struct verdict verdict; /* PASS: `source` holds a kernel; NO_CODE: why not */
+    struct text source;
+    const char *change; /* one line: what was done */
+};
+
+bool stage_synthesize(struct stage *st, const struct question *q, struct arena *a,
+                      struct proposal *out, struct error *err);
+/* Only reply.text counts: what the model thinks is wrong. */
+bool stage_diagnose(struct stage *st, const struct question *q, struct arena *a,
+                    struct proposal *out, struct error *err);
+bool stage_repair(struct stage *st, const struct question *q, struct arena *a, struct proposal *out,
+                  struct error *err);
+bool stage_optimize(struct stage *st, const struct question *q, struct arena *a,
+                    struct proposal *out, struct error *err);
+
+/* ---- judging a candidate ------------------------------------------------- */
+
+bool stage_build(struct stage *st, const struct task *task, const struct candidate *cand,
+                 struct arena *a, struct build_result *out, struct error *err);
+bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
+                const struct build_result *build, struct arena *a, struct test_result *out,
+                struct error *err);
+bool stage_measure(struct stage *st, const struct task *task, const struct build_result *build,
+                   const struct test_result *test, struct arena *a, struct measurement *out,
+                   struct error *err);
+bool stage_profile(struct stage *st, const struct build_result *build,
+                   const struct test_result *test, const struct measurement *time, struct arena *a,
+                   struct profile *out, struct error *err);
+
+/* ---- using the result ---------------------------------------------------- */
+
+struct export_request {
+    const struct task *task;
+    const struct candidate *best;
+    const struct device *device;
+    const json_t *record; /* written beside it: model, versions, timings, accuracy, seed */
+    const char *dir;
+};
+
+struct export_files {
+    const char *module_path, *source_path, *header_path, *record_path;
+};
+
+bool stage_export(const struct export_request *req, struct arena *a, struct export_files *out,
+                  struct error *err);
+
+/* ---- single steps by hand: doctor, ask, models, prompt, edit, simt -------- */
+
+bool stage_doctor(const struct settings *settings, struct arena *a, json_t **report,
+                  struct error *err);
+
+/* One prompt, one answer, streamed to `on_text` as it comes. */
+bool stage_ask(const struct settings *settings, struct text prompt,
+               void (*on_text)(void *ctx, const char *text, size_t len), void *ctx, struct arena *a,
+               struct reply *out, struct error *err);
+bool stage_models(const struct settings *settings, struct arena *a, json_t **out,
+                  struct error *err);
+/* The messages that would be sent for a task at a stage, without sending. */
+bool stage_prompt(const struct settings *settings, enum stage_kind stage, const char *task_path,
+                  const char *source_path, struct arena *a, struct request *out, struct error *err);
+
+enum edit_outcome { EDITED, EDIT_NOT_FOUND, EDIT_NOT_APPLIED };
+/* `report` gets the JSON of the result (a new reference); `reason` is "" when applied. */
+enum edit_outcome stage_edit(struct text source, struct text reply, struct arena *a,
+                             struct text *result, const char **reason, json_t **report);
+
+struct simt_options {
+    const char *file;           /* .cu with a plan */
+    const char *const *inputs;  /* "f32[16,128]=normal", NULL-terminated */
+    const char *const *outputs; /* "f32[16,128]" */
+    const char *check;
+};
+bool stage_simt_run(const struct settings *settings, const struct simt_options *options,
+                    struct arena *a, json_t **report, struct error *err);
+
+#endif
