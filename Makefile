@@ -1,0 +1,61 @@
+# A small door to Meson and ninja. `make demo` and `make test` are all one needs.
+#
+#   make          release build in build/release
+#   make debug    with AddressSanitizer and UBSan in build/debug
+#   make demo     two tasks from PyTorch to a verified kernel, and their report
+#   make test     format, lint, unit and end-to-end tests, release and sanitizers
+#   make install  into PREFIX (default /usr/local), DESTDIR honoured
+#   make dist     relocatable tarballs in dist/
+#   make format, make lint
+#
+# Set-up (setup/setup.sh) is part of each: it installs what is missing and nothing else.
+PREFIX ?= /usr/local
+TOOLS := $(or $(CUTEGEN_TOOLS),$(or $(XDG_DATA_HOME),$(HOME)/.local/share)/cutegen)
+# Looked up when used: set-up may just have put it there.
+MESON = $(or $(wildcard $(TOOLS)/venv/bin/meson),meson)
+export TOOLS MESON
+
+all: build/release/build.ninja
+	@ninja -C build/release
+
+debug: build/debug/build.ninja
+	@ninja -C build/debug
+
+build/release/build.ninja: | setup
+	@mkdir -p build
+	@$(MESON) setup build/release --prefix=$(PREFIX) >build/setup.log 2>&1 || { cat build/setup.log; exit 1; }
+
+build/debug/build.ninja: | setup
+	@mkdir -p build
+	@$(MESON) setup build/debug --buildtype=debugoptimized -Db_sanitize=address,undefined \
+	    -Db_lundef=false >build/setup.log 2>&1 || { cat build/setup.log; exit 1; }
+
+setup:
+	@setup/setup.sh run
+
+demo: all
+	@tests/e2e/demo.sh
+
+test:
+	@setup/setup.sh test
+	@tests/run.sh
+
+lint:
+	@setup/setup.sh test
+	@tests/lint.sh
+
+format:
+	@setup/setup.sh test
+	@tests/format.sh --write
+
+install: all
+	@$(MESON) install -C build/release --no-rebuild
+
+dist:
+	@setup/setup.sh dist
+	@setup/dist.sh
+
+clean:
+	@rm -rf build dist
+
+.PHONY: all debug setup demo test lint format install dist clean
