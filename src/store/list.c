@@ -1,0 +1,193 @@
+/*
+ * list.c - which runs there are: one line each, and a run by its name.
+ *
+ * Hides how the best kernel of a run is found: the fastest attempt that
+ * passed; the earliest of those when nothing was measured.
+ */
+#include "base/json.h"
+#include "store/read.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Columns in the order info_fill() reads them. */
+#define INFO_COLUMNS                                                                               \
+    "SELECT r.id, t.name, r.model, r.device, r.suite, r.state, r.reason, r.started_ms, "           \
+    "  coalesce(r.ended_ms, 0), "                                                                  \
+    "  (SELECT count(*) FROM attempts WHERE run = r.id), "                                         \
+    "  (SELECT count(*) FROM calls WHERE run = r.id), "                                            \
+    "  (SELECT coalesce(sum(max(prompt_tokens, 0) + max(output_tokens, 0)), 0) FROM calls "        \
+    "    WHERE run = r.id), "                                                                      \
+    "  (SELECT coalesce(sum(max(cost_usd, 0)), 0) FROM calls WHERE run = r.id) "                   \
+    "FROM runs r JOIN tasks t ON t.id = r.task "
+
+static const char *device_label(const char *line, struct arena *a)
+{
+    json_error_t ignored;
+    json_t *d = json_loads(line, 0, &ignored);
+    const char *models = json_string_or(d, "models", NULL);
+    const char *name = json_string_or(d, "name", "unknown");
+    const char *label = models ? arena_printf(a, "%s as %s", name, models) : arena_strdup(a, name);
+
+    json_decref(d);
+    return label;
+}
+
+static double positive(double v)
+{
+    return isfinite(v) && v > 0 ? v : 0;
+}
+
+static bool find_first(struct store *s, struct run_info *o, struct error *err)
+{
+    struct query q;
+
+    if (!sql_query(s, &q, err,
+                   "SELECT m.time_us FROM attempts a JOIN candidates c ON c.id = a.candidate "
+                   "JOIN verdicts v ON v.run = a.run AND v.attempt = a.number "
+                   "JOIN measurements m ON m.run = a.run AND m.attempt = a.number "
+                   "WHERE a.run = ? AND v.kind = 'pass' AND m.time_us > 0 "
+                   "ORDER BY c.depth, a.number LIMIT 1",
+                   "t", o->id))
+        return false;
+    if (sql_next(&q, err))
+        o->first_us = positive(col_double(&q, 0));
+    return sql_done(&q);
+}
+
+static bool find_best(struct store *s, struct run_info *o, struct error *err)
+{
+    struct query q;
+
+    o->best_depth = -1;
+    if (!sql_query(s, &q, err,
+                   "SELECT a.number, c.depth, m.time_us, coalesce(m.modelled, 0), "
+                   "  (SELECT cold_us FROM baselines b WHERE b.run = a.run AND "
+                   "    b.attempt = a.number AND b.name = 'eager') "
+                   "FROM attempts a JOIN candidates c ON c.id = a.candidate "
+                   "JOIN verdicts v ON v.run = a.run AND v.attempt = a.number "
+                   "LEFT JOIN measurements m ON m.run = a.run AND m.attempt = a.number "
+                   "WHERE a.run = ? AND v.kind = 'pass' "
+                   "ORDER BY m.time_us IS NULL OR m.time_us <= 0, m.time_us, a.number LIMIT 1",
+                   "t", o->id))
+        return false;
+    if (sql_next(&q, err)) {
+        o->best_attempt = col_int(&q, 0);
+        o->best_depth = col_int(&q, 1);
+        o->best_us = positive(col_double(&q, 2));
+        o->modelled = col_int(&q, 3);
+        o->eager_us = positive(col_double(&q, 4));
+    }
+    return sql_done(&q);
+}
+
+static bool info_fill(struct query *q, struct arena *a, struct run_info *o, struct error *err)
+{
+    int state;
+
+    o->id = col_text(q, 0, a);
+    o->task = col_text(q, 1, a);
+    o->model = col_text(q, 2, a);
+    o->device = device_label(col_text(q, 3, a), a);
+    o->suite = col_text(q, 4, a);
+    if (!col_name(q, 5, run_state_names, RUN_STATE_COUNT, &state, err))
+        return false;
+    o->state = (enum run_state)state;
+    o->reason = col_text(q, 6, a);
+    o->started_ms = col_long(q, 7);
+    o->ended_ms = col_long(q, 8);
+    o->attempts = col_int(q, 9);
+    o->calls = col_int(q, 10);
+    o->tokens = col_long(q, 11);
+    o->cost_usd = col_double(q, 12);
+    o->alive = o->state == RUN_RUNNING && run_is_alive(q->store, o->id);
+    return find_best(q->store, o, err) && find_first(q->store, o, err);
+}
+
+bool run_info_read(struct store *s, const char *id, struct arena *a, struct run_info *out,
+                   struct error *err)
+{
+    struct query q;
+    bool found = false, ok = true;
+
+    if (!sql_query(s, &q, err, INFO_COLUMNS "WHERE r.id = ?", "t", id))
+        return false;
+    if (sql_next(&q, err)) {
+        found = true;
+        ok = info_fill(&q, a, out, err);
+    }
+    if (!sql_done(&q) || !ok)
+        return false;
+    return found || error_set(err, ERROR_USE, "there is no run %s in %s", id, s->dir);
+}
+
+bool store_run_list(struct store *s, const char *suite, struct arena *a, struct run_info **out,
+                    size_t *count, struct error *err)
+{
+    struct query q;
+    int64_t total;
+    size_t n = 0;
+    bool ok = true;
+
+    if (!read_begin(s, err))
+        return false;
+    if (!sql_int(s, 0, &total, err, "SELECT count(*) FROM runs", "") ||
+        !sql_query(s, &q, err,
+                   INFO_COLUMNS "WHERE ?1 IS NULL OR r.suite = ?1 "
+                                "ORDER BY r.started_ms DESC, r.rowid DESC",
+                   "t", suite))
+        return read_end(s, false);
+    struct run_info *list = arena_array(a, (size_t)total + 1, sizeof(*list));
+    while (ok && n < (size_t)total && sql_next(&q, err))
+        ok = info_fill(&q, a, &list[n++], err);
+    ok = sql_done(&q) && ok;
+    *out = list;
+    *count = n;
+    return read_end(s, ok);
+}
+
+/* ---- a run by its name -------------------------------------------------- */
+
+static bool refuse_name(struct store *s, const char *name, int64_t matches, struct error *err)
+{
+    if (matches > 1)
+        error_set(err, ERROR_USE, "%lld runs in %s begin with \"%s\"", (long long)matches, s->dir,
+                  name);
+    else if (strcmp(name, "last") == 0)
+        error_set(err, ERROR_USE, "no runs yet in %s", s->dir);
+    else
+        error_set(err, ERROR_USE, "there is no run %s in %s", name, s->dir);
+    return error_hint(err, "`cutegen runs` lists them; \"last\" is the newest");
+}
+
+bool store_run_find(struct store *s, const char *name, struct arena *a, const char **id,
+                    struct error *err)
+{
+    bool last = strcmp(name, "last") == 0;
+    const char *found = NULL;
+    int64_t matches = 0;
+    struct query q;
+
+    /* The whole id first: one id may begin another. */
+    if (!sql_query(s, &q, err,
+                   "SELECT id FROM runs WHERE ?1 OR substr(id, 1, length(?2)) = ?2 "
+                   "ORDER BY id = ?2 DESC, started_ms DESC, rowid DESC",
+                   "it", (int)last, name))
+        return false;
+    while (sql_next(&q, err)) {
+        const char *one = col_text(&q, 0, a);
+        if (!found)
+            found = one;
+        matches++;
+        if (last || strcmp(one, name) == 0) {
+            matches = 1;
+            break;
+        }
+    }
+    if (!sql_done(&q))
+        return false;
+    if (matches != 1 || !*name)
+        return refuse_name(s, name, matches, err);
+    *id = found;
+    return true;
+}

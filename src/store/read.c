@@ -1,0 +1,491 @@
+/*
+ * read.c - a whole run back from the store: what the loop resumes from, what a report shows.
+ *
+ * Hides the joins. Everything is read inside one transaction, so a run that
+ * is being driven meanwhile is seen at one moment.
+ *
+ * Invariants
+ * 1. Every json_t handed out is owned by history->keep.
+ * 2. Attempts and calls come in the order in which they were stored.
+ */
+#include "store/read.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+struct reader {
+    struct store *s;
+    struct arena *a;
+    struct run_history *h;
+    const char *id;
+};
+
+bool read_begin(struct store *s, struct error *err)
+{
+    return sql_run(s, err, "BEGIN", "");
+}
+
+bool read_end(struct store *s, bool ok)
+{
+    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    return ok;
+}
+
+/* A JSON column; SQL NULL gives NULL. */
+static bool col_json(struct reader *r, struct query *q, int i, json_t **out, struct error *err)
+{
+    json_t *v;
+
+    *out = NULL;
+    if (sqlite3_column_type(q->stmt, i) == SQLITE_NULL)
+        return true;
+    const void *data = sqlite3_column_blob(q->stmt, i);
+    struct text t = {.data = data, .len = (size_t)sqlite3_column_bytes(q->stmt, i)};
+    if (!json_parse(t, sqlite3_column_name(q->stmt, i), &v, err))
+        return error_add(err, "%s, run %s", r->s->path, r->id);
+    json_array_append_new(r->h->keep, v);
+    *out = v;
+    return true;
+}
+
+static bool count_rows(struct reader *r, const char *sql, size_t *out, struct error *err)
+{
+    int64_t n;
+    if (!sql_int(r->s, 0, &n, err, sql, "t", r->id))
+        return false;
+    *out = (size_t)n;
+    return true;
+}
+
+/* ---- run, task, device -------------------------------------------------- */
+
+static void fill_dims(const json_t *list, int64_t *out, int *dims)
+{
+    size_t n = json_array_size(list);
+
+    *dims = (int)(n < MAX_DIMS ? n : MAX_DIMS);
+    for (int i = 0; i < *dims; i++)
+        out[i] = json_integer_value(json_array_get(list, (size_t)i));
+}
+
+static int fill_tensors(const json_t *list, const char *role, struct tensor_info *out)
+{
+    int n = 0, ignored;
+    size_t i;
+    json_t *t;
+
+    json_array_foreach(list, i, t)
+    {
+        if (n == MAX_TENSORS)
+            break;
+        out[n].name = json_string_or(t, "name", "");
+        out[n].dtype = json_string_or(t, "dtype", "");
+        out[n].role = json_string_or(t, "role", role);
+        fill_dims(json_object_get(t, "shape"), out[n].shape, &out[n].dims);
+        fill_dims(json_object_get(t, "strides"), out[n].strides, &ignored);
+        n++;
+    }
+    return n;
+}
+
+static void fill_device(const json_t *d, struct device *o)
+{
+    o->kind = strcmp(json_string_or(d, "kind", "simt"), "cuda") == 0 ? DEVICE_CUDA : DEVICE_SIMT;
+    o->index = (int)json_int_or(d, "index", 0);
+    o->name = json_string_or(d, "name", "unknown");
+    o->models = json_string_or(d, "models", NULL);
+    o->arch = json_string_or(d, "arch", NULL);
+    o->sm_count = (int)json_int_or(d, "sm_count", 0);
+    o->smem_block_bytes = json_int_or(d, "smem_block_bytes", 0);
+    o->memory_bytes = json_int_or(d, "memory_bytes", 0);
+}
+
+static bool fill_task(struct reader *r, struct query *q, struct error *err)
+{
+    struct task *t = &r->h->task;
+    int class;
+
+    t->name = col_text(q, 3, r->a);
+    t->path = col_text(q, 4, r->a);
+    if (!col_name(q, 5, class_names, (int)ARRAY_LEN(class_names), &class, err))
+        return false;
+    t->class = (enum kernel_class) class;
+    t->class_evidence = col_text(q, 6, r->a);
+    t->scaled = col_text(q, 7, r->a);
+    t->bytes_min = col_double(q, 8);
+    t->flops_min = col_double(q, 9);
+    t->source = col_blob(q, 10, r->a);
+    if (!col_json(r, q, 11, &t->description, err))
+        return false;
+    t->in_count = fill_tensors(json_object_get(t->description, "inputs"), "input", t->in);
+    t->out_count = fill_tensors(json_object_get(t->description, "outputs"), "output", t->out);
+    return true;
+}
+
+static bool read_run(struct reader *r, struct error *err)
+{
+    struct query q;
+    json_t *device;
+    bool ok = true;
+
+    if (!run_info_read(r->s, r->id, r->a, &r->h->info, err) ||
+        !sql_query(r->s, &q, err,
+                   "SELECT r.device, r.options, r.environment, t.name, t.path, t.class, "
+                   "t.evidence, t.scaled, t.bytes_min, t.flops_min, s.data, d.data "
+                   "FROM runs r JOIN tasks t ON t.id = r.task "
+                   "JOIN blobs s ON s.sha256 = t.source "
+                   "JOIN blobs d ON d.sha256 = t.description WHERE r.id = ?",
+                   "t", r->id))
+        return false;
+    if (sql_next(&q, err)) {
+        ok = col_json(r, &q, 0, &device, err) && col_json(r, &q, 1, &r->h->options, err) &&
+             col_json(r, &q, 2, &r->h->environment, err) && fill_task(r, &q, err);
+        if (ok)
+            fill_device(device, &r->h->device);
+    }
+    return sql_done(&q) && ok;
+}
+
+/* ---- attempts ----------------------------------------------------------- */
+
+static bool read_findings(struct reader *r, int attempt, struct verdict *v, struct error *err)
+{
+    struct query q;
+
+    if (!sql_query(r->s, &q, err,
+                   "SELECT kind, place, line, text FROM findings WHERE run = ? AND attempt = ? "
+                   "ORDER BY number LIMIT ?",
+                   "tii", r->id, attempt, (int)MAX_FINDINGS))
+        return false;
+    while (sql_next(&q, err)) {
+        struct finding *f = &v->findings[v->finding_count++];
+        f->kind = col_text(&q, 0, r->a);
+        f->where = col_text(&q, 1, r->a);
+        f->line = col_text(&q, 2, r->a);
+        f->text = col_text(&q, 3, r->a);
+    }
+    return sql_done(&q);
+}
+
+static bool read_verdict(struct reader *r, int attempt, struct verdict *v, struct error *err)
+{
+    struct query q;
+    int kind = 0;
+    bool ok = true;
+
+    if (!sql_query(r->s, &q, err,
+                   "SELECT kind, summary, detail, advice FROM verdicts "
+                   "WHERE run = ? AND attempt = ?",
+                   "ti", r->id, attempt))
+        return false;
+    if (sql_next(&q, err)) {
+        ok = col_name(&q, 0, verdict_names, VERDICT_COUNT, &kind, err);
+        v->kind = (enum verdict_kind)kind;
+        v->summary = col_text(&q, 1, r->a);
+        v->detail = col_text(&q, 2, r->a);
+        v->advice = col_text(&q, 3, r->a);
+    }
+    return sql_done(&q) && ok && read_findings(r, attempt, v, err);
+}
+
+/* A step before the one that decided has passed, or the attempt had ended there. */
+static struct verdict verdict_at(const struct attempt_outcome *o, enum attempt_step step)
+{
+    if (o->step == step)
+        return o->verdict;
+    return (struct verdict){.kind = VERDICT_PASS, .summary = "", .detail = ""};
+}
+
+static bool read_build(struct reader *r, int attempt, struct attempt_outcome *o, struct error *err)
+{
+    struct query q;
+    bool ok = true;
+
+    if (!sql_query(r->s, &q, err,
+                   "SELECT b.build_ms, b.cached, l.data AS launches, n.data AS names, "
+                   "s.data AS resources FROM builds b "
+                   "LEFT JOIN blobs l ON l.sha256 = b.launches "
+                   "LEFT JOIN blobs n ON n.sha256 = b.names "
+                   "LEFT JOIN blobs s ON s.sha256 = b.resources "
+                   "WHERE b.run = ? AND b.attempt = ?",
+                   "ti", r->id, attempt))
+        return false;
+    if (sql_next(&q, err)) {
+        struct build_result *b = arena_alloc(r->a, sizeof(*b));
+        b->verdict = verdict_at(o, STEP_BUILD);
+        b->build_ms = col_int(&q, 0);
+        b->cached = col_int(&q, 1);
+        ok = col_json(r, &q, 2, &b->launches, err) && col_json(r, &q, 3, &b->names, err) &&
+             col_json(r, &q, 4, &b->resources, err);
+        o->build = b;
+    }
+    return sql_done(&q) && ok;
+}
+
+static bool read_test(struct reader *r, int attempt, struct attempt_outcome *o, struct error *err)
+{
+    struct query q;
+    bool ok = true;
+
+    if (!sql_query(r->s, &q, err,
+                   "SELECT t.test_ms, t.seed, t.deterministic, t.draws, t.distributions, "
+                   "t.max_abs, t.max_rel, t.rms_rel, t.reference_max_abs, t.reference_max_rel, "
+                   "t.reference_rms_rel, c.data AS counters FROM tests t "
+                   "LEFT JOIN blobs c ON c.sha256 = t.counters WHERE run = ? AND attempt = ?",
+                   "ti", r->id, attempt))
+        return false;
+    if (sql_next(&q, err)) {
+        struct test_result *t = arena_alloc(r->a, sizeof(*t));
+        t->verdict = verdict_at(o, STEP_TEST);
+        t->test_ms = col_int(&q, 0);
+        t->seed = col_text(&q, 1, r->a);
+        t->deterministic = col_int(&q, 2);
+        t->accuracy = (struct accuracy){.draws = col_int(&q, 3),
+                                        .distributions = col_int(&q, 4),
+                                        .max_abs = col_double(&q, 5),
+                                        .max_rel = col_double(&q, 6),
+                                        .rms_rel = col_double(&q, 7),
+                                        .reference_max_abs = col_double(&q, 8),
+                                        .reference_max_rel = col_double(&q, 9),
+                                        .reference_rms_rel = col_double(&q, 10)};
+        ok = col_json(r, &q, 11, &t->counters, err);
+        o->test = t;
+    }
+    return sql_done(&q) && ok;
+}
+
+static bool read_baselines(struct reader *r, int attempt, struct measurement *m, struct error *err)
+{
+    struct query q;
+
+    if (!sql_query(r->s, &q, err,
+                   "SELECT name, cold_us, warm_us FROM baselines WHERE run = ? AND attempt = ? "
+                   "ORDER BY number LIMIT ?",
+                   "tii", r->id, attempt, (int)ARRAY_LEN(m->baselines)))
+        return false;
+    while (sql_next(&q, err)) {
+        struct baseline *b = &m->baselines[m->baseline_count++];
+        b->name = col_text(&q, 0, r->a);
+        b->cold_us = col_double(&q, 1);
+        b->warm_us = col_double(&q, 2);
+    }
+    return sql_done(&q);
+}
+
+static bool read_measurement(struct reader *r, int attempt, struct attempt_outcome *o,
+                             struct error *err)
+{
+    struct measurement *m = NULL;
+    struct query q;
+    bool ok = true;
+
+    if (!sql_query(r->s, &q, err,
+                   "SELECT m.modelled, m.time_us, m.warm_us, m.spread, m.floor_us, m.bound, "
+                   "p.data AS parts FROM measurements m "
+                   "LEFT JOIN blobs p ON p.sha256 = m.parts WHERE run = ? AND attempt = ?",
+                   "ti", r->id, attempt))
+        return false;
+    if (sql_next(&q, err)) {
+        m = arena_alloc(r->a, sizeof(*m));
+        m->verdict = verdict_at(o, STEP_MEASURE);
+        m->modelled = col_int(&q, 0);
+        m->time_us = col_double(&q, 1);
+        m->warm_us = col_double(&q, 2);
+        m->spread = col_double(&q, 3);
+        m->floor_us = col_double(&q, 4);
+        m->bound = col_text(&q, 5, r->a);
+        ok = col_json(r, &q, 6, &m->parts, err);
+        o->measurement = m;
+    }
+    return sql_done(&q) && ok && (!m || read_baselines(r, attempt, m, err));
+}
+
+static bool read_profile(struct reader *r, struct attempt_record *t, struct error *err)
+{
+    struct query q;
+    bool ok = true;
+
+    if (!sql_query(r->s, &q, err,
+                   "SELECT p.source, t.data, d.data AS data FROM profiles p "
+                   "JOIN blobs t ON t.sha256 = p.text LEFT JOIN blobs d ON d.sha256 = p.data "
+                   "WHERE run = ? AND attempt = ?",
+                   "ti", r->id, t->candidate.attempt))
+        return false;
+    if (sql_next(&q, err)) {
+        struct profile *p = arena_alloc(r->a, sizeof(*p));
+        p->source = col_text(&q, 0, r->a);
+        p->text = col_blob(&q, 1, r->a).data;
+        ok = col_json(r, &q, 2, &p->data, err);
+        t->profile = p;
+    }
+    return sql_done(&q) && ok;
+}
+
+static bool read_outcome(struct reader *r, struct attempt_record *t, struct error *err)
+{
+    int n = t->candidate.attempt;
+    struct attempt_outcome *o = &t->outcome;
+
+    return read_profile(r, t, err) &&
+           (!t->ended_ms || (read_verdict(r, n, &o->verdict, err) && read_build(r, n, o, err) &&
+                             read_test(r, n, o, err) && read_measurement(r, n, o, err)));
+}
+
+static bool fill_attempt(struct reader *r, struct query *q, struct attempt_record *t,
+                         struct error *err)
+{
+    int stage, step = STEP_PROPOSE;
+
+    t->candidate.attempt = col_int(q, 0);
+    t->candidate.repair = col_int(q, 1);
+    if (!col_name(q, 2, stage_names, STAGE_KIND_COUNT, &stage, err))
+        return false;
+    t->stage = (enum stage_kind)stage;
+    t->started_ms = col_long(q, 3);
+    t->ended_ms = col_long(q, 4);
+    if (t->ended_ms && !col_name(q, 5, attempt_step_names, STEP_COUNT, &step, err))
+        return false;
+    t->outcome.step = (enum attempt_step)step;
+    t->outcome.kept = col_int(q, 6);
+    t->candidate.depth = col_int(q, 7);
+    t->candidate.change = col_text(q, 8, r->a);
+    t->candidate.source = col_blob(q, 9, r->a);
+    t->parent = col_int(q, 10);
+    return read_outcome(r, t, err);
+}
+
+static bool read_attempts(struct reader *r, struct error *err)
+{
+    struct run_history *h = r->h;
+    struct query q;
+    bool ok = true;
+    size_t n;
+
+    if (!count_rows(r, "SELECT count(*) FROM attempts WHERE run = ?", &n, err) ||
+        !sql_query(r->s, &q, err,
+                   "SELECT a.number, a.repair, a.stage, a.started_ms, a.ended_ms, a.step, a.kept, "
+                   "c.depth, c.change, b.data, p.number FROM attempts a "
+                   "JOIN candidates c ON c.id = a.candidate "
+                   "JOIN blobs b ON b.sha256 = c.source "
+                   "LEFT JOIN attempts p ON p.candidate = c.parent "
+                   "WHERE a.run = ? ORDER BY a.number",
+                   "t", r->id))
+        return false;
+    h->attempts = arena_array(r->a, n + 1, sizeof(*h->attempts));
+    while (ok && h->attempt_count < n && sql_next(&q, err))
+        ok = fill_attempt(r, &q, &h->attempts[h->attempt_count++], err);
+    return sql_done(&q) && ok;
+}
+
+/* ---- calls and events --------------------------------------------------- */
+
+static bool read_messages(struct reader *r, int64_t call, struct call_record *c, struct error *err)
+{
+    struct message *list;
+    struct query q;
+    int64_t n;
+    size_t i = 0;
+
+    if (!sql_int(r->s, 0, &n, err, "SELECT count(*) FROM messages WHERE call = ?", "l", call) ||
+        !sql_query(r->s, &q, err,
+                   "SELECT m.role, b.data FROM messages m JOIN blobs b ON b.sha256 = m.content "
+                   "WHERE m.call = ? ORDER BY m.number",
+                   "l", call))
+        return false;
+    list = arena_array(r->a, (size_t)n + 1, sizeof(*list));
+    while (i < (size_t)n && sql_next(&q, err)) {
+        list[i].role = col_text(&q, 0, r->a);
+        list[i++].content = col_blob(&q, 1, r->a);
+    }
+    c->messages = list;
+    c->message_count = i;
+    return sql_done(&q);
+}
+
+static bool fill_call(struct reader *r, struct query *q, struct call_record *c, struct error *err)
+{
+    int stage;
+
+    if (!col_name(q, 1, stage_names, STAGE_KIND_COUNT, &stage, err))
+        return false;
+    c->stage = (enum stage_kind)stage;
+    c->attempt = col_int(q, 2);
+    c->at_ms = col_long(q, 3);
+    c->prompt_hash = col_text(q, 4, r->a);
+    c->reply = (struct reply){.model = col_text(q, 5, r->a),
+                              .finish_reason = col_text(q, 6, r->a),
+                              .prompt_tokens = col_long(q, 7),
+                              .cached_tokens = col_long(q, 8),
+                              .output_tokens = col_long(q, 9),
+                              .cost_usd = col_double(q, 10),
+                              .latency_ms = col_int(q, 11),
+                              .retries = col_int(q, 12),
+                              .done = col_int(q, 13),
+                              .text = col_blob(q, 14, r->a)};
+    return read_messages(r, col_long(q, 0), c, err);
+}
+
+static bool read_calls(struct reader *r, struct error *err)
+{
+    struct run_history *h = r->h;
+    struct query q;
+    bool ok = true;
+    size_t n;
+
+    if (!count_rows(r, "SELECT count(*) FROM calls WHERE run = ?", &n, err) ||
+        !sql_query(r->s, &q, err,
+                   "SELECT c.id, c.stage, c.attempt, c.at_ms, c.prompt_hash, c.model, "
+                   "c.finish_reason, c.prompt_tokens, c.cached_tokens, c.output_tokens, "
+                   "c.cost_usd, c.latency_ms, c.retries, c.done, b.data FROM calls c "
+                   "JOIN blobs b ON b.sha256 = c.reply WHERE c.run = ? ORDER BY c.id",
+                   "t", r->id))
+        return false;
+    h->calls = arena_array(r->a, n + 1, sizeof(*h->calls));
+    while (ok && h->call_count < n && sql_next(&q, err))
+        ok = fill_call(r, &q, &h->calls[h->call_count++], err);
+    return sql_done(&q) && ok;
+}
+
+static bool read_events(struct reader *r, struct error *err)
+{
+    struct run_history *h = r->h;
+    struct query q;
+    bool ok = true;
+    size_t n;
+
+    if (!count_rows(r, "SELECT count(*) FROM events WHERE run = ?", &n, err) ||
+        !sql_query(r->s, &q, err, "SELECT at_ms, kind, data FROM events WHERE run = ? ORDER BY id",
+                   "t", r->id))
+        return false;
+    h->events = arena_array(r->a, n + 1, sizeof(*h->events));
+    while (ok && h->event_count < n && sql_next(&q, err)) {
+        struct event_record *e = &h->events[h->event_count++];
+        e->at_ms = col_long(&q, 0);
+        e->kind = col_text(&q, 1, r->a);
+        ok = col_json(r, &q, 2, &e->data, err);
+    }
+    return sql_done(&q) && ok;
+}
+
+bool store_run_history(struct store *s, const char *id, struct arena *a, struct run_history *out,
+                       struct error *err)
+{
+    struct reader r = {.s = s, .a = a, .h = out, .id = id};
+
+    *out = (struct run_history){.keep = json_array()};
+    bool ok = read_begin(s, err);
+    if (ok)
+        ok = read_end(s, read_run(&r, err) && read_attempts(&r, err) && read_calls(&r, err) &&
+                             read_events(&r, err));
+    if (ok)
+        return true;
+    run_history_release(out);
+    return error_add(err, "reading run %s", id);
+}
+
+void run_history_release(struct run_history *h)
+{
+    json_decref(h->keep);
+    *h = (struct run_history){0};
+}

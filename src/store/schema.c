@@ -1,0 +1,236 @@
+/*
+ * schema.c - the tables, and the way from each version to the next.
+ *
+ * Hides the schema's age from the rest of the store.
+ *
+ * Invariants
+ * 1. steps[n] brings version n to n + 1; a step that was released never
+ *    changes. To change the schema, add a step.
+ * 2. PRAGMA user_version is the version, written in the same transaction.
+ * 3. application_id tells our file from another program's SQLite file.
+ */
+#include "store/sql.h"
+
+enum { APPLICATION_ID = 0x63757465 }; /* "cute" */
+
+static const char *const steps[] = {
+    /* Texts, stored once each. */
+    "CREATE TABLE blobs ("
+    "  sha256 TEXT PRIMARY KEY,"
+    "  size INTEGER NOT NULL,"
+    "  data BLOB NOT NULL) STRICT;"
+
+    "CREATE TABLE tasks ("
+    "  id INTEGER PRIMARY KEY,"
+    "  name TEXT NOT NULL,"
+    "  path TEXT NOT NULL,"
+    "  source TEXT NOT NULL REFERENCES blobs,"
+    "  description TEXT NOT NULL REFERENCES blobs," /* JSON, as the oracle gave it */
+    "  class TEXT NOT NULL,"
+    "  evidence TEXT NOT NULL,"
+    "  scaled TEXT,"
+    "  bytes_min REAL,"
+    "  flops_min REAL) STRICT;"
+    "CREATE INDEX tasks_by_path ON tasks (path);"
+
+    "CREATE TABLE runs ("
+    "  id TEXT PRIMARY KEY,"
+    "  task INTEGER NOT NULL REFERENCES tasks,"
+    "  model TEXT NOT NULL,"
+    "  suite TEXT,"
+    "  device TEXT NOT NULL,"      /* JSON */
+    "  options TEXT NOT NULL,"     /* JSON */
+    "  environment TEXT NOT NULL," /* JSON */
+    "  state TEXT NOT NULL CHECK (state IN ('running', 'done', 'stopped', 'failed')),"
+    "  reason TEXT NOT NULL,"
+    "  started_ms INTEGER NOT NULL,"
+    "  ended_ms INTEGER) STRICT;"
+    "CREATE INDEX runs_by_time ON runs (started_ms);"
+
+    "CREATE TABLE candidates ("
+    "  id INTEGER PRIMARY KEY,"
+    "  run TEXT NOT NULL REFERENCES runs,"
+    "  depth INTEGER NOT NULL,"
+    "  change TEXT NOT NULL,"
+    "  source TEXT NOT NULL REFERENCES blobs,"
+    "  parent INTEGER REFERENCES candidates) STRICT;"
+    "CREATE INDEX candidates_by_run ON candidates (run);"
+    "CREATE INDEX candidates_by_parent ON candidates (parent);"
+
+    "CREATE TABLE attempts ("
+    "  run TEXT NOT NULL REFERENCES runs,"
+    "  number INTEGER NOT NULL CHECK (number > 0),"
+    "  repair INTEGER NOT NULL,"
+    "  stage TEXT NOT NULL,"
+    "  candidate INTEGER NOT NULL UNIQUE REFERENCES candidates,"
+    "  started_ms INTEGER NOT NULL,"
+    "  ended_ms INTEGER," /* NULL: not ended, or cut short */
+    "  step TEXT,"        /* which decided the verdict */
+    "  kept INTEGER NOT NULL DEFAULT 0,"
+    "  PRIMARY KEY (run, number)) STRICT;"
+
+    "CREATE TABLE verdicts ("
+    "  run TEXT NOT NULL, attempt INTEGER NOT NULL,"
+    "  kind TEXT NOT NULL,"
+    "  summary TEXT NOT NULL,"
+    "  detail TEXT NOT NULL,"
+    "  advice TEXT,"
+    "  PRIMARY KEY (run, attempt),"
+    "  FOREIGN KEY (run, attempt) REFERENCES attempts) STRICT;"
+
+    /* A table and not JSON: a source line need not be UTF-8. */
+    "CREATE TABLE findings ("
+    "  run TEXT NOT NULL, attempt INTEGER NOT NULL, number INTEGER NOT NULL,"
+    "  kind TEXT NOT NULL,"
+    "  place TEXT NOT NULL,"
+    "  line TEXT NOT NULL,"
+    "  text TEXT NOT NULL,"
+    "  PRIMARY KEY (run, attempt, number),"
+    "  FOREIGN KEY (run, attempt) REFERENCES verdicts) STRICT;"
+
+    "CREATE TABLE builds ("
+    "  run TEXT NOT NULL, attempt INTEGER NOT NULL,"
+    "  build_ms INTEGER NOT NULL,"
+    "  cached INTEGER NOT NULL,"
+    "  launches TEXT REFERENCES blobs,"  /* JSON */
+    "  names TEXT REFERENCES blobs,"     /* JSON */
+    "  resources TEXT REFERENCES blobs," /* JSON */
+    "  PRIMARY KEY (run, attempt),"
+    "  FOREIGN KEY (run, attempt) REFERENCES attempts) STRICT;"
+
+    "CREATE TABLE tests ("
+    "  run TEXT NOT NULL, attempt INTEGER NOT NULL,"
+    "  test_ms INTEGER NOT NULL,"
+    "  seed TEXT NOT NULL,"
+    "  deterministic INTEGER NOT NULL,"
+    "  draws INTEGER NOT NULL,"
+    "  distributions INTEGER NOT NULL,"
+    "  max_abs REAL, max_rel REAL, rms_rel REAL,"
+    "  reference_max_abs REAL, reference_max_rel REAL, reference_rms_rel REAL,"
+    "  counters TEXT REFERENCES blobs," /* JSON */
+    "  PRIMARY KEY (run, attempt),"
+    "  FOREIGN KEY (run, attempt) REFERENCES attempts) STRICT;"
+
+    "CREATE TABLE measurements ("
+    "  run TEXT NOT NULL, attempt INTEGER NOT NULL,"
+    "  modelled INTEGER NOT NULL,"
+    "  time_us REAL, warm_us REAL, spread REAL, floor_us REAL,"
+    "  bound TEXT NOT NULL,"
+    "  parts TEXT REFERENCES blobs," /* JSON */
+    "  PRIMARY KEY (run, attempt),"
+    "  FOREIGN KEY (run, attempt) REFERENCES attempts) STRICT;"
+
+    "CREATE TABLE baselines ("
+    "  run TEXT NOT NULL, attempt INTEGER NOT NULL, number INTEGER NOT NULL,"
+    "  name TEXT NOT NULL,"
+    "  cold_us REAL, warm_us REAL,"
+    "  PRIMARY KEY (run, attempt, number),"
+    "  FOREIGN KEY (run, attempt) REFERENCES measurements) STRICT;"
+
+    "CREATE TABLE profiles ("
+    "  run TEXT NOT NULL, attempt INTEGER NOT NULL,"
+    "  source TEXT NOT NULL,"
+    "  text TEXT NOT NULL REFERENCES blobs,"
+    "  data TEXT REFERENCES blobs," /* JSON */
+    "  PRIMARY KEY (run, attempt),"
+    "  FOREIGN KEY (run, attempt) REFERENCES attempts) STRICT;"
+
+    /* The attempt a call is for has not begun when its reply is stored. */
+    "CREATE TABLE calls ("
+    "  id INTEGER PRIMARY KEY,"
+    "  run TEXT NOT NULL REFERENCES runs,"
+    "  attempt INTEGER NOT NULL,"
+    "  stage TEXT NOT NULL,"
+    "  at_ms INTEGER NOT NULL,"
+    "  prompt_hash TEXT NOT NULL,"
+    "  model TEXT NOT NULL,"
+    "  finish_reason TEXT NOT NULL,"
+    "  prompt_tokens INTEGER NOT NULL," /* -1: unknown */
+    "  cached_tokens INTEGER NOT NULL,"
+    "  output_tokens INTEGER NOT NULL,"
+    "  cost_usd REAL NOT NULL," /* < 0: unknown */
+    "  latency_ms INTEGER NOT NULL,"
+    "  retries INTEGER NOT NULL,"
+    "  done INTEGER NOT NULL,"
+    "  reply TEXT NOT NULL REFERENCES blobs) STRICT;"
+    "CREATE INDEX calls_by_run ON calls (run, attempt);"
+
+    "CREATE TABLE messages ("
+    "  call INTEGER NOT NULL REFERENCES calls, number INTEGER NOT NULL,"
+    "  role TEXT NOT NULL,"
+    "  content TEXT NOT NULL REFERENCES blobs,"
+    "  PRIMARY KEY (call, number)) STRICT;"
+
+    "CREATE TABLE events ("
+    "  id INTEGER PRIMARY KEY,"
+    "  run TEXT NOT NULL REFERENCES runs,"
+    "  at_ms INTEGER NOT NULL,"
+    "  kind TEXT NOT NULL,"
+    "  data TEXT NOT NULL) STRICT;" /* JSON */
+    "CREATE INDEX events_by_run ON events (run);",
+};
+
+int schema_version(void)
+{
+    return (int)ARRAY_LEN(steps);
+}
+
+static bool exec(struct store *s, const char *sql, struct error *err)
+{
+    int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK || sql_error(s, rc, err);
+}
+
+static bool step_up(struct store *s, int64_t from, struct error *err)
+{
+    for (int64_t v = from; v < schema_version(); v++)
+        if (!exec(s, steps[v], err))
+            return error_add(err, "bringing the store from version %lld to %lld", (long long)v,
+                             (long long)v + 1);
+    char *sql = sqlite3_mprintf("PRAGMA application_id = %d; PRAGMA user_version = %d",
+                                APPLICATION_ID, schema_version());
+    bool ok = exec(s, sql, err);
+    sqlite3_free(sql);
+    return ok;
+}
+
+/* Ours, empty, or somebody else's? */
+static bool check_owner(struct store *s, struct error *err)
+{
+    int64_t application, tables;
+
+    if (!sql_int(s, 0, &application, err, "PRAGMA application_id", "") ||
+        !sql_int(s, 0, &tables, err, "SELECT count(*) FROM sqlite_schema", ""))
+        return false;
+    if (application == APPLICATION_ID || (application == 0 && tables == 0))
+        return true;
+    error_set(err, ERROR_MACHINE, "%s is a database of another program", s->path);
+    return error_hint(err, "name another folder for runs: --runs DIR");
+}
+
+bool schema_bring_up(struct store *s, struct error *err)
+{
+    int64_t version;
+
+    if (!check_owner(s, err) || !sql_int(s, 0, &version, err, "PRAGMA user_version", ""))
+        return false;
+    if (version > schema_version()) {
+        error_set(err, ERROR_MACHINE,
+                  "%s was written by a newer cutegen (its version is %lld, this program knows %d)",
+                  s->path, (long long)version, schema_version());
+        return error_hint(err, "use the newer cutegen, or name another folder: --runs DIR");
+    }
+    if (version == schema_version())
+        return true;
+    if (version == 0 && s->mode == STORE_READ) {
+        error_set(err, ERROR_USE, "no runs yet: %s is empty", s->path);
+        return error_hint(err, "make one: cutegen run TASK.py");
+    }
+    if (!sql_begin(s, err))
+        return false;
+    /* Another process may have been faster. */
+    bool ok = sql_int(s, 0, &version, err, "PRAGMA user_version", "");
+    if (ok && version < schema_version())
+        ok = step_up(s, version, err);
+    return sql_end(s, ok, err);
+}

@@ -1,0 +1,72 @@
+/*
+ * sql.h - SQLite as the store's own files use it; private to this room.
+ *
+ * Parameters and their types are given as a letter each:
+ *   i int   l int64_t   d double   t const char * (NULL: NULL)   b struct text * (a BLOB)
+ *
+ *     sql_run(s, err, "INSERT INTO t VALUES (?, ?)", "ti", name, n)
+ *
+ *     struct query q;
+ *     if (!sql_query(s, &q, err, "SELECT a FROM t WHERE b = ?", "i", 3)) ...
+ *     while (sql_next(&q, err)) ... col_int(&q, 0) ...
+ *     if (!sql_done(&q)) ...                 an error ended it; err says which
+ *
+ * A NaN is stored as NULL (SQLite does so) and read back as NaN.
+ */
+#ifndef STORE_SQL_H
+#define STORE_SQL_H
+
+#include "store/store.h"
+
+#include <sqlite3.h>
+
+struct store {
+    sqlite3 *db;
+    char *dir, *path;
+    enum store_mode mode;
+    bool writable;
+};
+
+struct query {
+    struct store *store;
+    sqlite3_stmt *stmt;
+    bool failed;
+};
+
+/* Turns what SQLite says into an error with a hint; returns false. */
+bool sql_error(struct store *s, int rc, struct error *err);
+
+bool sql_run(struct store *s, struct error *err, const char *sql, const char *types, ...);
+bool sql_query(struct store *s, struct query *q, struct error *err, const char *sql,
+               const char *types, ...);
+bool sql_next(struct query *q, struct error *err);
+bool sql_done(struct query *q); /* also in the middle; true: no error so far */
+/* One integer; `fallback` when there is no row or it is NULL. */
+bool sql_int(struct store *s, int64_t fallback, int64_t *out, struct error *err, const char *sql,
+             const char *types, ...);
+
+int col_int(const struct query *q, int i);
+int64_t col_long(const struct query *q, int i);
+double col_double(const struct query *q, int i);
+const char *col_text(const struct query *q, int i, struct arena *a); /* NULL stays NULL */
+struct text col_blob(const struct query *q, int i, struct arena *a); /* NULL: empty */
+/* The position of the column's name in a closed list, or an error. */
+bool col_name(const struct query *q, int i, const char *const *names, int count, int *out,
+              struct error *err);
+
+/* A write transaction. sql_end() commits when ok, else takes all of it back. */
+bool sql_begin(struct store *s, struct error *err);
+bool sql_end(struct store *s, bool ok, struct error *err);
+
+bool schema_bring_up(struct store *s, struct error *err); /* schema.c */
+int schema_version(void);
+
+/* Within a transaction of the caller's. */
+bool blob_insert(struct store *s, struct text data, char sha256[65], struct error *err);
+bool blob_insert_json(struct store *s, const json_t *v, char sha256[65], struct error *err);
+char *json_text(const json_t *v); /* xfree() it; NULL for NULL */
+
+/* Whether some process holds the lock of that run's folder. */
+bool run_is_alive(const struct store *s, const char *id);
+
+#endif

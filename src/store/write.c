@@ -1,0 +1,249 @@
+/*
+ * write.c - model calls, attempts and what became of them, one transaction each.
+ *
+ * Hides which table holds which part of a record.
+ *
+ * Invariants
+ * 1. An attempt's rows (candidate, verdict, findings, build, test,
+ *    measurement, baselines) appear together or not at all.
+ * 2. Breaking the numbering of attempts is our own mistake: BUG().
+ */
+#include "base/clock.h"
+#include "store/run.h"
+
+const char *const attempt_step_names[STEP_COUNT] = {"propose", "build", "test", "measure"};
+
+static const char *or_empty(const char *s)
+{
+    return s ? s : "";
+}
+
+static const char *sha_or_null(const char *sha256)
+{
+    return *sha256 ? sha256 : NULL;
+}
+
+/* ---- calls -------------------------------------------------------------- */
+
+static bool messages_insert(struct store *s, int64_t call, const struct request *req,
+                            struct error *err)
+{
+    for (size_t i = 0; i < req->message_count; i++) {
+        char sha[65];
+        if (!blob_insert(s, req->messages[i].content, sha, err) ||
+            !sql_run(s, err,
+                     "INSERT INTO messages (call, number, role, content) VALUES (?, ?, ?, ?)",
+                     "lltt", call, (int64_t)i, or_empty(req->messages[i].role), sha))
+            return false;
+    }
+    return true;
+}
+
+static bool call_insert(struct run *r, int attempt, const struct request *req,
+                        const struct reply *p, struct error *err)
+{
+    char sha[65];
+
+    return blob_insert(r->store, p->text, sha, err) &&
+           sql_run(r->store, err,
+                   "INSERT INTO calls (run, attempt, stage, at_ms, prompt_hash, model, "
+                   "finish_reason, prompt_tokens, cached_tokens, output_tokens, cost_usd, "
+                   "latency_ms, retries, done, reply) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                   "titltttllldiiit", r->id, attempt, stage_names[req->stage], clock_unix_ms(),
+                   or_empty(req->prompt_hash), or_empty(p->model), or_empty(p->finish_reason),
+                   p->prompt_tokens, p->cached_tokens, p->output_tokens, p->cost_usd, p->latency_ms,
+                   p->retries, (int)p->done, sha) &&
+           messages_insert(r->store, sqlite3_last_insert_rowid(r->store->db), req, err);
+}
+
+bool run_call_add(struct run *r, int attempt, const struct request *req, const struct reply *reply,
+                  struct error *err)
+{
+    return (sql_begin(r->store, err) &&
+            sql_end(r->store, call_insert(r, attempt, req, reply, err), err)) ||
+           error_add(err, "storing a reply for attempt %d of %s", attempt, r->id);
+}
+
+/* ---- an attempt begins -------------------------------------------------- */
+
+/* The next number, or the last one again when it was cut short. */
+static bool check_number(struct run *r, int number, bool *again, struct error *err)
+{
+    int64_t last, open;
+
+    if (!sql_int(r->store, 0, &last, err, "SELECT max(number) FROM attempts WHERE run = ?", "t",
+                 r->id) ||
+        !sql_int(r->store, 0, &open, err,
+                 "SELECT count(*) FROM attempts WHERE run = ? AND ended_ms IS NULL", "t", r->id))
+        return false;
+    *again = open && number == last;
+    if (!*again && (open || number != last + 1))
+        BUG("attempt %d of %s begins after %lld%s", number, r->id, (long long)last,
+            open ? ", which has not ended" : "");
+    return true;
+}
+
+static bool attempt_forget(struct run *r, int number, struct error *err)
+{
+    int64_t candidate;
+
+    return sql_int(r->store, 0, &candidate, err,
+                   "SELECT candidate FROM attempts WHERE run = ? AND number = ?", "ti", r->id,
+                   number) &&
+           sql_run(r->store, err, "DELETE FROM attempts WHERE run = ? AND number = ?", "ti", r->id,
+                   number) &&
+           sql_run(r->store, err, "DELETE FROM candidates WHERE id = ?", "l", candidate);
+}
+
+static bool attempt_insert(struct run *r, const struct candidate *c, enum stage_kind stage,
+                           int parent, struct error *err)
+{
+    struct store *s = r->store;
+    char sha[65];
+    bool again;
+
+    return check_number(r, c->attempt, &again, err) &&
+           (!again || attempt_forget(r, c->attempt, err)) && blob_insert(s, c->source, sha, err) &&
+           sql_run(s, err,
+                   "INSERT INTO candidates (run, depth, change, source, parent) VALUES (?1, ?2, "
+                   "?3, ?4, (SELECT candidate FROM attempts WHERE run = ?1 AND number = ?5))",
+                   "titti", r->id, c->depth, or_empty(c->change), sha, parent) &&
+           sql_run(s, err,
+                   "INSERT INTO attempts (run, number, repair, stage, candidate, started_ms) "
+                   "VALUES (?, ?, ?, ?, ?, ?)",
+                   "tiitll", r->id, c->attempt, c->repair, stage_names[stage],
+                   (int64_t)sqlite3_last_insert_rowid(s->db), clock_unix_ms());
+}
+
+bool run_attempt_begin(struct run *r, const struct candidate *c, enum stage_kind stage, int parent,
+                       struct error *err)
+{
+    return (sql_begin(r->store, err) &&
+            sql_end(r->store, attempt_insert(r, c, stage, parent, err), err)) ||
+           error_add(err, "storing attempt %d of %s", c->attempt, r->id);
+}
+
+/* ---- an attempt ends ---------------------------------------------------- */
+
+static bool verdict_insert(struct run *r, int attempt, const struct verdict *v, struct error *err)
+{
+    if (!sql_run(r->store, err,
+                 "INSERT INTO verdicts (run, attempt, kind, summary, detail, advice) "
+                 "VALUES (?, ?, ?, ?, ?, ?)",
+                 "titttt", r->id, attempt, verdict_names[v->kind], or_empty(v->summary),
+                 or_empty(v->detail), v->advice))
+        return false;
+    for (int i = 0; i < v->finding_count; i++) {
+        const struct finding *f = &v->findings[i];
+        if (!sql_run(r->store, err,
+                     "INSERT INTO findings (run, attempt, number, kind, place, line, text) "
+                     "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                     "tiitttt", r->id, attempt, i, or_empty(f->kind), or_empty(f->where),
+                     or_empty(f->line), or_empty(f->text)))
+            return false;
+    }
+    return true;
+}
+
+static bool build_insert(struct run *r, int attempt, const struct build_result *b,
+                         struct error *err)
+{
+    char launches[65], names[65], resources[65];
+
+    return blob_insert_json(r->store, b->launches, launches, err) &&
+           blob_insert_json(r->store, b->names, names, err) &&
+           blob_insert_json(r->store, b->resources, resources, err) &&
+           sql_run(r->store, err,
+                   "INSERT INTO builds (run, attempt, build_ms, cached, launches, names, "
+                   "resources) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                   "tiiittt", r->id, attempt, b->build_ms, (int)b->cached, sha_or_null(launches),
+                   sha_or_null(names), sha_or_null(resources));
+}
+
+static bool test_insert(struct run *r, int attempt, const struct test_result *t, struct error *err)
+{
+    const struct accuracy *c = &t->accuracy;
+    char counters[65];
+
+    return blob_insert_json(r->store, t->counters, counters, err) &&
+           sql_run(r->store, err,
+                   "INSERT INTO tests (run, attempt, test_ms, seed, deterministic, draws, "
+                   "distributions, max_abs, max_rel, rms_rel, reference_max_abs, "
+                   "reference_max_rel, reference_rms_rel, counters) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                   "tiitiiiddddddt", r->id, attempt, t->test_ms, or_empty(t->seed),
+                   (int)t->deterministic, c->draws, c->distributions, c->max_abs, c->max_rel,
+                   c->rms_rel, c->reference_max_abs, c->reference_max_rel, c->reference_rms_rel,
+                   sha_or_null(counters));
+}
+
+static bool measurement_insert(struct run *r, int attempt, const struct measurement *m,
+                               struct error *err)
+{
+    char parts[65];
+
+    if (!blob_insert_json(r->store, m->parts, parts, err) ||
+        !sql_run(r->store, err,
+                 "INSERT INTO measurements (run, attempt, modelled, time_us, warm_us, spread, "
+                 "floor_us, bound, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 "tiiddddtt", r->id, attempt, (int)m->modelled, m->time_us, m->warm_us, m->spread,
+                 m->floor_us, or_empty(m->bound), sha_or_null(parts)))
+        return false;
+    for (int i = 0; i < m->baseline_count; i++) {
+        const struct baseline *b = &m->baselines[i];
+        if (!sql_run(r->store, err,
+                     "INSERT INTO baselines (run, attempt, number, name, cold_us, warm_us) "
+                     "VALUES (?, ?, ?, ?, ?, ?)",
+                     "tiitdd", r->id, attempt, i, or_empty(b->name), b->cold_us, b->warm_us))
+            return false;
+    }
+    return true;
+}
+
+static bool outcome_insert(struct run *r, int attempt, const struct attempt_outcome *o,
+                           struct error *err)
+{
+    if (!sql_run(r->store, err,
+                 "UPDATE attempts SET ended_ms = ?, step = ?, kept = ? "
+                 "WHERE run = ? AND number = ? AND ended_ms IS NULL",
+                 "ltiti", clock_unix_ms(), attempt_step_names[o->step], (int)o->kept, r->id,
+                 attempt))
+        return false;
+    if (sqlite3_changes(r->store->db) != 1)
+        BUG("attempt %d of %s ends, but has not begun", attempt, r->id);
+    return verdict_insert(r, attempt, &o->verdict, err) &&
+           (!o->build || build_insert(r, attempt, o->build, err)) &&
+           (!o->test || test_insert(r, attempt, o->test, err)) &&
+           (!o->measurement || measurement_insert(r, attempt, o->measurement, err));
+}
+
+bool run_attempt_end(struct run *r, int attempt, const struct attempt_outcome *outcome,
+                     struct error *err)
+{
+    return (sql_begin(r->store, err) &&
+            sql_end(r->store, outcome_insert(r, attempt, outcome, err), err)) ||
+           error_add(err, "storing the verdict on attempt %d of %s", attempt, r->id);
+}
+
+/* ---- profiles ----------------------------------------------------------- */
+
+/* A resumed loop may profile the same kernel again: the later one stands. */
+static bool profile_insert(struct run *r, int attempt, const struct profile *p, struct error *err)
+{
+    char text[65], data[65];
+
+    return blob_insert(r->store, text_of(or_empty(p->text)), text, err) &&
+           blob_insert_json(r->store, p->data, data, err) &&
+           sql_run(r->store, err,
+                   "INSERT OR REPLACE INTO profiles (run, attempt, source, text, data) "
+                   "VALUES (?, ?, ?, ?, ?)",
+                   "tittt", r->id, attempt, or_empty(p->source), text, sha_or_null(data));
+}
+
+bool run_profile_add(struct run *r, int attempt, const struct profile *p, struct error *err)
+{
+    return (sql_begin(r->store, err) &&
+            sql_end(r->store, profile_insert(r, attempt, p, err), err)) ||
+           error_add(err, "storing the profile of attempt %d of %s", attempt, r->id);
+}
