@@ -1,0 +1,545 @@
+/*
+ * pipeline.c - the loop on one evolving kernel, and all of its policy.
+ *
+ *     synthesize -> judge -> (diagnose -> repair -> judge)*      depth 0
+ *     (profile) -> optimize -> judge -> (diagnose -> repair -> judge)*     depth 1, 2, ...
+ *
+ * A run survives kill -9: what was asked and what came of each attempt is in
+ * the store before the next thing begins. To resume, the same loop is run
+ * again from its beginning over the stored answers and outcomes (loop_ask()
+ * and loop_judge() look there first) until it meets the first thing that was
+ * never done. So there is one path through the loop, and no state to restore.
+ *
+ * Invariants
+ * 1. Everything the loop decides follows from the task, the options, the
+ *    replies and the outcomes; no clock and no random number decides.
+ * 2. An answer is stored before it is used; an attempt before the next.
+ * 3. `best` is always a kernel that passed every test.
+ */
+#include "pipeline.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "stage/stage.h"
+#include "store/store.h"
+
+#include <string.h>
+
+enum {
+    MAX_FAILED_STEPS = 3,   /* in a row; then the model has nothing more to give */
+    PROFILE_FROM_GEMM = 11, /* structure first (the paper's schedule) */
+    PROFILE_FROM_OTHERS = 1,
+};
+
+volatile int pipeline_interrupts;
+
+/* One candidate and everything known about it. */
+struct settled {
+    struct candidate cand;
+    struct attempt_outcome outcome; /* points at the three below */
+    struct build_result build;
+    struct test_result test;
+    struct measurement time;
+};
+
+struct loop {
+    const struct settings *settings;
+    struct run_options opt;
+    struct progress *progress;
+    struct arena *a; /* lives as long as the run */
+    struct stage *st;
+    struct run *run;
+    struct task task;
+    struct run_history past; /* what a resumed run has already done */
+    size_t next_call;        /* of past.calls */
+    int attempt;             /* number of the last attempt */
+    int profile_from;
+    json_t *history;                     /* what the model is told it has tried */
+    struct settled *first, *best, *last; /* correct kernels; NULL: none yet */
+    int64_t tokens;
+    double cost_usd;
+    const char *ended;
+};
+
+static void loop_event(struct loop *l, struct event ev)
+{
+    if (!l->progress)
+        return;
+    ev.run_id = run_id(l->run);
+    ev.task = &l->task;
+    ev.device = stage_device(l->st);
+    ev.tokens = l->tokens;
+    ev.cost_usd = l->cost_usd;
+    ev.first_us = l->first ? l->first->time.time_us : 0;
+    ev.best_us = l->best ? l->best->time.time_us : 0;
+    l->progress->event(l->progress, &ev);
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+typedef bool stage_asker(struct stage *, const struct question *, struct arena *, struct proposal *,
+                         struct error *);
+
+static stage_asker *const askers[STAGE_KIND_COUNT] = {
+    [STAGE_SYNTHESIZE] = stage_synthesize,
+    [STAGE_DIAGNOSE] = stage_diagnose,
+    [STAGE_REPAIR] = stage_repair,
+    [STAGE_OPTIMIZE] = stage_optimize,
+};
+
+/* Asks for the attempt that comes next; an answer already in the store is used again. */
+static bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, struct proposal *out,
+                     struct error *err)
+{
+    q->task = &l->task;
+    q->history = l->history;
+    q->recorded = NULL;
+    if (l->next_call < l->past.call_count) {
+        const struct call_record *call = &l->past.calls[l->next_call++];
+
+        if (call->stage != kind)
+            return error_set(
+                err, ERROR_MACHINE, "run %s cannot be taken up: its call %zu was for %s, not %s",
+                run_id(l->run), l->next_call, stage_names[call->stage], stage_names[kind]);
+        q->recorded = &call->reply;
+    } else {
+        loop_event(l, (struct event){.kind = EVENT_STAGE, .text = stage_names[kind]});
+    }
+    if (!askers[kind](l->st, q, l->a, out, err))
+        return error_add(err, "%s", stage_names[kind]);
+    if (out->reply.prompt_tokens > 0)
+        l->tokens += out->reply.prompt_tokens;
+    if (out->reply.output_tokens > 0)
+        l->tokens += out->reply.output_tokens;
+    if (out->reply.cost_usd > 0)
+        l->cost_usd += out->reply.cost_usd;
+    return q->recorded || run_call_add(l->run, l->attempt + 1, &out->request, &out->reply, err);
+}
+
+/* ---- judging ------------------------------------------------------------- */
+
+/* The stored outcome of this attempt, if it came to its end before. */
+static bool loop_recall(struct loop *l, struct settled *s)
+{
+    const struct attempt_record *rec;
+    size_t index = (size_t)s->cand.attempt - 1;
+
+    if (index >= l->past.attempt_count)
+        return false;
+    rec = &l->past.attempts[index];
+    if (!rec->ended_ms || !text_equal(rec->candidate.source, s->cand.source))
+        return false;
+    s->outcome = rec->outcome;
+    if (rec->outcome.build)
+        s->build = *rec->outcome.build;
+    if (rec->outcome.test)
+        s->test = *rec->outcome.test;
+    if (rec->outcome.measurement)
+        s->time = *rec->outcome.measurement;
+    return true;
+}
+
+static bool loop_stop_now(struct loop *l, struct error *err)
+{
+    if (!pipeline_interrupts)
+        return false;
+    error_set(err, ERROR_INTERRUPTED, "stopped");
+    error_hint(err, "go on with: cutegen resume %s", run_id(l->run));
+    return true;
+}
+
+/* Build, test, measure, until one of them says no. */
+static bool judge(struct loop *l, struct settled *s, struct error *err)
+{
+    struct attempt_outcome *o = &s->outcome;
+
+    o->step = STEP_BUILD;
+    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "build", .candidate = &s->cand});
+    if (!stage_build(l->st, &l->task, &s->cand, l->a, &s->build, err))
+        return false;
+    o->build = &s->build;
+    o->verdict = s->build.verdict;
+    if (o->verdict.kind != VERDICT_PASS)
+        return true;
+
+    o->step = STEP_TEST;
+    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "test", .candidate = &s->cand});
+    if (!stage_test(l->st, &l->task, &s->cand, &s->build, l->a, &s->test, err))
+        return false;
+    o->test = &s->test;
+    o->verdict = s->test.verdict;
+    if (o->verdict.kind != VERDICT_PASS)
+        return true;
+
+    o->step = STEP_MEASURE;
+    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "measure", .candidate = &s->cand});
+    if (!stage_measure(l->st, &l->task, &s->build, &s->test, l->a, &s->time, err))
+        return false;
+    o->measurement = &s->time;
+    o->verdict = s->time.verdict;
+    return true;
+}
+
+static void loop_remember(struct loop *l, const struct settled *s)
+{
+    const struct attempt_outcome *o = &s->outcome;
+    json_t *entry = json_object();
+
+    json_object_set_new(entry, "depth", json_integer(s->cand.depth));
+    json_object_set_new(entry, "change", json_string(s->cand.change));
+    json_object_set_new(entry, "verdict", json_string(verdict_names[o->verdict.kind]));
+    if (s->cand.repair)
+        json_object_set_new(entry, "repair", json_integer(s->cand.repair));
+    if (o->measurement)
+        json_object_set_new(entry, "time_us", json_number(o->measurement->time_us));
+    else
+        json_object_set_new(entry, "why", json_string(o->verdict.summary));
+    json_object_set_new(entry, "kept", json_boolean(o->kept));
+    json_array_append_new(l->history, entry);
+}
+
+/*
+ * Gives a candidate its number and its verdict. `proposed` is the proposal's
+ * own verdict: a reply without usable code is an attempt too.
+ */
+static bool loop_judge(struct loop *l, struct settled *s, const struct verdict *proposed,
+                       enum stage_kind by, int parent, struct error *err)
+{
+    bool faster;
+
+    s->cand.attempt = ++l->attempt;
+    if (!loop_recall(l, s)) {
+        if (!run_attempt_begin(l->run, &s->cand, by, parent, err))
+            return false;
+        s->outcome = (struct attempt_outcome){.step = STEP_PROPOSE, .verdict = *proposed};
+        if (proposed->kind == VERDICT_PASS && !judge(l, s, err))
+            return error_add(err, "attempt %d", s->cand.attempt);
+        faster = !l->best || s->time.time_us < l->best->time.time_us;
+        s->outcome.kept =
+            s->outcome.verdict.kind == VERDICT_PASS && (faster || l->opt.advance == ADVANCE_LAST);
+        if (!run_attempt_end(l->run, s->cand.attempt, &s->outcome, err))
+            return false;
+    }
+    loop_remember(l, s);
+    loop_event(l, (struct event){.kind = EVENT_ATTEMPT,
+                                 .candidate = &s->cand,
+                                 .verdict = &s->outcome.verdict,
+                                 .measurement = s->outcome.measurement,
+                                 .build_ms = s->build.build_ms});
+    return !loop_stop_now(l, err);
+}
+
+/* ---- one step: a proposal, mended until it passes or is given up ---------- */
+
+static struct settled *settled_new(struct loop *l, const struct proposal *p, int depth, int repair)
+{
+    struct settled *s = arena_alloc(l->a, sizeof(*s));
+
+    s->cand = (struct candidate){
+        .depth = depth, .repair = repair, .source = p->source, .change = p->change};
+    return s;
+}
+
+/*
+ * Diagnose and repair, a small patch at a time. On return *s is the last
+ * attempt; whether it passes is in its verdict.
+ */
+static bool loop_mend(struct loop *l, struct settled **s, struct error *err)
+{
+    const struct candidate *broken = &(*s)->cand;
+    struct verdict verdict = (*s)->outcome.verdict;
+    const char *rejected = NULL;
+
+    for (int repair = 1; repair <= l->opt.max_repairs; repair++) {
+        struct question q = {.current = broken, .verdict = &verdict, .rejected = rejected};
+        struct proposal diagnosis, patch;
+
+        if ((*s)->outcome.verdict.kind == VERDICT_PASS)
+            return true;
+        if (!rejected) {
+            if (!loop_ask(l, STAGE_DIAGNOSE, &q, &diagnosis, err))
+                return false;
+            if (diagnosis.done)
+                return true; /* it would rather take its step back */
+            q.diagnosis = arena_strndup(l->a, diagnosis.reply.text.data, diagnosis.reply.text.len);
+        }
+        if (!loop_ask(l, STAGE_REPAIR, &q, &patch, err))
+            return false;
+        if (patch.done)
+            return true;
+        if (patch.verdict.kind != VERDICT_PASS)
+            patch.source = broken->source;
+        *s = settled_new(l, &patch, broken->depth, repair);
+        if (!loop_judge(l, *s, &patch.verdict, STAGE_REPAIR, broken->attempt, err))
+            return false;
+        rejected = NULL;
+        if (patch.verdict.kind != VERDICT_PASS) {
+            rejected = patch.verdict.detail; /* same kernel, same fault: ask for a better patch */
+        } else {
+            broken = &(*s)->cand;
+            verdict = (*s)->outcome.verdict;
+        }
+    }
+    return true;
+}
+
+/* Asks until there is code, judges it, mends it. *out stays NULL when the model is done. */
+static bool loop_step(struct loop *l, enum stage_kind kind, struct question *q, int depth,
+                      struct settled **out, struct error *err)
+{
+    int parent = q->current ? q->current->attempt : 0;
+    struct proposal p;
+
+    *out = NULL;
+    for (int again = 0; again <= l->opt.max_repairs; again++) {
+        if (!loop_ask(l, kind, q, &p, err))
+            return false;
+        if (p.done) {
+            l->ended = arena_strndup(l->a, p.reply.text.data, strcspn(p.reply.text.data, "\n"));
+            return true;
+        }
+        if (p.verdict.kind != VERDICT_PASS)
+            p.source = q->current ? q->current->source : text_of("");
+        *out = settled_new(l, &p, depth, again);
+        if (!loop_judge(l, *out, &p.verdict, kind, parent, err))
+            return false;
+        if (p.verdict.kind == VERDICT_PASS)
+            return loop_mend(l, out, err);
+        q->rejected = p.verdict.detail;
+    }
+    return true;
+}
+
+/* Takes a step's result into the run; says whether it is a correct kernel. */
+static bool loop_adopt(struct loop *l, struct settled *s)
+{
+    if (s->outcome.verdict.kind != VERDICT_PASS)
+        return false;
+    l->last = s;
+    if (!l->first)
+        l->first = s;
+    if (!l->best || s->time.time_us < l->best->time.time_us)
+        l->best = s;
+    loop_event(l, (struct event){.kind = EVENT_DEPTH,
+                                 .candidate = &s->cand,
+                                 .verdict = &s->outcome.verdict,
+                                 .measurement = &s->time,
+                                 .build_ms = s->build.build_ms});
+    return true;
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+static bool loop_profile(struct loop *l, const struct settled *from, struct profile *out,
+                         struct error *err)
+{
+    size_t index = (size_t)from->cand.attempt - 1;
+
+    if (index < l->past.attempt_count && l->past.attempts[index].profile) {
+        *out = *l->past.attempts[index].profile;
+        return true;
+    }
+    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "profile", .candidate = &from->cand});
+    return stage_profile(l->st, &from->build, &from->test, &from->time, l->a, out, err) &&
+           run_profile_add(l->run, from->cand.attempt, out, err);
+}
+
+static bool loop_run(struct loop *l, struct error *err)
+{
+    struct question ask_first = {0};
+    struct settled *s;
+    int depth = 1, failed = 0, stale = 0;
+
+    if (!loop_step(l, STAGE_SYNTHESIZE, &ask_first, 0, &s, err))
+        return false;
+    if (!s || !loop_adopt(l, s)) {
+        if (s)
+            l->ended = "no correct kernel within the repair attempts";
+        return true;
+    }
+    while (depth <= l->opt.max_depth) {
+        const struct settled *from = l->opt.advance == ADVANCE_BEST ? l->best : l->last;
+        struct question q = {.current = &from->cand, .time = &from->time};
+        double best_us = l->best->time.time_us;
+        struct profile profile;
+
+        if (depth >= l->profile_from) {
+            if (!loop_profile(l, from, &profile, err))
+                return false;
+            q.profile = &profile;
+        }
+        if (!loop_step(l, STAGE_OPTIMIZE, &q, depth, &s, err))
+            return false;
+        if (!s)
+            return true; /* nothing more to propose: l->ended says why */
+        if (loop_adopt(l, s)) {
+            depth++;
+            failed = 0;
+            stale = l->best->time.time_us < best_us ? 0 : stale + 1;
+        } else if (++failed == MAX_FAILED_STEPS) {
+            l->ended = "three steps in a row failed";
+            return true;
+        }
+        if (l->opt.patience && stale >= l->opt.patience) {
+            l->ended = arena_printf(l->a, "no gain in the last %d depths", stale);
+            return true;
+        }
+    }
+    l->ended = arena_printf(l->a, "depth %d reached", l->opt.max_depth);
+    return true;
+}
+
+/* ---- a run from outside --------------------------------------------------- */
+
+static json_t *run_options_json(const struct settings *s, const struct run_options *o)
+{
+    json_t *set = json_array();
+
+    for (size_t i = 0; s->set && s->set[i]; i++)
+        json_array_append_new(set, json_string(s->set[i]));
+    return json_pack("{ss ss ss si si si si ss so sb si ss}", "model", s->model, "device",
+                     s->device, "models", s->models, "max_depth", o->max_depth, "max_repairs",
+                     o->max_repairs, "patience", o->patience, "profile_from", o->profile_from,
+                     "advance", o->advance == ADVANCE_BEST ? "best" : "last", "set", set, "scale",
+                     s->scale, "draws", s->draws, "check", s->check);
+}
+
+/* A resumed run goes by what it was started with, whatever the flags say now. */
+static void run_options_restore(const json_t *j, struct arena *a, struct settings *s,
+                                struct run_options *o)
+{
+    json_t *set = json_object_get(j, "set");
+    const char **names = arena_array(a, json_array_size(set) + 1, sizeof(*names));
+
+    for (size_t i = 0; i < json_array_size(set); i++)
+        names[i] = arena_strdup(a, json_string_value(json_array_get(set, i)));
+    s->set = names;
+    s->model = arena_strdup(a, json_string_or(j, "model", s->model));
+    s->device = arena_strdup(a, json_string_or(j, "device", s->device));
+    s->models = arena_strdup(a, json_string_or(j, "models", s->models));
+    s->check = arena_strdup(a, json_string_or(j, "check", s->check));
+    s->scale = json_bool_or(j, "scale", s->scale);
+    s->draws = (int)json_int_or(j, "draws", s->draws);
+    o->max_depth = (int)json_int_or(j, "max_depth", o->max_depth);
+    o->max_repairs = (int)json_int_or(j, "max_repairs", o->max_repairs);
+    o->patience = (int)json_int_or(j, "patience", o->patience);
+    o->profile_from = (int)json_int_or(j, "profile_from", o->profile_from);
+    o->advance =
+        strcmp(json_string_or(j, "advance", "best"), "last") == 0 ? ADVANCE_LAST : ADVANCE_BEST;
+}
+
+static int profile_depth(const struct run_options *o, const struct task *task)
+{
+    if (o->profile_from >= 0)
+        return o->profile_from;
+    return task->class == CLASS_GEMM ? PROFILE_FROM_GEMM : PROFILE_FROM_OTHERS;
+}
+
+static bool run_begin(struct loop *l, struct store *store, const struct settings *settings,
+                      struct error *err)
+{
+    json_t *options = run_options_json(settings, &l->opt);
+    json_t *environment = stage_environment(l->st);
+    struct run_spec spec = {.task = &l->task,
+                            .device = stage_device(l->st),
+                            .model = settings->model,
+                            .options = options,
+                            .environment = environment};
+    bool ok;
+
+    json_object_set_new(options, "profile_depth", json_integer(l->profile_from));
+    ok = run_create(store, &spec, &l->run, err);
+    json_decref(options);
+    json_decref(environment);
+    return ok;
+}
+
+static bool run_go_on(struct loop *l, struct store *store, struct error *err)
+{
+    if (!run_take(store, l->opt.resume_id, &l->run, err))
+        return false;
+    if (text_equal(l->past.task.source, l->task.source))
+        return true;
+    error_set(err, ERROR_USE, "the task %s has changed since run %s began", l->task.path,
+              l->opt.resume_id);
+    return error_hint(err, "start a new run: cutegen run %s", l->task.path);
+}
+
+static void summarise(const struct loop *l, struct run_summary *out)
+{
+    out->run_id = arena_strdup(l->a, run_id(l->run));
+    out->run_dir = arena_strdup(l->a, run_dir(l->run));
+    out->report_path = path_join(l->a, out->run_dir, "report.html");
+    out->attempts = l->attempt;
+    out->ended = l->ended;
+    out->found = l->best != NULL;
+    if (!l->best)
+        return;
+    out->best = l->best->cand;
+    out->best_time = l->best->time;
+    out->best_test = l->best->test;
+    out->first_time = l->first->time;
+    out->depths = l->last->cand.depth;
+}
+
+/* How the run stands in the store when the loop has come back. */
+static void run_close(struct loop *l, bool ok, const struct error *why)
+{
+    struct error ignored = {0};
+    enum run_state state = ok ? RUN_DONE
+                           : why->kind == ERROR_INTERRUPTED || why->kind == ERROR_BUDGET
+                               ? RUN_STOPPED
+                               : RUN_FAILED;
+
+    if (!ok)
+        l->ended = arena_strdup(l->a, why->text);
+    if (!run_end(l->run, state, l->ended, &ignored))
+        log_warn("the end of run %s could not be stored: %s", run_id(l->run), ignored.text);
+    loop_event(l, (struct event){.kind = EVENT_END, .text = l->ended});
+}
+
+bool pipeline_run(const struct settings *settings, const struct run_options *options,
+                  struct progress *progress, struct arena *a, struct run_summary *out,
+                  struct error *err)
+{
+    struct settings set = *settings;
+    struct loop l = {.settings = &set,
+                     .opt = *options,
+                     .progress = progress,
+                     .a = a,
+                     .history = json_array(),
+                     .ended = ""};
+    struct store *store = NULL;
+    const char *id;
+    bool ok = false;
+
+    memset(out, 0, sizeof(*out));
+    if (!store_open(set.runs_dir, STORE_WRITE, &store, err))
+        goto done;
+    if (l.opt.resume_id) {
+        if (!store_run_find(store, l.opt.resume_id, a, &id, err) ||
+            !store_run_history(store, id, a, &l.past, err))
+            goto done;
+        l.opt.resume_id = id;
+        l.opt.task_path = l.past.task.path;
+        run_options_restore(l.past.options, a, &set, &l.opt);
+    }
+    if (!stage_open(&set, &l.st, err) || !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
+        goto done;
+    l.profile_from = profile_depth(&l.opt, &l.task);
+    if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))
+        goto done;
+    loop_event(&l, (struct event){.kind = EVENT_TASK, .text = stage_engineer(l.st)});
+    ok = loop_run(&l, err);
+    run_close(&l, ok, err);
+    summarise(&l, out);
+done:
+    run_release(l.run);
+    run_history_release(&l.past);
+    store_close(store);
+    stage_close(l.st);
+    json_decref(l.history);
+    return ok;
+}
