@@ -1,0 +1,222 @@
+/*
+ * kernel.h - the kernel ABI: what a candidate file may use.
+ *
+ * A candidate is one .cu file with two halves. The same text goes through
+ * three compilers, and this header is what makes that work:
+ *
+ *     CUTEGEN_DEVICE   NVRTC          kernels only; CuTe comes in here
+ *     CUTEGEN_HOST     a C compiler   the plan: tensors in, launch list out
+ *     CUTEGEN_EXPORT   nvcc, C++17    both; the plan then really launches
+ *
+ * With none of them defined, nvcc means export and a plain C compiler gets the
+ * types alone (this is how the planner and C callers include it). The plan is
+ * therefore written in the common part of C and C++: docs/kernel-abi.md.
+ *
+ * Invariants
+ * 1. struct cutegen_tensor is laid out as DLPack's DLTensor, byte for byte.
+ * 2. A plan calls nothing outside this header: under CUTEGEN_HOST everything
+ *    goes through the function table in `call`, so no symbol is left to link.
+ * 3. Structs here only grow at their end, and CUTEGEN_ABI_VERSION tells when.
+ */
+#ifndef CUTEGEN_KERNEL_H
+#define CUTEGEN_KERNEL_H
+
+#define CUTEGEN_ABI_VERSION 1
+
+#if defined(CUTEGEN_EXPORT) ||                                                                     \
+    (defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEGEN_HOST) &&                  \
+     !defined(CUTEGEN_DEVICE))
+#undef CUTEGEN_EXPORT
+#undef CUTEGEN_HOST
+#undef CUTEGEN_DEVICE
+#define CUTEGEN_EXPORT 1
+#define CUTEGEN_HOST   1
+#define CUTEGEN_DEVICE 1
+#elif defined(__CUDACC_RTC__) && !defined(CUTEGEN_DEVICE)
+#define CUTEGEN_DEVICE 1
+#endif
+
+#if defined(__CUDACC_RTC__) /* ---- device code under NVRTC: as little as possible ---- */
+
+#include <cuda/std/cstdint>
+/* As in cuda.h, which NVRTC cannot read. */
+typedef struct CUtensorMap_st {
+    alignas(64) unsigned long long opaque[16];
+} CUtensorMap;
+
+#else
+
+#if defined(CUTEGEN_HOST) && !defined(CUTEGEN_EXPORT)
+/* A plan sees no system header at all. Every machine we run on is LP64. */
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long uint64_t;
+typedef long intptr_t;
+typedef unsigned long uintptr_t;
+typedef unsigned long size_t;
+typedef long ptrdiff_t;
+#ifndef NULL
+#define NULL ((void *)0)
+#endif
+#define bool      _Bool
+#define true      1
+#define false     0
+#define INT32_MAX 0x7fffffff
+#define INT64_MAX 0x7fffffffffffffffL
+#else
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#endif
+
+/* ---- tensors ------------------------------------------------------------ */
+
+struct cutegen_dtype {
+    uint8_t code; /* DLPack: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool */
+    uint8_t bits;
+    uint16_t lanes; /* 1 */
+};
+
+struct cutegen_place {
+    int32_t type; /* DLPack: 2 CUDA */
+    int32_t id;
+};
+
+struct cutegen_tensor {
+    void *data; /* use CUTEGEN_DATA: it adds byte_offset */
+    struct cutegen_place device;
+    int32_t ndim;
+    struct cutegen_dtype dtype;
+    int64_t *shape;
+    int64_t *strides; /* in elements; never NULL inside a plan */
+    uint64_t byte_offset;
+};
+
+/* cutegen_dtype(t) gives one of these. */
+enum cutegen_dtype_code {
+    CUTEGEN_I8 = 0x008,
+    CUTEGEN_I16 = 0x010,
+    CUTEGEN_I32 = 0x020,
+    CUTEGEN_I64 = 0x040,
+    CUTEGEN_U8 = 0x108,
+    CUTEGEN_F16 = 0x210,
+    CUTEGEN_F32 = 0x220,
+    CUTEGEN_F64 = 0x240,
+    CUTEGEN_BF16 = 0x410,
+    CUTEGEN_BOOL = 0x608
+};
+
+enum cutegen_scalar_type { CUTEGEN_SCALAR_INT, CUTEGEN_SCALAR_FLOAT, CUTEGEN_SCALAR_BOOL };
+
+struct cutegen_scalar {
+    int32_t type; /* enum cutegen_scalar_type */
+    int32_t reserved;
+    int64_t i; /* both are filled, whatever the type */
+    double f;
+};
+
+struct cutegen_device {
+    int32_t arch; /* 90: sm_90 */
+    int32_t sm_count;
+    int64_t smem_block_bytes; /* the most one block may ask for */
+    int64_t l2_bytes;
+};
+
+/* ---- what a plan asks for ----------------------------------------------- */
+
+struct cutegen_dim {
+    int64_t x, y, z;
+};
+
+enum { CUTEGEN_MAX_ARGS = 32, CUTEGEN_MAP_RANK = 5 };
+
+enum cutegen_swizzle { CUTEGEN_SWIZZLE_NONE, CUTEGEN_SWIZZLE_32, CUTEGEN_SWIZZLE_64, CUTEGEN_SWIZZLE_128 };
+enum cutegen_fill { CUTEGEN_FILL_ZERO, CUTEGEN_FILL_NAN };
+enum cutegen_l2 { CUTEGEN_L2_NONE, CUTEGEN_L2_64, CUTEGEN_L2_128, CUTEGEN_L2_256 };
+
+/* A tiled tensor map, with the meaning of cuTensorMapEncodeTiled. */
+struct cutegen_map_spec {
+    void *data; /* 16-byte aligned */
+    int32_t dtype; /* enum cutegen_dtype_code */
+    int32_t rank;
+    int64_t dims[CUTEGEN_MAP_RANK];          /* fastest first */
+    int64_t strides_bytes[CUTEGEN_MAP_RANK]; /* rank - 1 of them: of dimension 1, 2, ... */
+    int32_t box[CUTEGEN_MAP_RANK];
+    int32_t element_strides[CUTEGEN_MAP_RANK]; /* 0 means 1 */
+    int32_t swizzle, fill, l2;
+};
+
+/* Pass it by value; the kernel takes `const __grid_constant__ CUtensorMap`. */
+struct cutegen_map {
+#ifdef CUTEGEN_EXPORT
+    alignas(64)
+#endif
+        uint64_t opaque[16];
+};
+
+enum cutegen_launch_flag {
+    CUTEGEN_OVERLAP = 1 /* programmatic dependent launch on the launch before */
+};
+
+enum cutegen_arg_kind {
+    CUTEGEN_ARG_END,
+    CUTEGEN_ARG_INT,
+    CUTEGEN_ARG_FLOAT,
+    CUTEGEN_ARG_MAP,
+    CUTEGEN_ARG_OTHER /* pointers and structs */
+};
+
+struct cutegen_arg {
+    const void *value;
+    uint32_t bytes;
+    int32_t kind; /* enum cutegen_arg_kind; CUTEGEN_ARG_END closes the list */
+};
+
+struct cutegen_launch {
+    const char *kernel; /* as written, maybe in parentheses */
+    int32_t line;
+    uint32_t flags;
+    struct cutegen_dim grid, block, cluster;
+    int64_t smem;
+    const struct cutegen_arg *args;
+};
+
+struct cutegen_call;
+
+/* Filled by the planner. Each returns 0, or not 0 after an error it has noted. */
+struct cutegen_api {
+    int (*launch)(struct cutegen_call *call, const struct cutegen_launch *launch);
+    int (*clear)(struct cutegen_call *call, int line, void *ptr, int value, int64_t bytes);
+    void *(*workspace)(struct cutegen_call *call, int line, int64_t bytes);
+    int (*map)(struct cutegen_call *call, int line, const struct cutegen_map_spec *spec,
+               struct cutegen_map *out);
+    int (*fail)(struct cutegen_call *call, int line, const char *text);
+};
+
+struct cutegen_call {
+    uint32_t abi_version;
+    int32_t in_count, out_count, scalar_count;
+    const struct cutegen_tensor *in; /* arguments in order, then parameters and buffers */
+    struct cutegen_tensor *out;
+    const struct cutegen_scalar *scalar;
+    struct cutegen_device device;
+    const struct cutegen_api *api; /* NULL when exported */
+    void *state;                   /* of the planner, or of the exported entry */
+};
+
+#if defined(CUTEGEN_HOST)
+#include <cutegen/arith.h>
+#if defined(CUTEGEN_EXPORT)
+#include <cutegen/export.h>
+#else
+#include <cutegen/plan.h>
+#endif
+#endif
+
+#endif /* not NVRTC */
+#endif
