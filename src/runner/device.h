@@ -1,0 +1,87 @@
+/*
+ * device.h - the seam between the runner and what kernels run on.
+ *
+ * Two implementations: device_simt.c (the CPU) and device_cuda.c (the driver
+ * API, found with dlopen). Life: open -> load -> kernel* -> bind -> run and
+ * time, bind again with other buffers, ... -> close. bool false with an error
+ * means the machine or the request is at fault; what the candidate did goes
+ * into the struct outcome.
+ */
+#ifndef RUNNER_DEVICE_H
+#define RUNNER_DEVICE_H
+
+#include "base/error.h"
+#include "runner/runner_plan.h"
+
+#include <stdint.h>
+
+enum { KERNEL_MAX_PARAMS = 256 };
+
+struct device_config {
+    int index;         /* CUDA */
+    const char *check; /* simt: "off" "memory" "full" */
+    bool counters;
+    uint64_t warp_seed;
+    int threads;     /* 0: one per core */
+    int watchdog_ms; /* simt: one launch; 0: none */
+};
+
+struct device_facts {
+    char name[128];
+    int arch; /* 90 */
+    int sm_count;
+    uint64_t grid[3], block[3], threads_block;
+    uint64_t smem_block_bytes, cluster_blocks, l2_bytes, memory_bytes;
+    bool tensor_maps;
+};
+
+/* What a kernel says of itself. */
+struct kernel_facts {
+    void *function;
+    bool params_known;
+    size_t param_count;
+    size_t param_bytes[KERNEL_MAX_PARAMS];
+    uint64_t max_threads, static_smem_bytes; /* 0: unknown */
+};
+
+struct time_samples {
+    double *cold_us, *warm_us;
+    size_t cold_count, warm_count; /* in: wanted; out: taken */
+    double wall_us;                /* host clock per replay, replays back to back */
+    int budget_ms;                 /* stops early, but not below 5 of each; 0: none */
+};
+
+struct run_device;
+
+struct device_ops {
+    bool (*open)(const struct device_config *config, struct run_device **out, struct error *err);
+    void (*facts)(struct run_device *d, struct device_facts *out);
+    bool (*load)(struct run_device *d, const char *module_path, struct outcome *said,
+                 struct error *err);
+    /* false: the module has no such kernel */
+    bool (*kernel)(struct run_device *d, const char *lowered, struct kernel_facts *out);
+    /* Gives every buffer of the plan its address and size. */
+    bool (*bind)(struct run_device *d, struct plan *plan, const json_t *buffers,
+                 struct outcome *said, struct error *err);
+    bool (*encode_map)(struct run_device *d, const struct plan *plan, struct plan_map *map,
+                       char *why, size_t why_size);
+    bool (*run)(struct run_device *d, struct plan *plan, struct outcome *said, struct error *err);
+    bool (*time)(struct run_device *d, struct plan *plan, struct time_samples *samples,
+                 struct outcome *said, struct error *err);
+    /* Of all outputs; large ones are sampled. Tells runs apart, nothing more. */
+    bool (*hash)(struct run_device *d, const struct plan *plan, uint64_t *out, struct error *err);
+    void (*close)(struct run_device *d);
+};
+
+/* Every implementation's struct begins with this. */
+struct run_device {
+    const struct device_ops *ops;
+};
+
+extern const struct device_ops device_simt_ops, device_cuda_ops;
+
+/* The rest: what both implementations share (device.c). */
+uint64_t device_hash_bytes(uint64_t seed, const void *data, size_t len);
+json_t *device_facts_json(const struct device_facts *facts);
+
+#endif

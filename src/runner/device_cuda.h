@@ -1,0 +1,52 @@
+/*
+ * device_cuda.h - inside of the CUDA device: shared by device_cuda.c (load,
+ * bind, run) and device_cuda_time.c (the clock).
+ */
+#ifndef RUNNER_DEVICE_CUDA_H
+#define RUNNER_DEVICE_CUDA_H
+
+#include "runner/cuda_api.h"
+#include "runner/device.h"
+
+enum {
+    CUDA_MAX_MAPPINGS = 256,
+    CUDA_GUARD_BYTES = 4096,
+    CUDA_GUARD_VALUE = 0xA7,
+    CUDA_POISON = 0xFF, /* reads as NaN in every float type */
+};
+
+struct cuda_mapping {
+    struct cuda_ipc_handle handle;
+    uint64_t address;
+};
+
+struct cuda_device {
+    struct run_device base;
+    struct cuda_api api;
+    struct device_facts facts;
+    struct arena *a;
+    int device;
+    void *context, *stream, *module;
+    struct cuda_mapping mappings[CUDA_MAX_MAPPINGS];
+    size_t mapping_count;
+    bool ran;   /* every kernel ran once: a graph may be captured */
+    void *exec; /* graph of the plan as bound now; NULL: not built */
+    /* timing, made when first asked for */
+    void *flush, *wait, *start, *stop;
+    uint64_t flush_address, flush_bytes, sink_address;
+};
+
+/* What an API call's failure means for the candidate; false, always. */
+bool cuda_fault(struct cuda_device *d, const struct plan *plan, int op, int result,
+                struct outcome *said);
+/* A failure that is none of the candidate's doing; false, always. */
+bool cuda_error(struct cuda_device *d, int result, const char *what, struct error *err);
+/* Builds the graph unless it is there; runs the plan once before, step by step. */
+bool cuda_prepare(struct cuda_device *d, struct plan *plan, struct outcome *said,
+                  struct error *err);
+/* Outputs (when asked) and workspace become NaN patterns, in stream order. */
+bool cuda_poison(struct cuda_device *d, const struct plan *plan, bool outputs, struct error *err);
+bool cuda_time(struct run_device *base, struct plan *plan, struct time_samples *samples,
+               struct outcome *said, struct error *err);
+
+#endif

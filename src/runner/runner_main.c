@@ -1,0 +1,316 @@
+/*
+ * runner_main.c - cutegen-runner: a candidate's process.
+ *
+ * Reads requests, one JSON line each, and answers each with one line
+ * (docs/architecture.md, "Runner"). It lives for one candidate.
+ *
+ * Invariants
+ * 1. Answers go to a private descriptor. Descriptor 1 is stderr: whatever a
+ *    kernel prints cannot be taken for an answer. Descriptor 0 is /dev/null.
+ * 2. A fault of the candidate is an outcome; "ok": false is for a broken
+ *    machine or a request that makes no sense.
+ * 3. After a fatal outcome the answer is sent and the process ends.
+ */
+#include "base/buf.h"
+#include "base/json.h"
+#include "runner/device.h"
+#include "runner/runner_confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { REQUEST_LIMIT = 64 << 20, MAX_SAMPLES = 100000 };
+
+struct session {
+    struct arena *a; /* the plan lives here */
+    struct run_device *device;
+    struct plan plan;
+    bool loaded, bound;
+};
+
+/* ---- answers ------------------------------------------------------------ */
+
+static json_t *answer_error(const struct error *err)
+{
+    return json_pack("{s:b, s:s, s:s, s:s}", "ok", 0, "kind",
+                     err->kind == ERROR_USE ? "use" : "machine", "text", err->text, "hint",
+                     err->hint);
+}
+
+/* json_string() refuses text that is not UTF-8; nothing here may be lost. */
+static json_t *text_json(const char *s)
+{
+    json_t *v = json_string(s);
+    struct buf clean;
+
+    if (v)
+        return v;
+    clean = buf_init(4096);
+    for (; *s; s++)
+        buf_putc(&clean, (unsigned char)*s < 0x80 ? *s : '?');
+    v = json_string(clean.data);
+    buf_release(&clean);
+    return v;
+}
+
+static json_t *answer_outcome(const struct outcome *said)
+{
+    json_t *answer = json_pack("{s:b, s:s, s:o, s:i}", "ok", 1, "outcome", outcome_name(said->kind),
+                               "text", text_json(said->text), "op", said->op);
+
+    if (said->findings)
+        json_object_set(answer, "findings", said->findings);
+    if (said->counters)
+        json_object_set(answer, "counters", said->counters);
+    return answer;
+}
+
+static json_t *samples_json(const double *v, size_t count)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_number(v[i]));
+    return list;
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+/* "simt", "cuda:0" */
+static const struct device_ops *device_named(const char *name, int *index, struct error *err)
+{
+    char *end;
+    long n;
+
+    *index = 0;
+    if (strcmp(name, "simt") == 0)
+        return &device_simt_ops;
+    if (strcmp(name, "cuda") == 0)
+        return &device_cuda_ops;
+    if (strncmp(name, "cuda:", 5) == 0 && name[5]) {
+        n = strtol(name + 5, &end, 10);
+        if (*end == '\0' && n >= 0 && n < 1024) {
+            *index = (int)n;
+            return &device_cuda_ops;
+        }
+    }
+    error_set(err, ERROR_USE, "no device is called %s (simt, cuda:0, ...)", name);
+    return NULL;
+}
+
+static bool do_load(struct session *s, const json_t *req, struct outcome *said, json_t **extra,
+                    struct error *err)
+{
+    const char *device, *module;
+    json_t *names, *list;
+    struct device_config config = {
+        .check = json_string_or(req, "check", "full"),
+        .counters = json_bool_or(req, "counters", false),
+        .warp_seed = (uint64_t)json_int_or(req, "warp_seed", 0),
+        .threads = (int)json_int_or(req, "threads", 0),
+        .watchdog_ms = (int)json_int_or(req, "watchdog_ms", 0),
+    };
+    const struct device_ops *ops;
+    struct device_facts facts;
+
+    if (s->device)
+        return error_set(err, ERROR_USE, "a runner loads one candidate only");
+    if (!json_get_string(req, "device", &device, err) ||
+        !json_get_string(req, "module", &module, err) ||
+        !json_get_object(req, "names", &names, err) || !json_get_object(req, "plan", &list, err))
+        return false;
+    ops = device_named(device, &config.index, err);
+    if (!ops || !ops->open(&config, &s->device, err) ||
+        !s->device->ops->load(s->device, module, said, err))
+        return false;
+    if (ops == &device_simt_ops && !runner_confine(err))
+        return false;
+    s->device->ops->facts(s->device, &facts);
+    *extra = json_pack("{s:o}", "device", device_facts_json(&facts));
+    if (said->kind == OUTCOME_OK)
+        plan_parse(list, names, s->a, &s->plan, said);
+    if (said->kind == OUTCOME_OK)
+        plan_check(&s->plan, s->device, said);
+    s->loaded = said->kind == OUTCOME_OK;
+    return true;
+}
+
+static bool do_bind(struct session *s, const json_t *req, struct outcome *said, struct error *err)
+{
+    json_t *buffers;
+
+    s->bound = false;
+    if (!s->loaded)
+        return error_set(err, ERROR_USE, "bind before a load that went well");
+    if (!json_get_object(req, "buffers", &buffers, err) ||
+        !s->device->ops->bind(s->device, &s->plan, buffers, said, err))
+        return false;
+    if (said->kind == OUTCOME_OK)
+        plan_bind(&s->plan, s->device, said);
+    s->bound = said->kind == OUTCOME_OK;
+    return true;
+}
+
+static bool do_run(struct session *s, const json_t *req, struct outcome *said, json_t **extra,
+                   struct error *err)
+{
+    uint64_t hash;
+
+    if (!s->bound)
+        return error_set(err, ERROR_USE, "run before a bind that went well");
+    if (!s->device->ops->run(s->device, &s->plan, said, err))
+        return false;
+    if (said->kind != OUTCOME_OK || !json_bool_or(req, "hash", false))
+        return true;
+    if (!s->device->ops->hash(s->device, &s->plan, &hash, err))
+        return false;
+    *extra = json_pack("{s:o}", "hash", json_sprintf("%016" PRIx64, hash));
+    return true;
+}
+
+static bool do_time(struct session *s, const json_t *req, struct outcome *said, json_t **extra,
+                    struct error *err)
+{
+    int64_t cold = json_int_or(req, "cold", 20), warm = json_int_or(req, "warm", 20);
+    struct time_samples t = {.budget_ms = (int)json_int_or(req, "budget_ms", 0)};
+
+    if (!s->bound)
+        return error_set(err, ERROR_USE, "time before a bind that went well");
+    if (cold < 0 || warm < 0 || cold > MAX_SAMPLES || warm > MAX_SAMPLES)
+        return error_set(err, ERROR_USE, "at most %d samples", MAX_SAMPLES);
+    t.cold_count = (size_t)cold;
+    t.warm_count = (size_t)warm;
+    t.cold_us = arena_array(s->a, t.cold_count + 1, sizeof *t.cold_us);
+    t.warm_us = arena_array(s->a, t.warm_count + 1, sizeof *t.warm_us);
+    if (!s->device->ops->time(s->device, &s->plan, &t, said, err))
+        return false;
+    if (said->kind == OUTCOME_OK)
+        *extra = json_pack("{s:o, s:o, s:o}", "cold_us", samples_json(t.cold_us, t.cold_count),
+                           "warm_us", samples_json(t.warm_us, t.warm_count), "wall_us",
+                           json_number(t.wall_us));
+    return true;
+}
+
+/* One answer for one request; *more becomes false when the process must end. */
+static json_t *handle(struct session *s, struct text line, bool *more)
+{
+    struct error err = {0};
+    struct outcome said;
+    json_t *req = NULL, *extra = NULL, *answer;
+    const char *what = NULL;
+    bool ok =
+        json_parse(line, "the request", &req, &err) && json_get_string(req, "do", &what, &err);
+
+    outcome_init(&said);
+    if (ok && strcmp(what, "end") == 0)
+        *more = false;
+    else if (ok && strcmp(what, "load") == 0)
+        ok = do_load(s, req, &said, &extra, &err);
+    else if (ok && strcmp(what, "bind") == 0)
+        ok = do_bind(s, req, &said, &err);
+    else if (ok && strcmp(what, "run") == 0)
+        ok = do_run(s, req, &said, &extra, &err);
+    else if (ok && strcmp(what, "time") == 0)
+        ok = do_time(s, req, &said, &extra, &err);
+    else if (ok)
+        ok = error_set(&err, ERROR_USE, "the runner cannot do %s", what);
+    answer = ok ? answer_outcome(&said) : answer_error(&err);
+    if (ok && extra)
+        json_object_update(answer, extra);
+    if (said.fatal)
+        *more = false;
+    json_decref(extra);
+    json_decref(req);
+    outcome_release(&said);
+    return answer;
+}
+
+/* ---- the line ----------------------------------------------------------- */
+
+/* Takes the protocol's descriptors away from where others would find them. */
+static bool take_descriptors(int *in, FILE **out)
+{
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int answers = fcntl(1, F_DUPFD_CLOEXEC, 64);
+
+    *in = fcntl(0, F_DUPFD_CLOEXEC, 64);
+    if (null < 0 || answers < 0 || *in < 0 || dup2(null, 0) < 0 || dup2(2, 1) < 0)
+        return false;
+    close(null);
+    *out = fdopen(answers, "w");
+    return *out != NULL;
+}
+
+static bool send_line(FILE *out, json_t *answer)
+{
+    char *line = json_dumps(answer, JSON_COMPACT);
+    bool ok = line && fputs(line, out) >= 0 && fputc('\n', out) >= 0 && fflush(out) == 0;
+
+    json_decref(answer);
+    free(line);
+    return ok;
+}
+
+/* The next whole line into b; false at the end of input or past the limit. */
+static bool next_line(int in, struct buf *pending, struct buf *line)
+{
+    static const size_t chunk_bytes = 65536;
+    char *chunk = xmalloc(chunk_bytes);
+    bool found = false;
+
+    buf_clear(line);
+    for (;;) {
+        char *end = pending->len ? memchr(pending->data, '\n', pending->len) : NULL;
+        ssize_t n;
+
+        if (end) {
+            size_t used = (size_t)(end - pending->data);
+
+            buf_add(line, pending->data, used);
+            memmove(pending->data, end + 1, pending->len - used - 1);
+            pending->len -= used + 1;
+            found = true;
+            break;
+        }
+        n = read(in, chunk, chunk_bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0 || pending->overflowed)
+            break;
+        buf_add(pending, chunk, (size_t)n);
+    }
+    xfree(chunk);
+    return found;
+}
+
+int main(void)
+{
+    struct session s = {.a = arena_new()};
+    struct buf pending = buf_init(REQUEST_LIMIT), line = buf_init(REQUEST_LIMIT);
+    FILE *out = NULL;
+    bool more = true;
+    int in;
+
+    if (!take_descriptors(&in, &out)) {
+        perror("cutegen-runner");
+        return 3;
+    }
+    while (more && next_line(in, &pending, &line)) {
+        json_t *answer = handle(&s, buf_text(&line), &more);
+
+        if (!send_line(out, answer))
+            return 3;
+    }
+    if (s.device)
+        s.device->ops->close(s.device);
+    buf_release(&pending);
+    buf_release(&line);
+    arena_free(s.a);
+    fclose(out);
+    return 0;
+}
