@@ -1,0 +1,134 @@
+/*
+ * ask.c - put a question to whoever answers, and take code out of the reply.
+ *
+ * The four asking stages differ only in what they do with the reply. Here the
+ * request is made: the same facts as messages for a language model and as
+ * data for the built-in engineer.
+ */
+#include "expert/expert.h"
+#include "llm/edit.h"
+#include "llm/fence.h"
+#include "stage/workshop.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { MAX_CHANGE = 100 };
+
+/* The first words of a reply as one printable line. */
+static const char *change_line(struct text reply, const char *fallback, struct arena *a)
+{
+    const char *marked = fence_change(reply, a);
+    struct text line = marked ? text_of(marked) : reply;
+    size_t len = 0;
+    char *out;
+
+    while (line.len && (isspace((unsigned char)*line.data) || *line.data == '#'))
+        line.data++, line.len--;
+    while (len < line.len && len < MAX_CHANGE && line.data[len] != '\n')
+        len++;
+    if (len == 0 || line.data[0] == '`' || line.data[0] == '<' || line.data[0] == '[' ||
+        line.data[0] == '{')
+        return fallback;
+    /* Never cut a UTF-8 sequence in the middle. */
+    while (len > 0 && len < line.len && ((unsigned char)line.data[len] & 0xC0) == 0x80)
+        len--;
+    out = arena_strndup(a, line.data, len);
+    for (char *p = out; *p; p++)
+        if ((unsigned char)*p < ' ')
+            *p = ' ';
+    return out;
+}
+
+static bool ask_builtin(struct stage *st, const struct question *q, struct arena *a,
+                        struct proposal *out, struct error *err)
+{
+    (void)st;
+    if (q->recorded) {
+        out->reply = *q->recorded;
+        return true;
+    }
+    return expert_ask(&out->request, a, &out->reply, err);
+}
+
+static bool render(struct stage *st, enum stage_kind kind, const struct question *q,
+                   struct arena *a, struct proposal *out, struct error *err)
+{
+    const char *name = prompt_name(kind, q->task->class, q->profile != NULL);
+    struct prompt_slots *slots = arena_alloc(a, sizeof(*slots));
+    const char *recipe_name = "";
+    struct text recipe = text_of("");
+    struct prompt prompt;
+
+    if (kind == STAGE_SYNTHESIZE && !expert_recipe_text(q->task, a, &recipe_name, &recipe, err))
+        return false;
+    prompt_fill(&out->request, a, slots);
+    prompt_set_string(slots, "recipe_name", recipe_name);
+    prompt_set(slots, "recipe", recipe);
+    prompt_set_string(slots, "diagnosis", q->diagnosis);
+    prompt_set_string(slots, "rejected", q->rejected);
+    if (!prompt_render(st->book, name, slots, a, &prompt, err))
+        return false;
+    out->request.messages = prompt.messages;
+    out->request.message_count = prompt.message_count;
+    out->request.prompt_hash = prompt.hash;
+    return true;
+}
+
+bool workshop_ask(struct stage *st, enum stage_kind kind, const struct question *q, struct arena *a,
+                  struct proposal *out, struct error *err)
+{
+    memset(out, 0, sizeof(*out));
+    out->request = (struct request){
+        .stage = kind,
+        .max_output_tokens = st->settings.max_tokens,
+        .task = q->task,
+        .device = &st->device,
+        .current = q->current,
+        .verdict = q->verdict,
+        .profile = q->profile,
+        .history = q->history,
+    };
+    if (st->builtin) {
+        if (!ask_builtin(st, q, a, out, err))
+            return false;
+    } else {
+        if (!render(st, kind, q, a, out, err))
+            return false;
+        if (q->recorded)
+            out->reply = *q->recorded;
+        if (!(q->recorded ? llm_recall(st->llm, &out->request, &out->reply, err)
+                          : llm_ask(st->llm, &out->request, a, &out->reply, err)))
+            return false;
+    }
+    out->done = out->reply.done;
+    out->change = change_line(out->reply.text, stage_names[kind], a);
+    return true;
+}
+
+void workshop_no_code(struct proposal *out, const char *summary, const char *detail)
+{
+    out->verdict = (struct verdict){
+        .kind = VERDICT_NO_CODE, .summary = summary, .detail = detail, .advice = NULL};
+}
+
+void workshop_take_edits(const struct candidate *current, struct arena *a, struct proposal *out)
+{
+    const char *reason = "";
+    struct edit_result r;
+
+    if (out->done)
+        return;
+    edit_apply(current->source, out->reply.text, a, &r);
+    if (r.status == EDIT_APPLIED) {
+        out->source = r.source;
+        return;
+    }
+    /* A whole new file instead of edits: larger than asked for, but not wrong. */
+    if (r.status == EDIT_NOTHING && fence_code(out->reply.text, a, &out->source, &reason))
+        return;
+    workshop_no_code(out,
+                     r.status == EDIT_NOTHING ? "the reply holds no edits"
+                                              : "the edits do not apply; nothing was changed",
+                     r.reason);
+}

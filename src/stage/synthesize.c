@@ -1,0 +1,15 @@
+/* synthesize.c - the first kernel: a whole file out of a reply. */
+#include "llm/fence.h"
+#include "stage/workshop.h"
+
+bool stage_synthesize(struct stage *st, const struct question *q, struct arena *a,
+                      struct proposal *out, struct error *err)
+{
+    const char *reason = "";
+
+    if (!workshop_ask(st, STAGE_SYNTHESIZE, q, a, out, err))
+        return false;
+    if (!out->done && !fence_code(out->reply.text, a, &out->source, &reason))
+        workshop_no_code(out, "the reply holds no kernel", reason);
+    return true;
+}

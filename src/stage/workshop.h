@@ -1,0 +1,48 @@
+/*
+ * workshop.h - what the stages share (private to src/stage).
+ *
+ * workshop.c opens it all; each stage uses the parts it needs. Nothing here
+ * decides anything.
+ */
+#ifndef STAGE_WORKSHOP_H
+#define STAGE_WORKSHOP_H
+
+#include "eval/judge.h"
+#include "eval/oracle.h"
+#include "llm/llm.h"
+#include "llm/prompt.h"
+#include "pipeline.h"
+#include "stage/stage.h"
+#include "toolchain/builder.h"
+#include "toolchain/tools.h"
+
+struct stage {
+    struct settings settings;
+    struct arena *a;      /* lives as long as the workshop */
+    const char *work_dir; /* one job's files; removed at the end */
+    struct tools tools;
+    struct device device;
+    const char *engineer;
+    const char *torch_version;
+    bool builtin; /* the built-in engineer answers; llm and book are NULL */
+    struct llm *llm;
+    struct budget *budget;
+    struct prompt_book *book;
+    struct builder *builder; /* started at the first build */
+    struct oracle *oracle;   /* started by stage_describe() */
+};
+
+/* Asks whoever answers (ask.c): fills out->request and out->reply. */
+bool workshop_ask(struct stage *st, enum stage_kind kind, const struct question *q, struct arena *a,
+                  struct proposal *out, struct error *err);
+/* Takes edits, or a whole file, out of out->reply (ask.c). */
+void workshop_take_edits(const struct candidate *current, struct arena *a, struct proposal *out);
+
+void workshop_no_code(struct proposal *out, const char *summary, const char *detail);
+
+/* The device the settings ask for (device.c). */
+bool workshop_find_device(const struct settings *s, struct arena *a, struct device *out,
+                          struct error *err);
+struct llm_config workshop_llm_config(const struct settings *s);
+
+#endif

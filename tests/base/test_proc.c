@@ -1,0 +1,302 @@
+/* test_proc.c - nothing a program does makes proc_run late, large or leaves a process behind. */
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/proc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct fixture {
+    struct arena *a;
+    char *dir, *mark;
+    struct error err;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = xmalloc(sizeof(*f));
+
+    f->a = arena_new();
+    if (!dir_temp("test-proc", f->a, &f->dir, &f->err))
+        return -1;
+    f->mark = path_join(f->a, f->dir, "mark");
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    dir_remove(f->dir, &f->err);
+    arena_free(f->a);
+    xfree(f);
+    return 0;
+}
+
+/* Descendants hold a shared lock on the mark: an exclusive one tells that all are gone. */
+static bool nobody_left(const struct fixture *f)
+{
+    int fd = open(f->mark, O_RDWR | O_CREAT, 0600);
+    bool free_now = flock(fd, LOCK_EX | LOCK_NB) == 0;
+
+    close(fd);
+    return free_now;
+}
+
+static struct proc_result run(struct fixture *f, const char *what, struct proc_spec spec)
+{
+    const char *argv[] = {getenv("TORTURE_CHILD"), what, f->mark, NULL};
+    struct proc_result r = {0};
+
+    spec.argv = argv;
+    if (!proc_run(&spec, f->a, &r, &f->err))
+        fail_msg("%s", f->err.text);
+    return r;
+}
+
+static void a_program_that_ends_takes_its_family_with_it(void **state)
+{
+    struct fixture *f = *state;
+    struct proc_result r = run(f, "family", (struct proc_spec){.deadline_ms = 20000});
+
+    assert_int_equal(r.end, PROC_EXITED);
+    assert_int_equal(r.code, 5);
+    assert_true(nobody_left(f));
+}
+
+static void a_program_that_ignores_every_signal_ends_at_its_deadline(void **state)
+{
+    struct fixture *f = *state;
+    int64_t start = clock_ms();
+    struct proc_result r = run(f, "stubborn", (struct proc_spec){.deadline_ms = 400});
+
+    assert_int_equal(r.end, PROC_DEADLINE);
+    assert_true(clock_ms() - start < 5000);
+    assert_true(nobody_left(f));
+}
+
+static void a_daemon_with_its_own_session_does_not_outlive_the_call(void **state)
+{
+    struct fixture *f = *state;
+    struct proc_result r = run(f, "orphans", (struct proc_spec){.deadline_ms = 20000});
+
+    assert_int_equal(r.end, PROC_EXITED);
+    assert_true(nobody_left(f));
+}
+
+static void a_fork_bomb_is_put_out(void **state)
+{
+    struct fixture *f = *state;
+    struct proc_result r = run(f, "bomb", (struct proc_spec){.deadline_ms = 500});
+
+    assert_int_equal(r.end, PROC_DEADLINE);
+    assert_true(nobody_left(f));
+}
+
+static void a_gigabyte_of_output_is_read_but_not_kept(void **state)
+{
+    struct fixture *f = *state;
+    struct rusage before, after;
+
+    getrusage(RUSAGE_SELF, &before);
+    struct proc_result r =
+        run(f, "flood", (struct proc_spec){.deadline_ms = 60000, .output_limit = 1 << 20});
+    getrusage(RUSAGE_SELF, &after);
+    assert_int_equal(r.end, PROC_EXITED);
+    assert_int_equal(r.code, 0);
+    assert_int_equal(r.out.len, 1 << 20);
+    assert_true(r.out_cut);
+    assert_true(after.ru_maxrss - before.ru_maxrss < 32 * 1024); /* KiB */
+}
+
+static void memory_without_end_is_stopped_by_what_all_processes_hold(void **state)
+{
+    struct fixture *f = *state;
+    struct proc_spec spec = {.deadline_ms = 60000, .resident_limit_bytes = 256u << 20};
+
+    assert_int_equal(run(f, "allocate", spec).end, PROC_MEMORY);
+    assert_int_equal(run(f, "allocate-family", spec).end, PROC_MEMORY);
+}
+
+static void an_address_limit_makes_allocation_fail_inside(void **state)
+{
+    struct fixture *f = *state;
+    struct proc_result r = run(
+        f, "allocate", (struct proc_spec){.deadline_ms = 60000, .address_limit_bytes = 256u << 20});
+
+    assert_int_equal(r.end, PROC_EXITED);
+    assert_int_equal(r.code, 12);
+}
+
+static void a_program_that_closes_its_streams_still_meets_its_deadline(void **state)
+{
+    struct fixture *f = *state;
+    struct proc_result r = run(f, "close-streams", (struct proc_spec){.deadline_ms = 400});
+
+    assert_int_equal(r.end, PROC_DEADLINE);
+    assert_true(nobody_left(f));
+}
+
+static void without_network_no_socket_can_be_made(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(run(f, "socket", (struct proc_spec){.deadline_ms = 9000}).code, 1);
+    assert_int_equal(
+        run(f, "socket", (struct proc_spec){.deadline_ms = 9000, .no_network = true}).code, 0);
+}
+
+static void keys_do_not_reach_a_program(void **state)
+{
+    static const char *const extra[] = {"ADDED=1", "HOME=/nowhere", NULL};
+    struct fixture *f = *state;
+    struct proc_result r;
+
+    setenv("OPENAI_API_KEY", "sk-planted", 1);
+    setenv("MY_SECRET", "planted", 1);
+    setenv("HARMLESS", "yes", 1);
+    r = run(f, "environment", (struct proc_spec){.deadline_ms = 9000, .env = extra});
+    assert_null(strstr(r.out.data, "planted"));
+    assert_non_null(strstr(r.out.data, "HARMLESS=yes"));
+    assert_non_null(strstr(r.out.data, "HOME=/nowhere\n"));
+    assert_non_null(strstr(r.out.data, "ADDED=1"));
+    r = run(f, "environment",
+            (struct proc_spec){.deadline_ms = 9000, .env = extra, .clean_env = true});
+    assert_string_equal(r.out.data, "ADDED=1\nHOME=/nowhere\n");
+}
+
+static void a_crash_is_told_as_the_signal(void **state)
+{
+    struct fixture *f = *state;
+    struct proc_result r = run(f, "crash", (struct proc_spec){.deadline_ms = 9000});
+
+    assert_int_equal(r.end, PROC_SIGNALED);
+    assert_string_equal(proc_end_text(&r, f->a), "killed by SIGSEGV");
+}
+
+static void what_cannot_be_started_is_an_error_that_names_it(void **state)
+{
+    struct fixture *f = *state;
+    const char *missing[] = {"no-such-program-here", NULL};
+    const char *here[] = {"true", NULL};
+    struct proc_result r;
+
+    assert_false(proc_run(&(struct proc_spec){.argv = missing}, f->a, &r, &f->err));
+    assert_non_null(strstr(f->err.text, "no-such-program-here"));
+    f->err = (struct error){0};
+    assert_false(
+        proc_run(&(struct proc_spec){.argv = here, .dir = "/no/such/dir"}, f->a, &r, &f->err));
+    assert_non_null(strstr(f->err.text, "/no/such/dir"));
+    f->err = (struct error){0};
+    const char *text_file[] = {f->mark, NULL};
+    assert_true(file_write(f->mark, text_of("not a program"), &f->err));
+    chmod(f->mark, 0755);
+    assert_false(proc_run(&(struct proc_spec){.argv = text_file}, f->a, &r, &f->err));
+    assert_int_equal(f->err.kind, ERROR_MACHINE);
+}
+
+static void a_child_answers_line_by_line_and_says_when_it_cannot(void **state)
+{
+    struct fixture *f = *state;
+    const char *argv[] = {"sh", "-c",
+                          "read x; echo one:$x; read x; echo two:$x; echo last words >&2; read x; "
+                          "sleep 5",
+                          NULL};
+    struct child *c;
+    enum child_answer how;
+    struct text line;
+
+    assert_true(child_start(&(struct proc_spec){.argv = argv}, &c, &f->err));
+    assert_true(child_ask(c, text_of("a"), 5000, 100, f->a, &how, &line, &f->err));
+    assert_string_equal(line.data, "one:a");
+    assert_true(child_ask(c, text_of("b"), 5000, 100, f->a, &how, &line, &f->err));
+    assert_string_equal(line.data, "two:b");
+    assert_true(child_ask(c, text_of("c"), 200, 100, f->a, &how, &line, &f->err));
+    assert_int_equal(how, CHILD_LATE);
+    assert_non_null(strstr(child_stderr(c, f->a).data, "last words"));
+    child_stop(c);
+}
+
+static void a_child_that_ends_or_floods_is_told_apart(void **state)
+{
+    struct fixture *f = *state;
+    const char *ends[] = {"sh", "-c", "read x; echo dying >&2; exit 3", NULL};
+    const char *floods[] = {getenv("TORTURE_CHILD"), "flood", NULL};
+    struct child *c;
+    enum child_answer how;
+    struct text line;
+
+    assert_true(child_start(&(struct proc_spec){.argv = ends}, &c, &f->err));
+    assert_true(child_ask(c, text_of("a"), 5000, 100, f->a, &how, &line, &f->err));
+    assert_int_equal(how, CHILD_ENDED);
+    assert_true(child_ask(c, text_of("again"), 5000, 100, f->a, &how, &line, &f->err));
+    assert_int_equal(how, CHILD_ENDED);
+    assert_non_null(strstr(child_stderr(c, f->a).data, "dying"));
+    child_stop(c);
+    assert_true(child_start(&(struct proc_spec){.argv = floods}, &c, &f->err));
+    assert_false(child_ask(c, text_of("a"), 20000, 1 << 20, f->a, &how, &line, &f->err));
+    child_stop(c);
+}
+
+static void when_cutegen_is_killed_its_programs_die_with_it(void **state)
+{
+    struct fixture *f = *state;
+    pid_t us = fork();
+
+    if (us == 0) {
+        const char *argv[] = {getenv("TORTURE_CHILD"), "stubborn", f->mark, NULL};
+        struct proc_result r;
+
+        proc_run(&(struct proc_spec){.argv = argv}, f->a, &r, &f->err);
+        _exit(0);
+    }
+    for (int i = 0; i < 200 && nobody_left(f); i++)
+        usleep(10000);
+    assert_false(nobody_left(f));
+    kill(us, SIGKILL);
+    waitpid(us, NULL, 0);
+    for (int i = 0; i < 500 && !nobody_left(f); i++)
+        usleep(10000);
+    assert_true(nobody_left(f));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_program_that_ends_takes_its_family_with_it),
+        TEST(a_program_that_ignores_every_signal_ends_at_its_deadline),
+        TEST(a_daemon_with_its_own_session_does_not_outlive_the_call),
+        TEST(a_fork_bomb_is_put_out),
+        TEST(a_gigabyte_of_output_is_read_but_not_kept),
+        TEST(memory_without_end_is_stopped_by_what_all_processes_hold),
+        TEST(an_address_limit_makes_allocation_fail_inside),
+        TEST(a_program_that_closes_its_streams_still_meets_its_deadline),
+        TEST(without_network_no_socket_can_be_made),
+        TEST(keys_do_not_reach_a_program),
+        TEST(a_crash_is_told_as_the_signal),
+        TEST(what_cannot_be_started_is_an_error_that_names_it),
+        TEST(a_child_answers_line_by_line_and_says_when_it_cannot),
+        TEST(a_child_that_ends_or_floods_is_told_apart),
+        TEST(when_cutegen_is_killed_its_programs_die_with_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
