@@ -65,8 +65,8 @@ static inline int cutegen_cuda(struct cutegen_call *call, int line, const char *
             return cutegen_try_;                                                                   \
     } while (0)
 #define CUTEGEN_DATA(type, tensor)                                                                 \
-    (reinterpret_cast<type *>(                                                                     \
-        (tensor)->data ? (char *)(tensor)->data + (tensor)->byte_offset : nullptr))
+    (reinterpret_cast<type *>((tensor)->data ? (char *)(tensor)->data + (tensor)->byte_offset      \
+                                             : nullptr))
 #define CUTEGEN_AT(type, tensor, index)                                                            \
     (reinterpret_cast<type *>((char *)(tensor)->data + (tensor)->byte_offset +                     \
                               (int64_t)(index) * ((tensor)->dtype.bits / 8)))
@@ -116,7 +116,8 @@ static inline int cutegen_memset_at(struct cutegen_call *call, int line, void *p
     struct cutegen_export_state *s = (struct cutegen_export_state *)call->state;
     if (s->failed)
         return 1;
-    return cutegen_cuda(call, line, "memset", cudaMemsetAsync(ptr, value, (size_t)bytes, s->stream));
+    return cutegen_cuda(call, line, "memset",
+                        cudaMemsetAsync(ptr, value, (size_t)bytes, s->stream));
 }
 
 static inline int cutegen_map_dtype(int dtype)
@@ -187,7 +188,8 @@ static inline struct cutegen_map cutegen_map_at(struct cutegen_call *call, int l
 
 template <class P, class A> constexpr bool cutegen_fits()
 {
-    return sizeof(P) == sizeof(A) && std::is_floating_point<P>::value == std::is_floating_point<A>::value;
+    return sizeof(P) == sizeof(A) &&
+           std::is_floating_point<P>::value == std::is_floating_point<A>::value;
 }
 
 template <class... P> struct cutegen_parameters {
@@ -208,8 +210,9 @@ static inline int cutegen_launch_at(struct cutegen_call *call, int line, void (*
 {
     static_assert(sizeof...(P) == sizeof...(A),
                   "CUTEGEN_LAUNCH: one argument for each parameter of the kernel");
-    static_assert(cutegen_parameters<P...>::template fit<A...>(),
-                  "CUTEGEN_LAUNCH: an argument differs in size or kind from the kernel's parameter");
+    static_assert(
+        cutegen_parameters<P...>::template fit<A...>(),
+        "CUTEGEN_LAUNCH: an argument differs in size or kind from the kernel's parameter");
     struct cutegen_export_state *s = (struct cutegen_export_state *)call->state;
     void *values[] = {(void *)&args..., nullptr};
     cudaLaunchAttribute attributes[2] = {};

@@ -23,9 +23,8 @@
 
 #define CUTEGEN_ABI_VERSION 1
 
-#if defined(CUTEGEN_EXPORT) ||                                                                     \
-    (defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEGEN_HOST) &&                  \
-     !defined(CUTEGEN_DEVICE))
+#if defined(CUTEGEN_EXPORT) || (defined(__CUDACC__) && !defined(__CUDACC_RTC__) &&                 \
+                                !defined(CUTEGEN_HOST) && !defined(CUTEGEN_DEVICE))
 #undef CUTEGEN_EXPORT
 #undef CUTEGEN_HOST
 #undef CUTEGEN_DEVICE
@@ -63,9 +62,9 @@ typedef long ptrdiff_t;
 #ifndef NULL
 #define NULL ((void *)0)
 #endif
-#define bool      _Bool
-#define true      1
-#define false     0
+#define bool _Bool
+#define true 1
+#define false 0
 #define INT32_MAX 0x7fffffff
 #define INT64_MAX 0x7fffffffffffffffL
 #else
@@ -135,13 +134,18 @@ struct cutegen_dim {
 
 enum { CUTEGEN_MAX_ARGS = 32, CUTEGEN_MAP_RANK = 5 };
 
-enum cutegen_swizzle { CUTEGEN_SWIZZLE_NONE, CUTEGEN_SWIZZLE_32, CUTEGEN_SWIZZLE_64, CUTEGEN_SWIZZLE_128 };
+enum cutegen_swizzle {
+    CUTEGEN_SWIZZLE_NONE,
+    CUTEGEN_SWIZZLE_32,
+    CUTEGEN_SWIZZLE_64,
+    CUTEGEN_SWIZZLE_128
+};
 enum cutegen_fill { CUTEGEN_FILL_ZERO, CUTEGEN_FILL_NAN };
 enum cutegen_l2 { CUTEGEN_L2_NONE, CUTEGEN_L2_64, CUTEGEN_L2_128, CUTEGEN_L2_256 };
 
 /* A tiled tensor map, with the meaning of cuTensorMapEncodeTiled. */
 struct cutegen_map_spec {
-    void *data; /* 16-byte aligned */
+    void *data;    /* 16-byte aligned */
     int32_t dtype; /* enum cutegen_dtype_code */
     int32_t rank;
     int64_t dims[CUTEGEN_MAP_RANK];          /* fastest first */

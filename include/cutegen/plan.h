@@ -70,22 +70,21 @@ static inline struct cutegen_map cutegen_map_at(struct cutegen_call *call, int l
              : CUTEGEN_ARG_INT, unsigned long long                                                 \
              : CUTEGEN_ARG_INT, default                                                            \
              : CUTEGEN_ARG_OTHER)
-#define CUTEGEN_ARG(a) {(__typeof__(a)[1]){a}, sizeof(a), CUTEGEN_ARG_KIND(a)},
+#define CUTEGEN_ARG(a)     {(__typeof__(a)[1]){a}, sizeof(a), CUTEGEN_ARG_KIND(a)},
 #define CUTEGEN_TEXT_(...) #__VA_ARGS__
 #define CUTEGEN_TEXT(...)  CUTEGEN_TEXT_(__VA_ARGS__)
 
 #define CUTEGEN_LAUNCH_EX(call, kernel_, grid_, block_, cluster_, smem_, flags_, ...)              \
-    ((call)->api->launch(                                                                          \
-        (call), &(const struct cutegen_launch){                                                    \
-                    .kernel = CUTEGEN_TEXT(kernel_),                                               \
-                    .line = __LINE__,                                                              \
-                    .flags = (uint32_t)(flags_),                                                   \
-                    .grid = (grid_),                                                               \
-                    .block = (block_),                                                             \
-                    .cluster = (cluster_),                                                         \
-                    .smem = (int64_t)(smem_),                                                      \
-                    .args = (const struct cutegen_arg[]){                                          \
-                        CUTEGEN_EACH(CUTEGEN_ARG, ##__VA_ARGS__){0, 0, CUTEGEN_ARG_END}}}))
+    ((call)->api->launch((call), &(const struct cutegen_launch){                                   \
+                                     .kernel = CUTEGEN_TEXT(kernel_),                              \
+                                     .line = __LINE__,                                             \
+                                     .flags = (uint32_t)(flags_),                                  \
+                                     .grid = (grid_),                                              \
+                                     .block = (block_),                                            \
+                                     .cluster = (cluster_),                                        \
+                                     .smem = (int64_t)(smem_),                                     \
+                                     .args = (const struct cutegen_arg[]){CUTEGEN_EACH(            \
+                                         CUTEGEN_ARG, ##__VA_ARGS__){0, 0, CUTEGEN_ARG_END}}}))
 #define CUTEGEN_LAUNCH_CLUSTER(call, kernel, grid, block, cluster, smem, ...)                      \
     CUTEGEN_LAUNCH_EX(call, kernel, grid, block, cluster, smem, 0, ##__VA_ARGS__)
 #define CUTEGEN_LAUNCH(call, kernel, grid, block, smem, ...)                                       \

@@ -1,0 +1,226 @@
+/*
+ * planner_confine.c - what a plan may do to the machine: nearly nothing.
+ *
+ * Hides resource limits and the two seccomp filters, written as BPF by hand
+ * so that no library is needed. x86_64 and aarch64.
+ *
+ * Invariants
+ * 1. The first filter (before dlopen) leaves read-only opens; the second
+ *    (before the plan) leaves no opens at all. Filters add up: the second can
+ *    only take away.
+ * 2. Neither lets a process or a connection be made, or anything be written
+ *    but to the answer and to descriptors 1 and 2 (/dev/null by then).
+ * 3. A call outside the list is an error in the first filter (a loader may
+ *    try things) and the end of the process in the second: the caller sees
+ *    SIGSYS, which is a verdict on the plan.
+ */
+#include "runner/planner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define OUR_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define OUR_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "the planner knows the system calls of x86_64 and aarch64"
+#endif
+
+enum { FILTER_MAX = 256, CPU_SECONDS = 2, OPEN_FILES = 32, ANSWER_BYTES = 16 << 20 };
+#define ADDRESS_BYTES (UINT64_C(512) << 20)
+
+struct filter {
+    struct sock_filter code[FILTER_MAX];
+    unsigned short len;
+};
+
+static void emit(struct filter *f, unsigned short code, uint32_t k, unsigned char yes,
+                 unsigned char no)
+{
+    if (f->len == FILTER_MAX)
+        BUG("the system call filter is longer than %d", FILTER_MAX);
+    f->code[f->len++] = (struct sock_filter){.code = code, .jt = yes, .jf = no, .k = k};
+}
+
+static void load(struct filter *f, size_t offset)
+{
+    emit(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+
+static void give(struct filter *f, uint32_t action)
+{
+    emit(f, BPF_RET | BPF_K, action, 0, 0);
+}
+
+/* The accumulator holds the call's number between rules. */
+static void begin(struct filter *f)
+{
+    load(f, offsetof(struct seccomp_data, arch));
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, OUR_ARCH, 1, 0);
+    give(f, SECCOMP_RET_KILL_PROCESS);
+    load(f, offsetof(struct seccomp_data, nr));
+#if defined(__x86_64__)
+    emit(f, BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1); /* the x32 numbers */
+    give(f, SECCOMP_RET_KILL_PROCESS);
+#endif
+}
+
+static void on(struct filter *f, long nr, uint32_t action)
+{
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 1);
+    give(f, action);
+}
+
+/* Arguments are 64 bits wide; what we look at fits the low half (little-endian). */
+static size_t argument(int index)
+{
+    return offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t);
+}
+
+/* Allowed while none of `bits` is set in the argument. */
+static void on_without(struct filter *f, long nr, int index, uint32_t bits, uint32_t otherwise)
+{
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4);
+    load(f, argument(index));
+    emit(f, BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
+    give(f, otherwise);
+    give(f, SECCOMP_RET_ALLOW);
+}
+
+/* abort() signals itself; nobody else may be signalled. */
+static void on_own_signal(struct filter *f)
+{
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4);
+    load(f, argument(0));
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 1, 0);
+    give(f, SECCOMP_RET_KILL_PROCESS);
+    give(f, SECCOMP_RET_ALLOW);
+}
+
+/* Allowed for the answer and for 1 and 2. */
+static void on_writing(struct filter *f, long nr, int answer_fd)
+{
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 6);
+    load(f, argument(0));
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)answer_fd, 2, 0);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 1, 0);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, 1);
+    give(f, SECCOMP_RET_ALLOW);
+    give(f, SECCOMP_RET_KILL_PROCESS);
+}
+
+/* What a C library needs to hand out memory, take locks and end. */
+static const long always_allowed[] = {
+    SYS_brk,          SYS_munmap,        SYS_mremap,       SYS_madvise,      SYS_futex,
+    SYS_getrandom,    SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_rt_sigprocmask,
+    SYS_rt_sigreturn, SYS_rt_sigaction,  SYS_sigaltstack,  SYS_getpid,       SYS_gettid,
+    SYS_tgkill,       SYS_sched_yield,   SYS_exit,         SYS_exit_group,   SYS_restart_syscall,
+};
+
+static const long loading_allowed[] = {
+    SYS_read,       SYS_pread64,  SYS_close,  SYS_fstat,      SYS_newfstatat, SYS_lseek,
+    SYS_mmap,       SYS_mprotect, SYS_getcwd, SYS_readlinkat, SYS_faccessat,  SYS_uname,
+#ifdef SYS_statx
+    SYS_statx,
+#endif
+#ifdef SYS_stat
+    SYS_stat,
+#endif
+#ifdef SYS_lstat
+    SYS_lstat,
+#endif
+#ifdef SYS_access
+    SYS_access,
+#endif
+#ifdef SYS_readlink
+    SYS_readlink,
+#endif
+#ifdef SYS_arch_prctl
+    SYS_arch_prctl,
+#endif
+    SYS_seccomp,    SYS_prctl, /* the second filter */
+};
+
+static bool install(struct filter *f, struct error *err)
+{
+    struct sock_fprog program = {.len = f->len, .filter = f->code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+        error_set(err, ERROR_MACHINE, "this kernel takes no seccomp filter: %s", strerror(errno));
+        return error_hint(err, "plans run only confined; use a kernel with CONFIG_SECCOMP_FILTER");
+    }
+    return true;
+}
+
+bool confine_loading(int answer_fd, struct error *err)
+{
+    const uint32_t denied = SECCOMP_RET_ERRNO | EPERM;
+    const uint32_t writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
+    struct filter f = {.len = 0};
+
+    begin(&f);
+    for (size_t i = 0; i < ARRAY_LEN(always_allowed); i++)
+        on(&f, always_allowed[i], SECCOMP_RET_ALLOW);
+    for (size_t i = 0; i < ARRAY_LEN(loading_allowed); i++)
+        on(&f, loading_allowed[i], SECCOMP_RET_ALLOW);
+    on_without(&f, SYS_openat, 2, writing, denied);
+#ifdef SYS_open
+    on_without(&f, SYS_open, 1, writing, denied);
+#endif
+    on_own_signal(&f);
+    on_writing(&f, SYS_write, answer_fd);
+    give(&f, denied);
+    return install(&f, err);
+}
+
+bool confine_running(int answer_fd, struct error *err)
+{
+    struct filter f = {.len = 0};
+
+    begin(&f);
+    for (size_t i = 0; i < ARRAY_LEN(always_allowed); i++)
+        on(&f, always_allowed[i], SECCOMP_RET_ALLOW);
+    on_without(&f, SYS_mmap, 2, PROT_EXEC, SECCOMP_RET_KILL_PROCESS);
+    on_without(&f, SYS_mprotect, 2, PROT_EXEC, SECCOMP_RET_KILL_PROCESS);
+    on_own_signal(&f);
+    on_writing(&f, SYS_write, answer_fd);
+    give(&f, SECCOMP_RET_KILL_PROCESS);
+    return install(&f, err);
+}
+
+static bool limit(unsigned what, uint64_t soft, uint64_t hard, const char *name, struct error *err)
+{
+    struct rlimit r = {.rlim_cur = soft, .rlim_max = hard};
+    struct rlimit now;
+    if (getrlimit(what, &now) == 0 && now.rlim_max < hard)
+        return true; /* already tighter */
+    if (setrlimit(what, &r) != 0)
+        return error_set(err, ERROR_MACHINE, "limiting %s: %s", name, strerror(errno));
+    return true;
+}
+
+bool confine_limits(struct error *err)
+{
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        return error_set(err, ERROR_MACHINE, "prctl: %s", strerror(errno));
+#ifndef __SANITIZE_ADDRESS__ /* its shadow alone is larger */
+    if (!limit(RLIMIT_AS, ADDRESS_BYTES, ADDRESS_BYTES, "memory", err))
+        return false;
+#endif
+    /* SIGXCPU at the soft limit says why; the hard one is for those who catch it. */
+    return limit(RLIMIT_CORE, 0, 0, "core files", err) &&
+           limit(RLIMIT_FSIZE, ANSWER_BYTES, ANSWER_BYTES, "file sizes", err) &&
+           limit(RLIMIT_NOFILE, OPEN_FILES, OPEN_FILES, "open files", err) &&
+           limit(RLIMIT_CPU, CPU_SECONDS, CPU_SECONDS + 1, "CPU time", err);
+}
