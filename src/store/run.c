@@ -27,7 +27,7 @@ const char *const run_state_names[RUN_STATE_COUNT] = {"running", "done", "stoppe
 enum {
     NAME_MAX_CHARS = 40,
     NUMBERS_MAX = 100000, /* runs of one task on one day */
-    TAKE_TRIES = 20,      /* the helpers of a run just killed need a moment to go */
+    TAKE_TRIES = 10,      /* the helpers of a run just killed need a moment to go */
     TAKE_WAIT_MS = 100,
 };
 
