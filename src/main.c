@@ -1,0 +1,247 @@
+/*
+ * main.c - the command table, and the one place that prints errors and exits.
+ *
+ * Exit codes: 0 done, 1 the judged thing failed, 2 wrong use, 3 the machine
+ * lacks something, 4 a budget ran out, 130 interrupted.
+ */
+#include "base/log.h"
+#include "cmd.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct flag no_flags[] = {{0}};
+static const struct flag run_flags[] = {
+    {"no-report", NULL, "do not write report.html at the end"},
+    {0},
+};
+static const struct flag report_flags[] = {
+    {"output", "FILE", "write the page here; default: report.html in the folder of the first run"},
+    {0},
+};
+static const struct flag show_flags[] = {
+    {"attempt", "N", "one attempt: its evidence, and what the compiler or the judge said"},
+    {"source", NULL, "only the kernel's source: of that attempt, or of the best"},
+    {"calls", NULL, "the model calls with prompts and replies"},
+    {0},
+};
+static const struct flag runs_flags[] = {
+    {"suite", "NAME", "only the runs of that suite"},
+    {0},
+};
+static const struct flag export_flags[] = {
+    {"output", "DIR", "write the files here; default: export/ in the run's folder"},
+    {0},
+};
+static const struct flag simt_flags[] = {
+    {"input", "SPEC", "an input tensor, in order: f32[16,128]=normal; may be given again"},
+    {"output", "SPEC", "an output tensor, in order: f32[16,128]; may be given again"},
+    {0},
+};
+static const struct flag edit_flags[] = {
+    {"write", NULL, "write the result over SRC instead of printing it"},
+    {0},
+};
+static const struct flag prompt_flags[] = {
+    {"stage", "STAGE", "synthesize, diagnose, repair or optimize; default: synthesize"},
+    {"kernel", "FILE.cu", "the kernel to diagnose, repair or optimize"},
+    {0},
+};
+
+enum {
+    JUDGING = GROUP_STORE | GROUP_DEVICE | GROUP_TOOLS,
+};
+
+const struct command commands[] = {
+    {"run", "TASK.py", 1, 1, GROUP_ALL, true, true, run_flags, cmd_run,
+     "the loop: from a module to the best verified kernel",
+     "Writes a first kernel, builds it, tests it against PyTorch, mends it, then makes it faster "
+     "one\n"
+     "change at a time. Every attempt is in the store before the next begins. Ctrl-C finishes the\n"
+     "attempt and stops, twice stops at once; `cutegen resume RUN` goes on.\n"
+     "\n"
+     "    cutegen run examples/swish.py\n"
+     "    cutegen run task.py --model anthropic:MODEL --budget-usd 5\n"
+     "    cutegen run task.py --model replay:transcript.jsonl\n"
+     "\n"
+     "Exit codes: 0 a correct kernel was found, 1 none was, 4 a budget ran out first."},
+    {"resume", "RUN", 1, 1, GROUP_ALL, true, true, run_flags, cmd_resume,
+     "go on with a run that was stopped or killed", ""},
+    {"eval", "TASK.py FILE.cu", 2, 2, JUDGING, true, true, no_flags, cmd_eval,
+     "one candidate -> one verdict",
+     "Builds FILE.cu, runs it on fresh inputs, compares with PyTorch and float64, and times it.\n"
+     "Exit code 0: pass; 1: any other verdict."},
+    {"describe", "TASK.py", 1, 1, GROUP_DEVICE | GROUP_TOOLS, true, false, no_flags, cmd_describe,
+     "what the task is: operators, shapes, class, unavoidable bytes and flops", ""},
+    {"report", "RUN...", 1, CLI_MAX_WORDS, GROUP_STORE, true, false, report_flags, cmd_report,
+     "one HTML page of one run, or of several laid over each other", "RUN may be `last`."},
+    {"runs", "", 0, 0, GROUP_STORE, true, false, runs_flags, cmd_runs,
+     "the runs in the store, newest first", ""},
+    {"show", "RUN", 1, 1, GROUP_STORE, true, false, show_flags, cmd_show,
+     "a run: its attempts, verdicts and times", "RUN may be `last`."},
+    {"export", "RUN", 1, 1, JUDGING, true, false, export_flags, cmd_export,
+     "the best kernel as files to use: ModelNew module, .cu, record", "RUN may be `last`."},
+    {"simt run", "FILE.cu", 1, 1, GROUP_DEVICE | GROUP_TOOLS, true, false, simt_flags, cmd_simt_run,
+     "run a kernel by hand on the CPU: findings, counters, modelled time",
+     "    cutegen simt run swish.cu --input f32[1024]=normal --output f32[1024]"},
+    {"edit apply", "SRC REPLY", 2, 2, 0, true, false, edit_flags, cmd_edit_apply,
+     "apply a model's reply to a file, whole or not at all",
+     "REPLY may be - for stdin. Exit code 1: the edits do not apply; nothing was changed."},
+    {"ask", "[PROMPT...]", 0, CLI_MAX_WORDS, GROUP_MODEL, true, true, no_flags, cmd_ask,
+     "one prompt to the model; without words it is read from stdin", ""},
+    {"models", "", 0, 0, GROUP_MODEL, true, false, no_flags, cmd_models,
+     "the providers, and which of them have a key", ""},
+    {"prompt", "TASK.py", 1, 1, GROUP_MODEL | GROUP_DEVICE | GROUP_TOOLS, true, false, prompt_flags,
+     cmd_prompt, "what would be sent to a model for a task, without sending it", ""},
+    {"doctor", "", 0, 0, GROUP_ALL, true, false, no_flags, cmd_doctor,
+     "what this machine has: compilers, CuTe, PyTorch, GPUs, profilers, models",
+     "Exit code 3: something that `cutegen run` needs is missing."},
+    {"config", "", 0, 0, GROUP_ALL, true, false, no_flags, cmd_config,
+     "the effective settings, and where each came from",
+     "Flags win over CUTEGEN_* variables, those over ./cutegen.ini, that over\n"
+     "~/.config/cutegen/cutegen.ini, that over the defaults."},
+    {"help", "[COMMAND]", 0, 2, 0, false, false, no_flags, cmd_help,
+     "this list, or all about one command", ""},
+    {"version", "", 0, 0, 0, true, false, no_flags, cmd_version, "the version", ""},
+    {0},
+};
+
+const struct command *command_find(const char *name, const char *next)
+{
+    for (const struct command *c = commands; c->name; c++) {
+        const char *space = strchr(c->name, ' ');
+        size_t len = space ? (size_t)(space - c->name) : strlen(c->name);
+
+        if (strlen(name) != len || strncmp(name, c->name, len))
+            continue;
+        if (!space || (next && !strcmp(next, space + 1)))
+            return c;
+    }
+    return NULL;
+}
+
+static void on_signal(int sig)
+{
+    static const char first[] = "\ncutegen: finishing this attempt; Ctrl-C again stops at once\n";
+    ssize_t ignored;
+
+    (void)sig;
+    pipeline_interrupts = pipeline_interrupts + 1;
+    if (pipeline_interrupts == 1)
+        ignored = write(STDERR_FILENO, first, sizeof(first) - 1);
+    else if (pipeline_interrupts > 2)
+        _exit(EXIT_INTERRUPTED); /* it does not stop: every row so far is in the store */
+    (void)ignored;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction sa = {.sa_handler = on_signal};
+
+    sigemptyset(&sa.sa_mask);
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+}
+
+static const char *error_kind_name(enum error_kind kind)
+{
+    static const char *const names[] = {"none",    "judged", "use",
+                                        "machine", "budget", "interrupted"};
+
+    return (size_t)kind < ARRAY_LEN(names) ? names[kind] : "machine";
+}
+
+static int report_error(const struct cli *cli, const struct error *err)
+{
+    fflush(stdout);
+    if (cli->json)
+        print_json(json_pack("{s:{s:s, s:s, s:s, s:i}}", "error", "kind",
+                             error_kind_name(err->kind), "text", err->text, "hint", err->hint,
+                             "exit", error_exit_code(err)));
+    fprintf(stderr, "cutegen: %s\n", err->text);
+    if (err->hint[0])
+        fprintf(stderr, "  %s\n", err->hint);
+    return error_exit_code(err);
+}
+
+static bool unknown_command(const char *name, struct error *err)
+{
+    const char *names[64], *near;
+    size_t count = 0;
+
+    for (const struct command *c = commands; c->name; c++) {
+        const char *space = strchr(c->name, ' ');
+
+        if (space && !strncmp(c->name, name, (size_t)(space - c->name)) &&
+            strlen(name) == (size_t)(space - c->name)) {
+            error_set(err, ERROR_USE, "cutegen %s wants to know what to do", name);
+            return error_hint(err, "use: cutegen %s %s", c->name, c->words);
+        }
+        names[count++] = c->name;
+    }
+    near = nearest_name(name, names, count);
+    error_set(err, ERROR_USE, "cutegen has no command '%s'", name);
+    if (near)
+        return error_hint(err, "did you mean `cutegen %s`? `cutegen help` lists them all", near);
+    return error_hint(err, "`cutegen help` lists them all");
+}
+
+/* Finds the command, reads flags and configuration, runs it. */
+static bool dispatch(struct cli *cli, int argc, char **argv, int *code, struct error *err)
+{
+    int skip = 1;
+
+    cli->command = command_find(argv[1], argv[2]);
+    if (!cli->command)
+        return unknown_command(argv[1], err);
+    if (strchr(cli->command->name, ' '))
+        skip = 2;
+    /* Known before the flags are read, so that a wrong flag is answered in JSON too. */
+    for (int i = 2; cli->command->json && i < argc && strcmp(argv[i], "--"); i++)
+        cli->json = cli->json || !strcmp(argv[i], "--json");
+    cli->config = config_new(cli->a);
+    /* So that a broken cutegen.ini does not stand in the way of help. */
+    if (cli->command->groups && !config_load(cli->config, err))
+        return false;
+    if (!flags_parse(cli, argc - skip, argv + skip, err))
+        return false;
+    if (!cli->command) /* --help was asked for and given */
+        return true;
+    config_settings(cli->config, &cli->settings);
+    if (cli->command->signals)
+        catch_signals();
+    return cli->command->run(cli, code, err);
+}
+
+int main(int argc, char **argv)
+{
+    struct error err = {0};
+    struct cli cli = {.a = arena_new()};
+    int code = EXIT_DONE;
+
+    setlocale(LC_CTYPE, "");
+    cli.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+    cli.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") && getenv("TERM") &&
+                 strcmp(getenv("TERM"), "dumb");
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        help_all(stderr);
+        code = EXIT_USE;
+    } else if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+        printf("cutegen %s\n", CUTEGEN_VERSION);
+    } else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+        help_all(stdout);
+    } else if (!dispatch(&cli, argc, argv, &code, &err)) {
+        code = report_error(&cli, &err);
+    }
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "cutegen: cannot write to stdout\n");
+        code = code ? code : EXIT_MACHINE;
+    }
+    arena_free(cli.a);
+    return code;
+}
