@@ -49,6 +49,7 @@ enum {
     CUDA_JIT_ERROR_LOG_BYTES = 6,
     /* the rest */
     CUDA_LAUNCH_CLUSTER_DIMENSION = 4,
+    CUDA_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6,
     CUDA_STREAM_NON_BLOCKING = 1,
     CUDA_CAPTURE_THREAD_LOCAL = 1,
     CUDA_IPC_LAZY_PEER_ACCESS = 1,
@@ -65,6 +66,7 @@ struct cuda_launch_attribute {
     union {
         char pad[64];
         unsigned cluster[3];
+        int programmatic;
         uint64_t align; /* the driver's union holds pointers */
     } value;
 };

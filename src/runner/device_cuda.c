@@ -372,9 +372,9 @@ static int set_function(struct cuda_device *d, const struct plan *plan, const st
 
 static int enqueue_launch(struct cuda_device *d, const struct plan *plan, const struct plan_op *op)
 {
-    struct cuda_launch_attribute cluster = {.id = CUDA_LAUNCH_CLUSTER_DIMENSION};
+    struct cuda_launch_attribute attributes[2] = {0};
     struct cuda_launch_config config = {
-        .smem = (unsigned)op->smem, .stream = d->stream, .attributes = &cluster};
+        .smem = (unsigned)op->smem, .stream = d->stream, .attributes = attributes};
     void *params[PLAN_MAX_ARGS + 1];
     int result = set_function(d, plan, op), must = 0;
 
@@ -383,10 +383,21 @@ static int enqueue_launch(struct cuda_device *d, const struct plan *plan, const 
     for (int i = 0; i < 3; i++) {
         config.grid[i] = (unsigned)op->grid[i];
         config.block[i] = (unsigned)op->block[i];
-        cluster.value.cluster[i] = (unsigned)op->cluster[i];
     }
     (void)d->api.function_get(&must, CUDA_FUNC_CLUSTER_MUST_BE_SET, op->function);
-    config.attribute_count = must || op->cluster[0] * op->cluster[1] * op->cluster[2] > 1;
+    if (must || op->cluster[0] * op->cluster[1] * op->cluster[2] > 1) {
+        struct cuda_launch_attribute *at = &attributes[config.attribute_count++];
+
+        at->id = CUDA_LAUNCH_CLUSTER_DIMENSION;
+        for (int i = 0; i < 3; i++)
+            at->value.cluster[i] = (unsigned)op->cluster[i];
+    }
+    if (op->overlap) {
+        struct cuda_launch_attribute *at = &attributes[config.attribute_count++];
+
+        at->id = CUDA_LAUNCH_PROGRAMMATIC_SERIALIZATION;
+        at->value.programmatic = 1;
+    }
     for (size_t i = 0; i < op->arg_count; i++)
         params[i] = op->args[i].data;
     return d->api.launch_ex(&config, op->function, params, NULL);

@@ -162,6 +162,9 @@ static bool parse_arg(struct reader *r, const json_t *v, struct plan_arg *arg)
     const json_t *map = json_object_get(v, "map");
 
     arg->buffer = arg->map = -1;
+    arg->type = strcmp(json_string_or(v, "type", ""), "float") == 0 ? "float"
+                : strcmp(json_string_or(v, "type", ""), "int") == 0 ? "int"
+                                                                    : "";
     if (bytes)
         return parse_bytes(r, bytes, arg);
     if (json_is_integer(map)) {
@@ -199,6 +202,7 @@ static bool parse_launch(struct reader *r, const json_t *v, struct plan_op *op)
         return false;
     if (!json_is_array(args) || json_array_size(args) > PLAN_MAX_ARGS)
         return list_fault(r, "args");
+    op->overlap = json_bool_or(v, "overlap", false);
     op->arg_count = json_array_size(args);
     op->args = arena_array(r->a, op->arg_count + 1, sizeof *op->args);
     for (size_t i = 0; i < op->arg_count; i++)
@@ -333,18 +337,28 @@ void plan_parse(const json_t *list, const json_t *names, struct arena *a, struct
 
 /* ---- against the kernels and the device --------------------------------- */
 
+/* "8 bytes (a pointer)", "4 bytes (int)" */
+static const char *arg_text(const struct plan_arg *arg, char *out, size_t size)
+{
+    const char *what = arg->buffer >= 0 ? "a pointer" : arg->map >= 0 ? "a tensor map" : arg->type;
+
+    snprintf(out, size, "%zu bytes%s%s%s", arg->size, *what ? " (" : "", what, *what ? ")" : "");
+    return out;
+}
+
 static bool check_args(const struct plan_op *op, size_t index, const char *who,
                        const struct kernel_facts *k, struct outcome *said)
 {
+    char text[64];
+
     if (!k->params_known)
         return true;
     for (size_t i = 0; i < op->arg_count && i < k->param_count; i++) {
         if (op->args[i].size == k->param_bytes[i])
             continue;
         return outcome_set(said, OUTCOME_BAD_LAUNCH, (int)index,
-                           "argument %zu of %s is %zu bytes%s, the kernel takes %zu", i + 1, who,
-                           op->args[i].size, op->args[i].buffer >= 0 ? " (a pointer)" : "",
-                           k->param_bytes[i]);
+                           "argument %zu of %s is %s, the kernel takes %zu", i + 1, who,
+                           arg_text(&op->args[i], text, sizeof text), k->param_bytes[i]);
     }
     if (op->arg_count != k->param_count)
         return outcome_set(said, OUTCOME_BAD_LAUNCH, (int)index,

@@ -40,8 +40,9 @@ struct plan_buffer {
 
 /* One kernel argument. data holds what the kernel gets, size bytes of it. */
 struct plan_arg {
-    int buffer, map; /* index, or -1 */
-    uint64_t offset; /* into the buffer */
+    int buffer, map;  /* index, or -1 */
+    uint64_t offset;  /* into the buffer */
+    const char *type; /* "int", "float", or "": for messages */
     unsigned char *data;
     size_t size;
 };
@@ -56,6 +57,7 @@ struct plan_op {
     const char *lowered; /* as the module names it */
     void *function;      /* the device's, set by plan_check */
     uint64_t grid[3], block[3], cluster[3], smem;
+    bool overlap; /* programmatic dependent launch on the launch before */
     struct plan_arg *args;
     size_t arg_count;
     /* memset */

@@ -1,0 +1,398 @@
+/*
+ * oracle.c - talks to oracle/main.py; see oracle.h.
+ *
+ * The oracle is trusted and ours: a missing member, a late or a garbled
+ * answer is a broken machine. Its stderr is quoted, since Python's own words
+ * are the best account of what went wrong in a user's task.
+ */
+#include "eval/oracle.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/proc.h"
+#include "eval/talk.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { DEFAULT_DEADLINE_MS = 300000, ANSWER_LIMIT = 64 << 20, LAST_WORDS = 1200 };
+
+struct oracle {
+    struct child *child;
+    struct arena *a;
+    const char *python;
+    int deadline_ms;
+};
+
+/* ---- start -------------------------------------------------------------- */
+
+static const char *find_python(struct arena *a, const char *asked)
+{
+    struct error ignored = {0};
+    char *venv;
+
+    if (asked)
+        return asked;
+    if (home_tools("venv/bin/python3", a, &venv, &ignored) && file_exists(venv))
+        return venv;
+    return "python3";
+}
+
+bool oracle_start(const struct oracle_config *config, struct oracle **out, struct error *err)
+{
+    struct oracle *o = xmalloc(sizeof *o);
+    const char *script = config->script;
+    struct proc_spec spec = {.output_limit = 64 << 10};
+    char *found;
+
+    o->a = arena_new();
+    o->deadline_ms = config->deadline_ms > 0 ? config->deadline_ms : DEFAULT_DEADLINE_MS;
+    o->python = arena_strdup(o->a, find_python(o->a, config->python));
+    if (!script) {
+        if (!home_data("oracle/main.py", o->a, &found, err))
+            goto failed;
+        script = found;
+    }
+    spec.argv = (const char *const[]){o->python, "-u", script, NULL};
+    spec.env = (const char *const[]){"PYTHONDONTWRITEBYTECODE=1", NULL};
+    if (!child_start(&spec, &o->child, err)) {
+        error_hint(err, "run `make demo` once (it installs what is missing), or name a Python that "
+                        "has PyTorch: --python PATH, or python = PATH in cutegen.ini");
+        goto failed;
+    }
+    *out = o;
+    return true;
+failed:
+    error_add(err, "cannot start the oracle");
+    oracle_stop(o);
+    return false;
+}
+
+void oracle_stop(struct oracle *o)
+{
+    if (!o)
+        return;
+    child_stop(o->child);
+    arena_free(o->a);
+    xfree(o);
+}
+
+/* ---- ask ---------------------------------------------------------------- */
+
+static bool no_torch(const char *words)
+{
+    return strstr(words, "No module named 'torch'") || strstr(words, "No module named torch");
+}
+
+static bool oracle_broke(struct oracle *o, const char *what, enum talk_end end,
+                         const struct error *why, struct error *err)
+{
+    const char *words = talk_last_words(o->child, LAST_WORDS, o->a);
+
+    if (no_torch(words)) {
+        error_set(err, ERROR_MACHINE, "cannot start the oracle: %s has no torch", o->python);
+        return error_hint(err,
+                          "run `make demo` once (it installs what is missing), or name a Python "
+                          "that has it: --python PATH, or python = PATH in cutegen.ini");
+    }
+    if (end == TALK_LATE)
+        error_set(err, ERROR_MACHINE, "the oracle gave no answer to %s within %d s", what,
+                  o->deadline_ms / 1000);
+    else if (end == TALK_ENDED)
+        error_set(err, ERROR_MACHINE, "the oracle (%s) ended during %s%s%s", o->python, what,
+                  *words ? ":\n" : "", words);
+    else
+        error_set(err, ERROR_MACHINE, "the oracle's answer to %s: %s", what, why->text);
+    return false;
+}
+
+/* Takes over the request; *answer is a new reference. */
+static bool ask(struct oracle *o, const char *what, json_t *request_take, json_t **answer,
+                struct error *err)
+{
+    struct error why = {0};
+    enum talk_end end = talk(o->child, request_take, o->deadline_ms, ANSWER_LIMIT, answer, &why);
+
+    if (end != TALK_ANSWER)
+        return oracle_broke(o, what, end, &why, err);
+    if (talk_ok(*answer, err))
+        return true;
+    json_decref(*answer);
+    *answer = NULL;
+    return error_add(err, "%s", what);
+}
+
+/* ---- load --------------------------------------------------------------- */
+
+static bool read_extents(const json_t *obj, const char *key, int64_t *out, int *dims,
+                         struct error *err)
+{
+    json_t *list;
+
+    if (!json_get_array(obj, key, &list, err))
+        return false;
+    if (json_array_size(list) > MAX_DIMS)
+        return error_set(err, ERROR_USE, "a tensor of %zu dimensions; at most %d are supported",
+                         json_array_size(list), MAX_DIMS);
+    *dims = (int)json_array_size(list);
+    for (int i = 0; i < *dims; i++)
+        out[i] = json_integer_value(json_array_get(list, (size_t)i));
+    return true;
+}
+
+static bool read_tensor(const json_t *v, struct arena *a, struct tensor_info *out,
+                        struct error *err)
+{
+    const char *name, *dtype, *role;
+    int strides;
+
+    if (!json_get_string(v, "name", &name, err) || !json_get_string(v, "dtype", &dtype, err) ||
+        !json_get_string(v, "role", &role, err) ||
+        !read_extents(v, "shape", out->shape, &out->dims, err) ||
+        !read_extents(v, "strides", out->strides, &strides, err))
+        return false;
+    if (strides != out->dims)
+        return error_set(err, ERROR_MACHINE, "tensor %s has %d sizes and %d strides", name,
+                         out->dims, strides);
+    out->name = arena_strdup(a, name);
+    out->dtype = arena_strdup(a, dtype);
+    out->role = arena_strdup(a, role);
+    return true;
+}
+
+static bool read_tensors(const json_t *obj, const char *key, struct arena *a,
+                         struct tensor_info *out, int *count, struct error *err)
+{
+    json_t *list;
+
+    if (!json_get_array(obj, key, &list, err))
+        return false;
+    if (json_array_size(list) > MAX_TENSORS)
+        return error_set(err, ERROR_USE, "the task has %zu %s; at most %d are supported",
+                         json_array_size(list), key, MAX_TENSORS);
+    *count = (int)json_array_size(list);
+    for (int i = 0; i < *count; i++)
+        if (!read_tensor(json_array_get(list, (size_t)i), a, &out[i], err))
+            return error_add(err, "%s %d", key, i);
+    return true;
+}
+
+static enum kernel_class class_of(const char *name)
+{
+    for (int i = 0; i < 4; i++)
+        if (strcmp(name, class_names[i]) == 0)
+            return (enum kernel_class)i;
+    return CLASS_OTHER;
+}
+
+/* {"N": [4096, 256]} -> "N 4096 -> 256" */
+static const char *scaled_text(const json_t *scaled, struct arena *a)
+{
+    const char *key, *text = NULL;
+    json_t *v;
+
+    json_object_foreach((json_t *)scaled, key, v)
+    {
+        long long from = json_integer_value(json_array_get(v, 0));
+        long long to = json_integer_value(json_array_get(v, 1));
+
+        text = arena_printf(a, "%s%s%s %lld -> %lld", text ? text : "", text ? ", " : "", key, from,
+                            to);
+    }
+    return text;
+}
+
+static bool read_task(json_t *d, const struct oracle_load *load, struct arena *a, struct task *out,
+                      struct error *err)
+{
+    memset(out, 0, sizeof *out);
+    out->path = arena_strdup(a, load->task_path);
+    out->name = arena_strdup(a, json_string_or(d, "name", path_stem(a, load->task_path)));
+    if (!read_tensors(d, "inputs", a, out->in, &out->in_count, err) ||
+        !read_tensors(d, "outputs", a, out->out, &out->out_count, err) ||
+        !file_read(load->task_path, 16 << 20, a, &out->source, err))
+        return false;
+    out->class = class_of(json_string_or(d, "class", "other"));
+    out->class_evidence = arena_strdup(a, json_string_or(d, "evidence", ""));
+    out->scaled = scaled_text(json_object_get(d, "scaled"), a);
+    out->bytes_min = json_double_or(d, "bytes_min", 0);
+    out->flops_min = json_double_or(d, "flops_min", 0);
+    out->description = json_incref(d);
+    return true;
+}
+
+bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena *a,
+                 struct task *out, struct error *err)
+{
+    json_t *request = json_pack("{s:s, s:s, s:s, s:s}", "do", "load", "task", load->task_path,
+                                "device", load->device, "work", load->work_dir);
+    json_t *answer, *description;
+    bool ok;
+
+    json_object_set_new(request, "set", load->set ? json_incref(load->set) : json_object());
+    json_object_set_new(request, "max_elements",
+                        load->max_elements > 0 ? json_integer(load->max_elements) : json_null());
+    if (!ask(o, "loading the task", request, &answer, err))
+        return false;
+    ok = json_get_object(answer, "task", &description, err) &&
+         read_task(description, load, a, out, err);
+    json_decref(answer);
+    return ok || error_add(err, "the oracle's description of %s", load->task_path);
+}
+
+/* ---- draw, compare ------------------------------------------------------ */
+
+bool oracle_draw(struct oracle *o, const struct oracle_draw *draw, json_t **buffers,
+                 struct error *err)
+{
+    json_t *answer, *found;
+    bool ok;
+
+    *buffers = NULL;
+    if (!ask(o, "drawing inputs",
+             json_pack("{s:s, s:s, s:s, s:i}", "do", "draw", "seed", draw->seed, "distribution",
+                       draw->distribution, "shift", draw->shift),
+             &answer, err))
+        return false;
+    ok = json_get_object(answer, "buffers", &found, err);
+    if (ok)
+        *buffers = json_incref(found);
+    json_decref(answer);
+    return ok || error_add(err, "drawing inputs");
+}
+
+static void read_worst(const json_t *list, struct comparison *out)
+{
+    for (size_t i = 0; i < json_array_size(list) && out->worst_count < MAX_WORST; i++) {
+        const json_t *v = json_array_get(list, i), *index = json_object_get(v, "index");
+        struct worst_element *w = &out->worst[out->worst_count++];
+
+        for (size_t k = 0; k < json_array_size(index) && w->dims < MAX_DIMS; k++)
+            w->index[w->dims++] = json_integer_value(json_array_get(index, k));
+        w->expected = json_double_or(v, "expected", 0);
+        w->got = json_double_or(v, "got", 0);
+    }
+}
+
+static bool read_comparison(const json_t *v, struct arena *a, struct comparison *out,
+                            struct error *err)
+{
+    const json_t *tolerance = json_object_get(v, "tolerance");
+    struct accuracy *acc = &out->accuracy;
+    const char *name;
+
+    memset(out, 0, sizeof *out);
+    /* What decides must be there; what only explains may be missing. */
+    if (!json_get_string(v, "name", &name, err) ||
+        !json_get_int(v, "elements", &out->elements, err) ||
+        !json_get_int(v, "wrong", &out->wrong, err) || !json_get_int(v, "nan", &out->nan, err) ||
+        !json_get_int(v, "inf", &out->inf, err) ||
+        !json_get_int(v, "unwritten", &out->unwritten, err) ||
+        !json_get_bool(v, "imprecise", &out->imprecise, err))
+        return false;
+    out->name = arena_strdup(a, name);
+    acc->max_abs = json_double_or(v, "max_abs", 0);
+    acc->max_rel = json_double_or(v, "max_rel", 0);
+    acc->rms_rel = json_double_or(v, "rms_rel", 0);
+    acc->reference_max_abs = json_double_or(v, "reference_max_abs", 0);
+    acc->reference_max_rel = json_double_or(v, "reference_max_rel", 0);
+    acc->reference_rms_rel = json_double_or(v, "reference_rms_rel", 0);
+    out->rtol = json_double_or(tolerance, "rtol", 0);
+    out->atol = json_double_or(tolerance, "atol", 0);
+    out->rms_factor = json_double_or(tolerance, "rms_factor", 0);
+    out->pattern = arena_strdup(a, json_string_or(v, "pattern", ""));
+    read_worst(json_object_get(v, "worst"), out);
+    return true;
+}
+
+static bool read_comparisons(const json_t *answer, struct arena *a, struct comparison_set *out,
+                             struct error *err)
+{
+    json_t *outputs, *modified, *guards;
+
+    memset(out, 0, sizeof *out);
+    if (!json_get_array(answer, "outputs", &outputs, err) ||
+        !json_get_array(answer, "inputs_modified", &modified, err) ||
+        !json_get_array(answer, "guards_hit", &guards, err))
+        return false;
+    if (json_array_size(outputs) == 0)
+        return error_set(err, ERROR_MACHINE, "no output was compared");
+    for (size_t i = 0; i < json_array_size(outputs) && i < MAX_TENSORS; i++)
+        if (!read_comparison(json_array_get(outputs, i), a, &out->outputs[out->output_count++],
+                             err))
+            return false;
+    for (size_t i = 0; i < json_array_size(modified) && i < MAX_TENSORS; i++) {
+        const char *name = json_string_value(json_array_get(modified, i));
+
+        out->inputs_modified[out->modified_count++] = arena_strdup(a, name ? name : "an input");
+    }
+    for (size_t i = 0; i < json_array_size(guards) && i < MAX_TENSORS; i++) {
+        const json_t *v = json_array_get(guards, i);
+
+        out->guards[out->guard_count++] = (struct guard_hit){
+            .buffer = arena_strdup(a, json_string_or(v, "buffer", "?")),
+            .side = arena_strdup(a, json_string_or(v, "side", "around")),
+            .bytes = json_int_or(v, "bytes", 0),
+        };
+    }
+    return true;
+}
+
+bool oracle_compare(struct oracle *o, struct arena *a, struct comparison_set *out,
+                    struct error *err)
+{
+    json_t *answer;
+    bool ok;
+
+    if (!ask(o, "comparing with the reference", json_pack("{s:s}", "do", "compare"), &answer, err))
+        return false;
+    ok = read_comparisons(answer, a, out, err);
+    json_decref(answer);
+    return ok || error_add(err, "comparing with the reference");
+}
+
+/* ---- the rest ----------------------------------------------------------- */
+
+bool oracle_trivial(struct oracle *o, struct arena *a, const char **passes, struct error *err)
+{
+    json_t *answer, *list;
+    bool ok;
+
+    *passes = "";
+    if (!ask(o, "trying trivial answers", json_pack("{s:s}", "do", "trivial"), &answer, err))
+        return false;
+    ok = json_get_array(answer, "passes", &list, err);
+    for (size_t i = 0; ok && i < json_array_size(list); i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+
+        *passes = arena_printf(a, "%s%s%s", *passes, i ? ", " : "", name ? name : "?");
+    }
+    json_decref(answer);
+    return ok || error_add(err, "trying trivial answers");
+}
+
+static double *read_samples(const json_t *list, struct arena *a, size_t *count)
+{
+    double *out = arena_array(a, json_array_size(list) + 1, sizeof *out);
+
+    *count = json_array_size(list);
+    for (size_t i = 0; i < *count; i++)
+        out[i] = json_number_value(json_array_get(list, i));
+    return out;
+}
+
+bool oracle_baseline(struct oracle *o, const char *name, int cold, int warm, struct arena *a,
+                     struct time_samples *out, struct error *err)
+{
+    json_t *answer;
+
+    if (!ask(o, "timing a baseline",
+             json_pack("{s:s, s:s, s:i, s:i}", "do", "baseline", "name", name, "cold", cold, "warm",
+                       warm),
+             &answer, err))
+        return error_add(err, "baseline %s", name);
+    out->cold_us = read_samples(json_object_get(answer, "cold_us"), a, &out->cold_count);
+    out->warm_us = read_samples(json_object_get(answer, "warm_us"), a, &out->warm_count);
+    json_decref(answer);
+    return true;
+}

@@ -1,0 +1,302 @@
+/*
+ * runner_client.c - one candidate's process; see runner_client.h.
+ *
+ * The candidate's kernels run in or through that process, so whatever comes
+ * back is data to be checked. {"ok": false} is the runner's own word that the
+ * machine is at fault; everything else that goes wrong there is the
+ * candidate's verdict.
+ */
+#include "eval/runner_client.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/proc.h"
+#include "eval/talk.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    DEFAULT_LOAD_MS = 60000,
+    DEFAULT_RUN_MS = 60000,
+    DEFAULT_TIME_MS = 300000,
+    ANSWER_LIMIT = 32 << 20,
+    LAST_WORDS = 600,
+    MAX_FINDINGS_TAKEN = 1000,
+    MAX_ENV = 16,
+};
+
+struct runner {
+    struct child *child;
+    struct runner_config config;
+    bool dead; /* the verdict below is all there will ever be */
+    enum verdict_kind verdict;
+    char why[1024];
+};
+
+/* ---- life --------------------------------------------------------------- */
+
+/* A clean environment, and of ours only what the loader and the driver read. */
+static void pass_environment(struct arena *a, const char **out)
+{
+    static const char *const names[] = {"PATH",
+                                        "HOME",
+                                        "TMPDIR",
+                                        "LD_LIBRARY_PATH",
+                                        "CUDA_VISIBLE_DEVICES",
+                                        "CUDA_DEVICE_ORDER",
+                                        "CUDA_CACHE_PATH",
+                                        "CUDA_MPS_PIPE_DIRECTORY",
+                                        "ASAN_OPTIONS",
+                                        "UBSAN_OPTIONS"};
+    size_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(names) && n + 1 < MAX_ENV; i++) {
+        const char *value = getenv(names[i]);
+
+        if (value)
+            out[n++] = arena_printf(a, "%s=%s", names[i], value);
+    }
+    out[n] = NULL;
+}
+
+static int or_default(int value, int fallback)
+{
+    return value > 0 ? value : fallback;
+}
+
+bool runner_start(const struct runner_config *config, struct runner **out, struct error *err)
+{
+    struct runner *r = xmalloc(sizeof *r);
+    struct arena *a = arena_new();
+    const char *env[MAX_ENV];
+    char *program = NULL;
+    bool ok;
+
+    r->config = *config;
+    r->config.load_ms = or_default(config->load_ms, DEFAULT_LOAD_MS);
+    r->config.run_ms = or_default(config->run_ms, DEFAULT_RUN_MS);
+    r->config.time_ms = or_default(config->time_ms, DEFAULT_TIME_MS);
+    pass_environment(a, env);
+    ok = config->program || home_program("cutegen-runner", a, &program, err);
+    if (ok) {
+        struct proc_spec spec = {
+            .argv = (const char *const[]){config->program ? config->program : program, NULL},
+            .env = env,
+            .clean_env = true,
+            /* GPU code cannot open sockets, and CUDA IPC must see its peers. */
+            .no_network = config->device->kind == DEVICE_SIMT,
+            .output_limit = 64 << 10,
+        };
+
+        ok = child_start(&spec, &r->child, err);
+    }
+    arena_free(a);
+    if (ok) {
+        *out = r;
+        return true;
+    }
+    runner_stop(r);
+    return error_add(err, "cannot start the runner");
+}
+
+void runner_stop(struct runner *r)
+{
+    if (!r)
+        return;
+    child_stop(r->child);
+    xfree(r);
+}
+
+void runner_answer_release(struct runner_answer *said)
+{
+    json_decref(said->findings);
+    json_decref(said->counters);
+    memset(said, 0, sizeof *said);
+}
+
+/* ---- ask ---------------------------------------------------------------- */
+
+static void bury(struct runner *r, enum verdict_kind verdict, const char *what, const char *words)
+{
+    r->dead = true;
+    r->verdict = verdict;
+    snprintf(r->why, sizeof r->why, "%s%s%.600s", what, *words ? ": " : "", words);
+}
+
+static void bury_by(struct runner *r, enum talk_end end, const char *what, int deadline_ms,
+                    const struct error *why)
+{
+    struct arena *a = arena_new();
+    char text[256];
+
+    if (end == TALK_LATE) {
+        snprintf(text, sizeof text, "no end of %s within %.3g s", what, deadline_ms / 1000.0);
+        bury(r, VERDICT_HANG, text, "");
+    } else if (end == TALK_ENDED) {
+        snprintf(text, sizeof text, "the candidate's process died during %s", what);
+        bury(r, VERDICT_CRASH, text, talk_last_words(r->child, LAST_WORDS, a));
+    } else {
+        snprintf(text, sizeof text, "the candidate's process answered nonsense during %s", what);
+        bury(r, VERDICT_CRASH, text, why->text);
+    }
+    arena_free(a);
+    /* Late: it may still be running. It is not asked again. */
+    child_stop(r->child);
+    r->child = NULL;
+}
+
+static bool outcome_verdict(const char *name, enum verdict_kind *out)
+{
+    static const struct {
+        const char *name;
+        enum verdict_kind verdict;
+    } outcomes[] = {{"ok", VERDICT_PASS},
+                    {"bad launch", VERDICT_BAD_LAUNCH},
+                    {"crash", VERDICT_CRASH},
+                    {"hang", VERDICT_HANG},
+                    {"out of memory", VERDICT_OUT_OF_MEMORY}};
+
+    for (size_t i = 0; i < ARRAY_LEN(outcomes); i++)
+        if (strcmp(name, outcomes[i].name) == 0) {
+            *out = outcomes[i].verdict;
+            return true;
+        }
+    return false;
+}
+
+static json_t *take_list(const json_t *answer, const char *key)
+{
+    json_t *list = json_object_get(answer, key);
+
+    if (!json_is_array(list) || json_array_size(list) > MAX_FINDINGS_TAKEN)
+        return NULL;
+    return json_incref(list);
+}
+
+/* Asks and fills *out; *answer (may be NULL) is a new reference or NULL when
+ * the runner is gone. */
+static bool ask(struct runner *r, const char *what, json_t *request_take, int deadline_ms,
+                struct arena *a, struct runner_answer *out, json_t **answer, struct error *err)
+{
+    struct error why = {0};
+    int64_t start = clock_ms();
+    json_t *said = NULL;
+    enum talk_end end;
+
+    memset(out, 0, sizeof *out);
+    out->op = -1;
+    out->text = "";
+    if (answer)
+        *answer = NULL;
+    if (r->dead) {
+        json_decref(request_take);
+    } else {
+        end = talk(r->child, request_take, deadline_ms, ANSWER_LIMIT, &said, &why);
+        if (end == TALK_ANSWER && !talk_ok(said, err)) {
+            json_decref(said);
+            return error_add(err, "the runner, %s", what);
+        }
+        if (end == TALK_ANSWER &&
+            !outcome_verdict(json_string_or(said, "outcome", "ok"), &out->verdict)) {
+            error_set(&why, ERROR_MACHINE, "an outcome that does not exist");
+            end = TALK_GARBAGE;
+        }
+        if (end != TALK_ANSWER)
+            bury_by(r, end, what, deadline_ms, &why);
+    }
+    out->wall_ms = (int)(clock_ms() - start);
+    if (r->dead) {
+        json_decref(said);
+        out->verdict = r->verdict;
+        out->text = arena_strdup(a, r->why);
+        return true;
+    }
+    out->text = arena_strdup(a, json_string_or(said, "text", ""));
+    out->op = (int)json_int_or(said, "op", -1);
+    out->findings = take_list(said, "findings");
+    out->counters = take_list(said, "counters");
+    if (answer)
+        *answer = said;
+    else
+        json_decref(said);
+    return true;
+}
+
+bool runner_load(struct runner *r, const struct build_result *build, struct arena *a,
+                 struct runner_answer *out, struct error *err)
+{
+    const struct runner_config *c = &r->config;
+    char device[32] = "simt";
+    json_t *request;
+
+    if (c->device->kind == DEVICE_CUDA)
+        snprintf(device, sizeof device, "cuda:%d", c->device->index);
+    request = json_pack("{s:s, s:s, s:s, s:O, s:O, s:s, s:b, s:I, s:i, s:i}", "do", "load",
+                        "device", device, "module", build->module_path, "names", build->names,
+                        "plan", build->launches, "check", c->check ? c->check : "full", "counters",
+                        (int)c->counters, "warp_seed", (json_int_t)(c->warp_seed & INT64_MAX),
+                        "threads", c->threads,
+                        /* simt ends a run by itself first, and can say where it was */
+                        "watchdog_ms", c->run_ms - c->run_ms / 8);
+    if (!request)
+        BUG("a build result without module, names or launch list");
+    return ask(r, "loading the module", request, c->load_ms, a, out, NULL, err);
+}
+
+bool runner_bind(struct runner *r, json_t *buffers, struct arena *a, struct runner_answer *out,
+                 struct error *err)
+{
+    return ask(r, "binding the buffers", json_pack("{s:s, s:O}", "do", "bind", "buffers", buffers),
+               r->config.load_ms, a, out, NULL, err);
+}
+
+bool runner_run(struct runner *r, bool hash_outputs, struct arena *a, struct runner_answer *out,
+                struct error *err)
+{
+    json_t *answer;
+    const char *hash;
+
+    if (!ask(r, "the run", json_pack("{s:s, s:b}", "do", "run", "hash", (int)hash_outputs),
+             r->config.run_ms, a, out, &answer, err))
+        return false;
+    hash = json_string_or(answer, "hash", NULL);
+    out->output_hash = hash ? arena_strdup(a, hash) : NULL;
+    json_decref(answer);
+    return true;
+}
+
+/* Times must be finite and positive; anything else is no sample. */
+static double *take_samples(const json_t *list, struct arena *a, size_t *count)
+{
+    double *out = arena_array(a, json_array_size(list) + 1, sizeof *out);
+
+    *count = 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        double v = json_number_value(json_array_get(list, i));
+
+        if (isfinite(v) && v > 0)
+            out[(*count)++] = v;
+    }
+    return out;
+}
+
+bool runner_time(struct runner *r, int cold, int warm, struct arena *a, struct runner_answer *out,
+                 struct time_samples *samples, struct error *err)
+{
+    json_t *answer;
+
+    memset(samples, 0, sizeof *samples);
+    if (!ask(r, "timing",
+             json_pack("{s:s, s:i, s:i, s:i}", "do", "time", "cold", cold, "warm", warm,
+                       "budget_ms", r->config.time_ms / 2),
+             r->config.time_ms, a, out, &answer, err))
+        return false;
+    samples->cold_us = take_samples(json_object_get(answer, "cold_us"), a, &samples->cold_count);
+    samples->warm_us = take_samples(json_object_get(answer, "warm_us"), a, &samples->warm_count);
+    json_decref(answer);
+    return true;
+}
