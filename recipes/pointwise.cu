@@ -1,0 +1,175 @@
+// recipes/pointwise.cu - a graph of pointwise operators as one pass over memory.
+//
+// Lines that begin with //! direct the composer (docs/recipes.md); all else is the kernel's text.
+//
+//! recipe pointwise: one fused pass, every element read once and written once
+//! fact flat: all tensors are one run of n elements, or scalars
+//! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
+//! fact fast: some operator has a fast form
+//! fact moving: (of a tensor) it is not a broadcast
+//! fact unit: (of a tensor) its fastest dimension has stride 1
+//! fact dense: (of a tensor) row-major without gaps
+//!
+//! step vectorise: move 16 bytes per load and store
+//!   why: A warp that asks for 16 bytes per thread needs a quarter of the instructions for the same traffic.
+//!   when: vectors
+//! step launch_shape: launch blocks of 128 threads
+//!   why: Small blocks end and start more evenly, so the memory system never runs dry between waves.
+//! step fast_math: use the hardware's exponential and division
+//!   why: Fewer instructions per element; the results stay within the accuracy of fp32.
+//!   when: fast
+//! text
+// $kernel: $ops, fused into one pass over memory.
+#include <cutegen/kernel.h>
+
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+
+using namespace cute;
+
+//! each function
+__device__ inline $value $function($function_params)
+{
+//! if fast_math
+    $quick
+//! else
+    $exact
+//! end
+}
+
+//! end
+//! if vectorise
+constexpr int VEC = $vec; // elements in 16 bytes
+using Vector = AutoVectorizingCopyWithAssumedAlignment<128>;
+
+//! end
+template <int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    ${kernel}_kernel($params)
+{
+    static_assert(THREADS % 32 == 0, "whole warps");
+//! if vectorise and flat
+    auto shape = make_shape(Int<VEC>{}, n / VEC); // $vector_shape_text
+//! elif vectorise
+    auto shape = make_shape(Int<VEC>{}, make_shape($rest_sizes)); // $vector_shape_text
+//! elif not flat
+    auto shape = make_shape($sizes); // $shape_text, the first runs fastest
+//! end
+//! if vectorise
+//! each input
+    Tensor g$X = make_tensor(make_gmem_ptr($x), $vector_layout); // $vector_shape_text
+//! end
+//! each output
+    Tensor g$X = make_tensor(make_gmem_ptr($x), $vector_layout); // $vector_shape_text
+//! end
+//! else
+//! each input
+    Tensor g$X = make_tensor(make_gmem_ptr($x), $layout); // $shape_text
+//! end
+//! each output
+    Tensor g$X = make_tensor(make_gmem_ptr($x), $layout); // $shape_text
+//! end
+//! end
+
+    $index const i = $index(blockIdx.x) * THREADS + threadIdx.x;
+//! if vectorise
+    if (i < size<1>(shape)) {
+//! each input
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+//! end
+//! each output
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+//! end
+//! each input
+        copy(${copy}g$X(_, i), r$X);
+//! end
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v) {
+//! each function
+            $vector_store
+//! end
+        }
+//! each output
+        copy(Vector{}, r$X, g$X(_, i));
+//! end
+//! if flat
+    } else if (i - n / VEC < n % VEC) { // the tail, one element per thread
+        int64_t const j = n / VEC * VEC + (i - n / VEC);
+//! each function
+        $tail_store
+//! end
+    }
+//! else
+    }
+//! end
+//! else
+//! if flat
+    if (i < n) {
+//! else
+    if (i < size(shape)) {
+//! end
+//! each function
+        $plain_store
+//! end
+    }
+//! end
+}
+#endif
+
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+//! each plan_input
+    const struct cutegen_tensor *$x = &call->in[$k];
+//! end
+//! each plan_output
+    const struct cutegen_tensor *$x = &call->out[$k];
+//! end
+//! if flat
+    int64_t n = cutegen_numel($y);
+//! else
+//! each mode
+    int64_t n$m = $size;
+//! end
+//! end
+//! if vectorise and flat
+    int64_t work = n / $vec + n % $vec; // vectors, then the tail
+//! elif vectorise
+    int64_t work = cutegen_numel($y) / $vec; // vectors
+//! else
+    int64_t work = cutegen_numel($y);
+//! end
+
+//! each plan_input
+//! if moving
+    CUTEGEN_REQUIRE(call, cutegen_numel($x) == n, "$x must have as many elements as the output");
+//! end
+//! if dense
+    CUTEGEN_REQUIRE(call, cutegen_contiguous($x), "$x must be contiguous");
+//! end
+//! if vectorise and unit
+    CUTEGEN_REQUIRE(call, cutegen_aligned($x, 16), "$x must start on a multiple of 16 bytes");
+//! end
+//! end
+//! if vectorise
+//! each plan_output
+    CUTEGEN_REQUIRE(call, cutegen_aligned($x, 16), "$x must start on a multiple of 16 bytes");
+//! end
+//! end
+//! if not flat
+//! each plan_input
+    CUTEGEN_REQUIRE(call, $x->ndim == $ndim, "$x must have $ndim dimensions");
+//! end
+//! end
+//! if vectorise and not flat
+    CUTEGEN_REQUIRE(call, n0 % $vec == 0, "the innermost dimension must be a multiple of $vec");
+//! end
+//! if launch_shape
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div(work, 128), 1, 1),
+                          cutegen_dim3(128, 1, 1), 0, $args);
+//! else
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<256>), cutegen_dim3(cutegen_ceil_div(work, 256), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, $args);
+//! end
+}
+#endif

@@ -1,0 +1,270 @@
+/*
+ * expert.c - the built-in engineer: which step is next, and saying it.
+ *
+ * The current kernel is recognised by composing the recipe for every set of
+ * steps until one is equal, so nothing has to be remembered or hidden in the
+ * source. A step that needs another one which is missing from the current
+ * kernel (because it brought nothing alone) is proposed together with it.
+ */
+#include "expert/expert.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "expert/change.h"
+#include "expert/match.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What one question is about: the task's recipe, filled. */
+struct work {
+    struct graph graph;
+    struct match match;
+    struct recipe recipe;
+    unsigned possible; /* steps that apply to this task */
+};
+
+static bool recognise(const struct task *task, struct arena *a, struct work *w)
+{
+    w->match = (struct match){.why_not = "the description has no operator graph"};
+    return task->description && graph_read(task->description, a, &w->graph, &w->match.why_not) &&
+           match_graph(&w->graph, a, &w->match);
+}
+
+static bool prepare(struct work *w, struct arena *a, struct error *err)
+{
+    return recipe_load(w->match.recipe, a, &w->recipe, err) &&
+           recipe_steps(&w->recipe, w->match.scope, &w->possible, err);
+}
+
+static const char *cannot(const struct task *task, const struct work *w, struct arena *a)
+{
+    return arena_printf(a,
+                        "the built-in engineer cannot write this; configure a model. It recognised "
+                        "%s in %s (%s)",
+                        w->graph.count ? graph_ops(&w->graph, a) : "no operators",
+                        task->name ? task->name : "the task", w->match.why_not);
+}
+
+bool expert_can(const struct task *task, struct arena *a, const char **recipe, const char **why_not)
+{
+    struct work *w = arena_alloc(a, sizeof(*w));
+    bool can = recognise(task, a, w);
+
+    *recipe = can ? w->match.recipe : NULL;
+    *why_not = can ? NULL : cannot(task, w, a);
+    return can;
+}
+
+/* ---- the ladder ------------------------------------------------------------ */
+
+static unsigned needs_of(const struct recipe *r, unsigned steps)
+{
+    unsigned all = steps, before;
+
+    do {
+        before = all;
+        for (int i = 0; i < r->step_count; i++)
+            if (all >> i & 1)
+                all |= r->steps[i].needs;
+    } while (all != before);
+    return all;
+}
+
+static unsigned excluded_by(const struct recipe *r, unsigned steps)
+{
+    unsigned all = 0;
+
+    for (int i = 0; i < r->step_count; i++)
+        if (steps >> i & 1)
+            all |= r->steps[i].excludes;
+    return all;
+}
+
+/* The set of steps whose composition is this source. */
+static bool steps_of(const struct work *w, struct text source, unsigned *out, bool *found,
+                     struct error *err)
+{
+    *found = false;
+    for (unsigned set = 0; set < 1u << w->recipe.step_count && !*found; set++) {
+        struct arena *scratch;
+        struct text composed;
+        bool ok;
+
+        if ((set & ~w->possible) || needs_of(&w->recipe, set) != set ||
+            (excluded_by(&w->recipe, set) & set))
+            continue;
+        scratch = arena_new();
+        ok = recipe_compose(&w->recipe, w->match.scope, set, scratch, &composed, err);
+        if (ok && text_equal(composed, source)) {
+            *out = set;
+            *found = true;
+        }
+        arena_free(scratch);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+/* How a step went before: not at all, passed, or failed. */
+enum tried { TRIED_NOT, TRIED_PASSED, TRIED_FAILED };
+
+static enum tried tried_before(const json_t *history, const char *words)
+{
+    enum tried how = TRIED_NOT;
+    size_t i;
+    const json_t *entry;
+
+    json_array_foreach(history, i, entry)
+    {
+        const char *verdict = json_string_or(entry, "verdict", "pass");
+
+        if (strstr(json_string_or(entry, "change", ""), words))
+            how = strcmp(verdict, verdict_names[VERDICT_PASS]) == 0 ? TRIED_PASSED : TRIED_FAILED;
+    }
+    return how;
+}
+
+/* The next step of the ladder as the set of steps to have; false: its end. */
+static bool next_step(const struct work *w, const json_t *history, unsigned now, int *step,
+                      unsigned *next)
+{
+    const struct recipe *r = &w->recipe;
+    unsigned failed = 0;
+
+    for (int i = 0; i < r->step_count; i++)
+        if (tried_before(history, r->steps[i].words) == TRIED_FAILED)
+            failed |= 1u << i;
+    for (int i = 0; i < r->step_count; i++) {
+        unsigned want = needs_of(r, 1u << i);
+
+        if (!(w->possible >> i & 1) || (now >> i & 1) ||
+            tried_before(history, r->steps[i].words) != TRIED_NOT || (want & failed))
+            continue;
+        *next = (now & ~excluded_by(r, want)) | want;
+        if (needs_of(r, *next) != *next)
+            continue;
+        *step = i;
+        return true;
+    }
+    return false;
+}
+
+/* ---- answers ---------------------------------------------------------------- */
+
+static void say(struct reply *out, struct arena *a, bool done, const char *text)
+{
+    *out = (struct reply){.text = arena_text(a, text, strlen(text)),
+                          .model = "builtin",
+                          .finish_reason = "stop",
+                          .done = done};
+}
+
+static bool synthesize(const struct work *w, struct arena *a, struct reply *out, struct error *err)
+{
+    struct text source;
+
+    if (!recipe_compose(&w->recipe, w->match.scope, 0, a, &source, err))
+        return false;
+    say(out, a, false,
+        arena_printf(a, "CHANGE: the plain %s kernel\n\n%s: %s.\n\n```cuda\n%s```\n",
+                     w->recipe.name, w->recipe.name, w->recipe.words, source.data));
+    return true;
+}
+
+/* "share tiles through shared memory", and what comes along with it. */
+static const char *change_words(const struct recipe *r, int step, unsigned added, struct arena *a)
+{
+    const char *words = r->steps[step].words;
+
+    for (int i = 0; i < r->step_count; i++)
+        if (i != step && (added >> i & 1))
+            words = arena_printf(a, "%s; with it: %s", words, r->steps[i].words);
+    return words;
+}
+
+static bool optimize(const struct request *req, const struct work *w, struct arena *a,
+                     struct reply *out, struct error *err)
+{
+    struct text source = req->current->source, better, blocks;
+    unsigned now = 0, next = 0;
+    bool found;
+    int step = 0;
+
+    if (!steps_of(w, source, &now, &found, err))
+        return false;
+    if (!found) {
+        say(out, a, true,
+            arena_printf(a,
+                         "The current kernel is not one of the %s recipe; the built-in "
+                         "engineer has no step for it.\n",
+                         w->recipe.name));
+        return true;
+    }
+    if (!next_step(w, req->history, now, &step, &next)) {
+        say(out, a, true,
+            arena_printf(a, "The %s ladder is at its end: every step that applies was tried.\n",
+                         w->recipe.name));
+        return true;
+    }
+    if (!recipe_compose(&w->recipe, w->match.scope, next, a, &better, err))
+        return false;
+    blocks = change_blocks(source, better, a);
+    say(out, a, false,
+        arena_printf(a, "CHANGE: %s\n\n%s\n\n```\n%s```\n",
+                     change_words(&w->recipe, step, next & ~now, a), w->recipe.steps[step].why,
+                     blocks.data));
+    return true;
+}
+
+bool expert_ask(const struct request *req, struct arena *a, struct reply *out, struct error *err)
+{
+    struct work *w = arena_alloc(a, sizeof(*w));
+
+    if (req->stage == STAGE_DIAGNOSE || req->stage == STAGE_REPAIR) {
+        say(out, a, true,
+            "The built-in engineer does not guess at repairs: it takes the step back.\n");
+        return true;
+    }
+    if (!recognise(req->task, a, w)) {
+        say(out, a, true, arena_printf(a, "%s.\n", cannot(req->task, w, a)));
+        return true;
+    }
+    if (!prepare(w, a, err))
+        return false;
+    if (req->stage == STAGE_SYNTHESIZE)
+        return synthesize(w, a, out, err);
+    if (!req->current)
+        BUG("an optimise request without a current kernel");
+    return optimize(req, w, a, out, err);
+}
+
+bool expert_recipe_text(const struct task *task, struct arena *a, const char **recipe,
+                        struct text *out, struct error *err)
+{
+    struct work *w = arena_alloc(a, sizeof(*w));
+    const char *description;
+    json_t *example = NULL;
+    unsigned all;
+    bool ok = recognise(task, a, w);
+
+    if (!ok) {
+        match_nearest(task->class, recipe, &description);
+        if (!json_parse(text_of(description), "an example graph", &example, err))
+            return false;
+        ok = graph_read(example, a, &w->graph, &w->match.why_not) &&
+             match_graph(&w->graph, a, &w->match);
+        if (!ok)
+            BUG("the example graph of %s does not match: %s", *recipe, w->match.why_not);
+    }
+    *recipe = w->match.recipe;
+    ok = prepare(w, a, err);
+    all = w->possible;
+    for (int i = 0; ok && i < w->recipe.step_count; i++)
+        if (all >> i & 1)
+            all &= ~w->recipe.steps[i].excludes;
+    ok = ok && recipe_compose(&w->recipe, w->match.scope, all, a, out, err);
+    json_decref(example);
+    return ok;
+}

@@ -1,0 +1,380 @@
+/*
+ * graph.c - read the operator graph; see through views.
+ *
+ * Names are compared without their overload where the overload does not
+ * matter ("aten.mul" of "aten.mul.Tensor").
+ */
+#include "expert/graph.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+
+#include <string.h>
+
+int64_t tensor_numel(const struct tensor *t)
+{
+    int64_t n = 1;
+
+    for (int i = 0; i < t->dims; i++)
+        n *= t->shape[i];
+    return n;
+}
+
+bool tensor_contiguous(const struct tensor *t)
+{
+    int64_t stride = 1;
+
+    for (int i = t->dims; i-- > 0;) {
+        if (t->shape[i] != 1 && t->strides[i] != stride)
+            return false;
+        stride *= t->shape[i];
+    }
+    return true;
+}
+
+static bool read_ints(const json_t *list, int64_t out[MAX_DIMS], int *count)
+{
+    size_t n = json_array_size(list);
+
+    if (!json_is_array(list) || n > MAX_DIMS)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        out[i] = json_integer_value(json_array_get(list, i));
+    *count = (int)n;
+    return true;
+}
+
+static bool read_tensor(const json_t *obj, struct tensor *out)
+{
+    int strides = 0;
+
+    out->name = json_string_or(obj, "name", "");
+    out->dtype = json_string_or(obj, "dtype", "");
+    if (!read_ints(json_object_get(obj, "shape"), out->shape, &out->dims))
+        return false;
+    if (json_object_get(obj, "strides"))
+        return read_ints(json_object_get(obj, "strides"), out->strides, &strides) &&
+               strides == out->dims;
+    for (int i = out->dims, s = 1; i-- > 0; s *= (int)out->shape[i])
+        out->strides[i] = s;
+    return true;
+}
+
+static bool read_tensors(const json_t *list, struct tensor *out, int *count)
+{
+    size_t n = json_array_size(list);
+
+    if (n > MAX_TENSORS)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!read_tensor(json_array_get(list, i), &out[i]))
+            return false;
+    *count = (int)n;
+    return true;
+}
+
+const struct node *graph_node(const struct graph *g, int id)
+{
+    for (int i = 0; i < g->count; i++)
+        if (g->nodes[i].id == id)
+            return &g->nodes[i];
+    return NULL;
+}
+
+const struct node *graph_arg(const struct graph *g, const struct node *n, size_t index)
+{
+    const json_t *id = json_object_get(json_array_get(n->args, index), "node");
+
+    return id ? graph_node(g, (int)json_integer_value(id)) : NULL;
+}
+
+const json_t *graph_arg_json(const struct node *n, size_t index, const char *keyword)
+{
+    const json_t *arg = json_array_get(n->args, index);
+
+    if (!arg && keyword)
+        arg = json_object_get(n->kwargs, keyword);
+    if (!arg || json_is_true(json_object_get(arg, "none")))
+        return NULL;
+    return arg;
+}
+
+bool graph_arg_int(const struct node *n, size_t index, const char *keyword, int64_t *out)
+{
+    const json_t *v = json_object_get(graph_arg_json(n, index, keyword), "value");
+
+    if (!json_is_integer(v) && !json_is_boolean(v))
+        return false;
+    *out = json_is_true(v) ? 1 : json_integer_value(v);
+    return true;
+}
+
+int graph_arg_ints(const struct node *n, size_t index, const char *keyword, int64_t out[MAX_DIMS])
+{
+    const json_t *arg = graph_arg_json(n, index, keyword);
+    int count;
+
+    if (graph_arg_int(n, index, keyword, out))
+        return 1;
+    return read_ints(json_object_get(arg, "ints"), out, &count) ? count : -1;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static void count_uses(struct graph *g, const struct node *n)
+{
+    size_t i;
+    const json_t *arg;
+
+    json_array_foreach(n->args, i, arg)
+    {
+        struct node *used = (struct node *)graph_arg(g, n, i);
+
+        if (used)
+            used->uses++;
+    }
+}
+
+static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const char **why)
+{
+    struct node *n = &g->nodes[g->count];
+    const json_t *arg = json_array_get(json_object_get(obj, "args"), 0);
+
+    *n = (struct node){.id = (int)json_int_or(obj, "id", -1),
+                       .op = json_string_or(obj, "op", ""),
+                       .args = json_object_get(obj, "args"),
+                       .kwargs = json_object_get(obj, "kwargs"),
+                       .index = (int)json_int_or(obj, "index", -1)};
+    if (strcmp(n->op, "output") == 0) {
+        if (n->index < 0 || n->index >= MAX_TENSORS) {
+            *why = "the graph has an output without an index";
+            return false;
+        }
+        g->result[n->index] = (int)json_integer_value(json_object_get(arg, "node"));
+        return true;
+    }
+    if (json_object_get(obj, "shape") && !read_tensor(obj, &n->t)) {
+        *why = arena_printf(a, "the graph's node %d (%s) has a shape that does not read", n->id,
+                            n->op);
+        return false;
+    }
+    g->count++;
+    count_uses(g, n);
+    return true;
+}
+
+bool graph_read(const json_t *description, struct arena *a, struct graph *out, const char **why)
+{
+    const json_t *nodes = json_object_get(description, "graph"), *node;
+    size_t i;
+
+    memset(out, 0, sizeof(*out));
+    out->name = json_string_or(description, "name", "task");
+    if (!read_tensors(json_object_get(description, "inputs"), out->in, &out->in_count) ||
+        !read_tensors(json_object_get(description, "outputs"), out->out, &out->out_count)) {
+        *why = "the description's tensors do not read";
+        return false;
+    }
+    if (json_array_size(nodes) == 0) {
+        *why = "the description has no operator graph";
+        return false;
+    }
+    if (json_array_size(nodes) > GRAPH_NODES) {
+        *why = arena_printf(a, "the graph has %zu nodes, more than %d", json_array_size(nodes),
+                            GRAPH_NODES);
+        return false;
+    }
+    for (int k = 0; k < MAX_TENSORS; k++)
+        out->result[k] = -1;
+    json_array_foreach(nodes, i, node)
+    {
+        if (!read_node(node, a, out, why))
+            return false;
+    }
+    for (int k = 0; k < out->out_count; k++)
+        if (!graph_node(out, out->result[k])) {
+            *why = "the graph has no node for an output";
+            return false;
+        }
+    return true;
+}
+
+/* ---- views --------------------------------------------------------------- */
+
+/* "aten.view.default" is "aten.view"? */
+static bool op_is(const struct node *n, const char *base)
+{
+    size_t len = strlen(base);
+
+    return strncmp(n->op, base, len) == 0 && (n->op[len] == '\0' || n->op[len] == '.');
+}
+
+static const char *const reshapes[] = {"aten.view",      "aten._unsafe_view", "aten.reshape",
+                                       "aten.unsqueeze", "aten.squeeze",      "aten.flatten",
+                                       "aten.unflatten"};
+static const char *const copies[] = {"aten.clone", "aten.contiguous", "aten.detach", "aten.alias",
+                                     "aten.lift_fresh_copy"};
+
+static bool op_among(const struct node *n, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (op_is(n, names[i]))
+            return true;
+    return false;
+}
+
+bool graph_rearranges(const struct node *n)
+{
+    return op_among(n, reshapes, ARRAY_LEN(reshapes)) || op_among(n, copies, ARRAY_LEN(copies)) ||
+           op_is(n, "aten.t") || op_is(n, "aten.transpose") || op_is(n, "aten.permute") ||
+           op_is(n, "aten.expand") || op_is(n, "aten.mT");
+}
+
+/* Can y follow x in one merged dimension? */
+static bool axes_merge(struct axis *x, const struct axis *y)
+{
+    if (x->stride != y->stride * y->size || (x->first == x->last) != (y->first == y->last))
+        return false;
+    *x = (struct axis){x->first, y->last, x->size * y->size, y->stride};
+    return true;
+}
+
+/* Neighbouring dimensions may become one; dimensions of size 1 come and go. */
+static bool view_reshape(struct view *v, const struct tensor *to)
+{
+    struct axis axes[MAX_DIMS];
+    int k = 0;
+
+    for (int d = 0; d < to->dims; d++) {
+        axes[d] = (struct axis){.size = 1};
+        while (axes[d].size < to->shape[d]) {
+            while (k < v->dims && v->axes[k].size == 1)
+                k++;
+            if (k == v->dims)
+                return false;
+            if (axes[d].size == 1)
+                axes[d] = v->axes[k++];
+            else if (!axes_merge(&axes[d], &v->axes[k++]))
+                return false;
+        }
+        if (axes[d].size != to->shape[d])
+            return false;
+    }
+    memcpy(v->axes, axes, sizeof(axes));
+    v->dims = to->dims;
+    return true;
+}
+
+static int wrap(int64_t dim, int dims)
+{
+    dim = dim < 0 ? dim + dims : dim;
+    return dim >= 0 && dim < dims ? (int)dim : -1;
+}
+
+static bool view_permute(struct view *v, const struct node *n)
+{
+    struct axis from[MAX_DIMS];
+    int64_t order[MAX_DIMS];
+    int count = graph_arg_ints(n, 1, "dims", order);
+
+    if (count != v->dims)
+        return false;
+    memcpy(from, v->axes, sizeof(from));
+    for (int d = 0; d < v->dims; d++) {
+        int at = wrap(order[d], v->dims);
+
+        if (at < 0)
+            return false;
+        v->axes[d] = from[at];
+    }
+    return true;
+}
+
+static bool view_transpose(struct view *v, int64_t i, int64_t j)
+{
+    int p = wrap(i, v->dims), q = wrap(j, v->dims);
+    struct axis swap;
+
+    if (p < 0 || q < 0)
+        return v->dims < 2;
+    swap = v->axes[p];
+    v->axes[p] = v->axes[q];
+    v->axes[q] = swap;
+    return true;
+}
+
+static bool view_expand(struct view *v, const struct tensor *to)
+{
+    int added = to->dims - v->dims;
+
+    if (added < 0)
+        return false;
+    memmove(v->axes + added, v->axes, sizeof(*v->axes) * (size_t)v->dims);
+    for (int d = 0; d < to->dims; d++) {
+        if (d < added || (v->axes[d].size == 1 && to->shape[d] != 1))
+            v->axes[d] = (struct axis){.size = to->shape[d]};
+        else if (v->axes[d].size != to->shape[d])
+            return false;
+    }
+    v->dims = to->dims;
+    return true;
+}
+
+bool graph_view(const struct graph *g, const struct node *n, struct view *out)
+{
+    int64_t i = 0, j = 1;
+
+    if (strcmp(n->op, "input") == 0) {
+        if (n->index < 0 || n->index >= g->in_count)
+            return false;
+        *out = (struct view){.input = n->index, .dims = n->t.dims};
+        for (int d = 0; d < n->t.dims; d++)
+            out->axes[d] = (struct axis){d, d + 1, n->t.shape[d], n->t.strides[d]};
+        return true;
+    }
+    if (!graph_rearranges(n) || !graph_arg(g, n, 0) || !graph_view(g, graph_arg(g, n, 0), out))
+        return false;
+    if (op_among(n, copies, ARRAY_LEN(copies)))
+        return true;
+    if (op_is(n, "aten.permute"))
+        return view_permute(out, n);
+    if (op_is(n, "aten.expand"))
+        return view_expand(out, &n->t);
+    if (op_is(n, "aten.t"))
+        return view_transpose(out, 0, 1);
+    if (op_is(n, "aten.mT"))
+        return view_transpose(out, -1, -2);
+    if (op_is(n, "aten.transpose"))
+        return graph_arg_int(n, 1, "dim0", &i) && graph_arg_int(n, 2, "dim1", &j) &&
+               view_transpose(out, i, j);
+    return view_reshape(out, &n->t);
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+char *graph_short_name(const char *op, struct arena *a)
+{
+    const char *dot = strchr(op, '.'), *from = dot ? dot + 1 : op, *to = strchr(from, '.');
+
+    while (*from == '_')
+        from++;
+    return arena_strndup(a, from, to ? (size_t)(to - from) : strlen(from));
+}
+
+const char *graph_ops(const struct graph *g, struct arena *a)
+{
+    struct buf b = buf_init(600);
+    const char *text;
+
+    for (int i = 0; i < g->count; i++) {
+        bool seen = strcmp(g->nodes[i].op, "input") == 0;
+
+        for (int k = 0; k < i && !seen; k++)
+            seen = strcmp(g->nodes[k].op, g->nodes[i].op) == 0;
+        if (!seen)
+            buf_printf(&b, "%s%s", b.len ? ", " : "", graph_short_name(g->nodes[i].op, a));
+    }
+    text = b.len ? buf_copy(&b, a).data : "nothing";
+    buf_release(&b);
+    return text;
+}

@@ -1,0 +1,84 @@
+/*
+ * graph.h - the operator graph of a task, as the oracle describes it.
+ *
+ * Read from task->description (docs/architecture.md, DESCRIPTION). Nodes come
+ * in an order in which arguments stand before their users. A view is what a
+ * node is when it only rearranges an input: which input, and for each of its
+ * dimensions which dimensions of the input it runs over, so that a plan can
+ * write sizes and strides in terms of the call's tensors.
+ *
+ * Everything points into the description or the arena.
+ */
+#ifndef EXPERT_GRAPH_H
+#define EXPERT_GRAPH_H
+
+#include "base/mem.h"
+#include "model.h"
+
+#include <jansson.h>
+
+enum { GRAPH_NODES = 256 };
+
+struct tensor {
+    const char *name, *dtype;
+    int dims;
+    int64_t shape[MAX_DIMS], strides[MAX_DIMS]; /* in elements */
+};
+
+struct node {
+    int id;
+    const char *op;
+    const json_t *args, *kwargs; /* array, object; never NULL */
+    struct tensor t;
+    int index; /* of an input or output */
+    int uses;
+};
+
+struct graph {
+    const char *name;
+    struct node nodes[GRAPH_NODES];
+    int count;
+    struct tensor in[MAX_TENSORS], out[MAX_TENSORS];
+    int in_count, out_count;
+    int result[MAX_TENSORS]; /* node that gives each output */
+};
+
+/* False: the description does not read, or is larger than the limits; *why says which. */
+bool graph_read(const json_t *description, struct arena *a, struct graph *out, const char **why);
+
+const struct node *graph_node(const struct graph *g, int id);
+/* The n-th argument as a node, or NULL when it is something else. */
+const struct node *graph_arg(const struct graph *g, const struct node *n, size_t index);
+/* The argument as it stands, by position or keyword; NULL: not given, or none. */
+const json_t *graph_arg_json(const struct node *n, size_t index, const char *keyword);
+bool graph_arg_int(const struct node *n, size_t index, const char *keyword, int64_t *out);
+/* The n-th argument as a list of ints (a single int is a list of one). -1: it is not. */
+int graph_arg_ints(const struct node *n, size_t index, const char *keyword, int64_t out[MAX_DIMS]);
+
+int64_t tensor_numel(const struct tensor *t);
+bool tensor_contiguous(const struct tensor *t);
+
+/* One dimension of a view: dimensions [first,last) of the input, merged; first == last: a
+ * dimension of size 1 or a broadcast. */
+struct axis {
+    int first, last;
+    int64_t size, stride; /* stride 0: broadcast */
+};
+
+struct view {
+    int input;
+    int dims;
+    struct axis axes[MAX_DIMS];
+};
+
+/* Is the node an input seen through rearrangements alone? */
+bool graph_view(const struct graph *g, const struct node *n, struct view *out);
+/* Does the op only rearrange its first argument, leaving element values as they are? */
+bool graph_rearranges(const struct node *n);
+
+/* Every op of the graph once, in order, for messages: "sigmoid, mul". */
+const char *graph_ops(const struct graph *g, struct arena *a);
+/* "aten.mul.Tensor" -> "mul". In the arena. */
+char *graph_short_name(const char *op, struct arena *a);
+
+#endif

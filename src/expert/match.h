@@ -1,0 +1,40 @@
+/*
+ * match.h - from a graph to a recipe and what fills it.
+ *
+ * One matcher per recipe. A matcher answers with a scope for its recipe, or
+ * says in one clause why the graph is not its kind ("softmax runs over
+ * dimension 1 of 3"). To add a recipe: write recipes/NAME.cu, a matcher, and
+ * its row in match.c.
+ */
+#ifndef EXPERT_MATCH_H
+#define EXPERT_MATCH_H
+
+#include "expert/expr.h"
+#include "expert/graph.h"
+#include "expert/recipe.h"
+
+struct match {
+    const char *recipe;
+    struct scope *scope;
+    const char *why_not; /* when it does not match */
+};
+
+bool match_graph(const struct graph *g, struct arena *a, struct match *out);
+/* The recipe a language model should see for this class of task, and a graph for it. */
+void match_nearest(enum kernel_class class, const char **recipe, const char **description);
+
+bool match_pointwise(const struct graph *g, struct arena *a, struct match *out);
+bool match_gemm(const struct graph *g, struct arena *a, struct match *out);
+
+/* ---- shared by matchers --------------------------------------------------- */
+
+/* "25_Swish" -> "swish". */
+const char *match_kernel_name(const struct graph *g, struct arena *a);
+/* "x" -> "X", "bias" -> "Bias": for gX, rX. */
+char *match_capital(const char *name, struct arena *a);
+/* "t->shape[0] * t->shape[1]", or "1" for an empty range. */
+const char *match_size_text(const char *tensor, int first, int last, struct arena *a);
+bool match_no(struct match *out, struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,481 @@
+/*
+ * pointwise.c - graphs of pointwise operators: one fused kernel.
+ *
+ * Leaves are inputs, possibly seen through views; all outputs have one shape.
+ * Each output gets a device function of the leaves; the compiler shares what
+ * they have in common. modes.h brings the tensors to as few dimensions as
+ * they allow: one, without gaps, is the recipe's `flat` form.
+ */
+#include "base/buf.h"
+#include "expert/match.h"
+#include "expert/modes.h"
+
+#include <stdint.h>
+#include <string.h>
+
+struct leaf {
+    const struct node *node;
+    struct view view;
+    const char *name; /* of the kernel parameter */
+};
+
+struct fused {
+    const struct graph *g;
+    struct arena *a;
+    struct leaf leaves[MAX_TENSORS];
+    int leaf_count;
+    struct modes modes; /* outputs first, then leaves */
+    struct names names;
+    const char *in_name[MAX_TENSORS], *out_name[MAX_TENSORS];
+    bool seen[GRAPH_NODES];
+};
+
+/* Finds the leaves under n; false: something between is not pointwise. */
+static bool collect(struct fused *f, const struct node *n, struct match *out)
+{
+    size_t at = (size_t)(n - f->g->nodes), i;
+    const json_t *arg;
+    struct view view;
+
+    if (f->seen[at])
+        return true;
+    f->seen[at] = true;
+    if (graph_view(f->g, n, &view)) {
+        if (f->leaf_count == MAX_TENSORS)
+            return match_no(out, f->a, "it reads more than %d tensors", MAX_TENSORS);
+        if (!expr_memory_type(n->t.dtype))
+            return match_no(out, f->a, "the input '%s' is %s", f->g->in[view.input].name,
+                            n->t.dtype);
+        f->leaves[f->leaf_count++] = (struct leaf){.node = n, .view = view};
+        return true;
+    }
+    if (!expr_knows(n, f->a))
+        return match_no(out, f->a, "%s is not a pointwise operator it knows with these arguments",
+                        n->op);
+    json_array_foreach(n->args, i, arg)
+    {
+        const struct node *used = graph_arg(f->g, n, i);
+
+        if (used && !collect(f, used, out))
+            return false;
+    }
+    return true;
+}
+
+/* By input, so that kernel parameters come in the order of the call. */
+static void sort_leaves(struct fused *f)
+{
+    for (int i = 1; i < f->leaf_count; i++)
+        for (int k = i; k > 0 && f->leaves[k].view.input < f->leaves[k - 1].view.input; k--) {
+            struct leaf swap = f->leaves[k];
+
+            f->leaves[k] = f->leaves[k - 1];
+            f->leaves[k - 1] = swap;
+        }
+}
+
+static bool same_shape(const struct tensor *x, const struct tensor *y)
+{
+    return x->dims == y->dims &&
+           memcmp(x->shape, y->shape, sizeof(*x->shape) * (size_t)x->dims) == 0;
+}
+
+static bool bring_together(struct fused *f, struct match *out)
+{
+    const struct graph *g = f->g;
+
+    modes_start(&f->modes, &g->out[0]);
+    for (int k = 0; k < g->out_count; k++) {
+        struct view whole = {.dims = g->out[k].dims};
+
+        if (!same_shape(&g->out[0], &g->out[k]) || !expr_memory_type(g->out[k].dtype))
+            return match_no(out, f->a, "its outputs differ in shape, or one is %s",
+                            g->out[k].dtype);
+        for (int d = 0; d < g->out[k].dims; d++)
+            whole.axes[d] = (struct axis){d, d + 1, g->out[k].shape[d], g->out[k].strides[d]};
+        if (k > 0 && !modes_add(&f->modes, &whole))
+            return match_no(out, f->a, "its outputs differ in shape");
+    }
+    for (int i = 0; i < f->leaf_count; i++)
+        if (!modes_add(&f->modes, &f->leaves[i].view))
+            return match_no(out, f->a, "input '%s' does not broadcast to the output",
+                            g->in[f->leaves[i].view.input].name);
+    modes_merge(&f->modes);
+    return true;
+}
+
+static void name_all(struct fused *f)
+{
+    const struct graph *g = f->g;
+
+    for (int i = 0; i < g->in_count; i++)
+        f->in_name[i] = names_add(&f->names, g->in[i].name, f->a);
+    for (int k = 0; k < g->out_count; k++)
+        f->out_name[k] =
+            names_add(&f->names, g->out_count == 1 ? "y" : arena_printf(f->a, "y%d", k), f->a);
+    for (int i = 0; i < f->leaf_count; i++) {
+        struct leaf *leaf = &f->leaves[i];
+        bool whole = strcmp(leaf->node->op, "input") == 0;
+
+        leaf->name =
+            whole ? f->in_name[leaf->view.input]
+                  : names_add(&f->names,
+                              arena_printf(f->a, "%s_view", f->in_name[leaf->view.input]), f->a);
+    }
+}
+
+/* ---- layouts --------------------------------------------------------------- */
+
+static bool is_flat(const struct fused *f)
+{
+    if (f->modes.count != 1)
+        return false;
+    for (int t = 0; t < f->modes.tensors; t++)
+        if (f->modes.axis[t][0].stride > 1)
+            return false;
+    return true;
+}
+
+/* 16-byte accesses need unit strides inside and whole vectors outside. */
+static bool is_vectorisable(const struct fused *f, int vec)
+{
+    bool flat = is_flat(f);
+
+    if (vec < 2 || (!flat && f->modes.size[0] % vec != 0))
+        return false;
+    for (int t = 0; t < f->modes.tensors; t++)
+        for (int m = 0; m < f->modes.count; m++) {
+            int64_t stride = f->modes.axis[t][m].stride;
+
+            if (m == 0 ? stride > 1 : f->modes.axis[t][0].stride == 1 && stride % vec != 0)
+                return false;
+        }
+    return true;
+}
+
+static int64_t most_elements(const struct fused *f)
+{
+    int64_t most = 1, n;
+
+    for (int t = 0; t < f->modes.tensors; t++) {
+        n = 1;
+        for (int m = 0; m < f->modes.count; m++)
+            n += (f->modes.size[m] - 1) * f->modes.axis[t][m].stride;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* "_1{}", "_0{}", or the kernel parameter that brings the stride. */
+static const char *stride_text(const struct fused *f, int t, int mode, const char *name)
+{
+    int64_t stride = f->modes.axis[t][mode].stride;
+
+    if (stride == 0)
+        return "_0{}";
+    if (stride == 1 && mode == 0)
+        return "_1{}";
+    return arena_printf(f->a, "%s_stride%d", name, mode);
+}
+
+/* The CuTe shape and strides of tensor t, one element per coordinate. */
+static const char *plain_layout(const struct fused *f, int t, const char *name)
+{
+    struct buf b = buf_init(1024);
+    const char *text;
+
+    if (is_flat(f))
+        return f->modes.axis[t][0].stride ? "n" : "n, _0{}";
+    buf_puts(&b, "shape, make_stride(");
+    for (int m = 0; m < f->modes.count; m++)
+        buf_printf(&b, "%s%s", m ? ", " : "", stride_text(f, t, m, name));
+    buf_puts(&b, ")");
+    text = buf_copy(&b, f->a).data;
+    buf_release(&b);
+    return text;
+}
+
+/* The same with mode 0 cut into vectors: (VEC,(rest)). */
+static const char *vector_layout(const struct fused *f, int t, const char *name)
+{
+    bool unit = f->modes.axis[t][0].stride == 1;
+    struct buf b = buf_init(1024);
+    const char *text;
+
+    if (is_flat(f))
+        return unit ? "shape" : "shape, make_stride(_0{}, _0{})";
+    buf_printf(&b, "shape, make_stride(%s, make_stride(%s", unit ? "_1{}" : "_0{}",
+               unit ? "Int<VEC>{}" : "_0{}");
+    for (int m = 1; m < f->modes.count; m++)
+        buf_printf(&b, ", %s", stride_text(f, t, m, name));
+    buf_puts(&b, "))");
+    text = buf_copy(&b, f->a).data;
+    buf_release(&b);
+    return text;
+}
+
+/* Adds what tensor t brings to the kernel's parameters and the launch's arguments. */
+static void add_strides(const struct fused *f, int t, const char *name, const char *plan_name,
+                        const char *index, struct buf *params, struct buf *args)
+{
+    for (int m = 0; m < f->modes.count; m++) {
+        const struct axis *x = &f->modes.axis[t][m];
+
+        if (stride_text(f, t, m, name)[0] == '_')
+            continue;
+        buf_printf(params, ", %s %s_stride%d", index, name, m);
+        buf_printf(args, ", (%s)%s->strides[%d]", index, plan_name, x->last - 1);
+    }
+}
+
+/* ---- filling the recipe ------------------------------------------------------ */
+
+static void fill_tensor(struct fused *f, struct scope *s, int t, const struct tensor *tensor,
+                        const char *name, bool output)
+{
+    struct scope *item = scope_item(s, output ? "output" : "input");
+    const char *memory = expr_memory_type(tensor->dtype), *value = expr_value_type(tensor->dtype);
+    bool same = strcmp(memory, value) == 0;
+    const char *X = match_capital(name, f->a);
+
+    scope_set(item, "x", "%s", name);
+    scope_set(item, "X", "%s", X);
+    scope_set(item, "type", "%s", memory);
+    scope_set(item, "layout", "%s", plain_layout(f, t, name));
+    scope_set(item, "vector_layout", "%s", vector_layout(f, t, name));
+    scope_set(item, "copy", "%s", f->modes.axis[t][0].stride ? "Vector{}, " : "");
+    scope_set(item, "cast", "%s", same ? "" : memory);
+    if (f->modes.axis[t][0].stride)
+        scope_fact(item, "moving");
+}
+
+/* How the function is called on one element: f(gX(i), float(gB(i))), or with prefix '\0' on the
+ * pointers themselves: f(x[j], float(b[0])). */
+static const char *call_text(struct fused *f, const char *function, char prefix, const char *at)
+{
+    struct buf b = buf_init(4096);
+    const char *text;
+
+    buf_printf(&b, "%s(", function);
+    for (int i = 0; i < f->leaf_count; i++) {
+        const char *dtype = f->leaves[i].node->t.dtype, *value = expr_value_type(dtype);
+        const char *name = f->leaves[i].name, *element;
+        bool moves = f->modes.axis[f->g->out_count + i][0].stride != 0;
+
+        if (prefix)
+            element = arena_printf(f->a, "%c%s%s", prefix, match_capital(name, f->a), at);
+        else
+            element = arena_printf(f->a, "%s%s", name, moves ? at : "[0]");
+        if (strcmp(value, expr_memory_type(dtype)) != 0)
+            element = arena_printf(f->a, "%s(%s)", value, element);
+        buf_printf(&b, "%s%s", i ? ", " : "", element);
+    }
+    buf_puts(&b, ")");
+    text = buf_copy(&b, f->a).data;
+    buf_release(&b);
+    return text;
+}
+
+static bool fill_function(struct fused *f, struct scope *s, int k, const char *kernel,
+                          struct match *out)
+{
+    const struct graph *g = f->g;
+    struct expr e = {.g = g, .a = f->a};
+    const struct node *root = graph_node(g, g->result[k]);
+    const char *function =
+        arena_printf(f->a, "%s_value", g->out_count == 1 ? kernel : f->out_name[k]);
+    const char *memory = expr_memory_type(g->out[k].dtype);
+    bool same = strcmp(memory, expr_value_type(g->out[k].dtype)) == 0;
+    struct buf params = buf_init(4096);
+    const char *exact, *fast, *Y = match_capital(f->out_name[k], f->a);
+    struct scope *item = scope_item(s, "function");
+    const char *open = same ? "" : arena_printf(f->a, "%s(", memory), *close = same ? "" : ")";
+
+    for (int i = 0; i < f->leaf_count; i++) {
+        e.leaf[f->leaves[i].node - g->nodes] = f->leaves[i].name;
+        buf_printf(&params, "%s%s %s", i ? ", " : "", expr_value_type(f->leaves[i].node->t.dtype),
+                   f->leaves[i].name);
+    }
+    scope_set(item, "function", "%s", function);
+    scope_set(item, "value", "%s", expr_value_type(g->out[k].dtype));
+    scope_set(item, "function_params", "%s", buf_text(&params).data);
+    buf_release(&params);
+    if (!expr_body(&e, root, &exact, &out->why_not))
+        return false;
+    e.fast = true;
+    if (!expr_body(&e, root, &fast, &out->why_not))
+        return false;
+    if (e.has_fast && strcmp(exact, fast) != 0)
+        scope_fact(s, "fast");
+    scope_set(item, "exact", "%s", exact);
+    scope_set(item, "quick", "%s", fast);
+    scope_set(item, "plain_store", "g%s(i) = %s%s%s;", Y, open, call_text(f, function, 'g', "(i)"),
+              close);
+    scope_set(item, "vector_store", "r%s(v) = %s%s%s;", Y, open, call_text(f, function, 'r', "(v)"),
+              close);
+    scope_set(item, "tail_store", "%s[j] = %s%s%s;", f->out_name[k], open,
+              call_text(f, function, '\0', "[j]"), close);
+    return true;
+}
+
+/* Kernel parameters and launch arguments: pointers, sizes, strides. */
+static void fill_signature(struct fused *f, struct scope *s, const char *index)
+{
+    const struct graph *g = f->g;
+    struct buf params = buf_init(8192), args = buf_init(8192), strides = buf_init(8192),
+               sargs = buf_init(8192);
+
+    for (int i = 0; i < f->leaf_count; i++) {
+        const struct leaf *leaf = &f->leaves[i];
+        const char *type = expr_memory_type(leaf->node->t.dtype);
+
+        buf_printf(&params, "%s const *%s, ", type, leaf->name);
+        buf_printf(&args, "CUTEGEN_DATA(%s const, %s), ", type, f->in_name[leaf->view.input]);
+        add_strides(f, g->out_count + i, leaf->name, f->in_name[leaf->view.input], index, &strides,
+                    &sargs);
+    }
+    for (int k = 0; k < g->out_count; k++) {
+        const char *type = expr_memory_type(g->out[k].dtype);
+
+        buf_printf(&params, "%s *%s, ", type, f->out_name[k]);
+        buf_printf(&args, "CUTEGEN_DATA(%s, %s), ", type, f->out_name[k]);
+        add_strides(f, k, f->out_name[k], f->out_name[k], index, &strides, &sargs);
+    }
+    if (is_flat(f)) {
+        buf_puts(&params, "int64_t n");
+        buf_puts(&args, "n");
+    }
+    for (int m = 0; m < f->modes.count && !is_flat(f); m++) {
+        buf_printf(&params, "%s%s n%d", m ? ", " : "", index, m);
+        buf_printf(&args, "%s(%s)n%d", m ? ", " : "", index, m);
+    }
+    scope_set(s, "params", "%s%s", buf_text(&params).data, strides.len ? strides.data : "");
+    scope_set(s, "args", "%s%s", buf_text(&args).data, sargs.len ? sargs.data : "");
+    buf_release(&params);
+    buf_release(&args);
+    buf_release(&strides);
+    buf_release(&sargs);
+}
+
+/* Sizes: n for the flat form, n0, n1, ... else, and how the plan finds them. */
+static void fill_sizes(struct fused *f, struct scope *s)
+{
+    struct buf names = buf_init(256), rest = buf_init(256), shape = buf_init(256),
+               rest_shape = buf_init(256);
+    const struct modes *m = &f->modes;
+
+    for (int k = 0; k < m->count; k++) {
+        const struct axis *x = &m->axis[0][k];
+        struct scope *item = scope_item(s, "mode");
+
+        scope_set(item, "m", "%d", k);
+        scope_set(item, "size", "%s", match_size_text(f->out_name[0], x->first, x->last, f->a));
+        buf_printf(&names, "%sn%d", k ? ", " : "", k);
+        buf_printf(&shape, "%sn%d", k ? "," : "", k);
+        buf_printf(&rest, k ? ", n%d" : "n%d / VEC", k);
+        buf_printf(&rest_shape, k ? ",n%d" : "n%d/VEC", k);
+    }
+    scope_set(s, "sizes", "%s", buf_text(&names).data);
+    scope_set(s, "shape_text", "%s", is_flat(f) ? "(n)" : arena_printf(f->a, "(%s)", shape.data));
+    scope_set(s, "vector_shape_text", "%s",
+              is_flat(f) ? "(VEC,n/VEC)" : arena_printf(f->a, "(VEC,(%s))", rest_shape.data));
+    scope_set(s, "rest_sizes", "%s", buf_text(&rest).data);
+    buf_release(&names);
+    buf_release(&rest);
+    buf_release(&shape);
+    buf_release(&rest_shape);
+}
+
+/* The plan's view of the call: which tensors, and what must hold for them. */
+static void fill_plan(struct fused *f, struct scope *s)
+{
+    const struct graph *g = f->g;
+    bool used[MAX_TENSORS] = {false};
+
+    for (int i = 0; i < f->leaf_count; i++) {
+        int in = f->leaves[i].view.input, t = g->out_count + i;
+        struct scope *item;
+
+        if (used[in])
+            continue;
+        used[in] = true;
+        item = scope_item(s, "plan_input");
+        scope_set(item, "x", "%s", f->in_name[in]);
+        scope_set(item, "k", "%d", in);
+        scope_set(item, "ndim", "%d", g->in[in].dims);
+        if (is_flat(f) && f->modes.axis[t][0].stride)
+            scope_fact(item, "moving");
+        if (is_flat(f) && tensor_contiguous(&g->in[in]))
+            scope_fact(item, "dense");
+        if (f->modes.axis[t][0].stride == 1)
+            scope_fact(item, "unit");
+    }
+    for (int k = 0; k < g->out_count; k++) {
+        struct scope *item = scope_item(s, "plan_output");
+
+        scope_set(item, "x", "%s", f->out_name[k]);
+        scope_set(item, "k", "%d", k);
+        scope_set(item, "ndim", "%d", g->out[k].dims);
+    }
+    scope_set(s, "y", "%s", f->out_name[0]);
+}
+
+static int vector_length(const struct fused *f)
+{
+    int widest = 1;
+
+    for (int i = 0; i < f->leaf_count; i++)
+        if (expr_bytes(f->leaves[i].node->t.dtype) > widest)
+            widest = expr_bytes(f->leaves[i].node->t.dtype);
+    for (int k = 0; k < f->g->out_count; k++)
+        if (expr_bytes(f->g->out[k].dtype) > widest)
+            widest = expr_bytes(f->g->out[k].dtype);
+    return 16 / widest;
+}
+
+static bool fill(struct fused *f, struct match *out)
+{
+    const struct graph *g = f->g;
+    const char *kernel = match_kernel_name(g, f->a);
+    struct scope *s = out->scope = scope_new(f->a, NULL);
+    int vec = vector_length(f);
+    const char *index = most_elements(f) > INT32_MAX ? "int64_t" : "int";
+
+    name_all(f);
+    scope_set(s, "kernel", "%s", kernel);
+    scope_set(s, "ops", "%s", graph_ops(g, f->a));
+    scope_set(s, "index", "%s", is_flat(f) ? "int64_t" : index);
+    scope_set(s, "vec", "%d", vec);
+    if (is_flat(f))
+        scope_fact(s, "flat");
+    if (is_vectorisable(f, vec))
+        scope_fact(s, "vectors");
+    for (int i = 0; i < f->leaf_count; i++)
+        fill_tensor(f, s, g->out_count + i, &f->leaves[i].node->t, f->leaves[i].name, false);
+    for (int k = 0; k < g->out_count; k++) {
+        fill_tensor(f, s, k, &g->out[k], f->out_name[k], true);
+        if (!fill_function(f, s, k, kernel, out))
+            return false;
+    }
+    fill_signature(f, s, index);
+    fill_sizes(f, s);
+    fill_plan(f, s);
+    return true;
+}
+
+bool match_pointwise(const struct graph *g, struct arena *a, struct match *out)
+{
+    struct fused *f = arena_alloc(a, sizeof(*f));
+
+    f->g = g;
+    f->a = a;
+    if (tensor_numel(&g->out[0]) == 0)
+        return match_no(out, a, "its output is empty");
+    for (int k = 0; k < g->out_count; k++)
+        if (!collect(f, graph_node(g, g->result[k]), out))
+            return false;
+    if (f->leaf_count == 0)
+        return match_no(out, a, "it reads no input");
+    sort_leaves(f);
+    return bring_together(f, out) && fill(f, out);
+}

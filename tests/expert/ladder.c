@@ -1,0 +1,83 @@
+/*
+ * ladder.c - walk a recipe's ladder by hand: a description in, a kernel per step out.
+ *
+ *     ladder DESCRIPTION.json OUT_DIR
+ *
+ * Asks the built-in engineer as the loop would, each answer judged a pass,
+ * and writes OUT_DIR/NAME.0.cu, NAME.1.cu, ... For looking at recipes, and for
+ * compiling every form of them.
+ */
+#include "base/error.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "expert/expert.h"
+#include "llm/edit.h"
+#include "llm/fence.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int complain(const struct error *err)
+{
+    fprintf(stderr, "ladder: %s\n%s\n", err->text, err->hint);
+    return 1;
+}
+
+static bool first_line(struct text t, struct arena *a, char **out)
+{
+    const char *nl = memchr(t.data, '\n', t.len);
+
+    *out = arena_strndup(a, t.data, nl ? (size_t)(nl - t.data) : t.len);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct arena *a = arena_new();
+    struct error err = {0};
+    struct text text, source;
+    struct task task = {0};
+    json_t *history = json_array();
+
+    if (argc != 3)
+        return fprintf(stderr, "usage: ladder DESCRIPTION.json OUT_DIR\n"), 2;
+    if (!file_read(argv[1], 1 << 20, a, &text, &err) ||
+        !json_parse(text, argv[1], &task.description, &err) || !dir_make(argv[2], &err))
+        return complain(&err);
+    task.name = json_string_or(task.description, "name", "task");
+    for (int depth = 0; depth < 20; depth++) {
+        struct candidate current = {.depth = depth, .source = source};
+        struct request req = {.stage = depth ? STAGE_OPTIMIZE : STAGE_SYNTHESIZE,
+                              .task = &task,
+                              .current = depth ? &current : NULL,
+                              .history = history};
+        struct reply reply;
+        const char *reason;
+        char *change;
+
+        if (!expert_ask(&req, a, &reply, &err))
+            return complain(&err);
+        first_line(reply.text, a, &change);
+        printf("%s %d: %s\n", task.name, depth, change);
+        if (reply.done)
+            break;
+        if (depth == 0) {
+            if (!fence_code(reply.text, a, &source, &reason))
+                return fprintf(stderr, "ladder: %s\n", reason), 1;
+        } else {
+            struct edit_result r;
+
+            edit_apply(source, reply.text, a, &r);
+            if (r.status != EDIT_APPLIED)
+                return fprintf(stderr, "ladder: edits: %s\n%s\n", r.reason, reply.text.data), 1;
+            source = r.source;
+        }
+        json_array_append_new(history, json_pack("{s:s,s:s}", "change", change, "verdict", "pass"));
+        if (!file_write(arena_printf(a, "%s/%s.%d.cu", argv[2], task.name, depth), source, &err))
+            return complain(&err);
+    }
+    json_decref(history);
+    json_decref(task.description);
+    arena_free(a);
+    return 0;
+}
