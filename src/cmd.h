@@ -91,6 +91,8 @@ const char *show_us(double us, struct arena *a); /* "0.611 ms", "3.91 us" */
 const char *show_shape(const struct tensor_info *t, struct arena *a); /* "(16, 128) f32" */
 const char *show_device(const struct device *d, struct arena *a);     /* "simt as H200" */
 void print_verdict(const struct cli *cli, const struct verdict *v, bool detail);
+json_t *text_json(struct text t);   /* never NULL, whatever the bytes */
+json_t *string_json(const char *s); /* likewise; NULL gives null */
 json_t *verdict_json(const struct verdict *v);
 json_t *measurement_json(const struct measurement *m);
 json_t *accuracy_json(const struct accuracy *acc);
@@ -101,6 +103,8 @@ json_t *device_json(const struct device *d);
 
 /* Prints a run as it goes: a table with a live last line, plain lines, or JSON events. */
 struct progress *progress_new(const struct cli *cli);
+/* Only the live line: for a single step whose result is printed at its end. */
+struct progress *progress_new_live(const struct cli *cli);
 void progress_end(struct progress *p); /* NULL is fine */
 
 /* ---- the commands -------------------------------------------------------- */

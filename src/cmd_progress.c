@@ -36,6 +36,7 @@ struct progress_view {
     struct progress progress; /* first: the pipeline hands it back to us */
     const struct cli *cli;
     struct live live;
+    bool live_only;
     bool head_printed, modelled;
     const char *models;
     int printed; /* number of the last attempt that has its line */
@@ -271,19 +272,18 @@ static void show_depth(struct progress_view *v, const struct event *ev)
 static void json_event(const struct event *ev)
 {
     static const char *const names[] = {"task", "stage", "attempt", "depth", "note", "end"};
-    json_t *o = json_pack("{s:s, s:s?, s:s?}", "event", names[ev->kind], "run", ev->run_id, "text",
-                          ev->text);
+    json_t *o = json_pack("{s:s, s:s?, s:o}", "event", names[ev->kind], "run", ev->run_id, "text",
+                          string_json(ev->text));
 
-    if (ev->task)
+    if (ev->kind == EVENT_TASK && ev->task)
         json_object_set_new(o, "task", task_json(ev->task));
-    if (ev->device)
+    if (ev->kind == EVENT_TASK && ev->device)
         json_object_set_new(o, "device", device_json(ev->device));
     if (ev->candidate) {
         json_object_set_new(o, "depth", json_integer(ev->candidate->depth));
         json_object_set_new(o, "attempt", json_integer(ev->candidate->attempt));
         json_object_set_new(o, "repair", json_integer(ev->candidate->repair));
-        json_object_set_new(o, "change",
-                            json_string(ev->candidate->change ? ev->candidate->change : ""));
+        json_object_set_new(o, "change", string_json(ev->candidate->change));
     }
     if (ev->verdict)
         json_object_set_new(o, "judgement", verdict_json(ev->verdict));
@@ -346,7 +346,8 @@ static void on_event(struct progress *self, const struct event *ev)
     pthread_mutex_lock(&v->live.lock);
     set_live(&v->live, ev);
     live_erase(&v->live);
-    show_event(v, ev);
+    if (!v->live_only)
+        show_event(v, ev);
     fflush(stdout);
     live_draw(&v->live);
     pthread_mutex_unlock(&v->live.lock);
@@ -361,6 +362,14 @@ struct progress *progress_new(const struct cli *cli)
     v->live.on = !cli->json && !cli->quiet && isatty(STDOUT_FILENO);
     live_start(&v->live);
     return &v->progress;
+}
+
+struct progress *progress_new_live(const struct cli *cli)
+{
+    struct progress *p = progress_new(cli);
+
+    ((struct progress_view *)p)->live_only = true;
+    return p;
 }
 
 void progress_end(struct progress *p)

@@ -159,9 +159,9 @@ static int report_error(const struct cli *cli, const struct error *err)
 {
     fflush(stdout);
     if (cli->json)
-        print_json(json_pack("{s:{s:s, s:s, s:s, s:i}}", "error", "kind",
-                             error_kind_name(err->kind), "text", err->text, "hint", err->hint,
-                             "exit", error_exit_code(err)));
+        print_json(json_pack("{s:{s:s, s:o, s:o, s:i}}", "error", "kind",
+                             error_kind_name(err->kind), "text", string_json(err->text), "hint",
+                             string_json(err->hint), "exit", error_exit_code(err)));
     fprintf(stderr, "cutegen: %s\n", err->text);
     if (err->hint[0])
         fprintf(stderr, "  %s\n", err->hint);

@@ -1,0 +1,106 @@
+/* cmd_machine.c - `doctor`, `config`, `help`, `version`. */
+#include "base/json.h"
+#include "cmd.h"
+#include "stage/stage.h"
+
+#include <string.h>
+
+/* ---- doctor ------------------------------------------------------------------ */
+
+static enum paint state_paint(const char *state)
+{
+    if (!strcmp(state, "ok"))
+        return PAINT_GOOD;
+    return !strcmp(state, "broken") ? PAINT_BAD : PAINT_DIM;
+}
+
+static void print_check(const struct cli *cli, const json_t *check)
+{
+    const char *state = json_string_or(check, "state", "broken");
+    const char *todo = json_string_or(check, "todo", "");
+
+    printf("%s%-8s%s %-18s %s\n", paint_on(cli, state_paint(state)), state, paint_off(cli),
+           json_string_or(check, "name", "?"), json_string_or(check, "text", ""));
+    if (*todo && strcmp(state, "ok"))
+        printf("%-8s %-18s   %s\n", "", "", todo);
+}
+
+bool cmd_doctor(struct cli *cli, int *code, struct error *err)
+{
+    json_t *report = NULL, *check;
+    size_t i;
+
+    if (!stage_doctor(&cli->settings, cli->a, &report, err))
+        return false;
+    *code = json_bool_or(report, "ok", false) ? EXIT_DONE : EXIT_MACHINE;
+    if (cli->json) {
+        print_json(report);
+        return true;
+    }
+    json_array_foreach(json_object_get(report, "checks"), i, check) print_check(cli, check);
+    printf("%s\n", json_string_or(report, "summary", ""));
+    json_decref(report);
+    return true;
+}
+
+/* ---- config ------------------------------------------------------------------ */
+
+bool cmd_config(struct cli *cli, int *code, struct error *err)
+{
+    json_t *all = json_object();
+
+    (void)code;
+    (void)err;
+    for (size_t i = 0; i < config_key_count; i++) {
+        const char *name = config_keys[i].name;
+        const char *value = config_get(cli->config, name), *where = config_where(cli->config, name);
+
+        if (cli->json)
+            json_object_set_new(
+                all, name,
+                json_pack("{s:o, s:o}", "value", string_json(value), "from", string_json(where)));
+        else
+            printf("%-16s = %-28s ; %s\n", name, value, where);
+    }
+    if (cli->json)
+        print_json(json_incref(all));
+    json_decref(all);
+    return true;
+}
+
+/* ---- help, version ----------------------------------------------------------- */
+
+bool cmd_help(struct cli *cli, int *code, struct error *err)
+{
+    const struct command *c;
+
+    (void)code;
+    if (!cli->word_count) {
+        help_all(stdout);
+        return true;
+    }
+    c = command_find(cli->words[0], cli->words[1]);
+    if (!c) { /* "edit" alone: the first command that begins so */
+        for (c = commands; c->name; c++)
+            if (!strncmp(c->name, cli->words[0], strlen(cli->words[0])) &&
+                c->name[strlen(cli->words[0])] == ' ')
+                break;
+    }
+    if (!c->name) {
+        error_set(err, ERROR_USE, "cutegen has no command '%s'", cli->words[0]);
+        return error_hint(err, "`cutegen help` lists them all");
+    }
+    help_command(c, stdout);
+    return true;
+}
+
+bool cmd_version(struct cli *cli, int *code, struct error *err)
+{
+    (void)code;
+    (void)err;
+    if (cli->json)
+        print_json(json_pack("{s:s}", "version", CUTEGEN_VERSION));
+    else
+        printf("cutegen %s\n", CUTEGEN_VERSION);
+    return true;
+}
