@@ -1,0 +1,1 @@
+"""The oracle: loads a task, owns its buffers, knows the right answer. Start at main.py."""

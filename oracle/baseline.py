@@ -1,0 +1,102 @@
+"""How long PyTorch takes: eager, the same in a CUDA graph, torch.compile. CUDA events, cold and warm L2.
+
+1. The flush reads: a flush that writes leaves dirty lines, and evicting them is charged to what is timed.
+2. Nothing waits between launches, so the host's own time hides behind the flush.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+from .fault import Fault, machine, memory_is_finite, use
+
+NAMES = ("eager", "graph", "compile")
+MOST = 10000
+
+
+def baseline(session: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """{"cold_us": [...], "warm_us": [...]} of one way to run the task as it is loaded."""
+    name = request.get("name", "eager")
+    if name not in NAMES:
+        raise use(f"no baseline {name!r}", "one of: " + ", ".join(NAMES))
+    if session.device.type != "cuda":
+        raise use("baselines are timed on a CUDA device", "load the task with device cuda:0")
+    cold, warm = (min(int(request.get(key, 20)), MOST) for key in ("cold", "warm"))
+    with memory_is_finite("the baseline"), torch.cuda.device(session.device), torch.no_grad():
+        call = _prepared(session, name)
+        flush = _flusher(session.device)
+        return {"name": name, "cold_us": _times(call, cold, flush), "warm_us": _times(call, warm, None)}
+
+
+def _prepared(session: Any, name: str) -> Callable[[], Any]:
+    """The call, ready to be timed; kept with the session so that a second request does not compile again."""
+    if name not in session.baselines:
+        drawn = session.draw_now or session.make("baseline", "task")
+        args, kwargs = drawn.arguments.with_tensors(drawn.tensors)
+        model = drawn.model
+        makers = {"eager": lambda: lambda: model(*args, **kwargs), "graph": lambda: _captured(lambda: model(*args, **kwargs)),
+                  "compile": lambda: _compiled(model, args, kwargs)}
+        session.baselines[name] = makers[name]()
+    return session.baselines[name]
+
+
+def _captured(call: Callable[[], Any]) -> Callable[[], Any]:
+    """The call as a CUDA graph on fixed inputs."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            kept = call()
+    except RuntimeError as err:
+        raise use(f"the task cannot be captured in a CUDA graph: {str(err).splitlines()[0]}", "leave this baseline out") from err
+
+    def replay(_kept: Any = kept) -> None:
+        graph.replay()
+    return replay
+
+
+def _compiled(model: torch.nn.Module, args: Any, kwargs: Any) -> Callable[[], Any]:
+    if not hasattr(torch, "compile"):
+        raise machine(f"torch {torch.__version__} has no torch.compile", "PyTorch 2 has it")
+    try:
+        compiled = torch.compile(model)
+        compiled(*args, **kwargs)
+    except Fault:
+        raise
+    except Exception as err:
+        raise machine(f"torch.compile fails: {type(err).__name__}: {(str(err).splitlines() or [''])[0]}", "it needs triton and a C compiler") from err
+    return lambda: compiled(*args, **kwargs)
+
+
+def _flusher(device: torch.device) -> Callable[[], Any]:
+    """Reads more than the L2 holds."""
+    properties = torch.cuda.get_device_properties(device)
+    size = max(getattr(properties, "L2_cache_size", 64 << 20), 32 << 20) * 3
+    buffer = torch.zeros(size // 4, dtype=torch.int32, device=device)
+    sink = torch.empty((), dtype=torch.int32, device=device)
+
+    def flush() -> None:
+        torch.amax(buffer, dim=(0,), out=sink)
+    return flush
+
+
+def _times(call: Callable[[], Any], count: int, flush: Callable[[], Any] | None) -> list[float]:
+    """Microseconds of each run."""
+    for _ in range(3):
+        call()
+    pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)]
+    torch.cuda.synchronize()
+    for begin, end in pairs:
+        if flush:
+            flush()
+        begin.record()
+        call()
+        end.record()
+    torch.cuda.synchronize()
+    return [1000.0 * begin.elapsed_time(end) for begin, end in pairs]

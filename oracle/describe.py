@@ -1,0 +1,212 @@
+"""What a graph says about the task: kernel class with evidence, bytes and flops that cannot be avoided, rules for the comparison.
+
+1. bytes_min and flops_min are lower bounds: structure known of the inputs is taken off, and so is every product that
+   algebra could do without (one whose result is only summed or multiplied again).
+2. flops and bytes "as written" are not bounds; they are for people.
+"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .compare import Rules
+from .facts import Known
+from .graph import (ADDERS, ATTENTION, FACTORIES, GATHERS, LINEAR_KEEPERS, OTHER, PRODUCTS, REDUCTIONS, SAME, VIEWS, Graph, Node,
+                    attention_sizes, node_flops, product_sizes, reduction_length)
+
+SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u8": 1, "bool": 1, "complex64": 8, "complex128": 16}
+COPIES = {"clone", "_to_copy", "contiguous", "copy_", "copy"}
+
+
+@dataclass
+class Structure:
+    """Zeros known to be in a matrix."""
+
+    upper: bool = False
+    lower: bool = False
+
+    @property
+    def diagonal(self) -> bool:
+        return self.upper and self.lower
+
+
+class Analysis:
+    """Everything derived from one graph; `known` has the facts of each leaf."""
+
+    def __init__(self, graph: Graph, known: list[Known]) -> None:
+        self.graph, self.known = graph, known
+        self.nodes = graph.nodes
+        self.users = graph.consumers()
+
+    # ---- structure ----------------------------------------------------------------------------
+
+    def structure(self, number: int, depth: int = 0) -> Structure:
+        node = self.nodes[number]
+        if node.op == "input":
+            known = self.known[node.index] if node.index < len(self.known) else Known()
+            return Structure(known.upper, known.lower)
+        if depth > 16 or not node.sources():
+            return Structure()
+        inner = self.structure(node.sources()[0], depth + 1)
+        if node.name == "triu":
+            return Structure(True, inner.lower)
+        if node.name == "tril":
+            return Structure(inner.upper, True)
+        if node.name in ("diag_embed", "diag") and len(node.shape) == 2:
+            return Structure(True, True)
+        if node.name in ("t", "transpose", "numpy_T"):
+            return Structure(inner.lower, inner.upper)
+        if node.name in COPIES | SAME | {"expand", "view", "_unsafe_view"} and self.nodes[node.sources()[0]].shape == node.shape:
+            return inner
+        return Structure()
+
+    def product_macs(self, number: int) -> float:
+        """Multiplications a product needs when zeros are skipped."""
+        node = self.nodes[number]
+        batch, m, n, k = product_sizes(self.nodes, node) or (0, 0, 0, 0)
+        full = float(batch) * m * n * k
+        sources = node.sources()[1:] if node.name in ("addmm", "baddbmm") else node.sources()
+        a, b = self.structure(sources[0]), self.structure(sources[1])
+        if a.diagonal or b.diagonal:
+            return float(batch) * m * n
+        if m == n == k and ((a.upper and b.upper) or (a.lower and b.lower)):
+            return float(batch) * n * (n + 1) * (n + 2) / 6
+        if a.upper or a.lower or b.upper or b.lower:
+            return full / 2
+        users = [self.nodes[u] for u in self.users.get(number, [])]
+        if m == n and users and all(u.name in ("triu", "tril") for u in users) and all(number != o for o, _ in self.graph.outputs):
+            return full / 2
+        return full
+
+    # ---- bounds -------------------------------------------------------------------------------
+
+    def bytes_min(self) -> float:
+        """Every input that matters read once, every output written once."""
+        total = 0.0
+        for number in range(self.graph.leaves):
+            node = self.nodes[number]
+            known = self.known[node.index] if node.index < len(self.known) else Known()
+            read = min(self._elements_read(number, 0), node.numel, math.prod(s for s, t in zip(node.shape, node.parts[0]["strides"]) if t))
+            total += read * known.triangle_share() * SIZES.get(node.parts[0]["dtype"], 4)
+        for number, part in self.graph.outputs:
+            info = self.nodes[number].parts[part]
+            total += math.prod(info["shape"]) * SIZES.get(info["dtype"], 4)
+        return total
+
+    def _elements_read(self, number: int, depth: int) -> int:
+        """Elements of this node that anything looks at."""
+        node = self.nodes[number]
+        if any(number == o for o, _ in self.graph.outputs) or depth > 16:
+            return node.numel
+        total = 0
+        for user in self.users.get(number, []):
+            reader = self.nodes[user]
+            if reader.name in VIEWS:
+                total += min(self._elements_read(user, depth + 1), reader.numel)
+            elif reader.name in GATHERS and reader.sources()[0] == number:
+                total += reader.numel
+            else:
+                return node.numel
+        return min(total, node.numel)
+
+    def flops_written(self) -> float:
+        return sum(node_flops(self.nodes, node) for _, node in self.graph.operators())
+
+    def flops_min(self) -> float:
+        total = 0.0
+        for number, node in self.graph.operators():
+            if node.name in PRODUCTS:
+                total += 0.0 if self._can_be_avoided(number) else 2.0 * self.product_macs(number)
+            elif node.name in ATTENTION:
+                total += node_flops(self.nodes, node) * (0.5 if any(a.get("value") is True for a in [*node.args, *node.kwargs.values()]) else 1.0)
+            elif number in (o for o, _ in self.graph.outputs):
+                total += node.numel
+        return total
+
+    def _can_be_avoided(self, number: int) -> bool:
+        """The product's result is only added up or multiplied again: another order of work may not need it."""
+        todo, seen = [number], set()
+        while todo:
+            current = todo.pop()
+            for user in self.users.get(current, []):
+                if self.nodes[user].name in ADDERS:
+                    return True
+                if self.nodes[user].name in LINEAR_KEEPERS and user not in seen:
+                    seen.add(user)
+                    todo.append(user)
+        return False
+
+    # ---- class --------------------------------------------------------------------------------
+
+    def classify(self) -> tuple[str, str]:
+        """(class, evidence)."""
+        total = max(self.flops_written(), 1.0)
+        thin = ""
+        for number, node in self.graph.operators():
+            attention = attention_sizes(self.nodes, node)
+            if attention:
+                return "gemm", f"{node.op}: {attention[0]} heads, {attention[1]} queries x {attention[2]} keys of {attention[3]}"
+            sizes = product_sizes(self.nodes, node)
+            if not sizes or 2.0 * math.prod(sizes) < 0.1 * total:
+                continue
+            batch, m, n, k = sizes
+            text = f"{node.op}: {f'{batch} x ' if batch > 1 else ''}({m} x {k}) by ({k} x {n})"
+            if self.product_macs(number) <= batch * m * n and k > 1:
+                return "pointwise", f"{text}, but one factor is diagonal: rows or columns are scaled"
+            if min(m, n) > 1:
+                return "gemm", text
+            thin = f"{text}: one row or column, so every result is a dot product"
+        if thin:
+            return "reduction", thin
+        return self._light_class()
+
+    def _light_class(self) -> tuple[str, str]:
+        operators = [node for _, node in self.graph.operators() if node.name not in VIEWS | SAME | COPIES | FACTORIES]
+        reductions = [n for n in operators if n.name in REDUCTIONS]
+        if reductions:
+            node = max(reductions, key=lambda n: reduction_length(self.nodes, n))
+            return "reduction", f"{node.op} over {reduction_length(self.nodes, node)} elements"
+        others = [n for n in operators if n.name in OTHER or not self._elementwise(n)]
+        if others:
+            return "other", f"{others[0].op} is neither elementwise nor a reduction nor a product"
+        names = sorted({n.name for n in operators})
+        return "pointwise", f"only elementwise operators: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}" if names else "only copies"
+
+    def _elementwise(self, node: Node) -> bool:
+        shapes = [self.nodes[s].shape for s in node.sources()]
+        return any(shape == node.shape for shape in shapes) or all(math.prod(s) == 1 for s in shapes) or \
+            math.prod(node.shape) == math.prod([max(d, default=1) for d in zip(*[([1] * (8 - len(s)) + s) for s in shapes])])
+
+    # ---- rules --------------------------------------------------------------------------------
+
+    def rules(self) -> Rules:
+        terms, count = 0, 0
+        wide = False
+        for _, node in self.graph.operators():
+            if node.name in VIEWS | SAME | FACTORIES:
+                continue
+            length = reduction_length(self.nodes, node)
+            terms += length if length > 1 else 0
+            count += 1
+            wide |= bool(node.parts) and node.parts[0]["dtype"] == "f64"
+        return Rules(max(terms, 1), max(count, 1), torch.float64 if wide else torch.float32)
+
+    def float_index(self) -> bool:
+        """Some index is computed from floating point values: they must stay as the task makes them."""
+        for _, node in self.graph.operators():
+            if node.name in GATHERS | {"scatter", "scatter_add", "index_add", "index_put", "nll_loss_forward", "one_hot"}:
+                todo = node.sources()[1:]
+                while todo:
+                    inner = self.nodes[todo.pop()]
+                    if inner.op == "input" and inner.parts[0]["dtype"] in ("f64", "f32", "f16", "bf16") and node.name != "nll_loss_forward":
+                        if node.name in ("embedding", "index", "index_select", "gather"):
+                            return True
+                    todo += inner.sources()
+        return False
+
+
+def tensor_entry(name: str, role: str, info: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "role": role, **info}

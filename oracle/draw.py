@@ -1,0 +1,101 @@
+"""Inputs from a secret seed: the task's own, or other distributions with the same structure.
+
+1. The seed decides everything; nothing is remembered from an earlier draw.
+2. Structure seen by facts.py survives; integers, flags and inputs of few values are always the task's own.
+3. Parameters come from the model's own initialisation under the seed. Outside of `task`, a parameter that starts constant
+   (a bias of zeros, a weight of ones) gets other values, so that a kernel that ignores it is found out.
+"""
+from __future__ import annotations
+
+import hashlib
+
+import torch
+
+from .fault import use
+from .facts import Known
+
+DISTRIBUTIONS = ("task", "normal", "wide", "small", "zeros")
+
+
+def seed_number(seed: str) -> int:
+    return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:7], "big")
+
+
+def check_distribution(name: str) -> str:
+    name = {"with-zeros": "zeros"}.get(name, name)
+    if name not in DISTRIBUTIONS:
+        raise use(f"no distribution {name!r}", "one of: " + ", ".join(DISTRIBUTIONS))
+    return name
+
+
+def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: torch.Generator) -> torch.Tensor:
+    """`tensor`'s shape, strides and structure with values of another distribution."""
+    if distribution == "task" or not tensor.is_floating_point() or known.few_values or known.domain == "task" or tensor.numel() == 0:
+        return tensor
+    values = _values(tensor.shape, known, distribution, tensor.dtype, generator)
+    if known.unit_rows:
+        values = values.abs() + 1e-6
+        values = values / values.sum(-1, keepdim=True)
+    if known.symmetric:
+        values = torch.triu(values) + torch.triu(values, 1).mT
+    if known.upper:
+        values = torch.triu(values)
+    if known.lower:
+        values = torch.tril(values)
+    values = values.to(tensor.dtype)
+    if tensor.is_contiguous():
+        return values
+    span = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    placed = torch.as_strided(torch.zeros(span, dtype=tensor.dtype, device=tensor.device), tensor.shape, tensor.stride())
+    if 0 in tensor.stride():  # an expanded input repeats itself: take one of the copies
+        index = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.stride())
+        placed[index].copy_(values[index])
+    else:
+        placed.copy_(values)
+    return placed
+
+
+def _values(shape: torch.Size, known: Known, distribution: str, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
+    compute = torch.float64 if dtype == torch.float64 else torch.float32
+    normal = torch.randn(shape, generator=generator, device=generator.device, dtype=compute)
+    if known.domain == "range":
+        return _in_range(normal, known, distribution)
+    if distribution == "wide":
+        spread = 1.0 if dtype == torch.float16 else 2.5
+        other = torch.randn(shape, generator=generator, device=generator.device, dtype=compute)
+        normal = normal.mul_(other.mul_(spread).exp_())
+    elif distribution == "small":
+        normal = normal.mul_(2.0**-10)
+    elif distribution == "zeros":
+        keep = torch.rand(shape, generator=generator, device=generator.device, dtype=compute) < 0.5
+        normal = normal.mul_(keep)
+    if known.domain == "positive":
+        normal = normal.abs_().add_(2.0**-20)
+    return normal
+
+
+def _in_range(normal: torch.Tensor, known: Known, distribution: str) -> torch.Tensor:
+    """Values between the lowest and highest the task was seen to draw."""
+    unit = torch.sigmoid(normal * (4.0 if distribution == "wide" else 1.0))
+    if distribution == "small":
+        unit = unit * 2.0**-10
+    values = known.low + (known.high - known.low) * unit
+    if distribution == "zeros" and known.low <= 0 <= known.high:
+        values = values * (unit < 0.5)
+    return values.clamp_(known.low, known.high)
+
+
+def stir_parameters(model: torch.nn.Module, distribution: str, generator: torch.Generator) -> None:
+    """Gives constant parameters, and running statistics, values a kernel cannot guess; signs stay."""
+    if distribution == "task":
+        return
+    statistics = [b for name, b in model.named_buffers() if name.endswith(("running_mean", "running_var"))]
+    with torch.no_grad():
+        for tensor in [*model.parameters(), *statistics]:
+            if not tensor.is_floating_point() or tensor.numel() == 0 or bool((tensor != tensor.reshape(-1)[0]).any()):
+                continue
+            noise = torch.randn(tensor.shape, generator=generator, device=generator.device).to(tensor.dtype) * 0.25
+            if float(tensor.reshape(-1)[0]) == 0.0:
+                tensor.copy_(noise)
+            else:
+                tensor.mul_(noise.exp())

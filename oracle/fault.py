@@ -1,0 +1,40 @@
+"""Fault: why a request could not be carried out, in the words the asker is shown.
+
+`use`: the task file or the request is at fault; `machine`: the machine is.
+"""
+import contextlib
+from typing import Iterator
+
+
+class Fault(Exception):
+    def __init__(self, kind: str, text: str, hint: str = "") -> None:
+        super().__init__(text)
+        self.kind, self.text, self.hint = kind, text, hint
+
+    def answer(self) -> dict:
+        return {"ok": False, "kind": self.kind, "text": self.text, "hint": self.hint}
+
+
+def use(text: str, hint: str = "") -> Fault:
+    return Fault("use", text, hint)
+
+
+def machine(text: str, hint: str = "") -> Fault:
+    return Fault("machine", text, hint)
+
+
+def is_out_of_memory(err: BaseException) -> bool:
+    text = str(err).lower()
+    return isinstance(err, MemoryError) or "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
+
+
+@contextlib.contextmanager
+def memory_is_finite(what: str) -> Iterator[None]:
+    """Turns an allocation failure inside into a fault that says what needed the memory."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as err:
+        if not is_out_of_memory(err):
+            raise
+        raise use(f"{what} needs more memory than there is: {str(err).splitlines()[0]}",
+                  "make the task smaller, for example --set N=512") from err

@@ -1,0 +1,133 @@
+"""The oracle's protocol: one JSON request per line on stdin, one JSON answer per line on stdout (docs/architecture.md).
+
+1. The answer stream is private: descriptor 1 is stderr and descriptor 0 is empty for everything a task does.
+2. Every request gets exactly one answer; what goes wrong is an answer too.
+"""
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any, TextIO
+
+
+def take_streams() -> tuple[TextIO, TextIO]:
+    """The asker's pipes, out of reach of prints and reads in a task."""
+    requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return requests, answers
+
+
+def plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None if math.isnan(value) else math.copysign(sys.float_info.max, value)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+class Oracle:
+    """Carries out requests; at most one task is loaded."""
+
+    def __init__(self) -> None:
+        self.session: Any = None
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        from oracle.fault import use
+        doing = request.get("do")
+        if doing == "load":
+            return self.load(request)
+        if doing == "end":
+            self.release()
+            return {}
+        if doing not in ("draw", "compare", "trivial", "baseline", "reference"):
+            raise use(f"no request {doing!r}", "load, draw, compare, trivial, baseline, reference, end")
+        if self.session is None:
+            raise use("no task is loaded", "load one first")
+        return self.carry_out(doing, request)
+
+    def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        from oracle.session import Session
+        self.release()
+        self.session = Session(request)
+        return {"task": self.session.description()}
+
+    def carry_out(self, doing: str, request: dict[str, Any]) -> dict[str, Any]:
+        if doing == "draw":
+            return self.session.draw(request)
+        if doing == "compare":
+            return self.session.compare()
+        if doing == "reference":
+            return self.session.write_reference()
+        if doing == "trivial":
+            from oracle.trivial import trivial
+            return trivial(self.session)
+        from oracle.baseline import baseline
+        return baseline(self.session, request)
+
+    def release(self) -> None:
+        if self.session is not None:
+            self.session.release()
+            self.session = None
+
+
+def reply(oracle: Oracle | None, line: str) -> dict[str, Any]:
+    """The answer to one line, whatever happens."""
+    try:
+        request = json.loads(line)
+        if not isinstance(request, dict):
+            raise ValueError("not an object")
+    except ValueError as err:
+        return {"ok": False, "kind": "use", "text": f"not a JSON request: {err}", "hint": "see docs/architecture.md"}
+    if oracle is None:
+        return {"ok": False, "kind": "machine", "text": f"{sys.executable} has no torch",
+                "hint": "install PyTorch for it, or name a Python that has it: --python PATH"}
+    from oracle.fault import Fault, is_out_of_memory
+    try:
+        return {"ok": True, **oracle.answer(request)}
+    except Fault as fault:
+        return fault.answer()
+    except Exception as err:
+        traceback.print_exc()
+        kind = "use" if is_out_of_memory(err) else "machine"
+        place = traceback.extract_tb(err.__traceback__)[-1]
+        return {"ok": False, "kind": kind, "text": f"the oracle failed: {type(err).__name__}: {err} ({Path(place.filename).name}:{place.lineno})",
+                "hint": "make the task smaller, for example --set N=512" if kind == "use" else "this is a bug in the oracle; its stderr has the trace"}
+
+
+def main() -> int:
+    requests, answers = take_streams()
+    os.environ.pop("PYTORCH_CUDA_ALLOC_CONF", None)
+    warnings.simplefilter("ignore")
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)  # so that a task's names cannot meet ours
+    oracle: Oracle | None = Oracle()
+    try:
+        importlib.import_module("oracle.session")  # torch is loaded now, not at the first request
+    except ImportError as err:
+        if "torch" not in str(err):
+            raise
+        oracle = None
+    sys.path.pop(0)
+    for line in requests:
+        if line.strip():
+            answers.write(json.dumps(plain(reply(oracle, line))) + "\n")
+            answers.flush()
+            if '"end"' in line and json.loads(line).get("do") == "end":
+                break
+    if oracle is not None:
+        oracle.release()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

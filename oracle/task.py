@@ -1,0 +1,330 @@
+"""A task file: find its size constants, execute it with other values, make its model and inputs.
+
+Hides that a task is Python: whatever a task can get wrong comes out as a Fault with the task's own line.
+
+1. The file is executed from its syntax tree; a constant is replaced where it is assigned, so that whatever
+   the file computes from it follows.
+2. The same seed gives the same model and the same arguments on the same device.
+3. Arguments are kept flat: a tensor inside a list, tuple or dict argument is an input of its own.
+"""
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import random
+import sys
+import traceback
+import types
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterator
+
+import torch
+
+from .fault import is_out_of_memory, use
+
+MODULE = "cutegen_task"
+FORMAT = "a task defines class Model(nn.Module), get_inputs() and get_init_inputs(); see docs/tasks.md"
+MAX_TENSORS = 64
+MAX_DIMS = 8
+MAX_SOURCE_BYTES = 1 << 20
+DTYPES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
+          torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "bool"}
+
+
+# ---- source and its constants -----------------------------------------------------------------
+
+
+@dataclass
+class Source:
+    path: Path
+    text: str
+    constants: dict[str, int]  # "N", or "shape[1]" for an element of a tuple
+
+    def execute(self, values: dict[str, int]) -> types.ModuleType:
+        """Runs the file with the named constants replaced."""
+        tree = _Replace(values).visit(ast.parse(self.text, str(self.path)))
+        module = types.ModuleType(MODULE)
+        module.__file__ = str(self.path)
+        sys.modules[MODULE] = module
+        with task_errors(self.path, "the task does not load"), _folder_on_path(self.path):
+            exec(compile(ast.fix_missing_locations(tree), str(self.path), "exec"), module.__dict__)
+        _check_format(self.path, module)
+        return module
+
+
+def read_source(path: Path) -> Source:
+    try:
+        data = path.read_bytes()
+    except OSError as err:
+        raise use(f"cannot read {path}: {err.strerror}", "name a Python file in KernelBench's format") from err
+    if len(data) > MAX_SOURCE_BYTES:
+        raise use(f"{path} has {len(data)} bytes, {MAX_SOURCE_BYTES} at most", FORMAT)
+    try:
+        text = data.decode()
+        tree = ast.parse(text, str(path))
+    except (SyntaxError, ValueError) as err:
+        where = f":{err.lineno}" if isinstance(err, SyntaxError) and err.lineno else ""
+        raise use(f"the task does not load: {path}{where}: {type(err).__name__}: {getattr(err, 'msg', err)}", FORMAT) from err
+    return Source(path, text, _constants(tree))
+
+
+def _constants(tree: ast.Module) -> dict[str, int]:
+    """Top-level names assigned once, from integer literals only. What is computed from them follows by itself."""
+    found: dict[str, int] = {}
+    seen: dict[str, int] = {}
+    for statement in tree.body:
+        for target, value in _assigned(statement):
+            seen[target] = seen.get(target, 0) + 1
+            for name, node in _literals(target, value):
+                found[name] = _literal(node)
+    return {name: value for name, value in found.items() if seen[name.split("[")[0]] == 1}
+
+
+def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+        yield statement.target.id, statement.value
+    if not isinstance(statement, ast.Assign):
+        return
+    for target in statement.targets:
+        if isinstance(target, ast.Name):
+            yield target.id, statement.value
+        elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple) and len(target.elts) == len(statement.value.elts):
+            for name, value in zip(target.elts, statement.value.elts):
+                if isinstance(name, ast.Name):
+                    yield name.id, value
+
+
+def _literals(name: str, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(value, (ast.Tuple, ast.List)):
+        yield from ((f"{name}[{i}]", item) for i, item in enumerate(value.elts) if _literal(item) is not None)
+    elif _literal(value) is not None:
+        yield name, value
+
+
+def _literal(node: ast.expr) -> int | None:
+    """The value of an expression of integer literals (2048 * 2, 1 << 12), or None."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if not isinstance(node, ast.BinOp):
+        return None
+    left, right = _literal(node.left), _literal(node.right)
+    if left is None or right is None or not (0 <= left < 1 << 40 and 0 <= right < 1 << 40):
+        return None
+    if isinstance(node.op, (ast.Pow, ast.LShift)) and right > 40:
+        return None
+    if isinstance(node.op, ast.FloorDiv) and right == 0:
+        return None
+    table = {ast.Add: lambda: left + right, ast.Sub: lambda: left - right, ast.Mult: lambda: left * right,
+             ast.FloorDiv: lambda: left // right, ast.Pow: lambda: left**right, ast.LShift: lambda: left << right}
+    return table[type(node.op)]() if type(node.op) in table else None
+
+
+class _Replace(ast.NodeTransformer):
+    """Puts other values where constants are assigned at top level."""
+
+    def __init__(self, values: dict[str, int]) -> None:
+        self.values = values
+
+    def visit_Module(self, tree: ast.Module) -> ast.Module:
+        for statement in tree.body:
+            if isinstance(statement, ast.Assign):
+                pairs = list(_assigned(statement))
+                if isinstance(statement.targets[0], ast.Tuple) and isinstance(statement.value, ast.Tuple):
+                    names = [getattr(t, "id", "") for t in statement.targets[0].elts]
+                    statement.value.elts = [self._new(n, v) for n, v in zip(names, statement.value.elts)]
+                elif pairs:
+                    statement.value = self._new(pairs[0][0], statement.value)
+            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+                statement.value = self._new(statement.target.id, statement.value)
+        return tree
+
+    def _new(self, name: str, value: ast.expr) -> ast.expr:
+        if name in self.values:
+            return ast.copy_location(ast.Constant(self.values[name]), value)
+        if isinstance(value, (ast.Tuple, ast.List)):
+            value.elts = [self._new(f"{name}[{i}]", item) if _literal(item) is not None else item for i, item in enumerate(value.elts)]
+        return value
+
+
+@contextlib.contextmanager
+def _folder_on_path(path: Path) -> Iterator[None]:
+    """A task may import its neighbours."""
+    sys.path.insert(0, str(path.parent))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(str(path.parent))
+
+
+@contextlib.contextmanager
+def task_errors(path: Path, what: str, hint: str = FORMAT) -> Iterator[None]:
+    """Turns any exception of the task's own code into a Fault with the task's line."""
+    try:
+        yield
+    except (Exception, SystemExit) as err:
+        if type(err).__module__.startswith("oracle."):
+            raise
+        lines = [frame.lineno for frame in traceback.extract_tb(err.__traceback__) if frame.filename == str(path)]
+        where = f"{path}:{lines[-1]}" if lines else str(path)
+        text = (str(err).strip().splitlines() or [""])[0]
+        if is_out_of_memory(err):
+            raise use(f"the task needs more memory than there is: {where}: {text}", "make it smaller, for example --set N=512") from err
+        raise use(f"{what}: {where}: {type(err).__name__}: {text}", hint) from err
+
+
+def _check_format(path: Path, module: types.ModuleType) -> None:
+    model = getattr(module, "Model", None)
+    if not (isinstance(model, type) and issubclass(model, torch.nn.Module)):
+        raise use(f"{path} has no class Model(nn.Module)", FORMAT)
+    if not callable(getattr(module, "get_inputs", None)):
+        raise use(f"{path} has no function get_inputs()", FORMAT)
+
+
+# ---- flat arguments and results ---------------------------------------------------------------
+
+
+def flatten(value: Any, name: str, out: list[tuple[str, Any]]) -> None:
+    """Appends (name, leaf) for everything in nested lists, tuples and dicts."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            flatten(item, f"{name}.{key}" if name else str(key), out)
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            flatten(item, f"{name}.{i}" if name else str(i), out)
+    elif hasattr(value, "to_tuple"):  # model outputs of transformers
+        flatten(value.to_tuple(), name, out)
+    else:
+        out.append((name, value))
+
+
+def unflatten(value: Any, leaves: Iterator[Any]) -> Any:
+    """The same nesting with every tensor replaced by the next of `leaves`."""
+    if isinstance(value, dict):
+        return {key: unflatten(item, leaves) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [unflatten(item, leaves) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return next(leaves) if isinstance(value, torch.Tensor) else value
+
+
+@dataclass
+class Arguments:
+    """What get_inputs() gave, bound to the forward's arguments, defaults filled in; tensors in the forward's order."""
+
+    bound: inspect.BoundArguments
+    names: list[str]  # of tensors
+    tensors: list[torch.Tensor]
+    scalars: list[dict[str, Any]]
+    constants: dict[str, str]  # arguments that are neither: name -> repr
+
+    def with_tensors(self, tensors: list[torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        leaves = iter(tensors)
+        bound = inspect.BoundArguments(self.bound.signature, {n: unflatten(v, leaves) for n, v in self.bound.arguments.items()})
+        return bound.args, bound.kwargs
+
+
+# ---- a task with sizes chosen -----------------------------------------------------------------
+
+
+class Task:
+    """A task file executed with one set of constants, on one device."""
+
+    def __init__(self, source: Source, values: dict[str, int], device: torch.device) -> None:
+        self.source, self.device = source, device
+        self.values = {**source.constants, **values}
+        self.module = source.execute(values)
+        self.path = source.path
+
+    def arguments(self, seed: int) -> Arguments:
+        with task_errors(self.path, "get_inputs() fails"), self._seeded(seed) as device_first:
+            made = device_first(self.module.get_inputs)
+        if isinstance(made, torch.Tensor):
+            made = [made]
+        if not isinstance(made, (list, tuple, dict)):
+            raise use(f"{self.path}: get_inputs() gives {type(made).__name__}, not a list", FORMAT)
+        return self._name(list(made) if not isinstance(made, dict) else [], made if isinstance(made, dict) else {})
+
+    def model(self, seed: int) -> torch.nn.Module:
+        """A fresh model with parameters drawn under `seed`, on the device, in the mode it made itself (train, as a rule)."""
+        init = getattr(self.module, "get_init_inputs", lambda: [])
+        with task_errors(self.path, "Model(*get_init_inputs()) fails"), self._seeded(seed) as device_first:
+            def make() -> torch.nn.Module:
+                made = init()
+                return self.module.Model(**made) if isinstance(made, dict) else self.module.Model(*made)
+            model = device_first(make).to(self.device)
+            for owner, name in plain_tensors(model):
+                setattr(owner, name, getattr(owner, name).to(self.device))
+            return model.requires_grad_(False)
+
+    def _name(self, positional: list[Any], keyword: dict[str, Any]) -> Arguments:
+        signature = inspect.signature(self.module.Model.forward)
+        signature = signature.replace(parameters=list(signature.parameters.values())[1:])  # self
+        with task_errors(self.path, "get_inputs() does not fit Model.forward"):
+            bound = signature.bind(*positional, **keyword)
+        given = set(bound.arguments)
+        bound.apply_defaults()
+        leaves: list[tuple[str, Any]] = []
+        for name, value in bound.arguments.items():
+            spread = signature.parameters[name].kind == inspect.Parameter.VAR_KEYWORD
+            flatten(value, "" if spread else name, leaves)
+        tensors = [(n, v) for n, v in leaves if isinstance(v, torch.Tensor)]
+        scalars = [{"name": n, "type": type(v).__name__, "value": v, **({} if n.split(".")[0] in given else {"default": True})}
+                   for n, v in leaves if type(v) in (int, float, bool)]
+        others = {n: repr(v)[:200] for n, v in leaves if not isinstance(v, (torch.Tensor, int, float, bool)) and v is not None}
+        return Arguments(bound, [n for n, _ in tensors], [v.to(self.device).detach() for _, v in tensors], scalars, others)
+
+    @contextlib.contextmanager
+    def _seeded(self, seed: int) -> Iterator[Any]:
+        """Seeds every generator a task may use; yields a caller that makes tensors on the device where the task allows it."""
+        def seed_all() -> None:
+            torch.manual_seed(seed)
+            random.seed(seed)
+            if "numpy" in sys.modules:
+                sys.modules["numpy"].random.seed(seed % (1 << 32))
+
+        def device_first(function: Any) -> Any:
+            seed_all()
+            if self.device.type != "cpu" and hasattr(self.device, "__enter__"):
+                with contextlib.suppress(Exception), self.device:
+                    return function()
+                seed_all()  # a task that mixes devices or brings its own generator: make it on the CPU
+            return function()
+
+        with torch.no_grad():
+            yield device_first
+
+
+def plain_tensors(model: torch.nn.Module) -> list[tuple[torch.nn.Module, str]]:
+    """Tensors a module keeps as ordinary attributes: neither parameter nor buffer, so .to() leaves them."""
+    return [(owner, name) for owner in model.modules() for name, value in vars(owner).items() if isinstance(value, torch.Tensor)]
+
+
+@dataclass
+class Held:
+    """A tensor the model holds, that a kernel is handed as an input."""
+
+    name: str
+    role: str  # "parameter", "buffer"
+    tensor: torch.Tensor
+
+
+def held_tensors(model: torch.nn.Module) -> list[Held]:
+    """state_dict order first; then buffers that are not saved and plain attributes, in module order."""
+    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)} if _names_duplicates() else \
+        {name for name, _ in model.named_parameters()}
+    held = [Held(name, "parameter" if name in parameters else "buffer", value.detach())
+            for name, value in model.state_dict(keep_vars=True).items() if isinstance(value, torch.Tensor)]
+    names = {h.name for h in held}
+    held += [Held(name, "buffer", value) for name, value in model.named_buffers() if name not in names]
+    path_of = {id(module): name for name, module in model.named_modules()}
+    for owner, name in plain_tensors(model):
+        prefix = path_of[id(owner)]
+        held.append(Held(f"{prefix}.{name}" if prefix else name, "buffer", getattr(owner, name)))
+    return held
+
+
+def _names_duplicates() -> bool:
+    return "remove_duplicate" in inspect.signature(torch.nn.Module.named_parameters).parameters

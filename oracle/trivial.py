@@ -1,0 +1,59 @@
+"""Answers that know nothing of the task: which of them would pass? A task that one of them passes is not a test.
+
+Tried on several distributions; an answer passes the task only when it passes all of them.
+"""
+from __future__ import annotations
+
+import secrets
+from typing import Any, Iterator
+
+import torch
+
+from .compare import compare_output, passes
+
+TRIED = ("task", "normal", "wide")
+
+
+def trivial(session: Any) -> dict[str, Any]:
+    """{"passes": answers that pass on every distribution, "passes_on": answer -> the distributions it passes on}"""
+    passed: dict[str, list[str]] = {}
+    for distribution in TRIED:
+        drawn = session.make(secrets.token_hex(16), distribution)
+        reference, truth, _ = session.answers(drawn)
+        for name, answer in _answers(drawn.tensors + drawn.held, reference):
+            if all(passes(compare_output("", got, r, t, session.rules)) for got, r, t in zip(answer, reference, truth)):
+                passed.setdefault(name, []).append(distribution)
+    return {"passes": [name for name, on in passed.items() if len(on) == len(TRIED)], "passes_on": passed}
+
+
+def _answers(inputs: list[torch.Tensor], reference: list[torch.Tensor]) -> Iterator[tuple[str, list[torch.Tensor]]]:
+    yield "zeros", [torch.zeros_like(r).contiguous() for r in reference]
+    yield "ones", [torch.ones_like(r).contiguous() for r in reference]
+    yield "mean", [torch.full_like(r, _mean(r)).contiguous() for r in reference]
+    for k, x in enumerate(inputs):
+        copies = [_shaped(x, r) for r in reference]
+        if all(c is not None for c in copies):
+            yield f"copy of in{k}", copies
+            if x.is_floating_point() and all(r.is_floating_point() for r in reference):
+                yield f"in{k} scaled", [_fitted(c, r) for c, r in zip(copies, reference)]
+
+
+def _mean(tensor: torch.Tensor) -> float:
+    values = tensor.double()
+    values = values[torch.isfinite(values)]
+    mean = float(values.mean()) if values.numel() else 0.0
+    return mean if tensor.is_floating_point() else int(mean)
+
+
+def _shaped(x: torch.Tensor, result: torch.Tensor) -> torch.Tensor | None:
+    return x.to(result.dtype).contiguous().reshape(result.shape) if x.numel() == result.numel() and x.numel() else None
+
+
+def _fitted(x: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+    """The multiple of x that is nearest to the result."""
+    wide, wanted = x.double(), result.double()
+    fine = torch.isfinite(wide) & torch.isfinite(wanted)
+    wide0, wanted0 = wide[fine], wanted[fine]
+    size = float((wide0 * wide0).sum())
+    factor = float((wide0 * wanted0).sum()) / size if size else 0.0
+    return (wide * factor).to(result.dtype)

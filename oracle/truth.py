@@ -1,0 +1,136 @@
+"""Running a model: the reference as PyTorch runs it, and the same in float64.
+
+Hides the traps: buffers a forward updates, plain attributes, casts inside the forward, types this PyTorch cannot compute in.
+
+1. A run leaves the model and its arguments as they were.
+2. In the float64 run every floating point tensor is float64, whatever the forward asks for.
+"""
+from __future__ import annotations
+
+import contextlib
+import copy
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .fault import use
+from .graph import Graph, Tracer
+from .task import Arguments, Task, flatten, held_tensors, plain_tensors, task_errors
+
+NARROW = (torch.float16, torch.bfloat16, torch.float32)
+
+
+def exact_arithmetic() -> None:
+    """fp32 means fp32: no TF32 in products or convolutions, no reduced-precision sums."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    for name in ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction"):
+        with contextlib.suppress(AttributeError, AssertionError):  # older releases lack one of them
+            setattr(torch.backends.cuda.matmul, name, False)
+
+
+def results_of(task: Task, value: Any) -> list[tuple[str, torch.Tensor]]:
+    """The tensors a forward returned, named."""
+    leaves: list[tuple[str, Any]] = []
+    flatten(value, "", leaves)
+    tensors = [(name or "out", leaf) for name, leaf in leaves if isinstance(leaf, torch.Tensor)]
+    if not tensors:
+        raise use(f"{task.path}: Model.forward returns no tensor ({type(value).__name__})", "return a tensor, or a tuple, list or dict of tensors")
+    return [(f"out{name}" if name.isdigit() else name, tensor) for name, tensor in tensors]
+
+
+def run(task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]) -> list[tuple[str, torch.Tensor]]:
+    """The forward's result tensors for these inputs."""
+    saved = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    args, kwargs = arguments.with_tensors(tensors)
+    with torch.no_grad(), task_errors(task.path, "Model.forward fails", "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())"):
+        results = results_of(task, model(*args, **kwargs))
+        for buffer, before in saved:
+            buffer.copy_(before)
+    return [(name, result.detach()) for name, result in results]
+
+
+def trace(task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor], limit: int | None = None,
+          relabel: dict[str, str] | None = None) -> tuple[Graph, list[tuple[str, torch.Tensor]]]:
+    """Runs the forward once and gives its operator graph as well."""
+    inputs = [t.clone() for t in tensors]  # the forward may write into them
+    leaves = inputs + [h.tensor for h in held_tensors(model)]
+    args, kwargs = arguments.with_tensors(inputs)
+    saved = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    marks = _mark_held(model, len(inputs))
+    with torch.no_grad(), task_errors(task.path, "Model.forward fails", "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())"):
+        with Tracer(leaves, limit, relabel) as tracer:
+            for tensor, number in marks:
+                tensor._cutegen_node = (number, 0)
+            results = results_of(task, model(*args, **kwargs))
+        outputs = [tracer._node_of(r) for _, r in results]
+        for buffer, before in saved:
+            buffer.copy_(before)
+    for tensor, _ in marks:
+        del tensor._cutegen_node
+    return Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated), results
+
+
+def _mark_held(model: torch.nn.Module, first: int) -> list[tuple[torch.Tensor, int]]:
+    """The model's own tensor objects (held_tensors gives detached ones) with the leaf each of them is."""
+    by_place: dict[int, torch.Tensor] = {}
+    objects = [v for v in model.state_dict(keep_vars=True).values() if isinstance(v, torch.Tensor)]
+    names = {n for n, v in model.state_dict(keep_vars=True).items() if isinstance(v, torch.Tensor)}
+    objects += [b for n, b in model.named_buffers() if n not in names]
+    objects += [getattr(owner, name) for owner, name in plain_tensors(model)]
+    for i, tensor in reversed(list(enumerate(objects))):  # tied parameters: the first name wins
+        by_place[id(tensor)] = tensor
+        tensor._cutegen_place = first + i
+    marks = [(t, t._cutegen_place) for t in by_place.values()]
+    for t, _ in marks:
+        del t._cutegen_place
+    return marks
+
+
+# ---- float64 ----------------------------------------------------------------------------------
+
+
+class _Promote(TorchDispatchMode):
+    """Inside `with`, whatever asks for a narrower floating point type gets float64."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if kwargs.get("dtype") in NARROW:
+            kwargs["dtype"] = torch.float64
+        args = tuple(torch.float64 if isinstance(a, torch.dtype) and a in NARROW else a for a in args)
+        result = func(*args, **kwargs)
+        if isinstance(result, torch.Tensor) and result.dtype in NARROW and not func._schema.is_mutable:
+            return result.double()
+        return result
+
+
+def doubled(model: torch.nn.Module) -> torch.nn.Module:
+    twin = copy.deepcopy(model).double()
+    for owner, name in plain_tensors(twin):
+        value = getattr(owner, name)
+        setattr(owner, name, value.double() if value.is_floating_point() else value)
+    return twin
+
+
+def run_double(task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]) -> list[torch.Tensor] | None:
+    """The truth: results in float64 (integers as they come), or None where this task cannot be computed so."""
+    wide = [t.double() if t.is_floating_point() else t.clone() for t in tensors]
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(torch.float64)
+        with _Promote():
+            return [value for _, value in run(task, doubled(model), arguments, wide)]
+    except Exception:  # a task that insists on its types; the caller says so
+        return None
+    finally:
+        torch.set_default_dtype(before)
+
+
+def in_float32(model: torch.nn.Module, tensors: list[torch.Tensor]) -> tuple[torch.nn.Module, list[torch.Tensor]]:
+    """Stand-ins for a CPU PyTorch that has no arithmetic in a 16-bit type."""
+    twin = copy.deepcopy(model).float()
+    for owner, name in plain_tensors(twin):
+        value = getattr(owner, name)
+        setattr(owner, name, value.float() if value.is_floating_point() else value)
+    return twin, [t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in tensors]
