@@ -129,6 +129,7 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
+    sql_forget_statements(s);
     sqlite3_close_v2(s->db);
     xfree(s->dir);
     xfree(s->path);

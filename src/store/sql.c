@@ -79,13 +79,44 @@ static int bind_one(sqlite3_stmt *stmt, int at, char type, va_list *ap)
     BUG("parameter type '%c'", type);
 }
 
+/* A free place for this text, with its statement when there is one already; NULL: compile it for
+ * once (no place, or the same one is being read further up). */
+static struct statement *statement_find(struct store *s, const char *sql)
+{
+    for (size_t i = 0; i < STATEMENTS_MAX; i++) {
+        struct statement *k = &s->statements[i];
+        if (!k->sql || k->sql == sql)
+            return k->busy ? NULL : k;
+    }
+    return NULL;
+}
+
+void sql_forget_statements(struct store *s)
+{
+    for (size_t i = 0; i < STATEMENTS_MAX; i++)
+        sqlite3_finalize(s->statements[i].stmt);
+}
+
+static int compile(struct query *q, const char *sql)
+{
+    int rc = SQLITE_OK;
+
+    q->kept = statement_find(q->store, sql);
+    q->stmt = q->kept ? q->kept->stmt : NULL;
+    if (!q->stmt)
+        rc = sqlite3_prepare_v3(q->store->db, sql, -1, q->kept ? SQLITE_PREPARE_PERSISTENT : 0,
+                                &q->stmt, NULL);
+    if (rc == SQLITE_OK && q->kept)
+        *q->kept = (struct statement){.sql = sql, .stmt = q->stmt, .busy = true};
+    return rc;
+}
+
 static bool prepare(struct store *s, struct query *q, const char *sql, const char *types,
                     va_list *ap, struct error *err)
 {
-    int rc = sqlite3_prepare_v2(s->db, sql, -1, &q->stmt, NULL);
+    *q = (struct query){.store = s};
+    int rc = compile(q, sql);
 
-    q->store = s;
-    q->failed = false;
     if (rc == SQLITE_OK && sqlite3_bind_parameter_count(q->stmt) != (int)strlen(types))
         BUG("parameters \"%s\" for: %s", types, sql);
     for (int i = 0; rc == SQLITE_OK && types[i]; i++)
@@ -93,7 +124,7 @@ static bool prepare(struct store *s, struct query *q, const char *sql, const cha
     if (rc == SQLITE_OK)
         return true;
     sql_error(s, rc, err);
-    sqlite3_finalize(q->stmt);
+    sql_done(q);
     return false;
 }
 
@@ -122,7 +153,12 @@ bool sql_next(struct query *q, struct error *err)
 
 bool sql_done(struct query *q)
 {
-    sqlite3_finalize(q->stmt);
+    if (q->kept) {
+        sqlite3_reset(q->stmt);
+        q->kept->busy = false;
+    } else {
+        sqlite3_finalize(q->stmt);
+    }
     q->stmt = NULL;
     return !q->failed;
 }

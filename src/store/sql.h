@@ -20,18 +20,31 @@
 
 #include <sqlite3.h>
 
+/* A statement is compiled once; SQL texts are literals, so their address names them. */
+struct statement {
+    const char *sql;
+    sqlite3_stmt *stmt;
+    bool busy;
+};
+
+enum { STATEMENTS_MAX = 64 };
+
 struct store {
     sqlite3 *db;
     char *dir, *path;
     enum store_mode mode;
     bool writable;
+    struct statement statements[STATEMENTS_MAX];
 };
 
 struct query {
     struct store *store;
     sqlite3_stmt *stmt;
+    struct statement *kept; /* NULL: finalized when done */
     bool failed;
 };
+
+void sql_forget_statements(struct store *s); /* before the database is closed */
 
 /* Turns what SQLite says into an error with a hint; returns false. */
 bool sql_error(struct store *s, int rc, struct error *err);
