@@ -1,0 +1,53 @@
+/*
+ * report.h - what the store holds of runs, as a page, as text and as JSON.
+ *
+ * Reads records (store/record.h) and nothing else: what was not stored is not
+ * shown. Modelled times always say so. Everything that came from a model or a
+ * task is escaped: markup in the page, control characters everywhere, bytes
+ * that are not UTF-8.
+ *
+ *     store_run_history(s, id, a, &h[0], err)       for each run
+ *     report_write(h, n, path, err)
+ *     run_history_release(&h[0])
+ *
+ * The page is one file without outside resources. One run: that run. Several
+ * of one task: the first in full, all trajectories overlaid. Several tasks: a
+ * suite, one row per run.
+ */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "store/record.h"
+
+bool report_write(const struct run_history *runs, size_t count, const char *path,
+                  struct error *err);
+void report_html(const struct run_history *runs, size_t count, struct buf *out);
+
+/* `cutegen show RUN` and `cutegen runs`, without colour. */
+void report_text(const struct run_history *h, struct buf *out);
+void report_runs_text(const struct run_info *runs, size_t count, struct buf *out);
+
+/*
+ * New references. Times are in microseconds, dates in Unix milliseconds; what is not known is
+ * null.
+ *
+ * report_runs_json: a list of
+ *   {"run", "task", "model", "device", "suite", "state": "running|killed|done|stopped|failed",
+ *    "reason", "started_ms", "ended_ms", "attempts", "calls", "best_attempt", "best_depth",
+ *    "first_us", "best_us", "eager_us", "modelled", "tokens", "cost_usd"}
+ * report_run_json: the same object, in which
+ *   "attempts" is a list of {"attempt", "depth", "repair", "stage", "parent", "change",
+ *     "started_ms", "ended_ms", "kept", "step", "verdict", "summary", "detail", "advice",
+ *     "findings": [{"kind", "where", "line", "text"}], "build_ms", "cached", "test_ms", "seed",
+ *     "deterministic", "accuracy": {"max_abs", "max_rel", "rms_rel", "reference_max_abs", ...},
+ *     "time_us", "warm_us", "spread", "floor_us", "bound", "modelled", "baselines": {NAME: us}},
+ *   "calls" is a list of {"stage", "attempt", "at_ms", "model", "finish_reason", "prompt_tokens",
+ *     "cached_tokens", "output_tokens", "cost_usd", "latency_ms", "retries", "prompt_hash"},
+ *   and "task_path", "class", "scaled", "options", "environment" are added.
+ */
+json_t *report_runs_json(const struct run_info *runs, size_t count);
+json_t *report_run_json(const struct run_history *h);
+
+#endif
