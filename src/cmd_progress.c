@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SPARK_MAX = 64, CHANGE_WIDTH = 34, LIVE_MAX = 160 };
+enum { SPARK_MAX = 64, CHANGE_WIDTH = 40, LIVE_MAX = 160 };
 
 struct live {
     bool on;

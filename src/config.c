@@ -263,11 +263,25 @@ static bool read_environment(struct config *c, struct error *err)
     return true;
 }
 
+/* Set-up wrote down which Python has PyTorch: a default that this machine's set-up made. */
+static void read_setup(struct config *c)
+{
+    struct error ignored = {0};
+    struct text line;
+    char *path;
+
+    if (home_tools("python", c->a, &path, &ignored) && file_exists(path) &&
+        file_read(path, 4096, c->a, &line, &ignored) && line.len > 1)
+        config_set(c, "python", arena_strndup(c->a, line.data, strcspn(line.data, "\n")),
+                   ORIGIN_DEFAULT, path, &ignored);
+}
+
 bool config_load(struct config *c, struct error *err)
 {
     const char *xdg = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
     const char *user = NULL;
 
+    read_setup(c);
     if (xdg && *xdg)
         user = arena_printf(c->a, "%s/cutegen/cutegen.ini", xdg);
     else if (home && *home)

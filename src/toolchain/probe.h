@@ -1,0 +1,35 @@
+/*
+ * probe.h - what this machine has, for `cutegen doctor`.
+ *
+ * Looks at compilers, NVRTC, CuTe, PyTorch, GPUs, profilers, models and disk,
+ * all at once and each with a deadline, so that the whole takes no longer
+ * than its slowest part may: PROBE_DEADLINE_MS. What can hang or crash (a
+ * driver, a foreign library) is looked at in a process of its own.
+ *
+ *     probe_machine(&request, a, &report, err);      report is a new reference
+ *
+ * report: {"ok": true, "summary": "...", "checks": [CHECK]}
+ * CHECK:  {"name": "NVRTC", "state": "ok|missing|broken|none", "text": "13.0 (toolkit)",
+ *          "todo": "what to do" | "", "needed": true, ...what is known: "version", "path"}
+ */
+#ifndef TOOLCHAIN_PROBE_H
+#define TOOLCHAIN_PROBE_H
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <jansson.h>
+
+enum { PROBE_DEADLINE_MS = 1600 };
+
+struct probe_request {
+    const char *cc, *python, *cuda, *cutlass; /* as configured; NULL: found */
+    const char *runs_dir;
+    const char *model;       /* as configured: "builtin", "openai:..." */
+    const json_t *providers; /* llm_providers(): which keys are there; NULL: not known */
+};
+
+bool probe_machine(const struct probe_request *req, struct arena *a, json_t **report,
+                   struct error *err);
+
+#endif
