@@ -3,7 +3,7 @@
  *
  * Several draws with fresh secret seeds and distributions, at other
  * addresses each; the candidate runs before the reference exists. Order of
- * precedence when several things are wrong (judge_verdict.c has the table):
+ * precedence when several things are wrong (evidence.c has the table):
  *
  *     bad launch, crash, hang, out of memory  >  unsafe memory, race  >
  *     guard hit  >  input modified  >  not written  >  non-finite  >

@@ -1,0 +1,222 @@
+/*
+ * evidence.c - gathers what was seen, merges it, picks the verdict.
+ *
+ * Invariants
+ * 1. The verdict is the gravest thing seen in any draw, by `precedence`.
+ * 2. Nothing seen is dropped silently: what is not the verdict is in the
+ *    detail, and what does not fit the list of findings is counted.
+ */
+#include "eval/evidence.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "eval/words.h"
+
+#include <math.h>
+#include <string.h>
+
+/* From what makes everything after it meaningless to what is a matter of degree. */
+static const enum verdict_kind precedence[] = {
+    VERDICT_BAD_LAUNCH,    VERDICT_OUT_OF_MEMORY, VERDICT_CRASH,        VERDICT_HANG,
+    VERDICT_UNSAFE_MEMORY, VERDICT_RACE,          VERDICT_GUARD_HIT,    VERDICT_INPUT_MODIFIED,
+    VERDICT_NOT_WRITTEN,   VERDICT_NON_FINITE,    VERDICT_WRONG_VALUES, VERDICT_IMPRECISE,
+    VERDICT_PASS,
+};
+
+int evidence_rank(enum verdict_kind kind)
+{
+    for (size_t i = 0; i < ARRAY_LEN(precedence); i++)
+        if (precedence[i] == kind)
+            return (int)i;
+    return (int)ARRAY_LEN(precedence);
+}
+
+void evidence_init(struct evidence *e, struct arena *a, const struct task *task,
+                   const struct candidate *cand, const char *source_name, const json_t *launches)
+{
+    memset(e, 0, sizeof *e);
+    e->a = a;
+    e->task = task;
+    e->source = cand->source;
+    e->source_name = source_name ? source_name : "candidate.cu";
+    e->launches = launches;
+    e->fatal = e->worst_kind = VERDICT_PASS;
+    e->fatal_op = -1;
+}
+
+/* ---- findings ----------------------------------------------------------- */
+
+/* What a finding's kind amounts to. First match wins. */
+static enum verdict_kind kind_verdict(const char *kind)
+{
+    static const struct {
+        const char *part;
+        enum verdict_kind verdict;
+    } table[] = {
+        {"read-only", VERDICT_INPUT_MODIFIED},
+        {"race", VERDICT_RACE},
+        {"barrier", VERDICT_RACE},
+        {"async", VERDICT_RACE},
+        {"in flight", VERDICT_RACE},
+        {"deadlock", VERDICT_HANG},
+        {"sync", VERDICT_RACE},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (strstr(kind, table[i].part))
+            return table[i].verdict;
+    return VERDICT_UNSAFE_MEMORY;
+}
+
+/* [33, 0, 0] -> "(33,0,0)"; a plain number as itself. */
+static const char *place(struct arena *a, const json_t *v)
+{
+    if (json_is_integer(v))
+        return arena_printf(a, "%lld", (long long)json_integer_value(v));
+    if (json_array_size(v) != 3)
+        return "";
+    return arena_printf(a, "(%lld,%lld,%lld)", (long long)json_integer_value(json_array_get(v, 0)),
+                        (long long)json_integer_value(json_array_get(v, 1)),
+                        (long long)json_integer_value(json_array_get(v, 2)));
+}
+
+static bool same(const struct seen *s, const char *kind, const char *kernel, int line, int other)
+{
+    return s->line == line && s->other_line == other && strcmp(s->kind, kind) == 0 &&
+           strcmp(s->kernel, kernel) == 0;
+}
+
+static void add_finding(struct evidence *e, const json_t *v, bool new_in_draw[VERDICT_COUNT])
+{
+    const json_t *other = json_object_get(v, "other"), *path = json_object_get(v, "path");
+    const char *kind = json_string_or(v, "kind", "finding");
+    const char *kernel = json_string_or(v, "kernel", "");
+    int line = (int)json_int_or(v, "line", 0), other_line = (int)json_int_or(other, "line", 0);
+    int64_t count = json_int_or(v, "count", 1);
+    struct seen *s;
+
+    new_in_draw[kind_verdict(kind)] = true;
+    for (int i = 0; i < e->seen_count; i++)
+        if (same(&e->seen[i], kind, kernel, line, other_line)) {
+            e->seen[i].count += count;
+            return;
+        }
+    if (e->seen_count == MAX_FINDINGS) {
+        e->seen_more++;
+        return;
+    }
+    s = &e->seen[e->seen_count++];
+    *s = (struct seen){
+        .kind = arena_strdup(e->a, kind),
+        .kernel = arena_strdup(e->a, kernel),
+        .file = arena_strdup(e->a, path_base(json_string_or(v, "file", ""))),
+        .text = arena_strdup(e->a, json_string_or(v, "text", "")),
+        .line = line,
+        .other_line = other_line,
+        .block = place(e->a, json_object_get(v, "block")),
+        .thread = place(e->a, json_object_get(v, "thread")),
+        .other_thread = place(e->a, json_object_get(other, "thread")),
+        .path = "",
+        .count = count,
+        .verdict = kind_verdict(kind),
+    };
+    if (json_array_size(path) > 0 && json_is_string(json_array_get(path, 0)))
+        s->path = arena_strdup(e->a, json_string_value(json_array_get(path, 0)));
+}
+
+void evidence_answer(struct evidence *e, const struct runner_answer *said)
+{
+    bool in_draw[VERDICT_COUNT] = {false};
+
+    for (size_t i = 0; i < json_array_size(said->findings); i++)
+        add_finding(e, json_array_get(said->findings, i), in_draw);
+    for (int i = 0; i < VERDICT_COUNT; i++)
+        e->draws_with[i] += in_draw[i];
+    if (said->verdict == VERDICT_PASS || e->fatal != VERDICT_PASS)
+        return;
+    e->fatal = said->verdict;
+    e->fatal_text = arena_strdup(e->a, said->text);
+    e->fatal_op = said->op;
+    e->draws_with[said->verdict]++;
+}
+
+/* ---- comparisons -------------------------------------------------------- */
+
+static double larger(double a, double b)
+{
+    return isnan(b) || b > a ? b : a;
+}
+
+static void keep_accuracy(struct accuracy *to, const struct accuracy *from)
+{
+    to->max_abs = larger(to->max_abs, from->max_abs);
+    to->max_rel = larger(to->max_rel, from->max_rel);
+    to->rms_rel = larger(to->rms_rel, from->rms_rel);
+    to->reference_max_abs = larger(to->reference_max_abs, from->reference_max_abs);
+    to->reference_max_rel = larger(to->reference_max_rel, from->reference_max_rel);
+    to->reference_rms_rel = larger(to->reference_rms_rel, from->reference_rms_rel);
+}
+
+static void note_distribution(struct evidence *e, const char *name)
+{
+    for (int i = 0; i < e->distribution_count; i++)
+        if (strcmp(e->distributions[i], name) == 0)
+            return;
+    if (e->distribution_count < (int)ARRAY_LEN(e->distributions))
+        e->distributions[e->distribution_count++] = name;
+}
+
+void evidence_compare(struct evidence *e, const struct comparison_set *set,
+                      const char *distribution)
+{
+    bool in_draw[VERDICT_COUNT] = {false};
+    enum verdict_kind gravest = VERDICT_PASS;
+
+    e->draws++;
+    note_distribution(e, distribution);
+    in_draw[VERDICT_GUARD_HIT] = set->guard_count > 0;
+    in_draw[VERDICT_INPUT_MODIFIED] = set->modified_count > 0;
+    for (int i = 0; i < set->output_count; i++) {
+        const struct comparison *c = &set->outputs[i];
+
+        in_draw[VERDICT_NOT_WRITTEN] |= c->unwritten > 0;
+        in_draw[VERDICT_NON_FINITE] |= c->nan > 0 || c->inf > 0;
+        in_draw[VERDICT_WRONG_VALUES] |= c->wrong > 0;
+        in_draw[VERDICT_IMPRECISE] |= c->imprecise;
+        keep_accuracy(&e->accuracy, &c->accuracy);
+    }
+    for (int i = 0; i < VERDICT_COUNT; i++) {
+        e->draws_with[i] += in_draw[i];
+        if (in_draw[i] && evidence_rank((enum verdict_kind)i) < evidence_rank(gravest))
+            gravest = (enum verdict_kind)i;
+    }
+    e->accuracy.draws = e->draws;
+    e->accuracy.distributions = e->distribution_count;
+    if (evidence_rank(gravest) >= evidence_rank(e->worst_kind))
+        return;
+    e->worst_kind = gravest;
+    e->worst = arena_alloc(e->a, sizeof *e->worst);
+    *e->worst = *set;
+    e->worst_distribution = distribution;
+}
+
+/* ---- the verdict -------------------------------------------------------- */
+
+static enum verdict_kind pick(const struct evidence *e)
+{
+    for (size_t i = 0; i < ARRAY_LEN(precedence); i++)
+        if (precedence[i] == e->fatal || e->draws_with[precedence[i]] > 0)
+            return precedence[i];
+    return VERDICT_PASS;
+}
+
+void evidence_verdict(struct evidence *e, struct verdict *out)
+{
+    memset(out, 0, sizeof *out);
+    out->kind = pick(e);
+    for (int i = 0; i < e->seen_count; i++)
+        words_finding(e, &e->seen[i], &out->findings[out->finding_count++]);
+    out->summary = words_summary(e, out->kind);
+    out->detail = words_detail(e, out->kind);
+    out->advice = words_advice(e, out->kind);
+}

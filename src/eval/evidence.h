@@ -1,0 +1,56 @@
+/*
+ * evidence.h - what was seen over all draws of one test, and the verdict it
+ * amounts to (private to src/eval).
+ *
+ *     evidence_init(&e, ...);
+ *     per draw:  evidence_answer(&e, &said);  evidence_compare(&e, &set, "normal");
+ *     evidence_verdict(&e, &verdict);
+ */
+#ifndef EVAL_EVIDENCE_H
+#define EVAL_EVIDENCE_H
+
+#include "eval/oracle.h"
+#include "eval/runner_client.h"
+#include "model.h"
+
+/* The same thing seen in several threads, blocks and draws is one finding. */
+struct seen {
+    const char *kind, *kernel, *file, *text;
+    int line, other_line;
+    const char *block, *thread, *other_thread, *path; /* of the first sight */
+    int64_t count;
+    enum verdict_kind verdict;
+};
+
+struct evidence {
+    struct arena *a;
+    const struct task *task;
+    struct text source;      /* of the candidate */
+    const char *source_name; /* how the user knows the file */
+    const json_t *launches;
+    int draws;
+    const char *distributions[8];
+    int distribution_count;
+    int draws_with[VERDICT_COUNT]; /* draws in which this was seen */
+    enum verdict_kind fatal;       /* PASS: none */
+    const char *fatal_text;
+    int fatal_op;
+    struct seen seen[MAX_FINDINGS];
+    int seen_count, seen_more;
+    struct comparison_set
+        *worst; /* of the draw with the gravest comparison; NULL: all were right */
+    enum verdict_kind worst_kind;
+    const char *worst_distribution;
+    struct accuracy accuracy;
+};
+
+void evidence_init(struct evidence *e, struct arena *a, const struct task *task,
+                   const struct candidate *cand, const char *source_name, const json_t *launches);
+void evidence_answer(struct evidence *e, const struct runner_answer *said);
+void evidence_compare(struct evidence *e, const struct comparison_set *set,
+                      const char *distribution);
+void evidence_verdict(struct evidence *e, struct verdict *out);
+/* Lower is graver; VERDICT_PASS last. */
+int evidence_rank(enum verdict_kind kind);
+
+#endif

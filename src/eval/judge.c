@@ -1,0 +1,178 @@
+/*
+ * judge.c - the test: is this kernel right; see judge.h.
+ *
+ * One draw is: the oracle draws inputs at new addresses, the runner runs the
+ * candidate, and only then does the oracle compute the reference and compare.
+ *
+ * Invariants
+ * 1. The seed is fresh from the system's random source for every test unless
+ *    the caller repeats one; each draw has its own, derived from it.
+ * 2. When the runner is gone, the oracle is left as it is: the next draw
+ *    starts over.
+ */
+#include "eval/judge.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "eval/evidence.h"
+#include "eval/runner_client.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+enum { DEFAULT_DRAWS = 5, EVIDENCE_MS = 20000 };
+
+/* The task's own inputs first: most mistakes show there, on familiar ground. */
+static const char *const distributions[] = {"task", "normal", "wide", "task", "zeros", "small"};
+
+/* ---- seeds -------------------------------------------------------------- */
+
+static bool fresh_seed(struct arena *a, const char **out, struct error *err)
+{
+    unsigned char raw[16];
+    char hex[2 * sizeof raw + 1];
+
+    if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
+        return error_set(err, ERROR_MACHINE, "the system gives no random bytes");
+    for (size_t i = 0; i < sizeof raw; i++)
+        snprintf(hex + 2 * i, 3, "%02x", raw[i]);
+    *out = arena_strdup(a, hex);
+    return true;
+}
+
+static const char *draw_seed(const char *seed, int draw, struct arena *a)
+{
+    char hex[65];
+
+    hash_text(text_of(arena_printf(a, "%s draw %d", seed, draw)), hex);
+    return arena_strndup(a, hex, 32);
+}
+
+/* ---- one draw ----------------------------------------------------------- */
+
+struct trial {
+    const struct judge_config *config;
+    struct runner *runner;
+    struct arena *a;
+    struct evidence evidence;
+    struct test_result *out;
+};
+
+/* Same inputs again: are the outputs the same, bit for bit? */
+static bool run_again(struct trial *t, const char *first_hash, struct error *err)
+{
+    struct runner_answer said;
+
+    if (!first_hash)
+        return true;
+    if (!runner_run(t->runner, true, t->a, &said, err))
+        return false;
+    evidence_answer(&t->evidence, &said);
+    t->out->deterministic = said.output_hash && strcmp(first_hash, said.output_hash) == 0;
+    runner_answer_release(&said);
+    return true;
+}
+
+static bool run_candidate(struct trial *t, json_t *buffers, bool first, const char **hash,
+                          struct error *err)
+{
+    struct runner_answer said;
+
+    if (!runner_bind(t->runner, buffers, t->a, &said, err))
+        return false;
+    evidence_answer(&t->evidence, &said);
+    runner_answer_release(&said);
+    if (t->evidence.fatal != VERDICT_PASS)
+        return true;
+    if (!runner_run(t->runner, first, t->a, &said, err))
+        return false;
+    evidence_answer(&t->evidence, &said);
+    *hash = said.output_hash;
+    if (first && said.counters)
+        t->out->counters = json_incref(said.counters);
+    runner_answer_release(&said);
+    return true;
+}
+
+static bool one_draw(struct trial *t, int draw, struct error *err)
+{
+    const char *distribution = distributions[(size_t)draw % ARRAY_LEN(distributions)];
+    struct oracle_draw wanted = {
+        .seed = draw_seed(t->out->seed, draw, t->a), .distribution = distribution, .shift = draw};
+    struct comparison_set *set;
+    const char *hash = NULL;
+    json_t *buffers;
+    bool ok;
+
+    if (!oracle_draw(t->config->oracle, &wanted, &buffers, err))
+        return false;
+    ok = run_candidate(t, buffers, draw == 0, &hash, err);
+    json_decref(buffers);
+    if (!ok)
+        return false;
+    if (t->evidence.fatal != VERDICT_PASS)
+        return true;
+    set = arena_alloc(t->a, sizeof *set);
+    if (!oracle_compare(t->config->oracle, t->a, set, err))
+        return false;
+    evidence_compare(&t->evidence, set, distribution);
+    return draw > 0 || run_again(t, hash, err);
+}
+
+/* ---- the test ----------------------------------------------------------- */
+
+static bool run_draws(struct trial *t, const struct build_result *build, struct error *err)
+{
+    int draws = t->config->draws > 0 ? t->config->draws : DEFAULT_DRAWS;
+    int64_t start = clock_ms();
+    struct runner_answer said;
+
+    if (!runner_load(t->runner, build, t->a, &said, err))
+        return false;
+    evidence_answer(&t->evidence, &said);
+    runner_answer_release(&said);
+    for (int i = 0; i < draws && t->evidence.fatal == VERDICT_PASS; i++) {
+        /* Further draws of a kernel known to be bad are worth seconds, not minutes. */
+        bool bad = t->evidence.seen_count > 0 || t->evidence.worst_kind != VERDICT_PASS;
+
+        if (bad && i >= 2 && clock_ms() - start > EVIDENCE_MS)
+            break;
+        if (!one_draw(t, i, err))
+            return error_add(err, "draw %d", i + 1);
+    }
+    return true;
+}
+
+bool judge_test(const struct judge_config *config, const struct candidate *cand,
+                const struct build_result *build, struct arena *a, struct test_result *out,
+                struct error *err)
+{
+    struct runner_config rc = {.device = config->device,
+                               .program = config->runner_program,
+                               .check = config->check,
+                               .counters = config->device->kind == DEVICE_SIMT,
+                               .threads = config->threads,
+                               .run_ms = config->run_ms};
+    struct trial *t = arena_alloc(a, sizeof *t);
+    int64_t start = clock_ms();
+    bool ok;
+
+    memset(out, 0, sizeof *out);
+    *t = (struct trial){.config = config, .a = a, .out = out};
+    out->seed = config->seed;
+    if (!out->seed && !fresh_seed(a, &out->seed, err))
+        return false;
+    evidence_init(&t->evidence, a, config->task, cand, config->source_name, build->launches);
+    ok = runner_start(&rc, &t->runner, err) && run_draws(t, build, err);
+    runner_stop(t->runner);
+    if (!ok) {
+        json_decref(out->counters);
+        out->counters = NULL;
+        return error_add(err, "testing the candidate");
+    }
+    evidence_verdict(&t->evidence, &out->verdict);
+    out->accuracy = t->evidence.accuracy;
+    out->test_ms = (int)(clock_ms() - start);
+    return true;
+}

@@ -1,0 +1,335 @@
+/*
+ * judge_measure.c - how fast a kernel is that passed; see judge.h.
+ *
+ * On CUDA: the candidate and the baselines take turns in rounds within the
+ * same minute, so that a drifting clock meets all of them. Then the answer is
+ * checked once more: what the last timed replay left behind, and a fresh draw
+ * at other addresses. On simt: modelled from the test's counters.
+ *
+ * Invariants
+ * 1. A time below the strict floor is IMPOSSIBLE_TIME, never a result.
+ * 2. A kernel that was right in the test and is wrong here is UNSTABLE.
+ * 3. A baseline that cannot be timed is left out; it does not fail the candidate.
+ */
+#include "base/hash.h"
+#include "base/log.h"
+#include "eval/evidence.h"
+#include "eval/judge.h"
+#include "eval/modelled.h"
+#include "eval/runner_client.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 3, DEFAULT_COLD = 60, DEFAULT_WARM = 40, MAX_BASELINES = 4, MAX_POOL = 4096 };
+
+static const double unsteady = 1.5; /* medians of rounds this far apart are no measurement */
+
+/* Samples of one contestant over all rounds. */
+struct pool {
+    double cold[MAX_POOL], warm[MAX_POOL];
+    size_t cold_count, warm_count;
+    double round_median[2 * ROUNDS];
+    int rounds;
+    bool failed;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Sorts the samples. */
+static double quantile(double *v, size_t count, double q)
+{
+    double at, low;
+
+    if (count == 0)
+        return 0;
+    qsort(v, count, sizeof *v, by_value);
+    at = q * (double)(count - 1);
+    low = floor(at);
+    if ((size_t)low + 1 >= count)
+        return v[count - 1];
+    return v[(size_t)low] + (at - low) * (v[(size_t)low + 1] - v[(size_t)low]);
+}
+
+static void pool_add(struct pool *p, struct time_samples *s)
+{
+    for (size_t i = 0; i < s->cold_count && p->cold_count < MAX_POOL; i++)
+        p->cold[p->cold_count++] = s->cold_us[i];
+    for (size_t i = 0; i < s->warm_count && p->warm_count < MAX_POOL; i++)
+        p->warm[p->warm_count++] = s->warm_us[i];
+    if (s->cold_count > 0 && p->rounds < (int)ARRAY_LEN(p->round_median))
+        p->round_median[p->rounds++] = quantile(s->cold_us, s->cold_count, 0.5);
+}
+
+/* Largest over smallest of the rounds' medians. */
+static double pool_drift(const struct pool *p)
+{
+    double low = INFINITY, high = 0;
+
+    for (int i = 0; i < p->rounds; i++) {
+        low = fmin(low, p->round_median[i]);
+        high = fmax(high, p->round_median[i]);
+    }
+    return p->rounds > 1 && low > 0 ? high / low : 1;
+}
+
+/* ---- simt --------------------------------------------------------------- */
+
+static bool measure_modelled(const struct judge_config *config, const struct build_result *build,
+                             const struct test_result *test, struct arena *a,
+                             struct measurement *out, struct error *err)
+{
+    const struct gpu *gpu = gpu_find(config->device->models);
+    struct modelled m;
+
+    if (!gpu)
+        return error_set(err, ERROR_USE, "no GPU called %s is modelled",
+                         config->device->models ? config->device->models : "(none)"),
+               error_hint(err, "one of H200, H100, A100, RTX 4090");
+    if (!modelled_time(&(struct modelled_input){.gpu = gpu,
+                                                .counters = test->counters,
+                                                .resources = build->resources,
+                                                .share = modelled_share(config->task)},
+                       &m, err))
+        return false;
+    out->modelled = true;
+    out->time_us = out->warm_us = m.time_us;
+    out->bound = m.bound;
+    out->parts = m.parts;
+    out->floor_us = peaks_floor(gpu, config->task).us;
+    out->verdict.kind = VERDICT_PASS;
+    out->verdict.summary =
+        arena_printf(a, "%.3f us modelled for %s, bound by %s", m.time_us, gpu->name, m.bound);
+    out->verdict.detail = "";
+    return true;
+}
+
+/* ---- CUDA --------------------------------------------------------------- */
+
+struct measuring {
+    const struct judge_config *config;
+    struct arena *a;
+    struct runner *runner;
+    struct evidence evidence;
+    const char *baselines[MAX_BASELINES];
+    int baseline_count;
+    struct pool *candidate, *baseline[MAX_BASELINES];
+    const char *seed;
+};
+
+static bool draw_and_bind(struct measuring *m, int shift, struct error *err)
+{
+    char hex[65];
+    struct oracle_draw draw = {.distribution = "task", .shift = shift};
+    struct runner_answer said;
+    json_t *buffers;
+    bool ok;
+
+    hash_text(text_of(arena_printf(m->a, "%s measure %d", m->seed, shift)), hex);
+    draw.seed = arena_strndup(m->a, hex, 32);
+    if (!oracle_draw(m->config->oracle, &draw, &buffers, err))
+        return false;
+    ok = runner_bind(m->runner, buffers, m->a, &said, err);
+    json_decref(buffers);
+    if (!ok)
+        return false;
+    evidence_answer(&m->evidence, &said);
+    runner_answer_release(&said);
+    return true;
+}
+
+static bool compare_now(struct measuring *m, struct error *err)
+{
+    struct comparison_set *set = arena_alloc(m->a, sizeof *set);
+
+    if (!oracle_compare(m->config->oracle, m->a, set, err))
+        return false;
+    evidence_compare(&m->evidence, set, "task");
+    return true;
+}
+
+static bool bad(const struct measuring *m)
+{
+    return m->evidence.fatal != VERDICT_PASS || m->evidence.worst_kind != VERDICT_PASS ||
+           m->evidence.seen_count > 0;
+}
+
+static void time_baseline(struct measuring *m, int index, int cold, int warm)
+{
+    struct time_samples s;
+    struct error why = {0};
+
+    if (m->baseline[index]->failed)
+        return;
+    if (oracle_baseline(m->config->oracle, m->baselines[index], cold, warm, m->a, &s, &why)) {
+        pool_add(m->baseline[index], &s);
+        return;
+    }
+    m->baseline[index]->failed = true;
+    log_info("baseline %s is left out: %s", m->baselines[index], why.text);
+}
+
+static bool time_rounds(struct measuring *m, int rounds, struct error *err)
+{
+    int cold = (m->config->cold > 0 ? m->config->cold : DEFAULT_COLD) / ROUNDS + 1;
+    int warm = (m->config->warm > 0 ? m->config->warm : DEFAULT_WARM) / ROUNDS + 1;
+
+    for (int round = 0; round < rounds && !bad(m); round++) {
+        struct runner_answer said;
+        struct time_samples s;
+
+        if (!runner_time(m->runner, cold, warm, m->a, &said, &s, err))
+            return false;
+        evidence_answer(&m->evidence, &said);
+        runner_answer_release(&said);
+        pool_add(m->candidate, &s);
+        for (int i = 0; i < m->baseline_count && !bad(m); i++)
+            time_baseline(m, i, cold, warm);
+    }
+    return true;
+}
+
+/* What the last timed replay wrote, then a fresh draw somewhere else. */
+static bool verify_again(struct measuring *m, struct error *err)
+{
+    struct runner_answer said;
+
+    if (bad(m))
+        return true;
+    if (!compare_now(m, err) || !draw_and_bind(m, 7, err))
+        return false;
+    if (bad(m))
+        return true;
+    if (!runner_run(m->runner, false, m->a, &said, err))
+        return false;
+    evidence_answer(&m->evidence, &said);
+    runner_answer_release(&said);
+    return bad(m) || compare_now(m, err);
+}
+
+static bool measure_all(struct measuring *m, const struct build_result *build, struct error *err)
+{
+    struct runner_answer said;
+
+    if (!runner_load(m->runner, build, m->a, &said, err))
+        return false;
+    evidence_answer(&m->evidence, &said);
+    runner_answer_release(&said);
+    if (bad(m))
+        return true;
+    if (!draw_and_bind(m, 3, err) || !time_rounds(m, ROUNDS, err))
+        return false;
+    /* A disturbance of the machine gets a second chance; the kernel itself
+     * will be as unsteady again. */
+    if (!bad(m) && pool_drift(m->candidate) > unsteady) {
+        memset(m->candidate, 0, sizeof *m->candidate);
+        if (!time_rounds(m, ROUNDS, err))
+            return false;
+    }
+    return verify_again(m, err);
+}
+
+static void fill_times(struct measuring *m, struct measurement *out)
+{
+    struct pool *p = m->candidate;
+    double median = quantile(p->cold, p->cold_count, 0.5);
+
+    out->time_us = median;
+    out->warm_us = quantile(p->warm, p->warm_count, 0.5);
+    if (median > 0)
+        out->spread =
+            (quantile(p->cold, p->cold_count, 0.75) - quantile(p->cold, p->cold_count, 0.25)) / 2 /
+            median;
+    for (int i = 0; i < m->baseline_count; i++) {
+        struct pool *b = m->baseline[i];
+
+        if (b->cold_count == 0)
+            continue;
+        out->baselines[out->baseline_count++] = (struct baseline){
+            .name = strcmp(m->baselines[i], "graph") == 0 ? "eager graph" : m->baselines[i],
+            .cold_us = quantile(b->cold, b->cold_count, 0.5),
+            .warm_us = quantile(b->warm, b->warm_count, 0.5),
+        };
+    }
+}
+
+static void judge_times(struct measuring *m, struct measurement *out)
+{
+    const struct gpu *gpu = gpu_find(m->config->device->name);
+    struct floor f = {0};
+    struct verdict *v = &out->verdict;
+
+    fill_times(m, out);
+    out->bound = "unknown";
+    if (gpu) {
+        f = peaks_floor(gpu, m->config->task);
+        out->floor_us = f.us;
+        out->bound = f.bound;
+    }
+    v->detail = "";
+    if (bad(m)) {
+        evidence_verdict(&m->evidence, v);
+        v->detail =
+            arena_printf(m->a, "it passed the test, but while or after it was timed: %s\n%s",
+                         verdict_names[v->kind], v->detail);
+        v->kind = VERDICT_UNSTABLE;
+        return;
+    }
+    if (m->candidate->cold_count == 0 || pool_drift(m->candidate) > unsteady) {
+        v->kind = VERDICT_UNSTABLE;
+        v->summary = arena_printf(m->a, "medians of %d rounds differ by a factor of %.2f",
+                                  m->candidate->rounds, pool_drift(m->candidate));
+    } else if (out->time_us < f.strict_us) {
+        v->kind = VERDICT_IMPOSSIBLE_TIME;
+        v->summary = arena_printf(m->a, "%.2f us measured, but %s takes %.2f us at least (%s)",
+                                  out->time_us, gpu->name, f.strict_us, f.bound);
+    } else {
+        v->kind = VERDICT_PASS;
+        v->summary = arena_printf(m->a, "%.2f us, cold L2", out->time_us);
+    }
+}
+
+static void choose_baselines(struct measuring *m)
+{
+    static const char *const usual[] = {"eager", "graph", NULL};
+    const char *const *wanted = m->config->baselines ? m->config->baselines : usual;
+
+    m->candidate = arena_alloc(m->a, sizeof *m->candidate);
+    for (; *wanted && m->baseline_count < MAX_BASELINES; wanted++) {
+        m->baseline[m->baseline_count] = arena_alloc(m->a, sizeof **m->baseline);
+        m->baselines[m->baseline_count++] = *wanted;
+    }
+}
+
+bool judge_measure(const struct judge_config *config, const struct build_result *build,
+                   const struct test_result *test, struct arena *a, struct measurement *out,
+                   struct error *err)
+{
+    struct runner_config rc = {.device = config->device, .program = config->runner_program};
+    struct candidate nobody = {0};
+    struct measuring *m;
+    bool ok;
+
+    memset(out, 0, sizeof *out);
+    if (config->device->kind == DEVICE_SIMT)
+        return measure_modelled(config, build, test, a, out, err);
+    m = arena_alloc(a, sizeof *m);
+    m->config = config;
+    m->a = a;
+    m->seed = test->seed;
+    choose_baselines(m);
+    evidence_init(&m->evidence, a, config->task, &nobody, config->source_name, build->launches);
+    ok = runner_start(&rc, &m->runner, err) && measure_all(m, build, err);
+    runner_stop(m->runner);
+    if (!ok)
+        return error_add(err, "measuring the candidate");
+    judge_times(m, out);
+    return true;
+}

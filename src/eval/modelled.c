@@ -1,0 +1,238 @@
+/*
+ * modelled.c - from counters to microseconds; see modelled.h.
+ *
+ * For each launch, what each part of the chip must do is divided by what it
+ * can do per microsecond:
+ *
+ *     dram     distinct 32-byte sectors touched, each moved once
+ *     l2       those, and half of the repeated ones: L1 is taken to catch the rest
+ *     l1       all sectors, four per clock and SM: uncoalesced access shows here
+ *     shared   wavefronts, one per clock and SM: bank conflicts show here
+ *     fp32 fp64 int sfu tensor     warp instructions or flops by unit
+ *     issue    all warp instructions, four per clock and SM
+ *     latency  the time all warps spend waiting, over the warps resident at once
+ *
+ * The launch takes the largest, plus a tenth of the rest: units overlap, but
+ * never quite. So a change that relieves the bound shows fully and one that
+ * saves instructions elsewhere shows a little, as it does on hardware.
+ *
+ * Small tasks. simt runs a scaled-down task; taken literally, a handful of
+ * blocks on a large chip would be all latency and every variant alike. The
+ * question asked here is what this work costs on a chip that is full of it.
+ * So throughputs are the whole chip's, and only a grid that would not fill
+ * the chip at full size either pays: blocks are scaled up by `share`, and
+ * the SMs left empty cost the square root of what they would. The first
+ * launch's own cost is left out, as every variant pays it; further launches
+ * pay it, scaled like the task.
+ */
+#include "eval/modelled.h"
+
+#include "base/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double overlap_loss = 0.1;
+static const double l1_miss = 0.5;       /* of repeated sectors, as seen by L2 */
+static const double chip_from_sms = 0.4; /* this share of the SMs can draw all of DRAM */
+
+/* Cycles a warp waits for one instruction, over those it keeps in flight. */
+static const double wait_global = 2.0, wait_async = 6.0; /* loads in flight per warp */
+static const double wait_shared = 25.0 / 3, wait_arith = 4.0 / 2, wait_sfu = 18.0 / 2,
+                    wait_tensor = 18.0, wait_barrier = 30.0, wait_atomic = 300.0;
+
+enum part { DRAM, L2, L1, SHARED, FP32, FP64, INT, SFU, TENSOR, ISSUE, LATENCY, PART_COUNT };
+
+static const char *const part_names[PART_COUNT] = {
+    "dram", "l2", "l1", "shared", "fp32", "fp64", "int", "sfu", "tensor", "issue", "latency"};
+
+/* One launch, read from JSON. Instruction counts are of warps. */
+struct launch {
+    const char *kernel;
+    double blocks, threads_block, smem_block, regs_thread;
+    double load_requests, load_sectors, store_requests, store_sectors, async_requests;
+    double unique_sectors; /* distinct, read or written */
+    double shared_wavefronts, shared_requests;
+    double fma, fadd, fmul, fp64, half, integer, sfu, cvt, tensor, barriers, atomics, instructions;
+    double tensor_flops;
+};
+
+static double number(const json_t *v, const char *key)
+{
+    double n = json_double_or(v, key, 0);
+
+    return isfinite(n) && n > 0 ? n : 0;
+}
+
+static void read_launch(const json_t *v, const json_t *resources, struct launch *l)
+{
+    const json_t *own;
+
+    l->kernel = json_string_or(v, "kernel", "");
+    own = json_object_get(resources, l->kernel);
+    l->blocks = fmax(1, number(v, "blocks"));
+    l->threads_block = fmax(1, number(v, "threads_block"));
+    l->smem_block = number(v, "smem_bytes");
+    l->regs_thread = number(own, "registers");
+    l->load_requests = number(v, "global_load_requests");
+    l->load_sectors = number(v, "global_load_sectors");
+    l->store_requests = number(v, "global_store_requests");
+    l->store_sectors = number(v, "global_store_sectors");
+    l->async_requests = number(v, "async_copy_requests");
+    l->unique_sectors = number(v, "unique_sectors");
+    l->shared_wavefronts = number(v, "shared_wavefronts");
+    l->shared_requests = number(v, "shared_requests");
+    l->fma = number(v, "fma");
+    l->fadd = number(v, "fadd");
+    l->fmul = number(v, "fmul");
+    l->fp64 = number(v, "fp64");
+    l->half = number(v, "half");
+    l->integer = number(v, "int");
+    l->sfu = number(v, "sfu");
+    l->cvt = number(v, "cvt");
+    l->tensor = number(v, "tensor");
+    l->barriers = number(v, "barriers");
+    l->atomics = number(v, "atomics");
+    l->instructions = number(v, "instructions");
+    l->tensor_flops = number(v, "tensor_flops");
+    if (l->unique_sectors <= 0) /* not counted: at most all of them */
+        l->unique_sectors = l->load_sectors + l->store_sectors;
+}
+
+/* Warps an SM holds at once, by registers, shared memory, threads and blocks. */
+static double resident_warps(const struct gpu *g, const struct launch *l)
+{
+    double warps_block = ceil(l->threads_block / 32);
+    double regs = fmax(16, ceil((l->regs_thread > 0 ? l->regs_thread : 32) / 8) * 8);
+    double blocks = g->blocks_sm;
+
+    blocks = fmin(blocks, floor(g->warps_sm / warps_block));
+    blocks = fmin(blocks, floor(g->regs_sm / (regs * 32 * warps_block)));
+    /* 1 KiB per block is the system's */
+    blocks = fmin(blocks, floor(g->smem_sm_kib * 1024.0 / (l->smem_block + 1024)));
+    return fmax(1, blocks) * warps_block;
+}
+
+/* Cycles all warps of the launch spend waiting, added up. */
+static double waiting_cycles(const struct gpu *g, const struct launch *l)
+{
+    double dram_cycles = g->dram_latency_ns * g->clock_ghz;
+    double loads = l->load_requests, sectors = l->load_sectors + l->store_sectors;
+    double first = sectors > 0 ? fmin(1, l->unique_sectors / sectors) : 1;
+    /* A repeated sector comes from L1 or L2, in a third of the time. */
+    double load_cycles = dram_cycles * (first + (1 - first) / 3);
+    double arith = l->fma + l->fadd + l->fmul + l->half + l->integer + l->cvt + l->fp64;
+    double sync_loads = fmax(0, loads - l->async_requests);
+
+    return sync_loads * load_cycles / wait_global + l->async_requests * load_cycles / wait_async +
+           l->shared_requests * wait_shared + arith * wait_arith + l->sfu * wait_sfu +
+           l->tensor * wait_tensor + l->barriers * wait_barrier + l->atomics * wait_atomic;
+}
+
+/* How much slower a grid is that leaves SMs empty, for SMs and for DRAM. */
+static void fill_penalty(const struct gpu *g, const struct launch *l, double share, double *sms,
+                         double *dram)
+{
+    double blocks = l->blocks / share, empty = g->sms / blocks;
+
+    *sms = empty > 1 ? sqrt(empty) : 1;
+    *dram = empty * chip_from_sms > 1 ? sqrt(empty * chip_from_sms) : 1;
+}
+
+static void launch_parts(const struct gpu *g, const struct launch *l, double share,
+                         double us[PART_COUNT])
+{
+    double sm_us = 1e3 * g->sms * g->clock_ghz; /* SM clocks per microsecond, whole chip */
+    double all = l->load_sectors + l->store_sectors, repeated = fmax(0, all - l->unique_sectors);
+    double writes = all > 0 ? l->store_sectors / all : 0;
+    double dram_gbps = writes < 0.05 ? g->read_gbps : writes > 0.95 ? g->write_gbps : g->mixed_gbps;
+    double sm_fill, dram_fill;
+
+    fill_penalty(g, l, share, &sm_fill, &dram_fill);
+    us[DRAM] = l->unique_sectors * 32 / (dram_gbps * 1e3) * dram_fill;
+    us[L2] = (l->unique_sectors + repeated * l1_miss) * 32 / (g->l2_gbps * 1e3) * dram_fill;
+    us[L1] = all / 4 / sm_us * sm_fill;
+    us[SHARED] = l->shared_wavefronts / sm_us * sm_fill;
+    us[FP32] = (l->fma + l->fadd + l->fmul + l->half) * 32 / g->fp32_lanes / sm_us * sm_fill;
+    us[FP64] = l->fp64 * 32 / g->fp64_lanes / sm_us * sm_fill;
+    us[INT] = l->integer * 32 / g->int_lanes / sm_us * sm_fill;
+    us[SFU] = (l->sfu + l->cvt) * 32 / g->sfu_lanes / sm_us * sm_fill;
+    us[TENSOR] = l->tensor_flops / (g->tensor_f16_tflops * 1e6) * sm_fill;
+    us[ISSUE] = l->instructions / 4 / sm_us * sm_fill;
+    us[LATENCY] = waiting_cycles(g, l) / resident_warps(g, l) / sm_us * sm_fill;
+}
+
+static double combine(const double us[PART_COUNT], int *bound)
+{
+    double sum = 0;
+
+    *bound = 0;
+    for (int i = 0; i < PART_COUNT; i++) {
+        sum += us[i];
+        if (us[i] > us[*bound])
+            *bound = i;
+    }
+    return us[*bound] + overlap_loss * (sum - us[*bound]);
+}
+
+static json_t *launch_json(const struct gpu *g, const struct launch *l, const double us[PART_COUNT],
+                           double total, int bound)
+{
+    json_t *v = json_pack("{s:s, s:f, s:s, s:f}", "kernel", l->kernel, "time_us", total, "bound",
+                          part_names[bound], "warps_sm", resident_warps(g, l));
+
+    for (int i = 0; i < PART_COUNT; i++)
+        json_object_set_new(v, part_names[i], json_real(us[i]));
+    return v;
+}
+
+bool modelled_time(const struct modelled_input *in, struct modelled *out, struct error *err)
+{
+    double share = in->share > 0 && in->share < 1 ? in->share : 1, longest = -1;
+    size_t count = json_array_size(in->counters);
+    json_t *launches;
+
+    memset(out, 0, sizeof *out);
+    if (count == 0)
+        return error_set(err, ERROR_MACHINE, "simt gave no counters to model a time from");
+    launches = json_array();
+    for (size_t i = 0; i < count; i++) {
+        double us[PART_COUNT], total;
+        struct launch l;
+        int bound;
+
+        read_launch(json_array_get(in->counters, i), in->resources, &l);
+        launch_parts(in->gpu, &l, share, us);
+        total = combine(us, &bound);
+        out->time_us += total;
+        if (total > longest) {
+            longest = total;
+            out->bound = part_names[bound];
+        }
+        json_array_append_new(launches, launch_json(in->gpu, &l, us, total, bound));
+    }
+    out->time_us += (double)(count - 1) * in->gpu->launch_us * share;
+    out->parts =
+        json_pack("{s:f, s:s, s:s, s:b, s:f, s:o}", "total_us", out->time_us, "bound", out->bound,
+                  "gpu", in->gpu->name, "modelled", 1, "share", share, "launches", launches);
+    return true;
+}
+
+double modelled_share(const struct task *task)
+{
+    const json_t *scaled = json_object_get(task->description, "scaled");
+    double share = 1;
+    const char *key;
+    json_t *v;
+
+    json_object_foreach((json_t *)scaled, key, v)
+    {
+        double from = json_number_value(json_array_get(v, 0));
+        double to = json_number_value(json_array_get(v, 1));
+
+        if (from > 0 && to > 0)
+            share *= to / from;
+    }
+    return fmin(1, share);
+}
