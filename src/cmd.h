@@ -107,6 +107,10 @@ struct progress *progress_new(const struct cli *cli);
 struct progress *progress_new_live(const struct cli *cli);
 void progress_end(struct progress *p); /* NULL is fine */
 
+/* The page of these runs; `path` NULL: in the folder of the first. */
+bool write_report(const struct cli *cli, const char *const *runs, int count, const char *path,
+                  const char **written, struct error *err);
+
 /* ---- the commands -------------------------------------------------------- */
 
 bool cmd_run(struct cli *cli, int *code, struct error *err);

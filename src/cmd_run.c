@@ -1,5 +1,6 @@
 /* cmd_run.c - `run` and `resume`: hand the options to the pipeline, show the result. */
 #include "base/fs.h"
+#include "base/log.h"
 #include "cmd.h"
 
 #include <string.h>
@@ -73,6 +74,18 @@ static json_t *summary_json(const struct run_summary *s)
     return o;
 }
 
+/* The report is made of what is stored, so a run that ended early has one too. */
+static void add_report(const struct cli *cli, struct run_summary *s)
+{
+    struct error why = {0};
+
+    s->report_path = NULL;
+    if (flag_get(cli, "no-report") || write_report(cli, &s->run_id, 1, NULL, &s->report_path, &why))
+        return;
+    s->report_path = NULL;
+    log_warn("%s", why.text);
+}
+
 static bool drive(struct cli *cli, const struct run_options *options, int *code, struct error *err)
 {
     struct run_summary summary = {0};
@@ -80,6 +93,11 @@ static bool drive(struct cli *cli, const struct run_options *options, int *code,
     bool ok = pipeline_run(&cli->settings, options, progress, cli->a, &summary, err);
 
     progress_end(progress);
+    if (summary.run_id)
+        add_report(cli, &summary);
+    /* Stopped by a budget or by hand: what it found so far is worth showing all the same. */
+    if (!ok && summary.found && !cli->json)
+        print_summary(cli, &summary);
     if (!ok)
         return false;
     if (cli->json)

@@ -1,69 +1,35 @@
-/* cmd_runs.c - `runs` and `show`: what the store remembers. */
-#include "base/clock.h"
+/*
+ * cmd_runs.c - `runs`, `show`, `report`, `export`: what the store remembers.
+ *
+ * How a run looks as text, JSON or a page is the report's; here is only which
+ * part of it was asked for.
+ */
+#include "base/fs.h"
 #include "base/json.h"
 #include "cmd.h"
+#include "report/report.h"
 #include "store/store.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char *state_text(const struct run_info *r)
-{
-    if (r->state == RUN_RUNNING && !r->alive)
-        return "killed"; /* can be resumed */
-    return run_state_names[r->state];
-}
-
-static json_t *number_or_null(double v)
-{
-    return v > 0 ? json_real(v) : json_null();
-}
-
-static json_t *info_json(const struct run_info *r)
-{
-    json_t *o =
-        json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o, s:I, s:I, s:i, s:i}", "run", r->id, "task",
-                  string_json(r->task), "model", string_json(r->model), "device",
-                  string_json(r->device), "suite", string_json(r->suite), "state", state_text(r),
-                  "reason", string_json(r->reason), "started_ms", (json_int_t)r->started_ms,
-                  "ended_ms", (json_int_t)r->ended_ms, "attempts", r->attempts, "calls", r->calls);
-
-    json_object_set_new(o, "best_depth",
-                        r->best_depth >= 0 ? json_integer(r->best_depth) : json_null());
-    json_object_set_new(o, "best_attempt",
-                        r->best_attempt ? json_integer(r->best_attempt) : json_null());
-    json_object_set_new(o, "first_us", number_or_null(r->first_us));
-    json_object_set_new(o, "best_us", number_or_null(r->best_us));
-    json_object_set_new(o, "eager_us", number_or_null(r->eager_us));
-    json_object_set_new(o, "modelled", json_boolean(r->modelled));
-    json_object_set_new(o, "tokens", json_integer(r->tokens));
-    json_object_set_new(o, "cost_usd", json_real(r->cost_usd));
-    return o;
-}
+enum { MAX_PRINT = 64 << 20 };
 
 /* ---- runs ------------------------------------------------------------------- */
 
 static void print_runs(const struct cli *cli, const struct run_info *list, size_t count)
 {
-    bool modelled = false;
+    struct buf b = buf_init(MAX_PRINT);
 
-    printf("%-28s %-8s %-18s %-12s %8s %6s %11s %9s\n", "run", "state", "model", "device",
-           "attempts", "depth", "best", "speed-up");
-    for (size_t i = 0; i < count; i++) {
-        const struct run_info *r = &list[i];
-        const char *mark = r->modelled && r->best_us > 0 ? "*" : "";
-
-        printf("%-28s %-8s %-18.18s %-12.12s %8d ", r->id, state_text(r), r->model, r->device,
-               r->attempts);
-        if (r->best_depth < 0)
-            printf("%6s %11s %9s\n", "-", "-", "-");
-        else
-            printf("%6d %10s%1s %8.2fx\n", r->best_depth, show_us(r->best_us, cli->a), mark,
-                   r->best_us > 0 ? r->first_us / r->best_us : 0);
-        modelled = modelled || *mark;
+    if (cli->json) {
+        print_json(json_pack("{s:o}", "runs", report_runs_json(list, count)));
+    } else if (!count) {
+        printf("no runs yet; begin with: cutegen run examples/swish.py\n");
+    } else {
+        report_runs_text(list, count, &b);
+        fwrite(b.data, 1, b.len, stdout);
     }
-    if (modelled)
-        printf("* modelled, not measured; speed-up is over depth 0\n");
+    buf_release(&b);
 }
 
 bool cmd_runs(struct cli *cli, int *code, struct error *err)
@@ -71,97 +37,19 @@ bool cmd_runs(struct cli *cli, int *code, struct error *err)
     struct store *store = NULL;
     struct run_info *list = NULL;
     size_t count = 0;
-    json_t *all;
+    bool ok;
 
     (void)code;
     if (!store_open(cli->settings.runs_dir, STORE_READ, &store, err))
         return false;
-    if (!store_run_list(store, flag_get(cli, "suite"), cli->a, &list, &count, err)) {
-        store_close(store);
-        return false;
-    }
+    ok = store_run_list(store, flag_get(cli, "suite"), cli->a, &list, &count, err);
     store_close(store);
-    if (!cli->json && !count)
-        printf("no runs yet; begin with: cutegen run examples/swish.py\n");
-    else if (!cli->json)
+    if (ok)
         print_runs(cli, list, count);
-    if (cli->json) {
-        all = json_array();
-        for (size_t i = 0; i < count; i++)
-            json_array_append_new(all, info_json(&list[i]));
-        print_json(json_pack("{s:o}", "runs", all));
-    }
-    return true;
+    return ok;
 }
 
 /* ---- show ------------------------------------------------------------------- */
-
-static json_t *attempt_json(const struct attempt_record *r, bool source)
-{
-    json_t *o =
-        json_pack("{s:i, s:i, s:i, s:s, s:i, s:o, s:I, s:I, s:b}", "attempt", r->candidate.attempt,
-                  "depth", r->candidate.depth, "repair", r->candidate.repair, "stage",
-                  stage_names[r->stage], "parent", r->parent, "change",
-                  string_json(r->candidate.change), "started_ms", (json_int_t)r->started_ms,
-                  "ended_ms", (json_int_t)r->ended_ms, "kept", r->ended_ms && r->outcome.kept);
-
-    if (r->ended_ms) {
-        json_object_set_new(o, "step", json_string(attempt_step_names[r->outcome.step]));
-        json_object_set_new(o, "judgement", verdict_json(&r->outcome.verdict));
-    }
-    if (r->ended_ms && r->outcome.build)
-        json_object_set_new(o, "build_ms", json_integer(r->outcome.build->build_ms));
-    if (r->ended_ms && r->outcome.test && r->outcome.test->accuracy.draws)
-        json_object_set_new(o, "accuracy", accuracy_json(&r->outcome.test->accuracy));
-    if (r->ended_ms && r->outcome.measurement)
-        json_object_set_new(o, "measurement", measurement_json(r->outcome.measurement));
-    if (source)
-        json_object_set_new(o, "source", text_json(r->candidate.source));
-    return o;
-}
-
-static json_t *calls_json(const struct run_history *h)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < h->call_count; i++) {
-        const struct call_record *c = &h->calls[i];
-        json_t *messages = json_array();
-
-        for (size_t k = 0; k < c->message_count; k++)
-            json_array_append_new(messages,
-                                  json_pack("{s:s, s:o}", "role", c->messages[k].role, "content",
-                                            text_json(c->messages[k].content)));
-        json_array_append_new(list,
-                              json_pack("{s:s, s:i, s:o, s:o, s:I, s:I}", "stage",
-                                        stage_names[c->stage], "attempt", c->attempt, "messages",
-                                        messages, "reply", text_json(c->reply.text),
-                                        "prompt_tokens", (json_int_t)c->reply.prompt_tokens,
-                                        "output_tokens", (json_int_t)c->reply.output_tokens));
-    }
-    return list;
-}
-
-static void print_attempts(const struct cli *cli, const struct run_history *h)
-{
-    printf("\nattempt depth  %-40s %-14s %10s\n", "change", "verdict",
-           h->info.modelled ? "time*" : "time");
-    for (size_t i = 0; i < h->attempt_count; i++) {
-        const struct attempt_record *r = &h->attempts[i];
-        const struct measurement *m = r->ended_ms ? r->outcome.measurement : NULL;
-        const char *change = r->candidate.change ? r->candidate.change : "";
-
-        if (r->candidate.repair)
-            change = arena_printf(cli->a, "  repair %d: %s", r->candidate.repair, change);
-        printf("%7d %5d  %-40.*s %-14s %10s%s\n", r->candidate.attempt, r->candidate.depth,
-               (int)strcspn(change, "\n") < 40 ? (int)strcspn(change, "\n") : 40, change,
-               r->ended_ms ? verdict_names[r->outcome.verdict.kind] : "cut short",
-               m ? show_us(m->time_us, cli->a) : "",
-               r->ended_ms && r->outcome.kept ? "  kept" : "");
-    }
-    if (h->info.modelled)
-        printf("* modelled for %s, not measured\n", h->device.models ? h->device.models : "a GPU");
-}
 
 static void print_calls(const struct run_history *h)
 {
@@ -176,29 +64,6 @@ static void print_calls(const struct run_history *h)
     }
 }
 
-static void print_history(const struct cli *cli, const struct run_history *h)
-{
-    const struct run_info *r = &h->info;
-    char began[25];
-
-    clock_stamp(r->started_ms, began);
-    printf("run       %s\nstate     %s%s%s\nbegan     %s\ntask      %s  %s\n", r->id, state_text(r),
-           r->reason && *r->reason ? ": " : "", r->reason ? r->reason : "", began, r->task,
-           h->task.path ? h->task.path : "");
-    if (h->task.scaled)
-        printf("scaled    %s\n", h->task.scaled);
-    printf("engineer  %s        device  %s\n", r->model, show_device(&h->device, cli->a));
-    if (r->best_depth >= 0)
-        printf("best      depth %d (attempt %d), %s%s\n", r->best_depth, r->best_attempt,
-               show_us(r->best_us, cli->a), r->modelled ? " (modelled)" : "");
-    if (r->tokens)
-        printf("model     %d calls, %lld tokens, %.4f USD\n", r->calls, (long long)r->tokens,
-               r->cost_usd);
-    print_attempts(cli, h);
-    if (flag_get(cli, "calls"))
-        print_calls(h);
-}
-
 static void print_attempt(const struct cli *cli, const struct attempt_record *r)
 {
     printf("attempt   %d, depth %d: %s\n", r->candidate.attempt, r->candidate.depth,
@@ -209,8 +74,8 @@ static void print_attempt(const struct cli *cli, const struct attempt_record *r)
     }
     print_verdict(cli, &r->outcome.verdict, true);
     if (r->outcome.measurement && r->outcome.measurement->time_us > 0)
-        printf("  time%s    %s\n", r->outcome.measurement->modelled ? "*" : " ",
-               show_us(r->outcome.measurement->time_us, cli->a));
+        printf("  time      %s%s\n", show_us(r->outcome.measurement->time_us, cli->a),
+               r->outcome.measurement->modelled ? " (modelled)" : "");
     if (r->profile && r->profile->text)
         printf("\nprofile (%s)\n%s\n", r->profile->source, r->profile->text);
 }
@@ -238,32 +103,43 @@ static bool pick_attempt(const struct cli *cli, const struct run_history *h,
     return error_hint(err, "`cutegen show %s` lists its attempts", h->info.id);
 }
 
+/* The report's object of one attempt, with its source. */
+static json_t *attempt_json(json_t *run, const struct attempt_record *one)
+{
+    json_t *o, *found = NULL;
+    size_t i;
+
+    json_array_foreach(json_object_get(run, "attempts"), i,
+                       o) if (json_int_or(o, "attempt", 0) == one->candidate.attempt) found =
+        json_incref(o);
+    found = found ? found : json_object();
+    json_object_set_new(found, "source", text_json(one->candidate.source));
+    return found;
+}
+
 static bool show_history(struct cli *cli, const struct run_history *h, struct error *err)
 {
     const struct attempt_record *one;
-    json_t *o, *list;
+    struct buf b;
+    json_t *run;
 
     if (!pick_attempt(cli, h, &one, err))
         return false;
-    if (cli->json && one) {
-        print_json(attempt_json(one, true));
-    } else if (cli->json) {
-        o = info_json(&h->info);
-        list = json_array();
-        for (size_t i = 0; i < h->attempt_count; i++)
-            json_array_append_new(list, attempt_json(&h->attempts[i], false));
-        json_object_set_new(o, "attempts", list);
-        json_object_set(o, "options", h->options ? h->options : json_null());
-        json_object_set(o, "environment", h->environment ? h->environment : json_null());
-        if (flag_get(cli, "calls"))
-            json_object_set_new(o, "calls", calls_json(h));
-        print_json(o);
+    if (cli->json) {
+        run = report_run_json(h);
+        print_json(one ? attempt_json(run, one) : json_incref(run));
+        json_decref(run);
     } else if (one && flag_get(cli, "source")) {
         fwrite(one->candidate.source.data, 1, one->candidate.source.len, stdout);
     } else if (one) {
         print_attempt(cli, one);
     } else {
-        print_history(cli, h);
+        b = buf_init(MAX_PRINT);
+        report_text(h, &b);
+        fwrite(b.data, 1, b.len, stdout);
+        buf_release(&b);
+        if (flag_get(cli, "calls"))
+            print_calls(h);
     }
     return true;
 }
@@ -284,4 +160,66 @@ bool cmd_show(struct cli *cli, int *code, struct error *err)
     run_history_release(&h);
     store_close(store);
     return ok;
+}
+
+/* ---- report ----------------------------------------------------------------- */
+
+bool write_report(const struct cli *cli, const char *const *runs, int count, const char *path,
+                  const char **written, struct error *err)
+{
+    struct run_history *all = arena_array(cli->a, (size_t)count, sizeof(*all));
+    struct store *store = NULL;
+    bool ok = store_open(cli->settings.runs_dir, STORE_READ, &store, err);
+    const char *id;
+
+    for (int i = 0; ok && i < count; i++)
+        ok = store_run_find(store, runs[i], cli->a, &id, err) &&
+             store_run_history(store, id, cli->a, &all[i], err);
+    if (ok) {
+        *written = path ? path
+                        : path_join(cli->a, path_join(cli->a, store_dir(store), all[0].info.id),
+                                    "report.html");
+        ok = report_write(all, (size_t)count, *written, err);
+    }
+    for (int i = 0; i < count; i++)
+        run_history_release(&all[i]);
+    store_close(store);
+    return ok || error_add(err, "writing the report");
+}
+
+bool cmd_report(struct cli *cli, int *code, struct error *err)
+{
+    const char *path = NULL;
+
+    (void)code;
+    if (!write_report(cli, cli->words, cli->word_count, flag_get(cli, "output"), &path, err))
+        return false;
+    if (cli->json)
+        print_json(json_pack("{s:o}", "report", string_json(path)));
+    else
+        printf("%s\n", path);
+    return true;
+}
+
+/* ---- export ----------------------------------------------------------------- */
+
+bool cmd_export(struct cli *cli, int *code, struct error *err)
+{
+    struct export_summary s = {0};
+
+    (void)code;
+    if (!pipeline_export(&cli->settings, cli->words[0], flag_get(cli, "output"), cli->a, &s, err))
+        return false;
+    if (cli->json) {
+        print_json(json_pack("{s:o, s:o, s:o, s:o}", "dir", string_json(s.dir), "module",
+                             string_json(s.module_path), "source", string_json(s.source_path),
+                             "record", string_json(s.record_path)));
+        return true;
+    }
+    printf("module    %s   drop-in ModelNew for PyTorch\n", s.module_path);
+    if (s.source_path)
+        printf("source    %s\n", s.source_path);
+    if (s.record_path)
+        printf("record    %s\n", s.record_path);
+    return true;
 }
