@@ -158,7 +158,7 @@ CUTEGEN_PLAN(call)
 //! end
 //! if not flat
 //! each plan_input
-    CUTEGEN_REQUIRE(call, $x->ndim == $ndim, "$x must have $ndim dimensions");
+    CUTEGEN_REQUIRE(call, $x->ndim == $ndim, "$x must be $ndim-dimensional");
 //! end
 //! end
 //! if vectorise and not flat

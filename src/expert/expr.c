@@ -138,13 +138,6 @@ const char *names_add(struct names *n, const char *wanted, struct arena *a)
 
 /* ---- forms --------------------------------------------------------------- */
 
-static bool same_op(const char *op, const char *base)
-{
-    size_t len = strlen(base);
-
-    return strncmp(op, base, len) == 0 && (op[len] == '\0' || op[len] == '.');
-}
-
 static void copy_word(char *out, size_t room, const char *from, size_t len)
 {
     if (len >= room)
@@ -172,34 +165,19 @@ static bool parameter_next(const char **at, struct parameter *out)
     return true;
 }
 
-static bool number_text(const json_t *value, double *out)
-{
-    const char *s = json_string_value(value);
-
-    if (json_is_number(value) || json_is_boolean(value)) {
-        *out = json_is_true(value) ? 1 : json_number_value(value);
-        return true;
-    }
-    if (s && (strcmp(s, "inf") == 0 || strcmp(s, "-inf") == 0 || strcmp(s, "nan") == 0)) {
-        *out = s[0] == 'n' ? NAN : (s[0] == '-' ? -INFINITY : INFINITY);
-        return true;
-    }
-    return false;
-}
-
 /* Does the argument have the demanded value? Numbers as numbers, strings as strings. */
 static bool demanded_met(const json_t *arg, const char *wanted, struct arena *a)
 {
-    const json_t *value = json_object_get(arg, "value");
+    const char *text = json_string_value(json_object_get(arg, "text"));
     double number;
 
     if (!arg) /* absent: numbers and 'none' are the defaults, other words are not */
         return strcmp(wanted, "none") == 0 || isdigit((unsigned char)*wanted);
     if (json_object_get(arg, "node"))
         return false;
-    if (number_text(value, &number))
+    if (graph_number(arg, &number))
         return strcmp(arena_printf(a, "%g", number), wanted) == 0;
-    return json_is_string(value) && strcmp(json_string_value(value), wanted) == 0;
+    return text && strcmp(text, wanted) == 0;
 }
 
 static bool form_fits(const struct op_form *f, const struct graph *g, const struct node *n,
@@ -227,8 +205,8 @@ static bool form_fits(const struct op_form *f, const struct graph *g, const stru
         if (arg && json_object_get(arg, "node")) {
             o->node = g ? graph_node(g, (int)json_integer_value(json_object_get(arg, "node"))) : n;
         } else if (arg) {
-            o->value = json_object_get(arg, "value");
-            if (!number_text(o->value, &number))
+            o->value = arg;
+            if (!graph_number(arg, &number))
                 return false;
         }
         if (++*count == MAX_PARAMETERS)
@@ -241,7 +219,7 @@ static const struct op_form *form_find(const struct graph *g, const struct node 
                                        struct operand *out, int *count)
 {
     for (size_t i = 0; i < ARRAY_LEN(forms); i++)
-        if (same_op(n->op, forms[i].name) && form_fits(&forms[i], g, n, a, out, count))
+        if (graph_op_is(n, forms[i].name) && form_fits(&forms[i], g, n, a, out, count))
             return &forms[i];
     return NULL;
 }
@@ -268,10 +246,12 @@ static const char *operand_text(struct writer *w, const struct operand *o, const
 {
     double number = 0;
 
-    if (o->node)
+    if (o->node && o->node->value)
+        graph_number(o->node->value, &number);
+    else if (o->node)
         return w->value[o->node - w->e->g->nodes];
-    if (o->value)
-        number_text(o->value, &number);
+    else if (o->value)
+        graph_number(o->value, &number);
     else
         return expr_literal(strtod(o->fallback, NULL), type, w->e->a);
     return expr_literal(number, type, w->e->a);
@@ -281,7 +261,7 @@ static const char *operand_text(struct writer *w, const struct operand *o, const
 static const char *literal_type(const struct operand *o, int count, const struct node *n)
 {
     for (int i = 0; i < count; i++)
-        if (o[i].node && strcmp(o[i].node->t.dtype, "bool") != 0)
+        if (o[i].node && !o[i].node->value && strcmp(o[i].node->t.dtype, "bool") != 0)
             return expr_value_type(o[i].node->t.dtype);
     return expr_value_type(n->t.dtype);
 }
@@ -326,6 +306,16 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
 
     if (w->value[at])
         return true;
+    if (e->see_through && graph_reshapes(n) && graph_arg(e->g, n, 0)) {
+        const struct node *of = graph_arg(e->g, n, 0);
+
+        if (!write_node(w, of, last))
+            return false;
+        w->value[at] = w->value[of - e->g->nodes];
+        if (last && w->value[at])
+            buf_printf(w->out, "return %s;", w->value[at]);
+        return true;
+    }
     form = form_find(e->g, n, e->a, operands, &count);
     if (!form || !type) {
         *w->why = arena_printf(e->a,
@@ -335,7 +325,7 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
         return false;
     }
     for (int i = 0; i < count; i++)
-        if (operands[i].node && !write_node(w, operands[i].node, false))
+        if (operands[i].node && !operands[i].node->value && !write_node(w, operands[i].node, false))
             return false;
     e->has_fast = e->has_fast || form->fast;
     if (last) {

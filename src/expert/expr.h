@@ -15,8 +15,9 @@ struct expr {
     const struct graph *g;
     struct arena *a;
     const char *leaf[GRAPH_NODES]; /* by position in g->nodes: its C name, or NULL */
-    bool fast;                     /* use the fast forms */
-    bool has_fast;                 /* out: some operator has one */
+    bool see_through; /* reshapes keep the element they are at: checked by the caller */
+    bool fast;        /* use the fast forms */
+    bool has_fast;    /* out: some operator has one */
 };
 
 /* Is there a row for this operator with these arguments? */

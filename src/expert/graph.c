@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 
+#include <math.h>
 #include <string.h>
 
 int64_t tensor_numel(const struct tensor *t)
@@ -119,6 +120,23 @@ int graph_arg_ints(const struct node *n, size_t index, const char *keyword, int6
     return read_ints(json_object_get(arg, "ints"), out, &count) ? count : -1;
 }
 
+bool graph_number(const json_t *arg, double *out)
+{
+    const json_t *value = json_object_get(arg, "value");
+    const char *text = json_string_value(json_object_get(arg, "text"));
+
+    if (json_is_number(value) || json_is_boolean(value)) {
+        *out = json_is_true(value) ? 1 : json_number_value(value);
+        return true;
+    }
+    if (text &&
+        (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0 || strcmp(text, "nan") == 0)) {
+        *out = text[0] == 'n' ? NAN : (text[0] == '-' ? -INFINITY : INFINITY);
+        return true;
+    }
+    return false;
+}
+
 /* ---- reading ------------------------------------------------------------- */
 
 static void count_uses(struct graph *g, const struct node *n)
@@ -145,6 +163,8 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
                        .args = json_object_get(obj, "args"),
                        .kwargs = json_object_get(obj, "kwargs"),
                        .index = (int)json_int_or(obj, "index", -1)};
+    if (strcmp(n->op, "constant") == 0 && json_object_get(obj, "value"))
+        n->value = obj;
     if (strcmp(n->op, "output") == 0) {
         if (n->index < 0 || n->index >= MAX_TENSORS) {
             *why = "the graph has an output without an index";
@@ -201,12 +221,14 @@ bool graph_read(const json_t *description, struct arena *a, struct graph *out, c
 
 /* ---- views --------------------------------------------------------------- */
 
-/* "aten.view.default" is "aten.view"? */
-static bool op_is(const struct node *n, const char *base)
+bool graph_op_is(const struct node *n, const char *base)
 {
     size_t len = strlen(base);
 
-    return strncmp(n->op, base, len) == 0 && (n->op[len] == '\0' || n->op[len] == '.');
+    if (strncmp(n->op, base, len) != 0)
+        return false;
+    len += n->op[len] == '_'; /* in place: the same value */
+    return n->op[len] == '\0' || n->op[len] == '.';
 }
 
 static const char *const reshapes[] = {"aten.view",      "aten._unsafe_view", "aten.reshape",
@@ -218,16 +240,21 @@ static const char *const copies[] = {"aten.clone", "aten.contiguous", "aten.deta
 static bool op_among(const struct node *n, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (op_is(n, names[i]))
+        if (graph_op_is(n, names[i]))
             return true;
     return false;
 }
 
+bool graph_reshapes(const struct node *n)
+{
+    return op_among(n, reshapes, ARRAY_LEN(reshapes)) || op_among(n, copies, ARRAY_LEN(copies));
+}
+
 bool graph_rearranges(const struct node *n)
 {
-    return op_among(n, reshapes, ARRAY_LEN(reshapes)) || op_among(n, copies, ARRAY_LEN(copies)) ||
-           op_is(n, "aten.t") || op_is(n, "aten.transpose") || op_is(n, "aten.permute") ||
-           op_is(n, "aten.expand") || op_is(n, "aten.mT");
+    return graph_reshapes(n) || graph_op_is(n, "aten.t") || graph_op_is(n, "aten.transpose") ||
+           graph_op_is(n, "aten.permute") || graph_op_is(n, "aten.expand") ||
+           graph_op_is(n, "aten.mT");
 }
 
 /* Can y follow x in one merged dimension? */
@@ -240,7 +267,7 @@ static bool axes_merge(struct axis *x, const struct axis *y)
 }
 
 /* Neighbouring dimensions may become one; dimensions of size 1 come and go. */
-static bool view_reshape(struct view *v, const struct tensor *to)
+bool view_reshape(struct view *v, const struct tensor *to)
 {
     struct axis axes[MAX_DIMS];
     int k = 0;
@@ -303,7 +330,7 @@ static bool view_transpose(struct view *v, int64_t i, int64_t j)
     return true;
 }
 
-static bool view_expand(struct view *v, const struct tensor *to)
+bool view_expand(struct view *v, const struct tensor *to)
 {
     int added = to->dims - v->dims;
 
@@ -320,6 +347,15 @@ static bool view_expand(struct view *v, const struct tensor *to)
     return true;
 }
 
+struct view view_whole(const struct tensor *t)
+{
+    struct view v = {.dims = t->dims};
+
+    for (int d = 0; d < t->dims; d++)
+        v.axes[d] = (struct axis){d, d + 1, t->shape[d], t->strides[d]};
+    return v;
+}
+
 bool graph_view(const struct graph *g, const struct node *n, struct view *out)
 {
     int64_t i = 0, j = 1;
@@ -327,24 +363,23 @@ bool graph_view(const struct graph *g, const struct node *n, struct view *out)
     if (strcmp(n->op, "input") == 0) {
         if (n->index < 0 || n->index >= g->in_count)
             return false;
-        *out = (struct view){.input = n->index, .dims = n->t.dims};
-        for (int d = 0; d < n->t.dims; d++)
-            out->axes[d] = (struct axis){d, d + 1, n->t.shape[d], n->t.strides[d]};
+        *out = view_whole(&n->t);
+        out->input = n->index;
         return true;
     }
     if (!graph_rearranges(n) || !graph_arg(g, n, 0) || !graph_view(g, graph_arg(g, n, 0), out))
         return false;
     if (op_among(n, copies, ARRAY_LEN(copies)))
         return true;
-    if (op_is(n, "aten.permute"))
+    if (graph_op_is(n, "aten.permute"))
         return view_permute(out, n);
-    if (op_is(n, "aten.expand"))
+    if (graph_op_is(n, "aten.expand"))
         return view_expand(out, &n->t);
-    if (op_is(n, "aten.t"))
+    if (graph_op_is(n, "aten.t"))
         return view_transpose(out, 0, 1);
-    if (op_is(n, "aten.mT"))
+    if (graph_op_is(n, "aten.mT"))
         return view_transpose(out, -1, -2);
-    if (op_is(n, "aten.transpose"))
+    if (graph_op_is(n, "aten.transpose"))
         return graph_arg_int(n, 1, "dim0", &i) && graph_arg_int(n, 2, "dim1", &j) &&
                view_transpose(out, i, j);
     return view_reshape(out, &n->t);
@@ -367,7 +402,7 @@ const char *graph_ops(const struct graph *g, struct arena *a)
     const char *text;
 
     for (int i = 0; i < g->count; i++) {
-        bool seen = strcmp(g->nodes[i].op, "input") == 0;
+        bool seen = strncmp(g->nodes[i].op, "aten.", 5) != 0;
 
         for (int k = 0; k < i && !seen; k++)
             seen = strcmp(g->nodes[k].op, g->nodes[i].op) == 0;

@@ -30,7 +30,8 @@ struct node {
     const char *op;
     const json_t *args, *kwargs; /* array, object; never NULL */
     struct tensor t;
-    int index; /* of an input or output */
+    int index;           /* of an input or output */
+    const json_t *value; /* of a constant with one element; else NULL */
     int uses;
 };
 
@@ -73,11 +74,23 @@ struct view {
 
 /* Is the node an input seen through rearrangements alone? */
 bool graph_view(const struct graph *g, const struct node *n, struct view *out);
+/* A whole tensor as a view of itself. */
+struct view view_whole(const struct tensor *t);
+/* Broadcasts to the shape of `to`, aligned on the right. */
+bool view_expand(struct view *v, const struct tensor *to);
+/* Merges neighbouring dimensions and drops or adds those of size 1, to the shape of `to`. */
+bool view_reshape(struct view *v, const struct tensor *to);
+/* Does the op change the shape alone, keeping the order of elements? */
+bool graph_reshapes(const struct node *n);
 /* Does the op only rearrange its first argument, leaving element values as they are? */
 bool graph_rearranges(const struct node *n);
 
 /* Every op of the graph once, in order, for messages: "sigmoid, mul". */
 const char *graph_ops(const struct graph *g, struct arena *a);
+/* Is "aten.mul.Tensor" or the in-place "aten.mul_.Tensor" the operator "aten.mul"? */
+bool graph_op_is(const struct node *n, const char *base);
+/* A JSON argument or constant as a number; "inf" and "nan" come as text. */
+bool graph_number(const json_t *arg, double *out);
 /* "aten.mul.Tensor" -> "mul". In the arena. */
 char *graph_short_name(const char *op, struct arena *a);
 

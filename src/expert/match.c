@@ -92,6 +92,15 @@ char *match_capital(const char *name, struct arena *a)
     return text;
 }
 
+char *match_lower(const char *name, struct arena *a)
+{
+    char *text = arena_strdup(a, name);
+
+    for (char *p = text; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return text;
+}
+
 const char *match_size_text(const char *tensor, int first, int last, struct arena *a)
 {
     const char *text = "";

@@ -32,6 +32,7 @@ bool match_gemm(const struct graph *g, struct arena *a, struct match *out);
 const char *match_kernel_name(const struct graph *g, struct arena *a);
 /* "x" -> "X", "bias" -> "Bias": for gX, rX. */
 char *match_capital(const char *name, struct arena *a);
+char *match_lower(const char *name, struct arena *a);
 /* "t->shape[0] * t->shape[1]", or "1" for an empty range. */
 const char *match_size_text(const char *tensor, int first, int last, struct arena *a);
 bool match_no(struct match *out, struct arena *a, const char *fmt, ...)

@@ -49,6 +49,8 @@ static bool collect(struct fused *f, const struct node *n, struct match *out)
         f->leaves[f->leaf_count++] = (struct leaf){.node = n, .view = view};
         return true;
     }
+    if (n->value)
+        return true; /* a number, written as a literal */
     if (!expr_knows(n, f->a))
         return match_no(out, f->a, "%s is not a pointwise operator it knows with these arguments",
                         n->op);
@@ -86,13 +88,11 @@ static bool bring_together(struct fused *f, struct match *out)
 
     modes_start(&f->modes, &g->out[0]);
     for (int k = 0; k < g->out_count; k++) {
-        struct view whole = {.dims = g->out[k].dims};
+        struct view whole = view_whole(&g->out[k]);
 
         if (!same_shape(&g->out[0], &g->out[k]) || !expr_memory_type(g->out[k].dtype))
             return match_no(out, f->a, "its outputs differ in shape, or one is %s",
                             g->out[k].dtype);
-        for (int d = 0; d < g->out[k].dims; d++)
-            whole.axes[d] = (struct axis){d, d + 1, g->out[k].shape[d], g->out[k].strides[d]};
         if (k > 0 && !modes_add(&f->modes, &whole))
             return match_no(out, f->a, "its outputs differ in shape");
     }
