@@ -9,7 +9,8 @@
  *
  * With a path, all processes that open the same file share one budget: the
  * file is locked for every step, and a reservation of a process that died is
- * counted as spent. Without a path it is this process's own.
+ * counted as spent. Without a path it is this process's own. When only other
+ * calls' reservations stand in the way, budget_reserve waits for them.
  *
  * Invariants
  * 1. spent + reserved never passes a limit: what a call may cost at worst is
@@ -55,8 +56,9 @@ bool budget_open(const char *path, const struct budget_limits *limits, struct bu
                  struct error *err);
 bool budget_reserve(struct budget *b, const struct budget_want *want, struct budget_grant *out,
                     struct error *err);
-/* usd < 0: unknown. calls: requests that reached the provider (retries count). */
+/* tokens < 0: unknown, what was reserved counts. usd < 0: unknown. */
 void budget_settle(struct budget *b, const struct budget_grant *grant, int64_t tokens, double usd);
+bool budget_has_money(const struct budget *b); /* is there a limit in dollars? */
 bool budget_spent(struct budget *b, struct budget_spent *out, struct error *err);
 void budget_close(struct budget *b); /* NULL is fine */
 

@@ -11,9 +11,11 @@
  * exec:COMMAND, replay:FILE. `builtin` is not here: expert/ answers it.
  *
  * One llm is used by one thread at a time; several may be open. When llm_ask
- * returns true the reply is whole: it was not cut off, and text is not empty
- * unless reply.done. False is a broken machine (ERROR_MACHINE: network, key,
- * provider), wrong use (ERROR_USE) or ERROR_BUDGET; retries are over by then.
+ * returns true the reply is whole. One that stayed cut at its token limit after
+ * all continuations comes back with finish_reason "length" and a text that says
+ * so and holds no code: never half a source. False is a broken machine
+ * (ERROR_MACHINE: network, key, provider), wrong use (ERROR_USE) or
+ * ERROR_BUDGET; retries are over by then.
  *
  * A key never gets into errors, logs, records or child environments: what a
  * provider sends back is cleaned of it before anybody sees it.
@@ -61,6 +63,10 @@ struct llm_config llm_config_default(void);
 bool llm_open(const struct llm_config *config, struct llm **out, struct error *err);
 bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct reply *out,
              struct error *err);
+/* An answer known from before (a resumed run): nothing is asked or recorded, but a replay
+ * moves on past it, so that the next question meets the next entry. */
+bool llm_recall(struct llm *llm, const struct request *req, const struct reply *known,
+                struct error *err);
 void llm_close(struct llm *llm); /* NULL is fine */
 
 struct llm_totals llm_totals(const struct llm *llm);

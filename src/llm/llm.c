@@ -1,0 +1,498 @@
+/*
+ * llm.c - the seam: one question, as many attempts and continuations as it takes, one reply.
+ *
+ * Invariants
+ * 1. Budget is reserved before a round and settled after it, whatever happened.
+ * 2. Text of an attempt that failed is thrown away; text that was cut at the
+ *    token limit is continued, and never handed out unless the end was reached.
+ * 3. Every call that brought a reply is recorded before it is handed out.
+ */
+#include "llm/llm.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "llm/fence.h"
+#include "llm/price.h"
+#include "llm/seam.h"
+#include "llm/utf8.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    MAX_ADAPTIONS = 6,
+    MAX_WAIT_MS = 600000, /* of Retry-After: longer than this is an answer, not a pause */
+    BYTES_PER_TOKEN = 3,  /* an estimate on the safe side, for code */
+    MAX_OVERLAP = 4000,
+    MIN_OVERLAP = 16,
+};
+
+static const struct provider *const providers[] = {
+    &openai_provider, &responses_provider, &anthropic_provider, &exec_provider, &replay_provider,
+};
+
+/* One llm_ask while it runs. */
+struct ask {
+    struct llm *llm;
+    const struct request *req;
+    struct arena *arena;
+    struct answer answer; /* of the attempt under way */
+    struct buf text;      /* of the rounds so far */
+    int max_output_tokens;
+    int64_t prompt_tokens, cached_tokens, output_tokens; /* over all rounds; -1 unknown */
+    double cost_usd;
+    int64_t wasted_tokens; /* of attempts that failed after they had begun to answer */
+    int retries;
+    json_t *faults;
+    unsigned seed;
+};
+
+struct llm_config llm_config_default(void)
+{
+    return (struct llm_config){
+        .temperature = -1,
+        .max_output_tokens = 32768,
+        .connect_ms = 10000,
+        .stall_ms = 180000, /* reasoning models are silent for long */
+        .total_ms = 1200000,
+        .max_retries = 5,
+        .max_continuations = 3,
+        .backoff_ms = 1000,
+        .backoff_max_ms = 60000,
+        .reply_limit_bytes = 8 << 20,
+    };
+}
+
+/* ---- opening ---------------------------------------------------------------------- */
+
+const struct provider *llm_provider_of(const char *spec, const char **model)
+{
+    for (size_t i = 0; i < ARRAY_LEN(providers); i++) {
+        size_t n = strlen(providers[i]->scheme);
+
+        if (strncmp(spec, providers[i]->scheme, n) == 0 && spec[n] == ':') {
+            *model = spec + n + 1;
+            return providers[i];
+        }
+    }
+    return NULL;
+}
+
+const struct provider *llm_provider_at(size_t i)
+{
+    return i < ARRAY_LEN(providers) ? providers[i] : NULL;
+}
+
+static bool unknown_spec(const char *spec, struct error *err)
+{
+    error_set(err, ERROR_USE, "unknown model \"%s\"", spec);
+    return error_hint(err, "models are named openai:NAME, responses:NAME, anthropic:NAME, "
+                           "exec:COMMAND, replay:FILE or builtin");
+}
+
+/* The config's strings, copied: the caller may free his. */
+static void copy_config(struct llm *llm, const struct llm_config *c)
+{
+    const char **fields[] = {
+        &llm->config.model,    &llm->config.base_url,    &llm->config.key_env,
+        &llm->config.key_file, &llm->config.ca_file,     &llm->config.proxy,
+        &llm->config.effort,   &llm->config.record_file, &llm->config.price_file,
+    };
+
+    llm->config = *c;
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (*fields[i])
+            *fields[i] = arena_strdup(llm->arena, *fields[i]);
+    if (llm->config.max_output_tokens <= 0)
+        llm->config.max_output_tokens = 32768;
+}
+
+static bool open_price(struct llm *llm, struct error *err)
+{
+    const struct dialect *d = llm->provider->dialect;
+    bool official = d && http_is_official(&llm->config, d);
+
+    if (!price_open(llm->config.price_file, llm->arena, &llm->prices, err))
+        return false;
+    llm->price = price_find(llm->prices, llm->provider->scheme, llm->model, official);
+    if (llm->price || !budget_has_money(llm->config.budget) || llm->provider == &replay_provider)
+        return true;
+    error_set(err, ERROR_USE, "a budget in dollars needs a price, and that of %s is unknown",
+              llm->config.model);
+    return error_hint(err, "give the price in a prices file, or a budget in tokens or calls");
+}
+
+bool llm_open(const struct llm_config *config, struct llm **out, struct error *err)
+{
+    struct llm *llm = xmalloc(sizeof(*llm));
+
+    llm->arena = arena_new();
+    copy_config(llm, config);
+    llm->provider = config->model ? llm_provider_of(llm->config.model, &llm->model) : NULL;
+    if (!llm->provider)
+        unknown_spec(config->model ? config->model : "", err);
+    if (llm->provider && llm->provider->dialect && !*llm->model)
+        error_set(err, ERROR_USE, "%s: without the name of a model", llm->provider->scheme);
+    else if (llm->provider && open_price(llm, err) && llm->provider->open(llm, err)) {
+        *out = llm;
+        return true;
+    }
+    llm_close(llm);
+    return false;
+}
+
+void llm_close(struct llm *llm)
+{
+    if (!llm)
+        return;
+    if (llm->provider)
+        llm->provider->close(llm);
+    secret_release(&llm->key);
+    arena_free(llm->arena);
+    xfree(llm);
+}
+
+struct llm_totals llm_totals(const struct llm *llm)
+{
+    return llm->totals;
+}
+
+/* ---- attempts ------------------------------------------------------------------------ */
+
+static void answer_reset(struct ask *k)
+{
+    struct buf text = k->answer.text;
+
+    buf_clear(&text);
+    memset(&k->answer, 0, sizeof(k->answer));
+    k->answer.text = text;
+    k->answer.prompt_tokens = k->answer.cached_tokens = k->answer.output_tokens = -1;
+    k->answer.cache_write_tokens = -1;
+    k->answer.cost_usd = -1;
+}
+
+/* False: the user wants to stop. */
+static bool pause_for(const struct llm_config *c, int ms)
+{
+    int64_t end = clock_ms() + ms;
+
+    for (int64_t left = ms; left > 0; left = end - clock_ms()) {
+        struct timespec t = {0, (left < 50 ? left : 50) * 1000000L};
+
+        if (c->interrupted && c->interrupted(c->interrupted_ctx))
+            return false;
+        nanosleep(&t, NULL);
+    }
+    return true;
+}
+
+/* An answer that ended well and says nothing is a fault; one that was withheld is an answer. */
+static bool check_empty(struct ask *k, struct fault *f)
+{
+    struct answer *a = &k->answer;
+    bool blank = true;
+
+    for (size_t i = 0; i < a->text.len && blank; i++)
+        blank = isspace((unsigned char)a->text.data[i]) != 0;
+    if (!blank || a->cut || a->done)
+        return true;
+    if (strcmp(a->finish, "content_filter") == 0 || strcmp(a->finish, "refusal") == 0) {
+        buf_puts(&a->text, "(the provider withheld the answer)");
+        return true;
+    }
+    return fault_set(f, true, "the reply is empty (finish reason \"%s\")", a->finish);
+}
+
+static bool give_up(const struct ask *k, const struct fault *f, struct error *err)
+{
+    error_set(err, f->kind ? f->kind : ERROR_MACHINE, "asking %s: %s", k->llm->config.model,
+              f->text);
+    if (k->retries)
+        error_add(err, "after %d attempts", k->retries + 1);
+    return f->hint[0] ? error_hint(err, "%s", f->hint) : false;
+}
+
+/* What an attempt that failed may still have cost. */
+static void count_waste(struct ask *k, const struct wire *w)
+{
+    int64_t prompt = 0;
+
+    if (k->answer.text.len == 0 && k->answer.output_tokens <= 0)
+        return;
+    for (size_t i = 0; i < w->message_count; i++)
+        prompt += (int64_t)w->messages[i].content.len / BYTES_PER_TOKEN;
+    k->wasted_tokens += prompt + (int64_t)k->answer.text.len / BYTES_PER_TOKEN;
+}
+
+static bool attempts(struct ask *k, struct wire *w, struct error *err)
+{
+    struct llm *llm = k->llm;
+    int adaptions = 0;
+
+    for (int attempt = 0;;) {
+        struct fault f = {.retry_after_ms = -1};
+        int pause;
+
+        answer_reset(k);
+        w->drop = llm->drop;
+        if (llm->provider->attempt(llm, w, &k->answer, &f) && check_empty(k, &f))
+            return true;
+        json_array_append_new(k->faults, json_string(utf8_clean(text_of(f.text), k->arena).data));
+        count_waste(k, w);
+        if (f.again && adaptions++ < MAX_ADAPTIONS)
+            continue;
+        if (!f.passes || attempt >= llm->config.max_retries)
+            return give_up(k, &f, err);
+        if (f.retry_after_ms > MAX_WAIT_MS) {
+            fault_hint(&f, "the server asks to wait %d s", f.retry_after_ms / 1000);
+            return give_up(k, &f, err);
+        }
+        pause = fault_pause_ms(&llm->config, &f, attempt++, &k->seed);
+        k->retries++;
+        log_info("%s; trying again in %.1f s", f.text, pause / 1000.0);
+        if (!pause_for(&llm->config, pause))
+            return error_set(err, ERROR_INTERRUPTED, "interrupted while waiting for %s",
+                             llm->config.model);
+    }
+}
+
+/* ---- rounds --------------------------------------------------------------------------- */
+
+/* Takes what a continuation repeats off its front: a fence opened again, and the last words. */
+static void join_round(struct ask *k)
+{
+    struct text next = buf_text(&k->answer.text), have = buf_text(&k->text);
+    size_t most = have.len < next.len ? have.len : next.len;
+
+    if (have.len && text_starts(next, "```")) {
+        struct arena *a = arena_new();
+        struct fence_list list = fence_find(have, a);
+        const char *nl = memchr(next.data, '\n', next.len);
+
+        if (list.count && !list.items[list.count - 1].closed && nl) {
+            next.len -= (size_t)(nl + 1 - next.data);
+            next.data = nl + 1;
+            most = have.len < next.len ? have.len : next.len;
+        }
+        arena_free(a);
+    }
+    for (size_t n = most < MAX_OVERLAP ? most : MAX_OVERLAP; n >= MIN_OVERLAP; n--) {
+        if (memcmp(have.data + have.len - n, next.data, n) == 0) {
+            next.data += n, next.len -= n;
+            break;
+        }
+    }
+    buf_add(&k->text, next.data, next.len);
+}
+
+static int64_t add_known(int64_t sum, int64_t n)
+{
+    return sum < 0 || n < 0 ? -1 : sum + n;
+}
+
+static void settle(struct ask *k, const struct budget_grant *grant, bool ok)
+{
+    struct llm *llm = k->llm;
+    const struct answer *a = &k->answer;
+    double cost = a->cost_usd;
+    int64_t tokens = add_known(a->prompt_tokens, a->output_tokens);
+
+    if (cost < 0)
+        cost = price_cost(llm->price, a->prompt_tokens, a->cached_tokens, a->cache_write_tokens,
+                          a->output_tokens);
+    if (ok) {
+        k->prompt_tokens = add_known(k->prompt_tokens, a->prompt_tokens);
+        k->output_tokens = add_known(k->output_tokens, a->output_tokens);
+        k->cached_tokens = add_known(k->cached_tokens, a->cached_tokens);
+        k->cost_usd = k->cost_usd < 0 || cost < 0 ? -1 : k->cost_usd + cost;
+    } else {
+        tokens = 0;
+        cost = 0;
+    }
+    if (k->wasted_tokens && llm->price && cost >= 0)
+        cost += (double)k->wasted_tokens * llm->price->output / 1e6;
+    if (tokens >= 0)
+        tokens += k->wasted_tokens;
+    k->wasted_tokens = 0;
+    if (llm->config.budget)
+        budget_settle(llm->config.budget, grant, tokens,
+                      llm->provider == &replay_provider && cost < 0 ? 0 : cost);
+}
+
+/* The request's messages and, after the first round, what came so far and the word to go on. */
+static void wire_messages(struct ask *k, struct wire *w)
+{
+    const struct request *req = k->req;
+    struct message *list;
+
+    w->messages = req->messages;
+    w->message_count = req->message_count;
+    if (!k->text.len)
+        return;
+    list = arena_array(k->arena, req->message_count + 2, sizeof(*list));
+    memcpy(list, req->messages, req->message_count * sizeof(*list));
+    list[req->message_count] = (struct message){"assistant", buf_copy(&k->text, k->arena)};
+    list[req->message_count + 1] = (struct message){
+        "user",
+        text_of("Your reply was cut off at the output limit. Go on exactly where it stopped, with "
+                "the very next character: repeat nothing, open no new code block, say nothing "
+                "before it."),
+    };
+    w->messages = list;
+    w->message_count += 2;
+}
+
+static bool reserve(struct ask *k, struct wire *w, struct budget_grant *grant, struct error *err)
+{
+    const struct llm *llm = k->llm;
+    bool replay = llm->provider == &replay_provider;
+    struct budget_want want = {
+        .output_tokens = replay ? 0 : k->max_output_tokens,
+        .usd_per_prompt_token = llm->price ? llm->price->input / 1e6
+                                : replay   ? 0
+                                           : -1,
+        .usd_per_output_token = llm->price ? llm->price->output / 1e6
+                                : replay   ? 0
+                                           : -1,
+    };
+
+    w->max_output_tokens = k->max_output_tokens;
+    w->total_ms = llm->config.total_ms;
+    if (!llm->config.budget)
+        return true;
+    for (size_t i = 0; !replay && i < w->message_count; i++)
+        want.prompt_tokens += (int64_t)w->messages[i].content.len / BYTES_PER_TOKEN + 8;
+    if (!budget_reserve(llm->config.budget, &want, grant, err))
+        return false;
+    if (!replay && grant->output_tokens < w->max_output_tokens)
+        w->max_output_tokens = (int)grant->output_tokens;
+    if (grant->minutes_left_ms >= 0 && grant->minutes_left_ms < w->total_ms)
+        w->total_ms = (int)grant->minutes_left_ms + 1;
+    return true;
+}
+
+/* One round: reserve, attempt, settle. */
+static bool ask_round(struct ask *k, bool *squeezed, struct error *err)
+{
+    struct wire w = {
+        .config = &k->llm->config,
+        .model = k->llm->model,
+        .req = k->req,
+        .arena = k->arena,
+    };
+    struct budget_grant grant = {0};
+    bool ok;
+
+    wire_messages(k, &w);
+    if (!reserve(k, &w, &grant, err))
+        return false;
+    *squeezed = w.max_output_tokens < k->max_output_tokens;
+    ok = attempts(k, &w, err);
+    settle(k, &grant, ok);
+    return ok;
+}
+
+/* All rounds; *whole is false when the last one was still cut. */
+static bool ask_rounds(struct ask *k, bool *whole, struct error *err)
+{
+    for (int round = 0;; round++) {
+        bool squeezed = false;
+
+        if (!ask_round(k, &squeezed, err))
+            return false;
+        join_round(k);
+        *whole = !k->answer.cut;
+        if (*whole || round >= k->llm->config.max_continuations)
+            return true;
+        if (squeezed) {
+            error_set(err, ERROR_BUDGET,
+                      "what was left of the budget was not enough for a whole reply");
+            return error_hint(err, "raise the budget and resume");
+        }
+        log_info("the reply was cut at %d tokens; going on", k->max_output_tokens);
+        if (k->answer.text.len == 0) /* all went into reasoning: ask again with more room */
+            k->max_output_tokens *= 2;
+    }
+}
+
+static void make_reply(struct ask *k, bool whole, int64_t began_ms, struct reply *out)
+{
+    struct text t = buf_copy(&k->text, k->arena);
+
+    if (!whole)
+        t = text_of(arena_printf(k->arena,
+                                 "(the reply was cut at the limit of %d tokens even after %d "
+                                 "continuations; it is not used)",
+                                 k->max_output_tokens, k->llm->config.max_continuations));
+    secret_scrub_text(&k->llm->key, &t, k->arena);
+    *out = (struct reply){
+        .text = utf8_clean(t, k->arena),
+        .model = arena_strdup(k->arena, k->answer.model[0] ? k->answer.model : k->llm->model),
+        .finish_reason = arena_strdup(k->arena, !whole                ? "length"
+                                                : k->answer.finish[0] ? k->answer.finish
+                                                                      : "stop"),
+        .prompt_tokens = k->prompt_tokens,
+        .cached_tokens = k->cached_tokens,
+        .output_tokens = k->output_tokens,
+        .cost_usd = k->cost_usd,
+        .latency_ms = (int)(clock_ms() - began_ms),
+        .retries = k->retries,
+        .done = k->answer.done,
+    };
+}
+
+static void add_totals(struct llm *llm, const struct reply *r)
+{
+    struct llm_totals *t = &llm->totals;
+
+    t->calls++;
+    t->retries += r->retries;
+    t->prompt_tokens += r->prompt_tokens > 0 ? r->prompt_tokens : 0;
+    t->cached_tokens += r->cached_tokens > 0 ? r->cached_tokens : 0;
+    t->output_tokens += r->output_tokens > 0 ? r->output_tokens : 0;
+    t->usd += r->cost_usd > 0 ? r->cost_usd : 0;
+    t->usd_unknown |= r->cost_usd < 0;
+}
+
+bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct reply *out,
+             struct error *err)
+{
+    struct ask k = {
+        .llm = llm,
+        .req = req,
+        .arena = a,
+        .max_output_tokens =
+            req->max_output_tokens > 0 ? req->max_output_tokens : llm->config.max_output_tokens,
+        .faults = json_array(),
+        .seed = (unsigned)clock_us() ^ (unsigned)getpid(),
+    };
+    int64_t began = clock_ms();
+    bool whole = false, ok;
+    json_t *record;
+
+    k.answer.text = buf_init(llm->config.reply_limit_bytes);
+    k.text = buf_init(llm->config.reply_limit_bytes);
+    ok = ask_rounds(&k, &whole, err);
+    if (ok) {
+        make_reply(&k, whole, began, out);
+        add_totals(llm, out);
+        if (llm->config.record_file) {
+            record = record_of(llm, req, out, k.faults, a);
+            ok = record_append(llm->config.record_file, record, err);
+            json_decref(record);
+        }
+    }
+    json_decref(k.faults);
+    buf_release(&k.answer.text);
+    buf_release(&k.text);
+    return ok;
+}
+
+bool llm_recall(struct llm *llm, const struct request *req, const struct reply *known,
+                struct error *err)
+{
+    (void)known;
+    return !llm->provider->recall || llm->provider->recall(llm, req, err);
+}
