@@ -92,7 +92,9 @@ static bool plan_open(const char *path, int (**plan)(struct cutegen_call *), str
     abi = dlsym(library, "cutegen_plan_abi");
     *plan = (int (*)(struct cutegen_call *))(intptr_t)dlsym(library, "cutegen_plan");
     if (abi == NULL || *plan == NULL)
-        return error_set(err, ERROR_USE, "%s has no plan (CUTEGEN_PLAN)", path);
+        return error_set(
+            err, ERROR_USE,
+            "the file has no plan: write CUTEGEN_PLAN(call) { ... } under #ifdef CUTEGEN_HOST");
     if (*abi != CUTEGEN_ABI_VERSION)
         return error_set(err, ERROR_USE, "the plan speaks kernel ABI %u, this planner %d", *abi,
                          CUTEGEN_ABI_VERSION);

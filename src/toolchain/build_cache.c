@@ -1,0 +1,116 @@
+/*
+ * build_cache.c - what was built before, by the hash of all that went into it.
+ *
+ * Invariants
+ * 1. An entry is written into a folder of its own and renamed into place; a
+ *    rename that loses the race throws its copy away.
+ * 2. An entry's modification time is its last use.
+ */
+#include "toolchain/build_cache.h"
+
+#include "base/fs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_LIMIT = 256 << 20, KEY_LEN = 64 };
+
+static char *entry_dir(const char *key, struct arena *a)
+{
+    struct error ignored = {0};
+    char *root = NULL;
+    return home_cache("build", a, &root, &ignored) ? path_join(a, root, key) : NULL;
+}
+
+/* A hard link where both are on one file system, else a copy. */
+static bool bring(const char *from, const char *to, struct arena *a)
+{
+    struct error ignored = {0};
+    struct text data;
+    unlink(to);
+    if (link(from, to) == 0)
+        return true;
+    return file_read(from, FILE_LIMIT, a, &data, &ignored) && file_write(to, data, &ignored);
+}
+
+bool build_cache_fetch(const char *key, const char *dir, const char *const *files, size_t count,
+                       struct arena *a)
+{
+    char *entry = entry_dir(key, a);
+    if (entry == NULL || !file_exists(entry))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        char *from = path_join(a, entry, files[i]);
+        if (file_exists(from) && !bring(from, path_join(a, dir, files[i]), a))
+            return false;
+    }
+    utimensat(AT_FDCWD, entry, NULL, 0);
+    return true;
+}
+
+void build_cache_keep(const char *key, const char *dir, const char *const *files, size_t count,
+                      struct arena *a)
+{
+    struct error ignored = {0};
+    char *entry = entry_dir(key, a);
+    char *temp = entry ? arena_printf(a, "%s.%d.XXXXXX", entry, (int)getpid()) : NULL;
+    bool whole = true;
+    if (temp == NULL || mkdtemp(temp) == NULL)
+        return;
+    for (size_t i = 0; i < count && whole; i++) {
+        char *from = path_join(a, dir, files[i]);
+        struct text data;
+        if (!file_exists(from))
+            continue;
+        whole = file_read(from, FILE_LIMIT, a, &data, &ignored) &&
+                file_write(path_join(a, temp, files[i]), data, &ignored);
+    }
+    if (!whole || rename(temp, entry) != 0)
+        dir_remove(temp, &ignored);
+}
+
+struct aged {
+    time_t used;
+    char *path;
+};
+
+static int by_age(const void *x, const void *y)
+{
+    const struct aged *a = x, *b = y;
+    return a->used < b->used ? -1 : a->used > b->used;
+}
+
+void build_cache_prune(size_t limit, struct arena *a)
+{
+    struct error ignored = {0};
+    char *root = NULL;
+    DIR *d = home_cache("build", a, &root, &ignored) ? opendir(root) : NULL;
+    struct aged *all = NULL;
+    size_t count = 0, cap = 0;
+    struct dirent *e;
+    if (d == NULL)
+        return;
+    while ((e = readdir(d)) != NULL) {
+        struct stat st;
+        char *path = path_join(a, root, e->d_name);
+        if (strlen(e->d_name) < KEY_LEN || stat(path, &st) != 0)
+            continue;
+        if (count == cap) {
+            cap = cap ? 2 * cap : 256;
+            all = xrealloc(all, cap * sizeof *all);
+        }
+        all[count++] = (struct aged){st.st_mtime, path};
+    }
+    closedir(d);
+    if (count > limit) {
+        qsort(all, count, sizeof *all, by_age);
+        for (size_t i = 0; i < count - limit; i++)
+            dir_remove(all[i].path, &ignored);
+    }
+    xfree(all);
+}

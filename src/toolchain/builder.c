@@ -1,0 +1,316 @@
+/*
+ * builder.c - turn device code into PTX and cubin: the asking side.
+ *
+ * Hides the builder process, its restarts, and the cache in front of it.
+ *
+ * Invariants
+ * 1. After a late or dead process `child` is NULL, and the next compile starts
+ *    a new one.
+ * 2. The cache key covers everything that decides the result: source, names,
+ *    arch, defines, the versions and places of NVRTC and headers, kernel.h's
+ *    own text. What timed out is never kept.
+ */
+#include "toolchain/builder.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/proc.h"
+#include "toolchain/build_cache.h"
+#include "toolchain/diag.h"
+#include "toolchain/ptx.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ANSWER_LIMIT = 1 << 20, LOG_LIMIT = 4 << 20, HEADER_LIMIT = 1 << 20, WARM_MS = 60000 };
+#define BUILDER_BYTES ((uint64_t)12 << 30)
+
+static const char source_file[] = "candidate.cu", ptx_file[] = "kernel.ptx",
+                  cubin_file[] = "kernel.cubin", log_file[] = "compile.log",
+                  answer_file[] = "build.json";
+static const char *const kept_files[] = {ptx_file, cubin_file, log_file, answer_file};
+
+struct builder {
+    struct builder_config config;
+    struct arena *a;
+    char *program;
+    char *warm_request; /* NULL: none */
+    char *headers_hash; /* of include/cutegen */
+    struct child *child;
+    bool warming; /* the process may still be precompiling: give it more time */
+};
+
+static json_t *include_list(const struct tools *t)
+{
+    json_t *list = json_array();
+    for (int i = 0; t->includes[i] != NULL; i++)
+        json_array_append_new(list, json_string(t->includes[i]));
+    return list;
+}
+
+static bool hash_headers(struct builder *b, struct error *err)
+{
+    static const char *const names[] = {"kernel.h", "plan.h", "export.h", "arith.h", "each.h"};
+    struct hash h = hash_init();
+    char hex[65];
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct text text;
+        char *path = arena_printf(b->a, "%s/cutegen/%s", b->config.tools->kernel_include, names[i]);
+        if (!file_read(path, HEADER_LIMIT, b->a, &text, err))
+            return false;
+        hash_add_text(&h, text);
+    }
+    hash_hex(&h, hex);
+    b->headers_hash = arena_strdup(b->a, hex);
+    return true;
+}
+
+/* Same options as a real request, or the precompiled header is not found again. */
+static char *warm_request(struct builder *b, const char *arch)
+{
+    json_t *r = json_pack("{s:s, s:[], s:o, s:[], s:s}", "arch", arch, "names", "includes",
+                          include_list(b->config.tools), "defines", "cubin", "none is written");
+    char *line = json_line(r, b->a);
+    json_decref(r);
+    return line;
+}
+
+static bool start_child(struct builder *b, struct error *err)
+{
+    const char *argv[] = {b->program, b->config.tools->nvrtc, b->warm_request ? "--warm" : NULL,
+                          b->warm_request, NULL};
+    struct proc_spec spec = {.argv = argv,
+                             .no_network = true,
+                             .output_limit = 64 << 10,
+                             .resident_limit_bytes = BUILDER_BYTES};
+    if (!child_start(&spec, &b->child, err))
+        return error_add(err, "starting the builder");
+    b->warming = true;
+    return true;
+}
+
+bool builder_start(const struct builder_config *config, struct builder **out, struct error *err)
+{
+    struct builder *b = xmalloc(sizeof *b);
+    b->config = *config;
+    b->a = arena_new();
+    if (!home_program("cutegen-builder", b->a, &b->program, err) || !hash_headers(b, err)) {
+        builder_stop(b);
+        return false;
+    }
+    if (config->warm_arch != NULL) {
+        b->warm_request = warm_request(b, config->warm_arch);
+        if (!start_child(b, err)) {
+            builder_stop(b);
+            return false;
+        }
+    }
+    *out = b;
+    return true;
+}
+
+void builder_stop(struct builder *b)
+{
+    if (b == NULL)
+        return;
+    child_stop(b->child);
+    arena_free(b->a);
+    xfree(b);
+}
+
+/* ---- one compile ------------------------------------------------------------------- */
+
+static void cache_key(const struct builder *b, const struct build_request *req, struct arena *a,
+                      char key[65])
+{
+    const struct tools *t = b->config.tools;
+    struct hash h = hash_init();
+    hash_add_text(&h, text_of("cutegen build 1 " CUTEGEN_VERSION));
+    hash_add_text(&h, req->source);
+    hash_add_text(&h, text_of(req->names ? json_line(req->names, a) : "[]"));
+    hash_add_text(&h, text_of(req->arch));
+    hash_add_text(&h, text_of(req->cubin ? "cubin" : "ptx"));
+    hash_add_text(&h, text_of(t->nvrtc_version ? t->nvrtc_version : t->nvrtc));
+    hash_add_text(&h, text_of(t->cutlass_version ? t->cutlass_version : ""));
+    hash_add_text(&h, text_of(b->headers_hash));
+    for (int i = 0; t->includes[i] != NULL; i++)
+        hash_add_text(&h, text_of(t->includes[i]));
+    for (int i = 0; req->defines && req->defines[i] != NULL; i++)
+        hash_add_text(&h, text_of(req->defines[i]));
+    hash_hex(&h, key);
+}
+
+static char *request_line(const struct builder *b, const struct build_request *req, struct arena *a)
+{
+    json_t *defines = json_array(), *r;
+    char *line;
+    for (int i = 0; req->defines && req->defines[i] != NULL; i++)
+        json_array_append_new(defines, json_string(req->defines[i]));
+    r = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "source",
+                  path_join(a, req->work_dir, source_file), "arch", req->arch, "ptx",
+                  path_join(a, req->work_dir, ptx_file), "log",
+                  path_join(a, req->work_dir, log_file), "includes", include_list(b->config.tools),
+                  "defines", defines);
+    json_object_set_new(r, "names", req->names ? json_deep_copy(req->names) : json_array());
+    json_object_set_new(r, "cubin",
+                        req->cubin ? json_string(path_join(a, req->work_dir, cubin_file))
+                                   : json_null());
+    line = json_line(r, a);
+    json_decref(r);
+    return line;
+}
+
+static void verdict_plain(struct verdict *v, enum verdict_kind kind, const char *summary,
+                          const char *detail, const char *advice)
+{
+    memset(v, 0, sizeof *v);
+    v->kind = kind;
+    v->summary = summary;
+    v->detail = detail;
+    v->advice = advice;
+}
+
+static void verdict_late(const struct build_request *req, struct arena *a, struct verdict *v)
+{
+    verdict_plain(v, VERDICT_COMPILE_TIMEOUT,
+                  arena_printf(a, "the compiler was stopped after %d s", req->deadline_ms / 1000),
+                  "",
+                  "fewer or smaller template instantiations: large unrolled loops over static "
+                  "layouts take longest");
+}
+
+/* Asks the process. *answer is NULL after it was late or died: the verdict says so. */
+static bool ask(struct builder *b, const struct build_request *req, struct arena *a,
+                json_t **answer, struct verdict *v, struct error *err)
+{
+    enum child_answer how;
+    struct text line, said;
+    int deadline = req->deadline_ms + (b->warming ? WARM_MS : 0);
+
+    *answer = NULL;
+    if (b->child == NULL && !start_child(b, err))
+        return false;
+    if (!child_ask(b->child, text_of(request_line(b, req, a)), deadline, ANSWER_LIMIT, a, &how,
+                   &line, err))
+        return error_add(err, "asking the builder");
+    if (how == CHILD_LINE) {
+        b->warming = false;
+        return json_parse(line, "the builder's answer", answer, err);
+    }
+    said = child_stderr(b->child, a);
+    child_stop(b->child);
+    b->child = NULL;
+    if (how == CHILD_LATE) {
+        verdict_late(req, a, v);
+        return true;
+    }
+    verdict_plain(v, VERDICT_COMPILE_ERROR,
+                  "the compiler crashed or ran out of memory on this source",
+                  arena_strndup(a, said.data, said.len < 800 ? said.len : 800),
+                  "simplify the newest templates; very deep or very large instantiations do this");
+    return true;
+}
+
+static bool machine_answer(const json_t *answer, struct error *err)
+{
+    error_set(err, ERROR_MACHINE, "%s", json_string_or(answer, "text", "the builder failed"));
+    if (*json_string_or(answer, "hint", "") != '\0')
+        error_hint(err, "%s", json_string_or(answer, "hint", ""));
+    return error_add(err, "building");
+}
+
+/* Every name must have come out, or the launch list cannot be carried out. */
+static bool names_whole(const struct build_request *req, const json_t *names, struct arena *a,
+                        struct verdict *v)
+{
+    for (size_t i = 0; i < json_array_size(req->names); i++) {
+        const char *name = json_string_value(json_array_get(req->names, i));
+        if (json_object_get(names, name) != NULL)
+            continue;
+        verdict_plain(v, VERDICT_COMPILE_ERROR,
+                      arena_printf(a, "no kernel came out for '%s', which the plan launches", name),
+                      "", "the name in CUTEGEN_LAUNCH must be a __global__ function of this file");
+        return false;
+    }
+    return true;
+}
+
+static bool take_answer(const struct build_request *req, const json_t *answer, struct arena *a,
+                        struct build_result *out, struct error *err)
+{
+    struct text log;
+    out->log_path = path_join(a, req->work_dir, log_file);
+    if (!file_read(out->log_path, LOG_LIMIT, a, &log, err))
+        return error_add(err, "building");
+    if (!json_bool_or(answer, "compiled", false)) {
+        diag_compile_error(log, req->source, source_file, a, &out->verdict);
+        if (req->name != NULL && strcmp(path_base(req->name), source_file) != 0)
+            diag_rename(&out->verdict, source_file, path_base(req->name), a);
+        return true;
+    }
+    out->names = json_incref(json_object_get(answer, "names"));
+    if (!names_whole(req, out->names, a, &out->verdict))
+        return true;
+    out->resources = ptx_resources(log);
+    out->ptx_path = path_join(a, req->work_dir, ptx_file);
+    out->cubin_path = req->cubin ? path_join(a, req->work_dir, cubin_file) : NULL;
+    out->module_path = out->cubin_path;
+    verdict_plain(&out->verdict, VERDICT_PASS, "built", "", NULL);
+    return true;
+}
+
+/* The answer is kept as a file beside the code, so that a hit is the same as a build. */
+static bool fetch_answer(const struct build_request *req, const char *key, struct arena *a,
+                         json_t **answer)
+{
+    struct error ignored = {0};
+    struct text line;
+    return build_cache_fetch(key, req->work_dir, kept_files, ARRAY_LEN(kept_files), a) &&
+           file_read(path_join(a, req->work_dir, answer_file), ANSWER_LIMIT, a, &line, &ignored) &&
+           json_parse(line, "a cached build", answer, &ignored);
+}
+
+static void keep_answer(const struct build_request *req, const char *key, const json_t *answer,
+                        struct arena *a)
+{
+    struct error ignored = {0};
+    if (file_write(path_join(a, req->work_dir, answer_file), text_of(json_line(answer, a)),
+                   &ignored))
+        build_cache_keep(key, req->work_dir, kept_files, ARRAY_LEN(kept_files), a);
+}
+
+bool builder_compile(struct builder *b, const struct build_request *req, struct arena *a,
+                     struct build_result *out, struct error *err)
+{
+    int64_t begin = clock_ms();
+    json_t *answer = NULL;
+    bool ok = false;
+    char key[65];
+
+    out->work_dir = req->work_dir;
+    out->ptx_path = out->cubin_path = out->log_path = out->module_path = NULL;
+    out->names = out->resources = NULL;
+    cache_key(b, req, a, key);
+    out->cached = !b->config.no_cache && fetch_answer(req, key, a, &answer);
+    if (!out->cached) {
+        if (!file_write(path_join(a, req->work_dir, source_file), req->source, err) ||
+            !ask(b, req, a, &answer, &out->verdict, err))
+            goto done;
+        if (answer != NULL && !json_bool_or(answer, "ok", false)) {
+            machine_answer(answer, err);
+            goto done;
+        }
+        if (answer != NULL && !b->config.no_cache)
+            keep_answer(req, key, answer, a);
+    }
+    ok = answer == NULL || take_answer(req, answer, a, out, err);
+done:
+    out->build_ms = (int)(clock_ms() - begin);
+    json_decref(answer);
+    return ok;
+}

@@ -1,0 +1,52 @@
+/*
+ * builder.h - turn device code into PTX and cubin.
+ *
+ * A builder is a warm process that holds NVRTC with CuTe precompiled. Start
+ * one per core and keep it. A crash or a missed deadline inside it is a
+ * verdict on the kernel; the next compile gets a new process.
+ *
+ *     if (!builder_start(&config, &b, err)) ...              the machine is broken
+ *     if (!builder_compile(b, &req, a, &built, err)) ...     likewise
+ *     if (built.verdict.kind != VERDICT_PASS) ...            the kernel is bad
+ *     builder_stop(b);                                       also after errors; NULL is fine
+ *
+ * What was built once, from the same source, names, options, headers and
+ * compiler, comes from the cache (build_cache.h) without asking the process.
+ */
+#ifndef TOOLCHAIN_BUILDER_H
+#define TOOLCHAIN_BUILDER_H
+
+#include "base/error.h"
+#include "model.h"
+#include "toolchain/tools.h"
+
+struct builder;
+
+struct builder_config {
+    const struct tools *tools; /* borrowed until builder_stop() */
+    const char *warm_arch;     /* precompile CuTe for it at once, in the background; NULL: later */
+    bool no_cache;
+};
+
+struct build_request {
+    struct text source;   /* borrowed */
+    const char *name;     /* what the user calls the file; NULL: candidate.cu */
+    const json_t *names;  /* kernel instantiations: ["gemm<128, 128>"], from plan_kernel_names() */
+    const char *arch;     /* "sm_90a", "compute_80" */
+    bool cubin;           /* also a cubin; without it there are no resources either */
+    const char *work_dir; /* exists; takes the files */
+    const char *const *defines; /* "X=1", NULL-terminated; may be NULL */
+    int deadline_ms;
+};
+
+bool builder_start(const struct builder_config *config, struct builder **out, struct error *err);
+/*
+ * Fills verdict, work_dir, ptx_path, cubin_path, log_path, names, resources,
+ * build_ms and cached; module_path is the cubin's where there is one. The
+ * other members are left alone.
+ */
+bool builder_compile(struct builder *b, const struct build_request *req, struct arena *a,
+                     struct build_result *out, struct error *err);
+void builder_stop(struct builder *b);
+
+#endif

@@ -1,0 +1,303 @@
+/*
+ * builder_main.c - cutegen-builder NVRTC [--version | --warm REQUEST]
+ *
+ * Holds NVRTC and answers compile requests, one JSON line each, until its
+ * input ends (docs/architecture.md, Builder). Bad source is an answer
+ * ("compiled": false with a log); what NVRTC does to the process on strange
+ * input is the asker's to survive.
+ *
+ * Invariants
+ * 1. The program name NVRTC sees and the options are the same for every
+ *    request with the same arch, includes and defines: its automatic
+ *    precompiled header is only found again then.
+ * 2. Outputs are written whole before the answer line.
+ */
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "toolchain/halves.h"
+#include "toolchain/nvrtc_api.h"
+#include "toolchain/ptx.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_LIMIT = 4 << 20, SOURCE_LIMIT = 4 << 20, MAX_OPTIONS = 256 };
+#define PCH_HEAP_BYTES ((size_t)1 << 30)
+#define PROGRAM_NAME   "candidate.cu"
+
+struct options {
+    const char *at[MAX_OPTIONS];
+    int count;
+};
+
+static bool nvrtc_open(const char *path, struct nvrtc_api *api, struct error *err)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        error_set(err, ERROR_MACHINE, "loading NVRTC: %s", dlerror());
+        return error_hint(err, "run `make demo` once (it installs what is missing), or name a CUDA "
+                               "toolkit: --cuda PATH");
+    }
+#define NVRTC_LOAD(member, symbol, required, type, parameters)                                     \
+    *(void **)&api->member = dlsym(library, symbol);                                               \
+    if (required && *(void **)&api->member == NULL)                                                \
+        return error_set(err, ERROR_MACHINE, "%s has no %s: too old", path, symbol);
+    NVRTC_FUNCTIONS(NVRTC_LOAD)
+#undef NVRTC_LOAD
+    return true;
+}
+
+static void add_option(struct options *o, const char *text)
+{
+    if (o->count == MAX_OPTIONS)
+        BUG("more than %d compiler options", MAX_OPTIONS);
+    o->at[o->count++] = text;
+}
+
+static bool add_list(struct options *o, const json_t *request, const char *key, const char *prefix,
+                     struct arena *a, struct error *err)
+{
+    const json_t *list = json_object_get(request, key);
+    if (json_array_size(list) > MAX_OPTIONS / 4)
+        return error_set(err, ERROR_USE, "too many %s", key);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *value = json_string_value(json_array_get(list, i));
+        if (value == NULL)
+            return error_set(err, ERROR_USE, "%s[%zu] is no string", key, i);
+        add_option(o, arena_printf(a, "%s%s", prefix, value));
+    }
+    return true;
+}
+
+/* With a cubin wanted, compute_80 becomes sm_80: PTX comes out of both. */
+static bool make_options(const json_t *request, const struct nvrtc_api *nvrtc, struct arena *a,
+                         struct options *o, struct error *err)
+{
+    const char *arch;
+    if (!json_get_string(request, "arch", &arch, err))
+        return false;
+    if (json_string_or(request, "cubin", NULL) != NULL && strncmp(arch, "compute_", 8) == 0)
+        arch = arena_printf(a, "sm_%s", arch + 8);
+    add_option(o, arena_printf(a, "-arch=%s", arch));
+    add_option(o, "-std=c++17");
+    add_option(o, "-default-device"); /* CUTLASS has constexpr functions without a space */
+    add_option(o, "-lineinfo");
+    add_option(o, "--no-source-include");
+    add_option(o, "-DCUTEGEN_DEVICE=1");
+    if (strncmp(arch, "sm_", 3) == 0)
+        add_option(o, "--ptxas-options=-v");
+    if (nvrtc->pch_heap != NULL)
+        add_option(o, "-pch");
+    return add_list(o, request, "defines", "-D", a, err) &&
+           add_list(o, request, "includes", "-I", a, err);
+}
+
+/* Lines about precompiled headers say nothing about the kernel. */
+static struct text clean_log(const char *log, struct arena *a)
+{
+    size_t len = strlen(log), n = 0;
+    char *out = arena_alloc(a, len + 1);
+    for (const char *p = log; *p != '\0';) {
+        const char *nl = strchr(p, '\n');
+        size_t l = nl ? (size_t)(nl - p) + 1 : strlen(p);
+        if (memmem(p, l, "precompiled header file", 23) == NULL) {
+            memcpy(out + n, p, l);
+            n += l;
+        }
+        p += l;
+    }
+    return (struct text){out, n};
+}
+
+static bool write_log(const struct nvrtc_api *nvrtc, nvrtc_program p, const char *path, int result,
+                      const char **pch, struct arena *a, struct error *err)
+{
+    size_t size = 0;
+    char *log;
+    struct text text;
+    nvrtc->log_size(p, &size);
+    log = arena_alloc(a, size + 1);
+    if (size > 0)
+        nvrtc->log(p, log);
+    *pch = strstr(log, "using precompiled header")      ? "used"
+           : strstr(log, "creating precompiled header") ? "made"
+                                                        : "none";
+    text = clean_log(log, a);
+    if (text.len == 0 && result != 0)
+        text = text_of(nvrtc->error_string(result));
+    return file_write(path, text, err);
+}
+
+static bool write_code(const struct nvrtc_api *nvrtc, nvrtc_program p, const json_t *request,
+                       struct arena *a, struct error *err)
+{
+    const char *ptx_path, *cubin_path = json_string_or(request, "cubin", NULL);
+    size_t size = 0;
+    char *code;
+
+    if (!json_get_string(request, "ptx", &ptx_path, err))
+        return false;
+    if (nvrtc->ptx_size(p, &size) != 0 || size == 0)
+        return error_set(err, ERROR_MACHINE, "NVRTC compiled, but gives no PTX");
+    code = arena_alloc(a, size + 1);
+    nvrtc->ptx(p, code);
+    if (!file_write(ptx_path, ptx_strip(text_of(code), a), err))
+        return false;
+    if (cubin_path == NULL)
+        return true;
+    if (nvrtc->cubin_size(p, &size) != 0 || size == 0)
+        return error_set(err, ERROR_MACHINE, "NVRTC compiled, but gives no cubin");
+    code = arena_alloc(a, size);
+    nvrtc->cubin(p, code);
+    return file_write(cubin_path, (struct text){code, size}, err);
+}
+
+static json_t *lowered_names(const struct nvrtc_api *nvrtc, nvrtc_program p, const json_t *names)
+{
+    json_t *out = json_object();
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *name = json_string_value(json_array_get(names, i)), *lowered = NULL;
+        if (nvrtc->lowered_name(p, name, &lowered) == 0 && lowered != NULL)
+            json_object_set_new(out, name, json_string(lowered));
+    }
+    return out;
+}
+
+/* Without a "log" nothing is written: a warm-up. */
+static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct text source,
+                    struct arena *a, json_t **answer, struct error *err)
+{
+    const json_t *names = json_object_get(request, "names");
+    struct options options = {.count = 0};
+    const char *log_path = json_string_or(request, "log", NULL), *pch = "none";
+    int64_t begin = clock_ms();
+    nvrtc_program p = NULL;
+    json_t *lowered = NULL;
+    bool ok = false;
+    int result;
+
+    if (!make_options(request, nvrtc, a, &options, err))
+        return false;
+    if (nvrtc->create(&p, source.data, PROGRAM_NAME, 0, NULL, NULL) != 0)
+        return error_set(err, ERROR_MACHINE, "NVRTC makes no program");
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        if (name != NULL)
+            nvrtc->add_name(p, name);
+    }
+    result = nvrtc->compile(p, options.count, options.at);
+    if (log_path != NULL && !write_log(nvrtc, p, log_path, result, &pch, a, err))
+        goto done;
+    if (result == 0 && log_path != NULL) {
+        if (!write_code(nvrtc, p, request, a, err))
+            goto done;
+        lowered = lowered_names(nvrtc, p, names);
+    }
+    *answer = json_pack("{s:b, s:b, s:o, s:s, s:I}", "ok", 1, "compiled", result == 0, "names",
+                        lowered ? lowered : json_object(), "pch", pch, "ms",
+                        (json_int_t)(clock_ms() - begin));
+    ok = true;
+done:
+    nvrtc->destroy(&p);
+    return ok;
+}
+
+static bool serve(const struct nvrtc_api *nvrtc, struct text line, struct arena *a, json_t **answer,
+                  struct error *err)
+{
+    json_t *request = NULL;
+    const char *path;
+    struct text source;
+    const char *log;
+    bool ok = json_parse(line, "the request", &request, err) &&
+              json_get_string(request, "log", &log, err) &&
+              json_get_string(request, "source", &path, err) &&
+              file_read(path, SOURCE_LIMIT, a, &source, err) &&
+              compile(nvrtc, request, halves_view(source, HALF_DEVICE, a), a, answer, err);
+    json_decref(request);
+    return ok;
+}
+
+/* Compiles a file of the usual includes once, so that the first candidate
+ * finds them precompiled. Whether it works out does not matter. */
+static void warm(const struct nvrtc_api *nvrtc, const char *request_line)
+{
+    static const char usual[] = "#include <cutegen/kernel.h>\n#include <cute/tensor.hpp>\n"
+                                "__global__ void cutegen_warm(float *x) { *x = 0; }\n";
+    struct arena *a = arena_new();
+    struct error err = {0};
+    json_t *request = NULL, *answer = NULL;
+    if (json_parse(text_of(request_line), "the warm-up", &request, &err))
+        compile(nvrtc, request, text_of(usual), a, &answer, &err);
+    json_decref(request);
+    json_decref(answer);
+    arena_free(a);
+}
+
+static json_t *error_json(const struct error *err)
+{
+    return json_pack("{s:b, s:s, s:s, s:s}", "ok", 0, "kind",
+                     err->kind == ERROR_USE ? "use" : "machine", "text", err->text, "hint",
+                     err->hint);
+}
+
+static void put_answer(json_t *answer, struct arena *a)
+{
+    printf("%s\n", json_line(answer, a));
+    fflush(stdout);
+}
+
+static int serve_all(const struct nvrtc_api *nvrtc)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t len;
+    while ((len = getline(&line, &cap, stdin)) > 0) {
+        struct arena *a = arena_new();
+        struct error err = {0};
+        json_t *answer = NULL;
+        if (len > LINE_LIMIT)
+            error_set(&err, ERROR_USE, "a request of %zd bytes", len);
+        else
+            serve(nvrtc, (struct text){line, (size_t)len}, a, &answer, &err);
+        if (answer == NULL)
+            answer = error_json(&err);
+        put_answer(answer, a);
+        json_decref(answer);
+        arena_free(a);
+    }
+    free(line);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct nvrtc_api nvrtc = {0};
+    struct error err = {0};
+    int major = 0, minor = 0;
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: cutegen-builder NVRTC [--version | --warm REQUEST]\n");
+        return 2;
+    }
+    if (!nvrtc_open(argv[1], &nvrtc, &err)) {
+        struct arena *a = arena_new();
+        put_answer(error_json(&err), a);
+        return 3;
+    }
+    if (argc == 3 && strcmp(argv[2], "--version") == 0) {
+        nvrtc.version(&major, &minor);
+        printf("{\"ok\": true, \"major\": %d, \"minor\": %d}\n", major, minor);
+        return 0;
+    }
+    if (nvrtc.pch_heap != NULL)
+        nvrtc.pch_heap(PCH_HEAP_BYTES);
+    if (argc == 4 && strcmp(argv[2], "--warm") == 0)
+        warm(&nvrtc, argv[3]);
+    return serve_all(&nvrtc);
+}

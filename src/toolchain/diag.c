@@ -1,0 +1,507 @@
+/*
+ * diag.c - boil a compiler's log down to what can be acted on.
+ *
+ * A log is read once into a short list of errors; each has the place the
+ * compiler named, the user's own line, the assertion's text and the frame of
+ * the call the user wrote. The first one leads; its meaning comes from a table
+ * of texts that CuTe and NVRTC are known to print.
+ */
+#include "toolchain/diag.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ERRORS = 8, MAX_MESSAGE = 400, MAX_FRAME = 420 };
+
+struct fault {
+    struct text file, message;
+    int line;            /* in `file` */
+    int user_line;       /* in the candidate; 0: unknown */
+    struct text printed; /* the source line the compiler printed */
+    struct text notes;   /* "argument types are: (...)" */
+    struct text frame;   /* the outermost instantiation: what the user called */
+};
+
+/* ---- what is known about texts ------------------------------------------------ */
+
+static const struct meaning {
+    const char *text; /* found in the message or the printed line */
+    const char *means;
+} meanings[] = {
+    {"Mismatched Ranks",
+     "a coordinate or tiler has another number of modes than the layout it is used "
+     "on: give one index (or _) per mode of the tensor's shape"},
+    {"Dynamic owning tensors not supported",
+     "a register tensor (make_tensor<T>(layout)) needs a layout known at compile time: Int<N>{} or "
+     "Shape<_8>{}, never a run-time int"},
+    {"TiledCopy uses too few vals",
+     "each thread must own at least as many elements as one copy atom "
+     "moves: a uint128_t copy of float needs a value layout of 4"},
+    {"TiledCopy uses too few thrs", "the thread layout has fewer threads than the copy atom needs"},
+    {"failed to vectorize into registers",
+     "the copy atom is wider than the contiguous run of elements each thread got: make the value "
+     "layout contiguous in memory, use a smaller atom, or change the smem layout"},
+    {"size<2>(A) == size<2>(B)",
+     "A and B have different numbers of k tiles per thread (K must agree)"},
+    {"size<1>(A) == size<1>(C)",
+     "A and C have different numbers of m tiles per thread (M must agree)"},
+    {"size<1>(B) == size<2>(C)",
+     "B and C have different numbers of n tiles per thread (N must agree)"},
+    {"AK == BK", "A and B have different extents along K"},
+    {"AM == CM", "A and C have different extents along M"},
+    {"BN == CN", "B and C have different extents along N"},
+    {"must be a modifiable lvalue",
+     "the tensor is read-only here: its pointer is const, or the expression gives a copy"},
+    {"weakly_congruent", "shape and tiler (or coordinate) are nested differently"},
+    {"Static shape", "this algorithm needs sizes known at compile time (Int<N>)"},
+    {"shape_div", "a static division does not come out even: the tile must divide the shape"},
+    {"Divisibility Condition",
+     "a static division does not come out even: the tile must divide the shape"},
+    {"Divisibility", "a static division does not come out even: the tile must divide the shape"},
+    {"Left-divide", "the tile does not divide the layout"},
+    {"Index out of range", "get<I> or layout<I> beyond the number of modes"},
+    {"namespace \"std\" has no member",
+     "device code has no standard library: use cute::, cuda::std:: or plain CUDA"},
+    {"Error in parsing name expression", "the plan launches a kernel that the device half does not "
+                                         "define, or whose template arguments do "
+                                         "not fit"},
+    {"cannot open source file",
+     "that header is not there: cutegen, cute, cutlass and cuda headers only"},
+    {"A function without execution space", "write __device__ in front of the function"},
+    {"calling a __host__ function", "that function is for the host only"},
+    {"no instance of", "no overload takes these arguments"},
+    {"more than one instance of",
+     "several overloads fit: qualify the name (cute::) or cast an argument"},
+    {"expression must have a constant value",
+     "a template argument or array size must be constexpr"},
+    {"too much shared data",
+     "static shared memory is limited to 48 KiB: use extern __shared__ and pass "
+     "the bytes in CUTEGEN_LAUNCH"},
+    {"undefined reference", "a plan may call nothing but the plan API of cutegen/kernel.h"},
+    {"undefined symbol", "a plan may call nothing but the plan API of cutegen/kernel.h"},
+    {"implicit declaration of function",
+     "a plan may call nothing but the plan API of cutegen/kernel.h"},
+    {"not permitted in C++", "the plan is also compiled as C++ on export: cast explicitly"},
+    {"pointer of type 'void *' used in arithmetic",
+     "use CUTEGEN_AT(type, tensor, index), or cast to a typed pointer first"},
+    {"arithmetic on a pointer to void",
+     "use CUTEGEN_AT(type, tensor, index), or cast to a typed pointer first"},
+};
+
+static const char *meaning_of(const struct fault *f)
+{
+    for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
+        const char *t = meanings[i].text;
+        if ((f->message.len && memmem(f->message.data, f->message.len, t, strlen(t))) ||
+            (f->printed.len && memmem(f->printed.data, f->printed.len, t, strlen(t))))
+            return meanings[i].means;
+    }
+    return NULL;
+}
+
+/* ---- reading lines --------------------------------------------------------------- */
+
+static struct text next_line(struct text *rest)
+{
+    const char *nl = memchr(rest->data, '\n', rest->len);
+    size_t len = nl ? (size_t)(nl - rest->data) : rest->len;
+    struct text line = {rest->data, len};
+    rest->data += nl ? len + 1 : len;
+    rest->len -= nl ? len + 1 : len;
+    if (line.len > 0 && line.data[line.len - 1] == '\r')
+        line.len--;
+    return line;
+}
+
+static struct text trim(struct text t)
+{
+    while (t.len > 0 && isspace((unsigned char)t.data[0]))
+        t.data++, t.len--;
+    while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
+        t.len--;
+    return t;
+}
+
+static const char *find(struct text t, const char *what)
+{
+    return t.len ? memmem(t.data, t.len, what, strlen(what)) : NULL;
+}
+
+static int number_at(const char *p, const char *end)
+{
+    int n = 0;
+    while (p < end && isdigit((unsigned char)*p) && n < 100000000)
+        n = n * 10 + (*p++ - '0');
+    return n;
+}
+
+/* After "error": skips " #20-D" and ": ". */
+static struct text message_after(struct text line, const char *error_word)
+{
+    const char *end = line.data + line.len;
+    const char *colon = memchr(error_word, ':', (size_t)(end - error_word));
+    return colon ? trim((struct text){colon + 1, (size_t)(end - colon - 1)})
+                 : (struct text){end, 0};
+}
+
+/* "file(12): error: text", as NVRTC and nvcc print. */
+static bool parse_edg(struct text line, struct fault *f)
+{
+    const char *error = find(line, "): error"), *p;
+    if (error == NULL)
+        error = find(line, "): catastrophic error");
+    if (error == NULL || isspace((unsigned char)line.data[0]))
+        return false;
+    for (p = error; p > line.data && *p != '('; p--)
+        ;
+    *f = (struct fault){.file = {line.data, (size_t)(p - line.data)},
+                        .line = number_at(p + 1, error),
+                        .message = message_after(line, error + 2)};
+    return true;
+}
+
+/* "file:12:5: error: text" and tcc's "file:12: error: text". */
+static bool parse_gcc(struct text line, struct fault *f)
+{
+    const char *error = find(line, ": error:"), *p, *colon;
+    if (error == NULL)
+        error = find(line, ": fatal error:");
+    if (error == NULL || isspace((unsigned char)line.data[0]))
+        return false;
+    colon = error;
+    for (int fields = 0; fields < 2; fields++) {
+        for (p = colon - 1; p > line.data && isdigit((unsigned char)*p); p--)
+            ;
+        if (p <= line.data || *p != ':' || p + 1 == colon)
+            break;
+        colon = p;
+    }
+    *f = (struct fault){.file = {line.data, (size_t)(colon - line.data)},
+                        .line = number_at(colon + 1, error),
+                        .message = message_after(line, strstr(error, "error"))};
+    return true;
+}
+
+/* ptxas, the linker, and whatever else says error. */
+static bool parse_other(struct text line, struct fault *f)
+{
+    const char *error = find(line, "error   :");
+    if (text_starts(line, "ptxas") && error == NULL)
+        error = find(line, "error  :") ? find(line, "error  :") : find(line, "error :");
+    if (text_starts(line, "ptxas") && error != NULL) {
+        *f = (struct fault){.file = {"ptxas", 5}, .message = message_after(line, error)};
+        return true;
+    }
+    if (find(line, "undefined reference to") || find(line, "undefined symbol")) {
+        *f = (struct fault){.file = {"link", 4}, .message = trim(line)};
+        return true;
+    }
+    return false;
+}
+
+/* ---- the candidate's own line ------------------------------------------------------- */
+
+static bool is_candidate(struct text file, const char *name)
+{
+    const char *base = path_base(name);
+    size_t n = strlen(base);
+    if (n > 0 && file.len >= n + 2 && memcmp(file.data + file.len - 2, ".c", 2) == 0 &&
+        base[n - 1] != 'c')
+        file.len -= 2; /* tcc is given candidate.cu.c */
+    return file.len >= n && memcmp(file.data + file.len - n, base, n) == 0 &&
+           (file.len == n || file.data[file.len - n - 1] == '/');
+}
+
+/* "... at line 8 of candidate.cu", or "at line 8" when the error is in it. */
+static int line_in_candidate(struct text frame, const struct fault *f, const char *name)
+{
+    const char *end = frame.data + frame.len, *p = NULL;
+    for (const char *q = frame.data; (q = memmem(q, (size_t)(end - q), "at line ", 8)); q += 8)
+        p = q;
+    if (p == NULL)
+        return 0;
+    const char *of = memmem(p, (size_t)(end - p), " of ", 4);
+    if (of == NULL)
+        return is_candidate(f->file, name) ? number_at(p + 8, end) : 0;
+    struct text file = trim((struct text){of + 4, (size_t)(end - of - 4)});
+    return is_candidate(file, name) ? number_at(p + 8, end) : 0;
+}
+
+static void read_context(struct fault *f, struct text line, const char *name, int index)
+{
+    struct text t = trim(line);
+    if (t.len == 0)
+        return;
+    if (text_starts(t, "argument types are:") || text_starts(t, "object type is:"))
+        f->notes = t;
+    else if (text_starts(t, "instantiation of")) {
+        int n = line_in_candidate(t, f, name);
+        f->frame = t;
+        if (n > 0 && f->user_line == 0)
+            f->user_line = n;
+    } else if (index <= 2 && f->printed.len == 0 && t.data[0] != '^' && !find(t, "detected during"))
+        f->printed = t;
+}
+
+static int read_faults(struct text log, const char *name, struct fault *faults)
+{
+    int count = 0, since = 0;
+    bool open = false;
+    for (struct text rest = log; rest.len > 0;) {
+        struct text line = next_line(&rest);
+        struct fault f;
+        if (parse_edg(line, &f) || parse_gcc(line, &f) || parse_other(line, &f)) {
+            if (count == MAX_ERRORS)
+                break;
+            if (is_candidate(f.file, name))
+                f.user_line = f.line;
+            faults[count++] = f;
+            open = true;
+            since = 0;
+        } else if (find(line, "): note") || find(line, ": note:") || find(line, "): warning")) {
+            open = false; /* candidates the compiler did not take */
+        } else if (open) {
+            read_context(&faults[count - 1], line, name, ++since);
+        }
+    }
+    return count;
+}
+
+/* ---- telling ------------------------------------------------------------------------- */
+
+char *diag_source_line(struct text source, int number, struct arena *a)
+{
+    struct text rest = source, line = {"", 0};
+    for (int i = 0; i < number && rest.len > 0; i++)
+        line = next_line(&rest);
+    if (number < 1)
+        line.len = 0;
+    line = trim(line);
+    return arena_strndup(a, line.data, line.len < 160 ? line.len : 160);
+}
+
+static char *clipped(struct arena *a, struct text t, size_t limit)
+{
+    return t.len <= limit ? arena_strndup(a, t.data, t.len)
+                          : arena_printf(a, "%.*s...", (int)limit - 3, t.data);
+}
+
+/* Types quoted in a message are long: class "cute::Tensor<...>" has no member. */
+static char *message_text(struct arena *a, struct text m)
+{
+    struct buf b = buf_init(4096);
+    char *out;
+    for (size_t i = 0; i < m.len;) {
+        const char *close = m.data[i] == '"' ? memchr(m.data + i + 1, '"', m.len - i - 1) : NULL;
+        if (close == NULL) {
+            buf_putc(&b, m.data[i++]);
+            continue;
+        }
+        struct text quoted = {m.data + i + 1, (size_t)(close - m.data) - i - 1};
+        bool type = memchr(quoted.data, '<', quoted.len) && !memchr(quoted.data, '(', quoted.len);
+        buf_printf(&b, "\"%s\"", type ? diag_type(quoted, a) : clipped(a, quoted, 200));
+        i = (size_t)(close - m.data) + 1;
+    }
+    out = clipped(a, buf_text(&b), MAX_MESSAGE);
+    buf_release(&b);
+    return out;
+}
+
+/* An assertion without text is told by its condition. */
+static char *fault_text(struct arena *a, const struct fault *f)
+{
+    char *m = message_text(a, f->message);
+    if (f->printed.len && strcmp(m, "static assertion failed") == 0)
+        return arena_printf(a, "%s: %s", m, clipped(a, f->printed, 200));
+    return m;
+}
+
+/* instantiation of "R cute::gemm(...) [with A=..., B=...]" -> gemm with A = ..., B = ... */
+static char *frame_text(struct arena *a, struct text frame)
+{
+    static const char any[] = "\"decltype(auto) ";
+    const char *with = find(frame, "[with "), *paren, *end, *name, *skip = find(frame, any);
+    if (with == NULL)
+        return NULL;
+    if (skip != NULL)
+        frame = (struct text){skip + strlen(any),
+                              frame.len - (size_t)(skip - frame.data) - strlen(any)};
+    paren = memchr(frame.data, '(', frame.len);
+    if (paren == NULL || paren > with)
+        paren = with;
+    name = paren;
+    while (name > frame.data && name[-1] != ' ' && name[-1] != '"')
+        name--;
+    end = find(frame, "]\"");
+    end = end ? end : frame.data + frame.len;
+    char *args = diag_type((struct text){with + 6, (size_t)(end - with - 6)}, a);
+    return arena_printf(a, "%.*s with %s", (int)(paren - name), name,
+                        clipped(a, text_of(args), MAX_FRAME));
+}
+
+static void add_finding(struct verdict *v, const struct fault *f, struct text source,
+                        const char *name, struct arena *a)
+{
+    struct finding *out = &v->findings[v->finding_count];
+    if (v->finding_count == MAX_FINDINGS)
+        return;
+    for (int i = 0; i < v->finding_count; i++)
+        if (f->user_line > 0 &&
+            strcmp(v->findings[i].where, arena_printf(a, "%s:%d", name, f->user_line)) == 0)
+            return; /* one per line: the rest follows from it */
+    out->kind = "compile error";
+    out->where = f->user_line > 0
+                     ? arena_printf(a, "%s:%d", name, f->user_line)
+                     : arena_printf(a, "%.*s:%d", (int)f->file.len, f->file.data, f->line);
+    out->line = diag_source_line(source, f->user_line, a);
+    out->text = fault_text(a, f);
+    v->finding_count++;
+}
+
+/* "/long/way/include/cute/layout.hpp" -> "cute/layout.hpp" */
+static struct text short_file(struct text file)
+{
+    const char *p = find(file, "/include/");
+    if (p != NULL)
+        return (struct text){p + 9, file.len - (size_t)(p - file.data) - 9};
+    return file;
+}
+
+/* "argument types are: (...)" with the types in CuTe's notation. */
+static char *notes_text(struct arena *a, struct text notes)
+{
+    const char *colon = memchr(notes.data, ':', notes.len);
+    size_t head = colon ? (size_t)(colon - notes.data) + 1 : notes.len;
+    char *types = diag_type((struct text){notes.data + head, notes.len - head}, a);
+    return arena_printf(a, "%.*s %s", (int)head, notes.data, clipped(a, text_of(types), 400));
+}
+
+static char *detail_text(const struct fault *lead, const struct verdict *v, struct arena *a)
+{
+    struct buf b = buf_init(DIAG_DETAIL_MAX);
+    const char *means = meaning_of(lead);
+    char *frame = lead->frame.len ? frame_text(a, lead->frame) : NULL;
+    struct text file = short_file(lead->file);
+    char *out;
+    buf_printf(&b, "%s: error: %s\n", v->findings[0].where, v->findings[0].text);
+    if (v->findings[0].line[0] != '\0')
+        buf_printf(&b, "    %s\n", v->findings[0].line);
+    if (lead->user_line > 0 && lead->user_line != lead->line)
+        buf_printf(&b, "  raised at %.*s:%d: %s\n", (int)file.len, file.data, lead->line,
+                   clipped(a, lead->printed, 160));
+    if (lead->notes.len)
+        buf_printf(&b, "  %s\n", notes_text(a, lead->notes));
+    if (frame != NULL)
+        buf_printf(&b, "  in %s\n", frame);
+    if (means != NULL)
+        buf_printf(&b, "  means: %s\n", means);
+    for (int i = 1; i < v->finding_count; i++)
+        buf_printf(&b, "%s: error: %s\n", v->findings[i].where,
+                   clipped(a, text_of(v->findings[i].text), 160));
+    out = arena_strndup(a, b.data, b.len);
+    buf_release(&b);
+    return out;
+}
+
+/* ptxas -v tells the size before it gives up without a word. */
+static bool find_smem_fault(struct text log, struct fault *f, struct arena *a)
+{
+    for (struct text rest = log; rest.len > 0;) {
+        struct text line = next_line(&rest);
+        const char *unit = find(line, " bytes smem"), *p = unit;
+        while (p != NULL && p > line.data && isdigit((unsigned char)p[-1]))
+            p--;
+        if (p != NULL && number_at(p, unit) > 49152) {
+            *f = (struct fault){.file = {"ptxas", 5}};
+            f->message = text_of(arena_printf(
+                a, "too much shared data: %d bytes of static shared memory, 49152 allowed",
+                number_at(p, unit)));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where the plan names a kernel that could not be instantiated. */
+static void place_name_fault(struct fault *f, struct text source)
+{
+    const char *open = find(f->message, "was: \""), *end = f->message.data + f->message.len;
+    struct text rest = source;
+    if (!find(f->file, "__nv_name_map"))
+        return;
+    if (open == NULL && (open = find(f->message, "\"")) != NULL)
+        open -= 5;
+    if (open == NULL)
+        return;
+    open += 6;
+    while (open < end && *open == ' ')
+        open++;
+    size_t n = 0;
+    while (open + n < end && (isalnum((unsigned char)open[n]) || open[n] == '_' || open[n] == ':'))
+        n++;
+    for (int line = 1; n > 0 && rest.len > 0; line++) {
+        struct text l = next_line(&rest);
+        if (find(l, "LAUNCH") && memmem(l.data, l.len, open, n))
+            f->user_line = line;
+    }
+}
+
+void diag_compile_error(struct text log, struct text source, const char *name, struct arena *a,
+                        struct verdict *out)
+{
+    struct fault faults[MAX_ERRORS];
+    int count = read_faults(log, name, faults);
+
+    memset(out, 0, sizeof *out);
+    out->kind = VERDICT_COMPILE_ERROR;
+    if (count == 0 && find_smem_fault(log, &faults[0], a))
+        count = 1;
+    if (count == 0) {
+        out->summary = "the compiler failed without naming an error";
+        out->detail = clipped(a, trim(log), DIAG_DETAIL_MAX);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        place_name_fault(&faults[i], source);
+        add_finding(out, &faults[i], source, name, a);
+    }
+    out->summary = arena_printf(a, "%s: %s", out->findings[0].where,
+                                clipped(a, text_of(out->findings[0].text), 200));
+    out->detail = detail_text(&faults[0], out, a);
+    out->advice = meaning_of(&faults[0]);
+}
+
+static const char *renamed(const char *text, const char *from, const char *to, struct arena *a)
+{
+    struct buf b = buf_init(8192);
+    size_t n = strlen(from);
+    char *out;
+    if (text == NULL || strstr(text, from) == NULL)
+        return text;
+    while (*text != '\0') {
+        if (strncmp(text, from, n) == 0) {
+            buf_puts(&b, to);
+            text += n;
+        } else {
+            buf_putc(&b, *text++);
+        }
+    }
+    out = arena_strndup(a, b.data, b.len);
+    buf_release(&b);
+    return out;
+}
+
+void diag_rename(struct verdict *v, const char *from, const char *to, struct arena *a)
+{
+    v->summary = renamed(v->summary, from, to, a);
+    v->detail = renamed(v->detail, from, to, a);
+    for (int i = 0; i < v->finding_count; i++) {
+        v->findings[i].where = renamed(v->findings[i].where, from, to, a);
+        v->findings[i].text = renamed(v->findings[i].text, from, to, a);
+    }
+}

@@ -1,0 +1,24 @@
+/*
+ * ptx.h - what can be read from PTX text, and what can be left out of it.
+ */
+#ifndef TOOLCHAIN_PTX_H
+#define TOOLCHAIN_PTX_H
+
+#include "base/mem.h"
+
+#include <jansson.h>
+
+/*
+ * Without the module variables that no kernel names: NVRTC in default-device
+ * mode writes out every constant of every header it read.
+ */
+struct text ptx_strip(struct text ptx, struct arena *a);
+
+/*
+ * What ptxas -v said in a compiler log, by lowered kernel name:
+ * {"_Z5swish...": {"registers": 15, "smem": 0, "stack": 0, "spill_stores": 0, "spill_loads": 0,
+ *  "barriers": 0, "cmem": 376}}. A new reference; empty when it said nothing.
+ */
+json_t *ptx_resources(struct text log);
+
+#endif

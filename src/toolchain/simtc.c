@@ -1,0 +1,97 @@
+/*
+ * simtc.c - PTX to a shared object that the simt device loads: the asking side.
+ */
+#include "toolchain/simtc.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/proc.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_KERNELS = 64 };
+
+static void verdict_of(const json_t *error, struct arena *a, struct verdict *v)
+{
+    const char *text = json_string_or(error, "text", "simt cannot translate this PTX");
+    memset(v, 0, sizeof *v);
+    v->kind = VERDICT_COMPILE_ERROR;
+    v->summary = arena_printf(a, "simt: %s", text);
+    v->detail = arena_printf(a, "%s\n%s", v->summary, json_string_or(error, "detail", ""));
+    if (json_int_or(error, "line", 0) > 0) {
+        v->findings[0] = (struct finding){
+            .kind = "compile error",
+            .where = arena_printf(a, "%s:%d", json_string_or(error, "file", "candidate.cu"),
+                                  (int)json_int_or(error, "line", 0)),
+            .line = "",
+            .text = v->summary};
+        v->finding_count = 1;
+    }
+}
+
+static bool take(const struct proc_result *r, struct arena *a, struct build_result *build,
+                 struct error *err)
+{
+    json_t *answer = NULL, *error;
+    const char *so;
+    if (r->end == PROC_DEADLINE) {
+        memset(&build->verdict, 0, sizeof build->verdict);
+        build->verdict.kind = VERDICT_COMPILE_TIMEOUT;
+        build->verdict.summary =
+            arena_printf(a, "simt's C compiler was stopped after %d s", r->wall_ms / 1000);
+        build->verdict.detail = "";
+        return true;
+    }
+    if (r->out.len == 0 || !json_parse(r->out, "cutegen-simtc's answer", &answer, err)) {
+        error_set(err, ERROR_MACHINE, "cutegen-simtc gave no answer (%s): %.300s",
+                  proc_end_text(r, a), r->err.data);
+        return false;
+    }
+    error = json_object_get(answer, "error");
+    so = json_string_or(answer, "so", NULL);
+    if (so != NULL)
+        build->module_path = arena_strdup(a, so);
+    else if (strcmp(json_string_or(error, "kind", ""), "machine") == 0)
+        error_set(err, ERROR_MACHINE, "%s", json_string_or(error, "text", "cutegen-simtc failed"));
+    else
+        verdict_of(error, a, &build->verdict);
+    json_decref(answer);
+    return err->kind == ERROR_NONE;
+}
+
+bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a,
+                     struct build_result *build, struct error *err)
+{
+    const char *argv[2 * MAX_KERNELS + 16], *key;
+    char *program, *cache;
+    struct proc_spec spec = {.argv = argv,
+                             .no_network = true,
+                             .deadline_ms = deadline_ms,
+                             .output_limit = 1 << 20,
+                             .resident_limit_bytes = (uint64_t)8 << 30};
+    struct proc_result r;
+    json_t *value;
+    int n = 0, kernels = 0;
+
+    if (!home_program("cutegen-simtc", a, &program, err) || !home_cache("simt", a, &cache, err))
+        return false;
+    argv[n++] = program;
+    argv[n++] = "--ptx";
+    argv[n++] = build->ptx_path;
+    json_object_foreach(build->names, key, value)
+    {
+        if (kernels++ == MAX_KERNELS)
+            return error_set(err, ERROR_USE, "more than %d kernels in one plan", MAX_KERNELS);
+        argv[n++] = "--kernel";
+        argv[n++] = json_string_value(value);
+    }
+    argv[n++] = "--cc";
+    argv[n++] = tools->cc;
+    argv[n++] = "--cache";
+    argv[n++] = cache;
+    argv[n] = NULL;
+    if (!proc_run(&spec, a, &r, err) || !take(&r, a, build, err))
+        return error_add(err, "translating PTX for simt");
+    return true;
+}
