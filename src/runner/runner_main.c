@@ -140,6 +140,26 @@ static bool do_load(struct session *s, const json_t *req, struct outcome *said, 
     return true;
 }
 
+/* What the device is, without a candidate: for choosing what to build for. */
+static bool do_describe(const json_t *req, json_t **extra, struct error *err)
+{
+    struct device_config config = {.check = "off"};
+    const struct device_ops *ops;
+    struct device_facts facts;
+    struct run_device *d;
+    const char *device;
+
+    if (!json_get_string(req, "device", &device, err))
+        return false;
+    ops = device_named(device, &config.index, err);
+    if (!ops || !ops->open(&config, &d, err))
+        return false;
+    d->ops->facts(d, &facts);
+    d->ops->close(d);
+    *extra = json_pack("{s:o}", "device", device_facts_json(&facts));
+    return true;
+}
+
 static bool do_bind(struct session *s, const json_t *req, struct outcome *said, struct error *err)
 {
     json_t *buffers;
@@ -211,6 +231,8 @@ static json_t *handle(struct session *s, struct text line, bool *more)
         *more = false;
     else if (ok && strcmp(what, "load") == 0)
         ok = do_load(s, req, &said, &extra, &err);
+    else if (ok && strcmp(what, "describe") == 0)
+        ok = do_describe(req, &extra, &err);
     else if (ok && strcmp(what, "bind") == 0)
         ok = do_bind(s, req, &said, &err);
     else if (ok && strcmp(what, "run") == 0)

@@ -75,8 +75,8 @@ static bool render(struct stage *st, enum stage_kind kind, const struct question
     return true;
 }
 
-bool workshop_ask(struct stage *st, enum stage_kind kind, const struct question *q, struct arena *a,
-                  struct proposal *out, struct error *err)
+static void fill_request(const struct stage *st, enum stage_kind kind, const struct question *q,
+                         struct proposal *out)
 {
     memset(out, 0, sizeof(*out));
     out->request = (struct request){
@@ -89,6 +89,19 @@ bool workshop_ask(struct stage *st, enum stage_kind kind, const struct question 
         .profile = q->profile,
         .history = q->history,
     };
+}
+
+bool workshop_render(struct stage *st, enum stage_kind kind, const struct question *q,
+                     struct arena *a, struct proposal *out, struct error *err)
+{
+    fill_request(st, kind, q, out);
+    return render(st, kind, q, a, out, err);
+}
+
+bool workshop_ask(struct stage *st, enum stage_kind kind, const struct question *q, struct arena *a,
+                  struct proposal *out, struct error *err)
+{
+    fill_request(st, kind, q, out);
     if (st->builtin) {
         if (!ask_builtin(st, q, a, out, err))
             return false;

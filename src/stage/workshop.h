@@ -16,6 +16,8 @@
 #include "toolchain/builder.h"
 #include "toolchain/tools.h"
 
+#define WORKSHOP_SOURCE_NAME "candidate.cu" /* how verdicts call the kernel file */
+
 struct stage {
     struct settings settings;
     struct arena *a;      /* lives as long as the workshop */
@@ -35,14 +37,17 @@ struct stage {
 /* Asks whoever answers (ask.c): fills out->request and out->reply. */
 bool workshop_ask(struct stage *st, enum stage_kind kind, const struct question *q, struct arena *a,
                   struct proposal *out, struct error *err);
+/* Only makes the messages (ask.c): for showing what would be sent. */
+bool workshop_render(struct stage *st, enum stage_kind kind, const struct question *q,
+                     struct arena *a, struct proposal *out, struct error *err);
 /* Takes edits, or a whole file, out of out->reply (ask.c). */
 void workshop_take_edits(const struct candidate *current, struct arena *a, struct proposal *out);
 
 void workshop_no_code(struct proposal *out, const char *summary, const char *detail);
 
-/* The device the settings ask for (device.c). */
-bool workshop_find_device(const struct settings *s, struct arena *a, struct device *out,
-                          struct error *err);
+/* Once the task is known: can the built-in engineer write it, and who is the engineer. */
+bool workshop_meet_task(struct stage *st, const struct task *task, struct error *err);
+struct judge_config workshop_judge_config(const struct stage *st, const struct task *task);
 struct llm_config workshop_llm_config(const struct settings *s);
 
 #endif

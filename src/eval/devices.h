@@ -1,0 +1,19 @@
+/*
+ * devices.h - which device kernels run on, and what it is.
+ *
+ *     devices_find("auto", "H200", a, &device, err)
+ *
+ * "auto" takes the first GPU where there is one and simt elsewhere. A GPU is
+ * described by a runner process of its own: a driver may hang or crash.
+ */
+#ifndef EVAL_DEVICES_H
+#define EVAL_DEVICES_H
+
+#include "base/error.h"
+#include "model.h"
+
+/* `models` is the GPU whose time simt models. Strings live in the arena. */
+bool devices_find(const char *name, const char *models, struct arena *a, struct device *out,
+                  struct error *err);
+
+#endif

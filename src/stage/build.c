@@ -1,0 +1,78 @@
+/*
+ * build.c - from a .cu file to something the runner can load.
+ *
+ *     gate -> plan.so -> launch list -> kernel names -> PTX, cubin -> (simt: .so)
+ *
+ * The plan runs first: its launch list names the instantiations that the
+ * compiler must produce. Each step may end the build with its verdict.
+ */
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "stage/workshop.h"
+#include "toolchain/gate.h"
+#include "toolchain/plan.h"
+#include "toolchain/simtc.h"
+
+static bool start_builder(struct stage *st, struct error *err)
+{
+    struct builder_config config = {.tools = &st->tools, .warm_arch = st->device.arch};
+
+    return st->builder || builder_start(&config, &st->builder, err);
+}
+
+/* The launch list; build->verdict says when the plan is no good. */
+static bool make_plan(struct stage *st, const struct task *task, const struct candidate *cand,
+                      struct arena *a, struct build_result *build, struct error *err)
+{
+    json_t *request = plan_request(task, &st->device);
+    const char *so = NULL;
+    bool ok;
+
+    ok = plan_compile(&st->tools, cand->source, WORKSHOP_SOURCE_NAME, build->work_dir, a, &so,
+                      &build->verdict, err);
+    if (ok && build->verdict.kind == VERDICT_PASS)
+        ok = plan_run(so, request, cand->source, WORKSHOP_SOURCE_NAME, a, &build->launches,
+                      &build->verdict, err);
+    json_decref(request);
+    return ok;
+}
+
+static bool compile(struct stage *st, const struct candidate *cand, struct arena *a,
+                    struct build_result *build, struct error *err)
+{
+    json_t *names = plan_kernel_names(build->launches);
+    struct build_request req = {
+        .source = cand->source,
+        .name = WORKSHOP_SOURCE_NAME,
+        .names = names,
+        .arch = st->device.arch,
+        .cubin = true,
+        .work_dir = build->work_dir,
+        .deadline_ms = st->settings.build_deadline_s * 1000,
+    };
+    bool ok = start_builder(st, err) && builder_compile(st->builder, &req, a, build, err);
+
+    json_decref(names);
+    if (!ok || build->verdict.kind != VERDICT_PASS || st->device.kind != DEVICE_SIMT)
+        return ok;
+    return simtc_translate(&st->tools, req.deadline_ms, a, build, err);
+}
+
+bool stage_build(struct stage *st, const struct task *task, const struct candidate *cand,
+                 struct arena *a, struct build_result *out, struct error *err)
+{
+    int64_t start = clock_ms();
+
+    *out = (struct build_result){
+        .work_dir = path_join(a, st->work_dir, arena_printf(a, "attempt-%d", cand->attempt))};
+    if (!start_builder(st, err) || !dir_make(out->work_dir, err))
+        return false;
+    if (gate_refuses(cand->source, WORKSHOP_SOURCE_NAME, a, &out->verdict))
+        return true; /* refused before it costs anything */
+    if (!make_plan(st, task, cand, a, out, err) ||
+        (out->verdict.kind == VERDICT_PASS && !compile(st, cand, a, out, err)))
+        return error_add(err, "building attempt %d of %s", cand->attempt, task->name);
+    out->build_ms = (int)(clock_ms() - start);
+    return true;
+}

@@ -1,0 +1,13 @@
+/* measure.c - how fast is it: measured on a GPU, modelled on simt. */
+#include "stage/workshop.h"
+
+bool stage_measure(struct stage *st, const struct task *task, const struct build_result *build,
+                   const struct test_result *test, struct arena *a, struct measurement *out,
+                   struct error *err)
+{
+    struct judge_config config = workshop_judge_config(st, task);
+
+    if (!judge_measure(&config, build, test, a, out, err))
+        return error_add(err, "measuring %s", task->name);
+    return true;
+}

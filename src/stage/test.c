@@ -1,0 +1,13 @@
+/* test.c - is it right: several secret draws, checked by the judge. */
+#include "stage/workshop.h"
+
+bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
+                const struct build_result *build, struct arena *a, struct test_result *out,
+                struct error *err)
+{
+    struct judge_config config = workshop_judge_config(st, task);
+
+    if (!judge_test(&config, cand, build, a, out, err))
+        return error_add(err, "testing attempt %d of %s", cand->attempt, task->name);
+    return true;
+}

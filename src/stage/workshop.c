@@ -1,0 +1,143 @@
+/*
+ * workshop.c - open what the stages use: who answers, what builds, what runs.
+ *
+ * Opening is cheap: tools are only looked for, the oracle starts with the
+ * first task and the builder with the first build. So `describe` pays no
+ * compiler, and a missing one is told before a model is asked.
+ */
+#include "stage/workshop.h"
+
+#include "base/fs.h"
+#include "eval/devices.h"
+#include "expert/expert.h"
+
+#include <string.h>
+
+static bool open_model(struct stage *st, struct error *err)
+{
+    const struct settings *s = &st->settings;
+    struct budget_limits limits = {.usd = s->budget_usd,
+                                   .tokens = s->budget_tokens,
+                                   .calls = s->budget_calls,
+                                   .minutes = s->budget_minutes};
+    struct llm_config config = workshop_llm_config(s);
+
+    st->builtin = strcmp(s->model, "builtin") == 0;
+    st->engineer = arena_strdup(st->a, s->model);
+    if (st->builtin)
+        return true;
+    if (!budget_open(NULL, &limits, &st->budget, err))
+        return false;
+    config.budget = st->budget;
+    return prompt_open(s->prompts, st->a, &st->book, err) && llm_open(&config, &st->llm, err);
+}
+
+bool stage_open(const struct settings *settings, struct stage **out, struct error *err)
+{
+    struct stage *st = xmalloc(sizeof(*st));
+    struct tools_config config = {.cc = settings->cc,
+                                  .cuda = settings->cuda,
+                                  .cutlass = settings->cutlass,
+                                  .python = settings->python};
+    char *work_dir = NULL;
+
+    st->a = arena_new();
+    st->settings = *settings;
+    st->torch_version = "?";
+    if (!tools_find(&config, st->a, &st->tools, err) ||
+        !devices_find(settings->device, settings->models, st->a, &st->device, err) ||
+        !dir_temp("cutegen", st->a, &work_dir, err) || !open_model(st, err)) {
+        st->work_dir = work_dir;
+        stage_close(st);
+        return false;
+    }
+    st->work_dir = work_dir;
+    *out = st;
+    return true;
+}
+
+void stage_close(struct stage *st)
+{
+    struct error ignored = {0};
+
+    if (!st)
+        return;
+    oracle_stop(st->oracle);
+    builder_stop(st->builder);
+    llm_close(st->llm);
+    budget_close(st->budget);
+    if (st->work_dir)
+        dir_remove(st->work_dir, &ignored);
+    arena_free(st->a);
+    xfree(st);
+}
+
+const struct device *stage_device(const struct stage *st)
+{
+    return &st->device;
+}
+
+const char *stage_engineer(const struct stage *st)
+{
+    return st->engineer;
+}
+
+json_t *stage_environment(const struct stage *st)
+{
+    json_t *j = json_object();
+
+    json_object_set_new(j, "cutegen", json_string(CUTEGEN_VERSION));
+    json_object_set_new(j, "nvrtc", json_string(st->tools.nvrtc_version));
+    json_object_set_new(j, "cutlass", json_string(st->tools.cutlass_version));
+    json_object_set_new(j, "cc", json_string(st->tools.cc_version));
+    json_object_set_new(j, "torch", json_string(st->torch_version));
+    json_object_set_new(j, "device", json_string(st->device.name));
+    json_object_set_new(j, "arch", json_string(st->device.arch));
+    if (st->device.kind == DEVICE_SIMT)
+        json_object_set_new(j, "time modelled for", json_string(st->device.models));
+    return j;
+}
+
+bool workshop_meet_task(struct stage *st, const struct task *task, struct error *err)
+{
+    const char *recipe = NULL, *why_not = NULL;
+
+    (void)err;
+    if (!st->builtin)
+        return true;
+    if (expert_can(task, st->a, &recipe, &why_not))
+        st->engineer = arena_printf(st->a, "builtin, recipe %s", recipe);
+    else
+        st->engineer = "builtin";
+    return true;
+}
+
+struct judge_config workshop_judge_config(const struct stage *st, const struct task *task)
+{
+    return (struct judge_config){
+        .device = &st->device,
+        .oracle = st->oracle,
+        .task = task,
+        .draws = st->settings.draws,
+        .check = st->settings.check,
+        .run_ms = st->settings.run_deadline_s * 1000,
+    };
+}
+
+struct llm_config workshop_llm_config(const struct settings *s)
+{
+    struct llm_config c = llm_config_default();
+
+    c.model = s->model;
+    c.base_url = s->base_url;
+    c.key_env = s->key_env;
+    c.key_file = s->key_file;
+    c.effort = s->effort;
+    c.temperature = s->temperature;
+    c.record_file = s->record;
+    if (s->max_tokens)
+        c.max_output_tokens = s->max_tokens;
+    if (s->call_deadline_s)
+        c.total_ms = s->call_deadline_s * 1000;
+    return c;
+}
