@@ -21,7 +21,7 @@ import torch
 from .buffers import pattern_bits
 from .pattern import describe_errors
 
-SLICE = 1 << 24
+SLICE = {"cpu": 1 << 15, "cuda": 1 << 25}  # elements at a time; on the CPU just below what torch spreads over threads: a busy core would stall each step
 WORST = 8
 ELEMENT_FACTOR = 16.0  # times the reference's own worst error
 RMS_FACTOR = 8.0  # times the reference's own rms error
@@ -48,14 +48,14 @@ class Rules:
         return ROUNDOFF[dtype] + ROUNDOFF[self.compute] * sums
 
 
-def compare_output(name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, rules: Rules) -> dict[str, Any]:
+def compare_output(name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, rules: Rules, explain: bool = True) -> dict[str, Any]:
     """The COMPARISON of one output (docs/architecture.md). `got` is a contiguous view of the candidate's buffer."""
     if not got.dtype.is_floating_point:
-        return _compare_exact(name, got, reference, truth)
-    return _compare_floating(name, got, reference, truth, rules)
+        return _compare_exact(name, got, reference, truth, explain)
+    return _compare_floating(name, got, reference, truth, rules, explain)
 
 
-def _compare_exact(name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
+def _compare_exact(name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, explain: bool) -> dict[str, Any]:
     """Integers and flags: equal to the reference, or to the truth where rounding decided between them."""
     kind, mark = pattern_bits(got.dtype)
     wanted = reference.to(got.dtype)
@@ -70,7 +70,7 @@ def _compare_exact(name: str, got: torch.Tensor, reference: torch.Tensor, truth:
         "name": name, "elements": got.numel(), "wrong": wrong, "nan": 0, "inf": 0, "unwritten": int(unwritten.sum()),
         "max_abs": largest, "max_rel": 0.0, "rms_rel": 0.0, "reference_max_abs": 0.0, "reference_max_rel": 0.0, "reference_rms_rel": 0.0,
         "tolerance": {"rtol": 0.0, "atol": 0.0, "rms": 0.0, "rms_factor": 0.0}, "imprecise": False, "beyond": wrong,
-        "worst": _worst(distance, got, wanted), "pattern": describe_errors(bad, got, wanted) if wrong else "",
+        "worst": _worst(distance, got, wanted) if wrong and explain else [], "pattern": describe_errors(bad, got, wanted) if wrong and explain else "",
     }
 
 
@@ -89,12 +89,13 @@ class _Sums:
     unwritten: int = 0
 
 
-def _slices(count: int) -> Iterator[slice]:
-    for start in range(0, count, SLICE):
-        yield slice(start, min(start + SLICE, count))
+def _slices(tensor: torch.Tensor) -> Iterator[slice]:
+    step = SLICE[tensor.device.type]
+    for start in range(0, tensor.numel(), step):
+        yield slice(start, min(start + step, tensor.numel()))
 
 
-def _compare_floating(name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, rules: Rules) -> dict[str, Any]:
+def _compare_floating(name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, rules: Rules, explain: bool) -> dict[str, Any]:
     flat_got, flat_ref, flat_truth = got.reshape(-1), reference.contiguous().reshape(-1), truth.contiguous().reshape(-1)
     scale, rms_truth = _magnitude(flat_truth)
     floor = 2.0**-24 if got.dtype == torch.float16 else float(torch.finfo(got.dtype).tiny)
@@ -107,18 +108,18 @@ def _compare_floating(name: str, got: torch.Tensor, reference: torch.Tensor, tru
     bad = (sums.err > rtol).reshape(got.shape)
     beyond = int(bad.sum())
     gross = GROSS[{torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}[got.dtype]]
-    finite_err = torch.where(torch.isfinite(sums.err), sums.err, torch.zeros_like(sums.err))
     largest = float(sums.err.max()) if sums.err.numel() else 0.0
+    largest_finite = largest if math.isfinite(largest) else float(torch.nan_to_num(sums.err, posinf=0.0).max())
     spread_out = beyond > SPREAD * count and largest <= max(gross, rtol)
     wrong = 0 if spread_out else beyond
     imprecise = spread_out or (wrong == 0 and not rms <= rms_limit)
     return {
         "name": name, "elements": flat_got.numel(), "wrong": wrong, "nan": sums.nan, "inf": sums.inf, "unwritten": sums.unwritten,
-        "max_abs": sums.max_abs, "max_rel": float(finite_err.max()) if finite_err.numel() else 0.0, "rms_rel": rms,
+        "max_abs": sums.max_abs, "max_rel": largest_finite, "rms_rel": rms,
         "reference_max_abs": sums.reference_max_abs, "reference_max_rel": sums.reference_max, "reference_rms_rel": reference_rms,
         "tolerance": {"rtol": rtol, "atol": rtol * scale, "rms": rms_limit, "rms_factor": RMS_FACTOR},
-        "imprecise": imprecise, "beyond": beyond, "worst": _worst(sums.err.reshape(got.shape), got, truth) if beyond or imprecise else [],
-        "pattern": describe_errors(bad, got, truth) if beyond else "",
+        "imprecise": imprecise, "beyond": beyond, "worst": _worst(sums.err.reshape(got.shape), got, truth) if explain and (beyond or imprecise) else [],
+        "pattern": describe_errors(bad, got, truth) if beyond and explain else "",
     }
 
 
@@ -126,7 +127,7 @@ def _magnitude(truth: torch.Tensor) -> tuple[float, float]:
     """Mean magnitude and root mean square of the finite elements."""
     total = square = 0.0
     count = 0
-    for part in _slices(truth.numel()):
+    for part in _slices(truth):
         values = truth[part].double().abs()
         peak = float(values.max())
         if not math.isfinite(peak):
@@ -140,7 +141,7 @@ def _magnitude(truth: torch.Tensor) -> tuple[float, float]:
 def _pass(got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, scale: float, floor: float) -> _Sums:
     sums = _Sums(torch.empty(got.numel(), dtype=torch.float32, device=got.device))
     kind, mark = pattern_bits(got.dtype)
-    for part in _slices(got.numel()):
+    for part in _slices(got):
         wide, ref, real = got[part].double(), reference[part].double(), truth[part].double()
         weight = real.abs().add_(scale + floor)
         off = wide.sub(real).abs_()

@@ -123,7 +123,8 @@ class Analysis:
             elif node.name in ATTENTION:
                 total += node_flops(self.nodes, node) * (0.5 if any(a.get("value") is True for a in [*node.args, *node.kwargs.values()]) else 1.0)
             elif number in (o for o, _ in self.graph.outputs):
-                total += node.numel
+                reads = self.nodes[node.sources()[0]].numel if node.name in REDUCTIONS and node.sources() else 0
+                total += max(node.numel, reads)
         return total
 
     def _can_be_avoided(self, number: int) -> bool:

@@ -295,8 +295,8 @@ def reduction_length(nodes: list[Node], node: Node) -> int:
         return max(source.numel // max(source.shape[0] * groups, 1), 1)
     if "batch_norm" in node.name:
         return max(source.numel // max(source.shape[1], 1), 1)
-    if "pool" in node.name:
-        return max(source.numel // max(node.numel, 1), 1)
+    if node.name.startswith("nll_loss"):
+        return max(nodes[node.sources()[1]].numel, 1)
     return max(source.numel // max(node.numel, 1), 1)
 
 

@@ -2,7 +2,7 @@
 
 Hides the search. Sizes are tried from small to large and executed, so nothing large is ever made.
 
-1. Constants up to KEPT stay: heads, groups, kernel sizes, batch.
+1. Small constants stay: heads, groups, kernel sizes, batch; what counts as small goes down (KEPT) only when nothing fits otherwise.
 2. A constant c becomes about c**t, the same t for all, so that order and proportion survive: what was long stays long.
 3. A power of two stays one; small odd factors (3 * 2**8) stay; an odd size stays odd.
 """
@@ -15,7 +15,7 @@ from typing import Callable, Iterator
 
 from .fault import Fault, use
 
-KEPT = 32
+KEPT = (32, 16, 4)
 STEPS = [i / 20 for i in range(5, 21)]  # t
 NOT_SIZES = ("seed",)
 
@@ -36,13 +36,13 @@ class Limits:
         return cost.elements <= self.elements and cost.flops <= self.flops and cost.total <= 16 * self.elements
 
 
-def shrink(value: int, t: float) -> int:
-    """About value**t with the arithmetic nature of `value`."""
-    if t >= 1.0 or value <= KEPT:
+def shrink(value: int, t: float, kept: int) -> int:
+    """About value**t with the arithmetic nature of `value`, and not below `kept`."""
+    if t >= 1.0 or value <= kept:
         return value
     twos = (value & -value).bit_length() - 1
     odd = value >> twos
-    target = max(float(value) ** t, KEPT / 2)
+    target = max(float(value) ** t, kept)
     if odd <= 15:
         return min(value, odd << max(round(math.log2(target / odd)), 0))
     twos = min(twos, 4)
@@ -54,32 +54,33 @@ def shrink(value: int, t: float) -> int:
 
 def choose(constants: dict[str, int], fixed: dict[str, int], limits: Limits, cost_of: Callable[[dict[str, int]], Cost]) -> dict[str, int]:
     """The largest values of the constants that hold the limits. `cost_of` executes the task and raises Fault where it does not run."""
-    sizes = {n: v for n, v in constants.items() if v > KEPT and n not in fixed and not any(w in n.lower() for w in NOT_SIZES)}
+    sizes = {n: v for n, v in constants.items() if n not in fixed and not any(w in n.lower() for w in NOT_SIZES)}
     failure: Fault | None = None
     smallest: Cost | None = None
-    for frozen in _freezes(list(sizes)):
-        best: dict[str, int] | None = None
-        tried: list[dict[str, int]] = []
-        for t in STEPS:
-            values = {n: v if n in frozen else shrink(v, t) for n, v in sizes.items()}
-            if values in tried:
-                continue
-            tried.append(values)
-            try:
-                cost = cost_of({**fixed, **values})
-            except Fault as fault:
-                failure = failure or fault
-                continue
-            smallest = smallest or cost
-            if not limits.hold(cost):
-                break
-            best = values
-        if best is not None:
-            return {**fixed, **best}
+    for kept in KEPT:
+        for frozen in _freezes([n for n, v in sizes.items() if v > kept]):
+            best: dict[str, int] | None = None
+            tried: list[dict[str, int]] = []
+            for t in STEPS:
+                values = {n: v if n in frozen else shrink(v, t, kept) for n, v in sizes.items()}
+                if values in tried:
+                    continue
+                tried.append(values)
+                try:
+                    cost = cost_of({**fixed, **values})
+                except Fault as fault:
+                    failure = failure or fault
+                    continue
+                smallest = smallest if smallest and smallest.flops <= cost.flops else cost
+                if not limits.hold(cost):
+                    break
+                best = values
+            if best is not None:
+                return {**fixed, **best}
     if smallest is None and failure is not None:
         raise failure
-    raise use(f"the task does not fit this device: {smallest.elements if smallest else 'too many'} elements in one tensor and "
-              f"{smallest.flops if smallest else 0:.1e} flops at the smallest sizes tried; the limits are {limits.elements} and {limits.flops:.1e}",
+    least = f"{smallest.elements} elements in one tensor, {smallest.flops:.1e} flops" if smallest and math.isfinite(smallest.flops) else "too big to try"
+    raise use(f"the task does not fit this device: {least} at the smallest sizes; the limits are {limits.elements} elements and {limits.flops:.1e} flops",
               "assign sizes to names at the top of the file (N = 4096), or set them smaller: --set N=512")
 
 

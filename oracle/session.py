@@ -22,7 +22,7 @@ from .facts import Known, look, words
 from .fault import Fault, machine, memory_is_finite, use
 from .graph import RANDOM, Graph, Limit, TooBig, node_flops, tensor_part
 from .task import DTYPES, MAX_DIMS, MAX_TENSORS, Arguments, Source, Task, held_tensors, read_source
-from .truth import exact_arithmetic, in_float32, run, run_double, trace
+from .truth import exact_arithmetic, in_float32, on_meta, run, run_double, trace
 
 FIRST_SEED = 20
 LOOKS = 3  # draws that facts are based on
@@ -140,23 +140,28 @@ class Session:
             look(known, tensor)
 
     def _find_domains(self, model: torch.nn.Module, arguments: Arguments, results: list[tuple[str, torch.Tensor]]) -> None:
-        """Which inputs bear any value, which must stay positive or in range: tried, one input at a time."""
-        generator = torch.Generator(self.device).manual_seed(FIRST_SEED)
-        bounded = any(node.name.startswith("binary_cross_entropy") and "logits" not in node.name for _, node in self.graph.operators())
+        """Which inputs bear any value, which must stay positive or in range: tried, all at once and then one at a time."""
+        bounded = any(node.name == "binary_cross_entropy" for _, node in self.graph.operators())  # CUDA would abort on others
+        free = [k for k, t in enumerate(arguments.tensors) if t.is_floating_point() and not self.known[k].few_values]
         nans = [int(torch.isnan(r).sum()) if r.is_floating_point() else 0 for _, r in results]
-        for i, (known, tensor) in enumerate(zip(self.known, arguments.tensors)):
-            if not tensor.is_floating_point() or known.few_values:
-                continue
-            if self.analysis.float_index():
-                known.domain = "task"
-                continue
+        if self.analysis.float_index():
+            for k in free:
+                self.known[k].domain = "task"
+            return
+        if not bounded and self._bears(model, arguments, free, nans):
+            return
+        for k in free:
+            known = self.known[k]
             for known.domain in ["range"] if bounded else ["any", *(["positive"] if known.low >= 0 else []), "range", "task"]:
-                if known.domain == "task" or self._bears(model, arguments, i, redraw(tensor, known, "normal", generator), nans):
+                if known.domain == "task" or self._bears(model, arguments, [k], nans):
                     break
 
-    def _bears(self, model: torch.nn.Module, arguments: Arguments, place: int, value: torch.Tensor, nans: list[int]) -> bool:
+    def _bears(self, model: torch.nn.Module, arguments: Arguments, places: list[int], nans: list[int]) -> bool:
+        """Does the reference give as few NaN as before with normal values, as far as their domain allows, in these inputs?"""
+        generator = torch.Generator(self.device).manual_seed(FIRST_SEED)
         tensors = list(arguments.tensors)
-        tensors[place] = value
+        for k in places:
+            tensors[k] = redraw(tensors[k], self.known[k], "normal", generator)
         try:
             made = self._reference(model, arguments, tensors)
         except Fault:
@@ -290,22 +295,21 @@ def _device(name: str) -> torch.device:
 
 
 def _cost(source: Source, values: dict[str, int], limits: scale.Limits) -> scale.Cost:
-    """Executes the task at these sizes on the CPU; a task far beyond the limits is not executed to the end."""
+    """What the task costs at these sizes. On meta tensors where that works: no arithmetic; else executed on the CPU, if not far too big."""
+    most = 8 * limits.elements
     too_big = scale.Cost(limits.elements + 1, math.inf, 0)
     try:
-        with Limit(8 * limits.elements):
+        with Limit(most):
             task = Task(source, values, torch.device("cpu"))
             arguments = task.arguments(FIRST_SEED)
             model = task.model(FIRST_SEED)
         if max((t.numel() for t in arguments.tensors), default=0) > limits.elements:
             return too_big
         try:
-            graph, _ = trace(task, model, arguments, arguments.tensors, limit=8 * limits.elements)
-        except Fault as fault:
-            if not any(words_ in fault.text for words_ in NO_HALF):
-                raise
+            graph, _ = trace(task, on_meta(model), arguments, [t.to("meta") for t in arguments.tensors], limit=most)
+        except (Fault, NotImplementedError):
             twin, tensors = in_float32(model, arguments.tensors)
-            graph, _ = trace(task, twin, arguments, tensors, limit=8 * limits.elements)
+            graph, _ = trace(task, twin, arguments, tensors, limit=most)
     except TooBig:
         return too_big
     sizes = [math.prod(part["shape"]) for node in graph.nodes for part in node.parts]

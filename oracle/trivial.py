@@ -9,8 +9,10 @@ from typing import Any, Iterator
 
 import torch
 
-from .compare import compare_output, passes
+from .compare import Rules, compare_output, passes
+from .graph import SAME, VIEWS
 
+FIRST = 4096
 TRIED = ("task", "normal", "wide")
 
 
@@ -18,18 +20,38 @@ def trivial(session: Any) -> dict[str, Any]:
     """{"passes": answers that pass on every distribution, "passes_on": answer -> the distributions it passes on}"""
     passed: dict[str, list[str]] = {}
     for distribution in TRIED:
+        earlier, _, _ = session.answers(session.make(secrets.token_hex(16), distribution))
         drawn = session.make(secrets.token_hex(16), distribution)
         reference, truth, _ = session.answers(drawn)
-        for name, answer in _answers(drawn.tensors + drawn.held, reference):
-            if all(passes(compare_output("", got, r, t, session.rules)) for got, r, t in zip(answer, reference, truth)):
+        for name, answer in _answers(drawn.tensors + drawn.held, reference, earlier):
+            if _right(answer, reference, truth, session.rules):
                 passed.setdefault(name, []).append(distribution)
-    return {"passes": [name for name, on in passed.items() if len(on) == len(TRIED)], "passes_on": passed}
+    always = [name for name, on in passed.items() if len(on) == len(TRIED)]
+    return {"passes": [name for name in always if not (name.endswith("scaled") and _scales(session))], "passes_on": passed}
 
 
-def _answers(inputs: list[torch.Tensor], reference: list[torch.Tensor]) -> Iterator[tuple[str, list[torch.Tensor]]]:
+def _right(answer: list[torch.Tensor], reference: list[torch.Tensor], truth: list[torch.Tensor], rules: Rules) -> bool:
+    """Most are wrong from the start: the first elements are looked at before all of them."""
+    for most in (FIRST, None):
+        for got, r, t in zip(answer, reference, truth):
+            parts = (x.contiguous().reshape(-1)[:most] for x in (got, r, t))
+            if not passes(compare_output("", *parts, rules, explain=False)):
+                return False
+    return True
+
+
+def _scales(session: Any) -> bool:
+    """The task is to scale an input: then a scaled input is the answer, not a trick."""
+    names = {node.name for _, node in session.graph.operators()} - VIEWS - SAME
+    return names <= {"mul", "div", "neg", "clone", "_to_copy"}
+
+
+def _answers(inputs: list[torch.Tensor], reference: list[torch.Tensor], earlier: list[torch.Tensor]) -> Iterator[tuple[str, list[torch.Tensor]]]:
+    """`earlier` is the right answer to another draw: what a kernel could have learnt by heart."""
     yield "zeros", [torch.zeros_like(r).contiguous() for r in reference]
     yield "ones", [torch.ones_like(r).contiguous() for r in reference]
-    yield "mean", [torch.full_like(r, _mean(r)).contiguous() for r in reference]
+    yield "mean", [torch.full_like(r, _mean(e)).contiguous() for r, e in zip(reference, earlier)]
+    yield "the answer to other inputs", [e.contiguous() for e in earlier]
     for k, x in enumerate(inputs):
         copies = [_shaped(x, r) for r in reference]
         if all(c is not None for c in copies):

@@ -134,3 +134,11 @@ def in_float32(model: torch.nn.Module, tensors: list[torch.Tensor]) -> tuple[tor
         value = getattr(owner, name)
         setattr(owner, name, value.float() if value.is_floating_point() else value)
     return twin, [t.float() if t.dtype in (torch.float16, torch.bfloat16) else t for t in tensors]
+
+
+def on_meta(model: torch.nn.Module) -> torch.nn.Module:
+    """The model without its numbers: shapes only."""
+    twin = copy.deepcopy(model).to("meta")
+    for owner, name in plain_tensors(twin):
+        setattr(owner, name, getattr(owner, name).to("meta"))
+    return twin
