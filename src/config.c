@@ -112,6 +112,8 @@ static bool is_choice(const char *choices, const char *value)
 {
     size_t len = strlen(value);
 
+    if (strchr(value, '|'))
+        return false;
     for (const char *p = choices; p; p = strchr(p, '|') ? strchr(p, '|') + 1 : NULL)
         if (!strncmp(p, value, len) && (p[len] == '|' || p[len] == '\0'))
             return len > 0;

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# setup_test.sh - set-up on this machine: quick when all is there, no network, clear when it cannot.
+set -u
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+n=0
+failed=0
+
+ok()
+{
+    n=$((n + 1))
+    if [ "$2" = 0 ]; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        failed=1
+    fi
+}
+
+# Package managers that must not be called, and a PATH in which they come first.
+mkdir "$work/bin"
+for tool in apt-get pip sudo curl wget; do
+    printf '#!/bin/sh\necho "called: %s" >>%s/called\nexit 1\n' "$tool" "$work" >"$work/bin/$tool"
+    chmod +x "$work/bin/$tool"
+done
+
+if ! out=$(PATH=$work/bin:$PATH "$root/setup/setup.sh" run 2>&1); then
+    echo "1..0 # SKIP this machine is not set up: $(head -1 <<<"$out")"
+    exit 0
+fi
+[ ! -e "$work/called" ]
+ok "a machine that is set up needs no package manager" $?
+[ -z "$out" ]
+ok "and there is nothing to say about it" $?
+
+begin=$(date +%s%N)
+"$root/setup/setup.sh" run
+took=$((($(date +%s%N) - begin) / 1000000))
+echo "# $took ms"
+[ $took -lt 2000 ]
+ok "the second time takes less than 2 s" $?
+
+# Nothing is installed into an empty tools folder without a network, and the message says so.
+mkdir "$work/packages"
+out=$(PATH=$work/bin:$PATH CUTEGEN_TOOLS=$work/tools CUTEGEN_PACKAGES=$work/packages "$root/setup/setup.sh" run 2>&1)
+code=$?
+[ $code = 3 ]
+ok "without its packages set-up fails with exit code 3" $?
+grep -q 'CUTLASS' <<<"$out"
+ok "it says what is missing" $?
+grep -q 'CUTEGEN_PACKAGES\|setup.sh download' <<<"$out"
+ok "it says what to do" $?
+[ ! -e "$work/called" ] || ! grep -q 'curl\|wget' "$work/called"
+ok "it does not go to the network" $?
+
+out=$("$root/setup/setup.sh" nonsense 2>&1)
+[ $? = 3 ] && grep -q 'setup/setup.sh \[run' <<<"$out"
+ok "wrong use is told" $?
+
+echo "1..$n"
+exit $failed

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# lint.sh - what the compilers do not say: walls, banned functions, marks, sizes, shell scripts.
+#
+#     tests/lint.sh      one line per check: ok or not ok, and why
+# shellcheck disable=SC2317  # the checks are called by name
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 3
+failed=0
+
+# A check that has nothing to say is content.
+check()
+{
+    local name=$1 out
+    shift
+    out=$("$@" 2>&1)
+    if [ -z "$out" ]; then
+        echo "ok      $name"
+    else
+        echo "not ok  $name"
+        printf '%s\n' "$out" | head -20 | sed 's/^/        /'
+        failed=$((failed + 1))
+    fi
+}
+
+# Comments and string literals do not count; what is left is code.
+code_only()
+{
+    sed -E 's/"([^"\\]|\\.)*"/""/g; s@/\*.*\*/@@; s@^ *\* .*@@; s@//.*@@' "$1"
+}
+
+banned()
+{
+    local file
+    while IFS= read -r file; do
+        code_only "$file" | grep -nE '\b(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|system|popen|gets)\(' |
+            sed "s|^|$file:|"
+        case $file in
+        src/base/mem.c) ;;
+        *) code_only "$file" | grep -nE '\b(malloc|calloc|realloc|strdup|strndup|asprintf)\(' | sed "s|^|$file:|" ;;
+        esac
+        case $file in
+        src/main.c | src/*/*main.c | src/base/error.c) ;;
+        *) code_only "$file" | grep -nE '(^|[^_a-z])exit\(' | sed "s|^|$file:|" ;;
+        esac
+    done < <(find src -name '*.[ch]')
+}
+
+# Names of objects that a program could write to at run time: allowed ones are listed.
+writable_globals()
+{
+    local allowed='^(current_level|pipeline_interrupts)$' lib
+    for lib in build/release/src/lib*.a build/release/src/*/lib*.a; do
+        [ -e "$lib" ] || continue
+        nm --defined-only "$lib" 2>/dev/null | awk '$2 ~ /^[bBdDC]$/ { print $3 }' |
+            grep -vE "$allowed|\.[0-9]+$" | sed "s|^|$lib: |"
+    done
+}
+
+marks() { git grep -nE '\b(TODO|FIXME|XXX|HACK)\b' -- ':!tests/lint.sh' | head; }
+
+long_files()
+{
+    find src include -name '*.[ch]' -exec wc -l {} + |
+        awk '$2 != "total" && $1 > 900 { print $2 ": " $1 " lines" }'
+}
+
+first_lines()
+{
+    local file
+    while IFS= read -r file; do
+        head -2 "$file" | grep -q "$(basename "$file")" || echo "$file: the first line does not say what it is for"
+    done < <(find src include -name '*.[ch]')
+}
+
+scripts()
+{
+    command -v shellcheck >/dev/null || return 0
+    git ls-files '*.sh' .ci/run | xargs shellcheck -S warning
+}
+
+completion() { bash -n data/cutegen.bash; }
+
+check "the walls between the rooms stand" tests/rooms.sh
+check "no banned function is called" banned
+check "no writable globals" writable_globals
+check "no marks left behind" marks
+check "files stay short" long_files
+check "every file begins with what it is for" first_lines
+check "shell scripts are clean" scripts
+check "the completion script parses" completion
+exit $((failed != 0))

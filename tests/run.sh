@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# run.sh - all tests: format, lint, the clang build, then every test in release and under sanitizers.
+#
+# Each step counts as one or more tests; the last line is `N passed, N failed`.
+# Logs: build/*/meson-logs/. Called by `make test`, after set-up.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 3
+MESON=${MESON:-meson}
+passed=0
+failed=0
+bad=()
+
+say() { printf '\n== %s\n' "$*"; }
+count()
+{
+    if [ "$2" = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        bad+=("$1")
+    fi
+}
+
+# configure DIR CC ARGUMENTS... : once; ninja looks after the rest.
+configure()
+{
+    local dir=$1 cc=$2
+    shift 2
+    [ -f "$dir/build.ninja" ] || CC=$cc "$MESON" setup "$dir" "$@" >"$dir.log" 2>&1 || { tail -20 "$dir.log"; return 1; }
+}
+
+compile()
+{
+    ninja -C "$1" >"$1/compile.log" 2>&1 || { grep -E 'error|warning|FAILED' "$1/compile.log" | head -20; return 1; }
+}
+
+# Runs Meson's tests and adds its counts to ours.
+run_tests()
+{
+    local dir=$1 log=$1/meson-logs/testlog.json name
+    shift
+    rm -f "$log"
+    "$MESON" test -C "$dir" --no-rebuild --print-errorlogs "$@" | grep -vE '^(ninja:|$)'
+    [ -s "$log" ] || { count "$dir: no test ran" 1; return; }
+    while IFS=$'\t' read -r result name; do
+        case $result in
+        OK | EXPECTEDFAIL) count "$name" 0 ;;
+        SKIP) ;;
+        *) count "$dir: $name ($result)" 1 ;;
+        esac
+    done < <(python3 -c '
+import json, sys
+for line in open(sys.argv[1]):
+    t = json.loads(line)
+    print(t["result"], t["name"], sep="\t")' "$log")
+}
+
+mkdir -p build
+say "format"
+tests/format.sh
+count "format" $?
+
+say "clang build"
+configure build/clang clang && compile build/clang
+count "clang, -Werror" $?
+
+say "release: gcc build and tests"
+if configure build/release "${CC:-gcc}" && compile build/release; then
+    count "gcc, -Werror" 0
+    run_tests build/release --num-processes "$(nproc)"
+else
+    count "gcc, -Werror" 1
+fi
+
+say "lint"
+while read -r line; do
+    echo "$line"
+    case $line in
+    ok*) count "$line" 0 ;;
+    "not ok"*) count "lint: ${line#not ok}" 1 ;;
+    esac
+done < <(tests/lint.sh)
+
+say "sanitizers: ASan and UBSan build and tests"
+if configure build/debug "${CC:-gcc}" --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false &&
+    compile build/debug; then
+    count "sanitizers, -Werror" 0
+    ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+        run_tests build/debug --num-processes "$(nproc)" --timeout-multiplier 4
+else
+    count "sanitizers, -Werror" 1
+fi
+
+echo
+for name in "${bad[@]}"; do echo "failed: $name"; done
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
