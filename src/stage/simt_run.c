@@ -1,0 +1,341 @@
+/*
+ * simt_run.c - run one kernel file by hand on simt: results, findings, counters, modelled time.
+ *
+ * No task and no reference: tensors are described in words
+ * ("f32[16,128]=normal"), filled here, and the first elements of the outputs
+ * shown. Build and runner are those of every judged candidate.
+ */
+#include "base/fs.h"
+#include "base/json.h"
+#include "eval/modelled.h"
+#include "eval/runner_client.h"
+#include "stage/workshop.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SOURCE = 4 << 20, GUARD = 4096, SHOWN = 8 };
+#define MAX_TENSOR_BYTES ((int64_t)1 << 30)
+
+static const struct dtype {
+    const char *name;
+    int bytes;
+} dtypes[] = {{"f64", 8}, {"f32", 4}, {"f16", 2}, {"bf16", 2}, {"i64", 8},
+              {"i32", 4}, {"i16", 2}, {"i8", 1},  {"u8", 1},   {"bool", 1}};
+
+static const struct dtype *dtype_find(const char *name, size_t len)
+{
+    for (size_t i = 0; i < ARRAY_LEN(dtypes); i++)
+        if (strlen(dtypes[i].name) == len && strncmp(dtypes[i].name, name, len) == 0)
+            return &dtypes[i];
+    return NULL;
+}
+
+/* "f32[16,128]=normal" */
+static bool parse_tensor(const char *words, const char *role, int number, struct arena *a,
+                         struct tensor_info *out, const char **fill, int64_t *bytes,
+                         struct error *err)
+{
+    const char *bracket = strchr(words, '['), *p = bracket;
+    const struct dtype *dtype = bracket ? dtype_find(words, (size_t)(bracket - words)) : NULL;
+    int64_t step = 1;
+
+    *out = (struct tensor_info){.name = arena_printf(a, "%s%d", role, number), .role = role};
+    while (dtype && p && (*p == '[' || *p == ',') && out->dims < MAX_DIMS) {
+        char *end;
+
+        out->shape[out->dims] = strtoll(p + 1, &end, 10);
+        if (end == p + 1 || out->shape[out->dims] <= 0 ||
+            out->shape[out->dims] > MAX_TENSOR_BYTES) {
+            p = NULL;
+            break;
+        }
+        out->dims++;
+        p = end;
+    }
+    if (!dtype || !p || *p != ']' || (p[1] && p[1] != '=')) {
+        error_set(err, ERROR_USE, "'%s' is no tensor", words);
+        return error_hint(err, "write DTYPE[SIZE,SIZE]=FILL, for example f32[16,128]=normal");
+    }
+    out->dtype = dtype->name;
+    for (int d = out->dims - 1; d >= 0; d--) {
+        out->strides[d] = step;
+        if (out->shape[d] > MAX_TENSOR_BYTES / step)
+            return error_set(err, ERROR_USE, "'%s' is larger than 1 GiB", words);
+        step *= out->shape[d];
+    }
+    *bytes = step * dtype->bytes;
+    if (*bytes > MAX_TENSOR_BYTES)
+        return error_set(err, ERROR_USE, "'%s' is larger than 1 GiB", words);
+    *fill = p[1] == '=' ? p + 2 : "normal";
+    return true;
+}
+
+/* A small generator: the same words give the same numbers. */
+static double next_uniform(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 11) / 9007199254740992.0;
+}
+
+static bool fill_value(const char *fill, int64_t i, uint64_t *state, double *out)
+{
+    if (strcmp(fill, "normal") == 0)
+        *out =
+            sqrt(-2 * log(1 - next_uniform(state))) * cos(6.283185307179586 * next_uniform(state));
+    else if (strcmp(fill, "uniform") == 0)
+        *out = next_uniform(state);
+    else if (strcmp(fill, "index") == 0)
+        *out = (double)i;
+    else if (strcmp(fill, "ones") == 0)
+        *out = 1;
+    else if (strcmp(fill, "zeros") == 0)
+        *out = 0;
+    else
+        return false;
+    return true;
+}
+
+/* Scales by 2^-112, so that f32's exponent range becomes f16's; ties go to even. */
+static uint16_t to_half(double v, bool bf16)
+{
+    float f = (float)v, small;
+    uint32_t bits, sign;
+
+    memcpy(&bits, &f, sizeof(bits));
+    if (bf16)
+        return (uint16_t)((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+    sign = bits >> 16 & 0x8000;
+    if (!(fabsf(f) < 65520.0f))
+        return (uint16_t)(sign | (isnan(f) ? 0x7E00 : 0x7C00));
+    if (fabsf(f) < 0x1p-14f) /* subnormal: in steps of 2^-24 */
+        return (uint16_t)(sign | (uint32_t)lrintf(fabsf(f) * 0x1p24f));
+    small = fabsf(f) * 0x1p-112f;
+    memcpy(&bits, &small, sizeof(bits));
+    return (uint16_t)(sign | (bits + 0xFFF + ((bits >> 13) & 1)) >> 13);
+}
+
+static double from_half(uint16_t h, bool bf16)
+{
+    uint32_t bits = (uint32_t)h << 16;
+    int exponent = h >> 10 & 31, mantissa = h & 1023;
+    double value;
+    float f;
+
+    memcpy(&f, &bits, sizeof(f));
+    if (bf16)
+        return (double)f;
+    if (exponent == 31)
+        value = mantissa ? (double)NAN : (double)INFINITY;
+    else
+        value = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
+    return h & 0x8000 ? -value : value;
+}
+
+static void put_value(char *p, const char *dtype, double v)
+{
+    bool bf16 = strcmp(dtype, "bf16") == 0;
+
+    if (strcmp(dtype, "f64") == 0)
+        memcpy(p, &v, 8);
+    else if (strcmp(dtype, "f32") == 0)
+        memcpy(p, &(float){(float)v}, 4);
+    else if (bf16 || strcmp(dtype, "f16") == 0)
+        memcpy(p, &(uint16_t){to_half(v, bf16)}, 2);
+    else if (strcmp(dtype, "i64") == 0)
+        memcpy(p, &(int64_t){(int64_t)v}, 8);
+    else if (strcmp(dtype, "i32") == 0)
+        memcpy(p, &(int32_t){(int32_t)v}, 4);
+    else if (strcmp(dtype, "i16") == 0)
+        memcpy(p, &(int16_t){(int16_t)v}, 2);
+    else
+        *p = (char)(int)v;
+}
+
+static double get_value(const char *p, const char *dtype)
+{
+    union {
+        double f64;
+        float f32;
+        uint16_t u16;
+        int64_t i64;
+        int32_t i32;
+        int16_t i16;
+    } u;
+    bool bf16 = strcmp(dtype, "bf16") == 0;
+
+    memcpy(&u, p, (size_t)dtype_find(dtype, strlen(dtype))->bytes);
+    if (strcmp(dtype, "f64") == 0)
+        return u.f64;
+    if (strcmp(dtype, "f32") == 0)
+        return (double)u.f32;
+    if (bf16 || strcmp(dtype, "f16") == 0)
+        return from_half(u.u16, bf16);
+    if (strcmp(dtype, "i64") == 0)
+        return (double)u.i64;
+    if (strcmp(dtype, "i32") == 0)
+        return u.i32;
+    if (strcmp(dtype, "i16") == 0)
+        return u.i16;
+    return strcmp(dtype, "i8") == 0 ? (double)(signed char)*p : (double)(unsigned char)*p;
+}
+
+/* One tensor as a file the runner maps: guard, data, guard. */
+static bool make_buffer(struct stage *st, const struct tensor_info *t, const char *key,
+                        const char *fill, int64_t bytes, struct arena *a, json_t *buffers,
+                        struct error *err)
+{
+    char *data = xmalloc((size_t)bytes + 2 * GUARD), *path = path_join(a, st->work_dir, key);
+    int width = dtype_find(t->dtype, strlen(t->dtype))->bytes;
+    uint64_t state = 0x9E3779B97F4A7C15u ^ (uint64_t)key[strlen(key) - 1];
+    bool ok = true;
+    double v;
+
+    memset(data, 0xFF, (size_t)bytes + 2 * GUARD);
+    for (int64_t i = 0; fill && ok && i < bytes / width; i++) {
+        ok = fill_value(fill, i, &state, &v);
+        if (ok)
+            put_value(data + GUARD + i * width, t->dtype, v);
+    }
+    if (!ok) {
+        error_set(err, ERROR_USE, "'%s' is no way to fill a tensor", fill);
+        error_hint(err, "ways: normal, uniform, index, ones, zeros");
+    }
+    ok = ok && file_write(path, (struct text){data, (size_t)bytes + 2 * GUARD}, err);
+    if (ok)
+        json_object_set_new(buffers, key,
+                            json_pack("{s:s, s:i, s:I}", "path", path, "offset", GUARD, "bytes",
+                                      (json_int_t)bytes));
+    xfree(data);
+    return ok;
+}
+
+static bool make_buffers(struct stage *st, const struct simt_options *o, struct task *task,
+                         struct arena *a, json_t *buffers, struct error *err)
+{
+    const char *fill;
+    int64_t bytes;
+
+    for (int i = 0; o->inputs && o->inputs[i] && i < MAX_TENSORS; i++, task->in_count++)
+        if (!parse_tensor(o->inputs[i], "input", i, a, &task->in[i], &fill, &bytes, err) ||
+            !make_buffer(st, &task->in[i], arena_printf(a, "in%d", i), fill, bytes, a, buffers,
+                         err))
+            return false;
+    for (int i = 0; o->outputs && o->outputs[i] && i < MAX_TENSORS; i++, task->out_count++) {
+        if (!parse_tensor(o->outputs[i], "output", i, a, &task->out[i], &fill, &bytes, err) ||
+            !make_buffer(st, &task->out[i], arena_printf(a, "out%d", i), NULL, bytes, a, buffers,
+                         err))
+            return false;
+        task->bytes_min += (double)bytes;
+    }
+    return true;
+}
+
+/* The first elements of every output, as the kernel left them. */
+static json_t *show_outputs(const struct stage *st, const struct task *task, struct arena *a)
+{
+    json_t *list = json_array();
+    struct error ignored = {0};
+    struct text t;
+
+    for (int i = 0; i < task->out_count; i++) {
+        int width = dtype_find(task->out[i].dtype, strlen(task->out[i].dtype))->bytes;
+        json_t *first = json_array();
+
+        if (!file_read(path_join(a, st->work_dir, arena_printf(a, "out%d", i)),
+                       (size_t)MAX_TENSOR_BYTES + 2 * GUARD, a, &t, &ignored))
+            t = (struct text){"", 0};
+        for (int k = 0; k < SHOWN && (size_t)(GUARD * 2 + (k + 1) * width) <= t.len; k++)
+            json_array_append_new(
+                first, json_number(get_value(t.data + GUARD + k * width, task->out[i].dtype)));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:o}", "name", task->out[i].name, "first", first));
+    }
+    return list;
+}
+
+static bool run_built(struct stage *st, const struct task *task, const struct build_result *build,
+                      json_t *buffers, const char *check, struct arena *a, json_t *report,
+                      struct error *err)
+{
+    struct runner_config config = {.device = &st->device, .check = check, .counters = true};
+    struct runner_answer said = {0};
+    struct modelled time = {0};
+    struct runner *r = NULL;
+    bool ok = false;
+
+    if (!runner_start(&config, &r, err) || !runner_load(r, build, a, &said, err))
+        goto done;
+    if (said.verdict == VERDICT_PASS && !runner_bind(r, buffers, a, &said, err))
+        goto done;
+    if (said.verdict == VERDICT_PASS && !runner_run(r, false, a, &said, err))
+        goto done;
+    json_object_set_new(
+        report, "outcome",
+        json_string(said.verdict == VERDICT_PASS ? "ok" : verdict_names[said.verdict]));
+    json_object_set_new(report, "text", json_string(said.text ? said.text : ""));
+    if (said.findings)
+        json_object_set(report, "findings", said.findings);
+    if (said.counters) {
+        json_object_set(report, "counters", said.counters);
+        struct modelled_input in = {.gpu = gpu_find(st->device.models),
+                                    .counters = said.counters,
+                                    .resources = build->resources};
+
+        if (!modelled_time(&in, &time, err))
+            goto done;
+        json_object_set_new(report, "time_us", json_number(time.time_us));
+        json_object_set_new(report, "models", json_string(st->device.models));
+        json_object_set_new(report, "parts", time.parts);
+    }
+    json_object_set_new(report, "outputs", show_outputs(st, task, a));
+    ok = true;
+done:
+    runner_answer_release(&said);
+    runner_stop(r);
+    return ok;
+}
+
+bool stage_simt_run(const struct settings *settings, const struct simt_options *options,
+                    struct arena *a, json_t **report, struct error *err)
+{
+    struct settings own = *settings;
+    struct candidate cand = {.attempt = 1, .change = ""};
+    struct task task = {.name = path_stem(a, options->file)};
+    struct build_result build = {0};
+    json_t *buffers = json_object();
+    struct stage *st = NULL;
+    bool ok = false;
+
+    own.device = "simt";
+    own.model = "builtin"; /* nobody is asked */
+    *report = json_object();
+    task.description = json_object();
+    if (!file_read(options->file, MAX_SOURCE, a, &cand.source, err)) {
+        err->kind = ERROR_USE;
+        goto done;
+    }
+    if (!stage_open(&own, &st, err) || !make_buffers(st, options, &task, a, buffers, err) ||
+        !stage_build(st, &task, &cand, a, &build, err))
+        goto done;
+    if (build.verdict.kind != VERDICT_PASS) {
+        json_object_set_new(*report, "verdict", json_string(verdict_names[build.verdict.kind]));
+        json_object_set_new(*report, "text", json_string(build.verdict.detail));
+        ok = true;
+        goto done;
+    }
+    ok = run_built(st, &task, &build, buffers, options->check, a, *report, err);
+done:
+    stage_close(st);
+    json_decref(buffers);
+    json_decref(task.description);
+    json_decref(build.launches);
+    json_decref(build.names);
+    json_decref(build.resources);
+    if (!ok) {
+        json_decref(*report);
+        *report = NULL;
+    }
+    return ok;
+}
