@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_DEADLINE_MS = 300000, ANSWER_LIMIT = 64 << 20, LAST_WORDS = 1200 };
+enum { DEFAULT_DEADLINE_MS = 300000, ANSWER_LIMIT = 16 << 20, LAST_WORDS = 1200 };
 
 struct oracle {
     struct child *child;

@@ -1,0 +1,347 @@
+/*
+ * test_judge.c - verdicts out of what an oracle and a runner say, and out of
+ * what they fail to say. Both are fake_child.c; the real ones meet in
+ * tests/e2e.
+ */
+#include "base/clock.h"
+#include "eval/judge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char source[] = "#include <cute/tensor.hpp>\n"
+                             "    copy(copy_a, tAgA(_,_,_,k+1), tAsA(_,_,_,0));\n"
+                             "  gemm(mma, tCrA, tCrB, tCrC);\n"
+                             "CUTEGEN_LAUNCH(call, k<1>, grid, block, 0, A);\n";
+
+/* One bench: a fake oracle in one mode, a fake candidate in another. */
+struct bench {
+    struct arena *a;
+    struct oracle *oracle;
+    struct task task;
+    struct device device;
+    struct build_result build;
+    struct candidate candidate;
+    struct judge_config config;
+    struct error err;
+};
+
+static bool bench_open(struct bench *b, const char *oracle_mode, const char *runner_mode,
+                       enum device_kind kind)
+{
+    const char *fake = getenv("FAKE_CHILD");
+    struct oracle_load load = {.task_path = __FILE__, .device = "cpu", .work_dir = "/tmp"};
+
+    memset(b, 0, sizeof *b);
+    b->a = arena_new();
+    b->device = (struct device){.kind = kind, .name = "NVIDIA H200", .models = "H200"};
+    b->build = (struct build_result){
+        .module_path = runner_mode,
+        .names = json_pack("{s:s}", "k<1>", "_Zk"),
+        .launches = json_pack("{s:[{s:s, s:i}]}", "ops", "op", "launch", "line", 4),
+    };
+    b->candidate.source = text_of(source);
+    b->config = (struct judge_config){.device = &b->device,
+                                      .task = &b->task,
+                                      .run_ms = 400,
+                                      .runner_program = fake,
+                                      .source_name = "my.cu"};
+    assert_non_null(fake);
+    if (!oracle_start(
+            &(struct oracle_config){.python = fake, .script = oracle_mode, .deadline_ms = 1500},
+            &b->oracle, &b->err))
+        return false;
+    b->config.oracle = b->oracle;
+    return oracle_load(b->oracle, &load, b->a, &b->task, &b->err);
+}
+
+static void bench_close(struct bench *b)
+{
+    oracle_stop(b->oracle);
+    json_decref(b->task.description);
+    json_decref(b->build.names);
+    json_decref(b->build.launches);
+    arena_free(b->a);
+}
+
+/* ---- verdicts ----------------------------------------------------------- */
+
+static const struct verdict_case {
+    const char *name, *oracle, *runner;
+    enum verdict_kind kind;
+    const char *summary, *detail;
+} verdict_cases[] = {
+    {"a right kernel passes", "right", "ok", VERDICT_PASS, "5 draws of 4 distributions", ""},
+    {"wrong values come with worst elements", "wrong", "ok", VERDICT_WRONG_VALUES,
+     "128 of 1024 output elements are wrong: rows 64..127 of every 128", "[3, 17] 0.5 -> nan"},
+    {"one bad draw of five is enough", "wrong in draw 3", "ok", VERDICT_WRONG_VALUES, "128 of 1024",
+     "wrong values in 1 of 5 draws"},
+    {"NaN goes before wrong values", "wrong and nan", "ok", VERDICT_NON_FINITE, "7 NaN",
+     "128 of 1024 elements are wrong"},
+    {"not written", "unwritten", "ok", VERDICT_NOT_WRITTEN, "32 of 1024", "never written"},
+    {"guard hit", "guard", "ok", VERDICT_GUARD_HIT, "12 bytes after out0 were overwritten", "out0"},
+    {"input modified", "modified", "ok", VERDICT_INPUT_MODIFIED, "input in0 was changed", "in0"},
+    {"imprecise", "imprecise", "ok", VERDICT_IMPRECISE, "rms error 1e-07", "reference's own"},
+    {"a race is found at the user's line, and quoted", "right", "race", VERDICT_RACE,
+     "shared-memory race in k<1> at my.cu:3", "gemm(mma, tCrA, tCrB, tCrC);"},
+    {"a race goes before the wrong values it causes", "wrong", "race", VERDICT_RACE, "my.cu:3",
+     "128 of 1024 elements are wrong"},
+    {"out of bounds", "right", "bounds", VERDICT_UNSAFE_MEMORY,
+     "out-of-bounds write in k<1> at my.cu:2", "4 bytes past out0"},
+    {"bad launch", "right", "bad launch", VERDICT_BAD_LAUNCH,
+     "argument 4 of k<1> is 4 bytes, the kernel takes 8", "CUTEGEN_LAUNCH(call"},
+    {"a fault on the GPU", "right", "gpu fault", VERDICT_CRASH, "CUDA_ERROR_ILLEGAL_ADDRESS",
+     "my.cu:4"},
+    {"no answer in time is a hang", "right", "hang at run", VERDICT_HANG,
+     "no end of the run within 0.4 s", ""},
+    {"a runner that dies is a crash", "right", "crash at run", VERDICT_CRASH,
+     "the candidate's process died during the run", "fake: about to die"},
+    {"a runner that dies while loading is a crash", "right", "crash at load", VERDICT_CRASH,
+     "died during loading the module", ""},
+    {"a line that is no JSON is a crash", "right", "garbage at run", VERDICT_CRASH,
+     "answered nonsense during the run", ""},
+    {"JSON that is no object is a crash", "right", "array at run", VERDICT_CRASH,
+     "answered nonsense", ""},
+    {"an outcome that does not exist is a crash", "right", "odd outcome", VERDICT_CRASH,
+     "answered nonsense", ""},
+    {"a line of 200 MB is a crash", "right", "huge at run", VERDICT_CRASH, "answered nonsense", ""},
+};
+
+static void check_verdict(const struct verdict_case *c)
+{
+    struct bench b;
+    struct test_result test;
+
+    if (!bench_open(&b, c->oracle, c->runner, DEVICE_SIMT))
+        fail_msg("%s: %s", c->name, b.err.text);
+    if (strcmp(c->runner, "huge at run") == 0)
+        b.config.run_ms = 20000;
+    if (!judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err))
+        fail_msg("%s: %s", c->name, b.err.text);
+    if (test.verdict.kind != c->kind || !strstr(test.verdict.summary, c->summary) ||
+        !strstr(test.verdict.detail, c->detail))
+        fail_msg("%s: got %s: %s\n%s", c->name, verdict_names[test.verdict.kind],
+                 test.verdict.summary, test.verdict.detail);
+    json_decref(test.counters);
+    bench_close(&b);
+}
+
+static void what_was_seen_decides_the_verdict(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(verdict_cases); i++)
+        check_verdict(&verdict_cases[i]);
+}
+
+static void the_same_race_in_many_threads_is_one_finding_with_advice(void **state)
+{
+    struct bench b;
+    struct test_result test;
+
+    (void)state;
+    assert_true(bench_open(&b, "right", "race", DEVICE_SIMT));
+    assert_true(judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err));
+    assert_int_equal(test.verdict.finding_count, 1);
+    assert_string_equal(test.verdict.findings[0].where, "my.cu:3");
+    assert_string_equal(test.verdict.findings[0].line, "gemm(mma, tCrA, tCrB, tCrC);");
+    assert_non_null(strstr(test.verdict.findings[0].text, "seen 12 times"));
+    assert_non_null(strstr(test.verdict.findings[0].text, "copy(copy_a"));
+    assert_string_equal(test.verdict.advice,
+                        "__syncthreads() between lines 2 and 3 (or a second buffer)");
+    json_decref(test.counters);
+    bench_close(&b);
+}
+
+static void determinism_is_told_by_two_runs_of_the_same_inputs(void **state)
+{
+    static const struct {
+        const char *runner;
+        bool deterministic;
+    } cases[] = {{"ok", true}, {"restless", false}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct bench b;
+        struct test_result test;
+
+        assert_true(bench_open(&b, "right", cases[i].runner, DEVICE_SIMT));
+        assert_true(judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err));
+        assert_int_equal(test.verdict.kind, VERDICT_PASS);
+        assert_int_equal(test.deterministic, cases[i].deterministic);
+        json_decref(test.counters);
+        bench_close(&b);
+    }
+}
+
+static void seeds_are_fresh_unless_one_is_repeated(void **state)
+{
+    struct bench b;
+    struct test_result one, two, three;
+
+    (void)state;
+    assert_true(bench_open(&b, "right", "ok", DEVICE_SIMT));
+    b.config.draws = 1;
+    assert_true(judge_test(&b.config, &b.candidate, &b.build, b.a, &one, &b.err));
+    assert_true(judge_test(&b.config, &b.candidate, &b.build, b.a, &two, &b.err));
+    assert_string_not_equal(one.seed, two.seed);
+    b.config.seed = one.seed;
+    assert_true(judge_test(&b.config, &b.candidate, &b.build, b.a, &three, &b.err));
+    assert_string_equal(one.seed, three.seed);
+    json_decref(one.counters);
+    json_decref(two.counters);
+    json_decref(three.counters);
+    bench_close(&b);
+}
+
+/* ---- the machine -------------------------------------------------------- */
+
+static const struct error_case {
+    const char *oracle, *runner, *text, *hint;
+} error_cases[] = {
+    {"no torch", "ok", "has no torch", "make demo"},
+    {"crash at load", "ok", "fake: about to die", ""},
+    {"garbage at load", "ok", "not JSON", ""},
+    {"hang at draw", "ok", "no answer to drawing inputs within 1 s", ""},
+    {"refuse at compare", "ok", "no GPU", "buy one"},
+    {"huge at compare", "ok", "more than", ""},
+    {"right", "refuse at load", "no GPU", "buy one"},
+    {"right", "refuse at run", "no GPU", ""},
+};
+
+static void a_broken_machine_is_an_error_and_never_a_verdict(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(error_cases); i++) {
+        const struct error_case *c = &error_cases[i];
+        struct bench b;
+        struct test_result test;
+
+        if (bench_open(&b, c->oracle, c->runner, DEVICE_SIMT) &&
+            judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err))
+            fail_msg("%s, %s: no error", c->oracle, c->runner);
+        if (b.err.kind != ERROR_MACHINE || !strstr(b.err.text, c->text) ||
+            !strstr(b.err.hint, c->hint))
+            fail_msg("%s, %s: %s (%s)", c->oracle, c->runner, b.err.text, b.err.hint);
+        bench_close(&b);
+    }
+}
+
+static void a_missing_runner_is_an_error(void **state)
+{
+    struct bench b;
+    struct test_result test;
+
+    (void)state;
+    assert_true(bench_open(&b, "right", "ok", DEVICE_SIMT));
+    b.config.runner_program = "/nowhere/cutegen-runner";
+    assert_false(judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err));
+    assert_non_null(strstr(b.err.text, "cannot start the runner"));
+    bench_close(&b);
+}
+
+/* ---- measuring ---------------------------------------------------------- */
+
+static const struct measure_case {
+    const char *name, *oracle, *runner;
+    enum verdict_kind kind;
+    double time_us;
+    const char *summary;
+} measure_cases[] = {
+    {"a steady kernel", "right", "ok", VERDICT_PASS, 300, "300.00 us"},
+    {"faster than the bytes allow", "right", "too fast", VERDICT_IMPOSSIBLE_TIME, 1.25,
+     "H200 takes"},
+    {"rounds that disagree", "right", "drifting", VERDICT_UNSTABLE, -1, "differ by a factor"},
+    {"wrong after the clock stopped", "wrong", "ok", VERDICT_UNSTABLE, 300, "128 of 1024"},
+    {"dies when verified again", "right", "crash at run", VERDICT_UNSTABLE, 300, "died during"},
+};
+
+static void a_time_counts_only_when_it_is_steady_possible_and_right(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(measure_cases); i++) {
+        const struct measure_case *c = &measure_cases[i];
+        struct test_result test = {.seed = "1"};
+        struct measurement m;
+        struct bench b;
+
+        if (!bench_open(&b, c->oracle, c->runner, DEVICE_CUDA) ||
+            !judge_measure(&b.config, &b.build, &test, b.a, &m, &b.err))
+            fail_msg("%s: %s", c->name, b.err.text);
+        if (m.verdict.kind != c->kind || !strstr(m.verdict.summary, c->summary) ||
+            (c->time_us > 0 && m.time_us != c->time_us))
+            fail_msg("%s: got %s: %s (%g)", c->name, verdict_names[m.verdict.kind],
+                     m.verdict.summary, m.time_us);
+        bench_close(&b);
+    }
+}
+
+static void baselines_take_turns_and_one_that_fails_is_left_out(void **state)
+{
+    struct test_result test = {.seed = "1"};
+    struct measurement m;
+    struct bench b;
+
+    (void)state;
+    assert_true(bench_open(&b, "right", "ok", DEVICE_CUDA));
+    assert_true(judge_measure(&b.config, &b.build, &test, b.a, &m, &b.err));
+    assert_int_equal(m.baseline_count, 1);
+    assert_string_equal(m.baselines[0].name, "eager");
+    assert_true(m.baselines[0].cold_us == 1000);
+    assert_false(m.modelled);
+    bench_close(&b);
+}
+
+static void on_simt_the_time_is_modelled_and_says_so(void **state)
+{
+    struct test_result test;
+    struct measurement m;
+    struct bench b;
+
+    (void)state;
+    assert_true(bench_open(&b, "right", "ok", DEVICE_SIMT));
+    assert_true(judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err));
+    assert_true(judge_measure(&b.config, &b.build, &test, b.a, &m, &b.err));
+    assert_true(m.modelled);
+    assert_true(m.time_us > 0);
+    assert_non_null(strstr(m.verdict.summary, "modelled for H200"));
+    assert_true(json_is_true(json_object_get(m.parts, "modelled")));
+    json_decref(m.parts);
+    json_decref(test.counters);
+    bench_close(&b);
+}
+
+static void trivial_answers_are_listed(void **state)
+{
+    struct bench b;
+    const char *passes;
+
+    (void)state;
+    assert_true(bench_open(&b, "right", "ok", DEVICE_SIMT));
+    assert_true(oracle_trivial(b.oracle, b.a, &passes, &b.err));
+    assert_string_equal(passes, "zeros, mean");
+    assert_string_equal(b.task.scaled, "N 4096 -> 256");
+    bench_close(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_seen_decides_the_verdict),
+        cmocka_unit_test(the_same_race_in_many_threads_is_one_finding_with_advice),
+        cmocka_unit_test(determinism_is_told_by_two_runs_of_the_same_inputs),
+        cmocka_unit_test(seeds_are_fresh_unless_one_is_repeated),
+        cmocka_unit_test(a_broken_machine_is_an_error_and_never_a_verdict),
+        cmocka_unit_test(a_missing_runner_is_an_error),
+        cmocka_unit_test(a_time_counts_only_when_it_is_steady_possible_and_right),
+        cmocka_unit_test(baselines_take_turns_and_one_that_fails_is_left_out),
+        cmocka_unit_test(on_simt_the_time_is_modelled_and_says_so),
+        cmocka_unit_test(trivial_answers_are_listed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,282 @@
+/* test_modelled.c - better kernels get smaller modelled times; floors are floors. */
+#include "eval/modelled.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Counters of one launch over 1 MiB of f32 in and out, or of a 256^3 product. */
+struct counts {
+    double blocks, threads, smem, load_requests, load_sectors, store_requests, store_sectors,
+        unique, shared_requests, shared_wavefronts, fma, integer, sfu, barriers, instructions;
+};
+
+#define POINTWISE_SCALAR                                                                           \
+    {                                                                                              \
+        .blocks = 1024, .threads = 256, .load_requests = 8192, .load_sectors = 32768,              \
+        .store_requests = 8192, .store_sectors = 32768, .unique = 65536, .fma = 16384,             \
+        .integer = 40000, .sfu = 16384, .instructions = 120000                                     \
+    }
+#define POINTWISE_VECTOR                                                                           \
+    {                                                                                              \
+        .blocks = 256, .threads = 256, .load_requests = 2048, .load_sectors = 32768,               \
+        .store_requests = 2048, .store_sectors = 32768, .unique = 65536, .fma = 16384,             \
+        .integer = 10000, .sfu = 16384, .instructions = 60000                                      \
+    }
+#define POINTWISE_STRIDED                                                                          \
+    {                                                                                              \
+        .blocks = 1024, .threads = 256, .load_requests = 8192, .load_sectors = 262144,             \
+        .store_requests = 8192, .store_sectors = 262144, .unique = 65536, .fma = 16384,            \
+        .integer = 40000, .sfu = 16384, .instructions = 120000                                     \
+    }
+#define GEMM_NAIVE                                                                                 \
+    {                                                                                              \
+        .blocks = 256, .threads = 256, .load_requests = 1048576, .load_sectors = 2621440,          \
+        .store_requests = 2048, .store_sectors = 8192, .unique = 24576, .fma = 524288,             \
+        .integer = 524288, .instructions = 2700000                                                 \
+    }
+#define GEMM_SHARED                                                                                \
+    {                                                                                              \
+        .blocks = 256, .threads = 256, .smem = 2048, .load_requests = 65536,                       \
+        .load_sectors = 262144, .store_requests = 2048, .store_sectors = 8192, .unique = 24576,    \
+        .shared_requests = 1114112, .shared_wavefronts = 1114112, .fma = 524288,                   \
+        .integer = 200000, .barriers = 65536, .instructions = 2000000                              \
+    }
+#define GEMM_TILED                                                                                 \
+    {                                                                                              \
+        .blocks = 16, .threads = 256, .smem = 16384, .load_requests = 4096, .load_sectors = 65536, \
+        .store_requests = 512, .store_sectors = 8192, .unique = 24576, .shared_requests = 140000,  \
+        .shared_wavefronts = 140000, .fma = 524288, .integer = 40000, .barriers = 4096,            \
+        .instructions = 760000                                                                     \
+    }
+#define GEMM_CONFLICTS                                                                             \
+    {                                                                                              \
+        .blocks = 16, .threads = 256, .smem = 16384, .load_requests = 4096, .load_sectors = 65536, \
+        .store_requests = 512, .store_sectors = 8192, .unique = 24576, .shared_requests = 140000,  \
+        .shared_wavefronts = 1120000, .fma = 524288, .integer = 40000, .barriers = 4096,           \
+        .instructions = 760000                                                                     \
+    }
+
+static json_t *as_json(const struct counts *c)
+{
+    json_t *v = json_object();
+
+#define PUT(key, member) json_object_set_new(v, key, json_real(c->member))
+    PUT("blocks", blocks);
+    PUT("threads_block", threads);
+    PUT("smem_bytes", smem);
+    PUT("global_load_requests", load_requests);
+    PUT("global_load_sectors", load_sectors);
+    PUT("global_store_requests", store_requests);
+    PUT("global_store_sectors", store_sectors);
+    PUT("unique_sectors", unique);
+    PUT("shared_requests", shared_requests);
+    PUT("shared_wavefronts", shared_wavefronts);
+    PUT("fma", fma);
+    PUT("int", integer);
+    PUT("sfu", sfu);
+    PUT("barriers", barriers);
+    PUT("instructions", instructions);
+#undef PUT
+    json_object_set_new(v, "kernel", json_string("k"));
+    return v;
+}
+
+static struct modelled model(const struct counts *c, int launches, double share)
+{
+    json_t *list = json_array();
+    struct error err = {0};
+    struct modelled m;
+
+    for (int i = 0; i < launches; i++)
+        json_array_append_new(list, as_json(c));
+    assert_true(modelled_time(
+        &(struct modelled_input){.gpu = gpu_find("H200"), .counters = list, .share = share}, &m,
+        &err));
+    json_decref(list);
+    return m;
+}
+
+static const struct order_case {
+    const char *name;
+    struct counts better, worse;
+    double gain; /* at least this much */
+} order_cases[] = {
+    {"16-byte accesses beat 4-byte ones", POINTWISE_VECTOR, POINTWISE_SCALAR, 1.05},
+    {"coalesced beats strided", POINTWISE_SCALAR, POINTWISE_STRIDED, 1.5},
+    {"shared memory beats re-reading", GEMM_SHARED, GEMM_NAIVE, 1.3},
+    {"register tiles beat plain shared memory", GEMM_TILED, GEMM_SHARED, 1.5},
+    {"no bank conflicts beats eight-way ones", GEMM_TILED, GEMM_CONFLICTS, 1.5},
+};
+
+static void the_better_kernel_has_the_smaller_time(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(order_cases); i++) {
+        const struct order_case *c = &order_cases[i];
+        struct modelled better = model(&c->better, 1, 1.0 / 256);
+        struct modelled worse = model(&c->worse, 1, 1.0 / 256);
+
+        if (worse.time_us < c->gain * better.time_us)
+            fail_msg("%s: %.3f us (%s) against %.3f us (%s)", c->name, better.time_us, better.bound,
+                     worse.time_us, worse.bound);
+        print_message("%-45s %8.3f us (%s)  %8.3f us (%s)\n", c->name, better.time_us, better.bound,
+                      worse.time_us, worse.bound);
+        json_decref(better.parts);
+        json_decref(worse.parts);
+    }
+}
+
+static void a_perfect_copy_is_near_the_floor_and_never_below(void **state)
+{
+    struct counts c = POINTWISE_VECTOR;
+    struct modelled m = model(&c, 1, 1.0 / 256);
+    struct task task = {
+        .class = CLASS_POINTWISE, .in_count = 1, .out_count = 1, .bytes_min = 2097152};
+    struct floor f;
+
+    (void)state;
+    task.in[0] = task.out[0] = (struct tensor_info){.dtype = "f32", .dims = 1, .shape = {262144}};
+    f = peaks_floor(gpu_find("H200"), &task);
+    assert_true(m.time_us >= f.us);
+    assert_true(m.time_us < 1.6 * f.us);
+    assert_string_equal(m.bound, "dram");
+    json_decref(m.parts);
+}
+
+static void every_launch_after_the_first_costs(void **state)
+{
+    struct counts c = POINTWISE_VECTOR;
+    struct modelled one = model(&c, 1, 1), two = model(&c, 2, 1);
+
+    (void)state;
+    assert_true(two.time_us > 2 * one.time_us);
+    json_decref(one.parts);
+    json_decref(two.parts);
+}
+
+static void a_grid_that_leaves_the_chip_empty_is_slower(void **state)
+{
+    struct counts many = POINTWISE_VECTOR, few = POINTWISE_VECTOR;
+    struct modelled full, empty;
+
+    (void)state;
+    few.blocks = 1;
+    full = model(&many, 1, 1);
+    empty = model(&few, 1, 1);
+    assert_true(empty.time_us > 3 * full.time_us);
+    json_decref(full.parts);
+    json_decref(empty.parts);
+}
+
+static void nothing_counted_is_an_error_and_not_a_time(void **state)
+{
+    struct error err = {0};
+    struct modelled m;
+
+    (void)state;
+    assert_false(modelled_time(&(struct modelled_input){.gpu = gpu_find("H200")}, &m, &err));
+    assert_int_equal(err.kind, ERROR_MACHINE);
+}
+
+static void garbage_in_counters_never_gives_a_nan(void **state)
+{
+    json_t *list =
+        json_pack("[{s:f, s:s, s:s}]", "blocks", -5.0, "global_load_sectors", "nan", "fma", "inf");
+    struct error err = {0};
+    struct modelled m;
+
+    (void)state;
+    assert_true(modelled_time(&(struct modelled_input){.gpu = gpu_find("A100"), .counters = list},
+                              &m, &err));
+    assert_true(m.time_us >= 0 && m.time_us < 1e9);
+    json_decref(m.parts);
+    json_decref(list);
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static void gpus_are_found_by_any_of_their_names(void **state)
+{
+    static const struct {
+        const char *asked, *found;
+    } cases[] = {{"H200", "H200"},
+                 {"NVIDIA H200", "H200"},
+                 {"h100", "H100"},
+                 {"NVIDIA H100 80GB HBM3", "H100"},
+                 {"NVIDIA A100-SXM4-80GB", "A100"},
+                 {"NVIDIA GeForce RTX 4090", "RTX 4090"},
+                 {"rtx4090", "RTX 4090"},
+                 {"Voodoo 2", NULL},
+                 {"", NULL}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct gpu *g = gpu_find(cases[i].asked);
+
+        if (cases[i].found ? !g || strcmp(g->name, cases[i].found) != 0 : g != NULL)
+            fail_msg("%s: got %s", cases[i].asked, g ? g->name : "nothing");
+    }
+}
+
+static const struct floor_case {
+    const char *name;
+    enum kernel_class class;
+    const char *dtype;
+    double in, out, bytes, flops; /* in and out: elements */
+    double us, strict_us;
+    const char *bound;
+} floor_cases[] = {
+    /* 2 x 2.1 GB at the mixed peak; strict: 63 MB may stay in L2, at the best peak, 7 % margin */
+    {"copy", CLASS_POINTWISE, "f32", 536870912, 536870912, 4294967296, 1e9, 1008.2, 842.9,
+     "memory"},
+    {"read only", CLASS_REDUCTION, "f32", 536870912, 1, 2147483652, 1e9, 477.2, 427.7, "memory"},
+    {"write only", CLASS_POINTWISE, "f32", 1, 536870912, 2147483652, 1, 459.8, 415.1, "memory"},
+    /* 2 * 4096^3 through three fp16 products */
+    {"fp32 product", CLASS_GEMM, "f32", 33554432, 16777216, 201326592, 137438953472, 416.9, 387.7,
+     "tensor (3 x f16)"},
+    {"fp16 product", CLASS_GEMM, "f16", 33554432, 16777216, 100663296, 137438953472, 139.0, 129.2,
+     "tensor (f16)"},
+};
+
+static void the_floor_is_the_larger_of_bytes_and_flops(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(floor_cases); i++) {
+        const struct floor_case *c = &floor_cases[i];
+        struct task task = {.class = c->class,
+                            .in_count = 1,
+                            .out_count = 1,
+                            .bytes_min = c->bytes,
+                            .flops_min = c->flops};
+        struct floor f;
+
+        task.in[0] = (struct tensor_info){.dtype = c->dtype, .dims = 1, .shape = {(int64_t)c->in}};
+        task.out[0] =
+            (struct tensor_info){.dtype = c->dtype, .dims = 1, .shape = {(int64_t)c->out}};
+        f = peaks_floor(gpu_find("H200"), &task);
+        if (f.us < 0.999 * c->us || f.us > 1.001 * c->us || strcmp(f.bound, c->bound) != 0 ||
+            f.strict_us < 0.999 * c->strict_us || f.strict_us > 1.001 * c->strict_us)
+            fail_msg("%s: floor %.1f us by %s, strict %.1f", c->name, f.us, f.bound, f.strict_us);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_better_kernel_has_the_smaller_time),
+        cmocka_unit_test(a_perfect_copy_is_near_the_floor_and_never_below),
+        cmocka_unit_test(every_launch_after_the_first_costs),
+        cmocka_unit_test(a_grid_that_leaves_the_chip_empty_is_slower),
+        cmocka_unit_test(nothing_counted_is_an_error_and_not_a_time),
+        cmocka_unit_test(garbage_in_counters_never_gives_a_nan),
+        cmocka_unit_test(gpus_are_found_by_any_of_their_names),
+        cmocka_unit_test(the_floor_is_the_larger_of_bytes_and_flops),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
