@@ -53,12 +53,17 @@ static enum verdict_kind kind_verdict(const char *kind)
         const char *part;
         enum verdict_kind verdict;
     } table[] = {
+        {"input", VERDICT_INPUT_MODIFIED},
         {"read-only", VERDICT_INPUT_MODIFIED},
         {"race", VERDICT_RACE},
         {"barrier", VERDICT_RACE},
         {"async", VERDICT_RACE},
         {"in flight", VERDICT_RACE},
         {"deadlock", VERDICT_HANG},
+        {"time", VERDICT_HANG},
+        {"trap", VERDICT_CRASH},
+        {"divergent", VERDICT_RACE},
+        {"wait", VERDICT_RACE},
         {"sync", VERDICT_RACE},
     };
 
@@ -202,11 +207,25 @@ void evidence_compare(struct evidence *e, const struct comparison_set *set,
 
 /* ---- the verdict -------------------------------------------------------- */
 
+/* A crash that a finding explains is named by the finding: it has a line. */
+static bool explained(const struct evidence *e)
+{
+    for (int i = 0; i < e->seen_count; i++)
+        if (e->seen[i].verdict != VERDICT_CRASH && e->seen[i].verdict != VERDICT_HANG)
+            return true;
+    return false;
+}
+
 static enum verdict_kind pick(const struct evidence *e)
 {
-    for (size_t i = 0; i < ARRAY_LEN(precedence); i++)
-        if (precedence[i] == e->fatal || e->draws_with[precedence[i]] > 0)
-            return precedence[i];
+    for (size_t i = 0; i < ARRAY_LEN(precedence); i++) {
+        enum verdict_kind kind = precedence[i];
+
+        if (kind == VERDICT_CRASH && explained(e))
+            continue;
+        if (kind == e->fatal || e->draws_with[kind] > 0)
+            return kind;
+    }
     return VERDICT_PASS;
 }
 
