@@ -73,18 +73,13 @@ bool cmd_ask(struct cli *cli, int *code, struct error *err)
 
 static void print_model(const json_t *m)
 {
-    const json_t *key = json_object_get(m, "key");
-    const char *from = json_string_or(key, "from", "");
-    const char *problem = json_string_or(m, "problem", "");
-    const char *state = "no key needed";
+    const char *key = json_string_or(m, "key_env", "");
+    const char *state = "";
 
-    if (json_object_get(key, "present"))
-        state = json_bool_or(key, "present", false) ? "key present" : "key missing";
-    printf("%-12s %-28s %s%s%s\n", json_string_or(m, "provider", json_string_or(m, "dialect", "?")),
-           json_string_or(m, "spec", json_string_or(m, "model", "")), state, *from ? ": " : "",
-           from);
-    if (*problem)
-        printf("%-12s %s\n", "", problem);
+    if (json_object_get(m, "key_present"))
+        state = json_bool_or(m, "key_present", false) ? "key present" : "no key";
+    printf("%-12s %-48s %s%s%s\n", json_string_or(m, "provider", "?"),
+           json_string_or(m, "title", ""), state, *key ? ": $" : "", key);
 }
 
 bool cmd_models(struct cli *cli, int *code, struct error *err)
@@ -101,9 +96,9 @@ bool cmd_models(struct cli *cli, int *code, struct error *err)
     }
     m = json_object_get(report, "configured");
     printf("configured   %s (%s)\n\n", cli->settings.model, config_where(cli->config, "model"));
-    if (json_is_object(m) && json_string_or(m, "problem", NULL))
+    if (json_string_or(m, "problem", NULL))
         printf("  %s\n\n", json_string_or(m, "problem", ""));
-    list = json_is_array(report) ? report : json_object_get(report, "providers");
+    list = json_object_get(report, "providers");
     json_array_foreach(list, i, m) print_model(m);
     json_decref(report);
     return true;

@@ -364,11 +364,9 @@ static void look_at_models(const struct scene *s, struct arena *a, struct check 
 
     json_array_foreach((json_t *)(uintptr_t)s->req->providers, i, p)
     {
-        const json_t *key = json_object_get(p, "key");
-
-        if (json_bool_or(key, "present", false))
-            buf_printf(&b, "%s%s (key in %s)", present++ ? ", " : "",
-                       json_string_or(p, "provider", "?"), json_string_or(key, "from", "?"));
+        if (json_bool_or(p, "key_present", false))
+            buf_printf(&b, "%s%s (key in $%s)", present++ ? ", " : "",
+                       json_string_or(p, "provider", "?"), json_string_or(p, "key_env", "?"));
     }
     if (present) {
         set_ok(c,

@@ -95,13 +95,14 @@ row "a source that is not there"                          3 'reading the source:
 
 row "models say whether a key is there, and not which"    0 'key present' 'OPENAI_API_KEY=sk-secret-123 @ models | tee out; ! grep -q sk-secret out'
 row "models as JSON"                                      0 '^\{.*"providers":\[' '@ models --json'
-row "ask without a model that can be asked"               2 'builtin' 'echo hi | @ ask'
+row "ask without a model that can be asked"               2 'the built-in engineer' 'echo hi | @ ask'
 row "an unknown provider"                                 2 'nobody' 'echo hi | @ ask --model nobody:x'
 row "ask from an exec: model"                             0 'hello from exec' 'echo hi | @ ask --model "exec:echo hello from exec"'
 
 row "doctor finds the C compiler"                         '[03]' 'ok +C compiler' '@ doctor'
 row "doctor as JSON"                                      0 '"checks":\[\{"name":"C compiler"' '@ doctor --json || true'
 row "doctor says what a wrong compiler is"                3 'missing +C compiler' '@ doctor --cc /nowhere/cc'
+row "doctor says where a key is"                           0 'ok +models +openai .key in .OPENAI_API_KEY' 'OPENAI_API_KEY=sk-secret-123 @ doctor || true'
 row "doctor never shows a key"                            0 '^hidden$' 'OPENAI_API_KEY=sk-secret-123 @ doctor >out; grep -q sk-secret out || echo hidden'
 
 echo "1..$n"
