@@ -334,5 +334,5 @@ int main(void)
     buf_release(&line);
     arena_free(s.a);
     fclose(out);
-    return 0;
+    _exit(0); /* no handler of the candidate's module gets to run */
 }
