@@ -70,7 +70,7 @@ static void read_launch(const json_t *v, const json_t *resources, struct launch 
     const json_t *own;
 
     l->kernel = json_string_or(v, "kernel", "");
-    own = json_object_get(resources, l->kernel);
+    own = json_object_get(resources, json_string_or(v, "lowered", l->kernel));
     l->blocks = fmax(1, number(v, "blocks"));
     l->threads_block = fmax(1, number(v, "threads_block"));
     l->smem_block = number(v, "smem_bytes");

@@ -14,7 +14,7 @@
 struct modelled_input {
     const struct gpu *gpu;
     const json_t *counters;  /* list, one object per launch */
-    const json_t *resources; /* kernel -> registers, smem, spills; may be NULL */
+    const json_t *resources; /* lowered kernel name -> registers, smem, spills; may be NULL */
     double share;            /* of the task's size that was run: 1/16 when scaled from 4096 to 256;
                                 0: 1 */
 };

@@ -307,6 +307,7 @@ static json_t *launch_counters(struct simt_device *d, const struct plan *plan,
 
     device_kernel(&d->base, op->lowered, &k);
     json_object_set_new(v, "kernel", json_string(op->kernel));
+    json_object_set_new(v, "lowered", json_string(op->lowered));
     json_object_set_new(v, "grid",
                         json_pack("[I, I, I]", (json_int_t)op->grid[0], (json_int_t)op->grid[1],
                                   (json_int_t)op->grid[2]));
