@@ -67,7 +67,7 @@ static double number(const json_t *v, const char *key)
 
 static void read_launch(const json_t *v, const json_t *resources, struct launch *l)
 {
-    const json_t *own;
+    const json_t *classes = json_object_get(v, "warp_instructions_by_class"), *own;
 
     l->kernel = json_string_or(v, "kernel", "");
     own = json_object_get(resources, json_string_or(v, "lowered", l->kernel));
@@ -83,18 +83,18 @@ static void read_launch(const json_t *v, const json_t *resources, struct launch 
     l->unique_sectors = number(v, "unique_sectors");
     l->shared_wavefronts = number(v, "shared_wavefronts");
     l->shared_requests = number(v, "shared_requests");
-    l->fma = number(v, "fma");
-    l->fadd = number(v, "fadd");
-    l->fmul = number(v, "fmul");
-    l->fp64 = number(v, "fp64");
-    l->half = number(v, "half");
-    l->integer = number(v, "int");
-    l->sfu = number(v, "sfu");
-    l->cvt = number(v, "cvt");
-    l->tensor = number(v, "tensor");
+    l->fma = number(classes, "fp32_fma");
+    l->fadd = number(classes, "fp32_add");
+    l->fmul = number(classes, "fp32_mul");
+    l->fp64 = number(classes, "fp64");
+    l->half = number(classes, "half");
+    l->integer = number(classes, "int");
+    l->sfu = number(classes, "sfu");
+    l->cvt = number(classes, "cvt");
+    l->tensor = number(classes, "tensor");
     l->barriers = number(v, "barriers");
     l->atomics = number(v, "atomics");
-    l->instructions = number(v, "instructions");
+    l->instructions = number(v, "warp_instructions");
     l->tensor_flops = number(v, "tensor_flops");
     if (l->unique_sectors <= 0) /* not counted: at most all of them */
         l->unique_sectors = l->load_sectors + l->store_sectors;

@@ -12,7 +12,6 @@
  * 2. No file is written but the outputs' own mappings.
  */
 #include "runner/device.h"
-#include "simt/abi.h"
 #include "simt/simt.h"
 
 #include <errno.h>
@@ -318,25 +317,68 @@ static json_t *launch_counters(struct simt_device *d, const struct plan *plan,
     put(v, "threads_block", op->block[0] * op->block[1] * op->block[2]);
     put(v, "smem_bytes", op->smem + k.static_smem_bytes);
     put(v, "unique_sectors", sectors < reachable ? sectors : reachable);
-    put(v, "global_load_requests", c->global_load_requests);
-    put(v, "global_load_sectors", c->global_load_sectors);
-    put(v, "global_store_requests", c->global_store_requests);
-    put(v, "global_store_sectors", c->global_store_sectors);
-    put(v, "shared_requests", c->shared_requests);
-    put(v, "shared_wavefronts", c->shared_wavefronts);
-    put(v, "fma", c->by_class[SW_C_FMA]);
-    put(v, "fadd", c->by_class[SW_C_FADD]);
-    put(v, "fmul", c->by_class[SW_C_FMUL]);
-    put(v, "fp64", c->by_class[SW_C_FP64]);
-    put(v, "half", c->by_class[SW_C_HALF]);
-    put(v, "int", c->by_class[SW_C_INT]);
-    put(v, "sfu", c->by_class[SW_C_SFU]);
-    put(v, "cvt", c->by_class[SW_C_CVT]);
-    put(v, "tensor", c->by_class[SW_C_TENSOR]);
-    put(v, "barriers", c->barriers);
-    put(v, "atomics", c->atomics);
-    put(v, "instructions", c->warp_instructions);
-    put(v, "tensor_flops", c->tensor_flops);
+    return v;
+}
+
+static const char *finding_name(enum simt_finding_kind kind)
+{
+    static const char *const names[SIMT_FINDING_KINDS] = {
+        [SIMT_OUT_OF_BOUNDS] = "out-of-bounds access",
+        [SIMT_MISALIGNED] = "misaligned access",
+        [SIMT_WRITE_TO_INPUT] = "write to an input",
+        [SIMT_UNINITIALISED] = "uninitialised read",
+        [SIMT_RACE_SHARED] = "shared-memory race",
+        [SIMT_RACE_GLOBAL] = "global-memory race",
+        [SIMT_ASYNC_NOT_WAITED] = "asynchronous copy not waited for",
+        [SIMT_ASYNC_OVERWRITE] = "asynchronous copy overwritten",
+        [SIMT_DIVERGENT_BARRIER] = "divergent barrier",
+        [SIMT_DIVERGENT_COLLECTIVE] = "divergent collective",
+        [SIMT_DEADLOCK] = "deadlock",
+        [SIMT_TIMEOUT] = "timeout",
+        [SIMT_TRAP] = "trap",
+    };
+
+    return kind < SIMT_FINDING_KINDS && names[kind] ? names[kind] : simt_finding_name(kind);
+}
+
+static json_t *triple(const uint32_t v[3])
+{
+    return json_pack("[I, I, I]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]);
+}
+
+/* simt's text begins with the place and the lowered name, and ends with the
+ * other side; the protocol has members for those. */
+static json_t *finding_text(const char *text)
+{
+    const char *what = strstr(text, "thread (");
+    const char *end;
+
+    what = what ? strstr(what, "): ") : NULL;
+    what = what ? what + 3 : text;
+    end = strstr(what, "; the other is thread");
+    return json_stringn(what, end ? (size_t)(end - what) : strlen(what));
+}
+
+/* FINDING of docs/architecture.md */
+static json_t *finding_json(const struct plan_op *op, const struct simt_finding *f)
+{
+    json_t *path = json_array();
+    json_t *v =
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "kind", finding_name(f->kind), "kernel",
+                  op->kernel, "block", triple(f->here.block), "thread", triple(f->here.thread),
+                  "text", finding_text(f->text ? f->text : ""), "path", path);
+
+    if (f->path_len > 0) {
+        json_object_set_new(v, "file", json_string(f->path[0].file));
+        put(v, "line", (uint64_t)f->path[0].line);
+    }
+    for (size_t i = 1; i < f->path_len; i++)
+        json_array_append_new(path, json_sprintf("%s:%d", f->path[i].file, f->path[i].line));
+    if (f->other.op)
+        json_object_set_new(v, "other",
+                            json_pack("{s:i, s:o}", "line", f->other.at.file ? f->other.at.line : 0,
+                                      "thread", triple(f->other.thread)));
+    put(v, "count", f->times ? f->times : 1);
     return v;
 }
 
@@ -345,13 +387,8 @@ static void take_findings(const struct plan_op *op, const struct simt_result *r,
 {
     if (r->finding_count > 0 && !said->findings)
         said->findings = json_array();
-    for (size_t i = 0; i < r->finding_count; i++) {
-        json_t *v = simt_finding_json(&r->findings[i]);
-
-        json_object_set_new(v, "kernel", json_string(op->kernel));
-        put(v, "count", r->findings[i].times ? r->findings[i].times : 1);
-        json_array_append_new(said->findings, v);
-    }
+    for (size_t i = 0; i < r->finding_count; i++)
+        json_array_append_new(said->findings, finding_json(op, &r->findings[i]));
 }
 
 static void take_outcome(const struct plan *plan, size_t op, const struct simt_result *r,

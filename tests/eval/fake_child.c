@@ -171,7 +171,7 @@ static void run(const char *mode)
     else
         say("{\"ok\":true,\"outcome\":\"ok\",\"hash\":\"1\",\"counters\":[{\"kernel\":\"k<1>\","
             "\"blocks\":64,\"threads_block\":256,\"global_load_sectors\":4096,"
-            "\"global_load_requests\":1024,\"instructions\":9000}]}");
+            "\"global_load_requests\":1024,\"warp_instructions\":9000}]}");
 }
 
 static void timing(const char *mode)

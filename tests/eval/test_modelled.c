@@ -63,9 +63,10 @@ struct counts {
 
 static json_t *as_json(const struct counts *c)
 {
-    json_t *v = json_object();
+    json_t *v = json_object(), *classes = json_object();
 
-#define PUT(key, member) json_object_set_new(v, key, json_real(c->member))
+#define PUT(key, member)   json_object_set_new(v, key, json_real(c->member))
+#define CLASS(key, member) json_object_set_new(classes, key, json_real(c->member))
     PUT("blocks", blocks);
     PUT("threads_block", threads);
     PUT("smem_bytes", smem);
@@ -76,12 +77,14 @@ static json_t *as_json(const struct counts *c)
     PUT("unique_sectors", unique);
     PUT("shared_requests", shared_requests);
     PUT("shared_wavefronts", shared_wavefronts);
-    PUT("fma", fma);
-    PUT("int", integer);
-    PUT("sfu", sfu);
+    CLASS("fp32_fma", fma);
+    CLASS("int", integer);
+    CLASS("sfu", sfu);
     PUT("barriers", barriers);
-    PUT("instructions", instructions);
+    PUT("warp_instructions", instructions);
 #undef PUT
+#undef CLASS
+    json_object_set_new(v, "warp_instructions_by_class", classes);
     json_object_set_new(v, "kernel", json_string("k"));
     return v;
 }
