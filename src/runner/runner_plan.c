@@ -214,7 +214,7 @@ static bool parse_launch(struct reader *r, const json_t *v, struct plan_op *op)
 static bool parse_memset(struct reader *r, const json_t *v, struct plan_op *op)
 {
     const char *buffer = json_string_value(json_object_get(v, "buffer"));
-    uint64_t value;
+    uint64_t value = 0;
 
     op->kind = PLAN_MEMSET;
     if (!buffer || !get_count(r, v, "offset", &op->offset) ||
