@@ -46,25 +46,20 @@ void evidence_init(struct evidence *e, struct arena *a, const struct task *task,
 
 /* ---- findings ----------------------------------------------------------- */
 
-/* What a finding's kind amounts to. First match wins. */
+/* What a finding's kind amounts to (the kinds are device_simt.c's). First match wins. */
 static enum verdict_kind kind_verdict(const char *kind)
 {
     static const struct {
         const char *part;
         enum verdict_kind verdict;
     } table[] = {
-        {"input", VERDICT_INPUT_MODIFIED},
-        {"read-only", VERDICT_INPUT_MODIFIED},
+        {"write to an input", VERDICT_INPUT_MODIFIED},
         {"race", VERDICT_RACE},
-        {"barrier", VERDICT_RACE},
-        {"async", VERDICT_RACE},
-        {"in flight", VERDICT_RACE},
-        {"deadlock", VERDICT_HANG},
-        {"time", VERDICT_HANG},
-        {"trap", VERDICT_CRASH},
+        {"asynchronous copy", VERDICT_RACE},
         {"divergent", VERDICT_RACE},
-        {"wait", VERDICT_RACE},
-        {"sync", VERDICT_RACE},
+        {"deadlock", VERDICT_HANG},
+        {"timeout", VERDICT_HANG},
+        {"trap", VERDICT_CRASH},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(table); i++)

@@ -263,10 +263,10 @@ const char *words_summary(const struct evidence *e, enum verdict_kind kind)
         return arena_printf(e->a, "%d draws of %d distributions, max error %.3g (reference %.3g)",
                             e->draws, e->distribution_count, e->accuracy.max_abs,
                             e->accuracy.reference_max_abs);
+    if (s) /* it has a line; the outcome alone has not */
+        return finding_summary(e, s);
     if (kind == e->fatal)
         return e->fatal_text;
-    if (s)
-        return finding_summary(e, s);
     if (kind == VERDICT_GUARD_HIT && e->worst && e->worst->guard_count > 0)
         return arena_printf(e->a, "%" PRId64 " bytes %s %s were overwritten",
                             e->worst->guards[0].bytes, e->worst->guards[0].side,
