@@ -145,11 +145,10 @@ def _pass(got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, scale
         wide, ref, real = got[part].double(), reference[part].double(), truth[part].double()
         weight = real.abs().add_(scale + floor)
         off = wide.sub(real).abs_()
-        ref_off = ref.sub_(real).abs_()
+        ref_off = ref.sub(real).abs_()  # not in place: a float64 reference is not a copy
         worst = float(off.max())  # NaN when anything is
         ref_worst = float(ref_off.max())
         if not (math.isfinite(worst) and math.isfinite(ref_worst)):
-            ref = reference[part].double()
             _settle_non_finite(sums, got[part], wide, ref, real, off, ref_off, got.dtype, kind, mark)
             weight = torch.where(torch.isfinite(weight), weight, torch.ones_like(weight))
             finite = torch.where(torch.isfinite(off), off, torch.zeros_like(off))

@@ -42,7 +42,8 @@ OTHER = {"sort", "topk", "kthvalue", "embedding", "index", "index_select", "gath
          "index_put", "index_put_", "nonzero", "unique", "_unique2", "masked_select", "fft_fft", "_fft_c2c", "_fft_r2c", "_fft_c2r", "roll",
          "flip", "rot90", "cat", "stack", "constant_pad_nd", "reflection_pad2d", "replication_pad2d", "upsample_nearest2d", "upsample_bilinear2d",
          "grid_sampler_2d", "pixel_shuffle", "im2col", "col2im", "linalg_inv_ex", "linalg_qr", "_linalg_svd", "cholesky", "histc", "bincount",
-         "searchsorted", "bucketize", "argsort", "repeat", "tile", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "repeat_interleave", "masked_scatter"}
+         "searchsorted", "bucketize", "argsort", "repeat", "tile", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "repeat_interleave", "masked_scatter",
+         "mkldnn_rnn_layer", "_cudnn_rnn", "lstm", "gru"}
 GATHERS = {"embedding", "index", "index_select", "gather"}
 FACTORIES = {"empty", "zeros", "ones", "full", "arange", "eye", "scalar_tensor", "empty_strided", "linspace", "new_zeros", "new_empty",
              "tril_indices", "triu_indices", "zeros_like", "ones_like", "empty_like", "full_like", "new_full", "new_ones"}

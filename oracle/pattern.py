@@ -16,7 +16,7 @@ def describe_errors(bad: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) 
     """`bad` marks the wrong elements of `got`; `wanted` is what they should be."""
     if bad.dim() == 0:
         return _relation(got.reshape(1), wanted.reshape(1)) or "the only element is wrong"
-    share = float(bad.double().mean())
+    share = int(bad.sum()) / bad.numel()
     relation = _relation(got, wanted) if share > 0.2 else ""
     place = _place(bad, share)
     return f"{place}; {relation}" if relation else place
@@ -34,7 +34,7 @@ def _place(bad: torch.Tensor, share: float) -> str:
         hit = bad.movedim(dim, 0).reshape(bad.shape[dim], -1).any(1)
         if not bool(hit.all()):
             parts.append(_along(hit, _noun(dim, bad.dim())))
-            covered *= float(hit.double().mean())
+            covered *= int(hit.sum()) / hit.numel()
     if not parts:
         return _flat_period(bad, share)
     whole = share > 0.9 * covered
@@ -114,7 +114,7 @@ def _tiles(matrix: torch.Tensor) -> str:
     for size in (256, 128, 64, 32, 16, 8):
         if size * 2 > rows or size * 2 > columns:
             continue
-        kept = matrix[: rows // size * size, : columns // size * size].double()
+        kept = matrix[: rows // size * size, : columns // size * size].float()
         means = kept.reshape(rows // size, size, columns // size, size).mean(dim=(1, 3))
         full = (means > 0.9).sum()
         if int(full) and bool(((means > 0.9) | (means == 0)).all()):

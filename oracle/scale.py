@@ -69,7 +69,7 @@ def choose(constants: dict[str, int], fixed: dict[str, int], limits: Limits, cos
                 try:
                     cost = cost_of({**fixed, **values})
                 except Fault as fault:
-                    failure = failure or fault
+                    failure = failure or _at(fault, values, sizes)
                     continue
                 smallest = smallest if smallest and smallest.flops <= cost.flops else cost
                 if not limits.hold(cost):
@@ -77,11 +77,17 @@ def choose(constants: dict[str, int], fixed: dict[str, int], limits: Limits, cos
                 best = values
             if best is not None:
                 return {**fixed, **best}
-    if smallest is None and failure is not None:
+    if failure is not None:
         raise failure
     least = f"{smallest.elements} elements in one tensor, {smallest.flops:.1e} flops" if smallest and math.isfinite(smallest.flops) else "too big to try"
     raise use(f"the task does not fit this device: {least} at the smallest sizes; the limits are {limits.elements} elements and {limits.flops:.1e} flops",
               "assign sizes to names at the top of the file (N = 4096), or set them smaller: --set N=512")
+
+
+def _at(fault: Fault, values: dict[str, int], sizes: dict[str, int]) -> Fault:
+    """The fault with the sizes it was met at."""
+    changed = ", ".join(f"{n}={v}" for n, v in values.items() if v != sizes[n])
+    return Fault(fault.kind, f"{fault.text} (at {changed}, scaled for this device)" if changed else fault.text, fault.hint)
 
 
 def _freezes(names: list[str]) -> Iterator[tuple[str, ...]]:

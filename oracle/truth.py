@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from typing import Any
+from typing import Any, Iterator
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -60,7 +60,7 @@ def trace(task: Task, model: torch.nn.Module, arguments: Arguments, tensors: lis
     saved = [(buffer, buffer.clone()) for buffer in model.buffers()]
     marks = _mark_held(model, len(inputs))
     with torch.no_grad(), task_errors(task.path, "Model.forward fails", "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())"):
-        with Tracer(leaves, limit, relabel) as tracer:
+        with _plain_operators(model), Tracer(leaves, limit, relabel) as tracer:
             for tensor, number in marks:
                 tensor._cutegen_node = (number, 0)
             results = results_of(task, model(*args, **kwargs))
@@ -70,6 +70,14 @@ def trace(task: Task, model: torch.nn.Module, arguments: Arguments, tensors: lis
     for tensor, _ in marks:
         del tensor._cutegen_node
     return Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated), results
+
+
+@contextlib.contextmanager
+def _plain_operators(model: torch.nn.Module) -> Iterator[None]:
+    """No fused operators of one library: a graph should say the same on every machine."""
+    recurrent = any(isinstance(module, torch.nn.RNNBase) for module in model.modules())
+    with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=not recurrent, allow_tf32=False):
+        yield
 
 
 def _mark_held(model: torch.nn.Module, first: int) -> list[tuple[torch.Tensor, int]]:
@@ -116,11 +124,12 @@ def doubled(model: torch.nn.Module) -> torch.nn.Module:
 def run_double(task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]) -> list[torch.Tensor] | None:
     """The truth: results in float64 (integers as they come), or None where this task cannot be computed so."""
     wide = [t.double() if t.is_floating_point() else t.clone() for t in tensors]
+    twin = doubled(model)
     before = torch.get_default_dtype()
     try:
         torch.set_default_dtype(torch.float64)
         with _Promote():
-            return [value for _, value in run(task, doubled(model), arguments, wide)]
+            return [value for _, value in run(task, twin, arguments, wide)]
     except Exception:  # a task that insists on its types; the caller says so
         return None
     finally:

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Run a Python test with a Python that has torch; 77 (skipped) where there is none.
+for python in "${CUTEGEN_PYTHON:-}" /usr/bin/python3 python3; do
+    [ -n "$python" ] && "$python" -c 'import torch' 2>/dev/null && exec "$python" "$@"
+done
+echo "no Python with torch: set CUTEGEN_PYTHON" >&2
+exit 77

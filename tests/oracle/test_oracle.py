@@ -1,0 +1,638 @@
+"""The oracle, driven over its protocol as the orchestrator drives it. Standard library only.
+
+A test's name is the sentence it proves. Candidates are played by writing into the buffer files.
+"""
+from __future__ import annotations
+
+import array
+import json
+import math
+import mmap
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any, Callable
+
+ROOT = Path(os.environ.get("CUTEGEN_ROOT", Path(__file__).resolve().parents[2]))
+HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+CODES = {"f32": "f", "f64": "d", "i32": "i", "i64": "q", "u8": "B", "bool": "B", "f16": "H", "bf16": "H"}
+
+
+class Oracle:
+    """One oracle process; ask() sends a request and gives the answer."""
+
+    def __init__(self) -> None:
+        self.work = Path(tempfile.mkdtemp(prefix="oracle-test-"))
+        self.process = subprocess.Popen([sys.executable, str(ROOT / "oracle" / "main.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+        self.task: dict[str, Any] = {}
+        self.buffers: dict[str, Any] = {}
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def load(self, path: str | Path, **more: Any) -> dict[str, Any]:
+        answer = self.ask(do="load", task=str(path), device="cpu", work=str(self.work), **more)
+        self.task = answer.get("task", {})
+        return answer
+
+    def load_text(self, text: str, **more: Any) -> dict[str, Any]:
+        path = self.work / "task.py"
+        path.write_text(text)
+        return self.load(path, **more)
+
+    def draw(self, seed: str = "1", **more: Any) -> dict[str, Any]:
+        answer = self.ask(do="draw", seed=seed, **more)
+        self.buffers = answer.get("buffers", {})
+        return answer
+
+    def info(self, name: str) -> dict[str, Any]:
+        return self.task["inputs" if name.startswith("in") else "outputs"][int(name.lstrip("inout"))]
+
+    def read(self, name: str) -> array.array:
+        place = self.buffers[name]
+        with open(place["path"], "rb") as file:
+            file.seek(place["offset"])
+            return array.array(CODES[self.info(name)["dtype"]], file.read(place["bytes"]))
+
+    def write(self, name: str, values: Any, at: int = 0) -> None:
+        """Puts values at element `at` of a buffer; beyond its ends is possible, as it is for a kernel."""
+        place = self.buffers[name]
+        data = array.array(CODES[self.info(name)["dtype"]], values)
+        with open(place["path"], "r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+            start = place["offset"] + at * data.itemsize
+            mapped[start : start + len(data) * data.itemsize] = data.tobytes()
+
+    def change(self, name: str, edit: Callable[[array.array], Any]) -> None:
+        values = self.read(name)
+        edit(values)
+        self.write(name, values)
+
+    def judge(self) -> dict[str, Any]:
+        answer = self.ask(do="compare")
+        assert answer["ok"], answer
+        return answer
+
+    def close(self) -> int:
+        self.process.stdin.close()
+        code = self.process.wait(30)
+        self.process.stdout.close()
+        shutil.rmtree(self.work)
+        return code
+
+
+def model(forward: str, inputs: str, init: str = "", constants: str = "", init_inputs: str = "[]") -> str:
+    """A task file from its parts."""
+    made = f"    def __init__(self):\n        super().__init__()\n        {init}\n" if init else ""
+    return f"{HEAD}{constants}\nclass Model(nn.Module):\n{made}    def forward(self, {forward}\n\ndef get_inputs():\n    return {inputs}\n\ndef get_init_inputs():\n    return {init_inputs}\n"
+
+
+COPY = model("x): return x + 0", "[torch.rand(64, 96)]")
+
+
+def setUpModule() -> None:
+    OracleTest.oracle = Oracle()  # one for all: what a fault leaves behind would be seen by the next test
+
+
+def tearDownModule() -> None:
+    OracleTest.oracle.close()
+
+
+class OracleTest(unittest.TestCase):
+    oracle: Oracle
+
+    def loaded(self, text: str, **more: Any) -> dict[str, Any]:
+        answer = self.oracle.load_text(text, **more)
+        self.assertTrue(answer["ok"], answer)
+        return answer["task"]
+
+    def judged(self, distribution: str = "normal", edit: Callable[[array.array], Any] | None = None, seed: str = "1") -> dict[str, Any]:
+        """The first output's comparison for the reference's own answer, changed by `edit`."""
+        self.assertTrue(self.oracle.draw(seed, distribution=distribution)["ok"])
+        self.assertTrue(self.oracle.ask(do="reference")["ok"])
+        if edit:
+            self.oracle.change("out0", edit)
+        return self.oracle.judge()["outputs"][0]
+
+
+class Faults(OracleTest):
+    CASES = [
+        ("a syntax error is reported with its line", HEAD + "def broken(:\n", ":4: SyntaxError"),
+        ("an exception at load is reported with its line", HEAD + "\nraise ValueError('no luck')\n", ":5: ValueError: no luck"),
+        ("a task without Model is refused", HEAD + "def get_inputs(): return []\n", "no class Model"),
+        ("a task without get_inputs is refused", HEAD + "class Model(nn.Module): pass\n", "no function get_inputs"),
+        ("a forward that raises is reported with its line", model("x): return x @ x", "[torch.rand(2, 3)]"), "task.py:6: RuntimeError"),
+        ("a forward without a tensor is refused", model("x): return 3", "[torch.rand(2)]"), "returns no tensor"),
+        ("a random forward is refused", model("x): return x + torch.rand(2)", "[torch.rand(2)]"), "forward is random (aten.rand"),
+        ("dropout is refused", model("x): return F.dropout(x)", "[torch.rand(99)]"), "forward is random"),
+        ("a forward that counts its calls is refused", model("x):\n        self.n += 1\n        return x + self.n", "[torch.rand(2)]", "self.n = 0"), "keeps state"),
+        ("arguments that do not fit are reported", model("x, y): return x", "[torch.rand(2)]"), "does not fit Model.forward"),
+        ("exit in a task ends the task only", model("x): raise SystemExit(3)", "[torch.rand(2)]"), "SystemExit"),
+        ("too many tensors are refused", model("*x): return x[0]", "[torch.rand(2) for _ in range(65)]"), "64 of each at most"),
+        ("a tensor beyond the memory is refused", model("x): return x", "[torch.rand(1 << 21, 1 << 21)]"), "needs more memory"),
+        ("an unknown type is refused", model("x): return x", "[torch.rand(2, dtype=torch.complex64)]"), "complex64"),
+    ]
+
+    def test_every_fault_of_a_task_is_named(self) -> None:
+        for name, text, wanted in self.CASES:
+            with self.subTest(name):
+                answer = self.oracle.load_text(text)
+                self.assertFalse(answer["ok"], answer)
+                self.assertEqual(answer["kind"], "use")
+                self.assertIn(wanted, answer["text"])
+                self.assertTrue(answer["hint"])
+
+    def test_a_missing_file_is_named(self) -> None:
+        answer = self.oracle.load("/nowhere/task.py")
+        self.assertIn("/nowhere/task.py", answer["text"])
+
+    def test_requests_out_of_order_are_refused(self) -> None:
+        oracle = Oracle()
+        self.assertIn("no task is loaded", oracle.ask(do="draw", seed="1")["text"])
+        self.assertIn("no request", oracle.ask(do="dance")["text"])
+        oracle.load_text(COPY)
+        self.assertIn("nothing was drawn", oracle.ask(do="compare")["text"])
+        self.assertIn("no distribution", oracle.draw(distribution="odd")["text"])
+        self.assertIn("CUDA", oracle.ask(do="baseline", name="eager")["text"])
+        self.assertEqual(oracle.close(), 0)
+
+    def test_a_line_that_is_not_json_gets_an_answer(self) -> None:
+        self.oracle.process.stdin.write("{]\n")
+        self.oracle.process.stdin.flush()
+        self.assertFalse(json.loads(self.oracle.process.stdout.readline())["ok"])
+
+    def test_an_unknown_constant_is_refused_with_the_known_ones(self) -> None:
+        answer = self.oracle.load(ROOT / "examples" / "swish.py", set={"WIDTH": 3})
+        self.assertIn("BATCH=4096", answer["hint"])
+
+    def test_prints_and_reads_of_a_task_do_not_disturb_the_answers(self) -> None:
+        self.loaded(model("x):\n        import os, sys\n        print('{\"ok\": false}')\n        os.write(1, b'noise\\n')\n        assert sys.stdin.read() == ''\n        return x + 0", "[torch.rand(8)]"))
+        self.assertEqual(self.judged()["wrong"], 0)
+
+
+class Loading(OracleTest):
+    def test_inputs_are_arguments_then_state_dict_then_other_tensors(self) -> None:
+        task = self.loaded(model("x, k=3): return self.l(x) * self.t + self.b + k", "[torch.rand(4, 8)]",
+                                 "self.l = nn.Linear(8, 8); self.t = torch.rand(8); self.register_buffer('b', torch.rand(8), persistent=False)"))
+        self.assertEqual([(i["name"], i["role"]) for i in task["inputs"]],
+                         [("x", "input"), ("l.weight", "parameter"), ("l.bias", "parameter"), ("b", "buffer"), ("t", "buffer")])
+        self.assertEqual(task["scalars"], [{"name": "k", "type": "int", "value": 3, "default": True}])
+        self.assertEqual(self.judged()["wrong"], 0)
+
+    def test_nested_arguments_and_results_are_flattened_in_order(self) -> None:
+        task = self.loaded(model("xs, s, *, scale): return {'sum': xs[0] + xs[1]['a'], 'more': (s.sum(), s.argmax())}",
+                                 "{'s': torch.rand(5), 'xs': [torch.rand(3), {'a': torch.rand(3)}], 'scale': 2.5}"))
+        self.assertEqual([i["name"] for i in task["inputs"]], ["xs.0", "xs.1.a", "s"])
+        self.assertEqual([(o["name"], o["dtype"], o["shape"]) for o in task["outputs"]], [("sum", "f32", [3]), ("more.0", "f32", []), ("more.1", "i64", [])])
+        self.assertEqual(task["scalars"], [{"name": "scale", "type": "float", "value": 2.5}])
+
+    def test_every_dtype_travels(self) -> None:
+        for dtype, name in (("float64", "f64"), ("float32", "f32"), ("float16", "f16"), ("bfloat16", "bf16"), ("int64", "i64"), ("int32", "i32"),
+                            ("int16", "i16"), ("int8", "i8"), ("uint8", "u8"), ("bool", "bool")):
+            with self.subTest(name):
+                make = f"torch.rand(99).to(torch.{dtype})" if "float" in dtype else f"torch.randint(0, 2, (99,)).to(torch.{dtype})"
+                task = self.loaded(model("x): return x.clone()", f"[{make}]"))
+                self.assertEqual(task["outputs"][0]["dtype"], name)
+                self.oracle.draw()
+                self.assertEqual(self.oracle.judge()["outputs"][0]["unwritten"], 99)
+                self.oracle.ask(do="reference")
+                self.assertEqual(self.oracle.judge()["outputs"][0]["wrong"], 0)
+
+    def test_half_products_work_on_any_cpu(self) -> None:
+        for dtype in ("float16", "bfloat16"):
+            task = self.loaded(model("a, b): return torch.relu(a @ b)", f"[torch.randn(64, 64).to(torch.{dtype}) for _ in range(2)]"))
+            self.assertEqual(task["outputs"][0]["dtype"], "f16" if dtype == "float16" else "bf16")
+            self.assertEqual(self.judged()["wrong"], 0)
+
+    def test_strided_and_expanded_inputs_keep_their_strides(self) -> None:
+        task = self.loaded(model("x, y): return x * y", "[torch.randn(6, 8).t(), torch.randn(8, 1).expand(8, 6)]"))
+        self.assertEqual([i["strides"] for i in task["inputs"]], [[1, 8], [1, 0]])
+        for distribution in ("task", "normal"):
+            self.assertEqual(self.judged(distribution)["wrong"], 0)
+            x, y, out = self.oracle.read("in0"), self.oracle.read("in1"), self.oracle.read("out0")
+            for i in range(8):
+                for j in range(6):
+                    self.assertAlmostEqual(out[i * 6 + j], x[i + 8 * j] * y[i], 6)
+
+    def test_a_forward_that_writes_into_its_arguments_is_still_judged(self) -> None:
+        task = self.loaded(model("x):\n        x += 1\n        return x * 2", "[torch.rand(16)]"))
+        self.assertTrue(any("writes into it" in fact for fact in task["facts"]))
+        self.assertEqual(self.judged()["wrong"], 0)
+        self.assertEqual(self.oracle.judge()["inputs_modified"], [])
+
+    def test_batch_norm_in_training_mode_is_judged_and_its_statistics_stay(self) -> None:
+        self.loaded(model("x): return self.n(x)", "[torch.randn(8, 4, 5, 5)]", "self.n = nn.BatchNorm2d(4)"))
+        self.assertEqual(self.judged()["wrong"], 0)
+        self.assertEqual(self.oracle.judge()["inputs_modified"], [])
+
+    def test_nothing_is_left_behind(self) -> None:
+        oracle = Oracle()
+        oracle.load_text(COPY)
+        oracle.draw()
+        self.assertTrue((oracle.work / "in0").exists())
+        self.assertTrue(oracle.ask(do="end")["ok"])
+        self.assertEqual([p.name for p in oracle.work.iterdir()], ["task.py"])
+        oracle.close()
+
+
+class Scaling(OracleTest):
+    LIMIT = 1 << 16
+
+    def scaled(self, constants: str, inputs: str, forward: str = "*x): return x[0] + 1", init: str = "", **more: Any) -> dict[str, Any]:
+        return self.loaded(model(forward, inputs, init, constants), max_elements=self.LIMIT, **more)
+
+    def test_sizes_shrink_until_they_fit_and_the_change_is_told(self) -> None:
+        task = self.scaled("ROWS = 4096\nCOLUMNS = 1 << 17\n", "[torch.rand(ROWS, COLUMNS)]")
+        rows, columns = task["inputs"][0]["shape"]
+        self.assertLessEqual(rows * columns, self.LIMIT)
+        self.assertGreater(rows * columns, self.LIMIT // 8)
+        self.assertGreater(columns, rows)
+        self.assertEqual(task["scaled"], {"ROWS": [4096, rows], "COLUMNS": [131072, columns]})
+
+    def test_a_task_that_fits_is_left_alone(self) -> None:
+        self.assertIsNone(self.scaled("N = 64\n", "[torch.rand(N, N)]")["scaled"])
+
+    def test_powers_of_two_odd_sizes_and_small_factors_keep_their_nature(self) -> None:
+        task = self.scaled("A, B, C = 4096, 3001, 768\n", "[torch.rand(A, B), torch.rand(C)]")
+        a, b = task["inputs"][0]["shape"]
+        c = task["inputs"][1]["shape"][0]
+        self.assertEqual((a & (a - 1), b % 2, c % 3), (0, 1, 0))
+
+    def test_small_constants_and_what_divides_stay(self) -> None:
+        task = self.scaled("HEADS = 12\nDIM = 768\n", "[torch.rand(512, HEADS, DIM // HEADS)]")
+        self.assertNotIn("HEADS", task["scaled"])
+        self.assertEqual(task["scaled"]["DIM"][1] % 12, 0)
+
+    def test_what_is_computed_from_a_constant_follows(self) -> None:
+        task = self.scaled("N = 4096\nM = N // 2\nshape = (N, 8)\n", "[torch.rand(N, M)]")
+        self.assertEqual(task["inputs"][0]["shape"][0], 2 * task["inputs"][0]["shape"][1])
+        self.assertEqual(task["source_constants"], {"N": 4096, "shape[1]": 8})
+
+    def test_sizes_in_a_tuple_are_scaled_too(self) -> None:
+        self.assertIn("shape[0]", self.scaled("shape = (1 << 20,)\n", "[torch.rand(4, *shape)]")["scaled"])
+
+    def test_a_size_written_out_in_the_model_holds_its_constant_back(self) -> None:
+        task = self.scaled("N = 4096\nK = 256\n", "[torch.rand(N, K)]", "x): return self.l(x)", "self.l = nn.Linear(256, 64)")
+        self.assertEqual(list(task["scaled"]), ["N"])
+
+    def test_products_are_limited_by_their_work(self) -> None:
+        task = self.loaded(model("a, b): return a @ b", "[torch.rand(N, N), torch.rand(N, N)]", "", "N = 4096\n"), max_elements=1 << 22, max_flops=1e6)
+        self.assertLessEqual(task["flops"], 1e6)
+
+    def test_a_set_constant_is_exact_and_the_rest_still_shrinks(self) -> None:
+        task = self.scaled("ROWS = 4096\nCOLUMNS = 4096\n", "[torch.rand(ROWS, COLUMNS)]", set={"ROWS": 77})
+        self.assertEqual(task["inputs"][0]["shape"][0], 77)
+        self.assertLess(task["inputs"][0]["shape"][1], 4096)
+
+    def test_a_task_without_constants_that_does_not_fit_is_refused_with_advice(self) -> None:
+        answer = self.oracle.load_text(model("x): return x", "[torch.rand(4096, 4096)]"), max_elements=self.LIMIT)
+        self.assertIn("does not fit", answer["text"])
+        self.assertIn("top of the file", answer["hint"])
+
+
+class Describing(OracleTest):
+    CLASSES = [
+        ("x): return torch.tanh(x) * 2", "[torch.rand(64, 64)]", "pointwise"),
+        ("x): return x.softmax(-1)", "[torch.rand(64, 64)]", "reduction"),
+        ("x): return x.mean()", "[torch.rand(64, 64)]", "reduction"),
+        ("x): return F.layer_norm(x, (64,))", "[torch.rand(64, 64)]", "reduction"),
+        ("a, b): return a @ b", "[torch.rand(64, 64), torch.rand(64, 64)]", "gemm"),
+        ("a, b): return a @ b", "[torch.rand(64, 64), torch.rand(64, 1)]", "reduction"),
+        ("a, b): return torch.diag(a) @ b", "[torch.rand(64), torch.rand(64, 64)]", "pointwise"),
+        ("a, w): return F.conv2d(a, w)", "[torch.rand(2, 8, 16, 16), torch.rand(8, 8, 3, 3)]", "gemm"),
+        ("i, w): return F.embedding(i, w)", "[torch.randint(0, 9, (64,)), torch.rand(9, 64)]", "other"),
+        ("x): return x.sort(-1)[0]", "[torch.rand(64, 64)]", "other"),
+    ]
+
+    def test_the_class_follows_from_the_graph(self) -> None:
+        for forward, inputs, wanted in self.CLASSES:
+            with self.subTest(forward):
+                task = self.loaded(model(forward, inputs))
+                self.assertEqual(task["class"], wanted, task["evidence"])
+                self.assertTrue(task["evidence"])
+
+    def test_the_graph_names_operators_with_their_arguments(self) -> None:
+        graph = self.loaded(model("x): return self.l(x).relu() * 0.5", "[torch.rand(4, 8)]", "self.l = nn.Linear(8, 16)"))["graph"]
+        self.assertEqual([n["op"] for n in graph], ["input"] * 3 + ["aten.t.default", "aten.addmm.default", "aten.relu.default", "aten.mul.Tensor", "output"])
+        self.assertEqual(graph[4]["args"], [{"node": 2}, {"node": 0}, {"node": 3}])
+        self.assertEqual(graph[6]["args"][1], {"value": 0.5})
+        self.assertEqual(graph[4]["shape"], [4, 16])
+        self.assertEqual(graph[7]["args"], [{"node": 6}])
+
+    def test_results_of_an_operator_with_several_are_parts(self) -> None:
+        graph = self.loaded(model("x): return torch.max(x, 1)[1]", "[torch.rand(4, 8)]"))["graph"]
+        self.assertEqual(graph[-1]["args"], [{"node": 1, "part": 1}])
+        self.assertEqual([p["dtype"] for p in graph[1]["parts"]], ["f32", "i64"])
+
+    BOUNDS = [
+        ("a product", "a, b): return a @ b", "[torch.rand(32, 64), torch.rand(64, 16)]", 4 * (32 * 64 + 64 * 16 + 32 * 16), 2 * 32 * 64 * 16),
+        ("triangles take off half of the bytes and five sixths of the work", "a, b): return a @ b", "[torch.rand(64, 64).triu(), torch.rand(64, 64).triu()]",
+         4 * (2 * 64 * 65 // 2 + 64 * 64), 2 * 64 * 65 * 66 // 6),
+        ("a slice reads only itself", "x): return x[:, :8] * 2", "[torch.rand(64, 64)]", 4 * (64 * 8 * 2), 64 * 8),
+        ("an embedding reads only its rows", "i, w): return F.embedding(i, w)", "[torch.zeros(4, dtype=torch.int64), torch.rand(99, 8)]", 4 * 8 + 4 * (32 + 32), 32),
+        ("a product that is only summed can be avoided", "a, b): return (a @ b).sum(1)", "[torch.rand(8, 8), torch.rand(8, 8)]", 4 * (64 + 64 + 8), 64),
+    ]
+
+    def test_bytes_and_flops_are_lower_bounds(self) -> None:
+        for name, forward, inputs, nbytes, flops in self.BOUNDS:
+            with self.subTest(name):
+                task = self.loaded(model(forward, inputs))
+                self.assertEqual((task["bytes_min"], task["flops_min"]), (nbytes, flops))
+
+    FACTS = [
+        ("torch.rand(64, 64)", "in0 is uniform in [0, 1)"),
+        ("torch.randn(64, 64) * 2", "in0 is normal with mean 0 and standard deviation 2"),
+        ("torch.rand(64, 64).tril()", "in0 is lower triangular"),
+        ("torch.diag(torch.rand(64))", "in0 is diagonal"),
+        ("(lambda a: a + a.t())(torch.rand(64, 64))", "in0 is symmetric"),
+        ("torch.rand(64, 64).softmax(1)", "every row is non-negative and sums to 1"),
+        ("torch.randint(3, 9, (64, 64))", "in0 is an integer in [3, 8]"),
+        ("torch.ones(64, 64)", "in0 is 1 everywhere"),
+        ("torch.randint(0, 2, (64, 64)).float()", "few different values"),
+    ]
+
+    def test_facts_about_inputs_are_seen(self) -> None:
+        for make, wanted in self.FACTS:
+            with self.subTest(make):
+                facts = self.loaded(model("x): return x * 2", f"[{make}]"))["facts"]
+                self.assertTrue(any(wanted in fact for fact in facts), facts)
+
+    def test_a_domain_is_found_by_trying(self) -> None:
+        for forward, domain in (("x): return torch.log(x)", "positive"), ("x): return torch.acos(x)", "range"), ("x): return x * 2", "any")):
+            task = self.loaded(model(forward, "[torch.rand(64, 64)]"))
+            self.assertEqual(task["structure"]["in0"]["domain"], domain)
+
+
+class Drawing(OracleTest):
+    def test_the_seed_decides_and_another_seed_gives_other_values(self) -> None:
+        self.loaded(model("x): return self.l(x)", "[torch.rand(8, 8)]", "self.l = nn.Linear(8, 8)"))
+        for distribution in ("task", "normal", "wide", "small", "zeros"):
+            drawn = []
+            for seed in ("a", "a", "b"):
+                self.oracle.draw(seed, distribution=distribution)
+                drawn.append([list(self.oracle.read(f"in{k}")) for k in range(3)])
+            self.assertEqual(drawn[0], drawn[1])
+            for k in range(3):
+                self.assertNotEqual(drawn[0][k], drawn[2][k])
+
+    def test_distributions_differ_in_kind(self) -> None:
+        self.loaded(model("x): return x * 2", "[torch.rand(64, 64)]"))
+        values = {}
+        for distribution in ("task", "normal", "wide", "small", "zeros"):
+            self.oracle.draw(distribution=distribution)
+            values[distribution] = self.oracle.read("in0")
+        self.assertTrue(all(0 <= v < 1 for v in values["task"]))
+        self.assertLess(min(values["normal"]), -2)
+        self.assertGreater(max(values["wide"]), 100)
+        self.assertLess(max(values["small"]), 0.01)
+        self.assertGreater(sum(v == 0 for v in values["zeros"]), 1000)
+
+    def test_structure_survives_every_distribution(self) -> None:
+        self.loaded(model("a, s, t, p): return a + s + t, torch.log(p)", "[torch.rand(16, 16).triu(), (lambda m: m + m.t())(torch.rand(16, 16)), "
+                          "torch.randint(0, 3, (16, 16)), torch.rand(16, 16)]"))
+        for distribution in ("task", "normal", "wide", "small", "zeros"):
+            self.oracle.draw(distribution=distribution)
+            a, s, t, p = (self.oracle.read(f"in{k}") for k in range(4))
+            self.assertTrue(all(a[i * 16 + j] == 0 for i in range(16) for j in range(i)))
+            self.assertTrue(all(s[i * 16 + j] == s[j * 16 + i] for i in range(16) for j in range(16)))
+            self.assertTrue(all(0 <= v < 3 for v in t))
+            self.assertTrue(all(v > 0 for v in p))
+
+    def test_constant_parameters_are_stirred_outside_of_the_tasks_own_distribution(self) -> None:
+        self.loaded(model("x): return self.n(x)", "[torch.randn(8, 32)]", "self.n = nn.LayerNorm(32)"))
+        self.oracle.draw(distribution="task")
+        self.assertEqual(set(self.oracle.read("in1")), {1.0})
+        self.oracle.draw(distribution="normal")
+        self.assertGreater(len(set(self.oracle.read("in1"))), 20)
+        self.assertGreater(len(set(self.oracle.read("in2"))), 20)
+        self.assertTrue(all(v > 0 for v in self.oracle.read("in1")))
+
+    def test_shift_moves_addresses_and_they_stay_aligned(self) -> None:
+        self.loaded(COPY)
+        offsets = set()
+        for shift in range(0, 5):
+            self.oracle.draw(shift=shift)
+            for place in self.oracle.buffers.values():
+                self.assertEqual(place["offset"] % 256, 0)
+                self.assertGreaterEqual(place["offset"], 4096)
+                self.assertGreaterEqual(os.path.getsize(place["path"]) - place["offset"] - place["bytes"], 4096)
+            offsets.add(self.oracle.buffers["in0"]["offset"])
+            self.oracle.ask(do="reference")
+            self.assertEqual(self.oracle.judge()["outputs"][0]["wrong"], 0)
+        self.assertEqual(len(offsets), 5)
+
+    def test_outputs_begin_as_a_signalling_nan(self) -> None:
+        self.loaded(COPY)
+        self.oracle.draw()
+        place = self.oracle.buffers["out0"]
+        with open(place["path"], "rb") as file:
+            file.seek(place["offset"])
+            self.assertEqual(struct.unpack("<I", file.read(4))[0], 0x7FA5C0DE)
+
+
+def tf32(value: float) -> float:
+    bits = struct.unpack("<I", struct.pack("<f", value))[0]
+    return struct.unpack("<f", struct.pack("<I", (bits + 0x1000) & 0xFFFFE000))[0]
+
+
+def rounded(value: float) -> float:
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def product(a: Any, b: Any, n: int, factor: Callable[[float], float], add: Callable[[float], float]) -> list[float]:
+    """C = A B with the given rounding of factors and of every sum."""
+    a, b = [factor(v) for v in a], [factor(v) for v in b]
+    out = []
+    for i in range(n):
+        for j in range(n):
+            total = 0.0
+            for k in range(n):
+                total = add(total + a[i * n + k] * b[k * n + j])
+            out.append(total)
+    return out
+
+
+class Comparing(OracleTest):
+    MATRIX = model("x): return x * 1.5", "[torch.rand(64, 96)]")
+    SQUARE = model("a, b): return a @ b", "[torch.randn(48, 48), torch.randn(48, 48)]")
+
+    def test_the_reference_passes_on_every_distribution(self) -> None:
+        self.loaded(self.SQUARE)
+        for distribution in ("task", "normal", "wide", "small", "zeros"):
+            one = self.judged(distribution)
+            self.assertEqual((one["wrong"], one["imprecise"], one["pattern"]), (0, False, ""))
+            self.assertEqual(one["rms_rel"], one["reference_rms_rel"])
+
+    ERRORS = [
+        ("one element", lambda v: v.__setitem__(500, v[500] + 1), 1, "row 5 of 64 only, column 20 of 96 only"),
+        ("the last rows", lambda v: v.__setitem__(slice(60 * 96, None), array.array("f", [0.0] * (4 * 96))), 4 * 96, "the last 4 rows of 64 (tail, from 60)"),
+        ("a tile", lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(16, 32) for j in range(32, 64)], 512,
+         "rows 16..31 of 64, one whole tile of 16, columns 32..63 of 96, one whole tile of 32"),
+        ("every other lane", lambda v: [v.__setitem__(i, 99.0) for i in range(1, len(v), 2)], 32 * 96, "columns 1, 3, 5, ... (every other one)"),
+        ("half of every period", lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(64) for j in range(96) if i % 16 >= 8], 32 * 96, "rows 8..15 of every 16"),
+        ("checkered tiles", lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(64) for j in range(96) if (i // 16 + j // 16) % 2], 32 * 96, "whole tiles of 16 x 16"),
+        ("a factor", lambda v: [v.__setitem__(i, v[i] * 2) for i in range(len(v))], 64 * 96, "2 times the right value"),
+        ("an offset", lambda v: [v.__setitem__(i, v[i] + 3) for i in range(len(v))], 64 * 96, "the right value plus 3"),
+        ("zeros", lambda v: [v.__setitem__(i, 0.0) for i in range(len(v))], 64 * 96, "all of them are zero"),
+        ("shifted by a row", lambda v: v.__setitem__(slice(0, 63 * 96), v[96:]), 63 * 96, "off by one: holds what belongs one further along rows"),
+        ("column-major", lambda v: v.__setitem__(slice(0, None), array.array("f", [v[i * 96 + j] for j in range(96) for i in range(64)])), None, "column-major"),
+    ]
+
+    def test_wrong_values_are_counted_and_described(self) -> None:
+        self.loaded(self.MATRIX)
+        for name, edit, count, words in self.ERRORS:
+            with self.subTest(name):
+                one = self.judged("normal", edit)
+                if count is not None:
+                    self.assertAlmostEqual(one["wrong"], count, delta=max(count // 100, 0))
+                self.assertIn(words, one["pattern"])
+                self.assertTrue(one["worst"])
+
+    def test_a_transposed_square_is_called_transposed(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.judged("normal", lambda v: v.__setitem__(slice(0, None), array.array("f", [v[j * 48 + i] for i in range(48) for j in range(48)])))
+        self.assertIn("transposed", one["pattern"])
+
+    def test_the_worst_elements_come_with_index_and_both_values(self) -> None:
+        self.loaded(self.MATRIX)
+        one = self.judged("task", lambda v: v.__setitem__(5 * 96 + 7, 77.0))
+        self.assertEqual(one["worst"][0]["index"], [5, 7])
+        self.assertEqual(one["worst"][0]["got"], 77.0)
+        self.assertAlmostEqual(one["worst"][0]["expected"], self.oracle.read("in0")[5 * 96 + 7] * 1.5, 5)
+
+    def test_unwritten_elements_are_counted_apart_from_nan_and_infinity(self) -> None:
+        self.loaded(self.MATRIX)
+        one = self.judged("task", lambda v: [v.__setitem__(i, math.nan if i < 3 else math.inf) for i in range(5)])
+        self.assertEqual((one["wrong"], one["nan"], one["inf"], one["unwritten"]), (5, 3, 2, 0))
+        self.oracle.draw(distribution="task")
+        one = self.oracle.judge()["outputs"][0]
+        self.assertEqual((one["wrong"], one["nan"], one["unwritten"]), (64 * 96, 0, 64 * 96))
+
+    def test_nan_and_infinity_of_the_truth_must_be_met(self) -> None:
+        self.loaded(model("x): return torch.log(x)", "[torch.tensor([-1.0, 0.0, 1.0, 2.0])]"))
+        one = self.judged("task")
+        self.assertEqual((one["wrong"], one["nan"], one["inf"]), (0, 0, 0))
+        one = self.judged("task", lambda v: v.__setitem__(slice(0, 2), array.array("f", [0.0, 0.0])))
+        self.assertEqual(one["wrong"], 2)
+        one = self.judged("task", lambda v: v.__setitem__(1, math.inf))
+        self.assertEqual((one["wrong"], one["inf"]), (1, 1))
+
+    def test_inputs_and_guards_are_watched(self) -> None:
+        self.loaded(COPY)
+        self.oracle.draw()
+        self.oracle.ask(do="reference")
+        self.assertEqual((self.oracle.judge()["inputs_modified"], self.oracle.judge()["guards_hit"]), ([], []))
+        self.oracle.write("out0", [1.0, 2.0], at=64 * 96 + 5)
+        self.oracle.write("out0", [1.0], at=-1)
+        self.oracle.write("in0", [0.25], at=17)
+        answer = self.oracle.judge()
+        self.assertEqual(answer["inputs_modified"], ["in0"])
+        self.assertEqual(answer["guards_hit"], [{"buffer": "out0", "side": "before", "bytes": 4, "distance": 0}, {"buffer": "out0", "side": "after", "bytes": 8, "distance": 20}])
+        self.assertEqual(answer["outputs"][0]["wrong"], 0)
+
+    def test_integer_results_must_be_equal(self) -> None:
+        self.loaded(model("x): return x.argmax(1)", "[torch.rand(32, 64)]"))
+        self.assertEqual(self.judged()["wrong"], 0)
+        self.assertEqual(self.judged(edit=lambda v: v.__setitem__(3, v[3] + 1))["wrong"], 1)
+
+    def products(self, factor: Callable[[float], float], add: Callable[[float], float]) -> dict[str, Any]:
+        self.oracle.draw("p", distribution="normal")
+        self.oracle.write("out0", product(self.oracle.read("in0"), self.oracle.read("in1"), 48, factor, add))
+        return self.oracle.judge()["outputs"][0]
+
+    def test_plain_fp32_sums_one_after_the_other_are_precise_enough(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.products(lambda v: v, rounded)
+        self.assertEqual((one["wrong"], one["imprecise"]), (0, False))
+
+    def test_an_answer_better_than_the_reference_passes(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.products(lambda v: v, lambda v: v)
+        self.assertEqual((one["wrong"], one["imprecise"]), (0, False))
+        self.assertLess(one["rms_rel"], one["reference_rms_rel"])
+
+    def test_tf32_factors_are_imprecise_not_wrong(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.products(tf32, rounded)
+        self.assertEqual((one["wrong"], one["imprecise"]), (0, True))
+        self.assertGreater(one["rms_rel"], 10 * one["tolerance"]["rms"])
+
+    def test_half_precision_sums_are_caught(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.products(lambda v: v, lambda v: struct.unpack("<e", struct.pack("<e", v))[0])
+        self.assertTrue(one["imprecise"] or one["wrong"])
+
+    def test_half_precision_sums_of_a_half_task_are_imprecise(self) -> None:
+        self.loaded(model("a, b): return a @ b", "[torch.randn(16, 512).half(), torch.randn(512, 16).half()]"))
+        self.assertEqual(self.judged()["wrong"], 0)
+        half = lambda v: struct.unpack("<e", struct.pack("<e", v))[0]
+        for add, fine in ((lambda v: v, True), (half, False)):
+            a, b = ([struct.unpack("<e", struct.pack("<H", h))[0] for h in self.oracle.read(f"in{k}")] for k in range(2))
+            out = []
+            for i in range(16):
+                for j in range(16):
+                    total = 0.0
+                    for k in range(512):
+                        total = add(total + a[i * 512 + k] * b[k * 16 + j])
+                    out.append(struct.unpack("<H", struct.pack("<e", total))[0])
+            self.oracle.write("out0", out)
+            one = self.oracle.judge()["outputs"][0]
+            self.assertEqual(one["wrong"] == 0 and not one["imprecise"], fine, one)
+
+    def test_a_small_error_in_one_place_is_wrong_not_imprecise(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.judged("normal", lambda v: [v.__setitem__(i, v[i] + 0.005) for i in range(96)])
+        self.assertEqual((one["wrong"], one["imprecise"]), (96, False))
+
+
+class Trivial(OracleTest):
+    CASES = [
+        ("x): return torch.tanh(x)", "[torch.rand(64, 64)]", []),
+        ("x): return x * 0", "[torch.rand(64, 64)]", ["zeros"]),
+        ("x): return x.clamp(-9, 9) + 0", "[torch.rand(64, 64)]", []),
+        ("x): return x + 0", "[torch.rand(64, 64)]", ["copy of in0"]),
+        ("x): return x.mean()", "[torch.rand(64, 64)]", []),
+        ("x): return x * 3", "[torch.rand(64, 64)]", []),
+        ("x): return torch.ones_like(x)", "[torch.rand(64, 64)]", ["ones"]),
+    ]
+
+    def test_trivial_answers_that_pass_are_named(self) -> None:
+        for forward, inputs, wanted in self.CASES:
+            with self.subTest(forward):
+                self.loaded(model(forward, inputs))
+                answer = self.oracle.ask(do="trivial")
+                self.assertTrue(answer["ok"], answer)
+                if wanted:
+                    self.assertIn(wanted[0], answer["passes"])
+                else:
+                    self.assertEqual(answer["passes"], [])
+
+    def test_a_copy_that_only_passes_for_positive_inputs_is_told_apart(self) -> None:
+        self.loaded(model("x): return torch.relu(x)", "[torch.rand(64, 64)]"))
+        answer = self.oracle.ask(do="trivial")
+        self.assertEqual(answer["passes"], [])
+        self.assertEqual(answer["passes_on"]["copy of in0"], ["task"])
+
+
+class Examples(OracleTest):
+    def test_every_example_loads_scaled_and_its_reference_passes(self) -> None:
+        for path in sorted((ROOT / "examples").glob("*.py")):
+            with self.subTest(path.stem):
+                answer = self.oracle.load(path, max_elements=1 << 16, max_flops=1e7)
+                self.assertTrue(answer["ok"], answer)
+                self.assertIsNotNone(answer["task"]["scaled"])
+                for distribution in ("task", "normal"):
+                    one = self.judged(distribution)
+                    self.assertEqual((one["wrong"], one["imprecise"]), (0, False), one)
+                self.assertEqual(self.oracle.ask(do="trivial")["passes"], [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
