@@ -61,8 +61,8 @@ END
 build()
 {
     local arch=$1 tree=$2 dir=build/dist-$1 cross=()
+    mkdir -p build
     if [ "$arch" != "$HOST" ]; then
-        mkdir -p build
         cross_file "$arch" >"build/cross-$arch.ini"
         cross=(--cross-file "build/cross-$arch.ini")
     fi
@@ -101,6 +101,18 @@ copy_libraries()
     done
 }
 
+# The licences of what was copied stay with it.
+add_licences()
+{
+    local arch=$1 tree=$2 name package
+    mkdir -p "$tree/share/cutegen/licences"
+    for name in "$tree"/lib/*; do
+        package=$(dpkg -S "*/$arch-linux-gnu/$(basename "$name")" 2>/dev/null | head -1 | cut -d: -f1)
+        [ -z "$package" ] || cp -L "/usr/share/doc/$package/copyright" "$tree/share/cutegen/licences/$package"
+    done
+    [ ! -e /usr/share/doc/tcc/copyright ] || cp /usr/share/doc/tcc/copyright "$tree/share/cutegen/licences/tcc"
+}
+
 # The newest glibc symbol that anything in the tree asks for.
 glibc_needed()
 {
@@ -118,6 +130,20 @@ add_cutlass()
     mkdir -p "$1/share/cutegen/cutlass/include"
     cp -r "$from/cute" "$from/cutlass" "$1/share/cutegen/cutlass/include/"
     cp "$(dirname "$from")/LICENSE.txt" "$1/share/cutegen/cutlass/" 2>/dev/null || true
+}
+
+# cuda/std, which CuTe includes and a torch installation does not bring. (Apache-2.0 with LLVM exception)
+add_cccl()
+{
+    local from
+    for from in "${CUDA_HOME:-/usr/local/cuda}/include/cccl" \
+        "$TOOLS"/venv/lib/python3*/site-packages/nvidia/cu13/include/cccl; do
+        [ -d "$from/cuda/std" ] || continue
+        mkdir -p "$1/share/cutegen/cccl/include"
+        cp -r "$from/cuda" "$from/nv" "$1/share/cutegen/cccl/include/"
+        return
+    done
+    say "no CCCL headers found: the target needs its own"
 }
 
 # tcc compiles plans where there is no C compiler. A script names its own folder to it.
@@ -151,8 +177,10 @@ pack()
     rm -rf "$tree"
     build "$arch" "$tree" || fail "the build for $arch failed"
     add_cutlass "$tree"
+    add_cccl "$tree"
     add_tcc "$arch" "$tree"
     copy_libraries "$arch" "$tree/lib" "$tree"/bin/cutegen "$tree"/libexec/cutegen/cutegen-*
+    add_licences "$arch" "$tree"
     cp LICENSE README.md "$tree/"
     mkdir -p dist
     tar -C build/tree --owner=0 --group=0 --sort=name --mtime=@0 -cf - "$name" | gzip -9n >"dist/$name.tar.gz.new"

@@ -34,7 +34,9 @@ for tarball in "$@"; do
     ok "$name: --version" $?
     cd / || exit 3
     # Nothing of this machine's libraries is used, glibc aside.
-    LD_TRACE_LOADED_OBJECTS=1 "${emulate[@]}" "$tree/bin/cutegen" | grep '=>' |
+    trace=(env LD_TRACE_LOADED_OBJECTS=1)
+    [ ${#emulate[@]} = 0 ] || trace=("${emulate[@]}" -E LD_TRACE_LOADED_OBJECTS=1)
+    "${trace[@]}" "$tree/bin/cutegen" | grep '=>' |
         grep -vE 'libc\.so|libm\.so|libdl|libpthread|libresolv|librt|ld-linux' | grep -qv "some where"
     [ $? = 1 ]
     ok "$name: all its libraries are its own" $?
