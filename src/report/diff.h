@@ -1,0 +1,30 @@
+/*
+ * diff.h - which lines of one text became which lines of another.
+ *
+ * The shortest edit script by lines, as Myers finds it. Texts that have too
+ * little in common to be worth the search come out as all removed, all added.
+ */
+#ifndef REPORT_DIFF_H
+#define REPORT_DIFF_H
+
+#include "base/mem.h"
+
+enum diff_kind { DIFF_SAME, DIFF_GONE, DIFF_NEW };
+
+struct diff_line {
+    enum diff_kind kind;
+    struct text text;   /* without its newline; borrowed from the input */
+    int old_at, new_at; /* line numbers from 1; 0: not in that text */
+};
+
+struct diff {
+    struct diff_line *lines;
+    size_t count;
+    int gone, added;
+};
+
+struct diff diff_make(struct text before, struct text after, struct arena *a);
+/* Lines of a text; the newline at its end begins no line. */
+struct text *text_lines(struct text t, struct arena *a, size_t *count);
+
+#endif

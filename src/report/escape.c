@@ -1,0 +1,129 @@
+/*
+ * escape.c - one walk over bytes; each character is passed on, spelled out, or marked.
+ *
+ * Hides UTF-8. Control characters become their Unicode pictures (U+2400...),
+ * the characters that turn the direction of writing are named, so
+ * that source reads in the order in which it is compiled; bytes that are
+ * no UTF-8 become U+FFFD.
+ */
+#include "report/escape.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Length of the character at p, or 0 when these bytes are no UTF-8. */
+static size_t utf8_read(const unsigned char *p, size_t len, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t n = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : p[0] >> 3 == 30 ? 4 : 0;
+
+    if (n == 0 || n > len)
+        return 0;
+    if (n == 1) {
+        *code = p[0];
+        return 1;
+    }
+    uint32_t c = p[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (p[i] & 0x3fu);
+    }
+    if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+        return 0;
+    *code = c;
+    return n;
+}
+
+static bool turns_direction(uint32_t c)
+{
+    return (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e ||
+           c == 0x200f || c == 0x061c;
+}
+
+/* True when c was written in another form. */
+static bool add_marked(struct buf *b, uint32_t c)
+{
+    if (c < 0x20 && c != '\n' && c != '\t')
+        buf_printf(b, "\xe2\x90%c", (char)(0x80 + c)); /* U+2400 + c */
+    else if (c == 0x7f)
+        buf_puts(b, "\xe2\x90\xa1");
+    else if (c >= 0x80 && c < 0xa0)
+        buf_puts(b, "\xef\xbf\xbd");
+    else if (turns_direction(c) || c == 0xfeff || c == 0x2028 || c == 0x2029 ||
+             (c & 0xfffe) == 0xfffe)
+        buf_printf(b, "[U+%04X]", c);
+    else
+        return false;
+    return true;
+}
+
+static const char *entity(uint32_t c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+static void add(struct buf *b, struct text t, bool html)
+{
+    const unsigned char *p = (const unsigned char *)t.data;
+    uint32_t c = 0;
+
+    for (size_t i = 0; i < t.len;) {
+        size_t n = utf8_read(p + i, t.len - i, &c);
+        if (n == 0) {
+            buf_puts(b, "\xef\xbf\xbd");
+            i++;
+            continue;
+        }
+        bool crlf = c == '\r' && i + 1 < t.len && p[i + 1] == '\n';
+        const char *e = html ? entity(c) : NULL;
+        if (e)
+            buf_puts(b, e);
+        else if (!crlf && !add_marked(b, c))
+            buf_add(b, p + i, n);
+        i += n;
+    }
+}
+
+void html_add(struct buf *b, struct text t)
+{
+    add(b, t, true);
+}
+
+void html_puts(struct buf *b, const char *s)
+{
+    if (s)
+        html_add(b, text_of(s));
+}
+
+void plain_add(struct buf *b, struct text t)
+{
+    add(b, t, false);
+}
+
+const char *plain(const char *s, struct arena *a)
+{
+    struct buf b = buf_init(1 << 20);
+
+    if (s)
+        plain_add(&b, text_of(s));
+    char *out = arena_strndup(a, b.len ? b.data : "", b.len);
+    buf_release(&b);
+    for (char *p = out; *p; p++)
+        if (*p == '\n' || *p == '\t')
+            *p = ' ';
+    return out;
+}

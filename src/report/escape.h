@@ -1,0 +1,21 @@
+/*
+ * escape.h - text from models and tasks, made harmless.
+ *
+ * Whatever the bytes: the page stays the page we wrote, a terminal stays in
+ * its state, JSON stays valid. Nothing is dropped silently: what cannot be
+ * shown is shown as a sign that it was there.
+ */
+#ifndef REPORT_ESCAPE_H
+#define REPORT_ESCAPE_H
+
+#include "base/buf.h"
+
+/* For the body of an element and for a double-quoted attribute. */
+void html_add(struct buf *b, struct text t);
+void html_puts(struct buf *b, const char *s); /* NULL: nothing */
+
+/* Valid UTF-8 without control characters except tab and newline; for terminals and JSON. */
+void plain_add(struct buf *b, struct text t);
+const char *plain(const char *s, struct arena *a); /* one line: newlines become spaces; NULL: "" */
+
+#endif

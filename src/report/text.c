@@ -1,0 +1,213 @@
+/*
+ * text.c - a run and a list of runs as a terminal shows them.
+ *
+ * Everything from a model or a task is one line of printable characters
+ * here, so that it can neither move the cursor nor break the columns.
+ */
+#include "base/clock.h"
+#include "report/escape.h"
+#include "report/facts.h"
+#include "report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHANGE_COLUMNS = 40 };
+
+/* Cut and padded to `width` columns, counted in characters. */
+static void put_column(struct buf *b, const char *s, int width)
+{
+    int used = 0;
+    size_t len = strlen(s), fits = 0, short_of = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (((unsigned char)s[i] & 0xc0) == 0x80)
+            continue;
+        if (used == width - 1)
+            short_of = i;
+        if (used == width)
+            break;
+        used++;
+        fits = i + 1;
+        while (fits < len && ((unsigned char)s[fits] & 0xc0) == 0x80)
+            fits++;
+    }
+    if (fits < len) {
+        buf_add(b, s, short_of);
+        buf_puts(b, "\xe2\x80\xa6");
+    } else {
+        buf_add(b, s, fits);
+    }
+    buf_printf(b, "%*s", width - used, "");
+}
+
+static void put_pair(struct buf *b, const char *name, const char *text)
+{
+    buf_printf(b, "%-8s %s", name, text);
+}
+
+/* ---- a run ------------------------------------------------------------------ */
+
+static void put_task(struct buf *b, const struct run_history *h, struct arena *a)
+{
+    const struct task *t = &h->task;
+
+    put_pair(b, "task", plain(t->name, a));
+    for (int i = 0; i < t->in_count && i < 4; i++)
+        buf_printf(b, "%s%s", i ? ", " : "    ", plain(shape_text(&t->in[i], a), a));
+    if (t->scaled)
+        buf_printf(b, "; scaled: %s", plain(t->scaled, a));
+    buf_puts(b, "\n");
+    put_pair(b, "class", class_names[t->class]);
+    if (t->class_evidence && *t->class_evidence)
+        buf_printf(b, "    %s", plain(t->class_evidence, a));
+    buf_puts(b, "\n");
+    put_pair(b, "engineer", plain(h->info.model, a));
+    buf_printf(b, "        device  %s\n\n", plain(h->info.device, a));
+}
+
+/* The best so far at each depth, as blocks: the last is the newest. */
+static void put_spark(struct buf *b, const struct facts *f, const struct attempt_record *until)
+{
+    static const char *const blocks[] = {
+        "\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83", "\xe2\x96\x84",
+        "\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88",
+    };
+    double best = 0;
+
+    buf_puts(b, "  ");
+    for (const struct attempt_record *r = f->h->attempts; r <= until; r++) {
+        double us = attempt_us(r);
+        if (!(us > 0) || (best > 0 && us >= best))
+            continue;
+        best = us;
+        double part = f->speedup > 0 ? f->best_us / us : 0;
+        buf_puts(b, blocks[(int)fmin(7, floor(part * 7.999))]);
+    }
+}
+
+static void put_attempt(struct buf *b, const struct facts *f, const struct attempt_record *r,
+                        struct arena *a)
+{
+    const struct attempt_outcome *o = &r->outcome;
+    const char *change = plain(r->candidate.change, a);
+    double us = attempt_us(r);
+
+    if (r->candidate.repair) {
+        change = arena_printf(a, "\xe2\x94\x94 repair %d: %s", r->candidate.repair, change);
+        buf_puts(b, "       ");
+    } else {
+        buf_printf(b, "%3d    ", r->candidate.depth);
+    }
+    put_column(b, change, CHANGE_COLUMNS);
+    buf_printf(b, " %7s   ", r->ended_ms && o->build ? ms_text(o->build->build_ms, a) : "");
+    put_column(b, r->ended_ms ? verdict_names[o->verdict.kind] : "cut short", 15);
+    if (us > 0) {
+        buf_printf(b, " %9s", us_text(us, "u", a));
+        if (o->measurement->floor_us > 0)
+            buf_printf(b, " %8.0f %%", o->measurement->floor_us / us * 100);
+        put_spark(b, f, r);
+    }
+    while (b->len && b->data[b->len - 1] == ' ')
+        b->data[--b->len] = '\0';
+    buf_puts(b, "\n");
+}
+
+static void put_best(struct buf *b, const struct facts *f, struct arena *a)
+{
+    const struct test_result *t;
+
+    if (!f->best) {
+        buf_puts(b, "best     no correct kernel\n");
+        return;
+    }
+    buf_printf(b, "best     depth %d", f->best->candidate.depth);
+    if (f->speedup > 0)
+        buf_printf(b, ", %sx over %s%s", ratio_text(f->speedup, a),
+                   f->modelled ? "depth 0" : f->reference, f->modelled ? " (modelled)" : "");
+    t = f->best->outcome.test;
+    if (t && t->accuracy.draws)
+        buf_printf(b, "      checked %d draws, max error %s (reference %s)", t->accuracy.draws,
+                   error_text(t->accuracy.max_abs, a),
+                   error_text(t->accuracy.reference_max_abs, a));
+    buf_puts(b, "\n");
+}
+
+static void put_next(struct buf *b, const struct facts *f)
+{
+    const struct run_info *r = &f->h->info;
+
+    if (r->state != RUN_DONE && !r->alive)
+        buf_printf(b, "next     cutegen resume %s\n", r->id);
+    else if (f->best)
+        buf_printf(b, "next     cutegen export %s\n", r->id);
+}
+
+void report_text(const struct run_history *h, struct buf *out)
+{
+    struct arena *a = arena_new();
+    struct facts f = facts_of(h);
+    const char *mark = f.modelled ? "*" : "";
+
+    put_task(out, h, a);
+    buf_printf(out, "depth  %-*s   build   verdict          %8s%s %8s%s\n", CHANGE_COLUMNS,
+               "change", "time", mark, "roofline", mark);
+    for (size_t i = 0; i < h->attempt_count; i++)
+        put_attempt(out, &f, &h->attempts[i], a);
+    if (f.modelled)
+        buf_printf(out, "* modelled for %s; run on a GPU to measure\n",
+                   plain(h->device.models ? h->device.models : "a GPU", a));
+    buf_puts(out, "\n");
+    put_best(out, &f, a);
+    if (f.all.cost_known && f.all.cost_usd > 0)
+        buf_printf(out, "cost     %s in %d calls, %lld tokens\n", money_text(f.all.cost_usd, a),
+                   f.all.calls, (long long)(f.all.prompt_tokens + f.all.output_tokens));
+    buf_printf(out, "run      %s    %s%s%s\n", h->info.id, state_text(&h->info),
+               *h->info.reason ? ": " : "", plain(h->info.reason, a));
+    put_next(out, &f);
+    arena_free(a);
+}
+
+/* ---- runs ------------------------------------------------------------------- */
+
+static int column_width(const struct run_info *runs, size_t count)
+{
+    size_t width = 3;
+
+    for (size_t i = 0; i < count; i++)
+        width = strlen(runs[i].id) > width ? strlen(runs[i].id) : width;
+    return (int)width;
+}
+
+void report_runs_text(const struct run_info *runs, size_t count, struct buf *out)
+{
+    struct arena *a = arena_new();
+    int width = column_width(runs, count);
+    bool modelled = false;
+
+    buf_printf(out,
+               "%-*s  state    engineer              device                attempts  depth "
+               "       best   speed-up\n",
+               width, "run");
+    for (size_t i = 0; i < count; i++) {
+        const struct run_info *r = &runs[i];
+        double from = !r->modelled && r->eager_us > 0 ? r->eager_us : r->first_us;
+        buf_printf(out, "%-*s  %-8s ", width, r->id, state_text(r));
+        put_column(out, plain(r->model, a), 21);
+        buf_puts(out, " ");
+        put_column(out, plain(r->device, a), 21);
+        buf_printf(out, " %8d", r->attempts);
+        if (r->best_depth >= 0)
+            buf_printf(out, " %6d %10s%s", r->best_depth,
+                       r->best_us > 0 ? us_text(r->best_us, "u", a) : "-", r->modelled ? "*" : " ");
+        if (r->best_us > 0 && from > 0)
+            buf_printf(out, " %8sx%s", ratio_text(from / r->best_us, a),
+                       from == r->eager_us ? " eager" : "");
+        buf_puts(out, "\n");
+        modelled = modelled || (r->modelled && r->best_us > 0);
+    }
+    if (modelled)
+        buf_puts(out, "* modelled, not measured\n");
+    buf_puts(out, "speed-up is over depth 0 where it does not say eager\n");
+    arena_free(a);
+}
