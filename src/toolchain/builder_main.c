@@ -114,16 +114,69 @@ static struct text clean_log(const char *log, struct arena *a)
     return (struct text){out, n};
 }
 
-static bool write_log(const struct nvrtc_api *nvrtc, nvrtc_program p, const char *path, int result,
-                      const char **pch, struct arena *a, struct error *err)
+static char *read_log(const struct nvrtc_api *nvrtc, nvrtc_program p, struct arena *a)
 {
     size_t size = 0;
-    char *log;
-    struct text text;
     nvrtc->log_size(p, &size);
-    log = arena_alloc(a, size + 1);
+    char *log = arena_alloc(a, size + 1);
     if (size > 0)
         nvrtc->log(p, log);
+    return log;
+}
+
+/* PTX that ptxas rejects is only given out when no cubin is asked for. */
+static struct text ptx_again(const struct nvrtc_api *nvrtc, struct text source,
+                             const struct options *options, const json_t *names, struct arena *a)
+{
+    struct options o = {.count = 0};
+    struct text ptx = {"", 0};
+    nvrtc_program p = NULL;
+    size_t size = 0;
+    for (int i = 0; i < options->count; i++)
+        if (strncmp(options->at[i], "-arch=sm_", 9) == 0)
+            add_option(&o, arena_printf(a, "-arch=compute_%s", options->at[i] + 9));
+        else if (strncmp(options->at[i], "--ptxas-options", 15) != 0)
+            add_option(&o, options->at[i]);
+    if (nvrtc->create(&p, source.data, PROGRAM_NAME, 0, NULL, NULL) != 0)
+        return ptx;
+    for (size_t i = 0; i < json_array_size(names); i++)
+        nvrtc->add_name(p, json_string_value(json_array_get(names, i)));
+    if (nvrtc->compile(p, o.count, o.at) == 0 && nvrtc->ptx_size(p, &size) == 0 && size > 0) {
+        char *text = arena_alloc(a, size + 1);
+        nvrtc->ptx(p, text);
+        ptx = text_of(text);
+    }
+    nvrtc->destroy(&p);
+    return ptx;
+}
+
+/* ptxas names lines of PTX nobody has seen: puts the candidate's lines before its own words. */
+static char *place_ptxas_errors(const char *log, struct text ptx, struct arena *a)
+{
+    static const char mark[] = "ptx input, line ";
+    struct buf b = buf_init(1 << 20);
+    char *out;
+    for (const char *p = strstr(log, mark); p != NULL; p = strstr(p + 1, mark)) {
+        int number = (int)strtol(p + strlen(mark), NULL, 10);
+        int line = ptx_source_line(ptx, number, PROGRAM_NAME);
+        struct text code = ptx_line(ptx, number);
+        const char *colon = strstr(p, ": "), *end = strchr(p, '\n');
+        if (line <= 0 || colon == NULL || (end != NULL && colon > end))
+            continue;
+        buf_printf(&b, "%s(%d): error: ptxas: %.*s in: %.*s\n\n", PROGRAM_NAME, line,
+                   (int)(end ? end - colon - 2 : (long)strlen(colon + 2)), colon + 2, (int)code.len,
+                   code.data);
+    }
+    buf_puts(&b, log);
+    out = arena_strndup(a, b.data, b.len);
+    buf_release(&b);
+    return out;
+}
+
+static bool write_log(const struct nvrtc_api *nvrtc, char *log, const char *path, int result,
+                      const char **pch, struct arena *a, struct error *err)
+{
+    struct text text;
     *pch = strstr(log, "using precompiled header")      ? "used"
            : strstr(log, "creating precompiled header") ? "made"
                                                         : "none";
@@ -179,6 +232,7 @@ static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct
     nvrtc_program p = NULL;
     json_t *lowered = NULL;
     bool ok = false;
+    char *log;
     int result;
 
     if (!make_options(request, nvrtc, a, &options, err))
@@ -191,7 +245,10 @@ static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct
             nvrtc->add_name(p, name);
     }
     result = nvrtc->compile(p, options.count, options.at);
-    if (log_path != NULL && !write_log(nvrtc, p, log_path, result, &pch, a, err))
+    log = read_log(nvrtc, p, a);
+    if (result != 0 && strstr(log, "ptx input, line") != NULL)
+        log = place_ptxas_errors(log, ptx_again(nvrtc, source, &options, names, a), a);
+    if (log_path != NULL && !write_log(nvrtc, log, log_path, result, &pch, a, err))
         goto done;
     if (result == 0 && log_path != NULL) {
         if (!write_code(nvrtc, p, request, a, err))

@@ -18,6 +18,8 @@
 
 enum { MAX_ERRORS = 8, MAX_MESSAGE = 400, MAX_FRAME = 420 };
 
+static const char name_map[] = "__nv_name_map"; /* where NVRTC puts the asked-for kernels */
+
 struct fault {
     struct text file, message;
     int line;            /* in `file` */
@@ -93,8 +95,16 @@ static const struct meaning {
      "use CUTEGEN_AT(type, tensor, index), or cast to a typed pointer first"},
 };
 
+static const char *find(struct text t, const char *what)
+{
+    return t.len ? memmem(t.data, t.len, what, strlen(what)) : NULL;
+}
+
 static const char *meaning_of(const struct fault *f)
 {
+    if (find(f->file, name_map))
+        return "the plan launches a kernel that the device half does not define, or whose template "
+               "arguments do not fit";
     for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
         const char *t = meanings[i].text;
         if ((f->message.len && memmem(f->message.data, f->message.len, t, strlen(t))) ||
@@ -125,11 +135,6 @@ static struct text trim(struct text t)
     while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
         t.len--;
     return t;
-}
-
-static const char *find(struct text t, const char *what)
-{
-    return t.len ? memmem(t.data, t.len, what, strlen(what)) : NULL;
 }
 
 static int number_at(const char *p, const char *end)
@@ -316,6 +321,8 @@ static char *message_text(struct arena *a, struct text m)
 static char *fault_text(struct arena *a, const struct fault *f)
 {
     char *m = message_text(a, f->message);
+    if (find(f->file, name_map))
+        return arena_printf(a, "a kernel the plan launches: %s", m);
     if (f->printed.len && strcmp(m, "static assertion failed") == 0)
         return arena_printf(a, "%s: %s", m, clipped(a, f->printed, 200));
     return m;
@@ -335,8 +342,11 @@ static char *frame_text(struct arena *a, struct text frame)
     if (paren == NULL || paren > with)
         paren = with;
     name = paren;
-    while (name > frame.data && name[-1] != ' ' && name[-1] != '"')
-        name--;
+    for (int angle = 0; name > frame.data; name--) {
+        angle += name[-1] == '>' ? 1 : name[-1] == '<' ? -1 : 0;
+        if (angle == 0 && (name[-1] == ' ' || name[-1] == '"'))
+            break;
+    }
     end = find(frame, "]\"");
     end = end ? end : frame.data + frame.len;
     char *args = diag_type((struct text){with + 6, (size_t)(end - with - 6)}, a);
@@ -355,8 +365,9 @@ static void add_finding(struct verdict *v, const struct fault *f, struct text so
             strcmp(v->findings[i].where, arena_printf(a, "%s:%d", name, f->user_line)) == 0)
             return; /* one per line: the rest follows from it */
     out->kind = "compile error";
-    out->where = f->user_line > 0
-                     ? arena_printf(a, "%s:%d", name, f->user_line)
+    out->where = f->user_line > 0 ? arena_printf(a, "%s:%d", name, f->user_line)
+                 : find(f->file, name_map) || f->line == 0
+                     ? name
                      : arena_printf(a, "%.*s:%d", (int)f->file.len, f->file.data, f->line);
     out->line = diag_source_line(source, f->user_line, a);
     out->text = fault_text(a, f);
@@ -432,7 +443,7 @@ static void place_name_fault(struct fault *f, struct text source)
 {
     const char *open = find(f->message, "was: \""), *end = f->message.data + f->message.len;
     struct text rest = source;
-    if (!find(f->file, "__nv_name_map"))
+    if (!find(f->file, name_map))
         return;
     if (open == NULL && (open = find(f->message, "\"")) != NULL)
         open -= 5;
@@ -468,6 +479,8 @@ void diag_compile_error(struct text log, struct text source, const char *name, s
     }
     for (int i = 0; i < count; i++) {
         place_name_fault(&faults[i], source);
+        if (i > 0 && faults[0].user_line > 0 && text_equal(faults[i].file, text_of("ptxas")))
+            continue; /* already told with its line */
         add_finding(out, &faults[i], source, name, a);
     }
     out->summary = arena_printf(a, "%s: %s", out->findings[0].where,

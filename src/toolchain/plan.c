@@ -146,9 +146,15 @@ json_t *plan_request(const struct task *task, const struct device *device)
                      (json_int_t)device->smem_block_bytes, "l2_bytes", (json_int_t)0);
 }
 
+/* SIGKILL is the hard limit, for plans that caught SIGXCPU. */
+static bool used_up_cpu(const struct proc_result *r)
+{
+    return r->end == PROC_SIGNALED && (r->code == SIGXCPU || r->code == SIGKILL);
+}
+
 static const char *end_advice(const struct proc_result *r)
 {
-    if (r->end == PROC_DEADLINE || (r->end == PROC_SIGNALED && r->code == SIGXCPU))
+    if (r->end == PROC_DEADLINE || used_up_cpu(r))
         return "a plan only computes sizes and describes launches: look for an endless loop";
     if (r->end == PROC_SIGNALED && r->code == SIGSYS)
         return "a plan may not make system calls: no files, processes, sockets or threads";
@@ -166,7 +172,7 @@ static void ended(const struct proc_result *r, struct arena *a, struct verdict *
             ? arena_printf(a, "the plan did not return within %d s", PLAN_DEADLINE_MS / 1000)
             : arena_printf(a, "the plan ended without an answer: %s", proc_end_text(r, a));
     verdict_set(v, VERDICT_BAD_PLAN, how);
-    if (r->end == PROC_SIGNALED && r->code == SIGXCPU)
+    if (used_up_cpu(r))
         v->summary = "the plan did not return: it used up its CPU time";
     v->advice = end_advice(r);
     v->detail = arena_printf(a, "%s\n%s", v->summary, v->advice);

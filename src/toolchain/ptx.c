@@ -152,6 +152,66 @@ struct text ptx_strip(struct text ptx, struct arena *a)
     return (struct text){out, len};
 }
 
+/* ---- source lines ----------------------------------------------------------- */
+
+struct text ptx_line(struct text ptx, int number)
+{
+    const char *end = ptx.data + ptx.len, *p = ptx.data;
+    for (int i = 1; i < number && p < end; i++)
+        p += line_length(p, end);
+    size_t len = p < end ? line_length(p, end) : 0;
+    while (len > 0 && isspace((unsigned char)p[len - 1]))
+        len--;
+    while (len > 0 && isspace((unsigned char)*p))
+        p++, len--;
+    return (struct text){p, len};
+}
+
+/* The number of a ".file N "name"" whose name ends in `file`; 0: none. */
+static long file_index(struct text ptx, const char *file)
+{
+    const char *end = ptx.data + ptx.len;
+    for (const char *p = ptx.data; p < end; p += line_length(p, end)) {
+        size_t len = line_length(p, end);
+        const char *hit = memmem(p, len, ".file", 5);
+        if (hit != NULL && memmem(p, len, file, strlen(file)) != NULL)
+            return strtol(hit + 5, NULL, 10);
+    }
+    return 0;
+}
+
+/* ".loc F L C, function_name X, inlined_at F L C": the innermost place in the file. */
+static long loc_line(const char *p, size_t len, long file)
+{
+    const char *end = p + len, *hit = memmem(p, len, ".loc", 4);
+    long found = 0;
+    if (hit == NULL)
+        return 0;
+    for (hit += 4; hit != NULL && hit < end;) {
+        char *after;
+        long f = strtol(hit, &after, 10);
+        long l = strtol(after, NULL, 10);
+        if (f == file && found == 0)
+            found = l;
+        hit = memmem(hit, (size_t)(end - hit), "inlined_at", 10);
+        hit = hit ? hit + 10 : NULL;
+    }
+    return found;
+}
+
+int ptx_source_line(struct text ptx, int number, const char *file)
+{
+    const char *end = ptx.data + ptx.len, *p = ptx.data;
+    long index = file_index(ptx, file), found = 0;
+    for (int i = 1; i <= number && p < end && index > 0; i++) {
+        size_t len = line_length(p, end);
+        long here = loc_line(p, len, index);
+        found = here > 0 ? here : found;
+        p += len;
+    }
+    return (int)found;
+}
+
 /* ---- ptxas -v -------------------------------------------------------------- */
 
 /* The number before `unit` in the line: "0 bytes spill stores" -> 0; -1: none. */

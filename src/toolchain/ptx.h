@@ -15,6 +15,15 @@
 struct text ptx_strip(struct text ptx, struct arena *a);
 
 /*
+ * The line of `file` that line `number` of the PTX came from (through
+ * -lineinfo's inlining, the innermost place in that file); 0: unknown.
+ */
+int ptx_source_line(struct text ptx, int number, const char *file);
+
+/* Line `number` of the PTX, trimmed; borrowed. */
+struct text ptx_line(struct text ptx, int number);
+
+/*
  * What ptxas -v said in a compiler log, by lowered kernel name:
  * {"_Z5swish...": {"registers": 15, "smem": 0, "stack": 0, "spill_stores": 0, "spill_loads": 0,
  *  "barriers": 0, "cmem": 376}}. A new reference; empty when it said nothing.
