@@ -295,6 +295,43 @@ static void put_form(struct writer *w, const char *form, const struct operand *o
     }
 }
 
+static bool write_node(struct writer *w, const struct node *n, bool last);
+
+static void begin_statement(struct writer *w, const struct node *n, bool last)
+{
+    size_t at = (size_t)(n - w->e->g->nodes);
+
+    if (last) {
+        buf_puts(w->out, "return ");
+        return;
+    }
+    w->value[at] = names_add(&w->names, graph_short_name(n->op, w->e->a), w->e->a);
+    buf_printf(w->out, "%s const %s = ", expr_value_type(n->t.dtype), w->value[at]);
+}
+
+/* The caller's own form: $0, $1 stand for the node's arguments. */
+static bool write_special(struct writer *w, const struct node *n, const char *form, bool last)
+{
+    const struct graph *g = w->e->g;
+
+    for (const char *p = form; *p; p++)
+        if (*p == '$' && !write_node(w, graph_arg(g, n, (size_t)(p[1] - '0')), false))
+            return false;
+    begin_statement(w, n, last);
+    for (const char *p = form; *p; p++) {
+        const struct operand o = {.node = *p == '$' ? graph_arg(g, n, (size_t)(p[1] - '0')) : NULL};
+
+        if (!o.node) {
+            buf_putc(w->out, *p);
+            continue;
+        }
+        buf_puts(w->out, operand_text(w, &o, "float"));
+        p++;
+    }
+    buf_puts(w->out, last ? ";" : ";\n");
+    return true;
+}
+
 static bool write_node(struct writer *w, const struct node *n, bool last)
 {
     struct expr *e = w->e;
@@ -304,8 +341,10 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
     const struct op_form *form;
     const char *type = expr_value_type(n->t.dtype);
 
-    if (w->value[at])
+    if (w->value[at] || n->value)
         return true;
+    if (e->special[at])
+        return write_special(w, n, e->special[at], last);
     if (e->see_through && graph_reshapes(n) && graph_arg(e->g, n, 0)) {
         const struct node *of = graph_arg(e->g, n, 0);
 
@@ -328,12 +367,7 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
         if (operands[i].node && !operands[i].node->value && !write_node(w, operands[i].node, false))
             return false;
     e->has_fast = e->has_fast || form->fast;
-    if (last) {
-        buf_puts(w->out, "return ");
-    } else {
-        w->value[at] = names_add(&w->names, graph_short_name(n->op, e->a), e->a);
-        buf_printf(w->out, "%s const %s = ", type, w->value[at]);
-    }
+    begin_statement(w, n, last);
     put_form(w, e->fast && form->fast ? form->fast : form->exact, operands, count, n, w->out);
     buf_puts(w->out, last ? ";" : ";\n");
     return true;
@@ -342,7 +376,7 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
 bool expr_body(struct expr *e, const struct node *root, const char **out, const char **why)
 {
     struct buf body = buf_init(64 * 1024);
-    struct writer w = {.e = e, .out = &body, .why = why};
+    struct writer w = {.e = e, .out = &body, .names = e->names, .why = why};
     bool ok = true;
 
     for (int i = 0; i < e->g->count; i++) {

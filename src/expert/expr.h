@@ -11,13 +11,22 @@
 
 #include "expert/graph.h"
 
+/* Names in use within one kernel. */
+struct names {
+    const char *used[GRAPH_NODES + MAX_TENSORS * 4];
+    int count;
+};
+
 struct expr {
     const struct graph *g;
     struct arena *a;
     const char *leaf[GRAPH_NODES]; /* by position in g->nodes: its C name, or NULL */
-    bool see_through; /* reshapes keep the element they are at: checked by the caller */
-    bool fast;        /* use the fast forms */
-    bool has_fast;    /* out: some operator has one */
+    /* A form of the caller's own for a node, in which $0, $1 are its arguments; or NULL. */
+    const char *special[GRAPH_NODES];
+    bool see_through;   /* reshapes keep the element they are at: checked by the caller */
+    bool fast;          /* use the fast forms */
+    bool has_fast;      /* out: some operator has one */
+    struct names names; /* that statements may not take */
 };
 
 /* Is there a row for this operator with these arguments? */
@@ -34,11 +43,7 @@ const char *expr_memory_type(const char *dtype);
 int expr_bytes(const char *dtype);
 /* A number as a C literal of that value type: "0.5f", "2", "INFINITY". */
 const char *expr_literal(double v, const char *value_type, struct arena *a);
-/* A valid C name near `wanted` that is in none of the names used so far; it is added to them. */
-struct names {
-    const char *used[GRAPH_NODES + MAX_TENSORS * 4];
-    int count;
-};
+/* A valid C name near `wanted` that is not in use; it is added. */
 const char *names_add(struct names *n, const char *wanted, struct arena *a);
 
 #endif

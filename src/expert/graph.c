@@ -153,6 +153,20 @@ static void count_uses(struct graph *g, const struct node *n)
     }
 }
 
+/* Does any argument take the second result of an operator? */
+static bool takes_part(const json_t *args)
+{
+    size_t i;
+    const json_t *arg;
+
+    json_array_foreach(args, i, arg)
+    {
+        if (json_int_or(arg, "part", 0) != 0)
+            return true;
+    }
+    return false;
+}
+
 static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const char **why)
 {
     struct node *n = &g->nodes[g->count];
@@ -165,6 +179,10 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
                        .index = (int)json_int_or(obj, "index", -1)};
     if (strcmp(n->op, "constant") == 0 && json_object_get(obj, "value"))
         n->value = obj;
+    if (takes_part(n->args)) {
+        *why = "it needs the second result of an operator";
+        return false;
+    }
     if (strcmp(n->op, "output") == 0) {
         if (n->index < 0 || n->index >= MAX_TENSORS) {
             *why = "the graph has an output without an index";
@@ -204,6 +222,11 @@ bool graph_read(const json_t *description, struct arena *a, struct graph *out, c
                             GRAPH_NODES);
         return false;
     }
+    if (!json_bool_or(description, "graph_exact", true) ||
+        json_bool_or(description, "graph_truncated", false)) {
+        *why = "the graph does not show everything that happens";
+        return false;
+    }
     for (int k = 0; k < MAX_TENSORS; k++)
         out->result[k] = -1;
     json_array_foreach(nodes, i, node)
@@ -231,9 +254,9 @@ bool graph_op_is(const struct node *n, const char *base)
     return n->op[len] == '\0' || n->op[len] == '.';
 }
 
-static const char *const reshapes[] = {"aten.view",      "aten._unsafe_view", "aten.reshape",
-                                       "aten.unsqueeze", "aten.squeeze",      "aten.flatten",
-                                       "aten.unflatten"};
+static const char *const reshapes[] = {"aten.view",           "aten._unsafe_view", "aten.reshape",
+                                       "aten._reshape_alias", "aten.unsqueeze",    "aten.squeeze",
+                                       "aten.flatten",        "aten.unflatten"};
 static const char *const copies[] = {"aten.clone", "aten.contiguous", "aten.detach", "aten.alias",
                                      "aten.lift_fresh_copy"};
 

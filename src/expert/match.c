@@ -11,6 +11,7 @@ static const struct matcher {
     bool (*match)(const struct graph *g, struct arena *a, struct match *out);
 } matchers[] = {
     {"pointwise", match_pointwise},
+    {"row_reduction", match_rows},
     {"gemm", match_gemm},
 };
 

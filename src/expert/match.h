@@ -24,6 +24,7 @@ bool match_graph(const struct graph *g, struct arena *a, struct match *out);
 void match_nearest(enum kernel_class class, const char **recipe, const char **description);
 
 bool match_pointwise(const struct graph *g, struct arena *a, struct match *out);
+bool match_rows(const struct graph *g, struct arena *a, struct match *out);
 bool match_gemm(const struct graph *g, struct arena *a, struct match *out);
 
 /* ---- shared by matchers --------------------------------------------------- */

@@ -320,6 +320,14 @@ static bool walk_if(struct walk *w, const struct scope *s, bool taken, struct te
     }
 }
 
+static bool has_list(const struct scope *s, struct text list)
+{
+    for (const struct scope_entry *e = s->entries; e; e = e->next)
+        if (e->kind == ENTRY_ITEM && is(list, e->name))
+            return true;
+    return false;
+}
+
 static bool walk_each(struct walk *w, const struct scope *s, bool taken, struct text list)
 {
     const char *at = w->at;
@@ -328,6 +336,8 @@ static bool walk_each(struct walk *w, const struct scope *s, bool taken, struct 
     enum stop why;
     struct text d;
 
+    while (taken && s->parent && !has_list(s, list))
+        s = s->parent; /* the nearest scope that has the list */
     for (const struct scope_entry *e = s->entries; taken && e; e = e->next) {
         if (e->kind != ENTRY_ITEM || !is(list, e->name))
             continue;
