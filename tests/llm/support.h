@@ -1,0 +1,27 @@
+/* support.h - a fault server for the length of a test program, and short ways to ask. */
+#ifndef TESTS_LLM_SUPPORT_H
+#define TESTS_LLM_SUPPORT_H
+
+#include "llm/llm.h"
+
+struct fault_server {
+    int port, pid, in; /* closing `in` ends it */
+    char log[256];
+};
+
+/* cert, key: PEM files for TLS, or NULL. Fails the test program when it cannot start. */
+void server_start(struct fault_server *s, const char *dir, const char *cert, const char *key);
+void server_stop(struct fault_server *s);
+/* http://127.0.0.1:PORT/SCENARIO/ID, a new ID each time; in the arena. */
+const char *server_url(struct fault_server *s, const char *scenario, struct arena *a);
+/* How often `what` stands in the log. */
+int server_log_count(const struct fault_server *s, const char *what);
+
+/* Defaults with short waits. */
+struct llm_config quick_config(const char *model, const char *base_url);
+/* Opens, asks one small question, closes. */
+bool quick_ask(const struct llm_config *c, struct arena *a, struct reply *out, struct error *err);
+/* One user message at this stage. */
+struct request quick_request(enum stage_kind stage, const char *prompt, struct message *m);
+
+#endif
