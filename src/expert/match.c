@@ -32,34 +32,43 @@ bool match_graph(const struct graph *g, struct arena *a, struct match *out)
     return false;
 }
 
-/* Small graphs of their kind, for prompts about tasks no recipe fits. */
-static const char example_pointwise[] =
-    "{\"name\": \"swish\", \"inputs\": [{\"name\": \"x\", \"dtype\": \"f32\", \"shape\": [4096, "
-    "131072], \"strides\": [131072, 1]}], \"outputs\": [{\"name\": \"y\", \"dtype\": \"f32\", "
-    "\"shape\": [4096, 131072], \"strides\": [131072, 1]}], \"graph\": [{\"id\": 0, \"op\": "
-    "\"input\", \"index\": 0, \"dtype\": \"f32\", \"shape\": [4096, 131072], \"strides\": "
-    "[131072, 1]}, {\"id\": 1, \"op\": \"aten.sigmoid.default\", \"args\": [{\"node\": 0}], "
-    "\"kwargs\": {}, \"dtype\": \"f32\", \"shape\": [4096, 131072], \"strides\": [131072, 1]}, "
-    "{\"id\": 2, \"op\": \"aten.mul.Tensor\", \"args\": [{\"node\": 0}, {\"node\": 1}], "
-    "\"kwargs\": {}, \"dtype\": \"f32\", \"shape\": [4096, 131072], \"strides\": [131072, 1]}, "
-    "{\"op\": \"output\", \"args\": [{\"node\": 2}], \"index\": 0}]}";
-static const char example_gemm[] =
-    "{\"name\": \"matmul\", \"inputs\": [{\"name\": \"A\", \"dtype\": \"f32\", \"shape\": [4096, "
-    "4096], \"strides\": [4096, 1]}, {\"name\": \"B\", \"dtype\": \"f32\", \"shape\": [4096, "
-    "4096], \"strides\": [4096, 1]}], \"outputs\": [{\"name\": \"C\", \"dtype\": \"f32\", "
-    "\"shape\": [4096, 4096], \"strides\": [4096, 1]}], \"graph\": [{\"id\": 0, \"op\": "
-    "\"input\", \"index\": 0, \"dtype\": \"f32\", \"shape\": [4096, 4096], \"strides\": [4096, "
-    "1]}, {\"id\": 1, \"op\": \"input\", \"index\": 1, \"dtype\": \"f32\", \"shape\": [4096, "
-    "4096], \"strides\": [4096, 1]}, {\"id\": 2, \"op\": \"aten.mm.default\", \"args\": "
-    "[{\"node\": 0}, {\"node\": 1}], \"kwargs\": {}, \"dtype\": \"f32\", \"shape\": [4096, 4096], "
-    "\"strides\": [4096, 1]}, {\"op\": \"output\", \"args\": [{\"node\": 2}], \"index\": 0}]}";
+/* A small graph of its kind, for prompts about tasks no recipe fits. */
+#define TENSOR   "\"dtype\": \"f32\", \"shape\": [4096, 4096], \"strides\": [4096, 1]"
+#define INPUT(i) "{\"id\": " #i ", \"op\": \"input\", \"index\": " #i ", " TENSOR "}"
+#define OP(id, op, args)                                                                           \
+    "{\"id\": " #id ", \"op\": \"" op "\", \"args\": [" args "], \"kwargs\": {}, " TENSOR "}"
+#define GRAPH(name, inputs, nodes, result)                                                         \
+    "{\"name\": \"" name "\", \"inputs\": [" inputs "], \"outputs\": [{\"name\": \"y\", " TENSOR   \
+    "}], \"graph\": [" nodes ", {\"op\": \"output\", \"args\": [{\"node\": " #result               \
+    "}], \"index\": 0}]}"
+
+static const struct example {
+    enum kernel_class class;
+    const char *recipe, *description;
+} examples[] = {
+    {CLASS_POINTWISE, "pointwise",
+     GRAPH("swish", "{\"name\": \"x\", " TENSOR "}",
+           INPUT(0) ", " OP(1, "aten.sigmoid.default", "{\"node\": 0}") ", " OP(
+               2, "aten.mul.Tensor", "{\"node\": 0}, {\"node\": 1}"),
+           2)},
+    {CLASS_REDUCTION, "row_reduction",
+     GRAPH("softmax", "{\"name\": \"x\", " TENSOR "}",
+           INPUT(0) ", " OP(1, "aten._softmax.default", "{\"node\": 0}, {\"value\": 1}"), 1)},
+    {CLASS_GEMM, "gemm",
+     GRAPH("matmul", "{\"name\": \"A\", " TENSOR "}, {\"name\": \"B\", " TENSOR "}",
+           INPUT(0) ", " INPUT(1) ", " OP(2, "aten.mm.default", "{\"node\": 0}, {\"node\": 1}"),
+           2)},
+};
 
 void match_nearest(enum kernel_class class, const char **recipe, const char **description)
 {
-    bool gemm = class == CLASS_GEMM || class == CLASS_OTHER;
+    const struct example *e = &examples[ARRAY_LEN(examples) - 1];
 
-    *recipe = gemm ? "gemm" : "pointwise";
-    *description = gemm ? example_gemm : example_pointwise;
+    for (size_t i = 0; i < ARRAY_LEN(examples); i++)
+        if (examples[i].class == class)
+            e = &examples[i];
+    *recipe = e->recipe;
+    *description = e->description;
 }
 
 bool match_no(struct match *out, struct arena *a, const char *fmt, ...)

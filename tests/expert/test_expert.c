@@ -1,0 +1,403 @@
+/*
+ * test_expert.c - the built-in engineer, asked as the loop asks it.
+ *
+ * The files of tasks/ are descriptions as the oracle writes them, small. Recipes are
+ * read from the source tree ($CUTEGEN_HOME).
+ */
+#include "base/fs.h"
+#include "base/json.h"
+#include "expert/expert.h"
+#include "expert/match.h"
+#include "llm/edit.h"
+#include "llm/fence.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct bench {
+    struct arena *a;
+    struct task task;
+    json_t *history;
+};
+
+static void bench_open(struct bench *b, const char *name)
+{
+    struct error err = {0};
+    struct text text;
+    char *path;
+
+    memset(b, 0, sizeof(*b));
+    b->a = arena_new();
+    b->history = json_array();
+    path = arena_printf(b->a, "%s/%s.json", getenv("EXPERT_TASKS"), name);
+    if (!file_read(path, 1 << 20, b->a, &text, &err) ||
+        !json_parse(text, path, &b->task.description, &err))
+        fail_msg("%s", err.text);
+    b->task.name = arena_strdup(b->a, name);
+}
+
+static void bench_close(struct bench *b)
+{
+    json_decref(b->history);
+    json_decref(b->task.description);
+    arena_free(b->a);
+}
+
+static struct reply ask(struct bench *b, enum stage_kind stage, struct text source)
+{
+    struct candidate current = {.source = source};
+    struct request req = {.stage = stage,
+                          .task = &b->task,
+                          .current = source.data ? &current : NULL,
+                          .history = b->history};
+    struct error err = {0};
+    struct reply reply;
+
+    if (!expert_ask(&req, b->a, &reply, &err))
+        fail_msg("%s: %s", b->task.name, err.text);
+    return reply;
+}
+
+static struct text synthesize(struct bench *b)
+{
+    struct reply reply = ask(b, STAGE_SYNTHESIZE, (struct text){NULL, 0});
+    struct text source;
+    const char *reason;
+
+    assert_false(reply.done);
+    if (!fence_code(reply.text, b->a, &source, &reason))
+        fail_msg("%s: %s", b->task.name, reason);
+    return source;
+}
+
+static void remember(struct bench *b, const char *change, const char *verdict)
+{
+    json_array_append_new(b->history, json_pack("{s:s,s:s}", "change", change, "verdict", verdict));
+}
+
+/* One optimise request; the kernel it leads to. */
+static struct text step(struct bench *b, struct text source, const char **change)
+{
+    struct reply reply = ask(b, STAGE_OPTIMIZE, source);
+    struct edit_result r;
+
+    *change = fence_change(reply.text, b->a);
+    if (reply.done)
+        return (struct text){NULL, 0};
+    edit_apply(source, reply.text, b->a, &r);
+    if (r.status != EDIT_APPLIED)
+        fail_msg("%s: %s\n%s", b->task.name, r.reason, reply.text.data);
+    assert_int_equal(r.format, EDIT_SEARCH);
+    return r.source;
+}
+
+static const struct ladder_case {
+    const char *task, *recipe;
+    const char *steps[10]; /* names in the recipe, in the order they come */
+} ladders[] = {
+    {"swish", "pointwise", {"vectorise", "launch_shape", "fast_math"}},
+    {"bias_gelu", "pointwise", {"vectorise", "launch_shape"}},
+    {"masked_half", "pointwise", {"vectorise", "launch_shape"}},
+    {"transposed_add", "pointwise", {"launch_shape"}},
+    {"softplus", "pointwise", {"vectorise", "launch_shape"}},
+    {"square_matmul", "gemm", {"tiles", "registers", "vectorise", "pipeline", "wide"}},
+    {"linear_relu", "gemm", {"tiles", "registers", "vectorise", "pipeline", "padding"}},
+    {"bmm_transposed", "gemm", {"tiles", "registers", "pipeline", "padding"}},
+    {"matmul_3d", "gemm", {"tiles", "registers", "vectorise", "pipeline"}},
+    {"softmax", "row_reduction", {"shuffles", "vectorise", "registers"}},
+    {"long_softmax", "row_reduction", {"shuffles", "vectorise", "online"}},
+    {"layer_norm", "row_reduction", {"shuffles", "vectorise", "registers"}},
+    {"row_sum", "row_reduction", {"shuffles", "vectorise"}},
+    {"rms_norm", "row_reduction", {"shuffles"}},
+    {"matvec", "row_reduction", {"shuffles", "vectorise"}},
+    {"half_max", "row_reduction", {"shuffles"}},
+};
+
+static int step_index(const struct recipe *r, const char *name)
+{
+    for (int i = 0; i < r->step_count; i++)
+        if (strcmp(r->steps[i].name, name) == 0)
+            return i;
+    fail_msg("%s has no step %s", r->name, name);
+    return -1;
+}
+
+/* The recipe behind a task, filled: what the answers are compared with. */
+static void load(struct bench *b, struct match *m, struct recipe *r)
+{
+    struct graph *g = arena_alloc(b->a, sizeof(*g));
+    struct error err = {0};
+
+    if (!graph_read(b->task.description, b->a, g, &m->why_not) || !match_graph(g, b->a, m))
+        fail_msg("%s: %s", b->task.name, m->why_not);
+    if (!recipe_load(m->recipe, b->a, r, &err))
+        fail_msg("%s", err.text);
+}
+
+static struct text compose(struct bench *b, const struct match *m, const struct recipe *r,
+                           unsigned steps)
+{
+    struct error err = {0};
+    struct text source;
+
+    if (!recipe_compose(r, m->scope, steps, b->a, &source, &err))
+        fail_msg("%s: %s", b->task.name, err.text);
+    return source;
+}
+
+static void every_ladder_goes_step_by_step_to_its_end(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ladders); i++) {
+        const struct ladder_case *c = &ladders[i];
+        struct bench b;
+        struct match m;
+        struct recipe r;
+        struct text source;
+        const char *change;
+        unsigned taken = 0;
+
+        bench_open(&b, c->task);
+        load(&b, &m, &r);
+        assert_string_equal(m.recipe, c->recipe);
+        source = synthesize(&b);
+        assert_string_equal(source.data, compose(&b, &m, &r, 0).data);
+        for (int k = 0; c->steps[k]; k++) {
+            int at = step_index(&r, c->steps[k]);
+
+            source = step(&b, source, &change);
+            assert_non_null(source.data);
+            assert_string_equal(change, r.steps[at].words);
+            taken |= 1u << at;
+            assert_string_equal(source.data, compose(&b, &m, &r, taken).data);
+            remember(&b, change, "pass");
+        }
+        assert_null(step(&b, source, &change).data);
+        bench_close(&b);
+    }
+}
+
+/* Independent steps: any set that has what it needs is a kernel, free of directives. */
+static void every_set_of_steps_composes_to_plain_source(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ladders); i++) {
+        struct bench b;
+        struct match m;
+        struct recipe r;
+        struct error err = {0};
+        unsigned possible;
+
+        bench_open(&b, ladders[i].task);
+        load(&b, &m, &r);
+        assert_true(recipe_steps(&r, m.scope, &possible, &err));
+        for (unsigned set = 0; set < 1u << r.step_count; set++) {
+            struct text source;
+
+            if (set & ~possible)
+                continue;
+            source = compose(&b, &m, &r, set);
+            assert_null(strstr(source.data, "//!"));
+            assert_null(strchr(source.data, '$'));
+            assert_null(strstr(source.data, "\n\n\n"));
+            assert_non_null(strstr(source.data, "CUTEGEN_PLAN(call)"));
+        }
+        bench_close(&b);
+    }
+}
+
+static void a_step_that_failed_is_not_proposed_again_nor_what_needs_it(void **state)
+{
+    const char *change;
+    struct bench b;
+    struct text plain, next;
+
+    (void)state;
+    bench_open(&b, "square_matmul");
+    plain = synthesize(&b);
+    next = step(&b, plain, &change);
+    remember(&b, change, "wrong values");
+    assert_non_null(next.data);
+    assert_null(step(&b, plain, &change).data); /* everything needs the tiles */
+    bench_close(&b);
+}
+
+static void a_step_that_brought_nothing_comes_along_with_what_needs_it(void **state)
+{
+    const char *change;
+    struct bench b;
+    struct match m;
+    struct recipe r;
+    struct text plain, next;
+
+    (void)state;
+    bench_open(&b, "square_matmul");
+    load(&b, &m, &r);
+    plain = synthesize(&b);
+    step(&b, plain, &change);
+    remember(&b, change, "pass"); /* but slower: the loop stays with the plain kernel */
+    next = step(&b, plain, &change);
+    assert_non_null(strstr(change, r.steps[step_index(&r, "registers")].words));
+    assert_non_null(strstr(change, r.steps[step_index(&r, "tiles")].words));
+    assert_string_equal(
+        next.data,
+        compose(&b, &m, &r, 1u << step_index(&r, "tiles") | 1u << step_index(&r, "registers"))
+            .data);
+    bench_close(&b);
+}
+
+static void independent_steps_go_on_from_the_best_kernel(void **state)
+{
+    const char *change;
+    struct bench b;
+    struct text plain, next;
+
+    (void)state;
+    bench_open(&b, "swish");
+    plain = synthesize(&b);
+    step(&b, plain, &change);
+    remember(&b, change, "crash");
+    next = step(&b, plain, &change);
+    assert_string_equal(change, "launch blocks of 128 threads");
+    assert_non_null(strstr(next.data, "swish_kernel<128>"));
+    assert_null(strstr(next.data, "VEC"));
+    bench_close(&b);
+}
+
+static void repairs_are_declined_and_a_foreign_kernel_is_left_alone(void **state)
+{
+    struct bench b;
+    struct reply reply;
+
+    (void)state;
+    bench_open(&b, "swish");
+    reply = ask(&b, STAGE_REPAIR, text_of("anything"));
+    assert_true(reply.done);
+    reply = ask(&b, STAGE_DIAGNOSE, text_of("anything"));
+    assert_true(reply.done);
+    reply = ask(&b, STAGE_OPTIMIZE, text_of("__global__ void mine() {}\n"));
+    assert_true(reply.done);
+    assert_non_null(strstr(reply.text.data, "not one of the pointwise recipe"));
+    bench_close(&b);
+}
+
+static const struct refusal_case {
+    const char *task, *words[4];
+} refusals[] = {
+    {"conv", {"cannot write this; configure a model", "recognised convolution", "gemm: no matrix"}},
+    {"two_products", {"cannot write this; configure a model", "more than one matrix product"}},
+    {"double", {"cannot write this; configure a model", "f64"}},
+    {"hidden", {"cannot write this; configure a model", "does not show everything"}},
+};
+
+static void what_it_cannot_write_it_says_and_names_what_it_saw(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+        const struct refusal_case *c = &refusals[i];
+        const char *recipe, *why;
+        struct reply reply;
+        struct bench b;
+
+        bench_open(&b, c->task);
+        assert_false(expert_can(&b.task, b.a, &recipe, &why));
+        assert_null(recipe);
+        reply = ask(&b, STAGE_SYNTHESIZE, (struct text){NULL, 0});
+        assert_true(reply.done);
+        for (int k = 0; c->words[k]; k++) {
+            if (!strstr(why, c->words[k]) || !strstr(reply.text.data, c->words[k]))
+                fail_msg("%s: no '%s' in: %s", c->task, c->words[k], why);
+        }
+        bench_close(&b);
+    }
+}
+
+static const struct source_case {
+    const char *task, *has[6];
+} sources[] = {
+    {"swish",
+     {"float const sigmoid = 1.0f / (1.0f + expf(-x));", "return x * sigmoid;",
+      "make_tensor(make_gmem_ptr(x), n); // (n)"}},
+    {"bias_gelu",
+     {"make_tensor(make_gmem_ptr(linear_bias), shape, make_stride(_1{}, _0{}))",
+      "0.5f * add * (1.0f + erff(0.707106781f * add))"}},
+    {"masked_half", {"half_t const *x", "mask ? mul : x", "half_t(y0_value(float(gX(i)), "}},
+    {"transposed_add", {"x + 2.0f * y_view", "make_stride(y_view_stride0, y_view_stride1)"}},
+    {"linear_relu",
+     {"float const sum = acc + linear_bias;", "int64_t M = C->shape[0] * C->shape[1];",
+      "make_shape(N, K), make_stride(b_n, _1{})"}},
+    {"bmm_transposed", {"int const l = blockIdx.z;", "A + l * int64_t(a_l)", ", L)"}},
+    {"layer_norm",
+     {"rsqrtf(block_reduce<THREADS>(part_scale, Sum{}, shared) / count + 1e-05f)",
+      "(x - row_mean) * row_scale * norm_weight + norm_bias",
+      "int64_t rows = x->shape[0] * x->shape[1];"}},
+    {"rms_norm", {"float const row_sqrt = rms_norm_sqrt(row_mean);", "return x / row_sqrt;"}},
+    {"matvec", {"return A * B;"}},
+    {"row_sum", {"gY(row) = row_sum;"}},
+};
+
+static void the_plain_kernel_says_what_the_graph_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+        struct bench b;
+        struct text source;
+
+        bench_open(&b, sources[i].task);
+        source = synthesize(&b);
+        for (int k = 0; sources[i].has[k]; k++)
+            if (!strstr(source.data, sources[i].has[k]))
+                fail_msg("%s: no '%s' in:\n%s", sources[i].task, sources[i].has[k], source.data);
+        bench_close(&b);
+    }
+}
+
+static void a_prompt_gets_a_worked_example_for_any_task(void **state)
+{
+    static const struct {
+        const char *task;
+        enum kernel_class class;
+        const char *recipe;
+    } cases[] = {{"softmax", CLASS_REDUCTION, "row_reduction"},
+                 {"conv", CLASS_GEMM, "gemm"},
+                 {"conv", CLASS_POINTWISE, "pointwise"},
+                 {"conv", CLASS_REDUCTION, "row_reduction"},
+                 {"conv", CLASS_OTHER, "gemm"}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct error err = {0};
+        const char *recipe;
+        struct text text;
+        struct bench b;
+
+        bench_open(&b, cases[i].task);
+        b.task.class = cases[i].class;
+        assert_true(expert_recipe_text(&b.task, b.a, &recipe, &text, &err));
+        assert_string_equal(recipe, cases[i].recipe);
+        assert_non_null(strstr(text.data, "CUTEGEN_PLAN(call)"));
+        assert_null(strstr(text.data, "//!"));
+        bench_close(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_ladder_goes_step_by_step_to_its_end),
+        cmocka_unit_test(every_set_of_steps_composes_to_plain_source),
+        cmocka_unit_test(a_step_that_failed_is_not_proposed_again_nor_what_needs_it),
+        cmocka_unit_test(a_step_that_brought_nothing_comes_along_with_what_needs_it),
+        cmocka_unit_test(independent_steps_go_on_from_the_best_kernel),
+        cmocka_unit_test(repairs_are_declined_and_a_foreign_kernel_is_left_alone),
+        cmocka_unit_test(what_it_cannot_write_it_says_and_names_what_it_saw),
+        cmocka_unit_test(the_plain_kernel_says_what_the_graph_says),
+        cmocka_unit_test(a_prompt_gets_a_worked_example_for_any_task),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
