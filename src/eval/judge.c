@@ -13,15 +13,18 @@
 #include "eval/judge.h"
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "eval/evidence.h"
 #include "eval/runner_client.h"
+#include "eval/sanitizer.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
-enum { DEFAULT_DRAWS = 5, EVIDENCE_MS = 20000 };
+enum { DEFAULT_DRAWS = 5, EVIDENCE_MS = 20000, WATCHED_MS = 60000, LOG_LIMIT = 16 << 20 };
 
 /* The task's own inputs first: most mistakes show there, on familiar ground. */
 static const char *const distributions[] = {"task", "normal", "wide", "task", "zeros", "small"};
@@ -120,6 +123,55 @@ static bool one_draw(struct trial *t, int draw, struct error *err)
     return draw > 0 || run_again(t, hash, err);
 }
 
+/* ---- a second look ------------------------------------------------------ */
+
+static bool watched_run(struct trial *t, const struct build_result *build, struct error *err)
+{
+    struct oracle_draw wanted = {.seed = draw_seed(t->out->seed, 0, t->a),
+                                 .distribution = distributions[0]};
+    struct runner_answer said = {0};
+    json_t *buffers = NULL;
+    bool ok = runner_load(t->runner, build, t->a, &said, err) &&
+              oracle_draw(t->config->oracle, &wanted, &buffers, err);
+
+    runner_answer_release(&said);
+    ok = ok && runner_bind(t->runner, buffers, t->a, &said, err);
+    runner_answer_release(&said);
+    ok = ok && runner_run(t->runner, false, t->a, &said, err);
+    runner_answer_release(&said);
+    json_decref(buffers);
+    if (ok)
+        runner_end(t->runner);
+    return ok;
+}
+
+/* Under compute-sanitizer, for lines and threads. Failing to look is no
+ * failure of the test. */
+static void look_again(struct trial *t, struct runner_config rc, const struct build_result *build,
+                       const char *tool)
+{
+    const char *log = path_join(t->a, build->work_dir, "sanitizer.log");
+    const char *compiled = t->config->compiled_name ? t->config->compiled_name : "candidate.cu";
+    const char *wrapper[] = {t->config->sanitizer, "--tool", tool, "--log-file", log,
+                             "--print-limit",      "64",     NULL};
+    struct runner_answer said = {.verdict = VERDICT_PASS, .op = -1, .text = ""};
+    struct error why = {0};
+    struct text found;
+
+    rc.wrapper = wrapper;
+    rc.run_ms = rc.load_ms = WATCHED_MS;
+    t->runner = NULL;
+    if (!runner_start(&rc, &t->runner, &why) || !watched_run(t, build, &why))
+        log_info("no second look by compute-sanitizer: %s", why.text);
+    runner_stop(t->runner);
+    t->runner = NULL;
+    if (!file_exists(log) || !file_read(log, LOG_LIMIT, t->a, &found, &why))
+        return;
+    said.findings = sanitizer_findings(found, compiled);
+    evidence_answer(&t->evidence, &said);
+    runner_answer_release(&said);
+}
+
 /* ---- the test ----------------------------------------------------------- */
 
 static bool run_draws(struct trial *t, const struct build_result *build, struct error *err)
@@ -156,6 +208,7 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
                                .run_ms = config->run_ms};
     struct trial *t = arena_alloc(a, sizeof *t);
     int64_t start = clock_ms();
+    const char *tool;
     bool ok;
 
     memset(out, 0, sizeof *out);
@@ -172,6 +225,11 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
         return error_add(err, "testing the candidate");
     }
     evidence_verdict(&t->evidence, &out->verdict);
+    tool = config->device->kind == DEVICE_CUDA ? sanitizer_tool(out->verdict.kind) : NULL;
+    if (tool && config->sanitizer && build->work_dir) {
+        look_again(t, rc, build, tool);
+        evidence_verdict(&t->evidence, &out->verdict);
+    }
     out->accuracy = t->evidence.accuracy;
     out->test_ms = (int)(clock_ms() - start);
     return true;

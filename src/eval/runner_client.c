@@ -27,6 +27,8 @@ enum {
     LAST_WORDS = 600,
     MAX_FINDINGS_TAKEN = 1000,
     MAX_ENV = 16,
+    MAX_ARGV = 24,
+    END_MS = 15000,
 };
 
 struct runner {
@@ -63,6 +65,18 @@ static void pass_environment(struct arena *a, const char **out)
     out[n] = NULL;
 }
 
+static void join_argv(const char *const *wrapper, const char *program, const char **out)
+{
+    size_t n = 0;
+
+    for (; wrapper && wrapper[n]; n++) {
+        if (n + 2 >= MAX_ARGV)
+            BUG("a wrapper of more than %d arguments", MAX_ARGV - 2);
+        out[n] = wrapper[n];
+    }
+    out[n] = program;
+}
+
 static int or_default(int value, int fallback)
 {
     return value > 0 ? value : fallback;
@@ -83,8 +97,9 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
     pass_environment(a, env);
     ok = config->program || home_program("cutegen-runner", a, &program, err);
     if (ok) {
+        const char *argv[MAX_ARGV] = {NULL};
         struct proc_spec spec = {
-            .argv = (const char *const[]){config->program ? config->program : program, NULL},
+            .argv = argv,
             .env = env,
             .clean_env = true,
             /* GPU code cannot open sockets, and CUDA IPC must see its peers. */
@@ -92,6 +107,7 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
             .output_limit = 64 << 10,
         };
 
+        join_argv(config->wrapper, config->program ? config->program : program, argv);
         ok = child_start(&spec, &r->child, err);
     }
     arena_free(a);
@@ -101,6 +117,22 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
     }
     runner_stop(r);
     return error_add(err, "cannot start the runner");
+}
+
+void runner_end(struct runner *r)
+{
+    struct error ignored = {0};
+    json_t *answer = NULL;
+
+    if (r->dead || !r->child)
+        return;
+    if (talk(r->child, json_pack("{s:s}", "do", "end"), END_MS, ANSWER_LIMIT, &answer, &ignored) ==
+        TALK_ANSWER) {
+        json_decref(answer);
+        /* The next question is answered by the end of the process. */
+        (void)talk(r->child, json_object(), END_MS, ANSWER_LIMIT, &answer, &ignored);
+        json_decref(answer);
+    }
 }
 
 void runner_stop(struct runner *r)

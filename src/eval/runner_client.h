@@ -25,6 +25,7 @@ struct runner;
 struct runner_config {
     const struct device *device;  /* borrowed for the runner's life */
     const char *program;          /* NULL: this installation's cutegen-runner */
+    const char *const *wrapper;   /* put before the program, NULL-terminated; NULL: none */
     const char *check;            /* simt: "off" "memory" "full"; NULL: "full" */
     bool counters;                /* simt: count what a profiler would show */
     uint64_t warp_seed;           /* simt: order of warps; 0: as numbered */
@@ -51,6 +52,8 @@ bool runner_run(struct runner *r, bool hash_outputs, struct arena *a, struct run
                 struct error *err);
 bool runner_time(struct runner *r, int cold, int warm, struct arena *a, struct runner_answer *out,
                  struct time_samples *samples, struct error *err);
+/* Lets the process end by itself, so that a wrapper finishes its work. */
+void runner_end(struct runner *r);
 /* Drops the answer's references; the answer is empty afterwards. */
 void runner_answer_release(struct runner_answer *said);
 void runner_stop(struct runner *r); /* NULL is fine */

@@ -3,8 +3,9 @@
  * what they fail to say. Both are fake_child.c; the real ones meet in
  * tests/e2e.
  */
-#include "base/clock.h"
+#include "base/fs.h"
 #include "eval/judge.h"
+#include "eval/sanitizer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -198,6 +199,63 @@ static void seeds_are_fresh_unless_one_is_repeated(void **state)
     bench_close(&b);
 }
 
+static void a_fault_on_the_gpu_is_looked_at_again_for_its_line(void **state)
+{
+    struct error ignored = {0};
+    struct test_result test;
+    struct bench b;
+    char *dir;
+
+    (void)state;
+    assert_true(bench_open(&b, "right", "gpu fault", DEVICE_CUDA));
+    assert_true(dir_temp("judge-test", b.a, &dir, &b.err));
+    b.build.work_dir = dir;
+    b.config.sanitizer = getenv("FAKE_CHILD");
+    assert_true(judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err));
+    assert_int_equal(test.verdict.kind, VERDICT_UNSAFE_MEMORY);
+    assert_string_equal(test.verdict.summary, "out-of-bounds access at my.cu:3");
+    assert_non_null(strstr(test.verdict.detail, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+    assert_non_null(strstr(test.verdict.detail, "gemm(mma, tCrA, tCrB, tCrC);"));
+    dir_remove(dir, &ignored);
+    bench_close(&b);
+}
+
+static const char sanitizer_log[] =
+    "========= COMPUTE-SANITIZER\n"
+    "========= Invalid __global__ read of size 16 bytes\n"
+    "=========     at cute::copy(int)+0x1b0 in /c/cute/arch/copy.hpp:120\n"
+    "=========     by thread (33,0,0) in block (2,1,0)\n"
+    "=========     Access to 0x7f8c68a00001 is misaligned\n"
+    "=========     and is inside the nearest allocation at 0x7f8c68a00000 of size 4,096 bytes\n"
+    "=========         Device Frame: gemm(float *)+0x20 in /w/candidate.cu:87\n"
+    "=========     Saved host backtrace up to driver entry point at kernel launch time\n"
+    "=========         Host Frame: main in runner_main.c:9\n"
+    "========= Error: Race reported between Write access at k(int *)+0x120 in /w/candidate.cu:7\n"
+    "=========     and Read access at k(int *)+0x160 in /w/candidate.cu:9 [252 hazards]\n"
+    "=========\n"
+    "========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719)\n"
+    "=========     at something in /w/candidate.cu:1\n"
+    "not ours\n"
+    "========= ERROR SUMMARY: 2 errors";
+
+static void a_sanitizers_log_is_read_to_the_users_lines(void **state)
+{
+    json_t *list = sanitizer_findings(text_of(sanitizer_log), "candidate.cu");
+    json_t *one = json_array_get(list, 0), *two = json_array_get(list, 1);
+
+    (void)state;
+    assert_int_equal(json_array_size(list), 2);
+    assert_string_equal(json_string_value(json_object_get(one, "kind")), "misaligned access");
+    assert_int_equal(json_integer_value(json_object_get(one, "line")), 87);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(one, "thread"), 0)), 33);
+    assert_int_equal(json_integer_value(json_array_get(json_object_get(one, "block"), 1)), 1);
+    assert_string_equal(json_string_value(json_object_get(two, "kind")), "shared-memory race");
+    assert_int_equal(json_integer_value(json_object_get(two, "line")), 7);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(two, "other"), "line")), 9);
+    assert_int_equal(json_integer_value(json_object_get(two, "count")), 252);
+    json_decref(list);
+}
+
 /* ---- the machine -------------------------------------------------------- */
 
 static const struct error_case {
@@ -335,6 +393,8 @@ int main(void)
         cmocka_unit_test(the_same_race_in_many_threads_is_one_finding_with_advice),
         cmocka_unit_test(determinism_is_told_by_two_runs_of_the_same_inputs),
         cmocka_unit_test(seeds_are_fresh_unless_one_is_repeated),
+        cmocka_unit_test(a_fault_on_the_gpu_is_looked_at_again_for_its_line),
+        cmocka_unit_test(a_sanitizers_log_is_read_to_the_users_lines),
         cmocka_unit_test(a_broken_machine_is_an_error_and_never_a_verdict),
         cmocka_unit_test(a_missing_runner_is_an_error),
         cmocka_unit_test(a_time_counts_only_when_it_is_steady_possible_and_right),
