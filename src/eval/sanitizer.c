@@ -17,6 +17,7 @@
  */
 #include "eval/sanitizer.h"
 
+#include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
 
@@ -109,9 +110,13 @@ static void set_threads(struct report *r, const char *text)
 
 static void add_text(struct report *r, const char *text)
 {
-    const char *before = json_string_or(r->finding, "text", "");
+    struct buf joined = buf_init(4 * MAX_LINE);
 
-    json_object_set_new(r->finding, "text", json_sprintf("%s; %s", before, text));
+    buf_puts(&joined, json_string_or(r->finding, "text", ""));
+    buf_puts(&joined, "; ");
+    buf_puts(&joined, text);
+    json_object_set_new(r->finding, "text", json_string(joined.data));
+    buf_release(&joined);
     if (strstr(text, "misaligned"))
         json_object_set_new(r->finding, "kind", json_string("misaligned access"));
 }
