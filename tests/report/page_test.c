@@ -109,8 +109,7 @@ static void a_measured_run_says_its_result_and_its_evidence(void **state)
         "class=\"d gone\"",
         "The same 125 bytes as in <a href=\"#call-1\">",
         "stall long scoreboard",
-        "142\xe2\x80\xaf"
-        "880",
+        "142\xe2\x80\xaf\x38\x38\x30",
         "cutegen run /tasks/square_matmul.py --model anthropic:claude-sonnet",
         "<dt>torch</dt><dd>2.9.1</dd>",
         "81c3f0aa",
@@ -225,10 +224,13 @@ static void the_page_asks_for_nothing_from_outside(void **state)
     "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&lt; \x1b[31m \x07 \xff\xfe "        \
     "\xe2\x80\xae</pre></title></style>"
 
-static struct run *hostile_run(struct place *p, struct run_history *h)
+/* With a kernel, modelled or measured; with attempts that all failed; with no attempt. */
+enum hostile { HOSTILE_MEASURED, HOSTILE_MODELLED, HOSTILE_FAILED, HOSTILE_EMPTY, HOSTILE_COUNT };
+
+static void hostile_run(struct place *p, enum hostile how, struct run_history *h)
 {
-    json_t *evil = json_pack("{s:s, s:[s, s]}", "<b>key</b>", "<script>v</script>", "command",
-                             "cutegen", "';rm <x>'");
+    json_t *evil =
+        json_pack("{s:s, s:[s, s]}", "<u>key</u>", "<u>v</u>", "command", "cutegen", "';rm <u>'<u>");
     json_t *description = json_pack("{s:[{s:s, s:s, s:[i]}]}", "inputs", "name", "<i>x</i>",
                                     "dtype", "<script>d</script>", "shape", 4);
     struct task t = {.name = EVIL,
@@ -237,7 +239,8 @@ static struct run *hostile_run(struct place *p, struct run_history *h)
                      .class_evidence = EVIL,
                      .scaled = EVIL,
                      .description = description};
-    struct device d = {.name = "<script>n</script>", .models = NULL, .arch = "<script>a</script>"};
+    struct device d = {
+        .name = "<script>n</script>", .models = "<u>m</u>", .arch = "<script>a</script>"};
     struct run_spec spec = {.task = &t,
                             .device = &d,
                             .model = EVIL,
@@ -259,18 +262,19 @@ static struct run *hostile_run(struct place *p, struct run_history *h)
     v.findings[0] = (struct finding){EVIL, EVIL, EVIL, EVIL};
     struct measurement time = {.time_us = 5,
                                .floor_us = 4,
+                               .modelled = how == HOSTILE_MODELLED,
                                .warm_us = 4,
                                .bound = EVIL,
                                .baselines = {{EVIL, 9, 8}},
                                .baseline_count = 1};
     struct build_result build = {
-        .resources = json_pack("{s:{s:s}}", "<script>k</script>", "<script>r</script>", "<b>")};
+        .resources = json_pack("{s:{s:s}}", "<script>k</script>", "<script>r</script>", "<u>")};
     struct test_result test = {.seed = EVIL, .accuracy = {.draws = 1}};
     struct attempt_outcome o = {
         .step = STEP_MEASURE, .verdict = v, .build = &build, .test = &test, .measurement = &time};
     struct profile prof = {.source = EVIL, .text = EVIL};
-    for (c.attempt = 1; c.attempt <= 3; c.attempt++) {
-        o.verdict.kind = c.attempt == 2 ? VERDICT_RACE : VERDICT_PASS;
+    for (c.attempt = 1; c.attempt <= 3 && how != HOSTILE_EMPTY; c.attempt++) {
+        o.verdict.kind = c.attempt == 2 || how == HOSTILE_FAILED ? VERDICT_RACE : VERDICT_PASS;
         assert_ok(run_call_add(r, c.attempt, &req, &reply, &err));
         assert_ok(run_attempt_begin(r, &c, STAGE_OPTIMIZE, c.attempt - 1, &err));
         assert_ok(run_attempt_end(r, c.attempt, &o, &err));
@@ -280,7 +284,7 @@ static struct run *hostile_run(struct place *p, struct run_history *h)
     assert_ok(run_end(r, RUN_FAILED, EVIL, &err));
     json_decref(build.resources);
     assert_ok(store_run_history(p->s, run_id(r), p->a, h, &err));
-    return r;
+    run_release(r);
 }
 
 /* Every '<' of the page opens or closes an element we write, and nothing else. */
@@ -309,36 +313,44 @@ static void assert_only_our_elements(const char *page)
     assert_null(strstr(page, " onerror=alert(2)>"));
 }
 
+static void assert_harmless(struct place *p, const struct run_history *h, size_t n)
+{
+    const char *page = page_of(p, h, n);
+    json_t *utf8 = json_string(page); /* jansson takes valid UTF-8 only */
+
+    assert_non_null(utf8);
+    json_decref(utf8);
+    assert_only_our_elements(page);
+    assert_null(strpbrk(page, "\x1b\x07"));
+    assert_non_null(strstr(page, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&gt;"));
+}
+
 static void a_hostile_run_stays_text_on_page_terminal_and_in_json(void **state)
 {
     struct place *p = *state;
-    struct run_history h[2];
-    struct run *r = hostile_run(p, &h[0]);
-    struct error err = {0};
-    struct buf b = buf_init(1 << 20);
 
-    assert_ok(store_run_history(p->s, p->ids[SAMPLE_NONE], p->a, &h[1], &err));
-    for (size_t n = 1; n <= 2; n++) { /* a run, a suite */
-        const char *page = page_of(p, h, n);
-        json_t *utf8 = json_string(page);
-        assert_non_null(utf8);
-        json_decref(utf8);
-        assert_only_our_elements(page);
-        assert_null(strpbrk(page, "\x1b\x07"));
-        assert_non_null(strstr(page, "&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&gt;"));
+    for (int how = 0; how < HOSTILE_COUNT; how++) {
+        struct run_history h[3];
+        struct buf b = buf_init(1 << 20);
+
+        hostile_run(p, (enum hostile)how, &h[0]);
+        hostile_run(p, (enum hostile)how, &h[1]);
+        h[2] = p->h[SAMPLE_NONE];
+        assert_harmless(p, h, 1); /* a run */
+        assert_harmless(p, h, 2); /* two of one task */
+        assert_harmless(p, h, 3); /* a suite */
+        assert_non_null(strstr(page_of(p, h, 1), "cutegen &#39;&#39;\\&#39;&#39;;rm &lt;u&gt;"));
+        report_text(&h[0], &b);
+        report_runs_text(&h[0].info, 1, &b);
+        assert_null(strpbrk(b.data, "\x1b\x07\xff"));
+        json_t *v = report_run_json(&h[0]);
+        assert_true(json_is_string(json_object_get(v, "reason")));
+        assert_true(json_is_string(json_object_get(v, "task")));
+        json_decref(v);
+        buf_release(&b);
+        run_history_release(&h[0]);
+        run_history_release(&h[1]);
     }
-    assert_non_null(strstr(page_of(p, h, 1), "cutegen &#39;&#39;\\&#39;&#39;;rm &lt;x&gt;"));
-    report_text(&h[0], &b);
-    report_runs_text(&h[0].info, 1, &b);
-    assert_null(strpbrk(b.data, "\x1b\x07\xff"));
-    json_t *v = report_run_json(&h[0]);
-    assert_non_null(json_object_get(v, "reason"));
-    assert_true(json_is_string(json_object_get(v, "task")));
-    json_decref(v);
-    buf_release(&b);
-    run_history_release(&h[0]);
-    run_history_release(&h[1]);
-    run_release(r);
 }
 
 /* ---- text, JSON, file ------------------------------------------------------------ */
