@@ -229,8 +229,8 @@ enum hostile { HOSTILE_MEASURED, HOSTILE_MODELLED, HOSTILE_FAILED, HOSTILE_EMPTY
 
 static void hostile_run(struct place *p, enum hostile how, struct run_history *h)
 {
-    json_t *evil =
-        json_pack("{s:s, s:[s, s]}", "<u>key</u>", "<u>v</u>", "command", "cutegen", "';rm <u>'<u>");
+    json_t *evil = json_pack("{s:s, s:[s, s]}", "<u>key</u>", "<u>v</u>", "command", "cutegen",
+                             "';rm <u>'<u>");
     json_t *description = json_pack("{s:[{s:s, s:s, s:[i]}]}", "inputs", "name", "<i>x</i>",
                                     "dtype", "<script>d</script>", "shape", 4);
     struct task t = {.name = EVIL,
