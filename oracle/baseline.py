@@ -3,6 +3,7 @@
 1. The flush reads: a flush that writes leaves dirty lines, and evicting them is charged to what is timed.
 2. Nothing waits between launches, so the host's own time hides behind the flush.
 """
+
 from __future__ import annotations
 
 from typing import Any, Callable
@@ -35,8 +36,11 @@ def _prepared(session: Any, name: str) -> Callable[[], Any]:
         drawn = session.draw_now or session.make("baseline", "task")
         args, kwargs = drawn.arguments.with_tensors(drawn.tensors)
         model = drawn.model
-        makers = {"eager": lambda: lambda: model(*args, **kwargs), "graph": lambda: _captured(lambda: model(*args, **kwargs)),
-                  "compile": lambda: _compiled(model, args, kwargs)}
+        makers = {
+            "eager": lambda: lambda: model(*args, **kwargs),
+            "graph": lambda: _captured(lambda: model(*args, **kwargs)),
+            "compile": lambda: _compiled(model, args, kwargs),
+        }
         session.baselines[name] = makers[name]()
     return session.baselines[name]
 
@@ -54,10 +58,14 @@ def _captured(call: Callable[[], Any]) -> Callable[[], Any]:
         with torch.cuda.graph(graph):
             kept = call()
     except RuntimeError as err:
-        raise use(f"the task cannot be captured in a CUDA graph: {str(err).splitlines()[0]}", "leave this baseline out") from err
+        raise use(
+            f"the task cannot be captured in a CUDA graph: {str(err).splitlines()[0]}",
+            "leave this baseline out",
+        ) from err
 
     def replay(_kept: Any = kept) -> None:
         graph.replay()
+
     return replay
 
 
@@ -70,7 +78,10 @@ def _compiled(model: torch.nn.Module, args: Any, kwargs: Any) -> Callable[[], An
     except Fault:
         raise
     except Exception as err:
-        raise machine(f"torch.compile fails: {type(err).__name__}: {(str(err).splitlines() or [''])[0]}", "it needs triton and a C compiler") from err
+        raise machine(
+            f"torch.compile fails: {type(err).__name__}: {(str(err).splitlines() or [''])[0]}",
+            "it needs triton and a C compiler",
+        ) from err
     return lambda: compiled(*args, **kwargs)
 
 
@@ -83,6 +94,7 @@ def _flusher(device: torch.device) -> Callable[[], Any]:
 
     def flush() -> None:
         torch.amax(buffer, dim=(0,), out=sink)
+
     return flush
 
 
@@ -90,7 +102,9 @@ def _times(call: Callable[[], Any], count: int, flush: Callable[[], Any] | None)
     """Microseconds of each run."""
     for _ in range(3):
         call()
-    pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)]
+    pairs = [
+        (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)
+    ]
     torch.cuda.synchronize()
     for begin, end in pairs:
         if flush:

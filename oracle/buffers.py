@@ -6,6 +6,7 @@ Hides where it lies: files mapped by both sides (CPU), or device memory by CUDA 
 2. A block belongs to one tensor and to nothing else of this process: a stray write harms nobody but is seen.
 3. The tensor begins at a multiple of ALIGN bytes; `shift` moves it by that much.
 """
+
 from __future__ import annotations
 
 import errno
@@ -47,7 +48,15 @@ def span_of(shape: list[int], strides: list[int]) -> int:
 class Buffer:
     """One tensor's block. `raw` is the whole block as bytes; `tensor()` the part a kernel sees."""
 
-    def __init__(self, name: str, dtype: torch.dtype, shape: list[int], strides: list[int], raw: torch.Tensor, place: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        dtype: torch.dtype,
+        shape: list[int],
+        strides: list[int],
+        raw: torch.Tensor,
+        place: dict[str, Any],
+    ) -> None:
         self.name, self.dtype, self.shape, self.strides = name, dtype, shape, strides
         self.raw, self.place = raw, place
         self.bytes = span_of(shape, strides) * torch.empty(0, dtype=dtype).element_size()
@@ -61,7 +70,11 @@ class Buffer:
 
     def tensor(self) -> torch.Tensor:
         flat = self.raw[self.offset : self.offset + self.bytes].view(self.dtype)
-        return torch.as_strided(flat, self.shape, self.strides, flat.storage_offset()) if self.bytes else flat.reshape(self.shape)
+        return (
+            torch.as_strided(flat, self.shape, self.strides, flat.storage_offset())
+            if self.bytes
+            else flat.reshape(self.shape)
+        )
 
     def as_bits(self) -> torch.Tensor:
         return self.tensor().view(pattern_bits(self.dtype)[0])
@@ -111,18 +124,25 @@ class Pool:
             path.unlink(missing_ok=True)
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
-                os.posix_fallocate(fd, 0, size)  # room now, or a clear error: a full tmpfs would kill us later
+                os.posix_fallocate(
+                    fd, 0, size
+                )  # room now, or a clear error: a full tmpfs would kill us later
             finally:
                 os.close(fd)
         except OSError as err:
             path.unlink(missing_ok=True)
-            hint = "make the task smaller (--set N=512) or the work directory larger" if err.errno == errno.ENOSPC else "choose another work directory"
+            hint = (
+                "make the task smaller (--set N=512) or the work directory larger"
+                if err.errno == errno.ENOSPC
+                else "choose another work directory"
+            )
             raise machine(f"cannot make buffer {path} of {size} bytes: {err.strerror}", hint) from err
         self._paths.append(path)
         return torch.from_file(str(path), shared=True, size=size, dtype=torch.uint8), {"path": str(path)}
 
     def _device(self, size: int) -> tuple[torch.Tensor, dict[str, Any]]:
         from . import cuda
+
         pointer, handle = cuda.allocate(self.device, size)
         self._pointers.append(pointer)
         return cuda.wrap(pointer, size, self.device), {"ipc": handle}
@@ -134,5 +154,6 @@ class Pool:
         self._paths.clear()
         if self._pointers:
             from . import cuda
+
             cuda.free(self.device, self._pointers)
             self._pointers.clear()

@@ -10,6 +10,7 @@ mean magnitude of the output.
 3. NaN and infinity must be where the truth or the reference has them.
 4. Work is done in slices, so temporary memory stays bounded.
 """
+
 from __future__ import annotations
 
 import math
@@ -21,13 +22,26 @@ import torch
 from .buffers import pattern_bits
 from .pattern import describe_errors
 
-SLICE = {"cpu": 1 << 15, "cuda": 1 << 25}  # elements at a time; on the CPU just below what torch spreads over threads: a busy core would stall each step
+SLICE = {
+    "cpu": 1 << 15,
+    "cuda": 1 << 25,
+}  # elements at a time; on the CPU just below what torch spreads over threads: a busy core would stall each step
 WORST = 8
 ELEMENT_FACTOR = 16.0  # times the reference's own worst error
 RMS_FACTOR = 8.0  # times the reference's own rms error
-GROSS = {"f64": 2.0**-20, "f32": 2.0**-6, "f16": 2.0**-3, "bf16": 2.0**-2}  # no honest arithmetic is so far off
+GROSS = {
+    "f64": 2.0**-20,
+    "f32": 2.0**-6,
+    "f16": 2.0**-3,
+    "bf16": 2.0**-2,
+}  # no honest arithmetic is so far off
 SPREAD = 0.25  # errors in more than this part of the elements are not a matter of place
-ROUNDOFF = {torch.float64: 2.0**-53, torch.float32: 2.0**-24, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}
+ROUNDOFF = {
+    torch.float64: 2.0**-53,
+    torch.float32: 2.0**-24,
+    torch.float16: 2.0**-11,
+    torch.bfloat16: 2.0**-8,
+}
 MAX_TERMS = 1 << 16  # nobody adds up more than this one after the other
 
 
@@ -48,14 +62,23 @@ class Rules:
         return ROUNDOFF[dtype] + ROUNDOFF[self.compute] * sums
 
 
-def compare_output(name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, rules: Rules, explain: bool = True) -> dict[str, Any]:
+def compare_output(
+    name: str,
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    truth: torch.Tensor,
+    rules: Rules,
+    explain: bool = True,
+) -> dict[str, Any]:
     """The COMPARISON of one output (docs/architecture.md). `got` is a contiguous view of the candidate's buffer."""
     if not got.dtype.is_floating_point:
         return _compare_exact(name, got, reference, truth, explain)
     return _compare_floating(name, got, reference, truth, rules, explain)
 
 
-def _compare_exact(name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, explain: bool) -> dict[str, Any]:
+def _compare_exact(
+    name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, explain: bool
+) -> dict[str, Any]:
     """Integers and flags: equal to the reference, or to the truth where rounding decided between them."""
     kind, mark = pattern_bits(got.dtype)
     wanted = reference.to(got.dtype)
@@ -63,14 +86,29 @@ def _compare_exact(name: str, got: torch.Tensor, reference: torch.Tensor, truth:
     if truth.dtype == got.dtype:
         bad &= got.view(kind) != truth.view(kind)
     unwritten = bad & (got.view(kind) == mark)
-    distance = torch.where(bad, (got.double() - wanted.double()).abs(), torch.zeros((), dtype=torch.float64, device=got.device))
+    distance = torch.where(
+        bad, (got.double() - wanted.double()).abs(), torch.zeros((), dtype=torch.float64, device=got.device)
+    )
     wrong = int(bad.sum())
     largest = float(distance.max()) if distance.numel() else 0.0
     return {
-        "name": name, "elements": got.numel(), "wrong": wrong, "nan": 0, "inf": 0, "unwritten": int(unwritten.sum()),
-        "max_abs": largest, "max_rel": 0.0, "rms_rel": 0.0, "reference_max_abs": 0.0, "reference_max_rel": 0.0, "reference_rms_rel": 0.0,
-        "tolerance": {"rtol": 0.0, "atol": 0.0, "rms": 0.0, "rms_factor": 0.0}, "imprecise": False, "beyond": wrong,
-        "worst": _worst(distance, got, wanted) if wrong and explain else [], "pattern": describe_errors(bad, got, wanted) if wrong and explain else "",
+        "name": name,
+        "elements": got.numel(),
+        "wrong": wrong,
+        "nan": 0,
+        "inf": 0,
+        "unwritten": int(unwritten.sum()),
+        "max_abs": largest,
+        "max_rel": 0.0,
+        "rms_rel": 0.0,
+        "reference_max_abs": 0.0,
+        "reference_max_rel": 0.0,
+        "reference_rms_rel": 0.0,
+        "tolerance": {"rtol": 0.0, "atol": 0.0, "rms": 0.0, "rms_factor": 0.0},
+        "imprecise": False,
+        "beyond": wrong,
+        "worst": _worst(distance, got, wanted) if wrong and explain else [],
+        "pattern": describe_errors(bad, got, wanted) if wrong and explain else "",
     }
 
 
@@ -78,7 +116,9 @@ def _compare_exact(name: str, got: torch.Tensor, reference: torch.Tensor, truth:
 class _Sums:
     """What one pass over an output finds."""
 
-    err: torch.Tensor  # f32, flat: relative error of each element; infinity where a non-finite value is out of place
+    err: (
+        torch.Tensor
+    )  # f32, flat: relative error of each element; infinity where a non-finite value is out of place
     max_abs: float = 0.0
     square: float = 0.0
     reference_max: float = 0.0
@@ -95,8 +135,14 @@ def _slices(tensor: torch.Tensor) -> Iterator[slice]:
         yield slice(start, min(start + step, tensor.numel()))
 
 
-def _compare_floating(name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, rules: Rules, explain: bool) -> dict[str, Any]:
-    flat_got, flat_ref, flat_truth = got.reshape(-1), reference.contiguous().reshape(-1), truth.contiguous().reshape(-1)
+def _compare_floating(
+    name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, rules: Rules, explain: bool
+) -> dict[str, Any]:
+    flat_got, flat_ref, flat_truth = (
+        got.reshape(-1),
+        reference.contiguous().reshape(-1),
+        truth.contiguous().reshape(-1),
+    )
     scale, rms_truth = _magnitude(flat_truth)
     floor = 2.0**-24 if got.dtype == torch.float16 else float(torch.finfo(got.dtype).tiny)
     sums = _pass(flat_got, flat_ref, flat_truth, scale, floor)
@@ -107,18 +153,33 @@ def _compare_floating(name: str, got: torch.Tensor, reference: torch.Tensor, tru
     rms_limit = max(RMS_FACTOR * reference_rms, rules.rms(got.dtype))
     bad = (sums.err > rtol).reshape(got.shape)
     beyond = int(bad.sum())
-    gross = GROSS[{torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}[got.dtype]]
+    gross = GROSS[
+        {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}[got.dtype]
+    ]
     largest = float(sums.err.max()) if sums.err.numel() else 0.0
-    largest_finite = largest if math.isfinite(largest) else float(torch.nan_to_num(sums.err, posinf=0.0).max())
+    largest_finite = (
+        largest if math.isfinite(largest) else float(torch.nan_to_num(sums.err, posinf=0.0).max())
+    )
     spread_out = beyond > SPREAD * count and largest <= max(gross, rtol)
     wrong = 0 if spread_out else beyond
     imprecise = spread_out or (wrong == 0 and not rms <= rms_limit)
     return {
-        "name": name, "elements": flat_got.numel(), "wrong": wrong, "nan": sums.nan, "inf": sums.inf, "unwritten": sums.unwritten,
-        "max_abs": sums.max_abs, "max_rel": largest_finite, "rms_rel": rms,
-        "reference_max_abs": sums.reference_max_abs, "reference_max_rel": sums.reference_max, "reference_rms_rel": reference_rms,
+        "name": name,
+        "elements": flat_got.numel(),
+        "wrong": wrong,
+        "nan": sums.nan,
+        "inf": sums.inf,
+        "unwritten": sums.unwritten,
+        "max_abs": sums.max_abs,
+        "max_rel": largest_finite,
+        "rms_rel": rms,
+        "reference_max_abs": sums.reference_max_abs,
+        "reference_max_rel": sums.reference_max,
+        "reference_rms_rel": reference_rms,
         "tolerance": {"rtol": rtol, "atol": rtol * scale, "rms": rms_limit, "rms_factor": RMS_FACTOR},
-        "imprecise": imprecise, "beyond": beyond, "worst": _worst(sums.err.reshape(got.shape), got, truth) if explain and (beyond or imprecise) else [],
+        "imprecise": imprecise,
+        "beyond": beyond,
+        "worst": _worst(sums.err.reshape(got.shape), got, truth) if explain and (beyond or imprecise) else [],
         "pattern": describe_errors(bad, got, truth) if beyond and explain else "",
     }
 
@@ -138,7 +199,9 @@ def _magnitude(truth: torch.Tensor) -> tuple[float, float]:
     return (total / count, math.sqrt(square / count)) if count else (0.0, 0.0)
 
 
-def _pass(got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, scale: float, floor: float) -> _Sums:
+def _pass(
+    got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, scale: float, floor: float
+) -> _Sums:
     sums = _Sums(torch.empty(got.numel(), dtype=torch.float32, device=got.device))
     kind, mark = pattern_bits(got.dtype)
     for part in _slices(got):
@@ -163,8 +226,18 @@ def _pass(got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, scale
     return sums
 
 
-def _settle_non_finite(sums: _Sums, raw: torch.Tensor, got: torch.Tensor, ref: torch.Tensor, real: torch.Tensor, off: torch.Tensor,
-                       ref_off: torch.Tensor, dtype: torch.dtype, kind: torch.dtype, mark: int) -> None:
+def _settle_non_finite(
+    sums: _Sums,
+    raw: torch.Tensor,
+    got: torch.Tensor,
+    ref: torch.Tensor,
+    real: torch.Tensor,
+    off: torch.Tensor,
+    ref_off: torch.Tensor,
+    dtype: torch.dtype,
+    kind: torch.dtype,
+    mark: int,
+) -> None:
     """Where anything is not finite, `off` becomes 0 (as it should be) or infinity (out of place). Where the reference itself
     overflows, its value or the true one is right."""
     largest = float(torch.finfo(dtype).max)
@@ -193,7 +266,13 @@ def _worst(err: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) -> list[d
     found = []
     for value, place in zip(values.tolist(), places.tolist()):
         if value > 0:
-            found.append({"index": _index(place, got.shape), "expected": _number(flat_wanted[place]), "got": _number(flat_got[place])})
+            found.append(
+                {
+                    "index": _index(place, got.shape),
+                    "expected": _number(flat_wanted[place]),
+                    "got": _number(flat_got[place]),
+                }
+            )
     return found
 
 
@@ -208,7 +287,11 @@ def _index(place: int, shape: torch.Size) -> list[int]:
 def _number(value: torch.Tensor) -> Any:
     """JSON has no NaN: those are words."""
     number = value.item()
-    return number if not isinstance(number, float) or math.isfinite(number) else {True: "nan"}.get(math.isnan(number), "inf" if number > 0 else "-inf")
+    return (
+        number
+        if not isinstance(number, float) or math.isfinite(number)
+        else {True: "nan"}.get(math.isnan(number), "inf" if number > 0 else "-inf")
+    )
 
 
 def passes(comparison: dict[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 Hides libcuda and DLPack. torch's own allocator is not used for buffers: it puts several tensors into one allocation, and an IPC
 handle opens all of it.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -66,8 +67,15 @@ class _DataType(ctypes.Structure):
 
 
 class _Tensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device", _Device), ("ndim", ctypes.c_int32), ("dtype", _DataType),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device", _Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", _DataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
 
 
 class _Managed(ctypes.Structure):
@@ -88,9 +96,19 @@ def _forget(managed: "ctypes._Pointer[_Managed]") -> None:
 def wrap(pointer: int, size: int, device: torch.device) -> torch.Tensor:
     """The memory as a byte tensor. It does not own the memory: free() does."""
     shape, strides = (ctypes.c_int64 * 1)(size), (ctypes.c_int64 * 1)(1)
-    managed = _Managed(_Tensor(pointer, _Device(_KCUDA, device.index or 0), 1, _DataType(_KUINT, 8, 1),
-                               ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)), ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64)), 0),
-                       None, _forget)
+    managed = _Managed(
+        _Tensor(
+            pointer,
+            _Device(_KCUDA, device.index or 0),
+            1,
+            _DataType(_KUINT, 8, 1),
+            ctypes.cast(shape, ctypes.POINTER(ctypes.c_int64)),
+            ctypes.cast(strides, ctypes.POINTER(ctypes.c_int64)),
+            0,
+        ),
+        None,
+        _forget,
+    )
     _alive[ctypes.addressof(managed)] = (managed, shape, strides)
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]

@@ -4,6 +4,7 @@
    algebra could do without (one whose result is only summed or multiplied again).
 2. flops and bytes "as written" are not bounds; they are for people.
 """
+
 from __future__ import annotations
 
 import math
@@ -14,11 +15,36 @@ import torch
 
 from .compare import Rules
 from .facts import Known
-from .graph import (ADDERS, ATTENTION, FACTORIES, GATHERS, LINEAR_KEEPERS, OTHER, PRODUCTS, REDUCTIONS, SAME, VIEWS, Graph, Node,
-                    attention_sizes, node_flops, product_sizes, reduction_length)
+from .graph import Graph, Node, attention_sizes, node_flops, product_sizes, reduction_length
+from .operators import (
+    ADDERS,
+    ATTENTION,
+    FACTORIES,
+    GATHERS,
+    LINEAR_KEEPERS,
+    OTHER,
+    PRODUCTS,
+    REDUCTIONS,
+    SAME,
+    VIEWS,
+)
 
-SIZES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u8": 1, "bool": 1, "complex64": 8, "complex128": 16}
+SIZES = {
+    "f64": 8,
+    "f32": 4,
+    "f16": 2,
+    "bf16": 2,
+    "i64": 8,
+    "i32": 4,
+    "i16": 2,
+    "i8": 1,
+    "u8": 1,
+    "bool": 1,
+    "complex64": 8,
+    "complex128": 16,
+}
 COPIES = {"clone", "_to_copy", "contiguous", "copy_", "copy"}
+MOVES = VIEWS | SAME | COPIES | FACTORIES | OTHER | {"triu", "tril"}  # no arithmetic
 
 
 @dataclass
@@ -59,7 +85,10 @@ class Analysis:
             return Structure(True, True)
         if node.name in ("t", "transpose", "numpy_T"):
             return Structure(inner.lower, inner.upper)
-        if node.name in COPIES | SAME | {"expand", "view", "_unsafe_view"} and self.nodes[node.sources()[0]].shape == node.shape:
+        if (
+            node.name in COPIES | SAME | {"expand", "view", "_unsafe_view"}
+            and self.nodes[node.sources()[0]].shape == node.shape
+        ):
             return inner
         return Structure()
 
@@ -71,13 +100,18 @@ class Analysis:
         sources = node.sources()[1:] if node.name in ("addmm", "baddbmm") else node.sources()
         a, b = self.structure(sources[0]), self.structure(sources[1])
         if a.diagonal or b.diagonal:
-            return float(batch) * m * n
+            return float(batch) * m * n / 2  # one multiplication for a result, nothing to add
         if m == n == k and ((a.upper and b.upper) or (a.lower and b.lower)):
             return float(batch) * n * (n + 1) * (n + 2) / 6
         if a.upper or a.lower or b.upper or b.lower:
             return full / 2
         users = [self.nodes[u] for u in self.users.get(number, [])]
-        if m == n and users and all(u.name in ("triu", "tril") for u in users) and all(number != o for o, _ in self.graph.outputs):
+        if (
+            m == n
+            and users
+            and all(u.name in ("triu", "tril") for u in users)
+            and all(number != o for o, _ in self.graph.outputs)
+        ):
             return full / 2
         return full
 
@@ -89,7 +123,11 @@ class Analysis:
         for number in range(self.graph.leaves):
             node = self.nodes[number]
             known = self.known[node.index] if node.index < len(self.known) else Known()
-            read = min(self._elements_read(number, 0), node.numel, math.prod(s for s, t in zip(node.shape, node.parts[0]["strides"]) if t))
+            read = min(
+                self._elements_read(number, 0),
+                node.numel,
+                math.prod(s for s, t in zip(node.shape, node.parts[0]["strides"]) if t),
+            )
             total += read * known.triangle_share() * SIZES.get(node.parts[0]["dtype"], 4)
         for number, part in self.graph.outputs:
             info = self.nodes[number].parts[part]
@@ -121,9 +159,13 @@ class Analysis:
             if node.name in PRODUCTS:
                 total += 0.0 if self._can_be_avoided(number) else 2.0 * self.product_macs(number)
             elif node.name in ATTENTION:
-                total += node_flops(self.nodes, node) * (0.5 if any(a.get("value") is True for a in [*node.args, *node.kwargs.values()]) else 1.0)
-            elif number in (o for o, _ in self.graph.outputs):
-                reads = self.nodes[node.sources()[0]].numel if node.name in REDUCTIONS and node.sources() else 0
+                total += node_flops(self.nodes, node) * (
+                    0.5 if any(a.get("value") is True for a in [*node.args, *node.kwargs.values()]) else 1.0
+                )
+            elif node.name not in MOVES and any(number == o for o, _ in self.graph.outputs):
+                reads = (
+                    self.nodes[node.sources()[0]].numel if node.name in REDUCTIONS and node.sources() else 0
+                )
                 total += max(node.numel, reads)
         return total
 
@@ -151,7 +193,10 @@ class Analysis:
         for number, node in self.graph.operators():
             attention = attention_sizes(self.nodes, node)
             if attention:
-                return "gemm", f"{node.op}: {attention[0]} heads, {attention[1]} queries x {attention[2]} keys of {attention[3]}"
+                return (
+                    "gemm",
+                    f"{node.op}: {attention[0]} heads, {attention[1]} queries x {attention[2]} keys of {attention[3]}",
+                )
             sizes = product_sizes(self.nodes, node)
             if not sizes or 2.0 * math.prod(sizes) < 0.1 * total:
                 continue
@@ -167,7 +212,9 @@ class Analysis:
         return self._light_class()
 
     def _light_class(self) -> tuple[str, str]:
-        operators = [node for _, node in self.graph.operators() if node.name not in VIEWS | SAME | COPIES | FACTORIES]
+        operators = [
+            node for _, node in self.graph.operators() if node.name not in VIEWS | SAME | COPIES | FACTORIES
+        ]
         reductions = [n for n in operators if n.name in REDUCTIONS]
         if reductions:
             node = max(reductions, key=lambda n: reduction_length(self.nodes, n))
@@ -176,12 +223,20 @@ class Analysis:
         if others:
             return "other", f"{others[0].op} is neither elementwise nor a reduction nor a product"
         names = sorted({n.name for n in operators})
-        return "pointwise", f"only elementwise operators: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}" if names else "only copies"
+        return "pointwise", (
+            f"only elementwise operators: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''}"
+            if names
+            else "only copies"
+        )
 
     def _elementwise(self, node: Node) -> bool:
         shapes = [self.nodes[s].shape for s in node.sources()]
-        return any(shape == node.shape for shape in shapes) or all(math.prod(s) == 1 for s in shapes) or \
-            math.prod(node.shape) == math.prod([max(d, default=1) for d in zip(*[([1] * (8 - len(s)) + s) for s in shapes])])
+        return (
+            any(shape == node.shape for shape in shapes)
+            or all(math.prod(s) == 1 for s in shapes)
+            or math.prod(node.shape)
+            == math.prod([max(d, default=1) for d in zip(*[([1] * (8 - len(s)) + s) for s in shapes])])
+        )
 
     # ---- rules --------------------------------------------------------------------------------
 
@@ -200,11 +255,22 @@ class Analysis:
     def float_index(self) -> bool:
         """Some index is computed from floating point values: they must stay as the task makes them."""
         for _, node in self.graph.operators():
-            if node.name in GATHERS | {"scatter", "scatter_add", "index_add", "index_put", "nll_loss_forward", "one_hot"}:
+            if node.name in GATHERS | {
+                "scatter",
+                "scatter_add",
+                "index_add",
+                "index_put",
+                "nll_loss_forward",
+                "one_hot",
+            }:
                 todo = node.sources()[1:]
                 while todo:
                     inner = self.nodes[todo.pop()]
-                    if inner.op == "input" and inner.parts[0]["dtype"] in ("f64", "f32", "f16", "bf16") and node.name != "nll_loss_forward":
+                    if (
+                        inner.op == "input"
+                        and inner.parts[0]["dtype"] in ("f64", "f32", "f16", "bf16")
+                        and node.name != "nll_loss_forward"
+                    ):
                         if node.name in ("embedding", "index", "index_select", "gather"):
                             return True
                     todo += inner.sources()

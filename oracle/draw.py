@@ -5,6 +5,7 @@
 3. Parameters come from the model's own initialisation under the seed. Outside of `task`, a parameter that starts constant
    (a bias of zeros, a weight of ones) gets other values, so that a kernel that ignores it is found out.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -30,7 +31,13 @@ def check_distribution(name: str) -> str:
 
 def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: torch.Generator) -> torch.Tensor:
     """`tensor`'s shape, strides and structure with values of another distribution."""
-    if distribution == "task" or not tensor.is_floating_point() or known.few_values or known.domain == "task" or tensor.numel() == 0:
+    if (
+        distribution == "task"
+        or not tensor.is_floating_point()
+        or known.few_values
+        or known.domain == "task"
+        or tensor.numel() == 0
+    ):
         return tensor
     values = _values(tensor.shape, known, distribution, tensor.dtype, generator)
     if known.unit_rows:
@@ -46,7 +53,9 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
     if tensor.is_contiguous():
         return values
     span = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
-    placed = torch.as_strided(torch.zeros(span, dtype=tensor.dtype, device=tensor.device), tensor.shape, tensor.stride())
+    placed = torch.as_strided(
+        torch.zeros(span, dtype=tensor.dtype, device=tensor.device), tensor.shape, tensor.stride()
+    )
     if 0 in tensor.stride():  # an expanded input repeats itself: take one of the copies
         index = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.stride())
         placed[index].copy_(values[index])
@@ -55,7 +64,9 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
     return placed
 
 
-def _values(shape: torch.Size, known: Known, distribution: str, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
+def _values(
+    shape: torch.Size, known: Known, distribution: str, dtype: torch.dtype, generator: torch.Generator
+) -> torch.Tensor:
     compute = torch.float64 if dtype == torch.float64 else torch.float32
     normal = torch.randn(shape, generator=generator, device=generator.device, dtype=compute)
     if known.domain == "range":
@@ -92,9 +103,16 @@ def stir_parameters(model: torch.nn.Module, distribution: str, generator: torch.
     statistics = [b for name, b in model.named_buffers() if name.endswith(("running_mean", "running_var"))]
     with torch.no_grad():
         for tensor in [*model.parameters(), *statistics]:
-            if not tensor.is_floating_point() or tensor.numel() == 0 or bool((tensor != tensor.reshape(-1)[0]).any()):
+            if (
+                not tensor.is_floating_point()
+                or tensor.numel() == 0
+                or bool((tensor != tensor.reshape(-1)[0]).any())
+            ):
                 continue
-            noise = torch.randn(tensor.shape, generator=generator, device=generator.device).to(tensor.dtype) * 0.25
+            noise = (
+                torch.randn(tensor.shape, generator=generator, device=generator.device).to(tensor.dtype)
+                * 0.25
+            )
             if float(tensor.reshape(-1)[0]) == 0.0:
                 tensor.copy_(noise)
             else:

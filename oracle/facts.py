@@ -3,6 +3,7 @@
 1. A fact holds for every draw looked at; a draw that contradicts it takes it away.
 2. Structure (triangular, symmetric, few values, rows that sum to one) is kept by every distribution drawn later.
 """
+
 from __future__ import annotations
 
 import math
@@ -43,7 +44,11 @@ class Known:
         if self.upper and self.lower:
             return min(rows, columns) / max(rows * columns, 1)
         short = min(rows, columns)
-        kept = columns * rows - (rows * (rows - 1) // 2 if rows <= columns else columns * (columns - 1) // 2 + (rows - columns) * columns)
+        kept = columns * rows - (
+            rows * (rows - 1) // 2
+            if rows <= columns
+            else columns * (columns - 1) // 2 + (rows - columns) * columns
+        )
         if self.lower:
             kept = short * (short + 1) // 2 + (rows - short) * columns
         return kept / max(rows * columns, 1)
@@ -62,7 +67,9 @@ def look(known: Known, tensor: torch.Tensor) -> None:
     known.high = max(known.high, float(values.max()))
     sample = _sample(values).double()
     known.mean, known.std = float(sample.mean()), float(sample.std(unbiased=False))
-    few = torch.unique(sample[:4096]).numel() <= FEW and tensor.numel() > 4 * FEW
+    few = (
+        2 <= torch.unique(sample[:4096]).numel() <= FEW and tensor.numel() > 4 * FEW
+    )  # one value is no structure: zeros may become others
     known.few_values = few and (first or known.few_values)
     for name, holds in _structure(tensor).items():
         setattr(known, name, holds and (first or getattr(known, name)))
@@ -77,11 +84,23 @@ def _structure(x: torch.Tensor) -> dict[str, bool]:
     none = {"upper": False, "lower": False, "symmetric": False, "unit_rows": False}
     if not x.is_floating_point() or x.dim() < 2 or x.shape[-1] < 4 or x.shape[-2] < 4:
         return none
-    zero_below, zero_above = not x[..., 3, :2].any(), not x[..., :2, 3].any()  # most inputs are refuted by a few elements
+    zero_below, zero_above = (
+        not x[..., 3, :2].any(),
+        not x[..., :2, 3].any(),
+    )  # most inputs are refuted by a few elements
     upper = bool(zero_below) and not bool(torch.tril(x, -1).any())
     lower = bool(zero_above) and not bool(torch.triu(x, 1).any())
-    symmetric = x.shape[-1] == x.shape[-2] and not (upper and lower) and bool(torch.equal(x[..., 0, :], x[..., :, 0])) and bool(torch.equal(x, x.mT))
-    unit = bool((x[..., :4, :].double().sum(-1) - 1).abs().max() < 1e-2) and bool((x.float().sum(-1) - 1).abs().max() < 1e-2) and bool((x >= 0).all())
+    symmetric = (
+        x.shape[-1] == x.shape[-2]
+        and not (upper and lower)
+        and bool(torch.equal(x[..., 0, :], x[..., :, 0]))
+        and bool(torch.equal(x, x.mT))
+    )
+    unit = (
+        bool((x[..., :4, :].double().sum(-1) - 1).abs().max() < 1e-2)
+        and bool((x.float().sum(-1) - 1).abs().max() < 1e-2)
+        and bool((x >= 0).all())
+    )
     return {"upper": upper, "lower": lower, "symmetric": symmetric, "unit_rows": unit}
 
 
@@ -93,7 +112,9 @@ def words(name: str, known: Known) -> list[str]:
     if known.upper and known.lower:
         found.append(f"{name} is diagonal")
     elif known.upper or known.lower:
-        found.append(f"{name} is {'upper' if known.upper else 'lower'} triangular: {known.triangle_share():.0%} of it can differ from zero")
+        found.append(
+            f"{name} is {'upper' if known.upper else 'lower'} triangular: {known.triangle_share():.0%} of it can differ from zero"
+        )
     if known.symmetric:
         found.append(f"{name} is symmetric")
     if known.unit_rows:
@@ -107,7 +128,11 @@ def words(name: str, known: Known) -> list[str]:
     elif not known.structured():
         found.append(_range_words(name, known))
     if known.domain != "any":
-        why = {"positive": "must be positive", "range": f"must stay in [{known.low:g}, {known.high:g}]", "task": "must be as get_inputs makes it"}
+        why = {
+            "positive": "must be positive",
+            "range": f"must stay in [{known.low:g}, {known.high:g}]",
+            "task": "must be as get_inputs makes it",
+        }
         found.append(f"{name} {why[known.domain]}: otherwise the reference fails or gives NaN")
     return found
 
@@ -115,7 +140,12 @@ def words(name: str, known: Known) -> list[str]:
 def _range_words(name: str, known: Known) -> str:
     if 0 <= known.low and known.high <= 1 and abs(known.mean - 0.5) < 0.02 and abs(known.std - 0.2887) < 0.02:
         return f"{name} is uniform in [0, 1)"
-    if known.low < -1.5 * known.std and known.high > 1.5 * known.std and abs(known.mean) < 0.05 * known.std and known.high > 2.2 * known.std:
+    if (
+        known.low < -1.5 * known.std
+        and known.high > 1.5 * known.std
+        and abs(known.mean) < 0.05 * known.std
+        and known.high > 2.2 * known.std
+    ):
         return f"{name} is normal with mean 0 and standard deviation {known.std:.2g}"
     sign = ", never negative" if known.low >= 0 else ""
     return f"{name} lies in [{known.low:.4g}, {known.high:.4g}]{sign}"

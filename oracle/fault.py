@@ -2,6 +2,7 @@
 
 `use`: the task file or the request is at fault; `machine`: the machine is.
 """
+
 import contextlib
 from typing import Iterator
 
@@ -25,7 +26,12 @@ def machine(text: str, hint: str = "") -> Fault:
 
 def is_out_of_memory(err: BaseException) -> bool:
     text = str(err).lower()
-    return isinstance(err, MemoryError) or "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
+    return (
+        isinstance(err, MemoryError)
+        or "out of memory" in text
+        or "can't allocate memory" in text
+        or "not enough memory" in text
+    )
 
 
 @contextlib.contextmanager
@@ -36,5 +42,7 @@ def memory_is_finite(what: str) -> Iterator[None]:
     except (MemoryError, RuntimeError) as err:
         if not is_out_of_memory(err):
             raise
-        raise use(f"{what} needs more memory than there is: {str(err).splitlines()[0]}",
-                  "make the task smaller, for example --set N=512") from err
+        raise use(
+            f"{what} needs more memory than there is: {str(err).splitlines()[0]}",
+            "make the task smaller, for example --set N=512",
+        ) from err

@@ -6,8 +6,10 @@ Hides torch's dispatch mode. The graph is what was executed, not what the source
 2. An operator that writes in place makes a new node, and the tensor it wrote stands for that node from then on.
 3. Nothing here keeps tensors alive: a tensor carries its node's number as an attribute.
 """
+
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Any, Iterable
@@ -15,41 +17,10 @@ from typing import Any, Iterable
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .operators import ATTENTION, FACTORIES, PRODUCTS, REDUCTIONS, SAME, VIEWS
 from .task import DTYPES
 
-SAME = {"detach", "alias", "lift_fresh", "lift"}  # the result is the argument
-VIEWS = {"view", "_unsafe_view", "reshape", "t", "transpose", "permute", "expand", "unsqueeze", "squeeze", "slice", "select", "as_strided",
-         "split", "split_with_sizes", "chunk", "unbind", "narrow", "diagonal", "unfold", "movedim", "view_as", "numpy_T", "_reshape_alias",
-         "flatten", "unflatten", "real", "imag", "_conj", "swapaxes"}
-PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "convolution", "_convolution", "linear", "matmul",
-            "cudnn_convolution", "mkldnn_convolution", "einsum", "addr", "ger", "_addmm_activation"}
-ATTENTION = {"_scaled_dot_product_attention", "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
-             "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_attention_math",
-             "scaled_dot_product_attention", "_scaled_dot_product_fused_attention_overrideable"}
-REDUCTIONS = {"sum", "mean", "amax", "amin", "max", "min", "argmax", "argmin", "prod", "var", "std", "var_mean", "std_mean", "norm",
-              "linalg_vector_norm", "logsumexp", "_softmax", "_log_softmax", "softmax", "log_softmax", "native_layer_norm", "native_group_norm",
-              "native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update", "_batch_norm_no_update", "cudnn_batch_norm",
-              "_fused_rms_norm", "rms_norm", "aminmax", "all", "any", "nansum", "median", "mode", "cumsum", "cumprod", "cummax", "cummin",
-              "logcumsumexp", "count_nonzero", "trace", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "nll_loss_forward",
-              "nll_loss2d_forward", "binary_cross_entropy", "kl_div", "soft_margin_loss", "multi_margin_loss", "max_pool1d", "max_pool2d",
-              "max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d",
-              "_adaptive_avg_pool3d", "adaptive_max_pool2d", "cdist", "_cdist_forward", "_euclidean_dist", "cosine_similarity",
-              "binary_cross_entropy_with_logits", "mkldnn_max_pool2d", "quantized_max_pool1d"}
-RANDOM = {"bernoulli", "bernoulli_", "rand", "randn", "rand_like", "randn_like", "randint", "randint_like", "randperm", "normal", "normal_",
-          "uniform_", "multinomial", "native_dropout", "_fused_dropout", "exponential_", "geometric_", "cauchy_", "log_normal_", "poisson",
-          "binomial", "rrelu_with_noise", "random_"}
-OTHER = {"sort", "topk", "kthvalue", "embedding", "index", "index_select", "gather", "scatter", "scatter_add", "scatter_reduce", "index_add",
-         "index_put", "index_put_", "nonzero", "unique", "_unique2", "masked_select", "fft_fft", "_fft_c2c", "_fft_r2c", "_fft_c2r", "roll",
-         "flip", "rot90", "cat", "stack", "constant_pad_nd", "reflection_pad2d", "replication_pad2d", "upsample_nearest2d", "upsample_bilinear2d",
-         "grid_sampler_2d", "pixel_shuffle", "im2col", "col2im", "linalg_inv_ex", "linalg_qr", "_linalg_svd", "cholesky", "histc", "bincount",
-         "searchsorted", "bucketize", "argsort", "repeat", "tile", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell", "repeat_interleave", "masked_scatter",
-         "mkldnn_rnn_layer", "_cudnn_rnn", "lstm", "gru"}
-GATHERS = {"embedding", "index", "index_select", "gather"}
-FACTORIES = {"empty", "zeros", "ones", "full", "arange", "eye", "scalar_tensor", "empty_strided", "linspace", "new_zeros", "new_empty",
-             "tril_indices", "triu_indices", "zeros_like", "ones_like", "empty_like", "full_like", "new_full", "new_ones"}
-LINEAR_KEEPERS = VIEWS | {"clone", "_to_copy", "contiguous", "add", "sub", "neg", "div", "mul", "copy_"}
-ADDERS = {"sum", "mean", "mm", "bmm", "addmm", "baddbmm", "mv", "dot", "avg_pool1d", "avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d",
-          "convolution"}
+_tokens = itertools.count(1)
 
 
 class TooBig(Exception):
@@ -101,23 +72,29 @@ class Node:
 
 def tensor_part(tensor: torch.Tensor, relabel: dict[str, str] | None = None) -> dict[str, Any]:
     dtype = DTYPES.get(tensor.dtype, str(tensor.dtype).replace("torch.", ""))
-    return {"dtype": (relabel or {}).get(dtype, dtype), "shape": list(tensor.shape),
-            "strides": list(tensor.stride()) if tensor.layout == torch.strided else []}
+    return {
+        "dtype": (relabel or {}).get(dtype, dtype),
+        "shape": list(tensor.shape),
+        "strides": list(tensor.stride()) if tensor.layout == torch.strided else [],
+    }
 
 
 class Tracer(TorchDispatchMode):
     """Records what runs inside `with`. `limit`: refuse to make a tensor with more elements."""
 
-    def __init__(self, leaves: list[torch.Tensor], limit: int | None = None, relabel: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, leaves: list[torch.Tensor], limit: int | None = None, relabel: dict[str, str] | None = None
+    ) -> None:
         super().__init__()
         self.nodes: list[Node] = []
+        self.token = next(_tokens)  # a tensor may carry a number of an earlier trace
         self.limit, self.relabel = limit, relabel
         self.exact = True  # False: a view was written in place, so the graph hides an effect
         self.mutated: set[int] = set()  # leaves written in place
         self.leaves = len(leaves)
         for i, leaf in enumerate(leaves):
             self.nodes.append(Node("input", parts=[tensor_part(leaf, relabel)], index=i))
-            leaf._cutegen_node = (i, 0)
+            self.mark(leaf, i, 0)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -125,18 +102,27 @@ class Tracer(TorchDispatchMode):
         result = func(*args, **kwargs)
         name = str(func).split(".")[1] if "." in str(func) else str(func)
         if name in SAME and args and isinstance(args[0], torch.Tensor):
-            result._cutegen_node = self._node_of(args[0])
+            self.mark(result, *self.node_of(args[0]))
             return result
-        node = Node(str(func), [self._argument(a) for a in args], {k: self._argument(v) for k, v in kwargs.items()})
-        results = [r for r in (result if isinstance(result, (list, tuple)) else [result]) if isinstance(r, torch.Tensor)]
+        node = Node(
+            str(func), [self._argument(a) for a in args], {k: self._argument(v) for k, v in kwargs.items()}
+        )
+        results = [
+            r
+            for r in (result if isinstance(result, (list, tuple)) else [result])
+            if isinstance(r, torch.Tensor)
+        ]
         node.parts = [tensor_part(r, self.relabel) for r in results]
         if self.limit and any(r.numel() > self.limit for r in results):
             raise TooBig(f"{func} makes {max(r.numel() for r in results)} elements")
         self._note_mutation(name, func, args)
         self.nodes.append(node)
         for part, tensor in enumerate(results):
-            tensor._cutegen_node = (len(self.nodes) - 1, part)
+            self.mark(tensor, len(self.nodes) - 1, part)
         return result
+
+    def mark(self, tensor: torch.Tensor, number: int, part: int) -> None:
+        setattr(tensor, "_cutegen_node", (self.token, number, part))
 
     def _note_mutation(self, name: str, func: Any, args: Any) -> None:
         if not func._schema.is_mutable:
@@ -144,23 +130,27 @@ class Tracer(TorchDispatchMode):
         target = args[0] if args and isinstance(args[0], torch.Tensor) else None
         if target is None:
             return
-        number = self._node_of(target)[0]
+        number = self.node_of(target)[0]
         if self.nodes[number].op == "input":
             self.mutated.add(number)
         if target._is_view():
             self.exact = False
 
-    def _node_of(self, tensor: torch.Tensor) -> tuple[int, int]:
-        known = getattr(tensor, "_cutegen_node", None)
-        if known is None:  # made outside of the trace: a constant
-            value = {"value": tensor.item()} if tensor.numel() == 1 and tensor.device.type == "cpu" else {}
-            self.nodes.append(Node("constant", kwargs=value, parts=[tensor_part(tensor, self.relabel)]))
-            known = tensor._cutegen_node = (len(self.nodes) - 1, 0)
-        return known
+    def node_of(self, tensor: torch.Tensor) -> tuple[int, int]:
+        """(node, part) a tensor stands for."""
+        token, number, part = getattr(tensor, "_cutegen_node", (0, 0, 0))
+        if token == self.token:
+            return number, part
+        value = {"value": tensor.item()} if tensor.numel() == 1 and tensor.device.type == "cpu" else {}
+        self.nodes.append(
+            Node("constant", kwargs=value, parts=[tensor_part(tensor, self.relabel)])
+        )  # made outside of the trace
+        self.mark(tensor, len(self.nodes) - 1, 0)
+        return len(self.nodes) - 1, 0
 
     def _argument(self, value: Any) -> dict[str, Any]:
         if isinstance(value, torch.Tensor):
-            number, part = self._node_of(value)
+            number, part = self.node_of(value)
             return {"node": number, "part": part} if part else {"node": number}
         if value is None:
             return {"none": True}
@@ -179,8 +169,36 @@ class Tracer(TorchDispatchMode):
 
 def _refuse_big(args: Any, limit: int | None) -> None:
     """Factories name their size first: refused before the memory is asked for."""
-    if limit and args and isinstance(args[0], (list, tuple)) and args[0] and all(type(v) is int for v in args[0]) and math.prod(args[0]) > limit:
+    if (
+        limit
+        and args
+        and isinstance(args[0], (list, tuple))
+        and args[0]
+        and all(type(v) is int for v in args[0])
+        and math.prod(args[0]) > limit
+    ):
         raise TooBig(f"a tensor of {math.prod(args[0])} elements")
+
+
+class OnMeta(TorchDispatchMode):
+    """Inside `with`, new tensors have shapes but no numbers and no memory."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if "device" in kwargs or not any(
+            isinstance(a, (torch.Tensor, list, tuple)) and _holds_tensor(a) for a in args
+        ):
+            if any(a.name == "device" for a in func._schema.arguments):
+                kwargs["device"] = torch.device("meta")
+                kwargs.pop("pin_memory", None)
+                kwargs.pop("generator", None)
+        return func(*args, **kwargs)
+
+
+def _holds_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) or (
+        isinstance(value, (list, tuple)) and any(isinstance(v, torch.Tensor) for v in value)
+    )
 
 
 class Limit(TorchDispatchMode):
@@ -234,7 +252,15 @@ class Graph:
         nodes = [n.write(i) for i, n in enumerate(self.nodes) if i in live]
         for k, (number, part) in enumerate(self.outputs):
             arg = {"node": number, "part": part} if part else {"node": number}
-            nodes.append({"id": len(self.nodes) + k, "op": "output", "args": [arg], "index": k, **self.nodes[number].parts[part]})
+            nodes.append(
+                {
+                    "id": len(self.nodes) + k,
+                    "op": "output",
+                    "args": [arg],
+                    "index": k,
+                    **self.nodes[number].parts[part],
+                }
+            )
         return nodes
 
 
@@ -250,7 +276,9 @@ def product_sizes(nodes: list[Node], node: Node) -> tuple[int, int, int, int] | 
     if name in ("convolution", "_convolution", "cudnn_convolution", "mkldnn_convolution"):
         transposed = len(node.args) > 6 and node.args[6].get("value") is True
         taps = math.prod(b[2:])
-        if transposed:  # weight (Cin, Cout/groups, taps): every input element meets Cout/groups * taps weights
+        if (
+            transposed
+        ):  # weight (Cin, Cout/groups, taps): every input element meets Cout/groups * taps weights
             return 1, a[0] * math.prod(a[2:]), b[1] * taps, a[1]
         return 1, a[0] * math.prod(node.shape[2:]), node.shape[1], b[1] * taps
     if name in ("dot", "vdot"):
@@ -286,7 +314,17 @@ def reduction_length(nodes: list[Node], node: Node) -> int:
     if node.name not in REDUCTIONS or not node.sources():
         return 1
     source = nodes[node.sources()[0]]
-    if node.name in ("_softmax", "_log_softmax", "softmax", "log_softmax", "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"):
+    if node.name in (
+        "_softmax",
+        "_log_softmax",
+        "softmax",
+        "log_softmax",
+        "cumsum",
+        "cumprod",
+        "logcumsumexp",
+        "cummax",
+        "cummin",
+    ):
         dim = node.args[1].get("value", -1) if len(node.args) > 1 else -1
         return source.shape[dim] if source.shape and isinstance(dim, int) else 1
     if node.name == "native_layer_norm":
@@ -310,7 +348,12 @@ def node_flops(nodes: list[Node], node: Node) -> float:
     if attention:
         heads, queries, keys, head, value_head = attention
         return 2.0 * heads * queries * keys * (head + value_head)
-    if node.name in VIEWS or node.name in SAME or node.name in FACTORIES or node.name in ("clone", "_to_copy", "copy_", "contiguous"):
+    if (
+        node.name in VIEWS
+        or node.name in SAME
+        or node.name in FACTORIES
+        or node.name in ("clone", "_to_copy", "copy_", "contiguous")
+    ):
         return 0.0
     sources = [nodes[s].numel for s in node.sources()]
     return float(max([node.numel, *(sources if node.name in REDUCTIONS else [])]))

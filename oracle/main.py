@@ -3,6 +3,7 @@
 1. The answer stream is private: descriptor 1 is stderr and descriptor 0 is empty for everything a task does.
 2. Every request gets exactly one answer; what goes wrong is an answer too.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -30,7 +31,11 @@ def take_streams() -> tuple[TextIO, TextIO]:
 def plain(value: Any) -> Any:
     """JSON has no NaN and no infinity."""
     if isinstance(value, float):
-        return value if math.isfinite(value) else None if math.isnan(value) else math.copysign(sys.float_info.max, value)
+        return (
+            value
+            if math.isfinite(value)
+            else None if math.isnan(value) else math.copysign(sys.float_info.max, value)
+        )
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
@@ -44,6 +49,7 @@ class Oracle:
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         from oracle.fault import use
+
         doing = request.get("do")
         if doing == "load":
             return self.load(request)
@@ -58,6 +64,7 @@ class Oracle:
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         from oracle.session import Session
+
         self.release()
         self.session = Session(request)
         return {"task": self.session.description()}
@@ -71,8 +78,10 @@ class Oracle:
             return self.session.write_reference()
         if doing == "trivial":
             from oracle.trivial import trivial
+
             return trivial(self.session)
         from oracle.baseline import baseline
+
         return baseline(self.session, request)
 
     def release(self) -> None:
@@ -88,11 +97,21 @@ def reply(oracle: Oracle | None, line: str) -> dict[str, Any]:
         if not isinstance(request, dict):
             raise ValueError("not an object")
     except ValueError as err:
-        return {"ok": False, "kind": "use", "text": f"not a JSON request: {err}", "hint": "see docs/architecture.md"}
+        return {
+            "ok": False,
+            "kind": "use",
+            "text": f"not a JSON request: {err}",
+            "hint": "see docs/architecture.md",
+        }
     if oracle is None:
-        return {"ok": False, "kind": "machine", "text": f"{sys.executable} has no torch",
-                "hint": "install PyTorch for it, or name a Python that has it: --python PATH"}
+        return {
+            "ok": False,
+            "kind": "machine",
+            "text": f"{sys.executable} has no torch",
+            "hint": "install PyTorch for it, or name a Python that has it: --python PATH",
+        }
     from oracle.fault import Fault, is_out_of_memory
+
     try:
         return {"ok": True, **oracle.answer(request)}
     except Fault as fault:
@@ -101,8 +120,16 @@ def reply(oracle: Oracle | None, line: str) -> dict[str, Any]:
         traceback.print_exc()
         kind = "use" if is_out_of_memory(err) else "machine"
         place = traceback.extract_tb(err.__traceback__)[-1]
-        return {"ok": False, "kind": kind, "text": f"the oracle failed: {type(err).__name__}: {err} ({Path(place.filename).name}:{place.lineno})",
-                "hint": "make the task smaller, for example --set N=512" if kind == "use" else "this is a bug in the oracle; its stderr has the trace"}
+        return {
+            "ok": False,
+            "kind": kind,
+            "text": f"the oracle failed: {type(err).__name__}: {err} ({Path(place.filename).name}:{place.lineno})",
+            "hint": (
+                "make the task smaller, for example --set N=512"
+                if kind == "use"
+                else "this is a bug in the oracle; its stderr has the trace"
+            ),
+        }
 
 
 def main() -> int:

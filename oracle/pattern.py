@@ -2,6 +2,7 @@
 
 One sentence; the first explanation that fits all of the evidence wins.
 """
+
 from __future__ import annotations
 
 
@@ -85,7 +86,11 @@ def _period(hit: torch.Tensor) -> str:
             if period == 2:
                 return f"{'1, 3, 5' if int(inside[0]) else '0, 2, 4'}, ... (every other one)"
             low, high = int(inside[0]), int(inside[-1])
-            return f"{low}..{high} of every {period}" if high - low + 1 == inside.numel() else f"{inside.numel()} of every {period}"
+            return (
+                f"{low}..{high} of every {period}"
+                if high - low + 1 == inside.numel()
+                else f"{inside.numel()} of every {period}"
+            )
     return ""
 
 
@@ -105,7 +110,11 @@ def _flat_period(bad: torch.Tensor, share: float) -> str:
     flat = _period(bad.reshape(-1))
     if flat:
         return f"elements {flat} in memory order"
-    return f"{share:.2%} of the elements, scattered over all rows and columns" if bad.dim() > 1 else f"{share:.2%} of the elements, scattered"
+    return (
+        f"{share:.2%} of the elements, scattered over all rows and columns"
+        if bad.dim() > 1
+        else f"{share:.2%} of the elements, scattered"
+    )
 
 
 def _tiles(matrix: torch.Tensor) -> str:

@@ -6,6 +6,7 @@ Hides the search. Sizes are tried from small to large and executed, so nothing l
 2. A constant c becomes about c**t, the same t for all, so that order and proportion survive: what was long stays long.
 3. A power of two stays one; small odd factors (3 * 2**8) stay; an odd size stays odd.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -33,7 +34,9 @@ class Limits:
     flops: float
 
     def hold(self, cost: Cost) -> bool:
-        return cost.elements <= self.elements and cost.flops <= self.flops and cost.total <= 16 * self.elements
+        return (
+            cost.elements <= self.elements and cost.flops <= self.flops and cost.total <= 16 * self.elements
+        )
 
 
 def shrink(value: int, t: float, kept: int) -> int:
@@ -52,9 +55,16 @@ def shrink(value: int, t: float, kept: int) -> int:
     return min(value, smaller << twos)
 
 
-def choose(constants: dict[str, int], fixed: dict[str, int], limits: Limits, cost_of: Callable[[dict[str, int]], Cost]) -> dict[str, int]:
+def choose(
+    constants: dict[str, int],
+    fixed: dict[str, int],
+    limits: Limits,
+    cost_of: Callable[[dict[str, int]], Cost],
+) -> dict[str, int]:
     """The largest values of the constants that hold the limits. `cost_of` executes the task and raises Fault where it does not run."""
-    sizes = {n: v for n, v in constants.items() if n not in fixed and not any(w in n.lower() for w in NOT_SIZES)}
+    sizes = {
+        n: v for n, v in constants.items() if n not in fixed and not any(w in n.lower() for w in NOT_SIZES)
+    }
     failure: Fault | None = None
     smallest: Cost | None = None
     for kept in KEPT:
@@ -79,15 +89,25 @@ def choose(constants: dict[str, int], fixed: dict[str, int], limits: Limits, cos
                 return {**fixed, **best}
     if failure is not None:
         raise failure
-    least = f"{smallest.elements} elements in one tensor, {smallest.flops:.1e} flops" if smallest and math.isfinite(smallest.flops) else "too big to try"
-    raise use(f"the task does not fit this device: {least} at the smallest sizes; the limits are {limits.elements} elements and {limits.flops:.1e} flops",
-              "assign sizes to names at the top of the file (N = 4096), or set them smaller: --set N=512")
+    least = (
+        f"{smallest.elements} elements in one tensor, {smallest.flops:.1e} flops"
+        if smallest and math.isfinite(smallest.flops)
+        else "too big to try"
+    )
+    raise use(
+        f"the task does not fit this device: {least} at the smallest sizes; the limits are {limits.elements} elements and {limits.flops:.1e} flops",
+        "assign sizes to names at the top of the file (N = 4096), or set them smaller: --set N=512",
+    )
 
 
 def _at(fault: Fault, values: dict[str, int], sizes: dict[str, int]) -> Fault:
     """The fault with the sizes it was met at."""
     changed = ", ".join(f"{n}={v}" for n, v in values.items() if v != sizes[n])
-    return Fault(fault.kind, f"{fault.text} (at {changed}, scaled for this device)" if changed else fault.text, fault.hint)
+    return Fault(
+        fault.kind,
+        f"{fault.text} (at {changed}, scaled for this device)" if changed else fault.text,
+        fault.hint,
+    )
 
 
 def _freezes(names: list[str]) -> Iterator[tuple[str, ...]]:

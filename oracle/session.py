@@ -3,12 +3,13 @@
 1. The truth for a draw is computed at compare(), from a private copy of the inputs, after the candidate ran.
 2. A load replaces the one before; release() leaves no file and no device memory behind.
 """
+
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import math
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from .describe import SIZES, Analysis, tensor_entry
 from .draw import check_distribution, redraw, seed_number, stir_parameters
 from .facts import Known, look, words
 from .fault import Fault, machine, memory_is_finite, use
-from .graph import RANDOM, Graph, Limit, TooBig, node_flops, tensor_part
+from .graph import Graph, Limit, OnMeta, TooBig, node_flops, tensor_part
+from .operators import RANDOM
 from .task import DTYPES, MAX_DIMS, MAX_TENSORS, Arguments, Source, Task, held_tensors, read_source
 from .truth import exact_arithmetic, in_float32, on_meta, run, run_double, trace
 
@@ -29,10 +31,15 @@ FIRST_SEED = 20
 LOOKS = 3  # draws that facts are based on
 MAX_NODES = 2000
 FLOPS_LIMIT = 3e8
-NO_HALF = ("not implemented for 'Half'", "not implemented for 'BFloat16'", "not supported for Half", "expected scalar type Float but found")
+NO_HALF = (
+    "not implemented for 'Half'",
+    "not implemented for 'BFloat16'",
+    "not supported for Half",
+    "expected scalar type Float but found",
+)
 
 
-@dataclass
+@dataclasses.dataclass
 class Draw:
     """What is in the buffers now, privately."""
 
@@ -49,11 +56,15 @@ class Session:
         self.source = read_source(Path(_field(request, "task", str)).absolute())
         self.values = self._sizes(request)
         self.task = Task(self.source, self.values, self.device)
-        self.narrow: torch.dtype | None = None  # a 16-bit type this PyTorch cannot compute in: float32 stands in
+        self.narrow: torch.dtype | None = (
+            None  # a 16-bit type this PyTorch cannot compute in: float32 stands in
+        )
         self.draw_now: Draw | None = None
         self.baselines: dict[str, Any] = {}
         self.own_work = "work" not in request
-        self.pool = Pool(self.device, Path(request["work"] if not self.own_work else tempfile.mkdtemp(prefix="cutegen-")))
+        self.pool = Pool(
+            self.device, Path(request["work"] if not self.own_work else tempfile.mkdtemp(prefix="cutegen-"))
+        )
         try:
             with memory_is_finite("the task"), Limit(free_bytes(self.device) // 8):
                 self._learn()
@@ -61,17 +72,22 @@ class Session:
         except BaseException as err:
             self.release()
             if isinstance(err, TooBig):
-                raise use(f"{self.source.path} needs more memory than there is: {err}", "make it smaller, for example --set N=512") from err
+                raise use(
+                    f"{self.source.path} needs more memory than there is: {err}",
+                    "make it smaller, for example --set N=512",
+                ) from err
             raise
 
     # ---- load ---------------------------------------------------------------------------------
 
     def _sizes(self, request: dict[str, Any]) -> dict[str, int]:
-        fixed = request.get("set") or {}
+        self.fixed = fixed = request.get("set") or {}
         for name, value in fixed.items():
             if name not in self.source.constants:
                 known = ", ".join(f"{n}={v}" for n, v in self.source.constants.items()) or "none"
-                raise use(f"{self.source.path} has no integer constant {name!r} at top level", f"it has: {known}")
+                raise use(
+                    f"{self.source.path} has no integer constant {name!r} at top level", f"it has: {known}"
+                )
             if type(value) is not int or value < 0:
                 raise use(f"{name} must be a whole number, not {value!r}", "for example --set N=512")
         most = request.get("max_elements")
@@ -80,7 +96,9 @@ class Session:
         with Limit(8 * int(most)), contextlib.suppress(TooBig):
             self.source.execute(fixed)  # what does not load at all is no matter of size
         limits = scale.Limits(int(most), float(request.get("max_flops") or FLOPS_LIMIT))
-        chosen = scale.choose(self.source.constants, fixed, limits, lambda values: _cost(self.source, values, limits))
+        chosen = scale.choose(
+            self.source.constants, fixed, limits, lambda values: _cost(self.source, values, limits)
+        )
         return {n: v for n, v in chosen.items() if v != self.source.constants[n] or n in fixed}
 
     def _learn(self) -> None:
@@ -91,15 +109,20 @@ class Session:
         self.graph, results = self._trace(model, first)
         self._refuse_random(model, first, results)
         self.output_names = [name for name, _ in results]
-        self.outputs = [{**info, "strides": _contiguous(info["shape"])} for info in (self.graph.nodes[n].parts[p] for n, p in self.graph.outputs)]
+        self.outputs = [
+            {**info, "strides": _contiguous(info["shape"])}
+            for info in (self.graph.nodes[n].parts[p] for n, p in self.graph.outputs)
+        ]
         _check_tensors(self.task, [r for _, r in results])
-        self.arguments = first
+        self.arguments = first.skeleton()
         self.held = held_tensors(model)
         self.inputs = [tensor_entry(n, "input", tensor_part(t)) for n, t in zip(first.names, first.tensors)]
         self.inputs += [tensor_entry(h.name, h.role, tensor_part(h.tensor)) for h in self.held]
         if len(self.inputs) > MAX_TENSORS or len(self.outputs) > MAX_TENSORS:
-            raise use(f"{self.task.path}: {len(self.inputs)} input and {len(self.outputs)} output tensors, {MAX_TENSORS} of each at most",
-                      "a task is one operator or a small block, not a whole network")
+            raise use(
+                f"{self.task.path}: {len(self.inputs)} input and {len(self.outputs)} output tensors, {MAX_TENSORS} of each at most",
+                "a task is one operator or a small block, not a whole network",
+            )
         self.known = [Known() for _ in self.inputs]
         self._look(first, model)
         for seed in range(FIRST_SEED + 1, FIRST_SEED + LOOKS):
@@ -108,28 +131,44 @@ class Session:
         self.rules = self.analysis.rules()
         self._find_domains(model, first, results)
 
-    def _trace(self, model: torch.nn.Module, arguments: Arguments) -> tuple[Graph, list[tuple[str, torch.Tensor]]]:
+    def _trace(
+        self, model: torch.nn.Module, arguments: Arguments
+    ) -> tuple[Graph, list[tuple[str, torch.Tensor]]]:
         try:
             return trace(self.task, model, arguments, arguments.tensors)
         except Fault as fault:
-            narrow = {t.dtype for t in arguments.tensors + list(model.parameters())} & {torch.float16, torch.bfloat16}
-            if self.device.type != "cpu" or len(narrow) != 1 or not any(words_ in fault.text for words_ in NO_HALF):
+            narrow = {t.dtype for t in arguments.tensors + list(model.parameters())} & {
+                torch.float16,
+                torch.bfloat16,
+            }
+            if (
+                self.device.type != "cpu"
+                or len(narrow) != 1
+                or not any(words_ in fault.text for words_ in NO_HALF)
+            ):
                 raise
             self.narrow = narrow.pop()
         twin, tensors = in_float32(model, arguments.tensors)
         graph, results = trace(self.task, twin, arguments, tensors, relabel={"f32": DTYPES[self.narrow]})
         return graph, [(n, r.to(self.narrow) if r.dtype == torch.float32 else r) for n, r in results]
 
-    def _reference(self, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    def _reference(
+        self, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]
+    ) -> list[torch.Tensor]:
         """PyTorch's own answer."""
         if self.narrow:
             twin, wide = in_float32(model, tensors)
-            return [r.to(self.narrow) if r.dtype == torch.float32 else r for _, r in run(self.task, twin, arguments, wide)]
+            return [
+                r.to(self.narrow) if r.dtype == torch.float32 else r
+                for _, r in run(self.task, twin, arguments, wide)
+            ]
         if self.graph.mutated:
             tensors = [t.clone() for t in tensors]
         return [r for _, r in run(self.task, model, arguments, tensors)]
 
-    def _refuse_random(self, model: torch.nn.Module, arguments: Arguments, results: list[tuple[str, torch.Tensor]]) -> None:
+    def _refuse_random(
+        self, model: torch.nn.Module, arguments: Arguments, results: list[tuple[str, torch.Tensor]]
+    ) -> None:
         hint = "a kernel can only be judged against one right answer: call self.eval() in __init__, or draw the noise in get_inputs()"
         random = [node.op for _, node in self.graph.operators() if node.name in RANDOM]
         if random:
@@ -137,22 +176,44 @@ class Session:
         again = self._reference(model, arguments, arguments.tensors)
         for (name, one), two in zip(results, again):
             if one.shape != two.shape or not torch.equal(_bits(one), _bits(two)):
-                distance = (one.double() - two.double()).abs().max() / one.double().abs().max().clamp_min(1e-30) if one.shape == two.shape else math.inf
-                if not float(distance) < max(1e-3, 16 * torch.finfo(one.dtype).eps if one.is_floating_point() else 0):
-                    raise use(f"{self.task.path}: forward is random or keeps state: two runs on the same input give different values of {name!r}", hint)
+                distance = (
+                    (one.double() - two.double()).abs().max() / one.double().abs().max().clamp_min(1e-30)
+                    if one.shape == two.shape
+                    else math.inf
+                )
+                if not float(distance) < max(
+                    1e-3, 16 * torch.finfo(one.dtype).eps if one.is_floating_point() else 0
+                ):
+                    raise use(
+                        f"{self.task.path}: forward is random or keeps state: two runs on the same input give different values of {name!r}",
+                        hint,
+                    )
 
     def _look(self, arguments: Arguments, model: torch.nn.Module) -> None:
         tensors = arguments.tensors + [h.tensor for h in held_tensors(model)]
-        same = len(tensors) == len(self.known) and all(list(t.shape) == i["shape"] for t, i in zip(tensors, self.inputs))
+        same = len(tensors) == len(self.known) and all(
+            list(t.shape) == i["shape"] for t, i in zip(tensors, self.inputs)
+        )
         if not same:
-            raise use(f"{self.task.path}: shapes differ from draw to draw", "a task has one set of shapes; make them constants")
+            raise use(
+                f"{self.task.path}: shapes differ from draw to draw",
+                "a task has one set of shapes; make them constants",
+            )
         for known, tensor in zip(self.known, tensors):
             look(known, tensor)
 
-    def _find_domains(self, model: torch.nn.Module, arguments: Arguments, results: list[tuple[str, torch.Tensor]]) -> None:
+    def _find_domains(
+        self, model: torch.nn.Module, arguments: Arguments, results: list[tuple[str, torch.Tensor]]
+    ) -> None:
         """Which inputs bear any value, which must stay positive or in range: tried, all at once and then one at a time."""
-        bounded = any(node.name == "binary_cross_entropy" for _, node in self.graph.operators())  # CUDA would abort on others
-        free = [k for k, t in enumerate(arguments.tensors) if t.is_floating_point() and not self.known[k].few_values]
+        bounded = any(
+            node.name == "binary_cross_entropy" for _, node in self.graph.operators()
+        )  # CUDA would abort on others
+        free = [
+            k
+            for k, t in enumerate(arguments.tensors)
+            if t.is_floating_point() and not self.known[k].few_values
+        ]
         nans = [int(torch.isnan(r).sum()) if r.is_floating_point() else 0 for _, r in results]
         if self.analysis.float_index():
             for k in free:
@@ -162,11 +223,15 @@ class Session:
             return
         for k in free:
             known = self.known[k]
-            for known.domain in ["range"] if bounded else ["any", *(["positive"] if known.low >= 0 else []), "range", "task"]:
+            for known.domain in (
+                ["range"] if bounded else ["any", *(["positive"] if known.low >= 0 else []), "range", "task"]
+            ):
                 if known.domain == "task" or self._bears(model, arguments, [k], nans):
                     break
 
-    def _bears(self, model: torch.nn.Module, arguments: Arguments, places: list[int], nans: list[int]) -> bool:
+    def _bears(
+        self, model: torch.nn.Module, arguments: Arguments, places: list[int], nans: list[int]
+    ) -> bool:
         """Does the reference give as few NaN as before with normal values, as far as their domain allows, in these inputs?"""
         generator = torch.Generator(self.device).manual_seed(FIRST_SEED)
         tensors = list(arguments.tensors)
@@ -176,41 +241,96 @@ class Session:
             made = self._reference(model, arguments, tensors)
         except Fault:
             return False
-        return all(int(torch.isnan(r).sum()) <= n if r.is_floating_point() else True for r, n in zip(made, nans))
+        return all(
+            int(torch.isnan(r).sum()) <= n if r.is_floating_point() else True for r, n in zip(made, nans)
+        )
 
     def _make_buffers(self) -> None:
         back = {name: dtype for dtype, name in DTYPES.items()}
         self._check_room()
-        self.in_buffers = [self.pool.add(f"in{k}", back[i["dtype"]], i["shape"], i["strides"]) for k, i in enumerate(self.inputs)]
-        self.out_buffers = [self.pool.add(f"out{k}", back[o["dtype"]], o["shape"], o["strides"]) for k, o in enumerate(self.outputs)]
+        self.in_buffers = [
+            self.pool.add(f"in{k}", back[i["dtype"]], i["shape"], i["strides"])
+            for k, i in enumerate(self.inputs)
+        ]
+        self.out_buffers = [
+            self.pool.add(f"out{k}", back[o["dtype"]], o["shape"], o["strides"])
+            for k, o in enumerate(self.outputs)
+        ]
 
     def _check_room(self) -> None:
         """Buffers, private copies, the truth and the errors must fit; better said now than met by the machine."""
         need = sum(math.prod(i["shape"]) * (2 * SIZES[i["dtype"]] + 8) for i in self.inputs + self.outputs)
         free = free_bytes(self.device)
         if need > free:
-            raise use(f"{self.task.path} needs about {need / 1e9:.1f} GB to be judged; {free / 1e9:.1f} GB are free on {self.device}",
-                      "make it smaller, for example --set N=512")
+            raise use(
+                f"{self.task.path} needs about {need / 1e9:.1f} GB to be judged; {free / 1e9:.1f} GB are free on {self.device}",
+                "make it smaller, for example --set N=512",
+            )
 
     def description(self) -> dict[str, Any]:
         kind, evidence = self.analysis.classify()
         nodes = self.graph.write()
         facts = [line for k, known in enumerate(self.known) for line in words(f"in{k}", known)]
-        facts += [f"in{k}: forward writes into it; only what forward returns is judged" for k in sorted(self.graph.mutated)]
+        facts += [
+            f"in{k}: forward writes into it; only what forward returns is judged"
+            for k in sorted(self.graph.mutated)
+        ]
         if not self.graph.exact:
             facts.append("forward writes into views, which the graph does not show exactly")
         if self.narrow:
-            facts.append(f"this PyTorch cannot compute in {DTYPES[self.narrow]} on the CPU: the reference is float32, rounded at the end")
+            facts.append(
+                f"this PyTorch cannot compute in {DTYPES[self.narrow]} on the CPU: the reference is float32, rounded at the end"
+            )
+        facts += [
+            f"forward uses a tensor of shape {node.shape} that is neither argument nor part of the model: the kernel is not given it"
+            for number, node in enumerate(self.graph.nodes)
+            if node.op == "constant" and node.numel > 1 and number in self.graph.live()
+        ]
         facts += [f"argument {name} is always {value}" for name, value in self.arguments.constants.items()]
-        changed = {n: [self.source.constants[n], v] for n, v in self.values.items() if v != self.source.constants[n]}
+        changed = {
+            n: [self.source.constants[n], v] for n, v in self.values.items() if v != self.source.constants[n]
+        }
         return {
-            "name": self.source.path.stem, "inputs": self.inputs, "scalars": self.arguments.scalars,
+            "name": self.source.path.stem,
+            "inputs": self.inputs,
+            "scalars": self.arguments.scalars,
             "outputs": [tensor_entry(n, "output", o) for n, o in zip(self.output_names, self.outputs)],
-            "class": kind, "evidence": evidence, "graph": nodes[:MAX_NODES], "graph_truncated": len(nodes) > MAX_NODES, "graph_exact": self.graph.exact,
-            "bytes_min": self.analysis.bytes_min(), "flops_min": self.analysis.flops_min(), "flops": self.analysis.flops_written(), "facts": facts,
+            "class": kind,
+            "evidence": evidence,
+            "graph": nodes[:MAX_NODES],
+            "graph_truncated": len(nodes) > MAX_NODES,
+            "graph_exact": self.graph.exact,
+            "bytes_min": self.analysis.bytes_min(),
+            "flops_min": self.analysis.flops_min(),
+            "flops": self.analysis.flops_written(),
+            "facts": facts,
             "structure": {f"in{k}": _structure(known) for k, known in enumerate(self.known)},
-            "scaled": changed or None, "torch": torch.__version__, "source_constants": self.source.constants,
+            "scaled": changed or None,
+            "full": self._full_size() if changed else None,
+            "torch": torch.__version__,
+            "source_constants": self.source.constants,
             "tolerance": {"terms": self.rules.terms, "operators": self.rules.operators},
+        }
+
+    def _full_size(self) -> dict[str, Any] | None:
+        """What the task is as it is written, from shapes alone; None where its code needs numbers."""
+        set_by_user = {n: v for n, v in self.values.items() if n in self.fixed}
+        try:
+            with OnMeta():
+                task = Task(self.source, set_by_user, torch.device("cpu"))
+                arguments = task.arguments(FIRST_SEED, torch.device("meta"))
+                model = task.model(FIRST_SEED, torch.device("meta"))
+            graph, results = trace(task, model, arguments, arguments.tensors)
+        except Exception:  # whatever a task does on tensors without numbers
+            return None
+        known = [dataclasses.replace(k, shape=list(graph.nodes[i].shape)) for i, k in enumerate(self.known)]
+        whole = Analysis(graph, known)
+        return {
+            "inputs": [node.shape for node in graph.nodes[: graph.leaves]],
+            "outputs": [list(r.shape) for _, r in results],
+            "bytes_min": whole.bytes_min(),
+            "flops_min": whole.flops_min(),
+            "flops": whole.flops_written(),
         }
 
     # ---- draw ---------------------------------------------------------------------------------
@@ -220,13 +340,17 @@ class Session:
         arguments = self.task.arguments(number)
         model = self.task.model(number + 1)
         generator = torch.Generator(self.device).manual_seed(number + 2)
-        tensors = [redraw(t, known, distribution, generator) for t, known in zip(arguments.tensors, self.known)]
+        tensors = [
+            redraw(t, known, distribution, generator) for t, known in zip(arguments.tensors, self.known)
+        ]
         stir_parameters(model, distribution, generator)
         held = [h.tensor for h in held_tensors(model)]
         for tensor, info in zip(tensors + held, self.inputs):
             if list(tensor.shape) != info["shape"] or DTYPES.get(tensor.dtype) != info["dtype"]:
-                raise use(f"{self.task.path}: {info['name']} has shape {list(tensor.shape)} in this draw, {info['shape']} at first",
-                          "a task has one set of shapes; make them constants")
+                raise use(
+                    f"{self.task.path}: {info['name']} has shape {list(tensor.shape)} in this draw, {info['shape']} at first",
+                    "a task has one set of shapes; make them constants",
+                )
         return Draw(self.arguments, model, tensors, held)
 
     def draw(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -253,24 +377,40 @@ class Session:
         """(reference, truth, is the truth float64) for a draw."""
         reference = self._reference(drawn.model, drawn.arguments, drawn.tensors)
         truth = run_double(self.task, drawn.model, drawn.arguments, drawn.tensors)
-        usable = truth is not None and len(truth) == len(reference) and all(t.shape == r.shape for t, r in zip(truth, reference))
-        return reference, truth if usable else reference, usable
+        usable = (
+            truth is not None
+            and len(truth) == len(reference)
+            and all(t.shape == r.shape for t, r in zip(truth, reference))
+        )
+        return reference, truth if usable and truth else reference, usable
 
     def compare(self) -> dict[str, Any]:
         drawn = self._drawn()
         with memory_is_finite("the comparison"):
             guards = [hit for b in self.in_buffers + self.out_buffers for hit in b.guards_hit()]
-            modified = [b.name for b, value in zip(self.in_buffers, drawn.tensors + drawn.held)
-                        if not torch.equal(b.as_bits(), _bits(value))]
+            modified = [
+                b.name
+                for b, value in zip(self.in_buffers, drawn.tensors + drawn.held)
+                if not torch.equal(b.as_bits(), _bits(value))
+            ]
             reference, truth, exact = self.answers(drawn)
-            outputs = [compare_output(name, b.tensor(), r, t, self.rules)
-                       for name, b, r, t in zip(self.output_names, self.out_buffers, reference, truth)]
-        return {"outputs": outputs, "inputs_modified": modified, "guards_hit": guards, "truth": "float64" if exact else "reference"}
+            outputs = [
+                compare_output(name, b.tensor(), r, t, self.rules)
+                for name, b, r, t in zip(self.output_names, self.out_buffers, reference, truth)
+            ]
+        return {
+            "outputs": outputs,
+            "inputs_modified": modified,
+            "guards_hit": guards,
+            "truth": "float64" if exact else "reference",
+        }
 
     def write_reference(self) -> dict[str, Any]:
         """Puts PyTorch's own answer where a candidate would put its: how tests and other tools see a right answer."""
         drawn = self._drawn()
-        for buffer, value in zip(self.out_buffers, self._reference(drawn.model, drawn.arguments, drawn.tensors)):
+        for buffer, value in zip(
+            self.out_buffers, self._reference(drawn.model, drawn.arguments, drawn.tensors)
+        ):
             buffer.tensor().copy_(value)
         self._settle()
         return {}
@@ -304,7 +444,9 @@ def _device(name: str) -> torch.device:
     if not name.startswith("cuda"):
         raise use(f"no device {name!r}", "cpu or cuda:0")
     if not torch.cuda.is_available():
-        raise machine("this PyTorch sees no CUDA device", "use --device simt, or a Python whose torch has CUDA")
+        raise machine(
+            "this PyTorch sees no CUDA device", "use --device simt, or a Python whose torch has CUDA"
+        )
     index = int(name.split(":")[1]) if ":" in name else 0
     if index >= torch.cuda.device_count():
         raise use(f"there is no {name}: {torch.cuda.device_count()} CUDA devices", "cuda:0 is the first")
@@ -333,22 +475,32 @@ def _cost(source: Source, values: dict[str, int], limits: scale.Limits) -> scale
         if max((t.numel() for t in arguments.tensors), default=0) > limits.elements:
             return too_big
         try:
-            graph, _ = trace(task, on_meta(model), arguments, [t.to("meta") for t in arguments.tensors], limit=most)
+            graph, _ = trace(
+                task, on_meta(model), arguments, [t.to("meta") for t in arguments.tensors], limit=most
+            )
         except (Fault, NotImplementedError):
             twin, tensors = in_float32(model, arguments.tensors)
             graph, _ = trace(task, twin, arguments, tensors, limit=most)
     except TooBig:
         return too_big
     sizes = [math.prod(part["shape"]) for node in graph.nodes for part in node.parts]
-    return scale.Cost(max(sizes, default=0), sum(node_flops(graph.nodes, n) for _, n in graph.operators()), sum(sizes))
+    return scale.Cost(
+        max(sizes, default=0), sum(node_flops(graph.nodes, n) for _, n in graph.operators()), sum(sizes)
+    )
 
 
 def _check_tensors(task: Task, tensors: list[torch.Tensor]) -> None:
     for tensor in tensors:
         if tensor.layout != torch.strided or tensor.dtype not in DTYPES:
-            raise use(f"{task.path}: a tensor of type {tensor.dtype}, {tensor.layout} cannot be handed to a kernel", "types: " + ", ".join(DTYPES.values()))
+            raise use(
+                f"{task.path}: a tensor of type {tensor.dtype}, {tensor.layout} cannot be handed to a kernel",
+                "types: " + ", ".join(DTYPES.values()),
+            )
         if tensor.dim() > MAX_DIMS:
-            raise use(f"{task.path}: a tensor has {tensor.dim()} dimensions, {MAX_DIMS} at most", "flatten some of them")
+            raise use(
+                f"{task.path}: a tensor has {tensor.dim()} dimensions, {MAX_DIMS} at most",
+                "flatten some of them",
+            )
 
 
 def _contiguous(shape: list[int]) -> list[int]:
@@ -372,6 +524,15 @@ def _fill(buffer: Buffer, value: torch.Tensor) -> None:
 
 
 def _structure(known: Known) -> dict[str, Any]:
-    return {"triangle": "diagonal" if known.upper and known.lower else "upper" if known.upper else "lower" if known.lower else None,
-            "symmetric": known.symmetric, "low": known.low if math.isfinite(known.low) else None, "high": known.high if math.isfinite(known.high) else None,
-            "domain": known.domain, "few_values": known.few_values}
+    return {
+        "triangle": (
+            "diagonal"
+            if known.upper and known.lower
+            else "upper" if known.upper else "lower" if known.lower else None
+        ),
+        "symmetric": known.symmetric,
+        "low": known.low if math.isfinite(known.low) else None,
+        "high": known.high if math.isfinite(known.high) else None,
+        "domain": known.domain,
+        "few_values": known.few_values,
+    }

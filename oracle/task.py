@@ -7,6 +7,7 @@ Hides that a task is Python: whatever a task can get wrong comes out as a Fault 
 2. The same seed gives the same model and the same arguments on the same device.
 3. Arguments are kept flat: a tensor inside a list, tuple or dict argument is an input of its own.
 """
+
 from __future__ import annotations
 
 import ast
@@ -29,8 +30,18 @@ FORMAT = "a task defines class Model(nn.Module), get_inputs() and get_init_input
 MAX_TENSORS = 64
 MAX_DIMS = 8
 MAX_SOURCE_BYTES = 1 << 20
-DTYPES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
-          torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "bool"}
+DTYPES = {
+    torch.float64: "f64",
+    torch.float32: "f32",
+    torch.float16: "f16",
+    torch.bfloat16: "bf16",
+    torch.int64: "i64",
+    torch.int32: "i32",
+    torch.int16: "i16",
+    torch.int8: "i8",
+    torch.uint8: "u8",
+    torch.bool: "bool",
+}
 
 
 # ---- source and its constants -----------------------------------------------------------------
@@ -58,7 +69,9 @@ def read_source(path: Path) -> Source:
     try:
         data = path.read_bytes()
     except OSError as err:
-        raise use(f"cannot read {path}: {err.strerror}", "name a Python file in KernelBench's format") from err
+        raise use(
+            f"cannot read {path}: {err.strerror}", "name a Python file in KernelBench's format"
+        ) from err
     if len(data) > MAX_SOURCE_BYTES:
         raise use(f"{path} has {len(data)} bytes, {MAX_SOURCE_BYTES} at most", FORMAT)
     try:
@@ -66,7 +79,9 @@ def read_source(path: Path) -> Source:
         tree = ast.parse(text, str(path))
     except (SyntaxError, ValueError) as err:
         where = f":{err.lineno}" if isinstance(err, SyntaxError) and err.lineno else ""
-        raise use(f"the task does not load: {path}{where}: {type(err).__name__}: {getattr(err, 'msg', err)}", FORMAT) from err
+        raise use(
+            f"the task does not load: {path}{where}: {type(err).__name__}: {getattr(err, 'msg', err)}", FORMAT
+        ) from err
     return Source(path, text, _constants(tree))
 
 
@@ -78,7 +93,7 @@ def _constants(tree: ast.Module) -> dict[str, int]:
         for target, value in _assigned(statement):
             seen[target] = seen.get(target, 0) + 1
             for name, node in _literals(target, value):
-                found[name] = _literal(node)
+                found[name] = _literal(node) or 0
     return {name: value for name, value in found.items() if seen[name.split("[")[0]] == 1}
 
 
@@ -90,7 +105,11 @@ def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     for target in statement.targets:
         if isinstance(target, ast.Name):
             yield target.id, statement.value
-        elif isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple) and len(target.elts) == len(statement.value.elts):
+        elif (
+            isinstance(target, ast.Tuple)
+            and isinstance(statement.value, ast.Tuple)
+            and len(target.elts) == len(statement.value.elts)
+        ):
             for name, value in zip(target.elts, statement.value.elts):
                 if isinstance(name, ast.Name):
                     yield name.id, value
@@ -116,8 +135,14 @@ def _literal(node: ast.expr) -> int | None:
         return None
     if isinstance(node.op, ast.FloorDiv) and right == 0:
         return None
-    table = {ast.Add: lambda: left + right, ast.Sub: lambda: left - right, ast.Mult: lambda: left * right,
-             ast.FloorDiv: lambda: left // right, ast.Pow: lambda: left**right, ast.LShift: lambda: left << right}
+    table = {
+        ast.Add: lambda: left + right,
+        ast.Sub: lambda: left - right,
+        ast.Mult: lambda: left * right,
+        ast.FloorDiv: lambda: left // right,
+        ast.Pow: lambda: left**right,
+        ast.LShift: lambda: left << right,
+    }
     return table[type(node.op)]() if type(node.op) in table else None
 
 
@@ -136,7 +161,11 @@ class _Replace(ast.NodeTransformer):
                     statement.value.elts = [self._new(n, v) for n, v in zip(names, statement.value.elts)]
                 elif pairs:
                     statement.value = self._new(pairs[0][0], statement.value)
-            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
+            elif (
+                isinstance(statement, ast.AnnAssign)
+                and isinstance(statement.target, ast.Name)
+                and statement.value
+            ):
                 statement.value = self._new(statement.target.id, statement.value)
         return tree
 
@@ -144,7 +173,10 @@ class _Replace(ast.NodeTransformer):
         if name in self.values:
             return ast.copy_location(ast.Constant(self.values[name]), value)
         if isinstance(value, (ast.Tuple, ast.List)):
-            value.elts = [self._new(f"{name}[{i}]", item) if _literal(item) is not None else item for i, item in enumerate(value.elts)]
+            value.elts = [
+                self._new(f"{name}[{i}]", item) if _literal(item) is not None else item
+                for i, item in enumerate(value.elts)
+            ]
         return value
 
 
@@ -167,11 +199,16 @@ def task_errors(path: Path, what: str, hint: str = FORMAT) -> Iterator[None]:
     except (Exception, SystemExit) as err:
         if type(err).__module__.startswith("oracle."):
             raise
-        lines = [frame.lineno for frame in traceback.extract_tb(err.__traceback__) if frame.filename == str(path)]
+        lines = [
+            frame.lineno for frame in traceback.extract_tb(err.__traceback__) if frame.filename == str(path)
+        ]
         where = f"{path}:{lines[-1]}" if lines else str(path)
         text = (str(err).strip().splitlines() or [""])[0]
         if is_out_of_memory(err):
-            raise use(f"the task needs more memory than there is: {where}: {text}", "make it smaller, for example --set N=512") from err
+            raise use(
+                f"the task needs more memory than there is: {where}: {text}",
+                "make it smaller, for example --set N=512",
+            ) from err
         raise use(f"{what}: {where}: {type(err).__name__}: {text}", hint) from err
 
 
@@ -220,9 +257,19 @@ class Arguments:
     scalars: list[dict[str, Any]]
     constants: dict[str, str]  # arguments that are neither: name -> repr
 
+    def skeleton(self) -> "Arguments":
+        """The same call without its tensors' memory, to be filled by with_tensors()."""
+        empty = iter([torch.empty(0) for _ in self.tensors])
+        bound = inspect.BoundArguments(
+            self.bound.signature, {n: unflatten(v, empty) for n, v in self.bound.arguments.items()}
+        )
+        return Arguments(bound, self.names, [], self.scalars, self.constants)
+
     def with_tensors(self, tensors: list[torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         leaves = iter(tensors)
-        bound = inspect.BoundArguments(self.bound.signature, {n: unflatten(v, leaves) for n, v in self.bound.arguments.items()})
+        bound = inspect.BoundArguments(
+            self.bound.signature, {n: unflatten(v, leaves) for n, v in self.bound.arguments.items()}
+        )
         return bound.args, bound.kwargs
 
 
@@ -238,28 +285,34 @@ class Task:
         self.module = source.execute(values)
         self.path = source.path
 
-    def arguments(self, seed: int) -> Arguments:
+    def arguments(self, seed: int, device: torch.device | None = None) -> Arguments:
         with task_errors(self.path, "get_inputs() fails"), self._seeded(seed) as device_first:
             made = device_first(self.module.get_inputs)
         if isinstance(made, torch.Tensor):
             made = [made]
         if not isinstance(made, (list, tuple, dict)):
             raise use(f"{self.path}: get_inputs() gives {type(made).__name__}, not a list", FORMAT)
-        return self._name(list(made) if not isinstance(made, dict) else [], made if isinstance(made, dict) else {})
+        return self._name(
+            list(made) if not isinstance(made, dict) else [],
+            made if isinstance(made, dict) else {},
+            device or self.device,
+        )
 
-    def model(self, seed: int) -> torch.nn.Module:
+    def model(self, seed: int, device: torch.device | None = None) -> torch.nn.Module:
         """A fresh model with parameters drawn under `seed`, on the device, in the mode it made itself (train, as a rule)."""
-        init = getattr(self.module, "get_init_inputs", lambda: [])
+        init: Any = getattr(self.module, "get_init_inputs", list)
         with task_errors(self.path, "Model(*get_init_inputs()) fails"), self._seeded(seed) as device_first:
+
             def make() -> torch.nn.Module:
                 made = init()
                 return self.module.Model(**made) if isinstance(made, dict) else self.module.Model(*made)
-            model = device_first(make).to(self.device)
+
+            model = device_first(make).to(device or self.device)
             for owner, name in plain_tensors(model):
-                setattr(owner, name, getattr(owner, name).to(self.device))
+                setattr(owner, name, getattr(owner, name).to(device or self.device))
             return model.requires_grad_(False)
 
-    def _name(self, positional: list[Any], keyword: dict[str, Any]) -> Arguments:
+    def _name(self, positional: list[Any], keyword: dict[str, Any], device: torch.device) -> Arguments:
         signature = inspect.signature(self.module.Model.forward)
         signature = signature.replace(parameters=list(signature.parameters.values())[1:])  # self
         with task_errors(self.path, "get_inputs() does not fit Model.forward"):
@@ -271,14 +324,29 @@ class Task:
             spread = signature.parameters[name].kind == inspect.Parameter.VAR_KEYWORD
             flatten(value, "" if spread else name, leaves)
         tensors = [(n, v) for n, v in leaves if isinstance(v, torch.Tensor)]
-        scalars = [{"name": n, "type": type(v).__name__, "value": v, **({} if n.split(".")[0] in given else {"default": True})}
-                   for n, v in leaves if type(v) in (int, float, bool)]
-        others = {n: repr(v)[:200] for n, v in leaves if not isinstance(v, (torch.Tensor, int, float, bool)) and v is not None}
-        return Arguments(bound, [n for n, _ in tensors], [v.to(self.device).detach() for _, v in tensors], scalars, others)
+        scalars = [
+            {
+                "name": n,
+                "type": type(v).__name__,
+                "value": v,
+                **({} if n.split(".")[0] in given else {"default": True}),
+            }
+            for n, v in leaves
+            if type(v) in (int, float, bool)
+        ]
+        others = {
+            n: repr(v)[:200]
+            for n, v in leaves
+            if not isinstance(v, (torch.Tensor, int, float, bool)) and v is not None
+        }
+        return Arguments(
+            bound, [n for n, _ in tensors], [v.to(device).detach() for _, v in tensors], scalars, others
+        )
 
     @contextlib.contextmanager
     def _seeded(self, seed: int) -> Iterator[Any]:
         """Seeds every generator a task may use; yields a caller that makes tensors on the device where the task allows it."""
+
         def seed_all() -> None:
             torch.manual_seed(seed)
             random.seed(seed)
@@ -299,7 +367,12 @@ class Task:
 
 def plain_tensors(model: torch.nn.Module) -> list[tuple[torch.nn.Module, str]]:
     """Tensors a module keeps as ordinary attributes: neither parameter nor buffer, so .to() leaves them."""
-    return [(owner, name) for owner in model.modules() for name, value in vars(owner).items() if isinstance(value, torch.Tensor)]
+    return [
+        (owner, name)
+        for owner in model.modules()
+        for name, value in vars(owner).items()
+        if isinstance(value, torch.Tensor)
+    ]
 
 
 @dataclass
@@ -313,10 +386,16 @@ class Held:
 
 def held_tensors(model: torch.nn.Module) -> list[Held]:
     """state_dict order first; then buffers that are not saved and plain attributes, in module order."""
-    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)} if _names_duplicates() else \
-        {name for name, _ in model.named_parameters()}
-    held = [Held(name, "parameter" if name in parameters else "buffer", value.detach())
-            for name, value in model.state_dict(keep_vars=True).items() if isinstance(value, torch.Tensor)]
+    parameters = (
+        {name for name, _ in model.named_parameters(remove_duplicate=False)}
+        if _names_duplicates()
+        else {name for name, _ in model.named_parameters()}
+    )
+    held = [
+        Held(name, "parameter" if name in parameters else "buffer", value.detach())
+        for name, value in model.state_dict(keep_vars=True).items()
+        if isinstance(value, torch.Tensor)
+    ]
     names = {h.name for h in held}
     held += [Held(name, "buffer", value) for name, value in model.named_buffers() if name not in names]
     path_of = {id(module): name for name, module in model.named_modules()}

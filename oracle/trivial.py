@@ -2,6 +2,7 @@
 
 Tried on several distributions; an answer passes the task only when it passes all of them.
 """
+
 from __future__ import annotations
 
 import secrets
@@ -10,7 +11,7 @@ from typing import Any, Iterator
 import torch
 
 from .compare import Rules, compare_output, passes
-from .graph import SAME, VIEWS
+from .operators import SAME, VIEWS
 
 FIRST = 4096
 TRIED = ("task", "normal", "wide")
@@ -27,15 +28,20 @@ def trivial(session: Any) -> dict[str, Any]:
             if _right(answer, reference, truth, session.rules):
                 passed.setdefault(name, []).append(distribution)
     always = [name for name, on in passed.items() if len(on) == len(TRIED)]
-    return {"passes": [name for name in always if not (name.endswith("scaled") and _scales(session))], "passes_on": passed}
+    return {
+        "passes": [name for name in always if not (name.endswith("scaled") and _scales(session))],
+        "passes_on": passed,
+    }
 
 
-def _right(answer: list[torch.Tensor], reference: list[torch.Tensor], truth: list[torch.Tensor], rules: Rules) -> bool:
+def _right(
+    answer: list[torch.Tensor], reference: list[torch.Tensor], truth: list[torch.Tensor], rules: Rules
+) -> bool:
     """Most are wrong from the start: the first elements are looked at before all of them."""
     for most in (FIRST, None):
         for got, r, t in zip(answer, reference, truth):
-            parts = (x.contiguous().reshape(-1)[:most] for x in (got, r, t))
-            if not passes(compare_output("", *parts, rules, explain=False)):
+            a, b, c = (x.contiguous().reshape(-1)[:most] for x in (got, r, t))
+            if not passes(compare_output("", a, b, c, rules, explain=False)):
                 return False
     return True
 
@@ -46,15 +52,17 @@ def _scales(session: Any) -> bool:
     return names <= {"mul", "div", "neg", "clone", "_to_copy"}
 
 
-def _answers(inputs: list[torch.Tensor], reference: list[torch.Tensor], earlier: list[torch.Tensor]) -> Iterator[tuple[str, list[torch.Tensor]]]:
+def _answers(
+    inputs: list[torch.Tensor], reference: list[torch.Tensor], earlier: list[torch.Tensor]
+) -> Iterator[tuple[str, list[torch.Tensor]]]:
     """`earlier` is the right answer to another draw: what a kernel could have learnt by heart."""
     yield "zeros", [torch.zeros_like(r).contiguous() for r in reference]
     yield "ones", [torch.ones_like(r).contiguous() for r in reference]
     yield "mean", [torch.full_like(r, _mean(e)).contiguous() for r, e in zip(reference, earlier)]
     yield "the answer to other inputs", [e.contiguous() for e in earlier]
     for k, x in enumerate(inputs):
-        copies = [_shaped(x, r) for r in reference]
-        if all(c is not None for c in copies):
+        copies = [c for c in (_shaped(x, r) for r in reference) if c is not None]
+        if len(copies) == len(reference):
             yield f"copy of in{k}", copies
             if x.is_floating_point() and all(r.is_floating_point() for r in reference):
                 yield f"in{k} scaled", [_fitted(c, r) for c, r in zip(copies, reference)]
@@ -68,7 +76,11 @@ def _mean(tensor: torch.Tensor) -> float:
 
 
 def _shaped(x: torch.Tensor, result: torch.Tensor) -> torch.Tensor | None:
-    return x.to(result.dtype).contiguous().reshape(result.shape) if x.numel() == result.numel() and x.numel() else None
+    return (
+        x.to(result.dtype).contiguous().reshape(result.shape)
+        if x.numel() == result.numel() and x.numel()
+        else None
+    )
 
 
 def _fitted(x: torch.Tensor, result: torch.Tensor) -> torch.Tensor:

@@ -5,6 +5,7 @@ Hides the traps: buffers a forward updates, plain attributes, casts inside the f
 1. A run leaves the model and its arguments as they were.
 2. In the float64 run every floating point tensor is float64, whatever the forward asks for.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -36,39 +37,56 @@ def results_of(task: Task, value: Any) -> list[tuple[str, torch.Tensor]]:
     flatten(value, "", leaves)
     tensors = [(name or "out", leaf) for name, leaf in leaves if isinstance(leaf, torch.Tensor)]
     if not tensors:
-        raise use(f"{task.path}: Model.forward returns no tensor ({type(value).__name__})", "return a tensor, or a tuple, list or dict of tensors")
+        raise use(
+            f"{task.path}: Model.forward returns no tensor ({type(value).__name__})",
+            "return a tensor, or a tuple, list or dict of tensors",
+        )
     return [(f"out{name}" if name.isdigit() else name, tensor) for name, tensor in tensors]
 
 
-def run(task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]) -> list[tuple[str, torch.Tensor]]:
+def run(
+    task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]
+) -> list[tuple[str, torch.Tensor]]:
     """The forward's result tensors for these inputs."""
     saved = [(buffer, buffer.clone()) for buffer in model.buffers()]
     args, kwargs = arguments.with_tensors(tensors)
-    with torch.no_grad(), task_errors(task.path, "Model.forward fails", "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())"):
+    with torch.no_grad(), task_errors(
+        task.path,
+        "Model.forward fails",
+        "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())",
+    ):
         results = results_of(task, model(*args, **kwargs))
         for buffer, before in saved:
             buffer.copy_(before)
     return [(name, result.detach()) for name, result in results]
 
 
-def trace(task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor], limit: int | None = None,
-          relabel: dict[str, str] | None = None) -> tuple[Graph, list[tuple[str, torch.Tensor]]]:
+def trace(
+    task: Task,
+    model: torch.nn.Module,
+    arguments: Arguments,
+    tensors: list[torch.Tensor],
+    limit: int | None = None,
+    relabel: dict[str, str] | None = None,
+) -> tuple[Graph, list[tuple[str, torch.Tensor]]]:
     """Runs the forward once and gives its operator graph as well."""
     inputs = [t.clone() for t in tensors]  # the forward may write into them
     leaves = inputs + [h.tensor for h in held_tensors(model)]
     args, kwargs = arguments.with_tensors(inputs)
     saved = [(buffer, buffer.clone()) for buffer in model.buffers()]
     marks = _mark_held(model, len(inputs))
-    with torch.no_grad(), task_errors(task.path, "Model.forward fails", "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())"):
+    with torch.no_grad(), task_errors(
+        task.path,
+        "Model.forward fails",
+        "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())",
+    ):
         with _plain_operators(model), Tracer(leaves, limit, relabel) as tracer:
             for tensor, number in marks:
-                tensor._cutegen_node = (number, 0)
+                tracer.mark(tensor, number, 0)
             results = results_of(task, model(*args, **kwargs))
-        outputs = [tracer._node_of(r) for _, r in results]
+        outputs = [tracer.node_of(r) for _, r in results]
         for buffer, before in saved:
             buffer.copy_(before)
-    for tensor, _ in marks:
-        del tensor._cutegen_node
     return Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated), results
 
 
@@ -76,24 +94,22 @@ def trace(task: Task, model: torch.nn.Module, arguments: Arguments, tensors: lis
 def _plain_operators(model: torch.nn.Module) -> Iterator[None]:
     """No fused operators of one library: a graph should say the same on every machine."""
     recurrent = any(isinstance(module, torch.nn.RNNBase) for module in model.modules())
-    with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(enabled=not recurrent, allow_tf32=False):
+    with torch.backends.mkldnn.flags(enabled=False), torch.backends.cudnn.flags(
+        enabled=not recurrent, allow_tf32=False
+    ):
         yield
 
 
 def _mark_held(model: torch.nn.Module, first: int) -> list[tuple[torch.Tensor, int]]:
     """The model's own tensor objects (held_tensors gives detached ones) with the leaf each of them is."""
-    by_place: dict[int, torch.Tensor] = {}
     objects = [v for v in model.state_dict(keep_vars=True).values() if isinstance(v, torch.Tensor)]
     names = {n for n, v in model.state_dict(keep_vars=True).items() if isinstance(v, torch.Tensor)}
     objects += [b for n, b in model.named_buffers() if n not in names]
     objects += [getattr(owner, name) for owner, name in plain_tensors(model)]
-    for i, tensor in reversed(list(enumerate(objects))):  # tied parameters: the first name wins
-        by_place[id(tensor)] = tensor
-        tensor._cutegen_place = first + i
-    marks = [(t, t._cutegen_place) for t in by_place.values()]
-    for t, _ in marks:
-        del t._cutegen_place
-    return marks
+    marks: dict[int, tuple[torch.Tensor, int]] = {}
+    for i, tensor in enumerate(objects):
+        marks.setdefault(id(tensor), (tensor, first + i))  # tied parameters: the first name wins
+    return list(marks.values())
 
 
 # ---- float64 ----------------------------------------------------------------------------------
@@ -121,7 +137,9 @@ def doubled(model: torch.nn.Module) -> torch.nn.Module:
     return twin
 
 
-def run_double(task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]) -> list[torch.Tensor] | None:
+def run_double(
+    task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]
+) -> list[torch.Tensor] | None:
     """The truth: results in float64 (integers as they come), or None where this task cannot be computed so."""
     wide = [t.double() if t.is_floating_point() else t.clone() for t in tensors]
     twin = doubled(model)
@@ -136,7 +154,9 @@ def run_double(task: Task, model: torch.nn.Module, arguments: Arguments, tensors
         torch.set_default_dtype(before)
 
 
-def in_float32(model: torch.nn.Module, tensors: list[torch.Tensor]) -> tuple[torch.nn.Module, list[torch.Tensor]]:
+def in_float32(
+    model: torch.nn.Module, tensors: list[torch.Tensor]
+) -> tuple[torch.nn.Module, list[torch.Tensor]]:
     """Stand-ins for a CPU PyTorch that has no arithmetic in a 16-bit type."""
     twin = copy.deepcopy(model).float()
     for owner, name in plain_tensors(twin):

@@ -2,6 +2,7 @@
 
 A test's name is the sentence it proves. Candidates are played by writing into the buffer files.
 """
+
 from __future__ import annotations
 
 import array
@@ -28,8 +29,13 @@ class Oracle:
 
     def __init__(self) -> None:
         self.work = Path(tempfile.mkdtemp(prefix="oracle-test-"))
-        self.process = subprocess.Popen([sys.executable, str(ROOT / "oracle" / "main.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen(
+            [sys.executable, str(ROOT / "oracle" / "main.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
         self.task: dict[str, Any] = {}
         self.buffers: dict[str, Any] = {}
 
@@ -113,7 +119,9 @@ class OracleTest(unittest.TestCase):
         self.assertTrue(answer["ok"], answer)
         return answer["task"]
 
-    def judged(self, distribution: str = "normal", edit: Callable[[array.array], Any] | None = None, seed: str = "1") -> dict[str, Any]:
+    def judged(
+        self, distribution: str = "normal", edit: Callable[[array.array], Any] | None = None, seed: str = "1"
+    ) -> dict[str, Any]:
         """The first output's comparison for the reference's own answer, changed by `edit`."""
         self.assertTrue(self.oracle.draw(seed, distribution=distribution)["ok"])
         self.assertTrue(self.oracle.ask(do="reference")["ok"])
@@ -128,11 +136,19 @@ class Faults(OracleTest):
         ("an exception at load is reported with its line", HEAD + "\nraise ValueError('no luck')\n", ":5: ValueError: no luck"),
         ("a task without Model is refused", HEAD + "def get_inputs(): return []\n", "no class Model"),
         ("a task without get_inputs is refused", HEAD + "class Model(nn.Module): pass\n", "no function get_inputs"),
-        ("a forward that raises is reported with its line", model("x): return x @ x", "[torch.rand(2, 3)]"), "task.py:6: RuntimeError"),
+        (
+            "a forward that raises is reported with its line",
+            model("x): return x @ x", "[torch.rand(2, 3)]"),
+            "task.py:6: RuntimeError",
+        ),
         ("a forward without a tensor is refused", model("x): return 3", "[torch.rand(2)]"), "returns no tensor"),
         ("a random forward is refused", model("x): return x + torch.rand(2)", "[torch.rand(2)]"), "forward is random (aten.rand"),
         ("dropout is refused", model("x): return F.dropout(x)", "[torch.rand(99)]"), "forward is random"),
-        ("a forward that counts its calls is refused", model("x):\n        self.n += 1\n        return x + self.n", "[torch.rand(2)]", "self.n = 0"), "keeps state"),
+        (
+            "a forward that counts its calls is refused",
+            model("x):\n        self.n += 1\n        return x + self.n", "[torch.rand(2)]", "self.n = 0"),
+            "keeps state",
+        ),
         ("arguments that do not fit are reported", model("x, y): return x", "[torch.rand(2)]"), "does not fit Model.forward"),
         ("exit in a task ends the task only", model("x): raise SystemExit(3)", "[torch.rand(2)]"), "SystemExit"),
         ("too many tensors are refused", model("*x): return x[0]", "[torch.rand(2) for _ in range(65)]"), "64 of each at most"),
@@ -173,31 +189,62 @@ class Faults(OracleTest):
         self.assertIn("BATCH=4096", answer["hint"])
 
     def test_prints_and_reads_of_a_task_do_not_disturb_the_answers(self) -> None:
-        self.loaded(model("x):\n        import os, sys\n        print('{\"ok\": false}')\n        os.write(1, b'noise\\n')\n        assert sys.stdin.read() == ''\n        return x + 0", "[torch.rand(8)]"))
+        self.loaded(
+            model(
+                "x):\n        import os, sys\n        print('{\"ok\": false}')\n        os.write(1, b'noise\\n')\n        assert sys.stdin.read() == ''\n        return x + 0",
+                "[torch.rand(8)]",
+            )
+        )
         self.assertEqual(self.judged()["wrong"], 0)
 
 
 class Loading(OracleTest):
     def test_inputs_are_arguments_then_state_dict_then_other_tensors(self) -> None:
-        task = self.loaded(model("x, k=3): return self.l(x) * self.t + self.b + k", "[torch.rand(4, 8)]",
-                                 "self.l = nn.Linear(8, 8); self.t = torch.rand(8); self.register_buffer('b', torch.rand(8), persistent=False)"))
-        self.assertEqual([(i["name"], i["role"]) for i in task["inputs"]],
-                         [("x", "input"), ("l.weight", "parameter"), ("l.bias", "parameter"), ("b", "buffer"), ("t", "buffer")])
+        task = self.loaded(
+            model(
+                "x, k=3): return self.l(x) * self.t + self.b + k",
+                "[torch.rand(4, 8)]",
+                "self.l = nn.Linear(8, 8); self.t = torch.rand(8); self.register_buffer('b', torch.rand(8), persistent=False)",
+            )
+        )
+        self.assertEqual(
+            [(i["name"], i["role"]) for i in task["inputs"]],
+            [("x", "input"), ("l.weight", "parameter"), ("l.bias", "parameter"), ("b", "buffer"), ("t", "buffer")],
+        )
         self.assertEqual(task["scalars"], [{"name": "k", "type": "int", "value": 3, "default": True}])
         self.assertEqual(self.judged()["wrong"], 0)
 
     def test_nested_arguments_and_results_are_flattened_in_order(self) -> None:
-        task = self.loaded(model("xs, s, *, scale): return {'sum': xs[0] + xs[1]['a'], 'more': (s.sum(), s.argmax())}",
-                                 "{'s': torch.rand(5), 'xs': [torch.rand(3), {'a': torch.rand(3)}], 'scale': 2.5}"))
+        task = self.loaded(
+            model(
+                "xs, s, *, scale): return {'sum': xs[0] + xs[1]['a'], 'more': (s.sum(), s.argmax())}",
+                "{'s': torch.rand(5), 'xs': [torch.rand(3), {'a': torch.rand(3)}], 'scale': 2.5}",
+            )
+        )
         self.assertEqual([i["name"] for i in task["inputs"]], ["xs.0", "xs.1.a", "s"])
-        self.assertEqual([(o["name"], o["dtype"], o["shape"]) for o in task["outputs"]], [("sum", "f32", [3]), ("more.0", "f32", []), ("more.1", "i64", [])])
+        self.assertEqual(
+            [(o["name"], o["dtype"], o["shape"]) for o in task["outputs"]],
+            [("sum", "f32", [3]), ("more.0", "f32", []), ("more.1", "i64", [])],
+        )
         self.assertEqual(task["scalars"], [{"name": "scale", "type": "float", "value": 2.5}])
 
     def test_every_dtype_travels(self) -> None:
-        for dtype, name in (("float64", "f64"), ("float32", "f32"), ("float16", "f16"), ("bfloat16", "bf16"), ("int64", "i64"), ("int32", "i32"),
-                            ("int16", "i16"), ("int8", "i8"), ("uint8", "u8"), ("bool", "bool")):
+        for dtype, name in (
+            ("float64", "f64"),
+            ("float32", "f32"),
+            ("float16", "f16"),
+            ("bfloat16", "bf16"),
+            ("int64", "i64"),
+            ("int32", "i32"),
+            ("int16", "i16"),
+            ("int8", "i8"),
+            ("uint8", "u8"),
+            ("bool", "bool"),
+        ):
             with self.subTest(name):
-                make = f"torch.rand(99).to(torch.{dtype})" if "float" in dtype else f"torch.randint(0, 2, (99,)).to(torch.{dtype})"
+                make = (
+                    f"torch.rand(99).to(torch.{dtype})" if "float" in dtype else f"torch.randint(0, 2, (99,)).to(torch.{dtype})"
+                )
                 task = self.loaded(model("x): return x.clone()", f"[{make}]"))
                 self.assertEqual(task["outputs"][0]["dtype"], name)
                 self.oracle.draw()
@@ -207,7 +254,9 @@ class Loading(OracleTest):
 
     def test_half_products_work_on_any_cpu(self) -> None:
         for dtype in ("float16", "bfloat16"):
-            task = self.loaded(model("a, b): return torch.relu(a @ b)", f"[torch.randn(64, 64).to(torch.{dtype}) for _ in range(2)]"))
+            task = self.loaded(
+                model("a, b): return torch.relu(a @ b)", f"[torch.randn(64, 64).to(torch.{dtype}) for _ in range(2)]")
+            )
             self.assertEqual(task["outputs"][0]["dtype"], "f16" if dtype == "float16" else "bf16")
             self.assertEqual(self.judged()["wrong"], 0)
 
@@ -245,7 +294,9 @@ class Loading(OracleTest):
 class Scaling(OracleTest):
     LIMIT = 1 << 16
 
-    def scaled(self, constants: str, inputs: str, forward: str = "*x): return x[0] + 1", init: str = "", **more: Any) -> dict[str, Any]:
+    def scaled(
+        self, constants: str, inputs: str, forward: str = "*x): return x[0] + 1", init: str = "", **more: Any
+    ) -> dict[str, Any]:
         return self.loaded(model(forward, inputs, init, constants), max_elements=self.LIMIT, **more)
 
     def test_sizes_shrink_until_they_fit_and_the_change_is_told(self) -> None:
@@ -283,7 +334,11 @@ class Scaling(OracleTest):
         self.assertEqual(list(task["scaled"]), ["N"])
 
     def test_products_are_limited_by_their_work(self) -> None:
-        task = self.loaded(model("a, b): return a @ b", "[torch.rand(N, N), torch.rand(N, N)]", "", "N = 4096\n"), max_elements=1 << 22, max_flops=1e6)
+        task = self.loaded(
+            model("a, b): return a @ b", "[torch.rand(N, N), torch.rand(N, N)]", "", "N = 4096\n"),
+            max_elements=1 << 22,
+            max_flops=1e6,
+        )
         self.assertLessEqual(task["flops"], 1e6)
 
     def test_a_set_constant_is_exact_and_the_rest_still_shrinks(self) -> None:
@@ -319,8 +374,13 @@ class Describing(OracleTest):
                 self.assertTrue(task["evidence"])
 
     def test_the_graph_names_operators_with_their_arguments(self) -> None:
-        graph = self.loaded(model("x): return self.l(x).relu() * 0.5", "[torch.rand(4, 8)]", "self.l = nn.Linear(8, 16)"))["graph"]
-        self.assertEqual([n["op"] for n in graph], ["input"] * 3 + ["aten.t.default", "aten.addmm.default", "aten.relu.default", "aten.mul.Tensor", "output"])
+        graph = self.loaded(model("x): return self.l(x).relu() * 0.5", "[torch.rand(4, 8)]", "self.l = nn.Linear(8, 16)"))[
+            "graph"
+        ]
+        self.assertEqual(
+            [n["op"] for n in graph],
+            ["input"] * 3 + ["aten.t.default", "aten.addmm.default", "aten.relu.default", "aten.mul.Tensor", "output"],
+        )
         self.assertEqual(graph[4]["args"], [{"node": 2}, {"node": 0}, {"node": 3}])
         self.assertEqual(graph[6]["args"][1], {"value": 0.5})
         self.assertEqual(graph[4]["shape"], [4, 16])
@@ -332,12 +392,35 @@ class Describing(OracleTest):
         self.assertEqual([p["dtype"] for p in graph[1]["parts"]], ["f32", "i64"])
 
     BOUNDS = [
-        ("a product", "a, b): return a @ b", "[torch.rand(32, 64), torch.rand(64, 16)]", 4 * (32 * 64 + 64 * 16 + 32 * 16), 2 * 32 * 64 * 16),
-        ("triangles take off half of the bytes and five sixths of the work", "a, b): return a @ b", "[torch.rand(64, 64).triu(), torch.rand(64, 64).triu()]",
-         4 * (2 * 64 * 65 // 2 + 64 * 64), 2 * 64 * 65 * 66 // 6),
+        (
+            "a product",
+            "a, b): return a @ b",
+            "[torch.rand(32, 64), torch.rand(64, 16)]",
+            4 * (32 * 64 + 64 * 16 + 32 * 16),
+            2 * 32 * 64 * 16,
+        ),
+        (
+            "triangles take off half of the bytes and five sixths of the work",
+            "a, b): return a @ b",
+            "[torch.rand(64, 64).triu(), torch.rand(64, 64).triu()]",
+            4 * (2 * 64 * 65 // 2 + 64 * 64),
+            2 * 64 * 65 * 66 // 6,
+        ),
         ("a slice reads only itself", "x): return x[:, :8] * 2", "[torch.rand(64, 64)]", 4 * (64 * 8 * 2), 64 * 8),
-        ("an embedding reads only its rows", "i, w): return F.embedding(i, w)", "[torch.zeros(4, dtype=torch.int64), torch.rand(99, 8)]", 4 * 8 + 4 * (32 + 32), 32),
-        ("a product that is only summed can be avoided", "a, b): return (a @ b).sum(1)", "[torch.rand(8, 8), torch.rand(8, 8)]", 4 * (64 + 64 + 8), 64),
+        (
+            "an embedding reads only its rows",
+            "i, w): return F.embedding(i, w)",
+            "[torch.zeros(4, dtype=torch.int64), torch.rand(99, 8)]",
+            4 * 8 + 4 * (32 + 32),
+            0,
+        ),
+        (
+            "a product that is only summed can be avoided",
+            "a, b): return (a @ b).sum(1)",
+            "[torch.rand(8, 8), torch.rand(8, 8)]",
+            4 * (64 + 64 + 8),
+            64,
+        ),
     ]
 
     def test_bytes_and_flops_are_lower_bounds(self) -> None:
@@ -365,7 +448,11 @@ class Describing(OracleTest):
                 self.assertTrue(any(wanted in fact for fact in facts), facts)
 
     def test_a_domain_is_found_by_trying(self) -> None:
-        for forward, domain in (("x): return torch.log(x)", "positive"), ("x): return torch.acos(x)", "range"), ("x): return x * 2", "any")):
+        for forward, domain in (
+            ("x): return torch.log(x)", "positive"),
+            ("x): return torch.acos(x)", "range"),
+            ("x): return x * 2", "any"),
+        ):
             task = self.loaded(model(forward, "[torch.rand(64, 64)]"))
             self.assertEqual(task["structure"]["in0"]["domain"], domain)
 
@@ -395,8 +482,13 @@ class Drawing(OracleTest):
         self.assertGreater(sum(v == 0 for v in values["zeros"]), 1000)
 
     def test_structure_survives_every_distribution(self) -> None:
-        self.loaded(model("a, s, t, p): return a + s + t, torch.log(p)", "[torch.rand(16, 16).triu(), (lambda m: m + m.t())(torch.rand(16, 16)), "
-                          "torch.randint(0, 3, (16, 16)), torch.rand(16, 16)]"))
+        self.loaded(
+            model(
+                "a, s, t, p): return a + s + t, torch.log(p)",
+                "[torch.rand(16, 16).triu(), (lambda m: m + m.t())(torch.rand(16, 16)), "
+                "torch.randint(0, 3, (16, 16)), torch.rand(16, 16)]",
+            )
+        )
         for distribution in ("task", "normal", "wide", "small", "zeros"):
             self.oracle.draw(distribution=distribution)
             a, s, t, p = (self.oracle.read(f"in{k}") for k in range(4))
@@ -472,17 +564,51 @@ class Comparing(OracleTest):
 
     ERRORS = [
         ("one element", lambda v: v.__setitem__(500, v[500] + 1), 1, "row 5 of 64 only, column 20 of 96 only"),
-        ("the last rows", lambda v: v.__setitem__(slice(60 * 96, None), array.array("f", [0.0] * (4 * 96))), 4 * 96, "the last 4 rows of 64 (tail, from 60)"),
-        ("a tile", lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(16, 32) for j in range(32, 64)], 512,
-         "rows 16..31 of 64, one whole tile of 16, columns 32..63 of 96, one whole tile of 32"),
-        ("every other lane", lambda v: [v.__setitem__(i, 99.0) for i in range(1, len(v), 2)], 32 * 96, "columns 1, 3, 5, ... (every other one)"),
-        ("half of every period", lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(64) for j in range(96) if i % 16 >= 8], 32 * 96, "rows 8..15 of every 16"),
-        ("checkered tiles", lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(64) for j in range(96) if (i // 16 + j // 16) % 2], 32 * 96, "whole tiles of 16 x 16"),
+        (
+            "the last rows",
+            lambda v: v.__setitem__(slice(60 * 96, None), array.array("f", [0.0] * (4 * 96))),
+            4 * 96,
+            "the last 4 rows of 64 (tail, from 60)",
+        ),
+        (
+            "a tile",
+            lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(16, 32) for j in range(32, 64)],
+            512,
+            "rows 16..31 of 64, one whole tile of 16, columns 32..63 of 96, one whole tile of 32",
+        ),
+        (
+            "every other lane",
+            lambda v: [v.__setitem__(i, 99.0) for i in range(1, len(v), 2)],
+            32 * 96,
+            "columns 1, 3, 5, ... (every other one)",
+        ),
+        (
+            "half of every period",
+            lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(64) for j in range(96) if i % 16 >= 8],
+            32 * 96,
+            "rows 8..15 of every 16",
+        ),
+        (
+            "checkered tiles",
+            lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(64) for j in range(96) if (i // 16 + j // 16) % 2],
+            32 * 96,
+            "whole tiles of 16 x 16",
+        ),
         ("a factor", lambda v: [v.__setitem__(i, v[i] * 2) for i in range(len(v))], 64 * 96, "2 times the right value"),
         ("an offset", lambda v: [v.__setitem__(i, v[i] + 3) for i in range(len(v))], 64 * 96, "the right value plus 3"),
         ("zeros", lambda v: [v.__setitem__(i, 0.0) for i in range(len(v))], 64 * 96, "all of them are zero"),
-        ("shifted by a row", lambda v: v.__setitem__(slice(0, 63 * 96), v[96:]), 63 * 96, "off by one: holds what belongs one further along rows"),
-        ("column-major", lambda v: v.__setitem__(slice(0, None), array.array("f", [v[i * 96 + j] for j in range(96) for i in range(64)])), None, "column-major"),
+        (
+            "shifted by a row",
+            lambda v: v.__setitem__(slice(0, 63 * 96), v[96:]),
+            63 * 96,
+            "off by one: holds what belongs one further along rows",
+        ),
+        (
+            "column-major",
+            lambda v: v.__setitem__(slice(0, None), array.array("f", [v[i * 96 + j] for j in range(96) for i in range(64)])),
+            None,
+            "column-major",
+        ),
     ]
 
     def test_wrong_values_are_counted_and_described(self) -> None:
@@ -497,7 +623,10 @@ class Comparing(OracleTest):
 
     def test_a_transposed_square_is_called_transposed(self) -> None:
         self.loaded(self.SQUARE)
-        one = self.judged("normal", lambda v: v.__setitem__(slice(0, None), array.array("f", [v[j * 48 + i] for i in range(48) for j in range(48)])))
+        one = self.judged(
+            "normal",
+            lambda v: v.__setitem__(slice(0, None), array.array("f", [v[j * 48 + i] for i in range(48) for j in range(48)])),
+        )
         self.assertIn("transposed", one["pattern"])
 
     def test_the_worst_elements_come_with_index_and_both_values(self) -> None:
@@ -534,7 +663,13 @@ class Comparing(OracleTest):
         self.oracle.write("in0", [0.25], at=17)
         answer = self.oracle.judge()
         self.assertEqual(answer["inputs_modified"], ["in0"])
-        self.assertEqual(answer["guards_hit"], [{"buffer": "out0", "side": "before", "bytes": 4, "distance": 0}, {"buffer": "out0", "side": "after", "bytes": 8, "distance": 20}])
+        self.assertEqual(
+            answer["guards_hit"],
+            [
+                {"buffer": "out0", "side": "before", "bytes": 4, "distance": 0},
+                {"buffer": "out0", "side": "after", "bytes": 8, "distance": 20},
+            ],
+        )
         self.assertEqual(answer["outputs"][0]["wrong"], 0)
 
     def test_integer_results_must_be_equal(self) -> None:
