@@ -77,7 +77,8 @@ static void sum_attempt(struct facts *f, const struct attempt_record *r)
 static void find_profile(struct facts *f)
 {
     const struct run_history *h = f->h;
-    int64_t asked = json_int_or(h->options, "profile_from", -1);
+    int64_t asked =
+        json_int_or(h->options, "profile_depth", json_int_or(h->options, "profile_from", -1));
 
     f->profile_from = -1;
     for (size_t i = 0; i < h->attempt_count; i++) {

@@ -179,30 +179,50 @@ static void put_word(struct buf *b, const char *word)
     html_puts(b, "'");
 }
 
-static void put_commands(struct buf *b, const struct facts *f)
+static void put_option(struct buf *b, const json_t *options, const char *key)
 {
-    const json_t *command = json_object_get(f->h->options, "command");
+    const char *value = json_string_or(options, key, "");
+
+    if (!*value)
+        return;
+    buf_printf(b, " --%s ", key);
+    put_word(b, value);
+}
+
+/* As it was typed, when the run kept that; else from what it kept. */
+static void put_run_command(struct buf *b, const struct run_history *h)
+{
+    const json_t *command = json_object_get(h->options, "command");
+    bool eval = strcmp(json_string_or(h->options, "kind", "run"), "eval") == 0;
     size_t i;
     json_t *v;
 
+    json_array_foreach((json_t *)command, i, v)
+    {
+        if (i)
+            buf_putc(b, ' ');
+        put_word(b, json_is_string(v) ? json_string_value(v) : "");
+    }
+    if (json_array_size(command))
+        return;
+    buf_puts(b, eval ? "cutegen eval " : "cutegen run ");
+    put_word(b, h->task.path);
+    if (eval)
+        buf_puts(b, " kernel.cu");
+    put_option(b, h->options, "model");
+    put_option(b, h->options, "device");
+}
+
+static void put_commands(struct buf *b, const struct facts *f)
+{
+    const char *id = f->h->info.id;
+
     buf_puts(b, "<pre class=\"quote\">");
-    if (json_array_size(command)) {
-        json_array_foreach((json_t *)command, i, v)
-        {
-            if (i)
-                buf_putc(b, ' ');
-            put_word(b, json_is_string(v) ? json_string_value(v) : "");
-        }
-    } else {
-        buf_puts(b, "cutegen run ");
-        put_word(b, f->h->task.path);
-    }
+    put_run_command(b, f->h);
     buf_puts(b, "\ncutegen show ");
-    html_puts(b, f->h->info.id);
-    if (f->best) {
-        buf_puts(b, "\ncutegen export ");
-        html_puts(b, f->h->info.id);
-    }
+    html_puts(b, id);
+    buf_puts(b, f->best ? "\ncutegen export " : "\ncutegen resume ");
+    html_puts(b, id);
     buf_puts(b, "</pre>");
 }
 

@@ -42,9 +42,9 @@ extern const char *const attempt_step_names[STEP_COUNT]; /* "propose" "build" "t
 struct attempt_outcome {
     enum attempt_step step;
     struct verdict verdict;
-    const struct build_result *build;      /* paths are not stored, they are temporary */
-    const struct test_result *test;        /* its own verdict is not stored twice: */
-    const struct measurement *measurement; /* read back, all hold the one above */
+    const struct build_result *build; /* its paths are not stored, they are temporary */
+    const struct test_result *test;
+    const struct measurement *measurement; /* read back, what lies before `step` has passed */
     bool kept;                             /* the loop goes on from this kernel */
 };
 

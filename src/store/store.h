@@ -47,7 +47,7 @@ struct run_spec {
     const struct device *device;
     const char *model; /* "builtin", "openai:..." */
     const char *suite; /* NULL: none */
-    /* "command": ["cutegen", "run", ...] and "profile_from": depth are known to the report;
+    /* The report knows "command": ["cutegen", "run", ...], "model", "device" and "profile_depth";
      * the rest is shown as it is. May be NULL. */
     const json_t *options, *environment;
 };
