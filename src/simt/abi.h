@@ -1,0 +1,168 @@
+/*
+ * abi.h - what translated kernels and the device know of each other.
+ *
+ * Its text is part of every translated kernel (embedded at build time), so it
+ * includes nothing. A change of any layout or meaning needs a new
+ * SIMT_ABI_VERSION: it is part of the cache key and is checked at load.
+ */
+#ifndef SIMT_ABI_H
+#define SIMT_ABI_H
+
+#define SIMT_ABI_VERSION 1
+
+typedef __UINT8_TYPE__ u8;
+typedef __UINT16_TYPE__ u16;
+typedef __UINT32_TYPE__ u32;
+typedef __UINT64_TYPE__ u64;
+typedef __INT32_TYPE__ s32;
+typedef __INT64_TYPE__ s64;
+typedef __INT16_TYPE__ s16;
+
+enum sw_space { SW_GENERIC, SW_GLOBAL, SW_SHARED, SW_CONST, SW_LOCAL, SW_PARAM };
+
+/* Counter classes of instructions. */
+enum sw_class {
+    SW_C_FMA,
+    SW_C_FADD,
+    SW_C_FMUL,
+    SW_C_FP64,
+    SW_C_HALF,
+    SW_C_INT,
+    SW_C_SFU,
+    SW_C_CVT,
+    SW_C_LDG,
+    SW_C_STG,
+    SW_C_LDS,
+    SW_C_STS,
+    SW_C_ATOM,
+    SW_C_TENSOR,
+    SW_C_BAR,
+    SW_C_BRANCH,
+    SW_C_OTHER,
+    SW_C_COUNT
+};
+
+enum sw_site_flag {
+    SW_A32 = 1,      /* addresses are u32[32], else u64[32] */
+    SW_WIDE = 2,     /* register lanes are u64, else u32 */
+    SW_SIGNED = 4,   /* extend the sign of narrow loads */
+    SW_STRONG = 8,   /* volatile, relaxed, acquire, release: ordered on purpose */
+    SW_READONLY = 16 /* ld.global.nc, ld.const */
+};
+
+/* One memory or collective instruction, as the device needs to know it. */
+struct sw_site {
+    u8 space, esize, vec, flags;
+    s32 line; /* in the PTX text */
+    s32 loc;  /* index into sw_kernel.locs, or -1 */
+    s64 off;  /* added to the address */
+    u32 kind; /* atom: operation and type; others: their own modifiers */
+    const char *op;
+};
+
+struct sw_loc {
+    s32 file, line, inlined_at;
+};
+
+struct sw_warp;
+struct sw_block {
+    u32 ctaid[3], nctaid[3], ntid[3], clusterid[3];
+    const u8 *params;
+    u8 *smem;
+    u32 smem_bytes, dyn_bytes, nthreads, nwarps;
+};
+
+struct sw_warp {
+    u32 tid[3][32];
+    u32 lane[32];
+    u32 live;          /* lanes that have not left */
+    u32 id;            /* in its block */
+    u32 tx0, ty0, tz0; /* thread of lane 0 */
+    s32 fuel;          /* loop turns until the device wants to look */
+    const struct sw_block *b;
+    u64 *counts;     /* per basic block: runs, lanes */
+    u8 *local;       /* local memory of lane 0 */
+    u64 local_bytes; /* per lane */
+} __attribute__((aligned(64)));
+
+/* What the device does for a kernel. m: active lanes. */
+struct sw_ops {
+    void (*ld)(struct sw_warp *, u32 m, const void *addr, u32 site, void *const *dst);
+    void (*st)(struct sw_warp *, u32 m, const void *addr, u32 site, void *const *src);
+    void (*ldu)(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
+    void (*atom)(struct sw_warp *, u32 m, const void *addr, u32 site, void *dst, const void *b,
+                 const void *c);
+    u32 (*shfl)(struct sw_warp *, u32 m, u32 mode, void *dst, const void *src, const u32 *b,
+                const u32 *c, u32 members, u32 site);
+    void (*match)(struct sw_warp *, u32 m, u32 kind, u32 *dst, u32 *pred, const void *src,
+                  u32 members);
+    u32 (*redux)(struct sw_warp *, u32 m, u32 kind, const u32 *src, u32 members);
+    void (*sync)(struct sw_warp *, u32 m, u32 members, u32 site);
+    u32 (*bar)(struct sw_warp *, u32 m, u32 kind, u32 id, u32 threads, u32 pred, u32 site);
+    void (*fence)(struct sw_warp *, u32 site);
+    void (*cp_async)(struct sw_warp *, u32 m, const void *dst, const u64 *src, const u32 *bytes,
+                     u32 site);
+    void (*cp_commit)(struct sw_warp *);
+    void (*cp_wait)(struct sw_warp *, u32 left, u32 site);
+    void (*cp_mbar)(struct sw_warp *, u32 m, const void *addr, u32 site);
+    void (*ldmatrix)(struct sw_warp *, u32 m, const void *addr, u32 site, u32 *const *dst);
+    void (*stmatrix)(struct sw_warp *, u32 m, const void *addr, u32 site, u32 *const *src);
+    void (*movmatrix)(struct sw_warp *, u32 *dst, const u32 *src);
+    void (*mma)(struct sw_warp *, u32 kind, void *const *d, const void *const *a,
+                const void *const *b, const void *const *c);
+    void (*wmma)(struct sw_warp *, u32 m, const void *addr, u32 stride, u32 site,
+                 void *const *regs);
+    u32 (*mbar)(struct sw_warp *, u32 m, const void *addr, u32 site, u64 *state, const u32 *count);
+    void (*trap)(struct sw_warp *, u32 m, u32 site);
+    void (*print)(struct sw_warp *, u32 m, const u64 *format, const u64 *args);
+    s32 (*tick)(struct sw_warp *, u32 waiting, u32 site); /* 1: let other lanes go first */
+    void (*cvta_check)(struct sw_warp *, u32 m, const u64 *addr, u32 site);
+    u64 (*clock)(struct sw_warp *);
+    u32 (*isspace)(struct sw_warp *, u32 space, u64 addr);
+    /* scalar arithmetic with a rounding mode: 0 rn, 1 rz, 2 rm, 3 rp */
+    float (*f32_op)(u32 op, u32 mode, float, float, float);
+    double (*f64_op)(u32 op, u32 mode, double, double, double);
+    u64 (*cvt)(u32 how, u64 bits);
+    float (*math)(u32 fn, float);
+};
+
+enum sw_arith { SW_ADD, SW_SUB, SW_MUL, SW_DIV, SW_FMA, SW_SQRT };
+enum sw_math { SW_LG2, SW_SIN, SW_COS, SW_TANH, SW_EX2, SW_RSQRT, SW_RCP64, SW_RSQRT64 };
+
+struct sw_param {
+    u32 offset, bytes, align;
+};
+
+struct sw_var {
+    const char *name;
+    void *data;
+    u64 bytes;
+    u32 readonly;
+};
+
+struct sw_kernel {
+    const char *name;
+    void (*rows)(struct sw_warp *);    /* whole warps lie along x, or the block is one row */
+    void (*general)(struct sw_warp *); /* any block shape */
+    const struct sw_param *params;
+    u32 param_count, param_bytes;
+    u32 static_smem, smem_align, uses_dynamic, local_bytes;
+    u32 max_threads, req[3];
+    u32 block_count, insn_count, frame_bytes, strong;
+    const u16 (*classes)[SW_C_COUNT]; /* per basic block */
+    const u32 *tensor_flops;          /* per basic block, of one warp */
+    const struct sw_site *sites;
+    u32 site_count;
+    const struct sw_loc *locs;
+    u32 loc_count;
+};
+
+struct sw_module {
+    u32 abi, kernel_count, file_count, var_count;
+    const struct sw_kernel *kernels;
+    const char *const *files;
+    struct sw_var *vars;
+    const struct sw_ops **ops; /* the device stores its table here */
+};
+
+#endif

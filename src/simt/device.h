@@ -1,0 +1,241 @@
+/*
+ * device.h - inside of the device: who holds what while a grid runs.
+ *
+ *   struct simt     the device: configuration, allocations, findings
+ *   struct launch   one grid
+ *   struct worker   one host thread of a launch: resident blocks, caches, counters
+ *   struct blk      one resident block: shared memory, its shadow, barriers, warps
+ *   struct warp     one warp: its fiber, its copies in flight, its clock
+ *
+ * Files: device.c (open, allocations, modules), launch.c (checks, threads),
+ * sched.c (blocks, warps, barriers), memory.c (loads and stores), race.c
+ * (shadow of shared memory), async.c (cp.async, mbarrier), atomic.c,
+ * collect.c (shuffles and the like), tensor.c, findings.c, math.c.
+ *
+ * Invariants
+ * 1. A blk and everything in it is touched by one worker only.
+ * 2. Findings and allocations are shared: findings under the lock, allocations
+ *    are not changed during a launch.
+ * 3. Nothing in here trusts an address from a kernel while checks are on.
+ */
+#ifndef SIMT_DEVICE_H
+#define SIMT_DEVICE_H
+
+#include "base/buf.h"
+#include "simt/abi.h"
+#include "simt/fiber.h"
+#include "simt/simt.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { MAX_WARPS = 32, BARRIERS = 16, WARP = 32 };
+
+struct alloc {
+    uint64_t lo, hi;
+    char *name;
+    unsigned flags;
+    bool gone;
+    uint32_t *shadow; /* check full: per 4 bytes, who wrote (block + 1) in this launch */
+    uint8_t *init;    /* check full: per 4 bytes, ever written; NULL: all of it was */
+};
+
+struct simt_module {
+    void *handle;
+    const struct sw_module *sw;
+    struct simt_param **params;
+    struct simt_module *next;
+};
+
+struct finding_slot {
+    struct simt_finding f;
+    uint32_t site, other_site;
+};
+
+struct simt {
+    struct simt_config config;
+    struct arena *a;
+    struct alloc *alloc;
+    size_t alloc_count, alloc_cap;
+    struct simt_module *modules;
+    pthread_mutex_t lock;
+};
+
+struct launch {
+    struct simt *dev;
+    const struct sw_module *mod;
+    const struct sw_kernel *k;
+    const struct simt_launch *spec;
+    void (*fn)(struct sw_warp *);
+    uint32_t smem_bytes, nthreads, nwarps;
+    uint64_t blocks;
+    atomic_uint_fast64_t next_block;
+    atomic_int stop; /* findings or the watchdog ended it */
+    int64_t started_ms, deadline_ms;
+    struct arena *a; /* of the caller: findings */
+    struct finding_slot *slot;
+    size_t slots, max_slots;
+    uint64_t dropped;
+    enum simt_outcome outcome;
+    char why[512];
+    struct buf printed;
+    struct worker *workers;
+    int worker_count;
+};
+
+struct range {
+    uint64_t lo, hi;
+    struct alloc *alloc;
+};
+
+/* A cp.async waiting for its wait: one instruction of a warp. */
+struct copy {
+    uint64_t src[WARP];
+    uint32_t dst[WARP], bytes[WARP], mask, size, site;
+};
+
+enum warp_state { WARP_NEW, WARP_READY, WARP_SPIN, WARP_BARRIER, WARP_DONE };
+
+struct warp {
+    struct sw_warp w; /* first: kernels hold a pointer to it */
+    struct blk *blk;
+    struct worker *t;
+    struct fiber *fiber;
+    enum warp_state state;
+    uint32_t bar_id, bar_site, bar_result;
+    uint32_t last_site;
+    struct copy *copy;
+    size_t copies, copy_cap;
+    uint32_t group_end[32], groups; /* committed groups as prefix lengths */
+    uint32_t clock[MAX_WARPS];      /* what it knows of the others; own entry: its time */
+};
+
+struct barrier {
+    uint32_t arrived, expected, waiting_mask, arrive_mask, result, site;
+    bool used;
+    uint32_t clock[MAX_WARPS];
+};
+
+/* Who touched 4 bytes of shared memory last. Times are of the warp's clock. */
+struct cell {
+    uint32_t wtime, rtime;
+    uint16_t wsite, rsite;
+    uint8_t wwarp, wlane, rwarp, rlane;
+    uint8_t wbytes, rbytes, init, flight; /* byte masks; flight: a copy is under way */
+    uint32_t rmask, rgen;
+};
+enum { LANE_MANY = 255 };
+
+struct mbar_shadow {
+    uint32_t addr, clock[MAX_WARPS];
+    bool used;
+};
+
+struct blk {
+    struct sw_block b;
+    struct worker *t;
+    uint64_t index;
+    struct warp *warp;
+    uint32_t done;
+    struct barrier bar[BARRIERS];
+    struct cell *cell;
+    size_t cells;
+    uint32_t gen; /* barriers completed */
+    uint8_t *smem_alloc, *local;
+    struct mbar_shadow mbar[32];
+    struct blk *next;
+    uint32_t cursor;
+};
+
+struct worker {
+    struct launch *l;
+    struct blk *active, *free;
+    struct fiber *fibers;
+    uint32_t fiber_count, *fiber_free, fibers_free;
+    struct range *cache; /* per site */
+    uint64_t *counts;
+    struct simt_counters n;
+    struct warp *running;
+    pthread_t thread;
+    bool started, failed;
+};
+
+static inline struct warp *warp_of(struct sw_warp *w)
+{
+    return (struct warp *)(void *)w;
+}
+static inline const struct sw_site *site_of(const struct warp *w, uint32_t site)
+{
+    return &w->t->l->k->sites[site];
+}
+
+/* device.c */
+struct alloc *alloc_find(const struct simt *dev, uint64_t addr, uint64_t bytes);
+struct alloc *alloc_nearest(const struct simt *dev, uint64_t addr);
+
+/* findings.c */
+struct finding_where {
+    struct warp *w;
+    uint32_t lane, site;
+};
+/* True when the caller may go on; false: too many, the launch stops. */
+bool finding_add(const struct finding_where *at, enum simt_finding_kind kind, uint64_t address,
+                 const struct alloc *near, int other_warp, int other_lane, int other_site,
+                 const char *fmt, ...) __attribute__((format(printf, 8, 9)));
+
+/* sched.c */
+void worker_run(struct worker *t);
+void worker_release(struct worker *t);
+_Noreturn void warp_abort(struct warp *w);
+void warp_yield(struct warp *w, enum warp_state state);
+u32 dev_bar(struct sw_warp *, u32 m, u32 kind, u32 id, u32 threads, u32 pred, u32 site);
+void dev_sync(struct sw_warp *, u32 m, u32 members, u32 site);
+s32 dev_tick(struct sw_warp *, u32 waiting, u32 site);
+void dev_trap(struct sw_warp *, u32 m, u32 site);
+
+/* memory.c */
+void dev_ld(struct sw_warp *, u32 m, const void *addr, u32 site, void *const *dst);
+void dev_st(struct sw_warp *, u32 m, const void *addr, u32 site, void *const *src);
+void dev_ldu(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
+u32 dev_isspace(struct sw_warp *, u32 space, u64 addr);
+/* Host addresses for the lanes, checked; lanes that may not go are dropped from *m. */
+void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes, bool write,
+                   uint64_t *host, enum sw_space *space);
+void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64_t *from,
+                        const u32 *bytes);
+void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes);
+
+/* race.c */
+void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
+void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, bool begin);
+void race_reset(struct blk *b);
+
+/* async.c */
+void dev_cp_async(struct sw_warp *, u32 m, const void *dst, const u64 *src, const u32 *bytes,
+                  u32 site);
+void dev_cp_commit(struct sw_warp *);
+void dev_cp_wait(struct sw_warp *, u32 left, u32 site);
+void dev_cp_mbar(struct sw_warp *, u32 m, const void *addr, u32 site);
+u32 dev_mbar(struct sw_warp *, u32 m, const void *addr, u32 site, u64 *state, const u32 *count);
+
+/* atomic.c, collect.c, tensor.c, math.c */
+void dev_atom(struct sw_warp *, u32 m, const void *addr, u32 site, void *dst, const void *b,
+              const void *c);
+u32 dev_shfl(struct sw_warp *, u32 m, u32 mode, void *dst, const void *src, const u32 *b,
+             const u32 *c, u32 members, u32 site);
+void dev_match(struct sw_warp *, u32 m, u32 kind, u32 *dst, u32 *pred, const void *src,
+               u32 members);
+u32 dev_redux(struct sw_warp *, u32 m, u32 kind, const u32 *src, u32 members);
+void dev_print(struct sw_warp *, u32 m, const u64 *format, const u64 *args);
+u64 dev_clock(struct sw_warp *);
+void dev_ldmatrix(struct sw_warp *, u32 m, const void *addr, u32 site, u32 *const *dst);
+void dev_stmatrix(struct sw_warp *, u32 m, const void *addr, u32 site, u32 *const *src);
+void dev_movmatrix(struct sw_warp *, u32 *dst, const u32 *src);
+void dev_mma(struct sw_warp *, u32 kind, void *const *d, const void *const *a, const void *const *b,
+             const void *const *c);
+void dev_wmma(struct sw_warp *, u32 m, const void *addr, u32 stride, u32 site, void *const *regs);
+float math_f32(u32 op, u32 mode, float x, float y, float z);
+double math_f64(u32 op, u32 mode, double x, double y, double z);
+float math_fn(u32 fn, float x);
+
+#endif

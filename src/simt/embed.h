@@ -1,0 +1,8 @@
+/* embed.h - the text of abi.h and vec.h, made at build time by embed.c. */
+#ifndef SIMT_EMBED_H
+#define SIMT_EMBED_H
+
+extern const char simt_abi_text[];
+extern const char simt_vec_text[];
+
+#endif

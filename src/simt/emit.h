@@ -1,0 +1,102 @@
+/*
+ * emit.h - write a kernel as C: what the writers share.
+ *
+ * emit_kernel() (emit.c) drives: per block a schedule of items, each either
+ * one scalar or memory instruction or a segment of lane-parallel ones.
+ * emit_value.c turns operands into C text, emit_alu.c writes arithmetic from
+ * ptx_ops.def, emit_mem.c memory, emit_warp.c what concerns the whole warp.
+ *
+ * Names in the C text: r12 a uniform register, p12 the bits of a varying
+ * predicate, v12_3 the third value of a varying register inside a segment,
+ * fr the frame with the lanes of varying registers, m the active lanes.
+ *
+ * The first instruction that cannot be written sets `failed` and the error;
+ * the writers then go on harmlessly and the caller stops.
+ */
+#ifndef SIMT_EMIT_H
+#define SIMT_EMIT_H
+
+#include "base/buf.h"
+#include "simt/abi.h"
+#include "simt/ir.h"
+
+enum reg_class { CLASS_P, CLASS_I, CLASS_F, CLASS_Q };
+
+struct op_row {
+    const char *op, *required, *optional, *types, *sig;
+    enum { HOW_EACH, HOW_CALL, HOW_LANE } how;
+    enum sw_class cls;
+    const char *text;
+};
+
+/* Shared by all kernels of one translation. */
+struct emit_unit {
+    struct ptx_module *m;
+    struct arena *a;
+    struct buf helpers, vars;
+    bool *row_used;
+    struct strmap var_names; /* global variables written so far */
+    int var_count;
+    int *var_ids;
+};
+
+struct emit {
+    struct emit_unit *unit;
+    struct ir *ir;
+    struct ptx_kernel *k;
+    struct arena *a;
+    struct buf *out, *sites;
+    int site_count;
+    int *slot; /* frame offset of a varying register, -1: none yet */
+    int frame;
+    bool vec;     /* inside a segment */
+    int *version; /* value of a register in this segment; 0: not loaded */
+    int *loaded;
+    int stamp;
+    int temp;
+    bool blend; /* some lanes may be waiting: keep theirs */
+    int block;  /* being written */
+    uint64_t shared_static, shared_align, dynamic_at;
+    bool uses_dynamic, uses_strong;
+    uint64_t local_bytes;
+    bool failed;
+    struct error *err;
+};
+
+bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int number,
+                 struct buf *out, struct emit *state, struct error *err);
+bool emit_fail(struct emit *e, const struct insn *in, const char *why);
+
+/* emit_value.c */
+enum reg_class reg_class(const struct emit *e, int reg);
+int reg_slot(struct emit *e, int reg);
+const char *value(struct emit *e, const struct insn *in, const struct opnd *o, char letter);
+const char *scalar_value(struct emit *e, const struct insn *in, const struct opnd *o, char letter);
+void assign(struct emit *e, const struct insn *in, const struct opnd *dst, const char *text,
+            enum reg_class from);
+void assign_reg(struct emit *e, const struct insn *in, int reg, const char *text);
+const char *pred_bits(struct emit *e, const struct insn *in, const struct opnd *o);
+const char *lanes_of(struct emit *e, const struct insn *in, const struct opnd *o, bool wide);
+void set_uniform(struct emit *e, const struct opnd *dst, const char *text);
+bool operand_uniform(const struct emit *e, const struct opnd *o);
+const char *symbol_address(struct emit *e, const struct insn *in, const struct opnd *o);
+
+/* emit_alu.c */
+const struct op_row *op_find(const struct insn *in, const char *op);
+enum sw_class op_class(const struct insn *in);
+void emit_alu(struct emit *e, const struct insn *in); /* scalar or lane-parallel */
+void emit_cvt(struct emit *e, const struct insn *in);
+int op_row_count(void);
+
+/* emit_mem.c, emit_warp.c: calls on whole warps */
+bool emit_is_call(const struct insn *in);
+void emit_call(struct emit *e, const struct insn *in);
+int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsigned esize, int vec,
+              unsigned flags, int64_t off, unsigned kind);
+bool emit_memory(struct emit *e, const struct insn *in);
+bool emit_warp(struct emit *e, const struct insn *in);
+const char *address_of(struct emit *e, const struct insn *in, const struct opnd *o,
+                       enum ptx_space *space, int64_t *off, bool *a32, bool *uniform);
+uint32_t mma_kind(const struct insn *in, unsigned *flops); /* 0: unknown */
+
+#endif

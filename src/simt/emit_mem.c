@@ -1,0 +1,339 @@
+/*
+ * emit_mem.c - loads, stores, atomics and asynchronous copies as calls.
+ *
+ * Hides: how an address operand becomes lanes or one scalar, and the site
+ * table, by which the device knows each instruction's space, size and line.
+ */
+#include "simt/emit.h"
+
+#include "simt/atoms.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsigned esize, int vec,
+              unsigned flags, int64_t off, unsigned kind)
+{
+    static const char *const names[] = {"SW_GENERIC", "SW_GLOBAL", "SW_SHARED",
+                                        "SW_CONST",   "SW_LOCAL",  "SW_PARAM"};
+    const char *op = in->op;
+    buf_printf(e->sites, "{%s, %u, %d, %u, %d, %d, %" PRId64 "ll, %uu, \"%s", names[space], esize,
+               vec, flags, in->line, in->loc, off, kind, op);
+    for (int i = 0; i < in->mod_count; i++)
+        buf_printf(e->sites, ".%s", in->mods[i]);
+    buf_puts(e->sites, "\"},\n");
+    return e->site_count++;
+}
+
+static enum ptx_space insn_space(const struct insn *in)
+{
+    static const struct {
+        const char *mod;
+        enum ptx_space space;
+    } spaces[] = {{"global", PS_GLOBAL},     {"shared", PS_SHARED}, {"shared::cta", PS_SHARED},
+                  {"const", PS_CONST},       {"local", PS_LOCAL},   {"param", PS_PARAM},
+                  {"param::entry", PS_PARAM}};
+    for (size_t i = 0; i < ARRAY_LEN(spaces); i++)
+        if (insn_has(in, spaces[i].mod))
+            return spaces[i].space;
+    return PS_GENERIC;
+}
+
+/* Text of the address: a lane array, or a scalar when *uniform. *off is the constant part. */
+const char *address_of(struct emit *e, const struct insn *in, const struct opnd *o,
+                       enum ptx_space *space, int64_t *off, bool *a32, bool *uniform)
+{
+    *off = o->off;
+    *a32 = false;
+    *uniform = operand_uniform(e, o);
+    if (o->kind != OPND_ADDR) {
+        emit_fail(e, in, "an address is expected");
+        return "0";
+    }
+    if (o->reg >= 0) {
+        struct opnd reg = {.kind = OPND_REG, .reg = o->reg, .reg2 = -1};
+        if (*uniform)
+            return scalar_value(e, in, &reg, 'Q');
+        *a32 = reg_class(e, o->reg) != CLASS_Q;
+        return arena_printf(e->a, "(fr + %d)", reg_slot(e, o->reg));
+    }
+    if (!o->name)
+        return "0ull";
+    if (o->var && (o->var->space == PS_SHARED || o->var->space == PS_LOCAL)) {
+        *off += (int64_t)o->var->offset;
+        if (*space == PS_GENERIC)
+            *space = o->var->space;
+        return "0ull";
+    }
+    struct opnd sym = *o;
+    *off = 0;
+    return symbol_address(e, in, &sym);
+}
+
+static void spread_address(struct emit *e, const char **addr, bool *a32)
+{
+    int t = e->temp++;
+    buf_printf(e->out, "u64 t%d[32] AL; fill64(t%d, %s);\n", t, t, *addr);
+    *addr = arena_printf(e->a, "t%d", t);
+    *a32 = false;
+}
+
+static int operand_list(const struct opnd *o, const struct opnd **list)
+{
+    *list = o->kind == OPND_VEC ? o->list : o;
+    return o->kind == OPND_VEC ? o->count : 1;
+}
+
+struct access {
+    enum ptx_space space;
+    int64_t off;
+    bool a32, uniform;
+    const char *addr;
+    unsigned esize, flags;
+    int n;
+    const struct opnd *regs;
+};
+
+static bool access_of(struct emit *e, const struct insn *in, const struct opnd *addr,
+                      const struct opnd *value, struct access *x)
+{
+    x->space = insn_space(in);
+    x->addr = address_of(e, in, addr, &x->space, &x->off, &x->a32, &x->uniform);
+    x->esize = ptx_type_bytes(in->type);
+    x->n = operand_list(value, &x->regs);
+    x->flags = 0;
+    if (x->esize == 16 || x->n < 1 || x->n > 8 || !x->esize)
+        return emit_fail(e, in, "this width of access is not supported");
+    if (in->type == PT_S8 || in->type == PT_S16 || in->type == PT_S32)
+        x->flags |= SW_SIGNED;
+    for (int i = 0; i < x->n; i++)
+        if (x->regs[i].kind == OPND_REG && reg_class(e, x->regs[i].reg) == CLASS_Q)
+            x->flags |= SW_WIDE;
+    static const char *const strong[] = {"volatile", "relaxed", "acquire", "release", "mmio"};
+    for (size_t i = 0; i < ARRAY_LEN(strong); i++)
+        if (insn_has(in, strong[i])) {
+            x->flags |= SW_STRONG;
+            e->uses_strong |= x->space != PS_SHARED;
+        }
+    if (insn_has(in, "nc") || x->space == PS_CONST)
+        x->flags |= SW_READONLY;
+    return true;
+}
+
+static void emit_ld(struct emit *e, const struct insn *in)
+{
+    struct access x;
+    if (!access_of(e, in, &in->args[1], &in->args[0], &x))
+        return;
+    bool all_uniform = x.uniform;
+    for (int i = 0; i < x.n; i++)
+        if (x.regs[i].kind == OPND_REG && e->ir->varying[x.regs[i].reg])
+            all_uniform = false;
+    if (all_uniform) {
+        int site = emit_site(e, in, x.space, x.esize, x.n, x.flags, x.off, 0);
+        buf_printf(e->out, "u64 o[8]; R->ldu(W, mm, %s, %d, o);\n", x.addr, site);
+        for (int i = 0; i < x.n; i++)
+            set_uniform(e, &x.regs[i], arena_printf(e->a, "o[%d]", i));
+        return;
+    }
+    if (x.uniform)
+        spread_address(e, &x.addr, &x.a32);
+    int site = emit_site(e, in, x.space, x.esize, x.n, x.flags | (x.a32 ? SW_A32 : 0u), x.off, 0);
+    buf_printf(e->out, "R->ld(W, mm, %s, %d, (void *[]){", x.addr, site);
+    for (int i = 0; i < x.n; i++) {
+        if (x.regs[i].kind == OPND_REG)
+            buf_printf(e->out, "%sfr + %d", i ? ", " : "", reg_slot(e, x.regs[i].reg));
+        else
+            buf_printf(e->out, "%s0", i ? ", " : "");
+    }
+    buf_puts(e->out, "});\n");
+}
+
+static void emit_st(struct emit *e, const struct insn *in)
+{
+    struct access x;
+    if (!access_of(e, in, &in->args[0], &in->args[1], &x))
+        return;
+    bool wide = x.esize == 8;
+    x.flags = (x.flags & ~(unsigned)SW_WIDE) | (wide ? SW_WIDE : 0u);
+    if (x.uniform)
+        spread_address(e, &x.addr, &x.a32);
+    const char *list = "";
+    for (int i = 0; i < x.n; i++)
+        list = arena_printf(e->a, "%s%s(void *)%s", list, i ? ", " : "",
+                            lanes_of(e, in, &x.regs[i], wide));
+    int site = emit_site(e, in, x.space, x.esize, x.n, x.flags | (x.a32 ? SW_A32 : 0u), x.off, 0);
+    buf_printf(e->out, "R->st(W, mm, %s, %d, (void *[]){%s});\n", x.addr, site, list);
+}
+
+static void emit_atom(struct emit *e, const struct insn *in)
+{
+    bool red = strcmp(in->op, "red") == 0;
+    int first = red ? 0 : 1;
+    uint32_t kind = atom_kind(in);
+    if (!kind || in->arg_count < first + 2) {
+        emit_fail(e, in, "this device does not know the atomic");
+        return;
+    }
+    struct access x;
+    if (!access_of(e, in, &in->args[first], &in->args[first + 1], &x))
+        return;
+    if (x.n != 1) {
+        emit_fail(e, in, "vector atomics are not supported");
+        return;
+    }
+    bool wide = x.esize == 8;
+    if (x.uniform)
+        spread_address(e, &x.addr, &x.a32);
+    const char *b = lanes_of(e, in, &in->args[first + 1], wide), *c = "0", *d = "0";
+    if (in->arg_count > first + 2 && in->args[first + 2].kind != OPND_NONE)
+        c = lanes_of(e, in, &in->args[first + 2], wide);
+    if (!red && in->args[0].kind == OPND_REG)
+        d = arena_printf(e->a, "fr + %d", reg_slot(e, in->args[0].reg));
+    int site = emit_site(e, in, x.space, x.esize, 1, (x.a32 ? SW_A32 : 0u) | (wide ? SW_WIDE : 0u),
+                         x.off, kind);
+    e->uses_strong |= x.space != PS_SHARED;
+    buf_printf(e->out, "R->atom(W, mm, %s, %d, %s, %s, %s);\n", x.addr, site, d, b, c);
+}
+
+static void emit_cp_async(struct emit *e, const struct insn *in)
+{
+    if (insn_has(in, "commit_group")) {
+        buf_puts(e->out, "R->cp_commit(W);\n");
+        return;
+    }
+    if (insn_has(in, "wait_group") || insn_has(in, "wait_all")) {
+        bool all = insn_has(in, "wait_all");
+        int site = emit_site(e, in, PS_SHARED, 4, 1, 0, 0, all);
+        buf_printf(e->out, "R->cp_wait(W, %u, %d);\n",
+                   all || !in->arg_count ? 0u : (unsigned)in->args[0].bits, site);
+        return;
+    }
+    enum ptx_space space = PS_SHARED;
+    int64_t off;
+    bool a32, uniform;
+    if (insn_has(in, "mbarrier")) {
+        const char *addr = address_of(e, in, &in->args[0], &space, &off, &a32, &uniform);
+        if (uniform)
+            spread_address(e, &addr, &a32);
+        int site = emit_site(e, in, space, 8, 1, a32 ? SW_A32 : 0u, off, insn_has(in, "noinc"));
+        buf_printf(e->out, "R->cp_mbar(W, mm, %s, %d);\n", addr, site);
+        return;
+    }
+    bool bulk = insn_has(in, "bulk");
+    if (bulk || in->arg_count < 3 || in->args[2].kind != OPND_INT || !insn_has(in, "async")) {
+        emit_fail(e, in, "this device does not know the copy");
+        return;
+    }
+    unsigned size = (unsigned)in->args[2].bits;
+    if (size != 4 && size != 8 && size != 16) {
+        emit_fail(e, in, "cp.async copies 4, 8 or 16 bytes");
+        return;
+    }
+    const char *dst = address_of(e, in, &in->args[0], &space, &off, &a32, &uniform);
+    if (uniform)
+        spread_address(e, &dst, &a32);
+    enum ptx_space gspace = PS_GLOBAL;
+    int64_t goff;
+    bool g32, guniform;
+    const char *src = address_of(e, in, &in->args[1], &gspace, &goff, &g32, &guniform);
+    if (guniform)
+        spread_address(e, &src, &g32);
+    const char *bytes = "0";
+    /* The fourth operand is a source size, or a predicate that ignores the source. */
+    if (in->arg_count > 3 && in->args[3].kind == OPND_REG &&
+        reg_class(e, in->args[3].reg) == CLASS_P) {
+        int t = e->temp++;
+        buf_printf(e->out,
+                   "u32 t%d[32] AL; { u32 q = %s; for (int i = 0; i < 32; i++) t%d[i] = q >> i & 1 "
+                   "? 0 : %u; }\n",
+                   t, pred_bits(e, in, &in->args[3]), t, size);
+        bytes = arena_printf(e->a, "t%d", t);
+    } else if (in->arg_count > 3) {
+        bytes = lanes_of(e, in, &in->args[3], false);
+    }
+    int site = emit_site(e, in, space, size, 1, a32 ? SW_A32 : 0u, off, (unsigned)(uint32_t)goff);
+    buf_printf(e->out, "R->cp_async(W, mm, %s, (const u64 *)%s, (const u32 *)%s, %d);\n", dst, src,
+               bytes, site);
+}
+
+static void emit_matrix(struct emit *e, const struct insn *in)
+{
+    bool load = strcmp(in->op, "ldmatrix") == 0;
+    const struct opnd *regs;
+    const struct opnd *addr_op = &in->args[load ? 1 : 0];
+    int n = operand_list(&in->args[load ? 0 : 1], &regs);
+    enum ptx_space space = PS_SHARED;
+    int64_t off;
+    bool a32, uniform;
+    if (!insn_has(in, "m8n8") || in->type != PT_B16 || n > 4) {
+        emit_fail(e, in, "this shape of matrix is not supported");
+        return;
+    }
+    const char *addr = address_of(e, in, addr_op, &space, &off, &a32, &uniform);
+    if (uniform)
+        spread_address(e, &addr, &a32);
+    const char *list = "";
+    for (int i = 0; i < n; i++)
+        list = arena_printf(e->a, "%s%s(u32 *)%s", list, i ? ", " : "",
+                            load ? arena_printf(e->a, "(fr + %d)", reg_slot(e, regs[i].reg))
+                                 : lanes_of(e, in, &regs[i], false));
+    int site = emit_site(e, in, space, 16, n, a32 ? SW_A32 : 0u, off, insn_has(in, "trans"));
+    buf_printf(e->out, "R->%s(W, mm, %s, %d, (u32 *[]){%s});\n", in->op, addr, site, list);
+}
+
+static void emit_mbarrier(struct emit *e, const struct insn *in)
+{
+    int first = in->arg_count && in->args[0].kind != OPND_ADDR ? 1 : 0;
+    uint32_t kind = mbar_kind(in);
+    enum ptx_space space = PS_SHARED;
+    int64_t off;
+    bool a32, uniform;
+    if (!kind || in->arg_count <= first) {
+        emit_fail(e, in, "this device does not know the mbarrier operation");
+        return;
+    }
+    const char *addr = address_of(e, in, &in->args[first], &space, &off, &a32, &uniform);
+    if (uniform)
+        spread_address(e, &addr, &a32);
+    bool state_in = (kind & 0xff) == MBAR_TEST || (kind & 0xff) == MBAR_TRY;
+    const char *count = "0", *state = "0";
+    bool parity = insn_has(in, "parity");
+    if (in->arg_count > first + 1) {
+        if (state_in && !parity)
+            state = lanes_of(e, in, &in->args[first + 1], true);
+        else
+            count = lanes_of(e, in, &in->args[first + 1], false);
+    }
+    const struct opnd *d = first ? &in->args[0] : NULL;
+    if (!state_in && d && d->kind == OPND_REG)
+        state = arena_printf(e->a, "(fr + %d)", reg_slot(e, d->reg));
+    int site = emit_site(e, in, space, 8, 1, a32 ? SW_A32 : 0u, off, kind);
+    buf_printf(e->out, "u32 pb = R->mbar(W, mm, %s, %d, (u64 *)%s, (const u32 *)%s); (void)pb;\n",
+               addr, site, state, count);
+    if (state_in && d && d->kind == OPND_REG)
+        buf_printf(e->out, "p%d = (p%d & ~mm) | (pb & mm);\n", d->reg, d->reg);
+}
+
+bool emit_memory(struct emit *e, const struct insn *in)
+{
+    static const struct {
+        const char *op;
+        int args;
+        void (*write)(struct emit *, const struct insn *);
+    } table[] = {
+        {"ld", 2, emit_ld},           {"ldu", 2, emit_ld},          {"st", 2, emit_st},
+        {"atom", 3, emit_atom},       {"red", 2, emit_atom},        {"cp", 0, emit_cp_async},
+        {"ldmatrix", 2, emit_matrix}, {"stmatrix", 2, emit_matrix}, {"mbarrier", 1, emit_mbarrier},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        if (strcmp(table[i].op, in->op) != 0)
+            continue;
+        if (in->arg_count < table[i].args)
+            emit_fail(e, in, "too few operands");
+        else
+            table[i].write(e, in);
+        return true;
+    }
+    return false;
+}

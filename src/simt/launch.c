@@ -1,0 +1,185 @@
+/*
+ * launch.c - check a launch as a real device does, run it, gather its result.
+ */
+#include "simt/device.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool refuse(struct simt_result *out, struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool refuse(struct simt_result *out, struct arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    out->outcome = SIMT_BAD_LAUNCH;
+    out->text = arena_vprintf(a, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+static bool launch_allowed(const struct simt *dev, const struct sw_kernel *k,
+                           const struct simt_launch *s, struct arena *a, struct simt_result *out)
+{
+    static const char axis[] = "xyz";
+    static const uint32_t grid_max[] = {0x7fffffff, 65535, 65535}, block_max[] = {1024, 1024, 64};
+    uint64_t threads = 1, blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        if (!s->grid[i] || s->grid[i] > grid_max[i])
+            return refuse(out, a, "grid.%c is %u; it must be 1 to %u", axis[i], s->grid[i],
+                          grid_max[i]);
+        if (!s->block[i] || s->block[i] > block_max[i])
+            return refuse(out, a, "block.%c is %u; it must be 1 to %u", axis[i], s->block[i],
+                          block_max[i]);
+        threads *= s->block[i];
+        blocks *= s->grid[i];
+        if (s->cluster[i] > 1)
+            return refuse(out, a, "cluster.%c is %u; this device runs no clusters", axis[i],
+                          s->cluster[i]);
+        if (k->req[i] && k->req[i] != s->block[i])
+            return refuse(out, a, "the kernel requires block.%c to be %u, not %u", axis[i],
+                          k->req[i], s->block[i]);
+    }
+    if (threads > dev->config.max_threads)
+        return refuse(out, a, "a block of %llu threads; at most %u fit",
+                      (unsigned long long)threads, dev->config.max_threads);
+    if (k->max_threads && threads > k->max_threads)
+        return refuse(out, a, "a block of %llu threads; the kernel was built for at most %u",
+                      (unsigned long long)threads, k->max_threads);
+    if (blocks > UINT64_C(1) << 40)
+        return refuse(out, a, "a grid of %llu blocks", (unsigned long long)blocks);
+    uint64_t shared = (uint64_t)k->static_smem + s->shared_bytes;
+    if (shared > dev->config.max_shared_bytes)
+        return refuse(out, a, "%llu bytes of shared memory per block; at most %u fit",
+                      (unsigned long long)shared, dev->config.max_shared_bytes);
+    if (k->static_smem > 48 << 10)
+        return refuse(out, a, "%u bytes of static shared memory; at most 49152 fit",
+                      k->static_smem);
+    if (s->param_bytes < k->param_bytes || (k->param_bytes && !s->params))
+        return refuse(out, a, "%zu bytes of arguments; %s takes %u", s->param_bytes, k->name,
+                      k->param_bytes);
+    return true;
+}
+
+static void *worker_thread(void *arg)
+{
+    worker_run(arg);
+    return NULL;
+}
+
+static void add_counts(const struct worker *t, struct simt_counters *c)
+{
+    const struct sw_kernel *k = t->l->k;
+    const uint64_t *from = (const uint64_t *)&t->n;
+    uint64_t *to = (uint64_t *)c;
+    for (size_t i = 0; i < sizeof *c / sizeof *to; i++)
+        to[i] += from[i];
+    for (u32 b = 0; b < k->block_count; b++) {
+        uint64_t runs = t->counts[2 * b], lanes = t->counts[2 * b + 1];
+        for (int i = 0; i < SW_C_COUNT; i++) {
+            c->by_class[i] += runs * k->classes[b][i];
+            c->warp_instructions += runs * k->classes[b][i];
+        }
+        c->fp32_flops += lanes * (2u * k->classes[b][SW_C_FMA] + k->classes[b][SW_C_FADD] +
+                                  k->classes[b][SW_C_FMUL]);
+        c->tensor_flops += runs * k->tensor_flops[b];
+    }
+}
+
+static void run_workers(struct launch *l)
+{
+    uint64_t want = (uint64_t)l->dev->config.threads;
+    l->worker_count = (int)(want < l->blocks ? want : l->blocks);
+    l->workers = xmalloc((size_t)l->worker_count * sizeof *l->workers);
+    for (int i = 0; i < l->worker_count; i++) {
+        struct worker *t = &l->workers[i];
+        t->l = l;
+        t->cache = xmalloc((l->k->site_count + 1) * sizeof *t->cache);
+        t->counts = xmalloc((2 * (size_t)l->k->block_count + 2) * sizeof *t->counts);
+    }
+    for (int i = 1; i < l->worker_count; i++)
+        l->workers[i].started =
+            pthread_create(&l->workers[i].thread, NULL, worker_thread, &l->workers[i]) == 0;
+    worker_run(&l->workers[0]);
+    for (int i = 1; i < l->worker_count; i++)
+        if (l->workers[i].started)
+            pthread_join(l->workers[i].thread, NULL);
+}
+
+static void clear_shadows(struct simt *dev)
+{
+    for (size_t i = 0; i < dev->alloc_count; i++)
+        if (dev->alloc[i].shadow)
+            memset(dev->alloc[i].shadow, 0,
+                   (dev->alloc[i].hi - dev->alloc[i].lo) / 4 * sizeof(uint32_t));
+}
+
+static void gather(struct launch *l, struct arena *a, struct simt_result *out)
+{
+    struct simt_finding *f = arena_array(a, l->slots + 1, sizeof *f);
+    for (size_t i = 0; i < l->slots; i++)
+        f[i] = l->slot[i].f;
+    out->findings = f;
+    out->finding_count = l->slots;
+    out->findings_dropped = l->dropped;
+    out->outcome = l->outcome;
+    out->counters.launches = 1;
+    for (int i = 0; i < l->worker_count; i++)
+        add_counts(&l->workers[i], &out->counters);
+    out->printed = arena_strndup(a, l->printed.data ? l->printed.data : "", l->printed.len);
+    if (out->outcome == SIMT_OK)
+        for (size_t i = 0; i < l->slots; i++)
+            if (f[i].kind == SIMT_OUT_OF_BOUNDS || f[i].kind == SIMT_MISALIGNED ||
+                f[i].kind == SIMT_TRAP || f[i].kind == SIMT_WRITE_TO_INPUT)
+                out->outcome = SIMT_FAULT;
+    if (out->outcome != SIMT_OK && l->slots)
+        out->text = f[l->slots - 1].text;
+}
+
+bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_launch *spec,
+                 struct arena *a, struct simt_result *out, struct error *err)
+{
+    const struct sw_kernel *k = NULL;
+    *out = (struct simt_result){.text = "", .printed = ""};
+    for (u32 i = 0; i < m->sw->kernel_count; i++)
+        if (strcmp(m->sw->kernels[i].name, spec->kernel) == 0)
+            k = &m->sw->kernels[i];
+    if (!k)
+        return error_set(err, ERROR_USE, "the module has no kernel %s", spec->kernel);
+    if (!launch_allowed(dev, k, spec, a, out))
+        return true;
+    struct launch l = {.dev = dev,
+                       .mod = m->sw,
+                       .k = k,
+                       .spec = spec,
+                       .a = a,
+                       .max_slots = dev->config.max_findings,
+                       .printed = buf_init(1 << 20),
+                       .outcome = SIMT_OK};
+    l.nthreads = spec->block[0] * spec->block[1] * spec->block[2];
+    l.nwarps = (l.nthreads + WARP - 1) / WARP;
+    l.blocks = (uint64_t)spec->grid[0] * spec->grid[1] * spec->grid[2];
+    l.smem_bytes = k->static_smem + spec->shared_bytes;
+    l.fn =
+        spec->block[0] % WARP == 0 || spec->block[1] * spec->block[2] == 1 ? k->rows : k->general;
+    l.slot = arena_array(a, l.max_slots + 1, sizeof *l.slot);
+    l.started_ms = clock_ms();
+    l.deadline_ms = l.started_ms + dev->config.watchdog_ms;
+    int64_t start_us = clock_us();
+    clear_shadows(dev);
+    run_workers(&l);
+    out->seconds = (double)(clock_us() - start_us) * 1e-6;
+    bool failed = false;
+    gather(&l, a, out);
+    for (int i = 0; i < l.worker_count; i++) {
+        failed |= l.workers[i].failed;
+        worker_release(&l.workers[i]);
+    }
+    xfree(l.workers);
+    buf_release(&l.printed);
+    if (failed)
+        return error_set(err, ERROR_MACHINE, "no memory for the stacks of %s", k->name);
+    return true;
+}

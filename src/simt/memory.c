@@ -1,0 +1,601 @@
+/*
+ * memory.c - loads and stores of a warp.
+ *
+ * Hides: which space an address is in, the fast cases (lanes side by side,
+ * all lanes at one place), the checks and the traffic counters.
+ *
+ * An access goes: lane addresses -> host addresses with checks -> data.
+ * Lanes that fail a check are dropped and reported; the rest goes on.
+ */
+#include "simt/device.h"
+
+#include <string.h>
+
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+enum shape { SHAPE_MIXED, SHAPE_ROW, SHAPE_SAME };
+
+static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
+                         bool write);
+
+/* ---- reports ---- */
+
+static void report_bounds(struct warp *w, u32 lane, u32 site, uint64_t at, u32 bytes, bool write)
+{
+    const struct alloc *near = alloc_nearest(w->t->l->dev, at);
+    const char *what = write ? "writes" : "reads";
+    struct finding_where here = {w, lane, site};
+    bool go;
+    if (near && near->gone && at >= near->lo && at < near->hi)
+        go = finding_add(&here, SIMT_OUT_OF_BOUNDS, at, near, -1, -1, -1,
+                         "%s %u bytes of %s after it was freed", what, bytes, near->name);
+    else if (near && at + bytes > near->hi && at >= near->lo)
+        go = finding_add(&here, SIMT_OUT_OF_BOUNDS, at, near, -1, -1, -1,
+                         "%s %u bytes at offset %llu of %s, which has %llu bytes", what, bytes,
+                         (unsigned long long)(at - near->lo), near->name,
+                         (unsigned long long)(near->hi - near->lo));
+    else if (near)
+        go = finding_add(&here, SIMT_OUT_OF_BOUNDS, at, near, -1, -1, -1,
+                         "%s %u bytes at %#llx, outside every buffer; %s is nearest", what, bytes,
+                         (unsigned long long)at, near->name);
+    else
+        go = finding_add(&here, SIMT_OUT_OF_BOUNDS, at, NULL, -1, -1, -1,
+                         "%s %u bytes at %#llx; no buffer is registered", what, bytes,
+                         (unsigned long long)at);
+    if (!go)
+        warp_abort(w);
+}
+
+static void report_window(struct warp *w, u32 lane, u32 site, int64_t at, u32 bytes, bool write,
+                          const char *space, uint64_t size)
+{
+    if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_OUT_OF_BOUNDS, (uint64_t)at, NULL,
+                     -1, -1, -1, "%s %u bytes at offset %lld of %s memory, which has %llu bytes",
+                     write ? "writes" : "reads", bytes, (long long)at, space,
+                     (unsigned long long)size))
+        warp_abort(w);
+}
+
+/* ---- addresses ---- */
+
+static void global_check(struct warp *w, u32 *m, u32 site, u32 bytes, bool write, uint64_t lo,
+                         uint64_t hi, const uint64_t *host)
+{
+    struct range *c = &w->t->cache[site];
+    struct simt *dev = w->t->l->dev;
+    if (lo >= c->lo && hi <= c->hi && (!write || !(c->alloc->flags & SIMT_ALLOC_READONLY)))
+        return;
+    struct alloc *x = alloc_find(dev, lo, hi - lo);
+    if (x && !(write && x->flags & SIMT_ALLOC_READONLY)) {
+        *c = (struct range){x->lo, x->hi, x};
+        return;
+    }
+    for (u32 left = *m; left; left &= left - 1) {
+        u32 lane = (u32)__builtin_ctz(left);
+        x = alloc_find(dev, host[lane], bytes);
+        if (!x) {
+            report_bounds(w, lane, site, host[lane], bytes, write);
+            *m &= ~(1u << lane);
+        } else if (write && x->flags & SIMT_ALLOC_READONLY) {
+            if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_WRITE_TO_INPUT,
+                             host[lane], x, -1, -1, -1, "writes %u bytes to %s, which is an input",
+                             bytes, x->name))
+                warp_abort(w);
+            *m &= ~(1u << lane);
+        }
+    }
+}
+
+static void align_check(struct warp *w, u32 *m, u32 site, u32 bytes, const uint64_t *host,
+                        uint64_t base)
+{
+    for (u32 left = *m; left; left &= left - 1) {
+        u32 lane = (u32)__builtin_ctz(left);
+        if (((host[lane] - base) & (bytes - 1)) == 0)
+            continue;
+        if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_MISALIGNED, host[lane] - base,
+                         NULL, -1, -1, -1,
+                         "an access of %u bytes at an address that is not a multiple of %u", bytes,
+                         bytes))
+            warp_abort(w);
+        *m &= ~(1u << lane);
+    }
+}
+
+/* Shared and local addresses count from zero. */
+static void window_resolve(struct warp *w, u32 *m, u32 site, u32 bytes, bool write, uint64_t *host,
+                           enum sw_space space)
+{
+    bool check = w->t->l->dev->config.check != SIMT_CHECK_OFF;
+    uint64_t size = space == SW_SHARED ? w->blk->b.smem_bytes : w->w.local_bytes;
+    uint64_t base =
+        space == SW_SHARED ? (uint64_t)(uintptr_t)w->blk->b.smem : (uint64_t)(uintptr_t)w->w.local;
+    uint64_t step = space == SW_SHARED ? 0 : w->w.local_bytes;
+    uint64_t worst = 0, low_bits = 0;
+    for (u32 i = 0; i < WARP; i++) {
+        uint64_t at = *m >> i & 1 ? host[i] : 0;
+        worst = at > worst ? at : worst;
+        low_bits |= at;
+    }
+    if (check && UNLIKELY(worst > size || bytes > size - worst)) {
+        for (u32 left = *m; left; left &= left - 1) {
+            u32 lane = (u32)__builtin_ctz(left);
+            if (host[lane] <= size && bytes <= size - host[lane])
+                continue;
+            report_window(w, lane, site, (int64_t)host[lane], bytes, write,
+                          space == SW_SHARED ? "shared" : "local", size);
+            *m &= ~(1u << lane);
+        }
+    }
+    if (check && UNLIKELY(low_bits & (bytes - 1)))
+        align_check(w, m, site, bytes, host, 0);
+    for (u32 i = 0; i < WARP; i++)
+        host[i] += base + step * i;
+}
+
+/* Generic addresses may point into shared or local memory. */
+static enum sw_space generic_space(const struct warp *w, uint64_t at)
+{
+    uint64_t smem = (uint64_t)(uintptr_t)w->blk->b.smem, local = (uint64_t)(uintptr_t)w->w.local;
+    if (at - smem < w->blk->b.smem_bytes)
+        return SW_SHARED;
+    if (w->w.local_bytes && at - local < w->w.local_bytes * WARP)
+        return SW_LOCAL;
+    uint64_t params = (uint64_t)(uintptr_t)w->blk->b.params;
+    if (at - params < w->t->l->spec->param_bytes)
+        return SW_PARAM;
+    return SW_GLOBAL;
+}
+
+static void global_resolve(struct warp *w, u32 *m, u32 site, u32 bytes, bool write, uint64_t *host,
+                           enum sw_space *space)
+{
+    if (w->t->l->dev->config.check == SIMT_CHECK_OFF || !*m)
+        return;
+    uint64_t lo = UINT64_MAX, hi = 0, low_bits = 0;
+    for (u32 i = 0; i < WARP; i++) {
+        bool on = *m >> i & 1;
+        uint64_t at = host[i];
+        lo = on && at < lo ? at : lo;
+        hi = on && at > hi ? at : hi;
+        low_bits |= on ? at : 0;
+    }
+    if (UNLIKELY(low_bits & (bytes - 1)))
+        align_check(w, m, site, bytes, host, 0);
+    if (!*m)
+        return;
+    if (*space == SW_PARAM || (*space == SW_GENERIC && generic_space(w, lo) == SW_PARAM)) {
+        uint64_t params = (uint64_t)(uintptr_t)w->blk->b.params;
+        if (lo >= params && hi + bytes <= params + w->t->l->spec->param_bytes && !write) {
+            *space = SW_PARAM;
+            return;
+        }
+    }
+    global_check(w, m, site, bytes, write, lo, hi + bytes, host);
+}
+
+void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes, bool write,
+                   uint64_t *host, enum sw_space *space)
+{
+    const struct sw_site *s = site_of(w, site);
+    w->last_site = site;
+    if (s->flags & SW_A32) {
+        const u32 *a = addr;
+        for (int i = 0; i < WARP; i++)
+            host[i] = a[i] + (uint64_t)s->off;
+        if (s->space == SW_SHARED)
+            for (int i = 0; i < WARP; i++)
+                host[i] &= 0xffffffffu;
+    } else {
+        const u64 *a = addr;
+        for (int i = 0; i < WARP; i++)
+            host[i] = a[i] + (uint64_t)s->off;
+    }
+    *space = (enum sw_space)s->space;
+    if (*space == SW_SHARED || *space == SW_LOCAL) {
+        window_resolve(w, m, site, bytes, write, host, *space);
+        return;
+    }
+    if (*space == SW_GENERIC && *m) {
+        enum sw_space first = generic_space(w, host[__builtin_ctz(*m)]);
+        uint64_t base = first == SW_SHARED ? (uint64_t)(uintptr_t)w->blk->b.smem
+                                           : (uint64_t)(uintptr_t)w->w.local;
+        if (first == SW_SHARED) {
+            for (int i = 0; i < WARP; i++)
+                host[i] -= base;
+            *space = SW_SHARED;
+            window_resolve(w, m, site, bytes, write, host, SW_SHARED);
+            return;
+        }
+        if (first == SW_LOCAL) {
+            *space = SW_LOCAL;
+            for (u32 left = *m; left; left &= left - 1) {
+                u32 lane = (u32)__builtin_ctz(left);
+                uint64_t at = host[lane] - base - lane * w->w.local_bytes;
+                if (at > w->w.local_bytes || bytes > w->w.local_bytes - at) {
+                    report_window(w, lane, site, (int64_t)at, bytes, write, "local",
+                                  w->w.local_bytes);
+                    *m &= ~(1u << lane);
+                }
+            }
+            return;
+        }
+    }
+    global_resolve(w, m, site, bytes, write, host, space);
+}
+
+/* The source side of an asynchronous copy: global memory, only where something is read. */
+void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64_t *from,
+                        const u32 *bytes)
+{
+    if (w->t->l->dev->config.check == SIMT_CHECK_OFF)
+        return;
+    align_check(w, m, site, size, from, 0);
+    for (u32 left = *m; left; left &= left - 1) {
+        u32 lane = (u32)__builtin_ctz(left), n = bytes && bytes[lane] < size ? bytes[lane] : size;
+        if (alloc_find(w->t->l->dev, from[lane], n))
+            continue;
+        report_bounds(w, lane, site, from[lane], n, false);
+        *m &= ~(1u << lane);
+    }
+    if (*m && w->t->l->dev->config.counters)
+        count_global(w, *m, from, size, SHAPE_MIXED, false);
+}
+
+static enum shape shape_of(const uint64_t *host, u32 bytes)
+{
+    uint64_t first = host[0], row = 0, same = 0;
+    for (uint64_t i = 0; i < WARP; i++) {
+        uint64_t d = host[i] - first;
+        row |= d ^ i * bytes;
+        same |= d;
+    }
+    return !row ? SHAPE_ROW : !same ? SHAPE_SAME : SHAPE_MIXED;
+}
+
+/* ---- counters ---- */
+
+static uint64_t sectors(u32 m, const uint64_t *host, u32 bytes)
+{
+    uint64_t seen[64], n = 0, used = 0;
+    for (; m; m &= m - 1) {
+        uint64_t at = host[__builtin_ctz(m)];
+        for (uint64_t s = at >> 5; s <= (at + bytes - 1) >> 5; s++) {
+            uint64_t h = s & 63;
+            while (used >> h & 1 && seen[h] != s)
+                h = (h + 1) & 63;
+            if (used >> h & 1)
+                continue;
+            used |= UINT64_C(1) << h;
+            seen[h] = s;
+            if (++n == 64)
+                return n;
+        }
+    }
+    return n;
+}
+
+static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
+                         bool write)
+{
+    struct simt_counters *n = &w->t->n;
+    uint64_t s;
+    if (shape == SHAPE_SAME)
+        s = 1;
+    else if (shape == SHAPE_ROW)
+        s = ((host[0] + (uint64_t)bytes * WARP - 1) >> 5) - (host[0] >> 5) + 1;
+    else
+        s = sectors(m, host, bytes);
+    uint64_t total = (uint64_t)bytes * (uint64_t)__builtin_popcount(m);
+    if (write) {
+        n->global_store_requests++;
+        n->global_store_sectors += s;
+        n->global_store_bytes += total;
+    } else {
+        n->global_load_requests++;
+        n->global_load_sectors += s;
+        n->global_load_bytes += total;
+    }
+}
+
+/* Passes over the banks: wide accesses go in phases of fewer lanes. */
+void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes)
+{
+    struct simt_counters *n = &w->t->n;
+    uint32_t lanes = bytes > 8 ? 8 : bytes > 4 ? 16 : 32, words = bytes > 4 ? bytes / 4 : 1;
+    uint64_t waves = 0, ideal = 0;
+    for (uint32_t first = 0; first < WARP; first += lanes) {
+        uint32_t part = m >> first & (uint32_t)((UINT64_C(1) << lanes) - 1), most = 0;
+        uint64_t list[32][8];
+        uint8_t count[32] = {0};
+        for (; part; part &= part - 1) {
+            uint64_t at = host[first + (uint32_t)__builtin_ctz(part)] >> 2;
+            for (uint32_t i = 0; i < words; i++) {
+                uint32_t bank = (uint32_t)(at + i) & 31, q = 0, have = count[bank];
+                uint32_t known = have < 8 ? have : 8;
+                while (q < known && list[bank][q] != at + i)
+                    q++;
+                if (q < known)
+                    continue;
+                if (have < 8)
+                    list[bank][have] = at + i;
+                count[bank]++;
+                most = count[bank] > most ? count[bank] : most;
+            }
+        }
+        waves += most;
+        ideal += most != 0;
+    }
+    n->shared_requests++;
+    n->shared_wavefronts += waves;
+    n->shared_conflicts += waves - ideal;
+}
+
+/* ---- global shadow: reads of nothing, blocks that race ---- */
+
+static void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site,
+                          bool write)
+{
+    const struct sw_site *s = site_of(w, site);
+    struct launch *l = w->t->l;
+    uint32_t me = (uint32_t)(w->blk->index + 1);
+    bool ordered = l->k->strong || s->flags & SW_STRONG;
+    for (; m; m &= m - 1) {
+        u32 lane = (u32)__builtin_ctz(m);
+        struct alloc *x = w->t->cache[site].alloc;
+        if (!x || host[lane] < x->lo || host[lane] + bytes > x->hi)
+            x = alloc_find(l->dev, host[lane], bytes);
+        if (!x || !x->shadow)
+            continue;
+        for (uint64_t c = (host[lane] - x->lo) / 4; c <= (host[lane] - x->lo + bytes - 1) / 4;
+             c++) {
+            uint32_t who = __atomic_load_n(&x->shadow[c], __ATOMIC_RELAXED);
+            if (!write && x->init && !__atomic_load_n(&x->init[c], __ATOMIC_RELAXED)) {
+                if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED,
+                                 host[lane], x, -1, -1, -1,
+                                 "reads %s at offset %llu, which nothing has written", x->name,
+                                 (unsigned long long)(host[lane] - x->lo)))
+                    warp_abort(w);
+                break;
+            }
+            if (who && who != me && !ordered && bytes >= 4) {
+                if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_RACE_GLOBAL,
+                                 host[lane], x, -1, -1, -1,
+                                 "%s %s at offset %llu, which block %u of this grid writes too",
+                                 write ? "writes" : "reads", x->name,
+                                 (unsigned long long)(host[lane] - x->lo), who - 1))
+                    warp_abort(w);
+                break;
+            }
+            if (write) {
+                __atomic_store_n(&x->shadow[c], me, __ATOMIC_RELAXED);
+                if (x->init)
+                    __atomic_store_n(&x->init[c], 1, __ATOMIC_RELAXED);
+            }
+        }
+    }
+}
+
+static void account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum sw_space space,
+                    enum shape shape, u32 site, bool write)
+{
+    const struct simt_config *c = &w->t->l->dev->config;
+    if (space == SW_SHARED) {
+        if (c->counters) {
+            if (shape == SHAPE_SAME || (shape == SHAPE_ROW && bytes == 4)) {
+                w->t->n.shared_requests++;
+                w->t->n.shared_wavefronts++;
+            } else {
+                count_shared(w, m, host, bytes);
+            }
+        }
+        if (c->check == SIMT_CHECK_FULL)
+            race_access(w, m, host, bytes, site, write);
+    } else if (space != SW_LOCAL && space != SW_PARAM) {
+        if (c->counters)
+            count_global(w, m, host, bytes, shape, write);
+        if (c->check == SIMT_CHECK_FULL)
+            shadow_global(w, m, host, bytes, site, write);
+    }
+}
+
+/* ---- data ---- */
+
+static void load_row(const struct sw_site *s, const uint64_t *host, void *const *dst)
+{
+    const char *p = (const char *)(uintptr_t)host[0];
+    if (s->vec == 1) {
+        memcpy(dst[0], p, (size_t)s->esize * WARP);
+        return;
+    }
+    if (s->esize == 4) {
+        const u32 *q = (const u32 *)(const void *)p;
+        for (int v = 0; v < s->vec; v++) {
+            u32 *d = dst[v];
+            for (int i = 0; d && i < WARP; i++)
+                d[i] = q[i * s->vec + v];
+        }
+        return;
+    }
+    const u64 *q = (const u64 *)(const void *)p;
+    for (int v = 0; v < s->vec; v++) {
+        u64 *d = dst[v];
+        for (int i = 0; d && i < WARP; i++)
+            d[i] = q[i * s->vec + v];
+    }
+}
+
+static inline u64 load_one(const char *p, u32 esize, bool sign)
+{
+    switch (esize) {
+    case 1: {
+        u8 v = *(const u8 *)p;
+        return sign ? (u64)(s64)(signed char)v : v;
+    }
+    case 2: {
+        u16 v;
+        memcpy(&v, p, sizeof v);
+        return sign ? (u64)(s64)(s16)v : v;
+    }
+    case 4: {
+        u32 v;
+        memcpy(&v, p, sizeof v);
+        return sign ? (u64)(s64)(s32)v : v;
+    }
+    default: {
+        u64 v;
+        memcpy(&v, p, sizeof v);
+        return v;
+    }
+    }
+}
+
+static void load_lanes(const struct sw_site *s, u32 m, const uint64_t *host, void *const *dst)
+{
+    bool wide = s->flags & SW_WIDE, sign = s->flags & SW_SIGNED;
+    for (int v = 0; v < s->vec; v++) {
+        if (!dst[v])
+            continue;
+        if (s->esize == 4 && !wide) {
+            u32 *d = dst[v];
+            for (u32 left = m; left; left &= left - 1) {
+                u32 i = (u32)__builtin_ctz(left);
+                memcpy(&d[i], (const char *)(uintptr_t)host[i] + 4 * v, 4);
+            }
+            continue;
+        }
+        for (u32 left = m; left; left &= left - 1) {
+            u32 i = (u32)__builtin_ctz(left);
+            u64 x =
+                load_one((const char *)(uintptr_t)host[i] + (size_t)v * s->esize, s->esize, sign);
+            if (wide)
+                ((u64 *)dst[v])[i] = x;
+            else
+                ((u32 *)dst[v])[i] = (u32)x;
+        }
+    }
+}
+
+static void zero_lanes(const struct sw_site *s, u32 m, void *const *dst)
+{
+    for (int v = 0; v < s->vec; v++)
+        for (u32 left = m; dst[v] && left; left &= left - 1) {
+            u32 i = (u32)__builtin_ctz(left);
+            if (s->flags & SW_WIDE)
+                ((u64 *)dst[v])[i] = 0;
+            else
+                ((u32 *)dst[v])[i] = 0;
+        }
+}
+
+static bool full_lanes(const struct sw_site *s)
+{
+    bool wide = s->flags & SW_WIDE;
+    return (s->esize == 4 && !wide) || (s->esize == 8 && wide);
+}
+
+void dev_ld(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *const *dst)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    uint64_t host[WARP];
+    enum sw_space space;
+    u32 bytes = (u32)s->esize * s->vec, asked = m;
+    lanes_resolve(w, &m, addr, site, bytes, false, host, &space);
+    if (UNLIKELY(m != asked))
+        zero_lanes(s, asked & ~m, dst);
+    enum shape shape = m == ~0u ? shape_of(host, bytes) : SHAPE_MIXED;
+    if (m)
+        account(w, m, host, bytes, space, shape, site, false);
+    if (shape == SHAPE_ROW && full_lanes(s))
+        load_row(s, host, dst);
+    else
+        load_lanes(s, m, host, dst);
+}
+
+static void store_lanes(const struct sw_site *s, u32 m, const uint64_t *host, void *const *src)
+{
+    bool wide = s->flags & SW_WIDE;
+    for (u32 left = m; left; left &= left - 1) {
+        u32 i = (u32)__builtin_ctz(left);
+        char *p = (char *)(uintptr_t)host[i];
+        for (int v = 0; v < s->vec; v++, p += s->esize) {
+            if (s->esize == 4) {
+                memcpy(p, (const u32 *)src[v] + i, 4);
+                continue;
+            }
+            u64 x = wide ? ((const u64 *)src[v])[i] : ((const u32 *)src[v])[i];
+            memcpy(p, &x, s->esize);
+        }
+    }
+}
+
+void dev_st(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *const *src)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    uint64_t host[WARP];
+    enum sw_space space;
+    u32 bytes = (u32)s->esize * s->vec;
+    lanes_resolve(w, &m, addr, site, bytes, true, host, &space);
+    enum shape shape = m == ~0u ? shape_of(host, bytes) : SHAPE_MIXED;
+    if (m)
+        account(w, m, host, bytes, space, shape, site, true);
+    if (shape == SHAPE_ROW && full_lanes(s) && s->vec == 1) {
+        memcpy((void *)(uintptr_t)host[0], src[0], (size_t)bytes * WARP);
+    } else if (shape == SHAPE_ROW && s->esize == 4) {
+        u32 *p = (u32 *)(uintptr_t)host[0];
+        for (int v = 0; v < s->vec; v++) {
+            const u32 *d = src[v];
+            for (int i = 0; i < WARP; i++)
+                p[i * s->vec + v] = d[i];
+        }
+    } else {
+        store_lanes(s, m, host, src);
+    }
+}
+
+/* All lanes read one place: one check, one value. */
+void dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    u32 bytes = (u32)s->esize * s->vec, lane = (u32)__builtin_ctz(m), one = 1u << lane;
+    uint64_t at = addr + (uint64_t)s->off;
+    struct range *c = &w->t->cache[site];
+    const struct simt_config *cfg = &w->t->l->dev->config;
+    if (s->space == SW_GLOBAL && at >= c->lo && at + bytes <= c->hi && !(at & (bytes - 1)) &&
+        cfg->check != SIMT_CHECK_FULL) {
+        if (cfg->counters) {
+            w->t->n.global_load_requests++;
+            w->t->n.global_load_sectors += bytes > 32 ? 2 : 1;
+            w->t->n.global_load_bytes += (uint64_t)bytes * (uint64_t)__builtin_popcount(m);
+        }
+        const char *q = (const char *)(uintptr_t)at;
+        for (int v = 0; v < s->vec; v++)
+            out[v] = load_one(q + (size_t)v * s->esize, s->esize, s->flags & SW_SIGNED);
+        return;
+    }
+    uint64_t lanes[WARP] = {0}, host[WARP];
+    u32 narrow[WARP] = {0};
+    enum sw_space space;
+    lanes[lane] = addr;
+    narrow[lane] = (u32)addr;
+    lanes_resolve(w, &one, s->flags & SW_A32 ? (const void *)narrow : lanes, site, bytes, false,
+                  host, &space);
+    for (int v = 0; v < s->vec; v++)
+        out[v] = 0;
+    if (!one)
+        return;
+    for (u32 i = 0; i < WARP; i++)
+        host[i] = host[lane];
+    account(w, m, host, bytes, space, SHAPE_SAME, site, false);
+    for (int v = 0; v < s->vec; v++)
+        out[v] = load_one((const char *)(uintptr_t)host[lane] + (size_t)v * s->esize, s->esize,
+                          s->flags & SW_SIGNED);
+}
+
+u32 dev_isspace(struct sw_warp *sw, u32 space, u64 addr)
+{
+    return generic_space(warp_of(sw), addr) == (enum sw_space)space;
+}

@@ -1,0 +1,41 @@
+/*
+ * ptx_lex.h - words, numbers, strings and marks of PTX text.
+ *
+ * A lexer is a value over borrowed text: copy it to look ahead. It never
+ * fails; what it does not know becomes a one-character mark, and the reader
+ * says what it expected instead.
+ */
+#ifndef SIMT_PTX_LEX_H
+#define SIMT_PTX_LEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_NUMBER, TOKEN_STRING, TOKEN_MARK };
+
+struct token {
+    enum token_kind kind;
+    const char *s; /* inside the text; a string without its quotes */
+    size_t len;
+    int line;
+};
+
+struct lexer {
+    const char *p, *end;
+    int line;
+};
+
+struct token lex_next(struct lexer *lx);
+struct token lex_peek(const struct lexer *lx);
+/* After the opening mark was read: moves past the matching closing one.
+ * False when the text ends first. */
+bool lex_skip_balanced(struct lexer *lx, char open, char close);
+
+bool token_is(struct token t, const char *s);
+bool token_mark(struct token t, char c);
+
+enum number_kind { NUMBER_BAD, NUMBER_INT, NUMBER_F32, NUMBER_F64 };
+enum number_kind token_number(struct token t, uint64_t *bits);
+
+#endif

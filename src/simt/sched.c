@@ -1,0 +1,501 @@
+/*
+ * sched.c - run blocks on one host thread: warps as fibers, barriers.
+ *
+ * Hides: which warp runs next. A worker keeps one block resident and takes
+ * another only when every warp that could run is spinning, so that a grid
+ * whose blocks wait for each other makes progress.
+ *
+ * Invariants
+ * 1. A warp's fiber belongs to it from its start until it is done.
+ * 2. A barrier completes when all expected warps arrived or left.
+ */
+#include "simt/device.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FUEL = 20000, MAX_RESIDENT = 512 };
+
+static void warp_main(void *arg)
+{
+    struct warp *w = arg;
+    w->t->l->fn(&w->w);
+    warp_yield(w, WARP_DONE);
+    abort(); /* a done warp is never resumed */
+}
+
+void warp_yield(struct warp *w, enum warp_state state)
+{
+    w->state = state;
+    fiber_yield(w->fiber);
+}
+
+_Noreturn void warp_abort(struct warp *w)
+{
+    atomic_store(&w->t->l->stop, 1);
+    warp_yield(w, WARP_DONE);
+    abort();
+}
+
+/* ---- barriers ---- */
+
+static void clock_join(uint32_t *into, const uint32_t *from, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        into[i] = into[i] > from[i] ? into[i] : from[i];
+}
+
+/* Everything before now is ordered before what the warp does next. */
+static void clock_advance(struct warp *w)
+{
+    w->clock[w->w.id]++;
+}
+
+static void barrier_complete(struct blk *b, struct barrier *bar)
+{
+    uint32_t n = b->b.nwarps;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!(bar->waiting_mask >> i & 1))
+            continue;
+        struct warp *w = &b->warp[i];
+        clock_join(w->clock, bar->clock, n);
+        w->bar_result = bar->result;
+        w->state = WARP_READY;
+    }
+    b->gen++;
+    b->t->n.barriers++;
+    *bar = (struct barrier){0};
+}
+
+static bool barrier_full(const struct blk *b, const struct barrier *bar)
+{
+    if (!bar->used)
+        return false;
+    if (bar->expected)
+        return bar->arrived * WARP >= bar->expected;
+    return bar->arrived + b->done >= b->b.nwarps;
+}
+
+u32 dev_bar(struct sw_warp *sw, u32 m, u32 kind, u32 id, u32 threads, u32 pred, u32 site)
+{
+    struct warp *w = warp_of(sw);
+    struct blk *b = w->blk;
+    w->last_site = site;
+    if (id >= BARRIERS) {
+        finding_add(&(struct finding_where){w, 0, site}, SIMT_DIVERGENT_BARRIER, 0, NULL, -1, -1,
+                    -1, "barrier %u: there are 16, numbered from 0", id);
+        warp_abort(w);
+    }
+    if ((kind & 32) && m != sw->live && w->t->l->dev->config.check != SIMT_CHECK_OFF)
+        finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m), site}, SIMT_DIVERGENT_BARRIER,
+                    0, NULL, -1, -1, -1,
+                    "only some threads of the warp reach this barrier (%d of %d)",
+                    __builtin_popcount(m), __builtin_popcount(sw->live));
+    struct barrier *bar = &b->bar[id];
+    bar->used = true;
+    bar->arrived++;
+    bar->expected = threads;
+    bar->site = site;
+    u32 op = kind & 7;
+    pred &= m;
+    if (op == 2)
+        bar->result += (u32)__builtin_popcount(pred);
+    else if (op == 3)
+        bar->result |= (m & ~pred) ? 1u : 0; /* someone says no */
+    else if (op == 4)
+        bar->result |= pred ? 1u : 0;
+    clock_advance(w);
+    clock_join(bar->clock, w->clock, b->b.nwarps);
+    if (op == 1) {
+        bar->arrive_mask |= 1u << sw->id;
+        if (barrier_full(b, bar))
+            barrier_complete(b, bar);
+        return 0;
+    }
+    bar->waiting_mask |= 1u << sw->id;
+    w->bar_id = id;
+    w->bar_site = site;
+    if (barrier_full(b, bar))
+        barrier_complete(b, bar);
+    else
+        warp_yield(w, WARP_BARRIER);
+    w->state = WARP_READY;
+    return op == 3 ? !w->bar_result : w->bar_result;
+}
+
+void dev_sync(struct sw_warp *sw, u32 m, u32 members, u32 site)
+{
+    struct warp *w = warp_of(sw);
+    w->last_site = site;
+    if ((members & sw->live & ~m) && w->t->l->dev->config.check != SIMT_CHECK_OFF)
+        finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m), site},
+                    SIMT_DIVERGENT_COLLECTIVE, 0, NULL, -1, -1, -1,
+                    "the member mask %08x names threads that do not take part (%08x do)", members,
+                    m);
+    clock_advance(w);
+}
+
+/* ---- time ---- */
+
+static void hang(struct warp *w, uint32_t site)
+{
+    struct launch *l = w->t->l;
+    finding_add(&(struct finding_where){w, w->w.live ? (u32)__builtin_ctz(w->w.live) : 0, site},
+                SIMT_TIMEOUT, 0, NULL, -1, -1, -1,
+                "the kernel did not end within %d ms; this warp was running",
+                l->dev->config.watchdog_ms);
+    pthread_mutex_lock(&l->dev->lock);
+    if (l->outcome == SIMT_OK)
+        l->outcome = SIMT_HANG;
+    pthread_mutex_unlock(&l->dev->lock);
+    warp_abort(w);
+}
+
+s32 dev_tick(struct sw_warp *sw, u32 waiting, u32 site)
+{
+    struct warp *w = warp_of(sw);
+    struct launch *l = w->t->l;
+    (void)site;
+    sw->fuel = FUEL;
+    if (atomic_load_explicit(&l->stop, memory_order_relaxed))
+        warp_abort(w);
+    if (clock_ms() > l->deadline_ms)
+        hang(w, w->last_site);
+    warp_yield(w, WARP_SPIN);
+    return waiting != 0;
+}
+
+void dev_trap(struct sw_warp *sw, u32 m, u32 site)
+{
+    struct warp *w = warp_of(sw);
+    finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m), site}, SIMT_TRAP, 0, NULL, -1, -1,
+                -1, "the kernel trapped");
+    warp_abort(w);
+}
+
+/* ---- blocks ---- */
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 31;
+    x *= UINT64_C(0x7fb5d329728ea185);
+    x ^= x >> 27;
+    x *= UINT64_C(0x81dadef4bc2dd44d);
+    return x ^ x >> 33;
+}
+
+static void place_thread(struct warp *w, uint32_t lane, uint32_t linear, const uint32_t *ntid)
+{
+    w->w.tid[0][lane] = linear % ntid[0];
+    w->w.tid[1][lane] = linear / ntid[0] % ntid[1];
+    w->w.tid[2][lane] = linear / ntid[0] / ntid[1];
+}
+
+static void warp_reset(struct blk *b, uint32_t i)
+{
+    struct launch *l = b->t->l;
+    struct warp *w = &b->warp[i];
+    struct copy *copy = w->copy;
+    size_t cap = w->copy_cap;
+    memset(w, 0, sizeof *w);
+    w->copy = copy;
+    w->copy_cap = cap;
+    w->blk = b;
+    w->t = b->t;
+    w->state = WARP_NEW;
+    w->w.id = i;
+    w->w.b = &b->b;
+    w->w.fuel = FUEL;
+    w->w.counts = b->t->counts;
+    w->w.local_bytes = l->k->local_bytes;
+    w->w.local = b->local ? b->local + (size_t)i * WARP * l->k->local_bytes : NULL;
+    w->clock[i] = 1;
+    for (uint32_t lane = 0; lane < WARP; lane++) {
+        uint32_t linear = i * WARP + lane;
+        w->w.lane[lane] = lane;
+        place_thread(w, lane, linear, l->spec->block);
+        if (linear < l->nthreads)
+            w->w.live |= 1u << lane;
+    }
+    w->w.tx0 = w->w.tid[0][0];
+    w->w.ty0 = w->w.tid[1][0];
+    w->w.tz0 = w->w.tid[2][0];
+}
+
+static struct blk *blk_new(struct worker *t)
+{
+    struct launch *l = t->l;
+    struct blk *b = t->free;
+    if (b) {
+        t->free = b->next;
+        return b;
+    }
+    b = xmalloc(sizeof *b);
+    b->t = t;
+    void *warps = NULL, *smem = NULL;
+    if (posix_memalign(&warps, 64, l->nwarps * sizeof(struct warp)) != 0 ||
+        posix_memalign(&smem, 1024, (size_t)l->smem_bytes + 64) != 0)
+        BUG("out of memory");
+    b->warp = warps;
+    memset(b->warp, 0, l->nwarps * sizeof(struct warp));
+    b->smem_alloc = smem;
+    if (l->k->local_bytes)
+        b->local = xmalloc((size_t)l->nwarps * WARP * l->k->local_bytes);
+    if (l->dev->config.check == SIMT_CHECK_FULL) {
+        b->cells = (size_t)l->smem_bytes / 4 + 1;
+        b->cell = xmalloc(b->cells * sizeof *b->cell);
+    }
+    return b;
+}
+
+static void blk_start(struct worker *t, uint64_t index)
+{
+    struct launch *l = t->l;
+    struct blk *b = blk_new(t);
+    const uint32_t *g = l->spec->grid;
+    b->index = index;
+    b->done = 0;
+    b->gen = 1;
+    b->cursor = 0;
+    memset(b->bar, 0, sizeof b->bar);
+    memset(b->mbar, 0, sizeof b->mbar);
+    b->b = (struct sw_block){.params = l->spec->params,
+                             .smem = b->smem_alloc,
+                             .smem_bytes = l->smem_bytes,
+                             .dyn_bytes = l->spec->shared_bytes,
+                             .nthreads = l->nthreads,
+                             .nwarps = l->nwarps};
+    b->b.ctaid[0] = (u32)(index % g[0]);
+    b->b.ctaid[1] = (u32)(index / g[0] % g[1]);
+    b->b.ctaid[2] = (u32)(index / g[0] / g[1]);
+    for (int i = 0; i < 3; i++) {
+        b->b.nctaid[i] = g[i];
+        b->b.ntid[i] = l->spec->block[i];
+    }
+    if (l->dev->config.check == SIMT_CHECK_FULL) {
+        memset(b->smem_alloc, 0xff, l->smem_bytes);
+        race_reset(b);
+    }
+    for (uint32_t i = 0; i < l->nwarps; i++)
+        warp_reset(b, i);
+    b->next = t->active;
+    t->active = b;
+    t->n.blocks++;
+}
+
+static struct fiber *fiber_get(struct worker *t)
+{
+    if (t->fibers_free)
+        return &t->fibers[t->fiber_free[--t->fibers_free]];
+    return NULL;
+}
+
+static bool fibers_more(struct worker *t)
+{
+    uint32_t add = t->fiber_count ? t->fiber_count : 1;
+    struct fiber *old = t->fibers;
+    if (t->fiber_count + add > MAX_RESIDENT * MAX_WARPS)
+        return false;
+    /* Fibers are pointed to, so they must not move: chunks are kept apart. */
+    t->fibers = xmalloc((t->fiber_count + add) * sizeof *t->fibers);
+    memcpy(t->fibers, old, t->fiber_count * sizeof *old);
+    xfree(old);
+    t->fiber_free = xrealloc(t->fiber_free, (t->fiber_count + add) * sizeof *t->fiber_free);
+    size_t bytes = t->l->k->frame_bytes + (size_t)t->l->k->block_count * 64 + (256 << 10);
+    for (uint32_t i = 0; i < add; i++) {
+        if (!fiber_init(&t->fibers[t->fiber_count], bytes))
+            return false;
+        t->fiber_free[t->fibers_free++] = t->fiber_count++;
+    }
+    return true;
+}
+
+static void repoint(struct worker *t, const struct fiber *old, uint32_t count)
+{
+    for (struct blk *b = t->active; b; b = b->next)
+        for (uint32_t i = 0; i < b->b.nwarps; i++) {
+            struct warp *w = &b->warp[i];
+            if (w->fiber && w->fiber >= old && w->fiber < old + count)
+                w->fiber = &t->fibers[w->fiber - old];
+        }
+}
+
+static void warp_run(struct worker *t, struct warp *w)
+{
+    if (w->state == WARP_NEW) {
+        w->fiber = fiber_get(t);
+        if (!w->fiber) {
+            const struct fiber *old = t->fibers;
+            uint32_t count = t->fiber_count;
+            if (!fibers_more(t)) {
+                t->failed = true;
+                atomic_store(&t->l->stop, 1);
+                return;
+            }
+            repoint(t, old, count);
+            w->fiber = fiber_get(t);
+        }
+        fiber_start(w->fiber, warp_main, w);
+    }
+    w->state = WARP_READY;
+    t->running = w;
+    fiber_resume(w->fiber);
+    t->running = NULL;
+    if (w->state != WARP_DONE)
+        return;
+    t->fiber_free[t->fibers_free++] = (uint32_t)(w->fiber - t->fibers);
+    w->fiber = NULL;
+    struct blk *b = w->blk;
+    b->done++;
+    for (int i = 0; i < BARRIERS; i++)
+        if (b->bar[i].waiting_mask && barrier_full(b, &b->bar[i]))
+            barrier_complete(b, &b->bar[i]);
+}
+
+static uint32_t nth_warp(const struct blk *b, uint32_t n)
+{
+    uint64_t seed = b->t->l->dev->config.warp_order_seed;
+    uint32_t count = b->b.nwarps;
+    if (!seed)
+        return n;
+    /* A stride coprime to the count walks all warps in another order. */
+    uint64_t r = mix(seed ^ b->index * UINT64_C(0x9e3779b97f4a7c15));
+    uint32_t stride = (uint32_t)(r >> 32) % count | 1u;
+    for (;; stride++) {
+        uint32_t x = count, y = stride % count ? stride % count : count;
+        while (y) {
+            uint32_t rest = x % y;
+            x = y;
+            y = rest;
+        }
+        if (x == 1)
+            break;
+    }
+    return (uint32_t)((r + (uint64_t)n * stride) % count);
+}
+
+/* Runs what can run; false when no warp of the block could. */
+static bool blk_turn(struct worker *t, struct blk *b, bool spinning)
+{
+    bool ran = false;
+    for (uint32_t i = 0;
+         i < b->b.nwarps && !atomic_load_explicit(&t->l->stop, memory_order_relaxed); i++) {
+        struct warp *w = &b->warp[nth_warp(b, i)];
+        if (w->state == WARP_NEW || w->state == WARP_READY || (spinning && w->state == WARP_SPIN)) {
+            warp_run(t, w);
+            ran = true;
+        }
+    }
+    return ran;
+}
+
+static void report_deadlock(struct worker *t, struct blk *b)
+{
+    struct warp *first = NULL;
+    char who[256] = "";
+    size_t len = 0;
+    for (uint32_t i = 0; i < b->b.nwarps; i++) {
+        struct warp *w = &b->warp[i];
+        if (w->state != WARP_BARRIER)
+            continue;
+        first = first ? first : w;
+        if (len < sizeof who - 40)
+            len += (size_t)snprintf(who + len, sizeof who - len, "%swarp %u at barrier %u",
+                                    len ? ", " : "", i, w->bar_id);
+    }
+    if (!first)
+        return;
+    finding_add(
+        &(struct finding_where){first, first->w.live ? (u32)__builtin_ctz(first->w.live) : 0,
+                                first->bar_site},
+        SIMT_DEADLOCK, 0, NULL, -1, -1, -1,
+        "no warp of the block can go on: %s; %u of %u warps have left", who, b->done, b->b.nwarps);
+    pthread_mutex_lock(&t->l->dev->lock);
+    if (t->l->outcome == SIMT_OK)
+        t->l->outcome = SIMT_HANG;
+    pthread_mutex_unlock(&t->l->dev->lock);
+    atomic_store(&t->l->stop, 1);
+}
+
+static bool has_state(const struct blk *b, enum warp_state s)
+{
+    for (uint32_t i = 0; i < b->b.nwarps; i++)
+        if (b->warp[i].state == s)
+            return true;
+    return false;
+}
+
+static void retire(struct worker *t)
+{
+    for (struct blk **p = &t->active; *p;) {
+        struct blk *b = *p;
+        if (b->done < b->b.nwarps) {
+            p = &b->next;
+            continue;
+        }
+        *p = b->next;
+        b->next = t->free;
+        t->free = b;
+    }
+}
+
+void worker_run(struct worker *t)
+{
+    struct launch *l = t->l;
+    /* Only a kernel that orders memory on purpose can wait for another block. */
+    uint32_t resident_limit = l->k->strong ? MAX_RESIDENT : 1;
+    while (!atomic_load_explicit(&l->stop, memory_order_relaxed)) {
+        bool ran = false, spins = false;
+        uint32_t resident = 0;
+        for (struct blk *b = t->active; b; b = b->next) {
+            while (blk_turn(t, b, false))
+                ran = true;
+            if (b->done < b->b.nwarps && !has_state(b, WARP_SPIN) && !atomic_load(&l->stop))
+                report_deadlock(t, b);
+            spins |= has_state(b, WARP_SPIN);
+            resident++;
+        }
+        retire(t);
+        bool room = resident < resident_limit;
+        if (!t->active || (spins && !ran && room)) {
+            uint64_t next = atomic_fetch_add(&l->next_block, 1);
+            if (next < l->blocks) {
+                blk_start(t, next);
+                continue;
+            }
+            if (!t->active)
+                break;
+        }
+        for (struct blk *b = t->active; b; b = b->next)
+            blk_turn(t, b, true);
+    }
+}
+
+static void blk_free(struct blk *b, uint32_t nwarps)
+{
+    for (uint32_t i = 0; i < nwarps; i++)
+        xfree(b->warp[i].copy);
+    free(b->warp);
+    free(b->smem_alloc);
+    xfree(b->local);
+    xfree(b->cell);
+    xfree(b);
+}
+
+void worker_release(struct worker *t)
+{
+    struct blk *lists[] = {t->active, t->free};
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        for (struct blk *b = lists[i], *next; b; b = next) {
+            next = b->next;
+            blk_free(b, t->l->nwarps);
+        }
+    for (uint32_t i = 0; i < t->fiber_count; i++)
+        fiber_release(&t->fibers[i]);
+    xfree(t->fibers);
+    xfree(t->fiber_free);
+    xfree(t->cache);
+    xfree(t->counts);
+}

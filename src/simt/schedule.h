@@ -1,0 +1,25 @@
+/*
+ * schedule.h - the order in which a block's instructions are written.
+ *
+ * Calls (memory, barriers, collectives) keep their order and go as early as
+ * their operands allow; lane-parallel instructions gather between them into
+ * long segments, which is what the host compiler turns into good code.
+ */
+#ifndef SIMT_SCHEDULE_H
+#define SIMT_SCHEDULE_H
+
+#include "simt/ir.h"
+
+enum item_kind { ITEM_SCALAR, ITEM_CALL, ITEM_SEGMENT };
+
+struct item {
+    enum item_kind kind;
+    int *insn; /* indexes into kernel.insn */
+    int count;
+};
+
+/* Items in the arena; *count of them. */
+struct item *schedule_block(const struct ir *ir, int block, struct arena *a, int *count);
+enum item_kind insn_kind(const struct ir *ir, const struct insn *in);
+
+#endif

@@ -1,0 +1,148 @@
+/*
+ * simt.h - a CUDA device on the CPU.
+ *
+ * It runs shared objects that simt_compile() (translate.h) made. It starts no
+ * program and reads no file but the one given to simt_load().
+ *
+ *     simt_open(&config, &dev, err);
+ *     simt_alloc_register(dev, x, bytes, "x", SIMT_ALLOC_READONLY | SIMT_ALLOC_WRITTEN);
+ *     simt_load(dev, "k.so", &mod, err);
+ *     simt_launch(dev, mod, &launch, a, &result, err);
+ *     simt_close(dev);                       also after errors; unloads modules
+ *
+ * Buffers are host memory of the caller; kernels see host addresses. Only
+ * registered buffers may be touched while checks are on. A kernel that
+ * faults, hangs or breaks a rule is data in struct simt_result; struct error
+ * is for a machine that cannot do its part. One launch at a time per device.
+ */
+#ifndef SIMT_SIMT_H
+#define SIMT_SIMT_H
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+enum simt_check { SIMT_CHECK_OFF, SIMT_CHECK_MEMORY, SIMT_CHECK_FULL };
+
+struct simt_config {
+    int threads; /* host threads; 0: as many as cores */
+    enum simt_check check;
+    bool counters;             /* sectors and bank conflicts; the rest is always counted */
+    uint64_t warp_order_seed;  /* 0: in order; others permute the warps of a block */
+    int watchdog_ms;           /* 0: one minute */
+    uint32_t max_threads;      /* per block; 0: 1024 */
+    uint32_t max_shared_bytes; /* per block; 0: 227 KiB */
+    size_t max_findings;       /* 0: 32 */
+};
+
+enum { SIMT_ALLOC_READONLY = 1, SIMT_ALLOC_WRITTEN = 2 };
+
+enum simt_outcome { SIMT_OK, SIMT_FAULT, SIMT_HANG, SIMT_BAD_LAUNCH };
+
+enum simt_finding_kind {
+    SIMT_OUT_OF_BOUNDS,
+    SIMT_MISALIGNED,
+    SIMT_WRITE_TO_INPUT,
+    SIMT_UNINITIALISED,
+    SIMT_RACE_SHARED,
+    SIMT_RACE_GLOBAL,
+    SIMT_ASYNC_NOT_WAITED,
+    SIMT_ASYNC_OVERWRITE,
+    SIMT_DIVERGENT_BARRIER,
+    SIMT_DIVERGENT_COLLECTIVE,
+    SIMT_DEADLOCK,
+    SIMT_TIMEOUT,
+    SIMT_TRAP,
+    SIMT_FINDING_KINDS
+};
+
+struct simt_place {
+    const char *file;
+    int line;
+};
+
+struct simt_side {
+    uint32_t block[3], thread[3];
+    struct simt_place at; /* the user's line */
+    int ptx_line;
+    const char *op;
+};
+
+struct simt_finding {
+    enum simt_finding_kind kind;
+    const char *kernel;
+    struct simt_side here, other;  /* other.op is NULL when there is none */
+    const struct simt_place *path; /* user's line first, then into headers */
+    size_t path_len;
+    uint64_t address;
+    const char *allocation; /* nearest, or NULL */
+    int64_t overrun;        /* bytes past its end, or before its start (negative) */
+    uint64_t times;
+    const char *text;
+};
+
+struct simt_counters {
+    uint64_t warp_instructions, by_class[32]; /* enum sw_class */
+    uint64_t fp32_flops, tensor_flops;
+    uint64_t global_load_requests, global_load_sectors, global_load_bytes;
+    uint64_t global_store_requests, global_store_sectors, global_store_bytes;
+    uint64_t shared_requests, shared_wavefronts, shared_conflicts;
+    uint64_t barriers, atomics, blocks, launches;
+};
+
+struct simt_result {
+    enum simt_outcome outcome;
+    const char *text; /* why, when not SIMT_OK */
+    struct simt_counters counters;
+    const struct simt_finding *findings;
+    size_t finding_count;
+    uint64_t findings_dropped;
+    const char *printed; /* what the kernel printed */
+    double seconds;
+};
+
+struct simt_launch {
+    const char *kernel;
+    uint32_t grid[3], block[3], cluster[3]; /* cluster 0 or 1: none */
+    uint32_t shared_bytes;                  /* dynamic */
+    const void *params;                     /* packed as the kernel lays them out */
+    size_t param_bytes;
+};
+
+struct simt_param {
+    uint32_t offset, bytes, align;
+};
+
+struct simt_kernel_info {
+    const char *name;
+    const struct simt_param *params;
+    size_t param_count;
+    uint32_t param_bytes, static_shared, local_bytes, max_threads, instructions;
+    bool uses_dynamic_shared;
+};
+
+struct simt;
+struct simt_module;
+
+bool simt_open(const struct simt_config *config, struct simt **out, struct error *err);
+void simt_close(struct simt *dev); /* NULL is fine */
+void simt_alloc_register(struct simt *dev, void *base, size_t bytes, const char *name,
+                         unsigned flags);
+void simt_alloc_forget(struct simt *dev, const void *base); /* later use is a finding */
+bool simt_load(struct simt *dev, const char *so_path, struct simt_module **out, struct error *err);
+bool simt_kernel_info(const struct simt_module *m, const char *name, struct simt_kernel_info *out);
+/* Address and size of a .global or .const variable of the module. */
+bool simt_module_variable(const struct simt_module *m, const char *name, void **base,
+                          size_t *bytes);
+bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_launch *launch,
+                 struct arena *a, struct simt_result *out, struct error *err);
+
+const char *simt_finding_name(enum simt_finding_kind kind);
+const char *simt_outcome_name(enum simt_outcome outcome);
+const char *simt_class_name(int cls);
+json_t *simt_finding_json(const struct simt_finding *f);
+json_t *simt_counters_json(const struct simt_counters *c);
+
+#endif

@@ -1,0 +1,425 @@
+/*
+ * tensor.c - matrix instructions: fragments spread over the lanes of a warp
+ * are gathered, multiplied as plain matrices and spread again.
+ *
+ * Products are exact in the accumulator's arithmetic (f32 for 16-bit and
+ * smaller floats, f64, s32) and summed in order of k onto the accumulator.
+ */
+#include "simt/device.h"
+
+#include "simt/convert.h"
+#include "simt/mma.h"
+
+#include <string.h>
+
+static float bits_float(u32 u)
+{
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+static u32 float_bits32(float f)
+{
+    u32 u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+
+static float half_float(u32 h)
+{
+    u32 s = (h & 0x8000u) << 16, e = h >> 10 & 31, f = h & 1023;
+    if (e == 31)
+        return bits_float(s | 0x7f800000u | f << 13);
+    if (e)
+        return bits_float(s | (e + 112) << 23 | f << 13);
+    float r = (float)f * 0x1p-24f;
+    return s ? -r : r;
+}
+
+static u32 float_half(float x)
+{
+    u32 u = float_bits32(x), s = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
+    if (a > 0x7f800000u)
+        return 0x7fff;
+    if (a >= 0x477ff000u)
+        return s | 0x7c00u;
+    if (a < 0x38800000u)
+        return s | (float_bits32(bits_float(a) + 0.5f) - 0x3f000000u);
+    return s | ((a - 0x38000000u + 0xfffu + (a >> 13 & 1)) >> 13);
+}
+
+/* ---- one element of a register ---- */
+
+static unsigned per_reg(enum ptx_type t)
+{
+    unsigned bytes = ptx_type_bytes(t);
+    return bytes >= 4 ? 1 : 4 / bytes;
+}
+
+static float element_float(enum ptx_type t, u32 word, unsigned i)
+{
+    switch (t) {
+    case PT_F16:
+        return half_float(word >> (16 * i) & 0xffff);
+    case PT_BF16:
+        return bits_float((word >> (16 * i) & 0xffff) << 16);
+    case PT_TF32:
+        return bits_float(word & 0xffffe000u);
+    case PT_E4M3:
+    case PT_E5M2:
+        return bits_float((u32)convert_bits((u32)PT_F32 | (u32)t << 8, word >> (8 * i) & 0xff));
+    default:
+        return bits_float(word);
+    }
+}
+
+static s32 element_int(enum ptx_type t, u32 word, unsigned i)
+{
+    u32 b = word >> (8 * i) & 0xff;
+    return t == PT_S8 ? (s32)(signed char)b : (s32)b;
+}
+
+/* Row and column of element e (within the lane) of the A, B or C fragment. */
+static void place_a(const struct mma_shape *s, u32 lane, unsigned e, unsigned *row, unsigned *col)
+{
+    unsigned per = per_reg(s->a), reg = e / per, in = e % per, g = lane >> 2, t = lane & 3;
+    unsigned rows = s->m == 16 ? 2 : 1;
+    *row = g + 8 * (reg % rows);
+    *col = t * per + in + 4 * per * (reg / rows);
+}
+
+static void place_b(const struct mma_shape *s, u32 lane, unsigned e, unsigned *k, unsigned *n)
+{
+    unsigned per = per_reg(s->b), reg = e / per, in = e % per, g = lane >> 2, t = lane & 3;
+    *k = t * per + in + 4 * per * reg;
+    *n = g;
+}
+
+static void place_c(u32 lane, unsigned e, unsigned *row, unsigned *col)
+{
+    *row = (lane >> 2) + 8 * (e / 2);
+    *col = (lane & 3) * 2 + e % 2;
+}
+
+/* ---- floats ---- */
+
+static float c_in(const struct mma_shape *s, const void *const *c, u32 lane, unsigned e)
+{
+    if (s->c == PT_F16)
+        return half_float(((const u32 *)c[e / 2])[lane] >> (16 * (e % 2)) & 0xffff);
+    return bits_float(((const u32 *)c[e])[lane]);
+}
+
+static void c_out(const struct mma_shape *s, void *const *d, u32 lane, unsigned e, float x)
+{
+    if (s->d == PT_F16) {
+        u32 *p = (u32 *)d[e / 2] + lane, shift = 16 * (e % 2);
+        *p = (*p & ~(0xffffu << shift)) | float_half(x) << shift;
+        return;
+    }
+    ((u32 *)d[e])[lane] = float_bits32(x);
+}
+
+static void mma_float(const struct mma_shape *s, void *const *d, const void *const *a,
+                      const void *const *b, const void *const *c)
+{
+    float A[16][32], B[32][8], C[16][8];
+    unsigned row, col, na = (unsigned)s->a_regs * per_reg(s->a),
+                       nb = (unsigned)s->b_regs * per_reg(s->b);
+    unsigned nc = s->m == 16 ? 4 : 2;
+    for (u32 lane = 0; lane < WARP; lane++) {
+        for (unsigned e = 0; e < na; e++) {
+            place_a(s, lane, e, &row, &col);
+            A[row][col] =
+                element_float(s->a, ((const u32 *)a[e / per_reg(s->a)])[lane], e % per_reg(s->a));
+        }
+        for (unsigned e = 0; e < nb; e++) {
+            place_b(s, lane, e, &row, &col);
+            B[row][col] =
+                element_float(s->b, ((const u32 *)b[e / per_reg(s->b)])[lane], e % per_reg(s->b));
+        }
+        for (unsigned e = 0; e < nc; e++) {
+            place_c(lane, e, &row, &col);
+            C[row][col] = c_in(s, c, lane, e);
+        }
+    }
+    for (int i = 0; i < s->m; i++)
+        for (int k = 0; k < s->k; k++)
+            for (int j = 0; j < 8; j++)
+                C[i][j] += A[i][k] * B[k][j];
+    for (u32 lane = 0; lane < WARP; lane++)
+        for (unsigned e = 0; e < nc; e++) {
+            place_c(lane, e, &row, &col);
+            c_out(s, d, lane, e, C[row][col]);
+        }
+}
+
+static void mma_int(const struct mma_shape *s, bool sat, void *const *d, const void *const *a,
+                    const void *const *b, const void *const *c)
+{
+    s32 A[16][32], B[32][8];
+    s64 C[16][8];
+    unsigned row, col, nc = s->m == 16 ? 4 : 2;
+    for (u32 lane = 0; lane < WARP; lane++) {
+        for (unsigned e = 0; e < 4u * (unsigned)s->a_regs; e++) {
+            place_a(s, lane, e, &row, &col);
+            A[row][col] = element_int(s->a, ((const u32 *)a[e / 4])[lane], e % 4);
+        }
+        for (unsigned e = 0; e < 4u * (unsigned)s->b_regs; e++) {
+            place_b(s, lane, e, &row, &col);
+            B[row][col] = element_int(s->b, ((const u32 *)b[e / 4])[lane], e % 4);
+        }
+        for (unsigned e = 0; e < nc; e++) {
+            place_c(lane, e, &row, &col);
+            C[row][col] = (s32)((const u32 *)c[e])[lane];
+        }
+    }
+    for (int i = 0; i < s->m; i++)
+        for (int k = 0; k < s->k; k++)
+            for (int j = 0; j < 8; j++)
+                C[i][j] += (s64)A[i][k] * B[k][j];
+    for (u32 lane = 0; lane < WARP; lane++)
+        for (unsigned e = 0; e < nc; e++) {
+            place_c(lane, e, &row, &col);
+            s64 x = C[row][col];
+            if (sat)
+                x = x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x;
+            ((u32 *)d[e])[lane] = (u32)x;
+        }
+}
+
+static void mma_double(const struct mma_shape *s, void *const *d, const void *const *a,
+                       const void *const *b, const void *const *c)
+{
+    double A[16][16], B[16][8], C[16][8];
+    unsigned row, col, nc = s->m == 16 ? 4 : 2;
+    for (u32 lane = 0; lane < WARP; lane++) {
+        for (unsigned e = 0; e < (unsigned)s->a_regs; e++) {
+            place_a(s, lane, e, &row, &col);
+            A[row][col] = ((const double *)a[e])[lane];
+        }
+        for (unsigned e = 0; e < (unsigned)s->b_regs; e++) {
+            place_b(s, lane, e, &row, &col);
+            B[row][col] = ((const double *)b[e])[lane];
+        }
+        for (unsigned e = 0; e < nc; e++) {
+            place_c(lane, e, &row, &col);
+            C[row][col] = ((const double *)c[e])[lane];
+        }
+    }
+    for (int i = 0; i < s->m; i++)
+        for (int j = 0; j < 8; j++)
+            for (int k = 0; k < s->k; k++)
+                C[i][j] = __builtin_fma(A[i][k], B[k][j], C[i][j]);
+    for (u32 lane = 0; lane < WARP; lane++)
+        for (unsigned e = 0; e < nc; e++) {
+            place_c(lane, e, &row, &col);
+            ((double *)d[e])[lane] = C[row][col];
+        }
+}
+
+/* ---- wmma: element i of lane l is element (l * n + i) of the matrix, wrapped ---- */
+
+static unsigned wmma_elements(enum ptx_type t, int regs)
+{
+    return (unsigned)regs * per_reg(t);
+}
+
+static float wmma_get(enum ptx_type t, const void *const *regs, unsigned n, unsigned i)
+{
+    unsigned lane = i / n, e = i % n;
+    return element_float(t, ((const u32 *)regs[e / per_reg(t)])[lane], e % per_reg(t));
+}
+
+static void wmma_mul(const struct mma_shape *s, void *const *d, const void *const *a,
+                     const void *const *b, const void *const *c)
+{
+    unsigned m = (unsigned)s->m, n = (unsigned)s->n, kk = (unsigned)s->k;
+    unsigned na = wmma_elements(s->a, s->a_regs), nb = wmma_elements(s->b, s->b_regs),
+             nc = wmma_elements(s->c, s->c_regs);
+    bool is_int = s->c == PT_S32, is_double = s->c == PT_F64;
+    u32 out[32][8] = {{0}};
+    double outd[32][2] = {{0}};
+    for (unsigned i = 0; i < m; i++)
+        for (unsigned j = 0; j < n; j++) {
+            unsigned at = i * n + j, lane = at / nc, e = at % nc;
+            if (is_double) {
+                double x = ((const double *)c[e])[lane];
+                for (unsigned k = 0; k < kk; k++)
+                    x = __builtin_fma(((const double *)a[0])[i * kk + k],
+                                      ((const double *)b[0])[k * n + j], x);
+                outd[lane][e] = x;
+            } else if (is_int) {
+                s32 x = (s32)((const u32 *)c[e])[lane];
+                for (unsigned k = 0; k < kk; k++) {
+                    unsigned ia = i * kk + k, ib = k * n + j;
+                    x += element_int(s->a, ((const u32 *)a[ia % na / 4])[ia / na], ia % na % 4) *
+                         element_int(s->b, ((const u32 *)b[ib % nb / 4])[ib / nb], ib % nb % 4);
+                }
+                out[lane][e] = (u32)x;
+            } else {
+                float x = wmma_get(s->c == PT_F16 ? PT_F16 : PT_F32, c, nc, at);
+                for (unsigned k = 0; k < kk; k++)
+                    x += wmma_get(s->a, a, na, i * kk + k) * wmma_get(s->b, b, nb, k * n + j);
+                if (s->d == PT_F16)
+                    out[lane][e / 2] |= float_half(x) << (16 * (e % 2));
+                else
+                    out[lane][e] = float_bits32(x);
+            }
+        }
+    for (int r = 0; r < s->d_regs; r++)
+        for (u32 lane = 0; lane < WARP; lane++) {
+            if (is_double)
+                ((double *)d[r])[lane] = outd[lane][r];
+            else
+                ((u32 *)d[r])[lane] = out[lane][r];
+        }
+}
+
+void dev_mma(struct sw_warp *sw, u32 kind, void *const *d, const void *const *a,
+             const void *const *b, const void *const *c)
+{
+    const struct mma_shape *s = mma_row(kind);
+    warp_of(sw)->clock[sw->id]++;
+    if (kind & MMA_WMMA)
+        wmma_mul(s, d, a, b, c);
+    else if (s->c == PT_S32)
+        mma_int(s, kind & MMA_SAT, d, a, b, c);
+    else if (s->c == PT_F64)
+        mma_double(s, d, a, b, c);
+    else
+        mma_float(s, d, a, b, c);
+}
+
+void dev_wmma(struct sw_warp *sw, u32 m, const void *addr, u32 stride, u32 site, void *const *regs)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    const struct mma_shape *shape = mma_row(s->kind);
+    u32 part = s->kind >> 20 & 3, rows, cols, bytes = s->esize;
+    bool store = s->flags & SW_STRONG, row_major = s->kind & MMA_ROW_A;
+    enum ptx_type t = part == WMMA_A ? shape->a : part == WMMA_B ? shape->b : shape->c;
+    int nregs = part == WMMA_A ? shape->a_regs : part == WMMA_B ? shape->b_regs : shape->c_regs;
+    rows = (u32)(part == WMMA_B ? shape->k : shape->m);
+    cols = (u32)(part == WMMA_A ? shape->k : shape->n);
+    unsigned n = wmma_elements(t, nregs), per = per_reg(t);
+    if (!stride)
+        stride = row_major ? cols : rows;
+    u64 base;
+    memcpy(&base, addr, sizeof base);
+    /* Per element of the lane, one request of 32 lanes. */
+    for (unsigned e = 0; e < n; e++) {
+        u64 at[WARP];
+        uint64_t host[WARP];
+        u32 lanes = m;
+        enum sw_space space;
+        unsigned index[WARP];
+        for (u32 l = 0; l < WARP; l++) {
+            unsigned i = (l * n + e) % (rows * cols), r = i / cols, c = i % cols;
+            index[l] = l * n + e;
+            at[l] = base + (u64)(row_major ? r * stride + c : c * stride + r) * bytes;
+            if (store && index[l] >= rows * cols)
+                lanes &= ~(1u << l);
+        }
+        lanes_resolve(w, &lanes, at, site, bytes, store, host, &space);
+        if (w->blk->cell && space == SW_SHARED)
+            race_access(w, lanes, host, bytes, site, store);
+        for (u32 left = lanes; left; left &= left - 1) {
+            u32 l = (u32)__builtin_ctz(left), shift = 8 * bytes * (e % per);
+            void *p = (void *)(uintptr_t)host[l];
+            if (bytes == 8) {
+                if (store)
+                    memcpy(p, (u64 *)regs[e] + l, 8);
+                else
+                    memcpy((u64 *)regs[e] + l, p, 8);
+                continue;
+            }
+            u32 *word = (u32 *)regs[e / per] + l, x = 0,
+                mask = bytes == 4 ? ~0u : ((1u << (8 * bytes)) - 1) << shift;
+            if (store) {
+                x = *word >> shift;
+                memcpy(p, &x, bytes);
+            } else {
+                memcpy(&x, p, bytes);
+                *word = (*word & ~mask) | x << shift;
+            }
+        }
+    }
+    w->clock[sw->id]++;
+}
+
+/* ---- 8x8 matrices of 16-bit elements ---- */
+
+void dev_ldmatrix(struct sw_warp *sw, u32 m, const void *addr, u32 site, u32 *const *dst)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    uint64_t host[WARP];
+    enum sw_space space;
+    u32 used = s->vec == 4 ? ~0u : (1u << (8 * s->vec)) - 1, ok = used & (m | used);
+    lanes_resolve(w, &ok, addr, site, 16, false, host, &space);
+    if (ok != used) {
+        for (int v = 0; v < s->vec; v++)
+            memset(dst[v], 0, WARP * sizeof(u32));
+        return;
+    }
+    if (w->t->l->dev->config.counters)
+        count_shared(w, used, host, 16);
+    if (w->blk->cell && space == SW_SHARED)
+        race_access(w, used, host, 16, site, false);
+    for (u32 v = 0; v < s->vec; v++)
+        for (u32 l = 0; l < WARP; l++) {
+            u32 r = l >> 2, c = (l & 3) * 2;
+            if (!s->kind) {
+                memcpy(&dst[v][l], (const u16 *)(uintptr_t)host[v * 8 + r] + c, 4);
+                continue;
+            }
+            u16 lo = ((const u16 *)(uintptr_t)host[v * 8 + c])[r],
+                hi = ((const u16 *)(uintptr_t)host[v * 8 + c + 1])[r];
+            dst[v][l] = lo | (u32)hi << 16;
+        }
+    w->clock[sw->id]++;
+}
+
+void dev_stmatrix(struct sw_warp *sw, u32 m, const void *addr, u32 site, u32 *const *src)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    uint64_t host[WARP];
+    enum sw_space space;
+    u32 used = s->vec == 4 ? ~0u : (1u << (8 * s->vec)) - 1, ok = used & (m | used);
+    lanes_resolve(w, &ok, addr, site, 16, true, host, &space);
+    if (ok != used)
+        return;
+    if (w->t->l->dev->config.counters)
+        count_shared(w, used, host, 16);
+    if (w->blk->cell && space == SW_SHARED)
+        race_access(w, used, host, 16, site, true);
+    for (u32 v = 0; v < s->vec; v++)
+        for (u32 l = 0; l < WARP; l++) {
+            u32 r = l >> 2, c = (l & 3) * 2, x = src[v][l];
+            if (!s->kind) {
+                memcpy((u16 *)(uintptr_t)host[v * 8 + r] + c, &x, 4);
+                continue;
+            }
+            ((u16 *)(uintptr_t)host[v * 8 + c])[r] = (u16)x;
+            ((u16 *)(uintptr_t)host[v * 8 + c + 1])[r] = (u16)(x >> 16);
+        }
+    w->clock[sw->id]++;
+}
+
+void dev_movmatrix(struct sw_warp *sw, u32 *dst, const u32 *src)
+{
+    u16 in[8][8], out[8][8];
+    (void)sw;
+    for (u32 l = 0; l < WARP; l++) {
+        in[l >> 2][(l & 3) * 2] = (u16)src[l];
+        in[l >> 2][(l & 3) * 2 + 1] = (u16)(src[l] >> 16);
+    }
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++)
+            out[i][j] = in[j][i];
+    for (u32 l = 0; l < WARP; l++)
+        dst[l] = out[l >> 2][(l & 3) * 2] | (u32)out[l >> 2][(l & 3) * 2 + 1] << 16;
+}

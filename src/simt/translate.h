@@ -1,0 +1,54 @@
+/*
+ * translate.h - PTX to C to a shared object the device can load.
+ *
+ *     struct simt_options opt = {0};                    every member has a default
+ *     if (!simt_compile(ptx, names, n, &opt, a, &built, err)) ...
+ *     built.so_path                                     load it with simt_load()
+ *
+ * Runs in a trusted process: it starts the host's C compiler and writes to the
+ * cache. A kernel that cannot be translated is an ERROR_JUDGED error that names
+ * the instruction, the user's line and the kernel; a missing or failing
+ * compiler is ERROR_MACHINE.
+ *
+ * The cache is content-addressed: translator version, compiler and its flags,
+ * and the C text made from the PTX. Files appear whole, by rename; two
+ * processes may work on the same entry.
+ */
+#ifndef SIMT_TRANSLATE_H
+#define SIMT_TRANSLATE_H
+
+#include "base/error.h"
+#include "base/mem.h"
+
+struct simt_options {
+    const char *cc;        /* NULL: $CUTEGEN_CC, else gcc, cc or clang on $PATH */
+    const char *cache_dir; /* NULL: the product's cache */
+    int lanes;             /* per vector: 4, 8, 16; 0: what this host has */
+    bool no_cache;         /* compile even when the cache has it */
+    int deadline_ms;       /* of the compiler; 0: ten minutes */
+};
+
+struct simt_built {
+    char *so_path;
+    bool cached;
+    int ms;
+    int instructions;
+};
+
+/* Where a translation failed, for machines; text is in the struct error. */
+struct simt_refusal {
+    const char *kernel, *instruction, *file;
+    int line, ptx_line;
+};
+
+bool simt_translate(struct text ptx, const char *const *kernels, size_t n,
+                    const struct simt_options *opt, struct arena *a, struct text *c_source,
+                    int *instructions, struct error *err);
+bool simt_compile(struct text ptx, const char *const *kernels, size_t n,
+                  const struct simt_options *opt, struct arena *a, struct simt_built *out,
+                  struct error *err);
+/* Names of all kernels of a module, in the arena. */
+bool simt_kernel_names(struct text ptx, struct arena *a, const char ***names, size_t *n,
+                       struct error *err);
+
+#endif
