@@ -232,18 +232,22 @@ apt_install()
         fail "apt-get could not install: $*" "see above; then run the same command again"
 }
 
-# All that is in the folder and not installed yet: dependencies are among it.
+# All that is in the folder and not installed yet: dependencies are among it. apt knows of no
+# other source, so it cannot go to the network.
 apt_install_offline()
 {
-    local deb debs=()
+    local deb debs=() nothing
     for deb in "$PACKAGES"/*.deb; do
         [ -e "$deb" ] || fail "no .deb in $PACKAGES" "make it on a like machine: setup/setup.sh download DIR"
         dpkg-query -W -f '${Status}' "$(dpkg-deb -f "$deb" Package)" 2>/dev/null | grep -q 'ok installed' ||
             debs+=("$deb")
     done
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 install \
-        --no-install-recommends --no-download "${debs[@]}" | progress_lines ||
+    nothing=$(mktemp -d)
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 \
+        -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists="$nothing" \
+        -o APT::Sandbox::User=root install --no-install-recommends "${debs[@]}" | progress_lines ||
         fail "the packages in $PACKAGES do not suffice" "make it on a like machine: setup/setup.sh download DIR"
+    rm -rf "$nothing"
 }
 
 # apt's many lines become one every so often, so that a person sees that it goes on.
@@ -294,30 +298,35 @@ set_up()
     say "done"
 }
 
-# The same packages as files: everything this machine would have needed when bare.
+# The same packages as files, with everything they depend on: a like machine that is bare needs
+# no more. Run set-up here first; it brings the pip that fetches the wheels.
 download()
 {
-    mkdir -p "$1"
-    local dir
+    mkdir -p "$1/partial"
+    local dir debs wheels
     dir=$(cd "$1" && pwd)
-    local debs=(gcc libc6-dev pkg-config git meson ninja-build python3-venv libjansson-dev libsqlite3-dev
-                libcurl4-openssl-dev libcmocka-dev libinih-dev clang tcc)
-    local wheels=("nvidia-cuda-nvrtc==$CUDA_WHEELS" "nvidia-cuda-runtime==$CUDA_WHEELS"
-                  "nvidia-cuda-crt==$CUDA_WHEELS" "nvidia-cuda-cccl==$CUDA_WHEELS"
-                  "clang-format==$CLANG_FORMAT")
+    debs=(make gcc libc6-dev pkg-config git meson ninja-build python3-venv libjansson-dev libsqlite3-dev
+          libcurl4-openssl-dev libcmocka-dev libinih-dev clang tcc)
+    wheels=("nvidia-cuda-nvrtc==$CUDA_WHEELS" "nvidia-cuda-runtime==$CUDA_WHEELS"
+            "nvidia-cuda-crt==$CUDA_WHEELS" "nvidia-cuda-cccl==$CUDA_WHEELS" "clang-format==$CLANG_FORMAT")
     if [ "$(uname -m)" = aarch64 ]; then wheels+=("torch==$TORCH_AARCH64"); else debs+=(python3-torch); fi
-    mkdir -p "$dir/partial"
-    as_root apt-get -q update >/dev/null
-    as_root apt-get -q -y --download-only --no-install-recommends -o Dir::Cache::archives="$dir" \
-        -o Debug::NoLocking=1 install "${debs[@]}" >/dev/null
-    rm -rf "$dir/partial" "$dir/lock"
-    python3 -m pip -q download --no-deps -d "$dir" "nvidia-cutlass==$CUTLASS"
-    python3 -m pip -q download -d "$dir" "${wheels[@]}"
-    say "packages in $dir: $(find "$dir" -name '*.deb' | wc -l) debs, $(find "$dir" -name '*.whl' | wc -l) wheels"
+    say "fetching packages into $dir"
+    # As if nothing were installed, so that all dependencies come along.
+    : >"$dir/status"
+    apt-get -q -y --download-only --no-install-recommends -o Dir::State::status="$dir/status" \
+        -o Dir::Cache::archives="$dir" -o Debug::NoLocking=1 -o APT::Sandbox::User=root \
+        -o Dpkg::Use-Pty=0 install "${debs[@]}" >/dev/null || fail "apt-get could not fetch all packages"
+    rm -rf "$dir/partial" "$dir/lock" "$dir/status"
+    "$VENV/bin/pip" -q --disable-pip-version-check download --no-deps -d "$dir" "nvidia-cutlass==$CUTLASS"
+    "$VENV/bin/pip" -q --disable-pip-version-check download -d "$dir" "${wheels[@]}"
+    say "$(find "$dir" -name '*.deb' | wc -l) debs, $(find "$dir" -name '*.whl' | wc -l) wheels, $(du -sh "$dir" | cut -f1)"
 }
 
 case ${1:-run} in
 run | test | dist) set_up "${1:-run}" ;;
-download) download "${2:?setup/setup.sh download DIR}" ;;
+download)
+    set_up run
+    download "${2:?setup/setup.sh download DIR}"
+    ;;
 *) fail "setup/setup.sh [run|test|dist] or setup/setup.sh download DIR" ;;
 esac
