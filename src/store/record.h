@@ -59,8 +59,7 @@ struct attempt_record {
 
 struct call_record {
     enum stage_kind stage;
-    int attempt; /* the attempt it was made for; may not have begun: then the reply is still unused
-                  */
+    int attempt; /* it was made for; when that has not begun, the reply is still unused */
     int64_t at_ms;
     const struct message *messages;
     size_t message_count;
