@@ -110,7 +110,7 @@ static void a_measured_run_says_its_result_and_its_evidence(void **state)
         "The same 125 bytes as in <a href=\"#call-1\">",
         "stall long scoreboard",
         "142\xe2\x80\xaf\x38\x38\x30",
-        "cutegen run /tasks/square_matmul.py --model anthropic:claude-sonnet",
+        "cutegen run /tasks/square_matmul.py --model anthropic:large-1",
         "<dt>torch</dt><dd>2.9.1</dd>",
         "81c3f0aa",
         "max 6.0e-8 (reference 3.8e-7)",
