@@ -78,15 +78,15 @@ static const char task_source[] =
     "    return []\n";
 
 static const struct sample samples[SAMPLE_COUNT] = {
-    {"square_matmul", "anthropic:large-1", "/tasks/square_matmul.py", true, 519, 2700,
-     gemm_steps, ARRAY_LEN(gemm_steps), 9, task_source},
+    {"square_matmul", "anthropic:large-1", "/tasks/square_matmul.py", true, 519, 2700, gemm_steps,
+     ARRAY_LEN(gemm_steps), 9, task_source},
     {"square_matmul", "openai:coder-2", "/tasks/square_matmul.py", true, 519, 2700, gemm_other,
      ARRAY_LEN(gemm_other), 0, task_source},
     {"swish", "builtin", "/tasks/swish.py", false, 0.83, 0, swish_steps, ARRAY_LEN(swish_steps), 1,
      "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
      "        return x * torch.sigmoid(x)\n"},
-    {"cumsum", "openai:coder-2", "/tasks/cumsum.py", true, 10, 40, no_steps,
-     ARRAY_LEN(no_steps), 0, "import torch\n"},
+    {"cumsum", "openai:coder-2", "/tasks/cumsum.py", true, 10, 40, no_steps, ARRAY_LEN(no_steps), 0,
+     "import torch\n"},
 };
 
 /* A kernel that has come `level` steps far: texts differ by a few lines each. */
