@@ -260,9 +260,9 @@ const char *words_summary(const struct evidence *e, enum verdict_kind kind)
     const struct seen *s = first_of(e, kind);
 
     if (kind == VERDICT_PASS)
-        return arena_printf(e->a, "%d draws of %d distributions, max error %.3g (reference %.3g)",
-                            e->draws, e->distribution_count, e->accuracy.max_abs,
-                            e->accuracy.reference_max_abs);
+        return arena_printf(
+            e->a, "%d draws of %d distributions, max relative error %.3g (reference %.3g)",
+            e->draws, e->distribution_count, e->accuracy.max_rel, e->accuracy.reference_max_rel);
     if (s) /* it has a line; the outcome alone has not */
         return finding_summary(e, s);
     if (kind == e->fatal)

@@ -51,3 +51,41 @@ extern "C" __global__ void counts_up(float *out, float *workspace, int n)
     if (i < n)
         out[i] = workspace[i] += 1;
 }
+
+// relu(x) + 2 y, right and wrong: for tests/eval/test_real.c
+extern "C" __global__ void blend(float *out, const float *x, const float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = fmaxf(x[i], 0) + 2 * y[i];
+}
+
+extern "C" __global__ void blend_wrong(float *out, const float *x, const float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = x[i] + 2 * y[i];
+}
+
+extern "C" __global__ void blend_short(float *out, const float *x, const float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n - 7)
+        out[i] = fmaxf(x[i], 0) + 2 * y[i];
+}
+
+extern "C" __global__ void blend_coarse(float *out, const float *x, const float *y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        float v = fmaxf(x[i], 0) + 2 * y[i];
+        out[i] = __uint_as_float((__float_as_uint(v) + 0x1000) & 0xffffe000); // ten bits, as TF32
+    }
+}
+
+extern "C" __global__ void blend_strided(float *out, const float *x, const float *y, int n)
+{
+    int i = threadIdx.x * gridDim.x + blockIdx.x;
+    if (i < n)
+        out[i] = fmaxf(x[i], 0) + 2 * y[i];
+}
