@@ -21,13 +21,21 @@
 #include "base/proc.h"
 #include "toolchain/build_cache.h"
 #include "toolchain/diag.h"
+#include "toolchain/plan.h"
 #include "toolchain/ptx.h"
+#include "toolchain/ptx_check.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { ANSWER_LIMIT = 1 << 20, LOG_LIMIT = 4 << 20, HEADER_LIMIT = 1 << 20, WARM_MS = 60000 };
+enum {
+    ANSWER_LIMIT = 1 << 20,
+    LOG_LIMIT = 4 << 20,
+    PTX_LIMIT = 64 << 20,
+    HEADER_LIMIT = 1 << 20,
+    WARM_MS = 60000
+};
 #define BUILDER_BYTES ((uint64_t)12 << 30)
 
 static const char source_file[] = "candidate.cu", ptx_file[] = "kernel.ptx",
@@ -240,17 +248,24 @@ static bool names_whole(const struct build_request *req, const json_t *names, st
     return true;
 }
 
+/* Looks at the PTX itself; false: the verdict says what is wrong. */
+static bool code_passes(const struct build_request *req, struct text ptx, const json_t *names,
+                        struct arena *a, struct verdict *v)
+{
+    const struct ptx_subject subject = {.ptx = ptx, .source = req->source, .name = source_file};
+    return ptx_check_state(&subject, a, v) &&
+           (req->launches == NULL || ptx_check_launches(&subject, names, req->launches, a, v));
+}
+
 static bool take_answer(const struct build_request *req, const json_t *answer, struct arena *a,
                         struct build_result *out, struct error *err)
 {
-    struct text log;
+    struct text log, ptx;
     out->log_path = path_join(a, req->work_dir, log_file);
     if (!file_read(out->log_path, LOG_LIMIT, a, &log, err))
         return error_add(err, "building");
     if (!json_bool_or(answer, "compiled", false)) {
         diag_compile_error(log, req->source, source_file, a, &out->verdict);
-        if (req->name != NULL && strcmp(path_base(req->name), source_file) != 0)
-            diag_rename(&out->verdict, source_file, path_base(req->name), a);
         return true;
     }
     out->names = json_incref(json_object_get(answer, "names"));
@@ -260,6 +275,10 @@ static bool take_answer(const struct build_request *req, const json_t *answer, s
     out->ptx_path = path_join(a, req->work_dir, ptx_file);
     out->cubin_path = req->cubin ? path_join(a, req->work_dir, cubin_file) : NULL;
     out->module_path = out->cubin_path;
+    if (!file_read(out->ptx_path, PTX_LIMIT, a, &ptx, err))
+        return error_add(err, "building");
+    if (!code_passes(req, ptx, out->names, a, &out->verdict))
+        return true;
     verdict_plain(&out->verdict, VERDICT_PASS, "built", "", NULL);
     return true;
 }
@@ -284,13 +303,17 @@ static void keep_answer(const struct build_request *req, const char *key, const 
         build_cache_keep(key, req->work_dir, kept_files, ARRAY_LEN(kept_files), a);
 }
 
-bool builder_compile(struct builder *b, const struct build_request *req, struct arena *a,
+bool builder_compile(struct builder *b, const struct build_request *asked, struct arena *a,
                      struct build_result *out, struct error *err)
 {
     int64_t begin = clock_ms();
-    json_t *answer = NULL;
+    json_t *answer = NULL, *names = asked->launches ? plan_kernel_names(asked->launches) : NULL;
+    struct build_request whole = *asked, *req = &whole;
     bool ok = false;
     char key[65];
+
+    if (names != NULL)
+        whole.names = names;
 
     out->work_dir = req->work_dir;
     out->ptx_path = out->cubin_path = out->log_path = out->module_path = NULL;
@@ -309,8 +332,11 @@ bool builder_compile(struct builder *b, const struct build_request *req, struct 
             keep_answer(req, key, answer, a);
     }
     ok = answer == NULL || take_answer(req, answer, a, out, err);
+    if (ok && req->name != NULL && strcmp(path_base(req->name), source_file) != 0)
+        diag_rename(&out->verdict, source_file, path_base(req->name), a);
 done:
     out->build_ms = (int)(clock_ms() - begin);
     json_decref(answer);
+    json_decref(names);
     return ok;
 }

@@ -29,12 +29,13 @@ struct builder_config {
 };
 
 struct build_request {
-    struct text source;   /* borrowed */
-    const char *name;     /* what the user calls the file; NULL: candidate.cu */
-    const json_t *names;  /* kernel instantiations: ["gemm<128, 128>"], from plan_kernel_names() */
-    const char *arch;     /* "sm_90a", "compute_80" */
-    bool cubin;           /* also a cubin; without it there are no resources either */
-    const char *work_dir; /* exists; takes the files */
+    struct text source;         /* borrowed */
+    const char *name;           /* what the user calls the file; NULL: candidate.cu */
+    const json_t *launches;     /* from plan_run(): its kernels are built, its arguments checked */
+    const json_t *names;        /* without launches: kernel instantiations, ["gemm<128, 128>"] */
+    const char *arch;           /* "sm_90a", "compute_80" */
+    bool cubin;                 /* also a cubin; without it there are no resources either */
+    const char *work_dir;       /* exists; takes the files */
     const char *const *defines; /* "X=1", NULL-terminated; may be NULL */
     int deadline_ms;
 };
@@ -43,7 +44,9 @@ bool builder_start(const struct builder_config *config, struct builder **out, st
 /*
  * Fills verdict, work_dir, ptx_path, cubin_path, log_path, names, resources,
  * build_ms and cached; module_path is the cubin's where there is one. The
- * other members are left alone.
+ * other members are left alone. Besides compile errors the verdict may be
+ * BAD_LAUNCH (arguments that do not fit the kernel) or REFUSED (the code
+ * keeps state): ptx_check.h.
  */
 bool builder_compile(struct builder *b, const struct build_request *req, struct arena *a,
                      struct build_result *out, struct error *err);

@@ -186,6 +186,8 @@ static bool parse_gcc(struct text line, struct fault *f)
             break;
         colon = p;
     }
+    if (colon == error)
+        return false; /* "collect2: error: ld returned 1" */
     *f = (struct fault){.file = {line.data, (size_t)(colon - line.data)},
                         .line = number_at(colon + 1, error),
                         .message = message_after(line, strstr(error, "error"))};
@@ -402,7 +404,8 @@ static char *detail_text(const struct fault *lead, const struct verdict *v, stru
     buf_printf(&b, "%s: error: %s\n", v->findings[0].where, v->findings[0].text);
     if (v->findings[0].line[0] != '\0')
         buf_printf(&b, "    %s\n", v->findings[0].line);
-    if (lead->user_line > 0 && lead->user_line != lead->line)
+    if (lead->user_line > 0 && lead->user_line != lead->line && lead->line > 0 &&
+        !find(lead->file, name_map))
         buf_printf(&b, "  raised at %.*s:%d: %s\n", (int)file.len, file.data, lead->line,
                    clipped(a, lead->printed, 160));
     if (lead->notes.len)
@@ -462,6 +465,24 @@ static void place_name_fault(struct fault *f, struct text source)
     }
 }
 
+/* undefined reference to `puts': the last line of the source that names it. */
+static void place_link_fault(struct fault *f, struct text source)
+{
+    const char *open = find(f->message, "`"), *end = f->message.data + f->message.len;
+    struct text rest = source;
+    size_t n = 0;
+    if (!text_equal(f->file, text_of("link")) || open == NULL)
+        return;
+    open++;
+    while (open + n < end && (isalnum((unsigned char)open[n]) || open[n] == '_'))
+        n++;
+    for (int line = 1; n > 0 && rest.len > 0; line++) {
+        struct text l = next_line(&rest);
+        if (memmem(l.data, l.len, open, n))
+            f->user_line = line; /* the last one: a use, not a declaration */
+    }
+}
+
 void diag_compile_error(struct text log, struct text source, const char *name, struct arena *a,
                         struct verdict *out)
 {
@@ -479,6 +500,7 @@ void diag_compile_error(struct text log, struct text source, const char *name, s
     }
     for (int i = 0; i < count; i++) {
         place_name_fault(&faults[i], source);
+        place_link_fault(&faults[i], source);
         if (i > 0 && faults[0].user_line > 0 && text_equal(faults[i].file, text_of("ptxas")))
             continue; /* already told with its line */
         add_finding(out, &faults[i], source, name, a);

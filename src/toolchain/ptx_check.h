@@ -1,0 +1,25 @@
+/*
+ * ptx_check.h - what the compiled code says that the source could hide.
+ *
+ * Two looks at PTX before anything runs:
+ * - launches: every argument of a launch list against the kernel's own
+ *   parameters (count, size, float against integer) and its launch bounds;
+ * - state: no kernel writes a module variable (it would outlive the launch),
+ *   none calls what is not in the module (printf, malloc).
+ * Both return true when all is well; else the verdict has the user's line.
+ */
+#ifndef TOOLCHAIN_PTX_CHECK_H
+#define TOOLCHAIN_PTX_CHECK_H
+
+#include "model.h"
+
+struct ptx_subject {
+    struct text ptx, source;
+    const char *name; /* what the user calls the file */
+};
+
+bool ptx_check_launches(const struct ptx_subject *s, const json_t *names, const json_t *launches,
+                        struct arena *a, struct verdict *out);
+bool ptx_check_state(const struct ptx_subject *s, struct arena *a, struct verdict *out);
+
+#endif

@@ -1,0 +1,11 @@
+#include <cutegen/kernel.h>
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+using namespace cute;
+__global__ void k(float const *x, float *y)
+{
+    float v;
+    asm volatile("mul.f33 %0, %1, %1;" : "=f"(v) : "f"(x[0]));
+    y[0] = v;
+}
+#endif

@@ -1,0 +1,18 @@
+#include <cutegen/kernel.h>
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+using namespace cute;
+__global__ void k(float const *x, float *y)
+{
+    auto mma = make_tiled_mma(UniversalFMA<float>{}, Layout<Shape<_8, _8>>{});
+    Tensor A = make_tensor(make_gmem_ptr(x), Layout<Shape<_32, _16>>{});
+    Tensor B = make_tensor(make_gmem_ptr(x), Layout<Shape<_32, _8>>{});
+    Tensor C = make_tensor(make_gmem_ptr(y), Layout<Shape<_32, _32>>{});
+    auto t = mma.get_slice(threadIdx.x);
+    Tensor a = t.partition_fragment_A(A);
+    Tensor b = t.partition_fragment_B(B);
+    Tensor c = t.partition_fragment_C(C);
+    gemm(mma, a, b, c);
+    copy(c, t.partition_C(C));
+}
+#endif

@@ -1,0 +1,10 @@
+#include <cutegen/kernel.h>
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+using namespace cute;
+__global__ void k(float const *x, float *y, int n)
+{
+    Tensor X = make_tensor(make_gmem_ptr(x), make_layout(n))
+    y[threadIdx.x] = X(threadIdx.x);
+}
+#endif

@@ -1,0 +1,271 @@
+/* test_text.c - tokens, halves and PTX, read without a compiler. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "toolchain/halves.h"
+#include "toolchain/ptx.h"
+#include "toolchain/ptx_check.h"
+
+#include <string.h>
+
+/* ---- tokens ---------------------------------------------------------------- */
+
+static const struct lex_case {
+    const char *source, *tokens; /* tokens joined by spaces, each with :line */
+} lexed[] = {
+    {"a b", "a:1 b:1"},
+    {"a\\\nb c", "ab:1 c:2"},
+    {"// x \\\n y\nz", "z:3"},
+    {"/* # */ a /*\n*/ b", "a:1 b:2"},
+    {"\"a // b\" c", "\"a // b\":1 c:1"},
+    {"'\"' \"\\\"\" x", "'\"':1 \"\\\"\":1 x:1"},
+    {"R\"(a\n\")\" b", "R\"(a\n\")\":1 b:2"},
+    {"R\"x()\")x\" b", "R\"x()\")x\":1 b:1"},
+    {"1'000 1e+5 .5f a.b", "1'000:1 1e+5:1 .5f:1 a:1 .:1 b:1"},
+    {"a::b->c", "a:1 :::1 b:1 ->:1 c:1"},
+    {"\"open\nnext", "\"open:1 next:2"},
+    {"/* open", ""},
+};
+
+static void test_lex(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lexed); i++) {
+        struct arena *a = arena_new();
+        struct tokens t = lex(text_of(lexed[i].source), a);
+        char *got = "";
+        for (size_t k = 0; k < t.count; k++)
+            got = arena_printf(a, "%s%s%.*s:%d", got, k ? " " : "", (int)t.at[k].text.len,
+                               t.at[k].text.data, t.at[k].line);
+        assert_string_equal(got, lexed[i].tokens);
+        arena_free(a);
+    }
+}
+
+/* ---- halves ------------------------------------------------------------------ */
+
+static const struct half_case {
+    const char *source, *device, *host;
+} halves[] = {
+    {"a\n#ifdef CUTEGEN_DEVICE\nb\n#endif\nc\n", "a\n\nb\n\nc\n", "a\n\n\n\nc\n"},
+    {"#if defined(CUTEGEN_HOST)\na\n#else\nb\n#endif\n", "\n\n\nb\n\n", "\na\n\n\n\n"},
+    {"#ifndef CUTEGEN_HOST\na\n#endif\nb", "\na\n\nb", "\n\n\nb"},
+    {"#ifdef CUTEGEN_DEVICE\n#if X\na\n#else\nb\n#endif\n#endif\n",
+     "\n#if X\na\n#else\nb\n#endif\n\n", "\n\n\n\n\n\n\n"},
+    {"#if X\n#ifdef CUTEGEN_HOST\na\n#endif\n#endif\n", "#if X\n\n\n\n#endif\n",
+     "#if X\n\na\n\n#endif\n"},
+    {"/*\n#ifdef CUTEGEN_HOST\n*/\na\n", "/*\n#ifdef CUTEGEN_HOST\n*/\na\n",
+     "/*\n#ifdef CUTEGEN_HOST\n*/\na\n"},
+    {"#ifdef \\\nCUTEGEN_HOST\na\n#endif\nb\n", "\n\n\n\nb\n", "\n\na\n\nb\n"},
+    {"#if defined(CUTEGEN_HOST) && X\na\n#endif\n", "#if defined(CUTEGEN_HOST) && X\na\n#endif\n",
+     "#if defined(CUTEGEN_HOST) && X\na\n#endif\n"},
+    {"#endif\n#else\na\n", "#endif\n#else\na\n", "#endif\n#else\na\n"},
+};
+
+static void test_halves(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(halves); i++) {
+        struct arena *a = arena_new();
+        struct text d = halves_view(text_of(halves[i].source), HALF_DEVICE, a);
+        struct text h = halves_view(text_of(halves[i].source), HALF_HOST, a);
+        assert_string_equal(d.data, halves[i].device);
+        assert_string_equal(h.data, halves[i].host);
+        arena_free(a);
+    }
+}
+
+/* ---- PTX ------------------------------------------------------------------------ */
+
+static const char ptx[] = ".version 9.0\n"
+                          ".global .align 1 .u8 unused = 1;\n"
+                          ".global .align 4 .u32 table[2] = {1, 2};\n"
+                          ".global .align 8 .u64 root = generic(leaf);\n"
+                          ".global .align 4 .u32 leaf;\n"
+                          ".visible .entry _Z1kPfif(\n"
+                          "\t.param .u64 _Z1kPfif_param_0,\n"
+                          "\t.param .u32 _Z1kPfif_param_1,\n"
+                          "\t.param .f32 _Z1kPfif_param_2,\n"
+                          "\t.param .align 64 .b8 _Z1kPfif_param_3[128]\n"
+                          ")\n.maxntid 256, 1, 1\n{\n"
+                          "\t.loc\t1 7 5\n"
+                          "\tmov.u64 \t%rd1, table;\n"
+                          "\tadd.s64 \t%rd2, %rd1, 4;\n"
+                          "\t.loc\t2 9 1, function_name $L1, inlined_at 1 8 3\n"
+                          "\tld.global.u32 \t%r1, [%rd2];\n"
+                          "\tld.global.u64 \t%rd3, [root];\n";
+static const char ptx_end[] =
+    "\tret;\n}\n"
+    "\t.file\t1 \"candidate.cu\"\n\t.file\t2 \"/opt/cutlass/include/cute/layout.hpp\"\n";
+
+static struct text ptx_with(struct arena *a, const char *line)
+{
+    return text_of(arena_printf(a, "%s%s%s", ptx, line, ptx_end));
+}
+
+static void test_strip(void **state)
+{
+    struct arena *a = arena_new();
+    struct text out = ptx_strip(ptx_with(a, ""), a);
+    (void)state;
+    assert_null(strstr(out.data, "unused"));
+    assert_non_null(strstr(out.data, "table[2] = {1, 2}"));
+    assert_non_null(strstr(out.data, "root = generic(leaf)"));
+    assert_non_null(strstr(out.data, ".u32 leaf;")); /* named by an initialiser that stays */
+    assert_non_null(strstr(out.data, "\tret;\n}\n"));
+    arena_free(a);
+}
+
+static void test_source_lines(void **state)
+{
+    struct arena *a = arena_new();
+    struct text p = ptx_with(a, "");
+    (void)state;
+    assert_int_equal(ptx_source_line(p, 15, "candidate.cu"), 7);
+    assert_int_equal(ptx_source_line(p, 18, "candidate.cu"), 8); /* through the inlining */
+    assert_int_equal(ptx_source_line(p, 3, "candidate.cu"), 0);
+    assert_int_equal(ptx_source_line(p, 18, "other.cu"), 0);
+    arena_free(a);
+}
+
+static const struct state_case {
+    const char *name, *line;
+    const char *refused; /* NULL: no state */
+} states[] = {
+    {"reads only", "", NULL},
+    {"stores to its parameter", "\tst.global.f32 \t[%rd9], %f1;\n", NULL},
+    {"stores by name", "\tst.global.u32 \t[leaf], %r1;\n", "candidate.cu:8"},
+    {"stores through an address", "\tst.global.u32 \t[%rd2+4], %r1;\n", "outlives the launch"},
+    {"counts atomically", "\tatom.global.add.u32 \t%r3, [leaf], 1;\n", "outlives"},
+    {"reduces under a guard", "\t@%p1 red.global.add.u32 \t[%rd2], 1;\n", "outlives"},
+    {"stores through a copy", "\tcvta.global.u64 \t%rd7, %rd2;\n\tst.u32 \t[%rd7], %r1;\n",
+     "outlives"},
+    {"stores a value that was loaded", "\tst.global.u32 \t[%rd9], %r1;\n", NULL},
+};
+
+static void test_state(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+        struct arena *a = arena_new();
+        struct ptx_subject s = {
+            .ptx = ptx_with(a, states[i].line), .source = text_of(""), .name = "candidate.cu"};
+        struct verdict v;
+        bool fine = ptx_check_state(&s, a, &v);
+        if (fine != (states[i].refused == NULL))
+            fail_msg("%s", states[i].name);
+        if (!fine && (v.kind != VERDICT_REFUSED || strstr(v.summary, states[i].refused) == NULL))
+            fail_msg("%s: %s", states[i].name, v.summary);
+        arena_free(a);
+    }
+}
+
+static void test_foreign_call(void **state)
+{
+    struct arena *a = arena_new();
+    struct verdict v;
+    struct ptx_subject s = {
+        .ptx = text_of(".extern .func  (.param .b32 func_retval0) vprintf\n(\n)\n;\n"),
+        .source = text_of(""),
+        .name = "candidate.cu"};
+    (void)state;
+    assert_false(ptx_check_state(&s, a, &v));
+    assert_non_null(strstr(v.summary, "calls vprintf"));
+    arena_free(a);
+}
+
+static const struct launch_case {
+    const char *name, *args, *block;
+    const char *fault;
+} launches[] = {
+    {"fits",
+     "[{\"buffer\":\"in0\",\"offset\":0},{\"bytes\":\"01000000\",\"type\":\"int\"},"
+     "{\"bytes\":\"0000803f\",\"type\":\"float\"},{\"map\":0}]",
+     "[256,1,1]", NULL},
+    {"too few", "[{\"buffer\":\"in0\",\"offset\":0}]", "[256,1,1]",
+     "1 arguments, but the kernel has 4"},
+    {"a long for an int",
+     "[{\"buffer\":\"in0\",\"offset\":0},{\"bytes\":\"0100000000000000\",\"type\":\"int\"},"
+     "{\"bytes\":\"0000803f\",\"type\":\"float\"},{\"map\":0}]",
+     "[256,1,1]", "argument 2 is an integer of 8 bytes"},
+    {"an int for a float",
+     "[{\"buffer\":\"in0\",\"offset\":0},{\"bytes\":\"01000000\",\"type\":\"int\"},"
+     "{\"bytes\":\"01000000\",\"type\":\"int\"},{\"map\":0}]",
+     "[256,1,1]", "argument 3 is an integer of 4 bytes, the kernel wants a float"},
+    {"a float for an int",
+     "[{\"buffer\":\"in0\",\"offset\":0},{\"bytes\":\"0000803f\",\"type\":\"float\"},"
+     "{\"bytes\":\"0000803f\",\"type\":\"float\"},{\"map\":0}]",
+     "[256,1,1]", "argument 2 is floating point"},
+    {"a pointer for a map",
+     "[{\"buffer\":\"in0\",\"offset\":0},{\"bytes\":\"01000000\",\"type\":\"int\"},"
+     "{\"bytes\":\"0000803f\",\"type\":\"float\"},{\"buffer\":\"in0\",\"offset\":0}]",
+     "[256,1,1]", "argument 4 is a pointer, the kernel wants a struct of 128 bytes"},
+    {"more threads than the bounds",
+     "[{\"buffer\":\"in0\",\"offset\":0},{\"bytes\":\"01000000\",\"type\":\"int\"},"
+     "{\"bytes\":\"0000803f\",\"type\":\"float\"},{\"map\":0}]",
+     "[512,1,1]", "512 threads in a block, but __launch_bounds__ allows 256"},
+};
+
+static void test_launches(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(launches); i++) {
+        struct arena *a = arena_new();
+        struct error err = {0};
+        struct ptx_subject s = {
+            .ptx = ptx_with(a, ""), .source = text_of("one\ntwo\n"), .name = "candidate.cu"};
+        json_t *list = NULL, *names = json_pack("{s:s}", "k", "_Z1kPfif");
+        struct verdict v;
+        char *text = arena_printf(
+            a,
+            "{\"ops\":[{\"op\":\"launch\",\"kernel\":\"k\",\"line\":2,\"block\":%s,\"args\":%s}]}",
+            launches[i].block, launches[i].args);
+        assert_true(json_parse(text_of(text), "launches", &list, &err));
+        bool fine = ptx_check_launches(&s, names, list, a, &v);
+        if (fine != (launches[i].fault == NULL))
+            fail_msg("%s: %s", launches[i].name, fine ? "let through" : v.summary);
+        if (!fine &&
+            (v.kind != VERDICT_BAD_LAUNCH || strstr(v.summary, launches[i].fault) == NULL ||
+             strncmp(v.summary, "candidate.cu:2", 14) != 0))
+            fail_msg("%s: %s", launches[i].name, v.summary);
+        json_decref(list);
+        json_decref(names);
+        arena_free(a);
+    }
+}
+
+static void test_resources(void **state)
+{
+    struct arena *a = arena_new();
+    json_t *r = ptx_resources(text_of(
+        "ptxas info    : 2852 bytes gmem\n"
+        "ptxas info    : Compiling entry function '_Z1kPf' for 'sm_80'\n"
+        "ptxas info    : Function properties for _Z1kPf\n"
+        "ptxas         .     16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
+        "ptxas info    : Used 31 registers, used 1 barriers, 4096 bytes smem, 380 bytes "
+        "cmem[0]\n"));
+    (void)state;
+    assert_string_equal(
+        json_line(r, a),
+        "{\"_Z1kPf\":{\"smem\":4096,\"stack\":16,\"spill_stores\":8,\"spill_loads\":12,"
+        "\"registers\":31,\"barriers\":1,\"cmem\":380}}");
+    json_decref(r);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lex),      cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_strip),    cmocka_unit_test(test_source_lines),
+        cmocka_unit_test(test_state),    cmocka_unit_test(test_foreign_call),
+        cmocka_unit_test(test_launches), cmocka_unit_test(test_resources),
+    };
+    return cmocka_run_group_tests_name("sources and PTX are read as a compiler would", tests, NULL,
+                                       NULL);
+}
