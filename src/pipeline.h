@@ -15,31 +15,7 @@
 
 #include "base/error.h"
 #include "model.h"
-
-/* What is configured, whichever way (flags, environment, ini): cmd fills it. */
-struct settings {
-    const char *model;   /* "builtin", "openai:...", "replay:FILE", ... */
-    const char *device;  /* "auto", "simt", "cuda:0" */
-    const char *models;  /* GPU whose time simt models: "H200" */
-    const char *python;  /* NULL: found */
-    const char *cc;      /* NULL: found */
-    const char *cuda;    /* toolkit root; NULL: found */
-    const char *cutlass; /* include folder; NULL: found */
-    const char *prompts; /* folder; NULL: the product's own */
-    const char *runs_dir;
-    const char *base_url, *key_env, *key_file, *effort; /* model seam; may be NULL */
-    const char *record;                                 /* transcript to write; may be NULL */
-    double temperature;                                 /* < 0: the provider's default */
-    int max_tokens;
-    double budget_usd; /* 0: none; likewise the next three */
-    int64_t budget_tokens;
-    int budget_calls, budget_minutes;
-    const char *check; /* simt: "off" "memory" "full" */
-    int draws;         /* input draws per test */
-    int build_deadline_s, run_deadline_s, call_deadline_s;
-    const char *const *set; /* "N=512" overrides of task constants, NULL-terminated; may be NULL */
-    bool scale;             /* reduce sizes on simt (default) */
-};
+#include "settings.h"
 
 enum advance { ADVANCE_BEST, ADVANCE_LAST };
 

@@ -11,7 +11,7 @@
 #include "eval/oracle.h"
 #include "llm/llm.h"
 #include "llm/prompt.h"
-#include "pipeline.h"
+#include "settings.h"
 #include "stage/stage.h"
 #include "toolchain/builder.h"
 #include "toolchain/tools.h"
