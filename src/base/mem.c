@@ -111,6 +111,8 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
     char *p;
     int len;
 
+    if (!fmt)
+        BUG("no format");
     va_copy(again, ap);
     len = vsnprintf(NULL, 0, fmt, ap);
     if (len < 0)
