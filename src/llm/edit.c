@@ -334,13 +334,13 @@ static enum edit_format read_unfenced(struct edit_set *set, struct text reply,
         read_block(set, EDIT_SEARCH, reply);
         return EDIT_SEARCH;
     }
-    if (edit_json_unfenced(prose, &json)) {
-        read_block(set, EDIT_JSON, json);
-        return EDIT_JSON;
-    }
     if (edit_diff_is(prose)) {
         read_block(set, EDIT_DIFF, prose);
         return EDIT_DIFF;
+    }
+    if (edit_json_unfenced(prose, &json)) {
+        read_block(set, EDIT_JSON, json);
+        return EDIT_JSON;
     }
     return EDIT_NONE;
 }

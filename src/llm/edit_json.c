@@ -369,7 +369,6 @@ static bool value_is_edits(const json_t *v)
 bool edit_json_unfenced(struct text prose, struct text *out)
 {
     struct buf b = buf_init(prose.len * 6 + 64);
-    size_t first = prose.len;
     int tries = 0;
     bool found = false;
 
@@ -387,8 +386,6 @@ bool edit_json_unfenced(struct text prose, struct text *out)
         if (!inner.len || (inner.data[0] != '{' && inner.data[0] != '"'))
             continue;
         tries++;
-        if (first == prose.len)
-            first = i;
         buf_clear(&b);
         took = copy_value(t, &b);
         v = took ? json_loadb(b.data, b.len, 0, NULL) : NULL;
@@ -396,13 +393,13 @@ bool edit_json_unfenced(struct text prose, struct text *out)
             *out = (struct text){t.data, took};
             found = true;
             i += took - 1;
+        } else if (!v && has((struct text){t.data, took ? took : t.len}, "\"action\"")) {
+            *out = t; /* broken: an edit inside it must not be taken for all there are */
+            found = true;
+            tries = MAX_UNFENCED_TRIES;
         }
         json_decref(v);
     }
     buf_release(&b);
-    if (!found && first < prose.len && has(prose, "\"line_number\"")) {
-        *out = (struct text){prose.data + first, prose.len - first}; /* broken: let it say why */
-        found = true;
-    }
     return found;
 }

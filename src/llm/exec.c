@@ -69,7 +69,7 @@ static bool exec_attempt(struct llm *llm, struct wire *w, struct answer *out, st
     if (!proc_run(&spec, w->arena, &r, &err))
         return fault_set(f, false, "%s", err.text);
     if (r.end != PROC_EXITED || r.code != 0)
-        return fault_set(f, false, "the command ended with %s: %s", proc_end_text(&r, w->arena),
+        return fault_set(f, false, "the command failed (%s): %s", proc_end_text(&r, w->arena),
                          last_words(r.err, w->arena));
     if (r.out_cut)
         return fault_set(f, false, "the command wrote more than %zu bytes",

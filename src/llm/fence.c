@@ -134,7 +134,7 @@ static void mark_info(struct mark *m, struct text rest)
 /* Is there an opening fence in this line? */
 static bool mark_open(const char *s, struct line l, struct mark *m)
 {
-    size_t i = after_prefix(s, l), tail;
+    size_t i = after_prefix(s, l), tail, quotes = 0;
     struct text rest;
     const char *tick;
 
@@ -153,10 +153,14 @@ static bool mark_open(const char *s, struct line l, struct mark *m)
         m->run = run_of(s, m->at, l.end, '`');
         rest = (struct text){s + m->at + m->run, l.end - m->at - m->run};
         m->info = text_trim(rest);
+        if (m->info.len && m->info.data != rest.data)
+            return false; /* "``` word": not how a language is written */
         for (size_t k = 0; k < m->info.len; k++)
             if (!isalnum((unsigned char)m->info.data[k]) && !one_of(m->info.data[k], "+#-_."))
                 return false;
-        return memchr(s + l.begin, '`', m->at - l.begin) == NULL;
+        for (size_t k = l.begin; k < m->at; k++)
+            quotes += s[k] == '"';
+        return quotes % 2 == 0 && !memchr(s + l.begin, '`', m->at - l.begin);
     }
     rest = (struct text){s + i + m->run, l.end - i - m->run};
     tail = rest.len;

@@ -17,6 +17,7 @@
 #include "llm/utf8.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -207,10 +208,12 @@ static bool check_empty(struct ask *k, struct fault *f)
 
 static bool give_up(const struct ask *k, const struct fault *f, struct error *err)
 {
-    error_set(err, f->kind ? f->kind : ERROR_MACHINE, "asking %s: %s", k->llm->config.model,
-              f->text);
+    char times[40] = "";
+
     if (k->retries)
-        error_add(err, "after %d attempts", k->retries + 1);
+        snprintf(times, sizeof(times), " (%d attempts)", k->retries + 1);
+    error_set(err, f->kind ? f->kind : ERROR_MACHINE, "asking %s: %s%s", k->llm->config.model,
+              f->text, times);
     return f->hint[0] ? error_hint(err, "%s", f->hint) : false;
 }
 
