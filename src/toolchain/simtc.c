@@ -35,6 +35,7 @@ static bool take(const struct proc_result *r, struct arena *a, struct build_resu
 {
     json_t *answer = NULL, *error;
     const char *so;
+    build->module_path = NULL;
     if (r->end == PROC_DEADLINE) {
         memset(&build->verdict, 0, sizeof build->verdict);
         build->verdict.kind = VERDICT_COMPILE_TIMEOUT;
@@ -52,12 +53,14 @@ static bool take(const struct proc_result *r, struct arena *a, struct build_resu
     so = json_string_or(answer, "so", NULL);
     if (so != NULL)
         build->module_path = arena_strdup(a, so);
-    else if (strcmp(json_string_or(error, "kind", ""), "machine") == 0)
-        error_set(err, ERROR_MACHINE, "%s", json_string_or(error, "text", "cutegen-simtc failed"));
-    else
+    else if (strcmp(json_string_or(error, "kind", ""), "kernel") == 0)
         verdict_of(error, a, &build->verdict);
+    else
+        error_set(err, ERROR_MACHINE, "%s", json_string_or(error, "text", "cutegen-simtc failed"));
+    if (err->kind != ERROR_NONE && *json_string_or(error, "hint", "") != '\0')
+        error_hint(err, "%s", json_string_or(error, "hint", ""));
     json_decref(answer);
-    return err->kind == ERROR_NONE;
+    return build->module_path != NULL || build->verdict.kind != VERDICT_PASS;
 }
 
 bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a,
