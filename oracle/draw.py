@@ -15,6 +15,7 @@ import torch
 from .fault import use
 from .facts import Known
 
+WIDEST = 2.0**15  # in reach of f16: a product split into 16-bit parts must stay possible
 DISTRIBUTIONS = ("task", "normal", "wide", "small", "zeros")
 
 
@@ -74,7 +75,7 @@ def _values(
     if distribution == "wide":
         spread = 1.0 if dtype == torch.float16 else 2.5
         other = torch.randn(shape, generator=generator, device=generator.device, dtype=compute)
-        normal = normal.mul_(other.mul_(spread).exp_())
+        normal = normal.mul_(other.mul_(spread).exp_()).clamp_(-WIDEST, WIDEST)
     elif distribution == "small":
         normal = normal.mul_(2.0**-10)
     elif distribution == "zeros":

@@ -756,6 +756,52 @@ class Trivial(OracleTest):
         self.assertEqual(answer["passes_on"]["copy of in0"], ["task"])
 
 
+class Cuda(OracleTest):
+    """The same on a GPU; skipped where there is none. Device buffers are written by the oracle itself (`reference`)."""
+
+    def setUp(self) -> None:
+        answer = self.oracle.ask(
+            do="load", task=str(ROOT / "examples" / "swish.py"), device="cuda:0", set={"BATCH": 64, "DIM": 4096}
+        )
+        if not answer["ok"] and answer["kind"] == "machine":
+            self.skipTest(answer["text"])
+        self.assertTrue(answer["ok"], answer)
+
+    def test_buffers_are_shared_by_ipc_handles_and_judged_on_the_device(self) -> None:
+        for distribution in ("task", "normal", "wide", "small", "zeros"):
+            for place in self.oracle.draw("1", distribution=distribution, shift=3)["buffers"].values():
+                self.assertEqual(len(place["ipc"]), 128)
+                self.assertEqual(place["offset"] % 256, 0)
+            self.assertEqual(self.oracle.judge()["outputs"][0]["unwritten"], 64 * 4096)
+            self.assertTrue(self.oracle.ask(do="reference")["ok"])
+            answer = self.oracle.judge()
+            self.assertEqual((answer["inputs_modified"], answer["guards_hit"], answer["truth"]), ([], [], "float64"))
+            self.assertEqual((answer["outputs"][0]["wrong"], answer["outputs"][0]["imprecise"]), (0, False))
+        self.assertEqual(self.oracle.ask(do="trivial")["passes"], [])
+
+    def test_baselines_are_timed(self) -> None:
+        self.oracle.draw()
+        for name in ("eager", "graph", "compile"):
+            answer = self.oracle.ask(do="baseline", name=name, cold=5, warm=5)
+            if not answer["ok"] and name == "compile":
+                self.assertIn("torch.compile", answer["text"])
+                continue
+            self.assertTrue(answer["ok"], answer)
+            self.assertEqual((len(answer["cold_us"]), len(answer["warm_us"])), (5, 5))
+            self.assertTrue(all(0 < t < 1e5 for t in answer["cold_us"] + answer["warm_us"]))
+
+    def test_every_example_loads_at_a_moderate_size(self) -> None:
+        for path in sorted((ROOT / "examples").glob("*.py")):
+            with self.subTest(path.stem):
+                scaled = self.oracle.load(path, max_elements=1 << 22, max_flops=1e10)["task"]["scaled"] or {}
+                answer = self.oracle.ask(
+                    do="load", task=str(path), device="cuda:0", set={name: to for name, (_, to) in scaled.items()}
+                )
+                self.assertTrue(answer["ok"], answer)
+                one = self.judged("normal")
+                self.assertEqual((one["wrong"], one["imprecise"]), (0, False), one)
+
+
 class Examples(OracleTest):
     def test_every_example_loads_scaled_and_its_reference_passes(self) -> None:
         for path in sorted((ROOT / "examples").glob("*.py")):
