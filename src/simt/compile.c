@@ -80,6 +80,8 @@ static size_t compiler_flags(int lanes, int instructions, const char **flag)
     flag[n++] = instructions > BIG_KERNEL ? "-O0" : "-O1";
     if (instructions <= BIG_KERNEL && instructions > 0)
         flag[n++] = "-fschedule-insns";
+    /* Without it gcc leaves the upper vector halves dirty over calls. */
+    flag[n++] = "-fexpensive-optimizations";
     static const char *const always[] = {"-std=gnu17",
                                          "-w",
                                          "-fPIC",

@@ -29,6 +29,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* Loops over lanes are worth the host's wider vectors. */
+#if defined(__x86_64__)
+#define HOT __attribute__((target_clones("avx2", "default")))
+#else
+#define HOT
+#endif
+
 enum { MAX_WARPS = 32, BARRIERS = 16, WARP = 32 };
 
 struct alloc {
@@ -203,6 +210,9 @@ void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes
                    uint64_t *host, enum sw_space *space);
 void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64_t *from,
                         const u32 *bytes);
+enum shape { SHAPE_MIXED, SHAPE_ROW, SHAPE_SAME };
+enum shape shape_of(const uint64_t *host, u32 bytes);
+void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum sw_space space, enum shape shape, u32 site, bool write);
 void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes);
 
 /* race.c */

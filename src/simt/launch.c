@@ -88,6 +88,9 @@ static void add_counts(const struct worker *t, struct simt_counters *c)
     }
 }
 
+/* Without checks every address is inside one great allocation. */
+static const struct alloc anything;
+
 static void run_workers(struct launch *l)
 {
     uint64_t want = (uint64_t)l->dev->config.threads;
@@ -97,6 +100,8 @@ static void run_workers(struct launch *l)
         struct worker *t = &l->workers[i];
         t->l = l;
         t->cache = xmalloc((l->k->site_count + 1) * sizeof *t->cache);
+        for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count; site++)
+            t->cache[site] = (struct range){0, UINT64_MAX, (struct alloc *)&anything};
         t->counts = xmalloc((2 * (size_t)l->k->block_count + 2) * sizeof *t->counts);
     }
     for (int i = 1; i < l->worker_count; i++)

@@ -13,7 +13,6 @@
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-enum shape { SHAPE_MIXED, SHAPE_ROW, SHAPE_SAME };
 
 static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
                          bool write);
@@ -103,7 +102,7 @@ static void align_check(struct warp *w, u32 *m, u32 site, u32 bytes, const uint6
 }
 
 /* Shared and local addresses count from zero. */
-static void window_resolve(struct warp *w, u32 *m, u32 site, u32 bytes, bool write, uint64_t *host,
+static inline __attribute__((always_inline)) void window_resolve(struct warp *w, u32 *m, u32 site, u32 bytes, bool write, uint64_t *host,
                            enum sw_space space)
 {
     bool check = w->t->l->dev->config.check != SIMT_CHECK_OFF;
@@ -111,19 +110,18 @@ static void window_resolve(struct warp *w, u32 *m, u32 site, u32 bytes, bool wri
     uint64_t base =
         space == SW_SHARED ? (uint64_t)(uintptr_t)w->blk->b.smem : (uint64_t)(uintptr_t)w->w.local;
     uint64_t step = space == SW_SHARED ? 0 : w->w.local_bytes;
-    uint64_t worst = 0, low_bits = 0;
+    uint64_t bad = 0, low_bits = 0, room = size - bytes;
     for (u32 i = 0; i < WARP; i++) {
-        uint64_t at = *m >> i & 1 ? host[i] : 0;
-        worst = at > worst ? at : worst;
-        low_bits |= at;
+        uint64_t on = 0 - (uint64_t)(*m >> i & 1);
+        bad |= (host[i] | (room - host[i])) & on;
+        low_bits |= host[i] & on;
     }
-    if (check && UNLIKELY(worst > size || bytes > size - worst)) {
+    if (check && UNLIKELY(bad >> 63 || bytes > size)) {
         for (u32 left = *m; left; left &= left - 1) {
             u32 lane = (u32)__builtin_ctz(left);
             if (host[lane] <= size && bytes <= size - host[lane])
                 continue;
-            report_window(w, lane, site, (int64_t)host[lane], bytes, write,
-                          space == SW_SHARED ? "shared" : "local", size);
+            report_window(w, lane, site, (int64_t)host[lane], bytes, write, space == SW_SHARED ? "shared" : "local", size);
             *m &= ~(1u << lane);
         }
     }
@@ -147,21 +145,29 @@ static enum sw_space generic_space(const struct warp *w, uint64_t at)
     return SW_GLOBAL;
 }
 
-static void global_resolve(struct warp *w, u32 *m, u32 site, u32 bytes, bool write, uint64_t *host,
-                           enum sw_space *space)
+/* All active lanes inside [lo, hi) and aligned, by signs and low bits only. */
+static inline __attribute__((always_inline)) bool lanes_inside(u32 m, const uint64_t *host, uint64_t lo, uint64_t hi, u32 bytes)
 {
-    if (w->t->l->dev->config.check == SIMT_CHECK_OFF || !*m)
-        return;
-    uint64_t lo = UINT64_MAX, hi = 0, low_bits = 0;
+    if (hi - lo < bytes)
+        return false;
+    uint64_t span = hi - lo - bytes, bad = 0, low = 0;
     for (u32 i = 0; i < WARP; i++) {
-        bool on = *m >> i & 1;
-        uint64_t at = host[i];
-        lo = on && at < lo ? at : lo;
-        hi = on && at > hi ? at : hi;
-        low_bits |= on ? at : 0;
+        uint64_t on = 0 - (uint64_t)(m >> i & 1), d = host[i] - lo;
+        bad |= (d | (span - d)) & on;
+        low |= host[i] & on;
     }
-    if (UNLIKELY(low_bits & (bytes - 1)))
-        align_check(w, m, site, bytes, host, 0);
+    return !(bad >> 63) && !(low & (bytes - 1));
+}
+
+static void global_slow(struct warp *w, u32 *m, u32 site, u32 bytes, bool write, uint64_t *host, enum sw_space *space)
+{
+    uint64_t lo = UINT64_MAX, hi = 0;
+    align_check(w, m, site, bytes, host, 0);
+    for (u32 left = *m; left; left &= left - 1) {
+        uint64_t at = host[__builtin_ctz(left)];
+        lo = at < lo ? at : lo;
+        hi = at > hi ? at : hi;
+    }
     if (!*m)
         return;
     if (*space == SW_PARAM || (*space == SW_GENERIC && generic_space(w, lo) == SW_PARAM)) {
@@ -174,7 +180,7 @@ static void global_resolve(struct warp *w, u32 *m, u32 site, u32 bytes, bool wri
     global_check(w, m, site, bytes, write, lo, hi + bytes, host);
 }
 
-void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes, bool write,
+HOT void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes, bool write,
                    uint64_t *host, enum sw_space *space)
 {
     const struct sw_site *s = site_of(w, site);
@@ -221,7 +227,11 @@ void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes
             return;
         }
     }
-    global_resolve(w, m, site, bytes, write, host, space);
+    const struct range *c = &w->t->cache[site];
+    if (c->alloc && !(write && c->alloc->flags & SIMT_ALLOC_READONLY) && lanes_inside(*m, host, c->lo, c->hi, bytes))
+        return;
+    if (*m && w->t->l->dev->config.check != SIMT_CHECK_OFF)
+        global_slow(w, m, site, bytes, write, host, space);
 }
 
 /* The source side of an asynchronous copy: global memory, only where something is read. */
@@ -242,7 +252,7 @@ void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64
         count_global(w, *m, from, size, SHAPE_MIXED, false);
 }
 
-static enum shape shape_of(const uint64_t *host, u32 bytes)
+HOT enum shape shape_of(const uint64_t *host, u32 bytes)
 {
     uint64_t first = host[0], row = 0, same = 0;
     for (uint64_t i = 0; i < WARP; i++) {
@@ -376,7 +386,7 @@ static void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes
     }
 }
 
-static void account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum sw_space space,
+void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum sw_space space,
                     enum shape shape, u32 site, bool write)
 {
     const struct simt_config *c = &w->t->l->dev->config;
@@ -397,202 +407,6 @@ static void account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum
         if (c->check == SIMT_CHECK_FULL)
             shadow_global(w, m, host, bytes, site, write);
     }
-}
-
-/* ---- data ---- */
-
-static void load_row(const struct sw_site *s, const uint64_t *host, void *const *dst)
-{
-    const char *p = (const char *)(uintptr_t)host[0];
-    if (s->vec == 1) {
-        memcpy(dst[0], p, (size_t)s->esize * WARP);
-        return;
-    }
-    if (s->esize == 4) {
-        const u32 *q = (const u32 *)(const void *)p;
-        for (int v = 0; v < s->vec; v++) {
-            u32 *d = dst[v];
-            for (int i = 0; d && i < WARP; i++)
-                d[i] = q[i * s->vec + v];
-        }
-        return;
-    }
-    const u64 *q = (const u64 *)(const void *)p;
-    for (int v = 0; v < s->vec; v++) {
-        u64 *d = dst[v];
-        for (int i = 0; d && i < WARP; i++)
-            d[i] = q[i * s->vec + v];
-    }
-}
-
-static inline u64 load_one(const char *p, u32 esize, bool sign)
-{
-    switch (esize) {
-    case 1: {
-        u8 v = *(const u8 *)p;
-        return sign ? (u64)(s64)(signed char)v : v;
-    }
-    case 2: {
-        u16 v;
-        memcpy(&v, p, sizeof v);
-        return sign ? (u64)(s64)(s16)v : v;
-    }
-    case 4: {
-        u32 v;
-        memcpy(&v, p, sizeof v);
-        return sign ? (u64)(s64)(s32)v : v;
-    }
-    default: {
-        u64 v;
-        memcpy(&v, p, sizeof v);
-        return v;
-    }
-    }
-}
-
-static void load_lanes(const struct sw_site *s, u32 m, const uint64_t *host, void *const *dst)
-{
-    bool wide = s->flags & SW_WIDE, sign = s->flags & SW_SIGNED;
-    for (int v = 0; v < s->vec; v++) {
-        if (!dst[v])
-            continue;
-        if (s->esize == 4 && !wide) {
-            u32 *d = dst[v];
-            for (u32 left = m; left; left &= left - 1) {
-                u32 i = (u32)__builtin_ctz(left);
-                memcpy(&d[i], (const char *)(uintptr_t)host[i] + 4 * v, 4);
-            }
-            continue;
-        }
-        for (u32 left = m; left; left &= left - 1) {
-            u32 i = (u32)__builtin_ctz(left);
-            u64 x =
-                load_one((const char *)(uintptr_t)host[i] + (size_t)v * s->esize, s->esize, sign);
-            if (wide)
-                ((u64 *)dst[v])[i] = x;
-            else
-                ((u32 *)dst[v])[i] = (u32)x;
-        }
-    }
-}
-
-static void zero_lanes(const struct sw_site *s, u32 m, void *const *dst)
-{
-    for (int v = 0; v < s->vec; v++)
-        for (u32 left = m; dst[v] && left; left &= left - 1) {
-            u32 i = (u32)__builtin_ctz(left);
-            if (s->flags & SW_WIDE)
-                ((u64 *)dst[v])[i] = 0;
-            else
-                ((u32 *)dst[v])[i] = 0;
-        }
-}
-
-static bool full_lanes(const struct sw_site *s)
-{
-    bool wide = s->flags & SW_WIDE;
-    return (s->esize == 4 && !wide) || (s->esize == 8 && wide);
-}
-
-void dev_ld(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *const *dst)
-{
-    struct warp *w = warp_of(sw);
-    const struct sw_site *s = site_of(w, site);
-    uint64_t host[WARP];
-    enum sw_space space;
-    u32 bytes = (u32)s->esize * s->vec, asked = m;
-    lanes_resolve(w, &m, addr, site, bytes, false, host, &space);
-    if (UNLIKELY(m != asked))
-        zero_lanes(s, asked & ~m, dst);
-    enum shape shape = m == ~0u ? shape_of(host, bytes) : SHAPE_MIXED;
-    if (m)
-        account(w, m, host, bytes, space, shape, site, false);
-    if (shape == SHAPE_ROW && full_lanes(s))
-        load_row(s, host, dst);
-    else
-        load_lanes(s, m, host, dst);
-}
-
-static void store_lanes(const struct sw_site *s, u32 m, const uint64_t *host, void *const *src)
-{
-    bool wide = s->flags & SW_WIDE;
-    for (u32 left = m; left; left &= left - 1) {
-        u32 i = (u32)__builtin_ctz(left);
-        char *p = (char *)(uintptr_t)host[i];
-        for (int v = 0; v < s->vec; v++, p += s->esize) {
-            if (s->esize == 4) {
-                memcpy(p, (const u32 *)src[v] + i, 4);
-                continue;
-            }
-            u64 x = wide ? ((const u64 *)src[v])[i] : ((const u32 *)src[v])[i];
-            memcpy(p, &x, s->esize);
-        }
-    }
-}
-
-void dev_st(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *const *src)
-{
-    struct warp *w = warp_of(sw);
-    const struct sw_site *s = site_of(w, site);
-    uint64_t host[WARP];
-    enum sw_space space;
-    u32 bytes = (u32)s->esize * s->vec;
-    lanes_resolve(w, &m, addr, site, bytes, true, host, &space);
-    enum shape shape = m == ~0u ? shape_of(host, bytes) : SHAPE_MIXED;
-    if (m)
-        account(w, m, host, bytes, space, shape, site, true);
-    if (shape == SHAPE_ROW && full_lanes(s) && s->vec == 1) {
-        memcpy((void *)(uintptr_t)host[0], src[0], (size_t)bytes * WARP);
-    } else if (shape == SHAPE_ROW && s->esize == 4) {
-        u32 *p = (u32 *)(uintptr_t)host[0];
-        for (int v = 0; v < s->vec; v++) {
-            const u32 *d = src[v];
-            for (int i = 0; i < WARP; i++)
-                p[i * s->vec + v] = d[i];
-        }
-    } else {
-        store_lanes(s, m, host, src);
-    }
-}
-
-/* All lanes read one place: one check, one value. */
-void dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
-{
-    struct warp *w = warp_of(sw);
-    const struct sw_site *s = site_of(w, site);
-    u32 bytes = (u32)s->esize * s->vec, lane = (u32)__builtin_ctz(m), one = 1u << lane;
-    uint64_t at = addr + (uint64_t)s->off;
-    struct range *c = &w->t->cache[site];
-    const struct simt_config *cfg = &w->t->l->dev->config;
-    if (s->space == SW_GLOBAL && at >= c->lo && at + bytes <= c->hi && !(at & (bytes - 1)) &&
-        cfg->check != SIMT_CHECK_FULL) {
-        if (cfg->counters) {
-            w->t->n.global_load_requests++;
-            w->t->n.global_load_sectors += bytes > 32 ? 2 : 1;
-            w->t->n.global_load_bytes += (uint64_t)bytes * (uint64_t)__builtin_popcount(m);
-        }
-        const char *q = (const char *)(uintptr_t)at;
-        for (int v = 0; v < s->vec; v++)
-            out[v] = load_one(q + (size_t)v * s->esize, s->esize, s->flags & SW_SIGNED);
-        return;
-    }
-    uint64_t lanes[WARP] = {0}, host[WARP];
-    u32 narrow[WARP] = {0};
-    enum sw_space space;
-    lanes[lane] = addr;
-    narrow[lane] = (u32)addr;
-    lanes_resolve(w, &one, s->flags & SW_A32 ? (const void *)narrow : lanes, site, bytes, false,
-                  host, &space);
-    for (int v = 0; v < s->vec; v++)
-        out[v] = 0;
-    if (!one)
-        return;
-    for (u32 i = 0; i < WARP; i++)
-        host[i] = host[lane];
-    account(w, m, host, bytes, space, SHAPE_SAME, site, false);
-    for (int v = 0; v < s->vec; v++)
-        out[v] = load_one((const char *)(uintptr_t)host[lane] + (size_t)v * s->esize, s->esize,
-                          s->flags & SW_SIGNED);
 }
 
 u32 dev_isspace(struct sw_warp *sw, u32 space, u64 addr)

@@ -1,0 +1,352 @@
+/*
+ * access.c - the data of loads and stores, with the common cases first.
+ *
+ * Hides: the fast cases. Nearly every access of a good kernel has all lanes
+ * side by side or at one place, inside the buffer this instruction touched
+ * last; that is one comparison of addresses, one of bounds, one copy. All
+ * else goes through lanes_resolve() (memory.c).
+ */
+#include "simt/device.h"
+
+#include <string.h>
+
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+enum { ALL = -1 };
+
+/* ---- one row of memory, 32 lanes side by side ---- */
+
+static inline __attribute__((always_inline)) void spread(u32 *const *d, const u32 *q, const int n)
+{
+    for (int i = 0; i < WARP; i++)
+        for (int v = 0; v < n; v++)
+            d[v][i] = q[i * n + v];
+}
+
+static inline __attribute__((always_inline)) void gather(u32 *q, u32 *const *s, const int n)
+{
+    for (int i = 0; i < WARP; i++)
+        for (int v = 0; v < n; v++)
+            q[i * n + v] = s[v][i];
+}
+
+static inline bool all_wanted(const struct sw_site *s, void *const *dst)
+{
+    for (int v = 0; v < s->vec; v++)
+        if (!dst[v])
+            return false;
+    return true;
+}
+
+static inline __attribute__((always_inline)) void load_row(const struct sw_site *s, uint64_t at, void *const *dst)
+{
+    const char *p = (const char *)(uintptr_t)at;
+    if (s->vec == 1 && s->esize == 4) {
+        memcpy(dst[0], p, 4 * WARP);
+    } else if (s->vec == 1) {
+        memcpy(dst[0], p, 8 * WARP);
+    } else if (s->esize == 4 && s->vec == 4) {
+        u32 *const d[4] = {dst[0], dst[1], dst[2], dst[3]};
+        spread(d, (const u32 *)(const void *)p, 4);
+    } else if (s->esize == 4) {
+        u32 *const d[2] = {dst[0], dst[1]};
+        spread(d, (const u32 *)(const void *)p, 2);
+    } else {
+        const u64 *q = (const u64 *)(const void *)p;
+        for (int v = 0; v < s->vec; v++)
+            for (int i = 0; i < WARP; i++)
+                ((u64 *)dst[v])[i] = q[i * s->vec + v];
+    }
+}
+
+static inline __attribute__((always_inline)) void store_row(const struct sw_site *s, uint64_t at, void *const *src)
+{
+    char *p = (char *)(uintptr_t)at;
+    if (s->vec == 1 && s->esize == 4) {
+        memcpy(p, src[0], 4 * WARP);
+    } else if (s->vec == 1) {
+        memcpy(p, src[0], 8 * WARP);
+    } else if (s->esize == 4 && s->vec == 4) {
+        u32 *const d[4] = {src[0], src[1], src[2], src[3]};
+        gather((u32 *)(void *)p, d, 4);
+    } else if (s->esize == 4) {
+        u32 *const d[2] = {src[0], src[1]};
+        gather((u32 *)(void *)p, d, 2);
+    } else {
+        u64 *q = (u64 *)(void *)p;
+        for (int v = 0; v < s->vec; v++)
+            for (int i = 0; i < WARP; i++)
+                q[i * s->vec + v] = ((const u64 *)src[v])[i];
+    }
+}
+
+/* Registers and memory have the same width: rows can be copied. */
+static inline bool plain(const struct sw_site *s)
+{
+    bool wide = s->flags & SW_WIDE;
+    return ((s->esize == 4 && !wide) || (s->esize == 8 && wide)) && (s->vec == 1 || s->vec == 2 || s->vec == 4);
+}
+
+/* ---- the fast cases ---- */
+
+struct fast {
+    enum shape shape;
+    enum sw_space space;
+    uint64_t at;
+};
+
+/* Shared memory with 32-bit addresses: shape, and inside the block's memory. */
+static inline __attribute__((always_inline)) bool fast_shared(const struct warp *w, const struct sw_site *s, const u32 *a,
+                                                              u32 bytes, struct fast *f)
+{
+    u32 row = 0, same = 0, first = a[0];
+    for (u32 i = 0; i < WARP; i++) {
+        u32 d = a[i] - first;
+        row |= d ^ i * bytes;
+        same |= d;
+    }
+    uint64_t at = (u32)(first + (u32)s->off);
+    uint64_t span = row ? bytes : (uint64_t)bytes * WARP;
+    f->at = at + (uint64_t)(uintptr_t)w->blk->b.smem;
+    f->space = SW_SHARED;
+    f->shape = !row ? SHAPE_ROW : SHAPE_SAME;
+    return (!row || !same) && at + span <= w->blk->b.smem_bytes && !(at & (bytes - 1));
+}
+
+/* Global memory inside the buffer this instruction touched last. */
+static inline __attribute__((always_inline)) bool fast_global(const struct warp *w, const struct sw_site *s, const u64 *a,
+                                                              u32 bytes, u32 site, struct fast *f)
+{
+    const struct range *c = &w->t->cache[site];
+    u64 row = 0, same = 0, first = a[0];
+    for (u64 i = 0; i < WARP; i++) {
+        u64 d = a[i] - first;
+        row |= d ^ i * bytes;
+        same |= d;
+    }
+    u64 at = first + (u64)s->off, span = row ? bytes : (u64)bytes * WARP;
+    f->at = at;
+    f->space = SW_GLOBAL;
+    f->shape = !row ? SHAPE_ROW : SHAPE_SAME;
+    return (!row || !same) && at >= c->lo && at + span <= c->hi && !(at & (bytes - 1));
+}
+
+static inline __attribute__((always_inline)) bool fast_case(const struct warp *w, const struct sw_site *s, u32 m,
+                                                            const void *addr, u32 bytes, u32 site, struct fast *f)
+{
+    if (m != (u32)ALL || w->t->l->dev->config.check == SIMT_CHECK_FULL || !plain(s))
+        return false;
+    if (s->space == SW_SHARED && s->flags & SW_A32)
+        return fast_shared(w, s, addr, bytes, f);
+    return s->space != SW_SHARED && s->space != SW_LOCAL && !(s->flags & SW_A32) && fast_global(w, s, addr, bytes, site, f);
+}
+
+static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, bool write)
+{
+    struct simt_counters *n = &w->t->n;
+    if (!w->t->l->dev->config.counters)
+        return;
+    if (f->space == SW_SHARED) {
+        u64 waves = f->shape == SHAPE_SAME ? 1 : bytes > 4 ? bytes / 4 : 1;
+        n->shared_requests++;
+        n->shared_wavefronts += waves;
+        return;
+    }
+    u64 span = f->shape == SHAPE_SAME ? bytes : (u64)bytes * WARP, sectors = ((f->at + span - 1) >> 5) - (f->at >> 5) + 1;
+    if (write) {
+        n->global_store_requests++;
+        n->global_store_sectors += sectors;
+        n->global_store_bytes += (u64)bytes * WARP;
+    } else {
+        n->global_load_requests++;
+        n->global_load_sectors += sectors;
+        n->global_load_bytes += (u64)bytes * WARP;
+    }
+}
+
+/* ---- any other case ---- */
+
+static inline u64 load_one(const char *p, u32 esize, bool sign)
+{
+    switch (esize) {
+    case 1: {
+        u8 v = *(const u8 *)p;
+        return sign ? (u64)(s64)(signed char)v : v;
+    }
+    case 2: {
+        u16 v;
+        memcpy(&v, p, sizeof v);
+        return sign ? (u64)(s64)(s16)v : v;
+    }
+    case 4: {
+        u32 v;
+        memcpy(&v, p, sizeof v);
+        return sign ? (u64)(s64)(s32)v : v;
+    }
+    default: {
+        u64 v;
+        memcpy(&v, p, sizeof v);
+        return v;
+    }
+    }
+}
+
+static void load_lanes(const struct sw_site *s, u32 m, const uint64_t *host, void *const *dst)
+{
+    bool wide = s->flags & SW_WIDE, sign = s->flags & SW_SIGNED;
+    for (int v = 0; v < s->vec; v++) {
+        if (!dst[v])
+            continue;
+        if (s->esize == 4 && !wide && m == (u32)ALL) {
+            u32 *d = dst[v];
+            for (int i = 0; i < WARP; i++)
+                memcpy(&d[i], (const char *)(uintptr_t)host[i] + 4 * v, 4);
+            continue;
+        }
+        if (s->esize == 4 && !wide) {
+            u32 *d = dst[v];
+            for (u32 left = m; left; left &= left - 1) {
+                u32 i = (u32)__builtin_ctz(left);
+                memcpy(&d[i], (const char *)(uintptr_t)host[i] + 4 * v, 4);
+            }
+            continue;
+        }
+        for (u32 left = m; left; left &= left - 1) {
+            u32 i = (u32)__builtin_ctz(left);
+            u64 x =
+                load_one((const char *)(uintptr_t)host[i] + (size_t)v * s->esize, s->esize, sign);
+            if (wide)
+                ((u64 *)dst[v])[i] = x;
+            else
+                ((u32 *)dst[v])[i] = (u32)x;
+        }
+    }
+}
+
+static void zero_lanes(const struct sw_site *s, u32 m, void *const *dst)
+{
+    for (int v = 0; v < s->vec; v++)
+        for (u32 left = m; dst[v] && left; left &= left - 1) {
+            u32 i = (u32)__builtin_ctz(left);
+            if (s->flags & SW_WIDE)
+                ((u64 *)dst[v])[i] = 0;
+            else
+                ((u32 *)dst[v])[i] = 0;
+        }
+}
+
+static inline __attribute__((always_inline)) void load_same(const struct sw_site *s, uint64_t at, void *const *dst)
+{
+    for (int v = 0; v < s->vec; v++) {
+        u64 x = load_one((const char *)(uintptr_t)at + (size_t)v * s->esize, s->esize, false);
+        if (s->esize == 8)
+            for (int i = 0; i < WARP; i++)
+                ((u64 *)dst[v])[i] = x;
+        else
+            for (int i = 0; i < WARP; i++)
+                ((u32 *)dst[v])[i] = (u32)x;
+    }
+}
+
+HOT void dev_ld(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *const *dst)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    uint64_t host[WARP];
+    enum sw_space space;
+    struct fast f;
+    u32 bytes = (u32)s->esize * s->vec, asked = m;
+    if (fast_case(w, s, m, addr, bytes, site, &f) && all_wanted(s, dst)) {
+        w->last_site = site;
+        fast_count(w, &f, bytes, false);
+        if (f.shape == SHAPE_ROW)
+            load_row(s, f.at, dst);
+        else
+            load_same(s, f.at, dst);
+        return;
+    }
+    lanes_resolve(w, &m, addr, site, bytes, false, host, &space);
+    if (UNLIKELY(m != asked))
+        zero_lanes(s, asked & ~m, dst);
+    if (m)
+        access_account(w, m, host, bytes, space, m == (u32)ALL ? shape_of(host, bytes) : SHAPE_MIXED, site, false);
+    load_lanes(s, m, host, dst);
+}
+
+static void store_lanes(const struct sw_site *s, u32 m, const uint64_t *host, void *const *src)
+{
+    bool wide = s->flags & SW_WIDE;
+    for (u32 left = m; left; left &= left - 1) {
+        u32 i = (u32)__builtin_ctz(left);
+        char *p = (char *)(uintptr_t)host[i];
+        for (int v = 0; v < s->vec; v++, p += s->esize) {
+            if (s->esize == 4) {
+                memcpy(p, (const u32 *)src[v] + i, 4);
+                continue;
+            }
+            u64 x = wide ? ((const u64 *)src[v])[i] : ((const u32 *)src[v])[i];
+            memcpy(p, &x, s->esize);
+        }
+    }
+}
+
+HOT void dev_st(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *const *src)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    uint64_t host[WARP];
+    enum sw_space space;
+    struct fast f;
+    u32 bytes = (u32)s->esize * s->vec;
+    if (fast_case(w, s, m, addr, bytes, site, &f) && f.shape == SHAPE_ROW &&
+        (f.space == SW_SHARED || !(w->t->cache[site].alloc->flags & SIMT_ALLOC_READONLY))) {
+        w->last_site = site;
+        fast_count(w, &f, bytes, true);
+        store_row(s, f.at, src);
+        return;
+    }
+    lanes_resolve(w, &m, addr, site, bytes, true, host, &space);
+    if (m)
+        access_account(w, m, host, bytes, space, m == (u32)ALL ? shape_of(host, bytes) : SHAPE_MIXED, site, true);
+    store_lanes(s, m, host, src);
+}
+
+/* All lanes read one place: one check, one value. */
+void dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    u32 bytes = (u32)s->esize * s->vec, lane = (u32)__builtin_ctz(m), one = 1u << lane;
+    uint64_t at = addr + (uint64_t)s->off;
+    struct range *c = &w->t->cache[site];
+    const struct simt_config *cfg = &w->t->l->dev->config;
+    if (s->space == SW_GLOBAL && at >= c->lo && at + bytes <= c->hi && !(at & (bytes - 1)) &&
+        cfg->check != SIMT_CHECK_FULL) {
+        if (cfg->counters) {
+            w->t->n.global_load_requests++;
+            w->t->n.global_load_sectors += bytes > 32 ? 2 : 1;
+            w->t->n.global_load_bytes += (uint64_t)bytes * (uint64_t)__builtin_popcount(m);
+        }
+        const char *q = (const char *)(uintptr_t)at;
+        for (int v = 0; v < s->vec; v++)
+            out[v] = load_one(q + (size_t)v * s->esize, s->esize, s->flags & SW_SIGNED);
+        return;
+    }
+    uint64_t lanes[WARP] = {0}, host[WARP];
+    u32 narrow[WARP] = {0};
+    enum sw_space space;
+    lanes[lane] = addr;
+    narrow[lane] = (u32)addr;
+    lanes_resolve(w, &one, s->flags & SW_A32 ? (const void *)narrow : lanes, site, bytes, false,
+                  host, &space);
+    for (int v = 0; v < s->vec; v++)
+        out[v] = 0;
+    if (!one)
+        return;
+    for (u32 i = 0; i < WARP; i++)
+        host[i] = host[lane];
+    access_account(w, m, host, bytes, space, SHAPE_SAME, site, false);
+    for (int v = 0; v < s->vec; v++)
+        out[v] = load_one((const char *)(uintptr_t)host[lane] + (size_t)v * s->esize, s->esize,
+                          s->flags & SW_SIGNED);
+}
