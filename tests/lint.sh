@@ -45,13 +45,15 @@ banned()
     done < <(find src -name '*.[ch]')
 }
 
-# Names of objects that a program could write to at run time: allowed ones are listed.
+# Objects that a program could write to at run time. Statics inside functions have a number
+# behind their name; the two that are listed are what signals and -v need.
 writable_globals()
 {
     local allowed='^(current_level|pipeline_interrupts)$' lib
     for lib in build/release/src/lib*.a build/release/src/*/lib*.a; do
         [ -e "$lib" ] || continue
-        nm --defined-only "$lib" 2>/dev/null | awk '$2 ~ /^[bBdDC]$/ { print $3 }' |
+        objdump -t "$lib" 2>/dev/null |
+            awk 'NF > 4 && $(NF-2) ~ /^\.(data|bss)/ && $(NF-2) !~ /rel\.ro/ && $(NF-1) !~ /^0+$/ { print $NF }' |
             grep -vE "$allowed|\.[0-9]+$" | sed "s|^|$lib: |"
     done
 }
@@ -61,7 +63,7 @@ marks() { git grep -nE '\b(TODO|FIXME|XXX|HACK)\b' -- ':!tests/lint.sh' | head; 
 long_files()
 {
     find src include -name '*.[ch]' -exec wc -l {} + |
-        awk '$2 != "total" && $1 > 900 { print $2 ": " $1 " lines" }'
+        awk '$2 != "total" && $1 > 1000 { print $2 ": " $1 " lines" }'
 }
 
 first_lines()
