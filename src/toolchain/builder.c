@@ -34,7 +34,8 @@ enum {
     LOG_LIMIT = 4 << 20,
     PTX_LIMIT = 64 << 20,
     HEADER_LIMIT = 1 << 20,
-    WARM_MS = 60000
+    WARM_MS = 60000,
+    PRUNE_EVERY = 16
 };
 #define BUILDER_BYTES ((uint64_t)12 << 30)
 
@@ -111,6 +112,8 @@ bool builder_start(const struct builder_config *config, struct builder **out, st
         builder_stop(b);
         return false;
     }
+    if (!config->no_cache && getpid() % PRUNE_EVERY == 0)
+        build_cache_prune(BUILD_CACHE_ENTRIES, b->a);
     if (config->warm_arch != NULL) {
         b->warm_request = warm_request(b, config->warm_arch);
         if (!start_child(b, err)) {

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 enum { LINE_LIMIT = 4 << 20, SOURCE_LIMIT = 4 << 20, MAX_OPTIONS = 256 };
+enum { NVRTC_OUT_OF_MEMORY = 1, NVRTC_COMPILATION = 6, NVRTC_INTERNAL_ERROR = 11 };
 #define PCH_HEAP_BYTES ((size_t)1 << 30)
 #define PROGRAM_NAME   "candidate.cu"
 
@@ -221,6 +222,13 @@ static json_t *lowered_names(const struct nvrtc_api *nvrtc, nvrtc_program p, con
     return out;
 }
 
+/* An unknown option or a missing builtins library is not the candidate's fault. */
+static bool about_source(int result)
+{
+    return result == 0 || result == NVRTC_COMPILATION || result == NVRTC_OUT_OF_MEMORY ||
+           result == NVRTC_INTERNAL_ERROR;
+}
+
 /* Without a "log" nothing is written: a warm-up. */
 static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct text source,
                     struct arena *a, json_t **answer, struct error *err)
@@ -246,6 +254,13 @@ static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct
     }
     result = nvrtc->compile(p, options.count, options.at);
     log = read_log(nvrtc, p, a);
+    if (!about_source(result)) {
+        error_set(err, ERROR_MACHINE, "NVRTC: %s: %.500s", nvrtc->error_string(result), log);
+        error_hint(err,
+                   "NVRTC may be too old, or not whole: run `make demo` once, or name another: "
+                   "--cuda PATH");
+        goto done;
+    }
     if (result != 0 && strstr(log, "ptx input, line") != NULL)
         log = place_ptxas_errors(log, ptx_again(nvrtc, source, &options, names, a), a);
     if (log_path != NULL && !write_log(nvrtc, log, log_path, result, &pch, a, err))

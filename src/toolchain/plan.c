@@ -46,6 +46,8 @@ static void compile_flags(const struct tools *tools, struct arena *a, const char
                                        "-Werror=pointer-arith",
                                        "-Werror=implicit-function-declaration",
                                        "-Werror=incompatible-pointer-types",
+                                       "-Werror=implicit-int",
+                                       "-Werror=return-type",
                                        "-Werror=int-conversion"};
     int n = 0;
     argv[n++] = tools->cc;

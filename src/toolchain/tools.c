@@ -27,6 +27,7 @@ struct root {
 struct roots {
     struct root at[MAX_ROOTS];
     int count;
+    int named; /* so many come from the configured toolkit; 0: none is configured */
 };
 
 static const char *const library_below[] = {"lib64/libnvrtc.so.1[2-9]*", "lib/libnvrtc.so.1[2-9]*",
@@ -118,13 +119,16 @@ static void add_python_paths(struct roots *r, struct arena *a, const char *pytho
             add_root(r, line, "wheel", true);
 }
 
+/* What is named is the only place for CUDA; the others may still hold CuTe. */
 static void collect_roots(const struct tools_config *config, struct arena *a, struct roots *r)
 {
     struct error ignored = {0};
     char *nvcc = path_find_program(a, "nvcc"), *venv = NULL;
     add_root(r, config->cuda, "configured", false);
-    if (config->cuda != NULL)
+    if (config->cuda != NULL) {
         add_site_packages(r, a, config->cuda);
+        r->named = r->count;
+    }
     add_root(r, environment("CUDA_HOME"), "toolkit", false);
     add_root(r, environment("CUDA_PATH"), "toolkit", false);
     add_root(r, "/usr/local/cuda", "toolkit", false);
@@ -140,17 +144,12 @@ static void collect_roots(const struct tools_config *config, struct arena *a, st
 
 /* ---- NVRTC and headers -------------------------------------------------------- */
 
-static bool is_library(const char *path)
-{
-    return strstr(path, ".alt.") == NULL; /* a variant of NVRTC for other memory limits */
-}
-
 static char *find_library(struct arena *a, const struct root *r)
 {
     char *found = match_below(a, r->dir, r->wheel ? library_below_wheel : library_below);
     if (found == NULL && strcmp(r->from, "system") == 0)
         found = first_match(a, "/usr/lib/*-linux-gnu/libnvrtc.so.1[2-9]*");
-    return found && is_library(found) ? found : NULL;
+    return found;
 }
 
 static bool find_headers(struct arena *a, const struct root *r, struct tools *out)
@@ -167,14 +166,15 @@ static bool find_headers(struct arena *a, const struct root *r, struct tools *ou
 /* One place with both is taken first: NVRTC and its headers go together. */
 static void find_cuda(const struct roots *roots, struct arena *a, struct tools *out)
 {
-    for (int i = 0; i < roots->count && out->nvrtc == NULL; i++) {
+    int count = roots->named ? roots->named : roots->count;
+    for (int i = 0; i < count && out->nvrtc == NULL; i++) {
         char *library = find_library(a, &roots->at[i]);
         if (library != NULL && find_headers(a, &roots->at[i], out)) {
             out->nvrtc = library;
             out->nvrtc_from = roots->at[i].from;
         }
     }
-    for (int i = 0; i < roots->count; i++) {
+    for (int i = 0; i < count; i++) {
         char *library = out->nvrtc ? NULL : find_library(a, &roots->at[i]);
         if (library != NULL) {
             out->nvrtc = library;
@@ -232,7 +232,9 @@ static void find_cutlass(const struct tools_config *config, const struct roots *
     struct error ignored = {0};
     char *bundled = NULL;
     out->cutlass_include = cutlass_at(a, config->cutlass);
-    if (out->cutlass_include == NULL && config->cutlass == NULL)
+    if (config->cutlass != NULL)
+        return; /* what is named is the only one */
+    if (out->cutlass_include == NULL)
         out->cutlass_include = cutlass_at(a, environment("CUTLASS_PATH"));
     if (out->cutlass_include == NULL && home_data("cutlass/include", a, &bundled, &ignored))
         out->cutlass_include = cutlass_at(a, bundled);
