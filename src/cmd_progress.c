@@ -126,8 +126,9 @@ static void print_head(struct progress_view *v)
     if (v->head_printed)
         return;
     v->head_printed = true;
-    printf("\n%sdepth  %-*s  build  %-14s      time%s  roofline%s%s\n", paint_on(v->cli, PAINT_DIM),
-           CHANGE_WIDTH, "change", "verdict", mark, mark, paint_off(v->cli));
+    printf("\n%sdepth  %-*s    build  %-14s      time%s  roofline%s%s\n",
+           paint_on(v->cli, PAINT_DIM), CHANGE_WIDTH, "change", "verdict", mark, mark,
+           paint_off(v->cli));
 }
 
 /* At most `width` columns of UTF-8, padded to it. */
@@ -147,15 +148,17 @@ static void print_padded(const char *text, int width)
 static void print_spark(const struct progress_view *v)
 {
     static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    double top = 0;
+    double top = v->spark[0], bottom = v->spark[0];
 
     if (v->spark_count < 2 || !v->cli->utf8)
         return;
-    for (int i = 0; i < v->spark_count; i++)
+    for (int i = 0; i < v->spark_count; i++) {
         top = v->spark[i] > top ? v->spark[i] : top;
+        bottom = v->spark[i] < bottom ? v->spark[i] : bottom;
+    }
     printf("  ");
     for (int i = 0; i < v->spark_count; i++) {
-        int level = top > 0 ? (int)(v->spark[i] / top * 7.999) : 0;
+        int level = top > bottom ? (int)((v->spark[i] - bottom) / (top - bottom) * 7.999) : 0;
 
         fputs(bars[level < 0 ? 0 : level > 7 ? 7 : level], stdout);
     }
@@ -189,9 +192,9 @@ static void print_row(struct progress_view *v, const struct verdict *verdict, co
         print_padded(change, CHANGE_WIDTH);
     }
     if (build_ms > 0)
-        printf("  %3.1f s", build_ms / 1000.0);
+        printf("  %5.1f s", build_ms / 1000.0);
     else
-        printf("       ");
+        printf("         ");
     printf("  %s%-14s%s", paint_on(v->cli, pass ? PAINT_GOOD : PAINT_BAD), name, paint_off(v->cli));
     if (m && m->time_us > 0) {
         printf("  %9s", show_us(m->time_us, a));
