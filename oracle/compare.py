@@ -20,7 +20,7 @@ from typing import Any, Iterator
 import torch
 
 from .buffers import pattern_bits
-from .pattern import describe_errors
+from .pattern import describe_errors, describe_place
 
 SLICE = {
     "cpu": 1 << 15,
@@ -108,7 +108,7 @@ def _compare_exact(
         "imprecise": False,
         "beyond": wrong,
         "worst": _worst(distance, got, wanted) if wrong and explain else [],
-        "pattern": describe_errors(bad, got, wanted) if wrong and explain else "",
+        "pattern": _explain(bad, got, wanted, int(unwritten.sum())) if wrong and explain else "",
     }
 
 
@@ -181,8 +181,19 @@ def _compare_floating(
         "imprecise": imprecise,
         "beyond": beyond,
         "worst": _worst(sums.err.reshape(got.shape), got, truth) if explain and (beyond or imprecise) else [],
-        "pattern": describe_errors(bad, got, truth) if beyond and explain else "",
+        "pattern": _explain(bad, got, truth, sums.unwritten) if beyond and explain else "",
     }
+
+
+def _explain(bad: torch.Tensor, got: torch.Tensor, truth: torch.Tensor, unwritten: int) -> str:
+    """Where the errors are; what was never written comes first, since the rest may follow from it."""
+    kind, mark = pattern_bits(got.dtype)
+    if not unwritten:
+        return describe_errors(bad, got, truth)
+    missing = bad & (got.view(kind) == mark)
+    rest = bad & ~missing
+    text = f"never written: {describe_place(missing)}"
+    return f"{text}; wrong besides: {describe_place(rest)}" if bool(rest.any()) else text
 
 
 def _magnitude(truth: torch.Tensor) -> tuple[float, float]:

@@ -19,8 +19,13 @@ def describe_errors(bad: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) 
         return _relation(got.reshape(1), wanted.reshape(1)) or "the only element is wrong"
     share = int(bad.sum()) / bad.numel()
     relation = _relation(got, wanted) if share > 0.2 else ""
-    place = _place(bad, share)
+    place = describe_place(bad)
     return f"{place}; {relation}" if relation else place
+
+
+def describe_place(bad: torch.Tensor) -> str:
+    """Which elements are marked."""
+    return _place(bad, int(bad.sum()) / bad.numel()) if bad.dim() else "the only element"
 
 
 # ---- where -------------------------------------------------------------------------------------

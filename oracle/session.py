@@ -275,6 +275,8 @@ class Session:
             f"in{k}: forward writes into it; only what forward returns is judged"
             for k in sorted(self.graph.mutated)
         ]
+        live = self.graph.live()
+        facts += [f"in{k} is not used by forward" for k in range(len(self.inputs)) if k not in live]
         if not self.graph.exact:
             facts.append("forward writes into views, which the graph does not show exactly")
         if self.narrow:
@@ -284,7 +286,7 @@ class Session:
         facts += [
             f"forward uses a tensor of shape {node.shape} that is neither argument nor part of the model: the kernel is not given it"
             for number, node in enumerate(self.graph.nodes)
-            if node.op == "constant" and node.numel > 1 and number in self.graph.live()
+            if node.op == "constant" and node.numel > 1 and number in live
         ]
         facts += [f"argument {name} is always {value}" for name, value in self.arguments.constants.items()]
         changed = {

@@ -84,10 +84,10 @@ def _shaped(x: torch.Tensor, result: torch.Tensor) -> torch.Tensor | None:
 
 
 def _fitted(x: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
-    """The multiple of x that is nearest to the result."""
-    wide, wanted = x.double(), result.double()
+    """The multiple of x that is nearest to the result, by their first elements."""
+    wide, wanted = (t.contiguous().reshape(-1)[:FIRST].double() for t in (x, result))
     fine = torch.isfinite(wide) & torch.isfinite(wanted)
-    wide0, wanted0 = wide[fine], wanted[fine]
-    size = float((wide0 * wide0).sum())
-    factor = float((wide0 * wanted0).sum()) / size if size else 0.0
-    return (wide * factor).to(result.dtype)
+    wide, wanted = wide[fine], wanted[fine]
+    size = float((wide * wide).sum())
+    factor = float((wide * wanted).sum()) / size if size else 0.0
+    return (x.double() * factor).to(result.dtype)

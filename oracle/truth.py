@@ -31,6 +31,11 @@ def exact_arithmetic() -> None:
             setattr(torch.backends.cuda.matmul, name, False)
 
 
+def default_device(device: torch.device) -> Any:
+    """Inside `with`, tensors a forward makes without naming a device are on this one."""
+    return device if device.type == "cuda" and hasattr(device, "__enter__") else contextlib.nullcontext()
+
+
 def results_of(task: Task, value: Any) -> list[tuple[str, torch.Tensor]]:
     """The tensors a forward returned, named."""
     leaves: list[tuple[str, Any]] = []
@@ -55,7 +60,8 @@ def run(
         "Model.forward fails",
         "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())",
     ):
-        results = results_of(task, model(*args, **kwargs))
+        with default_device(task.device):
+            results = results_of(task, model(*args, **kwargs))
         for buffer, before in saved:
             buffer.copy_(before)
     return [(name, result.detach()) for name, result in results]
@@ -80,7 +86,7 @@ def trace(
         "Model.forward fails",
         "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())",
     ):
-        with _plain_operators(model), Tracer(leaves, limit, relabel) as tracer:
+        with default_device(task.device), _plain_operators(model), Tracer(leaves, limit, relabel) as tracer:
             for tensor, number in marks:
                 tracer.mark(tensor, number, 0)
             results = results_of(task, model(*args, **kwargs))
