@@ -85,9 +85,9 @@ struct llm_config quick_config(const char *model, const char *base_url)
 
     c.model = model;
     c.base_url = base_url;
-    c.connect_ms = 2000;
-    c.stall_ms = 600;
-    c.total_ms = 10000;
+    c.connect_ms = 5000;
+    c.stall_ms = 1500;
+    c.total_ms = 20000;
     c.max_retries = 2;
     c.backoff_ms = 5;
     c.backoff_max_ms = 20;
