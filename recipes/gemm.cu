@@ -14,6 +14,9 @@
 //! fact b_vectors: B can be read 16 bytes at a time
 //! fact fragments: vectors run along m or n, so that fragments are contiguous in shared memory
 //! fact words: elements have 4 bytes, so that cp.async can move single ones
+//! fact whole: the epilogue keeps all of the product
+//! fact lower: only what lies on and below the diagonal is kept
+//! fact upper: only what lies on and above the diagonal is kept
 //! fact large: M and N fill several tiles of 128
 //!
 //! step tiles: share tiles of A and B through shared memory
@@ -37,6 +40,10 @@
 //!   why: Sixteen values from shared memory feed sixty-four multiply-adds.
 //!   when: large
 //!   needs: registers
+//! step triangle: skip the tiles that are zero
+//!   why: Half of the tiles lie on the side of the diagonal that is zero; they are written without computing.
+//!   when: lower or upper
+//!   needs: tiles
 //! text
 // $kernel: $ops as C(m,n) = sum over k of A(m,k) * B(n,k).
 #include <cutegen/kernel.h>
@@ -220,11 +227,27 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
     Tensor tCrC = make_tensor<float>(shape(tCgC)); // (MMA,MMA_M,MMA_N)
     clear(tCrC);
 
+//! if triangle and lower
+    bool const zero = bn * BLK_N > bm * BLK_M + (BLK_M - 1); // all of it above the diagonal
+    int const k_tiles = zero ? 0 : size<2>(gA);
+//! elif triangle
+    bool const zero = bm * BLK_M > bn * BLK_N + (BLK_N - 1); // all of it below the diagonal
+    int const k_tiles = zero ? 0 : size<2>(gA);
+//! else
     int const k_tiles = size<2>(gA);
-//! if pipeline
+//! end
+//! if pipeline and triangle
+    if (k_tiles > 0) {
+        load_tile(copy_a, tAgA(_, _, _, 0), tAsA(_, _, _, 0), tAcA(_, _, _, 0), shape(mA));
+        load_tile(copy_b, tBgB(_, _, _, 0), tBsB(_, _, _, 0), tBcB(_, _, _, 0), shape(mB));
+        cp_async_fence();
+    }
+//! elif pipeline
     load_tile(copy_a, tAgA(_, _, _, 0), tAsA(_, _, _, 0), tAcA(_, _, _, 0), shape(mA));
     load_tile(copy_b, tBgB(_, _, _, 0), tBsB(_, _, _, 0), tBcB(_, _, _, 0), shape(mB));
     cp_async_fence();
+//! end
+//! if pipeline
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
         int const stage = k_tile % STAGES;
         int const next = k_tile + 1;
@@ -302,6 +325,9 @@ CUTEGEN_PLAN(call)
 //! each vector_check
     CUTEGEN_REQUIRE(call, $condition, "$text");
 //! end
+//! end
+//! each scalar
+    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
 //! end
 //! if wide
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128, 128, 16>),

@@ -164,6 +164,9 @@ CUTEGEN_PLAN(call)
 //! if vectorise and not flat
     CUTEGEN_REQUIRE(call, n0 % $vec == 0, "the innermost dimension must be a multiple of $vec");
 //! end
+//! each scalar
+    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
+//! end
 //! if launch_shape
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div(work, 128), 1, 1),
                           cutegen_dim3(128, 1, 1), 0, $args);

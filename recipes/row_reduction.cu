@@ -301,6 +301,9 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, $condition, "$text");
 //! end
 //! end
+//! each scalar
+    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
+//! end
 //! if registers
     CUTEGEN_REQUIRE(call, n <= $threads * $vec * $items, "a row must fit into the registers of its block");
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads, $items>), cutegen_dim3($all_rows, 1, 1),

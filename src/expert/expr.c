@@ -215,11 +215,13 @@ static bool form_fits(const struct op_form *f, const struct graph *g, const stru
     return true;
 }
 
-static const struct op_form *form_find(const struct graph *g, const struct node *n, struct arena *a,
-                                       struct operand *out, int *count)
+/* `placed`: forms that need a value's coordinates count too. */
+static const struct op_form *form_find(const struct graph *g, const struct node *n, bool placed,
+                                       struct arena *a, struct operand *out, int *count)
 {
     for (size_t i = 0; i < ARRAY_LEN(forms); i++)
-        if (graph_op_is(n, forms[i].name) && form_fits(&forms[i], g, n, a, out, count))
+        if (graph_op_is(n, forms[i].name) && (placed || !strstr(forms[i].exact, "$row")) &&
+            form_fits(&forms[i], g, n, a, out, count))
             return &forms[i];
     return NULL;
 }
@@ -229,7 +231,15 @@ bool expr_knows(const struct node *n, struct arena *a)
     struct operand operands[MAX_PARAMETERS];
     int count;
 
-    return form_find(NULL, n, a, operands, &count) != NULL;
+    return form_find(NULL, n, false, a, operands, &count) != NULL;
+}
+
+bool expr_knows_placed(const struct node *n, struct arena *a)
+{
+    struct operand operands[MAX_PARAMETERS];
+    int count;
+
+    return form_find(NULL, n, true, a, operands, &count) != NULL;
 }
 
 /* ---- writing ------------------------------------------------------------- */
@@ -283,6 +293,10 @@ static void put_form(struct writer *w, const char *form, const struct operand *o
             len++;
         if (len == 4 && strncmp(p + 1, "type", 4) == 0)
             text = expr_value_type(n->t.dtype);
+        if (len == 3 && (strncmp(p + 1, "row", 3) == 0 || strncmp(p + 1, "col", 3) == 0)) {
+            text = p[1] == 'r' ? w->e->row : w->e->col;
+            w->e->uses_place = true;
+        }
         for (int i = 0; i < count && !text; i++)
             if (strlen(o[i].name) == len && strncmp(o[i].name, p + 1, len) == 0)
                 text = operand_text(w, &o[i], type ? type : "float");
@@ -355,7 +369,7 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
             buf_printf(w->out, "return %s;", w->value[at]);
         return true;
     }
-    form = form_find(e->g, n, e->a, operands, &count);
+    form = form_find(e->g, n, e->row != NULL, e->a, operands, &count);
     if (!form || !type) {
         *w->why = arena_printf(e->a,
                                form ? "%s in %s is not a type it computes with"
@@ -379,6 +393,7 @@ bool expr_body(struct expr *e, const struct node *root, const char **out, const 
     struct writer w = {.e = e, .out = &body, .names = e->names, .why = why};
     bool ok = true;
 
+    e->uses_place = false;
     for (int i = 0; i < e->g->count; i++) {
         w.value[i] = e->leaf[i];
         if (e->leaf[i])

@@ -23,14 +23,18 @@ struct expr {
     const char *leaf[GRAPH_NODES]; /* by position in g->nodes: its C name, or NULL */
     /* A form of the caller's own for a node, in which $0, $1 are its arguments; or NULL. */
     const char *special[GRAPH_NODES];
-    bool see_through;   /* reshapes keep the element they are at: checked by the caller */
-    bool fast;          /* use the fast forms */
-    bool has_fast;      /* out: some operator has one */
-    struct names names; /* that statements may not take */
+    const char *row, *col; /* names of a value's coordinates, or NULL: then none are known */
+    bool uses_place;       /* out: the last body refers to them */
+    bool see_through;      /* reshapes keep the element they are at: checked by the caller */
+    bool fast;             /* use the fast forms */
+    bool has_fast;         /* out: some operator has one */
+    struct names names;    /* that statements may not take */
 };
 
 /* Is there a row for this operator with these arguments? */
 bool expr_knows(const struct node *n, struct arena *a);
+/* The same where coordinates are known: triu, tril. */
+bool expr_knows_placed(const struct node *n, struct arena *a);
 /* The function's body, lines without indentation, '\n' between them. False: *why names the
  * operator or argument there is no C for. */
 bool expr_body(struct expr *e, const struct node *root, const char **out, const char **why);

@@ -135,7 +135,7 @@ static bool epilogue(struct gemm *q, const struct node *n, struct match *out)
     if (q->seen[n - q->g->nodes] || n == q->product || n->value)
         return true;
     q->seen[n - q->g->nodes] = true;
-    if (!graph_reshapes(n) && !expr_knows(n, q->a))
+    if (!graph_reshapes(n) && !expr_knows_placed(n, q->a))
         return match_no(out, q->a, "%s after the product", n->op);
     if (tensor_numel(&n->t) != tensor_numel(&q->product->t))
         return match_no(out, q->a, "%s changes the product's size", n->op);
@@ -180,7 +180,7 @@ static const char *sum_text(struct gemm *q)
 
 static bool fill_epilogue(struct gemm *q, struct scope *s, struct match *out)
 {
-    struct expr e = {.g = q->g, .a = q->a, .see_through = true};
+    struct expr e = {.g = q->g, .a = q->a, .row = "m", .col = "n", .see_through = true};
     const struct node *root = graph_node(q->g, q->g->result[0]);
     struct buf params = buf_init(2048), naive = buf_init(2048), tiled = buf_init(2048);
     const char *body;
@@ -207,6 +207,15 @@ static bool fill_epilogue(struct gemm *q, struct scope *s, struct match *out)
         buf_release(&tiled);
         return false;
     }
+    if (e.uses_place) {
+        buf_puts(&params, ", int m, int n");
+        buf_puts(&naive, ", m, n");
+        buf_puts(&tiled, ", get<0>(tCcC(i)), get<1>(tCcC(i))");
+    }
+    if (root->op && graph_arg(q->g, root, 0) == q->product && !graph_arg_json(root, 1, "diagonal"))
+        scope_fact(s, graph_op_is(root, "aten.tril")   ? "lower"
+                      : graph_op_is(root, "aten.triu") ? "upper"
+                                                       : "whole");
     if (q->added && strcmp(body, "return sum;") == 0)
         body = arena_printf(q->a, "return %s;", sum_text(q));
     else if (q->added)
@@ -377,6 +386,7 @@ static void fill_names(struct gemm *q, struct scope *s)
 
     scope_set(s, "kernel", "%s", match_kernel_name(g, q->a));
     scope_set(s, "ops", "%s", graph_ops(g, q->a));
+    match_scalars(g, s);
     scope_set(s, "a_index", "%d", q->a_in);
     scope_set(s, "b_index", "%d", q->b_in);
     scope_set(s, "a_name", "%s", g->in[q->a_in].name);

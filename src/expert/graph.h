@@ -41,6 +41,7 @@ struct graph {
     int count;
     struct tensor in[MAX_TENSORS], out[MAX_TENSORS];
     int in_count, out_count;
+    const json_t *scalars;   /* of the call; may be NULL */
     int result[MAX_TENSORS]; /* node that gives each output */
 };
 

@@ -2,6 +2,7 @@
 #include "expert/match.h"
 
 #include "base/buf.h"
+#include "base/json.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -79,6 +80,25 @@ bool match_no(struct match *out, struct arena *a, const char *fmt, ...)
     out->why_not = arena_vprintf(a, fmt, ap);
     va_end(ap);
     return false;
+}
+
+void match_scalars(const struct graph *g, struct scope *s)
+{
+    size_t i;
+    const json_t *scalar;
+
+    json_array_foreach(g->scalars, i, scalar)
+    {
+        double value;
+        struct scope *item;
+
+        if (!graph_number(scalar, &value))
+            continue;
+        item = scope_item(s, "scalar");
+        scope_set(item, "k", "%zu", i);
+        scope_set(item, "name", "%s", json_string_or(scalar, "name", "a scalar"));
+        scope_set(item, "value", "%.17g", value);
+    }
 }
 
 const char *match_kernel_name(const struct graph *g, struct arena *a)

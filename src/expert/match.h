@@ -36,6 +36,8 @@ char *match_capital(const char *name, struct arena *a);
 char *match_lower(const char *name, struct arena *a);
 /* "t->shape[0] * t->shape[1]", or "1" for an empty range. */
 const char *match_size_text(const char *tensor, int first, int last, struct arena *a);
+/* The list `scalar`: the numbers the task was called with, which are written into the kernel. */
+void match_scalars(const struct graph *g, struct scope *s);
 bool match_no(struct match *out, struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -27,8 +27,35 @@ struct fused {
     struct modes modes; /* outputs first, then leaves */
     struct names names;
     const char *in_name[MAX_TENSORS], *out_name[MAX_TENSORS];
+    const char *special[GRAPH_NODES]; /* forms of operators that are pointwise here */
     bool seen[GRAPH_NODES];
 };
+
+static bool collect(struct fused *f, const struct node *n, struct match *out);
+
+/* diag(v) @ B and A @ diag(v) scale rows or columns: no sum is left. */
+static bool collect_scaling(struct fused *f, const struct node *n, struct match *out)
+{
+    for (size_t side = 0; side < 2; side++) {
+        const struct node *d = graph_arg(f->g, n, side), *other = graph_arg(f->g, n, 1 - side), *v;
+        struct leaf *leaf = &f->leaves[f->leaf_count];
+
+        if (!d || !other || (!graph_op_is(d, "aten.diag") && !graph_op_is(d, "aten.diag_embed")))
+            continue;
+        v = graph_arg(f->g, d, 0);
+        if (!v || v->t.dims != 1 || f->leaf_count == MAX_TENSORS || graph_arg_json(d, 1, NULL) ||
+            !graph_view(f->g, v, &leaf->view))
+            continue;
+        leaf->node = d;
+        leaf->view.dims = 2;
+        leaf->view.axes[side] = leaf->view.axes[0];
+        leaf->view.axes[1 - side] = (struct axis){.size = 1};
+        f->leaf_count++;
+        f->special[n - f->g->nodes] = "$0 * $1";
+        return collect(f, other, out);
+    }
+    return match_no(out, f->a, "a matrix product");
+}
 
 /* Finds the leaves under n; false: something between is not pointwise. */
 static bool collect(struct fused *f, const struct node *n, struct match *out)
@@ -51,6 +78,8 @@ static bool collect(struct fused *f, const struct node *n, struct match *out)
     }
     if (n->value)
         return true; /* a number, written as a literal */
+    if (graph_op_is(n, "aten.mm"))
+        return collect_scaling(f, n, out);
     if (!expr_knows(n, f->a))
         return match_no(out, f->a, "%s is not a pointwise operator it knows with these arguments",
                         n->op);
@@ -291,6 +320,7 @@ static bool fill_function(struct fused *f, struct scope *s, int k, const char *k
     struct scope *item = scope_item(s, "function");
     const char *open = same ? "" : arena_printf(f->a, "%s(", memory), *close = same ? "" : ")";
 
+    memcpy(e.special, f->special, sizeof(e.special));
     for (int i = 0; i < f->leaf_count; i++) {
         e.leaf[f->leaves[i].node - g->nodes] = f->leaves[i].name;
         buf_printf(&params, "%s%s %s", i ? ", " : "", expr_value_type(f->leaves[i].node->t.dtype),
@@ -418,6 +448,7 @@ static void fill_plan(struct fused *f, struct scope *s)
         scope_set(item, "ndim", "%d", g->out[k].dims);
     }
     scope_set(s, "y", "%s", f->out_name[0]);
+    match_scalars(g, s);
 }
 
 static int vector_length(const struct fused *f)

@@ -428,6 +428,7 @@ bool rows_fill(struct rows *q)
         buf_printf(&data, "CUTEGEN_DATA(%s%s, %s), ", type, constant, t->name);
     }
     fill_plan(q, s, vec);
+    match_scalars(q->g, s);
     fill_launch(q, s, vec);
     scope_set(s, "params", "%s%s", buf_text(&pointers).data, buf_text(&params).data);
     scope_set(s, "args", "%s%s", buf_text(&data).data, buf_text(&args).data);
