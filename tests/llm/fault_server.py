@@ -144,8 +144,11 @@ def bad_sse(x):
 
 def huge(x):
     x.head(200, "text/event-stream")
-    piece = "data: " + events(x.dialect, "x" * 100000)[2] + "\n\n" if x.dialect != "chat" else \
-        "data: " + json.dumps({"choices": [{"delta": {"content": "x" * 100000}}]}) + "\n\n"
+    text = "x" * 100000
+    payload = {"chat": {"choices": [{"delta": {"content": text}}]},
+               "responses": {"type": "response.output_text.delta", "delta": text},
+               "messages": {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}}}[x.dialect]
+    piece = f"data: {json.dumps(payload)}\n\n"
     sent = 0
     while sent < 200 << 20:
         x.chunk(piece)
