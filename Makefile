@@ -49,7 +49,10 @@ format:
 	@tests/format.sh --write
 
 install: all
-	@$(MESON) install -C build/release --no-rebuild
+	@$(MESON) configure build/release -Dprefix=$(abspath $(PREFIX))
+	@ninja -C build/release >/dev/null
+	@$(MESON) install -C build/release --no-rebuild --quiet
+	@echo "installed in $(DESTDIR)$(abspath $(PREFIX))"
 
 dist:
 	@setup/setup.sh dist
