@@ -8,7 +8,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 1
+#define SIMT_ABI_VERSION 2
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -94,6 +94,8 @@ struct sw_ops {
                  const void *c);
     u32 (*shfl)(struct sw_warp *, u32 m, u32 mode, void *dst, const void *src, const u32 *b,
                 const u32 *c, u32 members, u32 site);
+    u32 (*shflu)(struct sw_warp *, u32 m, u32 mode, void *dst, const void *src, u32 b, u32 c,
+                 u32 members, u32 site); /* b and c alike for all lanes */
     void (*match)(struct sw_warp *, u32 m, u32 kind, u32 *dst, u32 *pred, const void *src,
                   u32 members);
     u32 (*redux)(struct sw_warp *, u32 m, u32 kind, const u32 *src, u32 members);

@@ -14,6 +14,17 @@
 
 enum { ALL = -1 };
 
+/* memcpy of a known size may become a slow string instruction. */
+typedef u64 chunk __attribute__((vector_size(32), aligned(1), may_alias));
+
+static inline __attribute__((always_inline)) void copy_lanes(void *to, const void *from, const int chunks)
+{
+    chunk *d = to;
+    const chunk *q = from;
+    for (int i = 0; i < chunks; i++)
+        d[i] = q[i];
+}
+
 /* ---- one row of memory, 32 lanes side by side ---- */
 
 static inline __attribute__((always_inline)) void spread(u32 *const *d, const u32 *q, const int n)
@@ -42,9 +53,9 @@ static inline __attribute__((always_inline)) void load_row(const struct sw_site 
 {
     const char *p = (const char *)(uintptr_t)at;
     if (s->vec == 1 && s->esize == 4) {
-        memcpy(dst[0], p, 4 * WARP);
+        copy_lanes(dst[0], p, 4);
     } else if (s->vec == 1) {
-        memcpy(dst[0], p, 8 * WARP);
+        copy_lanes(dst[0], p, 8);
     } else if (s->esize == 4 && s->vec == 4) {
         u32 *const d[4] = {dst[0], dst[1], dst[2], dst[3]};
         spread(d, (const u32 *)(const void *)p, 4);
@@ -63,9 +74,9 @@ static inline __attribute__((always_inline)) void store_row(const struct sw_site
 {
     char *p = (char *)(uintptr_t)at;
     if (s->vec == 1 && s->esize == 4) {
-        memcpy(p, src[0], 4 * WARP);
+        copy_lanes(p, src[0], 4);
     } else if (s->vec == 1) {
-        memcpy(p, src[0], 8 * WARP);
+        copy_lanes(p, src[0], 8);
     } else if (s->esize == 4 && s->vec == 4) {
         u32 *const d[4] = {src[0], src[1], src[2], src[3]};
         gather((u32 *)(void *)p, d, 4);
@@ -118,10 +129,10 @@ static inline __attribute__((always_inline)) bool fast_global(const struct warp 
                                                               u32 bytes, u32 site, struct fast *f)
 {
     const struct range *c = &w->t->cache[site];
-    u64 row = 0, same = 0, first = a[0];
-    for (u64 i = 0; i < WARP; i++) {
+    u64 row = 0, same = 0, first = a[0], step = 0;
+    for (int i = 0; i < WARP; i++, step += bytes) {
         u64 d = a[i] - first;
-        row |= d ^ i * bytes;
+        row |= d ^ step;
         same |= d;
     }
     u64 at = first + (u64)s->off, span = row ? bytes : (u64)bytes * WARP;
@@ -129,6 +140,44 @@ static inline __attribute__((always_inline)) bool fast_global(const struct warp 
     f->space = SW_GLOBAL;
     f->shape = !row ? SHAPE_ROW : SHAPE_SAME;
     return (!row || !same) && at >= c->lo && at + span <= c->hi && !(at & (bytes - 1));
+}
+
+/* Shared memory, lanes anywhere: bounds by signs, then 32 loads. */
+static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w, const struct sw_site *s, u32 m, const u32 *a,
+                                                             u32 bytes, u32 site, void *const *dst)
+{
+    const struct simt_config *cfg = &w->t->l->dev->config;
+    u32 at[WARP], bad = 0, low = 0, size = w->blk->b.smem_bytes, off = (u32)s->off;
+    if (s->space != SW_SHARED || !(s->flags & SW_A32) || m != (u32)ALL || cfg->check == SIMT_CHECK_FULL || s->esize != 4 ||
+        s->flags & SW_WIDE || size < bytes)
+        return false;
+    for (int i = 0; i < WARP; i++) {
+        at[i] = a[i] + off;
+        bad |= at[i] | (size - bytes - at[i]);
+        low |= at[i];
+    }
+    if (bad >> 31 || low & (bytes - 1))
+        return false;
+    w->last_site = site;
+    if (cfg->counters) {
+        uint64_t host[WARP];
+        for (int i = 0; i < WARP; i++)
+            host[i] = at[i];
+        count_shared(w, m, host, bytes, site);
+    }
+    const u8 *base = w->blk->b.smem;
+    if (s->vec == 4) {
+        u32 rows[WARP * 4];
+        for (int i = 0; i < WARP; i++)
+            memcpy(&rows[4 * i], base + at[i], 16);
+        u32 *const d[4] = {dst[0], dst[1], dst[2], dst[3]};
+        spread(d, rows, 4);
+        return true;
+    }
+    for (int v = 0; v < s->vec; v++)
+        for (int i = 0; i < WARP; i++)
+            memcpy((u32 *)dst[v] + i, base + at[i] + 4 * v, 4);
+    return true;
 }
 
 static inline __attribute__((always_inline)) bool fast_case(const struct warp *w, const struct sw_site *s, u32 m,
@@ -265,6 +314,8 @@ HOT void dev_ld(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *con
             load_same(s, f.at, dst);
         return;
     }
+    if (all_wanted(s, dst) && fast_mixed(w, s, m, addr, bytes, site, dst))
+        return;
     lanes_resolve(w, &m, addr, site, bytes, false, host, &space);
     if (UNLIKELY(m != asked))
         zero_lanes(s, asked & ~m, dst);

@@ -68,7 +68,7 @@ void dev_cp_async(struct sw_warp *sw, u32 m, const void *dst, const u64 *src, co
             race_flight(w, i, c->dst[i], size, site, true);
     }
     if (w->t->l->dev->config.counters)
-        count_shared(w, m, host, size);
+        count_shared(w, m, host, size, site);
 }
 
 void dev_cp_commit(struct sw_warp *sw)

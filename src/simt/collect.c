@@ -47,6 +47,72 @@ u32 dev_shfl(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *src, co
     return p;
 }
 
+/* The butterfly of a constant distance: the compiler makes shuffles of it. */
+static inline __attribute__((always_inline)) void butterfly(u32 *out, const u32 *from, const u32 by)
+{
+    for (u32 i = 0; i < WARP; i++)
+        out[i] = from[i ^ by];
+}
+
+HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *src, u32 b, u32 c, u32 members, u32 site)
+{
+    const u32 *from = src;
+    u32 out[WARP];
+    b &= 31;
+    if (m != ~0u || !dst || c > 31 || (mode == 0 ? c != 0 : c != 31)) {
+        u32 bs[WARP], cs[WARP];
+        for (int i = 0; i < WARP; i++) {
+            bs[i] = b;
+            cs[i] = c;
+        }
+        return dev_shfl(sw, m, mode, dst, src, bs, cs, members, site);
+    }
+    warp_of(sw)->last_site = site;
+    warp_of(sw)->clock[sw->id]++;
+    u32 p = ~0u;
+    switch (mode) {
+    case 0:
+        memcpy(out, from, sizeof out);
+        memcpy(out + b, from, (WARP - b) * sizeof *out);
+        p = ~0u << b;
+        break;
+    case 1:
+        memcpy(out, from + b, (WARP - b) * sizeof *out);
+        memcpy(out + (WARP - b), from + (WARP - b), b * sizeof *out);
+        p = ~0u >> b;
+        break;
+    case 2:
+        switch (b) {
+        case 1:
+            butterfly(out, from, 1);
+            break;
+        case 2:
+            butterfly(out, from, 2);
+            break;
+        case 4:
+            butterfly(out, from, 4);
+            break;
+        case 8:
+            butterfly(out, from, 8);
+            break;
+        case 16:
+            butterfly(out, from, 16);
+            break;
+        default:
+            butterfly(out, from, b);
+            break;
+        }
+        break;
+    default:
+        for (int i = 0; i < WARP; i++)
+            out[i] = from[b];
+        break;
+    }
+    for (int i = 0; i < WARP; i++)
+        ((u32 *)dst)[i] = out[i];
+    return p;
+}
+
 void dev_match(struct sw_warp *sw, u32 m, u32 kind, u32 *dst, u32 *pred, const void *src,
                u32 members)
 {

@@ -23,7 +23,7 @@ static const struct sw_ops ops = {
     .st = dev_st,
     .ldu = dev_ldu,
     .atom = dev_atom,
-    .shfl = dev_shfl,
+    .shfl = dev_shfl, .shflu = dev_shflu,
     .match = dev_match,
     .redux = dev_redux,
     .sync = dev_sync,

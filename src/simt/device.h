@@ -95,6 +95,12 @@ struct range {
     struct alloc *alloc;
 };
 
+/* The last pattern of addresses of a site and what it costs: patterns repeat. */
+struct memo {
+    uint32_t diff[WARP], mask, bytes, known; /* known: which costs are */
+    uint32_t cost[32];                       /* by the low bits of the first address */
+};
+
 /* A cp.async waiting for its wait: one instruction of a warp. */
 struct copy {
     uint64_t src[WARP];
@@ -160,6 +166,7 @@ struct worker {
     struct fiber *fibers;
     uint32_t fiber_count, *fiber_free, fibers_free;
     struct range *cache; /* per site */
+    struct memo *memo;   /* per site */
     uint64_t *counts;
     struct simt_counters n;
     struct warp *running;
@@ -213,7 +220,7 @@ void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64
 enum shape { SHAPE_MIXED, SHAPE_ROW, SHAPE_SAME };
 enum shape shape_of(const uint64_t *host, u32 bytes);
 void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum sw_space space, enum shape shape, u32 site, bool write);
-void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes);
+void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site);
 
 /* race.c */
 void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
@@ -231,6 +238,7 @@ u32 dev_mbar(struct sw_warp *, u32 m, const void *addr, u32 site, u64 *state, co
 /* atomic.c, collect.c, tensor.c, math.c */
 void dev_atom(struct sw_warp *, u32 m, const void *addr, u32 site, void *dst, const void *b,
               const void *c);
+u32 dev_shflu(struct sw_warp *, u32 m, u32 mode, void *dst, const void *src, u32 b, u32 c, u32 members, u32 site);
 u32 dev_shfl(struct sw_warp *, u32 m, u32 mode, void *dst, const void *src, const u32 *b,
              const u32 *c, u32 members, u32 site);
 void dev_match(struct sw_warp *, u32 m, u32 kind, u32 *dst, u32 *pred, const void *src,

@@ -23,8 +23,9 @@ static void emit_shfl(struct emit *e, const struct insn *in)
     const struct opnd *d = &in->args[0];
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
     const char *a = lanes_of(e, in, &in->args[1], false);
-    const char *b = lanes_of(e, in, &in->args[2], false);
-    const char *c = lanes_of(e, in, &in->args[3], false);
+    bool alike = operand_uniform(e, &in->args[2]) && operand_uniform(e, &in->args[3]);
+    const char *b = alike ? scalar_value(e, in, &in->args[2], 'I') : lanes_of(e, in, &in->args[2], false);
+    const char *c = alike ? scalar_value(e, in, &in->args[3], 'I') : lanes_of(e, in, &in->args[3], false);
     const char *members = "0xffffffffu";
     if (sync)
         members = operand_uniform(e, &in->args[4])
@@ -33,10 +34,12 @@ static void emit_shfl(struct emit *e, const struct insn *in)
                                      lanes_of(e, in, &in->args[4], false));
     const char *dst =
         d->kind == OPND_REG ? arena_printf(e->a, "fr + %d", reg_slot(e, d->reg)) : "0";
-    buf_printf(
-        e->out,
-        "u32 q = R->shfl(W, mm, %u, %s, %s, (const u32 *)%s, (const u32 *)%s, %s, %d); (void)q;\n",
-        mode, dst, a, b, c, members, site);
+    if (alike)
+        buf_printf(e->out, "u32 q = R->shflu(W, mm, %u, %s, %s, %s, %s, %s, %d); (void)q;\n", mode, dst, a, b, c,
+                   members, site);
+    else
+        buf_printf(e->out, "u32 q = R->shfl(W, mm, %u, %s, %s, (const u32 *)%s, (const u32 *)%s, %s, %d); (void)q;\n",
+                   mode, dst, a, b, c, members, site);
     if (d->reg2 >= 0)
         buf_printf(e->out, "p%d = (p%d & ~mm) | (q & mm);\n", d->reg2, d->reg2);
 }

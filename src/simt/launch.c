@@ -99,6 +99,7 @@ static void run_workers(struct launch *l)
     for (int i = 0; i < l->worker_count; i++) {
         struct worker *t = &l->workers[i];
         t->l = l;
+        t->memo = xmalloc((l->k->site_count + 1) * sizeof *t->memo);
         t->cache = xmalloc((l->k->site_count + 1) * sizeof *t->cache);
         for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count; site++)
             t->cache[site] = (struct range){0, UINT64_MAX, (struct alloc *)&anything};

@@ -14,8 +14,7 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 
-static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
-                         bool write);
+static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape, u32 site, bool write);
 
 /* ---- reports ---- */
 
@@ -249,15 +248,15 @@ void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64
         *m &= ~(1u << lane);
     }
     if (*m && w->t->l->dev->config.counters)
-        count_global(w, *m, from, size, SHAPE_MIXED, false);
+        count_global(w, *m, from, size, SHAPE_MIXED, site, false);
 }
 
 HOT enum shape shape_of(const uint64_t *host, u32 bytes)
 {
-    uint64_t first = host[0], row = 0, same = 0;
-    for (uint64_t i = 0; i < WARP; i++) {
+    uint64_t first = host[0], row = 0, same = 0, step = 0;
+    for (int i = 0; i < WARP; i++, step += bytes) {
         uint64_t d = host[i] - first;
-        row |= d ^ i * bytes;
+        row |= d ^ step;
         same |= d;
     }
     return !row ? SHAPE_ROW : !same ? SHAPE_SAME : SHAPE_MIXED;
@@ -265,9 +264,10 @@ HOT enum shape shape_of(const uint64_t *host, u32 bytes)
 
 /* ---- counters ---- */
 
-static uint64_t sectors(u32 m, const uint64_t *host, u32 bytes)
+static uint32_t sectors(u32 m, const uint64_t *host, u32 bytes)
 {
-    uint64_t seen[64], n = 0, used = 0;
+    uint64_t seen[64], used = 0;
+    uint32_t n = 0;
     for (; m; m &= m - 1) {
         uint64_t at = host[__builtin_ctz(m)];
         for (uint64_t s = at >> 5; s <= (at + bytes - 1) >> 5; s++) {
@@ -285,17 +285,45 @@ static uint64_t sectors(u32 m, const uint64_t *host, u32 bytes)
     return n;
 }
 
-static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
-                         bool write)
+/* The pattern is what this site had last time: its cost is known. */
+static HOT bool memo_hit(struct memo *q, u32 m, const uint64_t *host, u32 bytes, uint32_t low)
+{
+    uint32_t diff[WARP], differs = 0;
+    uint64_t first = host[__builtin_ctz(m)];
+    for (int i = 0; i < WARP; i++)
+        diff[i] = (uint32_t)(host[i] - first);
+    if (m == ~0u)
+        for (int i = 0; i < WARP; i++)
+            differs |= diff[i] ^ q->diff[i];
+    else
+        for (u32 i = 0; i < WARP; i++)
+            differs |= (diff[i] ^ q->diff[i]) & (0 - (m >> i & 1));
+    bool same = !differs && q->mask == m && q->bytes == bytes, known = same && q->known >> low & 1;
+    if (!same) {
+        memcpy(q->diff, diff, sizeof diff);
+        q->mask = m;
+        q->bytes = bytes;
+        q->known = 0;
+    }
+    q->known |= 1u << low;
+    return known;
+}
+
+static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape, u32 site, bool write)
 {
     struct simt_counters *n = &w->t->n;
     uint64_t s;
-    if (shape == SHAPE_SAME)
+    if (shape == SHAPE_SAME) {
         s = 1;
-    else if (shape == SHAPE_ROW)
+    } else if (shape == SHAPE_ROW) {
         s = ((host[0] + (uint64_t)bytes * WARP - 1) >> 5) - (host[0] >> 5) + 1;
-    else
-        s = sectors(m, host, bytes);
+    } else {
+        struct memo *q = &w->t->memo[site];
+        uint32_t low = (uint32_t)host[__builtin_ctz(m)] & 31;
+        if (!memo_hit(q, m, host, bytes, low))
+            q->cost[low] = sectors(m, host, bytes);
+        s = q->cost[low];
+    }
     uint64_t total = (uint64_t)bytes * (uint64_t)__builtin_popcount(m);
     if (write) {
         n->global_store_requests++;
@@ -308,37 +336,46 @@ static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes,
     }
 }
 
-/* Passes over the banks: wide accesses go in phases of fewer lanes. */
-void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes)
+/* Passes over the banks: wide accesses go in phases of fewer lanes. The
+ * result: wavefronts, and in the upper half how many a good pattern takes. */
+static uint32_t wavefronts(u32 m, const uint64_t *host, u32 bytes)
 {
-    struct simt_counters *n = &w->t->n;
     uint32_t lanes = bytes > 8 ? 8 : bytes > 4 ? 16 : 32, words = bytes > 4 ? bytes / 4 : 1;
-    uint64_t waves = 0, ideal = 0;
+    uint32_t waves = 0, ideal = 0;
     for (uint32_t first = 0; first < WARP; first += lanes) {
         uint32_t part = m >> first & (uint32_t)((UINT64_C(1) << lanes) - 1), most = 0;
-        uint64_t list[32][8];
+        uint64_t list[32][32];
         uint8_t count[32] = {0};
         for (; part; part &= part - 1) {
             uint64_t at = host[first + (uint32_t)__builtin_ctz(part)] >> 2;
             for (uint32_t i = 0; i < words; i++) {
-                uint32_t bank = (uint32_t)(at + i) & 31, q = 0, have = count[bank];
-                uint32_t known = have < 8 ? have : 8;
-                while (q < known && list[bank][q] != at + i)
+                uint32_t bank = (uint32_t)(at + i) & 31, q = 0;
+                while (q < count[bank] && list[bank][q] != at + i)
                     q++;
-                if (q < known)
+                if (q < count[bank])
                     continue;
-                if (have < 8)
-                    list[bank][have] = at + i;
-                count[bank]++;
+                list[bank][count[bank]++] = at + i;
                 most = count[bank] > most ? count[bank] : most;
             }
         }
         waves += most;
         ideal += most != 0;
     }
+    return waves | ideal << 16;
+}
+
+void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site)
+{
+    struct simt_counters *n = &w->t->n;
+    struct memo *q = &w->t->memo[site];
+    if (!m)
+        return;
+    uint32_t low = (uint32_t)host[__builtin_ctz(m)] & 3;
+    if (!memo_hit(q, m, host, bytes, low))
+        q->cost[low] = wavefronts(m, host, bytes);
     n->shared_requests++;
-    n->shared_wavefronts += waves;
-    n->shared_conflicts += waves - ideal;
+    n->shared_wavefronts += q->cost[low] & 0xffff;
+    n->shared_conflicts += (q->cost[low] & 0xffff) - (q->cost[low] >> 16);
 }
 
 /* ---- global shadow: reads of nothing, blocks that race ---- */
@@ -396,14 +433,14 @@ void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum
                 w->t->n.shared_requests++;
                 w->t->n.shared_wavefronts++;
             } else {
-                count_shared(w, m, host, bytes);
+                count_shared(w, m, host, bytes, site);
             }
         }
         if (c->check == SIMT_CHECK_FULL)
             race_access(w, m, host, bytes, site, write);
     } else if (space != SW_LOCAL && space != SW_PARAM) {
         if (c->counters)
-            count_global(w, m, host, bytes, shape, write);
+            count_global(w, m, host, bytes, shape, site, write);
         if (c->check == SIMT_CHECK_FULL)
             shadow_global(w, m, host, bytes, site, write);
     }

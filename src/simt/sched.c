@@ -497,5 +497,6 @@ void worker_release(struct worker *t)
     xfree(t->fibers);
     xfree(t->fiber_free);
     xfree(t->cache);
+    xfree(t->memo);
     xfree(t->counts);
 }

@@ -155,6 +155,70 @@ static void mma_float(const struct mma_shape *s, void *const *d, const void *con
         }
 }
 
+/* f16 and bf16 into f32: the shape of most kernels, without a table of places. */
+static inline __attribute__((always_inline)) void halves(const u32 *w, float *lo, float *hi, const bool bf)
+{
+    for (int l = 0; l < WARP; l++) {
+        u32 x = w[l];
+        if (bf) {
+            lo[l] = bits_float(x << 16);
+            hi[l] = bits_float(x & 0xffff0000u);
+            continue;
+        }
+        /* The exponent is rebiased by a product, which also gets the subnormals right. */
+        float a = bits_float((x & 0x7fffu) << 13) * 0x1p112f, b = bits_float((x >> 16 & 0x7fffu) << 13) * 0x1p112f;
+        u32 ia = float_bits32(a) | ((x & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0);
+        u32 ib = float_bits32(b) | ((x & 0x7c000000u) == 0x7c000000u ? 0x7f800000u : 0);
+        lo[l] = bits_float(ia | (x & 0x8000u) << 16);
+        hi[l] = bits_float(ib | (x & 0x80000000u));
+    }
+}
+
+static inline __attribute__((always_inline)) void mma_half(void *const *d, const void *const *a, const void *const *b,
+                                                           const void *const *c, const int kk, const bool bf)
+{
+    float A[16][16], B[16][8], C[16][8], lo[WARP], hi[WARP];
+    for (int r = 0; r < kk / 4; r++) {
+        halves(a[r], lo, hi, bf);
+        for (int l = 0; l < WARP; l++) {
+            float *p = &A[(l >> 2) + 8 * (r & 1)][(l & 3) * 2 + 8 * (r >> 1)];
+            p[0] = lo[l];
+            p[1] = hi[l];
+        }
+    }
+    for (int r = 0; r < kk / 8; r++) {
+        halves(b[r], lo, hi, bf);
+        for (int l = 0; l < WARP; l++) {
+            B[(l & 3) * 2 + 8 * r][l >> 2] = lo[l];
+            B[(l & 3) * 2 + 8 * r + 1][l >> 2] = hi[l];
+        }
+    }
+    for (int e = 0; e < 4; e++)
+        for (int l = 0; l < WARP; l++)
+            C[(l >> 2) + 8 * (e >> 1)][(l & 3) * 2 + (e & 1)] = ((const float *)c[e])[l];
+    for (int i = 0; i < 16; i++)
+        for (int k = 0; k < kk; k++)
+            for (int j = 0; j < 8; j++)
+                C[i][j] += A[i][k] * B[k][j];
+    for (int e = 0; e < 4; e++)
+        for (int l = 0; l < WARP; l++)
+            ((float *)d[e])[l] = C[(l >> 2) + 8 * (e >> 1)][(l & 3) * 2 + (e & 1)];
+}
+
+static HOT bool mma_common(const struct mma_shape *s, void *const *d, const void *const *a, const void *const *b,
+                           const void *const *c)
+{
+    if (s->m != 16 || s->c != PT_F32 || (s->a != PT_F16 && s->a != PT_BF16))
+        return false;
+    if (s->k == 16 && s->a == PT_F16)
+        mma_half(d, a, b, c, 16, false);
+    else if (s->k == 16)
+        mma_half(d, a, b, c, 16, true);
+    else
+        mma_half(d, a, b, c, 8, s->a == PT_BF16);
+    return true;
+}
+
 static void mma_int(const struct mma_shape *s, bool sat, void *const *d, const void *const *a,
                     const void *const *b, const void *const *c)
 {
@@ -288,7 +352,7 @@ void dev_mma(struct sw_warp *sw, u32 kind, void *const *d, const void *const *a,
         mma_int(s, kind & MMA_SAT, d, a, b, c);
     else if (s->c == PT_F64)
         mma_double(s, d, a, b, c);
-    else
+    else if (!mma_common(s, d, a, b, c))
         mma_float(s, d, a, b, c);
 }
 
@@ -365,7 +429,7 @@ void dev_ldmatrix(struct sw_warp *sw, u32 m, const void *addr, u32 site, u32 *co
         return;
     }
     if (w->t->l->dev->config.counters)
-        count_shared(w, used, host, 16);
+        count_shared(w, used, host, 16, site);
     if (w->blk->cell && space == SW_SHARED)
         race_access(w, used, host, 16, site, false);
     for (u32 v = 0; v < s->vec; v++)
@@ -393,7 +457,7 @@ void dev_stmatrix(struct sw_warp *sw, u32 m, const void *addr, u32 site, u32 *co
     if (ok != used)
         return;
     if (w->t->l->dev->config.counters)
-        count_shared(w, used, host, 16);
+        count_shared(w, used, host, 16, site);
     if (w->blk->cell && space == SW_SHARED)
         race_access(w, used, host, 16, site, true);
     for (u32 v = 0; v < s->vec; v++)
