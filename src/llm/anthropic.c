@@ -20,7 +20,7 @@ static json_t *text_block(const struct wire *w, struct text t, bool cache)
 
     t = utf8_clean(t, w->arena);
     json_object_set_new(o, "type", json_string("text"));
-    json_object_set_new(o, "text", json_stringn(t.data ? t.data : "", t.len));
+    json_object_set_new(o, "text", json_stringn_nocheck(t.data ? t.data : "", t.len));
     if (cache)
         json_object_set_new(o, "cache_control", json_pack("{s:s}", "type", "ephemeral"));
     return o;

@@ -30,7 +30,7 @@ json_t *openai_messages(const struct wire *w)
         }
         t = utf8_clean(buf_text(&b), w->arena);
         json_object_set_new(m, "role", json_string(role));
-        json_object_set_new(m, "content", json_stringn(t.data ? t.data : "", t.len));
+        json_object_set_new(m, "content", json_stringn_nocheck(t.data ? t.data : "", t.len));
         json_array_append_new(list, m);
         buf_release(&b);
     }

@@ -39,7 +39,7 @@ static json_t *count(int64_t n)
 static json_t *string(struct text t, struct arena *a)
 {
     t = utf8_clean(t, a);
-    return json_stringn(t.data ? t.data : "", t.len);
+    return json_stringn_nocheck(t.data ? t.data : "", t.len);
 }
 
 json_t *record_of(const struct llm *llm, const struct request *req, const struct reply *reply,

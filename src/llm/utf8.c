@@ -4,6 +4,7 @@
 #include "base/buf.h"
 
 #include <stdint.h>
+#include <string.h>
 
 /* Length of the valid sequence at p, or 0. NUL counts as bad: C strings end there. */
 static size_t sequence(const unsigned char *p, size_t left)
@@ -32,6 +33,19 @@ static size_t sequence(const unsigned char *p, size_t left)
     return n;
 }
 
+/* Bytes from p on that are plain ASCII without NUL, in steps of eight. */
+static size_t ascii_run(const unsigned char *p, size_t left)
+{
+    size_t n = 0;
+
+    for (uint64_t v; left - n >= sizeof(v); n += sizeof(v)) {
+        memcpy(&v, p + n, sizeof(v));
+        if ((v & 0x8080808080808080u) || ((v - 0x0101010101010101u) & ~v & 0x8080808080808080u))
+            break;
+    }
+    return n;
+}
+
 struct text utf8_clean(struct text t, struct arena *a)
 {
     const unsigned char *p = (const unsigned char *)t.data;
@@ -39,8 +53,12 @@ struct text utf8_clean(struct text t, struct arena *a)
     struct buf b;
     struct text out;
 
-    while (good < t.len && (n = sequence(p + good, t.len - good)) > 0)
+    while (good += ascii_run(p + good, t.len - good), good < t.len) {
+        n = sequence(p + good, t.len - good);
+        if (!n)
+            break;
         good += n;
+    }
     if (good == t.len)
         return t;
     b = buf_init(t.len * 3 + 1);
