@@ -50,6 +50,15 @@ static long resident_kib(void)
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+static double cpu_ms(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e3 +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3;
+}
+
 static struct llm *open_llm(const char *url)
 {
     struct llm_config c = llm_config_default();
@@ -145,29 +154,23 @@ static void sequential(const char *url, int n)
     size_t len;
     char *request = bare_request(url, &len);
     long first = 0;
-    struct rusage before, after;
+    double spent;
 
     for (int i = 0; i < 20; i++) {
         one_call(llm);
         bare_call(fd, request, len);
     }
     first = resident_kib();
-    getrusage(RUSAGE_SELF, &before);
+    spent = cpu_ms();
     for (int i = 0; i < n; i++) {
         room[i] = one_call(llm);
         bare[i] = bare_call(fd, request, len);
     }
-    getrusage(RUSAGE_SELF, &after);
+    spent = cpu_ms() - spent;
     printf("sequential  %d calls: llm room %.3f ms, bare socket %.3f ms, overhead %.3f ms a call "
            "(medians); cpu %.3f ms a call; resident %ld KiB -> %ld KiB\n",
            n, median(room, n) / 1000, median(bare, n) / 1000,
-           (median(room, n) - median(bare, n)) / 1000,
-           ((double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1e3 +
-            (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec) / 1e3 +
-            (double)(after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1e3 +
-            (double)(after.ru_stime.tv_usec - before.ru_stime.tv_usec) / 1e3) /
-               n,
-           first, resident_kib());
+           (median(room, n) - median(bare, n)) / 1000, spent / n, first, resident_kib());
     llm_close(llm);
     close(fd);
     free(request);
@@ -224,17 +227,20 @@ static double parallel_ms(const char *url, int n, int per, bool bare)
 
 static void parallel(const char *url, int n, int per)
 {
-    double bare, room;
+    double bare, room, bare_cpu, room_cpu, spent;
     long first;
 
     parallel_ms(url, n, 1, false);
     first = resident_kib();
+    spent = cpu_ms();
     bare = parallel_ms(url, n, per, true);
+    bare_cpu = cpu_ms() - spent;
+    spent = cpu_ms();
     room = parallel_ms(url, n, per, false);
-    printf(
-        "parallel    %d x %d calls: llm room %.1f ms, bare sockets %.1f ms in all; %.3f ms more a "
-        "call; resident %ld KiB -> %ld KiB\n",
-        n, per, room, bare, (room - bare) / (n * per), first, resident_kib());
+    room_cpu = cpu_ms() - spent;
+    printf("parallel    %d x %d calls, opening included: llm room %.0f ms in all, %.3f ms of cpu a "
+           "call; bare sockets %.0f ms, %.3f ms; resident %ld KiB -> %ld KiB\n",
+           n, per, room, room_cpu / (n * per), bare, bare_cpu / (n * per), first, resident_kib());
 }
 
 int main(int argc, char **argv)
