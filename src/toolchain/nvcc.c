@@ -42,7 +42,7 @@ bool nvcc_shared(const struct tools *tools, const struct nvcc_request *req, stru
                              .merge_stderr = true,
                              .deadline_ms = req->deadline_ms,
                              .output_limit = 4 << 20,
-                             .resident_limit_bytes = (uint64_t)16 << 30};
+                             .address_limit_bytes = (uint64_t)16 << 30};
     struct proc_result r;
     struct text source;
 

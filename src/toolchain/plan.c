@@ -89,7 +89,7 @@ bool plan_compile(const struct tools *tools, struct text source, const char *nam
                              .dir = dir,
                              .deadline_ms = COMPILE_DEADLINE_MS,
                              .output_limit = 256 << 10,
-                             .resident_limit_bytes = (uint64_t)2 << 30,
+                             .address_limit_bytes = (uint64_t)2 << 30,
                              .file_limit_bytes = (uint64_t)64 << 20};
     struct proc_result r;
 
