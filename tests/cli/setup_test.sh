@@ -34,11 +34,11 @@ ok "a machine that is set up needs no package manager" $?
 [ -z "$out" ]
 ok "and there is nothing to say about it" $?
 
-begin=$(date +%s%N)
-"$root/setup/setup.sh" run
-took=$((($(date +%s%N) - begin) / 1000000))
+# In processor time, so that a busy machine does not count.
+TIMEFORMAT='%U %S'
+took=$({ time "$root/setup/setup.sh" run; } 2>&1 | awk '{ print int(($1 + $2) * 1000) }')
 echo "# $took ms"
-[ $took -lt 2000 ]
+[ "$took" -lt 2000 ]
 ok "the second time takes less than 2 s" $?
 
 # Nothing is installed into an empty tools folder without a network, and the message says so.
