@@ -308,8 +308,16 @@ HOT void dev_ld(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *con
     if (fast_case(w, s, m, addr, bytes, site, &f) && all_wanted(s, dst)) {
         w->last_site = site;
         fast_count(w, &f, bytes, false);
-        if (f.shape == SHAPE_ROW)
+        if (f.shape == SHAPE_ROW) {
+            struct range *c = &w->t->cache[site];
+            u64 ahead = f.at + 4 * (f.at - c->last);
+            if (f.space == SW_GLOBAL && ahead != f.at) {
+                __builtin_prefetch((const void *)(uintptr_t)ahead);
+                __builtin_prefetch((const void *)(uintptr_t)(ahead + 64));
+            }
+            c->last = f.at;
             load_row(s, f.at, dst);
+        }
         else
             load_same(s, f.at, dst);
         return;

@@ -93,6 +93,7 @@ struct launch {
 struct range {
     uint64_t lo, hi;
     struct alloc *alloc;
+    uint64_t last; /* where the last row was: the next is likely as far on */
 };
 
 /* The last pattern of addresses of a site and what it costs: patterns repeat. */

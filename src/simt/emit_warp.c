@@ -107,7 +107,8 @@ static void emit_redux(struct emit *e, const struct insn *in)
     emit_fail(e, in, "not a known form of redux");
 }
 
-/* kind: 0 sync, 1 arrive, 2 red.popc, 3 red.and, 4 red.or; 16: bar.warp.sync; 32: aligned */
+/* kind: 0 sync, 1 arrive, 2 red.popc, 3 red.and, 4 red.or; 32: aligned; 64: lanes of
+ * the warp arrive from several places */
 static void emit_bar(struct emit *e, const struct insn *in)
 {
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
@@ -138,7 +139,7 @@ static void emit_bar(struct emit *e, const struct insn *in)
                                         lanes_of(e, in, &in->args[at], false));
     const char *count = left == 2 ? members_of(e, in, at + 1) : "0u";
     const char *pred = red ? pred_bits(e, in, &in->args[in->arg_count - 1]) : "0u";
-    const char *call = arena_printf(e->a, "R->bar(W, mm | extra, %u, %s, %s, %s, %d)", kind, id,
+    const char *call = arena_printf(e->a, "R->bar(W, mm | extra, extra ? %uu | 64u : %uu, %s, %s, %s, %d)", kind, kind, id,
                                     count, pred, site);
     if (red)
         set_uniform(e, &in->args[0], call);

@@ -65,7 +65,7 @@ static void global_check(struct warp *w, u32 *m, u32 site, u32 bytes, bool write
         return;
     struct alloc *x = alloc_find(dev, lo, hi - lo);
     if (x && !(write && x->flags & SIMT_ALLOC_READONLY)) {
-        *c = (struct range){x->lo, x->hi, x};
+        *c = (struct range){x->lo, x->hi, x, lo};
         return;
     }
     for (u32 left = *m; left; left &= left - 1) {
