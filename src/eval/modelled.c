@@ -4,12 +4,16 @@
  * For each launch, what each part of the chip must do is divided by what it
  * can do per microsecond:
  *
- *     dram     distinct 32-byte sectors touched, each moved once
- *     l2       those, and half of the repeated ones: L1 is taken to catch the rest
+ *     dram     distinct 32-byte sectors touched, each moved once; and of the
+ *              repeated ones a part that grows as the data, at the task's
+ *              true size, outgrow L2
+ *     l2       distinct sectors, and half of the repeated ones: L1 is taken to
+ *              catch the rest
  *     l1       all sectors, four per clock and SM: uncoalesced access shows here
  *     shared   wavefronts, one per clock and SM: bank conflicts show here
  *     fp32 fp64 int sfu tensor     warp instructions or flops by unit
- *     issue    all warp instructions, four per clock and SM
+ *     issue    all warp instructions, four per clock and SM; simt counts PTX,
+ *              of which the assembler removes about a third (moves, addresses)
  *     latency  the time all warps spend waiting, over the warps resident at once
  *
  * The launch takes the largest, plus a tenth of the rest: units overlap, but
@@ -35,10 +39,13 @@
 
 static const double overlap_loss = 0.1;
 static const double l1_miss = 0.5;       /* of repeated sectors, as seen by L2 */
+static const double l2_miss = 0.5;       /* of repeated sectors, when nothing fits L2 */
 static const double chip_from_sms = 0.4; /* this share of the SMs can draw all of DRAM */
+static const double ptx_to_sass = 0.7;   /* instructions left after the assembler */
 
+/* Loads a warp keeps in flight; how much nearer a repeated sector is than DRAM. */
+static const double flight_global = 3.0, flight_async = 6.0, near_latency = 1.0 / 6;
 /* Cycles a warp waits for one instruction, over those it keeps in flight. */
-static const double wait_global = 2.0, wait_async = 6.0; /* loads in flight per warp */
 static const double wait_shared = 25.0 / 3, wait_arith = 4.0 / 2, wait_sfu = 18.0 / 2,
                     wait_tensor = 18.0, wait_barrier = 30.0, wait_atomic = 300.0;
 
@@ -120,14 +127,14 @@ static double waiting_cycles(const struct gpu *g, const struct launch *l)
     double dram_cycles = g->dram_latency_ns * g->clock_ghz;
     double loads = l->load_requests, sectors = l->load_sectors + l->store_sectors;
     double first = sectors > 0 ? fmin(1, l->unique_sectors / sectors) : 1;
-    /* A repeated sector comes from L1 or L2, in a third of the time. */
-    double load_cycles = dram_cycles * (first + (1 - first) / 3);
+    double load_cycles = dram_cycles * (first + (1 - first) * near_latency);
     double arith = l->fma + l->fadd + l->fmul + l->half + l->integer + l->cvt + l->fp64;
     double sync_loads = fmax(0, loads - l->async_requests);
 
-    return sync_loads * load_cycles / wait_global + l->async_requests * load_cycles / wait_async +
-           l->shared_requests * wait_shared + arith * wait_arith + l->sfu * wait_sfu +
-           l->tensor * wait_tensor + l->barriers * wait_barrier + l->atomics * wait_atomic;
+    return sync_loads * load_cycles / flight_global +
+           l->async_requests * load_cycles / flight_async + l->shared_requests * wait_shared +
+           arith * wait_arith + l->sfu * wait_sfu + l->tensor * wait_tensor +
+           l->barriers * wait_barrier + l->atomics * wait_atomic;
 }
 
 /* How much slower a grid is that leaves SMs empty, for SMs and for DRAM. */
@@ -140,6 +147,14 @@ static void fill_penalty(const struct gpu *g, const struct launch *l, double sha
     *dram = empty * chip_from_sms > 1 ? sqrt(empty * chip_from_sms) : 1;
 }
 
+/* The part of repeated sectors that L2 no longer holds at the task's true size. */
+static double outgrown(const struct gpu *g, const struct launch *l, double share)
+{
+    double l2_bytes = g->l2_mib * 1048576, bytes = l->unique_sectors * 32 / share;
+
+    return bytes > l2_bytes ? l2_miss * (1 - l2_bytes / bytes) : 0;
+}
+
 static void launch_parts(const struct gpu *g, const struct launch *l, double share,
                          double us[PART_COUNT])
 {
@@ -150,16 +165,17 @@ static void launch_parts(const struct gpu *g, const struct launch *l, double sha
     double sm_fill, dram_fill;
 
     fill_penalty(g, l, share, &sm_fill, &dram_fill);
-    us[DRAM] = l->unique_sectors * 32 / (dram_gbps * 1e3) * dram_fill;
+    us[DRAM] =
+        (l->unique_sectors + repeated * outgrown(g, l, share)) * 32 / (dram_gbps * 1e3) * dram_fill;
     us[L2] = (l->unique_sectors + repeated * l1_miss) * 32 / (g->l2_gbps * 1e3) * dram_fill;
     us[L1] = all / 4 / sm_us * sm_fill;
     us[SHARED] = l->shared_wavefronts / sm_us * sm_fill;
     us[FP32] = (l->fma + l->fadd + l->fmul + l->half) * 32 / g->fp32_lanes / sm_us * sm_fill;
     us[FP64] = l->fp64 * 32 / g->fp64_lanes / sm_us * sm_fill;
-    us[INT] = l->integer * 32 / g->int_lanes / sm_us * sm_fill;
+    us[INT] = l->integer * ptx_to_sass * 32 / g->int_lanes / sm_us * sm_fill;
     us[SFU] = (l->sfu + l->cvt) * 32 / g->sfu_lanes / sm_us * sm_fill;
     us[TENSOR] = l->tensor_flops / (g->tensor_f16_tflops * 1e6) * sm_fill;
-    us[ISSUE] = l->instructions / 4 / sm_us * sm_fill;
+    us[ISSUE] = l->instructions * ptx_to_sass / 4 / sm_us * sm_fill;
     us[LATENCY] = waiting_cycles(g, l) / resident_warps(g, l) / sm_us * sm_fill;
 }
 
