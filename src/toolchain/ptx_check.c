@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARAMS = 64, MAX_WORDS = 48, MAX_VARIABLES = 512, MAP_BYTES = 128 };
+enum { MAX_PARAMS = 64, MAX_WORDS = 48, TAINT_SLOTS = 1 << 16, MAP_BYTES = 128 };
 
 struct param {
     int bytes;
@@ -250,23 +250,45 @@ static struct words split(struct text line)
     return w;
 }
 
+/* Names by hash; `mark` tells module variables (kept) from a function's registers. */
 struct taint {
-    struct text variables[MAX_VARIABLES]; /* module variables first, then registers */
-    int globals, count;
+    struct text at[TAINT_SLOTS];
+    int mark[TAINT_SLOTS]; /* 1: module variable; else the function it was met in */
+    int function, taken, count;
+    bool full; /* beyond what can be followed */
 };
+
+static size_t taint_slot(const struct taint *t, struct text word)
+{
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < word.len; i++)
+        h = (h ^ (unsigned char)word.data[i]) * 16777619u;
+    size_t i = h & (TAINT_SLOTS - 1);
+    while (t->at[i].data != NULL && !text_equal(t->at[i], word))
+        i = (i + 1) & (TAINT_SLOTS - 1);
+    return i;
+}
 
 static bool tainted(const struct taint *t, struct text word)
 {
-    for (int i = 0; i < t->count; i++)
-        if (text_equal(t->variables[i], word))
-            return true;
-    return false;
+    size_t i = taint_slot(t, word);
+    return t->at[i].data != NULL && (t->mark[i] == 1 || t->mark[i] == t->function);
 }
 
-static void add_taint(struct taint *t, struct text word)
+static void add_taint(struct taint *t, struct text word, int mark)
 {
-    if (t->count < MAX_VARIABLES && !tainted(t, word))
-        t->variables[t->count++] = word;
+    size_t i;
+    if (tainted(t, word))
+        return;
+    i = taint_slot(t, word);
+    if (t->at[i].data == NULL && t->taken >= TAINT_SLOTS / 2) {
+        t->full = true;
+        return;
+    }
+    t->taken += t->at[i].data == NULL; /* slots taken */
+    t->at[i] = word;
+    t->mark[i] = mark;
+    t->count++;
 }
 
 /* ".visible .global .align 4 .u32 counter[4] = ..." */
@@ -319,7 +341,7 @@ static bool step(struct taint *t, struct text line, struct text *written)
         return false;
     for (int i = op + 2; i < w.count; i++)
         if (tainted(t, w.at[i]))
-            add_taint(t, w.at[op + 1]);
+            add_taint(t, w.at[op + 1], t->function);
     return false;
 }
 
@@ -327,7 +349,7 @@ static bool step(struct taint *t, struct text line, struct text *written)
 static int body_writes(struct taint *t, struct text body, int first_line)
 {
     int before;
-    t->count = t->globals;
+    t->function++;
     do {
         struct text rest = body, written;
         before = t->count;
@@ -375,12 +397,12 @@ bool ptx_check_state(const struct ptx_subject *s, struct arena *a, struct verdic
     const char *body = NULL;
     int number = 0, body_line = 0;
 
+    t->function = 1; /* the first body is 2 */
     while (rest.len > 0) {
         struct text line = cut_line(&rest);
         number++;
         if (body == NULL && global_name(line, &name)) {
-            add_taint(t, name);
-            t->globals = t->count;
+            add_taint(t, name, 1);
         } else if (body == NULL && extern_call(line, &name)) {
             verdict_at(
                 s, VERDICT_REFUSED, "foreign call", 0,
@@ -392,10 +414,15 @@ bool ptx_check_state(const struct ptx_subject *s, struct arena *a, struct verdic
             body_line = number + 1;
         } else if (text_starts(line, "}") && body != NULL) {
             struct text inside = {body, (size_t)(line.data - body)};
-            int at = t->globals > 0 ? body_writes(t, inside, body_line) : 0;
+            int at = t->count > 0 ? body_writes(t, inside, body_line) : 0;
             if (at > 0)
                 return refuse_write(s, at, a, out);
             body = NULL;
+            if (t->full) {
+                verdict_at(s, VERDICT_REFUSED, "state", 0,
+                           "uses more module variables than can be followed", a, out);
+                return false;
+            }
         }
     }
     return true;
