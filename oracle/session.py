@@ -30,7 +30,7 @@ from .truth import exact_arithmetic, in_float32, on_meta, run, run_double, trace
 FIRST_SEED = 20
 LOOKS = 3  # draws that facts are based on
 MAX_NODES = 2000
-FLOPS_LIMIT = 3e8
+FLOPS_LIMIT = 5e7
 NO_HALF = (
     "not implemented for 'Half'",
     "not implemented for 'BFloat16'",
