@@ -213,6 +213,13 @@ static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, b
     }
 }
 
+/* A loop around this may wait for another warp: look soon. */
+static inline void may_poll(struct sw_warp *sw, const struct sw_site *s)
+{
+    if (s->flags & SW_STRONG && sw->fuel > 50)
+        sw->fuel = 50;
+}
+
 /* ---- any other case ---- */
 
 static inline u64 load_one(const char *p, u32 esize, bool sign)
@@ -305,6 +312,7 @@ HOT void dev_ld(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *con
     enum sw_space space;
     struct fast f;
     u32 bytes = (u32)s->esize * s->vec, asked = m;
+    may_poll(sw, s);
     if (fast_case(w, s, m, addr, bytes, site, &f) && all_wanted(s, dst)) {
         w->last_site = site;
         fast_count(w, &f, bytes, false);
@@ -379,6 +387,7 @@ void dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
     uint64_t at = addr + (uint64_t)s->off;
     struct range *c = &w->t->cache[site];
     const struct simt_config *cfg = &w->t->l->dev->config;
+    may_poll(sw, s);
     if (s->space == SW_GLOBAL && at >= c->lo && at + bytes <= c->hi && !(at & (bytes - 1)) &&
         cfg->check != SIMT_CHECK_FULL) {
         if (cfg->counters) {

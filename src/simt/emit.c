@@ -275,7 +275,7 @@ static void write_block(struct emit *e, int b, bool divided)
     e->blend = bl->div;
     buf_printf(e->out, "B%d:;\n", b);
     if (divided && (bl->div || bl->join))
-        buf_printf(e->out, "HEAD(%d)\n", b);
+        buf_printf(e->out, e->parks && !bl->div ? "HEAD_ALL(%d)\n" : "HEAD(%d)\n", b);
     if (divided)
         buf_printf(e->out, "E%d:;\n", b);
     if (bl->collective)
@@ -288,27 +288,26 @@ static void write_block(struct emit *e, int b, bool divided)
 static void write_scheduler(struct emit *e)
 {
     const struct ir *ir = e->ir;
-    bool any = false;
     buf_puts(e->out, "done:;\nnext:;\n");
-    buf_puts(e->out, "if (low < NB) goto sched;\n");
-    for (int b = 0; b < ir->block_count; b++)
-        any |= ir->block[b].collective;
-    if (any) {
+    if (e->parks) {
+        /* Parked lanes let others of the divided region go on; those that
+         * wait outside of it would run apart there, so they wait longer. */
         buf_puts(e->out,
-                 "if (lowest(cset, NW) < NB) { int b = lowest(cset, NW); m = cw[b] & W->live; "
-                 "cw[b] = 0; UNSET(cset, b);\n"
+                 "if (lowest(cset, NW) < NB) {\n"
+                 "for (int k = low; k < NB; k++) if (pend[k] && isdiv[k]) { turn = k + 1; goto sched; }\n"
+                 "int b = lowest(cset, NW); m = cw[b] & W->live; cw[b] = 0; UNSET(cset, b);\n"
                  "if (!m) goto next;\n"
-                 "if (isbar[b]) for (int k = b + 1; k < NB; k++) if (isbar[k] && cw[k]) { extra |= "
-                 "cw[k] & W->live; "
-                 "pend[k + 1] |= cw[k] & W->live; SET(pset, k + 1); cw[k] = 0; UNSET(cset, k); }\n"
+                 "if (isbar[b]) for (int k = b + 1; k < NB; k++) if (isbar[k] && cw[k]) { extra |= cw[k] & "
+                 "W->live; pend[k + 1] |= cw[k] & W->live; SET(pset, k + 1); cw[k] = 0; UNSET(cset, k); }\n"
                  "low = lowest(pset, NW);\nswitch (b) {\n");
         for (int b = 0; b < ir->block_count; b++)
             if (ir->block[b].collective)
                 buf_printf(e->out, "case %d: goto O%d;\n", b, b);
-        buf_puts(e->out, "} }\n");
+        buf_puts(e->out, "} }\nif (low < NB) goto sched;\n");
+    } else {
+        buf_puts(e->out, "if (low < NB) goto sched;\n");
     }
-    buf_puts(e->out, "return;\nsched: { int b = low; if (turn) { turn = 0; for (int k = low + 1; k "
-                     "< NB; k++) if (pend[k]) { b = k; break; } }\n"
+    buf_puts(e->out, "return;\nsched: { int b = low; if (turn) { if (turn > 1) b = turn - 1; else for (int k = low + 1; k < NB; k++) if (pend[k] && isdiv[k]) { b = k; break; } turn = 0; }\n"
                      "m = pend[b] & W->live; pend[b] = 0; UNSET(pset, b); low = lowest(pset, NW); "
                      "if (!m) goto next; switch (b) {\n");
     for (int b = 0; b < ir->block_count; b++)
@@ -348,6 +347,8 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     bool divided = false;
     for (int b = 0; b < ir->block_count; b++)
         divided |= ir->block[b].div;
+    for (int b = 0; b < ir->block_count; b++)
+        e->parks |= ir->block[b].collective;
     for (int b = 0; b < ir->block_count && !e->failed; b++)
         write_block(e, b, divided);
     if (divided)
@@ -371,7 +372,10 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
                        !insn_has(in, "warp");
             buf_printf(out, "%d,", bar);
         }
-        buf_puts(out, "}; (void)isbar;\n");
+        buf_puts(out, "}, isdiv[NB + 1] = {");
+        for (int b = 0; b < ir->block_count; b++)
+            buf_printf(out, "%d,", ir->block[b].div);
+        buf_puts(out, "}; (void)isbar; (void)isdiv;\n");
     }
     buf_printf(out, "#undef TICK\n#define TICK(b) %s\n",
                divided

@@ -54,6 +54,7 @@ struct emit {
     int *loaded;
     int stamp;
     int temp;
+    bool parks; /* some collective may have to wait for lanes */
     bool blend; /* some lanes may be waiting: keep theirs */
     int block;  /* being written */
     uint64_t shared_static, shared_align, dynamic_at;
