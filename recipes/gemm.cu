@@ -12,7 +12,8 @@
 //! fact b_n_major: B is contiguous along n
 //! fact a_vectors: A can be read 16 bytes at a time
 //! fact b_vectors: B can be read 16 bytes at a time
-//! fact fragments: vectors run along m or n, so that fragments are contiguous in shared memory
+//! fact a_fragments: vectors of A run along m, so that a thread's part of a column is contiguous
+//! fact b_fragments: vectors of B run along n, so that a thread's part of a row is contiguous
 //! fact words: elements have 4 bytes, so that cp.async can move single ones
 //! fact whole: the epilogue keeps all of the product
 //! fact lower: only what lies on and below the diagonal is kept
@@ -62,23 +63,25 @@ __device__ inline float ${kernel}_finish($finish_params)
 
 //! end
 //! if tiles
-// Copies one tile to shared memory; what lies outside of the matrix becomes zero.
-template <class Copy, class Global, class Shared, class Coord, class Shape>
-__device__ inline void load_tile(Copy const &how, Global const &tXgX, Shared &&tXsX, Coord const &tXcX,
-                                 Shape const &shape)
+// Copies this thread's part of a tile to shared memory; what lies outside of the matrix becomes zero.
+// (row, col) is where the thread begins in the matrix, in elements of the tensors; the strides are
+// from one of its elements to the next.
+template <int ROW_STRIDE, int COL_STRIDE, class Global, class Shared>
+__device__ inline void load_tile(Global const &tXgX, Shared &&tXsX, int row, int col, int rows, int cols)
 {
     CUTE_UNROLL
-    for (int m = 0; m < size<1>(tXsX); ++m) {
+    for (int i = 0; i < size<0>(tXsX); ++i) {
         CUTE_UNROLL
-        for (int k = 0; k < size<2>(tXsX); ++k) {
-            bool const inside = elem_less(tXcX(0, m, k), shape);
+        for (int j = 0; j < size<1>(tXsX); ++j) {
+            bool const inside = row + i * ROW_STRIDE < rows && col + j * COL_STRIDE < cols;
 //! if pipeline
-            copy(how.with(inside), tXgX(_, m, k), tXsX(_, m, k));
+            using T = typename Global::value_type;
+            SM80_CP_ASYNC_CACHEALWAYS_ZFILL<T>::copy(tXgX(i, j), tXsX(i, j), inside);
 //! else
             if (inside)
-                copy(how, tXgX(_, m, k), tXsX(_, m, k));
+                tXsX(i, j) = tXgX(i, j);
             else
-                clear(tXsX(_, m, k));
+                tXsX(i, j) = typename Global::value_type{};
 //! end
         }
     }
@@ -125,7 +128,7 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
     for (int k = 0; k < K; ++k)
         acc += ${a_open}mA(m, k)$a_close * ${b_open}mB(n, k)$b_close;
 //! if epilogue
-    mC(m, n) = $c_open${kernel}_finish(acc$finish_naive)$c_close;
+    mC(m, n) = $c_open${kernel}_finish(acc$finish)$c_close;
 //! else
     mC(m, n) = ${c_open}acc$c_close;
 //! end
@@ -133,16 +136,9 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
 //! else
 
     // The tiles of this block.
-    auto blk_mk = make_shape(Int<BLK_M>{}, Int<BLK_K>{});
-    auto blk_nk = make_shape(Int<BLK_N>{}, Int<BLK_K>{});
-    auto blk_mn = make_shape(Int<BLK_M>{}, Int<BLK_N>{});
     int const bm = blockIdx.y, bn = blockIdx.x;
-    Tensor gA = local_tile(mA, blk_mk, make_coord(bm, _)); // (BLK_M,BLK_K,k)
-    Tensor gB = local_tile(mB, blk_nk, make_coord(bn, _)); // (BLK_N,BLK_K,k)
-    Tensor gC = local_tile(mC, blk_mn, make_coord(bm, bn)); // (BLK_M,BLK_N)
-    Tensor cA = local_tile(make_identity_tensor(shape(mA)), blk_mk, make_coord(bm, _)); // (BLK_M,BLK_K,k) -> (m,k)
-    Tensor cB = local_tile(make_identity_tensor(shape(mB)), blk_nk, make_coord(bn, _)); // (BLK_N,BLK_K,k) -> (n,k)
-    Tensor cC = local_tile(make_identity_tensor(shape(mC)), blk_mn, make_coord(bm, bn)); // (BLK_M,BLK_N) -> (m,n)
+    Tensor gA = local_tile(mA, make_shape(Int<BLK_M>{}, Int<BLK_K>{}), make_coord(bm, _)); // (BLK_M,BLK_K,k)
+    Tensor gB = local_tile(mB, make_shape(Int<BLK_N>{}, Int<BLK_K>{}), make_coord(bn, _)); // (BLK_N,BLK_K,k)
 
     // Shared memory keeps the orientation of global memory.
 //! if a_m_major
@@ -165,66 +161,68 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
     Tensor sB = make_tensor(make_smem_ptr(smem_b), sB_layout); // (BLK_N,BLK_K,STAGES)
 
     // Which thread copies what.
-//! if pipeline and vectorise and a_vectors
-    using AtomA = Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, $a_type>;
-//! elif pipeline
-    using AtomA = Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<$a_type>, $a_type>;
-//! elif vectorise and a_vectors
-    using AtomA = Copy_Atom<UniversalCopy<uint128_t>, $a_type>;
-//! else
-    using AtomA = Copy_Atom<UniversalCopy<$a_type>, $a_type>;
-//! end
-//! if pipeline and vectorise and b_vectors
-    using AtomB = Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, $b_type>;
-//! elif pipeline
-    using AtomB = Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<$b_type>, $b_type>;
-//! elif vectorise and b_vectors
-    using AtomB = Copy_Atom<UniversalCopy<uint128_t>, $b_type>;
-//! else
-    using AtomB = Copy_Atom<UniversalCopy<$b_type>, $b_type>;
-//! end
 //! if vectorise and a_vectors and a_m_major
-    auto copy_a = make_tiled_copy(AtomA{}, Layout<Shape<_16, _16>>{}, Layout<Shape<_4, _1>>{}); // 64x16
+    Tensor vA = recast<uint128_t>(gA); // (BLK_M/4,BLK_K,k)
+    Tensor wA = recast<uint128_t>(sA); // (BLK_M/4,BLK_K,STAGES)
+    auto thr_a = Layout<Shape<_16, _16>>{}; // neighbours along m
+    Tensor tAgA = local_partition(vA, thr_a, threadIdx.x); // (THR_M,THR_K,k)
+    Tensor tAsA = local_partition(wA, thr_a, threadIdx.x); // (THR_M,THR_K,STAGES)
 //! elif vectorise and a_vectors
-    auto copy_a = make_tiled_copy(AtomA{}, Layout<Shape<_64, _4>, Stride<_4, _1>>{}, Layout<Shape<_1, _4>>{}); // 64x16
+    Tensor vA = recast<uint128_t>(gA); // (BLK_M,BLK_K/4,k)
+    Tensor wA = recast<uint128_t>(sA); // (BLK_M,BLK_K/4,STAGES)
+    auto thr_a = Layout<Shape<_64, _4>, Stride<_4, _1>>{}; // neighbours along k
+    Tensor tAgA = local_partition(vA, thr_a, threadIdx.x); // (THR_M,THR_K,k)
+    Tensor tAsA = local_partition(wA, thr_a, threadIdx.x); // (THR_M,THR_K,STAGES)
 //! elif a_m_major
-    auto copy_a = make_tiled_copy(AtomA{}, Layout<Shape<_16, _16>>{}); // 16x16
+    auto thr_a = Layout<Shape<_16, _16>>{}; // neighbours along m
+    Tensor tAgA = local_partition(gA, thr_a, threadIdx.x); // (THR_M,THR_K,k)
+    Tensor tAsA = local_partition(sA, thr_a, threadIdx.x); // (THR_M,THR_K,STAGES)
 //! else
-    auto copy_a = make_tiled_copy(AtomA{}, Layout<Shape<_16, _16>, Stride<_16, _1>>{}); // 16x16
+    auto thr_a = Layout<Shape<_16, _16>, Stride<_16, _1>>{}; // neighbours along k
+    Tensor tAgA = local_partition(gA, thr_a, threadIdx.x); // (THR_M,THR_K,k)
+    Tensor tAsA = local_partition(sA, thr_a, threadIdx.x); // (THR_M,THR_K,STAGES)
 //! end
 //! if vectorise and b_vectors and b_n_major
-    auto copy_b = make_tiled_copy(AtomB{}, Layout<Shape<_16, _16>>{}, Layout<Shape<_4, _1>>{}); // 64x16
+    Tensor vB = recast<uint128_t>(gB); // (BLK_N/4,BLK_K,k)
+    Tensor wB = recast<uint128_t>(sB); // (BLK_N/4,BLK_K,STAGES)
+    auto thr_b = Layout<Shape<_16, _16>>{}; // neighbours along n
+    Tensor tBgB = local_partition(vB, thr_b, threadIdx.x); // (THR_N,THR_K,k)
+    Tensor tBsB = local_partition(wB, thr_b, threadIdx.x); // (THR_N,THR_K,STAGES)
 //! elif vectorise and b_vectors
-    auto copy_b = make_tiled_copy(AtomB{}, Layout<Shape<_64, _4>, Stride<_4, _1>>{}, Layout<Shape<_1, _4>>{}); // 64x16
+    Tensor vB = recast<uint128_t>(gB); // (BLK_N,BLK_K/4,k)
+    Tensor wB = recast<uint128_t>(sB); // (BLK_N,BLK_K/4,STAGES)
+    auto thr_b = Layout<Shape<_64, _4>, Stride<_4, _1>>{}; // neighbours along k
+    Tensor tBgB = local_partition(vB, thr_b, threadIdx.x); // (THR_N,THR_K,k)
+    Tensor tBsB = local_partition(wB, thr_b, threadIdx.x); // (THR_N,THR_K,STAGES)
 //! elif b_n_major
-    auto copy_b = make_tiled_copy(AtomB{}, Layout<Shape<_16, _16>>{}); // 16x16
+    auto thr_b = Layout<Shape<_16, _16>>{}; // neighbours along n
+    Tensor tBgB = local_partition(gB, thr_b, threadIdx.x); // (THR_N,THR_K,k)
+    Tensor tBsB = local_partition(sB, thr_b, threadIdx.x); // (THR_N,THR_K,STAGES)
 //! else
-    auto copy_b = make_tiled_copy(AtomB{}, Layout<Shape<_16, _16>, Stride<_16, _1>>{}); // 16x16
+    auto thr_b = Layout<Shape<_16, _16>, Stride<_16, _1>>{}; // neighbours along k
+    Tensor tBgB = local_partition(gB, thr_b, threadIdx.x); // (THR_N,THR_K,k)
+    Tensor tBsB = local_partition(sB, thr_b, threadIdx.x); // (THR_N,THR_K,STAGES)
 //! end
-    auto thr_a = copy_a.get_slice(threadIdx.x);
-    auto thr_b = copy_b.get_slice(threadIdx.x);
-    Tensor tAgA = thr_a.partition_S(gA); // (CPY,CPY_M,CPY_K,k)
-    Tensor tAcA = thr_a.partition_S(cA); // (CPY,CPY_M,CPY_K,k)
-    Tensor tAsA = thr_a.partition_D(sA); // (CPY,CPY_M,CPY_K,STAGES)
-    Tensor tBgB = thr_b.partition_S(gB); // (CPY,CPY_N,CPY_K,k)
-    Tensor tBcB = thr_b.partition_S(cB); // (CPY,CPY_N,CPY_K,k)
-    Tensor tBsB = thr_b.partition_D(sB); // (CPY,CPY_N,CPY_K,STAGES)
 
     // Which thread computes what: 16x16 threads, neighbours along n.
-//! if vectorise and fragments
-    auto mma = make_tiled_mma(UniversalFMA<float>{}, Layout<Shape<_16, _16, _1>, Stride<_16, _1, _1>>{},
-                              Tile<$perm_m, $perm_n, Underscore>{});
+    auto thr_c = Layout<Shape<_16, _16>, Stride<_16, _1>>{};
+//! if vectorise and a_fragments
+    Tensor tCsA = local_partition(wA, thr_c, threadIdx.x, Step<_1, X>{}); // (THR_M/4,BLK_K,STAGES)
+    Tensor tCrA = make_tensor<float>(Int<BLK_M / 16>{}); // (THR_M)
+    Tensor tCvA = recast<uint128_t>(tCrA); // (THR_M/4)
 //! else
-    auto mma = make_tiled_mma(UniversalFMA<float>{}, Layout<Shape<_16, _16, _1>, Stride<_16, _1, _1>>{});
+    Tensor tCsA = local_partition(sA, thr_c, threadIdx.x, Step<_1, X>{}); // (THR_M,BLK_K,STAGES)
+    Tensor tCrA = make_tensor<float>(Int<BLK_M / 16>{}); // (THR_M)
 //! end
-    auto thr_mma = mma.get_slice(threadIdx.x);
-    Tensor tCsA = thr_mma.partition_A(sA); // (MMA,MMA_M,MMA_K,STAGES)
-    Tensor tCsB = thr_mma.partition_B(sB); // (MMA,MMA_N,MMA_K,STAGES)
-    Tensor tCgC = thr_mma.partition_C(gC); // (MMA,MMA_M,MMA_N)
-    Tensor tCcC = thr_mma.partition_C(cC); // (MMA,MMA_M,MMA_N)
-    Tensor tCrA = make_tensor<float>(shape(tCsA(_, _, 0, 0))); // (MMA,MMA_M)
-    Tensor tCrB = make_tensor<float>(shape(tCsB(_, _, 0, 0))); // (MMA,MMA_N)
-    Tensor tCrC = make_tensor<float>(shape(tCgC)); // (MMA,MMA_M,MMA_N)
+//! if vectorise and b_fragments
+    Tensor tCsB = local_partition(wB, thr_c, threadIdx.x, Step<X, _1>{}); // (THR_N/4,BLK_K,STAGES)
+    Tensor tCrB = make_tensor<float>(Int<BLK_N / 16>{}); // (THR_N)
+    Tensor tCvB = recast<uint128_t>(tCrB); // (THR_N/4)
+//! else
+    Tensor tCsB = local_partition(sB, thr_c, threadIdx.x, Step<X, _1>{}); // (THR_N,BLK_K,STAGES)
+    Tensor tCrB = make_tensor<float>(Int<BLK_N / 16>{}); // (THR_N)
+//! end
+    Tensor tCrC = make_tensor<float>(make_shape(Int<BLK_M / 16>{}, Int<BLK_N / 16>{})); // (THR_M,THR_N)
     clear(tCrC);
 
 //! if triangle and lower
@@ -238,13 +236,61 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
 //! end
 //! if pipeline and triangle
     if (k_tiles > 0) {
-        load_tile(copy_a, tAgA(_, _, _, 0), tAsA(_, _, _, 0), tAcA(_, _, _, 0), shape(mA));
-        load_tile(copy_b, tBgB(_, _, _, 0), tBsB(_, _, _, 0), tBcB(_, _, _, 0), shape(mB));
+//! if vectorise and a_vectors and a_m_major
+        load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M / 4 + threadIdx.x % 16,
+                          threadIdx.x / 16, M / 4, K);
+//! elif vectorise and a_vectors
+        load_tile<64, 4>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x / 4,
+                         threadIdx.x % 4, M, K / 4);
+//! elif a_m_major
+        load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x % 16,
+                          threadIdx.x / 16, M, K);
+//! else
+        load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x / 16,
+                          threadIdx.x % 16, M, K);
+//! end
+//! if vectorise and b_vectors and b_n_major
+        load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N / 4 + threadIdx.x % 16,
+                          threadIdx.x / 16, N / 4, K);
+//! elif vectorise and b_vectors
+        load_tile<64, 4>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x / 4,
+                         threadIdx.x % 4, N, K / 4);
+//! elif b_n_major
+        load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x % 16,
+                          threadIdx.x / 16, N, K);
+//! else
+        load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x / 16,
+                          threadIdx.x % 16, N, K);
+//! end
         cp_async_fence();
     }
 //! elif pipeline
-    load_tile(copy_a, tAgA(_, _, _, 0), tAsA(_, _, _, 0), tAcA(_, _, _, 0), shape(mA));
-    load_tile(copy_b, tBgB(_, _, _, 0), tBsB(_, _, _, 0), tBcB(_, _, _, 0), shape(mB));
+//! if vectorise and a_vectors and a_m_major
+    load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M / 4 + threadIdx.x % 16,
+                      threadIdx.x / 16, M / 4, K);
+//! elif vectorise and a_vectors
+    load_tile<64, 4>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x / 4,
+                     threadIdx.x % 4, M, K / 4);
+//! elif a_m_major
+    load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x % 16,
+                      threadIdx.x / 16, M, K);
+//! else
+    load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x / 16,
+                      threadIdx.x % 16, M, K);
+//! end
+//! if vectorise and b_vectors and b_n_major
+    load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N / 4 + threadIdx.x % 16,
+                      threadIdx.x / 16, N / 4, K);
+//! elif vectorise and b_vectors
+    load_tile<64, 4>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x / 4,
+                     threadIdx.x % 4, N, K / 4);
+//! elif b_n_major
+    load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x % 16,
+                      threadIdx.x / 16, N, K);
+//! else
+    load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x / 16,
+                      threadIdx.x % 16, N, K);
+//! end
     cp_async_fence();
 //! end
 //! if pipeline
@@ -254,44 +300,105 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
         cp_async_wait<0>();
         __syncthreads(); // this tile has come, and all are done with the one before
         if (next < k_tiles) {
-            load_tile(copy_a, tAgA(_, _, _, next), tAsA(_, _, _, next % STAGES), tAcA(_, _, _, next), shape(mA));
-            load_tile(copy_b, tBgB(_, _, _, next), tBsB(_, _, _, next % STAGES), tBcB(_, _, _, next), shape(mB));
+//! if vectorise and a_vectors and a_m_major
+            load_tile<16, 16>(tAgA(_, _, next), tAsA(_, _, next % STAGES), bm * BLK_M / 4 + threadIdx.x % 16,
+                              next * BLK_K + threadIdx.x / 16, M / 4, K);
+//! elif vectorise and a_vectors
+            load_tile<64, 4>(tAgA(_, _, next), tAsA(_, _, next % STAGES), bm * BLK_M + threadIdx.x / 4,
+                             next * BLK_K / 4 + threadIdx.x % 4, M, K / 4);
+//! elif a_m_major
+            load_tile<16, 16>(tAgA(_, _, next), tAsA(_, _, next % STAGES), bm * BLK_M + threadIdx.x % 16,
+                              next * BLK_K + threadIdx.x / 16, M, K);
+//! else
+            load_tile<16, 16>(tAgA(_, _, next), tAsA(_, _, next % STAGES), bm * BLK_M + threadIdx.x / 16,
+                              next * BLK_K + threadIdx.x % 16, M, K);
+//! end
+//! if vectorise and b_vectors and b_n_major
+            load_tile<16, 16>(tBgB(_, _, next), tBsB(_, _, next % STAGES), bn * BLK_N / 4 + threadIdx.x % 16,
+                              next * BLK_K + threadIdx.x / 16, N / 4, K);
+//! elif vectorise and b_vectors
+            load_tile<64, 4>(tBgB(_, _, next), tBsB(_, _, next % STAGES), bn * BLK_N + threadIdx.x / 4,
+                             next * BLK_K / 4 + threadIdx.x % 4, N, K / 4);
+//! elif b_n_major
+            load_tile<16, 16>(tBgB(_, _, next), tBsB(_, _, next % STAGES), bn * BLK_N + threadIdx.x % 16,
+                              next * BLK_K + threadIdx.x / 16, N, K);
+//! else
+            load_tile<16, 16>(tBgB(_, _, next), tBsB(_, _, next % STAGES), bn * BLK_N + threadIdx.x / 16,
+                              next * BLK_K + threadIdx.x % 16, N, K);
+//! end
             cp_async_fence();
         }
 //! else
     int const stage = 0;
     for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-        load_tile(copy_a, tAgA(_, _, _, k_tile), tAsA(_, _, _, stage), tAcA(_, _, _, k_tile), shape(mA));
-        load_tile(copy_b, tBgB(_, _, _, k_tile), tBsB(_, _, _, stage), tBcB(_, _, _, k_tile), shape(mB));
+//! if vectorise and a_vectors and a_m_major
+        load_tile<16, 16>(tAgA(_, _, k_tile), tAsA(_, _, stage), bm * BLK_M / 4 + threadIdx.x % 16,
+                          k_tile * BLK_K + threadIdx.x / 16, M / 4, K);
+//! elif vectorise and a_vectors
+        load_tile<64, 4>(tAgA(_, _, k_tile), tAsA(_, _, stage), bm * BLK_M + threadIdx.x / 4,
+                         k_tile * BLK_K / 4 + threadIdx.x % 4, M, K / 4);
+//! elif a_m_major
+        load_tile<16, 16>(tAgA(_, _, k_tile), tAsA(_, _, stage), bm * BLK_M + threadIdx.x % 16,
+                          k_tile * BLK_K + threadIdx.x / 16, M, K);
+//! else
+        load_tile<16, 16>(tAgA(_, _, k_tile), tAsA(_, _, stage), bm * BLK_M + threadIdx.x / 16,
+                          k_tile * BLK_K + threadIdx.x % 16, M, K);
+//! end
+//! if vectorise and b_vectors and b_n_major
+        load_tile<16, 16>(tBgB(_, _, k_tile), tBsB(_, _, stage), bn * BLK_N / 4 + threadIdx.x % 16,
+                          k_tile * BLK_K + threadIdx.x / 16, N / 4, K);
+//! elif vectorise and b_vectors
+        load_tile<64, 4>(tBgB(_, _, k_tile), tBsB(_, _, stage), bn * BLK_N + threadIdx.x / 4,
+                         k_tile * BLK_K / 4 + threadIdx.x % 4, N, K / 4);
+//! elif b_n_major
+        load_tile<16, 16>(tBgB(_, _, k_tile), tBsB(_, _, stage), bn * BLK_N + threadIdx.x % 16,
+                          k_tile * BLK_K + threadIdx.x / 16, N, K);
+//! else
+        load_tile<16, 16>(tBgB(_, _, k_tile), tBsB(_, _, stage), bn * BLK_N + threadIdx.x / 16,
+                          k_tile * BLK_K + threadIdx.x % 16, N, K);
+//! end
         __syncthreads();
 //! end
         CUTE_UNROLL
         for (int k = 0; k < BLK_K; ++k) {
-//! if vectorise and fragments
-            copy(AutoVectorizingCopyWithAssumedAlignment<128>{}, tCsA(_, _, k, stage), tCrA);
-            copy(AutoVectorizingCopyWithAssumedAlignment<128>{}, tCsB(_, _, k, stage), tCrB);
+//! if vectorise and a_fragments
+            copy(tCsA(_, k, stage), tCvA);
 //! else
-            copy(tCsA(_, _, k, stage), tCrA);
-            copy(tCsB(_, _, k, stage), tCrB);
+            copy(tCsA(_, k, stage), tCrA);
 //! end
-            gemm(mma, tCrA, tCrB, tCrC);
+//! if vectorise and b_fragments
+            copy(tCsB(_, k, stage), tCvB);
+//! else
+            copy(tCsB(_, k, stage), tCrB);
+//! end
+            gemm(tCrA, tCrB, tCrC); // (THR_M) x (THR_N)
         }
 //! if not pipeline
         __syncthreads(); // before the next tile overwrites this one
 //! end
     }
 
-//! each leaf
-    Tensor tCg$X = thr_mma.partition_C(local_tile(m$X, blk_mn, make_coord(bm, bn))); // (MMA,MMA_M,MMA_N)
-//! end
     CUTE_UNROLL
-    for (int i = 0; i < size(tCrC); ++i) {
-        if (elem_less(tCcC(i), shape(mC)))
-//! if epilogue
-            tCgC(i) = $c_open${kernel}_finish(tCrC(i)$finish_tiled)$c_close;
+    for (int i = 0; i < size<0>(tCrC); ++i) {
+        CUTE_UNROLL
+        for (int j = 0; j < size<1>(tCrC); ++j) {
+//! if vectorise and a_fragments
+            int const m = bm * BLK_M + threadIdx.x / 16 * 4 + i / 4 * 64 + i % 4;
 //! else
-            tCgC(i) = ${c_open}tCrC(i)$c_close;
+            int const m = bm * BLK_M + threadIdx.x / 16 + i * 16;
 //! end
+//! if vectorise and b_fragments
+            int const n = bn * BLK_N + threadIdx.x % 16 * 4 + j / 4 * 64 + j % 4;
+//! else
+            int const n = bn * BLK_N + threadIdx.x % 16 + j * 16;
+//! end
+            if (m < M && n < N)
+//! if epilogue
+                mC(m, n) = $c_open${kernel}_finish(tCrC(i, j)$finish)$c_close;
+//! else
+                mC(m, n) = ${c_open}tCrC(i, j)$c_close;
+//! end
+        }
     }
 }
 //! end

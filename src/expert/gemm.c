@@ -182,12 +182,11 @@ static bool fill_epilogue(struct gemm *q, struct scope *s, struct match *out)
 {
     struct expr e = {.g = q->g, .a = q->a, .row = "m", .col = "n", .see_through = true};
     const struct node *root = graph_node(q->g, q->g->result[0]);
-    struct buf params = buf_init(2048), naive = buf_init(2048), tiled = buf_init(2048);
+    struct buf params = buf_init(2048), finish = buf_init(2048);
     const char *body;
 
     buf_puts(&params, "float acc");
-    buf_puts(&naive, "");
-    buf_puts(&tiled, "");
+    buf_puts(&finish, "");
     for (int i = 0; i < q->leaf_count; i++) {
         const char *dtype = q->leaves[i].node->t.dtype, *value = expr_value_type(dtype);
         bool same = strcmp(value, expr_memory_type(dtype)) == 0;
@@ -197,20 +196,17 @@ static bool fill_epilogue(struct gemm *q, struct scope *s, struct match *out)
         if (!q->added || i > 0)
             e.leaf[q->leaves[i].node - q->g->nodes] = q->leaves[i].name;
         buf_printf(&params, ", %s %s", value, q->leaves[i].name);
-        buf_printf(&naive, ", %sm%s(m, n)%s", open, X, close);
-        buf_printf(&tiled, ", %stCg%s(i)%s", open, X, close);
+        buf_printf(&finish, ", %sm%s(m, n)%s", open, X, close);
     }
     e.leaf[q->product - q->g->nodes] = q->added ? "sum" : "acc";
     if (!expr_body(&e, root, &body, &out->why_not)) {
         buf_release(&params);
-        buf_release(&naive);
-        buf_release(&tiled);
+        buf_release(&finish);
         return false;
     }
     if (e.uses_place) {
         buf_puts(&params, ", int m, int n");
-        buf_puts(&naive, ", m, n");
-        buf_puts(&tiled, ", get<0>(tCcC(i)), get<1>(tCcC(i))");
+        buf_puts(&finish, ", m, n");
     }
     if (root->op && graph_arg(q->g, root, 0) == q->product && !graph_arg_json(root, 1, "diagonal"))
         scope_fact(s, graph_op_is(root, "aten.tril")   ? "lower"
@@ -224,11 +220,9 @@ static bool fill_epilogue(struct gemm *q, struct scope *s, struct match *out)
         scope_fact(s, "epilogue");
     scope_set(s, "finish_body", "%s", body);
     scope_set(s, "finish_params", "%s", buf_text(&params).data);
-    scope_set(s, "finish_naive", "%s", buf_text(&naive).data);
-    scope_set(s, "finish_tiled", "%s", buf_text(&tiled).data);
+    scope_set(s, "finish", "%s", buf_text(&finish).data);
     buf_release(&params);
-    buf_release(&naive);
-    buf_release(&tiled);
+    buf_release(&finish);
     return true;
 }
 
@@ -324,14 +318,9 @@ static void fill_operand(struct gemm *q, struct scope *s, struct signature *sig,
         vectors(q, s, tensor, k_major ? "K" : size, k_major ? &x->col : &x->row,
                 k_major ? &x->row : &x->col, &x->l)) {
         scope_fact(s, arena_printf(q->a, "%s_vectors", t));
-        if (!k_major) {
-            scope_fact(s, "fragments");
-            scope_set(s, arena_printf(q->a, "perm_%s", rows), "%s",
-                      "Layout<Shape<_16, _4>, Stride<_4, _1>>");
-        }
+        if (!k_major)
+            scope_fact(s, arena_printf(q->a, "%s_fragments", t));
     }
-    if (!scope_get(s, arena_printf(q->a, "perm_%s", rows)))
-        scope_set(s, arena_printf(q->a, "perm_%s", rows), "Underscore");
 }
 
 static void fill_leaf(struct gemm *q, struct scope *s, struct signature *strides,
