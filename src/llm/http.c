@@ -22,7 +22,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { POLL_MS = 100, HEAD_BYTES = 16 * 1024, WIRE_FACTOR = 24 };
+enum { POLL_MS = 100, HEAD_BYTES = 16 * 1024, WIRE_FACTOR = 24, LEAST_OUTPUT = 128 };
 
 struct http {
     CURL *easy;
@@ -344,6 +344,18 @@ static void error_words(const struct buf *body, char *out, size_t cap)
     json_decref(v);
 }
 
+/* "max_tokens is too large: ... maximum context length is ...": ask for half as many. */
+static bool adapt_limit(struct llm *llm, const struct wire *w, const char *words, struct fault *f)
+{
+    if (w->max_output_tokens < 2 * LEAST_OUTPUT ||
+        (!strstr(words, "too large") && !strstr(words, "maximum") && !strstr(words, "context")))
+        return false;
+    llm->token_cap = w->max_output_tokens / 2;
+    f->again = true;
+    log_info("%s allows fewer tokens: asking for %d", llm->config.model, llm->token_cap);
+    return true;
+}
+
 /* A refused parameter is left out and the call made again: servers differ in what they know. */
 static bool adapt(struct llm *llm, const char *words, struct fault *f)
 {
@@ -371,7 +383,7 @@ static bool adapt(struct llm *llm, const char *words, struct fault *f)
     return false;
 }
 
-static bool status_fault(struct transfer *t, struct fault *f)
+static bool status_fault(struct transfer *t, const struct wire *w, struct fault *f)
 {
     struct http *h = t->llm->state;
     char words[600], host[128];
@@ -391,7 +403,8 @@ static bool status_fault(struct transfer *t, struct fault *f)
     if (t->status == 429 || t->status == 408 || t->status == 425 || t->status >= 500)
         return fault_set(f, true, "%s answers with status %ld: %s", host, t->status, words);
     fault_set(f, false, "%s refuses the request (status %ld): %s", host, t->status, words);
-    if ((t->status == 400 || t->status == 422) && adapt(t->llm, words, f))
+    if ((t->status == 400 || t->status == 422) &&
+        (adapt_limit(t->llm, w, words, f) || adapt(t->llm, words, f)))
         return false;
     if (t->status == 401 || t->status == 403)
         return fault_hint(f, "the key (from %s) is not accepted", t->llm->key.from);
@@ -469,8 +482,8 @@ static CURLcode transfer_run(struct transfer *t, struct http *h, const struct wi
     return msg && msg->msg == CURLMSG_DONE ? msg->data.result : CURLE_OK;
 }
 
-static bool transfer_judge(struct transfer *t, struct http *h, CURLcode code, const char *detail,
-                           struct fault *f)
+static bool transfer_judge(struct transfer *t, struct http *h, const struct wire *w, CURLcode code,
+                           const char *detail, struct fault *f)
 {
     if (t->too_big) {
         fault_set(f, false, "the reply is larger than %zu bytes and was not read further",
@@ -482,7 +495,7 @@ static bool transfer_judge(struct transfer *t, struct http *h, CURLcode code, co
     if (code != CURLE_OK && !(t->status == 200 && t->answer->finished))
         return curl_fault(t, code, detail[0] ? detail : curl_easy_strerror(code), f);
     if (t->status != 200)
-        return status_fault(t, f);
+        return status_fault(t, w, f);
     return check_answer(t, f);
 }
 
@@ -508,7 +521,7 @@ bool http_attempt(struct llm *llm, struct wire *w, struct answer *out, struct fa
     curl_easy_setopt(h->easy, CURLOPT_ERRORBUFFER, detail);
     code = transfer_run(&t, h, w, f, &stopped);
     if (!stopped)
-        ok = transfer_judge(&t, h, code, detail, f);
+        ok = transfer_judge(&t, h, w, code, detail, f);
     curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, NULL);
     curl_easy_setopt(h->easy, CURLOPT_ERRORBUFFER, NULL);
     secret_scrub(&llm->key, f->text);

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 enum {
-    MAX_ADAPTIONS = 6,
+    MAX_ADAPTIONS = 14,
     MAX_WAIT_MS = 600000, /* of Retry-After: longer than this is an answer, not a pause */
     BYTES_PER_TOKEN = 3,  /* an estimate on the safe side, for code */
     MAX_OVERLAP = 4000,
@@ -240,6 +240,8 @@ static bool attempts(struct ask *k, struct wire *w, struct error *err)
 
         answer_reset(k);
         w->drop = llm->drop;
+        if (llm->token_cap && llm->token_cap < w->max_output_tokens)
+            w->max_output_tokens = llm->token_cap;
         if (llm->provider->attempt(llm, w, &k->answer, &f) && check_empty(k, &f))
             return true;
         json_array_append_new(k->faults, json_string(utf8_clean(text_of(f.text), k->arena).data));
@@ -347,7 +349,9 @@ static void wire_messages(struct ask *k, struct wire *w)
     w->message_count += 2;
 }
 
-static bool reserve(struct ask *k, struct wire *w, struct budget_grant *grant, struct error *err)
+/* *squeezed: the budget has less left than a reply may need. */
+static bool reserve(struct ask *k, struct wire *w, struct budget_grant *grant, bool *squeezed,
+                    struct error *err)
 {
     const struct llm *llm = k->llm;
     bool replay = llm->provider == &replay_provider;
@@ -369,7 +373,8 @@ static bool reserve(struct ask *k, struct wire *w, struct budget_grant *grant, s
         want.prompt_tokens += (int64_t)w->messages[i].content.len / BYTES_PER_TOKEN + 8;
     if (!budget_reserve(llm->config.budget, &want, grant, err))
         return false;
-    if (!replay && grant->output_tokens < w->max_output_tokens)
+    *squeezed = !replay && grant->output_tokens < w->max_output_tokens;
+    if (*squeezed)
         w->max_output_tokens = (int)grant->output_tokens;
     if (grant->minutes_left_ms >= 0 && grant->minutes_left_ms < w->total_ms)
         w->total_ms = (int)grant->minutes_left_ms + 1;
@@ -389,9 +394,8 @@ static bool ask_round(struct ask *k, bool *squeezed, struct error *err)
     bool ok;
 
     wire_messages(k, &w);
-    if (!reserve(k, &w, &grant, err))
+    if (!reserve(k, &w, &grant, squeezed, err))
         return false;
-    *squeezed = w.max_output_tokens < k->max_output_tokens;
     ok = attempts(k, &w, err);
     settle(k, &grant, ok);
     return ok;

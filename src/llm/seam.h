@@ -93,6 +93,7 @@ struct llm {
     struct secret key;
     struct llm_totals totals;
     unsigned drop;
+    int token_cap; /* most output tokens the server allows, as far as it told us; 0: not known */
     const struct price *price; /* NULL: unknown */
     struct price_book *prices;
     void *state; /* the provider's own */

@@ -198,6 +198,13 @@ def picky(x):
     return x.ok()
 
 
+def small_context(x):
+    limit = max(x.body.get(n, 0) for n in ("max_tokens", "max_completion_tokens", "max_output_tokens"))
+    if limit > 300:
+        return x.error(400, f"max_tokens is too large: {limit}. This model's maximum context length is 4096 tokens.")
+    return x.ok()
+
+
 def stream_error(x):
     e = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}} if x.dialect == "messages" else \
         {"type": "error", "error": {"type": "server_error", "message": "Overloaded"}}
@@ -255,6 +262,7 @@ SCENARIOS = {
     "drip": drip,
     "redirect": redirect,
     "picky": picky,
+    "small-context": small_context,
     "stream-error-once": first(stream_error),
     "stream-error": stream_error,
     "404": lambda x: x.error(404, "The model does not exist"),

@@ -78,6 +78,7 @@ static const struct fault_case {
     {"huge", NULL, "larger than 1048576 bytes", 0, 1, 0},
     {"redirect", NULL, "the key is not sent there", 0, 1, 0},
     {"picky", REPLY, NULL, 0, 0, 0},
+    {"small-context", REPLY, NULL, 0, 3, 0},
     {"stream-error-once", REPLY, NULL, 1, 2, 0},
     {"stream-error", NULL, "Overloaded", 0, 3, 0},
     {"404", NULL, "is the model's name right", 0, 1, 0},
@@ -308,9 +309,10 @@ static void tls_with_an_unknown_authority_fails_at_once_and_works_with_its_file(
     waitpid(pid, NULL, 0);
     server_start(&tls, work, cert, key);
     c = quick_config("openai:m", arena_printf(a, "https://127.0.0.1:%d/ok/tls", tls.port));
+    c.stall_ms = c.connect_ms =
+        20000; /* reading all certificates takes its time on a busy machine */
     assert_false(quick_ask(&c, a, &r, &err));
-    assert_non_null(strstr(err.text, "TLS with 127.0.0.1"));
-    if (strstr(err.text, "attempts"))
+    if (!strstr(err.text, "TLS with 127.0.0.1") || strstr(err.text, "attempts"))
         fail_msg("%s", err.text);
     assert_int_equal(server_log_count(&tls, "/ok/tls"), 0);
     c.ca_file = cert;
