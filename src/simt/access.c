@@ -17,7 +17,8 @@ enum { ALL = -1 };
 /* memcpy of a known size may become a slow string instruction. */
 typedef u64 chunk __attribute__((vector_size(32), aligned(1), may_alias));
 
-static inline __attribute__((always_inline)) void copy_lanes(void *to, const void *from, const int chunks)
+static inline __attribute__((always_inline)) void copy_lanes(void *to, const void *from,
+                                                             const int chunks)
 {
     chunk *d = to;
     const chunk *q = from;
@@ -49,7 +50,8 @@ static inline bool all_wanted(const struct sw_site *s, void *const *dst)
     return true;
 }
 
-static inline __attribute__((always_inline)) void load_row(const struct sw_site *s, uint64_t at, void *const *dst)
+static inline __attribute__((always_inline)) void load_row(const struct sw_site *s, uint64_t at,
+                                                           void *const *dst)
 {
     const char *p = (const char *)(uintptr_t)at;
     if (s->vec == 1 && s->esize == 4) {
@@ -70,7 +72,8 @@ static inline __attribute__((always_inline)) void load_row(const struct sw_site 
     }
 }
 
-static inline __attribute__((always_inline)) void store_row(const struct sw_site *s, uint64_t at, void *const *src)
+static inline __attribute__((always_inline)) void store_row(const struct sw_site *s, uint64_t at,
+                                                            void *const *src)
 {
     char *p = (char *)(uintptr_t)at;
     if (s->vec == 1 && s->esize == 4) {
@@ -95,7 +98,8 @@ static inline __attribute__((always_inline)) void store_row(const struct sw_site
 static inline bool plain(const struct sw_site *s)
 {
     bool wide = s->flags & SW_WIDE;
-    return ((s->esize == 4 && !wide) || (s->esize == 8 && wide)) && (s->vec == 1 || s->vec == 2 || s->vec == 4);
+    return ((s->esize == 4 && !wide) || (s->esize == 8 && wide)) &&
+           (s->vec == 1 || s->vec == 2 || s->vec == 4);
 }
 
 /* ---- the fast cases ---- */
@@ -107,8 +111,8 @@ struct fast {
 };
 
 /* Shared memory with 32-bit addresses: shape, and inside the block's memory. */
-static inline __attribute__((always_inline)) bool fast_shared(const struct warp *w, const struct sw_site *s, const u32 *a,
-                                                              u32 bytes, struct fast *f)
+static inline __attribute__((always_inline)) bool
+fast_shared(const struct warp *w, const struct sw_site *s, const u32 *a, u32 bytes, struct fast *f)
 {
     u32 row = 0, same = 0, first = a[0];
     for (u32 i = 0; i < WARP; i++) {
@@ -125,7 +129,8 @@ static inline __attribute__((always_inline)) bool fast_shared(const struct warp 
 }
 
 /* Global memory inside the buffer this instruction touched last. */
-static inline __attribute__((always_inline)) bool fast_global(const struct warp *w, const struct sw_site *s, const u64 *a,
+static inline __attribute__((always_inline)) bool fast_global(const struct warp *w,
+                                                              const struct sw_site *s, const u64 *a,
                                                               u32 bytes, u32 site, struct fast *f)
 {
     const struct range *c = &w->t->cache[site];
@@ -143,13 +148,15 @@ static inline __attribute__((always_inline)) bool fast_global(const struct warp 
 }
 
 /* Shared memory, lanes anywhere: bounds by signs, then 32 loads. */
-static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w, const struct sw_site *s, u32 m, const u32 *a,
-                                                             u32 bytes, u32 site, void *const *dst)
+static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
+                                                             const struct sw_site *s, u32 m,
+                                                             const u32 *a, u32 bytes, u32 site,
+                                                             void *const *dst)
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
     u32 at[WARP], bad = 0, low = 0, size = w->blk->b.smem_bytes, off = (u32)s->off;
-    if (s->space != SW_SHARED || !(s->flags & SW_A32) || m != (u32)ALL || cfg->check == SIMT_CHECK_FULL || s->esize != 4 ||
-        s->flags & SW_WIDE || size < bytes)
+    if (s->space != SW_SHARED || !(s->flags & SW_A32) || m != (u32)ALL ||
+        cfg->check == SIMT_CHECK_FULL || s->esize != 4 || s->flags & SW_WIDE || size < bytes)
         return false;
     for (int i = 0; i < WARP; i++) {
         at[i] = a[i] + off;
@@ -180,14 +187,17 @@ static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w, con
     return true;
 }
 
-static inline __attribute__((always_inline)) bool fast_case(const struct warp *w, const struct sw_site *s, u32 m,
-                                                            const void *addr, u32 bytes, u32 site, struct fast *f)
+static inline __attribute__((always_inline)) bool fast_case(const struct warp *w,
+                                                            const struct sw_site *s, u32 m,
+                                                            const void *addr, u32 bytes, u32 site,
+                                                            struct fast *f)
 {
     if (m != (u32)ALL || w->t->l->dev->config.check == SIMT_CHECK_FULL || !plain(s))
         return false;
     if (s->space == SW_SHARED && s->flags & SW_A32)
         return fast_shared(w, s, addr, bytes, f);
-    return s->space != SW_SHARED && s->space != SW_LOCAL && !(s->flags & SW_A32) && fast_global(w, s, addr, bytes, site, f);
+    return s->space != SW_SHARED && s->space != SW_LOCAL && !(s->flags & SW_A32) &&
+           fast_global(w, s, addr, bytes, site, f);
 }
 
 static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, bool write)
@@ -201,7 +211,8 @@ static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, b
         n->shared_wavefronts += waves;
         return;
     }
-    u64 span = f->shape == SHAPE_SAME ? bytes : (u64)bytes * WARP, sectors = ((f->at + span - 1) >> 5) - (f->at >> 5) + 1;
+    u64 span = f->shape == SHAPE_SAME ? bytes : (u64)bytes * WARP,
+        sectors = ((f->at + span - 1) >> 5) - (f->at >> 5) + 1;
     if (write) {
         n->global_store_requests++;
         n->global_store_sectors += sectors;
@@ -291,7 +302,8 @@ static void zero_lanes(const struct sw_site *s, u32 m, void *const *dst)
         }
 }
 
-static inline __attribute__((always_inline)) void load_same(const struct sw_site *s, uint64_t at, void *const *dst)
+static inline __attribute__((always_inline)) void load_same(const struct sw_site *s, uint64_t at,
+                                                            void *const *dst)
 {
     for (int v = 0; v < s->vec; v++) {
         u64 x = load_one((const char *)(uintptr_t)at + (size_t)v * s->esize, s->esize, false);
@@ -325,8 +337,7 @@ HOT void dev_ld(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *con
             }
             c->last = f.at;
             load_row(s, f.at, dst);
-        }
-        else
+        } else
             load_same(s, f.at, dst);
         return;
     }
@@ -336,7 +347,8 @@ HOT void dev_ld(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *con
     if (UNLIKELY(m != asked))
         zero_lanes(s, asked & ~m, dst);
     if (m)
-        access_account(w, m, host, bytes, space, m == (u32)ALL ? shape_of(host, bytes) : SHAPE_MIXED, site, false);
+        access_account(w, m, host, bytes, space,
+                       m == (u32)ALL ? shape_of(host, bytes) : SHAPE_MIXED, site, false);
     load_lanes(s, m, host, dst);
 }
 
@@ -374,7 +386,8 @@ HOT void dev_st(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *con
     }
     lanes_resolve(w, &m, addr, site, bytes, true, host, &space);
     if (m)
-        access_account(w, m, host, bytes, space, m == (u32)ALL ? shape_of(host, bytes) : SHAPE_MIXED, site, true);
+        access_account(w, m, host, bytes, space,
+                       m == (u32)ALL ? shape_of(host, bytes) : SHAPE_MIXED, site, true);
     store_lanes(s, m, host, src);
 }
 

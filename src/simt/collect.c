@@ -54,7 +54,8 @@ static inline __attribute__((always_inline)) void butterfly(u32 *out, const u32 
         out[i] = from[i ^ by];
 }
 
-HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *src, u32 b, u32 c, u32 members, u32 site)
+HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *src, u32 b, u32 c,
+                  u32 members, u32 site)
 {
     const u32 *from = src;
     u32 out[WARP];

@@ -220,7 +220,8 @@ void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64
                         const u32 *bytes);
 enum shape { SHAPE_MIXED, SHAPE_ROW, SHAPE_SAME };
 enum shape shape_of(const uint64_t *host, u32 bytes);
-void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum sw_space space, enum shape shape, u32 site, bool write);
+void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum sw_space space,
+                    enum shape shape, u32 site, bool write);
 void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site);
 
 /* race.c */
@@ -239,7 +240,8 @@ u32 dev_mbar(struct sw_warp *, u32 m, const void *addr, u32 site, u64 *state, co
 /* atomic.c, collect.c, tensor.c, math.c */
 void dev_atom(struct sw_warp *, u32 m, const void *addr, u32 site, void *dst, const void *b,
               const void *c);
-u32 dev_shflu(struct sw_warp *, u32 m, u32 mode, void *dst, const void *src, u32 b, u32 c, u32 members, u32 site);
+u32 dev_shflu(struct sw_warp *, u32 m, u32 mode, void *dst, const void *src, u32 b, u32 c,
+              u32 members, u32 site);
 u32 dev_shfl(struct sw_warp *, u32 m, u32 mode, void *dst, const void *src, const u32 *b,
              const u32 *c, u32 members, u32 site);
 void dev_match(struct sw_warp *, u32 m, u32 kind, u32 *dst, u32 *pred, const void *src,

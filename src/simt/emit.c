@@ -21,6 +21,20 @@ bool emit_fail(struct emit *e, const struct insn *in, const char *why)
         return false;
     e->failed = true;
     int len = in->text_len < 160 ? in->text_len : 160;
+    struct simt_refusal *r = e->unit->refusal;
+    if (r) {
+        int at = in->loc;
+        while (at >= 0 && e->unit->m->locs[at].inlined_at >= 0)
+            at = e->unit->m->locs[at].inlined_at;
+        r->kernel = e->k->fn->name;
+        r->instruction = arena_strndup(e->a, in->text, (size_t)len);
+        r->ptx_line = in->line;
+        if (at >= 0) {
+            const struct ptx_loc *l = &e->unit->m->locs[at];
+            r->file = l->file < e->unit->m->file_count ? e->unit->m->files[l->file] : NULL;
+            r->line = l->line;
+        }
+    }
     error_set(e->err, ERROR_JUDGED, "kernel %s, %s: %s: '%.*s'", e->k->fn->name,
               ptx_where(e->unit->m, in, e->a), why, len, in->text);
     return false;
@@ -294,11 +308,14 @@ static void write_scheduler(struct emit *e)
          * wait outside of it would run apart there, so they wait longer. */
         buf_puts(e->out,
                  "if (lowest(cset, NW) < NB) {\n"
-                 "for (int k = low; k < NB; k++) if (pend[k] && isdiv[k]) { turn = k + 1; goto sched; }\n"
+                 "for (int k = low; k < NB; k++) if (pend[k] && isdiv[k]) { turn = k + 1; goto "
+                 "sched; }\n"
                  "int b = lowest(cset, NW); m = cw[b] & W->live; cw[b] = 0; UNSET(cset, b);\n"
                  "if (!m) goto next;\n"
-                 "if (isbar[b]) for (int k = b + 1; k < NB; k++) if (isbar[k] && cw[k]) { extra |= cw[k] & "
-                 "W->live; pend[k + 1] |= cw[k] & W->live; SET(pset, k + 1); cw[k] = 0; UNSET(cset, k); }\n"
+                 "if (isbar[b]) for (int k = b + 1; k < NB; k++) if (isbar[k] && cw[k]) { extra |= "
+                 "cw[k] & "
+                 "W->live; pend[k + 1] |= cw[k] & W->live; SET(pset, k + 1); cw[k] = 0; "
+                 "UNSET(cset, k); }\n"
                  "low = lowest(pset, NW);\nswitch (b) {\n");
         for (int b = 0; b < ir->block_count; b++)
             if (ir->block[b].collective)
@@ -307,9 +324,11 @@ static void write_scheduler(struct emit *e)
     } else {
         buf_puts(e->out, "if (low < NB) goto sched;\n");
     }
-    buf_puts(e->out, "return;\nsched: { int b = low; if (turn) { if (turn > 1) b = turn - 1; else for (int k = low + 1; k < NB; k++) if (pend[k] && isdiv[k]) { b = k; break; } turn = 0; }\n"
-                     "m = pend[b] & W->live; pend[b] = 0; UNSET(pset, b); low = lowest(pset, NW); "
-                     "if (!m) goto next; switch (b) {\n");
+    buf_puts(e->out,
+             "return;\nsched: { int b = low; if (turn) { if (turn > 1) b = turn - 1; else for (int "
+             "k = low + 1; k < NB; k++) if (pend[k] && isdiv[k]) { b = k; break; } turn = 0; }\n"
+             "m = pend[b] & W->live; pend[b] = 0; UNSET(pset, b); low = lowest(pset, NW); "
+             "if (!m) goto next; switch (b) {\n");
     for (int b = 0; b < ir->block_count; b++)
         buf_printf(e->out, "case %d: goto E%d;\n", b, b);
     buf_puts(e->out, "} }\nreturn;\n");

@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "simt/abi.h"
 #include "simt/ir.h"
+#include "simt/translate.h"
 
 enum reg_class { CLASS_P, CLASS_I, CLASS_F, CLASS_Q };
 
@@ -38,6 +39,7 @@ struct emit_unit {
     struct strmap var_names; /* global variables written so far */
     int var_count;
     int *var_ids;
+    struct simt_refusal *refusal; /* may be NULL */
 };
 
 struct emit {

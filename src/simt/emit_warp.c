@@ -24,8 +24,10 @@ static void emit_shfl(struct emit *e, const struct insn *in)
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
     const char *a = lanes_of(e, in, &in->args[1], false);
     bool alike = operand_uniform(e, &in->args[2]) && operand_uniform(e, &in->args[3]);
-    const char *b = alike ? scalar_value(e, in, &in->args[2], 'I') : lanes_of(e, in, &in->args[2], false);
-    const char *c = alike ? scalar_value(e, in, &in->args[3], 'I') : lanes_of(e, in, &in->args[3], false);
+    const char *b =
+        alike ? scalar_value(e, in, &in->args[2], 'I') : lanes_of(e, in, &in->args[2], false);
+    const char *c =
+        alike ? scalar_value(e, in, &in->args[3], 'I') : lanes_of(e, in, &in->args[3], false);
     const char *members = "0xffffffffu";
     if (sync)
         members = operand_uniform(e, &in->args[4])
@@ -35,10 +37,12 @@ static void emit_shfl(struct emit *e, const struct insn *in)
     const char *dst =
         d->kind == OPND_REG ? arena_printf(e->a, "fr + %d", reg_slot(e, d->reg)) : "0";
     if (alike)
-        buf_printf(e->out, "u32 q = R->shflu(W, mm, %u, %s, %s, %s, %s, %s, %d); (void)q;\n", mode, dst, a, b, c,
-                   members, site);
+        buf_printf(e->out, "u32 q = R->shflu(W, mm, %u, %s, %s, %s, %s, %s, %d); (void)q;\n", mode,
+                   dst, a, b, c, members, site);
     else
-        buf_printf(e->out, "u32 q = R->shfl(W, mm, %u, %s, %s, (const u32 *)%s, (const u32 *)%s, %s, %d); (void)q;\n",
+        buf_printf(e->out,
+                   "u32 q = R->shfl(W, mm, %u, %s, %s, (const u32 *)%s, (const u32 *)%s, %s, %d); "
+                   "(void)q;\n",
                    mode, dst, a, b, c, members, site);
     if (d->reg2 >= 0)
         buf_printf(e->out, "p%d = (p%d & ~mm) | (q & mm);\n", d->reg2, d->reg2);
@@ -139,8 +143,9 @@ static void emit_bar(struct emit *e, const struct insn *in)
                                         lanes_of(e, in, &in->args[at], false));
     const char *count = left == 2 ? members_of(e, in, at + 1) : "0u";
     const char *pred = red ? pred_bits(e, in, &in->args[in->arg_count - 1]) : "0u";
-    const char *call = arena_printf(e->a, "R->bar(W, mm | extra, extra ? %uu | 64u : %uu, %s, %s, %s, %d)", kind, kind, id,
-                                    count, pred, site);
+    const char *call =
+        arena_printf(e->a, "R->bar(W, mm | extra, extra ? %uu | 64u : %uu, %s, %s, %s, %d)", kind,
+                     kind, id, count, pred, site);
     if (red)
         set_uniform(e, &in->args[0], call);
     else

@@ -13,8 +13,8 @@
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-
-static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape, u32 site, bool write);
+static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
+                         u32 site, bool write);
 
 /* ---- reports ---- */
 
@@ -101,8 +101,10 @@ static void align_check(struct warp *w, u32 *m, u32 site, u32 bytes, const uint6
 }
 
 /* Shared and local addresses count from zero. */
-static inline __attribute__((always_inline)) void window_resolve(struct warp *w, u32 *m, u32 site, u32 bytes, bool write, uint64_t *host,
-                           enum sw_space space)
+static inline __attribute__((always_inline)) void window_resolve(struct warp *w, u32 *m, u32 site,
+                                                                 u32 bytes, bool write,
+                                                                 uint64_t *host,
+                                                                 enum sw_space space)
 {
     bool check = w->t->l->dev->config.check != SIMT_CHECK_OFF;
     uint64_t size = space == SW_SHARED ? w->blk->b.smem_bytes : w->w.local_bytes;
@@ -120,7 +122,8 @@ static inline __attribute__((always_inline)) void window_resolve(struct warp *w,
             u32 lane = (u32)__builtin_ctz(left);
             if (host[lane] <= size && bytes <= size - host[lane])
                 continue;
-            report_window(w, lane, site, (int64_t)host[lane], bytes, write, space == SW_SHARED ? "shared" : "local", size);
+            report_window(w, lane, site, (int64_t)host[lane], bytes, write,
+                          space == SW_SHARED ? "shared" : "local", size);
             *m &= ~(1u << lane);
         }
     }
@@ -145,7 +148,8 @@ static enum sw_space generic_space(const struct warp *w, uint64_t at)
 }
 
 /* All active lanes inside [lo, hi) and aligned, by signs and low bits only. */
-static inline __attribute__((always_inline)) bool lanes_inside(u32 m, const uint64_t *host, uint64_t lo, uint64_t hi, u32 bytes)
+static inline __attribute__((always_inline)) bool lanes_inside(u32 m, const uint64_t *host,
+                                                               uint64_t lo, uint64_t hi, u32 bytes)
 {
     if (hi - lo < bytes)
         return false;
@@ -158,7 +162,8 @@ static inline __attribute__((always_inline)) bool lanes_inside(u32 m, const uint
     return !(bad >> 63) && !(low & (bytes - 1));
 }
 
-static void global_slow(struct warp *w, u32 *m, u32 site, u32 bytes, bool write, uint64_t *host, enum sw_space *space)
+static void global_slow(struct warp *w, u32 *m, u32 site, u32 bytes, bool write, uint64_t *host,
+                        enum sw_space *space)
 {
     uint64_t lo = UINT64_MAX, hi = 0;
     align_check(w, m, site, bytes, host, 0);
@@ -180,7 +185,7 @@ static void global_slow(struct warp *w, u32 *m, u32 site, u32 bytes, bool write,
 }
 
 HOT void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes, bool write,
-                   uint64_t *host, enum sw_space *space)
+                       uint64_t *host, enum sw_space *space)
 {
     const struct sw_site *s = site_of(w, site);
     w->last_site = site;
@@ -227,7 +232,8 @@ HOT void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 b
         }
     }
     const struct range *c = &w->t->cache[site];
-    if (c->alloc && !(write && c->alloc->flags & SIMT_ALLOC_READONLY) && lanes_inside(*m, host, c->lo, c->hi, bytes))
+    if (c->alloc && !(write && c->alloc->flags & SIMT_ALLOC_READONLY) &&
+        lanes_inside(*m, host, c->lo, c->hi, bytes))
         return;
     if (*m && w->t->l->dev->config.check != SIMT_CHECK_OFF)
         global_slow(w, m, site, bytes, write, host, space);
@@ -309,7 +315,8 @@ static HOT bool memo_hit(struct memo *q, u32 m, const uint64_t *host, u32 bytes,
     return known;
 }
 
-static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape, u32 site, bool write)
+static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
+                         u32 site, bool write)
 {
     struct simt_counters *n = &w->t->n;
     uint64_t s;

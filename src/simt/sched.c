@@ -91,8 +91,9 @@ u32 dev_bar(struct sw_warp *sw, u32 m, u32 kind, u32 id, u32 threads, u32 pred, 
     if ((kind & 32) && (m != sw->live || kind & 64) && w->t->l->dev->config.check != SIMT_CHECK_OFF)
         finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m), site}, SIMT_DIVERGENT_BARRIER,
                     0, NULL, -1, -1, -1,
-                    kind & 64 ? "threads of one warp wait at different barriers (%d of %d here or there)"
-                              : "only some threads of the warp reach this barrier (%d of %d)",
+                    kind & 64
+                        ? "threads of one warp wait at different barriers (%d of %d here or there)"
+                        : "only some threads of the warp reach this barrier (%d of %d)",
                     __builtin_popcount(m), __builtin_popcount(sw->live));
     struct barrier *bar = &b->bar[id];
     bar->used = true;

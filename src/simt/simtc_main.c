@@ -3,8 +3,9 @@
  *
  *   cutegen-simtc --ptx FILE --kernel NAME... [--cc CC] [--cache DIR] [--lanes N] [--c FILE]
  *
- * Prints one JSON line: {"so", "cached", "ms", "instructions"}, or {"error"}
- * and exit status 1.
+ * Prints one JSON line: {"so", "cached", "ms", "instructions"}, or {"error":
+ * {"text", "hint", "kind", and where an instruction was refused "kernel",
+ * "instruction", "ptx_line", "file", "line"}} and exit status 1.
  */
 #include "simt/translate.h"
 
@@ -89,22 +90,57 @@ static bool work(struct args *x, struct arena *a, struct simt_built *built, stru
     return simt_compile(ptx, names, n, &x->opt, a, built, err);
 }
 
+/* Text that is not UTF-8 must not cost us the message. */
+static void set_text(json_t *j, const char *key, const char *s)
+{
+    json_t *v = json_string(s);
+    if (!v) {
+        char plain[2048];
+        size_t n = 0;
+        for (; s[n] && n + 1 < sizeof plain; n++)
+            plain[n] = (unsigned char)s[n] < 128 ? s[n] : '?';
+        plain[n] = '\0';
+        v = json_string(plain);
+    }
+    json_object_set_new(j, key, v);
+}
+
+static json_t *error_json(const struct error *err, const struct simt_refusal *r)
+{
+    json_t *j = json_object();
+    set_text(j, "text", err->text);
+    set_text(j, "hint", err->hint);
+    set_text(j, "kind",
+             err->kind == ERROR_JUDGED ? "kernel"
+             : err->kind == ERROR_USE  ? "use"
+                                       : "machine");
+    if (!r->kernel)
+        return j;
+    set_text(j, "kernel", r->kernel);
+    set_text(j, "instruction", r->instruction);
+    json_object_set_new(j, "ptx_line", json_integer(r->ptx_line));
+    if (r->line > 0) {
+        json_object_set_new(j, "line", json_integer(r->line));
+        set_text(j, "file", r->file ? r->file : "?");
+    }
+    return j;
+}
+
 int main(int argc, char **argv)
 {
     struct args x = {0};
     struct error err = {0};
     struct arena *a = arena_new();
     struct simt_built built = {0};
+    struct simt_refusal refusal = {0};
+    x.opt.refusal = &refusal;
     bool ok = read_args(argc, argv, &x, &err) && work(&x, a, &built, &err);
     json_t *j;
     if (ok)
         j = json_pack("{s:s, s:b, s:i, s:i}", "so", built.so_path ? built.so_path : "", "cached",
                       built.cached, "ms", built.ms, "instructions", built.instructions);
     else
-        j = json_pack("{s:{s:s, s:s, s:s}}", "error", "text", err.text, "hint", err.hint, "kind",
-                      err.kind == ERROR_JUDGED ? "kernel"
-                      : err.kind == ERROR_USE  ? "use"
-                                               : "machine");
+        j = json_pack("{s:o}", "error", error_json(&err, &refusal));
     puts(json_line(j, a));
     json_decref(j);
     arena_free(a);

@@ -156,7 +156,8 @@ static void mma_float(const struct mma_shape *s, void *const *d, const void *con
 }
 
 /* f16 and bf16 into f32: the shape of most kernels, without a table of places. */
-static inline __attribute__((always_inline)) void halves(const u32 *w, float *lo, float *hi, const bool bf)
+static inline __attribute__((always_inline)) void halves(const u32 *w, float *lo, float *hi,
+                                                         const bool bf)
 {
     for (int l = 0; l < WARP; l++) {
         u32 x = w[l];
@@ -166,7 +167,8 @@ static inline __attribute__((always_inline)) void halves(const u32 *w, float *lo
             continue;
         }
         /* The exponent is rebiased by a product, which also gets the subnormals right. */
-        float a = bits_float((x & 0x7fffu) << 13) * 0x1p112f, b = bits_float((x >> 16 & 0x7fffu) << 13) * 0x1p112f;
+        float a = bits_float((x & 0x7fffu) << 13) * 0x1p112f,
+              b = bits_float((x >> 16 & 0x7fffu) << 13) * 0x1p112f;
         u32 ia = float_bits32(a) | ((x & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0);
         u32 ib = float_bits32(b) | ((x & 0x7c000000u) == 0x7c000000u ? 0x7f800000u : 0);
         lo[l] = bits_float(ia | (x & 0x8000u) << 16);
@@ -174,8 +176,10 @@ static inline __attribute__((always_inline)) void halves(const u32 *w, float *lo
     }
 }
 
-static inline __attribute__((always_inline)) void mma_half(void *const *d, const void *const *a, const void *const *b,
-                                                           const void *const *c, const int kk, const bool bf)
+static inline __attribute__((always_inline)) void mma_half(void *const *d, const void *const *a,
+                                                           const void *const *b,
+                                                           const void *const *c, const int kk,
+                                                           const bool bf)
 {
     float A[16][16], B[16][8], C[16][8], lo[WARP], hi[WARP];
     for (int r = 0; r < kk / 4; r++) {
@@ -205,8 +209,8 @@ static inline __attribute__((always_inline)) void mma_half(void *const *d, const
             ((float *)d[e])[l] = C[(l >> 2) + 8 * (e >> 1)][(l & 3) * 2 + (e & 1)];
 }
 
-static HOT bool mma_common(const struct mma_shape *s, void *const *d, const void *const *a, const void *const *b,
-                           const void *const *c)
+static HOT bool mma_common(const struct mma_shape *s, void *const *d, const void *const *a,
+                           const void *const *b, const void *const *c)
 {
     if (s->m != 16 || s->c != PT_F32 || (s->a != PT_F16 && s->a != PT_BF16))
         return false;

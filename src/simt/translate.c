@@ -235,7 +235,11 @@ bool simt_translate(struct text ptx, const char *const *kernels, size_t n,
     struct ptx_module m;
     if (!ptx_module_read(ptx, a, &m, err))
         return false;
-    struct emit_unit u = {.m = &m, .a = a, .helpers = buf_init(LIMIT), .vars = buf_init(LIMIT)};
+    struct emit_unit u = {.m = &m,
+                          .a = a,
+                          .refusal = opt->refusal,
+                          .helpers = buf_init(LIMIT),
+                          .vars = buf_init(LIMIT)};
     struct unit_out o = {
         .code = buf_init(LIMIT), .tables = buf_init(LIMIT), .rows = buf_init(LIMIT)};
     struct buf vars = buf_init(LIMIT), all = buf_init(LIMIT);

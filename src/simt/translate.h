@@ -20,12 +20,19 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+/* Where a translation failed, for programs; for people it is in the struct error. */
+struct simt_refusal {
+    const char *kernel, *instruction, *file;
+    int line, ptx_line;
+};
+
 struct simt_options {
-    const char *cc;        /* NULL: $CUTEGEN_CC, else gcc, cc or clang on $PATH */
-    const char *cache_dir; /* NULL: the product's cache */
-    int lanes;             /* per vector: 4, 8, 16; 0: what this host has */
-    bool no_cache;         /* compile even when the cache has it */
-    int deadline_ms;       /* of the compiler; 0: ten minutes */
+    const char *cc;               /* NULL: $CUTEGEN_CC, else gcc, cc or clang on $PATH */
+    const char *cache_dir;        /* NULL: the product's cache */
+    int lanes;                    /* per vector: 4, 8, 16; 0: what this host has */
+    bool no_cache;                /* compile even when the cache has it */
+    int deadline_ms;              /* of the compiler; 0: ten minutes */
+    struct simt_refusal *refusal; /* filled when an instruction is refused; may be NULL */
 };
 
 struct simt_built {
@@ -33,12 +40,6 @@ struct simt_built {
     bool cached;
     int ms;
     int instructions;
-};
-
-/* Where a translation failed, for machines; text is in the struct error. */
-struct simt_refusal {
-    const char *kernel, *instruction, *file;
-    int line, ptx_line;
 };
 
 bool simt_translate(struct text ptx, const char *const *kernels, size_t n,

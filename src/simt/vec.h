@@ -906,10 +906,16 @@ AI u32 first_lane(u32 m)
         } else {                                                                                   \
             WAIT(b, m);                                                                            \
             m = 0;                                                                                 \
-            goto next;                                                                            \
+            goto next;                                                                             \
         }                                                                                          \
     }
-#define HEAD_ALL(b) if (UNLIKELY(lowest(cset, NW) < NB)) { WAIT(b, m); m = 0; goto next; } HEAD(b)
+#define HEAD_ALL(b)                                                                                \
+    if (UNLIKELY(lowest(cset, NW) < NB)) {                                                         \
+        WAIT(b, m);                                                                                \
+        m = 0;                                                                                     \
+        goto next;                                                                                 \
+    }                                                                                              \
+    HEAD(b)
 #define COUNT(b)                                                                                   \
     C[2 * (b)]++;                                                                                  \
     C[2 * (b) + 1] += (u64)__builtin_popcount(m);

@@ -67,20 +67,26 @@ static void arg(struct args *x, const void *v, size_t n)
 }
 #define ARG(x, v) arg(&(x), &(v), sizeof(v))
 
-static double best(const char *file, const char *kernel, const uint32_t g[3], const uint32_t b[3], uint32_t smem, const struct args *x)
+static double best(const char *file, const char *kernel, const uint32_t g[3], const uint32_t b[3],
+                   uint32_t smem, const struct args *x)
 {
     struct text ptx;
     struct simt_built built;
     struct simt_module *m;
     struct simt_options opt = {0};
     char *path = path_join(B.a, B.dir, file);
-    if (!file_read(path, 64 << 20, B.a, &ptx, &B.err) || !simt_compile(ptx, &kernel, 1, &opt, B.a, &built, &B.err) ||
+    if (!file_read(path, 64 << 20, B.a, &ptx, &B.err) ||
+        !simt_compile(ptx, &kernel, 1, &opt, B.a, &built, &B.err) ||
         !simt_load(B.dev, built.so_path, &m, &B.err)) {
         printf("%s: %s\n", kernel, B.err.text);
         exit(1);
     }
-    struct simt_launch l = {.kernel = kernel, .grid = {g[0], g[1], g[2]}, .block = {b[0], b[1], b[2]}, .shared_bytes = smem,
-                            .params = x->data, .param_bytes = x->len};
+    struct simt_launch l = {.kernel = kernel,
+                            .grid = {g[0], g[1], g[2]},
+                            .block = {b[0], b[1], b[2]},
+                            .shared_bytes = smem,
+                            .params = x->data,
+                            .param_bytes = x->len};
     double t = 1e30;
     for (int i = 0; i < 3; i++) {
         struct simt_result r;
@@ -94,19 +100,21 @@ static double best(const char *file, const char *kernel, const uint32_t g[3], co
         }
         if (i == 0 && (r.outcome != SIMT_OK || r.finding_count)) {
             B.bad++;
-            printf("  %s: %s, %zu findings: %s\n", kernel, simt_outcome_name(r.outcome), r.finding_count,
-                   r.finding_count ? r.findings[0].text : r.text);
+            printf("  %s: %s, %zu findings: %s\n", kernel, simt_outcome_name(r.outcome),
+                   r.finding_count, r.finding_count ? r.findings[0].text : r.text);
         }
         t = r.seconds < t ? r.seconds : t;
     }
     return t;
 }
 
-static void report(const char *name, double t, double work, const char *unit, double err, double limit)
+static void report(const char *name, double t, double work, const char *unit, double err,
+                   double limit)
 {
     bool ok = err <= limit;
     B.bad += !ok;
-    printf("%-12s %9.4f s %8.2f %s  error %.2e %s\n", name, t, work / t * 1e-9, unit, err, ok ? "ok" : "WRONG");
+    printf("%-12s %9.4f s %8.2f %s  error %.2e %s\n", name, t, work / t * 1e-9, unit, err,
+           ok ? "ok" : "WRONG");
     fflush(stdout);
 }
 
@@ -125,7 +133,9 @@ static void case_gelu(void)
     ARG(v, x);
     ARG(v, y);
     ARG(v, n4);
-    double t = best("simple.ptx", "gelu4", (uint32_t[]){1024, 1, 1}, (uint32_t[]){256, 1, 1}, 0, &v), e = 0;
+    double t = best("simple.ptx", "gelu4", (uint32_t[]){1024, 1, 1}, (uint32_t[]){256, 1, 1}, 0,
+                    &v),
+           e = 0;
     for (int i = 0; i < n; i += 7) {
         double q = x[i], r = q / (1 + exp(-2 * 0.7978845608 * (q + 0.044715 * q * q * q)));
         e = worse(e, fabs(r - y[i]) / (1e-3 + fabs(r)));
@@ -148,7 +158,9 @@ static void softmax(const char *k, bool per_warp)
         ARG(v, R);
     else
         ARG(v, C);
-    double t = best("simple.ptx", k, (uint32_t[]){(uint32_t)(per_warp ? R / 8 : R), 1, 1}, (uint32_t[]){256, 1, 1}, 0, &v), e = 0;
+    double t = best("simple.ptx", k, (uint32_t[]){(uint32_t)(per_warp ? R / 8 : R), 1, 1},
+                    (uint32_t[]){256, 1, 1}, 0, &v),
+           e = 0;
     for (int r = 0; r < R; r += 17) {
         const float *row = x + (size_t)r * (size_t)C, *out = y + (size_t)r * (size_t)C;
         double s = 0;
@@ -174,7 +186,8 @@ static void case_softmaxW(void)
 static void matmul(const char *k, bool strided)
 {
     int M = 512, N = 512, K = 512;
-    float *a = buffer(4 * 512 * 512, "A"), *b = buffer(4 * 512 * 512, "B"), *c = buffer(4 * 512 * 512, "C");
+    float *a = buffer(4 * 512 * 512, "A"), *b = buffer(4 * 512 * 512, "B"),
+          *c = buffer(4 * 512 * 512, "C");
     for (int i = 0; i < M * K; i++)
         a[i] = rnd();
     for (int i = 0; i < N * K; i++)
@@ -187,7 +200,9 @@ static void matmul(const char *k, bool strided)
     ARG(v, N);
     ARG(v, K);
     (void)strided;
-    double t = best("simple.ptx", k, (uint32_t[]){512 / 32, 512 / 8, 1}, (uint32_t[]){32, 8, 1}, 0, &v), e = 0;
+    double t = best("simple.ptx", k, (uint32_t[]){512 / 32, 512 / 8, 1}, (uint32_t[]){32, 8, 1}, 0,
+                    &v),
+           e = 0;
     for (int i = 0; i < M; i += 7)
         for (int j = 0; j < N; j++) {
             double s = 0;
@@ -213,7 +228,8 @@ static void case_matmulS(void)
 static void case_sgemm(void)
 {
     int M = 512, N = 512, K = 512;
-    float *a = buffer(4 * 512 * 512, "A"), *b = buffer(4 * 512 * 512, "B"), *c = buffer(4 * 512 * 512, "C");
+    float *a = buffer(4 * 512 * 512, "A"), *b = buffer(4 * 512 * 512, "B"),
+          *c = buffer(4 * 512 * 512, "C");
     for (int i = 0; i < M * K; i++)
         a[i] = rnd();
     for (int i = 0; i < N * K; i++)
@@ -225,7 +241,9 @@ static void case_sgemm(void)
     ARG(v, a);
     ARG(v, b);
     ARG(v, c);
-    double t = best("sgemm.ptx", "cute_sgemm", (uint32_t[]){4, 4, 1}, (uint32_t[]){256, 1, 1}, 0, &v), e = 0;
+    double t = best("sgemm.ptx", "cute_sgemm", (uint32_t[]){4, 4, 1}, (uint32_t[]){256, 1, 1}, 0,
+                    &v),
+           e = 0;
     for (int j = 0; j < N; j += 7)
         for (int i = 0; i < M; i++) {
             double s = 0;
@@ -255,7 +273,9 @@ static void case_hgemm(void)
     ARG(v, a);
     ARG(v, b);
     ARG(v, c);
-    double t = best("hgemm.ptx", "cute_hgemm", (uint32_t[]){4, 4, 1}, (uint32_t[]){128, 1, 1}, 2 * 3 * 2 * 128 * 64, &v), e = 0;
+    double t = best("hgemm.ptx", "cute_hgemm", (uint32_t[]){4, 4, 1}, (uint32_t[]){128, 1, 1},
+                    2 * 3 * 2 * 128 * 64, &v),
+           e = 0;
     for (int j = 0; j < N; j += 7)
         for (int i = 0; i < M; i++) {
             double s = 0;
@@ -278,11 +298,13 @@ static void case_mandel(void)
     ARG(v, w);
     ARG(v, h);
     ARG(v, it);
-    double t = best("simple.ptx", "mandel", (uint32_t[]){1024 * 1024 / 256, 1, 1}, (uint32_t[]){256, 1, 1}, 0, &v);
+    double t = best("simple.ptx", "mandel", (uint32_t[]){1024 * 1024 / 256, 1, 1},
+                    (uint32_t[]){256, 1, 1}, 0, &v);
     long bad = 0, total = 0;
     for (int i = 0; i < w * h; i++) {
         int px = i % w, py = i / w, k = 0;
-        float cr = 3.f * (float)px / (float)w - 2.f, ci = -1.5f + 3.f * (float)py / (float)h, zr = 0, zi = 0;
+        float cr = 3.f * (float)px / (float)w - 2.f, ci = -1.5f + 3.f * (float)py / (float)h,
+              zr = 0, zi = 0;
         while (k < it && fmaf(zr, zr, zi * zi) < 4.f) {
             float q = fmaf(zr, zr, -(zi * zi)) + cr;
             zi = fmaf(zr + zr, zi, ci);
@@ -309,7 +331,8 @@ static void case_diverge(void)
     ARG(v, x);
     ARG(v, o);
     ARG(v, n);
-    double t = best("simple.ptx", "diverge", (uint32_t[]){(1 << 18) / 256, 1, 1}, (uint32_t[]){256, 1, 1}, 0, &v);
+    double t = best("simple.ptx", "diverge", (uint32_t[]){(1 << 18) / 256, 1, 1},
+                    (uint32_t[]){256, 1, 1}, 0, &v);
     long bad = 0, total = 0;
     for (int i = 0; i < n; i++) {
         unsigned q = (unsigned)x[i], mx = q;
@@ -336,9 +359,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"gelu", case_gelu},       {"softmax", case_softmax}, {"softmaxW", case_softmaxW}, {"sgemm", case_sgemm},
-                 {"hgemm", case_hgemm},     {"matmul", case_matmul},   {"matmulS", case_matmulS},   {"mandel", case_mandel},
-                 {"diverge", case_diverge}};
+    } cases[] = {{"gelu", case_gelu},       {"softmax", case_softmax}, {"softmaxW", case_softmaxW},
+                 {"sgemm", case_sgemm},     {"hgemm", case_hgemm},     {"matmul", case_matmul},
+                 {"matmulS", case_matmulS}, {"mandel", case_mandel},   {"diverge", case_diverge}};
     struct simt_config c = {.threads = 1, .check = SIMT_CHECK_MEMORY, .counters = true};
     bool picked = false;
     if (argc < 2)
@@ -350,7 +373,9 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--no-counters") == 0)
             c.counters = false;
         else if (strcmp(argv[i], "--check") == 0 && i + 1 < argc)
-            c.check = argv[++i][0] == 'o' ? SIMT_CHECK_OFF : argv[i][0] == 'f' ? SIMT_CHECK_FULL : SIMT_CHECK_MEMORY;
+            c.check = argv[++i][0] == 'o' ? SIMT_CHECK_OFF
+                      : argv[i][0] == 'f' ? SIMT_CHECK_FULL
+                                          : SIMT_CHECK_MEMORY;
         else
             picked = true;
     }

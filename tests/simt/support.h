@@ -50,7 +50,8 @@ static inline char *compile_text(struct text ptx, struct arena *a)
     struct simt_built built;
     const char **names;
     size_t n;
-    if (!simt_kernel_names(ptx, a, &names, &n, &err) || !simt_compile(ptx, names, n, &opt, a, &built, &err))
+    if (!simt_kernel_names(ptx, a, &names, &n, &err) ||
+        !simt_compile(ptx, names, n, &opt, a, &built, &err))
         fail_msg("%s", err.text);
     return built.so_path;
 }

@@ -18,9 +18,14 @@ struct run {
 
 static char *so_of[2]; /* bugs, parts: compiled once, set before the tests run */
 
-static void run_begin(struct run *r, char *so, enum simt_check check, unsigned out_flags, int watchdog_ms, uint64_t seed)
+static void run_begin(struct run *r, char *so, enum simt_check check, unsigned out_flags,
+                      int watchdog_ms, uint64_t seed)
 {
-    struct simt_config c = {.threads = 2, .check = check, .counters = true, .watchdog_ms = watchdog_ms, .warp_order_seed = seed};
+    struct simt_config c = {.threads = 2,
+                            .check = check,
+                            .counters = true,
+                            .watchdog_ms = watchdog_ms,
+                            .warp_order_seed = seed};
     struct error err = {0};
     *r = (struct run){.a = arena_new()};
     assert_true(simt_open(&c, &r->dev, &err));
@@ -29,13 +34,15 @@ static void run_begin(struct run *r, char *so, enum simt_check check, unsigned o
     for (int i = 0; i < N; i++)
         r->in[i] = (float)((i * 37) % 101) / 101.0f;
     memset(r->out, 0, 4 * N * sizeof(float));
-    simt_alloc_register(r->dev, r->in, 128 * sizeof(float), "in", SIMT_ALLOC_READONLY | SIMT_ALLOC_WRITTEN);
+    simt_alloc_register(r->dev, r->in, 128 * sizeof(float), "in",
+                        SIMT_ALLOC_READONLY | SIMT_ALLOC_WRITTEN);
     simt_alloc_register(r->dev, r->out, 128 * sizeof(float), "out", out_flags);
     if (!simt_load(r->dev, so, &r->mod, &err))
         fail_msg("%s", err.text);
 }
 
-static struct simt_result run_kernel(struct run *r, const char *kernel, uint32_t grid, const uint32_t block[3], int n)
+static struct simt_result run_kernel(struct run *r, const char *kernel, uint32_t grid,
+                                     const uint32_t block[3], int n)
 {
     struct bench_args x = {0};
     struct error err = {0};
@@ -43,7 +50,11 @@ static struct simt_result run_kernel(struct run *r, const char *kernel, uint32_t
     put_arg(&x, &r->in, 8);
     put_arg(&x, &r->out, 8);
     put_arg(&x, &n, 4);
-    struct simt_launch l = {.kernel = kernel, .grid = {grid, 1, 1}, .block = {block[0], block[1], block[2]}, .params = x.data, .param_bytes = x.len};
+    struct simt_launch l = {.kernel = kernel,
+                            .grid = {grid, 1, 1},
+                            .block = {block[0], block[1], block[2]},
+                            .params = x.data,
+                            .param_bytes = x.len};
     if (!simt_launch(r->dev, r->mod, &l, r->a, &out, &err))
         fail_msg("%s", err.text);
     return out;
@@ -110,7 +121,8 @@ static int line_of(const char *name, struct arena *a)
 static bool has_finding(const struct simt_result *r, enum simt_finding_kind kind, int line)
 {
     for (size_t i = 0; i < r->finding_count; i++)
-        if (r->findings[i].kind == kind && r->findings[i].path_len && r->findings[i].path[0].line == line &&
+        if (r->findings[i].kind == kind && r->findings[i].path_len &&
+            r->findings[i].path[0].line == line &&
             strcmp(path_base(r->findings[i].path[0].file), "bugs.cu") == 0)
             return true;
     return false;
@@ -125,8 +137,9 @@ static void each_injected_bug_is_found_on_its_line(void **state)
         struct simt_result res = run_kernel(&r, bugs[i].kernel, bugs[i].grid, row, bugs[i].n);
         int line = line_of(bugs[i].kernel, r.a);
         if (!has_finding(&res, bugs[i].kind, line))
-            fail_msg("%s: no %s on line %d; %zu findings, first: %s", bugs[i].kernel, simt_finding_name(bugs[i].kind), line,
-                     res.finding_count, res.finding_count ? res.findings[0].text : "none");
+            fail_msg("%s: no %s on line %d; %zu findings, first: %s", bugs[i].kernel,
+                     simt_finding_name(bugs[i].kind), line, res.finding_count,
+                     res.finding_count ? res.findings[0].text : "none");
         run_end(&r);
     }
 }
@@ -141,7 +154,8 @@ static void the_correct_twin_of_each_bug_gives_no_finding(void **state)
             const char *name = arena_printf(r.a, "%s_ok", bugs[i].kernel);
             struct simt_result res = run_kernel(&r, name, bugs[i].grid, row, bugs[i].n);
             if (res.outcome != SIMT_OK || res.finding_count)
-                fail_msg("%s, seed %d: %s, %zu findings: %s", name, (int)seed, simt_outcome_name(res.outcome), res.finding_count,
+                fail_msg("%s, seed %d: %s, %zu findings: %s", name, (int)seed,
+                         simt_outcome_name(res.outcome), res.finding_count,
                          res.finding_count ? res.findings[0].text : res.text);
             run_end(&r);
         }
@@ -186,9 +200,12 @@ static void a_launch_that_no_device_takes_is_refused(void **state)
         size_t params;
         const char *says;
     } cases[] = {
-        {{0, 1, 1}, {128, 1, 1}, 0, 0, 20, "grid.x is 0"},       {{1, 70000, 1}, {128, 1, 1}, 0, 0, 20, "grid.y"},
-        {{1, 1, 1}, {2048, 1, 1}, 0, 0, 20, "block.x is 2048"},  {{1, 1, 1}, {64, 64, 1}, 0, 0, 20, "4096 threads"},
-        {{1, 1, 1}, {128, 1, 1}, 1 << 20, 0, 20, "shared memory"}, {{1, 1, 1}, {128, 1, 1}, 0, 2, 20, "cluster"},
+        {{0, 1, 1}, {128, 1, 1}, 0, 0, 20, "grid.x is 0"},
+        {{1, 70000, 1}, {128, 1, 1}, 0, 0, 20, "grid.y"},
+        {{1, 1, 1}, {2048, 1, 1}, 0, 0, 20, "block.x is 2048"},
+        {{1, 1, 1}, {64, 64, 1}, 0, 0, 20, "4096 threads"},
+        {{1, 1, 1}, {128, 1, 1}, 1 << 20, 0, 20, "shared memory"},
+        {{1, 1, 1}, {128, 1, 1}, 0, 2, 20, "cluster"},
         {{1, 1, 1}, {128, 1, 1}, 0, 0, 12, "12 bytes of arguments"},
     };
     (void)state;
@@ -198,7 +215,10 @@ static void a_launch_that_no_device_takes_is_refused(void **state)
         struct simt_result out;
         unsigned char params[64] = {0};
         run_begin(&r, so_of[0], SIMT_CHECK_MEMORY, SIMT_ALLOC_WRITTEN, 2000, 0);
-        struct simt_launch l = {.kernel = "trap_ok", .shared_bytes = cases[i].shared, .params = params, .param_bytes = cases[i].params,
+        struct simt_launch l = {.kernel = "trap_ok",
+                                .shared_bytes = cases[i].shared,
+                                .params = params,
+                                .param_bytes = cases[i].params,
                                 .cluster = {cases[i].cluster, 1, 1}};
         memcpy(l.grid, cases[i].grid, sizeof l.grid);
         memcpy(l.block, cases[i].block, sizeof l.block);
@@ -216,12 +236,13 @@ static void part(struct run *r, const char *kernel, uint32_t grid, const uint32_
 {
     run_begin(r, so_of[1], SIMT_CHECK_FULL, SIMT_ALLOC_WRITTEN, 5000, 0);
     /* Parts use more of the buffers than bugs do. */
-    simt_alloc_register(r->dev, r->in, N * sizeof(float), "in", SIMT_ALLOC_READONLY | SIMT_ALLOC_WRITTEN);
+    simt_alloc_register(r->dev, r->in, N * sizeof(float), "in",
+                        SIMT_ALLOC_READONLY | SIMT_ALLOC_WRITTEN);
     simt_alloc_register(r->dev, r->out, 4 * N * sizeof(float), "out", SIMT_ALLOC_WRITTEN);
     struct simt_result res = run_kernel(r, kernel, grid, block, n);
     if (res.outcome != SIMT_OK || res.finding_count)
-        fail_msg("%s: %s, %zu findings: %s", kernel, simt_outcome_name(res.outcome), res.finding_count,
-                 res.finding_count ? res.findings[0].text : res.text);
+        fail_msg("%s: %s, %zu findings: %s", kernel, simt_outcome_name(res.outcome),
+                 res.finding_count, res.finding_count ? res.findings[0].text : res.text);
 }
 
 static void close_to(const char *what, int i, double got, double want, double rel)
@@ -313,7 +334,8 @@ static void local_arrays_constants_and_globals_are_read(void **state)
     run_end(&r);
     part(&r, "constants", 1, row, 3);
     for (int t = 0; t < 128; t++)
-        close_to("constants", t, (double)r.out[t], (double)((float)((t + 3) % 8 + 1) * r.in[t] + (float)counter[t % 4]), 1e-6);
+        close_to("constants", t, (double)r.out[t],
+                 (double)((float)((t + 3) % 8 + 1) * r.in[t] + (float)counter[t % 4]), 1e-6);
     run_end(&r);
 }
 
@@ -344,12 +366,14 @@ static void functions_are_called_and_doubles_and_halves_computed(void **state)
     part(&r, "doubles", 1, row, 0);
     for (int t = 0; t < 128; t++) {
         double x = (double)r.in[t];
-        close_to("doubles", t, (double)r.out[t], sqrt(x + 1) / (x + 3) + exp(x) + (double)(long long)(x * 1e6), 1e-6);
+        close_to("doubles", t, (double)r.out[t],
+                 sqrt(x + 1) / (x + 3) + exp(x) + (double)(long long)(x * 1e6), 1e-6);
     }
     run_end(&r);
     part(&r, "halves", 1, row, 0);
     for (int t = 0; t < 128; t++) {
-        double a = (double)r.in[t], b = (double)r.in[(t + 1) % 128], x = a * a + 0.5 * a, y = b * b + 0.5 * b;
+        double a = (double)r.in[t], b = (double)r.in[(t + 1) % 128], x = a * a + 0.5 * a,
+               y = b * b + 0.5 * b;
         close_to("halves", t, (double)r.out[t], (x > y ? x : y) + a + x, 4e-3);
     }
     run_end(&r);
@@ -382,7 +406,8 @@ static void an_mbarrier_orders_producers_before_consumers(void **state)
 
 static void blocks_of_any_shape_run(void **state)
 {
-    static const uint32_t shapes[][3] = {{128, 1, 1}, {32, 4, 1}, {7, 5, 3}, {1, 100, 1}, {33, 2, 2}, {5, 1, 20}};
+    static const uint32_t shapes[][3] = {{128, 1, 1}, {32, 4, 1}, {7, 5, 3},
+                                         {1, 100, 1}, {33, 2, 2}, {5, 1, 20}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
         struct run r;

@@ -35,16 +35,20 @@ static void write_vector(struct buf *b, size_t i, const char *in, const char *ou
     for (size_t a = 0; args[a]; a++) {
         buf_printf(b, ".reg .%s x%zu;\n", reg_type(args[a]), a);
         if (args[a] == 'p')
-            buf_printf(b, ".reg .b32 y%zu; ld.global.b32 y%zu, [%s+%zu]; setp.ne.u32 x%zu, y%zu, 0;\n", a, a, in, 32 * i + 8 * a, a, a);
+            buf_printf(b,
+                       ".reg .b32 y%zu; ld.global.b32 y%zu, [%s+%zu]; setp.ne.u32 x%zu, y%zu, 0;\n",
+                       a, a, in, 32 * i + 8 * a, a, a);
         else
-            buf_printf(b, "ld.global.%s x%zu, [%s+%zu];\n", reg_type(args[a]), a, in, 32 * i + 8 * a);
+            buf_printf(b, "ld.global.%s x%zu, [%s+%zu];\n", reg_type(args[a]), a, in,
+                       32 * i + 8 * a);
     }
     buf_printf(b, "%s res", v->op);
     for (size_t a = 0; args[a]; a++)
         buf_printf(b, ", x%zu", a);
     buf_puts(b, ";\n");
     if (v->sig[0] == 'p')
-        buf_printf(b, ".reg .b32 z; selp.b32 z, 1, 0, res; st.global.b32 [%s+%zu], z;\n", out, 8 * i);
+        buf_printf(b, ".reg .b32 z; selp.b32 z, 1, 0, res; st.global.b32 [%s+%zu], z;\n", out,
+                   8 * i);
     else
         buf_printf(b, "st.global.%s [%s+%zu], res;\n", reg_type(v->sig[0]), out, 8 * i);
     buf_puts(b, "}\n");
@@ -55,11 +59,14 @@ static struct text write_module(struct arena *a)
     struct buf b = buf_init(1 << 22);
     buf_puts(&b, ".version 8.0\n.target sm_89\n.address_size 64\n");
     for (int varying = 0; varying < 2; varying++) {
-        buf_printf(&b, ".visible .entry %s(.param .u64 p_in, .param .u64 p_out)\n{\n.reg .b64 %%rd<8>;\n.reg .b32 %%r<4>;\n",
+        buf_printf(&b,
+                   ".visible .entry %s(.param .u64 p_in, .param .u64 p_out)\n{\n.reg .b64 "
+                   "%%rd<8>;\n.reg .b32 %%r<4>;\n",
                    varying ? "varying" : "uniform");
         buf_puts(&b, "ld.param.u64 %rd1, [p_in];\nld.param.u64 %rd2, [p_out];\n");
         if (varying)
-            buf_puts(&b, "mov.u32 %r1, %laneid;\nmul.wide.u32 %rd3, %r1, 0;\nadd.s64 %rd1, %rd1, %rd3;\nadd.s64 %rd2, %rd2, %rd3;\n");
+            buf_puts(&b, "mov.u32 %r1, %laneid;\nmul.wide.u32 %rd3, %r1, 0;\nadd.s64 %rd1, %rd1, "
+                         "%rd3;\nadd.s64 %rd2, %rd2, %rd3;\n");
         for (size_t i = 0; i < ARRAY_LEN(vectors); i++)
             write_vector(&b, i, "%rd1", "%rd2");
         buf_puts(&b, "ret;\n}\n");
@@ -91,14 +98,20 @@ static void run_all(const char *so, const char *kernel, int lanes)
     if (!simt_load(dev, so, &m, &err))
         fail_msg("%s", err.text);
     const void *params[] = {in, out};
-    struct simt_launch l = {.kernel = kernel, .grid = {1, 1, 1}, .block = {32, 1, 1}, .params = params, .param_bytes = sizeof params};
+    struct simt_launch l = {.kernel = kernel,
+                            .grid = {1, 1, 1},
+                            .block = {32, 1, 1},
+                            .params = params,
+                            .param_bytes = sizeof params};
     assert_true(simt_launch(dev, m, &l, a, &r, &err));
     if (r.outcome != SIMT_OK)
         fail_msg("%s: %s", kernel, r.text);
     for (size_t i = 0; i < ARRAY_LEN(vectors); i++)
         if (out[i] != vectors[i].want) {
-            print_error("%s, %d lanes: %s of %" PRIx64 " %" PRIx64 " %" PRIx64 " gives %" PRIx64 ", not %" PRIx64 "\n", kernel, lanes,
-                        vectors[i].op, vectors[i].x[0], vectors[i].x[1], vectors[i].x[2], out[i], vectors[i].want);
+            print_error("%s, %d lanes: %s of %" PRIx64 " %" PRIx64 " %" PRIx64 " gives %" PRIx64
+                        ", not %" PRIx64 "\n",
+                        kernel, lanes, vectors[i].op, vectors[i].x[0], vectors[i].x[1],
+                        vectors[i].x[2], out[i], vectors[i].want);
             bad++;
         }
     simt_close(dev);
