@@ -110,6 +110,7 @@ static bool steps_of(const struct work *w, struct text source, unsigned *out, bo
 /* How a step went before: not at all, passed, or failed. */
 enum tried { TRIED_NOT, TRIED_PASSED, TRIED_FAILED };
 
+/* A change begins with the words of its step; what came along with it does not count as tried. */
 static enum tried tried_before(const json_t *history, const char *words)
 {
     enum tried how = TRIED_NOT;
@@ -119,8 +120,11 @@ static enum tried tried_before(const json_t *history, const char *words)
     json_array_foreach(history, i, entry)
     {
         const char *verdict = json_string_or(entry, "verdict", "pass");
+        const char *change = json_string_or(entry, "change", "");
 
-        if (strstr(json_string_or(entry, "change", ""), words))
+        if (strncmp(change, "CHANGE: ", strlen("CHANGE: ")) == 0)
+            change += strlen("CHANGE: ");
+        if (strncmp(change, words, strlen(words)) == 0)
             how = strcmp(verdict, verdict_names[VERDICT_PASS]) == 0 ? TRIED_PASSED : TRIED_FAILED;
     }
     return how;
