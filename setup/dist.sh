@@ -69,7 +69,7 @@ build()
     [ -f "$dir/build.ninja" ] || "$MESON" setup "$dir" --prefix=/ --libexecdir=libexec --buildtype=release \
         "-Dc_link_args=-Wl,--disable-new-dtags,-rpath,\$ORIGIN/../lib:\$ORIGIN/../../lib" \
         "${cross[@]}" >"build/dist-$arch.log" 2>&1 || { tail -20 "build/dist-$arch.log"; return 1; }
-    ninja -C "$dir" >"build/dist-$arch.log" 2>&1 || { tail -20 "build/dist-$arch.log"; return 1; }
+    ninja -j "$(nproc)" -C "$dir" >"build/dist-$arch.log" 2>&1 || { tail -20 "build/dist-$arch.log"; return 1; }
     DESTDIR=$tree "$MESON" install -C "$dir" --no-rebuild --strip --quiet
 }
 

@@ -65,7 +65,7 @@ ok "eval of a kernel that does not compile exits 1 and says where" 1 '^compile e
 run cutegen eval --json "$root/examples/swish.py" "$work/bad.cu"
 ok "the same as JSON" 1 '"verdict":"compile error".*"exit":1'
 
-run cutegen run "$root/examples/square_matmul.py"
+run cutegen run "$root/examples/square_matmul.py" --depth 2
 ok "a matrix product ends with a verified kernel" 0 '^best +.*depth'
 run cutegen report "$first" last --output "$work/both.html"
 ok "two runs share a page" 0 'both\.html'
