@@ -416,6 +416,39 @@ static const char *combine(struct emit *e, const struct insn *in, const char *cm
     return arena_printf(e->a, "(%s) %s (%s)", cmp, op, value(e, in, with, 'P'));
 }
 
+/* Pairs of halves: one comparison each; setp has a predicate per half. */
+static void emit_set_pair(struct emit *e, const struct insn *in, struct insn *plain)
+{
+    bool bf = in->type == PT_BF16X2;
+    enum ptx_type half = bf ? PT_BF16 : PT_F16;
+    for (int i = 0; i < plain->mod_count; i++)
+        if (ptx_type_of(plain->mods[i]) == in->type)
+            plain->mods[i] = ptx_type_name(half);
+    plain->type = half;
+    const struct op_row *found = op_find(plain, "cmp");
+    if (!found || in->arg_count != 3) {
+        emit_fail(e, in, "not a known comparison");
+        return;
+    }
+    struct op_row row = *found;
+    row.sig = bf ? "P=ll" : "P=kk";
+    struct row_use u = {.row = &row, .in = in, .ops = &in->args[1]};
+    const char *side[2];
+    for (int h = 0; h < 2; h++) {
+        const char *t = narrow_text(e, &u, h + 1);
+        side[h] = named(e, arena_printf(e->a, e->vec ? "(M)(%s)" : "-(s32)(%s)", t), e->vec ? "M" : "s32");
+    }
+    if (strcmp(in->op, "setp") == 0) {
+        assign_reg(e, in, in->args[0].reg, side[0]);
+        if (in->args[0].reg2 >= 0)
+            assign_reg(e, in, in->args[0].reg2, side[1]);
+        return;
+    }
+    const char *one = in->type2 != in->type ? "0xffffu" : bf ? "0x3f80u" : "0x3c00u", *cast = e->vec ? "(I)" : "(u32)";
+    assign(e, in, &in->args[0],
+           arena_printf(e->a, "((%s(%s) & %s) | ((%s(%s) & %s) << 16))", cast, side[0], one, cast, side[1], one), CLASS_I);
+}
+
 static void emit_setp(struct emit *e, const struct insn *in)
 {
     static const char *const bools[] = {"and", "or", "xor"};
@@ -443,6 +476,10 @@ static void emit_setp(struct emit *e, const struct insn *in)
         }
         plain.mod_count = n;
     }
+    if (in->type == PT_F16X2 || in->type == PT_BF16X2) {
+        emit_set_pair(e, in, &plain);
+        return;
+    }
     const struct op_row *row = op_find(&plain, "cmp");
     if (!row || in->arg_count < (combined ? 4 : 3)) {
         emit_fail(e, in, "not a known comparison");
@@ -453,7 +490,10 @@ static void emit_setp(struct emit *e, const struct insn *in)
     const char *cmp = named(e, row_value(e, &u, &cls), e->vec ? "M" : "s32");
     const char *p = combined ? combine(e, in, cmp, &in->args[3]) : cmp;
     if (is_set) {
-        const char *one = in->type2 == PT_F32 ? "0x3f800000u" : "0xffffffffu";
+        const char *one = in->type2 == PT_F32    ? "0x3f800000u"
+                          : in->type2 == PT_F16  ? "0x3c00u"
+                          : in->type2 == PT_BF16 ? "0x3f80u"
+                                                 : "0xffffffffu";
         p = arena_printf(e->a, e->vec ? "((I)(%s) & %s)" : "((u32)(%s) & %s)", p, one);
         assign(e, in, &in->args[0], p, CLASS_I);
         return;
@@ -614,8 +654,42 @@ static void emit_cvta(struct emit *e, const struct insn *in)
     assign(e, in, &in->args[0], v, CLASS_Q);
 }
 
+static bool is_carry(const struct insn *in)
+{
+    return insn_has(in, "cc") || strcmp(in->op, "addc") == 0 || strcmp(in->op, "subc") == 0 || strcmp(in->op, "madc") == 0;
+}
+
+/* add.cc, addc, sub.cc, subc, mad.cc, madc: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi. */
+static void emit_carry(struct emit *e, const struct insn *in)
+{
+    bool mad = strncmp(in->op, "mad", 3) == 0, reads = in->op[strlen(in->op) - 1] == 'c', wide_op = ptx_type_bytes(in->type) == 8;
+    unsigned kind = mad ? (insn_has(in, "hi") ? 3u : 2u) : in->op[0] == 's' ? 1u : 0u;
+    int want = (mad ? 4 : 3) + reads;
+    if (in->arg_count != want || in->args[0].kind != OPND_REG) {
+        emit_fail(e, in, "not a known form of carry arithmetic");
+        return;
+    }
+    const char *t = wide_op ? "Q" : "I", *v = e->vec ? "V" : "S", *l = wide_op ? "64" : "32";
+    char letter = wide_op ? 'Q' : 'I';
+    const char *z = mad ? value(e, in, &in->args[3], letter) : value(e, in, &in->args[1], letter);
+    const char *c = reads ? value(e, in, &in->args[want - 1], 'P') : e->vec ? "M_spl(0)" : "0";
+    int n = e->temp++;
+    buf_printf(e->out, "%s c%d; %s d%d = %s_carry%s(%u, %s, %s, %s, %s, &c%d);\n", e->vec ? "M" : "s32", n,
+               e->vec ? t : wide_op ? "u64" : "u32", n, v, l, kind, value(e, in, &in->args[1], letter),
+               value(e, in, &in->args[2], letter), z, c, n);
+    struct opnd d = in->args[0];
+    d.reg2 = -1;
+    assign(e, in, &d, arena_printf(e->a, "d%d", n), wide_op ? CLASS_Q : CLASS_I);
+    if (in->args[0].reg2 >= 0)
+        assign_reg(e, in, in->args[0].reg2, arena_printf(e->a, "c%d", n));
+}
+
 void emit_alu(struct emit *e, const struct insn *in)
 {
+    if (is_carry(in)) {
+        emit_carry(e, in);
+        return;
+    }
     if (strcmp(in->op, "setp") == 0 || strcmp(in->op, "set") == 0) {
         emit_setp(e, in);
         return;

@@ -157,6 +157,8 @@ struct ptx_kernel {
     enum ptx_type *reg_type;
     const char **reg_name;
     int reg_count, reg_cap;
+    int carry; /* the register that holds CC.CF, when has_carry */
+    bool has_carry;
     struct insn *insn;
     int insn_count, insn_cap;
     struct ptx_var **locals; /* .local and .shared declared in bodies */

@@ -645,8 +645,29 @@ static struct piece_set *param_pieces(struct reader *r, const struct insn *in)
     return n && n->kind == NAME_PIECES ? n->pieces : NULL;
 }
 
+/* The carry flag becomes an operand: written as the second result, read last. */
+static void name_carry(struct reader *r, struct insn *in)
+{
+    bool writes = insn_has(in, "cc");
+    bool reads = strcmp(in->op, "addc") == 0 || strcmp(in->op, "subc") == 0 || strcmp(in->op, "madc") == 0;
+    if ((!writes && !reads) || in->arg_count < 3 || in->args[0].kind != OPND_REG)
+        return;
+    if (!r->k->has_carry) {
+        r->k->carry = reg_new(r, "carry", PT_PRED);
+        r->k->has_carry = true;
+    }
+    struct opnd *args = arena_array(r->a, (size_t)in->arg_count + 1, sizeof *args);
+    memcpy(args, in->args, (size_t)in->arg_count * sizeof *args);
+    if (writes)
+        args[0].reg2 = r->k->carry;
+    if (reads)
+        args[in->arg_count++] = (struct opnd){.kind = OPND_REG, .reg = r->k->carry, .reg2 = -1, .target = -1};
+    in->args = args;
+}
+
 static bool place_insn(struct reader *r, struct insn in, struct error *err)
 {
+    name_carry(r, &in);
     struct piece_set *pieces = param_pieces(r, &in);
     if (pieces)
         return lower_param(r, in, pieces, err);
@@ -708,6 +729,10 @@ static bool read_statement(struct reader *r, struct token t, struct error *err)
 {
     if (token_is(t, ".reg"))
         return read_regs(r, err);
+    if (t.kind == TOKEN_WORD && t.len > 5 && memcmp(t.s, ".reg.", 5) == 0) {
+        r->lx.p = t.s + 4; /* the type follows without a space */
+        return read_regs(r, err);
+    }
     if (token_is(t, ".loc"))
         return read_loc(r, err);
     if (token_is(t, ".local"))

@@ -798,6 +798,47 @@ AI u32 fma_b(u32 a, u32 b, u32 c, int relu)
     return relu && (r & 0x8000u) && (r & 0x7fffu) <= 0x7f80u ? 0 : r;
 }
 
+/* ---- carry: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi; c and the result are 0 or -1 ---- */
+AI u32 S_carry32(u32 kind, u32 x, u32 y, u32 z, s32 c, s32 *out)
+{
+    u64 t;
+    if (kind == 1) {
+        t = (u64)x - y - (c ? 1 : 0);
+        *out = -(s32)(t >> 63);
+        return (u32)t;
+    }
+    u32 a = kind == 2 ? x * y : kind == 3 ? S_mulhu(x, y) : x;
+    t = (u64)a + (kind ? z : y) + (c ? 1 : 0);
+    *out = -(s32)(t >> 32);
+    return (u32)t;
+}
+AI u64 S_carry64(u32 kind, u64 x, u64 y, u64 z, s32 c, s32 *out)
+{
+    unsigned __int128 t;
+    if (kind == 1) {
+        t = (unsigned __int128)x - y - (c ? 1 : 0);
+        *out = -(s32)(u32)(t >> 127);
+        return (u64)t;
+    }
+    u64 a = kind == 2 ? x * y : kind == 3 ? mulhi64_u(x, y) : x;
+    t = (unsigned __int128)a + (kind ? z : y) + (c ? 1 : 0);
+    *out = -(s32)(u32)(t >> 64);
+    return (u64)t;
+}
+NI I V_carry32(u32 kind, I x, I y, I z, M c, M *out)
+{
+    I r;
+    for (int i = 0; i < LANES; i++) r[i] = S_carry32(kind, x[i], y[i], z[i], c[i], (s32 *)out + i);
+    return r;
+}
+NI Q V_carry64(u32 kind, Q x, Q y, Q z, M c, M *out)
+{
+    Q r;
+    for (int i = 0; i < LANES; i++)
+        ((u64 *)&r)[i] = S_carry64(kind, ((u64 *)&x)[i], ((u64 *)&y)[i], ((u64 *)&z)[i], c[i], (s32 *)out + i);
+    return r;
+}
+
 /* ---- 64-bit lanes, and lanes for calls ---- */
 AI Q Q_add(Q x, Q y)
 {
