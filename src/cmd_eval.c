@@ -46,9 +46,10 @@ static void print_eval(const struct cli *cli, const struct eval_summary *s)
     print_verdict(cli, &s->verdict, false);
     print_time(cli, s);
     if (acc->draws > 0)
-        printf("  error     max %.2g, rms %.2g (reference: %.2g, %.2g) against float64, %d draws x "
+        printf("  error     relative: max %.2g, rms %.2g (reference: %.2g, %.2g) against float64, "
+               "%d draws x "
                "%d distributions\n",
-               acc->max_abs, acc->rms_rel, acc->reference_max_abs, acc->reference_rms_rel,
+               acc->max_rel, acc->rms_rel, acc->reference_max_rel, acc->reference_rms_rel,
                acc->draws, acc->distributions);
     printf("%sbuilt %.1f s (cached: %s)   checked on %s", paint_on(cli, PAINT_DIM),
            s->build.build_ms / 1000.0, s->build.cached ? "yes" : "no",

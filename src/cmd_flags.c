@@ -166,6 +166,14 @@ static bool take_words(struct cli *cli, int argc, char **argv, struct error *err
     return true;
 }
 
+static int option_named(const struct option *options, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(options[i].name, name))
+            return options[i].val;
+    return '?';
+}
+
 bool flags_parse(struct cli *cli, int argc, char **argv, struct error *err)
 {
     struct option options[MAX_OPTIONS];
@@ -177,7 +185,7 @@ bool flags_parse(struct cli *cli, int argc, char **argv, struct error *err)
     for (;;) {
         int at = optind;
 
-        opt = getopt_long(argc, argv, ":qvh", options, NULL);
+        opt = getopt_long(argc, argv, ":qvho:", options, NULL);
         if (opt < 0)
             break;
         if (opt == 'h') {
@@ -185,6 +193,8 @@ bool flags_parse(struct cli *cli, int argc, char **argv, struct error *err)
             cli->command = NULL; /* nothing left to do */
             return true;
         }
+        if (opt == 'o') /* as everywhere: -o FILE is --output FILE, where the command has it */
+            opt = option_named(options, count, "output");
         if (opt == ':') {
             error_set(err, ERROR_USE, "%s wants a value", argv[optind - 1]);
             return error_hint(err, "`cutegen help %s` says which", cli->command->name);

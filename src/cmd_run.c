@@ -35,8 +35,8 @@ static void print_best(const struct cli *cli, const struct run_summary *s)
             printf("          %.2fx %s\n", s->best_time.baselines[i].cold_us / best,
                    s->best_time.baselines[i].name);
     if (acc->draws > 0)
-        printf("checked   %d draws, max error %.2g (reference %.2g) against float64\n", acc->draws,
-               acc->max_abs, acc->reference_max_abs);
+        printf("checked   %d draws, max relative error %.2g (reference %.2g) against float64\n",
+               acc->draws, acc->max_rel, acc->reference_max_rel);
 }
 
 static void print_summary(const struct cli *cli, const struct run_summary *s)

@@ -57,7 +57,7 @@ struct device {
     const char *models; /* simt: the GPU whose time is modelled, "H200" */
     const char *arch;   /* what code is built for: "sm_90a"; simt: "compute_80" */
     int sm_count;
-    int64_t smem_block_bytes, memory_bytes;
+    int64_t smem_block_bytes, l2_bytes, memory_bytes;
 };
 
 /* ---- verdict: a closed list -------------------------------------------- */

@@ -526,7 +526,8 @@ bool pipeline_run(const struct settings *settings, const struct run_options *opt
         l.opt.task_path = l.past.task.path;
         run_options_restore(l.past.options, a, &set, &l.opt);
     }
-    if (!stage_open(&set, &l.st, err) || !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
+    if (!stage_open(&set, &l.st, err) || !stage_warm(l.st, err) ||
+        !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
         goto done;
     l.profile_from = profile_depth(&l.opt, &l.task);
     if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))

@@ -115,7 +115,8 @@ bool pipeline_eval(const struct settings *settings, const char *task_path, const
         goto done;
     }
     if (!store_open(settings->runs_dir, STORE_WRITE, &store, err) ||
-        !stage_open(settings, &st, err) || !stage_describe(st, task_path, a, &out->task, err))
+        !stage_open(settings, &st, err) || !stage_warm(st, err) ||
+        !stage_describe(st, task_path, a, &out->task, err))
         goto done;
     out->device = *stage_device(st);
     ok = eval_stored(settings, st, store, &cand, progress, a, out, err);

@@ -31,6 +31,7 @@ struct child {
     int in, out, err, life, report; /* -1: closed */
     int pid;                        /* of the program */
     struct buf out_buf, err_buf;
+    size_t scanned; /* of out_buf: no newline in front of it */
     size_t err_limit;
 };
 
@@ -127,7 +128,7 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
     struct supervise_plan plan;
     bool ok = false;
 
-    *c = (struct child){-1, -1, -1, -1, -1, -1, 0, {0}, {0}, 0};
+    *c = (struct child){.supervisor = -1, .in = -1, .out = -1, .err = -1, .life = -1, .report = -1};
     c->err_limit = spec->output_limit ? spec->output_limit : DEFAULT_OUTPUT;
     c->out_buf = buf_init(SIZE_MAX / 2);
     c->err_buf = buf_init(2 * c->err_limit);
@@ -260,15 +261,18 @@ static void take_tail(void *self, const char *data, size_t len)
 static bool cut_line(struct child *c, struct arena *a, struct text *line)
 {
     struct text have = buf_text(&c->out_buf);
-    const char *end = have.len ? memchr(have.data, '\n', have.len) : NULL;
+    const char *end =
+        have.len > c->scanned ? memchr(have.data + c->scanned, '\n', have.len - c->scanned) : NULL;
     size_t len;
 
+    c->scanned = have.len;
     if (!end)
         return false;
     len = (size_t)(end - have.data);
     *line = arena_text(a, have.data, len);
     memmove(c->out_buf.data, c->out_buf.data + len + 1, c->out_buf.len - len - 1);
     c->out_buf.len -= len + 1;
+    c->scanned = 0;
     return true;
 }
 

@@ -27,7 +27,7 @@ static bool simt_device(const char *models, struct arena *a, struct device *out,
         .arch = arena_printf(a, "compute_%d", SIMT_ARCH),
         .sm_count = gpu->sms,
         .smem_block_bytes = (int64_t)gpu->smem_block_kib * 1024,
-        .memory_bytes = 0,
+        .l2_bytes = (int64_t)(gpu->l2_mib * 1024 * 1024),
     };
     return true;
 }
@@ -67,6 +67,7 @@ static bool cuda_device(const char *name, struct arena *a, struct device *out, s
         .arch = cuda_arch(json_int_or(d, "arch", 80), a),
         .sm_count = (int)json_int_or(d, "sm_count", 1),
         .smem_block_bytes = json_int_or(d, "smem_block_bytes", 49152),
+        .l2_bytes = json_int_or(d, "l2_bytes", 0),
         .memory_bytes = json_int_or(d, "memory_bytes", 0),
     };
     ok = true;

@@ -191,8 +191,8 @@ static void put_tiles(struct buf *b, const struct facts *f, struct arena *a)
                  arena_printf(a, "floor %s%s%s", us_text(m->floor_us, MICRO, a),
                               m->bound && *m->bound ? ", " : "", m->bound ? m->bound : ""));
     if (t && t->accuracy.draws)
-        put_tile(b, "Largest error", error_text(t->accuracy.max_abs, a),
-                 arena_printf(a, "reference: %s", error_text(t->accuracy.reference_max_abs, a)));
+        put_tile(b, "Largest relative error", error_text(t->accuracy.max_rel, a),
+                 arena_printf(a, "reference: %s", error_text(t->accuracy.reference_max_rel, a)));
     put_tile(b, "Attempts passed", arena_printf(a, "%d of %zu", f->passed, f->h->attempt_count),
              arena_printf(a, "%d depth%s", f->depth_max + 1, f->depth_max ? "s" : ""));
     put_tile(b, "Took", ms_text(f->wall_ms, a), state_text(&f->h->info));

@@ -14,13 +14,6 @@
 #include "toolchain/plan.h"
 #include "toolchain/simtc.h"
 
-static bool start_builder(struct stage *st, struct error *err)
-{
-    struct builder_config config = {.tools = &st->tools, .warm_arch = st->device.arch};
-
-    return st->builder || builder_start(&config, &st->builder, err);
-}
-
 /* The launch list; build->verdict says when the plan is no good. */
 static bool make_plan(struct stage *st, const struct task *task, const struct candidate *cand,
                       struct arena *a, struct build_result *build, struct error *err)
@@ -41,19 +34,17 @@ static bool make_plan(struct stage *st, const struct task *task, const struct ca
 static bool compile(struct stage *st, const struct candidate *cand, struct arena *a,
                     struct build_result *build, struct error *err)
 {
-    json_t *names = plan_kernel_names(build->launches);
     struct build_request req = {
         .source = cand->source,
         .name = WORKSHOP_SOURCE_NAME,
-        .names = names,
+        .launches = build->launches,
         .arch = st->device.arch,
         .cubin = true,
         .work_dir = build->work_dir,
         .deadline_ms = st->settings.build_deadline_s * 1000,
     };
-    bool ok = start_builder(st, err) && builder_compile(st->builder, &req, a, build, err);
+    bool ok = stage_warm(st, err) && builder_compile(st->builder, &req, a, build, err);
 
-    json_decref(names);
     if (!ok || build->verdict.kind != VERDICT_PASS || st->device.kind != DEVICE_SIMT)
         return ok;
     return simtc_translate(&st->tools, req.deadline_ms, a, build, err);
@@ -66,7 +57,7 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
 
     *out = (struct build_result){
         .work_dir = path_join(a, st->work_dir, arena_printf(a, "attempt-%d", cand->attempt))};
-    if (!start_builder(st, err) || !dir_make(out->work_dir, err))
+    if (!dir_make(out->work_dir, err))
         return false;
     if (gate_refuses(cand->source, WORKSHOP_SOURCE_NAME, a, &out->verdict))
         return true; /* refused before it costs anything */

@@ -28,6 +28,9 @@ struct stage;
 bool stage_open(const struct settings *settings, struct stage **out, struct error *err);
 void stage_close(struct stage *st);
 
+/* Starts the builder, which precompiles CuTe while other things go on. Optional, and once. */
+bool stage_warm(struct stage *st, struct error *err);
+
 /* Known once stage_describe() has run. */
 const struct device *stage_device(const struct stage *st);
 /* "builtin: recipe pointwise", "openai:gpt-5", ... */

@@ -112,6 +112,13 @@ bool workshop_meet_task(struct stage *st, const struct task *task, struct error 
     return true;
 }
 
+bool stage_warm(struct stage *st, struct error *err)
+{
+    struct builder_config config = {.tools = &st->tools, .warm_arch = st->device.arch};
+
+    return st->builder || builder_start(&config, &st->builder, err);
+}
+
 struct judge_config workshop_judge_config(const struct stage *st, const struct task *task)
 {
     return (struct judge_config){
@@ -121,6 +128,7 @@ struct judge_config workshop_judge_config(const struct stage *st, const struct t
         .draws = st->settings.draws,
         .check = st->settings.check,
         .run_ms = st->settings.run_deadline_s * 1000,
+        .sanitizer = st->device.kind == DEVICE_CUDA ? st->tools.sanitizer : NULL,
     };
 }
 
