@@ -23,6 +23,7 @@ struct cutter {
     size_t begin;
     int first, lines;
     struct buf names;
+    bool alias; /* the last line was a using declaration */
 };
 
 static bool is_word(char c)
@@ -32,7 +33,12 @@ static bool is_word(char c)
 
 static void add_name(struct cutter *c, const char *p, size_t n)
 {
-    if (n > 1 && n < 80 && c->names.len < 400) {
+    static const char *const none[] = {"decltype", "cutlass", "std", "cute", "detail", "requires"};
+
+    for (size_t i = 0; i < ARRAY_LEN(none); i++)
+        if (strlen(none[i]) == n && memcmp(none[i], p, n) == 0)
+            return;
+    if (n > 1 && n < 80 && c->names.len < 900) {
         if (c->names.len)
             buf_putc(&c->names, ' ');
         buf_add(&c->names, p, n);
@@ -51,9 +57,27 @@ static void names_of_line(struct cutter *c, struct text l)
 
         if (!text_starts(l, heads[i]))
             continue;
-        while (skip + n < l.len && is_word(l.data[skip + n]))
-            n++;
+        for (;;) { /* "using cutlass::half_t;" declares half_t */
+            while (skip + n < l.len && is_word(l.data[skip + n]))
+                n++;
+            if (skip + n + 2 >= l.len || memcmp(l.data + skip + n, "::", 2) != 0)
+                break;
+            skip += n + 2;
+            n = 0;
+        }
         add_name(c, l.data + skip, n);
+        return;
+    }
+    if (text_starts(l, "static constexpr") || text_starts(l, "constexpr") ||
+        text_starts(l, "inline constexpr") || text_starts(l, "CUTE_INLINE_CONSTANT")) {
+        const char *eq = memchr(l.data, '=', l.len);
+
+        while (eq && eq > l.data && eq[-1] == ' ')
+            eq--;
+        while (eq && eq - n > l.data && is_word(eq[-1 - (ptrdiff_t)n]))
+            n++;
+        if (eq)
+            add_name(c, eq - n, n);
         return;
     }
     if (!l.len || !isalpha((unsigned char)l.data[0]) || text_starts(l, "template") ||
@@ -101,10 +125,12 @@ static void cut_file(struct cutter *c)
             names_of_line(c, l);
         c->lines++;
         at = next;
-        if (text_starts(l, "}") || (blank && !c->names.len) ||
-            (text_starts(l, "using ") && memchr(l.data, ';', l.len)) ||
+        if (text_starts(l, "}") || (blank && (!c->names.len || c->alias)) ||
             c->lines >= MAX_PASSAGE_LINES)
             flush(c, at);
+        if (!blank)
+            c->alias = (text_starts(l, "using ") || text_starts(l, "static constexpr")) &&
+                       memchr(l.data, ';', l.len);
     }
     flush(c, c->text.len);
 }
@@ -124,7 +150,7 @@ static void read_header(const char *path, const char *file, passage_fn *each, vo
 {
     struct arena *a = arena_new();
     struct error none = {0};
-    struct cutter c = {.file = file, .each = each, .ctx = ctx, .first = 1, .names = buf_init(512)};
+    struct cutter c = {.file = file, .each = each, .ctx = ctx, .first = 1, .names = buf_init(1024)};
 
     if (file_read(path, MAX_HEADER, a, &c.text, &none))
         cut_file(&c);

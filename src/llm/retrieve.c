@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FORMAT = 3, MAX_WORDS = 40, MAX_WORD = 80, LOG_READ = 6000, MAX_VERSION = 64 << 10 };
+enum { FORMAT = 5, MAX_WORDS = 40, MAX_WORD = 80, LOG_READ = 6000, MAX_VERSION = 64 << 10 };
 
 struct retriever {
     sqlite3 *db;
@@ -269,17 +269,21 @@ static size_t words_of(struct text t, char words[][MAX_WORD], size_t count)
     return count;
 }
 
-/* The first error's own lines: up to the next error or the instantiation trail. */
+/* The first error with its place and its instantiation trail, up to the next error. */
 static struct text first_message(struct text log)
 {
-    const char *e = memmem(log.data, log.len, "error", 5), *end;
+    const char *e = memmem(log.data, log.len, "error", 5), *end = NULL;
     struct text t = log;
 
+    while (e && e > log.data && e[-1] != '\n')
+        e--;
     if (e) {
         t.len -= (size_t)(e - log.data);
         t.data = e;
     }
-    end = t.len > 5 ? memmem(t.data + 5, t.len - 5, ": error", 7) : NULL;
+    for (size_t i = 1; i + 1 < t.len && !end; i++) /* an empty line ends it */
+        if (t.data[i] == '\n' && t.data[i + 1] == '\n')
+            end = t.data + i;
     if (end)
         t.len = (size_t)(end - t.data);
     if (t.len > LOG_READ)
@@ -287,15 +291,84 @@ static struct text first_message(struct text log)
     return t;
 }
 
+/* Asks for a declared name; `prefix` takes what begins with it too. */
+static void ask_name(struct retriever *r, const char *word, bool prefix, struct found *f)
+{
+    char query[MAX_WORD + 16];
+
+    snprintf(query, sizeof(query), "names:\"%s\"%s", word, prefix ? "*" : "");
+    sqlite3_bind_text(r->by_name, 1, query, -1, SQLITE_TRANSIENT);
+    take_rows(r->by_name, f);
+}
+
+/* identifier "X" is undefined, has no member "X": most often a name nearly right, so what begins as
+ * it does is shown. */
+static void find_undefined(struct retriever *r, struct text message, struct found *f)
+{
+    static const char *const before[] = {"identifier \"", "no member \"", "class \"", "name \"",
+                                         "error: "}; /* X is not a template */
+    size_t most = f->count + 2;
+
+    for (size_t k = 0; k < ARRAY_LEN(before) && f->count < most; k++) {
+        const char *p = memmem(message.data, message.len, before[k], strlen(before[k]));
+        const char *end = message.data + message.len;
+        char word[MAX_WORD];
+        size_t n = 0, had = f->count;
+
+        if (!p)
+            continue;
+        p += strlen(before[k]);
+        for (const char *q = p; q < end && (isalnum((unsigned char)*q) || strchr("_:", *q)) && *q;
+             q++)
+            if (*q == ':')
+                p = q + 1; /* behind the last namespace */
+        while (p + n < end && n + 1 < MAX_WORD && (isalnum((unsigned char)p[n]) || p[n] == '_'))
+            n++;
+        memcpy(word, p, n);
+        word[n] = 0;
+        if (before[k][0] == 'e' &&
+            !text_starts((struct text){p + n, (size_t)(end - p) - n}, " is not"))
+            continue;
+        for (size_t least = n * 6 / 10 < 2 ? 2 : n * 6 / 10; n >= least && f->count == had; n--) {
+            word[n] = 0;
+            ask_name(r, word, true, f);
+        }
+    }
+}
+
+/* The functions of CuTe that were being instantiated, the user's own call first. */
+static void find_trail(struct retriever *r, struct text message, struct found *f)
+{
+    static const char mark[] = "instantiation of ";
+    const char *at[64];
+    size_t n = 0, most = f->count + 1;
+
+    for (const char *p = message.data, *end = p + message.len;
+         n < ARRAY_LEN(at) && (p = memmem(p, (size_t)(end - p), mark, sizeof(mark) - 1)) != NULL;
+         p += sizeof(mark))
+        at[n++] = p;
+    while (n-- > 0 && f->count < most) {
+        const char *end = message.data + message.len, *name = at[n];
+        char word[MAX_WORD];
+        size_t len = 0;
+
+        name = memmem(name, (size_t)(end - name), "cute::", 6);
+        if (!name || memchr(at[n], '\n', (size_t)(name - at[n])))
+            continue;
+        for (name += 6; name + len < end && len + 1 < MAX_WORD &&
+                        (isalnum((unsigned char)name[len]) || name[len] == '_');)
+            len++;
+        memcpy(word, name, len);
+        word[len] = 0;
+        if (!is_noise(word))
+            ask_name(r, word, false, f);
+    }
+}
+
 static void find_names(struct retriever *r, char words[][MAX_WORD], size_t count, struct found *f)
 {
-    for (size_t i = 0; i < count && f->count < f->max; i++) {
-        char query[MAX_WORD + 16];
-
-        snprintf(query, sizeof(query), "names:\"%s\"", words[i]);
-        sqlite3_bind_text(r->by_name, 1, query, -1, SQLITE_TRANSIENT);
-        take_rows(r->by_name, f);
-    }
+    for (size_t i = 0; i < count && f->count < f->max; i++)
+        ask_name(r, words[i], false, f);
 }
 
 /* What is left is filled by the passages that hold most of the words. */
@@ -322,6 +395,8 @@ size_t retrieve_find(struct retriever *r, struct text log, const char *line, siz
     size_t count;
 
     find_places(r, message, &f);
+    find_undefined(r, message, &f);
+    find_trail(r, message, &f);
     count = words_of(text_of(line), words, 0);
     find_names(r, words, count, &f);
     count = words_of(message, words, count);

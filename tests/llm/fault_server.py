@@ -39,22 +39,29 @@ def events(dialect, text, finish="stop", with_usage=True):
     """The payloads of a stream in this dialect, as strings."""
     pieces = [text[i:i + 7] for i in range(0, len(text), 7)]
     if dialect == "chat":
-        out = [{"model": "fault-1", "choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}]
-        out += [{"model": "fault-1", "choices": [{"index": 0, "delta": {"content": p}}]} for p in pieces]
-        out += [{"model": "fault-1", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}]
+        head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1700000000, "model": "fault-1"}
+        deltas = [{"role": "assistant", "content": ""}] + [{"content": p} for p in pieces]
+        out = [dict(head, choices=[{"index": 0, "delta": d, "finish_reason": None}]) for d in deltas]
+        out += [dict(head, choices=[{"index": 0, "delta": {}, "finish_reason": finish}])]
         if with_usage:
-            out += [{"model": "fault-1", "choices": [], "usage": usage(dialect)}]
+            out += [dict(head, choices=[], usage=usage(dialect))]
         return [json.dumps(e) for e in out] + ["[DONE]"]
     if dialect == "responses":
         status = "incomplete" if finish == "length" else "completed"
-        end = {"status": status, "model": "fault-1", "output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}]}
+        head = {"id": "resp_1", "object": "response", "created_at": 1700000000, "model": "fault-1", "output": [],
+                "parallel_tool_calls": False, "tool_choice": "auto", "tools": [], "error": None}
+        message = {"type": "message", "id": "msg_1", "role": "assistant", "status": status,
+                   "content": [{"type": "output_text", "text": text, "annotations": []}]}
+        end = dict(head, status=status, output=[message])
         if with_usage:
-            end["usage"] = usage(dialect)
+            end["usage"] = dict(usage(dialect), total_tokens=120, output_tokens_details={"reasoning_tokens": 0})
         if finish == "length":
             end["incomplete_details"] = {"reason": "max_output_tokens"}
-        out = [{"type": "response.created", "response": {"status": "in_progress"}}]
-        out += [{"type": "response.output_text.delta", "delta": p} for p in pieces]
+        place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+        out = [{"type": "response.created", "response": dict(head, status="in_progress")}]
+        out += [dict(place, type="response.output_text.delta", delta=p) for p in pieces]
         out += [{"type": "response." + status, "response": end}]
+        out = [dict(e, sequence_number=n) for n, e in enumerate(out)]
         return [json.dumps(e) for e in out]
     stop = "max_tokens" if finish == "length" else "end_turn"
     out = [{"type": "message_start", "message": {"model": "fault-1", "usage": usage(dialect) if with_usage else {}}},
