@@ -132,7 +132,8 @@ static void write_segment(struct emit *e, const struct item *it, int index, cons
     for (int i = 0; i < n; i++)
         if (reg_class(e, written[i]) == CLASS_P)
             buf_printf(e->out, "u32 n%d = 0;\n", written[i]);
-    buf_puts(e->out, "for (int c = 0; c < 32; c += LANES) {\n");
+    /* Unrolled, the compiler would work on twice the code for nothing. */
+    buf_puts(e->out, "#pragma GCC unroll 1\nfor (int c = 0; c < 32; c += LANES) {\n");
     e->stamp++;
     e->vec = true;
     for (int i = 0; i < it->count && !e->failed; i++)

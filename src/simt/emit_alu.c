@@ -436,7 +436,8 @@ static void emit_set_pair(struct emit *e, const struct insn *in, struct insn *pl
     const char *side[2];
     for (int h = 0; h < 2; h++) {
         const char *t = narrow_text(e, &u, h + 1);
-        side[h] = named(e, arena_printf(e->a, e->vec ? "(M)(%s)" : "-(s32)(%s)", t), e->vec ? "M" : "s32");
+        side[h] = named(e, arena_printf(e->a, e->vec ? "(M)(%s)" : "-(s32)(%s)", t),
+                        e->vec ? "M" : "s32");
     }
     if (strcmp(in->op, "setp") == 0) {
         assign_reg(e, in, in->args[0].reg, side[0]);
@@ -444,9 +445,14 @@ static void emit_set_pair(struct emit *e, const struct insn *in, struct insn *pl
             assign_reg(e, in, in->args[0].reg2, side[1]);
         return;
     }
-    const char *one = in->type2 != in->type ? "0xffffu" : bf ? "0x3f80u" : "0x3c00u", *cast = e->vec ? "(I)" : "(u32)";
+    const char *one = in->type2 != in->type ? "0xffffu"
+                      : bf                  ? "0x3f80u"
+                                            : "0x3c00u",
+               *cast = e->vec ? "(I)" : "(u32)";
     assign(e, in, &in->args[0],
-           arena_printf(e->a, "((%s(%s) & %s) | ((%s(%s) & %s) << 16))", cast, side[0], one, cast, side[1], one), CLASS_I);
+           arena_printf(e->a, "((%s(%s) & %s) | ((%s(%s) & %s) << 16))", cast, side[0], one, cast,
+                        side[1], one),
+           CLASS_I);
 }
 
 static void emit_setp(struct emit *e, const struct insn *in)
@@ -656,13 +662,15 @@ static void emit_cvta(struct emit *e, const struct insn *in)
 
 static bool is_carry(const struct insn *in)
 {
-    return insn_has(in, "cc") || strcmp(in->op, "addc") == 0 || strcmp(in->op, "subc") == 0 || strcmp(in->op, "madc") == 0;
+    return insn_has(in, "cc") || strcmp(in->op, "addc") == 0 || strcmp(in->op, "subc") == 0 ||
+           strcmp(in->op, "madc") == 0;
 }
 
 /* add.cc, addc, sub.cc, subc, mad.cc, madc: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi. */
 static void emit_carry(struct emit *e, const struct insn *in)
 {
-    bool mad = strncmp(in->op, "mad", 3) == 0, reads = in->op[strlen(in->op) - 1] == 'c', wide_op = ptx_type_bytes(in->type) == 8;
+    bool mad = strncmp(in->op, "mad", 3) == 0, reads = in->op[strlen(in->op) - 1] == 'c',
+         wide_op = ptx_type_bytes(in->type) == 8;
     unsigned kind = mad ? (insn_has(in, "hi") ? 3u : 2u) : in->op[0] == 's' ? 1u : 0u;
     int want = (mad ? 4 : 3) + reads;
     if (in->arg_count != want || in->args[0].kind != OPND_REG) {
@@ -674,8 +682,12 @@ static void emit_carry(struct emit *e, const struct insn *in)
     const char *z = mad ? value(e, in, &in->args[3], letter) : value(e, in, &in->args[1], letter);
     const char *c = reads ? value(e, in, &in->args[want - 1], 'P') : e->vec ? "M_spl(0)" : "0";
     int n = e->temp++;
-    buf_printf(e->out, "%s c%d; %s d%d = %s_carry%s(%u, %s, %s, %s, %s, &c%d);\n", e->vec ? "M" : "s32", n,
-               e->vec ? t : wide_op ? "u64" : "u32", n, v, l, kind, value(e, in, &in->args[1], letter),
+    buf_printf(e->out, "%s c%d; %s d%d = %s_carry%s(%u, %s, %s, %s, %s, &c%d);\n",
+               e->vec ? "M" : "s32", n,
+               e->vec    ? t
+               : wide_op ? "u64"
+                         : "u32",
+               n, v, l, kind, value(e, in, &in->args[1], letter),
                value(e, in, &in->args[2], letter), z, c, n);
     struct opnd d = in->args[0];
     d.reg2 = -1;

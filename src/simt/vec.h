@@ -254,7 +254,9 @@ AI double S_fmad(double x, double y, double z)
 }
 AI VD V_fmad(VD x, VD y, VD z)
 {
-#if defined(__FMA__) && LANES == 8
+#if defined(__AVX512F__) && LANES == 16
+    return (VD)__builtin_ia32_vfmaddpd512_mask(x, y, z, (u8)-1, 4);
+#elif defined(__FMA__) && LANES == 8
     return (VD)__builtin_ia32_vfmaddpd256(x, y, z);
 #elif defined(__aarch64__) && LANES == 4
     __asm__("fmla %0.2d, %1.2d, %2.2d" : "+w"(z) : "w"(x), "w"(y));
@@ -272,7 +274,9 @@ AI float S_sqrt(float x)
 }
 AI F V_sqrt(F x)
 {
-#if defined(__AVX__) && LANES == 8
+#if defined(__AVX512F__) && LANES == 16
+    return (F)__builtin_ia32_sqrtps512_mask(x, x, (u16)-1, 4);
+#elif defined(__AVX__) && LANES == 8
     return (F)__builtin_ia32_sqrtps256(x);
 #else
     F r;
@@ -331,7 +335,7 @@ AI I V_mulhu(I x, I y)
 }
 
 /* PTX min and max: a NaN loses, -0 is below +0, two NaNs give the canonical one. */
-AI float S_fmin(float x, float y)
+NI float S_fmin(float x, float y)
 {
     if (x != x && y != y)
         return u2f(0x7fffffff);
@@ -339,7 +343,7 @@ AI float S_fmin(float x, float y)
         return u2f(f2u(x) | f2u(y));
     return (x < y || y != y) ? x : y;
 }
-AI float S_fmax(float x, float y)
+NI float S_fmax(float x, float y)
 {
     if (x != x && y != y)
         return u2f(0x7fffffff);
@@ -347,14 +351,14 @@ AI float S_fmax(float x, float y)
         return u2f(f2u(x) & f2u(y));
     return (x > y || y != y) ? x : y;
 }
-AI F V_fmin(F x, F y)
+NI F V_fmin(F x, F y)
 {
     M nx = x != x, ny = y != y;
     F r = sel_F((M)(x < y) | ny, x, y);
     r = sel_F((M)(x == y), (F)((I)x | (I)y), r);
     return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), r);
 }
-AI F V_fmax(F x, F y)
+NI F V_fmax(F x, F y)
 {
     M nx = x != x, ny = y != y;
     F r = sel_F((M)(x > y) | ny, x, y);
@@ -369,11 +373,11 @@ AI float S_fmaxn(float x, float y)
 {
     return x != x || y != y ? u2f(0x7fffffff) : S_fmax(x, y);
 }
-AI F V_fminn(F x, F y)
+NI F V_fminn(F x, F y)
 {
     return sel_F((M)(x != x) | (M)(y != y), (F)((I){0} + 0x7fffffffu), V_fmin(x, y));
 }
-AI F V_fmaxn(F x, F y)
+NI F V_fmaxn(F x, F y)
 {
     return sel_F((M)(x != x) | (M)(y != y), (F)((I){0} + 0x7fffffffu), V_fmax(x, y));
 }
@@ -389,7 +393,7 @@ AI float S_tanh(float x)
 {
     return R->math(SW_TANH, x);
 }
-AI F V_tanh(F x)
+NI F V_tanh(F x)
 {
     F r;
     for (int i = 0; i < LANES; i++)
@@ -409,7 +413,7 @@ AI float S_satf(float x)
 {
     return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f;
 }
-AI F V_satf(F x)
+NI F V_satf(F x)
 {
     F one = (F){0} + 1.0f;
     F r = sel_F((M)(x < one), x, one);
@@ -418,7 +422,9 @@ AI F V_satf(F x)
 /* Rounds to the nearest integer, halves to even, by the largest exact float. */
 AI F V_rint(F x)
 {
-#if defined(__AVX__) && LANES == 8
+#if defined(__AVX512F__) && LANES == 16
+    return (F)__builtin_ia32_rndscaleps_mask(x, 8, x, (u16)-1, 4);
+#elif defined(__AVX__) && LANES == 8
     return (F)__builtin_ia32_roundps256(x, 8);
 #else
     F big = (F)(((I)x & 0x80000000u) | 0x4b000000u);
@@ -433,7 +439,9 @@ AI float S_rint(float x)
 }
 AI F V_trunc(F x)
 {
-#if defined(__AVX__) && LANES == 8
+#if defined(__AVX512F__) && LANES == 16
+    return (F)__builtin_ia32_rndscaleps_mask(x, 11, x, (u16)-1, 4);
+#elif defined(__AVX__) && LANES == 8
     return (F)__builtin_ia32_roundps256(x, 11);
 #else
     F r = V_rint(x), a = (F)((I)x & 0x7fffffffu), ra = (F)((I)r & 0x7fffffffu);
@@ -441,13 +449,13 @@ AI F V_trunc(F x)
     return r;
 #endif
 }
-AI F V_floor(F x)
+NI F V_floor(F x)
 {
     F r = V_rint(x);
     F d = r - 1.0f;
     return sel_F((M)(r > x), d, r);
 }
-AI F V_ceil(F x)
+NI F V_ceil(F x)
 {
     F r = V_rint(x);
     F d = r + 1.0f;
@@ -467,7 +475,7 @@ AI float S_ceil(float x)
 }
 
 /* 2^x to 2 ulp, also into the subnormals. */
-AI F V_ex2(F x)
+NI F V_ex2(F x)
 {
     F lo = (F){0} - 151.0f, hi = (F){0} + 128.5f;
     F y = sel_F((M)(x < lo), lo, x);
@@ -496,7 +504,7 @@ AI F V_s2f(I x)
 {
     return __builtin_convertvector((S)x, F);
 }
-AI F V_u2f(I x)
+NI F V_u2f(I x)
 {
 #if LANES == 16
     return __builtin_convertvector(x, F);
@@ -508,7 +516,7 @@ AI F V_u2f(I x)
 #endif
 }
 /* NaN gives 0, out of range saturates. x is already rounded to an integer. */
-AI I V_f2s(F x)
+NI I V_f2s(F x)
 {
     M big = (M)(x >= 2147483648.0f), nan = (M)(x != x), low = (M)(x < -2147483648.0f);
     F safe = (F)((I)x & ~(I)(big | nan | low));
@@ -523,7 +531,7 @@ AI u32 S_f2s(float x)
            : x < -2147483648.0f ? 0x80000000u
                                 : (u32)(s32)x;
 }
-AI I V_f2u(F x)
+NI I V_f2u(F x)
 {
     M neg = (M)(x < 0.0f), nan = (M)(x != x), over = (M)(x >= 4294967296.0f),
       up = (M)(x >= 2147483648.0f);
@@ -538,7 +546,7 @@ AI u32 S_f2u(float x)
     return x != x || x < 0 ? 0 : x >= 4294967296.0f ? 0xffffffffu : (u32)x;
 }
 
-AI float S_h2f(u32 h)
+NI float S_h2f(u32 h)
 {
     u32 s = (h & 0x8000u) << 16, e = (h >> 10) & 31, f = h & 1023;
     if (e == 31)
@@ -548,7 +556,7 @@ AI float S_h2f(u32 h)
     float r = (float)f * 5.9604644775390625e-08f;
     return u2f(f2u(r) | s);
 }
-AI u32 S_f2h(float x)
+NI u32 S_f2h(float x)
 {
     u32 u = f2u(x), s = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
     if (a > 0x7f800000u)
@@ -575,7 +583,7 @@ AI F V_h2f(I h)
     return (F)((I)r | s);
 #endif
 }
-AI I V_f2h(F x)
+NI I V_f2h(F x)
 {
     I u = (I)x, s = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
     I odd = (a >> 13) & 1u;
@@ -828,14 +836,16 @@ AI u64 S_carry64(u32 kind, u64 x, u64 y, u64 z, s32 c, s32 *out)
 NI I V_carry32(u32 kind, I x, I y, I z, M c, M *out)
 {
     I r;
-    for (int i = 0; i < LANES; i++) r[i] = S_carry32(kind, x[i], y[i], z[i], c[i], (s32 *)out + i);
+    for (int i = 0; i < LANES; i++)
+        r[i] = S_carry32(kind, x[i], y[i], z[i], c[i], (s32 *)out + i);
     return r;
 }
 NI Q V_carry64(u32 kind, Q x, Q y, Q z, M c, M *out)
 {
     Q r;
     for (int i = 0; i < LANES; i++)
-        ((u64 *)&r)[i] = S_carry64(kind, ((u64 *)&x)[i], ((u64 *)&y)[i], ((u64 *)&z)[i], c[i], (s32 *)out + i);
+        ((u64 *)&r)[i] =
+            S_carry64(kind, ((u64 *)&x)[i], ((u64 *)&y)[i], ((u64 *)&z)[i], c[i], (s32 *)out + i);
     return r;
 }
 
