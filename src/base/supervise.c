@@ -52,8 +52,33 @@ enum { MAX_PROCESSES = 65536, SAMPLE_MS = 25, SCAN_EVERY = 20 };
 
 struct member {
     pid_t pid, parent;
-    bool ours;
+    enum { UNKNOWN, OURS, FOREIGN } side;
 };
+
+static int by_pid(const void *a, const void *b)
+{
+    const struct member *x = a, *y = b;
+
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* Follows parents up to us, or out of the list; what is found out is kept for the next. */
+static bool is_ours(struct member *all, size_t count, struct member *m, pid_t root)
+{
+    struct member *up;
+
+    if (m->side == UNKNOWN) {
+        m->side = FOREIGN; /* also ends a circle, which a list read while it changes may hold */
+        if (m->parent == root) {
+            m->side = OURS;
+        } else {
+            up = bsearch(&(struct member){.pid = m->parent}, all, count, sizeof(*all), by_pid);
+            if (up && is_ours(all, count, up, root))
+                m->side = OURS;
+        }
+    }
+    return m->side == OURS;
+}
 
 /* Every process that has us as an ancestor; the supervisor itself left out. */
 static size_t list_descendants(struct member *all, pid_t root)
@@ -61,7 +86,6 @@ static size_t list_descendants(struct member *all, pid_t root)
     DIR *proc = opendir("/proc");
     struct dirent *entry;
     size_t count = 0, ours = 0;
-    bool grew = true;
 
     while (proc && count < MAX_PROCESSES && (entry = readdir(proc))) {
         char path[64], stat[512], *close_paren;
@@ -84,23 +108,15 @@ static size_t list_descendants(struct member *all, pid_t root)
         close_paren = strrchr(stat, ')');
         if (!close_paren || sscanf(close_paren + 1, " %*c %d", &parent) != 1)
             continue;
-        all[count++] = (struct member){(pid_t)pid, (pid_t)parent, false};
+        all[count++] = (struct member){(pid_t)pid, (pid_t)parent, UNKNOWN};
     }
     if (proc)
         closedir(proc);
-    while (grew) {
-        grew = false;
-        for (size_t i = 0; i < count; i++) {
-            bool child = all[i].parent == root;
-
-            for (size_t j = 0; j < count && !child && !all[i].ours; j++)
-                child = all[j].ours && all[j].pid == all[i].parent;
-            if (child && !all[i].ours)
-                grew = all[i].ours = true;
-        }
-    }
+    qsort(all, count, sizeof(*all), by_pid);
     for (size_t i = 0; i < count; i++)
-        if (all[i].ours)
+        is_ours(all, count, &all[i], root);
+    for (size_t i = 0; i < count; i++)
+        if (all[i].side == OURS)
             all[ours++] = all[i];
     return ours;
 }
@@ -140,10 +156,13 @@ static uint64_t resident_sum(struct member *all, pid_t program, unsigned sample)
     return sum;
 }
 
-/* Ends every descendant and reaps it. Stopped first, so that none forks on. */
+/*
+ * Ends every descendant and reaps it. Stopped first, so that none forks on; a
+ * child born between two looks is met by the next one, so never wait for ever.
+ */
 static void end_all(struct member *all, pid_t program, int *program_status)
 {
-    for (int round = 0; round < 1000; round++) {
+    for (;;) {
         size_t before = 0, n = list_descendants(all, getpid());
         int status;
         pid_t pid;
@@ -156,11 +175,12 @@ static void end_all(struct member *all, pid_t program, int *program_status)
         }
         for (size_t i = 0; i < n; i++)
             kill(all[i].pid, SIGKILL);
-        while ((pid = waitpid(-1, &status, n ? 0 : WNOHANG)) > 0)
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
             if (pid == program && program_status)
                 *program_status = status;
-        if (n == 0 || (pid < 0 && errno == ECHILD))
+        if (pid < 0 && errno == ECHILD)
             return;
+        usleep(1000);
     }
 }
 
