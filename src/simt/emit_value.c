@@ -77,7 +77,8 @@ static const struct sreg {
 
 static const char *lane_sreg(const struct emit *e, const char *name)
 {
-    static const char *const masks[] = {"eq", "lt", "le", "gt", "ge"};
+    static const char *const masks[] = {"%lanemask_eq", "%lanemask_lt", "%lanemask_le",
+                                        "%lanemask_gt", "%lanemask_ge"};
     static const char *const texts[] = {"(1u << L)", "((1u << L) - 1)", "((2u << L) - 1)",
                                         "~((2u << L) - 1)", "~((1u << L) - 1)"};
     if (strcmp(name, "%laneid") == 0)
@@ -89,7 +90,7 @@ static const char *lane_sreg(const struct emit *e, const char *name)
     if (!e->ir->rows && strcmp(name, "%tid.z") == 0)
         return "Z";
     for (size_t i = 0; i < ARRAY_LEN(masks); i++)
-        if (strncmp(name, "%lanemask_", 10) == 0 && strcmp(name + 10, masks[i]) == 0)
+        if (strcmp(name, masks[i]) == 0)
             return texts[i];
     return NULL;
 }

@@ -649,7 +649,8 @@ static struct piece_set *param_pieces(struct reader *r, const struct insn *in)
 static void name_carry(struct reader *r, struct insn *in)
 {
     bool writes = insn_has(in, "cc");
-    bool reads = strcmp(in->op, "addc") == 0 || strcmp(in->op, "subc") == 0 || strcmp(in->op, "madc") == 0;
+    bool reads =
+        strcmp(in->op, "addc") == 0 || strcmp(in->op, "subc") == 0 || strcmp(in->op, "madc") == 0;
     if ((!writes && !reads) || in->arg_count < 3 || in->args[0].kind != OPND_REG)
         return;
     if (!r->k->has_carry) {
@@ -661,7 +662,8 @@ static void name_carry(struct reader *r, struct insn *in)
     if (writes)
         args[0].reg2 = r->k->carry;
     if (reads)
-        args[in->arg_count++] = (struct opnd){.kind = OPND_REG, .reg = r->k->carry, .reg2 = -1, .target = -1};
+        args[in->arg_count++] =
+            (struct opnd){.kind = OPND_REG, .reg = r->k->carry, .reg2 = -1, .target = -1};
     in->args = args;
 }
 

@@ -145,7 +145,8 @@ json_t *plan_request(const struct task *task, const struct device *device)
     return json_pack("{s:o, s:o, s:O, s:{s:i, s:i, s:I, s:I}}", "inputs", in, "outputs", out,
                      "scalars", scalars ? scalars : json_array(), "device", "arch",
                      arch_number(device->arch), "sm_count", device->sm_count, "smem_block_bytes",
-                     (json_int_t)device->smem_block_bytes, "l2_bytes", (json_int_t)device->l2_bytes);
+                     (json_int_t)device->smem_block_bytes, "l2_bytes",
+                     (json_int_t)device->l2_bytes);
 }
 
 /* SIGKILL is the hard limit, for plans that caught SIGXCPU. */
