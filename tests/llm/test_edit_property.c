@@ -63,8 +63,8 @@ static const char *const words[] = {
     "    // ``` not a fence",
     "    x = y;   ",
     "   ",
-    "    // gr\xc3\xbc\xc3\x9f"
-    "e \xe2\x86\x92 \xf0\x9f\x94\xa5",
+    ("    // gr\xc3\xbc\xc3\x9f"
+     "e \xe2\x86\x92 \xf0\x9f\x94\xa5"),
     "    [1, {2}]",
     "    \"action\"",
     "> quoted",
@@ -351,8 +351,8 @@ static void prose(struct world *w, struct buf *b)
         "The race is at line 12. Here is `code` and ```inline``` too.\n\n",
         "You have this:\n```cpp\nint a = b[c];\n{\n```\nwhich is wrong.\n",
         "> quoted words\n\n",
-        "<think>\nMaybe this?\n```json\n[{\"action\":\"delete\",\"line_number\":1}]\n```\nno.\n"
-        "</think>\n",
+        ("<think>\nMaybe this?\n```json\n[{\"action\":\"delete\",\"line_number\":1}]\n```\nno.\n"
+         "</think>\n"),
         "<thinking>an open fence\n```cpp\nint x;\n</thinking>\n",
         "1. first\n2. second {x} [y]\n",
         "```python\nedits = [1, 2, 3]\n```\n",
