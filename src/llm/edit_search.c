@@ -97,8 +97,8 @@ static void replace_found(struct edit_set *set, int number, struct text search, 
     edit_set_add_quoted(set, number, f.line, old, old_count, new_lines, new_count);
 }
 
-/* Reads on after an opening marker; false when the block does not end. */
-static bool read_one(struct edit_set *set, struct cursor *c, size_t run)
+/* Reads on after an opening marker. */
+static void read_one(struct edit_set *set, struct cursor *c, size_t run)
 {
     size_t search_begin = c->at, search_end = 0, replace_begin = 0, begin;
     int number = ++set->edits, dividers = 0;
@@ -118,17 +118,16 @@ static bool read_one(struct edit_set *set, struct cursor *c, size_t run)
             if (dividers > 1) {
                 edit_set_fail(set, number, "has %d dividers (=======); there must be one",
                               dividers);
-                return true;
+                return;
             }
             replace_found(set, number,
                           (struct text){c->text.data + search_begin, search_end - search_begin},
                           (struct text){c->text.data + replace_begin, begin - replace_begin});
-            return true;
+            return;
         }
     }
     edit_set_fail(set, number, "is not finished: no %s line follows its SEARCH",
                   dividers ? ">>>>>>> REPLACE" : "=======");
-    return false;
 }
 
 void edit_search_read(struct edit_set *set, struct text block)

@@ -131,43 +131,49 @@ static void mark_info(struct mark *m, struct text rest)
     }
 }
 
+/* "Here it is: ```cpp": the only run of ticks in the line, at most a word behind it, and not inside
+ * a string. */
+static bool mark_behind_prose(const char *s, struct line l, struct mark *m)
+{
+    const char *tick = memmem(s + l.begin, l.end - l.begin, "```", 3);
+    size_t quotes = 0;
+    struct text rest;
+
+    if (!tick)
+        return false;
+    m->c = '`';
+    m->at = (size_t)(tick - s);
+    m->run = run_of(s, m->at, l.end, '`');
+    rest = (struct text){s + m->at + m->run, l.end - m->at - m->run};
+    m->info = text_trim(rest);
+    if (m->info.len && m->info.data != rest.data)
+        return false; /* "``` word": not how a language is written */
+    for (size_t k = 0; k < m->info.len; k++)
+        if (!isalnum((unsigned char)m->info.data[k]) && !one_of(m->info.data[k], "+#-_."))
+            return false;
+    for (size_t k = l.begin; k < m->at; k++)
+        quotes += s[k] == '"';
+    return quotes % 2 == 0 && !memchr(s + l.begin, '`', m->at - l.begin);
+}
+
 /* Is there an opening fence in this line? */
 static bool mark_open(const char *s, struct line l, struct mark *m)
 {
-    size_t i = after_prefix(s, l), tail, quotes = 0;
+    size_t i = after_prefix(s, l), tail;
     struct text rest;
-    const char *tick;
 
     memset(m, 0, sizeof(*m));
-    m->c = i < l.end ? s[i] : 0;
-    if (m->c != '`' && m->c != '~')
-        m->c = 0;
+    m->c = i < l.end && (s[i] == '`' || s[i] == '~') ? s[i] : 0;
     m->run = m->c ? run_of(s, i, l.end, m->c) : 0;
     m->at = i;
-    if (m->run < 3) { /* behind prose: the only run of ticks, then at most a word */
-        tick = memmem(s + l.begin, l.end - l.begin, "```", 3);
-        if (!tick)
-            return false;
-        m->c = '`';
-        m->at = (size_t)(tick - s);
-        m->run = run_of(s, m->at, l.end, '`');
-        rest = (struct text){s + m->at + m->run, l.end - m->at - m->run};
-        m->info = text_trim(rest);
-        if (m->info.len && m->info.data != rest.data)
-            return false; /* "``` word": not how a language is written */
-        for (size_t k = 0; k < m->info.len; k++)
-            if (!isalnum((unsigned char)m->info.data[k]) && !one_of(m->info.data[k], "+#-_."))
-                return false;
-        for (size_t k = l.begin; k < m->at; k++)
-            quotes += s[k] == '"';
-        return quotes % 2 == 0 && !memchr(s + l.begin, '`', m->at - l.begin);
-    }
+    if (m->run < 3)
+        return mark_behind_prose(s, l, m);
     rest = (struct text){s + i + m->run, l.end - i - m->run};
     tail = rest.len;
     while (tail && one_of(rest.data[tail - 1], " \t"))
         tail--;
-    if (m->c == '`' && tail >= m->run && memcmp(rest.data + tail - m->run, s + i, m->run) == 0 &&
-        tail > m->run) {
+    if (m->c == '`' && tail > m->run &&
+        run_of(rest.data, tail - m->run, tail, '`') == m->run) { /* opened and closed on one line */
         struct text body = {rest.data, tail - m->run};
 
         m->one_line = true;
