@@ -204,6 +204,8 @@ static bool form_fits(const struct op_form *f, const struct graph *g, const stru
             return false;
         if (arg && json_object_get(arg, "node")) {
             o->node = g ? graph_node(g, (int)json_integer_value(json_object_get(arg, "node"))) : n;
+            if (!o->node)
+                return false;
         } else if (arg) {
             o->value = arg;
             if (!graph_number(arg, &number))

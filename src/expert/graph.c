@@ -176,6 +176,7 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
                        .op = json_string_or(obj, "op", ""),
                        .args = json_object_get(obj, "args"),
                        .kwargs = json_object_get(obj, "kwargs"),
+                       .t = {.name = "", .dtype = ""},
                        .index = (int)json_int_or(obj, "index", -1)};
     if (strcmp(n->op, "constant") == 0 && json_object_get(obj, "value"))
         n->value = obj;

@@ -43,8 +43,8 @@ static bool collect_scaling(struct fused *f, const struct node *n, struct match 
         if (!d || !other || (!graph_op_is(d, "aten.diag") && !graph_op_is(d, "aten.diag_embed")))
             continue;
         v = graph_arg(f->g, d, 0);
-        if (!v || v->t.dims != 1 || f->leaf_count == MAX_TENSORS || graph_arg_json(d, 1, NULL) ||
-            !graph_view(f->g, v, &leaf->view))
+        if (!v || v->t.dims != 1 || !expr_memory_type(d->t.dtype) || f->leaf_count == MAX_TENSORS ||
+            graph_arg_json(d, 1, NULL) || !graph_view(f->g, v, &leaf->view))
             continue;
         leaf->node = d;
         leaf->view.dims = 2;

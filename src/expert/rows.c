@@ -48,7 +48,8 @@ static const struct row_form *form_of(const struct graph *g, const struct node *
         if (forms[i].dims_arg == OPERANDS) {
             const struct node *b = graph_arg(g, n, 1);
 
-            return b && b->t.shape[b->t.dims - 1] == (b->t.dims == 1 ? b->t.shape[0] : 1)
+            return b && b->t.dims > 0 &&
+                           b->t.shape[b->t.dims - 1] == (b->t.dims == 1 ? b->t.shape[0] : 1)
                        ? &forms[i]
                        : NULL;
         }
