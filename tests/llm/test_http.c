@@ -368,6 +368,27 @@ static void an_interrupt_ends_a_call_at_once(void **state)
     arena_free(a);
 }
 
+static void a_reply_cut_by_the_end_of_the_budget_is_told_as_that(void **state)
+{
+    struct arena *a = arena_new();
+    struct llm_config c = quick_config("openai:m", server_url(&server, "length-forever", a));
+    struct budget_limits limits = {.tokens = 600};
+    struct budget_spent spent;
+    struct error err = {0};
+    struct reply r;
+
+    (void)state;
+    assert_true(budget_open(NULL, &limits, &c.budget, &err));
+    assert_false(quick_ask(&c, a, &r, &err));
+    assert_int_equal(err.kind, ERROR_BUDGET);
+    assert_non_null(strstr(err.text, "not enough for a whole reply"));
+    memset(&err, 0, sizeof(err));
+    assert_true(budget_spent(c.budget, &spent, &err));
+    assert_int_equal(spent.tokens, 120); /* as the server said, not as reserved */
+    budget_close(c.budget);
+    arena_free(a);
+}
+
 static int setup(void **state)
 {
     struct error err = {0};
@@ -409,6 +430,7 @@ int main(void)
         cmocka_unit_test(tls_with_an_unknown_authority_fails_at_once_and_works_with_its_file),
         cmocka_unit_test(text_is_handed_on_while_it_arrives),
         cmocka_unit_test(an_interrupt_ends_a_call_at_once),
+        cmocka_unit_test(a_reply_cut_by_the_end_of_the_budget_is_told_as_that),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
