@@ -227,7 +227,10 @@ static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, b
 /* A loop around this may wait for another warp: look soon. */
 static inline void may_poll(struct sw_warp *sw, const struct sw_site *s)
 {
-    if (s->flags & SW_STRONG && sw->fuel > 50)
+    if (!(s->flags & SW_STRONG))
+        return;
+    warp_of(sw)->polled = true;
+    if (sw->fuel > 50)
         sw->fuel = 50;
 }
 

@@ -191,8 +191,10 @@ u32 dev_mbar(struct sw_warp *sw, u32 m, const void *addr, u32 site, u64 *state, 
         }
         }
     }
-    if ((op == MBAR_TEST || op == MBAR_TRY) && !result)
+    if ((op == MBAR_TEST || op == MBAR_TRY) && !result) {
+        w->polled = true;
         sw->fuel = sw->fuel > 4 ? 4 : sw->fuel; /* it will try again: others first */
+    }
     return result;
 }
 

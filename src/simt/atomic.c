@@ -186,6 +186,9 @@ void dev_atom(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *dst, 
             ((u32 *)dst)[i] = (u32)old;
     }
     /* A warp that polls must not keep the others from going on. */
-    if (((s->kind & 0xff) == ATOM_CAS || (s->kind & 0xff) == ATOM_EXCH) && sw->fuel > 64)
-        sw->fuel = 64;
+    if ((s->kind & 0xff) == ATOM_CAS || (s->kind & 0xff) == ATOM_EXCH) {
+        w->polled = true;
+        if (sw->fuel > 64)
+            sw->fuel = 64;
+    }
 }

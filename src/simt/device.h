@@ -119,6 +119,7 @@ struct warp {
     enum warp_state state;
     uint32_t bar_id, bar_site, bar_result;
     uint32_t last_site;
+    bool polled; /* looked at memory others write, since it last yielded */
     struct copy *copy;
     size_t copies, copy_cap;
     uint32_t group_end[32], groups; /* committed groups as prefix lengths */

@@ -160,12 +160,15 @@ s32 dev_tick(struct sw_warp *sw, u32 waiting, u32 site)
     struct warp *w = warp_of(sw);
     struct launch *l = w->t->l;
     (void)site;
+    /* A long loop only yields; one that polls (or sleeps) may need others to run. */
+    bool polls = w->polled || sw->fuel == 0;
+    w->polled = false;
     sw->fuel = FUEL;
     if (atomic_load_explicit(&l->stop, memory_order_relaxed))
         warp_abort(w);
     if (clock_ms() > l->deadline_ms)
         hang(w, w->last_site);
-    warp_yield(w, WARP_SPIN);
+    warp_yield(w, polls ? WARP_SPIN : WARP_READY);
     return waiting != 0;
 }
 
