@@ -147,6 +147,54 @@ static inline __attribute__((always_inline)) bool fast_global(const struct warp 
     return (!row || !same) && at >= c->lo && at + span <= c->hi && !(at & (bytes - 1));
 }
 
+/* Tiles are often read by 16 lanes side by side, or 16 at one place, twice. */
+static inline __attribute__((always_inline)) bool load_halves(const u32 *at, const u8 *base, u32 *d)
+{
+    u32 row = 0, same = 0, first = at[0], second = at[WARP / 2];
+    for (u32 i = 0; i < WARP / 2; i++) {
+        u32 x = at[i] - first, y = at[WARP / 2 + i] - second;
+        row |= (x ^ 4 * i) | (y ^ 4 * i);
+        same |= x | y;
+    }
+    if (!row) {
+        copy_lanes(d, base + first, 2);
+        copy_lanes(d + WARP / 2, base + second, 2);
+        return true;
+    }
+    if (same)
+        return false;
+    u32 x, y;
+    memcpy(&x, base + first, 4);
+    memcpy(&y, base + second, 4);
+    for (int i = 0; i < WARP / 2; i++) {
+        d[i] = x;
+        d[WARP / 2 + i] = y;
+    }
+    return true;
+}
+
+/* As count_shared(), for a pattern this instruction had before. */
+static inline __attribute__((always_inline)) void count_offsets(struct warp *w, const u32 *at,
+                                                                u32 bytes, u32 site)
+{
+    const struct memo *q = &w->t->memo[site];
+    struct simt_counters *n = &w->t->n;
+    u32 differs = 0, first = at[0];
+    for (int i = 0; i < WARP; i++)
+        differs |= (at[i] - first) ^ q->diff[i];
+    if (!differs && q->mask == (u32)ALL && q->bytes == bytes && q->known >> (first & 3) & 1) {
+        u32 cost = q->cost[first & 3];
+        n->shared_requests++;
+        n->shared_wavefronts += cost & 0xffff;
+        n->shared_conflicts += (cost & 0xffff) - (cost >> 16);
+        return;
+    }
+    uint64_t host[WARP];
+    for (int i = 0; i < WARP; i++)
+        host[i] = at[i];
+    count_shared(w, (u32)ALL, host, bytes, site);
+}
+
 /* Shared memory, lanes anywhere: bounds by signs, then 32 loads. */
 static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
                                                              const struct sw_site *s, u32 m,
@@ -166,12 +214,8 @@ static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
     if (bad >> 31 || low & (bytes - 1))
         return false;
     w->last_site = site;
-    if (cfg->counters) {
-        uint64_t host[WARP];
-        for (int i = 0; i < WARP; i++)
-            host[i] = at[i];
-        count_shared(w, m, host, bytes, site);
-    }
+    if (cfg->counters)
+        count_offsets(w, at, bytes, site);
     const u8 *base = w->blk->b.smem;
     if (s->vec == 4) {
         u32 rows[WARP * 4];
@@ -181,9 +225,15 @@ static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
         spread(d, rows, 4);
         return true;
     }
-    for (int v = 0; v < s->vec; v++)
+    if (s->vec == 1 && load_halves(at, base, dst[0]))
+        return true;
+    for (int v = 0; v < s->vec; v++) {
+        u32 *d = dst[v], out[WARP];
         for (int i = 0; i < WARP; i++)
-            memcpy((u32 *)dst[v] + i, base + at[i] + 4 * v, 4);
+            memcpy(&out[i], base + at[i] + 4 * v, 4);
+        for (int i = 0; i < WARP; i++)
+            d[i] = out[i];
+    }
     return true;
 }
 

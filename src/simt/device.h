@@ -166,8 +166,9 @@ struct blk {
 struct worker {
     struct launch *l;
     struct blk *active, *free;
-    struct fiber *fibers;
-    uint32_t fiber_count, *fiber_free, fibers_free;
+    struct fiber **fibers; /* all of this worker's; each stays where it is */
+    struct fiber **idle;   /* those no warp runs on */
+    uint32_t fiber_count, idle_count;
     struct range *cache; /* per site */
     struct memo *memo;   /* per site */
     uint64_t *counts;

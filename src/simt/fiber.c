@@ -6,6 +6,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#define LEAVE(shadow, stack, bytes) __sanitizer_start_switch_fiber(shadow, stack, bytes)
+#define ENTER(shadow, stack, bytes) __sanitizer_finish_switch_fiber(shadow, stack, bytes)
+#define FORGET(stack, bytes)        __asan_unpoison_memory_region(stack, bytes)
+#else
+#define LEAVE(shadow, stack, bytes) ((void)0)
+#define ENTER(shadow, stack, bytes) ((void)0)
+#define FORGET(stack, bytes)        ((void)0)
+#endif
+
 void simt_fiber_switch(void **save, void *to);
 void simt_fiber_entry(void);
 
@@ -90,17 +102,36 @@ void fiber_release(struct fiber *f)
     *f = (struct fiber){0};
 }
 
+static void enter(void *self)
+{
+    struct fiber *f = self;
+
+    ENTER(NULL, &f->back_stack, &f->back_bytes);
+    f->fn(f->arg);
+}
+
 void fiber_start(struct fiber *f, void (*fn)(void *), void *arg)
 {
-    prepare(f, fn, arg);
+    f->fn = fn;
+    f->arg = arg;
+    f->shadow = NULL;
+    FORGET(f->stack, f->bytes);
+    prepare(f, enter, f);
 }
 
 void fiber_resume(struct fiber *f)
 {
+    void *ours = NULL;
+
+    LEAVE(&ours, f->stack, f->bytes);
     simt_fiber_switch(&f->back, f->sp);
+    ENTER(ours, NULL, NULL);
+    (void)ours;
 }
 
 void fiber_yield(struct fiber *f)
 {
+    LEAVE(&f->shadow, f->back_stack, f->back_bytes);
     simt_fiber_switch(&f->sp, f->back);
+    ENTER(f->shadow, &f->back_stack, &f->back_bytes);
 }

@@ -16,6 +16,12 @@ struct fiber {
     void *sp, *back;
     char *stack;
     size_t bytes;
+    void (*fn)(void *);
+    void *arg;
+    /* AddressSanitizer is told of every switch: the fiber's own shadow, and the resumer's stack. */
+    void *shadow;
+    const void *back_stack;
+    size_t back_bytes;
 };
 
 bool fiber_init(struct fiber *f, size_t bytes);

@@ -290,58 +290,38 @@ static void blk_start(struct worker *t, uint64_t index)
     t->n.blocks++;
 }
 
-static struct fiber *fiber_get(struct worker *t)
-{
-    if (t->fibers_free)
-        return &t->fibers[t->fiber_free[--t->fibers_free]];
-    return NULL;
-}
-
+/* Twice as many fibers as before. Warps keep pointers to theirs, so none moves. */
 static bool fibers_more(struct worker *t)
 {
     uint32_t add = t->fiber_count ? t->fiber_count : 1;
-    struct fiber *old = t->fibers;
+    size_t bytes = t->l->k->frame_bytes + (size_t)t->l->k->block_count * 64 + (256 << 10);
+
     if (t->fiber_count + add > MAX_RESIDENT * MAX_WARPS)
         return false;
-    /* Fibers are pointed to, so they must not move: chunks are kept apart. */
-    t->fibers = xmalloc((t->fiber_count + add) * sizeof *t->fibers);
-    memcpy(t->fibers, old, t->fiber_count * sizeof *old);
-    xfree(old);
-    t->fiber_free = xrealloc(t->fiber_free, (t->fiber_count + add) * sizeof *t->fiber_free);
-    size_t bytes = t->l->k->frame_bytes + (size_t)t->l->k->block_count * 64 + (256 << 10);
+    t->fibers = xrealloc(t->fibers, (t->fiber_count + add) * sizeof *t->fibers);
+    t->idle = xrealloc(t->idle, (t->fiber_count + add) * sizeof *t->idle);
     for (uint32_t i = 0; i < add; i++) {
-        if (!fiber_init(&t->fibers[t->fiber_count], bytes))
+        struct fiber *f = xmalloc(sizeof *f);
+
+        if (!fiber_init(f, bytes)) {
+            xfree(f);
             return false;
-        t->fiber_free[t->fibers_free++] = t->fiber_count++;
+        }
+        t->fibers[t->fiber_count++] = f;
+        t->idle[t->idle_count++] = f;
     }
     return true;
-}
-
-static void repoint(struct worker *t, const struct fiber *old, uint32_t count)
-{
-    for (struct blk *b = t->active; b; b = b->next)
-        for (uint32_t i = 0; i < b->b.nwarps; i++) {
-            struct warp *w = &b->warp[i];
-            if (w->fiber && w->fiber >= old && w->fiber < old + count)
-                w->fiber = &t->fibers[w->fiber - old];
-        }
 }
 
 static void warp_run(struct worker *t, struct warp *w)
 {
     if (w->state == WARP_NEW) {
-        w->fiber = fiber_get(t);
-        if (!w->fiber) {
-            const struct fiber *old = t->fibers;
-            uint32_t count = t->fiber_count;
-            if (!fibers_more(t)) {
-                t->failed = true;
-                atomic_store(&t->l->stop, 1);
-                return;
-            }
-            repoint(t, old, count);
-            w->fiber = fiber_get(t);
+        if (!t->idle_count && !fibers_more(t)) {
+            t->failed = true;
+            atomic_store(&t->l->stop, 1);
+            return;
         }
+        w->fiber = t->idle[--t->idle_count];
         fiber_start(w->fiber, warp_main, w);
     }
     w->state = WARP_READY;
@@ -350,7 +330,7 @@ static void warp_run(struct worker *t, struct warp *w)
     t->running = NULL;
     if (w->state != WARP_DONE)
         return;
-    t->fiber_free[t->fibers_free++] = (uint32_t)(w->fiber - t->fibers);
+    t->idle[t->idle_count++] = w->fiber;
     w->fiber = NULL;
     struct blk *b = w->blk;
     b->done++;
@@ -497,10 +477,12 @@ void worker_release(struct worker *t)
             next = b->next;
             blk_free(b, t->l->nwarps);
         }
-    for (uint32_t i = 0; i < t->fiber_count; i++)
-        fiber_release(&t->fibers[i]);
+    for (uint32_t i = 0; i < t->fiber_count; i++) {
+        fiber_release(t->fibers[i]);
+        xfree(t->fibers[i]);
+    }
     xfree(t->fibers);
-    xfree(t->fiber_free);
+    xfree(t->idle);
     xfree(t->cache);
     xfree(t->memo);
     xfree(t->counts);
