@@ -27,6 +27,13 @@
 
 #include <stdint.h>
 
+/* RLIMIT_AS for a program of ours; a sanitizer's shadow alone needs more than any such limit. */
+#if defined(__SANITIZE_ADDRESS__)
+#define PROC_OWN_ADDRESS_LIMIT(bytes) ((uint64_t)0 * (bytes))
+#else
+#define PROC_OWN_ADDRESS_LIMIT(bytes) ((uint64_t)(bytes))
+#endif
+
 struct proc_spec {
     const char *const *argv; /* argv[0] is looked up on PATH; NULL-terminated */
     const char *const *env;  /* NAME=VALUE additions, NULL-terminated; may be NULL */

@@ -96,7 +96,7 @@ static bool start_child(struct builder *b, struct error *err)
     struct proc_spec spec = {.argv = argv,
                              .no_network = true,
                              .output_limit = 64 << 10,
-                             .address_limit_bytes = BUILDER_BYTES};
+                             .address_limit_bytes = PROC_OWN_ADDRESS_LIMIT(BUILDER_BYTES)};
     if (!child_start(&spec, &b->child, err))
         return error_add(err, "starting the builder");
     b->warming = true;

@@ -72,7 +72,7 @@ bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a
                              .no_network = true,
                              .deadline_ms = deadline_ms,
                              .output_limit = 1 << 20,
-                             .address_limit_bytes = (uint64_t)8 << 30};
+                             .address_limit_bytes = PROC_OWN_ADDRESS_LIMIT((uint64_t)8 << 30)};
     struct proc_result r;
     json_t *value;
     int n = 0, kernels = 0;
