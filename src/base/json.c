@@ -126,6 +126,18 @@ bool json_bool_or(const json_t *obj, const char *key, bool fallback)
     return json_is_boolean(v) ? json_is_true(v) : fallback;
 }
 
+static void json_release(void *j)
+{
+    json_decref(j);
+}
+
+json_t *json_own(struct arena *a, json_t *j)
+{
+    if (j)
+        arena_defer(a, json_release, j);
+    return j;
+}
+
 char *json_line(const json_t *v, struct arena *a)
 {
     char *s = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY), *copy;

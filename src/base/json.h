@@ -30,6 +30,9 @@ int64_t json_int_or(const json_t *obj, const char *key, int64_t fallback);
 double json_double_or(const json_t *obj, const char *key, double fallback);
 bool json_bool_or(const json_t *obj, const char *key, bool fallback);
 
+/* The arena releases it at its end; NULL is fine. Returns j. */
+json_t *json_own(struct arena *a, json_t *j);
+
 /* One line, keys in insertion order, in the arena. Non-finite numbers never
  * get into a json_t; write them as strings ("nan", "inf"). */
 char *json_line(const json_t *v, struct arena *a);

@@ -22,8 +22,15 @@ struct chunk {
     alignas(max_align_t) char data[];
 };
 
+struct deferred {
+    struct deferred *next;
+    void (*fn)(void *arg);
+    void *arg;
+};
+
 struct arena {
     struct chunk *chunks; /* the first one is being filled */
+    struct deferred *deferred;
     size_t bytes;
 };
 
@@ -38,11 +45,21 @@ void arena_free(struct arena *a)
 
     if (!a)
         return;
+    for (struct deferred *d = a->deferred; d; d = d->next)
+        d->fn(d->arg);
     for (struct chunk *c = a->chunks; c; c = next) {
         next = c->next;
         xfree(c);
     }
     xfree(a);
+}
+
+void arena_defer(struct arena *a, void (*fn)(void *arg), void *arg)
+{
+    struct deferred *d = arena_alloc(a, sizeof(*d));
+
+    *d = (struct deferred){a->deferred, fn, arg};
+    a->deferred = d;
 }
 
 static struct chunk *chunk_new(struct arena *a, size_t size)

@@ -22,6 +22,9 @@ struct arena;
 struct arena *arena_new(void);
 void arena_free(struct arena *a); /* NULL is fine */
 
+/* Runs fn(arg) when the arena ends, last first: for what is owned but lies elsewhere. */
+void arena_defer(struct arena *a, void (*fn)(void *arg), void *arg);
+
 void *arena_alloc(struct arena *a, size_t size); /* zeroed, aligned for anything */
 void *arena_array(struct arena *a, size_t count, size_t size);
 char *arena_strdup(struct arena *a, const char *s);

@@ -27,6 +27,7 @@ static bool make_plan(struct stage *st, const struct task *task, const struct ca
     if (ok && build->verdict.kind == VERDICT_PASS)
         ok = plan_run(so, request, cand->source, WORKSHOP_SOURCE_NAME, a, &build->launches,
                       &build->verdict, err);
+    json_own(a, build->launches);
     json_decref(request);
     return ok;
 }
@@ -45,6 +46,8 @@ static bool compile(struct stage *st, const struct candidate *cand, struct arena
     };
     bool ok = stage_warm(st, err) && builder_compile(st->builder, &req, a, build, err);
 
+    json_own(a, build->names);
+    json_own(a, build->resources);
     if (!ok || build->verdict.kind != VERDICT_PASS || st->device.kind != DEVICE_SIMT)
         return ok;
     return simtc_translate(&st->tools, req.deadline_ms, a, build, err);

@@ -63,6 +63,7 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
     json_decref(load.set);
     if (!ok)
         return error_add(err, "describing %s", task_path);
+    json_own(a, out->description);
     st->torch_version = arena_strdup(st->a, json_string_or(out->description, "torch", "?"));
     return workshop_meet_task(st, out, err);
 }

@@ -1,4 +1,5 @@
 /* measure.c - how fast is it: measured on a GPU, modelled on simt. */
+#include "base/json.h"
 #include "stage/workshop.h"
 
 bool stage_measure(struct stage *st, const struct task *task, const struct build_result *build,
@@ -9,5 +10,6 @@ bool stage_measure(struct stage *st, const struct task *task, const struct build
 
     if (!judge_measure(&config, build, test, a, out, err))
         return error_add(err, "measuring %s", task->name);
+    json_own(a, out->parts);
     return true;
 }

@@ -51,7 +51,7 @@ bool stage_profile(struct stage *st, const struct build_result *build,
     struct buf text = buf_init(MAX_PROFILE_BYTES);
 
     (void)err;
-    *out = (struct profile){.source = "simt counters", .data = json_object()};
+    *out = (struct profile){.source = "simt counters", .data = json_own(a, json_object())};
     buf_printf(&text, "%s time %.2f us on %s; bound by %s; floor %.2f us\n",
                time->modelled ? "modelled" : "measured", time->time_us,
                time->modelled ? st->device.models : st->device.name,

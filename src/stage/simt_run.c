@@ -330,9 +330,6 @@ done:
     stage_close(st);
     json_decref(buffers);
     json_decref(task.description);
-    json_decref(build.launches);
-    json_decref(build.names);
-    json_decref(build.resources);
     if (!ok) {
         json_decref(*report);
         *report = NULL;

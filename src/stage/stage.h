@@ -13,6 +13,7 @@
  *     ...
  *     stage_close(st);                            also after errors; NULL is fine
  *
+ * Results, their json_t included, live as long as the arena they were made in.
  * False is a broken machine, wrong use or a spent budget. A bad kernel, and a
  * reply without usable code, is a verdict in the result.
  */

@@ -1,4 +1,5 @@
 /* test.c - is it right: several secret draws, checked by the judge. */
+#include "base/json.h"
 #include "stage/workshop.h"
 
 bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
@@ -9,5 +10,6 @@ bool stage_test(struct stage *st, const struct task *task, const struct candidat
 
     if (!judge_test(&config, cand, build, a, out, err))
         return error_add(err, "testing attempt %d of %s", cand->attempt, task->name);
+    json_own(a, out->counters);
     return true;
 }
