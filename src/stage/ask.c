@@ -5,15 +5,17 @@
  * request is made: the same facts as messages for a language model and as
  * data for the built-in engineer.
  */
+#include "base/log.h"
 #include "expert/expert.h"
 #include "llm/edit.h"
 #include "llm/fence.h"
+#include "llm/retrieve.h"
 #include "stage/workshop.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_CHANGE = 100 };
+enum { MAX_CHANGE = 100, MAX_PASSAGES = 3 };
 
 /* The first words of a reply as one printable line. */
 static const char *change_line(struct text reply, const char *fallback, struct arena *a)
@@ -51,6 +53,32 @@ static bool ask_builtin(struct stage *st, const struct question *q, struct arena
     return expert_ask(&out->request, a, &out->reply, err);
 }
 
+/* What CuTe's own headers say about the names in a compile error; nothing when that fails. */
+static struct text passages_for(struct stage *st, const struct verdict *v, struct arena *a)
+{
+    struct error why = {0};
+
+    if (!v || v->kind != VERDICT_COMPILE_ERROR)
+        return text_of("");
+    if (!st->retriever && !retrieve_open(st->tools.cutlass_include, &st->retriever, &why)) {
+        log_warn("no passages of CuTe for this error: %s", why.text);
+        return text_of("");
+    }
+    return retrieve_text(st->retriever, text_of(v->detail),
+                         v->finding_count && v->findings[0].line ? v->findings[0].line : "",
+                         MAX_PASSAGES, a);
+}
+
+static const char *time_words(const struct measurement *t, struct arena *a)
+{
+    if (!t)
+        return "";
+    return arena_printf(a, "%.4g us (%s), %.0f %% of the roofline, bound by %s", t->time_us,
+                        t->modelled ? "modelled" : "measured",
+                        t->time_us > 0 ? 100 * t->floor_us / t->time_us : 0,
+                        t->bound ? t->bound : "what is not known");
+}
+
 static bool render(struct stage *st, enum stage_kind kind, const struct question *q,
                    struct arena *a, struct proposal *out, struct error *err)
 {
@@ -67,6 +95,8 @@ static bool render(struct stage *st, enum stage_kind kind, const struct question
     prompt_set(slots, "recipe", recipe);
     prompt_set_string(slots, "diagnosis", q->diagnosis);
     prompt_set_string(slots, "rejected", q->rejected);
+    prompt_set_string(slots, "time", time_words(q->time, a));
+    prompt_set(slots, "passages", passages_for(st, q->verdict, a));
     if (!prompt_render(st->book, name, slots, a, &prompt, err))
         return false;
     out->request.messages = prompt.messages;

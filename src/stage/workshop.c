@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "eval/devices.h"
 #include "expert/expert.h"
+#include "llm/retrieve.h"
 
 #include <string.h>
 
@@ -66,6 +67,7 @@ void stage_close(struct stage *st)
     builder_stop(st->builder);
     llm_close(st->llm);
     budget_close(st->budget);
+    retrieve_close(st->retriever);
     if (st->work_dir)
         dir_remove(st->work_dir, &ignored);
     arena_free(st->a);

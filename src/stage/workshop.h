@@ -30,8 +30,9 @@ struct stage {
     struct llm *llm;
     struct budget *budget;
     struct prompt_book *book;
-    struct builder *builder; /* started at the first build */
-    struct oracle *oracle;   /* started by stage_describe() */
+    struct retriever *retriever; /* opened at the first compile error */
+    struct builder *builder;     /* started at the first build */
+    struct oracle *oracle;       /* started by stage_describe() */
 };
 
 /* Asks whoever answers (ask.c): fills out->request and out->reply. */

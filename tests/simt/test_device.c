@@ -234,7 +234,7 @@ static void a_launch_that_no_device_takes_is_refused(void **state)
 
 static void part(struct run *r, const char *kernel, uint32_t grid, const uint32_t block[3], int n)
 {
-    run_begin(r, so_of[1], SIMT_CHECK_FULL, SIMT_ALLOC_WRITTEN, 5000, 0);
+    run_begin(r, so_of[1], SIMT_CHECK_FULL, SIMT_ALLOC_WRITTEN, 60000, 0);
     /* Parts use more of the buffers than bugs do. */
     simt_alloc_register(r->dev, r->in, N * sizeof(float), "in",
                         SIMT_ALLOC_READONLY | SIMT_ALLOC_WRITTEN);
@@ -343,7 +343,7 @@ static void printf_formats_its_arguments(void **state)
 {
     struct run r;
     (void)state;
-    run_begin(&r, so_of[1], SIMT_CHECK_FULL, SIMT_ALLOC_WRITTEN, 5000, 0);
+    run_begin(&r, so_of[1], SIMT_CHECK_FULL, SIMT_ALLOC_WRITTEN, 60000, 0);
     struct simt_result res = run_kernel(&r, "prints", 1, row, 0);
     char want[80];
     snprintf(want, sizeof want, "thread 2 of 128 says %.3f and hello\n", (double)r.in[2]);
