@@ -7,21 +7,23 @@
 
 /* ---- doctor ------------------------------------------------------------------ */
 
-static enum paint state_paint(const char *state)
-{
-    if (!strcmp(state, "ok"))
-        return PAINT_GOOD;
-    return !strcmp(state, "broken") ? PAINT_BAD : PAINT_DIM;
-}
+static const struct {
+    const char *name;
+    enum paint paint;
+} states[] = {
+    {"ok", PAINT_GOOD}, {"missing", PAINT_DIM}, {"none", PAINT_DIM}, {"broken", PAINT_BAD}};
 
 static void print_check(const struct cli *cli, const json_t *check)
 {
-    const char *state = json_string_or(check, "state", "broken");
+    const char *name = json_string_or(check, "state", "broken");
     const char *todo = json_string_or(check, "todo", "");
+    size_t i = 0;
 
-    printf("%s%-8s%s %-18s %s\n", paint_on(cli, state_paint(state)), state, paint_off(cli),
+    while (i + 1 < ARRAY_LEN(states) && strcmp(states[i].name, name))
+        i++;
+    printf("%s%-8s%s %-18s %s\n", paint_on(cli, states[i].paint), states[i].name, paint_off(cli),
            json_string_or(check, "name", "?"), json_string_or(check, "text", ""));
-    if (*todo && strcmp(state, "ok"))
+    if (i > 0 && *todo)
         printf("%-8s %-18s   %s\n", "", "", todo);
 }
 
