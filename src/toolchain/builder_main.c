@@ -36,6 +36,23 @@ struct options {
     int count;
 };
 
+/*
+ * NVRTC opens its builtins by their bare name. Those of a wheel lie in no
+ * folder the loader looks in; once loaded from beside NVRTC, the name is known.
+ */
+static void nvrtc_open_builtins(const char *path, const struct nvrtc_api *api)
+{
+    const char *slash = strrchr(path, '/');
+    char builtins[4096];
+    int major, minor;
+
+    if (!slash || api->version(&major, &minor) != 0)
+        return;
+    snprintf(builtins, sizeof(builtins), "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - path),
+             path, major, minor);
+    dlopen(builtins, RTLD_NOW | RTLD_GLOBAL); /* a toolkit's NVRTC finds its own */
+}
+
 static bool nvrtc_open(const char *path, struct nvrtc_api *api, struct error *err)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -50,6 +67,7 @@ static bool nvrtc_open(const char *path, struct nvrtc_api *api, struct error *er
         return error_set(err, ERROR_MACHINE, "%s has no %s: too old", path, symbol);
     NVRTC_FUNCTIONS(NVRTC_LOAD)
 #undef NVRTC_LOAD
+    nvrtc_open_builtins(path, api);
     return true;
 }
 
