@@ -58,7 +58,7 @@ writable_globals()
     done
 }
 
-marks() { git grep -nE '\b(TODO|FIXME|XXX|HACK)\b' -- ':!tests/lint.sh' | head; }
+marks() { git grep -InE '\b(TODO|FIXME|XXX|HACK)\b' -- ':!tests/lint.sh' | head; }
 
 long_files()
 {
