@@ -100,6 +100,17 @@ done:
     return ok;
 }
 
+/* The workshop's device does not outlive it; the summary does. */
+static struct device device_copy(const struct device *d, struct arena *a)
+{
+    struct device copy = *d;
+
+    copy.name = arena_strdup(a, d->name);
+    copy.arch = arena_strdup(a, d->arch);
+    copy.models = d->models ? arena_strdup(a, d->models) : NULL;
+    return copy;
+}
+
 bool pipeline_eval(const struct settings *settings, const char *task_path, const char *kernel_path,
                    struct progress *progress, struct arena *a, struct eval_summary *out,
                    struct error *err)
@@ -118,7 +129,7 @@ bool pipeline_eval(const struct settings *settings, const char *task_path, const
         !stage_open(settings, &st, err) || !stage_warm(st, err) ||
         !stage_describe(st, task_path, a, &out->task, err))
         goto done;
-    out->device = *stage_device(st);
+    out->device = device_copy(stage_device(st), a);
     ok = eval_stored(settings, st, store, &cand, progress, a, out, err);
 done:
     stage_close(st);
