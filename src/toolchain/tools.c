@@ -156,6 +156,10 @@ static bool find_headers(struct arena *a, const struct root *r, struct tools *ou
 {
     char *header = match_below(a, r->dir, r->wheel ? header_below_wheel : header_below);
     char *cccl = match_below(a, r->dir, r->wheel ? cccl_below_wheel : cccl_below);
+    struct error absent = {0};
+    /* A torch installation brings none; a tarball of ours does. */
+    if (cccl == NULL && !home_data("cccl/include/cuda/std/cstdint", a, &cccl, &absent))
+        cccl = NULL;
     if (header == NULL || cccl == NULL)
         return false;
     out->cuda_include = above(a, header, 1);
