@@ -8,7 +8,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 2
+#define SIMT_ABI_VERSION 3
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -142,17 +142,23 @@ struct sw_var {
     u32 readonly;
 };
 
+/* One translation of a kernel, with what its basic blocks hold. */
+struct sw_form {
+    void (*fn)(struct sw_warp *);
+    u32 block_count;
+    const u16 (*classes)[SW_C_COUNT]; /* per basic block */
+    const u32 *tensor_flops;          /* per basic block, of one warp */
+};
+
 struct sw_kernel {
     const char *name;
-    void (*rows)(struct sw_warp *);    /* whole warps lie along x, or the block is one row */
-    void (*general)(struct sw_warp *); /* any block shape */
+    struct sw_form rows;    /* whole warps lie along x, or the block is one row */
+    struct sw_form general; /* any block shape */
     const struct sw_param *params;
     u32 param_count, param_bytes;
     u32 static_smem, smem_align, uses_dynamic, local_bytes;
     u32 max_threads, req[3];
-    u32 block_count, insn_count, frame_bytes, strong;
-    const u16 (*classes)[SW_C_COUNT]; /* per basic block */
-    const u32 *tensor_flops;          /* per basic block, of one warp */
+    u32 insn_count, frame_bytes, strong;
     const struct sw_site *sites;
     u32 site_count;
     const struct sw_loc *locs;

@@ -74,7 +74,7 @@ struct launch {
     const struct sw_module *mod;
     const struct sw_kernel *k;
     const struct simt_launch *spec;
-    void (*fn)(struct sw_warp *);
+    const struct sw_form *form; /* the one that fits the block shape */
     uint32_t smem_bytes, nthreads, nwarps;
     uint64_t blocks;
     atomic_uint_fast64_t next_block;

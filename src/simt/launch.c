@@ -71,20 +71,20 @@ static void *worker_thread(void *arg)
 
 static void add_counts(const struct worker *t, struct simt_counters *c)
 {
-    const struct sw_kernel *k = t->l->k;
+    const struct sw_form *f = t->l->form;
     const uint64_t *from = (const uint64_t *)&t->n;
     uint64_t *to = (uint64_t *)c;
     for (size_t i = 0; i < sizeof *c / sizeof *to; i++)
         to[i] += from[i];
-    for (u32 b = 0; b < k->block_count; b++) {
+    for (u32 b = 0; b < f->block_count; b++) {
         uint64_t runs = t->counts[2 * b], lanes = t->counts[2 * b + 1];
         for (int i = 0; i < SW_C_COUNT; i++) {
-            c->by_class[i] += runs * k->classes[b][i];
-            c->warp_instructions += runs * k->classes[b][i];
+            c->by_class[i] += runs * f->classes[b][i];
+            c->warp_instructions += runs * f->classes[b][i];
         }
-        c->fp32_flops += lanes * (2u * k->classes[b][SW_C_FMA] + k->classes[b][SW_C_FADD] +
-                                  k->classes[b][SW_C_FMUL]);
-        c->tensor_flops += runs * k->tensor_flops[b];
+        c->fp32_flops += lanes * (2u * f->classes[b][SW_C_FMA] + f->classes[b][SW_C_FADD] +
+                                  f->classes[b][SW_C_FMUL]);
+        c->tensor_flops += runs * f->tensor_flops[b];
     }
 }
 
@@ -104,7 +104,7 @@ static void run_workers(struct launch *l)
         for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count;
              site++)
             t->cache[site] = (struct range){0, UINT64_MAX, (struct alloc *)&anything, 0};
-        t->counts = xmalloc((2 * (size_t)l->k->block_count + 2) * sizeof *t->counts);
+        t->counts = xmalloc((2 * (size_t)l->form->block_count + 2) * sizeof *t->counts);
     }
     for (int i = 1; i < l->worker_count; i++)
         l->workers[i].started =
@@ -169,8 +169,8 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
     l.nwarps = (l.nthreads + WARP - 1) / WARP;
     l.blocks = (uint64_t)spec->grid[0] * spec->grid[1] * spec->grid[2];
     l.smem_bytes = k->static_smem + spec->shared_bytes;
-    l.fn =
-        spec->block[0] % WARP == 0 || spec->block[1] * spec->block[2] == 1 ? k->rows : k->general;
+    l.form =
+        spec->block[0] % WARP == 0 || spec->block[1] * spec->block[2] == 1 ? &k->rows : &k->general;
     l.slot = arena_array(a, l.max_slots + 1, sizeof *l.slot);
     l.started_ms = clock_ms();
     l.deadline_ms = l.started_ms + dev->config.watchdog_ms;

@@ -21,7 +21,7 @@ enum { FUEL = 20000, MAX_RESIDENT = 512 };
 static void warp_main(void *arg)
 {
     struct warp *w = arg;
-    w->t->l->fn(&w->w);
+    w->t->l->form->fn(&w->w);
     warp_yield(w, WARP_DONE);
     abort(); /* a done warp is never resumed */
 }
@@ -294,7 +294,7 @@ static void blk_start(struct worker *t, uint64_t index)
 static bool fibers_more(struct worker *t)
 {
     uint32_t add = t->fiber_count ? t->fiber_count : 1;
-    size_t bytes = t->l->k->frame_bytes + (size_t)t->l->k->block_count * 64 + (256 << 10);
+    size_t bytes = t->l->k->frame_bytes + (size_t)t->l->form->block_count * 64 + (256 << 10);
 
     if (t->fiber_count + add > MAX_RESIDENT * MAX_WARPS)
         return false;

@@ -102,10 +102,10 @@ static bool write_variables(struct emit *e, struct buf *out, struct error *err)
 
 /* ---- tables ---- */
 
-static void write_classes(const struct emit *e, int number, struct buf *out)
+static void write_classes(const struct emit *e, int number, const char *form, struct buf *out)
 {
     const struct ir *ir = e->ir;
-    buf_printf(out, "static const u16 classes%d[][SW_C_COUNT] = {\n", number);
+    buf_printf(out, "static const u16 classes%d_%s[][SW_C_COUNT] = {\n", number, form);
     for (int b = 0; b < ir->block_count; b++) {
         unsigned n[SW_C_COUNT] = {0};
         for (int i = 0; i < ir->block[b].count; i++)
@@ -116,7 +116,7 @@ static void write_classes(const struct emit *e, int number, struct buf *out)
             buf_printf(out, "%u,", n[c] > 65535 ? 65535 : n[c]);
         buf_puts(out, "},\n");
     }
-    buf_printf(out, "{0}};\nstatic const u32 tensor%d[] = {", number);
+    buf_printf(out, "{0}};\nstatic const u32 tensor%d_%s[] = {", number, form);
     for (int b = 0; b < ir->block_count; b++) {
         unsigned sum = 0, flops;
         for (int i = 0; i < ir->block[b].count; i++)
@@ -154,20 +154,18 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
         return false;
     e.sites = &sites;
     bool both = uses_rows(&k);
+    const char *general = both ? "general" : "rows";
     bool ok = emit_kernel(u, &k, true, number, &o->code, &e, err);
     int frame = e.frame, blocks = e.ir ? e.ir->block_count : 0;
     if (ok)
-        write_classes(&e, number, &o->tables);
+        write_classes(&e, number, "rows", &o->tables);
     if (ok && both)
         ok = emit_kernel(u, &k, false, number, &o->code, &e, err);
+    if (ok && both)
+        write_classes(&e, number, "general", &o->tables);
     if (!ok) {
         buf_release(&sites);
         return false;
-    }
-    if (e.ir->block_count > blocks) {
-        /* The general form splits more blocks; its own table would be needed
-         * for exact counts, so counts use the larger number of blocks. */
-        blocks = e.ir->block_count;
     }
     if (e.frame > frame)
         frame = e.frame;
@@ -179,14 +177,15 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
     buf_printf(t, "{0, 0, 0}};\nstatic const struct sw_site sites%d[] = {\n%s{0}};\n", number,
                sites.data ? sites.data : "");
     buf_printf(&o->rows,
-               "{\"%s\", k%d_rows, k%d_%s, params%d, %d, %u, %" PRIu64 ", %" PRIu64 ", %d, %" PRIu64
-               ", %u, {%u, %u, %u}, %d, %d, %d, %d, "
-               "classes%d, tensor%d, sites%d, %d, locs, sizeof locs / sizeof *locs},\n",
-               name, number, number, both ? "general" : "rows", number, k.param_count,
-               (unsigned)k.param_bytes, e.shared_static, e.shared_align ? e.shared_align : 1,
-               e.uses_dynamic, e.local_bytes, k.fn->max_threads, k.fn->req_threads[0],
-               k.fn->req_threads[1], k.fn->req_threads[2], blocks, k.insn_count, frame,
-               e.uses_strong, number, number, number, e.site_count);
+               "{\"%s\", {k%d_rows, %d, classes%d_rows, tensor%d_rows}, "
+               "{k%d_%s, %d, classes%d_%s, tensor%d_%s}, params%d, %d, %u, %" PRIu64 ", %" PRIu64
+               ", %d, %" PRIu64 ", %u, {%u, %u, %u}, %d, %d, %d, "
+               "sites%d, %d, locs, sizeof locs / sizeof *locs},\n",
+               name, number, blocks, number, number, number, general, e.ir->block_count, number,
+               general, number, general, number, k.param_count, (unsigned)k.param_bytes,
+               e.shared_static, e.shared_align ? e.shared_align : 1, e.uses_dynamic, e.local_bytes,
+               k.fn->max_threads, k.fn->req_threads[0], k.fn->req_threads[1], k.fn->req_threads[2],
+               k.insn_count, frame, e.uses_strong, number, e.site_count);
     o->instructions += k.insn_count;
     buf_release(&sites);
     return true;
