@@ -4,7 +4,8 @@
  *   simt_bench PTX_DIR [--threads N] [--check off|memory|full] [--no-counters] [CASE...]
  *
  * PTX_DIR holds simple.ptx, sem.ptx, sgemm.ptx, hgemm.ptx, which are not part
- * of this tree: kernels of the names below, built with nvcc -ptx -lineinfo. One line per case: seconds, rate, error.
+ * of this tree: kernels of the names below, built with nvcc -ptx -lineinfo. One line per case:
+ * seconds, rate, error.
  */
 #include "simt/simt.h"
 #include "simt/translate.h"
