@@ -25,6 +25,7 @@ enum {
     EXIT_USE = 2,
     EXIT_MACHINE = 3,
     EXIT_BUDGET = 4,
+    EXIT_NOTHING = 5, /* edit apply: the reply holds no edit */
     EXIT_INTERRUPTED = 130
 };
 

@@ -284,8 +284,9 @@ void help_all(FILE *out)
 
         fprintf(out, "%*s%s\n", width < 38 ? 38 - width : 2, "", c->summary);
     }
-    fprintf(out, "\nStart with: cutegen run examples/swish.py\n"
-                 "More:       cutegen help COMMAND, cutegen doctor, cutegen config\n"
-                 "Exit codes: 0 done; 1 the judged thing failed; 2 wrong use; 3 the machine lacks\n"
-                 "            something; 4 a budget ran out; 130 interrupted\n");
+    fprintf(out,
+            "\nStart with: cutegen run examples/swish.py\n"
+            "More:       cutegen help COMMAND, cutegen doctor, cutegen config\n"
+            "Exit codes: 0 done; 1 the judged thing failed; 2 wrong use; 3 the machine lacks\n"
+            "            something; 4 a budget ran out; 5 no edit in a reply; 130 interrupted\n");
 }

@@ -52,6 +52,7 @@ bool cmd_ask(struct cli *cli, int *code, struct error *err)
         return error_set(err, ERROR_USE, "cutegen ask wants a prompt, as words or on stdin");
     else if (!read_stdin(cli->a, &prompt, err))
         return error_add(err, "reading the prompt");
+    cli->settings.interrupts_cut_call = 1; /* there is nothing else to finish */
     if (!stage_ask(&cli->settings, prompt, cli->json ? NULL : stream_text, NULL, cli->a, &reply,
                    err))
         return false;
@@ -166,7 +167,7 @@ bool cmd_edit_apply(struct cli *cli, int *code, struct error *err)
                                 : !read_stdin(cli->a, &reply, err))
         return error_add(err, "reading the reply");
     outcome = stage_edit(source, reply, cli->a, &result, &reason, &report);
-    *code = outcome == EDITED ? EXIT_DONE : EXIT_JUDGED;
+    *code = outcome == EDITED ? EXIT_DONE : outcome == EDIT_NOT_FOUND ? EXIT_NOTHING : EXIT_JUDGED;
     if (outcome == EDITED && flag_get(cli, "write") && !file_write(source_path, result, err)) {
         json_decref(report);
         return false;

@@ -26,6 +26,9 @@ const struct config_key config_keys[] = {
     {"base-url", GROUP_MODEL, "URL", "", "where the provider is, if not at its own address"},
     {"key-env", GROUP_MODEL, "NAME", "", "variable that holds the API key, if not the provider's usual one"},
     {"key-file", GROUP_MODEL, "PATH", "", "file (mode 0600) that holds the API key"},
+    {"ca-file", GROUP_MODEL, "PATH", "", "certificates of the authority that signed the server's; the system's if not set"},
+    {"proxy", GROUP_MODEL, "URL", "", "proxy for model calls; https_proxy and the like if not set"},
+    {"prices", GROUP_MODEL, "FILE", "", "prices that win over the built-in, dated table (docs/models.md)"},
     {"effort", GROUP_MODEL, "LEVEL", "", "reasoning effort asked of the model: low, medium, high"},
     {"temperature", GROUP_MODEL, "T", "", "sampling temperature; the provider's default if not set"},
     {"max-tokens", GROUP_MODEL, "N", "32768", "longest reply"},
@@ -36,6 +39,7 @@ const struct config_key config_keys[] = {
     {"budget-calls", GROUP_MODEL, "N", "0", "model calls that may be made; 0: no limit"},
     {"budget-minutes", GROUP_MODEL, "N", "0", "minutes the run may take; 0: no limit"},
     {"call-deadline", GROUP_MODEL, "SECONDS", "600", "longest wait for one reply"},
+    {"stall", GROUP_MODEL, "SECONDS", "180", "longest silence of a server before the call is made again"},
     {"depth", GROUP_LOOP, "N", "12", "optimisation steps at most"},
     {"repairs", GROUP_LOOP, "N", "3", "repairs tried per step"},
     {"patience", GROUP_LOOP, "N", "5", "stop after so many steps without a gain; 0: never"},
@@ -98,8 +102,8 @@ struct config *config_new(struct arena *a)
 
 static bool is_path(const char *key)
 {
-    static const char *const paths[] = {"runs",   "key-file", "record", "prompts",
-                                        "python", "cc",       "cuda",   "cutlass"};
+    static const char *const paths[] = {"runs",   "key-file", "record", "prompts", "ca-file",
+                                        "prices", "python",   "cc",     "cuda",    "cutlass"};
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++)
         if (!strcmp(paths[i], key))
@@ -347,6 +351,9 @@ void config_settings(const struct config *c, struct settings *out)
         .key_env = get_or_null(c, "key-env"),
         .key_file = get_or_null(c, "key-file"),
         .effort = get_or_null(c, "effort"),
+        .ca_file = get_or_null(c, "ca-file"),
+        .proxy = get_or_null(c, "proxy"),
+        .price_file = get_or_null(c, "prices"),
         .record = get_or_null(c, "record"),
         .temperature = temperature ? strtod(temperature, NULL) : -1,
         .max_tokens = get_int(c, "max-tokens"),
@@ -359,6 +366,7 @@ void config_settings(const struct config *c, struct settings *out)
         .build_deadline_s = get_int(c, "build-deadline"),
         .run_deadline_s = get_int(c, "run-deadline"),
         .call_deadline_s = get_int(c, "call-deadline"),
+        .stall_s = get_int(c, "stall"),
         .set = c->set_count ? c->set : NULL,
         .scale = !strcmp(config_get(c, "scale"), "yes"),
     };

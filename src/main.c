@@ -2,7 +2,7 @@
  * main.c - the command table, and the one place that prints errors and exits.
  *
  * Exit codes: 0 done, 1 the judged thing failed, 2 wrong use, 3 the machine
- * lacks something, 4 a budget ran out, 130 interrupted.
+ * lacks something, 4 a budget ran out, 5 a reply without edits, 130 interrupted.
  */
 #include "base/log.h"
 #include "cmd.h"
@@ -90,7 +90,9 @@ const struct command commands[] = {
      "    cutegen simt run swish.cu --input f32[1024]=normal --output f32[1024]"},
     {"edit apply", "SRC REPLY", 2, 2, 0, true, false, edit_flags, cmd_edit_apply,
      "apply a model's reply to a file, whole or not at all",
-     "REPLY may be - for stdin. Exit code 1: the edits do not apply; nothing was changed."},
+     "REPLY may be - for stdin. Exit codes: 0 applied; 1 the edits do not apply, nothing was "
+     "changed;\n"
+     "5 the reply holds no edit."},
     {"ask", "[PROMPT...]", 0, CLI_MAX_WORDS, GROUP_MODEL, true, true, no_flags, cmd_ask,
      "one prompt to the model; without words it is read from stdin", ""},
     {"models", "", 0, 0, GROUP_MODEL, true, false, no_flags, cmd_models,
@@ -212,8 +214,12 @@ static bool dispatch(struct cli *cli, int argc, char **argv, int *code, struct e
     if (!cli->command) /* --help was asked for and given */
         return true;
     config_settings(cli->config, &cli->settings);
-    if (cli->command->signals)
+    if (cli->command->signals) {
+        /* The first Ctrl-C lets a call that is under way end: it is paid for. */
+        cli->settings.interrupts = &pipeline_interrupts;
+        cli->settings.interrupts_cut_call = 2;
         catch_signals();
+    }
     return cli->command->run(cli, code, err);
 }
 

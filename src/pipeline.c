@@ -77,6 +77,15 @@ static void loop_event(struct loop *l, struct event ev)
     l->progress->event(l->progress, &ev);
 }
 
+static bool loop_stop_now(struct loop *l, struct error *err)
+{
+    if (!pipeline_interrupts)
+        return false;
+    error_set(err, ERROR_INTERRUPTED, "stopped");
+    error_hint(err, "go on with: cutegen resume %s", run_id(l->run));
+    return true;
+}
+
 /* ---- asking -------------------------------------------------------------- */
 
 typedef bool stage_asker(struct stage *, const struct question *, struct arena *, struct proposal *,
@@ -93,9 +102,14 @@ static stage_asker *const askers[STAGE_KIND_COUNT] = {
 static bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, struct proposal *out,
                      struct error *err)
 {
+    struct error ignored = {0};
+
     q->task = &l->task;
     q->history = l->history;
     q->recorded = NULL;
+    while (l->next_call < l->past.call_count &&
+           strcmp(l->past.calls[l->next_call].reply.finish_reason, "interrupted") == 0)
+        l->next_call++; /* it brought nothing: asked again */
     if (l->next_call < l->past.call_count) {
         const struct call_record *call = &l->past.calls[l->next_call++];
 
@@ -107,15 +121,21 @@ static bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, s
     } else {
         loop_event(l, (struct event){.kind = EVENT_STAGE, .text = stage_names[kind]});
     }
-    if (!askers[kind](l->st, q, l->a, out, err))
+    if (!askers[kind](l->st, q, l->a, out, err)) {
+        if (err->kind == ERROR_INTERRUPTED && out->reply.finish_reason)
+            (void)run_call_add(l->run, l->attempt + 1, &out->request, &out->reply, &ignored);
         return error_add(err, "%s", stage_names[kind]);
+    }
     if (out->reply.prompt_tokens > 0)
         l->tokens += out->reply.prompt_tokens;
     if (out->reply.output_tokens > 0)
         l->tokens += out->reply.output_tokens;
     if (out->reply.cost_usd > 0)
         l->cost_usd += out->reply.cost_usd;
-    return q->recorded || run_call_add(l->run, l->attempt + 1, &out->request, &out->reply, err);
+    if (q->recorded)
+        return true;
+    return run_call_add(l->run, l->attempt + 1, &out->request, &out->reply, err) &&
+           !loop_stop_now(l, err);
 }
 
 /* ---- judging ------------------------------------------------------------- */
@@ -138,15 +158,6 @@ static bool loop_recall(struct loop *l, struct settled *s)
         s->test = *rec->outcome.test;
     if (rec->outcome.measurement)
         s->time = *rec->outcome.measurement;
-    return true;
-}
-
-static bool loop_stop_now(struct loop *l, struct error *err)
-{
-    if (!pipeline_interrupts)
-        return false;
-    error_set(err, ERROR_INTERRUPTED, "stopped");
-    error_hint(err, "go on with: cutegen resume %s", run_id(l->run));
     return true;
 }
 

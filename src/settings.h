@@ -21,17 +21,22 @@ struct settings {
     const char *prompts; /* folder; NULL: the product's own */
     const char *runs_dir;
     const char *base_url, *key_env, *key_file, *effort; /* model seam; may be NULL */
+    const char *ca_file, *proxy, *price_file;           /* likewise */
     const char *record;                                 /* transcript to write; may be NULL */
     double temperature;                                 /* < 0: the provider's default */
     int max_tokens;
     double budget_usd; /* 0: none; likewise the next three */
     int64_t budget_tokens;
     int budget_calls, budget_minutes;
-    const char *check; /* simt: "off" "memory" "full" */
-    int draws;         /* input draws per test */
-    int build_deadline_s, run_deadline_s, call_deadline_s;
+    const char *budget_file; /* shared by the runs of a suite; NULL: this run's own */
+    const char *check;       /* simt: "off" "memory" "full" */
+    int draws;               /* input draws per test */
+    int build_deadline_s, run_deadline_s, call_deadline_s, stall_s;
     const char *const *set; /* "N=512" overrides of task constants, NULL-terminated; may be NULL */
     bool scale;             /* reduce sizes on simt (default) */
+    /* How often Ctrl-C was pressed, and from which on a model call is cut; NULL: never. */
+    const volatile int *interrupts;
+    int interrupts_cut_call;
 };
 
 #endif

@@ -24,7 +24,7 @@
 
 extern char **environ;
 
-enum { DEFAULT_OUTPUT = 1 << 20 };
+enum { DEFAULT_OUTPUT = 1 << 20, STOP_POLL_MS = 50 };
 
 struct child {
     pid_t supervisor;
@@ -368,18 +368,23 @@ bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result 
     struct supervise_report report = {0};
     struct text input = spec->input;
     struct child *c;
-    bool ok;
+    bool ok, stopped = false;
 
     if (!child_start(spec, &c, err))
         return false;
-    while (c->out >= 0 || c->err >= 0) {
+    while ((c->out >= 0 || c->err >= 0) && !stopped) {
         if (!input.len)
             close_fd(&c->in);
-        child_pump(c, &input, -1, sink_out, sink_err, &sink);
+        child_pump(c, &input, spec->stop ? STOP_POLL_MS : -1, sink_out, sink_err, &sink);
+        stopped = spec->stop && spec->stop(spec->stop_ctx);
     }
     close_fd(&c->in);
+    if (stopped) {
+        close_fd(&c->life); /* the supervisor ends everything now */
+        report.end = PROC_STOPPED;
+    }
     /* Both streams ended; the program itself may run on without them. */
-    ok = read_report(c->report, &report);
+    ok = stopped || read_report(c->report, &report);
     if (!ok)
         error_set(err, ERROR_MACHINE, "the supervisor of %s was killed", spec->argv[0]);
     *out = (struct proc_result){
@@ -408,6 +413,8 @@ const char *proc_end_text(const struct proc_result *r, struct arena *a)
         return arena_printf(a, "killed by SIG%s", sigabbrev_np(r->code));
     case PROC_DEADLINE:
         return arena_printf(a, "no end within %d ms", r->wall_ms);
+    case PROC_STOPPED:
+        return "stopped";
     case PROC_MEMORY:
         return arena_printf(a, "more than its memory limit (%llu MiB seen)",
                             (unsigned long long)(r->peak_resident_bytes >> 20));

@@ -50,6 +50,9 @@ struct proc_spec {
     uint64_t resident_limit_bytes; /* sum over all its processes, sampled; 0: none */
     uint64_t file_limit_bytes;     /* RLIMIT_FSIZE; 0: none */
     int cpu_limit_s;               /* RLIMIT_CPU; 0: none */
+    /* proc_run() asks a few times a second; true kills the program. May be NULL. */
+    bool (*stop)(void *ctx);
+    void *stop_ctx;
 };
 
 enum proc_end {
@@ -57,6 +60,7 @@ enum proc_end {
     PROC_SIGNALED, /* code is the signal */
     PROC_DEADLINE, /* killed: out of time */
     PROC_MEMORY,   /* killed: over resident_limit_bytes */
+    PROC_STOPPED,  /* killed: stop() said so */
 };
 
 struct proc_result {

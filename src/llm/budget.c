@@ -34,7 +34,7 @@ struct reservation {
 };
 
 struct state {
-    int64_t started_ms, calls, tokens;
+    int64_t started_ms, last_ms, calls, tokens; /* last: when it was written */
     double usd;
     bool usd_unknown;
     uint64_t next_id;
@@ -58,6 +58,7 @@ static void state_from_json(const json_t *o, struct state *s)
     size_t i;
 
     s->started_ms = json_int_or(o, "started_ms", clock_unix_ms());
+    s->last_ms = json_int_or(o, "last_ms", 0);
     s->calls = json_int_or(o, "calls", 0);
     s->tokens = json_int_or(o, "tokens", 0);
     s->usd = json_double_or(o, "usd", 0);
@@ -82,6 +83,7 @@ static json_t *state_to_json(const struct state *s)
     json_t *o = json_object(), *list = json_array();
 
     json_object_set_new(o, "started_ms", json_integer(s->started_ms));
+    json_object_set_new(o, "last_ms", json_integer(clock_unix_ms()));
     json_object_set_new(o, "calls", json_integer(s->calls));
     json_object_set_new(o, "tokens", json_integer(s->tokens));
     json_object_set_new(o, "usd", json_real(s->usd));
@@ -281,8 +283,9 @@ static enum verdict try_reserve(struct budget *b, const struct budget_want *w,
 
 /* ---- the interface ------------------------------------------------------------------ */
 
-bool budget_open(const char *path, const struct budget_limits *limits, struct budget **out,
-                 struct error *err)
+/* Opens without touching what a file holds. */
+static bool budget_attach(const char *path, const struct budget_limits *limits, struct budget **out,
+                          struct error *err)
 {
     struct budget *b = xmalloc(sizeof(*b));
 
@@ -300,10 +303,21 @@ bool budget_open(const char *path, const struct budget_limits *limits, struct bu
             budget_close(b);
             return false;
         }
-        if (!begin(b, err) || !end(b, true, err)) { /* writes started_ms */
-            budget_close(b);
-            return false;
-        }
+    }
+    *out = b;
+    return true;
+}
+
+bool budget_open(const char *path, const struct budget_limits *limits, struct budget **out,
+                 struct error *err)
+{
+    struct budget *b;
+
+    if (!budget_attach(path, limits, &b, err))
+        return false;
+    if (path && (!begin(b, err) || !end(b, true, err))) { /* writes started_ms */
+        budget_close(b);
+        return false;
     }
     *out = b;
     return true;
@@ -351,6 +365,35 @@ void budget_settle(struct budget *b, const struct budget_grant *grant, int64_t t
         break;
     }
     end(b, true, &ignored);
+}
+
+void budget_charge(struct budget *b, int64_t tokens, double usd)
+{
+    struct error ignored = {0};
+
+    if (b->path || !begin(b, &ignored))
+        return;
+    b->state.calls++;
+    b->state.tokens += tokens;
+    b->state.usd += usd;
+    end(b, true, &ignored);
+}
+
+bool budget_unpause(const char *path, struct error *err)
+{
+    struct budget_limits none = {0};
+    struct budget *b = NULL;
+    bool ok = budget_attach(path, &none, &b, err) && begin(b, err);
+
+    if (ok) {
+        int64_t now = clock_unix_ms();
+
+        b->state.started_ms +=
+            b->state.last_ms && now > b->state.last_ms ? now - b->state.last_ms : 0;
+        ok = end(b, true, err);
+    }
+    budget_close(b);
+    return ok;
 }
 
 bool budget_spent(struct budget *b, struct budget_spent *out, struct error *err)

@@ -58,6 +58,10 @@ bool budget_reserve(struct budget *b, const struct budget_want *want, struct bud
                     struct error *err);
 /* tokens < 0: unknown, what was reserved counts. usd < 0: unknown. */
 void budget_settle(struct budget *b, const struct budget_grant *grant, int64_t tokens, double usd);
+/* What was spent before this process: counted in a budget of its own; a shared one has it. */
+void budget_charge(struct budget *b, int64_t tokens, double usd);
+/* A suite goes on after a pause: the time in which nobody worked does not count. */
+bool budget_unpause(const char *path, struct error *err);
 bool budget_has_money(const struct budget *b); /* is there a limit in dollars? */
 bool budget_spent(struct budget *b, struct budget_spent *out, struct error *err);
 void budget_close(struct budget *b); /* NULL is fine */

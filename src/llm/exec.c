@@ -62,12 +62,19 @@ static bool exec_attempt(struct llm *llm, struct wire *w, struct answer *out, st
         .input = join_messages(w),
         .deadline_ms = w->total_ms,
         .output_limit = llm->config.reply_limit_bytes,
+        .stop = llm->config.interrupted,
+        .stop_ctx = llm->config.interrupted_ctx,
     };
     struct proc_result r;
     struct error err = {0};
 
     if (!proc_run(&spec, w->arena, &r, &err))
         return fault_set(f, false, "%s", err.text);
+    if (r.end == PROC_STOPPED) {
+        fault_set(f, false, "interrupted");
+        f->kind = ERROR_INTERRUPTED;
+        return false;
+    }
     if (r.end != PROC_EXITED || r.code != 0)
         return fault_set(f, false, "the command failed (%s): %s", proc_end_text(&r, w->arena),
                          last_words(r.err, w->arena));

@@ -463,6 +463,36 @@ static void add_totals(struct llm *llm, const struct reply *r)
     t->usd_unknown |= r->cost_usd < 0;
 }
 
+/* A call that somebody ended: it may have cost something, and nobody can say what. */
+static void make_interrupted(const struct ask *k, int64_t began_ms, struct reply *out)
+{
+    *out = (struct reply){
+        .text = text_of(""),
+        .model = arena_strdup(k->arena, k->llm->model),
+        .finish_reason = LLM_INTERRUPTED,
+        .prompt_tokens = -1,
+        .cached_tokens = -1,
+        .output_tokens = -1,
+        .cost_usd = -1,
+        .latency_ms = (int)(clock_ms() - began_ms),
+        .retries = k->retries,
+    };
+}
+
+static bool record_call(const struct ask *k, const struct reply *reply, struct error *err)
+{
+    const struct llm *llm = k->llm;
+    json_t *record;
+    bool ok;
+
+    if (!llm->config.record_file)
+        return true;
+    record = record_of(llm, k->req, reply, k->faults, k->arena);
+    ok = record_append(llm->config.record_file, record, err);
+    json_decref(record);
+    return ok;
+}
+
 bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct reply *out,
              struct error *err)
 {
@@ -476,8 +506,8 @@ bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct
         .seed = (unsigned)clock_us() ^ (unsigned)getpid(),
     };
     int64_t began = clock_ms();
+    struct error ignored = {0};
     bool whole = false, ok;
-    json_t *record;
 
     k.answer.text = buf_init(llm->config.reply_limit_bytes);
     k.text = buf_init(llm->config.reply_limit_bytes);
@@ -485,11 +515,10 @@ bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct
     if (ok) {
         make_reply(&k, whole, began, out);
         add_totals(llm, out);
-        if (llm->config.record_file) {
-            record = record_of(llm, req, out, k.faults, a);
-            ok = record_append(llm->config.record_file, record, err);
-            json_decref(record);
-        }
+        ok = record_call(&k, out, err);
+    } else if (err->kind == ERROR_INTERRUPTED) {
+        make_interrupted(&k, began, out);
+        (void)record_call(&k, out, &ignored);
     }
     json_decref(k.faults);
     buf_release(&k.answer.text);
@@ -500,6 +529,10 @@ bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct
 bool llm_recall(struct llm *llm, const struct request *req, const struct reply *known,
                 struct error *err)
 {
-    (void)known;
+    int64_t tokens = add_known(known->prompt_tokens, known->output_tokens);
+
+    if (llm->config.budget)
+        budget_charge(llm->config.budget, tokens > 0 ? tokens : 0,
+                      known->cost_usd > 0 ? known->cost_usd : 0);
     return !llm->provider->recall || llm->provider->recall(llm, req, err);
 }

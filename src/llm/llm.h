@@ -58,13 +58,18 @@ struct llm_totals {
     bool usd_unknown;
 };
 
+/* The finish reason of a call that was cut by `interrupted`: llm_ask returns false with
+ * ERROR_INTERRUPTED, and *out says what is known of the call, for the record. */
+#define LLM_INTERRUPTED "interrupted"
+
 struct llm;
 struct llm_config llm_config_default(void);
 bool llm_open(const struct llm_config *config, struct llm **out, struct error *err);
 bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct reply *out,
              struct error *err);
-/* An answer known from before (a resumed run): nothing is asked or recorded, but a replay
- * moves on past it, so that the next question meets the next entry. */
+/* An answer known from before (a resumed run): nothing is asked or recorded, but a budget of
+ * this process's own is charged with it, and a replay moves on past it, so that the next
+ * question meets the next entry. */
 bool llm_recall(struct llm *llm, const struct request *req, const struct reply *known,
                 struct error *err);
 void llm_close(struct llm *llm); /* NULL is fine */

@@ -153,6 +153,7 @@ static bool read_entry(struct llm *llm, struct replay *r, struct text line, int 
     if (!json_parse(line, "a line of the transcript", &e->json, err))
         return false;
     r->count++; /* from here on replay_close releases it */
+    e->used = strcmp(json_string_or(e->json, "finish_reason", ""), LLM_INTERRUPTED) == 0;
     e->line = number;
     e->stage = json_string_or(e->json, "stage", NULL);
     if (!json_is_object(e->json) || !read_reply(llm, e, err))

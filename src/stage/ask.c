@@ -45,12 +45,20 @@ static const char *change_line(struct text reply, const char *fallback, struct a
 static bool ask_builtin(struct stage *st, const struct question *q, struct arena *a,
                         struct proposal *out, struct error *err)
 {
-    (void)st;
+    struct budget_want nothing = {0}; /* but a call, and the time it takes */
+    struct budget_grant grant;
+    bool ok;
+
     if (q->recorded) {
         out->reply = *q->recorded;
+        budget_charge(st->budget, 0, 0);
         return true;
     }
-    return expert_ask(&out->request, a, &out->reply, err);
+    if (!budget_reserve(st->budget, &nothing, &grant, err))
+        return false;
+    ok = expert_ask(&out->request, a, &out->reply, err);
+    budget_settle(st->budget, &grant, 0, 0);
+    return ok;
 }
 
 /* What CuTe's own headers say about the names in a compile error; nothing when that fails. */

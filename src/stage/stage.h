@@ -66,6 +66,8 @@ struct proposal {
     const char *change; /* one line: what was done */
 };
 
+/* All four: false with ERROR_INTERRUPTED when a call was cut; out->reply then has the finish
+ * reason "interrupted" and no text, and is worth storing. */
 bool stage_synthesize(struct stage *st, const struct question *q, struct arena *a,
                       struct proposal *out, struct error *err);
 /* Only reply.text counts: what the model thinks is wrong. */

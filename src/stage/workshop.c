@@ -25,10 +25,10 @@ static bool open_model(struct stage *st, struct error *err)
 
     st->builtin = strcmp(s->model, "builtin") == 0;
     st->engineer = arena_strdup(st->a, s->model);
+    if (!budget_open(s->budget_file, &limits, &st->budget, err))
+        return false;
     if (st->builtin)
         return true;
-    if (!budget_open(NULL, &limits, &st->budget, err))
-        return false;
     config.budget = st->budget;
     return prompt_open(s->prompts, st->a, &st->book, err) && llm_open(&config, &st->llm, err);
 }
@@ -134,6 +134,14 @@ struct judge_config workshop_judge_config(const struct stage *st, const struct t
     };
 }
 
+/* The seam asks a few times a second whether somebody wants the call to end. */
+static bool call_interrupted(void *ctx)
+{
+    const struct settings *s = ctx;
+
+    return s->interrupts && *s->interrupts >= s->interrupts_cut_call;
+}
+
 struct llm_config workshop_llm_config(const struct settings *s)
 {
     struct llm_config c = llm_config_default();
@@ -143,11 +151,18 @@ struct llm_config workshop_llm_config(const struct settings *s)
     c.key_env = s->key_env;
     c.key_file = s->key_file;
     c.effort = s->effort;
+    c.ca_file = s->ca_file;
+    c.proxy = s->proxy;
+    c.price_file = s->price_file;
     c.temperature = s->temperature;
     c.record_file = s->record;
     if (s->max_tokens)
         c.max_output_tokens = s->max_tokens;
     if (s->call_deadline_s)
         c.total_ms = s->call_deadline_s * 1000;
+    if (s->stall_s)
+        c.stall_ms = s->stall_s * 1000;
+    c.interrupted = call_interrupted;
+    c.interrupted_ctx = (void *)(uintptr_t)s;
     return c;
 }

@@ -89,8 +89,8 @@ row "a full disk under stdout"                            3 'cannot write to std
 row "edits are applied to stdout"                         0 '^B$' 'printf "a\nb\n" >s; printf "\140\140\140json\n[{\"action\":\"replace\",\"line_number\":2,\"old_code\":\"b\",\"new_code\":\"B\"}]\n\140\140\140\n" >r; @ edit apply s r'
 row "edits are written in place"                          0 '^B$' 'printf "a\nb\n" >s; printf "\140\140\140json\n[{\"action\":\"replace\",\"line_number\":2,\"old_code\":\"b\",\"new_code\":\"B\"}]\n\140\140\140\n" >r; @ edit apply --write s r >/dev/null; cat s'
 row "edits that do not fit change nothing and exit 1"     1 'nothing was changed' 'printf "a\n" >s; printf "\140\140\140json\n[{\"action\":\"delete\",\"line_number\":9}]\n\140\140\140\n" >r; @ edit apply --write s r; code=$?; [ "$(cat s)" = a ] && exit $code; exit 99'
-row "a reply without edits exits 1"                       1 'no edit' 'echo a >s; echo hello >r; @ edit apply s r'
-row "a reply from stdin"                                  1 'no edit' 'echo a >s; echo hello | @ edit apply s -'
+row "a reply without edits exits 5"                       5 'no edit' 'echo a >s; echo hello >r; @ edit apply s r'
+row "a reply from stdin"                                  5 'no edit' 'echo a >s; echo hello | @ edit apply s -'
 row "a source that is not there"                          3 'reading the source: cannot open nowhere' '@ edit apply nowhere r'
 
 row "models say whether a key is there, and not which"    0 'key present' 'OPENAI_API_KEY=sk-secret-123 @ models | tee out; ! grep -q sk-secret out'

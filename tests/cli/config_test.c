@@ -41,6 +41,8 @@ static const struct value_case {
     {"temperature", "0.7", true},
     {"run-deadline", "0", false},
     {"run-deadline", "30", true},
+    {"stall", "0", false},
+    {"stall", "20", true},
     {"model", "exec:anything at all", true},
     {"no-such-key", "1", false},
 };

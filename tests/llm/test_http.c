@@ -356,15 +356,29 @@ static void an_interrupt_ends_a_call_at_once(void **state)
 {
     struct arena *a = arena_new();
     struct llm_config c = quick_config("openai:m", server_url(&server, "silent", a));
-    struct error err = {0};
+    char record[] = "/tmp/cutegen-interrupt-XXXXXX";
+    struct error err = {0}, later = {0};
+    struct text lines;
     struct reply r;
     int64_t begin = clock_ms();
 
     (void)state;
+    close(mkstemp(record));
+    c.record_file = record;
     c.interrupted = always;
     assert_false(quick_ask(&c, a, &r, &err));
     assert_int_equal(err.kind, ERROR_INTERRUPTED);
     assert_in_range(clock_ms() - begin, 0, 1400);
+    /* What is known of it is told, and recorded; a replay passes over it. */
+    assert_string_equal(r.finish_reason, LLM_INTERRUPTED);
+    assert_int_equal(r.text.len, 0);
+    assert_true(r.cost_usd < 0);
+    assert_true(file_read(record, 1 << 20, a, &lines, &later));
+    assert_non_null(strstr(lines.data, "\"finish_reason\":\"interrupted\""));
+    c = quick_config(arena_printf(a, "replay:%s", record), NULL);
+    assert_true(quick_ask(&c, a, &r, &later));
+    assert_true(r.done || strstr(r.text.data, "no diagnosis"));
+    unlink(record);
     arena_free(a);
 }
 

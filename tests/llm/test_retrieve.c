@@ -3,11 +3,12 @@
  *
  * tests/llm/errors/NAME.log is what a compiler said about a broken kernel;
  * errors/want.json says for each which declaration explains it and which line
- * the error points at. Needs CuTe's headers: $CUTE_INCLUDE; else it is skipped.
+ * the error points at. CuTe's headers are those that building finds, or $CUTE_INCLUDE.
  */
 #include "base/fs.h"
 #include "base/json.h"
 #include "llm/retrieve.h"
+#include "toolchain/tools.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,6 +77,12 @@ static void the_right_passage_is_among_the_first_three(void **state)
 
     (void)state;
     if (!include || !*include) {
+        struct tools tools;
+
+        tools_look(&(struct tools_config){0}, a, &tools);
+        include = tools.cutlass_include;
+    }
+    if (!include) {
         arena_free(a);
         skip();
     }

@@ -1,6 +1,7 @@
 /* test_seam.c - replay, exec, recording, prices, budgets and keys: the seam without a network. */
 #include "support.h"
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "llm/price.h"
@@ -191,6 +192,27 @@ static void a_command_that_fails_hangs_or_floods_is_an_error(void **state)
     }
 }
 
+static bool at_once(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+static void a_command_ends_when_interrupted(void **state)
+{
+    struct arena *a = arena_new();
+    struct llm_config c = quick_config("exec:sleep 60", NULL);
+    struct error err = {0};
+    struct reply r;
+
+    (void)state;
+    c.interrupted = at_once;
+    assert_false(quick_ask(&c, a, &r, &err));
+    assert_int_equal(err.kind, ERROR_INTERRUPTED);
+    assert_string_equal(r.finish_reason, LLM_INTERRUPTED);
+    arena_free(a);
+}
+
 static void an_unknown_model_is_wrong_use(void **state)
 {
     static const char *const specs[] = {"gpt", "openai", "openai:", "builtin", "", "foo:bar"};
@@ -353,6 +375,43 @@ static void parallel_runs_share_one_budget_through_its_file(void **state)
     assert_in_range(granted, 89, 92); /* 100000 tokens at 1100 a call */
     assert_true(spent.tokens <= limits.tokens);
     budget_close(b);
+}
+
+static void what_was_spent_before_counts_and_a_pause_does_not(void **state)
+{
+    char path[] = "/tmp/cutegen-budget-XXXXXX";
+    struct budget_limits limits = {.calls = 2, .tokens = 1000}, minute = {.minutes = 1};
+    struct budget_want want = {.prompt_tokens = 10, .output_tokens = 300};
+    struct arena *a = arena_new();
+    struct budget_grant grant;
+    struct error err = {0};
+    struct budget *b;
+
+    (void)state;
+    assert_true(budget_open(NULL, &limits, &b, &err));
+    budget_charge(b, 500, 0.25); /* a resumed run's first call */
+    assert_true(budget_reserve(b, &want, &grant, &err));
+    budget_settle(b, &grant, 10, 0);
+    assert_false(budget_reserve(b, &want, &grant, &err));
+    assert_int_equal(err.kind, ERROR_BUDGET);
+    budget_close(b);
+
+    /* A suite that was begun two hours ago and worked for ten seconds of them. */
+    memset(&err, 0, sizeof(err));
+    close(mkstemp(path));
+    assert_true(file_write(path,
+                           text_of(arena_printf(a, "{\"started_ms\":%lld,\"last_ms\":%lld}",
+                                                (long long)clock_unix_ms() - 7200000,
+                                                (long long)clock_unix_ms() - 7190000)),
+                           &err));
+    assert_true(budget_unpause(path, &err));
+    assert_true(budget_open(path, &minute, &b, &err));
+    assert_true(budget_reserve(b, &want, &grant, &err));
+    assert_in_range(grant.minutes_left_ms, 40000, 50001);
+    budget_charge(b, 500, 0.25); /* a shared budget knows already */
+    budget_close(b);
+    unlink(path);
+    arena_free(a);
 }
 
 static void a_model_without_a_price_and_a_budget_in_dollars_do_not_go_together(void **state)
@@ -567,11 +626,13 @@ int main(void)
         cmocka_unit_test(a_broken_transcript_is_refused_with_its_line),
         cmocka_unit_test(a_command_gets_the_prompt_and_no_key),
         cmocka_unit_test(a_command_that_fails_hangs_or_floods_is_an_error),
+        cmocka_unit_test(a_command_ends_when_interrupted),
         cmocka_unit_test(an_unknown_model_is_wrong_use),
         cmocka_unit_test(a_price_is_the_models_own_or_unknown),
         cmocka_unit_test(a_budget_ends_calls_tokens_money_and_minutes),
         cmocka_unit_test(a_grant_is_never_more_than_what_is_left),
         cmocka_unit_test(parallel_runs_share_one_budget_through_its_file),
+        cmocka_unit_test(what_was_spent_before_counts_and_a_pause_does_not),
         cmocka_unit_test(a_model_without_a_price_and_a_budget_in_dollars_do_not_go_together),
         cmocka_unit_test(a_spent_budget_stops_the_next_call),
         cmocka_unit_test(a_key_file_others_can_read_is_refused),
