@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/supervise.h"
 
 #include <errno.h>
@@ -279,7 +280,7 @@ static bool cut_line(struct child *c, struct arena *a, struct text *line)
 bool child_ask(struct child *c, struct text line, int deadline_ms, size_t answer_limit,
                struct arena *a, enum child_answer *how, struct text *answer, struct error *err)
 {
-    int64_t end = clock_ms() + deadline_ms;
+    int64_t start = clock_ms(), end = start + deadline_ms;
     struct arena *scratch = arena_new();
     char *copy = arena_alloc(scratch, line.len + 1);
     struct text input = {copy, line.len + 1};
@@ -312,6 +313,8 @@ bool child_ask(struct child *c, struct text line, int deadline_ms, size_t answer
         }
         child_pump(c, &input, deadline_ms ? (int)left : -1, take_line, take_tail, c);
     }
+    log_debug("process %d took %d ms for %.*s", c->pid, (int)(clock_ms() - start),
+              line.len < 60 ? (int)line.len : 60, line.data);
     arena_free(scratch);
     return ok;
 }
@@ -399,6 +402,7 @@ bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result 
         .peak_resident_bytes = report.peak_resident_bytes,
     };
     child_stop(c);
+    log_debug("%s took %d ms", spec->argv[0], report.wall_ms);
     buf_release(&sink.out);
     buf_release(&sink.err);
     return ok;
