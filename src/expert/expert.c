@@ -24,11 +24,14 @@ struct work {
     unsigned possible; /* steps that apply to this task */
 };
 
-static bool recognise(const struct task *task, struct arena *a, struct work *w)
+static bool recognise(const struct task *task, const struct device *device, struct arena *a,
+                      struct work *w)
 {
     w->match = (struct match){.why_not = "the description has no operator graph"};
-    return task->description && graph_read(task->description, a, &w->graph, &w->match.why_not) &&
-           match_graph(&w->graph, a, &w->match);
+    if (!task->description || !graph_read(task->description, a, &w->graph, &w->match.why_not))
+        return false;
+    graph_device(&w->graph, device);
+    return match_graph(&w->graph, a, &w->match);
 }
 
 static bool prepare(struct work *w, struct arena *a, struct error *err)
@@ -49,7 +52,7 @@ static const char *cannot(const struct task *task, const struct work *w, struct 
 bool expert_can(const struct task *task, struct arena *a, const char **recipe, const char **why_not)
 {
     struct work *w = arena_alloc(a, sizeof(*w));
-    bool can = recognise(task, a, w);
+    bool can = recognise(task, NULL, a, w);
 
     *recipe = can ? w->match.recipe : NULL;
     *why_not = can ? NULL : cannot(task, w, a);
@@ -231,7 +234,7 @@ bool expert_ask(const struct request *req, struct arena *a, struct reply *out, s
             "The built-in engineer does not guess at repairs: it takes the step back.\n");
         return true;
     }
-    if (!recognise(req->task, a, w)) {
+    if (!recognise(req->task, req->device, a, w)) {
         say(out, a, true, arena_printf(a, "%s.\n", cannot(req->task, w, a)));
         return true;
     }
@@ -251,7 +254,7 @@ bool expert_recipe_text(const struct task *task, struct arena *a, const char **r
     const char *description;
     json_t *example = NULL;
     unsigned all;
-    bool ok = recognise(task, a, w);
+    bool ok = recognise(task, NULL, a, w);
 
     if (!ok) {
         match_nearest(task->class, recipe, &description);

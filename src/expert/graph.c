@@ -10,6 +10,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 int64_t tensor_numel(const struct tensor *t)
@@ -242,6 +243,14 @@ bool graph_read(const json_t *description, struct arena *a, struct graph *out, c
             return false;
         }
     return true;
+}
+
+void graph_device(struct graph *g, const struct device *device)
+{
+    const char *digits = device && device->arch ? strpbrk(device->arch, "0123456789") : NULL;
+
+    g->arch = digits ? (int)strtol(digits, NULL, 10) : 80;
+    g->sm_count = device && device->sm_count > 0 ? device->sm_count : 132;
 }
 
 /* ---- views --------------------------------------------------------------- */

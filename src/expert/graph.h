@@ -43,10 +43,14 @@ struct graph {
     int in_count, out_count;
     const json_t *scalars;   /* of the call; may be NULL */
     int result[MAX_TENSORS]; /* node that gives each output */
+    /* What it will run on: 80, 90, ...; simt runs what sm_80 has. */
+    int arch, sm_count;
 };
 
 /* False: the description does not read, or is larger than the limits; *why says which. */
 bool graph_read(const json_t *description, struct arena *a, struct graph *out, const char **why);
+/* Notes the device the kernels are for; NULL: the one every GPU can run. */
+void graph_device(struct graph *g, const struct device *device);
 
 const struct node *graph_node(const struct graph *g, int id);
 /* The n-th argument as a node, or NULL when it is something else. */
