@@ -8,7 +8,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 3
+#define SIMT_ABI_VERSION 4
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -57,8 +57,13 @@ struct sw_site {
     s32 loc;  /* index into sw_kernel.locs, or -1 */
     s64 off;  /* added to the address */
     u32 kind; /* atom: operation and type; others: their own modifiers */
+    u32 addr; /* where the lanes of its address are in the frame */
+    u32 regs; /* its registers: index into sw_kernel.regs */
     const char *op;
 };
+
+/* No register: a result nobody wants. */
+#define SW_NONE 0xffffffffu
 
 struct sw_loc {
     s32 file, line, inlined_at;
@@ -80,6 +85,7 @@ struct sw_warp {
     u32 tx0, ty0, tz0; /* thread of lane 0 */
     s32 fuel;          /* loop turns until the device wants to look */
     const struct sw_block *b;
+    u8 *fr;          /* lanes of the kernel's registers; offsets count from here */
     u64 *counts;     /* per basic block: runs, lanes */
     u8 *local;       /* local memory of lane 0 */
     u64 local_bytes; /* per lane */
@@ -87,9 +93,10 @@ struct sw_warp {
 
 /* What the device does for a kernel. m: active lanes. */
 struct sw_ops {
-    void (*ld)(struct sw_warp *, u32 m, const void *addr, u32 site, void *const *dst);
-    void (*st)(struct sw_warp *, u32 m, const void *addr, u32 site, void *const *src);
-    void (*ldu)(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
+    void (*ld)(struct sw_warp *, u32 m, u32 site);
+    void (*st)(struct sw_warp *, u32 m, u32 site);
+    u64 (*ldu)(struct sw_warp *, u32 m, u64 addr, u32 site); /* one place for all lanes */
+    void (*ldun)(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
     void (*atom)(struct sw_warp *, u32 m, const void *addr, u32 site, void *dst, const void *b,
                  const void *c);
     u32 (*shfl)(struct sw_warp *, u32 m, u32 mode, void *dst, const void *src, const u32 *b,
@@ -107,13 +114,11 @@ struct sw_ops {
     void (*cp_commit)(struct sw_warp *);
     void (*cp_wait)(struct sw_warp *, u32 left, u32 site);
     void (*cp_mbar)(struct sw_warp *, u32 m, const void *addr, u32 site);
-    void (*ldmatrix)(struct sw_warp *, u32 m, const void *addr, u32 site, u32 *const *dst);
-    void (*stmatrix)(struct sw_warp *, u32 m, const void *addr, u32 site, u32 *const *src);
+    void (*ldmatrix)(struct sw_warp *, u32 m, u32 site);
+    void (*stmatrix)(struct sw_warp *, u32 m, u32 site);
     void (*movmatrix)(struct sw_warp *, u32 *dst, const u32 *src);
-    void (*mma)(struct sw_warp *, u32 kind, void *const *d, const void *const *a,
-                const void *const *b, const void *const *c);
-    void (*wmma)(struct sw_warp *, u32 m, const void *addr, u32 stride, u32 site,
-                 void *const *regs);
+    void (*mma)(struct sw_warp *, u32 site); /* registers: d, a, b, c */
+    void (*wmma)(struct sw_warp *, u32 m, u64 addr, u32 stride, u32 site);
     u32 (*mbar)(struct sw_warp *, u32 m, const void *addr, u32 site, u64 *state, const u32 *count);
     void (*trap)(struct sw_warp *, u32 m, u32 site);
     void (*print)(struct sw_warp *, u32 m, const u64 *format, const u64 *args);
@@ -161,6 +166,7 @@ struct sw_kernel {
     u32 insn_count, frame_bytes, strong;
     const struct sw_site *sites;
     u32 site_count;
+    const u32 *regs; /* frame offsets, or SW_NONE */
     const struct sw_loc *locs;
     u32 loc_count;
 };

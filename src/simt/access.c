@@ -408,10 +408,13 @@ static inline __attribute__((always_inline)) void load_same(const struct sw_site
     }
 }
 
-HOT void dev_ld(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *const *dst)
+HOT void dev_ld(struct sw_warp *sw, u32 m, u32 site)
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
+    const void *addr = sw->fr + s->addr;
+    void *dst[8];
+    regs_lanes(w, s, 0, s->vec, dst);
     uint64_t host[WARP];
     enum sw_space space;
     struct fast f;
@@ -461,10 +464,13 @@ static void store_lanes(const struct sw_site *s, u32 m, const uint64_t *host, vo
     }
 }
 
-HOT void dev_st(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *const *src)
+HOT void dev_st(struct sw_warp *sw, u32 m, u32 site)
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
+    const void *addr = sw->fr + s->addr;
+    void *src[8];
+    regs_lanes(w, s, 0, s->vec, src);
     uint64_t host[WARP];
     enum sw_space space;
     struct fast f;
@@ -484,7 +490,7 @@ HOT void dev_st(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *con
 }
 
 /* All lanes read one place: one check, one value. */
-void dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
+void dev_ldun(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
@@ -522,4 +528,11 @@ void dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
     for (int v = 0; v < s->vec; v++)
         out[v] = load_one((const char *)(uintptr_t)host[lane] + (size_t)v * s->esize, s->esize,
                           s->flags & SW_SIGNED);
+}
+
+u64 dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site)
+{
+    u64 out[8];
+    dev_ldun(sw, m, addr, site, out);
+    return out[0];
 }

@@ -22,6 +22,7 @@ static const struct sw_ops ops = {
     .ld = dev_ld,
     .st = dev_st,
     .ldu = dev_ldu,
+    .ldun = dev_ldun,
     .atom = dev_atom,
     .shfl = dev_shfl,
     .shflu = dev_shflu,

@@ -187,6 +187,19 @@ static inline const struct sw_site *site_of(const struct warp *w, uint32_t site)
     return &w->t->l->k->sites[site];
 }
 
+/* The lanes of an instruction's register number i; NULL when nobody wants it. */
+static inline void *reg_lanes(const struct warp *w, const struct sw_site *s, u32 i)
+{
+    u32 at = w->t->l->k->regs[s->regs + i];
+    return at == SW_NONE ? NULL : w->w.fr + at;
+}
+static inline void regs_lanes(const struct warp *w, const struct sw_site *s, u32 first, u32 n,
+                              void **out)
+{
+    for (u32 i = 0; i < n; i++)
+        out[i] = reg_lanes(w, s, first + i);
+}
+
 /* device.c */
 struct alloc *alloc_find(const struct simt *dev, uint64_t addr, uint64_t bytes);
 struct alloc *alloc_nearest(const struct simt *dev, uint64_t addr);
@@ -212,9 +225,10 @@ s32 dev_tick(struct sw_warp *, u32 waiting, u32 site);
 void dev_trap(struct sw_warp *, u32 m, u32 site);
 
 /* memory.c */
-void dev_ld(struct sw_warp *, u32 m, const void *addr, u32 site, void *const *dst);
-void dev_st(struct sw_warp *, u32 m, const void *addr, u32 site, void *const *src);
-void dev_ldu(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
+void dev_ld(struct sw_warp *, u32 m, u32 site);
+void dev_st(struct sw_warp *, u32 m, u32 site);
+u64 dev_ldu(struct sw_warp *, u32 m, u64 addr, u32 site);
+void dev_ldun(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
 u32 dev_isspace(struct sw_warp *, u32 space, u64 addr);
 /* Host addresses for the lanes, checked; lanes that may not go are dropped from *m. */
 void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes, bool write,
@@ -252,12 +266,11 @@ void dev_match(struct sw_warp *, u32 m, u32 kind, u32 *dst, u32 *pred, const voi
 u32 dev_redux(struct sw_warp *, u32 m, u32 kind, const u32 *src, u32 members);
 void dev_print(struct sw_warp *, u32 m, const u64 *format, const u64 *args);
 u64 dev_clock(struct sw_warp *);
-void dev_ldmatrix(struct sw_warp *, u32 m, const void *addr, u32 site, u32 *const *dst);
-void dev_stmatrix(struct sw_warp *, u32 m, const void *addr, u32 site, u32 *const *src);
+void dev_ldmatrix(struct sw_warp *, u32 m, u32 site);
+void dev_stmatrix(struct sw_warp *, u32 m, u32 site);
 void dev_movmatrix(struct sw_warp *, u32 *dst, const u32 *src);
-void dev_mma(struct sw_warp *, u32 kind, void *const *d, const void *const *a, const void *const *b,
-             const void *const *c);
-void dev_wmma(struct sw_warp *, u32 m, const void *addr, u32 stride, u32 site, void *const *regs);
+void dev_mma(struct sw_warp *, u32 site);
+void dev_wmma(struct sw_warp *, u32 m, u64 addr, u32 stride, u32 site);
 float math_f32(u32 op, u32 mode, float x, float y, float z);
 double math_f64(u32 op, u32 mode, double x, double y, double z);
 float math_fn(u32 fn, float x);

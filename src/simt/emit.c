@@ -83,16 +83,10 @@ static void place_variables(struct emit *e)
 
 /* ---- items ---- */
 
-static bool reg_in(const int *regs, int n, int r)
-{
-    for (int i = 0; i < n; i++)
-        if (regs[i] == r)
-            return true;
-    return false;
-}
-
 static void write_call(struct emit *e, const struct insn *in)
 {
+    e->scratch = 0;
+    e->regs_at = e->reg_count;
     buf_puts(e->out, "{ ");
     if (in->pred >= 0) {
         struct opnd g = {.kind = OPND_REG, .reg = in->pred, .reg2 = -1, .not = in->pred_not};
@@ -175,7 +169,8 @@ static void write_items(struct emit *e, int b)
 {
     const struct block *bl = &e->ir->block[b];
     int count, regs[MAX_REGS];
-    struct item *item = schedule_block(e->ir, b, e->a, &count);
+    struct item *item = e->plan[b].item;
+    count = e->plan[b].count;
     int *last = arena_array(e->a, (size_t)e->k->reg_count + 1, sizeof *last);
     memset(last, 0xff, ((size_t)e->k->reg_count + 1) * sizeof *last);
     for (int i = 0; i < count; i++)
@@ -199,7 +194,6 @@ static void write_items(struct emit *e, int b)
         else
             write_scalar(e, in);
     }
-    (void)reg_in;
 }
 
 /* ---- control flow ---- */
@@ -352,15 +346,20 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
 {
     struct ir *ir = arena_alloc(unit->a, sizeof *ir);
     struct emit *e = state;
-    struct buf body = buf_init((size_t)1 << 30), *sites = state->sites;
-    int site_count = state->site_count;
+    struct buf body = buf_init((size_t)1 << 30), *sites = state->sites, *regs = state->regs;
+    int site_count = state->site_count, reg_count = state->reg_count;
     if (!ir_build(k, rows, unit->a, ir, err))
         return false;
     *e = (struct emit){.unit = unit, .ir = ir, .k = k, .a = unit->a, .out = &body, .err = err};
     e->sites = sites;
+    e->regs = regs;
     e->site_count = site_count;
+    e->reg_count = reg_count;
     e->slot = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
-    memset(e->slot, 0xff, ((size_t)k->reg_count + 1) * sizeof(int));
+    e->plan = arena_array(unit->a, (size_t)ir->block_count + 1, sizeof *e->plan);
+    for (int b = 0; b < ir->block_count; b++)
+        e->plan[b].item = schedule_block(ir, b, unit->a, &e->plan[b].count);
+    e->frame = frame_plan(ir, e->plan, unit->a, e->slot);
     e->version = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->loaded = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     place_variables(e);
@@ -381,7 +380,7 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
                rows ? "rows" : "general");
     buf_puts(out, "const struct sw_block *const B = W->b; u64 *const C = W->counts; u32 m = "
                   "W->live, extra = 0; (void)B; (void)C; (void)extra;\n");
-    buf_printf(out, "char fr[%d] AL; (void)fr;\n", e->frame + 128);
+    buf_printf(out, "u8 fr[%d] AL; W->fr = fr;\n", e->frame + SLOT_BYTES);
     if (divided) {
         buf_puts(out, "u32 pend[NB + 1] = {0}, cw[NB + 1] = {0}; u64 pset[NW] = {0}, cset[NW] = "
                       "{0}; int low = 1 << 30, turn = 0; (void)cw; (void)cset; (void)turn;\n");

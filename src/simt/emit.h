@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "simt/abi.h"
+#include "simt/frame.h"
 #include "simt/ir.h"
 #include "simt/translate.h"
 
@@ -47,10 +48,14 @@ struct emit {
     struct ir *ir;
     struct ptx_kernel *k;
     struct arena *a;
-    struct buf *out, *sites;
-    int site_count;
-    int *slot; /* frame offset of a varying register, -1: none yet */
+    struct buf *out, *sites, *regs;
+    int site_count, reg_count;
+    struct plan *plan; /* per block */
+    int *slot;         /* frame offset of a varying register, -1: none */
     int frame;
+    int scratch;  /* bytes of scratch in use by the call being written */
+    int addr_at;  /* offset of the lanes of the address last asked for */
+    int regs_at;  /* of the next site, in the table of registers */
     bool vec;     /* inside a segment */
     int *version; /* value of a register in this segment; 0: not loaded */
     int *loaded;
@@ -79,7 +84,10 @@ void assign(struct emit *e, const struct insn *in, const struct opnd *dst, const
             enum reg_class from);
 void assign_reg(struct emit *e, const struct insn *in, int reg, const char *text);
 const char *pred_bits(struct emit *e, const struct insn *in, const struct opnd *o);
+/* Frame offset of 32 lanes of the operand; lanes_of() as C text. */
+int lanes_at(struct emit *e, const struct insn *in, const struct opnd *o, bool wide);
 const char *lanes_of(struct emit *e, const struct insn *in, const struct opnd *o, bool wide);
+int scratch_take(struct emit *e, const struct insn *in);
 void set_uniform(struct emit *e, const struct opnd *dst, const char *text);
 bool operand_uniform(const struct emit *e, const struct opnd *o);
 const char *symbol_address(struct emit *e, const struct insn *in, const struct opnd *o);
@@ -94,6 +102,9 @@ int op_row_count(void);
 /* emit_mem.c, emit_warp.c: calls on whole warps */
 bool emit_is_call(const struct insn *in);
 void emit_call(struct emit *e, const struct insn *in);
+/* The registers of the next site, one after the other; -1: none. */
+void site_reg(struct emit *e, int offset);
+/* What address_of(), spread_address() and site_reg() left goes into the site. */
 int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsigned esize, int vec,
               unsigned flags, int64_t off, unsigned kind);
 bool emit_memory(struct emit *e, const struct insn *in);

@@ -11,14 +11,24 @@
 #include <inttypes.h>
 #include <string.h>
 
+void site_reg(struct emit *e, int offset)
+{
+    if (offset < 0)
+        buf_puts(e->regs, "SW_NONE,");
+    else
+        buf_printf(e->regs, "%d,", offset);
+    e->reg_count++;
+}
+
 int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsigned esize, int vec,
               unsigned flags, int64_t off, unsigned kind)
 {
     static const char *const names[] = {"SW_GENERIC", "SW_GLOBAL", "SW_SHARED",
                                         "SW_CONST",   "SW_LOCAL",  "SW_PARAM"};
-    const char *op = in->op;
-    buf_printf(e->sites, "{%s, %u, %d, %u, %d, %d, %" PRId64 "ll, %uu, \"%s", names[space], esize,
-               vec, flags, in->line, in->loc, off, kind, op);
+    buf_printf(e->sites, "{%s, %u, %d, %u, %d, %d, %" PRId64 "ll, %uu, %d, %d, \"%s", names[space],
+               esize, vec, flags, in->line, in->loc, off, kind, e->addr_at, e->regs_at, in->op);
+    e->addr_at = 0;
+    e->regs_at = e->reg_count;
     for (int i = 0; i < in->mod_count; i++)
         buf_printf(e->sites, ".%s", in->mods[i]);
     buf_puts(e->sites, "\"},\n");
@@ -55,7 +65,8 @@ const char *address_of(struct emit *e, const struct insn *in, const struct opnd 
         if (*uniform)
             return scalar_value(e, in, &reg, 'Q');
         *a32 = reg_class(e, o->reg) != CLASS_Q;
-        return arena_printf(e->a, "(fr + %d)", reg_slot(e, o->reg));
+        e->addr_at = reg_slot(e, o->reg);
+        return arena_printf(e->a, "(fr + %d)", e->addr_at);
     }
     if (!o->name)
         return "0ull";
@@ -70,11 +81,11 @@ const char *address_of(struct emit *e, const struct insn *in, const struct opnd 
     return symbol_address(e, in, &sym);
 }
 
-static void spread_address(struct emit *e, const char **addr, bool *a32)
+static void spread_address(struct emit *e, const struct insn *in, const char **addr, bool *a32)
 {
-    int t = e->temp++;
-    buf_printf(e->out, "u64 t%d[32] AL; fill64(t%d, %s);\n", t, t, *addr);
-    *addr = arena_printf(e->a, "t%d", t);
+    e->addr_at = scratch_take(e, in);
+    buf_printf(e->out, "fill64(fr + %d, %s);\n", e->addr_at, *addr);
+    *addr = arena_printf(e->a, "(fr + %d)", e->addr_at);
     *a32 = false;
 }
 
@@ -131,22 +142,21 @@ static void emit_ld(struct emit *e, const struct insn *in)
             all_uniform = false;
     if (all_uniform) {
         int site = emit_site(e, in, x.space, x.esize, x.n, x.flags, x.off, 0);
-        buf_printf(e->out, "u64 o[8]; R->ldu(W, mm, %s, %d, o);\n", x.addr, site);
+        if (x.n == 1) {
+            set_uniform(e, &x.regs[0], arena_printf(e->a, "R->ldu(W, mm, %s, %d)", x.addr, site));
+            return;
+        }
+        buf_printf(e->out, "u64 o[8]; R->ldun(W, mm, %s, %d, o);\n", x.addr, site);
         for (int i = 0; i < x.n; i++)
             set_uniform(e, &x.regs[i], arena_printf(e->a, "o[%d]", i));
         return;
     }
     if (x.uniform)
-        spread_address(e, &x.addr, &x.a32);
+        spread_address(e, in, &x.addr, &x.a32);
+    for (int i = 0; i < x.n; i++)
+        site_reg(e, x.regs[i].kind == OPND_REG ? reg_slot(e, x.regs[i].reg) : -1);
     int site = emit_site(e, in, x.space, x.esize, x.n, x.flags | (x.a32 ? SW_A32 : 0u), x.off, 0);
-    buf_printf(e->out, "R->ld(W, mm, %s, %d, (void *[]){", x.addr, site);
-    for (int i = 0; i < x.n; i++) {
-        if (x.regs[i].kind == OPND_REG)
-            buf_printf(e->out, "%sfr + %d", i ? ", " : "", reg_slot(e, x.regs[i].reg));
-        else
-            buf_printf(e->out, "%s0", i ? ", " : "");
-    }
-    buf_puts(e->out, "});\n");
+    buf_printf(e->out, "R->ld(W, mm, %d);\n", site);
 }
 
 static void emit_st(struct emit *e, const struct insn *in)
@@ -157,13 +167,11 @@ static void emit_st(struct emit *e, const struct insn *in)
     bool wide = x.esize == 8;
     x.flags = (x.flags & ~(unsigned)SW_WIDE) | (wide ? SW_WIDE : 0u);
     if (x.uniform)
-        spread_address(e, &x.addr, &x.a32);
-    const char *list = "";
+        spread_address(e, in, &x.addr, &x.a32);
     for (int i = 0; i < x.n; i++)
-        list = arena_printf(e->a, "%s%s(void *)%s", list, i ? ", " : "",
-                            lanes_of(e, in, &x.regs[i], wide));
+        site_reg(e, lanes_at(e, in, &x.regs[i], wide));
     int site = emit_site(e, in, x.space, x.esize, x.n, x.flags | (x.a32 ? SW_A32 : 0u), x.off, 0);
-    buf_printf(e->out, "R->st(W, mm, %s, %d, (void *[]){%s});\n", x.addr, site, list);
+    buf_printf(e->out, "R->st(W, mm, %d);\n", site);
 }
 
 static void emit_atom(struct emit *e, const struct insn *in)
@@ -184,7 +192,7 @@ static void emit_atom(struct emit *e, const struct insn *in)
     }
     bool wide = x.esize == 8;
     if (x.uniform)
-        spread_address(e, &x.addr, &x.a32);
+        spread_address(e, in, &x.addr, &x.a32);
     const char *b = lanes_of(e, in, &in->args[first + 1], wide), *c = "0", *d = "0";
     if (in->arg_count > first + 2 && in->args[first + 2].kind != OPND_NONE)
         c = lanes_of(e, in, &in->args[first + 2], wide);
@@ -215,7 +223,7 @@ static void emit_cp_async(struct emit *e, const struct insn *in)
     if (insn_has(in, "mbarrier")) {
         const char *addr = address_of(e, in, &in->args[0], &space, &off, &a32, &uniform);
         if (uniform)
-            spread_address(e, &addr, &a32);
+            spread_address(e, in, &addr, &a32);
         int site = emit_site(e, in, space, 8, 1, a32 ? SW_A32 : 0u, off, insn_has(in, "noinc"));
         buf_printf(e->out, "R->cp_mbar(W, mm, %s, %d);\n", addr, site);
         return;
@@ -232,23 +240,24 @@ static void emit_cp_async(struct emit *e, const struct insn *in)
     }
     const char *dst = address_of(e, in, &in->args[0], &space, &off, &a32, &uniform);
     if (uniform)
-        spread_address(e, &dst, &a32);
+        spread_address(e, in, &dst, &a32);
     enum ptx_space gspace = PS_GLOBAL;
     int64_t goff;
     bool g32, guniform;
     const char *src = address_of(e, in, &in->args[1], &gspace, &goff, &g32, &guniform);
     if (guniform)
-        spread_address(e, &src, &g32);
+        spread_address(e, in, &src, &g32);
     const char *bytes = "0";
     /* The fourth operand is a source size, or a predicate that ignores the source. */
     if (in->arg_count > 3 && in->args[3].kind == OPND_REG &&
         reg_class(e, in->args[3].reg) == CLASS_P) {
-        int t = e->temp++;
-        buf_printf(e->out,
-                   "u32 t%d[32] AL; { u32 q = %s; for (int i = 0; i < 32; i++) t%d[i] = q >> i & 1 "
-                   "? 0 : %u; }\n",
-                   t, pred_bits(e, in, &in->args[3]), t, size);
-        bytes = arena_printf(e->a, "t%d", t);
+        int t = scratch_take(e, in);
+        buf_printf(
+            e->out,
+            "{ u32 q = %s; for (int i = 0; i < 32; i++) ((u32 *)(fr + %d))[i] = q >> i & 1 ? "
+            "0 : %u; }\n",
+            pred_bits(e, in, &in->args[3]), t, size);
+        bytes = arena_printf(e->a, "(fr + %d)", t);
     } else if (in->arg_count > 3) {
         bytes = lanes_of(e, in, &in->args[3], false);
     }
@@ -272,14 +281,13 @@ static void emit_matrix(struct emit *e, const struct insn *in)
     }
     const char *addr = address_of(e, in, addr_op, &space, &off, &a32, &uniform);
     if (uniform)
-        spread_address(e, &addr, &a32);
-    const char *list = "";
+        spread_address(e, in, &addr, &a32);
     for (int i = 0; i < n; i++)
-        list = arena_printf(e->a, "%s%s(u32 *)%s", list, i ? ", " : "",
-                            load ? arena_printf(e->a, "(fr + %d)", reg_slot(e, regs[i].reg))
-                                 : lanes_of(e, in, &regs[i], false));
+        site_reg(e, !load                      ? lanes_at(e, in, &regs[i], false)
+                    : regs[i].kind == OPND_REG ? reg_slot(e, regs[i].reg)
+                                               : -1);
     int site = emit_site(e, in, space, 16, n, a32 ? SW_A32 : 0u, off, insn_has(in, "trans"));
-    buf_printf(e->out, "R->%s(W, mm, %s, %d, (u32 *[]){%s});\n", in->op, addr, site, list);
+    buf_printf(e->out, "R->%s(W, mm, %d);\n", in->op, site);
 }
 
 static void emit_mbarrier(struct emit *e, const struct insn *in)
@@ -295,7 +303,7 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
     }
     const char *addr = address_of(e, in, &in->args[first], &space, &off, &a32, &uniform);
     if (uniform)
-        spread_address(e, &addr, &a32);
+        spread_address(e, in, &addr, &a32);
     bool state_in = (kind & 0xff) == MBAR_TEST || (kind & 0xff) == MBAR_TRY;
     const char *count = "0", *state = "0";
     bool parity = insn_has(in, "parity");

@@ -21,9 +21,9 @@ enum reg_class reg_class(const struct emit *e, int reg)
 
 int reg_slot(struct emit *e, int reg)
 {
-    if (e->slot[reg] < 0) {
+    if (e->slot[reg] < 0) { /* a result nobody reads */
         e->slot[reg] = e->frame;
-        e->frame += reg_class(e, reg) == CLASS_Q ? 256 : 128;
+        e->frame += 2 * SLOT_BYTES;
     }
     return e->slot[reg];
 }
@@ -412,35 +412,46 @@ const char *pred_bits(struct emit *e, const struct insn *in, const struct opnd *
     return arena_printf(e->a, "((u32)%s)", scalar_value(e, in, o, 'P'));
 }
 
-/* A pointer to 32 lanes of the operand; what is uniform is spread into a temporary. */
-const char *lanes_of(struct emit *e, const struct insn *in, const struct opnd *o, bool wide)
+int scratch_take(struct emit *e, const struct insn *in)
 {
+    int at = e->scratch;
+    if (at + 2 * SLOT_BYTES > SCRATCH_BYTES) {
+        emit_fail(e, in, "too many operands");
+        return 0;
+    }
+    e->scratch += 2 * SLOT_BYTES;
+    return at;
+}
+
+int lanes_at(struct emit *e, const struct insn *in, const struct opnd *o, bool wide)
+{
+    const char *to = wide ? "64" : "32";
     if (o->kind == OPND_REG && e->ir->varying[o->reg] && reg_class(e, o->reg) != CLASS_P) {
         bool is_wide = reg_class(e, o->reg) == CLASS_Q;
         if (is_wide == wide)
-            return arena_printf(e->a, "(fr + %d)", reg_slot(e, o->reg));
-        int t = e->temp++;
-        buf_printf(
-            e->out,
-            "%s t%d[32] AL; for (int i = 0; i < 32; i++) t%d[i] = (%s)((%s *)(fr + %d))[i];\n",
-            wide ? "u64" : "u32", t, t, wide ? "u64" : "u32", is_wide ? "u64" : "u32",
-            reg_slot(e, o->reg));
-        return arena_printf(e->a, "t%d", t);
+            return reg_slot(e, o->reg);
+        int t = scratch_take(e, in);
+        buf_printf(e->out, "lanes%s(fr + %d, fr + %d);\n", to, t, reg_slot(e, o->reg));
+        return t;
     }
-    int t = e->temp++;
+    int t = scratch_take(e, in);
     if (o->kind == OPND_SREG && lane_sreg(e, o->name)) {
         const char *s = lane_sreg(e, o->name);
         const char *from = s[0] == 'X'   ? "W->tid[0][L]"
                            : s[0] == 'Y' ? "W->tid[1][L]"
                            : s[0] == 'Z' ? "W->tid[2][L]"
                                          : s;
-        buf_printf(e->out, "%s t%d[32] AL; for (int L = 0; L < 32; L++) t%d[L] = (u32)%s;\n",
-                   wide ? "u64" : "u32", t, t, from);
-        return arena_printf(e->a, "t%d", t);
+        buf_printf(e->out, "for (int L = 0; L < 32; L++) ((u%s *)(fr + %d))[L] = (u32)%s;\n", to, t,
+                   from);
+        return t;
     }
-    buf_printf(e->out, "%s t%d[32] AL; fill%s(t%d, %s);\n", wide ? "u64" : "u32", t,
-               wide ? "64" : "32", t, scalar_value(e, in, o, wide ? 'Q' : 'I'));
-    return arena_printf(e->a, "t%d", t);
+    buf_printf(e->out, "fill%s(fr + %d, %s);\n", to, t, scalar_value(e, in, o, wide ? 'Q' : 'I'));
+    return t;
+}
+
+const char *lanes_of(struct emit *e, const struct insn *in, const struct opnd *o, bool wide)
+{
+    return arena_printf(e->a, "(fr + %d)", lanes_at(e, in, o, wide));
 }
 
 /* One value for all active lanes, into a register of either kind. */

@@ -153,27 +153,21 @@ static void emit_bar(struct emit *e, const struct insn *in)
     buf_puts(e->out, "extra = 0;\n");
 }
 
-static const char *reg_list(struct emit *e, const struct insn *in, const struct opnd *o, int want,
-                            bool wide, bool dst)
+static void reg_list(struct emit *e, const struct insn *in, const struct opnd *o, int want,
+                     bool wide, bool dst)
 {
     const struct opnd *list = o->kind == OPND_VEC ? o->list : o;
     int n = o->kind == OPND_VEC ? o->count : 1;
-    const char *t = "";
     if (n != want) {
         emit_fail(e, in, "wrong number of registers for this shape");
-        return t;
+        return;
     }
     for (int i = 0; i < n; i++) {
-        const char *p;
         if (dst && list[i].kind != OPND_REG)
-            p = "0";
+            site_reg(e, scratch_take(e, in));
         else
-            p = dst ? arena_printf(e->a, "fr + %d", reg_slot(e, list[i].reg))
-                    : lanes_of(e, in, &list[i], wide);
-        t = arena_printf(e->a, "%s%s(void *)%s%s%s", t, i ? ", " : "", dst ? "(" : "", p,
-                         dst ? ")" : "");
+            site_reg(e, dst ? reg_slot(e, list[i].reg) : lanes_at(e, in, &list[i], wide));
     }
-    return t;
 }
 
 static void emit_mma(struct emit *e, const struct insn *in)
@@ -189,14 +183,11 @@ static void emit_mma(struct emit *e, const struct insn *in)
         kind |= MMA_ROW_A | MMA_COL_B;
     }
     bool wide = s->a == PT_F64;
-    const char *a = reg_list(e, in, &in->args[1], s->a_regs, wide, false);
-    const char *b = reg_list(e, in, &in->args[2], s->b_regs, wide, false);
-    const char *c = reg_list(e, in, &in->args[3], s->c_regs, wide, false);
-    const char *d = reg_list(e, in, &in->args[0], s->d_regs, wide, true);
-    buf_printf(e->out,
-               "R->mma(W, %uu, (void *[]){%s}, (const void *[]){%s}, (const void *[]){%s}, (const "
-               "void *[]){%s});\n",
-               kind, d, a, b, c);
+    reg_list(e, in, &in->args[0], s->d_regs, wide, true);
+    reg_list(e, in, &in->args[1], s->a_regs, wide, false);
+    reg_list(e, in, &in->args[2], s->b_regs, wide, false);
+    reg_list(e, in, &in->args[3], s->c_regs, wide, false);
+    buf_printf(e->out, "R->mma(W, %d);\n", emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, kind));
 }
 
 static void emit_wmma(struct emit *e, const struct insn *in)
@@ -220,12 +211,11 @@ static void emit_wmma(struct emit *e, const struct insn *in)
     const char *addr = address_of(e, in, &in->args[load ? 1 : 0], &space, &off, &a32, &uniform);
     if (!uniform)
         addr = arena_printf(e->a, "((const %s *)%s)[first_lane(mm)]", a32 ? "u32" : "u64", addr);
-    const char *list = reg_list(e, in, &in->args[load ? 0 : 1], regs, wide, load);
+    reg_list(e, in, &in->args[load ? 0 : 1], regs, wide, load);
     const char *stride = in->arg_count > 2 ? members_of(e, in, 2) : "0u";
     int site =
         emit_site(e, in, space, ptx_type_bytes(in->type), 1, load ? 0 : SW_STRONG, off, kind);
-    buf_printf(e->out, "u64 wa = %s; R->wmma(W, mm, &wa, %s, %d, (void *[]){%s});\n", addr, stride,
-               site, list);
+    buf_printf(e->out, "R->wmma(W, mm, %s, %s, %d);\n", addr, stride, site);
 }
 
 static void emit_print(struct emit *e, const struct insn *in)

@@ -345,11 +345,18 @@ static void wmma_mul(const struct mma_shape *s, void *const *d, const void *cons
         }
 }
 
-void dev_mma(struct sw_warp *sw, u32 kind, void *const *d, const void *const *a,
-             const void *const *b, const void *const *c)
+void dev_mma(struct sw_warp *sw, u32 site)
 {
+    struct warp *w = warp_of(sw);
+    const struct sw_site *at = site_of(w, site);
+    u32 kind = at->kind;
     const struct mma_shape *s = mma_row(kind);
-    warp_of(sw)->clock[sw->id]++;
+    void *regs[64];
+    u32 nd = (u32)s->d_regs, na = (u32)s->a_regs, nb = (u32)s->b_regs, nc = (u32)s->c_regs;
+    regs_lanes(w, at, 0, nd + na + nb + nc, regs);
+    void *const *d = regs;
+    const void *const *a = (const void *const *)regs + nd, *const *b = a + na, *const *c = b + nb;
+    w->clock[sw->id]++;
     if (kind & MMA_WMMA)
         wmma_mul(s, d, a, b, c);
     else if (s->c == PT_S32)
@@ -360,7 +367,7 @@ void dev_mma(struct sw_warp *sw, u32 kind, void *const *d, const void *const *a,
         mma_float(s, d, a, b, c);
 }
 
-void dev_wmma(struct sw_warp *sw, u32 m, const void *addr, u32 stride, u32 site, void *const *regs)
+void dev_wmma(struct sw_warp *sw, u32 m, u64 base, u32 stride, u32 site)
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
@@ -374,8 +381,8 @@ void dev_wmma(struct sw_warp *sw, u32 m, const void *addr, u32 stride, u32 site,
     unsigned n = wmma_elements(t, nregs), per = per_reg(t);
     if (!stride)
         stride = row_major ? cols : rows;
-    u64 base;
-    memcpy(&base, addr, sizeof base);
+    void *regs[16];
+    regs_lanes(w, s, 0, (u32)nregs, regs);
     /* Per element of the lane, one request of 32 lanes. */
     for (unsigned e = 0; e < n; e++) {
         u64 at[WARP];
@@ -419,14 +426,19 @@ void dev_wmma(struct sw_warp *sw, u32 m, const void *addr, u32 stride, u32 site,
 
 /* ---- 8x8 matrices of 16-bit elements ---- */
 
-void dev_ldmatrix(struct sw_warp *sw, u32 m, const void *addr, u32 site, u32 *const *dst)
+void dev_ldmatrix(struct sw_warp *sw, u32 m, u32 site)
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
     uint64_t host[WARP];
     enum sw_space space;
     u32 used = s->vec == 4 ? ~0u : (1u << (8 * s->vec)) - 1, ok = used & (m | used);
-    lanes_resolve(w, &ok, addr, site, 16, false, host, &space);
+    void *dst[4];
+    u32 unwanted[WARP];
+    regs_lanes(w, s, 0, s->vec, dst);
+    for (int v = 0; v < s->vec; v++)
+        dst[v] = dst[v] ? dst[v] : unwanted;
+    lanes_resolve(w, &ok, sw->fr + s->addr, site, 16, false, host, &space);
     if (ok != used) {
         for (int v = 0; v < s->vec; v++)
             memset(dst[v], 0, WARP * sizeof(u32));
@@ -440,24 +452,26 @@ void dev_ldmatrix(struct sw_warp *sw, u32 m, const void *addr, u32 site, u32 *co
         for (u32 l = 0; l < WARP; l++) {
             u32 r = l >> 2, c = (l & 3) * 2;
             if (!s->kind) {
-                memcpy(&dst[v][l], (const u16 *)(uintptr_t)host[v * 8 + r] + c, 4);
+                memcpy((u32 *)dst[v] + l, (const u16 *)(uintptr_t)host[v * 8 + r] + c, 4);
                 continue;
             }
             u16 lo = ((const u16 *)(uintptr_t)host[v * 8 + c])[r],
                 hi = ((const u16 *)(uintptr_t)host[v * 8 + c + 1])[r];
-            dst[v][l] = lo | (u32)hi << 16;
+            ((u32 *)dst[v])[l] = lo | (u32)hi << 16;
         }
     w->clock[sw->id]++;
 }
 
-void dev_stmatrix(struct sw_warp *sw, u32 m, const void *addr, u32 site, u32 *const *src)
+void dev_stmatrix(struct sw_warp *sw, u32 m, u32 site)
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
     uint64_t host[WARP];
     enum sw_space space;
     u32 used = s->vec == 4 ? ~0u : (1u << (8 * s->vec)) - 1, ok = used & (m | used);
-    lanes_resolve(w, &ok, addr, site, 16, true, host, &space);
+    void *src[4];
+    regs_lanes(w, s, 0, s->vec, src);
+    lanes_resolve(w, &ok, sw->fr + s->addr, site, 16, true, host, &space);
     if (ok != used)
         return;
     if (w->t->l->dev->config.counters)
@@ -466,7 +480,7 @@ void dev_stmatrix(struct sw_warp *sw, u32 m, const void *addr, u32 site, u32 *co
         race_access(w, used, host, 16, site, true);
     for (u32 v = 0; v < s->vec; v++)
         for (u32 l = 0; l < WARP; l++) {
-            u32 r = l >> 2, c = (l & 3) * 2, x = src[v][l];
+            u32 r = l >> 2, c = (l & 3) * 2, x = ((const u32 *)src[v])[l];
             if (!s->kind) {
                 memcpy((u16 *)(uintptr_t)host[v * 8 + r] + c, &x, 4);
                 continue;

@@ -149,10 +149,11 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
 {
     struct ptx_kernel k;
     struct emit e = {0};
-    struct buf sites = buf_init(LIMIT);
+    struct buf sites = buf_init(LIMIT), regs = buf_init(LIMIT);
     if (!ptx_kernel_read(u->m, name, u->a, &k, err))
         return false;
     e.sites = &sites;
+    e.regs = &regs;
     bool both = uses_rows(&k);
     const char *general = both ? "general" : "rows";
     bool ok = emit_kernel(u, &k, true, number, &o->code, &e, err);
@@ -165,6 +166,7 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
         write_classes(&e, number, "general", &o->tables);
     if (!ok) {
         buf_release(&sites);
+        buf_release(&regs);
         return false;
     }
     if (e.frame > frame)
@@ -176,18 +178,20 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
                    k.params[i]->align);
     buf_printf(t, "{0, 0, 0}};\nstatic const struct sw_site sites%d[] = {\n%s{0}};\n", number,
                sites.data ? sites.data : "");
+    buf_printf(t, "static const u32 regs%d[] = {%s0};\n", number, regs.data ? regs.data : "");
     buf_printf(&o->rows,
                "{\"%s\", {k%d_rows, %d, classes%d_rows, tensor%d_rows}, "
                "{k%d_%s, %d, classes%d_%s, tensor%d_%s}, params%d, %d, %u, %" PRIu64 ", %" PRIu64
                ", %d, %" PRIu64 ", %u, {%u, %u, %u}, %d, %d, %d, "
-               "sites%d, %d, locs, sizeof locs / sizeof *locs},\n",
+               "sites%d, %d, regs%d, locs, sizeof locs / sizeof *locs},\n",
                name, number, blocks, number, number, number, general, e.ir->block_count, number,
                general, number, general, number, k.param_count, (unsigned)k.param_bytes,
                e.shared_static, e.shared_align ? e.shared_align : 1, e.uses_dynamic, e.local_bytes,
                k.fn->max_threads, k.fn->req_threads[0], k.fn->req_threads[1], k.fn->req_threads[2],
-               k.insn_count, frame, e.uses_strong, number, e.site_count);
+               k.insn_count, frame, e.uses_strong, number, e.site_count, number);
     o->instructions += k.insn_count;
     buf_release(&sites);
+    buf_release(&regs);
     return true;
 }
 

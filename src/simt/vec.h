@@ -905,15 +905,25 @@ NI Q V_cvt6464(u32 how, Q x)
         ((u64 *)&r)[i] = R->cvt(how, ((u64 *)&x)[i]);
     return r;
 }
-AI void fill32(u32 *t, u32 x)
+NI void fill32(void *t, u32 x)
 {
     for (int c = 0; c < 32; c += LANES)
         I_st(t, c, I_spl(x));
 }
-AI void fill64(u64 *t, u64 x)
+NI void fill64(void *t, u64 x)
 {
     for (int c = 0; c < 32; c += LANES)
         Q_st(t, c, Q_spl(x));
+}
+NI void lanes32(void *t, const void *s)
+{
+    for (int c = 0; c < 32; c += LANES)
+        I_st(t, c, Q_nar(Q_ld(s, c)));
+}
+NI void lanes64(void *t, const void *s)
+{
+    for (int c = 0; c < 32; c += LANES)
+        Q_st(t, c, Q_wu(I_ld(s, c)));
 }
 NI void put32(void *p, u32 m, u32 x)
 {
