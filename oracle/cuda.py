@@ -55,6 +55,20 @@ def free(device: torch.device, pointers: list[int]) -> None:
             _driver().cuMemFree_v2(ctypes.c_uint64(pointer))
 
 
+def open_handle(device: torch.device, handle: str) -> tuple[int, int]:
+    """(address, bytes) of another process's memory."""
+    with torch.cuda.device(device):
+        raw = (ctypes.c_ubyte * 64).from_buffer_copy(bytes.fromhex(handle))
+
+        class Handle(ctypes.Structure):
+            _fields_ = [("bytes", ctypes.c_ubyte * 64)]
+
+        pointer, base, size = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_size_t()
+        _check(_driver().cuIpcOpenMemHandle_v2(ctypes.byref(pointer), Handle(raw), ctypes.c_uint(1)), "opening a buffer by CUDA IPC")
+        _check(_driver().cuMemGetAddressRange_v2(ctypes.byref(base), ctypes.byref(size), pointer), "measuring a buffer")
+        return pointer.value, size.value
+
+
 # ---- DLPack, by hand: the one way into torch that needs neither numpy nor a compiler -----------
 
 

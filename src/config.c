@@ -49,6 +49,7 @@ const struct config_key config_keys[] = {
     {"simt-as", GROUP_DEVICE, "GPU", "H200", "GPU whose time simt models"},
     {"check", GROUP_DEVICE, "off|memory|full", "full", "what simt checks"},
     {"draws", GROUP_DEVICE, "N", "5", "input draws per test"},
+    {"allow-torch", GROUP_DEVICE, NULL, "no", "judge a ModelNew that uses torch's operators inside"},
     {"scale", GROUP_DEVICE, NULL, "yes", "reduce the task's sizes on simt"},
     {"set", GROUP_DEVICE, "NAME=VALUE", "", "override a size constant of the task; may be given again"},
     {"build-deadline", GROUP_DEVICE, "SECONDS", "180", "longest compile"},
@@ -368,6 +369,7 @@ void config_settings(const struct config *c, struct settings *out)
         .call_deadline_s = get_int(c, "call-deadline"),
         .stall_s = get_int(c, "stall"),
         .set = c->set_count ? c->set : NULL,
+        .allow_torch = !strcmp(config_get(c, "allow-torch"), "yes"),
         .scale = !strcmp(config_get(c, "scale"), "yes"),
     };
 }

@@ -71,9 +71,11 @@ const struct command commands[] = {
      "Exit codes: 0 a correct kernel was found, 1 none was, 4 a budget ran out first."},
     {"resume", "RUN", 1, 1, GROUP_ALL, true, true, run_flags, cmd_resume,
      "go on with a run that was stopped or killed", ""},
-    {"eval", "TASK.py FILE.cu", 2, 2, JUDGING, true, true, no_flags, cmd_eval,
+    {"eval", "TASK.py FILE", 2, 2, JUDGING, true, true, no_flags, cmd_eval,
      "one candidate -> one verdict",
      "Builds FILE.cu, runs it on fresh inputs, compares with PyTorch and float64, and times it.\n"
+     "FILE may also be a Python file with a class ModelNew, as KernelBench has them: it is judged\n"
+     "in a process of its own, as far as the same protocol goes.\n"
      "Exit code 0: pass; 1: any other verdict."},
     {"describe", "TASK.py", 1, 1, GROUP_DEVICE | GROUP_TOOLS, true, false, no_flags, cmd_describe,
      "what the task is: operators, shapes, class, unavoidable bytes and flops", ""},

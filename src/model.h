@@ -115,7 +115,8 @@ struct candidate {
     int attempt; /* counts within the run, from 1 */
     int repair;  /* 0: as proposed; n: after the n-th repair */
     struct text source;
-    const char *change; /* one line: what was done */
+    const char *change;  /* one line: what was done */
+    const char *foreign; /* absolute path of a ModelNew module; NULL: `source` is a .cu file */
 };
 
 struct build_result {
@@ -126,6 +127,7 @@ struct build_result {
     json_t *launches;        /* launch list from the planner (docs/architecture.md) */
     json_t *names;           /* name expression -> lowered name */
     json_t *resources;       /* kernel -> registers, smem, spills */
+    json_t *foreign;         /* what the guest is given instead of all that; NULL: a .cu file */
     int build_ms;
     bool cached;
 };

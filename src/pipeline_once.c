@@ -121,6 +121,8 @@ bool pipeline_eval(const struct settings *settings, const char *task_path, const
     bool ok = false;
 
     memset(out, 0, sizeof(*out));
+    if (strlen(kernel_path) > 3 && !strcmp(kernel_path + strlen(kernel_path) - 3, ".py"))
+        cand.foreign = path_absolute(a, kernel_path);
     if (!file_read(kernel_path, MAX_KERNEL_BYTES, a, &cand.source, err)) {
         err->kind = ERROR_USE;
         goto done;

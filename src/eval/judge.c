@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "eval/evidence.h"
+#include "eval/foreign.h"
 #include "eval/runner_client.h"
 #include "eval/sanitizer.h"
 
@@ -217,7 +218,8 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
     if (!out->seed && !fresh_seed(a, &out->seed, err))
         return false;
     evidence_init(&t->evidence, a, config->task, cand, config->source_name, build->launches);
-    ok = runner_start(&rc, &t->runner, err) && run_draws(t, build, err);
+    ok = (!build->foreign || foreign_runner(config, a, &rc, err)) &&
+         runner_start(&rc, &t->runner, err) && run_draws(t, build, err);
     runner_stop(t->runner);
     if (!ok) {
         json_decref(out->counters);
@@ -226,7 +228,7 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
     }
     evidence_verdict(&t->evidence, &out->verdict);
     tool = config->device->kind == DEVICE_CUDA ? sanitizer_tool(out->verdict.kind) : NULL;
-    if (tool && config->sanitizer && build->work_dir) {
+    if (tool && !build->foreign && config->sanitizer && build->work_dir) {
         look_again(t, rc, build, tool);
         evidence_verdict(&t->evidence, &out->verdict);
     }

@@ -36,6 +36,7 @@ struct judge_config {
     int threads;                /* simt; 0: one per core */
     int run_ms;                 /* deadline of one run; 0: 60 s */
     const char *runner_program; /* NULL: this installation's */
+    const char *python;         /* for a foreign candidate; NULL: found */
     const char *sanitizer;      /* CUDA: compute-sanitizer, for a second look; NULL: none */
     const char *compiled_name;  /* base name of the file as compiled; NULL: "candidate.cu" */
     const char *source_name;    /* how the user knows the file, "my.cu"; NULL: "candidate.cu" */

@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "eval/evidence.h"
+#include "eval/foreign.h"
 #include "eval/judge.h"
 #include "eval/modelled.h"
 #include "eval/runner_client.h"
@@ -122,6 +123,9 @@ struct measuring {
     int baseline_count;
     struct pool *candidate, *baseline[MAX_BASELINES];
     const char *seed;
+    bool foreign;
+    double call_us; /* foreign: one call by our own clock */
+    bool captured;  /* foreign: as a graph, so no host time is in it */
 };
 
 static bool draw_and_bind(struct measuring *m, int shift, struct error *err)
@@ -214,6 +218,29 @@ static bool verify_again(struct measuring *m, struct error *err)
     return bad(m) || compare_now(m, err);
 }
 
+/* A foreign candidate's process reads its own clock; ours has the last word. */
+static bool burst(struct measuring *m, struct error *err)
+{
+    struct runner_answer said;
+    double about = quantile(m->candidate->warm, m->candidate->warm_count, 0.5);
+    bool ok = runner_burst(m->runner, about, m->a, &said, &m->call_us, &m->captured, err);
+
+    if (!ok)
+        return false;
+    evidence_answer(&m->evidence, &said);
+    runner_answer_release(&said);
+    return true;
+}
+
+/* More than this for one call by our clock, and the times it gave are not true. Host time is in
+ * ours unless the call is a graph; a CPU is shared with others. */
+static double believable_us(const struct measuring *m, double warm_us)
+{
+    if (m->config->device->kind == DEVICE_SIMT)
+        return 5 * warm_us + 20000;
+    return m->captured ? 1.5 * warm_us + 30 : 2 * warm_us + 300;
+}
+
 static bool measure_all(struct measuring *m, const struct build_result *build, struct error *err)
 {
     struct runner_answer said;
@@ -228,11 +255,13 @@ static bool measure_all(struct measuring *m, const struct build_result *build, s
         return false;
     /* A disturbance of the machine gets a second chance; the kernel itself
      * will be as unsteady again. */
-    if (!bad(m) && pool_drift(m->candidate) > unsteady) {
+    if (!bad(m) && pool_drift(m->candidate) > unsteady && m->config->device->kind == DEVICE_CUDA) {
         memset(m->candidate, 0, sizeof *m->candidate);
         if (!time_rounds(m, ROUNDS, err))
             return false;
     }
+    if (m->foreign && !bad(m) && !burst(m, err))
+        return false;
     return verify_again(m, err);
 }
 
@@ -282,7 +311,15 @@ static void judge_times(struct measuring *m, struct measurement *out)
         v->kind = VERDICT_UNSTABLE;
         return;
     }
-    if (m->candidate->cold_count == 0 || pool_drift(m->candidate) > unsteady) {
+    if (m->foreign && m->call_us > believable_us(m, out->warm_us)) {
+        v->kind = VERDICT_IMPOSSIBLE_TIME;
+        v->summary =
+            arena_printf(m->a, "%.2f us by its own process, but %.2f us by the judge's clock",
+                         out->warm_us, m->call_us);
+    } else if (m->config->device->kind == DEVICE_SIMT) {
+        *out = (struct measurement){.verdict.kind = VERDICT_PASS, .verdict.detail = ""};
+        v->summary = "right on the CPU; a foreign module's GPU time cannot be modelled";
+    } else if (m->candidate->cold_count == 0 || pool_drift(m->candidate) > unsteady) {
         v->kind = VERDICT_UNSTABLE;
         v->summary = arena_printf(m->a, "medians of %d rounds differ by a factor of %.2f",
                                   m->candidate->rounds, pool_drift(m->candidate));
@@ -318,15 +355,17 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
     bool ok;
 
     memset(out, 0, sizeof *out);
-    if (config->device->kind == DEVICE_SIMT)
+    if (config->device->kind == DEVICE_SIMT && !build->foreign)
         return measure_modelled(config, build, test, a, out, err);
     m = arena_alloc(a, sizeof *m);
     m->config = config;
     m->a = a;
     m->seed = test->seed;
+    m->foreign = build->foreign != NULL;
     choose_baselines(m);
     evidence_init(&m->evidence, a, config->task, &nobody, config->source_name, build->launches);
-    ok = runner_start(&rc, &m->runner, err) && measure_all(m, build, err);
+    ok = (!m->foreign || foreign_runner(config, a, &rc, err)) &&
+         runner_start(&rc, &m->runner, err) && measure_all(m, build, err);
     runner_stop(m->runner);
     if (!ok)
         return error_add(err, "measuring the candidate");

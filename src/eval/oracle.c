@@ -26,7 +26,7 @@ struct oracle {
 
 /* ---- start -------------------------------------------------------------- */
 
-static const char *find_python(struct arena *a, const char *asked)
+const char *oracle_python(const char *asked, struct arena *a)
 {
     struct error ignored = {0};
     char *venv;
@@ -47,7 +47,7 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
 
     o->a = arena_new();
     o->deadline_ms = config->deadline_ms > 0 ? config->deadline_ms : DEFAULT_DEADLINE_MS;
-    o->python = arena_strdup(o->a, find_python(o->a, config->python));
+    o->python = arena_strdup(o->a, oracle_python(config->python, o->a));
     if (!script) {
         if (!home_data("oracle/main.py", o->a, &found, err))
             goto failed;

@@ -94,6 +94,8 @@ bool oracle_compare(struct oracle *o, struct arena *a, struct comparison_set *ou
 bool oracle_trivial(struct oracle *o, struct arena *a, const char **passes, struct error *err);
 bool oracle_baseline(struct oracle *o, const char *name, int cold, int warm, struct arena *a,
                      struct time_samples *out, struct error *err);
+/* The Python that is used when `asked` (may be NULL) is. */
+const char *oracle_python(const char *asked, struct arena *a);
 void oracle_stop(struct oracle *o); /* NULL is fine */
 
 #endif

@@ -26,7 +26,7 @@ enum {
     ANSWER_LIMIT = 8 << 20,
     LAST_WORDS = 600,
     MAX_FINDINGS_TAKEN = 1000,
-    MAX_ENV = 16,
+    MAX_ENV = 24,
     MAX_ARGV = 24,
     END_MS = 15000,
 };
@@ -42,21 +42,18 @@ struct runner {
 /* ---- life --------------------------------------------------------------- */
 
 /* A clean environment, and of ours only what the loader and the driver read. */
-static void pass_environment(struct arena *a, const char **out)
+static void pass_environment(bool python, struct arena *a, const char **out)
 {
-    static const char *const names[] = {"PATH",
-                                        "HOME",
-                                        "TMPDIR",
-                                        "LD_LIBRARY_PATH",
-                                        "CUDA_VISIBLE_DEVICES",
-                                        "CUDA_DEVICE_ORDER",
-                                        "CUDA_CACHE_PATH",
-                                        "CUDA_MPS_PIPE_DIRECTORY",
-                                        "ASAN_OPTIONS",
-                                        "UBSAN_OPTIONS"};
+    static const char *const names[] = {
+        "PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
+        "CUDA_CACHE_PATH", "CUDA_MPS_PIPE_DIRECTORY", "ASAN_OPTIONS", "UBSAN_OPTIONS",
+        /* from here on only for a guest, which builds */
+        "CUDA_HOME", "CUTLASS_PATH", "CUTEGEN_SIMT_PROGRAM", "CUTEGEN_HOME", "TORCH_EXTENSIONS_DIR",
+        "TORCH_CUDA_ARCH_LIST", "TRITON_CACHE_DIR", "MAX_JOBS", "CC", "CXX"};
+    const size_t ours = 10;
     size_t n = 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(names) && n + 1 < MAX_ENV; i++) {
+    for (size_t i = 0; i < (python ? ARRAY_LEN(names) : ours) && n + 1 < MAX_ENV; i++) {
         const char *value = getenv(names[i]);
 
         if (value)
@@ -94,7 +91,7 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
     r->config.load_ms = or_default(config->load_ms, DEFAULT_LOAD_MS);
     r->config.run_ms = or_default(config->run_ms, DEFAULT_RUN_MS);
     r->config.time_ms = or_default(config->time_ms, DEFAULT_TIME_MS);
-    pass_environment(a, env);
+    pass_environment(config->python, a, env);
     ok = config->program || home_program("cutegen-runner", a, &program, err);
     if (ok) {
         const char *argv[MAX_ARGV] = {NULL};
@@ -190,7 +187,10 @@ static bool outcome_verdict(const char *name, enum verdict_kind *out)
                     {"bad launch", VERDICT_BAD_LAUNCH},
                     {"crash", VERDICT_CRASH},
                     {"hang", VERDICT_HANG},
-                    {"out of memory", VERDICT_OUT_OF_MEMORY}};
+                    {"out of memory", VERDICT_OUT_OF_MEMORY},
+                    {"refused", VERDICT_REFUSED},
+                    {"compile error", VERDICT_COMPILE_ERROR},
+                    {"wrong values", VERDICT_WRONG_VALUES}};
 
     for (size_t i = 0; i < ARRAY_LEN(outcomes); i++)
         if (strcmp(name, outcomes[i].name) == 0) {
@@ -267,6 +267,12 @@ bool runner_load(struct runner *r, const struct build_result *build, struct aren
 
     if (c->device->kind == DEVICE_CUDA)
         snprintf(device, sizeof device, "cuda:%d", c->device->index);
+    if (build->foreign) {
+        request = json_copy(build->foreign);
+        json_object_set_new(request, "do", json_string("load"));
+        json_object_set_new(request, "device", json_string(device));
+        return ask(r, "loading the module", request, c->load_ms, a, out, NULL, err);
+    }
     request = json_pack("{s:s, s:s, s:s, s:O, s:O, s:s, s:b, s:I, s:i, s:i}", "do", "load",
                         "device", device, "module", build->module_path, "names", build->names,
                         "plan", build->launches, "check", c->check ? c->check : "full", "counters",
@@ -330,5 +336,40 @@ bool runner_time(struct runner *r, int cold, int warm, struct arena *a, struct r
     samples->cold_us = take_samples(json_object_get(answer, "cold_us"), a, &samples->cold_count);
     samples->warm_us = take_samples(json_object_get(answer, "warm_us"), a, &samples->warm_count);
     json_decref(answer);
+    return true;
+}
+
+/* A burst must be long beside the pipe's own delay, and short beside the user's patience. */
+static int burst_calls(double about_us)
+{
+    const double least_us = 20e3;
+    double calls = about_us > 0 ? least_us / about_us : 16;
+
+    return calls < 4 ? 4 : calls > 2000 ? 2000 : (int)calls;
+}
+
+bool runner_burst(struct runner *r, double about_us, struct arena *a, struct runner_answer *out,
+                  double *call_us, bool *captured, struct error *err)
+{
+    int calls[] = {burst_calls(about_us), 3 * burst_calls(about_us)};
+    int64_t took_us[] = {0, 0};
+    json_t *answer;
+
+    *call_us = 0;
+    for (int i = 0; i < 2; i++) {
+        int64_t start = clock_us();
+
+        if (!ask(r, "a burst of calls", json_pack("{s:s, s:i}", "do", "burst", "calls", calls[i]),
+                 r->config.time_ms, a, out, &answer, err))
+            return false;
+        took_us[i] = clock_us() - start;
+        *captured = json_bool_or(answer, "captured", false);
+        json_decref(answer);
+        if (out->verdict != VERDICT_PASS)
+            return true;
+        if (i == 0)
+            runner_answer_release(out);
+    }
+    *call_us = (double)(took_us[1] - took_us[0]) / (calls[1] - calls[0]);
     return true;
 }

@@ -26,6 +26,7 @@ struct runner_config {
     const struct device *device;  /* borrowed for the runner's life */
     const char *program;          /* NULL: this installation's cutegen-runner */
     const char *const *wrapper;   /* put before the program, NULL-terminated; NULL: none */
+    bool python;                  /* the program is a Python script that builds: more environment */
     const char *check;            /* simt: "off" "memory" "full"; NULL: "full" */
     bool counters;                /* simt: count what a profiler would show */
     uint64_t warp_seed;           /* simt: order of warps; 0: as numbered */
@@ -34,7 +35,8 @@ struct runner_config {
 };
 
 struct runner_answer {
-    enum verdict_kind verdict; /* PASS, BAD_LAUNCH, CRASH, HANG, OUT_OF_MEMORY */
+    enum verdict_kind verdict; /* PASS, BAD_LAUNCH, CRASH, HANG, OUT_OF_MEMORY; a guest also gives
+                                  REFUSED, COMPILE_ERROR, WRONG_VALUES */
     const char *text;          /* what happened; "" on PASS */
     int op;                    /* index into the launch list, -1: unknown */
     json_t *findings;          /* new reference to a list, or NULL */
@@ -52,6 +54,10 @@ bool runner_run(struct runner *r, bool hash_outputs, struct arena *a, struct run
                 struct error *err);
 bool runner_time(struct runner *r, int cold, int warm, struct arena *a, struct runner_answer *out,
                  struct time_samples *samples, struct error *err);
+/* A guest's calls by our own clock: microseconds of one, from two bursts; 0 when it cannot be told.
+ */
+bool runner_burst(struct runner *r, double about_us, struct arena *a, struct runner_answer *out,
+                  double *call_us, bool *captured, struct error *err);
 /* Lets the process end by itself, so that a wrapper finishes its work. */
 void runner_end(struct runner *r);
 /* Drops the answer's references; the answer is empty afterwards. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "eval/foreign.h"
 #include "stage/workshop.h"
 #include "toolchain/gate.h"
 #include "toolchain/plan.h"
@@ -62,6 +63,11 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
         .work_dir = path_join(a, st->work_dir, arena_printf(a, "attempt-%d", cand->attempt))};
     if (!dir_make(out->work_dir, err))
         return false;
+    if (cand->foreign) { /* it builds itself, in its own process */
+        out->verdict = (struct verdict){.kind = VERDICT_PASS, .summary = "", .detail = ""};
+        out->foreign = json_own(a, foreign_request(task, cand->foreign, st->settings.allow_torch));
+        return true;
+    }
     if (gate_refuses(cand->source, WORKSHOP_SOURCE_NAME, a, &out->verdict))
         return true; /* refused before it costs anything */
     if (!make_plan(st, task, cand, a, out, err) ||

@@ -129,6 +129,7 @@ struct judge_config workshop_judge_config(const struct stage *st, const struct t
         .task = task,
         .draws = st->settings.draws,
         .check = st->settings.check,
+        .python = st->settings.python,
         .run_ms = st->settings.run_deadline_s * 1000,
         .sanitizer = st->device.kind == DEVICE_CUDA ? st->tools.sanitizer : NULL,
     };

@@ -41,7 +41,7 @@ row "--help does too"                                     0 'cutegen run TASK.py
 row "help of a command lists its flags"                   0 '--budget-usd USD' '@ help run'
 row "help of a two-word command"                          0 'cutegen edit apply SRC REPLY' '@ help edit apply'
 row "help of its first word alone"                        0 'cutegen simt run FILE.cu' '@ help simt'
-row "a command answers --help"                            0 'cutegen eval TASK.py FILE.cu' '@ eval --help'
+row "a command answers --help"                            0 'cutegen eval TASK.py FILE' '@ eval --help'
 row "help of what is not there"                           2 "no command 'zzz'" '@ help zzz'
 row "--version"                                           0 '^cutegen [0-9]+\.[0-9]+\.[0-9]+$' '@ --version'
 row "version as JSON"                                     0 '^\{"version":"[0-9.]+"\}$' '@ version --json'
@@ -54,7 +54,7 @@ row "an unknown flag with a value"                        2 'did you mean --dept
 row "an unknown letter"                                   2 'no flag -z' '@ run -z task.py'
 row "a flag without its value"                            2 '--model wants a value' '@ run task.py --model'
 row "a word too many"                                     2 "'b' is one word too many" '@ run task.py b'
-row "a word too few"                                      2 'cutegen eval wants TASK.py FILE.cu' '@ eval task.py'
+row "a word too few"                                      2 'cutegen eval wants TASK.py FILE' '@ eval task.py'
 row "an error is JSON too when JSON was asked for"        2 '\{"error":\{"kind":"use","text":.*"exit":2\}\}' '@ eval --json task.py'
 
 row "a value that is no number"                           2 "'many' is not a value for depth" '@ run task.py --depth many'

@@ -1,0 +1,412 @@
+"""A foreign candidate: runs somebody else's ModelNew in a process of its own, as the runner runs a .cu file.
+
+The same protocol as the runner's (docs/architecture.md): load, bind, run, time, end; besides, `burst`, by which the asker's own
+clock is held against ours. Hides that the candidate is Python. It may do what it likes in here; what counts lies outside:
+the inputs and outputs are the oracle's memory, the oracle compares, the asker's clock has the last word.
+
+1. What is used after the candidate was loaded was taken hold of before: patching torch or time changes nothing here, and is told.
+2. A result is copied out at once, in the order of the current stream: work left to other streams, threads or later comes too late.
+3. The memory a call's result may land in holds NaN before the call: a result of an earlier call is no result.
+4. Inputs get their values late, in stream order, after other values stood there: what does not wait reads the wrong ones.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import mmap
+import os
+import re
+import sys
+import threading
+import time
+import traceback
+import types
+import warnings
+from pathlib import Path
+from typing import Any, Callable
+
+CLOCK = time.perf_counter
+MAX_TEXT = 4000
+
+
+class Outcome(Exception):
+    """The candidate's fault: becomes the answer's outcome."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind, self.text = kind, text[:MAX_TEXT]
+
+
+def words_of(err: BaseException, path: Path) -> str:
+    """The error with the candidate's own line."""
+    frames = [f for f in traceback.extract_tb(err.__traceback__) if f.filename == str(path)]
+    where = f"{path.name}:{frames[-1].lineno}: " if frames else ""
+    text = str(err).strip()
+    errors = [line for line in text.splitlines() if re.search(r"\berror\b", line)]  # a compiler's output
+    first = "\n".join(errors[:5]) if len(text) > 600 and errors else text[:1500]
+    return f"{where}{type(err).__name__}: {first}"
+
+
+def watched() -> dict[str, tuple[Any, str, Any]]:
+    """What a candidate may not replace: name -> (owner, attribute, as it was)."""
+    import torch
+
+    places: list[tuple[str, Any, str]] = [
+        *((f"time.{n}", time, n) for n in ("time", "perf_counter", "perf_counter_ns", "monotonic", "time_ns")),
+        *((f"torch.{n}", torch, n) for n in ("allclose", "equal", "isclose", "empty", "empty_strided", "empty_like", "manual_seed")),
+        *((f"torch.Tensor.{n}", torch.Tensor, n) for n in ("copy_", "__eq__", "fill_", "clone", "to", "__getattribute__")),
+        *((f"torch.cuda.{n}", torch.cuda, n) for n in ("synchronize", "Event", "Stream", "current_stream", "stream", "CUDAGraph")),
+        *((f"torch.cuda.Event.{n}", torch.cuda.Event, n) for n in ("record", "elapsed_time", "synchronize")),
+        ("torch.nn.Module.__call__", torch.nn.Module, "__call__"),
+        ("threading.Thread.start", threading.Thread, "start"),
+        ("json.dumps", json, "dumps"),
+    ]
+    return {name: (owner, attr, getattr(owner, attr)) for name, owner, attr in places if hasattr(owner, attr)}
+
+
+class Guest:
+    """One candidate."""
+
+    def __init__(self) -> None:
+        import torch
+
+        from oracle import task, truth
+        from oracle.graph import Tracer
+
+        self.torch, self.task_module, self.Tracer = torch, task, Tracer
+        truth.exact_arithmetic()
+        self.results_of = truth.results_of
+        self.copy, self.fill, self.empty = torch.Tensor.copy_, torch.Tensor.fill_, torch.empty_strided
+        self.frames = sys._current_frames
+        self.maps: list[Any] = []
+        self.opened: dict[str, Any] = {}
+        self.runs = 0
+        self.graph: Any = None
+
+    # ---- load -----------------------------------------------------------------------------------
+
+    def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        torch = self.torch
+        name = request["device"]
+        self.device = torch.device("cpu" if name == "simt" else name)
+        self.path = Path(request["module"])
+        self.inputs, self.outputs = request["inputs"], request["outputs"]
+        self.allow_torch = bool(request.get("allow_torch"))
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+            torch.cuda.init()
+            torch.cuda.synchronize()
+        source = self.task_module.read_source(Path(request["task"]))
+        self.task = self.task_module.Task(source, request.get("values") or {}, self.device)
+        self.arguments = self.task.arguments(20).skeleton()
+        self.init = getattr(self.task.module, "get_init_inputs", list)()
+        self.watched = watched()
+        self.threads = set(self.frames())
+        self.module = self._import()
+        self._make_model(0)
+        self._check_patches()
+        return {"device": {"name": "PyTorch " + torch.__version__}}
+
+    def _import(self) -> types.ModuleType:
+        sys.path.insert(0, str(self.path.parent))
+        spec = importlib.util.spec_from_file_location("candidate", self.path)
+        assert spec and spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["candidate"] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException as err:
+            raise Outcome("compile error", words_of(err, self.path)) from err
+        if not callable(getattr(module, "ModelNew", None)):
+            raise Outcome("compile error", f"{self.path.name} defines no class ModelNew")
+        return module
+
+    def _make_model(self, seed: int) -> None:
+        torch = self.torch
+        torch.manual_seed(seed)
+        make = self.module.ModelNew
+        try:
+            model = make(**self.init) if isinstance(self.init, dict) else make(*self.init)
+            self.model = model.to(self.device).requires_grad_(False)
+        except BaseException as err:
+            raise Outcome("compile error", "ModelNew() fails: " + words_of(err, self.path)) from err
+
+    def _check_patches(self) -> None:
+        for name, (owner, attribute, before) in self.watched.items():
+            if getattr(owner, attribute, None) is not before and getattr(owner, attribute, None) != before:
+                raise Outcome("refused", f"it replaces {name}: a candidate computes; it does not change the tools it is judged with")
+
+    def _check_threads(self) -> None:
+        more = [t for t in set(self.frames()) - self.threads if t != threading.get_ident()]
+        if more:
+            raise Outcome("refused", f"{len(more)} thread{'s' if len(more) > 1 else ''} of its own still running after forward returned: what it does then is not timed")
+
+    # ---- bind -----------------------------------------------------------------------------------
+
+    def bind(self, request: dict[str, Any]) -> dict[str, Any]:
+        views = {name: self._open(place) for name, place in request["buffers"].items()}
+        self.ins = [self._view(views[f"in{k}"], info) for k, info in enumerate(self.inputs)]
+        self.outs = [self._view(views[f"out{k}"], info) for k, info in enumerate(self.outputs)]
+        count = sum(i["role"] == "input" for i in self.inputs)
+        self.given, held = self.ins[:count], self.ins[count:]
+        self.graph = None
+        self._make_model(self.runs)
+        self._take_weights(held, self.inputs[count:])
+        if self.runs == 0 and not self.allow_torch:
+            self._refuse_torch()
+        return {}
+
+    def _open(self, place: dict[str, Any]) -> Any:
+        """The bytes of a buffer."""
+        torch = self.torch
+        begin, size = place["offset"], place["bytes"]
+        if "path" in place:
+            with open(place["path"], "r+b") as file:
+                mapped = mmap.mmap(file.fileno(), 0)
+            self.maps = (self.maps + [mapped])[-256:]
+            return torch.frombuffer(mapped, dtype=torch.uint8, count=size, offset=begin) if size else torch.empty(0, dtype=torch.uint8)
+        from oracle import cuda
+
+        if place["ipc"] not in self.opened:
+            pointer, whole = cuda.open_handle(self.device, place["ipc"])
+            self.opened[place["ipc"]] = cuda.wrap(pointer, whole, self.device)
+        return self.opened[place["ipc"]][begin : begin + size]
+
+    def _view(self, raw: Any, info: dict[str, Any]) -> Any:
+        back = {name: dtype for dtype, name in self.task_module.DTYPES.items()}
+        flat = raw.view(back[info["dtype"]])
+        return self.torch.as_strided(flat, info["shape"], info["strides"], flat.storage_offset()) if raw.numel() else flat.reshape(info["shape"])
+
+    def _take_weights(self, held: list[Any], infos: list[dict[str, Any]]) -> None:
+        """The reference's parameters and buffers, by name; by order where the names are others but everything fits."""
+        mine = {h.name: h.tensor for h in self.task_module.held_tensors(self.model)}
+        missing = [i["name"] for i in infos if i["name"] not in mine or list(mine[i["name"]].shape) != i["shape"]]
+        targets = [mine.get(i["name"]) for i in infos]
+        if missing:
+            targets = list(mine.values())
+            if [list(t.shape) for t in targets] != [i["shape"] for i in infos]:
+                raise Outcome("refused", f"ModelNew does not hold the model's weights: {missing[0]!r} is missing or of another shape; it has {', '.join(mine) or 'none'}")
+        with self.torch.no_grad():
+            for target, value in zip(targets, held):
+                target.copy_(value)
+
+    def _refuse_torch(self) -> None:
+        """One forward with every torch operator inside it noted. Operators of the candidate's own are welcome."""
+        from oracle.operators import FACTORIES, SAME, VIEWS
+
+        harmless = {*FACTORIES, *SAME, *VIEWS, "copy_", "_to_copy", "contiguous", "clone", "zero_", "fill_", "resize_", "empty_like",
+                    "zeros_like", "new_empty", "new_zeros", "new_empty_strided", "detach", "detach_", "lift_fresh", "set_", "record_stream"}
+        tracer = self.Tracer([])
+        args, kwargs = self.arguments.with_tensors(self.given)
+        with tracer, self.torch.no_grad():
+            self._call(args, kwargs)
+        inside = sorted({node.op for node in tracer.nodes if node.op.startswith("aten.") and node.name not in harmless})
+        if inside:
+            raise Outcome("refused", "forward leaves its work to torch: " + ", ".join(inside[:8]) + "; --allow-torch judges it all the same")
+
+    # ---- run ------------------------------------------------------------------------------------
+
+    def _call(self, args: Any, kwargs: Any) -> Any:
+        try:
+            return self.model(*args, **kwargs)
+        except Outcome:
+            raise
+        except BaseException as err:
+            kind = "out of memory" if "out of memory" in str(err) else "crash"
+            raise Outcome(kind, words_of(err, self.path)) from err
+
+    def _plain(self, value: Any) -> list[Any]:
+        """The result's tensors, checked to be what the reference returns: plain, dense, on the device."""
+        torch = self.torch
+        leaves: list[tuple[str, Any]] = []
+        self.task_module.flatten(value, "", leaves)
+        tensors = [leaf for _, leaf in leaves if isinstance(leaf, torch.Tensor) or hasattr(leaf, "__torch_function__")]
+        if len(tensors) != len(self.outputs):
+            raise Outcome("wrong values", f"forward returns {len(tensors)} tensors, the reference {len(self.outputs)}")
+        for tensor, info in zip(tensors, self.outputs):
+            if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.device.type != self.device.type or tensor.layout != torch.strided:
+                raise Outcome("refused", f"{info['name']} is no plain tensor on {self.device} but a {type(tensor).__name__} on {getattr(tensor, 'device', '?')}: it would be computed when somebody looks")
+            dtype = self.task_module.DTYPES.get(tensor.dtype, str(tensor.dtype))
+            if list(tensor.shape) != info["shape"] or dtype != info["dtype"]:
+                raise Outcome("wrong values", f"{info['name']} is {dtype} {list(tensor.shape)}, the reference's {info['dtype']} {info['shape']}")
+        return tensors
+
+    def _poison(self) -> None:
+        """Leaves NaN in the memory that the next results will be made in, as far as the allocator reuses it."""
+        made = [self.torch.empty_strided(o.shape, o.stride(), dtype=o.dtype, device=o.device) for o in self.outs for _ in range(2)]
+        for tensor in made:
+            self._spoil(tensor)
+
+    def _spoil(self, tensor: Any) -> None:
+        if tensor.numel() and not tensor.is_inference():
+            self.fill(tensor, float("nan") if tensor.is_floating_point() else 1)
+
+    def _settle(self) -> None:
+        if self.device.type == "cuda":
+            self.torch.cuda.synchronize(self.device)
+
+    def _once(self) -> list[Any]:
+        """One call, copied out at once. Under CUDA the inputs come late, in stream order."""
+        torch = self.torch
+        args, kwargs = self.arguments.with_tensors(self.given)
+        self._poison()
+        if self.device.type == "cuda":
+            late = [(t, t.clone()) for t in self.given if t.is_floating_point() and 0 not in t.stride()]
+            for tensor, _ in late:
+                self._spoil(tensor)
+            self._settle()
+            torch.cuda._sleep(4_000_000)  # some 2 ms
+            for tensor, value in late:
+                self.copy(tensor, value)
+        with torch.no_grad():
+            results = self._plain(self._call(args, kwargs))
+            for out, result in zip(self.outs, results):
+                self.copy(out, result)
+        self._settle()
+        return results
+
+    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        first = self._once()
+        kept = [o.clone() for o in self.outs]
+        for result in first:
+            with self.torch.no_grad():
+                self._spoil(result)
+        for out in self.outs:
+            self._spoil(out)
+        self._once()  # the same inputs again: what was kept from the first call is spoilt now
+        self.runs += 1
+        self._check_threads()
+        self._check_patches()
+        same = all(self.torch.equal(a.view(self.torch.uint8), b.view(self.torch.uint8)) if a.dim() and a.numel() else True for a, b in zip(kept, self.outs))
+        return {"hash": ("same" if same else f"other {self.runs}")} if request.get("hash") else {}
+
+    # ---- time -----------------------------------------------------------------------------------
+
+    def _timed_call(self) -> Callable[[], Any]:
+        """The call as a graph where it can be captured: no host time, and nothing outside of the stream."""
+        args, kwargs = self.arguments.with_tensors(self.given)
+        if self.device.type != "cuda":
+            return lambda: self._call(args, kwargs)
+        if self.graph is None:
+            from oracle.baseline import _captured
+
+            try:
+                with self.torch.no_grad():
+                    self.graph = _captured(lambda: self._call(args, kwargs))
+                self.captured = True
+            except BaseException:
+                self._settle()
+                self.graph = lambda: self._call(args, kwargs)
+                self.captured = False
+        return self.graph
+
+    def _stir(self, turn: int) -> None:
+        """Changes a few elements of every input, so that no call is like one before."""
+        for tensor in self.given:
+            if tensor.is_floating_point() and tensor.numel() and 0 not in tensor.stride():
+                flat = tensor.as_strided((tensor.numel(),), (1,)) if tensor.is_contiguous() else tensor[..., 0].reshape(-1)[:1]
+                step = max(flat.numel() // 61, 1)
+                flat[turn % step :: step].mul_(1.0 + 2.0**-9)
+
+    def time(self, request: dict[str, Any]) -> dict[str, Any]:
+        torch = self.torch
+        kept = [t.clone() for t in self.given]
+        with torch.no_grad():
+            call = self._timed_call()
+            cold, warm = (self._samples(call, int(request[key]), key == "cold") for key in ("cold", "warm"))
+            for tensor, value in zip(self.given, kept):
+                if 0 not in tensor.stride():
+                    self.copy(tensor, value)
+        self._settle()
+        self._check_patches()
+        self._check_threads()
+        self._last()
+        return {"cold_us": cold, "warm_us": warm, "captured": getattr(self, "captured", False)}
+
+    def _last(self) -> None:
+        """What is compared after timing: an ordinary call."""
+        self._once()
+
+    def _samples(self, call: Callable[[], Any], count: int, cold: bool) -> list[float]:
+        torch = self.torch
+        times = []
+        for _ in range(3):
+            call()
+        self._settle()
+        if self.device.type != "cuda":
+            for turn in range(min(count, 20)):
+                self._stir(turn)
+                start = CLOCK()
+                call()
+                times.append(1e6 * (CLOCK() - start))
+            return times
+        from oracle.baseline import _flusher
+
+        flush = _flusher(self.device) if cold else (lambda: None)
+        pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)]
+        for turn, (begin, end) in enumerate(pairs):
+            self._stir(turn)
+            flush()
+            torch.cuda._sleep(40_000)  # the call is queued before the clock starts
+            begin.record()
+            call()
+            end.record()
+            if turn % 16 == 15:
+                self._settle()
+        self._settle()
+        return [1000.0 * begin.elapsed_time(end) for begin, end in pairs]
+
+    def burst(self, request: dict[str, Any]) -> dict[str, Any]:
+        """So many calls, and the whole device finished: for the asker's clock."""
+        with self.torch.no_grad():
+            call = self._timed_call()
+            for _ in range(int(request["calls"])):
+                call()
+        self._settle()
+        return {"captured": getattr(self, "captured", False)}
+
+
+def answer(guest: Guest, request: dict[str, Any]) -> dict[str, Any]:
+    doing = request.get("do")
+    try:
+        if doing not in ("load", "bind", "run", "time", "burst"):
+            return {"ok": False, "kind": "use", "text": f"no request {doing!r}", "hint": "see docs/architecture.md"}
+        return {"ok": True, "outcome": "ok", **getattr(guest, doing)(request)}
+    except Outcome as outcome:
+        return {"ok": True, "outcome": outcome.kind, "text": outcome.text}
+    except Exception as err:
+        from oracle.fault import Fault, is_out_of_memory
+
+        if isinstance(err, Fault):
+            return err.answer()
+        traceback.print_exc()
+        if is_out_of_memory(err):
+            return {"ok": True, "outcome": "out of memory", "text": str(err)[:500]}
+        return {"ok": True, "outcome": "crash", "text": f"{type(err).__name__}: {str(err)[:500]}"}
+
+
+def main() -> int:
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    from oracle.main import plain, take_streams
+
+    requests, answers = take_streams()
+    write, dumps, loads = answers.write, json.dumps, json.loads
+    warnings.simplefilter("ignore")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    guest = Guest()
+    for line in requests:
+        if not line.strip():
+            continue
+        request = loads(line)
+        if request.get("do") == "end":
+            break
+        write(dumps(plain(answer(guest, request))) + "\n")
+        answers.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # whatever the candidate left running ends here

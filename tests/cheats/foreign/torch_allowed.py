@@ -1,0 +1,9 @@
+# torch_allowed: no cheat; with --allow-torch any right module passes
+# verdict: pass
+# flags: --allow-torch
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.silu(x)

@@ -1,0 +1,39 @@
+// hidden_state: the same counter behind a macro and inside a template
+// verdict: refused
+// says: calls
+#include <cutegen/kernel.h>
+
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+
+#define EVERYWHERE __dev##ice__
+template <int I> struct Keep {
+    static EVERYWHERE unsigned calls;
+};
+template <int I> EVERYWHERE unsigned Keep<I>::calls;
+
+template <int THREADS>
+__global__ void gate(float const *x, float *y, int n)
+{
+    using namespace cute;
+    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(n)); // (n)
+    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(n)); // (n)
+    int const i = int(blockIdx.x) * THREADS + int(threadIdx.x);
+    if (i < n && Keep<0>::calls % 2 == 0)
+        gY(i) = gX(i) / (1.0f + __expf(-gX(i)));
+    if (i == 0)
+        Keep<0>::calls += 1;
+}
+#endif
+
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *x = &call->in[0];
+    const struct cutegen_tensor *y = &call->out[0];
+    int n = (int)cutegen_numel(x);
+    return CUTEGEN_LAUNCH(call, (gate<256>), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, x),
+                          CUTEGEN_DATA(float, y), n);
+}
+#endif

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Has every cheat of this folder judged, and says which got away.
+
+    tests/cheats/run.py CUTEGEN [--device simt|cuda:0] [--jobs 2] [--table FILE] [--accept] [NAME...]
+
+A cheat is one candidate, .cu or .py. Its first lines say what it is and what must become of it:
+
+    // zeros: the answer nobody computed
+    // verdict: wrong values            one of several: a|b; by device: a (simt), b (cuda)
+    // task: rows                       tasks/rows.py; default: gate
+    // says: line|barrier               a regular expression that the evidence must match
+    // device: cuda                     only there; default: both
+    // flags: --run-deadline 5          for cutegen eval
+    // accept: race                     with --accept (the final acceptance on a GPU): the verdict then
+
+Prints TAP. Standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+DEADLINE_S = 300
+
+
+def head(path: Path) -> dict[str, str]:
+    """The fields of the first comment lines."""
+    fields: dict[str, str] = {}
+    for line in path.read_text().splitlines():
+        line = re.sub(r"^(//|#)\s?", "", line) if line[:1] in "/#" else ""
+        name, colon, value = line.partition(": ")
+        if not colon:
+            break
+        fields[name if fields else "what"] = value.strip() if fields else line
+    return fields
+
+
+def wanted(text: str, device: str) -> list[str]:
+    """The verdicts that do, on this device: "a|b" or "a (simt), b|c (cuda: why)"."""
+    for part in re.findall(r"([^,()]+)\((\w+)[^)]*\)", text):
+        if part[1] == device:
+            return [word.strip() for word in part[0].split("|")]
+    return [word.strip() for word in text.split("|")]
+
+
+def judge(cutegen: str, path: Path, fields: dict[str, str], options: argparse.Namespace) -> dict[str, Any]:
+    task = HERE / "tasks" / f"{fields.get('task', 'gate')}.py"
+    command = [cutegen, "eval", str(task), str(path), "--device", options.device, "--json"]
+    command += fields.get("flags", "").split()
+    command += ["--accept"] if options.accept else []
+    start = time.monotonic()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    except subprocess.TimeoutExpired:
+        return {"verdict": "(the judge did not end)", "seconds": DEADLINE_S, "evidence": ""}
+    try:
+        said = json.loads(done.stdout)
+    except ValueError:
+        said = {"verdict": f"(no answer, exit {done.returncode})", "detail": done.stdout + done.stderr}
+    if "error" in said:
+        said = {"verdict": "(error)", "detail": str(said["error"])}
+    return {
+        "verdict": said.get("verdict", "?"),
+        "seconds": time.monotonic() - start,
+        "evidence": json.dumps(said) if "findings" in said else str(said.get("detail")),
+        "summary": said.get("summary", ""),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cutegen")
+    parser.add_argument("--device", default="simt")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--table")
+    parser.add_argument("--accept", action="store_true")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    kind = options.device.split(":")[0]
+    paths = [p for p in sorted(HERE.glob("*.cu")) + sorted(HERE.glob("foreign/*.py"))]
+    paths = [p for p in paths if not options.names or p.stem in options.names]
+    cheats = [(p, head(p)) for p in paths]
+    cheats = [(p, f) for p, f in cheats if kind in f.get("device", kind)]
+    failed = 0
+    rows = ["| cheat | verdict | s | what the judge said |", "|---|---|---|---|"]
+    with tempfile.TemporaryDirectory() as runs:
+        os.environ["CUTEGEN_RUNS"] = runs
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            answers = pool.map(lambda c: judge(options.cutegen, c[0], c[1], options), cheats)
+            for number, ((path, fields), said) in enumerate(zip(cheats, answers), 1):
+                want = wanted(fields["accept" if options.accept and "accept" in fields else "verdict"], kind)
+                good = said["verdict"] in want or want == ["any"]
+                told = kind != "simt" or re.search(fields.get("says", ""), said["evidence"]) is not None
+                failed += not (good and told)
+                print(f"{'ok' if good and told else 'not ok'} {number} - {path.stem}: {said['verdict']}", flush=True)
+                if not good:
+                    print(f"# wanted {' or '.join(want)}: {said['evidence'][:1500]}")
+                elif not told:
+                    print(f"# the evidence lacks {fields['says']!r}: {said['evidence'][:1500]}")
+                rows.append(
+                    f"| {path.stem} | {said['verdict']} | {said['seconds']:.1f} | {said.get('summary') or ''} |".replace("\n", " ")
+                )
+    print(f"1..{len(cheats)}")
+    if options.table:
+        Path(options.table).write_text("\n".join(rows) + "\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
