@@ -115,6 +115,7 @@ bool write_report(const struct cli *cli, const char *const *runs, int count, con
 /* ---- the commands -------------------------------------------------------- */
 
 bool cmd_run(struct cli *cli, int *code, struct error *err);
+bool cmd_suite(struct cli *cli, int *code, struct error *err);
 bool cmd_resume(struct cli *cli, int *code, struct error *err);
 bool cmd_eval(struct cli *cli, int *code, struct error *err);
 bool cmd_describe(struct cli *cli, int *code, struct error *err);

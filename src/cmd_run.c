@@ -115,6 +115,7 @@ bool cmd_run(struct cli *cli, int *code, struct error *err)
 
     config_run_options(cli->config, &options);
     options.task_path = cli->words[0];
+    options.suite = flag_get(cli, "suite");
     if (!file_exists(options.task_path)) {
         error_set(err, ERROR_USE, "there is no task file %s", options.task_path);
         return error_hint(err, "a task is a Python file with a Model and get_inputs(); see "
@@ -129,5 +130,6 @@ bool cmd_resume(struct cli *cli, int *code, struct error *err)
 
     config_run_options(cli->config, &options);
     options.resume_id = cli->words[0];
+    options.suite = flag_get(cli, "suite");
     return drive(cli, &options, code, err);
 }

@@ -17,6 +17,12 @@
 static const struct flag no_flags[] = {{0}};
 static const struct flag run_flags[] = {
     {"no-report", NULL, "do not write report.html at the end"},
+    {"suite", "NAME", "the suite this run is of: they share one budget"},
+    {0},
+};
+static const struct flag suite_flags[] = {
+    {"jobs", "N", "runs at a time; default: 1"},
+    {"resume", "SUITE", "go on with a suite that was stopped or killed; `last` is the newest"},
     {0},
 };
 static const struct flag report_flags[] = {
@@ -71,6 +77,17 @@ const struct command commands[] = {
      "Exit codes: 0 a correct kernel was found, 1 none was, 4 a budget ran out first."},
     {"resume", "RUN", 1, 1, GROUP_ALL, true, true, run_flags, cmd_resume,
      "go on with a run that was stopped or killed", ""},
+    {"suite", "DIR|LIST", 0, 1, GROUP_ALL, true, true, suite_flags, cmd_suite,
+     "many tasks, one budget: a table, a CSV file and a page",
+     "DIR: every .py file with a class Model in it, or in its folders (a KernelBench checkout's\n"
+     "level folders as they are). LIST: a file with one path per line. All flags of `run` hold "
+     "for\n"
+     "every task; budgets are shared by all. Runs take turns on a GPU, so timings never overlap.\n"
+     "Ctrl-C begins no further task and waits for those under way, twice stops them at once.\n"
+     "\n"
+     "    cutegen suite examples --jobs 2\n"
+     "    cutegen suite KernelBench/level1 --model anthropic:MODEL --budget-usd 50\n"
+     "    cutegen suite --resume last"},
     {"eval", "TASK.py FILE", 2, 2, JUDGING, true, true, no_flags, cmd_eval,
      "one candidate -> one verdict",
      "Builds FILE.cu, runs it on fresh inputs, compares with PyTorch and float64, and times it.\n"

@@ -456,6 +456,7 @@ static bool run_begin(struct loop *l, struct store *store, const struct settings
     struct run_spec spec = {.task = &l->task,
                             .device = stage_device(l->st),
                             .model = settings->model,
+                            .suite = l->opt.suite,
                             .options = options,
                             .environment = environment};
     bool ok;
@@ -537,6 +538,8 @@ bool pipeline_run(const struct settings *settings, const struct run_options *opt
         l.opt.task_path = l.past.task.path;
         run_options_restore(l.past.options, a, &set, &l.opt);
     }
+    if (l.opt.suite)
+        set.budget_file = suite_budget_path(a, set.runs_dir, l.opt.suite);
     if (!stage_open(&set, &l.st, err) || !stage_warm(l.st, err) ||
         !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
         goto done;

@@ -22,6 +22,7 @@ enum advance { ADVANCE_BEST, ADVANCE_LAST };
 struct run_options {
     const char *task_path; /* NULL with resume_id */
     const char *resume_id; /* NULL: a new run */
+    const char *suite;     /* the suite it belongs to and whose budget it shares; NULL: none */
     int max_depth;         /* optimisation steps at most */
     int max_repairs;       /* per step */
     int patience;          /* stop after so many depths without a gain; 0: never */
@@ -58,6 +59,9 @@ struct progress {
     void (*event)(struct progress *self, const struct event *ev);
 };
 
+/* Where the runs of a suite keep what they have spent together. */
+const char *suite_budget_path(struct arena *a, const char *runs_dir, const char *suite);
+
 struct run_summary {
     const char *run_id, *run_dir, *report_path;
     bool found; /* a correct kernel exists */
@@ -71,6 +75,35 @@ struct run_summary {
 bool pipeline_run(const struct settings *settings, const struct run_options *options,
                   struct progress *progress, struct arena *a, struct run_summary *out,
                   struct error *err);
+
+/* ---- many tasks (pipeline_suite.c) ---------------------------------------- */
+
+struct suite_options {
+    const char *source;       /* a folder or a list of tasks; NULL with resume */
+    const char *resume;       /* name of a suite; NULL: a new one */
+    int jobs;                 /* runs at a time */
+    json_t *flags;            /* list of words that every `cutegen run` gets */
+    const char *key_names[4]; /* variables with API keys that runs need; NULL: none */
+};
+
+enum suite_event_kind { SUITE_BEGINS, SUITE_TASK_BEGINS, SUITE_TASK_ENDS };
+
+struct suite_event {
+    enum suite_event_kind kind;
+    const char *suite;
+    const struct suite_task *task; /* NULL when the suite begins */
+    size_t done, running, count;
+};
+
+struct suite_progress {
+    void (*event)(struct suite_progress *self, const struct suite_event *ev);
+};
+
+/* Runs every task that has not ended, some at a time, each in a process of its own. *name is
+ * there as soon as the suite is, also when false comes back: what was done is in the store. */
+bool pipeline_suite(const struct settings *settings, const struct suite_options *options,
+                    struct suite_progress *progress, struct arena *a, const char **name,
+                    struct error *err);
 
 struct eval_summary {
     struct task task;

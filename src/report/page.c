@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "report/escape.h"
 #include "report/report.h"
+#include "report/rows.h"
 
 #include <string.h>
 
@@ -57,7 +58,7 @@ static void put_policy(struct buf *b)
     buf_puts(b, "'; base-uri 'none'; form-action 'none'\">");
 }
 
-static void put_start(struct buf *b, const char *title)
+static void page_start(struct buf *b, const char *title)
 {
     buf_puts(b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     put_policy(b);
@@ -67,7 +68,7 @@ static void put_start(struct buf *b, const char *title)
     buf_printf(b, "</title><style>%s</style></head><body>\n", page_style);
 }
 
-static void put_end(struct buf *b)
+static void page_end(struct buf *b)
 {
     buf_printf(b,
                "<footer>Written by cutegen %s from its store. The file is whole: it needs no "
@@ -277,28 +278,50 @@ void report_html(const struct run_history *runs, size_t count, struct buf *out)
     for (size_t i = 0; i < count; i++)
         facts[i] = facts_of(&runs[i]);
     if (same_task(runs, count)) {
-        put_start(out, arena_printf(a, "%s: cutegen", runs[0].info.id));
+        page_start(out, arena_printf(a, "%s: cutegen", runs[0].info.id));
         run_page(out, facts, count, a);
     } else {
-        put_start(out, arena_printf(a, "%zu runs: cutegen", count));
-        suite_page(out, facts, count, a);
+        page_start(out, arena_printf(a, "%zu runs: cutegen", count));
+        struct suite_rows rows = suite_rows_of_runs(facts, count, a);
+
+        suite_page(out, &rows, a);
     }
-    put_end(out);
+    page_end(out);
     arena_free(a);
+}
+
+/* Releases the page. */
+static bool page_write(struct buf *b, const char *path, struct error *err)
+{
+    bool ok;
+
+    if (b->overflowed) {
+        error_set(err, ERROR_MACHINE, "the page would be larger than %d MiB", PAGE_LIMIT >> 20);
+        ok = error_hint(err, "report fewer runs on one page");
+    } else {
+        ok = file_write(path, buf_text(b), err);
+    }
+    buf_release(b);
+    return ok || error_add(err, "writing the report");
 }
 
 bool report_write(const struct run_history *runs, size_t count, const char *path, struct error *err)
 {
     struct buf b = buf_init(PAGE_LIMIT);
-    bool ok;
 
     report_html(runs, count, &b);
-    if (b.overflowed) {
-        error_set(err, ERROR_MACHINE, "the page would be larger than %d MiB", PAGE_LIMIT >> 20);
-        ok = error_hint(err, "report fewer runs on one page");
-    } else {
-        ok = file_write(path, buf_text(&b), err);
-    }
-    buf_release(&b);
-    return ok || error_add(err, "writing the report");
+    return page_write(&b, path, err);
+}
+
+bool report_suite_write(const struct suite_view *v, const char *path, struct error *err)
+{
+    struct arena *a = arena_new();
+    struct suite_rows rows = suite_rows_of(v, a);
+    struct buf b = buf_init(PAGE_LIMIT);
+
+    page_start(&b, arena_printf(a, "%s: cutegen", v->suite->name));
+    suite_page(&b, &rows, a);
+    page_end(&b);
+    arena_free(a);
+    return page_write(&b, path, err);
 }

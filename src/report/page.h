@@ -34,7 +34,8 @@ void sums_section(struct buf *b, const struct facts *f, struct arena *a);
 void record_section(struct buf *b, const struct facts *f, struct arena *a);
 
 /* suite.c: one row per run. */
-void suite_page(struct buf *b, const struct facts *runs, size_t count, struct arena *a);
+struct suite_rows;
+void suite_page(struct buf *b, const struct suite_rows *rows, struct arena *a);
 
 /* page.c: a modelled figure's mark, "" when it was measured. */
 const char *modelled_mark(bool modelled);

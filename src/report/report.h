@@ -25,6 +25,18 @@ bool report_write(const struct run_history *runs, size_t count, const char *path
                   struct error *err);
 void report_html(const struct run_history *runs, size_t count, struct buf *out);
 
+/* A suite: histories[i] is of tasks[i]'s run; one without a run is all zero. */
+struct suite_view {
+    const struct suite_record *suite;
+    const struct run_history *histories;
+};
+bool report_suite_write(const struct suite_view *v, const char *path, struct error *err);
+void report_suite_text(const struct suite_view *v, struct buf *out);
+/* One line per task after a line of names (docs/commands.md). */
+void report_suite_csv(const struct suite_view *v, struct buf *out);
+/* {"suite", "source", "tasks": [...], "sums": {...}} (docs/commands.md). New reference. */
+json_t *report_suite_json(const struct suite_view *v);
+
 /* `cutegen show RUN` and `cutegen runs`, without colour. */
 void report_text(const struct run_history *h, struct buf *out);
 void report_runs_text(const struct run_info *runs, size_t count, struct buf *out);

@@ -1,5 +1,6 @@
 /* measure.c - how fast is it: measured on a GPU, modelled on simt. */
 #include "base/json.h"
+#include "eval/lease.h"
 #include "stage/workshop.h"
 
 bool stage_measure(struct stage *st, const struct task *task, const struct build_result *build,
@@ -7,8 +8,14 @@ bool stage_measure(struct stage *st, const struct task *task, const struct build
                    struct error *err)
 {
     struct judge_config config = workshop_judge_config(st, task);
+    bool ok;
+    int lease;
 
-    if (!judge_measure(&config, build, test, a, out, err))
+    if (!lease_take(&st->device, &lease, err))
+        return false;
+    ok = judge_measure(&config, build, test, a, out, err);
+    lease_give_back(lease);
+    if (!ok)
         return error_add(err, "measuring %s", task->name);
     json_own(a, out->parts);
     return true;

@@ -43,6 +43,9 @@ json_t *stage_environment(const struct stage *st);
 bool stage_describe(struct stage *st, const char *task_path, struct arena *a, struct task *out,
                     struct error *err);
 
+/* A suite goes on: the time in which nobody worked does not count as minutes. */
+bool stage_budget_unpause(const char *path, struct error *err);
+
 /* ---- asking a model ------------------------------------------------------ */
 
 struct question {

@@ -1,5 +1,6 @@
 /* test.c - is it right: several secret draws, checked by the judge. */
 #include "base/json.h"
+#include "eval/lease.h"
 #include "stage/workshop.h"
 
 bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
@@ -7,8 +8,14 @@ bool stage_test(struct stage *st, const struct task *task, const struct candidat
                 struct error *err)
 {
     struct judge_config config = workshop_judge_config(st, task);
+    bool ok;
+    int lease;
 
-    if (!judge_test(&config, cand, build, a, out, err))
+    if (!lease_take(&st->device, &lease, err))
+        return false;
+    ok = judge_test(&config, cand, build, a, out, err);
+    lease_give_back(lease);
+    if (!ok)
         return error_add(err, "testing attempt %d of %s", cand->attempt, task->name);
     json_own(a, out->counters);
     return true;

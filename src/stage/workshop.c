@@ -74,6 +74,11 @@ void stage_close(struct stage *st)
     xfree(st);
 }
 
+bool stage_budget_unpause(const char *path, struct error *err)
+{
+    return budget_unpause(path, err);
+}
+
 const struct device *stage_device(const struct stage *st)
 {
     return &st->device;

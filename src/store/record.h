@@ -87,4 +87,22 @@ struct run_history {
     json_t *keep; /* owns the json_t's above */
 };
 
+/* One task of a suite. */
+struct suite_task {
+    const char *path, *name; /* name: the file's stem */
+    bool ended;              /* nothing is left to do */
+    const char *problem;     /* why it has no result; "" none */
+    int64_t wall_ms;         /* over all sittings */
+    const char *run;         /* its newest run; NULL: none yet */
+    enum run_state state;    /* of that run */
+};
+
+struct suite_record {
+    const char *name, *source;
+    int64_t started_ms;
+    const char **flags; /* NULL-terminated: what every run is started with */
+    struct suite_task *tasks;
+    size_t count;
+};
+
 #endif

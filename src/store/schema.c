@@ -168,6 +168,23 @@ static const char *const steps[] = {
     "  kind TEXT NOT NULL,"
     "  data TEXT NOT NULL) STRICT;" /* JSON */
     "CREATE INDEX events_by_run ON events (run);",
+
+    /* Many tasks under one name. The run of a task is found by runs.suite and the task's path. */
+    "CREATE TABLE suites ("
+    "  name TEXT PRIMARY KEY,"
+    "  source TEXT NOT NULL," /* the folder or list it was made from */
+    "  flags TEXT NOT NULL,"  /* JSON: what every run is started with */
+    "  started_ms INTEGER NOT NULL) STRICT;"
+
+    "CREATE TABLE suite_tasks ("
+    "  suite TEXT NOT NULL REFERENCES suites,"
+    "  number INTEGER NOT NULL,"
+    "  path TEXT NOT NULL,"
+    "  ended INTEGER NOT NULL DEFAULT 0,"
+    "  problem TEXT NOT NULL DEFAULT ''," /* why it has no result */
+    "  wall_ms INTEGER NOT NULL DEFAULT 0,"
+    "  PRIMARY KEY (suite, number)) STRICT;"
+    "CREATE INDEX runs_by_suite ON runs (suite);",
 };
 
 int schema_version(void)

@@ -88,6 +88,22 @@ bool store_run_history(struct store *s, const char *id, struct arena *a, struct 
                        struct error *err);
 void run_history_release(struct run_history *h); /* fine on a zeroed one */
 
+/* ---- suites (suite.c) ---------------------------------------------------- */
+
+/* Gives the suite its name (DATE-suite-STEM-N) and its folder. Paths are absolute. */
+bool suite_create(struct store *s, const char *source, const char *const *paths, size_t count,
+                  const json_t *flags, struct arena *a, const char **name, struct error *err);
+/* "last", a whole name, or the beginning of exactly one. */
+bool suite_find(struct store *s, const char *name, struct arena *a, const char **found,
+                struct error *err);
+bool suite_read(struct store *s, const char *name, struct arena *a, struct suite_record *out,
+                struct error *err);
+/* What became of a task in this sitting; wall_ms is added to what it took before. */
+bool suite_task_set(struct store *s, const char *name, size_t number, bool ended,
+                    const char *problem, int64_t wall_ms, struct error *err);
+/* The right to drive a suite, until the descriptor is closed. ERROR_USE while another has it. */
+bool suite_lock(struct store *s, const char *name, int *fd, struct error *err);
+
 /* ---- texts -------------------------------------------------------------- */
 
 bool blob_put(struct store *s, struct text data, char sha256[65], struct error *err);

@@ -169,7 +169,7 @@ static void runs_of_one_task_are_overlaid_and_of_several_listed(void **state)
     const char *suite = page_of(p, p->h, SAMPLE_COUNT);
     static const char *const listed[] = {
         "3.58<small>",
-        "2 of 3</strong> runs on a GPU",
+        "2 of 3</strong> tasks on a GPU",
         "1 more on simt",
         "class=\"spark\"",
         "<span class=\"verdict bad\">not written</span>",
