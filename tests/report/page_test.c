@@ -180,6 +180,51 @@ static void runs_of_one_task_are_overlaid_and_of_several_listed(void **state)
     assert_has(suite, listed, ARRAY_LEN(listed));
 }
 
+static void a_suite_counts_every_task_in_page_text_csv_and_json(void **state)
+{
+    static const char *const in_text[] = {"correct   2 of 4 tasks (50 %)", "fast_p    0.8: 50 %",
+                                          "does not load", "no run"};
+    static const char *const in_page[] = {"2 of 4</strong> tasks on a GPU", "fast<sub>1.5</sub>",
+                                          "it does not load, =1+1"};
+    struct place *p = *state;
+    struct suite_task *tasks = arena_array(p->a, SAMPLE_COUNT + 1, sizeof(*tasks));
+    struct run_history *all = arena_array(p->a, SAMPLE_COUNT + 1, sizeof(*all));
+    struct suite_record suite = {.name = "sample-suite", .source = "/s", .tasks = tasks};
+    struct suite_view v = {.suite = &suite, .histories = all};
+    struct buf text = buf_init(1 << 20), csv = buf_init(1 << 20);
+    const char *path = path_join(p->a, p->dir, "suite.html");
+    struct error err = {0};
+    struct text page;
+    json_t *o;
+
+    for (int i = 0; i < SAMPLE_COUNT; i++) {
+        all[i] = p->h[i];
+        tasks[i] = (struct suite_task){.path = "/s/t.py",
+                                       .name = p->h[i].info.task,
+                                       .problem = "",
+                                       .ended = true,
+                                       .run = p->ids[i],
+                                       .wall_ms = 1500};
+    }
+    tasks[SAMPLE_COUNT] = (struct suite_task){
+        .path = "/s/bad.py", .name = "bad", .ended = true, .problem = "it does not load, =1+1"};
+    suite.count = SAMPLE_COUNT + 1;
+    report_suite_text(&v, &text);
+    assert_has(text.data, in_text, ARRAY_LEN(in_text));
+    report_suite_csv(&v, &csv);
+    assert_int_equal(times_in(csv.data, "\n"), SAMPLE_COUNT + 2);
+    assert_non_null(strstr(csv.data, "\"bad\",\"no run\",\"\","));
+    assert_ok(report_suite_write(&v, path, &err));
+    assert_ok(file_read(path, 64 << 20, p->a, &page, &err));
+    assert_has(page.data, in_page, ARRAY_LEN(in_page));
+    o = report_suite_json(&v);
+    assert_int_equal(json_array_size(json_object_get(o, "tasks")), SAMPLE_COUNT + 1);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(o, "sums"), "tasks")), 4);
+    json_decref(o);
+    buf_release(&text);
+    buf_release(&csv);
+}
+
 static void a_run_that_just_began_has_a_page(void **state)
 {
     struct place *p = *state;
@@ -415,6 +460,7 @@ int main(void)
         cmocka_unit_test(a_modelled_run_says_so_at_every_figure),
         cmocka_unit_test(a_run_without_a_kernel_says_that_first),
         cmocka_unit_test(runs_of_one_task_are_overlaid_and_of_several_listed),
+        cmocka_unit_test(a_suite_counts_every_task_in_page_text_csv_and_json),
         cmocka_unit_test(a_run_that_just_began_has_a_page),
         cmocka_unit_test(the_page_asks_for_nothing_from_outside),
         cmocka_unit_test(a_hostile_run_stays_text_on_page_terminal_and_in_json),

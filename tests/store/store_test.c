@@ -557,6 +557,52 @@ static void a_folder_that_may_not_be_written_can_still_be_read(void **state)
     assert_int_equal(status, 0);
 }
 
+static void a_suite_remembers_its_tasks_and_finds_their_runs(void **state)
+{
+    struct place *p = *state;
+    const char *paths[] = {"/somewhere/small.py", "/somewhere/broken.py"};
+    json_t *flags = json_pack("[s, s]", "--depth=2", "--device=simt");
+    struct task t = small_task(p->a);
+    struct run_spec spec = {.task = &t, .device = &small_device, .model = "builtin"};
+    struct suite_record suite;
+    struct error err = {0};
+    struct run *run;
+    const char *name, *found;
+    int lock, second;
+
+    paths[0] = t.path;
+    assert_ok(suite_create(p->s, "/somewhere/level 1", paths, 2, flags, p->a, &name, &err));
+    assert_non_null(strstr(name, "-suite-level-1-1"));
+    spec.suite = name;
+    assert_ok(run_create(p->s, &spec, &run, &err));
+    assert_ok(suite_task_set(p->s, name, 1, true, "it does not load", 700, &err));
+    assert_ok(suite_task_set(p->s, name, 1, true, "it does not load", 50, &err));
+    assert_ok(suite_find(p->s, "last", p->a, &found, &err));
+    assert_string_equal(found, name);
+    place_reopen(p);
+    assert_ok(suite_read(p->s, name, p->a, &suite, &err));
+    assert_int_equal(suite.count, 2);
+    assert_string_equal(suite.flags[1], "--device=simt");
+    assert_null(suite.flags[2]);
+    assert_string_equal(suite.tasks[0].run, run_id(run));
+    assert_int_equal(suite.tasks[0].state, RUN_RUNNING);
+    assert_false(suite.tasks[0].ended);
+    assert_null(suite.tasks[1].run);
+    assert_true(suite.tasks[1].ended);
+    assert_int_equal(suite.tasks[1].wall_ms, 750);
+    assert_string_equal(suite.tasks[1].problem, "it does not load");
+    assert_ok(suite_lock(p->s, name, &lock, &err));
+    assert_false(suite_lock(p->s, name, &second, &err));
+    assert_int_equal(err.kind, ERROR_USE);
+    close(lock);
+    memset(&err, 0, sizeof(err));
+    assert_false(suite_find(p->s, "no-such", p->a, &found, &err));
+    assert_int_equal(err.kind, ERROR_USE);
+    run_release(run);
+    json_decref(flags);
+    json_decref(t.description);
+}
+
 #define STORE_TEST(f) cmocka_unit_test_setup_teardown(f, place_set_up, place_tear_down)
 
 int main(void)
@@ -573,6 +619,7 @@ int main(void)
         STORE_TEST(four_processes_write_one_store_and_nothing_is_lost),
         STORE_TEST(damage_is_told_with_what_to_do_next),
         STORE_TEST(a_folder_that_may_not_be_written_can_still_be_read),
+        STORE_TEST(a_suite_remembers_its_tasks_and_finds_their_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
