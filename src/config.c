@@ -44,9 +44,12 @@ const struct config_key config_keys[] = {
     {"repairs", GROUP_LOOP, "N", "3", "repairs tried per step"},
     {"patience", GROUP_LOOP, "N", "5", "stop after so many steps without a gain; 0: never"},
     {"profile-from", GROUP_LOOP, "DEPTH", "auto", "depth from which the model sees a profile; auto: by kernel class"},
+    {"width", GROUP_LOOP, "N", "1", "candidates tried per step"},
+    {"seed", GROUP_LOOP, "none|builtin", "none", "builtin: a model starts from the built-in engineer's best kernel"},
     {"advance", GROUP_LOOP, "best|last", "best", "the next step starts from the best kernel, or from the last correct one"},
     {"device", GROUP_DEVICE, "DEVICE", "auto", "auto, simt, or cuda:N"},
     {"simt-as", GROUP_DEVICE, "GPU", "H200", "GPU whose time simt models"},
+    {"target", GROUP_DEVICE, "cute|cuda", "cute", "what kernels are written in: CuTe, or CUDA C++ without it"},
     {"check", GROUP_DEVICE, "off|memory|full", "full", "what simt checks"},
     {"draws", GROUP_DEVICE, "N", "5", "input draws per test"},
     {"allow-torch", GROUP_DEVICE, NULL, "no", "judge a ModelNew that uses torch's operators inside"},
@@ -370,6 +373,7 @@ void config_settings(const struct config *c, struct settings *out)
         .stall_s = get_int(c, "stall"),
         .set = c->set_count ? c->set : NULL,
         .allow_torch = !strcmp(config_get(c, "allow-torch"), "yes"),
+        .target_cuda = !strcmp(config_get(c, "target"), "cuda"),
         .scale = !strcmp(config_get(c, "scale"), "yes"),
     };
 }
@@ -383,6 +387,8 @@ void config_run_options(const struct config *c, struct run_options *out)
         .max_repairs = get_int(c, "repairs"),
         .patience = get_int(c, "patience"),
         .profile_from = strcmp(profile, "auto") ? get_int(c, "profile-from") : -1,
+        .width = get_int(c, "width") ? get_int(c, "width") : 1,
+        .seed_builtin = !strcmp(config_get(c, "seed"), "builtin"),
         .advance = strcmp(config_get(c, "advance"), "last") ? ADVANCE_BEST : ADVANCE_LAST,
     };
 }

@@ -56,6 +56,7 @@ struct loop {
     size_t next_call;        /* of past.calls */
     int attempt;             /* number of the last attempt */
     int profile_from;
+    bool seeding;                        /* the built-in engineer answers */
     json_t *history;                     /* what the model is told it has tried */
     struct settled *first, *best, *last; /* correct kernels; NULL: none yet */
     int64_t tokens;
@@ -106,6 +107,7 @@ static bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, s
 
     q->task = &l->task;
     q->history = l->history;
+    q->builtin = l->seeding;
     q->recorded = NULL;
     while (l->next_call < l->past.call_count &&
            strcmp(l->past.calls[l->next_call].reply.finish_reason, "interrupted") == 0)
@@ -357,39 +359,110 @@ static bool loop_profile(struct loop *l, const struct settled *from, struct prof
            run_profile_add(l->run, from->cand.attempt, out, err);
 }
 
-static bool loop_run(struct loop *l, struct error *err)
+/*
+ * Depth 0 from the built-in engineer: all of its steps, the fastest of which
+ * the model goes on from. Nothing is found when it cannot write the task.
+ */
+static bool loop_seed(struct loop *l, struct error *err)
 {
-    struct question ask_first = {0};
+    struct question first = {0};
     struct settled *s;
-    int depth = 1, failed = 0, stale = 0;
+    int failed = 0;
 
-    if (!loop_step(l, STAGE_SYNTHESIZE, &ask_first, 0, &s, err))
+    l->seeding = true;
+    if (!loop_step(l, STAGE_SYNTHESIZE, &first, 0, &s, err))
         return false;
-    if (!s || !loop_adopt(l, s)) {
-        if (s)
-            l->ended = "no correct kernel within the repair attempts";
-        return true;
-    }
-    while (depth <= l->opt.max_depth) {
-        const struct settled *from = l->opt.advance == ADVANCE_BEST ? l->best : l->last;
-        struct question q = {.current = &from->cand, .time = &from->time};
-        double best_us = l->best->time.time_us;
-        struct profile profile;
+    if (s)
+        (void)loop_adopt(l, s);
+    while (l->best && s && failed < MAX_FAILED_STEPS) {
+        struct question q = {.current = &l->best->cand, .time = &l->best->time};
 
-        if (depth >= l->profile_from) {
-            if (!loop_profile(l, from, &profile, err))
-                return false;
-            q.profile = &profile;
-        }
+        if (!loop_step(l, STAGE_OPTIMIZE, &q, 0, &s, err))
+            return false;
+        if (s)
+            failed = loop_adopt(l, s) ? 0 : failed + 1;
+    }
+    l->seeding = false;
+    l->first = l->last = l->best; /* depth 0 is where the model begins */
+    if (!l->best)
+        loop_event(l, (struct event){.kind = EVENT_NOTE,
+                                     .text = "the built-in engineer has no kernel for this task; "
+                                             "the model writes the first"});
+    return true;
+}
+
+/* The first correct kernel: depth 0. False in *found: there is none. */
+static bool loop_first(struct loop *l, bool *found, struct error *err)
+{
+    struct question q = {0};
+    struct settled *s;
+
+    if (l->opt.seed_builtin && !loop_seed(l, err))
+        return false;
+    *found = l->best != NULL;
+    if (*found)
+        return true;
+    if (!loop_step(l, STAGE_SYNTHESIZE, &q, 0, &s, err))
+        return false;
+    *found = s && loop_adopt(l, s);
+    if (s && !*found)
+        l->ended = "no correct kernel within the repair attempts";
+    return true;
+}
+
+/*
+ * One depth: `width` candidates from the same kernel, one after the other, so
+ * that each is told of those before it. *any: at least one is correct; *done:
+ * there is nothing more to propose.
+ */
+static bool loop_depth(struct loop *l, int depth, bool *any, bool *done, struct error *err)
+{
+    const struct settled *from = l->opt.advance == ADVANCE_BEST ? l->best : l->last;
+    struct settled *fastest = NULL, *s;
+    struct profile profile;
+    bool profiled = depth >= l->profile_from;
+
+    *done = false;
+    if (profiled && !loop_profile(l, from, &profile, err))
+        return false;
+    for (int i = 0; i < l->opt.width && !*done; i++) {
+        struct question q = {
+            .current = &from->cand, .time = &from->time, .profile = profiled ? &profile : NULL};
+
         if (!loop_step(l, STAGE_OPTIMIZE, &q, depth, &s, err))
             return false;
-        if (!s)
-            return true; /* nothing more to propose: l->ended says why */
-        if (loop_adopt(l, s)) {
+        *done = !s; /* l->ended says why */
+        if (s && loop_adopt(l, s) && (!fastest || s->time.time_us < fastest->time.time_us))
+            fastest = s;
+    }
+    *any = fastest != NULL;
+    if (fastest)
+        l->last = fastest;
+    return true;
+}
+
+static bool loop_run(struct loop *l, struct error *err)
+{
+    int depth = 1, failed = 0, stale = 0;
+    bool found, done = false, any;
+
+    if (!loop_first(l, &found, err))
+        return false;
+    if (!found)
+        return true;
+    while (depth <= l->opt.max_depth) {
+        double best_us = l->best->time.time_us;
+
+        if (!loop_depth(l, depth, &any, &done, err))
+            return false;
+        if (any) {
             depth++;
             failed = 0;
             stale = l->best->time.time_us < best_us ? 0 : stale + 1;
-        } else if (++failed == MAX_FAILED_STEPS) {
+        }
+        if (done)
+            return true;
+        if (!any && ++failed == MAX_FAILED_STEPS) {
             l->ended = "three steps in a row failed";
             return true;
         }
@@ -410,11 +483,12 @@ static json_t *run_options_json(const struct settings *s, const struct run_optio
 
     for (size_t i = 0; s->set && s->set[i]; i++)
         json_array_append_new(set, json_string(s->set[i]));
-    return json_pack("{ss ss ss si si si si ss so sb si ss}", "model", s->model, "device",
+    return json_pack("{ss ss ss si si si si ss so sb si ss si sb sb}", "model", s->model, "device",
                      s->device, "models", s->models, "max_depth", o->max_depth, "max_repairs",
                      o->max_repairs, "patience", o->patience, "profile_from", o->profile_from,
                      "advance", o->advance == ADVANCE_BEST ? "best" : "last", "set", set, "scale",
-                     s->scale, "draws", s->draws, "check", s->check);
+                     s->scale, "draws", s->draws, "check", s->check, "width", o->width,
+                     "seed_builtin", o->seed_builtin, "target_cuda", s->target_cuda);
 }
 
 /* A resumed run goes by what it was started with, whatever the flags say now. */
@@ -437,6 +511,9 @@ static void run_options_restore(const json_t *j, struct arena *a, struct setting
     o->max_repairs = (int)json_int_or(j, "max_repairs", o->max_repairs);
     o->patience = (int)json_int_or(j, "patience", o->patience);
     o->profile_from = (int)json_int_or(j, "profile_from", o->profile_from);
+    o->width = (int)json_int_or(j, "width", 1);
+    o->seed_builtin = json_bool_or(j, "seed_builtin", false);
+    s->target_cuda = json_bool_or(j, "target_cuda", false);
     o->advance =
         strcmp(json_string_or(j, "advance", "best"), "last") == 0 ? ADVANCE_LAST : ADVANCE_BEST;
 }
@@ -512,6 +589,14 @@ static void run_close(struct loop *l, bool ok, const struct error *why)
     loop_event(l, (struct event){.kind = EVENT_END, .text = l->ended});
 }
 
+static bool check_target(const struct settings *s, const struct run_options *o, struct error *err)
+{
+    if (!s->target_cuda || (strcmp(s->model, "builtin") != 0 && !o->seed_builtin))
+        return true;
+    error_set(err, ERROR_USE, "the built-in engineer writes CuTe, not plain CUDA");
+    return error_hint(err, "name a model (--model), or leave out --target cuda");
+}
+
 bool pipeline_run(const struct settings *settings, const struct run_options *options,
                   struct progress *progress, struct arena *a, struct run_summary *out,
                   struct error *err)
@@ -538,6 +623,8 @@ bool pipeline_run(const struct settings *settings, const struct run_options *opt
         l.opt.task_path = l.past.task.path;
         run_options_restore(l.past.options, a, &set, &l.opt);
     }
+    if (!check_target(&set, &l.opt, err))
+        goto done;
     if (l.opt.suite)
         set.budget_file = suite_budget_path(a, set.runs_dir, l.opt.suite);
     if (!stage_open(&set, &l.st, err) || !stage_warm(l.st, err) ||

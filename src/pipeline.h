@@ -28,6 +28,8 @@ struct run_options {
     int patience;          /* stop after so many depths without a gain; 0: never */
     int profile_from;      /* depth; < 0: by kernel class */
     enum advance advance;
+    int width;         /* candidates per step; they share the judge */
+    bool seed_builtin; /* depth 0 is the built-in engineer's best kernel */
 };
 
 /* What happens, as it happens. Strings are borrowed for the call. */

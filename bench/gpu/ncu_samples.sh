@@ -1,76 +1,67 @@
 #!/usr/bin/env bash
-# ncu_samples.sh - real outputs of ncu for several kernels: the test data of src/toolchain/ncu.c.
+# ncu_samples.sh - real outputs of ncu for several kernels: the test data in tests/eval/ncu.
 #
-#     bench/gpu/ncu_samples.sh TREE OUT        TREE: an unpacked relocatable cutegen
+#     bench/gpu/ncu_samples.sh TREE OUT TASK=KERNEL.cu...        TREE: an unpacked relocatable cutegen
 #
-# Puts a script in front of cutegen-runner that runs the first runner of an `eval` under ncu, and keeps
-# what ncu prints: the raw page and the details page (which holds its advice), both as CSV.
+# Puts a script in front of cutegen-runner that runs the first runner of an `eval` that has a kernel under ncu, and keeps what
+# ncu prints: the raw page and the details page (which holds its advice), both as CSV.
 set -u
 from=$(readlink -f "$1")
 out=$(readlink -f "$2")
+shift 2
 work=$(mktemp -d)
 cp -a "$from" "$work/tree"
 cutegen=$work/tree/bin/cutegen
 examples=$work/tree/share/cutegen/examples
 runner=$work/tree/libexec/cutegen/cutegen-runner
 export CUTEGEN_CACHE=$work/cache
-cd "$work" || exit 3
 
 say() { printf '\n== %s\n' "$*"; }
+took() { python3 -c "print('%s took %.1f s' % ('$1', $(date +%s.%N) - $2))"; }
 
 ncu --version | tail -2
-# Kernels: a given one, and the built-in engineer's first and best of three classes.
-cp "$examples/kernels/swish.cu" swish-hand.cu
-for task in swish softmax square_matmul layer_norm; do
-    say "run $task"
-    "$from/bin/cutegen" run "$examples/$task.py" --device cuda:0 --no-report 2>&1 | tail -25
-    "$from/bin/cutegen" show last --attempt 1 --source >"$task-first.cu"
-    "$from/bin/cutegen" show last --source >"$task-best.cu"
-done
-
+command -v ncu
 mv "$runner" "$runner-plain"
+# The first runner only tells what the device is. Runners get a clean environment: everything is written into the script.
 cat >"$runner" <<END
 #!/bin/sh
 n=\$(ls "$work"/count.* 2>/dev/null | wc -l)
 touch "$work/count.\$n"
-# the first runner only tells what the device is
-[ "\$n" = "\$NCU_AT" ] || exec "$runner-plain" "\$@"
-exec ncu --set full --import-source no --log-file "$work/ncu.log" -f -o "$work/report" --launch-count 2 \
-    "$runner-plain" "\$@"
+[ "\$n" = 1 ] || exec "$runner-plain" "\$@"
+exec $(command -v ncu) --set full --import-source no --log-file "$work/ncu.log" -f -o "$work/report" --launch-count 2 "$runner-plain" "\$@"
 END
 chmod 755 "$runner"
-for kernel in swish-hand swish-first swish-best softmax-first softmax-best square_matmul-first square_matmul-best layer_norm-best; do
-    rm -f count.* report.ncu-rep ncu.log
-    say "eval $kernel under ncu"
-    task=${kernel%-*}
+for pair in "$@"; do
+    task=${pair%%=*}
+    kernel=${pair#*=}
+    name=$task-$(basename "$kernel" .cu)
+    rm -f "$work"/count.* "$work/report.ncu-rep" "$work/ncu.log"
+    say "eval $name under ncu"
     start=$(date +%s.%N)
-    NCU_AT=1 "$cutegen" eval "$examples/$task.py" "$kernel.cu" --device cuda:0 2>&1 | tail -8
-    echo "eval took $(echo "$(date +%s.%N) - $start" | bc) s; runners: $(ls count.* | wc -l)"
-    tail -5 ncu.log
-    cp "$kernel.cu" "$out/"
-    [ -f report.ncu-rep ] || continue
+    (cd "$work" && "$cutegen" eval "$examples/$task.py" "$kernel" --device cuda:0 --no-server 2>&1 ||
+        "$cutegen" eval "$examples/$task.py" "$kernel" --device cuda:0) 2>&1 | tail -8
+    took eval "$start"
+    tail -4 "$work/ncu.log"
+    [ -f "$work/report.ncu-rep" ] || continue
     start=$(date +%s.%N)
-    ncu --import report.ncu-rep --page raw --csv >"$out/$kernel.raw.csv" 2>"$out/$kernel.err"
-    ncu --import report.ncu-rep --page details --csv --print-details all >"$out/$kernel.details.csv" 2>>"$out/$kernel.err"
-    echo "import took $(echo "$(date +%s.%N) - $start" | bc) s"
-    ls -l "$out/$kernel".*
+    ncu --import "$work/report.ncu-rep" --page raw --csv --print-units base >"$out/$name.raw.csv" 2>"$out/$name.err"
+    took import "$start"
+    ncu --import "$work/report.ncu-rep" --page details --csv >"$out/$name.details.csv" 2>>"$out/$name.err"
+    ls -l "$out/$name".*
 done
-# One way of getting everything at once, without a report file, and how long the parts take.
+# One way of getting everything at once, without a report file.
 say "direct: the raw page while it runs, chosen sections"
-rm -f count.*
+rm -f "$work"/count.*
 cat >"$runner" <<END
 #!/bin/sh
 n=\$(ls "$work"/count.* 2>/dev/null | wc -l)
 touch "$work/count.\$n"
-[ "\$n" = "1" ] || exec "$runner-plain" "\$@"
-exec ncu --csv --page raw --section LaunchStats --section Occupancy --section SpeedOfLight --section MemoryWorkloadAnalysis \
-    --section WarpStateStats --section SchedulerStats --section SpeedOfLight_RooflineChart \
-    --log-file "$out/direct.raw.csv" --launch-count 2 "$runner-plain" "\$@"
+[ "\$n" = 1 ] || exec "$runner-plain" "\$@"
+exec $(command -v ncu) --csv --page raw --print-units base --section LaunchStats --section Occupancy --section SpeedOfLight \
+    --section MemoryWorkloadAnalysis --section WarpStateStats --section SchedulerStats --log-file "$out/direct.raw.csv" \
+    --launch-count 2 "$runner-plain" "\$@"
 END
 start=$(date +%s.%N)
-"$cutegen" eval "$examples/softmax.py" softmax-best.cu --device cuda:0 2>&1 | tail -8
-echo "took $(echo "$(date +%s.%N) - $start" | bc) s"
-start=$(date +%s.%N)
-"$from/bin/cutegen" eval "$examples/softmax.py" softmax-best.cu --device cuda:0 2>&1 | tail -3
-echo "without ncu $(echo "$(date +%s.%N) - $start" | bc) s"
+(cd "$work" && "$cutegen" eval "$examples/$task.py" "$kernel" --device cuda:0) 2>&1 | tail -3
+took direct "$start"
 rm -rf "$work"

@@ -184,8 +184,12 @@ static void fill_history(struct prompt_slots *s, const json_t *history, struct a
 
         buf_printf(&b, "- depth %lld: %s: %s", (long long)json_int_or(h, "depth", 0),
                    json_string_or(h, "change", ""), json_string_or(h, "verdict", ""));
+        if (json_int_or(h, "repair", 0) > 0)
+            buf_printf(&b, " (repair %lld)", (long long)json_int_or(h, "repair", 0));
         if (us >= 0)
             buf_printf(&b, ", %.4g us", us);
+        else if (*json_string_or(h, "why", ""))
+            buf_printf(&b, ": %.160s", json_string_or(h, "why", ""));
         if (json_is_false(json_object_get(h, "kept")))
             buf_puts(&b, " (not kept)");
         buf_putc(&b, '\n');

@@ -66,7 +66,7 @@ static struct text passages_for(struct stage *st, const struct verdict *v, struc
 {
     struct error why = {0};
 
-    if (!v || v->kind != VERDICT_COMPILE_ERROR)
+    if (!v || v->kind != VERDICT_COMPILE_ERROR || st->settings.target_cuda)
         return text_of("");
     if (!st->retriever && !retrieve_open(st->tools.cutlass_include, &st->retriever, &why)) {
         log_warn("no passages of CuTe for this error: %s", why.text);
@@ -96,11 +96,13 @@ static bool render(struct stage *st, enum stage_kind kind, const struct question
     struct text recipe = text_of("");
     struct prompt prompt;
 
-    if (kind == STAGE_SYNTHESIZE && !expert_recipe_text(q->task, a, &recipe_name, &recipe, err))
+    if (kind == STAGE_SYNTHESIZE && !st->settings.target_cuda &&
+        !expert_recipe_text(q->task, a, &recipe_name, &recipe, err))
         return false;
     prompt_fill(&out->request, a, slots);
     prompt_set_string(slots, "recipe_name", recipe_name);
     prompt_set(slots, "recipe", recipe);
+    prompt_set_string(slots, st->settings.target_cuda ? "cuda" : "cute", "yes");
     prompt_set_string(slots, "diagnosis", q->diagnosis);
     prompt_set_string(slots, "rejected", q->rejected);
     prompt_set_string(slots, "time", time_words(q->time, a));
@@ -140,7 +142,7 @@ bool workshop_ask(struct stage *st, enum stage_kind kind, const struct question 
                   struct proposal *out, struct error *err)
 {
     fill_request(st, kind, q, out);
-    if (st->builtin) {
+    if (st->builtin || q->builtin) {
         if (!ask_builtin(st, q, a, out, err))
             return false;
     } else {

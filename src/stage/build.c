@@ -68,7 +68,8 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
         out->foreign = json_own(a, foreign_request(task, cand->foreign, st->settings.allow_torch));
         return true;
     }
-    if (gate_refuses(cand->source, WORKSHOP_SOURCE_NAME, a, &out->verdict))
+    if (gate_refuses_as(st->settings.target_cuda ? GATE_CUDA : GATE_CUTE, cand->source,
+                        WORKSHOP_SOURCE_NAME, a, &out->verdict))
         return true; /* refused before it costs anything */
     if (!make_plan(st, task, cand, a, out, err) ||
         (out->verdict.kind == VERDICT_PASS && !compile(st, cand, a, out, err)))

@@ -57,6 +57,7 @@ struct question {
     const char *diagnosis;           /* what stage_diagnose() found; NULL: none */
     const char *rejected;            /* why the last reply could not be used; NULL: it could */
     json_t *history;                 /* [{depth, change, verdict, time_us, kept}] */
+    bool builtin;                    /* the built-in engineer is to answer, whoever else could */
     const struct reply *recorded;    /* an answer already paid for: used instead of asking */
 };
 

@@ -319,6 +319,12 @@ static void tell(struct gate *g)
 
 bool gate_refuses(struct text source, const char *name, struct arena *a, struct verdict *out)
 {
+    return gate_refuses_as(GATE_CUTE, source, name, a, out);
+}
+
+bool gate_refuses_as(enum gate_target target, struct text source, const char *name, struct arena *a,
+                     struct verdict *out)
+{
     struct gate g = {.source = source, .name = path_base(name), .a = a, .out = out};
 
     memset(out, 0, sizeof *out);
@@ -333,7 +339,10 @@ bool gate_refuses(struct text source, const char *name, struct arena *a, struct 
         check_directives(&g);
         check_words(&g);
         check_state(&g);
-        gate_check_cute(&g);
+        if (target == GATE_CUTE)
+            gate_check_cute(&g);
+        else
+            gate_check_cuda(&g);
     }
     if (out->finding_count == 0)
         return false;

@@ -19,6 +19,11 @@
 
 enum { GATE_SOURCE_MAX = 512 << 10 };
 
+/* What a kernel is to be written in: CuTe that is really used, or CUDA C++ without any of it. */
+enum gate_target { GATE_CUTE, GATE_CUDA };
+bool gate_refuses_as(enum gate_target target, struct text source, const char *name, struct arena *a,
+                     struct verdict *out);
+/* As GATE_CUTE. */
 bool gate_refuses(struct text source, const char *name, struct arena *a, struct verdict *out);
 
 /* ---- between the gate's files ---------------------------------------------- */
@@ -38,5 +43,7 @@ void gate_add(struct gate *g, int line, const char *kind, const char *fmt, ...)
 int gate_sees(const struct gate *g, size_t i);
 /* CuTe is included and its tensors or layouts do the indexing. */
 void gate_check_cute(struct gate *g);
+/* There is a kernel, and no CuTe in it. */
+void gate_check_cuda(struct gate *g);
 
 #endif

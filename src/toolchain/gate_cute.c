@@ -132,3 +132,17 @@ void gate_check_cute(struct gate *g)
                  "%s: index global or shared memory through CuTe tensors or layouts",
                  built ? "CuTe layouts are built but never used" : "CuTe is included but not used");
 }
+
+void gate_check_cuda(struct gate *g)
+{
+    int kernel_line = 0;
+
+    for (size_t i = 0; i < g->t.count && !kernel_line; i++)
+        if ((gate_sees(g, i) & HALF_DEVICE) && token_is(&g->t.at[i], "__global__"))
+            kernel_line = g->t.at[i].line;
+    if (kernel_line == 0)
+        gate_add(g, 0, "no kernel", "no __global__ function under #ifdef CUTEGEN_DEVICE");
+    else if (includes_cute(g))
+        gate_add(g, kernel_line, "CuTe",
+                 "the target is plain CUDA C++: include no header of CuTe or CUTLASS");
+}

@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# loop_test.sh - the loop on simt against a server that speaks the protocol and answers from a script.
+#
+#     tests/e2e/loop_test.sh PATH-TO-CUTEGEN
+#
+# The script (tests/e2e/script) holds what models send: an answer without code, one that is cut in the middle, a kernel that
+# does not compile, a patch that does not apply, wrong values, a cheat, and good steps.
+set -u
+program=$(readlink -f "$1")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+unset OPENAI_API_KEY ANTHROPIC_API_KEY http_proxy
+export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs
+cd "$work" || exit 3
+n=0
+failed=0
+out=
+code=0
+
+cutegen() { "$program" "$@"; }
+run() { out=$("$@" 2>&1); code=$?; }
+
+# ok SENTENCE EXIT-CODE PATTERN : about the last run.
+ok()
+{
+    n=$((n + 1))
+    if [[ $code == "$2" ]] && grep -qE -- "$3" <<<"$out"; then
+        echo "ok $n - $1"
+        return
+    fi
+    echo "not ok $n - $1"
+    echo "# exit $code, wanted $2, pattern: $3"
+    tail -15 <<<"$out" | sed 's/^/# /'
+    failed=1
+}
+
+serve()
+{
+    rm -f in port
+    mkfifo in
+    python3 "$root/tests/e2e/script_server.py" "$1" "$work/requests" <in >port &
+    server=$!
+    exec 9>in
+    while [ ! -s port ]; do sleep 0.05; done
+    url=http://127.0.0.1:$(cat port)/v1
+}
+
+# ---- a run through every stage --------------------------------------------------
+key=sk-planted-5f2c9d7e1b
+serve "$root/tests/e2e/script"
+run env OPENAI_API_KEY=$key "$program" run "$root/examples/swish.py" --model openai:scripted --base-url "$url" --depth 2 \
+    --record t.jsonl -vv
+ok "a run against a scripted server ends with a verified kernel" 0 '^best +.*depth 2'
+printf '%s\n' "$out" >run.out
+for verdict in 'no code' 'compile error' 'edits do not apply' 'wrong values' 'refused'; do
+    ok "on its way it met: $verdict" 0 "$verdict"
+done
+out=$(python3 -c 'import json
+r = [json.loads(l) for l in open("requests")]
+print(len(r), all(x["authorized"] for x in r), "cut off at the output limit" in r[2]["messages"][-1]["content"],
+      "could not be used" in r[1]["messages"][-1]["content"],
+      "remember the result of the last call: refused" in r[-1]["messages"][-1]["content"])')
+ok "every call came once, the cut one was continued, rejections and history were told" 0 '^12 True True True True$'
+run cutegen show last --json
+ok "tokens, cached tokens and the finish reason are stored" 0 '"cached_tokens": ?[1-9].*"finish_reason": ?"stop"|"finish_reason": ?"stop".*"cached_tokens": ?[1-9]'
+cutegen show last --source >first.cu
+run cutegen export last --output out
+ok "its kernel is exported" 0 'ModelNew'
+run cutegen eval "$root/examples/swish.py" first.cu
+ok "and passes on its own" 0 '^pass'
+
+run cutegen run "$root/examples/swish.py" --model replay:t.jsonl --depth 2
+ok "the transcript plays without the server" 0 '^best +.*depth 2'
+cutegen show last --source >second.cu
+run cmp first.cu second.cu
+ok "to the same kernel" 0 ''
+
+# ---- the key ----------------------------------------------------------------------
+run grep -rlF "$key" "$work" --exclude-dir=config
+ok "the key is in no file: store, transcript, report, export, output, server's log" 1 '^$'
+run env OPENAI_API_KEY=$key "$program" run "$root/examples/swish.py" --model 'exec:env' --depth 1 --repairs 0
+run grep -c "$key" <<<"$out"
+ok "a command that is asked does not see it" 1 '^0$'
+run grep -rlF "$key" "$work/runs"
+ok "and it does not come back in a reply" 1 '^$'
+
+# ---- the profile is taken when it is read -------------------------------------------
+steps=replay:$root/examples/replays/steps/swish.jsonl
+for from in 1 2 9; do
+    run cutegen run "$root/examples/swish.py" --model "$steps" --advance last --depth 2 --profile-from $from --json --no-report
+    out=$(python3 -c 'import json, sys
+depth, seen = -1, []
+for line in sys.stdin:
+    e = json.loads(line)
+    if e.get("event") == "depth": depth = e["depth"]
+    if e.get("event") == "stage" and e.get("text") == "profile": seen.append(depth + 1)
+print("profiled for depths", seen)' <<<"$out")
+    case $from in 1) want='\[1, 2\]' ;; 2) want='\[2\]' ;; 9) want='\[\]' ;; esac
+    ok "with --profile-from $from no profile is taken before its depth" 0 "^profiled for depths $want\$"
+done
+run cutegen run "$root/examples/swish.py" --model "$steps" --advance last --depth 2 --profile-from 1 --quiet --no-report
+ok "quiet is quiet until the result" 0 '^best'
+run cutegen report last "$(cutegen runs --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][1]["run"])')" --output both.html
+ok "two profile schedules share a page" 0 'both\.html'
+
+# ---- width, seed, target --------------------------------------------------------------
+cat >twice.jsonl <<END
+{"stage": "synthesize", "reply_file": "$root/examples/replays/steps/swish/00-synthesize.md"}
+{"stage": "optimize", "reply_file": "$root/examples/replays/steps/swish/01-optimize.md"}
+{"stage": "optimize", "reply_file": "$root/examples/replays/steps/swish/01-optimize.md"}
+END
+run cutegen run "$root/examples/swish.py" --model replay:twice.jsonl --depth 1 --width 2 --json
+ok "two candidates are tried per step" 0 '"depth":1.*'
+out=$(grep -c '"event":"attempt"' <<<"$out")
+ok "and both are judged" 0 '^3$'
+run cutegen run "$root/examples/swish.py" --model "exec:printf 'I would leave it as it is.'" --seed builtin --depth 1 --repairs 0
+ok "a model starts from the built-in engineer's best kernel" 0 '^best +.*depth 0'
+run cutegen run "$root/examples/swish.py" --target cuda
+ok "the built-in engineer does not write plain CUDA" 2 'writes CuTe'
+run cutegen eval "$root/examples/swish.py" first.cu --target cuda
+ok "CuTe is refused where plain CUDA is wanted" 1 'refused'
+sed -e '/cute\/tensor.hpp/d' -e '/^#ifdef CUTEGEN_DEVICE/,/^#endif/c\
+#ifdef CUTEGEN_DEVICE\
+template <int THREADS, int VEC>\
+__global__ void swish(float const *x, float *y, int64_t n)\
+{\
+    int64_t const i = int64_t(blockIdx.x) * THREADS + threadIdx.x;\
+    for (int v = 0; v < VEC \&\& VEC * i + v < n; ++v)\
+        y[VEC * i + v] = x[VEC * i + v] / (1.0f + expf(-x[VEC * i + v]));\
+}\
+#endif' first.cu >plain.cu
+run cutegen eval "$root/examples/swish.py" plain.cu --target cuda
+ok "plain CUDA passes there" 0 '^pass'
+run cutegen eval "$root/examples/swish.py" plain.cu
+ok "and is refused where CuTe is wanted" 1 'refused'
+
+# ---- a call that is cut ------------------------------------------------------------------
+setsid "$program" run "$root/examples/swish.py" --model 'exec:touch asked; sleep 300' >cut.out 2>&1 &
+pid=$!
+for _ in $(seq 600); do [ -e asked ] && break; sleep 0.1; done
+kill -INT $pid
+sleep 0.3
+kill -INT $pid
+wait $pid
+code=$?
+out=$(cat cut.out)
+ok "Ctrl-C twice cuts a call at once" 130 'cutegen resume|interrupted'
+run cutegen show last --json
+ok "the cut call is recorded as interrupted" 0 '"finish_reason":"interrupted"'
+
+# ---- budgets --------------------------------------------------------------------------------
+run cutegen run "$root/examples/swish.py" --model replay:t.jsonl --depth 2 --budget-calls 3
+ok "a spent budget ends a run with exit code 4" 4 'budget of 3 calls'
+run cutegen resume last --budget-calls 5
+ok "what was spent before counts when it goes on" 4 'budget of 5 calls'
+out=$(cutegen show last --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["calls"]), "calls")')
+ok "and no more calls were made than allowed" 4 '^5 calls$'
+
+echo "1..$n"
+exit $failed

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# suite_test.sh - a suite on simt with the built-in engineer, two at a time, killed in the middle and gone on with.
+#
+#     tests/e2e/suite_test.sh PATH-TO-CUTEGEN [LIST|DIR]       default: three small tasks and one that does not load
+set -u
+program=$(readlink -f "$1")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+unset OPENAI_API_KEY ANTHROPIC_API_KEY
+export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs
+cd "$work" || exit 3
+n=0
+failed=0
+out=
+code=0
+run() { out=$("$@" 2>&1); code=$?; }
+ok()
+{
+    n=$((n + 1))
+    if [[ $code == "$2" ]] && grep -qE -- "$3" <<<"$out"; then
+        echo "ok $n - $1"
+        return
+    fi
+    echo "not ok $n - $1"
+    echo "# exit $code, wanted $2, pattern: $3"
+    tail -40 <<<"$out" | sed 's/^/# /'
+    failed=1
+}
+
+if [ $# -gt 1 ]; then
+    source=$(readlink -f "$2")
+else
+    # A KernelBench checkout's shape: level folders, numbered files, a helper that is no task.
+    mkdir -p bench/level1 bench/level2
+    cp "$root/examples/relu.py" bench/level1/19_ReLU.py
+    cp "$root/examples/swish.py" bench/level1/2_Swish.py
+    cp "$root/examples/sigmoid.py" bench/level2/1_Sigmoid.py
+    printf 'import nothing_of_this_name\nclass Model: pass\n' >bench/level2/3_Broken.py
+    printf 'x = 1\n' >bench/level1/helper.py
+    source=$work/bench
+fi
+shift
+shift 2>/dev/null
+
+"$program" suite "$source" --jobs 2 --depth "${DEPTH:-2}" >killed.out 2>&1 &
+pid=$!
+half=${HALF:-1} # killed once so many tasks have ended
+for _ in $(seq 36000); do
+    [ "$(grep -cE '^ *[0-9]+ of [0-9]+ ' killed.out)" -ge "$half" ] && break
+    kill -0 $pid 2>/dev/null || break
+    sleep 0.1
+done
+kill -KILL $pid 2>/dev/null
+wait $pid 2>/dev/null
+tasks=$(sed -n 's/^suite .* \([0-9]*\) tasks.*/\1/p' killed.out)
+done_before=$(grep -cE '^ *[0-9]+ of [0-9]+ ' killed.out)
+code=0 out="$done_before"
+ok "killed in the middle: $done_before of $tasks tasks had ended" 0 '[0-9]'
+run "$program" suite --resume last --jobs 2
+printf '%s\n' "$out" >resumed.out
+ok "it goes on" 0 "tasks, $done_before of them done"
+csv=$(echo runs/*-suite-*/suite.csv)
+out=$(($(wc -l <"$csv") - 1))
+ok "its table has every task" 0 "^$tasks\$"
+out=$(cut -d, -f1 "$csv" | sort | uniq -d | wc -l)
+ok "each of them once" 0 '^0$'
+out=$(python3 - "$csv" <<'END'
+import csv, sqlite3, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+print("left", sum(r["state"] not in ("correct", "no kernel", "no run") for r in rows))
+db = sqlite3.connect("runs/store.db")
+print("runs", db.execute("SELECT count(*) - count(DISTINCT task) FROM runs").fetchone()[0])
+END
+)
+ok "no task is left and none has two runs" 0 'left 0'
+ok "none has two runs" 0 'runs 0'
+out=$(cat resumed.out)
+ok "correctness rate, geometric mean and fast_p are told" 0 'fast_p +0\.8: [0-9]+ %   1: [0-9]+ %   1\.5: [0-9]+ %   2: [0-9]+ %'
+out=$(cat runs/*-suite-*/report.html)
+ok "and there is a page" 0 'geometric mean'
+if [ "$source" = "$work/bench" ]; then
+    out=$(head -3 "$csv" | cut -d, -f1 | tr '\n' ' ')
+    ok "numbered files are in order, helpers are left out" 0 '"2_Swish" "19_ReLU" '
+    out=$(grep Broken "$csv")
+    ok "a task that does not load says why" 0 'no run.*nothing_of_this_name'
+    run "$program" suite "$source/level1" --jobs 2 --budget-calls 3
+    ok "a shared budget ends all of them" 4 'budget'
+    out=$(python3 -c 'import sqlite3; print(sqlite3.connect("runs/store.db").execute(
+"SELECT count(*) FROM calls WHERE run IN (SELECT id FROM runs WHERE suite LIKE ?)", ("%level1%",)).fetchone()[0])')
+    ok "they made three calls together" 4 '^3$'
+    run "$program" suite nowhere
+    ok "a folder that is not there is wrong use" 2 'nowhere'
+fi
+[ -z "${KEEP:-}" ] || cp "$csv" resumed.out runs/*-suite-*/report.html "$KEEP"
+echo "1..$n"
+exit $failed
