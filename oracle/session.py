@@ -297,6 +297,7 @@ class Session:
             "inputs": self.inputs,
             "scalars": self.arguments.scalars,
             "outputs": [tensor_entry(n, "output", o) for n, o in zip(self.output_names, self.outputs)],
+            "returns": self.task.returns,
             "class": kind,
             "evidence": evidence,
             "graph": nodes[:MAX_NODES],

@@ -284,6 +284,7 @@ class Task:
         self.values = {**source.constants, **values}
         self.module = source.execute(values)
         self.path = source.path
+        self.returns: Any = 0  # how the last forward's results were nested (truth.py)
 
     def arguments(self, seed: int, device: torch.device | None = None) -> Arguments:
         with task_errors(self.path, "get_inputs() fails"), self._seeded(seed) as device_first:

@@ -46,7 +46,20 @@ def results_of(task: Task, value: Any) -> list[tuple[str, torch.Tensor]]:
             f"{task.path}: Model.forward returns no tensor ({type(value).__name__})",
             "return a tensor, or a tuple, list or dict of tensors",
         )
+    task.returns = _arrangement(value, iter(range(len(tensors))))
     return [(f"out{name}" if name.isdigit() else name, tensor) for name, tensor in tensors]
+
+
+def _arrangement(value: Any, numbers: Iterator[int]) -> Any:
+    """How the result tensors are nested: 0, {"tuple": [0, 1]}, {"dict": {"y": 0}}; {"value": ...} for what is no tensor."""
+    if isinstance(value, torch.Tensor):
+        return next(numbers)
+    if isinstance(value, dict):
+        return {"dict": {str(key): _arrangement(item, numbers) for key, item in value.items()}}
+    if isinstance(value, (list, tuple)) or hasattr(value, "to_tuple"):
+        items = value.to_tuple() if hasattr(value, "to_tuple") else value
+        return {"list" if isinstance(value, list) else "tuple": [_arrangement(item, numbers) for item in items]}
+    return {"value": value if isinstance(value, (bool, int, float, str)) else None}
 
 
 def run(

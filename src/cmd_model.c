@@ -222,6 +222,7 @@ bool cmd_simt_run(struct cli *cli, int *code, struct error *err)
         .file = cli->words[0],
         .inputs = flag_all(cli, "input"),
         .outputs = flag_all(cli, "output"),
+        .scalars = flag_all(cli, "scalar"),
         .check = cli->settings.check,
     };
     json_t *report = NULL;

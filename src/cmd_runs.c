@@ -206,19 +206,27 @@ bool cmd_report(struct cli *cli, int *code, struct error *err)
 bool cmd_export(struct cli *cli, int *code, struct error *err)
 {
     struct export_summary s = {0};
+    struct export_options options = {.dir = flag_get(cli, "output"),
+                                     .fallback = flag_get(cli, "fallback") != NULL,
+                                     .shared = flag_get(cli, "no-shared") == NULL};
 
     (void)code;
-    if (!pipeline_export(&cli->settings, cli->words[0], flag_get(cli, "output"), cli->a, &s, err))
+    if (!pipeline_export(&cli->settings, cli->words[0], &options, cli->a, &s, err))
         return false;
     if (cli->json) {
-        print_json(json_pack("{s:o, s:o, s:o, s:o}", "dir", string_json(s.dir), "module",
+        print_json(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "dir", string_json(s.dir), "module",
                              string_json(s.module_path), "source", string_json(s.source_path),
-                             "record", string_json(s.record_path)));
+                             "record", string_json(s.record_path), "shared",
+                             string_json(s.shared_path), "no_shared", string_json(s.no_shared)));
         return true;
     }
     printf("module    %s   drop-in ModelNew for PyTorch\n", s.module_path);
     if (s.source_path)
         printf("source    %s\n", s.source_path);
+    if (s.shared_path)
+        printf("shared    %s   for C, with the .h beside it\n", s.shared_path);
+    else if (s.no_shared)
+        printf("shared    not made: %s\n", s.no_shared);
     if (s.record_path)
         printf("record    %s\n", s.record_path);
     return true;

@@ -41,11 +41,14 @@ static const struct flag runs_flags[] = {
 };
 static const struct flag export_flags[] = {
     {"output", "DIR", "write the files here; default: export/ in the run's folder"},
+    {"fallback", NULL, "ModelNew leaves shapes and types it was not built for to Model"},
+    {"no-shared", NULL, "do not build a shared object with nvcc"},
     {0},
 };
 static const struct flag simt_flags[] = {
     {"input", "SPEC", "an input tensor, in order: f32[16,128]=normal; may be given again"},
     {"output", "SPEC", "an output tensor, in order: f32[16,128]; may be given again"},
+    {"scalar", "SPEC", "a scalar of the call, in order: int=3, float=1.5; may be given again"},
     {0},
 };
 static const struct flag edit_flags[] = {
@@ -106,7 +109,8 @@ const struct command commands[] = {
      "the best kernel as files to use: ModelNew module, .cu, record", "RUN may be `last`."},
     {"simt run", "FILE.cu", 1, 1, GROUP_DEVICE | GROUP_TOOLS, true, false, simt_flags, cmd_simt_run,
      "run a kernel by hand on the CPU: findings, counters, modelled time",
-     "    cutegen simt run swish.cu --input f32[1024]=normal --output f32[1024]"},
+     "    cutegen simt run swish.cu --input f32[1024]=normal --output f32[1024]\n"
+     "An input may come from a file of raw bytes, and an output go into one: f32[1024]=@FILE."},
     {"edit apply", "SRC REPLY", 2, 2, 0, true, false, edit_flags, cmd_edit_apply,
      "apply a model's reply to a file, whole or not at all",
      "REPLY may be - for stdin. Exit codes: 0 applied; 1 the edits do not apply, nothing was "

@@ -121,12 +121,19 @@ bool pipeline_eval(const struct settings *settings, const char *task_path, const
                    struct progress *progress, struct arena *a, struct eval_summary *out,
                    struct error *err);
 
-/* Writes the exported files of a run's best kernel into `dir` (NULL: the run's folder). */
+/* Writes the exported files of a run's best kernel. */
+struct export_options {
+    const char *dir; /* NULL: the run's folder */
+    bool fallback;   /* other shapes and dtypes go to the reference */
+    bool shared;     /* a shared object as well */
+};
 struct export_summary {
     const char *dir, *module_path, *source_path, *record_path;
+    const char *shared_path, *no_shared; /* NULL: not made; why it could not be */
 };
-bool pipeline_export(const struct settings *settings, const char *run_id, const char *dir,
-                     struct arena *a, struct export_summary *out, struct error *err);
+bool pipeline_export(const struct settings *settings, const char *run_id,
+                     const struct export_options *options, struct arena *a,
+                     struct export_summary *out, struct error *err);
 
 /* The task's description, for `cutegen describe`; out->description is the whole. */
 bool pipeline_describe(const struct settings *settings, const char *task_path, struct arena *a,

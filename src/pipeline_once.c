@@ -200,8 +200,9 @@ static json_t *export_record(const struct run_history *h, const struct attempt_r
     return j;
 }
 
-bool pipeline_export(const struct settings *settings, const char *run_name, const char *dir,
-                     struct arena *a, struct export_summary *out, struct error *err)
+bool pipeline_export(const struct settings *settings, const char *run_name,
+                     const struct export_options *options, struct arena *a,
+                     struct export_summary *out, struct error *err)
 {
     struct run_history h = {0};
     struct export_files files;
@@ -227,14 +228,20 @@ bool pipeline_export(const struct settings *settings, const char *run_name, cons
         .best = &best->candidate,
         .device = &h.device,
         .record = record,
-        .dir = dir ? dir : path_join(a, path_join(a, store_dir(store), id), "export"),
+        .settings = settings,
+        .fallback = options->fallback,
+        .shared = options->shared,
+        .dir = options->dir ? options->dir
+                            : path_join(a, path_join(a, store_dir(store), id), "export"),
     };
     if (!stage_export(&req, a, &files, err))
         goto done;
     *out = (struct export_summary){.dir = req.dir,
                                    .module_path = files.module_path,
                                    .source_path = files.source_path,
-                                   .record_path = files.record_path};
+                                   .record_path = files.record_path,
+                                   .shared_path = files.shared_path,
+                                   .no_shared = files.no_shared};
     ok = true;
 done:
     json_decref(record);

@@ -251,7 +251,8 @@ static bool measure_all(struct measuring *m, const struct build_result *build, s
     runner_answer_release(&said);
     if (bad(m))
         return true;
-    if (!draw_and_bind(m, 3, err) || !time_rounds(m, ROUNDS, err))
+    if (!draw_and_bind(m, 3, err) ||
+        !time_rounds(m, m->config->device->kind == DEVICE_SIMT ? 1 : ROUNDS, err))
         return false;
     /* A disturbance of the machine gets a second chance; the kernel itself
      * will be as unsteady again. */

@@ -181,6 +181,23 @@ static double get_value(const char *p, const char *dtype)
     return strcmp(dtype, "i8") == 0 ? (double)(signed char)*p : (double)(unsigned char)*p;
 }
 
+/* Raw bytes of a file: "@PATH". */
+static bool fill_from_file(const char *path, char *data, int64_t bytes, struct arena *a,
+                           struct error *err)
+{
+    struct text t;
+
+    if (!file_read(path, (size_t)MAX_TENSOR_BYTES, a, &t, err)) {
+        err->kind = ERROR_USE;
+        return false;
+    }
+    if ((int64_t)t.len != bytes)
+        return error_set(err, ERROR_USE, "%s has %zu bytes, the tensor %lld", path, t.len,
+                         (long long)bytes);
+    memcpy(data, t.data, t.len);
+    return true;
+}
+
 /* One tensor as a file the runner maps: guard, data, guard. */
 static bool make_buffer(struct stage *st, const struct tensor_info *t, const char *key,
                         const char *fill, int64_t bytes, struct arena *a, json_t *buffers,
@@ -193,14 +210,18 @@ static bool make_buffer(struct stage *st, const struct tensor_info *t, const cha
     double v;
 
     memset(data, 0xFF, (size_t)bytes + 2 * GUARD);
+    if (fill && *fill == '@') {
+        ok = fill_from_file(fill + 1, data + GUARD, bytes, a, err);
+        fill = NULL;
+    }
     for (int64_t i = 0; fill && ok && i < bytes / width; i++) {
         ok = fill_value(fill, i, &state, &v);
         if (ok)
             put_value(data + GUARD + i * width, t->dtype, v);
     }
-    if (!ok) {
+    if (!ok && fill) {
         error_set(err, ERROR_USE, "'%s' is no way to fill a tensor", fill);
-        error_hint(err, "ways: normal, uniform, index, ones, zeros");
+        error_hint(err, "ways: normal, uniform, index, ones, zeros, @FILE");
     }
     ok = ok && file_write(path, (struct text){data, (size_t)bytes + 2 * GUARD}, err);
     if (ok)
@@ -253,6 +274,56 @@ static json_t *show_outputs(const struct stage *st, const struct task *task, str
                               json_pack("{s:s, s:o}", "name", task->out[i].name, "first", first));
     }
     return list;
+}
+
+/* Outputs that were given a file: --output f32[16]=@PATH. */
+static bool save_outputs(const struct stage *st, const struct simt_options *o, struct arena *a,
+                         struct error *err)
+{
+    for (int i = 0; o->outputs && o->outputs[i] && i < MAX_TENSORS; i++) {
+        const char *to = strstr(o->outputs[i], "=@");
+        struct text t;
+
+        if (!to)
+            continue;
+        if (!file_read(path_join(a, st->work_dir, arena_printf(a, "out%d", i)),
+                       (size_t)MAX_TENSOR_BYTES + 2 * GUARD, a, &t, err))
+            return false;
+        if (!file_write(to + 2, (struct text){t.data + GUARD, t.len - 2 * (size_t)GUARD}, err))
+            return false;
+    }
+    return true;
+}
+
+/* "float=1.5", "int=3", "bool=1": the plan's scalars. */
+static bool take_scalars(const struct simt_options *o, json_t *description, struct error *err)
+{
+    json_t *list = json_array();
+
+    json_object_set_new(description, "scalars", list);
+    for (int i = 0; o->scalars && o->scalars[i]; i++) {
+        const char *words = o->scalars[i], *equals = strchr(words, '=');
+        size_t len = equals ? (size_t)(equals - words) : 0;
+        char *end = NULL;
+        double v = equals ? strtod(equals + 1, &end) : 0;
+        bool real = len == 5 && !strncmp(words, "float", 5);
+        bool flag = len == 4 && !strncmp(words, "bool", 4);
+
+        if (!end || end == equals + 1 || *end ||
+            !(real || flag || (len == 3 && !strncmp(words, "int", 3)))) {
+            error_set(err, ERROR_USE, "'%s' is no scalar", words);
+            return error_hint(err, "write int=3, float=1.5 or bool=1");
+        }
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", "scalar", "type",
+                                              real   ? "float"
+                                              : flag ? "bool"
+                                                     : "int",
+                                              "value",
+                                              real   ? json_real(v)
+                                              : flag ? json_boolean(v != 0)
+                                                     : json_integer((json_int_t)v)));
+    }
+    return true;
 }
 
 static bool run_built(struct stage *st, const struct task *task, const struct build_result *build,
@@ -316,7 +387,8 @@ bool stage_simt_run(const struct settings *settings, const struct simt_options *
         err->kind = ERROR_USE;
         goto done;
     }
-    if (!stage_open(&own, &st, err) || !make_buffers(st, options, &task, a, buffers, err) ||
+    if (!take_scalars(options, task.description, err) || !stage_open(&own, &st, err) ||
+        !make_buffers(st, options, &task, a, buffers, err) ||
         !stage_build(st, &task, &cand, a, &build, err))
         goto done;
     if (build.verdict.kind != VERDICT_PASS) {
@@ -325,7 +397,8 @@ bool stage_simt_run(const struct settings *settings, const struct simt_options *
         ok = true;
         goto done;
     }
-    ok = run_built(st, &task, &build, buffers, options->check, a, *report, err);
+    ok = run_built(st, &task, &build, buffers, options->check, a, *report, err) &&
+         save_outputs(st, options, a, err);
 done:
     stage_close(st);
     json_decref(buffers);

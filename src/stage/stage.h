@@ -104,10 +104,15 @@ struct export_request {
     const struct device *device;
     const json_t *record; /* written beside it: model, versions, timings, accuracy, seed */
     const char *dir;
+    const struct settings *settings;
+    bool fallback; /* ModelNew leaves other shapes and dtypes to Model */
+    bool shared;   /* a shared object too, by nvcc: takes seconds to a minute */
 };
 
 struct export_files {
     const char *module_path, *source_path, *header_path, *record_path;
+    const char *shared_path; /* NULL: not made */
+    const char *no_shared;   /* why it could not be made; NULL: it was, or was not wanted */
 };
 
 bool stage_export(const struct export_request *req, struct arena *a, struct export_files *out,
@@ -137,6 +142,7 @@ struct simt_options {
     const char *file;           /* .cu with a plan */
     const char *const *inputs;  /* "f32[16,128]=normal", NULL-terminated */
     const char *const *outputs; /* "f32[16,128]" */
+    const char *const *scalars; /* "float=1.5" */
     const char *check;
 };
 bool stage_simt_run(const struct settings *settings, const struct simt_options *options,

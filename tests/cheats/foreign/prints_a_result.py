@@ -1,5 +1,5 @@
 # prints_a_result: answers in the judge's place, on every pipe there is
-# verdict: wrong values|not written|crash
+# verdict: wrong values|not written|crash|guard hit|input modified
 # flags: --allow-torch
 import os
 
