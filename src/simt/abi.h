@@ -95,6 +95,8 @@ struct sw_warp {
 struct sw_ops {
     void (*ld)(struct sw_warp *, u32 m, u32 site);
     void (*st)(struct sw_warp *, u32 m, u32 site);
+    /* n loads alike but for their offsets, which are in [lo, hi) with their widths */
+    void (*lds)(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi);
     u64 (*ldu)(struct sw_warp *, u32 m, u64 addr, u32 site); /* one place for all lanes */
     void (*ldun)(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
     void (*atom)(struct sw_warp *, u32 m, const void *addr, u32 site, void *dst, const void *b,

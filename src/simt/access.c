@@ -536,3 +536,11 @@ u64 dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site)
     dev_ldun(sw, m, addr, site, out);
     return out[0];
 }
+
+void dev_lds(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
+{
+    (void)lo;
+    (void)hi;
+    for (u32 i = 0; i < n; i++)
+        dev_ld(sw, m, site + i);
+}

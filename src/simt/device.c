@@ -21,6 +21,7 @@ static void dev_fence(struct sw_warp *w, u32 site)
 static const struct sw_ops ops = {
     .ld = dev_ld,
     .st = dev_st,
+    .lds = dev_lds,
     .ldu = dev_ldu,
     .ldun = dev_ldun,
     .atom = dev_atom,

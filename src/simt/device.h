@@ -227,6 +227,7 @@ void dev_trap(struct sw_warp *, u32 m, u32 site);
 /* memory.c */
 void dev_ld(struct sw_warp *, u32 m, u32 site);
 void dev_st(struct sw_warp *, u32 m, u32 site);
+void dev_lds(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi);
 u64 dev_ldu(struct sw_warp *, u32 m, u64 addr, u32 site);
 void dev_ldun(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
 u32 dev_isspace(struct sw_warp *, u32 space, u64 addr);

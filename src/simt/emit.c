@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MAX_REGS = 160 };
+enum { MAX_REGS = 160, MANY_BLOCKS = 12 };
 
 bool emit_fail(struct emit *e, const struct insn *in, const char *why)
 {
@@ -98,70 +98,107 @@ static void write_call(struct emit *e, const struct insn *in)
     buf_puts(e->out, "} }\n");
 }
 
+/* One call for loads from one register: their sites follow each other. */
+static void write_loads(struct emit *e, const struct item *it)
+{
+    const struct insn *first = &e->k->insn[it->insn[0]];
+    int site = e->site_count;
+    int64_t lo = INT64_MAX, hi = INT64_MIN;
+    for (int i = 0; i < it->count; i++) {
+        const struct opnd *o = &e->k->insn[it->insn[i]].args[1];
+        lo = o->off < lo ? o->off : lo;
+        hi = o->off > hi ? o->off : hi;
+    }
+    e->scratch = 0;
+    for (int i = 0; i < it->count && !e->failed; i++) {
+        e->regs_at = e->reg_count;
+        emit_load_site(e, &e->k->insn[it->insn[i]]);
+    }
+    int width = first->args[0].kind == OPND_VEC ? first->args[0].count : 1;
+    buf_printf(e->out, "R->lds(W, m, %d, %d, %" PRId64 ", %" PRId64 ");\n", site, it->count, lo,
+               hi + width * (int64_t)ptx_type_bytes(first->type));
+}
+
 static void write_scalar(struct emit *e, const struct insn *in)
 {
-    buf_puts(e->out, "{ ");
     if (in->pred >= 0)
         buf_printf(e->out, "if (%sr%d) ", in->pred_not ? "!" : "", in->pred);
     buf_puts(e->out, "{\n");
     emit_alu(e, in);
-    buf_puts(e->out, "} }\n");
+    buf_puts(e->out, "}\n");
+}
+
+/* A result that is needed after its segment goes to the frame as soon as it is final. */
+static void write_result(struct emit *e, int r)
+{
+    static const char letters[] = "MIFQ";
+    enum reg_class c = reg_class(e, r);
+    char l = letters[c];
+    int v = e->version[r];
+    if (e->loaded[r] != e->stamp)
+        return;
+    if (c == CLASS_P)
+        buf_printf(e->out, "n%d |= M_bits(v%d_%d) << c;\n", r, r, v);
+    else if (e->blend && !e->ir->local[r])
+        buf_printf(e->out, "%c_st(fr + %d, c, sel_%c(mv, v%d_%d, %c_ld(fr + %d, c)));\n", l,
+                   reg_slot(e, r), l, r, v, l, reg_slot(e, r));
+    else
+        buf_printf(e->out, "%c_st(fr + %d, c, v%d_%d);\n", l, reg_slot(e, r), r, v);
+}
+
+static void write_bits(struct emit *e, int r)
+{
+    if (e->blend && !e->ir->local[r])
+        buf_printf(e->out, "p%d = (p%d & ~m) | (n%d & m);\n", r, r, r);
+    else
+        buf_printf(e->out, "p%d = n%d;\n", r, r);
 }
 
 /* last[r]: index of the last item that reads r; big when r lives on. */
 static void write_segment(struct emit *e, const struct item *it, int index, const int *last)
 {
-    int *written = arena_array(e->a, (size_t)it->count * 4 + 4, sizeof *written), n = 0;
     int regs[MAX_REGS];
-    for (int i = 0; i < it->count; i++) {
-        int nd = insn_defs(&e->k->insn[it->insn[i]], regs, MAX_REGS);
-        for (int j = 0; j < nd; j++)
-            if (last[regs[j]] > index && e->loaded[regs[j]] != -e->stamp - 1) {
-                e->loaded[regs[j]] = -e->stamp - 1; /* collected once */
-                if (n < it->count * 4)
-                    written[n++] = regs[j];
-            }
-    }
+    bool mask = false;
     buf_puts(e->out, "{\n");
-    for (int i = 0; i < n; i++)
-        if (reg_class(e, written[i]) == CLASS_P)
-            buf_printf(e->out, "u32 n%d = 0;\n", written[i]);
+    for (int i = 0; i < it->count; i++) {
+        int n = insn_defs(&e->k->insn[it->insn[i]], regs, MAX_REGS);
+        for (int j = 0; j < n; j++) {
+            if (last[regs[j]] <= index)
+                continue;
+            bool first = e->final[regs[j]] < 0;
+            e->final[regs[j]] = i;
+            if (reg_class(e, regs[j]) != CLASS_P)
+                mask |= e->blend && !e->ir->local[regs[j]];
+            else if (first)
+                buf_printf(e->out, "u32 n%d = 0;\n", regs[j]);
+        }
+    }
     /* Unrolled, the compiler would work on twice the code for nothing. */
     buf_puts(e->out, "#pragma GCC unroll 1\nfor (int c = 0; c < 32; c += LANES) {\n");
+    if (mask)
+        buf_puts(e->out, "const M mv = M_ld(m, c);\n");
     e->stamp++;
     e->vec = true;
-    for (int i = 0; i < it->count && !e->failed; i++)
-        emit_alu(e, &e->k->insn[it->insn[i]]);
-    bool mask = false;
-    for (int i = 0; i < n; i++) {
-        static const char letters[] = "MIFQ";
-        int r = written[i];
-        enum reg_class c = reg_class(e, r);
-        char l = letters[c];
-        if (e->loaded[r] != e->stamp)
-            continue;
-        if (c == CLASS_P) {
-            buf_printf(e->out, "n%d |= M_bits(v%d_%d) << c;\n", r, r, e->version[r]);
-        } else if (e->blend && !e->ir->local[r]) {
-            if (!mask)
-                buf_puts(e->out, "const M mv = M_ld(m, c);\n");
-            mask = true;
-            buf_printf(e->out, "%c_st(fr + %d, c, sel_%c(mv, v%d_%d, %c_ld(fr + %d, c)));\n", l,
-                       reg_slot(e, r), l, r, e->version[r], l, reg_slot(e, r));
-        } else {
-            buf_printf(e->out, "%c_st(fr + %d, c, v%d_%d);\n", l, reg_slot(e, r), r, e->version[r]);
-        }
+    for (int i = 0; i < it->count && !e->failed; i++) {
+        const struct insn *in = &e->k->insn[it->insn[i]];
+        emit_alu(e, in);
+        int n = insn_defs(in, regs, MAX_REGS);
+        for (int j = 0; j < n; j++)
+            if (e->final[regs[j]] == i)
+                write_result(e, regs[j]);
     }
     e->vec = false;
     buf_puts(e->out, "}\n");
-    for (int i = 0; i < n; i++)
-        if (reg_class(e, written[i]) == CLASS_P) {
-            int r = written[i];
-            if (e->blend && !e->ir->local[r])
-                buf_printf(e->out, "p%d = (p%d & ~m) | (n%d & m);\n", r, r, r);
-            else
-                buf_printf(e->out, "p%d = n%d;\n", r, r);
+    for (int i = 0; i < it->count; i++) {
+        int n = insn_defs(&e->k->insn[it->insn[i]], regs, MAX_REGS);
+        for (int j = 0; j < n; j++) {
+            int r = regs[j];
+            if (e->final[r] == i && reg_class(e, r) == CLASS_P)
+                write_bits(e, r);
+            if (e->final[r] == i)
+                e->final[r] = -1;
         }
+    }
     buf_puts(e->out, "}\n");
 }
 
@@ -189,6 +226,8 @@ static void write_items(struct emit *e, int b)
         const struct insn *in = &e->k->insn[item[i].insn[0]];
         if (item[i].kind == ITEM_SEGMENT)
             write_segment(e, &item[i], i, last);
+        else if (item[i].kind == ITEM_LOADS)
+            write_loads(e, &item[i]);
         else if (item[i].kind == ITEM_CALL)
             write_call(e, in);
         else
@@ -250,7 +289,7 @@ static void write_branch(struct emit *e, int b)
     int hi = bl->target < bl->fall ? bl->fall : bl->target;
     buf_printf(e->out, "{ u32 t = %s; if (t == m) ", take);
     write_goto(e, b, bl->target);
-    buf_printf(e->out, "if (t) { u32 f = m & ~t; WAIT(%d, %s); m = %s; ", hi,
+    buf_printf(e->out, "if (t) { u32 f = m & ~t; wait_at(&D, %d, %s); m = %s; ", hi,
                lo == bl->target ? "f" : "t", lo == bl->target ? "t" : "f");
     write_goto(e, b, lo);
     buf_puts(e->out, "} }\n");
@@ -270,10 +309,10 @@ static void write_gather(struct emit *e, int b)
     else if (!bar && at < in->arg_count && in->args[at].kind == OPND_REG)
         need = arena_printf(e->a, "(W->live & ((const u32 *)(fr + %d))[first_lane(m)])",
                             reg_slot(e, in->args[at].reg));
-    buf_printf(e->out, "m |= cw[%d]; cw[%d] = 0; UNSET(cset, %d);\n", b, b, b);
+    buf_printf(e->out, "m |= unpark(&D, %d);\n", b);
     buf_printf(e->out,
-               "if (m != W->live && (%s & ~m)) { cw[%d] = m; SET(cset, %d); m = 0; goto next; }\n",
-               need, b, b);
+               "if (m != W->live && (%s & ~m)) { park_at(&D, %d, m); m = 0; goto next; }\n", need,
+               b);
     buf_printf(e->out, "O%d:;\n", b);
 }
 
@@ -302,31 +341,35 @@ static void write_scheduler(struct emit *e)
         /* Parked lanes let others of the divided region go on; those that
          * wait outside of it would run apart there, so they wait longer. */
         buf_puts(e->out,
-                 "if (lowest(cset, NW) < NB) {\n"
-                 "for (int k = low; k < NB; k++) if (pend[k] && isdiv[k]) { turn = k + 1; goto "
+                 "if (lowest(D.cset, NW) < NB) {\n"
+                 "for (int k = D.low; k < NB; k++) if (pend[k] && isdiv[k]) { D.turn = k + 1; goto "
                  "sched; }\n"
-                 "int b = lowest(cset, NW); m = cw[b] & W->live; cw[b] = 0; UNSET(cset, b);\n"
+                 "int b = lowest(D.cset, NW); m = unpark(&D, b) & W->live;\n"
                  "if (!m) goto next;\n"
-                 "if (isbar[b]) for (int k = b + 1; k < NB; k++) if (isbar[k] && cw[k]) { extra |= "
-                 "cw[k] & "
-                 "W->live; pend[k + 1] |= cw[k] & W->live; SET(pset, k + 1); cw[k] = 0; "
-                 "UNSET(cset, k); }\n"
-                 "low = lowest(pset, NW);\nswitch (b) {\n");
+                 "if (isbar[b]) for (int k = b + 1; k < NB; k++) if (isbar[k] && cw[k]) { u32 q = "
+                 "unpark(&D, k) & W->live; extra |= q; wait_at(&D, k + 1, q); }\n"
+                 "switch (b) {\n");
         for (int b = 0; b < ir->block_count; b++)
             if (ir->block[b].collective)
                 buf_printf(e->out, "case %d: goto O%d;\n", b, b);
-        buf_puts(e->out, "} }\nif (low < NB) goto sched;\n");
-    } else {
-        buf_puts(e->out, "if (low < NB) goto sched;\n");
+        buf_puts(e->out, "} }\n");
     }
     buf_puts(e->out,
-             "return;\nsched: { int b = low; if (turn) { if (turn > 1) b = turn - 1; else for (int "
-             "k = low + 1; k < NB; k++) if (pend[k] && isdiv[k]) { b = k; break; } turn = 0; }\n"
-             "m = pend[b] & W->live; pend[b] = 0; UNSET(pset, b); low = lowest(pset, NW); "
+             "if (D.low >= NB) return;\n"
+             "sched: { int b = D.low; if (D.turn) { if (D.turn > 1) b = D.turn - 1; else for (int "
+             "k = D.low + 1; k < NB; k++) if (pend[k] && isdiv[k]) { b = k; break; } D.turn = 0; }\n"
+             "m = pend[b] & W->live; pend[b] = 0; UNSET(pset, b); D.low = lowest(pset, NW); "
              "if (!m) goto next; switch (b) {\n");
     for (int b = 0; b < ir->block_count; b++)
         buf_printf(e->out, "case %d: goto E%d;\n", b, b);
     buf_puts(e->out, "} }\nreturn;\n");
+}
+
+/* In a kernel of many blocks, what lives from block to block is kept in the
+ * frame: as C variables such registers would meet at every block's head. */
+static bool in_frame(const struct emit *e, int r)
+{
+    return e->ir->block_count > MANY_BLOCKS && !e->ir->local[r];
 }
 
 static void write_declarations(struct emit *e, struct buf *out)
@@ -334,11 +377,25 @@ static void write_declarations(struct emit *e, struct buf *out)
     static const char *const types[] = {"s32", "u32", "float", "u64"};
     for (int r = 0; r < e->k->reg_count; r++) {
         enum reg_class c = reg_class(e, r);
-        if (!e->ir->varying[r])
-            buf_printf(out, "%s r%d = 0; (void)r%d;\n", types[c], r, r);
-        else if (c == CLASS_P)
-            buf_printf(out, "u32 p%d = 0; (void)p%d;\n", r, r);
+        bool varying = e->ir->varying[r];
+        if (varying && c != CLASS_P)
+            continue;
+        const char *type = varying ? "u32" : types[c];
+        if (in_frame(e, r)) {
+            buf_printf(out, "#define %c%d (*(%s *)(fr + %d))\n", varying ? 'p' : 'r', r, type,
+                       e->frame);
+            e->frame += 8;
+        } else {
+            buf_printf(out, "%s %c%d = 0;\n", type, varying ? 'p' : 'r', r);
+        }
     }
+}
+
+static void forget_declarations(struct emit *e, struct buf *out)
+{
+    for (int r = 0; r < e->k->reg_count; r++)
+        if (in_frame(e, r) && (!e->ir->varying[r] || reg_class(e, r) == CLASS_P))
+            buf_printf(out, "#undef %c%d\n", e->ir->varying[r] ? 'p' : 'r', r);
 }
 
 bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int number,
@@ -362,6 +419,8 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     e->frame = frame_plan(ir, e->plan, unit->a, e->slot);
     e->version = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->loaded = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
+    e->final = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
+    memset(e->final, 0xff, ((size_t)k->reg_count + 1) * sizeof(int));
     place_variables(e);
     bool divided = false;
     for (int b = 0; b < ir->block_count; b++)
@@ -379,11 +438,14 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     buf_printf(out, "static void k%d_%s(struct sw_warp *W)\n{\n", number,
                rows ? "rows" : "general");
     buf_puts(out, "const struct sw_block *const B = W->b; u64 *const C = W->counts; u32 m = "
-                  "W->live, extra = 0; (void)B; (void)C; (void)extra;\n");
+                  "W->live, extra = 0;\n");
+    struct buf names = buf_init((size_t)1 << 30);
+    write_declarations(e, &names);
+    e->frame = (e->frame + SLOT_BYTES - 1) / SLOT_BYTES * SLOT_BYTES;
     buf_printf(out, "u8 fr[%d] AL; W->fr = fr;\n", e->frame + SLOT_BYTES);
     if (divided) {
         buf_puts(out, "u32 pend[NB + 1] = {0}, cw[NB + 1] = {0}; u64 pset[NW] = {0}, cset[NW] = "
-                      "{0}; int low = 1 << 30, turn = 0; (void)cw; (void)cset; (void)turn;\n");
+                      "{0}; struct waits D = {pend, cw, pset, cset, 1 << 30, NW, 0};\n");
         buf_puts(out, "static const u8 isbar[NB + 1] = {");
         for (int b = 0; b < ir->block_count; b++) {
             const struct insn *in = ir->block[b].collective ? &k->insn[ir->block[b].insn[0]] : NULL;
@@ -394,17 +456,20 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
         buf_puts(out, "}, isdiv[NB + 1] = {");
         for (int b = 0; b < ir->block_count; b++)
             buf_printf(out, "%d,", ir->block[b].div);
-        buf_puts(out, "}; (void)isbar; (void)isdiv;\n");
+        buf_puts(out, "};\n");
     }
     buf_printf(out, "#undef TICK\n#define TICK(b) %s\n",
                divided
-                   ? "{ if (R->tick(W, low < NB, 0)) { WAIT(b, m); m = 0; turn = 1; goto sched; } }"
+                   ? "{ if (R->tick(W, D.low < NB, 0)) { wait_at(&D, b, m); m = 0; D.turn = 1; "
+                     "goto sched; } }"
                    : "R->tick(W, 0, 0);");
-    write_declarations(e, out);
+    buf_add(out, names.data ? names.data : "", names.len);
     buf_add(out, body.data ? body.data : "", body.len);
     buf_puts(out, "}\n#undef NB\n#undef NW\n");
+    forget_declarations(e, out);
     bool fits = !body.overflowed;
     buf_release(&body);
+    buf_release(&names);
     if (!fits)
         return error_set(err, ERROR_JUDGED, "kernel %s is too large", k->fn->name);
     return !e->failed;

@@ -59,6 +59,7 @@ struct emit {
     bool vec;     /* inside a segment */
     int *version; /* value of a register in this segment; 0: not loaded */
     int *loaded;
+    int *final; /* index of its last definition in this segment, -1: stays inside */
     int stamp;
     int temp;
     bool parks; /* some collective may have to wait for lanes */
@@ -107,6 +108,7 @@ void site_reg(struct emit *e, int offset);
 /* What address_of(), spread_address() and site_reg() left goes into the site. */
 int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsigned esize, int vec,
               unsigned flags, int64_t off, unsigned kind);
+int emit_load_site(struct emit *e, const struct insn *in);
 bool emit_memory(struct emit *e, const struct insn *in);
 bool emit_warp(struct emit *e, const struct insn *in);
 const char *address_of(struct emit *e, const struct insn *in, const struct opnd *o,

@@ -307,12 +307,38 @@ static const char *half_cast(char letter)
     return letter == 'T' ? "(VT)" : letter == 'D' ? "(VD)" : "(VQ)";
 }
 
+/* Text of operators alone works on vectors with scalars among them. */
+static bool mixes(const struct op_row *row)
+{
+    return row->how == HOW_EACH && row->text[strspn(row->text, "xyzw +-*&|^~()")] == '\0' &&
+           !strchr(row->text, '~');
+}
+
+/* An operand that is alike in all lanes, as the scalar it is; NULL: spread it. */
+static const char *as_scalar(struct emit *e, const struct row_use *u, const struct opnd *o,
+                             char letter)
+{
+    if (!e->vec || !mixes(u->row) || !operand_uniform(e, o))
+        return NULL;
+    bool reg = o->kind == OPND_REG && !o->not;
+    enum reg_class c = reg ? reg_class(e, o->reg) : CLASS_P;
+    if (letter == 'I' && (o->kind == OPND_INT || (reg && c == CLASS_I)))
+        return scalar_value(e, u->in, o, letter);
+    if (letter == 'Q' && (o->kind == OPND_INT || (reg && c == CLASS_Q)))
+        return scalar_value(e, u->in, o, letter);
+    return letter == 'F' && reg && c == CLASS_F && !u->ftz ? scalar_value(e, u->in, o, letter)
+                                                           : NULL;
+}
+
 /* 64-bit lanes: the text once per half. */
 static const char *wide_vector(struct emit *e, const struct row_use *u)
 {
     const struct op_row *row = u->row;
-    const char *ops = row->sig + 2, *whole[4], *half[2];
+    const char *ops = row->sig + 2, *whole[4], *half[2], *alike[4];
     for (size_t i = 0; ops[i]; i++) {
+        alike[i] = as_scalar(e, u, &u->ops[i], ops[i]);
+        if (alike[i])
+            continue;
         whole[i] = value(e, u->in, &u->ops[i], ops[i]);
         if (ops[i] == 'P')
             whole[i] = arena_printf(e->a, "Q_ws((I)%s)", whole[i]);
@@ -322,7 +348,8 @@ static const char *wide_vector(struct emit *e, const struct row_use *u)
         const char *arg[4];
         const char *args = "";
         for (size_t i = 0; ops[i]; i++) {
-            arg[i] = arena_printf(e->a, "(%s%s.%c)", half_cast(ops[i]), whole[i], "ab"[h]);
+            arg[i] = alike[i] ? alike[i]
+                              : arena_printf(e->a, "(%s%s.%c)", half_cast(ops[i]), whole[i], "ab"[h]);
             args = arena_printf(e->a, "%s%s%s", args, i ? ", " : "", arg[i]);
         }
         half[h] = row->how == HOW_CALL ? arena_printf(e->a, "V_%s(%s)", row->text, args)
@@ -341,6 +368,11 @@ static const char *narrow_text(struct emit *e, const struct row_use *u, int whic
     char v = e->vec ? 'V' : 'S';
     for (size_t i = 0; ops[i]; i++) {
         char l = ops[i];
+        const char *alike = which ? NULL : as_scalar(e, u, &u->ops[i], l);
+        if (alike) {
+            arg[i] = alike;
+            continue;
+        }
         if (which) {
             const char *t = value(e, u->in, &u->ops[i], 'I');
             arg[i] = arena_printf(e->a, which == 1 ? "%c_%c2f(%s & 0xffffu)" : "%c_%c2f(%s >> 16)",
@@ -696,6 +728,30 @@ static void emit_carry(struct emit *e, const struct insn *in)
         assign_reg(e, in, in->args[0].reg2, arena_printf(e->a, "c%d", n));
 }
 
+/* shl and shr by a constant, which most are: no clamping at run time. */
+static bool emit_shift(struct emit *e, const struct insn *in, const struct op_row *row)
+{
+    static const char *const sigs[] = {"I=I", "Q=Q", "H=H", "I=S", "Q=T", "H=J"};
+    bool left = strcmp(in->op, "shl") == 0;
+    if ((!left && strcmp(in->op, "shr") != 0) || in->args[2].kind != OPND_INT)
+        return false;
+    unsigned width = 8 * ptx_type_bytes(in->type), n = (unsigned)in->args[2].bits;
+    char from = row->sig[2];
+    bool sign = from == 'S' || from == 'T' || from == 'J';
+    if (n >= width && sign)
+        n = width - 1;
+    struct op_row by = *row;
+    by.text = n >= width ? "x & 0" : arena_printf(e->a, left ? "x << %u" : "x >> %u", n);
+    for (size_t i = 0; i < ARRAY_LEN(sigs); i++)
+        if (sigs[i][2] == from)
+            by.sig = sigs[i];
+    struct row_use u = {.row = &by, .in = in, .ops = &in->args[1]};
+    enum reg_class cls;
+    const char *t = row_value(e, &u, &cls);
+    assign(e, in, &in->args[0], t, cls);
+    return true;
+}
+
 void emit_alu(struct emit *e, const struct insn *in)
 {
     if (is_carry(in)) {
@@ -735,6 +791,8 @@ void emit_alu(struct emit *e, const struct insn *in)
         emit_fail(e, in, "wrong number of operands");
         return;
     }
+    if (emit_shift(e, in, row))
+        return;
     struct row_use u = {.row = row,
                         .in = in,
                         .ops = &in->args[1],

@@ -131,6 +131,21 @@ static bool access_of(struct emit *e, const struct insn *in, const struct opnd *
     return true;
 }
 
+static int load_site(struct emit *e, const struct insn *in, struct access *x)
+{
+    if (x->uniform)
+        spread_address(e, in, &x->addr, &x->a32);
+    for (int i = 0; i < x->n; i++)
+        site_reg(e, x->regs[i].kind == OPND_REG ? reg_slot(e, x->regs[i].reg) : -1);
+    return emit_site(e, in, x->space, x->esize, x->n, x->flags | (x->a32 ? SW_A32 : 0u), x->off, 0);
+}
+
+int emit_load_site(struct emit *e, const struct insn *in)
+{
+    struct access x;
+    return access_of(e, in, &in->args[1], &in->args[0], &x) ? load_site(e, in, &x) : 0;
+}
+
 static void emit_ld(struct emit *e, const struct insn *in)
 {
     struct access x;
@@ -151,12 +166,7 @@ static void emit_ld(struct emit *e, const struct insn *in)
             set_uniform(e, &x.regs[i], arena_printf(e->a, "o[%d]", i));
         return;
     }
-    if (x.uniform)
-        spread_address(e, in, &x.addr, &x.a32);
-    for (int i = 0; i < x.n; i++)
-        site_reg(e, x.regs[i].kind == OPND_REG ? reg_slot(e, x.regs[i].reg) : -1);
-    int site = emit_site(e, in, x.space, x.esize, x.n, x.flags | (x.a32 ? SW_A32 : 0u), x.off, 0);
-    buf_printf(e->out, "R->ld(W, mm, %d);\n", site);
+    buf_printf(e->out, "R->ld(W, mm, %d);\n", load_site(e, in, &x));
 }
 
 static void emit_st(struct emit *e, const struct insn *in)

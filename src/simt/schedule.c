@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { MAX_REGS = 160, MAX_SEGMENT = 800 };
+enum { MAX_REGS = 160, MAX_SEGMENT = 2000, MAX_LOADS = 64, TILE = 16, MANY_FMAS = 64 };
 
 struct edge {
     int to, next;
@@ -49,7 +49,7 @@ struct reader {
     int at, next;
 };
 
-static void build(struct graph *g, const struct ir *ir, const struct block *bl,
+static void build(struct graph *g, const struct ir *ir, const int *list, int count,
                   const enum item_kind *kind)
 {
     int regs[MAX_REGS], last_call = -1, cap = 0, readers = 0;
@@ -59,8 +59,8 @@ static void build(struct graph *g, const struct ir *ir, const struct block *bl,
     struct reader *reader = NULL;
     memset(writer, 0xff, ((size_t)nr + 1) * sizeof *writer);
     memset(chain, 0xff, ((size_t)nr + 1) * sizeof *chain);
-    for (int i = 0; i < bl->count; i++) {
-        const struct insn *in = &ir->k->insn[bl->insn[i]];
+    for (int i = 0; i < count; i++) {
+        const struct insn *in = &ir->k->insn[list[i]];
         int n = insn_uses(in, regs, MAX_REGS);
         int d[MAX_REGS], nd = insn_defs(in, d, MAX_REGS);
         for (int j = 0; j < n; j++)
@@ -79,7 +79,7 @@ static void build(struct graph *g, const struct ir *ir, const struct block *bl,
             writer[d[j]] = i;
             chain[d[j]] = -1;
         }
-        if (kind[i] == ITEM_CALL) {
+        if (kind && kind[i] == ITEM_CALL) {
             edge_add(g, last_call, i);
             last_call = i;
         }
@@ -93,6 +93,157 @@ static void finish(struct graph *g, int i, int *state)
         g->waits[g->edge[q].to]--;
 }
 
+static void graph_init(struct graph *g, struct arena *a, int n)
+{
+    *g = (struct graph){.a = a};
+    g->first = arena_array(a, (size_t)n + 1, sizeof *g->first);
+    g->waits = arena_array(a, (size_t)n + 1, sizeof *g->waits);
+    memset(g->first, 0xff, ((size_t)n + 1) * sizeof *g->first);
+}
+
+/* ---- loads from one register ---- */
+
+static bool plain_load(const struct ir *ir, const struct insn *in)
+{
+    static const char *const never[] = {"volatile", "relaxed", "acquire", "mmio",
+                                        "param",    "local",   "param::entry"};
+    if (strcmp(in->op, "ld") != 0 || in->arg_count != 2 || in->pred >= 0 ||
+        in->args[1].kind != OPND_ADDR || in->args[1].reg < 0 || !ir->varying[in->args[1].reg])
+        return false;
+    unsigned bytes = ptx_type_bytes(in->type);
+    if (bytes != 4 && bytes != 8)
+        return false;
+    int n = in->args[0].kind == OPND_VEC ? in->args[0].count : 1;
+    if (in->args[1].off % (int64_t)((unsigned)n * bytes) || in->args[1].off > 1 << 20 ||
+        in->args[1].off < -(1 << 20))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(never); i++)
+        if (insn_has(in, never[i]))
+            return false;
+    return true;
+}
+
+static bool alike(const struct insn *x, const struct insn *y)
+{
+    if (x->args[1].reg != y->args[1].reg || x->mod_count != y->mod_count ||
+        x->args[0].kind != y->args[0].kind ||
+        (x->args[0].kind == OPND_VEC && x->args[0].count != y->args[0].count))
+        return false;
+    for (int i = 0; i < x->mod_count; i++)
+        if (strcmp(x->mods[i], y->mods[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool writes_address(const struct ir *ir, const struct item *run, int n)
+{
+    int regs[MAX_REGS];
+    for (int i = 0; i < n; i++) {
+        int d = insn_defs(&ir->k->insn[run[i].insn[0]], regs, MAX_REGS);
+        for (int j = 0; j < d; j++)
+            for (int q = 0; q < n; q++)
+                if (ir->k->insn[run[q].insn[0]].args[1].reg == regs[j])
+                    return true;
+    }
+    return false;
+}
+
+/* A run of loads: those from the same register at several offsets, together. */
+static int group_run(const struct ir *ir, const struct item *run, int n, struct arena *a,
+                     struct item *out)
+{
+    int count = 0;
+    bool *done = arena_array(a, (size_t)n + 1, sizeof *done);
+    for (int i = 0; i < n; i++) {
+        if (done[i])
+            continue;
+        int *list = arena_array(a, (size_t)(n - i), sizeof *list), k = 0;
+        for (int j = i; j < n && k < MAX_LOADS; j++)
+            if (!done[j] &&
+                alike(&ir->k->insn[run[i].insn[0]], &ir->k->insn[run[j].insn[0]])) {
+                list[k++] = run[j].insn[0];
+                done[j] = true;
+            }
+        out[count++] = (struct item){k > 1 ? ITEM_LOADS : ITEM_CALL, list, k};
+    }
+    return count;
+}
+
+static int group_loads(const struct ir *ir, struct item *item, int count, struct arena *a)
+{
+    int kept = 0;
+    struct item *out = arena_array(a, (size_t)count + 1, sizeof *out);
+    for (int i = 0; i < count;) {
+        int n = 0;
+        while (i + n < count && item[i + n].kind == ITEM_CALL &&
+               plain_load(ir, &ir->k->insn[item[i + n].insn[0]]))
+            n++;
+        if (n > 1 && !writes_address(ir, item + i, n)) {
+            kept += group_run(ir, item + i, n, a, out + kept);
+            i += n;
+        } else {
+            n = n ? n : 1;
+            memcpy(out + kept, item + i, (size_t)n * sizeof *out);
+            kept += n;
+            i += n;
+        }
+    }
+    memcpy(item, out, (size_t)kept * sizeof *item);
+    return kept;
+}
+
+/* ---- tiles of multiply-adds ---- */
+
+/* Sums in the order they first appear; -1 for what is no multiply-add. */
+static int number_chains(const struct ir *ir, const struct item *seg, int *chain, struct arena *a)
+{
+    int *of_reg = arena_array(a, (size_t)ir->k->reg_count + 1, sizeof *of_reg), chains = 0;
+    for (int i = 0; i < seg->count; i++) {
+        const struct insn *in = &ir->k->insn[seg->insn[i]];
+        chain[i] = -1;
+        if (strcmp(in->op, "fma") != 0 || in->type != PT_F32 || in->pred >= 0 ||
+            in->arg_count != 4 || in->args[0].kind != OPND_REG || in->args[3].kind != OPND_REG)
+            continue;
+        int *from = &of_reg[in->args[3].reg];
+        chain[i] = *from ? *from - 1 : chains++;
+        of_reg[in->args[0].reg] = chain[i] + 1;
+    }
+    return chains;
+}
+
+/* A segment as several: what comes before the multiply-adds, tiles of them, the rest. */
+static int tile_segment(const struct ir *ir, const struct item *seg, struct arena *a,
+                        struct item *out)
+{
+    int n = seg->count, used = 0, fmas = 0, count = 0;
+    int *chain = arena_array(a, (size_t)n + 1, sizeof *chain);
+    int chains = number_chains(ir, seg, chain, a);
+    out[0] = *seg;
+    for (int i = 0; i < n; i++)
+        fmas += chain[i] >= 0;
+    if (fmas < MANY_FMAS || chains <= TILE || fmas < 2 * chains)
+        return 1;
+    struct graph g;
+    graph_init(&g, a, n);
+    build(&g, ir, seg->insn, n, NULL);
+    int *order = arena_array(a, (size_t)n + 1, sizeof *order);
+    int *state = arena_array(a, (size_t)n + 1, sizeof *state);
+    int tiles = (chains + TILE - 1) / TILE;
+    for (int t = -1; used < n; t++) {
+        int before = used;
+        for (int i = 0; i < n; i++) {
+            if (state[i] || g.waits[i] || (chain[i] >= 0 ? chain[i] / TILE > t : t >= 0 && t < tiles))
+                continue;
+            order[used++] = seg->insn[i];
+            finish(&g, i, state);
+        }
+        if (used > before)
+            out[count++] = (struct item){ITEM_SEGMENT, seg->insn + before, used - before};
+    }
+    memcpy(seg->insn, order, (size_t)n * sizeof *order);
+    return count;
+}
+
 struct item *schedule_block(const struct ir *ir, int block, struct arena *a, int *count)
 {
     const struct block *bl = &ir->block[block];
@@ -100,13 +251,11 @@ struct item *schedule_block(const struct ir *ir, int block, struct arena *a, int
     enum item_kind *kind = arena_array(a, (size_t)n + 1, sizeof *kind);
     struct item *item = arena_array(a, (size_t)n + 1, sizeof *item);
     int *state = arena_array(a, (size_t)n + 1, sizeof *state);
-    struct graph g = {.a = a};
-    g.first = arena_array(a, (size_t)n + 1, sizeof *g.first);
-    g.waits = arena_array(a, (size_t)n + 1, sizeof *g.waits);
-    memset(g.first, 0xff, ((size_t)n + 1) * sizeof *g.first);
+    struct graph g;
+    graph_init(&g, a, n);
     for (int i = 0; i < n; i++)
         kind[i] = insn_kind(ir, &ir->k->insn[bl->insn[i]]);
-    build(&g, ir, bl, kind);
+    build(&g, ir, bl->insn, n, kind);
     int *flat = arena_array(a, (size_t)n + 1, sizeof *flat), used = 0;
     while (done < n) {
         while (start < n && state[start])
@@ -132,10 +281,10 @@ struct item *schedule_block(const struct ir *ir, int block, struct arena *a, int
             finish(&g, i, state);
             done++;
         }
-        item[items++] = seg;
         if (!seg.count)
             BUG("block %d cannot be ordered", block);
+        items += tile_segment(ir, &seg, a, item + items);
     }
-    *count = items;
+    *count = group_loads(ir, item, items, a);
     return item;
 }

@@ -3,18 +3,20 @@
  *
  * Calls (memory, barriers, collectives) keep their order and go as early as
  * their operands allow; lane-parallel instructions gather between them into
- * long segments, which is what the host compiler turns into good code.
+ * long segments, which is what the host compiler turns into good code. Loads
+ * from one register at several offsets become one call. Chains of multiply-adds
+ * are cut into segments whose sums fit the machine's registers.
  */
 #ifndef SIMT_SCHEDULE_H
 #define SIMT_SCHEDULE_H
 
 #include "simt/ir.h"
 
-enum item_kind { ITEM_SCALAR, ITEM_CALL, ITEM_SEGMENT };
+enum item_kind { ITEM_SCALAR, ITEM_CALL, ITEM_LOADS, ITEM_SEGMENT };
 
 struct item {
     enum item_kind kind;
-    int *insn; /* indexes into kernel.insn */
+    int *insn; /* indexes into kernel.insn; ITEM_LOADS: loads at offsets from one register */
     int count;
 };
 

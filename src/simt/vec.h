@@ -935,45 +935,64 @@ NI void put64(void *p, u32 m, u64 x)
     for (; m; m &= m - 1)
         ((u64 *)p)[__builtin_ctz(m)] = x;
 }
-AI int lowest(const u64 *s, int n)
+AI u32 first_lane(u32 m)
+{
+    return (u32)__builtin_ctz(m);
+}
+
+/* ---- waiting lanes (emit.c): out of line, because every block has some ---- */
+struct waits {
+    u32 *pend, *cw;   /* per block: lanes that wait to run it; parked at its collective */
+    u64 *pset, *cset; /* which of them are not 0 */
+    int low, words, turn;
+};
+#define SET(s, b)   ((s)[(b) >> 6] |= 1ull << ((b)&63))
+#define UNSET(s, b) ((s)[(b) >> 6] &= ~(1ull << ((b)&63)))
+NI int lowest(const u64 *s, int n)
 {
     for (int i = 0; i < n; i++)
         if (s[i])
             return i * 64 + __builtin_ctzll(s[i]);
     return 1 << 30;
 }
-AI u32 first_lane(u32 m)
+NI void wait_at(struct waits *d, int b, u32 lanes)
 {
-    return (u32)__builtin_ctz(m);
+    d->pend[b] |= lanes;
+    SET(d->pset, b);
+    if (b < d->low)
+        d->low = b;
 }
-
-/* ---- waiting lanes (emit.c) ---- */
-#define SET(s, b)   ((s)[(b) >> 6] |= 1ull << ((b)&63))
-#define UNSET(s, b) ((s)[(b) >> 6] &= ~(1ull << ((b)&63)))
-#define WAIT(b, x)                                                                                 \
-    do {                                                                                           \
-        pend[b] |= (x);                                                                            \
-        SET(pset, b);                                                                              \
-        if ((b) < low)                                                                             \
-            low = (b);                                                                             \
-    } while (0)
-#define HEAD(b)                                                                                    \
-    if (UNLIKELY(low <= (b))) {                                                                    \
-        if (low == (b)) {                                                                          \
-            m |= pend[b];                                                                          \
-            pend[b] = 0;                                                                           \
-            UNSET(pset, b);                                                                        \
-            low = lowest(pset, NW);                                                                \
-        } else {                                                                                   \
-            WAIT(b, m);                                                                            \
-            m = 0;                                                                                 \
-            goto next;                                                                             \
-        }                                                                                          \
+/* Lanes that wait for this block join; 0: others go first. */
+NI u32 meet_at(struct waits *d, int b, u32 m)
+{
+    if (d->low != b) {
+        wait_at(d, b, m);
+        return 0;
     }
+    m |= d->pend[b];
+    d->pend[b] = 0;
+    UNSET(d->pset, b);
+    d->low = lowest(d->pset, d->words);
+    return m;
+}
+NI void park_at(struct waits *d, int b, u32 m)
+{
+    d->cw[b] = m;
+    SET(d->cset, b);
+}
+NI u32 unpark(struct waits *d, int b)
+{
+    u32 m = d->cw[b];
+    d->cw[b] = 0;
+    UNSET(d->cset, b);
+    return m;
+}
+#define HEAD(b)                                                                                    \
+    if (UNLIKELY(D.low <= (b)) && !(m = meet_at(&D, b, m)))                                        \
+        goto next;
 #define HEAD_ALL(b)                                                                                \
-    if (UNLIKELY(lowest(cset, NW) < NB)) {                                                         \
-        WAIT(b, m);                                                                                \
-        m = 0;                                                                                     \
+    if (UNLIKELY(lowest(D.cset, NW) < NB)) {                                                       \
+        wait_at(&D, b, m);                                                                         \
         goto next;                                                                                 \
     }                                                                                              \
     HEAD(b)
