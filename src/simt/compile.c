@@ -78,8 +78,6 @@ static size_t compiler_flags(int lanes, int instructions, const char **flag)
 {
     size_t n = 0;
     flag[n++] = instructions > BIG_KERNEL ? "-O0" : "-O1";
-    if (instructions <= BIG_KERNEL && instructions > 0)
-        flag[n++] = "-fschedule-insns";
     /* Without it gcc leaves the upper vector halves dirty over calls. */
     flag[n++] = "-fexpensive-optimizations";
     static const char *const always[] = {"-std=gnu17",
@@ -122,7 +120,7 @@ static bool run_compiler(const char *cc, const char *const *flag, size_t flags, 
     argv[n++] = cc;
     bool clang = strstr(path_base(cc), "clang") != NULL;
     for (size_t i = 0; i < flags; i++)
-        if (!clang || strcmp(flag[i], "-fschedule-insns") != 0)
+        if (!clang || strcmp(flag[i], "-fexpensive-optimizations") != 0)
             argv[n++] = flag[i];
     char *temp = arena_printf(a, "%s.%d.tmp", so, (int)getpid());
     const char *tail[] = {"-o", temp, "-x", "c", "-"};

@@ -121,6 +121,10 @@ static void write_loads(struct emit *e, const struct item *it)
 
 static void write_scalar(struct emit *e, const struct insn *in)
 {
+    if (emit_is_bits(in) && e->ir->varying[in->args[0].reg]) {
+        emit_bits(e, in);
+        return;
+    }
     if (in->pred >= 0)
         buf_printf(e->out, "if (%sr%d) ", in->pred_not ? "!" : "", in->pred);
     buf_puts(e->out, "{\n");
@@ -173,8 +177,7 @@ static void write_segment(struct emit *e, const struct item *it, int index, cons
                 buf_printf(e->out, "u32 n%d = 0;\n", regs[j]);
         }
     }
-    /* Unrolled, the compiler would work on twice the code for nothing. */
-    buf_puts(e->out, "#pragma GCC unroll 1\nfor (int c = 0; c < 32; c += LANES) {\n");
+    buf_puts(e->out, "for (int c = 0; c < upto; c += LANES) {\n");
     if (mask)
         buf_puts(e->out, "const M mv = M_ld(m, c);\n");
     e->stamp++;
@@ -214,6 +217,10 @@ static void write_items(struct emit *e, int b)
         for (int j = 0; j < item[i].count; j++) {
             const struct insn *in = &e->k->insn[item[i].insn[j]];
             int n = insn_uses(in, regs, MAX_REGS);
+            for (int q = 0; q < n; q++)
+                last[regs[q]] = i;
+            /* Where the guard is false, the old value stays: it is read. */
+            n = in->pred >= 0 ? insn_defs(in, regs, MAX_REGS) : 0;
             for (int q = 0; q < n; q++)
                 last[regs[q]] = i;
         }
@@ -310,9 +317,8 @@ static void write_gather(struct emit *e, int b)
         need = arena_printf(e->a, "(W->live & ((const u32 *)(fr + %d))[first_lane(m)])",
                             reg_slot(e, in->args[at].reg));
     buf_printf(e->out, "m |= unpark(&D, %d);\n", b);
-    buf_printf(e->out,
-               "if (m != W->live && (%s & ~m)) { park_at(&D, %d, m); m = 0; goto next; }\n", need,
-               b);
+    buf_printf(e->out, "if (m != W->live && (%s & ~m)) { park_at(&D, %d, m); m = 0; goto next; }\n",
+               need, b);
     buf_printf(e->out, "O%d:;\n", b);
 }
 
@@ -354,12 +360,13 @@ static void write_scheduler(struct emit *e)
                 buf_printf(e->out, "case %d: goto O%d;\n", b, b);
         buf_puts(e->out, "} }\n");
     }
-    buf_puts(e->out,
-             "if (D.low >= NB) return;\n"
-             "sched: { int b = D.low; if (D.turn) { if (D.turn > 1) b = D.turn - 1; else for (int "
-             "k = D.low + 1; k < NB; k++) if (pend[k] && isdiv[k]) { b = k; break; } D.turn = 0; }\n"
-             "m = pend[b] & W->live; pend[b] = 0; UNSET(pset, b); D.low = lowest(pset, NW); "
-             "if (!m) goto next; switch (b) {\n");
+    buf_puts(
+        e->out,
+        "if (D.low >= NB) return;\n"
+        "sched: { int b = D.low; if (D.turn) { if (D.turn > 1) b = D.turn - 1; else for (int "
+        "k = D.low + 1; k < NB; k++) if (pend[k] && isdiv[k]) { b = k; break; } D.turn = 0; }\n"
+        "m = pend[b] & W->live; pend[b] = 0; UNSET(pset, b); D.low = lowest(pset, NW); "
+        "if (!m) goto next; switch (b) {\n");
     for (int b = 0; b < ir->block_count; b++)
         buf_printf(e->out, "case %d: goto E%d;\n", b, b);
     buf_puts(e->out, "} }\nreturn;\n");
@@ -442,7 +449,9 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     struct buf names = buf_init((size_t)1 << 30);
     write_declarations(e, &names);
     e->frame = (e->frame + SLOT_BYTES - 1) / SLOT_BYTES * SLOT_BYTES;
-    buf_printf(out, "u8 fr[%d] AL; W->fr = fr;\n", e->frame + SLOT_BYTES);
+    /* Unrolled, the compiler would work on twice the code for nothing: hide the count. */
+    buf_printf(out, "u8 fr[%d] AL; W->fr = fr; int upto = 32; __asm__(\"\" : \"+r\"(upto));\n",
+               e->frame + SLOT_BYTES);
     if (divided) {
         buf_puts(out, "u32 pend[NB + 1] = {0}, cw[NB + 1] = {0}; u64 pset[NW] = {0}, cset[NW] = "
                       "{0}; struct waits D = {pend, cw, pset, cset, 1 << 30, NW, 0};\n");
@@ -459,10 +468,9 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
         buf_puts(out, "};\n");
     }
     buf_printf(out, "#undef TICK\n#define TICK(b) %s\n",
-               divided
-                   ? "{ if (R->tick(W, D.low < NB, 0)) { wait_at(&D, b, m); m = 0; D.turn = 1; "
-                     "goto sched; } }"
-                   : "R->tick(W, 0, 0);");
+               divided ? "{ if (R->tick(W, D.low < NB, 0)) { wait_at(&D, b, m); m = 0; D.turn = 1; "
+                         "goto sched; } }"
+                       : "R->tick(W, 0, 0);");
     buf_add(out, names.data ? names.data : "", names.len);
     buf_add(out, body.data ? body.data : "", body.len);
     buf_puts(out, "}\n#undef NB\n#undef NW\n");

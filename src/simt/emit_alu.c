@@ -318,9 +318,12 @@ static bool mixes(const struct op_row *row)
 static const char *as_scalar(struct emit *e, const struct row_use *u, const struct opnd *o,
                              char letter)
 {
-    if (!e->vec || !mixes(u->row) || !operand_uniform(e, o))
+    bool some_vary = false;
+    for (size_t i = 0; u->row->sig[2 + i]; i++)
+        some_vary |= !operand_uniform(e, &u->ops[i]);
+    if (!e->vec || !some_vary || !mixes(u->row) || !operand_uniform(e, o))
         return NULL;
-    bool reg = o->kind == OPND_REG && !o->not;
+    bool reg = o->kind == OPND_REG && !o->not ;
     enum reg_class c = reg ? reg_class(e, o->reg) : CLASS_P;
     if (letter == 'I' && (o->kind == OPND_INT || (reg && c == CLASS_I)))
         return scalar_value(e, u->in, o, letter);
@@ -348,8 +351,9 @@ static const char *wide_vector(struct emit *e, const struct row_use *u)
         const char *arg[4];
         const char *args = "";
         for (size_t i = 0; ops[i]; i++) {
-            arg[i] = alike[i] ? alike[i]
-                              : arena_printf(e->a, "(%s%s.%c)", half_cast(ops[i]), whole[i], "ab"[h]);
+            arg[i] = alike[i]
+                         ? alike[i]
+                         : arena_printf(e->a, "(%s%s.%c)", half_cast(ops[i]), whole[i], "ab"[h]);
             args = arena_printf(e->a, "%s%s%s", args, i ? ", " : "", arg[i]);
         }
         half[h] = row->how == HOW_CALL ? arena_printf(e->a, "V_%s(%s)", row->text, args)
@@ -726,6 +730,42 @@ static void emit_carry(struct emit *e, const struct insn *in)
     assign(e, in, &d, arena_printf(e->a, "d%d", n), wide_op ? CLASS_Q : CLASS_I);
     if (in->args[0].reg2 >= 0)
         assign_reg(e, in, in->args[0].reg2, arena_printf(e->a, "c%d", n));
+}
+
+bool emit_is_bits(const struct insn *in)
+{
+    static const char *const ops[] = {"and", "or", "xor", "not", "mov"};
+    if (in->type != PT_PRED || in->arg_count < 2 || in->args[0].kind != OPND_REG ||
+        in->args[0].reg2 >= 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(ops); i++)
+        if (strcmp(in->op, ops[i]) == 0)
+            return in->arg_count == (i < 3 ? 3 : 2);
+    return false;
+}
+
+void emit_bits(struct emit *e, const struct insn *in)
+{
+    int d = in->args[0].reg;
+    const char *x = pred_bits(e, in, &in->args[1]), *keep = NULL;
+    if (in->arg_count == 3)
+        x = arena_printf(e->a, "(%s %c %s)", x,
+                         in->op[0] == 'a'   ? '&'
+                         : in->op[0] == 'o' ? '|'
+                                            : '^',
+                         pred_bits(e, in, &in->args[2]));
+    else if (in->op[0] == 'n')
+        x = arena_printf(e->a, "~%s", x);
+    if (in->pred >= 0) {
+        struct opnd g = {.kind = OPND_REG, .reg = in->pred, .reg2 = -1, .not = in->pred_not};
+        keep = pred_bits(e, in, &g);
+    }
+    if (e->blend && !e->ir->local[d])
+        keep = keep ? arena_printf(e->a, "(%s & m)", keep) : "m";
+    if (keep)
+        buf_printf(e->out, "p%d = (p%d & ~%s) | (%s & %s);\n", d, d, keep, x, keep);
+    else
+        buf_printf(e->out, "p%d = %s;\n", d, x);
 }
 
 /* shl and shr by a constant, which most are: no clamping at run time. */

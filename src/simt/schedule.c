@@ -27,6 +27,8 @@ enum item_kind insn_kind(const struct ir *ir, const struct insn *in)
 {
     if (emit_is_call(in))
         return ITEM_CALL;
+    if (emit_is_bits(in))
+        return ITEM_SCALAR;
     int regs[MAX_REGS], n = insn_defs(in, regs, MAX_REGS);
     for (int i = 0; i < n; i++)
         if (ir->varying[regs[i]])
@@ -105,7 +107,7 @@ static void graph_init(struct graph *g, struct arena *a, int n)
 
 static bool plain_load(const struct ir *ir, const struct insn *in)
 {
-    static const char *const never[] = {"volatile", "relaxed", "acquire", "mmio",
+    static const char *const never[] = {"volatile", "relaxed", "acquire",     "mmio",
                                         "param",    "local",   "param::entry"};
     if (strcmp(in->op, "ld") != 0 || in->arg_count != 2 || in->pred >= 0 ||
         in->args[1].kind != OPND_ADDR || in->args[1].reg < 0 || !ir->varying[in->args[1].reg])
@@ -159,8 +161,7 @@ static int group_run(const struct ir *ir, const struct item *run, int n, struct 
             continue;
         int *list = arena_array(a, (size_t)(n - i), sizeof *list), k = 0;
         for (int j = i; j < n && k < MAX_LOADS; j++)
-            if (!done[j] &&
-                alike(&ir->k->insn[run[i].insn[0]], &ir->k->insn[run[j].insn[0]])) {
+            if (!done[j] && alike(&ir->k->insn[run[i].insn[0]], &ir->k->insn[run[j].insn[0]])) {
                 list[k++] = run[j].insn[0];
                 done[j] = true;
             }
@@ -232,7 +233,8 @@ static int tile_segment(const struct ir *ir, const struct item *seg, struct aren
     for (int t = -1; used < n; t++) {
         int before = used;
         for (int i = 0; i < n; i++) {
-            if (state[i] || g.waits[i] || (chain[i] >= 0 ? chain[i] / TILE > t : t >= 0 && t < tiles))
+            if (state[i] || g.waits[i] ||
+                (chain[i] >= 0 ? chain[i] / TILE > t : t >= 0 && t < tiles))
                 continue;
             order[used++] = seg->insn[i];
             finish(&g, i, state);

@@ -8,6 +8,7 @@
 
 #include "simt/embed.h"
 #include "simt/emit.h"
+#include "simt/ifconv.h"
 
 #include "simt/ptx_lex.h"
 
@@ -152,6 +153,8 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
     struct buf sites = buf_init(LIMIT), regs = buf_init(LIMIT);
     if (!ptx_kernel_read(u->m, name, u->a, &k, err))
         return false;
+    int instructions = k.insn_count;
+    if_convert(&k);
     e.sites = &sites;
     e.regs = &regs;
     bool both = uses_rows(&k);
@@ -188,8 +191,8 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
                general, number, general, number, k.param_count, (unsigned)k.param_bytes,
                e.shared_static, e.shared_align ? e.shared_align : 1, e.uses_dynamic, e.local_bytes,
                k.fn->max_threads, k.fn->req_threads[0], k.fn->req_threads[1], k.fn->req_threads[2],
-               k.insn_count, frame, e.uses_strong, number, e.site_count, number);
-    o->instructions += k.insn_count;
+               instructions, frame, e.uses_strong, number, e.site_count, number);
+    o->instructions += instructions;
     buf_release(&sites);
     buf_release(&regs);
     return true;
