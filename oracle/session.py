@@ -366,6 +366,8 @@ class Session:
                 _fill(buffer, value)
             for buffer in self.out_buffers:
                 buffer.prepare(int(request.get("shift", 0)))
+                if request.get("stale"):  # numbers that somebody might have left there
+                    buffer.tensor().copy_(torch.rand(buffer.shape, device=self.device).mul_(2))
         self._settle()
         self.draw_now = drawn
         return {"buffers": {b.name: b.wire() for b in self.in_buffers + self.out_buffers}}

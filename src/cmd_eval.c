@@ -51,6 +51,8 @@ static void print_eval(const struct cli *cli, const struct eval_summary *s)
                "%d distributions\n",
                acc->max_rel, acc->rms_rel, acc->reference_max_rel, acc->reference_rms_rel,
                acc->draws, acc->distributions);
+    if (s->accepted)
+        printf("  accepted  %s\n", s->accepted);
     printf("%sbuilt %.1f s (cached: %s)   checked on %s", paint_on(cli, PAINT_DIM),
            s->build.build_ms / 1000.0, s->build.cached ? "yes" : "no",
            show_device(&s->device, cli->a));
@@ -76,6 +78,7 @@ static json_t *eval_json(const struct eval_summary *s, int code)
     json_object_set_new(o, "deterministic",
                         s->test.accuracy.draws ? json_boolean(s->test.deterministic) : json_null());
     json_object_set_new(o, "seed", s->test.seed ? json_string(s->test.seed) : json_null());
+    json_object_set_new(o, "accepted", s->accepted ? json_string(s->accepted) : json_null());
     json_object_set_new(o, "run", s->run_id ? json_string(s->run_id) : json_null());
     return o;
 }

@@ -61,7 +61,49 @@ static bool eval_judge(struct stage *st, const struct candidate *cand, struct pr
         return false;
     o->measurement = &out->measurement;
     o->verdict = out->measurement.verdict;
-    o->kept = o->verdict.kind == VERDICT_PASS;
+    return true;
+}
+
+/* Final acceptance of a GPU's kernel: the same kernel on simt, whose checker sees what a GPU does
+ * not, at sizes that fit. Where simt cannot run it, that is said and nothing is held against it. */
+static bool simt_looks(const struct settings *settings, const struct candidate *cand,
+                       struct arena *a, struct eval_summary *out, struct attempt_outcome *o,
+                       struct error *err)
+{
+    struct settings own = *settings;
+    struct task *task = arena_alloc(a, sizeof(*task));
+    struct build_result *build = arena_alloc(a, sizeof(*build));
+    struct test_result *test = arena_alloc(a, sizeof(*test));
+    struct error why = {0};
+    struct stage *st = NULL;
+    bool ok;
+
+    own.device = "simt";
+    own.accept = false;
+    ok = stage_open(&own, &st, &why) && stage_describe(st, out->task.path, a, task, &why) &&
+         stage_build(st, task, cand, a, build, &why);
+    if (ok && build->verdict.kind == VERDICT_PASS)
+        ok = stage_test(st, task, cand, build, a, test, &why);
+    stage_close(st);
+    if (why.kind == ERROR_INTERRUPTED) {
+        *err = why;
+        return false;
+    }
+    if (!ok || build->verdict.kind != VERDICT_PASS) {
+        out->accepted = arena_printf(a, "compute-sanitizer found nothing; simt cannot run it: %s",
+                                     ok ? build->verdict.summary : why.text);
+        return true;
+    }
+    out->accepted =
+        arena_printf(a, "compute-sanitizer and simt found nothing%s%s",
+                     task->scaled ? "; simt at " : "", task->scaled ? task->scaled : "");
+    if (test->verdict.kind == VERDICT_PASS)
+        return true;
+    o->verdict = test->verdict;
+    o->verdict.detail = arena_printf(
+        a, "it passes on %s; simt, which checks every access%s%s, says:\n%s", out->device.name,
+        task->scaled ? ", at " : "", task->scaled ? task->scaled : "", test->verdict.detail);
+    out->accepted = NULL;
     return true;
 }
 
@@ -79,11 +121,18 @@ static bool eval_stored(const struct settings *settings, struct stage *st, struc
     struct run *run = NULL;
     bool ok = false;
 
-    (void)settings;
     if (!run_create(store, &spec, &run, err) ||
         !run_attempt_begin(run, cand, STAGE_SYNTHESIZE, 0, err) ||
-        !eval_judge(st, cand, progress, a, out, &outcome, err) ||
-        !run_attempt_end(run, cand->attempt, &outcome, err))
+        !eval_judge(st, cand, progress, a, out, &outcome, err))
+        goto done;
+    if (settings->accept && out->device.kind == DEVICE_CUDA && !cand->foreign &&
+        outcome.step == STEP_MEASURE && outcome.verdict.kind == VERDICT_PASS) {
+        tell(progress, "accept", out);
+        if (!simt_looks(settings, cand, a, out, &outcome, err))
+            goto done;
+    }
+    outcome.kept = outcome.step == STEP_MEASURE && outcome.verdict.kind == VERDICT_PASS;
+    if (!run_attempt_end(run, cand->attempt, &outcome, err))
         goto done;
     out->verdict = outcome.verdict;
     out->run_id = arena_strdup(a, run_id(run));

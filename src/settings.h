@@ -38,6 +38,7 @@ struct settings {
     /* How often Ctrl-C was pressed, and from which on a model call is cut; NULL: never. */
     const volatile int *interrupts;
     int interrupts_cut_call;
+    bool accept;      /* a kernel that passes is looked at by every checker there is */
     bool allow_torch; /* a foreign candidate may leave work to torch's operators */
 };
 

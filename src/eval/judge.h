@@ -38,6 +38,7 @@ struct judge_config {
     const char *runner_program; /* NULL: this installation's */
     const char *python;         /* for a foreign candidate; NULL: found */
     const char *sanitizer;      /* CUDA: compute-sanitizer, for a second look; NULL: none */
+    bool accept;                /* CUDA: every tool of it on a kernel that passed */
     const char *compiled_name;  /* base name of the file as compiled; NULL: "candidate.cu" */
     const char *source_name;    /* how the user knows the file, "my.cu"; NULL: "candidate.cu" */
     /* judge_measure on CUDA */

@@ -40,6 +40,7 @@ struct oracle_draw {
     const char *seed;         /* hex; fresh and secret */
     const char *distribution; /* "task" "normal" "wide" "small" ... */
     int shift;                /* other addresses than the last draw's */
+    bool stale;               /* outputs begin as numbers, not as the pattern of the unwritten */
 };
 
 enum { MAX_WORST = 16 };

@@ -13,7 +13,9 @@
  *     =========     and Read access at k+0x160 in /w/candidate.cu:8 [252 hazards]
  *
  * Where CuTe was inlined the first place is in a header and the frames under
- * it lead to the user's file: the first place in that file is the line.
+ * it lead to the user's file: the first place in that file is the line. A race
+ * comes without frames; its other side may be the user's then. A header's line
+ * is told with the header's name.
  */
 #include "eval/sanitizer.h"
 
@@ -85,14 +87,35 @@ static void set_place(struct report *r, const char *text, const char *source_fil
     r->own = own;
 }
 
-static void set_other(struct report *r, const char *text)
+static void add_text(struct report *r, const char *text)
+{
+    struct buf joined = buf_init(4 * MAX_LINE);
+
+    buf_puts(&joined, json_string_or(r->finding, "text", ""));
+    buf_puts(&joined, "; ");
+    buf_puts(&joined, text);
+    json_object_set_new(r->finding, "text", json_string(joined.data));
+    buf_release(&joined);
+    if (strstr(text, "misaligned"))
+        json_object_set_new(r->finding, "kind", json_string("misaligned access"));
+}
+
+static void set_other(struct report *r, const char *text, const char *source_file)
 {
     char file[MAX_LINE];
     const char *hazards = strrchr(text, '[');
     int line;
 
-    if (find_place(text, file, sizeof file, &line))
-        json_object_set_new(r->finding, "other", json_pack("{s:i}", "line", line));
+    if (find_place(text, file, sizeof file, &line)) {
+        bool own = strcmp(path_base(file), source_file) == 0;
+
+        if (own && r->own) {
+            json_object_set_new(r->finding, "other", json_pack("{s:i}", "line", line));
+        } else {
+            add_text(r, text);
+            set_place(r, text, source_file);
+        }
+    }
     if (hazards)
         json_object_set_new(r->finding, "count", json_integer(strtol(hazards + 1, NULL, 10)));
 }
@@ -108,19 +131,6 @@ static void set_threads(struct report *r, const char *text)
     json_object_set_new(r->finding, "block", json_pack("[i, i, i]", b[0], b[1], b[2]));
 }
 
-static void add_text(struct report *r, const char *text)
-{
-    struct buf joined = buf_init(4 * MAX_LINE);
-
-    buf_puts(&joined, json_string_or(r->finding, "text", ""));
-    buf_puts(&joined, "; ");
-    buf_puts(&joined, text);
-    json_object_set_new(r->finding, "text", json_string(joined.data));
-    buf_release(&joined);
-    if (strstr(text, "misaligned"))
-        json_object_set_new(r->finding, "kind", json_string("misaligned access"));
-}
-
 /* Does this headline open a report, and of what kind? */
 static const char *headline_kind(const char *text)
 {
@@ -130,7 +140,9 @@ static const char *headline_kind(const char *text)
                  {"Error: Race reported", "shared-memory race"},
                  {"Warning: Race reported", "shared-memory race"},
                  {"Uninitialized __", "uninitialised read"},
-                 {"Barrier error", "divergent barrier"}};
+                 {"Barrier error", "divergent barrier"},
+                 {"Trace/breakpoint trap", "trap"},
+                 {"Illegal instruction", "trap"}};
 
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strncmp(text, kinds[i].begin, strlen(kinds[i].begin)) == 0)
@@ -161,7 +173,7 @@ static void take_line(struct report *r, json_t *list, const char *text, bool ind
     else if (strncmp(text, "by thread", 9) == 0)
         set_threads(r, text);
     else if (strncmp(text, "and ", 4) == 0 && strstr(text, " access at "))
-        set_other(r, text);
+        set_other(r, text, source_file);
     else if (strncmp(text, "Access ", 7) == 0 || strncmp(text, "and is ", 7) == 0)
         add_text(r, text);
 }

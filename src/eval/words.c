@@ -34,14 +34,19 @@ const char *words_source_line(struct text source, int line, struct arena *a)
     return arena_strndup(a, at, (size_t)(stop - at));
 }
 
-/* "my.cu:87"; the candidate's file by the name the user knows. */
+static bool in_header(const char *file)
+{
+    size_t len = strlen(file);
+
+    return len >= 3 && strcmp(file + len - 3, ".cu") != 0;
+}
+
+/* "my.cu:87"; the candidate's file by the name the user knows, a header by its own. */
 static const char *where(const struct evidence *e, const char *file, int line)
 {
-    bool own = !*file || strstr(file, ".cuh") == NULL;
-
     if (line <= 0)
         return "";
-    return arena_printf(e->a, "%s:%d", own ? e->source_name : file, line);
+    return arena_printf(e->a, "%s:%d", in_header(file) ? file : e->source_name, line);
 }
 
 /* ---- findings ----------------------------------------------------------- */
@@ -52,7 +57,7 @@ void words_finding(const struct evidence *e, const struct seen *s, struct findin
 
     out->kind = s->kind;
     out->where = where(e, s->file, s->line);
-    out->line = words_source_line(e->source, s->line, e->a);
+    out->line = in_header(s->file) ? "" : words_source_line(e->source, s->line, e->a);
     buf_puts(&b, s->text);
     if (*s->block || *s->thread)
         buf_printf(&b, "%s%s%s%s%s", b.len ? "; " : "", *s->block ? "block " : "", s->block,

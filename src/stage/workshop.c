@@ -135,6 +135,7 @@ struct judge_config workshop_judge_config(const struct stage *st, const struct t
         .draws = st->settings.draws,
         .check = st->settings.check,
         .python = st->settings.python,
+        .accept = st->settings.accept,
         .run_ms = st->settings.run_deadline_s * 1000,
         .sanitizer = st->device.kind == DEVICE_CUDA ? st->tools.sanitizer : NULL,
     };

@@ -4,8 +4,10 @@
  * tests/e2e.
  */
 #include "base/fs.h"
+#include "base/json.h"
 #include "eval/judge.h"
 #include "eval/sanitizer.h"
+#include "eval/words.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -256,6 +258,59 @@ static void a_sanitizers_log_is_read_to_the_users_lines(void **state)
     json_decref(list);
 }
 
+/* Logs of compute-sanitizer 2025.3 on an H200: tests/eval/sanitizer/candidate.cu, one kernel each,
+ * cut after the first reports. `line` is the text of the user's line that must be found. */
+static const struct log_case {
+    const char *file, *kind, *line;
+} log_cases[] = {
+    {"oob_write.memcheck", "out-of-bounds access", "gY(i) = x[0];"},
+    {"oob_copy.memcheck", "out-of-bounds access", "copy(AutoVectorizing"},
+    {"oob_shared.memcheck", "out-of-bounds access", "s[threadIdx.x + n * 100]"},
+    {"null_write.memcheck", "out-of-bounds access", "*(float *)8 = x[0];"},
+    {"trap.memcheck", "trap", "__trap();"},
+    {"race_read.racecheck", "shared-memory race", "sX(threadIdx.x) = x[threadIdx.x];"},
+    {"race_reuse.racecheck", "shared-memory race", "sum += s[127 - threadIdx.x];"},
+    {"async_race.racecheck", "shared-memory race", "y[threadIdx.x] = s[511 - 4"},
+    {"uninit_read.initcheck", "uninitialised read", "gY(i) += x[i];"},
+    {"divergent.synccheck", "divergent barrier", "__syncthreads();"},
+    {"divergent_warp.synccheck", NULL, NULL},
+    {"fine.memcheck", NULL, NULL},
+    {"fine.racecheck", NULL, NULL},
+    {"fine.initcheck", NULL, NULL},
+    {"fine.synccheck", NULL, NULL},
+};
+
+static void real_logs_of_a_gpu_are_read_to_the_users_lines(void **state)
+{
+    const char *dir = getenv("SANITIZER_LOGS");
+    struct arena *a = arena_new();
+    struct error err = {0};
+    struct text faults, log;
+
+    (void)state;
+    assert_true(file_read(path_join(a, dir, "candidate.cu"), 1 << 20, a, &faults, &err));
+    for (size_t i = 0; i < ARRAY_LEN(log_cases); i++) {
+        const struct log_case *c = &log_cases[i];
+        const char *path = path_join(a, dir, arena_printf(a, "%s.log", c->file));
+        json_t *list, *one;
+        int line;
+
+        assert_true(file_read(path, 1 << 20, a, &log, &err));
+        list = sanitizer_findings(log, "candidate.cu");
+        one = json_array_get(list, 0);
+        line = (int)json_int_or(one, "line", 0);
+        if (!c->kind != !one)
+            fail_msg("%s: %zu findings", c->file, json_array_size(list));
+        if (one && (strcmp(json_string_or(one, "kind", ""), c->kind) != 0 ||
+                    strcmp(json_string_or(one, "file", ""), "candidate.cu") != 0 ||
+                    !strstr(words_source_line(faults, line, a), c->line)))
+            fail_msg("%s: %s at %s:%d: %s", c->file, json_string_or(one, "kind", "?"),
+                     json_string_or(one, "file", "?"), line, words_source_line(faults, line, a));
+        json_decref(list);
+    }
+    arena_free(a);
+}
+
 /* ---- the machine -------------------------------------------------------- */
 
 static const struct error_case {
@@ -395,6 +450,7 @@ int main(void)
         cmocka_unit_test(seeds_are_fresh_unless_one_is_repeated),
         cmocka_unit_test(a_fault_on_the_gpu_is_looked_at_again_for_its_line),
         cmocka_unit_test(a_sanitizers_log_is_read_to_the_users_lines),
+        cmocka_unit_test(real_logs_of_a_gpu_are_read_to_the_users_lines),
         cmocka_unit_test(a_broken_machine_is_an_error_and_never_a_verdict),
         cmocka_unit_test(a_missing_runner_is_an_error),
         cmocka_unit_test(a_time_counts_only_when_it_is_steady_possible_and_right),
