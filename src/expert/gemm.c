@@ -7,38 +7,12 @@
  * becomes a device function of the accumulator and of other inputs, which are
  * tensors over (m,n) with zero strides where they broadcast.
  */
+#include "expert/gemm.h"
+
 #include "base/buf.h"
-#include "expert/match.h"
 
 #include <stdint.h>
 #include <string.h>
-
-enum { GEMM_LEAVES = 6 };
-
-struct side { /* (l, row, col) of an operand or of the result */
-    struct axis l, row, col;
-};
-
-struct leaf {
-    const struct node *node;
-    int input;
-    const char *name;
-    struct side side;
-};
-
-struct gemm {
-    const struct graph *g;
-    struct arena *a;
-    const struct node *product;
-    int a_in, b_in;
-    struct side A, B, C; /* B as (l, n, k) */
-    struct leaf leaves[GEMM_LEAVES];
-    int leaf_count;
-    bool added; /* addmm: the first leaf is added to the product */
-    struct names names;
-    const char *index;
-    bool seen[GRAPH_NODES];
-};
 
 static bool is_product(const struct node *n)
 {
@@ -421,6 +395,8 @@ static bool fill(struct gemm *q, struct match *out)
               scope_get(s, "c_type"), buf_text(&strides.args).data);
     fill_sizes(q, s);
     ok = fill_epilogue(q, s, out);
+    if (ok && gemm_suits_sm90(q))
+        gemm_fill_sm90(q, out);
     buf_release(&strides.params);
     buf_release(&strides.args);
     buf_release(&pointers.params);

@@ -42,6 +42,7 @@ struct graph {
     struct tensor in[MAX_TENSORS], out[MAX_TENSORS];
     int in_count, out_count;
     const json_t *scalars;   /* of the call; may be NULL */
+    const json_t *structure; /* of the inputs, as seen on several draws; may be NULL */
     int result[MAX_TENSORS]; /* node that gives each output */
     /* What it will run on: 80, 90, ...; simt runs what sm_80 has. */
     int arch, sm_count;

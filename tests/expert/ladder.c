@@ -1,7 +1,7 @@
 /*
  * ladder.c - walk a recipe's ladder by hand: a description in, a kernel per step out.
  *
- *     ladder DESCRIPTION.json OUT_DIR
+ *     ladder DESCRIPTION.json OUT_DIR [ARCH]
  *
  * Asks the built-in engineer as the loop would, each answer judged a pass,
  * and writes OUT_DIR/NAME.0.cu, NAME.1.cu, ... For looking at recipes, and for
@@ -39,8 +39,11 @@ int main(int argc, char **argv)
     struct task task = {0};
     json_t *history = json_array();
 
-    if (argc != 3)
-        return fprintf(stderr, "usage: ladder DESCRIPTION.json OUT_DIR\n"), 2;
+    struct device device = {0};
+
+    if (argc != 3 && argc != 4)
+        return fprintf(stderr, "usage: ladder DESCRIPTION.json OUT_DIR [ARCH]\n"), 2;
+    device.arch = argc == 4 ? argv[3] : "compute_80";
     if (!file_read(argv[1], 1 << 20, a, &text, &err) ||
         !json_parse(text, argv[1], &task.description, &err) || !dir_make(argv[2], &err))
         return complain(&err);
@@ -49,6 +52,7 @@ int main(int argc, char **argv)
         struct candidate current = {.depth = depth, .source = source};
         struct request req = {.stage = depth ? STAGE_OPTIMIZE : STAGE_SYNTHESIZE,
                               .task = &task,
+                              .device = &device,
                               .current = depth ? &current : NULL,
                               .history = history};
         struct reply reply;

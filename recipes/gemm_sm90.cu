@@ -1,0 +1,1081 @@
+// recipes/gemm_sm90.cu - an fp32 product on Hopper's tensor cores, as accurate as fp32 arithmetic.
+//
+// Lines that begin with //! direct the composer (docs/recipes.md); all else is the kernel's text.
+//
+// Rows of A and columns of B are scaled by powers of two and split into two fp16 parts, x = hi +
+// lo, which together hold 23 bits. Three products (hi.lo, lo.hi, hi.hi) go through wgmma; every 64
+// of K the tensor core's accumulator, which truncates, is added into fp32 registers. The split also
+// takes statistics, and where those cannot rule out that bits were lost that matter (or something
+// is not finite, or near the ends of the exponent range), the last kernel of the plan computes the
+// product again in fp32.
+//
+//! recipe gemm_sm90: C(m,n) = sum over k of A(m,k) * B(n,k) in fp32, on tensor cores of sm_90a
+//! fact batched: a product for each of several pairs of matrices
+//! fact a_batched: A differs from product to product
+//! fact b_batched: B differs from product to product
+//! fact epilogue: pointwise operators follow the product
+//! fact a_k_major: A is contiguous along k
+//! fact a_m_major: A is contiguous along m
+//! fact b_k_major: B is contiguous along k
+//! fact b_n_major: B is contiguous along n
+//! fact a_vectors: A can be read 16 bytes at a time
+//! fact b_vectors: B can be read 16 bytes at a time
+//! fact few_tiles: the result has fewer tiles than a device has processors, and K is long
+//! fact upper_upper: A and B are upper triangular
+//! fact lower_lower: A and B are lower triangular
+//! fact short_k: sums are so short that each 16 terms are added in fp32
+//!
+//! step tensor: split fp32 into two fp16 parts and multiply on the tensor cores (wgmma, TMA)
+//!   why: Three fp16 products at sixteen times the rate of fp32 arithmetic give all bits that matter.
+//! step ring: fetch ahead through rings of slots, fetching and computing in different warps
+//!   why: A slot is filled by TMA while others are multiplied; the computing warps never wait for addresses.
+//!   needs: tensor
+//! step wide: compute tiles of 128x256, two pieces of 64x128 per warpgroup
+//!   why: A third less traffic between L2 and shared memory for the same products.
+//!   needs: ring
+//! step raster: walk the tiles in groups of 16 rows
+//!   why: The tiles computed at the same time share rows of A and columns of B in L2.
+//!   needs: ring
+//! step cluster: pair blocks, each fetching one plane of B for both
+//!   why: Multicast halves the reads of B from L2.
+//!   needs: ring
+//! step overlap: launch each kernel while the one before ends
+//!   why: Programmatic dependent launch hides launch latency and barrier set-up.
+//!   needs: tensor
+//! step split_k: divide K among blocks and add the parts afterwards
+//!   why: The result has too few tiles to occupy the device.
+//!   when: few_tiles
+//!   needs: ring
+//! step triangle: skip the blocks of K that are zero
+//!   why: Only a sixth of the products of two triangular matrices differs from zero.
+//!   when: upper_upper or lower_lower
+//!   needs: ring
+//!   excludes: cluster
+//! text
+// $kernel: $ops as C(m,n) = sum over k of A(m,k) * B(n,k).
+#include <cutegen/kernel.h>
+
+//! if tensor
+constexpr int TILE_M = 128;   // two warpgroups of 64 rows
+constexpr int PIECE_N = 128;  // columns of one accumulator
+//! if wide
+constexpr int PIECES = 2;     // of a warpgroup, side by side
+//! else
+constexpr int PIECES = 1;     // of a warpgroup, side by side
+//! end
+constexpr int TILE_N = PIECE_N * PIECES;
+constexpr int TILE_K = 64;    // between two additions into fp32 registers
+//! if ring
+constexpr int STAGES_A = 3;   // slots of 128x64, hi and lo
+constexpr int STAGES_B = 4;   // slots of 128x64, hi and lo
+//! else
+constexpr int STAGES_A = 1;   // slots of 128x64, hi and lo
+constexpr int STAGES_B = 1;   // slots of 128x64, hi and lo
+//! end
+//! if cluster
+constexpr int CLUSTER = 2;    // blocks along m that share B
+//! else
+constexpr int CLUSTER = 1;    // blocks along m that share B
+//! end
+//! if raster
+constexpr int GROUP = 16;     // tiles of m walked together
+//! else
+constexpr int GROUP = 1;      // tiles of m walked together
+//! end
+constexpr int SMEM = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 256;
+//! if a_k_major
+constexpr int A_K_MAJOR = 1;
+//! else
+constexpr int A_K_MAJOR = 0;
+//! end
+//! if b_k_major
+constexpr int B_K_MAJOR = 1;
+//! else
+constexpr int B_K_MAJOR = 0;
+//! end
+
+//! end
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+//! if tensor
+#include <cutlass/arch/reg_reconfig.h>
+//! end
+
+using namespace cute;
+
+//! if epilogue
+// What becomes of one element of the product.
+__device__ inline float ${kernel}_finish($finish_params)
+{
+    $finish_body
+}
+
+//! end
+//! if tensor
+// ---- the split: x * 2^e = hi + lo -------------------------------------------------------
+
+// What a row of A or a column of B is like.
+struct Stats {
+    unsigned top, low; // bits of the largest magnitude; of the smallest that is not zero, less one
+    int sum, zeros;    // of the exponents of what is not zero; how many are zero
+
+    __device__ void start() { top = 0, low = ~0u, sum = 0, zeros = 0; }
+    __device__ void add(float x)
+    {
+        unsigned const bits = __float_as_uint(x) & 0x7fffffffu;
+        top = cute::max(top, bits);
+        low = cute::min(low, bits - 1);
+        sum += int(bits >> 23);
+        zeros += bits == 0;
+    }
+    __device__ void add(float4 v) { add(v.x), add(v.y), add(v.z), add(v.w); }
+    __device__ void add(Stats const &o)
+    {
+        top = cute::max(top, o.top), low = cute::min(low, o.low), sum += o.sum, zeros += o.zeros;
+    }
+    // The exponent of the largest magnitude, biased, and where that is out of range what is used
+    // instead.
+    __device__ int exponent() const { return top == 0 ? 127 : int(top >> 23); }
+    __device__ int used() const { return cute::min(cute::max(exponent(), 67), 187); }
+    __device__ float scale() const { return __uint_as_float(unsigned(268 - used()) << 23); }   // to [2^14,2^15)
+    __device__ float unscale() const { return __uint_as_float(unsigned(used() - 14) << 23); }
+    // {how far the exponents lie below the largest, in sum; zeros; bits may be lost; may not be
+    // split at all}
+    __device__ int4 guard(int count) const
+    {
+        int const e = exponent();
+        bool const deep = int((low + 1) >> 23) < e - 16;
+        if (top == 0)
+            return make_int4(0, 0, 0, 0);
+        return make_int4((count - zeros) * e - sum, zeros, deep, e != used());
+    }
+};
+
+__device__ inline int4 worse(int4 a, int4 b)
+{
+    return make_int4(cute::max(a.x, b.x), cute::max(a.y, b.y), a.z | b.z, a.w | b.w);
+}
+
+// Four elements of a plane of high parts, and of the plane of low parts behind it.
+__device__ inline void put_split(float4 v, float4 scale, half_t *to, int64_t plane)
+{
+    float const x[4] = {v.x * scale.x, v.y * scale.y, v.z * scale.z, v.w * scale.w};
+    alignas(8) half_t hi[4], lo[4];
+    CUTE_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        hi[i] = half_t(x[i]);
+        lo[i] = half_t(x[i] - float(hi[i]));
+    }
+    *reinterpret_cast<uint2 *>(to) = *reinterpret_cast<uint2 *>(hi);
+    *reinterpret_cast<uint2 *>(to + plane) = *reinterpret_cast<uint2 *>(lo);
+}
+
+template <bool VECTORS>
+__device__ inline float4 fetch_four(float const *x, int left)
+{
+    float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if constexpr (VECTORS) {
+        if (left > 0)
+            v = *reinterpret_cast<float4 const *>(x);
+    } else {
+        if (left > 0)
+            v.x = x[0];
+        if (left > 1)
+            v.y = x[1];
+        if (left > 2)
+            v.z = x[2];
+        if (left > 3)
+            v.w = x[3];
+    }
+    return v;
+}
+
+//! if a_k_major or b_k_major
+// Splits rows that are contiguous along k: THREADS threads hold a row, or its beginning, in registers.
+template <int THREADS, bool VECTORS>
+__global__ void __launch_bounds__(512, 2)
+    ${kernel}_split_rows(float const *X, uint16_t *planes, float *scales, int32_t *guard, int rows, int L, int K,
+                         int64_t x_row, int64_t x_l, int ld)
+{
+    constexpr int HELD = 8, ROWS = 512 / THREADS, WARPS = THREADS / 32;
+    __shared__ Stats part[16];
+    __shared__ int4 worst[ROWS];
+    int const t = threadIdx.x % THREADS, mine = threadIdx.x / THREADS;
+    int const k0 = t * 4; // the thread has k0, k0 + 4 * THREADS, ...
+    int64_t const plane = int64_t(rows) * L * ld;
+    int4 bad = make_int4(0, 0, 0, 0);
+
+//! if overlap
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+    for (int first = blockIdx.x * ROWS; first < rows * L; first += gridDim.x * ROWS) {
+        int const row = first + mine;
+        int const length = row < rows * L ? K : 0;
+        float const *x = X + row / rows * x_l + row % rows * x_row;
+        float4 v[HELD];
+        Stats s;
+        CUTE_UNROLL
+        for (int i = 0; i < HELD; ++i) {
+            int const k = k0 + i * THREADS * 4;
+            v[i] = fetch_four<VECTORS>(x + k, length - k);
+        }
+        s.start();
+        CUTE_UNROLL
+        for (int i = 0; i < HELD; ++i)
+            s.add(v[i]);
+        int seen = HELD * 4;
+        for (int k = k0 + HELD * THREADS * 4; k < length; k += THREADS * 4, seen += 4)
+            s.add(fetch_four<VECTORS>(x + k, length - k));
+        s.zeros -= seen; // what was seen behind the end counts as zeros; it is taken off below
+        s.top = __reduce_max_sync(~0u, s.top);
+        s.low = __reduce_min_sync(~0u, s.low);
+        s.sum = __reduce_add_sync(~0u, s.sum);
+        s.zeros = __reduce_add_sync(~0u, s.zeros);
+        if constexpr (WARPS > 1) {
+            __syncthreads();
+            if (threadIdx.x % 32 == 0)
+                part[threadIdx.x / 32] = s;
+            __syncthreads();
+            s = part[mine * WARPS];
+            for (int i = 1; i < WARPS; ++i)
+                s.add(part[mine * WARPS + i]);
+        }
+        s.zeros += K; // now: zeros among the K elements
+        if (row < rows * L) {
+            float const f = s.scale();
+            half_t *to = reinterpret_cast<half_t *>(planes) + int64_t(row) * ld;
+            if (t == 0) {
+                scales[row] = s.unscale();
+                bad = worse(bad, s.guard(K));
+            }
+            CUTE_UNROLL
+            for (int i = 0; i < HELD; ++i) {
+                int const k = k0 + i * THREADS * 4;
+                if (k < K)
+                    put_split(v[i], make_float4(f, f, f, f), to + k, plane);
+            }
+            for (int k = k0 + HELD * THREADS * 4; k < K; k += THREADS * 4)
+                put_split(fetch_four<VECTORS>(x + k, K - k), make_float4(f, f, f, f), to + k, plane);
+        }
+    }
+    if (t == 0)
+        worst[mine] = bad;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int i = 1; i < ROWS; ++i)
+            bad = worse(bad, worst[i]);
+        reinterpret_cast<int4 *>(guard)[blockIdx.x] = bad;
+    }
+//! if overlap
+    asm volatile("griddepcontrol.wait;" ::: "memory"); // its end is the end of all before it, too
+//! end
+}
+
+//! end
+//! if a_m_major or b_n_major
+// For operands that are contiguous along m or n, "columns" here: first what the columns are like.
+template <bool VECTORS>
+__global__ void __launch_bounds__(256)
+    ${kernel}_look_columns(float const *X, int32_t *stats, int columns, int K, int64_t x_k, int64_t x_l, int rows)
+{
+    __shared__ Stats part[8][128];
+    int const lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int const column = blockIdx.x * 128 + lane * 4, end = cute::min(K, int(blockIdx.y + 1) * rows);
+    float const *x = X + blockIdx.z * x_l + column;
+    Stats s[4];
+//! if overlap
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+    CUTE_UNROLL
+    for (int i = 0; i < 4; ++i)
+        s[i].start();
+#pragma unroll 8
+    for (int k = blockIdx.y * rows + warp; k < end; k += 8) {
+        float4 const v = fetch_four<VECTORS>(x + k * x_k, columns - column);
+        s[0].add(v.x), s[1].add(v.y), s[2].add(v.z), s[3].add(v.w);
+    }
+    CUTE_UNROLL
+    for (int i = 0; i < 4; ++i)
+        part[warp][lane * 4 + i] = s[i];
+    __syncthreads();
+    int const c = blockIdx.x * 128 + threadIdx.x;
+    if (threadIdx.x < 128 && c < columns) {
+        Stats all = part[0][threadIdx.x];
+        for (int i = 1; i < 8; ++i)
+            all.add(part[i][threadIdx.x]);
+        reinterpret_cast<int4 *>(stats)[(int64_t(blockIdx.z) * gridDim.y + blockIdx.y) * columns + c] =
+            make_int4(int(all.top), int(all.low), all.sum, all.zeros);
+    }
+//! if overlap
+    asm volatile("griddepcontrol.wait;" ::: "memory"); // its end is the end of all before it, too
+//! end
+}
+
+// Then the split, the last rows first: they were read last and are still in L2.
+template <bool VECTORS>
+__global__ void __launch_bounds__(256)
+    ${kernel}_split_columns(float const *X, int32_t const *stats, uint16_t *planes, float *scales, int32_t *guard,
+                            int columns, int K, int64_t x_k, int64_t x_l, int rows, int ld)
+{
+    __shared__ float factor[128];
+    __shared__ int4 worst[128];
+    int const lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int const part = gridDim.y - 1 - blockIdx.y;
+    int const column = blockIdx.x * 128 + lane * 4, end = cute::min(K, (part + 1) * rows);
+    int64_t const plane = int64_t(gridDim.z) * K * ld;
+
+//! if overlap
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+//! end
+    if (threadIdx.x < 128) {
+        int const c = blockIdx.x * 128 + threadIdx.x;
+        Stats s;
+        s.start();
+        for (int i = 0; c < columns && i < int(gridDim.y); ++i) {
+            int4 const p =
+                reinterpret_cast<int4 const *>(stats)[(int64_t(blockIdx.z) * gridDim.y + i) * columns + c];
+            Stats const o = {unsigned(p.x), unsigned(p.y), p.z, p.w};
+            s.add(o);
+        }
+        factor[threadIdx.x] = s.scale();
+        worst[threadIdx.x] = s.guard(K);
+        if (part == 0 && c < columns)
+            scales[int64_t(blockIdx.z) * columns + c] = s.unscale();
+    }
+    __syncthreads();
+    if (part == 0 && threadIdx.x == 0) {
+        int4 w = worst[0];
+        for (int i = 1; i < 128; ++i)
+            w = worse(w, worst[i]);
+        reinterpret_cast<int4 *>(guard)[blockIdx.z * gridDim.x + blockIdx.x] = w;
+    }
+    if (column >= columns)
+        return;
+    float const *x = X + blockIdx.z * x_l + column;
+    half_t *to = reinterpret_cast<half_t *>(planes) + int64_t(blockIdx.z) * K * ld + column;
+    float4 const f = *reinterpret_cast<float4 *>(&factor[lane * 4]);
+#pragma unroll 8
+    for (int k = part * rows + warp; k < end; k += 8)
+        put_split(fetch_four<VECTORS>(x + k * x_k, columns - column), f, to + int64_t(k) * ld, plane);
+}
+
+//! end
+// ---- the product ---------------------------------------------------------------------------------
+
+// (ROWS,TILE_K) of one plane, in the order in which TMA brings it and wgmma reads it
+template <bool K_MAJOR, int ROWS>
+CUTE_HOST_DEVICE constexpr auto tile_layout()
+{
+    if constexpr (K_MAJOR)
+        return tile_to_shape(GMMA::Layout_K_SW128_Atom<half_t>{}, Shape<Int<ROWS>, Int<TILE_K>>{});
+    else
+        return tile_to_shape(GMMA::Layout_MN_SW128_Atom<half_t>{}, Shape<Int<ROWS>, Int<TILE_K>>{}, Step<_2, _1>{});
+}
+
+// (ROWS,TILE_K,planes,STAGES): some ROWS of a ring whose slots have ALL
+template <bool K_MAJOR, int ROWS, int ALL, int STAGES>
+CUTE_HOST_DEVICE constexpr auto ring_layout()
+{
+    auto const tile = tile_layout<K_MAJOR, ROWS>();
+    return composition(tile.layout_a(), tile.offset(),
+                       make_layout(get<0>(tile.layout_b()), get<1>(tile.layout_b()),
+                                   make_layout(_2{}, Int<ALL * TILE_K>{}),
+                                   make_layout(Int<STAGES>{}, Int<2 * ALL * TILE_K>{})));
+}
+
+// A place in a ring, and the parity of its turn.
+struct Place {
+    int slot, turn;
+    template <int STAGES>
+    __device__ void next()
+    {
+        if (++slot == STAGES)
+            slot = 0, turn ^= 1;
+    }
+};
+
+// Tells block `rank` of the cluster that a warpgroup here is done with a slot.
+__device__ inline void release(uint64_t &barrier, unsigned rank)
+{
+    asm volatile("{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t}" ::"r"(cast_smem_ptr_to_uint(&barrier)),
+                 "r"(rank)
+                 : "memory");
+}
+
+// Brings one plane of a tile; `mask` names the blocks of the cluster that get it.
+template <bool K_MAJOR, bool EVERYWHERE>
+__device__ inline void fetch_plane(CUtensorMap const *map, uint64_t *full, half_t *to, int row, int k, int l, int plane)
+{
+    constexpr uint64_t hint = 0x1000000000000000; // evict as usual
+    constexpr uint16_t mask = (1 << CLUSTER) - 1;
+    if constexpr (K_MAJOR && EVERYWHERE)
+        SM90_TMA_LOAD_MULTICAST_4D::copy(map, full, mask, hint, to, k, row, l, plane);
+    else if constexpr (K_MAJOR)
+        SM90_TMA_LOAD_4D::copy(map, full, hint, to, k, row, l, plane);
+    else if constexpr (EVERYWHERE)
+        SM90_TMA_LOAD_MULTICAST_5D::copy(map, full, mask, hint, to, 0, k, row / 64, l, plane);
+    else
+        SM90_TMA_LOAD_5D::copy(map, full, hint, to, 0, k, row / 64, l, plane);
+}
+
+// What a block works on: a tile of a product, and blocks of k.
+struct Work {
+    int m, n, l, begin, end; // m and n of the cluster's first element; begin and end in elements of k
+//! if split_k
+    int part;
+//! end
+};
+
+//! if triangle and upper_upper
+// Tiles by the length of their sum, longest first, so that the last ones to start are short. A
+// block takes turns from both ends: its second tile is as short as its first was long.
+__device__ inline bool work_of(int round, int M, int N, int K, int parts, Work &w)
+{
+    int const tiles_m = (M + CLUSTER * TILE_M - 1) / (CLUSTER * TILE_M), tiles_n = (N + TILE_N - 1) / TILE_N;
+    int const lanes = gridDim.x / CLUSTER, lane = blockIdx.x / CLUSTER;
+    int t = round * lanes + (round % 2 ? lanes - 1 - lane : lane);
+    constexpr int RATIO = TILE_N > CLUSTER * TILE_M ? TILE_N / (CLUSTER * TILE_M) : 1;
+    // Diagonals: RATIO * tn - tm, from the right upper corner to the left lower one.
+    for (int d = RATIO * (tiles_n - 1); d > -tiles_m; --d) {
+        int const first = cute::max(0, ceil_div(cute::max(d, 0), RATIO)), last = cute::min(tiles_n - 1, (d + tiles_m - 1) / RATIO);
+        int const count = cute::max(0, last - first + 1);
+        if (t < count) {
+            w.n = (first + t) * TILE_N;
+            w.m = (RATIO * (first + t) - d) * CLUSTER * TILE_M;
+            w.l = 0;
+            w.begin = w.m;
+            w.end = cute::max(w.begin, cute::min(K, w.n + TILE_N));
+            return true;
+        }
+        t -= count;
+    }
+    return false;
+}
+//! elif triangle
+// As for upper triangles, with the roles of m and n exchanged: k runs from n to m.
+__device__ inline bool work_of(int round, int M, int N, int K, int parts, Work &w)
+{
+    int const tiles_m = (M + CLUSTER * TILE_M - 1) / (CLUSTER * TILE_M), tiles_n = (N + TILE_N - 1) / TILE_N;
+    int const lanes = gridDim.x / CLUSTER, lane = blockIdx.x / CLUSTER;
+    int t = round * lanes + (round % 2 ? lanes - 1 - lane : lane);
+    constexpr int RATIO = TILE_N > CLUSTER * TILE_M ? TILE_N / (CLUSTER * TILE_M) : 1;
+    // Diagonals: tm - RATIO * tn, from the left lower corner to the right upper one.
+    for (int d = tiles_m - 1; d > -RATIO * tiles_n; --d) {
+        int const first = cute::max(0, ceil_div(cute::max(-d, 0), RATIO)), last = cute::min(tiles_n - 1, (tiles_m - 1 - d) / RATIO);
+        int const count = cute::max(0, last - first + 1);
+        if (t < count) {
+            w.n = (first + t) * TILE_N;
+            w.m = (RATIO * (first + t) + d) * CLUSTER * TILE_M;
+            w.l = 0;
+            w.begin = w.n;
+            w.end = cute::max(w.begin, cute::min(K, w.m + CLUSTER * TILE_M));
+            return true;
+        }
+        t -= count;
+    }
+    return false;
+}
+//! else
+__device__ inline bool work_of(int round, int M, int N, int K, int L, int parts, Work &w)
+{
+    int const tiles_m = (M + CLUSTER * TILE_M - 1) / (CLUSTER * TILE_M), tiles_n = (N + TILE_N - 1) / TILE_N;
+    int t = blockIdx.x / CLUSTER + round * (gridDim.x / CLUSTER);
+    if (t >= tiles_m * tiles_n * L * parts)
+        return false;
+//! if split_k
+    int const blocks = ceil_div((K + TILE_K - 1) / TILE_K, parts);
+    w.part = t % parts;
+    t /= parts;
+    w.begin = cute::min(K, w.part * blocks * TILE_K);
+    w.end = cute::min(K, w.begin + blocks * TILE_K);
+//! else
+    w.begin = 0;
+    w.end = K;
+//! end
+    w.l = t / (tiles_m * tiles_n);
+    t -= w.l * (tiles_m * tiles_n);
+    int const first = t / (GROUP * tiles_n) * GROUP, high = cute::min(int(GROUP), tiles_m - first);
+    t -= first * tiles_n;
+    w.m = (first + t % high) * (CLUSTER * TILE_M);
+    w.n = t / high * TILE_N;
+    return true;
+}
+//! end
+
+__global__ void __launch_bounds__(384, 1)
+    ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+//! if split_k
+                      float const *scale_a, float const *scale_b, float *partial, int parts, int L, $params)
+{
+//! else
+                      float const *scale_a, float const *scale_b, int L, $params)
+{
+    constexpr int parts = 1;
+//! end
+    extern __shared__ unsigned char memory[];
+    constexpr int PLANE_A = TILE_M * TILE_K, PLANE_B = PIECE_N * TILE_K;
+    half_t *smem_a = reinterpret_cast<half_t *>((reinterpret_cast<size_t>(memory) + 1023) / 1024 * 1024);
+    half_t *smem_b = smem_a + STAGES_A * 2 * PLANE_A;
+    uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_b + STAGES_B * 2 * PLANE_B), *empty_a = full_a + STAGES_A;
+    uint64_t *full_b = empty_a + STAGES_A, *empty_b = full_b + STAGES_B;
+    int const rank = CLUSTER > 1 ? int(block_rank_in_cluster()) : 0;
+    int const group = threadIdx.x / 128;
+
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES_A; ++i) {
+            initialize_barrier(full_a[i], 1);
+            initialize_barrier(empty_a[i], 2);
+        }
+        for (int i = 0; i < STAGES_B; ++i) {
+            initialize_barrier(full_b[i], 1);
+            initialize_barrier(empty_b[i], 2 * CLUSTER);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    if constexpr (CLUSTER > 1)
+        cluster_sync();
+    else
+        __syncthreads();
+//! if overlap
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+
+    Work w;
+    if (group == 0) { // one thread fetches
+        cutlass::arch::warpgroup_reg_dealloc<24>();
+        Place a = {0, 1}, b = {0, 1};
+//! if triangle
+        for (int round = 0; threadIdx.x == 0 && work_of(round, M, N, K, parts, w); ++round) {
+//! else
+        for (int round = 0; threadIdx.x == 0 && work_of(round, M, N, K, L, parts, w); ++round) {
+//! end
+            for (int k = w.begin; k < w.end; k += TILE_K) {
+                wait_barrier(empty_a[a.slot], a.turn);
+                set_barrier_transaction_bytes(full_a[a.slot], 2 * PLANE_A * sizeof(half_t));
+                for (int plane = 0; plane < 2; ++plane)
+                    fetch_plane<A_K_MAJOR, false>(&map_a, &full_a[a.slot], smem_a + (a.slot * 2 + plane) * PLANE_A,
+                                                  w.m + rank * TILE_M, k, $a_l, plane);
+                a.next<STAGES_A>();
+#pragma unroll 1
+                for (int piece = 0; piece < PIECES; ++piece) {
+                    wait_barrier(empty_b[b.slot], b.turn);
+                    set_barrier_transaction_bytes(full_b[b.slot], 2 * PLANE_B * sizeof(half_t));
+                    // Each block of the cluster fetches every CLUSTER-th plane, for all of them.
+                    for (int plane = rank; plane < 2; plane += CLUSTER)
+                        fetch_plane<B_K_MAJOR, (CLUSTER > 1)>(&map_b, &full_b[b.slot],
+                                                              smem_b + (b.slot * 2 + plane) * PLANE_B,
+                                                              w.n + piece * PIECE_N, k, $b_l, plane);
+                    b.next<STAGES_B>();
+                }
+            }
+        }
+    } else { // two warpgroups compute
+        cutlass::arch::warpgroup_reg_alloc<240>();
+        int const half = group - 1, thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
+        constexpr auto MAJOR_A = A_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
+        constexpr auto MAJOR_B = B_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
+        auto mma = make_tiled_mma(SM90_64x128x16_F32F16F16_SS<MAJOR_A, MAJOR_B>{});
+        auto thr = mma.get_slice(thread);
+        Tensor sA = make_tensor(make_smem_ptr(smem_a + half * 64 * TILE_K),
+                                ring_layout<A_K_MAJOR, 64, TILE_M, STAGES_A>()); // (64,TILE_K,planes,STAGES_A)
+        Tensor sB = make_tensor(make_smem_ptr(smem_b),
+                                ring_layout<B_K_MAJOR, PIECE_N, PIECE_N, STAGES_B>()); // (PIECE_N,TILE_K,planes,STAGES_B)
+        Tensor tCrA = thr.partition_fragment_A(sA);                                    // (MMA,1,TILE_K/16,planes,STAGES_A)
+        Tensor tCrB = thr.partition_fragment_B(sB);                                    // (MMA,1,TILE_K/16,planes,STAGES_B)
+        Tensor acc = partition_fragment_C(mma, Shape<_64, Int<PIECE_N>>{});            // (MMA,1,1)
+        Tensor sum = make_tensor<float>(Shape<Int<PIECE_N / 2>, Int<PIECES>>{});       // (MMA,PIECES)
+        Place a = {0, 0}, b = {0, 0};
+
+        clear(acc);
+//! if not short_k
+        if (half == 1)
+            asm volatile("bar.arrive 1, 256;" ::: "memory");
+//! end
+//! if triangle
+        for (int round = 0; work_of(round, M, N, K, parts, w); ++round) {
+//! else
+        for (int round = 0; work_of(round, M, N, K, L, parts, w); ++round) {
+//! end
+            clear(sum);
+#pragma unroll 1
+            for (int k0 = w.begin; k0 < w.end; k0 += TILE_K) {
+                wait_barrier(full_a[a.slot], a.turn);
+                CUTE_UNROLL
+                for (int piece = 0; piece < PIECES; ++piece) {
+                    wait_barrier(full_b[b.slot], b.turn);
+//! if short_k
+                    // Sums of 16 terms: the accumulator truncates, which tells where sums are short.
+                    CUTE_UNROLL
+                    for (int k = 0; k < TILE_K / 16; ++k) {
+                        mma.accumulate_ = GMMA::ScaleOut::Zero;
+                        warpgroup_fence_operand(acc);
+                        warpgroup_arrive();
+                        gemm(mma, tCrA(_, _, k, 0, a.slot), tCrB(_, _, k, 1, b.slot), acc);
+                        mma.accumulate_ = GMMA::ScaleOut::One;
+                        gemm(mma, tCrA(_, _, k, 1, a.slot), tCrB(_, _, k, 0, b.slot), acc);
+                        gemm(mma, tCrA(_, _, k, 0, a.slot), tCrB(_, _, k, 0, b.slot), acc);
+                        warpgroup_commit_batch();
+                        warpgroup_wait<0>();
+                        warpgroup_fence_operand(acc);
+                        CUTE_UNROLL
+                        for (int i = 0; i < size(acc); ++i)
+                            sum(i, piece) += acc(i);
+                    }
+                    if (thread < CLUSTER)
+                        release(empty_b[b.slot], thread);
+                    if (piece == PIECES - 1 && thread == 0)
+                        arrive_barrier(empty_a[a.slot]);
+//! else
+                    // The warpgroups take turns: one multiplies while the other adds. Small terms
+                    // come first.
+                    asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
+                    mma.accumulate_ = GMMA::ScaleOut::Zero;
+                    warpgroup_fence_operand(acc);
+                    warpgroup_arrive();
+                    CUTE_UNROLL
+                    for (int k = 0; k < TILE_K / 16; ++k) {
+                        gemm(mma, tCrA(_, _, k, 0, a.slot), tCrB(_, _, k, 1, b.slot), acc);
+                        mma.accumulate_ = GMMA::ScaleOut::One;
+                        gemm(mma, tCrA(_, _, k, 1, a.slot), tCrB(_, _, k, 0, b.slot), acc);
+                    }
+                    CUTE_UNROLL
+                    for (int k = 0; k < TILE_K / 16; ++k)
+                        gemm(mma, tCrA(_, _, k, 0, a.slot), tCrB(_, _, k, 0, b.slot), acc);
+                    warpgroup_commit_batch();
+                    asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
+                    warpgroup_wait<0>();
+                    warpgroup_fence_operand(acc);
+                    if (thread < CLUSTER)
+                        release(empty_b[b.slot], thread);
+                    if (piece == PIECES - 1 && thread == 0)
+                        arrive_barrier(empty_a[a.slot]);
+                    CUTE_UNROLL
+                    for (int i = 0; i < size(acc); ++i)
+                        sum(i, piece) += acc(i);
+//! end
+                    b.next<STAGES_B>();
+                }
+                a.next<STAGES_A>();
+            }
+
+            // Unscale. A thread has rows m and m + 8, and two neighbouring columns of every eight.
+            int const l = w.l;
+            int const row = w.m + rank * TILE_M + half * 64 + warp * 16, m0 = row + lane / 4, n0 = w.n + lane % 4 * 2;
+//! if split_k
+            Tensor mC = make_tensor(make_gmem_ptr(partial + int64_t(w.part * L + l) * M * N), make_shape(M, N),
+                                    make_stride(int64_t(N), _1{})); // (M,N)
+//! else
+            Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
+//! each leaf
+            Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
+//! end
+            bool const whole = row + 16 <= M && w.n + TILE_N <= N;
+            float fa[2];
+            CUTE_UNROLL
+            for (int q = 0; q < 2; ++q)
+                fa[q] = m0 + q * 8 < M ? __ldg(scale_a + $a_l * M + m0 + q * 8) : 0.0f;
+            CUTE_UNROLL
+            for (int piece = 0; piece < PIECES; ++piece) {
+                CUTE_UNROLL
+                for (int i = 0; i < PIECE_N / 2; i += 2) {
+                    int const m = m0 + i / 2 % 2 * 8, n = n0 + piece * PIECE_N + i / 4 * 8;
+                    float const f0 = n < N ? __ldg(scale_b + $b_l * N + n) : 0.0f;
+                    float const f1 = n + 1 < N ? __ldg(scale_b + $b_l * N + n + 1) : 0.0f;
+                    sum(i, piece) = sum(i, piece) * fa[i / 2 % 2] * f0;
+                    sum(i + 1, piece) = sum(i + 1, piece) * fa[i / 2 % 2] * f1;
+//! if epilogue and not split_k
+                    if (whole || (m < M && n < N))
+                        sum(i, piece) = [&](int m, int n) { return ${kernel}_finish(sum(i, piece)$finish); }(m, n);
+                    if (whole || (m < M && n + 1 < N))
+                        sum(i + 1, piece) = [&](int m, int n) { return ${kernel}_finish(sum(i + 1, piece)$finish); }(m, n + 1);
+//! end
+                }
+            }
+            bool const aligned = int64_t(stride<1>(mC)) == 1 && int64_t(stride<0>(mC)) % 4 == 0;
+            if (whole && aligned) {
+                // Neighbouring lanes exchange, so that four of them store 64 bytes of a row.
+                bool const odd = lane % 2;
+                float *to = &mC(m0, w.n + odd * 8 + lane / 2 % 2 * 4);
+                CUTE_UNROLL
+                for (int piece = 0; piece < PIECES; ++piece) {
+                    CUTE_UNROLL
+                    for (int i = 0; i < PIECE_N / 2; i += (i % 4 ? 6 : 2)) {
+                        float const x0 = __shfl_xor_sync(~0u, odd ? sum(i, piece) : sum(i + 4, piece), 1);
+                        float const x1 = __shfl_xor_sync(~0u, odd ? sum(i + 1, piece) : sum(i + 5, piece), 1);
+                        float4 const v = odd ? make_float4(x0, x1, sum(i + 4, piece), sum(i + 5, piece))
+                                             : make_float4(sum(i, piece), sum(i + 1, piece), x0, x1);
+                        *reinterpret_cast<float4 *>(to + i % 4 * 4 * stride<0>(mC) + piece * PIECE_N + i / 4 * 8) = v;
+                    }
+                }
+            } else {
+                // Lanes of different rows exchange 8x8 values, so that a warp stores 32 columns of
+                // one row.
+                int const place = lane / 4, n = w.n + place / 2 * 8 + lane % 4 * 2 + place % 2;
+                CUTE_UNROLL
+                for (int piece = 0; piece < PIECES; ++piece) {
+                    CUTE_UNROLL
+                    for (int j = 0; j < PIECE_N / 16; ++j) { // 32 columns, rows 0 to 7 or 8 to 15
+                        float v[8];
+                        CUTE_UNROLL
+                        for (int i = 0; i < 8; ++i)
+                            v[i] = sum((j / 2 * 4 + i / 2) * 4 + j % 2 * 2 + i % 2, piece);
+                        CUTE_UNROLL
+                        for (int bit = 1; bit < 8; bit *= 2) {
+                            CUTE_UNROLL
+                            for (int i = 0; i < 8; ++i) {
+                                if (i & bit)
+                                    continue;
+                                float const x = __shfl_xor_sync(~0u, place & bit ? v[i] : v[i | bit], bit * 4);
+                                if (place & bit)
+                                    v[i] = x;
+                                else
+                                    v[i | bit] = x;
+                            }
+                        }
+                        CUTE_UNROLL
+                        for (int i = 0; i < 8; ++i) {
+                            int const m = row + j % 2 * 8 + i;
+                            if (m < M && n + piece * PIECE_N + j / 2 * 32 < N)
+                                mC(m, n + piece * PIECE_N + j / 2 * 32) = v[i];
+                        }
+                    }
+                }
+            }
+        }
+//! if not short_k
+        if (half == 0)
+            asm volatile("bar.sync 1, 256;" ::: "memory"); // take up the last arrival
+//! end
+    }
+    if constexpr (CLUSTER > 1)
+        cluster_sync(); // nobody leaves while another may still signal to it
+}
+
+//! if split_k
+// Adds the parts of every element, in order.
+__global__ void __launch_bounds__(256)
+    ${kernel}_add_parts(float const *partial, int parts, int L, $params)
+{
+    int64_t const size = int64_t(L) * M * N;
+//! if overlap
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+    for (int64_t i = int64_t(blockIdx.x) * 256 + threadIdx.x; i < size; i += int64_t(gridDim.x) * 256) {
+        int const l = int(i / (int64_t(M) * N)), m = int(i / N % M), n = int(i % N);
+        Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
+//! each leaf
+        Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
+        float acc = 0.0f;
+#pragma unroll 8
+        for (int part = 0; part < parts; ++part)
+            acc += partial[part * size + i];
+//! if epilogue
+        mC(m, n) = ${kernel}_finish(acc$finish);
+//! else
+        mC(m, n) = acc;
+//! end
+    }
+}
+
+//! end
+// ---- the guard ---------------------------------------------------------------------------------------
+
+// May the split have lost bits that matter? Of elements more than 2^16 below the largest of their
+// row it drops at most 2^-39 of that. The sum of |a b| is, by the inequality of the means over the
+// terms with both factors, at least their number times 2^(mean of the exponents); so where both
+// sides' exponents are not far below, nothing is lost. Sums of a few terms (a permutation, say)
+// must be exact to the last bit, which the split does not hold.
+__device__ inline bool must_repeat(int32_t const *guard_a, int32_t const *guard_b, int count_a, int count_b, int K)
+{
+    __shared__ int worst[6];
+    int4 a = make_int4(0, 0, 0, 0), b = a;
+    for (int i = threadIdx.x; i < count_a; i += blockDim.x)
+        a = worse(a, reinterpret_cast<int4 const *>(guard_a)[i]);
+    for (int i = threadIdx.x; i < count_b; i += blockDim.x)
+        b = worse(b, reinterpret_cast<int4 const *>(guard_b)[i]);
+    if (threadIdx.x < 6)
+        worst[threadIdx.x] = 0;
+    __syncthreads();
+    atomicMax(&worst[0], a.x), atomicMax(&worst[1], a.y), atomicMax(&worst[2], a.z + 2 * a.w);
+    atomicMax(&worst[3], b.x), atomicMax(&worst[4], b.y), atomicMax(&worst[5], b.z + 2 * b.w);
+    __syncthreads();
+    int const both = K - worst[1] - worst[4]; // terms with both factors, at least
+    bool const outside = cute::max(worst[2], worst[5]) > 1, deep = cute::max(worst[2], worst[5]) == 1;
+//! if not triangle
+    if (K - cute::max(worst[1], worst[4]) < 16)
+        return true;
+//! end
+    return outside || (deep && (both < ceil_div(K, 8) || worst[0] + worst[3] > 12 * both));
+}
+
+//! end
+// The product on the FMA units: 8x8 per thread, sums of 64 terms added up.
+//! if tensor
+__global__ void __launch_bounds__(256)
+    ${kernel}_repeat(int32_t const *guard_a, int32_t const *guard_b, int count_a, int count_b, int L, $params)
+{
+//! else
+__global__ void __launch_bounds__(256)
+    ${kernel}_plain(int L, $params)
+{
+//! end
+    constexpr int BLK = 128, BLK_K = 16;
+    __shared__ float smem_a[BLK_K * (BLK + 4)], smem_b[BLK_K * (BLK + 4)];
+    Tensor sA = make_tensor(make_smem_ptr(smem_a), make_shape(Int<BLK>{}, Int<BLK_K>{}), make_stride(_1{}, Int<BLK + 4>{})); // (BLK,BLK_K)
+    Tensor sB = make_tensor(make_smem_ptr(smem_b), make_shape(Int<BLK>{}, Int<BLK_K>{}), make_stride(_1{}, Int<BLK + 4>{})); // (BLK,BLK_K)
+    int const tiles_m = ceil_div(M, BLK), tiles_n = ceil_div(N, BLK), tm = threadIdx.x / 16, tn = threadIdx.x % 16;
+
+//! if tensor
+//! if overlap
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+//! end
+    if (!must_repeat(guard_a, guard_b, count_a, count_b, K))
+        return;
+//! end
+    for (int t = blockIdx.x; t < tiles_m * tiles_n * L; t += gridDim.x) {
+        int const l = t / (tiles_m * tiles_n), m0 = t / tiles_n % tiles_m * BLK, n0 = t % tiles_n * BLK;
+        Tensor mA = make_tensor(make_gmem_ptr(A$a_batch), make_shape(M, K), make_stride($a_m, $a_k)); // (M,K)
+        Tensor mB = make_tensor(make_gmem_ptr(B$b_batch), make_shape(N, K), make_stride($b_n, $b_k)); // (N,K)
+        Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
+//! each leaf
+        Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
+        Tensor acc = make_tensor<float>(Shape<_8, _8>{}); // (8,8)
+        Tensor sum = make_tensor<float>(Shape<_8, _8>{}); // (8,8)
+        clear(acc);
+        clear(sum);
+        for (int k0 = 0; k0 < K; k0 += BLK_K) {
+            __syncthreads();
+            for (int i = threadIdx.x; i < BLK * BLK_K; i += 256) {
+//! if a_k_major
+                int const m = i / BLK_K, ka = i % BLK_K;
+//! else
+                int const m = i % BLK, ka = i / BLK;
+//! end
+//! if b_k_major
+                int const n = i / BLK_K, kb = i % BLK_K;
+//! else
+                int const n = i % BLK, kb = i / BLK;
+//! end
+                sA(m, ka) = m0 + m < M && k0 + ka < K ? mA(m0 + m, k0 + ka) : 0.0f;
+                sB(n, kb) = n0 + n < N && k0 + kb < K ? mB(n0 + n, k0 + kb) : 0.0f;
+            }
+            __syncthreads();
+            CUTE_UNROLL
+            for (int k = 0; k < BLK_K; ++k) {
+                Tensor rA = make_tensor<float>(_8{}); // (8)
+                Tensor rB = make_tensor<float>(_8{}); // (8)
+                CUTE_UNROLL
+                for (int i = 0; i < 8; ++i) {
+                    rA(i) = sA(tm * 8 + i, k);
+                    rB(i) = sB(tn + i * 16, k);
+                }
+                gemm(rA, rB, acc);
+            }
+            if (k0 % 64 == 48 || k0 + BLK_K >= K) {
+                CUTE_UNROLL
+                for (int i = 0; i < 64; ++i) {
+                    sum(i) += acc(i);
+                    acc(i) = 0.0f;
+                }
+            }
+        }
+        CUTE_UNROLL
+        for (int i = 0; i < 64; ++i) {
+            int const m = m0 + tm * 8 + i % 8, n = n0 + tn + i / 8 * 16;
+            if (m < M && n < N)
+//! if epilogue
+                mC(m, n) = ${kernel}_finish(sum(i)$finish);
+//! else
+                mC(m, n) = sum(i);
+//! end
+        }
+    }
+}
+#endif
+
+#ifdef CUTEGEN_HOST
+//! if tensor
+// The planes of an operand for TMA: (K,rows,L,2), or (64,K,rows/64,L,2) where rows are neighbours
+// in memory.
+static struct cutegen_map plane_map(struct cutegen_call *call, uint16_t *planes, int k_major, int64_t rows, int64_t K,
+                                    int64_t L, int64_t ld, int tile)
+{
+    struct cutegen_map_spec s;
+    int64_t dims_k[5] = {K, rows, L, 2, 1}, dims_r[5] = {64, K, ld / 64, L, 2};
+    int64_t strides_k[5] = {ld, rows * ld, L * rows * ld, 0, 0}, strides_r[5] = {ld, 64, K * ld, L * K * ld, 0};
+    int32_t box_k[5] = {TILE_K, (int32_t)tile, 1, 1, 1}, box_r[5] = {64, TILE_K, (int32_t)tile / 64, 1, 1};
+
+    s.data = planes;
+    s.dtype = CUTEGEN_F16;
+    s.rank = k_major ? 4 : 5;
+    for (int i = 0; i < 5; i++) {
+        s.dims[i] = k_major ? dims_k[i] : dims_r[i];
+        s.strides_bytes[i] = 2 * (k_major ? strides_k[i] : strides_r[i]);
+        s.box[i] = k_major ? box_k[i] : box_r[i];
+        s.element_strides[i] = 1;
+    }
+    s.swizzle = CUTEGEN_SWIZZLE_128;
+    s.fill = CUTEGEN_FILL_ZERO;
+    s.l2 = CUTEGEN_L2_256;
+    return cutegen_map_tiled(call, &s);
+}
+
+//! end
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *A = &call->in[$a_index]; // $a_name
+    const struct cutegen_tensor *B = &call->in[$b_index]; // $b_name
+    const struct cutegen_tensor *C = &call->out[0];
+//! each leaf
+    const struct cutegen_tensor *$x = &call->in[$k];
+//! end
+
+    CUTEGEN_REQUIRE(call, A->ndim == $a_ndim && B->ndim == $b_ndim && C->ndim == $c_ndim,
+                    "A, B and C must be $a_ndim-, $b_ndim- and $c_ndim-dimensional");
+//! each leaf
+    CUTEGEN_REQUIRE(call, $x->ndim == $ndim, "$x must be $ndim-dimensional");
+//! end
+    int64_t M = $M;
+    int64_t N = $N;
+    int64_t K = $K;
+    int64_t L = $L;
+//! each check
+    CUTEGEN_REQUIRE(call, $condition, "$text");
+//! end
+//! if tensor
+//! each vector_check
+    CUTEGEN_REQUIRE(call, $condition, "$text");
+//! end
+    CUTEGEN_REQUIRE(call, cutegen_aligned(C, 16), "C must start on 16 bytes");
+//! end
+//! each scalar
+    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
+//! end
+    int64_t processors = call->device.sm_count;
+//! if tensor
+//! if overlap
+    uint32_t flags = CUTEGEN_OVERLAP;
+//! else
+    uint32_t flags = 0;
+//! end
+    struct cutegen_dim one = cutegen_dim3(1, 1, 1);
+
+    // A
+    int64_t L_a = $a_count;
+//! if a_k_major
+    int64_t ld_a = cutegen_round_up(K, 8), rows_a = M * L_a;
+    int64_t count_a = cutegen_min(cutegen_ceil_div(rows_a, K <= 1024 ? 16 : K <= 4096 ? 4 : 1), processors * 8);
+//! else
+    int64_t ld_a = cutegen_round_up(M, 64), rows_a = K * L_a;
+    int64_t deep_a = cutegen_round_up(cutegen_max(64, cutegen_ceil_div(K, 16)), 8), parts_a = cutegen_ceil_div(K, deep_a);
+    int64_t strips_a = cutegen_ceil_div(M, 128), count_a = strips_a * L_a;
+    int32_t *stats_a = (int32_t *)cutegen_workspace(call, L_a * parts_a * M * 16);
+//! end
+    uint16_t *planes_a = (uint16_t *)cutegen_workspace(call, rows_a * ld_a * 2 * 2);
+    float *scale_a = (float *)cutegen_workspace(call, M * L_a * 4);
+    int32_t *guard_a = (int32_t *)cutegen_workspace(call, count_a * 16);
+
+    // B
+    int64_t L_b = $b_count;
+//! if b_k_major
+    int64_t ld_b = cutegen_round_up(K, 8), rows_b = N * L_b;
+    int64_t count_b = cutegen_min(cutegen_ceil_div(rows_b, K <= 1024 ? 16 : K <= 4096 ? 4 : 1), processors * 8);
+//! else
+    int64_t ld_b = cutegen_round_up(N, 64), rows_b = K * L_b;
+    int64_t deep_b = cutegen_round_up(cutegen_max(64, cutegen_ceil_div(K, 16)), 8), parts_b = cutegen_ceil_div(K, deep_b);
+    int64_t strips_b = cutegen_ceil_div(N, 128), count_b = strips_b * L_b;
+    int32_t *stats_b = (int32_t *)cutegen_workspace(call, L_b * parts_b * N * 16);
+//! end
+    uint16_t *planes_b = (uint16_t *)cutegen_workspace(call, rows_b * ld_b * 2 * 2);
+    float *scale_b = (float *)cutegen_workspace(call, N * L_b * 4);
+    int32_t *guard_b = (int32_t *)cutegen_workspace(call, count_b * 16);
+
+    // The splits.
+//! if b_n_major
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_look_columns<$b_wide>), cutegen_dim3(strips_b, parts_b, L_b),
+                               cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, B), stats_b, (int)N, (int)K,
+                               (int64_t)$b_slow, (int64_t)$b_step, (int)deep_b));
+//! end
+//! if a_m_major
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_look_columns<$a_wide>), cutegen_dim3(strips_a, parts_a, L_a),
+                                  cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), stats_a, (int)M,
+                                  (int)K, (int64_t)$a_slow, (int64_t)$a_step, (int)deep_a));
+//! end
+//! if b_n_major
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_columns<$b_wide>), cutegen_dim3(strips_b, parts_b, L_b),
+                                  cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, B),
+                                  (int32_t const *)stats_b, planes_b, scale_b, guard_b, (int)N, (int)K,
+                                  (int64_t)$b_slow, (int64_t)$b_step, (int)deep_b, (int)ld_b));
+//! else
+    if (K <= 1024)
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<32, $b_wide>), cutegen_dim3(count_b, 1, 1),
+                                      cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, B), planes_b,
+                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, (int64_t)$b_slow, (int64_t)$b_step, (int)ld_b));
+    else if (K <= 4096)
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<128, $b_wide>), cutegen_dim3(count_b, 1, 1),
+                                      cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, B), planes_b,
+                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, (int64_t)$b_slow, (int64_t)$b_step, (int)ld_b));
+    else
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<512, $b_wide>), cutegen_dim3(count_b, 1, 1),
+                                      cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, B), planes_b,
+                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, (int64_t)$b_slow, (int64_t)$b_step, (int)ld_b));
+//! end
+//! if a_m_major
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_columns<$a_wide>), cutegen_dim3(strips_a, parts_a, L_a),
+                                  cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A),
+                                  (int32_t const *)stats_a, planes_a, scale_a, guard_a, (int)M, (int)K,
+                                  (int64_t)$a_slow, (int64_t)$a_step, (int)deep_a, (int)ld_a));
+//! else
+    if (K <= 1024)
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<32, $a_wide>), cutegen_dim3(count_a, 1, 1),
+                                      cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
+                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, (int64_t)$a_slow, (int64_t)$a_step, (int)ld_a));
+    else if (K <= 4096)
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<128, $a_wide>), cutegen_dim3(count_a, 1, 1),
+                                      cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
+                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, (int64_t)$a_slow, (int64_t)$a_step, (int)ld_a));
+    else
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<512, $a_wide>), cutegen_dim3(count_a, 1, 1),
+                                      cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
+                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, (int64_t)$a_slow, (int64_t)$a_step, (int)ld_a));
+//! end
+
+    // The product.
+    struct cutegen_map map_a = plane_map(call, planes_a, A_K_MAJOR, M, K, L_a, ld_a, TILE_M);
+    struct cutegen_map map_b = plane_map(call, planes_b, B_K_MAJOR, N, K, L_b, ld_b, PIECE_N);
+    int64_t tiles = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N) * L;
+//! if split_k
+    int64_t parts = cutegen_max(1, cutegen_min(processors / CLUSTER / tiles, cutegen_ceil_div(K, 4 * TILE_K)));
+    float *partial = (float *)cutegen_workspace(call, parts * L * M * N * 4);
+//! else
+    int64_t parts = 1;
+//! end
+    int64_t blocks = cutegen_min(processors / CLUSTER, tiles * parts) * CLUSTER;
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1),
+                                  cutegen_dim3(CLUSTER, 1, 1), SMEM, flags, map_a, map_b, (float const *)scale_a,
+                                  (float const *)scale_b,
+//! if split_k
+                                  partial, (int)parts,
+//! end
+                                  (int)L, $args));
+//! if split_k
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_add_parts, cutegen_dim3(cutegen_min(cutegen_ceil_div(L * M * N, 256), processors * 8), 1, 1),
+                                  cutegen_dim3(256, 1, 1), one, 0, flags, (float const *)partial, (int)parts, (int)L, $args));
+//! end
+    return CUTEGEN_LAUNCH_EX(call, ${kernel}_repeat, cutegen_dim3(processors, 1, 1), cutegen_dim3(256, 1, 1), one, 0, flags,
+                             (int32_t const *)guard_a, (int32_t const *)guard_b, (int)count_a, (int)count_b, (int)L, $args);
+//! else
+    int64_t tiles = cutegen_ceil_div(M, 128) * cutegen_ceil_div(N, 128) * L;
+    return CUTEGEN_LAUNCH(call, ${kernel}_plain, cutegen_dim3(cutegen_min(tiles, processors * 2), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, (int)L, $args);
+//! end
+}
+#endif

@@ -1,0 +1,91 @@
+/*
+ * gemm_sm90.c - which products go to Hopper's tensor cores, and what that recipe needs.
+ *
+ * Short sums stay on the FMA units: there the result is bound by writing it,
+ * and the split's three products would be no more accurate than one.
+ */
+#include "expert/gemm.h"
+
+#include <string.h>
+
+enum {
+    SHORTEST_K = 33,
+    SHORT_K = 192,
+    SMALLEST_SIDE = 64,
+    SM90_PROCESSORS = 132,
+    SM90_TILE = 128 * 256
+};
+
+static bool fp32(const struct tensor *t)
+{
+    return strcmp(t->dtype, "f32") == 0;
+}
+
+/* One of the two modes is contiguous, and both are modes of the tensor. */
+static bool readable(const struct side *x)
+{
+    return x->row.first != x->row.last && x->col.first != x->col.last &&
+           (x->row.stride == 1 || x->col.stride == 1);
+}
+
+bool gemm_suits_sm90(const struct gemm *q)
+{
+    const struct graph *g = q->g;
+    double work = (double)q->C.l.size * (double)q->C.row.size * (double)q->C.col.size;
+
+    return g->arch == 90 && fp32(&g->in[q->a_in]) && fp32(&g->in[q->b_in]) && fp32(&g->out[0]) &&
+           readable(&q->A) && readable(&q->B) && q->A.col.size >= SHORTEST_K &&
+           q->C.row.size >= SMALLEST_SIDE && q->C.col.size >= SMALLEST_SIDE &&
+           work * (double)q->A.col.size >= 1 << 26;
+}
+
+static void fill_side(struct gemm *q, struct scope *s, const struct side *x, const char *tensor)
+{
+    const char *t = match_lower(tensor, q->a);
+    const struct axis *slow = x->col.stride == 1 ? &x->row : &x->col;
+    bool differs = x->l.stride != 0 && x->l.first != x->l.last;
+
+    scope_set(s, arena_printf(q->a, "%s_l", t), "%s", differs ? "w.l" : "0");
+    scope_set(s, arena_printf(q->a, "%s_count", t), "%s", differs ? "L" : "1");
+    scope_set(s, arena_printf(q->a, "%s_slow", t), "%s->strides[%d]", tensor, slow->last - 1);
+    if (differs)
+        scope_set(s, arena_printf(q->a, "%s_step", t), "%s->strides[%d]", tensor, x->l.last - 1);
+    else
+        scope_set(s, arena_printf(q->a, "%s_step", t), "0");
+    scope_set(s, arena_printf(q->a, "%s_wide", t), "%s",
+              scope_has(s, arena_printf(q->a, "%s_vectors", t)) ? "true" : "false");
+    if (differs)
+        scope_fact(s, arena_printf(q->a, "%s_batched", t));
+}
+
+/* "upper" or "lower", where the task's inputs were always so; else "". */
+static const char *triangle(const struct gemm *q, int input)
+{
+    const json_t *known = json_object_get(q->g->structure, arena_printf(q->a, "in%d", input));
+    const char *text = json_string_value(json_object_get(known, "triangle"));
+
+    return text ? text : "";
+}
+
+void gemm_fill_sm90(struct gemm *q, struct match *out)
+{
+    struct scope *s = out->scope;
+    int64_t tiles = (q->C.row.size * q->C.col.size * q->C.l.size + SM90_TILE - 1) / SM90_TILE;
+
+    out->recipe = "gemm_sm90";
+    fill_side(q, s, &q->A, "A");
+    fill_side(q, s, &q->B, "B");
+    if (q->A.col.size < SHORT_K)
+        scope_fact(s, "short_k");
+    if (tiles * 2 <= q->g->sm_count && q->A.col.size >= 1024)
+        scope_fact(s, "few_tiles");
+    if (q->C.l.size == 1 && q->A.row.size == q->A.col.size && q->B.row.size == q->B.col.size) {
+        const char *a = triangle(q, q->a_in), *b = triangle(q, q->b_in);
+        bool straight = q->A.col.stride == 1 && q->B.row.stride == 1;
+
+        if (straight && strcmp(a, "upper") == 0 && strcmp(b, "upper") == 0)
+            scope_fact(s, "upper_upper");
+        if (straight && strcmp(a, "lower") == 0 && strcmp(b, "lower") == 0)
+            scope_fact(s, "lower_lower");
+    }
+}
