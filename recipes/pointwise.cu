@@ -164,6 +164,9 @@ CUTEGEN_PLAN(call)
 //! if vectorise and not flat
     CUTEGEN_REQUIRE(call, n0 % $vec == 0, "the innermost dimension must be a multiple of $vec");
 //! end
+//! each check
+    CUTEGEN_REQUIRE(call, $condition, "$text");
+//! end
 //! each scalar
     CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
 //! end

@@ -2,26 +2,40 @@
 //
 // Lines that begin with //! direct the composer (docs/recipes.md); all else is the kernel's text.
 // The graph comes as stages: a pass reduces an element function over the row, a scalar is computed
-// once per row from earlier results. Then the outputs are written.
+// once per row from earlier results. Then the outputs are written; a total is reduced over all rows.
 //
 //! recipe row_reduction: a block per row; each pass reduces an element function over the row
 //! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
 //! fact fits: a row fits into the registers of its block
+//! fact whole: a row is exactly what the block's threads hold
 //! fact reread: some tensor is read by more than one pass
-//! fact softmax: a maximum, then the sum of exponentials below it
+//! fact pairs: two passes that one could do
+//! fact maxsum: a maximum, then the sum of exponentials below it
+//! fact moments: a mean, then the sum of squares about it
+//! fact short: a warp is enough for a row
+//! fact long: a row is worth a cluster, and the device has clusters
+//! fact holds: a row fits into the registers of a cluster
+//! fact cluster_whole: a row is exactly what the cluster's threads hold
+//! fact exponentials: some value is an exponential of a difference
+//! fact keeps: the output is the exponential of a difference, scaled
 //! fact elements: some output has a value per element
 //! fact rows: some output has a value per row
+//! fact totals: something is reduced over all rows
 //! fact pass: (of a stage) it reduces; else it is a scalar
-//! fact pair: (of a stage) the maximum of a softmax
-//! fact paired: (of a stage) the sum of a softmax
+//! fact pick: (of a stage) it takes one element of the row
+//! fact pair: (of a stage) the first of two passes that one could do
+//! fact paired: (of a stage) the second
 //! fact kept: (of a tensor) read more than once, worth keeping in registers
 //! fact uses_count: some result depends on the length of a row
 //! fact uses_sum: some pass adds
+//! fact uses_prod: some pass multiplies
 //! fact uses_max: some pass takes the maximum
 //! fact uses_min: some pass takes the minimum
+//! fact uses_argmax: some pass finds where the maximum is
+//! fact uses_argmin: some pass finds where the minimum is
 //!
 //! step shuffles: reduce within warps by shuffles
-//!   why: Five shuffles replace five rounds through shared memory, and two barriers remain of nine.
+//!   why: Five shuffles replace five rounds through shared memory, and one barrier remains of nine.
 //! step vectorise: move 16 bytes per load and store
 //!   why: A quarter of the load instructions for the same traffic.
 //!   when: vectors
@@ -29,117 +43,180 @@
 //!   why: The row is read from memory once; the later passes cost no traffic.
 //!   when: vectors and fits and reread
 //!   needs: vectorise
-//! step online: find maximum and sum of exponentials in one pass
-//!   why: The running sum is rescaled when a larger maximum is met, which saves one reading of the row.
-//!   when: softmax and not fits
+//! step one_pass: find both values of a pair of passes in one
+//!   why: A running value is corrected when the other one changes, which saves one reading of the row.
+//!   when: pairs
+//! step unroll: load four times ahead
+//!   why: The loads of several iterations are under way before the first is used.
+//!   when: not fits or not reread
+//! step warps: give each row to one warp
+//!   why: A warp needs no barrier, so the rows of a block do not wait for each other.
+//!   when: short
+//!   needs: shuffles
+//! step cluster: share a row among the blocks of a cluster, in registers, through distributed shared memory
+//!   why: Eight blocks hold a row that one cannot, so it is read once; they meet in each other's shared memory.
+//!   when: long and vectors
+//!   needs: shuffles vectorise
+//!   excludes: registers warps
+//! step fast_math: use the hardware's exponential
+//!   why: One instruction instead of several; the results stay within the accuracy of fp32.
+//!   when: exponentials
+//! step keep_exponentials: keep the exponentials in place of the elements
+//!   why: Each exponential is computed once; what is left for the output is a product.
+//!   when: keeps
+//!   needs: one_pass
 //! text
-// $kernel: $ops, a block per row.
+// $kernel: $ops, along rows.
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE
 #include <cute/tensor.hpp>
+//! if cluster
+#include <cute/arch/cluster_sm90.hpp>
+//! end
 
 using namespace cute;
 
-//! if uses_sum
-struct Sum {
-    __device__ float operator()(float a, float b) const { return a + b; }
-};
-
-//! end
-//! if uses_max
-struct Max { // NaN wins
-    __device__ float operator()(float a, float b) const { return a > b || a != a ? a : b; }
-};
-
-//! end
-//! if uses_min
-struct Min { // NaN wins
-    __device__ float operator()(float a, float b) const { return a < b || a != a ? a : b; }
-};
-
-//! end
-//! each function
-__device__ inline $value $function($function_params)
-{
-    $body
-}
-
-//! end
-// Combines one value of each thread; all get the result.
-template <int THREADS, class Op>
-__device__ float block_reduce(float value, Op op, float *shared)
-{
-//! if shuffles
-    CUTE_UNROLL
-    for (int lane = 16; lane > 0; lane /= 2)
-        value = op(value, __shfl_xor_sync(0xffffffff, value, lane));
-    if (threadIdx.x % 32 == 0)
-        shared[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = shared[threadIdx.x % (THREADS / 32)]; // one value per warp; every warp folds them
-    CUTE_UNROLL
-    for (int lane = THREADS / 64; lane > 0; lane /= 2)
-        value = op(value, __shfl_xor_sync(0xffffffff, value, lane));
-    __syncthreads(); // before shared is used again
-    return value;
-//! else
-    shared[threadIdx.x] = value;
-    __syncthreads();
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half)
-            shared[threadIdx.x] = op(shared[threadIdx.x], shared[threadIdx.x + half]);
-        __syncthreads();
-    }
-    value = shared[0];
-    __syncthreads(); // before shared is used again
-    return value;
-//! end
-}
-
+//! include accumulators
 //! if vectorise
 constexpr int VEC = $vec; // elements in 16 bytes
 using Vector = AutoVectorizingCopyWithAssumedAlignment<128>;
 
 //! end
-//! if registers
+//! if warps
+// Combines what the lanes of a warp hold; all get the result.
+template <int STAGE, int THREADS, class Acc>
+__device__ Acc row_reduce(Acc acc)
+{
+    CUTE_UNROLL
+    for (int lane = 16; lane > 0; lane /= 2)
+        acc.merge(acc.from(lane));
+    return acc;
+}
+//! elif cluster
+// Combines what the threads of a cluster hold; all get the result. Every warp tells every block.
+template <int STAGE, int THREADS, int CLUSTER, class Acc>
+__device__ Acc row_reduce(Acc acc)
+{
+    constexpr int WARPS = THREADS / 32;
+    __shared__ Acc parts[CLUSTER * WARPS]; // of this stage alone: a peer may still read the last one's
+    int const warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    CUTE_UNROLL
+    for (int d = 16; d > 0; d /= 2)
+        acc.merge(acc.from(d));
+    if constexpr (STAGE == 0)
+        cluster_wait(); // every block of the cluster has begun
+    if (lane < CLUSTER)
+        *static_cast<Acc *>(__cluster_map_shared_rank(&parts[block_rank_in_cluster() * WARPS + warp], lane)) = acc;
+    cluster_arrive();
+    cluster_wait();
+    acc = Acc::none();
+    CUTE_UNROLL
+    for (int k = 0; k < CLUSTER * WARPS; k += 32)
+        if (k + lane < CLUSTER * WARPS)
+            acc.merge(parts[k + lane]);
+    CUTE_UNROLL
+    for (int d = 16; d > 0; d /= 2)
+        acc.merge(acc.from(d));
+    return acc;
+}
+//! elif shuffles
+// Combines what the threads of a block hold; all get the result.
+template <int STAGE, int THREADS, class Acc>
+__device__ Acc row_reduce(Acc acc)
+{
+    __shared__ Acc parts[THREADS / 32]; // of this stage alone
+    CUTE_UNROLL
+    for (int lane = 16; lane > 0; lane /= 2)
+        acc.merge(acc.from(lane));
+    if (threadIdx.x % 32 == 0)
+        parts[threadIdx.x / 32] = acc;
+    __syncthreads();
+    acc = parts[threadIdx.x % (THREADS / 32)]; // one value per warp; every warp folds them
+    CUTE_UNROLL
+    for (int lane = THREADS / 64; lane > 0; lane /= 2)
+        acc.merge(acc.from(lane));
+    return acc;
+}
+//! else
+// Combines what the threads of a block hold; all get the result.
+template <int STAGE, int THREADS, class Acc>
+__device__ Acc row_reduce(Acc acc)
+{
+    __shared__ Acc parts[THREADS]; // of this stage alone
+    parts[threadIdx.x] = acc;
+    __syncthreads();
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            parts[threadIdx.x].merge(parts[threadIdx.x + half]);
+        __syncthreads();
+    }
+    return parts[0];
+}
+//! end
+
+//! if cluster and holds
+template <int THREADS, int CLUSTER, int ITEMS> // ITEMS: vectors per thread
+__global__ void __launch_bounds__(THREADS, $cluster_blocks)
+//! elif cluster
+template <int THREADS, int CLUSTER>
+__global__ void __launch_bounds__(THREADS)
+//! elif registers
 template <int THREADS, int ITEMS> // ITEMS: vectors per thread
+__global__ void __launch_bounds__(THREADS)
 //! else
 template <int THREADS>
-//! end
 __global__ void __launch_bounds__(THREADS)
+//! end
     ${kernel}_kernel($params)
 {
     static_assert(THREADS % 32 == 0 && (THREADS & (THREADS - 1)) == 0, "a power of two of whole warps");
-//! if shuffles
-    __shared__ float shared[THREADS / 32];
+//! if warps
+    constexpr int WIDTH = 32; // threads per row
+    int const row = blockIdx.x * (THREADS / 32) + threadIdx.x / 32, t = threadIdx.x % 32;
+    if (row >= $row_count)
+        return;
+//! elif cluster
+    constexpr int WIDTH = THREADS * CLUSTER; // threads per row
+    int const row = blockIdx.x / CLUSTER, t = blockIdx.x % CLUSTER * THREADS + threadIdx.x;
+    cluster_arrive_relaxed();
 //! else
-    __shared__ float shared[THREADS];
+    constexpr int WIDTH = THREADS; // threads per row
+    int const row = blockIdx.x, t = threadIdx.x;
 //! end
-    int const row = blockIdx.x;
 //! if uses_count
     float const count = float(n);
 //! end
 //! each tensor
 //! if vectorise
-    Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape(Int<VEC>{}, n / VEC, $rows), make_stride($unit, $vector_stride, $row_stride))(_, _, row); // (VEC,n/VEC)
+    Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape(Int<VEC>{}, $vector_shape, $rows), make_stride($unit, $vector_stride, $row_stride))(_, _, row); // (VEC,n/VEC)
 //! else
-    Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape(n, $rows), make_stride($stride, $row_stride))(_, row); // (n)
+    Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape($shape, $rows), make_stride($stride, $row_stride))(_, row); // (n)
 //! end
 //! end
 //! each row_tensor
-    Tensor g$X = make_tensor(make_gmem_ptr($x), $rows, $row_stride); // (rows)
+    Tensor g$X = make_tensor(make_gmem_ptr($x), $rows_shape, $rows_stride); // (rows)
 //! end
-//! if registers
+//! if registers or cluster and holds
 
 //! each tensor
 //! if kept
     Tensor r$X = make_tensor<$type>(make_shape(Int<VEC>{}, Int<ITEMS>{})); // (VEC,ITEMS)
 //! end
 //! end
+//! if registers and whole or cluster and cluster_whole
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j) {
-        int const i = threadIdx.x + j * THREADS;
+//! each tensor
+//! if kept
+        copy(Vector{}, g$X(_, t + j * WIDTH), r$X(_, j));
+//! end
+//! end
+    }
+//! else
+    CUTE_UNROLL
+    for (int j = 0; j < ITEMS; ++j) {
+        int const i = t + j * WIDTH;
         if (i < n / VEC) {
 //! each tensor
 //! if kept
@@ -149,52 +226,54 @@ __global__ void __launch_bounds__(THREADS)
         }
     }
 //! end
+//! end
 //! each stage
 
-//! if not pass
+//! if pick
+    int const place_$name = $place;
+    float const $name = $pick_call;
+//! elif not pass
     float const $name = $scalar_call;
-//! elif online and paired
-    float const $name = $online_result;
-//! elif online and pair
-    float $name = -3.402823466e+38f;
-    float $pair = 0.0f; // sum of exponentials below the running maximum
-//! if vectorise
-    for (int i = threadIdx.x; i < n / VEC; i += THREADS) {
-//! each use
-        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
-        copy(${copy}g$X(_, i), r$X);
-//! end
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v) {
-            float const value = $vector_call;
-            if (value > $name) {
-                $pair = $pair * expf($name - value) + 1.0f;
-                $name = value;
-            } else {
-                $pair += expf(value - $name);
-            }
-        }
+//! elif one_pass and paired
+    float const $name = $pair_second;
+//! elif one_pass and pair
+//! if keep_exponentials and registers and whole or keep_exponentials and cluster and cluster_whole
+    float largest = -3.402823466e+38f; // in this warp
+    CUTE_UNROLL
+    for (int v = 0; v < size(r$keep); ++v)
+        largest = fmaxf(largest, r$keep(v));
+    CUTE_UNROLL
+    for (int lane = 16; lane > 0; lane /= 2)
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffff, largest, lane));
+    $pair_type $acc{largest, 0.0f};
+    CUTE_UNROLL
+    for (int v = 0; v < size(r$keep); ++v) {
+        r$keep(v) = exponential(r$keep(v) - largest);
+        $acc.second += r$keep(v);
     }
 //! else
-    for (int i = threadIdx.x; i < n; i += THREADS) {
-        float const value = $plain_call;
-        if (value > $name) {
-            $pair = $pair * expf($name - value) + 1.0f;
-            $name = value;
-        } else {
-            $pair += expf(value - $name);
-        }
-    }
+    $pair_type $acc = $pair_type::none();
 //! end
-    float const own_$name = $name; // of this thread
-    $name = block_reduce<THREADS>($name, Max{}, shared);
-    $pair = block_reduce<THREADS>($pair * expf(own_$name - $name), Sum{}, shared);
-//! else
-    float $acc = $identity;
-//! if registers
+//! if keep_exponentials and registers and whole or keep_exponentials and cluster and cluster_whole
+//! elif registers and whole or cluster and cluster_whole
+    Tensor values$k = make_tensor<float>(make_shape(Int<VEC>{}, Int<ITEMS>{})); // (VEC,ITEMS)
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j) {
-        int const i = threadIdx.x + j * THREADS;
+//! each use
+//! if not kept
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        copy(${copy}g$X(_, t + j * WIDTH), r$X);
+//! end
+//! end
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            values$k(v, j) = $register_call;
+    }
+    $acc.add(values$k);
+//! elif registers or cluster and holds
+    CUTE_UNROLL
+    for (int j = 0; j < ITEMS; ++j) {
+        int const i = t + j * WIDTH;
         if (i < n / VEC) {
 //! each use
 //! if not kept
@@ -202,52 +281,134 @@ __global__ void __launch_bounds__(THREADS)
             copy(${copy}g$X(_, i), r$X);
 //! end
 //! end
+            Tensor values = make_tensor<float>(Int<VEC>{}); // (VEC)
             CUTE_UNROLL
             for (int v = 0; v < VEC; ++v)
-                $acc = $combine{}($acc, $register_call);
+                values(v) = $register_call;
+            $acc.add(values);
         }
     }
 //! elif vectorise
-    for (int i = threadIdx.x; i < n / VEC; i += THREADS) {
+//! if unroll
+#pragma unroll 4
+//! end
+    for (int i = t; i < n / VEC; i += WIDTH) {
+//! each use
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        copy(${copy}g$X(_, i), r$X);
+//! end
+        Tensor values = make_tensor<float>(Int<VEC>{}); // (VEC)
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            values(v) = $vector_call;
+        $acc.add(values);
+    }
+//! else
+//! if unroll
+#pragma unroll 4
+//! end
+    for (int i = t; i < n; i += WIDTH) {
+        Tensor values = make_tensor<float>(_1{}); // (1)
+        values(0) = $plain_call;
+        $acc.add(values);
+    }
+//! end
+//! if cluster
+    $acc = row_reduce<$k, THREADS, CLUSTER>($acc);
+//! else
+    $acc = row_reduce<$k, THREADS>($acc);
+//! end
+    float const $name = $pair_first;
+//! else
+    $combine $acc = $combine::none();
+//! if registers or cluster and holds
+    CUTE_UNROLL
+    for (int j = 0; j < ITEMS; ++j) {
+        int const i = t + j * WIDTH;
+//! if registers and not whole or cluster and not cluster_whole
+        if (i >= n / VEC)
+            break;
+//! end
+//! each use
+//! if not kept
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        copy(${copy}g$X(_, i), r$X);
+//! end
+//! end
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            $acc.add($register_call$vector_place);
+    }
+//! elif vectorise
+//! if unroll
+#pragma unroll 4
+//! end
+    for (int i = t; i < n / VEC; i += WIDTH) {
 //! each use
         Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
         copy(${copy}g$X(_, i), r$X);
 //! end
         CUTE_UNROLL
         for (int v = 0; v < VEC; ++v)
-            $acc = $combine{}($acc, $vector_call);
+            $acc.add($vector_call$vector_place);
     }
 //! else
-    for (int i = threadIdx.x; i < n; i += THREADS)
-        $acc = $combine{}($acc, $plain_call);
+//! if unroll
+#pragma unroll 4
 //! end
-    float const $name = $result;
+    for (int i = t; i < n; i += WIDTH)
+        $acc.add($plain_call$plain_place);
+//! end
+//! if cluster
+    $acc = row_reduce<$k, THREADS, CLUSTER>($acc);
+//! else
+    $acc = row_reduce<$k, THREADS>($acc);
+//! end
+    $value const $name = $result;
 //! end
 //! end
 //! if elements
 
-//! if registers
+//! if keep_exponentials and registers and whole or keep_exponentials and cluster and cluster_whole
+    float const rescale = exponential(largest - $keep_max) * $keep_scale;
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j) {
-        int const i = threadIdx.x + j * THREADS;
-        if (i < n / VEC) {
+        int const i = t + j * WIDTH;
+//! each output
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            r$X(v) = r$keep(v, j) * rescale;
+        copy(Vector{}, r$X, g$X(_, i));
+//! end
+    }
+//! elif registers or cluster and holds
+    CUTE_UNROLL
+    for (int j = 0; j < ITEMS; ++j) {
+        int const i = t + j * WIDTH;
+//! if registers and not whole or cluster and not cluster_whole
+        if (i >= n / VEC)
+            break;
+//! end
 //! each output_use
 //! if not kept
-            Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
-            copy(${copy}g$X(_, i), r$X);
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        copy(${copy}g$X(_, i), r$X);
 //! end
 //! end
 //! each output
-            Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
-            CUTE_UNROLL
-            for (int v = 0; v < VEC; ++v)
-                r$X(v) = $register_call;
-            copy(Vector{}, r$X, g$X(_, i));
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            r$X(v) = $register_call;
+        copy(Vector{}, r$X, g$X(_, i));
 //! end
-        }
     }
 //! elif vectorise
-    for (int i = threadIdx.x; i < n / VEC; i += THREADS) {
+//! if unroll
+#pragma unroll 4
+//! end
+    for (int i = t; i < n / VEC; i += WIDTH) {
 //! each output_use
         Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
         copy(${copy}g$X(_, i), r$X);
@@ -261,22 +422,59 @@ __global__ void __launch_bounds__(THREADS)
 //! end
     }
 //! else
-    for (int i = threadIdx.x; i < n; i += THREADS) {
+//! if unroll
+#pragma unroll 4
+//! end
+    for (int i = t; i < n; i += WIDTH) {
 //! each output
         g$X(i) = $plain_call;
 //! end
     }
 //! end
 //! end
-//! if rows
+//! if rows or totals
 
-    if (threadIdx.x == 0) {
+    if (t == 0) {
 //! each row_output
         g$X(row) = $scalar_call;
+//! end
+//! each total
+        $part[row] = $scalar_call;
 //! end
     }
 //! end
 }
+//! if totals
+
+// Reduces the values of all rows.
+template <int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    ${kernel}_total($total_params)
+{
+    float const count = float(rows);
+//! each total
+    Tensor g$P = make_tensor(make_gmem_ptr($part), rows); // (rows)
+    $combine $acc = $combine::none();
+    CUTE_UNROLL
+    for (int i = threadIdx.x; i < rows; i += THREADS)
+        $acc.add(g$P(i)$plain_place);
+    __shared__ $combine ${acc}_parts[THREADS];
+    ${acc}_parts[threadIdx.x] = $acc;
+    __syncthreads();
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            ${acc}_parts[threadIdx.x].merge(${acc}_parts[threadIdx.x + half]);
+        __syncthreads();
+    }
+    float const $name = $total_result;
+//! end
+    if (threadIdx.x == 0) {
+//! each total_output
+        $x[0] = $total_call;
+//! end
+    }
+}
+//! end
 #endif
 
 #ifdef CUTEGEN_HOST
@@ -289,7 +487,9 @@ CUTEGEN_PLAN(call)
 //! each plan_tensor
     CUTEGEN_REQUIRE(call, $x->ndim == $ndim, "$x must be $ndim-dimensional");
 //! end
-    int64_t n = $n;
+//! each col_mode
+    int64_t n$m = $size;
+//! end
 //! each row_mode
     int64_t rows$m = $size;
 //! end
@@ -304,13 +504,27 @@ CUTEGEN_PLAN(call)
 //! each scalar
     CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
 //! end
-//! if registers
+//! each total
+    float *$part = (float *)cutegen_workspace(call, ($all_rows) * 4);
+//! end
+//! if cluster and holds
+    CUTEGEN_REQUIRE(call, n <= $cluster_threads * $cluster_size * $vec * $cluster_items, "a row must fit into the registers of a cluster");
+    $launch CUTEGEN_LAUNCH_CLUSTER(call, (${kernel}_kernel<$cluster_threads, $cluster_size, $cluster_items>), cutegen_dim3(($all_rows) * $cluster_size, 1, 1), cutegen_dim3($cluster_threads, 1, 1), cutegen_dim3($cluster_size, 1, 1), 0, $args)$launch_end;
+//! elif cluster
+    $launch CUTEGEN_LAUNCH_CLUSTER(call, (${kernel}_kernel<$cluster_threads, $cluster_size>), cutegen_dim3(($all_rows) * $cluster_size, 1, 1), cutegen_dim3($cluster_threads, 1, 1), cutegen_dim3($cluster_size, 1, 1), 0, $args)$launch_end;
+//! elif registers and warps
+    CUTEGEN_REQUIRE(call, n <= 32 * $vec * $warp_items, "a row must fit into the registers of a warp");
+    $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<128, $warp_items>), cutegen_dim3(cutegen_ceil_div($all_rows, 4), 1, 1), cutegen_dim3(128, 1, 1), 0, $args)$launch_end;
+//! elif warps
+    $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div($all_rows, 4), 1, 1), cutegen_dim3(128, 1, 1), 0, $args)$launch_end;
+//! elif registers
     CUTEGEN_REQUIRE(call, n <= $threads * $vec * $items, "a row must fit into the registers of its block");
-    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads, $items>), cutegen_dim3($all_rows, 1, 1),
-                          cutegen_dim3($threads, 1, 1), 0, $args);
+    $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads, $items>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads, 1, 1), 0, $args)$launch_end;
 //! else
-    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads>), cutegen_dim3($all_rows, 1, 1),
-                          cutegen_dim3($threads, 1, 1), 0, $args);
+    $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads, 1, 1), 0, $args)$launch_end;
+//! end
+//! if totals
+    return CUTEGEN_LAUNCH(call, (${kernel}_total<1024>), cutegen_dim3(1, 1, 1), cutegen_dim3(1024, 1, 1), 0, $total_args);
 //! end
 }
 #endif

@@ -133,9 +133,10 @@ static enum tried tried_before(const json_t *history, const char *words)
     return how;
 }
 
-/* The next step of the ladder as the set of steps to have; false: its end. */
-static bool next_step(const struct work *w, const json_t *history, unsigned now, int *step,
-                      unsigned *next)
+/* The next step of the ladder as the set of steps to have; `not` are steps to pass over; false: its
+ * end. */
+static bool next_step(const struct work *w, const json_t *history, unsigned now, unsigned not,
+                      int *step, unsigned *next)
 {
     const struct recipe *r = &w->recipe;
     unsigned failed = 0;
@@ -146,7 +147,7 @@ static bool next_step(const struct work *w, const json_t *history, unsigned now,
     for (int i = 0; i < r->step_count; i++) {
         unsigned want = needs_of(r, 1u << i);
 
-        if (!(w->possible >> i & 1) || (now >> i & 1) ||
+        if (!(w->possible >> i & 1) || (now >> i & 1) || (not >> i & 1) ||
             tried_before(history, r->steps[i].words) != TRIED_NOT || (want & failed))
             continue;
         *next = (now & ~excluded_by(r, want)) | want;
@@ -195,7 +196,7 @@ static bool optimize(const struct request *req, const struct work *w, struct are
                      struct reply *out, struct error *err)
 {
     struct text source = req->current->source, better, blocks;
-    unsigned now = 0, next = 0;
+    unsigned now = 0, next = 0, idle = 0;
     bool found;
     int step = 0;
 
@@ -209,14 +210,17 @@ static bool optimize(const struct request *req, const struct work *w, struct are
                          w->recipe.name));
         return true;
     }
-    if (!next_step(w, req->history, now, &step, &next)) {
-        say(out, a, true,
-            arena_printf(a, "The %s ladder is at its end: every step that applies was tried.\n",
-                         w->recipe.name));
-        return true;
-    }
-    if (!recipe_compose(&w->recipe, w->match.scope, next, a, &better, err))
-        return false;
+    do {
+        if (!next_step(w, req->history, now, idle, &step, &next)) {
+            say(out, a, true,
+                arena_printf(a, "The %s ladder is at its end: every step that applies was tried.\n",
+                             w->recipe.name));
+            return true;
+        }
+        if (!recipe_compose(&w->recipe, w->match.scope, next, a, &better, err))
+            return false;
+        idle |= 1u << step; /* it may change nothing beside the steps there are */
+    } while (text_equal(source, better));
     blocks = change_blocks(source, better, a);
     say(out, a, false,
         arena_printf(a, "CHANGE: %s\n\n%s\n\n```\n%s```\n",

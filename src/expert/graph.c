@@ -181,6 +181,8 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
                        .index = (int)json_int_or(obj, "index", -1)};
     if (strcmp(n->op, "constant") == 0 && json_object_get(obj, "value"))
         n->value = obj;
+    if (graph_op_is(n, "aten.scalar_tensor"))
+        n->value = arg;
     if (takes_part(n->args)) {
         *why = "it needs the second result of an operator";
         return false;
@@ -297,26 +299,55 @@ static bool axes_merge(struct axis *x, const struct axis *y)
 {
     if (x->stride != y->stride * y->size || (x->first == x->last) != (y->first == y->last))
         return false;
-    *x = (struct axis){x->first, y->last, x->size * y->size, y->stride};
+    x->last = y->last;
+    x->size *= y->size;
+    x->stride = y->stride;
+    x->times = y->times;
+    x->split = x->split || y->split;
     return true;
 }
 
-/* Neighbouring dimensions may become one; dimensions of size 1 come and go. */
-bool view_reshape(struct view *v, const struct tensor *to)
+/* The outer `count` of an axis; the axis keeps the rest. */
+static struct axis axis_cut(struct axis *x, int64_t count)
 {
-    struct axis axes[MAX_DIMS];
+    struct axis outer = *x;
+
+    x->size /= count;
+    x->split = outer.split = true;
+    outer.size = count;
+    outer.stride = x->stride * x->size;
+    outer.times = (x->times ? x->times : 1) * x->size;
+    return outer;
+}
+
+/* Neighbouring dimensions may become one, and where `split` one several; dimensions of size 1 come
+ * and go. */
+static bool reshape(struct view *v, const struct tensor *to, bool split)
+{
+    struct axis axes[MAX_DIMS], rest = {.size = 1};
     int k = 0;
 
     for (int d = 0; d < to->dims; d++) {
         axes[d] = (struct axis){.size = 1};
         while (axes[d].size < to->shape[d]) {
-            while (k < v->dims && v->axes[k].size == 1)
-                k++;
-            if (k == v->dims)
+            int64_t need = to->shape[d] / axes[d].size;
+            struct axis piece;
+
+            while (rest.size == 1 && k < v->dims)
+                rest = v->axes[k++];
+            if (rest.size == 1 || to->shape[d] % axes[d].size)
                 return false;
+            if (rest.size > need ? !split || rest.size % need : need % rest.size)
+                return false;
+            if (rest.size > need) {
+                piece = axis_cut(&rest, need);
+            } else {
+                piece = rest;
+                rest = (struct axis){.size = 1};
+            }
             if (axes[d].size == 1)
-                axes[d] = v->axes[k++];
-            else if (!axes_merge(&axes[d], &v->axes[k++]))
+                axes[d] = piece;
+            else if (!axes_merge(&axes[d], &piece))
                 return false;
         }
         if (axes[d].size != to->shape[d])
@@ -324,7 +355,17 @@ bool view_reshape(struct view *v, const struct tensor *to)
     }
     memcpy(v->axes, axes, sizeof(axes));
     v->dims = to->dims;
-    return true;
+    return rest.size == 1;
+}
+
+bool view_reshape(struct view *v, const struct tensor *to)
+{
+    return reshape(v, to, false);
+}
+
+bool view_split(struct view *v, const struct tensor *to)
+{
+    return reshape(v, to, true);
 }
 
 static int wrap(int64_t dim, int dims)
@@ -387,11 +428,12 @@ struct view view_whole(const struct tensor *t)
     struct view v = {.dims = t->dims};
 
     for (int d = 0; d < t->dims; d++)
-        v.axes[d] = (struct axis){d, d + 1, t->shape[d], t->strides[d]};
+        v.axes[d] =
+            (struct axis){.first = d, .last = d + 1, .size = t->shape[d], .stride = t->strides[d]};
     return v;
 }
 
-bool graph_view(const struct graph *g, const struct node *n, struct view *out)
+static bool view_of(const struct graph *g, const struct node *n, bool split, struct view *out)
 {
     int64_t i = 0, j = 1;
 
@@ -402,7 +444,7 @@ bool graph_view(const struct graph *g, const struct node *n, struct view *out)
         out->input = n->index;
         return true;
     }
-    if (!graph_rearranges(n) || !graph_arg(g, n, 0) || !graph_view(g, graph_arg(g, n, 0), out))
+    if (!graph_rearranges(n) || !graph_arg(g, n, 0) || !view_of(g, graph_arg(g, n, 0), split, out))
         return false;
     if (op_among(n, copies, ARRAY_LEN(copies)))
         return true;
@@ -417,7 +459,17 @@ bool graph_view(const struct graph *g, const struct node *n, struct view *out)
     if (graph_op_is(n, "aten.transpose"))
         return graph_arg_int(n, 1, "dim0", &i) && graph_arg_int(n, 2, "dim1", &j) &&
                view_transpose(out, i, j);
-    return view_reshape(out, &n->t);
+    return reshape(out, &n->t, split);
+}
+
+bool graph_view(const struct graph *g, const struct node *n, struct view *out)
+{
+    return view_of(g, n, false, out);
+}
+
+bool graph_view_split(const struct graph *g, const struct node *n, struct view *out)
+{
+    return view_of(g, n, true, out);
 }
 
 /* ---- names --------------------------------------------------------------- */

@@ -70,6 +70,10 @@ bool tensor_contiguous(const struct tensor *t);
 struct axis {
     int first, last;
     int64_t size, stride; /* stride 0: broadcast */
+    /* A part of a dimension, or merged with one: its size is not the product of the input's, and
+     * its stride is that of dimension last - 1 taken `times` (0: once). */
+    bool split;
+    int64_t times;
 };
 
 struct view {
@@ -80,12 +84,16 @@ struct view {
 
 /* Is the node an input seen through rearrangements alone? */
 bool graph_view(const struct graph *g, const struct node *n, struct view *out);
+/* The same where a dimension may also be split. */
+bool graph_view_split(const struct graph *g, const struct node *n, struct view *out);
 /* A whole tensor as a view of itself. */
 struct view view_whole(const struct tensor *t);
 /* Broadcasts to the shape of `to`, aligned on the right. */
 bool view_expand(struct view *v, const struct tensor *to);
 /* Merges neighbouring dimensions and drops or adds those of size 1, to the shape of `to`. */
 bool view_reshape(struct view *v, const struct tensor *to);
+/* The same, splitting dimensions too. */
+bool view_split(struct view *v, const struct tensor *to);
 /* Does the op change the shape alone, keeping the order of elements? */
 bool graph_reshapes(const struct node *n);
 /* Does the op only rearrange its first argument, leaving element values as they are? */

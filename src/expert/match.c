@@ -13,6 +13,7 @@ static const struct matcher {
 } matchers[] = {
     {"pointwise", match_pointwise},
     {"row_reduction", match_rows},
+    {"scan", match_scan},
     {"gemm", match_gemm},
 };
 
@@ -138,4 +139,36 @@ const char *match_size_text(const char *tensor, int first, int last, struct aren
     for (int d = first; d < last; d++)
         text = arena_printf(a, "%s%s%s->shape[%d]", text, *text ? " * " : "", tensor, d);
     return *text ? text : "1";
+}
+
+const char *match_axis_size(const char *tensor, const struct axis *x, struct arena *a)
+{
+    return x->split ? arena_printf(a, "%lld", (long long)x->size)
+                    : match_size_text(tensor, x->first, x->last, a);
+}
+
+const char *match_axis_stride(const char *tensor, const struct axis *x, struct arena *a)
+{
+    const char *stride = arena_printf(a, "%s->strides[%d]", tensor, x->last - 1);
+
+    return x->times > 1 ? arena_printf(a, "(%s * %lld)", stride, (long long)x->times) : stride;
+}
+
+void match_split_checks(struct scope *s, const char *tensor, const struct tensor *t,
+                        const struct axis *axes, int count, struct arena *a)
+{
+    bool split = false;
+    const char *shape = "";
+
+    for (int i = 0; i < count; i++)
+        split = split || axes[i].split;
+    for (int d = 0; split && d < t->dims; d++)
+        shape = arena_printf(a, "%s%s%s->shape[%d] == %lld", shape, *shape ? " && " : "", tensor, d,
+                             (long long)t->shape[d]);
+    if (*shape) {
+        struct scope *item = scope_item(s, "check");
+
+        scope_set(item, "condition", "%s", shape);
+        scope_set(item, "text", "the shape of %s is written into the kernel", tensor);
+    }
 }

@@ -25,6 +25,7 @@ void match_nearest(enum kernel_class class, const char **recipe, const char **de
 
 bool match_pointwise(const struct graph *g, struct arena *a, struct match *out);
 bool match_rows(const struct graph *g, struct arena *a, struct match *out);
+bool match_scan(const struct graph *g, struct arena *a, struct match *out);
 bool match_gemm(const struct graph *g, struct arena *a, struct match *out);
 
 /* ---- shared by matchers --------------------------------------------------- */
@@ -36,6 +37,12 @@ char *match_capital(const char *name, struct arena *a);
 char *match_lower(const char *name, struct arena *a);
 /* "t->shape[0] * t->shape[1]", or "1" for an empty range. */
 const char *match_size_text(const char *tensor, int first, int last, struct arena *a);
+/* How the plan finds an axis' size and stride. */
+const char *match_axis_size(const char *tensor, const struct axis *x, struct arena *a);
+const char *match_axis_stride(const char *tensor, const struct axis *x, struct arena *a);
+/* The list `check` requires this shape, where sizes of a split dimension are written as numbers. */
+void match_split_checks(struct scope *s, const char *tensor, const struct tensor *t,
+                        const struct axis *axes, int count, struct arena *a);
 /* The list `scalar`: the numbers the task was called with, which are written into the kernel. */
 void match_scalars(const struct graph *g, struct scope *s);
 bool match_no(struct match *out, struct arena *a, const char *fmt, ...)

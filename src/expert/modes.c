@@ -12,7 +12,8 @@ void modes_start(struct modes *m, const struct tensor *lead)
         int mode = lead->dims - 1 - d; /* fastest first */
 
         m->size[mode] = lead->shape[d];
-        m->axis[0][mode] = (struct axis){d, d + 1, lead->shape[d], lead->strides[d]};
+        m->axis[0][mode] = (struct axis){
+            .first = d, .last = d + 1, .size = lead->shape[d], .stride = lead->strides[d]};
     }
 }
 
@@ -80,6 +81,7 @@ static void merge(struct modes *m, int fast)
 
         if (x->first != x->last)
             x->first = m->axis[t][fast + 1].first;
+        x->split = x->split || m->axis[t][fast + 1].split;
         x->size = m->size[fast];
     }
     drop(m, fast + 1);

@@ -57,6 +57,51 @@ static bool collect_scaling(struct fused *f, const struct node *n, struct match 
     return match_no(out, f->a, "a matrix product");
 }
 
+/* A value per channel, dimension 1 of what n gives. */
+static bool channel_leaf(struct fused *f, const struct node *n, size_t arg, struct match *out)
+{
+    const struct node *v = graph_arg(f->g, n, arg);
+    struct leaf *leaf = &f->leaves[f->leaf_count];
+
+    if (!v)
+        return true;
+    if (f->leaf_count == MAX_TENSORS || !expr_memory_type(v->t.dtype) || v->t.dims != 1 ||
+        f->seen[v - f->g->nodes] || !graph_view(f->g, v, &leaf->view))
+        return match_no(out, f->a, "%s with a value per channel that is no input", n->op);
+    f->seen[v - f->g->nodes] = true;
+    leaf->node = v;
+    leaf->view.axes[1] = leaf->view.axes[0];
+    leaf->view.dims = n->t.dims;
+    for (int d = 0; d < n->t.dims; d++)
+        if (d != 1)
+            leaf->view.axes[d] = (struct axis){.size = 1};
+    f->leaf_count++;
+    return true;
+}
+
+/* A batch norm with the statistics it has is pointwise. */
+static bool collect_norm(struct fused *f, const struct node *n, struct match *out)
+{
+    bool fixed = strstr(n->op, "no_training") != NULL;
+    double training = 0, eps = 0;
+    const char *form;
+
+    if (n->t.dims < 2 || !graph_arg(f->g, n, 0) || !graph_arg(f->g, n, 3) ||
+        !graph_arg(f->g, n, 4) || !graph_number(graph_arg_json(n, fixed ? 6 : 7, NULL), &eps) ||
+        (!fixed && (!graph_number(graph_arg_json(n, 5, NULL), &training) || training > 0)))
+        return match_no(out, f->a, "%s that takes its own statistics", n->op);
+    for (size_t arg = 1; arg < 5; arg++)
+        if (!channel_leaf(f, n, arg, out))
+            return false;
+    form = arena_printf(f->a, "($0 - $3) * rsqrtf($4 + %s)", expr_literal(eps, "float", f->a));
+    if (graph_arg(f->g, n, 1))
+        form = arena_printf(f->a, "%s * $1", form);
+    if (graph_arg(f->g, n, 2))
+        form = arena_printf(f->a, "%s + $2", form);
+    f->special[n - f->g->nodes] = form;
+    return collect(f, graph_arg(f->g, n, 0), out);
+}
+
 /* Finds the leaves under n; false: something between is not pointwise. */
 static bool collect(struct fused *f, const struct node *n, struct match *out)
 {
@@ -67,7 +112,7 @@ static bool collect(struct fused *f, const struct node *n, struct match *out)
     if (f->seen[at])
         return true;
     f->seen[at] = true;
-    if (graph_view(f->g, n, &view)) {
+    if (graph_view_split(f->g, n, &view)) {
         if (f->leaf_count == MAX_TENSORS)
             return match_no(out, f->a, "it reads more than %d tensors", MAX_TENSORS);
         if (!expr_memory_type(n->t.dtype))
@@ -80,6 +125,8 @@ static bool collect(struct fused *f, const struct node *n, struct match *out)
         return true; /* a number, written as a literal */
     if (graph_op_is(n, "aten.mm"))
         return collect_scaling(f, n, out);
+    if (strstr(n->op, "batch_norm"))
+        return collect_norm(f, n, out);
     if (!expr_knows(n, f->a))
         return match_no(out, f->a, "%s is not a pointwise operator it knows with these arguments",
                         n->op);
@@ -253,7 +300,7 @@ static void add_strides(const struct fused *f, int t, const char *name, const ch
         if (stride_text(f, t, m, name)[0] == '_')
             continue;
         buf_printf(params, ", %s %s_stride%d", index, name, m);
-        buf_printf(args, ", (%s)%s->strides[%d]", index, plan_name, x->last - 1);
+        buf_printf(args, ", (%s)%s", index, match_axis_stride(plan_name, x, f->a));
     }
 }
 
@@ -399,7 +446,7 @@ static void fill_sizes(struct fused *f, struct scope *s)
         struct scope *item = scope_item(s, "mode");
 
         scope_set(item, "m", "%d", k);
-        scope_set(item, "size", "%s", match_size_text(f->out_name[0], x->first, x->last, f->a));
+        scope_set(item, "size", "%s", match_axis_size(f->out_name[0], x, f->a));
         buf_printf(&names, "%sn%d", k ? ", " : "", k);
         buf_printf(&shape, "%sn%d", k ? "," : "", k);
         buf_printf(&rest, k ? ", n%d" : "n%d / VEC", k);
@@ -439,6 +486,7 @@ static void fill_plan(struct fused *f, struct scope *s)
             scope_fact(item, "dense");
         if (f->modes.axis[t][0].stride == 1)
             scope_fact(item, "unit");
+        match_split_checks(s, f->in_name[in], &g->in[in], f->modes.axis[t], f->modes.count, f->a);
     }
     for (int k = 0; k < g->out_count; k++) {
         struct scope *item = scope_item(s, "plan_output");

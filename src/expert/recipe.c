@@ -219,14 +219,49 @@ bool recipe_parse(const char *file, struct text source, struct arena *a, struct 
     return broken(out, number, err, "the head does not end with", "//! text");
 }
 
-bool recipe_load(const char *name, struct arena *a, struct recipe *out, struct error *err)
+static bool recipe_file(const char *name, struct arena *a, struct text *out, struct error *err)
 {
     char *path;
+
+    return home_data(arena_printf(a, "recipes/%s", name), a, &path, err) &&
+           file_read(path, RECIPE_BYTES, a, out, err);
+}
+
+/* `//! include NAME` becomes recipes/NAME.cuh without the comment it begins with. */
+static bool included(struct text source, struct arena *a, struct text *out, struct error *err)
+{
+    struct buf b = buf_init(RECIPE_BYTES);
+    const char *at = source.data, *end = source.data + source.len;
+    struct text line, d, part;
+    bool ok = true;
+
+    while (ok && next_line(&at, end, &line)) {
+        const char *from;
+
+        if (!directive(line, &d) || !is(word(&d), "include")) {
+            buf_add(&b, line.data, line.len);
+            buf_putc(&b, '\n');
+            continue;
+        }
+        ok = recipe_file(arena_printf(a, "%.*s.cuh", (int)d.len, d.data), a, &part, err);
+        from = ok ? part.data : "";
+        while (ok && text_starts((struct text){from, (size_t)(part.data + part.len - from)}, "// "))
+            from = strchr(from, '\n') + 1;
+        if (ok)
+            buf_add(&b, from, (size_t)(part.data + part.len - from));
+    }
+    if (ok)
+        *out = buf_copy(&b, a);
+    buf_release(&b);
+    return ok;
+}
+
+bool recipe_load(const char *name, struct arena *a, struct recipe *out, struct error *err)
+{
     struct text source;
 
-    if (!home_data(arena_printf(a, "recipes/%s.cu", name), a, &path, err))
-        return error_add(err, "looking for the recipe '%s'", name);
-    if (!file_read(path, RECIPE_BYTES, a, &source, err))
+    if (!recipe_file(arena_printf(a, "%s.cu", name), a, &source, err) ||
+        !included(source, a, &source, err))
         return error_add(err, "reading the recipe '%s'", name);
     return recipe_parse(arena_printf(a, "%s.cu", name), source, a, out, err);
 }

@@ -6,91 +6,14 @@
  * operator is made of; pointwise operators become parts of the functions.
  */
 #include "expert/rows.h"
+#include "expert/row_forms.h"
 
 #include "base/buf.h"
 
 #include <ctype.h>
 #include <string.h>
 
-enum { ROW_PASSES = 3, LAST = -1, OPERANDS = -2 };
-enum value_kind { PER_ROW, ELEMENT };
-
-struct pass_form {
-    const char *name, *combine, *element, *result;
-};
-
-static const struct row_form {
-    const char *op;
-    enum value_kind kind;
-    int dims_arg;
-    const char *value;
-    struct pass_form passes[ROW_PASSES];
-} forms[] = {
-#define PASS(name, combine, element, result) {name, combine, element, result},
-#define ROW(op, kind, dims, value, passes)   {op, kind, dims, value, {passes}},
-#include "expert/row_ops.def"
-#undef ROW
-#undef PASS
-};
-
-static bool element(struct rows *q, const struct node *n);
-static bool row_value(struct rows *q, const struct node *n);
-
-/* ---- the reductions --------------------------------------------------------- */
-
-static const struct row_form *form_of(const struct graph *g, const struct node *n)
-{
-    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
-        if (!graph_op_is(n, forms[i].op))
-            continue;
-        if (strstr(n->op, ".other"))
-            return NULL; /* the maximum of two tensors */
-        if (forms[i].dims_arg == OPERANDS) {
-            const struct node *b = graph_arg(g, n, 1);
-
-            return b && b->t.dims > 0 &&
-                           b->t.shape[b->t.dims - 1] == (b->t.dims == 1 ? b->t.shape[0] : 1)
-                       ? &forms[i]
-                       : NULL;
-        }
-        return &forms[i];
-    }
-    return NULL;
-}
-
-/* Which dimensions of its argument the operator reduces. */
-static bool reduced_dims(const struct node *n, const struct row_form *f, const struct tensor *x,
-                         bool out[MAX_DIMS])
-{
-    int64_t dims[MAX_DIMS];
-    int count = 0;
-
-    memset(out, 0, sizeof(bool) * MAX_DIMS);
-    if (f->dims_arg == OPERANDS) {
-        out[x->dims - 1] = true;
-        return true;
-    }
-    if (f->dims_arg == LAST) {
-        count = graph_arg_ints(n, 1, "normalized_shape", dims);
-        for (int d = x->dims - count; count > 0 && d < x->dims; d++)
-            out[d] = true;
-        return count > 0;
-    }
-    if (graph_arg_json(n, (size_t)f->dims_arg, "dim"))
-        count = graph_arg_ints(n, (size_t)f->dims_arg, "dim", dims);
-    for (int i = 0; i < count; i++) {
-        int64_t d = dims[i] < 0 ? dims[i] + x->dims : dims[i];
-
-        if (d < 0 || d >= x->dims)
-            return false;
-        out[d] = true;
-    }
-    for (int d = 0; d < x->dims && count == 0; d++)
-        out[d] = true;
-    return count >= 0;
-}
-
-static void split_shape(struct rows *q)
+void rows_split_shape(struct rows *q)
 {
     for (int d = 0; d < q->full.dims; d++) {
         struct tensor *t = q->reduced[d] ? &q->along : &q->kept;
@@ -100,36 +23,54 @@ static void split_shape(struct rows *q)
     }
 }
 
-/* All reductions must run over the same dimensions of the same shape. */
+/* Does a reduction lie below n? */
+static bool reduces(const struct graph *g, const struct node *n)
+{
+    size_t i;
+    const json_t *arg;
+
+    json_array_foreach(n->args, i, arg)
+    {
+        const struct node *used = graph_arg(g, n, i);
+
+        if (used && (row_form_of(g, used) || reduces(g, used)))
+            return true;
+    }
+    return false;
+}
+
+/* Notes the shape and the dimensions of the first reduction; the others must agree, or be totals.
+ */
 static bool find_rows(struct rows *q)
 {
     bool found = false;
 
     for (int i = 0; i < q->g->count; i++) {
         const struct node *n = &q->g->nodes[i], *x = graph_arg(q->g, n, 0);
-        const struct row_form *f = form_of(q->g, n);
+        const struct row_form *f = row_form_of(q->g, n);
+        struct tensor shape;
         bool reduced[MAX_DIMS];
-        double order = 2;
 
         if (!f)
             continue;
-        if (!x || !reduced_dims(n, f, &x->t, reduced))
+        shape = x ? x->t : (struct tensor){0};
+        if (!x || !row_form_dims(n, f, &shape, reduced))
             return match_no(q->out, q->a, "%s with arguments it cannot read", n->op);
-        if (graph_op_is(n, "aten.linalg_vector_norm") && graph_arg_json(n, 1, "ord") &&
-            (!graph_number(graph_arg_json(n, 1, "ord"), &order) || order < 2 || order > 2))
-            return match_no(q->out, q->a, "a norm other than the Euclidean one");
         if (!found) {
-            q->full = x->t;
+            q->full = shape;
             memcpy(q->reduced, reduced, sizeof(reduced));
-        } else if (x->t.dims != q->full.dims || memcmp(reduced, q->reduced, sizeof(reduced)) != 0 ||
-                   memcmp(x->t.shape, q->full.shape, sizeof(int64_t) * (size_t)x->t.dims) != 0) {
+        } else if ((shape.dims != q->full.dims ||
+                    memcmp(reduced, q->reduced, sizeof(reduced)) != 0 ||
+                    memcmp(shape.shape, q->full.shape, sizeof(int64_t) * (size_t)shape.dims) !=
+                        0) &&
+                   !(n->t.dims == 0 && reduces(q->g, n))) {
             return match_no(q->out, q->a, "its reductions run over different dimensions");
         }
         found = true;
     }
     if (!found)
-        return match_no(q->out, q->a, "no reduction along rows");
-    split_shape(q);
+        return match_no(q->out, q->a, "no reduction");
+    rows_split_shape(q);
     return tensor_numel(&q->along) > 1 || match_no(q->out, q->a, "it reduces single elements");
 }
 
@@ -146,8 +87,8 @@ static void cut(const struct rows *q, const struct view *v, struct row_tensor *t
     }
 }
 
-static struct row_tensor *tensor_add(struct rows *q, const struct node *n, const char *wanted,
-                                     const char *dtype, int index)
+struct row_tensor *rows_tensor_add(struct rows *q, const struct node *n, const char *wanted,
+                                   const char *dtype, int index)
 {
     struct row_tensor *t = &q->tensors[q->tensor_count];
 
@@ -167,14 +108,15 @@ static bool element_leaf(struct rows *q, const struct node *n, bool vector)
     struct row_tensor *t;
     struct view v;
 
-    if (!graph_view(q->g, n, &v))
+    if (!graph_view_split(q->g, n, &v))
         return match_no(q->out, q->a, "%s is not an input", n->op);
     if (vector && v.dims == 2)
         v.dims = 1;
-    if (!view_expand(&v, &q->full))
+    if (tensor_numel(&n->t) == tensor_numel(&q->full) ? !view_split(&v, &q->full)
+                                                      : !view_expand(&v, &q->full))
         return match_no(q->out, q->a, "'%s' does not broadcast to the rows",
                         q->g->in[v.input].name);
-    t = tensor_add(q, n, q->g->in[v.input].name, n->t.dtype, v.input);
+    t = rows_tensor_add(q, n, q->g->in[v.input].name, n->t.dtype, v.input);
     if (!t)
         return false;
     cut(q, &v, t);
@@ -183,7 +125,7 @@ static bool element_leaf(struct rows *q, const struct node *n, bool vector)
 }
 
 /* An input with one value per row, beside values of shape `at`. */
-static bool row_leaf(struct rows *q, const struct node *n, const struct tensor *at)
+bool rows_leaf(struct rows *q, const struct node *n, const struct tensor *at)
 {
     size_t i = (size_t)(n - q->g->nodes);
     struct row_tensor *t;
@@ -192,9 +134,9 @@ static bool row_leaf(struct rows *q, const struct node *n, const struct tensor *
     if (q->e.leaf[i])
         return q->row_named[i] ||
                match_no(q->out, q->a, "an input is used per row and per element");
-    if (!graph_view(q->g, n, &v) || !view_expand(&v, at) || !view_reshape(&v, &q->kept))
+    if (!graph_view_split(q->g, n, &v) || !view_expand(&v, at) || !view_split(&v, &q->kept))
         return match_no(q->out, q->a, "%s does not broadcast to one value per row", n->op);
-    t = tensor_add(q, n, q->g->in[v.input].name, n->t.dtype, v.input);
+    t = rows_tensor_add(q, n, q->g->in[v.input].name, n->t.dtype, v.input);
     if (!t)
         return false;
     t->per_row = true;
@@ -210,17 +152,43 @@ static bool is_leaf(const struct rows *q, const struct node *n)
 {
     struct view v;
 
-    return graph_view(q->g, n, &v);
+    return graph_view_split(q->g, n, &v);
+}
+
+static bool is_row(const struct rows *q, const struct node *n);
+
+bool rows_is_total(const struct rows *q, const struct node *n)
+{
+    const struct row_form *f = row_form_of(q->g, n);
+    bool some = false;
+    size_t i;
+    const json_t *arg;
+
+    if (tensor_numel(&n->t) != 1 || tensor_numel(&q->kept) == 1)
+        return false;
+    if (graph_op_is(n, ROWS_NLL))
+        return true;
+    if (f)
+        return f->kind == PER_ROW && is_row(q, graph_arg(q->g, n, 0));
+    json_array_foreach(n->args, i, arg)
+    {
+        const struct node *used = graph_arg(q->g, n, i);
+
+        some = some || (used && rows_is_total(q, used));
+    }
+    return some;
 }
 
 /* Is it one value per row, computed from reductions? */
 static bool is_row(const struct rows *q, const struct node *n)
 {
-    const struct row_form *f = form_of(q->g, n);
+    const struct row_form *f = row_form_of(q->g, n);
     bool some = false;
     size_t i;
     const json_t *arg;
 
+    if (rows_is_total(q, n))
+        return false;
     if (f)
         return f->kind == PER_ROW;
     if (n->value || is_leaf(q, n) || tensor_numel(&n->t) != tensor_numel(&q->kept))
@@ -232,6 +200,31 @@ static bool is_row(const struct rows *q, const struct node *n)
         some = some || (used && is_row(q, used));
     }
     return some;
+}
+
+/* Numbers that a form calls by name: where ATen puts them depends on the overload. */
+static bool named_number(const struct node *n, const char *name, size_t len, double *out)
+{
+    static const struct {
+        const char *name;
+        size_t arg;
+        double fallback;
+    } known[] = {{"correction", 2, 1}, {"beta", 3, 1}, {"delta", 3, 1}};
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        const json_t *value;
+
+        if (strlen(known[i].name) != len || strncmp(known[i].name, name, len) != 0)
+            continue;
+        value = json_object_get(n->kwargs, known[i].name);
+        if (!value && !strstr(n->op, ".correction"))
+            value = json_array_get(n->args, strstr(n->op, ".default") && i == 0 ? 1 : known[i].arg);
+        *out = known[i].fallback;
+        if (value)
+            graph_number(value, out);
+        return true;
+    }
+    return false;
 }
 
 /* Puts names of earlier passes and numbers into a form; $0, $1 of tensors stay. */
@@ -252,8 +245,11 @@ static const char *bound(struct rows *q, const struct node *n, const char *form,
         }
         while (isalnum((unsigned char)p[1 + len]) || p[1 + len] == '_')
             len++;
-        if (isdigit((unsigned char)p[1]) &&
-            graph_number(graph_arg_json(n, (size_t)(p[1] - '0'), NULL), &number)) {
+        if (named_number(n, p + 1, len, &number)) {
+            buf_puts(&b, expr_literal(number, "float", q->a));
+            done = true;
+        } else if (isdigit((unsigned char)p[1]) &&
+                   graph_number(graph_arg_json(n, (size_t)(p[1] - '0'), NULL), &number)) {
             buf_puts(&b, expr_literal(number, "float", q->a));
             done = true;
         }
@@ -287,8 +283,7 @@ static bool mentions(const char *text, const char *name)
 }
 
 /* Writes the function that computes n from what is named so far. */
-static bool function_of(struct rows *q, const struct node *n, const char *suffix,
-                        struct function *out)
+bool rows_function(struct rows *q, const struct node *n, const char *suffix, struct function *out)
 {
     if (!expr_body(&q->e, n, &out->body, &q->out->why_not))
         return false;
@@ -309,7 +304,7 @@ static bool function_of(struct rows *q, const struct node *n, const char *suffix
     return true;
 }
 
-static struct stage *stage_add(struct rows *q, const char *wanted)
+struct stage *rows_stage(struct rows *q, const char *wanted)
 {
     struct stage *s = &q->stages[q->stage_count];
 
@@ -321,14 +316,63 @@ static struct stage *stage_add(struct rows *q, const char *wanted)
     return s;
 }
 
-/* layer_norm's weight and bias, where given. */
-static const char *affine(struct rows *q, const struct node *n, const char *value)
+/* Where a norm has its weight; its bias comes next. 0: none. */
+static size_t weight_arg(const struct row_form *f)
 {
-    if (!graph_op_is(n, "aten.native_layer_norm"))
-        return value;
-    if (graph_arg_json(n, 2, NULL))
-        value = arena_printf(q->a, "%s * $2", value);
-    return graph_arg_json(n, 3, NULL) ? arena_printf(q->a, "%s + $3", value) : value;
+    return f->dims_arg == LAST ? 2 : f->dims_arg == GROUPS || f->dims_arg == CHANNELS ? 1 : 0;
+}
+
+/* A norm's weight and bias, where given. */
+static const char *affine(struct rows *q, const struct node *n, const struct row_form *f)
+{
+    size_t weight = weight_arg(f);
+    const char *value = f->value;
+
+    if (weight && graph_arg_json(n, weight, NULL))
+        value = arena_printf(q->a, "%s * $%zu", value, weight);
+    if (weight && graph_arg_json(n, weight + 1, NULL))
+        value = arena_printf(q->a, "%s + $%zu", value, weight + 1);
+    return value;
+}
+
+/* A value per channel, seen as the groups' channels. */
+static bool channel_leaf(struct rows *q, const struct node *n)
+{
+    struct tensor channels = {.dims = 2, .shape = {q->full.shape[1], q->full.shape[2]}};
+    struct row_tensor *t;
+    struct view v;
+
+    if (!graph_view(q->g, n, &v) || v.dims != 1 || !view_split(&v, &channels))
+        return match_no(q->out, q->a, "a weight that is not an input");
+    for (int d = 2; d < q->full.dims - 1; d++)
+        v.axes[d] = (struct axis){.size = 1};
+    v.dims = q->full.dims - 1;
+    t = view_expand(&v, &q->full)
+            ? rows_tensor_add(q, n, q->g->in[v.input].name, n->t.dtype, v.input)
+            : NULL;
+    if (!t)
+        return false;
+    cut(q, &v, t);
+    q->e.leaf[n - q->g->nodes] = t->name;
+    q->ready[n - q->g->nodes] = true;
+    return true;
+}
+
+/* Makes an operand of a reduction known. */
+static bool operand(struct rows *q, const struct node *n, const struct row_form *f, size_t i)
+{
+    const struct node *used = graph_arg(q->g, n, i);
+
+    if (!used)
+        return true;
+    if (f->dims_arg == OPERANDS && i == 1)
+        return element_leaf(q, used, true);
+    if (f->dims_arg == GROUPS && i > 0)
+        return channel_leaf(q, used);
+    if (f->dims_arg == CHANNELS && i > 0)
+        return i < 3 ? rows_leaf(q, used, &q->kept)
+                     : match_no(q->out, q->a, "%s updates running statistics", n->op);
+    return rows_element(q, used);
 }
 
 /* All passes of a reduction; afterwards its value has a name or a form. */
@@ -341,22 +385,20 @@ static bool reduce(struct rows *q, const struct node *n, const struct row_form *
 
     json_array_foreach(n->args, i, arg)
     {
-        const struct node *used = graph_arg(q->g, n, i);
-        bool vector = f->dims_arg == OPERANDS && i == 1;
-
-        if (used && !(vector ? element_leaf(q, used, true) : element(q, used)))
+        if (!operand(q, n, f, i))
             return false;
     }
     for (; count < ROW_PASSES && f->passes[count].name; count++) {
         const struct pass_form *p = &f->passes[count];
-        struct stage *s = stage_add(q, p->name);
+        struct stage *s = rows_stage(q, p->name);
 
         if (!s)
             return false;
         q->e.special[at] = bound(q, n, p->element, f->passes, names, count);
-        if (!function_of(q, n, p->name, &s->f))
+        if (!rows_function(q, n, p->name, &s->f))
             return false;
         s->pass = true;
+        s->pair = count == 0 ? f->pair : NULL;
         s->f.value = "float";
         s->combine = p->combine;
         s->result = bound(q, n, p->result, f->passes, names, count);
@@ -368,7 +410,7 @@ static bool reduce(struct rows *q, const struct node *n, const struct row_form *
         q->e.leaf[at] = names[count - 1];
         q->row_named[at] = true;
     } else {
-        q->e.special[at] = bound(q, n, affine(q, n, f->value), f->passes, names, count);
+        q->e.special[at] = bound(q, n, affine(q, n, f), f->passes, names, count);
     }
     return true;
 }
@@ -388,10 +430,10 @@ static bool row_operands(struct rows *q, const struct node *n)
 
         if (!used || used->value)
             continue;
-        if (form_of(q->g, used))
-            ok = row_value(q, used);
+        if (row_form_of(q->g, used))
+            ok = rows_value(q, used);
         else if (is_leaf(q, used))
-            ok = row_leaf(q, used, &n->t);
+            ok = rows_leaf(q, used, &n->t);
         else
             ok = row_operands(q, used);
         if (!ok)
@@ -401,10 +443,10 @@ static bool row_operands(struct rows *q, const struct node *n)
 }
 
 /* Gives a row's value a name: by its passes, or as a scalar. */
-static bool row_value(struct rows *q, const struct node *n)
+bool rows_value(struct rows *q, const struct node *n)
 {
     size_t at = (size_t)(n - q->g->nodes);
-    const struct row_form *f = form_of(q->g, n);
+    const struct row_form *f = row_form_of(q->g, n);
     struct stage *s;
 
     if (q->e.leaf[at])
@@ -412,7 +454,7 @@ static bool row_value(struct rows *q, const struct node *n)
     if (f)
         return reduce(q, n, f);
     if (graph_reshapes(n)) {
-        if (!row_value(q, graph_arg(q->g, n, 0)))
+        if (!rows_value(q, graph_arg(q->g, n, 0)))
             return false;
         q->e.leaf[at] = q->e.leaf[graph_arg(q->g, n, 0) - q->g->nodes];
         q->row_named[at] = true;
@@ -420,8 +462,8 @@ static bool row_value(struct rows *q, const struct node *n)
     }
     if (!row_operands(q, n))
         return false;
-    s = stage_add(q, graph_short_name(n->op, q->a));
-    if (!s || !function_of(q, n, s->name + strlen("row_"), &s->f))
+    s = rows_stage(q, graph_short_name(n->op, q->a));
+    if (!s || !rows_function(q, n, s->name + strlen("row_"), &s->f))
         return false;
     q->stage_count++;
     q->e.leaf[at] = s->name;
@@ -430,9 +472,9 @@ static bool row_value(struct rows *q, const struct node *n)
 }
 
 /* Makes everything known that an element's value is computed from. */
-static bool element(struct rows *q, const struct node *n)
+bool rows_element(struct rows *q, const struct node *n)
 {
-    const struct row_form *f = form_of(q->g, n);
+    const struct row_form *f = row_form_of(q->g, n);
     size_t i;
     const json_t *arg;
 
@@ -442,7 +484,7 @@ static bool element(struct rows *q, const struct node *n)
     if (is_leaf(q, n))
         return element_leaf(q, n, false);
     if (is_row(q, n))
-        return row_value(q, n);
+        return rows_value(q, n);
     if (f)
         return reduce(q, n, f);
     if (graph_reshapes(n) && tensor_numel(&n->t) != tensor_numel(&q->full))
@@ -453,29 +495,23 @@ static bool element(struct rows *q, const struct node *n)
     {
         const struct node *used = graph_arg(q->g, n, i);
 
-        if (used && !element(q, used))
+        if (used && !rows_element(q, used))
             return false;
     }
     return true;
 }
 
-static bool output(struct rows *q, int k)
+bool rows_output(struct rows *q, int k, const struct node *n, bool per_row)
 {
     const struct graph *g = q->g;
-    const struct node *n = graph_node(g, g->result[k]);
-    bool per_row = is_row(q, n);
     struct view v = view_whole(&g->out[k]);
     struct row_tensor *t;
 
-    if (!(per_row ? row_operands(q, n) || form_of(g, n) : element(q, n)))
-        return false;
-    if (per_row && form_of(g, n) && !row_value(q, n))
-        return false;
-    if (!view_reshape(&v, per_row ? &q->kept : &q->full))
+    if (!view_split(&v, per_row ? &q->kept : &q->full))
         return match_no(q->out, q->a, "the output has another shape");
-    t = tensor_add(q, NULL, g->out_count == 1 ? "y" : arena_printf(q->a, "y%d", k), g->out[k].dtype,
-                   k);
-    if (!t || !function_of(q, n, t->name, &q->outputs[k]))
+    t = rows_tensor_add(q, NULL, g->out_count == 1 ? "y" : arena_printf(q->a, "y%d", k),
+                        g->out[k].dtype, k);
+    if (!t || !rows_function(q, n, t->name, &q->outputs[k]))
         return false;
     t->per_row = per_row;
     if (per_row)
@@ -485,10 +521,24 @@ static bool output(struct rows *q, int k)
     return true;
 }
 
-bool match_rows(const struct graph *g, struct arena *a, struct match *out)
+static bool output(struct rows *q, int k)
 {
-    static const char *const taken[] = {"n", "row", "rows", "count", "shared", "value", "i", "j"};
-    struct rows *q = arena_alloc(a, sizeof(*q));
+    const struct node *n = graph_node(q->g, q->g->result[k]);
+    bool per_row = is_row(q, n), reduces_itself = row_form_of(q->g, n) != NULL;
+
+    if (rows_is_total(q, n))
+        return rows_total_output(q, k);
+    if (!per_row ? !rows_element(q, n) : reduces_itself ? !rows_value(q, n) : !row_operands(q, n))
+        return false;
+    return rows_output(q, k, n, per_row);
+}
+
+void rows_start(struct rows *q, const struct graph *g, struct arena *a, struct match *out)
+{
+    static const char *const taken[] = {"n",      "row",   "rows",  "count", "values", "value",
+                                        "i",      "j",     "t",     "parts", "part",   "lane",
+                                        "warp",   "v",     "VEC",   "WIDTH", "place",  "slice",
+                                        "slices", "inner", "outer", "run",   "lost",   "before"};
 
     q->g = g;
     q->a = a;
@@ -497,6 +547,13 @@ bool match_rows(const struct graph *g, struct arena *a, struct match *out)
     q->e = (struct expr){.g = g, .a = a, .see_through = true};
     for (size_t i = 0; i < ARRAY_LEN(taken); i++)
         q->names.used[q->names.count++] = taken[i];
+}
+
+bool match_rows(const struct graph *g, struct arena *a, struct match *out)
+{
+    struct rows *q = arena_alloc(a, sizeof(*q));
+
+    rows_start(q, g, a, out);
     if (tensor_numel(&g->out[0]) == 0)
         return match_no(out, a, "its output is empty");
     if (!find_rows(q))

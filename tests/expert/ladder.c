@@ -1,7 +1,7 @@
 /*
  * ladder.c - walk a recipe's ladder by hand: a description in, a kernel per step out.
  *
- *     ladder DESCRIPTION.json OUT_DIR [ARCH]
+ *     ladder DESCRIPTION.json OUT_DIR [ARCH]          ARCH: sm_90a; the default is what simt runs
  *
  * Asks the built-in engineer as the loop would, each answer judged a pass,
  * and writes OUT_DIR/NAME.0.cu, NAME.1.cu, ... For looking at recipes, and for
@@ -37,9 +37,8 @@ int main(int argc, char **argv)
     struct error err = {0};
     struct text text, source;
     struct task task = {0};
+    struct device device = {.sm_count = 132};
     json_t *history = json_array();
-
-    struct device device = {0};
 
     if (argc != 3 && argc != 4)
         return fprintf(stderr, "usage: ladder DESCRIPTION.json OUT_DIR [ARCH]\n"), 2;

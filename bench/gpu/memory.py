@@ -1,0 +1,149 @@
+"""The built-in engineer's memory-bound kernels on a GPU, judged by `cutegen`: one row per task.
+
+    python3 bench/gpu/memory.py CUTEGEN EXAMPLES OUT [--kernels DIR] [--no-compile] [TASK...]
+
+Without --kernels the engineer climbs its ladder on the GPU (`cutegen run`) and the best kernel counts; with it,
+DIR/TASK.cu is judged by `cutegen eval`. Eager is timed by the judge in the same minutes; torch.compile beside eager
+in one process of its own (`--compile-only` is that process). OUT/memory.json has everything, OUT/memory.md the table.
+"""
+import argparse
+import concurrent.futures
+import importlib.util
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+ACTIVATIONS = "relu leaky_relu sigmoid tanh gelu selu hard_sigmoid softplus elu hard_tanh swish softsign".split()
+ISSUE = "softmax log_softmax matrix_scalar matvec diagonal_matmul layer_norm_3d rms_norm max_dim cross_entropy cumsum".split()
+OTHERS = (
+    "group_norm instance_norm batch_norm layer_norm sum_dim mean_dim min_dim argmax max_first sum_last argmin_last "
+    "row_sum gelu_tanh kl_div hinge_loss mse_loss"
+).split()
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(pathlib.Path(path).stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def judge(args, task):
+    """The judge's JSON for a task."""
+    path = f"{args.examples}/{task}.py"
+    if args.kernels:
+        words = ["eval", path, f"{args.kernels}/{task}.cu"]
+    else:
+        words = ["run", path]
+    start = time.time()
+    done = subprocess.run(
+        [args.cutegen, *words, "--device", "cuda:0", "--json"], capture_output=True, text=True, timeout=170
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    answer = json.loads(lines[-1]) if lines else {"error": done.stderr[-400:]}
+    answer["seconds"] = time.time() - start
+    return answer
+
+
+def row(task, answer, compiled):
+    """One line of the table."""
+    time_of = answer.get("measurement") or answer.get("best") or {}
+    if not time_of.get("time_us"):
+        return f"| {task} | {answer.get('verdict') or answer.get('error', {})} | | | | | |"
+    us, accuracy = time_of["time_us"], answer.get("accuracy") or {}
+    eager = next((b["cold_us"] for b in time_of["baselines"] if b["name"] == "eager"), 0)
+    error = f"{accuracy.get('max_rel', 0):.1e} / {accuracy.get('reference', {}).get('max_rel', 0):.1e}"
+    rms = f"{accuracy.get('rms_rel', 0):.1e} / {accuracy.get('reference', {}).get('rms_rel', 0):.1e}"
+    other = f"{compiled[task]['eager'] / compiled[task]['compile']:.3f}" if task in compiled else "-"
+    return (
+        f"| {task} | {us:.1f} | {eager / us:.3f} | {other} | {100 * time_of['floor_us'] / us:.1f} % "
+        f"({time_of['bound']}) | {rms} | {error} |"
+    )
+
+
+def cold_ms(call, flush, runs=11):
+    import torch
+
+    times = []
+    for i in range(runs + 2):
+        flush.sum()
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        call()
+        end.record()
+        torch.cuda.synchronize()
+        if i > 1:
+            times.append(begin.elapsed_time(end))
+    return sorted(times)[runs // 2]
+
+
+def compile_only(args):
+    """Prints {"task": {"eager": ms, "compile": ms}} for the tasks; with --warm it only compiles."""
+    import torch
+
+    out = {}
+    flush = torch.zeros(64 << 20, device="cuda")
+    for task in args.tasks:
+        try:
+            module = load(f"{args.examples}/{task}.py")
+            with torch.no_grad(), torch.device("cuda"):
+                model = module.Model(*module.get_init_inputs())
+                inputs = [x.cuda() if isinstance(x, torch.Tensor) else x for x in module.get_inputs()]
+                fast = torch.compile(model)
+                fast(*inputs)
+                if not args.warm:
+                    out[task] = {
+                        "eager": cold_ms(lambda: model(*inputs), flush),
+                        "compile": cold_ms(lambda: fast(*inputs), flush),
+                    }
+            del model, inputs, fast
+            torch._dynamo.reset()
+            torch.cuda.empty_cache()
+        except Exception as why:  # a task it cannot compile is left out
+            print(task, str(why)[:200], file=sys.stderr)
+    print(json.dumps(out))
+
+
+def compile_times(args):
+    """Compiles in parallel first: the compiler keeps what it made on disk."""
+    word = [sys.executable, __file__, args.cutegen, args.examples, args.out, "--compile-only"]
+    parts = [args.tasks[i::6] for i in range(6)]
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda p: subprocess.run([*word, "--warm", *p], capture_output=True, text=True), parts))
+    done = subprocess.run([*word, *args.tasks], capture_output=True, text=True)
+    sys.stderr.write(done.stderr[-2000:])
+    return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cutegen")
+    parser.add_argument("examples")
+    parser.add_argument("out")
+    parser.add_argument("tasks", nargs="*")
+    parser.add_argument("--kernels")
+    parser.add_argument("--no-compile", action="store_true")
+    parser.add_argument("--compile-only", action="store_true")
+    parser.add_argument("--warm", action="store_true")
+    args = parser.parse_args()
+    args.tasks = args.tasks or ACTIVATIONS + ISSUE + OTHERS
+    if args.compile_only:
+        return compile_only(args)
+    compiled = {} if args.no_compile else compile_times(args)
+    head = "| task | us | x eager | torch.compile x eager | of the limit | rms error / eager's | largest relative / eager's |"
+    lines, answers = [head, "|---|---|---|---|---|---|---|"], {}
+    print("\n".join(lines), flush=True)
+    for task in args.tasks:
+        try:
+            answers[task] = judge(args, task)
+        except subprocess.TimeoutExpired:
+            answers[task] = {"error": "no answer in time"}
+        lines.append(row(task, answers[task], compiled))
+        print(lines[-1], f"{answers[task].get('seconds', 0):.0f} s", flush=True)
+        pathlib.Path(args.out, "memory.json").write_text(json.dumps({"compile": compiled, "judged": answers}))
+        pathlib.Path(args.out, "memory.md").write_text("\n".join(lines) + "\n")
+
+
+main()

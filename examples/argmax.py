@@ -1,0 +1,20 @@
+"""Where the maximum is along the middle dimension: the first place of the largest value."""
+import torch
+import torch.nn as nn
+
+BATCH = 128
+DIM1 = 4096
+DIM2 = 4095
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.argmax(x, dim=1)  # (BATCH,DIM2)
+
+
+def get_inputs():
+    return [torch.rand(BATCH, DIM1, DIM2)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,20 @@
+"""The mean along the middle dimension."""
+import torch
+import torch.nn as nn
+
+BATCH = 128
+DIM1 = 4096
+DIM2 = 4095
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.mean(x, dim=1)  # (BATCH,DIM2)
+
+
+def get_inputs():
+    return [torch.rand(BATCH, DIM1, DIM2)]
+
+
+def get_init_inputs():
+    return []

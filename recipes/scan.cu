@@ -1,0 +1,297 @@
+// recipes/scan.cu - running sums and products along a dimension.
+//
+// Lines that begin with //! direct the composer (docs/recipes.md); all else is the kernel's text.
+// A block takes a row in tiles and carries the last value on; where neighbouring rows lie together
+// (`columns`), a thread takes one of them from end to end.
+//
+//! recipe scan: a block scans a row tile by tile and carries the last value on
+//! fact columns: neighbouring rows lie together: a thread takes a whole one
+//! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
+//! fact fits: a row is exactly what the block's threads can hold
+//! fact sum: it adds; else it multiplies
+//! fact reverse: from the end to the beginning
+//!
+//! step shuffles: scan within warps by shuffles
+//!   why: Five shuffles replace the rounds through shared memory; two barriers remain per tile.
+//!   when: not columns
+//! step vectorise: move 16 bytes per load and store
+//!   why: A quarter of the instructions, and a quarter of the tiles to carry a value through.
+//!   when: vectors and not columns
+//!   needs: shuffles
+//! step registers: hold the whole row in registers and scan it once
+//!   why: All loads are under way at once, and one scan of the warps' totals replaces the carrying.
+//!   when: vectors and fits and not columns
+//!   needs: shuffles vectorise
+//! step unroll: load eight elements ahead
+//!   why: The loads of several iterations are under way before the first is used.
+//!   when: columns
+//! text
+// $kernel: $ops, a running value along rows.
+#include <cutegen/kernel.h>
+
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+
+using namespace cute;
+
+//! if sum
+constexpr float NONE = 0.0f;
+__device__ inline float combine(float a, float b)
+{
+    return a + b;
+}
+//! else
+constexpr float NONE = 1.0f;
+__device__ inline float combine(float a, float b)
+{
+    return a * b;
+}
+//! end
+
+//! each function
+__device__ inline $value $function($function_params)
+{
+    $body
+}
+
+//! end
+//! if vectorise
+constexpr int VEC = $vec; // elements in 16 bytes
+using Vector = AutoVectorizingCopyWithAssumedAlignment<128>;
+
+//! end
+//! if columns
+template <int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    ${kernel}_kernel($params)
+{
+    int64_t const row = int64_t(blockIdx.x) * THREADS + threadIdx.x;
+    if (row >= $row_count)
+        return;
+//! each tensor
+    Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape($shape, $rows), make_stride($stride, $row_stride))(_, row); // (n)
+//! end
+    float run = NONE;
+//! if sum
+    float lost = 0.0f; // what rounding took from the sum (Kahan)
+//! end
+//! if unroll
+#pragma unroll 8
+//! end
+    for (int k = 0; k < n; ++k) {
+//! if reverse
+        int const i = n - 1 - k;
+//! else
+        int const i = k;
+//! end
+//! if sum
+        float const value = $plain_call - lost, next = run + value;
+        lost = (next - run) - value;
+        run = next;
+//! else
+        run = combine(run, $plain_call);
+//! end
+        gY(i) = $cast(run);
+    }
+}
+//! else
+//! if shuffles
+// What the lanes before this one hold, combined; *all becomes what all of them hold.
+__device__ inline float warp_before(float value, float *all)
+{
+    int const lane = threadIdx.x % 32;
+    CUTE_UNROLL
+    for (int d = 1; d < 32; d *= 2) {
+        float const left = __shfl_up_sync(0xffffffff, value, d);
+        value = lane >= d ? combine(left, value) : value;
+    }
+    *all = __shfl_sync(0xffffffff, value, 31);
+    float const left = __shfl_up_sync(0xffffffff, value, 1); // by a shuffle: subtracting would lose small values
+    return lane ? left : NONE;
+}
+
+//! end
+//! if registers
+template <int THREADS, int ITEMS> // ITEMS: vectors per thread
+__global__ void __launch_bounds__(THREADS)
+    ${kernel}_kernel($params)
+{
+    constexpr int WARPS = THREADS / 32;
+    static_assert(ITEMS * WARPS % 32 == 0, "the totals are scanned by whole warps");
+    __shared__ float totals[ITEMS * WARPS];
+    int const row = blockIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+//! each tensor
+    Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape(Int<VEC>{}, $vector_shape, $rows), make_stride($unit, $vector_stride, $row_stride))(_, _, row); // (VEC,n/VEC)
+//! end
+    Tensor values = make_tensor<float>(make_shape(Int<VEC>{}, Int<ITEMS>{})); // (VEC,ITEMS)
+    Tensor before = make_tensor<float>(Int<ITEMS>{});                         // (ITEMS)
+    CUTE_UNROLL
+    for (int j = 0; j < ITEMS; ++j) {
+        int const i = $vector_at;
+//! each input
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        copy(${copy}g$X(_, i), r$X);
+//! end
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            values($v_at, j) = $vector_call;
+    }
+    CUTE_UNROLL
+    for (int j = 0; j < ITEMS; ++j) {
+        CUTE_UNROLL
+        for (int v = 1; v < VEC; ++v)
+            values(v, j) = combine(values(v - 1, j), values(v, j));
+        float all;
+        before(j) = warp_before(values(VEC - 1, j), &all);
+        if (lane == 0)
+            totals[j * WARPS + warp] = all;
+    }
+    __syncthreads();
+    if (warp == 0) {
+        float run = NONE;
+        for (int k = 0; k < ITEMS * WARPS; k += 32) {
+            float all, left = warp_before(totals[k + lane], &all);
+            totals[k + lane] = combine(run, left);
+            run = combine(run, all);
+        }
+    }
+    __syncthreads();
+    CUTE_UNROLL
+    for (int j = 0; j < ITEMS; ++j) {
+        int const i = $vector_at;
+        float const carry = combine(totals[j * WARPS + warp], before(j));
+        Tensor rY = make_tensor<$y_type>(Int<VEC>{}); // (VEC)
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            rY(v) = $cast(combine(carry, values($v_at, j)));
+        copy(Vector{}, rY, gY(_, i));
+    }
+}
+//! else
+template <int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    ${kernel}_kernel($params)
+{
+//! if shuffles
+    __shared__ float totals[THREADS / 32];
+//! else
+    __shared__ float values[THREADS];
+//! end
+    int const row = blockIdx.x;
+//! each tensor
+//! if vectorise
+    Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape(Int<VEC>{}, $vector_shape, $rows), make_stride($unit, $vector_stride, $row_stride))(_, _, row); // (VEC,n/VEC)
+//! else
+    Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape($shape, $rows), make_stride($stride, $row_stride))(_, row); // (n)
+//! end
+//! end
+    float run = NONE; // of the tiles before this one
+//! if vectorise
+    for (int tile = 0; tile < n / VEC; tile += THREADS) {
+        int const k = tile + threadIdx.x;
+        bool const in = k < n / VEC;
+        int const i = in ? $tile_vector : 0;
+        Tensor values = make_tensor<float>(Int<VEC>{}); // (VEC)
+//! each input
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        copy(${copy}g$X(_, i), r$X);
+//! end
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            values($v_at) = $vector_call;
+        CUTE_UNROLL
+        for (int v = 1; v < VEC; ++v)
+            values(v) = combine(values(v - 1), values(v));
+        float all, before = warp_before(in ? values(VEC - 1) : NONE, &all);
+//! else
+    for (int tile = 0; tile < n; tile += THREADS) {
+        int const k = tile + threadIdx.x;
+        bool const in = k < n;
+        int const i = in ? $tile_plain : 0;
+        float const value = in ? $plain_call : NONE;
+//! if shuffles
+        float all, before = warp_before(value, &all);
+//! end
+//! end
+//! if shuffles
+        if (threadIdx.x % 32 == 0)
+            totals[threadIdx.x / 32] = all;
+        __syncthreads();
+        float next = run;
+        CUTE_UNROLL
+        for (int w = 0; w < THREADS / 32; ++w) {
+            if (w == threadIdx.x / 32)
+                before = combine(next, before);
+            next = combine(next, totals[w]);
+        }
+        run = next;
+//! if vectorise
+        if (in) {
+            Tensor rY = make_tensor<$y_type>(Int<VEC>{}); // (VEC)
+            CUTE_UNROLL
+            for (int v = 0; v < VEC; ++v)
+                rY(v) = $cast(combine(before, values($v_at)));
+            copy(Vector{}, rY, gY(_, i));
+        }
+//! else
+        if (in)
+            gY(i) = $cast(combine(before, value));
+//! end
+        __syncthreads(); // before totals is used again
+//! else
+        values[threadIdx.x] = value;
+        __syncthreads();
+        for (int d = 1; d < THREADS; d *= 2) {
+            float const left = threadIdx.x >= d ? values[threadIdx.x - d] : NONE;
+            __syncthreads();
+            values[threadIdx.x] = combine(left, values[threadIdx.x]);
+            __syncthreads();
+        }
+        if (in)
+            gY(i) = $cast(combine(run, values[threadIdx.x]));
+        run = combine(run, values[THREADS - 1]);
+        __syncthreads(); // before values is used again
+//! end
+    }
+}
+//! end
+//! end
+#endif
+
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+//! each plan_tensor
+    const struct cutegen_tensor *$x = &call->$side[$k];
+//! end
+
+//! each plan_tensor
+    CUTEGEN_REQUIRE(call, $x->ndim == $ndim, "$x must be $ndim-dimensional");
+//! end
+//! each col_mode
+    int64_t n$m = $size;
+//! end
+//! each row_mode
+    int64_t rows$m = $size;
+//! end
+//! each check
+    CUTEGEN_REQUIRE(call, $condition, "$text");
+//! end
+//! if vectorise
+//! each vector_check
+    CUTEGEN_REQUIRE(call, $condition, "$text");
+//! end
+//! end
+//! each scalar
+    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
+//! end
+//! if columns
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div($all_rows, 128), 1, 1), cutegen_dim3(128, 1, 1), 0, $args);
+//! elif registers
+    CUTEGEN_REQUIRE(call, n == $threads * $vec * $items, "a row must fill the registers of its block");
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads, $items>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads, 1, 1), 0, $args);
+//! else
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<256>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3(256, 1, 1), 0, $args);
+//! end
+}
+#endif
