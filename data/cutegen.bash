@@ -8,6 +8,7 @@ _cutegen()
     case $cmd in
     simt) [ "$COMP_CWORD" = 2 ] && words=run ;;
     edit) [ "$COMP_CWORD" = 2 ] && words=apply ;;
+    server) [ "$COMP_CWORD" = 2 ] && words="status stop" ;;
     esac
     if [ "$COMP_CWORD" = 1 ] || { [ "$COMP_CWORD" = 2 ] && [ "$cmd" = help ]; }; then
         words=$("$prog" help 2>/dev/null | sed -n 's/^  cutegen \([a-z]*\).*/\1/p')

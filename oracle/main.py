@@ -56,8 +56,12 @@ class Oracle:
         if doing == "end":
             self.release()
             return {}
+        if doing == "rest":
+            if self.session is not None:
+                self.session.rest()
+            return {}
         if doing not in ("draw", "compare", "trivial", "baseline", "reference"):
-            raise use(f"no request {doing!r}", "load, draw, compare, trivial, baseline, reference, end")
+            raise use(f"no request {doing!r}", "load, draw, compare, trivial, baseline, reference, rest, end")
         if self.session is None:
             raise use("no task is loaded", "load one first")
         return self.carry_out(doing, request)
@@ -65,8 +69,13 @@ class Oracle:
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         from oracle.session import Session
 
-        self.release()
-        self.session = Session(request)
+        if "dir" in request:
+            os.chdir(request["dir"])
+        if self.session is not None and self.session.is_for(request):
+            self.session.wake(request)
+        else:
+            self.release()
+            self.session = Session(request)
         return {"task": self.session.description()}
 
     def carry_out(self, doing: str, request: dict[str, Any]) -> dict[str, Any]:

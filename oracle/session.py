@@ -24,7 +24,17 @@ from .facts import Known, look, words
 from .fault import Fault, machine, memory_is_finite, use
 from .graph import Graph, Limit, OnMeta, TooBig, node_flops, tensor_part
 from .operators import RANDOM
-from .task import DTYPES, MAX_DIMS, MAX_TENSORS, Arguments, Source, Task, held_tensors, read_source
+from .task import (
+    DTYPES,
+    MAX_DIMS,
+    MAX_TENSORS,
+    Arguments,
+    Source,
+    Task,
+    held_tensors,
+    neighbours_unchanged,
+    read_source,
+)
 from .truth import exact_arithmetic, in_float32, on_meta, run, run_double, trace
 
 FIRST_SEED = 20
@@ -52,6 +62,7 @@ class Draw:
 class Session:
     def __init__(self, request: dict[str, Any]) -> None:
         exact_arithmetic()
+        self.asked = _identity(request)
         self.device = _device(request.get("device", "cpu"))
         self.source = read_source(Path(_field(request, "task", str)).absolute())
         self.values = self._sizes(request)
@@ -61,10 +72,7 @@ class Session:
         )
         self.draw_now: Draw | None = None
         self.baselines: dict[str, Any] = {}
-        self.own_work = "work" not in request
-        self.pool = Pool(
-            self.device, Path(request["work"] if not self.own_work else tempfile.mkdtemp(prefix="cutegen-"))
-        )
+        self._make_pool(request)
         try:
             with memory_is_finite("the task"), Limit(free_bytes(self.device) // 8):
                 self._learn()
@@ -77,6 +85,32 @@ class Session:
                     "make it smaller, for example --set N=512",
                 ) from err
             raise
+
+    # ---- between two users --------------------------------------------------------------------
+
+    def is_for(self, request: dict[str, Any]) -> bool:
+        """Is this the task and the sizes asked for, and has nothing it was read from changed?"""
+        return self.asked == _identity(request) and neighbours_unchanged()
+
+    def rest(self) -> None:
+        """Lets go of all memory that a draw needs; what was learnt about the task stays."""
+        self.draw_now = None
+        self.baselines = {name: call for name, call in self.baselines.items() if name == "compile"}
+        self._release_pool()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def wake(self, request: dict[str, Any]) -> None:
+        """New buffers, where the next user wants them."""
+        self.rest()
+        self._make_pool(request)
+        self._make_buffers()
+
+    def _make_pool(self, request: dict[str, Any]) -> None:
+        self.own_work = "work" not in request
+        self.pool = Pool(
+            self.device, Path(request["work"] if not self.own_work else tempfile.mkdtemp(prefix="cutegen-"))
+        )
 
     # ---- load ---------------------------------------------------------------------------------
 
@@ -428,9 +462,13 @@ class Session:
     def release(self) -> None:
         self.draw_now = None
         self.baselines.clear()
+        self._release_pool()
+
+    def _release_pool(self) -> None:
         self.pool.release()
         if self.own_work:
-            self.pool.work.rmdir()
+            with contextlib.suppress(OSError):  # it rests twice
+                self.pool.work.rmdir()
 
 
 # ---- helpers ----------------------------------------------------------------------------------
@@ -441,6 +479,19 @@ def _field(request: dict[str, Any], name: str, kind: type) -> Any:
     if not isinstance(value, kind):
         raise use(f"the request has no {name!r}", "see docs/architecture.md")
     return value
+
+
+def _identity(request: dict[str, Any]) -> tuple[Any, ...]:
+    """What makes two loads the same: the file as it is now, the sizes and the device."""
+    path = Path(_field(request, "task", str)).absolute()
+    return (
+        str(path),
+        read_source(path).text,
+        request.get("device", "cpu"),
+        sorted((request.get("set") or {}).items()),
+        request.get("max_elements"),
+        request.get("max_flops"),
+    )
 
 
 def _device(name: str) -> torch.device:

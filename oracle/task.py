@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import inspect
+import os
 import random
 import sys
 import traceback
@@ -59,8 +60,12 @@ class Source:
         module = types.ModuleType(MODULE)
         module.__file__ = str(self.path)
         sys.modules[MODULE] = module
+        if not neighbours_unchanged():
+            _forget_neighbours()
+        before = set(sys.modules)
         with task_errors(self.path, "the task does not load"), _folder_on_path(self.path):
             exec(compile(ast.fix_missing_locations(tree), str(self.path), "exec"), module.__dict__)
+        _remember_neighbours(set(sys.modules) - before, self.path.parent)
         _check_format(self.path, module)
         return module
 
@@ -178,6 +183,36 @@ class _Replace(ast.NodeTransformer):
                 for i, item in enumerate(value.elts)
             ]
         return value
+
+
+_neighbours: dict[str, tuple[str, tuple[int, int]]] = {}  # modules that tasks brought in: file and its stamp
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
+
+
+def _remember_neighbours(names: set[str], folder: Path) -> None:
+    for name in names:
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file and Path(file).is_relative_to(folder):
+            _neighbours[name] = (file, _stamp(file))
+
+
+def neighbours_unchanged() -> bool:
+    """Are the modules that tasks imported from beside themselves still as they were?"""
+    return all(_stamp(file) == stamp for file, stamp in _neighbours.values())
+
+
+def _forget_neighbours() -> None:
+    """The next import reads the files again."""
+    for name in _neighbours:
+        sys.modules.pop(name, None)
+    _neighbours.clear()
 
 
 @contextlib.contextmanager

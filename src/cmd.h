@@ -128,6 +128,8 @@ bool cmd_edit_apply(struct cli *cli, int *code, struct error *err);
 bool cmd_ask(struct cli *cli, int *code, struct error *err);
 bool cmd_models(struct cli *cli, int *code, struct error *err);
 bool cmd_prompt(struct cli *cli, int *code, struct error *err);
+bool cmd_server_status(struct cli *cli, int *code, struct error *err);
+bool cmd_server_stop(struct cli *cli, int *code, struct error *err);
 bool cmd_doctor(struct cli *cli, int *code, struct error *err);
 bool cmd_config(struct cli *cli, int *code, struct error *err);
 bool cmd_help(struct cli *cli, int *code, struct error *err);

@@ -58,6 +58,8 @@ const struct config_key config_keys[] = {
     {"set", GROUP_DEVICE, "NAME=VALUE", "", "override a size constant of the task; may be given again"},
     {"build-deadline", GROUP_DEVICE, "SECONDS", "180", "longest compile"},
     {"run-deadline", GROUP_DEVICE, "SECONDS", "60", "longest run of a kernel"},
+    {"server", GROUP_TOOLS, NULL, "yes", "keep builders and oracles warm in a background server"},
+    {"server-idle", GROUP_TOOLS, "SECONDS", "600", "the server ends after so long without work"},
     {"python", GROUP_TOOLS, "PATH", "", "Python with PyTorch; found if not set"},
     {"cc", GROUP_TOOLS, "PATH", "", "C compiler; found if not set"},
     {"cuda", GROUP_TOOLS, "DIR", "", "CUDA toolkit; found if not set"},
@@ -376,6 +378,8 @@ void config_settings(const struct config *c, struct settings *out)
         .accept = !strcmp(config_get(c, "accept"), "yes"),
         .allow_torch = !strcmp(config_get(c, "allow-torch"), "yes"),
         .target_cuda = !strcmp(config_get(c, "target"), "cuda"),
+        .server = !strcmp(config_get(c, "server"), "yes"),
+        .server_idle_s = get_int(c, "server-idle"),
         .scale = !strcmp(config_get(c, "scale"), "yes"),
     };
 }

@@ -53,6 +53,7 @@ enum device_kind { DEVICE_SIMT, DEVICE_CUDA };
 struct device {
     enum device_kind kind;
     int index;          /* of the CUDA device */
+    const char *place;  /* CUDA: where on the PCI bus; "" when not known */
     const char *name;   /* "simt", "NVIDIA H200" */
     const char *models; /* simt: the GPU whose time is modelled, "H200" */
     const char *arch;   /* what code is built for: "sm_90a"; simt: "compute_80" */

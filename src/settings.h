@@ -34,6 +34,8 @@ struct settings {
     int build_deadline_s, run_deadline_s, call_deadline_s, stall_s;
     const char *const *set; /* "N=512" overrides of task constants, NULL-terminated; may be NULL */
     bool target_cuda;       /* kernels in plain CUDA C++ instead of CuTe */
+    bool server;            /* builders and oracles from the warm server */
+    int server_idle_s;      /* it ends after so long without a client */
     bool scale;             /* reduce sizes on simt (default) */
     /* How often Ctrl-C was pressed, and from which on a model call is cut; NULL: never. */
     const volatile int *interrupts;

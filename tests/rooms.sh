@@ -16,12 +16,13 @@ check()
         # room -> what it may include of ours, beside its own files
         may["base"]      = "^base/"
         may["model"]     = "^(base/|model\\.h$)"
-        for (i = split("llm expert toolchain eval store report", r, " "); i; i--)
+        for (i = split("llm expert toolchain eval server store report", r, " "); i; i--)
             may[r[i]] = "^(base/|model\\.h$|" r[i] "/)"
         may["report"]    = "^(base/|model\\.h$|report/|store/record\\.h$)"
+        may["server"]    = "^(base/|server/)"
         may["simt"]      = "^(base/|simt/|cutegen/kernel\\.h$)"
         may["runner"]    = "^(base/|runner/|simt/|cutegen/kernel\\.h$)"
-        may["stage"]     = "^(base/|model\\.h$|settings\\.h$|llm/|expert/|toolchain/|eval/|stage/(stage|workshop)\\.h$)"
+        may["stage"]     = "^(base/|model\\.h$|settings\\.h$|llm/|expert/|toolchain/|eval/|server/warm\\.h$|stage/(stage|workshop)\\.h$)"
         may["pipeline"]  = "^(base/|model\\.h$|settings\\.h$|store/|stage/stage\\.h$|pipeline\\.h$)"
         may["cmd"]       = "^(base/|model\\.h$|settings\\.h$|store/|report/|stage/stage\\.h$|pipeline\\.h$|cmd\\.h$|config\\.h$)"
         # library -> the only rooms that may use it (llm: the index of CuTe passages)
@@ -69,6 +70,10 @@ src/llm/llm.c|  #  include "toolchain/tools.h"
 src/store/store.c|#include "llm/llm.h"
 src/report/report.c|#include "store/store.h"
 src/eval/judge.c|#include "stage/stage.h"
+src/eval/oracle.c|#include "server/warm.h"
+src/server/pool.c|#include "model.h"
+src/stage/build.c|#include "server/pool.h"
+src/cmd_server.c|#include "server/warm.h"
 src/simt/run.c|#include "model.h"
 src/runner/runner.c|#include "eval/judge.h"
 src/stage/build.c|#include "stage/test.h"

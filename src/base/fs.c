@@ -287,7 +287,8 @@ static bool home_search(const char *const *below, size_t count, const char *rela
 bool home_program(const char *name, struct arena *a, char **out, struct error *err)
 {
     static const char *const below[] = {
-        "", "src/", "libexec/cutegen/", "src/toolchain/", "src/runner/", "src/simt/"};
+        "",          "src/",       "libexec/cutegen/", "src/toolchain/", "src/runner/",
+        "src/simt/", "src/server/"};
 
     if (home_search(below, ARRAY_LEN(below), name, a, out, err))
         return true;
@@ -339,4 +340,26 @@ bool home_tools(const char *relative, struct arena *a, char **out, struct error 
     (void)err;
     *out = path_join(a, home_user("CUTEGEN_TOOLS", "XDG_DATA_HOME", ".local/share", a), relative);
     return true;
+}
+
+/* 0700 and ours, or nothing: whoever can write there can pose as the server. */
+bool home_runtime(struct arena *a, char **out, struct error *err)
+{
+    const char *own = getenv("CUTEGEN_RUNTIME"), *xdg = getenv("XDG_RUNTIME_DIR");
+    struct stat st;
+
+    if (own && *own)
+        *out = arena_strdup(a, own);
+    else if (xdg && *xdg == '/' && access(xdg, W_OK) == 0)
+        *out = path_join(a, xdg, "cutegen");
+    else
+        *out = arena_printf(a, "/tmp/cutegen-%u", (unsigned)geteuid());
+    if (mkdir(*out, 0700) != 0 && errno != EEXIST)
+        return fs_error(err, "make", *out);
+    if (lstat(*out, &st) != 0)
+        return fs_error(err, "look at", *out);
+    if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 077) == 0)
+        return true;
+    error_set(err, ERROR_MACHINE, "%s is not a private folder of this user", *out);
+    return error_hint(err, "remove it, or name another: CUTEGEN_RUNTIME=DIR");
 }

@@ -40,5 +40,8 @@ bool home_data(const char *relative, struct arena *a, char **out, struct error *
 bool home_cache(const char *relative, struct arena *a, char **out, struct error *err);
 /* $XDG_DATA_HOME/cutegen: where set-up puts the venv and the wheels; $CUTEGEN_TOOLS overrides. */
 bool home_tools(const char *relative, struct arena *a, char **out, struct error *err);
+/* $CUTEGEN_RUNTIME, else $XDG_RUNTIME_DIR/cutegen, else /tmp/cutegen-UID: private (0700), made if
+ * missing. Sockets and locks that live as long as their processes. */
+bool home_runtime(struct arena *a, char **out, struct error *err);
 
 #endif

@@ -28,8 +28,9 @@ extern char **environ;
 enum { DEFAULT_OUTPUT = 1 << 20, STOP_POLL_MS = 50 };
 
 struct child {
-    pid_t supervisor;
+    pid_t supervisor;               /* -1: none, or not ours */
     int in, out, err, life, report; /* -1: closed */
+    int lease;                      /* to whom it was lent by; -1: it is our own */
     int pid;                        /* of the program */
     struct buf out_buf, err_buf;
     size_t scanned; /* of out_buf: no newline in front of it */
@@ -59,7 +60,7 @@ static bool same_name(const char *a, const char *b)
 }
 
 /* Ours without secrets (or nothing), then the additions, which replace. */
-static char **build_environment(const struct proc_spec *spec, struct arena *a)
+char **proc_environment(const struct proc_spec *spec, struct arena *a)
 {
     size_t ours = 0, extra = 0, n = 0;
     char **env;
@@ -129,7 +130,8 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
     struct supervise_plan plan;
     bool ok = false;
 
-    *c = (struct child){.supervisor = -1, .in = -1, .out = -1, .err = -1, .life = -1, .report = -1};
+    *c = (struct child){
+        .supervisor = -1, .in = -1, .out = -1, .err = -1, .life = -1, .report = -1, .lease = -1};
     c->err_limit = spec->output_limit ? spec->output_limit : DEFAULT_OUTPUT;
     c->out_buf = buf_init(SIZE_MAX / 2);
     c->err_buf = buf_init(2 * c->err_limit);
@@ -145,7 +147,7 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
     }
     plan = (struct supervise_plan){.spec = spec,
                                    .program = program,
-                                   .environment = build_environment(spec, a),
+                                   .environment = proc_environment(spec, a),
                                    .in = in[1],
                                    .out = o[1],
                                    .err = e[1],
@@ -277,10 +279,52 @@ static bool cut_line(struct child *c, struct arena *a, struct text *line)
     return true;
 }
 
-bool child_ask(struct child *c, struct text line, int deadline_ms, size_t answer_limit,
-               struct arena *a, enum child_answer *how, struct text *answer, struct error *err)
+/* CPU time of one process so far; 0 when it cannot be read (any more). */
+static int64_t cpu_ms_of(int pid)
 {
-    int64_t start = clock_ms(), end = start + deadline_ms;
+    char path[64], stat[512], *fields;
+    unsigned long user = 0, system = 0;
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    n = read(fd, stat, sizeof(stat) - 1);
+    close(fd);
+    stat[n > 0 ? n : 0] = '\0';
+    /* The name may hold anything; the fields start after its last ')'. */
+    fields = strrchr(stat, ')');
+    if (!fields || sscanf(fields + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+                          &system) != 2)
+        return 0;
+    return (int64_t)(user + system) * 1000 / sysconf(_SC_CLK_TCK);
+}
+
+/* How long to wait before looking again; 0: the time is up. */
+static int time_left(const struct child *c, struct child_limits limits, int64_t start,
+                     int64_t cpu_start)
+{
+    int64_t left = INT32_MAX;
+
+    if (limits.wall_ms)
+        left = start + limits.wall_ms - clock_ms();
+    if (limits.cpu_ms && left > 0) {
+        int64_t cpu = cpu_start + limits.cpu_ms - cpu_ms_of(c->pid);
+
+        /* Threads use CPU time faster than the clock goes. */
+        if (cpu < left)
+            left = cpu <= 0 ? 0 : cpu < 40 ? 10 : cpu / 4;
+    }
+    return left < 0 ? 0 : (int)left;
+}
+
+bool child_ask_within(struct child *c, struct text line, struct child_limits limits,
+                      size_t answer_limit, struct arena *a, enum child_answer *how,
+                      struct text *answer, struct error *err)
+{
+    int64_t start = clock_ms(), cpu_start = limits.cpu_ms ? cpu_ms_of(c->pid) : 0;
     struct arena *scratch = arena_new();
     char *copy = arena_alloc(scratch, line.len + 1);
     struct text input = {copy, line.len + 1};
@@ -291,7 +335,7 @@ bool child_ask(struct child *c, struct text line, int deadline_ms, size_t answer
     copy[line.len] = '\n';
     *answer = (struct text){"", 0};
     for (;;) {
-        int64_t left = end - clock_ms();
+        int left;
 
         if (cut_line(c, a, answer)) {
             *how = CHILD_LINE;
@@ -301,22 +345,32 @@ bool child_ask(struct child *c, struct text line, int deadline_ms, size_t answer
             ok = error_set(err, ERROR_MACHINE, "an answer of more than %zu bytes", answer_limit);
             break;
         }
+        left = time_left(c, limits, start, cpu_start);
         if (c->out < 0) {
             *how = CHILD_ENDED;
-            while (c->err >= 0 && end > clock_ms())
+            while (c->err >= 0 && left > 0) {
                 child_pump(c, NULL, 50, take_line, take_tail, c);
+                left -= 50;
+            }
             break;
         }
-        if (deadline_ms && left <= 0) {
+        if (left == 0) {
             *how = CHILD_LATE;
             break;
         }
-        child_pump(c, &input, deadline_ms ? (int)left : -1, take_line, take_tail, c);
+        child_pump(c, &input, left == INT32_MAX ? -1 : left, take_line, take_tail, c);
     }
     log_debug("process %d took %d ms for %.*s", c->pid, (int)(clock_ms() - start),
               line.len < 60 ? (int)line.len : 60, line.data);
     arena_free(scratch);
     return ok;
+}
+
+bool child_ask(struct child *c, struct text line, int deadline_ms, size_t answer_limit,
+               struct arena *a, enum child_answer *how, struct text *answer, struct error *err)
+{
+    return child_ask_within(c, line, (struct child_limits){.wall_ms = deadline_ms}, answer_limit, a,
+                            how, answer, err);
 }
 
 struct text child_stderr(const struct child *c, struct arena *a)
@@ -332,21 +386,119 @@ int child_pid(const struct child *c)
     return c->pid;
 }
 
-void child_stop(struct child *c)
+void child_end(struct child *c)
 {
-    if (!c)
-        return;
     close_fd(&c->in);
     close_fd(&c->life); /* the supervisor ends everything now */
     close_fd(&c->out);
     close_fd(&c->err);
-    if (c->supervisor > 0)
-        while (waitpid(c->supervisor, NULL, 0) < 0 && errno == EINTR)
-            ;
+    close_fd(&c->lease); /* without a word: the lender ends everything */
+}
+
+static void child_free(struct child *c)
+{
     close_fd(&c->report);
     buf_release(&c->out_buf);
     buf_release(&c->err_buf);
     xfree(c);
+}
+
+bool child_gone(struct child *c)
+{
+    if (c->supervisor > 0 && waitpid(c->supervisor, NULL, WNOHANG) == 0)
+        return false;
+    child_free(c);
+    return true;
+}
+
+void child_stop(struct child *c)
+{
+    if (!c)
+        return;
+    child_end(c);
+    if (c->supervisor > 0)
+        while (waitpid(c->supervisor, NULL, 0) < 0 && errno == EINTR)
+            ;
+    child_free(c);
+}
+
+/* ---- lending --------------------------------------------------------------- */
+
+struct child *child_adopt(const int fds[3], int lease, int pid)
+{
+    struct child *c = xmalloc(sizeof(*c));
+
+    *c = (struct child){.supervisor = -1,
+                        .in = fds[0],
+                        .out = fds[1],
+                        .err = fds[2],
+                        .life = -1,
+                        .report = -1,
+                        .lease = lease,
+                        .pid = pid,
+                        .err_limit = 64 << 10};
+    c->out_buf = buf_init(SIZE_MAX / 2);
+    c->err_buf = buf_init(2 * c->err_limit);
+    return c;
+}
+
+void child_return(struct child *c)
+{
+    if (c && c->lease >= 0)
+        (void)!send(c->lease, CHILD_RETURNED, strlen(CHILD_RETURNED), MSG_NOSIGNAL);
+    child_stop(c);
+}
+
+bool child_is_lent(const struct child *c)
+{
+    return c->lease >= 0;
+}
+
+bool child_lost(const struct child *c)
+{
+    struct pollfd fd = {c->lease, POLLIN, 0};
+
+    return c->lease >= 0 && poll(&fd, 1, 0) > 0;
+}
+
+void child_streams(const struct child *c, int fds[3])
+{
+    fds[0] = c->in;
+    fds[1] = c->out;
+    fds[2] = c->err;
+}
+
+static void take_nothing(void *self, const char *data, size_t len)
+{
+    (void)data;
+    *(size_t *)self += len;
+}
+
+static void take_anything(void *self, const char *data, size_t len)
+{
+    (void)self;
+    (void)data;
+    (void)len;
+}
+
+bool child_quiet(struct child *c)
+{
+    size_t said = 0, before;
+    struct pollfd err = {c->err, POLLIN, 0};
+
+    do {
+        before = said;
+        child_pump(c, NULL, 0, take_nothing, take_anything, &said);
+        err.fd = c->err;
+    } while (c->out >= 0 && said == before && poll(&err, 1, 0) > 0);
+    return c->out >= 0 && c->err >= 0 && said == 0;
+}
+
+bool child_obtain(const struct child_source *source, const char *kind, const char *tag,
+                  const struct proc_spec *spec, struct child **out, struct error *err)
+{
+    return source ? source->start(source->self, kind, tag, spec, out, err)
+                  : child_start(spec, out, err);
 }
 
 struct run_sink {

@@ -89,8 +89,50 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
  * CHILD_LATE are answers, not errors: the caller decides what they mean. */
 bool child_ask(struct child *c, struct text line, int deadline_ms, size_t answer_limit,
                struct arena *a, enum child_answer *how, struct text *answer, struct error *err);
+/* The same with a limit on CPU time beside the one on wall time: a program that waits for its turn
+ * on a busy machine is not late. */
+struct child_limits {
+    int cpu_ms, wall_ms; /* 0: none */
+};
+bool child_ask_within(struct child *c, struct text line, struct child_limits limits,
+                      size_t answer_limit, struct arena *a, enum child_answer *how,
+                      struct text *answer, struct error *err);
 struct text child_stderr(const struct child *c, struct arena *a);
-int child_pid(const struct child *c); /* of the program, for tests */
+int child_pid(const struct child *c); /* of the program */
 void child_stop(struct child *c);     /* NULL is fine; also after errors */
+
+/*
+ * Lending. Whoever started a program may let another process talk to it: its
+ * three streams go over, the supervisor stays. The borrower's `lease` is a
+ * socket to the lender; when it closes without the word CHILD_RETURNED, the
+ * program is in an unknown state and the lender ends it.
+ */
+#define CHILD_RETURNED "returned"
+
+/* The borrower's handle; takes the descriptors. */
+struct child *child_adopt(const int fds[3], int lease, int pid);
+/* A lent program goes back, fit for the next; one of our own is stopped. NULL is fine. */
+void child_return(struct child *c);
+bool child_is_lent(const struct child *c);
+bool child_lost(const struct child *c);                /* it was lent, and the lender is gone */
+void child_streams(const struct child *c, int fds[3]); /* the lender's, borrowed */
+/* For a lender between two borrowers: false when it ended or says something unasked. */
+bool child_quiet(struct child *c);
+/* child_stop() in two steps, for those who cannot wait: child_gone() frees it once it is true. */
+void child_end(struct child *c);
+bool child_gone(struct child *c);
+
+/* Where a program that is kept running comes from. NULL as the source: child_start(). `kind` and
+ * `tag` say what it is and what it already knows, so that a lender can choose among several. */
+struct child_source {
+    bool (*start)(void *self, const char *kind, const char *tag, const struct proc_spec *spec,
+                  struct child **out, struct error *err);
+    void *self;
+};
+bool child_obtain(const struct child_source *source, const char *kind, const char *tag,
+                  const struct proc_spec *spec, struct child **out, struct error *err);
+
+/* The environment a program of this spec gets, NULL-terminated. */
+char **proc_environment(const struct proc_spec *spec, struct arena *a);
 
 #endif

@@ -214,7 +214,8 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
                                .check = config->check,
                                .counters = config->device->kind == DEVICE_SIMT,
                                .threads = config->threads,
-                               .run_ms = config->run_ms};
+                               .run_ms = config->run_ms,
+                               .source = config->source};
     struct trial *t = arena_alloc(a, sizeof *t);
     int64_t start = clock_ms();
     const char *tool;

@@ -37,6 +37,7 @@ struct judge_config {
     int run_ms;                 /* deadline of one run; 0: 60 s */
     const char *runner_program; /* NULL: this installation's */
     const char *python;         /* for a foreign candidate; NULL: found */
+    const struct child_source *source; /* of runners; NULL: started here */
     const char *sanitizer;      /* CUDA: compute-sanitizer, for a second look; NULL: none */
     bool accept;                /* CUDA: every tool of it on a kernel that passed */
     const char *compiled_name;  /* base name of the file as compiled; NULL: "candidate.cu" */

@@ -350,7 +350,8 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
                    const struct test_result *test, struct arena *a, struct measurement *out,
                    struct error *err)
 {
-    struct runner_config rc = {.device = config->device, .program = config->runner_program};
+    struct runner_config rc = {
+        .device = config->device, .program = config->runner_program, .source = config->source};
     struct candidate nobody = {0};
     struct measuring *m;
     bool ok;

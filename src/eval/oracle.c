@@ -15,13 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT_DEADLINE_MS = 300000, ANSWER_LIMIT = 16 << 20, LAST_WORDS = 1200 };
+enum { DEFAULT_DEADLINE_MS = 300000, REST_MS = 10000, ANSWER_LIMIT = 16 << 20, LAST_WORDS = 1200 };
 
 struct oracle {
     struct child *child;
     struct arena *a;
     const char *python;
     int deadline_ms;
+    bool loaded, broken; /* broken: not to be asked, nor lent to others, any more */
 };
 
 /* ---- start -------------------------------------------------------------- */
@@ -55,7 +56,7 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
     }
     spec.argv = (const char *const[]){o->python, "-u", script, NULL};
     spec.env = (const char *const[]){"PYTHONDONTWRITEBYTECODE=1", NULL};
-    if (!child_start(&spec, &o->child, err)) {
+    if (!child_obtain(config->source, "oracle", config->tag, &spec, &o->child, err)) {
         error_hint(err, "run `make demo` once (it installs what is missing), or name a Python that "
                         "has PyTorch: --python PATH, or python = PATH in cutegen.ini");
         goto failed;
@@ -68,13 +69,34 @@ failed:
     return false;
 }
 
+/* Lets go of buffers and draws; the task stays loaded for whoever comes next. */
+static bool rests(struct oracle *o)
+{
+    struct error ignored = {0};
+    json_t *answer;
+    bool ok = talk(o->child, json_pack("{s:s}", "do", "rest"), REST_MS, ANSWER_LIMIT, &answer,
+                   &ignored) == TALK_ANSWER &&
+              talk_ok(answer, &ignored);
+
+    json_decref(answer);
+    return ok;
+}
+
 void oracle_stop(struct oracle *o)
 {
     if (!o)
         return;
-    child_stop(o->child);
+    if (o->child && child_is_lent(o->child) && o->loaded && !o->broken && rests(o))
+        child_return(o->child);
+    else
+        child_stop(o->child);
     arena_free(o->a);
     xfree(o);
+}
+
+bool oracle_lost(const struct oracle *o)
+{
+    return o->broken && o->child && child_lost(o->child);
 }
 
 /* ---- ask ---------------------------------------------------------------- */
@@ -89,6 +111,7 @@ static bool oracle_broke(struct oracle *o, const char *what, enum talk_end end,
 {
     const char *words = talk_last_words(o->child, LAST_WORDS, o->a);
 
+    o->broken = true;
     if (no_torch(words)) {
         error_set(err, ERROR_MACHINE, "cannot start the oracle: %s has no torch", o->python);
         return error_hint(err,
@@ -227,8 +250,10 @@ bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena 
     json_t *request = json_pack("{s:s, s:s, s:s, s:s}", "do", "load", "task", load->task_path,
                                 "device", load->device, "work", load->work_dir);
     json_t *answer, *description;
+    char *here = path_absolute(o->a, ".");
     bool ok;
 
+    json_object_set_new(request, "dir", json_string(here));
     json_object_set_new(request, "set", load->set ? json_incref(load->set) : json_object());
     json_object_set_new(request, "max_elements",
                         load->max_elements > 0 ? json_integer(load->max_elements) : json_null());
@@ -237,6 +262,7 @@ bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena 
     ok = json_get_object(answer, "task", &description, err) &&
          read_task(description, load, a, out, err);
     json_decref(answer);
+    o->loaded = ok;
     return ok || error_add(err, "the oracle's description of %s", load->task_path);
 }
 

@@ -18,14 +18,17 @@
 #define EVAL_ORACLE_H
 
 #include "base/error.h"
+#include "base/proc.h"
 #include "model.h"
 
 struct oracle;
 
 struct oracle_config {
-    const char *python; /* NULL: the set-up's venv, then python3 on PATH */
-    const char *script; /* NULL: oracle/main.py of this installation */
-    int deadline_ms;    /* for one request; 0: 300 s */
+    const char *python;                /* NULL: the set-up's venv, then python3 on PATH */
+    const char *script;                /* NULL: oracle/main.py of this installation */
+    int deadline_ms;                   /* for one request; 0: 300 s */
+    const struct child_source *source; /* where its process comes from; NULL: started here */
+    const char *tag;                   /* names the task and its sizes, for the source */
 };
 
 struct oracle_load {
@@ -97,6 +100,8 @@ bool oracle_baseline(struct oracle *o, const char *name, int cold, int warm, str
                      struct time_samples *out, struct error *err);
 /* The Python that is used when `asked` (may be NULL) is. */
 const char *oracle_python(const char *asked, struct arena *a);
-void oracle_stop(struct oracle *o); /* NULL is fine */
+/* It is gone because the server that lent it is: another one will do. */
+bool oracle_lost(const struct oracle *o);
+void oracle_stop(struct oracle *o); /* NULL is fine; one that was lent goes back, if it is well */
 
 #endif

@@ -66,6 +66,13 @@ static void pass_environment(bool python, struct arena *a, const char **out)
     out[n] = NULL;
 }
 
+/* A process that has opened its device before anybody asks. It is used for one candidate like any.
+ */
+static bool is_warm(const struct runner_config *config)
+{
+    return config->source && !config->wrapper && config->device->kind == DEVICE_CUDA;
+}
+
 static void join_argv(const char *const *wrapper, const char *program, const char **out)
 {
     size_t n = 0;
@@ -89,7 +96,7 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
     struct arena *a = arena_new();
     const char *env[MAX_ENV];
     char *program = NULL;
-    bool ok;
+    bool ok, warm = is_warm(config);
 
     r->config = *config;
     r->config.load_ms = or_default(config->load_ms, DEFAULT_LOAD_MS);
@@ -109,7 +116,12 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
         };
 
         join_argv(config->wrapper, config->program ? config->program : program, argv);
-        ok = child_start(&spec, &r->child, err);
+        if (warm) {
+            argv[1] = "--warm";
+            argv[2] = arena_printf(a, "cuda:%d", config->device->index);
+        }
+        ok = warm ? child_obtain(config->source, "runner", NULL, &spec, &r->child, err)
+                  : child_start(&spec, &r->child, err);
     }
     arena_free(a);
     if (ok) {

@@ -32,8 +32,8 @@ uint64_t device_hash_bytes(uint64_t seed, const void *data, size_t len)
 
 json_t *device_facts_json(const struct device_facts *f)
 {
-    return json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:b}", "name", f->name, "arch",
-                     f->arch, "sm_count", f->sm_count, "threads_block",
+    return json_pack("{s:s, s:s, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:b}", "name", f->name, "place",
+                     f->place, "arch", f->arch, "sm_count", f->sm_count, "threads_block",
                      (json_int_t)f->threads_block, "smem_block_bytes",
                      (json_int_t)f->smem_block_bytes, "cluster_blocks",
                      (json_int_t)f->cluster_blocks, "l2_bytes", (json_int_t)f->l2_bytes,

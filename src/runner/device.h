@@ -28,7 +28,8 @@ struct device_config {
 
 struct device_facts {
     char name[128];
-    int arch; /* 90 */
+    char place[32]; /* on the PCI bus: which one of several it is, whatever its number */
+    int arch;       /* 90 */
     int sm_count;
     uint64_t grid[3], block[3], threads_block;
     uint64_t smem_block_bytes, cluster_blocks, l2_bytes, memory_bytes;

@@ -80,6 +80,10 @@ static void read_facts(struct cuda_device *d)
 
     if (d->api.device_name(f->name, (int)sizeof f->name, d->device) != CUDA_OK)
         snprintf(f->name, sizeof f->name, "CUDA device %d", d->device);
+    snprintf(f->place, sizeof f->place, "%04x:%02x:%02x",
+             (unsigned)attribute(d, CUDA_ATTR_PCI_DOMAIN) & 0xffff,
+             (unsigned)attribute(d, CUDA_ATTR_PCI_BUS) & 0xff,
+             (unsigned)attribute(d, CUDA_ATTR_PCI_DEVICE) & 0xff);
     (void)d->api.device_memory(&memory, d->device);
     f->memory_bytes = memory;
     f->arch = (int)(attribute(d, CUDA_ATTR_MAJOR) * 10 + attribute(d, CUDA_ATTR_MINOR));

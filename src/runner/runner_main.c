@@ -254,6 +254,19 @@ static json_t *handle(struct session *s, struct text line, bool *more)
 
 /* ---- the line ----------------------------------------------------------- */
 
+/* Opens the device and keeps it open, so that a candidate's load finds the context made. What goes
+ * wrong here goes wrong again, and is told, when a candidate is loaded. */
+static void warm(const char *name)
+{
+    struct device_config config = {.check = "off"};
+    struct error ignored = {0};
+    const struct device_ops *ops = device_named(name, &config.index, &ignored);
+    struct run_device *kept;
+
+    if (ops)
+        (void)ops->open(&config, &kept, &ignored);
+}
+
 /* Takes the protocol's descriptors away from where others would find them. */
 static bool take_descriptors(int *in, FILE **out)
 {
@@ -310,7 +323,7 @@ static bool next_line(int in, struct buf *pending, struct buf *line)
     return found;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct session s = {.a = arena_new()};
     struct buf pending = buf_init(REQUEST_LIMIT), line = buf_init(REQUEST_LIMIT);
@@ -322,6 +335,8 @@ int main(void)
         perror("cutegen-runner");
         return 3;
     }
+    if (argc == 3 && strcmp(argv[1], "--warm") == 0)
+        warm(argv[2]);
     while (more && next_line(in, &pending, &line)) {
         json_t *answer = handle(&s, buf_text(&line), &more);
 

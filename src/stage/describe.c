@@ -40,28 +40,21 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
 {
     const struct settings *s = &st->settings;
     bool simt = st->device.kind == DEVICE_SIMT;
-    struct oracle_config config = {.python = s->python};
-    struct oracle_load load = {
-        .task_path = path_absolute(a, task_path),
-        .device = simt ? "cpu" : arena_printf(a, "cuda:%d", st->device.index),
-        .work_dir = st->work_dir,
-        .max_elements = simt && s->scale ? SIMT_MAX_ELEMENTS : 0,
-    };
-    bool ok;
-
     if (!file_exists(task_path)) {
         error_set(err, ERROR_USE, "there is no task file %s", task_path);
         return error_hint(err,
                           "a task is a Python file with a Model and get_inputs(); see examples/");
     }
-    if (!overrides_json(s->set, &load.set, err)) {
-        json_decref(load.set);
+    json_decref(st->load.set);
+    st->load = (struct oracle_load){
+        .task_path = path_absolute(st->a, task_path),
+        .device = simt ? "cpu" : arena_printf(st->a, "cuda:%d", st->device.index),
+        .work_dir = st->work_dir,
+        .max_elements = simt && s->scale ? SIMT_MAX_ELEMENTS : 0,
+    };
+    if (!overrides_json(s->set, &st->load.set, err))
         return false;
-    }
-    ok = (st->oracle || oracle_start(&config, &st->oracle, err)) &&
-         oracle_load(st->oracle, &load, a, out, err);
-    json_decref(load.set);
-    if (!ok)
+    if (!workshop_oracle(st, a, out, err))
         return error_add(err, "describing %s", task_path);
     json_own(a, out->description);
     st->torch_version = arena_strdup(st->a, json_string_or(out->description, "torch", "?"));

@@ -32,6 +32,10 @@ void stage_close(struct stage *st);
 /* Starts the builder, which precompiles CuTe while other things go on. Optional, and once. */
 bool stage_warm(struct stage *st, struct error *err);
 
+/* The warm server by hand: *out is NULL when none runs, else a new reference. */
+bool stage_server_status(json_t **out, struct error *err);
+bool stage_server_stop(bool *was_there, struct error *err);
+
 /* Known once stage_describe() has run. */
 const struct device *stage_device(const struct stage *st);
 /* "builtin: recipe pointwise", "openai:gpt-5", ... */

@@ -1,6 +1,5 @@
 /* test.c - is it right: several secret draws, checked by the judge. */
 #include "base/json.h"
-#include "eval/lease.h"
 #include "stage/workshop.h"
 
 bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
@@ -9,12 +8,15 @@ bool stage_test(struct stage *st, const struct task *task, const struct candidat
 {
     struct judge_config config = workshop_judge_config(st, task);
     bool ok;
-    int lease;
 
-    if (!lease_take(&st->device, &lease, err))
+    if (!workshop_lease(st, err))
         return false;
     ok = judge_test(&config, cand, build, a, out, err);
-    lease_give_back(lease);
+    if (!ok && workshop_renew(st, err)) {
+        config = workshop_judge_config(st, task);
+        ok = judge_test(&config, cand, build, a, out, err);
+    }
+    workshop_unlease(st);
     if (!ok)
         return error_add(err, "testing attempt %d of %s", cand->attempt, task->name);
     json_own(a, out->counters);

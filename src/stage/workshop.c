@@ -53,6 +53,8 @@ bool stage_open(const struct settings *settings, struct stage **out, struct erro
         return false;
     }
     st->work_dir = work_dir;
+    if (settings->server)
+        st->warm = warm_open(&(struct warm_config){.idle_s = settings->server_idle_s});
     *out = st;
     return true;
 }
@@ -65,6 +67,9 @@ void stage_close(struct stage *st)
         return;
     oracle_stop(st->oracle);
     builder_stop(st->builder);
+    workshop_unlease(st);
+    warm_close(st->warm);
+    json_decref(st->load.set);
     llm_close(st->llm);
     budget_close(st->budget);
     retrieve_close(st->retriever);
@@ -121,7 +126,8 @@ bool workshop_meet_task(struct stage *st, const struct task *task, struct error 
 
 bool stage_warm(struct stage *st, struct error *err)
 {
-    struct builder_config config = {.tools = &st->tools, .warm_arch = st->device.arch};
+    struct builder_config config = {
+        .tools = &st->tools, .warm_arch = st->device.arch, .source = workshop_source(st)};
 
     return st->builder || builder_start(&config, &st->builder, err);
 }
@@ -137,6 +143,7 @@ struct judge_config workshop_judge_config(const struct stage *st, const struct t
         .python = st->settings.python,
         .accept = st->settings.accept,
         .run_ms = st->settings.run_deadline_s * 1000,
+        .source = workshop_source(st),
         .sanitizer = st->device.kind == DEVICE_CUDA ? st->tools.sanitizer : NULL,
     };
 }

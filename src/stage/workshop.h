@@ -11,6 +11,7 @@
 #include "eval/oracle.h"
 #include "llm/llm.h"
 #include "llm/prompt.h"
+#include "server/warm.h"
 #include "settings.h"
 #include "stage/stage.h"
 #include "toolchain/builder.h"
@@ -33,6 +34,9 @@ struct stage {
     struct retriever *retriever; /* opened at the first compile error */
     struct builder *builder;     /* started at the first build */
     struct oracle *oracle;       /* started by stage_describe() */
+    struct oracle_load load;     /* what it was asked to load; `set` is a reference of ours */
+    struct warm *warm;           /* the warm server; NULL: everything is started here */
+    struct lock *lease;          /* of the GPU, while something runs on it */
 };
 
 /* Asks whoever answers (ask.c): fills out->request and out->reply. */
@@ -45,6 +49,22 @@ bool workshop_render(struct stage *st, enum stage_kind kind, const struct questi
 void workshop_take_edits(const struct candidate *current, struct arena *a, struct proposal *out);
 
 void workshop_no_code(struct proposal *out, const char *summary, const char *detail);
+
+/*
+ * The warm server and the GPU (workshop_warm.c).
+ *
+ * workshop_source(): where builders, oracles and runners come from; the one
+ * place that decides. workshop_oracle(): an oracle with st->load loaded.
+ * workshop_renew(): after a failure, true when the oracle was lost with the
+ * server and another one stands in its place: what failed may be tried again.
+ * workshop_lease(): on a GPU, waits until no other cutegen uses it; every
+ * process that runs or times kernels there holds it.
+ */
+const struct child_source *workshop_source(const struct stage *st);
+bool workshop_oracle(struct stage *st, struct arena *a, struct task *out, struct error *err);
+bool workshop_renew(struct stage *st, struct error *err);
+bool workshop_lease(struct stage *st, struct error *err);
+void workshop_unlease(struct stage *st);
 
 /* Once the task is known: can the built-in engineer write it, and who is the engineer. */
 bool workshop_meet_task(struct stage *st, const struct task *task, struct error *err);

@@ -6,7 +6,9 @@
  * Invariants
  * 1. After a late or dead process `child` is NULL, and the next compile starts
  *    a new one.
- * 2. The cache key covers everything that decides the result: source, names,
+ * 2. A process that ended with the server that lent it is no verdict: the same
+ *    question goes to one of our own.
+ * 3. The cache key covers everything that decides the result: source, names,
  *    arch, defines, the versions and places of NVRTC and headers, kernel.h's
  *    own text. What timed out is never kept.
  */
@@ -35,6 +37,7 @@ enum {
     PTX_LIMIT = 64 << 20,
     HEADER_LIMIT = 1 << 20,
     WARM_MS = 60000,
+    WALL_FACTOR = 10, /* clock over CPU time, before a compile counts as stuck */
     PRUNE_EVERY = 16
 };
 #define BUILDER_BYTES ((uint64_t)16 << 30) /* of addresses; sampling memory would cost CPU */
@@ -57,8 +60,10 @@ struct builder {
 static json_t *include_list(const struct tools *t)
 {
     json_t *list = json_array();
+    struct arena *a = arena_new(); /* the process need not stand where we do */
     for (int i = 0; t->includes[i] != NULL; i++)
-        json_array_append_new(list, json_string(t->includes[i]));
+        json_array_append_new(list, json_string(path_absolute(a, t->includes[i])));
+    arena_free(a);
     return list;
 }
 
@@ -91,13 +96,13 @@ static char *warm_request(struct builder *b, const char *arch)
 
 static bool start_child(struct builder *b, struct error *err)
 {
-    const char *argv[] = {b->program, b->config.tools->nvrtc, b->warm_request ? "--warm" : NULL,
-                          b->warm_request, NULL};
+    const char *argv[] = {b->program, path_absolute(b->a, b->config.tools->nvrtc),
+                          b->warm_request ? "--warm" : NULL, b->warm_request, NULL};
     struct proc_spec spec = {.argv = argv,
                              .no_network = true,
                              .output_limit = 64 << 10,
                              .address_limit_bytes = PROC_OWN_ADDRESS_LIMIT(BUILDER_BYTES)};
-    if (!child_start(&spec, &b->child, err))
+    if (!child_obtain(b->config.source, "builder", NULL, &spec, &b->child, err))
         return error_add(err, "starting the builder");
     b->warming = true;
     return true;
@@ -129,7 +134,7 @@ void builder_stop(struct builder *b)
 {
     if (b == NULL)
         return;
-    child_stop(b->child);
+    child_return(b->child); /* it answered all it was asked (invariant 1) */
     arena_free(b->a);
     xfree(b);
 }
@@ -188,27 +193,40 @@ static void verdict_plain(struct verdict *v, enum verdict_kind kind, const char 
 
 static void verdict_late(const struct build_request *req, struct arena *a, struct verdict *v)
 {
-    verdict_plain(v, VERDICT_COMPILE_TIMEOUT,
-                  arena_printf(a, "the compiler was stopped after %d s", req->deadline_ms / 1000),
-                  "",
-                  "fewer or smaller template instantiations: large unrolled loops over static "
-                  "layouts take longest");
+    verdict_plain(
+        v, VERDICT_COMPILE_TIMEOUT,
+        arena_printf(a, "the compiler was stopped after %d s of CPU time", req->deadline_ms / 1000),
+        "",
+        "fewer or smaller template instantiations: large unrolled loops over static "
+        "layouts take longest");
 }
 
 /* Asks the process. *answer is NULL after it was late or died: the verdict says so. */
 static bool ask(struct builder *b, const struct build_request *req, struct arena *a,
                 json_t **answer, struct verdict *v, struct error *err)
 {
+    struct child_limits limits = {.cpu_ms = req->deadline_ms};
     enum child_answer how;
     struct text line, said;
-    int deadline = req->deadline_ms + (b->warming ? WARM_MS : 0);
 
     *answer = NULL;
     if (b->child == NULL && !start_child(b, err))
         return false;
-    if (!child_ask(b->child, text_of(request_line(b, req, a)), deadline, ANSWER_LIMIT, a, &how,
-                   &line, err))
+    limits.cpu_ms += b->warming ? WARM_MS : 0;
+    limits.wall_ms = limits.cpu_ms < INT32_MAX / WALL_FACTOR ? WALL_FACTOR * limits.cpu_ms : 0;
+    if (!child_ask_within(b->child, text_of(request_line(b, req, a)), limits, ANSWER_LIMIT, a, &how,
+                          &line, err)) {
+        child_stop(b->child);
+        b->child = NULL;
         return error_add(err, "asking the builder");
+    }
+    if (how == CHILD_ENDED && child_lost(b->child)) {
+        log_warn("the warm server ended; building without it");
+        child_stop(b->child);
+        b->child = NULL;
+        b->config.source = NULL;
+        return ask(b, req, a, answer, v, err);
+    }
     if (how == CHILD_LINE) {
         b->warming = false;
         return json_parse(line, "the builder's answer", answer, err);

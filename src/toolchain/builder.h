@@ -17,6 +17,7 @@
 #define TOOLCHAIN_BUILDER_H
 
 #include "base/error.h"
+#include "base/proc.h"
 #include "model.h"
 #include "toolchain/tools.h"
 
@@ -26,6 +27,7 @@ struct builder_config {
     const struct tools *tools; /* borrowed until builder_stop() */
     const char *warm_arch;     /* precompile CuTe for it at once, in the background; NULL: later */
     bool no_cache;
+    const struct child_source *source; /* where its process comes from; NULL: started here */
 };
 
 struct build_request {
@@ -37,7 +39,7 @@ struct build_request {
     bool cubin;                 /* also a cubin; without it there are no resources either */
     const char *work_dir;       /* exists; takes the files */
     const char *const *defines; /* "X=1", NULL-terminated; may be NULL */
-    int deadline_ms;
+    int deadline_ms; /* of the compiler's own CPU time; a busy machine gets more by the clock */
 };
 
 bool builder_start(const struct builder_config *config, struct builder **out, struct error *err);

@@ -1,0 +1,65 @@
+/* lock.c - one holder at a time, across processes; see lock.h. */
+#include "base/lock.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LOOK_AGAIN_US = 2000, LOOK_AGAIN_MOST_US = 50000 };
+
+struct lock {
+    int fd;
+};
+
+/* In a folder for all users another's file may be opened, but not "created". */
+static int open_shared(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+    if (fd < 0 && errno == ENOENT) {
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd >= 0)
+            (void)fchmod(fd, 0666); /* whatever the umask */
+    }
+    return fd >= 0 ? fd : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+bool lock_take(const char *path, int wait_ms, struct lock **out, struct error *err)
+{
+    int64_t start = clock_ms();
+    useconds_t pause = LOOK_AGAIN_US;
+    int fd = open_shared(path);
+
+    if (fd < 0)
+        return error_set(err, ERROR_MACHINE, "cannot open the lock %s: %s", path, strerror(errno));
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR) {
+            error_set(err, ERROR_MACHINE, "cannot lock %s: %s", path, strerror(errno));
+            close(fd);
+            return false;
+        }
+        if (wait_ms >= 0 && clock_ms() - start >= wait_ms) {
+            close(fd);
+            return error_set(err, ERROR_MACHINE, "%s is held by another process", path);
+        }
+        usleep(pause);
+        pause = pause < LOOK_AGAIN_MOST_US ? 2 * pause : pause;
+    }
+    *out = xmalloc(sizeof(**out));
+    (*out)->fd = fd;
+    return true;
+}
+
+void lock_drop(struct lock *l)
+{
+    if (!l)
+        return;
+    close(l->fd);
+    xfree(l);
+}

@@ -1,0 +1,21 @@
+/*
+ * lock.h - one holder at a time, across processes.
+ *
+ * A lock is a file; the system gives it up when its holder dies, however it
+ * dies. The file stays.
+ *
+ *     if (!lock_take(path, 60000, &l, err)) ...     somebody else holds it that long
+ *     lock_drop(l);                                 NULL is fine
+ */
+#ifndef BASE_LOCK_H
+#define BASE_LOCK_H
+
+#include "base/error.h"
+
+struct lock;
+/* wait_ms 0: now or not at all; < 0: as long as it takes. Shared between users where the folder is.
+ */
+bool lock_take(const char *path, int wait_ms, struct lock **out, struct error *err);
+void lock_drop(struct lock *l);
+
+#endif

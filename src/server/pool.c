@@ -1,0 +1,341 @@
+/* pool.c - the warm server's processes; see pool.h. */
+#include "server/pool.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/proc.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_POOLED = 64, MAX_WORDS = 2048 };
+
+/* How many of a kind may wait for a borrower. */
+static const struct {
+    const char *kind;
+    int waiting;
+} kinds[] = {{"builder", 4}, {"oracle", 3}, {"runner", 1}};
+
+enum pooled_state { LENT, WAITING, ENDING };
+
+struct pooled {
+    enum pooled_state state;
+    struct child *child;
+    json_t *wish;
+    int64_t since_ms; /* in this state */
+    int uses;
+};
+
+struct pool {
+    struct pool_limits limits;
+    struct pooled *all[MAX_POOLED];
+    size_t count;
+};
+
+struct pool *pool_new(const struct pool_limits *limits)
+{
+    struct pool *pool = xmalloc(sizeof *pool);
+
+    pool->limits = *limits;
+    return pool;
+}
+
+static const char *wish_text(const struct pooled *p, const char *key)
+{
+    return json_string_or(p->wish, key, "");
+}
+
+static bool same(const struct pooled *p, const json_t *wish, const char *key)
+{
+    return strcmp(wish_text(p, key), json_string_or(wish, key, "")) == 0;
+}
+
+static void set_state(struct pooled *p, enum pooled_state state)
+{
+    p->state = state;
+    p->since_ms = clock_ms();
+}
+
+static void end(struct pooled *p)
+{
+    if (p->state == ENDING)
+        return;
+    child_end(p->child);
+    set_state(p, ENDING);
+}
+
+/* ---- starting ------------------------------------------------------------ */
+
+static bool words_of(const json_t *wish, const char *key, struct arena *a, const char *const **out,
+                     struct error *err)
+{
+    json_t *list;
+    const char **words;
+
+    if (!json_get_array(wish, key, &list, err))
+        return false;
+    words = arena_array(a, json_array_size(list) + 1, sizeof *words);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        words[i] = json_string_value(json_array_get(list, i));
+        if (!words[i] || i == MAX_WORDS)
+            return error_set(err, ERROR_USE, "%s of a wish is no list of words", key);
+    }
+    *out = words;
+    return true;
+}
+
+static bool start(json_t *wish, struct child **out, struct error *err)
+{
+    struct arena *a = arena_new();
+    struct proc_spec spec = {
+        .dir = json_string_or(wish, "dir", "/"),
+        .clean_env = true,
+        .no_network = json_bool_or(wish, "no_network", false),
+        .output_limit = (size_t)json_int_or(wish, "output_limit", 64 << 10),
+        .address_limit_bytes = (uint64_t)json_int_or(wish, "address_limit", 0),
+    };
+    bool ok =
+        words_of(wish, "argv", a, &spec.argv, err) && words_of(wish, "env", a, &spec.env, err);
+
+    if (ok && !spec.argv[0])
+        ok = error_set(err, ERROR_USE, "a wish without a program");
+    ok = ok && child_start(&spec, out, err);
+    arena_free(a);
+    return ok;
+}
+
+static struct pooled *add(struct pool *pool, json_t *wish, struct error *err)
+{
+    struct child *child;
+    struct pooled *p;
+
+    if (pool->count == MAX_POOLED) {
+        error_set(err, ERROR_MACHINE, "the server has %d processes already", MAX_POOLED);
+        return NULL;
+    }
+    if (!start(wish, &child, err))
+        return NULL;
+    p = xmalloc(sizeof *p);
+    p->child = child;
+    p->wish = json_incref(wish);
+    set_state(p, WAITING);
+    pool->all[pool->count++] = p;
+    return p;
+}
+
+/* ---- lending ------------------------------------------------------------- */
+
+static int waiting_limit(const char *kind)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (strcmp(kinds[i].kind, kind) == 0)
+            return kinds[i].waiting;
+    return 1;
+}
+
+static int count_kind(const struct pool *pool, const char *kind)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < pool->count; i++)
+        n += pool->all[i]->state != ENDING && strcmp(wish_text(pool->all[i], "kind"), kind) == 0;
+    return n;
+}
+
+/* The longest waiting of those that fit; with a tag, only those that know it. */
+static struct pooled *find(struct pool *pool, const json_t *wish, bool tagged)
+{
+    struct pooled *best = NULL;
+
+    for (size_t i = 0; i < pool->count; i++) {
+        struct pooled *p = pool->all[i];
+
+        if (p->state != WAITING || !same(p, wish, "kind") || !same(p, wish, "key") ||
+            (tagged && !same(p, wish, "tag")))
+            continue;
+        if (!child_quiet(p->child)) {
+            end(p);
+            continue;
+        }
+        if (!best || p->since_ms < best->since_ms)
+            best = p;
+    }
+    return best;
+}
+
+struct pooled *pool_lend(struct pool *pool, json_t *wish, bool *warm, struct error *err)
+{
+    const char *kind = json_string_or(wish, "kind", "");
+    struct pooled *p = find(pool, wish, true);
+
+    /* One that knows something else is taken only when there are as many as there may be: its
+     * knowledge is worth more than the memory. */
+    if (!p && count_kind(pool, kind) >= waiting_limit(kind))
+        p = find(pool, wish, false);
+    *warm = p != NULL;
+    if (!p)
+        p = add(pool, wish, err);
+    if (!p)
+        return NULL;
+    json_incref(wish);
+    json_decref(p->wish);
+    p->wish = wish;
+    p->uses++;
+    set_state(p, LENT);
+    return p;
+}
+
+void pool_streams(const struct pooled *p, int fds[3])
+{
+    child_streams(p->child, fds);
+}
+
+int pool_pid(const struct pooled *p)
+{
+    return child_pid(p->child);
+}
+
+void pool_back(struct pool *pool, struct pooled *p, bool fit)
+{
+    bool once = json_bool_or(p->wish, "once", false);
+    struct error ignored = {0};
+
+    if (fit && !once && child_quiet(p->child))
+        set_state(p, WAITING);
+    else
+        end(p);
+    /* The next one is made ready now, when nobody is being timed. */
+    if (once && !find(pool, p->wish, false))
+        add(pool, p->wish, &ignored);
+}
+
+/* ---- tending ------------------------------------------------------------- */
+
+static uint64_t resident_bytes(int pid)
+{
+    char path[64], text[128];
+    unsigned long pages = 0;
+    ssize_t n;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/statm", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return sscanf(text, "%*u %lu", &pages) == 1 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE)
+                                                : 0;
+}
+
+static struct pooled *oldest_waiting(const struct pool *pool, const char *kind)
+{
+    struct pooled *oldest = NULL;
+
+    for (size_t i = 0; i < pool->count; i++) {
+        struct pooled *p = pool->all[i];
+
+        if (p->state == WAITING && (!kind || strcmp(wish_text(p, "kind"), kind) == 0) &&
+            (!oldest || p->since_ms < oldest->since_ms))
+            oldest = p;
+    }
+    return oldest;
+}
+
+static void end_too_many(struct pool *pool)
+{
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+        int waiting = 0;
+
+        for (size_t i = 0; i < pool->count; i++)
+            waiting += pool->all[i]->state == WAITING &&
+                       strcmp(wish_text(pool->all[i], "kind"), kinds[k].kind) == 0;
+        for (; waiting > kinds[k].waiting; waiting--)
+            end(oldest_waiting(pool, kinds[k].kind));
+    }
+}
+
+static void end_too_big(struct pool *pool)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < pool->count; i++)
+        if (pool->all[i]->state == WAITING)
+            sum += resident_bytes(pool_pid(pool->all[i]));
+    while (sum > pool->limits.memory_bytes) {
+        struct pooled *p = oldest_waiting(pool, NULL);
+        uint64_t bytes;
+
+        if (!p)
+            return;
+        bytes = resident_bytes(pool_pid(p));
+        end(p);
+        sum -= bytes < sum ? bytes : sum;
+    }
+}
+
+void pool_tend(struct pool *pool)
+{
+    int64_t now = clock_ms();
+    size_t kept = 0;
+
+    for (size_t i = 0; i < pool->count; i++) {
+        struct pooled *p = pool->all[i];
+
+        if (p->state == WAITING &&
+            (now - p->since_ms > pool->limits.idle_ms || !child_quiet(p->child)))
+            end(p);
+    }
+    end_too_many(pool);
+    end_too_big(pool);
+    for (size_t i = 0; i < pool->count; i++) {
+        struct pooled *p = pool->all[i];
+
+        if (p->state != ENDING || !child_gone(p->child)) {
+            pool->all[kept++] = p;
+            continue;
+        }
+        json_decref(p->wish);
+        xfree(p);
+    }
+    pool->count = kept;
+}
+
+void pool_trim(struct pool *pool)
+{
+    for (size_t i = 0; i < pool->count; i++)
+        if (pool->all[i]->state == WAITING)
+            end(pool->all[i]);
+}
+
+void pool_free(struct pool *pool)
+{
+    for (size_t i = 0; i < pool->count; i++)
+        end(pool->all[i]);
+    while (pool->count > 0) {
+        pool_tend(pool);
+        usleep(1000);
+    }
+    xfree(pool);
+}
+
+json_t *pool_status(const struct pool *pool)
+{
+    static const char *const states[] = {"lent", "waiting", "ending"};
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < pool->count; i++) {
+        const struct pooled *p = pool->all[i];
+
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:s, s:s, s:i, s:i, s:I, s:I}", "kind", wish_text(p, "kind"), "state",
+                      states[p->state], "tag", wish_text(p, "tag"), "pid", pool_pid(p), "uses",
+                      p->uses, "seconds", (json_int_t)((clock_ms() - p->since_ms) / 1000),
+                      "resident_mib", (json_int_t)(resident_bytes(pool_pid(p)) >> 20)));
+    }
+    return list;
+}

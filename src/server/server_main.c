@@ -1,0 +1,346 @@
+/*
+ * server_main.c - cutegen-server: keeps builders and oracles warm between two commands.
+ *
+ *     cutegen-server IDLE_SECONDS MEMORY_MIB [READY_FD]
+ *
+ * A broker: it starts processes, lends their streams to clients of the same
+ * user, and takes them back (wire.h, pool.h). What goes through the streams it
+ * never sees. Clients start it when they need it (warm.c); one per user.
+ *
+ * Invariants
+ * 1. One server per runtime folder: it holds the lock as long as it listens.
+ * 2. A connection of another user is closed unread; the folder is private anyway.
+ * 3. A loan ends with its connection. Without a clean return the process is ended.
+ * 4. It never waits for a client or a process.
+ * 5. When it dies, however it dies, its processes are ended by their supervisors.
+ */
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/lock.h"
+#include "base/proc.h"
+#include "server/pool.h"
+#include "server/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum {
+    MAX_CLIENTS = 128,
+    TEND_MS = 1000,
+    TEND_SOON_MS = 20,
+    LOCK_WAIT_MS = 3000,
+    LOOK_AGAIN_US = 5000
+};
+
+struct client {
+    int fd;
+    bool greeted, fit;   /* fit: the loan was returned in order */
+    struct pooled *loan; /* NULL: none */
+};
+
+struct server {
+    int listener; /* -1: no longer taking clients */
+    int signals;
+    char *socket_path;
+    struct lock *lock;
+    struct pool *pool;
+    struct client clients[MAX_CLIENTS];
+    size_t client_count;
+    int64_t started_ms, used_ms; /* used: when the last client left */
+    int idle_ms, memory_mib;
+    int refused;
+};
+
+/* ---- opening and closing the door ------------------------------------------ */
+
+static bool listen_at(struct server *s, struct error *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", s->socket_path);
+    s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    unlink(s->socket_path); /* we hold the lock: whoever made it is gone */
+    if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        chmod(s->socket_path, 0600) != 0 || listen(s->listener, 64) != 0)
+        return error_set(err, ERROR_MACHINE, "cannot listen at %s: %s", s->socket_path,
+                         strerror(errno));
+    return true;
+}
+
+static bool somebody_listens(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    bool yes;
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    yes = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    close(fd);
+    return yes;
+}
+
+/* Waits for a server that is ending; gives way to one that was faster. */
+static bool take_place(struct server *s, const char *lock_path, struct error *err)
+{
+    int64_t start = clock_ms();
+
+    for (;;) {
+        struct error held = {0};
+
+        if (lock_take(lock_path, 0, &s->lock, &held))
+            return true;
+        if (somebody_listens(s->socket_path) || clock_ms() - start > LOCK_WAIT_MS) {
+            *err = held;
+            return false;
+        }
+        usleep(LOOK_AGAIN_US);
+    }
+}
+
+/* No new clients, nothing kept: the loans that are out are the last. */
+static void retire(struct server *s)
+{
+    if (s->listener < 0)
+        return;
+    close(s->listener);
+    s->listener = -1;
+    unlink(s->socket_path);
+    lock_drop(s->lock); /* a newer server may open now */
+    s->lock = NULL;
+    pool_trim(s->pool);
+}
+
+/* ---- requests -------------------------------------------------------------- */
+
+static void answer_error(int fd, const struct error *err)
+{
+    wire_send_new(fd, json_pack("{s:b, s:s}", "ok", 0, "text", err->text), NULL);
+}
+
+static void answer_hello(struct server *s, struct client *c)
+{
+    (void)s;
+    c->greeted = true;
+    wire_send_new(c->fd,
+                  json_pack("{s:b, s:i, s:s, s:I, s:i}", "ok", 1, "protocol", WIRE_PROTOCOL,
+                            "version", CUTEGEN_VERSION, "stamp",
+                            (json_int_t)wire_stamp("/proc/self/exe"), "pid", (int)getpid()),
+                  NULL);
+}
+
+static void answer_lend(struct server *s, struct client *c, json_t *wish)
+{
+    struct error err = {0};
+    int fds[WIRE_FDS];
+    bool warm;
+
+    if (c->loan)
+        error_set(&err, ERROR_USE, "one loan per connection");
+    else if (s->listener < 0)
+        error_set(&err, ERROR_USE, "this server is about to end");
+    else
+        c->loan = pool_lend(s->pool, wish, &warm, &err);
+    if (err.kind != ERROR_NONE || !c->loan) {
+        answer_error(c->fd, &err);
+        return;
+    }
+    pool_streams(c->loan, fds);
+    wire_send_new(
+        c->fd, json_pack("{s:b, s:i, s:b}", "ok", 1, "pid", pool_pid(c->loan), "warm", (int)warm),
+        fds);
+}
+
+static void answer_status(struct server *s, struct client *c)
+{
+    wire_send_new(c->fd,
+                  json_pack("{s:b, s:i, s:s, s:I, s:i, s:i, s:i, s:i, s:o}", "ok", 1, "pid",
+                            (int)getpid(), "version", CUTEGEN_VERSION, "uptime_s",
+                            (json_int_t)((clock_ms() - s->started_ms) / 1000), "idle_s",
+                            s->idle_ms / 1000, "memory_mib", s->memory_mib, "clients",
+                            (int)s->client_count - 1, "refused", s->refused, "processes",
+                            pool_status(s->pool)),
+                  NULL);
+}
+
+static void answer(struct server *s, struct client *c, struct text packet)
+{
+    static const char returned[] = CHILD_RETURNED;
+    struct error err = {0};
+    json_t *request = NULL;
+    const char *what = "";
+
+    if (c->loan && text_equal(packet, text_of(returned))) {
+        c->fit = true;
+        return;
+    }
+    if (json_parse(packet, "a request", &request, &err))
+        what = json_string_or(request, "do", "");
+    if (strcmp(what, "hello") == 0)
+        answer_hello(s, c);
+    else if (!c->greeted)
+        c->fit = false; /* not one of ours: its end will come by itself */
+    else if (strcmp(what, "lend") == 0)
+        answer_lend(s, c, request);
+    else if (strcmp(what, "status") == 0)
+        answer_status(s, c);
+    else if (strcmp(what, "trim") == 0 || strcmp(what, "stop") == 0) {
+        if (*what == 's')
+            retire(s);
+        pool_trim(s->pool);
+        wire_send_new(c->fd, json_pack("{s:b}", "ok", 1), NULL);
+    } else {
+        error_set(&err, ERROR_USE, "no request %s", what);
+        answer_error(c->fd, &err);
+    }
+    json_decref(request);
+}
+
+/* ---- clients --------------------------------------------------------------- */
+
+static void welcome(struct server *s)
+{
+    int fd = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0)
+        return;
+    if (!wire_peer_is_us(fd) || s->client_count == MAX_CLIENTS) {
+        s->refused++;
+        close(fd);
+        return;
+    }
+    s->clients[s->client_count++] = (struct client){.fd = fd};
+}
+
+static void leave(struct server *s, size_t index)
+{
+    struct client *c = &s->clients[index];
+
+    if (c->loan)
+        pool_back(s->pool, c->loan, c->fit);
+    close(c->fd);
+    *c = s->clients[--s->client_count];
+    s->used_ms = clock_ms();
+}
+
+static void hear(struct server *s, size_t index)
+{
+    struct client *c = &s->clients[index];
+    struct arena *a = arena_new();
+    struct text packet;
+    int fds[WIRE_FDS];
+
+    if (wire_receive(c->fd, a, &packet, fds))
+        answer(s, c, packet);
+    else if (errno != EAGAIN)
+        leave(s, index);
+    for (int i = 0; i < WIRE_FDS; i++)
+        if (fds[i] >= 0)
+            close(fds[i]); /* clients have nothing to give */
+    arena_free(a);
+}
+
+/* ---- the loop -------------------------------------------------------------- */
+
+static bool time_to_end(const struct server *s)
+{
+    if (s->client_count > 0)
+        return false;
+    return s->listener < 0 || clock_ms() - s->used_ms > s->idle_ms;
+}
+
+static void serve(struct server *s)
+{
+    int64_t tended_ms = 0;
+    int signalled = 0;
+
+    while (!time_to_end(s) && signalled < 2) {
+        struct pollfd fds[MAX_CLIENTS + 2];
+        struct signalfd_siginfo info;
+        size_t count = s->client_count;
+        bool left = false;
+
+        fds[0] = (struct pollfd){s->listener, POLLIN, 0};
+        fds[1] = (struct pollfd){s->signals, POLLIN, 0};
+        for (size_t i = 0; i < count; i++)
+            fds[i + 2] = (struct pollfd){s->clients[i].fd, POLLIN, 0};
+        poll(fds, count + 2, TEND_MS);
+        while (read(s->signals, &info, sizeof info) > 0)
+            signalled++;
+        if (signalled)
+            retire(s); /* a second signal does not wait for the loans */
+        /* From the end: a client that leaves is replaced by the last one. */
+        for (size_t i = count; i-- > 0;)
+            if (fds[i + 2].revents) {
+                hear(s, i);
+                left = left || s->client_count < count;
+            }
+        if (fds[0].revents && s->listener >= 0)
+            welcome(s);
+        if (clock_ms() - tended_ms >= (left ? TEND_SOON_MS : TEND_MS)) {
+            pool_tend(s->pool);
+            tended_ms = clock_ms();
+        }
+    }
+}
+
+static int watch_signals(void)
+{
+    sigset_t mask;
+
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGTERM);
+    sigaddset(&mask, SIGINT);
+    sigaddset(&mask, SIGHUP);
+    sigprocmask(SIG_BLOCK, &mask, NULL);
+    return signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static int number(const char *word, int fallback)
+{
+    long n = word ? strtol(word, NULL, 10) : 0;
+
+    return n > 0 && n < 100000000 ? (int)n : fallback;
+}
+
+int main(int argc, char **argv)
+{
+    struct arena *a = arena_new();
+    struct server s = {.listener = -1,
+                       .idle_ms = 1000 * number(argc > 1 ? argv[1] : NULL, 600),
+                       .memory_mib = number(argc > 2 ? argv[2] : NULL, 4096)};
+    struct pool_limits limits = {.idle_ms = s.idle_ms,
+                                 .memory_bytes = (uint64_t)s.memory_mib << 20};
+    struct error err = {0};
+    char *lock_path;
+
+    if (argc < 3) {
+        fprintf(stderr, "usage: cutegen-server IDLE_SECONDS MEMORY_MIB [READY_FD]\n");
+        return 2;
+    }
+    umask(077);
+    s.started_ms = s.used_ms = clock_ms();
+    s.signals = watch_signals();
+    if (!wire_paths(a, &s.socket_path, &lock_path, &err) || !take_place(&s, lock_path, &err) ||
+        !listen_at(&s, &err)) {
+        fprintf(stderr, "cutegen-server: %s\n", err.text);
+        return 3;
+    }
+    if (argc > 3)
+        close(number(argv[3], -1)); /* whoever started us may connect now */
+    s.pool = pool_new(&limits);
+    serve(&s);
+    retire(&s);
+    pool_free(s.pool);
+    arena_free(a);
+    return 0;
+}

@@ -1,0 +1,395 @@
+/*
+ * warm.c - processes from the warm server; see warm.h.
+ *
+ * Hides finding, starting, greeting and replacing the server. One connection
+ * per loan: its end is the end of the loan, so a client that dies frees what
+ * it held without a word.
+ */
+#include "server/warm.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "server/wire.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { START_MS = 5000, ANSWER_S = 20, TRIES = 4, LEAST_MIB = 1024, READY_FD = 3 };
+
+struct warm {
+    struct warm_config config;
+    struct child_source source;
+    bool off; /* it did not work out; said once */
+};
+
+/* ---- starting the server ----------------------------------------------------- */
+
+static int memory_mib(const struct warm_config *config)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    long long mib = pages > 0 && size > 0 ? (long long)pages * size >> 20 : 0;
+
+    if (config->memory_mib > 0)
+        return config->memory_mib;
+    mib /= 8;
+    return mib < LEAST_MIB ? LEAST_MIB : mib > 32768 ? 32768 : (int)mib;
+}
+
+/* The server's first moments, in a process of its own: away from our terminal and folder. */
+static _Noreturn void become_server(char *const *argv, int ready)
+{
+    int null = open("/dev/null", O_RDWR);
+
+    setsid();
+    if (fork() != 0)
+        _exit(0); /* the server has no parent to wait for it */
+    if (chdir("/") != 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+        _exit(3);
+    if (ready != READY_FD)
+        dup2(ready, READY_FD);
+    else
+        fcntl(ready, F_SETFD, 0);
+    close_range(READY_FD + 1, ~0U, 0);
+    execv(argv[0], argv);
+    _exit(3);
+}
+
+/* True when a server may be listening now: ours, or that of somebody who was faster. */
+static bool start_server(const struct warm *w, const char *program, struct arena *a)
+{
+    char *argv[] = {arena_strdup(a, program),
+                    arena_printf(a, "%d", w->config.idle_s > 0 ? w->config.idle_s : 600),
+                    arena_printf(a, "%d", memory_mib(&w->config)), arena_printf(a, "%d", READY_FD),
+                    NULL};
+    int ready[2];
+    struct pollfd wait;
+    pid_t pid;
+
+    if (pipe2(ready, O_CLOEXEC) != 0)
+        return false;
+    fflush(NULL);
+    pid = fork();
+    if (pid == 0)
+        become_server(argv, ready[1]);
+    close(ready[1]);
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+    wait = (struct pollfd){ready[0], POLLIN, 0};
+    poll(&wait, 1, START_MS); /* closed: it listens, or it ended */
+    close(ready[0]);
+    return pid > 0;
+}
+
+/* ---- greeting ---------------------------------------------------------------- */
+
+static int dial(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct timeval limit = {.tv_sec = ANSWER_S};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && wire_peer_is_us(fd))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* One request, one answer; descriptors that come with it land in fds. */
+static bool exchange(int fd, json_t *request_take, struct arena *a, json_t **answer, int *fds,
+                     struct error *err)
+{
+    int nothing[WIRE_FDS];
+    struct text packet;
+
+    *answer = NULL;
+    if (!wire_send_new(fd, request_take, NULL) ||
+        !wire_receive(fd, a, &packet, fds ? fds : nothing))
+        return error_set(err, ERROR_MACHINE, "the warm server does not answer: %s",
+                         strerror(errno));
+    if (!json_parse(packet, "the warm server's answer", answer, err))
+        return false;
+    if (json_bool_or(*answer, "ok", false))
+        return true;
+    error_set(err, ERROR_MACHINE, "the warm server: %s", json_string_or(*answer, "text", "no"));
+    json_decref(*answer);
+    *answer = NULL;
+    return false;
+}
+
+static int compare_versions(const char *a, const char *b)
+{
+    for (int i = 0; i < 3; i++) {
+        char *a_end, *b_end;
+        long x = strtol(a, &a_end, 10), y = strtol(b, &b_end, 10);
+
+        if (x != y)
+            return x < y ? -1 : 1;
+        a = *a_end == '.' ? a_end + 1 : "";
+        b = *b_end == '.' ? b_end + 1 : "";
+    }
+    return 0;
+}
+
+/* Says hello; *older: this server is to be replaced. */
+static bool greet(int fd, int64_t our_stamp, struct arena *a, bool *older, struct error *err)
+{
+    json_t *answer;
+    int order;
+
+    if (!exchange(fd,
+                  json_pack("{s:s, s:i, s:s}", "do", "hello", "protocol", WIRE_PROTOCOL, "version",
+                            CUTEGEN_VERSION),
+                  a, &answer, NULL, err))
+        return false;
+    order = compare_versions(json_string_or(answer, "version", "0"), CUTEGEN_VERSION);
+    *older = order < 0 || (order == 0 && json_int_or(answer, "stamp", 0) < our_stamp);
+    if (!*older && json_int_or(answer, "protocol", 0) != WIRE_PROTOCOL)
+        error_set(err, ERROR_MACHINE, "the warm server is of version %s and speaks another way",
+                  json_string_or(answer, "version", "?"));
+    json_decref(answer);
+    return err->kind == ERROR_NONE;
+}
+
+/* A greeted connection, or -1. With `w`, the server is started or replaced when need be. */
+static int reach(const struct warm *w, struct arena *a, struct error *err)
+{
+    char *socket_path, *lock_path, *program;
+
+    if (!wire_paths(a, &socket_path, &lock_path, err) ||
+        !home_program("cutegen-server", a, &program, err))
+        return -1;
+    for (int i = 0; i < TRIES; i++) {
+        struct error why = {0};
+        bool older = false;
+        int fd = dial(socket_path);
+        json_t *answer;
+
+        if (fd < 0) {
+            if (!w || !start_server(w, program, a))
+                break;
+            continue;
+        }
+        if (greet(fd, wire_stamp(program), a, &older, &why) && (!older || !w))
+            return fd;
+        if (older && exchange(fd, json_pack("{s:s}", "do", "stop"), a, &answer, NULL, &why))
+            json_decref(answer);
+        close(fd);
+        if (!older) {
+            *err = why;
+            return -1;
+        }
+    }
+    error_set(err, ERROR_MACHINE, "no warm server can be reached at %s", socket_path);
+    return -1;
+}
+
+/* ---- a wish ------------------------------------------------------------------ */
+
+/* What differs from shell to shell and means nothing to a compiler or PyTorch. */
+static bool noise(const char *entry)
+{
+    static const char *const names[] = {"PWD",     "OLDPWD",  "SHLVL",   "_",        "TERM",
+                                        "COLUMNS", "LINES",   "TTY",     "WINDOWID", "LS_COLORS",
+                                        "TMUX",    "STY",     "DISPLAY", "PS1",      "EDITOR",
+                                        "PAGER",   "SSH_TTY", "HISTFILE"};
+    static const char *const beginnings[] = {"SSH_",    "TMUX_",      "VSCODE_", "GNOME_",
+                                             "XDG_SES", "ITERM_",     "TERM_",   "GIT_",
+                                             "MESON_T", "CUTEGEN_RUN"};
+    size_t len = strcspn(entry, "=");
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strlen(names[i]) == len && strncmp(entry, names[i], len) == 0)
+            return true;
+    for (size_t i = 0; i < ARRAY_LEN(beginnings); i++)
+        if (strncmp(entry, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+static void add_file(struct hash *h, const char *path)
+{
+    struct stat st;
+
+    if (path[0] != '/' || stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return;
+    hash_add(h, &st.st_mtim, sizeof st.st_mtim);
+    hash_add(h, &st.st_size, sizeof st.st_size);
+}
+
+/* A script is made of all modules beside it. */
+static void add_folder_of(struct hash *h, const char *script, struct arena *a)
+{
+    char *dir = arena_strndup(a, script, (size_t)(path_base(script) - script));
+    struct dirent **found = NULL;
+    int n = scandir(*dir ? dir : ".", &found, NULL, alphasort);
+
+    for (int i = 0; i < n; i++) {
+        add_file(h, path_join(a, dir, found[i]->d_name));
+        free(found[i]); /* libc's own allocations */
+    }
+    free(found);
+}
+
+/* Two wishes of one key get the same process. */
+static const char *wish_key(const json_t *wish, const struct proc_spec *spec, struct arena *a)
+{
+    struct hash h = hash_init();
+    char hex[65];
+
+    hash_add_text(&h, text_of(json_line(wish, a)));
+    for (size_t i = 0; spec->argv[i]; i++) {
+        const char *word = spec->argv[i];
+        size_t len = strlen(word);
+
+        add_file(&h, word);
+        if (len > 3 && strcmp(word + len - 3, ".py") == 0)
+            add_folder_of(&h, word, a);
+    }
+    hash_hex(&h, hex);
+    return arena_strdup(a, hex);
+}
+
+static json_t *make_wish(const char *kind, const char *tag, const struct proc_spec *spec,
+                         struct arena *a)
+{
+    char *program = path_find_program(a, spec->argv[0]), **env = proc_environment(spec, a);
+    json_t *argv = json_array(), *kept = json_array(), *wish;
+
+    if (program)
+        json_array_append_new(argv, json_string(path_absolute(a, program)));
+    for (size_t i = 1; spec->argv[i]; i++)
+        json_array_append_new(argv, json_string(spec->argv[i]));
+    for (size_t i = 0; env[i]; i++)
+        if (!noise(env[i]))
+            json_array_append_new(kept, json_string(env[i])); /* what is no UTF-8 stays behind */
+    wish = json_pack("{s:s, s:s, s:o, s:o, s:s, s:b, s:I, s:I, s:b}", "do", "lend", "kind", kind,
+                     "argv", argv, "env", kept, "dir", spec->dir ? spec->dir : "/", "no_network",
+                     (int)spec->no_network, "output_limit", (json_int_t)spec->output_limit,
+                     "address_limit", (json_int_t)spec->address_limit_bytes, "once",
+                     (int)(strcmp(kind, "runner") == 0));
+    json_object_set_new(wish, "key", json_string(wish_key(wish, spec, a)));
+    json_object_set_new(wish, "tag", json_string(tag ? tag : ""));
+    return program ? wish : (json_decref(wish), NULL);
+}
+
+static bool borrow(struct warm *w, const char *kind, const char *tag, const struct proc_spec *spec,
+                   struct child **out, struct error *err)
+{
+    struct arena *a = arena_new();
+    json_t *wish = make_wish(kind, tag, spec, a), *answer = NULL;
+    int fds[WIRE_FDS] = {-1, -1, -1}, fd = wish ? reach(w, a, err) : -1;
+    bool ok = fd >= 0 && exchange(fd, json_incref(wish), a, &answer, fds, err) && fds[2] >= 0;
+
+    if (ok) {
+        *out = child_adopt(fds, fd, (int)json_int_or(answer, "pid", 0));
+        log_debug("%s from the warm server: process %d%s", kind, child_pid(*out),
+                  json_bool_or(answer, "warm", false) ? ", warm" : "");
+    } else {
+        for (int i = 0; i < WIRE_FDS; i++)
+            if (fds[i] >= 0)
+                close(fds[i]);
+        if (fd >= 0)
+            close(fd);
+    }
+    json_decref(answer);
+    json_decref(wish);
+    arena_free(a);
+    return ok;
+}
+
+static bool start(void *self, const char *kind, const char *tag, const struct proc_spec *spec,
+                  struct child **out, struct error *err)
+{
+    struct warm *w = self;
+    struct error why = {0};
+
+    if (!w->off) {
+        if (borrow(w, kind, tag, spec, out, &why))
+            return true;
+        w->off = true;
+        log_info("going on without the warm server: %s", why.text);
+    }
+    return child_start(spec, out, err);
+}
+
+/* ---- life -------------------------------------------------------------------- */
+
+struct warm *warm_open(const struct warm_config *config)
+{
+    struct warm *w = xmalloc(sizeof *w);
+
+    w->config = *config;
+    w->source = (struct child_source){.start = start, .self = w};
+    return w;
+}
+
+const struct child_source *warm_source(struct warm *w)
+{
+    return &w->source;
+}
+
+void warm_close(struct warm *w)
+{
+    xfree(w);
+}
+
+/* Without starting one; *answer is NULL when there is no server. */
+static bool tell(const char *what, json_t **answer, struct error *err)
+{
+    struct arena *a = arena_new();
+    struct error none = {0};
+    int fd = reach(NULL, a, &none);
+    bool ok = true;
+
+    *answer = NULL;
+    if (fd >= 0) {
+        ok = exchange(fd, json_pack("{s:s}", "do", what), a, answer, NULL, err);
+        close(fd);
+    }
+    arena_free(a);
+    return ok;
+}
+
+void warm_trim(struct warm *w)
+{
+    struct error ignored = {0};
+    json_t *answer;
+
+    (void)w;
+    tell("trim", &answer, &ignored);
+    json_decref(answer);
+}
+
+bool warm_status(json_t **out, struct error *err)
+{
+    return tell("status", out, err);
+}
+
+bool warm_stop(bool *was_there, struct error *err)
+{
+    json_t *answer;
+    bool ok = tell("stop", &answer, err);
+
+    *was_there = answer != NULL;
+    json_decref(answer);
+    return ok;
+}

@@ -1,0 +1,43 @@
+/*
+ * wire.h - what the warm server and its clients say to each other.
+ *
+ * A packet socket in the user's private runtime folder: one packet is one
+ * JSON object, and may carry descriptors. A connection is greeted, makes one
+ * request, and, when that was for a process, lives as long as the loan.
+ *
+ *     {"do": "hello", "protocol": 1, "version": "0.1.0", "stamp": N}
+ *       -> {"ok": true, "protocol": 1, "version": "0.1.0", "stamp": N, "pid": N}
+ *     {"do": "lend", "kind": "oracle", "tag": "...", "once": false, "key": "...", "argv": [...],
+ *      "env": [...], "dir": "/", "no_network": false, "output_limit": N, "address_limit": N}
+ *       -> {"ok": true, "pid": N, "warm": true} and stdin, stdout, stderr of the process
+ *       <- the word CHILD_RETURNED, or only the end: the process is then of no use to others
+ *     {"do": "status"} -> {"ok": true, ...};   {"do": "trim"}, {"do": "stop"} -> {"ok": true}
+ *
+ * `stamp` is when the server's program was made, for telling apart two builds of one version.
+ */
+#ifndef SERVER_WIRE_H
+#define SERVER_WIRE_H
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+enum { WIRE_PROTOCOL = 1, WIRE_PACKET_BYTES = 160 << 10, WIRE_FDS = 3 };
+
+/* The server's socket and lock; both in the private runtime folder. */
+bool wire_paths(struct arena *a, char **socket_path, char **lock_path, struct error *err);
+/* When this program file was made; 0 when it cannot be told. */
+int64_t wire_stamp(const char *program);
+/* Sends one packet; fds may be NULL, else three. False when it does not go out whole. */
+bool wire_send(int socket, const json_t *message, const int *fds);
+/* Takes over the message. */
+bool wire_send_new(int socket, json_t *message_take, const int *fds);
+/* The next packet as text, -1 in fds when it carried none; false: the other side is gone, or (with
+ * errno EAGAIN) has not said anything. */
+bool wire_receive(int socket, struct arena *a, struct text *out, int fds[WIRE_FDS]);
+/* Is the other end a process of this user? */
+bool wire_peer_is_us(int socket);
+
+#endif

@@ -1,0 +1,121 @@
+/*
+ * workshop_warm.c - where the workshop's processes come from, and whose turn on the GPU it is.
+ *
+ * With the warm server, builders and oracles outlive this command; without it
+ * (--no-server, or when it cannot be reached) they are started here. Nothing
+ * else knows the difference.
+ */
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "stage/workshop.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { LEASE_WAIT_MS = 3600 * 1000 };
+
+const struct child_source *workshop_source(const struct stage *st)
+{
+    return st->warm ? warm_source(st->warm) : NULL;
+}
+
+/* ---- oracle -------------------------------------------------------------- */
+
+/* Same task, sizes and device: an oracle that knows it need not learn it again. */
+static const char *load_tag(const struct stage *st, struct arena *a)
+{
+    char hex[65];
+
+    hash_text(text_of(arena_printf(a, "%s %s %lld %s", st->load.task_path, st->load.device,
+                                   (long long)st->load.max_elements, json_line(st->load.set, a))),
+              hex);
+    return arena_printf(a, "%s %.12s", path_base(st->load.task_path), hex);
+}
+
+static bool start_and_load(struct stage *st, struct arena *a, struct task *out, struct error *err)
+{
+    struct oracle_config config = {
+        .python = st->settings.python, .source = workshop_source(st), .tag = load_tag(st, a)};
+    bool ok, held = st->lease != NULL;
+
+    oracle_stop(st->oracle);
+    st->oracle = NULL;
+    if (!oracle_start(&config, &st->oracle, err) || !workshop_lease(st, err))
+        return false;
+    ok = oracle_load(st->oracle, &st->load, a, out, err);
+    if (!held)
+        workshop_unlease(st);
+    return ok;
+}
+
+bool workshop_oracle(struct stage *st, struct arena *a, struct task *out, struct error *err)
+{
+    struct error first = {0};
+
+    if (start_and_load(st, a, out, &first))
+        return true;
+    /* Others' oracles that wait on the same GPU may hold the memory this task needs. */
+    if (st->warm && st->device.kind == DEVICE_CUDA && strstr(first.text, "memory")) {
+        warm_trim(st->warm);
+        return start_and_load(st, a, out, err);
+    }
+    if (st->oracle && oracle_lost(st->oracle) && workshop_renew(st, err)) {
+        *err = (struct error){0};
+        return oracle_load(st->oracle, &st->load, a, out, err);
+    }
+    *err = first;
+    return false;
+}
+
+bool workshop_renew(struct stage *st, struct error *err)
+{
+    struct arena *scratch;
+    struct error why = {0};
+    struct task *same;
+    bool ok;
+
+    if (!st->warm || !st->oracle || !oracle_lost(st->oracle))
+        return false;
+    log_warn("the warm server ended; going on without it");
+    warm_close(st->warm);
+    st->warm = NULL;
+    scratch = arena_new();
+    same = arena_alloc(scratch, sizeof *same);
+    ok = start_and_load(st, scratch, same, &why);
+    if (ok) {
+        json_decref(same->description);
+        *err = (struct error){0};
+    }
+    arena_free(scratch);
+    return ok;
+}
+
+/* ---- GPU ----------------------------------------------------------------- */
+
+/* One lease per GPU for all users of the machine. */
+bool workshop_lease(struct stage *st, struct error *err)
+{
+    const char *dir = access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
+    struct error busy = {0};
+    char *path;
+
+    if (st->device.kind != DEVICE_CUDA || st->lease)
+        return true;
+    path = arena_printf(st->a, "%s/cutegen-gpu-%s", dir,
+                        st->device.place && *st->device.place
+                            ? st->device.place
+                            : arena_printf(st->a, "%d", st->device.index));
+    if (lock_take(path, 0, &st->lease, &busy))
+        return true;
+    log_info("waiting for the GPU: another cutegen uses it");
+    return lock_take(path, LEASE_WAIT_MS, &st->lease, err);
+}
+
+void workshop_unlease(struct stage *st)
+{
+    lock_drop(st->lease);
+    st->lease = NULL;
+}

@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# clients_test.sh - four clients, mixed candidates, one server on simt; then kills in mid-job.
+#
+#     tests/server/clients_test.sh PATH-TO-CUTEGEN
+#
+# $CUTEGEN_TEST_CANDIDATES (100) candidates are shared out. Every verdict must be the right one, nothing may be left
+# running, and what waits in the server stays within its bounds.
+set -u
+program=$(readlink -f "$1")
+total=${CUTEGEN_TEST_CANDIDATES:-100}
+work=$(mktemp -d /tmp/cutegen-clients-XXXXXX)
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt CUTEGEN_CACHE=$work/cache TMPDIR=$work/tmp XDG_CONFIG_HOME=$work/config
+export CUTEGEN_DEVICE=simt CUTEGEN_DRAWS=2 CUTEGEN_RUN_DEADLINE=4 OMP_NUM_THREADS=1
+mkdir -p "$work/tmp"
+cd "$work" || exit 3
+n=0
+failed=0
+
+ok()
+{
+    n=$((n + 1))
+    if [ "$2" = 0 ]; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        failed=1
+    fi
+}
+
+# All processes that belong to this test: everything started here inherits $work in its environment.
+ours() { grep -la -- "$work" /proc/[0-9]*/environ 2>/dev/null | sed 's|/proc/\([0-9]*\)/.*|\1|' | grep -vx "$$"; }
+helpers() { for pid in $(ours); do grep -sqE '^(cutegen-(builder|runner|server|planner)|python)' "/proc/$pid/comm" && echo "$pid"; done; }
+# Waits until the command after it succeeds.
+soon() { for _ in $(seq 300); do "$@" && return 0; sleep 0.1; done; return 1; }
+no_helpers() { [ -z "$(helpers)" ]; }
+server_pid() { "$program" server status --json | sed -n 's/.*"pid":\([0-9]*\),"version".*/\1/p'; }
+status() { "$program" server status --json; }
+none_lent() { ! status | grep -q '"state":"lent"'; }
+
+cat >task.py <<'END'
+import torch
+
+N = 4096
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2.0
+
+
+def get_inputs():
+    return [torch.rand(N)]
+
+
+def get_init_inputs():
+    return []
+END
+
+# kernel NAME BODY [PLAN]
+kernel()
+{
+    cat >"$1.cu" <<END
+#include <cutegen/kernel.h>
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+using namespace cute;
+__global__ void twice(float const *px, float *py, int n)
+{
+    Tensor x = make_tensor(make_gmem_ptr(px), make_shape(n)); // (n)
+    Tensor y = make_tensor(make_gmem_ptr(py), make_shape(n)); // (n)
+    int i = int(blockIdx.x * blockDim.x + threadIdx.x);
+    $2
+}
+#endif
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *x = &call->in[0], *y = &call->out[0];
+    int n = (int)cutegen_numel(x);
+    ${3:-}
+    return CUTEGEN_LAUNCH(call, (twice), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1), cutegen_dim3(256, 1, 1), 0,
+                          CUTEGEN_DATA(float const, x), CUTEGEN_DATA(float, y), n);
+}
+#endif
+END
+}
+good='if (i < n) y(i) = 2.0f * x(i);'
+kernel good "$good"
+kernel wrong 'if (i < n) y(i) = 3.0f * x(i);'
+kernel half 'if (i < n / 2) y(i) = 2.0f * x(i);'
+kernel beyond 'if (i < n) y(i) = x(i) + x(i + (1 << 20));'
+kernel trap 'if (i < n) y(i) = 2.0f * x(i); if (i == 7) asm volatile("trap;");'
+kernel hang 'while (*(volatile float const *)px >= 0.0f) { } y(i) = x(i);'
+kernel broken 'if (i < n) y(i) = 2.0f * z(i);'
+kernel plan "$good" '*(volatile int *)8 = 1;'
+declare -A wanted=([good]="pass" [wrong]="wrong values" [half]="not written" [beyond]="unsafe memory" [trap]="crash"
+                   [hang]="hang" [broken]="compile error" [plan]="bad plan")
+mix=(good wrong trap good half broken good beyond plan good wrong good)
+
+# client NUMBER : its share, one after the other; prints what was not as it should be.
+client()
+{
+    local i kind said
+    for ((i = $1; i < total; i += 4)); do
+        kind=${mix[i % ${#mix[@]}]}
+        [ $((i % 17)) = 5 ] && kind=hang
+        said=$("$program" eval task.py $kind.cu --runs "runs-$1" --json 2>>"err-$1" |
+            sed -n 's/^{"verdict":"\([^"]*\)".*/\1/p')
+        [ "$said" = "${wanted[$kind]}" ] || echo "$kind: '$said', not '${wanted[$kind]}'"
+    done
+}
+
+"$program" eval task.py good.cu >first 2>&1
+ok "a first candidate passes and starts the server" $?
+first_server=$(server_pid)
+for c in 0 1 2 3; do client $c >"wrong-$c" & done
+wait
+cat wrong-* | sed 's/^/# /'
+[ -z "$(cat wrong-*)" ]
+ok "$total candidates of four clients: every verdict is right" $?
+[ -n "$first_server" ] && [ "$(server_pid)" = "$first_server" ]
+ok "one server did it all" $?
+soon none_lent
+ok "everything lent came back, or was ended" $?
+soon sh -c "[ \"\$('$program' server status --json | grep -o '\"state\":\"waiting\"' | wc -l)\" -le 7 ]"
+ok "no more wait than may" $?
+status | python3 -c '
+import json, sys
+s = json.load(sys.stdin)
+held = sum(p["resident_mib"] for p in s["processes"] if p["state"] == "waiting")
+print("#", held, "MiB held of", s["memory_mib"])
+sys.exit(held > s["memory_mib"])'
+ok "the memory of what waits is bounded" $?
+[ -z "$(ls "$work/tmp")" ] || ls "$work/tmp" | sed 's/^/# /'
+[ -z "$(ls "$work/tmp")" ]
+ok "no job left a folder behind" $?
+
+# ---- kills ---------------------------------------------------------------------
+
+"$program" eval task.py hang.cu --runs runs-k --json >/dev/null 2>&1 &
+victim=$!
+soon sh -c "'$program' server status --json | grep -q '\"state\":\"lent\"'"
+kill -9 $victim
+wait $victim 2>/dev/null
+soon none_lent
+ok "a client that is killed frees what it held" $?
+
+said=
+for pause in 0.05 0.3 0.7 1.2; do
+    "$program" eval task.py good.cu --no-server >/dev/null 2>&1
+    "$program" eval task.py hang.cu --runs runs-k --json >killed 2>err-k &
+    victim=$!
+    sleep $pause
+    pid=$(server_pid)
+    [ -n "$pid" ] && kill -9 "$pid"
+    wait $victim
+    grep -q '^{"verdict":"hang"' killed || said="$said after $pause s: $(head -c 200 killed err-k);"
+done
+[ -z "$said" ] || echo "# $said"
+[ -z "$said" ]
+ok "with the server killed in mid-job the client still gives the right verdict" $?
+grep -q 'going on without it\|building without it' err-k
+ok "and says so" $?
+
+"$program" server stop >/dev/null
+soon no_helpers
+ok "nothing is left running" $?
+helpers | while read -r pid; do echo "# $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"; done
+
+echo "1..$n"
+for pid in $(helpers); do kill -9 "$pid" 2>/dev/null; done
+rm -rf "$work"
+exit $failed
