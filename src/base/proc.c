@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -81,6 +82,29 @@ char **proc_environment(const struct proc_spec *spec, struct arena *a)
     for (size_t j = 0; j < extra; j++)
         env[n++] = arena_strdup(a, spec->env[j]);
     return env;
+}
+
+/* On disk rather than in memory: what compilers put there is large. */
+static char *make_tmp(struct arena *a)
+{
+    const char *root = getenv("TMPDIR");
+
+    return mkdtemp(arena_printf(a, "%s/cutegen-tmp-XXXXXX", root && *root ? root : "/tmp"));
+}
+
+static char **with_tmp(char **env, const char *tmp, struct arena *a)
+{
+    size_t count = 0, n = 0;
+    char **out;
+
+    while (env[count])
+        count++;
+    out = arena_array(a, count + 2, sizeof(*out));
+    for (size_t i = 0; i < count; i++)
+        if (!same_name(env[i], "TMPDIR="))
+            out[n++] = env[i];
+    out[n] = arena_printf(a, "TMPDIR=%s", tmp);
+    return out;
 }
 
 static bool child_failed(const struct proc_spec *spec, const struct supervise_report *r,
@@ -153,6 +177,8 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
                                    .err = e[1],
                                    .life = life[0],
                                    .report = rep[1]};
+    if (spec->private_tmp && (plan.tmp = make_tmp(a)))
+        plan.environment = with_tmp(plan.environment, plan.tmp, a);
     fflush(NULL);
     c->supervisor = fork();
     if (c->supervisor == 0)
@@ -169,6 +195,8 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
     if (!read_report(rep[0], &report) || !report.started) {
         waitpid(c->supervisor, NULL, 0);
         c->supervisor = -1;
+        if (plan.tmp)
+            rmdir(plan.tmp);
         child_failed(spec, &report, err);
         goto done;
     }

@@ -43,6 +43,7 @@ struct proc_spec {
     size_t keep_fd_count;
     bool clean_env;
     bool no_network;     /* own network namespace where allowed, else seccomp on socket() */
+    bool private_tmp;    /* TMPDIR is a folder of its own, removed when all of it has ended */
     bool merge_stderr;   /* stderr goes where stdout goes */
     int deadline_ms;     /* 0: none */
     size_t output_limit; /* per stream; 0: 1 MiB */

@@ -15,6 +15,7 @@
 #include "base/supervise.h"
 
 #include "base/clock.h"
+#include "base/fs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -371,6 +372,8 @@ _Noreturn void supervise(const struct supervise_plan *plan)
         }
     }
     end_all(all, program, NULL);
+    if (plan->tmp)
+        dir_remove(plan->tmp, &(struct error){0});
     if (report.end == PROC_EXITED && WIFSIGNALED(status))
         report.end = PROC_SIGNALED;
     report.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);

@@ -13,7 +13,8 @@
 struct supervise_plan {
     const struct proc_spec *spec;
     const char *program; /* resolved path */
-    char *const *environment;
+    char **environment;
+    const char *tmp;  /* its own folder, removed at the end; NULL: none */
     int in, out, err; /* become 0, 1, 2 of the program */
     int life;         /* read end; EOF means that our user died */
     int report;       /* write end: one struct supervise_report */

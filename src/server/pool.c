@@ -93,6 +93,7 @@ static bool start(json_t *wish, struct child **out, struct error *err)
         .dir = json_string_or(wish, "dir", "/"),
         .clean_env = true,
         .no_network = json_bool_or(wish, "no_network", false),
+        .private_tmp = json_bool_or(wish, "private_tmp", false),
         .output_limit = (size_t)json_int_or(wish, "output_limit", 64 << 10),
         .address_limit_bytes = (uint64_t)json_int_or(wish, "address_limit", 0),
     };

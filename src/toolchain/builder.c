@@ -100,6 +100,7 @@ static bool start_child(struct builder *b, struct error *err)
                           b->warm_request ? "--warm" : NULL, b->warm_request, NULL};
     struct proc_spec spec = {.argv = argv,
                              .no_network = true,
+                             .private_tmp = true, /* NVRTC's precompiled headers: hundreds of MB */
                              .output_limit = 64 << 10,
                              .address_limit_bytes = PROC_OWN_ADDRESS_LIMIT(BUILDER_BYTES)};
     if (!child_obtain(b->config.source, "builder", NULL, &spec, &b->child, err))

@@ -255,6 +255,40 @@ static void a_child_that_ends_or_floods_is_told_apart(void **state)
     child_stop(c);
 }
 
+static void its_own_temporary_folder_goes_with_a_program(void **state)
+{
+    struct fixture *f = *state;
+    const char *argv[] = {"sh", "-c",
+                          "echo much >$TMPDIR/file; mkdir $TMPDIR/sub; printf %s $TMPDIR", NULL};
+    struct proc_spec spec = {.argv = argv, .private_tmp = true};
+    struct proc_result r;
+
+    assert_true(proc_run(&spec, f->a, &r, &f->err));
+    assert_true(r.out.len > 0);
+    assert_false(file_exists(r.out.data));
+}
+
+/* Both use up a second of the clock; only one of them a second of the CPU. */
+static void waiting_is_not_held_against_a_child_but_working_is(void **state)
+{
+    struct fixture *f = *state;
+    const char *idle[] = {"sh", "-c", "read x; sleep 1; echo done", NULL};
+    const char *busy[] = {"sh", "-c", "read x; while :; do :; done", NULL};
+    struct child_limits limits = {.cpu_ms = 400, .wall_ms = 60000};
+    enum child_answer how;
+    struct text answer;
+    struct child *c;
+
+    assert_true(child_start(&(struct proc_spec){.argv = idle}, &c, &f->err));
+    assert_true(child_ask_within(c, text_of("go"), limits, 1 << 16, f->a, &how, &answer, &f->err));
+    assert_int_equal(how, CHILD_LINE);
+    child_stop(c);
+    assert_true(child_start(&(struct proc_spec){.argv = busy}, &c, &f->err));
+    assert_true(child_ask_within(c, text_of("go"), limits, 1 << 16, f->a, &how, &answer, &f->err));
+    assert_int_equal(how, CHILD_LATE);
+    child_stop(c);
+}
+
 static void when_cutegen_is_killed_its_programs_die_with_it(void **state)
 {
     struct fixture *f = *state;
@@ -295,6 +329,8 @@ int main(void)
         TEST(what_cannot_be_started_is_an_error_that_names_it),
         TEST(a_child_answers_line_by_line_and_says_when_it_cannot),
         TEST(a_child_that_ends_or_floods_is_told_apart),
+        TEST(its_own_temporary_folder_goes_with_a_program),
+        TEST(waiting_is_not_held_against_a_child_but_working_is),
         TEST(when_cutegen_is_killed_its_programs_die_with_it),
     };
 
