@@ -37,11 +37,12 @@ struct judge_config {
     int run_ms;                 /* deadline of one run; 0: 60 s */
     const char *runner_program; /* NULL: this installation's */
     const char *python;         /* for a foreign candidate; NULL: found */
-    const struct child_source *source; /* of runners; NULL: started here */
-    const char *sanitizer;      /* CUDA: compute-sanitizer, for a second look; NULL: none */
-    bool accept;                /* CUDA: every tool of it on a kernel that passed */
-    const char *compiled_name;  /* base name of the file as compiled; NULL: "candidate.cu" */
-    const char *source_name;    /* how the user knows the file, "my.cu"; NULL: "candidate.cu" */
+    /* where runners come from; NULL: started here */
+    const struct child_source *source;
+    const char *sanitizer;     /* CUDA: compute-sanitizer, for a second look; NULL: none */
+    bool accept;               /* CUDA: every tool of it on a kernel that passed */
+    const char *compiled_name; /* base name of the file as compiled; NULL: "candidate.cu" */
+    const char *source_name;   /* how the user knows the file, "my.cu"; NULL: "candidate.cu" */
     /* judge_measure on CUDA */
     const char *const
         *baselines; /* "eager" "graph" "compile", NULL-terminated; NULL: eager, graph */

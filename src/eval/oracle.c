@@ -96,7 +96,7 @@ void oracle_stop(struct oracle *o)
 
 bool oracle_lost(const struct oracle *o)
 {
-    return o->broken && o->child && child_lost(o->child);
+    return o->child && child_lost(o->child);
 }
 
 /* ---- ask ---------------------------------------------------------------- */

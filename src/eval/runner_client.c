@@ -244,6 +244,8 @@ static bool ask(struct runner *r, const char *what, json_t *request_take, int de
         json_decref(request_take);
     } else {
         end = talk(r->child, request_take, deadline_ms, ANSWER_LIMIT, &said, &why);
+        if (end == TALK_ENDED && child_lost(r->child))
+            return error_set(err, ERROR_MACHINE, "the warm server ended during %s", what);
         if (end == TALK_ANSWER && !talk_ok(said, err)) {
             json_decref(said);
             return error_add(err, "the runner, %s", what);
