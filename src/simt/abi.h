@@ -18,7 +18,7 @@ typedef __INT32_TYPE__ s32;
 typedef __INT64_TYPE__ s64;
 typedef __INT16_TYPE__ s16;
 
-enum sw_space { SW_GENERIC, SW_GLOBAL, SW_SHARED, SW_CONST, SW_LOCAL, SW_PARAM };
+enum sw_space { SW_GENERIC, SW_GLOBAL, SW_SHARED, SW_CONST, SW_LOCAL, SW_PARAM, SW_CLUSTER };
 
 /* Counter classes of instructions. */
 enum sw_class {
@@ -75,6 +75,7 @@ struct sw_block {
     const u8 *params;
     u8 *smem;
     u32 smem_bytes, dyn_bytes, nthreads, nwarps;
+    u32 cl_rank, cl_size, cl_ctaid[3], cl_dim[3], is_cluster;
 };
 
 struct sw_warp {
@@ -90,6 +91,12 @@ struct sw_warp {
     u8 *local;       /* local memory of lane 0 */
     u64 local_bytes; /* per lane */
 } __attribute__((aligned(64)));
+
+/* The operands of a bulk copy, 32 lanes each; NULL where the form has none. */
+struct sw_bulk {
+    const u64 *dst, *src, *mbar, *map;
+    const u32 *size, *mask, *coord[5], *offset[3];
+};
 
 /* What the device does for a kernel. m: active lanes. */
 struct sw_ops {
@@ -121,7 +128,7 @@ struct sw_ops {
     void (*movmatrix)(struct sw_warp *, u32 *dst, const u32 *src);
     void (*mma)(struct sw_warp *, u32 site); /* registers: d, a, b, c */
     void (*wmma)(struct sw_warp *, u32 m, u64 addr, u32 stride, u32 site);
-    u32 (*mbar)(struct sw_warp *, u32 m, const void *addr, u32 site, u64 *state, const u32 *count);
+    u32 (*mbar)(struct sw_warp *, u32 m, const u64 *addr, u32 site, u64 *state, const u32 *count);
     void (*trap)(struct sw_warp *, u32 m, u32 site);
     void (*print)(struct sw_warp *, u32 m, const u64 *format, const u64 *args);
     s32 (*tick)(struct sw_warp *, u32 waiting, u32 site); /* 1: let other lanes go first */
@@ -133,6 +140,21 @@ struct sw_ops {
     double (*f64_op)(u32 op, u32 mode, double, double, double);
     u64 (*cvt)(u32 how, u64 bits);
     float (*math)(u32 fn, float);
+    /* sm_90: other blocks of the cluster, bulk copies, wgmma */
+    void (*cl_ld)(struct sw_warp *, u32 m, const u64 *addr, u32 site, void *const *dst);
+    void (*cl_st)(struct sw_warp *, u32 m, const u64 *addr, u32 site, void *const *src);
+    void (*cl_atom)(struct sw_warp *, u32 m, const u64 *addr, u32 site, void *dst, const void *b,
+                    const void *c);
+    void (*cl_bar)(struct sw_warp *, u32 m, u32 kind, u32 site);
+    u64 (*mapa)(struct sw_warp *, u64 addr, u32 rank, u32 kind);
+    void (*st_async)(struct sw_warp *, u32 m, const u64 *addr, u32 site, void *const *src,
+                     const u64 *mbar);
+    void (*bulk)(struct sw_warp *, u32 m, u32 site, const struct sw_bulk *);
+    void (*bulk_group)(struct sw_warp *, u32 m, u32 kind, u32 left, u32 site);
+    void (*wgmma)(struct sw_warp *, u32 m, u32 site, void *const *d, const void *const *a, u64 adesc,
+                  u64 bdesc, u32 scale_d);
+    void (*wg_sync)(struct sw_warp *, u32 kind, u32 left, u32 site);
+    void (*proxy)(struct sw_warp *, u32 kind, u32 site);
 };
 
 enum sw_arith { SW_ADD, SW_SUB, SW_MUL, SW_DIV, SW_FMA, SW_SQRT };

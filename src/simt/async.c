@@ -1,13 +1,10 @@
 /*
- * async.c - cp.async, which lands only at its wait, and mbarrier.
+ * async.c - cp.async, which lands only at its wait.
  *
  * Deferring the data to the wait makes a missing wait visible in the result,
- * and the shadow names the line. An mbarrier lives in its 8 bytes of shared
- * memory: expected arrivals (20 bits), pending (20 bits), phase (24 bits).
+ * and the shadow names the line.
  */
 #include "simt/device.h"
-
-#include "simt/atoms.h"
 
 #include <string.h>
 
@@ -101,118 +98,8 @@ void dev_cp_wait(struct sw_warp *sw, u32 left, u32 site)
     w->groups = left;
 }
 
-/* ---- mbarrier ---- */
-
-static struct mbar_shadow *shadow(struct warp *w, uint32_t at)
+void cp_land_all(struct warp *w)
 {
-    struct blk *b = w->blk;
-    for (size_t i = 0; i < ARRAY_LEN(b->mbar); i++) {
-        if (b->mbar[i].used && b->mbar[i].addr == at)
-            return &b->mbar[i];
-        if (!b->mbar[i].used) {
-            b->mbar[i].used = true;
-            b->mbar[i].addr = at;
-            return &b->mbar[i];
-        }
-    }
-    return &b->mbar[at / 8 % ARRAY_LEN(b->mbar)];
-}
-
-static void join(uint32_t *into, const uint32_t *from, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        into[i] = into[i] > from[i] ? into[i] : from[i];
-}
-
-static void arrive(struct warp *w, u64 *bar, u32 n, bool drop)
-{
-    u64 expected = *bar & 0xfffff, pending = *bar >> 20 & 0xfffff, phase = *bar >> 40;
-    if (drop && expected)
-        expected -= n < expected ? n : expected;
-    pending = pending > n ? pending - n : 0;
-    if (!pending) {
-        phase++;
-        pending = expected;
-        w->blk->gen++;
-    }
-    *bar = expected | pending << 20 | phase << 40;
-}
-
-static void note_mbar_write(struct warp *w, uint32_t at)
-{
-    struct blk *b = w->blk;
-    if (!b->cell)
-        return;
-    for (uint32_t i = at / 4; i < at / 4 + 2; i++)
-        b->cell[i] = (struct cell){.init = 15};
-}
-
-u32 dev_mbar(struct sw_warp *sw, u32 m, const void *addr, u32 site, u64 *state, const u32 *count)
-{
-    struct warp *w = warp_of(sw);
-    const struct sw_site *s = site_of(w, site);
-    uint64_t host[WARP];
-    enum sw_space space;
-    u32 result = 0, op = s->kind & 0xff;
-    lanes_resolve(w, &m, addr, site, 8, op != MBAR_TEST && op != MBAR_TRY, host, &space);
-    for (; m; m &= m - 1) {
-        u32 i = (u32)__builtin_ctz(m);
-        u64 *bar = (u64 *)(uintptr_t)host[i];
-        uint32_t at = (uint32_t)(host[i] - (uint64_t)(uintptr_t)w->blk->b.smem);
-        struct mbar_shadow *sh = shadow(w, at);
-        u64 phase = *bar >> 40;
-        switch (op) {
-        case MBAR_INIT:
-            *bar = (count ? count[i] & 0xfffff : 1) | (u64)(count ? count[i] & 0xfffff : 1) << 20;
-            memset(sh->clock, 0, sizeof sh->clock);
-            note_mbar_write(w, at);
-            break;
-        case MBAR_INVAL:
-            break;
-        case MBAR_ARRIVE:
-        case MBAR_ARRIVE_DROP:
-            if (state)
-                state[i] = phase;
-            w->clock[sw->id]++;
-            join(sh->clock, w->clock, w->blk->b.nwarps);
-            arrive(w, bar, count ? count[i] : 1, op == MBAR_ARRIVE_DROP);
-            break;
-        case MBAR_PENDING:
-            if (state)
-                state[i] = *bar >> 20 & 0xfffff;
-            break;
-        default: {
-            bool done = s->kind & MBAR_PARITY ? count && (phase & 1) != (count[i] & 1)
-                                              : state && phase != state[i];
-            if (!done)
-                break;
-            result |= 1u << i;
-            join(w->clock, sh->clock, w->blk->b.nwarps);
-        }
-        }
-    }
-    if ((op == MBAR_TEST || op == MBAR_TRY) && !result) {
-        w->polled = true;
-        sw->fuel = sw->fuel > 4 ? 4 : sw->fuel; /* it will try again: others first */
-    }
-    return result;
-}
-
-void dev_cp_mbar(struct sw_warp *sw, u32 m, const void *addr, u32 site)
-{
-    struct warp *w = warp_of(sw);
-    uint64_t host[WARP];
-    enum sw_space space;
     land_first(w, w->copies);
     w->groups = 0;
-    lanes_resolve(w, &m, addr, site, 8, true, host, &space);
-    for (; m; m &= m - 1) {
-        u64 *bar = (u64 *)(uintptr_t)host[__builtin_ctz(m)];
-        uint32_t at = (uint32_t)((uint64_t)(uintptr_t)bar - (uint64_t)(uintptr_t)w->blk->b.smem);
-        struct mbar_shadow *sh = shadow(w, at);
-        w->clock[sw->id]++;
-        join(sh->clock, w->clock, w->blk->b.nwarps);
-        if (site_of(w, site)->kind)
-            arrive(w, bar, 1, false);
-    }
 }

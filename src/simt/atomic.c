@@ -119,6 +119,11 @@ static u64 combine(u32 kind, u64 old, u64 b, u64 c)
     }
 }
 
+u64 atom_combine(u32 kind, u64 old, u64 b, u64 c)
+{
+    return combine(kind, old, b, c);
+}
+
 static u64 apply(void *p, u32 esize, u32 kind, u64 b, u64 c)
 {
     if (esize == 8) {

@@ -30,12 +30,13 @@ uint32_t mbar_kind(const struct insn *in)
                {"arrive_drop", MBAR_ARRIVE_DROP},
                {"test_wait", MBAR_TEST},
                {"try_wait", MBAR_TRY},
-               {"pending_count", MBAR_PENDING}};
-    if (insn_has(in, "expect_tx") || insn_has(in, "complete_tx") || insn_has(in, "shared::cluster"))
-        return 0;
+               {"pending_count", MBAR_PENDING},
+               {"expect_tx", MBAR_EXPECT_TX},
+               {"complete_tx", MBAR_COMPLETE_TX}};
     for (size_t i = 0; i < ARRAY_LEN(ops); i++)
         if (insn_has(in, ops[i].name))
             return (uint32_t)ops[i].op | (insn_has(in, "parity") ? MBAR_PARITY : 0u) |
-                   (insn_has(in, "noComplete") ? MBAR_NOCOMPLETE : 0u);
+                   (insn_has(in, "noComplete") ? MBAR_NOCOMPLETE : 0u) |
+                   (insn_has(in, "expect_tx") ? MBAR_EXPECT : 0u);
     return 0;
 }

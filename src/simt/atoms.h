@@ -26,8 +26,11 @@ enum mbar_op {
     MBAR_TEST,
     MBAR_TRY,
     MBAR_PENDING,
+    MBAR_EXPECT_TX,
+    MBAR_COMPLETE_TX,
     MBAR_PARITY = 256,
-    MBAR_NOCOMPLETE = 512
+    MBAR_NOCOMPLETE = 512,
+    MBAR_EXPECT = 1024 /* an arrival that announces bytes */
 };
 
 /* operation | type << 8; 0: unknown */

@@ -1,5 +1,5 @@
 /* device.c - the device's life, its allocations and its modules. */
-#include "simt/device.h"
+#include "simt/hopper.h"
 
 #include "simt/convert.h"
 
@@ -51,6 +51,17 @@ static const struct sw_ops ops = {
     .f64_op = math_f64,
     .cvt = dev_cvt,
     .math = math_fn,
+    .cl_ld = dev_cl_ld,
+    .cl_st = dev_cl_st,
+    .cl_atom = dev_cl_atom,
+    .cl_bar = dev_cl_bar,
+    .mapa = dev_mapa,
+    .st_async = dev_st_async,
+    .bulk = dev_bulk,
+    .bulk_group = dev_bulk_group,
+    .wgmma = dev_wgmma,
+    .wg_sync = dev_wg_sync,
+    .proxy = dev_proxy,
 };
 
 bool simt_open(const struct simt_config *config, struct simt **out, struct error *err)

@@ -37,7 +37,13 @@
 #define HOT
 #endif
 
-enum { MAX_WARPS = 32, BARRIERS = 16, WARP = 32 };
+enum {
+    MAX_WARPS = 32,
+    BARRIERS = 16,
+    WARP = 32,
+    ASYNC = MAX_WARPS, /* entry of a clock for what copies wrote */
+    CLOCKS = MAX_WARPS + 1
+};
 
 struct alloc {
     uint64_t lo, hi;
@@ -123,13 +129,14 @@ struct warp {
     struct copy *copy;
     size_t copies, copy_cap;
     uint32_t group_end[32], groups; /* committed groups as prefix lengths */
-    uint32_t clock[MAX_WARPS];      /* what it knows of the others; own entry: its time */
+    uint32_t clock[CLOCKS];         /* what it knows of the others; own entry: its time */
+    struct warp_hopper *hop;        /* hopper.h; NULL until something of sm_90 is used */
 };
 
 struct barrier {
     uint32_t arrived, expected, waiting_mask, arrive_mask, result, site;
     bool used;
-    uint32_t clock[MAX_WARPS];
+    uint32_t clock[CLOCKS], fenced[CLOCKS];
 };
 
 /* Who touched 4 bytes of shared memory last. Times are of the warp's clock. */
@@ -142,11 +149,6 @@ struct cell {
 };
 enum { LANE_MANY = 255 };
 
-struct mbar_shadow {
-    uint32_t addr, clock[MAX_WARPS];
-    bool used;
-};
-
 struct blk {
     struct sw_block b;
     struct worker *t;
@@ -158,7 +160,8 @@ struct blk {
     size_t cells;
     uint32_t gen; /* barriers completed */
     uint8_t *smem_alloc, *local;
-    struct mbar_shadow mbar[32];
+    struct cluster *cluster; /* hopper.h; NULL: launched without */
+    struct hopper *hop;
     struct blk *next;
     uint32_t cursor;
 };
@@ -174,6 +177,9 @@ struct worker {
     uint64_t *counts;
     struct simt_counters n;
     struct warp *running;
+    void *wgmma_scratch;
+    uint64_t progress_seen; /* cluster.c: when nobody could go on last */
+    uint32_t idle_rounds;
     pthread_t thread;
     bool started, failed;
 };
@@ -242,9 +248,12 @@ void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum
                     enum shape shape, u32 site, bool write);
 void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site);
 
+void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
+
 /* race.c */
 void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
 void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, bool begin);
+void race_note_read(struct warp *w, u32 lane, u32 site, uint32_t at, u32 bytes);
 void race_reset(struct blk *b);
 
 /* async.c */
@@ -252,8 +261,9 @@ void dev_cp_async(struct sw_warp *, u32 m, const void *dst, const u64 *src, cons
                   u32 site);
 void dev_cp_commit(struct sw_warp *);
 void dev_cp_wait(struct sw_warp *, u32 left, u32 site);
-void dev_cp_mbar(struct sw_warp *, u32 m, const void *addr, u32 site);
-u32 dev_mbar(struct sw_warp *, u32 m, const void *addr, u32 site, u64 *state, const u32 *count);
+void cp_land_all(struct warp *w);
+
+u64 atom_combine(u32 kind, u64 old, u64 b, u64 c);
 
 /* atomic.c, collect.c, tensor.c, math.c */
 void dev_atom(struct sw_warp *, u32 m, const void *addr, u32 site, void *dst, const void *b,

@@ -356,6 +356,8 @@ bool emit_is_call(const struct insn *in)
     for (size_t i = 0; i < ARRAY_LEN(memory); i++)
         if (strcmp(memory[i], in->op) == 0)
             return true;
+    if (hopper_is_call(in))
+        return true;
     if (strcmp(in->op, "ld") == 0)
         return !(insn_has(in, "param") && in->arg_count == 2 && in->args[1].kind == OPND_ADDR &&
                  in->args[1].reg < 0);
@@ -376,6 +378,8 @@ enum sw_class op_class(const struct insn *in)
                  {"stmatrix", SW_C_STS, SW_C_STS},  {"mma", SW_C_TENSOR, SW_C_TENSOR},
                  {"bar", SW_C_BAR, SW_C_BAR},       {"barrier", SW_C_BAR, SW_C_BAR},
                  {"bra", SW_C_BRANCH, SW_C_BRANCH}, {"cvt", SW_C_CVT, SW_C_CVT}};
+    if (strcmp(in->op, "wgmma") == 0)
+        return insn_has(in, "mma_async") ? SW_C_TENSOR : SW_C_OTHER;
     if (strcmp(in->op, "wmma") == 0)
         return insn_has(in, "mma") ? SW_C_TENSOR : insn_has(in, "load") ? SW_C_LDG : SW_C_STG;
     if (strcmp(in->op, "ld") == 0 && insn_has(in, "param"))
@@ -394,6 +398,9 @@ enum sw_class op_class(const struct insn *in)
 
 uint32_t mma_kind(const struct insn *in, unsigned *flops)
 {
+    uint32_t wg = hopper_flops(in, flops);
+    if (wg)
+        return wg;
     uint32_t kind =
         strcmp(in->op, "mma") == 0 || (strcmp(in->op, "wmma") == 0 && insn_has(in, "mma"))
             ? mma_find(in)
@@ -405,6 +412,6 @@ uint32_t mma_kind(const struct insn *in, unsigned *flops)
 
 void emit_call(struct emit *e, const struct insn *in)
 {
-    if (!emit_memory(e, in) && !emit_warp(e, in))
+    if (!emit_hopper(e, in) && !emit_memory(e, in) && !emit_warp(e, in))
         emit_fail(e, in, "this device does not know the instruction");
 }

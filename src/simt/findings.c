@@ -20,6 +20,11 @@ static const char *const names[SIMT_FINDING_KINDS] = {
     [SIMT_DEADLOCK] = "deadlock",
     [SIMT_TIMEOUT] = "timeout",
     [SIMT_TRAP] = "trap",
+    [SIMT_MBARRIER] = "mbarrier",
+    [SIMT_PROXY] = "missing_proxy_fence",
+    [SIMT_TENSOR_MAP] = "tensor_map",
+    [SIMT_CLUSTER] = "cluster",
+    [SIMT_WGMMA] = "wgmma_not_waited",
 };
 
 const char *simt_finding_name(enum simt_finding_kind kind)
@@ -209,6 +214,9 @@ json_t *simt_counters_json(const struct simt_counters *c)
         ROW(atomics),
         ROW(blocks),
         ROW(launches),
+        ROW(cluster_requests),
+        ROW(bulk_requests),
+        ROW(bulk_bytes),
 #undef ROW
     };
     json_t *j = json_object(), *classes = json_object();

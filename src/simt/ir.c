@@ -43,6 +43,8 @@ static bool writes_nothing(const struct insn *in)
         return !insn_has(in, "red");
     if (strcmp(in->op, "wmma") == 0)
         return insn_has(in, "store");
+    if (strcmp(in->op, "wgmma") == 0)
+        return !insn_has(in, "mma_async");
     if (strcmp(in->op, "mbarrier") == 0)
         return insn_has(in, "init") || insn_has(in, "inval") || in->arg_count < 1 ||
                in->args[0].kind == OPND_ADDR;
@@ -57,7 +59,7 @@ static void operand_regs(const struct opnd *o, int *out, int max, int *n)
         out[(*n)++] = o->reg2;
     if (o->kind == OPND_SINK && o->reg2 >= 0 && *n < max)
         out[(*n)++] = o->reg2;
-    if (o->kind == OPND_VEC)
+    if (o->kind == OPND_VEC || o->kind == OPND_ADDR)
         for (int i = 0; i < o->count; i++)
             operand_regs(&o->list[i], out, max, n);
 }
@@ -73,7 +75,8 @@ int insn_defs(const struct insn *in, int *out, int max)
 int insn_uses(const struct insn *in, int *out, int max)
 {
     int n = 0;
-    for (int i = writes_nothing(in) ? 0 : 1; i < in->arg_count; i++)
+    bool accumulates = strcmp(in->op, "wgmma") == 0; /* reads what it writes */
+    for (int i = writes_nothing(in) || accumulates ? 0 : 1; i < in->arg_count; i++)
         operand_regs(&in->args[i], out, max, &n);
     if (in->pred >= 0 && n < max)
         out[n++] = in->pred;
@@ -317,12 +320,11 @@ static bool sreg_varies(const struct ir *ir, const char *name)
 
 static bool operand_varies(const struct ir *ir, const struct opnd *o)
 {
-    if (o->kind == OPND_VEC) {
-        for (int i = 0; i < o->count; i++)
-            if (operand_varies(ir, &o->list[i]))
-                return true;
+    for (int i = 0; i < o->count; i++)
+        if (operand_varies(ir, &o->list[i]))
+            return true;
+    if (o->kind == OPND_VEC)
         return false;
-    }
     if (o->kind == OPND_SREG)
         return sreg_varies(ir, o->name);
     return (o->kind == OPND_REG || o->kind == OPND_ADDR) && o->reg >= 0 && ir->varying[o->reg];
@@ -332,7 +334,7 @@ static bool operand_varies(const struct ir *ir, const struct opnd *o)
 static bool always_varies(const struct insn *in)
 {
     static const char *const names[] = {"shfl",  "atom", "mma",   "ldmatrix", "movmatrix",
-                                        "match", "wmma", "elect", "mbarrier"};
+                                        "match", "wmma", "elect", "mbarrier", "wgmma"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (strcmp(in->op, names[i]) == 0)
             return true;

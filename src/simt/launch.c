@@ -1,7 +1,7 @@
 /*
  * launch.c - check a launch as a real device does, run it, gather its result.
  */
-#include "simt/device.h"
+#include "simt/hopper.h"
 
 #include "base/clock.h"
 
@@ -35,13 +35,18 @@ static bool launch_allowed(const struct simt *dev, const struct sw_kernel *k,
                           block_max[i]);
         threads *= s->block[i];
         blocks *= s->grid[i];
-        if (s->cluster[i] > 1)
-            return refuse(out, a, "cluster.%c is %u; this device runs no clusters", axis[i],
-                          s->cluster[i]);
+        if (s->cluster[i] > 1 && s->grid[i] % s->cluster[i])
+            return refuse(out, a, "grid.%c is %u, no multiple of cluster.%c, %u", axis[i],
+                          s->grid[i], axis[i], s->cluster[i]);
         if (k->req[i] && k->req[i] != s->block[i])
             return refuse(out, a, "the kernel requires block.%c to be %u, not %u", axis[i],
                           k->req[i], s->block[i]);
     }
+    uint64_t cluster = (uint64_t)(s->cluster[0] ? s->cluster[0] : 1) *
+                       (s->cluster[1] ? s->cluster[1] : 1) * (s->cluster[2] ? s->cluster[2] : 1);
+    if (cluster > CLUSTER_MAX)
+        return refuse(out, a, "a cluster of %llu blocks; at most %d fit",
+                      (unsigned long long)cluster, CLUSTER_MAX);
     if (threads > dev->config.max_threads)
         return refuse(out, a, "a block of %llu threads; at most %u fit",
                       (unsigned long long)threads, dev->config.max_threads);
@@ -139,16 +144,28 @@ static void gather(struct launch *l, struct arena *a, struct simt_result *out)
     if (out->outcome == SIMT_OK)
         for (size_t i = 0; i < l->slots; i++)
             if (f[i].kind == SIMT_OUT_OF_BOUNDS || f[i].kind == SIMT_MISALIGNED ||
-                f[i].kind == SIMT_TRAP || f[i].kind == SIMT_WRITE_TO_INPUT)
+                f[i].kind == SIMT_TRAP || f[i].kind == SIMT_WRITE_TO_INPUT ||
+                f[i].kind == SIMT_TENSOR_MAP)
                 out->outcome = SIMT_FAULT;
     if (out->outcome != SIMT_OK && l->slots)
         out->text = f[l->slots - 1].text;
 }
 
-bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_launch *spec,
+/* Where a tensor map among the parameters is as aligned as it says. */
+static const void *aligned_params(const struct simt_launch *s, struct arena *a)
+{
+    char *room = arena_alloc(a, s->param_bytes + 256);
+    char *p = (char *)(((uintptr_t)room + 127) & ~(uintptr_t)127);
+    if (s->param_bytes)
+        memcpy(p, s->params, s->param_bytes);
+    return p;
+}
+
+bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_launch *given,
                  struct arena *a, struct simt_result *out, struct error *err)
 {
     const struct sw_kernel *k = NULL;
+    struct simt_launch own = *given, *spec = &own;
     *out = (struct simt_result){.text = "", .printed = ""};
     for (u32 i = 0; i < m->sw->kernel_count; i++)
         if (strcmp(m->sw->kernels[i].name, spec->kernel) == 0)
@@ -157,6 +174,9 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
         return error_set(err, ERROR_USE, "the module has no kernel %s", spec->kernel);
     if (!launch_allowed(dev, k, spec, a, out))
         return true;
+    for (int i = 0; i < 3; i++)
+        own.cluster[i] = given->cluster[i] ? given->cluster[i] : 1;
+    own.params = aligned_params(given, a);
     struct launch l = {.dev = dev,
                        .mod = m->sw,
                        .k = k,
@@ -168,6 +188,8 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
     l.nthreads = spec->block[0] * spec->block[1] * spec->block[2];
     l.nwarps = (l.nthreads + WARP - 1) / WARP;
     l.blocks = (uint64_t)spec->grid[0] * spec->grid[1] * spec->grid[2];
+    for (int i = 0; i < 3; i++)
+        l.blocks /= spec->cluster[i] > 1 ? spec->cluster[i] : 1; /* clusters from here on */
     l.smem_bytes = k->static_smem + spec->shared_bytes;
     l.form =
         spec->block[0] % WARP == 0 || spec->block[1] * spec->block[2] == 1 ? &k->rows : &k->general;

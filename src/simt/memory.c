@@ -7,7 +7,7 @@
  * An access goes: lane addresses -> host addresses with checks -> data.
  * Lanes that fail a check are dropped and reported; the rest goes on.
  */
-#include "simt/device.h"
+#include "simt/hopper.h"
 
 #include <string.h>
 
@@ -231,6 +231,11 @@ HOT void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 b
             return;
         }
     }
+    if (w->blk->cluster && *space == SW_GENERIC && *m &&
+        cluster_generic(w, m, site, bytes, write, host)) {
+        *space = SW_CLUSTER;
+        return;
+    }
     const struct range *c = &w->t->cache[site];
     if (c->alloc && !(write && c->alloc->flags & SIMT_ALLOC_READONLY) &&
         lanes_inside(*m, host, c->lo, c->hi, bytes))
@@ -387,8 +392,7 @@ void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 si
 
 /* ---- global shadow: reads of nothing, blocks that race ---- */
 
-static void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site,
-                          bool write)
+void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write)
 {
     const struct sw_site *s = site_of(w, site);
     struct launch *l = w->t->l;
@@ -445,7 +449,7 @@ void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum
         }
         if (c->check == SIMT_CHECK_FULL)
             race_access(w, m, host, bytes, site, write);
-    } else if (space != SW_LOCAL && space != SW_PARAM) {
+    } else if (space != SW_LOCAL && space != SW_PARAM && space != SW_CLUSTER) {
         if (c->counters)
             count_global(w, m, host, bytes, shape, site, write);
         if (c->check == SIMT_CHECK_FULL)

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { MAX_CALL_DEPTH = 24, MAX_INSNS = 2000000, MAX_OPERANDS = 64 };
+enum { MAX_CALL_DEPTH = 24, MAX_INSNS = 2000000, MAX_OPERANDS = 160 };
 
 struct family {
     enum ptx_type type;
@@ -255,7 +255,20 @@ static bool read_address(struct reader *r, struct opnd *o, struct error *err)
     } else {
         return ptx_syntax(t, "an address", err);
     }
-    return read_offset(r, &o->off, err) && ptx_expect(&r->lx, ']', err);
+    if (!read_offset(r, &o->off, err))
+        return false;
+    /* [map, {x, y}] and, im2col, {offsets}: what follows is kept in the list */
+    if (token_mark(lex_peek(&r->lx), ',')) {
+        struct opnd inner;
+        lex_next(&r->lx);
+        if (!read_operand(r, &inner, 2, err))
+            return false;
+        if (inner.kind != OPND_VEC)
+            return ptx_syntax(t, "coordinates in braces", err);
+        o->list = inner.list;
+        o->count = inner.count;
+    }
+    return ptx_expect(&r->lx, ']', err);
 }
 
 static bool read_operand(struct reader *r, struct opnd *o, int depth, struct error *err)

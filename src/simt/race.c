@@ -11,7 +11,7 @@
  * A cell is 4 bytes with byte masks, the last writer, the last reader and the
  * set of warps that read since the last barrier.
  */
-#include "simt/device.h"
+#include "simt/hopper.h"
 
 #include <string.h>
 
@@ -121,6 +121,8 @@ void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 sit
             uint32_t mask = (1u << hi) - (1u << lo);
             struct cell *c = &b->cell[i];
             if (write) {
+                if (b->hop && b->hop->busy)
+                    proxy_check_write(w, lane, site, (uint32_t)at, bytes);
                 check_write(w, lane, site, (uint32_t)at, c, mask);
                 note_write(w, lane, site, c, mask);
             } else {
@@ -144,4 +146,11 @@ void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, boo
         note_write(w, lane, site, c, 15);
         c->flight = begin ? 15 : 0;
     }
+}
+
+/* Something asynchronous has read it on behalf of the warp. */
+void race_note_read(struct warp *w, u32 lane, u32 site, uint32_t at, u32 bytes)
+{
+    for (uint32_t i = at / 4; i < (at + bytes + 3) / 4; i++)
+        note_read(w, lane, site, &w->blk->cell[i], 15);
 }

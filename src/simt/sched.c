@@ -9,7 +9,7 @@
  * 1. A warp's fiber belongs to it from its start until it is done.
  * 2. A barrier completes when all expected warps arrived or left.
  */
-#include "simt/device.h"
+#include "simt/hopper.h"
 
 #include "base/clock.h"
 
@@ -22,6 +22,7 @@ static void warp_main(void *arg)
 {
     struct warp *w = arg;
     w->t->l->form->fn(&w->w);
+    bulk_leave(w);
     warp_yield(w, WARP_DONE);
     abort(); /* a done warp is never resumed */
 }
@@ -45,6 +46,7 @@ static void clock_join(uint32_t *into, const uint32_t *from, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         into[i] = into[i] > from[i] ? into[i] : from[i];
+    into[ASYNC] = into[ASYNC] > from[ASYNC] ? into[ASYNC] : from[ASYNC];
 }
 
 /* Everything before now is ordered before what the warp does next. */
@@ -61,10 +63,13 @@ static void barrier_complete(struct blk *b, struct barrier *bar)
             continue;
         struct warp *w = &b->warp[i];
         clock_join(w->clock, bar->clock, n);
+        proxy_leave(w, bar);
         w->bar_result = bar->result;
         w->state = WARP_READY;
     }
     b->gen++;
+    if (b->cluster)
+        b->cluster->progress++;
     b->t->n.barriers++;
     *bar = (struct barrier){0};
 }
@@ -110,6 +115,7 @@ u32 dev_bar(struct sw_warp *sw, u32 m, u32 kind, u32 id, u32 threads, u32 pred, 
         bar->result |= pred ? 1u : 0;
     clock_advance(w);
     clock_join(bar->clock, w->clock, b->b.nwarps);
+    proxy_arrive(w, bar);
     if (op == 1) {
         bar->arrive_mask |= 1u << sw->id;
         if (barrier_full(b, bar))
@@ -203,9 +209,11 @@ static void warp_reset(struct blk *b, uint32_t i)
     struct launch *l = b->t->l;
     struct warp *w = &b->warp[i];
     struct copy *copy = w->copy;
+    struct warp_hopper *hop = w->hop;
     size_t cap = w->copy_cap;
     memset(w, 0, sizeof *w);
     w->copy = copy;
+    w->hop = hop;
     w->copy_cap = cap;
     w->blk = b;
     w->t = b->t;
@@ -255,7 +263,7 @@ static struct blk *blk_new(struct worker *t)
     return b;
 }
 
-static void blk_start(struct worker *t, uint64_t index)
+static struct blk *blk_start(struct worker *t, uint64_t index)
 {
     struct launch *l = t->l;
     struct blk *b = blk_new(t);
@@ -265,7 +273,7 @@ static void blk_start(struct worker *t, uint64_t index)
     b->gen = 1;
     b->cursor = 0;
     memset(b->bar, 0, sizeof b->bar);
-    memset(b->mbar, 0, sizeof b->mbar);
+    b->cluster = NULL;
     b->b = (struct sw_block){.params = l->spec->params,
                              .smem = b->smem_alloc,
                              .smem_bytes = l->smem_bytes,
@@ -275,9 +283,12 @@ static void blk_start(struct worker *t, uint64_t index)
     b->b.ctaid[0] = (u32)(index % g[0]);
     b->b.ctaid[1] = (u32)(index / g[0] % g[1]);
     b->b.ctaid[2] = (u32)(index / g[0] / g[1]);
+    b->b.cl_size = 1;
     for (int i = 0; i < 3; i++) {
         b->b.nctaid[i] = g[i];
         b->b.ntid[i] = l->spec->block[i];
+        b->b.clusterid[i] = b->b.ctaid[i];
+        b->b.cl_dim[i] = 1;
     }
     if (l->dev->config.check == SIMT_CHECK_FULL) {
         memset(b->smem_alloc, 0xff, l->smem_bytes);
@@ -285,9 +296,41 @@ static void blk_start(struct worker *t, uint64_t index)
     }
     for (uint32_t i = 0; i < l->nwarps; i++)
         warp_reset(b, i);
+    hopper_reset(b);
     b->next = t->active;
     t->active = b;
     t->n.blocks++;
+    return b;
+}
+
+/* The next block, or all blocks of the next cluster; they must run together. */
+static void start_next(struct worker *t, uint64_t index)
+{
+    const uint32_t *dim = t->l->spec->cluster, *g = t->l->spec->grid;
+    if ((uint64_t)dim[0] * dim[1] * dim[2] <= 1) {
+        blk_start(t, index);
+        return;
+    }
+    struct cluster *c = cluster_new(dim);
+    uint64_t cg[3] = {g[0] / dim[0], g[1] / dim[1], g[2] / dim[2]};
+    uint64_t at[3] = {index % cg[0], index / cg[0] % cg[1], index / cg[0] / cg[1]};
+    for (uint32_t r = c->size; r-- > 0;) { /* the list is a stack: rank 0 comes first */
+        uint32_t in[3] = {r % dim[0], r / dim[0] % dim[1], r / dim[0] / dim[1]};
+        uint64_t x[3];
+        for (int i = 0; i < 3; i++)
+            x[i] = at[i] * dim[i] + in[i];
+        struct blk *b = blk_start(t, x[0] + g[0] * (x[1] + (uint64_t)g[1] * x[2]));
+        b->cluster = c;
+        c->blk[r] = b;
+        b->b.cl_rank = r;
+        b->b.cl_size = c->size;
+        b->b.is_cluster = 1;
+        for (int i = 0; i < 3; i++) {
+            b->b.clusterid[i] = (u32)at[i];
+            b->b.cl_ctaid[i] = in[i];
+            b->b.cl_dim[i] = dim[i];
+        }
+    }
 }
 
 /* Twice as many fibers as before. Warps keep pointers to theirs, so none moves. */
@@ -337,6 +380,10 @@ static void warp_run(struct worker *t, struct warp *w)
     for (int i = 0; i < BARRIERS; i++)
         if (b->bar[i].waiting_mask && barrier_full(b, &b->bar[i]))
             barrier_complete(b, &b->bar[i]);
+    if (b->done == b->b.nwarps && b->cluster)
+        cluster_done(b);
+    else if (b->cluster)
+        cluster_warp_left(b);
 }
 
 static uint32_t nth_warp(const struct blk *b, uint32_t n)
@@ -416,10 +463,13 @@ static void retire(struct worker *t)
 {
     for (struct blk **p = &t->active; *p;) {
         struct blk *b = *p;
-        if (b->done < b->b.nwarps) {
+        if (b->done < b->b.nwarps || (b->cluster && b->cluster->done < b->cluster->size)) {
             p = &b->next;
             continue;
         }
+        if (b->cluster && !--b->cluster->held)
+            xfree(b->cluster);
+        b->cluster = NULL;
         *p = b->next;
         b->next = t->free;
         t->free = b;
@@ -437,7 +487,8 @@ void worker_run(struct worker *t)
         for (struct blk *b = t->active; b; b = b->next) {
             while (blk_turn(t, b, false))
                 ran = true;
-            if (b->done < b->b.nwarps && !has_state(b, WARP_SPIN) && !atomic_load(&l->stop))
+            if (b->done < b->b.nwarps && !has_state(b, WARP_SPIN) && !b->cluster &&
+                !atomic_load(&l->stop))
                 report_deadlock(t, b);
             spins |= has_state(b, WARP_SPIN);
             resident++;
@@ -447,7 +498,7 @@ void worker_run(struct worker *t)
         if (!t->active || (spins && !ran && room)) {
             uint64_t next = atomic_fetch_add(&l->next_block, 1);
             if (next < l->blocks) {
-                blk_start(t, next);
+                start_next(t, next);
                 continue;
             }
             if (!t->active)
@@ -455,6 +506,7 @@ void worker_run(struct worker *t)
         }
         for (struct blk *b = t->active; b; b = b->next)
             blk_turn(t, b, true);
+        cluster_stuck(t);
     }
 }
 
@@ -462,6 +514,7 @@ static void blk_free(struct blk *b, uint32_t nwarps)
 {
     for (uint32_t i = 0; i < nwarps; i++)
         xfree(b->warp[i].copy);
+    hopper_free(b, nwarps);
     free(b->warp);
     free(b->smem_alloc);
     xfree(b->local);
@@ -475,6 +528,8 @@ void worker_release(struct worker *t)
     for (size_t i = 0; i < ARRAY_LEN(lists); i++)
         for (struct blk *b = lists[i], *next; b; b = next) {
             next = b->next;
+            if (b->cluster && !--b->cluster->held)
+                xfree(b->cluster);
             blk_free(b, t->l->nwarps);
         }
     for (uint32_t i = 0; i < t->fiber_count; i++) {
@@ -486,4 +541,5 @@ void worker_release(struct worker *t)
     xfree(t->cache);
     xfree(t->memo);
     xfree(t->counts);
+    xfree(t->wgmma_scratch);
 }

@@ -55,6 +55,11 @@ enum simt_finding_kind {
     SIMT_DEADLOCK,
     SIMT_TIMEOUT,
     SIMT_TRAP,
+    SIMT_MBARRIER,   /* phases, arrivals and bytes that do not fit together */
+    SIMT_PROXY,      /* fence.proxy.async is missing */
+    SIMT_TENSOR_MAP, /* no map, or not one for this instruction */
+    SIMT_CLUSTER,    /* another block's memory, or the cluster barrier, used wrongly */
+    SIMT_WGMMA,      /* registers of a wgmma touched before its wait */
     SIMT_FINDING_KINDS
 };
 
@@ -90,6 +95,7 @@ struct simt_counters {
     uint64_t global_store_requests, global_store_sectors, global_store_bytes;
     uint64_t shared_requests, shared_wavefronts, shared_conflicts;
     uint64_t barriers, atomics, blocks, launches;
+    uint64_t cluster_requests, bulk_requests, bulk_bytes;
 };
 
 struct simt_result {
@@ -138,6 +144,21 @@ bool simt_module_variable(const struct simt_module *m, const char *name, void **
                           size_t *bytes);
 bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_launch *launch,
                  struct arena *a, struct simt_result *out, struct error *err);
+
+/* A tensor map as cuTensorMapEncodeTiled takes it, or, with im2col, as its Im2col does. */
+struct simt_map {
+    uint64_t address;
+    const char *dtype; /* "f16" */
+    int rank;
+    uint64_t dims[5], strides_bytes[5]; /* fastest first; strides of dimension 1, 2, ... */
+    uint32_t box[5], element_strides[5];
+    unsigned swizzle; /* 0: none, 1: 32 bytes, 2: 64, 3: 128 */
+    bool fill_nan, im2col;
+    int lower[3], upper[3]; /* im2col: bounding box, in pixels */
+    uint32_t channels, pixels;
+};
+/* Into the 128 bytes that a kernel takes as its CUtensorMap; false: why says which rule. */
+bool simt_map_encode(const struct simt_map *map, unsigned char out[128], char *why, size_t size);
 
 const char *simt_finding_name(enum simt_finding_kind kind);
 const char *simt_outcome_name(enum simt_outcome outcome);

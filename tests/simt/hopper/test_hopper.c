@@ -1,0 +1,277 @@
+/*
+ * test_hopper.c - the kernels of kernels.cu on simt: results equal to those an
+ * H200 gave (h200.def) and to plain loops here, and no finding with every check on.
+ */
+#include "../support.h"
+
+#include "cases.h"
+
+#include <stdio.h>
+
+static const struct {
+    const char *name;
+    uint64_t hash;
+} measured[] = {
+#define HASH(name, hash) {name, hash},
+#include "h200.def"
+#undef HASH
+};
+
+static char *so;
+
+struct run {
+    struct arena *a;
+    struct simt *dev;
+    struct simt_module *mod;
+    uint8_t *buf[3];
+};
+
+static void fill_maps(const struct hopper_case *x, struct run *r, unsigned char *params)
+{
+    for (int i = 0; i < 3; i++) {
+        struct hopper_map m;
+        struct simt_map s = {0};
+        char why[200];
+        if (!hopper_map_read(x->map[i], &m))
+            continue;
+        s.address = (uint64_t)(uintptr_t)r->buf[i];
+        s.dtype = m.type;
+        s.rank = m.rank;
+        s.swizzle = m.swizzle;
+        s.fill_nan = m.nan;
+        s.im2col = m.im2col;
+        s.channels = m.channels;
+        s.pixels = m.pixels;
+        uint64_t stride = hopper_type_bytes(m.type);
+        for (int d = 0; d < m.rank; d++) {
+            s.dims[d] = m.dims[d];
+            s.box[d] = m.box[d];
+            s.element_strides[d] = m.steps[d];
+            s.strides_bytes[d] = stride *= m.dims[d];
+        }
+        memcpy(s.lower, m.lower, sizeof s.lower);
+        memcpy(s.upper, m.upper, sizeof s.upper);
+        if (!simt_map_encode(&s, params + 128 * i, why, sizeof why))
+            fail_msg("%s: map %d: %s", x->name, i, why);
+    }
+}
+
+static struct simt_result run_case(const struct hopper_case *x, enum simt_check check,
+                                   uint64_t seed, struct run *r)
+{
+    struct simt_config c = {
+        .threads = 2, .check = check, .counters = true, .watchdog_ms = 20000, .warp_order_seed = seed};
+    static const char *const names[] = {"a", "b", "c"};
+    struct error err = {0};
+    struct simt_result out;
+    unsigned char params[512] = {0};
+    *r = (struct run){.a = arena_new()};
+    assert_true(simt_open(&c, &r->dev, &err));
+    if (!simt_load(r->dev, so, &r->mod, &err))
+        fail_msg("%s", err.text);
+    for (int i = 0; i < 3; i++) {
+        r->buf[i] = aligned_alloc(256, (x->bytes[i] + 511) / 256 * 256);
+        hopper_fill(x->fill[i], r->buf[i], x->bytes[i], (uint32_t)i + 1);
+        if (x->bytes[i])
+            simt_alloc_register(r->dev, r->buf[i], x->bytes[i], names[i],
+                                i < 2 ? SIMT_ALLOC_READONLY | SIMT_ALLOC_WRITTEN
+                                      : SIMT_ALLOC_WRITTEN);
+        memcpy(params + 384 + 8 * i, &r->buf[i], 8);
+    }
+    fill_maps(x, r, params);
+    memcpy(params + 408, &x->m, 4);
+    memcpy(params + 412, &x->n, 4);
+    memcpy(params + 416, &x->k, 4);
+    struct simt_launch l = {.kernel = x->kernel,
+                            .grid = {x->gx, x->gy, 1},
+                            .block = {x->block, 1, 1},
+                            .cluster = {x->cluster, 1, 1},
+                            .shared_bytes = x->shared,
+                            .params = params,
+                            .param_bytes = 420};
+    if (!simt_launch(r->dev, r->mod, &l, r->a, &out, &err))
+        fail_msg("%s: %s", x->name, err.text);
+    return out;
+}
+
+static void run_end(struct run *r)
+{
+    simt_close(r->dev);
+    for (int i = 0; i < 3; i++)
+        free(r->buf[i]);
+    arena_free(r->a);
+}
+
+static void every_kernel_runs_without_a_finding(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HOPPER_CASES; i++) {
+        const struct hopper_case *x = &hopper_cases[i];
+        uint64_t first = 0;
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            struct run r;
+            struct simt_result out =
+                run_case(x, seed == 2 ? SIMT_CHECK_OFF : SIMT_CHECK_FULL, seed, &r);
+            uint64_t hash = hopper_hash(r.buf[2], x->bytes[2]);
+            if (out.outcome != SIMT_OK || out.finding_count)
+                fail_msg("%s: %s, %zu findings: %s", x->name, simt_outcome_name(out.outcome),
+                         out.finding_count, out.finding_count ? out.findings[0].text : out.text);
+            if (seed && hash != first)
+                fail_msg("%s: the result depends on the order of warps or on checks", x->name);
+            first = hash;
+            run_end(&r);
+        }
+    }
+}
+
+static void results_are_those_of_an_h200(void **state)
+{
+    int bad = 0;
+    (void)state;
+    for (size_t i = 0; i < HOPPER_CASES; i++)
+        for (size_t k = 0; k < ARRAY_LEN(measured); k++) {
+            struct run r;
+            if (strcmp(measured[k].name, hopper_cases[i].name) != 0)
+                continue;
+            run_case(&hopper_cases[i], SIMT_CHECK_OFF, 0, &r);
+            if (hopper_hash(r.buf[2], hopper_cases[i].bytes[2]) != measured[k].hash) {
+                print_message("%s differs\n", hopper_cases[i].name);
+                bad++;
+            }
+            run_end(&r);
+        }
+    assert_int_equal(bad, 0);
+}
+
+/* ---- plain loops ---- */
+
+static double element(const char *type, const uint8_t *p, size_t i, bool is_unsigned)
+{
+    if (strcmp(type, "bits") == 0)
+        return is_unsigned ? p[i] : (signed char)p[i];
+    if (strcmp(type, "f32") == 0) {
+        float f;
+        memcpy(&f, p + 4 * i, 4);
+        return (double)f;
+    }
+    if (strcmp(type, "e4m3") == 0 || strcmp(type, "e5m2") == 0) {
+        int bits = strcmp(type, "e4m3") == 0 ? 3 : 2, e = p[i] >> bits & (bits == 3 ? 15 : 31);
+        double v = e ? (1 + (p[i] & ((1 << bits) - 1)) / (double)(1 << bits)) : 0;
+        for (int q = bits == 3 ? 7 : 15; q < e; q++)
+            v *= 2;
+        return p[i] & 128 ? -v : v;
+    }
+    uint16_t h;
+    memcpy(&h, p + 2 * i, 2);
+    int bf = strcmp(type, "bf16") == 0, mb = bf ? 7 : 10, e = h >> mb & (bf ? 255 : 31);
+    double v = e ? 1 + (h & ((1 << mb) - 1)) / (double)(1 << mb) : 0;
+    for (int q = bf ? 127 : 15; q < e; q++)
+        v *= 2;
+    return h & 0x8000 ? -v : v;
+}
+
+static void wgmma_gives_the_products_of_plain_loops(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HOPPER_CASES; i++) {
+        const struct hopper_case *x = &hopper_cases[i];
+        if (strncmp(x->kernel, "wg_", 3) != 0 && strncmp(x->kernel, "gemm", 4) != 0)
+            continue;
+        struct run r;
+        bool gemm = x->kernel[0] == 'g', ints = strcmp(x->fill[0], "bits") == 0;
+        bool ua = strstr(x->name, "u8") && !strstr(x->name, "s8"), ub = strstr(x->name, "u8");
+        int n = x->n, m = gemm ? x->m : 64,
+            es = ints || x->fill[0][0] == 'e' ? 1 : strcmp(x->fill[0], "f32") == 0 ? 4 : 2;
+        int kk = gemm ? x->k : 128 / es;
+        bool half = x->bytes[2] == (uint32_t)(m * n * 2);
+        run_case(x, SIMT_CHECK_OFF, 0, &r);
+        for (int row = 0; row < m; row++)
+            for (int col = 0; col < n; col++) {
+                double want = 0, got;
+                for (int k = strcmp(x->kernel, "x") == 0; k < kk; k++)
+                    want += element(x->fill[0], r.buf[0], (size_t)(row * kk + k), ua) *
+                            element(x->fill[1], r.buf[1], (size_t)(col * kk + k), ub);
+                if (strstr(x->name, "minus"))
+                    want = -want;
+                size_t at = (size_t)(row * n + col);
+                if (half)
+                    got = element("f16", r.buf[2], at, false);
+                else if (ints) {
+                    int32_t v;
+                    memcpy(&v, r.buf[2] + 4 * at, 4);
+                    got = v;
+                } else {
+                    got = element("f32", r.buf[2], at, false);
+                }
+                if (got != want)
+                    fail_msg("%s: row %d column %d is %g, not %g", x->name, row, col, got, want);
+            }
+        run_end(&r);
+    }
+}
+
+static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
+{
+    static const struct {
+        const char *name;
+        struct simt_map map;
+        const char *says;
+    } cases[] = {
+        {"rank", {.dtype = "f32", .rank = 6}, "1 to 5"},
+        {"type", {.dtype = "f8", .rank = 1, .dims = {64}, .box = {16}}, "f8"},
+        {"address", {.dtype = "f32", .rank = 1, .address = 8, .dims = {64}, .box = {16}}, "16"},
+        {"box", {.dtype = "f32", .rank = 1, .dims = {999}, .box = {257}}, "257"},
+        {"width", {.dtype = "f32", .rank = 1, .dims = {64}, .box = {3}}, "12 bytes wide"},
+        {"stride",
+         {.dtype = "f32", .rank = 2, .dims = {63, 4}, .strides_bytes = {252}, .box = {32, 1}},
+         "252"},
+        {"swizzle",
+         {.dtype = "f32",
+          .rank = 2,
+          .dims = {64, 4},
+          .strides_bytes = {256},
+          .box = {32, 1},
+          .swizzle = 2},
+         "at most 64"},
+        {"nan", {.dtype = "i32", .rank = 1, .dims = {64}, .box = {16}, .fill_nan = true}, "NaN"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        unsigned char out[128];
+        char why[200] = "";
+        assert_false(simt_map_encode(&cases[i].map, out, why, sizeof why));
+        if (!strstr(why, cases[i].says))
+            fail_msg("%s: '%s' does not say '%s'", cases[i].name, why, cases[i].says);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct arena *a = arena_new();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kernel_runs_without_a_finding),
+        cmocka_unit_test(wgmma_gives_the_products_of_plain_loops),
+        cmocka_unit_test(results_are_those_of_an_h200),
+        cmocka_unit_test(a_map_that_breaks_a_rule_is_refused_with_the_rule),
+    };
+    so = compile_file("hopper.ptx", a);
+    if (argc > 1) { /* by hand: one case, all findings */
+        for (size_t i = 0; i < HOPPER_CASES; i++) {
+            struct run r;
+            if (strcmp(argv[1], "all") != 0 && !strstr(hopper_cases[i].name, argv[1]))
+                continue;
+            struct simt_result out = run_case(&hopper_cases[i], SIMT_CHECK_FULL, 0, &r);
+            printf("HASH(\"%s\", 0x%016llx) %s\n", hopper_cases[i].name,
+                   (unsigned long long)hopper_hash(r.buf[2], hopper_cases[i].bytes[2]),
+                   simt_outcome_name(out.outcome));
+            for (size_t k = 0; k < out.finding_count; k++)
+                printf("    %s: %s\n", simt_finding_name(out.findings[k].kind),
+                       out.findings[k].text);
+            run_end(&r);
+        }
+        return 0;
+    }
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    arena_free(a);
+    return rc;
+}
