@@ -11,14 +11,15 @@
 #include <stdint.h>
 
 struct settings {
-    const char *model;   /* "builtin", "openai:...", "replay:FILE", ... */
-    const char *device;  /* "auto", "simt", "cuda:0" */
-    const char *models;  /* GPU whose time simt models: "H200" */
-    const char *python;  /* NULL: found */
-    const char *cc;      /* NULL: found */
-    const char *cuda;    /* toolkit root; NULL: found */
-    const char *cutlass; /* include folder; NULL: found */
-    const char *prompts; /* folder; NULL: the product's own */
+    const char *model;     /* "builtin", "openai:...", "replay:FILE", ... */
+    const char *device;    /* "auto", "simt", "cuda:0" */
+    const char *models;    /* GPU whose time simt models: "H200" */
+    const char *simt_arch; /* what simt's code is built for: "80", "90a" */
+    const char *python;    /* NULL: found */
+    const char *cc;        /* NULL: found */
+    const char *cuda;      /* toolkit root; NULL: found */
+    const char *cutlass;   /* include folder; NULL: found */
+    const char *prompts;   /* folder; NULL: the product's own */
     const char *runs_dir;
     const char *base_url, *key_env, *key_file, *effort; /* model seam; may be NULL */
     const char *ca_file, *proxy, *price_file;           /* likewise */

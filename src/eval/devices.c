@@ -10,9 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DESCRIBE_MS = 20000, ANSWER_LIMIT = 1 << 16, SIMT_ARCH = 80 };
+enum { DESCRIBE_MS = 20000, ANSWER_LIMIT = 1 << 16 };
 
-static bool simt_device(const char *models, struct arena *a, struct device *out, struct error *err)
+static bool simt_device(const char *models, const char *arch, struct arena *a, struct device *out,
+                        struct error *err)
 {
     const struct gpu *gpu = gpu_find(models);
 
@@ -20,12 +21,16 @@ static bool simt_device(const char *models, struct arena *a, struct device *out,
         error_set(err, ERROR_USE, "simt cannot model the time of a %s", models);
         return error_hint(err, "GPUs it knows: H200, H100, A100, RTX 4090 (--models NAME)");
     }
+    if (strcmp(arch, "90a") == 0 && gpu->smem_block_kib < 227) {
+        error_set(err, ERROR_USE, "simt stands in for a %s, which has no sm_90a", gpu->name);
+        return error_hint(err, "--simt-arch 80, or --simt-as H200");
+    }
     *out = (struct device){
         .kind = DEVICE_SIMT,
         .name = "simt",
         .place = "",
         .models = arena_strdup(a, gpu->name),
-        .arch = arena_printf(a, "compute_%d", SIMT_ARCH),
+        .arch = arena_printf(a, "compute_%s", arch),
         .sm_count = gpu->sms,
         .smem_block_bytes = (int64_t)gpu->smem_block_kib * 1024,
         .l2_bytes = (int64_t)(gpu->l2_mib * 1024 * 1024),
@@ -79,11 +84,13 @@ done:
     return ok;
 }
 
-bool devices_find(const char *name, const char *models, struct arena *a, struct device *out,
-                  struct error *err)
+bool devices_find(const char *name, const char *models, const char *simt_arch, struct arena *a,
+                  struct device *out, struct error *err)
 {
+    const char *arch = simt_arch ? simt_arch : "80";
+
     if (strcmp(name, "simt") == 0)
-        return simt_device(models, a, out, err);
+        return simt_device(models, arch, a, out, err);
     if (strncmp(name, "cuda", 4) == 0) {
         if (cuda_device(name, a, out, err))
             return true;
@@ -100,5 +107,5 @@ bool devices_find(const char *name, const char *models, struct arena *a, struct 
         if (cuda_device("cuda:0", a, out, &why))
             return true;
     }
-    return simt_device(models, a, out, err);
+    return simt_device(models, arch, a, out, err);
 }

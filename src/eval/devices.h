@@ -1,7 +1,7 @@
 /*
  * devices.h - which device kernels run on, and what it is.
  *
- *     devices_find("auto", "H200", a, &device, err)
+ *     devices_find("auto", "H200", "80", a, &device, err)
  *
  * "auto" takes the first GPU where there is one and simt elsewhere. A GPU is
  * described by a runner process of its own: a driver may hang or crash.
@@ -12,8 +12,9 @@
 #include "base/error.h"
 #include "model.h"
 
-/* `models` is the GPU whose time simt models. Strings live in the arena. */
-bool devices_find(const char *name, const char *models, struct arena *a, struct device *out,
-                  struct error *err);
+/* `models` is the GPU whose time simt models, `simt_arch` what its code is built for ("80", "90a";
+ * NULL: "80"). Strings live in the arena. */
+bool devices_find(const char *name, const char *models, const char *simt_arch, struct arena *a,
+                  struct device *out, struct error *err);
 
 #endif

@@ -110,7 +110,8 @@ static void device_facts(struct run_device *base, struct device_facts *out)
                                  .block = {1024, 1024, 64},
                                  .threads_block = 1024,
                                  .smem_block_bytes = smem_block_bytes,
-                                 .cluster_blocks = 1};
+                                 .cluster_blocks = 16,
+                                 .tensor_maps = true};
 }
 
 static bool device_load(struct run_device *base, const char *path, struct outcome *said,
@@ -234,14 +235,25 @@ static bool device_bind(struct run_device *base, struct plan *plan, const json_t
     return true;
 }
 
-static bool device_encode_map(struct run_device *base, const struct plan *plan,
-                              struct plan_map *map, char *why, size_t why_size)
+static bool device_encode_map(struct run_device *base, const struct plan *plan, struct plan_map *m,
+                              char *why, size_t why_size)
 {
+    static const char *const swizzles[] = {"none", "32", "64", "128"};
+    struct simt_map s = {.address = plan->buffers[m->buffer].address + m->offset,
+                         .dtype = m->dtype,
+                         .rank = m->rank,
+                         .swizzle = ARRAY_LEN(swizzles),
+                         .fill_nan = strcmp(m->fill, "nan") == 0};
+
     (void)base;
-    (void)plan;
-    (void)map;
-    snprintf(why, why_size, "simt has no tensor maps");
-    return false;
+    for (unsigned i = 0; i < ARRAY_LEN(swizzles); i++)
+        if (strcmp(m->swizzle, swizzles[i]) == 0)
+            s.swizzle = i;
+    memcpy(s.dims, m->dims, sizeof s.dims);
+    memcpy(s.strides_bytes, m->strides_bytes, sizeof s.strides_bytes);
+    memcpy(s.box, m->box, sizeof s.box);
+    memcpy(s.element_strides, m->element_strides, sizeof s.element_strides);
+    return simt_map_encode(&s, m->encoded, why, why_size);
 }
 
 /* ---- running ------------------------------------------------------------ */
@@ -280,7 +292,7 @@ static uint64_t reachable_sectors(const struct plan *plan, const struct plan_op 
     uint64_t sectors = 0;
 
     for (size_t i = 0; i < op->arg_count; i++) {
-        int buffer = op->args[i].buffer;
+        int buffer = op->args[i].map >= 0 ? plan->maps[op->args[i].map].buffer : op->args[i].buffer;
 
         if (buffer < 0 || counted[buffer])
             continue;
@@ -336,6 +348,11 @@ static const char *finding_name(enum simt_finding_kind kind)
         [SIMT_DEADLOCK] = "deadlock",
         [SIMT_TIMEOUT] = "timeout",
         [SIMT_TRAP] = "trap",
+        [SIMT_MBARRIER] = "mbarrier misuse",
+        [SIMT_PROXY] = "missing proxy fence",
+        [SIMT_TENSOR_MAP] = "bad tensor map",
+        [SIMT_CLUSTER] = "cluster misuse",
+        [SIMT_WGMMA] = "wgmma not waited for",
     };
 
     return kind < SIMT_FINDING_KINDS && names[kind] ? names[kind] : simt_finding_name(kind);

@@ -151,8 +151,8 @@ struct sw_ops {
                      const u64 *mbar);
     void (*bulk)(struct sw_warp *, u32 m, u32 site, const struct sw_bulk *);
     void (*bulk_group)(struct sw_warp *, u32 m, u32 kind, u32 left, u32 site);
-    void (*wgmma)(struct sw_warp *, u32 m, u32 site, void *const *d, const void *const *a, u64 adesc,
-                  u64 bdesc, u32 scale_d);
+    void (*wgmma)(struct sw_warp *, u32 m, u32 site, void *const *d, const void *const *a,
+                  u64 adesc, u64 bdesc, u32 scale_d);
     void (*wg_sync)(struct sw_warp *, u32 kind, u32 left, u32 site);
     void (*proxy)(struct sw_warp *, u32 kind, u32 site);
 };

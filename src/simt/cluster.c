@@ -440,9 +440,8 @@ static void report_stuck(struct warp *w)
     if (h && h->wait_blk) {
         at.site = h->wait_site;
         finding_add(&at, SIMT_MBARRIER, h->wait_at, NULL, -1, -1, -1,
-                    "waits for ever for phase %u of the mbarrier at offset %u: %s",
-                    h->wait_parity, h->wait_at,
-                    mbar_state_text(h->wait_blk, h->wait_at, text, sizeof text));
+                    "waits for ever for phase %u of the mbarrier at offset %u: %s", h->wait_parity,
+                    h->wait_at, mbar_state_text(h->wait_blk, h->wait_at, text, sizeof text));
     } else if (h && h->wg_waits) {
         finding_add(&at, SIMT_DEADLOCK, 0, NULL, -1, -1, -1,
                     "waits for ever for a wgmma that other warps of its warpgroup do not issue");

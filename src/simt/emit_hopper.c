@@ -76,8 +76,7 @@ static void emit_cluster_ld(struct emit *e, const struct insn *in)
     for (int i = 0; i < n; i++) {
         bool lanes = regs[i].kind == OPND_REG && e->ir->varying[regs[i].reg];
         if (lanes) {
-            list = arena_printf(e->a, "%s%sfr + %d", list, i ? ", " : "",
-                                reg_slot(e, regs[i].reg));
+            list = arena_printf(e->a, "%s%sfr + %d", list, i ? ", " : "", reg_slot(e, regs[i].reg));
             e->temp++;
             continue;
         }
@@ -122,8 +121,7 @@ static void emit_cluster_st(struct emit *e, const struct insn *in)
     int n = values(&in->args[1], &regs);
     unsigned esize = ptx_type_bytes(in->type);
     bool async = insn_has(in, "async");
-    if (n > 4 || !esize || esize > 8 || in->arg_count < (async ? 3 : 2) ||
-        (async && esize < 4)) {
+    if (n > 4 || !esize || esize > 8 || in->arg_count < (async ? 3 : 2) || (async && esize < 4)) {
         emit_fail(e, in, "this width of access is not supported");
         return;
     }
@@ -191,11 +189,9 @@ static void emit_mapa(struct emit *e, const struct insn *in)
     }
     const char *a = lanes_of(e, in, &in->args[1], true);
     const char *b = in->arg_count > 2 ? lanes_of(e, in, &in->args[2], false) : "0";
-    const char *text = arena_printf(e->a, "R->mapa(W, ((const u64 *)%s)[i], %s, %u)", a,
-                                    in->arg_count > 2
-                                        ? arena_printf(e->a, "((const u32 *)%s)[i]", b)
-                                        : "0",
-                                    kind);
+    const char *text =
+        arena_printf(e->a, "R->mapa(W, ((const u64 *)%s)[i], %s, %u)", a,
+                     in->arg_count > 2 ? arena_printf(e->a, "((const u32 *)%s)[i]", b) : "0", kind);
     if (strcmp(in->op, "mapa") == 0 && shared)
         text = arena_printf(e->a,
                             "((((const u64 *)%s)[i] & 0xffffffu) | (((const u32 *)%s)[i] + 1u) << "
@@ -317,10 +313,10 @@ static void emit_bulk(struct emit *e, const struct insn *in)
         buf_puts(e->out, ";\n");
         return;
     }
-    int want = form == BULK_PREFETCH_TENSOR              ? 1
-               : form == BULK_TENSOR_OUT                 ? 2
+    int want = form == BULK_PREFETCH_TENSOR                 ? 1
+               : form == BULK_TENSOR_OUT                    ? 2
                : form == BULK_TENSOR_IN || form == BULK_OUT ? 3
-                                                         : 4;
+                                                            : 4;
     if (in->arg_count < want || (tensor && !bulk_rank(in)) ||
         (kind & BULK_REDUCE && !(kind >> 16 & 15))) {
         emit_fail(e, in, "not a known form of bulk copy");
@@ -440,7 +436,7 @@ static const char *first_value(struct emit *e, const struct insn *in, const stru
 static void emit_wgmma(struct emit *e, const struct insn *in)
 {
     if (!insn_has(in, "mma_async")) {
-        unsigned what = insn_has(in, "fence") ? WG_FENCE
+        unsigned what = insn_has(in, "fence")          ? WG_FENCE
                         : insn_has(in, "commit_group") ? WG_COMMIT
                                                        : WG_WAIT;
         int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, 0);
@@ -485,13 +481,12 @@ static void emit_wgmma(struct emit *e, const struct insn *in)
         adesc = first_value(e, in, &in->args[1]);
     }
     const char *bdesc = first_value(e, in, &in->args[2]);
-    const char *scale = in->args[3].kind == OPND_INT
-                            ? (in->args[3].bits ? "1u" : "0u")
-                            : arena_printf(e->a, "((%s & mm) != 0)", pred_bits(e, in, &in->args[3]));
+    const char *scale = in->args[3].kind == OPND_INT ? (in->args[3].bits ? "1u" : "0u")
+                                                     : arena_printf(e->a, "((%s & mm) != 0)",
+                                                                    pred_bits(e, in, &in->args[3]));
     int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, kind);
-    buf_printf(e->out,
-               "R->wgmma(W, mm, %d, (void *[]){%s}, (const void *[]){%s}, %s, %s, %s);\n", site,
-               list, alist, adesc, bdesc, scale);
+    buf_printf(e->out, "R->wgmma(W, mm, %d, (void *[]){%s}, (const void *[]){%s}, %s, %s, %s);\n",
+               site, list, alist, adesc, bdesc, scale);
 }
 
 /* ---- small ones ---- */

@@ -36,10 +36,10 @@ struct cluster {
 struct flight {
     struct blk *dst, *from; /* from: shared to shared, src is an offset in it */
     struct warp *by;
-    uint64_t src;               /* global address, or of the map */
-    uint32_t at, bytes, mbar;   /* in dst */
-    uint32_t site, lane, rank;  /* rank: of the map; 0: plain bytes */
-    uint32_t op;                /* red.async */
+    uint64_t src;              /* global address, or of the map */
+    uint32_t at, bytes, mbar;  /* in dst */
+    uint32_t site, lane, rank; /* rank: of the map; 0: plain bytes */
+    uint32_t op;               /* red.async */
     int32_t coord[MAP_RANK];
     uint16_t offset[3];
     bool value; /* st.async: the bytes are here */

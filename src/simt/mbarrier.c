@@ -261,7 +261,10 @@ u32 dev_mbar(struct sw_warp *sw, u32 m, const u64 *addr, u32 site, u64 *state, c
             break;
         default:
             if (wait_over(w, p, sh, s->kind & MBAR_PARITY,
-                          s->kind & MBAR_PARITY ? n : state ? (u32)state[i] : 0, site))
+                          s->kind & MBAR_PARITY ? n
+                          : state               ? (u32)state[i]
+                                                : 0,
+                          site))
                 result |= 1u << i;
         }
     }

@@ -105,8 +105,7 @@ static void check_overwrite(struct warp *w, u32 lane, u32 site, struct blk *b, u
         say(w, lane, site, SIMT_PROXY, i * 4, c, false,
             "read by ordinary loads and overwritten by a copy with no fence.proxy.async in "
             "between");
-    else if (c->wtime && c->wwarp != ASYNC && w->clock[c->wwarp] <= c->wtime &&
-             c->wwarp != w->w.id)
+    else if (c->wtime && c->wwarp != ASYNC && w->clock[c->wwarp] <= c->wtime && c->wwarp != w->w.id)
         say(w, lane, site, SIMT_RACE_SHARED, i * 4, c, true,
             "a copy overwrites it after another thread wrote it, with no barrier in between");
 }

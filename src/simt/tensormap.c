@@ -29,9 +29,9 @@ static const struct map_type {
     const char *name;
     uint8_t bytes;
     uint8_t type; /* enum ptx_type, for reductions */
-} map_types[] = {{"u8", 1, PT_U8},   {"i8", 1, PT_S8},   {"bool", 1, PT_U8}, {"u16", 2, PT_U16},
+} map_types[] = {{"u8", 1, PT_U8},   {"i8", 1, PT_S8},   {"bool", 1, PT_U8},   {"u16", 2, PT_U16},
                  {"i16", 2, PT_S16}, {"f16", 2, PT_F16}, {"bf16", 2, PT_BF16}, {"u32", 4, PT_U32},
-                 {"i32", 4, PT_S32}, {"f32", 4, PT_F32}, {"tf32", 4, PT_F32}, {"u64", 8, PT_U64},
+                 {"i32", 4, PT_S32}, {"f32", 4, PT_F32}, {"tf32", 4, PT_F32},  {"u64", 8, PT_U64},
                  {"i64", 8, PT_S64}, {"f64", 8, PT_F64}};
 
 static bool encode_sizes(const struct simt_map *s, struct tensor_map *t, char *why, size_t size)
@@ -96,8 +96,7 @@ bool simt_map_encode(const struct simt_map *s, unsigned char out[128], char *why
     if (s->swizzle && inner > spans[s->swizzle])
         return refuse(why, size, "the box is %u bytes wide; swizzle %u takes at most %u", inner,
                       spans[s->swizzle], spans[s->swizzle]);
-    if (t.fill_nan && t.type != PT_F16 && t.type != PT_BF16 && t.type != PT_F32 &&
-        t.type != PT_F64)
+    if (t.fill_nan && t.type != PT_F16 && t.type != PT_BF16 && t.type != PT_F32 && t.type != PT_F64)
         return refuse(why, size, "only floats can be filled with NaN");
     memset(out, 0, 128);
     memcpy(out, &t, sizeof t);
@@ -318,8 +317,7 @@ static void store_row(void *x, const struct tensor_map *t, const struct row *r)
         return;
     }
     for (uint32_t i = lo; i < hi; i++)
-        global_put(s->w, s->l,
-                   r->address + (uint64_t)(r->c0 + (int64_t)i * t->step[0]) * t->esize,
+        global_put(s->w, s->l, r->address + (uint64_t)(r->c0 + (int64_t)i * t->step[0]) * t->esize,
                    s->flat + i * t->esize, t->esize, t->esize);
 }
 

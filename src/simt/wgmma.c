@@ -248,8 +248,7 @@ static void fetch_a(const u8 *smem, const struct matrix *x, enum wgmma_type t, u
 }
 
 /* A in registers: four of them, as in mma.sync. */
-static void fetch_regs(const void *const *a, enum wgmma_type t, float (*A)[MAX_K],
-                       s32 (*I)[MAX_K])
+static void fetch_regs(const void *const *a, enum wgmma_type t, float (*A)[MAX_K], s32 (*I)[MAX_K])
 {
     u32 per = 4 / elements[t].bytes;
     for (u32 r = 0; r < 4; r++)
@@ -257,7 +256,7 @@ static void fetch_regs(const void *const *a, enum wgmma_type t, float (*A)[MAX_K
             u32 word = ((const u32 *)a[r])[l], row = (l >> 2) + 8 * (r & 1);
             for (u32 e = 0; e < per; e++) {
                 u32 col = (l & 3) * per + e + 4 * per * (r >> 1);
-                u32 v = elements[t].bytes == 4 ? word
+                u32 v = elements[t].bytes == 4   ? word
                         : elements[t].bytes == 2 ? word >> 16 * e & 0xffff
                                                  : word >> 8 * e & 0xff;
                 if (t == WG_S8 || t == WG_U8)
@@ -274,7 +273,8 @@ static void fetch_regs(const void *const *a, enum wgmma_type t, float (*A)[MAX_K
 
 /* ---- the product ---- */
 
-/* d: registers of 32 lanes; register 4 j + 2 h + o holds rows 8 h.. and columns 8 j + o, + 2, ... */
+/* d: registers of 32 lanes; register 4 j + 2 h + o holds rows 8 h.. and columns 8 j + o, + 2, ...
+ */
 static inline __attribute__((always_inline)) void multiply(float *const *d, float (*A)[MAX_K],
                                                            const float *B, u32 n, const u32 kk)
 {

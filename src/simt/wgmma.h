@@ -7,9 +7,9 @@ enum wgmma_acc { WG_ACC_F32, WG_ACC_F16, WG_ACC_S32 };
 
 /* n / 8 in bits 0..5 */
 enum {
-    WG_ACC = 6,   /* 2 bits */
-    WG_A = 8,     /* 3 bits */
-    WG_B = 11,    /* 3 bits */
+    WG_ACC = 6, /* 2 bits */
+    WG_A = 8,   /* 3 bits */
+    WG_B = 11,  /* 3 bits */
     WG_TRANS_A = 1 << 14,
     WG_TRANS_B = 1 << 15,
     WG_NEG_A = 1 << 16,

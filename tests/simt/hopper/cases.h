@@ -21,8 +21,8 @@ struct hopper_case {
 static const struct hopper_case hopper_cases[] = {
 #define CASE(name, kernel, gx, gy, block, cluster, shared, mapa, mapb, mapc, fa, ba, fb, bb, fc,   \
              bc, m, n, k)                                                                          \
-    {name, #kernel, gx, gy, block, cluster, shared, {mapa, mapb, mapc}, {fa, fb, fc}, {ba, bb, bc}, \
-     m, n, k},
+    {name,         #kernel,      gx, gy, block, cluster, shared, {mapa, mapb, mapc},               \
+     {fa, fb, fc}, {ba, bb, bc}, m,  n,  k},
 #include "cases.def"
 #undef CASE
 };

@@ -59,8 +59,11 @@ static void fill_maps(const struct hopper_case *x, struct run *r, unsigned char 
 static struct simt_result run_case(const struct hopper_case *x, enum simt_check check,
                                    uint64_t seed, struct run *r)
 {
-    struct simt_config c = {
-        .threads = 2, .check = check, .counters = true, .watchdog_ms = 20000, .warp_order_seed = seed};
+    struct simt_config c = {.threads = 2,
+                            .check = check,
+                            .counters = true,
+                            .watchdog_ms = 20000,
+                            .warp_order_seed = seed};
     static const char *const names[] = {"a", "b", "c"};
     struct error err = {0};
     struct simt_result out;
@@ -181,7 +184,9 @@ static void wgmma_gives_the_products_of_plain_loops(void **state)
         bool gemm = x->kernel[0] == 'g', ints = strcmp(x->fill[0], "bits") == 0;
         bool ua = strstr(x->name, "u8") && !strstr(x->name, "s8"), ub = strstr(x->name, "u8");
         int n = x->n, m = gemm ? x->m : 64,
-            es = ints || x->fill[0][0] == 'e' ? 1 : strcmp(x->fill[0], "f32") == 0 ? 4 : 2;
+            es = ints || x->fill[0][0] == 'e'     ? 1
+                 : strcmp(x->fill[0], "f32") == 0 ? 4
+                                                  : 2;
         int kk = gemm ? x->k : 128 / es;
         bool half = x->bytes[2] == (uint32_t)(m * n * 2);
         run_case(x, SIMT_CHECK_OFF, 0, &r);
