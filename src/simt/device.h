@@ -41,8 +41,9 @@ enum {
     MAX_WARPS = 32,
     BARRIERS = 16,
     WARP = 32,
-    ASYNC = MAX_WARPS, /* entry of a clock for what copies wrote */
-    CLOCKS = MAX_WARPS + 1
+    ASYNC = MAX_WARPS,    /* entry of a clock for what copies wrote */
+    HELD = MAX_WARPS + 1, /* and, per warpgroup, for what its wgmmas read */
+    CLOCKS = HELD + MAX_WARPS / 4
 };
 
 struct alloc {

@@ -70,7 +70,7 @@ struct hopper {
     size_t mbars, mbar_cap;
     uint16_t *busy;    /* per 16 bytes: asynchronous reads under way; check full */
     uint32_t *by_site; /* per 16 bytes: site of the last of them, + 1 */
-    uint32_t async_time;
+    uint32_t async_time, held_time[MAX_WARPS / 4];
     uint64_t progress;
     uint32_t remote_epoch, remote_site, remote_lane; /* last plain access from another block */
     struct warp *remote_by;
@@ -176,6 +176,7 @@ void proxy_write_begin(struct warp *w, u32 lane, u32 site, struct blk *b, uint32
 void proxy_write_end(struct flight *f);
 void proxy_hold(struct warp *w, struct blk *b, uint32_t at, uint32_t bytes, u32 site);
 void proxy_release(struct warp *w, struct blk *b, uint32_t at, uint32_t bytes, u32 site);
+void proxy_release_group(struct warp *w, uint32_t at, u32 site); /* 16 bytes of a wgmma */
 /* An ordinary write of a thread: is anything asynchronous still reading there? */
 void proxy_check_write(struct warp *w, u32 lane, u32 site, uint32_t at, uint32_t bytes);
 /* What is known to be fenced travels through barriers. */

@@ -35,8 +35,11 @@ static void say(struct warp *w, u32 lane, u32 site, enum simt_finding_kind kind,
     uint32_t owarp = writer ? c->wwarp : c->rwarp, osite = writer ? c->wsite : c->rsite;
     uint32_t olane = writer ? c->wlane : c->rlane;
     if (!finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL,
-                     owarp < MAX_WARPS ? (int)owarp : -1, olane == LANE_MANY ? 0 : (int)olane,
-                     (int)osite, "shared memory at offset %u: %s", at, what))
+                     owarp < MAX_WARPS ? (int)owarp
+                     : owarp >= HELD   ? (int)(owarp - HELD) * 4
+                                       : -1,
+                     olane == LANE_MANY ? 0 : (int)olane, (int)osite,
+                     "shared memory at offset %u: %s", at, what))
         give_up(w);
 }
 
@@ -158,6 +161,24 @@ void proxy_release(struct warp *w, struct blk *b, uint32_t at, uint32_t bytes, u
             h->busy[i]--;
     if (b == w->blk)
         race_note_read(w, 0, site, at, bytes);
+}
+
+/* All warps of the group that wait for the wgmma come after what it read. */
+void proxy_release_group(struct warp *w, uint32_t at, u32 site)
+{
+    struct hopper *h = hopper_of(w->blk);
+    uint32_t group = w->w.id / 4;
+    if (h->busy && h->busy[at / 16])
+        h->busy[at / 16]--;
+    for (uint32_t i = at / 4; i < at / 4 + 4; i++) {
+        struct cell *c = &w->blk->cell[i];
+        c->rwarp = (uint8_t)(HELD + group);
+        c->rtime = h->held_time[group];
+        c->rlane = 0;
+        c->rsite = (uint16_t)site;
+        c->rbytes = 15;
+        c->rmask = 0;
+    }
 }
 
 void proxy_check_write(struct warp *w, u32 lane, u32 site, uint32_t at, uint32_t bytes)

@@ -46,7 +46,8 @@ static void clock_join(uint32_t *into, const uint32_t *from, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         into[i] = into[i] > from[i] ? into[i] : from[i];
-    into[ASYNC] = into[ASYNC] > from[ASYNC] ? into[ASYNC] : from[ASYNC];
+    for (uint32_t i = ASYNC; i < CLOCKS; i++)
+        into[i] = into[i] > from[i] ? into[i] : from[i];
 }
 
 /* Everything before now is ordered before what the warp does next. */

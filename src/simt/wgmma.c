@@ -449,13 +449,16 @@ static void wait_groups(struct warp *w, u32 left)
         dev_tick(&w->w, 0, w->last_site);
     }
     h->wg_waits = false;
+    struct hopper *b = hopper_of(w->blk);
+    b->held_time[first / 4]++;
+    w->clock[HELD + first / 4] = b->held_time[first / 4] + 1;
     for (u32 i = first; w->blk->cell && i < first + 4 && i < w->blk->b.nwarps; i++) {
         struct warp_hopper *o = w->blk->warp[i].hop;
         size_t kept = 0;
         for (size_t k = 0; o && k < o->reads; k++) {
             struct pending_read r = o->read[k];
             if (r.group < over)
-                proxy_release(w, w->blk, r.at, 16, r.site);
+                proxy_release_group(w, r.at, r.site);
             else
                 o->read[kept++] = r;
         }
