@@ -46,7 +46,8 @@ bool stage_open(const struct settings *settings, struct stage **out, struct erro
     st->settings = *settings;
     st->torch_version = "?";
     if (!tools_find(&config, st->a, &st->tools, err) ||
-        !devices_find(settings->device, settings->models, settings->simt_arch, st->a, &st->device, err) ||
+        !devices_find(settings->device, settings->models, settings->simt_arch, st->a, &st->device,
+                      err) ||
         !dir_temp("cutegen", st->a, &work_dir, err) || !open_model(st, err)) {
         st->work_dir = work_dir;
         stage_close(st);
