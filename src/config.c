@@ -46,6 +46,7 @@ const struct config_key config_keys[] = {
     {"profile-from", GROUP_LOOP, "DEPTH", "auto", "depth from which the model sees a profile; auto: by kernel class"},
     {"width", GROUP_LOOP, "N", "1", "candidates tried per step"},
     {"seed", GROUP_LOOP, "none|builtin", "none", "builtin: a model starts from the built-in engineer's best kernel"},
+    {"fresh", GROUP_LOOP, NULL, "no", "begin anew: the built-in engineer forgets what it found for this task before"},
     {"advance", GROUP_LOOP, "best|last", "best", "the next step starts from the best kernel, or from the last correct one"},
     {"device", GROUP_DEVICE, "DEVICE", "auto", "auto, simt, or cuda:N"},
     {"simt-as", GROUP_DEVICE, "GPU", "H200", "GPU whose time simt models"},
@@ -397,6 +398,7 @@ void config_run_options(const struct config *c, struct run_options *out)
         .profile_from = strcmp(profile, "auto") ? get_int(c, "profile-from") : -1,
         .width = get_int(c, "width") ? get_int(c, "width") : 1,
         .seed_builtin = !strcmp(config_get(c, "seed"), "builtin"),
+        .fresh = !strcmp(config_get(c, "fresh"), "yes"),
         .advance = strcmp(config_get(c, "advance"), "last") ? ADVANCE_BEST : ADVANCE_LAST,
     };
 }

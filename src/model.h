@@ -199,7 +199,7 @@ struct request {
     /* for `builtin` */
     const struct task *task;
     const struct device *device;
-    const struct candidate *current; /* NULL when synthesizing */
+    const struct candidate *current; /* synthesizing: the best one known from before, or NULL */
     const struct verdict *verdict;   /* what is to be repaired; else NULL */
     const struct profile *profile;   /* NULL before its time */
     json_t *history;                 /* [{depth, change, verdict, time_us}], oldest first */

@@ -391,10 +391,28 @@ static bool loop_seed(struct loop *l, struct error *err)
     return true;
 }
 
+/* Where the built-in engineer begins: with the best kernel it found for this task before. */
+static bool loop_remembered(struct loop *l, struct candidate *known, struct question *q,
+                            struct error *err)
+{
+    const char *by;
+
+    if (l->opt.fresh || l->opt.resume_id || strcmp(l->settings->model, "builtin") != 0)
+        return true;
+    if (!run_known_best(l->run, l->a, &known->source, &by, err))
+        return false;
+    if (known->source.data) {
+        known->change = arena_printf(l->a, "the best kernel of run %s", by);
+        q->current = known;
+    }
+    return true;
+}
+
 /* The first correct kernel: depth 0. False in *found: there is none. */
 static bool loop_first(struct loop *l, bool *found, struct error *err)
 {
     struct question q = {0};
+    struct candidate known = {0};
     struct settled *s;
 
     if (l->opt.seed_builtin && !loop_seed(l, err))
@@ -402,7 +420,7 @@ static bool loop_first(struct loop *l, bool *found, struct error *err)
     *found = l->best != NULL;
     if (*found)
         return true;
-    if (!loop_step(l, STAGE_SYNTHESIZE, &q, 0, &s, err))
+    if (!loop_remembered(l, &known, &q, err) || !loop_step(l, STAGE_SYNTHESIZE, &q, 0, &s, err))
         return false;
     *found = s && loop_adopt(l, s);
     if (s && !*found)

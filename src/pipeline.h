@@ -30,6 +30,7 @@ struct run_options {
     enum advance advance;
     int width;         /* candidates per step; they share the judge */
     bool seed_builtin; /* depth 0 is the built-in engineer's best kernel */
+    bool fresh;        /* it begins anew, not with what it found for this task before */
 };
 
 /* What happens, as it happens. Strings are borrowed for the call. */

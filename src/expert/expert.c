@@ -169,10 +169,23 @@ static void say(struct reply *out, struct arena *a, bool done, const char *text)
                           .done = done};
 }
 
-static bool synthesize(const struct work *w, struct arena *a, struct reply *out, struct error *err)
+/* What was found for this task before, as long as the recipe still writes it; else the plain form.
+ */
+static bool synthesize(const struct request *req, const struct work *w, struct arena *a,
+                       struct reply *out, struct error *err)
 {
     struct text source;
+    unsigned steps;
+    bool found = false;
 
+    if (req->current && !steps_of(w, req->current->source, &steps, &found, err))
+        return false;
+    if (found) {
+        say(out, a, false,
+            arena_printf(a, "CHANGE: %s\n\n```cuda\n%s```\n", req->current->change,
+                         req->current->source.data));
+        return true;
+    }
     if (!recipe_compose(&w->recipe, w->match.scope, 0, a, &source, err))
         return false;
     say(out, a, false,
@@ -245,7 +258,7 @@ bool expert_ask(const struct request *req, struct arena *a, struct reply *out, s
     if (!prepare(w, a, err))
         return false;
     if (req->stage == STAGE_SYNTHESIZE)
-        return synthesize(w, a, out, err);
+        return synthesize(req, w, a, out, err);
     if (!req->current)
         BUG("an optimise request without a current kernel");
     return optimize(req, w, a, out, err);

@@ -54,7 +54,7 @@ bool stage_budget_unpause(const char *path, struct error *err);
 
 struct question {
     const struct task *task;
-    const struct candidate *current; /* NULL when synthesizing */
+    const struct candidate *current; /* synthesizing: the best one known from before, or NULL */
     const struct verdict *verdict;   /* what is wrong with it; NULL: nothing */
     const struct measurement *time;  /* NULL: not measured */
     const struct profile *profile;   /* NULL before its time */

@@ -6,6 +6,7 @@
  */
 #include "base/json.h"
 #include "store/read.h"
+#include "store/run.h"
 
 #include <math.h>
 #include <string.h>
@@ -190,4 +191,31 @@ bool store_run_find(struct store *s, const char *name, struct arena *a, const ch
         return refuse_name(s, name, matches, err);
     *id = found;
     return true;
+}
+
+bool run_known_best(struct run *r, struct arena *a, struct text *source, const char **by,
+                    struct error *err)
+{
+    struct store *s = r->store;
+    struct query q;
+    const char *sha256 = NULL;
+
+    *source = (struct text){NULL, 0};
+    if (!sql_query(s, &q, err,
+                   "SELECT c.source, o.id FROM runs r JOIN tasks t ON t.id = r.task "
+                   "JOIN tasks u ON u.source = t.source AND u.description = t.description "
+                   "JOIN runs o ON o.task = u.id AND o.device = r.device AND o.model = r.model "
+                   "  AND o.id <> r.id "
+                   "JOIN attempts a ON a.run = o.id JOIN candidates c ON c.id = a.candidate "
+                   "JOIN verdicts v ON v.run = a.run AND v.attempt = a.number "
+                   "JOIN measurements m ON m.run = a.run AND m.attempt = a.number "
+                   "WHERE r.id = ? AND v.kind = 'pass' AND m.time_us > 0 "
+                   "ORDER BY m.time_us, o.started_ms LIMIT 1",
+                   "t", r->id))
+        return false;
+    if (sql_next(&q, err)) {
+        sha256 = col_text(&q, 0, a);
+        *by = col_text(&q, 1, a);
+    }
+    return sql_done(&q) && (!sha256 || blob_get(s, sha256, a, source, err));
 }

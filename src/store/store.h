@@ -88,6 +88,11 @@ bool store_run_history(struct store *s, const char *id, struct arena *a, struct 
                        struct error *err);
 void run_history_release(struct run_history *h); /* fine on a zeroed one */
 
+/* The fastest kernel that other runs of the same task, sizes, device and model have found, and the
+ * run that did; source->data is NULL when there is none. */
+bool run_known_best(struct run *r, struct arena *a, struct text *source, const char **by,
+                    struct error *err);
+
 /* ---- suites (suite.c) ---------------------------------------------------- */
 
 /* Gives the suite its name (DATE-suite-STEM-N) and its folder. Paths are absolute. */

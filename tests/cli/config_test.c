@@ -45,6 +45,8 @@ static const struct value_case {
     {"target", "hip", false},
     {"seed", "builtin", true},
     {"seed", "42", false},
+    {"fresh", "yes", true},
+    {"fresh", "maybe", false},
     {"stall", "0", false},
     {"stall", "20", true},
     {"model", "exec:anything at all", true},

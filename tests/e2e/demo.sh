@@ -13,8 +13,8 @@ show()
 }
 
 show doctor
-show run examples/swish.py
-show run examples/square_matmul.py --depth 3
+show run examples/swish.py --fresh
+show run examples/square_matmul.py --depth 3 --fresh
 if compgen -G 'examples/replays/*.jsonl' >/dev/null; then
     echo
     echo "A recorded model: its first kernel does not compile, its second is wrong; small edits mend both."

@@ -78,8 +78,11 @@ for transcript in "$root"/examples/replays/*.jsonl; do
     ok "a recorded model is played again: $(basename "$transcript")" 0 '^best +.*depth'
 done
 
+run cutegen run "$root/examples/swish.py"
+ok "a second run begins with what the first one found" 0 '^ +0 +the best kernel of run'
+
 # Stopped by hand, and killed; each goes on.
-"$program" run "$root/examples/swish.py" >"$work/log" 2>&1 &
+"$program" run "$root/examples/swish.py" --fresh >"$work/log" 2>&1 &
 pid=$!
 for _ in $(seq 200); do
     grep -q '^ *0 ' "$work/log" && break
@@ -95,7 +98,7 @@ fi
 run cutegen resume last
 ok "a stopped run goes on" 0 '^best +.*depth'
 
-"$program" run "$root/examples/swish.py" >"$work/log" 2>&1 &
+"$program" run "$root/examples/swish.py" --fresh >"$work/log" 2>&1 &
 pid=$!
 for _ in $(seq 200); do
     grep -q '^ *0 ' "$work/log" && break

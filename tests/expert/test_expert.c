@@ -53,13 +53,13 @@ static void bench_close(struct bench *b)
     arena_free(b->a);
 }
 
-static struct reply ask(struct bench *b, enum stage_kind stage, struct text source)
+static struct reply ask_from(struct bench *b, enum stage_kind stage,
+                             const struct candidate *current)
 {
-    struct candidate current = {.source = source};
     struct request req = {.stage = stage,
                           .task = &b->task,
                           .device = &b->device,
-                          .current = source.data ? &current : NULL,
+                          .current = current,
                           .history = b->history};
     struct error err = {0};
     struct reply reply;
@@ -67,6 +67,13 @@ static struct reply ask(struct bench *b, enum stage_kind stage, struct text sour
     if (!expert_ask(&req, b->a, &reply, &err))
         fail_msg("%s: %s", b->task.name, err.text);
     return reply;
+}
+
+static struct reply ask(struct bench *b, enum stage_kind stage, struct text source)
+{
+    struct candidate current = {.source = source};
+
+    return ask_from(b, stage, source.data ? &current : NULL);
 }
 
 static struct text synthesize(struct bench *b)
@@ -300,6 +307,27 @@ static void independent_steps_go_on_from_the_best_kernel(void **state)
     bench_close(&b);
 }
 
+static void a_kernel_found_before_is_where_it_begins(void **state)
+{
+    const char *change;
+    struct bench b;
+    struct text known, foreign = text_of("__global__ void mine() {}\n");
+    struct candidate before = {.change = "the best kernel of run 7"};
+    struct reply reply;
+
+    (void)state;
+    bench_open(&b, "swish");
+    known = step(&b, synthesize(&b), &change);
+    before.source = known;
+    reply = ask_from(&b, STAGE_SYNTHESIZE, &before);
+    assert_string_equal(fence_change(reply.text, b.a), "the best kernel of run 7");
+    assert_non_null(strstr(reply.text.data, known.data));
+    before.source = foreign; /* a recipe that has changed since */
+    reply = ask_from(&b, STAGE_SYNTHESIZE, &before);
+    assert_string_equal(fence_change(reply.text, b.a), "the plain pointwise kernel");
+    bench_close(&b);
+}
+
 static void repairs_are_declined_and_a_foreign_kernel_is_left_alone(void **state)
 {
     struct bench b;
@@ -434,6 +462,7 @@ int main(void)
         cmocka_unit_test(a_step_that_failed_is_not_proposed_again_nor_what_needs_it),
         cmocka_unit_test(a_step_that_brought_nothing_comes_along_with_what_needs_it),
         cmocka_unit_test(independent_steps_go_on_from_the_best_kernel),
+        cmocka_unit_test(a_kernel_found_before_is_where_it_begins),
         cmocka_unit_test(repairs_are_declined_and_a_foreign_kernel_is_left_alone),
         cmocka_unit_test(what_it_cannot_write_it_says_and_names_what_it_saw),
         cmocka_unit_test(the_plain_kernel_says_what_the_graph_says),

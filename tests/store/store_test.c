@@ -263,6 +263,26 @@ static void the_list_has_the_newest_first_and_knows_who_is_alive(void **state)
     run_release(three);
 }
 
+static void the_best_kernel_of_other_runs_of_the_task_is_known(void **state)
+{
+    struct place *p = *state;
+    struct error err = {0};
+    struct run *one = small_run(p), *two;
+    struct text source;
+    const char *by = NULL;
+
+    put_failed_attempt(one);
+    put_good_attempt(one);
+    assert_ok(run_known_best(one, p->a, &source, &by, &err));
+    assert_null(source.data); /* its own do not count */
+    two = small_run(p);
+    assert_ok(run_known_best(two, p->a, &source, &by, &err));
+    assert_string_equal(source.data, "int b;\n");
+    assert_string_equal(by, run_id(one));
+    run_release(one);
+    run_release(two);
+}
+
 /* ---- finding a run by name ----------------------------------------------- */
 
 static void a_run_is_found_by_id_beginning_or_last(void **state)
@@ -612,6 +632,7 @@ int main(void)
         STORE_TEST(runs_are_named_by_day_task_and_number),
         STORE_TEST(a_run_comes_back_whole_in_another_process),
         STORE_TEST(the_list_has_the_newest_first_and_knows_who_is_alive),
+        STORE_TEST(the_best_kernel_of_other_runs_of_the_task_is_known),
         STORE_TEST(a_run_is_found_by_id_beginning_or_last),
         STORE_TEST(a_run_is_not_driven_twice_at_once),
         STORE_TEST(an_attempt_cut_short_begins_again_with_the_same_number),
