@@ -42,6 +42,7 @@ struct settled {
     struct build_result build;
     struct test_result test;
     struct measurement time;
+    const struct profile *profile; /* once somebody wanted to read it; NULL: not yet */
 };
 
 struct loop {
@@ -345,18 +346,28 @@ static bool loop_adopt(struct loop *l, struct settled *s)
 
 /* ---- the loop ------------------------------------------------------------ */
 
-static bool loop_profile(struct loop *l, const struct settled *from, struct profile *out,
-                         struct error *err)
+/* The profile of a kernel, taken when it is first wanted and never again. */
+static bool loop_profile(struct loop *l, struct settled *from, struct error *err)
 {
     size_t index = (size_t)from->cand.attempt - 1;
+    const struct build_result *build = &from->build;
+    struct build_result again;
+    struct profile *taken;
 
-    if (index < l->past.attempt_count && l->past.attempts[index].profile) {
-        *out = *l->past.attempts[index].profile;
+    if (!from->profile && index < l->past.attempt_count)
+        from->profile = l->past.attempts[index].profile;
+    if (from->profile)
         return true;
-    }
     loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "profile", .candidate = &from->cand});
-    return stage_profile(l->st, &from->build, &from->test, &from->time, l->a, out, err) &&
-           run_profile_add(l->run, from->cand.attempt, out, err);
+    if (!build->module_path) { /* judged before this process: its files are gone */
+        if (!stage_build(l->st, &l->task, &from->cand, l->a, &again, err))
+            return false;
+        build = &again;
+    }
+    taken = arena_alloc(l->a, sizeof(*taken));
+    from->profile = taken;
+    return stage_profile(l->st, build, &from->test, &from->time, l->a, taken, err) &&
+           run_profile_add(l->run, from->cand.attempt, taken, err);
 }
 
 /*
@@ -435,17 +446,16 @@ static bool loop_first(struct loop *l, bool *found, struct error *err)
  */
 static bool loop_depth(struct loop *l, int depth, bool *any, bool *done, struct error *err)
 {
-    const struct settled *from = l->opt.advance == ADVANCE_BEST ? l->best : l->last;
+    struct settled *from = l->opt.advance == ADVANCE_BEST ? l->best : l->last;
     struct settled *fastest = NULL, *s;
-    struct profile profile;
     bool profiled = depth >= l->profile_from;
 
     *done = false;
-    if (profiled && !loop_profile(l, from, &profile, err))
+    if (profiled && !loop_profile(l, from, err))
         return false;
     for (int i = 0; i < l->opt.width && !*done; i++) {
         struct question q = {
-            .current = &from->cand, .time = &from->time, .profile = profiled ? &profile : NULL};
+            .current = &from->cand, .time = &from->time, .profile = profiled ? from->profile : NULL};
 
         if (!loop_step(l, STAGE_OPTIMIZE, &q, depth, &s, err))
             return false;
