@@ -454,8 +454,9 @@ static bool loop_depth(struct loop *l, int depth, bool *any, bool *done, struct 
     if (profiled && !loop_profile(l, from, err))
         return false;
     for (int i = 0; i < l->opt.width && !*done; i++) {
-        struct question q = {
-            .current = &from->cand, .time = &from->time, .profile = profiled ? from->profile : NULL};
+        struct question q = {.current = &from->cand,
+                             .time = &from->time,
+                             .profile = profiled ? from->profile : NULL};
 
         if (!loop_step(l, STAGE_OPTIMIZE, &q, depth, &s, err))
             return false;
