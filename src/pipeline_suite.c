@@ -4,7 +4,7 @@
  * Every task is a `cutegen run` (or `resume`) in a process of its own, so a
  * task that brings one down takes no other with it. The suite's runs share one
  * budget through a file in its folder; on a GPU they take turns through the
- * device's lease (eval/lease.c), so that timings never overlap.
+ * device's lease (stage/workshop.h), so that timings never overlap.
  *
  * Invariants
  * 1. What to do next follows from the store alone: a suite that was killed is

@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "eval/lease.h"
 #include "eval/ncu.h"
 #include "stage/workshop.h"
 
@@ -65,17 +64,16 @@ static bool profile_by_ncu(struct stage *st, const struct build_result *build,
     struct judge_config config = workshop_judge_config(st, NULL);
     struct ncu_pages pages;
     json_t *kernels;
-    int lease;
     bool ok;
 
     if (!st->tools.ncu) {
         error_set(why, ERROR_MACHINE, "ncu is not installed");
         return false;
     }
-    if (!lease_take(&st->device, &lease, why))
+    if (!workshop_lease(st, why))
         return false;
     ok = ncu_profile(&config, build, test, st->tools.ncu, a, &pages, why);
-    lease_give_back(lease);
+    workshop_unlease(st);
     if (!ok)
         return false;
     kernels = ncu_summary(pages.raw, pages.details);
