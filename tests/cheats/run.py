@@ -86,7 +86,7 @@ def main() -> int:
     parser.add_argument("--table")
     parser.add_argument("--accept", action="store_true")
     parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     kind = options.device.split(":")[0]
     paths = [p for p in sorted(HERE.glob("*.cu")) + sorted(HERE.glob("foreign/*.py"))]
     paths = [p for p in paths if not options.names or p.stem in options.names]

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Judges every example with a right kernel, which must pass, and with a wrong one, which must get its verdict.
+
+    tests/examples/judge_all.py CUTEGEN [--device simt|cuda:0] [--jobs 2] [--table FILE] [--wrong N] [NAME...]
+
+The right kernel is NAME.cu of this folder, or else the built-in engineer's first one. The wrong kernel is the right one with a
+second kernel behind it that spoils the result in one of several ways (WAYS); each example gets the next way, or N of them with --wrong N.
+Prints TAP. Standard library only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+DEADLINE_S = 900
+
+# what is done to the output y of n elements (and the input x), by thread i of many, and the verdicts for it
+WAYS: list[tuple[str, str, str]] = [
+    ("one element off", "if (i == n / 2) y[i] += 0.25f + 0.25f * fabsf(y[i]);", "wrong values"),
+    ("the last element missed", "if (i == n - 1) ((unsigned *)y)[i] = 0x7fa5c0deu;", "not written"),
+    ("off by a thousandth", "if (i < n) y[i] *= 1.001f;", "imprecise|wrong values"),
+    ("one column too far", "if (i == 0) for (int64_t k = 0; k < 64 && k + 1 < n; k++) y[k] = y[k + 1] + 0.01f * float(n > 1); if (i == 0 && n == 1) y[0] = 0.0f;", "wrong values"),
+    ("one NaN", "if (i == n / 3) y[i] = __int_as_float(0x7fc00000);", "non-finite"),
+    ("past the end", "if (i == n) y[i] = 1.0f;", "unsafe memory|guard hit"),
+    ("the input changed", "if (i == 0) const_cast<float *>(x)[0] += 1.0f;", "input modified"),
+]
+
+DEVICE_HALF = """
+__global__ void spoil(float const *x, float *y, int64_t n)
+{
+    int64_t const i = int64_t(blockIdx.x) * 256 + threadIdx.x;
+    (void)x;
+    %s
+}
+"""
+HOST_HALF = """
+CUTEGEN_PLAN(call)
+{
+    int64_t n = cutegen_numel(&call->out[0]);
+
+    CUTEGEN_TRY(right(call));
+    return CUTEGEN_LAUNCH(call, (spoil), cutegen_dim3(n / 256 + 1, 1, 1), cutegen_dim3(256, 1, 1), 0,
+                          CUTEGEN_DATA(float const, &call->in[0]), CUTEGEN_DATA(float, &call->out[0]), n);
+}
+"""
+
+
+def spoilt(source: str, way: str) -> str:
+    """The kernel with `spoil` launched after it."""
+    host = re.search(r"#ifdef CUTEGEN_HOST\b", source)
+    assert host, "no CUTEGEN_HOST half"
+    first, second = source[: host.start()], source[host.start() :]
+    ends = [m.start() for m in re.finditer(r"^#endif", first, re.M)]
+    first = first[: ends[-1]] + DEVICE_HALF % way + first[ends[-1] :]
+    second, count = re.subn(r"CUTEGEN_PLAN\(call\)", "static int right(struct cutegen_call *call)", second, count=1)
+    assert count == 1, "no CUTEGEN_PLAN(call)"
+    ends = [m.start() for m in re.finditer(r"^#endif", second, re.M)]
+    return first + second[: ends[-1]] + HOST_HALF + second[ends[-1] :]
+
+
+class Example:
+    def __init__(self, number: int, name: str, options: argparse.Namespace, work: Path) -> None:
+        self.number, self.name, self.options, self.work = number, name, options, work
+        self.task = ROOT / "examples" / f"{name}.py"
+        self.lines: list[tuple[bool, str, str]] = []  # good, sentence, comment
+        self.row: list[str] = []
+
+    def ask(self, *words: str) -> tuple[int, str]:
+        env = {**os.environ, "CUTEGEN_RUNS": str(self.work / self.name)}
+        try:
+            done = subprocess.run([self.options.cutegen, *words], capture_output=True, text=True, timeout=DEADLINE_S, env=env, check=False)
+        except subprocess.TimeoutExpired:
+            return -1, "no end within the deadline"
+        return done.returncode, done.stdout or done.stderr
+
+    def eval(self, path: Path) -> dict[str, Any]:
+        start = time.monotonic()
+        code, text = self.ask("eval", str(self.task), str(path), "--device", self.options.device, "--json", "--draws", "4")
+        try:
+            said = json.loads(text)
+        except ValueError:
+            said = {"verdict": f"(exit {code})", "detail": text}
+        if "error" in said:
+            said = {"verdict": "(error)", "detail": str(said["error"])}
+        said["seconds"] = time.monotonic() - start
+        return said
+
+    def right(self) -> Path | None:
+        path = HERE / f"{self.name}.cu"
+        if path.exists():
+            return path
+        code, text = self.ask("run", str(self.task), "--device", self.options.device, "--depth", "0", "--no-report")
+        _, source = self.ask("show", "last", "--source")
+        if code or "CUTEGEN_PLAN" not in source:
+            self.lines.append((False, "the built-in engineer writes a kernel", text[-1500:]))
+            return None
+        path = self.work / f"{self.name}.cu"
+        path.write_text(source)
+        return path
+
+    def judge(self) -> "Example":
+        kernel = self.right()
+        if kernel is None:
+            return self
+        said = self.eval(kernel)
+        self.lines.append((said["verdict"] == "pass", "a right kernel passes", f"{said['verdict']}: {said.get('detail')}"))
+        measured = said.get("measurement") or {}
+        self.row = [self.name, "own" if kernel.parent == HERE else "built in", said["verdict"], f"{measured.get('time_us') or 0:.2f}{'*' if measured.get('modelled') else ''}"]
+        self.row.append(" ".join(f"{b['name']} {b['cold_us']:.1f}" for b in measured.get("baselines", [])))
+        for turn in range(self.options.wrong):
+            what, way, want = WAYS[(self.number + turn) % len(WAYS)]
+            path = self.work / f"{self.name}-{turn}.cu"
+            path.write_text(spoilt(kernel.read_text(), way))
+            said = self.eval(path)
+            good = said["verdict"] in want.split("|")
+            self.lines.append((good, f"{what}: {said['verdict']}", f"wanted {want}: {said.get('detail')}"))
+            self.row.append(f"{what}: {said['verdict']}{'' if good else ' (!)'}")
+        return self
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cutegen")
+    parser.add_argument("--device", default="simt")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--wrong", type=int, default=1)
+    parser.add_argument("--table")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_intermixed_args()
+    names = options.names or sorted(p.stem for p in (ROOT / "examples").glob("*.py"))
+    count = failed = 0
+    rows = ["| example | kernel | verdict | us | baselines us | wrong kernels |", "|---|---|---|---|---|---|"]
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        examples = [Example(i, n, options, Path(folder)) for i, n in enumerate(names)]
+        for example in pool.map(lambda e: e.judge(), examples):
+            for good, sentence, comment in example.lines:
+                count += 1
+                failed += not good
+                print(f"{'ok' if good else 'not ok'} {count} - {example.name}: {sentence}", flush=True)
+                if not good:
+                    print("\n".join(f"# {line}" for line in comment[:1500].splitlines()))
+            rows.append("| " + " | ".join([*example.row[:5], "; ".join(example.row[5:])]) + " |")
+    print(f"1..{count}")
+    if options.table:
+        Path(options.table).write_text("\n".join(rows) + "\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
