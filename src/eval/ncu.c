@@ -154,14 +154,23 @@ static void put_shape(json_t *o, const char *key, const char *text)
         json_object_set_new(o, key, json_pack("[i, i, i]", x, y, z));
 }
 
+/* The length of a kernel's name without its parameters. */
+static size_t bare_name(const char *name)
+{
+    const char *end = strstr(name, ">(");
+
+    return end ? (size_t)(end - name) + 1 : strcspn(name, "(");
+}
+
 static void put_launch(const struct kernel_row *r, json_t *o)
 {
     const char *name = cell_of(r, "Kernel Name", NULL);
     char shown[NAME_BYTES];
     json_t *string;
 
-    snprintf(shown, sizeof(shown), "%s", name ? name : "");
-    shown[strcspn(shown, "(")] = '\0'; /* without the parameters */
+    if (name && strncmp(name, "void ", 5) == 0)
+        name += 5;
+    snprintf(shown, sizeof(shown), "%.*s", name ? (int)bare_name(name) : 0, name ? name : "");
     string = json_string(shown);
     json_object_set_new(o, "kernel", string ? string : json_string(""));
     put_shape(o, "grid", cell_of(r, "Grid Size", NULL));
@@ -250,7 +259,7 @@ static void put_stalls(const struct kernel_row *r, json_t *o)
 
         if (strncmp(r->names[i], front, sizeof(front) - 1) != 0 || len < sizeof(back) - 1 ||
             strcmp(r->names[i] + len - (sizeof(back) - 1), back) != 0 || !(cycles >= 0) ||
-            strstr(r->names[i], "not_issued"))
+            strcmp(r->names[i] + sizeof(front) - 1, "selected_per_issue_active.ratio") == 0)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)(len - (sizeof(front) - 1) - (sizeof(back) - 1)),
                  r->names[i] + sizeof(front) - 1);
@@ -272,8 +281,8 @@ static double ratio(double a, double b)
 
 static void put_accesses(const struct kernel_row *r, json_t *o)
 {
-    double local = metric(r, "smsp__inst_executed_op_local_ld.sum") +
-                   metric(r, "smsp__inst_executed_op_local_st.sum");
+    double local = metric(r, "l1tex__t_requests_pipe_lsu_mem_local_op_ld.sum") +
+                   metric(r, "l1tex__t_requests_pipe_lsu_mem_local_op_st.sum");
 
     put(o, "load_sectors_per_request",
         either(ratio(metric(r, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"),
@@ -287,14 +296,11 @@ static void put_accesses(const struct kernel_row *r, json_t *o)
         metric(r, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"));
     put(o, "shared_store_conflicts",
         metric(r, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"));
-    put(o, "shared_load_wavefronts_per_request",
-        ratio(metric(r, "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"),
-              metric(r, "smsp__inst_executed_op_shared_ld.sum")));
-    put(o, "shared_store_wavefronts_per_request",
-        ratio(metric(r, "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum"),
-              metric(r, "smsp__inst_executed_op_shared_st.sum")));
+    put(o, "shared_wavefronts_over_ideal",
+        ratio(metric(r, "memory_l1_wavefronts_shared"),
+              metric(r, "memory_l1_wavefronts_shared_ideal")));
     if (local > 0)
-        put(o, "local_instructions", local);
+        put(o, "local_requests", local);
 }
 
 static void put_roofline(const struct kernel_row *r, json_t *o)

@@ -16,9 +16,8 @@
  * "dram_read_bytes", "dram_write_bytes", "dram_gbps", "l1_hit_pct", "l2_hit_pct", "occupancy_pct",
  * "occupancy_theoretical_pct", "occupancy_limit", "ipc", "stalls": {REASON: share},
  * "load_sectors_per_request", "store_sectors_per_request", "shared_load_conflicts",
- *    "shared_store_conflicts", "shared_load_wavefronts_per_request",
- * "shared_store_wavefronts_per_request", "local_bytes", "fma_pct", "tensor_pct", "tflops_fp32",
- * "flops_per_byte", "advice": [{"rule", "text", "speedup_pct"}]}
+ * "shared_store_conflicts", "shared_wavefronts_over_ideal", "local_requests", "fma_pct",
+ * "tensor_pct", "tflops_fp32", "flops_per_byte", "advice": [{"rule", "text", "speedup_pct"}]}
  */
 #ifndef EVAL_NCU_H
 #define EVAL_NCU_H

@@ -92,7 +92,8 @@ bool ncu_profile(const struct judge_config *config, const struct build_result *b
     const char *log = path_join(a, build->work_dir, "ncu.log");
     const char *report = path_join(a, build->work_dir, "profile.ncu-rep");
     const char *wrapper[] = {ncu,          "--set",
-                             "full",       "--import-source",
+                             "full",       "--clock-control",
+                             "none",       "--import-source",
                              "no",         "--launch-count",
                              "16",         "-f",
                              "--log-file", log,

@@ -137,8 +137,7 @@ static void put_occupancy(struct buf *b, const json_t *o)
 static void put_accesses(struct buf *b, const json_t *o)
 {
     double load = get(o, "load_sectors_per_request"), store = get(o, "store_sectors_per_request");
-    double in = get(o, "shared_load_wavefronts_per_request");
-    double out = get(o, "shared_store_wavefronts_per_request");
+    double over = get(o, "shared_wavefronts_over_ideal");
 
     if (!isnan(load) || !isnan(store)) {
         buf_puts(b, "  global memory      ");
@@ -148,18 +147,14 @@ static void put_accesses(struct buf *b, const json_t *o)
             buf_printf(b, "%.1f per store, ", store);
         end_line(b);
     }
-    if (get(o, "shared_load_conflicts") > 0 || get(o, "shared_store_conflicts") > 0 || in > 0) {
-        buf_printf(b, "  shared memory      bank conflicts: %.3g in loads, %.3g in stores, ",
-                   get(o, "shared_load_conflicts"), get(o, "shared_store_conflicts"));
-        if (!isnan(in))
-            buf_printf(b, "%.2f wavefronts per load, ", in);
-        if (!isnan(out))
-            buf_printf(b, "%.2f per store, ", out);
-        end_line(b);
-    }
-    if (get(o, "local_instructions") > 0)
-        buf_printf(b, "  local memory       %.3g instructions: registers are spilled\n",
-                   get(o, "local_instructions"));
+    if (over > 0)
+        buf_printf(b,
+                   "  shared memory      %.2f wavefronts for each that is needed; bank conflicts: "
+                   "%.3g in loads, %.3g in stores\n",
+                   over, get(o, "shared_load_conflicts"), get(o, "shared_store_conflicts"));
+    if (get(o, "local_requests") > 0)
+        buf_printf(b, "  local memory       %.3g requests: spilled registers or indexed arrays\n",
+                   get(o, "local_requests"));
     if (get(o, "tflops_fp32") > 0)
         buf_printf(b, "  roofline           %.2f TFLOP/s in fp32 at %.2f flops per DRAM byte\n",
                    get(o, "tflops_fp32"), get(o, "flops_per_byte"));
