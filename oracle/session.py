@@ -72,6 +72,8 @@ class Session:
         )
         self.draw_now: Draw | None = None
         self.baselines: dict[str, Any] = {}
+        self.timed: dict[str, Any] = {}  # the last timing of each baseline, for baseline.py
+        self.flush: Any = None
         self._make_pool(request)
         try:
             with memory_is_finite("the task"), Limit(free_bytes(self.device) // 8):
@@ -96,6 +98,7 @@ class Session:
         """Lets go of all memory that a draw needs; what was learnt about the task stays."""
         self.draw_now = None
         self.baselines = {name: call for name, call in self.baselines.items() if name == "compile"}
+        self.flush = None
         self._release_pool()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()

@@ -2,6 +2,7 @@
 #include "eval/devices.h"
 
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/proc.h"
 #include "eval/peaks.h"
@@ -9,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { DESCRIBE_MS = 20000, ANSWER_LIMIT = 1 << 16 };
 
@@ -44,27 +46,82 @@ static const char *cuda_arch(int64_t arch, struct arena *a)
     return arena_printf(a, "sm_%d%s", (int)arch, arch >= 90 ? "a" : "");
 }
 
-static bool cuda_device(const char *name, struct arena *a, struct device *out, struct error *err)
+/* Asks the driver, through a runner: a context costs a quarter of a second. */
+static bool ask_driver(const char *program, const char *name, struct arena *a, json_t **answer,
+                       struct error *err)
 {
-    const char *argv[] = {NULL, NULL};
-    json_t *answer = NULL, *d;
+    const char *argv[] = {program, NULL};
     struct error why = {0};
     struct child *c = NULL;
-    char *program;
+    bool ok;
+
+    if (!child_start(&(struct proc_spec){.argv = argv}, &c, err))
+        return false;
+    ok = talk(c, json_pack("{s:s, s:s}", "do", "describe", "device", name), DESCRIBE_MS,
+              ANSWER_LIMIT, answer, &why) == TALK_ANSWER;
+    if (!ok)
+        error_set(err, ERROR_MACHINE, "the driver did not describe %s: %s", name,
+                  *why.text ? why.text : talk_last_words(c, 300, a));
+    child_stop(c);
+    return ok && talk_ok(*answer, err);
+}
+
+/* Where the driver's answer is kept: it holds for this boot, driver, runner and choice of devices.
+ */
+static char *kept_path(const char *program, const char *name, struct arena *a)
+{
+    static const char *const files[] = {"/proc/sys/kernel/random/boot_id",
+                                        "/proc/driver/nvidia/version"};
+    static const char *const variables[] = {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
+                                            "LD_LIBRARY_PATH"};
+    struct error ignored = {0};
+    struct hash h = hash_init();
+    struct text text;
+    struct stat st;
+    char hex[65], *dir;
+
+    hash_add_text(&h, text_of(name));
+    hash_add_text(&h, text_of(program));
+    if (stat(program, &st) != 0 || !home_runtime(a, &dir, &ignored))
+        return NULL;
+    hash_add(&h, &st.st_mtim, sizeof st.st_mtim);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if (!file_read(files[i], ANSWER_LIMIT, a, &text, &ignored))
+            return NULL; /* no knowing what it belongs to */
+        hash_add_text(&h, text);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(variables); i++)
+        hash_add_text(&h, text_of(getenv(variables[i]) ? getenv(variables[i]) : ""));
+    hash_hex(&h, hex);
+    return arena_printf(a, "%s/device-%.16s.json", dir, hex);
+}
+
+static bool recall(const char *path, struct arena *a, json_t **answer)
+{
+    struct error ignored = {0};
+    struct text text;
+
+    return path && file_exists(path) && file_read(path, ANSWER_LIMIT, a, &text, &ignored) &&
+           json_parse(text, "a device", answer, &ignored);
+}
+
+static bool cuda_device(const char *name, struct arena *a, struct device *out, struct error *err)
+{
+    struct error ignored = {0};
+    json_t *answer = NULL, *d;
+    char *program, *path;
     bool ok = false;
 
     if (!home_program("cutegen-runner", a, &program, err))
         return false;
-    argv[0] = program;
-    if (!child_start(&(struct proc_spec){.argv = argv}, &c, err))
-        return false;
-    if (talk(c, json_pack("{s:s, s:s}", "do", "describe", "device", name), DESCRIBE_MS,
-             ANSWER_LIMIT, &answer, &why) != TALK_ANSWER) {
-        error_set(err, ERROR_MACHINE, "the driver did not describe %s: %s", name,
-                  *why.text ? why.text : talk_last_words(c, 300, a));
-        goto done;
+    path = kept_path(program, name, a);
+    if (!recall(path, a, &answer)) {
+        if (!ask_driver(program, name, a, &answer, err))
+            goto done;
+        if (path)
+            file_write(path, text_of(json_line(answer, a)), &ignored);
     }
-    if (!talk_ok(answer, err) || !json_get_object(answer, "device", &d, err))
+    if (!json_get_object(answer, "device", &d, err))
         goto done;
     *out = (struct device){
         .kind = DEVICE_CUDA,
@@ -80,7 +137,6 @@ static bool cuda_device(const char *name, struct arena *a, struct device *out, s
     ok = true;
 done:
     json_decref(answer);
-    child_stop(c);
     return ok;
 }
 

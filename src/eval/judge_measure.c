@@ -24,7 +24,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 3, DEFAULT_COLD = 60, DEFAULT_WARM = 40, MAX_BASELINES = 4, MAX_POOL = 4096 };
+/* ROUND_MS: what one contestant gets per round once it has the least samples; a kernel of a
+ * millisecond is as steady after fifteen of them as after sixty. */
+enum {
+    ROUNDS = 3,
+    ROUND_MS = 20,
+    DEFAULT_COLD = 60,
+    DEFAULT_WARM = 40,
+    MAX_BASELINES = 4,
+    MAX_POOL = 4096
+};
 
 static const double unsteady = 1.5; /* medians of rounds this far apart are no measurement */
 
@@ -167,12 +176,17 @@ static bool bad(const struct measuring *m)
 
 static void time_baseline(struct measuring *m, int index, int cold, int warm)
 {
+    struct oracle_timing timing = {.name = m->baselines[index],
+                                   .turn = m->seed,
+                                   .cold = cold,
+                                   .warm = warm,
+                                   .budget_ms = ROUND_MS};
     struct time_samples s;
     struct error why = {0};
 
     if (m->baseline[index]->failed)
         return;
-    if (oracle_baseline(m->config->oracle, m->baselines[index], cold, warm, m->a, &s, &why)) {
+    if (oracle_baseline(m->config->oracle, &timing, m->a, &s, &why)) {
         pool_add(m->baseline[index], &s);
         return;
     }
@@ -350,8 +364,10 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
                    const struct test_result *test, struct arena *a, struct measurement *out,
                    struct error *err)
 {
-    struct runner_config rc = {
-        .device = config->device, .program = config->runner_program, .source = config->source};
+    struct runner_config rc = {.device = config->device,
+                               .program = config->runner_program,
+                               .budget_ms = ROUND_MS,
+                               .source = config->source};
     struct candidate nobody = {0};
     struct measuring *m;
     bool ok;

@@ -408,16 +408,17 @@ static double *read_samples(const json_t *list, struct arena *a, size_t *count)
     return out;
 }
 
-bool oracle_baseline(struct oracle *o, const char *name, int cold, int warm, struct arena *a,
+bool oracle_baseline(struct oracle *o, const struct oracle_timing *timing, struct arena *a,
                      struct time_samples *out, struct error *err)
 {
     json_t *answer;
 
     if (!ask(o, "timing a baseline",
-             json_pack("{s:s, s:s, s:i, s:i}", "do", "baseline", "name", name, "cold", cold, "warm",
-                       warm),
+             json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "do", "baseline", "name", timing->name,
+                       "turn", timing->turn ? timing->turn : "", "cold", timing->cold, "warm",
+                       timing->warm, "budget_ms", timing->budget_ms),
              &answer, err))
-        return error_add(err, "baseline %s", name);
+        return error_add(err, "baseline %s", timing->name);
     out->cold_us = read_samples(json_object_get(answer, "cold_us"), a, &out->cold_count);
     out->warm_us = read_samples(json_object_get(answer, "warm_us"), a, &out->warm_count);
     json_decref(answer);

@@ -96,7 +96,13 @@ bool oracle_compare(struct oracle *o, struct arena *a, struct comparison_set *ou
                     struct error *err);
 /* Which trivial answers would pass this task: "zeros, mean"; "" when none. */
 bool oracle_trivial(struct oracle *o, struct arena *a, const char **passes, struct error *err);
-bool oracle_baseline(struct oracle *o, const char *name, int cold, int warm, struct arena *a,
+/* `turn` names the measurement: in another turn, a baseline beside eager may be answered with what
+ * it was, as long as eager itself is what it was. budget_ms 0: none. */
+struct oracle_timing {
+    const char *name, *turn;
+    int cold, warm, budget_ms;
+};
+bool oracle_baseline(struct oracle *o, const struct oracle_timing *timing, struct arena *a,
                      struct time_samples *out, struct error *err);
 /* The Python that is used when `asked` (may be NULL) is. */
 const char *oracle_python(const char *asked, struct arena *a);

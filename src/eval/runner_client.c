@@ -348,7 +348,8 @@ bool runner_time(struct runner *r, int cold, int warm, struct arena *a, struct r
     memset(samples, 0, sizeof *samples);
     if (!ask(r, "timing",
              json_pack("{s:s, s:i, s:i, s:i}", "do", "time", "cold", cold, "warm", warm,
-                       "budget_ms", r->config.time_ms / 2),
+                       "budget_ms",
+                       r->config.budget_ms ? r->config.budget_ms : r->config.time_ms / 2),
              r->config.time_ms, a, out, &answer, err))
         return false;
     samples->cold_us = take_samples(json_object_get(answer, "cold_us"), a, &samples->cold_count);

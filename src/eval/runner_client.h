@@ -32,6 +32,7 @@ struct runner_config {
     uint64_t warp_seed;           /* simt: order of warps; 0: as numbered */
     int threads;                  /* simt; 0: one per core */
     int load_ms, run_ms, time_ms; /* deadlines; 0: 60 s, 60 s, 300 s */
+    int budget_ms;                /* of one timing, kept to beyond the least samples; 0: none */
     const struct child_source *source; /* CUDA: a process with its context made; NULL: a new one */
 };
 

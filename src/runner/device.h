@@ -69,8 +69,10 @@ struct device_ops {
     bool (*run)(struct run_device *d, struct plan *plan, struct outcome *said, struct error *err);
     bool (*time)(struct run_device *d, struct plan *plan, struct time_samples *samples,
                  struct outcome *said, struct error *err);
-    /* Of all outputs; large ones are sampled. Tells runs apart, nothing more. */
+    /* Of all outputs. Tells runs apart, nothing more. */
     bool (*hash)(struct run_device *d, const struct plan *plan, uint64_t *out, struct error *err);
+    /* Makes ready what a run will need; NULL: nothing. */
+    void (*warm)(struct run_device *d);
     void (*close)(struct run_device *d);
 };
 

@@ -541,38 +541,13 @@ static bool cuda_run(struct run_device *base, struct plan *plan, struct outcome 
     return check_guards(d, plan, said, err);
 }
 
-/* ---- hash --------------------------------------------------------------- */
+/* ---- warming up ---------------------------------------------------------- */
 
-enum { HASH_CHUNK = 4 << 20, HASH_CHUNKS = 64 };
-
-static bool cuda_hash(struct run_device *base, const struct plan *plan, uint64_t *out,
-                      struct error *err)
+static void cuda_warm(struct run_device *base)
 {
-    struct cuda_device *d = (struct cuda_device *)base;
-    unsigned char *chunk = xmalloc(HASH_CHUNK);
-    int result = CUDA_OK;
-    uint64_t h = 1;
+    struct error ignored = {0}; /* told when it is needed */
 
-    for (size_t i = 0; i < plan->buffer_count && result == CUDA_OK; i++) {
-        const struct plan_buffer *b = &plan->buffers[i];
-        /* Evenly spaced chunks when the output is larger than all of them. */
-        uint64_t step = b->bytes / HASH_CHUNKS > HASH_CHUNK ? b->bytes / HASH_CHUNKS : HASH_CHUNK;
-
-        if (b->kind != BUFFER_OUT)
-            continue;
-        for (uint64_t at = 0; at < b->bytes && result == CUDA_OK; at += step) {
-            size_t n = b->bytes - at < HASH_CHUNK ? (size_t)(b->bytes - at) : HASH_CHUNK;
-
-            result = d->api.copy_to_host(chunk, b->address + at, n, d->stream);
-            if (result == CUDA_OK)
-                result = d->api.stream_wait(d->stream);
-            if (result == CUDA_OK)
-                h = device_hash_bytes(h, chunk, n);
-        }
-    }
-    xfree(chunk);
-    *out = h;
-    return result == CUDA_OK || cuda_error(d, result, "reading the outputs", err);
+    (void)cuda_tools((struct cuda_device *)base, &ignored);
 }
 
 const struct device_ops device_cuda_ops = {
@@ -585,5 +560,6 @@ const struct device_ops device_cuda_ops = {
     .run = cuda_run,
     .time = cuda_time,
     .hash = cuda_hash,
+    .warm = cuda_warm,
     .close = cuda_close,
 };

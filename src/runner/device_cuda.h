@@ -1,6 +1,6 @@
 /*
  * device_cuda.h - inside of the CUDA device: shared by device_cuda.c (load,
- * bind, run) and device_cuda_time.c (the clock).
+ * bind, run), device_cuda_tools.c (small kernels) and device_cuda_time.c (the clock).
  */
 #ifndef RUNNER_DEVICE_CUDA_H
 #define RUNNER_DEVICE_CUDA_H
@@ -31,8 +31,8 @@ struct cuda_device {
     size_t mapping_count;
     bool ran;   /* every kernel ran once: a graph may be captured */
     void *exec; /* graph of the plan as bound now; NULL: not built */
-    /* timing, made when first asked for */
-    void *flush, *wait, *start, *stop;
+    /* tools, made when first asked for */
+    void *flush, *wait, *hash, *start, *stop;
     uint64_t flush_address, flush_bytes, sink_address;
 };
 
@@ -46,6 +46,11 @@ bool cuda_prepare(struct cuda_device *d, struct plan *plan, struct outcome *said
                   struct error *err);
 /* Outputs (when asked) and workspace become NaN patterns, in stream order. */
 bool cuda_poison(struct cuda_device *d, const struct plan *plan, bool outputs, struct error *err);
+/* Makes the tools unless they are there. */
+bool cuda_tools(struct cuda_device *d, struct error *err);
+int cuda_enqueue_flush(struct cuda_device *d);
+int cuda_enqueue_wait(struct cuda_device *d);
+bool cuda_hash(struct run_device *base, const struct plan *plan, uint64_t *out, struct error *err);
 bool cuda_time(struct run_device *base, struct plan *plan, struct time_samples *samples,
                struct outcome *said, struct error *err);
 

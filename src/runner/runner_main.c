@@ -29,6 +29,8 @@ enum { REQUEST_LIMIT = 64 << 20, MAX_SAMPLES = 100000 };
 struct session {
     struct arena *a; /* the plan lives here */
     struct run_device *device;
+    struct run_device *ready; /* opened early (CUDA, which has no settings); NULL: none */
+    int ready_index;
     struct plan plan;
     bool loaded, bound;
 };
@@ -125,8 +127,11 @@ static bool do_load(struct session *s, const json_t *req, struct outcome *said, 
         !json_get_object(req, "names", &names, err) || !json_get_object(req, "plan", &list, err))
         return false;
     ops = device_named(device, &config.index, err);
-    if (!ops || !ops->open(&config, &s->device, err) ||
-        !s->device->ops->load(s->device, module, said, err))
+    if (ops && s->ready && s->ready->ops == ops && s->ready_index == config.index)
+        s->device = s->ready;
+    else if (!ops || !ops->open(&config, &s->device, err))
+        return false;
+    if (!s->device->ops->load(s->device, module, said, err))
         return false;
     if (ops == &device_simt_ops && !runner_confine(err))
         return false;
@@ -254,17 +259,18 @@ static json_t *handle(struct session *s, struct text line, bool *more)
 
 /* ---- the line ----------------------------------------------------------- */
 
-/* Opens the device and keeps it open, so that a candidate's load finds the context made. What goes
- * wrong here goes wrong again, and is told, when a candidate is loaded. */
-static void warm(const char *name)
+/* Opens the device before anybody asks, so that a candidate's load finds it open. What goes wrong
+ * here goes wrong again, and is told, when a candidate is loaded. */
+static void warm(struct session *s, const char *name)
 {
     struct device_config config = {.check = "off"};
     struct error ignored = {0};
     const struct device_ops *ops = device_named(name, &config.index, &ignored);
-    struct run_device *kept;
 
-    if (ops)
-        (void)ops->open(&config, &kept, &ignored);
+    if (!ops || !ops->warm || !ops->open(&config, &s->ready, &ignored))
+        return;
+    s->ready_index = config.index;
+    ops->warm(s->ready);
 }
 
 /* Takes the protocol's descriptors away from where others would find them. */
@@ -336,7 +342,7 @@ int main(int argc, char **argv)
         return 3;
     }
     if (argc == 3 && strcmp(argv[1], "--warm") == 0)
-        warm(argv[2]);
+        warm(&s, argv[2]);
     while (more && next_line(in, &pending, &line)) {
         json_t *answer = handle(&s, buf_text(&line), &more);
 

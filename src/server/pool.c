@@ -10,13 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_POOLED = 64, MAX_WORDS = 2048 };
+enum { MAX_POOLED = 64, MAX_WORDS = 2048, TEND_MS = 1000, QUIET_MS = 20 };
 
 /* How many of a kind may wait for a borrower. */
 static const struct {
     const char *kind;
     int waiting;
-} kinds[] = {{"builder", 4}, {"oracle", 3}, {"runner", 1}};
+} kinds[] = {{"builder", 4}, {"oracle", 3}, {"runner", 2}};
 
 enum pooled_state { LENT, WAITING, ENDING };
 
@@ -32,6 +32,8 @@ struct pool {
     struct pool_limits limits;
     struct pooled *all[MAX_POOLED];
     size_t count;
+    json_t *spare;   /* what was lent `once` last: the next is made ready; NULL: nothing */
+    int64_t back_ms; /* when the last loan ended */
 };
 
 struct pool *pool_new(const struct pool_limits *limits)
@@ -145,6 +147,16 @@ static int count_kind(const struct pool *pool, const char *kind)
     return n;
 }
 
+static int count_waiting(const struct pool *pool, const json_t *wish)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < pool->count; i++)
+        n += pool->all[i]->state == WAITING && same(pool->all[i], wish, "kind") &&
+             same(pool->all[i], wish, "key");
+    return n;
+}
+
 /* The longest waiting of those that fit; with a tag, only those that know it. */
 static struct pooled *find(struct pool *pool, const json_t *wish, bool tagged)
 {
@@ -201,15 +213,43 @@ int pool_pid(const struct pooled *p)
 void pool_back(struct pool *pool, struct pooled *p, bool fit)
 {
     bool once = json_bool_or(p->wish, "once", false);
-    struct error ignored = {0};
 
+    pool->back_ms = clock_ms();
+    if (once) {
+        json_incref(p->wish);
+        json_decref(pool->spare);
+        pool->spare = p->wish;
+    }
     if (fit && !once && child_quiet(p->child))
         set_state(p, WAITING);
     else
         end(p);
-    /* The next one is made ready now, when nobody is being timed. */
-    if (once && !find(pool, p->wish, false))
-        add(pool, p->wish, &ignored);
+}
+
+/* Is a spare one missing, and nobody at work who could be disturbed by its start? */
+static bool wants_spare(const struct pool *pool)
+{
+    for (size_t i = 0; i < pool->count; i++)
+        if (pool->all[i]->state == LENT)
+            return false;
+    return pool->spare && count_waiting(pool, pool->spare) <
+                              waiting_limit(json_string_or(pool->spare, "kind", ""));
+}
+
+static void add_spares(struct pool *pool)
+{
+    struct error ignored = {0};
+
+    while (wants_spare(pool) && clock_ms() - pool->back_ms >= QUIET_MS)
+        if (!add(pool, pool->spare, &ignored)) {
+            json_decref(pool->spare);
+            pool->spare = NULL;
+        }
+}
+
+int pool_wait_ms(const struct pool *pool)
+{
+    return wants_spare(pool) ? QUIET_MS : TEND_MS;
 }
 
 /* ---- tending ------------------------------------------------------------- */
@@ -303,10 +343,13 @@ void pool_tend(struct pool *pool)
         xfree(p);
     }
     pool->count = kept;
+    add_spares(pool);
 }
 
 void pool_trim(struct pool *pool)
 {
+    json_decref(pool->spare);
+    pool->spare = NULL;
     for (size_t i = 0; i < pool->count; i++)
         if (pool->all[i]->state == WAITING)
             end(pool->all[i]);
@@ -314,6 +357,8 @@ void pool_trim(struct pool *pool)
 
 void pool_free(struct pool *pool)
 {
+    json_decref(pool->spare);
+    pool->spare = NULL;
     for (size_t i = 0; i < pool->count; i++)
         end(pool->all[i]);
     while (pool->count > 0) {

@@ -14,7 +14,9 @@
  * Invariants
  * 1. A process that waits is quiet: nothing of an earlier borrower is left in its streams.
  * 2. A process that came back unfit, or that was lent `once`, is ended.
- * 3. Nothing here waits for a process: ending one and reaping it are two steps.
+ * 3. A spare one in place of what was lent `once` is started when nothing is
+ *    lent: its start would disturb whoever is being timed.
+ * 4. Nothing here waits for a process: ending one and reaping it are two steps.
  */
 #ifndef SERVER_POOL_H
 #define SERVER_POOL_H
@@ -40,7 +42,8 @@ void pool_streams(const struct pooled *p, int fds[3]);
 int pool_pid(const struct pooled *p);
 void pool_back(struct pool *pool, struct pooled *p, bool fit);
 void pool_tend(struct pool *pool);
-void pool_trim(struct pool *pool); /* ends all that wait */
+int pool_wait_ms(const struct pool *pool); /* until it wants to be tended again */
+void pool_trim(struct pool *pool);         /* ends all that wait */
 json_t *pool_status(const struct pool *pool);
 
 #endif

@@ -34,13 +34,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum {
-    MAX_CLIENTS = 128,
-    TEND_MS = 1000,
-    TEND_SOON_MS = 20,
-    LOCK_WAIT_MS = 3000,
-    LOOK_AGAIN_US = 5000
-};
+enum { MAX_CLIENTS = 128, LOCK_WAIT_MS = 3000, LOOK_AGAIN_US = 5000 };
 
 struct client {
     int fd;
@@ -260,36 +254,29 @@ static bool time_to_end(const struct server *s)
 
 static void serve(struct server *s)
 {
-    int64_t tended_ms = 0;
     int signalled = 0;
 
     while (!time_to_end(s) && signalled < 2) {
         struct pollfd fds[MAX_CLIENTS + 2];
         struct signalfd_siginfo info;
         size_t count = s->client_count;
-        bool left = false;
 
         fds[0] = (struct pollfd){s->listener, POLLIN, 0};
         fds[1] = (struct pollfd){s->signals, POLLIN, 0};
         for (size_t i = 0; i < count; i++)
             fds[i + 2] = (struct pollfd){s->clients[i].fd, POLLIN, 0};
-        poll(fds, count + 2, TEND_MS);
+        poll(fds, count + 2, pool_wait_ms(s->pool));
         while (read(s->signals, &info, sizeof info) > 0)
             signalled++;
         if (signalled)
             retire(s); /* a second signal does not wait for the loans */
         /* From the end: a client that leaves is replaced by the last one. */
         for (size_t i = count; i-- > 0;)
-            if (fds[i + 2].revents) {
+            if (fds[i + 2].revents)
                 hear(s, i);
-                left = left || s->client_count < count;
-            }
         if (fds[0].revents && s->listener >= 0)
             welcome(s);
-        if (clock_ms() - tended_ms >= (left ? TEND_SOON_MS : TEND_MS)) {
-            pool_tend(s->pool);
-            tended_ms = clock_ms();
-        }
+        pool_tend(s->pool);
     }
 }
 

@@ -169,12 +169,19 @@ CALL(cuModuleLoadDataEx, void **module, const void *image, unsigned count, int *
     (void)values;
     *module = kernels;
     if (strncmp(text, ".version", 8) == 0) { /* the runner's own tools */
-        snprintf(kernels[kernel_count++].name, 64, "cutegen_flush");
-        kernels[kernel_count - 1].count = 3;
-        snprintf(kernels[kernel_count++].name, 64, "cutegen_wait");
-        kernels[kernel_count - 1].count = 1;
-        for (int i = 0; i < 3; i++)
-            kernels[kernel_count - 2].params[i] = kernels[kernel_count - 1].params[i] = 8;
+        static const struct {
+            const char *name;
+            size_t params;
+        } tools[] = {{"cutegen_flush", 3}, {"cutegen_wait", 1}, {"cutegen_hash", 4}};
+
+        for (size_t t = 0; t < 3; t++) {
+            struct kernel *k = &kernels[kernel_count++];
+
+            snprintf(k->name, sizeof k->name, "%s", tools[t].name);
+            k->count = tools[t].params;
+            for (size_t i = 0; i < k->count; i++)
+                k->params[i] = 8;
+        }
         return 0;
     }
     while (sscanf(text, " %63s%n", kernels[kernel_count].name, &used) == 1) {

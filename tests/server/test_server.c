@@ -268,7 +268,7 @@ static void the_one_that_knows_the_task_is_preferred(void **state)
     child_return(d);
 }
 
-static void a_runner_is_lent_once_and_a_spare_is_ready(void **state)
+static void a_runner_is_lent_once_and_spares_are_ready(void **state)
 {
     struct bench *b = *state;
     struct child *c = borrow_tagged(b, "runner", NULL);
@@ -277,7 +277,7 @@ static void a_runner_is_lent_once_and_a_spare_is_ready(void **state)
     says(b, c, "one");
     child_return(c);
     wait_gone(pid);
-    wait_count("waiting", 1);
+    wait_count("waiting", 2);
     c = borrow_tagged(b, "runner", NULL);
     assert_int_not_equal(child_pid(c), pid);
     says(b, c, "two");
@@ -524,7 +524,7 @@ int main(void)
         TEST(a_client_that_dies_frees_what_it_held),
         TEST(left_over_output_is_never_met_by_the_next),
         TEST(the_one_that_knows_the_task_is_preferred),
-        TEST(a_runner_is_lent_once_and_a_spare_is_ready),
+        TEST(a_runner_is_lent_once_and_spares_are_ready),
         TEST(at_most_so_many_wait),
         TEST(what_waits_holds_no_more_memory_than_allowed),
         TEST(without_work_the_server_ends),
