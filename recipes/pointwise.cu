@@ -6,6 +6,8 @@
 //! fact flat: all tensors are one run of n elements, or scalars
 //! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
 //! fact fast: some operator has a fast form
+//! fact turned: some input lies along another dimension than the output
+//! fact turns: (of a tensor) it does
 //! fact moving: (of a tensor) it is not a broadcast
 //! fact unit: (of a tensor) its fastest dimension has stride 1
 //! fact dense: (of a tensor) row-major without gaps
@@ -15,6 +17,10 @@
 //!   when: vectors
 //! step launch_shape: launch blocks of 128 threads
 //!   why: Small blocks end and start more evenly, so the memory system never runs dry between waves.
+//! step turn: turn what lies the other way in shared memory, tile by tile
+//!   why: Loads and stores both go along what lies together; without it one of them touches a sector per element.
+//!   when: turned
+//!   excludes: vectorise launch_shape
 //! step fast_math: use the hardware's exponential and division
 //!   why: Fewer instructions per element; the results stay within the accuracy of fp32.
 //!   when: fast
@@ -43,6 +49,39 @@ constexpr int VEC = $vec; // elements in 16 bytes
 using Vector = AutoVectorizingCopyWithAssumedAlignment<128>;
 
 //! end
+//! if turn
+constexpr int TILE = 32; // a tile is TILE x TILE elements, its rows one longer against bank conflicts
+
+template <int ROWS> // threads (TILE,ROWS)
+__global__ void __launch_bounds__(TILE *ROWS)
+    ${kernel}_kernel($params)
+{
+    int const tiles = ceil_div(int(n0), TILE), turned_tiles = ceil_div(int(n$turn), TILE);
+    int const i0 = blockIdx.x % tiles * TILE, k0 = blockIdx.x / tiles % turned_tiles * TILE;
+    int const rest = blockIdx.x / tiles / turned_tiles;
+    int const lane = threadIdx.x, line = threadIdx.y;
+//! each input
+    Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape(n0, n$turn, $turn_rest), $turn_stride)(_, _, rest); // (n0,n$turn)
+//! if turns
+    __shared__ $type t$X[TILE][TILE + 1];
+    for (int k = line; k < TILE; k += ROWS)
+        if (i0 + k < n0 && k0 + lane < n$turn)
+            t$X[k][lane] = g$X(i0 + k, k0 + lane);
+//! end
+//! end
+//! each output
+    Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape(n0, n$turn, $turn_rest), $turn_stride)(_, _, rest); // (n0,n$turn)
+//! end
+    __syncthreads();
+    for (int k = line; k < TILE; k += ROWS) {
+        if (i0 + lane >= n0 || k0 + k >= n$turn)
+            continue;
+//! each function
+        $turn_store
+//! end
+    }
+}
+//! else
 template <int THREADS>
 __global__ void __launch_bounds__(THREADS)
     ${kernel}_kernel($params)
@@ -114,6 +153,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 //! end
 }
+//! end
 #endif
 
 #ifdef CUTEGEN_HOST
@@ -170,7 +210,11 @@ CUTEGEN_PLAN(call)
 //! each scalar
     CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
 //! end
-//! if launch_shape
+//! if turn
+    int64_t tiles = cutegen_ceil_div(n0, 32) * cutegen_ceil_div(n$turn, 32);
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<8>), cutegen_dim3(work / (n0 * n$turn) * tiles, 1, 1),
+                          cutegen_dim3(32, 8, 1), 0, $args);
+//! elif launch_shape
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div(work, 128), 1, 1),
                           cutegen_dim3(128, 1, 1), 0, $args);
 //! else

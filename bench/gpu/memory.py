@@ -127,7 +127,7 @@ def main():
     parser.add_argument("--no-compile", action="store_true")
     parser.add_argument("--compile-only", action="store_true")
     parser.add_argument("--warm", action="store_true")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     args.tasks = args.tasks or ACTIVATIONS + ISSUE + OTHERS
     if args.compile_only:
         return compile_only(args)

@@ -14,6 +14,8 @@ static const struct matcher {
     {"pointwise", match_pointwise},
     {"row_reduction", match_rows},
     {"scan", match_scan},
+    {"pooling", match_pooling},
+    {"concat", match_concat},
     {"gemm", match_gemm},
 };
 

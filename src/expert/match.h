@@ -26,6 +26,8 @@ void match_nearest(enum kernel_class class, const char **recipe, const char **de
 bool match_pointwise(const struct graph *g, struct arena *a, struct match *out);
 bool match_rows(const struct graph *g, struct arena *a, struct match *out);
 bool match_scan(const struct graph *g, struct arena *a, struct match *out);
+bool match_pooling(const struct graph *g, struct arena *a, struct match *out);
+bool match_concat(const struct graph *g, struct arena *a, struct match *out);
 bool match_gemm(const struct graph *g, struct arena *a, struct match *out);
 
 /* ---- shared by matchers --------------------------------------------------- */

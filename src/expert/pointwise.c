@@ -182,8 +182,12 @@ static bool bring_together(struct fused *f, struct match *out)
 
 static void name_all(struct fused *f)
 {
+    static const char *const taken[] = {"lane", "line", "i0",   "k0",     "k",
+                                        "rest", "tiles", "work", "turned", "VEC"};
     const struct graph *g = f->g;
 
+    for (size_t i = 0; i < ARRAY_LEN(taken); i++)
+        f->names.used[f->names.count++] = taken[i];
     for (int i = 0; i < g->in_count; i++)
         f->in_name[i] = names_add(&f->names, g->in[i].name, f->a);
     for (int k = 0; k < g->out_count; k++)
@@ -304,7 +308,44 @@ static void add_strides(const struct fused *f, int t, const char *name, const ch
     }
 }
 
+/* The mode along which inputs lie that do not lie along the output's; 0: there is none. */
+static int turn_mode(const struct fused *f)
+{
+    int turn = 0;
+
+    for (int t = f->g->out_count; t < f->modes.tensors; t++) {
+        if (f->modes.axis[t][0].stride < 2)
+            continue;
+        for (int m = 1; m < f->modes.count && !turn; m++)
+            if (f->modes.axis[t][m].stride == 1)
+                turn = m;
+        if (!turn || f->modes.axis[t][turn].stride != 1)
+            return 0;
+    }
+    for (int k = 0; k < f->g->out_count; k++)
+        if (f->modes.axis[k][0].stride != 1)
+            return 0;
+    return turn && f->modes.size[0] >= 16 && f->modes.size[turn] >= 16 ? turn : 0;
+}
+
 /* ---- filling the recipe ------------------------------------------------------ */
+
+/* Strides with the turned mode second and the others together. */
+static void set_turn(const struct fused *f, struct scope *item, int t, const char *name)
+{
+    int turn = turn_mode(f);
+    const char *rest = "";
+
+    if (!turn)
+        return;
+    for (int m = 1; m < f->modes.count; m++)
+        if (m != turn)
+            rest = arena_printf(f->a, "%s%s%s", rest, *rest ? ", " : "", stride_text(f, t, m, name));
+    scope_set(item, "turn_stride", "make_stride(%s, %s, make_stride(%s))", stride_text(f, t, 0, name),
+              stride_text(f, t, turn, name), *rest ? rest : "_0{}");
+    if (f->modes.axis[t][0].stride > 1)
+        scope_fact(item, "turns");
+}
 
 static void fill_tensor(struct fused *f, struct scope *s, int t, const struct tensor *tensor,
                         const char *name, bool output)
@@ -323,6 +364,7 @@ static void fill_tensor(struct fused *f, struct scope *s, int t, const struct te
     scope_set(item, "cast", "%s", same ? "" : memory);
     if (f->modes.axis[t][0].stride)
         scope_fact(item, "moving");
+    set_turn(f, item, t, name);
 }
 
 /* How the function is called on one element: f(gX(i), float(gB(i))), or with prefix '\0' on the
@@ -338,7 +380,11 @@ static const char *call_text(struct fused *f, const char *function, char prefix,
         const char *name = f->leaves[i].name, *element;
         bool moves = f->modes.axis[f->g->out_count + i][0].stride != 0;
 
-        if (prefix)
+        if (prefix == 't')
+            element = f->modes.axis[f->g->out_count + i][0].stride > 1
+                          ? arena_printf(f->a, "t%s[lane][k]", match_capital(name, f->a))
+                          : arena_printf(f->a, "g%s%s", match_capital(name, f->a), at);
+        else if (prefix)
             element = arena_printf(f->a, "%c%s%s", prefix, match_capital(name, f->a), at);
         else
             element = arena_printf(f->a, "%s%s", name, moves ? at : "[0]");
@@ -388,6 +434,8 @@ static bool fill_function(struct fused *f, struct scope *s, int k, const char *k
     scope_set(item, "quick", "%s", fast);
     scope_set(item, "plain_store", "g%s(i) = %s%s%s;", Y, open, call_text(f, function, 'g', "(i)"),
               close);
+    scope_set(item, "turn_store", "g%s(i0 + lane, k0 + k) = %s%s%s;", Y, open,
+              call_text(f, function, 't', "(i0 + lane, k0 + k)"), close);
     scope_set(item, "vector_store", "r%s(v) = %s%s%s;", Y, open, call_text(f, function, 'r', "(v)"),
               close);
     scope_set(item, "tail_store", "%s[j] = %s%s%s;", f->out_name[k], open,
@@ -434,6 +482,20 @@ static void fill_signature(struct fused *f, struct scope *s, const char *index)
     buf_release(&sargs);
 }
 
+static void set_turn_sizes(struct fused *f, struct scope *s)
+{
+    int turn = turn_mode(f);
+    const char *rest = "";
+
+    if (turn)
+        scope_fact(s, "turned");
+    for (int m = 1; m < f->modes.count; m++)
+        if (m != turn)
+            rest = arena_printf(f->a, "%s%sn%d", rest, *rest ? ", " : "", m);
+    scope_set(s, "turn", "%d", turn);
+    scope_set(s, "turn_rest", "make_shape(%s)", *rest ? rest : "_1{}");
+}
+
 /* Sizes: n for the flat form, n0, n1, ... else, and how the plan finds them. */
 static void fill_sizes(struct fused *f, struct scope *s)
 {
@@ -452,6 +514,7 @@ static void fill_sizes(struct fused *f, struct scope *s)
         buf_printf(&rest, k ? ", n%d" : "n%d / VEC", k);
         buf_printf(&rest_shape, k ? ",n%d" : "n%d/VEC", k);
     }
+    set_turn_sizes(f, s);
     scope_set(s, "sizes", "%s", buf_text(&names).data);
     scope_set(s, "shape_text", "%s", is_flat(f) ? "(n)" : arena_printf(f->a, "(%s)", shape.data));
     scope_set(s, "vector_shape_text", "%s",
