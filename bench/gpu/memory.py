@@ -23,6 +23,12 @@ OTHERS = (
 ).split()
 
 
+def task_path(args, task):
+    """An example, or a task of this bench."""
+    path = pathlib.Path(args.examples, f"{task}.py")
+    return str(path if path.exists() else pathlib.Path(__file__).resolve().parent / "tasks" / f"{task}.py")
+
+
 def load(path):
     spec = importlib.util.spec_from_file_location(pathlib.Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)
@@ -32,7 +38,7 @@ def load(path):
 
 def judge(args, task):
     """The judge's JSON for a task."""
-    path = f"{args.examples}/{task}.py"
+    path = task_path(args, task)
     if args.kernels:
         words = ["eval", path, f"{args.kernels}/{task}.cu"]
     else:
@@ -87,7 +93,7 @@ def compile_only(args):
     flush = torch.zeros(64 << 20, device="cuda")
     for task in args.tasks:
         try:
-            module = load(f"{args.examples}/{task}.py")
+            module = load(task_path(args, task))
             with torch.no_grad(), torch.device("cuda"):
                 model = module.Model(*module.get_init_inputs())
                 inputs = [x.cuda() if isinstance(x, torch.Tensor) else x for x in module.get_inputs()]
