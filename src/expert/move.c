@@ -44,10 +44,14 @@ static const struct pool {
     int dims;
     bool largest;
 } pools[] = {
-    {"aten.max_pool2d_with_indices", 2, true}, {"aten.max_pool3d_with_indices", 3, true},
-    {"aten.max_pool1d", 1, true},              {"aten.max_pool2d", 2, true},
-    {"aten.max_pool3d", 3, true},              {"aten.avg_pool1d", 1, false},
-    {"aten.avg_pool2d", 2, false},             {"aten.avg_pool3d", 3, false},
+    {"aten.max_pool2d_with_indices", 2, true},
+    {"aten.max_pool3d_with_indices", 3, true},
+    {"aten.max_pool1d", 1, true},
+    {"aten.max_pool2d", 2, true},
+    {"aten.max_pool3d", 3, true},
+    {"aten.avg_pool1d", 1, false},
+    {"aten.avg_pool2d", 2, false},
+    {"aten.avg_pool3d", 3, false},
 };
 
 /* PyTorch takes 1-D pooling as 2-D with a dimension of one; reshapes around it change nothing. */
@@ -87,7 +91,8 @@ bool match_pooling(const struct graph *g, struct arena *a, struct match *out)
     x = through_reshapes(g, graph_arg(g, n, 0));
     ok = plain_input(g, x) && tensor_contiguous(&g->out[0]) && x->t.dims == g->out[0].dims;
     ok = ok && per_dim(n, 1, p->dims, NULL, size) && per_dim(n, 2, p->dims, size, stride) &&
-         per_dim(n, 3, p->dims, none, pad) && per_dim(n, p->largest ? 4 : 99, p->dims, NULL, dilation);
+         per_dim(n, 3, p->dims, none, pad) &&
+         per_dim(n, p->largest ? 4 : 99, p->dims, NULL, dilation);
     if (!ok || flag(n, p->largest ? 5 : 4, false) || (!p->largest && graph_arg_json(n, 6, NULL)))
         return match_no(out, a, "pooling of something computed, or rounded up");
     ndim = x->t.dims;

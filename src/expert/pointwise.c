@@ -182,7 +182,7 @@ static bool bring_together(struct fused *f, struct match *out)
 
 static void name_all(struct fused *f)
 {
-    static const char *const taken[] = {"lane", "line", "i0",   "k0",     "k",
+    static const char *const taken[] = {"lane", "line",  "i0",   "k0",     "k",
                                         "rest", "tiles", "work", "turned", "VEC"};
     const struct graph *g = f->g;
 
@@ -340,9 +340,10 @@ static void set_turn(const struct fused *f, struct scope *item, int t, const cha
         return;
     for (int m = 1; m < f->modes.count; m++)
         if (m != turn)
-            rest = arena_printf(f->a, "%s%s%s", rest, *rest ? ", " : "", stride_text(f, t, m, name));
-    scope_set(item, "turn_stride", "make_stride(%s, %s, make_stride(%s))", stride_text(f, t, 0, name),
-              stride_text(f, t, turn, name), *rest ? rest : "_0{}");
+            rest =
+                arena_printf(f->a, "%s%s%s", rest, *rest ? ", " : "", stride_text(f, t, m, name));
+    scope_set(item, "turn_stride", "make_stride(%s, %s, make_stride(%s))",
+              stride_text(f, t, 0, name), stride_text(f, t, turn, name), *rest ? rest : "_0{}");
     if (f->modes.axis[t][0].stride > 1)
         scope_fact(item, "turns");
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# demo.sh - what `make demo` shows: two tasks from PyTorch to a verified kernel, and their report.
+# demo.sh - what `make demo` shows: tasks from PyTorch to a verified kernel, an exported module, and the report.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 cutegen=build/release/src/cutegen
@@ -14,6 +14,8 @@ show()
 
 show doctor
 show run examples/swish.py --fresh
+swish=$("$cutegen" runs --json | sed -n 's/.*"runs":\[{"run":"\([^"]*\)".*/\1/p')
+show run examples/softmax.py --fresh
 show run examples/square_matmul.py --depth 3 --fresh
 if compgen -G 'examples/replays/*.jsonl' >/dev/null; then
     echo
@@ -25,3 +27,24 @@ if compgen -G 'examples/replays/*.jsonl' >/dev/null; then
     done
 fi
 show runs
+
+# The exported module on this machine's PyTorch: without a GPU its kernel runs on simt.
+module=$("$cutegen" export "${swish:-last}" --output "$CUTEGEN_RUNS/demo-swish" --json | sed -n 's/.*"module":"\([^"]*\)".*/\1/p')
+for python in python3 /usr/bin/python3; do
+    "$python" -c 'import torch' 2>/dev/null && break
+done
+printf '\n$ %s, with %s\n' "$python" "$module"
+CUTEGEN_PROGRAM=$PWD/$cutegen "$python" -W ignore - "$module" <<'END'
+import importlib.util
+import sys
+
+import torch
+
+spec = importlib.util.spec_from_file_location("swish_new", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+x = torch.rand(64, 512)
+difference = (module.ModelNew()(x) - module.Model()(x)).abs().max().item()
+print(f"ModelNew on the CPU, through simt: {tuple(x.shape)}, largest difference from Model {difference:.1e}")
+sys.exit(difference > 1e-5)
+END
