@@ -7,6 +7,7 @@
 //! recipe column_reduction: neighbouring threads take neighbouring columns; each pass reduces an element function
 //! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
 //! fact fits: a column fits into the registers of its threads
+//! fact measured: times are measured, so that trying is worth its while
 //! fact reread: some tensor is read by more than one pass
 //! fact pairs: two passes that one could do
 //! fact maxsum: a maximum, then the sum of exponentials below it
@@ -54,6 +55,10 @@
 //! step fast_math: use the hardware's exponential
 //!   why: One instruction instead of several; the results stay within the accuracy of fp32.
 //!   when: exponentials
+//! step bigger_team: try sixteen threads per column
+//!   why: More loads under way per column; which number suits a device is found by measuring.
+//!   when: measured and not fits or measured and not reread
+//!   needs: team
 //! text
 // $kernel: $ops, along columns.
 #include <cutegen/kernel.h>
@@ -384,10 +389,15 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
 //! end
 //! if team
-//! if vectorise or super_rows
-    const int64_t X = 32, Y = $team, VEC = $vec;
+//! if bigger_team
+    const int64_t X = 32, Y = 16;
 //! else
-    const int64_t X = 32, Y = $team, VEC = 1;
+    const int64_t X = 32, Y = $team;
+//! end
+//! if vectorise or super_rows
+    const int64_t VEC = $vec;
+//! else
+    const int64_t VEC = 1;
 //! end
 //! elif vectorise
     const int64_t X = 128, Y = 1, VEC = $vec;
@@ -401,20 +411,32 @@ CUTEGEN_PLAN(call)
     int64_t blocks = cutegen_ceil_div(wide / VEC, X) * $outer_count;
     int64_t slices = cutegen_max(1, cutegen_min(tall / (Y * 8), 8 * call->device.sm_count / blocks));
     float *parts = (float *)cutegen_workspace(call, wide * slices * $outer_count * $part_bytes);
+//! if bigger_team
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, 16>), cutegen_dim3(blocks * slices, 1, 1), cutegen_dim3(X, Y, 1), 0, $super_args));
+//! else
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, $team>), cutegen_dim3(blocks * slices, 1, 1), cutegen_dim3(X, Y, 1), 0, $super_args));
+//! end
     slices *= 4; // the rows that were read as one
     return CUTEGEN_LAUNCH(call, (${kernel}_fold<256>), cutegen_dim3(cutegen_ceil_div(inner * $outer_count, 256), 1, 1), cutegen_dim3(256, 1, 1), 0, $fold_args);
 //! elif split
     int64_t blocks = cutegen_ceil_div(inner / VEC, X) * $outer_count;
     int64_t slices = cutegen_max(1, cutegen_min(n / (Y * 8), 8 * call->device.sm_count / blocks));
     float *parts = (float *)cutegen_workspace(call, inner * slices * $outer_count * $part_bytes);
+//! if bigger_team
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, 16>), cutegen_dim3(blocks * slices, 1, 1), cutegen_dim3(X, Y, 1), 0, $split_args));
+//! else
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, $team>), cutegen_dim3(blocks * slices, 1, 1), cutegen_dim3(X, Y, 1), 0, $split_args));
+//! end
     return CUTEGEN_LAUNCH(call, (${kernel}_fold<256>), cutegen_dim3(cutegen_ceil_div(inner * $outer_count, 256), 1, 1), cutegen_dim3(256, 1, 1), 0, $fold_args);
 //! elif registers
     CUTEGEN_REQUIRE(call, n == $team * $items, "a column must fill the registers of its threads");
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, $team, $items>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
 //! elif team
+//! if bigger_team
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, 16>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
+//! else
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, $team>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
+//! end
 //! else
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128, 1>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
 //! end

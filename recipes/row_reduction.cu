@@ -12,6 +12,8 @@
 //! fact pairs: two passes that one could do
 //! fact maxsum: a maximum, then the sum of exponentials below it
 //! fact moments: a mean, then the sum of squares about it
+//! fact more: twice the threads can share a row evenly
+//! fact fewer: half the threads can hold it
 //! fact short: a warp is enough for a row
 //! fact long: a row is worth a cluster, and the device has clusters
 //! fact holds: a row fits into the registers of a cluster
@@ -65,6 +67,13 @@
 //!   why: Each exponential is computed once; what is left for the output is a product.
 //!   when: keeps
 //!   needs: one_pass
+//! step more_threads: try twice the threads per row
+//!   why: Each has half as much to load and to keep; which number suits a device is found by measuring.
+//!   when: more
+//! step fewer_threads: try half the threads per row
+//!   why: Each has more loads under way at once; which number suits a device is found by measuring.
+//!   when: fewer
+//!   excludes: more_threads
 //! text
 // $kernel: $ops, along rows.
 #include <cutegen/kernel.h>
@@ -517,9 +526,19 @@ CUTEGEN_PLAN(call)
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<128, $warp_items>), cutegen_dim3(cutegen_ceil_div($all_rows, 4), 1, 1), cutegen_dim3(128, 1, 1), 0, $args)$launch_end;
 //! elif warps
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div($all_rows, 4), 1, 1), cutegen_dim3(128, 1, 1), 0, $args)$launch_end;
+//! elif registers and more_threads
+    CUTEGEN_REQUIRE(call, n <= $threads_more * $vec * $items_more, "a row must fit into the registers of its block");
+    $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads_more, $items_more>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads_more, 1, 1), 0, $args)$launch_end;
+//! elif registers and fewer_threads
+    CUTEGEN_REQUIRE(call, n <= $threads_fewer * $vec * $items_fewer, "a row must fit into the registers of its block");
+    $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads_fewer, $items_fewer>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads_fewer, 1, 1), 0, $args)$launch_end;
 //! elif registers
     CUTEGEN_REQUIRE(call, n <= $threads * $vec * $items, "a row must fit into the registers of its block");
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads, $items>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads, 1, 1), 0, $args)$launch_end;
+//! elif more_threads
+    $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads_more>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads_more, 1, 1), 0, $args)$launch_end;
+//! elif fewer_threads
+    $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads_fewer>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads_fewer, 1, 1), 0, $args)$launch_end;
 //! else
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads, 1, 1), 0, $args)$launch_end;
 //! end

@@ -252,6 +252,7 @@ void graph_device(struct graph *g, const struct device *device)
 {
     const char *digits = device && device->arch ? strpbrk(device->arch, "0123456789") : NULL;
 
+    g->measured = device && device->kind == DEVICE_CUDA;
     g->arch = digits ? (int)strtol(digits, NULL, 10) : 80;
     g->sm_count = device && device->sm_count > 0 ? device->sm_count : 132;
 }

@@ -46,6 +46,7 @@ struct graph {
     int result[MAX_TENSORS]; /* node that gives each output */
     /* What it will run on: 80, 90, ...; simt runs what sm_80 has. */
     int arch, sm_count;
+    bool measured; /* times will be measured, not modelled: tuning is worth its while */
 };
 
 /* False: the description does not read, or is larger than the limits; *why says which. */

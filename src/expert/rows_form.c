@@ -53,6 +53,25 @@ static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
         scope_fact(s, "cluster_whole");
 }
 
+/* Launch shapes beside the chosen one, to be tried by measuring. */
+static void set_tuning(struct rows *q, struct scope *s, int64_t threads, int64_t items, bool fits,
+                       bool whole)
+{
+    int kept = kept_count(q);
+
+    scope_set(s, "threads_more", "%d", (int)(threads * 2));
+    scope_set(s, "items_more", "%d", (int)((items + 1) / 2));
+    scope_set(s, "threads_fewer", "%d", (int)(threads / 2));
+    scope_set(s, "items_fewer", "%d", (int)(items * 2));
+    if (!q->g->measured)
+        return;
+    if (threads <= 512 && items > 1 && (!whole || items % 2 == 0) &&
+        (!fits || registers_hold((items + 1) / 2 * kept, threads * 2)))
+        scope_fact(s, "more");
+    if (threads >= 128 && (!fits || registers_hold(items * 2 * kept, threads / 2)))
+        scope_fact(s, "fewer");
+}
+
 /* Threads per row and vectors per thread: about four vectors each, more when the row is long. */
 static void set_launch(struct rows *q, struct scope *s, int vec)
 {
@@ -69,6 +88,7 @@ static void set_launch(struct rows *q, struct scope *s, int vec)
     scope_set(s, "threads", "%d", (int)threads);
     scope_set(s, "items", "%d", (int)(items ? items : 1));
     scope_set(s, "warp_items", "%d", (int)(warp_items ? warp_items : 1));
+    set_tuning(q, s, threads, items, fits, n == items * threads * vec);
     if (kept)
         scope_fact(s, "reread");
     if (fits)
@@ -492,6 +512,8 @@ static bool form_columns(struct rows *q, struct scope *s)
                   ? 8
                   : 4);
     set_team(q, s);
+    if (q->g->measured)
+        scope_fact(s, "measured");
     for (int i = 0; i < q->tensor_count; i++)
         if (q->tensors[i].per_row && q->tensors[i].node)
             rows_tensor(q, scope_item(s, "row_input"), i);

@@ -43,6 +43,7 @@ int main(int argc, char **argv)
     if (argc != 3 && argc != 4)
         return fprintf(stderr, "usage: ladder DESCRIPTION.json OUT_DIR [ARCH]\n"), 2;
     device.arch = argc == 4 ? argv[3] : "compute_80";
+    device.kind = argc == 4 ? DEVICE_CUDA : DEVICE_SIMT;
     if (!file_read(argv[1], 1 << 20, a, &text, &err) ||
         !json_parse(text, argv[1], &task.description, &err) || !dir_make(argv[2], &err))
         return complain(&err);

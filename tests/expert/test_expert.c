@@ -38,6 +38,7 @@ static void bench_open(struct bench *b, const char *task)
     b->a = arena_new();
     b->history = json_array();
     b->device = (struct device){.arch = task[len] ? task + len + 1 : "compute_80", .sm_count = 132};
+    b->device.kind = task[len] ? DEVICE_CUDA : DEVICE_SIMT;
     name = arena_strndup(b->a, task, len);
     path = arena_printf(b->a, "%s/%s.json", getenv("EXPERT_TASKS"), name);
     if (!file_read(path, 1 << 20, b->a, &text, &err) ||
@@ -134,6 +135,11 @@ static const struct ladder_case {
     {"cross_entropy",
      "row_reduction",
      {"shuffles", "vectorise", "registers", "one_pass", "fast_math"}},
+    {"cross_entropy@sm_80",
+     "row_reduction",
+     {"shuffles", "vectorise", "registers", "one_pass", "fast_math", "more_threads",
+      "fewer_threads"}},
+    {"max_dim@sm_80", "column_reduction", {"team", "unroll", "split", "super_rows", "bigger_team"}},
     {"half_max", "row_reduction", {"shuffles", "unroll", "warps"}},
     {"rms_norm", "column_reduction", {"team", "vectorise", "registers"}},
     {"max_dim", "column_reduction", {"team", "unroll", "split", "super_rows"}},
