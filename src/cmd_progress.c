@@ -26,7 +26,9 @@ struct live {
     pthread_mutex_t lock;
     pthread_cond_t stop;
     bool stopping;
-    char text[LIVE_MAX]; /* stage and attempt */
+    char text[LIVE_MAX]; /* depth, attempt and stage */
+    double speedup;      /* of the best over the first; 0: not yet */
+    bool modelled;
     int64_t since_ms;
     int64_t tokens;
     double cost_usd;
@@ -66,6 +68,9 @@ static void live_draw(struct live *l)
         return;
     n = snprintf(line, sizeof(line), "\r\033[K%s  %lld:%02lld", l->text, (long long)(s / 60),
                  (long long)(s % 60));
+    if (l->speedup > 0)
+        n += snprintf(line + n, sizeof(line) - (size_t)n, "  best %.2fx%s", l->speedup,
+                      l->modelled ? "*" : "");
     if (l->tokens > 0)
         n += snprintf(line + n, sizeof(line) - (size_t)n, "  %lld tokens", (long long)l->tokens);
     if (l->cost_usd > 0)
@@ -303,9 +308,14 @@ static void json_event(const struct event *ev)
 
 static void set_live(struct live *l, const struct event *ev)
 {
-    if (ev->kind == EVENT_STAGE)
-        snprintf(l->text, sizeof(l->text), "%s%s", ev->text ? ev->text : "",
-                 ev->candidate && ev->candidate->change && *ev->candidate->change ? " ..." : "");
+    if (ev->kind == EVENT_STAGE && ev->attempt_now > 0)
+        snprintf(l->text, sizeof(l->text), "depth %d  attempt %d  %s", ev->depth_now,
+                 ev->attempt_now, ev->text ? ev->text : "");
+    else if (ev->kind == EVENT_STAGE)
+        snprintf(l->text, sizeof(l->text), "%s", ev->text ? ev->text : "");
+    if (ev->first_us > 0 && ev->best_us > 0)
+        l->speedup = ev->first_us / ev->best_us;
+    l->modelled = ev->device && ev->device->kind == DEVICE_SIMT;
     if (ev->tokens > 0)
         l->tokens = ev->tokens;
     if (ev->cost_usd > 0)

@@ -56,6 +56,7 @@ struct loop {
     struct run_history past; /* what a resumed run has already done */
     size_t next_call;        /* of past.calls */
     int attempt;             /* number of the last attempt */
+    int depth;               /* being worked on */
     int profile_from;
     bool seeding;                        /* the built-in engineer answers */
     json_t *history;                     /* what the model is told it has tried */
@@ -72,6 +73,8 @@ static void loop_event(struct loop *l, struct event ev)
     ev.run_id = run_id(l->run);
     ev.task = &l->task;
     ev.device = stage_device(l->st);
+    ev.depth_now = l->depth;
+    ev.attempt_now = ev.candidate ? ev.candidate->attempt : l->attempt + 1;
     ev.tokens = l->tokens;
     ev.cost_usd = l->cost_usd;
     ev.first_us = l->first ? l->first->time.time_us : 0;
@@ -450,6 +453,7 @@ static bool loop_depth(struct loop *l, int depth, bool *any, bool *done, struct 
     struct settled *fastest = NULL, *s;
     bool profiled = depth >= l->profile_from;
 
+    l->depth = depth;
     *done = false;
     if (profiled && !loop_profile(l, from, err))
         return false;

@@ -53,6 +53,7 @@ struct event {
     const struct verdict *verdict;
     const struct measurement *measurement;
     int build_ms;
+    int depth_now, attempt_now; /* what the run is at */
     double best_us, first_us;
     int64_t tokens;
     double cost_usd;

@@ -242,7 +242,8 @@ static void put_occupancy(const struct kernel_row *r, json_t *o)
                metric(r, "sm__inst_issued.avg.per_cycle_active")));
 }
 
-/* Stall reasons as shares of the time between two instructions of a warp. */
+/* Stall reasons as shares of all waiting. A warp that was issued, or could have been, does not
+ * wait. */
 static void put_stalls(const struct kernel_row *r, json_t *o)
 {
     static const char front[] = "smsp__average_warps_issue_stalled_";
@@ -259,7 +260,8 @@ static void put_stalls(const struct kernel_row *r, json_t *o)
 
         if (strncmp(r->names[i], front, sizeof(front) - 1) != 0 || len < sizeof(back) - 1 ||
             strcmp(r->names[i] + len - (sizeof(back) - 1), back) != 0 || !(cycles >= 0) ||
-            strcmp(r->names[i] + sizeof(front) - 1, "selected_per_issue_active.ratio") == 0)
+            strcmp(r->names[i] + sizeof(front) - 1, "selected_per_issue_active.ratio") == 0 ||
+            strcmp(r->names[i] + sizeof(front) - 1, "not_selected_per_issue_active.ratio") == 0)
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)(len - (sizeof(front) - 1) - (sizeof(back) - 1)),
                  r->names[i] + sizeof(front) - 1);
@@ -401,7 +403,8 @@ static void read_details(struct text details, json_t *kernels, const int *ids, s
     if (k.id == SIZE_MAX || k.name == SIZE_MAX || k.type == SIZE_MAX || k.text == SIZE_MAX)
         return;
     while (next_line(&c)) {
-        if (c.count <= k.text || !*c.cells[k.text] ||
+        /* Nobody here marks memory as compressible: that advice helps nobody. */
+        if (c.count <= k.text || !*c.cells[k.text] || strstr(c.cells[k.text], "Compression") ||
             (strcmp(c.cells[k.type], "OPT") != 0 && strcmp(c.cells[k.type], "WRN") != 0))
             continue;
         for (size_t i = 0; i < json_array_size(kernels); i++)
