@@ -83,7 +83,7 @@ static void put_number(struct buf *b, const struct facts *f)
     if (f->speedup > 0) {
         buf_printf(b, "<div><div class=\"big\">%.*f<small>" TIMES "</small></div>",
                    f->speedup < 100 ? 2 : 0, f->speedup);
-        buf_puts(b, "<div class=\"over\">faster than ");
+        buf_printf(b, "<div class=\"over\">%s ", f->speedup >= 1 ? "faster than" : "the speed of");
         html_puts(b, f->reference);
         buf_puts(b, f->modelled ? ", <span class=\"mod\">modelled</span></div></div>"
                                 : "</div></div>");
@@ -105,7 +105,8 @@ static void put_outcome(struct buf *b, const struct facts *f, struct arena *a)
         buf_puts(b, us_text(f->best_us, MICRO, a));
         buf_puts(b, " on ");
         html_puts(b, f->modelled && f->h->device.models ? f->h->device.models : r->device);
-        buf_printf(b, ", %s" TIMES " faster than ", ratio_text(f->speedup, a));
+        buf_printf(b, ", %s" TIMES " %s ", ratio_text(f->speedup, a),
+                   f->speedup >= 1 ? "faster than" : "the speed of");
         html_puts(b, f->reference);
         if (f->roofline > 0)
             buf_printf(b, " and at %.0f&#8239;%% of the roofline", f->roofline * 100);
@@ -252,6 +253,7 @@ static void run_page(struct buf *b, const struct facts *runs, size_t count, stru
         chart_trajectory(b, runs, count, a);
         buf_puts(b, "</section>");
     }
+    timeline_section(b, f, a);
     depths_section(b, f, a);
     standing_section(b, f, a);
     put_kernel(b, f, a);

@@ -33,6 +33,9 @@ void standing_section(struct buf *b, const struct facts *f, struct arena *a);
 void sums_section(struct buf *b, const struct facts *f, struct arena *a);
 void record_section(struct buf *b, const struct facts *f, struct arena *a);
 
+/* timeline.c: the model's turns and every attempt, in order and as wide as they took. */
+void timeline_section(struct buf *b, const struct facts *f, struct arena *a);
+
 /* suite.c: one row per run. */
 struct suite_rows;
 void suite_page(struct buf *b, const struct suite_rows *rows, struct arena *a);

@@ -97,6 +97,8 @@ static void a_measured_run_says_its_result_and_its_evidence(void **state)
     static const char *const wanted[] = {
         "4.42<small>\xc3\x97</small>",
         "faster than PyTorch eager",
+        "<section id=\"timeline\">",
+        "title=\"attempt 1, depth 0",
         "runs in 611 \xc2\xb5s on NVIDIA H200",
         "85&#8239;% of the roofline",
         "It took 10 depths and 13 attempts",
