@@ -1,5 +1,5 @@
 /*
- * gemm_sm90.c - which products go to Hopper's tensor cores, and what that recipe needs.
+ * gemm_sm90.c - which products go to Hopper's tensor cores, and what those recipes need.
  *
  * Short sums stay on the FMA units: there the result is bound by writing it,
  * and the split's three products would be no more accurate than one.
@@ -16,9 +16,10 @@ enum {
     SM90_TILE = 128 * 256
 };
 
-static bool fp32(const struct tensor *t)
+static bool all_are(const struct gemm *q, const char *dtype)
 {
-    return strcmp(t->dtype, "f32") == 0;
+    return strcmp(q->g->in[q->a_in].dtype, dtype) == 0 &&
+           strcmp(q->g->in[q->b_in].dtype, dtype) == 0 && strcmp(q->g->out[0].dtype, dtype) == 0;
 }
 
 /* One of the two modes is contiguous, and both are modes of the tensor. */
@@ -28,24 +29,40 @@ static bool readable(const struct side *x)
            (x->row.stride == 1 || x->col.stride == 1);
 }
 
+static const struct axis *slow_axis(const struct side *x)
+{
+    return x->col.stride == 1 ? &x->row : &x->col;
+}
+
+/* Rows of 16-bit elements start on 16 bytes, as TMA needs it. */
+static bool mappable(const struct side *x)
+{
+    return slow_axis(x)->stride % 8 == 0 && x->l.stride % 8 == 0;
+}
+
+static bool narrow(const struct gemm *q)
+{
+    return all_are(q, "f16") || all_are(q, "bf16");
+}
+
 bool gemm_suits_sm90(const struct gemm *q)
 {
-    const struct graph *g = q->g;
     double work = (double)q->C.l.size * (double)q->C.row.size * (double)q->C.col.size;
 
-    return g->arch == 90 && fp32(&g->in[q->a_in]) && fp32(&g->in[q->b_in]) && fp32(&g->out[0]) &&
-           readable(&q->A) && readable(&q->B) && q->A.col.size >= SHORTEST_K &&
-           q->C.row.size >= SMALLEST_SIDE && q->C.col.size >= SMALLEST_SIDE &&
-           work * (double)q->A.col.size >= 1 << 26;
+    if (q->g->arch != 90 || !readable(&q->A) || !readable(&q->B) || q->C.row.size < SMALLEST_SIDE ||
+        q->C.col.size < SMALLEST_SIDE || work * (double)q->A.col.size < 1 << 26)
+        return false;
+    return narrow(q) ? mappable(&q->A) && mappable(&q->B)
+                     : all_are(q, "f32") && q->A.col.size >= SHORTEST_K;
 }
 
 static void fill_side(struct gemm *q, struct scope *s, const struct side *x, const char *tensor)
 {
     const char *t = match_lower(tensor, q->a);
-    const struct axis *slow = x->col.stride == 1 ? &x->row : &x->col;
+    const struct axis *slow = slow_axis(x);
     bool differs = x->l.stride != 0 && x->l.first != x->l.last;
 
-    scope_set(s, arena_printf(q->a, "%s_l", t), "%s", differs ? "w.l" : "0");
+    scope_set(s, arena_printf(q->a, "%s_l", t), "%s", !differs ? "0" : narrow(q) ? "l" : "w.l");
     scope_set(s, arena_printf(q->a, "%s_count", t), "%s", differs ? "L" : "1");
     scope_set(s, arena_printf(q->a, "%s_slow", t), "%s->strides[%d]", tensor, slow->last - 1);
     if (differs)
@@ -72,9 +89,17 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
     struct scope *s = out->scope;
     int64_t tiles = (q->C.row.size * q->C.col.size * q->C.l.size + SM90_TILE - 1) / SM90_TILE;
 
-    out->recipe = "gemm_sm90";
     fill_side(q, s, &q->A, "A");
     fill_side(q, s, &q->B, "B");
+    if (narrow(q)) {
+        bool half = all_are(q, "f16");
+
+        out->recipe = "gemm_half_sm90";
+        scope_set(s, "map_type", "%s", half ? "CUTEGEN_F16" : "CUTEGEN_BF16");
+        scope_set(s, "wgmma_type", "%s", half ? "F16F16" : "BF16BF16");
+        return;
+    }
+    out->recipe = "gemm_sm90";
     if (q->A.col.size < SHORT_K)
         scope_fact(s, "short_k");
     if (tiles * 2 <= q->g->sm_count && q->A.col.size >= 1024)

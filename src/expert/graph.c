@@ -283,9 +283,30 @@ static bool op_among(const struct node *n, const char *const *names, size_t coun
     return false;
 }
 
+/* A permutation that moves dimensions of size 1 alone leaves the elements in their order. */
+static bool keeps_order(const struct node *n)
+{
+    int64_t order[MAX_DIMS], last = -1;
+    int count = graph_op_is(n, "aten.permute") ? graph_arg_ints(n, 1, "dims", order) : -1;
+
+    if (count < 0 || count != n->t.dims)
+        return false;
+    for (int d = 0; d < count; d++) {
+        int64_t at = order[d] < 0 ? order[d] + count : order[d];
+
+        if (n->t.shape[d] == 1)
+            continue;
+        if (at < last)
+            return false;
+        last = at;
+    }
+    return true;
+}
+
 bool graph_reshapes(const struct node *n)
 {
-    return op_among(n, reshapes, ARRAY_LEN(reshapes)) || op_among(n, copies, ARRAY_LEN(copies));
+    return op_among(n, reshapes, ARRAY_LEN(reshapes)) || op_among(n, copies, ARRAY_LEN(copies)) ||
+           keeps_order(n);
 }
 
 bool graph_rearranges(const struct node *n)

@@ -1,0 +1,403 @@
+// recipes/gemm_half_sm90.cu - a 16-bit product on Hopper's tensor cores, accumulated in fp32.
+//
+// Lines that begin with //! direct the composer (docs/recipes.md); all else is the kernel's text.
+//
+//! recipe gemm_half_sm90: C(m,n) = sum over k of A(m,k) * B(n,k) in fp16 or bf16, on sm_90a
+//! fact batched: a product for each of several pairs of matrices
+//! fact epilogue: pointwise operators follow the product
+//! fact a_k_major: A is contiguous along k
+//! fact a_m_major: A is contiguous along m
+//! fact b_k_major: B is contiguous along k
+//! fact b_n_major: B is contiguous along n
+//!
+//! step tensor: multiply on the tensor cores (wgmma), tiles brought by TMA
+//!   why: wgmma reads both operands from shared memory, which TMA fills without registers.
+//! step ring: fetch ahead through a ring of four slots
+//!   why: A slot is filled while others are multiplied; the computing warps never wait for addresses.
+//!   needs: tensor
+//! step raster: walk the tiles in groups of 16 rows
+//!   why: The tiles computed at the same time share rows of A and columns of B in L2.
+//!   needs: tensor
+//! step cluster: pair blocks, each fetching half of B for both
+//!   why: Multicast halves the reads of B from L2.
+//!   needs: ring
+//! text
+// $kernel: $ops as C(m,n) = sum over k of A(m,k) * B(n,k).
+#include <cutegen/kernel.h>
+
+//! if tensor
+constexpr int TILE_M = 128; // two warpgroups of 64 rows
+constexpr int TILE_N = 256;
+constexpr int TILE_K = 64;
+//! if ring
+constexpr int STAGES = 4; // tiles in shared memory
+//! else
+constexpr int STAGES = 1; // tiles in shared memory
+//! end
+//! if cluster
+constexpr int CLUSTER = 2; // blocks along m that share B
+//! else
+constexpr int CLUSTER = 1; // blocks along m that share B
+//! end
+//! if raster
+constexpr int GROUP = 16; // tiles of m walked together
+//! else
+constexpr int GROUP = 1; // tiles of m walked together
+//! end
+constexpr int SMEM = 1024 + STAGES * (TILE_M + TILE_N) * TILE_K * 2 + 256;
+//! if a_k_major
+constexpr int A_K_MAJOR = 1;
+//! else
+constexpr int A_K_MAJOR = 0;
+//! end
+//! if b_k_major
+constexpr int B_K_MAJOR = 1;
+//! else
+constexpr int B_K_MAJOR = 0;
+//! end
+
+//! end
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+//! if tensor
+#include <cutlass/arch/reg_reconfig.h>
+//! end
+
+using namespace cute;
+
+//! if epilogue
+// What becomes of one element of the product.
+__device__ inline float ${kernel}_finish($finish_params)
+{
+    $finish_body
+}
+
+//! end
+//! if tensor
+using Element = $a_type;
+
+// (ROWS,TILE_K) in the order in which TMA brings it and wgmma reads it
+template <bool K_MAJOR, int ROWS>
+CUTE_HOST_DEVICE constexpr auto tile_layout()
+{
+    if constexpr (K_MAJOR)
+        return tile_to_shape(GMMA::Layout_K_SW128_Atom<Element>{}, Shape<Int<ROWS>, Int<TILE_K>>{});
+    else
+        return tile_to_shape(GMMA::Layout_MN_SW128_Atom<Element>{}, Shape<Int<ROWS>, Int<TILE_K>>{},
+                             Step<_2, _1>{});
+}
+
+// (ROWS,TILE_K,STAGES): some ROWS of a ring whose slots have ALL
+template <bool K_MAJOR, int ROWS, int ALL>
+CUTE_HOST_DEVICE constexpr auto ring_layout()
+{
+    auto const tile = tile_layout<K_MAJOR, ROWS>();
+    return composition(tile.layout_a(), tile.offset(),
+                       make_layout(get<0>(tile.layout_b()), get<1>(tile.layout_b()),
+                                   make_layout(Int<STAGES>{}, Int<ALL * TILE_K>{})));
+}
+
+// A place in the ring, and the parity of its turn.
+struct Place {
+    int slot, turn;
+    __device__ void next()
+    {
+        if (++slot == STAGES)
+            slot = 0, turn ^= 1;
+    }
+};
+
+// Tells block `rank` of the cluster that a warpgroup here is done with a slot.
+__device__ inline void release(uint64_t &barrier, unsigned rank)
+{
+    asm volatile("{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t}" ::"r"(cast_smem_ptr_to_uint(&barrier)),
+                 "r"(rank)
+                 : "memory");
+}
+
+// Brings ROWS rows of a tile, to every block of the cluster or to this one.
+template <bool K_MAJOR, int ROWS, bool EVERYWHERE>
+__device__ inline void fetch(CUtensorMap const *map, uint64_t *full, Element *to, int row, int k, int l)
+{
+    constexpr uint64_t hint = 0x1000000000000000; // evict as usual
+    constexpr uint16_t mask = (1 << CLUSTER) - 1;
+    if constexpr (K_MAJOR) {
+        if constexpr (EVERYWHERE)
+            SM90_TMA_LOAD_MULTICAST_3D::copy(map, full, mask, hint, to, k, row, l);
+        else
+            SM90_TMA_LOAD_3D::copy(map, full, hint, to, k, row, l);
+    } else {
+        for (int i = 0; i < ROWS; i += 64) {
+            if constexpr (EVERYWHERE)
+                SM90_TMA_LOAD_MULTICAST_3D::copy(map, full, mask, hint, to + i * TILE_K, row + i, k, l);
+            else
+                SM90_TMA_LOAD_3D::copy(map, full, hint, to + i * TILE_K, row + i, k, l);
+        }
+    }
+}
+
+// The round-th tile of this cluster: m, n and l of its first element.
+__device__ inline bool tile_of(int round, int M, int N, int L, int &m, int &n, int &l)
+{
+    int const tiles_m = (M + CLUSTER * TILE_M - 1) / (CLUSTER * TILE_M), tiles_n = (N + TILE_N - 1) / TILE_N;
+    int t = blockIdx.x / CLUSTER + round * (gridDim.x / CLUSTER);
+    if (t >= tiles_m * tiles_n * L)
+        return false;
+    l = t / (tiles_m * tiles_n);
+    t -= l * (tiles_m * tiles_n);
+    int const first = t / (GROUP * tiles_n) * GROUP, high = cute::min(int(GROUP), tiles_m - first);
+    t -= first * tiles_n;
+    m = (first + t % high) * (CLUSTER * TILE_M);
+    n = t / high * TILE_N;
+    return true;
+}
+
+__global__ void __launch_bounds__(384, 1)
+    ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, int L,
+                      $params)
+{
+    extern __shared__ unsigned char memory[];
+    Element *smem_a = reinterpret_cast<Element *>((reinterpret_cast<size_t>(memory) + 1023) / 1024 * 1024);
+    Element *smem_b = smem_a + STAGES * TILE_M * TILE_K;
+    uint64_t *full = reinterpret_cast<uint64_t *>(smem_b + STAGES * TILE_N * TILE_K), *empty = full + STAGES;
+    int const rank = CLUSTER > 1 ? int(block_rank_in_cluster()) : 0;
+    int const group = threadIdx.x / 128;
+    int tile_m, tile_n, l;
+
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; ++i) {
+            initialize_barrier(full[i], 1);
+            initialize_barrier(empty[i], 2 * CLUSTER);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    if constexpr (CLUSTER > 1)
+        cluster_sync();
+    else
+        __syncthreads();
+
+    if (group == 0) { // one thread fetches
+        cutlass::arch::warpgroup_reg_dealloc<24>();
+        Place p = {0, 1};
+        for (int round = 0; threadIdx.x == 0 && tile_of(round, M, N, L, tile_m, tile_n, l); ++round) {
+            for (int k = 0; k < K; k += TILE_K) {
+                constexpr int SHARE = TILE_N / CLUSTER; // of B, fetched by each block for all
+                wait_barrier(empty[p.slot], p.turn);
+                set_barrier_transaction_bytes(full[p.slot], (TILE_M + TILE_N) * TILE_K * sizeof(Element));
+                fetch<A_K_MAJOR, TILE_M, false>(&map_a, &full[p.slot], smem_a + p.slot * TILE_M * TILE_K,
+                                                tile_m + rank * TILE_M, k, $a_l);
+                fetch<B_K_MAJOR, SHARE, (CLUSTER > 1)>(
+                    &map_b, &full[p.slot], smem_b + (p.slot * TILE_N + rank * SHARE) * TILE_K,
+                    tile_n + rank * SHARE, k, $b_l);
+                p.next();
+            }
+        }
+    } else { // two warpgroups compute
+        cutlass::arch::warpgroup_reg_alloc<240>();
+        int const half = group - 1, thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
+        constexpr auto MAJOR_A = A_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
+        constexpr auto MAJOR_B = B_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
+        auto mma = make_tiled_mma(SM90_64x256x16_F32${wgmma_type}_SS<MAJOR_A, MAJOR_B>{});
+        auto thr = mma.get_slice(thread);
+        Tensor sA = make_tensor(make_smem_ptr(smem_a + half * 64 * TILE_K),
+                                ring_layout<A_K_MAJOR, 64, TILE_M>()); // (64,TILE_K,STAGES)
+        Tensor sB = make_tensor(make_smem_ptr(smem_b),
+                                ring_layout<B_K_MAJOR, TILE_N, TILE_N>()); // (TILE_N,TILE_K,STAGES)
+        Tensor tCrA = thr.partition_fragment_A(sA); // (MMA,1,TILE_K/16,STAGES)
+        Tensor tCrB = thr.partition_fragment_B(sB); // (MMA,1,TILE_K/16,STAGES)
+        Tensor acc = partition_fragment_C(mma, Shape<_64, Int<TILE_N>>{}); // (MMA,1,1)
+        Place p = {0, 0};
+
+        for (int round = 0; tile_of(round, M, N, L, tile_m, tile_n, l); ++round) {
+            int before = -1; // the slot of the products that may still be running
+            mma.accumulate_ = GMMA::ScaleOut::Zero;
+#pragma unroll 1
+            for (int k0 = 0; k0 < K; k0 += TILE_K) {
+                wait_barrier(full[p.slot], p.turn);
+                warpgroup_fence_operand(acc);
+                warpgroup_arrive();
+                CUTE_UNROLL
+                for (int k = 0; k < TILE_K / 16; ++k) {
+                    gemm(mma, tCrA(_, _, k, p.slot), tCrB(_, _, k, p.slot), acc);
+                    mma.accumulate_ = GMMA::ScaleOut::One;
+                }
+                warpgroup_commit_batch();
+                warpgroup_fence_operand(acc);
+//! if ring
+                warpgroup_wait<1>();
+                if (before >= 0 && thread < CLUSTER)
+                    release(empty[before], thread);
+                before = p.slot;
+//! else
+                warpgroup_wait<0>();
+                if (thread < CLUSTER)
+                    release(empty[p.slot], thread);
+//! end
+                p.next();
+            }
+            warpgroup_wait<0>();
+            warpgroup_fence_operand(acc);
+            if (before >= 0 && thread < CLUSTER)
+                release(empty[before], thread);
+
+            // A thread has rows m0 and m0 + 8, and two neighbouring columns of every eight.
+            int const row = tile_m + rank * TILE_M + half * 64 + warp * 16, m0 = row + lane / 4;
+            int const n0 = tile_n + lane % 4 * 2;
+            Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
+//! each leaf
+            Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
+            bool const whole = row + 16 <= M && tile_n + TILE_N <= N;
+            bool const aligned = int64_t(stride<1>(mC)) == 1 && int64_t(stride<0>(mC)) % 8 == 0;
+            CUTE_UNROLL
+            for (int q = 0; q < 2; ++q) {
+                int const m = m0 + q * 8;
+                CUTE_UNROLL
+                for (int j = 0; j < TILE_N / 32; ++j) { // 32 columns: a pair of each eight in this thread
+                    alignas(4) Element pair[4][2];
+                    CUTE_UNROLL
+                    for (int i = 0; i < 8; ++i) {
+                        int const n = n0 + j * 32 + i / 2 * 8 + i % 2;
+                        float value = acc(j * 16 + i / 2 * 4 + q * 2 + i % 2);
+//! if epilogue
+                        if (whole || (m < M && n < N))
+                            value = ${kernel}_finish(value$finish);
+//! end
+                        pair[i / 2][i % 2] = Element(value);
+                    }
+                    if (whole && aligned) {
+                        // Four lanes exchange, so that each stores one group of eight columns.
+                        unsigned v[4];
+                        CUTE_UNROLL
+                        for (int i = 0; i < 4; ++i)
+                            v[i] = *reinterpret_cast<unsigned *>(pair[i]);
+                        CUTE_UNROLL
+                        for (int bit = 1; bit < 4; bit *= 2) {
+                            CUTE_UNROLL
+                            for (int i = 0; i < 4; ++i) {
+                                if (i & bit)
+                                    continue;
+                                unsigned const x = __shfl_xor_sync(~0u, lane & bit ? v[i] : v[i | bit], bit);
+                                if (lane & bit)
+                                    v[i] = x;
+                                else
+                                    v[i | bit] = x;
+                            }
+                        }
+                        *reinterpret_cast<uint4 *>(&mC(m, tile_n + j * 32 + lane % 4 * 8)) =
+                            make_uint4(v[0], v[1], v[2], v[3]);
+                    } else {
+                        CUTE_UNROLL
+                        for (int i = 0; i < 8; ++i) {
+                            int const n = n0 + j * 32 + i / 2 * 8 + i % 2;
+                            if (m < M && n < N)
+                                mC(m, n) = pair[i / 2][i % 2];
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if constexpr (CLUSTER > 1)
+        cluster_sync(); // nobody leaves while another may still signal to it
+}
+//! else
+template <int BLK_M, int BLK_N>
+__global__ void __launch_bounds__(BLK_M * BLK_N)
+    ${kernel}_kernel(int L, $params)
+{
+    int const m = blockIdx.y * BLK_M + threadIdx.x / BLK_N;
+    int const n = blockIdx.x * BLK_N + threadIdx.x % BLK_N;
+    int const l = blockIdx.z;
+    if (m >= M || n >= N || l >= L)
+        return;
+    Tensor mA = make_tensor(make_gmem_ptr(A$a_batch), make_shape(M, K), make_stride($a_m, $a_k)); // (M,K)
+    Tensor mB = make_tensor(make_gmem_ptr(B$b_batch), make_shape(N, K), make_stride($b_n, $b_k)); // (N,K)
+    Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
+//! each leaf
+    Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
+    float acc = 0.0f;
+    for (int k = 0; k < K; ++k)
+        acc += float(mA(m, k)) * float(mB(n, k));
+//! if epilogue
+    mC(m, n) = $c_open${kernel}_finish(acc$finish)$c_close;
+//! else
+    mC(m, n) = ${c_open}acc$c_close;
+//! end
+}
+//! end
+#endif
+
+#ifdef CUTEGEN_HOST
+//! if tensor
+// An operand for TMA: (K,rows,L) or (rows,K,L), the contiguous mode first.
+static struct cutegen_map operand_map(struct cutegen_call *call, void *data, int k_major, int64_t rows, int64_t K,
+                                      int64_t L, int64_t slow, int64_t step, int box_rows)
+{
+    struct cutegen_map_spec s;
+
+    s.data = data;
+    s.dtype = $map_type;
+    s.rank = 3;
+    for (int i = 0; i < 5; i++)
+        s.dims[i] = 1, s.strides_bytes[i] = 0, s.box[i] = 1, s.element_strides[i] = 1;
+    s.dims[0] = k_major ? K : rows;
+    s.dims[1] = k_major ? rows : K;
+    s.dims[2] = L;
+    s.strides_bytes[0] = slow * 2;
+    s.strides_bytes[1] = (step > 0 ? step : slow * s.dims[1]) * 2;
+    s.box[0] = 64;
+    s.box[1] = k_major ? box_rows : TILE_K;
+    s.swizzle = CUTEGEN_SWIZZLE_128;
+    s.fill = CUTEGEN_FILL_ZERO;
+    s.l2 = CUTEGEN_L2_256;
+    return cutegen_map_tiled(call, &s);
+}
+
+//! end
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *A = &call->in[$a_index]; // $a_name
+    const struct cutegen_tensor *B = &call->in[$b_index]; // $b_name
+    const struct cutegen_tensor *C = &call->out[0];
+//! each leaf
+    const struct cutegen_tensor *$x = &call->in[$k];
+//! end
+
+    CUTEGEN_REQUIRE(call, A->ndim == $a_ndim && B->ndim == $b_ndim && C->ndim == $c_ndim,
+                    "A, B and C must be $a_ndim-, $b_ndim- and $c_ndim-dimensional");
+//! each leaf
+    CUTEGEN_REQUIRE(call, $x->ndim == $ndim, "$x must be $ndim-dimensional");
+//! end
+    int64_t M = $M;
+    int64_t N = $N;
+    int64_t K = $K;
+    int64_t L = $L;
+//! each check
+    CUTEGEN_REQUIRE(call, $condition, "$text");
+//! end
+//! each scalar
+    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
+//! end
+//! if tensor
+    CUTEGEN_REQUIRE(call, cutegen_aligned(A, 16) && cutegen_aligned(B, 16) && cutegen_aligned(C, 16),
+                    "A, B and C must start on 16 bytes");
+    CUTEGEN_REQUIRE(call, $a_slow % 8 == 0 && $b_slow % 8 == 0, "rows must start on 16 bytes");
+    struct cutegen_map map_a = operand_map(call, CUTEGEN_DATA($a_type, A), A_K_MAJOR, M, K, $a_count, $a_slow,
+                                           $a_step, TILE_M);
+    struct cutegen_map map_b = operand_map(call, CUTEGEN_DATA($b_type, B), B_K_MAJOR, N, K, $b_count, $b_slow,
+                                           $b_step, TILE_N / CLUSTER);
+    int64_t tiles = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N) * L;
+    int64_t blocks = cutegen_min(call->device.sm_count / CLUSTER, tiles) * CLUSTER;
+    return CUTEGEN_LAUNCH_CLUSTER(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1),
+                                  cutegen_dim3(CLUSTER, 1, 1), SMEM, map_a, map_b, (int)L, $args);
+//! else
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<16, 16>),
+                          cutegen_dim3(cutegen_ceil_div(N, 16), cutegen_ceil_div(M, 16), L),
+                          cutegen_dim3(256, 1, 1), 0, (int)L, $args);
+//! end
+}
+#endif
