@@ -23,9 +23,35 @@ OTHERS = (
 ).split()
 
 
+HALVES = [
+    f"{task}_{dtype}"
+    for task in "relu sigmoid tanh gelu swish layer_norm rms_norm group_norm softmax".split()
+    for dtype in ("f16", "bf16")
+]
+HALF = """
+
+class Half(Model):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.to({dtype})
+
+
+Model, get_full = Half, get_inputs
+
+
+def get_inputs():
+    return [x.to({dtype}) for x in get_full()]
+"""
+
+
 def task_path(args, task):
-    """An example, or a task of this bench."""
+    """An example, a task of this bench, or, for NAME_f16 and NAME_bf16, NAME in that dtype."""
     path = pathlib.Path(args.examples, f"{task}.py")
+    name, _, dtype = task.rpartition("_")
+    if dtype in ("f16", "bf16"):
+        path = pathlib.Path(args.out, f"{task}.py")
+        text = pathlib.Path(args.examples, f"{name}.py").read_text()
+        path.write_text(text + HALF.format(dtype={"f16": "torch.float16", "bf16": "torch.bfloat16"}[dtype]))
     return str(path if path.exists() else pathlib.Path(__file__).resolve().parent / "tasks" / f"{task}.py")
 
 
@@ -115,8 +141,8 @@ def compile_only(args):
 def compile_times(args):
     """Compiles in parallel first: the compiler keeps what it made on disk."""
     word = [sys.executable, __file__, args.cutegen, args.examples, args.out, "--compile-only"]
-    parts = [args.tasks[i::6] for i in range(6)]
-    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+    parts = [args.tasks[i::4] for i in range(4)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda p: subprocess.run([*word, "--warm", *p], capture_output=True, text=True), parts))
     done = subprocess.run([*word, *args.tasks], capture_output=True, text=True)
     sys.stderr.write(done.stderr[-2000:])
@@ -131,13 +157,17 @@ def main():
     parser.add_argument("tasks", nargs="*")
     parser.add_argument("--kernels")
     parser.add_argument("--no-compile", action="store_true")
+    parser.add_argument("--compile-times", help="a file of them from before, instead of timing torch.compile again")
     parser.add_argument("--compile-only", action="store_true")
     parser.add_argument("--warm", action="store_true")
     args = parser.parse_intermixed_args()
-    args.tasks = args.tasks or ACTIVATIONS + ISSUE + OTHERS
+    args.tasks = args.tasks or ACTIVATIONS + ISSUE + OTHERS + HALVES
     if args.compile_only:
         return compile_only(args)
-    compiled = {} if args.no_compile else compile_times(args)
+    if args.compile_times:
+        compiled = json.loads(pathlib.Path(args.compile_times).read_text())
+    else:
+        compiled = {} if args.no_compile else compile_times(args)
     head = "| task | us | x eager | torch.compile x eager | of the limit | rms error / eager's | largest relative / eager's |"
     lines, answers = [head, "|---|---|---|---|---|---|---|"], {}
     print("\n".join(lines), flush=True)
@@ -152,4 +182,5 @@ def main():
         pathlib.Path(args.out, "memory.md").write_text("\n".join(lines) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()
