@@ -517,23 +517,43 @@ CUTEGEN_PLAN(call)
     float *$part = (float *)cutegen_workspace(call, ($all_rows) * 4);
 //! end
 //! if cluster and holds
+//! if cluster_whole
+    CUTEGEN_REQUIRE(call, n == $cluster_threads * $cluster_size * $vec * $cluster_items, "a row must fill the registers of a cluster");
+//! else
     CUTEGEN_REQUIRE(call, n <= $cluster_threads * $cluster_size * $vec * $cluster_items, "a row must fit into the registers of a cluster");
+//! end
     $launch CUTEGEN_LAUNCH_CLUSTER(call, (${kernel}_kernel<$cluster_threads, $cluster_size, $cluster_items>), cutegen_dim3(($all_rows) * $cluster_size, 1, 1), cutegen_dim3($cluster_threads, 1, 1), cutegen_dim3($cluster_size, 1, 1), 0, $args)$launch_end;
 //! elif cluster
     $launch CUTEGEN_LAUNCH_CLUSTER(call, (${kernel}_kernel<$cluster_threads, $cluster_size>), cutegen_dim3(($all_rows) * $cluster_size, 1, 1), cutegen_dim3($cluster_threads, 1, 1), cutegen_dim3($cluster_size, 1, 1), 0, $args)$launch_end;
 //! elif registers and warps
+//! if whole
+    CUTEGEN_REQUIRE(call, n == 32 * $vec * $warp_items, "a row must fill the registers of a warp");
+//! else
     CUTEGEN_REQUIRE(call, n <= 32 * $vec * $warp_items, "a row must fit into the registers of a warp");
+//! end
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<128, $warp_items>), cutegen_dim3(cutegen_ceil_div($all_rows, 4), 1, 1), cutegen_dim3(128, 1, 1), 0, $args)$launch_end;
 //! elif warps
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div($all_rows, 4), 1, 1), cutegen_dim3(128, 1, 1), 0, $args)$launch_end;
 //! elif registers and more_threads
+//! if whole
+    CUTEGEN_REQUIRE(call, n == $threads_more * $vec * $items_more, "a row must fill the registers of its block");
+//! else
     CUTEGEN_REQUIRE(call, n <= $threads_more * $vec * $items_more, "a row must fit into the registers of its block");
+//! end
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads_more, $items_more>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads_more, 1, 1), 0, $args)$launch_end;
 //! elif registers and fewer_threads
+//! if whole
+    CUTEGEN_REQUIRE(call, n == $threads_fewer * $vec * $items_fewer, "a row must fill the registers of its block");
+//! else
     CUTEGEN_REQUIRE(call, n <= $threads_fewer * $vec * $items_fewer, "a row must fit into the registers of its block");
+//! end
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads_fewer, $items_fewer>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads_fewer, 1, 1), 0, $args)$launch_end;
 //! elif registers
+//! if whole
+    CUTEGEN_REQUIRE(call, n == $threads * $vec * $items, "a row must fill the registers of its block");
+//! else
     CUTEGEN_REQUIRE(call, n <= $threads * $vec * $items, "a row must fit into the registers of its block");
+//! end
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads, $items>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads, 1, 1), 0, $args)$launch_end;
 //! elif more_threads
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads_more>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads_more, 1, 1), 0, $args)$launch_end;

@@ -91,22 +91,35 @@ static void depths(struct text t, unsigned char *depth)
     }
 }
 
-/* Breaks a long line at the commas of its outermost list: under the opening parenthesis, or, when
- * the line itself goes on with a list, under its first word. */
+/* The outermost list of the line: the depth of its commas, and the column its items begin at. */
+static size_t list_level(struct text t, const unsigned char *depth, size_t indent, size_t *open)
+{
+    size_t level = UINT8_MAX, first = 0;
+
+    for (size_t i = 0; i < t.len; i++)
+        if (t.data[i] == ',' && depth[i] < level) {
+            level = depth[i];
+            first = i;
+        }
+    *open = indent;
+    for (size_t i = 0; level < UINT8_MAX && i < first; i++)
+        if ((t.data[i] == '(' || t.data[i] == '{') && (size_t)depth[i] + 1 == level)
+            *open = i + 1;
+    return level;
+}
+
+/* Breaks a long line at the commas of its outermost list, under the list's first item. */
 static void put_code(struct buf *out, struct text t, struct arena *a)
 {
     unsigned char *depth = arena_alloc(a, t.len + 1);
-    size_t indent = 0, from = 0, column = 0, level = 1, open;
+    size_t indent = 0, from = 0, column = 0, level, open;
 
     depths(t, depth);
     while (indent < t.len && t.data[indent] == ' ')
         indent++;
-    for (size_t i = 0; i < t.len; i++)
-        if (t.data[i] == ',' && depth[i] == 0)
-            level = 0;
-    open = indent;
-    if (level == 1 && memchr(t.data, '(', t.len))
-        open = (size_t)((const char *)memchr(t.data, '(', t.len) - t.data) + 1;
+    level = list_level(t, depth, indent, &open);
+    if (open > WIDTH * 2 / 3)
+        open = indent + 4;
     for (size_t i = 0; t.len > WIDTH && i + 1 < t.len; i++) {
         size_t to = i + 2;
 
@@ -131,7 +144,7 @@ static void put(struct buf *out, struct line l, size_t column, struct arena *a)
     if (!l.code) {
         put_code(out, l.text, a);
     } else {
-        buf_add(out, l.text.data, l.code);
+        put_code(out, (struct text){l.text.data, l.code}, a);
         for (size_t i = l.code; i < column; i++)
             buf_putc(out, ' ');
         comment = memchr(l.text.data + l.code, '/', l.text.len - l.code);
