@@ -25,6 +25,7 @@
 #include "stage/stage.h"
 #include "store/store.h"
 
+#include <pthread.h>
 #include <string.h>
 
 enum {
@@ -58,6 +59,8 @@ struct loop {
     int attempt;             /* number of the last attempt */
     int depth;               /* being worked on */
     int profile_from;
+    struct arena *answers[4]; /* of questions that were asked in a thread of their own */
+    size_t answer_count;
     bool seeding;                        /* the built-in engineer answers */
     json_t *history;                     /* what the model is told it has tried */
     struct settled *first, *best, *last; /* correct kernels; NULL: none yet */
@@ -103,11 +106,63 @@ static stage_asker *const askers[STAGE_KIND_COUNT] = {
     [STAGE_OPTIMIZE] = stage_optimize,
 };
 
+/* One question in a thread of its own, so that the time it takes can be used. */
+struct asking {
+    stage_asker *ask;
+    struct stage *st;
+    const struct question *q;
+    struct arena *a; /* its own until the answer is there */
+    struct proposal *out;
+    struct error err;
+    bool ok;
+};
+
+static void *ask_thread(void *self)
+{
+    struct asking *k = self;
+
+    k->ok = k->ask(k->st, k->q, k->a, k->out, &k->err);
+    return NULL;
+}
+
+/* What outlives the run, moved to where it lives as long as its owner wants. */
+static void proposal_move(struct proposal *p, struct arena *a)
+{
+    p->reply.text = arena_text(a, p->reply.text.data, p->reply.text.len);
+    p->reply.model = arena_strdup(a, p->reply.model);
+    p->reply.finish_reason = arena_strdup(a, p->reply.finish_reason);
+    p->source = arena_text(a, p->source.data, p->source.len);
+    p->change = arena_strdup(a, p->change);
+    if (p->verdict.summary)
+        p->verdict.summary = arena_strdup(a, p->verdict.summary);
+    if (p->verdict.detail)
+        p->verdict.detail = arena_strdup(a, p->verdict.detail);
+}
+
+static bool ask_meanwhile(struct loop *l, enum stage_kind kind, const struct question *q,
+                          struct proposal *out, struct error *err)
+{
+    struct asking k = {.ask = askers[kind], .st = l->st, .q = q, .a = arena_new(), .out = out};
+    pthread_t thread;
+
+    l->answers[l->answer_count++] = k.a;
+    if (pthread_create(&thread, NULL, ask_thread, &k) != 0)
+        return askers[kind](l->st, q, l->a, out, err);
+    stage_work_ahead(l->st, &l->task);
+    pthread_join(thread, NULL);
+    if (k.ok)
+        proposal_move(out, l->a);
+    else
+        *err = k.err;
+    return k.ok;
+}
+
 /* Asks for the attempt that comes next; an answer already in the store is used again. */
 static bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, struct proposal *out,
                      struct error *err)
 {
     struct error ignored = {0};
+    bool ok;
 
     q->task = &l->task;
     q->history = l->history;
@@ -127,7 +182,11 @@ static bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, s
     } else {
         loop_event(l, (struct event){.kind = EVENT_STAGE, .text = stage_names[kind]});
     }
-    if (!askers[kind](l->st, q, l->a, out, err)) {
+    if (!q->recorded && l->answer_count < ARRAY_LEN(l->answers) && stage_has_work(l->st))
+        ok = ask_meanwhile(l, kind, q, out, err);
+    else
+        ok = askers[kind](l->st, q, l->a, out, err);
+    if (!ok) {
         if (err->kind == ERROR_INTERRUPTED && out->reply.finish_reason)
             (void)run_call_add(l->run, l->attempt + 1, &out->request, &out->reply, &ignored);
         return error_add(err, "%s", stage_names[kind]);
@@ -676,5 +735,7 @@ done:
     store_close(store);
     stage_close(l.st);
     json_decref(l.history);
+    while (l.answer_count)
+        arena_free(l.answers[--l.answer_count]);
     return ok;
 }

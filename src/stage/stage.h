@@ -47,6 +47,14 @@ json_t *stage_environment(const struct stage *st);
 bool stage_describe(struct stage *st, const char *task_path, struct arena *a, struct task *out,
                     struct error *err);
 
+/*
+ * While a model thinks: what the judge will want later and can be done now. On a GPU that is
+ * torch.compile, which takes long once and then stands beside the other baselines. Touches
+ * nothing that the asking functions use, so it may run beside one of them.
+ */
+bool stage_has_work(const struct stage *st);
+void stage_work_ahead(struct stage *st, const struct task *task);
+
 /* A suite goes on: the time in which nobody worked does not count as minutes. */
 bool stage_budget_unpause(const char *path, struct error *err);
 

@@ -30,7 +30,9 @@ static bool open_model(struct stage *st, struct error *err)
     if (st->builtin)
         return true;
     config.budget = st->budget;
-    return prompt_open(s->prompts, st->a, &st->book, err) && llm_open(&config, &st->llm, err);
+    st->book_arena = arena_new();
+    return prompt_open(s->prompts, st->book_arena, &st->book, err) &&
+           llm_open(&config, &st->llm, err);
 }
 
 bool stage_open(const struct settings *settings, struct stage **out, struct error *err)
@@ -76,6 +78,8 @@ void stage_close(struct stage *st)
     retrieve_close(st->retriever);
     if (st->work_dir)
         dir_remove(st->work_dir, &ignored);
+    if (st->book_arena)
+        arena_free(st->book_arena);
     arena_free(st->a);
     xfree(st);
 }
@@ -135,6 +139,8 @@ bool stage_warm(struct stage *st, struct error *err)
 
 struct judge_config workshop_judge_config(const struct stage *st, const struct task *task)
 {
+    static const char *const with_compile[] = {"eager", "graph", "compile", NULL};
+
     return (struct judge_config){
         .device = &st->device,
         .oracle = st->oracle,
@@ -145,6 +151,7 @@ struct judge_config workshop_judge_config(const struct stage *st, const struct t
         .accept = st->settings.accept,
         .run_ms = st->settings.run_deadline_s * 1000,
         .source = workshop_source(st),
+        .baselines = st->compile_ready ? with_compile : NULL,
         .sanitizer = st->device.kind == DEVICE_CUDA ? st->tools.sanitizer : NULL,
     };
 }

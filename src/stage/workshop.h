@@ -31,6 +31,9 @@ struct stage {
     struct llm *llm;
     struct budget *budget;
     struct prompt_book *book;
+    struct arena *book_arena;    /* its own: a question may be asked beside other work */
+    bool worked_ahead;           /* stage_work_ahead() was here */
+    bool compile_ready;          /* torch.compile has compiled the task: a baseline from now on */
     struct retriever *retriever; /* opened at the first compile error */
     struct builder *builder;     /* started at the first build */
     struct oracle *oracle;       /* started by stage_describe() */
