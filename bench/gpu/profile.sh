@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # profile.sh - the profile schedule on a GPU: the same answers with a profile from depth 1, from depth 4 and never; ncu is counted.
 #
-#     bench/gpu/profile.sh TREE OUT [STEPS]      TREE: an unpacked relocatable cutegen; STEPS: the folder of replays
+#     [TASKS="softmax"] [FROM="1 99"] bench/gpu/profile.sh TREE OUT [STEPS]      TREE: an unpacked relocatable cutegen; STEPS: the folder of replays
 set -u
 tree=$(readlink -f "$1")
 out=$(readlink -f "$2")
@@ -12,9 +12,9 @@ work=$(mktemp -d)
 export CUTEGEN_CACHE=$work/cache
 cp -r "$steps" "$work/steps"
 cd "$work" || exit 3
-for task in softmax square_matmul; do
+for task in ${TASKS:-softmax square_matmul}; do
     runs=()
-    for from in 1 4 99; do
+    for from in ${FROM:-1 4 99}; do
         printf '\n== %s, profile from depth %s\n' "$task" "$from"
         start=$(date +%s.%N)
         "$cutegen" run "$examples/$task.py" --device cuda:0 --model "replay:steps/$task.jsonl" --advance last \
