@@ -203,7 +203,7 @@ static bool form_fits(const struct op_form *f, const struct graph *g, const stru
         if (!arg && !o->fallback)
             return false;
         if (arg && json_object_get(arg, "node")) {
-            o->node = g ? graph_node(g, (int)json_integer_value(json_object_get(arg, "node"))) : n;
+            o->node = g ? graph_node(g, graph_id(arg)) : n;
             if (!o->node)
                 return false;
         } else if (arg) {

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SECOND_ID = 1 << 20 }; /* added to the id of a node: its second result */
+
 int64_t tensor_numel(const struct tensor *t)
 {
     int64_t n = 1;
@@ -83,11 +85,17 @@ const struct node *graph_node(const struct graph *g, int id)
     return NULL;
 }
 
+int graph_id(const json_t *arg)
+{
+    return (int)json_integer_value(json_object_get(arg, "node")) +
+           SECOND_ID * (int)json_int_or(arg, "part", 0);
+}
+
 const struct node *graph_arg(const struct graph *g, const struct node *n, size_t index)
 {
-    const json_t *id = json_object_get(json_array_get(n->args, index), "node");
+    const json_t *arg = json_array_get(n->args, index);
 
-    return id ? graph_node(g, (int)json_integer_value(id)) : NULL;
+    return json_object_get(arg, "node") ? graph_node(g, graph_id(arg)) : NULL;
 }
 
 const json_t *graph_arg_json(const struct node *n, size_t index, const char *keyword)
@@ -154,18 +162,49 @@ static void count_uses(struct graph *g, const struct node *n)
     }
 }
 
-/* Does any argument take the second result of an operator? */
-static bool takes_part(const json_t *args)
+/* Operators with two results, as the two operators that give one each. */
+static const struct two_results {
+    const char *op, *first, *second;
+} two_results[] = {
+    {"aten.max.dim", "aten.max.dim", "aten.argmax.default"},
+    {"aten.min.dim", "aten.min.dim", "aten.argmin.default"},
+    {"aten.var_mean.correction", "aten.var.correction", "aten.mean.dim"},
+    {"aten.std_mean.correction", "aten.std.correction", "aten.mean.dim"},
+};
+
+/* Does any argument take a second result that has no node? */
+static bool takes_part(const struct graph *g, const json_t *args)
 {
     size_t i;
     const json_t *arg;
 
     json_array_foreach(args, i, arg)
     {
-        if (json_int_or(arg, "part", 0) != 0)
+        if (json_int_or(arg, "part", 0) != 0 && !graph_node(g, graph_id(arg)))
             return true;
     }
     return false;
+}
+
+/* The node just read, when it has two results that are used: one node for each. */
+static bool split_results(struct graph *g, const json_t *obj)
+{
+    const json_t *parts = json_object_get(obj, "parts");
+    struct node *n = &g->nodes[g->count - 1];
+
+    for (size_t i = 0; i < ARRAY_LEN(two_results); i++) {
+        if (strcmp(n->op, two_results[i].op) != 0 || json_array_size(parts) != 2)
+            continue;
+        if (g->count == GRAPH_NODES)
+            return false;
+        n->op = two_results[i].first;
+        n[1] = *n;
+        n[1].op = two_results[i].second;
+        n[1].id += SECOND_ID;
+        g->count++;
+        return read_tensor(json_array_get(parts, 1), &n[1].t);
+    }
+    return true;
 }
 
 static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const char **why)
@@ -183,7 +222,7 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
         n->value = obj;
     if (graph_op_is(n, "aten.scalar_tensor"))
         n->value = arg;
-    if (takes_part(n->args)) {
+    if (takes_part(g, n->args)) {
         *why = "it needs the second result of an operator";
         return false;
     }
@@ -192,7 +231,7 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
             *why = "the graph has an output without an index";
             return false;
         }
-        g->result[n->index] = (int)json_integer_value(json_object_get(arg, "node"));
+        g->result[n->index] = graph_id(arg);
         return true;
     }
     if (json_object_get(obj, "shape") && !read_tensor(obj, &n->t)) {
@@ -202,6 +241,10 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
     }
     g->count++;
     count_uses(g, n);
+    if (!split_results(g, obj)) {
+        *why = arena_printf(a, "the second result of %s does not read", n->op);
+        return false;
+    }
     return true;
 }
 

@@ -55,6 +55,8 @@ bool graph_read(const json_t *description, struct arena *a, struct graph *out, c
 void graph_device(struct graph *g, const struct device *device);
 
 const struct node *graph_node(const struct graph *g, int id);
+/* The id that an argument {"node": 3, "part": 1} means: a second result has a node of its own. */
+int graph_id(const json_t *arg);
 /* The n-th argument as a node, or NULL when it is something else. */
 const struct node *graph_arg(const struct graph *g, const struct node *n, size_t index);
 /* The argument as it stands, by position or keyword; NULL: not given, or none. */

@@ -145,8 +145,7 @@ bool match_concat(const struct graph *g, struct arena *a, struct match *out)
         run *= y->shape[d];
     json_array_foreach(list, i, arg)
     {
-        const json_t *id = json_object_get(arg, "node");
-        const struct node *x = id ? graph_node(g, (int)json_integer_value(id)) : NULL;
+        const struct node *x = json_object_get(arg, "node") ? graph_node(g, graph_id(arg)) : NULL;
         struct scope *item;
 
         if (!plain_input(g, x) || strcmp(x->t.dtype, y->dtype) != 0 || x->t.dims != y->dims)

@@ -409,6 +409,7 @@ static const struct source_case {
      {"make_shape(n0, n1)", "(x - row_mean) * row_scale * norm_weight + norm_bias",
       "the shape of x is written into the kernel"}},
     {"batch_norm", {"(x - norm_running_mean) * rsqrtf(norm_running_var + 1e-05f)"}},
+    {"var_mean", {"float const sub = x - row_mean", "gY1(row) = row_mean"}},
     {"argmax", {"part_argmax[v].add(rX(v), i)", "int64_t *y"}},
     {"lower_triangle", {"return n <= m ? acc : 0.0f;", "lower_triangle_finish(acc, m, n)"}},
     {"diagonal", {"return A_view * B;", "make_stride(_0{}, A_view_stride1)"}},
