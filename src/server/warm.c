@@ -50,7 +50,7 @@ static int memory_mib(const struct warm_config *config)
 }
 
 /* The server's first moments, in a process of its own: away from our terminal and folder. */
-static _Noreturn void become_server(char *const *argv, int ready)
+static _Noreturn void become_server(char *const *argv, char *const *env, int ready)
 {
     int null = open("/dev/null", O_RDWR);
 
@@ -64,7 +64,7 @@ static _Noreturn void become_server(char *const *argv, int ready)
     else
         fcntl(ready, F_SETFD, 0);
     close_range(READY_FD + 1, ~0U, 0);
-    execv(argv[0], argv);
+    execve(argv[0], argv, env);
     _exit(3);
 }
 
@@ -75,6 +75,8 @@ static bool start_server(const struct warm *w, const char *program, struct arena
                     arena_printf(a, "%d", w->config.idle_s > 0 ? w->config.idle_s : 600),
                     arena_printf(a, "%d", memory_mib(&w->config)), arena_printf(a, "%d", READY_FD),
                     NULL};
+    struct proc_spec nothing = {0}; /* ours, but without the keys: it outlives this command */
+    char **env = proc_environment(&nothing, a);
     int ready[2];
     struct pollfd wait;
     pid_t pid;
@@ -84,7 +86,7 @@ static bool start_server(const struct warm *w, const char *program, struct arena
     fflush(NULL);
     pid = fork();
     if (pid == 0)
-        become_server(argv, ready[1]);
+        become_server(argv, env, ready[1]);
     close(ready[1]);
     if (pid > 0)
         waitpid(pid, NULL, 0);

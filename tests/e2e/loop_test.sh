@@ -86,6 +86,25 @@ ok "a command that is asked does not see it" 1 '^0$'
 run grep -rlF "$key" "$work/runs"
 ok "and it does not come back in a reply" 1 '^$'
 
+# The warm server outlives the command that started it.
+mkdir -p -m 700 "$work/runtime"
+run env XDG_RUNTIME_DIR="$work/runtime" OPENAI_API_KEY=$key "$program" run "$root/examples/swish.py" --depth 0 --no-report
+ok "a run that starts the warm server" 0 '^best'
+out=$(python3 - "$key" <<'END'
+import os, sys
+seen = []
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        if sys.argv[1].encode() in open("/proc/%s/environ" % pid, "rb").read() and "cutegen" in os.readlink("/proc/%s/exe" % pid):
+            seen.append(open("/proc/%s/cmdline" % pid).read().replace("\0", " "))
+    except OSError:
+        pass
+print("seen by", seen)
+END
+)
+ok "no process that is left has the key in its environment" 0 '^seen by \[\]$'
+XDG_RUNTIME_DIR=$work/runtime "$program" server stop >/dev/null 2>&1
+
 # ---- the profile is taken when it is read -------------------------------------------
 steps=replay:$root/examples/replays/steps/swish.jsonl
 for from in 1 2 9; do
