@@ -94,8 +94,9 @@ def main() -> int:
     cheats = [(p, f) for p, f in cheats if kind in f.get("device", kind)]
     failed = 0
     rows = ["| cheat | verdict | s | what the judge said |", "|---|---|---|---|"]
-    with tempfile.TemporaryDirectory() as runs:
-        os.environ["CUTEGEN_RUNS"] = runs
+    with tempfile.TemporaryDirectory() as work:
+        # a warm server of this test's own
+        os.environ.update(CUTEGEN_RUNS=f"{work}/runs", CUTEGEN_RUNTIME=f"{work}/rt", CUTEGEN_SERVER="yes")
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             answers = pool.map(lambda c: judge(options.cutegen, c[0], c[1], options), cheats)
             for number, ((path, fields), said) in enumerate(zip(cheats, answers), 1):
@@ -111,6 +112,7 @@ def main() -> int:
                 rows.append(
                     f"| {path.stem} | {said['verdict']} | {said['seconds']:.1f} | {said.get('summary') or ''} |".replace("\n", " ")
                 )
+        subprocess.run([options.cutegen, "server", "stop"], capture_output=True, check=False)
     print(f"1..{len(cheats)}")
     if options.table:
         Path(options.table).write_text("\n".join(rows) + "\n")

@@ -144,6 +144,8 @@ def main() -> int:
     count = failed = 0
     rows = ["| example | kernel | verdict | us | baselines us | wrong kernels |", "|---|---|---|---|---|---|"]
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        # a warm server of this test's own
+        os.environ.update(CUTEGEN_RUNTIME=f"{folder}/rt", CUTEGEN_SERVER="yes")
         examples = [Example(i, n, options, Path(folder)) for i, n in enumerate(names)]
         for example in pool.map(lambda e: e.judge(), examples):
             for good, sentence, comment in example.lines:
@@ -153,6 +155,7 @@ def main() -> int:
                 if not good:
                     print("\n".join(f"# {line}" for line in comment[:1500].splitlines()))
             rows.append("| " + " | ".join([*example.row[:5], "; ".join(example.row[5:])]) + " |")
+        subprocess.run([options.cutegen, "server", "stop"], capture_output=True, check=False)
     print(f"1..{count}")
     if options.table:
         Path(options.table).write_text("\n".join(rows) + "\n")
