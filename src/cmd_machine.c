@@ -45,6 +45,61 @@ bool cmd_doctor(struct cli *cli, int *code, struct error *err)
     return true;
 }
 
+/* ---- peaks ------------------------------------------------------------------- */
+
+static void print_peaks(const json_t *report)
+{
+    static const struct {
+        const char *key, *label, *unit;
+    } rows[] = {
+        {"read_gbps", "memory, read", "GB/s"},
+        {"write_gbps", "memory, write", "GB/s"},
+        {"mixed_gbps", "memory, half and half", "GB/s"},
+        {"l2_gbps", "L2, read", "GB/s"},
+        {"fp32_tflops", "fp32", "TFLOPS"},
+        {"fp64_tflops", "fp64", "TFLOPS"},
+        {"tensor_sync_f16_tflops", "tensor, f16 (mma.sync)", "TFLOPS"},
+        {"tensor_f16_tflops", "tensor, f16", "TFLOPS"},
+        {"tensor_bf16_tflops", "tensor, bf16", "TFLOPS"},
+        {"tensor_tf32_tflops", "tensor, tf32", "TFLOPS"},
+        {"launch_us", "one launch in a graph", "us"},
+    };
+    const char *source = json_string_or(report, "source", "none"), *key;
+    const char *gpu = json_string_or(report, "gpu", "?");
+    json_t *figures = json_object_get(report, "figures"), *bad;
+
+    if (!strcmp(source, "measured"))
+        printf("%s, measured %s\n", gpu, json_string_or(report, "measured", "?"));
+    else if (!strcmp(source, "table"))
+        printf("%s, from the table of GPUs (src/eval/gpus.def); not measured here\n", gpu);
+    else
+        printf("%s is in no table and was not measured; there is no roofline for it\n", gpu);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        double v = json_double_or(figures, rows[i].key, 0);
+
+        if (v > 0)
+            printf("  %-24s %10.4g %s\n", rows[i].label, v, rows[i].unit);
+    }
+    json_object_foreach(json_object_get(report, "implausible"), key, bad)
+        printf("  %s: %.4g cannot be, and is not used\n", key, json_number_value(bad));
+}
+
+bool cmd_peaks(struct cli *cli, int *code, struct error *err)
+{
+    json_t *report = NULL;
+
+    (void)code;
+    if (!stage_peaks(&cli->settings, flag_get(cli, "show") == NULL, cli->a, &report, err))
+        return false;
+    if (cli->json) {
+        print_json(report);
+        return true;
+    }
+    print_peaks(report);
+    json_decref(report);
+    return true;
+}
+
 /* ---- config ------------------------------------------------------------------ */
 
 bool cmd_config(struct cli *cli, int *code, struct error *err)

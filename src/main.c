@@ -51,6 +51,10 @@ static const struct flag simt_flags[] = {
     {"scalar", "SPEC", "a scalar of the call, in order: int=3, float=1.5; may be given again"},
     {0},
 };
+static const struct flag peaks_flags[] = {
+    {"show", NULL, "what is known; nothing is measured"},
+    {0},
+};
 static const struct flag edit_flags[] = {
     {"write", NULL, "write the result over SRC instead of printing it"},
     {0},
@@ -129,6 +133,10 @@ const struct command commands[] = {
     {"doctor", "", 0, 0, GROUP_ALL, true, false, no_flags, cmd_doctor,
      "what this machine has: compilers, CuTe, PyTorch, GPUs, profilers, models",
      "Exit code 3: something that `cutegen run` needs is missing."},
+    {"peaks", "", 0, 0, GROUP_DEVICE | GROUP_TOOLS, true, false, peaks_flags, cmd_peaks,
+     "what the device can do at most: bandwidth, flops, launches",
+     "On a GPU the figures are measured, in some ten seconds, and kept for this device: rooflines\n"
+     "and floors are made of them from then on. On simt the table of the modelled GPU is shown."},
     {"config", "", 0, 0, GROUP_ALL, true, false, no_flags, cmd_config,
      "the effective settings, and where each came from",
      "Flags win over CUTEGEN_* variables, those over ./cutegen.ini, that over\n"

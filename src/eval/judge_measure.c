@@ -113,7 +113,7 @@ static bool measure_modelled(const struct judge_config *config, const struct bui
     out->time_us = out->warm_us = m.time_us;
     out->bound = m.bound;
     out->parts = m.parts;
-    out->floor_us = peaks_floor(gpu, config->task).us;
+    out->floor_us = peaks_floor(gpu, gpu, config->task).us;
     out->verdict.kind = VERDICT_PASS;
     out->verdict.summary =
         arena_printf(a, "%.3f us modelled for %s, bound by %s", m.time_us, gpu->name, m.bound);
@@ -306,14 +306,15 @@ static void fill_times(struct measuring *m, struct measurement *out)
 
 static void judge_times(struct measuring *m, struct measurement *out)
 {
-    const struct gpu *gpu = gpu_find(m->config->device->name);
+    struct gpu gpu, best;
+    bool known = peaks_find(m->config->device->name, m->a, &gpu, &best);
     struct floor f = {0};
     struct verdict *v = &out->verdict;
 
     fill_times(m, out);
     out->bound = "unknown";
-    if (gpu) {
-        f = peaks_floor(gpu, m->config->task);
+    if (known) {
+        f = peaks_floor(&gpu, &best, m->config->task);
         out->floor_us = f.us;
         out->bound = f.bound;
     }
@@ -341,7 +342,7 @@ static void judge_times(struct measuring *m, struct measurement *out)
     } else if (out->time_us < f.strict_us) {
         v->kind = VERDICT_IMPOSSIBLE_TIME;
         v->summary = arena_printf(m->a, "%.2f us measured, but %s takes %.2f us at least (%s)",
-                                  out->time_us, gpu->name, f.strict_us, f.bound);
+                                  out->time_us, gpu.name, f.strict_us, f.bound);
     } else {
         v->kind = VERDICT_PASS;
         v->summary = arena_printf(m->a, "%.2f us, cold L2", out->time_us);

@@ -14,7 +14,13 @@
  */
 #include "eval/peaks.h"
 
+#include "base/fs.h"
+#include "base/json.h"
+
 #include <ctype.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -117,15 +123,17 @@ static double flop_rate(const struct gpu *g, const struct task *task, const char
 {
     const char *dtype = task->out_count > 0 ? task->out[0].dtype : "f32";
     double lanes = 2e3 * g->sms * g->clock_ghz;
+    double fp32 = g->fp32_tflops > 0 ? g->fp32_tflops * 1e6 : lanes * g->fp32_lanes;
+    double fp64 = g->fp64_tflops > 0 ? g->fp64_tflops * 1e6 : lanes * g->fp64_lanes;
     bool matrix = task->class == CLASS_GEMM || task->class == CLASS_OTHER;
 
     if (strcmp(dtype, "f64") == 0) {
         *unit = "fp64";
-        return lanes * g->fp64_lanes * (matrix ? 2 : 1);
+        return fp64 * (matrix ? 2 : 1);
     }
     if (!matrix) {
         *unit = "fp32";
-        return lanes * g->fp32_lanes;
+        return fp32;
     }
     if (strcmp(dtype, "f16") == 0 || strcmp(dtype, "bf16") == 0) {
         *unit = "tensor (f16)";
@@ -135,7 +143,7 @@ static double flop_rate(const struct gpu *g, const struct task *task, const char
     return g->tensor_f16_tflops * 1e6 / 3;
 }
 
-struct floor peaks_floor(const struct gpu *gpu, const struct task *task)
+struct floor peaks_floor(const struct gpu *gpu, const struct gpu *best_gpu, const struct task *task)
 {
     double in = tensors_bytes(task->in, task->in_count);
     double out = tensors_bytes(task->out, task->out_count);
@@ -145,10 +153,12 @@ struct floor peaks_floor(const struct gpu *gpu, const struct task *task)
     double rate = read_share > 1 - one_sided ? gpu->read_gbps
                   : read_share < one_sided   ? gpu->write_gbps
                                              : gpu->mixed_gbps;
-    double best = gpu->read_gbps > gpu->write_gbps ? gpu->read_gbps : gpu->write_gbps;
+    double best =
+        best_gpu->read_gbps > best_gpu->write_gbps ? best_gpu->read_gbps : best_gpu->write_gbps;
     const char *unit;
     double memory_us = task->bytes_min / (rate * 1e3);
     double strict_us = (read + write - held) / (best * 1e3);
+    double best_us = task->flops_min / flop_rate(best_gpu, task, &unit);
     double flops_us = task->flops_min / flop_rate(gpu, task, &unit);
     struct floor f = {.us = memory_us, .bound = "memory"};
 
@@ -156,6 +166,166 @@ struct floor peaks_floor(const struct gpu *gpu, const struct task *task)
         f.us = flops_us;
         f.bound = unit;
     }
-    f.strict_us = impossible_margin * (flops_us > strict_us ? flops_us : strict_us);
+    f.strict_us = impossible_margin * (best_us > strict_us ? best_us : strict_us);
     return f;
+}
+
+/* ---- measured ------------------------------------------------------------ */
+
+/* What is measured, where it goes, and what it can be on any GPU there is. Beside the table's row
+ * of the same GPU it may be off by `slack` at most: a busy machine gives low figures. */
+static const struct kept {
+    const char *name;
+    size_t at; /* in struct gpu; SIZE_MAX: only reported */
+    double least, most;
+} kept[] = {
+    {"read_gbps", offsetof(struct gpu, read_gbps), 20, 50000},
+    {"write_gbps", offsetof(struct gpu, write_gbps), 20, 50000},
+    {"mixed_gbps", offsetof(struct gpu, mixed_gbps), 20, 50000},
+    {"l2_gbps", offsetof(struct gpu, l2_gbps), 50, 200000},
+    {"fp32_tflops", offsetof(struct gpu, fp32_tflops), 0.5, 1000},
+    {"fp64_tflops", offsetof(struct gpu, fp64_tflops), 0.01, 1000},
+    {"tensor_sync_f16_tflops", SIZE_MAX, 1, 20000},
+    {"tensor_f16_tflops", offsetof(struct gpu, tensor_f16_tflops), 1, 20000},
+    {"tensor_bf16_tflops", SIZE_MAX, 1, 20000},
+    {"tensor_tf32_tflops", offsetof(struct gpu, tensor_tf32_tflops), 1, 20000},
+    {"launch_us", offsetof(struct gpu, launch_us), 0.1, 100},
+};
+static const double slack_low = 0.5, slack_high = 1.3;
+
+static double *field(struct gpu *g, const struct kept *k)
+{
+    return k->at == SIZE_MAX ? NULL : (double *)(void *)((char *)g + k->at);
+}
+
+/* Lanes and clock as a rate, so that the table's row has every figure that is measured. */
+static struct gpu with_rates(const struct gpu *row)
+{
+    struct gpu g = *row;
+    double lanes = 2e-3 * g.sms * g.clock_ghz;
+
+    g.fp32_tflops = lanes * g.fp32_lanes;
+    g.fp64_tflops = lanes * g.fp64_lanes;
+    return g;
+}
+
+static bool plausible(const struct kept *k, double v, const struct gpu *row)
+{
+    struct gpu known = row ? with_rates(row) : (struct gpu){0};
+    double *usual = row ? field(&known, k) : NULL;
+
+    if (!isfinite(v) || v < k->least || v > k->most)
+        return false;
+    if (!usual || *usual <= 0 || k->at == offsetof(struct gpu, launch_us) ||
+        k->at == offsetof(struct gpu, l2_gbps)) /* the table's are round figures */
+        return true;
+    return v > slack_low * *usual && v < slack_high * *usual;
+}
+
+static bool peaks_path(const char *device, struct arena *a, char **out, struct error *err)
+{
+    char name[128];
+
+    plain_name(device, name, sizeof name);
+    return home_tools(arena_printf(a, "peaks/%s.json", name), a, out, err);
+}
+
+bool peaks_save(const char *device, json_t *figures, struct arena *a, struct error *err)
+{
+    const struct gpu *row = gpu_find(device);
+    json_t *bad = json_object();
+    char *path, *text;
+    bool ok;
+
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        json_t *v = json_object_get(figures, kept[i].name);
+
+        if (v && !plausible(&kept[i], json_number_value(v), row)) {
+            json_object_set(bad, kept[i].name, v);
+            json_object_del(figures, kept[i].name);
+        }
+    }
+    if (json_object_size(bad))
+        json_object_set(figures, "implausible", bad);
+    json_decref(bad);
+    text = json_line(figures, a);
+    if (!peaks_path(device, a, &path, err))
+        return false;
+    ok = dir_make(arena_strndup(a, path, (size_t)(path_base(path) - path)), err) &&
+         file_write(path, text_of(arena_printf(a, "%s\n", text)), err);
+    return ok ? true : error_add(err, "keeping the peaks of %s", device);
+}
+
+/* What was kept for this device; NULL: nothing, or nothing readable. A new reference. */
+static json_t *load(const char *device, struct arena *a)
+{
+    struct error ignored = {0};
+    struct text t;
+    json_t *j = NULL;
+    char *path;
+
+    if (!device || !peaks_path(device, a, &path, &ignored) || !file_exists(path) ||
+        !file_read(path, 64 << 10, a, &t, &ignored) || !json_parse(t, "peaks", &j, &ignored))
+        return NULL;
+    return j;
+}
+
+bool peaks_find(const char *device, struct arena *a, struct gpu *out, struct gpu *best)
+{
+    const struct gpu *row = gpu_find(device);
+    json_t *measured = load(device, a);
+    int taken = 0;
+
+    *out = *best = row ? with_rates(row) : (struct gpu){.name = device, .matches = device};
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        double v = json_number_value(json_object_get(measured, kept[i].name));
+        double *to = field(out, &kept[i]), *top = field(best, &kept[i]);
+
+        if (!to || !plausible(&kept[i], v, row))
+            continue;
+        *to = v;
+        if (v > *top)
+            *top = v;
+        taken++;
+    }
+    json_decref(measured);
+    /* without a row, all that a floor is made of must have been measured */
+    return row || (taken > 0 && out->read_gbps > 0 && out->write_gbps > 0 && out->mixed_gbps > 0 &&
+                   out->fp32_tflops > 0 && out->fp64_tflops > 0 && out->tensor_f16_tflops > 0);
+}
+
+json_t *peaks_report(const struct device *device, struct arena *a)
+{
+    const char *name = device->kind == DEVICE_SIMT ? device->models : device->name;
+    json_t *measured = device->kind == DEVICE_SIMT ? NULL : load(name, a);
+    json_t *figures = json_object(), *out;
+    struct gpu g, best;
+    bool known = peaks_find(device->kind == DEVICE_SIMT ? NULL : name, a, &g, &best);
+
+    if (device->kind == DEVICE_SIMT) {
+        known = gpu_find(name) != NULL;
+        if (known)
+            g = with_rates(gpu_find(name));
+    }
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+        double v = json_number_value(json_object_get(measured, kept[i].name));
+        double *from = field(&g, &kept[i]);
+
+        if (v <= 0 && from && known)
+            v = *from;
+        if (v > 0)
+            json_object_set_new(figures, kept[i].name, json_real(v));
+    }
+    out =
+        json_pack("{s:s, s:s, s:s, s:o}", "device", device->name, "gpu", name ? name : "", "source",
+                  measured ? "measured"
+                  : known  ? "table"
+                           : "none",
+                  "figures", figures);
+    if (measured && json_object_get(measured, "measured"))
+        json_object_set(out, "measured", json_object_get(measured, "measured"));
+    if (measured && json_object_get(measured, "implausible"))
+        json_object_set(out, "implausible", json_object_get(measured, "implausible"));
+    json_decref(measured);
+    return out;
 }

@@ -3,10 +3,15 @@
  *
  * One table (gpus.def) for both devices: the floor under a measured time and
  * the model of simt's. All figures are of the chip, none of a kernel.
+ *
+ * `cutegen peaks` measures them on a machine's own GPU (stage/peaks.c) and keeps
+ * them in the user's data folder, a file per device. Measured figures make the
+ * roofline; a time is only called impossible by the larger of both.
  */
 #ifndef EVAL_PEAKS_H
 #define EVAL_PEAKS_H
 
+#include "base/error.h"
 #include "model.h"
 
 struct gpu {
@@ -21,6 +26,7 @@ struct gpu {
     int regs_sm, warps_sm, blocks_sm;
     int fp32_lanes, int_lanes, fp64_lanes, sfu_lanes; /* per SM and clock */
     double tensor_f16_tflops, tensor_tf32_tflops;     /* dense */
+    double fp32_tflops, fp64_tflops;                  /* measured; 0: from lanes and clock */
     double launch_us;                                 /* one kernel node of a graph */
     double dram_latency_ns;
 };
@@ -34,6 +40,16 @@ struct floor {
     const char *bound; /* "memory" "fp32" "tensor" "tensor (3 x f16)" */
 };
 
-struct floor peaks_floor(const struct gpu *gpu, const struct task *task);
+/* `best` (may be `gpu` itself) has the figures for calling a time impossible. */
+struct floor peaks_floor(const struct gpu *gpu, const struct gpu *best, const struct task *task);
+
+/* Keeps the figures that can be; the others are named in figures["implausible"]. */
+bool peaks_save(const char *device, json_t *figures, struct arena *a, struct error *err);
+/* The device's GPU with what was measured on it in `out`, and the better of table and measurement
+ * in `best`. False: neither is known. */
+bool peaks_find(const char *device, struct arena *a, struct gpu *out, struct gpu *best);
+/* For `cutegen peaks`: {"device", "source": "measured|table|none", "measured", "figures": {...}}.
+ */
+json_t *peaks_report(const struct device *device, struct arena *a);
 
 #endif

@@ -135,6 +135,10 @@ bool stage_export(const struct export_request *req, struct arena *a, struct expo
 bool stage_doctor(const struct settings *settings, struct arena *a, json_t **report,
                   struct error *err);
 
+/* What the device can do at most: measured now and kept, or as it is known. New reference. */
+bool stage_peaks(const struct settings *settings, bool measure, struct arena *a, json_t **report,
+                 struct error *err);
+
 /* One prompt, one answer, streamed to `on_text` as it comes. */
 bool stage_ask(const struct settings *settings, struct text prompt,
                void (*on_text)(void *ctx, const char *text, size_t len), void *ctx, struct arena *a,

@@ -1,10 +1,13 @@
 /* test_modelled.c - better kernels get smaller modelled times; floors are floors. */
+#include "base/fs.h"
 #include "eval/modelled.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -157,7 +160,7 @@ static void a_perfect_copy_is_near_the_floor_and_never_below(void **state)
 
     (void)state;
     task.in[0] = task.out[0] = (struct tensor_info){.dtype = "f32", .dims = 1, .shape = {262144}};
-    f = peaks_floor(gpu_find("H200"), &task);
+    f = peaks_floor(gpu_find("H200"), gpu_find("H200"), &task);
     assert_true(m.time_us >= f.us);
     assert_true(m.time_us < 1.6 * f.us);
     assert_string_equal(m.bound, "dram");
@@ -274,16 +277,61 @@ static void the_floor_is_the_larger_of_bytes_and_flops(void **state)
         task.in[0] = (struct tensor_info){.dtype = c->dtype, .dims = 1, .shape = {(int64_t)c->in}};
         task.out[0] =
             (struct tensor_info){.dtype = c->dtype, .dims = 1, .shape = {(int64_t)c->out}};
-        f = peaks_floor(gpu_find("H200"), &task);
+        f = peaks_floor(gpu_find("H200"), gpu_find("H200"), &task);
         if (f.us < 0.999 * c->us || f.us > 1.001 * c->us || strcmp(f.bound, c->bound) != 0 ||
             f.strict_us < 0.999 * c->strict_us || f.strict_us > 1.001 * c->strict_us)
             fail_msg("%s: floor %.1f us by %s, strict %.1f", c->name, f.us, f.bound, f.strict_us);
     }
 }
 
+static void measured_peaks_are_kept_used_and_doubted(void **state)
+{
+    struct arena *a = arena_new();
+    struct error err = {0};
+    struct gpu g, best;
+    json_t *figures, *report;
+    struct device simt = {.kind = DEVICE_SIMT, .name = "simt", .models = "H200"};
+    char *dir;
+
+    (void)state;
+    assert_true(dir_temp("peaks", a, &dir, &err));
+    setenv("CUTEGEN_TOOLS", dir, 1);
+    assert_true(peaks_find("NVIDIA H200", a, &g, &best));
+    assert_true(fabs(g.read_gbps - 4500) < 1); /* the table's */
+    assert_false(peaks_find("NVIDIA Unheard-of 9", a, &g, &best));
+
+    figures =
+        json_pack("{s:s, s:f, s:f, s:f, s:f, s:f}", "device", "NVIDIA H200", "read_gbps", 4000.0,
+                  "write_gbps", 4800.0, "mixed_gbps", 4.0e5, "fp32_tflops", 50.0, "launch_us", 1.5);
+    assert_true(peaks_save("NVIDIA H200", figures, a, &err));
+    assert_non_null(json_object_get(json_object_get(figures, "implausible"), "mixed_gbps"));
+    assert_true(peaks_find("NVIDIA H200", a, &g, &best));
+    assert_true(fabs(g.read_gbps - 4000) < 1);    /* measured: the roofline */
+    assert_true(fabs(best.read_gbps - 4500) < 1); /* a slow day makes nothing possible impossible */
+    assert_true(fabs(best.write_gbps - 4800) < 1);
+    assert_true(fabs(g.mixed_gbps - 4260) < 1); /* what cannot be is not used */
+    json_decref(figures);
+
+    figures = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "read_gbps", 900.0, "write_gbps", 900.0,
+                        "mixed_gbps", 850.0, "fp32_tflops", 40.0, "fp64_tflops", 1.0,
+                        "tensor_f16_tflops", 150.0);
+    assert_true(peaks_save("NVIDIA Unheard-of 9", figures, a, &err));
+    assert_true(
+        peaks_find("NVIDIA Unheard-of 9", a, &g, &best)); /* a GPU in no table has a floor now */
+    json_decref(figures);
+
+    report = peaks_report(&simt, a);
+    assert_string_equal(json_string_value(json_object_get(report, "source")), "table");
+    json_decref(report);
+    dir_remove(dir, &err);
+    unsetenv("CUTEGEN_TOOLS");
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measured_peaks_are_kept_used_and_doubted),
         cmocka_unit_test(the_better_kernel_has_the_smaller_time),
         cmocka_unit_test(a_perfect_copy_is_near_the_floor_and_never_below),
         cmocka_unit_test(every_launch_after_the_first_costs),

@@ -1,0 +1,160 @@
+/*
+ * peaks.c - measure what a GPU can do at most; the kernels are peaks/peaks.cu.
+ *
+ * Each figure is one plan of that file, built and timed as any candidate: by
+ * the builder and a runner, without an oracle, since nothing is computed. A
+ * figure that cannot be is told and not kept.
+ */
+#include "eval/peaks.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "eval/runner_client.h"
+#include "stage/workshop.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SOURCE = 1 << 20, COLD = 15, WARM = 15, LAUNCHES = 64 };
+
+/* Kinds are the plan's; `work` is bytes or flops of one run with `amount` (per SM where sm). */
+static const struct figure {
+    const char *name;
+    int kind;
+    int64_t amount;
+    double work; /* for one unit of amount */
+    bool per_sm, warm;
+    int arch_least, arch_most; /* 0: any */
+} figures[] = {
+    {"read_gbps", 0, (int64_t)2 << 30, 1, false, false, 0, 0},
+    {"write_gbps", 1, (int64_t)2 << 30, 1, false, false, 0, 0},
+    {"mixed_gbps", 2, (int64_t)1 << 30, 2, false, false, 0, 0},
+    {"l2_gbps", 3, (int64_t)16 << 20, 64, false, true, 0, 0},
+    {"fp32_tflops", 4, 512, 2.0 * 2 * 1024 * 16 * 8, true, true, 0, 0},
+    {"fp64_tflops", 5, 256, 2.0 * 2 * 1024 * 16 * 8, true, true, 0, 0},
+    {"tensor_sync_f16_tflops", 6, 4096, 2.0 * 2 * 16 * 8 * (16 * 8 * 16), true, true, 80, 0},
+    {"tensor_f16_tflops", 7, 4096, 2.0 * 2 * (64 * 256 * 64), true, true, 90, 90},
+    {"tensor_bf16_tflops", 8, 4096, 2.0 * 2 * (64 * 256 * 64), true, true, 90, 90},
+    {"tensor_tf32_tflops", 9, 4096, 2.0 * 2 * (64 * 256 * 32), true, true, 90, 90},
+};
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, size_t count)
+{
+    qsort(v, count, sizeof *v, by_value);
+    return count ? v[count / 2] : 0;
+}
+
+/* Microseconds of one plan; 0 where this device cannot run it, and why is logged. */
+static bool time_plan(struct stage *st, const struct candidate *cand, int kind, int64_t amount,
+                      bool warm, struct arena *a, double *us, struct error *err)
+{
+    struct runner_config config = {.device = &st->device};
+    struct task *task = arena_alloc(a, sizeof *task);
+    struct build_result build = {0};
+    struct runner_answer said = {0};
+    struct time_samples s = {0};
+    json_t *nothing = json_object();
+    struct runner *r = NULL;
+    bool ok = false;
+
+    *us = 0;
+    task->name = "peaks";
+    task->description = json_pack("{s:[{s:s, s:s, s:i}, {s:s, s:s, s:I}]}", "scalars", "name",
+                                  "kind", "type", "int", "value", kind, "name", "amount", "type",
+                                  "int", "value", (json_int_t)amount);
+    if (!stage_build(st, task, cand, a, &build, err))
+        goto done;
+    if (build.verdict.kind != VERDICT_PASS) {
+        log_info("peaks, kind %d: %s", kind, build.verdict.summary);
+        ok = true;
+        goto done;
+    }
+    if (!runner_start(&config, &r, err) || !runner_load(r, &build, a, &said, err))
+        goto done;
+    if (said.verdict == VERDICT_PASS && !runner_bind(r, nothing, a, &said, err))
+        goto done;
+    if (said.verdict == VERDICT_PASS && !runner_time(r, COLD, WARM, a, &said, &s, err))
+        goto done;
+    if (said.verdict != VERDICT_PASS)
+        log_info("peaks, kind %d: %s: %s", kind, verdict_names[said.verdict], said.text);
+    *us = warm ? median(s.warm_us, s.warm_count) : median(s.cold_us, s.cold_count);
+    ok = true;
+done:
+    runner_answer_release(&said);
+    runner_stop(r);
+    json_decref(nothing);
+    json_decref(task->description);
+    return ok;
+}
+
+static bool measure_figures(struct stage *st, struct candidate *cand, struct arena *a, json_t *out,
+                            struct error *err)
+{
+    int arch = (int)strtol(st->device.arch + strcspn(st->device.arch, "0123456789"), NULL, 10);
+    double few, many;
+
+    for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
+        const struct figure *f = &figures[i];
+        double us, work = f->work * (double)f->amount * (f->per_sm ? st->device.sm_count : 1);
+
+        if ((f->arch_least && arch < f->arch_least) || (f->arch_most && arch > f->arch_most))
+            continue;
+        cand->attempt++;
+        if (!time_plan(st, cand, f->kind, f->amount, f->warm, a, &us, err))
+            return error_add(err, "measuring %s", f->name);
+        if (us > 0) /* bytes per us is 1e-3 GB/s, flops per us 1e-6 TFLOPS */
+            json_object_set_new(out, f->name,
+                                json_real(work / us * (strstr(f->name, "gbps") ? 1e-3 : 1e-6)));
+    }
+    cand->attempt++;
+    if (!time_plan(st, cand, 10, 1, true, a, &few, err))
+        return false;
+    cand->attempt++;
+    if (!time_plan(st, cand, 10, 1 + LAUNCHES, true, a, &many, err))
+        return false;
+    if (few > 0 && many > few)
+        json_object_set_new(out, "launch_us", json_real((many - few) / LAUNCHES));
+    return true;
+}
+
+bool stage_peaks(const struct settings *settings, bool measure, struct arena *a, json_t **report,
+                 struct error *err)
+{
+    struct settings own = *settings;
+    struct candidate cand = {.change = ""};
+    struct stage *st = NULL;
+    char *path, stamp[25];
+    json_t *measured = NULL;
+    bool ok = false;
+
+    own.model = "builtin"; /* nobody is asked */
+    *report = NULL;
+    if (!stage_open(&own, &st, err))
+        goto done;
+    if (st->device.kind == DEVICE_CUDA && measure) {
+        if (!home_data("peaks/peaks.cu", a, &path, err) ||
+            !file_read(path, MAX_SOURCE, a, &cand.source, err))
+            goto done;
+        measured = json_object();
+        clock_stamp(clock_unix_ms(), stamp);
+        json_object_set_new(measured, "device", json_string(st->device.name));
+        json_object_set_new(measured, "measured", json_string(stamp));
+        if (!workshop_lease(st, err) || !measure_figures(st, &cand, a, measured, err) ||
+            !peaks_save(st->device.name, measured, a, err))
+            goto done;
+    }
+    *report = peaks_report(&st->device, a);
+    ok = true;
+done:
+    json_decref(measured);
+    stage_close(st);
+    return ok;
+}
