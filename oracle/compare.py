@@ -19,6 +19,7 @@ from typing import Any, Iterator
 
 import torch
 
+from . import fused
 from .buffers import pattern_bits
 from .pattern import describe_errors, describe_place
 
@@ -143,24 +144,29 @@ def _compare_floating(
         reference.contiguous().reshape(-1),
         truth.contiguous().reshape(-1),
     )
-    scale, rms_truth = _magnitude(flat_truth)
     floor = 2.0**-24 if got.dtype == torch.float16 else float(torch.finfo(got.dtype).tiny)
-    sums = _pass(flat_got, flat_ref, flat_truth, scale, floor)
+    measured = fused.measure(flat_got, flat_ref, flat_truth, floor, _by_torch)
+    if measured:
+        scale, rms_truth, sums = measured.scale, measured.rms_truth, measured
+    else:
+        scale, rms_truth, sums = _by_torch(flat_got, flat_ref, flat_truth, floor)
     count = max(flat_got.numel(), 1)
     rms = math.sqrt(sums.square / count) / (rms_truth + floor)
     reference_rms = math.sqrt(sums.reference_square / count) / (rms_truth + floor)
     rtol = max(ELEMENT_FACTOR * sums.reference_max, rules.element(got.dtype))
     rms_limit = max(RMS_FACTOR * reference_rms, rules.rms(got.dtype))
-    bad = (sums.err > rtol).reshape(got.shape)
-    beyond = int(bad.sum())
+    if measured:
+        beyond, off_limit, largest = measured.above(rtol, rms_limit)
+    else:
+        beyond, off_limit = int((sums.err > rtol).sum()), int((sums.err > rms_limit).sum())
+        largest = float(sums.err.max()) if sums.err.numel() else 0.0
     gross = GROSS[
         {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}[got.dtype]
     ]
-    largest = float(sums.err.max()) if sums.err.numel() else 0.0
     largest_finite = (
         largest if math.isfinite(largest) else float(torch.nan_to_num(sums.err, posinf=0.0).max())
     )
-    everywhere = int((sums.err > rms_limit).sum()) > SPREAD * count
+    everywhere = off_limit > SPREAD * count
     spread_out = beyond > 0 and everywhere and largest <= max(gross, rtol)
     wrong = 0 if spread_out else beyond
     imprecise = spread_out or (wrong == 0 and not rms <= rms_limit)
@@ -181,8 +187,20 @@ def _compare_floating(
         "imprecise": imprecise,
         "beyond": beyond,
         "worst": _worst(sums.err.reshape(got.shape), got, truth) if explain and (beyond or imprecise) else [],
-        "pattern": _explain(bad, got, truth, sums.unwritten) if beyond and explain else "",
+        "pattern": (
+            _explain((sums.err > rtol).reshape(got.shape), got, truth, sums.unwritten)
+            if beyond and explain
+            else ""
+        ),
     }
+
+
+def _by_torch(
+    got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, floor: float
+) -> tuple[float, float, _Sums]:
+    """Mean magnitude and root mean square of the truth, and what a pass over the output finds."""
+    scale, rms_truth = _magnitude(truth)
+    return scale, rms_truth, _pass(got, reference, truth, scale, floor)
 
 
 def _explain(bad: torch.Tensor, got: torch.Tensor, truth: torch.Tensor, unwritten: int) -> str:

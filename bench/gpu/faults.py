@@ -44,7 +44,7 @@ __global__ void twice(float const *px, float *py, int n)
     Tensor x = make_tensor(make_gmem_ptr(px), make_shape(n)); // (n)
     Tensor y = make_tensor(make_gmem_ptr(py), make_shape(n)); // (n)
     int i = int(blockIdx.x * blockDim.x + threadIdx.x);
-    BODY
+    @BODY@
 }
 #endif
 #ifdef CUTEGEN_HOST
@@ -52,7 +52,7 @@ CUTEGEN_PLAN(call)
 {
     const struct cutegen_tensor *x = &call->in[0], *y = &call->out[0];
     int n = (int)cutegen_numel(x);
-    PLAN
+    @PLAN@
     return CUTEGEN_LAUNCH(call, (twice), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1), cutegen_dim3(256, 1, 1), 0,
                           CUTEGEN_DATA(float const, x), CUTEGEN_DATA(float, y), n);
 }
@@ -72,7 +72,7 @@ CASES = [
 
 def evaluate(name, body, plan=""):
     path = work / f"{name.replace(' ', '-')}.cu"
-    path.write_text(KERNEL.replace("BODY", body).replace("PLAN", plan))
+    path.write_text(KERNEL.replace("@BODY@", body).replace("@PLAN@", plan))
     begin = time.time()
     done = subprocess.run(
         [cutegen, "eval", "task.py", str(path), "--device", "cuda:0", "--json", "--run-deadline", "5"],

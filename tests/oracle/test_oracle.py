@@ -10,7 +10,9 @@ import json
 import math
 import os
 import struct
+import tempfile
 import unittest
+from pathlib import Path
 from typing import Any, Callable
 
 from client import HEAD, ROOT, Oracle, model
@@ -731,6 +733,49 @@ class Examples(OracleTest):
                     one = self.judged(distribution)
                     self.assertEqual((one["wrong"], one["imprecise"]), (0, False), one)
                 self.assertEqual(self.oracle.ask(do="trivial")["passes"], [])
+
+
+
+class RestTest(OracleTest):
+    """An oracle that is lent to one asker after the other."""
+
+    def test_an_oracle_that_rests_holds_no_buffers_and_knows_its_task(self) -> None:
+        first = self.loaded(COPY)
+        self.assertTrue(self.oracle.draw()["ok"])
+        paths = [Path(place["path"]) for place in self.oracle.buffers.values()]
+        self.assertTrue(all(path.exists() for path in paths))
+        self.assertTrue(self.oracle.ask(do="rest")["ok"])
+        self.assertFalse(any(path.exists() for path in paths))
+        self.assertFalse(self.oracle.ask(do="compare")["ok"])
+        self.assertEqual(self.loaded(COPY), first)
+        self.assertEqual(self.judged()["wrong"], 0)
+
+    def test_buffers_lie_where_the_next_asker_wants_them(self) -> None:
+        self.loaded(COPY)
+        self.oracle.ask(do="rest")
+        with tempfile.TemporaryDirectory() as other:
+            answer = self.oracle.ask(do="load", task=str(self.oracle.work / "task.py"), device="cpu", work=other)
+            self.assertTrue(answer["ok"], answer)
+            self.assertTrue(self.oracle.draw()["ok"])
+            self.assertTrue(all(b["path"].startswith(other) for b in self.oracle.buffers.values()))
+            self.oracle.ask(do="rest")
+
+    def test_a_task_that_changed_is_learnt_again(self) -> None:
+        self.loaded(COPY)
+        self.oracle.ask(do="rest")
+        task = self.loaded(COPY.replace("64, 96", "32, 16"))
+        self.assertEqual(task["inputs"][0]["shape"], [32, 16])
+
+    def test_a_neighbour_that_changed_is_read_again(self) -> None:
+        text = model("x): return x * sizes.FACTOR", "[torch.rand(sizes.N)]").replace("import torch\n", "import torch\nimport sizes\n", 1)
+        for n, factor in ((64, 2.0), (128, 3.0)):
+            (self.oracle.work / "sizes.py").write_text(f"N = {n}\nFACTOR = {factor}\n")
+            self.assertEqual(self.loaded(text)["inputs"][0]["shape"], [n])
+            self.oracle.draw()
+            self.oracle.ask(do="reference")
+            inputs, outputs = self.oracle.read("in0"), self.oracle.read("out0")
+            self.assertAlmostEqual(outputs[0], factor * inputs[0], places=5)
+            self.oracle.ask(do="rest")
 
 
 if __name__ == "__main__":
