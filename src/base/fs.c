@@ -184,7 +184,6 @@ char *path_stem(struct arena *a, const char *path)
 
 char *path_absolute(struct arena *a, const char *path)
 {
-    char cwd[PATH_MAX];
     char *real = realpath(path, NULL), *copy;
 
     if (real) {
@@ -192,6 +191,13 @@ char *path_absolute(struct arena *a, const char *path)
         free(real); /* libc's own allocation */
         return copy;
     }
+    return path_from_here(a, path);
+}
+
+char *path_from_here(struct arena *a, const char *path)
+{
+    char cwd[PATH_MAX];
+
     if (path[0] == '/' || !getcwd(cwd, sizeof(cwd)))
         return arena_strdup(a, path);
     return path_join(a, cwd, path);

@@ -21,7 +21,8 @@ bool dir_remove(const char *path, struct error *err); /* with all in it; missing
 char *path_join(struct arena *a, const char *dir, const char *name);
 const char *path_base(const char *path);            /* last component, borrowed */
 char *path_stem(struct arena *a, const char *path); /* last component without extension */
-char *path_absolute(struct arena *a, const char *path);
+char *path_absolute(struct arena *a, const char *path);  /* links followed */
+char *path_from_here(struct arena *a, const char *path); /* links kept */
 /* A new empty folder for one job (0700), on tmpfs where there is one. */
 bool dir_temp(const char *prefix, struct arena *a, char **out, struct error *err);
 /* First executable of that name on $PATH, or NULL. A name with '/' is checked as is. */

@@ -276,8 +276,8 @@ static json_t *make_wish(const char *kind, const char *tag, const struct proc_sp
     char *program = path_find_program(a, spec->argv[0]), **env = proc_environment(spec, a);
     json_t *argv = json_array(), *kept = json_array(), *wish;
 
-    if (program)
-        json_array_append_new(argv, json_string(path_absolute(a, program)));
+    if (program) /* a venv's python is a link that must stay one */
+        json_array_append_new(argv, json_string(path_from_here(a, program)));
     for (size_t i = 1; spec->argv[i]; i++)
         json_array_append_new(argv, json_string(spec->argv[i]));
     for (size_t i = 0; env[i]; i++)

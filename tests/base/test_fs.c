@@ -121,6 +121,10 @@ static void path_parts_are_cut_as_people_read_them(void **state)
     assert_string_equal(path_base("/x/y"), "y");
     assert_string_equal(path_join(f->a, "/x/", "y"), "/x/y");
     assert_string_equal(path_absolute(f->a, "/usr/../usr"), "/usr");
+    assert_int_equal(symlink("/usr", path_join(f->a, f->dir, "link")), 0);
+    assert_string_equal(path_absolute(f->a, path_join(f->a, f->dir, "link")), "/usr");
+    assert_string_equal(path_from_here(f->a, path_join(f->a, f->dir, "link")),
+                        path_join(f->a, f->dir, "link"));
 }
 
 static void programs_are_found_on_path_only(void **state)
