@@ -19,8 +19,8 @@ bool file_exists(const char *path);
 bool dir_make(const char *path, struct error *err);   /* with parents */
 bool dir_remove(const char *path, struct error *err); /* with all in it; missing is fine */
 char *path_join(struct arena *a, const char *dir, const char *name);
-const char *path_base(const char *path);            /* last component, borrowed */
-char *path_stem(struct arena *a, const char *path); /* last component without extension */
+const char *path_base(const char *path);                 /* last component, borrowed */
+char *path_stem(struct arena *a, const char *path);      /* last component without extension */
 char *path_absolute(struct arena *a, const char *path);  /* links followed */
 char *path_from_here(struct arena *a, const char *path); /* links kept */
 /* A new empty folder for one job (0700), on tmpfs where there is one. */
