@@ -246,7 +246,8 @@ static void read_context(struct fault *f, struct text line, const char *name, in
         return;
     if (text_starts(t, "argument types are:") || text_starts(t, "object type is:"))
         f->notes = t;
-    else if (text_starts(t, "instantiation of")) {
+    else if (text_starts(t, "instantiation of") ||
+             text_starts(t, "detected during instantiation of")) { /* when there is only one */
         int n = line_in_candidate(t, f, name);
         f->frame = t;
         if (n > 0 && f->user_line == 0)

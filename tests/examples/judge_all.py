@@ -26,19 +26,37 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 DEADLINE_S = 900
 
-# what is done to the output y of n elements (and the input x), by thread i of many, and the verdicts for it
+# what is done to the output y of n elements (and to the bytes x of the input), by thread i of many, and the verdicts for it
 WAYS: list[tuple[str, str, str]] = [
-    ("one element off", "if (i == n / 2) y[i] += 0.25f + 0.25f * fabsf(y[i]);", "wrong values"),
-    ("the last element missed", "if (i == n - 1) ((unsigned *)y)[i] = 0x7fa5c0deu;", "not written"),
-    ("off by a thousandth", "if (i < n) y[i] *= 1.001f;", "imprecise|wrong values"),
-    ("one column too far", "if (i == 0) for (int64_t k = 0; k < 64 && k + 1 < n; k++) y[k] = y[k + 1] + 0.01f * float(n > 1); if (i == 0 && n == 1) y[0] = 0.0f;", "wrong values"),
-    ("one NaN", "if (i == n / 3) y[i] = __int_as_float(0x7fc00000);", "non-finite"),
-    ("past the end", "if (i == n) y[i] = 1.0f;", "unsafe memory|guard hit"),
-    ("the input changed", "if (i == 0) const_cast<float *>(x)[0] += 1.0f;", "input modified"),
+    ("one element off", "if (i == n / 2) y[i] = T(float(y[i]) + 0.25f + 0.25f * fabsf(float(y[i])));", "wrong values"),
+    ("the last element missed", "if (i == n - 1) ((M *)y)[i] = M(MARK);", "not written"),
+    ("a little off everywhere", "if (i < n) y[i] = T(float(y[i]) * (sizeof(T) == 2 ? 1.03f : 1.001f));", "imprecise|wrong values"),
+    ("one column too far", "if (i == 0) for (int64_t k = 0; k < 64 && k + 1 < n; k++) y[k] = T(float(y[k + 1]) + 0.0625f); if (i == 0 && n == 1) y[0] = T(0.0f);", "wrong values"),
+    ("one NaN", "if (i == n / 3) y[i] = T(__int_as_float(0x7fc00000));", "non-finite"),
+    ("past the end", "if (i == n) y[i] = T(1.0f);", "unsafe memory|guard hit"),
+    ("the input changed", "if (i == 0) const_cast<unsigned char *>(x)[1] ^= 1;", "input modified"),
 ]
+WHOLE_NUMBERS = [  # what can be done to integers
+    ("one element off", "if (i == n / 2) y[i] = T(y[i] + 1);", "wrong values"),
+    ("the last element missed", "if (i == n - 1) ((M *)y)[i] = M(MARK);", "not written"),
+    ("past the end", "if (i == n) y[i] = T(1);", "unsafe memory|guard hit"),
+    ("the input changed", "if (i == 0) const_cast<unsigned char *>(x)[1] ^= 1;", "input modified"),
+]
+# dtype of the output -> its type, the type and bits of an element nobody wrote (oracle/buffers.py)
+TYPES = {
+    "f32": ("float", "unsigned", "0x7fa5c0deu"),
+    "f16": ("cute::half_t", "unsigned short", "0x7da5"),
+    "bf16": ("cute::bfloat16_t", "unsigned short", "0x7fa5"),
+    "f64": ("double", "unsigned long long", "0x7ff4a5c0dea5c0deull"),
+    "i64": ("int64_t", "unsigned long long", "0x7fa5c0de7fa5c0deull"),
+    "i32": ("int", "unsigned", "0x7fa5c0deu"),
+}
 
 DEVICE_HALF = """
-__global__ void spoil(float const *x, float *y, int64_t n)
+using T = %s;
+using M = %s;
+constexpr M MARK = %s;
+__global__ void spoil(unsigned char const *x, T *y, int64_t n)
 {
     int64_t const i = int64_t(blockIdx.x) * 256 + threadIdx.x;
     (void)x;
@@ -52,18 +70,18 @@ CUTEGEN_PLAN(call)
 
     CUTEGEN_TRY(right(call));
     return CUTEGEN_LAUNCH(call, (spoil), cutegen_dim3(n / 256 + 1, 1, 1), cutegen_dim3(256, 1, 1), 0,
-                          CUTEGEN_DATA(float const, &call->in[0]), CUTEGEN_DATA(float, &call->out[0]), n);
+                          CUTEGEN_DATA(unsigned char const, &call->in[0]), CUTEGEN_DATA(void, &call->out[0]), n);
 }
 """
 
 
-def spoilt(source: str, way: str) -> str:
+def spoilt(source: str, dtype: str, way: str) -> str:
     """The kernel with `spoil` launched after it."""
     host = re.search(r"#ifdef CUTEGEN_HOST\b", source)
     assert host, "no CUTEGEN_HOST half"
     first, second = source[: host.start()], source[host.start() :]
     ends = [m.start() for m in re.finditer(r"^#endif", first, re.M)]
-    first = first[: ends[-1]] + DEVICE_HALF % way + first[ends[-1] :]
+    first = first[: ends[-1]] + DEVICE_HALF % (*TYPES[dtype], way) + first[ends[-1] :]
     second, count = re.subn(r"CUTEGEN_PLAN\(call\)", "static int right(struct cutegen_call *call)", second, count=1)
     assert count == 1, "no CUTEGEN_PLAN(call)"
     ends = [m.start() for m in re.finditer(r"^#endif", second, re.M)]
@@ -97,33 +115,43 @@ class Example:
         said["seconds"] = time.monotonic() - start
         return said
 
-    def right(self) -> Path | None:
-        path = HERE / f"{self.name}.cu"
-        if path.exists():
-            return path
-        code, text = self.ask("run", str(self.task), "--device", self.options.device, "--depth", "0", "--no-report")
+    def right(self) -> tuple[Path | None, dict[str, Any]]:
+        """A right kernel and its judgement."""
+        for folder in [HERE, *(Path(k) for k in self.options.kernels)]:
+            if (folder / f"{self.name}.cu").exists():
+                path = folder / f"{self.name}.cu"
+                return path, self.eval(path)
+        code, text = self.ask("run", str(self.task), "--device", self.options.device, "--depth", "0", "--no-report", "--json", "--draws", "4")
         _, source = self.ask("show", "last", "--source")
+        best = {}
+        for line in text.splitlines():
+            if '"result"' in line:
+                best = json.loads(line).get("best") or {}
         if code or "CUTEGEN_PLAN" not in source:
             self.lines.append((False, "the built-in engineer writes a kernel", text[-1500:]))
-            return None
+            return None, {}
         path = self.work / f"{self.name}.cu"
         path.write_text(source)
-        return path
+        return path, {"verdict": "pass", "measurement": best.get("measurement")}
+
+    def output_dtype(self) -> str:
+        _, text = self.ask("describe", str(self.task), "--device", self.options.device, "--json")
+        return json.loads(text)["outputs"][0]["dtype"]
 
     def judge(self) -> "Example":
-        kernel = self.right()
+        kernel, said = self.right()
         if kernel is None:
             return self
-        said = self.eval(kernel)
         self.lines.append((said["verdict"] == "pass", "a right kernel passes", f"{said['verdict']}: {said.get('detail')}"))
         measured = said.get("measurement") or {}
         self.row = [self.name, "own" if kernel.parent == HERE else "built in", said["verdict"], f"{measured.get('time_us') or 0:.2f}{'*' if measured.get('modelled') else ''}"]
-        self.row.append(" ".join(f"{b['name']} {b['cold_us']:.1f}" for b in measured.get("baselines", [])))
+        self.row.append(" ".join(f"{b['name']} {b['cold_us']:.1f}" for b in measured.get("baselines") or []))
+        dtype = said["task"]["outputs"][0]["dtype"] if "task" in said else self.output_dtype()
+        ways = WHOLE_NUMBERS if dtype.startswith(("i", "u", "b")) and dtype != "bf16" else WAYS
         for turn in range(self.options.wrong):
-            # a place (argmax) is an integer: most ways would leave it as it is
-            what, way, want = WAYS[0 if self.name.startswith("arg") else (self.number + turn) % len(WAYS)]
+            what, way, want = ways[(self.number + turn) % len(ways)]
             path = self.work / f"{self.name}-{turn}.cu"
-            path.write_text(spoilt(kernel.read_text(), way))
+            path.write_text(spoilt(kernel.read_text(), dtype, way))
             said = self.eval(path)
             good = said["verdict"] in want.split("|")
             self.lines.append((good, f"{what}: {said['verdict']}", f"wanted {want}: {said.get('detail')}"))
@@ -138,6 +166,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--wrong", type=int, default=1)
     parser.add_argument("--table")
+    parser.add_argument("--kernels", action="append", default=[], help="a folder with more right kernels, NAME.cu")
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
     names = options.names or sorted(p.stem for p in (ROOT / "examples").glob("*.py"))
