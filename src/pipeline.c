@@ -705,10 +705,9 @@ bool pipeline_run(const struct settings *settings, const struct run_options *opt
     bool ok = false;
 
     memset(out, 0, sizeof(*out));
-    if (!store_open(set.runs_dir, STORE_WRITE, &store, err))
-        goto done;
     if (l.opt.resume_id) {
-        if (!store_run_find(store, l.opt.resume_id, a, &id, err) ||
+        if (!store_open(set.runs_dir, STORE_WRITE, &store, err) ||
+            !store_run_find(store, l.opt.resume_id, a, &id, err) ||
             !store_run_history(store, id, a, &l.past, err))
             goto done;
         l.opt.resume_id = id;
@@ -721,6 +720,9 @@ bool pipeline_run(const struct settings *settings, const struct run_options *opt
         set.budget_file = suite_budget_path(a, set.runs_dir, l.opt.suite);
     if (!stage_open(&set, &l.st, err) || !stage_warm(l.st, err) ||
         !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
+        goto done;
+    /* A new run's store comes last: a start that fails leaves nothing behind. */
+    if (!store && !store_open(set.runs_dir, STORE_WRITE, &store, err))
         goto done;
     l.profile_from = profile_depth(&l.opt, &l.task);
     if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))

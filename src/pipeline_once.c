@@ -156,6 +156,7 @@ static struct device device_copy(const struct device *d, struct arena *a)
 
     copy.name = arena_strdup(a, d->name);
     copy.arch = arena_strdup(a, d->arch);
+    copy.place = d->place ? arena_strdup(a, d->place) : NULL;
     copy.models = d->models ? arena_strdup(a, d->models) : NULL;
     return copy;
 }
@@ -176,9 +177,10 @@ bool pipeline_eval(const struct settings *settings, const char *task_path, const
         err->kind = ERROR_USE;
         goto done;
     }
-    if (!store_open(settings->runs_dir, STORE_WRITE, &store, err) ||
-        !stage_open(settings, &st, err) || !stage_warm(st, err) ||
-        !stage_describe(st, task_path, a, &out->task, err))
+    /* The store comes last: a start that fails leaves nothing behind. */
+    if (!stage_open(settings, &st, err) || !stage_warm(st, err) ||
+        !stage_describe(st, task_path, a, &out->task, err) ||
+        !store_open(settings->runs_dir, STORE_WRITE, &store, err))
         goto done;
     out->device = device_copy(stage_device(st), a);
     ok = eval_stored(settings, st, store, &cand, progress, a, out, err);

@@ -4,11 +4,13 @@
  * Invariants
  * 1. An entry is written into a folder of its own and renamed into place; a
  *    rename that loses the race throws its copy away.
- * 2. An entry's modification time is its last use.
+ * 2. An entry leaves by one rename too: whoever was reading it notices.
+ * 3. An entry's modification time is its last use.
  */
 #include "toolchain/build_cache.h"
 
 #include "base/fs.h"
+#include "base/hash.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_LIMIT = 256 << 20, KEY_LEN = 64 };
+enum { FILE_LIMIT = 256 << 20, HEADER_LIMIT = 1 << 20, KEY_LEN = 64 };
 
 static char *entry_dir(const char *key, struct arena *a)
 {
@@ -42,13 +44,17 @@ bool build_cache_fetch(const char *key, const char *dir, const char *const *file
                        struct arena *a)
 {
     char *entry = entry_dir(key, a);
-    if (entry == NULL || !file_exists(entry))
+    struct stat before, after;
+    if (entry == NULL || stat(entry, &before) != 0)
         return false;
     for (size_t i = 0; i < count; i++) {
         char *from = path_join(a, entry, files[i]);
         if (file_exists(from) && !bring(from, path_join(a, dir, files[i]), a))
             return false;
     }
+    /* Dropped meanwhile: some files may have been missed. */
+    if (stat(entry, &after) != 0 || before.st_ino != after.st_ino)
+        return false;
     utimensat(AT_FDCWD, entry, NULL, 0);
     return true;
 }
@@ -74,6 +80,22 @@ void build_cache_keep(const char *key, const char *dir, const char *const *files
         dir_remove(temp, &ignored);
 }
 
+bool build_cache_headers(const char *kernel_include, struct arena *a, char hex[65],
+                         struct error *err)
+{
+    static const char *const names[] = {"kernel.h", "plan.h", "export.h", "arith.h", "each.h"};
+    struct hash h = hash_init();
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct text text;
+        char *path = arena_printf(a, "%s/cutegen/%s", kernel_include, names[i]);
+        if (!file_read(path, HEADER_LIMIT, a, &text, err))
+            return false;
+        hash_add_text(&h, text);
+    }
+    hash_hex(&h, hex);
+    return true;
+}
+
 struct aged {
     time_t used;
     char *path;
@@ -83,6 +105,15 @@ static int by_age(const void *x, const void *y)
 {
     const struct aged *a = x, *b = y;
     return a->used < b->used ? -1 : a->used > b->used;
+}
+
+/* Gone in one step, whatever time the removal takes. */
+static void drop(const char *entry, struct arena *a)
+{
+    struct error ignored = {0};
+    char *away = arena_printf(a, "%s.gone.%d", entry, (int)getpid());
+    if (rename(entry, away) == 0)
+        dir_remove(away, &ignored);
 }
 
 void build_cache_prune(size_t limit, struct arena *a)
@@ -110,7 +141,7 @@ void build_cache_prune(size_t limit, struct arena *a)
     if (count > limit) {
         qsort(all, count, sizeof *all, by_age);
         for (size_t i = 0; i < count - limit; i++)
-            dir_remove(all[i].path, &ignored);
+            drop(all[i].path, a);
     }
     xfree(all);
 }

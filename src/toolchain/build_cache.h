@@ -19,6 +19,9 @@ bool build_cache_fetch(const char *key, const char *dir, const char *const *file
 /* Keeps copies of `files` of `dir` (missing ones are left out). Failure to cache is no error. */
 void build_cache_keep(const char *key, const char *dir, const char *const *files, size_t count,
                       struct arena *a);
+/* Hash of what a kernel includes of ours: part of every key. */
+bool build_cache_headers(const char *kernel_include, struct arena *a, char hex[65],
+                         struct error *err);
 /* Drops the least recently used entries beyond the limit. */
 void build_cache_prune(size_t limit, struct arena *a);
 

@@ -35,7 +35,6 @@ enum {
     ANSWER_LIMIT = 1 << 20,
     LOG_LIMIT = 4 << 20,
     PTX_LIMIT = 64 << 20,
-    HEADER_LIMIT = 1 << 20,
     WARM_MS = 60000,
     WALL_FACTOR = 10, /* clock over CPU time, before a compile counts as stuck */
     PRUNE_EVERY = 16
@@ -69,17 +68,9 @@ static json_t *include_list(const struct tools *t)
 
 static bool hash_headers(struct builder *b, struct error *err)
 {
-    static const char *const names[] = {"kernel.h", "plan.h", "export.h", "arith.h", "each.h"};
-    struct hash h = hash_init();
     char hex[65];
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        struct text text;
-        char *path = arena_printf(b->a, "%s/cutegen/%s", b->config.tools->kernel_include, names[i]);
-        if (!file_read(path, HEADER_LIMIT, b->a, &text, err))
-            return false;
-        hash_add_text(&h, text);
-    }
-    hash_hex(&h, hex);
+    if (!build_cache_headers(b->config.tools->kernel_include, b->a, hex, err))
+        return false;
     b->headers_hash = arena_strdup(b->a, hex);
     return true;
 }

@@ -7,8 +7,10 @@
 #include "toolchain/plan.h"
 
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "toolchain/build_cache.h"
 #include "toolchain/diag.h"
 
 #include <signal.h>
@@ -16,8 +18,10 @@
 #include <string.h>
 
 enum {
-    COMPILE_DEADLINE_MS = 20000,
-    PLAN_DEADLINE_MS = 5000,
+    COMPILE_CPU_S =
+        20, /* and ten times that by the clock: a busy machine is not the plan's fault */
+    COMPILE_DEADLINE_MS = 10 * COMPILE_CPU_S * 1000,
+    PLAN_DEADLINE_MS = 20000, /* the planner limits its own CPU time to far less */
     ANSWER_LIMIT = 8 << 20,
     MAX_FLAGS = 40,
 };
@@ -75,6 +79,33 @@ static bool has_undefined(const struct tools *tools, struct text log)
     return tools->cc_is_tcc && log.len && memmem(log.data, log.len, "undefined", 9) != NULL;
 }
 
+static const char *const plan_file[] = {"plan.so"};
+
+static bool plan_key(const struct tools *tools, struct text source, const char *name,
+                     struct arena *a, char key[65], struct error *err)
+{
+    struct hash h = hash_init();
+    char headers[65];
+    if (!build_cache_headers(tools->kernel_include, a, headers, err))
+        return false;
+    hash_add_text(&h, text_of("cutegen plan 1 " CUTEGEN_VERSION));
+    hash_add_text(&h, source);
+    hash_add_text(&h, text_of(name));
+    hash_add_text(&h, text_of(tools->cc));
+    hash_add_text(&h, text_of(tools->cc_version ? tools->cc_version : ""));
+    hash_add_text(&h, text_of(headers));
+    hash_hex(&h, key);
+    return true;
+}
+
+/* The driver tells that its compiler was stopped in words of its own. */
+static bool out_of_time(const struct proc_result *r)
+{
+    static const char words[] = "CPU time limit exceeded";
+    return (r->end == PROC_SIGNALED && (r->code == SIGXCPU || r->code == SIGKILL)) ||
+           memmem(r->out.data, r->out.len, words, strlen(words)) != NULL;
+}
+
 bool plan_compile(const struct tools *tools, struct text source, const char *name, const char *dir,
                   struct arena *a, const char **so_path, struct verdict *verdict, struct error *err)
 {
@@ -88,26 +119,34 @@ bool plan_compile(const struct tools *tools, struct text source, const char *nam
                              .merge_stderr = true,
                              .dir = dir,
                              .deadline_ms = COMPILE_DEADLINE_MS,
+                             .cpu_limit_s = COMPILE_CPU_S,
                              .output_limit = 256 << 10,
                              .address_limit_bytes = (uint64_t)2 << 30,
                              .file_limit_bytes = (uint64_t)64 << 20};
     struct proc_result r;
+    char key[65];
 
     verdict_set(verdict, VERDICT_PASS, "the plan compiles");
-    *so_path = path_join(a, dir, "plan.so");
+    *so_path = path_join(a, dir, plan_file[0]);
+    if (!plan_key(tools, source, base, a, key, err))
+        return false;
+    if (build_cache_fetch(key, dir, plan_file, ARRAY_LEN(plan_file), a) && file_exists(*so_path))
+        return true;
     if (!file_write(path_join(a, dir, file), source, err))
         return error_add(err, "compiling the plan");
     compile_flags(tools, a, file, "plan.so", argv);
     if (!proc_run(&spec, a, &r, err))
         return error_add(err, "compiling the plan");
-    if (r.end == PROC_DEADLINE) {
+    if (r.end == PROC_DEADLINE || out_of_time(&r)) {
         verdict_set(
             verdict, VERDICT_COMPILE_TIMEOUT,
-            arena_printf(a, "the plan did not compile within %d s", COMPILE_DEADLINE_MS / 1000));
+            arena_printf(a, "the plan did not compile within %d s of CPU time", COMPILE_CPU_S));
         return true;
     }
-    if (r.end == PROC_EXITED && r.code == 0 && !has_undefined(tools, r.out))
+    if (r.end == PROC_EXITED && r.code == 0 && !has_undefined(tools, r.out)) {
+        build_cache_keep(key, dir, plan_file, ARRAY_LEN(plan_file), a);
         return true;
+    }
     diag_compile_error(r.out, source, base, a, verdict);
     if (verdict->finding_count == 0)
         verdict->summary = arena_printf(a, "the plan does not compile (%s)", proc_end_text(&r, a));

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ROOTS = 32, VERSION_FILE_LIMIT = 1 << 20 };
+enum { MAX_ROOTS = 32, VERSION_FILE_LIMIT = 1 << 20, CUDA_H_LIMIT = 8 << 20 };
 
 /* A place that may hold NVRTC and the CUDA headers. */
 struct root {
@@ -167,13 +167,35 @@ static bool find_headers(struct arena *a, const struct root *r, struct tools *ou
     return true;
 }
 
-/* One place with both is taken first: NVRTC and its headers go together. */
+static long define_value(struct text file, const char *name)
+{
+    const char *p = memmem(file.data, file.len, name, strlen(name));
+    return p ? strtol(p + strlen(name), NULL, 10) : -1;
+}
+
+/* Is it of a version that CUTLASS goes with? What does not say is believed to be. */
+static bool fits_cutlass(struct arena *a, const struct root *r)
+{
+    char *header = match_below(a, r->dir, r->wheel ? header_below_wheel : header_below);
+    struct error ignored = {0};
+    struct text file;
+    long version;
+    if (header == NULL ||
+        !file_read(path_join(a, above(a, header, 1), "cuda.h"), CUDA_H_LIMIT, a, &file, &ignored))
+        return true;
+    version = define_value(file, "#define CUDA_VERSION");
+    return version < 0 || (version >= CUTEGEN_CUDA_MIN && version <= CUTEGEN_CUDA_MAX);
+}
+
+/* One place with both is taken first: NVRTC and its headers go together. A version that CUTLASS
+ * does not go with is taken when it is named, or when there is no other. */
 static void find_cuda(const struct roots *roots, struct arena *a, struct tools *out)
 {
     int count = roots->named ? roots->named : roots->count;
     for (int i = 0; i < count && out->nvrtc == NULL; i++) {
         char *library = find_library(a, &roots->at[i]);
-        if (library != NULL && find_headers(a, &roots->at[i], out)) {
+        if (library != NULL && (roots->named || fits_cutlass(a, &roots->at[i])) &&
+            find_headers(a, &roots->at[i], out)) {
             out->nvrtc = library;
             out->nvrtc_from = roots->at[i].from;
         }
@@ -244,12 +266,6 @@ static void find_cutlass(const struct tools_config *config, const struct roots *
         out->cutlass_include = cutlass_at(a, bundled);
     for (int i = 0; i < roots->count && out->cutlass_include == NULL; i++)
         out->cutlass_include = cutlass_at(a, roots->at[i].dir);
-}
-
-static long define_value(struct text file, const char *name)
-{
-    const char *p = memmem(file.data, file.len, name, strlen(name));
-    return p ? strtol(p + strlen(name), NULL, 10) : -1;
 }
 
 static void find_cutlass_version(struct arena *a, struct tools *out)

@@ -81,6 +81,10 @@ row "a key is never printed, only where it comes from"    0 '^key-env .*= MY_KEY
 
 row "no task file"                                        2 'there is no task file nowhere.py' '@ run nowhere.py'
 row "no task file leaves no store behind"                 0 '^clean$' '@ run nowhere.py; [ ! -e runs ] && echo clean'
+row "a start that fails leaves no store: run"             3 '^none$' '@ run task.py --cc /nowhere/cc; code=$?; [ -e runs ] || echo none; exit $code'
+row "a start that fails leaves no store: eval"            3 '^none$' '@ eval task.py task.py --cc /nowhere/cc; code=$?; [ -e runs ] || echo none; exit $code'
+row "without a server, status says so"                    0 'no server runs' 'CUTEGEN_RUNTIME=$work/rt @ server status'
+row "and stop is no error"                                0 '"stopped":false' 'CUTEGEN_RUNTIME=$work/rt @ server stop --json'
 row "no kernel"                                           2 'there is no kernel nowhere.cu' '@ eval task.py nowhere.cu'
 row "a store that is not there"                           2 '--runs DIR' '@ show last'
 row "a folder that cannot be written"                     3 'cutegen: .*/proc/nowhere' '@ run task.py --runs /proc/nowhere'

@@ -131,7 +131,7 @@ held = sum(p["resident_mib"] for p in s["processes"] if p["state"] == "waiting")
 print("#", held, "MiB held of", s["memory_mib"])
 sys.exit(held > s["memory_mib"])'
 ok "the memory of what waits is bounded" $?
-left=$(ls "$work/tmp" | grep -v '^cutegen-tmp-') # those are the builders' own, while they live
+left=$(find "$work/tmp" -mindepth 1 -maxdepth 1 ! -name 'cutegen-tmp-*') # those are the builders' own, while they live
 [ -z "$left" ] || echo "# $left"
 [ -z "$left" ]
 ok "no job left a folder behind" $?
@@ -166,7 +166,7 @@ ok "and says so" $?
 "$program" server stop >/dev/null
 soon no_helpers
 ok "nothing is left running" $?
-soon sh -c "! ls '$work/tmp' | grep -q '^cutegen-tmp-'"
+soon sh -c "[ -z \"\$(find '$work/tmp' -name 'cutegen-tmp-*')\" ]"
 ok "nor any builder's folder" $?
 helpers | while read -r pid; do echo "# $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"; done
 

@@ -121,6 +121,29 @@ static void test_a_place_with_both_is_taken_first(void **state)
     assert_string_equal(t.cccl_include, path_join(a, toolkit, "include"));
 }
 
+static void test_a_version_cutlass_does_not_go_with_comes_last(void **state)
+{
+    struct tools t;
+    char *fits = path_join(a, root, "fits"), *newer = path_join(a, root, "newer");
+    (void)state;
+    put("newer/lib64/libnvrtc.so.13", "");
+    put("newer/include/cuda_fp16.h", "");
+    put("newer/include/cuda.h", "#define CUDA_VERSION 13030\n");
+    put("newer/include/cccl/cuda/std/cstdint", "");
+    put("fits/lib64/libnvrtc.so.13", "");
+    put("fits/include/cuda_fp16.h", "");
+    put("fits/include/cuda.h", "#define CUDA_VERSION 13000\n");
+    put("fits/include/cccl/cuda/std/cstdint", "");
+    setenv("CUDA_HOME", newer, 1);
+    setenv("CUDA_PATH", fits, 1);
+    tools_look(&(struct tools_config){0}, a, &t);
+    assert_string_equal(t.nvrtc, path_join(a, fits, "lib64/libnvrtc.so.13"));
+    unsetenv("CUDA_PATH");
+    unsetenv("CUDA_HOME");
+    tools_look(&(struct tools_config){.cuda = newer}, a, &t);
+    assert_string_equal(t.nvrtc, path_join(a, newer, "lib64/libnvrtc.so.13"));
+}
+
 static void test_a_toolkit_that_is_named_is_the_one(void **state)
 {
     struct tools t;
@@ -161,6 +184,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_wheels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_wheels_of_cuda_12, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_place_with_both_is_taken_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_version_cutlass_does_not_go_with_comes_last, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_a_toolkit_that_is_named_is_the_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_compiler_that_is_named_is_the_one, set_up,
                                         tear_down),

@@ -1,0 +1,113 @@
+/* test_cache.c - many processes keep, fetch and drop the same entries; nobody ever gets half of
+ * one. */
+#include "base/fs.h"
+#include "toolchain/build_cache.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PROCESSES = 12, ROUNDS = 150, KEYS = 6, LIMIT = 3 };
+
+static const char *const files[] = {"kernel.ptx", "kernel.cubin", "build.json"};
+
+static const char *key_of(int number, struct arena *a)
+{
+    return arena_printf(a, "%064d", number);
+}
+
+/* All files of an entry say the same, and how long they are. */
+static char *content(int number, struct arena *a)
+{
+    char *text = arena_printf(a, "%*d entry %d", 4000 + 100 * number, number, number);
+    return text;
+}
+
+static bool put_files(const char *dir, int number, struct arena *a)
+{
+    struct error err = {0};
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        if (!file_write(path_join(a, dir, files[i]), text_of(content(number, a)), &err))
+            return false;
+    return true;
+}
+
+static bool whole(const char *dir, int number, struct arena *a)
+{
+    struct error err = {0};
+    struct text text;
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        if (!file_read(path_join(a, dir, files[i]), 1 << 20, a, &text, &err) ||
+            strcmp(text.data, content(number, a)) != 0)
+            return false;
+    return true;
+}
+
+/* Exit status: 0 all was whole. */
+static int work(int process)
+{
+    struct error err = {0};
+    int fetched = 0;
+    srandom((unsigned)process);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct arena *a = arena_new();
+        int number = (int)(random() % KEYS);
+        char *dir;
+        if (!dir_temp("cache-test", a, &dir, &err))
+            return 2;
+        if (build_cache_fetch(key_of(number, a), dir, files, ARRAY_LEN(files), a)) {
+            fetched++;
+            if (!whole(dir, number, a))
+                return 1;
+        } else {
+            if (!put_files(dir, number, a))
+                return 2;
+            build_cache_keep(key_of(number, a), dir, files, ARRAY_LEN(files), a);
+        }
+        if (random() % 4 == 0)
+            build_cache_prune(LIMIT, a);
+        dir_remove(dir, &err);
+        arena_free(a);
+    }
+    return fetched > 0 ? 0 : 3;
+}
+
+static void nobody_gets_half_an_entry(void **state)
+{
+    struct arena *a = arena_new();
+    struct error err = {0};
+    pid_t pids[PROCESSES];
+    char *cache;
+    (void)state;
+    assert_true(dir_temp("cache-test", a, &cache, &err));
+    setenv("CUTEGEN_CACHE", cache, 1);
+    for (int i = 0; i < PROCESSES; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0)
+            _exit(work(i));
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status;
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    assert_true(dir_remove(cache, &err));
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nobody_gets_half_an_entry)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
