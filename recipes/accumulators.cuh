@@ -11,7 +11,7 @@ __device__ inline float exponential(float x)
 }
 
 //! end
-//! if uses_sum
+//! if uses_sum or pair_uses_sum and not one_pass
 struct Sum {
     float value;
     static __device__ Sum none() { return {0.0f}; }
@@ -31,7 +31,7 @@ struct Prod {
 };
 
 //! end
-//! if uses_max
+//! if uses_max or pair_uses_max and not one_pass
 struct Max { // NaN wins
     float value;
     static __device__ Max none() { return {__int_as_float(0xff800000)}; }
@@ -157,9 +157,11 @@ struct Moments { // the mean, and the sum of squares about it (Chan, Golub, LeVe
 
 //! end
 //! each function
+//! if not second or not one_pass
 __device__ inline $value $function($function_params)
 {
     $body
 }
 
+//! end
 //! end

@@ -30,8 +30,11 @@
 //! fact kept: (of a tensor) read more than once, worth keeping in registers
 //! fact uses_count: some result depends on the length of a row
 //! fact uses_sum: some pass adds
+//! fact pair_uses_sum: some pass of a pair adds
+//! fact second: (of a function) it belongs to the second pass of a pair
 //! fact uses_prod: some pass multiplies
 //! fact uses_max: some pass takes the maximum
+//! fact pair_uses_max: some pass of a pair takes the maximum
 //! fact uses_min: some pass takes the minimum
 //! fact uses_argmax: some pass finds where the maximum is
 //! fact uses_argmin: some pass finds where the minimum is

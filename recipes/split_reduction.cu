@@ -22,8 +22,11 @@
 //! fact value_counts: some result depends on the length of a row
 //! fact written: (of a tensor) read or written where outputs are
 //! fact uses_sum: some pass adds
+//! fact pair_uses_sum: some pass of a pair adds
+//! fact second: (of a function) it belongs to the second pass of a pair
 //! fact uses_prod: some pass multiplies
 //! fact uses_max: some pass takes the maximum
+//! fact pair_uses_max: some pass of a pair takes the maximum
 //! fact uses_min: some pass takes the minimum
 //! fact uses_argmax: some pass finds where the maximum is
 //! fact uses_argmin: some pass finds where the minimum is

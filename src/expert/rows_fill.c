@@ -195,7 +195,7 @@ static const char *cast_text(struct rows *q, const char *dtype, const char *call
     return same ? call : arena_printf(q->a, "%s(%s)", expr_memory_type(dtype), call);
 }
 
-static void fill_function(struct rows *q, struct scope *s, const struct function *f)
+static void fill_function(struct rows *q, struct scope *s, const struct function *f, bool second)
 {
     struct scope *item;
     struct buf params = buf_init(4096);
@@ -215,6 +215,8 @@ static void fill_function(struct rows *q, struct scope *s, const struct function
     scope_set(item, "value", "%s", f->value);
     scope_set(item, "function_params", "%s", params.data);
     scope_set(item, "body", "%s", f->body);
+    if (second)
+        scope_fact(item, "second");
     if (strstr(f->body, "exponential("))
         scope_fact(s, "exponentials");
     buf_release(&params);
@@ -439,7 +441,7 @@ static void fill_total(struct rows *q, struct scope *s, int i, int k)
     scope_set(item, "scalar_call", "%s", st->text ? st->text : rows_call(q, &st->f, SCALAR));
     scope_set(item, "total_result", "%s",
               result_text(q, st->result, arena_printf(q->a, "%s_parts[0].value", acc)));
-    fill_function(q, s, &st->f);
+    fill_function(q, s, &st->f, false);
 }
 
 static void fill_stages(struct rows *q, struct scope *s)
@@ -450,8 +452,11 @@ static void fill_stages(struct rows *q, struct scope *s)
         struct stage *st = &q->stages[i];
         struct scope *item;
 
+        bool second = i > 0 && q->stages[i - 1].pair;
+
         if (st->combine)
-            scope_fact(s, arena_printf(q->a, "uses_%s", match_lower(st->combine, q->a)));
+            scope_fact(s, arena_printf(q->a, "%suses_%s", st->pair || second ? "pair_" : "",
+                                       match_lower(st->combine, q->a)));
         if (st->total) {
             fill_total(q, s, i, totals++);
             continue;
@@ -459,7 +464,7 @@ static void fill_stages(struct rows *q, struct scope *s)
         item = scope_item(s, "stage");
         set_stage(q, s, item, i, passes);
         fill_use(q, item, "use", &st->f);
-        fill_function(q, s, &st->f);
+        fill_function(q, s, &st->f, second);
         rows_split_stage(q, item, i);
         for (int b = 0, k = 0; b < i; b++) {
             if (q->stages[b].total)
@@ -485,7 +490,7 @@ static void fill_outputs(struct rows *q, struct scope *s)
 
         if (t->node)
             continue;
-        fill_function(q, s, f);
+        fill_function(q, s, f, false);
         item = scope_item(s, t->total ? "total_output" : t->per_row ? "row_output" : "output");
         if (!t->total)
             scope_fact(s, t->per_row ? "rows" : "elements");
