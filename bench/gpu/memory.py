@@ -70,9 +70,10 @@ def judge(args, task):
     else:
         words = ["run", path]
     start = time.time()
-    done = subprocess.run(
-        [args.cutegen, *words, "--device", "cuda:0", "--json"], capture_output=True, text=True, timeout=170
-    )
+    words += ["--device", "cuda:0", "--json", "--python", sys.executable]
+    done = subprocess.run([args.cutegen, *words], capture_output=True, text=True, timeout=170)
+    if "has no torch" in done.stdout:  # of the server's Python: do without
+        done = subprocess.run([args.cutegen, *words, "--no-server"], capture_output=True, text=True, timeout=170)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     answer = json.loads(lines[-1]) if lines else {"error": done.stderr[-400:]}
     answer["seconds"] = time.time() - start
