@@ -381,12 +381,12 @@ static const char *narrow_text(struct emit *e, const struct row_use *u, int whic
             const char *t = value(e, u->in, &u->ops[i], 'I');
             arg[i] = arena_printf(e->a, which == 1 ? "%c_%c2f(%s & 0xffffu)" : "%c_%c2f(%s >> 16)",
                                   v, l == 'k' ? 'h' : 'b', t);
-            l = 'F';
         } else {
             arg[i] = value(e, u->in, &u->ops[i], l);
         }
-        if (u->ftz && l == 'F')
-            arg[i] = arena_printf(e->a, "%c_ftz(%s)", v, arg[i]);
+        if (u->ftz && (l == 'F' || l == 'h' || l == 'k'))
+            arg[i] = arena_printf(e->a, l == 'F' ? "%c_ftz(%s)" : "%c_ftzh(%s)", v, arg[i]);
+        l = which ? 'F' : l;
         arg[i] = named(e, arg[i], e->vec ? vector_type(l) : scalar_type(l));
         args = arena_printf(e->a, "%s%s%s", args, i ? ", " : "", arg[i]);
     }
@@ -405,17 +405,24 @@ static bool all_wide(const struct op_row *row)
     return row_is_wide(row);
 }
 
+/* An f32 rounded into the f16 or bf16 the row gives. */
+static const char *half_bits(struct emit *e, const struct row_use *u, const char *t)
+{
+    char res = u->row->sig[0], v = e->vec ? 'V' : 'S', l = res == 'h' || res == 'k' ? 'h' : 'b';
+    t = arena_printf(e->a, "%c_f2%c(%s)", v, l, t);
+    return u->ftz && l == 'h' ? arena_printf(e->a, "%c_hftz(%s)", v, t) : t;
+}
+
 /* The value of a row, in its result letter; *cls says which register class. */
 static const char *row_value(struct emit *e, const struct row_use *u, enum reg_class *cls)
 {
     const struct op_row *row = u->row;
-    char res = row->sig[0], v = e->vec ? 'V' : 'S';
+    char res = row->sig[0];
     const char *t;
     *cls = wide(res) ? CLASS_Q : res == 'P' ? CLASS_P : res == 'F' ? CLASS_F : CLASS_I;
     if (res == 'k' || res == 'l') {
         const char *lo = narrow_text(e, u, 1), *hi = narrow_text(e, u, 2);
-        char l = res == 'k' ? 'h' : 'b';
-        return arena_printf(e->a, "(%c_f2%c(%s) | (%c_f2%c(%s) << 16))", v, l, lo, v, l, hi);
+        return arena_printf(e->a, "(%s | (%s << 16))", half_bits(e, u, lo), half_bits(e, u, hi));
     }
     if (row->how == HOW_LANE)
         t = wrapped(e, u, lane_call(e, u), res);
@@ -431,7 +438,7 @@ static const char *row_value(struct emit *e, const struct row_use *u, enum reg_c
         return e->vec ? arena_printf(e->a, "(F)(%s)", t) : t;
     case 'h':
     case 'b':
-        return arena_printf(e->a, "%c_f2%c(%s)", v, res, t);
+        return half_bits(e, u, t);
     case 'H':
         return arena_printf(e->a, e->vec ? "((I)(%s) & 0xffffu)" : "((u32)(%s) & 0xffffu)", t);
     case 'D':
@@ -468,7 +475,8 @@ static void emit_set_pair(struct emit *e, const struct insn *in, struct insn *pl
     }
     struct op_row row = *found;
     row.sig = bf ? "P=ll" : "P=kk";
-    struct row_use u = {.row = &row, .in = in, .ops = &in->args[1]};
+    struct row_use u = {
+        .row = &row, .in = in, .ops = &in->args[1], .ftz = insn_has(in, "ftz")};
     const char *side[2];
     for (int h = 0; h < 2; h++) {
         const char *t = narrow_text(e, &u, h + 1);

@@ -132,16 +132,34 @@ static bool common_cvt(struct emit *e, const struct insn *in)
     return false;
 }
 
+/* cvt.pack.sat.u8.s32.b32 d, a, b, c; the 16-bit forms have no c. The row that does
+ * the work stands in ptx_ops.def under the type of the pieces. */
+static void emit_cvt_pack(struct emit *e, const struct insn *in)
+{
+    static const char *const kinds[] = {"u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"};
+    struct insn plain = *in;
+    plain.type = PT_B32;
+    plain.mod_count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (insn_has(in, kinds[i]))
+            plain.mods[plain.mod_count++] = kinds[i];
+    if (!insn_has(in, "sat") || !insn_has(in, "s32"))
+        plain.mod_count = 0;
+    plain.op = "cvtpack";
+    plain.mods[plain.mod_count++] = "b32";
+    emit_alu(e, &plain);
+}
+
 void emit_cvt(struct emit *e, const struct insn *in)
 {
     enum ptx_type to = in->type2, from = in->type;
     bool two = in->arg_count == 3;
-    if (in->arg_count < 2 || in->arg_count > 3) {
-        emit_fail(e, in, "wrong number of operands");
+    if (insn_has(in, "pack")) {
+        emit_cvt_pack(e, in);
         return;
     }
-    if (insn_has(in, "pack") && in->arg_count >= 3) {
-        emit_fail(e, in, "cvt.pack is not supported");
+    if (in->arg_count < 2 || in->arg_count > 3) {
+        emit_fail(e, in, "wrong number of operands");
         return;
     }
     if (common_cvt(e, in))

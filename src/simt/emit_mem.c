@@ -196,22 +196,27 @@ static void emit_atom(struct emit *e, const struct insn *in)
     struct access x;
     if (!access_of(e, in, &in->args[first], &in->args[first + 1], &x))
         return;
-    if (x.n != 1) {
-        emit_fail(e, in, "vector atomics are not supported");
+    bool wide = x.esize == 8;
+    const struct opnd *old = NULL;
+    if (!red && operand_list(&in->args[0], &old) != x.n) {
+        emit_fail(e, in, "as many results as operands are expected");
         return;
     }
-    bool wide = x.esize == 8;
     if (x.uniform)
         spread_address(e, in, &x.addr, &x.a32);
-    const char *b = lanes_of(e, in, &in->args[first + 1], wide), *c = "0", *d = "0";
-    if (in->arg_count > first + 2 && in->args[first + 2].kind != OPND_NONE)
-        c = lanes_of(e, in, &in->args[first + 2], wide);
-    if (!red && in->args[0].kind == OPND_REG)
-        d = arena_printf(e->a, "fr + %d", reg_slot(e, in->args[0].reg));
-    int site = emit_site(e, in, x.space, x.esize, 1, (x.a32 ? SW_A32 : 0u) | (wide ? SW_WIDE : 0u),
-                         x.off, kind);
     e->uses_strong |= x.space != PS_SHARED;
-    buf_printf(e->out, "R->atom(W, mm, %s, %d, %s, %s, %s);\n", x.addr, site, d, b, c);
+    /* A vector is atomic element by element, as on the hardware. */
+    for (int i = 0; i < x.n; i++) {
+        const char *b = lanes_of(e, in, &x.regs[i], wide), *c = "0", *d = "0";
+        if (in->arg_count > first + 2 && in->args[first + 2].kind != OPND_NONE)
+            c = lanes_of(e, in, &in->args[first + 2], wide);
+        if (old && old[i].kind == OPND_REG)
+            d = arena_printf(e->a, "fr + %d", reg_slot(e, old[i].reg));
+        int site =
+            emit_site(e, in, x.space, x.esize, 1, (x.a32 ? SW_A32 : 0u) | (wide ? SW_WIDE : 0u),
+                      x.off + i * (int64_t)x.esize, kind);
+        buf_printf(e->out, "R->atom(W, mm, %s, %d, %s, %s, %s);\n", x.addr, site, d, b, c);
+    }
 }
 
 static void emit_cp_async(struct emit *e, const struct insn *in)
@@ -307,6 +312,14 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
     enum ptx_space space = PS_SHARED;
     int64_t off;
     bool a32, uniform;
+    if ((kind & 0xff) == MBAR_PENDING && in->arg_count == 2 && in->args[0].kind == OPND_REG) {
+        const char *st = lanes_of(e, in, &in->args[1], true);
+        buf_printf(e->out,
+                   "for (u32 x = mm; x; x &= x - 1) { u32 i = first_lane(x); ((u32 *)(fr + %d))[i] "
+                   "= (u32)(((const u64 *)%s)[i] >> 20 & 0xfffffu); }\n",
+                   reg_slot(e, in->args[0].reg), st);
+        return;
+    }
     if (!kind || in->arg_count <= first) {
         emit_fail(e, in, "this device does not know the mbarrier operation");
         return;

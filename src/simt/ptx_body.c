@@ -90,6 +90,11 @@ static struct name *name_add(struct reader *r, const char *s, size_t len, struct
 static int reg_new(struct reader *r, const char *name, enum ptx_type type)
 {
     struct ptx_kernel *k = r->k;
+    if (type == PT_B128) { /* two in a row: ptx_wide.c */
+        int low = reg_new(r, name, PT_B64);
+        reg_new(r, name, PT_B64);
+        return low;
+    }
     if (k->reg_count >= k->reg_cap) {
         int cap = k->reg_cap;
         GROW(r->a, k->reg_type, k->reg_count, cap);
@@ -682,6 +687,13 @@ static void name_carry(struct reader *r, struct insn *in)
 
 static bool place_insn(struct reader *r, struct insn in, struct error *err)
 {
+    struct insn half[2];
+    int halves = in.type == PT_B128 ? ptx_split_wide(&in, r->a, half) : 0;
+    for (int i = 0; i < halves; i++)
+        if (!place_insn(r, half[i], err))
+            return false;
+    if (halves)
+        return true;
     name_carry(r, &in);
     struct piece_set *pieces = param_pieces(r, &in);
     if (pieces)

@@ -30,6 +30,7 @@ struct simt_config {
     int threads; /* host threads; 0: as many as cores */
     enum simt_check check;
     bool counters;             /* sectors and bank conflicts; the rest is always counted */
+    bool exact_mma;            /* round matrix sums as the GPU does: slower */
     uint64_t warp_order_seed;  /* 0: in order; others permute the warps of a block */
     int watchdog_ms;           /* 0: one minute */
     uint32_t max_threads;      /* per block; 0: 1024 */

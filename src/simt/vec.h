@@ -409,6 +409,24 @@ AI F V_ftz(F x)
     M z = (M)(((I)x & 0x7f800000u) == 0);
     return (F)((I)x & ~((I)z & 0x7fffffffu));
 }
+/* the same for what was or becomes an f16 */
+AI float S_ftzh(float x)
+{
+    return (f2u(x) & 0x7fffffffu) < 0x38800000u ? u2f(f2u(x) & 0x80000000u) : x;
+}
+AI F V_ftzh(F x)
+{
+    I u = (I)x;
+    return (F)(u & ((I)((u & 0x7fffffffu) >= 0x38800000u) | 0x80000000u));
+}
+AI u32 S_hftz(u32 x)
+{
+    return x & 0x7c00u ? x : x & 0x8000u;
+}
+AI I V_hftz(I x)
+{
+    return x & ((I)((x & 0x7c00u) != 0) | 0x8000u);
+}
 AI float S_satf(float x)
 {
     return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f;
@@ -804,6 +822,89 @@ AI u32 fma_b(u32 a, u32 b, u32 c, int relu)
     }
     u32 r = S_f2b(u2f(u));
     return relu && (r & 0x8000u) && (r & 0x7fffu) <= 0x7f80u ? 0 : r;
+}
+/* f16 and bf16 with modifiers, lane by lane */
+enum { HF_RELU = 1, HF_FTZ = 2, HF_SAT = 4, HF_OOB = 8, HF_MAX = 16, HF_NAN = 32, HF_BF = 64 };
+AI u32 ftz_h(u32 x)
+{
+    return x & 0x7c00u ? x : x & 0x8000u;
+}
+AI u32 ftz_h2(u32 x)
+{
+    return ftz_h(x & 0xffffu) | ftz_h(x >> 16) << 16;
+}
+AI u32 fma_hx(u32 a, u32 b, u32 c, int flags)
+{
+    if ((flags & HF_OOB) && (a == 0xffffu || b == 0xffffu))
+        return 0;
+    if (flags & HF_FTZ)
+        a = ftz_h(a), b = ftz_h(b), c = ftz_h(c);
+    u32 r = fma_h(a, b, c, flags & HF_RELU);
+    if (flags & HF_FTZ)
+        r = ftz_h(r);
+    if (flags & HF_SAT)
+        r = (r & 0x7fffu) > 0x7c00u || r >> 15 ? 0 : r > 0x3c00u ? 0x3c00u : r;
+    return r;
+}
+AI u32 fma_hx2(u32 a, u32 b, u32 c, int flags)
+{
+    return fma_hx(a & 0xffffu, b & 0xffffu, c & 0xffffu, flags) |
+           fma_hx(a >> 16, b >> 16, c >> 16, flags) << 16;
+}
+AI u32 fma_bx(u32 a, u32 b, u32 c, int flags)
+{
+    if ((flags & HF_OOB) && (a == 0xffffu || b == 0xffffu))
+        return 0;
+    return fma_b(a, b, c, flags & HF_RELU);
+}
+AI u32 fma_bx2(u32 a, u32 b, u32 c, int flags)
+{
+    return fma_bx(a & 0xffffu, b & 0xffffu, c & 0xffffu, flags) |
+           fma_bx(a >> 16, b >> 16, c >> 16, flags) << 16;
+}
+AI float xorsign(float r, float x, float y)
+{
+    return r != r ? r : u2f((f2u(r) & 0x7fffffffu) | ((f2u(x) ^ f2u(y)) & 0x80000000u));
+}
+AI u32 xorsign_h(u32 a, u32 b, int flags)
+{
+    u32 x = a & 0x7fffu, y = b & 0x7fffu, inf = flags & HF_BF ? 0x7f80u : 0x7c00u;
+    if (flags & HF_FTZ)
+        x = ftz_h(x), y = ftz_h(y);
+    if (x > inf && y > inf)
+        return 0x7fffu;
+    if (x > inf || y > inf) {
+        if (flags & HF_NAN)
+            return 0x7fffu;
+        x = x > inf ? y : x;
+    } else if (flags & HF_MAX ? y > x : y < x) {
+        x = y;
+    }
+    return x | ((a ^ b) & 0x8000u);
+}
+AI u32 xorsign_h2(u32 a, u32 b, int flags)
+{
+    return xorsign_h(a & 0xffffu, b & 0xffffu, flags) | xorsign_h(a >> 16, b >> 16, flags) << 16;
+}
+AI u32 minmax_relu2(u32 a, u32 b, int max)
+{
+    u32 r = 0;
+    for (int i = 0; i < 32; i += 16) {
+        s32 x = (s16)(a >> i), y = (s16)(b >> i), z = (x < y) != (max != 0) ? x : y;
+        r |= (u32)(z > 0 ? z : 0) << i;
+    }
+    return r;
+}
+/* cvt.pack: two s32 become the lower pieces, c the upper ones */
+AI u32 pack_sat(u32 a, u32 b, u32 c, int bits, int is_signed)
+{
+    s32 lo = is_signed ? -(1 << (bits - 1)) : 0, hi = is_signed ? (1 << (bits - 1)) - 1
+                                                                : (1 << bits) - 1;
+    s32 x = (s32)a, y = (s32)b;
+    x = x < lo ? lo : x > hi ? hi : x;
+    y = y < lo ? lo : y > hi ? hi : y;
+    u32 mask = (1u << bits) - 1, r = ((u32)x & mask) << bits | ((u32)y & mask);
+    return bits == 16 ? r : c << (2 * bits) | r;
 }
 
 /* ---- carry: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi; c and the result are 0 or -1 ---- */
