@@ -4,6 +4,7 @@
 #include "simt/atoms.h"
 #include "simt/convert.h"
 
+#include <math.h>
 #include <string.h>
 
 static float as_float(u64 u)
@@ -48,24 +49,32 @@ static u64 half_out(float f, bool bf)
     return convert_bits(code, of_float(f));
 }
 
+/* A NaN loses to a number; -0 is less than +0. */
+static float less(float x, float y)
+{
+    if (x != x || y != y)
+        return x != x ? y : x;
+    return y < x || (x == y && signbit(y)) ? y : x;
+}
+
 static u64 half_op(enum atom_op op, u64 old, u64 b, bool bf)
 {
     float x = half_in(old, bf), y = half_in(b, bf);
-    return half_out(op == ATOM_ADD   ? x + y
-                    : op == ATOM_MIN ? (y < x ? y : x)
-                                     : (y > x ? y : x),
-                    bf);
+    return half_out(op == ATOM_ADD ? x + y : op == ATOM_MIN ? less(x, y) : -less(-x, -y), bf);
 }
 
-static u64 float_op(enum atom_op op, enum ptx_type t, u64 old, u64 b)
+/* In global memory the sum of f32 is taken without subnormals, in and out. */
+static float flushed(float x)
+{
+    return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+}
+
+static u64 float_op(enum atom_op op, enum ptx_type t, bool flush, u64 old, u64 b)
 {
     switch (t) {
-    case PT_F32: {
-        float x = as_float(old), y = as_float(b);
-        return of_float(op == ATOM_ADD   ? x + y
-                        : op == ATOM_MIN ? (y < x ? y : x)
-                                         : (y > x ? y : x));
-    }
+    case PT_F32:
+        return of_float(flush ? flushed(flushed(as_float(old)) + flushed(as_float(b)))
+                              : as_float(old) + as_float(b));
     case PT_F64:
         return of_double(as_double(old) + as_double(b));
     case PT_F16:
@@ -85,13 +94,13 @@ static bool is_float(enum ptx_type t)
            t == PT_BF16X2;
 }
 
-static u64 combine(u32 kind, u64 old, u64 b, u64 c)
+static u64 combine(u32 kind, bool flush, u64 old, u64 b, u64 c)
 {
     enum atom_op op = (enum atom_op)(kind & 0xff);
     enum ptx_type t = (enum ptx_type)(kind >> 8);
     bool is_signed = t == PT_S32 || t == PT_S64;
     if (is_float(t) && (op == ATOM_ADD || op == ATOM_MIN || op == ATOM_MAX))
-        return float_op(op, t, old, b);
+        return float_op(op, t, flush, old, b);
     s64 so = t == PT_S32 ? (s32)old : (s64)old, sb = t == PT_S32 ? (s32)b : (s64)b;
     switch (op) {
     case ATOM_ADD:
@@ -121,15 +130,15 @@ static u64 combine(u32 kind, u64 old, u64 b, u64 c)
 
 u64 atom_combine(u32 kind, u64 old, u64 b, u64 c)
 {
-    return combine(kind, old, b, c);
+    return combine(kind, false, old, b, c);
 }
 
-static u64 apply(void *p, u32 esize, u32 kind, u64 b, u64 c)
+static u64 apply(void *p, u32 esize, u32 kind, bool flush, u64 b, u64 c)
 {
     if (esize == 8) {
         u64 *q = p, old = __atomic_load_n(q, __ATOMIC_RELAXED), want;
         do {
-            want = combine(kind, old, b, c);
+            want = combine(kind, flush, old, b, c);
         } while (
             !__atomic_compare_exchange_n(q, &old, want, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
         return old;
@@ -137,14 +146,14 @@ static u64 apply(void *p, u32 esize, u32 kind, u64 b, u64 c)
     if (esize == 2) {
         u16 *q = p, old = __atomic_load_n(q, __ATOMIC_RELAXED), want;
         do {
-            want = (u16)combine(kind, old, b & 0xffff, c & 0xffff);
+            want = (u16)combine(kind, flush, old, b & 0xffff, c & 0xffff);
         } while (
             !__atomic_compare_exchange_n(q, &old, want, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
         return old;
     }
     u32 *q = p, old = __atomic_load_n(q, __ATOMIC_RELAXED), want;
     do {
-        want = (u32)combine(kind, old, (u32)b, (u32)c);
+        want = (u32)combine(kind, flush, old, (u32)b, (u32)c);
     } while (
         !__atomic_compare_exchange_n(q, &old, want, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
     return old;
@@ -183,7 +192,7 @@ void dev_atom(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *dst, 
         if (m >> i & 1) {
             if (w->t->l->dev->config.check == SIMT_CHECK_FULL)
                 note(w, host[i], s->esize);
-            old = apply((void *)(uintptr_t)host[i], s->esize, s->kind, x, y);
+            old = apply((void *)(uintptr_t)host[i], s->esize, s->kind, space != SW_SHARED, x, y);
         }
         if (dst && wide)
             ((u64 *)dst)[i] = old;

@@ -172,7 +172,7 @@ static uint64_t float_bits(const struct float_form *f, double x, uint32_t code)
         return 0;
     if (isinf(x)) {
         uint64_t r = code & CODE_FINITE || f->no_inf ? largest : inf;
-        return sign | r;
+        return f->type == PT_TF32 ? (sign | r) << 13 : sign | r;
     }
     double a = fabs(x);
     int e;
@@ -202,16 +202,18 @@ static uint64_t float_bits(const struct float_form *f, double x, uint32_t code)
 
 static double flushed(double x, enum ptx_type t, uint32_t code)
 {
-    if ((code & CODE_FTZ) && (t == PT_F32) && fabs(x) < 0x1p-126)
+    if ((code & CODE_FTZ) && (t == PT_F32 || t == PT_BF16) && fabs(x) < 0x1p-126)
         return signbit(x) ? -0.0 : 0.0;
     return x;
 }
 
-static uint64_t double_to_int(double x, enum ptx_type to, uint32_t mode)
+static uint64_t double_to_int(double x, enum ptx_type to, enum ptx_type from, uint32_t mode)
 {
     int bits = 8 * (int)ptx_type_bytes(to);
-    if (isnan(x))
-        return bits == 64 ? UINT64_C(0x8000000000000000) : 0;
+    if (isnan(x)) /* the smallest signed number where either side has 64 bits */
+        return bits != 64 && from != PT_F64 ? 0
+               : type_signed(to)            ? ~UINT64_C(0) << (bits - 1)
+                                            : UINT64_C(1) << (bits - 1);
     x = round_to_integer(x, mode);
     if (type_signed(to)) {
         double lim = ldexp(1.0, bits - 1);
@@ -229,6 +231,8 @@ static uint64_t int_to_float(uint64_t bits, bool is_signed, const struct float_f
                              uint32_t code)
 {
     bool neg = is_signed && (int64_t)bits < 0;
+    if (code & CODE_SAT)
+        return float_bits(f, neg || !bits ? 0 : 1, code);
     uint64_t mag = neg ? 0 - bits : bits;
     /* Round to odd at 53 bits: the rounding into the form sees what was lost. */
     int shift = mag >> 53 ? 11 - __builtin_clzll(mag) : 0;
@@ -285,13 +289,17 @@ static uint64_t convert_one(enum ptx_type to, enum ptx_type from, uint32_t code,
         return ft ? int_to_float(low, type_signed(from), ft, code)
                   : int_to_int(low, from, to, code);
     }
-    double x = flushed(float_value(ff, bits), from, code);
+    /* .ftz says nothing of the source where the result is an f16 */
+    if (to == PT_TF32 && (code >> 16 & 7) == ROUND_RNA &&
+        ((bits + 0x1000) & 0x7fffe000u) == 0x7f800000u)
+        bits &= 0xff800000u; /* a NaN of low bits alone is not seen */
+    double x = flushed(float_value(ff, bits), to == PT_F16 ? PT_NONE : from, code);
     if (!ft)
-        return double_to_int(x, to, code >> 16 & 7);
+        return double_to_int(x, to, from, code >> 16 & 7);
     if (code & CODE_INT)
         x = copysign(round_to_integer(x, code >> 16 & 7), x);
     if (code & CODE_SAT)
-        x = isnan(x) || x < 0 ? 0 : x > 1 ? 1 : x;
+        x = x > 0 ? (x > 1 ? 1 : x) : 0;
     uint64_t r = float_bits(ft, x, code);
     if ((code & CODE_FTZ) && to == PT_F32 && !(r & 0x7f800000u))
         r &= 0x80000000u;

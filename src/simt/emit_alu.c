@@ -385,7 +385,7 @@ static const char *narrow_text(struct emit *e, const struct row_use *u, int whic
             arg[i] = value(e, u->in, &u->ops[i], l);
         }
         if (u->ftz && (l == 'F' || l == 'h' || l == 'k'))
-            arg[i] = arena_printf(e->a, l == 'F' ? "%c_ftz(%s)" : "%c_ftzh(%s)", v, arg[i]);
+            arg[i] = arena_printf(e->a, l == 'F' ? "%c_ftz(%s)" : "%c_ftzh(%s, 0)", v, arg[i]);
         l = which ? 'F' : l;
         arg[i] = named(e, arg[i], e->vec ? vector_type(l) : scalar_type(l));
         args = arena_printf(e->a, "%s%s%s", args, i ? ", " : "", arg[i]);
@@ -409,8 +409,9 @@ static bool all_wide(const struct op_row *row)
 static const char *half_bits(struct emit *e, const struct row_use *u, const char *t)
 {
     char res = u->row->sig[0], v = e->vec ? 'V' : 'S', l = res == 'h' || res == 'k' ? 'h' : 'b';
-    t = arena_printf(e->a, "%c_f2%c(%s)", v, l, t);
-    return u->ftz && l == 'h' ? arena_printf(e->a, "%c_hftz(%s)", v, t) : t;
+    if (u->ftz)
+        t = arena_printf(e->a, l == 'h' ? "%c_ftzh(%s, 1)" : "%c_ftz(%s)", v, t);
+    return arena_printf(e->a, "%c_f2%c(%s)", v, l, t);
 }
 
 /* The value of a row, in its result letter; *cls says which register class. */
@@ -710,12 +711,12 @@ static bool is_carry(const struct insn *in)
            strcmp(in->op, "madc") == 0;
 }
 
-/* add.cc, addc, sub.cc, subc, mad.cc, madc: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi. */
+/* add.cc, addc, sub.cc, subc, mad.cc, madc: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi, 4 signed. */
 static void emit_carry(struct emit *e, const struct insn *in)
 {
     bool mad = strncmp(in->op, "mad", 3) == 0, reads = in->op[strlen(in->op) - 1] == 'c',
          wide_op = ptx_type_bytes(in->type) == 8;
-    unsigned kind = mad ? (insn_has(in, "hi") ? 3u : 2u) : in->op[0] == 's' ? 1u : 0u;
+    unsigned kind = mad ? (!insn_has(in, "hi") ? 2u : in->type == PT_S32 || in->type == PT_S64 ? 4u : 3u) : in->op[0] == 's' ? 1u : 0u;
     int want = (mad ? 4 : 3) + reads;
     if (in->arg_count != want || in->args[0].kind != OPND_REG) {
         emit_fail(e, in, "not a known form of carry arithmetic");

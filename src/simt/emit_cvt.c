@@ -89,6 +89,8 @@ static bool common_cvt(struct emit *e, const struct insn *in)
     }
     if (to == PT_F32 && from == PT_F32) {
         const char *x = value(e, in, s, 'F');
+        if (ftz && rounder(in))
+            x = arena_printf(e->a, "%c_ftz(%s)", v, x);
         if (rounder(in))
             x = arena_printf(e->a, "%c_%s(%s)", v, rounder(in), x);
         if (sat)
@@ -110,7 +112,10 @@ static bool common_cvt(struct emit *e, const struct insn *in)
         return true;
     }
     if (to == PT_F32 && (from == PT_F16 || from == PT_BF16)) {
-        assign(e, in, &in->args[0], value(e, in, s, from == PT_F16 ? 'h' : 'b'), CLASS_F);
+        const char *x = value(e, in, s, from == PT_F16 ? 'h' : 'b');
+        if (ftz && from == PT_BF16)
+            x = arena_printf(e->a, "%c_ftz(%s)", v, x);
+        assign(e, in, &in->args[0], x, CLASS_F);
         return true;
     }
     if (from != PT_F32 || !insn_has(in, "rn") || ftz)

@@ -9,11 +9,14 @@
 
 #include "simt/ptx.h"
 
+enum mma_op { MMA_MUL, MMA_XOR, MMA_AND, MMA_QUADS, MMA_WMMA_ROW };
+
 struct mma_shape {
     const char *name; /* "m16n8k16" */
     int m, n, k;
     enum ptx_type a, b, c, d;
     int a_regs, b_regs, c_regs, d_regs;
+    enum mma_op op;
 };
 
 enum { MMA_ROW_A = 1 << 16, MMA_COL_B = 1 << 17, MMA_SAT = 1 << 18, MMA_WMMA = 1 << 19 };

@@ -9,6 +9,7 @@
 
 #include "simt/convert.h"
 #include "simt/mma.h"
+#include "simt/tensor.h"
 
 #include <string.h>
 
@@ -54,7 +55,17 @@ static u32 float_half(float x)
 static unsigned per_reg(enum ptx_type t)
 {
     unsigned bytes = ptx_type_bytes(t);
+    if (t == PT_B1)
+        return 32;
+    if (t == PT_S4 || t == PT_U4)
+        return 8;
     return bytes >= 4 ? 1 : 4 / bytes;
+}
+
+static u32 element_bits(enum ptx_type t, u32 word, unsigned i)
+{
+    unsigned per = per_reg(t);
+    return per == 1 ? word : word >> (32 / per * i) & ((1u << (32 / per)) - 1);
 }
 
 static float element_float(enum ptx_type t, u32 word, unsigned i)
@@ -76,8 +87,8 @@ static float element_float(enum ptx_type t, u32 word, unsigned i)
 
 static s32 element_int(enum ptx_type t, u32 word, unsigned i)
 {
-    u32 b = word >> (8 * i) & 0xff;
-    return t == PT_S8 ? (s32)(signed char)b : (s32)b;
+    u32 b = element_bits(t, word, i);
+    return t == PT_S8 ? (s32)(signed char)b : t == PT_S4 ? (s32)(b ^ 8) - 8 : (s32)b;
 }
 
 /* Row and column of element e (within the lane) of the A, B or C fragment. */
@@ -111,48 +122,91 @@ static float c_in(const struct mma_shape *s, const void *const *c, u32 lane, uns
     return bits_float(((const u32 *)c[e])[lane]);
 }
 
-static void c_out(const struct mma_shape *s, void *const *d, u32 lane, unsigned e, float x)
+static void c_out(const struct mma_shape *s, void *const *d, u32 lane, unsigned e, u32 bits)
 {
     if (s->d == PT_F16) {
         u32 *p = (u32 *)d[e / 2] + lane, shift = 16 * (e % 2);
-        *p = (*p & ~(0xffffu << shift)) | float_half(x) << shift;
+        *p = (*p & ~(0xffffu << shift)) | bits << shift;
         return;
     }
-    ((u32 *)d[e])[lane] = float_bits32(x);
+    ((u32 *)d[e])[lane] = bits;
 }
 
-static void mma_float(const struct mma_shape *s, void *const *d, const void *const *a,
+/* One element of the product, as bits: of k factors in a row. */
+static u32 float_sum(const struct mma_shape *s, bool exact, const u32 *a, const u32 *b, float c)
+{
+    if (exact && s->op == MMA_QUADS) {
+        double x = (double)c;
+        for (int k = 0; k < s->k; k++)
+            x += (double)element_float(s->a, a[k], 0) * (double)element_float(s->b, b[k], 0);
+        c = (float)x;
+    } else if (exact) {
+        return tensor_exact(s, a, b, float_bits32(c));
+    } else {
+        for (int k = 0; k < s->k; k++)
+            c += element_float(s->a, a[k], 0) * element_float(s->b, b[k], 0);
+    }
+    return s->d == PT_F16 ? float_half(c) : float_bits32(c);
+}
+
+static void mma_float(const struct mma_shape *s, bool exact, void *const *d, const void *const *a,
                       const void *const *b, const void *const *c)
 {
-    float A[16][32], B[32][8], C[16][8];
-    unsigned row, col, na = (unsigned)s->a_regs * per_reg(s->a),
-                       nb = (unsigned)s->b_regs * per_reg(s->b);
-    unsigned nc = s->m == 16 ? 4 : 2;
+    u32 A[16][32], B[8][32];
+    float C[WARP][4];
+    unsigned row, col, pa = per_reg(s->a), pb = per_reg(s->b), nc = s->m == 16 ? 4 : 2;
     for (u32 lane = 0; lane < WARP; lane++) {
-        for (unsigned e = 0; e < na; e++) {
+        for (unsigned e = 0; e < (unsigned)s->a_regs * pa; e++) {
             place_a(s, lane, e, &row, &col);
-            A[row][col] =
-                element_float(s->a, ((const u32 *)a[e / per_reg(s->a)])[lane], e % per_reg(s->a));
+            A[row][col] = element_bits(s->a, ((const u32 *)a[e / pa])[lane], e % pa);
         }
-        for (unsigned e = 0; e < nb; e++) {
+        for (unsigned e = 0; e < (unsigned)s->b_regs * pb; e++) {
             place_b(s, lane, e, &row, &col);
-            B[row][col] =
-                element_float(s->b, ((const u32 *)b[e / per_reg(s->b)])[lane], e % per_reg(s->b));
+            B[col][row] = element_bits(s->b, ((const u32 *)b[e / pb])[lane], e % pb);
         }
-        for (unsigned e = 0; e < nc; e++) {
-            place_c(lane, e, &row, &col);
-            C[row][col] = c_in(s, c, lane, e);
-        }
+        for (unsigned e = 0; e < nc; e++)
+            C[lane][e] = c_in(s, c, lane, e);
     }
-    for (int i = 0; i < s->m; i++)
-        for (int k = 0; k < s->k; k++)
-            for (int j = 0; j < 8; j++)
-                C[i][j] += A[i][k] * B[k][j];
     for (u32 lane = 0; lane < WARP; lane++)
         for (unsigned e = 0; e < nc; e++) {
             place_c(lane, e, &row, &col);
-            c_out(s, d, lane, e, C[row][col]);
+            c_out(s, d, lane, e, float_sum(s, exact, A[row], B[col], C[lane][e]));
         }
+}
+
+/* m8n8k4 of sm_70: lanes 4q..4q+3 and 16 more hold the rows of product q. */
+static void mma_quads(const struct mma_shape *s, u32 kind, bool exact, void *const *d,
+                      const void *const *a, const void *const *b, const void *const *c)
+{
+    for (u32 q = 0; q < 4; q++) {
+        u32 A[8][4], B[8][4];
+        float C[WARP][8];
+        for (u32 i = 0; i < 8; i++) {
+            u32 lane = 4 * q + (i & 3) + (i & 4) * 4, upper = i & 4;
+            for (u32 e = 0; e < 4; e++) {
+                u32 x = element_bits(PT_F16, ((const u32 *)a[e / 2])[lane], e % 2),
+                    y = element_bits(PT_F16, ((const u32 *)b[e / 2])[lane], e % 2);
+                if (kind & MMA_ROW_A)
+                    A[i][e] = x;
+                else
+                    A[e + upper][i & 3] = x;
+                if (kind & MMA_COL_B)
+                    B[i][e] = y;
+                else
+                    B[e + upper][i & 3] = y;
+            }
+            for (u32 e = 0; e < 8; e++)
+                C[lane][e] = c_in(s, c, lane, e);
+        }
+        for (u32 i = 0; i < 8; i++) {
+            u32 lane = 4 * q + (i & 3) + (i & 4) * 4, upper = i & 4;
+            for (u32 e = 0; e < 8; e++) {
+                u32 row = s->d == PT_F16 ? i : (lane & 1) + (e & 2) + upper;
+                u32 col = s->d == PT_F16 ? e : (e & 4) + (lane & 2) + (e & 1);
+                c_out(s, d, lane, e, float_sum(s, exact, A[row], B[col], C[lane][e]));
+            }
+        }
+    }
 }
 
 /* f16 and bf16 into f32: the shape of most kernels, without a table of places. */
@@ -223,37 +277,41 @@ static HOT bool mma_common(const struct mma_shape *s, void *const *d, const void
     return true;
 }
 
+/* The sum as the hardware keeps it: saturated, or modulo 2^32. */
+static u32 int_result(s64 x, bool sat)
+{
+    if (sat)
+        x = x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x;
+    return (u32)x;
+}
+
 static void mma_int(const struct mma_shape *s, bool sat, void *const *d, const void *const *a,
                     const void *const *b, const void *const *c)
 {
-    s32 A[16][32], B[32][8];
-    s64 C[16][8];
-    unsigned row, col, nc = s->m == 16 ? 4 : 2;
+    s16 A[16][256], B[8][256];
+    u32 C[4][WARP];
+    unsigned row, col, nc = s->m == 16 ? 4 : 2, pa = per_reg(s->a), pb = per_reg(s->b);
     for (u32 lane = 0; lane < WARP; lane++) {
-        for (unsigned e = 0; e < 4u * (unsigned)s->a_regs; e++) {
+        for (unsigned e = 0; e < pa * (unsigned)s->a_regs; e++) {
             place_a(s, lane, e, &row, &col);
-            A[row][col] = element_int(s->a, ((const u32 *)a[e / 4])[lane], e % 4);
+            A[row][col] = (s16)element_int(s->a, ((const u32 *)a[e / pa])[lane], e % pa);
         }
-        for (unsigned e = 0; e < 4u * (unsigned)s->b_regs; e++) {
+        for (unsigned e = 0; e < pb * (unsigned)s->b_regs; e++) {
             place_b(s, lane, e, &row, &col);
-            B[row][col] = element_int(s->b, ((const u32 *)b[e / 4])[lane], e % 4);
-        }
-        for (unsigned e = 0; e < nc; e++) {
-            place_c(lane, e, &row, &col);
-            C[row][col] = (s32)((const u32 *)c[e])[lane];
+            B[col][row] = (s16)element_int(s->b, ((const u32 *)b[e / pb])[lane], e % pb);
         }
     }
-    for (int i = 0; i < s->m; i++)
-        for (int k = 0; k < s->k; k++)
-            for (int j = 0; j < 8; j++)
-                C[i][j] += (s64)A[i][k] * B[k][j];
+    for (unsigned e = 0; e < nc; e++) /* d may be c in another order */
+        memcpy(C[e], c[e], sizeof C[e]);
     for (u32 lane = 0; lane < WARP; lane++)
         for (unsigned e = 0; e < nc; e++) {
             place_c(lane, e, &row, &col);
-            s64 x = C[row][col];
-            if (sat)
-                x = x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x;
-            ((u32 *)d[e])[lane] = (u32)x;
+            s32 sum = 0;
+            for (int k = 0; k < s->k; k++)
+                sum += s->op == MMA_XOR   ? A[row][k] ^ B[col][k]
+                       : s->op == MMA_AND ? A[row][k] & B[col][k]
+                                          : A[row][k] * B[col][k];
+            ((u32 *)d[e])[lane] = int_result((s64)sum + (s32)C[e][lane], sat);
         }
 }
 
@@ -294,55 +352,66 @@ static unsigned wmma_elements(enum ptx_type t, int regs)
     return (unsigned)regs * per_reg(t);
 }
 
-static float wmma_get(enum ptx_type t, const void *const *regs, unsigned n, unsigned i)
+/* The bits of element i of a fragment. */
+static u32 wmma_get(enum ptx_type t, const void *const *regs, unsigned n, unsigned i)
 {
-    unsigned lane = i / n, e = i % n;
-    return element_float(t, ((const u32 *)regs[e / per_reg(t)])[lane], e % per_reg(t));
+    unsigned lane = i / n, e = i % n, per = per_reg(t);
+    return element_bits(t, ((const u32 *)regs[e / per])[lane], e % per);
 }
 
-static void wmma_mul(const struct mma_shape *s, void *const *d, const void *const *a,
-                     const void *const *b, const void *const *c)
+struct wmma_use {
+    const struct mma_shape *s;
+    const void *const *a, *const *b, *const *c;
+    unsigned na, nb, nc;
+    bool sat, exact;
+};
+
+static u32 wmma_element(const struct wmma_use *u, unsigned i, unsigned j)
 {
-    unsigned m = (unsigned)s->m, n = (unsigned)s->n, kk = (unsigned)s->k;
-    unsigned na = wmma_elements(s->a, s->a_regs), nb = wmma_elements(s->b, s->b_regs),
-             nc = wmma_elements(s->c, s->c_regs);
-    bool is_int = s->c == PT_S32, is_double = s->c == PT_F64;
-    u32 out[32][8] = {{0}};
-    double outd[32][2] = {{0}};
-    for (unsigned i = 0; i < m; i++)
+    const struct mma_shape *s = u->s;
+    unsigned n = (unsigned)s->n, kk = (unsigned)s->k;
+    u32 a[32], b[32], c = wmma_get(s->c, u->c, u->nc, i * n + j);
+    for (unsigned k = 0; k < kk; k++) {
+        a[k] = wmma_get(s->a, u->a, u->na, i * kk + k);
+        b[k] = wmma_get(s->b, u->b, u->nb, k * n + j);
+    }
+    if (s->c == PT_S32) {
+        s64 x = (s32)c;
+        for (unsigned k = 0; k < kk; k++)
+            x += element_int(s->a, a[k], 0) * element_int(s->b, b[k], 0);
+        return int_result(x, u->sat);
+    }
+    return float_sum(s, u->exact, a, b, element_float(s->c, c, 0));
+}
+
+static void wmma_mul(const struct wmma_use *u, void *const *d)
+{
+    const struct mma_shape *s = u->s;
+    unsigned n = (unsigned)s->n, nd = wmma_elements(s->d, s->d_regs), per = per_reg(s->d);
+    u32 out[8][WARP] = {{0}};
+    for (unsigned i = 0; i < (unsigned)s->m; i++)
         for (unsigned j = 0; j < n; j++) {
-            unsigned at = i * n + j, lane = at / nc, e = at % nc;
-            if (is_double) {
-                double x = ((const double *)c[e])[lane];
-                for (unsigned k = 0; k < kk; k++)
-                    x = __builtin_fma(((const double *)a[0])[i * kk + k],
-                                      ((const double *)b[0])[k * n + j], x);
-                outd[lane][e] = x;
-            } else if (is_int) {
-                s32 x = (s32)((const u32 *)c[e])[lane];
-                for (unsigned k = 0; k < kk; k++) {
-                    unsigned ia = i * kk + k, ib = k * n + j;
-                    x += element_int(s->a, ((const u32 *)a[ia % na / 4])[ia / na], ia % na % 4) *
-                         element_int(s->b, ((const u32 *)b[ib % nb / 4])[ib / nb], ib % nb % 4);
-                }
-                out[lane][e] = (u32)x;
-            } else {
-                float x = wmma_get(s->c == PT_F16 ? PT_F16 : PT_F32, c, nc, at);
-                for (unsigned k = 0; k < kk; k++)
-                    x += wmma_get(s->a, a, na, i * kk + k) * wmma_get(s->b, b, nb, k * n + j);
-                if (s->d == PT_F16)
-                    out[lane][e / 2] |= float_half(x) << (16 * (e % 2));
-                else
-                    out[lane][e] = float_bits32(x);
-            }
+            unsigned at = i * n + j, lane = at / nd, e = at % nd;
+            out[e / per][lane] |= wmma_element(u, i, j) << (32 / per * (e % per));
         }
     for (int r = 0; r < s->d_regs; r++)
-        for (u32 lane = 0; lane < WARP; lane++) {
-            if (is_double)
-                ((double *)d[r])[lane] = outd[lane][r];
-            else
-                ((u32 *)d[r])[lane] = out[lane][r];
-        }
+        memcpy(d[r], out[r], sizeof out[r]);
+}
+
+static void wmma_double(const struct mma_shape *s, void *const *d, const void *const *a,
+                        const void *const *b, const void *const *c)
+{
+    double out[2][WARP];
+    for (u32 at = 0; at < 64; at++) {
+        u32 i = at / 8, j = at % 8;
+        double x = ((const double *)c[at % 2])[at / 2];
+        for (u32 k = 0; k < 4; k++)
+            x = __builtin_fma(((const double *)a[0])[i * 4 + k], ((const double *)b[0])[k * 8 + j],
+                              x);
+        out[at % 2][at / 2] = x;
+    }
+    for (int r = 0; r < s->d_regs; r++)
+        memcpy(d[r], out[r], sizeof out[r]);
 }
 
 void dev_mma(struct sw_warp *sw, u32 site)
@@ -357,14 +426,29 @@ void dev_mma(struct sw_warp *sw, u32 site)
     void *const *d = regs;
     const void *const *a = (const void *const *)regs + nd, *const *b = a + na, *const *c = b + nb;
     w->clock[sw->id]++;
-    if (kind & MMA_WMMA)
-        wmma_mul(s, d, a, b, c);
-    else if (s->c == PT_S32)
-        mma_int(s, kind & MMA_SAT, d, a, b, c);
-    else if (s->c == PT_F64)
+    bool sat = kind & MMA_SAT, exact = w->t->l->dev->config.exact_mma;
+    if (kind & MMA_WMMA && s->c == PT_F64) {
+        wmma_double(s, d, a, b, c);
+    } else if (kind & MMA_WMMA) {
+        struct wmma_use u = {s,
+                             a,
+                             b,
+                             c,
+                             wmma_elements(s->a, s->a_regs),
+                             wmma_elements(s->b, s->b_regs),
+                             wmma_elements(s->c, s->c_regs),
+                             sat,
+                             exact};
+        wmma_mul(&u, d);
+    } else if (s->c == PT_S32) {
+        mma_int(s, sat, d, a, b, c);
+    } else if (s->c == PT_F64) {
         mma_double(s, d, a, b, c);
-    else if (!mma_common(s, d, a, b, c))
-        mma_float(s, d, a, b, c);
+    } else if (s->op == MMA_QUADS) {
+        mma_quads(s, kind, exact, d, a, b, c);
+    } else if (exact || !mma_common(s, d, a, b, c)) {
+        mma_float(s, exact, d, a, b, c);
+    }
 }
 
 void dev_wmma(struct sw_warp *sw, u32 m, u64 base, u32 stride, u32 site)
@@ -374,8 +458,10 @@ void dev_wmma(struct sw_warp *sw, u32 m, u64 base, u32 stride, u32 site)
     const struct mma_shape *shape = mma_row(s->kind);
     u32 part = s->kind >> 20 & 3, rows, cols, bytes = s->esize;
     bool store = s->flags & SW_STRONG, row_major = s->kind & MMA_ROW_A;
-    enum ptx_type t = part == WMMA_A ? shape->a : part == WMMA_B ? shape->b : shape->c;
-    int nregs = part == WMMA_A ? shape->a_regs : part == WMMA_B ? shape->b_regs : shape->c_regs;
+    const enum ptx_type types[] = {shape->a, shape->b, shape->c, shape->d};
+    const int counts[] = {shape->a_regs, shape->b_regs, shape->c_regs, shape->d_regs};
+    enum ptx_type t = types[part];
+    int nregs = counts[part];
     rows = (u32)(part == WMMA_B ? shape->k : shape->m);
     cols = (u32)(part == WMMA_A ? shape->k : shape->n);
     unsigned n = wmma_elements(t, nregs), per = per_reg(t);

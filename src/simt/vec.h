@@ -409,23 +409,52 @@ AI F V_ftz(F x)
     M z = (M)(((I)x & 0x7f800000u) == 0);
     return (F)((I)x & ~((I)z & 0x7fffffffu));
 }
-/* the same for what was or becomes an f16 */
-AI float S_ftzh(float x)
+/* The same for what was an f16 (result: 0) or becomes one. A result counts as
+ * subnormal when it would be with as many bits and any exponent. */
+AI float S_ftzh(float x, int result)
 {
-    return (f2u(x) & 0x7fffffffu) < 0x38800000u ? u2f(f2u(x) & 0x80000000u) : x;
+    return (f2u(x) & 0x7fffffffu) < (result ? 0x387ff000u : 0x38800000u) ? u2f(f2u(x) & 0x80000000u)
+                                                                        : x;
 }
-AI F V_ftzh(F x)
+AI F V_ftzh(F x, int result)
 {
     I u = (I)x;
-    return (F)(u & ((I)((u & 0x7fffffffu) >= 0x38800000u) | 0x80000000u));
+    return (F)(u & ((I)((u & 0x7fffffffu) >= (result ? 0x387ff000u : 0x38800000u)) | 0x80000000u));
 }
-AI u32 S_hftz(u32 x)
+/* r flushed if scaled, the same result times 2^64, is below the normal numbers */
+AI float tiny_ftz(float r, float scaled)
 {
-    return x & 0x7c00u ? x : x & 0x8000u;
+    return (f2u(scaled) & 0x7fffffffu) < 0x20800000u ? u2f(f2u(r) & 0x80000000u) : r;
 }
-AI I V_hftz(I x)
+AI float S_mulftz(float x, float y)
 {
-    return x & ((I)((x & 0x7c00u) != 0) | 0x8000u);
+    return tiny_ftz(x * y, x * 0x1p64f * y);
+}
+AI F V_mulftz(F x, F y)
+{
+    F r = x * y, scaled = x * 0x1p64f * y;
+    M z = (M)(((I)scaled & 0x7fffffffu) < 0x20800000u);
+    return (F)((I)r & ~((I)z & 0x7fffffffu));
+}
+AI double ftz_d(double x)
+{
+    return d2u(x) & 0x7ff0000000000000ull ? x : u2d(d2u(x) & 0x8000000000000000ull);
+}
+/* what the approximate f64 instructions look at */
+AI double upper_d(double x)
+{
+    return u2d(d2u(x) & 0xffffffff00000000ull);
+}
+/* The reciprocal of a divisor above 2^126 is flushed to zero. */
+AI float S_divapprox(float x, float y)
+{
+    return (f2u(y) & 0x7fffffffu) - 0x7e800001u < 0x00ffffffu ? x * u2f(f2u(y) & 0x80000000u)
+                                                              : x / y;
+}
+AI F V_divapprox(F x, F y)
+{
+    M big = (M)((((I)y & 0x7fffffffu) - 0x7e800001u) < 0x00ffffffu);
+    return sel_F(big, x * (F)((I)y & 0x80000000u), x / y);
 }
 AI float S_satf(float x)
 {
@@ -653,10 +682,9 @@ AI u32 bfe_s(u32 a, u32 p, u32 n)
     u32 w = p > 31 ? 0 : top - p + 1;
     return w > 31 ? r : (r & ((1u << w) - 1)) | (s ? ~0u << w : 0);
 }
+/* unlike the 32-bit forms these look at all bits of p and n */
 AI u64 bfe64_u(u64 a, u32 p, u32 n)
 {
-    p &= 255;
-    n &= 255;
     if (p > 63 || !n)
         return 0;
     a >>= p;
@@ -664,22 +692,22 @@ AI u64 bfe64_u(u64 a, u32 p, u32 n)
 }
 AI u64 bfe64_s(u64 a, u32 p, u32 n)
 {
-    p &= 255;
-    n &= 255;
     if (!n)
         return 0;
-    u32 top = p + n - 1 > 63 ? 63 : p + n - 1;
+    u32 top = p > 63 || n > 63 || p + n > 64 ? 63 : p + n - 1;
     u64 s = (a >> top) & 1, r = p > 63 ? 0 : a >> p;
     u32 w = p > 63 ? 0 : top - p + 1;
     return w > 63 ? r : (r & ((1ull << w) - 1)) | (s ? ~0ull << w : 0);
 }
 AI u64 bfi64(u64 a, u64 b, u32 p, u32 n, u32 w)
 {
-    p &= 255;
-    n &= 255;
+    if (w == 32) {
+        p &= 255;
+        n &= 255;
+    }
     if (p >= w || !n)
         return b;
-    if (p + n > w)
+    if (n > w - p)
         n = w - p;
     u64 m = (n > 63 ? ~0ull : (1ull << n) - 1) << p;
     return (b & ~m) | ((a << p) & m);
@@ -788,7 +816,7 @@ AI u32 fns32(u32 mask, u32 base, s32 n)
     return ~0u;
 }
 /* Half-precision fma: the exact sum fits a double whenever the result is finite. */
-AI u32 fma_h(u32 a, u32 b, u32 c, int relu)
+AI float fma_h(u32 a, u32 b, u32 c)
 {
     double d = (double)S_h2f(a) * (double)S_h2f(b) + (double)S_h2f(c);
     float f = (float)d;
@@ -800,8 +828,7 @@ AI u32 fma_h(u32 a, u32 b, u32 c, int relu)
             u -= 1;
         u |= 1;
     }
-    u32 r = S_f2h(u2f(u));
-    return relu && (r & 0x8000u) && (r & 0x7fffu) <= 0x7c00u ? 0 : r;
+    return u2f(u);
 }
 AI u32 fma_b(u32 a, u32 b, u32 c, int relu)
 {
@@ -824,7 +851,7 @@ AI u32 fma_b(u32 a, u32 b, u32 c, int relu)
     return relu && (r & 0x8000u) && (r & 0x7fffu) <= 0x7f80u ? 0 : r;
 }
 /* f16 and bf16 with modifiers, lane by lane */
-enum { HF_RELU = 1, HF_FTZ = 2, HF_SAT = 4, HF_OOB = 8, HF_MAX = 16, HF_NAN = 32, HF_BF = 64 };
+enum { HF_RELU = 1, HF_FTZ = 2, HF_SAT = 4, HF_MAX = 16, HF_NAN = 32, HF_BF = 64 };
 AI u32 ftz_h(u32 x)
 {
     return x & 0x7c00u ? x : x & 0x8000u;
@@ -835,13 +862,12 @@ AI u32 ftz_h2(u32 x)
 }
 AI u32 fma_hx(u32 a, u32 b, u32 c, int flags)
 {
-    if ((flags & HF_OOB) && (a == 0xffffu || b == 0xffffu))
-        return 0;
     if (flags & HF_FTZ)
         a = ftz_h(a), b = ftz_h(b), c = ftz_h(c);
-    u32 r = fma_h(a, b, c, flags & HF_RELU);
-    if (flags & HF_FTZ)
-        r = ftz_h(r);
+    float x = fma_h(a, b, c);
+    u32 r = S_f2h(flags & HF_FTZ ? S_ftzh(x, 1) : x);
+    if ((flags & HF_RELU) && (r & 0x8000u) && (r & 0x7fffu) <= 0x7c00u)
+        r = 0;
     if (flags & HF_SAT)
         r = (r & 0x7fffu) > 0x7c00u || r >> 15 ? 0 : r > 0x3c00u ? 0x3c00u : r;
     return r;
@@ -853,8 +879,6 @@ AI u32 fma_hx2(u32 a, u32 b, u32 c, int flags)
 }
 AI u32 fma_bx(u32 a, u32 b, u32 c, int flags)
 {
-    if ((flags & HF_OOB) && (a == 0xffffu || b == 0xffffu))
-        return 0;
     return fma_b(a, b, c, flags & HF_RELU);
 }
 AI u32 fma_bx2(u32 a, u32 b, u32 c, int flags)
@@ -907,7 +931,7 @@ AI u32 pack_sat(u32 a, u32 b, u32 c, int bits, int is_signed)
     return bits == 16 ? r : c << (2 * bits) | r;
 }
 
-/* ---- carry: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi; c and the result are 0 or -1 ---- */
+/* ---- carry: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi, 4 the same signed; c and the result are 0 or -1 ---- */
 AI u32 S_carry32(u32 kind, u32 x, u32 y, u32 z, s32 c, s32 *out)
 {
     u64 t;
@@ -916,7 +940,7 @@ AI u32 S_carry32(u32 kind, u32 x, u32 y, u32 z, s32 c, s32 *out)
         *out = -(s32)(t >> 63);
         return (u32)t;
     }
-    u32 a = kind == 2 ? x * y : kind == 3 ? S_mulhu(x, y) : x;
+    u32 a = kind == 2 ? x * y : kind == 3 ? S_mulhu(x, y) : kind == 4 ? S_mulhs((s32)x, (s32)y) : x;
     t = (u64)a + (kind ? z : y) + (c ? 1 : 0);
     *out = -(s32)(t >> 32);
     return (u32)t;
@@ -929,7 +953,9 @@ AI u64 S_carry64(u32 kind, u64 x, u64 y, u64 z, s32 c, s32 *out)
         *out = -(s32)(u32)(t >> 127);
         return (u64)t;
     }
-    u64 a = kind == 2 ? x * y : kind == 3 ? mulhi64_u(x, y) : x;
+    u64 a = kind == 2 ? x * y : kind == 3 ? mulhi64_u(x, y)
+            : kind == 4 ? mulhi64_s((s64)x, (s64)y)
+                        : x;
     t = (unsigned __int128)a + (kind ? z : y) + (c ? 1 : 0);
     *out = -(s32)(u32)(t >> 64);
     return (u64)t;
