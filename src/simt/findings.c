@@ -47,7 +47,8 @@ const char *simt_class_name(int cls)
     return cls >= 0 && cls < SW_C_COUNT ? text[cls] : "unknown";
 }
 
-/* The chain of a site, user's line first. */
+/* The chain of a site: the user's line, and from there into headers. The user's is
+ * the innermost one of the file the kernel stands in; its callers are left out. */
 static size_t place_path(struct launch *l, uint32_t site, const struct simt_place **out)
 {
     const struct sw_kernel *k = l->k;
@@ -57,15 +58,20 @@ static size_t place_path(struct launch *l, uint32_t site, const struct simt_plac
     while (at >= 0 && (u32)at < k->loc_count && n < ARRAY_LEN(chain)) {
         int file = k->locs[at].file;
         chain[n++] = (struct simt_place){
-            file >= 0 && (u32)file < l->mod->file_count ? l->mod->files[file] : "?",
+            file >= 0 && (u32)file < l->mod->file_count && l->mod->files[file] ? l->mod->files[file]
+                                                                              : "?",
             k->locs[at].line};
         at = k->locs[at].inlined_at;
     }
-    struct simt_place *path = arena_array(l->a, n + 1, sizeof *path);
-    for (size_t i = 0; i < n; i++)
-        path[i] = chain[n - 1 - i];
+    size_t mine = n;
+    for (size_t i = 0; i < n && mine == n; i++)
+        if (strcmp(chain[i].file, chain[n - 1].file) == 0)
+            mine = i + 1;
+    struct simt_place *path = arena_array(l->a, mine + 1, sizeof *path);
+    for (size_t i = 0; i < mine; i++)
+        path[i] = chain[mine - 1 - i];
     *out = path;
-    return n;
+    return mine;
 }
 
 static void fill_side(struct launch *l, struct simt_side *s, const struct warp *w, uint32_t lane,

@@ -54,8 +54,11 @@ bool insn_has(const struct insn *in, const char *mod)
 
 char *ptx_where(const struct ptx_module *m, const struct insn *in, struct arena *a)
 {
-    int l = in->loc;
-    while (l >= 0 && m->locs[l].inlined_at >= 0)
+    int l = in->loc, top = l;
+    while (top >= 0 && m->locs[top].inlined_at >= 0)
+        top = m->locs[top].inlined_at;
+    /* The innermost line of the file the kernel stands in. */
+    while (l >= 0 && m->locs[l].file != m->locs[top].file)
         l = m->locs[l].inlined_at;
     if (l < 0)
         return arena_printf(a, "PTX line %d", in->line);

@@ -14,10 +14,8 @@ __device__ void tile_tail(ARGS)
     Tensor g = make_tensor(make_gmem_ptr(in), make_shape(n));
     Tensor t = local_tile(g, Shape<_96>{}, make_coord(blockIdx.x)); // (96): the second tile has a tail
     int i = threadIdx.x, at = blockIdx.x * 96 + i;
-    if (i < 96 && (Bug || at < n)) {
-        float x = t(i); // BUG:cute_tile_tail
-        if (at < n) out[at] = x;
-    }
+    if (i < 96 && (Bug || at < n))
+        out[at % 128] = t(i); // BUG:cute_tile_tail
 }
 K cute_tile_tail(ARGS) { tile_tail<true>(in, out, n); }
 K cute_tile_tail_ok(ARGS) { tile_tail<false>(in, out, n); }
