@@ -159,13 +159,30 @@ static u64 apply(void *p, u32 esize, u32 kind, bool flush, u64 b, u64 c)
     return old;
 }
 
-static void note(struct warp *w, uint64_t host, u32 bytes)
+/* A lock is taken and given back by compare-and-swap and exchange: what was done under
+ * it comes before what is done by whoever takes it next. All locks of a block count as one. */
+static void lock_orders(struct warp *w)
+{
+    uint32_t *locks = w->blk->locks;
+    for (uint32_t i = 0; i < w->blk->b.nwarps; i++) {
+        w->clock[i] = w->clock[i] > locks[i] ? w->clock[i] : locks[i];
+        locks[i] = w->clock[i];
+    }
+    locks[w->w.id] = ++w->clock[w->w.id];
+    w->clock[w->w.id]++;
+}
+
+static void note(struct warp *w, u32 lane, uint64_t host, u32 bytes, u32 site)
 {
     struct blk *b = w->blk;
     uint64_t at = host - (uint64_t)(uintptr_t)b->b.smem;
     if (at < b->b.smem_bytes) {
-        for (uint64_t i = at / 4; b->cell && i <= (at + bytes - 1) / 4; i++)
-            b->cell[i].init = 15;
+        enum atom_op op = (enum atom_op)(site_of(w, site)->kind & 0xff);
+        if (!b->cell)
+            return;
+        race_atomic(w, lane, at, bytes, site);
+        if (op == ATOM_CAS || op == ATOM_EXCH)
+            lock_orders(w);
         return;
     }
     struct alloc *x = alloc_find(w->t->l->dev, host, bytes);
@@ -191,7 +208,7 @@ void dev_atom(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *dst, 
         u64 old = 0;
         if (m >> i & 1) {
             if (w->t->l->dev->config.check == SIMT_CHECK_FULL)
-                note(w, host[i], s->esize);
+                note(w, i, host[i], s->esize, site);
             old = apply((void *)(uintptr_t)host[i], s->esize, s->kind, space != SW_SHARED, x, y);
         }
         if (dst && wide)

@@ -177,7 +177,7 @@ static uint64_t float_bits(const struct float_form *f, double x, uint32_t code)
     double a = fabs(x);
     int e;
     if (a == 0)
-        return sign;
+        return f->type == PT_TF32 ? sign << 13 : sign;
     (void)frexp(a, &e);
     e -= 1; /* a = 1.xxx * 2^e */
     if (e < 1 - bias)
@@ -290,7 +290,7 @@ static uint64_t convert_one(enum ptx_type to, enum ptx_type from, uint32_t code,
                   : int_to_int(low, from, to, code);
     }
     /* .ftz says nothing of the source where the result is an f16 */
-    if (to == PT_TF32 && (code >> 16 & 7) == ROUND_RNA &&
+    if (to == PT_TF32 && (code >> 16 & 7) == ROUND_RNA && (bits & 0x7fffffffu) > 0x7f800000u &&
         ((bits + 0x1000) & 0x7fffe000u) == 0x7f800000u)
         bits &= 0xff800000u; /* a NaN of low bits alone is not seen */
     double x = flushed(float_value(ff, bits), to == PT_F16 ? PT_NONE : from, code);

@@ -159,7 +159,8 @@ struct blk {
     struct barrier bar[BARRIERS];
     struct cell *cell;
     size_t cells;
-    uint32_t gen; /* barriers completed */
+    uint32_t gen;              /* barriers completed */
+    uint32_t locks[MAX_WARPS]; /* clock of those that gave locks back */
     uint8_t *smem_alloc, *local;
     struct cluster *cluster; /* hopper.h; NULL: launched without */
     struct hopper *hop;
@@ -252,6 +253,7 @@ void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 si
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
 
 /* race.c */
+void race_atomic(struct warp *w, u32 lane, uint64_t at, u32 bytes, u32 site);
 void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
 void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, bool begin);
 void race_note_read(struct warp *w, u32 lane, u32 site, uint32_t at, u32 bytes);

@@ -476,8 +476,7 @@ static void emit_set_pair(struct emit *e, const struct insn *in, struct insn *pl
     }
     struct op_row row = *found;
     row.sig = bf ? "P=ll" : "P=kk";
-    struct row_use u = {
-        .row = &row, .in = in, .ops = &in->args[1], .ftz = insn_has(in, "ftz")};
+    struct row_use u = {.row = &row, .in = in, .ops = &in->args[1], .ftz = insn_has(in, "ftz")};
     const char *side[2];
     for (int h = 0; h < 2; h++) {
         const char *t = narrow_text(e, &u, h + 1);
@@ -716,7 +715,11 @@ static void emit_carry(struct emit *e, const struct insn *in)
 {
     bool mad = strncmp(in->op, "mad", 3) == 0, reads = in->op[strlen(in->op) - 1] == 'c',
          wide_op = ptx_type_bytes(in->type) == 8;
-    unsigned kind = mad ? (!insn_has(in, "hi") ? 2u : in->type == PT_S32 || in->type == PT_S64 ? 4u : 3u) : in->op[0] == 's' ? 1u : 0u;
+    unsigned kind = mad                ? (!insn_has(in, "hi")                        ? 2u
+                                          : in->type == PT_S32 || in->type == PT_S64 ? 4u
+                                                                                     : 3u)
+                    : in->op[0] == 's' ? 1u
+                                       : 0u;
     int want = (mad ? 4 : 3) + reads;
     if (in->arg_count != want || in->args[0].kind != OPND_REG) {
         emit_fail(e, in, "not a known form of carry arithmetic");

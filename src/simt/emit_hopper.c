@@ -219,8 +219,12 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
     bool parity = insn_has(in, "parity");
     const struct opnd *d = first ? &in->args[0] : NULL;
     if ((kind & 0xff) == MBAR_PENDING) { /* of a state, not of memory */
+        const char *of = lanes_of(e, in, &in->args[first], true);
         if (d && d->kind == OPND_REG)
-            buf_printf(e->out, "put32(fr + %d, mm, 0);\n", reg_slot(e, d->reg));
+            buf_printf(e->out,
+                       "for (u32 x = mm; x; x &= x - 1) { u32 i = first_lane(x); ((u32 *)(fr + "
+                       "%d))[i] = (u32)(((const u64 *)%s)[i] & 0xfffffu); }\n",
+                       reg_slot(e, d->reg), of);
         return;
     }
     addr = address_lanes(e, in, &in->args[first], &space);

@@ -312,14 +312,6 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
     enum ptx_space space = PS_SHARED;
     int64_t off;
     bool a32, uniform;
-    if ((kind & 0xff) == MBAR_PENDING && in->arg_count == 2 && in->args[0].kind == OPND_REG) {
-        const char *st = lanes_of(e, in, &in->args[1], true);
-        buf_printf(e->out,
-                   "for (u32 x = mm; x; x &= x - 1) { u32 i = first_lane(x); ((u32 *)(fr + %d))[i] "
-                   "= (u32)(((const u64 *)%s)[i] >> 20 & 0xfffffu); }\n",
-                   reg_slot(e, in->args[0].reg), st);
-        return;
-    }
     if (!kind || in->arg_count <= first) {
         emit_fail(e, in, "this device does not know the mbarrier operation");
         return;

@@ -187,7 +187,9 @@ static void emit_mma(struct emit *e, const struct insn *in)
     reg_list(e, in, &in->args[1], s->a_regs, wide, false);
     reg_list(e, in, &in->args[2], s->b_regs, wide, false);
     reg_list(e, in, &in->args[3], s->c_regs, wide, false);
-    buf_printf(e->out, "R->mma(W, %d);\n", emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, kind));
+    int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, kind);
+    buf_printf(e->out, "if (mm != 0xffffffffu) R->sync(W, mm, 0xffffffffu, %d);\nR->mma(W, %d);\n",
+               site, site);
 }
 
 static void emit_wmma(struct emit *e, const struct insn *in)

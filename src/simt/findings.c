@@ -59,7 +59,7 @@ static size_t place_path(struct launch *l, uint32_t site, const struct simt_plac
         int file = k->locs[at].file;
         chain[n++] = (struct simt_place){
             file >= 0 && (u32)file < l->mod->file_count && l->mod->files[file] ? l->mod->files[file]
-                                                                              : "?",
+                                                                               : "?",
             k->locs[at].line};
         at = k->locs[at].inlined_at;
     }
@@ -69,7 +69,8 @@ static size_t place_path(struct launch *l, uint32_t site, const struct simt_plac
             mine = i + 1;
     struct simt_place *path = arena_array(l->a, mine + 1, sizeof *path);
     for (size_t i = 0; i < mine; i++)
-        path[i] = chain[mine - 1 - i];
+        path[i] = (struct simt_place){arena_strdup(l->a, chain[mine - 1 - i].file),
+                                      chain[mine - 1 - i].line};
     *out = path;
     return mine;
 }
@@ -87,7 +88,9 @@ static void fill_side(struct launch *l, struct simt_side *s, const struct warp *
     if (n)
         s->at = path[0];
     s->ptx_line = site < l->k->site_count ? l->k->sites[site].line : 0;
-    s->op = site < l->k->site_count && l->k->sites[site].op ? l->k->sites[site].op : "?";
+    s->op = site < l->k->site_count && l->k->sites[site].op
+                ? arena_strdup(l->a, l->k->sites[site].op)
+                : "?";
 }
 
 static struct finding_slot *same_place(struct launch *l, enum simt_finding_kind kind, uint32_t site,
@@ -119,7 +122,7 @@ bool finding_add(const struct finding_where *at, enum simt_finding_kind kind, ui
         *s = (struct finding_slot){.site = at->site, .other_site = (uint32_t)other_site};
         struct simt_finding *f = &s->f;
         *f = (struct simt_finding){
-            .kind = kind, .kernel = l->k->name, .address = address, .times = 1};
+            .kind = kind, .kernel = arena_strdup(l->a, l->k->name), .address = address, .times = 1};
         f->path_len = place_path(l, at->site, &f->path);
         fill_side(l, &f->here, at->w, at->lane, at->site);
         if (other_warp >= 0 && (uint32_t)other_warp < l->nwarps)

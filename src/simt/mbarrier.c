@@ -240,7 +240,7 @@ u32 dev_mbar(struct sw_warp *sw, u32 m, const u64 *addr, u32 site, u64 *state, c
         case MBAR_ARRIVE_DROP: {
             bool expect = s->kind & MBAR_EXPECT;
             if (state)
-                state[i] = unpack(*word).phase;
+                state[i] = *word; /* phase and count, as they were */
             arrive(w, i, site, p, sh, expect ? 1 : n, expect ? (s32)n : 0, op == MBAR_ARRIVE_DROP);
             break;
         }
@@ -255,14 +255,10 @@ u32 dev_mbar(struct sw_warp *sw, u32 m, const u64 *addr, u32 site, u64 *state, c
             settle(p.b, word, v, sh);
             break;
         }
-        case MBAR_PENDING:
-            if (state)
-                state[i] = unpack(*word).pending;
-            break;
         default:
             if (wait_over(w, p, sh, s->kind & MBAR_PARITY,
                           s->kind & MBAR_PARITY ? n
-                          : state               ? (u32)state[i]
+                          : state               ? unpack(state[i]).phase
                                                 : 0,
                           site))
                 result |= 1u << i;

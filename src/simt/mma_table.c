@@ -121,10 +121,10 @@ uint32_t mma_find(const struct insn *in)
     } else {
         return 0;
     }
-    enum mma_op op = is_wmma                 ? MMA_WMMA_ROW
-                     : insn_has(in, "popc")  ? (insn_has(in, "xor") ? MMA_XOR : MMA_AND)
+    enum mma_op op = is_wmma                ? MMA_WMMA_ROW
+                     : insn_has(in, "popc") ? (insn_has(in, "xor") ? MMA_XOR : MMA_AND)
                      : insn_has(in, "m8n8k4") && a == PT_F16 ? MMA_QUADS
-                                             : MMA_MUL;
+                                                             : MMA_MUL;
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         const struct mma_shape *s = &table[i];
         if (!insn_has(in, s->name) || s->a != a || s->b != b || s->c != c || s->d != d ||

@@ -18,6 +18,7 @@
 void race_reset(struct blk *b)
 {
     memset(b->cell, 0, b->cells * sizeof *b->cell);
+    memset(b->locks, 0, sizeof b->locks);
 }
 
 static bool ordered(const struct warp *w, uint32_t warp, uint32_t time)
@@ -31,6 +32,13 @@ static void report(struct warp *w, u32 lane, u32 site, uint32_t at, enum simt_fi
     if (!finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL, (int)owarp,
                      olane == LANE_MANY ? 0 : (int)olane, (int)osite,
                      "shared memory at offset %u: %s", at, what))
+        warp_abort(w);
+}
+
+static void report_unset(struct warp *w, u32 lane, u32 site, uint32_t at)
+{
+    if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED, at, NULL, -1, -1,
+                     -1, "shared memory at offset %u: read before anything wrote it", at))
         warp_abort(w);
 }
 
@@ -84,8 +92,7 @@ static void check_read(struct warp *w, u32 lane, u32 site, uint32_t at, struct c
         report(w, lane, site, at, SIMT_RACE_SHARED, c->wwarp, c->wlane, c->wsite,
                "read after another thread wrote it, with no barrier in between");
     else if ((c->init & bytes) != bytes)
-        report(w, lane, site, at, SIMT_UNINITIALISED, me, lane, site,
-               "read before anything wrote it");
+        report_unset(w, lane, site, at);
 }
 
 static void note_read(struct warp *w, u32 lane, u32 site, struct cell *c, uint32_t bytes)
@@ -102,6 +109,37 @@ static void note_read(struct warp *w, u32 lane, u32 site, struct cell *c, uint32
     c->rwarp = (uint8_t)me;
     c->rtime = now;
     c->rsite = (uint16_t)site;
+}
+
+static bool is_atomic(const struct warp *w, uint32_t site)
+{
+    const char *op = site_of(w, site)->op;
+    return strncmp(op, "atom", 4) == 0 || strncmp(op, "red", 3) == 0;
+}
+
+/* Atomics do not race with each other, but with everything else. Those that take and
+ * give locks order what is around them (atomic.c). */
+void race_atomic(struct warp *w, u32 lane, uint64_t at, u32 bytes, u32 site)
+{
+    struct blk *b = w->blk;
+    uint32_t me = w->w.id;
+    for (uint64_t i = at / 4; at + bytes <= b->b.smem_bytes && i <= (at + bytes - 1) / 4; i++) {
+        struct cell *c = &b->cell[i];
+        if (c->flight)
+            report(w, lane, site, (uint32_t)at, SIMT_ASYNC_OVERWRITE, c->wwarp, c->wlane, c->wsite,
+                   "changed while an asynchronous copy to it is under way");
+        else if (c->wtime && !ordered(w, c->wwarp, c->wtime) &&
+                 (c->wwarp != me || c->wlane != lane) && !is_atomic(w, c->wsite))
+            report(w, lane, site, (uint32_t)at, SIMT_RACE_SHARED, c->wwarp, c->wlane, c->wsite,
+                   "an atomic after another thread wrote it, with no barrier in between");
+        else if (c->rtime && !ordered(w, c->rwarp, c->rtime) &&
+                 (c->rwarp != me || c->rlane != lane))
+            report(w, lane, site, (uint32_t)at, SIMT_RACE_SHARED, c->rwarp, c->rlane, c->rsite,
+                   "an atomic after another thread read it, with no barrier in between");
+        else if (!c->init)
+            report_unset(w, lane, site, (uint32_t)at);
+        note_write(w, lane, site, c, 15);
+    }
 }
 
 void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write)

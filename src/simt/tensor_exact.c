@@ -28,8 +28,8 @@ static const struct element_form {
     enum ptx_type type;
     int exp_bits, frac_bits;
 } forms[] = {
-    {PT_F16, 5, 10}, {PT_BF16, 8, 7}, {PT_TF32, 8, 10}, {PT_F32, 8, 23}, {PT_E4M3, 4, 3},
-    {PT_E5M2, 5, 2},
+    {PT_F16, 5, 10}, {PT_BF16, 8, 7}, {PT_TF32, 8, 10},
+    {PT_F32, 8, 23}, {PT_E4M3, 4, 3}, {PT_E5M2, 5, 2},
 };
 
 /* How the H200 does it. */
@@ -95,6 +95,8 @@ static uint32_t to_float(int64_t sum, int exp, bool half)
         uint64_t rest = mag & ((UINT64_C(1) << shift) - 1), tie = UINT64_C(1) << (shift - 1);
         m += rest > tie || (rest == tie && (m & 1));
     }
+    if (half && !m)
+        return 0;
     /* The hidden bit adds one to the exponent. */
     return sign | (uint32_t)(((uint64_t)(e < least ? 0 : e - least) << frac) + m);
 }
@@ -166,6 +168,7 @@ uint32_t tensor_exact(const struct mma_shape *s, const uint32_t *a, const uint32
         c = one_step(s, a + k, b + k, n, c, half && k + step >= s->k);
     }
     /* wmma from f32 to f16 is an f32 product and a conversion */
-    return s->d == PT_F16 && !half ? (uint32_t)convert_bits((uint32_t)PT_F16 | (uint32_t)PT_F32 << 8, c)
-                                   : c;
+    return s->d == PT_F16 && !half
+               ? (uint32_t)convert_bits((uint32_t)PT_F16 | (uint32_t)PT_F32 << 8, c)
+               : c;
 }

@@ -414,7 +414,7 @@ AI F V_ftz(F x)
 AI float S_ftzh(float x, int result)
 {
     return (f2u(x) & 0x7fffffffu) < (result ? 0x387ff000u : 0x38800000u) ? u2f(f2u(x) & 0x80000000u)
-                                                                        : x;
+                                                                         : x;
 }
 AI F V_ftzh(F x, int result)
 {
@@ -922,8 +922,8 @@ AI u32 minmax_relu2(u32 a, u32 b, int max)
 /* cvt.pack: two s32 become the lower pieces, c the upper ones */
 AI u32 pack_sat(u32 a, u32 b, u32 c, int bits, int is_signed)
 {
-    s32 lo = is_signed ? -(1 << (bits - 1)) : 0, hi = is_signed ? (1 << (bits - 1)) - 1
-                                                                : (1 << bits) - 1;
+    s32 lo = is_signed ? -(1 << (bits - 1)) : 0,
+        hi = is_signed ? (1 << (bits - 1)) - 1 : (1 << bits) - 1;
     s32 x = (s32)a, y = (s32)b;
     x = x < lo ? lo : x > hi ? hi : x;
     y = y < lo ? lo : y > hi ? hi : y;
@@ -931,7 +931,8 @@ AI u32 pack_sat(u32 a, u32 b, u32 c, int bits, int is_signed)
     return bits == 16 ? r : c << (2 * bits) | r;
 }
 
-/* ---- carry: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi, 4 the same signed; c and the result are 0 or -1 ---- */
+/* ---- carry: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi, 4 the same signed; c and the result are 0 or
+ * -1 ---- */
 AI u32 S_carry32(u32 kind, u32 x, u32 y, u32 z, s32 c, s32 *out)
 {
     u64 t;
@@ -953,7 +954,8 @@ AI u64 S_carry64(u32 kind, u64 x, u64 y, u64 z, s32 c, s32 *out)
         *out = -(s32)(u32)(t >> 127);
         return (u64)t;
     }
-    u64 a = kind == 2 ? x * y : kind == 3 ? mulhi64_u(x, y)
+    u64 a = kind == 2   ? x * y
+            : kind == 3 ? mulhi64_u(x, y)
             : kind == 4 ? mulhi64_s((s64)x, (s64)y)
                         : x;
     t = (unsigned __int128)a + (kind ? z : y) + (c ? 1 : 0);

@@ -35,8 +35,8 @@ static inline double small_float(uint32_t bits, int exp_bits, int frac_bits)
     int top = (1 << exp_bits) - 1, e = (int)(bits >> frac_bits) & top, bias = top >> 1;
     double f = bits & ((1u << frac_bits) - 1);
     double x = e == top && exp_bits > 4 ? (f != 0 ? (double)NAN : (double)INFINITY)
-               : e ? ldexp(1 + ldexp(f, -frac_bits), e - bias)
-                   : ldexp(f, 1 - bias - frac_bits);
+               : e                      ? ldexp(1 + ldexp(f, -frac_bits), e - bias)
+                                        : ldexp(f, 1 - bias - frac_bits);
     return bits >> (exp_bits + frac_bits) & 1 ? -x : x;
 }
 
@@ -112,7 +112,7 @@ static inline void kernel_fill(const struct kernel_row *row, int which, void *p)
     REF(name)                                                                                      \
     {                                                                                              \
         UNUSED;                                                                                    \
-        for (int i = 0; i < r->count[3]; i++) {                                                \
+        for (int i = 0; i < r->count[3]; i++) {                                                    \
             double x = a[i];                                                                       \
             (void)x;                                                                               \
             out[i] = (text);                                                                       \
@@ -139,8 +139,8 @@ POINT(reverse_tiles, 2 * a[i / 128 * 128 + 127 - i % 128])
 POINT(reverse_eights, a[i / 8 * 8 + 7 - i % 8])
 POINT(reverse_plus, a[i / 64 * 64 + 63 - i % 64] + 1)
 POINT(gather, a[((int)b[i / r->n] & (r->m - 1)) * r->n + i % r->n])
-POINT(permute, a[((i / (8 * r->n * r->k) * r->n + i / 8 % r->n) * r->k +
-                           i / (8 * r->n) % r->k) * 8 + i % 8])
+POINT(permute,
+      a[((i / (8 * r->n * r->k) * r->n + i / 8 % r->n) * r->k + i / (8 * r->n) % r->k) * 8 + i % 8])
 
 REF(horner)
 {
@@ -369,18 +369,8 @@ REF(attention)
 
 static const struct kernel_row kernel_rows[] = {
 #define K(name, file, gx, gy, gz, bx, by, smem, ta, na, tb, nb, tc, nc, to, no, m, n, k, ref, tol) \
-    {#name,                                                                                        \
-     file,                                                                                         \
-     {gx, gy, gz},                                                                                 \
-     {bx, by},                                                                                     \
-     smem,                                                                                         \
-     #ta #tb #tc #to,                                                                              \
-     {na, nb, nc, no},                                                                             \
-     m,                                                                                            \
-     n,                                                                                            \
-     k,                                                                                            \
-     ref_##ref,                                                                                    \
-     tol},
+    {#name, file, {gx, gy, gz}, {bx, by}, smem, #ta #tb #tc #to, {na, nb, nc, no}, m,              \
+     n,     k,    ref_##ref,    tol},
 #include "kernels.def"
 #undef K
 };

@@ -48,13 +48,13 @@ static const struct bug {
     {"cute_split_k", SIMT_RACE_GLOBAL, 4, N, SIMT_ALLOC_WRITTEN, false},
     {"cute_overlap_30", SIMT_RACE_GLOBAL, 4, N, 0, false},
     {"cute_neighbour", SIMT_RACE_GLOBAL, 4, N, SIMT_ALLOC_WRITTEN, false},
-    {"cute_early_return", SIMT_DIVERGENT_BARRIER, 1, 16, 0, false},
+    {"cute_sync_in_loop", SIMT_DIVERGENT_BARRIER, 1, 16, 0, false},
     {"cute_sync_in_branch", SIMT_DIVERGENT_BARRIER, 1, N, 0, false},
     {"cute_bar_count", SIMT_DEADLOCK, 1, N, 0, false},
     {"cute_bar_id", SIMT_DEADLOCK, 1, N, 0, false},
-    {"cute_mbar_phase", SIMT_TIMEOUT, 1, N, 0, false},
+    {"cute_mbar_phase", SIMT_MBARRIER, 1, N, 0, false},
     {"cute_shuffle_branch", SIMT_DIVERGENT_COLLECTIVE, 1, N, 0, false},
-    {"cute_ballot_left", SIMT_DIVERGENT_COLLECTIVE, 1, N, 0, false},
+    {"cute_ballot_loop", SIMT_DIVERGENT_COLLECTIVE, 1, N, 0, false},
     {"cute_mma_branch", SIMT_DIVERGENT_COLLECTIVE, 1, N, 0, false},
     {"cute_spin_flag", SIMT_TIMEOUT, 1, N, SIMT_ALLOC_WRITTEN, false},
     {"cute_assert", SIMT_TRAP, 1, N, 0, false},
@@ -122,8 +122,7 @@ static void tell(const struct bug *b, const char *kernel, const struct simt_resu
                 simt_outcome_name(r->outcome), r->finding_count ? "" : ", no finding");
     for (size_t i = 0; i < r->finding_count && i < 4; i++)
         print_error("    %s on line %d: %s\n", simt_finding_name(r->findings[i].kind),
-                    r->findings[i].path_len ? r->findings[i].path[0].line : 0,
-                    r->findings[i].text);
+                    r->findings[i].path_len ? r->findings[i].path[0].line : 0, r->findings[i].text);
 }
 
 static void each_mistake_is_found_as_what_it_is_and_on_its_line(void **state)
@@ -167,7 +166,7 @@ static void there_is_a_mistake_for_every_kind_of_finding(void **state)
 {
     (void)state;
     assert_true(ARRAY_LEN(bugs) >= 40);
-    for (int k = 0; k < SIMT_FINDING_KINDS; k++) {
+    for (int k = 0; k <= SIMT_TRAP; k++) { /* those after it are of sm_90: test_hopper.c */
         bool found = false;
         for (size_t i = 0; i < ARRAY_LEN(bugs); i++)
             found |= bugs[i].kind == (enum simt_finding_kind)k;

@@ -111,7 +111,8 @@ static void kernels_hold(const struct simt_config *c, bool check_values)
         struct arena *a = arena_new();
         struct outcome o;
         run(r, so_of(r, a), c, a, &o);
-        double off = check_values && r->reference ? difference(r, o.buf[3], reference(r, &o, a)) : 0;
+        double off =
+            check_values && r->reference ? difference(r, o.buf[3], reference(r, &o, a)) : 0;
         if (o.r.outcome != SIMT_OK || o.r.finding_count || !(off <= r->tolerance)) {
             print_error("%s: %s, off by %g, %zu findings: %s\n", r->name,
                         o.r.outcome == SIMT_OK ? "ran" : o.r.text, off, o.r.finding_count,

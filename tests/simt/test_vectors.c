@@ -93,7 +93,7 @@ static bool near_enough(const struct vector_line *v, char letter, uint64_t arg, 
     if (isinf(a) || isinf(b))
         return a == b;
     if (strcmp(v->bound, "mma") == 0)
-        return fabs(a - b) <= 0x1p-18 * (fabs(b) + 512);
+        return fabs(a - b) <= (letter == 'e' ? 0x1p-9 : 0x1p-14) * (fabs(b) + 512);
     if (strcmp(v->bound, "trig") == 0)
         return fabs(x) > 6.2831853 || fabs(a - b) <= 0x1p-20;
     if (strcmp(v->bound, "lg2") == 0 && x > 0.5 && x < 2)
@@ -132,8 +132,8 @@ static void tell(const struct vector_line *v, const char *form, uint32_t i, int 
     if (!v->regs[0])
         for (int a = 1; a <= v->args; a++)
             n += snprintf(line + n, sizeof line - (size_t)n, " %" PRIx64, vector_input(v, a, 0, i));
-    snprintf(line + n, sizeof line - (size_t)n, " gives %" PRIx64 " (register %d), the GPU %" PRIx64,
-             got, k, want);
+    snprintf(line + n, sizeof line - (size_t)n,
+             " gives %" PRIx64 " (register %d), the GPU %" PRIx64, got, k, want);
     print_error("%s\n", line);
 }
 
@@ -230,12 +230,12 @@ static size_t run_group(const struct vector_line *const *v, char *const *want, i
     if (!simt_load(dev, built.so_path, &m, &err))
         fail_msg("%s", err.text);
     const void *params[] = {inputs, results, scratch};
-    struct simt_launch l = {.kernel = name,
-                            .grid = {form == UNIFORM ? VECTOR_INPUTS : VECTOR_INPUTS / VECTOR_BLOCK,
-                                     1, 1},
-                            .block = {form == UNIFORM ? 32 : VECTOR_BLOCK, 1, 1},
-                            .params = params,
-                            .param_bytes = sizeof params};
+    struct simt_launch l = {
+        .kernel = name,
+        .grid = {form == UNIFORM ? VECTOR_INPUTS : VECTOR_INPUTS / VECTOR_BLOCK, 1, 1},
+        .block = {form == UNIFORM ? 32 : VECTOR_BLOCK, 1, 1},
+        .params = params,
+        .param_bytes = sizeof params};
     assert_true(simt_launch(dev, m, &l, a, &r, &err));
     if (r.outcome != SIMT_OK)
         fail_msg("%s: %s", v[0]->name, r.text);
@@ -307,9 +307,8 @@ static bool is_for(const struct op_row *row, const char *type, const struct insn
     if (strcmp(in->op, "cvt") == 0 && insn_has(in, "pack")) /* cvt.pack.sat.u8.s32.b32 */
         return strcmp(row->op, "cvtpack") == 0 && insn_has(in, row->required);
     const struct op_row *found = op_find(in, op);
-    return found && strcmp(ptx_type_name(in->type), type) == 0 &&
-           strcmp(found->op, row->op) == 0 && strcmp(found->required, row->required) == 0 &&
-           strcmp(found->types, row->types) == 0;
+    return found && strcmp(ptx_type_name(in->type), type) == 0 && strcmp(found->op, row->op) == 0 &&
+           strcmp(found->required, row->required) == 0 && strcmp(found->types, row->types) == 0;
 }
 
 static void every_row_of_the_table_has_a_line(void **state)

@@ -91,9 +91,7 @@ __device__ void ldsm(ARGS)
     __syncthreads();
     if (threadIdx.x >= 32) return;
     unsigned r[4], at = (unsigned)__cvta_generic_to_shared(s + (threadIdx.x % 16) * Pitch + threadIdx.x / 16 * 8);
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" // BUG:cute_ldsm_misaligned
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(at));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at)); // BUG:cute_ldsm_misaligned
     out[threadIdx.x] = __uint_as_float(r[0] ^ r[1] ^ r[2] ^ r[3]);
 }
 K cute_ldsm_misaligned(ARGS) { ldsm<20>(in, out, n); }
@@ -161,10 +159,8 @@ __device__ void tile_product(ARGS)
     int i = threadIdx.x / 8 % 8, j = threadIdx.x % 8;
     float acc = 0;
     for (int t = 0; t < 2; t++) {
-        if (threadIdx.x < 64)
-            sA(i, j) = gA(i, j, t); // BUG:cute_no_second_sync
-        else
-            sB(i, j) = gA(i, j, 1 - t);
+        float *to = threadIdx.x < 64 ? &sA(i, j) : &sB(i, j);
+        *to = gA(i, j, threadIdx.x < 64 ? t : 1 - t); // BUG:cute_no_second_sync
         if (Miss != 1) __syncthreads();
         for (int p = 0; p < 8; p++)
             acc += sA(i, p) * sB(p, j); // BUG:cute_no_first_sync
@@ -416,14 +412,7 @@ template <int Tile>
 __device__ void overlap(ARGS)
 {
     Tensor o = make_tensor(make_gmem_ptr(out), Layout<_128>{});
-    if (threadIdx.x < 40 && blockIdx.x * Tile + threadIdx.x < 128 && threadIdx.x < (Tile == 32 ? 32 : 40))
-        o(blockIdx.x * Tile + threadIdx.x) = in[threadIdx.x]; // BUG:cute_overlap
-}
-template <>
-__device__ void overlap<30>(ARGS)
-{
-    Tensor o = make_tensor(make_gmem_ptr(out), Layout<_128>{});
-    if (threadIdx.x < 32) o(blockIdx.x * 30 + threadIdx.x) = in[threadIdx.x] + blockIdx.x; // BUG:cute_overlap_30
+    if (threadIdx.x < 32) o(blockIdx.x * Tile + threadIdx.x) = in[threadIdx.x] + blockIdx.x; // BUG:cute_overlap_30
 }
 K cute_overlap_30(ARGS) { overlap<30>(in, out, n); }
 K cute_overlap_30_ok(ARGS) { overlap<32>(in, out, n); }
@@ -442,16 +431,17 @@ K cute_neighbour_ok(ARGS) { neighbour<false>(in, out, n); }
 
 // ---- barriers and collectives ----
 template <bool Bug>
-__device__ void early_return(ARGS)
+__device__ void sync_in_loop(ARGS)
 {
     __shared__ float s[128];
     s[threadIdx.x] = in[threadIdx.x];
-    if (Bug && threadIdx.x % 32 >= n) return;
-    __syncthreads(); // BUG:cute_early_return
+    int turns = Bug && threadIdx.x % 32 < 16 ? n / 8 : n / 8 + 1;
+    for (int i = 0; i < turns; i++)
+        __syncthreads(); // BUG:cute_sync_in_loop
     out[threadIdx.x] = s[threadIdx.x ^ 1];
 }
-K cute_early_return(ARGS) { early_return<true>(in, out, n); }
-K cute_early_return_ok(ARGS) { early_return<false>(in, out, n); }
+K cute_sync_in_loop(ARGS) { sync_in_loop<true>(in, out, n); }
+K cute_sync_in_loop_ok(ARGS) { sync_in_loop<false>(in, out, n); }
 
 template <bool Bug>
 __device__ void sync_in_branch(ARGS)
@@ -529,14 +519,16 @@ K cute_shuffle_branch(ARGS) { shuffle_branch<true>(in, out, n); }
 K cute_shuffle_branch_ok(ARGS) { shuffle_branch<false>(in, out, n); }
 
 template <bool Bug>
-__device__ void ballot_left(ARGS)
+__device__ void ballot_loop(ARGS)
 {
-    if (Bug && threadIdx.x % 32 > 20) return;
-    unsigned b = __ballot_sync(~0u, in[threadIdx.x] > 0.5f); // BUG:cute_ballot_left
+    unsigned b = 0;
+    for (int i = 0; i < (Bug ? threadIdx.x % 4 : n / 32); i++)
+        b += __ballot_sync(~0u, in[threadIdx.x] > 0.1f * i); // BUG:cute_ballot_loop
+    __syncwarp();
     out[threadIdx.x] = (float)__popc(b);
 }
-K cute_ballot_left(ARGS) { ballot_left<true>(in, out, n); }
-K cute_ballot_left_ok(ARGS) { ballot_left<false>(in, out, n); }
+K cute_ballot_loop(ARGS) { ballot_loop<true>(in, out, n); }
+K cute_ballot_loop_ok(ARGS) { ballot_loop<false>(in, out, n); }
 
 template <bool Bug>
 __device__ void mma_branch(ARGS)
@@ -554,11 +546,11 @@ template <bool Bug>
 __device__ void spin_flag(ARGS)
 {
     volatile float *flag = out;
-    if (threadIdx.x == 0 && !Bug) flag[0] = 1.0f;
+    if (threadIdx.x == 0 && !Bug) flag[0] = 2.0f;
     if (threadIdx.x == 32)
-        while (flag[0] != 1.0f) // BUG:cute_spin_flag
+        while (flag[0] < 2.0f) // BUG:cute_spin_flag
             ;
-    out[threadIdx.x] = 1.0f;
+    if (threadIdx.x) out[threadIdx.x] = 1.0f;
 }
 K cute_spin_flag(ARGS) { spin_flag<true>(in, out, n); }
 K cute_spin_flag_ok(ARGS) { spin_flag<false>(in, out, n); }
