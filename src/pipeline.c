@@ -718,8 +718,8 @@ bool pipeline_run(const struct settings *settings, const struct run_options *opt
         goto done;
     if (l.opt.suite)
         set.budget_file = suite_budget_path(a, set.runs_dir, l.opt.suite);
-    if (!stage_open(&set, &l.st, err) || !stage_warm(l.st, err) ||
-        !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
+    if (!store_possible(set.runs_dir, err) || !stage_open(&set, &l.st, err) ||
+        !stage_warm(l.st, err) || !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
         goto done;
     /* A new run's store comes last: a start that fails leaves nothing behind. */
     if (!store && !store_open(set.runs_dir, STORE_WRITE, &store, err))

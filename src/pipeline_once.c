@@ -178,8 +178,8 @@ bool pipeline_eval(const struct settings *settings, const char *task_path, const
         goto done;
     }
     /* The store comes last: a start that fails leaves nothing behind. */
-    if (!stage_open(settings, &st, err) || !stage_warm(st, err) ||
-        !stage_describe(st, task_path, a, &out->task, err) ||
+    if (!store_possible(settings->runs_dir, err) || !stage_open(settings, &st, err) ||
+        !stage_warm(st, err) || !stage_describe(st, task_path, a, &out->task, err) ||
         !store_open(settings->runs_dir, STORE_WRITE, &store, err))
         goto done;
     out->device = device_copy(stage_device(st), a);

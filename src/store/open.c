@@ -96,12 +96,26 @@ static bool open_file(struct store *s, struct error *err)
     return ok;
 }
 
+static bool make_dir(const char *runs_dir, struct error *err)
+{
+    if (dir_make(runs_dir, err))
+        return true;
+    error_hint(err, "name a folder that you may write: --runs DIR");
+    return error_add(err, "making the folder of runs");
+}
+
+bool store_possible(const char *runs_dir, struct error *err)
+{
+    if (!make_dir(runs_dir, err))
+        return false;
+    (void)rmdir(runs_dir); /* one that is used stays */
+    return true;
+}
+
 bool store_open(const char *runs_dir, enum store_mode mode, struct store **out, struct error *err)
 {
-    if (mode == STORE_WRITE && !dir_make(runs_dir, err)) {
-        error_hint(err, "name a folder that you may write: --runs DIR");
-        return error_add(err, "making the folder of runs");
-    }
+    if (mode == STORE_WRITE && !make_dir(runs_dir, err))
+        return false;
     struct arena *a = arena_new();
     struct store *s = xmalloc(sizeof(*s));
 

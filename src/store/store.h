@@ -36,6 +36,9 @@ struct run;
  * a folder it may not write. */
 enum store_mode { STORE_WRITE, STORE_READ };
 
+/* Could one be opened here for writing? Leaves nothing behind: for telling before anything is
+ * begun. */
+bool store_possible(const char *runs_dir, struct error *err);
 bool store_open(const char *runs_dir, enum store_mode mode, struct store **out, struct error *err);
 void store_close(struct store *s);
 const char *store_dir(const struct store *s); /* absolute */
