@@ -14,6 +14,7 @@
 //! fact moments: a mean, then the sum of squares about it
 //! fact more: twice the threads can share a row evenly
 //! fact fewer: half the threads can hold it
+//! fact odd: rows begin anywhere, but their elements lie side by side
 //! fact short: a warp is enough for a row
 //! fact long: a row is worth a cluster, and the device has clusters
 //! fact holds: a row fits into the registers of a cluster
@@ -51,6 +52,9 @@
 //! step one_pass: find both values of a pair of passes in one
 //!   why: A running value is corrected when the other one changes, which saves one reading of the row.
 //!   when: pairs
+//! step peel: read 16 bytes at a time between the ends of a row
+//!   why: Rows that begin off a 16-byte boundary have a head and a tail of a few elements; all else is whole vectors.
+//!   when: odd
 //! step unroll: load four times ahead
 //!   why: The loads of several iterations are under way before the first is used.
 //!   when: not fits or not reread
@@ -90,7 +94,7 @@
 using namespace cute;
 
 //! include accumulators
-//! if vectorise
+//! if vectorise or peel
 constexpr int VEC = $vec; // elements in 16 bytes
 using Vector = AutoVectorizingCopyWithAssumedAlignment<128>;
 
@@ -208,6 +212,13 @@ __global__ void __launch_bounds__(THREADS)
 //! end
 //! each row_tensor
     Tensor g$X = make_tensor(make_gmem_ptr($x), $rows_shape, $rows_stride); // (rows)
+//! end
+//! if peel
+//! each tensor
+    int const off = int(reinterpret_cast<uintptr_t>(&g$X(0)) / sizeof($type) % VEC); // elements past a boundary
+    int const head = min((VEC - off) % VEC, n), body = (n - head) / VEC;
+    Tensor v$X = make_tensor(make_gmem_ptr(&g$X(0) + head), make_shape(Int<VEC>{}, body)); // (VEC,body)
+//! end
 //! end
 //! if registers or cluster and holds
 
@@ -363,6 +374,23 @@ __global__ void __launch_bounds__(THREADS)
         CUTE_UNROLL
         for (int v = 0; v < VEC; ++v)
             $acc.add($vector_call$vector_place);
+    }
+//! elif peel
+//! if unroll
+#pragma unroll 4
+//! end
+    for (int k = t; k < body; k += WIDTH) {
+//! each use
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        copy(Vector{}, v$X(_, k), r$X);
+//! end
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            $acc.add($vector_call$peel_place);
+    }
+    for (int k = t; k < n - body * VEC; k += WIDTH) {
+        int const i = k < head ? k : k + body * VEC;
+        $acc.add($plain_call$plain_place);
     }
 //! else
 //! if unroll

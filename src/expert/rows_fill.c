@@ -419,6 +419,7 @@ static void set_stage(struct rows *q, struct scope *s, struct scope *item, int i
               result_text(q, column_text(q, st->result), arena_printf(q->a, "%s[v].%s", acc, it)));
     scope_set(item, "plain_place", "%s", arg ? ", i" : "");
     scope_set(item, "vector_place", "%s", arg ? ", i * VEC + v" : "");
+    scope_set(item, "peel_place", "%s", arg ? ", head + k * VEC + v" : "");
     scope_set(item, "held_place", "%s", arg ? ", t + j * Y" : "");
     scope_set(item, "column_place", "%s", arg ? ", i" : "");
     scope_set(item, "super_place", "%s", arg ? ", 4 * i + (c * VEC + v) / (inner / 4)" : "");

@@ -165,6 +165,26 @@ static void row_checks(struct rows *q, struct scope *s, int vec)
                arena_printf(q->a, "a row must be a multiple of %d elements", vec));
 }
 
+/* Plain passes over one tensor whose rows begin anywhere, and values per row? */
+static bool odd_rows(const struct rows *q)
+{
+    int inputs = 0;
+
+    for (int i = 0; i < q->stage_count; i++)
+        if (q->stages[i].pair || q->stages[i].place)
+            return false;
+    for (int i = 0; i < q->tensor_count; i++) {
+        const struct row_tensor *t = &q->tensors[i];
+
+        if (t->per_row)
+            continue;
+        if (!t->node || rows_along(q, i, 0)->stride != 1)
+            return false;
+        inputs++;
+    }
+    return inputs == 1 && q->col_modes.count == 1 && rows_length(q) >= 64;
+}
+
 static bool form_rows(struct rows *q, struct scope *s)
 {
     int vec = rows_vector_length(q);
@@ -177,6 +197,8 @@ static bool form_rows(struct rows *q, struct scope *s)
     scope_set(s, "vec", "%d", vec);
     if (rows_vectorisable(q, vec))
         scope_fact(s, "vectors");
+    else if (vec > 1 && odd_rows(q))
+        scope_fact(s, "odd");
     set_launch(q, s, vec);
     set_signature(q, s);
     row_checks(q, s, vec);

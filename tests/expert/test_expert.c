@@ -140,7 +140,7 @@ static const struct ladder_case {
      {"shuffles", "vectorise", "registers", "one_pass", "fast_math", "more_threads",
       "fewer_threads"}},
     {"max_dim@sm_80", "column_reduction", {"team", "unroll", "split", "super_rows", "bigger_team"}},
-    {"half_max", "row_reduction", {"shuffles", "unroll", "warps"}},
+    {"half_max", "row_reduction", {"shuffles", "peel", "unroll", "warps"}},
     {"rms_norm", "column_reduction", {"team", "vectorise", "registers"}},
     {"max_dim", "column_reduction", {"team", "unroll", "split", "super_rows"}},
     {"argmax", "column_reduction", {"team", "unroll", "split", "super_rows"}},
