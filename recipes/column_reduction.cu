@@ -46,7 +46,7 @@
 //!   when: pairs
 //! step unroll: load eight elements ahead
 //!   why: The loads of several iterations are under way before the first is used.
-//!   when: not fits or not reread
+//!   when: measured and not fits or measured and not reread
 //! step split: reduce parts of a column in different blocks, then fold them
 //!   why: A few columns keep the whole device busy.
 //!   when: splits

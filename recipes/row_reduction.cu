@@ -5,6 +5,7 @@
 // once per row from earlier results. Then the outputs are written; a total is reduced over all rows.
 //
 //! recipe row_reduction: a block per row; each pass reduces an element function over the row
+//! fact measured: times are measured, so that trying is worth its while
 //! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
 //! fact fits: a row fits into the registers of its block
 //! fact whole: a row is exactly what the block's threads hold
@@ -57,7 +58,7 @@
 //!   when: odd
 //! step unroll: load four times ahead
 //!   why: The loads of several iterations are under way before the first is used.
-//!   when: not fits or not reread
+//!   when: measured and not fits or measured and not reread
 //! step warps: give each row to one warp
 //!   why: A warp needs no barrier, so the rows of a block do not wait for each other.
 //!   when: short

@@ -5,6 +5,7 @@
 // comes after it folds the parts of its row first.
 //
 //! recipe split_reduction: slices of a row are reduced by blocks of their own, then folded
+//! fact measured: times are measured, so that trying is worth its while
 //! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
 //! fact pairs: two passes that one could do
 //! fact maxsum: a maximum, then the sum of exponentials below it
@@ -41,6 +42,7 @@
 //!   when: pairs
 //! step unroll: load four vectors ahead
 //!   why: The loads of several iterations are under way before the first is used.
+//!   when: measured
 //! step share: reduce two rows at a time
 //!   why: What the rows share is loaded once for both, so there are fewer loads for the same elements.
 //!   when: shares and vectors

@@ -534,8 +534,6 @@ static bool form_columns(struct rows *q, struct scope *s)
                   ? 8
                   : 4);
     set_team(q, s);
-    if (q->g->measured)
-        scope_fact(s, "measured");
     for (int i = 0; i < q->tensor_count; i++)
         if (q->tensors[i].per_row && q->tensors[i].node)
             rows_tensor(q, scope_item(s, "row_input"), i);
@@ -596,6 +594,8 @@ bool rows_form(struct rows *q, struct scope *s)
 {
     if (rows_length(q) > INT32_MAX - 65536 || rows_count(q) > INT32_MAX - 65536)
         return match_no(q->out, q->a, "more rows, or elements in one, than an int counts");
+    if (q->g->measured)
+        scope_fact(s, "measured");
     if (q->scan)
         return form_scan(q, s);
     for (int i = 0; i < q->stage_count; i++)
