@@ -120,8 +120,10 @@ class Session:
     def _sizes(self, request: dict[str, Any]) -> dict[str, int]:
         self.fixed = fixed = request.get("set") or {}
         for name, value in fixed.items():
-            if name not in self.source.constants:
+            if name not in self.source.constants and name not in self.source.literals:
                 known = ", ".join(f"{n}={v}" for n, v in self.source.constants.items()) or "none"
+                if self.source.literals:
+                    known += "; and numbers written out: " + ", ".join(self.source.literals)
                 raise use(
                     f"{self.source.path} has no integer constant {name!r} at top level", f"it has: {known}"
                 )
@@ -133,10 +135,17 @@ class Session:
         with Limit(8 * int(most)), contextlib.suppress(TooBig):
             self.source.execute(fixed)  # what does not load at all is no matter of size
         limits = scale.Limits(int(most), float(request.get("max_flops") or FLOPS_LIMIT))
-        chosen = scale.choose(
-            self.source.constants, fixed, limits, lambda values: _cost(self.source, values, limits)
-        )
-        return {n: v for n, v in chosen.items() if v != self.source.constants[n] or n in fixed}
+        written = {**self.source.constants, **self.source.literals}
+        try:
+            chosen = self._choose(self.source.constants, fixed, limits)
+        except Fault:
+            if not self.source.literals:
+                raise
+            chosen = self._choose(written, fixed, limits)  # sizes written out, where names are not enough
+        return {n: v for n, v in chosen.items() if v != written[n] or n in fixed}
+
+    def _choose(self, sizes: dict[str, int], fixed: dict[str, int], limits: scale.Limits) -> dict[str, int]:
+        return scale.choose(sizes, fixed, limits, lambda values: _cost(self.source, values, limits))
 
     def _learn(self) -> None:
         """Runs the task a few times to find out what it is."""
@@ -326,9 +335,8 @@ class Session:
             if node.op == "constant" and node.numel > 1 and number in live
         ]
         facts += [f"argument {name} is always {value}" for name, value in self.arguments.constants.items()]
-        changed = {
-            n: [self.source.constants[n], v] for n, v in self.values.items() if v != self.source.constants[n]
-        }
+        written = {**self.source.literals, **self.source.constants}
+        changed = {n: [written[n], v] for n, v in self.values.items() if v != written[n]}
         return {
             "name": self.source.path.stem,
             "inputs": self.inputs,

@@ -53,6 +53,7 @@ class Source:
     path: Path
     text: str
     constants: dict[str, int]  # "N", or "shape[1]" for an element of a tuple
+    literals: dict[str, int]  # sizes written out where tensors are made: "4096"; the same number is the same size everywhere
 
     def execute(self, values: dict[str, int]) -> types.ModuleType:
         """Runs the file with the named constants replaced."""
@@ -87,7 +88,7 @@ def read_source(path: Path) -> Source:
         raise use(
             f"the task does not load: {path}{where}: {type(err).__name__}: {getattr(err, 'msg', err)}", FORMAT
         ) from err
-    return Source(path, text, _constants(tree))
+    return Source(path, text, _constants(tree), _written_out(tree))
 
 
 def _constants(tree: ast.Module) -> dict[str, int]:
@@ -100,6 +101,30 @@ def _constants(tree: ast.Module) -> dict[str, int]:
             for name, node in _literals(target, value):
                 found[name] = _literal(node) or 0
     return {name: value for name, value in found.items() if seen[name.split("[")[0]] == 1}
+
+
+LEAST_LITERAL = 33  # smaller numbers are heads, groups, dimensions to sum over
+
+
+def _makers(tree: ast.Module) -> Iterator[ast.AST]:
+    """Where a task without constants writes its sizes: get_inputs, get_init_inputs, and how the model is made."""
+    for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef) and statement.name in ("get_inputs", "get_init_inputs"):
+            yield statement
+        if isinstance(statement, ast.ClassDef):
+            for part in statement.body:
+                if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+                    yield part
+
+
+def _written_out(tree: ast.Module) -> dict[str, int]:
+    found = {
+        node.value
+        for maker in _makers(tree)
+        for node in ast.walk(maker)
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value >= LEAST_LITERAL
+    }
+    return {str(value): value for value in sorted(found)}
 
 
 def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
@@ -158,6 +183,10 @@ class _Replace(ast.NodeTransformer):
         self.values = values
 
     def visit_Module(self, tree: ast.Module) -> ast.Module:
+        for maker in _makers(tree) if any(name.isdigit() for name in self.values) else ():
+            for node in ast.walk(maker):
+                if isinstance(node, ast.Constant) and type(node.value) is int:
+                    node.value = self.values.get(str(node.value), node.value)
         for statement in tree.body:
             if isinstance(statement, ast.Assign):
                 pairs = list(_assigned(statement))

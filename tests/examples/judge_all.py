@@ -184,10 +184,10 @@ def main() -> int:
                 if not good:
                     print("\n".join(f"# {line}" for line in comment[:1500].splitlines()))
             rows.append("| " + " | ".join([*example.row[:5], "; ".join(example.row[5:])]) + " |")
+            if options.table:
+                Path(options.table).write_text("\n".join(rows) + "\n")
         subprocess.run([options.cutegen, "server", "stop"], capture_output=True, check=False)
     print(f"1..{count}")
-    if options.table:
-        Path(options.table).write_text("\n".join(rows) + "\n")
     return 1 if failed else 0
 
 

@@ -263,8 +263,26 @@ class Scaling(OracleTest):
         self.assertEqual(task["inputs"][0]["shape"][0], 77)
         self.assertLess(task["inputs"][0]["shape"][1], 4096)
 
-    def test_a_task_without_constants_that_does_not_fit_is_refused_with_advice(self) -> None:
-        answer = self.oracle.load_text(model("x): return x", "[torch.rand(4096, 4096)]"), max_elements=self.LIMIT)
+    def test_sizes_written_out_shrink_together_where_there_are_no_names(self) -> None:
+        task = self.scaled("", "[torch.rand(512, 4096)]", "x): return self.l(x)", "self.l = nn.Linear(4096, 1024)")
+        rows, columns = task["inputs"][0]["shape"]
+        self.assertLessEqual(rows * columns, self.LIMIT)
+        self.assertEqual(task["scaled"]["4096"], [4096, columns])
+        self.assertEqual(task["inputs"][1]["shape"], [task["outputs"][0]["shape"][1], columns])
+
+    def test_a_number_written_out_can_be_set(self) -> None:
+        task = self.loaded(model("x): return x + 1", "[torch.rand(300, 4096)]"), set={"4096": 48})
+        self.assertEqual(task["inputs"][0]["shape"], [300, 48])
+        self.assertEqual(task["scaled"], {"4096": [4096, 48]})
+
+    def test_names_are_enough_where_they_are_there(self) -> None:
+        task = self.scaled("N = 4096\n", "[torch.rand(N, 64)]")
+        self.assertEqual(list(task["scaled"]), ["N"])
+
+    def test_a_task_that_cannot_be_made_to_fit_is_refused_with_advice(self) -> None:
+        answer = self.oracle.load_text(
+            model("x): return x", "[torch.rand(*[2 ** k for k in (12, 12)])]"), max_elements=self.LIMIT
+        )
         self.assertIn("does not fit", answer["text"])
         self.assertIn("top of the file", answer["hint"])
 
