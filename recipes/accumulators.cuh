@@ -56,15 +56,21 @@ struct ArgMax { // the first of the largest; NaN is larger than all
     float value;
     int index;
     static __device__ ArgMax none() { return {__int_as_float(0xff800000), 0x7fffffff}; }
-    __device__ void add(float x, int i)
+    __device__ void add(float x, int i) // places come in order
     {
-        bool const nan = x != x, had = value != value;
-        if (nan ? !had || i < index : !had && (x > value || (x == value && i < index))) {
-            value = x;
-            index = i;
+        bool const better = !(x <= value) && value == value;
+        value = better ? x : value;
+        index = better ? i : index;
+    }
+    __device__ void merge(ArgMax o)
+    {
+        bool const same = o.value == value || (o.value != o.value && value != value);
+        if (same ? o.index < index : !(o.value <= value) && value == value) {
+            value = o.value;
+            index = o.index;
         }
     }
-    __device__ void merge(ArgMax o) { add(o.value, o.index); }
+    __device__ int place() const { return index == 0x7fffffff ? 0 : index; } // nothing was better than none
     __device__ ArgMax from(int lane) const
     {
         return {__shfl_xor_sync(0xffffffff, value, lane), __shfl_xor_sync(0xffffffff, index, lane)};
@@ -77,15 +83,21 @@ struct ArgMin { // the first of the smallest; NaN is smaller than all
     float value;
     int index;
     static __device__ ArgMin none() { return {__int_as_float(0x7f800000), 0x7fffffff}; }
-    __device__ void add(float x, int i)
+    __device__ void add(float x, int i) // places come in order
     {
-        bool const nan = x != x, had = value != value;
-        if (nan ? !had || i < index : !had && (x < value || (x == value && i < index))) {
-            value = x;
-            index = i;
+        bool const better = !(x >= value) && value == value;
+        value = better ? x : value;
+        index = better ? i : index;
+    }
+    __device__ void merge(ArgMin o)
+    {
+        bool const same = o.value == value || (o.value != o.value && value != value);
+        if (same ? o.index < index : !(o.value >= value) && value == value) {
+            value = o.value;
+            index = o.index;
         }
     }
-    __device__ void merge(ArgMin o) { add(o.value, o.index); }
+    __device__ int place() const { return index == 0x7fffffff ? 0 : index; } // nothing was better than none
     __device__ ArgMin from(int lane) const
     {
         return {__shfl_xor_sync(0xffffffff, value, lane), __shfl_xor_sync(0xffffffff, index, lane)};
@@ -160,7 +172,11 @@ struct Moments { // the mean, and the sum of squares about it (Chan, Golub, LeVe
 //! if not second or not one_pass
 __device__ inline $value $function($function_params)
 {
+//! if fast_math
+    $quick
+//! else
     $body
+//! end
 }
 
 //! end

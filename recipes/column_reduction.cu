@@ -14,6 +14,7 @@
 //! fact moments: a mean, then the sum of squares about it
 //! fact splits: one pass and a value per column: parts of a column can be reduced apart
 //! fact odd: columns are no whole vectors, but four rows are
+//! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference
 //! fact elements: some output has a value per element
 //! fact rows: some output has a value per column
@@ -55,9 +56,9 @@
 //!   why: Four rows of any width are whole vectors; the fold puts their columns together.
 //!   when: splits and odd
 //!   needs: team split
-//! step fast_math: use the hardware's exponential
-//!   why: One instruction instead of several; the results stay within the accuracy of fp32.
-//!   when: exponentials
+//! step fast_math: use the hardware's exponential and division
+//!   why: A few instructions instead of many; the results stay within the accuracy of fp32.
+//!   when: exponentials or fast
 //! step bigger_team: try sixteen threads per column
 //!   why: More loads under way per column; which number suits a device is found by measuring.
 //!   when: measured and not fits or measured and not reread

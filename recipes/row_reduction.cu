@@ -20,6 +20,7 @@
 //! fact long: a row is worth a cluster, and the device has clusters
 //! fact holds: a row fits into the registers of a cluster
 //! fact cluster_whole: a row is exactly what the cluster's threads hold
+//! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference
 //! fact keeps: the output is the exponential of a difference, scaled
 //! fact elements: some output has a value per element
@@ -68,9 +69,9 @@
 //!   when: long and vectors
 //!   needs: shuffles vectorise
 //!   excludes: registers warps
-//! step fast_math: use the hardware's exponential
-//!   why: One instruction instead of several; the results stay within the accuracy of fp32.
-//!   when: exponentials
+//! step fast_math: use the hardware's exponential and division
+//!   why: A few instructions instead of many; the results stay within the accuracy of fp32.
+//!   when: exponentials or fast
 //! step keep_exponentials: keep the exponentials in place of the elements
 //!   why: Each exponential is computed once; what is left for the output is a product.
 //!   when: keeps
@@ -252,9 +253,16 @@ __global__ void __launch_bounds__(THREADS)
 //! end
 //! end
 //! each stage
+//! if pick
+    int const place_$name = $place; // loaded before it is needed
+//! each use
+    $type const picked$X = g$X(place_$name);
+//! end
+//! end
+//! end
+//! each stage
 
 //! if pick
-    int const place_$name = $place;
     float const $name = $pick_call;
 //! elif not pass
     float const $name = $scalar_call;
@@ -496,17 +504,27 @@ __global__ void __launch_bounds__(THREADS)
 //! each total
     Tensor g$P = make_tensor(make_gmem_ptr($part), rows); // (rows)
     $combine $acc = $combine::none();
-    CUTE_UNROLL
-    for (int i = threadIdx.x; i < rows; i += THREADS)
-        $acc.add(g$P(i)$plain_place);
     __shared__ $combine ${acc}_parts[THREADS];
+//! end
+#pragma unroll 16
+    for (int i = threadIdx.x; i < rows; i += THREADS) {
+//! each total
+        $acc.add(g$P(i));
+//! end
+    }
+//! each total
     ${acc}_parts[threadIdx.x] = $acc;
+//! end
     __syncthreads();
     for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half)
+        if (threadIdx.x < half) {
+//! each total
             ${acc}_parts[threadIdx.x].merge(${acc}_parts[threadIdx.x + half]);
+//! end
+        }
         __syncthreads();
     }
+//! each total
     float const $name = $total_result;
 //! end
     if (threadIdx.x == 0) {

@@ -10,6 +10,7 @@
 //! fact pairs: two passes that one could do
 //! fact maxsum: a maximum, then the sum of exponentials below it
 //! fact moments: a mean, then the sum of squares about it
+//! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference
 //! fact shares: one pass reads something that all rows share, and the rows are even in number
 //! fact few: so few rows that one block can know them all
@@ -51,9 +52,9 @@
 //!   why: What the rows share is read once and stays in registers; a block finds all rows' values first.
 //!   when: elements and vectors and few
 //!   needs: vectorise
-//! step fast_math: use the hardware's exponential
-//!   why: One instruction instead of several; the results stay within the accuracy of fp32.
-//!   when: exponentials
+//! step fast_math: use the hardware's exponential and division
+//!   why: A few instructions instead of many; the results stay within the accuracy of fp32.
+//!   when: exponentials or fast
 //! text
 // $kernel: $ops, along a few long rows.
 #include <cutegen/kernel.h>

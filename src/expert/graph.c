@@ -239,6 +239,10 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
                             n->op);
         return false;
     }
+    if (strcmp(n->op, "input") == 0 && n->index >= 0 && n->index < g->in_count &&
+        g->in[n->index].dims == n->t.dims)
+        memcpy(n->t.strides, g->in[n->index].strides,
+               sizeof(n->t.strides)); /* as the call has it */
     g->count++;
     count_uses(g, n);
     if (!split_results(g, obj)) {

@@ -285,6 +285,10 @@ static bool mentions(const char *text, const char *name)
 /* Writes the function that computes n from what is named so far. */
 bool rows_function(struct rows *q, const struct node *n, const char *suffix, struct function *out)
 {
+    q->e.fast = true;
+    if (!expr_body(&q->e, n, &out->quick, &q->out->why_not))
+        return false;
+    q->e.fast = false;
     if (!expr_body(&q->e, n, &out->body, &q->out->why_not))
         return false;
     out->value = expr_value_type(n->t.dtype);

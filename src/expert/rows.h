@@ -28,6 +28,7 @@ struct row_tensor {
 /* A device function, or, when it would only return its argument, that argument. */
 struct function {
     const char *name, *body;
+    const char *quick; /* the body with the hardware's approximations */
     const char *value;
     bool reads[ROW_TENSORS], takes[ROW_STAGES]; /* tensors and results of stages it refers to */
     bool alone;                                 /* it only returns its argument */

@@ -159,7 +159,7 @@ static const char *element_text(struct rows *q, const struct row_tensor *t, enum
     else if (place == PLAIN)
         text = arena_printf(q->a, "g%s(i)", X);
     else if (place == PICK)
-        text = arena_printf(q->a, "g%s(place_row_picked)", X);
+        text = arena_printf(q->a, "picked%s", X);
     else if (place == SHARE && rows_moves(t))
         text = arena_printf(q->a, "r%s(v, r)", X);
     else if ((place == REGISTER || place == COLUMN_HELD) && rows_kept(t))
@@ -215,6 +215,9 @@ static void fill_function(struct rows *q, struct scope *s, const struct function
     scope_set(item, "value", "%s", f->value);
     scope_set(item, "function_params", "%s", params.data);
     scope_set(item, "body", "%s", f->body);
+    scope_set(item, "quick", "%s", f->quick);
+    if (strcmp(f->body, f->quick) != 0)
+        scope_fact(s, "fast");
     if (second)
         scope_fact(item, "second");
     if (strstr(f->body, "exponential("))
@@ -397,7 +400,7 @@ static void set_stage(struct rows *q, struct scope *s, struct scope *item, int i
     struct stage *st = &q->stages[i];
     const char *acc = acc_name(q, st);
     bool arg = st->combine && strncmp(st->combine, "Arg", 3) == 0;
-    const char *it = arg ? "index" : "value";
+    const char *it = arg ? "place()" : "value";
 
     for (int p = 0; p < PLACES && (st->f.name || st->f.alone); p++)
         scope_set(item, place_slots[p], "%s", rows_call(q, &st->f, (enum place)p));
