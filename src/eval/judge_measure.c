@@ -35,6 +35,9 @@ enum {
     MAX_POOL = 4096
 };
 
+/* Replays in a row by the host's clock: launches are in it, so it is only held against gross lies.
+ */
+static const double wall_factor = 3, wall_slack_us = 200;
 static const double unsteady = 1.5; /* medians of rounds this far apart are no measurement */
 
 /* Samples of one contestant over all rounds. */
@@ -42,6 +45,7 @@ struct pool {
     double cold[MAX_POOL], warm[MAX_POOL];
     size_t cold_count, warm_count;
     double round_median[2 * ROUNDS];
+    double wall_us; /* the quickest round's; 0: none */
     int rounds;
     bool failed;
 };
@@ -74,6 +78,8 @@ static void pool_add(struct pool *p, struct time_samples *s)
         p->cold[p->cold_count++] = s->cold_us[i];
     for (size_t i = 0; i < s->warm_count && p->warm_count < MAX_POOL; i++)
         p->warm[p->warm_count++] = s->warm_us[i];
+    if (s->wall_us > 0 && (p->wall_us <= 0 || s->wall_us < p->wall_us))
+        p->wall_us = s->wall_us;
     if (s->cold_count > 0 && p->rounds < (int)ARRAY_LEN(p->round_median))
         p->round_median[p->rounds++] = quantile(s->cold_us, s->cold_count, 0.5);
 }
@@ -332,6 +338,10 @@ static void judge_times(struct measuring *m, struct measurement *out)
         v->summary =
             arena_printf(m->a, "%.2f us by its own process, but %.2f us by the judge's clock",
                          out->warm_us, m->call_us);
+    } else if (m->candidate->wall_us > wall_factor * out->warm_us + wall_slack_us) {
+        v->kind = VERDICT_IMPOSSIBLE_TIME;
+        v->summary = arena_printf(m->a, "%.2f us by the events, but %.2f us by the wall clock",
+                                  out->warm_us, m->candidate->wall_us);
     } else if (m->config->device->kind == DEVICE_SIMT) {
         *out = (struct measurement){.verdict.kind = VERDICT_PASS, .verdict.detail = ""};
         v->summary = "right on the CPU; a foreign module's GPU time cannot be modelled";

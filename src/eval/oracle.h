@@ -84,6 +84,7 @@ struct comparison_set {
 struct time_samples {
     double *cold_us, *warm_us;
     size_t cold_count, warm_count;
+    double wall_us; /* of one replay by the host's clock; 0: not taken */
 };
 
 bool oracle_start(const struct oracle_config *config, struct oracle **out, struct error *err);

@@ -1,5 +1,5 @@
-// workspace_too_big: more memory than any device has
-// verdict: out of memory|bad plan
+// workspace_too_big: more memory than the machine has
+// verdict: out of memory
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE
@@ -23,7 +23,7 @@ CUTEGEN_PLAN(call)
     const struct cutegen_tensor *x = &call->in[0];
     const struct cutegen_tensor *y = &call->out[0];
     int n = (int)cutegen_numel(x);
-    if (!cutegen_workspace(call, (int64_t)1 << 43))
+    if (!cutegen_workspace(call, (int64_t)1 << 39))
         return 1;
     return CUTEGEN_LAUNCH(call, (gate<256>), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1),
                           cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, x),

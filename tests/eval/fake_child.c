@@ -165,6 +165,8 @@ static void run(const char *mode)
     else if (strcmp(mode, "gpu fault") == 0)
         say("{\"ok\":true,\"outcome\":\"crash\",\"op\":0,\"text\":\"k<1>: "
             "CUDA_ERROR_ILLEGAL_ADDRESS\"}");
+    else if (strcmp(mode, "greedy") == 0)
+        say("{\"ok\":true,\"outcome\":\"out of memory\",\"text\":\"workspace ws0 of 512 bytes\"}");
     else if (strcmp(mode, "odd outcome") == 0)
         say("{\"ok\":true,\"outcome\":\"splendid\"}");
     else if (strcmp(mode, "restless") == 0 && runs == 2)
@@ -182,6 +184,9 @@ static void timing(const char *mode)
     asked++;
     if (strcmp(mode, "too fast") == 0)
         say("{\"ok\":true,\"outcome\":\"ok\",\"cold_us\":[1,1.5,1.25],\"warm_us\":[1]}");
+    else if (strcmp(mode, "slow clock") == 0)
+        say("{\"ok\":true,\"outcome\":\"ok\",\"cold_us\":[300,310],\"warm_us\":[250],\"wall_us\":"
+            "2500}");
     else if (strcmp(mode, "drifting") == 0)
         printf("{\"ok\":true,\"outcome\":\"ok\",\"cold_us\":[%d,%d],\"warm_us\":[1]}\n",
                300 << asked, 300 << asked);
