@@ -78,7 +78,7 @@ def attempt(what, act):
     try:
         return act()
     except Exception as err:  # one failure must not hide the rest
-        print(f"#   {what}: {type(err).__name__}: {str(err).splitlines()[0][:200]}")
+        print(f"#   {what}: {type(err).__name__}: {(str(err).splitlines() or [''])[0][:200]}")
         return None
 
 
