@@ -271,6 +271,11 @@ static void fill_words(struct suite *u, struct slot *s, const struct suite_task 
     s->argv[n++] = u->name;
     for (size_t i = 0; u->record.flags[i] && n < ARRAY_LEN(s->argv) - 3; i++)
         s->argv[n++] = u->record.flags[i];
+    /* What is said when it goes on comes later and wins: a larger budget, another deadline. */
+    for (size_t i = 0;
+         u->options->resume && i < json_array_size(u->options->flags) && n < ARRAY_LEN(s->argv) - 3;
+         i++)
+        s->argv[n++] = json_string_value(json_array_get(u->options->flags, i));
     s->argv[n++] = "--runs";
     s->argv[n++] = store_dir(u->store);
     s->argv[n] = NULL;

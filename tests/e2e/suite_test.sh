@@ -18,7 +18,8 @@ run() { out=$("$@" 2>&1); code=$?; }
 ok()
 {
     n=$((n + 1))
-    if [[ $code == "$2" ]] && grep -qE -- "$3" <<<"$out"; then
+    # shellcheck disable=SC2053  # an exit code may be a pattern
+    if [[ $code == $2 ]] && grep -qE -- "$3" <<<"$out"; then
         echo "ok $n - $1"
         return
     fi
@@ -89,6 +90,8 @@ if [ "$source" = "$work/bench" ]; then
     out=$(python3 -c 'import sqlite3; print(sqlite3.connect("runs/store.db").execute(
 "SELECT count(*) FROM calls WHERE run IN (SELECT id FROM runs WHERE suite LIKE ?)", ("%level1%",)).fetchone()[0])')
     ok "they made three calls together" 4 '^3$'
+    run "$program" suite --resume last --jobs 2 --budget-calls 8
+    ok "it goes on with a larger one" '[04]' 'correct +[12] of 2'
     run "$program" suite nowhere
     ok "a folder that is not there is wrong use" 2 'nowhere'
 fi
