@@ -662,6 +662,10 @@ static void summarise(const struct loop *l, struct run_summary *out)
     out->best_time = l->best->time;
     out->best_test = l->best->test;
     out->first_time = l->first->time;
+    /* Of a resumed run these may be the history's, which goes before the summary does. */
+    json_own(l->a, json_incref(out->best_time.parts));
+    json_own(l->a, json_incref(out->first_time.parts));
+    json_own(l->a, json_incref(out->best_test.counters));
     out->depths = l->last->cand.depth;
 }
 

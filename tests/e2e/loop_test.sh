@@ -177,5 +177,10 @@ ok "what was spent before counts when it goes on" 4 'budget of 5 calls'
 out=$(cutegen show last --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)["calls"]), "calls")')
 ok "and no more calls were made than allowed" 4 '^5 calls$'
 
+run cutegen resume last --no-report
+ok "without a limit it comes to its end" 0 '^best +.*depth 2'
+run cutegen resume last --json --no-report
+ok "a run that is done can be resumed and tells its result from the store" 0 '"event":"result".*"parts":'
+
 echo "1..$n"
 exit $failed
