@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# ahead.sh - what is done while a model thinks: a slow model on a GPU, whose first answer takes 30 s.
+# ahead.sh - what is done while a model thinks: a slow model on a GPU, whose first answer takes a while.
 #
 #     bench/gpu/ahead.sh TREE OUT [STEPS]
 #
@@ -15,12 +15,12 @@ cd "$work" || exit 3
 cat >answer.sh <<END
 n=\$(cat count 2>/dev/null || echo 0)
 echo \$((n + 1)) >count
-[ "\$n" != 0 ] || sleep 30
+[ "\$n" != 0 ] || sleep ${SLEEP:-30}
 cat $steps/softmax/0\$n-*.md
 END
 for model in "replay:$steps/softmax.jsonl" "exec:sh $work/answer.sh"; do
     start=$(date +%s.%N)
-    "$tree/bin/cutegen" run "$tree/share/cutegen/examples/softmax.py" --device cuda:0 --model "$model" --advance last --depth 2 --no-report -v
+    "$tree/bin/cutegen" run "$tree/share/cutegen/examples/softmax.py" --device cuda:0 --model "$model" --advance last --depth ${DEPTH:-2} --no-report -v
     python3 -c "print('took %.1f s' % ($(date +%s.%N) - $start))"
     "$tree/bin/cutegen" show last --json >"$out/ahead-$(echo "$model" | cut -c1-4).json"
 done
