@@ -54,7 +54,8 @@ static bool encode_sizes(const struct simt_map *s, struct tensor_map *t, char *w
                           d, (unsigned long long)s->strides_bytes[d - 1]);
         t->dim[d] = (uint32_t)(s->dims[d] - 1);
         t->box[d] = (uint16_t)s->box[d];
-        t->step[d] = (uint8_t)(s->element_strides[d] ? s->element_strides[d] : 1);
+        /* the first is ignored, as the driver does without interleaving */
+        t->step[d] = (uint8_t)(d > 0 && s->element_strides[d] ? s->element_strides[d] : 1);
         if (d > 0)
             t->stride[d - 1] = s->strides_bytes[d - 1];
     }

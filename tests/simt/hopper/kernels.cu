@@ -117,6 +117,21 @@ KERNEL tma_im2col(PARAMS)
     mb_wait(bar, 0);
     dump(c, (size_t)blockIdx.x * N, N);
 }
+// one tile from, or to, coordinates M and K
+KERNEL tma_at(PARAMS)
+{
+    uint32_t bar = bar_at(N);
+    if (threadIdx.x == 0) { mb_expect(bar, N); tma2(su(sm), &ma, bar, M, K); }
+    mb_wait(bar, 0);
+    dump(c, 0, N);
+}
+KERNEL tma_to(PARAMS)
+{
+    for (int i = threadIdx.x; i < N / 4; i += blockDim.x) ((uint32_t *)sm)[i] = ((const uint32_t *)a)[i];
+    fence_async();
+    __syncthreads();
+    if (threadIdx.x == 0) { tma_st2(&mc, su(sm), M, K); commit(); wait_read<0>(); }
+}
 // f32 32 x 32 tiles through a 128-byte swizzle: columns are read without conflicts
 KERNEL tma_transpose(PARAMS)
 {

@@ -259,7 +259,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(results_are_those_of_an_h200),
         cmocka_unit_test(a_map_that_breaks_a_rule_is_refused_with_the_rule),
     };
-    so = compile_file("hopper.ptx", a);
+    so = compile_file("hopper_kernels.ptx", a);
     if (argc > 1) { /* by hand: one case, all findings */
         for (size_t i = 0; i < HOPPER_CASES; i++) {
             struct run r;
