@@ -154,6 +154,7 @@ struct sw_ops {
     void (*wgmma)(struct sw_warp *, u32 m, u32 site, void *const *d, const void *const *a,
                   u64 adesc, u64 bdesc, u32 scale_d);
     void (*wg_sync)(struct sw_warp *, u32 kind, u32 left, u32 site);
+    void (*wg_touch)(struct sw_warp *, u32 m, const void *reg, u32 site);
     void (*proxy)(struct sw_warp *, u32 kind, u32 site);
 };
 

@@ -86,6 +86,24 @@ void global_put(struct warp *w, const struct leaving *l, uint64_t addr, const ui
     }
 }
 
+/* What the copy engine takes as coordinates: found on an H200, which calls others illegal. */
+static bool coords_ok(struct warp *w, u32 lane, u32 site, const struct tensor_map *t,
+                      const s32 *coord, bool store)
+{
+    bool below = false;
+    for (int d = 0; d < t->rank; d++)
+        below |= coord[d] < 0;
+    if (((s64)coord[0] * t->esize) & 15)
+        complain(w, lane, site, SIMT_TENSOR_MAP, (uint64_t)coord[0],
+                 "the innermost coordinate times the element size must be a multiple of 16 bytes");
+    else if (store && below)
+        complain(w, lane, site, SIMT_TENSOR_MAP, 0,
+                 "a store to a negative coordinate is illegal; only loads may begin outside");
+    else
+        return true;
+    return false;
+}
+
 /* ---- into shared memory ---- */
 
 static void land(struct blk *owner, struct flight *f)
@@ -138,7 +156,7 @@ static void take_off(struct blk *owner, const struct flight *f)
     }
     h->flight[h->flights++] = *f;
     if (f->dst->cell && !f->op)
-        proxy_write_begin(f->by, f->lane, f->site, f->dst, f->at, f->bytes);
+        proxy_write_begin(f->by, f->lane, f->site, f->dst, f->at, f->span ? f->span : f->bytes);
 }
 
 /* Both ends of the copy and its mbarrier are in one block, which must be there. */
@@ -177,11 +195,14 @@ static void bulk_in(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
         }
         f.src = x->map[i];
         f.bytes = map_tile_bytes(t);
+        f.span = map_tile_span(t);
         align = 128;
         for (u32 d = 0; d < f.rank; d++)
             f.coord[d] = (s32)x->coord[d][i];
         for (u32 d = 0; d < 3 && kind & BULK_IM2COL; d++)
             f.offset[d] = x->offset[d] ? (u16)x->offset[d][i] : 0;
+        if (!coords_ok(w, i, site, t, f.coord, false))
+            return;
     } else {
         f.bytes = x->size[i];
         if (f.bytes & 15 || (form == BULK_IN && x->src[i] & 15)) {
@@ -192,7 +213,8 @@ static void bulk_in(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
         }
         f.src = x->src[i];
     }
-    if (!place_find(w, i, site, false, x->dst[i], f.bytes, align, true, &dst) ||
+    f.span = f.span ? f.span : f.bytes;
+    if (!place_find(w, i, site, false, x->dst[i], f.span, align, true, &dst) ||
         !place_find(w, i, site, false, x->mbar[i], 8, 8, true, &bar))
         return;
     if (form == BULK_ACROSS) {
@@ -235,7 +257,7 @@ static void carry_out(struct warp *w, struct leaving *l)
     else
         global_put(w, l, l->dst, w->blk->b.smem + l->at, l->bytes, l->esize);
     if (w->blk->cell)
-        proxy_release(w, w->blk, l->at, l->bytes, l->site);
+        proxy_release(w, w->blk, l->at, l->span, l->site);
 }
 
 static void bulk_out(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
@@ -258,11 +280,14 @@ static void bulk_out(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
         }
         l.dst = x->map[i];
         l.bytes = map_tile_bytes(t);
+        l.span = map_tile_span(t);
         align = 128;
         if (l.op)
             l.op |= (u32)t->type << 8;
         for (u32 d = 0; d < l.rank; d++)
             l.coord[d] = (s32)x->coord[d][i];
+        if (!coords_ok(w, i, site, t, l.coord, true))
+            return;
     } else {
         l.bytes = x->size[i];
         l.dst = x->dst[i];
@@ -275,14 +300,15 @@ static void bulk_out(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
             return;
         }
     }
-    if (!place_find(w, i, site, false, x->src[i], l.bytes, align, false, &src))
+    l.span = l.span ? l.span : l.bytes;
+    if (!place_find(w, i, site, false, x->src[i], l.span, align, false, &src))
         return;
     l.at = src.at;
     w->t->n.bulk_requests++;
     w->t->n.global_store_requests++;
     if (full_check(w)) {
-        proxy_read(w, i, site, w->blk, l.at, l.bytes);
-        proxy_hold(w, w->blk, l.at, l.bytes, site);
+        proxy_read(w, i, site, w->blk, l.at, l.span);
+        proxy_hold(w, w->blk, l.at, l.span, site);
     }
     if (h->leavings == h->leaving_cap) {
         h->leaving_cap = h->leaving_cap ? h->leaving_cap * 2 : 8;

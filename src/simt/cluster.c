@@ -38,7 +38,9 @@ void hopper_reset(struct blk *b)
             *q = (struct warp_hopper){.leaving = q->leaving,
                                       .leaving_cap = q->leaving_cap,
                                       .read = q->read,
-                                      .read_cap = q->read_cap};
+                                      .read_cap = q->read_cap,
+                                      .result = q->result,
+                                      .result_cap = q->result_cap};
     }
     if (!h)
         return;
@@ -58,6 +60,7 @@ void hopper_free(struct blk *b, uint32_t nwarps)
         if (b->warp[i].hop) {
             xfree(b->warp[i].hop->leaving);
             xfree(b->warp[i].hop->read);
+            xfree(b->warp[i].hop->result);
             xfree(b->warp[i].hop);
         }
     if (!b->hop)

@@ -61,6 +61,7 @@ static const struct sw_ops ops = {
     .bulk_group = dev_bulk_group,
     .wgmma = dev_wgmma,
     .wg_sync = dev_wg_sync,
+    .wg_touch = dev_wg_touch,
     .proxy = dev_proxy,
 };
 

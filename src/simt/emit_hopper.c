@@ -504,6 +504,15 @@ static void emit_proxy(struct emit *e, const struct insn *in)
     buf_printf(e->out, "R->proxy(W, %d, %d);\n", async, site);
 }
 
+/* wgmma_mark.c: the register may belong to a wgmma that is not over. */
+static void emit_wgtouch(struct emit *e, const struct insn *in)
+{
+    int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
+    if (e->ir->varying[in->args[0].reg])
+        buf_printf(e->out, "R->wg_touch(W, mm, fr + %d, %d);\n", reg_slot(e, in->args[0].reg),
+                   site);
+}
+
 static void emit_setmaxnreg(struct emit *e, const struct insn *in)
 {
     uint64_t n = in->arg_count ? in->args[0].bits : 0;
@@ -575,6 +584,7 @@ static const struct hopper_row {
     {"cvta", shared_cluster, emit_mapa, 2},
     {"fence", is_proxy, emit_proxy, 0},
     {"setmaxnreg", any_address, emit_setmaxnreg, 1},
+    {"wgtouch", any_address, emit_wgtouch, 1},
     {"createpolicy", any_address, emit_policy, 1},
 };
 

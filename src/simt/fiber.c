@@ -41,8 +41,8 @@ __asm__(".text\n"
 static void prepare(struct fiber *f, void (*fn)(void *), void *arg)
 {
     uint64_t *top = (uint64_t *)(void *)(f->stack + f->bytes);
-    /* Entry must see the stack as after a call: 16-byte aligned before its own call. */
-    uint64_t *sp = top - 8;
+    /* Seven words are popped on the way in; the stack must be 16-byte aligned before the call. */
+    uint64_t *sp = top - 9;
     memset(sp, 0, 8 * sizeof *sp);
     sp[2] = (uint64_t)(uintptr_t)arg; /* r13 */
     sp[3] = (uint64_t)(uintptr_t)fn;  /* r12 */

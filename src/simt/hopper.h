@@ -37,7 +37,7 @@ struct flight {
     struct blk *dst, *from; /* from: shared to shared, src is an offset in it */
     struct warp *by;
     uint64_t src;              /* global address, or of the map */
-    uint32_t at, bytes, mbar;  /* in dst */
+    uint32_t at, bytes, span, mbar; /* in dst; bytes are counted, span is taken, gaps included */
     uint32_t site, lane, rank; /* rank: of the map; 0: plain bytes */
     uint32_t op;               /* red.async */
     int32_t coord[MAP_RANK];
@@ -49,7 +49,7 @@ struct flight {
 /* A copy or reduction out of shared memory, of one thread. */
 struct leaving {
     uint64_t dst; /* global address, or of the map */
-    uint32_t at, bytes, esize, site, lane, rank, op;
+    uint32_t at, bytes, span, esize, site, lane, rank, op;
     int32_t coord[MAP_RANK];
     uint16_t offset[3];
     uint32_t group; /* 0: not committed */
@@ -88,6 +88,11 @@ struct warp_hopper {
     struct pending_read *read;
     size_t reads, read_cap;
     uint32_t wg_group; /* wgmma groups committed */
+    struct wg_result {
+        const void *reg; /* lanes of an accumulator under way */
+        uint32_t group, site;
+    } * result;
+    size_t results, result_cap;
     bool wg_waits;     /* for the other warps of its warpgroup */
     bool cl_arrived, cl_waits;
     uint32_t cl_phase, cl_clock[CLOCKS], cl_fenced[CLOCKS];
@@ -157,7 +162,8 @@ void global_put(struct warp *w, const struct leaving *l, uint64_t addr, const ui
 /* tensormap.c */
 struct tensor_map;
 const struct tensor_map *map_of(struct warp *w, uint32_t lane, uint32_t site, uint64_t addr);
-uint32_t map_tile_bytes(const struct tensor_map *t);
+uint32_t map_tile_bytes(const struct tensor_map *t); /* that an mbarrier counts */
+uint32_t map_tile_span(const struct tensor_map *t);  /* that shared memory holds */
 void map_load(struct flight *f);
 void map_store(struct warp *w, const struct leaving *l);
 
@@ -166,6 +172,7 @@ enum wg_sync { WG_FENCE, WG_COMMIT, WG_WAIT };
 void dev_wgmma(struct sw_warp *, u32 m, u32 site, void *const *d, const void *const *a, u64 adesc,
                u64 bdesc, u32 scale_d);
 void dev_wg_sync(struct sw_warp *, u32 kind, u32 left, u32 site);
+void dev_wg_touch(struct sw_warp *, u32 m, const void *reg, u32 site);
 
 /* proxy.c: only called when check is full, but for dev_proxy */
 void dev_proxy(struct sw_warp *, u32 kind, u32 site);

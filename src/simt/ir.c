@@ -34,6 +34,7 @@ static bool writes_nothing(const struct insn *in)
                                         "setmaxnreg",
                                         "cp",
                                         "pmevent",
+                                        "wgtouch",
                                         "call_free",
                                         "call___assertfail"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)

@@ -193,14 +193,22 @@ static void arrive(struct warp *w, u32 lane, u32 site, struct place p, struct mb
     settle(p.b, word, v, sh);
 }
 
+static bool phase_over(struct place p, bool parity, u32 want)
+{
+    struct mbar v = unpack(*word_at(p.b, p.at));
+    return parity ? (v.phase & 1) != (want & 1) : v.phase != (want & 7);
+}
+
 static bool wait_over(struct warp *w, struct place p, struct mbar_shadow *sh, bool parity, u32 want,
                       u32 site)
 {
     struct warp_hopper *h = warp_hopper_of(w);
-    struct mbar v;
-    bulk_settle(p.b, p.at);
-    v = unpack(*word_at(p.b, p.at));
-    if (parity ? (v.phase & 1) == (want & 1) : v.phase == (want & 7)) {
+    if (!phase_over(p, parity, want)) {
+        /* Copies land now and not before: who waits for the wrong phase finds them under way. */
+        bulk_settle(p.b, p.at);
+        sh = mbar_shadow(p.b, p.at);
+    }
+    if (!phase_over(p, parity, want)) {
         h->wait_blk = p.b;
         h->wait_at = p.at;
         h->wait_site = site;

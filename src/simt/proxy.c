@@ -134,7 +134,8 @@ void proxy_write_end(struct flight *f)
 {
     struct hopper *h = hopper_of(f->dst);
     h->async_time++;
-    for (uint32_t i = f->at / 4; i < (f->at + f->bytes + 3) / 4; i++)
+    uint32_t span = f->span ? f->span : f->bytes;
+    for (uint32_t i = f->at / 4; i < (f->at + span + 3) / 4; i++)
         f->dst->cell[i] = (struct cell){.init = 15,
                                         .wwarp = ASYNC,
                                         .wtime = h->async_time,

@@ -132,6 +132,19 @@ const struct tensor_map *map_of(struct warp *w, uint32_t lane, uint32_t site, ui
     return NULL;
 }
 
+/* Rows of a swizzled tile are as far apart as the swizzle is wide. */
+static uint32_t row_pitch(const struct tensor_map *t, uint32_t bytes)
+{
+    uint32_t span = t->swizzle ? 16u << t->swizzle : 0;
+    return bytes < span ? span : bytes;
+}
+
+uint32_t map_tile_span(const struct tensor_map *t)
+{
+    uint32_t inner = (t->im2col ? t->channels : map_extent(t, 0)) * t->esize;
+    return map_tile_bytes(t) / inner * row_pitch(t, inner);
+}
+
 uint32_t map_tile_bytes(const struct tensor_map *t)
 {
     uint32_t n = t->esize;
@@ -163,7 +176,7 @@ static void tiled_rows(const struct tensor_map *t, const int32_t *coord, row_fn 
         struct row row = {.address = t->address,
                           .c0 = coord[0],
                           .count = map_extent(t, 0),
-                          .at = r * inner,
+                          .at = r * row_pitch(t, inner),
                           .inside = true};
         for (int d = 1; d < t->rank; d++) {
             int64_t c = coord[d] + (int64_t)i[d] * t->step[d];
@@ -192,7 +205,7 @@ static void im2col_rows(const struct tensor_map *t, const int32_t *coord, const 
         struct row row = {.address = t->address,
                           .c0 = coord[0],
                           .count = t->channels,
-                          .at = p * t->channels * t->esize,
+                          .at = p * row_pitch(t, (uint32_t)t->channels * t->esize),
                           .inside = image >= 0 && image <= (int64_t)t->dim[t->rank - 1]};
         for (int d = 0; d < spatial; d++) {
             int64_t q = c[d] + offset[d];
@@ -249,12 +262,10 @@ static void tile_copy(uint8_t *smem, uint32_t base, uint32_t at, uint8_t *flat, 
 
 static void fill_row(const struct tensor_map *t, uint8_t *flat, uint32_t bytes)
 {
-    static const uint8_t nan16[2] = {0xff, 0x7f}, nan32[4] = {0xff, 0xff, 0xff, 0x7f};
-    static const uint8_t nan64[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f};
-    const uint8_t *nan = t->esize == 2 ? nan16 : t->esize == 4 ? nan32 : nan64;
+    static const uint8_t nan[2] = {0xf7, 0x7f}; /* as an H200 fills, whatever the type */
     memset(flat, 0, bytes);
-    for (uint32_t i = 0; t->fill_nan && i < bytes; i += t->esize)
-        memcpy(flat + i, nan, t->esize);
+    for (uint32_t i = 0; t->fill_nan && i < bytes; i++)
+        flat[i] = nan[i & 1];
 }
 
 struct load {

@@ -155,6 +155,7 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
         return false;
     int instructions = k.insn_count;
     if_convert(&k);
+    wgmma_mark(&k, u->a);
     e.sites = &sites;
     e.regs = &regs;
     bool both = uses_rows(&k);

@@ -198,6 +198,36 @@ static void matrix_hold(struct warp *w, u32 site, const struct matrix *x, u32 fi
         }
 }
 
+/* Accumulators that must not be looked at before the wait. */
+static void results_note(struct warp *w, u32 site, void *const *d, u32 n)
+{
+    struct warp_hopper *h = warp_hopper_of(w);
+    for (u32 r = 0; r < n; r++) {
+        size_t i = 0;
+        while (i < h->results && h->result[i].reg != d[r])
+            i++;
+        if (i == h->result_cap) {
+            h->result_cap = h->result_cap ? h->result_cap * 2 : 256;
+            h->result = xrealloc(h->result, h->result_cap * sizeof *h->result);
+        }
+        h->result[i] = (struct wg_result){d[r], h->wg_group, site};
+        h->results = i == h->results ? i + 1 : h->results;
+    }
+}
+
+void dev_wg_touch(struct sw_warp *sw, u32 m, const void *reg, u32 site)
+{
+    struct warp *w = warp_of(sw);
+    const struct warp_hopper *h = w->hop;
+    for (size_t i = 0; h && i < h->results; i++)
+        if (h->result[i].reg == reg &&
+            !finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m), site}, SIMT_WGMMA, 0,
+                         NULL, (int)sw->id, 0, (int)h->result[i].site,
+                         "reads an accumulator of a wgmma that has not been waited for "
+                         "(wgmma.wait_group)"))
+            give_up(w);
+}
+
 /* ---- operands ---- */
 
 /* Column n of B goes where its accumulator is: evens of eight first, then odds. */
@@ -408,6 +438,7 @@ void dev_wgmma(struct sw_warp *sw, u32 m, u32 site, void *const *d, const void *
         if (!regs)
             matrix_hold(w, site, &ma, ma.mn ? first / 8 : first, ma.mn ? ROWS / 8 : ROWS);
         matrix_hold(w, site, &mb, 0, chunks_i(&mb));
+        results_note(w, site, d, (kind >> WG_ACC & 3) == WG_ACC_F16 ? n / 4 : n / 2);
     }
     if (regs) {
         fetch_regs(a, ta, x->A, x->IA);
@@ -449,6 +480,11 @@ static void wait_groups(struct warp *w, u32 left)
         dev_tick(&w->w, 0, w->last_site);
     }
     h->wg_waits = false;
+    for (size_t i = 0; i < h->results;)
+        if (h->result[i].group < over)
+            h->result[i] = h->result[--h->results];
+        else
+            i++;
     struct hopper *b = hopper_of(w->blk);
     b->held_time[first / 4]++;
     w->clock[HELD + first / 4] = b->held_time[first / 4] + 1;

@@ -17,10 +17,11 @@ static const struct {
 #undef HASH
 };
 
-static char *so;
+static char *so, *bugs_so;
 
 struct run {
     struct arena *a;
+    const char *so; /* NULL: of the kernels */
     struct simt *dev;
     struct simt_module *mod;
     uint8_t *buf[3];
@@ -68,9 +69,9 @@ static struct simt_result run_case(const struct hopper_case *x, enum simt_check 
     struct error err = {0};
     struct simt_result out;
     unsigned char params[512] = {0};
-    *r = (struct run){.a = arena_new()};
+    *r = (struct run){.a = arena_new(), .so = r->so};
     assert_true(simt_open(&c, &r->dev, &err));
-    if (!simt_load(r->dev, so, &r->mod, &err))
+    if (!simt_load(r->dev, r->so ? r->so : so, &r->mod, &err))
         fail_msg("%s", err.text);
     for (int i = 0; i < 3; i++) {
         r->buf[i] = aligned_alloc(256, (x->bytes[i] + 511) / 256 * 256);
@@ -112,7 +113,7 @@ static void every_kernel_runs_without_a_finding(void **state)
         const struct hopper_case *x = &hopper_cases[i];
         uint64_t first = 0;
         for (uint64_t seed = 0; seed < 3; seed++) {
-            struct run r;
+            struct run r = {0};
             struct simt_result out =
                 run_case(x, seed == 2 ? SIMT_CHECK_OFF : SIMT_CHECK_FULL, seed, &r);
             uint64_t hash = hopper_hash(r.buf[2], x->bytes[2]);
@@ -133,7 +134,7 @@ static void results_are_those_of_an_h200(void **state)
     (void)state;
     for (size_t i = 0; i < HOPPER_CASES; i++)
         for (size_t k = 0; k < ARRAY_LEN(measured); k++) {
-            struct run r;
+            struct run r = {0};
             if (strcmp(measured[k].name, hopper_cases[i].name) != 0)
                 continue;
             run_case(&hopper_cases[i], SIMT_CHECK_OFF, 0, &r);
@@ -144,6 +145,133 @@ static void results_are_those_of_an_h200(void **state)
             run_end(&r);
         }
     assert_int_equal(bad, 0);
+}
+
+/* ---- mistakes ---- */
+
+static const struct hopper_bug {
+    const char *name;
+    enum simt_finding_kind kind;
+    uint32_t cluster;
+    const char *mark; /* NULL: the name */
+} bugs[] = {
+    {"no_expect", SIMT_MBARRIER, 1, NULL},
+    {"tx_small", SIMT_MBARRIER, 1, NULL},
+    {"tx_large", SIMT_MBARRIER, 1, NULL},
+    {"parity", SIMT_ASYNC_NOT_WAITED, 1, NULL},
+    {"no_wait", SIMT_ASYNC_NOT_WAITED, 1, NULL},
+    {"init_no_sync", SIMT_MBARRIER, 1, NULL},
+    {"not_initialised", SIMT_MBARRIER, 1, NULL},
+    {"too_many", SIMT_MBARRIER, 1, NULL},
+    {"two_rounds", SIMT_ASYNC_NOT_WAITED, 1, NULL},
+    {"ring_no_empty", SIMT_ASYNC_OVERWRITE, 1, "ring"},
+    {"ring_no_fence", SIMT_PROXY, 1, "ring"},
+    {"store_no_fence", SIMT_PROXY, 1, NULL},
+    {"store_no_sync", SIMT_RACE_SHARED, 1, NULL},
+    {"store_reuse", SIMT_ASYNC_OVERWRITE, 1, NULL},
+    {"store_no_wait", SIMT_ASYNC_NOT_WAITED, 1, NULL},
+    {"wgmma_no_fence", SIMT_PROXY, 1, NULL},
+    {"wgmma_overwrite", SIMT_ASYNC_OVERWRITE, 1, NULL},
+    {"wgmma_early", SIMT_WGMMA, 1, NULL},
+    {"wgmma_wait_one", SIMT_WGMMA, 1, NULL},
+    {"wgmma_in_flight", SIMT_ASYNC_NOT_WAITED, 1, NULL},
+    {"wgmma_refill", SIMT_ASYNC_OVERWRITE, 1, NULL},
+    {"wgmma_outside", SIMT_OUT_OF_BOUNDS, 1, NULL},
+    {"cluster_start", SIMT_CLUSTER, 2, NULL},
+    {"cluster_exit", SIMT_CLUSTER, 2, NULL},
+    {"cluster_rank", SIMT_CLUSTER, 2, NULL},
+    {"cluster_mask", SIMT_CLUSTER, 2, NULL},
+    {"cluster_twice", SIMT_CLUSTER, 2, NULL},
+    {"cluster_bars", SIMT_MBARRIER, 2, NULL},
+    {"tile_align", SIMT_MISALIGNED, 1, NULL},
+    {"bulk_size", SIMT_MISALIGNED, 1, NULL},
+    {"bulk_address", SIMT_MISALIGNED, 1, NULL},
+    {"map_rank", SIMT_TENSOR_MAP, 1, NULL},
+    {"map_none", SIMT_TENSOR_MAP, 1, NULL},
+    {"map_too_large", SIMT_OUT_OF_BOUNDS, 1, NULL},
+    {"coordinate", SIMT_TENSOR_MAP, 1, NULL},
+    {"store_below", SIMT_TENSOR_MAP, 1, NULL},
+};
+
+/* The line of bugs.cu that carries the mark. */
+static int line_of(const char *name, struct arena *a)
+{
+    struct error err = {0};
+    struct text src;
+    if (!file_read(SIMT_TESTS_DIR "/hopper/bugs.cu", 1 << 20, a, &src, &err))
+        fail_msg("%s", err.text);
+    const char *at = strstr(src.data, arena_printf(a, "BUG:%s\n", name));
+    int line = 1;
+    if (!at)
+        fail_msg("no mark for %s", name);
+    for (const char *p = src.data; p < at; p++)
+        line += *p == '\n';
+    return line;
+}
+
+static struct hopper_case bug_case(const struct hopper_bug *b, bool ok, struct arena *a)
+{
+    bool wgmma = strncmp(b->name, "wgmma", 5) == 0;
+    struct hopper_case x = {.name = b->name,
+                            .kernel = arena_printf(a, "%s_%s", b->name, ok ? "ok" : "bug"),
+                            .gx = b->cluster,
+                            .gy = 1,
+                            .block = 128,
+                            .cluster = b->cluster,
+                            .shared = 65536,
+                            .map = {wgmma ? "f16/64,64/64,64/3/" : "f32/32,24/32,8/0/",
+                                    wgmma ? "f16/64,64/64,64/3/" : "f32/32,64/32,8/0/",
+                                    wgmma ? "" : "f32/32,8/32,8/0/"},
+                            .fill = {wgmma ? "f16" : "f32", "f16", ""},
+                            .bytes = {wgmma ? 8192 : 3072, wgmma ? 8192 : 2048, 16384}};
+    return x;
+}
+
+static bool names_line(const struct simt_result *out, enum simt_finding_kind kind, int line)
+{
+    for (size_t i = 0; i < out->finding_count; i++)
+        if (out->findings[i].kind == kind && out->findings[i].path_len &&
+            out->findings[i].path[0].line == line)
+            return true;
+    return false;
+}
+
+static void each_hopper_mistake_is_found_on_its_line(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bugs); i++)
+        for (uint64_t seed = 0; seed < 1; seed++) {
+            struct arena *a = arena_new();
+            struct run r = {.so = bugs_so};
+            struct hopper_case x = bug_case(&bugs[i], false, a);
+            struct simt_result out = run_case(&x, SIMT_CHECK_FULL, seed, &r);
+            int line = line_of(bugs[i].mark ? bugs[i].mark : bugs[i].name, a);
+            if (!names_line(&out, bugs[i].kind, line))
+                fail_msg("%s, seed %d: no %s on line %d; %s, %zu findings, first: %s", x.kernel,
+                         (int)seed, simt_finding_name(bugs[i].kind), line,
+                         simt_outcome_name(out.outcome), out.finding_count,
+                         out.finding_count ? out.findings[0].text : "none");
+            run_end(&r);
+            arena_free(a);
+        }
+}
+
+static void the_correct_twin_of_each_gives_no_finding(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bugs); i++)
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            struct arena *a = arena_new();
+            struct run r = {.so = bugs_so};
+            struct hopper_case x = bug_case(&bugs[i], true, a);
+            struct simt_result out = run_case(&x, SIMT_CHECK_FULL, seed, &r);
+            if (out.outcome != SIMT_OK || out.finding_count)
+                fail_msg("%s, seed %d: %s, %zu findings: %s", x.kernel, (int)seed,
+                         simt_outcome_name(out.outcome), out.finding_count,
+                         out.finding_count ? out.findings[0].text : out.text);
+            run_end(&r);
+            arena_free(a);
+        }
 }
 
 /* ---- plain loops ---- */
@@ -180,7 +308,7 @@ static void wgmma_gives_the_products_of_plain_loops(void **state)
         const struct hopper_case *x = &hopper_cases[i];
         if (strncmp(x->kernel, "wg_", 3) != 0 && strncmp(x->kernel, "gemm", 4) != 0)
             continue;
-        struct run r;
+        struct run r = {0};
         bool gemm = x->kernel[0] == 'g', ints = strcmp(x->fill[0], "bits") == 0;
         bool ua = strstr(x->name, "u8") && !strstr(x->name, "s8"), ub = strstr(x->name, "u8");
         int n = x->n, m = gemm ? x->m : 64,
@@ -257,12 +385,17 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_kernel_runs_without_a_finding),
         cmocka_unit_test(wgmma_gives_the_products_of_plain_loops),
         cmocka_unit_test(results_are_those_of_an_h200),
+        cmocka_unit_test(each_hopper_mistake_is_found_on_its_line),
+        cmocka_unit_test(the_correct_twin_of_each_gives_no_finding),
         cmocka_unit_test(a_map_that_breaks_a_rule_is_refused_with_the_rule),
     };
     so = compile_file("hopper_kernels.ptx", a);
+    bugs_so = compile_file("hopper_bugs.ptx", a);
     if (argc > 1) { /* by hand: one case, all findings */
         for (size_t i = 0; i < HOPPER_CASES; i++) {
-            struct run r;
+            struct run r = {0};
+            if (strcmp(argv[1], "bugs") == 0)
+                break;
             if (strcmp(argv[1], "all") != 0 && !strstr(hopper_cases[i].name, argv[1]))
                 continue;
             struct simt_result out = run_case(&hopper_cases[i], SIMT_CHECK_FULL, 0, &r);
@@ -270,6 +403,22 @@ int main(int argc, char **argv)
                    (unsigned long long)hopper_hash(r.buf[2], hopper_cases[i].bytes[2]),
                    simt_outcome_name(out.outcome));
             for (size_t k = 0; k < out.finding_count; k++)
+                printf("    %s: %s\n", simt_finding_name(out.findings[k].kind),
+                       out.findings[k].text);
+            FILE *f = argc > 2 ? fopen(path_join(a, argv[2], hopper_cases[i].name), "wb") : NULL;
+            if (f) {
+                fwrite(r.buf[2], 1, hopper_cases[i].bytes[2], f);
+                fclose(f);
+            }
+            run_end(&r);
+        }
+        for (size_t i = 0; strcmp(argv[1], "bugs") == 0 && i < 2 * ARRAY_LEN(bugs); i++) {
+            struct run r = {.so = bugs_so};
+            struct hopper_case x = bug_case(&bugs[i / 2], i & 1, a);
+            struct simt_result out = run_case(&x, SIMT_CHECK_FULL, 0, &r);
+            printf("%s: %s, %zu findings\n", x.kernel, simt_outcome_name(out.outcome),
+                   out.finding_count);
+            for (size_t k = 0; k < out.finding_count && k < 4; k++)
                 printf("    %s: %s\n", simt_finding_name(out.findings[k].kind),
                        out.findings[k].text);
             run_end(&r);
