@@ -121,7 +121,7 @@ uint32_t mma_kind(const struct insn *in, unsigned *flops); /* 0: unknown */
 /* emit_hopper.c: what sm_90 added */
 bool hopper_is_call(const struct insn *in);
 bool emit_hopper(struct emit *e, const struct insn *in);       /* false: not one of them */
-void wgmma_mark(struct ptx_kernel *k, struct arena *a); /* before ir_build */
+void wgmma_mark(struct ptx_kernel *k, struct arena *a);        /* before ir_build */
 uint32_t hopper_flops(const struct insn *in, unsigned *flops); /* of one warp; 0: no wgmma */
 
 #endif

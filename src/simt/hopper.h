@@ -36,10 +36,10 @@ struct cluster {
 struct flight {
     struct blk *dst, *from; /* from: shared to shared, src is an offset in it */
     struct warp *by;
-    uint64_t src;              /* global address, or of the map */
+    uint64_t src;                   /* global address, or of the map */
     uint32_t at, bytes, span, mbar; /* in dst; bytes are counted, span is taken, gaps included */
-    uint32_t site, lane, rank; /* rank: of the map; 0: plain bytes */
-    uint32_t op;               /* red.async */
+    uint32_t site, lane, rank;      /* rank: of the map; 0: plain bytes */
+    uint32_t op;                    /* red.async */
     int32_t coord[MAP_RANK];
     uint16_t offset[3];
     bool value; /* st.async: the bytes are here */
@@ -93,7 +93,7 @@ struct warp_hopper {
         uint32_t group, site;
     } * result;
     size_t results, result_cap;
-    bool wg_waits;     /* for the other warps of its warpgroup */
+    bool wg_waits; /* for the other warps of its warpgroup */
     bool cl_arrived, cl_waits;
     uint32_t cl_phase, cl_clock[CLOCKS], cl_fenced[CLOCKS];
     struct blk *wait_blk; /* whose mbarrier it waits for, if it does */

@@ -15,28 +15,17 @@ enum { MAX_REGS_PER_INSN = 160 };
 /* Instructions whose first operand is read, not written. */
 static bool writes_nothing(const struct insn *in)
 {
-    static const char *const names[] = {"st",
-                                        "red",
-                                        "bra",
-                                        "ret",
-                                        "exit",
-                                        "trap",
-                                        "membar",
-                                        "fence",
-                                        "prefetch",
-                                        "prefetchu",
-                                        "nanosleep",
-                                        "brkpt",
-                                        "discard",
-                                        "applypriority",
-                                        "stmatrix",
-                                        "griddepcontrol",
-                                        "setmaxnreg",
-                                        "cp",
-                                        "pmevent",
-                                        "wgtouch",
-                                        "call_free",
-                                        "call___assertfail"};
+    static const char *const names[] = {"st",         "red",
+                                        "bra",        "ret",
+                                        "exit",       "trap",
+                                        "membar",     "fence",
+                                        "prefetch",   "prefetchu",
+                                        "nanosleep",  "brkpt",
+                                        "discard",    "applypriority",
+                                        "stmatrix",   "griddepcontrol",
+                                        "setmaxnreg", "cp",
+                                        "pmevent",    "wgtouch",
+                                        "call_free",  "call___assertfail"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (strcmp(in->op, names[i]) == 0)
             return true;

@@ -111,8 +111,7 @@ static void insert(struct ptx_kernel *k, const int *reg, struct arena *a)
             in->mod_count = 0;
             in->arg_count = 1;
             in->args = arena_alloc(a, sizeof *in->args);
-            in->args[0] =
-                (struct opnd){.kind = OPND_REG, .reg = reg[i], .reg2 = -1, .target = -1};
+            in->args[0] = (struct opnd){.kind = OPND_REG, .reg = reg[i], .reg2 = -1, .target = -1};
         }
         list[n++] = k->insn[i];
     }
