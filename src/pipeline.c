@@ -693,6 +693,31 @@ static bool check_target(const struct settings *s, const struct run_options *o, 
     return error_hint(err, "name a model (--model), or leave out --target cuda");
 }
 
+/* The winner, before it is called one. What is found there is told; the attempts stay as they are.
+ */
+static bool loop_accept(struct loop *l, struct error *err)
+{
+    struct acceptance what = {&l->task, stage_device(l->st), NULL, NULL};
+    struct build_result build;
+    struct verdict verdict = {0};
+    const char *note = NULL;
+
+    if (!l->settings->accept || !l->best || what.device->kind != DEVICE_CUDA)
+        return true;
+    what.cand = &l->best->cand;
+    what.build = &build;
+    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "accept"});
+    if (!stage_build(l->st, &l->task, what.cand, l->a, &build, err) ||
+        !pipeline_accept(l->settings, l->st, &what, l->a, &verdict, &note, err))
+        return error_add(err, "accepting the best kernel");
+    if (verdict.kind != VERDICT_PASS)
+        l->ended = arena_printf(l->a, "%s; NOT ACCEPTED: attempt %d: %s, %s", l->ended,
+                                what.cand->attempt, verdict_names[verdict.kind], verdict.summary);
+    else
+        l->ended = arena_printf(l->a, "%s; accepted: %s", l->ended, note ? note : "");
+    return true;
+}
+
 bool pipeline_run(const struct settings *settings, const struct run_options *options,
                   struct progress *progress, struct arena *a, struct run_summary *out,
                   struct error *err)
@@ -732,7 +757,7 @@ bool pipeline_run(const struct settings *settings, const struct run_options *opt
     if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))
         goto done;
     loop_event(&l, (struct event){.kind = EVENT_TASK, .text = stage_engineer(l.st)});
-    ok = loop_run(&l, err);
+    ok = loop_run(&l, err) && loop_accept(&l, err);
     run_close(&l, ok, err);
     summarise(&l, out);
 done:

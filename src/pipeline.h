@@ -109,6 +109,19 @@ bool pipeline_suite(const struct settings *settings, const struct suite_options 
                     struct suite_progress *progress, struct arena *a, const char **name,
                     struct error *err);
 
+/* Final acceptance on a GPU (settings.accept): the test once more under compute-sanitizer's tools,
+ * and the kernel on simt, at sizes that fit. `note` says who looked and found nothing. */
+struct acceptance {
+    const struct task *task;
+    const struct device *device;
+    const struct candidate *cand;
+    const struct build_result *build;
+};
+struct stage;
+bool pipeline_accept(const struct settings *settings, struct stage *st,
+                     const struct acceptance *what, struct arena *a, struct verdict *verdict,
+                     const char **note, struct error *err);
+
 struct eval_summary {
     struct task task;
     struct device device;

@@ -64,10 +64,10 @@ static bool eval_judge(struct stage *st, const struct candidate *cand, struct pr
     return true;
 }
 
-/* Final acceptance of a GPU's kernel: the same kernel on simt, whose checker sees what a GPU does
- * not, at sizes that fit. Where simt cannot run it, that is said and nothing is held against it. */
-static bool simt_looks(const struct settings *settings, const struct candidate *cand,
-                       struct arena *a, struct eval_summary *out, struct attempt_outcome *o,
+/* The same kernel on simt, whose checker sees what a GPU does not, at sizes that fit. Where simt
+ * cannot run it, that is said and nothing is held against it. */
+static bool simt_looks(const struct settings *settings, const struct acceptance *what,
+                       struct arena *a, struct verdict *verdict, const char **note,
                        struct error *err)
 {
     struct settings own = *settings;
@@ -79,32 +79,45 @@ static bool simt_looks(const struct settings *settings, const struct candidate *
     bool ok;
 
     own.device = "simt";
-    own.accept = false;
-    ok = stage_open(&own, &st, &why) && stage_describe(st, out->task.path, a, task, &why) &&
-         stage_build(st, task, cand, a, build, &why);
+    ok = stage_open(&own, &st, &why) && stage_describe(st, what->task->path, a, task, &why) &&
+         stage_build(st, task, what->cand, a, build, &why);
     if (ok && build->verdict.kind == VERDICT_PASS)
-        ok = stage_test(st, task, cand, build, a, test, &why);
+        ok = stage_test(st, task, what->cand, build, a, test, &why);
     stage_close(st);
     if (why.kind == ERROR_INTERRUPTED) {
         *err = why;
         return false;
     }
     if (!ok || build->verdict.kind != VERDICT_PASS) {
-        out->accepted = arena_printf(a, "compute-sanitizer found nothing; simt cannot run it: %s",
-                                     ok ? build->verdict.summary : why.text);
+        *note = arena_printf(a, "compute-sanitizer found nothing; simt cannot run it: %s",
+                             ok ? build->verdict.summary : why.text);
         return true;
     }
-    out->accepted =
-        arena_printf(a, "compute-sanitizer and simt found nothing%s%s",
-                     task->scaled ? "; simt at " : "", task->scaled ? task->scaled : "");
+    *note = arena_printf(a, "compute-sanitizer and simt found nothing%s%s",
+                         task->scaled ? "; simt at " : "", task->scaled ? task->scaled : "");
     if (test->verdict.kind == VERDICT_PASS)
         return true;
-    o->verdict = test->verdict;
-    o->verdict.detail = arena_printf(
-        a, "it passes on %s; simt, which checks every access%s%s, says:\n%s", out->device.name,
+    *verdict = test->verdict;
+    verdict->detail = arena_printf(
+        a, "it passes on %s; simt, which checks every access%s%s, says:\n%s", what->device->name,
         task->scaled ? ", at " : "", task->scaled ? task->scaled : "", test->verdict.detail);
-    out->accepted = NULL;
+    *note = NULL;
     return true;
+}
+
+bool pipeline_accept(const struct settings *settings, struct stage *st,
+                     const struct acceptance *what, struct arena *a, struct verdict *verdict,
+                     const char **note, struct error *err)
+{
+    struct test_result *test = arena_alloc(a, sizeof(*test));
+
+    *note = NULL;
+    if (!stage_accept(st, what->task, what->cand, what->build, a, test, err))
+        return false;
+    *verdict = test->verdict;
+    if (verdict->kind != VERDICT_PASS)
+        return true;
+    return simt_looks(settings, what, a, verdict, note, err);
 }
 
 static bool eval_stored(const struct settings *settings, struct stage *st, struct store *store,
@@ -127,8 +140,10 @@ static bool eval_stored(const struct settings *settings, struct stage *st, struc
         goto done;
     if (settings->accept && out->device.kind == DEVICE_CUDA && !cand->foreign &&
         outcome.step == STEP_MEASURE && outcome.verdict.kind == VERDICT_PASS) {
+        struct acceptance what = {&out->task, &out->device, cand, &out->build};
+
         tell(progress, "accept", out);
-        if (!simt_looks(settings, cand, a, out, &outcome, err))
+        if (!pipeline_accept(settings, st, &what, a, &outcome.verdict, &out->accepted, err))
             goto done;
     }
     outcome.kept = outcome.step == STEP_MEASURE && outcome.verdict.kind == VERDICT_PASS;

@@ -101,6 +101,11 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
 bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
                 const struct build_result *build, struct arena *a, struct test_result *out,
                 struct error *err);
+/* The same once more, and on a GPU with compute-sanitizer's tools: before a kernel is accepted for
+ * good. */
+bool stage_accept(struct stage *st, const struct task *task, const struct candidate *cand,
+                  const struct build_result *build, struct arena *a, struct test_result *out,
+                  struct error *err);
 bool stage_measure(struct stage *st, const struct task *task, const struct build_result *build,
                    const struct test_result *test, struct arena *a, struct measurement *out,
                    struct error *err);

@@ -2,18 +2,20 @@
 #include "base/json.h"
 #include "stage/workshop.h"
 
-bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
-                const struct build_result *build, struct arena *a, struct test_result *out,
-                struct error *err)
+static bool test(struct stage *st, const struct task *task, const struct candidate *cand,
+                 const struct build_result *build, bool accept, struct arena *a,
+                 struct test_result *out, struct error *err)
 {
     struct judge_config config = workshop_judge_config(st, task);
     bool ok;
 
+    config.accept = accept;
     if (!workshop_lease(st, err))
         return false;
     ok = judge_test(&config, cand, build, a, out, err);
     if (!ok && workshop_renew(st, err)) {
         config = workshop_judge_config(st, task);
+        config.accept = accept;
         ok = judge_test(&config, cand, build, a, out, err);
     }
     workshop_unlease(st);
@@ -21,4 +23,18 @@ bool stage_test(struct stage *st, const struct task *task, const struct candidat
         return error_add(err, "testing attempt %d of %s", cand->attempt, task->name);
     json_own(a, out->counters);
     return true;
+}
+
+bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
+                const struct build_result *build, struct arena *a, struct test_result *out,
+                struct error *err)
+{
+    return test(st, task, cand, build, false, a, out, err);
+}
+
+bool stage_accept(struct stage *st, const struct task *task, const struct candidate *cand,
+                  const struct build_result *build, struct arena *a, struct test_result *out,
+                  struct error *err)
+{
+    return test(st, task, cand, build, true, a, out, err);
 }

@@ -148,7 +148,6 @@ struct judge_config workshop_judge_config(const struct stage *st, const struct t
         .draws = st->settings.draws,
         .check = st->settings.check,
         .python = st->settings.python,
-        .accept = st->settings.accept,
         .run_ms = st->settings.run_deadline_s * 1000,
         .source = workshop_source(st),
         .baselines = st->compile_ready ? with_compile : NULL,
