@@ -31,6 +31,14 @@ __global__ void read_all(float4 const *p, int64_t n, float *sink)
         *sink = sum;
 }
 
+/* Holds the GPU while the host queues what is timed, and lets the memory come to rest. */
+__global__ void pause_some()
+{
+    long long begin = clock64();
+    while (clock64() - begin < 40000)
+        ;
+}
+
 static double median(std::vector<float> v)
 {
     std::sort(v.begin(), v.end());
@@ -54,6 +62,7 @@ int main(int argc, char **argv)
                     read_all<<<1024, 256>>>(big, flush_bytes / 16, (float *)y);
                 else
                     swish<<<(unsigned)((n + 255) / 256), 256>>>(x, y, n);
+                pause_some<<<1, 1>>>();
                 cudaEventRecord(begin);
                 swish<<<(unsigned)((n + 255) / 256), 256>>>(x, y, n);
                 cudaEventRecord(end);

@@ -46,7 +46,7 @@ struct judge_config {
     /* judge_measure on CUDA */
     const char *const
         *baselines; /* "eager" "graph" "compile", NULL-terminated; NULL: eager, graph */
-    int cold, warm; /* samples; 0: 60, 40 */
+    int cold, warm; /* samples at most; 0: 240, 90 */
 };
 
 bool judge_test(const struct judge_config *config, const struct candidate *cand,

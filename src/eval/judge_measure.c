@@ -25,12 +25,12 @@
 #include <string.h>
 
 /* ROUND_MS: what one contestant gets per round once it has the least samples; a kernel of a
- * millisecond is as steady after fifteen of them as after sixty. */
+ * millisecond is as steady after fifteen samples as one of microseconds after hundreds. */
 enum {
     ROUNDS = 3,
     ROUND_MS = 20,
-    DEFAULT_COLD = 60,
-    DEFAULT_WARM = 40,
+    DEFAULT_COLD = 240,
+    DEFAULT_WARM = 90,
     MAX_BASELINES = 4,
     MAX_POOL = 4096
 };
