@@ -33,7 +33,7 @@ static bool registers_hold(int64_t vectors, int64_t threads)
 
 static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
 {
-    int64_t n = rows_length(q), threads = 256, items;
+    int64_t n = rows_length(q), threads = 256, items, words;
     int kept = kept_count(q);
 
     if (n / vec > CLUSTER * threads * 16)
@@ -42,9 +42,8 @@ static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
     scope_set(s, "cluster_size", "%d", CLUSTER);
     scope_set(s, "cluster_threads", "%d", (int)threads);
     scope_set(s, "cluster_items", "%d", (int)(items ? items : 1));
-    scope_set(
-        s, "cluster_blocks", "%d",
-        (int)(SM_REGISTERS / threads / (items * kept * 4 + 16 > 40 ? items * kept * 4 + 16 : 40)));
+    words = items * kept * (vec > 4 ? vec : 4) + 16; /* halves are computed with as floats */
+    scope_set(s, "cluster_blocks", "%d", (int)(SM_REGISTERS / threads / (words > 40 ? words : 40)));
     if (q->g->arch >= 90 && !fits && kept && n / vec >= CLUSTER * threads)
         scope_fact(s, "long");
     if (registers_hold(items * kept, threads))
@@ -477,14 +476,14 @@ static void set_outer(struct rows *q, struct scope *s)
 }
 
 /* Threads that share a column, and elements of it each of them keeps. */
-static void set_team(struct rows *q, struct scope *s)
+static void set_team(struct rows *q, struct scope *s, int vec)
 {
     int64_t n = rows_length(q), team = 8, blocks;
     int kept = kept_count(q);
 
     while (team < 32 && kept && n / team > 16)
         team *= 2;
-    blocks = SM_REGISTERS / (SIDE * team) / (n / team * kept * 4 + 32);
+    blocks = SM_REGISTERS / (SIDE * team) / (n / team * kept * 4 + (vec > 4 ? 88 : 48));
     scope_set(s, "column_blocks", "%d", (int)(blocks > 0 ? blocks : 1));
     scope_set(s, "team", "%d", (int)team);
     scope_set(s, "items", "%d", (int)(n / team > 0 ? n / team : 1));
@@ -533,7 +532,7 @@ static bool form_columns(struct rows *q, struct scope *s)
               q->stage_count && q->stages[0].combine && strncmp(q->stages[0].combine, "Arg", 3) == 0
                   ? 8
                   : 4);
-    set_team(q, s);
+    set_team(q, s, vec);
     for (int i = 0; i < q->tensor_count; i++)
         if (q->tensors[i].per_row && q->tensors[i].node)
             rows_tensor(q, scope_item(s, "row_input"), i);
