@@ -87,7 +87,7 @@ run grep -rlF "$key" "$work/runs"
 ok "and it does not come back in a reply" 1 '^$'
 
 # The warm server outlives the command that started it.
-mkdir -p -m 700 "$work/runtime"
+mkdir -m 700 "$work/runtime"
 run env XDG_RUNTIME_DIR="$work/runtime" OPENAI_API_KEY=$key "$program" run "$root/examples/swish.py" --depth 0 --no-report
 ok "a run that starts the warm server" 0 '^best'
 out=$(python3 - "$key" <<'END'
