@@ -919,6 +919,17 @@ AI u32 minmax_relu2(u32 a, u32 b, int max)
     }
     return r;
 }
+/* vabsdiff2 and 4: the pieces, or their sum on top of c */
+AI u32 vabsdiff(u32 a, u32 b, u32 c, u32 bits, int add)
+{
+    u32 r = 0, sum = c, mask = (1u << bits) - 1;
+    for (u32 i = 0; i < 32; i += bits) {
+        u32 x = a >> i & mask, y = b >> i & mask, d = x < y ? y - x : x - y;
+        r |= d << i;
+        sum += d;
+    }
+    return add ? sum : r;
+}
 /* cvt.pack: two s32 become the lower pieces, c the upper ones */
 AI u32 pack_sat(u32 a, u32 b, u32 c, int bits, int is_signed)
 {

@@ -14,7 +14,7 @@ make_ptx() { # SOURCE ARCH FLAGS...
     # Only the names of files matter, not where they lay.
     sed -i -E 's#^(\t?\.file[ \t]+[0-9]+ ")/.*/(include/|kernels/)?([^/"]+/)?([^/"]+")#\1\3\4#' "$here/ptx/$name.ptx"
 }
-for f in pointwise reduce tile gemm; do
+for f in pointwise reduce tile gemm intrinsics; do
     make_ptx "$here/kernels/diff/$f.cu" compute_89
 done
 make_ptx "$here/kernels/bugs_cute.cu" compute_89 -lineinfo
