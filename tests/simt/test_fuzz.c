@@ -2,13 +2,21 @@
  * test_fuzz.c - PTX cut short or changed at random is an error or a
  * translation, never a crash, and errors name a line.
  *
- *   test_fuzz [SECONDS]    longer runs than the test suite's
+ *   test_fuzz SECONDS        longer runs than the test suite's
+ *   test_fuzz SECONDS run    kernels of kernels.def with lines lost, doubled,
+ *                            swapped or numbers changed are compiled and run, each
+ *                            in a process of its own: none may die of a signal
  */
 #include "support.h"
 
+#include "kernels.h"
+
 #include "base/clock.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static uint64_t next(uint64_t *s)
 {
@@ -114,11 +122,155 @@ static int fuzz(const char *name, int rounds, int64_t until_ms, uint64_t seed)
     return done;
 }
 
+/* ---- mutants that still make sense, run ---- */
+
+static char *line_at(char *text, size_t len, uint64_t r)
+{
+    char *p = text + r % len;
+    while (p > text && p[-1] != '\n')
+        p--;
+    return p;
+}
+
+/* Within [from, to): a line lost, doubled or put elsewhere, or a number changed. */
+static size_t mutate_line(char *text, size_t len, size_t cap, size_t from, size_t to, uint64_t *s)
+{
+    static const char *const numbers[] = {"0", "1", "-1", "4", "31", "64", "4096", "2147483647"};
+    char line[512], *at = line_at(text + from, to - from, next(s));
+    size_t n = strcspn(at, "\n") + 1;
+    if (n >= sizeof line || len + n + 16 > cap || at + n > text + len)
+        return len;
+    memcpy(line, at, n);
+    switch (next(s) % 4) {
+    case 0: /* lost */
+        memmove(at, at + n, (size_t)(text + len - at) - n);
+        return len - n;
+    case 1: { /* doubled somewhere else */
+        char *dst = line_at(text + from, to - from, next(s));
+        memmove(dst + n, dst, (size_t)(text + len - dst));
+        memcpy(dst, line, n);
+        return len + n;
+    }
+    default: {
+        char *d = at;
+        for (uint64_t skip = next(s) % 4; *d != '\n'; d++)
+            if (*d >= '0' && *d <= '9' && (d == at || d[-1] < '0' || d[-1] > '9') && !skip--)
+                break;
+        if (*d == '\n')
+            return len;
+        const char *w = numbers[next(s) % ARRAY_LEN(numbers)];
+        size_t old = strspn(d, "0123456789"), want = strlen(w);
+        if (d[-1] == 'r' || d[-1] == 'f' || d[-1] == 'd' || d[-1] == 'p') /* a register */
+            w = old > 1 ? "12" : "3", want = strlen(w);
+        memmove(d + want, d + old, (size_t)(text + len - d) - old);
+        memcpy(d, w, want);
+        return len + want - old;
+    }
+    }
+}
+
+/* In a child: whatever the kernel does, the process must live. */
+static void run_mutant(const struct kernel_row *r, struct text ptx)
+{
+    struct arena *a = arena_new();
+    struct error err = {0};
+    struct simt_options opt = {.cache_dir = cache_dir(a)};
+    struct simt_config config = {.threads = 1, .check = SIMT_CHECK_FULL, .watchdog_ms = 1000};
+    struct simt_built built;
+    struct simt *dev;
+    struct simt_module *mod;
+    struct simt_result res;
+    struct bench_args x = {0};
+    if (!simt_compile(ptx, &r->name, 1, &opt, a, &built, &err) || !simt_open(&config, &dev, &err))
+        _exit(1);
+    for (int i = 0; i < 4; i++) {
+        size_t bytes = (size_t)r->count[i] * kernel_bytes(r->types[i]);
+        void *p = aligned_alloc(256, (bytes + 255) / 256 * 256);
+        memset(p, 0, bytes);
+        if (i < 3)
+            kernel_fill(r, i, p);
+        simt_alloc_register(dev, p, bytes, "x", SIMT_ALLOC_WRITTEN);
+        put_arg(&x, &p, 8);
+    }
+    put_arg(&x, &r->m, 4);
+    put_arg(&x, &r->n, 4);
+    put_arg(&x, &r->k, 4);
+    struct simt_launch l = {.kernel = r->name,
+                            .grid = {r->grid[0], r->grid[1], r->grid[2]},
+                            .block = {r->block[0], r->block[1], 1},
+                            .shared_bytes = r->shared_bytes,
+                            .params = x.data,
+                            .param_bytes = x.len};
+    bool ran =
+        simt_load(dev, built.so_path, &mod, &err) && simt_launch(dev, mod, &l, a, &res, &err);
+    unlink(built.so_path);
+    _exit(ran ? (res.outcome == SIMT_OK ? 0 : 2) : 3);
+}
+
+/* Which mutant it was goes to a file, so that it can be looked at. */
+static void keep_mutant(const struct kernel_row *r, struct text ptx, int sig)
+{
+    char path[128];
+    snprintf(path, sizeof path, "mutant-%s-%d.ptx", r->name, sig);
+    FILE *f = fopen(path, "w");
+    if (f) {
+        fwrite(ptx.data, 1, ptx.len, f);
+        fclose(f);
+    }
+    print_error("%s died of signal %d; kept as %s\n", r->name, sig, path);
+}
+
+static int fuzz_run(int64_t until_ms, uint64_t seed)
+{
+    int count[4] = {0}, died = 0, n = 0;
+    for (; clock_ms() < until_ms; n++) {
+        const struct kernel_row *r = &kernel_rows[next(&seed) % KERNELS];
+        struct arena *a = arena_new();
+        struct error err = {0};
+        struct text ptx;
+        char *name = arena_printf(a, "%s/ptx/%s.ptx", SIMT_TESTS_DIR, r->file);
+        if (!file_read(name, 64 << 20, a, &ptx, &err))
+            fail_msg("%s", err.text);
+        size_t len = ptx.len, cap = len + 8192;
+        char *copy = arena_alloc(a, cap + 1);
+        memcpy(copy, ptx.data, len);
+        char *body = strstr(copy, arena_printf(a, ".entry %s(", r->name));
+        body = body ? strstr(body, "\n{") : NULL;
+        char *end = body ? strstr(body, "\n}") : NULL;
+        for (uint64_t k = 1 + next(&seed) % 3; end && k; k--) {
+            size_t before = len;
+            len =
+                mutate_line(copy, len, cap, (size_t)(body + 2 - copy), (size_t)(end - copy), &seed);
+            end += (ptrdiff_t)len - (ptrdiff_t)before;
+        }
+        copy[len] = '\0';
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(120);
+            run_mutant(r, (struct text){copy, len});
+        }
+        int status = 0;
+        waitpid(pid, &status, 0);
+        if (WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM) {
+            keep_mutant(r, (struct text){copy, len}, WTERMSIG(status));
+            died++;
+        } else if (WIFEXITED(status) && WEXITSTATUS(status) < 4) {
+            count[WEXITSTATUS(status)]++;
+        }
+        arena_free(a);
+    }
+    printf("%d mutants: %d ran, %d refused, %d stopped by the checker, %d not launched, %d died\n",
+           n, count[0], count[1], count[2], count[3], died);
+    return died != 0;
+}
+
 static void mutated_ptx_is_an_error_or_a_translation(void **state)
 {
     (void)state;
-    fuzz("bugs.ptx", 60, 0, 12345);
-    fuzz("parts.ptx", 60, 0, 54321);
+    fuzz("bugs.ptx", 50, 0, 12345);
+    fuzz("parts.ptx", 50, 0, 54321);
+    fuzz("tile.ptx", 10, 0, 777);
 }
 
 static void nonsense_is_refused_with_a_reason(void **state)
@@ -165,8 +317,13 @@ int main(int argc, char **argv)
     if (argc > 1) {
         int64_t until = clock_ms() + 1000 * strtol(argv[1], NULL, 10);
         int n = 0;
+        if (argc > 2)
+            return fuzz_run(until, (uint64_t)clock_us() | 1);
         for (uint64_t seed = (uint64_t)clock_us() | 1; clock_ms() < until; seed += 2)
-            n += fuzz("bugs.ptx", 50, until, seed) + fuzz("parts.ptx", 50, until, seed);
+            n += fuzz("bugs.ptx", 50, until, seed) + fuzz("parts.ptx", 50, until, seed) +
+                 fuzz("reduce.ptx", 20, until, seed) + fuzz("tile.ptx", 20, until, seed) +
+                 fuzz("intrinsics.ptx", 20, until, seed) + fuzz("gemm.ptx", 5, until, seed) +
+                 fuzz("bugs_cute.ptx", 5, until, seed);
         printf("%d mutations\n", n);
         return 0;
     }
