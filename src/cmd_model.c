@@ -192,6 +192,52 @@ bool cmd_edit_apply(struct cli *cli, int *code, struct error *err)
 
 /* ---- simt run ---------------------------------------------------------------- */
 
+/* "thread (3,0,0)" of a finding or of its other side. */
+static void print_spot(const json_t *side, const char *key)
+{
+    const json_t *at = json_object_get(side, key);
+
+    if (json_array_size(at) == 3)
+        printf(" %s (%lld,%lld,%lld)", key, json_integer_value(json_array_get(at, 0)),
+               json_integer_value(json_array_get(at, 1)),
+               json_integer_value(json_array_get(at, 2)));
+}
+
+static void print_finding(const json_t *f)
+{
+    const json_t *other = json_object_get(f, "other"), *path = json_object_get(f, "path"), *v;
+    size_t i;
+
+    printf("  %s at %s:%lld,", json_string_or(f, "kind", "finding"), json_string_or(f, "file", ""),
+           (long long)json_int_or(f, "line", 0));
+    print_spot(f, "block");
+    print_spot(f, "thread");
+    if (json_int_or(f, "count", 1) > 1)
+        printf(", %lld times", (long long)json_int_or(f, "count", 1));
+    printf("\n      %s\n", json_string_or(f, "text", ""));
+    if (other) {
+        printf("      the other is");
+        print_spot(other, "thread");
+        printf(" at line %lld\n", (long long)json_int_or(other, "line", 0));
+    }
+    json_array_foreach(path, i, v) if (json_is_string(v))
+        printf("      in %s\n", json_string_value(v));
+}
+
+static void print_outputs(const json_t *outputs)
+{
+    const json_t *out, *v;
+    size_t i, k;
+
+    json_array_foreach(outputs, i, out)
+    {
+        printf("  %s:", json_string_or(out, "name", "out"));
+        json_array_foreach(json_object_get(out, "first"), k, v)
+            printf(json_is_number(v) ? " %.6g" : " nan", json_number_value(v));
+        printf(" ...\n");
+    }
+}
+
 static void print_simt(const json_t *report)
 {
     const json_t *findings = json_object_get(report, "findings"), *counters, *v;
@@ -201,10 +247,8 @@ static void print_simt(const json_t *report)
     printf("%s\n", json_string_or(report, "outcome", json_string_or(report, "verdict", "?")));
     if (*json_string_or(report, "text", ""))
         printf("  %s\n", json_string_or(report, "text", ""));
-    json_array_foreach(findings, i, v)
-        printf("  %s at %s:%lld\n      %s\n", json_string_or(v, "kind", "finding"),
-               json_string_or(v, "file", ""), (long long)json_int_or(v, "line", 0),
-               json_string_or(v, "text", ""));
+    json_array_foreach(findings, i, v) print_finding(v);
+    print_outputs(json_object_get(report, "outputs"));
     json_array_foreach(json_object_get(report, "counters"), i, counters)
     {
         printf("  launch %zu: %s\n", i, json_string_or(counters, "kernel", ""));

@@ -326,11 +326,33 @@ static bool take_scalars(const struct simt_options *o, json_t *description, stru
     return true;
 }
 
-static bool run_built(struct stage *st, const struct task *task, const struct build_result *build,
-                      json_t *buffers, const char *check, struct arena *a, json_t *report,
-                      struct error *err)
+/* Kernels are built under a name of our own; the user sees the name of the file. */
+static char *user_name(const char *text, const char *file, struct arena *a)
 {
-    struct runner_config config = {.device = &st->device, .check = check, .counters = true};
+    const char *at = text ? strstr(text, "candidate.cu") : NULL;
+    int head;
+
+    if (!at)
+        return arena_strdup(a, text ? text : "");
+    head = (int)(at - text);
+    return arena_printf(a, "%.*s%s%s", head && at[-1] == '/' ? head - 1 : head, text, file,
+                        user_name(at + strlen("candidate.cu"), file, a));
+}
+
+static void name_findings(json_t *findings, const char *file, struct arena *a)
+{
+    json_t *f;
+    size_t i;
+
+    json_array_foreach(findings, i, f) json_object_set_new(
+        f, "file", json_string(user_name(json_string_or(f, "file", ""), file, a)));
+}
+
+static bool run_built(struct stage *st, const struct task *task, const struct build_result *build,
+                      json_t *buffers, const struct simt_options *o, struct arena *a,
+                      json_t *report, struct error *err)
+{
+    struct runner_config config = {.device = &st->device, .check = o->check, .counters = true};
     struct runner_answer said = {0};
     struct modelled time = {0};
     struct runner *r = NULL;
@@ -345,9 +367,11 @@ static bool run_built(struct stage *st, const struct task *task, const struct bu
     json_object_set_new(
         report, "outcome",
         json_string(said.verdict == VERDICT_PASS ? "ok" : verdict_names[said.verdict]));
-    json_object_set_new(report, "text", json_string(said.text ? said.text : ""));
-    if (said.findings)
+    json_object_set_new(report, "text", json_string(user_name(said.text, o->file, a)));
+    if (said.findings) {
+        name_findings(said.findings, o->file, a);
         json_object_set(report, "findings", said.findings);
+    }
     if (said.counters) {
         json_object_set(report, "counters", said.counters);
         struct modelled_input in = {.gpu = gpu_find(st->device.models),
@@ -393,11 +417,12 @@ bool stage_simt_run(const struct settings *settings, const struct simt_options *
         goto done;
     if (build.verdict.kind != VERDICT_PASS) {
         json_object_set_new(*report, "verdict", json_string(verdict_names[build.verdict.kind]));
-        json_object_set_new(*report, "text", json_string(build.verdict.detail));
+        json_object_set_new(*report, "text",
+                            json_string(user_name(build.verdict.detail, options->file, a)));
         ok = true;
         goto done;
     }
-    ok = run_built(st, &task, &build, buffers, options->check, a, *report, err) &&
+    ok = run_built(st, &task, &build, buffers, options, a, *report, err) &&
          save_outputs(st, options, a, err);
 done:
     stage_close(st);
