@@ -334,8 +334,9 @@ static char *user_name(const char *text, const char *file, struct arena *a)
 
     if (!at)
         return arena_strdup(a, text ? text : "");
-    head = (int)(at - text);
-    return arena_printf(a, "%.*s%s%s", head && at[-1] == '/' ? head - 1 : head, text, file,
+    for (head = (int)(at - text); head && !strchr(" \n(\"'", text[head - 1]);)
+        head--; /* with the folder it was built in */
+    return arena_printf(a, "%.*s%s%s", head, text, file,
                         user_name(at + strlen("candidate.cu"), file, a));
 }
 
@@ -411,6 +412,8 @@ bool stage_simt_run(const struct settings *settings, const struct simt_options *
         err->kind = ERROR_USE;
         goto done;
     }
+    /* Nobody judges here: a kernel may be looked at whether it is written in CuTe or not. */
+    own.target_cuda = !strstr(cand.source.data, "cute/") && !strstr(cand.source.data, "cutlass/");
     if (!take_scalars(options, task.description, err) || !stage_open(&own, &st, err) ||
         !make_buffers(st, options, &task, a, buffers, err) ||
         !stage_build(st, &task, &cand, a, &build, err))
