@@ -364,15 +364,18 @@ bool graph_rearranges(const struct node *n)
 }
 
 /* Can y follow x in one merged dimension? */
-static bool axes_merge(struct axis *x, const struct axis *y)
+static bool axes_merge(struct axis *x, const struct axis *y, bool split)
 {
-    if (x->stride != y->stride * y->size || (x->first == x->last) != (y->first == y->last))
+    bool apart = x->last != y->first; /* then the size is not the product of those between */
+
+    if (x->stride != y->stride * y->size || (x->first == x->last) != (y->first == y->last) ||
+        (apart && !split))
         return false;
     x->last = y->last;
     x->size *= y->size;
     x->stride = y->stride;
     x->times = y->times;
-    x->split = x->split || y->split;
+    x->split = x->split || y->split || apart;
     return true;
 }
 
@@ -416,7 +419,7 @@ static bool reshape(struct view *v, const struct tensor *to, bool split)
             }
             if (axes[d].size == 1)
                 axes[d] = piece;
-            else if (!axes_merge(&axes[d], &piece))
+            else if (!axes_merge(&axes[d], &piece, split))
                 return false;
         }
         if (axes[d].size != to->shape[d])

@@ -77,11 +77,12 @@ static void merge(struct modes *m, int fast)
 {
     m->size[fast] *= m->size[fast + 1];
     for (int t = 0; t < m->tensors; t++) {
-        struct axis *x = &m->axis[t][fast];
+        struct axis *x = &m->axis[t][fast], *slow = &m->axis[t][fast + 1];
 
+        /* Dimensions that are not neighbours: the size is not the product of those between. */
+        x->split = x->split || slow->split || slow->last != x->first;
         if (x->first != x->last)
-            x->first = m->axis[t][fast + 1].first;
-        x->split = x->split || m->axis[t][fast + 1].split;
+            x->first = slow->first;
         x->size = m->size[fast];
     }
     drop(m, fast + 1);

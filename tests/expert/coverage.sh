@@ -14,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 export CUTEGEN_HOME=$home CUTEGEN_RUNS=$work/runs
 python3 "$home/tests/expert/generate.py" "$work/tasks" "$count" "$seed"
 failed=0
-for ((i = 0; i < count; i += every)); do
+for ((i = ${START:-0}; i < count; i += every)); do
     name=$(printf 'task%03d' "$i")
     what=$(head -1 "$work/tasks/$name.py" | tr -d '"')
     if ! "$cutegen" describe "$work/tasks/$name.py" --device simt --no-scale --json >"$work/$name.json" 2>"$work/why"; then
