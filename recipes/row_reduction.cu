@@ -385,6 +385,8 @@ __global__ void __launch_bounds__(THREADS)
             $acc.add($vector_call$vector_place);
     }
 //! elif peel
+    for (int i = t; i < head; i += WIDTH)
+        $acc.add($plain_call$plain_place);
 //! if unroll
 #pragma unroll 4
 //! end
@@ -397,10 +399,8 @@ __global__ void __launch_bounds__(THREADS)
         for (int v = 0; v < VEC; ++v)
             $acc.add($vector_call$peel_place);
     }
-    for (int k = t; k < n - body * VEC; k += WIDTH) {
-        int const i = k < head ? k : k + body * VEC;
+    for (int i = head + body * VEC + t; i < n; i += WIDTH)
         $acc.add($plain_call$plain_place);
-    }
 //! else
 //! if unroll
 #pragma unroll 4
