@@ -212,28 +212,6 @@ static inline __attribute__((always_inline)) bool load_halves(const u32 *at, con
     return true;
 }
 
-/* As count_shared(), for a pattern this instruction had before. */
-static inline __attribute__((always_inline)) void count_offsets(struct warp *w, const u32 *at,
-                                                                u32 bytes, u32 site)
-{
-    const struct memo *q = &w->t->memo[site];
-    struct simt_counters *n = &w->t->n;
-    u32 differs = 0, first = at[0];
-    for (int i = 0; i < WARP; i++)
-        differs |= (at[i] - first) ^ q->diff[i];
-    if (!differs && q->mask == (u32)ALL && q->bytes == bytes && q->known >> (first & 3) & 1) {
-        u32 cost = q->cost[first & 3];
-        n->shared_requests++;
-        n->shared_wavefronts += cost & 0xffff;
-        n->shared_conflicts += (cost & 0xffff) - (cost >> 16);
-        return;
-    }
-    uint64_t host[WARP];
-    for (int i = 0; i < WARP; i++)
-        host[i] = at[i];
-    count_shared(w, (u32)ALL, host, bytes, site);
-}
-
 /* Shared memory, lanes anywhere: bounds by signs, then 32 loads. */
 static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
                                                              const struct sw_site *s, u32 m,
@@ -254,7 +232,7 @@ static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
         return false;
     w->last_site = site;
     if (cfg->counters)
-        count_offsets(w, at, bytes, site);
+        count_shared_many(w, at, bytes, site, 1, false);
     const u8 *base = w->blk->b.smem;
     if (s->vec == 4) {
         u32 rows[WARP * 4];
@@ -300,17 +278,7 @@ static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, b
         n->shared_wavefronts += waves;
         return;
     }
-    u64 span = f->shape == SHAPE_SAME ? bytes : (u64)bytes * WARP,
-        sectors = ((f->at + span - 1) >> 5) - (f->at >> 5) + 1;
-    if (write) {
-        n->global_store_requests++;
-        n->global_store_sectors += sectors;
-        n->global_store_bytes += (u64)bytes * WARP;
-    } else {
-        n->global_load_requests++;
-        n->global_load_sectors += sectors;
-        n->global_load_bytes += (u64)bytes * WARP;
-    }
+    count_global_row(w, f->at, bytes, f->shape, write);
 }
 
 /* A loop around this may wait for another warp: look soon. */
@@ -535,12 +503,4 @@ u64 dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site)
     u64 out[8];
     dev_ldun(sw, m, addr, site, out);
     return out[0];
-}
-
-void dev_lds(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
-{
-    (void)lo;
-    (void)hi;
-    for (u32 i = 0; i < n; i++)
-        dev_ld(sw, m, site + i);
 }

@@ -32,7 +32,7 @@
 /* Loops over lanes are worth the host's wider vectors. clang 14 gives clones names of its own,
  * which other files do not find; under ASan they would run before it is ready. */
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define HOT __attribute__((target_clones("avx2", "default")))
+#define HOT __attribute__((target_clones("arch=skylake-avx512", "avx2", "default")))
 #else
 #define HOT
 #endif
@@ -249,6 +249,9 @@ enum shape shape_of(const uint64_t *host, u32 bytes);
 void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum sw_space space,
                     enum shape shape, u32 site, bool write);
 void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site);
+/* n requests whose lanes lie as at[] does. */
+void count_shared_many(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n, bool one_place);
+void count_global_row(struct warp *w, uint64_t at, u32 bytes, enum shape shape, bool write);
 
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
 

@@ -121,7 +121,7 @@ static void write_loads(struct emit *e, const struct item *it)
 
 static void write_scalar(struct emit *e, const struct insn *in)
 {
-    if (emit_is_bits(in) && e->ir->varying[in->args[0].reg]) {
+    if (insn_bits(in) && e->ir->varying[in->args[0].reg]) {
         emit_bits(e, in);
         return;
     }

@@ -99,8 +99,6 @@ enum sw_class op_class(const struct insn *in);
 void emit_alu(struct emit *e, const struct insn *in); /* scalar or lane-parallel */
 void emit_cvt(struct emit *e, const struct insn *in);
 int op_row_count(void);
-/* Logic of predicates, which works on the bits of all lanes at once. */
-bool emit_is_bits(const struct insn *in);
 void emit_bits(struct emit *e, const struct insn *in);
 
 /* emit_mem.c, emit_warp.c: calls on whole warps */

@@ -744,18 +744,7 @@ static void emit_carry(struct emit *e, const struct insn *in)
         assign_reg(e, in, in->args[0].reg2, arena_printf(e->a, "c%d", n));
 }
 
-bool emit_is_bits(const struct insn *in)
-{
-    static const char *const ops[] = {"and", "or", "xor", "not", "mov"};
-    if (in->type != PT_PRED || in->arg_count < 2 || in->args[0].kind != OPND_REG ||
-        in->args[0].reg2 >= 0)
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(ops); i++)
-        if (strcmp(in->op, ops[i]) == 0)
-            return in->arg_count == (i < 3 ? 3 : 2);
-    return false;
-}
-
+/* Logic of predicates, on the bits of all lanes at once. */
 void emit_bits(struct emit *e, const struct insn *in)
 {
     int d = in->args[0].reg;

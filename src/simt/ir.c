@@ -6,6 +6,8 @@
  */
 #include "simt/ir.h"
 
+#include "simt/emit.h"
+
 #include <string.h>
 
 enum { MAX_REGS_PER_INSN = 160 };
@@ -456,6 +458,38 @@ static void analyse(struct ir *ir)
     }
 }
 
+bool insn_bits(const struct insn *in)
+{
+    static const char *const ops[] = {"and", "or", "xor", "not", "mov"};
+    if (in->type != PT_PRED || in->arg_count < 2 || in->args[0].kind != OPND_REG ||
+        in->args[0].reg2 >= 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(ops); i++)
+        if (strcmp(in->op, ops[i]) == 0)
+            return in->arg_count == (i < 3 ? 3 : 2);
+    return false;
+}
+
+/* Logic between predicates is done on bits, unless lane-parallel code would
+ * have to wait for it. */
+static void mark_lanewise(struct ir *ir)
+{
+    int regs[MAX_REGS_PER_INSN];
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = 0; i < ir->k->insn_count; i++) {
+            const struct insn *in = &ir->k->insn[i];
+            if (emit_is_call(in) || ends_block(in) ||
+                (insn_bits(in) && !ir->lanewise[in->args[0].reg]))
+                continue;
+            int n = insn_uses(in, regs, MAX_REGS_PER_INSN);
+            for (int j = 0; j < n; j++)
+                if (ir->k->reg_type[regs[j]] == PT_PRED && !ir->lanewise[regs[j]])
+                    changed = ir->lanewise[regs[j]] = true;
+        }
+    }
+}
+
 bool ir_build(struct ptx_kernel *k, bool rows, struct arena *a, struct ir *out, struct error *err)
 {
     *out = (struct ir){.k = k, .a = a, .rows = rows};
@@ -466,6 +500,8 @@ bool ir_build(struct ptx_kernel *k, bool rows, struct arena *a, struct ir *out, 
     if (k->insn_count > 400000)
         return error_set(err, ERROR_JUDGED, "%s has %d instructions, more than this device takes",
                          k->fn->name, k->insn_count);
+    out->lanewise = arena_array(a, (size_t)k->reg_count + 1, sizeof *out->lanewise);
+    mark_lanewise(out);
     analyse(out);
     bool again = false;
     for (int b = 0; b < out->block_count; b++)

@@ -36,6 +36,7 @@ struct ir {
     bool *varying;
     bool *local; /* never live into a block */
     bool *split; /* per insn: stands in a block of its own */
+    bool *lanewise; /* predicates that lane-parallel instructions read */
 };
 
 bool ir_build(struct ptx_kernel *k, bool rows, struct arena *a, struct ir *out, struct error *err);
@@ -43,6 +44,8 @@ bool ir_build(struct ptx_kernel *k, bool rows, struct arena *a, struct ir *out, 
 /* Registers written and read; both give the count, up to max. */
 int insn_defs(const struct insn *in, int *out, int max);
 int insn_uses(const struct insn *in, int *out, int max);
+/* Logic of predicates alone, which can work on the bits of all lanes at once. */
+bool insn_bits(const struct insn *in);
 /* Waits for other lanes of its warp or block. */
 bool insn_collective(const struct insn *in);
 bool block_leaves(const struct ir *ir, int b); /* only leaves the kernel */

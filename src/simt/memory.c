@@ -390,6 +390,47 @@ void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 si
     n->shared_conflicts += (q->cost[low] & 0xffff) - (q->cost[low] >> 16);
 }
 
+HOT void count_shared_many(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n,
+                           bool one_place)
+{
+    struct memo *q = &w->t->memo[site];
+    struct simt_counters *c = &w->t->n;
+    u32 differs = 0, first = at[0], low = first & 3;
+    c->shared_requests += n;
+    if (one_place) {
+        c->shared_wavefronts += n;
+        return;
+    }
+    for (int i = 0; i < WARP; i++)
+        differs |= (at[i] - first) ^ q->diff[i];
+    if (differs || q->mask != ~0u || q->bytes != bytes || !(q->known >> low & 1)) {
+        uint64_t host[WARP];
+        for (int i = 0; i < WARP; i++)
+            host[i] = at[i];
+        if (!memo_hit(q, ~0u, host, bytes, low))
+            q->cost[low] = wavefronts(~0u, host, bytes);
+    }
+    u32 cost = q->cost[low];
+    c->shared_wavefronts += (u64)n * (cost & 0xffff);
+    c->shared_conflicts += (u64)n * ((cost & 0xffff) - (cost >> 16));
+}
+
+void count_global_row(struct warp *w, uint64_t at, u32 bytes, enum shape shape, bool write)
+{
+    struct simt_counters *n = &w->t->n;
+    u64 span = shape == SHAPE_SAME ? bytes : (u64)bytes * WARP,
+        sectors_touched = ((at + span - 1) >> 5) - (at >> 5) + 1;
+    if (write) {
+        n->global_store_requests++;
+        n->global_store_sectors += sectors_touched;
+        n->global_store_bytes += (u64)bytes * WARP;
+    } else {
+        n->global_load_requests++;
+        n->global_load_sectors += sectors_touched;
+        n->global_load_bytes += (u64)bytes * WARP;
+    }
+}
+
 /* ---- global shadow: reads of nothing, blocks that race ---- */
 
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write)

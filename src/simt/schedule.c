@@ -27,7 +27,7 @@ enum item_kind insn_kind(const struct ir *ir, const struct insn *in)
 {
     if (emit_is_call(in))
         return ITEM_CALL;
-    if (emit_is_bits(in))
+    if (insn_bits(in) && !ir->lanewise[in->args[0].reg])
         return ITEM_SCALAR;
     int regs[MAX_REGS], n = insn_defs(in, regs, MAX_REGS);
     for (int i = 0; i < n; i++)

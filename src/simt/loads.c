@@ -1,0 +1,207 @@
+/*
+ * loads.c - several loads of a warp from one register at constant offsets.
+ *
+ * Hides: how the lanes lie. Unrolled code reads a tile with one address
+ * register, so where the lanes are and whether they may go there is found out
+ * once for all of the loads; what is left is copying. Whatever is not one of
+ * the patterns below goes load by load.
+ */
+#include "simt/device.h"
+
+#include <string.h>
+
+enum { ALL = -1, HALF = WARP / 2 };
+
+/* Lanes of 4 to 16 bytes: all in a row, each half in a row, at one place, ... */
+enum pattern { IN_ROW, HALVES_IN_ROW, AT_ONE_PLACE, HALVES_AT_ONE_PLACE, ANYWHERE };
+
+typedef u32 row16 __attribute__((vector_size(64), aligned(4), may_alias));
+typedef u32 quad __attribute__((vector_size(16), aligned(4), may_alias));
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE enum pattern pattern_of(const u32 *a, u32 bytes)
+{
+    u32 row = 0, same = 0, first = a[0], second = a[HALF];
+    for (u32 i = 0; i < HALF; i++) {
+        u32 x = a[i] - first, y = a[HALF + i] - second;
+        row |= (x ^ bytes * i) | (y ^ bytes * i);
+        same |= x | y;
+    }
+    if (!row)
+        return second - first == bytes * HALF ? IN_ROW : HALVES_IN_ROW;
+    if (!same)
+        return second == first ? AT_ONE_PLACE : HALVES_AT_ONE_PLACE;
+    return ANYWHERE;
+}
+
+/* One register of 32 lanes. */
+INLINE void load_words(u32 *d, const u8 *p, const u32 *a, enum pattern how)
+{
+    row16 *out = (row16 *)d;
+    u32 x, y;
+    switch (how) {
+    case IN_ROW:
+    case HALVES_IN_ROW:
+        out[0] = *(const row16 *)(p + a[0]);
+        out[1] = *(const row16 *)(p + a[HALF]);
+        return;
+    case AT_ONE_PLACE:
+    case HALVES_AT_ONE_PLACE:
+        memcpy(&x, p + a[0], 4);
+        memcpy(&y, p + a[HALF], 4);
+        out[0] = (row16){0} + x;
+        out[1] = (row16){0} + y;
+        return;
+    default:
+        for (int i = 0; i < WARP; i++)
+            memcpy(&d[i], p + a[i], 4);
+    }
+}
+
+INLINE void transpose(quad r[4])
+{
+    quad a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
+         b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+    quad c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5),
+         d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+    r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+    r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+    r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+    r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+INLINE void load_quads(u32 *const *d, const u8 *p, const u32 *a, enum pattern how)
+{
+    if (how == AT_ONE_PLACE || how == HALVES_AT_ONE_PLACE) {
+        for (int v = 0; v < 4; v++)
+            load_words(d[v], p + 4 * v, a, how);
+        return;
+    }
+    for (int i = 0; i < WARP; i += 4) {
+        quad r[4];
+        for (int v = 0; v < 4; v++)
+            r[v] = *(const quad *)(p + a[i + v]);
+        transpose(r);
+        for (int v = 0; v < 4; v++)
+            *(quad *)(d[v] + i) = r[v];
+    }
+}
+
+INLINE void load_pairs(u64 *const *d, const u8 *p, const u32 *a, int n)
+{
+    for (int v = 0; v < n; v++)
+        for (int i = 0; i < WARP; i++)
+            memcpy(&d[v][i], p + a[i] + 8 * v, 8);
+}
+
+/* Every site of the group, at its offset from p. */
+INLINE void load_all(struct warp *w, u32 site, u32 n, const u8 *base, const u32 *a,
+                     enum pattern how)
+{
+    for (u32 i = 0; i < n; i++) {
+        const struct sw_site *s = site_of(w, site + i);
+        const u8 *p = base + s->off;
+        void *d[4];
+        regs_lanes(w, s, 0, s->vec, d);
+        if (s->esize == 8)
+            load_pairs((u64 *const *)d, p, a, s->vec);
+        else if (s->vec == 1)
+            load_words(d[0], p, a, how);
+        else if (s->vec == 4)
+            load_quads((u32 *const *)d, p, a, how);
+        else
+            for (int v = 0; v < 2; v++)
+                load_words(d[v], p + 4 * v, a,
+                           how == AT_ONE_PLACE || how == HALVES_AT_ONE_PLACE ? how : ANYWHERE);
+    }
+}
+
+static bool wanted(const struct warp *w, u32 site, u32 n)
+{
+    for (u32 i = 0; i < n; i++) {
+        const struct sw_site *s = site_of(w, site + i);
+        for (u32 v = 0; v < s->vec; v++)
+            if (!reg_lanes(w, s, v))
+                return false;
+    }
+    return true;
+}
+
+/* All lanes inside shared memory at every offset, and aligned. */
+INLINE bool shared_inside(const struct warp *w, const u32 *a, s64 lo, s64 hi, u32 bytes)
+{
+    u32 bad = 0, low = 0, size = w->blk->b.smem_bytes, span = (u32)(hi - lo), off = (u32)lo;
+    if (size < span)
+        return false;
+    for (int i = 0; i < WARP; i++) {
+        u32 at = a[i] + off;
+        bad |= at | (size - span - at);
+        low |= a[i];
+    }
+    return !(bad >> 31) && !(low & (bytes - 1));
+}
+
+static HOT bool loads_shared(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
+{
+    const struct sw_site *s = site_of(w, site);
+    u32 bytes = (u32)s->esize * s->vec;
+    const u32 *a = (const u32 *)(const void *)(w->w.fr + s->addr);
+    if (!shared_inside(w, a, lo, hi, bytes))
+        return false;
+    enum pattern how = pattern_of(a, bytes);
+    if (w->t->l->dev->config.counters)
+        count_shared_many(w, a, bytes, site, n, how == AT_ONE_PLACE);
+    u32 at[WARP];
+    memcpy(at, a, sizeof at); /* a result may lie where the address was */
+    load_all(w, site, n, w->blk->b.smem, at, how);
+    return true;
+}
+
+static HOT bool loads_global(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
+{
+    const struct sw_site *s = site_of(w, site);
+    const struct range *c = &w->t->cache[site];
+    u32 bytes = (u32)s->esize * s->vec, at[WARP];
+    const u64 *a = (const u64 *)(const void *)(w->w.fr + s->addr);
+    u64 far = 0, low = 0, first = a[0], top = 0;
+    for (int i = 0; i < WARP; i++) {
+        u64 d = a[i] - first;
+        at[i] = (u32)d;
+        far |= d;
+        top = d > top ? d : top;
+        low |= a[i];
+    }
+    if (far >> 31 || low & (bytes - 1) || first + (u64)lo < c->lo ||
+        first + (u64)lo > c->hi || first + top + (u64)hi > c->hi)
+        return false;
+    enum pattern how = pattern_of(at, bytes);
+    if (how != IN_ROW && how != AT_ONE_PLACE)
+        return false;
+    if (w->t->l->dev->config.counters)
+        for (u32 i = 0; i < n; i++)
+            count_global_row(w, first + (u64)site_of(w, site + i)->off, bytes,
+                             how == AT_ONE_PLACE ? SHAPE_SAME : SHAPE_ROW, false);
+    load_all(w, site, n, (const u8 *)(uintptr_t)first, at, how);
+    return true;
+}
+
+void dev_lds(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    bool wide = s->flags & SW_WIDE;
+    w->last_site = site;
+    if (m == (u32)ALL && w->t->l->dev->config.check != SIMT_CHECK_FULL && wide == (s->esize == 8) &&
+        s->vec <= 4 && s->vec != 3 && wanted(w, site, n)) {
+        if (s->space == SW_SHARED && s->flags & SW_A32) {
+            if (loads_shared(w, site, n, lo, hi))
+                return;
+        } else if (s->space != SW_SHARED && s->space != SW_LOCAL && !(s->flags & SW_A32)) {
+            if (loads_global(w, site, n, lo, hi))
+                return;
+        }
+    }
+    for (u32 i = 0; i < n; i++)
+        dev_ld(sw, m, site + i);
+}
