@@ -500,6 +500,22 @@ void dev_ldun(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
 
 u64 dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site)
 {
+    const struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    const struct range *c = &w->t->cache[site];
+    u64 at = addr + (u64)s->off;
+    if (s->space == SW_GLOBAL && s->esize == 4 && !(s->flags & ~SW_READONLY) && at >= c->lo && at + 4 <= c->hi &&
+        !(at & 3) && w->t->l->dev->config.check != SIMT_CHECK_FULL) {
+        if (w->t->l->dev->config.counters) {
+            struct simt_counters *n = &w->t->n;
+            n->global_load_requests++;
+            n->global_load_sectors++;
+            n->global_load_bytes += m == (u32)ALL ? 4 * WARP : 4u * (u32)__builtin_popcount(m);
+        }
+        u32 x;
+        memcpy(&x, (const void *)(uintptr_t)at, 4);
+        return x;
+    }
     u64 out[8];
     dev_ldun(sw, m, addr, site, out);
     return out[0];

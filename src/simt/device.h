@@ -32,7 +32,7 @@
 /* Loops over lanes are worth the host's wider vectors. clang 14 gives clones names of its own,
  * which other files do not find; under ASan they would run before it is ready. */
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
-#define HOT __attribute__((target_clones("arch=skylake-avx512", "avx2", "default")))
+#define HOT __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define HOT
 #endif
@@ -124,6 +124,7 @@ struct warp {
     struct worker *t;
     struct fiber *fiber;
     enum warp_state state;
+    uint32_t all; /* lanes that are threads */
     uint32_t bar_id, bar_site, bar_result;
     uint32_t last_site;
     bool polled; /* looked at memory others write, since it last yielded */

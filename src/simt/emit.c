@@ -143,7 +143,7 @@ static void write_result(struct emit *e, int r)
         return;
     if (c == CLASS_P)
         buf_printf(e->out, "n%d |= M_bits(v%d_%d) << c;\n", r, r, v);
-    else if (e->blend && !e->ir->local[r])
+    else if (keeps(e, r))
         buf_printf(e->out, "%c_st(fr + %d, c, sel_%c(mv, v%d_%d, %c_ld(fr + %d, c)));\n", l,
                    reg_slot(e, r), l, r, v, l, reg_slot(e, r));
     else
@@ -152,7 +152,7 @@ static void write_result(struct emit *e, int r)
 
 static void write_bits(struct emit *e, int r)
 {
-    if (e->blend && !e->ir->local[r])
+    if (keeps(e, r))
         buf_printf(e->out, "p%d = (p%d & ~m) | (n%d & m);\n", r, r, r);
     else
         buf_printf(e->out, "p%d = n%d;\n", r, r);
@@ -172,7 +172,7 @@ static void write_segment(struct emit *e, const struct item *it, int index, cons
             bool first = e->final[regs[j]] < 0;
             e->final[regs[j]] = i;
             if (reg_class(e, regs[j]) != CLASS_P)
-                mask |= e->blend && !e->ir->local[regs[j]];
+                mask |= keeps(e, regs[j]);
             else if (first)
                 buf_printf(e->out, "u32 n%d = 0;\n", regs[j]);
         }
@@ -250,8 +250,10 @@ static void write_goto(struct emit *e, int from, int to)
         buf_puts(e->out, "{ W->live &= ~m; m = 0; goto done; }\n");
         return;
     }
-    if (to <= from)
+    if (to <= from && e->ir->block[to].div && loop_polls(e->ir, to, from))
         buf_printf(e->out, "{ if (UNLIKELY(--W->fuel < 0)) TICK(%d) goto B%d; }\n", to, to);
+    else if (to <= from)
+        buf_printf(e->out, "{ if (UNLIKELY(--W->fuel < 0)) R->tick(W, 0, 0); goto B%d; }\n", to);
     else
         buf_printf(e->out, "goto B%d;\n", to);
 }
@@ -326,7 +328,6 @@ static void write_block(struct emit *e, int b, bool divided)
 {
     const struct block *bl = &e->ir->block[b];
     e->block = b;
-    e->blend = bl->div;
     buf_printf(e->out, "B%d:;\n", b);
     if (divided && (bl->div || bl->join))
         buf_printf(e->out, e->parks && !bl->div ? "HEAD_ALL(%d)\n" : "HEAD(%d)\n", b);

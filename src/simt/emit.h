@@ -63,7 +63,6 @@ struct emit {
     int stamp;
     int temp;
     bool parks; /* some collective may have to wait for lanes */
-    bool blend; /* some lanes may be waiting: keep theirs */
     int block;  /* being written */
     uint64_t shared_static, shared_align, dynamic_at;
     bool uses_dynamic, uses_strong;
@@ -71,6 +70,12 @@ struct emit {
     bool failed;
     struct error *err;
 };
+
+/* Lanes that wait need their value of the register: a result is blended in. */
+static inline bool keeps(const struct emit *e, int reg)
+{
+    return block_keeps(&e->ir->block[e->block], reg);
+}
 
 bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int number,
                  struct buf *out, struct emit *state, struct error *err);

@@ -761,7 +761,7 @@ void emit_bits(struct emit *e, const struct insn *in)
         struct opnd g = {.kind = OPND_REG, .reg = in->pred, .reg2 = -1, .not = in->pred_not};
         keep = pred_bits(e, in, &g);
     }
-    if (e->blend && !e->ir->local[d])
+    if (keeps(e, d))
         keep = keep ? arena_printf(e->a, "(%s & m)", keep) : "m";
     if (keep)
         buf_printf(e->out, "p%d = (p%d & ~%s) | (%s & %s);\n", d, d, keep, x, keep);

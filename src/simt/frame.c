@@ -5,9 +5,8 @@
  *
  * Invariants
  * 1. A register that is live into some block keeps its slot over all blocks,
- *    by number, from the first to the last that knows it. Lanes that wait
- *    elsewhere keep their values, because what others write in a divided
- *    region is blended.
+ *    by number, from the first to the last that knows it or must keep it for
+ *    lanes that wait elsewhere.
  * 2. A register of one block is not blended, so it never shares a slot with
  *    one of the first kind, and has its slot to the end of the item that
  *    reads it last.
@@ -73,7 +72,7 @@ static void plan_lasting(const struct ir *ir, struct pool *p, struct span *span,
     for (int b = 0; b < ir->block_count; b++) {
         const struct block *bl = &ir->block[b];
         for (int r = 0; r < nr; r++)
-            if (set_has(bl->live_in, r) || set_has(bl->live_out, r))
+            if (set_has(bl->live_in, r) || set_has(bl->live_out, r) || block_keeps(bl, r))
                 note(&span[r], b);
         for (int i = 0; i < bl->count; i++) {
             int n = touched(&ir->k->insn[bl->insn[i]], regs);

@@ -268,10 +268,11 @@ static void liveness(struct ir *ir)
 {
     size_t w = (size_t)ir->words;
     int n = ir->block_count;
-    uint64_t *pool = arena_array(ir->a, (size_t)n * w * 4 + 1, sizeof *pool);
+    uint64_t *pool = arena_array(ir->a, (size_t)n * w * 5 + 1, sizeof *pool);
     for (int b = 0; b < n; b++) {
-        ir->block[b].live_in = pool + (size_t)b * w * 4;
+        ir->block[b].live_in = pool + (size_t)b * w * 5;
         ir->block[b].live_out = ir->block[b].live_in + w;
+        ir->block[b].keep = ir->block[b].live_in + 4 * w;
         block_gen_kill(ir, b, ir->block[b].live_in + 2 * w, ir->block[b].live_in + 3 * w);
     }
     for (bool changed = true; changed;) {
@@ -373,7 +374,7 @@ static bool mark_varying(struct ir *ir)
             for (int j = 0; j < n; j++)
                 varies |= ir->varying[regs[j]] && n > 1;
             for (int j = 0; j < n; j++) {
-                if (ir->varying[regs[j]] || !(varies || (bl->div && !ir->local[regs[j]])))
+                if (ir->varying[regs[j]] || !(varies || block_keeps(bl, regs[j])))
                     continue;
                 ir->varying[regs[j]] = true;
                 changed = true;
@@ -383,49 +384,142 @@ static bool mark_varying(struct ir *ir)
     return changed;
 }
 
-/* Blocks between a branch and where its lanes meet again. */
+/* Blocks from `from` to where the lanes meet again; the highest of them, or -1. */
+static int reach(const struct ir *ir, int from, int stop, int *stack, bool *seen)
+{
+    int n = ir->block_count, depth = 0, highest = -1;
+    memset(seen, 0, (size_t)n + 1);
+    if (from == stop || from >= n)
+        return -1;
+    seen[from] = true;
+    stack[depth++] = from;
+    while (depth) {
+        int b = stack[--depth], next[2] = {ir->block[b].target, ir->block[b].fall};
+        highest = b > highest ? b : highest;
+        for (int s = 0; s < 2; s++)
+            if (next[s] >= 0 && next[s] < n && next[s] != stop && !seen[next[s]]) {
+                seen[next[s]] = true;
+                stack[depth++] = next[s];
+            }
+    }
+    return highest;
+}
+
+static bool keep_more(const struct ir *ir, struct block *b, const uint64_t *set)
+{
+    bool changed = !b->div;
+    b->div = true;
+    for (int i = 0; i < ir->words; i++) {
+        changed |= (set[i] & ~b->keep[i]) != 0;
+        b->keep[i] |= set[i];
+    }
+    return changed;
+}
+
+static void add_live(const struct ir *ir, uint64_t *set, const bool *blocks)
+{
+    for (int b = 0; b < ir->block_count; b++)
+        for (int i = 0; blocks[b] && i < ir->words; i++)
+            set[i] |= ir->block[b].live_in[i];
+}
+
+/* The order of the text does not bring the lanes together, or they never meet:
+ * everything after the branch may run apart, with anything still needed. */
+static bool mark_all(struct ir *ir, int branch, int *stack, bool *seen)
+{
+    uint64_t *all = arena_array(ir->a, (size_t)ir->words, sizeof *all);
+    bool changed = false;
+    memset(all, 0xff, (size_t)ir->words * sizeof *all);
+    for (int r = 0; r < ir->k->reg_count; r++)
+        if (ir->local[r])
+            set_drop(all, r);
+    int succ[2] = {ir->block[branch].target, ir->block[branch].fall};
+    for (int s = 0; s < 2; s++) {
+        reach(ir, succ[s], -1, stack, seen);
+        for (int b = 0; b < ir->block_count; b++)
+            if (seen[b])
+                changed |= keep_more(ir, &ir->block[b], all);
+    }
+    return changed;
+}
+
+/* Blocks between a branch and where its lanes meet again. Lanes of one side
+ * wait at the meeting point or somewhere on the other side. */
 static bool mark_region(struct ir *ir, int branch)
 {
-    struct block *bl = &ir->block[branch];
     int stop = ir->ipdom[branch], n = ir->block_count;
+    int succ[2] = {ir->block[branch].target, ir->block[branch].fall}, highest = -1;
+    size_t words = (size_t)ir->words;
     int *stack = arena_array(ir->a, (size_t)n + 2, sizeof *stack);
-    bool *seen = arena_array(ir->a, (size_t)n + 1, sizeof *seen);
-    bool changed = false;
-    for (int pass = 0; pass < 2; pass++) {
-        int depth = 0, highest = -1;
-        memset(seen, 0, (size_t)n + 1);
-        seen[n] = true;
-        if (pass == 0 && stop < n)
-            seen[stop] = true;
-        int succ[2] = {bl->target, bl->fall};
-        for (int s = 0; s < 2; s++)
-            if (!seen[succ[s]]) {
-                seen[succ[s]] = true;
-                stack[depth++] = succ[s];
-            }
-        while (depth) {
-            int b = stack[--depth];
-            highest = b > highest ? b : highest;
-            if (!ir->block[b].div) {
-                ir->block[b].div = true;
-                changed = true;
-            }
-            int next[2] = {ir->block[b].target, ir->block[b].fall};
-            for (int s = 0; s < 2; s++)
-                if (next[s] >= 0 && !seen[next[s]]) {
-                    seen[next[s]] = true;
-                    stack[depth++] = next[s];
-                }
-        }
-        if (stop < n && !ir->block[stop].join) {
-            ir->block[stop].join = true;
-            changed = true;
-        }
-        /* The order of the text does not bring them together: everything
-         * after the branch may run apart. */
-        if (stop >= n || highest < stop)
-            break;
+    bool *side[2], changed = false;
+    uint64_t *live[2];
+    for (int s = 0; s < 2; s++) {
+        side[s] = arena_array(ir->a, (size_t)n + 1, sizeof *side[s]);
+        live[s] = arena_array(ir->a, words, sizeof *live[s]);
+        int h = reach(ir, succ[s], stop, stack, side[s]);
+        highest = h > highest ? h : highest;
+        add_live(ir, live[s], side[s]);
     }
+    if (stop < n && !ir->block[stop].join)
+        changed = ir->block[stop].join = true;
+    if (stop >= n || highest >= stop)
+        return mark_all(ir, branch, stack, side[0]) || changed;
+    for (int s = 0; s < 2; s++)
+        for (size_t i = 0; i < words; i++)
+            live[s][i] |= ir->block[stop].live_in[i];
+    for (int b = 0; b < n; b++)
+        for (int s = 0; s < 2; s++)
+            if (side[s][b]) {
+                changed |= keep_more(ir, &ir->block[b], live[!s]);
+                if (side[!s][b])
+                    changed |= keep_more(ir, &ir->block[b], live[s]);
+            }
+    return changed;
+}
+
+bool loop_polls(const struct ir *ir, int head, int end)
+{
+    static const char *const ops[] = {"atom", "red", "mbarrier", "nanosleep", "membar", "fence"};
+    static const char *const mods[] = {"volatile", "relaxed", "acquire", "mmio"};
+    for (int b = head; b <= end && b < ir->block_count; b++)
+        for (int i = 0; i < ir->block[b].count; i++) {
+            const struct insn *in = &ir->k->insn[ir->block[b].insn[i]];
+            for (size_t j = 0; j < ARRAY_LEN(ops); j++)
+                if (strcmp(in->op, ops[j]) == 0)
+                    return true;
+            for (size_t j = 0; j < ARRAY_LEN(mods); j++)
+                if (insn_has(in, mods[j]))
+                    return true;
+        }
+    return false;
+}
+
+/* Lanes parked at a collective, or pushed back in a loop that polls, wait
+ * there while others of the divided region run on. */
+static bool mark_parked(struct ir *ir)
+{
+    uint64_t *need = arena_array(ir->a, (size_t)ir->words, sizeof *need);
+    bool changed = false, any = false;
+    for (int b = 0; b < ir->block_count; b++) {
+        const struct block *bl = &ir->block[b];
+        int succ[2] = {bl->target, bl->fall};
+        if (!bl->div)
+            continue;
+        if (bl->collective) {
+            any = true;
+            for (int i = 0; i < ir->words; i++)
+                need[i] |= bl->live_in[i];
+        }
+        for (int s = 0; s < 2; s++)
+            if (succ[s] >= 0 && succ[s] <= b && loop_polls(ir, succ[s], b)) {
+                any = true;
+                for (int i = 0; i < ir->words; i++)
+                    need[i] |= ir->block[succ[s]].live_in[i];
+            }
+    }
+    for (int b = 0; any && b < ir->block_count; b++)
+        if (ir->block[b].div)
+            changed |= keep_more(ir, &ir->block[b], need);
     return changed;
 }
 
@@ -455,6 +549,7 @@ static void analyse(struct ir *ir)
     for (bool changed = true; changed;) {
         changed = mark_varying(ir);
         changed |= mark_divergent(ir);
+        changed |= mark_parked(ir);
     }
 }
 

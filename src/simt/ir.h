@@ -8,7 +8,9 @@
  * Invariants
  * 1. A block that is not `div` runs with every live lane of the warp.
  * 2. A register that is not `varying` has one value for all lanes that run.
- * 3. Lanes that wait do so at the start of a block that is div or join, and
+ * 3. What a div block writes is blended into the other lanes' values when the
+ *    register is in its `keep`; then it is varying.
+ * 4. Lanes that wait do so at the start of a block that is div or join, and
  *    the lowest numbered waiting block runs first.
  */
 #ifndef SIMT_IR_H
@@ -23,6 +25,7 @@ struct block {
     int target, fall; /* block numbers; block_count: leaves the kernel; -1: none */
     bool div, join, collective;
     uint64_t *live_in, *live_out;
+    uint64_t *keep; /* div: what lanes that wait elsewhere still need */
 };
 
 struct ir {
@@ -49,10 +52,17 @@ bool insn_bits(const struct insn *in);
 /* Waits for other lanes of its warp or block. */
 bool insn_collective(const struct insn *in);
 bool block_leaves(const struct ir *ir, int b); /* only leaves the kernel */
+/* Lanes that run it may have to let others of their warp go first: it waits for memory. */
+bool loop_polls(const struct ir *ir, int head, int end);
+
 
 static inline bool set_has(const uint64_t *s, int i)
 {
     return s[i >> 6] >> (i & 63) & 1;
+}
+static inline bool block_keeps(const struct block *b, int reg)
+{
+    return b->div && set_has(b->keep, reg);
 }
 static inline void set_add(uint64_t *s, int i)
 {

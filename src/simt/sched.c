@@ -205,37 +205,43 @@ static void place_thread(struct warp *w, uint32_t lane, uint32_t linear, const u
     w->w.tid[2][lane] = linear / ntid[0] / ntid[1];
 }
 
-static void warp_reset(struct blk *b, uint32_t i)
+/* What is the same for every block that uses this memory. */
+static void warp_place(struct blk *b, uint32_t i)
 {
     struct launch *l = b->t->l;
     struct warp *w = &b->warp[i];
-    struct copy *copy = w->copy;
-    struct warp_hopper *hop = w->hop;
-    size_t cap = w->copy_cap;
-    memset(w, 0, sizeof *w);
-    w->copy = copy;
-    w->hop = hop;
-    w->copy_cap = cap;
     w->blk = b;
     w->t = b->t;
-    w->state = WARP_NEW;
     w->w.id = i;
     w->w.b = &b->b;
-    w->w.fuel = FUEL;
     w->w.counts = b->t->counts;
     w->w.local_bytes = l->k->local_bytes;
     w->w.local = b->local ? b->local + (size_t)i * WARP * l->k->local_bytes : NULL;
-    w->clock[i] = 1;
     for (uint32_t lane = 0; lane < WARP; lane++) {
         uint32_t linear = i * WARP + lane;
         w->w.lane[lane] = lane;
         place_thread(w, lane, linear, l->spec->block);
         if (linear < l->nthreads)
-            w->w.live |= 1u << lane;
+            w->all |= 1u << lane;
     }
     w->w.tx0 = w->w.tid[0][0];
     w->w.ty0 = w->w.tid[1][0];
     w->w.tz0 = w->w.tid[2][0];
+}
+
+static void warp_reset(struct blk *b, uint32_t i)
+{
+    struct warp *w = &b->warp[i];
+    w->state = WARP_NEW;
+    w->fiber = NULL;
+    w->w.fuel = FUEL;
+    w->w.live = w->all;
+    w->last_site = w->bar_site = w->bar_id = w->bar_result = 0;
+    w->polled = false;
+    w->copies = 0;
+    w->groups = 0;
+    memset(w->clock, 0, sizeof w->clock);
+    w->clock[i] = 1;
 }
 
 static struct blk *blk_new(struct worker *t)
@@ -261,6 +267,8 @@ static struct blk *blk_new(struct worker *t)
         b->cells = (size_t)l->smem_bytes / 4 + 1;
         b->cell = xmalloc(b->cells * sizeof *b->cell);
     }
+    for (uint32_t i = 0; i < l->nwarps; i++)
+        warp_place(b, i);
     return b;
 }
 
