@@ -8,7 +8,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 4
+#define SIMT_ABI_VERSION 5
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -53,12 +53,13 @@ enum sw_site_flag {
 /* One memory or collective instruction, as the device needs to know it. */
 struct sw_site {
     u8 space, esize, vec, flags;
-    s32 line; /* in the PTX text */
-    s32 loc;  /* index into sw_kernel.locs, or -1 */
-    s64 off;  /* added to the address */
-    u32 kind; /* atom: operation and type; others: their own modifiers */
-    u32 addr; /* where the lanes of its address are in the frame */
-    u32 regs; /* its registers: index into sw_kernel.regs */
+    s32 line;         /* in the PTX text */
+    s32 loc;          /* index into sw_kernel.locs, or -1 */
+    s64 off;          /* added to the address */
+    u32 kind;         /* atom: operation and type; others: their own modifiers */
+    u32 addr;         /* where the lanes of its address are in the frame */
+    u32 regs;         /* its registers: index into sw_kernel.regs */
+    s64 stride, wrap; /* lda, sta: from lane to lane; of lanes behind a wrap */
     const char *op;
 };
 
@@ -104,6 +105,9 @@ struct sw_ops {
     void (*st)(struct sw_warp *, u32 m, u32 site);
     /* n loads alike but for their offsets, which are in [lo, hi) with their widths */
     void (*lds)(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi);
+    /* Lane l is at base + stride * l, and by `wrap` off where its bit in w is set. */
+    void (*lda)(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
+    void (*sta)(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
     u64 (*ldu)(struct sw_warp *, u32 m, u64 addr, u32 site); /* one place for all lanes */
     void (*ldun)(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
     void (*atom)(struct sw_warp *, u32 m, const void *addr, u32 site, void *dst, const void *b,

@@ -376,11 +376,10 @@ static inline __attribute__((always_inline)) void load_same(const struct sw_site
     }
 }
 
-HOT void dev_ld(struct sw_warp *sw, u32 m, u32 site)
+static HOT void load(struct sw_warp *sw, u32 m, u32 site, const void *addr)
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
-    const void *addr = sw->fr + s->addr;
     void *dst[8];
     regs_lanes(w, s, 0, s->vec, dst);
     uint64_t host[WARP];
@@ -415,6 +414,11 @@ HOT void dev_ld(struct sw_warp *sw, u32 m, u32 site)
     load_lanes(s, m, host, dst);
 }
 
+void dev_ld(struct sw_warp *sw, u32 m, u32 site)
+{
+    load(sw, m, site, sw->fr + site_of(warp_of(sw), site)->addr);
+}
+
 static void store_lanes(const struct sw_site *s, u32 m, const uint64_t *host, void *const *src)
 {
     bool wide = s->flags & SW_WIDE;
@@ -432,11 +436,10 @@ static void store_lanes(const struct sw_site *s, u32 m, const uint64_t *host, vo
     }
 }
 
-HOT void dev_st(struct sw_warp *sw, u32 m, u32 site)
+static HOT void store(struct sw_warp *sw, u32 m, u32 site, const void *addr)
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
-    const void *addr = sw->fr + s->addr;
     void *src[8];
     regs_lanes(w, s, 0, s->vec, src);
     uint64_t host[WARP];
@@ -455,6 +458,88 @@ HOT void dev_st(struct sw_warp *sw, u32 m, u32 site)
         access_account(w, m, host, bytes, space,
                        m == (u32)ALL ? shape_of(host, bytes) : SHAPE_MIXED, site, true);
     store_lanes(s, m, host, src);
+}
+
+void dev_st(struct sw_warp *sw, u32 m, u32 site)
+{
+    store(sw, m, site, sw->fr + site_of(warp_of(sw), site)->addr);
+}
+
+/* ---- lanes at a constant distance ---- */
+
+/* Side by side, all there, inside the buffer this instruction touched last: where. */
+static inline __attribute__((always_inline)) bool affine_row(const struct warp *w,
+                                                             const struct sw_site *s, u32 m,
+                                                             u64 base, u32 wrapped, u32 site,
+                                                             struct fast *f)
+{
+    u32 bytes = (u32)s->esize * s->vec;
+    if (m != (u32)ALL || wrapped || s->stride != bytes || !plain(s) ||
+        w->t->l->dev->config.check == SIMT_CHECK_FULL)
+        return false;
+    f->shape = SHAPE_ROW;
+    if (s->space == SW_SHARED && s->flags & SW_A32) {
+        u32 at = (u32)base + (u32)s->off;
+        f->space = SW_SHARED;
+        f->at = at + (u64)(uintptr_t)w->blk->b.smem;
+        return at + (u64)bytes * WARP <= w->blk->b.smem_bytes && !(at & (bytes - 1));
+    }
+    const struct range *c = &w->t->cache[site];
+    f->space = SW_GLOBAL;
+    f->at = base + (u64)s->off;
+    return s->space != SW_SHARED && !(s->flags & SW_A32) && f->at >= c->lo &&
+           f->at + (u64)bytes * WARP <= c->hi && !(f->at & (bytes - 1));
+}
+
+static void affine_spread(const struct sw_site *s, u64 base, u32 wrapped, u64 *lanes)
+{
+    u32 *narrow = (u32 *)(void *)lanes;
+    for (u32 i = 0; i < WARP; i++) {
+        u64 x = base + (u64)s->stride * i + (wrapped >> i & 1 ? (u64)s->wrap : 0);
+        if (s->flags & SW_A32)
+            narrow[i] = (u32)x;
+        else
+            lanes[i] = x;
+    }
+}
+
+HOT void dev_lda(struct sw_warp *sw, u32 m, u64 base, u32 wrapped, u32 site)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    struct fast f;
+    if (affine_row(w, s, m, base, wrapped, site, &f) && !(s->flags & SW_STRONG)) {
+        void *dst[8];
+        regs_lanes(w, s, 0, s->vec, dst);
+        if (all_wanted(s, dst)) {
+            w->last_site = site;
+            fast_count(w, &f, (u32)s->esize * s->vec, false);
+            load_row(s, f.at, dst);
+            return;
+        }
+    }
+    u64 lanes[WARP];
+    affine_spread(s, base, wrapped, lanes);
+    load(sw, m, site, lanes);
+}
+
+HOT void dev_sta(struct sw_warp *sw, u32 m, u64 base, u32 wrapped, u32 site)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    struct fast f;
+    if (affine_row(w, s, m, base, wrapped, site, &f) &&
+        (f.space == SW_SHARED || !(w->t->cache[site].alloc->flags & SIMT_ALLOC_READONLY))) {
+        void *src[8];
+        regs_lanes(w, s, 0, s->vec, src);
+        w->last_site = site;
+        fast_count(w, &f, (u32)s->esize * s->vec, true);
+        store_row(s, f.at, src);
+        return;
+    }
+    u64 lanes[WARP];
+    affine_spread(s, base, wrapped, lanes);
+    store(sw, m, site, lanes);
 }
 
 /* All lanes read one place: one check, one value. */
@@ -504,8 +589,8 @@ u64 dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site)
     const struct sw_site *s = site_of(w, site);
     const struct range *c = &w->t->cache[site];
     u64 at = addr + (u64)s->off;
-    if (s->space == SW_GLOBAL && s->esize == 4 && !(s->flags & ~SW_READONLY) && at >= c->lo && at + 4 <= c->hi &&
-        !(at & 3) && w->t->l->dev->config.check != SIMT_CHECK_FULL) {
+    if (s->space == SW_GLOBAL && s->esize == 4 && !(s->flags & ~SW_READONLY) && at >= c->lo &&
+        at + 4 <= c->hi && !(at & 3) && w->t->l->dev->config.check != SIMT_CHECK_FULL) {
         if (w->t->l->dev->config.counters) {
             struct simt_counters *n = &w->t->n;
             n->global_load_requests++;

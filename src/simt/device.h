@@ -237,6 +237,8 @@ void dev_trap(struct sw_warp *, u32 m, u32 site);
 void dev_ld(struct sw_warp *, u32 m, u32 site);
 void dev_st(struct sw_warp *, u32 m, u32 site);
 void dev_lds(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi);
+void dev_lda(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
+void dev_sta(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
 u64 dev_ldu(struct sw_warp *, u32 m, u64 addr, u32 site);
 void dev_ldun(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
 u32 dev_isspace(struct sw_warp *, u32 space, u64 addr);

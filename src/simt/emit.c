@@ -121,14 +121,19 @@ static void write_loads(struct emit *e, const struct item *it)
 
 static void write_scalar(struct emit *e, const struct insn *in)
 {
-    if (insn_bits(in) && e->ir->varying[in->args[0].reg]) {
+    bool affine = in->args[0].kind == OPND_REG && e->ir->varying[in->args[0].reg] &&
+                  is_affine(e, in->args[0].reg);
+    if (!affine && insn_bits(in) && e->ir->varying[in->args[0].reg]) {
         emit_bits(e, in);
         return;
     }
     if (in->pred >= 0)
         buf_printf(e->out, "if (%sr%d) ", in->pred_not ? "!" : "", in->pred);
     buf_puts(e->out, "{\n");
-    emit_alu(e, in);
+    if (affine)
+        emit_affine(e, in);
+    else
+        emit_alu(e, in);
     buf_puts(e->out, "}\n");
 }
 
@@ -312,12 +317,13 @@ static void write_gather(struct emit *e, int b)
     bool bar =
         (strcmp(in->op, "bar") == 0 || strcmp(in->op, "barrier") == 0) && !insn_has(in, "warp");
     const char *need = "W->live";
+    e->scratch = 0;
     int at = strcmp(in->op, "shfl") == 0 ? 4 : strcmp(in->op, "bar") == 0 ? 0 : 2;
     if (!bar && at < in->arg_count && operand_uniform(e, &in->args[at]))
         need = arena_printf(e->a, "(W->live & %s)", scalar_value(e, in, &in->args[at], 'I'));
     else if (!bar && at < in->arg_count && in->args[at].kind == OPND_REG)
-        need = arena_printf(e->a, "(W->live & ((const u32 *)(fr + %d))[first_lane(m)])",
-                            reg_slot(e, in->args[at].reg));
+        need = arena_printf(e->a, "(W->live & ((const u32 *)%s)[first_lane(m)])",
+                            lanes_of(e, in, &in->args[at], false));
     buf_printf(e->out, "m |= unpark(&D, %d);\n", b);
     buf_printf(e->out, "if (m != W->live && (%s & ~m)) { park_at(&D, %d, m); m = 0; goto next; }\n",
                need, b);
@@ -380,30 +386,37 @@ static bool in_frame(const struct emit *e, int r)
     return e->ir->block_count > MANY_BLOCKS && !e->ir->local[r];
 }
 
+static void declare(struct emit *e, struct buf *out, char name, int r, const char *type)
+{
+    if (in_frame(e, r)) {
+        buf_printf(out, "#define %c%d (*(%s *)(fr + %d))\n", name, r, type, e->frame);
+        e->frame += 8;
+    } else {
+        buf_printf(out, "%s %c%d = 0;\n", type, name, r);
+    }
+}
+
 static void write_declarations(struct emit *e, struct buf *out)
 {
     static const char *const types[] = {"s32", "u32", "float", "u64"};
     for (int r = 0; r < e->k->reg_count; r++) {
         enum reg_class c = reg_class(e, r);
-        bool varying = e->ir->varying[r];
-        if (varying && c != CLASS_P)
-            continue;
-        const char *type = varying ? "u32" : types[c];
-        if (in_frame(e, r)) {
-            buf_printf(out, "#define %c%d (*(%s *)(fr + %d))\n", varying ? 'p' : 'r', r, type,
-                       e->frame);
-            e->frame += 8;
-        } else {
-            buf_printf(out, "%s %c%d = 0;\n", type, varying ? 'p' : 'r', r);
-        }
+        if (!e->ir->varying[r])
+            declare(e, out, 'r', r, types[c]);
+        else if (c == CLASS_P)
+            declare(e, out, 'p', r, "u32");
+        else if (is_affine(e, r))
+            declare(e, out, 'a', r, types[c]);
+        if (is_affine(e, r) && e->ir->affine[r].wrap)
+            declare(e, out, 'w', r, "u32");
     }
 }
 
 static void forget_declarations(struct emit *e, struct buf *out)
 {
     for (int r = 0; r < e->k->reg_count; r++)
-        if (in_frame(e, r) && (!e->ir->varying[r] || reg_class(e, r) == CLASS_P))
-            buf_printf(out, "#undef %c%d\n", e->ir->varying[r] ? 'p' : 'r', r);
+        if (in_frame(e, r) && (!e->ir->varying[r] || reg_class(e, r) == CLASS_P || is_affine(e, r)))
+            buf_printf(out, "#undef r%d\n#undef p%d\n#undef a%d\n#undef w%d\n", r, r, r, r);
 }
 
 bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int number,

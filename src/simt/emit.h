@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "simt/abi.h"
+#include "simt/affine.h"
 #include "simt/frame.h"
 #include "simt/ir.h"
 #include "simt/translate.h"
@@ -53,11 +54,12 @@ struct emit {
     struct plan *plan; /* per block */
     int *slot;         /* frame offset of a varying register, -1: none */
     int frame;
-    int scratch;  /* bytes of scratch in use by the call being written */
-    int addr_at;  /* offset of the lanes of the address last asked for */
-    int regs_at;  /* of the next site, in the table of registers */
-    bool vec;     /* inside a segment */
-    int *version; /* value of a register in this segment; 0: not loaded */
+    int scratch;          /* bytes of scratch in use by the call being written */
+    int addr_at;          /* offset of the lanes of the address last asked for */
+    int64_t stride, wrap; /* of the address last asked for, when it is affine */
+    int regs_at;          /* of the next site, in the table of registers */
+    bool vec;             /* inside a segment */
+    int *version;         /* value of a register in this segment; 0: not loaded */
     int *loaded;
     int *final; /* index of its last definition in this segment, -1: stays inside */
     int stamp;
@@ -97,6 +99,13 @@ int scratch_take(struct emit *e, const struct insn *in);
 void set_uniform(struct emit *e, const struct opnd *dst, const char *text);
 bool operand_uniform(const struct emit *e, const struct opnd *o);
 const char *symbol_address(struct emit *e, const struct insn *in, const struct opnd *o);
+
+/* emit_affine.c */
+bool is_affine(const struct emit *e, int reg);
+void emit_affine(struct emit *e, const struct insn *in);
+void affine_lanes(struct emit *e, int reg, int at);
+const char *affine_vector(struct emit *e, int reg);
+const char *affine_wrap(struct emit *e, int reg);
 
 /* emit_alu.c */
 const struct op_row *op_find(const struct insn *in, const char *op);

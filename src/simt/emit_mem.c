@@ -25,9 +25,13 @@ int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsig
 {
     static const char *const names[] = {"SW_GENERIC", "SW_GLOBAL", "SW_SHARED",
                                         "SW_CONST",   "SW_LOCAL",  "SW_PARAM"};
-    buf_printf(e->sites, "{%s, %u, %d, %u, %d, %d, %" PRId64 "ll, %uu, %d, %d, \"%s", names[space],
-               esize, vec, flags, in->line, in->loc, off, kind, e->addr_at, e->regs_at, in->op);
+    buf_printf(e->sites,
+               "{%s, %u, %d, %u, %d, %d, %" PRId64 "ll, %uu, %d, %d, %" PRId64 "ll, %" PRId64
+               "ll, \"%s",
+               names[space], esize, vec, flags, in->line, in->loc, off, kind, e->addr_at,
+               e->regs_at, e->stride, e->wrap, in->op);
     e->addr_at = 0;
+    e->stride = e->wrap = 0;
     e->regs_at = e->reg_count;
     for (int i = 0; i < in->mod_count; i++)
         buf_printf(e->sites, ".%s", in->mods[i]);
@@ -65,7 +69,12 @@ const char *address_of(struct emit *e, const struct insn *in, const struct opnd 
         if (*uniform)
             return scalar_value(e, in, &reg, 'Q');
         *a32 = reg_class(e, o->reg) != CLASS_Q;
-        e->addr_at = reg_slot(e, o->reg);
+        if (is_affine(e, o->reg)) {
+            e->addr_at = scratch_take(e, in);
+            affine_lanes(e, o->reg, e->addr_at);
+        } else {
+            e->addr_at = reg_slot(e, o->reg);
+        }
         return arena_printf(e->a, "(fr + %d)", e->addr_at);
     }
     if (!o->name)
@@ -98,7 +107,7 @@ static int operand_list(const struct opnd *o, const struct opnd **list)
 struct access {
     enum ptx_space space;
     int64_t off;
-    bool a32, uniform;
+    bool a32, uniform, affine; /* affine: addr is base and wrap */
     const char *addr;
     unsigned esize, flags;
     int n;
@@ -106,10 +115,21 @@ struct access {
 };
 
 static bool access_of(struct emit *e, const struct insn *in, const struct opnd *addr,
-                      const struct opnd *value, struct access *x)
+                      const struct opnd *value, bool direct, struct access *x)
 {
     x->space = insn_space(in);
-    x->addr = address_of(e, in, addr, &x->space, &x->off, &x->a32, &x->uniform);
+    x->affine = direct && addr->kind == OPND_ADDR && addr->reg >= 0 && x->space != PS_LOCAL &&
+                e->ir->varying[addr->reg] && is_affine(e, addr->reg);
+    if (x->affine) {
+        x->off = addr->off;
+        x->a32 = reg_class(e, addr->reg) != CLASS_Q;
+        x->uniform = false;
+        x->addr = arena_printf(e->a, "a%d, %s", addr->reg, affine_wrap(e, addr->reg));
+        e->stride = e->ir->affine[addr->reg].stride;
+        e->wrap = e->ir->affine[addr->reg].wrap;
+    } else {
+        x->addr = address_of(e, in, addr, &x->space, &x->off, &x->a32, &x->uniform);
+    }
     x->esize = ptx_type_bytes(in->type);
     x->n = operand_list(value, &x->regs);
     x->flags = 0;
@@ -143,13 +163,13 @@ static int load_site(struct emit *e, const struct insn *in, struct access *x)
 int emit_load_site(struct emit *e, const struct insn *in)
 {
     struct access x;
-    return access_of(e, in, &in->args[1], &in->args[0], &x) ? load_site(e, in, &x) : 0;
+    return access_of(e, in, &in->args[1], &in->args[0], false, &x) ? load_site(e, in, &x) : 0;
 }
 
 static void emit_ld(struct emit *e, const struct insn *in)
 {
     struct access x;
-    if (!access_of(e, in, &in->args[1], &in->args[0], &x))
+    if (!access_of(e, in, &in->args[1], &in->args[0], true, &x))
         return;
     bool all_uniform = x.uniform;
     for (int i = 0; i < x.n; i++)
@@ -166,13 +186,17 @@ static void emit_ld(struct emit *e, const struct insn *in)
             set_uniform(e, &x.regs[i], arena_printf(e->a, "o[%d]", i));
         return;
     }
-    buf_printf(e->out, "R->ld(W, mm, %d);\n", load_site(e, in, &x));
+    int site = load_site(e, in, &x);
+    if (x.affine)
+        buf_printf(e->out, "R->lda(W, mm, %s, %d);\n", x.addr, site);
+    else
+        buf_printf(e->out, "R->ld(W, mm, %d);\n", site);
 }
 
 static void emit_st(struct emit *e, const struct insn *in)
 {
     struct access x;
-    if (!access_of(e, in, &in->args[0], &in->args[1], &x))
+    if (!access_of(e, in, &in->args[0], &in->args[1], true, &x))
         return;
     bool wide = x.esize == 8;
     x.flags = (x.flags & ~(unsigned)SW_WIDE) | (wide ? SW_WIDE : 0u);
@@ -181,7 +205,10 @@ static void emit_st(struct emit *e, const struct insn *in)
     for (int i = 0; i < x.n; i++)
         site_reg(e, lanes_at(e, in, &x.regs[i], wide));
     int site = emit_site(e, in, x.space, x.esize, x.n, x.flags | (x.a32 ? SW_A32 : 0u), x.off, 0);
-    buf_printf(e->out, "R->st(W, mm, %d);\n", site);
+    if (x.affine)
+        buf_printf(e->out, "R->sta(W, mm, %s, %d);\n", x.addr, site);
+    else
+        buf_printf(e->out, "R->st(W, mm, %d);\n", site);
 }
 
 static void emit_atom(struct emit *e, const struct insn *in)
@@ -194,7 +221,7 @@ static void emit_atom(struct emit *e, const struct insn *in)
         return;
     }
     struct access x;
-    if (!access_of(e, in, &in->args[first], &in->args[first + 1], &x))
+    if (!access_of(e, in, &in->args[first], &in->args[first + 1], false, &x))
         return;
     bool wide = x.esize == 8;
     const struct opnd *old = NULL;

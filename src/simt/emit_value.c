@@ -290,6 +290,8 @@ static const char *segment_value(struct emit *e, int reg)
         e->version[reg] = 0;
         if (c == CLASS_P)
             buf_printf(e->out, "M v%d_0 = M_ld(p%d, c);\n", reg, reg);
+        else if (is_affine(e, reg))
+            buf_printf(e->out, "%s v%d_0 = %s;\n", class_letter(c), reg, affine_vector(e, reg));
         else
             buf_printf(e->out, "%s v%d_0 = %s_ld(fr + %d, c);\n", class_letter(c), reg,
                        class_letter(c), reg_slot(e, reg));
@@ -428,6 +430,15 @@ int lanes_at(struct emit *e, const struct insn *in, const struct opnd *o, bool w
     const char *to = wide ? "64" : "32";
     if (o->kind == OPND_REG && e->ir->varying[o->reg] && reg_class(e, o->reg) != CLASS_P) {
         bool is_wide = reg_class(e, o->reg) == CLASS_Q;
+        if (is_affine(e, o->reg)) {
+            int at = scratch_take(e, in);
+            affine_lanes(e, o->reg, at);
+            if (is_wide == wide)
+                return at;
+            int other = scratch_take(e, in);
+            buf_printf(e->out, "lanes%s(fr + %d, fr + %d);\n", to, other, at);
+            return other;
+        }
         if (is_wide == wide)
             return reg_slot(e, o->reg);
         int t = scratch_take(e, in);

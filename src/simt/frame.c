@@ -13,6 +13,8 @@
  */
 #include "simt/frame.h"
 
+#include "simt/affine.h"
+
 #include <string.h>
 
 enum { MAX_REGS = 160 };
@@ -46,7 +48,7 @@ static int pool_take(struct pool *p, const struct span *s)
 
 static bool has_lanes(const struct ir *ir, int r)
 {
-    return ir->varying[r] && ir->k->reg_type[r] != PT_PRED;
+    return ir->varying[r] && ir->k->reg_type[r] != PT_PRED && ir->affine[r].is != AFFINE_YES;
 }
 
 static int units_of(const struct ir *ir, int r)

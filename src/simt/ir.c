@@ -6,6 +6,7 @@
  */
 #include "simt/ir.h"
 
+#include "simt/affine.h"
 #include "simt/emit.h"
 
 #include <string.h>
@@ -605,5 +606,6 @@ bool ir_build(struct ptx_kernel *k, bool rows, struct arena *a, struct ir *out, 
                 again = out->split[out->block[b].insn[i]] = true;
     if (again)
         analyse(out);
+    out->affine = affine_find(out, a);
     return true;
 }

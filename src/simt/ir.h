@@ -28,6 +28,7 @@ struct block {
     uint64_t *keep; /* div: what lanes that wait elsewhere still need */
 };
 
+struct affine;
 struct ir {
     struct ptx_kernel *k;
     struct arena *a;
@@ -37,9 +38,10 @@ struct ir {
     int *ipdom;
     int words; /* of a register set */
     bool *varying;
-    bool *local; /* never live into a block */
-    bool *split; /* per insn: stands in a block of its own */
-    bool *lanewise; /* predicates that lane-parallel instructions read */
+    bool *local;           /* never live into a block */
+    bool *split;           /* per insn: stands in a block of its own */
+    struct affine *affine; /* per register; affine.h */
+    bool *lanewise;        /* predicates that lane-parallel instructions read */
 };
 
 bool ir_build(struct ptx_kernel *k, bool rows, struct arena *a, struct ir *out, struct error *err);
@@ -54,7 +56,6 @@ bool insn_collective(const struct insn *in);
 bool block_leaves(const struct ir *ir, int b); /* only leaves the kernel */
 /* Lanes that run it may have to let others of their warp go first: it waits for memory. */
 bool loop_polls(const struct ir *ir, int head, int end);
-
 
 static inline bool set_has(const uint64_t *s, int i)
 {

@@ -172,8 +172,8 @@ static HOT bool loads_global(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
         top = d > top ? d : top;
         low |= a[i];
     }
-    if (far >> 31 || low & (bytes - 1) || first + (u64)lo < c->lo ||
-        first + (u64)lo > c->hi || first + top + (u64)hi > c->hi)
+    if (far >> 31 || low & (bytes - 1) || first + (u64)lo < c->lo || first + (u64)lo > c->hi ||
+        first + top + (u64)hi > c->hi)
         return false;
     enum pattern how = pattern_of(at, bytes);
     if (how != IN_ROW && how != AT_ONE_PLACE)

@@ -6,6 +6,7 @@
  */
 #include "simt/schedule.h"
 
+#include "simt/affine.h"
 #include "simt/emit.h"
 
 #include <string.h>
@@ -31,7 +32,7 @@ enum item_kind insn_kind(const struct ir *ir, const struct insn *in)
         return ITEM_SCALAR;
     int regs[MAX_REGS], n = insn_defs(in, regs, MAX_REGS);
     for (int i = 0; i < n; i++)
-        if (ir->varying[regs[i]])
+        if (ir->varying[regs[i]] && ir->affine[regs[i]].is != AFFINE_YES)
             return ITEM_SEGMENT;
     return ITEM_SCALAR;
 }
@@ -110,7 +111,8 @@ static bool plain_load(const struct ir *ir, const struct insn *in)
     static const char *const never[] = {"volatile", "relaxed", "acquire",     "mmio",
                                         "param",    "local",   "param::entry"};
     if (strcmp(in->op, "ld") != 0 || in->arg_count != 2 || in->pred >= 0 ||
-        in->args[1].kind != OPND_ADDR || in->args[1].reg < 0 || !ir->varying[in->args[1].reg])
+        in->args[1].kind != OPND_ADDR || in->args[1].reg < 0 || !ir->varying[in->args[1].reg] ||
+        ir->affine[in->args[1].reg].is == AFFINE_YES)
         return false;
     unsigned bytes = ptx_type_bytes(in->type);
     if (bytes != 4 && bytes != 8)

@@ -1055,6 +1055,50 @@ NI void fill64(void *t, u64 x)
     for (int c = 0; c < 32; c += LANES)
         Q_st(t, c, Q_spl(x));
 }
+/* ---- base + stride * lane ---- */
+AI I I_aff(u32 base, s32 stride, int c)
+{
+    const I lane = IOTA;
+    return (base + (u32)stride * (u32)c) + lane * (u32)stride;
+}
+NI void aff32(void *t, u32 base, s32 stride)
+{
+    for (int c = 0; c < 32; c += LANES)
+        I_st(t, c, I_aff(base, stride, c));
+}
+NI void aff64(void *t, u64 base, s64 stride, u32 w, s64 wrap)
+{
+    for (int i = 0; i < 32; i++)
+        ((u64 *)t)[i] = base + (u64)stride * (u64)i + ((w >> i & 1) ? (u64)wrap : 0);
+}
+NI Q Q_aff(u64 base, s64 stride, u32 w, s64 wrap, int c)
+{
+    Q r;
+    for (int i = 0; i < LANES; i++)
+        ((u64 *)&r)[i] = base + (u64)stride * (u64)(c + i) + ((w >> (c + i) & 1) ? (u64)wrap : 0);
+    return r;
+}
+/* Lanes behind the place where 32 bits wrap. */
+NI u32 wraps_u(u32 base, s64 stride)
+{
+    u32 w = 0;
+    for (int i = 0; i < 32; i++)
+        w |= (u32)((u64)((s64)base + stride * i) >> 32 != 0) << i;
+    return w;
+}
+NI u32 wraps_s(u32 base, s64 stride)
+{
+    u32 w = 0;
+    for (int i = 0; i < 32; i++) {
+        s64 x = (s64)(s32)base + stride * i;
+        w |= (u32)(x != (s32)x) << i;
+    }
+    return w;
+}
+#define WRAPS_U(x, k) (UNLIKELY((u64)((s64)(u32)(x) + 31 * (k)) >> 32) ? wraps_u((u32)(x), k) : 0)
+#define WRAPS_S(x, k)                                                                              \
+    (UNLIKELY((s64)(s32)(x) + 31 * (k) != (s32)((s64)(s32)(x) + 31 * (k))) ? wraps_s((u32)(x), k)  \
+                                                                           : 0)
 NI void lanes32(void *t, const void *s)
 {
     for (int c = 0; c < 32; c += LANES)
