@@ -158,7 +158,8 @@ __global__ void __launch_bounds__(384, 1)
                       $params)
 {
     extern __shared__ unsigned char memory[];
-    Element *smem_a = reinterpret_cast<Element *>((reinterpret_cast<size_t>(memory) + 1023) / 1024 * 1024);
+    unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024; // tiles start on 1024 bytes
+    Element *smem_a = reinterpret_cast<Element *>(memory + skip);
     Element *smem_b = smem_a + STAGES * TILE_M * TILE_K;
     uint64_t *full = reinterpret_cast<uint64_t *>(smem_b + STAGES * TILE_N * TILE_K), *empty = full + STAGES;
     int const rank = CLUSTER > 1 ? int(block_rank_in_cluster()) : 0;

@@ -39,6 +39,10 @@
 //! step cluster: pair blocks, each fetching one plane of B for both
 //!   why: Multicast halves the reads of B from L2.
 //!   needs: ring
+//! step fuse: split A in registers, on its way from shared memory into the tensor cores
+//!   why: A is read once and never written as planes; its scales are per 64 of K, applied when sums are added.
+//!   when: a_k_major and a_vectors and not upper_upper and not lower_lower
+//!   needs: wide
 //! step overlap: launch each kernel while the one before ends
 //!   why: Programmatic dependent launch hides launch latency and barrier set-up.
 //!   needs: tensor
@@ -65,7 +69,10 @@ constexpr int PIECES = 1;     // of a warpgroup, side by side
 //! end
 constexpr int TILE_N = PIECE_N * PIECES;
 constexpr int TILE_K = 64;    // between two additions into fp32 registers
-//! if ring
+//! if fuse
+constexpr int STAGES_A = 2;   // slots of 128x64, fp32
+constexpr int STAGES_B = 5;   // slots of 128x64, hi and lo
+//! elif ring
 constexpr int STAGES_A = 3;   // slots of 128x64, hi and lo
 constexpr int STAGES_B = 4;   // slots of 128x64, hi and lo
 //! else
@@ -147,7 +154,12 @@ struct Stats {
         bool const deep = int((low + 1) >> 23) < e - 16;
         if (top == 0)
             return make_int4(0, 0, 0, 0);
+//! if triangle
+        // Which of the zeros a sum meets is not known here: the mean stands for all of them, in 1/16.
+        return make_int4(((count - zeros) * e - sum) * 16 / (count - zeros), 0, deep, e != used());
+//! else
         return make_int4((count - zeros) * e - sum, zeros, deep, e != used());
+//! end
     }
 };
 
@@ -170,6 +182,38 @@ __device__ inline void put_split(float4 v, float4 scale, half_t *to, int64_t pla
     *reinterpret_cast<uint2 *>(to + plane) = *reinterpret_cast<uint2 *>(lo);
 }
 
+//! if fuse
+// Where element k of B lies in its planes: the tensor core takes from a thread k = 2t, 2t+1, 2t+8 and
+// 2t+9 of each sixteen; A's are 4t to 4t+3 in memory, one vector, and B is put in the same order.
+__device__ inline int place_of(int k)
+{
+    return k / 16 * 16 + k / 4 % 4 * 2 + k / 2 % 2 * 8 + k % 2;
+}
+
+// As put_split, for four elements along k.
+__device__ inline void put_split_k(float4 v, float scale, half_t *row, int k, int64_t plane)
+{
+    alignas(8) half_t part[8];
+    float const x[4] = {v.x * scale, v.y * scale, v.z * scale, v.w * scale};
+    CUTE_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        part[i] = half_t(x[i]);
+        part[i + 4] = half_t(x[i] - float(part[i]));
+    }
+    half_t *to = row + place_of(k);
+    CUTE_UNROLL
+    for (int i = 0; i < 4; ++i)
+        *reinterpret_cast<unsigned *>(to + i / 2 * plane + i % 2 * 8) =
+            reinterpret_cast<unsigned *>(part)[i];
+}
+
+//! end
+// Products l = 0, 1, ... have K terms each, the last one what is left of K_all.
+__device__ inline int length_of(int l, int K, int64_t K_all)
+{
+    return int(cute::min(int64_t(K), K_all - int64_t(l) * K));
+}
+
 template <bool VECTORS>
 __device__ inline float4 fetch_four(float const *x, int left)
 {
@@ -190,12 +234,12 @@ __device__ inline float4 fetch_four(float const *x, int left)
     return v;
 }
 
-//! if a_k_major or b_k_major
+//! if a_k_major and not fuse or b_k_major
 // Splits rows that are contiguous along k: THREADS threads hold a row, or its beginning, in registers.
 template <int THREADS, bool VECTORS>
 __global__ void __launch_bounds__(512, 2)
     ${kernel}_split_rows(float const *X, uint16_t *planes, float *scales, int32_t *guard, int rows, int L, int K,
-                         int64_t x_row, int64_t x_l, int ld)
+                         int64_t K_all, int64_t x_row, int64_t x_l, int ld)
 {
     constexpr int HELD = 8, ROWS = 512 / THREADS, WARPS = THREADS / 32;
     __shared__ Stats part[16];
@@ -210,7 +254,7 @@ __global__ void __launch_bounds__(512, 2)
 //! end
     for (int first = blockIdx.x * ROWS; first < rows * L; first += gridDim.x * ROWS) {
         int const row = first + mine;
-        int const length = row < rows * L ? K : 0;
+        int const length = row < rows * L ? length_of(row / rows, K, K_all) : 0;
         float const *x = X + row / rows * x_l + row % rows * x_row;
         float4 v[HELD];
         Stats s;
@@ -240,14 +284,24 @@ __global__ void __launch_bounds__(512, 2)
             for (int i = 1; i < WARPS; ++i)
                 s.add(part[mine * WARPS + i]);
         }
-        s.zeros += K; // now: zeros among the K elements
+        s.zeros += length; // now: zeros among the elements of the row
         if (row < rows * L) {
             float const f = s.scale();
             half_t *to = reinterpret_cast<half_t *>(planes) + int64_t(row) * ld;
             if (t == 0) {
                 scales[row] = s.unscale();
-                bad = worse(bad, s.guard(K));
+                bad = worse(bad, s.guard(length));
             }
+//! if fuse
+            CUTE_UNROLL
+            for (int i = 0; i < HELD; ++i) {
+                int const k = k0 + i * THREADS * 4;
+                if (k < ld)
+                    put_split_k(v[i], f, to, k, plane);
+            }
+            for (int k = k0 + HELD * THREADS * 4; k < ld; k += THREADS * 4)
+                put_split_k(fetch_four<VECTORS>(x + k, length - k), f, to, k, plane);
+//! else
             CUTE_UNROLL
             for (int i = 0; i < HELD; ++i) {
                 int const k = k0 + i * THREADS * 4;
@@ -255,7 +309,8 @@ __global__ void __launch_bounds__(512, 2)
                     put_split(v[i], make_float4(f, f, f, f), to + k, plane);
             }
             for (int k = k0 + HELD * THREADS * 4; k < K; k += THREADS * 4)
-                put_split(fetch_four<VECTORS>(x + k, K - k), make_float4(f, f, f, f), to + k, plane);
+                put_split(fetch_four<VECTORS>(x + k, length - k), make_float4(f, f, f, f), to + k, plane);
+//! end
         }
     }
     if (t == 0)
@@ -276,11 +331,13 @@ __global__ void __launch_bounds__(512, 2)
 // For operands that are contiguous along m or n, "columns" here: first what the columns are like.
 template <bool VECTORS>
 __global__ void __launch_bounds__(256)
-    ${kernel}_look_columns(float const *X, int32_t *stats, int columns, int K, int64_t x_k, int64_t x_l, int rows)
+    ${kernel}_look_columns(float const *X, int32_t *stats, int columns, int K, int64_t K_all, int64_t x_k,
+                           int64_t x_l, int rows)
 {
     __shared__ Stats part[8][128];
     int const lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int const column = blockIdx.x * 128 + lane * 4, end = cute::min(K, int(blockIdx.y + 1) * rows);
+    int const length = length_of(blockIdx.z, K, K_all);
+    int const column = blockIdx.x * 128 + lane * 4, end = cute::min(length, int(blockIdx.y + 1) * rows);
     float const *x = X + blockIdx.z * x_l + column;
     Stats s[4];
 //! if overlap
@@ -315,14 +372,20 @@ __global__ void __launch_bounds__(256)
 template <bool VECTORS>
 __global__ void __launch_bounds__(256)
     ${kernel}_split_columns(float const *X, int32_t const *stats, uint16_t *planes, float *scales, int32_t *guard,
-                            int columns, int K, int64_t x_k, int64_t x_l, int rows, int ld)
+                            int columns, int K, int64_t K_all, int64_t x_k, int64_t x_l, int rows, int ld)
 {
+    int const length = length_of(blockIdx.z, K, K_all);
     __shared__ float factor[128];
     __shared__ int4 worst[128];
     int const lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int const part = gridDim.y - 1 - blockIdx.y;
-    int const column = blockIdx.x * 128 + lane * 4, end = cute::min(K, (part + 1) * rows);
-    int64_t const plane = int64_t(gridDim.z) * K * ld;
+//! if fuse
+    int const deep = (K + 15) / 16 * 16; // rows of the planes
+//! else
+    int const deep = K; // rows of the planes
+//! end
+    int const column = blockIdx.x * 128 + lane * 4, end = cute::min(deep, (part + 1) * rows);
+    int64_t const plane = int64_t(gridDim.z) * deep * ld;
 
 //! if overlap
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -339,7 +402,7 @@ __global__ void __launch_bounds__(256)
             s.add(o);
         }
         factor[threadIdx.x] = s.scale();
-        worst[threadIdx.x] = s.guard(K);
+        worst[threadIdx.x] = s.guard(length);
         if (part == 0 && c < columns)
             scales[int64_t(blockIdx.z) * columns + c] = s.unscale();
     }
@@ -353,11 +416,17 @@ __global__ void __launch_bounds__(256)
     if (column >= columns)
         return;
     float const *x = X + blockIdx.z * x_l + column;
-    half_t *to = reinterpret_cast<half_t *>(planes) + int64_t(blockIdx.z) * K * ld + column;
+    half_t *to = reinterpret_cast<half_t *>(planes) + int64_t(blockIdx.z) * deep * ld + column;
     float4 const f = *reinterpret_cast<float4 *>(&factor[lane * 4]);
 #pragma unroll 8
     for (int k = part * rows + warp; k < end; k += 8)
-        put_split(fetch_four<VECTORS>(x + k * x_k, columns - column), f, to + int64_t(k) * ld, plane);
+//! if fuse
+        put_split(fetch_four<VECTORS>(x + k * x_k, k < length ? columns - column : 0), f,
+                  to + int64_t(place_of(k)) * ld, plane);
+//! else
+        put_split(fetch_four<VECTORS>(x + k * x_k, k < length ? columns - column : 0), f,
+                  to + int64_t(k) * ld, plane);
+//! end
 }
 
 //! end
@@ -423,15 +492,12 @@ __device__ inline void fetch_plane(CUtensorMap const *map, uint64_t *full, half_
 // What a block works on: a tile of a product, and blocks of k.
 struct Work {
     int m, n, l, begin, end; // m and n of the cluster's first element; begin and end in elements of k
-//! if split_k
-    int part;
-//! end
 };
 
 //! if triangle and upper_upper
 // Tiles by the length of their sum, longest first, so that the last ones to start are short. A
 // block takes turns from both ends: its second tile is as short as its first was long.
-__device__ inline bool work_of(int round, int M, int N, int K, int parts, Work &w)
+__device__ inline bool work_of(int round, int M, int N, int K, Work &w)
 {
     int const tiles_m = (M + CLUSTER * TILE_M - 1) / (CLUSTER * TILE_M), tiles_n = (N + TILE_N - 1) / TILE_N;
     int const lanes = gridDim.x / CLUSTER, lane = blockIdx.x / CLUSTER;
@@ -455,7 +521,7 @@ __device__ inline bool work_of(int round, int M, int N, int K, int parts, Work &
 }
 //! elif triangle
 // As for upper triangles, with the roles of m and n exchanged: k runs from n to m.
-__device__ inline bool work_of(int round, int M, int N, int K, int parts, Work &w)
+__device__ inline bool work_of(int round, int M, int N, int K, Work &w)
 {
     int const tiles_m = (M + CLUSTER * TILE_M - 1) / (CLUSTER * TILE_M), tiles_n = (N + TILE_N - 1) / TILE_N;
     int const lanes = gridDim.x / CLUSTER, lane = blockIdx.x / CLUSTER;
@@ -478,22 +544,14 @@ __device__ inline bool work_of(int round, int M, int N, int K, int parts, Work &
     return false;
 }
 //! else
-__device__ inline bool work_of(int round, int M, int N, int K, int L, int parts, Work &w)
+__device__ inline bool work_of(int round, int M, int N, int K, int L, Work &w)
 {
     int const tiles_m = (M + CLUSTER * TILE_M - 1) / (CLUSTER * TILE_M), tiles_n = (N + TILE_N - 1) / TILE_N;
     int t = blockIdx.x / CLUSTER + round * (gridDim.x / CLUSTER);
-    if (t >= tiles_m * tiles_n * L * parts)
+    if (t >= tiles_m * tiles_n * L)
         return false;
-//! if split_k
-    int const blocks = ceil_div((K + TILE_K - 1) / TILE_K, parts);
-    w.part = t % parts;
-    t /= parts;
-    w.begin = cute::min(K, w.part * blocks * TILE_K);
-    w.end = cute::min(K, w.begin + blocks * TILE_K);
-//! else
     w.begin = 0;
     w.end = K;
-//! end
     w.l = t / (tiles_m * tiles_n);
     t -= w.l * (tiles_m * tiles_n);
     int const first = t / (GROUP * tiles_n) * GROUP, high = cute::min(int(GROUP), tiles_m - first);
@@ -506,32 +564,49 @@ __device__ inline bool work_of(int round, int M, int N, int K, int L, int parts,
 
 __global__ void __launch_bounds__(384, 1)
     ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
-//! if split_k
-                      float const *scale_a, float const *scale_b, float *partial, int parts, int L, $params)
-{
+//! if fuse
+                      int32_t *guard_a, int32_t const *guard_b, int count_b,
 //! else
-                      float const *scale_a, float const *scale_b, int L, $params)
+                      float const *scale_a,
+//! end
+//! if split_k
+                      float const *scale_b, float *partial, int part_k, int L, $params)
 {
-    constexpr int parts = 1;
+    K = part_k; // the parts of the sum are products of their own
+//! else
+                      float const *scale_b, int L, $params)
+{
 //! end
     extern __shared__ unsigned char memory[];
     constexpr int PLANE_A = TILE_M * TILE_K, PLANE_B = PIECE_N * TILE_K;
-    half_t *smem_a = reinterpret_cast<half_t *>((reinterpret_cast<size_t>(memory) + 1023) / 1024 * 1024);
+    unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024; // tiles start on 1024 bytes
+    half_t *smem_a = reinterpret_cast<half_t *>(memory + skip);
     half_t *smem_b = smem_a + STAGES_A * 2 * PLANE_A;
     uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_b + STAGES_B * 2 * PLANE_B), *empty_a = full_a + STAGES_A;
     uint64_t *full_b = empty_a + STAGES_A, *empty_b = full_b + STAGES_B;
     int const rank = CLUSTER > 1 ? int(block_rank_in_cluster()) : 0;
     int const group = threadIdx.x / 128;
+//! if fuse
+    __shared__ int limits[3]; // of B: depth of its columns, zeros, and whether bits may be lost
+//! end
 
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES_A; ++i) {
             initialize_barrier(full_a[i], 1);
-            initialize_barrier(empty_a[i], 2);
+//! if fuse
+            initialize_barrier(empty_a[i], 8); // from each warp
+//! else
+            initialize_barrier(empty_a[i], 2); // from each warpgroup
+//! end
         }
         for (int i = 0; i < STAGES_B; ++i) {
             initialize_barrier(full_b[i], 1);
             initialize_barrier(empty_b[i], 2 * CLUSTER);
         }
+//! if fuse
+        for (int i = 0; i < 3; ++i)
+            limits[i] = 0;
+//! end
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
@@ -549,16 +624,28 @@ __global__ void __launch_bounds__(384, 1)
         cutlass::arch::warpgroup_reg_dealloc<24>();
         Place a = {0, 1}, b = {0, 1};
 //! if triangle
-        for (int round = 0; threadIdx.x == 0 && work_of(round, M, N, K, parts, w); ++round) {
+        for (int round = 0; threadIdx.x == 0 && work_of(round, M, N, K, w); ++round) {
 //! else
-        for (int round = 0; threadIdx.x == 0 && work_of(round, M, N, K, L, parts, w); ++round) {
+        for (int round = 0; threadIdx.x == 0 && work_of(round, M, N, K, L, w); ++round) {
 //! end
             for (int k = w.begin; k < w.end; k += TILE_K) {
                 wait_barrier(empty_a[a.slot], a.turn);
                 set_barrier_transaction_bytes(full_a[a.slot], 2 * PLANE_A * sizeof(half_t));
+//! if fuse
+                for (int i = 0; i < 2; ++i)
+                    SM90_TMA_LOAD_3D::copy(&map_a, &full_a[a.slot], 0x1000000000000000,
+//! if split_k
+                                           smem_a + (a.slot * 2 + i) * PLANE_A, w.l * K + k + i * 32,
+                                           w.m + rank * TILE_M, 0);
+//! else
+                                           smem_a + (a.slot * 2 + i) * PLANE_A, k + i * 32,
+                                           w.m + rank * TILE_M, $a_l);
+//! end
+//! else
                 for (int plane = 0; plane < 2; ++plane)
                     fetch_plane<A_K_MAJOR, false>(&map_a, &full_a[a.slot], smem_a + (a.slot * 2 + plane) * PLANE_A,
                                                   w.m + rank * TILE_M, k, $a_l, plane);
+//! end
                 a.next<STAGES_A>();
 #pragma unroll 1
                 for (int piece = 0; piece < PIECES; ++piece) {
@@ -578,13 +665,33 @@ __global__ void __launch_bounds__(384, 1)
         int const half = group - 1, thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
         constexpr auto MAJOR_A = A_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
         constexpr auto MAJOR_B = B_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
+//! if fuse
+        auto mma = make_tiled_mma(SM90_64x128x16_F32F16F16_RS<MAJOR_A, MAJOR_B>{});
+        auto thr = mma.get_slice(thread);
+        // 16 bytes at a time, as TMA brings them: (TILE_M,(8,2),STAGES_A)
+        Tensor sA = make_tensor(make_smem_ptr(reinterpret_cast<uint128_t *>(smem_a)),
+                                composition(Swizzle<3, 0, 3>{},
+                                            Layout<Shape<Int<TILE_M>, Shape<_8, _2>, Int<STAGES_A>>,
+                                                   Stride<_8, Stride<_1, Int<TILE_M * 8>>, Int<TILE_M * 16>>>{}));
+        Tensor hi = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
+        Tensor lo = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
+        // Rows in an order in which the four vectors of a row and those of another fill all banks.
+        int const order = lane / 8 + lane / 4 % 2 * 4;
+        for (int i = threadIdx.x - 128; i < count_b; i += 256) {
+            int4 const g = reinterpret_cast<int4 const *>(guard_b)[i];
+            atomicMax(&limits[0], g.x), atomicMax(&limits[1], g.y), atomicMax(&limits[2], g.z);
+        }
+        asm volatile("bar.sync 3, 256;" ::: "memory");
+//! else
         auto mma = make_tiled_mma(SM90_64x128x16_F32F16F16_SS<MAJOR_A, MAJOR_B>{});
         auto thr = mma.get_slice(thread);
+        int const order = lane / 4;
         Tensor sA = make_tensor(make_smem_ptr(smem_a + half * 64 * TILE_K),
                                 ring_layout<A_K_MAJOR, 64, TILE_M, STAGES_A>()); // (64,TILE_K,planes,STAGES_A)
+        Tensor tCrA = thr.partition_fragment_A(sA); // (MMA,1,TILE_K/16,planes,STAGES_A)
+//! end
         Tensor sB = make_tensor(make_smem_ptr(smem_b),
                                 ring_layout<B_K_MAJOR, PIECE_N, PIECE_N, STAGES_B>()); // (PIECE_N,TILE_K,planes,STAGES_B)
-        Tensor tCrA = thr.partition_fragment_A(sA);                                    // (MMA,1,TILE_K/16,planes,STAGES_A)
         Tensor tCrB = thr.partition_fragment_B(sB);                                    // (MMA,1,TILE_K/16,planes,STAGES_B)
         Tensor acc = partition_fragment_C(mma, Shape<_64, Int<PIECE_N>>{});            // (MMA,1,1)
         Tensor sum = make_tensor<float>(Shape<Int<PIECE_N / 2>, Int<PIECES>>{});       // (MMA,PIECES)
@@ -596,14 +703,70 @@ __global__ void __launch_bounds__(384, 1)
             asm volatile("bar.arrive 1, 256;" ::: "memory");
 //! end
 //! if triangle
-        for (int round = 0; work_of(round, M, N, K, parts, w); ++round) {
+        for (int round = 0; work_of(round, M, N, K, w); ++round) {
 //! else
-        for (int round = 0; work_of(round, M, N, K, L, parts, w); ++round) {
+        for (int round = 0; work_of(round, M, N, K, L, w); ++round) {
 //! end
             clear(sum);
+//! if fuse
+            // Of the thread's share of its two rows: exponents in sum, zeros, largest, bits may be
+            // lost.
+            int exponents[2] = {0, 0}, zeros[2] = {0, 0};
+            unsigned largest[2] = {0, 0}, lost = 0;
+//! end
 #pragma unroll 1
             for (int k0 = w.begin; k0 < w.end; k0 += TILE_K) {
                 wait_barrier(full_a[a.slot], a.turn);
+//! if fuse
+                float unscale[2];
+                CUTE_UNROLL
+                for (int q = 0; q < 2; ++q) {
+                    float x[TILE_K / 4];
+                    unsigned top = 0, low = ~0u;
+                    CUTE_UNROLL
+                    for (int i = 0; i < TILE_K / 16; ++i) {
+                        uint128_t const v = sA(half * 64 + warp * 16 + q * 8 + order, i * 4 + lane % 4, a.slot);
+                        *reinterpret_cast<uint128_t *>(&x[i * 4]) = v;
+                    }
+                    CUTE_UNROLL
+                    for (int i = 0; i < TILE_K / 4; ++i) {
+                        unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
+                        top = cute::max(top, bits), low = cute::min(low, bits);
+                        exponents[q] += int(bits >> 23);
+                    }
+                    top = cute::max(top, __shfl_xor_sync(~0u, top, 1));
+                    top = cute::max(top, __shfl_xor_sync(~0u, top, 2));
+                    if (low == 0) { // which of them are zero, and what is the smallest that is not?
+                        low = ~0u;
+                        CUTE_UNROLL
+                        for (int i = 0; i < TILE_K / 4; ++i) {
+                            unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
+                            zeros[q] += bits == 0;
+                            low = cute::min(low, bits - 1);
+                        }
+                    }
+                    int const e = top == 0 ? 127 : int(top >> 23), used = cute::min(cute::max(e, 67), 187);
+                    float const scale = __uint_as_float(unsigned(268 - used) << 23);
+                    unscale[q] = __uint_as_float(unsigned(used - 14) << 23);
+                    largest[q] = cute::max(largest[q], top);
+                    lost |= (e != used ? 2u : 0u) | (int(low >> 23) < e - 16 ? 1u : 0u);
+                    CUTE_UNROLL
+                    for (int i = 0; i < TILE_K / 4; ++i) {
+                        float const y = x[i] * scale;
+                        half_t const h = half_t(y);
+                        hi(make_coord(i % 2, q, i / 2 % 2), 0, i / 4) = h;
+                        lo(make_coord(i % 2, q, i / 2 % 2), 0, i / 4) = half_t(y - float(h));
+                    }
+                }
+                __syncwarp();
+                if (lane == 0)
+                    arrive_barrier(empty_a[a.slot]);
+                auto const a_hi = [&](int k) { return hi(_, _, k); };
+                auto const a_lo = [&](int k) { return lo(_, _, k); };
+//! else
+                auto const a_hi = [&](int k) { return tCrA(_, _, k, 0, a.slot); };
+                auto const a_lo = [&](int k) { return tCrA(_, _, k, 1, a.slot); };
+//! end
                 CUTE_UNROLL
                 for (int piece = 0; piece < PIECES; ++piece) {
                     wait_barrier(full_b[b.slot], b.turn);
@@ -614,21 +777,27 @@ __global__ void __launch_bounds__(384, 1)
                         mma.accumulate_ = GMMA::ScaleOut::Zero;
                         warpgroup_fence_operand(acc);
                         warpgroup_arrive();
-                        gemm(mma, tCrA(_, _, k, 0, a.slot), tCrB(_, _, k, 1, b.slot), acc);
+                        gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), acc);
                         mma.accumulate_ = GMMA::ScaleOut::One;
-                        gemm(mma, tCrA(_, _, k, 1, a.slot), tCrB(_, _, k, 0, b.slot), acc);
-                        gemm(mma, tCrA(_, _, k, 0, a.slot), tCrB(_, _, k, 0, b.slot), acc);
+                        gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), acc);
+                        gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), acc);
                         warpgroup_commit_batch();
                         warpgroup_wait<0>();
                         warpgroup_fence_operand(acc);
                         CUTE_UNROLL
                         for (int i = 0; i < size(acc); ++i)
+//! if fuse
+                            sum(i, piece) = fmaf(acc(i), unscale[i / 2 % 2], sum(i, piece));
+//! else
                             sum(i, piece) += acc(i);
+//! end
                     }
                     if (thread < CLUSTER)
                         release(empty_b[b.slot], thread);
+//! if not fuse
                     if (piece == PIECES - 1 && thread == 0)
                         arrive_barrier(empty_a[a.slot]);
+//! end
 //! else
                     // The warpgroups take turns: one multiplies while the other adds. Small terms
                     // come first.
@@ -638,35 +807,60 @@ __global__ void __launch_bounds__(384, 1)
                     warpgroup_arrive();
                     CUTE_UNROLL
                     for (int k = 0; k < TILE_K / 16; ++k) {
-                        gemm(mma, tCrA(_, _, k, 0, a.slot), tCrB(_, _, k, 1, b.slot), acc);
+                        gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), acc);
                         mma.accumulate_ = GMMA::ScaleOut::One;
-                        gemm(mma, tCrA(_, _, k, 1, a.slot), tCrB(_, _, k, 0, b.slot), acc);
+                        gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), acc);
                     }
                     CUTE_UNROLL
                     for (int k = 0; k < TILE_K / 16; ++k)
-                        gemm(mma, tCrA(_, _, k, 0, a.slot), tCrB(_, _, k, 0, b.slot), acc);
+                        gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), acc);
                     warpgroup_commit_batch();
                     asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
                     warpgroup_wait<0>();
                     warpgroup_fence_operand(acc);
                     if (thread < CLUSTER)
                         release(empty_b[b.slot], thread);
+//! if not fuse
                     if (piece == PIECES - 1 && thread == 0)
                         arrive_barrier(empty_a[a.slot]);
+//! end
                     CUTE_UNROLL
                     for (int i = 0; i < size(acc); ++i)
+//! if fuse
+                        sum(i, piece) = fmaf(acc(i), unscale[i / 2 % 2], sum(i, piece));
+//! else
                         sum(i, piece) += acc(i);
+//! end
 //! end
                     b.next<STAGES_B>();
                 }
                 a.next<STAGES_A>();
             }
 
+//! if fuse
+            // May the split of these rows have lost bits that matter? As must_repeat() below.
+            lost |= __shfl_xor_sync(~0u, lost, 1);
+            lost |= __shfl_xor_sync(~0u, lost, 2);
+            CUTE_UNROLL
+            for (int q = 0; q < 2; ++q) {
+                for (int i = 1; i < 4; i *= 2) {
+                    exponents[q] += __shfl_xor_sync(~0u, exponents[q], i);
+                    zeros[q] += __shfl_xor_sync(~0u, zeros[q], i);
+                }
+                int const terms = (w.end - w.begin + TILE_K - 1) / TILE_K * TILE_K - zeros[q];
+                int const both = terms - limits[1], depth = terms * int(largest[q] >> 23) - exponents[q];
+                bool const deep = (lost & 1) || limits[2];
+                if (terms > 0 && (terms < 16 || lost > 1 ||
+                                  (deep && (both < ceil_div(K, 8) || depth + limits[0] > 12 * both))))
+                    guard_a[3] = 1;
+            }
+
+//! end
             // Unscale. A thread has rows m and m + 8, and two neighbouring columns of every eight.
             int const l = w.l;
-            int const row = w.m + rank * TILE_M + half * 64 + warp * 16, m0 = row + lane / 4, n0 = w.n + lane % 4 * 2;
+            int const row = w.m + rank * TILE_M + half * 64 + warp * 16, m0 = row + order, n0 = w.n + lane % 4 * 2;
 //! if split_k
-            Tensor mC = make_tensor(make_gmem_ptr(partial + int64_t(w.part * L + l) * M * N), make_shape(M, N),
+            Tensor mC = make_tensor(make_gmem_ptr(partial + int64_t(l) * M * N), make_shape(M, N),
                                     make_stride(int64_t(N), _1{})); // (M,N)
 //! else
             Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
@@ -675,10 +869,12 @@ __global__ void __launch_bounds__(384, 1)
 //! end
 //! end
             bool const whole = row + 16 <= M && w.n + TILE_N <= N;
-            float fa[2];
+            float fa[2] = {1.0f, 1.0f};
+//! if not fuse
             CUTE_UNROLL
             for (int q = 0; q < 2; ++q)
                 fa[q] = m0 + q * 8 < M ? __ldg(scale_a + $a_l * M + m0 + q * 8) : 0.0f;
+//! end
             CUTE_UNROLL
             for (int piece = 0; piece < PIECES; ++piece) {
                 CUTE_UNROLL
@@ -739,7 +935,11 @@ __global__ void __launch_bounds__(384, 1)
                         }
                         CUTE_UNROLL
                         for (int i = 0; i < 8; ++i) {
+//! if fuse
+                            int const m = row + j % 2 * 8 + i / 2 + i % 2 * 4;
+//! else
                             int const m = row + j % 2 * 8 + i;
+//! end
                             if (m < M && n + piece * PIECE_N + j / 2 * 32 < N)
                                 mC(m, n + piece * PIECE_N + j / 2 * 32) = v[i];
                         }
@@ -759,15 +959,15 @@ __global__ void __launch_bounds__(384, 1)
 //! if split_k
 // Adds the parts of every element, in order.
 __global__ void __launch_bounds__(256)
-    ${kernel}_add_parts(float const *partial, int parts, int L, $params)
+    ${kernel}_add_parts(float const *partial, int parts, $params)
 {
-    int64_t const size = int64_t(L) * M * N;
+    int64_t const size = int64_t(M) * N;
 //! if overlap
     asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 //! end
     for (int64_t i = int64_t(blockIdx.x) * 256 + threadIdx.x; i < size; i += int64_t(gridDim.x) * 256) {
-        int const l = int(i / (int64_t(M) * N)), m = int(i / N % M), n = int(i % N);
+        int const m = int(i / N), n = int(i % N);
         Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
 //! each leaf
         Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
@@ -806,20 +1006,23 @@ __device__ inline bool must_repeat(int32_t const *guard_a, int32_t const *guard_
     atomicMax(&worst[0], a.x), atomicMax(&worst[1], a.y), atomicMax(&worst[2], a.z + 2 * a.w);
     atomicMax(&worst[3], b.x), atomicMax(&worst[4], b.y), atomicMax(&worst[5], b.z + 2 * b.w);
     __syncthreads();
-    int const both = K - worst[1] - worst[4]; // terms with both factors, at least
     bool const outside = cute::max(worst[2], worst[5]) > 1, deep = cute::max(worst[2], worst[5]) == 1;
-//! if not triangle
+//! if triangle
+    return outside || (deep && worst[0] + worst[3] > 12 * 16);
+//! else
+    int const both = K - worst[1] - worst[4]; // terms with both factors, at least
     if (K - cute::max(worst[1], worst[4]) < 16)
         return true;
-//! end
     return outside || (deep && (both < ceil_div(K, 8) || worst[0] + worst[3] > 12 * both));
+//! end
 }
 
 //! end
 // The product on the FMA units: 8x8 per thread, sums of 64 terms added up.
 //! if tensor
 __global__ void __launch_bounds__(256)
-    ${kernel}_repeat(int32_t const *guard_a, int32_t const *guard_b, int count_a, int count_b, int L, $params)
+    ${kernel}_repeat(int32_t const *guard_a, int32_t const *guard_b, int count_a, int count_b, int part_k, int L,
+                     $params)
 {
 //! else
 __global__ void __launch_bounds__(256)
@@ -836,7 +1039,7 @@ __global__ void __launch_bounds__(256)
 //! if overlap
     asm volatile("griddepcontrol.wait;" ::: "memory");
 //! end
-    if (!must_repeat(guard_a, guard_b, count_a, count_b, K))
+    if (!must_repeat(guard_a, guard_b, count_a, count_b, part_k))
         return;
 //! end
     for (int t = blockIdx.x; t < tiles_m * tiles_n * L; t += gridDim.x) {
@@ -967,10 +1170,28 @@ CUTEGEN_PLAN(call)
     uint32_t flags = 0;
 //! end
     struct cutegen_dim one = cutegen_dim3(1, 1, 1);
+//! if split_k
+
+    // Parts of K, each a product of its own, as many as fill the device.
+    int64_t K_all = K, tiles_c = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N);
+    int64_t most = cutegen_max(1, cutegen_min(processors / CLUSTER / tiles_c, cutegen_ceil_div(K, 4 * TILE_K)));
+    K = cutegen_round_up(cutegen_ceil_div(K_all, most), TILE_K);
+    L = cutegen_ceil_div(K_all, K);
+//! else
+    int64_t K_all = K * L;
+//! end
 
     // A
-    int64_t L_a = $a_count;
-//! if a_k_major
+//! if split_k
+    int64_t L_a = L, step_a = K * $a_unit;
+//! else
+    int64_t L_a = $a_count, step_a = $a_step;
+//! end
+//! if fuse
+    int64_t count_a = 1;
+    int32_t *guard_a = (int32_t *)cutegen_workspace(call, 16);
+    CUTEGEN_TRY(cutegen_memset(call, guard_a, 0, 16));
+//! elif a_k_major
     int64_t ld_a = cutegen_round_up(K, 8), rows_a = M * L_a;
     int64_t count_a = cutegen_min(cutegen_ceil_div(rows_a, K <= 1024 ? 16 : K <= 4096 ? 4 : 1), processors * 8);
 //! else
@@ -979,17 +1200,31 @@ CUTEGEN_PLAN(call)
     int64_t strips_a = cutegen_ceil_div(M, 128), count_a = strips_a * L_a;
     int32_t *stats_a = (int32_t *)cutegen_workspace(call, L_a * parts_a * M * 16);
 //! end
+//! if not fuse
     uint16_t *planes_a = (uint16_t *)cutegen_workspace(call, rows_a * ld_a * 2 * 2);
     float *scale_a = (float *)cutegen_workspace(call, M * L_a * 4);
     int32_t *guard_a = (int32_t *)cutegen_workspace(call, count_a * 16);
+//! end
 
     // B
-    int64_t L_b = $b_count;
+//! if split_k
+    int64_t L_b = L, step_b = K * $b_unit;
+//! else
+    int64_t L_b = $b_count, step_b = $b_step;
+//! end
 //! if b_k_major
-    int64_t ld_b = cutegen_round_up(K, 8), rows_b = N * L_b;
+//! if fuse
+    int64_t ld_b = cutegen_round_up(K, 16), rows_b = N * L_b, deep = ld_b;
+//! else
+    int64_t ld_b = cutegen_round_up(K, 8), rows_b = N * L_b, deep = K;
+//! end
     int64_t count_b = cutegen_min(cutegen_ceil_div(rows_b, K <= 1024 ? 16 : K <= 4096 ? 4 : 1), processors * 8);
 //! else
-    int64_t ld_b = cutegen_round_up(N, 64), rows_b = K * L_b;
+//! if fuse
+    int64_t ld_b = cutegen_round_up(N, 64), deep = cutegen_round_up(K, 16), rows_b = deep * L_b;
+//! else
+    int64_t ld_b = cutegen_round_up(N, 64), deep = K, rows_b = deep * L_b;
+//! end
     int64_t deep_b = cutegen_round_up(cutegen_max(64, cutegen_ceil_div(K, 16)), 8), parts_b = cutegen_ceil_div(K, deep_b);
     int64_t strips_b = cutegen_ceil_div(N, 128), count_b = strips_b * L_b;
     int32_t *stats_b = (int32_t *)cutegen_workspace(call, L_b * parts_b * N * 16);
@@ -1001,77 +1236,106 @@ CUTEGEN_PLAN(call)
     // The splits.
 //! if b_n_major
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_look_columns<$b_wide>), cutegen_dim3(strips_b, parts_b, L_b),
-                               cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, B), stats_b, (int)N, (int)K,
-                               (int64_t)$b_slow, (int64_t)$b_step, (int)deep_b));
+                               cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, B), stats_b, (int)N, (int)K, K_all,
+                               (int64_t)$b_slow, step_b, (int)deep_b));
 //! end
 //! if a_m_major
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_look_columns<$a_wide>), cutegen_dim3(strips_a, parts_a, L_a),
-                                  cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), stats_a, (int)M,
-                                  (int)K, (int64_t)$a_slow, (int64_t)$a_step, (int)deep_a));
+                                  cutegen_dim3(256, 1, 1), one, 0, $a_first, CUTEGEN_DATA(float const, A), stats_a, (int)M,
+                                  (int)K, K_all, (int64_t)$a_slow, step_a, (int)deep_a));
 //! end
 //! if b_n_major
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_columns<$b_wide>), cutegen_dim3(strips_b, parts_b, L_b),
                                   cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, B),
-                                  (int32_t const *)stats_b, planes_b, scale_b, guard_b, (int)N, (int)K,
-                                  (int64_t)$b_slow, (int64_t)$b_step, (int)deep_b, (int)ld_b));
+                                  (int32_t const *)stats_b, planes_b, scale_b, guard_b, (int)N, (int)K, K_all,
+                                  (int64_t)$b_slow, step_b, (int)deep_b, (int)ld_b));
 //! else
     if (K <= 1024)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<32, $b_wide>), cutegen_dim3(count_b, 1, 1),
-                                      cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, B), planes_b,
-                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, (int64_t)$b_slow, (int64_t)$b_step, (int)ld_b));
+                                      cutegen_dim3(512, 1, 1), one, 0, $b_first, CUTEGEN_DATA(float const, B), planes_b,
+                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
     else if (K <= 4096)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<128, $b_wide>), cutegen_dim3(count_b, 1, 1),
-                                      cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, B), planes_b,
-                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, (int64_t)$b_slow, (int64_t)$b_step, (int)ld_b));
+                                      cutegen_dim3(512, 1, 1), one, 0, $b_first, CUTEGEN_DATA(float const, B), planes_b,
+                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
     else
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<512, $b_wide>), cutegen_dim3(count_b, 1, 1),
-                                      cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, B), planes_b,
-                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, (int64_t)$b_slow, (int64_t)$b_step, (int)ld_b));
+                                      cutegen_dim3(512, 1, 1), one, 0, $b_first, CUTEGEN_DATA(float const, B), planes_b,
+                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
 //! end
-//! if a_m_major
+//! if fuse
+//! elif a_m_major
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_columns<$a_wide>), cutegen_dim3(strips_a, parts_a, L_a),
                                   cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A),
-                                  (int32_t const *)stats_a, planes_a, scale_a, guard_a, (int)M, (int)K,
-                                  (int64_t)$a_slow, (int64_t)$a_step, (int)deep_a, (int)ld_a));
+                                  (int32_t const *)stats_a, planes_a, scale_a, guard_a, (int)M, (int)K, K_all,
+                                  (int64_t)$a_slow, step_a, (int)deep_a, (int)ld_a));
 //! else
     if (K <= 1024)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<32, $a_wide>), cutegen_dim3(count_a, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
-                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, (int64_t)$a_slow, (int64_t)$a_step, (int)ld_a));
+                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
     else if (K <= 4096)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<128, $a_wide>), cutegen_dim3(count_a, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
-                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, (int64_t)$a_slow, (int64_t)$a_step, (int)ld_a));
+                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
     else
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<512, $a_wide>), cutegen_dim3(count_a, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
-                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, (int64_t)$a_slow, (int64_t)$a_step, (int)ld_a));
+                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
 //! end
 
     // The product.
+//! if fuse
+    struct cutegen_map_spec spec;
+    for (int i = 0; i < 5; i++)
+        spec.dims[i] = 1, spec.strides_bytes[i] = 0, spec.box[i] = 1, spec.element_strides[i] = 1;
+    spec.data = CUTEGEN_DATA(float, A);
+    spec.dtype = CUTEGEN_F32;
+    spec.rank = 3;
+//! if split_k
+    spec.dims[0] = K_all, spec.dims[1] = M;
+    spec.strides_bytes[0] = $a_slow * 4, spec.strides_bytes[1] = M * $a_slow * 4;
+//! else
+    spec.dims[0] = K, spec.dims[1] = M, spec.dims[2] = L_a;
+    spec.strides_bytes[0] = $a_slow * 4;
+    spec.strides_bytes[1] = (step_a > 0 ? step_a : M * $a_slow) * 4;
+//! end
+    spec.box[0] = 32, spec.box[1] = TILE_M;
+    spec.swizzle = CUTEGEN_SWIZZLE_128;
+    spec.fill = CUTEGEN_FILL_ZERO;
+    spec.l2 = CUTEGEN_L2_256;
+    struct cutegen_map map_a = cutegen_map_tiled(call, &spec);
+//! else
     struct cutegen_map map_a = plane_map(call, planes_a, A_K_MAJOR, M, K, L_a, ld_a, TILE_M);
-    struct cutegen_map map_b = plane_map(call, planes_b, B_K_MAJOR, N, K, L_b, ld_b, PIECE_N);
+//! end
+    struct cutegen_map map_b = plane_map(call, planes_b, B_K_MAJOR, N, deep, L_b, ld_b, PIECE_N);
     int64_t tiles = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N) * L;
 //! if split_k
-    int64_t parts = cutegen_max(1, cutegen_min(processors / CLUSTER / tiles, cutegen_ceil_div(K, 4 * TILE_K)));
-    float *partial = (float *)cutegen_workspace(call, parts * L * M * N * 4);
-//! else
-    int64_t parts = 1;
+    float *partial = (float *)cutegen_workspace(call, L * M * N * 4);
 //! end
-    int64_t blocks = cutegen_min(processors / CLUSTER, tiles * parts) * CLUSTER;
+    int64_t part_k = K;
+    int64_t blocks = cutegen_min(processors / CLUSTER, tiles) * CLUSTER;
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1),
-                                  cutegen_dim3(CLUSTER, 1, 1), SMEM, flags, map_a, map_b, (float const *)scale_a,
+                                  cutegen_dim3(CLUSTER, 1, 1), SMEM, flags, map_a, map_b,
+//! if fuse
+                                  guard_a, (int32_t const *)guard_b, (int)count_b,
+//! else
+                                  (float const *)scale_a,
+//! end
                                   (float const *)scale_b,
 //! if split_k
-                                  partial, (int)parts,
+                                  partial, (int)K,
 //! end
                                   (int)L, $args));
 //! if split_k
-    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_add_parts, cutegen_dim3(cutegen_min(cutegen_ceil_div(L * M * N, 256), processors * 8), 1, 1),
-                                  cutegen_dim3(256, 1, 1), one, 0, flags, (float const *)partial, (int)parts, (int)L, $args));
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_add_parts, cutegen_dim3(cutegen_min(cutegen_ceil_div(M * N, 256), processors * 8), 1, 1),
+                                  cutegen_dim3(256, 1, 1), one, 0, flags, (float const *)partial, (int)L, $args));
+    L = 1;
+    K = K_all;
 //! end
     return CUTEGEN_LAUNCH_EX(call, ${kernel}_repeat, cutegen_dim3(processors, 1, 1), cutegen_dim3(256, 1, 1), one, 0, flags,
-                             (int32_t const *)guard_a, (int32_t const *)guard_b, (int)count_a, (int)count_b, (int)L, $args);
+                             (int32_t const *)guard_a, (int32_t const *)guard_b, (int)count_a, (int)count_b, (int)part_k, (int)L,
+                             $args);
 //! else
     int64_t tiles = cutegen_ceil_div(M, 128) * cutegen_ceil_div(N, 128) * L;
     return CUTEGEN_LAUNCH(call, ${kernel}_plain, cutegen_dim3(cutegen_min(tiles, processors * 2), 1, 1),

@@ -56,19 +56,34 @@ bool gemm_suits_sm90(const struct gemm *q)
                      : all_are(q, "f32") && q->A.col.size >= SHORTEST_K;
 }
 
+/* Fewer tiles than processors, and a sum long enough to divide. */
+static bool few_tiles(const struct gemm *q)
+{
+    int64_t tiles = (q->C.row.size * q->C.col.size + SM90_TILE - 1) / SM90_TILE;
+
+    return q->C.l.size == 1 && tiles * 2 <= q->g->sm_count && q->A.col.size >= 1024;
+}
+
 static void fill_side(struct gemm *q, struct scope *s, const struct side *x, const char *tensor)
 {
     const char *t = match_lower(tensor, q->a);
     const struct axis *slow = slow_axis(x);
+    bool parts = few_tiles(q); /* then parts of K are products of their own */
     bool differs = x->l.stride != 0 && x->l.first != x->l.last;
 
-    scope_set(s, arena_printf(q->a, "%s_l", t), "%s", !differs ? "0" : narrow(q) ? "l" : "w.l");
+    scope_set(s, arena_printf(q->a, "%s_l", t), "%s",
+              narrow(q)          ? (differs ? "l" : "0")
+              : differs || parts ? "w.l"
+                                 : "0");
     scope_set(s, arena_printf(q->a, "%s_count", t), "%s", differs ? "L" : "1");
     scope_set(s, arena_printf(q->a, "%s_slow", t), "%s->strides[%d]", tensor, slow->last - 1);
     if (differs)
         scope_set(s, arena_printf(q->a, "%s_step", t), "%s->strides[%d]", tensor, x->l.last - 1);
     else
         scope_set(s, arena_printf(q->a, "%s_step", t), "0");
+    scope_set(s, arena_printf(q->a, "%s_unit", t), "%s",
+              slow == &x->row ? "1"
+                              : arena_printf(q->a, "%s->strides[%d]", tensor, slow->last - 1));
     scope_set(s, arena_printf(q->a, "%s_wide", t), "%s",
               scope_has(s, arena_printf(q->a, "%s_vectors", t)) ? "true" : "false");
     if (differs)
@@ -87,8 +102,6 @@ static const char *triangle(const struct gemm *q, int input)
 void gemm_fill_sm90(struct gemm *q, struct match *out)
 {
     struct scope *s = out->scope;
-    int64_t tiles = (q->C.row.size * q->C.col.size * q->C.l.size + SM90_TILE - 1) / SM90_TILE;
-
     fill_side(q, s, &q->A, "A");
     fill_side(q, s, &q->B, "B");
     if (narrow(q)) {
@@ -100,9 +113,12 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
         return;
     }
     out->recipe = "gemm_sm90";
+    /* The plan's first launch has none before it to overlap with. */
+    scope_set(s, "a_first", "%s", scope_has(s, "b_n_major") ? "flags" : "0");
+    scope_set(s, "b_first", "%s", scope_has(s, "a_m_major") ? "flags" : "0");
     if (q->A.col.size < SHORT_K)
         scope_fact(s, "short_k");
-    if (tiles * 2 <= q->g->sm_count && q->A.col.size >= 1024)
+    if (few_tiles(q))
         scope_fact(s, "few_tiles");
     if (q->C.l.size == 1 && q->A.row.size == q->A.col.size && q->B.row.size == q->B.col.size) {
         const char *a = triangle(q, q->a_in), *b = triangle(q, q->b_in);
