@@ -166,11 +166,9 @@ __global__ void __launch_bounds__(384, 1)
     int const group = threadIdx.x / 128;
     int tile_m, tile_n, l;
 
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; ++i) {
-            initialize_barrier(full[i], 1);
-            initialize_barrier(empty[i], 2 * CLUSTER);
-        }
+    if (threadIdx.x < STAGES) { // a thread for each slot
+        initialize_barrier(full[threadIdx.x], 1);
+        initialize_barrier(empty[threadIdx.x], 2 * CLUSTER);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }

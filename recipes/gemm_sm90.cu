@@ -39,10 +39,6 @@
 //! step cluster: pair blocks, each fetching one plane of B for both
 //!   why: Multicast halves the reads of B from L2.
 //!   needs: ring
-//! step fuse: split A in registers, on its way from shared memory into the tensor cores
-//!   why: A is read once and never written as planes; its scales are per 64 of K, applied when sums are added.
-//!   when: a_k_major and a_vectors and not upper_upper and not lower_lower
-//!   needs: wide
 //! step overlap: launch each kernel while the one before ends
 //!   why: Programmatic dependent launch hides launch latency and barrier set-up.
 //!   needs: tensor
@@ -55,6 +51,10 @@
 //!   when: upper_upper or lower_lower
 //!   needs: ring
 //!   excludes: cluster
+//! step fuse: split A in registers, on its way from shared memory into the tensor cores
+//!   why: A is read once and never written as planes; its scales are per 64 of K, applied when sums are added.
+//!   when: a_k_major and a_vectors and not upper_upper and not lower_lower
+//!   needs: wide
 //! text
 // $kernel: $ops as C(m,n) = sum over k of A(m,k) * B(n,k).
 #include <cutegen/kernel.h>
@@ -590,23 +590,18 @@ __global__ void __launch_bounds__(384, 1)
     __shared__ int limits[3]; // of B: depth of its columns, zeros, and whether bits may be lost
 //! end
 
-    if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES_A; ++i) {
-            initialize_barrier(full_a[i], 1);
+    if (threadIdx.x < STAGES_A + STAGES_B) { // a thread for each slot
+        bool const of_a = threadIdx.x < STAGES_A;
+        int const i = of_a ? threadIdx.x : threadIdx.x - STAGES_A;
 //! if fuse
-            initialize_barrier(empty_a[i], 8); // from each warp
-//! else
-            initialize_barrier(empty_a[i], 2); // from each warpgroup
-//! end
-        }
-        for (int i = 0; i < STAGES_B; ++i) {
-            initialize_barrier(full_b[i], 1);
-            initialize_barrier(empty_b[i], 2 * CLUSTER);
-        }
-//! if fuse
-        for (int i = 0; i < 3; ++i)
+        constexpr int USERS = 8; // of a slot of A: warps
+        if (i < 3)
             limits[i] = 0;
+//! else
+        constexpr int USERS = 2; // of a slot of A: warpgroups
 //! end
+        initialize_barrier(of_a ? full_a[i] : full_b[i], 1);
+        initialize_barrier(of_a ? empty_a[i] : empty_b[i], of_a ? USERS : 2 * CLUSTER);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }

@@ -129,7 +129,7 @@ static const struct ladder_case {
     {"odd_batch@sm_90a", "gemm_sm90", {"tensor", "ring", "wide", "raster", "cluster", "overlap"}},
     {"long_sum@sm_90a",
      "gemm_sm90",
-     {"tensor", "ring", "wide", "raster", "cluster", "overlap", "split_k"}},
+     {"tensor", "ring", "wide", "raster", "cluster", "overlap", "split_k", "fuse"}},
     {"triangles@sm_90a",
      "gemm_sm90",
      {"tensor", "ring", "wide", "raster", "cluster", "overlap", "triangle"}},
