@@ -58,7 +58,7 @@ const struct config_key config_keys[] = {
     {"allow-torch", GROUP_DEVICE, NULL, "no", "judge a ModelNew that uses torch's operators inside"},
     {"scale", GROUP_DEVICE, NULL, "yes", "reduce the task's sizes on simt"},
     {"set", GROUP_DEVICE, "NAME=VALUE", "", "override a size constant of the task; may be given again"},
-    {"build-deadline", GROUP_DEVICE, "SECONDS", "180", "longest compile"},
+    {"build-deadline", GROUP_DEVICE, "SECONDS", "180", "longest compile, in CPU time"},
     {"run-deadline", GROUP_DEVICE, "SECONDS", "60", "longest run of a kernel"},
     {"server", GROUP_TOOLS, NULL, "yes", "keep builders and oracles warm in a background server"},
     {"server-idle", GROUP_TOOLS, "SECONDS", "600", "the server ends after so long without work"},

@@ -588,6 +588,20 @@ bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result 
     return ok;
 }
 
+bool proc_out_of_cpu(const struct proc_result *r)
+{
+    /* How a compiler's driver tells that the compiler itself was stopped. */
+    static const char *const words[] = {"CPU time limit exceeded", "Killed signal terminated"};
+
+    if (r->end == PROC_SIGNALED)
+        return r->code == SIGXCPU || r->code == SIGKILL;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (memmem(r->out.data, r->out.len, words[i], strlen(words[i])) ||
+            memmem(r->err.data, r->err.len, words[i], strlen(words[i])))
+            return r->end == PROC_EXITED && r->code != 0;
+    return false;
+}
+
 const char *proc_end_text(const struct proc_result *r, struct arena *a)
 {
     switch (r->end) {

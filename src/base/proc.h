@@ -75,6 +75,8 @@ struct proc_result {
 
 bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result *out,
               struct error *err);
+/* It, or a compiler that it started, met cpu_limit_s. */
+bool proc_out_of_cpu(const struct proc_result *r);
 /* "exit status 3", "killed by SIGSEGV", "no answer within 2000 ms", ... */
 const char *proc_end_text(const struct proc_result *r, struct arena *a);
 

@@ -98,14 +98,6 @@ static bool plan_key(const struct tools *tools, struct text source, const char *
     return true;
 }
 
-/* The driver tells that its compiler was stopped in words of its own. */
-static bool out_of_time(const struct proc_result *r)
-{
-    static const char words[] = "CPU time limit exceeded";
-    return (r->end == PROC_SIGNALED && (r->code == SIGXCPU || r->code == SIGKILL)) ||
-           memmem(r->out.data, r->out.len, words, strlen(words)) != NULL;
-}
-
 bool plan_compile(const struct tools *tools, struct text source, const char *name, const char *dir,
                   struct arena *a, const char **so_path, struct verdict *verdict, struct error *err)
 {
@@ -137,7 +129,7 @@ bool plan_compile(const struct tools *tools, struct text source, const char *nam
     compile_flags(tools, a, file, "plan.so", argv);
     if (!proc_run(&spec, a, &r, err))
         return error_add(err, "compiling the plan");
-    if (r.end == PROC_DEADLINE || out_of_time(&r)) {
+    if (r.end == PROC_DEADLINE || proc_out_of_cpu(&r)) {
         verdict_set(
             verdict, VERDICT_COMPILE_TIMEOUT,
             arena_printf(a, "the plan did not compile within %d s of CPU time", COMPILE_CPU_S));

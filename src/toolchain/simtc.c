@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_KERNELS = 64 };
+enum { MAX_KERNELS = 64, WALL_FACTOR = 10 };
 
 static void verdict_of(const json_t *error, struct arena *a, struct verdict *v)
 {
@@ -36,11 +36,11 @@ static bool take(const struct proc_result *r, struct arena *a, struct build_resu
     json_t *answer = NULL, *error;
     const char *so;
     build->module_path = NULL;
-    if (r->end == PROC_DEADLINE) {
+    if (r->end == PROC_DEADLINE || proc_out_of_cpu(r)) {
         memset(&build->verdict, 0, sizeof build->verdict);
         build->verdict.kind = VERDICT_COMPILE_TIMEOUT;
         build->verdict.summary =
-            arena_printf(a, "simt's C compiler was stopped after %d s", r->wall_ms / 1000);
+            arena_printf(a, "simt's C compiler was stopped after %d s", r->cpu_ms / 1000);
         build->verdict.detail = "";
         return true;
     }
@@ -68,11 +68,14 @@ bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a
 {
     const char *argv[2 * MAX_KERNELS + 16], *key;
     char *program, *cache;
-    struct proc_spec spec = {.argv = argv,
-                             .no_network = true,
-                             .deadline_ms = deadline_ms,
-                             .output_limit = 1 << 20,
-                             .address_limit_bytes = PROC_OWN_ADDRESS_LIMIT((uint64_t)8 << 30)};
+    struct proc_spec spec = {
+        .argv = argv,
+        .no_network = true,
+        /* by the clock: as much more as a busy machine may need */
+        .deadline_ms = deadline_ms < INT32_MAX / WALL_FACTOR ? WALL_FACTOR * deadline_ms : 0,
+        .cpu_limit_s = deadline_ms / 1000,
+        .output_limit = 1 << 20,
+        .address_limit_bytes = PROC_OWN_ADDRESS_LIMIT((uint64_t)8 << 30)};
     struct proc_result r;
     json_t *value;
     int n = 0, kernels = 0;

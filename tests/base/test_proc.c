@@ -268,6 +268,19 @@ static void its_own_temporary_folder_goes_with_a_program(void **state)
     assert_false(file_exists(r.out.data));
 }
 
+static void a_program_that_uses_up_its_cpu_time_is_told_from_one_that_fails(void **state)
+{
+    struct fixture *f = *state;
+    const char *busy[] = {"sh", "-c", "while :; do :; done", NULL};
+    const char *fails[] = {"sh", "-c", "echo no; exit 3", NULL};
+    struct proc_result r;
+
+    assert_true(proc_run(&(struct proc_spec){.argv = busy, .cpu_limit_s = 1}, f->a, &r, &f->err));
+    assert_true(proc_out_of_cpu(&r));
+    assert_true(proc_run(&(struct proc_spec){.argv = fails, .cpu_limit_s = 1}, f->a, &r, &f->err));
+    assert_false(proc_out_of_cpu(&r));
+}
+
 /* Both use up a second of the clock; only one of them a second of the CPU. */
 static void waiting_is_not_held_against_a_child_but_working_is(void **state)
 {
@@ -330,6 +343,7 @@ int main(void)
         TEST(a_child_answers_line_by_line_and_says_when_it_cannot),
         TEST(a_child_that_ends_or_floods_is_told_apart),
         TEST(its_own_temporary_folder_goes_with_a_program),
+        TEST(a_program_that_uses_up_its_cpu_time_is_told_from_one_that_fails),
         TEST(waiting_is_not_held_against_a_child_but_working_is),
         TEST(when_cutegen_is_killed_its_programs_die_with_it),
     };
