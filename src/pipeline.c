@@ -4,6 +4,9 @@
  *     synthesize -> judge -> (diagnose -> repair -> judge)*      depth 0
  *     (profile) -> optimize -> judge -> (diagnose -> repair -> judge)*     depth 1, 2, ...
  *
+ * loop_first() and loop_depth() are these two lines, loop_step() and
+ * loop_mend() what is in the parentheses. docs/loop.md tells the options.
+ *
  * A run survives kill -9: what was asked and what came of each attempt is in
  * the store before the next thing begins. To resume, the same loop is run
  * again from its beginning over the stored answers and outcomes (loop_ask()
