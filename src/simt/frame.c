@@ -107,7 +107,8 @@ static void plan_block(const struct ir *ir, const struct plan *plan, struct aren
                 note(&span[r], i);
             }
         }
-    memset(p->end, 0xff, (size_t)p->count * sizeof *p->end);
+    if (p->count)
+        memset(p->end, 0xff, (size_t)p->count * sizeof *p->end);
     for (int i = 0; i < count; i++) {
         struct span *s = &span[list[i]];
         /* Inside one segment it is a value of the C compiler's. */
