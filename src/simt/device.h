@@ -151,6 +151,18 @@ struct cell {
 };
 enum { LANE_MANY = 255 };
 
+/* Loads that were not entered into the cells yet: nothing has been written
+ * since all warps met at a barrier, so only a later write can race with them. */
+struct late_reads {
+    uint32_t site, n, warp, time, gen, at[WARP];
+};
+
+/* Where the lanes of a site's loads were found to be written, in one block. */
+struct sure {
+    uint64_t block;
+    uint32_t diff[WARP], first[8], count;
+};
+
 struct blk {
     struct sw_block b;
     struct worker *t;
@@ -160,6 +172,10 @@ struct blk {
     struct barrier bar[BARRIERS];
     struct cell *cell;
     size_t cells;
+    struct late_reads *late;
+    size_t lates, late_cap;
+    bool quiet;                /* nothing written since all warps met */
+    uint32_t flights;          /* asynchronous copies under way, by lane */
     uint32_t gen;              /* barriers completed */
     uint32_t locks[MAX_WARPS]; /* clock of those that gave locks back */
     uint8_t *smem_alloc, *local;
@@ -177,6 +193,7 @@ struct worker {
     uint32_t fiber_count, idle_count;
     struct range *cache; /* per site */
     struct memo *memo;   /* per site */
+    struct sure *sure;   /* per site; check full */
     uint64_t *counts;
     struct simt_counters n;
     struct warp *running;
@@ -264,6 +281,10 @@ void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 sit
 void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, bool begin);
 void race_note_read(struct warp *w, u32 lane, u32 site, uint32_t at, u32 bytes);
 void race_reset(struct blk *b);
+/* All warps met: everything before is ordered before everything after. */
+void race_all_met(struct blk *b);
+/* n loads at at[] + their offsets: true when there is nothing more to do about them now. */
+bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n);
 
 /* async.c */
 void dev_cp_async(struct sw_warp *, u32 m, const void *dst, const u64 *src, const u32 *bytes,

@@ -106,6 +106,8 @@ static void run_workers(struct launch *l)
         t->l = l;
         t->memo = xmalloc((l->k->site_count + 1) * sizeof *t->memo);
         t->cache = xmalloc((l->k->site_count + 1) * sizeof *t->cache);
+        if (l->dev->config.check == SIMT_CHECK_FULL)
+            t->sure = xmalloc((l->k->site_count + 1) * sizeof *t->sure);
         for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count;
              site++)
             t->cache[site] = (struct range){0, UINT64_MAX, (struct alloc *)&anything, 0};

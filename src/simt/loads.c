@@ -147,7 +147,8 @@ static HOT bool loads_shared(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
     const struct sw_site *s = site_of(w, site);
     u32 bytes = (u32)s->esize * s->vec;
     const u32 *a = (const u32 *)(const void *)(w->w.fr + s->addr);
-    if (!shared_inside(w, a, lo, hi, bytes))
+    if (!shared_inside(w, a, lo, hi, bytes) ||
+        (w->blk->cell && !race_read_later(w, a, bytes, site, n)))
         return false;
     enum pattern how = pattern_of(a, bytes);
     if (w->t->l->dev->config.counters)
@@ -192,12 +193,13 @@ void dev_lds(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
     const struct sw_site *s = site_of(w, site);
     bool wide = s->flags & SW_WIDE;
     w->last_site = site;
-    if (m == (u32)ALL && w->t->l->dev->config.check != SIMT_CHECK_FULL && wide == (s->esize == 8) &&
-        s->vec <= 4 && s->vec != 3 && wanted(w, site, n)) {
+    bool full = w->t->l->dev->config.check == SIMT_CHECK_FULL;
+    if (m == (u32)ALL && wide == (s->esize == 8) && s->vec <= 4 && s->vec != 3 &&
+        wanted(w, site, n)) {
         if (s->space == SW_SHARED && s->flags & SW_A32) {
             if (loads_shared(w, site, n, lo, hi))
                 return;
-        } else if (s->space != SW_SHARED && s->space != SW_LOCAL && !(s->flags & SW_A32)) {
+        } else if (!full && s->space != SW_SHARED && s->space != SW_LOCAL && !(s->flags & SW_A32)) {
             if (loads_global(w, site, n, lo, hi))
                 return;
         }

@@ -19,6 +19,9 @@ void race_reset(struct blk *b)
 {
     memset(b->cell, 0, b->cells * sizeof *b->cell);
     memset(b->locks, 0, sizeof b->locks);
+    b->lates = 0;
+    b->flights = 0;
+    b->quiet = false;
 }
 
 static bool ordered(const struct warp *w, uint32_t warp, uint32_t time)
@@ -66,6 +69,7 @@ static void check_write(struct warp *w, u32 lane, u32 site, uint32_t at, struct 
 
 static void note_write(struct warp *w, u32 lane, u32 site, struct cell *c, uint32_t bytes)
 {
+    w->blk->quiet = false;
     uint32_t now = w->clock[w->w.id];
     c->wbytes =
         (uint8_t)(c->wwarp == w->w.id && c->wlane == lane && c->wtime == now ? c->wbytes | bytes
@@ -95,9 +99,9 @@ static void check_read(struct warp *w, u32 lane, u32 site, uint32_t at, struct c
         report_unset(w, lane, site, at);
 }
 
-static void note_read(struct warp *w, u32 lane, u32 site, struct cell *c, uint32_t bytes)
+static void note_read_at(uint32_t me, uint32_t now, uint32_t gen, u32 lane, u32 site,
+                         struct cell *c, uint32_t bytes)
 {
-    uint32_t me = w->w.id, now = w->clock[me], gen = w->blk->gen;
     if (c->rgen != gen) {
         c->rgen = gen;
         c->rmask = 0;
@@ -109,6 +113,86 @@ static void note_read(struct warp *w, u32 lane, u32 site, struct cell *c, uint32
     c->rwarp = (uint8_t)me;
     c->rtime = now;
     c->rsite = (uint16_t)site;
+}
+
+static void note_read(struct warp *w, u32 lane, u32 site, struct cell *c, uint32_t bytes)
+{
+    note_read_at(w->w.id, w->clock[w->w.id], w->blk->gen, lane, site, c, bytes);
+}
+
+/* ---- reads that can wait ---- */
+
+void race_all_met(struct blk *b)
+{
+    b->lates = 0;
+    b->quiet = !b->flights && !b->hop && !b->cluster;
+}
+
+static void enter_late(struct blk *b)
+{
+    const struct sw_site *sites = b->t->l->k->sites;
+    for (size_t e = 0; e < b->lates; e++) {
+        const struct late_reads *q = &b->late[e];
+        for (u32 i = 0; i < q->n; i++) {
+            const struct sw_site *s = &sites[q->site + i];
+            u32 words = (u32)s->esize * s->vec / 4;
+            for (u32 lane = 0; lane < WARP; lane++) {
+                u32 first = (q->at[lane] + (u32)s->off) / 4;
+                for (u32 c = first; c < first + words; c++)
+                    note_read_at(q->warp, q->time, q->gen, lane, q->site + i, &b->cell[c], 15);
+            }
+        }
+    }
+    b->lates = 0;
+}
+
+/* Something wrote every byte of them. Written stays written, so it is looked up once. */
+static HOT bool all_written(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
+{
+    struct sure *q = &w->t->sure[site];
+    u32 differs = 0, first = at[0], all = 15;
+    for (int i = 0; i < WARP; i++)
+        differs |= (at[i] - first) ^ q->diff[i];
+    if (!differs && q->block == w->blk->index + 1)
+        for (u32 i = 0; i < q->count; i++)
+            if (q->first[i] == first)
+                return true;
+    for (u32 i = 0; i < n; i++) {
+        u32 off = (u32)site_of(w, site + i)->off;
+        for (u32 lane = 0; lane < WARP; lane++)
+            for (u32 c = (at[lane] + off) / 4; c < (at[lane] + off + bytes) / 4; c++)
+                all &= w->blk->cell[c].init;
+    }
+    if (all != 15)
+        return false;
+    if (differs || q->block != w->blk->index + 1) {
+        for (int i = 0; i < WARP; i++)
+            q->diff[i] = at[i] - first;
+        q->block = w->blk->index + 1;
+        q->count = 0;
+    }
+    q->first[q->count < ARRAY_LEN(q->first) ? q->count++ : first / 128 % ARRAY_LEN(q->first)] =
+        first;
+    return true;
+}
+
+bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
+{
+    struct blk *b = w->blk;
+    if (!b->quiet || b->flights || !all_written(w, at, bytes, site, n))
+        return false;
+    if (b->lates == b->late_cap) {
+        b->late_cap = b->late_cap ? b->late_cap * 2 : 64;
+        b->late = xrealloc(b->late, b->late_cap * sizeof *b->late);
+    }
+    struct late_reads *q = &b->late[b->lates++];
+    q->site = site;
+    q->n = n;
+    q->warp = w->w.id;
+    q->time = w->clock[w->w.id];
+    q->gen = b->gen;
+    memcpy(q->at, at, sizeof q->at);
+    return true;
 }
 
 static bool is_atomic(const struct warp *w, uint32_t site)
@@ -123,6 +207,7 @@ void race_atomic(struct warp *w, u32 lane, uint64_t at, u32 bytes, u32 site)
 {
     struct blk *b = w->blk;
     uint32_t me = w->w.id;
+    enter_late(b);
     for (uint64_t i = at / 4; at + bytes <= b->b.smem_bytes && i <= (at + bytes - 1) / 4; i++) {
         struct cell *c = &b->cell[i];
         if (c->flight)
@@ -146,6 +231,8 @@ void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 sit
 {
     struct blk *b = w->blk;
     uint64_t base = (uint64_t)(uintptr_t)b->b.smem;
+    if (write)
+        enter_late(b);
     /* Writes are checked first and noted after, so that lanes of one
      * instruction that write the same bytes do not blame each other. */
     for (; m; m &= m - 1) {
@@ -177,6 +264,8 @@ void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, boo
     struct blk *b = w->blk;
     if (at + bytes > b->b.smem_bytes)
         return;
+    enter_late(b);
+    b->flights += begin ? 1u : b->flights ? ~0u : 0;
     for (uint32_t i = at / 4; i <= (at + bytes - 1) / 4; i++) {
         struct cell *c = &b->cell[i];
         if (begin)

@@ -69,6 +69,8 @@ static void barrier_complete(struct blk *b, struct barrier *bar)
         w->state = WARP_READY;
     }
     b->gen++;
+    if (b->cell && !b->done && bar->waiting_mask == (n == 32 ? ~0u : (1u << n) - 1))
+        race_all_met(b);
     if (b->cluster)
         b->cluster->progress++;
     b->t->n.barriers++;
@@ -528,6 +530,7 @@ static void blk_free(struct blk *b, uint32_t nwarps)
     free(b->smem_alloc);
     xfree(b->local);
     xfree(b->cell);
+    xfree(b->late);
     xfree(b);
 }
 
@@ -549,6 +552,7 @@ void worker_release(struct worker *t)
     xfree(t->idle);
     xfree(t->cache);
     xfree(t->memo);
+    xfree(t->sure);
     xfree(t->counts);
     xfree(t->wgmma_scratch);
 }
