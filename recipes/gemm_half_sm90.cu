@@ -44,7 +44,7 @@ constexpr int GROUP = 16; // tiles of m walked together
 //! else
 constexpr int GROUP = 1; // tiles of m walked together
 //! end
-constexpr int SMEM = 1024 + STAGES * (TILE_M + TILE_N) * TILE_K * 2 + 256;
+constexpr int SMEM_BYTES = 1024 + STAGES * (TILE_M + TILE_N) * TILE_K * 2 + 256;
 //! if a_k_major
 constexpr int A_K_MAJOR = 1;
 //! else
@@ -392,7 +392,7 @@ CUTEGEN_PLAN(call)
     int64_t tiles = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N) * L;
     int64_t blocks = cutegen_min(call->device.sm_count / CLUSTER, tiles) * CLUSTER;
     return CUTEGEN_LAUNCH_CLUSTER(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1),
-                                  cutegen_dim3(CLUSTER, 1, 1), SMEM, map_a, map_b, (int)L, $args);
+                                  cutegen_dim3(CLUSTER, 1, 1), SMEM_BYTES, map_a, map_b, (int)L, $args);
 //! else
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<16, 16>),
                           cutegen_dim3(cutegen_ceil_div(N, 16), cutegen_ceil_div(M, 16), L),

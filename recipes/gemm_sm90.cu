@@ -89,7 +89,7 @@ constexpr int GROUP = 16;     // tiles of m walked together
 //! else
 constexpr int GROUP = 1;      // tiles of m walked together
 //! end
-constexpr int SMEM = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 256;
+constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 256;
 //! if a_k_major
 constexpr int A_K_MAJOR = 1;
 //! else
@@ -1311,7 +1311,7 @@ CUTEGEN_PLAN(call)
     int64_t part_k = K;
     int64_t blocks = cutegen_min(processors / CLUSTER, tiles) * CLUSTER;
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1),
-                                  cutegen_dim3(CLUSTER, 1, 1), SMEM, flags, map_a, map_b,
+                                  cutegen_dim3(CLUSTER, 1, 1), SMEM_BYTES, flags, map_a, map_b,
 //! if fuse
                                   guard_a, (int32_t const *)guard_b, (int)count_b,
 //! else

@@ -270,8 +270,11 @@ void help_command(const struct command *c, FILE *out)
         for (size_t i = 0; i < config_key_count; i++) {
             const struct config_key *k = &config_keys[i];
 
+            char name[64];
+
+            snprintf(name, sizeof(name), "%s%s", k->value ? "" : "[no-]", k->name);
             if (k->group == groups[g].group)
-                help_flag(out, k->value ? k->name : "[no-]scale", k->value, k->help, k->preset);
+                help_flag(out, name, k->value, k->help, k->preset);
         }
     }
 }

@@ -27,6 +27,7 @@
 #include "toolchain/ptx.h"
 #include "toolchain/ptx_check.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -193,6 +194,24 @@ static void verdict_late(const struct build_request *req, struct arena *a, struc
         "layouts take longest");
 }
 
+static bool in_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* A known fault of ptxas 13.0: it falls over a variable of this name in kernels that use TMA. */
+static bool has_fatal_name(struct text source)
+{
+    static const char word[] = "SMEM";
+    size_t len = sizeof(word) - 1;
+
+    for (size_t i = 0; i + len < source.len; i++)
+        if (memcmp(source.data + i, word, len) == 0 && !in_name(source.data[i + len]) &&
+            (i == 0 || !in_name(source.data[i - 1])))
+            return true;
+    return false;
+}
+
 /* Asks the process. *answer is NULL after it was late or died: the verdict says so. */
 static bool ask(struct builder *b, const struct build_request *req, struct arena *a,
                 json_t **answer, struct verdict *v, struct error *err)
@@ -233,7 +252,10 @@ static bool ask(struct builder *b, const struct build_request *req, struct arena
     verdict_plain(v, VERDICT_COMPILE_ERROR,
                   "the compiler crashed or ran out of memory on this source",
                   arena_strndup(a, said.data, said.len < 800 ? said.len : 800),
-                  "simplify the newest templates; very deep or very large instantiations do this");
+                  has_fatal_name(req->source)
+                      ? "rename SMEM: ptxas falls over a variable of that name"
+                      : "simplify the newest templates; very deep or very large instantiations "
+                        "do this");
     return true;
 }
 
