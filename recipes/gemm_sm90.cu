@@ -1177,9 +1177,9 @@ CUTEGEN_PLAN(call)
 //! end
 
     // A
-//! if split_k
+//! if split_k and not fuse
     int64_t L_a = L, step_a = K * $a_unit;
-//! else
+//! elif not split_k
     int64_t L_a = $a_count, step_a = $a_step;
 //! end
 //! if fuse

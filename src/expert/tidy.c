@@ -117,6 +117,10 @@ static void put_code(struct buf *out, struct text t, struct arena *a)
     depths(t, depth);
     while (indent < t.len && t.data[indent] == ' ')
         indent++;
+    if (indent + 1 < t.len && t.data[indent] == '/' && t.data[indent + 1] == '/') {
+        buf_add(out, t.data, t.len); /* a comment has no list to break */
+        return;
+    }
     level = list_level(t, depth, indent, &open);
     if (open > WIDTH * 2 / 3)
         open = indent + 4;
