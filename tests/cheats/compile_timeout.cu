@@ -1,6 +1,6 @@
 // compile_timeout: keeps the compiler busy
 // verdict: compile timeout
-// flags: --build-deadline 12
+// flags: --build-deadline 6
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE

@@ -91,6 +91,7 @@ def spoilt(source: str, dtype: str, way: str) -> str:
 class Example:
     def __init__(self, number: int, name: str, options: argparse.Namespace, work: Path) -> None:
         self.number, self.name, self.options, self.work = number, name, options, work
+        self.draws = "2" if options.device == "simt" else "4"
         self.task = ROOT / "examples" / f"{name}.py"
         self.lines: list[tuple[bool, str, str]] = []  # good, sentence, comment
         self.row: list[str] = []
@@ -105,7 +106,7 @@ class Example:
 
     def eval(self, path: Path) -> dict[str, Any]:
         start = time.monotonic()
-        code, text = self.ask("eval", str(self.task), str(path), "--device", self.options.device, "--json", "--draws", "4")
+        code, text = self.ask("eval", str(self.task), str(path), "--device", self.options.device, "--json", "--draws", self.draws)
         try:
             said = json.loads(text)
         except ValueError:
@@ -121,7 +122,7 @@ class Example:
             if (folder / f"{self.name}.cu").exists():
                 path = folder / f"{self.name}.cu"
                 return path, self.eval(path)
-        code, text = self.ask("run", str(self.task), "--device", self.options.device, "--depth", "0", "--no-report", "--json", "--draws", "4")
+        code, text = self.ask("run", str(self.task), "--device", self.options.device, "--depth", "0", "--no-report", "--json", "--draws", self.draws)
         _, source = self.ask("show", "last", "--source")
         best = {}
         for line in text.splitlines():
