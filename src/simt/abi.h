@@ -8,7 +8,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 5
+#define SIMT_ABI_VERSION 6
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -182,6 +182,12 @@ struct sw_form {
     u32 block_count;
     const u16 (*classes)[SW_C_COUNT]; /* per basic block */
     const u32 *tensor_flops;          /* per basic block, of one warp */
+};
+
+/* What a kernel does on purpose in global memory. */
+enum sw_kernel_flag {
+    SW_K_SPINS = 1, /* atomics or volatile accesses: it may wait for other blocks */
+    SW_K_ORDERS = 2 /* fences, locks, volatile accesses: blocks may be ordered by them */
 };
 
 struct sw_kernel {

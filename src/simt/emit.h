@@ -67,7 +67,8 @@ struct emit {
     bool parks; /* some collective may have to wait for lanes */
     int block;  /* being written */
     uint64_t shared_static, shared_align, dynamic_at;
-    bool uses_dynamic, uses_strong;
+    bool uses_dynamic;
+    unsigned strong; /* SW_K_SPINS, SW_K_ORDERS */
     uint64_t local_bytes;
     bool failed;
     struct error *err;

@@ -728,7 +728,9 @@ static void emit_carry(struct emit *e, const struct insn *in)
     const char *t = wide_op ? "Q" : "I", *v = e->vec ? "V" : "S", *l = wide_op ? "64" : "32";
     char letter = wide_op ? 'Q' : 'I';
     const char *z = mad ? value(e, in, &in->args[3], letter) : value(e, in, &in->args[1], letter);
-    const char *c = reads ? value(e, in, &in->args[want - 1], 'P') : e->vec ? "M_spl(0)" : "0";
+    const char *c = reads       ? value(e, in, &in->args[want - 1], 'P')
+                    : kind == 1 ? (e->vec ? "M_spl(-1)" : "-1")
+                                : (e->vec ? "M_spl(0)" : "0");
     int n = e->temp++;
     buf_printf(e->out, "%s c%d; %s d%d = %s_carry%s(%u, %s, %s, %s, %s, &c%d);\n",
                e->vec ? "M" : "s32", n,

@@ -140,11 +140,12 @@ static bool access_of(struct emit *e, const struct insn *in, const struct opnd *
     for (int i = 0; i < x->n; i++)
         if (x->regs[i].kind == OPND_REG && reg_class(e, x->regs[i].reg) == CLASS_Q)
             x->flags |= SW_WIDE;
-    static const char *const strong[] = {"volatile", "relaxed", "acquire", "release", "mmio"};
+    static const char *const strong[] = {"volatile", "relaxed", "acquire",
+                                         "release",  "acq_rel", "mmio"};
     for (size_t i = 0; i < ARRAY_LEN(strong); i++)
         if (insn_has(in, strong[i])) {
             x->flags |= SW_STRONG;
-            e->uses_strong |= x->space != PS_SHARED;
+            e->strong |= x->space != PS_SHARED ? SW_K_SPINS | SW_K_ORDERS : 0u;
         }
     if (insn_has(in, "nc") || x->space == PS_CONST)
         x->flags |= SW_READONLY;
@@ -231,7 +232,9 @@ static void emit_atom(struct emit *e, const struct insn *in)
     }
     if (x.uniform)
         spread_address(e, in, &x.addr, &x.a32);
-    e->uses_strong |= x.space != PS_SHARED;
+    /* A lock orders memory; a sum does not. */
+    bool lock = (kind & 0xff) == ATOM_CAS || (kind & 0xff) == ATOM_EXCH;
+    e->strong |= x.space == PS_SHARED ? 0u : lock ? SW_K_SPINS | SW_K_ORDERS : SW_K_SPINS;
     /* A vector is atomic element by element, as on the hardware. */
     for (int i = 0; i < x.n; i++) {
         const char *b = lanes_of(e, in, &x.regs[i], wide), *c = "0", *d = "0";

@@ -272,7 +272,7 @@ static void emit_fence(struct emit *e, const struct insn *in)
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
     buf_printf(e->out, "R->fence(W, %d);\n", site);
     if (!insn_has(in, "cta"))
-        e->uses_strong = true;
+        e->strong |= SW_K_SPINS | SW_K_ORDERS;
 }
 
 static void emit_trap(struct emit *e, const struct insn *in)

@@ -438,7 +438,7 @@ void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 s
     const struct sw_site *s = site_of(w, site);
     struct launch *l = w->t->l;
     uint32_t me = (uint32_t)(w->blk->index + 1);
-    bool ordered = l->k->strong || s->flags & SW_STRONG;
+    bool ordered = l->k->strong & SW_K_ORDERS || s->flags & SW_STRONG;
     for (; m; m &= m - 1) {
         u32 lane = (u32)__builtin_ctz(m);
         struct alloc *x = w->t->cache[site].alloc;

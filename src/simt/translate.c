@@ -192,7 +192,7 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
                general, number, general, number, k.param_count, (unsigned)k.param_bytes,
                e.shared_static, e.shared_align ? e.shared_align : 1, e.uses_dynamic, e.local_bytes,
                k.fn->max_threads, k.fn->req_threads[0], k.fn->req_threads[1], k.fn->req_threads[2],
-               instructions, frame, e.uses_strong, number, e.site_count, number);
+               instructions, frame, e.strong, number, e.site_count, number);
     o->instructions += instructions;
     buf_release(&sites);
     buf_release(&regs);

@@ -942,34 +942,29 @@ AI u32 pack_sat(u32 a, u32 b, u32 c, int bits, int is_signed)
     return bits == 16 ? r : c << (2 * bits) | r;
 }
 
-/* ---- carry: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi, 4 the same signed; c and the result are 0 or
- * -1 ---- */
+/* ---- carry: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi, 4 the same signed ----
+ * c and the carry out are 0 or -1. A difference is x + ~y + 1, so its carry is set when nothing
+ * was borrowed: programs that go from sub.cc to addc see that. */
 AI u32 S_carry32(u32 kind, u32 x, u32 y, u32 z, s32 c, s32 *out)
 {
     u64 t;
-    if (kind == 1) {
-        t = (u64)x - y - (c ? 1 : 0);
-        *out = -(s32)(t >> 63);
-        return (u32)t;
-    }
+    if (kind == 1)
+        y = ~y;
     u32 a = kind == 2 ? x * y : kind == 3 ? S_mulhu(x, y) : kind == 4 ? S_mulhs((s32)x, (s32)y) : x;
-    t = (u64)a + (kind ? z : y) + (c ? 1 : 0);
+    t = (u64)a + (kind > 1 ? z : y) + (c ? 1 : 0);
     *out = -(s32)(t >> 32);
     return (u32)t;
 }
 AI u64 S_carry64(u32 kind, u64 x, u64 y, u64 z, s32 c, s32 *out)
 {
     unsigned __int128 t;
-    if (kind == 1) {
-        t = (unsigned __int128)x - y - (c ? 1 : 0);
-        *out = -(s32)(u32)(t >> 127);
-        return (u64)t;
-    }
+    if (kind == 1)
+        y = ~y;
     u64 a = kind == 2   ? x * y
             : kind == 3 ? mulhi64_u(x, y)
             : kind == 4 ? mulhi64_s((s64)x, (s64)y)
                         : x;
-    t = (unsigned __int128)a + (kind ? z : y) + (c ? 1 : 0);
+    t = (unsigned __int128)a + (kind > 1 ? z : y) + (c ? 1 : 0);
     *out = -(s32)(u32)(t >> 64);
     return (u64)t;
 }

@@ -48,6 +48,7 @@ static const struct bug {
     {"cute_split_k", SIMT_RACE_GLOBAL, 4, N, SIMT_ALLOC_WRITTEN, false},
     {"cute_overlap_30", SIMT_RACE_GLOBAL, 4, N, 0, false},
     {"cute_neighbour", SIMT_RACE_GLOBAL, 4, N, SIMT_ALLOC_WRITTEN, false},
+    {"cute_counted", SIMT_RACE_GLOBAL, 4, N, SIMT_ALLOC_WRITTEN, false},
     {"cute_sync_in_loop", SIMT_DIVERGENT_BARRIER, 1, 16, 0, false},
     {"cute_sync_in_branch", SIMT_DIVERGENT_BARRIER, 1, N, 0, false},
     {"cute_bar_count", SIMT_DEADLOCK, 1, N, 0, false},

@@ -429,6 +429,16 @@ __device__ void neighbour(ARGS)
 K cute_neighbour(ARGS) { neighbour<true>(in, out, n); }
 K cute_neighbour_ok(ARGS) { neighbour<false>(in, out, n); }
 
+template <bool Bug>
+__device__ void counted(ARGS)
+{
+    // a sum by atomics does not order the plain stores beside it
+    if (threadIdx.x < 31) out[Bug ? threadIdx.x : blockIdx.x * 32 + threadIdx.x] = in[threadIdx.x] + blockIdx.x; // BUG:cute_counted
+    if (threadIdx.x == 0) atomicAdd(&out[127], 1.0f);
+}
+K cute_counted(ARGS) { counted<true>(in, out, n); }
+K cute_counted_ok(ARGS) { counted<false>(in, out, n); }
+
 // ---- barriers and collectives ----
 template <bool Bug>
 __device__ void sync_in_loop(ARGS)

@@ -12,32 +12,74 @@ namespace cg = cooperative_groups;
 
 KERNEL(intr_ints, int, int, int, int)
 {
-    int i = threadIdx.x;
-    unsigned x = a[i], y = a[i + 32];
-    unsigned long long u = (unsigned long long)x << 32 | b[i], v = b[i + 32] | 1;
-    unsigned z = 0;
-
-    z += __popc(x) + __popcll(u) + __clz(x) + __clzll(u) + __ffs(x) + __ffsll(u) + __brev(x) +
-         (unsigned)__brevll(u) + __byte_perm(x, y, 0x3120) + __funnelshift_r(x, y, 5) +
-         __funnelshift_lc(x, y, 40) + __mul24(x, y) + __umul24(x, y) + __mulhi((int)x, (int)y) +
-         __umulhi(x, y) + (unsigned)__mul64hi(u, v) + (unsigned)__umul64hi(u, v) + __sad(x, y, z) +
-         __usad(x, y, z) + __hadd(x, y) + __rhadd(x, y) + __uhadd(x, y) + abs((int)x) + min(x, y) +
-         max((int)x, (int)y);
-
-    z += __vadd2(x, y) + __vadd4(x, y) + __vaddss2(x, y) + __vaddus4(x, y) + __vsub2(x, y) +
-         __vsubss4(x, y) + __vabs2(x) + __vabsdiffu4(x, y) + __vabsdiffs2(x, y) + __vavgu4(x, y) +
-         __vavgs2(x, y) + __vmaxs2(x, y) + __vminu4(x, y) + __vmaxu2(x, y) + __vcmpeq4(x, y) +
-         __vcmpgts2(x, y) + __vsetltu4(x, y) + __vsads4(x, y) + __vsadu2(x, y) + __vneg4(x) +
-         __vnegss2(x) + __vimax_s32_relu(x, y) + __vimax3_s32(x, y, z) + __vimin_s16x2_relu(x, y) +
-         __viaddmax_s32(x, y, z) + __vimax_s16x2_relu(x, y) + __vimax3_u16x2(x, y, z);
-
-    z += __dp4a((int)x, (int)y, (int)z) + __dp4a(x, y, z) + __dp2a_lo((int)x, (int)y, (int)z) +
-         __dp2a_hi(x, y, z) + (unsigned)(u / v) + (unsigned)(u % (v | 1)) +
-         (unsigned)((long long)u / (long long)(v | 1)) + x / (y | 1) + (int)x % (int)(y | 1) +
-         (unsigned)(u >> (y & 63)) + (unsigned)((__int128)u * v >> 64) +
-         (unsigned)(((unsigned __int128)u << 64 | v) / 7);
-
-    out[i] = z;
+    int i = threadIdx.x, at = 0;
+    unsigned x = a[i], y = a[i + 32], z = b[i];
+    unsigned long long u = (unsigned long long)x << 32 | (unsigned)b[i], v = b[i + 32] | 1;
+    auto put = [&](long long r) { out[at++ * 32 + i] = (int)r; };
+    put(__popc(x));
+    put(__popcll(u));
+    put(__clz(x));
+    put(__clzll(u));
+    put(__ffs(x));
+    put(__ffsll(u));
+    put(__brev(x));
+    put((unsigned)__brevll(u));
+    put(__byte_perm(x, y, 0x3120));
+    put(__funnelshift_r(x, y, 5));
+    put(__funnelshift_lc(x, y, 40));
+    put(__mul24(x, y));
+    put(__umul24(x, y));
+    put(__mulhi((int)x, (int)y));
+    put(__umulhi(x, y));
+    put((unsigned)__mul64hi(u, v));
+    put((unsigned)__umul64hi(u, v));
+    put(__sad(x, y, z));
+    put(__usad(x, y, z));
+    put(__hadd(x, y));
+    put(__rhadd(x, y));
+    put(__uhadd(x, y));
+    put(abs((int)x));
+    put(min(x, y));
+    put(max((int)x, (int)y));
+    put(__vadd2(x, y));
+    put(__vadd4(x, y));
+    put(__vaddss2(x, y));
+    put(__vaddus4(x, y));
+    put(__vsub2(x, y));
+    put(__vsubss4(x, y));
+    put(__vabs2(x));
+    put(__vabsdiffu4(x, y));
+    put(__vabsdiffs2(x, y));
+    put(__vavgu4(x, y));
+    put(__vavgs2(x, y));
+    put(__vmaxs2(x, y));
+    put(__vminu4(x, y));
+    put(__vmaxu2(x, y));
+    put(__vcmpeq4(x, y));
+    put(__vcmpgts2(x, y));
+    put(__vsetltu4(x, y));
+    put(__vsads4(x, y));
+    put(__vsadu2(x, y));
+    put(__vneg4(x));
+    put(__vnegss2(x));
+    put(__vimax_s32_relu(x, y));
+    put(__vimax3_s32(x, y, z));
+    put(__vimin_s16x2_relu(x, y));
+    put(__viaddmax_s32(x, y, z));
+    put(__vimax_s16x2_relu(x, y));
+    put(__vimax3_u16x2(x, y, z));
+    put(__dp4a((int)x, (int)y, (int)z));
+    put(__dp4a(x, y, z));
+    put(__dp2a_lo((int)x, (int)y, (int)z));
+    put(__dp2a_hi(x, y, z));
+    put((unsigned)(u / v));
+    put((unsigned)(u % (v | 1)));
+    put((unsigned)((long long)u / (long long)(v | 1)));
+    put(x / (y | 1));
+    put((int)x % (int)(y | 1));
+    put((unsigned)(u >> (y & 63)));
+    put((unsigned)((__int128)u * v >> 64));
+    put((unsigned)(((unsigned __int128)u << 64 | v) / 7));
 }
 KERNEL(intr_halves, f16, bf16, f16, float)
 {
