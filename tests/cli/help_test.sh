@@ -30,6 +30,10 @@ while IFS= read -r name; do
     ok "docs/commands.md has $name" $?
 done <<<"$commands"
 
+switches=$("$program" help eval | grep -o -- '--\[no-\][a-z-]*' | sort)
+[ -n "$switches" ] && [ -z "$(uniq -d <<<"$switches")" ]
+ok "each switch has its own name" $?
+
 # shellcheck source=/dev/null
 complete_at()
 {
