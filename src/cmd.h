@@ -77,6 +77,8 @@ bool flags_parse(struct cli *cli, int argc, char **argv, struct error *err);
 const char *flag_get(const struct cli *cli, const char *name);
 /* All values of an own flag, NULL-terminated. */
 const char *const *flag_all(const struct cli *cli, const char *name);
+/* cmd_profile.c: a page per launch of `simt run --profile`. */
+void print_profile(const json_t *report);
 /* The nearest of `names` to what was written, or NULL when none is near. */
 const char *nearest_name(const char *written, const char *const *names, size_t count);
 void help_command(const struct command *c, FILE *out);

@@ -268,6 +268,8 @@ bool cmd_simt_run(struct cli *cli, int *code, struct error *err)
         .outputs = flag_all(cli, "output"),
         .scalars = flag_all(cli, "scalar"),
         .check = cli->settings.check,
+        .profile = flag_get(cli, "profile") != NULL,
+        .sample = flag_get(cli, "sample") ? (int)strtol(flag_get(cli, "sample"), NULL, 10) : 0,
     };
     json_t *report = NULL;
     const char *outcome;
@@ -285,8 +287,10 @@ bool cmd_simt_run(struct cli *cli, int *code, struct error *err)
                 : EXIT_JUDGED;
     if (cli->json)
         print_json(json_incref(report));
-    else
+    else if (!options.profile || !json_object_get(report, "parts") || *code != EXIT_DONE)
         print_simt(report);
+    if (!cli->json && options.profile && json_object_get(report, "parts"))
+        print_profile(report);
     json_decref(report);
     return true;
 }

@@ -49,6 +49,8 @@ static const struct flag simt_flags[] = {
     {"input", "SPEC", "an input tensor, in order: f32[16,128]=normal; may be given again"},
     {"output", "SPEC", "an output tensor, in order: f32[16,128]; may be given again"},
     {"scalar", "SPEC", "a scalar of the call, in order: int=3, float=1.5; may be given again"},
+    {"profile", NULL, "a page by source line: what bounds the kernel, where, what to try"},
+    {"sample", "BLOCKS", "run only so many blocks of each grid and scale the counters"},
     {0},
 };
 static const struct flag peaks_flags[] = {

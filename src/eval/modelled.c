@@ -37,17 +37,28 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double overlap_loss = 0.1;
-static const double l1_miss = 0.5;       /* of repeated sectors, as seen by L2 */
-static const double l2_miss = 0.5;       /* of repeated sectors, when nothing fits L2 */
-static const double chip_from_sms = 0.4; /* this share of the SMs can draw all of DRAM */
-static const double ptx_to_sass = 0.7;   /* instructions left after the assembler */
+/* Fitted by bench/simt/calibrate.py. */
+const struct modelled_constants modelled_h200 = {
+    .overlap = 0.1,
+    .sass = 0.7,
+    .sass_int = 0.7,
+    .l1_again = 0.5,
+    .l2_again = 0.5,
+    .scattered = 0.5,
+    .far = 1200,
+    .near = 200,
+    .shared_wait = 25,
+    .arith_wait = 2,
+    .sfu_wait = 9,
+    .tensor_wait = 18,
+    .barrier_wait = 30,
+    .atomic_clocks = 0.5,
+    .tensor_share = 0.65,
+    .launch_us = 2,
+};
 
-/* Loads a warp keeps in flight; how much nearer a repeated sector is than DRAM. */
-static const double flight_global = 3.0, flight_async = 6.0, near_latency = 1.0 / 6;
-/* Cycles a warp waits for one instruction, over those it keeps in flight. */
-static const double wait_shared = 25.0 / 3, wait_arith = 4.0 / 2, wait_sfu = 18.0 / 2,
-                    wait_tensor = 18.0, wait_barrier = 30.0, wait_atomic = 300.0;
+static const double chip_from_sms = 0.4; /* this share of the SMs can draw all of DRAM */
+static const double flight_global = 3;   /* loads in flight, where batches were not counted */
 
 enum part { DRAM, L2, L1, SHARED, FP32, FP64, INT, SFU, TENSOR, ISSUE, LATENCY, PART_COUNT };
 
@@ -62,7 +73,8 @@ struct launch {
     double unique_sectors; /* distinct, read or written */
     double shared_wavefronts, shared_requests;
     double fma, fadd, fmul, fp64, half, integer, sfu, cvt, tensor, barriers, atomics, instructions;
-    double tensor_flops;
+    double tensor_flops, load_batches, shared_batches, bulk_requests;
+    const struct modelled_constants *k;
 };
 
 static double number(const json_t *v, const char *key)
@@ -103,46 +115,67 @@ static void read_launch(const json_t *v, const json_t *resources, struct launch 
     l->atomics = number(v, "atomics");
     l->instructions = number(v, "warp_instructions");
     l->tensor_flops = number(v, "tensor_flops");
+    l->load_batches = number(v, "global_load_batches");
+    l->shared_batches = number(v, "shared_load_batches");
+    l->bulk_requests = number(v, "bulk_requests");
+    if (l->load_batches <= 0)
+        l->load_batches = l->load_requests / flight_global;
+    if (l->shared_batches <= 0)
+        l->shared_batches = l->shared_requests / flight_global;
     if (l->unique_sectors <= 0) /* not counted: at most all of them */
         l->unique_sectors = l->load_sectors + l->store_sectors;
 }
 
-/* Warps an SM holds at once, by registers, shared memory, threads and blocks. */
-static double resident_warps(const struct gpu *g, const struct launch *l)
+/* Blocks an SM holds at once, and what keeps it from holding more. */
+static double resident_blocks(const struct gpu *g, const struct launch *l, const char **limiter)
 {
     double warps_block = ceil(l->threads_block / 32);
     double regs = fmax(16, ceil((l->regs_thread > 0 ? l->regs_thread : 32) / 8) * 8);
-    double blocks = g->blocks_sm;
-
-    blocks = fmin(blocks, floor(g->warps_sm / warps_block));
-    blocks = fmin(blocks, floor(g->regs_sm / (regs * 32 * warps_block)));
     /* 1 KiB per block is the system's */
-    blocks = fmin(blocks, floor(g->smem_sm_kib * 1024.0 / (l->smem_block + 1024)));
-    return fmax(1, blocks) * warps_block;
+    const struct {
+        const char *name;
+        double blocks;
+    } limits[] = {{"blocks", g->blocks_sm},
+                  {"warps", floor(g->warps_sm / warps_block)},
+                  {"registers", floor(g->regs_sm / (regs * 32 * warps_block))},
+                  {"shared memory", floor(g->smem_sm_kib * 1024.0 / (l->smem_block + 1024))}};
+    double least = limits[0].blocks;
+
+    *limiter = limits[0].name;
+    for (size_t i = 1; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].blocks < least) {
+            least = limits[i].blocks;
+            *limiter = limits[i].name;
+        }
+    return fmax(1, least);
 }
 
-/* Cycles all warps of the launch spend waiting, added up. */
-static double waiting_cycles(const struct gpu *g, const struct launch *l)
+/* Clocks that all warps of the launch wait, added up. Loads of one basic block wait together. */
+static double waiting_cycles(const struct launch *l)
 {
-    double dram_cycles = g->dram_latency_ns * g->clock_ghz;
-    double loads = l->load_requests, sectors = l->load_sectors + l->store_sectors;
+    const struct modelled_constants *k = l->k;
+    double sectors = l->load_sectors + l->store_sectors;
     double first = sectors > 0 ? fmin(1, l->unique_sectors / sectors) : 1;
-    double load_cycles = dram_cycles * (first + (1 - first) * near_latency);
+    double load_cycles = k->far * first + k->near * (1 - first);
     double arith = l->fma + l->fadd + l->fmul + l->half + l->integer + l->cvt + l->fp64;
-    double sync_loads = fmax(0, loads - l->async_requests);
 
-    return sync_loads * load_cycles / flight_global +
-           l->async_requests * load_cycles / flight_async + l->shared_requests * wait_shared +
-           arith * wait_arith + l->sfu * wait_sfu + l->tensor * wait_tensor +
-           l->barriers * wait_barrier + l->atomics * wait_atomic;
+    return l->load_batches * load_cycles + l->shared_batches * k->shared_wait +
+           arith * k->sass * k->arith_wait + l->sfu * k->sfu_wait + l->tensor * k->tensor_wait +
+           l->barriers * ceil(l->threads_block / 32) * k->barrier_wait;
 }
 
-/* How much slower a grid is that leaves SMs empty, for SMs and for DRAM. */
+/* How much longer the fullest SM works than one would with blocks evenly spread. A task that was
+ * scaled down is asked about at its own size, and then only for SMs that stay empty. */
 static void fill_penalty(const struct gpu *g, const struct launch *l, double share, double *sms,
                          double *dram)
 {
     double blocks = l->blocks / share, empty = g->sms / blocks;
 
+    if (share >= 1) {
+        *sms = ceil(blocks / g->sms) * g->sms / blocks;
+        *dram = fmax(1, empty * chip_from_sms);
+        return;
+    }
     *sms = empty > 1 ? sqrt(empty) : 1;
     *dram = empty * chip_from_sms > 1 ? sqrt(empty * chip_from_sms) : 1;
 }
@@ -152,34 +185,49 @@ static double outgrown(const struct gpu *g, const struct launch *l, double share
 {
     double l2_bytes = g->l2_mib * 1048576, bytes = l->unique_sectors * 32 / share;
 
-    return bytes > l2_bytes ? l2_miss * (1 - l2_bytes / bytes) : 0;
+    return bytes > l2_bytes ? l->k->l2_again * (1 - l2_bytes / bytes) : 0;
+}
+
+/* Clocks of L1: a row of 128 bytes takes one; sectors that lie alone take longer. */
+static double l1_cycles(const struct launch *l, double requests, double sectors)
+{
+    double each = requests > 0 ? sectors / requests : 0;
+
+    return each <= 16 ? fmax(requests, sectors / 4) : sectors * l->k->scattered;
 }
 
 static void launch_parts(const struct gpu *g, const struct launch *l, double share,
                          double us[PART_COUNT])
 {
+    const struct modelled_constants *k = l->k;
     double sm_us = 1e3 * g->sms * g->clock_ghz; /* SM clocks per microsecond, whole chip */
     double all = l->load_sectors + l->store_sectors, repeated = fmax(0, all - l->unique_sectors);
+    double past_l1 = repeated * k->l1_again;
     double writes = all > 0 ? l->store_sectors / all : 0;
     double dram_gbps = writes < 0.05 ? g->read_gbps : writes > 0.95 ? g->write_gbps : g->mixed_gbps;
-    double sm_fill, dram_fill;
+    double warps = ceil(l->threads_block / 32), sm_fill, dram_fill;
+    const char *limiter;
+    double resident = fmin(resident_blocks(g, l, &limiter), fmax(1, l->blocks / share / g->sms));
 
     fill_penalty(g, l, share, &sm_fill, &dram_fill);
-    us[DRAM] =
-        (l->unique_sectors + repeated * outgrown(g, l, share)) * 32 / (dram_gbps * 1e3) * dram_fill;
-    us[L2] = (l->unique_sectors + repeated * l1_miss) * 32 / (g->l2_gbps * 1e3) * dram_fill;
-    us[L1] = all / 4 / sm_us * sm_fill;
+    us[DRAM] = (l->unique_sectors + past_l1 * outgrown(g, l, share)) * 32 / (dram_gbps * 1e3) *
+               dram_fill;
+    us[L2] = (l->unique_sectors + past_l1) * 32 / (g->l2_gbps * 1e3) * dram_fill +
+             l->atomics * 32 * k->atomic_clocks / (1e3 * g->clock_ghz * 64);
+    us[L1] = (l1_cycles(l, l->load_requests, l->load_sectors) +
+              l1_cycles(l, l->store_requests, l->store_sectors)) /
+             sm_us * sm_fill;
     us[SHARED] = l->shared_wavefronts / sm_us * sm_fill;
     us[FP32] = (l->fma + l->fadd + l->fmul + l->half) * 32 / g->fp32_lanes / sm_us * sm_fill;
     us[FP64] = l->fp64 * 32 / g->fp64_lanes / sm_us * sm_fill;
-    us[INT] = l->integer * ptx_to_sass * 32 / g->int_lanes / sm_us * sm_fill;
+    us[INT] = l->integer * k->sass_int * 32 / g->int_lanes / sm_us * sm_fill;
     us[SFU] = (l->sfu + l->cvt) * 32 / g->sfu_lanes / sm_us * sm_fill;
-    us[TENSOR] = l->tensor_flops / (g->tensor_f16_tflops * 1e6) * sm_fill;
-    us[ISSUE] = l->instructions * ptx_to_sass / 4 / sm_us * sm_fill;
-    us[LATENCY] = waiting_cycles(g, l) / resident_warps(g, l) / sm_us * sm_fill;
+    us[TENSOR] = l->tensor_flops / (g->tensor_f16_tflops * k->tensor_share * 1e6) * sm_fill;
+    us[ISSUE] = l->instructions * k->sass / 4 / sm_us * sm_fill;
+    us[LATENCY] = waiting_cycles(l) / (resident * warps) / sm_us * fmax(1, sm_fill);
 }
 
-static double combine(const double us[PART_COUNT], int *bound)
+static double combine(const struct launch *l, const double us[PART_COUNT], int *bound)
 {
     double sum = 0;
 
@@ -189,14 +237,21 @@ static double combine(const double us[PART_COUNT], int *bound)
         if (us[i] > us[*bound])
             *bound = i;
     }
-    return us[*bound] + overlap_loss * (sum - us[*bound]);
+    return us[*bound] + l->k->overlap * (sum - us[*bound]);
 }
 
-static json_t *launch_json(const struct gpu *g, const struct launch *l, const double us[PART_COUNT],
-                           double total, int bound)
+static json_t *launch_json(const struct gpu *g, const struct launch *l, double share,
+                           const double us[PART_COUNT], double total, int bound)
 {
-    json_t *v = json_pack("{s:s, s:f, s:s, s:f}", "kernel", l->kernel, "time_us", total, "bound",
-                          part_names[bound], "warps_sm", resident_warps(g, l));
+    const char *limiter;
+    double blocks = resident_blocks(g, l, &limiter), warps = ceil(l->threads_block / 32);
+    double all = l->blocks / share, waves = all / (g->sms * blocks);
+    json_t *v = json_pack("{s:s, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f}", "kernel", l->kernel,
+                          "time_us", total, "bound", part_names[bound], "warps_sm", blocks * warps,
+                          "blocks_sm", blocks, "occupancy", blocks * warps / g->warps_sm,
+                          "limiter", limiter, "waves", waves, "last_wave",
+                          waves - floor(waves) > 0 ? waves - floor(waves) : 1.0, "registers",
+                          l->regs_thread);
 
     for (int i = 0; i < PART_COUNT; i++)
         json_object_set_new(v, part_names[i], json_real(us[i]));
@@ -218,17 +273,20 @@ bool modelled_time(const struct modelled_input *in, struct modelled *out, struct
         struct launch l;
         int bound;
 
+        l.k = in->constants ? in->constants : &modelled_h200;
         read_launch(json_array_get(in->counters, i), in->resources, &l);
         launch_parts(in->gpu, &l, share, us);
-        total = combine(us, &bound);
+        total = combine(&l, us, &bound);
         out->time_us += total;
         if (total > longest) {
             longest = total;
             out->bound = part_names[bound];
         }
-        json_array_append_new(launches, launch_json(in->gpu, &l, us, total, bound));
+        json_array_append_new(launches, launch_json(in->gpu, &l, share, us, total, bound));
     }
     out->time_us += (double)(count - 1) * in->gpu->launch_us * share;
+    if (share >= 1)
+        out->time_us += (in->constants ? in->constants : &modelled_h200)->launch_us;
     out->parts =
         json_pack("{s:f, s:s, s:s, s:b, s:f, s:o}", "total_us", out->time_us, "bound", out->bound,
                   "gpu", in->gpu->name, "modelled", 1, "share", share, "launches", launches);

@@ -298,6 +298,10 @@ bool runner_load(struct runner *r, const struct build_result *build, struct aren
                         "threads", c->threads,
                         /* simt ends a run by itself first, and can say where it was */
                         "watchdog_ms", c->run_ms - c->run_ms / 8);
+    if (c->profile)
+        json_object_set_new(request, "profile", json_true());
+    if (c->sample > 0)
+        json_object_set_new(request, "sample", json_integer(c->sample));
     if (!request)
         BUG("a build result without module, names or launch list");
     return ask(r, "loading the module", request, c->load_ms, a, out, NULL, err);

@@ -29,6 +29,8 @@ struct runner_config {
     bool python;                  /* the program is a Python script that builds: more environment */
     const char *check;            /* simt: "off" "memory" "full"; NULL: "full" */
     bool counters;                /* simt: count what a profiler would show */
+    bool profile;                 /* simt: by source line as well */
+    int sample;                   /* simt: blocks to run of each grid; 0: all */
     uint64_t warp_seed;           /* simt: order of warps; 0: as numbered */
     int threads;                  /* simt; 0: one per core */
     int load_ms, run_ms, time_ms; /* deadlines; 0: 60 s, 60 s, 300 s */

@@ -21,6 +21,8 @@ struct device_config {
     int index;         /* CUDA */
     const char *check; /* simt: "off" "memory" "full" */
     bool counters;
+    bool profile;    /* simt: counters by source line */
+    uint64_t sample; /* simt: blocks to run of each grid; 0: all */
     uint64_t warp_seed;
     int threads;     /* 0: one per core */
     int watchdog_ms; /* simt: one launch; 0: none */

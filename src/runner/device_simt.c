@@ -37,7 +37,8 @@ struct simt_device {
     struct run_device base;
     struct simt *simt;
     struct simt_module *module;
-    bool counters;
+    bool counters, profile;
+    uint64_t sample;
     struct mapping mappings[MAX_MAPPINGS]; /* of the present binding */
     size_t mapping_count;
     struct mapping workspace[PLAN_MAX_BUFFERS]; /* by buffer index */
@@ -82,6 +83,7 @@ static bool device_open(const struct device_config *config, struct run_device **
 {
     struct simt_config sc = {.threads = config->threads,
                              .counters = config->counters,
+                             .profile = config->profile,
                              .warp_order_seed = config->warp_seed,
                              .watchdog_ms = config->watchdog_ms,
                              .max_shared_bytes = (uint32_t)smem_block_bytes};
@@ -92,6 +94,8 @@ static bool device_open(const struct device_config *config, struct run_device **
     d = xmalloc(sizeof *d);
     d->base.ops = &device_simt_ops;
     d->counters = config->counters;
+    d->profile = config->profile;
+    d->sample = config->sample;
     if (!simt_open(&sc, &d->simt, err)) {
         xfree(d);
         return false;
@@ -434,7 +438,8 @@ static bool run_launch(struct simt_device *d, const struct plan *plan, size_t in
                        struct arena *a, struct outcome *said, struct error *err)
 {
     const struct plan_op *op = &plan->ops[index];
-    struct simt_launch launch = {.kernel = op->lowered, .shared_bytes = (uint32_t)op->smem};
+    struct simt_launch launch = {
+        .kernel = op->lowered, .shared_bytes = (uint32_t)op->smem, .sample = d->sample};
     struct simt_kernel_info info;
     struct simt_result result = {0};
     unsigned char *params;
@@ -456,8 +461,13 @@ static bool run_launch(struct simt_device *d, const struct plan *plan, size_t in
         fputs(result.printed, stderr);
     take_findings(op, &result, said);
     take_outcome(plan, index, &result, said);
-    if (d->counters)
-        json_array_append_new(said->counters, launch_counters(d, plan, op, &result.counters));
+    if (d->counters) {
+        json_t *v = launch_counters(d, plan, op, &result.counters);
+
+        if (d->profile)
+            json_object_set_new(v, "lines", simt_lines_json(&result));
+        json_array_append_new(said->counters, v);
+    }
     return true;
 }
 

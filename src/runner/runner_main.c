@@ -113,6 +113,8 @@ static bool do_load(struct session *s, const json_t *req, struct outcome *said, 
     struct device_config config = {
         .check = json_string_or(req, "check", "full"),
         .counters = json_bool_or(req, "counters", false),
+        .profile = json_bool_or(req, "profile", false),
+        .sample = (uint64_t)json_int_or(req, "sample", 0),
         .warp_seed = (uint64_t)json_int_or(req, "warp_seed", 0),
         .threads = (int)json_int_or(req, "threads", 0),
         .watchdog_ms = (int)json_int_or(req, "watchdog_ms", 0),

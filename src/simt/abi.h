@@ -176,12 +176,21 @@ struct sw_var {
     u32 readonly;
 };
 
+/* What a basic block holds of one place of the source. */
+struct sw_line {
+    u32 block;
+    s32 loc;
+    u16 cls, count;
+};
+
 /* One translation of a kernel, with what its basic blocks hold. */
 struct sw_form {
     void (*fn)(struct sw_warp *);
     u32 block_count;
     const u16 (*classes)[SW_C_COUNT]; /* per basic block */
     const u32 *tensor_flops;          /* per basic block, of one warp */
+    const struct sw_line *lines;
+    u32 line_count;
 };
 
 /* What a kernel does on purpose in global memory. */

@@ -43,6 +43,10 @@ bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t byt
         n->global_load_bytes += bytes;
     }
     n->bulk_bytes += bytes;
+    if (w->t->use) {
+        w->t->use[site].sectors += sectors;
+        w->t->use[site].requests++;
+    }
     if (dev->config.check == SIMT_CHECK_OFF)
         return true;
     x = alloc_find(dev, addr, bytes);

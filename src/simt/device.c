@@ -83,6 +83,9 @@ bool simt_open(const struct simt_config *config, struct simt **out, struct error
     c->max_threads = c->max_threads ? c->max_threads : 1024;
     c->max_shared_bytes = c->max_shared_bytes ? c->max_shared_bytes : 227 << 10;
     c->max_findings = c->max_findings ? c->max_findings : 32;
+    dev->ops = ops;
+    if (c->profile)
+        profile_table(&dev->ops);
     dev->a = arena_new();
     pthread_mutex_init(&dev->lock, NULL);
     *out = dev;
@@ -197,7 +200,7 @@ bool simt_load(struct simt *dev, const char *so_path, struct simt_module **out, 
         return error_set(err, ERROR_MACHINE, "%s was not made by this version's translator",
                          so_path);
     }
-    *sw->ops = &ops;
+    *sw->ops = &dev->ops;
     struct simt_module *m = arena_alloc(dev->a, sizeof *m);
     m->handle = h;
     m->sw = sw;

@@ -69,6 +69,7 @@ struct finding_slot {
 
 struct simt {
     struct simt_config config;
+    struct sw_ops ops; /* what kernels call */
     struct arena *a;
     struct alloc *alloc;
     size_t alloc_count, alloc_cap;
@@ -83,7 +84,7 @@ struct launch {
     const struct simt_launch *spec;
     const struct sw_form *form; /* the one that fits the block shape */
     uint32_t smem_bytes, nthreads, nwarps;
-    uint64_t blocks;
+    uint64_t blocks, sample; /* blocks or clusters of the grid; those to run */
     atomic_uint_fast64_t next_block;
     atomic_int stop; /* findings or the watchdog ended it */
     int64_t started_ms, deadline_ms;
@@ -185,6 +186,11 @@ struct blk {
     uint32_t cursor;
 };
 
+/* Traffic of one memory instruction; only with a profile. */
+struct site_use {
+    uint64_t requests, sectors, waves, conflicts;
+};
+
 struct worker {
     struct launch *l;
     struct blk *active, *free;
@@ -195,6 +201,7 @@ struct worker {
     struct memo *memo;   /* per site */
     struct sure *sure;   /* per site; check full */
     uint64_t *counts;
+    struct site_use *use; /* per site, or NULL */
     struct simt_counters n;
     struct warp *running;
     void *wgmma_scratch;
@@ -294,6 +301,10 @@ void dev_cp_wait(struct sw_warp *, u32 left, u32 site);
 void cp_land_all(struct warp *w);
 
 u64 atom_combine(u32 kind, u64 old, u64 b, u64 c);
+
+/* profile.c */
+void profile_table(struct sw_ops *ops);
+void profile_lines(struct launch *l, struct arena *a, struct simt_result *out);
 
 /* atomic.c, collect.c, tensor.c, math.c */
 void dev_atom(struct sw_warp *, u32 m, const void *addr, u32 site, void *dst, const void *b,

@@ -226,6 +226,9 @@ json_t *simt_counters_json(const struct simt_counters *c)
         ROW(cluster_requests),
         ROW(bulk_requests),
         ROW(bulk_bytes),
+        ROW(thread_instructions),
+        ROW(global_load_batches),
+        ROW(shared_load_batches),
 #undef ROW
     };
     json_t *j = json_object(), *classes = json_object();

@@ -86,10 +86,13 @@ static void add_counts(const struct worker *t, struct simt_counters *c)
         for (int i = 0; i < SW_C_COUNT; i++) {
             c->by_class[i] += runs * f->classes[b][i];
             c->warp_instructions += runs * f->classes[b][i];
+            c->thread_instructions += lanes * f->classes[b][i];
         }
         c->fp32_flops += lanes * (2u * f->classes[b][SW_C_FMA] + f->classes[b][SW_C_FADD] +
                                   f->classes[b][SW_C_FMUL]);
         c->tensor_flops += runs * f->tensor_flops[b];
+        c->global_load_batches += f->classes[b][SW_C_LDG] ? runs : 0;
+        c->shared_load_batches += f->classes[b][SW_C_LDS] ? runs : 0;
     }
 }
 
@@ -99,7 +102,7 @@ static const struct alloc anything;
 static void run_workers(struct launch *l)
 {
     uint64_t want = (uint64_t)l->dev->config.threads;
-    l->worker_count = (int)(want < l->blocks ? want : l->blocks);
+    l->worker_count = (int)(want < l->sample ? want : l->sample);
     l->workers = xmalloc((size_t)l->worker_count * sizeof *l->workers);
     for (int i = 0; i < l->worker_count; i++) {
         struct worker *t = &l->workers[i];
@@ -111,6 +114,8 @@ static void run_workers(struct launch *l)
         for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count;
              site++)
             t->cache[site] = (struct range){0, UINT64_MAX, (struct alloc *)&anything, 0};
+        if (l->dev->config.profile)
+            t->use = xmalloc((l->k->site_count + 1) * sizeof *t->use);
         t->counts = xmalloc((2 * (size_t)l->form->block_count + 2) * sizeof *t->counts);
     }
     for (int i = 1; i < l->worker_count; i++)
@@ -130,6 +135,15 @@ static void clear_shadows(struct simt *dev)
                    (dev->alloc[i].hi - dev->alloc[i].lo) / 4 * sizeof(uint32_t));
 }
 
+/* A sample stands for the whole grid. */
+static void scale_counters(const struct launch *l, struct simt_counters *c)
+{
+    uint64_t *v = (uint64_t *)c;
+    for (size_t i = 0; l->sample < l->blocks && i < sizeof *c / sizeof *v; i++)
+        v[i] = (uint64_t)((double)v[i] * (double)l->blocks / (double)l->sample);
+    c->launches = 1;
+}
+
 static void gather(struct launch *l, struct arena *a, struct simt_result *out)
 {
     struct simt_finding *f = arena_array(a, l->slots + 1, sizeof *f);
@@ -142,6 +156,9 @@ static void gather(struct launch *l, struct arena *a, struct simt_result *out)
     out->counters.launches = 1;
     for (int i = 0; i < l->worker_count; i++)
         add_counts(&l->workers[i], &out->counters);
+    scale_counters(l, &out->counters);
+    if (l->dev->config.profile)
+        profile_lines(l, a, out);
     out->printed = arena_strndup(a, l->printed.data ? l->printed.data : "", l->printed.len);
     if (out->outcome == SIMT_OK)
         for (size_t i = 0; i < l->slots; i++)
@@ -192,6 +209,7 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
     l.blocks = (uint64_t)spec->grid[0] * spec->grid[1] * spec->grid[2];
     for (int i = 0; i < 3; i++)
         l.blocks /= spec->cluster[i] > 1 ? spec->cluster[i] : 1; /* clusters from here on */
+    l.sample = spec->sample && spec->sample < l.blocks ? spec->sample : l.blocks;
     l.smem_bytes = k->static_smem + spec->shared_bytes;
     l.form =
         spec->block[0] % WARP == 0 || spec->block[1] * spec->block[2] == 1 ? &k->rows : &k->general;

@@ -508,8 +508,8 @@ void worker_run(struct worker *t)
         bool room = resident < resident_limit;
         if (!t->active || (spins && !ran && room)) {
             uint64_t next = atomic_fetch_add(&l->next_block, 1);
-            if (next < l->blocks) {
-                start_next(t, next);
+            if (next < l->sample) {
+                start_next(t, l->sample < l->blocks ? next * l->blocks / l->sample : next);
                 continue;
             }
             if (!t->active)
@@ -555,4 +555,5 @@ void worker_release(struct worker *t)
     xfree(t->sure);
     xfree(t->counts);
     xfree(t->wgmma_scratch);
+    xfree(t->use);
 }

@@ -30,6 +30,7 @@ struct simt_config {
     int threads; /* host threads; 0: as many as cores */
     enum simt_check check;
     bool counters;             /* sectors and bank conflicts; the rest is always counted */
+    bool profile;              /* counters by source line as well */
     bool exact_mma;            /* round matrix sums as the GPU does: slower */
     uint64_t warp_order_seed;  /* 0: in order; others permute the warps of a block */
     int watchdog_ms;           /* 0: one minute */
@@ -97,7 +98,17 @@ struct simt_counters {
     uint64_t shared_requests, shared_wavefronts, shared_conflicts;
     uint64_t barriers, atomics, blocks, launches;
     uint64_t cluster_requests, bulk_requests, bulk_bytes;
+    uint64_t thread_instructions;                      /* lanes that took part, added up */
+    uint64_t global_load_batches, shared_load_batches; /* runs of blocks that hold loads */
 };
+
+/* What one source line did, in warps; lanes: threads that took part. */
+struct simt_line {
+    struct simt_place at;
+    uint64_t instructions, lanes, requests, sectors, shared_wavefronts, shared_conflicts;
+    uint64_t by_class[32];
+};
+enum { SIMT_LINE_COUNTS = 6 + 32 };
 
 struct simt_result {
     enum simt_outcome outcome;
@@ -106,6 +117,8 @@ struct simt_result {
     const struct simt_finding *findings;
     size_t finding_count;
     uint64_t findings_dropped;
+    const struct simt_line *lines; /* with profile; heaviest first */
+    size_t line_count;
     const char *printed; /* what the kernel printed */
     double seconds;
 };
@@ -116,6 +129,8 @@ struct simt_launch {
     uint32_t shared_bytes;                  /* dynamic */
     const void *params;                     /* packed as the kernel lays them out */
     size_t param_bytes;
+    uint64_t sample; /* run only so many blocks (or clusters), spread over the grid, and scale the
+                        counters; 0: all. Results are then incomplete. */
 };
 
 struct simt_param {
@@ -166,5 +181,6 @@ const char *simt_outcome_name(enum simt_outcome outcome);
 const char *simt_class_name(int cls);
 json_t *simt_finding_json(const struct simt_finding *f);
 json_t *simt_counters_json(const struct simt_counters *c);
+json_t *simt_lines_json(const struct simt_result *r);
 
 #endif

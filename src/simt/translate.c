@@ -103,6 +103,34 @@ static bool write_variables(struct emit *e, struct buf *out, struct error *err)
 
 /* ---- tables ---- */
 
+/* For a profile: what each block holds of each place. Neighbours of one kind are one row. */
+static void write_lines(const struct emit *e, int number, const char *form, struct buf *out)
+{
+    const struct ir *ir = e->ir;
+    buf_printf(out, "static const struct sw_line lines%d_%s[] = {\n", number, form);
+    for (int b = 0; b < ir->block_count; b++) {
+        int loc = -2, cls = -1, n = 0;
+        for (int i = 0; i <= ir->block[b].count; i++) {
+            int at = i < ir->block[b].count ? ir->block[b].insn[i] : ir->block[b].term;
+            const struct insn *in = at >= 0 ? &e->k->insn[at] : NULL;
+            int c = !in ? -1 : i < ir->block[b].count ? (int)op_class(in) : SW_C_BRANCH;
+            if (in && in->loc == loc && c == cls && n < 65535) {
+                n++;
+                continue;
+            }
+            if (n)
+                buf_printf(out, "{%d,%d,%d,%d},", b, loc, cls, n);
+            loc = in ? in->loc : -2;
+            cls = c;
+            n = in != NULL;
+        }
+        if (n)
+            buf_printf(out, "{%d,%d,%d,%d},", b, loc, cls, n);
+        buf_puts(out, "\n");
+    }
+    buf_puts(out, "{0, -1, 0, 0}};\n");
+}
+
 static void write_classes(const struct emit *e, int number, const char *form, struct buf *out)
 {
     const struct ir *ir = e->ir;
@@ -126,6 +154,7 @@ static void write_classes(const struct emit *e, int number, const char *form, st
         buf_printf(out, "%u,", sum);
     }
     buf_puts(out, "0};\n");
+    write_lines(e, number, form, out);
 }
 
 static bool uses_rows(const struct ptx_kernel *k)
@@ -183,13 +212,13 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
     buf_printf(t, "{0, 0, 0}};\nstatic const struct sw_site sites%d[] = {\n%s{0}};\n", number,
                sites.data ? sites.data : "");
     buf_printf(t, "static const u32 regs%d[] = {%s0};\n", number, regs.data ? regs.data : "");
+    buf_printf(&o->rows, "{\"%s\", FORM(%d, rows, %d), FORM(%d, %s, %d), ", name, number, blocks,
+               number, general, e.ir->block_count);
     buf_printf(&o->rows,
-               "{\"%s\", {k%d_rows, %d, classes%d_rows, tensor%d_rows}, "
-               "{k%d_%s, %d, classes%d_%s, tensor%d_%s}, params%d, %d, %u, %" PRIu64 ", %" PRIu64
+               "params%d, %d, %u, %" PRIu64 ", %" PRIu64
                ", %d, %" PRIu64 ", %u, {%u, %u, %u}, %d, %d, %d, "
                "sites%d, %d, regs%d, locs, sizeof locs / sizeof *locs},\n",
-               name, number, blocks, number, number, number, general, e.ir->block_count, number,
-               general, number, general, number, k.param_count, (unsigned)k.param_bytes,
+               number, k.param_count, (unsigned)k.param_bytes,
                e.shared_static, e.shared_align ? e.shared_align : 1, e.uses_dynamic, e.local_bytes,
                k.fn->max_threads, k.fn->req_threads[0], k.fn->req_threads[1], k.fn->req_threads[2],
                instructions, frame, e.strong, number, e.site_count, number);
@@ -226,6 +255,8 @@ static void write_source(struct emit_unit *u, struct unit_out *o, struct buf *va
     buf_add(out, o->code.data ? o->code.data : "", o->code.len);
     write_places(u->m, out);
     buf_add(out, o->tables.data ? o->tables.data : "", o->tables.len);
+    buf_puts(out, "#define FORM(n, f, blocks) {k##n##_##f, blocks, classes##n##_##f, tensor##n##_##f, "
+                  "lines##n##_##f, sizeof lines##n##_##f / sizeof *lines##n##_##f - 1}\n");
     buf_printf(out, "static const struct sw_kernel kernels[] = {\n%s};\n",
                o->rows.data ? o->rows.data : "");
     buf_printf(out,

@@ -353,7 +353,11 @@ static bool run_built(struct stage *st, const struct task *task, const struct bu
                       json_t *buffers, const struct simt_options *o, struct arena *a,
                       json_t *report, struct error *err)
 {
-    struct runner_config config = {.device = &st->device, .check = o->check, .counters = true};
+    struct runner_config config = {.device = &st->device,
+                                   .check = o->check,
+                                   .counters = true,
+                                   .profile = o->profile,
+                                   .sample = o->sample};
     struct runner_answer said = {0};
     struct modelled time = {0};
     struct runner *r = NULL;
@@ -375,6 +379,8 @@ static bool run_built(struct stage *st, const struct task *task, const struct bu
     }
     if (said.counters) {
         json_object_set(report, "counters", said.counters);
+        for (size_t i = 0; i < json_array_size(said.counters); i++)
+            name_findings(json_object_get(json_array_get(said.counters, i), "lines"), o->file, a);
         struct modelled_input in = {.gpu = gpu_find(st->device.models),
                                     .counters = said.counters,
                                     .resources = build->resources};

@@ -165,6 +165,8 @@ struct simt_options {
     const char *const *outputs; /* "f32[16,128]" */
     const char *const *scalars; /* "float=1.5" */
     const char *check;
+    bool profile; /* counters by source line */
+    int sample;   /* blocks to run of each grid; 0: all */
 };
 bool stage_simt_run(const struct settings *settings, const struct simt_options *options,
                     struct arena *a, json_t **report, struct error *err);
