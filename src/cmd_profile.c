@@ -7,7 +7,7 @@
 
 enum { TOP_LINES = 8, BAR = 24 };
 
-static const char *const parts[] = {"dram", "l2",  "l1",     "shared", "fp32", "fp64",
+static const char *const parts[] = {"dram", "l2",  "l1",     "shared", "fp32",   "fp64",
                                     "int",  "sfu", "tensor", "issue",  "latency"};
 
 static double part(const json_t *launch, const char *name)
@@ -85,8 +85,7 @@ static void print_lines(const json_t *c)
         printf("  %-20s %4.0f%%  %8.3g  %7.1f  %10.3g  %9.3g\n", place,
                all > 0 ? 100 * json_double_or(v, "instructions", 0) / all : 0,
                json_double_or(v, "sectors", 0), ratio(v, "sectors", "requests"),
-               json_double_or(v, "shared_wavefronts", 0),
-               json_double_or(v, "shared_conflicts", 0));
+               json_double_or(v, "shared_wavefronts", 0), json_double_or(v, "shared_conflicts", 0));
     }
 }
 
@@ -105,8 +104,9 @@ static void print_advice(const json_t *launch, const json_t *c)
                "loaded is used\n",
                100 * used);
     if (conflicts > 0.2)
-        printf("    - pad or swizzle the shared tile: %.0f%% of its wavefronts are bank conflicts\n",
-               100 * conflicts);
+        printf(
+            "    - pad or swizzle the shared tile: %.0f%% of its wavefronts are bank conflicts\n",
+            100 * conflicts);
     if (strcmp(bound, "latency") == 0)
         printf("    - more loads in flight (unroll, vectors, asynchronous copies)%s%s\n",
                occupancy < 0.5 ? ", or more warps: occupancy is held by " : "",
@@ -140,9 +140,10 @@ void print_profile(const json_t *report)
         printf("\n%s: %.2f us on %s, modelled, not measured; bound by %s\n",
                json_string_or(c, "kernel", ""), json_double_or(l, "time_us", 0),
                json_string_or(report, "models", "a GPU"), json_string_or(l, "bound", "?"));
-        printf("  occupancy    %.0f%% (%.0f warps per SM, held by %s; %.0f registers), %.1f waves\n",
-               100 * part(l, "occupancy"), part(l, "warps_sm"), json_string_or(l, "limiter", "?"),
-               part(l, "registers"), part(l, "waves"));
+        printf(
+            "  occupancy    %.0f%% (%.0f warps per SM, held by %s; %.0f registers), %.1f waves\n",
+            100 * part(l, "occupancy"), part(l, "warps_sm"), json_string_or(l, "limiter", "?"),
+            part(l, "registers"), part(l, "waves"));
         print_traffic(c);
         printf("  parts\n");
         print_parts(l);

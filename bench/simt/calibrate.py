@@ -14,10 +14,10 @@ import sys
 import time
 
 NAMES = ["overlap", "sass", "sass_int", "l1_again", "l2_again", "scattered", "far", "near", "shared_wait",
-         "arith_wait", "sfu_wait", "tensor_wait", "barrier_wait", "atomic_clocks", "tensor_share", "launch_us"]
-START = [0.1, 0.7, 0.7, 0.5, 0.5, 0.5, 1200, 200, 25, 2, 9, 18, 30, 0.5, 0.65, 2]
-LOW = [0.0, 0.3, 0.3, 0.02, 0.02, 0.25, 600, 60, 10, 0.5, 2, 8, 5, 0.02, 0.4, 1]
-HIGH = [0.5, 1.2, 1.5, 1.0, 1.0, 2.0, 2500, 600, 60, 6, 30, 60, 120, 20, 0.9, 4]
+         "arith_wait", "sfu_wait", "tensor_wait", "barrier_wait", "atomic_clocks", "tensor_share"]
+START = [0.1, 0.7, 0.7, 0.5, 0.5, 0.5, 1200, 200, 25, 2, 9, 18, 30, 0.5, 0.65]
+LOW = [0.0, 0.3, 0.3, 0.02, 0.02, 0.25, 600, 60, 10, 0.5, 2, 8, 5, 0.02, 0.4]
+HIGH = [0.5, 1.2, 1.5, 1.0, 1.0, 2.0, 2500, 600, 60, 6, 30, 60, 120, 20, 0.9]
 
 
 class Model:

@@ -37,7 +37,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Fitted by bench/simt/calibrate.py. */
+/* To be fitted by bench/simt/calibrate.py; until then these are estimates. */
 const struct modelled_constants modelled_h200 = {
     .overlap = 0.1,
     .sass = 0.7,
@@ -54,7 +54,6 @@ const struct modelled_constants modelled_h200 = {
     .barrier_wait = 30,
     .atomic_clocks = 0.5,
     .tensor_share = 0.65,
-    .launch_us = 2,
 };
 
 static const double chip_from_sms = 0.4; /* this share of the SMs can draw all of DRAM */
@@ -210,8 +209,8 @@ static void launch_parts(const struct gpu *g, const struct launch *l, double sha
     double resident = fmin(resident_blocks(g, l, &limiter), fmax(1, l->blocks / share / g->sms));
 
     fill_penalty(g, l, share, &sm_fill, &dram_fill);
-    us[DRAM] = (l->unique_sectors + past_l1 * outgrown(g, l, share)) * 32 / (dram_gbps * 1e3) *
-               dram_fill;
+    us[DRAM] =
+        (l->unique_sectors + repeated * outgrown(g, l, share)) * 32 / (dram_gbps * 1e3) * dram_fill;
     us[L2] = (l->unique_sectors + past_l1) * 32 / (g->l2_gbps * 1e3) * dram_fill +
              l->atomics * 32 * k->atomic_clocks / (1e3 * g->clock_ghz * 64);
     us[L1] = (l1_cycles(l, l->load_requests, l->load_sectors) +
@@ -246,12 +245,11 @@ static json_t *launch_json(const struct gpu *g, const struct launch *l, double s
     const char *limiter;
     double blocks = resident_blocks(g, l, &limiter), warps = ceil(l->threads_block / 32);
     double all = l->blocks / share, waves = all / (g->sms * blocks);
-    json_t *v = json_pack("{s:s, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f}", "kernel", l->kernel,
-                          "time_us", total, "bound", part_names[bound], "warps_sm", blocks * warps,
-                          "blocks_sm", blocks, "occupancy", blocks * warps / g->warps_sm,
-                          "limiter", limiter, "waves", waves, "last_wave",
-                          waves - floor(waves) > 0 ? waves - floor(waves) : 1.0, "registers",
-                          l->regs_thread);
+    json_t *v = json_pack(
+        "{s:s, s:f, s:s, s:f, s:f, s:f, s:s, s:f, s:f, s:f}", "kernel", l->kernel, "time_us", total,
+        "bound", part_names[bound], "warps_sm", blocks * warps, "blocks_sm", blocks, "occupancy",
+        blocks * warps / g->warps_sm, "limiter", limiter, "waves", waves, "last_wave",
+        waves - floor(waves) > 0 ? waves - floor(waves) : 1.0, "registers", l->regs_thread);
 
     for (int i = 0; i < PART_COUNT; i++)
         json_object_set_new(v, part_names[i], json_real(us[i]));
@@ -285,8 +283,6 @@ bool modelled_time(const struct modelled_input *in, struct modelled *out, struct
         json_array_append_new(launches, launch_json(in->gpu, &l, share, us, total, bound));
     }
     out->time_us += (double)(count - 1) * in->gpu->launch_us * share;
-    if (share >= 1)
-        out->time_us += (in->constants ? in->constants : &modelled_h200)->launch_us;
     out->parts =
         json_pack("{s:f, s:s, s:s, s:b, s:f, s:o}", "total_us", out->time_us, "bound", out->bound,
                   "gpu", in->gpu->name, "modelled", 1, "share", share, "launches", launches);

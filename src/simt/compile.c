@@ -149,6 +149,25 @@ static bool run_compiler(const char *cc, const char *const *flag, size_t flags, 
     return true;
 }
 
+/* gcc 12 breaks on some of this code in its optimiser: then with less of it, or none. */
+static bool compile_source(const char *cc, const char **flag, size_t flags, struct text source,
+                           const char *so, int deadline_ms, struct arena *a, struct error *err)
+{
+    struct error first = {0};
+    if (run_compiler(cc, flag, flags, source, so, deadline_ms, a, &first))
+        return true;
+    if (strstr(first.text, "internal compiler error") && flags < MAX_FLAGS) {
+        struct error second = {0};
+        flag[flags] = "-fno-tree-loop-im";
+        if (run_compiler(cc, flag, flags + 1, source, so, deadline_ms, a, &second))
+            return true;
+        flag[0] = "-O0";
+        return run_compiler(cc, flag, flags, source, so, deadline_ms, a, err);
+    }
+    *err = first;
+    return false;
+}
+
 bool simt_compile(struct text ptx, const char *const *kernels, size_t n,
                   const struct simt_options *opt, struct arena *a, struct simt_built *out,
                   struct error *err)
@@ -177,7 +196,8 @@ bool simt_compile(struct text ptx, const char *const *kernels, size_t n,
     *out = (struct simt_built){.so_path = arena_printf(a, "%s/%s.so", dir, key),
                                .instructions = instructions};
     out->cached = !o.no_cache && file_exists(out->so_path);
-    if (!out->cached && !run_compiler(cc, flag, flags, source, out->so_path, o.deadline_ms, a, err))
+    if (!out->cached &&
+        !compile_source(cc, flag, flags, source, out->so_path, o.deadline_ms, a, err))
         return false;
     out->ms = (int)(clock_ms() - start);
     return true;

@@ -21,8 +21,8 @@ struct before {
 static struct before look(const struct simt_counters *n)
 {
     return (struct before){n->global_load_sectors + n->global_store_sectors,
-                           n->global_load_requests + n->global_store_requests,
-                           n->shared_wavefronts, n->shared_conflicts};
+                           n->global_load_requests + n->global_store_requests, n->shared_wavefronts,
+                           n->shared_conflicts};
 }
 
 static void add(struct sw_warp *sw, u32 site, struct before b)
@@ -76,8 +76,8 @@ static void p_atom(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *
     AROUND(dev_atom(sw, m, addr, site, dst, b, c));
 }
 
-static void p_cp_async(struct sw_warp *sw, u32 m, const void *dst, const u64 *src,
-                       const u32 *bytes, u32 site)
+static void p_cp_async(struct sw_warp *sw, u32 m, const void *dst, const u64 *src, const u32 *bytes,
+                       u32 site)
 {
     AROUND(dev_cp_async(sw, m, dst, src, bytes, site));
 }
@@ -205,14 +205,14 @@ json_t *simt_lines_json(const struct simt_result *r)
             if (q->by_class[c])
                 json_object_set_new(classes, simt_class_name(c),
                                     json_integer((json_int_t)q->by_class[c]));
-        json_array_append_new(
-            list,
-            json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "file", q->at.file, "line",
-                      q->at.line, "instructions", (json_int_t)q->instructions,
-                      "thread_instructions", (json_int_t)q->lanes, "requests",
-                      (json_int_t)q->requests, "sectors", (json_int_t)q->sectors,
-                      "shared_wavefronts", (json_int_t)q->shared_wavefronts, "shared_conflicts",
-                      (json_int_t)q->shared_conflicts, "by_class", classes));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "file",
+                                        q->at.file, "line", q->at.line, "instructions",
+                                        (json_int_t)q->instructions, "thread_instructions",
+                                        (json_int_t)q->lanes, "requests", (json_int_t)q->requests,
+                                        "sectors", (json_int_t)q->sectors, "shared_wavefronts",
+                                        (json_int_t)q->shared_wavefronts, "shared_conflicts",
+                                        (json_int_t)q->shared_conflicts, "by_class", classes));
     }
     return list;
 }

@@ -215,11 +215,11 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
     buf_printf(&o->rows, "{\"%s\", FORM(%d, rows, %d), FORM(%d, %s, %d), ", name, number, blocks,
                number, general, e.ir->block_count);
     buf_printf(&o->rows,
-               "params%d, %d, %u, %" PRIu64 ", %" PRIu64
-               ", %d, %" PRIu64 ", %u, {%u, %u, %u}, %d, %d, %d, "
+               "params%d, %d, %u, %" PRIu64 ", %" PRIu64 ", %d, %" PRIu64
+               ", %u, {%u, %u, %u}, %d, %d, %d, "
                "sites%d, %d, regs%d, locs, sizeof locs / sizeof *locs},\n",
-               number, k.param_count, (unsigned)k.param_bytes,
-               e.shared_static, e.shared_align ? e.shared_align : 1, e.uses_dynamic, e.local_bytes,
+               number, k.param_count, (unsigned)k.param_bytes, e.shared_static,
+               e.shared_align ? e.shared_align : 1, e.uses_dynamic, e.local_bytes,
                k.fn->max_threads, k.fn->req_threads[0], k.fn->req_threads[1], k.fn->req_threads[2],
                instructions, frame, e.strong, number, e.site_count, number);
     o->instructions += instructions;
@@ -255,8 +255,9 @@ static void write_source(struct emit_unit *u, struct unit_out *o, struct buf *va
     buf_add(out, o->code.data ? o->code.data : "", o->code.len);
     write_places(u->m, out);
     buf_add(out, o->tables.data ? o->tables.data : "", o->tables.len);
-    buf_puts(out, "#define FORM(n, f, blocks) {k##n##_##f, blocks, classes##n##_##f, tensor##n##_##f, "
-                  "lines##n##_##f, sizeof lines##n##_##f / sizeof *lines##n##_##f - 1}\n");
+    buf_puts(out,
+             "#define FORM(n, f, blocks) {k##n##_##f, blocks, classes##n##_##f, tensor##n##_##f, "
+             "lines##n##_##f, sizeof lines##n##_##f / sizeof *lines##n##_##f - 1}\n");
     buf_printf(out, "static const struct sw_kernel kernels[] = {\n%s};\n",
                o->rows.data ? o->rows.data : "");
     buf_printf(out,
