@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# trust.sh - what only a GPU can show about the judge, in about two minutes: exports, peaks, final acceptance, a foreign verdict.
+#
+#     bench/gpu/trust.sh CUTEGEN-TREE OUT-FOLDER
+#
+# CUTEGEN-TREE is the unpacked tarball. Everything overlaps: modules are built by load_inline while the peaks are
+# measured. OUT-FOLDER gets export.md, peaks.txt, accept.md. For verdicts of all cheats and examples: cheats.sh, judge_all.sh.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+repo=$(cd "$here/../.." && pwd)
+root=$1 out=$2
+work=$(mktemp -d)
+export CUTEGEN_CACHE=$work/cache CUTEGEN_RUNS=$work/runs CUTEGEN_TOOLS=$work/tools CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes
+export TORCH_EXTENSIONS_DIR=$work/torch CUTLASS_PATH=${CUTLASS_PATH:-$root/share/cutegen/cutlass}
+cutegen=$root/bin/cutegen examples=$root/share/cutegen/examples
+begin=$(date +%s)
+say() { echo "[$(($(date +%s) - begin)) s] $*"; }
+
+pids=()
+for kernel in "$examples/kernels/swish.cu" "$repo"/tests/examples/{conv2d,cross_entropy,mlp}.cu "$here"/kernels/{softmax,diagonal_matmul}.cu; do
+    name=$(basename "$kernel" .cu)
+    timeout 30 "$cutegen" eval "$examples/$name.py" "$kernel" --device cuda:0 2>&1 | head -3
+    "$cutegen" export last --no-shared --output "$work/$name" >/dev/null
+    MAX_JOBS=2 timeout 150 python3 "$here/export.py" build "$work/$name" >"$work/$name.build" 2>&1 &
+    pids+=($!)
+    say "$name judged and exported"
+done
+timeout 60 "$cutegen" peaks --device cuda:0 2>&1 | tee "$out/peaks.txt"
+say peaks
+timeout 60 python3 "$repo/tests/cheats/run.py" "$cutegen" --device cuda:0 --accept --jobs 4 --table "$out/accept.md" \
+    honest divergent_barrier reads_past_the_end skips_when_written race_by_luck | cut -c1-700
+say accepted
+wait "${pids[@]}"
+tail -n 2 "$work"/*.build
+say built
+folders=()
+for record in "$work"/*/record.json; do folders+=("$(dirname "$record")"); done
+timeout 90 python3 "$here/export.py" check "${folders[@]}" 2>&1 | tee "$out/export.md"
+say checked
+timeout 40 "$cutegen" eval "$examples/swish.py" "$work/swish/swish_new.py" --device cuda:0 2>&1 | head -6
+say "the exported module judged as a foreign candidate"
+"$cutegen" server stop >/dev/null
+rm -rf "$work"
