@@ -256,12 +256,21 @@ __global__ void __launch_bounds__(512, 2)
         int const row = first + mine;
         int const length = row < rows * L ? length_of(row / rows, K, K_all) : 0;
         float const *x = X + row / rows * x_l + row % rows * x_row;
+//! if triangle and upper_upper
+        int const from = row / TILE_M * TILE_M, until = K; // what the row's tile reads
+//! elif triangle
+        int const from = 0, until = (row / TILE_M + 1) * TILE_M; // what the row's tile reads
+//! end
         float4 v[HELD];
         Stats s;
         CUTE_UNROLL
         for (int i = 0; i < HELD; ++i) {
             int const k = k0 + i * THREADS * 4;
+//! if triangle
+            v[i] = fetch_four<VECTORS>(x + k, k >= from && k < until ? length - k : 0);
+//! else
             v[i] = fetch_four<VECTORS>(x + k, length - k);
+//! end
         }
         s.start();
         CUTE_UNROLL
@@ -305,7 +314,11 @@ __global__ void __launch_bounds__(512, 2)
             CUTE_UNROLL
             for (int i = 0; i < HELD; ++i) {
                 int const k = k0 + i * THREADS * 4;
+//! if triangle
+                if (k < K && k >= from && k < until)
+//! else
                 if (k < K)
+//! end
                     put_split(v[i], make_float4(f, f, f, f), to + k, plane);
             }
             for (int k = k0 + HELD * THREADS * 4; k < K; k += THREADS * 4)
@@ -337,7 +350,14 @@ __global__ void __launch_bounds__(256)
     __shared__ Stats part[8][128];
     int const lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int const length = length_of(blockIdx.z, K, K_all);
-    int const column = blockIdx.x * 128 + lane * 4, end = cute::min(length, int(blockIdx.y + 1) * rows);
+//! if triangle and upper_upper
+    int const from = 0, until = cute::min(length, (int(blockIdx.x) * 128 / TILE_N + 1) * TILE_N);
+//! elif triangle
+    int const from = int(blockIdx.x) * 128 / TILE_N * TILE_N, until = length;
+//! else
+    int const from = 0, until = length;
+//! end
+    int const column = blockIdx.x * 128 + lane * 4, end = cute::min(until, int(blockIdx.y + 1) * rows);
     float const *x = X + blockIdx.z * x_l + column;
     Stats s[4];
 //! if overlap
@@ -347,7 +367,7 @@ __global__ void __launch_bounds__(256)
     for (int i = 0; i < 4; ++i)
         s[i].start();
 #pragma unroll 8
-    for (int k = blockIdx.y * rows + warp; k < end; k += 8) {
+    for (int k = cute::max(int(blockIdx.y) * rows, from) + warp; k < end; k += 8) {
         float4 const v = fetch_four<VECTORS>(x + k * x_k, columns - column);
         s[0].add(v.x), s[1].add(v.y), s[2].add(v.z), s[3].add(v.w);
     }
@@ -384,7 +404,18 @@ __global__ void __launch_bounds__(256)
 //! else
     int const deep = K; // rows of the planes
 //! end
+//! if triangle and upper_upper
+    int const from = 0, until = cute::min(length, (int(blockIdx.x) * 128 / TILE_N + 1) * TILE_N);
+//! elif triangle
+    int const from = int(blockIdx.x) * 128 / TILE_N * TILE_N, until = length;
+//! else
+    int const from = 0, until = length;
+//! end
+//! if triangle
+    int const column = blockIdx.x * 128 + lane * 4, end = cute::min(until, (part + 1) * rows);
+//! else
     int const column = blockIdx.x * 128 + lane * 4, end = cute::min(deep, (part + 1) * rows);
+//! end
     int64_t const plane = int64_t(gridDim.z) * deep * ld;
 
 //! if overlap
@@ -402,7 +433,7 @@ __global__ void __launch_bounds__(256)
             s.add(o);
         }
         factor[threadIdx.x] = s.scale();
-        worst[threadIdx.x] = s.guard(length);
+        worst[threadIdx.x] = s.guard(until - from);
         if (part == 0 && c < columns)
             scales[int64_t(blockIdx.z) * columns + c] = s.unscale();
     }
@@ -419,7 +450,7 @@ __global__ void __launch_bounds__(256)
     half_t *to = reinterpret_cast<half_t *>(planes) + int64_t(blockIdx.z) * deep * ld + column;
     float4 const f = *reinterpret_cast<float4 *>(&factor[lane * 4]);
 #pragma unroll 8
-    for (int k = part * rows + warp; k < end; k += 8)
+    for (int k = cute::max(part * rows, from) + warp; k < end; k += 8)
 //! if fuse
         put_split(fetch_four<VECTORS>(x + k * x_k, k < length ? columns - column : 0), f,
                   to + int64_t(place_of(k)) * ld, plane);
