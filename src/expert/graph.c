@@ -222,6 +222,8 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
         n->value = obj;
     if (graph_op_is(n, "aten.scalar_tensor"))
         n->value = arg;
+    if (graph_op_is(n, "aten.full") && json_array_size(json_object_get(obj, "shape")) == 0)
+        n->value = json_array_get(n->args, 1);
     if (takes_part(g, n->args)) {
         *why = "it needs the second result of an operator";
         return false;
