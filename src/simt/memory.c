@@ -475,6 +475,32 @@ void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 s
     }
 }
 
+/* As shadow_global() for lanes side by side, when there is nothing to report. */
+static HOT bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
+{
+    const struct alloc *x = w->t->cache[site].alloc;
+    uint32_t me = (uint32_t)(w->blk->index + 1), other = 0, unset = 0;
+    if (!x || at < x->lo || at + (uint64_t)bytes * WARP > x->hi || (at - x->lo) % 4 || bytes % 4)
+        return false;
+    if (!x->shadow)
+        return true;
+    uint64_t first = (at - x->lo) / 4, n = (uint64_t)bytes * WARP / 4;
+    uint32_t *who = x->shadow + first;
+    for (uint64_t i = 0; i < n; i++)
+        other |= who[i] && who[i] != me;
+    if (x->init && !write)
+        for (uint64_t i = 0; i < n; i++)
+            unset |= !x->init[first + i];
+    bool ordered = w->t->l->k->strong || site_of(w, site)->flags & SW_STRONG;
+    if ((other && !ordered) || unset)
+        return false;
+    for (uint64_t i = 0; write && i < n; i++)
+        who[i] = me;
+    if (write && x->init)
+        memset(x->init + first, 1, n);
+    return true;
+}
+
 void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum sw_space space,
                     enum shape shape, u32 site, bool write)
 {
@@ -493,7 +519,8 @@ void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum
     } else if (space != SW_LOCAL && space != SW_PARAM && space != SW_CLUSTER) {
         if (c->counters)
             count_global(w, m, host, bytes, shape, site, write);
-        if (c->check == SIMT_CHECK_FULL)
+        if (c->check == SIMT_CHECK_FULL &&
+            !(m == ~0u && shape == SHAPE_ROW && shadow_row(w, host[0], bytes, site, write)))
             shadow_global(w, m, host, bytes, site, write);
     }
 }

@@ -209,71 +209,12 @@ static void mma_quads(const struct mma_shape *s, u32 kind, bool exact, void *con
     }
 }
 
-/* f16 and bf16 into f32: the shape of most kernels, without a table of places. */
-static inline __attribute__((always_inline)) void halves(const u32 *w, float *lo, float *hi,
-                                                         const bool bf)
-{
-    for (int l = 0; l < WARP; l++) {
-        u32 x = w[l];
-        if (bf) {
-            lo[l] = bits_float(x << 16);
-            hi[l] = bits_float(x & 0xffff0000u);
-            continue;
-        }
-        /* The exponent is rebiased by a product, which also gets the subnormals right. */
-        float a = bits_float((x & 0x7fffu) << 13) * 0x1p112f,
-              b = bits_float((x >> 16 & 0x7fffu) << 13) * 0x1p112f;
-        u32 ia = float_bits32(a) | ((x & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0);
-        u32 ib = float_bits32(b) | ((x & 0x7c000000u) == 0x7c000000u ? 0x7f800000u : 0);
-        lo[l] = bits_float(ia | (x & 0x8000u) << 16);
-        hi[l] = bits_float(ib | (x & 0x80000000u));
-    }
-}
-
-static inline __attribute__((always_inline)) void mma_half(void *const *d, const void *const *a,
-                                                           const void *const *b,
-                                                           const void *const *c, const int kk,
-                                                           const bool bf)
-{
-    float A[16][16], B[16][8], C[16][8], lo[WARP], hi[WARP];
-    for (int r = 0; r < kk / 4; r++) {
-        halves(a[r], lo, hi, bf);
-        for (int l = 0; l < WARP; l++) {
-            float *p = &A[(l >> 2) + 8 * (r & 1)][(l & 3) * 2 + 8 * (r >> 1)];
-            p[0] = lo[l];
-            p[1] = hi[l];
-        }
-    }
-    for (int r = 0; r < kk / 8; r++) {
-        halves(b[r], lo, hi, bf);
-        for (int l = 0; l < WARP; l++) {
-            B[(l & 3) * 2 + 8 * r][l >> 2] = lo[l];
-            B[(l & 3) * 2 + 8 * r + 1][l >> 2] = hi[l];
-        }
-    }
-    for (int e = 0; e < 4; e++)
-        for (int l = 0; l < WARP; l++)
-            C[(l >> 2) + 8 * (e >> 1)][(l & 3) * 2 + (e & 1)] = ((const float *)c[e])[l];
-    for (int i = 0; i < 16; i++)
-        for (int k = 0; k < kk; k++)
-            for (int j = 0; j < 8; j++)
-                C[i][j] += A[i][k] * B[k][j];
-    for (int e = 0; e < 4; e++)
-        for (int l = 0; l < WARP; l++)
-            ((float *)d[e])[l] = C[(l >> 2) + 8 * (e >> 1)][(l & 3) * 2 + (e & 1)];
-}
-
-static HOT bool mma_common(const struct mma_shape *s, void *const *d, const void *const *a,
-                           const void *const *b, const void *const *c)
+static bool mma_common(const struct mma_shape *s, void *const *d, const void *const *a,
+                       const void *const *b, const void *const *c)
 {
     if (s->m != 16 || s->c != PT_F32 || (s->a != PT_F16 && s->a != PT_BF16))
         return false;
-    if (s->k == 16 && s->a == PT_F16)
-        mma_half(d, a, b, c, 16, false);
-    else if (s->k == 16)
-        mma_half(d, a, b, c, 16, true);
-    else
-        mma_half(d, a, b, c, 8, s->a == PT_BF16);
+    mma_half(d, a, b, c, s->k, s->a == PT_BF16);
     return true;
 }
 
