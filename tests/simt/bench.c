@@ -1,11 +1,11 @@
 /*
  * bench.c - times the device on known kernels and checks their results.
  *
- *   simt_bench PTX_DIR [--threads N] [--check off|memory|full] [--no-counters] [CASE...]
+ *   simt_bench PTX_DIR [--threads N] [--check off|memory|full] [--no-counters] [--wall] [CASE...]
  *
  * PTX_DIR holds simple.ptx, sem.ptx, sgemm.ptx, hgemm.ptx, which are not part
- * of this tree: kernels of the names below, built with nvcc -ptx -lineinfo. One line per case:
- * seconds, rate, error.
+ * of this tree: kernels of the names below, built with nvcc -ptx -lineinfo (bench/simt/speed.sh
+ * does). One line per case: seconds (of the processor with one thread, unless --wall), rate, error.
  */
 #include "simt/simt.h"
 #include "simt/translate.h"
@@ -364,7 +364,7 @@ int main(int argc, char **argv)
                  {"sgemm", case_sgemm},     {"hgemm", case_hgemm},     {"matmul", case_matmul},
                  {"matmulS", case_matmulS}, {"mandel", case_mandel},   {"diverge", case_diverge}};
     struct simt_config c = {.threads = 1, .check = SIMT_CHECK_MEMORY, .counters = true};
-    bool picked = false;
+    bool picked = false, wall = false;
     if (argc < 2)
         return 2;
     B.dir = argv[1];
@@ -373,6 +373,8 @@ int main(int argc, char **argv)
             c.threads = (int)strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--no-counters") == 0)
             c.counters = false;
+        else if (strcmp(argv[i], "--wall") == 0)
+            wall = true;
         else if (strcmp(argv[i], "--check") == 0 && i + 1 < argc)
             c.check = argv[++i][0] == 'o' ? SIMT_CHECK_OFF
                       : argv[i][0] == 'f' ? SIMT_CHECK_FULL
@@ -381,7 +383,7 @@ int main(int argc, char **argv)
             picked = true;
     }
     B.a = arena_new();
-    B.one_thread = c.threads == 1;
+    B.one_thread = c.threads == 1 && !wall;
     if (!simt_open(&c, &B.dev, &B.err))
         return 1;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
