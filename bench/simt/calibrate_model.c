@@ -47,9 +47,8 @@ int main(int argc, char **argv)
         return 1;
     }
     for (size_t i = 0; i < n; i++)
-        resources[i] =
-            json_pack("{s:{s:I}}", json_string_or(counters[i], "kernel", ""), "registers",
-                      (json_int_t)json_int_or(times[i], "registers", 32));
+        resources[i] = json_pack("{s:{s:I}}", json_string_or(counters[i], "kernel", ""),
+                                 "registers", (json_int_t)json_int_or(times[i], "registers", 32));
     while (fgets(line, sizeof line, stdin)) {
         struct modelled_constants k = modelled_h200;
         double *v = (double *)&k;
@@ -63,11 +62,10 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < n; i++) {
             struct modelled out = {0};
             json_t *list = json_pack("[O]", counters[i]);
-            if (modelled_time(&(struct modelled_input){.gpu = gpu,
-                                                       .counters = list,
-                                                       .resources = resources[i],
-                                                       .constants = &k},
-                              &out, &err))
+            if (modelled_time(
+                    &(struct modelled_input){
+                        .gpu = gpu, .counters = list, .resources = resources[i], .constants = &k},
+                    &out, &err))
                 printf("%.4f %s ", out.time_us, out.bound);
             json_decref(out.parts);
             json_decref(list);

@@ -2,8 +2,8 @@
  * calibrate_simt.c - simt's counters for every case of calibrate_cases.def, a
  * JSON object per line. Large grids are sampled.
  *
- *   nvcc -std=c++17 -lineinfo -arch=compute_90 -ptx -o calibrate.ptx bench/simt/calibrate_kernels.cu
- *   simt_calibrate calibrate.ptx [BLOCKS] > counters.jsonl
+ *   nvcc -std=c++17 -lineinfo -arch=compute_90 -ptx -o calibrate.ptx
+ * bench/simt/calibrate_kernels.cu simt_calibrate calibrate.ptx [BLOCKS] > counters.jsonl
  */
 #include "base/fs.h"
 #include "simt/simt.h"
@@ -80,7 +80,8 @@ static void run(struct simt *dev, struct simt_module *mod, const struct cal_case
         json_object_set_new(v, "n", json_integer(x->n));
         json_object_set_new(v, "blocks", json_integer((json_int_t)x->gx * x->gy));
         json_object_set_new(v, "threads_block", json_integer((json_int_t)x->bx * x->by));
-        json_object_set_new(v, "smem_bytes", json_integer((json_int_t)x->smem + info.static_shared));
+        json_object_set_new(v, "smem_bytes",
+                            json_integer((json_int_t)x->smem + info.static_shared));
         json_object_set_new(v, "unique_sectors",
                             json_integer((json_int_t)(sectors < reachable ? sectors : reachable)));
         json_object_set_new(v, "seconds", json_real(out.seconds));
@@ -112,8 +113,8 @@ int main(int argc, char **argv)
     unsigned long sample = argc > 2 ? strtoul(argv[2], NULL, 10) : 64;
     bool ok = argc > 1 && file_read(argv[1], 64 << 20, a, &ptx, &err) &&
               simt_kernel_names(ptx, a, &names, &n, &err) &&
-              simt_compile(ptx, names, n, &opt, a, &built, &err) && simt_open(&config, &dev, &err) &&
-              simt_load(dev, built.so_path, &mod, &err);
+              simt_compile(ptx, names, n, &opt, a, &built, &err) &&
+              simt_open(&config, &dev, &err) && simt_load(dev, built.so_path, &mod, &err);
     if (!ok)
         fprintf(stderr, "%s\n", err.text);
     for (size_t i = 0; ok && i < ARRAY_LEN(cases); i++)

@@ -22,6 +22,8 @@ static char *so, *bugs_so;
 struct run {
     struct arena *a;
     const char *so; /* NULL: of the kernels */
+    bool profile;
+    uint64_t sample;
     struct simt *dev;
     struct simt_module *mod;
     uint8_t *buf[3];
@@ -64,12 +66,13 @@ static struct simt_result run_case(const struct hopper_case *x, enum simt_check 
                             .check = check,
                             .counters = true,
                             .watchdog_ms = 20000,
-                            .warp_order_seed = seed};
+                            .warp_order_seed = seed,
+                            .profile = r->profile};
     static const char *const names[] = {"a", "b", "c"};
     struct error err = {0};
     struct simt_result out;
     unsigned char params[512] = {0};
-    *r = (struct run){.a = arena_new(), .so = r->so};
+    *r = (struct run){.a = arena_new(), .so = r->so, .sample = r->sample};
     assert_true(simt_open(&c, &r->dev, &err));
     if (!simt_load(r->dev, r->so ? r->so : so, &r->mod, &err))
         fail_msg("%s", err.text);
@@ -92,7 +95,8 @@ static struct simt_result run_case(const struct hopper_case *x, enum simt_check 
                             .cluster = {x->cluster, 1, 1},
                             .shared_bytes = x->shared,
                             .params = params,
-                            .param_bytes = 420};
+                            .param_bytes = 420,
+                            .sample = r->sample};
     if (!simt_launch(r->dev, r->mod, &l, r->a, &out, &err))
         fail_msg("%s: %s", x->name, err.text);
     return out;
@@ -343,6 +347,51 @@ static void wgmma_gives_the_products_of_plain_loops(void **state)
     }
 }
 
+static const struct hopper_case *case_named(const char *name)
+{
+    for (size_t i = 0; i < HOPPER_CASES; i++)
+        if (strcmp(hopper_cases[i].name, name) == 0)
+            return &hopper_cases[i];
+    fail_msg("no case %s", name);
+    return NULL;
+}
+
+static void a_sample_of_blocks_stands_for_the_grid(void **state)
+{
+    struct run all = {0}, some = {.sample = 4};
+    (void)state;
+    struct simt_counters a = run_case(case_named("transpose"), SIMT_CHECK_OFF, 0, &all).counters;
+    struct simt_counters b = run_case(case_named("transpose"), SIMT_CHECK_OFF, 0, &some).counters;
+    assert_int_equal(a.blocks, 12);
+    assert_int_equal(b.blocks, 12);
+    assert_int_equal(a.warp_instructions, b.warp_instructions);
+    assert_int_equal(a.shared_wavefronts, b.shared_wavefronts);
+    assert_int_equal(a.global_load_sectors, b.global_load_sectors);
+    run_end(&all);
+    run_end(&some);
+}
+
+static void a_profile_gives_every_count_to_a_line(void **state)
+{
+    struct run r = {.profile = true};
+    uint64_t instructions = 0, sectors = 0, waves = 0;
+    (void)state;
+    struct simt_result out = run_case(case_named("bulk ring"), SIMT_CHECK_OFF, 0, &r);
+    assert_true(out.line_count > 5);
+    for (size_t i = 0; i < out.line_count; i++) {
+        instructions += out.lines[i].instructions;
+        sectors += out.lines[i].sectors;
+        waves += out.lines[i].shared_wavefronts;
+    }
+    assert_int_equal(instructions, out.counters.warp_instructions);
+    assert_int_equal(sectors, out.counters.global_load_sectors + out.counters.global_store_sectors);
+    assert_int_equal(waves, out.counters.shared_wavefronts);
+    json_t *j = simt_lines_json(&out);
+    assert_int_equal(json_array_size(j), out.line_count);
+    json_decref(j);
+    run_end(&r);
+}
+
 static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
 {
     static const struct {
@@ -387,6 +436,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(results_are_those_of_an_h200),
         cmocka_unit_test(each_hopper_mistake_is_found_on_its_line),
         cmocka_unit_test(the_correct_twin_of_each_gives_no_finding),
+        cmocka_unit_test(a_sample_of_blocks_stands_for_the_grid),
+        cmocka_unit_test(a_profile_gives_every_count_to_a_line),
         cmocka_unit_test(a_map_that_breaks_a_rule_is_refused_with_the_rule),
     };
     so = compile_file("hopper_kernels.ptx", a);
