@@ -1,0 +1,145 @@
+/* test_engine.c - what the engine does to be fast must not show: small kernels in PTX. */
+#include "support.h"
+
+#include <stdio.h>
+
+enum { THREADS = 64 };
+
+static void run_text(const char *body, int outputs, uint64_t *out, struct arena *a)
+{
+    static const char head[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
+                               ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p<8>;\n"
+                               ".reg .b32 %r<16>;\n.reg .b64 %rd<24>;\n"
+                               "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\n";
+    struct error err = {0};
+    struct simt *dev;
+    struct simt_module *m;
+    struct simt_result res;
+    size_t bytes = (size_t)THREADS * (size_t)outputs * sizeof *out;
+    struct simt_config config = {.threads = 1, .check = SIMT_CHECK_FULL, .counters = true};
+    char *so = compile_text(text_of(arena_printf(a, "%s%s\nret;\n}\n", head, body)), a);
+    memset(out, 0xee, bytes);
+    assert_true(simt_open(&config, &dev, &err));
+    simt_alloc_register(dev, out, bytes, "out", SIMT_ALLOC_WRITTEN);
+    if (!simt_load(dev, so, &m, &err))
+        fail_msg("%s", err.text);
+    struct simt_launch l = {.kernel = "k",
+                            .grid = {1, 1, 1},
+                            .block = {THREADS, 1, 1},
+                            .params = &out,
+                            .param_bytes = sizeof out};
+    if (!simt_launch(dev, m, &l, a, &res, &err))
+        fail_msg("%s", err.text);
+    if (res.outcome != SIMT_OK || res.finding_count)
+        fail_msg("%s: %s", simt_outcome_name(res.outcome),
+                 res.finding_count ? res.findings[0].text : res.text);
+    simt_close(dev);
+}
+
+/* base + stride * lane is exact modulo 2^32; where it is widened, some lanes lie behind the wrap.
+ */
+static void indexes_that_wrap_within_a_warp_are_exact(void **state)
+{
+    static uint64_t out[THREADS * 6];
+    struct arena *a = arena_new();
+    (void)state;
+    run_text("add.s32 %r2, %r1, -5;\n"
+             "cvt.u64.u32 %rd2, %r2;\nshl.b64 %rd3, %rd2, 2;\nadd.s64 %rd3, %rd3, 7;\n"
+             "mul.wide.u32 %rd4, %r2, 12;\n"
+             "cvt.s64.s32 %rd5, %r2;\n"
+             "add.s32 %r3, %r1, 2147483640;\nmul.wide.s32 %rd6, %r3, 4;\n"
+             "sub.s32 %r4, 9, %r1;\ncvt.u64.u32 %rd7, %r4;\nsub.s64 %rd8, 3, %rd7;\n"
+             "cvt.u32.u64 %r5, %rd4;\nadd.s32 %r5, %r5, %r1;\ncvt.u64.u32 %rd9, %r5;\n"
+             "mul.wide.u32 %rd10, %r1, 48;\nadd.s64 %rd11, %rd1, %rd10;\n"
+             "st.global.u64 [%rd11], %rd3;\nst.global.u64 [%rd11+8], %rd4;\n"
+             "st.global.u64 [%rd11+16], %rd5;\nst.global.u64 [%rd11+24], %rd6;\n"
+             "st.global.u64 [%rd11+32], %rd8;\nst.global.u64 [%rd11+40], %rd9;",
+             6, out, a);
+    for (uint32_t t = 0; t < THREADS; t++) {
+        uint32_t below = t - 5, above = t + 2147483640u, back = 9 - t;
+        const uint64_t want[] = {(uint64_t)below * 4 + 7,
+                                 (uint64_t)below * 12,
+                                 (uint64_t)(int64_t)(int32_t)below,
+                                 (uint64_t)((int64_t)(int32_t)above * 4),
+                                 3 - (uint64_t)back,
+                                 (uint32_t)((uint64_t)below * 12) + t};
+        for (int i = 0; i < 6; i++)
+            if (out[t * 6 + (uint32_t)i] != want[i])
+                fail_msg("thread %u, value %d: %#llx, not %#llx", t, i,
+                         (unsigned long long)out[t * 6 + (uint32_t)i], (unsigned long long)want[i]);
+    }
+    arena_free(a);
+}
+
+/* An address that wraps only in lanes that do not use it. */
+static void a_guarded_neighbour_is_read(void **state)
+{
+    static uint64_t out[THREADS * 2];
+    struct arena *a = arena_new();
+    (void)state;
+    run_text("mul.wide.u32 %rd2, %r1, 16;\nadd.s64 %rd3, %rd1, %rd2;\n"
+             "cvt.u64.u32 %rd4, %r1;\nst.global.u64 [%rd3], %rd4;\nbar.sync 0;\n"
+             "mov.u64 %rd5, 0;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra SKIP;\n"
+             "add.s32 %r2, %r1, -1;\nmul.wide.u32 %rd6, %r2, 16;\nadd.s64 %rd7, %rd1, %rd6;\n"
+             "ld.global.u64 %rd5, [%rd7];\nadd.s64 %rd5, %rd5, 100;\n"
+             "SKIP:\nst.global.u64 [%rd3+8], %rd5;",
+             2, out, a);
+    for (uint32_t t = 0; t < THREADS; t++)
+        assert_int_equal(out[2 * t + 1], t ? t + 99 : 0);
+    arena_free(a);
+}
+
+/* Lanes leave a loop one by one; what they take along is theirs, what stays is not blended. */
+static void lanes_leave_a_loop_with_their_own_values(void **state)
+{
+    static uint64_t out[THREADS * 2];
+    struct arena *a = arena_new();
+    (void)state;
+    run_text("mov.u32 %r2, 0;\nmov.u32 %r3, 1;\nmov.u32 %r6, 0;\nand.b32 %r4, %r1, 7;\n"
+             "LOOP:\nadd.s32 %r2, %r2, 1;\nmul.lo.s32 %r3, %r3, 3;\nadd.s32 %r6, %r6, %r2;\n"
+             "setp.le.u32 %p1, %r2, %r4;\n@%p1 bra LOOP;\n"
+             "add.s32 %r5, %r3, %r6;\ncvt.u64.u32 %rd2, %r5;\ncvt.u64.u32 %rd3, %r2;\n"
+             "mul.wide.u32 %rd4, %r1, 16;\nadd.s64 %rd5, %rd1, %rd4;\n"
+             "st.global.u64 [%rd5], %rd2;\nst.global.u64 [%rd5+8], %rd3;",
+             2, out, a);
+    for (uint32_t t = 0; t < THREADS; t++) {
+        uint32_t turns = (t & 7) + 1, power = 1;
+        for (uint32_t i = 0; i < turns; i++)
+            power *= 3;
+        assert_int_equal(out[2 * t], power + turns * (turns + 1) / 2);
+        assert_int_equal(out[2 * t + 1], turns);
+    }
+    arena_free(a);
+}
+
+/* Both sides of a branch become guarded instructions. */
+static void short_branches_become_guards(void **state)
+{
+    static uint64_t out[THREADS];
+    struct arena *a = arena_new();
+    (void)state;
+    run_text(
+        "and.b32 %r2, %r1, 3;\nmov.u32 %r3, 50;\nsetp.ne.u32 %p1, %r2, 2;\n@%p1 bra ELSE;\n"
+        "add.s32 %r3, %r1, 7;\nmul.lo.s32 %r3, %r3, %r3;\nbra JOIN;\n"
+        "ELSE:\nsub.s32 %r3, %r3, %r2;\nsetp.eq.u32 %p2, %r2, 0;\n@%p2 bra JOIN;\n"
+        "add.s32 %r3, %r3, 1000;\n"
+        "JOIN:\ncvt.u64.u32 %rd2, %r3;\nmul.wide.u32 %rd3, %r1, 8;\nadd.s64 %rd4, %rd1, %rd3;\n"
+        "st.global.u64 [%rd4], %rd2;",
+        1, out, a);
+    for (uint32_t t = 0; t < THREADS; t++) {
+        uint32_t q = t & 3, want = q == 2 ? (t + 7) * (t + 7) : 50 - q + (q ? 1000 : 0);
+        assert_int_equal(out[t], want);
+    }
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(indexes_that_wrap_within_a_warp_are_exact),
+        cmocka_unit_test(a_guarded_neighbour_is_read),
+        cmocka_unit_test(lanes_leave_a_loop_with_their_own_values),
+        cmocka_unit_test(short_branches_become_guards),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
