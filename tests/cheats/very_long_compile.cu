@@ -1,4 +1,4 @@
-// compile_timeout: keeps the compiler busy
+// very_long_compile: keeps the compiler busy
 // verdict: compile timeout
 // flags: --build-deadline 6
 #include <cutegen/kernel.h>
