@@ -144,8 +144,13 @@ static void put_code(struct buf *out, struct text t, struct arena *a)
 static void put(struct buf *out, struct line l, size_t column, struct arena *a)
 {
     const char *comment;
+    size_t indent = 0;
 
-    if (!l.code) {
+    while (indent < l.text.len && l.text.data[indent] == ' ')
+        indent++;
+    if (!l.code && l.text.len - indent >= 2 && memcmp(l.text.data + indent, "//", 2) == 0) {
+        buf_add(out, l.text.data, l.text.len); /* all of it a comment: its commas are no list */
+    } else if (!l.code) {
         put_code(out, l.text, a);
     } else {
         put_code(out, (struct text){l.text.data, l.code}, a);

@@ -127,6 +127,11 @@ static void long_lists_break_at_their_commas(void **state)
     assert_string_equal(
         got.data, "    return launch(first_argument_of_the_call, make_pair(second_argument, "
                   "third_argument),\n                  fourth_argument_of_the_call, fifth);\n");
+    got = tidy_source(
+        text_of("// a comment of many words, with commas, is left as it is, however long "
+                "it may be, since a piece of it, on a line of its own, would be code\n"),
+        a);
+    assert_int_equal(strcspn(got.data, "\n"), got.len - 1);
     arena_free(a);
 }
 
