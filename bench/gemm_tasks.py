@@ -55,8 +55,9 @@ def sizes_of(rng):
 def task(rng):
     m, n, k, batch = sizes_of(rng)
     dtype = rng.choice(["float32"] * 4 + ["float16", "bfloat16"])
-    a_batched = batch and rng.random() < 0.85
-    b_batched = batch and (not a_batched or rng.random() < 0.7)
+    # A matrix times a batch is left out: some versions of torch fold it through a copy no recipe reads.
+    a_batched = batch
+    b_batched = batch and rng.random() < 0.7
     shapes = [["M", "K"], ["K", "N"]]
     names = ["A", "B"]
     terms = []
