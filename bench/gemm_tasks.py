@@ -1,4 +1,4 @@
-"""Writes random tasks of matrix products: shapes from 1 to 10,000, transposes, batches, broadcasts, epilogues, dtypes.
+"""Writes random tasks of matrix products: shapes from 1 to 10,000 (not all tiny), transposes, batches, broadcasts, epilogues, dtypes.
 
     python3 bench/gemm_tasks.py OUT_DIR COUNT [SEED]
 """
@@ -48,6 +48,8 @@ def sizes_of(rng):
     while True:
         m, n, k = side(rng), side(rng), side(rng)
         batch = rng.choice([0, 0, 0, 0, 1, 2, 3, 7, 16, 33])
+        if max(m, n, k) < 64:
+            continue
         if m * n * k * max(batch, 1) <= 4e11 and max(m * k, k * n, m * n) * max(batch, 1) <= 6e7:
             return m, n, k, batch
 
