@@ -36,7 +36,7 @@ enum {
     ANSWER_LIMIT = 1 << 20,
     LOG_LIMIT = 4 << 20,
     PTX_LIMIT = 64 << 20,
-    WARM_MS = 60000,
+    WARM_MS = 20000,  /* of CPU time, as the deadline */
     WALL_FACTOR = 10, /* clock over CPU time, before a compile counts as stuck */
     PRUNE_EVERY = 16
 };
