@@ -321,7 +321,14 @@ static void emit_bulk(struct emit *e, const struct insn *in)
                : form == BULK_TENSOR_OUT                    ? 2
                : form == BULK_TENSOR_IN || form == BULK_OUT ? 3
                                                             : 4;
-    if (in->arg_count < want || (tensor && !bulk_rank(in)) ||
+    const struct opnd *map = form == BULK_TENSOR_IN && in->arg_count > 1 ? &in->args[1]
+                             : in->arg_count                             ? &in->args[0]
+                                                                         : NULL;
+    bool masked = !(kind & BULK_MULTICAST);
+    for (int i = 3; i < in->arg_count; i++) /* a mask is a register or a number, not a list */
+        masked |= i >= (tensor ? 3 : 4) && in->args[i].kind != OPND_VEC;
+    if (in->arg_count < want || !masked || (tensor && (!bulk_rank(in) || !map)) ||
+        (tensor && map->count != (int)bulk_rank(in)) ||
         (kind & BULK_REDUCE && !(kind >> 16 & 15))) {
         emit_fail(e, in, "not a known form of bulk copy");
         return;
@@ -457,6 +464,12 @@ static void emit_wgmma(struct emit *e, const struct insn *in)
         emit_fail(e, in, "this device does not know the form of wgmma");
         return;
     }
+    for (int i = 0; i < d->count; i++)
+        if (d->list[i].kind != OPND_REG || reg_class(e, d->list[i].reg) == CLASS_Q ||
+            reg_class(e, d->list[i].reg) == CLASS_P) {
+            emit_fail(e, in, "an accumulator must be a register of 32 bits");
+            return;
+        }
     /* scale-d, scale-a, scale-b, then the majors of what is in shared memory */
     int at = 4;
     if (acc != WG_ACC_S32) {

@@ -427,6 +427,44 @@ static void a_map_that_breaks_a_rule_is_refused_with_the_rule(void **state)
     }
 }
 
+static void a_form_that_is_none_is_refused(void **state)
+{
+    static const char *const lines[] = {
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "
+        "[%rd1, {%r2}], [%r3];",
+        "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes"
+        ".multicast::cluster [%r1], [%rd1, {%r2}], [%r3];",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.u32 [%rd1], [%r1], 16;",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3}, %rd1, %rd1, 1, 1, 1, 0, "
+        "0;",
+        "wgmma.mma_async.sync.aligned.m64n8k32.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd1, 1, 1, 1, "
+        "0, 0;",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,0f00000000}, %rd1, %rd1, "
+        "1, "
+        "1, 1, 0, 0;",
+        "setmaxnreg.inc.sync.aligned.u32 20;",
+        "mbarrier.sleep.shared::cta.b64 [%r1];",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        struct arena *a = arena_new();
+        struct error err = {0};
+        struct simt_options opt = {0};
+        struct text c;
+        const char *name = "k";
+        int n;
+        char *ptx = arena_printf(a,
+                                 ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry "
+                                 "k()\n{\n.reg .b32 %%r<9>;\n.reg .b64 %%rd<9>;\n.reg .f32 "
+                                 "%%f<9>;\n%s\nret;\n}\n",
+                                 lines[i]);
+        if (simt_translate(text_of(ptx), &name, 1, &opt, a, &c, &n, &err))
+            fail_msg("taken: %s", lines[i]);
+        assert_int_equal(err.kind, ERROR_JUDGED);
+        arena_free(a);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct arena *a = arena_new();
@@ -438,6 +476,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_correct_twin_of_each_gives_no_finding),
         cmocka_unit_test(a_sample_of_blocks_stands_for_the_grid),
         cmocka_unit_test(a_profile_gives_every_count_to_a_line),
+        cmocka_unit_test(a_form_that_is_none_is_refused),
         cmocka_unit_test(a_map_that_breaks_a_rule_is_refused_with_the_rule),
     };
     so = compile_file("hopper_kernels.ptx", a);
