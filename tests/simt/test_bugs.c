@@ -74,7 +74,7 @@ static struct simt_result run(const struct bug *b, const char *kernel, int watch
     struct bench_args x = {0};
     struct simt *dev;
     struct simt_module *mod;
-    struct simt_result r;
+    struct simt_result r = {0};
     /* Between the buffers lies memory that belongs to neither. */
     float *in = aligned_alloc(256, 1024 * sizeof *in), *mine = in + 256, *out = in + 640;
     assert_true(simt_open(&c, &dev, &err));
