@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-DEADLINE_S = 600
+DEADLINE_S = 900
 
 
 def head(path: Path) -> dict[str, str]:
