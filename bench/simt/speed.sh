@@ -52,18 +52,24 @@ for k in simple sgemm hgemm; do
     gcc -O1 -fschedule-insns $neon -DL=$lanes $C -I. w_$k.c -o w_$k.so -lm
 done
 ours=$root/build/release/tests/simt/simt_bench
-turn() { "$@" 2>/dev/null | awk -v who="$who" '$3 == "s" { print who, $1, $2 }'; }
+# turn WHO COMMAND...
+turn()
+{
+    local who=$1
+    shift
+    "$@" 2>/dev/null | awk -v who="$who" '$3 == "s" { print who, $1, $2 }'
+}
 {
     for _ in 1 2 3; do
-        who=simt turn "$ours" "$ptx"
-        who=warp SO=w turn ./wbench
-        who=full turn "$ours" "$ptx" --check full
-        who=nocount turn "$ours" "$ptx" --no-counters
+        turn simt "$ours" "$ptx"
+        SO=w turn warp ./wbench
+        turn full "$ours" "$ptx" --check full
+        turn nocount "$ours" "$ptx" --no-counters
     done
-    who=thread turn ./bbench
+    turn thread ./bbench
     for _ in 1 2; do
-        who=wall1 turn "$ours" "$ptx" --wall
-        who=wall2 turn "$ours" "$ptx" --wall --threads 2
+        turn wall1 "$ours" "$ptx" --wall
+        turn wall2 "$ours" "$ptx" --wall --threads 2
     done
 } | awk '
     { k = $1 " " $2; if (!(k in m) || $3 < m[k]) m[k] = $3; if (!($2 in seen)) { seen[$2] = 1; name[n++] = $2 } }
