@@ -72,6 +72,29 @@ bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t byt
     return true;
 }
 
+/* Blocks on other host threads may reduce into the same place. */
+#define REDUCE(type)                                                                               \
+    do {                                                                                           \
+        type old_ = __atomic_load_n((type *)at, __ATOMIC_RELAXED), new_, x_;                       \
+        memcpy(&x_, from, sizeof x_);                                                              \
+        do                                                                                         \
+            new_ = (type)atom_combine(op, old_, x_, 0);                                            \
+        while (!__atomic_compare_exchange_n((type *)at, &old_, new_, false, __ATOMIC_SEQ_CST,      \
+                                            __ATOMIC_RELAXED));                                    \
+    } while (0)
+
+static void reduce_one(u32 op, void *at, const uint8_t *from, uint32_t esize)
+{
+    if (esize == 8)
+        REDUCE(u64);
+    else if (esize == 4)
+        REDUCE(u32);
+    else if (esize == 2)
+        REDUCE(u16);
+    else
+        REDUCE(u8);
+}
+
 void global_put(struct warp *w, const struct leaving *l, uint64_t addr, const uint8_t *from,
                 uint32_t bytes, uint32_t esize)
 {
@@ -81,13 +104,8 @@ void global_put(struct warp *w, const struct leaving *l, uint64_t addr, const ui
         memcpy((void *)(uintptr_t)addr, from, bytes);
         return;
     }
-    for (uint32_t i = 0; i < bytes; i += esize) {
-        u64 old = 0, x = 0, now;
-        memcpy(&old, (void *)(uintptr_t)(addr + i), esize);
-        memcpy(&x, from + i, esize);
-        now = atom_combine(l->op, old, x, 0);
-        memcpy((void *)(uintptr_t)(addr + i), &now, esize);
-    }
+    for (uint32_t i = 0; i < bytes; i += esize)
+        reduce_one(l->op, (void *)(uintptr_t)(addr + i), from + i, esize);
 }
 
 /* What the copy engine takes as coordinates: found on an H200, which calls others illegal. */
