@@ -309,7 +309,7 @@ bool home_data(const char *relative, struct arena *a, char **out, struct error *
     const char *home = getenv("CUTEGEN_HOME");
 
     if (home && *home) {
-        *out = path_join(a, home, relative);
+        *out = path_join(a, path_from_here(a, home), relative); /* the server stands elsewhere */
         if (file_exists(*out))
             return true;
         error_set(err, ERROR_MACHINE, "CUTEGEN_HOME=%s holds no %s", home, relative);
