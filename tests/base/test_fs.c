@@ -127,6 +127,17 @@ static void path_parts_are_cut_as_people_read_them(void **state)
                         path_join(f->a, f->dir, "link"));
 }
 
+static void a_home_beside_us_is_named_from_the_root(void **state)
+{
+    struct fixture *f = *state;
+    char *found = NULL;
+
+    assert_int_equal(setenv("CUTEGEN_HOME", ".", 1), 0);
+    assert_true(home_data("", f->a, &found, &f->err));
+    assert_int_equal(unsetenv("CUTEGEN_HOME"), 0);
+    assert_int_equal(found[0], '/');
+}
+
 static void programs_are_found_on_path_only(void **state)
 {
     struct fixture *f = *state;
@@ -148,6 +159,7 @@ int main(void)
         TEST(a_write_that_fails_leaves_the_old_file_and_nothing_else),
         TEST(folders_are_made_with_parents_and_removed_with_content),
         TEST(path_parts_are_cut_as_people_read_them),
+        TEST(a_home_beside_us_is_named_from_the_root),
         TEST(programs_are_found_on_path_only),
     };
 
