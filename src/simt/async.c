@@ -22,6 +22,8 @@ static void land(struct warp *w, struct copy *c)
 
 static void land_first(struct warp *w, size_t n)
 {
+    if (n == 0) /* a wait without a copy before it: there may be no list */
+        return;
     for (size_t i = 0; i < n; i++)
         land(w, &w->copy[i]);
     memmove(w->copy, w->copy + n, (w->copies - n) * sizeof *w->copy);
