@@ -2,7 +2,7 @@
 #
 #   make          release build in build/release
 #   make debug    with AddressSanitizer and UBSan in build/debug
-#   make demo     two tasks from PyTorch to a verified kernel, and their report
+#   make demo     three tasks from PyTorch to a verified kernel, and their report
 #   make test     format, lint, unit and end-to-end tests, release and sanitizers
 #   make install  into PREFIX (default /usr/local), DESTDIR honoured
 #   make dist     relocatable tarballs in dist/
