@@ -1,10 +1,12 @@
 """The built-in engineer's memory-bound kernels on a GPU, judged by `cutegen`: one row per task.
 
-    python3 bench/gpu/memory.py CUTEGEN EXAMPLES OUT [--kernels DIR] [--no-compile] [TASK...]
+    python3 bench/gpu/memory.py CUTEGEN EXAMPLES OUT [--ladder PROGRAM | --kernels DIR] [--no-compile] [TASK...]
 
-Without --kernels the engineer climbs its ladder on the GPU (`cutegen run`) and the best kernel counts; with it,
-DIR/TASK.cu is judged by `cutegen eval`. Eager is timed by the judge in the same minutes; torch.compile beside eager
-in one process of its own (`--compile-only` is that process). OUT/memory.json has everything, OUT/memory.md the table.
+The engineer climbs its ladder on the GPU (`cutegen run`) and the best kernel counts. With --ladder (expert_ladder, built
+by `ninja -C build/release tests/expert/expert_ladder`) the end of the ladder without the steps that try launch shapes is
+judged by `cutegen eval`, which takes seconds per row; with --kernels, DIR/TASK.cu is. Eager is timed by the judge in the
+same minutes; torch.compile beside eager in one process of its own (`--compile-only` is that process), kept in
+OUT/compile.json and read from there if it is there. OUT/memory.json has everything, OUT/memory.md the table.
 """
 import argparse
 import concurrent.futures
@@ -23,11 +25,14 @@ OTHERS = (
 ).split()
 
 
-HALVES = [
-    f"{task}_{dtype}"
-    for task in "relu sigmoid tanh gelu swish layer_norm rms_norm group_norm softmax".split()
-    for dtype in ("f16", "bf16")
-]
+NORMS = "layer_norm rms_norm group_norm instance_norm batch_norm softmax log_softmax".split()
+HALVES = [f"{task}_{dtype}" for task in ACTIVATIONS + NORMS for dtype in ("f16", "bf16")]
+LEAST = {
+    **{task: 0.995 for task in ACTIVATIONS},
+    **{"swish": 2.42, "softsign": 3.4, "softmax": 1.88, "log_softmax": 1.88, "matrix_scalar": 0.995, "matvec": 1.16},
+    **{"diagonal_matmul": 65, "layer_norm_3d": 34, "rms_norm": 3.0, "max_dim": 1.35, "cross_entropy": 2.9, "cumsum": 2.1},
+    **{task: 0.99 for task in HALVES},
+}
 HALF = """
 
 class Half(Model):
@@ -62,11 +67,24 @@ def load(path):
     return module
 
 
+def climb(args, path, task):
+    """The kernel at the end of the ladder, the steps that only try launch shapes left out."""
+    words = [args.cutegen, "describe", path, "--device", "cuda:0", "--json", "--python", sys.executable]
+    described = pathlib.Path(args.out, f"{task}.json")
+    described.write_text(subprocess.run(words, capture_output=True, text=True, timeout=100).stdout)
+    done = subprocess.run([args.ladder, described, args.out, "sm_90a"], capture_output=True, text=True, timeout=60)
+    steps = [line.partition(": CHANGE: ") for line in done.stdout.splitlines() if ": CHANGE: " in line]
+    depth = max(int(name.split()[-1]) for name, _, change in steps if not change.startswith("try "))
+    return pathlib.Path(args.out, f"{json.loads(described.read_text())['name']}.{depth}.cu")
+
+
 def judge(args, task):
     """The judge's JSON for a task."""
     path = task_path(args, task)
     if args.kernels:
         words = ["eval", path, f"{args.kernels}/{task}.cu"]
+    elif args.ladder:
+        words = ["eval", path, climb(args, path, task)]
     else:
         words = ["run", path]
     start = time.time()
@@ -84,15 +102,18 @@ def row(task, answer, compiled):
     """One line of the table."""
     time_of = answer.get("measurement") or answer.get("best") or {}
     if not time_of.get("time_us"):
-        return f"| {task} | {answer.get('verdict') or answer.get('error', {})} | | | | | |"
+        return f"| {task} | {answer.get('verdict') or answer.get('error', {})} | | | | | | |"
     us, accuracy = time_of["time_us"], answer.get("accuracy") or {}
     eager = next((b["cold_us"] for b in time_of["baselines"] if b["name"] == "eager"), 0)
     error = f"{accuracy.get('max_rel', 0):.1e} / {accuracy.get('reference', {}).get('max_rel', 0):.1e}"
     rms = f"{accuracy.get('rms_rel', 0):.1e} / {accuracy.get('reference', {}).get('rms_rel', 0):.1e}"
-    other = f"{compiled[task]['eager'] / compiled[task]['compile']:.3f}" if task in compiled else "-"
+    other, over = "-", "-"
+    if task in compiled:
+        ratio = compiled[task]["eager"] / compiled[task]["compile"]
+        other, over = f"{ratio:.3f}", f"{eager / us / ratio:.3f}"
     return (
-        f"| {task} | {us:.1f} | {eager / us:.3f} | {other} | {100 * time_of['floor_us'] / us:.1f} % "
-        f"({time_of['bound']}) | {rms} | {error} |"
+        f"| {task} | {us:.1f} | {eager / us:.3f} | {LEAST.get(task, 1)} | {other} | {over} "
+        f"| {100 * time_of['floor_us'] / us:.1f} % | {rms} | {error} |"
     )
 
 
@@ -101,6 +122,7 @@ def cold_ms(call, flush, runs=11):
 
     times = []
     for i in range(runs + 2):
+        torch.cuda._sleep(1 << 20)  # so long that the launches below are queued before the first begins
         flush.sum()
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
@@ -113,7 +135,7 @@ def cold_ms(call, flush, runs=11):
 
 
 def compile_only(args):
-    """Prints {"task": {"eager": ms, "compile": ms}} for the tasks; with --warm it only compiles."""
+    """OUT/compile.json: {"task": {"eager": ms, "compile": ms}} for the tasks; with --warm it only compiles."""
     import torch
 
     out = {}
@@ -131,23 +153,26 @@ def compile_only(args):
                         "eager": cold_ms(lambda: model(*inputs), flush),
                         "compile": cold_ms(lambda: fast(*inputs), flush),
                     }
+                    pathlib.Path(args.out, "compile.json").write_text(json.dumps(out))
             del model, inputs, fast
             torch._dynamo.reset()
             torch.cuda.empty_cache()
         except Exception as why:  # a task it cannot compile is left out
             print(task, str(why)[:200], file=sys.stderr)
-    print(json.dumps(out))
 
 
 def compile_times(args):
     """Compiles in parallel first: the compiler keeps what it made on disk."""
+    kept = pathlib.Path(args.out, "compile.json")
+    if kept.exists():
+        return json.loads(kept.read_text())
     word = [sys.executable, __file__, args.cutegen, args.examples, args.out, "--compile-only"]
-    parts = [args.tasks[i::4] for i in range(4)]
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    parts = [args.tasks[i::6] for i in range(6)]
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
         list(pool.map(lambda p: subprocess.run([*word, "--warm", *p], capture_output=True, text=True), parts))
     done = subprocess.run([*word, *args.tasks], capture_output=True, text=True)
     sys.stderr.write(done.stderr[-2000:])
-    return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else {}
+    return json.loads(kept.read_text()) if kept.exists() else {}
 
 
 def main():
@@ -157,26 +182,27 @@ def main():
     parser.add_argument("out")
     parser.add_argument("tasks", nargs="*")
     parser.add_argument("--kernels")
+    parser.add_argument("--ladder")
+    parser.add_argument("--no-judge", action="store_true", help="only torch.compile's times")
     parser.add_argument("--no-compile", action="store_true")
-    parser.add_argument("--compile-times", help="a file of them from before, instead of timing torch.compile again")
     parser.add_argument("--compile-only", action="store_true")
     parser.add_argument("--warm", action="store_true")
     args = parser.parse_intermixed_args()
     args.tasks = args.tasks or ACTIVATIONS + ISSUE + OTHERS + HALVES
     if args.compile_only:
         return compile_only(args)
-    if args.compile_times:
-        compiled = json.loads(pathlib.Path(args.compile_times).read_text())
-    else:
-        compiled = {} if args.no_compile else compile_times(args)
-    head = "| task | us | x eager | torch.compile x eager | of the limit | rms error / eager's | largest relative / eager's |"
-    lines, answers = [head, "|---|---|---|---|---|---|---|"], {}
+    compiled = {} if args.no_compile else compile_times(args)
+    if args.no_judge:
+        return None
+    head = "| task | us | x eager | at least | torch.compile x eager | x torch.compile | of the limit "
+    head += "| rms error / eager's | largest relative / eager's |"
+    lines, answers = [head, "|---|---|---|---|---|---|---|---|---|"], {}
     print("\n".join(lines), flush=True)
     for task in args.tasks:
         try:
             answers[task] = judge(args, task)
-        except subprocess.TimeoutExpired:
-            answers[task] = {"error": "no answer in time"}
+        except (subprocess.TimeoutExpired, ValueError) as why:
+            answers[task] = {"error": str(why)[:200]}
         lines.append(row(task, answers[task], compiled))
         print(lines[-1], f"{answers[task].get('seconds', 0):.0f} s", flush=True)
         pathlib.Path(args.out, "memory.json").write_text(json.dumps({"compile": compiled, "judged": answers}))
