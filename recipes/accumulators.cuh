@@ -168,6 +168,16 @@ struct Moments { // the mean, and the sum of squares about it (Chan, Golub, LeVe
 };
 
 //! end
+//! if fast_math
+//! each helper
+// $helper_words
+__device__ inline float $helper(float x)
+{
+    $helper_body
+}
+
+//! end
+//! end
 //! each function
 //! if not second or not one_pass
 __device__ inline $value $function($function_params)

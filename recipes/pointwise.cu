@@ -33,6 +33,16 @@
 
 using namespace cute;
 
+//! if fast_math
+//! each helper
+// $helper_words
+__device__ inline float $helper(float x)
+{
+    $helper_body
+}
+
+//! end
+//! end
 //! each function
 __device__ inline $value $function($function_params)
 {

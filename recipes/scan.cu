@@ -262,30 +262,7 @@ __global__ void __launch_bounds__(THREADS)
 #ifdef CUTEGEN_HOST
 CUTEGEN_PLAN(call)
 {
-//! each plan_tensor
-    const struct cutegen_tensor *$x = &call->$side[$k];
-//! end
-
-//! each plan_tensor
-    CUTEGEN_REQUIRE(call, $x->ndim == $ndim, "$x must be $ndim-dimensional");
-//! end
-//! each col_mode
-    int64_t n$m = $size;
-//! end
-//! each row_mode
-    int64_t rows$m = $size;
-//! end
-//! each check
-    CUTEGEN_REQUIRE(call, $condition, "$text");
-//! end
-//! if vectorise
-//! each vector_check
-    CUTEGEN_REQUIRE(call, $condition, "$text");
-//! end
-//! end
-//! each scalar
-    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
-//! end
+//! include row_plan
 //! if columns
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div($all_rows, 128), 1, 1), cutegen_dim3(128, 1, 1), 0, $args);
 //! elif registers

@@ -429,30 +429,7 @@ __global__ void __launch_bounds__(THREADS)
 #ifdef CUTEGEN_HOST
 CUTEGEN_PLAN(call)
 {
-//! each plan_tensor
-    const struct cutegen_tensor *$x = &call->$side[$k];
-//! end
-
-//! each plan_tensor
-    CUTEGEN_REQUIRE(call, $x->ndim == $ndim, "$x must be $ndim-dimensional");
-//! end
-//! each col_mode
-    int64_t n$m = $size;
-//! end
-//! each row_mode
-    int64_t rows$m = $size;
-//! end
-//! each check
-    CUTEGEN_REQUIRE(call, $condition, "$text");
-//! end
-//! if vectorise
-//! each vector_check
-    CUTEGEN_REQUIRE(call, $condition, "$text");
-//! end
-//! end
-//! each scalar
-    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
-//! end
+//! include row_plan
     // Enough blocks for the device, none with more than 65536 elements or fewer than 8192.
     int64_t slices = cutegen_max(cutegen_ceil_div(n, 65536), cutegen_ceil_div(16 * call->device.sm_count, $all_rows));
     slices = cutegen_max(1, cutegen_min(slices, n / 8192));

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "expert/recipe.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -18,10 +19,27 @@ enum { MAX_PARAMETERS = 6 };
 
 static const struct op_form {
     const char *name, *parameters, *exact, *fast;
+    const char *fast16; /* the fast form where values have 16 bits */
 } forms[] = {
-#define OP(name, parameters, exact, fast) {name, parameters, exact, fast},
+#define OP(name, parameters, exact, fast) {name, parameters, exact, fast, fast},
+#define OP16(name, parameters, exact, fast, fast16) {name, parameters, exact, fast, fast16},
+#define HELPER(name, words, body)
 #include "expert/pointwise_ops.def"
 #undef OP
+#undef OP16
+#undef HELPER
+};
+
+static const struct helper {
+    const char *name, *words, *body;
+} helpers[] = {
+#define OP(name, parameters, exact, fast)
+#define OP16(name, parameters, exact, fast, fast16)
+#define HELPER(name, words, body) {name, words, body},
+#include "expert/pointwise_ops.def"
+#undef OP
+#undef OP16
+#undef HELPER
 };
 
 /* One parameter of a form, taken apart: `alpha='1'`. */
@@ -355,7 +373,7 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
     struct operand operands[MAX_PARAMETERS];
     int count = 0;
     const struct op_form *form;
-    const char *type = expr_value_type(n->t.dtype);
+    const char *type = expr_value_type(n->t.dtype), *fast;
 
     if (w->value[at] || n->value)
         return true;
@@ -382,9 +400,10 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
     for (int i = 0; i < count; i++)
         if (operands[i].node && !operands[i].node->value && !write_node(w, operands[i].node, false))
             return false;
-    e->has_fast = e->has_fast || form->fast;
+    fast = expr_bytes(n->t.dtype) == 2 ? form->fast16 : form->fast;
+    e->has_fast = e->has_fast || fast;
     begin_statement(w, n, last);
-    put_form(w, e->fast && form->fast ? form->fast : form->exact, operands, count, n, w->out);
+    put_form(w, e->fast && fast ? fast : form->exact, operands, count, n, w->out);
     buf_puts(w->out, last ? ";" : ";\n");
     return true;
 }
@@ -408,4 +427,20 @@ bool expr_body(struct expr *e, const struct node *root, const char **out, const 
     *out = ok ? buf_copy(&body, e->a).data : NULL;
     buf_release(&body);
     return ok;
+}
+
+void expr_helpers(const char *body, struct scope *s, struct arena *a)
+{
+    for (size_t i = 0; i < ARRAY_LEN(helpers); i++) {
+        const char *call = arena_printf(a, "%s(", helpers[i].name);
+        struct scope *item;
+
+        if (!strstr(body, call) || scope_has(s, call))
+            continue;
+        scope_fact(s, call); /* that it is there */
+        item = scope_item(s, "helper");
+        scope_set(item, "helper", "%s", helpers[i].name);
+        scope_set(item, "helper_words", "%s", helpers[i].words);
+        scope_set(item, "helper_body", "%s", helpers[i].body);
+    }
 }

@@ -39,6 +39,10 @@ bool expr_knows_placed(const struct node *n, struct arena *a);
  * operator or argument there is no C for. */
 bool expr_body(struct expr *e, const struct node *root, const char **out, const char **why);
 
+/* Adds to the list `helper` of s what the body calls and the list does not have yet. */
+struct scope;
+void expr_helpers(const char *body, struct scope *s, struct arena *a);
+
 /* "f32" -> "float", "bool" -> "bool", "i64" -> "int64_t": how a value of that dtype is computed
  * with; NULL: it is not. */
 const char *expr_value_type(const char *dtype);

@@ -433,6 +433,7 @@ static bool fill_function(struct fused *f, struct scope *s, int k, const char *k
         scope_fact(s, "fast");
     scope_set(item, "exact", "%s", exact);
     scope_set(item, "quick", "%s", fast);
+    expr_helpers(fast, s, f->a);
     scope_set(item, "plain_store", "g%s(i) = %s%s%s;", Y, open, call_text(f, function, 'g', "(i)"),
               close);
     scope_set(item, "turn_store", "g%s(i0 + lane, k0 + k) = %s%s%s;", Y, open,

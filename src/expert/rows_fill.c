@@ -216,6 +216,7 @@ static void fill_function(struct rows *q, struct scope *s, const struct function
     scope_set(item, "function_params", "%s", params.data);
     scope_set(item, "body", "%s", f->body);
     scope_set(item, "quick", "%s", f->quick);
+    expr_helpers(f->quick, s, q->a);
     if (strcmp(f->body, f->quick) != 0)
         scope_fact(s, "fast");
     if (second)

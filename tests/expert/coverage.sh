@@ -4,40 +4,40 @@
 #     tests/expert/coverage.sh BUILD_DIR [COUNT [SEED [EVERY]]]         EVERY 8: each eighth task
 #
 # The kernel at the end of the ladder is judged, on simt or on $DEVICE. Prints one line per task; exit 1: some failed.
+# START: the first of them; JOBS: so many at a time; KEEP: a folder for what failed; CUTEGEN, LADDER, CUTEGEN_HOME:
+# an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's.
 set -u
 build=$(cd "$1" && pwd)
 count=${2:-160} seed=${3:-1} every=${4:-1}
-home=$(cd "$(dirname "$0")/../.." && pwd)
-cutegen=$build/src/cutegen
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export CUTEGEN_HOME=$home CUTEGEN_RUNS=$work/runs
-python3 "$home/tests/expert/generate.py" "$work/tasks" "$count" "$seed"
-failed=0
-for ((i = ${START:-0}; i < count; i += every)); do
-    name=$(printf 'task%03d' "$i")
+export CUTEGEN_HOME=${CUTEGEN_HOME:-$(cd "$here/../.." && pwd)} CUTEGEN_RUNS=$work/runs
+export cutegen=${CUTEGEN:-$build/src/cutegen} ladder=${LADDER:-$build/tests/expert/expert_ladder} work
+
+one() {
+    local name kernel what verdict
+    name=$(printf 'task%03d' "$1")
     what=$(head -1 "$work/tasks/$name.py" | tr -d '"')
-    if ! "$cutegen" describe "$work/tasks/$name.py" --device simt --no-scale --json >"$work/$name.json" 2>"$work/why"; then
-        echo "$name: not described: $(head -1 "$work/why")"
-        failed=$((failed + 1))
-        continue
+    if ! "$cutegen" describe "$work/tasks/$name.py" --device simt --no-scale --json >"$work/$name.json" 2>"$work/$name.why"; then
+        echo "$name: FAILED, not described: $(head -1 "$work/$name.why")"
+        return
     fi
-    "$build/tests/expert/expert_ladder" "$work/$name.json" "$work/kernels" >"$work/ladder" 2>&1
+    "$ladder" "$work/$name.json" "$work/kernels" >"$work/$name.ladder" 2>&1
     kernel=$(find "$work/kernels" -name "$name.*.cu" 2>/dev/null | sort -t. -k2 -n | tail -1)
     if [ -z "$kernel" ]; then
-        echo "$name: not written: $(tail -1 "$work/ladder")"
-        failed=$((failed + 1))
-        continue
-    fi
-    verdict=$("$cutegen" eval "$work/tasks/$name.py" "$kernel" --device "${DEVICE:-simt}" --no-scale 2>&1)
-    if [ $? -eq 0 ]; then
+        echo "$name: FAILED, not written: $(tail -1 "$work/$name.ladder")"
+    elif verdict=$("$cutegen" eval "$work/tasks/$name.py" "$kernel" --device "${DEVICE:-simt}" --no-scale 2>&1); then
         echo "$name: pass, $(basename "$kernel"), ${what#*: }"
     else
-        echo "$name: FAILED, $(basename "$kernel"), $what"
-        printf '%s\n' "$verdict" | head -20
+        echo "$name: FAILED, $(basename "$kernel"), $what"$'\n'"$(printf '%s\n' "$verdict" | head -20)"
         cp "$kernel" "$work/tasks/$name.py" "${KEEP:-/dev/null}" 2>/dev/null
-        failed=$((failed + 1))
     fi
-done
-echo "$failed failed"
-[ "$failed" -eq 0 ]
+}
+export -f one
+
+python3 "$here/generate.py" "$work/tasks" "$count" "$seed"
+seq "${START:-0}" "$every" $((count - 1)) | xargs -P "${JOBS:-1}" -I{} bash -c 'one {}' | tee "$work/lines"
+passed=$(grep -c ': pass, ' "$work/lines") failed=$(grep -c ': FAILED, ' "$work/lines")
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -268,6 +268,59 @@ static void an_operator_is_written_as_c(void **state)
     }
 }
 
+static const struct fast_case {
+    const char *dtype, *op, *want, *helpers;
+} fasts[] = {
+    {"f32", "aten.gelu.default", "return 0.5f * x * (1.0f + erff(0.707106781f * x));", ""},
+    {"f16", "aten.gelu.default", "return half_gelu(x);", "half_gelu\n"},
+    {"bf16", "aten.selu.default",
+     "return x > 0.0f ? 1.05070098f * x : 1.75809934f * half_expm1(x);", "half_expm1\n"},
+    {"f32", "aten.softplus.default", "return fast_softplus(x);", "fast_softplus\n"},
+    {"bf16", "aten.softplus.default", "return fast_softplus(x);", "fast_softplus\n"},
+    {"f32", "aten.sqrt.default", "return sqrtf(x);", ""},
+};
+
+static void a_fast_form_suits_its_dtype_and_brings_its_helper_once(void **state)
+{
+    static const char *const source =
+        "//! recipe r: words\n//! text\n//! each helper\n$helper\n//! end\n";
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(fasts); i++) {
+        struct arena *a = arena_new();
+        const char *t = fasts[i].dtype, *body, *why = "";
+        const char *text = arena_printf(
+            a,
+            "{\"inputs\":[{\"name\":\"x\",\"dtype\":\"%s\",\"shape\":[8],\"strides\":[1]}],"
+            "\"outputs\":[{\"name\":\"y\",\"dtype\":\"%s\",\"shape\":[8],\"strides\":[1]}],"
+            "\"graph\":[{\"id\":0,\"op\":\"input\",\"index\":0,\"dtype\":\"%s\",\"shape\":[8]},"
+            "{\"id\":1,\"op\":\"%s\",\"args\":[{\"node\":0}],\"kwargs\":{},\"dtype\":\"%s\","
+            "\"shape\":[8]},{\"op\":\"output\",\"args\":[{\"node\":1}],\"index\":0}]}",
+            t, t, t, fasts[i].op, t);
+        struct graph *g = arena_alloc(a, sizeof(*g));
+        struct expr e = {.g = g, .a = a, .fast = true};
+        struct scope *s = scope_new(a, NULL);
+        struct recipe r;
+        struct text composed;
+        struct error err = {0};
+        json_t *description = NULL;
+
+        if (!json_parse(text_of(text), "a graph", &description, &err) ||
+            !graph_read(description, a, g, &why) ||
+            !recipe_parse("r.cu", text_of(source), a, &r, &err))
+            fail_msg("%s%s", err.text, why);
+        e.leaf[0] = "x";
+        assert_true(expr_body(&e, &g->nodes[1], &body, &why));
+        assert_string_equal(body, fasts[i].want);
+        expr_helpers(body, s, a);
+        expr_helpers(body, s, a);
+        assert_true(recipe_compose(&r, s, 0, a, &composed, &err));
+        assert_string_equal(composed.data, fasts[i].helpers);
+        json_decref(description);
+        arena_free(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_change_applies_to_exactly_the_other_source),
         cmocka_unit_test(any_change_applies_to_exactly_the_other_source),
         cmocka_unit_test(an_operator_is_written_as_c),
+        cmocka_unit_test(a_fast_form_suits_its_dtype_and_brings_its_helper_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
