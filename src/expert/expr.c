@@ -21,7 +21,7 @@ static const struct op_form {
     const char *name, *parameters, *exact, *fast;
     const char *fast16; /* the fast form where values have 16 bits */
 } forms[] = {
-#define OP(name, parameters, exact, fast) {name, parameters, exact, fast, fast},
+#define OP(name, parameters, exact, fast)           {name, parameters, exact, fast, fast},
 #define OP16(name, parameters, exact, fast, fast16) {name, parameters, exact, fast, fast16},
 #define HELPER(name, words, body)
 #include "expert/pointwise_ops.def"
