@@ -8,7 +8,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 6
+#define SIMT_ABI_VERSION 7
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -63,6 +63,14 @@ struct sw_site {
     const char *op;
 };
 
+/* Where an instruction may go without asking the device: an address in [lo, lo + room) has all
+ * of its lanes inside one buffer. room is 0 until the device has seen it go there, and stays 0
+ * while every access is to be looked at. hits and more are what it did alone: calls, and lanes
+ * (one place for all) or rows that do not begin at a sector. */
+struct sw_fast {
+    u64 lo, room, hits, more;
+};
+
 /* No register: a result nobody wants. */
 #define SW_NONE 0xffffffffu
 
@@ -87,10 +95,11 @@ struct sw_warp {
     u32 tx0, ty0, tz0; /* thread of lane 0 */
     s32 fuel;          /* loop turns until the device wants to look */
     const struct sw_block *b;
-    u8 *fr;          /* lanes of the kernel's registers; offsets count from here */
-    u64 *counts;     /* per basic block: runs, lanes */
-    u8 *local;       /* local memory of lane 0 */
-    u64 local_bytes; /* per lane */
+    u8 *fr;               /* lanes of the kernel's registers; offsets count from here */
+    u64 *counts;          /* per basic block: runs, lanes */
+    struct sw_fast *fast; /* per site */
+    u8 *local;            /* local memory of lane 0 */
+    u64 local_bytes;      /* per lane */
 } __attribute__((aligned(64)));
 
 /* The operands of a bulk copy, 32 lanes each; NULL where the form has none. */

@@ -281,6 +281,22 @@ static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, b
     count_global_row(w, f->at, bytes, f->shape, write);
 }
 
+/* The instruction may go there again without a call (abi.h). */
+static void learn(const struct warp *w, u32 site, u32 span, bool write)
+{
+    const struct simt_config *cfg = &w->t->l->dev->config;
+    const struct sw_site *s = site_of(w, site);
+    const struct range *c = &w->t->cache[site];
+    struct sw_fast *f = &w->t->fast[site];
+    u64 lo = s->space == SW_SHARED ? 0 : c->lo,
+        hi = s->space == SW_SHARED ? w->blk->b.smem_bytes : c->hi;
+    if (f->room || cfg->check == SIMT_CHECK_FULL || cfg->profile || hi - lo < span ||
+        (s->space != SW_SHARED && (!c->alloc || (write && c->alloc->flags & SIMT_ALLOC_READONLY))))
+        return;
+    f->lo = lo;
+    f->room = hi - lo - span + 1;
+}
+
 /* A loop around this may wait for another warp: look soon. */
 static inline void may_poll(struct sw_warp *sw, const struct sw_site *s)
 {
@@ -515,6 +531,7 @@ HOT void dev_lda(struct sw_warp *sw, u32 m, u64 base, u32 wrapped, u32 site)
             w->last_site = site;
             fast_count(w, &f, (u32)s->esize * s->vec, false);
             load_row(s, f.at, dst);
+            learn(w, site, (u32)s->esize * s->vec * WARP, false);
             return;
         }
     }
@@ -535,6 +552,7 @@ HOT void dev_sta(struct sw_warp *sw, u32 m, u64 base, u32 wrapped, u32 site)
         w->last_site = site;
         fast_count(w, &f, (u32)s->esize * s->vec, true);
         store_row(s, f.at, src);
+        learn(w, site, (u32)s->esize * s->vec * WARP, true);
         return;
     }
     u64 lanes[WARP];
@@ -599,9 +617,12 @@ u64 dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site)
         }
         u32 x;
         memcpy(&x, (const void *)(uintptr_t)at, 4);
+        learn(w, site, 4, false);
         return x;
     }
     u64 out[8];
     dev_ldun(sw, m, addr, site, out);
+    if (s->space == SW_SHARED)
+        learn(w, site, s->esize, false);
     return out[0];
 }

@@ -197,9 +197,10 @@ struct worker {
     struct fiber **fibers; /* all of this worker's; each stays where it is */
     struct fiber **idle;   /* those no warp runs on */
     uint32_t fiber_count, idle_count;
-    struct range *cache; /* per site */
-    struct memo *memo;   /* per site */
-    struct sure *sure;   /* per site; check full */
+    struct range *cache;  /* per site */
+    struct memo *memo;    /* per site */
+    struct sw_fast *fast; /* per site: what kernels may do without a call */
+    struct sure *sure;    /* per site; check full */
     uint64_t *counts;
     struct site_use *use; /* per site, or NULL */
     struct simt_counters n;
@@ -278,6 +279,8 @@ void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum
 void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site);
 /* n requests whose lanes lie as at[] does. */
 void count_shared_many(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n, bool one_place);
+/* n requests whose lanes lie at first + at[] and their offsets. */
+void count_global_many(struct warp *w, uint64_t first, const u32 *at, u32 bytes, u32 site, u32 n);
 void count_global_row(struct warp *w, uint64_t at, u32 bytes, enum shape shape, bool write);
 
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);

@@ -119,7 +119,7 @@ static void write_loads(struct emit *e, const struct item *it)
                hi + width * (int64_t)ptx_type_bytes(first->type));
 }
 
-static void write_scalar(struct emit *e, const struct insn *in)
+void write_scalar(struct emit *e, const struct insn *in)
 {
     bool affine = in->args[0].kind == OPND_REG && e->ir->varying[in->args[0].reg] &&
                   is_affine(e, in->args[0].reg);
@@ -210,12 +210,44 @@ static void write_segment(struct emit *e, const struct item *it, int index, cons
     buf_puts(e->out, "}\n");
 }
 
+/* A row that only segments read, before anything else is done to memory, is not copied. */
+static void find_direct(struct emit *e, int b)
+{
+    const struct item *item = e->plan[b].item;
+    int count = e->plan[b].count, regs[MAX_REGS], writes = -1;
+    int *from = arena_array(e->a, (size_t)e->k->reg_count + 1, sizeof *from);
+    for (int i = 0; i < count; i++) {
+        const struct insn *in = &e->k->insn[item[i].insn[0]];
+        bool load =
+            item[i].kind == ITEM_LOADS || (item[i].kind == ITEM_CALL && strcmp(in->op, "ld") == 0);
+        if (item[i].kind == ITEM_CALL && !load)
+            writes = i;
+        for (int j = 0; j < item[i].count; j++) {
+            in = &e->k->insn[item[i].insn[j]];
+            for (int n = insn_uses(in, regs, MAX_REGS); n-- > 0;)
+                if (e->direct[regs[n]] == b + 1 &&
+                    (item[i].kind != ITEM_SEGMENT || writes > from[regs[n]]))
+                    e->direct[regs[n]] = -1;
+            for (int n = insn_defs(in, regs, MAX_REGS); n-- > 0;)
+                if (e->direct[regs[n]] == b + 1)
+                    e->direct[regs[n]] = -1;
+        }
+        int r = in->args[0].reg;
+        if (load && item[i].kind == ITEM_CALL && emit_loads_row(e, in) && e->ir->local[r] &&
+            !keeps(e, r) && e->direct[r] >= 0) {
+            e->direct[r] = b + 1;
+            from[r] = i;
+        }
+    }
+}
+
 static void write_items(struct emit *e, int b)
 {
     const struct block *bl = &e->ir->block[b];
     int count, regs[MAX_REGS];
     struct item *item = e->plan[b].item;
     count = e->plan[b].count;
+    find_direct(e, b);
     int *last = arena_array(e->a, (size_t)e->k->reg_count + 1, sizeof *last);
     memset(last, 0xff, ((size_t)e->k->reg_count + 1) * sizeof *last);
     for (int i = 0; i < count; i++)
@@ -342,7 +374,10 @@ static void write_block(struct emit *e, int b, bool divided)
     if (bl->collective)
         write_gather(e, b);
     buf_printf(e->out, "COUNT(%d)\n", b);
-    write_items(e, b);
+    if (loop_alone(e, b))
+        write_loop_alone(e, b);
+    else
+        write_items(e, b);
     write_branch(e, b);
 }
 
@@ -407,6 +442,8 @@ static void write_declarations(struct emit *e, struct buf *out)
             declare(e, out, 'p', r, "u32");
         else if (is_affine(e, r))
             declare(e, out, 'a', r, types[c]);
+        if (e->direct[r])
+            buf_printf(out, "const u8 *q%d = 0;\n", r);
         if (is_affine(e, r) && e->ir->affine[r].wrap)
             declare(e, out, 'w', r, "u32");
     }
@@ -440,6 +477,7 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     e->frame = frame_plan(ir, e->plan, unit->a, e->slot);
     e->version = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->loaded = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
+    e->direct = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->final = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     memset(e->final, 0xff, ((size_t)k->reg_count + 1) * sizeof(int));
     place_variables(e);

@@ -59,9 +59,11 @@ struct emit {
     int64_t stride, wrap; /* of the address last asked for, when it is affine */
     int regs_at;          /* of the next site, in the table of registers */
     bool vec;             /* inside a segment */
+    struct buf *loads;    /* where a segment's loads go, when not where they are needed */
     int *version;         /* value of a register in this segment; 0: not loaded */
     int *loaded;
-    int *final; /* index of its last definition in this segment, -1: stays inside */
+    int *direct; /* block + 1: there the register is read where it was loaded from (q12) */
+    int *final;  /* index of its last definition in this segment, -1: stays inside */
     int stamp;
     int temp;
     bool parks; /* some collective may have to wait for lanes */
@@ -101,6 +103,14 @@ void set_uniform(struct emit *e, const struct opnd *dst, const char *text);
 bool operand_uniform(const struct emit *e, const struct opnd *o);
 const char *symbol_address(struct emit *e, const struct insn *in, const struct opnd *o);
 
+/* The current value of a varying register in the running segment. */
+const char *segment_value(struct emit *e, int reg);
+
+/* emit.c, emit_loop.c: a uniform instruction; a loop of one block without calls */
+void write_scalar(struct emit *e, const struct insn *in);
+bool loop_alone(const struct emit *e, int b);
+void write_loop_alone(struct emit *e, int b);
+
 /* emit_affine.c */
 bool is_affine(const struct emit *e, int reg);
 void emit_affine(struct emit *e, const struct insn *in);
@@ -124,6 +134,8 @@ void site_reg(struct emit *e, int offset);
 /* What address_of(), spread_address() and site_reg() left goes into the site. */
 int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsigned esize, int vec,
               unsigned flags, int64_t off, unsigned kind);
+/* A load of 32 words in a row, known to be one when the kernel is written. */
+bool emit_loads_row(const struct emit *e, const struct insn *in);
 int emit_load_site(struct emit *e, const struct insn *in);
 bool emit_memory(struct emit *e, const struct insn *in);
 bool emit_warp(struct emit *e, const struct insn *in);

@@ -108,11 +108,28 @@ struct access {
     enum ptx_space space;
     int64_t off;
     bool a32, uniform, affine; /* affine: addr is base and wrap */
-    const char *addr;
+    const char *addr, *base, *wraps;
     unsigned esize, flags;
     int n;
     const struct opnd *regs;
 };
+
+static unsigned access_flags(const struct emit *e, const struct insn *in, const struct opnd *regs,
+                             int n)
+{
+    static const char *const strong[] = {"volatile", "relaxed", "acquire",
+                                         "release",  "acq_rel", "mmio"};
+    unsigned flags = insn_has(in, "nc") ? SW_READONLY : 0u;
+    if (in->type == PT_S8 || in->type == PT_S16 || in->type == PT_S32)
+        flags |= SW_SIGNED;
+    for (int i = 0; i < n; i++)
+        if (regs[i].kind == OPND_REG && reg_class(e, regs[i].reg) == CLASS_Q)
+            flags |= SW_WIDE;
+    for (size_t i = 0; i < ARRAY_LEN(strong); i++)
+        if (insn_has(in, strong[i]))
+            flags |= SW_STRONG;
+    return flags;
+}
 
 static bool access_of(struct emit *e, const struct insn *in, const struct opnd *addr,
                       const struct opnd *value, bool direct, struct access *x)
@@ -124,7 +141,9 @@ static bool access_of(struct emit *e, const struct insn *in, const struct opnd *
         x->off = addr->off;
         x->a32 = reg_class(e, addr->reg) != CLASS_Q;
         x->uniform = false;
-        x->addr = arena_printf(e->a, "a%d, %s", addr->reg, affine_wrap(e, addr->reg));
+        x->base = arena_printf(e->a, "a%d", addr->reg);
+        x->wraps = affine_wrap(e, addr->reg);
+        x->addr = arena_printf(e->a, "%s, %s", x->base, x->wraps);
         e->stride = e->ir->affine[addr->reg].stride;
         e->wrap = e->ir->affine[addr->reg].wrap;
     } else {
@@ -132,22 +151,12 @@ static bool access_of(struct emit *e, const struct insn *in, const struct opnd *
     }
     x->esize = ptx_type_bytes(in->type);
     x->n = operand_list(value, &x->regs);
-    x->flags = 0;
     if (x->esize == 16 || x->n < 1 || x->n > 8 || !x->esize)
         return emit_fail(e, in, "this width of access is not supported");
-    if (in->type == PT_S8 || in->type == PT_S16 || in->type == PT_S32)
-        x->flags |= SW_SIGNED;
-    for (int i = 0; i < x->n; i++)
-        if (x->regs[i].kind == OPND_REG && reg_class(e, x->regs[i].reg) == CLASS_Q)
-            x->flags |= SW_WIDE;
-    static const char *const strong[] = {"volatile", "relaxed", "acquire",
-                                         "release",  "acq_rel", "mmio"};
-    for (size_t i = 0; i < ARRAY_LEN(strong); i++)
-        if (insn_has(in, strong[i])) {
-            x->flags |= SW_STRONG;
-            e->strong |= x->space != PS_SHARED ? SW_K_SPINS | SW_K_ORDERS : 0u;
-        }
-    if (insn_has(in, "nc") || x->space == PS_CONST)
+    x->flags = access_flags(e, in, x->regs, x->n);
+    if (x->flags & SW_STRONG)
+        e->strong |= x->space != PS_SHARED ? SW_K_SPINS | SW_K_ORDERS : 0u;
+    if (x->space == PS_CONST)
         x->flags |= SW_READONLY;
     return true;
 }
@@ -167,6 +176,48 @@ int emit_load_site(struct emit *e, const struct insn *in)
     return access_of(e, in, &in->args[1], &in->args[0], false, &x) ? load_site(e, in, &x) : 0;
 }
 
+static const char *space_base(const struct access *x)
+{
+    return x->space == PS_SHARED ? "B->smem" : "(const u8 *)0";
+}
+
+/* Lanes side by side, of 4 bytes: a row that needs no call (vec_more.h). */
+static bool row_of_words(const struct access *x, int64_t stride)
+{
+    return x->n == 1 && x->esize == 4 && stride == 4 && !(x->flags & (SW_STRONG | SW_WIDE)) &&
+           x->a32 == (x->space == PS_SHARED) && x->space != PS_LOCAL && x->space != PS_PARAM &&
+           x->regs[0].kind == OPND_REG;
+}
+
+bool emit_loads_row(const struct emit *e, const struct insn *in)
+{
+    const struct opnd *o = in->arg_count == 2 ? &in->args[1] : NULL;
+    if (strcmp(in->op, "ld") != 0 || !o || o->kind != OPND_ADDR || o->reg < 0 || in->pred >= 0 ||
+        in->args[0].kind != OPND_REG || !e->ir->varying[o->reg] || !is_affine(e, o->reg))
+        return false;
+    struct access x = {.space = insn_space(in),
+                       .a32 = reg_class(e, o->reg) != CLASS_Q,
+                       .n = 1,
+                       .esize = ptx_type_bytes(in->type),
+                       .flags = access_flags(e, in, &in->args[0], 1),
+                       .regs = &in->args[0]};
+    return row_of_words(&x, e->ir->affine[o->reg].stride);
+}
+
+/* One place of 4 bytes for all lanes: likewise. */
+static bool one_word(const struct emit *e, const struct access *x)
+{
+    return x->esize == 4 && !(x->flags & (SW_STRONG | SW_WIDE)) && x->space != PS_LOCAL &&
+           x->space != PS_PARAM && x->space != PS_GENERIC && x->regs[0].kind == OPND_REG &&
+           reg_class(e, x->regs[0].reg) != CLASS_P;
+}
+
+static const char *row_text(struct emit *e, const struct access *x, int site)
+{
+    return arena_printf(e->a, "row_at(W, mm, %s, %" PRId64 "ll, %s, %s, %d)", x->base, x->off,
+                        x->wraps, space_base(x), site);
+}
+
 static void emit_ld(struct emit *e, const struct insn *in)
 {
     struct access x;
@@ -178,6 +229,12 @@ static void emit_ld(struct emit *e, const struct insn *in)
             all_uniform = false;
     if (all_uniform) {
         int site = emit_site(e, in, x.space, x.esize, x.n, x.flags, x.off, 0);
+        if (x.n == 1 && one_word(e, &x)) {
+            set_uniform(e, &x.regs[0],
+                        arena_printf(e->a, "one_word(W, mm, %s, %" PRId64 "ll, %s, %d)", x.addr,
+                                     x.off, space_base(&x), site));
+            return;
+        }
         if (x.n == 1) {
             set_uniform(e, &x.regs[0], arena_printf(e->a, "R->ldu(W, mm, %s, %d)", x.addr, site));
             return;
@@ -187,8 +244,19 @@ static void emit_ld(struct emit *e, const struct insn *in)
             set_uniform(e, &x.regs[i], arena_printf(e->a, "o[%d]", i));
         return;
     }
+    int64_t stride = e->stride;
     int site = load_site(e, in, &x);
-    if (x.affine)
+    if (x.affine && row_of_words(&x, stride)) {
+        int r = x.regs[0].reg, at = reg_slot(e, r);
+        bool direct = e->direct[r] == e->block + 1;
+        buf_printf(e->out, "const u8 *q = %s; if (UNLIKELY(!q)) { R->lda(W, mm, %s, %d); %s}\n",
+                   row_text(e, &x, site), x.addr, site,
+                   direct ? arena_printf(e->a, "q = fr + %d; ", at) : "");
+        if (direct)
+            buf_printf(e->out, "q%d = q;\n", r);
+        else
+            buf_printf(e->out, "else row_copy(fr + %d, q);\n", at);
+    } else if (x.affine)
         buf_printf(e->out, "R->lda(W, mm, %s, %d);\n", x.addr, site);
     else
         buf_printf(e->out, "R->ld(W, mm, %d);\n", site);
@@ -203,10 +271,17 @@ static void emit_st(struct emit *e, const struct insn *in)
     x.flags = (x.flags & ~(unsigned)SW_WIDE) | (wide ? SW_WIDE : 0u);
     if (x.uniform)
         spread_address(e, in, &x.addr, &x.a32);
+    int from = 0;
     for (int i = 0; i < x.n; i++)
-        site_reg(e, lanes_at(e, in, &x.regs[i], wide));
+        site_reg(e, from = lanes_at(e, in, &x.regs[i], wide));
+    int64_t stride = e->stride;
     int site = emit_site(e, in, x.space, x.esize, x.n, x.flags | (x.a32 ? SW_A32 : 0u), x.off, 0);
-    if (x.affine)
+    if (x.affine && row_of_words(&x, stride))
+        buf_printf(e->out,
+                   "u8 *q = %s; if (UNLIKELY(!q)) R->sta(W, mm, %s, %d); "
+                   "else row_copy(q, fr + %d);\n",
+                   row_text(e, &x, site), x.addr, site, from);
+    else if (x.affine)
         buf_printf(e->out, "R->sta(W, mm, %s, %d);\n", x.addr, site);
     else
         buf_printf(e->out, "R->st(W, mm, %d);\n", site);

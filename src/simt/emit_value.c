@@ -282,18 +282,22 @@ static const char *class_letter(enum reg_class c)
 }
 
 /* The current value of a varying register in this segment, loaded at first use. */
-static const char *segment_value(struct emit *e, int reg)
+const char *segment_value(struct emit *e, int reg)
 {
     enum reg_class c = reg_class(e, reg);
+    struct buf *out = e->loads ? e->loads : e->out;
     if (e->loaded[reg] != e->stamp) {
         e->loaded[reg] = e->stamp;
         e->version[reg] = 0;
         if (c == CLASS_P)
-            buf_printf(e->out, "M v%d_0 = M_ld(p%d, c);\n", reg, reg);
+            buf_printf(out, "M v%d_0 = M_ld(p%d, c);\n", reg, reg);
         else if (is_affine(e, reg))
-            buf_printf(e->out, "%s v%d_0 = %s;\n", class_letter(c), reg, affine_vector(e, reg));
+            buf_printf(out, "%s v%d_0 = %s;\n", class_letter(c), reg, affine_vector(e, reg));
+        else if (e->direct[reg] == e->block + 1)
+            buf_printf(out, "%s v%d_0 = %s_ldu(q%d, c);\n", class_letter(c), reg, class_letter(c),
+                       reg);
         else
-            buf_printf(e->out, "%s v%d_0 = %s_ld(fr + %d, c);\n", class_letter(c), reg,
+            buf_printf(out, "%s v%d_0 = %s_ld(fr + %d, c);\n", class_letter(c), reg,
                        class_letter(c), reg_slot(e, reg));
     }
     return arena_printf(e->a, "v%d_%d", reg, e->version[reg]);

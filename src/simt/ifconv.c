@@ -95,17 +95,22 @@ static bool convert(struct ptx_kernel *k, int *jumps, bool *gone, int i)
     return true;
 }
 
-void if_convert(struct ptx_kernel *k)
+/* A branch over a jump, as nvcc writes loops, is a branch the other way. */
+static void turn_around(struct ptx_kernel *k, int *jumps, bool *gone, int i)
+{
+    struct insn *b = &k->insn[i], *over = b + 1;
+    if (i + 2 >= k->insn_count || !is_jump(b) || b->pred < 0 || b->args[0].target != i + 2 ||
+        !is_jump(over) || over->pred >= 0 || jumps[i + 1])
+        return;
+    jumps[i + 2]--;
+    b->pred_not = !b->pred_not;
+    b->args[0].target = over->args[0].target;
+    gone[i + 1] = true;
+}
+
+static void squeeze(struct ptx_kernel *k, int *jumps, int *moved, bool *gone)
 {
     int n = k->insn_count, kept = 0;
-    int *jumps = arena_array(k->m->a, (size_t)n + 2, sizeof *jumps);
-    int *moved = arena_array(k->m->a, (size_t)n + 2, sizeof *moved);
-    bool *gone = arena_array(k->m->a, (size_t)n + 2, sizeof *gone);
-    for (int i = 0; i < n; i++)
-        if (is_jump(&k->insn[i]))
-            jumps[k->insn[i].args[0].target]++;
-    for (int i = 0; i < n; i++)
-        convert(k, jumps, gone, i);
     for (int i = 0; i < n; i++) {
         moved[i] = kept;
         if (!gone[i])
@@ -113,7 +118,28 @@ void if_convert(struct ptx_kernel *k)
     }
     moved[n] = kept;
     k->insn_count = kept;
+    memset(jumps, 0, ((size_t)n + 2) * sizeof *jumps);
+    memset(gone, 0, ((size_t)n + 2) * sizeof *gone);
     for (int i = 0; i < kept; i++)
-        if (is_jump(&k->insn[i]))
+        if (is_jump(&k->insn[i])) {
             k->insn[i].args[0].target = moved[k->insn[i].args[0].target];
+            jumps[k->insn[i].args[0].target]++;
+        }
+}
+
+void if_convert(struct ptx_kernel *k)
+{
+    int n = k->insn_count;
+    int *jumps = arena_array(k->m->a, (size_t)n + 2, sizeof *jumps);
+    int *moved = arena_array(k->m->a, (size_t)n + 2, sizeof *moved);
+    bool *gone = arena_array(k->m->a, (size_t)n + 2, sizeof *gone);
+    for (int i = 0; i < n; i++)
+        if (is_jump(&k->insn[i]))
+            jumps[k->insn[i].args[0].target]++;
+    for (int i = 0; i < n; i++)
+        turn_around(k, jumps, gone, i);
+    squeeze(k, jumps, moved, gone);
+    for (int i = 0; i < k->insn_count; i++)
+        convert(k, jumps, gone, i);
+    squeeze(k, jumps, moved, gone);
 }

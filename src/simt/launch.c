@@ -74,6 +74,30 @@ static void *worker_thread(void *arg)
     return NULL;
 }
 
+/* What an instruction did without calls. */
+static void add_alone(const struct sw_site *s, const struct sw_fast *f, struct simt_counters *c)
+{
+    uint64_t bytes = (uint64_t)s->esize * s->vec, row = bytes * WARP;
+    if (!f->hits)
+        return;
+    if (s->space == SW_SHARED) {
+        c->shared_requests += f->hits;
+        c->shared_wavefronts += f->hits;
+    } else if (!s->stride) {
+        c->global_load_requests += f->hits;
+        c->global_load_sectors += f->hits;
+        c->global_load_bytes += f->more * bytes;
+    } else if (s->op[0] == 's') {
+        c->global_store_requests += f->hits;
+        c->global_store_sectors += f->hits * (row / 32) + f->more;
+        c->global_store_bytes += f->hits * row;
+    } else {
+        c->global_load_requests += f->hits;
+        c->global_load_sectors += f->hits * (row / 32) + f->more;
+        c->global_load_bytes += f->hits * row;
+    }
+}
+
 static void add_counts(const struct worker *t, struct simt_counters *c)
 {
     const struct sw_form *f = t->l->form;
@@ -81,6 +105,8 @@ static void add_counts(const struct worker *t, struct simt_counters *c)
     uint64_t *to = (uint64_t *)c;
     for (size_t i = 0; i < sizeof *c / sizeof *to; i++)
         to[i] += from[i];
+    for (u32 i = 0; i < t->l->k->site_count && t->l->dev->config.counters; i++)
+        add_alone(&t->l->k->sites[i], &t->fast[i], c);
     for (u32 b = 0; b < f->block_count; b++) {
         uint64_t runs = t->counts[2 * b], lanes = t->counts[2 * b + 1];
         for (int i = 0; i < SW_C_COUNT; i++) {
@@ -109,6 +135,7 @@ static void run_workers(struct launch *l)
         t->l = l;
         t->memo = xmalloc((l->k->site_count + 1) * sizeof *t->memo);
         t->cache = xmalloc((l->k->site_count + 1) * sizeof *t->cache);
+        t->fast = xmalloc((l->k->site_count + 1) * sizeof *t->fast);
         if (l->dev->config.check == SIMT_CHECK_FULL)
             t->sure = xmalloc((l->k->site_count + 1) * sizeof *t->sure);
         for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count;

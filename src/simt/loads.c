@@ -95,6 +95,13 @@ INLINE void load_pairs(u64 *const *d, const u8 *p, const u32 *a, int n)
             memcpy(&d[v][i], p + a[i] + 8 * v, 8);
 }
 
+/* Four loads of one word each, one after the other in memory. */
+INLINE bool four_words(const struct sw_site *s, u32 left)
+{
+    return left >= 4 && s->vec == 1 && s->esize == 4 && s[1].off == s->off + 4 &&
+           s[2].off == s->off + 8 && s[3].off == s->off + 12;
+}
+
 /* Every site of the group, at its offset from p. */
 INLINE void load_all(struct warp *w, u32 site, u32 n, const u8 *base, const u32 *a,
                      enum pattern how)
@@ -103,6 +110,13 @@ INLINE void load_all(struct warp *w, u32 site, u32 n, const u8 *base, const u32 
         const struct sw_site *s = site_of(w, site + i);
         const u8 *p = base + s->off;
         void *d[4];
+        if (how == ANYWHERE && four_words(s, n - i)) {
+            for (u32 v = 0; v < 4; v++)
+                d[v] = reg_lanes(w, s + v, 0);
+            load_quads((u32 *const *)d, p, a, how);
+            i += 3;
+            continue;
+        }
         regs_lanes(w, s, 0, s->vec, d);
         if (s->esize == 8)
             load_pairs((u64 *const *)d, p, a, s->vec);
@@ -177,9 +191,9 @@ static HOT bool loads_global(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
         first + top + (u64)hi > c->hi)
         return false;
     enum pattern how = pattern_of(at, bytes);
-    if (how != IN_ROW && how != AT_ONE_PLACE)
-        return false;
-    if (w->t->l->dev->config.counters)
+    if (w->t->l->dev->config.counters && how != IN_ROW && how != AT_ONE_PLACE)
+        count_global_many(w, first, at, bytes, site, n);
+    else if (w->t->l->dev->config.counters)
         for (u32 i = 0; i < n; i++)
             count_global_row(w, first + (u64)site_of(w, site + i)->off, bytes,
                              how == AT_ONE_PLACE ? SHAPE_SAME : SHAPE_ROW, false);

@@ -415,6 +415,31 @@ HOT void count_shared_many(struct warp *w, const u32 *at, u32 bytes, u32 site, u
     c->shared_conflicts += (u64)n * ((cost & 0xffff) - (cost >> 16));
 }
 
+HOT void count_global_many(struct warp *w, uint64_t first, const u32 *at, u32 bytes, u32 site,
+                           u32 n)
+{
+    struct memo *q = &w->t->memo[site];
+    struct simt_counters *c = &w->t->n;
+    u32 differs = 0;
+    for (int i = 0; i < WARP; i++)
+        differs |= (at[i] - at[0]) ^ q->diff[i];
+    if (differs || q->mask != ~0u || q->bytes != bytes)
+        q->known = 0;
+    for (u32 k = 0; k < n; k++) {
+        uint64_t host[WARP], from = first + (uint64_t)site_of(w, site + k)->off;
+        u32 low = (u32)(from + at[0]) & 31;
+        if (!(q->known >> low & 1)) {
+            for (int i = 0; i < WARP; i++)
+                host[i] = from + at[i];
+            if (!memo_hit(q, ~0u, host, bytes, low))
+                q->cost[low] = sectors(~0u, host, bytes);
+        }
+        c->global_load_sectors += q->cost[low];
+    }
+    c->global_load_requests += n;
+    c->global_load_bytes += (uint64_t)n * bytes * WARP;
+}
+
 void count_global_row(struct warp *w, uint64_t at, u32 bytes, enum shape shape, bool write)
 {
     struct simt_counters *n = &w->t->n;

@@ -217,6 +217,7 @@ static void warp_place(struct blk *b, uint32_t i)
     w->w.id = i;
     w->w.b = &b->b;
     w->w.counts = b->t->counts;
+    w->w.fast = b->t->fast;
     w->w.local_bytes = l->k->local_bytes;
     w->w.local = b->local ? b->local + (size_t)i * WARP * l->k->local_bytes : NULL;
     for (uint32_t lane = 0; lane < WARP; lane++) {
@@ -552,6 +553,7 @@ void worker_release(struct worker *t)
     xfree(t->idle);
     xfree(t->cache);
     xfree(t->memo);
+    xfree(t->fast);
     xfree(t->sure);
     xfree(t->counts);
     xfree(t->wgmma_scratch);

@@ -106,13 +106,23 @@ static void graph_init(struct graph *g, struct arena *a, int n)
 
 /* ---- loads from one register ---- */
 
-static bool plain_load(const struct ir *ir, const struct insn *in)
+/* Loads that may change places with each other. */
+static bool loose_load(const struct insn *in)
 {
     static const char *const never[] = {"volatile", "relaxed", "acquire",     "mmio",
                                         "param",    "local",   "param::entry"};
-    if (strcmp(in->op, "ld") != 0 || in->arg_count != 2 || in->pred >= 0 ||
-        in->args[1].kind != OPND_ADDR || in->args[1].reg < 0 || !ir->varying[in->args[1].reg] ||
-        ir->affine[in->args[1].reg].is == AFFINE_YES)
+    if (strcmp(in->op, "ld") != 0 || in->arg_count != 2 || in->pred >= 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(never); i++)
+        if (insn_has(in, never[i]))
+            return false;
+    return true;
+}
+
+static bool plain_load(const struct ir *ir, const struct insn *in)
+{
+    if (!loose_load(in) || in->args[1].kind != OPND_ADDR || in->args[1].reg < 0 ||
+        !ir->varying[in->args[1].reg] || ir->affine[in->args[1].reg].is == AFFINE_YES)
         return false;
     unsigned bytes = ptx_type_bytes(in->type);
     if (bytes != 4 && bytes != 8)
@@ -121,9 +131,6 @@ static bool plain_load(const struct ir *ir, const struct insn *in)
     if (in->args[1].off % (int64_t)((unsigned)n * bytes) || in->args[1].off > 1 << 20 ||
         in->args[1].off < -(1 << 20))
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(never); i++)
-        if (insn_has(in, never[i]))
-            return false;
     return true;
 }
 
@@ -139,15 +146,21 @@ static bool alike(const struct insn *x, const struct insn *y)
     return true;
 }
 
+/* Their order matters: one gives another its address, or two write one register. */
 static bool writes_address(const struct ir *ir, const struct item *run, int n)
 {
     int regs[MAX_REGS];
+    int *seen = arena_array(ir->a, (size_t)ir->k->reg_count + 1, sizeof *seen);
     for (int i = 0; i < n; i++) {
         int d = insn_defs(&ir->k->insn[run[i].insn[0]], regs, MAX_REGS);
         for (int j = 0; j < d; j++)
-            for (int q = 0; q < n; q++)
-                if (ir->k->insn[run[q].insn[0]].args[1].reg == regs[j])
-                    return true;
+            if (seen[regs[j]]++)
+                return true;
+    }
+    for (int i = 0; i < n; i++) {
+        const struct opnd *o = &ir->k->insn[run[i].insn[0]].args[1];
+        if (o->reg >= 0 && seen[o->reg])
+            return true;
     }
     return false;
 }
@@ -162,7 +175,8 @@ static int group_run(const struct ir *ir, const struct item *run, int n, struct 
         if (done[i])
             continue;
         int *list = arena_array(a, (size_t)(n - i), sizeof *list), k = 0;
-        for (int j = i; j < n && k < MAX_LOADS; j++)
+        bool plain = plain_load(ir, &ir->k->insn[run[i].insn[0]]);
+        for (int j = i; j < (plain ? n : i + 1) && k < MAX_LOADS; j++)
             if (!done[j] && alike(&ir->k->insn[run[i].insn[0]], &ir->k->insn[run[j].insn[0]])) {
                 list[k++] = run[j].insn[0];
                 done[j] = true;
@@ -179,7 +193,7 @@ static int group_loads(const struct ir *ir, struct item *item, int count, struct
     for (int i = 0; i < count;) {
         int n = 0;
         while (i + n < count && item[i + n].kind == ITEM_CALL &&
-               plain_load(ir, &ir->k->insn[item[i + n].insn[0]]))
+               loose_load(&ir->k->insn[item[i + n].insn[0]]))
             n++;
         if (n > 1 && !writes_address(ir, item + i, n)) {
             kept += group_run(ir, item + i, n, a, out + kept);

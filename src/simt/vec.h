@@ -181,6 +181,15 @@ AI u32 M_bits(M m)
     return r;
 #endif
 }
+AI u32 M_any(M m)
+{
+#if LANES == 4 && !defined(__SSE__)
+    VQ q = (VQ)m;
+    return (q[0] | q[1]) != 0;
+#else
+    return M_bits(m) != 0;
+#endif
+}
 AI I sel_I(M m, I x, I y)
 {
     return ((I)m & x) | (~(I)m & y);

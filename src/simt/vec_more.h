@@ -434,6 +434,45 @@ NI u32 wraps_s(u32 base, s64 stride)
 #define WRAPS_S(x, k)                                                                              \
     (UNLIKELY((s64)(s32)(x) + 31 * (k) != (s32)((s64)(s32)(x) + 31 * (k))) ? wraps_s((u32)(x), k)  \
                                                                            : 0)
+/* ---- memory without a call: where the device has let this instruction go before (abi.h) ---- */
+AI F F_ldu(const u8 *p, int c)
+{
+    typedef F FU __attribute__((aligned(4)));
+    return *(const FU *)(p + 4 * c);
+}
+AI I I_ldu(const u8 *p, int c)
+{
+    typedef I IU __attribute__((aligned(4)));
+    return *(const IU *)(p + 4 * c);
+}
+/* One place for all lanes; base: 0, or shared memory. */
+AI u32 one_word(struct sw_warp *W, u32 m, u64 a, s64 off, const u8 *base, u32 site)
+{
+    struct sw_fast *f = &W->fast[site];
+    u64 at = a + (u64)off;
+    if (UNLIKELY(at - f->lo >= f->room || at & 3))
+        return (u32)R->ldu(W, m, a, site);
+    f->hits++;
+    f->more += (u64)__builtin_popcount(m);
+    return *(const u32 *)(base + at);
+}
+/* 32 words in a row: where, or 0. */
+AI u8 *row_at(struct sw_warp *W, u32 m, u64 a, s64 off, u32 wraps, const u8 *base, u32 site)
+{
+    struct sw_fast *f = &W->fast[site];
+    u64 at = a + (u64)off;
+    if (UNLIKELY(at - f->lo >= f->room || at & 3 || ~m || wraps))
+        return 0;
+    f->hits++;
+    f->more += (at & 31) != 0;
+    return (u8 *)base + at;
+}
+AI void row_copy(u8 *to, const u8 *from)
+{
+    typedef I IU __attribute__((aligned(4)));
+    for (int c = 0; c < 32; c += LANES)
+        *(IU *)(to + 4 * c) = *(const IU *)(from + 4 * c);
+}
 NI void lanes32(void *t, const void *s)
 {
     for (int c = 0; c < 32; c += LANES)
