@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "expert/change.h"
 #include "expert/match.h"
+#include "expert/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@ struct work {
     struct graph graph;
     struct match match;
     struct recipe recipe;
-    unsigned possible; /* steps that apply to this task */
+    struct chain *chain; /* of a task that takes several kernels; else NULL */
+    unsigned possible;   /* steps that apply to this task */
 };
 
 static bool recognise(const struct task *task, const struct device *device, struct arena *a,
@@ -36,8 +38,18 @@ static bool recognise(const struct task *task, const struct device *device, stru
 
 static bool prepare(struct work *w, struct arena *a, struct error *err)
 {
-    return recipe_load(w->match.recipe, a, &w->recipe, err) &&
-           recipe_steps(&w->recipe, w->match.scope, &w->possible, err);
+    if (!recipe_load(w->match.recipe, a, &w->recipe, err))
+        return false;
+    w->chain = NULL;
+    return w->match.parts ? chain_open(w->match.parts, a, &w->chain, &w->possible, err)
+                          : recipe_steps(&w->recipe, w->match.scope, &w->possible, err);
+}
+
+static bool compose(const struct work *w, unsigned steps, struct arena *a, struct text *out,
+                    struct error *err)
+{
+    return w->chain ? chain_compose(w->chain, steps, a, out, err)
+                    : recipe_compose(&w->recipe, w->match.scope, steps, a, out, err);
 }
 
 static const char *cannot(const struct task *task, const struct work *w, struct arena *a)
@@ -98,7 +110,7 @@ static bool steps_of(const struct work *w, struct text source, unsigned *out, bo
             (excluded_by(&w->recipe, set) & set))
             continue;
         scratch = arena_new();
-        ok = recipe_compose(&w->recipe, w->match.scope, set, scratch, &composed, err);
+        ok = compose(w, set, scratch, &composed, err);
         if (ok && text_equal(composed, source)) {
             *out = set;
             *found = true;
@@ -186,7 +198,7 @@ static bool synthesize(const struct request *req, const struct work *w, struct a
                          req->current->source.data));
         return true;
     }
-    if (!recipe_compose(&w->recipe, w->match.scope, 0, a, &source, err))
+    if (!compose(w, 0, a, &source, err))
         return false;
     say(out, a, false,
         arena_printf(a, "CHANGE: the plain %s kernel\n\n%s: %s.\n\n```cuda\n%s```\n",
@@ -230,7 +242,7 @@ static bool optimize(const struct request *req, const struct work *w, struct are
                              w->recipe.name));
             return true;
         }
-        if (!recipe_compose(&w->recipe, w->match.scope, next, a, &better, err))
+        if (!compose(w, next, a, &better, err))
             return false;
         idle |= 1u << step; /* it may change nothing beside the steps there are */
     } while (text_equal(source, better));
@@ -288,7 +300,7 @@ bool expert_recipe_text(const struct task *task, struct arena *a, const char **r
     for (int i = 0; ok && i < w->recipe.step_count; i++)
         if (all >> i & 1)
             all &= ~w->recipe.steps[i].excludes;
-    ok = ok && recipe_compose(&w->recipe, w->match.scope, all, a, out, err);
+    ok = ok && compose(w, all, a, out, err);
     json_decref(example);
     return ok;
 }

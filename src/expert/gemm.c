@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-static bool is_product(const struct node *n)
+bool gemm_is_product(const struct node *n)
 {
     return graph_op_is(n, "aten.mm") || graph_op_is(n, "aten.bmm") ||
            graph_op_is(n, "aten.addmm") || graph_op_is(n, "aten.baddbmm");
@@ -34,7 +34,7 @@ static struct side side_of(const struct view *v)
 static bool find_product(struct gemm *q, struct match *out)
 {
     for (int i = 0; i < q->g->count; i++) {
-        if (!is_product(&q->g->nodes[i]))
+        if (!gemm_is_product(&q->g->nodes[i]))
             continue;
         if (q->product)
             return match_no(out, q->a, "more than one matrix product");

@@ -36,6 +36,8 @@ struct gemm {
     bool seen[GRAPH_NODES];
 };
 
+bool gemm_is_product(const struct node *n);
+
 /* fp32 on the tensor cores of sm_90a (recipes/gemm_sm90.cu): is there enough to do, and can it be
  * read? */
 bool gemm_suits_sm90(const struct gemm *q);

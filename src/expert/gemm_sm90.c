@@ -93,7 +93,8 @@ static void fill_side(struct gemm *q, struct scope *s, const struct side *x, con
 /* "upper" or "lower", where the task's inputs were always so; else "". */
 static const char *triangle(const struct gemm *q, int input)
 {
-    const json_t *known = json_object_get(q->g->structure, arena_printf(q->a, "in%d", input));
+    const json_t *known =
+        json_object_get(q->g->structure, arena_printf(q->a, "in%d", q->g->origin[input]));
     const char *text = json_string_value(json_object_get(known, "triangle"));
 
     return text ? text : "";

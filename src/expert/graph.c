@@ -268,6 +268,8 @@ bool graph_read(const json_t *description, struct arena *a, struct graph *out, c
         *why = "the description's tensors do not read";
         return false;
     }
+    for (int k = 0; k < out->in_count; k++)
+        out->origin[k] = k;
     if (json_array_size(nodes) == 0) {
         *why = "the description has no operator graph";
         return false;

@@ -40,6 +40,7 @@ struct graph {
     struct node nodes[GRAPH_NODES];
     int count;
     struct tensor in[MAX_TENSORS], out[MAX_TENSORS];
+    int origin[MAX_TENSORS]; /* the task's own input that this is, by index; -1: none */
     int in_count, out_count;
     const json_t *scalars;   /* of the call; may be NULL */
     const json_t *structure; /* of the inputs, as seen on several draws; may be NULL */

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "expert/parts.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -15,7 +16,7 @@ static const struct matcher {
     {"pooling", match_pooling},     {"concat", match_concat},      {"gemm", match_gemm},
 };
 
-bool match_graph(const struct graph *g, struct arena *a, struct match *out)
+bool match_one(const struct graph *g, struct arena *a, struct match *out)
 {
     struct buf why = buf_init(2000);
 
@@ -29,6 +30,20 @@ bool match_graph(const struct graph *g, struct arena *a, struct match *out)
     }
     *out = (struct match){.why_not = buf_copy(&why, a).data};
     buf_release(&why);
+    return false;
+}
+
+bool match_graph(const struct graph *g, struct arena *a, struct match *out)
+{
+    struct match parts = {.recipe = NULL};
+
+    if (match_one(g, a, out))
+        return true;
+    if (match_parts(g, a, &parts)) {
+        *out = parts;
+        return true;
+    }
+    out->why_not = arena_printf(a, "%s; several kernels: %s", out->why_not, parts.why_not);
     return false;
 }
 

@@ -13,13 +13,18 @@
 #include "expert/graph.h"
 #include "expert/recipe.h"
 
+struct parts;
+
 struct match {
     const char *recipe;
     struct scope *scope;
-    const char *why_not; /* when it does not match */
+    const char *why_not;       /* when it does not match */
+    const struct parts *parts; /* of a task that takes several kernels (parts.h); else NULL */
 };
 
 bool match_graph(const struct graph *g, struct arena *a, struct match *out);
+/* By one recipe, or not at all. */
+bool match_one(const struct graph *g, struct arena *a, struct match *out);
 /* The recipe a language model should see for this class of task, and a graph for it. */
 void match_nearest(enum kernel_class class, const char **recipe, const char **description);
 

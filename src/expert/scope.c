@@ -74,3 +74,15 @@ struct scope *scope_item(struct scope *s, const char *list)
     entry_add(s, ENTRY_ITEM, list, NULL, item);
     return item;
 }
+
+bool scope_equal(const struct scope *a, const struct scope *b)
+{
+    const struct scope_entry *x = a->entries, *y = b->entries;
+
+    for (; x && y; x = x->next, y = y->next)
+        if (x->kind != y->kind || strcmp(x->name, y->name) != 0 ||
+            (x->kind == ENTRY_SLOT && strcmp(x->value, y->value) != 0) ||
+            (x->kind == ENTRY_ITEM && !scope_equal(x->item, y->item)))
+            return false;
+    return !x && !y;
+}

@@ -372,7 +372,6 @@ static const struct refusal_case {
     const char *task, *words[4];
 } refusals[] = {
     {"conv", {"cannot write this; configure a model", "recognised convolution", "gemm: no matrix"}},
-    {"two_products", {"cannot write this; configure a model", "more than one matrix product"}},
     {"double", {"cannot write this; configure a model", "f64"}},
     {"hidden", {"cannot write this; configure a model", "does not show everything"}},
 };
@@ -453,6 +452,54 @@ static void the_plain_kernel_says_what_the_graph_says(void **state)
     }
 }
 
+static const struct parts_case {
+    const char *task;
+    int steps;         /* of its ladder */
+    const char *forms; /* what is written: the parts that need kernels of their own */
+    const char *has[6];
+} several[] = {
+    {"mlp",
+     6,
+     "13",
+     {"int64_t shape1[2] = {call->in[0].shape[0], call->in[1].shape[0]}, strides1[2];",
+      "in2[] = {call->in[4], t1, call->in[3]};", "CUTEGEN_TRY(do_part_1(call, in2, &t2));",
+      "return do_part_3(call, in3, &call->out[0]);"}},
+    {"mlp@sm_90a", 8, "123", {"mlp_1_plain", "mlp_3_kernel<64, 64, 16>"}},
+    {"two_products", 4, "12", {"in2[] = {t1, call->in[0]};"}},
+    {"attention", 4, "123", {"attention_2: softmax", "do_part_3(call, in3,"}},
+};
+
+static void several_products_are_parts_of_one_file(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(several); i++) {
+        const struct parts_case *c = &several[i];
+        struct bench b;
+        struct text source, next;
+        const char *change;
+        int steps = 0;
+
+        bench_open(&b, c->task);
+        source = synthesize(&b);
+        for (int k = 0; c->has[k]; k++)
+            if (!strstr(source.data, c->has[k]))
+                fail_msg("%s: no '%s' in:\n%s", c->task, c->has[k], source.data);
+        for (int part = 1; part <= 4; part++) {
+            const char *plan = arena_printf(b.a, "static int do_part_%d(", part);
+
+            assert_true((strstr(source.data, plan) != NULL) ==
+                        (strchr(c->forms, '0' + part) != NULL));
+        }
+        for (; (next = step(&b, source, &change)).data; steps++) {
+            assert_null(strstr(next.data, "//!"));
+            remember(&b, change, "pass");
+            source = next;
+        }
+        assert_int_equal(steps, c->steps);
+        bench_close(&b);
+    }
+}
+
 static void a_prompt_gets_a_worked_example_for_any_task(void **state)
 {
     static const struct {
@@ -494,6 +541,7 @@ int main(void)
         cmocka_unit_test(repairs_are_declined_and_a_foreign_kernel_is_left_alone),
         cmocka_unit_test(what_it_cannot_write_it_says_and_names_what_it_saw),
         cmocka_unit_test(the_plain_kernel_says_what_the_graph_says),
+        cmocka_unit_test(several_products_are_parts_of_one_file),
         cmocka_unit_test(a_prompt_gets_a_worked_example_for_any_task),
     };
 
