@@ -12,7 +12,7 @@
 //! fact pairs: two passes that one could do
 //! fact maxsum: a maximum, then the sum of exponentials below it
 //! fact moments: a mean, then the sum of squares about it
-//! fact splits: one pass and a value per column: parts of a column can be reduced apart
+//! fact splits: one pass and a value per column, and few or odd columns: parts can be reduced apart
 //! fact odd: columns are no whole vectors, but four rows are
 //! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference

@@ -20,6 +20,7 @@
 //! fact long: a row is worth a cluster, and the device has clusters
 //! fact holds: a row fits into the registers of a cluster
 //! fact cluster_whole: a row is exactly what the cluster's threads hold
+//! fact args: some pass finds a place
 //! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference
 //! fact keeps: the output is the exponential of a difference, scaled
@@ -27,6 +28,7 @@
 //! fact rows: some output has a value per row
 //! fact totals: something is reduced over all rows
 //! fact pass: (of a stage) it reduces; else it is a scalar
+//! fact arg: (of a stage) it finds a place
 //! fact pick: (of a stage) it takes one element of the row
 //! fact pair: (of a stage) the first of two passes that one could do
 //! fact paired: (of a stage) the second
@@ -57,6 +59,9 @@
 //! step peel: read 16 bytes at a time between the ends of a row
 //!   why: Rows that begin off a 16-byte boundary have a head and a tail of a few elements; all else is whole vectors.
 //!   when: odd
+//! step groups: compare vectors, and look for the place within the best one at the end
+//!   why: An index is chosen once per vector and not once per element.
+//!   when: args and vectors or args and odd
 //! step unroll: load four times ahead
 //!   why: The loads of several iterations are under way before the first is used.
 //!   when: measured and not fits or measured and not reread
@@ -99,6 +104,19 @@ using namespace cute;
 //! if vectorise or peel
 constexpr int VEC = $vec; // elements in 16 bytes
 using Vector = AutoVectorizingCopyWithAssumedAlignment<128>;
+
+//! end
+//! if groups and vectorise or groups and peel
+// The best of a vector in the sense of Acc.
+template <class Acc, class Values>
+__device__ float best_of(Values const &x)
+{
+    Acc best = Acc::none();
+    CUTE_UNROLL
+    for (int v = 0; v < size(x); ++v)
+        best.add(x(v), v);
+    return best.value;
+}
 
 //! end
 //! if warps
@@ -380,9 +398,17 @@ __global__ void __launch_bounds__(THREADS)
         Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
         copy(${copy}g$X(_, i), r$X);
 //! end
+//! if groups and arg
+        Tensor values = make_tensor<float>(Int<VEC>{}); // (VEC)
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            values(v) = $vector_call;
+        $acc.add(best_of<$combine>(values), i * VEC);
+//! else
         CUTE_UNROLL
         for (int v = 0; v < VEC; ++v)
             $acc.add($vector_call$vector_place);
+//! end
     }
 //! elif peel
     for (int i = t; i < head; i += WIDTH)
@@ -395,9 +421,17 @@ __global__ void __launch_bounds__(THREADS)
         Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
         copy(Vector{}, v$X(_, k), r$X);
 //! end
+//! if groups and arg
+        Tensor values = make_tensor<float>(Int<VEC>{}); // (VEC)
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            values(v) = $vector_call;
+        $acc.add(best_of<$combine>(values), head + k * VEC);
+//! else
         CUTE_UNROLL
         for (int v = 0; v < VEC; ++v)
             $acc.add($vector_call$peel_place);
+//! end
     }
     for (int i = head + body * VEC + t; i < n; i += WIDTH)
         $acc.add($plain_call$plain_place);
@@ -413,7 +447,17 @@ __global__ void __launch_bounds__(THREADS)
 //! else
     $acc = row_reduce<$k, THREADS>($acc);
 //! end
+//! if groups and arg and vectorise or groups and arg and peel
+    int $name = $result; // where its vector begins, or the place itself
+    CUTE_UNROLL
+    for (int v = VEC - 1, first = $name; v >= 0; --v) {
+        int const i = min(first + v, n - 1);
+        float const here = $plain_call;
+        $name = here == $acc.value || (here != here && $acc.value != $acc.value) ? i : $name;
+    }
+//! else
     $value const $name = $result;
+//! end
 //! end
 //! end
 //! if elements

@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-enum { RECIPE_STEPS = 12, RECIPE_FACTS = 48 };
+enum { RECIPE_STEPS = 16, RECIPE_FACTS = 48 };
 
 struct recipe_step {
     const char *name;

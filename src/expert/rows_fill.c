@@ -408,6 +408,10 @@ static void set_stage(struct rows *q, struct scope *s, struct scope *item, int i
     scope_set(item, "name", "%s", st->name);
     scope_set(item, "k", "%d", k);
     scope_set(item, "value", "%s", arg ? "int" : "float");
+    if (arg) {
+        scope_fact(item, "arg");
+        scope_fact(s, "args");
+    }
     if (st->place) {
         scope_fact(item, "pick");
         scope_set(item, "place", "%s", st->place);

@@ -71,14 +71,24 @@ static void set_tuning(struct rows *q, struct scope *s, int64_t threads, int64_t
         scope_fact(s, "fewer");
 }
 
-/* Threads per row and vectors per thread: about four vectors each, more when the row is long. */
+/* Does some pass find a place? */
+static bool finds_place(const struct rows *q)
+{
+    for (int i = 0; i < q->stage_count; i++)
+        if (q->stages[i].combine && strncmp(q->stages[i].combine, "Arg", 3) == 0)
+            return true;
+    return false;
+}
+
+/* Threads per row and vectors per thread: about four vectors each, more when the row is long, or
+ * when it takes many instructions to fold what the threads have found. */
 static void set_launch(struct rows *q, struct scope *s, int vec)
 {
     int64_t n = rows_length(q), threads = 64, items, warp_items = (n / vec + 31) / 32;
     int kept = kept_count(q);
     bool is_short = n / vec <= 32 * 8, fits;
 
-    while (threads < 512 && n / vec > threads * 4)
+    while (threads < 512 && n / vec > threads * (finds_place(q) ? 8 : 4))
         threads *= 2;
     if (n / vec > threads * 16)
         threads = 1024;
@@ -521,11 +531,14 @@ static bool form_columns(struct rows *q, struct scope *s)
     if (vectors)
         scope_fact(s, "vectors");
     if (one_plain_pass(q, &input)) {
-        scope_fact(s, "splits");
-        if (!vectors && expr_bytes(q->tensors[input].dtype) == 4 && n % 4 == 0 &&
-            rows_along(q, input, 0)->stride == inner &&
-            (q->row_modes.count == 1 || rows_axis(q, input, 1)->stride % 4 == 0))
+        bool odd = !vectors && expr_bytes(q->tensors[input].dtype) == 4 && n % 4 == 0 &&
+                   rows_along(q, input, 0)->stride == inner &&
+                   (q->row_modes.count == 1 || rows_axis(q, input, 1)->stride % 4 == 0);
+
+        if (odd)
             scope_fact(s, "odd");
+        if (odd || rows_count(q) / (SIDE * vec) < 4 * q->g->sm_count)
+            scope_fact(s, "splits");
     }
     scope_set(s, "super_input", "%s", q->tensors[input].name);
     scope_set(s, "part_bytes", "%d",
@@ -597,10 +610,8 @@ bool rows_form(struct rows *q, struct scope *s)
         scope_fact(s, "measured");
     if (q->scan)
         return form_scan(q, s);
-    for (int i = 0; i < q->stage_count; i++)
-        if (q->stages[i].combine && strncmp(q->stages[i].combine, "Arg", 3) == 0 &&
-            q->col_modes.count > 1)
-            return match_no(q->out, q->a, "a place among several dimensions");
+    if (finds_place(q) && q->col_modes.count > 1)
+        return match_no(q->out, q->a, "a place among several dimensions");
     if (is_columns(q))
         return form_columns(q, s);
     return is_split(q) ? form_split(q, s) : form_rows(q, s);

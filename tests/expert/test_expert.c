@@ -154,6 +154,7 @@ static const struct ladder_case {
       "fewer_threads"}},
     {"max_dim@sm_80", "column_reduction", {"team", "unroll", "split", "super_rows", "bigger_team"}},
     {"half_max", "row_reduction", {"shuffles", "peel", "warps"}},
+    {"odd_argmin", "row_reduction", {"shuffles", "peel", "groups"}},
     {"rms_norm", "column_reduction", {"team", "vectorise", "registers", "fast_math"}},
     {"max_dim", "column_reduction", {"team", "split", "super_rows"}},
     {"argmax", "column_reduction", {"team", "split", "super_rows"}},
