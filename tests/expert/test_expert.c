@@ -467,7 +467,7 @@ static const struct parts_case {
       "return do_part_3(call, in3, &call->out[0]);"}},
     {"mlp@sm_90a", 8, "123", {"mlp_1_plain", "mlp_3_kernel<64, 64, 16>"}},
     {"two_products", 4, "12", {"in2[] = {t1, call->in[0]};"}},
-    {"attention", 4, "123", {"attention_2: softmax", "do_part_3(call, in3,"}},
+    {"attention", 6, "123", {"attention_2: softmax", "do_part_3(call, in3,"}},
 };
 
 static void several_products_are_parts_of_one_file(void **state)
