@@ -2,10 +2,10 @@
  * chain.c - the kernels of several parts in one file, and the plan that carries them out.
  *
  * Every recipe writes a whole file: constants, kernels, a plan. Here they are
- * taken apart and put together: kernels of different forms stand in inline
- * namespaces of their own (their names differ, their helpers' need not),
- * plans become functions that see the part's tensors as their call, and what
- * both halves name at file scope gets a number where two forms differ in it.
+ * taken apart and put together: kernels of different forms stand in
+ * namespaces of their own, plans become functions that see the part's tensors
+ * as their call, and what both halves name at file scope gets a number where
+ * two forms differ in it.
  */
 #include "expert/parts.h"
 
@@ -147,29 +147,38 @@ static int names_of(struct text t, const char *starts, char mark, struct text *o
     return count;
 }
 
+/* The word at the start of t, or its first byte. */
+static struct text word_at(struct text t)
+{
+    struct text word = {t.data, 1};
+
+    while (in_name(t.data[0]) && word.len < t.len && in_name(t.data[word.len]))
+        word.len++;
+    return word;
+}
+
+static struct text rest_of(struct text t, struct text word)
+{
+    return (struct text){t.data + word.len, t.len - word.len};
+}
+
 /* Every such name with a number behind it. */
 static struct text renamed(struct text source, const struct sections *s, int number,
                            struct arena *a)
 {
-    struct text names[CHAIN_NAMES];
+    struct text names[CHAIN_NAMES], result;
     int count =
         names_of(s->helpers, "static ", '(', names, names_of(s->head, "constexpr ", '=', names, 0));
     struct buf b = buf_init(CHAIN_BYTES);
-    struct text result;
 
-    for (size_t i = 0, len; i < source.len; i += len) {
-        struct text word = {source.data + i, 1};
-        bool known = false;
-
-        while (in_name(source.data[i]) && i + word.len < source.len &&
-               in_name(source.data[i + word.len]))
-            word.len++;
-        len = word.len;
-        for (int k = 0; k < count && !known; k++)
-            known = text_equal(word, names[k]);
+    for (struct text word; source.len; source = rest_of(source, word)) {
+        word = word_at(source);
         buf_add(&b, word.data, word.len);
-        if (known)
-            buf_printf(&b, "_%d", number);
+        for (int k = 0; k < count; k++)
+            if (text_equal(word, names[k])) {
+                buf_printf(&b, "_%d", number);
+                break;
+            }
     }
     result = buf_copy(&b, a);
     buf_release(&b);
@@ -190,6 +199,19 @@ struct file {
 static void put(struct file *f, struct text t)
 {
     buf_add(&f->out, t.data, t.len);
+}
+
+/* A plan, its kernels' names with their namespace. */
+static void put_plan(struct file *f, struct text plan, const char *kernel, int number)
+{
+    const char *prefix = arena_printf(f->a, "%s_", kernel);
+
+    for (struct text word; plan.len; plan = rest_of(plan, word)) {
+        word = word_at(plan);
+        if (f->form_count > 1 && text_starts(word, prefix))
+            buf_printf(&f->out, "part_%d::", number);
+        put(f, word);
+    }
 }
 
 /* A form whose constants and helpers are those of the first form needs none of its own. */
@@ -263,7 +285,7 @@ static void put_device(struct file *f)
             continue;
         put(f, f->s[i].title);
         if (f->form_count > 1)
-            buf_printf(&f->out, "inline namespace part_%d {\n", i + 1);
+            buf_printf(&f->out, "namespace part_%d {\n", i + 1);
         put(f, body[i]);
         if (f->form_count > 1)
             buf_printf(&f->out, "} // namespace part_%d\n\n", i + 1);
@@ -366,7 +388,7 @@ static void put_host(struct file *f)
                    "    mine.out = makes;\n"
                    "    mine.out_count = 1;\n\n",
                    i + 1, p->at[i].g->in_count);
-        put(f, f->s[i].plan);
+        put_plan(f, f->s[i].plan, scope_get(p->at[i].match.scope, "kernel"), i + 1);
         buf_puts(&f->out, "\n");
     }
     buf_puts(&f->out, "CUTEGEN_PLAN(call)\n{\n");
