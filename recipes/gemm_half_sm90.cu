@@ -21,15 +21,25 @@
 //! step cluster: pair blocks, each fetching half of B for both
 //!   why: Multicast halves the reads of B from L2.
 //!   needs: ring
+//! step turns: give each warpgroup tiles of its own, 128x128, one multiplying while the other stores
+//!   why: What follows the product, and the stores, no longer keep the tensor cores waiting.
+//!   needs: ring
 //! text
 // $kernel: $ops as C(m,n) = sum over k of A(m,k) * B(n,k).
 #include <cutegen/kernel.h>
 
 //! if tensor
+//! if turns
+constexpr int TILE_M = 128; // of one warpgroup
+constexpr int TILE_N = 128;
+//! else
 constexpr int TILE_M = 128; // two warpgroups of 64 rows
 constexpr int TILE_N = 256;
+//! end
 constexpr int TILE_K = 64;
-//! if ring
+//! if turns
+constexpr int STAGES = 7; // tiles in shared memory
+//! elif ring
 constexpr int STAGES = 4; // tiles in shared memory
 //! else
 constexpr int STAGES = 1; // tiles in shared memory
@@ -105,6 +115,13 @@ struct Place {
         if (++slot == STAGES)
             slot = 0, turn ^= 1;
     }
+//! if turns
+    __device__ void skip(int count)
+    {
+        turn ^= (slot + count) / STAGES % 2;
+        slot = (slot + count) % STAGES;
+    }
+//! end
 };
 
 // Tells block `rank` of the cluster that a warpgroup here is done with a slot.
@@ -168,7 +185,11 @@ __global__ void __launch_bounds__(384, 1)
 
     if (threadIdx.x < STAGES) { // a thread for each slot
         initialize_barrier(full[threadIdx.x], 1);
+//! if turns
+        initialize_barrier(empty[threadIdx.x], CLUSTER);
+//! else
         initialize_barrier(empty[threadIdx.x], 2 * CLUSTER);
+//! end
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
@@ -198,18 +219,32 @@ __global__ void __launch_bounds__(384, 1)
         int const half = group - 1, thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
         constexpr auto MAJOR_A = A_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
         constexpr auto MAJOR_B = B_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
+//! if turns
+        constexpr int ROWS = TILE_M; // of a warpgroup
+        auto mma = make_tiled_mma(SM90_64x128x16_F32${wgmma_type}_SS<MAJOR_A, MAJOR_B>{});
+        auto thr = mma.get_slice(thread);
+        Tensor sA = make_tensor(make_smem_ptr(smem_a), ring_layout<A_K_MAJOR, ROWS, TILE_M>()); // (ROWS,TILE_K,STAGES)
+//! else
+        constexpr int ROWS = 64; // of a warpgroup
         auto mma = make_tiled_mma(SM90_64x256x16_F32${wgmma_type}_SS<MAJOR_A, MAJOR_B>{});
         auto thr = mma.get_slice(thread);
-        Tensor sA = make_tensor(make_smem_ptr(smem_a + half * 64 * TILE_K),
-                                ring_layout<A_K_MAJOR, 64, TILE_M>()); // (64,TILE_K,STAGES)
+        Tensor sA = make_tensor(make_smem_ptr(smem_a + half * ROWS * TILE_K),
+                                ring_layout<A_K_MAJOR, ROWS, TILE_M>()); // (ROWS,TILE_K,STAGES)
+//! end
         Tensor sB = make_tensor(make_smem_ptr(smem_b),
                                 ring_layout<B_K_MAJOR, TILE_N, TILE_N>()); // (TILE_N,TILE_K,STAGES)
-        Tensor tCrA = thr.partition_fragment_A(sA); // (MMA,1,TILE_K/16,STAGES)
+        Tensor tCrA = thr.partition_fragment_A(sA); // (MMA,ROWS/64,TILE_K/16,STAGES)
         Tensor tCrB = thr.partition_fragment_B(sB); // (MMA,1,TILE_K/16,STAGES)
-        Tensor acc = partition_fragment_C(mma, Shape<_64, Int<TILE_N>>{}); // (MMA,1,1)
+        Tensor acc = partition_fragment_C(mma, Shape<Int<ROWS>, Int<TILE_N>>{}); // (MMA,ROWS/64,1)
         Place p = {0, 0};
 
+//! if turns
+        int const length = (K + TILE_K - 1) / TILE_K; // of a tile, in slots
+        p.skip(half * length);
+        for (int round = half; tile_of(round, M, N, L, tile_m, tile_n, l); round += 2, p.skip(length)) {
+//! else
         for (int round = 0; tile_of(round, M, N, L, tile_m, tile_n, l); ++round) {
+//! end
             int before = -1; // the slot of the products that may still be running
             mma.accumulate_ = GMMA::ScaleOut::Zero;
 #pragma unroll 1
@@ -241,25 +276,29 @@ __global__ void __launch_bounds__(384, 1)
             if (before >= 0 && thread < CLUSTER)
                 release(empty[before], thread);
 
-            // A thread has rows m0 and m0 + 8, and two neighbouring columns of every eight.
+            // A thread has rows m0 and m0 + 8 of each 64, and two neighbouring columns of every eight.
+//! if turns
+            int const row = tile_m + rank * TILE_M + warp * 16, m0 = row + lane / 4;
+//! else
             int const row = tile_m + rank * TILE_M + half * 64 + warp * 16, m0 = row + lane / 4;
+//! end
             int const n0 = tile_n + lane % 4 * 2;
             Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
 //! each leaf
             Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
 //! end
-            bool const whole = row + 16 <= M && tile_n + TILE_N <= N;
+            bool const whole = row + ROWS - 48 <= M && tile_n + TILE_N <= N;
             bool const aligned = int64_t(stride<1>(mC)) == 1 && int64_t(stride<0>(mC)) % 8 == 0;
             CUTE_UNROLL
-            for (int q = 0; q < 2; ++q) {
-                int const m = m0 + q * 8;
+            for (int q = 0; q < ROWS / 32; ++q) {
+                int const m = m0 + q / 2 * 64 + q % 2 * 8;
                 CUTE_UNROLL
                 for (int j = 0; j < TILE_N / 32; ++j) { // 32 columns: a pair of each eight in this thread
                     alignas(4) Element pair[4][2];
                     CUTE_UNROLL
                     for (int i = 0; i < 8; ++i) {
                         int const n = n0 + j * 32 + i / 2 * 8 + i % 2;
-                        float value = acc(j * 16 + i / 2 * 4 + q * 2 + i % 2);
+                        float value = acc(j * 16 + i / 2 * 4 + q % 2 * 2 + i % 2, q / 2, 0);
 //! if epilogue
                         if (whole || (m < M && n < N))
                             value = ${kernel}_finish(value$finish);

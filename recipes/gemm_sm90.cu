@@ -20,9 +20,11 @@
 //! fact b_n_major: B is contiguous along n
 //! fact a_vectors: A can be read 16 bytes at a time
 //! fact b_vectors: B can be read 16 bytes at a time
+//! fact c_vectors: rows of C start on 16 bytes, and can be stored by TMA
 //! fact few_tiles: the result has fewer tiles than a device has processors, and K is long
 //! fact upper_upper: A and B are upper triangular
 //! fact lower_lower: A and B are lower triangular
+//! fact short_columns: a cluster's registers hold all of K for 32 columns
 //! fact short_k: sums are so short that each 16 terms are added in fp32
 //!
 //! step tensor: split fp32 into two fp16 parts and multiply on the tensor cores (wgmma, TMA)
@@ -55,6 +57,19 @@
 //!   why: A is read once and never written as planes; its scales are per 64 of K, applied when sums are added.
 //!   when: a_k_major and a_vectors and not upper_upper and not lower_lower
 //!   needs: wide
+//! step store: store the result by TMA, out of shared memory
+//!   why: Whole lines leave while the next ones are made ready; edges need no care.
+//!   when: c_vectors
+//!   needs: ring
+//! step once: read columns once, held in the registers of a cluster until their scale is known
+//!   why: What lies along m or n was read twice, once for the scales and once for the split.
+//!   when: short_columns
+//!   needs: tensor
+//! step both: split A and B inside the product, tiles of 128x128
+//!   why: Where operands are used only a few times, their planes cost more memory traffic than they save work.
+//!   when: a_k_major and a_vectors and b_vectors and c_vectors and not short_k and not upper_upper and not lower_lower
+//!   needs: ring
+//!   excludes: wide cluster fuse store once triangle
 //! text
 // $kernel: $ops as C(m,n) = sum over k of A(m,k) * B(n,k).
 #include <cutegen/kernel.h>
@@ -69,9 +84,24 @@ constexpr int PIECES = 1;     // of a warpgroup, side by side
 //! end
 constexpr int TILE_N = PIECE_N * PIECES;
 constexpr int TILE_K = 64;    // between two additions into fp32 registers
-//! if fuse
+//! if both
 constexpr int STAGES_A = 2;   // slots of 128x64, fp32
+constexpr int STAGES_B = 4;   // slots of 128x64, fp32 and then hi and lo
+constexpr int STORES = 2;     // parts of 64x32 on their way out, of each warpgroup
+//! elif fuse
+constexpr int STAGES_A = 2;   // slots of 128x64, fp32
+//! if store
+constexpr int STAGES_B = 4;   // slots of 128x64, hi and lo
+//! else
 constexpr int STAGES_B = 5;   // slots of 128x64, hi and lo
+//! end
+//! elif store
+constexpr int STAGES_A = 2;   // slots of 128x64, hi and lo
+//! if short_k
+constexpr int STAGES_B = 3;   // slots of 128x64, hi and lo
+//! else
+constexpr int STAGES_B = 4;   // slots of 128x64, hi and lo
+//! end
 //! elif ring
 constexpr int STAGES_A = 3;   // slots of 128x64, hi and lo
 constexpr int STAGES_B = 4;   // slots of 128x64, hi and lo
@@ -79,17 +109,31 @@ constexpr int STAGES_B = 4;   // slots of 128x64, hi and lo
 constexpr int STAGES_A = 1;   // slots of 128x64, hi and lo
 constexpr int STAGES_B = 1;   // slots of 128x64, hi and lo
 //! end
+//! if store and short_k and not fuse
+constexpr int STORES = 4;     // parts of 64x32 on their way out, of each warpgroup
+//! elif store
+constexpr int STORES = 2;     // parts of 64x32 on their way out, of each warpgroup
+//! end
 //! if cluster
 constexpr int CLUSTER = 2;    // blocks along m that share B
 //! else
 constexpr int CLUSTER = 1;    // blocks along m that share B
 //! end
-//! if raster
+//! if raster and short_k
+constexpr int GROUP = 64;     // tiles of m walked together
+//! elif raster
 constexpr int GROUP = 16;     // tiles of m walked together
 //! else
 constexpr int GROUP = 1;      // tiles of m walked together
 //! end
+//! if both
+constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * TILE_N) * TILE_K * 4 + 2 * STORES * 64 * 32 * 4 +
+                           STAGES_B * TILE_N * 2 + 256;
+//! elif store
+constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 2 * STORES * 64 * 32 * 4 + 256;
+//! else
 constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 256;
+//! end
 //! if a_k_major
 constexpr int A_K_MAJOR = 1;
 //! else
@@ -118,7 +162,7 @@ __device__ inline float ${kernel}_finish($finish_params)
 }
 
 //! end
-//! if tensor
+//! if tensor and not both
 // ---- the split: x * 2^e = hi + lo -------------------------------------------------------
 
 // What a row of A or a column of B is like.
@@ -163,11 +207,15 @@ struct Stats {
     }
 };
 
+//! end
+//! if tensor
 __device__ inline int4 worse(int4 a, int4 b)
 {
     return make_int4(cute::max(a.x, b.x), cute::max(a.y, b.y), a.z | b.z, a.w | b.w);
 }
 
+//! end
+//! if tensor and not both
 // Four elements of a plane of high parts, and of the plane of low parts behind it.
 __device__ inline void put_split(float4 v, float4 scale, half_t *to, int64_t plane)
 {
@@ -340,7 +388,122 @@ __global__ void __launch_bounds__(512, 2)
 }
 
 //! end
-//! if a_m_major or b_n_major
+//! if not a_m_major and not b_n_major
+//! elif once
+// For operands that are contiguous along m or n, "columns" here. A cluster holds all of K for 32 columns in
+// its registers: each block finds what its rows are like, all read that from each other, and split.
+template <int HELD, bool VECTORS>
+__global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
+    ${kernel}_split_strip(float const *X, uint16_t *planes, float *scales, int32_t *guard, int columns, int K,
+                          int64_t K_all, int64_t x_k, int64_t x_l, int ld)
+{
+    __shared__ Stats part[16][32], mine[32];
+    __shared__ float factor[32];
+    int const lane = threadIdx.x % 32, warp = threadIdx.x / 32, quad = threadIdx.x % 8;
+    int const first = blockIdx.y * 32, column = first + quad * 4, length = length_of(blockIdx.z, K, K_all);
+    int const k0 = blockIdx.x * HELD * 64 + threadIdx.x / 8; // the thread has k0, k0 + 64, ...
+//! if fuse
+    int const deep = (K + 15) / 16 * 16; // rows of the planes
+//! else
+    int const deep = K; // rows of the planes
+//! end
+//! if triangle and upper_upper
+    int const from = 0, until = cute::min(length, (first / TILE_N + 1) * TILE_N);
+//! elif triangle
+    int const from = first / TILE_N * TILE_N, until = length;
+//! else
+    int const from = 0, until = length;
+//! end
+    float const *x = X + blockIdx.z * x_l + column;
+    float4 v[HELD];
+    Stats s[4];
+
+//! if overlap
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+    CUTE_UNROLL
+    for (int i = 0; i < HELD; ++i) {
+        int const k = k0 + i * 64;
+        v[i] = fetch_four<VECTORS>(x + k * x_k, k >= from && k < until ? columns - column : 0);
+    }
+    CUTE_UNROLL
+    for (int i = 0; i < 4; ++i)
+        s[i].start();
+    CUTE_UNROLL
+    for (int i = 0; i < HELD; ++i)
+        s[0].add(v[i].x), s[1].add(v[i].y), s[2].add(v[i].z), s[3].add(v[i].w);
+    CUTE_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        CUTE_UNROLL
+        for (int far = 8; far < 32; far *= 2) {
+            Stats const o = {__shfl_xor_sync(~0u, s[i].top, far), __shfl_xor_sync(~0u, s[i].low, far),
+                             __shfl_xor_sync(~0u, s[i].sum, far), __shfl_xor_sync(~0u, s[i].zeros, far)};
+            s[i].add(o);
+        }
+        if (lane < 8)
+            part[warp][lane * 4 + i] = s[i];
+    }
+    __syncthreads();
+    if (warp == 0) {
+        Stats all = part[0][lane];
+        for (int i = 1; i < 16; ++i)
+            all.add(part[i][lane]);
+        mine[lane] = all;
+    }
+    cluster_arrive();
+    cluster_wait();
+    if (warp == 0) {
+        Stats all;
+        all.start();
+        for (unsigned i = 0; i < gridDim.x; ++i) {
+            Stats o;
+            asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(o.top), "=r"(o.low), "=r"(o.sum), "=r"(o.zeros)
+                         : "r"(set_block_rank(cast_smem_ptr_to_uint(&mine[lane]), i)));
+            all.add(o);
+        }
+        // What was seen outside counts as zeros.
+        all.zeros -= int(gridDim.x) * HELD * 64 - (until - from);
+        factor[lane] = all.scale();
+        if (blockIdx.x == 0) {
+            int4 w = all.guard(until - from);
+            if (first + lane < columns)
+                scales[int64_t(blockIdx.z) * columns + first + lane] = all.unscale();
+            for (int far = 1; far < 32; far *= 2)
+                w = worse(w, make_int4(__shfl_xor_sync(~0u, w.x, far), __shfl_xor_sync(~0u, w.y, far),
+                                       __shfl_xor_sync(~0u, w.z, far), __shfl_xor_sync(~0u, w.w, far)));
+            if (lane == 0)
+                reinterpret_cast<int4 *>(guard)[blockIdx.z * gridDim.y + blockIdx.y] = w;
+        }
+    }
+    cluster_arrive();
+    __syncthreads();
+    if (column < ld) {
+        half_t *to = reinterpret_cast<half_t *>(planes) + int64_t(blockIdx.z) * deep * ld + column;
+        int64_t const plane = int64_t(gridDim.z) * deep * ld;
+        float4 const f = *reinterpret_cast<float4 *>(&factor[quad * 4]);
+        CUTE_UNROLL
+        for (int i = 0; i < HELD; ++i) {
+            int const k = k0 + i * 64;
+//! if triangle
+            if (k >= from && k < until)
+//! else
+            if (k < deep)
+//! end
+//! if fuse
+                put_split(v[i], f, to + int64_t(place_of(k)) * ld, plane);
+//! else
+                put_split(v[i], f, to + int64_t(k) * ld, plane);
+//! end
+        }
+    }
+    cluster_wait(); // nobody leaves while another may still read from it
+//! if overlap
+    asm volatile("griddepcontrol.wait;" ::: "memory"); // its end is the end of all before it, too
+//! end
+}
+
+//! else
 // For operands that are contiguous along m or n, "columns" here: first what the columns are like.
 template <bool VECTORS>
 __global__ void __launch_bounds__(256)
@@ -444,7 +607,7 @@ __global__ void __launch_bounds__(256)
             w = worse(w, worst[i]);
         reinterpret_cast<int4 *>(guard)[blockIdx.z * gridDim.x + blockIdx.x] = w;
     }
-    if (column >= columns)
+    if (column >= ld)
         return;
     float const *x = X + blockIdx.z * x_l + column;
     half_t *to = reinterpret_cast<half_t *>(planes) + int64_t(blockIdx.z) * deep * ld + column;
@@ -461,6 +624,8 @@ __global__ void __launch_bounds__(256)
 }
 
 //! end
+//! end
+//! if tensor
 // ---- the product ---------------------------------------------------------------------------------
 
 // (ROWS,TILE_K) of one plane, in the order in which TMA brings it and wgmma reads it
@@ -495,6 +660,7 @@ struct Place {
     }
 };
 
+//! if not both
 // Tells block `rank` of the cluster that a warpgroup here is done with a slot.
 __device__ inline void release(uint64_t &barrier, unsigned rank)
 {
@@ -520,6 +686,7 @@ __device__ inline void fetch_plane(CUtensorMap const *map, uint64_t *full, half_
         SM90_TMA_LOAD_5D::copy(map, full, hint, to, 0, k, row / 64, l, plane);
 }
 
+//! end
 // What a block works on: a tile of a product, and blocks of k.
 struct Work {
     int m, n, l, begin, end; // m and n of the cluster's first element; begin and end in elements of k
@@ -593,8 +760,14 @@ __device__ inline bool work_of(int round, int M, int N, int K, int L, Work &w)
 }
 //! end
 
+//! if both
+//! include gemm_fused
+//! else
 __global__ void __launch_bounds__(384, 1)
     ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+//! if store
+                      const __grid_constant__ CUtensorMap map_c,
+//! end
 //! if fuse
                       int32_t *guard_a, int32_t const *guard_b, int count_b,
 //! else
@@ -613,7 +786,12 @@ __global__ void __launch_bounds__(384, 1)
     unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024; // tiles start on 1024 bytes
     half_t *smem_a = reinterpret_cast<half_t *>(memory + skip);
     half_t *smem_b = smem_a + STAGES_A * 2 * PLANE_A;
+//! if store
+    float2 *smem_c = reinterpret_cast<float2 *>(smem_b + STAGES_B * 2 * PLANE_B);
+    uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_c + 2 * STORES * 64 * 16), *empty_a = full_a + STAGES_A;
+//! else
     uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_b + STAGES_B * 2 * PLANE_B), *empty_a = full_a + STAGES_A;
+//! end
     uint64_t *full_b = empty_a + STAGES_A, *empty_b = full_b + STAGES_B;
     int const rank = CLUSTER > 1 ? int(block_rank_in_cluster()) : 0;
     int const group = threadIdx.x / 128;
@@ -722,6 +900,11 @@ __global__ void __launch_bounds__(384, 1)
         Tensor acc = partition_fragment_C(mma, Shape<_64, Int<PIECE_N>>{});            // (MMA,1,1)
         Tensor sum = make_tensor<float>(Shape<Int<PIECE_N / 2>, Int<PIECES>>{});       // (MMA,PIECES)
         Place a = {0, 0}, b = {0, 0};
+//! if store
+        // Two columns at a time, as TMA takes them: (64,16,STORES)
+        Tensor sC = make_tensor(make_smem_ptr(smem_c + half * STORES * 64 * 16),
+                                composition(Swizzle<3, 1, 3>{}, Layout<Shape<_64, _16, Int<STORES>>, Stride<_16, _1, Int<64 * 16>>>{}));
+//! end
 
         clear(acc);
 //! if not short_k
@@ -885,6 +1068,55 @@ __global__ void __launch_bounds__(384, 1)
             // Unscale. A thread has rows m and m + 8, and two neighbouring columns of every eight.
             int const l = w.l;
             int const row = w.m + rank * TILE_M + half * 64 + warp * 16, m0 = row + order, n0 = w.n + lane % 4 * 2;
+//! if store
+//! if not split_k
+//! each leaf
+            Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
+//! end
+            float fa[2] = {1.0f, 1.0f};
+//! if not fuse
+            CUTE_UNROLL
+            for (int q = 0; q < 2; ++q)
+                fa[q] = m0 + q * 8 < M ? __ldg(scale_a + $a_l * M + m0 + q * 8) : 0.0f;
+//! end
+            CUTE_UNROLL
+            for (int piece = 0; piece < PIECES; ++piece) {
+                CUTE_UNROLL
+                for (int j = 0; j < PIECE_N / 32; ++j) { // 32 columns
+                    int const n1 = n0 + piece * PIECE_N + j * 32;
+                    float2 fb[4];
+                    CUTE_UNROLL
+                    for (int i = 0; i < 4; ++i)
+                        fb[i] = n1 + i * 8 < N ? __ldg(reinterpret_cast<float2 const *>(scale_b + $b_l * N + n1 + i * 8))
+                                               : make_float2(0.0f, 0.0f);
+                    if (thread == 0)
+                        tma_store_wait<STORES - 1>(); // what was here before is on its way
+                    asm volatile("bar.sync %0, 128;" ::"r"(4 + half) : "memory");
+                    CUTE_UNROLL
+                    for (int i = 0; i < 16; i += 2) {
+                        int const q = i / 2 % 2;
+                        float x = sum(j * 16 + i, piece) * fa[q] * fb[i / 4].x;
+                        float y = sum(j * 16 + i + 1, piece) * fa[q] * fb[i / 4].y;
+//! if epilogue and not split_k
+                        int const m = m0 + q * 8, n = n1 + i / 4 * 8;
+                        if (m < M && n < N) {
+                            x = [&](int m, int n) { return ${kernel}_finish(x$finish); }(m, n);
+                            y = [&](int m, int n) { return ${kernel}_finish(y$finish); }(m, n + 1);
+                        }
+//! end
+                        sC(warp * 16 + order + q * 8, i / 4 * 4 + lane % 4, (piece * (PIECE_N / 32) + j) % STORES) = make_float2(x, y);
+                    }
+                    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                    asm volatile("bar.sync %0, 128;" ::"r"(4 + half) : "memory");
+                    if (thread == 0) {
+                        SM90_TMA_STORE_3D::copy(&map_c, smem_c + (half * STORES + (piece * (PIECE_N / 32) + j) % STORES) * 64 * 16,
+                                                w.n + piece * PIECE_N + j * 32, row, l);
+                        tma_store_arrive();
+                    }
+                }
+            }
+//! else
 //! if split_k
             Tensor mC = make_tensor(make_gmem_ptr(partial + int64_t(l) * M * N), make_shape(M, N),
                                     make_stride(int64_t(N), _1{})); // (M,N)
@@ -972,15 +1204,21 @@ __global__ void __launch_bounds__(384, 1)
                     }
                 }
             }
+//! end
         }
 //! if not short_k
         if (half == 0)
             asm volatile("bar.sync 1, 256;" ::: "memory"); // take up the last arrival
 //! end
+//! if store
+        if (thread == 0)
+            tma_store_wait<0>();
+//! end
     }
     if constexpr (CLUSTER > 1)
         cluster_sync(); // nobody leaves while another may still signal to it
 }
+//! end
 
 //! if split_k
 // Adds the parts of every element, in order.
@@ -1132,6 +1370,7 @@ __global__ void __launch_bounds__(256)
 
 #ifdef CUTEGEN_HOST
 //! if tensor
+//! if not both
 // The planes of an operand for TMA: (K,rows,L,2), or (64,K,rows/64,L,2) where rows are neighbours
 // in memory.
 static struct cutegen_map plane_map(struct cutegen_call *call, uint16_t *planes, int k_major, int64_t rows, int64_t K,
@@ -1156,6 +1395,7 @@ static struct cutegen_map plane_map(struct cutegen_call *call, uint16_t *planes,
     s.l2 = CUTEGEN_L2_256;
     return cutegen_map_tiled(call, &s);
 }
+//! end
 
 //! end
 CUTEGEN_PLAN(call)
@@ -1207,6 +1447,11 @@ CUTEGEN_PLAN(call)
     int64_t K_all = K * L;
 //! end
 
+//! if both
+//! if not split_k
+    int64_t L_a = $a_count, step_a = $a_step, L_b = $b_count, step_b = $b_step;
+//! end
+//! else
     // A
 //! if split_k and not fuse
     int64_t L_a = L, step_a = K * $a_unit;
@@ -1222,9 +1467,13 @@ CUTEGEN_PLAN(call)
     int64_t count_a = cutegen_min(cutegen_ceil_div(rows_a, K <= 1024 ? 16 : K <= 4096 ? 4 : 1), processors * 8);
 //! else
     int64_t ld_a = cutegen_round_up(M, 64), rows_a = K * L_a;
+//! if once
+    int64_t strips_a = ld_a / 32, count_a = strips_a * L_a;
+//! else
     int64_t deep_a = cutegen_round_up(cutegen_max(64, cutegen_ceil_div(K, 16)), 8), parts_a = cutegen_ceil_div(K, deep_a);
     int64_t strips_a = cutegen_ceil_div(M, 128), count_a = strips_a * L_a;
     int32_t *stats_a = (int32_t *)cutegen_workspace(call, L_a * parts_a * M * 16);
+//! end
 //! end
 //! if not fuse
     uint16_t *planes_a = (uint16_t *)cutegen_workspace(call, rows_a * ld_a * 2 * 2);
@@ -1251,26 +1500,49 @@ CUTEGEN_PLAN(call)
 //! else
     int64_t ld_b = cutegen_round_up(N, 64), deep = K, rows_b = deep * L_b;
 //! end
+//! if once
+    int64_t strips_b = ld_b / 32, count_b = strips_b * L_b;
+//! else
     int64_t deep_b = cutegen_round_up(cutegen_max(64, cutegen_ceil_div(K, 16)), 8), parts_b = cutegen_ceil_div(K, deep_b);
     int64_t strips_b = cutegen_ceil_div(N, 128), count_b = strips_b * L_b;
     int32_t *stats_b = (int32_t *)cutegen_workspace(call, L_b * parts_b * N * 16);
+//! end
 //! end
     uint16_t *planes_b = (uint16_t *)cutegen_workspace(call, rows_b * ld_b * 2 * 2);
     float *scale_b = (float *)cutegen_workspace(call, N * L_b * 4);
     int32_t *guard_b = (int32_t *)cutegen_workspace(call, count_b * 16);
 
     // The splits.
-//! if b_n_major
+//! if once and b_k_major
+    uint32_t flags_b = 0;
+//! elif b_k_major
+    uint32_t flags_b = $b_first;
+//! end
+//! if once
+    int64_t held = cutegen_ceil_div(K, K <= 4096 ? 512 : 1024); // blocks of a cluster
+    CUTEGEN_REQUIRE(call, held <= 8, "a cluster must hold all of K");
+//! end
+//! if b_n_major and once
+    if (K <= 4096)
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_strip<8, $b_wide>), cutegen_dim3(held, strips_b, L_b),
+                                      cutegen_dim3(512, 1, 1), cutegen_dim3(held, 1, 1), 0, 0, CUTEGEN_DATA(float const, B),
+                                      planes_b, scale_b, guard_b, (int)N, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
+    else
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_strip<16, $b_wide>), cutegen_dim3(held, strips_b, L_b),
+                                      cutegen_dim3(512, 1, 1), cutegen_dim3(held, 1, 1), 0, 0, CUTEGEN_DATA(float const, B),
+                                      planes_b, scale_b, guard_b, (int)N, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
+//! elif b_n_major
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_look_columns<$b_wide>), cutegen_dim3(strips_b, parts_b, L_b),
                                cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, B), stats_b, (int)N, (int)K, K_all,
                                (int64_t)$b_slow, step_b, (int)deep_b));
 //! end
-//! if a_m_major
+//! if a_m_major and not once
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_look_columns<$a_wide>), cutegen_dim3(strips_a, parts_a, L_a),
                                   cutegen_dim3(256, 1, 1), one, 0, $a_first, CUTEGEN_DATA(float const, A), stats_a, (int)M,
                                   (int)K, K_all, (int64_t)$a_slow, step_a, (int)deep_a));
 //! end
-//! if b_n_major
+//! if b_n_major and once
+//! elif b_n_major
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_columns<$b_wide>), cutegen_dim3(strips_b, parts_b, L_b),
                                   cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, B),
                                   (int32_t const *)stats_b, planes_b, scale_b, guard_b, (int)N, (int)K, K_all,
@@ -1278,18 +1550,27 @@ CUTEGEN_PLAN(call)
 //! else
     if (K <= 1024)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<32, $b_wide>), cutegen_dim3(count_b, 1, 1),
-                                      cutegen_dim3(512, 1, 1), one, 0, $b_first, CUTEGEN_DATA(float const, B), planes_b,
+                                      cutegen_dim3(512, 1, 1), one, 0, flags_b, CUTEGEN_DATA(float const, B), planes_b,
                                       scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
     else if (K <= 4096)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<128, $b_wide>), cutegen_dim3(count_b, 1, 1),
-                                      cutegen_dim3(512, 1, 1), one, 0, $b_first, CUTEGEN_DATA(float const, B), planes_b,
+                                      cutegen_dim3(512, 1, 1), one, 0, flags_b, CUTEGEN_DATA(float const, B), planes_b,
                                       scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
     else
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<512, $b_wide>), cutegen_dim3(count_b, 1, 1),
-                                      cutegen_dim3(512, 1, 1), one, 0, $b_first, CUTEGEN_DATA(float const, B), planes_b,
+                                      cutegen_dim3(512, 1, 1), one, 0, flags_b, CUTEGEN_DATA(float const, B), planes_b,
                                       scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
 //! end
 //! if fuse
+//! elif a_m_major and once
+    if (K <= 4096)
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_strip<8, $a_wide>), cutegen_dim3(held, strips_a, L_a),
+                                      cutegen_dim3(512, 1, 1), cutegen_dim3(held, 1, 1), 0, flags, CUTEGEN_DATA(float const, A),
+                                      planes_a, scale_a, guard_a, (int)M, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
+    else
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_strip<16, $a_wide>), cutegen_dim3(held, strips_a, L_a),
+                                      cutegen_dim3(512, 1, 1), cutegen_dim3(held, 1, 1), 0, flags, CUTEGEN_DATA(float const, A),
+                                      planes_a, scale_a, guard_a, (int)M, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
 //! elif a_m_major
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_columns<$a_wide>), cutegen_dim3(strips_a, parts_a, L_a),
                                   cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A),
@@ -1309,9 +1590,10 @@ CUTEGEN_PLAN(call)
                                       cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
                                       scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
 //! end
+//! end
 
     // The product.
-//! if fuse
+//! if fuse or both
     struct cutegen_map_spec spec;
     for (int i = 0; i < 5; i++)
         spec.dims[i] = 1, spec.strides_bytes[i] = 0, spec.box[i] = 1, spec.element_strides[i] = 1;
@@ -1334,15 +1616,72 @@ CUTEGEN_PLAN(call)
 //! else
     struct cutegen_map map_a = plane_map(call, planes_a, A_K_MAJOR, M, K, L_a, ld_a, TILE_M);
 //! end
+//! if both
+    spec.data = CUTEGEN_DATA(float, B);
+//! if b_k_major and split_k
+    spec.dims[0] = K_all, spec.dims[1] = N;
+    spec.strides_bytes[0] = $b_slow * 4, spec.strides_bytes[1] = N * $b_slow * 4;
+//! elif b_k_major
+    spec.dims[0] = K, spec.dims[1] = N, spec.dims[2] = L_b;
+    spec.strides_bytes[0] = $b_slow * 4;
+    spec.strides_bytes[1] = (step_b > 0 ? step_b : N * $b_slow) * 4;
+//! elif split_k
+    spec.dims[0] = N, spec.dims[1] = K_all;
+    spec.strides_bytes[0] = $b_slow * 4, spec.strides_bytes[1] = K_all * $b_slow * 4;
+    spec.box[0] = TILE_N, spec.box[1] = TILE_K;
+    spec.swizzle = CUTEGEN_SWIZZLE_NONE;
+//! else
+    spec.dims[0] = N, spec.dims[1] = K, spec.dims[2] = L_b;
+    spec.strides_bytes[0] = $b_slow * 4;
+    spec.strides_bytes[1] = (step_b > 0 ? step_b : K * $b_slow) * 4;
+    spec.box[0] = TILE_N, spec.box[1] = TILE_K;
+    spec.swizzle = CUTEGEN_SWIZZLE_NONE;
+//! end
+    struct cutegen_map map_b = cutegen_map_tiled(call, &spec);
+//! else
     struct cutegen_map map_b = plane_map(call, planes_b, B_K_MAJOR, N, deep, L_b, ld_b, PIECE_N);
+//! end
     int64_t tiles = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N) * L;
 //! if split_k
     float *partial = (float *)cutegen_workspace(call, L * M * N * 4);
 //! end
+//! if store or both
+    struct cutegen_map_spec spec_c;
+    for (int i = 0; i < 5; i++)
+        spec_c.dims[i] = 1, spec_c.strides_bytes[i] = 0, spec_c.box[i] = 1, spec_c.element_strides[i] = 1;
+    spec_c.dtype = CUTEGEN_F32;
+    spec_c.rank = 3;
+    spec_c.dims[0] = N, spec_c.dims[1] = M, spec_c.dims[2] = L;
+//! if split_k
+    spec_c.data = partial;
+    spec_c.strides_bytes[0] = N * 4, spec_c.strides_bytes[1] = M * N * 4;
+//! else
+    spec_c.data = CUTEGEN_DATA(float, C);
+    spec_c.strides_bytes[0] = $c_slow * 4, spec_c.strides_bytes[1] = $c_step * 4;
+//! end
+    spec_c.box[0] = 32, spec_c.box[1] = 64;
+    spec_c.swizzle = CUTEGEN_SWIZZLE_128;
+    spec_c.fill = CUTEGEN_FILL_ZERO;
+    spec_c.l2 = CUTEGEN_L2_NONE;
+    struct cutegen_map map_c = cutegen_map_tiled(call, &spec_c);
+//! end
     int64_t part_k = K;
     int64_t blocks = cutegen_min(processors / CLUSTER, tiles) * CLUSTER;
+//! if both
+    int64_t count_a = blocks, count_b = blocks;
+    int32_t *guard_a = (int32_t *)cutegen_workspace(call, blocks * 16), *guard_b = (int32_t *)cutegen_workspace(call, blocks * 16);
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(512, 1, 1), SMEM_BYTES, map_a, map_b,
+//! if split_k
+                               map_c, guard_a, guard_b, (int)K, K_all, (int)L, $args));
+//! else
+                               map_c, guard_a, guard_b, (int)L, $args));
+//! end
+//! else
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1),
                                   cutegen_dim3(CLUSTER, 1, 1), SMEM_BYTES, flags, map_a, map_b,
+//! if store
+                                  map_c,
+//! end
 //! if fuse
                                   guard_a, (int32_t const *)guard_b, (int)count_b,
 //! else
@@ -1353,6 +1692,7 @@ CUTEGEN_PLAN(call)
                                   partial, (int)K,
 //! end
                                   (int)L, $args));
+//! end
 //! if split_k
     CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_add_parts, cutegen_dim3(cutegen_min(cutegen_ceil_div(M * N, 256), processors * 8), 1, 1),
                                   cutegen_dim3(256, 1, 1), one, 0, flags, (float const *)partial, (int)L, $args));

@@ -1,6 +1,9 @@
 """Accuracy and speed of an exported product beside cuBLAS fp32, on inputs of several kinds.
 
-    python3 check.py KERNEL.so M K N [L] [form] [kinds]     form: nn nt tn tt
+    python3 gemm_check.py KERNEL.so M K N [L] [form] [kinds]     form: nn nt tn tt
+
+PROFILE=1 prints the time of every kernel of a call, DT=f16 or bf16 takes narrow inputs. Beside cuBLAS fp32 stands cuBLAS with
+TF32, for orientation.
 """
 import ctypes
 import os
@@ -125,14 +128,17 @@ def main():
         text = f"ours {worst[0]:.2e} {worst[1]:.2e}  cuBLAS {worst[2]:.2e} {worst[3]:.2e}  {note}"
         ours = median_ms(lambda: call([A, B], C))
         theirs = median_ms(lambda: torch.matmul(a, b, out=ref)) if kind.split(":")[-1] in ("uniform", "normal") else float("nan")
-        if kind == "normal":
+        torch.backends.cuda.matmul.allow_tf32 = True
+        tf32 = median_ms(lambda: torch.matmul(a, b, out=ref)) if theirs == theirs else float("nan")
+        torch.backends.cuda.matmul.allow_tf32 = False
+        if os.environ.get("PROFILE"):
             with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA], acc_events=True) as prof:
                 call([A, B], C)
                 torch.cuda.synchronize()
             for e in prof.events():
                 if e.device_type == torch.autograd.DeviceType.CUDA:
                     print("      ", e.name[:40], f"{e.time_range.elapsed_us():.1f} us at {e.time_range.start % 100000:.1f}")
-        print(line, text, f"ours {ours:.4f} ms cuBLAS {theirs:.4f} ms ratio {theirs / ours:.2f}", flush=True)
+        print(line, text, f"ours {ours:.4f} ms cuBLAS {theirs:.4f} ms ratio {theirs / ours:.2f} (with TF32 {theirs / tf32:.2f})", flush=True)
 
 
 main()

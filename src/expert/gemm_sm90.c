@@ -9,8 +9,9 @@
 #include <string.h>
 
 enum {
-    SHORTEST_K = 33,
+    SHORTEST_K = 32,
     SHORT_K = 192,
+    LONGEST_HELD = 8192, /* by a cluster of eight */
     SMALLEST_SIDE = 64,
     SM90_PROCESSORS = 132,
     SM90_TILE = 128 * 256
@@ -90,6 +91,20 @@ static void fill_side(struct gemm *q, struct scope *s, const struct side *x, con
         scope_fact(s, arena_printf(q->a, "%s_batched", t));
 }
 
+/* Whether and how TMA stores C. */
+static void fill_result(const struct gemm *q, struct scope *s)
+{
+    const struct side *c = &q->C;
+    bool batched = c->l.first != c->l.last;
+
+    scope_set(s, "c_slow", "C->strides[%d]", c->row.last - 1);
+    scope_set(s, "c_step", "%s",
+              batched ? arena_printf(q->a, "C->strides[%d]", c->l.last - 1) : "M * N");
+    if (c->col.stride == 1 && c->row.first != c->row.last && c->row.stride % 4 == 0 &&
+        c->l.stride % 4 == 0 && c->col.size % 4 == 0)
+        scope_fact(s, "c_vectors");
+}
+
 /* "upper" or "lower", where the task's inputs were always so; else "". */
 static const char *triangle(const struct gemm *q, int input)
 {
@@ -114,9 +129,13 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
         return;
     }
     out->recipe = "gemm_sm90";
+    fill_result(q, s);
     /* The plan's first launch has none before it to overlap with. */
     scope_set(s, "a_first", "%s", scope_has(s, "b_n_major") ? "flags" : "0");
     scope_set(s, "b_first", "%s", scope_has(s, "a_m_major") ? "flags" : "0");
+    if ((q->A.row.stride == 1 || q->B.row.stride == 1) &&
+        (q->A.col.size <= LONGEST_HELD || few_tiles(q)))
+        scope_fact(s, "short_columns");
     if (q->A.col.size < SHORT_K)
         scope_fact(s, "short_k");
     if (few_tiles(q))

@@ -112,7 +112,7 @@ static struct text step(struct bench *b, struct text source, const char **change
 
 static const struct ladder_case {
     const char *task, *recipe;
-    const char *steps[10]; /* names in the recipe, in the order they come */
+    const char *steps[12]; /* names in the recipe, in the order they come */
 } ladders[] = {
     {"swish", "pointwise", {"vectorise", "launch_shape", "fast_math"}},
     {"bias_gelu", "pointwise", {"vectorise", "launch_shape"}},
@@ -126,16 +126,21 @@ static const struct ladder_case {
     {"lower_triangle", "gemm", {"tiles", "registers", "vectorise", "pipeline", "wide", "triangle"}},
     {"big_matmul@sm_90a",
      "gemm_sm90",
-     {"tensor", "ring", "wide", "raster", "cluster", "overlap", "fuse"}},
-    {"short_sum@sm_90a", "gemm_sm90", {"tensor", "ring", "wide", "raster", "cluster", "overlap"}},
-    {"odd_batch@sm_90a", "gemm_sm90", {"tensor", "ring", "wide", "raster", "cluster", "overlap"}},
+     {"tensor", "ring", "wide", "raster", "cluster", "overlap", "fuse", "store", "once", "both"}},
+    {"short_sum@sm_90a",
+     "gemm_sm90",
+     {"tensor", "ring", "wide", "raster", "cluster", "overlap", "store", "once"}},
+    {"odd_batch@sm_90a",
+     "gemm_sm90",
+     {"tensor", "ring", "wide", "raster", "cluster", "overlap", "once"}},
     {"long_sum@sm_90a",
      "gemm_sm90",
-     {"tensor", "ring", "wide", "raster", "cluster", "overlap", "split_k", "fuse"}},
+     {"tensor", "ring", "wide", "raster", "cluster", "overlap", "split_k", "fuse", "store", "once",
+      "both"}},
     {"triangles@sm_90a",
      "gemm_sm90",
-     {"tensor", "ring", "wide", "raster", "cluster", "overlap", "triangle"}},
-    {"big_half@sm_90a", "gemm_half_sm90", {"tensor", "ring", "raster", "cluster"}},
+     {"tensor", "ring", "wide", "raster", "cluster", "overlap", "triangle", "store", "once"}},
+    {"big_half@sm_90a", "gemm_half_sm90", {"tensor", "ring", "raster", "cluster", "turns"}},
     {"square_matmul@sm_90a", "gemm", {"tiles", "registers", "vectorise", "pipeline", "wide"}},
     {"diagonal", "pointwise", {"vectorise", "launch_shape"}},
     {"matrix_scalar", "pointwise", {"vectorise", "launch_shape"}},

@@ -1,0 +1,333 @@
+// gemm_fused.cuh - the product that splits both operands itself; a part of gemm_sm90.cu.
+//
+// 512 threads: one fetches fp32 tiles by TMA; a warpgroup splits B in place, a thread per column; two
+// warpgroups split A on its way into registers and multiply. Scales are per 64 of K on both sides, applied
+// when sums are added. Every byte of A and B is read from memory once and never written again.
+//! if split_k
+__global__ void __launch_bounds__(512, 1)
+    ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                      const __grid_constant__ CUtensorMap map_c, int32_t *guard_a, int32_t *guard_b, int part_k,
+                      int64_t K_all, int L, $params)
+{
+    K = part_k; // the parts of the sum are products of their own
+//! else
+__global__ void __launch_bounds__(512, 1)
+    ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+                      const __grid_constant__ CUtensorMap map_c, int32_t *guard_a, int32_t *guard_b, int L, $params)
+{
+//! end
+    extern __shared__ unsigned char memory[];
+    constexpr int SLOT_A = TILE_M * TILE_K, SLOT_B = TILE_N * TILE_K; // floats
+    unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024;      // tiles start on 1024 bytes
+    float *smem_a = reinterpret_cast<float *>(memory + skip), *smem_b = smem_a + STAGES_A * SLOT_A;
+    float2 *smem_c = reinterpret_cast<float2 *>(smem_b + STAGES_B * SLOT_B);
+    uint16_t *scales = reinterpret_cast<uint16_t *>(smem_c + 2 * STORES * 64 * 16); // upper halves of fp32
+    uint64_t *full_a = reinterpret_cast<uint64_t *>(scales + STAGES_B * TILE_N), *empty_a = full_a + STAGES_A;
+    uint64_t *full_b = empty_a + STAGES_A, *ready_b = full_b + STAGES_B, *empty_b = ready_b + STAGES_B;
+    __shared__ int limits[8]; // what the rows of A, and the columns of B, are like at worst
+    int const group = threadIdx.x / 128, thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
+
+    if (threadIdx.x < 8)
+        limits[threadIdx.x] = 0;
+    if (threadIdx.x < STAGES_A + STAGES_B) { // a thread for each slot
+        bool const of_a = threadIdx.x < STAGES_A;
+        int const i = of_a ? threadIdx.x : threadIdx.x - STAGES_A;
+        initialize_barrier(of_a ? full_a[i] : full_b[i], 1);
+        initialize_barrier(of_a ? empty_a[i] : empty_b[i], of_a ? 8 : 2); // warps; warpgroups
+        if (!of_a)
+            initialize_barrier(ready_b[i], 4); // warps
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+//! if overlap
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+
+    Work w;
+    int4 worst = make_int4(0, 0, 0, 0);
+    if (group == 0) { // one thread fetches
+        cutlass::arch::warpgroup_reg_dealloc<24>();
+        Place a = {0, 1}, b = {0, 1};
+        for (int round = 0; threadIdx.x == 0 && work_of(round, M, N, K, L, w); ++round) {
+            for (int k = w.begin; k < w.end; k += TILE_K) {
+//! if split_k
+                int const at = w.l * K + k, la = 0, lb = 0;
+//! else
+                int const at = k, la = $a_l, lb = $b_l;
+//! end
+                constexpr uint64_t hint = 0x1000000000000000; // evict as usual
+                wait_barrier(empty_a[a.slot], a.turn);
+                set_barrier_transaction_bytes(full_a[a.slot], SLOT_A * sizeof(float));
+                for (int i = 0; i < 2; ++i)
+                    SM90_TMA_LOAD_3D::copy(&map_a, &full_a[a.slot], hint, smem_a + a.slot * SLOT_A + i * TILE_M * 32,
+                                           at + i * 32, w.m, la);
+                wait_barrier(empty_b[b.slot], b.turn);
+                set_barrier_transaction_bytes(full_b[b.slot], SLOT_B * sizeof(float));
+//! if b_k_major
+                for (int i = 0; i < 2; ++i)
+                    SM90_TMA_LOAD_3D::copy(&map_b, &full_b[b.slot], hint, smem_b + b.slot * SLOT_B + i * TILE_N * 32,
+                                           at + i * 32, w.n, lb);
+//! else
+                SM90_TMA_LOAD_3D::copy(&map_b, &full_b[b.slot], hint, smem_b + b.slot * SLOT_B, w.n, at, lb);
+//! end
+                a.next<STAGES_A>(), b.next<STAGES_B>();
+            }
+        }
+    } else if (group == 1) { // a warpgroup splits B
+        cutlass::arch::warpgroup_reg_alloc<136>();
+        Place b = {0, 0};
+        for (int round = 0; work_of(round, M, N, K, L, w); ++round) {
+            int exponents = 0, zeros = 0;
+            unsigned largest = 0, lost = 0;
+#pragma unroll 1
+            for (int k0 = w.begin; k0 < w.end; k0 += TILE_K) {
+                float x[TILE_K];
+                unsigned top = 0, low = ~0u;
+                float *slot = smem_b + b.slot * SLOT_B;
+                wait_barrier(full_b[b.slot], b.turn);
+//! if b_k_major
+                CUTE_UNROLL
+                for (int i = 0; i < TILE_K / 4; ++i) // as TMA brings it: 16 bytes at a time, swizzled
+                    *reinterpret_cast<float4 *>(&x[i * 4]) = *reinterpret_cast<float4 *>(
+                        slot + i / 8 * TILE_N * 32 + thread * 32 + ((i ^ thread) & 7) * 4);
+//! else
+                CUTE_UNROLL
+                for (int i = 0; i < TILE_K; ++i)
+                    x[i] = slot[i * TILE_N + thread];
+//! end
+                CUTE_UNROLL
+                for (int i = 0; i < TILE_K; ++i) {
+                    unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
+                    top = cute::max(top, bits), low = cute::min(low, bits);
+                    exponents += int(bits >> 23);
+                }
+                if (low == 0) { // which of them are zero, and what is the smallest that is not?
+                    low = ~0u;
+                    CUTE_UNROLL
+                    for (int i = 0; i < TILE_K; ++i) {
+                        unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
+                        zeros += bits == 0;
+                        low = cute::min(low, bits - 1);
+                    }
+                }
+                int const e = top == 0 ? 127 : int(top >> 23), used = cute::min(cute::max(e, 67), 187);
+                float const scale = __uint_as_float(unsigned(268 - used) << 23); // to [2^14,2^15)
+                largest = cute::max(largest, top);
+                lost |= (e != used ? 2u : 0u) | (int(low >> 23) < e - 16 ? 1u : 0u);
+                asm volatile("bar.sync 6, 128;" ::: "memory"); // all of the slot is in registers
+                scales[b.slot * TILE_N + thread] = uint16_t((used - 14) << 7);
+                half_t *hi = reinterpret_cast<half_t *>(slot) + thread * TILE_K, *lo = hi + SLOT_B;
+                CUTE_UNROLL
+                for (int c = 0; c < TILE_K / 8; ++c) {
+                    alignas(16) half_t h[8], l[8];
+                    CUTE_UNROLL
+                    for (int p = 0; p < 8; ++p) {
+                        // The tensor core takes from a thread k = 2t, 2t+1, 2t+8 and 2t+9 of each sixteen; A's
+                        // are 4t to 4t+3 in memory, one vector, and B is put in the same order.
+                        float const y = x[c / 2 * 16 + p / 2 * 4 + c % 2 * 2 + p % 2] * scale;
+                        h[p] = half_t(y);
+                        l[p] = half_t(y - float(h[p]));
+                    }
+                    int const place = ((c ^ thread) & 7) * 8; // swizzled, as wgmma reads it
+                    *reinterpret_cast<uint4 *>(hi + place) = *reinterpret_cast<uint4 *>(h);
+                    *reinterpret_cast<uint4 *>(lo + place) = *reinterpret_cast<uint4 *>(l);
+                }
+                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                __syncwarp();
+                if (lane == 0)
+                    arrive_barrier(ready_b[b.slot]);
+                b.next<STAGES_B>();
+            }
+            int const seen = (w.end - w.begin + TILE_K - 1) / TILE_K * TILE_K, terms = seen - zeros;
+//! if split_k
+            int const length = int(cute::min(int64_t(K), K_all - int64_t(w.l) * K));
+//! else
+            int const length = K;
+//! end
+            if (terms > 0)
+                worst = worse(worst, make_int4(terms * int(largest >> 23) - exponents, length - terms, lost & 1, lost > 1));
+        }
+    } else { // two warpgroups split A and multiply
+        cutlass::arch::warpgroup_reg_alloc<176>();
+        int const half = group - 2;
+        auto mma = make_tiled_mma(SM90_64x128x16_F32F16F16_RS<GMMA::Major::K, GMMA::Major::K>{});
+        auto thr = mma.get_slice(thread);
+        // 16 bytes at a time, as TMA brings them: (TILE_M,(8,2),STAGES_A)
+        Tensor sA = make_tensor(make_smem_ptr(reinterpret_cast<uint128_t *>(smem_a)),
+                                composition(Swizzle<3, 0, 3>{},
+                                            Layout<Shape<Int<TILE_M>, Shape<_8, _2>, Int<STAGES_A>>,
+                                                   Stride<_8, Stride<_1, Int<TILE_M * 8>>, Int<TILE_M * 16>>>{}));
+        Tensor hi = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
+        Tensor lo = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
+        Tensor sB = make_tensor(make_smem_ptr(reinterpret_cast<half_t *>(smem_b)),
+                                ring_layout<true, TILE_N, TILE_N, STAGES_B>()); // (TILE_N,TILE_K,planes,STAGES_B)
+        Tensor tCrB = thr.partition_fragment_B(sB);                             // (MMA,1,TILE_K/16,planes,STAGES_B)
+        Tensor acc = partition_fragment_C(mma, Shape<_64, Int<TILE_N>>{});      // (MMA,1,1)
+        Tensor sum = make_tensor<float>(Int<TILE_N / 2>{});                     // (MMA)
+        // Two columns at a time, as TMA takes them: (64,16,STORES)
+        Tensor sC = make_tensor(make_smem_ptr(smem_c + half * STORES * 64 * 16),
+                                composition(Swizzle<3, 1, 3>{}, Layout<Shape<_64, _16, Int<STORES>>, Stride<_16, _1, Int<64 * 16>>>{}));
+        // Rows in an order in which the four vectors of a row and those of another fill all banks.
+        int const order = lane / 8 + lane / 4 % 2 * 4;
+        Place a = {0, 0}, b = {0, 0};
+
+        clear(acc);
+        if (half == 1)
+            asm volatile("bar.arrive 1, 256;" ::: "memory");
+        for (int round = 0; work_of(round, M, N, K, L, w); ++round) {
+            clear(sum);
+            // Of the thread's share of its two rows: exponents in sum, zeros, largest, bits may be lost.
+            int exponents[2] = {0, 0}, zeros[2] = {0, 0};
+            unsigned largest[2] = {0, 0}, lost = 0;
+#pragma unroll 1
+            for (int k0 = w.begin; k0 < w.end; k0 += TILE_K) {
+                float unscale[2];
+                wait_barrier(full_a[a.slot], a.turn);
+                CUTE_UNROLL
+                for (int q = 0; q < 2; ++q) {
+                    float x[TILE_K / 4];
+                    unsigned top = 0, low = ~0u;
+                    CUTE_UNROLL
+                    for (int i = 0; i < TILE_K / 16; ++i) {
+                        uint128_t const v = sA(half * 64 + warp * 16 + q * 8 + order, i * 4 + lane % 4, a.slot);
+                        *reinterpret_cast<uint128_t *>(&x[i * 4]) = v;
+                    }
+                    CUTE_UNROLL
+                    for (int i = 0; i < TILE_K / 4; ++i) {
+                        unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
+                        top = cute::max(top, bits), low = cute::min(low, bits);
+                        exponents[q] += int(bits >> 23);
+                    }
+                    top = cute::max(top, __shfl_xor_sync(~0u, top, 1));
+                    top = cute::max(top, __shfl_xor_sync(~0u, top, 2));
+                    if (low == 0) { // which of them are zero, and what is the smallest that is not?
+                        low = ~0u;
+                        CUTE_UNROLL
+                        for (int i = 0; i < TILE_K / 4; ++i) {
+                            unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
+                            zeros[q] += bits == 0;
+                            low = cute::min(low, bits - 1);
+                        }
+                    }
+                    int const e = top == 0 ? 127 : int(top >> 23), used = cute::min(cute::max(e, 67), 187);
+                    float const scale = __uint_as_float(unsigned(268 - used) << 23);
+                    unscale[q] = __uint_as_float(unsigned(used - 14) << 23);
+                    largest[q] = cute::max(largest[q], top);
+                    lost |= (e != used ? 2u : 0u) | (int(low >> 23) < e - 16 ? 1u : 0u);
+                    CUTE_UNROLL
+                    for (int i = 0; i < TILE_K / 4; ++i) {
+                        float const y = x[i] * scale;
+                        half_t const h = half_t(y);
+                        hi(make_coord(i % 2, q, i / 2 % 2), 0, i / 4) = h;
+                        lo(make_coord(i % 2, q, i / 2 % 2), 0, i / 4) = half_t(y - float(h));
+                    }
+                }
+                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                __syncwarp();
+                if (lane == 0)
+                    arrive_barrier(empty_a[a.slot]);
+                a.next<STAGES_A>();
+                wait_barrier(ready_b[b.slot], b.turn);
+                // The warpgroups take turns: one multiplies while the other splits and adds. Small terms come
+                // first.
+                asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
+                mma.accumulate_ = GMMA::ScaleOut::Zero;
+                warpgroup_fence_operand(acc);
+                warpgroup_arrive();
+                CUTE_UNROLL
+                for (int k = 0; k < TILE_K / 16; ++k) {
+                    gemm(mma, hi(_, _, k), tCrB(_, _, k, 1, b.slot), acc);
+                    mma.accumulate_ = GMMA::ScaleOut::One;
+                    gemm(mma, lo(_, _, k), tCrB(_, _, k, 0, b.slot), acc);
+                }
+                CUTE_UNROLL
+                for (int k = 0; k < TILE_K / 16; ++k)
+                    gemm(mma, hi(_, _, k), tCrB(_, _, k, 0, b.slot), acc);
+                warpgroup_commit_batch();
+                asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
+                warpgroup_wait<0>();
+                warpgroup_fence_operand(acc);
+                unsigned const *pairs = reinterpret_cast<unsigned *>(scales + b.slot * TILE_N) + lane % 4;
+                CUTE_UNROLL
+                for (int i = 0; i < TILE_N / 2; i += 4) { // eight columns: two of the thread's, rows m and m + 8
+                    unsigned const pair = pairs[i];
+                    float const f0 = __uint_as_float(pair << 16), f1 = __uint_as_float(pair & 0xffff0000u);
+                    sum(i) = fmaf(acc(i) * f0, unscale[0], sum(i));
+                    sum(i + 1) = fmaf(acc(i + 1) * f1, unscale[0], sum(i + 1));
+                    sum(i + 2) = fmaf(acc(i + 2) * f0, unscale[1], sum(i + 2));
+                    sum(i + 3) = fmaf(acc(i + 3) * f1, unscale[1], sum(i + 3));
+                }
+                asm volatile("bar.sync %0, 128;" ::"r"(4 + half) : "memory"); // all have the scales
+                if (thread == 0)
+                    arrive_barrier(empty_b[b.slot]);
+                b.next<STAGES_B>();
+            }
+
+            // What the split of these rows may have lost.
+            lost |= __shfl_xor_sync(~0u, lost, 1);
+            lost |= __shfl_xor_sync(~0u, lost, 2);
+//! if split_k
+            int const length = int(cute::min(int64_t(K), K_all - int64_t(w.l) * K));
+//! else
+            int const length = K;
+//! end
+            CUTE_UNROLL
+            for (int q = 0; q < 2; ++q) {
+                for (int i = 1; i < 4; i *= 2) {
+                    exponents[q] += __shfl_xor_sync(~0u, exponents[q], i);
+                    zeros[q] += __shfl_xor_sync(~0u, zeros[q], i);
+                }
+                int const terms = (w.end - w.begin + TILE_K - 1) / TILE_K * TILE_K - zeros[q];
+                if (terms > 0)
+                    worst = worse(worst, make_int4(terms * int(largest[q] >> 23) - exponents[q], length - terms, lost & 1,
+                                                   lost > 1));
+            }
+
+            // A thread has rows m and m + 8, and two neighbouring columns of every eight.
+            int const l = w.l, row = w.m + half * 64 + warp * 16, m0 = row + order, n0 = w.n + lane % 4 * 2;
+//! if not split_k
+//! each leaf
+            Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
+//! end
+            CUTE_UNROLL
+            for (int j = 0; j < TILE_N / 32; ++j) { // 32 columns
+                if (thread == 0)
+                    tma_store_wait<STORES - 1>(); // what was here before is on its way
+                asm volatile("bar.sync %0, 128;" ::"r"(4 + half) : "memory");
+                CUTE_UNROLL
+                for (int i = 0; i < 16; i += 2) {
+                    float x = sum(j * 16 + i), y = sum(j * 16 + i + 1);
+//! if epilogue and not split_k
+                    int const m = m0 + i / 2 % 2 * 8, n = n0 + j * 32 + i / 4 * 8;
+                    if (m < M && n < N) {
+                        x = [&](int m, int n) { return ${kernel}_finish(x$finish); }(m, n);
+                        y = [&](int m, int n) { return ${kernel}_finish(y$finish); }(m, n + 1);
+                    }
+//! end
+                    sC(warp * 16 + order + i / 2 % 2 * 8, i / 4 * 4 + lane % 4, j % STORES) = make_float2(x, y);
+                }
+                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                asm volatile("bar.sync %0, 128;" ::"r"(4 + half) : "memory");
+                if (thread == 0) {
+                    SM90_TMA_STORE_3D::copy(&map_c, smem_c + (half * STORES + j % STORES) * 64 * 16, w.n + j * 32, row, l);
+                    tma_store_arrive();
+                }
+            }
+        }
+        if (half == 0)
+            asm volatile("bar.sync 1, 256;" ::: "memory"); // take up the last arrival
+        if (thread == 0)
+            tma_store_wait<0>();
+    }
+    if (group > 0) {
+        int *mine = limits + (group == 1 ? 4 : 0);
+        atomicMax(&mine[0], worst.x), atomicMax(&mine[1], worst.y), atomicMax(&mine[2], worst.z), atomicMax(&mine[3], worst.w);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        reinterpret_cast<int4 *>(guard_a)[blockIdx.x] = make_int4(limits[0], limits[1], limits[2], limits[3]);
+        reinterpret_cast<int4 *>(guard_b)[blockIdx.x] = make_int4(limits[4], limits[5], limits[6], limits[7]);
+    }
+}
