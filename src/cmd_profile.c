@@ -7,8 +7,8 @@
 
 enum { TOP_LINES = 8, BAR = 24 };
 
-static const char *const parts[] = {"dram", "l2",  "l1",     "shared", "fp32",   "fp64",
-                                    "int",  "sfu", "tensor", "issue",  "latency"};
+static const char *const parts[] = {"dram", "l2",  "l1",  "shared", "atomics", "fp32",
+                                    "fp64", "int", "sfu", "tensor", "issue",   "latency"};
 
 static double part(const json_t *launch, const char *name)
 {

@@ -13,11 +13,13 @@ import subprocess
 import sys
 import time
 
-NAMES = ["overlap", "sass", "sass_int", "l1_again", "l2_again", "scattered", "far", "near", "shared_wait",
-         "arith_wait", "sfu_wait", "tensor_wait", "barrier_wait", "atomic_clocks", "tensor_share"]
-START = [0.1, 0.7, 0.7, 0.5, 0.5, 0.5, 1200, 200, 25, 2, 9, 18, 30, 0.5, 0.65]
-LOW = [0.0, 0.3, 0.3, 0.02, 0.02, 0.25, 600, 60, 10, 0.5, 2, 8, 5, 0.02, 0.4]
-HIGH = [0.5, 1.2, 1.5, 1.0, 1.0, 2.0, 2500, 600, 60, 6, 30, 60, 120, 20, 0.9]
+NAMES = ["blend", "sass", "sass_int", "sass_div", "sass_sfu", "l1_again", "l2_again", "alone", "store_line", "part_store",
+         "far", "near", "l1_wait", "shared_wait", "arith_wait", "sfu_wait", "tensor_wait", "barrier_wait", "start",
+         "atomic_clocks", "atomic_lane", "tensor_share"]
+START = [4, 0.8, 0.6, 10, 2, 0.3, 1, 1, 4, 2, 750, 270, 40, 25, 2, 9, 18, 30, 700, 18, 1.2, 0.65]
+# What the hardware can mean by them: a fit may not leave these.
+LOW = [1.5, 0.5, 0.3, 4, 0, 0.05, 0.5, 0.5, 1, 1, 500, 200, 30, 20, 1, 4, 8, 15, 100, 5, 0.3, 0.55]
+HIGH = [12, 1.2, 1.2, 20, 8, 1.0, 1.2, 3, 6, 5, 1000, 350, 45, 40, 4.5, 20, 35, 120, 2000, 60, 4, 0.8]
 
 
 class Model:

@@ -554,6 +554,149 @@ K pipe_shared(ARGS)
     c[gid()] = x;
 }
 
+// ---- rms: rows of n = 4096 over their root mean square, times a weight ----
+K rms_thread(ARGS)
+{
+    int r = gid();
+    if (r >= m) return;
+    float q = 0;
+    for (int i = 0; i < n; i++) { float v = a[(size_t)r * n + i]; q += v * v; }
+    q = rsqrtf(q / n + 1e-5f);
+    for (int i = 0; i < n; i++) c[(size_t)r * n + i] = a[(size_t)r * n + i] * q * b[i];
+}
+K rms_block(ARGS)
+{
+    const float *p = a + (size_t)blockIdx.x * n;
+    float q = 0;
+    for (int i = threadIdx.x; i < n; i += 256) q += p[i] * p[i];
+    q = rsqrtf(bsum<8>(q) / n + 1e-5f);
+    for (int i = threadIdx.x; i < n; i += 256) c[(size_t)blockIdx.x * n + i] = p[i] * q * b[i];
+}
+K rms_regs(ARGS)
+{
+    const float4 *p = (const float4 *)(a + (size_t)blockIdx.x * n), *w = (const float4 *)b;
+    float4 v[4];
+    float q = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) { v[i] = p[threadIdx.x + 256 * i]; q += v[i].x * v[i].x + v[i].y * v[i].y + v[i].z * v[i].z + v[i].w * v[i].w; }
+    q = rsqrtf(bsum<8>(q) / n + 1e-5f);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        float4 g = w[threadIdx.x + 256 * i];
+        ((float4 *)(c + (size_t)blockIdx.x * n))[threadIdx.x + 256 * i] = make_float4(v[i].x * q * g.x, v[i].y * q * g.y, v[i].z * q * g.z, v[i].w * q * g.w);
+    }
+}
+
+// ---- dot of two vectors of n ----
+K dot_atomic(ARGS) { int i = gid(); if (i < n) atomicAdd(c, a[i] * b[i]); }
+K dot_warp(ARGS) { int i = gid(); float v = wsum(i < n ? a[i] * b[i] : 0); if (threadIdx.x % 32 == 0) atomicAdd(c, v); }
+K dot_block(ARGS)
+{
+    float v = 0;
+    for (int i = gid(); i < n; i += gridDim.x * blockDim.x) v += a[i] * b[i];
+    v = bsum<8>(v);
+    if (threadIdx.x == 0) atomicAdd(c, v);
+}
+K dot_four(ARGS)
+{
+    const float4 *p = (const float4 *)a, *q = (const float4 *)b;
+    float v = 0;
+#pragma unroll 4
+    for (int i = gid(); i < n / 4; i += gridDim.x * blockDim.x) { float4 x = p[i], y = q[i]; v += x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w; }
+    v = bsum<8>(v);
+    if (threadIdx.x == 0) atomicAdd(c, v);
+}
+
+// ---- conv: 17 taps along n ----
+K conv_naive(ARGS) { int i = gid(); if (i < n - 16) { float s = 0; for (int t = 0; t < 17; t++) s += a[i + t] * b[t]; c[i] = s; } }
+K conv_shared(ARGS)
+{
+    __shared__ float s[256 + 16];
+    int i = gid();
+    s[threadIdx.x] = a[i];
+    if (threadIdx.x < 16 && i + 256 < n) s[256 + threadIdx.x] = a[i + 256];
+    __syncthreads();
+    float v = 0;
+#pragma unroll
+    for (int t = 0; t < 17; t++) v += s[threadIdx.x + t] * b[t];
+    if (i < n - 16) c[i] = v;
+}
+K conv_regs(ARGS) // eight results a thread, from shared memory
+{
+    __shared__ __align__(16) float s[2048 + 16];
+    size_t base = (size_t)blockIdx.x * 2048;
+    for (int i = threadIdx.x; i < 512; i += 256) ((float4 *)s)[i] = ((const float4 *)(a + base))[i];
+    if (threadIdx.x < 16 && base + 2048 + threadIdx.x < n) s[2048 + threadIdx.x] = a[base + 2048 + threadIdx.x];
+    __syncthreads();
+    float x[24], w[17];
+#pragma unroll
+    for (int q = 0; q < 6; q++) *(float4 *)&x[4 * q] = *(const float4 *)&s[8 * threadIdx.x + 4 * q];
+#pragma unroll
+    for (int t = 0; t < 17; t++) w[t] = b[t];
+#pragma unroll
+    for (int q = 0; q < 8; q += 4) {
+        float v[4] = {};
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            for (int t = 0; t < 17; t++) v[e] += x[q + e + t] * w[t];
+        if (base + 8 * threadIdx.x + q + 3 < n - 16) *(float4 *)(c + base + 8 * threadIdx.x + q) = *(float4 *)v;
+    }
+}
+
+// ---- scan: sums of the first 1, 2, ... of every 1024 ----
+K scan_serial(ARGS) { int r = gid(); if (r < m) { float s = 0; for (int i = 0; i < 1024; i++) { s += a[(size_t)r * 1024 + i]; c[(size_t)r * 1024 + i] = s; } } }
+K scan_steps(ARGS)
+{
+    __shared__ float s[2][1024];
+    int t = threadIdx.x, f = 0;
+    s[0][t] = a[(size_t)blockIdx.x * 1024 + t];
+    __syncthreads();
+    for (int o = 1; o < 1024; o *= 2, f ^= 1) { s[f ^ 1][t] = t >= o ? s[f][t] + s[f][t - o] : s[f][t]; __syncthreads(); }
+    c[(size_t)blockIdx.x * 1024 + t] = s[f][t];
+}
+K scan_warps(ARGS)
+{
+    __shared__ float s[32];
+    int t = threadIdx.x, l = t % 32, w = t / 32;
+    float v = a[(size_t)blockIdx.x * 1024 + t];
+    for (int o = 1; o < 32; o *= 2) { float u = __shfl_up_sync(~0u, v, o); if (l >= o) v += u; }
+    if (l == 31) s[w] = v;
+    __syncthreads();
+    if (w == 0) { float x = s[l]; for (int o = 1; o < 32; o *= 2) { float u = __shfl_up_sync(~0u, x, o); if (l >= o) x += u; } s[l] = x; }
+    __syncthreads();
+    c[(size_t)blockIdx.x * 1024 + t] = v + (w ? s[w - 1] : 0);
+}
+K scan_four(ARGS) // a warp per 1024, eight turns of 32 x 4
+{
+    int l = threadIdx.x % 32;
+    size_t r = gid() / 32;
+    const float4 *p = (const float4 *)(a + r * 1024);
+    float4 v[8];
+    float carry = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) v[i] = p[i * 32 + l];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        v[i].y += v[i].x, v[i].z += v[i].y, v[i].w += v[i].z;
+        float x = v[i].w;
+        for (int o = 1; o < 32; o *= 2) { float u = __shfl_up_sync(~0u, x, o); if (l >= o) x += u; }
+        float before = x - v[i].w + carry;
+        carry += __shfl_sync(~0u, x, 31);
+        ((float4 *)(c + r * 1024))[i * 32 + l] = make_float4(v[i].x + before, v[i].y + before, v[i].z + before, v[i].w + before);
+    }
+}
+
+// ---- outer: c = a (m) by b (n), as f32 and rounded to f16 ----
+K outer_one(ARGS) { int x = gid(); c[(size_t)blockIdx.y * n + x] = a[blockIdx.y] * b[x]; }
+K outer_tall(ARGS) { int y = gid(); c[(size_t)y * n + blockIdx.y] = a[y] * b[blockIdx.y]; }
+K outer_four(ARGS) { int x = gid(); float q = a[blockIdx.y]; float4 v = ((const float4 *)b)[x]; ((float4 *)(c + (size_t)blockIdx.y * n))[x] = make_float4(q * v.x, q * v.y, q * v.z, q * v.w); }
+K outer_rows(ARGS)
+{
+    int x = gid();
+    float4 v = ((const float4 *)b)[x];
+    for (int y = blockIdx.y * 16; y < blockIdx.y * 16 + 16; y++) { float q = a[y]; ((float4 *)(c + (size_t)y * n))[x] = make_float4(q * v.x, q * v.y, q * v.z, q * v.w); }
+}
+
 // Not a case: reads k bytes, so that the next kernel finds its data in DRAM.
 K flush(ARGS)
 {

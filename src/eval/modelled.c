@@ -4,30 +4,38 @@
  * For each launch, what each part of the chip must do is divided by what it
  * can do per microsecond:
  *
- *     dram     distinct 32-byte sectors touched, each moved once; and of the
- *              repeated ones a part that grows as the data, at the task's
- *              true size, outgrow L2
- *     l2       distinct sectors, and half of the repeated ones: L1 is taken to
- *              catch the rest
- *     l1       all sectors, four per clock and SM: uncoalesced access shows here
+ *     dram     distinct 32-byte sectors, each moved once; and of those that
+ *              several blocks touch a part that grows as the data, at the
+ *              task's true size, outgrow L2. DRAM moves 64 bytes: a sector
+ *              that a block takes without its neighbour costs more
+ *     l2       loads that L1 does not hold, and all stores: L1 writes through;
+ *              a store of less than a sector costs more
+ *     l1       lines of 128 bytes per request, one per clock and SM; a store's
+ *              line takes longer: uncoalesced access shows here
  *     shared   wavefronts, one per clock and SM: bank conflicts show here
+ *     atomics  global ones: those to one line queue up, so it counts how many
+ *              lines the blocks that run together spread them over
  *     fp32 fp64 int sfu tensor     warp instructions or flops by unit
  *     issue    all warp instructions, four per clock and SM; simt counts PTX,
- *              of which the assembler removes about a third (moves, addresses)
+ *              of which the assembler removes some (moves, addresses), while an
+ *              exact quotient or root becomes a dozen
  *     latency  the time all warps spend waiting, over the warps resident at once
  *
- * The launch takes the largest, plus a tenth of the rest: units overlap, but
- * never quite. So a change that relieves the bound shows fully and one that
- * saves instructions elsewhere shows a little, as it does on hardware.
+ * What L1 holds comes from blocks that simt watched: loads a small cache of
+ * the block would not have (far), and loads of what is new to the block.
+ *
+ * The launch takes a norm of the parts (`blend`): about the largest, and more
+ * where others come near it. Units overlap, but never quite; so a change that
+ * relieves the bound shows fully and one that saves instructions elsewhere
+ * shows a little, as it does on hardware.
  *
  * Small tasks. simt runs a scaled-down task; taken literally, a handful of
  * blocks on a large chip would be all latency and every variant alike. The
  * question asked here is what this work costs on a chip that is full of it.
  * So throughputs are the whole chip's, and only a grid that would not fill
  * the chip at full size either pays: blocks are scaled up by `share`, and
- * the SMs left empty cost the square root of what they would. The first
- * launch's own cost is left out, as every variant pays it; further launches
- * pay it, scaled like the task.
+ * the SMs left empty cost the square root of what they would. Launches are
+ * scaled like the task.
  */
 #include "eval/modelled.h"
 
@@ -35,44 +43,80 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* To be fitted by bench/simt/calibrate.py; until then these are estimates. */
+/* Fitted by bench/simt/calibrate.py on the F half of its cases, times of an H200. */
 const struct modelled_constants modelled_h200 = {
-    .overlap = 0.1,
-    .sass = 0.7,
-    .sass_int = 0.7,
-    .l1_again = 0.5,
-    .l2_again = 0.5,
-    .scattered = 0.5,
-    .far = 1200,
-    .near = 200,
-    .shared_wait = 25,
-    .arith_wait = 2,
-    .sfu_wait = 9,
-    .tensor_wait = 18,
-    .barrier_wait = 30,
-    .atomic_clocks = 0.5,
-    .tensor_share = 0.65,
+    .blend = 2.61,
+    .sass = 0.801,
+    .sass_int = 0.348,
+    .sass_div = 10.3,
+    .sass_sfu = 3.01,
+    .l1_again = 0.05,
+    .l2_again = 1.05,
+    .alone = 3,
+    .store_line = 3.19,
+    .part_store = 1.81,
+    .far = 841,
+    .near = 236,
+    .l1_wait = 30,
+    .shared_wait = 20,
+    .arith_wait = 4.5,
+    .sfu_wait = 4,
+    .tensor_wait = 35,
+    .barrier_wait = 15,
+    .start = 625,
+    .atomic_clocks = 21,
+    .atomic_lane = 0.984,
+    .tensor_share = 0.55,
 };
 
+static const double hot_share = 0.6; /* of a cache that what comes back can keep from the rest */
 static const double chip_from_sms = 0.4; /* this share of the SMs can draw all of DRAM */
 static const double flight_global = 3;   /* loads in flight, where batches were not counted */
 
-enum part { DRAM, L2, L1, SHARED, FP32, FP64, INT, SFU, TENSOR, ISSUE, LATENCY, PART_COUNT };
+enum part {
+    DRAM,
+    L2,
+    L1,
+    SHARED,
+    ATOMICS,
+    FP32,
+    FP64,
+    INT,
+    SFU,
+    TENSOR,
+    ISSUE,
+    LATENCY,
+    PART_COUNT
+};
 
-static const char *const part_names[PART_COUNT] = {
-    "dram", "l2", "l1", "shared", "fp32", "fp64", "int", "sfu", "tensor", "issue", "latency"};
+static const char *const part_names[PART_COUNT] = {"dram",    "l2",     "l1",    "shared",
+                                                   "atomics", "fp32",   "fp64",  "int",
+                                                   "sfu",     "tensor", "issue", "latency"};
+
+enum { MAX_BUFFERS = 16 };
 
 /* One launch, read from JSON. Instruction counts are of warps. */
 struct launch {
     const char *kernel;
     double blocks, threads_block, smem_block, regs_thread;
-    double load_requests, load_sectors, store_requests, store_sectors, async_requests;
-    double unique_sectors; /* distinct, read or written */
-    double shared_wavefronts, shared_requests;
-    double fma, fadd, fmul, fp64, half, integer, sfu, cvt, tensor, barriers, atomics, instructions;
+    double load_requests, load_sectors, store_requests, store_sectors, store_bytes;
+    double load_lines, store_lines;
+    double unique_sectors;            /* distinct, read or written */
+    double block_loads, block_stores; /* distinct within their block */
+    double alone;                     /* share of those whose neighbour the block leaves */
+    double far_loads;                 /* that a small cache does not hold */
+    struct buffer {
+        double bytes, again; /* again: sectors that a block takes after another has */
+    } buffer[MAX_BUFFERS];
+    int buffers; /* those that come back most first */
+    double shared_wavefronts, shared_requests, atomic_conflicts, atomic_lines, atomic_requests,
+        atomic_span;
+    double fma, fadd, fmul, fp64, half, integer, sfu, div, cvt, tensor, barriers, instructions;
     double tensor_flops, load_batches, shared_batches, bulk_requests;
+    double async_copies, async_waits, async_left;
     const struct modelled_constants *k;
 };
 
@@ -81,6 +125,64 @@ static double number(const json_t *v, const char *key)
     double n = json_double_or(v, key, 0);
 
     return isfinite(n) && n > 0 ? n : 0;
+}
+
+/* How often a byte of it comes back. */
+static int hotter(const void *x, const void *y)
+{
+    const struct buffer *a = x, *b = y;
+    double p = a->again / fmax(1, a->bytes), q = b->again / fmax(1, b->bytes);
+
+    return p < q ? 1 : p > q ? -1 : 0;
+}
+
+static void read_buffers(const json_t *list, struct launch *l)
+{
+    const json_t *pair;
+    double unique = 0;
+    size_t i;
+
+    l->buffers = 0;
+    json_array_foreach(list, i, pair)
+    {
+        double bytes = json_number_value(json_array_get(pair, 0));
+        double sectors = json_number_value(json_array_get(pair, 1)),
+               own = fmin(sectors, bytes / 32);
+
+        if (i == MAX_BUFFERS)
+            break;
+        l->buffer[l->buffers++] = (struct buffer){own * 32, sectors - own};
+        unique += own;
+    }
+    if (l->buffers) {
+        l->unique_sectors = unique;
+    } else { /* not known one by one */
+        l->buffers = 1;
+        l->buffer[0] = (struct buffer){
+            l->unique_sectors * 32, fmax(0, l->block_loads + l->block_stores - l->unique_sectors)};
+    }
+    qsort(l->buffer, (size_t)l->buffers, sizeof *l->buffer, hotter);
+}
+
+/* Counters without these are of an older simt: nothing is known to come back. */
+static void read_reuse(const json_t *v, struct launch *l)
+{
+    bool known = json_object_get(v, "block_load_sectors") != NULL;
+    double chunks = number(v, "block_load_chunks") + number(v, "block_store_chunks"), block;
+
+    l->block_loads = known ? number(v, "block_load_sectors") : l->load_sectors;
+    l->block_stores = known ? number(v, "block_store_sectors") : l->store_sectors;
+    l->far_loads = known ? number(v, "far_load_sectors") : l->load_sectors;
+    if (!known) {
+        l->load_lines = fmax(l->load_requests, l->load_sectors / 4);
+        l->store_lines = fmax(l->store_requests, l->store_sectors / 4);
+        l->atomic_lines = number(v, "atomics");
+    }
+    block = l->block_loads + l->block_stores;
+    l->alone = known && block > 0 ? fmin(1, fmax(0, 2 * chunks / block - 1)) : 0;
+    if (l->unique_sectors <= 0 || l->unique_sectors > block) /* at most all of them */
+        l->unique_sectors = block;
+    read_buffers(json_object_get(v, "buffers"), l);
 }
 
 static void read_launch(const json_t *v, const json_t *resources, struct launch *l)
@@ -97,7 +199,9 @@ static void read_launch(const json_t *v, const json_t *resources, struct launch 
     l->load_sectors = number(v, "global_load_sectors");
     l->store_requests = number(v, "global_store_requests");
     l->store_sectors = number(v, "global_store_sectors");
-    l->async_requests = number(v, "async_copy_requests");
+    l->store_bytes = number(v, "global_store_bytes");
+    l->load_lines = number(v, "global_load_lines");
+    l->store_lines = number(v, "global_store_lines");
     l->unique_sectors = number(v, "unique_sectors");
     l->shared_wavefronts = number(v, "shared_wavefronts");
     l->shared_requests = number(v, "shared_requests");
@@ -108,21 +212,27 @@ static void read_launch(const json_t *v, const json_t *resources, struct launch 
     l->half = number(classes, "half");
     l->integer = number(classes, "int");
     l->sfu = number(classes, "sfu");
+    l->div = number(classes, "division");
     l->cvt = number(classes, "cvt");
     l->tensor = number(classes, "tensor");
     l->barriers = number(v, "barriers");
-    l->atomics = number(v, "atomics");
     l->instructions = number(v, "warp_instructions");
     l->tensor_flops = number(v, "tensor_flops");
     l->load_batches = number(v, "global_load_batches");
     l->shared_batches = number(v, "shared_load_batches");
     l->bulk_requests = number(v, "bulk_requests");
+    l->atomic_conflicts = number(v, "global_atomic_conflicts");
+    l->atomic_requests = number(v, "global_atomic_requests");
+    l->atomic_lines = number(v, "global_atomic_lines");
+    l->atomic_span = number(v, "atomic_span");
+    l->async_copies = number(v, "async_copies");
+    l->async_waits = number(v, "async_waits");
+    l->async_left = number(v, "async_left");
     if (l->load_batches <= 0)
         l->load_batches = l->load_requests / flight_global;
     if (l->shared_batches <= 0)
         l->shared_batches = l->shared_requests / flight_global;
-    if (l->unique_sectors <= 0) /* not counted: at most all of them */
-        l->unique_sectors = l->load_sectors + l->store_sectors;
+    read_reuse(v, l);
 }
 
 /* Blocks an SM holds at once, and what keeps it from holding more. */
@@ -149,18 +259,53 @@ static double resident_blocks(const struct gpu *g, const struct launch *l, const
     return fmax(1, least);
 }
 
-/* Clocks that all warps of the launch wait, added up. Loads of one basic block wait together. */
-static double waiting_cycles(const struct launch *l)
+/* Loads that go on to L2: what is new to the block, and some that a small cache lost. Small
+ * buffers that every block reads stay in L1 from block to block. */
+static double past_l1(const struct gpu *g, const struct launch *l)
+{
+    const char *limiter;
+    double used = resident_blocks(g, l, &limiter) * l->smem_block, kept = 0;
+    double room = fmax(0, g->smem_sm_kib * 1024 - used) * hot_share;
+
+    for (int i = 0; i < l->buffers && l->buffer[i].bytes <= room; i++) {
+        kept += l->buffer[i].again;
+        room -= l->buffer[i].bytes;
+    }
+    return fmax(0, l->block_loads - kept) + l->k->l1_again * fmax(0, l->far_loads - l->block_loads);
+}
+
+/* Sectors that DRAM moves: L2 keeps what comes back most, as far as it goes. */
+static double dram_sectors(const struct gpu *g, const struct launch *l, double share)
+{
+    double room = g->l2_mib * 1048576 * hot_share, sectors = l->unique_sectors;
+
+    for (int i = 0; i < l->buffers; i++) {
+        double bytes = l->buffer[i].bytes / share;
+        double lost = bytes > room ? fmin(1, l->k->l2_again * (1 - room / bytes)) : 0;
+
+        sectors += l->buffer[i].again * lost * (1 + l->k->alone * l->alone);
+        room = fmax(0, room - bytes);
+    }
+    return sectors;
+}
+
+/* Clocks that all warps of the launch wait, added up. Loads of one basic block wait together;
+ * asynchronous copies cost at their wait, and the less the more are under way behind it. */
+static double waiting_cycles(const struct gpu *g, const struct launch *l, double share)
 {
     const struct modelled_constants *k = l->k;
-    double sectors = l->load_sectors + l->store_sectors;
-    double first = sectors > 0 ? fmin(1, l->unique_sectors / sectors) : 1;
-    double load_cycles = k->far * first + k->near * (1 - first);
+    double loads = fmax(1, l->load_sectors), all = loads + l->store_sectors;
+    double l2 = fmin(1, past_l1(g, l) / loads), dram = fmin(l2, dram_sectors(g, l, share) / all);
+    double load_cycles = k->far * dram + k->near * (l2 - dram) + k->l1_wait * (1 - l2);
     double arith = l->fma + l->fadd + l->fmul + l->half + l->integer + l->cvt + l->fp64;
+    double warps = l->blocks * ceil(l->threads_block / 32);
+    double depth = l->async_copies > 0 ? l->async_left / l->async_copies : 0;
+    double sync = l->async_copies > 0 ? fmax(0, l->load_batches - l->async_waits) : l->load_batches;
 
-    return l->load_batches * load_cycles + l->shared_batches * k->shared_wait +
-           arith * k->sass * k->arith_wait + l->sfu * k->sfu_wait + l->tensor * k->tensor_wait +
-           l->barriers * ceil(l->threads_block / 32) * k->barrier_wait;
+    return sync * load_cycles + l->async_waits * k->near / ((1 + depth) * (1 + depth)) +
+           l->shared_batches * k->shared_wait + arith * k->sass * k->arith_wait +
+           (l->sfu + l->div) * k->sfu_wait + l->tensor * k->tensor_wait +
+           l->barriers * ceil(l->threads_block / 32) * k->barrier_wait + warps * k->start;
 }
 
 /* How much longer the fullest SM works than one would with blocks evenly spread. A task that was
@@ -179,20 +324,16 @@ static void fill_penalty(const struct gpu *g, const struct launch *l, double sha
     *dram = empty * chip_from_sms > 1 ? sqrt(empty * chip_from_sms) : 1;
 }
 
-/* The part of repeated sectors that L2 no longer holds at the task's true size. */
-static double outgrown(const struct gpu *g, const struct launch *l, double share)
+/* Global atomics queue up at the lines that the resident blocks spread them over. */
+static double atomic_us(const struct gpu *g, const struct launch *l, double resident, double share)
 {
-    double l2_bytes = g->l2_mib * 1048576, bytes = l->unique_sectors * 32 / share;
+    double lines = fmax(1, l->atomic_span / 128), blocks = l->blocks / share;
+    double each = l->atomic_requests > 0 ? l->atomic_lines / l->atomic_requests : 1;
+    double at_once = fmin(lines, fmax(each, lines * fmin(1, resident * g->sms / blocks)));
 
-    return bytes > l2_bytes ? l->k->l2_again * (1 - l2_bytes / bytes) : 0;
-}
+    double clocks = l->atomic_lines * l->k->atomic_clocks + l->atomic_conflicts * l->k->atomic_lane;
 
-/* Clocks of L1: a row of 128 bytes takes one; sectors that lie alone take longer. */
-static double l1_cycles(const struct launch *l, double requests, double sectors)
-{
-    double each = requests > 0 ? sectors / requests : 0;
-
-    return each <= 16 ? fmax(requests, sectors / 4) : sectors * l->k->scattered;
+    return clocks / fmin(at_once, 64) / (1e3 * g->clock_ghz);
 }
 
 static void launch_parts(const struct gpu *g, const struct launch *l, double share,
@@ -200,30 +341,30 @@ static void launch_parts(const struct gpu *g, const struct launch *l, double sha
 {
     const struct modelled_constants *k = l->k;
     double sm_us = 1e3 * g->sms * g->clock_ghz; /* SM clocks per microsecond, whole chip */
-    double all = l->load_sectors + l->store_sectors, repeated = fmax(0, all - l->unique_sectors);
-    double past_l1 = repeated * k->l1_again;
+    double all = l->load_sectors + l->store_sectors;
     double writes = all > 0 ? l->store_sectors / all : 0;
     double dram_gbps = writes < 0.05 ? g->read_gbps : writes > 0.95 ? g->write_gbps : g->mixed_gbps;
+    double part = l->store_sectors > 0 ? fmax(0, 1 - l->store_bytes / 32 / l->store_sectors) : 0;
     double warps = ceil(l->threads_block / 32), sm_fill, dram_fill;
+    double issued = l->instructions * k->sass + l->div * k->sass_div + l->sfu * k->sass_sfu;
     const char *limiter;
     double resident = fmin(resident_blocks(g, l, &limiter), fmax(1, l->blocks / share / g->sms));
 
     fill_penalty(g, l, share, &sm_fill, &dram_fill);
-    us[DRAM] =
-        (l->unique_sectors + repeated * outgrown(g, l, share)) * 32 / (dram_gbps * 1e3) * dram_fill;
-    us[L2] = (l->unique_sectors + past_l1) * 32 / (g->l2_gbps * 1e3) * dram_fill +
-             l->atomics * 32 * k->atomic_clocks / (1e3 * g->clock_ghz * 64);
-    us[L1] = (l1_cycles(l, l->load_requests, l->load_sectors) +
-              l1_cycles(l, l->store_requests, l->store_sectors)) /
-             sm_us * sm_fill;
+    us[DRAM] = dram_sectors(g, l, share) * 32 / (dram_gbps * 1e3) * dram_fill;
+    us[L2] = (past_l1(g, l) + l->store_sectors * (1 + part * (k->part_store - 1))) * 32 /
+             (g->l2_gbps * 1e3) * dram_fill;
+    us[L1] = (l->load_lines + l->store_lines * k->store_line) / sm_us * sm_fill;
     us[SHARED] = l->shared_wavefronts / sm_us * sm_fill;
-    us[FP32] = (l->fma + l->fadd + l->fmul + l->half) * 32 / g->fp32_lanes / sm_us * sm_fill;
+    us[ATOMICS] = atomic_us(g, l, resident, share);
+    us[FP32] =
+        (l->fma + l->fadd + l->fmul + l->half + l->div * 6) * 32 / g->fp32_lanes / sm_us * sm_fill;
     us[FP64] = l->fp64 * 32 / g->fp64_lanes / sm_us * sm_fill;
     us[INT] = l->integer * k->sass_int * 32 / g->int_lanes / sm_us * sm_fill;
-    us[SFU] = (l->sfu + l->cvt) * 32 / g->sfu_lanes / sm_us * sm_fill;
+    us[SFU] = (l->sfu + l->div + l->cvt) * 32 / g->sfu_lanes / sm_us * sm_fill;
     us[TENSOR] = l->tensor_flops / (g->tensor_f16_tflops * k->tensor_share * 1e6) * sm_fill;
-    us[ISSUE] = l->instructions * k->sass / 4 / sm_us * sm_fill;
-    us[LATENCY] = waiting_cycles(l) / (resident * warps) / sm_us * fmax(1, sm_fill);
+    us[ISSUE] = issued / 4 / sm_us * sm_fill;
+    us[LATENCY] = waiting_cycles(g, l, share) / (resident * warps) / sm_us * fmax(1, sm_fill);
 }
 
 static double combine(const struct launch *l, const double us[PART_COUNT], int *bound)
@@ -232,11 +373,11 @@ static double combine(const struct launch *l, const double us[PART_COUNT], int *
 
     *bound = 0;
     for (int i = 0; i < PART_COUNT; i++) {
-        sum += us[i];
+        sum += pow(us[i], l->k->blend);
         if (us[i] > us[*bound])
             *bound = i;
     }
-    return us[*bound] + l->k->overlap * (sum - us[*bound]);
+    return pow(sum, 1 / l->k->blend);
 }
 
 static json_t *launch_json(const struct gpu *g, const struct launch *l, double share,
@@ -282,7 +423,7 @@ bool modelled_time(const struct modelled_input *in, struct modelled *out, struct
         }
         json_array_append_new(launches, launch_json(in->gpu, &l, share, us, total, bound));
     }
-    out->time_us += (double)(count - 1) * in->gpu->launch_us * share;
+    out->time_us += (double)count * in->gpu->launch_us * share;
     out->parts =
         json_pack("{s:f, s:s, s:s, s:b, s:f, s:o}", "total_us", out->time_us, "bound", out->bound,
                   "gpu", in->gpu->name, "modelled", 1, "share", share, "launches", launches);

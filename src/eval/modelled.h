@@ -12,20 +12,26 @@
 #include "model.h"
 
 /*
- * What the model does not get from the GPU's table: estimates, until they are
- * fitted on one half of the kernels of bench/simt/calibrate_cases.def and checked
- * on the other (bench/simt/calibrate.py).
+ * What the model does not get from the GPU's table: fitted on one half of the
+ * kernels of bench/simt/calibrate_cases.def and checked on the other
+ * (bench/simt/calibrate.py).
  */
 struct modelled_constants {
-    double overlap;   /* share of the lesser parts that is not hidden behind the greatest */
-    double sass;      /* instructions the assembler leaves of PTX's */
-    double sass_int;  /* likewise of integer ones */
-    double l1_again;  /* of repeated sectors: share that L1 does not hold */
-    double l2_again;  /* of those: share that L2 does not hold, when nothing fits it */
-    double scattered; /* clocks of L1 for a sector that lies alone */
-    double far, near; /* clocks until a load from DRAM, or one that L1 or L2 holds, is there */
+    double blend;    /* exponent of the norm by which parts add up: 1 all, infinite the greatest */
+    double sass;     /* instructions the assembler leaves of PTX's */
+    double sass_int; /* likewise of integer ones */
+    double sass_div; /* instructions that an exact quotient or root becomes */
+    double sass_sfu; /* and those around an approximate function */
+    double l1_again; /* of loads a block's small cache lost: share that L1 has not either */
+    double l2_again; /* of what other blocks touch too: share lost, when nothing fits L2 */
+    double alone;    /* what more DRAM moves for a sector without its neighbour */
+    double store_line;         /* clocks of L1 for a line stored */
+    double part_store;         /* what L2 does for a store of less than a sector, in full ones */
+    double far, near, l1_wait; /* clocks until a load from DRAM, L2, L1 is there */
     double shared_wait, arith_wait, sfu_wait, tensor_wait, barrier_wait;
-    double atomic_clocks; /* of L2 for an atomic's sector, whole chip */
+    double start;         /* clocks that a warp's beginning and end cost */
+    double atomic_clocks; /* that a warp's atomics to one line take there */
+    double atomic_lane;   /* and each lane at an address that another has too */
     double tensor_share;  /* of the tensor cores' peak that mma.sync can reach */
 };
 extern const struct modelled_constants modelled_h200;
@@ -41,8 +47,8 @@ struct modelled_input {
 
 struct modelled {
     double time_us;
-    const char *bound; /* "dram" "l2" "l1" "shared" "fp32" "fp64" "int" "sfu" "tensor" "issue"
-                          "latency" */
+    const char *bound; /* "dram" "l2" "l1" "shared" "atomics" "fp32" "fp64" "int" "sfu" "tensor"
+                          "issue" "latency" */
     json_t *parts;     /* new reference: {"total_us", "bound", "gpu", "launches": [{"kernel",
                           "time_us", "bound", "warps_sm", and microseconds by resource}]} */
 };

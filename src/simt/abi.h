@@ -39,6 +39,8 @@ enum sw_class {
     SW_C_BAR,
     SW_C_BRANCH,
     SW_C_OTHER,
+    SW_C_SHFL,
+    SW_C_DIV, /* exact quotients, reciprocals and roots: a dozen instructions each */
     SW_C_COUNT
 };
 

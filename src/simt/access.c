@@ -290,7 +290,7 @@ static void learn(const struct warp *w, u32 site, u32 span, bool write)
     struct sw_fast *f = &w->t->fast[site];
     u64 lo = s->space == SW_SHARED ? 0 : c->lo,
         hi = s->space == SW_SHARED ? w->blk->b.smem_bytes : c->hi;
-    if (f->room || cfg->check == SIMT_CHECK_FULL || cfg->profile || hi - lo < span ||
+    if (f->room || cfg->check == SIMT_CHECK_FULL || cfg->profile || w->t->reuse || hi - lo < span ||
         (s->space != SW_SHARED && (!c->alloc || (write && c->alloc->flags & SIMT_ALLOC_READONLY))))
         return;
     f->lo = lo;
@@ -572,11 +572,8 @@ void dev_ldun(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
     may_poll(sw, s);
     if (s->space == SW_GLOBAL && at >= c->lo && at + bytes <= c->hi && !(at & (bytes - 1)) &&
         cfg->check != SIMT_CHECK_FULL) {
-        if (cfg->counters) {
-            w->t->n.global_load_requests++;
-            w->t->n.global_load_sectors += bytes > 32 ? 2 : 1;
-            w->t->n.global_load_bytes += (uint64_t)bytes * (uint64_t)__builtin_popcount(m);
-        }
+        if (cfg->counters)
+            count_global_one(w, m, at, bytes, false);
         const char *q = (const char *)(uintptr_t)at;
         for (int v = 0; v < s->vec; v++)
             out[v] = load_one(q + (size_t)v * s->esize, s->esize, s->flags & SW_SIGNED);
@@ -609,12 +606,8 @@ u64 dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site)
     u64 at = addr + (u64)s->off;
     if (s->space == SW_GLOBAL && s->esize == 4 && !(s->flags & ~SW_READONLY) && at >= c->lo &&
         at + 4 <= c->hi && !(at & 3) && w->t->l->dev->config.check != SIMT_CHECK_FULL) {
-        if (w->t->l->dev->config.counters) {
-            struct simt_counters *n = &w->t->n;
-            n->global_load_requests++;
-            n->global_load_sectors++;
-            n->global_load_bytes += m == (u32)ALL ? 4 * WARP : 4u * (u32)__builtin_popcount(m);
-        }
+        if (w->t->l->dev->config.counters)
+            count_global_one((struct warp *)w, m, at, 4, false);
         u32 x;
         memcpy(&x, (const void *)(uintptr_t)at, 4);
         learn(w, site, 4, false);

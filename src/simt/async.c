@@ -66,8 +66,15 @@ void dev_cp_async(struct sw_warp *sw, u32 m, const void *dst, const u64 *src, co
         if (w->blk->cell)
             race_flight(w, i, c->dst[i], size, site, true);
     }
-    if (w->t->l->dev->config.counters)
-        count_shared(w, m, host, size, site);
+    /* The data come past the banks' pipe: one pass, whatever the pattern. */
+    w->t->n.async_copies++;
+    w->t->n.async_bytes += (uint64_t)size * (uint64_t)__builtin_popcount(m);
+    if (w->t->l->dev->config.counters) {
+        w->t->n.shared_requests++;
+        w->t->n.shared_wavefronts++;
+        if (may)
+            count_global(w, may, from, size, SHAPE_MIXED, site, false);
+    }
 }
 
 void dev_cp_commit(struct sw_warp *sw)
@@ -86,18 +93,22 @@ void dev_cp_wait(struct sw_warp *sw, u32 left, u32 site)
 {
     struct warp *w = warp_of(sw);
     w->last_site = site;
+    w->t->n.async_waits++;
     if (site_of(w, site)->kind) { /* wait_all: also what was not committed */
         land_first(w, w->copies);
         w->groups = 0;
         return;
     }
-    if (w->groups <= left)
+    if (w->groups <= left) {
+        w->t->n.async_left += w->copies;
         return;
+    }
     u32 done = w->groups - left, n = w->group_end[done - 1];
     land_first(w, n);
     for (u32 i = done; i < w->groups; i++)
         w->group_end[i - done] = w->group_end[i] - n;
     w->groups = left;
+    w->t->n.async_left += w->copies;
 }
 
 void cp_land_all(struct warp *w)

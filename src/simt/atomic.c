@@ -200,7 +200,7 @@ void dev_atom(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *dst, 
     u32 asked = m;
     bool wide = s->esize == 8;
     lanes_resolve(w, &m, addr, site, s->esize, true, host, &space);
-    w->t->n.atomics += (uint64_t)__builtin_popcount(m);
+    count_atomic(w, m, host, s->esize, site, space == SW_SHARED);
     for (u32 left = asked; left; left &= left - 1) {
         u32 i = (u32)__builtin_ctz(left);
         u64 x = wide ? ((const u64 *)b)[i] : ((const u32 *)b)[i];

@@ -43,6 +43,9 @@ bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t byt
         n->global_load_bytes += bytes;
     }
     n->bulk_bytes += bytes;
+    n->async_bytes += bytes;
+    if (w->t->reuse)
+        reuse_span(w->t, addr, bytes, write, false);
     if (w->t->use) {
         w->t->use[site].sectors += sectors;
         w->t->use[site].requests++;
@@ -251,6 +254,7 @@ static void bulk_in(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
         }
     }
     w->t->n.bulk_requests++;
+    w->t->n.async_copies++;
     if (form != BULK_ACROSS)
         w->t->n.global_load_requests++;
     if (!(kind & BULK_MULTICAST)) {
@@ -327,6 +331,7 @@ static void bulk_out(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
         return;
     l.at = src.at;
     w->t->n.bulk_requests++;
+    w->t->n.async_copies++;
     w->t->n.global_store_requests++;
     if (full_check(w)) {
         proxy_read(w, i, site, w->blk, l.at, l.span);
@@ -379,6 +384,8 @@ void dev_bulk_group(struct sw_warp *sw, u32 m, u32 kind, u32 left, u32 site)
         }
     }
     h->leavings = kept;
+    w->t->n.async_waits++;
+    w->t->n.async_left += kept;
 }
 
 void bulk_leave(struct warp *w)

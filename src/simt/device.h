@@ -110,6 +110,12 @@ struct memo {
     uint32_t diff[WARP], mask, bytes, known; /* known: which costs are */
     uint32_t cost[32];                       /* by the low bits of the first address */
 };
+enum { MEMO_WAYS = 4 };
+
+/* What the watched blocks did: loads, stores. count.c */
+struct reuse_counts {
+    uint64_t all[2], first[2], chunks[2], far_loads, buffer[SIMT_BUFFERS];
+};
 
 /* A cp.async waiting for its wait: one instruction of a warp. */
 struct copy {
@@ -189,6 +195,7 @@ struct blk {
 /* Traffic of one memory instruction; only with a profile. */
 struct site_use {
     uint64_t requests, sectors, waves, conflicts;
+    uint64_t runs, extra; /* atomics: lanes, meetings; waits: copies left; others: how often */
 };
 
 struct worker {
@@ -198,12 +205,16 @@ struct worker {
     struct fiber **idle;   /* those no warp runs on */
     uint32_t fiber_count, idle_count;
     struct range *cache;  /* per site */
-    struct memo *memo;    /* per site */
+    struct memo *memo;    /* MEMO_WAYS per site */
     struct sw_fast *fast; /* per site: what kernels may do without a call */
     struct sure *sure;    /* per site; check full */
     uint64_t *counts;
     struct site_use *use; /* per site, or NULL */
     struct simt_counters n;
+    struct reuse *reuse; /* of the block that is watched, or NULL */
+    struct reuse_counts seen;
+    uint32_t watched;
+    uint64_t atomic_low, atomic_high; /* global addresses */
     struct warp *running;
     void *wgmma_scratch;
     uint64_t progress_seen; /* cluster.c: when nobody could go on last */
@@ -276,12 +287,22 @@ enum shape { SHAPE_MIXED, SHAPE_ROW, SHAPE_SAME };
 enum shape shape_of(const uint64_t *host, u32 bytes);
 void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum sw_space space,
                     enum shape shape, u32 site, bool write);
+
+/* count.c: only called with counters on, but for count_atomic and the last four */
+void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
+                  u32 site, bool write);
+void count_global_row(struct warp *w, uint64_t at, u32 bytes, enum shape shape, bool write);
+void count_global_one(struct warp *w, u32 m, uint64_t at, u32 bytes, bool write); /* all there */
 void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site);
 /* n requests whose lanes lie as at[] does. */
 void count_shared_many(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n, bool one_place);
 /* n requests whose lanes lie at first + at[] and their offsets. */
 void count_global_many(struct warp *w, uint64_t first, const u32 *at, u32 bytes, u32 site, u32 n);
-void count_global_row(struct warp *w, uint64_t at, u32 bytes, enum shape shape, bool write);
+void count_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool shared);
+void reuse_span(struct worker *t, uint64_t at, uint64_t bytes, bool write, bool cached);
+void reuse_block(struct worker *t); /* a block begins: is it watched? */
+void reuse_free(struct worker *t);
+void reuse_total(const struct launch *l, struct simt_counters *c);
 
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
 

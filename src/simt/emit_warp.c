@@ -379,7 +379,8 @@ enum sw_class op_class(const struct insn *in)
                  {"cp", SW_C_LDG, SW_C_LDG},        {"ldmatrix", SW_C_LDS, SW_C_LDS},
                  {"stmatrix", SW_C_STS, SW_C_STS},  {"mma", SW_C_TENSOR, SW_C_TENSOR},
                  {"bar", SW_C_BAR, SW_C_BAR},       {"barrier", SW_C_BAR, SW_C_BAR},
-                 {"bra", SW_C_BRANCH, SW_C_BRANCH}, {"cvt", SW_C_CVT, SW_C_CVT}};
+                 {"bra", SW_C_BRANCH, SW_C_BRANCH}, {"cvt", SW_C_CVT, SW_C_CVT},
+                 {"shfl", SW_C_SHFL, SW_C_SHFL}};
     if (strcmp(in->op, "wgmma") == 0)
         return insn_has(in, "mma_async") ? SW_C_TENSOR : SW_C_OTHER;
     if (strcmp(in->op, "wmma") == 0)

@@ -41,10 +41,16 @@ const char *simt_outcome_name(enum simt_outcome outcome)
 const char *simt_class_name(int cls)
 {
     static const char *const text[SW_C_COUNT] = {
-        "fp32_fma", "fp32_add", "fp32_mul",  "fp64",      "half",      "int",
-        "sfu",      "cvt",      "ld_global", "st_global", "ld_shared", "st_shared",
-        "atomic",   "tensor",   "barrier",   "branch",    "other"};
+        "fp32_fma", "fp32_add",  "fp32_mul",  "fp64",      "half",      "int",    "sfu",
+        "cvt",      "ld_global", "st_global", "ld_shared", "st_shared", "atomic", "tensor",
+        "barrier",  "branch",    "other",     "shuffle",   "division"};
     return cls >= 0 && cls < SW_C_COUNT ? text[cls] : "unknown";
+}
+
+const char *simt_tensor_name(enum simt_tensor_type type)
+{
+    static const char *const text[SIMT_TENSOR_TYPES] = {"f16", "bf16", "tf32", "f8", "int", "f64"};
+    return text[type];
 }
 
 /* The chain of a site: the user's line, and from there into headers. The user's is
@@ -200,6 +206,16 @@ json_t *simt_finding_json(const struct simt_finding *f)
     return j;
 }
 
+json_t *simt_tensor_json(const uint64_t *flops)
+{
+    json_t *v = json_object();
+    for (int i = 0; i < SIMT_TENSOR_TYPES; i++)
+        if (flops[i])
+            json_object_set_new(v, simt_tensor_name((enum simt_tensor_type)i),
+                                json_integer((json_int_t)flops[i]));
+    return v;
+}
+
 json_t *simt_counters_json(const struct simt_counters *c)
 {
     static const struct {
@@ -219,6 +235,8 @@ json_t *simt_counters_json(const struct simt_counters *c)
         ROW(shared_requests),
         ROW(shared_wavefronts),
         ROW(shared_conflicts),
+        ROW(global_load_lines),
+        ROW(global_store_lines),
         ROW(barriers),
         ROW(atomics),
         ROW(blocks),
@@ -229,6 +247,22 @@ json_t *simt_counters_json(const struct simt_counters *c)
         ROW(thread_instructions),
         ROW(global_load_batches),
         ROW(shared_load_batches),
+        ROW(atomic_conflicts),
+        ROW(global_atomics),
+        ROW(global_atomic_requests),
+        ROW(global_atomic_sectors),
+        ROW(global_atomic_lines),
+        ROW(global_atomic_conflicts),
+        ROW(atomic_span),
+        ROW(async_copies),
+        ROW(async_bytes),
+        ROW(async_waits),
+        ROW(async_left),
+        ROW(block_load_sectors),
+        ROW(block_store_sectors),
+        ROW(block_load_chunks),
+        ROW(block_store_chunks),
+        ROW(far_load_sectors),
 #undef ROW
     };
     json_t *j = json_object(), *classes = json_object();
@@ -240,5 +274,12 @@ json_t *simt_counters_json(const struct simt_counters *c)
     for (int i = 0; i < SW_C_COUNT; i++)
         json_object_set_new(classes, simt_class_name(i), json_integer((json_int_t)c->by_class[i]));
     json_object_set_new(j, "warp_instructions_by_class", classes);
+    json_t *buffers = json_array();
+    for (int i = 0; i < SIMT_BUFFERS; i++)
+        if (c->buffer_sectors[i])
+            json_array_append_new(buffers, json_pack("[I, I]", (json_int_t)c->buffer_bytes[i],
+                                                     (json_int_t)c->buffer_sectors[i]));
+    json_object_set_new(j, "buffers", buffers);
+    json_object_set_new(j, "tensor_flops_by_type", simt_tensor_json(c->tensor_flops_of));
     return j;
 }

@@ -86,14 +86,17 @@ static void add_alone(const struct sw_site *s, const struct sw_fast *f, struct s
     } else if (!s->stride) {
         c->global_load_requests += f->hits;
         c->global_load_sectors += f->hits;
+        c->global_load_lines += f->hits;
         c->global_load_bytes += f->more * bytes;
     } else if (s->op[0] == 's') {
         c->global_store_requests += f->hits;
         c->global_store_sectors += f->hits * (row / 32) + f->more;
+        c->global_store_lines += f->hits + f->more;
         c->global_store_bytes += f->hits * row;
     } else {
         c->global_load_requests += f->hits;
         c->global_load_sectors += f->hits * (row / 32) + f->more;
+        c->global_load_lines += f->hits + f->more;
         c->global_load_bytes += f->hits * row;
     }
 }
@@ -133,7 +136,7 @@ static void run_workers(struct launch *l)
     for (int i = 0; i < l->worker_count; i++) {
         struct worker *t = &l->workers[i];
         t->l = l;
-        t->memo = xmalloc((l->k->site_count + 1) * sizeof *t->memo);
+        t->memo = xmalloc((size_t)MEMO_WAYS * (l->k->site_count + 1) * sizeof *t->memo);
         t->cache = xmalloc((l->k->site_count + 1) * sizeof *t->cache);
         t->fast = xmalloc((l->k->site_count + 1) * sizeof *t->fast);
         if (l->dev->config.check == SIMT_CHECK_FULL)
@@ -171,6 +174,17 @@ static void scale_counters(const struct launch *l, struct simt_counters *c)
     c->launches = 1;
 }
 
+static uint64_t atomic_span(const struct launch *l)
+{
+    uint64_t low = UINT64_MAX, high = 0;
+    for (int i = 0; i < l->worker_count; i++)
+        if (l->workers[i].atomic_high) {
+            low = l->workers[i].atomic_low < low ? l->workers[i].atomic_low : low;
+            high = l->workers[i].atomic_high > high ? l->workers[i].atomic_high : high;
+        }
+    return high ? high - low + 4 : 0;
+}
+
 static void gather(struct launch *l, struct arena *a, struct simt_result *out)
 {
     struct simt_finding *f = arena_array(a, l->slots + 1, sizeof *f);
@@ -184,6 +198,8 @@ static void gather(struct launch *l, struct arena *a, struct simt_result *out)
     for (int i = 0; i < l->worker_count; i++)
         add_counts(&l->workers[i], &out->counters);
     scale_counters(l, &out->counters);
+    reuse_total(l, &out->counters);
+    out->counters.atomic_span = atomic_span(l);
     if (l->dev->config.profile)
         profile_lines(l, a, out);
     out->printed = arena_strndup(a, l->printed.data ? l->printed.data : "", l->printed.len);

@@ -272,6 +272,10 @@ u32 dev_mbar(struct sw_warp *sw, u32 m, const u64 *addr, u32 site, u64 *state, c
                 result |= 1u << i;
         }
     }
+    if (waits && result && w->blk->hop) {
+        w->t->n.async_waits++;
+        w->t->n.async_left += w->blk->hop->flights;
+    }
     if (waits && (result & asked) != asked) {
         w->polled = true;
         sw->fuel = sw->fuel > 4 ? 4 : sw->fuel; /* it will try again: others first */

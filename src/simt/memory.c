@@ -13,9 +13,6 @@
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
-                         u32 site, bool write);
-
 /* ---- reports ---- */
 
 static void report_bounds(struct warp *w, u32 lane, u32 site, uint64_t at, u32 bytes, bool write)
@@ -258,8 +255,6 @@ void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64
         report_bounds(w, lane, site, from[lane], n, false);
         *m &= ~(1u << lane);
     }
-    if (*m && w->t->l->dev->config.counters)
-        count_global(w, *m, from, size, SHAPE_MIXED, site, false);
 }
 
 HOT enum shape shape_of(const uint64_t *host, u32 bytes)
@@ -271,189 +266,6 @@ HOT enum shape shape_of(const uint64_t *host, u32 bytes)
         same |= d;
     }
     return !row ? SHAPE_ROW : !same ? SHAPE_SAME : SHAPE_MIXED;
-}
-
-/* ---- counters ---- */
-
-static uint32_t sectors(u32 m, const uint64_t *host, u32 bytes)
-{
-    uint64_t seen[64], used = 0;
-    uint32_t n = 0;
-    for (; m; m &= m - 1) {
-        uint64_t at = host[__builtin_ctz(m)];
-        for (uint64_t s = at >> 5; s <= (at + bytes - 1) >> 5; s++) {
-            uint64_t h = s & 63;
-            while (used >> h & 1 && seen[h] != s)
-                h = (h + 1) & 63;
-            if (used >> h & 1)
-                continue;
-            used |= UINT64_C(1) << h;
-            seen[h] = s;
-            if (++n == 64)
-                return n;
-        }
-    }
-    return n;
-}
-
-/* The pattern is what this site had last time: its cost is known. */
-static HOT bool memo_hit(struct memo *q, u32 m, const uint64_t *host, u32 bytes, uint32_t low)
-{
-    uint32_t diff[WARP], differs = 0;
-    uint64_t first = host[__builtin_ctz(m)];
-    for (int i = 0; i < WARP; i++)
-        diff[i] = (uint32_t)(host[i] - first);
-    if (m == ~0u)
-        for (int i = 0; i < WARP; i++)
-            differs |= diff[i] ^ q->diff[i];
-    else
-        for (u32 i = 0; i < WARP; i++)
-            differs |= (diff[i] ^ q->diff[i]) & (0 - (m >> i & 1));
-    bool same = !differs && q->mask == m && q->bytes == bytes, known = same && q->known >> low & 1;
-    if (!same) {
-        memcpy(q->diff, diff, sizeof diff);
-        q->mask = m;
-        q->bytes = bytes;
-        q->known = 0;
-    }
-    q->known |= 1u << low;
-    return known;
-}
-
-static void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
-                         u32 site, bool write)
-{
-    struct simt_counters *n = &w->t->n;
-    uint64_t s;
-    if (shape == SHAPE_SAME) {
-        s = 1;
-    } else if (shape == SHAPE_ROW) {
-        s = ((host[0] + (uint64_t)bytes * WARP - 1) >> 5) - (host[0] >> 5) + 1;
-    } else {
-        struct memo *q = &w->t->memo[site];
-        uint32_t low = (uint32_t)host[__builtin_ctz(m)] & 31;
-        if (!memo_hit(q, m, host, bytes, low))
-            q->cost[low] = sectors(m, host, bytes);
-        s = q->cost[low];
-    }
-    uint64_t total = (uint64_t)bytes * (uint64_t)__builtin_popcount(m);
-    if (write) {
-        n->global_store_requests++;
-        n->global_store_sectors += s;
-        n->global_store_bytes += total;
-    } else {
-        n->global_load_requests++;
-        n->global_load_sectors += s;
-        n->global_load_bytes += total;
-    }
-}
-
-/* Passes over the banks: wide accesses go in phases of fewer lanes. The
- * result: wavefronts, and in the upper half how many a good pattern takes. */
-static uint32_t wavefronts(u32 m, const uint64_t *host, u32 bytes)
-{
-    uint32_t lanes = bytes > 8 ? 8 : bytes > 4 ? 16 : 32, words = bytes > 4 ? bytes / 4 : 1;
-    uint32_t waves = 0, ideal = 0;
-    for (uint32_t first = 0; first < WARP; first += lanes) {
-        uint32_t part = m >> first & (uint32_t)((UINT64_C(1) << lanes) - 1), most = 0;
-        uint64_t list[32][32];
-        uint8_t count[32] = {0};
-        for (; part; part &= part - 1) {
-            uint64_t at = host[first + (uint32_t)__builtin_ctz(part)] >> 2;
-            for (uint32_t i = 0; i < words; i++) {
-                uint32_t bank = (uint32_t)(at + i) & 31, q = 0;
-                while (q < count[bank] && list[bank][q] != at + i)
-                    q++;
-                if (q < count[bank])
-                    continue;
-                list[bank][count[bank]++] = at + i;
-                most = count[bank] > most ? count[bank] : most;
-            }
-        }
-        waves += most;
-        ideal += most != 0;
-    }
-    return waves | ideal << 16;
-}
-
-void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site)
-{
-    struct simt_counters *n = &w->t->n;
-    struct memo *q = &w->t->memo[site];
-    if (!m)
-        return;
-    uint32_t low = (uint32_t)host[__builtin_ctz(m)] & 3;
-    if (!memo_hit(q, m, host, bytes, low))
-        q->cost[low] = wavefronts(m, host, bytes);
-    n->shared_requests++;
-    n->shared_wavefronts += q->cost[low] & 0xffff;
-    n->shared_conflicts += (q->cost[low] & 0xffff) - (q->cost[low] >> 16);
-}
-
-HOT void count_shared_many(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n,
-                           bool one_place)
-{
-    struct memo *q = &w->t->memo[site];
-    struct simt_counters *c = &w->t->n;
-    u32 differs = 0, first = at[0], low = first & 3;
-    c->shared_requests += n;
-    if (one_place) {
-        c->shared_wavefronts += n;
-        return;
-    }
-    for (int i = 0; i < WARP; i++)
-        differs |= (at[i] - first) ^ q->diff[i];
-    if (differs || q->mask != ~0u || q->bytes != bytes || !(q->known >> low & 1)) {
-        uint64_t host[WARP];
-        for (int i = 0; i < WARP; i++)
-            host[i] = at[i];
-        if (!memo_hit(q, ~0u, host, bytes, low))
-            q->cost[low] = wavefronts(~0u, host, bytes);
-    }
-    u32 cost = q->cost[low];
-    c->shared_wavefronts += (u64)n * (cost & 0xffff);
-    c->shared_conflicts += (u64)n * ((cost & 0xffff) - (cost >> 16));
-}
-
-HOT void count_global_many(struct warp *w, uint64_t first, const u32 *at, u32 bytes, u32 site,
-                           u32 n)
-{
-    struct memo *q = &w->t->memo[site];
-    struct simt_counters *c = &w->t->n;
-    u32 differs = 0;
-    for (int i = 0; i < WARP; i++)
-        differs |= (at[i] - at[0]) ^ q->diff[i];
-    if (differs || q->mask != ~0u || q->bytes != bytes)
-        q->known = 0;
-    for (u32 k = 0; k < n; k++) {
-        uint64_t host[WARP], from = first + (uint64_t)site_of(w, site + k)->off;
-        u32 low = (u32)(from + at[0]) & 31;
-        if (!(q->known >> low & 1)) {
-            for (int i = 0; i < WARP; i++)
-                host[i] = from + at[i];
-            if (!memo_hit(q, ~0u, host, bytes, low))
-                q->cost[low] = sectors(~0u, host, bytes);
-        }
-        c->global_load_sectors += q->cost[low];
-    }
-    c->global_load_requests += n;
-    c->global_load_bytes += (uint64_t)n * bytes * WARP;
-}
-
-void count_global_row(struct warp *w, uint64_t at, u32 bytes, enum shape shape, bool write)
-{
-    struct simt_counters *n = &w->t->n;
-    u64 span = shape == SHAPE_SAME ? bytes : (u64)bytes * WARP,
-        sectors_touched = ((at + span - 1) >> 5) - (at >> 5) + 1;
-    if (write) {
-        n->global_store_requests++;
-        n->global_store_sectors += sectors_touched;
-        n->global_store_bytes += (u64)bytes * WARP;
-    } else {
-        n->global_load_requests++;
-        n->global_load_sectors += sectors_touched;
-        n->global_load_bytes += (u64)bytes * WARP;
-    }
 }
 
 /* ---- global shadow: reads of nothing, blocks that race ---- */

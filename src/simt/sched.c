@@ -319,6 +319,7 @@ static struct blk *blk_start(struct worker *t, uint64_t index)
 static void start_next(struct worker *t, uint64_t index)
 {
     const uint32_t *dim = t->l->spec->cluster, *g = t->l->spec->grid;
+    reuse_block(t);
     if ((uint64_t)dim[0] * dim[1] * dim[2] <= 1) {
         blk_start(t, index);
         return;
@@ -555,6 +556,7 @@ void worker_release(struct worker *t)
     xfree(t->memo);
     xfree(t->fast);
     xfree(t->sure);
+    reuse_free(t);
     xfree(t->counts);
     xfree(t->wgmma_scratch);
     xfree(t->use);

@@ -90,25 +90,53 @@ struct simt_finding {
     const char *text;
 };
 
+/* Types of factors on tensor cores. */
+enum simt_tensor_type {
+    SIMT_TENSOR_F16,
+    SIMT_TENSOR_BF16,
+    SIMT_TENSOR_TF32,
+    SIMT_TENSOR_F8,
+    SIMT_TENSOR_INT,
+    SIMT_TENSOR_F64,
+    SIMT_TENSOR_TYPES
+};
+
+enum { SIMT_BUFFERS = 12 }; /* counted one by one; the last has all others */
+
 struct simt_counters {
     uint64_t warp_instructions, by_class[32]; /* enum sw_class */
     uint64_t fp32_flops, tensor_flops;
+    uint64_t tensor_flops_of[SIMT_TENSOR_TYPES];
     uint64_t global_load_requests, global_load_sectors, global_load_bytes;
     uint64_t global_store_requests, global_store_sectors, global_store_bytes;
     uint64_t shared_requests, shared_wavefronts, shared_conflicts;
+    uint64_t global_load_lines, global_store_lines; /* lines of 128 bytes per request, added up */
     uint64_t barriers, atomics, blocks, launches;
+    uint64_t atomic_conflicts; /* lanes that met another of their warp at the same address */
+    uint64_t global_atomics, global_atomic_requests, global_atomic_sectors, global_atomic_lines;
+    uint64_t global_atomic_conflicts;
+    uint64_t atomic_span;               /* bytes from the lowest to the highest global atomic */
+    uint64_t async_copies, async_bytes; /* cp.async of a warp, bulk copies of a thread */
+    uint64_t async_waits, async_left;   /* waits, and copies still under way after them */
     uint64_t cluster_requests, bulk_requests, bulk_bytes;
     uint64_t thread_instructions;                      /* lanes that took part, added up */
     uint64_t global_load_batches, shared_load_batches; /* runs of blocks that hold loads */
+    /* Sectors that are new to their block, and 64-byte chunks of them; loads that a small cache
+     * of the block would not hold. From some blocks to all. */
+    uint64_t block_load_sectors, block_store_sectors, block_load_chunks, block_store_chunks;
+    uint64_t far_load_sectors;
+    /* Of each buffer: its bytes, and the sectors of it that are new to their block. */
+    uint64_t buffer_bytes[SIMT_BUFFERS], buffer_sectors[SIMT_BUFFERS];
 };
 
 /* What one source line did, in warps; lanes: threads that took part. */
 struct simt_line {
     struct simt_place at;
     uint64_t instructions, lanes, requests, sectors, shared_wavefronts, shared_conflicts;
-    uint64_t by_class[32];
+    uint64_t atomics, atomic_conflicts, async_copies, async_waits, async_left;
+    uint64_t tensor_flops[SIMT_TENSOR_TYPES], by_class[32];
 };
-enum { SIMT_LINE_COUNTS = 6 + 32 };
+enum { SIMT_LINE_COUNTS = 11 + SIMT_TENSOR_TYPES + 32 };
 
 struct simt_result {
     enum simt_outcome outcome;
@@ -179,8 +207,10 @@ bool simt_map_encode(const struct simt_map *map, unsigned char out[128], char *w
 const char *simt_finding_name(enum simt_finding_kind kind);
 const char *simt_outcome_name(enum simt_outcome outcome);
 const char *simt_class_name(int cls);
+const char *simt_tensor_name(enum simt_tensor_type type);
 json_t *simt_finding_json(const struct simt_finding *f);
 json_t *simt_counters_json(const struct simt_counters *c);
+json_t *simt_tensor_json(const uint64_t *flops); /* by type, those that are not 0 */
 json_t *simt_lines_json(const struct simt_result *r);
 
 #endif

@@ -355,8 +355,30 @@ static void wmma_double(const struct mma_shape *s, void *const *d, const void *c
         memcpy(d[r], out[r], sizeof out[r]);
 }
 
+enum simt_tensor_type mma_type(uint32_t kind, uint64_t *flops)
+{
+    const struct mma_shape *s = mma_row(kind);
+    *flops = 2u * (uint64_t)s->m * (uint64_t)s->n * (uint64_t)s->k;
+    switch (s->a) {
+    case PT_F16:
+        return SIMT_TENSOR_F16;
+    case PT_BF16:
+        return SIMT_TENSOR_BF16;
+    case PT_TF32:
+        return SIMT_TENSOR_TF32;
+    case PT_E4M3:
+    case PT_E5M2:
+        return SIMT_TENSOR_F8;
+    case PT_F64:
+        return SIMT_TENSOR_F64;
+    default:
+        return SIMT_TENSOR_INT;
+    }
+}
+
 void dev_mma(struct sw_warp *sw, u32 site)
 {
+    uint64_t flops;
     struct warp *w = warp_of(sw);
     const struct sw_site *at = site_of(w, site);
     u32 kind = at->kind;
@@ -367,6 +389,8 @@ void dev_mma(struct sw_warp *sw, u32 site)
     void *const *d = regs;
     const void *const *a = (const void *const *)regs + nd, *const *b = a + na, *const *c = b + nb;
     w->clock[sw->id]++;
+    enum simt_tensor_type type = mma_type(kind, &flops);
+    w->t->n.tensor_flops_of[type] += flops;
     bool sat = kind & MMA_SAT, exact = w->t->l->dev->config.exact_mma;
     if (kind & MMA_WMMA && s->c == PT_F64) {
         wmma_double(s, d, a, b, c);

@@ -9,6 +9,10 @@
  * its value reaches 2. How many products a step has and how many bits are kept
  * is of the machine; here it is the H200's (tests/simt/hardware.txt). m8n8k4 of
  * f16, which no machine since sm_70 has in hardware, is only summed exactly.
+ *
+ * wgmma takes all products of an instruction in one step. With factors of 8
+ * bits it keeps 13 fraction bits, in the terms and in the sum
+ * (tests/simt/hopper/h200.def).
  */
 #include "simt/tensor.h"
 
@@ -33,7 +37,7 @@ static const struct element_form {
 };
 
 /* How the H200 does it. */
-enum { KEEPS = 25 }; /* fraction bits below the largest exponent */
+enum { KEEPS = 25, KEEPS_F8 = 13 }; /* fraction bits below the largest exponent */
 
 static int step_of(const struct mma_shape *s)
 {
@@ -77,8 +81,8 @@ static int64_t cut(int64_t x, int shift)
     return x < 0 ? -(-x >> shift) : x >> shift;
 }
 
-/* sum * 2^(exp - KEEPS) cut to f32, or rounded to the nearest f16. */
-static uint32_t to_float(int64_t sum, int exp, bool half)
+/* sum * 2^(exp - keeps) cut to f32, or rounded to the nearest f16. */
+static uint32_t to_float(int64_t sum, int exp, int keeps, bool half)
 {
     uint64_t mag = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
     int frac = half ? 10 : 23, least = half ? -14 : -126, most = half ? 15 : 127;
@@ -86,10 +90,10 @@ static uint32_t to_float(int64_t sum, int exp, bool half)
     uint32_t inf = half ? 0x7c00u : 0x7f800000u;
     if (!mag)
         return 0;
-    int top = 63 - __builtin_clzll(mag), e = exp - KEEPS + top; /* mag is 2^top and more */
+    int top = 63 - __builtin_clzll(mag), e = exp - keeps + top; /* mag is 2^top and more */
     if (e > most)
         return sign | inf;
-    int last = (e < least ? least : e) - frac, shift = last - (exp - KEEPS);
+    int last = (e < least ? least : e) - frac, shift = last - (exp - keeps);
     uint64_t m = shift <= 0 ? mag << -shift : shift > 63 ? 0 : mag >> shift;
     if (half && shift > 0 && shift <= 63) {
         uint64_t rest = mag & ((UINT64_C(1) << shift) - 1), tie = UINT64_C(1) << (shift - 1);
@@ -101,38 +105,87 @@ static uint32_t to_float(int64_t sum, int exp, bool half)
     return sign | (uint32_t)(((uint64_t)(e < least ? 0 : e - least) << frac) + m);
 }
 
+/* Terms of one step, and what is not finite among them. */
+struct terms {
+    struct part p[33];
+    int count, largest;
+    bool nan, pos, neg;
+};
+
+static void term_add(struct terms *t, enum what wx, struct part x, enum what wy, struct part y)
+{
+    if (wx == NOT_A_NUMBER || wy == NOT_A_NUMBER) {
+        t->nan = true;
+    } else if (wx == INFINITE || wy == INFINITE) {
+        int64_t sg = x.sig * y.sig;
+        t->nan |= sg == 0;
+        t->pos |= sg > 0;
+        t->neg |= sg < 0;
+    } else if (x.sig && y.sig) {
+        struct part *p = &t->p[t->count++];
+        *p = (struct part){x.sig * y.sig, x.exp + y.exp, x.frac + y.frac};
+        t->largest = p->exp > t->largest ? p->exp : t->largest;
+    }
+}
+
+static uint32_t terms_sum(const struct terms *t, int keeps, bool half)
+{
+    if (t->nan || (t->pos && t->neg))
+        return half ? 0x7fffu : 0x7fffffffu;
+    if (t->pos || t->neg)
+        return half ? (t->pos ? 0x7c00u : 0xfc00u) : t->pos ? 0x7f800000u : 0xff800000u;
+    int64_t sum = 0;
+    for (int i = 0; i < t->count; i++)
+        sum += cut(t->p[i].sig, t->p[i].frac - keeps + (t->largest - t->p[i].exp));
+    return to_float(sum, t->largest, keeps, half);
+}
+
 static uint32_t one_step(const struct mma_shape *s, const uint32_t *a, const uint32_t *b, int n,
                          uint32_t c, bool half)
 {
-    struct part p[33];
-    int count = 0, largest = -100000;
-    bool nan = false, pos = false, neg = false;
-    for (int i = 0; i <= n; i++) {
-        struct part x, y = {1, 0, 0};
-        enum what wx = i < n ? read_element(s->a, a[i], &x) : read_element(PT_F32, c, &x);
-        enum what wy = i < n ? read_element(s->b, b[i], &y) : FINITE;
-        if (wx == NOT_A_NUMBER || wy == NOT_A_NUMBER) {
-            nan = true;
-        } else if (wx == INFINITE || wy == INFINITE) {
-            int64_t sg = x.sig * y.sig;
-            nan |= sg == 0;
-            pos |= sg > 0;
-            neg |= sg < 0;
-        } else if (x.sig && y.sig) {
-            p[count] = (struct part){x.sig * y.sig, x.exp + y.exp, x.frac + y.frac};
-            if (p[count].exp > largest)
-                largest = p[count].exp;
-            count++;
-        }
+    struct terms t = {.largest = -100000};
+    struct part x, y;
+    for (int i = 0; i < n; i++) {
+        enum what wx = read_element(s->a, a[i], &x), wy = read_element(s->b, b[i], &y);
+        term_add(&t, wx, x, wy, y);
     }
-    if (nan || (pos && neg))
-        return half ? 0x7fffu : 0x7fffffffu;
-    if (pos || neg)
-        return half ? (pos ? 0x7c00u : 0xfc00u) : pos ? 0x7f800000u : 0xff800000u;
-    int64_t sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += cut(p[i].sig, p[i].frac - KEEPS + (largest - p[i].exp));
-    return to_float(sum, largest, half);
+    term_add(&t, read_element(PT_F32, c, &x), x, FINITE, (struct part){1, 0, 0});
+    return terms_sum(&t, KEEPS, half);
+}
+
+/* A factor's value, as its own type has it. */
+static enum what read_value(enum ptx_type type, float v, struct part *out)
+{
+    const struct element_form *f = forms;
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    enum what w = read_element(PT_F32, bits, out);
+    while (f->type != type)
+        f++;
+    int least = 2 - (1 << (f->exp_bits - 1)), down = out->exp < least ? least - out->exp : 0;
+    if (w != FINITE)
+        return w;
+    /* The bits below the type's fraction are zero. */
+    out->sig /= (int64_t)1 << (23 - f->frac_bits);
+    out->sig /= (int64_t)1 << (down > 40 ? 40 : down);
+    out->exp += down;
+    out->frac = f->frac_bits;
+    return w;
+}
+
+uint32_t wgmma_exact(enum ptx_type ta, enum ptx_type tb, const float *a, const float *b,
+                     size_t b_step, int k, uint32_t c, bool half)
+{
+    struct terms t = {.largest = -100000};
+    struct part x, y;
+    bool f8 = ta == PT_E4M3 || ta == PT_E5M2;
+    for (int i = 0; i < k; i++) {
+        enum what wx = read_value(ta, a[i], &x), wy = read_value(tb, b[(size_t)i * b_step], &y);
+        term_add(&t, wx, x, wy, y);
+    }
+    term_add(&t, read_element(PT_F32, c, &x), x, FINITE, (struct part){1, 0, 0});
+    uint32_t sum = terms_sum(&t, f8 ? KEEPS_F8 : KEEPS, half);
+    return f8 && !half ? sum & ~((1u << (23 - KEEPS_F8)) - 1) : sum;
 }
 
 /* f8 goes through the f16 units: first the lower pair of every four, then the

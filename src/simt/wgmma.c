@@ -13,6 +13,7 @@
  */
 #include "simt/hopper.h"
 
+#include "simt/tensor.h"
 #include "simt/tensormap.h"
 #include "simt/wgmma.h"
 
@@ -374,8 +375,27 @@ static HOT void floats_other(struct scratch *x, const u8 *smem, const struct mat
         multiply(d, x->A, x->B, n, kk);
 }
 
+/* Sum by sum, as the tensor cores round them. */
+static void floats_exact(struct scratch *x, u32 kind, const u8 *smem, const struct matrix *b,
+                         float *const *d, u32 n)
+{
+    static const enum ptx_type types[] = {PT_F16, PT_BF16, PT_TF32, PT_E4M3, PT_E5M2};
+    enum wgmma_type ta = (enum wgmma_type)(kind >> WG_A & 7),
+                    tb = (enum wgmma_type)(kind >> WG_B & 7);
+    bool half = (kind >> WG_ACC & 3) == WG_ACC_F16;
+    int k = 32 / elements[tb].bytes;
+    fetch_b(smem, b, tb, x->B);
+    for (u32 r = 0; r < n / 2; r++)
+        for (u32 l = 0; l < WARP; l++) {
+            u32 row = (l >> 2) + 8 * (r >> 1 & 1), col = 8 * (r >> 2) + 4 * (r & 1) + (l & 3);
+            u32 sum = wgmma_exact(types[ta], types[tb], x->A[row], x->B + col, MAX_N, k,
+                                  as_bits(d[r][l]), half);
+            d[r][l] = half ? half_in(sum) : as_float(sum);
+        }
+}
+
 static void product_floats(struct scratch *x, u32 kind, const u8 *smem, const struct matrix *b,
-                           void *const *d, u32 n, bool scale_d)
+                           void *const *d, u32 n, bool scale_d, bool exact)
 {
     enum wgmma_type t = (enum wgmma_type)(kind >> WG_B & 7);
     bool f16 = (kind >> WG_ACC & 3) == WG_ACC_F16;
@@ -392,7 +412,9 @@ static void product_floats(struct scratch *x, u32 kind, const u8 *smem, const st
         for (u32 r = 0; r < ROWS; r++)
             for (u32 k = 0; k < MAX_K; k++)
                 x->A[r][k] = -x->A[r][k];
-    if (t == WG_F16)
+    if (exact)
+        floats_exact(x, kind, smem, b, acc, n);
+    else if (t == WG_F16)
         floats_f16(x, smem, b, acc, n);
     else
         floats_other(x, smem, b, t, acc, n);
@@ -417,6 +439,16 @@ static void product_ints(struct scratch *x, u32 kind, const u8 *smem, const stru
     multiply_ints((u32 *const *)d, x->IA, x->IB, n, kind & WG_SAT);
 }
 
+enum simt_tensor_type wgmma_type(uint32_t kind, uint64_t *flops)
+{
+    static const enum simt_tensor_type types[WG_TYPES] = {
+        SIMT_TENSOR_F16, SIMT_TENSOR_BF16, SIMT_TENSOR_TF32, SIMT_TENSOR_F8,
+        SIMT_TENSOR_F8,  SIMT_TENSOR_INT,  SIMT_TENSOR_INT};
+    u32 t = kind >> WG_A & 7;
+    *flops = 2u * ROWS * (kind & 63) * 8 * (32u / elements[t].bytes);
+    return types[t];
+}
+
 void dev_wgmma(struct sw_warp *sw, u32 m, u32 site, void *const *d, const void *const *a, u64 adesc,
                u64 bdesc, u32 scale_d)
 {
@@ -428,6 +460,9 @@ void dev_wgmma(struct sw_warp *sw, u32 m, u32 site, void *const *d, const void *
     struct scratch *x = w->t->wgmma_scratch;
     const u8 *smem = w->blk->b.smem;
     bool regs = kind & WG_REGS_A, ints = ta == WG_S8 || ta == WG_U8;
+    uint64_t flops;
+    enum simt_tensor_type type = wgmma_type(kind, &flops);
+    w->t->n.tensor_flops_of[type] += flops;
     w->last_site = site;
     (void)m;
     if (!x)
@@ -452,7 +487,7 @@ void dev_wgmma(struct sw_warp *sw, u32 m, u32 site, void *const *d, const void *
     if (ints)
         product_ints(x, kind, smem, &mb, d, n, scale_d);
     else
-        product_floats(x, kind, smem, &mb, d, n, scale_d);
+        product_floats(x, kind, smem, &mb, d, n, scale_d, w->t->l->dev->config.exact_mma);
 }
 
 /* ---- groups ---- */

@@ -1,5 +1,6 @@
 /* test_modelled.c - better kernels get smaller modelled times; floors are floors. */
 #include "base/fs.h"
+#include "base/json.h"
 #include "eval/modelled.h"
 
 #include <math.h>
@@ -167,15 +168,70 @@ static void a_perfect_copy_is_near_the_floor_and_never_below(void **state)
     json_decref(m.parts);
 }
 
-static void every_launch_after_the_first_costs(void **state)
+static void every_launch_costs(void **state)
 {
     struct counts c = POINTWISE_VECTOR;
     struct modelled one = model(&c, 1, 1), two = model(&c, 2, 1);
+    const json_t *launch = json_array_get(json_object_get(one.parts, "launches"), 0);
 
     (void)state;
-    assert_true(two.time_us > 2 * one.time_us);
+    assert_true(one.time_us > json_double_or(launch, "time_us", 0) + 1);
+    assert_true(fabs(two.time_us - 2 * one.time_us) < 1e-6);
     json_decref(one.parts);
     json_decref(two.parts);
+}
+
+/* A launch of 8192 blocks of 256 threads that reads 64 MiB, with `more` in its counters. */
+static double time_with(const char *more, char *bound)
+{
+    static const char base[] =
+        "[{\"blocks\": 8192, \"threads_block\": 256, \"global_load_requests\": 131072,"
+        " \"global_load_sectors\": 2097152, \"global_load_lines\": 524288,"
+        " \"block_load_sectors\": 2097152, \"far_load_sectors\": 2097152,"
+        " \"block_load_chunks\": 1048576, \"warp_instructions\": 4000000, %s}]";
+    char text[2048];
+    struct error err = {0};
+    struct modelled m = {0};
+
+    snprintf(text, sizeof text, base, more);
+    json_t *list = json_loads(text, 0, NULL);
+    assert_non_null(list);
+    assert_true(modelled_time(&(struct modelled_input){.gpu = gpu_find("H200"), .counters = list},
+                              &m, &err));
+    snprintf(bound, 16, "%s", m.bound);
+    json_decref(m.parts);
+    json_decref(list);
+    return m.time_us;
+}
+
+static void atomics_queue_up_at_one_line(void **state)
+{
+    static const char hot[] = "\"global_atomics\": 2097152, \"global_atomic_requests\": 65536,"
+                              " \"global_atomic_lines\": 65536, \"atomic_span\": 4,"
+                              " \"global_atomic_conflicts\": 2031616";
+    static const char spread[] = "\"global_atomics\": 2097152, \"global_atomic_requests\": 65536,"
+                                 " \"global_atomic_lines\": 65536, \"atomic_span\": 8388608";
+    char bound[16];
+
+    (void)state;
+    assert_true(time_with(spread, bound) < 1.5 * time_with("\"atomics\": 0", bound));
+    assert_true(time_with(hot, bound) > 10 * time_with(spread, bound));
+    time_with(hot, bound);
+    assert_string_equal(bound, "atomics");
+}
+
+/* 1.5 M of the sectors are of a buffer that is read again and again: 32 KiB stay in L1, 8 MiB in
+ * L2, of 256 MiB most comes from DRAM each time. */
+static void what_comes_back_is_kept_while_it_fits(void **state)
+{
+    char bound[16];
+    double l1 = time_with("\"buffers\": [[33554432, 524288], [32768, 1572864]]", bound),
+           l2 = time_with("\"buffers\": [[33554432, 524288], [8388608, 1572864]]", bound),
+           dram = time_with("\"buffers\": [[33554432, 524288], [268435456, 1572864]]", bound);
+
+    (void)state;
+    assert_true(l1 < l2);
+    assert_true(l2 < dram);
 }
 
 static void a_grid_that_leaves_the_chip_empty_is_slower(void **state)
@@ -334,7 +390,9 @@ int main(void)
         cmocka_unit_test(measured_peaks_are_kept_used_and_doubted),
         cmocka_unit_test(the_better_kernel_has_the_smaller_time),
         cmocka_unit_test(a_perfect_copy_is_near_the_floor_and_never_below),
-        cmocka_unit_test(every_launch_after_the_first_costs),
+        cmocka_unit_test(every_launch_costs),
+        cmocka_unit_test(atomics_queue_up_at_one_line),
+        cmocka_unit_test(what_comes_back_is_kept_while_it_fits),
         cmocka_unit_test(a_grid_that_leaves_the_chip_empty_is_slower),
         cmocka_unit_test(nothing_counted_is_an_error_and_not_a_time),
         cmocka_unit_test(garbage_in_counters_never_gives_a_nan),

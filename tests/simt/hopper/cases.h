@@ -112,6 +112,43 @@ static unsigned hopper_type_bytes(const char *t)
                                                              : 4;
 }
 
+static unsigned hopper_fill_step(const char *type)
+{
+    return strcmp(type, "f32") == 0                                ? 4
+           : strcmp(type, "f16") == 0 || strcmp(type, "bf16") == 0 ? 2
+                                                                   : 1;
+}
+
+/* Numbers of any size, none infinite: 16 exponents, or all that f8 has. */
+static uint32_t hopper_any(const char *type, uint32_t x, uint32_t y)
+{
+    uint32_t sign = x >> 31, e = (y >> 24) % 16;
+    if (strcmp(type, "f32") == 0)
+        return sign << 31 | (119 + e) << 23 | (x >> 8 & 0x7fffff);
+    if (strcmp(type, "bf16") == 0)
+        return sign << 15 | (119 + e) << 7 | (x >> 16 & 127);
+    if (strcmp(type, "f16") == 0)
+        return sign << 15 | (3 + e) << 10 | (x >> 16 & 1023);
+    if (strcmp(type, "e4m3") == 0)
+        return (x >> 16 & 0x7f) == 0x7f ? 0 : x >> 16 & 0xff;
+    return (x >> 16 & 0x7c) == 0x7c ? 0 : x >> 16 & 0xff;
+}
+
+/* "any TYPE": numbers whose sums are rounded; "one TYPE", "two TYPE": likewise, but zero past the
+ * first one or two 32 bytes of every 128, which is what that many wgmmas multiply. */
+static void hopper_fill_any(const char *fill, uint8_t *p, uint32_t bytes, uint32_t x)
+{
+    const char *type = fill + 4;
+    uint32_t step = hopper_fill_step(type), upto = *fill == 'a' ? 128 : *fill == 'o' ? 32 : 64;
+    for (uint32_t i = 0; i + step <= bytes; i += step) {
+        x = x * 1664525 + 1013904223;
+        uint32_t first = x;
+        x = x * 1664525 + 1013904223;
+        uint32_t v = i % 128 < upto ? hopper_any(type, first, x) : 0;
+        memcpy(p + i, &v, step);
+    }
+}
+
 static void hopper_fill(const char *fill, uint8_t *p, uint32_t bytes, uint32_t seed)
 {
     static const uint8_t e4m3[] = {0x00, 0x38, 0x40, 0x44, 0x48, 0xb8, 0xc0, 0xc4, 0xc8};
@@ -119,11 +156,13 @@ static void hopper_fill(const char *fill, uint8_t *p, uint32_t bytes, uint32_t s
     static const uint16_t f16[] = {0,      0x3c00, 0x4000, 0x4200, 0x4400,
                                    0xbc00, 0xc000, 0xc200, 0xc400};
     uint32_t x = seed * 2654435761u + 12345;
-    unsigned step = strcmp(fill, "f32") == 0                                ? 4
-                    : strcmp(fill, "f16") == 0 || strcmp(fill, "bf16") == 0 ? 2
-                                                                            : 1;
+    unsigned step = hopper_fill_step(fill);
     if (!*fill) {
         memset(p, 0, bytes);
+        return;
+    }
+    if (strlen(fill) > 4 && fill[3] == ' ') {
+        hopper_fill_any(fill, p, bytes, x);
         return;
     }
     for (uint32_t i = 0; i + step <= bytes; i += step) {

@@ -22,7 +22,7 @@ static char *so, *bugs_so;
 struct run {
     struct arena *a;
     const char *so; /* NULL: of the kernels */
-    bool profile;
+    bool profile, exact;
     uint64_t sample;
     struct simt *dev;
     struct simt_module *mod;
@@ -67,7 +67,8 @@ static struct simt_result run_case(const struct hopper_case *x, enum simt_check 
                             .counters = true,
                             .watchdog_ms = 20000,
                             .warp_order_seed = seed,
-                            .profile = r->profile};
+                            .profile = r->profile,
+                            .exact_mma = r->exact};
     static const char *const names[] = {"a", "b", "c"};
     struct error err = {0};
     struct simt_result out;
@@ -138,7 +139,7 @@ static void results_are_those_of_an_h200(void **state)
     (void)state;
     for (size_t i = 0; i < HOPPER_CASES; i++)
         for (size_t k = 0; k < ARRAY_LEN(measured); k++) {
-            struct run r = {0};
+            struct run r = {.exact = true};
             if (strcmp(measured[k].name, hopper_cases[i].name) != 0)
                 continue;
             run_case(&hopper_cases[i], SIMT_CHECK_OFF, 0, &r);
@@ -310,7 +311,8 @@ static void wgmma_gives_the_products_of_plain_loops(void **state)
     (void)state;
     for (size_t i = 0; i < HOPPER_CASES; i++) {
         const struct hopper_case *x = &hopper_cases[i];
-        if (strncmp(x->kernel, "wg_", 3) != 0 && strncmp(x->kernel, "gemm", 4) != 0)
+        if ((strncmp(x->kernel, "wg_", 3) != 0 && strncmp(x->kernel, "gemm", 4) != 0) ||
+            strchr(x->fill[0], ' ')) /* their sums are rounded */
             continue;
         struct run r = {0};
         bool gemm = x->kernel[0] == 'g', ints = strcmp(x->fill[0], "bits") == 0;

@@ -1,0 +1,456 @@
+/*
+ * count.c - what a profiler would count of an access: sectors, lines, passes
+ * over the banks of shared memory, conflicts of atomics, and how soon a block
+ * comes back to what it has read.
+ *
+ * Sectors and passes depend on the pattern of addresses alone, and patterns
+ * repeat: each instruction remembers a few with what they cost. What comes
+ * back is watched for the first blocks of each worker only, for it needs every
+ * sector's address.
+ */
+#include "simt/device.h"
+
+#include <string.h>
+
+/* ---- reuse ---- */
+
+enum {
+    WATCHED = 3,         /* blocks per worker */
+    NEAR_SETS = 64,      /* a cache of 32 KiB: lines of 4 sectors, 4 ways */
+    NEAR_WAYS = 4,       /*   about what L1 has for a block of 256 threads */
+    SET_MOST = 1 << 20,  /* sectors of a block that are told apart */
+    SHARED_KEY = 1 << 16 /* a generic access may go to either memory */
+};
+
+struct reuse {
+    uint64_t *set; /* sectors of this block: address / 32 * 2 + written, + 1 */
+    size_t room, count;
+    uint64_t tag[NEAR_SETS][NEAR_WAYS];
+    uint8_t valid[NEAR_SETS][NEAR_WAYS], next[NEAR_SETS];
+};
+
+/* True when the sector is new to the block. */
+static bool set_add(struct reuse *r, uint64_t key)
+{
+    size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (r->room - 1);
+    while (r->set[at] && r->set[at] != key)
+        at = (at + 1) & (r->room - 1);
+    if (r->set[at] == key)
+        return false;
+    if (r->count < SET_MOST) {
+        r->set[at] = key;
+        r->count++;
+    }
+    return true;
+}
+
+static bool set_has(const struct reuse *r, uint64_t key)
+{
+    size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (r->room - 1);
+    while (r->set[at] && r->set[at] != key)
+        at = (at + 1) & (r->room - 1);
+    return r->set[at] == key;
+}
+
+static void set_grow(struct reuse *r)
+{
+    size_t old = r->room;
+    uint64_t *from = r->set;
+    r->room = old ? old * 4 : 4096;
+    r->set = xmalloc(r->room * sizeof *r->set);
+    r->count = 0;
+    for (size_t i = 0; i < old; i++)
+        if (from[i])
+            set_add(r, from[i]);
+    xfree(from);
+}
+
+/* True: the small cache has it, or will from now on. */
+static bool near_has(struct reuse *r, uint64_t sector)
+{
+    uint64_t line = sector >> 2;
+    size_t set = (size_t)(line ^ line >> 6 ^ line >> 12) % NEAR_SETS;
+    uint8_t bit = (uint8_t)(1u << (sector & 3));
+    for (int i = 0; i < NEAR_WAYS; i++)
+        if (r->valid[set][i] && r->tag[set][i] == line) {
+            bool had = r->valid[set][i] & bit;
+            r->valid[set][i] |= bit;
+            return had;
+        }
+    int way = r->next[set];
+    r->next[set] = (uint8_t)((way + 1) % NEAR_WAYS);
+    r->tag[set][way] = line;
+    r->valid[set][way] = bit;
+    return false;
+}
+
+static size_t buffer_of(const struct simt *dev, uint64_t at)
+{
+    size_t i = 0;
+    while (i < dev->alloc_count &&
+           (dev->alloc[i].gone || at + 31 < dev->alloc[i].lo || at >= dev->alloc[i].hi))
+        i++;
+    return i < SIMT_BUFFERS ? i : SIMT_BUFFERS - 1;
+}
+
+static void reuse_sector(struct worker *t, uint64_t sector, bool write, bool cached)
+{
+    struct reuse *r = t->reuse;
+    struct reuse_counts *n = &t->seen;
+    uint64_t key = (sector << 1 | write) + 1, other = ((sector ^ 1) << 1 | write) + 1;
+    if (2 * (r->count + 1) > r->room)
+        set_grow(r);
+    n->all[write]++;
+    if (set_add(r, key)) {
+        n->first[write]++;
+        n->buffer[buffer_of(t->l->dev, sector << 5)]++;
+        n->chunks[write] += !set_has(r, other);
+    }
+    if (!write && !(cached && near_has(r, sector)))
+        n->far_loads++;
+}
+
+void reuse_span(struct worker *t, uint64_t at, uint64_t bytes, bool write, bool cached)
+{
+    for (uint64_t s = at >> 5; s <= (at + bytes - 1) >> 5; s++)
+        reuse_sector(t, s, write, cached);
+}
+
+void reuse_block(struct worker *t)
+{
+    struct reuse *r = t->reuse;
+    if (!t->l->dev->config.counters)
+        return;
+    if (t->watched == WATCHED) {
+        reuse_free(t);
+        return;
+    }
+    t->watched++;
+    if (!r)
+        r = t->reuse = xmalloc(sizeof *r);
+    if (r->set)
+        memset(r->set, 0, r->room * sizeof *r->set);
+    r->count = 0;
+    memset(r->valid, 0, sizeof r->valid);
+}
+
+void reuse_free(struct worker *t)
+{
+    if (t->reuse)
+        xfree(t->reuse->set);
+    xfree(t->reuse);
+    t->reuse = NULL;
+}
+
+static uint64_t part_of(uint64_t all, uint64_t part, uint64_t whole)
+{
+    return whole ? (uint64_t)((double)all * (double)part / (double)whole) : all;
+}
+
+/* From the blocks that were watched to all of them. */
+void reuse_total(const struct launch *l, struct simt_counters *c)
+{
+    struct reuse_counts n = {0};
+    for (int w = 0; w < l->worker_count; w++) {
+        const struct reuse_counts *x = &l->workers[w].seen;
+        for (int i = 0; i < 2; i++) {
+            n.all[i] += x->all[i];
+            n.first[i] += x->first[i];
+            n.chunks[i] += x->chunks[i];
+        }
+        n.far_loads += x->far_loads;
+        for (int i = 0; i < SIMT_BUFFERS; i++)
+            n.buffer[i] += x->buffer[i];
+    }
+    c->block_load_sectors = part_of(c->global_load_sectors, n.first[0], n.all[0]);
+    c->block_store_sectors = part_of(c->global_store_sectors, n.first[1], n.all[1]);
+    c->block_load_chunks = part_of(c->global_load_sectors, n.chunks[0], n.all[0]);
+    c->block_store_chunks = part_of(c->global_store_sectors, n.chunks[1], n.all[1]);
+    c->far_load_sectors = part_of(c->global_load_sectors, n.far_loads, n.all[0]);
+    for (size_t i = 0; i < SIMT_BUFFERS; i++)
+        c->buffer_sectors[i] = n.buffer[i] ? part_of(c->block_load_sectors + c->block_store_sectors,
+                                                     n.buffer[i], n.first[0] + n.first[1])
+                                           : 0;
+    for (size_t i = 0; i < l->dev->alloc_count; i++) {
+        const struct alloc *x = &l->dev->alloc[i];
+        c->buffer_bytes[i < SIMT_BUFFERS ? i : SIMT_BUFFERS - 1] += x->gone ? 0 : x->hi - x->lo;
+    }
+}
+
+/* ---- patterns ---- */
+
+/* Distinct sectors, and in the upper half distinct lines of 128 bytes. */
+static uint32_t sectors(u32 m, const uint64_t *host, u32 bytes, uint64_t *list)
+{
+    uint64_t used = 0, lines = 0, line[64];
+    uint32_t n = 0, nl = 0;
+    for (; m; m &= m - 1) {
+        uint64_t at = host[__builtin_ctz(m)];
+        for (uint64_t s = at >> 5; s <= (at + bytes - 1) >> 5; s++) {
+            uint64_t h = s & 63, q = s >> 2 & 63;
+            while (used >> h & 1 && list[h] != s)
+                h = (h + 1) & 63;
+            if (used >> h & 1)
+                continue;
+            used |= UINT64_C(1) << h;
+            list[h] = s;
+            while (lines >> q & 1 && line[q] != s >> 2)
+                q = (q + 1) & 63;
+            nl += !(lines >> q & 1);
+            lines |= UINT64_C(1) << q;
+            line[q] = s >> 2;
+            if (++n == 64)
+                goto done;
+        }
+    }
+done:
+    for (uint32_t i = 0, k = 0; i < 64; i++) /* close the gaps */
+        if (used >> i & 1)
+            list[k++] = list[i];
+    return n | nl << 16;
+}
+
+/* The pattern is one this site had lately: its cost is known. `low` is what else it depends on. */
+static HOT bool memo_hit(struct memo *ways, u32 m, const uint64_t *host, u32 bytes, uint32_t low,
+                         struct memo **out)
+{
+    uint32_t diff[WARP], differs = 0;
+    uint64_t first = host[__builtin_ctz(m)];
+    for (int i = 0; i < WARP; i++)
+        diff[i] = (uint32_t)(host[i] - first);
+    if (m != ~0u)
+        for (u32 i = 0; i < WARP; i++)
+            diff[i] &= 0 - (m >> i & 1);
+    uint32_t mix = (diff[31] ^ diff[15] ^ diff[7] * 5 ^ diff[23] * 3 ^ m) * 0x9e3779b1u;
+    struct memo *q = &ways[mix >> 30];
+    for (int i = 0; i < WARP; i++)
+        differs |= diff[i] ^ q->diff[i];
+    bool same = !differs && q->mask == m && q->bytes == bytes, known = same && q->known >> low & 1;
+    if (!same) {
+        memcpy(q->diff, diff, sizeof diff);
+        q->mask = m;
+        q->bytes = bytes;
+        q->known = 0;
+    }
+    q->known |= 1u << low;
+    *out = q;
+    return known;
+}
+
+/* ---- global memory ---- */
+
+static void add_global(struct simt_counters *n, uint64_t s, uint64_t lines, uint64_t bytes,
+                       bool write)
+{
+    if (write) {
+        n->global_store_requests++;
+        n->global_store_sectors += s;
+        n->global_store_lines += lines;
+        n->global_store_bytes += bytes;
+    } else {
+        n->global_load_requests++;
+        n->global_load_sectors += s;
+        n->global_load_lines += lines;
+        n->global_load_bytes += bytes;
+    }
+}
+
+static void count_scattered(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site,
+                            bool write)
+{
+    uint64_t list[64], first = host[__builtin_ctz(m)];
+    uint32_t low = (uint32_t)first >> 2 & 31, cost;
+    struct memo *q;
+    /* Where words begin decides only for narrower accesses. */
+    if (memo_hit(&w->t->memo[MEMO_WAYS * site], m, host, bytes | (uint32_t)(first & 3) << 8, low,
+                 &q) &&
+        !w->t->reuse) {
+        cost = q->cost[low];
+    } else {
+        cost = q->cost[low] = sectors(m, host, bytes, list);
+        for (uint32_t i = 0; w->t->reuse && i < (cost & 0xffff); i++)
+            reuse_sector(w->t, list[i], write, true);
+    }
+    add_global(&w->t->n, cost & 0xffff, cost >> 16,
+               (uint64_t)bytes * (uint64_t)__builtin_popcount(m), write);
+}
+
+HOT void count_global_many(struct warp *w, uint64_t first, const u32 *at, u32 bytes, u32 site,
+                           u32 n)
+{
+    struct simt_counters *c = &w->t->n;
+    struct memo *q = NULL;
+    uint64_t host[WARP], list[64];
+    for (u32 k = 0; k < n; k++) {
+        uint64_t from = first + (uint64_t)site_of(w, site + k)->off;
+        u32 low = (u32)(from + at[0]) >> 2 & 31;
+        bool known = q && q->known >> low & 1;
+        bool slow = w->t->reuse || bytes < 4;
+        if (!known || slow)
+            for (int i = 0; i < WARP; i++)
+                host[i] = from + at[i];
+        if (slow) {
+            count_scattered(w, ~0u, host, bytes, site, false);
+            continue;
+        }
+        if (!q)
+            known = memo_hit(&w->t->memo[MEMO_WAYS * site], ~0u, host, bytes, low, &q);
+        if (!known)
+            q->cost[low] = sectors(~0u, host, bytes, list);
+        q->known |= 1u << low;
+        add_global(c, q->cost[low] & 0xffff, q->cost[low] >> 16, (uint64_t)bytes * WARP, false);
+    }
+}
+
+void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
+                  u32 site, bool write)
+{
+    if (shape == SHAPE_MIXED)
+        count_scattered(w, m, host, bytes, site, write);
+    else if (shape == SHAPE_ROW)
+        count_global_row(w, host[0], bytes, shape, write);
+    else
+        count_global_one(w, m, host[__builtin_ctz(m)], bytes, write);
+}
+
+void count_global_row(struct warp *w, uint64_t at, u32 bytes, enum shape shape, bool write)
+{
+    u64 span = shape == SHAPE_SAME ? bytes : (u64)bytes * WARP, last = at + span - 1;
+    add_global(&w->t->n, (last >> 5) - (at >> 5) + 1, (last >> 7) - (at >> 7) + 1,
+               (u64)bytes * WARP, write);
+    if (__builtin_expect(w->t->reuse != NULL, 0))
+        reuse_span(w->t, at, span, write, true);
+}
+
+void count_global_one(struct warp *w, u32 m, uint64_t at, u32 bytes, bool write)
+{
+    uint64_t last = at + bytes - 1;
+    add_global(&w->t->n, (last >> 5) - (at >> 5) + 1, (last >> 7) - (at >> 7) + 1,
+               (uint64_t)bytes * (uint64_t)__builtin_popcount(m), write);
+    if (__builtin_expect(w->t->reuse != NULL, 0))
+        reuse_span(w->t, at, bytes, write, true);
+}
+
+/* ---- shared memory ---- */
+
+/* Most words that one bank must give to lanes of `part`. */
+static uint32_t passes(uint32_t part, const uint64_t *host, uint32_t words)
+{
+    uint32_t list[32][32], most = 0;
+    uint8_t count[32] = {0};
+    for (; part; part &= part - 1) {
+        uint32_t at = (uint32_t)(host[__builtin_ctz(part)] >> 2);
+        for (uint32_t i = 0; i < words; i++) {
+            uint32_t bank = (at + i) & 31, q = 0;
+            while (q < count[bank] && list[bank][q] != at + i)
+                q++;
+            if (q < count[bank])
+                continue;
+            list[bank][count[bank]++] = at + i;
+            most = count[bank] > most ? count[bank] : most;
+        }
+    }
+    return most;
+}
+
+/*
+ * Passes over the banks. Accesses of 8 bytes go by half warps, of 16 by quarters;
+ * two neighbours go together when one pass serves both, as when all read one
+ * place. The result: passes, and in the upper half how many a good pattern takes.
+ */
+static uint32_t wavefronts(u32 m, const uint64_t *host, u32 bytes)
+{
+    uint32_t lanes = bytes > 8 ? 8 : bytes > 4 ? 16 : 32, words = bytes > 4 ? bytes / 4 : 1;
+    uint32_t waves = 0, ideal = 0;
+    if (lanes == 32)
+        return passes(m, host, 1) | 1u << 16;
+    for (uint32_t first = 0; first < WARP; first += 2 * lanes) {
+        uint32_t low = m & (((1u << lanes) - 1) << first),
+                 high = m & (((1u << lanes) - 1) << (first + lanes));
+        uint32_t a = passes(low, host, words), b = passes(high, host, words);
+        bool together = a + b == 2 && a == 1 && passes(low | high, host, words) == 1;
+        waves += together ? 1 : a + b;
+        ideal += together ? 1u : (a ? 1u : 0u) + (b ? 1u : 0u);
+    }
+    return waves | ideal << 16;
+}
+
+void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site)
+{
+    struct simt_counters *n = &w->t->n;
+    struct memo *q;
+    if (!m)
+        return;
+    uint32_t low = (uint32_t)host[__builtin_ctz(m)] & 3;
+    if (!memo_hit(&w->t->memo[MEMO_WAYS * site], m, host, bytes | SHARED_KEY, low, &q))
+        q->cost[low] = wavefronts(m, host, bytes);
+    n->shared_requests++;
+    n->shared_wavefronts += q->cost[low] & 0xffff;
+    n->shared_conflicts += (q->cost[low] & 0xffff) - (q->cost[low] >> 16);
+}
+
+HOT void count_shared_many(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n,
+                           bool one_place)
+{
+    struct simt_counters *c = &w->t->n;
+    c->shared_requests += n;
+    if (one_place) {
+        c->shared_wavefronts += n;
+        return;
+    }
+    struct memo *q;
+    uint64_t host[WARP];
+    uint32_t low = at[0] & 3;
+    for (int i = 0; i < WARP; i++)
+        host[i] = at[i];
+    if (!memo_hit(&w->t->memo[MEMO_WAYS * site], ~0u, host, bytes | SHARED_KEY, low, &q))
+        q->cost[low] = wavefronts(~0u, host, bytes);
+    u32 cost = q->cost[low];
+    c->shared_wavefronts += (u64)n * (cost & 0xffff);
+    c->shared_conflicts += (u64)n * ((cost & 0xffff) - (cost >> 16));
+}
+
+/* ---- atomics ---- */
+
+/* Lanes that must wait for another of the warp at the same address. */
+static uint32_t meetings(u32 m, const uint64_t *host)
+{
+    uint64_t used = 0, list[64];
+    uint32_t again = 0;
+    for (; m; m &= m - 1) {
+        uint64_t at = host[__builtin_ctz(m)], h = (at >> 2) & 63;
+        while (used >> h & 1 && list[h] != at)
+            h = (h + 1) & 63;
+        again += used >> h & 1;
+        used |= UINT64_C(1) << h;
+        list[h] = at;
+    }
+    return again;
+}
+
+void count_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool shared)
+{
+    struct simt_counters *n = &w->t->n;
+    struct worker *t = w->t;
+    uint64_t list[64];
+    n->atomics += (uint64_t)__builtin_popcount(m);
+    if (!m || !t->l->dev->config.counters)
+        return;
+    uint32_t met = meetings(m, host);
+    n->atomic_conflicts += met;
+    if (shared) {
+        count_shared(w, m, host, bytes, site);
+        return;
+    }
+    uint32_t cost = sectors(m, host, bytes, list);
+    n->global_atomics += (uint64_t)__builtin_popcount(m);
+    n->global_atomic_requests++;
+    n->global_atomic_conflicts += met;
+    n->global_atomic_sectors += cost & 0xffff;
+    n->global_atomic_lines += cost >> 16;
+    for (; m; m &= m - 1) {
+        uint64_t at = host[__builtin_ctz(m)];
+        t->atomic_low = !t->atomic_high || at < t->atomic_low ? at : t->atomic_low;
+        t->atomic_high = at > t->atomic_high ? at : t->atomic_high;
+    }
+}
