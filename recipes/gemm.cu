@@ -19,6 +19,7 @@
 //! fact lower: only what lies on and below the diagonal is kept
 //! fact upper: only what lies on and above the diagonal is kept
 //! fact large: M and N fill several tiles of 128
+//! fact deep: the result has fewer tiles than a device has processors, and K is long
 //!
 //! step tiles: share tiles of A and B through shared memory
 //!   why: Each element fetched from global memory is used by a whole row or column of threads.
@@ -36,6 +37,10 @@
 //! step padding: pad the tiles against bank conflicts
 //!   why: Neighbouring threads read rows of B that are a power of two apart; four more floats spread them over the banks.
 //!   when: b_k_major
+//!   needs: registers
+//! step split_k: divide K among blocks and add the parts afterwards
+//!   why: The result has too few tiles to occupy the device; every block takes a part of each sum.
+//!   when: deep and not lower and not upper
 //!   needs: registers
 //! step wide: compute 8x8 outputs per thread, 128x128 per block
 //!   why: Sixteen values from shared memory feed sixty-four multiply-adds.
@@ -89,7 +94,11 @@ __device__ inline void load_tile(Global const &tXgX, Shared &&tXsX, int row, int
 
 template <int BLK_M, int BLK_N, int BLK_K>
 __global__ void __launch_bounds__(256)
+//! if split_k
+    ${kernel}_kernel(float *partial, int parts, $params)
+//! else
     ${kernel}_kernel($params)
+//! end
 {
     static_assert(BLK_M % 16 == 0 && BLK_N % 16 == 0 && BLK_K == 16, "16x16 threads share the tile");
 //! if pipeline
@@ -109,14 +118,20 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
     ${kernel}_kernel($params)
 {
 //! end
-//! if batched
+//! if batched and split_k
+    int const l = blockIdx.z / parts; // which product of the batch
+//! elif batched
     int const l = blockIdx.z; // which product of the batch
 //! end
     Tensor mA = make_tensor(make_gmem_ptr(A$a_batch), make_shape(M, K), make_stride($a_m, $a_k)); // (M,K)
     Tensor mB = make_tensor(make_gmem_ptr(B$b_batch), make_shape(N, K), make_stride($b_n, $b_k)); // (N,K)
+//! if split_k
+    Tensor mP = make_tensor(make_gmem_ptr(partial + blockIdx.z * int64_t(M) * N), make_shape(M, N), make_stride(N, _1{})); // (M,N)
+//! else
     Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
 //! each leaf
     Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
 //! end
 //! if not tiles
 
@@ -225,112 +240,8 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
     Tensor tCrC = make_tensor<float>(make_shape(Int<BLK_M / 16>{}, Int<BLK_N / 16>{})); // (THR_M,THR_N)
     clear(tCrC);
 
-//! if triangle and lower
-    bool const zero = bn * BLK_N > bm * BLK_M + (BLK_M - 1); // all of it above the diagonal
-    int const k_tiles = zero ? 0 : size<2>(gA);
-//! elif triangle
-    bool const zero = bm * BLK_M > bn * BLK_N + (BLK_N - 1); // all of it below the diagonal
-    int const k_tiles = zero ? 0 : size<2>(gA);
-//! else
-    int const k_tiles = size<2>(gA);
-//! end
-//! if pipeline and triangle
-    if (k_tiles > 0) {
-//! if vectorise and a_vectors and a_m_major
-        load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M / 4 + threadIdx.x % 16,
-                          threadIdx.x / 16, M / 4, K);
-//! elif vectorise and a_vectors
-        load_tile<64, 4>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x / 4,
-                         threadIdx.x % 4, M, K / 4);
-//! elif a_m_major
-        load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x % 16,
-                          threadIdx.x / 16, M, K);
-//! else
-        load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x / 16,
-                          threadIdx.x % 16, M, K);
-//! end
-//! if vectorise and b_vectors and b_n_major
-        load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N / 4 + threadIdx.x % 16,
-                          threadIdx.x / 16, N / 4, K);
-//! elif vectorise and b_vectors
-        load_tile<64, 4>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x / 4,
-                         threadIdx.x % 4, N, K / 4);
-//! elif b_n_major
-        load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x % 16,
-                          threadIdx.x / 16, N, K);
-//! else
-        load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x / 16,
-                          threadIdx.x % 16, N, K);
-//! end
-        cp_async_fence();
-    }
-//! elif pipeline
-//! if vectorise and a_vectors and a_m_major
-    load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M / 4 + threadIdx.x % 16,
-                      threadIdx.x / 16, M / 4, K);
-//! elif vectorise and a_vectors
-    load_tile<64, 4>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x / 4,
-                     threadIdx.x % 4, M, K / 4);
-//! elif a_m_major
-    load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x % 16,
-                      threadIdx.x / 16, M, K);
-//! else
-    load_tile<16, 16>(tAgA(_, _, 0), tAsA(_, _, 0), bm * BLK_M + threadIdx.x / 16,
-                      threadIdx.x % 16, M, K);
-//! end
-//! if vectorise and b_vectors and b_n_major
-    load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N / 4 + threadIdx.x % 16,
-                      threadIdx.x / 16, N / 4, K);
-//! elif vectorise and b_vectors
-    load_tile<64, 4>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x / 4,
-                     threadIdx.x % 4, N, K / 4);
-//! elif b_n_major
-    load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x % 16,
-                      threadIdx.x / 16, N, K);
-//! else
-    load_tile<16, 16>(tBgB(_, _, 0), tBsB(_, _, 0), bn * BLK_N + threadIdx.x / 16,
-                      threadIdx.x % 16, N, K);
-//! end
-    cp_async_fence();
-//! end
-//! if pipeline
-    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-        int const stage = k_tile % STAGES;
-        int const next = k_tile + 1;
-        cp_async_wait<0>();
-        __syncthreads(); // this tile has come, and all are done with the one before
-        if (next < k_tiles) {
-//! if vectorise and a_vectors and a_m_major
-            load_tile<16, 16>(tAgA(_, _, next), tAsA(_, _, next % STAGES), bm * BLK_M / 4 + threadIdx.x % 16,
-                              next * BLK_K + threadIdx.x / 16, M / 4, K);
-//! elif vectorise and a_vectors
-            load_tile<64, 4>(tAgA(_, _, next), tAsA(_, _, next % STAGES), bm * BLK_M + threadIdx.x / 4,
-                             next * BLK_K / 4 + threadIdx.x % 4, M, K / 4);
-//! elif a_m_major
-            load_tile<16, 16>(tAgA(_, _, next), tAsA(_, _, next % STAGES), bm * BLK_M + threadIdx.x % 16,
-                              next * BLK_K + threadIdx.x / 16, M, K);
-//! else
-            load_tile<16, 16>(tAgA(_, _, next), tAsA(_, _, next % STAGES), bm * BLK_M + threadIdx.x / 16,
-                              next * BLK_K + threadIdx.x % 16, M, K);
-//! end
-//! if vectorise and b_vectors and b_n_major
-            load_tile<16, 16>(tBgB(_, _, next), tBsB(_, _, next % STAGES), bn * BLK_N / 4 + threadIdx.x % 16,
-                              next * BLK_K + threadIdx.x / 16, N / 4, K);
-//! elif vectorise and b_vectors
-            load_tile<64, 4>(tBgB(_, _, next), tBsB(_, _, next % STAGES), bn * BLK_N + threadIdx.x / 4,
-                             next * BLK_K / 4 + threadIdx.x % 4, N, K / 4);
-//! elif b_n_major
-            load_tile<16, 16>(tBgB(_, _, next), tBsB(_, _, next % STAGES), bn * BLK_N + threadIdx.x % 16,
-                              next * BLK_K + threadIdx.x / 16, N, K);
-//! else
-            load_tile<16, 16>(tBgB(_, _, next), tBsB(_, _, next % STAGES), bn * BLK_N + threadIdx.x / 16,
-                              next * BLK_K + threadIdx.x % 16, N, K);
-//! end
-            cp_async_fence();
-        }
-//! else
-    int const stage = 0;
-    for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+    // Brings tiles of A and B to a stage of shared memory.
+    auto const fetch = [&](int k_tile, int stage) {
 //! if vectorise and a_vectors and a_m_major
         load_tile<16, 16>(tAgA(_, _, k_tile), tAsA(_, _, stage), bm * BLK_M / 4 + threadIdx.x % 16,
                           k_tile * BLK_K + threadIdx.x / 16, M / 4, K);
@@ -357,6 +268,36 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
         load_tile<16, 16>(tBgB(_, _, k_tile), tBsB(_, _, stage), bn * BLK_N + threadIdx.x / 16,
                           k_tile * BLK_K + threadIdx.x % 16, N, K);
 //! end
+//! if pipeline
+        cp_async_fence();
+//! end
+    };
+
+//! if triangle and lower
+    bool const zero = bn * BLK_N > bm * BLK_M + (BLK_M - 1); // all of it above the diagonal
+    int const first = 0, end = zero ? 0 : size<2>(gA); // tiles of k
+//! elif triangle
+    bool const zero = bm * BLK_M > bn * BLK_N + (BLK_N - 1); // all of it below the diagonal
+    int const first = 0, end = zero ? 0 : size<2>(gA); // tiles of k
+//! elif split_k
+    int const part = blockIdx.z % parts, share = ceil_div(size<2>(gA), parts);
+    int const first = part * share, end = cute::min(first + share, int(size<2>(gA))); // tiles of k
+//! else
+    int const first = 0, end = size<2>(gA); // tiles of k
+//! end
+//! if pipeline
+    if (first < end)
+        fetch(first, first % STAGES);
+    for (int k_tile = first; k_tile < end; ++k_tile) {
+        int const stage = k_tile % STAGES;
+        cp_async_wait<0>();
+        __syncthreads(); // this tile has come, and all are done with the one before
+        if (k_tile + 1 < end)
+            fetch(k_tile + 1, (k_tile + 1) % STAGES);
+//! else
+    int const stage = 0;
+    for (int k_tile = first; k_tile < end; ++k_tile) {
+        fetch(k_tile, stage);
         __syncthreads();
 //! end
         CUTE_UNROLL
@@ -393,13 +334,43 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
             int const n = bn * BLK_N + threadIdx.x % 16 + j * 16;
 //! end
             if (m < M && n < N)
-//! if epilogue
+//! if split_k
+                mP(m, n) = tCrC(i, j);
+//! elif epilogue
                 mC(m, n) = $c_open${kernel}_finish(tCrC(i, j)$finish)$c_close;
 //! else
                 mC(m, n) = ${c_open}tCrC(i, j)$c_close;
 //! end
         }
     }
+}
+//! end
+//! if split_k
+
+// Adds the parts of every element, in order, and finishes it.
+__global__ void __launch_bounds__(256)
+    ${kernel}_add_parts(float const *partial, int parts, $params)
+{
+    int const i = blockIdx.x * 256 + threadIdx.x, m = i / N, n = i % N;
+    if (i >= M * N)
+        return;
+//! if batched
+    int const l = blockIdx.z; // which product of the batch
+//! end
+    Tensor mP = make_tensor(make_gmem_ptr(partial + int64_t(blockIdx.z) * parts * M * N), make_shape(M, N, parts),
+                            make_stride(N, _1{}, int64_t(M) * N)); // (M,N,parts)
+    Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
+//! each leaf
+    Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
+    float acc = 0.0f;
+    for (int part = 0; part < parts; ++part)
+        acc += mP(m, n, part);
+//! if epilogue
+    mC(m, n) = $c_open${kernel}_finish(acc$finish)$c_close;
+//! else
+    mC(m, n) = ${c_open}acc$c_close;
+//! end
 }
 //! end
 #endif
@@ -437,20 +408,39 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
 //! end
 //! if wide
-    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128, 128, 16>),
-                          cutegen_dim3(cutegen_ceil_div(N, 128), cutegen_ceil_div(M, 128), $grid_z),
+    int64_t tile = 128;
+//! elif registers
+    int64_t tile = 64;
+//! else
+    int64_t tile = 16;
+//! end
+    int64_t tiles_m = cutegen_ceil_div(M, tile), tiles_n = cutegen_ceil_div(N, tile);
+//! if split_k
+    // As many parts as fill the device, each of some tiles of K.
+    int64_t steps = cutegen_ceil_div(K, 16), blocks = tiles_m * tiles_n * $grid_z;
+    int64_t most = cutegen_min(cutegen_max(1, 2 * call->device.sm_count / blocks), cutegen_ceil_div(steps, 4));
+    int64_t parts = cutegen_ceil_div(steps, cutegen_ceil_div(steps, most));
+    float *partial = (float *)cutegen_workspace(call, parts * $grid_z * M * N * 4);
+//! if wide
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<128, 128, 16>), cutegen_dim3(tiles_n, tiles_m, parts * $grid_z),
+                               cutegen_dim3(256, 1, 1), 0, partial, (int)parts, $args));
+//! else
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_kernel<64, 64, 16>), cutegen_dim3(tiles_n, tiles_m, parts * $grid_z),
+                               cutegen_dim3(256, 1, 1), 0, partial, (int)parts, $args));
+//! end
+    return CUTEGEN_LAUNCH(call, ${kernel}_add_parts, cutegen_dim3(cutegen_ceil_div(M * N, 256), 1, $grid_z),
+                          cutegen_dim3(256, 1, 1), 0, (float const *)partial, (int)parts, $args);
+//! elif wide
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128, 128, 16>), cutegen_dim3(tiles_n, tiles_m, $grid_z),
                           cutegen_dim3(256, 1, 1), 0, $args);
 //! elif registers
-    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<64, 64, 16>),
-                          cutegen_dim3(cutegen_ceil_div(N, 64), cutegen_ceil_div(M, 64), $grid_z),
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<64, 64, 16>), cutegen_dim3(tiles_n, tiles_m, $grid_z),
                           cutegen_dim3(256, 1, 1), 0, $args);
 //! elif tiles
-    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<16, 16, 16>),
-                          cutegen_dim3(cutegen_ceil_div(N, 16), cutegen_ceil_div(M, 16), $grid_z),
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<16, 16, 16>), cutegen_dim3(tiles_n, tiles_m, $grid_z),
                           cutegen_dim3(256, 1, 1), 0, $args);
 //! else
-    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<16, 16>),
-                          cutegen_dim3(cutegen_ceil_div(N, 16), cutegen_ceil_div(M, 16), $grid_z),
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<16, 16>), cutegen_dim3(tiles_n, tiles_m, $grid_z),
                           cutegen_dim3(256, 1, 1), 0, $args);
 //! end
 }

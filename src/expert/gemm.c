@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { DEEP_K = 256 }; /* from here on a sum is worth dividing among blocks */
+
 bool gemm_is_product(const struct node *n)
 {
     return graph_op_is(n, "aten.mm") || graph_op_is(n, "aten.bmm") ||
@@ -331,6 +333,7 @@ static void fill_sizes(struct gemm *q, struct scope *s)
 {
     const struct axis *k = q->A.col.first != q->A.col.last ? &q->A.col : &q->B.col;
     const char *of = k == &q->A.col ? "A" : "B";
+    int64_t tiles = (q->C.row.size + 63) / 64 * ((q->C.col.size + 63) / 64) * q->C.l.size;
 
     scope_set(s, "M", "%s", match_size_text("C", q->C.row.first, q->C.row.last, q->a));
     scope_set(s, "N", "%s", match_size_text("C", q->C.col.first, q->C.col.last, q->a));
@@ -341,6 +344,9 @@ static void fill_sizes(struct gemm *q, struct scope *s)
         scope_fact(s, "batched");
     if (q->C.row.size * q->C.col.size * q->C.l.size > 128 * 128)
         scope_fact(s, "large");
+    if (q->A.col.size >= DEEP_K && tiles * 2 <= q->g->sm_count &&
+        q->C.row.size * q->C.col.size < INT32_MAX)
+        scope_fact(s, "deep");
 }
 
 static void fill_names(struct gemm *q, struct scope *s)

@@ -16,7 +16,7 @@ show doctor
 show run examples/swish.py --fresh
 swish=$("$cutegen" runs --json | sed -n 's/.*"runs":\[{"run":"\([^"]*\)".*/\1/p')
 show run examples/softmax.py --fresh
-show run examples/square_matmul.py --depth 3 --fresh
+show run examples/square_matmul.py --fresh
 if compgen -G 'examples/replays/*.jsonl' >/dev/null; then
     echo
     echo "A recorded model: its first kernel does not compile, its second is wrong; small edits mend both."

@@ -119,7 +119,7 @@ static const struct ladder_case {
     {"masked_half", "pointwise", {"vectorise", "launch_shape"}},
     {"transposed_add", "pointwise", {"launch_shape", "turn"}},
     {"softplus", "pointwise", {"vectorise", "launch_shape", "fast_math"}},
-    {"square_matmul", "gemm", {"tiles", "registers", "vectorise", "pipeline", "wide"}},
+    {"square_matmul", "gemm", {"tiles", "registers", "vectorise", "pipeline", "split_k", "wide"}},
     {"linear_relu", "gemm", {"tiles", "registers", "vectorise", "pipeline", "padding"}},
     {"bmm_transposed", "gemm", {"tiles", "registers", "pipeline", "padding"}},
     {"matmul_3d", "gemm", {"tiles", "registers", "vectorise", "pipeline"}},
@@ -141,7 +141,9 @@ static const struct ladder_case {
      "gemm_sm90",
      {"tensor", "ring", "wide", "raster", "cluster", "overlap", "triangle", "store", "once"}},
     {"big_half@sm_90a", "gemm_half_sm90", {"tensor", "ring", "raster", "cluster", "turns"}},
-    {"square_matmul@sm_90a", "gemm", {"tiles", "registers", "vectorise", "pipeline", "wide"}},
+    {"square_matmul@sm_90a",
+     "gemm",
+     {"tiles", "registers", "vectorise", "pipeline", "split_k", "wide"}},
     {"diagonal", "pointwise", {"vectorise", "launch_shape"}},
     {"matrix_scalar", "pointwise", {"vectorise", "launch_shape"}},
     {"softmax",
@@ -465,7 +467,7 @@ static const struct parts_case {
     const char *has[6];
 } several[] = {
     {"mlp",
-     6,
+     7,
      "13",
      {"int64_t shape1[2] = {call->in[0].shape[0], call->in[1].shape[0]}, strides1[2];",
       "in2[] = {call->in[4], t1, call->in[3]};", "CUTEGEN_TRY(do_part_1(call, in2, &t2));",
