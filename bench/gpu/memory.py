@@ -19,10 +19,8 @@ import time
 
 ACTIVATIONS = "relu leaky_relu sigmoid tanh gelu selu hard_sigmoid softplus elu hard_tanh swish softsign".split()
 ISSUE = "softmax log_softmax matrix_scalar matvec diagonal_matmul layer_norm_3d rms_norm max_dim cross_entropy cumsum".split()
-OTHERS = (
-    "group_norm instance_norm batch_norm layer_norm sum_dim mean_dim min_dim argmax max_first sum_last argmin_last "
-    "row_sum gelu_tanh kl_div hinge_loss mse_loss"
-).split()
+ALONGS = [f"{op}_dim{dim}" for op in ("sum", "mean", "min", "argmax") for dim in range(3)]
+OTHERS = "group_norm instance_norm batch_norm layer_norm row_sum gelu_tanh kl_div hinge_loss mse_loss".split() + ALONGS
 
 
 NORMS = "layer_norm rms_norm group_norm instance_norm batch_norm softmax log_softmax".split()
@@ -48,11 +46,35 @@ def get_inputs():
     return [x.to({dtype}) for x in get_full()]
 """
 
+ALONG = """import torch
+import torch.nn as nn
+
+BATCH = 128
+DIM1 = 4096
+DIM2 = 4095
+
+
+class Model(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.{op}(x, dim={dim}){part}
+
+
+def get_inputs():
+    return [torch.rand(BATCH, DIM1, DIM2)]
+
+
+def get_init_inputs():
+    return []
+"""
+
 
 def task_path(args, task):
-    """An example, a task of this bench, or, for NAME_f16 and NAME_bf16, NAME in that dtype."""
+    """An example, a task of this bench, or written here: OP_dimD along a dimension, NAME_f16 and NAME_bf16 in that dtype."""
     path = pathlib.Path(args.examples, f"{task}.py")
     name, _, dtype = task.rpartition("_")
+    if task in ALONGS:
+        path = pathlib.Path(args.out, f"{task}.py")
+        path.write_text(ALONG.format(op=name, dim=dtype[3:], part="[0]" if name == "min" else ""))
     if dtype in ("f16", "bf16"):
         path = pathlib.Path(args.out, f"{task}.py")
         text = pathlib.Path(args.examples, f"{name}.py").read_text()
