@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(THREADS)
 //! end
 //! if flat
     } else if (i - n / VEC < n % VEC) { // the tail, one element per thread
-        int64_t const j = n / VEC * VEC + (i - n / VEC);
+        $index const j = n / VEC * VEC + (i - n / VEC);
 //! each function
         $tail_store
 //! end

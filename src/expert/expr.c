@@ -19,14 +19,17 @@ enum { MAX_PARAMETERS = 6 };
 
 static const struct op_form {
     const char *name, *parameters, *exact, *fast;
-    const char *fast16; /* the fast form where values have 16 bits */
+    const char *fast16; /* the fast form where values are floats of 16 bits */
+    bool integer;       /* only where the result is an integer */
 } forms[] = {
-#define OP(name, parameters, exact, fast)           {name, parameters, exact, fast, fast},
-#define OP16(name, parameters, exact, fast, fast16) {name, parameters, exact, fast, fast16},
+#define OP(name, parameters, exact, fast)           {name, parameters, exact, fast, fast, false},
+#define OP16(name, parameters, exact, fast, fast16) {name, parameters, exact, fast, fast16, false},
+#define OPI(name, parameters, exact)                {name, parameters, exact, NULL, NULL, true},
 #define HELPER(name, words, body)
 #include "expert/pointwise_ops.def"
 #undef OP
 #undef OP16
+#undef OPI
 #undef HELPER
 };
 
@@ -35,10 +38,12 @@ static const struct helper {
 } helpers[] = {
 #define OP(name, parameters, exact, fast)
 #define OP16(name, parameters, exact, fast, fast16)
+#define OPI(name, parameters, exact)
 #define HELPER(name, words, body) {name, words, body},
 #include "expert/pointwise_ops.def"
 #undef OP
 #undef OP16
+#undef OPI
 #undef HELPER
 };
 
@@ -65,7 +70,8 @@ static const struct dtype_row {
     {"f32", "float", "float", 4},       {"f16", "float", "half_t", 2},
     {"bf16", "float", "bfloat16_t", 2}, {"bool", "bool", "uint8_t", 1},
     {"i32", "int32_t", "int32_t", 4},   {"i64", "int64_t", "int64_t", 8},
-    {"u8", "int32_t", "uint8_t", 1},
+    {"u8", "int32_t", "uint8_t", 1},    {"i16", "int32_t", "int16_t", 2},
+    {"i8", "int32_t", "int8_t", 1},
 };
 
 static const struct dtype_row *dtype_find(const char *dtype)
@@ -235,12 +241,18 @@ static bool form_fits(const struct op_form *f, const struct graph *g, const stru
     return true;
 }
 
+static bool is_integer(const char *dtype)
+{
+    return *dtype == 'i' || *dtype == 'u';
+}
+
 /* `placed`: forms that need a value's coordinates count too. */
 static const struct op_form *form_find(const struct graph *g, const struct node *n, bool placed,
                                        struct arena *a, struct operand *out, int *count)
 {
     for (size_t i = 0; i < ARRAY_LEN(forms); i++)
         if (graph_op_is(n, forms[i].name) && (placed || !strstr(forms[i].exact, "$row")) &&
+            (!forms[i].integer || is_integer(n->t.dtype)) &&
             form_fits(&forms[i], g, n, a, out, count))
             return &forms[i];
     return NULL;
@@ -400,7 +412,7 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
     for (int i = 0; i < count; i++)
         if (operands[i].node && !operands[i].node->value && !write_node(w, operands[i].node, false))
             return false;
-    fast = expr_bytes(n->t.dtype) == 2 ? form->fast16 : form->fast;
+    fast = strstr(n->t.dtype, "f16") ? form->fast16 : form->fast;
     e->has_fast = e->has_fast || fast;
     begin_statement(w, n, last);
     put_form(w, e->fast && fast ? fast : form->exact, operands, count, n, w->out);
@@ -437,7 +449,8 @@ void expr_helpers(const char *body, struct scope *s, struct arena *a)
 
         if (!strstr(body, call) || scope_has(s, call))
             continue;
-        scope_fact(s, call); /* that it is there */
+        scope_fact(s, call);                 /* that it is there */
+        expr_helpers(helpers[i].body, s, a); /* what it calls comes before it */
         item = scope_item(s, "helper");
         scope_set(item, "helper", "%s", helpers[i].name);
         scope_set(item, "helper_words", "%s", helpers[i].words);

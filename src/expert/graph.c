@@ -186,12 +186,29 @@ static bool takes_part(const struct graph *g, const json_t *args)
     return false;
 }
 
-/* The node just read, when it has two results that are used: one node for each. */
+/* Operators whose results are parts of their argument. */
+static bool gives_parts(const struct node *n)
+{
+    return graph_op_is(n, "aten.split") || graph_op_is(n, "aten.split_with_sizes") ||
+           graph_op_is(n, "aten.unbind");
+}
+
+/* The node just read, when it has several results that are used: one node for each. */
 static bool split_results(struct graph *g, const json_t *obj)
 {
     const json_t *parts = json_object_get(obj, "parts");
     struct node *n = &g->nodes[g->count - 1];
 
+    for (size_t k = 1; gives_parts(n) && k < json_array_size(parts); k++) {
+        if (g->count == GRAPH_NODES)
+            return false;
+        n[k] = *n;
+        n[k].part = (int)k;
+        n[k].id += SECOND_ID * (int)k;
+        g->count++;
+        if (!read_tensor(json_array_get(parts, k), &n[k].t))
+            return false;
+    }
     for (size_t i = 0; i < ARRAY_LEN(two_results); i++) {
         if (strcmp(n->op, two_results[i].op) != 0 || json_array_size(parts) != 2)
             continue;
@@ -509,8 +526,84 @@ struct view view_whole(const struct tensor *t)
     return v;
 }
 
-static bool view_of(const struct graph *g, const struct node *n, bool split, struct view *out)
+/* Every `step`th from `from` on of dimension d. */
+static bool view_slice(struct view *v, int d, int64_t from, int64_t step, int64_t count)
 {
+    struct axis *x = &v->axes[d];
+
+    if (from == 0 && step == 1 && count == x->size)
+        return true;
+    if (x->first == x->last || step < 1)
+        return x->stride == 0 && count == 1;
+    v->from[x->last - 1] += from * (x->times ? x->times : 1);
+    v->sliced = x->split = true;
+    x->times = (x->times ? x->times : 1) * step;
+    x->stride *= step;
+    x->size = count;
+    return true;
+}
+
+static void view_drop(struct view *v, int d)
+{
+    memmove(v->axes + d, v->axes + d + 1, sizeof(*v->axes) * (size_t)(v->dims - d - 1));
+    v->dims--;
+}
+
+/* Parts of a view: slices, single places, pieces. */
+static bool view_take(struct view *v, const struct node *n)
+{
+    int64_t dim = 0, from = 0, step = 1, sizes[MAX_DIMS];
+    bool slice = graph_op_is(n, "aten.slice"), select = graph_op_is(n, "aten.select");
+    bool unbind = graph_op_is(n, "aten.unbind");
+    int d, count = 0;
+
+    graph_arg_int(n, slice || select || unbind ? 1 : 2, "dim", &dim);
+    d = wrap(dim, v->dims);
+    if (d < 0)
+        return false;
+    if (slice) {
+        graph_arg_int(n, 2, "start", &from);
+        graph_arg_int(n, 4, "step", &step);
+    } else if (select) {
+        graph_arg_int(n, 2, "index", &from);
+    } else if (unbind) {
+        from = n->part;
+    } else if (graph_op_is(n, "aten.split")) {
+        if (!graph_arg_int(n, 1, "split_size", &from))
+            return false;
+        from *= n->part;
+    } else {
+        count = graph_arg_ints(n, 1, "split_sizes", sizes);
+        for (int k = 0; k < n->part && k < count; k++)
+            from += sizes[k];
+        if (n->part >= count)
+            return false;
+    }
+    from += from < 0 ? v->axes[d].size : 0;
+    from = from > v->axes[d].size ? v->axes[d].size : from;
+    if (!view_slice(v, d, from, step, select || unbind ? 1 : n->t.shape[d]))
+        return false;
+    if (select || unbind)
+        view_drop(v, d);
+    return v->dims == n->t.dims;
+}
+
+int64_t view_offset(const struct view *v, const struct tensor *in)
+{
+    int64_t offset = 0;
+
+    for (int d = 0; d < in->dims; d++)
+        offset += v->from[d] * in->strides[d];
+    return offset;
+}
+
+/* What a view may do beside rearranging whole dimensions. */
+enum view_may { VIEW_WHOLE, VIEW_SPLIT, VIEW_PART };
+
+static bool view_of(const struct graph *g, const struct node *n, enum view_may may,
+                    struct view *out)
+{
+    bool takes = graph_op_is(n, "aten.slice") || graph_op_is(n, "aten.select") || gives_parts(n);
     int64_t i = 0, j = 1;
 
     if (strcmp(n->op, "input") == 0) {
@@ -520,8 +613,11 @@ static bool view_of(const struct graph *g, const struct node *n, bool split, str
         out->input = n->index;
         return true;
     }
-    if (!graph_rearranges(n) || !graph_arg(g, n, 0) || !view_of(g, graph_arg(g, n, 0), split, out))
+    if (!(graph_rearranges(n) || takes) || !graph_arg(g, n, 0) ||
+        !view_of(g, graph_arg(g, n, 0), may, out))
         return false;
+    if (takes)
+        return view_take(out, n) && (may == VIEW_PART || !out->sliced);
     if (op_among(n, copies, ARRAY_LEN(copies)))
         return true;
     if (graph_op_is(n, "aten.permute"))
@@ -535,17 +631,22 @@ static bool view_of(const struct graph *g, const struct node *n, bool split, str
     if (graph_op_is(n, "aten.transpose"))
         return graph_arg_int(n, 1, "dim0", &i) && graph_arg_int(n, 2, "dim1", &j) &&
                view_transpose(out, i, j);
-    return reshape(out, &n->t, split);
+    return reshape(out, &n->t, may != VIEW_WHOLE);
 }
 
 bool graph_view(const struct graph *g, const struct node *n, struct view *out)
 {
-    return view_of(g, n, false, out);
+    return view_of(g, n, VIEW_WHOLE, out);
 }
 
 bool graph_view_split(const struct graph *g, const struct node *n, struct view *out)
 {
-    return view_of(g, n, true, out);
+    return view_of(g, n, VIEW_SPLIT, out);
+}
+
+bool graph_view_part(const struct graph *g, const struct node *n, struct view *out)
+{
+    return view_of(g, n, VIEW_PART, out);
 }
 
 /* ---- names --------------------------------------------------------------- */

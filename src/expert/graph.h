@@ -31,6 +31,7 @@ struct node {
     const json_t *args, *kwargs; /* array, object; never NULL */
     struct tensor t;
     int index;           /* of an input or output */
+    int part;            /* which of its results this is */
     const json_t *value; /* of a constant with one element; else NULL */
     int uses;
 };
@@ -84,12 +85,18 @@ struct view {
     int input;
     int dims;
     struct axis axes[MAX_DIMS];
+    int64_t from[MAX_DIMS]; /* where it begins, along each dimension of the input */
+    bool sliced;            /* it is not all of the input */
 };
 
 /* Is the node an input seen through rearrangements alone? */
 bool graph_view(const struct graph *g, const struct node *n, struct view *out);
 /* The same where a dimension may also be split. */
 bool graph_view_split(const struct graph *g, const struct node *n, struct view *out);
+/* The same where parts may also be taken, with steps: see `from`. */
+bool graph_view_part(const struct graph *g, const struct node *n, struct view *out);
+/* Elements before the first one. */
+int64_t view_offset(const struct view *v, const struct tensor *in);
 /* A whole tensor as a view of itself. */
 struct view view_whole(const struct tensor *t);
 /* Broadcasts to the shape of `to`, aligned on the right. */

@@ -167,7 +167,20 @@ const char *match_axis_stride(const char *tensor, const struct axis *x, struct a
     return x->times > 1 ? arena_printf(a, "(%s * %lld)", stride, (long long)x->times) : stride;
 }
 
-void match_split_checks(struct scope *s, const char *tensor, const struct tensor *t,
+const char *match_pointer(const char *type, const char *tensor, const int64_t from[MAX_DIMS],
+                          struct arena *a)
+{
+    const char *offset = "";
+
+    for (int d = 0; d < MAX_DIMS; d++)
+        if (from[d])
+            offset = arena_printf(a, "%s%s%s->strides[%d] * %lld", offset, *offset ? " + " : "",
+                                  tensor, d, (long long)from[d]);
+    return *offset ? arena_printf(a, "CUTEGEN_AT(%s, %s, %s)", type, tensor, offset)
+                   : arena_printf(a, "CUTEGEN_DATA(%s, %s)", type, tensor);
+}
+
+bool match_split_checks(struct scope *s, const char *tensor, const struct tensor *t,
                         const struct axis *axes, int count, struct arena *a)
 {
     bool split = false;
@@ -184,4 +197,5 @@ void match_split_checks(struct scope *s, const char *tensor, const struct tensor
         scope_set(item, "condition", "%s", shape);
         scope_set(item, "text", "the shape of %s is written into the kernel", tensor);
     }
+    return *shape != '\0';
 }

@@ -47,8 +47,12 @@ const char *match_size_text(const char *tensor, int first, int last, struct aren
 /* How the plan finds an axis' size and stride. */
 const char *match_axis_size(const char *tensor, const struct axis *x, struct arena *a);
 const char *match_axis_stride(const char *tensor, const struct axis *x, struct arena *a);
-/* The list `check` requires this shape, where sizes of a split dimension are written as numbers. */
-void match_split_checks(struct scope *s, const char *tensor, const struct tensor *t,
+/* How the plan points at where a view begins: CUTEGEN_DATA(type, x), or CUTEGEN_AT further on. */
+const char *match_pointer(const char *type, const char *tensor, const int64_t from[MAX_DIMS],
+                          struct arena *a);
+/* The list `check` requires this shape, where sizes of a split dimension are written as numbers;
+ * false: none is. */
+bool match_split_checks(struct scope *s, const char *tensor, const struct tensor *t,
                         const struct axis *axes, int count, struct arena *a);
 /* The list `scalar`: the numbers the task was called with, which are written into the kernel. */
 void match_scalars(const struct graph *g, struct scope *s);

@@ -112,7 +112,7 @@ static bool collect(struct fused *f, const struct node *n, struct match *out)
     if (f->seen[at])
         return true;
     f->seen[at] = true;
-    if (graph_view_split(f->g, n, &view)) {
+    if (graph_view_part(f->g, n, &view)) {
         if (f->leaf_count == MAX_TENSORS)
             return match_no(out, f->a, "it reads more than %d tensors", MAX_TENSORS);
         if (!expr_memory_type(n->t.dtype))
@@ -127,6 +127,11 @@ static bool collect(struct fused *f, const struct node *n, struct match *out)
         return collect_scaling(f, n, out);
     if (strstr(n->op, "batch_norm"))
         return collect_norm(f, n, out);
+    if (graph_op_is(n, "aten.prelu") && graph_arg(f->g, n, 1) &&
+        tensor_numel(&graph_arg(f->g, n, 1)->t) > 1) {
+        f->special[at] = "$0 > 0.0f ? $0 : $1 * $0";
+        return channel_leaf(f, n, 1, out) && collect(f, graph_arg(f->g, n, 0), out);
+    }
     if (!expr_knows(n, f->a))
         return match_no(out, f->a, "%s is not a pointwise operator it knows with these arguments",
                         n->op);
@@ -213,6 +218,9 @@ static bool is_flat(const struct fused *f)
     for (int t = 0; t < f->modes.tensors; t++)
         if (f->modes.axis[t][0].stride > 1)
             return false;
+    for (int i = 0; i < f->leaf_count; i++)
+        if (f->leaves[i].view.sliced)
+            return false;
     return true;
 }
 
@@ -223,6 +231,10 @@ static bool is_vectorisable(const struct fused *f, int vec)
 
     if (vec < 2 || (!flat && f->modes.size[0] % vec != 0))
         return false;
+    for (int i = 0; i < f->leaf_count; i++)
+        if (view_offset(&f->leaves[i].view, &f->g->in[f->leaves[i].view.input]) % vec != 0 &&
+            f->modes.axis[f->g->out_count + i][0].stride)
+            return false;
     for (int t = 0; t < f->modes.tensors; t++)
         for (int m = 0; m < f->modes.count; m++) {
             int64_t stride = f->modes.axis[t][m].stride;
@@ -457,7 +469,9 @@ static void fill_signature(struct fused *f, struct scope *s, const char *index)
         const char *type = expr_memory_type(leaf->node->t.dtype);
 
         buf_printf(&params, "%s const *%s, ", type, leaf->name);
-        buf_printf(&args, "CUTEGEN_DATA(%s const, %s), ", type, f->in_name[leaf->view.input]);
+        buf_printf(&args, "%s, ",
+                   match_pointer(arena_printf(f->a, "%s const", type), f->in_name[leaf->view.input],
+                                 leaf->view.from, f->a));
         add_strides(f, g->out_count + i, leaf->name, f->in_name[leaf->view.input], index, &strides,
                     &sargs);
     }
@@ -469,8 +483,8 @@ static void fill_signature(struct fused *f, struct scope *s, const char *index)
         add_strides(f, k, f->out_name[k], f->out_name[k], index, &strides, &sargs);
     }
     if (is_flat(f)) {
-        buf_puts(&params, "int64_t n");
-        buf_puts(&args, "n");
+        buf_printf(&params, "%s n", index);
+        buf_printf(&args, "(%s)n", index);
     }
     for (int m = 0; m < f->modes.count && !is_flat(f); m++) {
         buf_printf(&params, "%s%s n%d", m ? ", " : "", index, m);
@@ -532,12 +546,15 @@ static void fill_sizes(struct fused *f, struct scope *s)
 static void fill_plan(struct fused *f, struct scope *s)
 {
     const struct graph *g = f->g;
-    bool used[MAX_TENSORS] = {false};
+    bool used[MAX_TENSORS] = {false}, checked[MAX_TENSORS] = {false};
 
     for (int i = 0; i < f->leaf_count; i++) {
         int in = f->leaves[i].view.input, t = g->out_count + i;
         struct scope *item;
 
+        if (!checked[in])
+            checked[in] = match_split_checks(s, f->in_name[in], &g->in[in], f->modes.axis[t],
+                                             f->modes.count, f->a);
         if (used[in])
             continue;
         used[in] = true;
@@ -551,7 +568,6 @@ static void fill_plan(struct fused *f, struct scope *s)
             scope_fact(item, "dense");
         if (f->modes.axis[t][0].stride == 1)
             scope_fact(item, "unit");
-        match_split_checks(s, f->in_name[in], &g->in[in], f->modes.axis[t], f->modes.count, f->a);
     }
     for (int k = 0; k < g->out_count; k++) {
         struct scope *item = scope_item(s, "plan_output");
@@ -583,12 +599,12 @@ static bool fill(struct fused *f, struct match *out)
     const char *kernel = match_kernel_name(g, f->a);
     struct scope *s = out->scope = scope_new(f->a, NULL);
     int vec = vector_length(f);
-    const char *index = most_elements(f) > INT32_MAX ? "int64_t" : "int";
+    const char *index = most_elements(f) > INT32_MAX - 65536 ? "int64_t" : "int";
 
     name_all(f);
     scope_set(s, "kernel", "%s", kernel);
     scope_set(s, "ops", "%s", graph_ops(g, f->a));
-    scope_set(s, "index", "%s", is_flat(f) ? "int64_t" : index);
+    scope_set(s, "index", "%s", index);
     scope_set(s, "vec", "%d", vec);
     if (is_flat(f))
         scope_fact(s, "flat");

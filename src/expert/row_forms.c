@@ -5,6 +5,7 @@
  */
 #include "expert/row_forms.h"
 
+#include <math.h>
 #include <string.h>
 
 static const struct row_form forms[] = {

@@ -17,7 +17,7 @@ struct row_form {
     int dims_arg; /* or LAST, OPERANDS, ... */
     struct choice {
         int arg; /* -1: none */
-        int value, fallback;
+        double value, fallback;
     } choice;
     const char *pair, *value;
     struct pass_form passes[ROW_PASSES];

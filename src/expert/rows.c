@@ -79,7 +79,8 @@ static bool find_rows(struct rows *q)
 /* Cuts a view over the full shape into its kept and its reduced axes. */
 static void cut(const struct rows *q, const struct view *v, struct row_tensor *t)
 {
-    t->kept = t->along = (struct view){.input = v->input};
+    t->kept = t->along = (struct view){.input = v->input, .sliced = v->sliced};
+    memcpy(t->kept.from, v->from, sizeof(v->from));
     for (int d = 0; d < v->dims; d++) {
         struct view *part = q->reduced[d] ? &t->along : &t->kept;
 
@@ -108,7 +109,7 @@ static bool element_leaf(struct rows *q, const struct node *n, bool vector)
     struct row_tensor *t;
     struct view v;
 
-    if (!graph_view_split(q->g, n, &v))
+    if (!graph_view_part(q->g, n, &v))
         return match_no(q->out, q->a, "%s is not an input", n->op);
     if (vector && v.dims == 2)
         v.dims = 1;
@@ -134,7 +135,7 @@ bool rows_leaf(struct rows *q, const struct node *n, const struct tensor *at)
     if (q->e.leaf[i])
         return q->row_named[i] ||
                match_no(q->out, q->a, "an input is used per row and per element");
-    if (!graph_view_split(q->g, n, &v) || !view_expand(&v, at) || !view_split(&v, &q->kept))
+    if (!graph_view_part(q->g, n, &v) || !view_expand(&v, at) || !view_split(&v, &q->kept))
         return match_no(q->out, q->a, "%s does not broadcast to one value per row", n->op);
     t = rows_tensor_add(q, n, q->g->in[v.input].name, n->t.dtype, v.input);
     if (!t)
@@ -152,7 +153,7 @@ static bool is_leaf(const struct rows *q, const struct node *n)
 {
     struct view v;
 
-    return graph_view_split(q->g, n, &v);
+    return graph_view_part(q->g, n, &v);
 }
 
 static bool is_row(const struct rows *q, const struct node *n);
@@ -475,6 +476,27 @@ bool rows_value(struct rows *q, const struct node *n)
     return true;
 }
 
+/* Does a value per row broadcast to the elements of its row, and not across the rows? */
+static bool lies_along(const struct rows *q, const struct node *n)
+{
+    int missing = q->full.dims - n->t.dims;
+
+    if (tensor_numel(&n->t) == 1)
+        return true;
+    for (int d = 0; d < q->full.dims; d++)
+        if ((d < missing ? 1 : n->t.shape[d - missing]) != (q->reduced[d] ? 1 : q->full.shape[d]))
+            return false;
+    return missing >= 0;
+}
+
+/* A row's value, expanded to all elements of its row. */
+static bool spreads_row(const struct rows *q, const struct node *n)
+{
+    const struct node *x = graph_arg(q->g, n, 0);
+
+    return graph_op_is(n, "aten.expand") && x && is_row(q, x) && lies_along(q, x);
+}
+
 /* Makes everything known that an element's value is computed from. */
 bool rows_element(struct rows *q, const struct node *n)
 {
@@ -488,9 +510,16 @@ bool rows_element(struct rows *q, const struct node *n)
     if (is_leaf(q, n))
         return element_leaf(q, n, false);
     if (is_row(q, n))
-        return rows_value(q, n);
+        return lies_along(q, n) ? rows_value(q, n)
+                                : match_no(q->out, q->a, "values per row laid across the rows");
     if (f)
         return reduce(q, n, f);
+    if (spreads_row(q, n)) {
+        if (!rows_value(q, graph_arg(q->g, n, 0)))
+            return false;
+        q->e.leaf[n - q->g->nodes] = q->e.leaf[graph_arg(q->g, n, 0) - q->g->nodes];
+        return true;
+    }
     if (graph_reshapes(n) && tensor_numel(&n->t) != tensor_numel(&q->full))
         return match_no(q->out, q->a, "%s inside the rows", n->op);
     if (!graph_reshapes(n) && !expr_knows(n, q->a))

@@ -19,7 +19,7 @@ struct row_tensor {
     const char *name, *dtype;
     int index; /* in the call's inputs or outputs */
     bool per_row;
-    struct view kept;  /* axes of the rows */
+    struct view kept;  /* axes of the rows; `from` and `sliced` of both */
     bool total;        /* an output with one element */
     struct view along; /* axes of the reduced dimensions; none when per_row */
     int uses;          /* stages that read it */

@@ -88,6 +88,13 @@ int rows_vector_length(const struct rows *q)
     return 16 / widest;
 }
 
+int64_t rows_offset(const struct rows *q, int i)
+{
+    const struct row_tensor *t = &q->tensors[i];
+
+    return t->node ? view_offset(&t->kept, &q->g->in[t->index]) : 0;
+}
+
 /* 16-byte accesses along the rows. */
 bool rows_vectorisable(const struct rows *q, int vec)
 {
@@ -96,7 +103,7 @@ bool rows_vectorisable(const struct rows *q, int vec)
     for (int i = 0; i < q->tensor_count; i++) {
         if (q->tensors[i].per_row || rows_along(q, i, 0)->stride == 0)
             continue;
-        if (rows_along(q, i, 0)->stride != 1)
+        if (rows_along(q, i, 0)->stride != 1 || rows_offset(q, i) % vec != 0)
             return false;
         for (int m = 1; m < q->col_modes.count; m++)
             if (rows_along(q, i, m)->stride % vec != 0)
@@ -305,7 +312,9 @@ void rows_signature(struct rows *q, const bool *in, struct buf *params, struct b
         if (!in[i])
             continue;
         buf_printf(params, "%s%s *%s, ", type, constant, t->name);
-        buf_printf(args, "CUTEGEN_DATA(%s%s, %s), ", type, constant, t->name);
+        buf_printf(
+            args, "%s, ",
+            match_pointer(arena_printf(q->a, "%s%s", type, constant), t->name, t->kept.from, q->a));
     }
     buf_puts(params, "int n");
     buf_puts(args, "(int)n");

@@ -31,6 +31,8 @@ const struct axis *rows_axis(const struct rows *q, int i, int mode);
 int64_t rows_count(const struct rows *q);
 int64_t rows_length(const struct rows *q);
 int rows_vector_length(const struct rows *q);
+/* Elements of the call's tensor before tensor i begins. */
+int64_t rows_offset(const struct rows *q, int i);
 bool rows_vectorisable(const struct rows *q, int vec);
 /* Does it differ from row to row? */
 bool rows_moves(const struct row_tensor *t);

@@ -339,6 +339,8 @@ static bool column_vectors(const struct rows *q, int vec)
     for (int i = 0; i < q->tensor_count; i++) {
         if (rows_axis(q, i, 0)->stride == 0)
             continue;
+        if (rows_offset(q, i) % vec != 0)
+            return false;
         for (int m = 1; m < q->row_modes.count; m++)
             if (rows_axis(q, i, m)->stride % vec != 0)
                 return false;
@@ -413,7 +415,9 @@ static void column_signature(struct rows *q, const bool *in, int times, struct b
         if (!in[i])
             continue;
         buf_printf(params, "%s%s *%s, ", type, constant, t->name);
-        buf_printf(args, "CUTEGEN_DATA(%s%s, %s), ", type, constant, t->name);
+        buf_printf(
+            args, "%s, ",
+            match_pointer(arena_printf(q->a, "%s%s", type, constant), t->name, t->kept.from, q->a));
     }
     buf_puts(params, "int n, int inner");
     buf_printf(args, times > 1 ? "(int)tall, (int)wide" : "(int)n, (int)inner");
@@ -531,7 +535,8 @@ static bool form_columns(struct rows *q, struct scope *s)
     if (vectors)
         scope_fact(s, "vectors");
     if (one_plain_pass(q, &input)) {
-        bool odd = !vectors && expr_bytes(q->tensors[input].dtype) == 4 && n % 4 == 0 &&
+        bool odd = !vectors && !q->tensors[input].kept.sliced &&
+                   expr_bytes(q->tensors[input].dtype) == 4 && n % 4 == 0 &&
                    rows_along(q, input, 0)->stride == inner &&
                    (q->row_modes.count == 1 || rows_axis(q, input, 1)->stride % 4 == 0);
 

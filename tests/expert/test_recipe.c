@@ -272,11 +272,11 @@ static const struct fast_case {
     const char *dtype, *op, *want, *helpers;
 } fasts[] = {
     {"f32", "aten.gelu.default", "return 0.5f * x * (1.0f + erff(0.707106781f * x));", ""},
-    {"f16", "aten.gelu.default", "return half_gelu(x);", "half_gelu\n"},
+    {"f16", "aten.gelu.default", "return half_gelu(x);", "fast_exp2\nhalf_gelu\n"},
     {"bf16", "aten.selu.default",
-     "return x > 0.0f ? 1.05070098f * x : 1.75809934f * half_expm1(x);", "half_expm1\n"},
-    {"f32", "aten.softplus.default", "return fast_softplus(x);", "fast_softplus\n"},
-    {"bf16", "aten.softplus.default", "return fast_softplus(x);", "fast_softplus\n"},
+     "return x > 0.0f ? 1.05070098f * x : 1.75809934f * half_expm1(x);", "fast_exp2\nhalf_expm1\n"},
+    {"f32", "aten.softplus.default", "return fast_softplus(x);", "fast_exp2\nfast_softplus\n"},
+    {"bf16", "aten.softplus.default", "return fast_softplus(x);", "fast_exp2\nfast_softplus\n"},
     {"f32", "aten.sqrt.default", "return sqrtf(x);", ""},
 };
 
