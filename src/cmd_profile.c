@@ -36,6 +36,17 @@ static double ratio(const json_t *c, const char *over, const char *under)
     return d > 0 ? json_double_or(c, over, 0) / d : 0;
 }
 
+static void print_work(const json_t *c)
+{
+    const char *type;
+    json_t *flops;
+
+    if (json_double_or(c, "fp32_flops", 0) > 0)
+        printf("  work         %.4g fp32 flops\n", json_double_or(c, "fp32_flops", 0));
+    json_object_foreach(json_object_get(c, "tensor_flops_by_type"), type, flops)
+        printf("  work         %.4g flops on tensor cores in %s\n", json_number_value(flops), type);
+}
+
 static void print_traffic(const json_t *c)
 {
     double loads = ratio(c, "global_load_sectors", "global_load_requests");
@@ -55,12 +66,32 @@ static void print_traffic(const json_t *c)
         printf("  shared       %.2f wavefronts per request, %.0f%% of them bank conflicts\n",
                ratio(c, "shared_wavefronts", "shared_requests"),
                100 * ratio(c, "shared_conflicts", "shared_wavefronts"));
-    if (json_double_or(c, "tensor_flops", 0) > 0 || json_double_or(c, "fp32_flops", 0) > 0)
-        printf("  work         %.4g fp32 flops, %.4g on tensor cores\n",
-               json_double_or(c, "fp32_flops", 0), json_double_or(c, "tensor_flops", 0));
-    if (json_double_or(c, "bulk_requests", 0) > 0)
-        printf("  bulk copies  %.0f, of %.0f bytes each\n", json_double_or(c, "bulk_requests", 0),
-               ratio(c, "bulk_bytes", "bulk_requests"));
+    print_work(c);
+    if (json_double_or(c, "atomics", 0) > 0)
+        printf("  atomics      %.4g, %.0f%% of them meet another of their warp at one address\n",
+               json_double_or(c, "atomics", 0), 100 * ratio(c, "atomic_conflicts", "atomics"));
+    if (json_double_or(c, "async_copies", 0) > 0)
+        printf("  async copies %.4g of %.0f bytes; %.1f under way when a wait is over\n",
+               json_double_or(c, "async_copies", 0), ratio(c, "async_bytes", "async_copies"),
+               ratio(c, "async_left", "async_waits"));
+}
+
+/* What only some lines have: atomics, copies, waits, products. */
+static void print_own(const json_t *v)
+{
+    double atomics = json_double_or(v, "atomics", 0), waits = json_double_or(v, "async_waits", 0);
+    const char *type;
+    json_t *flops;
+
+    if (atomics > 0)
+        printf("  %.3g atomics, %.0f%% meet", atomics,
+               100 * ratio(v, "atomic_conflicts", "atomics"));
+    if (json_double_or(v, "async_copies", 0) > 0)
+        printf("  %.3g copies", json_double_or(v, "async_copies", 0));
+    if (waits > 0)
+        printf("  %.1f copies in flight", ratio(v, "async_left", "async_waits"));
+    json_object_foreach(json_object_get(v, "tensor_flops_by_type"), type, flops)
+        printf("  %.3g flops %s", json_number_value(flops), type);
 }
 
 static void print_lines(const json_t *c)
@@ -71,7 +102,7 @@ static void print_lines(const json_t *c)
 
     if (!json_array_size(list))
         return;
-    printf("  line                 instr   sectors  per req  wavefronts  conflicts\n");
+    printf("  line                 instr  threads   sectors  per req  wavefronts  conflicts\n");
     json_array_foreach(list, i, v)
     {
         const char *file = json_string_or(v, "file", "?"), *base = strrchr(file, '/');
@@ -82,10 +113,13 @@ static void print_lines(const json_t *c)
 
         snprintf(place, sizeof place, "%s:%d", base ? base + 1 : file,
                  (int)json_int_or(v, "line", 0));
-        printf("  %-20s %4.0f%%  %8.3g  %7.1f  %10.3g  %9.3g\n", place,
+        printf("  %-20s %4.0f%%  %7.1f  %8.3g  %7.1f  %10.3g  %9.3g", place,
                all > 0 ? 100 * json_double_or(v, "instructions", 0) / all : 0,
-               json_double_or(v, "sectors", 0), ratio(v, "sectors", "requests"),
-               json_double_or(v, "shared_wavefronts", 0), json_double_or(v, "shared_conflicts", 0));
+               ratio(v, "thread_instructions", "instructions"), json_double_or(v, "sectors", 0),
+               ratio(v, "sectors", "requests"), json_double_or(v, "shared_wavefronts", 0),
+               json_double_or(v, "shared_conflicts", 0));
+        print_own(v);
+        printf("\n");
     }
 }
 
@@ -96,6 +130,7 @@ static void print_advice(const json_t *launch, const json_t *c)
     double used = 32 * json_double_or(c, "global_load_sectors", 0);
     double conflicts = ratio(c, "shared_conflicts", "shared_wavefronts");
     double waves = json_double_or(launch, "waves", 1), occupancy = part(launch, "occupancy");
+    double lanes = ratio(c, "thread_instructions", "warp_instructions");
 
     used = used > 0 ? json_double_or(c, "global_load_bytes", 0) / used : 1;
     printf("  try\n");
@@ -116,6 +151,14 @@ static void print_advice(const json_t *launch, const json_t *c)
     else if (waves < 4 && json_double_or(launch, "last_wave", 1) < 0.5)
         printf("    - another tile or grid: %.1f waves, the last is %.0f%% full\n", waves,
                100 * json_double_or(launch, "last_wave", 1));
+    if (strcmp(bound, "atomics") == 0)
+        printf("    - fewer atomics to one place: add up in the warp or block first, or spread "
+               "them\n");
+    if (lanes < 20)
+        printf("    - divergence: %.0f of 32 threads work at a time; the column says where\n",
+               lanes);
+    if (json_double_or(c, "async_waits", 0) > 0 && ratio(c, "async_left", "async_waits") < 1)
+        printf("    - more stages: nothing is on its way while the block works\n");
     if (strcmp(bound, "dram") == 0)
         printf("    - fewer bytes: fuse with a neighbour, keep in 16 bits, read once\n");
     if (strcmp(bound, "issue") == 0 || strcmp(bound, "int") == 0)

@@ -369,6 +369,16 @@ bool emit_is_call(const struct insn *in)
     return strncmp(in->op, "call_", 5) == 0;
 }
 
+static bool cvt_of_floats(const struct insn *in)
+{
+    static const char *const types[] = {"f32",    "f16",  "bf16",   "f64",   "f16x2",
+                                        "bf16x2", "tf32", "e4m3x2", "e5m2x2"};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (insn_has(in, types[i]))
+            return true;
+    return false;
+}
+
 enum sw_class op_class(const struct insn *in)
 {
     static const struct {
@@ -387,6 +397,8 @@ enum sw_class op_class(const struct insn *in)
         return insn_has(in, "mma") ? SW_C_TENSOR : insn_has(in, "load") ? SW_C_LDG : SW_C_STG;
     if (strcmp(in->op, "ld") == 0 && insn_has(in, "param"))
         return SW_C_OTHER;
+    if (strcmp(in->op, "cvt") == 0 && !cvt_of_floats(in))
+        return SW_C_INT; /* another width: a move, or nothing */
     for (size_t i = 0; i < ARRAY_LEN(calls); i++)
         if (strcmp(calls[i].op, in->op) == 0)
             return insn_has(in, "shared") || insn_has(in, "shared::cta") ? calls[i].shared

@@ -265,14 +265,18 @@ json_t *simt_counters_json(const struct simt_counters *c)
         ROW(far_load_sectors),
 #undef ROW
     };
-    json_t *j = json_object(), *classes = json_object();
+    json_t *j = json_object(), *classes = json_object(), *threads = json_object();
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         uint64_t v;
         memcpy(&v, (const char *)c + rows[i].at, sizeof v);
         json_object_set_new(j, rows[i].name, json_integer((json_int_t)v));
     }
-    for (int i = 0; i < SW_C_COUNT; i++)
+    for (int i = 0; i < SW_C_COUNT; i++) {
         json_object_set_new(classes, simt_class_name(i), json_integer((json_int_t)c->by_class[i]));
+        json_object_set_new(threads, simt_class_name(i),
+                            json_integer((json_int_t)c->threads_by_class[i]));
+    }
+    json_object_set_new(j, "thread_instructions_by_class", threads);
     json_object_set_new(j, "warp_instructions_by_class", classes);
     json_t *buffers = json_array();
     for (int i = 0; i < SIMT_BUFFERS; i++)

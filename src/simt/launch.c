@@ -114,6 +114,7 @@ static void add_counts(const struct worker *t, struct simt_counters *c)
         uint64_t runs = t->counts[2 * b], lanes = t->counts[2 * b + 1];
         for (int i = 0; i < SW_C_COUNT; i++) {
             c->by_class[i] += runs * f->classes[b][i];
+            c->threads_by_class[i] += lanes * f->classes[b][i];
             c->warp_instructions += runs * f->classes[b][i];
             c->thread_instructions += lanes * f->classes[b][i];
         }

@@ -79,6 +79,23 @@ KERNEL tma_transpose(PARAMS)
     __syncthreads();
     if (threadIdx.x == 0) { tma_st2(&mc, su(out), (int)blockIdx.y * 32, (int)blockIdx.x * 32); commit(); wait_all<0>(); }
 }
+// the same through a tile of any swizzle, 2^K chunks of 16 bytes wide: N columns by 32 rows
+KERNEL tma_transpose_any(PARAMS)
+{
+    uint32_t bar = bar_at(12288);
+    float *out = (float *)(sm + 8192);
+    int bytes = N * 32 * 4;
+    if (threadIdx.x == 0) { mb_expect(bar, bytes); tma2(su(sm), &ma, bar, (int)blockIdx.x * N, (int)blockIdx.y * 32); }
+    mb_wait(bar, 0);
+    for (int i = threadIdx.x; i < 32 * N; i += blockDim.x) {
+        int y = i % 32, x = i / 32, at = (y * N + x) * 4;
+        at ^= (at >> 7 & ((1 << K) - 1)) << 4;
+        out[x * 32 + y] = *(const float *)(sm + at);
+    }
+    fence_async();
+    __syncthreads();
+    if (threadIdx.x == 0) { tma_st2(&mc, su(out), (int)blockIdx.y * 32, (int)blockIdx.x * N); commit(); wait_all<0>(); }
+}
 // in by one swizzle, out by the same: what a swizzle does must cancel
 KERNEL tma_round(PARAMS)
 {
@@ -385,6 +402,57 @@ WG_RS(wg_rs_e4m3, wg_n64_f32_e4m3_e4m3_rs, 64, float, 32, 1, 1, false, false)
 WG_RS(wg_rs_e5m2, wg_n64_f32_e5m2_e5m2_rs, 64, float, 32, 1, 1, false, false)
 WG_RS(wg_rs_s8, wg_n64_s32_s8_s8_rs, 64, uint32_t, 32, 1, 1, false, false)
 WG_RS(wg_rs_f16_h, wg_n64_f16_f16_f16_rs_0, 64, uint32_t, 16, 2, 1, false, true)
+
+// ---- GEMMs of every type: 64 x 64 tiles of C, a warpgroup each, K by 128 bytes through TMA ----
+// Tiles of C lie one after the other. K is 128-byte chunks of a row; A from shared memory or registers.
+#define WG_GEMM(name, FN, T, R, ES, PAIRS, RS)                                                     \
+    KERNEL name(PARAMS)                                                                            \
+    {                                                                                              \
+        uint32_t bar = su(sm) + 32768;                                                             \
+        int w = threadIdx.x / 32, l = threadIdx.x % 32;                                            \
+        if (threadIdx.x == 0) { mb_init(bar, 1); mb_init(bar + 8, 1); mb_fence(); }                \
+        __syncthreads();                                                                           \
+        T d[R];                                                                                    \
+        for (int i = 0; i < R; i++) d[i] = 0;                                                      \
+        auto fetch = [&](int k) {                                                                  \
+            uint32_t at = su(sm) + (k & 1) * 16384, full = bar + (k & 1) * 8;                      \
+            if (threadIdx.x) return;                                                               \
+            mb_expect(full, RS ? 8192 : 16384);                                                    \
+            if (!RS) tma2(at, &ma, full, k * (128 / ES), (int)blockIdx.y * 64);                    \
+            tma2(at + 8192, &mb, full, k * (128 / ES), (int)blockIdx.x * 64);                      \
+        };                                                                                         \
+        fetch(0);                                                                                  \
+        for (int k = 0; k < K; k++) {                                                              \
+            uint32_t pa = su(sm) + (k & 1) * 16384, pb = pa + 8192, r[4][4];                       \
+            if (k + 1 < K) fetch(k + 1);                                                           \
+            for (int s = 0; RS && s < 4; s++)                                                      \
+                for (int q = 0; q < 4; q++)                                                        \
+                    r[s][q] = *(const uint32_t *)(a + ((size_t)blockIdx.y * 64 + 16 * w + l / 4 + 8 * (q & 1)) * K * 128 + k * 128 + s * 32 + (l & 3) * 4 + 16 * (q >> 1)); \
+            mb_wait(bar + (k & 1) * 8, k >> 1 & 1);                                                \
+            wg_fence();                                                                            \
+            _Pragma("unroll") for (int s = 0; s < 4; s++)                                          \
+                FN(d, WG_A_##RS, Layout<1>::k_desc(pb, 64, s), 1);                                 \
+            wg_commit();                                                                           \
+            wg_wait<0>();                                                                          \
+            __syncthreads();                                                                       \
+        }                                                                                          \
+        put_acc(c + (size_t)(blockIdx.y * gridDim.x + blockIdx.x) * 4096 * (PAIRS ? 2 : 4), d, 64, PAIRS); \
+    }
+#define WG_A_0 Layout<1>::k_desc(pa, 64, s)
+#define WG_A_1 r[s]
+WG_GEMM(gemm_f16, wg_n64_f32_f16_f16_ss_0_0, float, 32, 2, false, 0)
+WG_GEMM(gemm_bf16, wg_n64_f32_bf16_bf16_ss_0_0, float, 32, 2, false, 0)
+WG_GEMM(gemm_tf32, wg_n64_f32_tf32_tf32_ss, float, 32, 4, false, 0)
+WG_GEMM(gemm_e4m3, wg_n64_f32_e4m3_e4m3_ss, float, 32, 1, false, 0)
+WG_GEMM(gemm_e5m2, wg_n64_f32_e5m2_e5m2_ss, float, 32, 1, false, 0)
+WG_GEMM(gemm_s8, wg_n64_s32_s8_s8_ss, uint32_t, 32, 1, false, 0)
+WG_GEMM(gemm_f16_half, wg_n64_f16_f16_f16_ss_0_0, uint32_t, 16, 2, true, 0)
+WG_GEMM(gemm_rs_f16, wg_n64_f32_f16_f16_rs_0, float, 32, 2, false, 1)
+WG_GEMM(gemm_rs_bf16, wg_n64_f32_bf16_bf16_rs_0, float, 32, 2, false, 1)
+WG_GEMM(gemm_rs_tf32, wg_n64_f32_tf32_tf32_rs, float, 32, 4, false, 1)
+WG_GEMM(gemm_rs_e4m3, wg_n64_f32_e4m3_e4m3_rs, float, 32, 1, false, 1)
+WG_GEMM(gemm_rs_e5m2, wg_n64_f32_e5m2_e5m2_rs, float, 32, 1, false, 1)
+WG_GEMM(gemm_rs_s8, wg_n64_s32_s8_s8_rs, uint32_t, 32, 1, false, 1)
 
 // ---- a warp-specialised pipeline: C = A (M x K) by B (N x K), f16, 128 x 128 x 64 tiles ----
 // Warpgroup 0 copies, 1 and 2 multiply; the grid is persistent; with a cluster of two along M

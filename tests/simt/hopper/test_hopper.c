@@ -311,7 +311,7 @@ static void wgmma_gives_the_products_of_plain_loops(void **state)
     (void)state;
     for (size_t i = 0; i < HOPPER_CASES; i++) {
         const struct hopper_case *x = &hopper_cases[i];
-        if ((strncmp(x->kernel, "wg_", 3) != 0 && strncmp(x->kernel, "gemm", 4) != 0) ||
+        if ((strncmp(x->kernel, "wg_", 3) != 0 && strncmp(x->kernel, "gemm_ws", 7) != 0) ||
             strchr(x->fill[0], ' ')) /* their sums are rounded */
             continue;
         struct run r = {0};
@@ -391,6 +391,28 @@ static void a_profile_gives_every_count_to_a_line(void **state)
     json_t *j = simt_lines_json(&out);
     assert_int_equal(json_array_size(j), out.line_count);
     json_decref(j);
+    run_end(&r);
+}
+
+static void a_profile_names_products_and_copies_by_line(void **state)
+{
+    struct run r = {.profile = true};
+    uint64_t flops = 0, copies = 0, waits = 0, left = 0;
+    (void)state;
+    struct simt_result out = run_case(case_named("gemm f16"), SIMT_CHECK_OFF, 0, &r);
+    for (size_t i = 0; i < out.line_count; i++) {
+        flops += out.lines[i].tensor_flops[SIMT_TENSOR_F16];
+        copies += out.lines[i].async_copies;
+        waits += out.lines[i].async_waits;
+        left += out.lines[i].async_left;
+    }
+    assert_int_equal(flops, 2 * 128 * 192 * 192);
+    assert_int_equal(out.counters.tensor_flops, flops);
+    assert_int_equal(out.counters.tensor_flops_of[SIMT_TENSOR_F16], flops);
+    assert_int_equal(copies, 6 * 3 * 2); /* blocks, chunks of K, A and B */
+    assert_int_equal(out.counters.async_copies, copies);
+    assert_int_equal(out.counters.async_waits, waits);
+    assert_true(left > 0 && left == out.counters.async_left);
     run_end(&r);
 }
 
@@ -478,6 +500,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_correct_twin_of_each_gives_no_finding),
         cmocka_unit_test(a_sample_of_blocks_stands_for_the_grid),
         cmocka_unit_test(a_profile_gives_every_count_to_a_line),
+        cmocka_unit_test(a_profile_names_products_and_copies_by_line),
         cmocka_unit_test(a_form_that_is_none_is_refused),
         cmocka_unit_test(a_map_that_breaks_a_rule_is_refused_with_the_rule),
     };
