@@ -13,9 +13,14 @@ enum simt_tensor_type wgmma_type(uint32_t kind, uint64_t *flops);
  * are of the type the shape gives. */
 uint32_t tensor_exact(const struct mma_shape *s, const uint32_t *a, const uint32_t *b, uint32_t c);
 
-/* A wgmma's: all k products and the accumulator at once. a and b hold the values of factors of
- * that type (b_step floats apart); half: the result is rounded to f16. */
-uint32_t wgmma_exact(enum ptx_type ta, enum ptx_type tb, const float *a, const float *b,
-                     size_t b_step, int k, uint32_t c, bool half);
+/* A wgmma's: all k products and the accumulator at once; half: the result is rounded to f16. */
+struct exact_factor {
+    int32_t sig; /* signed; the value is sig * 2^(exp - frac) */
+    int16_t exp;
+    uint8_t frac, what; /* 0: finite */
+};
+struct exact_factor exact_factor(enum ptx_type type, float value); /* a value that type has */
+uint32_t wgmma_exact(const struct exact_factor *a, const struct exact_factor *b, int k, uint32_t c,
+                     bool f8, bool half);
 
 #endif

@@ -153,39 +153,70 @@ static uint32_t one_step(const struct mma_shape *s, const uint32_t *a, const uin
     return terms_sum(&t, KEEPS, half);
 }
 
-/* A factor's value, as its own type has it. */
-static enum what read_value(enum ptx_type type, float v, struct part *out)
+struct exact_factor exact_factor(enum ptx_type type, float value)
 {
     const struct element_form *f = forms;
+    struct part x;
     uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    enum what w = read_element(PT_F32, bits, out);
+    memcpy(&bits, &value, sizeof bits);
+    enum what w = read_element(PT_F32, bits, &x);
     while (f->type != type)
         f++;
-    int least = 2 - (1 << (f->exp_bits - 1)), down = out->exp < least ? least - out->exp : 0;
-    if (w != FINITE)
-        return w;
-    /* The bits below the type's fraction are zero. */
-    out->sig /= (int64_t)1 << (23 - f->frac_bits);
-    out->sig /= (int64_t)1 << (down > 40 ? 40 : down);
-    out->exp += down;
-    out->frac = f->frac_bits;
-    return w;
+    int least = 2 - (1 << (f->exp_bits - 1)), down = x.exp < least ? least - x.exp : 0;
+    if (w == FINITE) {
+        /* The bits below the type's fraction are zero. */
+        x.sig /= (int64_t)1 << (23 - f->frac_bits + (down > 24 ? 24 : down));
+        x.exp += down;
+        x.frac = f->frac_bits;
+    }
+    return (struct exact_factor){(int32_t)x.sig, (int16_t)x.exp, (uint8_t)x.frac, (uint8_t)w};
 }
 
-uint32_t wgmma_exact(enum ptx_type ta, enum ptx_type tb, const float *a, const float *b,
-                     size_t b_step, int k, uint32_t c, bool half)
+static struct part part_of(const struct exact_factor *x)
 {
-    struct terms t = {.largest = -100000};
-    struct part x, y;
-    bool f8 = ta == PT_E4M3 || ta == PT_E5M2;
+    return (struct part){x->sig, x->exp, x->frac};
+}
+
+/* Products of finite factors, one loop to find the largest exponent, one to add. */
+static uint32_t finite_sum(const struct exact_factor *a, const struct exact_factor *b, int k,
+                           struct part c, int keeps, bool half)
+{
+    int64_t sum = 0;
+    int largest = c.sig ? c.exp : -100000, frac = a[0].frac + b[0].frac;
     for (int i = 0; i < k; i++) {
-        enum what wx = read_value(ta, a[i], &x), wy = read_value(tb, b[(size_t)i * b_step], &y);
-        term_add(&t, wx, x, wy, y);
+        int e = a[i].exp + b[i].exp;
+        if (a[i].sig && b[i].sig && e > largest)
+            largest = e;
     }
-    term_add(&t, read_element(PT_F32, c, &x), x, FINITE, (struct part){1, 0, 0});
-    uint32_t sum = terms_sum(&t, f8 ? KEEPS_F8 : KEEPS, half);
-    return f8 && !half ? sum & ~((1u << (23 - KEEPS_F8)) - 1) : sum;
+    for (int i = 0; i < k; i++)
+        sum += cut((int64_t)a[i].sig * b[i].sig, frac - keeps + largest - a[i].exp - b[i].exp);
+    sum += c.sig ? cut(c.sig, c.frac - keeps + (largest - c.exp)) : 0;
+    return to_float(sum, largest, keeps, half);
+}
+
+uint32_t wgmma_exact(const struct exact_factor *a, const struct exact_factor *b, int k, uint32_t c,
+                     bool f8, bool half)
+{
+    struct part acc;
+    enum what wc = read_element(PT_F32, c, &acc);
+    int keeps = f8 ? KEEPS_F8 : KEEPS;
+    unsigned odd = wc;
+    uint32_t sum;
+    for (int i = 0; i < k; i++)
+        odd |= (unsigned)a[i].what | b[i].what;
+    if (!odd) {
+        sum = finite_sum(a, b, k, acc, keeps, half);
+    } else {
+        struct terms t = {.largest = -100000};
+        for (int i = 0; i < k; i++)
+            term_add(&t, (enum what)a[i].what, part_of(&a[i]), (enum what)b[i].what,
+                     part_of(&b[i]));
+        term_add(&t, wc, acc, FINITE, (struct part){1, 0, 0});
+        sum = terms_sum(&t, keeps, half);
+    }
+    /* Nothing to cut from what is not finite. */
+    bool finite = (sum & 0x7f800000u) != 0x7f800000u;
+    return f8 && !half && finite ? sum & ~((1u << (23 - KEEPS_F8)) - 1) : sum;
 }
 
 /* f8 goes through the f16 units: first the lower pair of every four, then the

@@ -355,6 +355,7 @@ struct scratch {
     float A[ROWS][MAX_K], B[MAX_K * MAX_N];
     s32 IA[ROWS][MAX_K], IB[MAX_K * MAX_N];
     float acc[MAX_N / 2][WARP];
+    struct exact_factor EA[ROWS][MAX_K], EB[MAX_N][MAX_K];
 };
 
 static HOT void floats_f16(struct scratch *x, const u8 *smem, const struct matrix *b,
@@ -382,14 +383,19 @@ static void floats_exact(struct scratch *x, u32 kind, const u8 *smem, const stru
     static const enum ptx_type types[] = {PT_F16, PT_BF16, PT_TF32, PT_E4M3, PT_E5M2};
     enum wgmma_type ta = (enum wgmma_type)(kind >> WG_A & 7),
                     tb = (enum wgmma_type)(kind >> WG_B & 7);
-    bool half = (kind >> WG_ACC & 3) == WG_ACC_F16;
-    int k = 32 / elements[tb].bytes;
+    bool half = (kind >> WG_ACC & 3) == WG_ACC_F16, f8 = elements[ta].bytes == 1;
+    u32 kk = 32u / elements[tb].bytes;
     fetch_b(smem, b, tb, x->B);
+    for (u32 k = 0; k < kk; k++) {
+        for (u32 r = 0; r < ROWS; r++)
+            x->EA[r][k] = exact_factor(types[ta], x->A[r][k]);
+        for (u32 c = 0; c < n; c++)
+            x->EB[c][k] = exact_factor(types[tb], x->B[k * MAX_N + c]);
+    }
     for (u32 r = 0; r < n / 2; r++)
         for (u32 l = 0; l < WARP; l++) {
             u32 row = (l >> 2) + 8 * (r >> 1 & 1), col = 8 * (r >> 2) + 4 * (r & 1) + (l & 3);
-            u32 sum = wgmma_exact(types[ta], types[tb], x->A[row], x->B + col, MAX_N, k,
-                                  as_bits(d[r][l]), half);
+            u32 sum = wgmma_exact(x->EA[row], x->EB[col], (int)kk, as_bits(d[r][l]), f8, half);
             d[r][l] = half ? half_in(sum) : as_float(sum);
         }
 }
