@@ -19,6 +19,7 @@
 //! fact lower: only what lies on and below the diagonal is kept
 //! fact upper: only what lies on and above the diagonal is kept
 //! fact large: M and N fill several tiles of 128
+//! fact narrow: A and B have elements the tensor cores take as they are
 //! fact deep: the result has fewer tiles than a device has processors, and K is long
 //!
 //! step tiles: share tiles of A and B through shared memory
@@ -45,6 +46,10 @@
 //! step wide: compute 8x8 outputs per thread, 128x128 per block
 //!   why: Sixteen values from shared memory feed sixty-four multiply-adds.
 //!   when: large
+//!   needs: registers
+//! step tensor: multiply on the tensor cores (mma.sync)
+//!   why: A warp multiplies fragments of 16x8 at several times the rate of the FMA units, sums in fp32.
+//!   when: narrow
 //!   needs: registers
 //! step triangle: skip the tiles that are zero
 //!   why: Half of the tiles lie on the side of the diagonal that is zero; they are written without computing.
@@ -219,6 +224,17 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
     Tensor tBsB = local_partition(sB, thr_b, threadIdx.x); // (THR_N,THR_K,STAGES)
 //! end
 
+//! if tensor
+    // Which warp computes what: 2x4 warps.
+    auto mma = make_tiled_mma($mma{}, Layout<Shape<_2, _4, _1>>{});
+    auto thr = mma.get_slice(threadIdx.x);
+    Tensor tCsA = thr.partition_A(sA); // (MMA,MMA_M,MMA_K,STAGES)
+    Tensor tCsB = thr.partition_B(sB); // (MMA,MMA_N,MMA_K,STAGES)
+    Tensor tCrA = thr.partition_fragment_A(sA(_, _, 0)); // (MMA,MMA_M,MMA_K)
+    Tensor tCrB = thr.partition_fragment_B(sB(_, _, 0)); // (MMA,MMA_N,MMA_K)
+    Tensor tCrC = partition_fragment_C(mma, make_shape(Int<BLK_M>{}, Int<BLK_N>{})); // (MMA,MMA_M,MMA_N)
+    Tensor tCcC = thr.partition_C(make_identity_tensor(make_shape(Int<BLK_M>{}, Int<BLK_N>{}))); // (MMA,MMA_M,MMA_N)
+//! else
     // Which thread computes what: 16x16 threads, neighbours along n.
     auto thr_c = Layout<Shape<_16, _16>, Stride<_16, _1>>{};
 //! if vectorise and a_fragments
@@ -238,6 +254,7 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
     Tensor tCrB = make_tensor<float>(Int<BLK_N / 16>{}); // (THR_N)
 //! end
     Tensor tCrC = make_tensor<float>(make_shape(Int<BLK_M / 16>{}, Int<BLK_N / 16>{})); // (THR_M,THR_N)
+//! end
     clear(tCrC);
 
     // Brings tiles of A and B to a stage of shared memory.
@@ -300,6 +317,11 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
         fetch(k_tile, stage);
         __syncthreads();
 //! end
+//! if tensor
+        copy(tCsA(_, _, _, stage), tCrA);
+        copy(tCsB(_, _, _, stage), tCrB);
+        gemm(mma, tCrA, tCrB, tCrC);
+//! else
         CUTE_UNROLL
         for (int k = 0; k < BLK_K; ++k) {
 //! if vectorise and a_fragments
@@ -314,11 +336,26 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
 //! end
             gemm(tCrA, tCrB, tCrC); // (THR_M) x (THR_N)
         }
+//! end
 //! if not pipeline
         __syncthreads(); // before the next tile overwrites this one
 //! end
     }
 
+//! if tensor
+    CUTE_UNROLL
+    for (int i = 0; i < size(tCrC); ++i) {
+        int const m = bm * BLK_M + get<0>(tCcC(i)), n = bn * BLK_N + get<1>(tCcC(i));
+        if (m < M && n < N)
+//! if split_k
+            mP(m, n) = tCrC(i);
+//! elif epilogue
+            mC(m, n) = $c_open${kernel}_finish(tCrC(i)$finish)$c_close;
+//! else
+            mC(m, n) = ${c_open}tCrC(i)$c_close;
+//! end
+    }
+//! else
     CUTE_UNROLL
     for (int i = 0; i < size<0>(tCrC); ++i) {
         CUTE_UNROLL
@@ -343,6 +380,7 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
 //! end
         }
     }
+//! end
 }
 //! end
 //! if split_k

@@ -368,6 +368,17 @@ static void fill_names(struct gemm *q, struct scope *s)
     fill_type(q, s, "c", g->out[0].dtype, false);
 }
 
+/* The instruction of sm_80's tensor cores that takes the operands as they are. */
+static void fill_tensor(struct gemm *q, struct scope *s)
+{
+    const char *a = q->g->in[q->a_in].dtype, *b = q->g->in[q->b_in].dtype;
+    bool half = strcmp(a, "f16") == 0, bfloat = strcmp(a, "bf16") == 0;
+
+    if (strcmp(a, b) == 0 && (half || bfloat))
+        scope_fact(s, "narrow");
+    scope_set(s, "mma", "SM80_16x8x16_F32%sF32_TN", bfloat ? "BF16BF16" : "F16F16");
+}
+
 static bool fill(struct gemm *q, struct match *out)
 {
     const struct graph *g = q->g;
@@ -380,6 +391,7 @@ static bool fill(struct gemm *q, struct match *out)
     fill_names(q, s);
     if (words)
         scope_fact(s, "words");
+    fill_tensor(q, s);
     buf_puts(&strides.params, ", int M, int N, int K");
     buf_puts(&strides.args, ", (int)M, (int)N, (int)K");
     fill_operand(q, s, &strides, &q->A, "A", "m", words);
