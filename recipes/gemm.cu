@@ -19,6 +19,8 @@
 //! fact lower: only what lies on and below the diagonal is kept
 //! fact upper: only what lies on and above the diagonal is kept
 //! fact large: M and N fill several tiles of 128
+//! fact a_changes: elements of A go through a function before they are multiplied
+//! fact b_changes: elements of B go through a function before they are multiplied
 //! fact narrow: A and B have elements the tensor cores take as they are
 //! fact deep: the result has fewer tiles than a device has processors, and K is long
 //!
@@ -69,6 +71,22 @@ using namespace cute;
 __device__ inline float ${kernel}_finish($finish_params)
 {
     $finish_body
+}
+
+//! end
+//! if a_changes
+// What an element of A is multiplied as.
+__device__ inline float ${kernel}_a(float x)
+{
+    $a_body
+}
+
+//! end
+//! if b_changes
+// What an element of B is multiplied as.
+__device__ inline float ${kernel}_b(float x)
+{
+    $b_body
 }
 
 //! end
@@ -146,7 +164,7 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
         return;
     float acc = 0.0f;
     for (int k = 0; k < K; ++k)
-        acc += ${a_open}mA(m, k)$a_close * ${b_open}mB(n, k)$b_close;
+        acc += ${a_take}mA(m, k)$a_taken * ${b_take}mB(n, k)$b_taken;
 //! if epilogue
     mC(m, n) = $c_open${kernel}_finish(acc$finish)$c_close;
 //! else
@@ -315,6 +333,21 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
     int const stage = 0;
     for (int k_tile = first; k_tile < end; ++k_tile) {
         fetch(k_tile, stage);
+        __syncthreads();
+//! end
+//! if a_changes
+#pragma unroll 1
+        for (int i = threadIdx.x; i < BLK_M * BLK_K; i += 256) // zeros behind the end stay zeros
+            if (k_tile * BLK_K + i / BLK_M < K)
+                sA(i % BLK_M, i / BLK_M, stage) = $a_type(${a_take}sA(i % BLK_M, i / BLK_M, stage)$a_taken);
+//! end
+//! if b_changes
+#pragma unroll 1
+        for (int i = threadIdx.x; i < BLK_N * BLK_K; i += 256) // zeros behind the end stay zeros
+            if (k_tile * BLK_K + i / BLK_N < K)
+                sB(i % BLK_N, i / BLK_N, stage) = $b_type(${b_take}sB(i % BLK_N, i / BLK_N, stage)$b_taken);
+//! end
+//! if a_changes or b_changes
         __syncthreads();
 //! end
 //! if tensor

@@ -391,7 +391,8 @@ static bool write_node(struct writer *w, const struct node *n, bool last)
         return true;
     if (e->special[at])
         return write_special(w, n, e->special[at], last);
-    if (e->see_through && graph_reshapes(n) && graph_arg(e->g, n, 0)) {
+    if (((e->see_through && graph_reshapes(n)) || (e->see_turned && graph_rearranges(n))) &&
+        graph_arg(e->g, n, 0)) {
         const struct node *of = graph_arg(e->g, n, 0);
 
         if (!write_node(w, of, last))

@@ -25,6 +25,7 @@ struct expr {
     const char *special[GRAPH_NODES];
     const char *row, *col; /* names of a value's coordinates, or NULL: then none are known */
     bool uses_place;       /* out: the last body refers to them */
+    bool see_turned;       /* and so do transpositions: of functions of one value */
     bool see_through;      /* reshapes keep the element they are at: checked by the caller */
     bool fast;             /* use the fast forms */
     bool has_fast;         /* out: some operator has one */

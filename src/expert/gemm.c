@@ -45,6 +45,34 @@ static bool find_product(struct gemm *q, struct match *out)
     return q->product || match_no(out, q->a, "no matrix product");
 }
 
+/* Is it pointwise, of one tensor and numbers? */
+static bool of_one_value(const struct node *n)
+{
+    struct arena *scratch = arena_new();
+    bool knows = expr_knows(n, scratch);
+
+    for (size_t i = 1; i < json_array_size(n->args); i++)
+        knows = knows && !json_object_get(json_array_get(n->args, i), "node");
+    arena_free(scratch);
+    return knows;
+}
+
+/* An operand as it lies, and what is done to its elements; NULL: nothing. */
+static bool operand(struct gemm *q, const struct node *n, struct view *v, const char **body,
+                    const char **why)
+{
+    struct expr e = {.g = q->g, .a = q->a, .see_turned = true};
+
+    if (!n || graph_view(q->g, n, v))
+        return n != NULL;
+    if (!graph_view_changed(q->g, n, of_one_value, v))
+        return false;
+    for (int i = 0; i < q->g->count; i++)
+        if (strcmp(q->g->nodes[i].op, "input") == 0 && q->g->nodes[i].index == v->input)
+            e.leaf[i] = "x";
+    return expr_body(&e, n, body, why);
+}
+
 static bool operands(struct gemm *q, struct match *out)
 {
     const struct node *p = q->product;
@@ -52,9 +80,8 @@ static bool operands(struct gemm *q, struct match *out)
     struct axis swap;
 
     q->added = graph_op_is(p, "aten.addmm") || graph_op_is(p, "aten.baddbmm");
-    if (!graph_arg(q->g, p, q->added) || !graph_arg(q->g, p, (size_t)q->added + 1) ||
-        !graph_view(q->g, graph_arg(q->g, p, q->added), &a) ||
-        !graph_view(q->g, graph_arg(q->g, p, (size_t)q->added + 1), &b))
+    if (!operand(q, graph_arg(q->g, p, q->added), &a, &q->a_body, &out->why_not) ||
+        !operand(q, graph_arg(q->g, p, (size_t)q->added + 1), &b, &q->b_body, &out->why_not))
         return match_no(out, q->a, "an operand of the product is computed or sliced");
     if (a.dims != p->t.dims || b.dims != p->t.dims || p->t.dims < 2)
         return match_no(out, q->a, "the product's operands have %d and %d dimensions", a.dims,
@@ -329,6 +356,22 @@ static void fill_type(struct gemm *q, struct scope *s, const char *t, const char
     scope_set(s, arena_printf(q->a, "%s_close", t), "%s", same ? "" : ")");
 }
 
+/* Elements of an operand go through a function of the kernel's own. */
+static void fill_change(struct gemm *q, struct scope *s, const char *t, const char *body)
+{
+    const char *opened = scope_get(s, arena_printf(q->a, "%s_open", t)),
+               *closed = scope_get(s, arena_printf(q->a, "%s_close", t));
+
+    if (body) {
+        opened = arena_printf(q->a, "%s_%s(%s", scope_get(s, "kernel"), t, opened);
+        closed = arena_printf(q->a, "%s)", closed);
+        scope_fact(s, arena_printf(q->a, "%s_changes", t));
+        scope_set(s, arena_printf(q->a, "%s_body", t), "%s", body);
+    }
+    scope_set(s, arena_printf(q->a, "%s_take", t), "%s", opened);
+    scope_set(s, arena_printf(q->a, "%s_taken", t), "%s", closed);
+}
+
 static void fill_sizes(struct gemm *q, struct scope *s)
 {
     const struct axis *k = q->A.col.first != q->A.col.last ? &q->A.col : &q->B.col;
@@ -365,6 +408,8 @@ static void fill_names(struct gemm *q, struct scope *s)
     scope_set(s, "c_ndim", "%d", g->out[0].dims);
     fill_type(q, s, "a", g->in[q->a_in].dtype, true);
     fill_type(q, s, "b", g->in[q->b_in].dtype, true);
+    fill_change(q, s, "a", q->a_body);
+    fill_change(q, s, "b", q->b_body);
     fill_type(q, s, "c", g->out[0].dtype, false);
 }
 
@@ -413,7 +458,9 @@ static bool fill(struct gemm *q, struct match *out)
               scope_get(s, "c_type"), buf_text(&strides.args).data);
     fill_sizes(q, s);
     ok = fill_epilogue(q, s, out);
-    if (ok && gemm_suits_sm90(q))
+    if (ok && gemm_suits_sm90(q) && (q->a_body || q->b_body))
+        ok = match_no(out, q->a, "an operand is computed"); /* by a kernel before it, here */
+    else if (ok && gemm_suits_sm90(q))
         gemm_fill_sm90(q, out);
     buf_release(&strides.params);
     buf_release(&strides.args);

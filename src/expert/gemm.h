@@ -27,7 +27,8 @@ struct gemm {
     struct arena *a;
     const struct node *product;
     int a_in, b_in;
-    struct side A, B, C; /* B as (l, n, k) */
+    struct side A, B, C;         /* B as (l, n, k) */
+    const char *a_body, *b_body; /* what becomes of an element before it is multiplied; or NULL */
     struct leaf leaves[GEMM_LEAVES];
     int leaf_count;
     bool added; /* addmm: the first leaf is added to the product */

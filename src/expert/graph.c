@@ -600,7 +600,12 @@ int64_t view_offset(const struct view *v, const struct tensor *in)
 /* What a view may do beside rearranging whole dimensions. */
 enum view_may { VIEW_WHOLE, VIEW_SPLIT, VIEW_PART };
 
-static bool view_of(const struct graph *g, const struct node *n, enum view_may may,
+struct viewing {
+    enum view_may may;
+    bool (*function)(const struct node *n); /* elements may be changed by these; NULL: by none */
+};
+
+static bool view_of(const struct graph *g, const struct node *n, struct viewing how,
                     struct view *out)
 {
     bool takes = graph_op_is(n, "aten.slice") || graph_op_is(n, "aten.select") || gives_parts(n);
@@ -613,11 +618,13 @@ static bool view_of(const struct graph *g, const struct node *n, enum view_may m
         out->input = n->index;
         return true;
     }
-    if (!(graph_rearranges(n) || takes) || !graph_arg(g, n, 0) ||
-        !view_of(g, graph_arg(g, n, 0), may, out))
+    if (!(graph_rearranges(n) || takes || (how.function && how.function(n))) ||
+        !graph_arg(g, n, 0) || !view_of(g, graph_arg(g, n, 0), how, out))
         return false;
     if (takes)
-        return view_take(out, n) && (may == VIEW_PART || !out->sliced);
+        return view_take(out, n) && (how.may == VIEW_PART || !out->sliced);
+    if (!graph_rearranges(n))
+        return true;
     if (op_among(n, copies, ARRAY_LEN(copies)))
         return true;
     if (graph_op_is(n, "aten.permute"))
@@ -631,22 +638,28 @@ static bool view_of(const struct graph *g, const struct node *n, enum view_may m
     if (graph_op_is(n, "aten.transpose"))
         return graph_arg_int(n, 1, "dim0", &i) && graph_arg_int(n, 2, "dim1", &j) &&
                view_transpose(out, i, j);
-    return reshape(out, &n->t, may != VIEW_WHOLE);
+    return reshape(out, &n->t, how.may != VIEW_WHOLE);
 }
 
 bool graph_view(const struct graph *g, const struct node *n, struct view *out)
 {
-    return view_of(g, n, VIEW_WHOLE, out);
+    return view_of(g, n, (struct viewing){.may = VIEW_WHOLE}, out);
+}
+
+bool graph_view_changed(const struct graph *g, const struct node *n,
+                        bool (*function)(const struct node *n), struct view *out)
+{
+    return view_of(g, n, (struct viewing){.function = function}, out);
 }
 
 bool graph_view_split(const struct graph *g, const struct node *n, struct view *out)
 {
-    return view_of(g, n, VIEW_SPLIT, out);
+    return view_of(g, n, (struct viewing){.may = VIEW_SPLIT}, out);
 }
 
 bool graph_view_part(const struct graph *g, const struct node *n, struct view *out)
 {
-    return view_of(g, n, VIEW_PART, out);
+    return view_of(g, n, (struct viewing){.may = VIEW_PART}, out);
 }
 
 /* ---- names --------------------------------------------------------------- */

@@ -91,6 +91,9 @@ struct view {
 
 /* Is the node an input seen through rearrangements alone? */
 bool graph_view(const struct graph *g, const struct node *n, struct view *out);
+/* The same where each element may be changed on the way, by functions of it alone. */
+bool graph_view_changed(const struct graph *g, const struct node *n,
+                        bool (*function)(const struct node *n), struct view *out);
 /* The same where a dimension may also be split. */
 bool graph_view_split(const struct graph *g, const struct node *n, struct view *out);
 /* The same where parts may also be taken, with steps: see `from`. */
