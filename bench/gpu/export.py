@@ -149,7 +149,7 @@ def main():
     if sys.argv[1] == "build":
         start = time.time()
         name, module = load(sys.argv[2])
-        module._extension()
+        module._cutegen_extension()
         print(f"{name}: built with load_inline in {time.time() - start:.1f} s")
         return
     print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}; errors relative to the largest value; us with a cold L2")

@@ -32,11 +32,11 @@ def main():
             print(f"{word}-refused" if "built for" in str(err) or "takes" in str(err) else str(err))
         except RuntimeError:
             print(f"{word}-left-to-the-reference")  # which cannot do it either
-    operator = getattr(torch.ops, [n for n in dir(m) if n == "_LIBRARY"] and m._LIBRARY.ns, None)
+    operator = getattr(torch.ops, [n for n in dir(m) if n == "_CUTEGEN_LIBRARY"] and m._CUTEGEN_LIBRARY.ns, None)
     if operator and hasattr(operator, "run"):
         print("operator")
     if hasattr(torch, "compile"):
-        shapes = operator.run([t.to("meta") for t in pair] + [model.inner.weight.detach().to("meta")], [1], [0.5], m._OUTPUTS)
+        shapes = operator.run([t.to("meta") for t in pair] + [model.inner.weight.detach().to("meta")], [1], [0.5], m._CUTEGEN_OUTPUTS)
         print("shape-function" if [list(s.shape) for s in shapes] == [[m.N], [m.N]] else "bad-shapes")
 
 

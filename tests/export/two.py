@@ -3,6 +3,7 @@ import torch
 import torch.nn as nn
 
 N = 1000
+KERNEL = SPEC = os = json = copy = 1  # names a task may have; the module must not trip over them
 
 
 class Model(nn.Module):
