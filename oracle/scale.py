@@ -111,6 +111,6 @@ def _at(fault: Fault, values: dict[str, int], sizes: dict[str, int]) -> Fault:
 
 
 def _freezes(names: list[str]) -> Iterator[tuple[str, ...]]:
-    """First all sizes shrink together; a task that breaks then gets one or two of them left alone."""
-    for count in range(0, min(len(names), 3)):
+    """First all sizes shrink together; a task that breaks then gets one or two of them left alone. A task without any is tried as it is."""
+    for count in range(0, max(min(len(names), 3), 1)):
         yield from itertools.combinations(names, count)

@@ -226,6 +226,8 @@ class Scaling(OracleTest):
 
     def test_a_task_that_fits_is_left_alone(self) -> None:
         self.assertIsNone(self.scaled("N = 64\n", "[torch.rand(N, N)]")["scaled"])
+        self.assertIsNone(self.scaled("N = 4\n", "[torch.rand(N, 3, N)]")["scaled"])
+        self.assertIsNone(self.scaled("", "[torch.rand(4, 3, 4)]")["scaled"])
 
     def test_powers_of_two_odd_sizes_and_small_factors_keep_their_nature(self) -> None:
         task = self.scaled("A, B, C = 4096, 3001, 768\n", "[torch.rand(A, B), torch.rand(C)]")
