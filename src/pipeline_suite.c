@@ -457,12 +457,14 @@ static void pass_keys(struct suite *u)
     }
 }
 
+/* The list is read before the store is opened: wrong use leaves nothing behind. */
 static bool begin_suite(struct suite *u, struct error *err)
 {
     struct task_list *l = xmalloc(sizeof(*l));
     bool ok;
 
     ok = list_tasks(u->options->source, u->a, l, err) &&
+         store_open(u->settings->runs_dir, STORE_WRITE, &u->store, err) &&
          suite_create(u->store, path_absolute(u->a, u->options->source), l->paths, l->count,
                       u->options->flags, u->a, &u->name, err);
     xfree(l);
@@ -473,7 +475,8 @@ static bool go_on(struct suite *u, struct error *err)
 {
     const char *budget;
 
-    if (!suite_find(u->store, u->options->resume, u->a, &u->name, err))
+    if (!store_open(u->settings->runs_dir, STORE_WRITE, &u->store, err) ||
+        !suite_find(u->store, u->options->resume, u->a, &u->name, err))
         return false;
     budget = suite_budget_path(u->a, u->settings->runs_dir, u->name);
     return !file_exists(budget) || stage_budget_unpause(budget, err);
@@ -485,7 +488,7 @@ bool pipeline_suite(const struct settings *settings, const struct suite_options 
 {
     struct suite *u = xmalloc(sizeof(*u));
     char *program = realpath("/proc/self/exe", NULL);
-    int lock = -1;
+    int lock = -1, server = -1;
     bool ok = false;
 
     *name = NULL;
@@ -501,15 +504,17 @@ bool pipeline_suite(const struct settings *settings, const struct suite_options 
         goto done;
     }
     u->program = program;
-    if (!store_open(settings->runs_dir, STORE_WRITE, &u->store, err) ||
-        !(options->resume ? go_on(u, err) : begin_suite(u, err)))
+    if (!(options->resume ? go_on(u, err) : begin_suite(u, err)))
         goto done;
     *name = u->name;
+    server = stage_server_hold(settings);
     ok = suite_lock(u->store, u->name, &lock, err) &&
          suite_read(u->store, u->name, a, &u->record, err) && run_all(u, err) && say_why(u, err);
 done:
     if (lock >= 0)
         close(lock);
+    if (server >= 0)
+        close(server);
     store_close(u->store);
     pthread_mutex_destroy(&u->lock);
     pthread_cond_destroy(&u->changed);

@@ -350,6 +350,16 @@ const struct child_source *warm_source(struct warm *w)
     return &w->source;
 }
 
+int warm_hold(struct warm *w)
+{
+    struct arena *a = arena_new();
+    struct error ignored = {0};
+    int fd = reach(w, a, &ignored);
+
+    arena_free(a);
+    return fd;
+}
+
 void warm_close(struct warm *w)
 {
     xfree(w);

@@ -27,6 +27,11 @@ struct warm_config {
 
 struct warm *warm_open(const struct warm_config *config);
 const struct child_source *warm_source(struct warm *w);
+/*
+ * Starts the server now, so that it is not a descendant of a process that is ended with all it
+ * started; -1, or a connection that keeps it from ending until it is closed.
+ */
+int warm_hold(struct warm *w);
 /* Ends all processes that wait for a borrower: their memory is needed. */
 void warm_trim(struct warm *w);
 void warm_close(struct warm *w); /* NULL is fine */

@@ -1,5 +1,6 @@
-/* server.c - the warm server by hand: what it has, and its end. */
+/* server.c - the warm server by hand: what it has, its end, and one for a whole suite. */
 #include "server/warm.h"
+#include "settings.h"
 #include "stage/stage.h"
 
 bool stage_server_status(json_t **out, struct error *err)
@@ -10,4 +11,17 @@ bool stage_server_status(json_t **out, struct error *err)
 bool stage_server_stop(bool *was_there, struct error *err)
 {
     return warm_stop(was_there, err);
+}
+
+int stage_server_hold(const struct settings *settings)
+{
+    struct warm *w;
+    int fd;
+
+    if (!settings->server)
+        return -1;
+    w = warm_open(&(struct warm_config){.idle_s = settings->server_idle_s});
+    fd = warm_hold(w);
+    warm_close(w);
+    return fd;
 }

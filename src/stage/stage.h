@@ -35,6 +35,9 @@ bool stage_warm(struct stage *st, struct error *err);
 /* The warm server by hand: *out is NULL when none runs, else a new reference. */
 bool stage_server_status(json_t **out, struct error *err);
 bool stage_server_stop(bool *was_there, struct error *err);
+/* For the runs of a suite, which would take a server of their own with them: a descriptor that
+ * keeps one alive until it is closed; -1: none. */
+int stage_server_hold(const struct settings *settings);
 
 /* Known once stage_describe() has run. */
 const struct device *stage_device(const struct stage *st);

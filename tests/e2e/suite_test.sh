@@ -92,8 +92,10 @@ if [ "$source" = "$work/bench" ]; then
     ok "they made three calls together" 4 '^3$'
     run "$program" suite --resume last --jobs 2 --budget-calls 8
     ok "it goes on with a larger one" '[04]' 'correct +[12] of 2'
-    run "$program" suite nowhere
+    run "$program" suite nowhere --runs "$work/untouched"
     ok "a folder that is not there is wrong use" 2 'nowhere'
+    out=$(ls "$work/untouched" 2>&1)
+    ok "and leaves no store behind" '*' 'No such file'
 fi
 [ -z "${KEEP:-}" ] || cp "$csv" resumed.out runs/*-suite-*/report.html "$KEEP"
 echo "1..$n"
