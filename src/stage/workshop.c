@@ -13,6 +13,7 @@
 #include "llm/retrieve.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static bool open_model(struct stage *st, struct error *err)
 {
@@ -129,10 +130,20 @@ bool workshop_meet_task(struct stage *st, const struct task *task, struct error 
     return true;
 }
 
+/* Precompiling a kernel for its next edit takes a core: only where there is one to spare. */
+static int learn_ms(void)
+{
+    enum { CORES = 4, WORTH_MS = 3000 };
+
+    return sysconf(_SC_NPROCESSORS_ONLN) >= CORES ? WORTH_MS : 0;
+}
+
 bool stage_warm(struct stage *st, struct error *err)
 {
-    struct builder_config config = {
-        .tools = &st->tools, .warm_arch = st->device.arch, .source = workshop_source(st)};
+    struct builder_config config = {.tools = &st->tools,
+                                    .warm_arch = st->device.arch,
+                                    .learn_ms = learn_ms(),
+                                    .source = workshop_source(st)};
 
     return st->builder || builder_start(&config, &st->builder, err);
 }

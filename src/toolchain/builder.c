@@ -8,7 +8,7 @@
  *    a new one.
  * 2. A process that ended with the server that lent it is no verdict: the same
  *    question goes to one of our own.
- * 3. The cache key covers everything that decides the result: source, names,
+ * 3. The cache key covers everything that decides the result: the device half, names,
  *    arch, defines, the versions and places of NVRTC and headers, kernel.h's
  *    own text. What timed out is never kept.
  */
@@ -23,6 +23,7 @@
 #include "base/proc.h"
 #include "toolchain/build_cache.h"
 #include "toolchain/diag.h"
+#include "toolchain/halves.h"
 #include "toolchain/plan.h"
 #include "toolchain/ptx.h"
 #include "toolchain/ptx_check.h"
@@ -88,13 +89,21 @@ static char *warm_request(struct builder *b, const char *arch)
 
 static bool start_child(struct builder *b, struct error *err)
 {
-    const char *argv[] = {b->program, path_absolute(b->a, b->config.tools->nvrtc),
-                          b->warm_request ? "--warm" : NULL, b->warm_request, NULL};
+    const char *argv[8] = {b->program, path_absolute(b->a, b->config.tools->nvrtc)};
+    size_t n = 2;
     struct proc_spec spec = {.argv = argv,
                              .no_network = true,
                              .private_tmp = true, /* NVRTC's precompiled headers: hundreds of MB */
                              .output_limit = 64 << 10,
                              .address_limit_bytes = PROC_OWN_ADDRESS_LIMIT(BUILDER_BYTES)};
+    if (b->config.learn_ms > 0) {
+        argv[n++] = "--learn";
+        argv[n++] = arena_printf(b->a, "%d", b->config.learn_ms);
+    }
+    if (b->warm_request) {
+        argv[n++] = "--warm";
+        argv[n++] = b->warm_request;
+    }
     if (!child_obtain(b->config.source, "builder", NULL, &spec, &b->child, err))
         return error_add(err, "starting the builder");
     b->warming = true;
@@ -134,13 +143,23 @@ void builder_stop(struct builder *b)
 
 /* ---- one compile ------------------------------------------------------------------- */
 
+/* What the compiler sees, in its lines; the plan behind it may change without a new build. */
+static struct text device_half(struct text source, struct arena *a)
+{
+    struct text view = halves_view(source, HALF_DEVICE, a);
+
+    while (view.len > 0 && view.data[view.len - 1] == '\n')
+        view.len--;
+    return view;
+}
+
 static void cache_key(const struct builder *b, const struct build_request *req, struct arena *a,
                       char key[65])
 {
     const struct tools *t = b->config.tools;
     struct hash h = hash_init();
     hash_add_text(&h, text_of("cutegen build 1 " CUTEGEN_VERSION));
-    hash_add_text(&h, req->source);
+    hash_add_text(&h, device_half(req->source, a));
     hash_add_text(&h, text_of(req->names ? json_line(req->names, a) : "[]"));
     hash_add_text(&h, text_of(req->arch));
     hash_add_text(&h, text_of(req->cubin ? "cubin" : "ptx"));
@@ -165,6 +184,7 @@ static char *request_line(const struct builder *b, const struct build_request *r
                   path_join(a, req->work_dir, ptx_file), "log",
                   path_join(a, req->work_dir, log_file), "includes", include_list(b->config.tools),
                   "defines", defines);
+    json_object_set_new(r, "deadline_ms", json_integer(req->deadline_ms));
     json_object_set_new(r, "names", req->names ? json_deep_copy(req->names) : json_array());
     json_object_set_new(r, "cubin",
                         req->cubin ? json_string(path_join(a, req->work_dir, cubin_file))

@@ -27,6 +27,7 @@ struct builder_config {
     const struct tools *tools; /* borrowed until builder_stop() */
     const char *warm_arch;     /* precompile CuTe for it at once, in the background; NULL: later */
     bool no_cache;
+    int learn_ms; /* what takes longer is precompiled for its next edit, beside; 0: never */
     const struct child_source *source; /* where its process comes from; NULL: started here */
 };
 

@@ -1,5 +1,5 @@
 /*
- * builder_main.c - cutegen-builder NVRTC [--version | --warm REQUEST]
+ * builder_main.c - cutegen-builder NVRTC [--version | --warm REQUEST] [--learn MS]
  *
  * Holds NVRTC and answers compile requests, one JSON line each, until its
  * input ends (docs/architecture.md, Builder). Bad source is an answer
@@ -11,12 +11,15 @@
  *    request with the same arch, includes and defines: its automatic
  *    precompiled header is only found again then.
  * 2. Outputs are written whole before the answer line.
+ * 3. A compile of MS or longer is learned from in a process beside this one
+ *    (learner.h); the code that comes out is the same with and without.
  */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "toolchain/halves.h"
+#include "toolchain/learner.h"
 #include "toolchain/nvrtc_api.h"
 #include "toolchain/ptx.h"
 
@@ -247,9 +250,20 @@ static bool about_source(int result)
            result == NVRTC_INTERNAL_ERROR;
 }
 
-/* Without a "log" nothing is written: a warm-up. */
+static int create(const struct nvrtc_api *nvrtc, struct text source, const struct prelude *prelude,
+                  nvrtc_program *p)
+{
+    const char *names[] = {PRELUDE_NAME}, *texts[] = {prelude ? prelude->header : NULL};
+
+    return nvrtc->create(p, source.data, PROGRAM_NAME, prelude ? 1 : 0, prelude ? texts : NULL,
+                         prelude ? names : NULL);
+}
+
+/* Without a "log" nothing is written: a warm-up. With a prelude, a failure that has to do with it
+ * has no answer. */
 static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct text source,
-                    struct arena *a, json_t **answer, struct error *err)
+                    const struct prelude *prelude, struct arena *a, json_t **answer,
+                    struct error *err)
 {
     const json_t *names = json_object_get(request, "names");
     struct options options = {.count = 0};
@@ -263,9 +277,13 @@ static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct
 
     if (!make_options(request, nvrtc, a, &options, err))
         return false;
-    if (nvrtc->create(&p, source.data, PROGRAM_NAME, 0, NULL, NULL) != 0)
+    if (prelude) {
+        add_option(&options, arena_printf(a, "-pch-dir=%s", prelude->dir));
+        add_option(&options, "-include=" PRELUDE_NAME);
+    }
+    if (create(nvrtc, source, prelude, &p) != 0)
         return error_set(err, ERROR_MACHINE, "NVRTC makes no program");
-    for (size_t i = 0; i < json_array_size(names); i++) {
+    for (size_t i = 0; log_path != NULL && i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
         if (name != NULL)
             nvrtc->add_name(p, name);
@@ -277,6 +295,10 @@ static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct
         error_hint(err,
                    "NVRTC may be too old, or not whole: run `make demo` once, or name another: "
                    "--cuda PATH");
+        goto done;
+    }
+    if (result != 0 && prelude && (!log_path || strstr(log, "cutegen_learned") != NULL)) {
+        error_set(err, ERROR_MACHINE, "what was learned does not go with this source");
         goto done;
     }
     if (result != 0 && strstr(log, "ptx input, line") != NULL)
@@ -297,33 +319,35 @@ done:
     return ok;
 }
 
-static bool serve(const struct nvrtc_api *nvrtc, struct text line, struct arena *a, json_t **answer,
-                  struct error *err)
+static const char usual[] = "#include <cutegen/kernel.h>\n#include <cute/tensor.hpp>\n"
+                            "__global__ void cutegen_warm(float *x) { *x = 0; }\n";
+
+/* In the learner's process. */
+static json_t *compile_learned(void *ctx, const json_t *request, const struct prelude *prelude,
+                               struct arena *a)
 {
-    json_t *request = NULL;
-    const char *path;
-    struct text source;
-    const char *log;
-    bool ok = json_parse(line, "the request", &request, err) &&
-              json_get_string(request, "log", &log, err) &&
-              json_get_string(request, "source", &path, err) &&
-              file_read(path, SOURCE_LIMIT, a, &source, err) &&
-              compile(nvrtc, request, halves_view(source, HALF_DEVICE, a), a, answer, err);
-    json_decref(request);
-    return ok;
+    const char *path = json_string_or(request, "source", NULL);
+    struct text source = text_of(arena_printf(a, "%s", usual));
+    struct error ignored = {0};
+    json_t *answer = NULL;
+
+    if (path && !file_read(path, SOURCE_LIMIT, a, &source, &ignored))
+        return NULL;
+    if (path)
+        source = halves_view(source, HALF_DEVICE, a);
+    compile(ctx, request, source, prelude, a, &answer, &ignored);
+    return answer;
 }
 
 /* Compiles a file of the usual includes once, so that the first candidate
  * finds them precompiled. Whether it works out does not matter. */
 static void warm(const struct nvrtc_api *nvrtc, const char *request_line)
 {
-    static const char usual[] = "#include <cutegen/kernel.h>\n#include <cute/tensor.hpp>\n"
-                                "__global__ void cutegen_warm(float *x) { *x = 0; }\n";
     struct arena *a = arena_new();
     struct error err = {0};
     json_t *request = NULL, *answer = NULL;
     if (json_parse(text_of(request_line), "the warm-up", &request, &err))
-        compile(nvrtc, request, text_of(usual), a, &answer, &err);
+        compile(nvrtc, request, text_of(usual), NULL, a, &answer, &err);
     json_decref(request);
     json_decref(answer);
     arena_free(a);
@@ -342,23 +366,43 @@ static void put_answer(json_t *answer, struct arena *a)
     fflush(stdout);
 }
 
-static int serve_all(const struct nvrtc_api *nvrtc)
+/* Answers one request; what it took is learned from after the answer is out. */
+static void serve(struct nvrtc_api *nvrtc, struct learner *learner, struct text line,
+                  struct arena *a)
 {
+    json_t *request = NULL, *answer = NULL;
+    struct text source, device = {"", 0};
+    struct error err = {0};
+    const char *path, *log;
+
+    if (line.len > LINE_LIMIT)
+        error_set(&err, ERROR_USE, "a request of %zu bytes", line.len);
+    else if (json_parse(line, "the request", &request, &err) &&
+             json_get_string(request, "log", &log, &err) &&
+             json_get_string(request, "source", &path, &err) &&
+             file_read(path, SOURCE_LIMIT, a, &source, &err)) {
+        device = halves_view(source, HALF_DEVICE, a);
+        if (!learner_ask(learner, request, device, line, a, &answer))
+            compile(nvrtc, request, device, NULL, a, &answer, &err);
+    }
+    if (answer == NULL)
+        answer = error_json(&err);
+    put_answer(answer, a);
+    if (request)
+        learner_see(learner, request, device, answer, compile_learned, nvrtc);
+    json_decref(answer);
+    json_decref(request);
+}
+
+static int serve_all(struct nvrtc_api *nvrtc, int learn_ms)
+{
+    struct learner *learner = learner_new(learn_ms);
     char *line = NULL;
     size_t cap = 0;
     ssize_t len;
     while ((len = getline(&line, &cap, stdin)) > 0) {
         struct arena *a = arena_new();
-        struct error err = {0};
-        json_t *answer = NULL;
-        if (len > LINE_LIMIT)
-            error_set(&err, ERROR_USE, "a request of %zd bytes", len);
-        else
-            serve(nvrtc, (struct text){line, (size_t)len}, a, &answer, &err);
-        if (answer == NULL)
-            answer = error_json(&err);
-        put_answer(answer, a);
-        json_decref(answer);
+        serve(nvrtc, learner, (struct text){line, (size_t)len}, a);
         arena_free(a);
     }
     free(line);
@@ -369,10 +413,10 @@ int main(int argc, char **argv)
 {
     struct nvrtc_api nvrtc = {0};
     struct error err = {0};
-    int major = 0, minor = 0;
+    int major = 0, minor = 0, learn_ms = 0;
 
     if (argc < 2) {
-        fprintf(stderr, "usage: cutegen-builder NVRTC [--version | --warm REQUEST]\n");
+        fprintf(stderr, "usage: cutegen-builder NVRTC [--version | --warm REQUEST] [--learn MS]\n");
         return 2;
     }
     if (!nvrtc_open(argv[1], &nvrtc, &err)) {
@@ -387,7 +431,11 @@ int main(int argc, char **argv)
     }
     if (nvrtc.pch_heap != NULL)
         nvrtc.pch_heap(PCH_HEAP_BYTES);
-    if (argc == 4 && strcmp(argv[2], "--warm") == 0)
-        warm(&nvrtc, argv[3]);
-    return serve_all(&nvrtc);
+    for (int i = 2; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--warm") == 0)
+            warm(&nvrtc, argv[i + 1]);
+        if (strcmp(argv[i], "--learn") == 0 && nvrtc.pch_heap != NULL)
+            learn_ms = (int)strtol(argv[i + 1], NULL, 10);
+    }
+    return serve_all(&nvrtc, learn_ms);
 }

@@ -125,10 +125,17 @@ static void test_builds(void **state)
     assert_true(json_equal(r.resources, again.resources));
     assert_int_equal(file_size(r.ptx_path), file_size(again.ptx_path));
 
+    struct text planned = text_of(arena_printf(
+        f->a, "%s#ifdef CUTEGEN_HOST\n/* more of a plan */\n#endif\n", f->example.data));
+    struct build_result plan_only = build(f, planned, names, "compute_80", 120000);
+    assert_true(plan_only.cached); /* the plan is not NVRTC's to compile */
+    assert_true(json_equal(r.names, plan_only.names));
+
     struct build_result other = build(f, f->example, "[\"swish<128>\"]", "compute_80", 120000);
     assert_false(other.cached); /* another name is another build */
     json_decref(r.names), json_decref(r.resources);
     json_decref(again.names), json_decref(again.resources);
+    json_decref(plan_only.names), json_decref(plan_only.resources);
     json_decref(other.names), json_decref(other.resources);
 }
 
@@ -193,7 +200,7 @@ static void test_deadline(void **state)
     struct fixture *f = *state;
     if (f->builder == NULL)
         return;
-    struct text source = text_of(arena_printf(f->a, "%s// again\n", f->example.data));
+    struct text source = text_of(arena_printf(f->a, "// again\n%s", f->example.data));
     struct build_result r = build(f, source, names, "compute_80", 5);
     assert_int_equal(r.verdict.kind, VERDICT_COMPILE_TIMEOUT);
     r = build(f, source, names, "compute_80", 120000);
@@ -222,6 +229,74 @@ static void test_broken_nvrtc(void **state)
         f->a, &r, &err));
     assert_int_equal(err.kind, ERROR_MACHINE);
     assert_non_null(strstr(err.text, "/nowhere/libnvrtc.so.13"));
+    builder_stop(b);
+}
+
+/* What was learned from a kernel makes no difference to the code of the next. */
+static void test_learning(void **state)
+{
+    struct fixture *f = *state;
+    struct builder *plain = f->builder, *b = NULL;
+    struct error err = {0};
+    struct text ptx, other, answer;
+    bool learned = false;
+
+    if (plain == NULL)
+        return;
+    check_machine(
+        builder_start(&(struct builder_config){.tools = &f->tools, .learn_ms = 1}, &b, &err), &err);
+    f->builder = b;
+    for (int i = 0; i < 40 && !learned; i++) {
+        struct text source = text_of(arena_printf(f->a, "// edit %d\n%s", i, f->example.data));
+        struct build_result r = build(f, source, names, "compute_80", 120000);
+
+        assert_int_equal(r.verdict.kind, VERDICT_PASS);
+        check_machine(
+            file_read(path_join(f->a, r.work_dir, "build.json"), 1 << 20, f->a, &answer, &err) &&
+                file_read(r.ptx_path, 1 << 24, f->a, i ? &other : &ptx, &err),
+            &err);
+        assert_true(i == 0 || text_equal(ptx, other));
+        learned = strstr(answer.data, "\"learned\"") != NULL;
+        json_decref(r.names), json_decref(r.resources);
+        sleep(i > 0);
+    }
+    f->builder = plain;
+    builder_stop(b);
+    if (!learned)
+        print_message("[  SKIPPED ] a busy machine: nothing was learned in time\n");
+}
+
+/* A compiler that dies is a verdict with advice: the name that kills ptxas where it is there. */
+static void test_crashing_nvrtc(void **state)
+{
+    static const struct {
+        const char *source, *advice;
+    } cases[] = {{"__global__ void k() { __shared__ float SMEM[4]; }", "rename SMEM"},
+                 {"__global__ void k() { __shared__ float SMEM_A[4], MY_SMEM; }", "simplify"},
+                 {"__global__ void k() {}", "simplify"}};
+    struct fixture *f = *state;
+    struct tools crashing = f->tools;
+    struct error err = {0};
+    struct builder *b = NULL;
+
+    if (f->builder == NULL)
+        return;
+    crashing.nvrtc = getenv("CRASH_NVRTC");
+    check_machine(
+        builder_start(&(struct builder_config){.tools = &crashing, .no_cache = true}, &b, &err),
+        &err);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct build_result r = {0};
+        struct build_request req = {.source = text_of(cases[i].source),
+                                    .arch = "compute_80",
+                                    .work_dir = f->dir,
+                                    .deadline_ms = 60000};
+
+        check_machine(builder_compile(b, &req, f->a, &r, &err), &err);
+        assert_int_equal(r.verdict.kind, VERDICT_COMPILE_ERROR);
+        assert_non_null(strstr(r.verdict.summary, "crashed"));
+        assert_non_null(strstr(r.verdict.advice, cases[i].advice));
+    }
     builder_stop(b);
 }
 
@@ -299,9 +374,10 @@ static void test_whole_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_builds),     cmocka_unit_test(test_verdicts),
-        cmocka_unit_test(test_deadline),   cmocka_unit_test(test_broken_nvrtc),
-        cmocka_unit_test(test_cache_race), cmocka_unit_test(test_whole_way),
+        cmocka_unit_test(test_builds),         cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_deadline),       cmocka_unit_test(test_broken_nvrtc),
+        cmocka_unit_test(test_crashing_nvrtc), cmocka_unit_test(test_learning),
+        cmocka_unit_test(test_cache_race),     cmocka_unit_test(test_whole_way),
     };
     return cmocka_run_group_tests_name("a builder turns candidates into code or verdicts", tests,
                                        fixture_open, fixture_close);

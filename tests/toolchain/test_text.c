@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "toolchain/halves.h"
+#include "toolchain/learn.h"
 #include "toolchain/ptx.h"
 #include "toolchain/ptx_check.h"
 
@@ -258,6 +259,47 @@ static void test_resources(void **state)
     arena_free(a);
 }
 
+/* ---- what a builder learns --------------------------------------------------- */
+
+static const struct learn_case {
+    const char *name, *source, *want; /* want NULL: not taken */
+} learned[] = {
+    {"a kernel becomes a function that is not emitted",
+     "#include <cute/tensor.hpp>\ntemplate <int N> __global__ void __launch_bounds__(256)\n"
+     "k(const __grid_constant__ T m) { a << b; x->y::z(); }",
+     "# include <cute/tensor.hpp> \nnamespace cutegen_learned {\n"
+     "template < int N > static __attribute__((unused)) __device__ void k ( const T m ){ a << b ; "
+     "x "
+     "-> y :: z ();} \nstatic __attribute__((unused)) __device__ void cutegen_use_0() "
+     "{ auto p = &k<3>; (void)p; }\n}\n"},
+    {"a pragma keeps its line", "void f() {\n#pragma unroll\nx; }",
+     "void f (){\n# pragma unroll \nx ;} \n"},
+    {"macros may mean something else the next time", "#define N 3\nint x;", NULL},
+    {"conditions likewise", "#ifdef X\nint x;\n#endif", NULL},
+    {"an include among the code", "int x;\n#include <cute/tensor.hpp>", NULL},
+    {"linkage knows no namespaces", "extern \"C\" __global__ void k() {}", NULL},
+    {"shared memory without a size is none of that", "void f() { extern __shared__ int s[]; }",
+     "extern __shared__ int s []"},
+    {"nothing", "", NULL},
+};
+
+static void test_learn(void **state)
+{
+    json_t *names = json_pack("[s]", "k<3>");
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(learned); i++) {
+        const struct learn_case *c = &learned[i];
+        struct arena *a = arena_new();
+        struct text header = {"", 0};
+        bool taken = learn_header(text_of(c->source), names, a, &header);
+
+        if (taken != (c->want != NULL) || (taken && strstr(header.data, c->want) == NULL))
+            fail_msg("%s: %s\n%s", c->name, taken ? "taken" : "not taken", header.data);
+        arena_free(a);
+    }
+    json_decref(names);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_strip),    cmocka_unit_test(test_source_lines),
         cmocka_unit_test(test_state),    cmocka_unit_test(test_foreign_call),
         cmocka_unit_test(test_launches), cmocka_unit_test(test_resources),
+        cmocka_unit_test(test_learn),
     };
     return cmocka_run_group_tests_name("sources and PTX are read as a compiler would", tests, NULL,
                                        NULL);
