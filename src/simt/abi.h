@@ -116,6 +116,10 @@ struct sw_ops {
     void (*st)(struct sw_warp *, u32 m, u32 site);
     /* n loads alike but for their offsets, which are in [lo, hi) with their widths */
     void (*lds)(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi);
+    void (*sts)(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi); /* stores likewise */
+    /* May each chunk of kind >> 8 lanes be read side by side (kind 2) or at one place (1)?
+     * 0: it is done, for all of them. */
+    u32 (*strip)(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi, u32 kind);
     /* Lane l is at base + stride * l, and by `wrap` off where its bit in w is set. */
     void (*lda)(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
     void (*sta)(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);

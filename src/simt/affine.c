@@ -12,7 +12,8 @@
 #define LIMIT_64   (INT64_C(1) << 40)
 #define LIMIT_WRAP (INT64_C(1) << 56)
 
-static const struct affine none = {AFFINE_NO, 0, 0}, same = {AFFINE_YES, 0, 0};
+static const struct affine none = {.is = AFFINE_NO}, same = {.is = AFFINE_YES},
+                           lane = {.is = AFFINE_YES, .stride = 1, .lane = true};
 
 static int int_bytes(enum ptx_type t)
 {
@@ -42,7 +43,7 @@ static struct affine operand(const struct ir *ir, const struct affine *reg, cons
         return ir->varying[o->reg] ? reg[o->reg] : same;
     case OPND_SREG:
         if (strcmp(o->name, "%laneid") == 0 || (ir->rows && strcmp(o->name, "%tid.x") == 0))
-            return (struct affine){AFFINE_YES, 1, 0};
+            return lane;
         return strncmp(o->name, "%lanemask", 9) == 0 || strncmp(o->name, "%tid", 4) == 0 ||
                        strncmp(o->name, "%clock", 6) == 0
                    ? none
@@ -67,7 +68,8 @@ static struct affine plus(struct affine x, struct affine y, int sign)
         return x.is == AFFINE_NO || y.is == AFFINE_NO ? none : (struct affine){0};
     if (x.wrap && y.wrap)
         return none;
-    return (struct affine){AFFINE_YES, x.stride + sign * y.stride, x.wrap + sign * y.wrap};
+    return (struct affine){
+        .is = AFFINE_YES, .stride = x.stride + sign * y.stride, .wrap = x.wrap + sign * y.wrap};
 }
 
 static struct affine times(struct affine x, const struct opnd *by, int64_t factor)
@@ -76,11 +78,12 @@ static struct affine times(struct affine x, const struct opnd *by, int64_t facto
         return x;
     if (by->kind != OPND_INT || factor >= LIMIT_32 || factor <= -LIMIT_32)
         return none;
-    return (struct affine){AFFINE_YES, x.stride * factor, x.wrap * factor};
+    return (struct affine){.is = AFFINE_YES, .stride = x.stride * factor, .wrap = x.wrap * factor};
 }
 
 static struct affine widened(struct affine x)
 {
+    x.lane = false;
     if (x.is == AFFINE_YES)
         x.wrap = x.stride > 0 ? -(INT64_C(1) << 32) : x.stride < 0 ? INT64_C(1) << 32 : 0;
     return x;
@@ -125,6 +128,19 @@ static bool only_mods(const struct insn *in, const char *allowed)
     return true;
 }
 
+/* bfi of something uniform above the lane's number. */
+static struct affine bits_above(const struct ir *ir, const struct affine *reg, const struct opnd *x)
+{
+    struct affine into = operand(ir, reg, x + 1), bits = operand(ir, reg, x);
+    if (into.is == AFFINE_UNKNOWN || bits.is == AFFINE_UNKNOWN)
+        return (struct affine){0};
+    return into.is == AFFINE_YES && into.lane && x[0].kind == OPND_REG && !ir->varying[x[0].reg] &&
+                   x[1].kind == OPND_REG && x[2].kind == OPND_INT && x[3].kind == OPND_INT &&
+                   x[2].bits >= 5 && x[2].bits < 32 && x[3].bits <= 32 - x[2].bits
+               ? lane
+               : none;
+}
+
 static struct affine result(const struct ir *ir, const struct affine *reg, const struct insn *in)
 {
     const struct opnd *x = in->args + 1;
@@ -156,6 +172,10 @@ static struct affine result(const struct ir *ir, const struct affine *reg, const
     }
     if (bytes != to)
         return none;
+    if (insn_masks_tid(ir, in, false))
+        return lane;
+    if (strcmp(in->op, "bfi") == 0 && in->arg_count == 5)
+        return bits_above(ir, reg, x);
     if (strcmp(in->op, "mov") == 0 && in->arg_count == 2)
         return x->kind == OPND_SREG && to == 8 ? none : operand(ir, reg, x);
     if ((strcmp(in->op, "add") == 0 || strcmp(in->op, "sub") == 0) && in->arg_count == 3 &&
@@ -180,8 +200,11 @@ static bool meet(struct affine *into, struct affine x)
         *into = x;
         return true;
     }
-    if (x.is == AFFINE_YES && x.stride == into->stride && x.wrap == into->wrap)
-        return false;
+    if (x.is == AFFINE_YES && x.stride == into->stride && x.wrap == into->wrap) {
+        bool changed = into->lane && !x.lane;
+        into->lane &= x.lane;
+        return changed;
+    }
     *into = none;
     return true;
 }

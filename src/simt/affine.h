@@ -17,6 +17,7 @@
 struct affine {
     enum { AFFINE_UNKNOWN, AFFINE_YES, AFFINE_NO } is;
     int64_t stride, wrap;
+    bool lane; /* 32 bits, stride 1, base a multiple of 32: the low bits are the lane's number */
 };
 
 /* Per register, in the arena; those that are not varying are AFFINE_NO. */

@@ -13,8 +13,13 @@ static void land(struct warp *w, struct copy *c)
     for (u32 m = c->mask; m; m &= m - 1) {
         u32 lane = (u32)__builtin_ctz(m);
         u8 *dst = w->blk->b.smem + c->dst[lane];
-        memcpy(dst, (const void *)(uintptr_t)c->src[lane], c->bytes[lane]);
-        memset(dst + c->bytes[lane], 0, c->size - c->bytes[lane]);
+        const void *src = (const void *)(uintptr_t)c->src[lane];
+        if (c->bytes[lane] == 16) { /* a size known here is one instruction */
+            memcpy(dst, src, 16);
+        } else {
+            memcpy(dst, src, c->bytes[lane]);
+            memset(dst + c->bytes[lane], 0, c->size - c->bytes[lane]);
+        }
         if (w->blk->cell)
             race_flight(w, lane, c->dst[lane], c->size, c->site, false);
     }

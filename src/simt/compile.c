@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TRANSLATOR_VERSION = 1, BIG_KERNEL = 20000, MAX_FLAGS = 40 };
+enum { TRANSLATOR_VERSION = 1, SMALL_KERNEL = 150, BIG_KERNEL = 20000, MAX_FLAGS = 40 };
 
 static int host_lanes(void)
 {
@@ -80,6 +80,9 @@ static size_t compiler_flags(int lanes, int instructions, const char **flag)
     flag[n++] = instructions > BIG_KERNEL ? "-O0" : "-O1";
     /* Without it gcc leaves the upper vector halves dirty over calls. */
     flag[n++] = "-fexpensive-optimizations";
+    /* Half of gcc's time, for a few instructions less. */
+    if (instructions > SMALL_KERNEL)
+        flag[n++] = "-fdisable-rtl-combine";
     static const char *const always[] = {"-std=gnu17",
                                          "-w",
                                          "-fPIC",
@@ -120,7 +123,8 @@ static bool run_compiler(const char *cc, const char *const *flag, size_t flags, 
     argv[n++] = cc;
     bool clang = strstr(path_base(cc), "clang") != NULL;
     for (size_t i = 0; i < flags; i++)
-        if (!clang || strcmp(flag[i], "-fexpensive-optimizations") != 0)
+        if (!clang || (strcmp(flag[i], "-fexpensive-optimizations") != 0 &&
+                       strcmp(flag[i], "-fdisable-rtl-combine") != 0))
             argv[n++] = flag[i];
     char *temp = arena_printf(a, "%s.%d.tmp", so, (int)getpid());
     const char *tail[] = {"-o", temp, "-x", "c", "-"};

@@ -32,6 +32,7 @@
 /* Loops over lanes are worth the host's wider vectors. clang 14 gives clones names of its own,
  * which other files do not find; under ASan they would run before it is ready. */
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define CLONES
 #define HOT __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else
 #define HOT
@@ -273,6 +274,8 @@ void dev_trap(struct sw_warp *, u32 m, u32 site);
 void dev_ld(struct sw_warp *, u32 m, u32 site);
 void dev_st(struct sw_warp *, u32 m, u32 site);
 void dev_lds(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi);
+void dev_sts(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi);
+u32 dev_strip(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi, u32 kind);
 void dev_lda(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
 void dev_sta(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
 u64 dev_ldu(struct sw_warp *, u32 m, u64 addr, u32 site);

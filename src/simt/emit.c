@@ -9,11 +9,12 @@
 #include "simt/emit.h"
 
 #include "simt/schedule.h"
+#include "simt/strips.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { MAX_REGS = 160, MANY_BLOCKS = 12 };
+enum { MAX_REGS = 160, MANY_BLOCKS = 12, MAX_GROUPS = 16 };
 
 bool emit_fail(struct emit *e, const struct insn *in, const char *why)
 {
@@ -98,25 +99,26 @@ static void write_call(struct emit *e, const struct insn *in)
     buf_puts(e->out, "} }\n");
 }
 
-/* One call for loads from one register: their sites follow each other. */
-static void write_loads(struct emit *e, const struct item *it)
+/* One call for loads from, or stores to, one register: their sites follow each other. */
+static void write_group(struct emit *e, const struct item *it)
 {
+    bool loads = it->kind == ITEM_LOADS;
     const struct insn *first = &e->k->insn[it->insn[0]];
     int site = e->site_count;
     int64_t lo = INT64_MAX, hi = INT64_MIN;
     for (int i = 0; i < it->count; i++) {
-        const struct opnd *o = &e->k->insn[it->insn[i]].args[1];
+        const struct opnd *o = &e->k->insn[it->insn[i]].args[loads];
         lo = o->off < lo ? o->off : lo;
         hi = o->off > hi ? o->off : hi;
     }
     e->scratch = 0;
     for (int i = 0; i < it->count && !e->failed; i++) {
         e->regs_at = e->reg_count;
-        emit_load_site(e, &e->k->insn[it->insn[i]]);
+        emit_group_site(e, &e->k->insn[it->insn[i]]);
     }
     int width = first->args[0].kind == OPND_VEC ? first->args[0].count : 1;
-    buf_printf(e->out, "R->lds(W, m, %d, %d, %" PRId64 ", %" PRId64 ");\n", site, it->count, lo,
-               hi + width * (int64_t)ptx_type_bytes(first->type));
+    buf_printf(e->out, "R->%s(W, m, %d, %d, %" PRId64 ", %" PRId64 ");\n", loads ? "lds" : "sts",
+               site, it->count, lo, hi + width * (int64_t)ptx_type_bytes(first->type));
 }
 
 void write_scalar(struct emit *e, const struct insn *in)
@@ -132,6 +134,9 @@ void write_scalar(struct emit *e, const struct insn *in)
     buf_puts(e->out, "{\n");
     if (affine)
         emit_affine(e, in);
+    else if (insn_masks_tid(e->ir, in, true) && !e->ir->varying[in->args[0].reg])
+        buf_printf(e->out, "r%d = W->tx0 %s 0x%xu;\n", in->args[0].reg,
+                   in->op[0] == 'a' ? "&" : ">>", (unsigned)in->args[2].bits);
     else
         emit_alu(e, in);
     buf_puts(e->out, "}\n");
@@ -164,7 +169,8 @@ static void write_bits(struct emit *e, int r)
 }
 
 /* last[r]: index of the last item that reads r; big when r lives on. */
-static void write_segment(struct emit *e, const struct item *it, int index, const int *last)
+static void write_segment_once(struct emit *e, const struct item *it, int index, const int *last,
+                               const int *groups, int count)
 {
     int regs[MAX_REGS];
     bool mask = false;
@@ -183,6 +189,8 @@ static void write_segment(struct emit *e, const struct item *it, int index, cons
         }
     }
     buf_puts(e->out, "for (int c = 0; c < upto; c += LANES) {\n");
+    for (int i = 0; i < count; i++)
+        buf_printf(e->out, "const u8 *s%d = B->smem + o%d[c / LANES];\n", groups[i], groups[i]);
     if (mask)
         buf_puts(e->out, "const M mv = M_ld(m, c);\n");
     e->stamp++;
@@ -220,7 +228,7 @@ static void find_direct(struct emit *e, int b)
         const struct insn *in = &e->k->insn[item[i].insn[0]];
         bool load =
             item[i].kind == ITEM_LOADS || (item[i].kind == ITEM_CALL && strcmp(in->op, "ld") == 0);
-        if (item[i].kind == ITEM_CALL && !load)
+        if ((item[i].kind == ITEM_CALL && !load) || item[i].kind == ITEM_STORES)
             writes = i;
         for (int j = 0; j < item[i].count; j++) {
             in = &e->k->insn[item[i].insn[j]];
@@ -241,6 +249,116 @@ static void find_direct(struct emit *e, int b)
     }
 }
 
+/* The groups of loads a segment can do itself; *set: the check that says whether it may. */
+static int strip_groups(const struct emit *e, const struct item *it, int *groups, int *set)
+{
+    int regs[MAX_REGS], count = 0;
+    for (int i = 0; i < it->count; i++)
+        for (int n = insn_uses(&e->k->insn[it->insn[i]], regs, MAX_REGS); n-- > 0;) {
+            const struct strip_reg *s = &e->strip[regs[n]];
+            bool known = s->block != e->block + 1;
+            for (int j = 0; j < count && !known; j++)
+                known = groups[j] == s->group;
+            if (known)
+                continue;
+            *set = s->set;
+            if (count < MAX_GROUPS)
+                groups[count++] = s->group;
+        }
+    return count;
+}
+
+static void write_segment(struct emit *e, const struct item *it, int index, const int *last)
+{
+    int groups[MAX_GROUPS], set = 0, count = strip_groups(e, it, groups, &set);
+    if (!count) {
+        write_segment_once(e, it, index, last, NULL, 0);
+        return;
+    }
+    buf_printf(e->out, "if (!UNLIKELY(!k%d)) ", set);
+    e->strips = true;
+    write_segment_once(e, it, index, last, groups, count);
+    e->strips = false;
+    buf_puts(e->out, "else ");
+    write_segment_once(e, it, index, last, NULL, 0);
+}
+
+/* Groups of loads that follow each other, and whether segments may do them. */
+static void write_strips(struct emit *e, const struct item *it, int n)
+{
+    struct buf check = buf_init((size_t)1 << 30), yes = buf_init((size_t)1 << 30),
+               no = buf_init((size_t)1 << 30);
+    int set = e->site_count;
+    for (int g = 0; g < n; g++) {
+        const struct insn *first = &e->k->insn[it[g].insn[0]];
+        int site = e->site_count, addr = first->args[1].reg;
+        int64_t lo = INT64_MAX, hi = INT64_MIN;
+        e->scratch = 0;
+        for (int i = 0; i < it[g].count && !e->failed; i++) {
+            const struct insn *in = &e->k->insn[it[g].insn[i]];
+            lo = in->args[1].off < lo ? in->args[1].off : lo;
+            hi = in->args[1].off > hi ? in->args[1].off : hi;
+            e->regs_at = e->reg_count;
+            emit_group_site(e, in);
+            e->strip[in->args[0].reg] =
+                (struct strip_reg){e->block + 1, site, set, addr, in->args[1].off};
+        }
+        const char *what = arena_printf(e->a, "W, m, %d, %d, %" PRId64 ", %" PRId64, site,
+                                        it[g].count, lo, hi + 4);
+        buf_printf(&check, "%sR->strip(%s, %d)", g ? " && " : "", what,
+                   e->unit->lanes << 8 | (e->ir->strip[addr].stride ? 2 : 1));
+        buf_printf(e->out, "u32 o%d[32 / LANES];\n", site);
+        buf_printf(&yes,
+                   "R->strip(%s, 0); for (int i = 0; i < 32 / LANES; i++) o%d[i] = ((const u32 "
+                   "*)(fr + %d))[i * LANES];\n",
+                   what, site, reg_slot(e, addr));
+        buf_printf(&no, "R->lds(%s);\n", what);
+    }
+    buf_printf(e->out, "const u32 k%d = %s; if (!UNLIKELY(!k%d)) {\n%s} else {\n%s}\n", set,
+               check.data, set, yes.data, no.data);
+    buf_release(&check);
+    buf_release(&yes);
+    buf_release(&no);
+}
+
+static int strips_here(const struct item *item, int left)
+{
+    int n = 0;
+    while (n < left && n < MAX_GROUPS && item[n].kind == ITEM_LOADS && item[n].strip)
+        n++;
+    return n;
+}
+
+/* A segment can ask one check only: where one would need two, the later loads are plain. */
+static void settle_strips(struct emit *e, int b)
+{
+    struct item *item = e->plan[b].item;
+    int count = e->plan[b].count, regs[MAX_REGS];
+    int *set = arena_array(e->a, (size_t)e->k->reg_count + 1, sizeof *set);
+    for (int i = 0; i < count; i++) {
+        int n = strips_here(item + i, count - i);
+        for (int j = i; j < i + n; j++)
+            for (int q = 0; q < item[j].count; q++)
+                set[e->k->insn[item[j].insn[q]].args[0].reg] = i + 1;
+        i += n ? n - 1 : 0;
+    }
+    for (int i = 0; i < count; i++) {
+        int first = 0;
+        for (int j = 0; item[i].kind == ITEM_SEGMENT && j < item[i].count; j++)
+            for (int n = insn_uses(&e->k->insn[item[i].insn[j]], regs, MAX_REGS); n-- > 0;) {
+                int s = set[regs[n]];
+                if (!s || s == first)
+                    continue;
+                if (!first)
+                    first = s;
+                else
+                    for (int q = s - 1, left = strips_here(item + s - 1, count - s + 1); left-- > 0;
+                         q++)
+                        item[q].strip = false;
+            }
+    }
+}
+
 static void write_items(struct emit *e, int b)
 {
     const struct block *bl = &e->ir->block[b];
@@ -248,6 +366,7 @@ static void write_items(struct emit *e, int b)
     struct item *item = e->plan[b].item;
     count = e->plan[b].count;
     find_direct(e, b);
+    settle_strips(e, b);
     int *last = arena_array(e->a, (size_t)e->k->reg_count + 1, sizeof *last);
     memset(last, 0xff, ((size_t)e->k->reg_count + 1) * sizeof *last);
     for (int i = 0; i < count; i++)
@@ -270,8 +389,12 @@ static void write_items(struct emit *e, int b)
         const struct insn *in = &e->k->insn[item[i].insn[0]];
         if (item[i].kind == ITEM_SEGMENT)
             write_segment(e, &item[i], i, last);
-        else if (item[i].kind == ITEM_LOADS)
-            write_loads(e, &item[i]);
+        else if (item[i].kind == ITEM_LOADS && item[i].strip) {
+            int n = strips_here(item + i, count - i);
+            write_strips(e, item + i, n);
+            i += n - 1;
+        } else if (item[i].kind == ITEM_LOADS || item[i].kind == ITEM_STORES)
+            write_group(e, &item[i]);
         else if (item[i].kind == ITEM_CALL)
             write_call(e, in);
         else
@@ -470,6 +593,9 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     e->regs = regs;
     e->site_count = site_count;
     e->reg_count = reg_count;
+    ir->lanes = unit->lanes;
+    ir->strip = strips_find(ir, unit->a);
+    ir->strips = arena_array(unit->a, (size_t)k->insn_count + 1, sizeof *ir->strips);
     e->slot = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->plan = arena_array(unit->a, (size_t)ir->block_count + 1, sizeof *e->plan);
     for (int b = 0; b < ir->block_count; b++)
@@ -477,6 +603,7 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     e->frame = frame_plan(ir, e->plan, unit->a, e->slot);
     e->version = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->loaded = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
+    e->strip = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof *e->strip);
     e->direct = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->final = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     memset(e->final, 0xff, ((size_t)k->reg_count + 1) * sizeof(int));

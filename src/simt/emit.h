@@ -38,6 +38,7 @@ struct emit_unit {
     struct arena *a;
     struct buf helpers, vars;
     bool *row_used;
+    int lanes;
     struct strmap var_names; /* global variables written so far */
     int var_count;
     int *var_ids;
@@ -62,6 +63,13 @@ struct emit {
     struct buf *loads;    /* where a segment's loads go, when not where they are needed */
     int *version;         /* value of a register in this segment; 0: not loaded */
     int *loaded;
+    /* Registers that this block's segments may load themselves: block + 1, the first load of the
+     * group and of all groups that are looked at together. */
+    struct strip_reg {
+        int block, group, set, addr;
+        int64_t off;
+    } * strip;
+    bool strips; /* the segment being written does */
     int *direct; /* block + 1: there the register is read where it was loaded from (q12) */
     int *final;  /* index of its last definition in this segment, -1: stays inside */
     int stamp;
@@ -136,7 +144,8 @@ int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsig
               unsigned flags, int64_t off, unsigned kind);
 /* A load of 32 words in a row, known to be one when the kernel is written. */
 bool emit_loads_row(const struct emit *e, const struct insn *in);
-int emit_load_site(struct emit *e, const struct insn *in);
+/* The site of a load or store in a group. */
+int emit_group_site(struct emit *e, const struct insn *in);
 bool emit_memory(struct emit *e, const struct insn *in);
 bool emit_warp(struct emit *e, const struct insn *in);
 const char *address_of(struct emit *e, const struct insn *in, const struct opnd *o,

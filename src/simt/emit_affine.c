@@ -56,9 +56,17 @@ void emit_affine(struct emit *e, const struct insn *in)
     const struct opnd *x = in->args + 1;
     int d = in->args[0].reg;
     bool q = reg_class(e, d) == CLASS_Q, sign = in->type == PT_S32;
-    const char *t, *w = wrap_of(e, x);
+    const char *t, *w = in->op[0] == 'b' ? "0u" : wrap_of(e, x);
     char l = q ? 'Q' : 'I';
-    if (strcmp(in->op, "cvt") == 0) {
+    if (strcmp(in->op, "and") == 0) {
+        t = arena_printf(e->a, "W->tx0 & 0x%xu", (unsigned)x[1].bits);
+        w = "0u";
+    } else if (strcmp(in->op, "bfi") == 0) {
+        uint32_t ones = x[3].bits >= 32 ? ~0u : (1u << x[3].bits) - 1, at = (uint32_t)x[2].bits;
+        t = arena_printf(e->a, "(%s & ~0x%xu) | ((%s & 0x%xu) << %u)", base_of(e, in, x + 1, 'I'),
+                         ones << at, base_of(e, in, x, 'I'), ones, at);
+        w = "0u";
+    } else if (strcmp(in->op, "cvt") == 0) {
         bool from_q = ptx_type_bytes(in->type) == 8;
         t = base_of(e, in, x, from_q ? 'Q' : 'I');
         if (q && !from_q) {

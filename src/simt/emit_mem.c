@@ -170,9 +170,16 @@ static int load_site(struct emit *e, const struct insn *in, struct access *x)
     return emit_site(e, in, x->space, x->esize, x->n, x->flags | (x->a32 ? SW_A32 : 0u), x->off, 0);
 }
 
-int emit_load_site(struct emit *e, const struct insn *in)
+int emit_group_site(struct emit *e, const struct insn *in)
 {
     struct access x;
+    if (strcmp(in->op, "st") == 0) {
+        if (!access_of(e, in, &in->args[0], &in->args[1], false, &x))
+            return 0;
+        site_reg(e, reg_slot(e, x.regs[0].reg));
+        return emit_site(e, in, x.space, x.esize, 1,
+                         (x.flags & ~(unsigned)SW_WIDE) | (x.a32 ? SW_A32 : 0u), x.off, 0);
+    }
     return access_of(e, in, &in->args[1], &in->args[0], false, &x) ? load_site(e, in, &x) : 0;
 }
 

@@ -5,6 +5,7 @@
  * the frame, a value inside the running segment) and how its bits are seen.
  */
 #include "simt/emit.h"
+#include "simt/strips.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -293,6 +294,10 @@ const char *segment_value(struct emit *e, int reg)
             buf_printf(out, "M v%d_0 = M_ld(p%d, c);\n", reg, reg);
         else if (is_affine(e, reg))
             buf_printf(out, "%s v%d_0 = %s;\n", class_letter(c), reg, affine_vector(e, reg));
+        else if (e->strips && e->strip[reg].block == e->block + 1)
+            buf_printf(out, "%s v%d_0 = %s_%s(s%d + %" PRId64 ");\n", class_letter(c), reg,
+                       class_letter(c), e->ir->strip[e->strip[reg].addr].stride ? "row" : "one",
+                       e->strip[reg].group, e->strip[reg].off);
         else if (e->direct[reg] == e->block + 1)
             buf_printf(out, "%s v%d_0 = %s_ldu(q%d, c);\n", class_letter(c), reg, class_letter(c),
                        reg);

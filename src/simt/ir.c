@@ -346,10 +346,45 @@ static bool never_varies(const struct insn *in)
            ((strcmp(in->op, "bar") == 0 || strcmp(in->op, "barrier") == 0));
 }
 
+bool insn_masks_tid(const struct ir *ir, const struct insn *in, bool warp)
+{
+    if (in->arg_count != 3 || in->args[0].kind != OPND_REG || in->args[1].kind != OPND_REG ||
+        in->args[1].not || in->args[1].reg2 >= 0 || !ir->tid[in->args[1].reg] ||
+        in->args[2].kind != OPND_INT || ptx_type_bytes(in->type) != 4)
+        return false;
+    uint32_t c = (uint32_t)in->args[2].bits;
+    if (strcmp(in->op, "and") == 0)
+        return warp ? (c & 31) == 0 : (c & 31) == 31;
+    return warp && strcmp(in->op, "shr") == 0 && in->args[2].bits >= 5 && in->args[2].bits < 32;
+}
+
+/* Registers with one definition, which is threadIdx.x. */
+static void find_tid(struct ir *ir)
+{
+    const struct ptx_kernel *k = ir->k;
+    int regs[MAX_REGS_PER_INSN];
+    int *defs = arena_array(ir->a, (size_t)k->reg_count + 1, sizeof *defs);
+    ir->tid = arena_array(ir->a, (size_t)k->reg_count + 1, sizeof *ir->tid);
+    for (int i = 0; i < k->insn_count; i++) {
+        const struct insn *in = &k->insn[i];
+        for (int n = insn_defs(in, regs, MAX_REGS_PER_INSN); n-- > 0;)
+            defs[regs[n]]++;
+        if (ir->rows && strcmp(in->op, "mov") == 0 && in->pred < 0 && in->arg_count == 2 &&
+            in->args[0].kind == OPND_REG && in->args[0].reg2 < 0 && in->args[1].kind == OPND_SREG &&
+            strcmp(in->args[1].name, "%tid.x") == 0 &&
+            ptx_type_bytes(k->reg_type[in->args[0].reg]) == 4)
+            ir->tid[in->args[0].reg] = true;
+    }
+    for (int r = 0; r < k->reg_count; r++)
+        ir->tid[r] &= defs[r] == 1;
+}
+
 static bool result_varies(const struct ir *ir, const struct insn *in)
 {
     if (in->pred >= 0 && ir->varying[in->pred])
         return true;
+    if (insn_masks_tid(ir, in, true))
+        return false;
     if (always_varies(in))
         return true;
     if (never_varies(in))
@@ -598,6 +633,7 @@ bool ir_build(struct ptx_kernel *k, bool rows, struct arena *a, struct ir *out, 
                          k->fn->name, k->insn_count);
     out->lanewise = arena_array(a, (size_t)k->reg_count + 1, sizeof *out->lanewise);
     mark_lanewise(out);
+    find_tid(out);
     analyse(out);
     bool again = false;
     for (int b = 0; b < out->block_count; b++)

@@ -29,6 +29,7 @@ struct block {
 };
 
 struct affine;
+struct strip;
 struct ir {
     struct ptx_kernel *k;
     struct arena *a;
@@ -40,7 +41,11 @@ struct ir {
     bool *varying;
     bool *local;           /* never live into a block */
     bool *split;           /* per insn: stands in a block of its own */
+    bool *tid;             /* only ever threadIdx.x, in a form of rows */
     struct affine *affine; /* per register; affine.h */
+    struct strip *strip;   /* per register; strips.h */
+    int lanes;             /* of a vector of the machine */
+    bool *strips;          /* per insn: a load that segments may do for themselves */
     bool *lanewise;        /* predicates that lane-parallel instructions read */
 };
 
@@ -53,6 +58,9 @@ int insn_uses(const struct insn *in, int *out, int max);
 bool insn_bits(const struct insn *in);
 /* Waits for other lanes of its warp or block. */
 bool insn_collective(const struct insn *in);
+/* Lane 0 of every warp of rows has a threadIdx.x that is a multiple of 32: of its lanes alone
+ * (warp: false: the lane and perhaps more) or of its warp alone (nothing of the lane). */
+bool insn_masks_tid(const struct ir *ir, const struct insn *in, bool warp);
 bool block_leaves(const struct ir *ir, int b); /* only leaves the kernel */
 /* Lanes that run it may have to let others of their warp go first: it waits for memory. */
 bool loop_polls(const struct ir *ir, int head, int end);

@@ -1,5 +1,5 @@
 /*
- * loads.c - several loads of a warp from one register at constant offsets.
+ * loads.c - several loads of a warp from one register at constant offsets, and stores.
  *
  * Hides: how the lanes lie. Unrolled code reads a tile with one address
  * register, so where the lanes are and whether they may go there is found out
@@ -173,6 +173,30 @@ static HOT bool loads_shared(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
     return true;
 }
 
+static HOT bool strip_fits(const struct warp *w, const u32 *a, s64 lo, s64 hi, u32 lanes, u32 step)
+{
+    u32 bad = 0;
+    for (u32 i = 0; i < WARP; i++)
+        bad |= (a[i] - a[i & (0 - lanes)]) ^ step * (i & (lanes - 1));
+    return !bad && shared_inside(w, a, lo, hi, 4);
+}
+
+u32 dev_strip(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi, u32 kind)
+{
+    struct warp *w = warp_of(sw);
+    const struct simt_config *cfg = &w->t->l->dev->config;
+    const u32 *a = (const u32 *)(const void *)(sw->fr + site_of(w, site)->addr);
+    if (!kind) {
+        if (cfg->counters)
+            count_shared_many(w, a, 4, site, n, false);
+        return 1;
+    }
+    w->last_site = site;
+    return m == (u32)ALL && !cfg->profile &&
+           strip_fits(w, a, lo, hi, kind >> 8, kind & 2 ? 4 : 0) &&
+           (!w->blk->cell || race_read_later(w, a, 4, site, n));
+}
+
 static HOT bool loads_global(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
 {
     const struct sw_site *s = site_of(w, site);
@@ -220,4 +244,43 @@ void dev_lds(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
     }
     for (u32 i = 0; i < n; i++)
         dev_ld(sw, m, site + i);
+}
+
+/* ---- stores ---- */
+
+/* Words of all lanes side by side, at every offset inside the buffer of the last time. */
+static HOT bool stores_row(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
+{
+    const struct sw_site *s = site_of(w, site);
+    const struct range *c = &w->t->cache[site];
+    const u64 *a = (const u64 *)(const void *)(w->w.fr + s->addr);
+    u64 row = 0, first = a[0], step = 0;
+    for (int i = 0; i < WARP; i++, step += 4)
+        row |= (a[i] - first) ^ step;
+    if (row || first & 3 || !c->alloc || c->alloc->flags & SIMT_ALLOC_READONLY ||
+        first + (u64)lo < c->lo || first + (u64)lo > c->hi ||
+        first + 4 * (WARP - 1) + (u64)hi > c->hi)
+        return false;
+    for (u32 i = 0; i < n; i++) {
+        u64 at = first + (u64)s[i].off;
+        const row16 *from = reg_lanes(w, s + i, 0);
+        ((row16 *)(uintptr_t)at)[0] = from[0];
+        ((row16 *)(uintptr_t)at)[1] = from[1];
+        if (w->t->l->dev->config.counters)
+            count_global_row(w, at, 4, SHAPE_ROW, true);
+    }
+    return true;
+}
+
+void dev_sts(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    const struct simt_config *cfg = &w->t->l->dev->config;
+    w->last_site = site;
+    if (m == (u32)ALL && cfg->check != SIMT_CHECK_FULL && !cfg->profile && s->space != SW_SHARED &&
+        !(s->flags & SW_A32) && stores_row(w, site, n, lo, hi))
+        return;
+    for (u32 i = 0; i < n; i++)
+        w->t->l->dev->ops.st(sw, m, site + i);
 }

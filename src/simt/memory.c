@@ -245,13 +245,19 @@ HOT void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 b
 void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64_t *from,
                         const u32 *bytes)
 {
+    const struct range *c = &w->t->cache[site];
     if (w->t->l->dev->config.check == SIMT_CHECK_OFF)
         return;
-    align_check(w, m, site, size, from, 0);
-    for (u32 left = *m; left; left &= left - 1) {
+    bool inside = c->alloc && lanes_inside(*m, from, c->lo, c->hi, size);
+    if (!inside)
+        align_check(w, m, site, size, from, 0);
+    for (u32 left = inside ? 0 : *m; left; left &= left - 1) {
         u32 lane = (u32)__builtin_ctz(left), n = bytes && bytes[lane] < size ? bytes[lane] : size;
-        if (alloc_find(w->t->l->dev, from[lane], n))
+        struct alloc *x = alloc_find(w->t->l->dev, from[lane], n);
+        if (x) {
+            w->t->cache[site] = (struct range){x->lo, x->hi, x, from[lane]};
             continue;
+        }
         report_bounds(w, lane, site, from[lane], n, false);
         *m &= ~(1u << lane);
     }
@@ -355,7 +361,7 @@ void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum
             race_access(w, m, host, bytes, site, write);
     } else if (space != SW_LOCAL && space != SW_PARAM && space != SW_CLUSTER) {
         if (c->counters)
-            count_global(w, m, host, bytes, shape, site, write);
+            count_global(w, m, host, bytes, shape, &w->t->memo[site], write);
         if (c->check == SIMT_CHECK_FULL &&
             !(m == ~0u && shape == SHAPE_ROW && shadow_row(w, host[0], bytes, site, write)))
             shadow_global(w, m, host, bytes, site, write);

@@ -16,8 +16,24 @@ typedef u32 word8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float row8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float row4 __attribute__((vector_size(16), aligned(4), may_alias));
 
-INLINE void to_floats(const half8 *x, const bool bf, row8 *out)
+/* What the machine at hand can do with f16: in one instruction where it can. */
+enum machine { PLAIN, F16C };
+
+INLINE void to_floats(const half8 *x, const bool bf, const enum machine has, row8 *out)
 {
+#if defined(__x86_64__)
+    if (!bf && has == F16C) {
+        __asm__("vcvtph2ps %1, %0" : "=v"(*out) : "v"(*x));
+        return;
+    }
+#elif defined(__aarch64__)
+    if (!bf) {
+        row4 *half = (row4 *)out;
+        __asm__("fcvtl %0.4s, %1.4h" : "=w"(half[0]) : "w"(*x));
+        __asm__("fcvtl2 %0.4s, %1.8h" : "=w"(half[1]) : "w"(*x));
+        return;
+    }
+#endif
     word8 h = __builtin_convertvector(*x, word8);
     if (bf) {
         *out = (row8)(h << 16);
@@ -46,28 +62,28 @@ INLINE void transpose(half8 r[8])
 }
 
 INLINE void product(void *const *d, const void *const *a, const void *const *b,
-                    const void *const *c, const int kk, const bool bf)
+                    const void *const *c, const int kk, const bool bf, const enum machine has)
 {
     float A[16][16];
     row8 B[16], C[16];
     for (int r = 0; r < kk / 4; r++)
         for (int i = 0; i < 8; i++)
-            to_floats((const half8 *)a[r] + i, bf, (row8 *)&A[i + 8 * (r & 1)][8 * (r >> 1)]);
+            to_floats((const half8 *)a[r] + i, bf, has, (row8 *)&A[i + 8 * (r & 1)][8 * (r >> 1)]);
     for (int r = 0; r < kk / 8; r++) {
         half8 t[8];
         memcpy(t, b[r], sizeof t);
         transpose(t);
         for (int k = 0; k < 8; k++)
-            to_floats(&t[k], bf, &B[8 * r + k]);
+            to_floats(&t[k], bf, has, &B[8 * r + k]);
     }
     for (int i = 0; i < 16; i++) {
         const row4 *even = (const row4 *)c[i >> 3 << 1] + (i & 7),
                    *odd = (const row4 *)c[(i >> 3 << 1) + 1] + (i & 7);
         C[i] = __builtin_shufflevector(*even, *odd, 0, 4, 1, 5, 2, 6, 3, 7);
     }
-    for (int i = 0; i < 16; i += 4)
+    for (int i = 0; i < 16; i += 8) /* enough sums at a time to hide how long one takes */
         for (int k = 0; k < kk; k++)
-            for (int q = 0; q < 4; q++)
+            for (int q = 0; q < 8; q++)
                 C[i + q] += A[i + q][k] * B[k];
     for (int i = 0; i < 16; i++) {
         ((row4 *)d[i >> 3 << 1])[i & 7] = __builtin_shufflevector(C[i], C[i], 0, 2, 4, 6);
@@ -75,13 +91,48 @@ INLINE void product(void *const *d, const void *const *a, const void *const *b,
     }
 }
 
-HOT void mma_half(void *const *d, const void *const *a, const void *const *b, const void *const *c,
-                  int k, bool bf)
+INLINE void any_shape(void *const *d, const void *const *a, const void *const *b,
+                      const void *const *c, int k, bool bf, const enum machine has)
 {
     if (k == 16 && !bf)
-        product(d, a, b, c, 16, false);
+        product(d, a, b, c, 16, false, has);
     else if (k == 16)
-        product(d, a, b, c, 16, true);
+        product(d, a, b, c, 16, true, has);
     else
-        product(d, a, b, c, 8, bf);
+        product(d, a, b, c, 8, bf, has);
+}
+
+#define ARGS                                                                                       \
+    void *const *d, const void *const *a, const void *const *b, const void *const *c, int k, bool bf
+
+static void with_any(ARGS)
+{
+    any_shape(d, a, b, c, k, bf, PLAIN);
+}
+
+#if defined(CLONES)
+static __attribute__((target("arch=x86-64-v4"))) void with_avx512(ARGS)
+{
+    any_shape(d, a, b, c, k, bf, F16C);
+}
+static __attribute__((target("arch=x86-64-v3"))) void with_avx2(ARGS)
+{
+    any_shape(d, a, b, c, k, bf, F16C);
+}
+#endif
+
+void mma_half(ARGS)
+{
+#if defined(CLONES)
+    if (__builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw")) {
+        with_avx512(d, a, b, c, k, bf);
+        return;
+    }
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2")) {
+        with_avx2(d, a, b, c, k, bf);
+        return;
+    }
+#endif
+    with_any(d, a, b, c, k, bf);
 }

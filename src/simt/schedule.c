@@ -8,10 +8,18 @@
 
 #include "simt/affine.h"
 #include "simt/emit.h"
+#include "simt/strips.h"
 
 #include <string.h>
 
-enum { MAX_REGS = 160, MAX_SEGMENT = 2000, MAX_LOADS = 64, TILE = 16, MANY_FMAS = 64 };
+enum {
+    MAX_REGS = 160,
+    MAX_SEGMENT = 2000,
+    MAX_LOADS = 64,
+    TILE = 16,
+    MANY_FMAS = 64,
+    MIN_STRIPS = 16
+};
 
 struct edge {
     int to, next;
@@ -134,16 +142,24 @@ static bool plain_load(const struct ir *ir, const struct insn *in)
     return true;
 }
 
-static bool alike(const struct insn *x, const struct insn *y)
+static bool same_mods(const struct insn *x, const struct insn *y)
 {
-    if (x->args[1].reg != y->args[1].reg || x->mod_count != y->mod_count ||
-        x->args[0].kind != y->args[0].kind ||
-        (x->args[0].kind == OPND_VEC && x->args[0].count != y->args[0].count))
+    if (x->mod_count != y->mod_count)
         return false;
     for (int i = 0; i < x->mod_count; i++)
         if (strcmp(x->mods[i], y->mods[i]) != 0)
             return false;
     return true;
+}
+
+static bool alike(const struct ir *ir, int xi, int yi)
+{
+    const struct insn *x = &ir->k->insn[xi], *y = &ir->k->insn[yi];
+    if (x->args[1].reg != y->args[1].reg || x->args[0].kind != y->args[0].kind ||
+        ir->strips[xi] != ir->strips[yi] ||
+        (x->args[0].kind == OPND_VEC && x->args[0].count != y->args[0].count))
+        return false;
+    return same_mods(x, y);
 }
 
 /* Their order matters: one gives another its address, or two write one register. */
@@ -177,13 +193,44 @@ static int group_run(const struct ir *ir, const struct item *run, int n, struct 
         int *list = arena_array(a, (size_t)(n - i), sizeof *list), k = 0;
         bool plain = plain_load(ir, &ir->k->insn[run[i].insn[0]]);
         for (int j = i; j < (plain ? n : i + 1) && k < MAX_LOADS; j++)
-            if (!done[j] && alike(&ir->k->insn[run[i].insn[0]], &ir->k->insn[run[j].insn[0]])) {
+            if (!done[j] && alike(ir, run[i].insn[0], run[j].insn[0])) {
                 list[k++] = run[j].insn[0];
                 done[j] = true;
             }
-        out[count++] = (struct item){k > 1 ? ITEM_LOADS : ITEM_CALL, list, k};
+        out[count++] =
+            (struct item){k > 1 ? ITEM_LOADS : ITEM_CALL, list, k, k > 1 && ir->strips[list[0]]};
     }
     return count;
+}
+
+/* A store whose value and address are lanes in the frame. */
+static bool plain_store(const struct ir *ir, const struct insn *in)
+{
+    static const char *const never[] = {"volatile", "relaxed", "release", "mmio", "local"};
+    if (strcmp(in->op, "st") != 0 || in->arg_count != 2 || in->pred >= 0 ||
+        in->args[0].kind != OPND_ADDR || in->args[0].reg < 0 || in->args[1].kind != OPND_REG ||
+        in->args[1].reg2 >= 0 || ptx_type_bytes(in->type) != 4)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(never); i++)
+        if (insn_has(in, never[i]))
+            return false;
+    int to = in->args[0].reg, from = in->args[1].reg;
+    return ir->varying[to] && ir->affine[to].is != AFFINE_YES && ir->varying[from] &&
+           ir->affine[from].is != AFFINE_YES && ptx_type_bytes(ir->k->reg_type[from]) == 4 &&
+           in->args[0].off % 4 == 0 && in->args[0].off < 1 << 20 && in->args[0].off > -(1 << 20);
+}
+
+/* Stores that follow each other, to one register's address at several offsets. */
+static int stores_here(const struct ir *ir, const struct item *item, int left)
+{
+    int n = 0;
+    const struct insn *first = &ir->k->insn[item[0].insn[0]];
+    while (n < left && n < MAX_LOADS && item[n].kind == ITEM_CALL &&
+           plain_store(ir, &ir->k->insn[item[n].insn[0]]) &&
+           ir->k->insn[item[n].insn[0]].args[0].reg == first->args[0].reg &&
+           same_mods(first, &ir->k->insn[item[n].insn[0]]))
+        n++;
+    return n;
 }
 
 static int group_loads(const struct ir *ir, struct item *item, int count, struct arena *a)
@@ -195,7 +242,14 @@ static int group_loads(const struct ir *ir, struct item *item, int count, struct
         while (i + n < count && item[i + n].kind == ITEM_CALL &&
                loose_load(&ir->k->insn[item[i + n].insn[0]]))
             n++;
-        if (n > 1 && !writes_address(ir, item + i, n)) {
+        int stores = n ? 0 : stores_here(ir, item + i, count - i);
+        if (stores > 1) {
+            int *list = arena_array(a, (size_t)stores, sizeof *list);
+            for (int j = 0; j < stores; j++)
+                list[j] = item[i + j].insn[0];
+            out[kept++] = (struct item){ITEM_STORES, list, stores, false};
+            i += stores;
+        } else if (n > 1 && !writes_address(ir, item + i, n)) {
             kept += group_run(ir, item + i, n, a, out + kept);
             i += n;
         } else {
@@ -207,6 +261,69 @@ static int group_loads(const struct ir *ir, struct item *item, int count, struct
     }
     memcpy(item, out, (size_t)kept * sizeof *item);
     return kept;
+}
+
+/* ---- loads from shared memory inside segments ---- */
+
+static bool strip_load(const struct ir *ir, const struct block *bl, const struct insn *in)
+{
+    if (!plain_load(ir, in) || in->args[0].kind != OPND_REG || in->args[0].reg2 >= 0 ||
+        !(insn_has(in, "shared") || insn_has(in, "shared::cta")) || ptx_type_bytes(in->type) != 4)
+        return false;
+    const struct strip *s = &ir->strip[in->args[1].reg];
+    int r = in->args[0].reg;
+    return s->is && s->group >= ir->lanes && (s->stride == 0 || s->stride == 4) && ir->local[r] &&
+           ir->varying[r] && ptx_type_bytes(ir->k->reg_type[r]) == 4 &&
+           ptx_type_bytes(ir->k->reg_type[in->args[1].reg]) == 4 && !block_keeps(bl, r);
+}
+
+/* Where only segments read what was loaded, and can do so before anything is written or waited
+ * for, they may load it themselves: then what reads it goes before the next such call. */
+static void find_strips(struct graph *g, const struct ir *ir, const struct block *bl,
+                        const enum item_kind *kind)
+{
+    int n = bl->count, regs[MAX_REGS], good = 0, next_call = n;
+    int *next = arena_array(g->a, (size_t)n + 1, sizeof *next);
+    int *after = arena_array(g->a, (size_t)n + 1, sizeof *after);
+    int *owner = arena_array(g->a, (size_t)ir->k->reg_count + 1, sizeof *owner);
+    memset(after, 0xff, ((size_t)n + 1) * sizeof *after);
+    for (int i = n - 1; i >= 0; i--) {
+        next[i] = next_call;
+        if (kind[i] == ITEM_CALL && !loose_load(&ir->k->insn[bl->insn[i]]))
+            next_call = i;
+    }
+    for (int i = 0; i < n; i++) {
+        bool writes = kind[i] == ITEM_CALL && !loose_load(&ir->k->insn[bl->insn[i]]);
+        int at = writes ? i : after[i];
+        for (int q = g->first[i]; q >= 0; q = g->edge[q].next)
+            after[g->edge[q].to] = at > after[g->edge[q].to] ? at : after[g->edge[q].to];
+    }
+    for (int i = 0; i < n; i++) {
+        const struct insn *in = &ir->k->insn[bl->insn[i]];
+        for (int u = insn_uses(in, regs, MAX_REGS); u-- > 0;) {
+            int load = owner[regs[u]] - 1;
+            if (load >= 0 && (kind[i] != ITEM_SEGMENT || after[i] >= next[load]))
+                ir->strips[bl->insn[load]] = false;
+        }
+        for (int d = insn_defs(in, regs, MAX_REGS); d-- > 0;)
+            if (owner[regs[d]])
+                ir->strips[bl->insn[owner[regs[d]] - 1]] = false;
+        if (kind[i] == ITEM_CALL && strip_load(ir, bl, in) && !owner[in->args[0].reg]) {
+            owner[in->args[0].reg] = i + 1;
+            ir->strips[bl->insn[i]] = true;
+        }
+    }
+    for (int i = 0; i < n; i++)
+        good += ir->strips[bl->insn[i]];
+    for (int i = 0; i < n; i++) {
+        if (good < MIN_STRIPS)
+            ir->strips[bl->insn[i]] = false;
+        for (int u = insn_uses(&ir->k->insn[bl->insn[i]], regs, MAX_REGS); u-- > 0;) {
+            int load = owner[regs[u]] - 1;
+            if (load >= 0 && good >= MIN_STRIPS && ir->strips[bl->insn[load]] && next[load] < n)
+                edge_add(g, i, next[load]);
+        }
+    }
 }
 
 /* ---- tiles of multiply-adds ---- */
@@ -256,7 +373,7 @@ static int tile_segment(const struct ir *ir, const struct item *seg, struct aren
             finish(&g, i, state);
         }
         if (used > before)
-            out[count++] = (struct item){ITEM_SEGMENT, seg->insn + before, used - before};
+            out[count++] = (struct item){ITEM_SEGMENT, seg->insn + before, used - before, false};
     }
     memcpy(seg->insn, order, (size_t)n * sizeof *order);
     return count;
@@ -274,6 +391,7 @@ struct item *schedule_block(const struct ir *ir, int block, struct arena *a, int
     for (int i = 0; i < n; i++)
         kind[i] = insn_kind(ir, &ir->k->insn[bl->insn[i]]);
     build(&g, ir, bl->insn, n, kind);
+    find_strips(&g, ir, bl, kind);
     int *flat = arena_array(a, (size_t)n + 1, sizeof *flat), used = 0;
     while (done < n) {
         while (start < n && state[start])
@@ -283,14 +401,14 @@ struct item *schedule_block(const struct ir *ir, int block, struct arena *a, int
             if (state[i] || g.waits[i] || kind[i] == ITEM_SEGMENT)
                 continue;
             flat[used] = bl->insn[i];
-            item[items++] = (struct item){kind[i], &flat[used++], 1};
+            item[items++] = (struct item){kind[i], &flat[used++], 1, false};
             finish(&g, i, state);
             done++;
             progress = true;
         }
         if (progress)
             continue;
-        struct item seg = {ITEM_SEGMENT, &flat[used], 0};
+        struct item seg = {ITEM_SEGMENT, &flat[used], 0, false};
         for (int i = start; i < n && seg.count < MAX_SEGMENT; i++) {
             if (state[i] || g.waits[i] || kind[i] != ITEM_SEGMENT)
                 continue;

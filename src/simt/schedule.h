@@ -12,12 +12,13 @@
 
 #include "simt/ir.h"
 
-enum item_kind { ITEM_SCALAR, ITEM_CALL, ITEM_LOADS, ITEM_SEGMENT };
+enum item_kind { ITEM_SCALAR, ITEM_CALL, ITEM_LOADS, ITEM_STORES, ITEM_SEGMENT };
 
 struct item {
     enum item_kind kind;
-    int *insn; /* indexes into kernel.insn; ITEM_LOADS: loads at offsets from one register */
+    int *insn; /* indexes into kernel.insn; ITEM_LOADS, ITEM_STORES: at offsets from one register */
     int count;
+    bool strip; /* ITEM_LOADS: segments may load for themselves (strips.h) */
 };
 
 /* Items in the arena; *count of them. */

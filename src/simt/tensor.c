@@ -499,13 +499,12 @@ void dev_ldmatrix(struct sw_warp *sw, u32 m, u32 site)
         count_shared(w, used, host, 16, site);
     if (w->blk->cell && space == SW_SHARED)
         race_access(w, used, host, 16, site, false);
-    for (u32 v = 0; v < s->vec; v++)
+    /* A row of 16 bytes is spread over four lanes, one after the other. */
+    for (u32 r = 0; r < 8u * s->vec && !s->kind; r++)
+        memcpy((u32 *)dst[r >> 3] + 4 * (r & 7), (const void *)(uintptr_t)host[r], 16);
+    for (u32 v = 0; v < s->vec && s->kind; v++)
         for (u32 l = 0; l < WARP; l++) {
             u32 r = l >> 2, c = (l & 3) * 2;
-            if (!s->kind) {
-                memcpy((u32 *)dst[v] + l, (const u16 *)(uintptr_t)host[v * 8 + r] + c, 4);
-                continue;
-            }
             u16 lo = ((const u16 *)(uintptr_t)host[v * 8 + c])[r],
                 hi = ((const u16 *)(uintptr_t)host[v * 8 + c + 1])[r];
             ((u32 *)dst[v])[l] = lo | (u32)hi << 16;

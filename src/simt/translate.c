@@ -277,6 +277,7 @@ bool simt_translate(struct text ptx, const char *const *kernels, size_t n,
         return false;
     struct emit_unit u = {.m = &m,
                           .a = a,
+                          .lanes = opt->lanes ? opt->lanes : 4,
                           .refusal = opt->refusal,
                           .helpers = buf_init(LIMIT),
                           .vars = buf_init(LIMIT)};

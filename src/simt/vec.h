@@ -363,16 +363,38 @@ NI float S_fmax(float x, float y)
 NI F V_fmin(F x, F y)
 {
     M nx = x != x, ny = y != y;
+#if defined(__AVX512DQ__) && LANES == 16
+    F a = (F)__builtin_ia32_rangeps512_mask(x, y, 4, x, (u16)-1, 4);
+    a = sel_F(ny, x, sel_F(nx, y, a)); /* a signalling NaN would win */
+    return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), a);
+#elif defined(__aarch64__) && LANES == 4
+    F a;
+    __asm__("fminnm %0.4s, %1.4s, %2.4s" : "=w"(a) : "w"(x), "w"(y));
+    a = sel_F(ny, x, sel_F(nx, y, a)); /* a signalling NaN would win */
+    return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), a);
+#else
     F r = sel_F((M)(x < y) | ny, x, y);
     r = sel_F((M)(x == y), (F)((I)x | (I)y), r);
     return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), r);
+#endif
 }
 NI F V_fmax(F x, F y)
 {
     M nx = x != x, ny = y != y;
+#if defined(__AVX512DQ__) && LANES == 16
+    F a = (F)__builtin_ia32_rangeps512_mask(x, y, 5, x, (u16)-1, 4);
+    a = sel_F(ny, x, sel_F(nx, y, a)); /* a signalling NaN would win */
+    return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), a);
+#elif defined(__aarch64__) && LANES == 4
+    F a;
+    __asm__("fmaxnm %0.4s, %1.4s, %2.4s" : "=w"(a) : "w"(x), "w"(y));
+    a = sel_F(ny, x, sel_F(nx, y, a)); /* a signalling NaN would win */
+    return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), a);
+#else
     F r = sel_F((M)(x > y) | ny, x, y);
     r = sel_F((M)(x == y), (F)((I)x & (I)y), r);
     return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), r);
+#endif
 }
 AI float S_fminn(float x, float y)
 {
@@ -533,6 +555,19 @@ AI float S_ceil(float x)
 /* 2^x to 2 ulp, also into the subnormals. */
 NI F V_ex2(F x)
 {
+#if defined(__AVX512F__) && LANES == 16
+    F whole = V_rint(x), part = x - whole;
+    F s = (F){0} + 1.535336188319500e-4f;
+    s = V_fma(s, part, (F){0} + 1.339887440266574e-3f);
+    s = V_fma(s, part, (F){0} + 9.618437357674640e-3f);
+    s = V_fma(s, part, (F){0} + 5.550332471162809e-2f);
+    s = V_fma(s, part, (F){0} + 2.402264791363012e-1f);
+    s = V_fma(s, part, (F){0} + 6.931472028550421e-1f);
+    s = V_fma(s, part, (F){0} + 1.0f);
+    /* infinities have no part: the one operand that scales decides */
+    s = sel_F((M)(part != part), (F){0} + 1.0f, s);
+    return (F)__builtin_ia32_scalefps512_mask(s, whole, s, (u16)-1, 4);
+#endif
     F lo = (F){0} - 151.0f, hi = (F){0} + 128.5f;
     F y = sel_F((M)(x < lo), lo, x);
     y = sel_F((M)(y > hi), hi, y);

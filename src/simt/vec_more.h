@@ -445,6 +445,23 @@ AI I I_ldu(const u8 *p, int c)
     typedef I IU __attribute__((aligned(4)));
     return *(const IU *)(p + 4 * c);
 }
+/* A chunk of lanes in shared memory: side by side, or at one place (strips.h). */
+AI F F_row(const u8 *p)
+{
+    return F_ldu(p, 0);
+}
+AI I I_row(const u8 *p)
+{
+    return I_ldu(p, 0);
+}
+AI F F_one(const u8 *p)
+{
+    return F_spl(*(const float *)p);
+}
+AI I I_one(const u8 *p)
+{
+    return I_spl(*(const u32 *)p);
+}
 /* One place for all lanes; base: 0, or shared memory. */
 AI u32 one_word(struct sw_warp *W, u32 m, u64 a, s64 off, const u8 *base, u32 site)
 {

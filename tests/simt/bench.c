@@ -1,11 +1,12 @@
 /*
  * bench.c - times the device on known kernels and checks their results.
  *
- *   simt_bench PTX_DIR [--threads N] [--check off|memory|full] [--no-counters] [--wall] [CASE...]
+ *   simt_bench PTX_DIR [--threads N] [--check off|memory|full] [--no-counters] [--wall]
+ *              [--lanes N] [CASE...]
  *
- * PTX_DIR holds simple.ptx, sem.ptx, sgemm.ptx, hgemm.ptx, which are not part
- * of this tree: kernels of the names below, built with nvcc -ptx -lineinfo (bench/simt/speed.sh
- * does). One line per case: seconds (of the processor with one thread, unless --wall), rate, error.
+ * PTX_DIR holds simple.ptx, sgemm.ptx, hgemm.ptx: the kernels of bench/simt/speed, built with
+ * nvcc -ptx -lineinfo (bench/simt/speed.sh does). One line per case: seconds (of the processor with
+ * one thread, unless --wall), rate, error.
  */
 #include "simt/simt.h"
 #include "simt/translate.h"
@@ -24,6 +25,7 @@ static struct bench {
     struct arena *a;
     struct error err;
     int bad;
+    int lanes;
     bool one_thread; /* time the processor, not the clock on the wall */
 } B;
 
@@ -74,7 +76,7 @@ static double best(const char *file, const char *kernel, const uint32_t g[3], co
     struct text ptx;
     struct simt_built built;
     struct simt_module *m;
-    struct simt_options opt = {0};
+    struct simt_options opt = {.lanes = B.lanes};
     char *path = path_join(B.a, B.dir, file);
     if (!file_read(path, 64 << 20, B.a, &ptx, &B.err) ||
         !simt_compile(ptx, &kernel, 1, &opt, B.a, &built, &B.err) ||
@@ -373,6 +375,8 @@ int main(int argc, char **argv)
             c.threads = (int)strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--no-counters") == 0)
             c.counters = false;
+        else if (strcmp(argv[i], "--lanes") == 0 && i + 1 < argc)
+            B.lanes = (int)strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--wall") == 0)
             wall = true;
         else if (strcmp(argv[i], "--check") == 0 && i + 1 < argc)
