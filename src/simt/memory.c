@@ -361,7 +361,7 @@ void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum
             race_access(w, m, host, bytes, site, write);
     } else if (space != SW_LOCAL && space != SW_PARAM && space != SW_CLUSTER) {
         if (c->counters)
-            count_global(w, m, host, bytes, shape, &w->t->memo[site], write);
+            count_global(w, m, host, bytes, shape, site, write);
         if (c->check == SIMT_CHECK_FULL &&
             !(m == ~0u && shape == SHAPE_ROW && shadow_row(w, host[0], bytes, site, write)))
             shadow_global(w, m, host, bytes, site, write);
