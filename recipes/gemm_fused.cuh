@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(512, 1)
     unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024;      // tiles start on 1024 bytes
     float *smem_a = reinterpret_cast<float *>(memory + skip), *smem_b = smem_a + STAGES_A * SLOT_A;
     float2 *smem_c = reinterpret_cast<float2 *>(smem_b + STAGES_B * SLOT_B);
-    uint16_t *scales = reinterpret_cast<uint16_t *>(smem_c + 2 * STORES * 64 * 16); // upper halves of fp32
+    uint16_t *scales = reinterpret_cast<uint16_t *>(smem_c + 8 * STORES * 16 * 16); // upper halves of fp32
     uint64_t *full_a = reinterpret_cast<uint64_t *>(scales + STAGES_B * TILE_N), *empty_a = full_a + STAGES_A;
     uint64_t *full_b = empty_a + STAGES_A, *ready_b = full_b + STAGES_B, *empty_b = ready_b + STAGES_B;
     __shared__ int limits[8]; // what the rows of A, and the columns of B, are like at worst
@@ -33,9 +33,9 @@ __global__ void __launch_bounds__(512, 1)
         bool const of_a = threadIdx.x < STAGES_A;
         int const i = of_a ? threadIdx.x : threadIdx.x - STAGES_A;
         initialize_barrier(of_a ? full_a[i] : full_b[i], 1);
-        initialize_barrier(of_a ? empty_a[i] : empty_b[i], of_a ? 8 : 2); // warps; warpgroups
+        initialize_barrier(of_a ? empty_a[i] : empty_b[i], 8); // warps that multiply
         if (!of_a)
-            initialize_barrier(ready_b[i], 4); // warps
+            initialize_barrier(ready_b[i], 4); // warps that split
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
@@ -165,9 +165,10 @@ __global__ void __launch_bounds__(512, 1)
         Tensor tCrB = thr.partition_fragment_B(sB);                             // (MMA,1,TILE_K/16,planes,STAGES_B)
         Tensor acc = partition_fragment_C(mma, Shape<_64, Int<TILE_N>>{});      // (MMA,1,1)
         Tensor sum = make_tensor<float>(Int<TILE_N / 2>{});                     // (MMA)
-        // Two columns at a time, as TMA takes them: (64,16,STORES)
-        Tensor sC = make_tensor(make_smem_ptr(smem_c + half * STORES * 64 * 16),
-                                composition(Swizzle<3, 1, 3>{}, Layout<Shape<_64, _16, Int<STORES>>, Stride<_16, _1, Int<64 * 16>>>{}));
+        // Two columns at a time, as TMA takes them from a warp: (16,16,STORES)
+        smem_c += (half * 4 + warp) * STORES * 16 * 16;
+        Tensor sC = make_tensor(make_smem_ptr(smem_c),
+                                composition(Swizzle<3, 1, 3>{}, Layout<Shape<_16, _16, Int<STORES>>, Stride<_16, _1, Int<16 * 16>>>{}));
         // Rows in an order in which the four vectors of a row and those of another fill all banks.
         int const order = lane / 8 + lane / 4 % 2 * 4;
         Place a = {0, 0}, b = {0, 0};
@@ -231,7 +232,8 @@ __global__ void __launch_bounds__(512, 1)
                 wait_barrier(ready_b[b.slot], b.turn);
                 // The warpgroups take turns: one multiplies while the other splits and adds. Small terms come
                 // first.
-                asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
+                if (k0 >= w.begin + LEAD)
+                    asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
                 mma.accumulate_ = GMMA::ScaleOut::Zero;
                 warpgroup_fence_operand(acc);
                 warpgroup_arrive();
@@ -245,7 +247,8 @@ __global__ void __launch_bounds__(512, 1)
                 for (int k = 0; k < TILE_K / 16; ++k)
                     gemm(mma, hi(_, _, k), tCrB(_, _, k, 0, b.slot), acc);
                 warpgroup_commit_batch();
-                asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
+                if (k0 >= w.begin + LEAD)
+                    asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
                 warpgroup_wait<0>();
                 warpgroup_fence_operand(acc);
                 unsigned const *pairs = reinterpret_cast<unsigned *>(scales + b.slot * TILE_N) + lane % 4;
@@ -258,8 +261,9 @@ __global__ void __launch_bounds__(512, 1)
                     sum(i + 2) = fmaf(acc(i + 2) * f0, unscale[1], sum(i + 2));
                     sum(i + 3) = fmaf(acc(i + 3) * f1, unscale[1], sum(i + 3));
                 }
-                asm volatile("bar.sync %0, 128;" ::"r"(4 + half) : "memory"); // all have the scales
-                if (thread == 0)
+                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                __syncwarp();
+                if (lane == 0)
                     arrive_barrier(empty_b[b.slot]);
                 b.next<STAGES_B>();
             }
@@ -293,9 +297,9 @@ __global__ void __launch_bounds__(512, 1)
 //! end
             CUTE_UNROLL
             for (int j = 0; j < TILE_N / 32; ++j) { // 32 columns
-                if (thread == 0)
+                if (lane == 0)
                     tma_store_wait<STORES - 1>(); // what was here before is on its way
-                asm volatile("bar.sync %0, 128;" ::"r"(4 + half) : "memory");
+                __syncwarp();
                 CUTE_UNROLL
                 for (int i = 0; i < 16; i += 2) {
                     float x = sum(j * 16 + i), y = sum(j * 16 + i + 1);
@@ -306,19 +310,19 @@ __global__ void __launch_bounds__(512, 1)
                         y = [&](int m, int n) { return ${kernel}_finish(y$finish); }(m, n + 1);
                     }
 //! end
-                    sC(warp * 16 + order + i / 2 % 2 * 8, i / 4 * 4 + lane % 4, j % STORES) = make_float2(x, y);
+                    sC(order + i / 2 % 2 * 8, i / 4 * 4 + lane % 4, j % STORES) = make_float2(x, y);
                 }
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                asm volatile("bar.sync %0, 128;" ::"r"(4 + half) : "memory");
-                if (thread == 0) {
-                    SM90_TMA_STORE_3D::copy(&map_c, smem_c + (half * STORES + j % STORES) * 64 * 16, w.n + j * 32, row, l);
+                __syncwarp();
+                if (lane == 0) {
+                    SM90_TMA_STORE_3D::copy(&map_c, smem_c + j % STORES * 16 * 16, w.n + j * 32, row, l);
                     tma_store_arrive();
                 }
             }
         }
         if (half == 0)
             asm volatile("bar.sync 1, 256;" ::: "memory"); // take up the last arrival
-        if (thread == 0)
+        if (lane == 0)
             tma_store_wait<0>();
     }
     if (group > 0) {

@@ -49,10 +49,10 @@
 //!   when: few_tiles
 //!   needs: ring
 //! step triangle: skip the blocks of K that are zero
-//!   why: Only a sixth of the products of two triangular matrices differs from zero.
+//!   why: Only a sixth of the products of two triangular matrices differs from zero; small tiles share it evenly.
 //!   when: upper_upper or lower_lower
 //!   needs: ring
-//!   excludes: cluster
+//!   excludes: cluster wide
 //! step fuse: split A in registers, on its way from shared memory into the tensor cores
 //!   why: A is read once and never written as planes; its scales are per 64 of K, applied when sums are added.
 //!   when: a_k_major and a_vectors and not upper_upper and not lower_lower
@@ -87,7 +87,8 @@ constexpr int TILE_K = 64;    // between two additions into fp32 registers
 //! if both
 constexpr int STAGES_A = 2;   // slots of 128x64, fp32
 constexpr int STAGES_B = 4;   // slots of 128x64, fp32 and then hi and lo
-constexpr int STORES = 2;     // parts of 64x32 on their way out, of each warpgroup
+constexpr int STORES = 2;     // parts of 16x32 on their way out, of each warp
+constexpr int LEAD = 2 * TILE_K; // so far a warpgroup may begin a tile while the other still stores
 //! elif fuse
 constexpr int STAGES_A = 2;   // slots of 128x64, fp32
 //! if store
@@ -109,10 +110,13 @@ constexpr int STAGES_B = 4;   // slots of 128x64, hi and lo
 constexpr int STAGES_A = 1;   // slots of 128x64, hi and lo
 constexpr int STAGES_B = 1;   // slots of 128x64, hi and lo
 //! end
+//! if store and not short_k
+constexpr int LEAD = 2 * TILE_K; // so far a warpgroup may begin a tile while the other still stores
+//! end
 //! if store and short_k and not fuse
-constexpr int STORES = 4;     // parts of 64x32 on their way out, of each warpgroup
+constexpr int STORES = 4;     // parts of 16x32 on their way out, of each warp
 //! elif store
-constexpr int STORES = 2;     // parts of 64x32 on their way out, of each warpgroup
+constexpr int STORES = 2;     // parts of 16x32 on their way out, of each warp
 //! end
 //! if cluster
 constexpr int CLUSTER = 2;    // blocks along m that share B
@@ -127,10 +131,10 @@ constexpr int GROUP = 16;     // tiles of m walked together
 constexpr int GROUP = 1;      // tiles of m walked together
 //! end
 //! if both
-constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * TILE_N) * TILE_K * 4 + 2 * STORES * 64 * 32 * 4 +
+constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * TILE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 +
                            STAGES_B * TILE_N * 2 + 256;
 //! elif store
-constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 2 * STORES * 64 * 32 * 4 + 256;
+constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 + 256;
 //! else
 constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 256;
 //! end
@@ -397,8 +401,9 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
     ${kernel}_split_strip(float const *X, uint16_t *planes, float *scales, int32_t *guard, int columns, int K,
                           int64_t K_all, int64_t x_k, int64_t x_l, int ld)
 {
-    __shared__ Stats part[16][32], mine[32];
-    __shared__ float factor[32];
+    __shared__ Stats part[16][32];
+    alignas(16) __shared__ Stats mine[32];
+    alignas(16) __shared__ float factor[32];
     int const lane = threadIdx.x % 32, warp = threadIdx.x / 32, quad = threadIdx.x % 8;
     int const first = blockIdx.y * 32, column = first + quad * 4, length = length_of(blockIdx.z, K, K_all);
     int const k0 = blockIdx.x * HELD * 64 + threadIdx.x / 8; // the thread has k0, k0 + 64, ...
@@ -450,8 +455,8 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
             all.add(part[i][lane]);
         mine[lane] = all;
     }
-    cluster_arrive();
-    cluster_wait();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
     if (warp == 0) {
         Stats all;
         all.start();
@@ -459,7 +464,8 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
             Stats o;
             asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
                          : "=r"(o.top), "=r"(o.low), "=r"(o.sum), "=r"(o.zeros)
-                         : "r"(set_block_rank(cast_smem_ptr_to_uint(&mine[lane]), i)));
+                         : "r"(set_block_rank(cast_smem_ptr_to_uint(&mine[lane]), i))
+                         : "memory");
             all.add(o);
         }
         // What was seen outside counts as zeros.
@@ -476,7 +482,7 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
                 reinterpret_cast<int4 *>(guard)[blockIdx.z * gridDim.y + blockIdx.y] = w;
         }
     }
-    cluster_arrive();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     __syncthreads();
     if (column < ld) {
         half_t *to = reinterpret_cast<half_t *>(planes) + int64_t(blockIdx.z) * deep * ld + column;
@@ -497,7 +503,7 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
 //! end
         }
     }
-    cluster_wait(); // nobody leaves while another may still read from it
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); // nobody leaves while another may still read from it
 //! if overlap
     asm volatile("griddepcontrol.wait;" ::: "memory"); // its end is the end of all before it, too
 //! end
@@ -687,6 +693,16 @@ __device__ inline void fetch_plane(CUtensorMap const *map, uint64_t *full, half_
 }
 
 //! end
+//! if store
+// Not to be put off until it is needed.
+__device__ inline float2 fetch_scales(float const *from)
+{
+    float2 v;
+    asm volatile("ld.global.nc.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "l"(from));
+    return v;
+}
+
+//! end
 // What a block works on: a tile of a product, and blocks of k.
 struct Work {
     int m, n, l, begin, end; // m and n of the cluster's first element; begin and end in elements of k
@@ -788,7 +804,7 @@ __global__ void __launch_bounds__(384, 1)
     half_t *smem_b = smem_a + STAGES_A * 2 * PLANE_A;
 //! if store
     float2 *smem_c = reinterpret_cast<float2 *>(smem_b + STAGES_B * 2 * PLANE_B);
-    uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_c + 2 * STORES * 64 * 16), *empty_a = full_a + STAGES_A;
+    uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_c + 8 * STORES * 16 * 16), *empty_a = full_a + STAGES_A;
 //! else
     uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_b + STAGES_B * 2 * PLANE_B), *empty_a = full_a + STAGES_A;
 //! end
@@ -901,9 +917,10 @@ __global__ void __launch_bounds__(384, 1)
         Tensor sum = make_tensor<float>(Shape<Int<PIECE_N / 2>, Int<PIECES>>{});       // (MMA,PIECES)
         Place a = {0, 0}, b = {0, 0};
 //! if store
-        // Two columns at a time, as TMA takes them: (64,16,STORES)
-        Tensor sC = make_tensor(make_smem_ptr(smem_c + half * STORES * 64 * 16),
-                                composition(Swizzle<3, 1, 3>{}, Layout<Shape<_64, _16, Int<STORES>>, Stride<_16, _1, Int<64 * 16>>>{}));
+        // Two columns at a time, as TMA takes them from a warp: (16,16,STORES)
+        smem_c += (half * 4 + warp) * STORES * 16 * 16;
+        Tensor sC = make_tensor(make_smem_ptr(smem_c),
+                                composition(Swizzle<3, 1, 3>{}, Layout<Shape<_16, _16, Int<STORES>>, Stride<_16, _1, Int<16 * 16>>>{}));
 //! end
 
         clear(acc);
@@ -967,6 +984,7 @@ __global__ void __launch_bounds__(384, 1)
                         lo(make_coord(i % 2, q, i / 2 % 2), 0, i / 4) = half_t(y - float(h));
                     }
                 }
+                asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // TMA writes there next
                 __syncwarp();
                 if (lane == 0)
                     arrive_barrier(empty_a[a.slot]);
@@ -1010,7 +1028,12 @@ __global__ void __launch_bounds__(384, 1)
 //! else
                     // The warpgroups take turns: one multiplies while the other adds. Small terms
                     // come first.
+//! if store
+                    if (k0 >= w.begin + LEAD)
+                        asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
+//! else
                     asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
+//! end
                     mma.accumulate_ = GMMA::ScaleOut::Zero;
                     warpgroup_fence_operand(acc);
                     warpgroup_arrive();
@@ -1024,7 +1047,12 @@ __global__ void __launch_bounds__(384, 1)
                     for (int k = 0; k < TILE_K / 16; ++k)
                         gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), acc);
                     warpgroup_commit_batch();
+//! if store
+                    if (k0 >= w.begin + LEAD)
+                        asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
+//! else
                     asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
+//! end
                     warpgroup_wait<0>();
                     warpgroup_fence_operand(acc);
                     if (thread < CLUSTER)
@@ -1082,36 +1110,34 @@ __global__ void __launch_bounds__(384, 1)
 //! end
             CUTE_UNROLL
             for (int piece = 0; piece < PIECES; ++piece) {
+                float2 fb[PIECE_N / 8]; // all at once: one latency
                 CUTE_UNROLL
-                for (int j = 0; j < PIECE_N / 32; ++j) { // 32 columns
-                    int const n1 = n0 + piece * PIECE_N + j * 32;
-                    float2 fb[4];
-                    CUTE_UNROLL
-                    for (int i = 0; i < 4; ++i)
-                        fb[i] = n1 + i * 8 < N ? __ldg(reinterpret_cast<float2 const *>(scale_b + $b_l * N + n1 + i * 8))
-                                               : make_float2(0.0f, 0.0f);
-                    if (thread == 0)
+                for (int i = 0; i < PIECE_N / 8; ++i)
+                    fb[i] = fetch_scales(scale_b + $b_l * N + cute::min(n0 + piece * PIECE_N + i * 8, N - 2));
+                CUTE_UNROLL
+                for (int j = 0; j < PIECE_N / 32; ++j) { // 32 columns; each warp goes its own way
+                    int const place = (piece * (PIECE_N / 32) + j) % STORES;
+                    if (lane == 0)
                         tma_store_wait<STORES - 1>(); // what was here before is on its way
-                    asm volatile("bar.sync %0, 128;" ::"r"(4 + half) : "memory");
+                    __syncwarp();
                     CUTE_UNROLL
                     for (int i = 0; i < 16; i += 2) {
                         int const q = i / 2 % 2;
-                        float x = sum(j * 16 + i, piece) * fa[q] * fb[i / 4].x;
-                        float y = sum(j * 16 + i + 1, piece) * fa[q] * fb[i / 4].y;
+                        float x = sum(j * 16 + i, piece) * fa[q] * fb[j * 4 + i / 4].x;
+                        float y = sum(j * 16 + i + 1, piece) * fa[q] * fb[j * 4 + i / 4].y;
 //! if epilogue and not split_k
-                        int const m = m0 + q * 8, n = n1 + i / 4 * 8;
+                        int const m = m0 + q * 8, n = n0 + piece * PIECE_N + j * 32 + i / 4 * 8;
                         if (m < M && n < N) {
                             x = [&](int m, int n) { return ${kernel}_finish(x$finish); }(m, n);
                             y = [&](int m, int n) { return ${kernel}_finish(y$finish); }(m, n + 1);
                         }
 //! end
-                        sC(warp * 16 + order + q * 8, i / 4 * 4 + lane % 4, (piece * (PIECE_N / 32) + j) % STORES) = make_float2(x, y);
+                        sC(order + q * 8, i / 4 * 4 + lane % 4, place) = make_float2(x, y);
                     }
                     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                    asm volatile("bar.sync %0, 128;" ::"r"(4 + half) : "memory");
-                    if (thread == 0) {
-                        SM90_TMA_STORE_3D::copy(&map_c, smem_c + (half * STORES + (piece * (PIECE_N / 32) + j) % STORES) * 64 * 16,
-                                                w.n + piece * PIECE_N + j * 32, row, l);
+                    __syncwarp();
+                    if (lane == 0) {
+                        SM90_TMA_STORE_3D::copy(&map_c, smem_c + place * 16 * 16, w.n + piece * PIECE_N + j * 32, row, l);
                         tma_store_arrive();
                     }
                 }
@@ -1211,7 +1237,7 @@ __global__ void __launch_bounds__(384, 1)
             asm volatile("bar.sync 1, 256;" ::: "memory"); // take up the last arrival
 //! end
 //! if store
-        if (thread == 0)
+        if (lane == 0)
             tma_store_wait<0>();
 //! end
     }
@@ -1293,10 +1319,11 @@ __global__ void __launch_bounds__(256)
     ${kernel}_plain(int L, $params)
 {
 //! end
-    constexpr int BLK = 128, BLK_K = 16;
-    __shared__ float smem_a[BLK_K * (BLK + 4)], smem_b[BLK_K * (BLK + 4)];
-    Tensor sA = make_tensor(make_smem_ptr(smem_a), make_shape(Int<BLK>{}, Int<BLK_K>{}), make_stride(_1{}, Int<BLK + 4>{})); // (BLK,BLK_K)
-    Tensor sB = make_tensor(make_smem_ptr(smem_b), make_shape(Int<BLK>{}, Int<BLK_K>{}), make_stride(_1{}, Int<BLK + 4>{})); // (BLK,BLK_K)
+    constexpr int BLK = 128, BLK_K = 16, ROW = BLK + 4, MINE = BLK * BLK_K / 256;
+    alignas(16) __shared__ float smem_a[2 * BLK_K * ROW], smem_b[2 * BLK_K * ROW];
+    Layout const two = Layout<Shape<Int<BLK>, Int<BLK_K>, _2>, Stride<_1, Int<ROW>, Int<BLK_K * ROW>>>{};
+    Tensor sA = make_tensor(make_smem_ptr(smem_a), two); // (BLK,BLK_K,2)
+    Tensor sB = make_tensor(make_smem_ptr(smem_b), two); // (BLK,BLK_K,2)
     int const tiles_m = ceil_div(M, BLK), tiles_n = ceil_div(N, BLK), tm = threadIdx.x / 16, tn = threadIdx.x % 16;
 
 //! if tensor
@@ -1316,11 +1343,17 @@ __global__ void __launch_bounds__(256)
 //! end
         Tensor acc = make_tensor<float>(Shape<_8, _8>{}); // (8,8)
         Tensor sum = make_tensor<float>(Shape<_8, _8>{}); // (8,8)
+        Tensor nextA = make_tensor<float>(Int<MINE>{});   // (MINE)
+        Tensor nextB = make_tensor<float>(Int<MINE>{});   // (MINE)
         clear(acc);
         clear(sum);
-        for (int k0 = 0; k0 < K; k0 += BLK_K) {
-            __syncthreads();
-            for (int i = threadIdx.x; i < BLK * BLK_K; i += 256) {
+        __syncthreads(); // the tile before is no longer read
+        // A turn fetches a block of k and multiplies the one before.
+#pragma unroll 1
+        for (int k0 = 0, turn = 0; k0 < K + BLK_K; k0 += BLK_K, turn ^= 1) {
+            CUTE_UNROLL
+            for (int j = 0; j < MINE; ++j) {
+                int const i = threadIdx.x + j * 256;
 //! if a_k_major
                 int const m = i / BLK_K, ka = i % BLK_K;
 //! else
@@ -1331,32 +1364,48 @@ __global__ void __launch_bounds__(256)
 //! else
                 int const n = i % BLK, kb = i / BLK;
 //! end
-                sA(m, ka) = m0 + m < M && k0 + ka < K ? mA(m0 + m, k0 + ka) : 0.0f;
-                sB(n, kb) = n0 + n < N && k0 + kb < K ? mB(n0 + n, k0 + kb) : 0.0f;
+                nextA(j) = m0 + m < M && k0 + ka < K ? mA(m0 + m, k0 + ka) : 0.0f;
+                nextB(j) = n0 + n < N && k0 + kb < K ? mB(n0 + n, k0 + kb) : 0.0f;
+            }
+            if (k0 > 0) {
+                CUTE_UNROLL
+                for (int k = 0; k < BLK_K; ++k) {
+                    Tensor rA = make_tensor<float>(_8{}); // (8): rows tm * 8, ...
+                    Tensor rB = make_tensor<float>(_8{}); // (8): columns tn * 4, ..., 64 + tn * 4, ...
+                    CUTE_UNROLL
+                    for (int i = 0; i < 8; i += 4) {
+                        *reinterpret_cast<float4 *>(&rA(i)) = *reinterpret_cast<float4 *>(&sA(tm * 8 + i, k, turn ^ 1));
+                        *reinterpret_cast<float4 *>(&rB(i)) = *reinterpret_cast<float4 *>(&sB(tn * 4 + i * 16, k, turn ^ 1));
+                    }
+                    gemm(rA, rB, acc);
+                }
+                if (k0 % 64 == 0 || k0 >= K) {
+                    CUTE_UNROLL
+                    for (int i = 0; i < 64; ++i) {
+                        sum(i) += acc(i);
+                        acc(i) = 0.0f;
+                    }
+                }
+            }
+            CUTE_UNROLL
+            for (int j = 0; j < MINE; ++j) {
+                int const i = threadIdx.x + j * 256;
+//! if a_k_major
+                sA(i / BLK_K, i % BLK_K, turn) = nextA(j);
+//! else
+                sA(i % BLK, i / BLK, turn) = nextA(j);
+//! end
+//! if b_k_major
+                sB(i / BLK_K, i % BLK_K, turn) = nextB(j);
+//! else
+                sB(i % BLK, i / BLK, turn) = nextB(j);
+//! end
             }
             __syncthreads();
-            CUTE_UNROLL
-            for (int k = 0; k < BLK_K; ++k) {
-                Tensor rA = make_tensor<float>(_8{}); // (8)
-                Tensor rB = make_tensor<float>(_8{}); // (8)
-                CUTE_UNROLL
-                for (int i = 0; i < 8; ++i) {
-                    rA(i) = sA(tm * 8 + i, k);
-                    rB(i) = sB(tn + i * 16, k);
-                }
-                gemm(rA, rB, acc);
-            }
-            if (k0 % 64 == 48 || k0 + BLK_K >= K) {
-                CUTE_UNROLL
-                for (int i = 0; i < 64; ++i) {
-                    sum(i) += acc(i);
-                    acc(i) = 0.0f;
-                }
-            }
         }
         CUTE_UNROLL
         for (int i = 0; i < 64; ++i) {
-            int const m = m0 + tm * 8 + i % 8, n = n0 + tn + i / 8 * 16;
+            int const m = m0 + tm * 8 + i % 8, n = n0 + tn * 4 + i / 32 * 64 + i / 8 % 4;
             if (m < M && n < N)
 //! if epilogue
                 mC(m, n) = ${kernel}_finish(sum(i)$finish);
@@ -1659,7 +1708,7 @@ CUTEGEN_PLAN(call)
     spec_c.data = CUTEGEN_DATA(float, C);
     spec_c.strides_bytes[0] = $c_slow * 4, spec_c.strides_bytes[1] = $c_step * 4;
 //! end
-    spec_c.box[0] = 32, spec_c.box[1] = 64;
+    spec_c.box[0] = 32, spec_c.box[1] = 16;
     spec_c.swizzle = CUTEGEN_SWIZZLE_128;
     spec_c.fill = CUTEGEN_FILL_ZERO;
     spec_c.l2 = CUTEGEN_L2_NONE;

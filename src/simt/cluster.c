@@ -466,15 +466,18 @@ static void report_stuck(struct warp *w)
 bool cluster_stuck(struct worker *t)
 {
     uint64_t progress = 0;
+    bool waits = false; /* blocks whose warps have all left only wait to be retired */
     for (struct blk *b = t->active; b; b = b->next) {
         if (!b->hop && !b->cluster)
             return false;
         progress += (b->cluster ? b->cluster->progress : 0) + (b->hop ? b->hop->progress : 0);
-        for (uint32_t i = 0; i < b->b.nwarps; i++)
+        for (uint32_t i = 0; i < b->b.nwarps; i++) {
             if (!blocked(&b->warp[i]))
                 return false;
+            waits |= b->warp[i].state != WARP_DONE;
+        }
     }
-    if (!t->active || progress != t->progress_seen) {
+    if (!waits || progress != t->progress_seen) {
         t->progress_seen = progress;
         t->idle_rounds = 0;
         return false;

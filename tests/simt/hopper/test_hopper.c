@@ -133,6 +133,34 @@ static void every_kernel_runs_without_a_finding(void **state)
     }
 }
 
+/* Clusters that end all alike were once taken for ones that cannot go on. */
+static void many_clusters_run_to_their_end(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < HOPPER_CASES; i++) {
+        struct hopper_case x = hopper_cases[i];
+        struct run r = {0};
+        struct simt_result out;
+        size_t share = x.bytes[2] / (size_t)x.gx, written = 0;
+
+        if (strcmp(x.name, "cluster read") != 0)
+            continue;
+        x.gx *= 32;
+        x.bytes[0] *= 32;
+        x.bytes[2] *= 32;
+        out = run_case(&x, SIMT_CHECK_OFF, 0, &r);
+        assert_int_equal(out.outcome, SIMT_OK);
+        for (size_t b = 0; b < (size_t)x.gx; b++)
+            for (size_t k = 0; k < share; k++)
+                if (((unsigned char *)r.buf[2])[b * share + k]) {
+                    written++;
+                    break;
+                }
+        assert_int_equal(written, x.gx);
+        run_end(&r);
+    }
+}
+
 static void results_are_those_of_an_h200(void **state)
 {
     int bad = 0;
@@ -495,6 +523,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_runs_without_a_finding),
         cmocka_unit_test(wgmma_gives_the_products_of_plain_loops),
+        cmocka_unit_test(many_clusters_run_to_their_end),
         cmocka_unit_test(results_are_those_of_an_h200),
         cmocka_unit_test(each_hopper_mistake_is_found_on_its_line),
         cmocka_unit_test(the_correct_twin_of_each_gives_no_finding),
