@@ -12,6 +12,7 @@
 //! fact pairs: two passes that one could do
 //! fact maxsum: a maximum, then the sum of exponentials below it
 //! fact moments: a mean, then the sum of squares about it
+//! fact many: one pass, and columns enough to fill the device without sharing them
 //! fact splits: one pass and a value per column, and few or odd columns: parts can be reduced apart
 //! fact odd: columns are no whole vectors, but four rows are
 //! fact fast: some operator has a fast form
@@ -35,6 +36,7 @@
 //!
 //! step team: let eight threads share a column
 //!   why: More loads are under way at once, and few columns fill the device.
+//!   when: not many
 //! step vectorise: take four columns per thread, 16 bytes per load and store
 //!   why: A quarter of the load instructions for the same traffic.
 //!   when: vectors
@@ -56,6 +58,9 @@
 //!   why: Four rows of any width are whole vectors; the fold puts their columns together.
 //!   when: splits and odd
 //!   needs: team split
+//! step wide: give a block 1024 neighbouring columns, or vectors of them
+//!   why: A block reads long runs of each row, which memory serves best.
+//!   when: many
 //! step fast_math: use the hardware's exponential and division
 //!   why: A few instructions instead of many; the results stay within the accuracy of fp32.
 //!   when: exponentials or fast
@@ -403,10 +408,17 @@ CUTEGEN_PLAN(call)
 //! else
     const int64_t VEC = 1;
 //! end
-//! elif vectorise
-    const int64_t X = 128, Y = 1, VEC = $vec;
 //! else
-    const int64_t X = 128, Y = 1, VEC = 1;
+//! if wide
+    const int64_t X = 1024, Y = 1;
+//! else
+    const int64_t X = 128, Y = 1;
+//! end
+//! if vectorise
+    const int64_t VEC = $vec;
+//! else
+    const int64_t VEC = 1;
+//! end
 //! end
 //! if super_rows
     CUTEGEN_REQUIRE(call, n % 4 == 0, "the rows must come in fours");
@@ -441,6 +453,8 @@ CUTEGEN_PLAN(call)
 //! else
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<32, $team>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
 //! end
+//! elif wide
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<1024, 1>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
 //! else
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128, 1>), cutegen_dim3(cutegen_ceil_div(inner / VEC, X) * $outer_count, 1, 1), cutegen_dim3(X, Y, 1), 0, $column_args);
 //! end

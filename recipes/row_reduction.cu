@@ -16,6 +16,7 @@
 //! fact more: twice the threads can share a row evenly
 //! fact fewer: half the threads can hold it
 //! fact odd: rows begin anywhere, but their elements lie side by side
+//! fact held: what a thread reads of a row fits into its registers
 //! fact short: a warp is enough for a row
 //! fact long: a row is worth a cluster, and the device has clusters
 //! fact holds: a row fits into the registers of a cluster
@@ -62,8 +63,8 @@
 //! step groups: compare vectors, and look for the place within the best one at the end
 //!   why: An index is chosen once per vector and not once per element.
 //!   when: args and vectors or args and odd
-//! step unroll: load four times ahead
-//!   why: The loads of several iterations are under way before the first is used.
+//! step unroll: have several loads under way before the first is used
+//!   why: A thread that waits for each load before the next leaves the memory idle.
 //!   when: measured and not fits or measured and not reread
 //! step warps: give each row to one warp
 //!   why: A warp needs no barrier, so the rows of a block do not wait for each other.
@@ -234,6 +235,9 @@ __global__ void __launch_bounds__(THREADS)
     Tensor g$X = make_tensor(make_gmem_ptr($x), $rows_shape, $rows_stride); // (rows)
 //! end
 //! if peel
+//! if unroll and held
+    constexpr int ITEMS = ceil_div($row_vectors, WIDTH); // vectors per thread
+//! end
 //! each tensor
     int const off = int(reinterpret_cast<uintptr_t>(&g$X(0)) / sizeof($type) % VEC); // elements past a boundary
     int const head = min((VEC - off) % VEC, n), body = (n - head) / VEC;
@@ -411,8 +415,27 @@ __global__ void __launch_bounds__(THREADS)
 //! end
     }
 //! elif peel
+//! if unroll and held
+//! each use
+    Tensor held$X = make_tensor<$type>(make_shape(Int<VEC>{}, Int<ITEMS>{})); // (VEC,ITEMS)
+    CUTE_UNROLL
+    for (int j = 0; j < ITEMS; ++j)
+        if (t + j * WIDTH < body)
+            copy(Vector{}, v$X(_, t + j * WIDTH), held$X(_, j));
+//! end
+//! end
     for (int i = t; i < head; i += WIDTH)
         $acc.add($plain_call$plain_place);
+//! if unroll and held
+    CUTE_UNROLL
+    for (int j = 0; j < ITEMS; ++j) {
+        int const k = t + j * WIDTH;
+        if (k >= body)
+            break;
+//! each use
+        Tensor r$X = held$X(_, j); // (VEC)
+//! end
+//! else
 //! if unroll
 #pragma unroll 4
 //! end
@@ -420,6 +443,7 @@ __global__ void __launch_bounds__(THREADS)
 //! each use
         Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
         copy(Vector{}, v$X(_, k), r$X);
+//! end
 //! end
 //! if groups and arg
         Tensor values = make_tensor<float>(Int<VEC>{}); // (VEC)
@@ -584,6 +608,9 @@ __global__ void __launch_bounds__(THREADS)
 CUTEGEN_PLAN(call)
 {
 //! include row_plan
+//! if peel and unroll and held
+    CUTEGEN_REQUIRE(call, n <= $row_vectors * $vec, "a row must fit into the registers of its block");
+//! end
 //! each total
     float *$part = (float *)cutegen_workspace(call, ($all_rows) * 4);
 //! end

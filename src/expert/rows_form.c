@@ -209,6 +209,9 @@ static bool form_rows(struct rows *q, struct scope *s)
     else if (vec > 1 && odd_rows(q))
         scope_fact(s, "odd");
     set_launch(q, s, vec);
+    scope_set(s, "row_vectors", "%d", (int)((rows_length(q) + vec - 1) / vec));
+    if (rows_length(q) / vec <= 8 * 256 && kept_count(q) == 0)
+        scope_fact(s, "held");
     set_signature(q, s);
     row_checks(q, s, vec);
     return true;
@@ -544,6 +547,8 @@ static bool form_columns(struct rows *q, struct scope *s)
             scope_fact(s, "odd");
         if (odd || rows_count(q) / (SIDE * vec) < 4 * q->g->sm_count)
             scope_fact(s, "splits");
+        else if (inner >= 1024 * vec && rows_count(q) / (1024 * vec) >= 8 * q->g->sm_count)
+            scope_fact(s, "many");
     }
     scope_set(s, "super_input", "%s", q->tensors[input].name);
     scope_set(s, "part_bytes", "%d",
