@@ -52,6 +52,10 @@
 //!   why: What the rows share is read once and stays in registers; a block finds all rows' values first.
 //!   when: elements and vectors and few
 //!   needs: vectorise
+//! step once: fold the parts of a row once, then write one vector per thread
+//!   why: Short blocks that each move one vector per thread come nearest to the speed of a copy.
+//!   when: elements and vectors and not few
+//!   needs: vectorise
 //! step fast_math: use the hardware's exponential and division
 //!   why: A few instructions instead of many; the results stay within the accuracy of fp32.
 //!   when: exponentials or fast
@@ -338,6 +342,79 @@ __global__ void __launch_bounds__(THREADS)
 //! end
     }
 }
+//! elif once
+// What the passes found, once per row.
+template <int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    ${kernel}_rows($value_params, float *found)
+{
+    int const row = blockIdx.x;
+//! if value_counts
+    float const count = float(n);
+//! end
+//! each row_tensor
+//! if written
+    Tensor g$X = make_tensor(make_gmem_ptr($x), $rows_shape, $rows_stride); // (rows)
+//! end
+//! end
+    Tensor gFound = make_tensor(make_gmem_ptr(found), make_shape(Int<$stages>{}, $row_count)); // (stages,rows)
+//! each stage
+//! if not pass
+    float const $name = $scalar_call;
+//! elif one_pass and paired
+    float const $name = $pair_second;
+//! elif one_pass and pair
+    auto const $acc = fold<$k, THREADS, $pair_type>(parts, row, $row_count, slices);
+    float const $name = $pair_first;
+//! else
+    auto const $acc = fold<$k, THREADS, $combine>(parts, row, $row_count, slices);
+    float const $name = $result;
+//! end
+//! end
+    if (threadIdx.x == 0) {
+//! each stage
+        gFound($at, row) = $name;
+//! end
+//! each row_output
+        g$X(row) = $scalar_call;
+//! end
+    }
+}
+
+template <int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    ${kernel}_kernel($value_params, float *found)
+{
+    int const tiles = ceil_div(n / VEC, THREADS), block = gridDim.x - 1 - blockIdx.x; // what was read last first
+    int const row = block / tiles, i = block % tiles * THREADS + threadIdx.x;
+    if (i >= n / VEC)
+        return;
+//! each tensor
+//! if written
+    Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape(Int<VEC>{}, $vector_shape, $rows), make_stride($unit, $vector_stride, $row_stride))(_, _, row); // (VEC,n/VEC)
+//! end
+//! end
+    Tensor gFound = make_tensor(make_gmem_ptr(found), make_shape(Int<$stages>{}, $row_count)); // (stages,rows)
+//! each output_use
+    Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+    copy(${copy}g$X(_, i), r$X);
+//! end
+//! each row_tensor
+//! if written
+    Tensor g$X = make_tensor(make_gmem_ptr($x), $rows_shape, $rows_stride); // (rows)
+//! end
+//! end
+//! each stage
+    float const $name = gFound($at, row);
+//! end
+//! each output
+    Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+    CUTE_UNROLL
+    for (int v = 0; v < VEC; ++v)
+        r$X(v) = $vector_call;
+    copy(Vector{}, r$X, g$X(_, i));
+//! end
+}
 //! else
 template <int THREADS>
 __global__ void __launch_bounds__(THREADS)
@@ -449,6 +526,10 @@ CUTEGEN_PLAN(call)
 //! if together
     CUTEGEN_REQUIRE(call, $all_rows <= 64, "a block knows at most 64 rows");
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<256>), cutegen_dim3(cutegen_ceil_div(n / $vec, 256), 1, 1), cutegen_dim3(256, 1, 1), 0, $value_args);
+//! elif once
+    float *found = (float *)cutegen_workspace(call, ($all_rows) * $stages * 4);
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_rows<128>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3(128, 1, 1), 0, $value_args, found));
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(($all_rows) * cutegen_ceil_div(n / $vec, 128), 1, 1), cutegen_dim3(128, 1, 1), 0, $value_args, found);
 //! elif elements
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<$pass_threads>), cutegen_dim3(($all_rows) * slices, 1, 1), cutegen_dim3($pass_threads, 1, 1), 0, $value_args);
 //! else

@@ -203,6 +203,7 @@ def main():
     parser.add_argument("examples")
     parser.add_argument("out")
     parser.add_argument("tasks", nargs="*")
+    parser.add_argument("--jobs", type=int, default=1, help="builds side by side; the GPU is taken in turn")
     parser.add_argument("--kernels")
     parser.add_argument("--ladder")
     parser.add_argument("--no-judge", action="store_true", help="only torch.compile's times")
@@ -220,15 +221,17 @@ def main():
     head += "| rms error / eager's | largest relative / eager's |"
     lines, answers = [head, "|---|---|---|---|---|---|---|---|---|"], {}
     print("\n".join(lines), flush=True)
-    for task in args.tasks:
-        try:
-            answers[task] = judge(args, task)
-        except (subprocess.TimeoutExpired, ValueError) as why:
-            answers[task] = {"error": str(why)[:200]}
-        lines.append(row(task, answers[task], compiled))
-        print(lines[-1], f"{answers[task].get('seconds', 0):.0f} s", flush=True)
-        pathlib.Path(args.out, "memory.json").write_text(json.dumps({"compile": compiled, "judged": answers}))
-        pathlib.Path(args.out, "memory.md").write_text("\n".join(lines) + "\n")
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        asked = [(task, pool.submit(judge, args, task)) for task in args.tasks]
+        for task, asking in asked:
+            try:
+                answers[task] = asking.result()
+            except (subprocess.TimeoutExpired, ValueError) as why:
+                answers[task] = {"error": str(why)[:200]}
+            lines.append(row(task, answers[task], compiled))
+            print(lines[-1], f"{answers[task].get('seconds', 0):.0f} s", flush=True)
+            pathlib.Path(args.out, "memory.json").write_text(json.dumps({"compile": compiled, "judged": answers}))
+            pathlib.Path(args.out, "memory.md").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

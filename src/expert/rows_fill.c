@@ -416,6 +416,7 @@ static void set_stage(struct rows *q, struct scope *s, struct scope *item, int i
         scope_set(item, place_slots[p], "%s", rows_call(q, &st->f, (enum place)p));
     scope_set(item, "name", "%s", st->name);
     scope_set(item, "k", "%d", k);
+    scope_set(item, "at", "%d", i);
     scope_set(item, "value", "%s", arg ? "int" : "float");
     if (arg) {
         scope_fact(item, "arg");
@@ -495,6 +496,7 @@ static void fill_stages(struct rows *q, struct scope *s)
             scope_fact(s, "uses_count");
     }
     scope_set(s, "passes", "%d", passes);
+    scope_set(s, "stages", "%d", q->stage_count);
 }
 
 static void fill_outputs(struct rows *q, struct scope *s)
@@ -546,8 +548,8 @@ static void fill_plan_tensors(struct rows *q, struct scope *s)
         scope_set(item, "side", "%s", t->node ? "in" : "out");
         scope_set(item, "k", "%d", t->index);
         scope_set(item, "ndim", "%d", of->dims);
-        match_split_checks(s, t->name, of, q->col_modes.axis[i + 1], q->col_modes.count, q->a);
-        match_split_checks(s, t->name, of, q->row_modes.axis[i + 1], q->row_modes.count, q->a);
+        if (!match_split_checks(s, t->name, of, q->col_modes.axis[i + 1], q->col_modes.count, q->a))
+            match_split_checks(s, t->name, of, q->row_modes.axis[i + 1], q->row_modes.count, q->a);
     }
 }
 
