@@ -445,7 +445,7 @@ bool match_parts(const struct graph *g, struct arena *a, struct match *out)
     *c = (struct cut){.g = g, .left = arena_alloc(a, sizeof(*g)), .p = p, .a = a, .out = out};
     *c->left = *g;
     if (!first_product(g))
-        return match_no(out, a, "no matrix product");
+        return false; /* the matchers have said why not */
     while ((product = first_product(c->left)))
         if (!take_front(c, product))
             return false;

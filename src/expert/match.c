@@ -43,7 +43,8 @@ bool match_graph(const struct graph *g, struct arena *a, struct match *out)
         *out = parts;
         return true;
     }
-    out->why_not = arena_printf(a, "%s; several kernels: %s", out->why_not, parts.why_not);
+    if (parts.why_not)
+        out->why_not = arena_printf(a, "%s; several kernels: %s", out->why_not, parts.why_not);
     return false;
 }
 

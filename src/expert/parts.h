@@ -30,7 +30,7 @@ struct parts {
     int main; /* the one with most to do: its recipe's steps are the task's */
 };
 
-/* False: out->why_not says which part no recipe writes. */
+/* False: out->why_not says which part no recipe writes; NULL: there is no product in it. */
 bool match_parts(const struct graph *g, struct arena *a, struct match *out);
 
 /* The tensor a part reads, as the plan has it: "call->in[0]", "t1". */

@@ -385,6 +385,9 @@ static const struct refusal_case {
     const char *task, *words[4];
 } refusals[] = {
     {"conv", {"cannot write this; configure a model", "recognised convolution", "gemm: no matrix"}},
+    {"fused_attention",
+     {"cannot write this; configure a model", "recognised scaled_dot_product_attention",
+      "gemm: no matrix"}},
     {"double", {"cannot write this; configure a model", "f64"}},
     {"hidden", {"cannot write this; configure a model", "does not show everything"}},
 };
