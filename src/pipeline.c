@@ -47,6 +47,9 @@ struct settled {
     struct test_result test;
     struct measurement time;
     const struct profile *profile; /* once somebody wanted to read it; NULL: not yet */
+    struct verdict accepted;       /* of the last look, once looked */
+    const char *accepted_note;
+    bool looked;
 };
 
 struct loop {
@@ -62,7 +65,7 @@ struct loop {
     int attempt;             /* number of the last attempt */
     int depth;               /* being worked on */
     int profile_from;
-    struct arena *answers[4]; /* of questions that were asked in a thread of their own */
+    struct arena *answers[16]; /* of questions that were asked in a thread of their own */
     size_t answer_count;
     bool seeding;                        /* the built-in engineer answers */
     json_t *history;                     /* what the model is told it has tried */
@@ -142,6 +145,41 @@ static void proposal_move(struct proposal *p, struct arena *a)
         p->verdict.detail = arena_strdup(a, p->verdict.detail);
 }
 
+static bool wants_accepting(const struct loop *l)
+{
+    return l->settings->accept && l->best && stage_device(l->st)->kind == DEVICE_CUDA;
+}
+
+/* Sanitizers and simt look at the best kernel of now; once is enough. */
+static bool accept_best(struct loop *l, struct error *err)
+{
+    struct settled *s = l->best;
+    struct build_result build;
+    struct acceptance what = {&l->task, stage_device(l->st), &s->cand, &build};
+
+    s->looked =
+        stage_build(l->st, &l->task, &s->cand, l->a, &build, err) &&
+        pipeline_accept(l->settings, l->st, &what, l->a, &s->accepted, &s->accepted_note, err);
+    return s->looked;
+}
+
+/* What can be done while a model thinks. A failure here is met again where it counts. */
+static bool has_work(const struct loop *l)
+{
+    return stage_has_work(l->st) ||
+           (wants_accepting(l) && !l->best->looked && stage_may_work(l->st));
+}
+
+static void work_ahead(struct loop *l)
+{
+    struct error why = {0};
+
+    if (stage_has_work(l->st))
+        stage_work_ahead(l->st, &l->task);
+    else if (!accept_best(l, &why))
+        log_info("the best kernel could not be looked at meanwhile: %s", why.text);
+}
+
 static bool ask_meanwhile(struct loop *l, enum stage_kind kind, const struct question *q,
                           struct proposal *out, struct error *err)
 {
@@ -151,7 +189,7 @@ static bool ask_meanwhile(struct loop *l, enum stage_kind kind, const struct que
     l->answers[l->answer_count++] = k.a;
     if (pthread_create(&thread, NULL, ask_thread, &k) != 0)
         return askers[kind](l->st, q, l->a, out, err);
-    stage_work_ahead(l->st, &l->task);
+    work_ahead(l);
     pthread_join(thread, NULL);
     if (k.ok)
         proposal_move(out, l->a);
@@ -185,7 +223,7 @@ static bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, s
     } else {
         loop_event(l, (struct event){.kind = EVENT_STAGE, .text = stage_names[kind]});
     }
-    if (!q->recorded && l->answer_count < ARRAY_LEN(l->answers) && stage_has_work(l->st))
+    if (!q->recorded && l->answer_count < ARRAY_LEN(l->answers) && has_work(l))
         ok = ask_meanwhile(l, kind, q, out, err);
     else
         ok = askers[kind](l->st, q, l->a, out, err);
@@ -700,24 +738,22 @@ static bool check_target(const struct settings *s, const struct run_options *o, 
  */
 static bool loop_accept(struct loop *l, struct error *err)
 {
-    struct acceptance what = {&l->task, stage_device(l->st), NULL, NULL};
-    struct build_result build;
-    struct verdict verdict = {0};
-    const char *note = NULL;
+    const struct settled *s = l->best;
 
-    if (!l->settings->accept || !l->best || what.device->kind != DEVICE_CUDA)
+    if (!wants_accepting(l))
         return true;
-    what.cand = &l->best->cand;
-    what.build = &build;
-    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "accept"});
-    if (!stage_build(l->st, &l->task, what.cand, l->a, &build, err) ||
-        !pipeline_accept(l->settings, l->st, &what, l->a, &verdict, &note, err))
-        return error_add(err, "accepting the best kernel");
-    if (verdict.kind != VERDICT_PASS)
-        l->ended = arena_printf(l->a, "%s; NOT ACCEPTED: attempt %d: %s, %s", l->ended,
-                                what.cand->attempt, verdict_names[verdict.kind], verdict.summary);
+    if (!s->looked) {
+        loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "accept"});
+        if (!accept_best(l, err))
+            return error_add(err, "accepting the best kernel");
+    }
+    if (s->accepted.kind != VERDICT_PASS)
+        l->ended =
+            arena_printf(l->a, "%s; NOT ACCEPTED: attempt %d: %s, %s", l->ended, s->cand.attempt,
+                         verdict_names[s->accepted.kind], s->accepted.summary);
     else
-        l->ended = arena_printf(l->a, "%s; accepted: %s", l->ended, note ? note : "");
+        l->ended = arena_printf(l->a, "%s; accepted: %s", l->ended,
+                                s->accepted_note ? s->accepted_note : "");
     return true;
 }
 

@@ -12,10 +12,15 @@
 
 #include <string.h>
 
+bool stage_may_work(const struct stage *st)
+{
+    return st->device.kind == DEVICE_CUDA && !st->builtin && st->oracle &&
+           strncmp(st->settings.model, "replay:", strlen("replay:")) != 0;
+}
+
 bool stage_has_work(const struct stage *st)
 {
-    return st->device.kind == DEVICE_CUDA && !st->builtin && !st->worked_ahead && st->oracle &&
-           strncmp(st->settings.model, "replay:", strlen("replay:")) != 0;
+    return stage_may_work(st) && !st->worked_ahead;
 }
 
 static bool compile_reference(struct stage *st, struct arena *a, struct error *err)

@@ -56,6 +56,9 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
  * nothing that the asking functions use, so it may run beside one of them.
  */
 bool stage_has_work(const struct stage *st);
+/* Whether this model takes time to think: stage_build() and stage_accept() may run meanwhile too.
+ */
+bool stage_may_work(const struct stage *st);
 void stage_work_ahead(struct stage *st, const struct task *task);
 
 /* A suite goes on: the time in which nobody worked does not count as minutes. */
