@@ -56,7 +56,9 @@ static bool bench_open(struct bench *b, const char *oracle_mode, const char *run
                                       .source_name = "my.cu"};
     assert_non_null(fake);
     if (!oracle_start(
-            &(struct oracle_config){.python = fake, .script = oracle_mode, .deadline_ms = 1500},
+            &(struct oracle_config){.python = fake,
+                                    .script = oracle_mode,
+                                    .deadline_ms = strncmp(oracle_mode, "hang", 4) ? 60000 : 1500},
             &b->oracle, &b->err))
         return false;
     b->config.oracle = b->oracle;
