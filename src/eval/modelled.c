@@ -72,7 +72,8 @@ const struct modelled_constants modelled_h200 = {
     .tensor_share = 0.55,
 };
 
-static const double hot_share = 0.6; /* of a cache that what comes back can keep from the rest */
+static const double hot_share = 0.6;    /* of a cache that what comes back can keep from the rest */
+static const double wgmma_share = 0.75; /* of the tensor cores' peak, as libraries reach it */
 static const double chip_from_sms = 0.4; /* this share of the SMs can draw all of DRAM */
 static const double flight_global = 3;   /* loads in flight, where batches were not counted */
 
@@ -115,7 +116,7 @@ struct launch {
     double shared_wavefronts, shared_requests, atomic_conflicts, atomic_lines, atomic_requests,
         atomic_span;
     double fma, fadd, fmul, fp64, half, integer, sfu, div, cvt, tensor, barriers, instructions;
-    double tensor_flops, load_batches, shared_batches, bulk_requests;
+    double tensor_flops, wgmma, load_batches, shared_batches, bulk_requests;
     double async_copies, async_waits, async_left;
     const struct modelled_constants *k;
 };
@@ -185,6 +186,21 @@ static void read_reuse(const json_t *v, struct launch *l)
     read_buffers(json_object_get(v, "buffers"), l);
 }
 
+/* In flops of 16-bit factors; other types go at their own rates. */
+static double tensor_work(const json_t *v)
+{
+    static const struct {
+        const char *type;
+        double cost;
+    } rates[] = {{"f16", 1}, {"bf16", 1}, {"tf32", 2}, {"f8", 0.5}, {"int", 0.5}, {"f64", 15}};
+    const json_t *by_type = json_object_get(v, "tensor_flops_by_type");
+    double work = 0;
+
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        work += rates[i].cost * number(by_type, rates[i].type);
+    return work > 0 ? work : number(v, "tensor_flops");
+}
+
 static void read_launch(const json_t *v, const json_t *resources, struct launch *l)
 {
     const json_t *classes = json_object_get(v, "warp_instructions_by_class"), *own;
@@ -217,7 +233,9 @@ static void read_launch(const json_t *v, const json_t *resources, struct launch 
     l->tensor = number(classes, "tensor");
     l->barriers = number(v, "barriers");
     l->instructions = number(v, "warp_instructions");
-    l->tensor_flops = number(v, "tensor_flops");
+    l->tensor_flops = tensor_work(v);
+    l->wgmma =
+        number(v, "tensor_flops") > 0 ? number(v, "wgmma_flops") / number(v, "tensor_flops") : 0;
     l->load_batches = number(v, "global_load_batches");
     l->shared_batches = number(v, "shared_load_batches");
     l->bulk_requests = number(v, "bulk_requests");
@@ -259,6 +277,25 @@ static double resident_blocks(const struct gpu *g, const struct launch *l, const
     return fmax(1, least);
 }
 
+/* The part of `bytes`, read again and again, that a cache of `room` has lost meanwhile. */
+static double outgrown(double bytes, double room)
+{
+    return bytes > room ? 1 - room / bytes : 0;
+}
+
+static double block_bytes(const struct launch *l)
+{
+    return l->block_loads * 32 / l->blocks;
+}
+
+/* Blocks an SM holds, if there are so many. */
+static double resident_now(const struct gpu *g, const struct launch *l, double share)
+{
+    const char *limiter;
+
+    return fmin(resident_blocks(g, l, &limiter), fmax(1, l->blocks / share / g->sms));
+}
+
 /* Loads that go on to L2: what is new to the block, and some that a small cache lost. Small
  * buffers that every block reads stay in L1 from block to block. */
 static double past_l1(const struct gpu *g, const struct launch *l)
@@ -271,17 +308,23 @@ static double past_l1(const struct gpu *g, const struct launch *l)
         kept += l->buffer[i].again;
         room -= l->buffer[i].bytes;
     }
-    return fmax(0, l->block_loads - kept) + l->k->l1_again * fmax(0, l->far_loads - l->block_loads);
+    double lost = fmax(l->k->l1_again, outgrown(block_bytes(l) * resident_now(g, l, 1), room));
+
+    return fmax(0, l->block_loads - kept) + lost * fmax(0, l->far_loads - l->block_loads);
 }
 
 /* Sectors that DRAM moves: L2 keeps what comes back most, as far as it goes. */
 static double dram_sectors(const struct gpu *g, const struct launch *l, double share)
 {
     double room = g->l2_mib * 1048576 * hot_share, sectors = l->unique_sectors;
+    double together = resident_now(g, l, share) * fmin(g->sms, l->blocks / share);
+
+    /* What the blocks that run together read again themselves. */
+    sectors += fmax(0, l->far_loads - l->block_loads) * outgrown(block_bytes(l) * together, room);
 
     for (int i = 0; i < l->buffers; i++) {
         double bytes = l->buffer[i].bytes / share;
-        double lost = bytes > room ? fmin(1, l->k->l2_again * (1 - room / bytes)) : 0;
+        double lost = fmin(1, l->k->l2_again * outgrown(bytes, room));
 
         sectors += l->buffer[i].again * lost * (1 + l->k->alone * l->alone);
         room = fmax(0, room - bytes);
@@ -347,8 +390,7 @@ static void launch_parts(const struct gpu *g, const struct launch *l, double sha
     double part = l->store_sectors > 0 ? fmax(0, 1 - l->store_bytes / 32 / l->store_sectors) : 0;
     double warps = ceil(l->threads_block / 32), sm_fill, dram_fill;
     double issued = l->instructions * k->sass + l->div * k->sass_div + l->sfu * k->sass_sfu;
-    const char *limiter;
-    double resident = fmin(resident_blocks(g, l, &limiter), fmax(1, l->blocks / share / g->sms));
+    double resident = resident_now(g, l, share);
 
     fill_penalty(g, l, share, &sm_fill, &dram_fill);
     us[DRAM] = dram_sectors(g, l, share) * 32 / (dram_gbps * 1e3) * dram_fill;
@@ -362,7 +404,8 @@ static void launch_parts(const struct gpu *g, const struct launch *l, double sha
     us[FP64] = l->fp64 * 32 / g->fp64_lanes / sm_us * sm_fill;
     us[INT] = l->integer * k->sass_int * 32 / g->int_lanes / sm_us * sm_fill;
     us[SFU] = (l->sfu + l->div + l->cvt) * 32 / g->sfu_lanes / sm_us * sm_fill;
-    us[TENSOR] = l->tensor_flops / (g->tensor_f16_tflops * k->tensor_share * 1e6) * sm_fill;
+    us[TENSOR] = l->tensor_flops * ((1 - l->wgmma) / k->tensor_share + l->wgmma / wgmma_share) /
+                 (g->tensor_f16_tflops * 1e6) * sm_fill;
     us[ISSUE] = issued / 4 / sm_us * sm_fill;
     us[LATENCY] = waiting_cycles(g, l, share) / (resident * warps) / sm_us * fmax(1, sm_fill);
 }

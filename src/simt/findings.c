@@ -226,6 +226,7 @@ json_t *simt_counters_json(const struct simt_counters *c)
         ROW(warp_instructions),
         ROW(fp32_flops),
         ROW(tensor_flops),
+        ROW(wgmma_flops),
         ROW(global_load_requests),
         ROW(global_load_sectors),
         ROW(global_load_bytes),

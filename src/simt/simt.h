@@ -106,7 +106,7 @@ enum { SIMT_BUFFERS = 12 }; /* counted one by one; the last has all others */
 struct simt_counters {
     uint64_t warp_instructions, by_class[32], threads_by_class[32]; /* enum sw_class */
     uint64_t fp32_flops, tensor_flops;
-    uint64_t tensor_flops_of[SIMT_TENSOR_TYPES];
+    uint64_t tensor_flops_of[SIMT_TENSOR_TYPES], wgmma_flops;
     uint64_t global_load_requests, global_load_sectors, global_load_bytes;
     uint64_t global_store_requests, global_store_sectors, global_store_bytes;
     uint64_t shared_requests, shared_wavefronts, shared_conflicts;

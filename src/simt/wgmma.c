@@ -469,6 +469,7 @@ void dev_wgmma(struct sw_warp *sw, u32 m, u32 site, void *const *d, const void *
     uint64_t flops;
     enum simt_tensor_type type = wgmma_type(kind, &flops);
     w->t->n.tensor_flops_of[type] += flops;
+    w->t->n.wgmma_flops += flops;
     w->last_site = site;
     (void)m;
     if (!x)

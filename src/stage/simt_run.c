@@ -11,12 +11,16 @@
 #include "eval/runner_client.h"
 #include "stage/workshop.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { MAX_SOURCE = 4 << 20, GUARD = 4096, SHOWN = 8 };
-#define MAX_TENSOR_BYTES ((int64_t)1 << 30)
+enum { MAX_SOURCE = 4 << 20, GUARD = 4096, SHOWN = 8, SAMPLED_FILL = 64 << 20 };
+#define MAX_TENSOR_BYTES  ((int64_t)1 << 30)
+#define MAX_SAMPLED_BYTES ((int64_t)1 << 36) /* a sample touches little of it */
 
 static const struct dtype {
     const char *name;
@@ -32,10 +36,18 @@ static const struct dtype *dtype_find(const char *name, size_t len)
     return NULL;
 }
 
+static bool too_large(const char *words, int64_t most, struct error *err)
+{
+    error_set(err, ERROR_USE, "'%s' is larger than %lld GiB", words, (long long)(most >> 30));
+    return most > MAX_TENSOR_BYTES
+               ? false
+               : error_hint(err, "--sample BLOCKS takes larger ones: only what is touched counts");
+}
+
 /* "f32[16,128]=normal" */
-static bool parse_tensor(const char *words, const char *role, int number, struct arena *a,
-                         struct tensor_info *out, const char **fill, int64_t *bytes,
-                         struct error *err)
+static bool parse_tensor(const char *words, const char *role, int number, int64_t most,
+                         struct arena *a, struct tensor_info *out, const char **fill,
+                         int64_t *bytes, struct error *err)
 {
     const char *bracket = strchr(words, '['), *p = bracket;
     const struct dtype *dtype = bracket ? dtype_find(words, (size_t)(bracket - words)) : NULL;
@@ -46,8 +58,7 @@ static bool parse_tensor(const char *words, const char *role, int number, struct
         char *end;
 
         out->shape[out->dims] = strtoll(p + 1, &end, 10);
-        if (end == p + 1 || out->shape[out->dims] <= 0 ||
-            out->shape[out->dims] > MAX_TENSOR_BYTES) {
+        if (end == p + 1 || out->shape[out->dims] <= 0 || out->shape[out->dims] > most) {
             p = NULL;
             break;
         }
@@ -61,13 +72,13 @@ static bool parse_tensor(const char *words, const char *role, int number, struct
     out->dtype = dtype->name;
     for (int d = out->dims - 1; d >= 0; d--) {
         out->strides[d] = step;
-        if (out->shape[d] > MAX_TENSOR_BYTES / step)
-            return error_set(err, ERROR_USE, "'%s' is larger than 1 GiB", words);
+        if (out->shape[d] > most / step)
+            return too_large(words, most, err);
         step *= out->shape[d];
     }
     *bytes = step * dtype->bytes;
-    if (*bytes > MAX_TENSOR_BYTES)
-        return error_set(err, ERROR_USE, "'%s' is larger than 1 GiB", words);
+    if (*bytes > most)
+        return too_large(words, most, err);
     *fill = p[1] == '=' ? p + 2 : "normal";
     return true;
 }
@@ -198,23 +209,43 @@ static bool fill_from_file(const char *path, char *data, int64_t bytes, struct a
     return true;
 }
 
-/* One tensor as a file the runner maps: guard, data, guard. */
-static bool make_buffer(struct stage *st, const struct tensor_info *t, const char *key,
-                        const char *fill, int64_t bytes, struct arena *a, json_t *buffers,
+/* A file of zeros with holes, but for its beginning. */
+static bool sparse_file(const char *path, const char *data, size_t len, int64_t bytes,
                         struct error *err)
 {
-    char *data = xmalloc((size_t)bytes + 2 * GUARD), *path = path_join(a, st->work_dir, key);
+    int fd;
+
+    if (!file_write(path, (struct text){data, len}, err))
+        return false;
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, bytes) != 0)
+        error_set(err, ERROR_MACHINE, "cannot make %s as large as %lld bytes: %s", path,
+                  (long long)bytes, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return !err->kind;
+}
+
+/* One tensor as a file the runner maps: guard, data, guard. A sample's is filled at its beginning
+ * only: its counters are wanted, not its results. */
+static bool make_buffer(struct stage *st, const struct tensor_info *t, const char *key,
+                        const char *fill, int64_t bytes, bool sampled, struct arena *a,
+                        json_t *buffers, struct error *err)
+{
+    int64_t held = sampled && bytes > SAMPLED_FILL ? SAMPLED_FILL : bytes;
+    char *data = xmalloc((size_t)held + 2 * GUARD), *path = path_join(a, st->work_dir, key);
     int width = dtype_find(t->dtype, strlen(t->dtype))->bytes;
     uint64_t state = 0x9E3779B97F4A7C15u ^ (uint64_t)key[strlen(key) - 1];
     bool ok = true;
     double v;
 
-    memset(data, 0xFF, (size_t)bytes + 2 * GUARD);
+    memset(data, 0xFF, (size_t)held + 2 * GUARD);
     if (fill && *fill == '@') {
-        ok = fill_from_file(fill + 1, data + GUARD, bytes, a, err);
+        ok = held == bytes ? fill_from_file(fill + 1, data + GUARD, bytes, a, err)
+                           : error_set(err, ERROR_USE, "a sample reads no file of that size");
         fill = NULL;
     }
-    for (int64_t i = 0; fill && ok && i < bytes / width; i++) {
+    for (int64_t i = 0; fill && ok && i < held / width; i++) {
         ok = fill_value(fill, i, &state, &v);
         if (ok)
             put_value(data + GUARD + i * width, t->dtype, v);
@@ -223,7 +254,7 @@ static bool make_buffer(struct stage *st, const struct tensor_info *t, const cha
         error_set(err, ERROR_USE, "'%s' is no way to fill a tensor", fill);
         error_hint(err, "ways: normal, uniform, index, ones, zeros, @FILE");
     }
-    ok = ok && file_write(path, (struct text){data, (size_t)bytes + 2 * GUARD}, err);
+    ok = ok && sparse_file(path, data, (size_t)held + 2 * GUARD, bytes + 2 * GUARD, err);
     if (ok)
         json_object_set_new(buffers, key,
                             json_pack("{s:s, s:i, s:I}", "path", path, "offset", GUARD, "bytes",
@@ -235,18 +266,18 @@ static bool make_buffer(struct stage *st, const struct tensor_info *t, const cha
 static bool make_buffers(struct stage *st, const struct simt_options *o, struct task *task,
                          struct arena *a, json_t *buffers, struct error *err)
 {
+    int64_t bytes, most = o->sample ? MAX_SAMPLED_BYTES : MAX_TENSOR_BYTES;
     const char *fill;
-    int64_t bytes;
 
     for (int i = 0; o->inputs && o->inputs[i] && i < MAX_TENSORS; i++, task->in_count++)
-        if (!parse_tensor(o->inputs[i], "input", i, a, &task->in[i], &fill, &bytes, err) ||
-            !make_buffer(st, &task->in[i], arena_printf(a, "in%d", i), fill, bytes, a, buffers,
-                         err))
+        if (!parse_tensor(o->inputs[i], "input", i, most, a, &task->in[i], &fill, &bytes, err) ||
+            !make_buffer(st, &task->in[i], arena_printf(a, "in%d", i), fill, bytes, o->sample > 0,
+                         a, buffers, err))
             return false;
     for (int i = 0; o->outputs && o->outputs[i] && i < MAX_TENSORS; i++, task->out_count++) {
-        if (!parse_tensor(o->outputs[i], "output", i, a, &task->out[i], &fill, &bytes, err) ||
-            !make_buffer(st, &task->out[i], arena_printf(a, "out%d", i), NULL, bytes, a, buffers,
-                         err))
+        if (!parse_tensor(o->outputs[i], "output", i, most, a, &task->out[i], &fill, &bytes, err) ||
+            !make_buffer(st, &task->out[i], arena_printf(a, "out%d", i), NULL, bytes, o->sample > 0,
+                         a, buffers, err))
             return false;
         task->bytes_min += (double)bytes;
     }
@@ -354,7 +385,9 @@ static bool run_built(struct stage *st, const struct task *task, const struct bu
                       json_t *report, struct error *err)
 {
     struct runner_config config = {.device = &st->device,
-                                   .check = o->check,
+                                   /* the shadow of a full check is as large as the buffers */
+                                   .check =
+                                       o->sample && !strcmp(o->check, "full") ? "memory" : o->check,
                                    .counters = true,
                                    .profile = o->profile,
                                    .sample = o->sample};
