@@ -319,8 +319,11 @@ static double dram_sectors(const struct gpu *g, const struct launch *l, double s
     double room = g->l2_mib * 1048576 * hot_share, sectors = l->unique_sectors;
     double together = resident_now(g, l, share) * fmin(g->sms, l->blocks / share);
 
-    /* What the blocks that run together read again themselves. */
-    sectors += fmax(0, l->far_loads - l->block_loads) * outgrown(block_bytes(l) * together, room);
+    double own = l->unique_sectors / fmax(1, l->block_loads + l->block_stores);
+
+    /* What the blocks that run together read again themselves, as far as each has its own. */
+    sectors +=
+        fmax(0, l->far_loads - l->block_loads) * own * outgrown(block_bytes(l) * together, room);
 
     for (int i = 0; i < l->buffers; i++) {
         double bytes = l->buffer[i].bytes / share;

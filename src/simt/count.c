@@ -421,7 +421,7 @@ static uint32_t meetings(u32 m, const uint64_t *host)
         uint64_t at = host[__builtin_ctz(m)], h = (at >> 2) & 63;
         while (used >> h & 1 && list[h] != at)
             h = (h + 1) & 63;
-        again += used >> h & 1;
+        again += (uint32_t)(used >> h & 1);
         used |= UINT64_C(1) << h;
         list[h] = at;
     }
