@@ -94,12 +94,12 @@ def plot(path, got, measured, rows):
         out.append('<text x="%.1f" y="%d" text-anchor="middle">%g us</text>' % (at(10 ** d), w - 30, 10 ** d))
         out.append('<text x="50" y="%.1f" text-anchor="end">%g</text>' % (w - at(10 ** d) + 4, 10 ** d))
     for i, r in enumerate(rows):
-        colour = "#1f77b4" if r["set"] == "F" else "#d62728"
+        colour = {"F": "#1f77b4", "C": "#d62728", "N": "#2ca02c"}[r["set"]]
         out.append('<circle cx="%.1f" cy="%.1f" r="4" fill="%s" fill-opacity="0.7"><title>%s: measured %.1f, modelled %.1f us</title></circle>' % (
             at(measured[i]), w - at(got[i]), colour, r["kernel"], measured[i], got[i]))
     out.append('<text x="%d" y="%d" text-anchor="middle">measured on an H200</text>' % (w // 2, w - 10))
     out.append('<text x="16" y="%d" transform="rotate(-90 16 %d)" text-anchor="middle">modelled by simt</text>' % (w // 2, w // 2))
-    out.append('<text x="80" y="30" fill="#1f77b4">fitted</text><text x="80" y="46" fill="#d62728">not looked at while fitting</text></svg>')
+    out.append('<text x="80" y="30" fill="#1f77b4">fitted</text><text x="80" y="46" fill="#d62728">not looked at while fitting</text><text x="80" y="62" fill="#2ca02c">measured after the model was final</text></svg>')
     open(path, "w").write("\n".join(out) + "\n")
 
 
@@ -118,6 +118,9 @@ def main():
     tasks = sorted({r["task"] for r in rows})
     judge("fitted", got, measured, fitted, tasks)
     judge("checked", got, measured, checked, tasks)
+    fresh = [i for i, r in enumerate(rows) if r["set"] == "N"]
+    if fresh:
+        judge("new", got, measured, fresh, tasks)
     judge("all", got, measured, list(range(len(rows))), tasks)
     for t in tasks:
         mine = [i for i, r in enumerate(rows) if r["task"] == t]
