@@ -156,8 +156,6 @@ static bool is_leaf(const struct rows *q, const struct node *n)
     return graph_view_part(q->g, n, &v);
 }
 
-static bool is_row(const struct rows *q, const struct node *n);
-
 bool rows_is_total(const struct rows *q, const struct node *n)
 {
     const struct row_form *f = row_form_of(q->g, n);
@@ -170,7 +168,10 @@ bool rows_is_total(const struct rows *q, const struct node *n)
     if (graph_op_is(n, ROWS_NLL))
         return true;
     if (f)
-        return f->kind == PER_ROW && is_row(q, graph_arg(q->g, n, 0));
+        return f->kind == PER_ROW &&
+               (rows_is_row(q, graph_arg(q->g, n, 0)) ||
+                (f->dims_arg >= 0 && tensor_numel(&graph_arg(q->g, n, 0)->t) ==
+                                         tensor_numel(&q->full))); /* all elements, row by row */
     json_array_foreach(n->args, i, arg)
     {
         const struct node *used = graph_arg(q->g, n, i);
@@ -180,8 +181,7 @@ bool rows_is_total(const struct rows *q, const struct node *n)
     return some;
 }
 
-/* Is it one value per row, computed from reductions? */
-static bool is_row(const struct rows *q, const struct node *n)
+bool rows_is_row(const struct rows *q, const struct node *n)
 {
     const struct row_form *f = row_form_of(q->g, n);
     bool some = false;
@@ -190,15 +190,15 @@ static bool is_row(const struct rows *q, const struct node *n)
 
     if (rows_is_total(q, n))
         return false;
-    if (f)
-        return f->kind == PER_ROW;
+    if (f || graph_op_is(n, ROWS_NLL))
+        return !f || f->kind == PER_ROW;
     if (n->value || is_leaf(q, n) || tensor_numel(&n->t) != tensor_numel(&q->kept))
         return false;
     json_array_foreach(n->args, i, arg)
     {
         const struct node *used = graph_arg(q->g, n, i);
 
-        some = some || (used && is_row(q, used));
+        some = some || (used && rows_is_row(q, used));
     }
     return some;
 }
@@ -426,6 +426,8 @@ static bool row_operands(struct rows *q, const struct node *n)
     size_t i;
     const json_t *arg;
 
+    if (graph_op_is(n, ROWS_NLL))
+        return rows_nll(q, n);
     if (!graph_reshapes(n) && !expr_knows(n, q->a))
         return match_no(q->out, q->a, "%s on values per row", n->op);
     json_array_foreach(n->args, i, arg)
@@ -494,7 +496,7 @@ static bool spreads_row(const struct rows *q, const struct node *n)
 {
     const struct node *x = graph_arg(q->g, n, 0);
 
-    return graph_op_is(n, "aten.expand") && x && is_row(q, x) && lies_along(q, x);
+    return graph_op_is(n, "aten.expand") && x && rows_is_row(q, x) && lies_along(q, x);
 }
 
 /* Makes everything known that an element's value is computed from. */
@@ -509,7 +511,7 @@ bool rows_element(struct rows *q, const struct node *n)
     q->ready[n - q->g->nodes] = true;
     if (is_leaf(q, n))
         return element_leaf(q, n, false);
-    if (is_row(q, n))
+    if (rows_is_row(q, n))
         return lies_along(q, n) ? rows_value(q, n)
                                 : match_no(q->out, q->a, "values per row laid across the rows");
     if (f)
@@ -557,7 +559,7 @@ bool rows_output(struct rows *q, int k, const struct node *n, bool per_row)
 static bool output(struct rows *q, int k)
 {
     const struct node *n = graph_node(q->g, q->g->result[k]);
-    bool per_row = is_row(q, n), reduces_itself = row_form_of(q->g, n) != NULL;
+    bool per_row = rows_is_row(q, n), reduces_itself = row_form_of(q->g, n) != NULL;
 
     if (rows_is_total(q, n))
         return rows_total_output(q, k);
@@ -569,9 +571,10 @@ static bool output(struct rows *q, int k)
 void rows_start(struct rows *q, const struct graph *g, struct arena *a, struct match *out)
 {
     static const char *const taken[] = {
-        "n",     "row",  "rows", "count",  "values", "value", "i",     "j",     "t",      "parts",
-        "part",  "lane", "warp", "v",      "VEC",    "WIDTH", "place", "slice", "slices", "inner",
-        "outer", "run",  "lost", "before", "head",   "body",  "off",   "k"};
+        "n",      "row",   "rows",  "count", "values", "value",  "i",     "j",     "t",
+        "parts",  "part",  "lane",  "warp",  "v",      "VEC",    "WIDTH", "place", "slice",
+        "slices", "inner", "outer", "run",   "lost",   "before", "head",  "body",  "off",
+        "k",      "here",  "found", "tiles", "block",  "first"};
 
     q->g = g;
     q->a = a;

@@ -82,7 +82,9 @@ bool rows_element(struct rows *q, const struct node *n);
 bool rows_value(struct rows *q, const struct node *n);
 /* An input with one value per row, beside values of shape `at`. */
 bool rows_leaf(struct rows *q, const struct node *n, const struct tensor *at);
-/* Is it one value, computed from a reduction over what the rows gave? */
+/* Is it one value per row, computed from reductions? */
+bool rows_is_row(const struct rows *q, const struct node *n);
+/* Is it one value, computed from a reduction over what the rows gave, or over all elements? */
 bool rows_is_total(const struct rows *q, const struct node *n);
 /* The function that computes n from what is named so far. */
 bool rows_function(struct rows *q, const struct node *n, const char *suffix, struct function *out);
@@ -97,6 +99,8 @@ void rows_start(struct rows *q, const struct graph *g, struct arena *a, struct m
 /* ---- rows_total.c ----------------------------------------------------------- */
 
 bool rows_total_output(struct rows *q, int k);
+/* Makes a negative log likelihood per row known. */
+bool rows_nll(struct rows *q, const struct node *n);
 
 /* ---- rows_fill.c ------------------------------------------------------------ */
 
