@@ -8,7 +8,7 @@
 # an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's.
 set -u
 build=$(cd "$1" && pwd)
-count=${2:-160} seed=${3:-1} every=${4:-1}
+count=${2:-176} seed=${3:-1} every=${4:-1}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -55,6 +55,14 @@ LOSSES = (
     "torch.mean(1-F.cosine_similarity({x},{y},dim=1));torch.sum(torch.abs({x}-{y}));F.l1_loss({x},{y});"
     "torch.mean(torch.norm({x}-{y},dim=1))"
 ).split(";")
+PARTS = (
+    "torch.sigmoid(a[..., {k}:])*a[..., :-{k}];a[:, ::{k}]+1;a.chunk(2,dim=-1)[0]*F.silu(a.chunk(2,dim=-1)[1]);"
+    "torch.softmax(a[..., {k}:],dim=-1);a[0]*2+a[-1];torch.split(a,{k},dim=-1)[1].sum(dim=-1);a.unbind(0)[1]-a.unbind(0)[0];"
+    "F.normalize(a,dim=-1);torch.any(a>1,dim=-1);F.kl_div(F.log_softmax(a,-1),torch.softmax(-a,-1),reduction='batchmean');"
+    "torch.linalg.vector_norm(a,ord=float('inf'),dim=-1);torch.amax(a[:, 1:-1],dim=0);F.logsigmoid(a[..., 1::2]);"
+    "F.binary_cross_entropy_with_logits(a,torch.sigmoid(-a));torch.mean(torch.softmax(a,dim=-1)*a);"
+    "torch.floor_divide((a*10).to(torch.int32),4)+(a*10).to(torch.int32)%3"
+).split(";")
 SIZES = [1, 2, 3, 5, 7, 8, 12, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65, 96, 100, 127, 128, 130]
 
 
@@ -188,15 +196,26 @@ def loss(dice):
     return "loss", "", ["a", "b"], [], dice.pick(LOSSES).format(x="a", y="b"), inputs
 
 
+def part(dice):
+    shape = [2 + dice.below(20), 2 * (4 + dice.below(30))]
+    if dice.below(2):
+        shape.insert(1, 3 + dice.below(9))
+    form = PARTS[dice.turn % len(PARTS)].format(k=2 + dice.below(3))
+    dtype = "f32" if "int32" in form else dice.pick(["f32", "f32", "bf16"])
+    return "parts", "", ["a"], [], form, [tensor(dice, shape, dtype, plain=dice.below(2) == 0)]
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
-    count, seed = (int(word) for word in (sys.argv[2:] + ["160", "1"][len(sys.argv) - 2 :])[:2])
+    count, seed = (int(word) for word in (sys.argv[2:] + ["176", "1"][len(sys.argv) - 2 :])[:2])
     out.mkdir(parents=True, exist_ok=True)
     kinds = [pointwise, reduction, single, norm, pointwise, reduction, single, loss]
     for number in range(count):
         dice = Dice(seed * 1000 + number)
         dice.below(2)
-        kind, init, names, body, result, inputs = kinds[number % len(kinds)](dice)
+        dice.turn = number
+        make = kinds[number % len(kinds)] if number < 160 else part  # so that the first ones stay as they were
+        kind, init, names, body, result, inputs = make(dice)
         text = TASK.format(
             number=number,
             kind=kind,
