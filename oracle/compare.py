@@ -43,6 +43,7 @@ ROUNDOFF = {
     torch.float16: 2.0**-11,
     torch.bfloat16: 2.0**-8,
 }
+TF32 = 2.0**-10  # of a factor, cut rather than rounded
 MAX_TERMS = 1 << 16  # nobody adds up more than this one after the other
 
 
@@ -53,14 +54,19 @@ class Rules:
     terms: int  # added up for one result, over all operators
     operators: int
     compute: torch.dtype  # sums are made in this type: float32 for 16-bit types
+    tf32: bool = False  # factors of float32 products may be TF32
+
+    def roundoff(self, dtype: torch.dtype) -> float:
+        return TF32 if self.tf32 and dtype == torch.float32 else ROUNDOFF[dtype]
 
     def element(self, dtype: torch.dtype) -> float:
         sums = 8 * math.sqrt(min(self.terms, MAX_TERMS)) + 4 * math.sqrt(self.operators)
-        return 2 * ROUNDOFF[dtype] + ROUNDOFF[self.compute] * sums
+        # Rounded factors, unlike a rounded result, tell the more the more terms cancel.
+        return (8 if self.tf32 else 2) * self.roundoff(dtype) + ROUNDOFF[self.compute] * sums
 
     def rms(self, dtype: torch.dtype) -> float:
         sums = math.sqrt(min(self.terms, MAX_TERMS)) + 2 * math.sqrt(self.operators)
-        return ROUNDOFF[dtype] + ROUNDOFF[self.compute] * sums
+        return self.roundoff(dtype) + ROUNDOFF[self.compute] * sums
 
 
 def compare_output(

@@ -35,7 +35,7 @@ from .task import (
     neighbours_unchanged,
     read_source,
 )
-from .truth import exact_arithmetic, in_float32, on_meta, run, run_double, trace
+from .truth import exact_arithmetic, in_float32, on_meta, run, run_double, tf32_allowed, trace
 
 FIRST_SEED = 20
 LOOKS = 3  # draws that facts are based on
@@ -61,12 +61,15 @@ class Draw:
 
 class Session:
     def __init__(self, request: dict[str, Any]) -> None:
-        exact_arithmetic()
+        exact_arithmetic(bool(request.get("tf32")))
         self.asked = _identity(request)
         self.device = _device(request.get("device", "cpu"))
         self.source = read_source(Path(_field(request, "task", str)).absolute())
         self.values = self._sizes(request)
         self.task = Task(self.source, self.values, self.device)
+        # Allowed by the user, or by the task, which switches it on where it is read.
+        self.tf32 = tf32_allowed()
+        exact_arithmetic(self.tf32)
         self.narrow: torch.dtype | None = (
             None  # a 16-bit type this PyTorch cannot compute in: float32 stands in
         )
@@ -175,6 +178,7 @@ class Session:
             self._look(self.task.arguments(seed), self.task.model(seed) if self.held else model)
         self.analysis = Analysis(self.graph, self.known)
         self.rules = self.analysis.rules()
+        self.rules.tf32 = self.tf32 and self.analysis.classify()[0] == "gemm"
         self._find_domains(model, first, results)
 
     def _trace(
@@ -334,6 +338,8 @@ class Session:
             for number, node in enumerate(self.graph.nodes)
             if node.op == "constant" and node.numel > 1 and number in live
         ]
+        if self.rules.tf32:
+            facts.append("TF32 is allowed in products: the reference and the baselines use it too, where they run on a GPU")
         facts += [f"argument {name} is always {value}" for name, value in self.arguments.constants.items()]
         written = {**self.source.literals, **self.source.constants}
         changed = {n: [written[n], v] for n, v in self.values.items() if v != written[n]}
@@ -343,6 +349,7 @@ class Session:
             "scalars": self.arguments.scalars,
             "outputs": [tensor_entry(n, "output", o) for n, o in zip(self.output_names, self.outputs)],
             "returns": self.task.returns,
+            "tf32": self.rules.tf32,
             "class": kind,
             "evidence": evidence,
             "graph": nodes[:MAX_NODES],
@@ -502,6 +509,7 @@ def _identity(request: dict[str, Any]) -> tuple[Any, ...]:
         sorted((request.get("set") or {}).items()),
         request.get("max_elements"),
         request.get("max_flops"),
+        bool(request.get("tf32")),
     )
 
 

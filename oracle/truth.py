@@ -22,13 +22,21 @@ from .task import Arguments, Task, flatten, held_tensors, plain_tensors, task_er
 NARROW = (torch.float16, torch.bfloat16, torch.float32)
 
 
-def exact_arithmetic() -> None:
-    """fp32 means fp32: no TF32 in products or convolutions, no reduced-precision sums."""
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
+def exact_arithmetic(tf32: bool = False) -> None:
+    """fp32 means fp32: no TF32 in products or convolutions (unless it is allowed), no reduced-precision sums."""
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
     for name in ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction"):
         with contextlib.suppress(AttributeError, AssertionError):  # older releases lack one of them
             setattr(torch.backends.cuda.matmul, name, False)
+
+
+def tf32_allowed() -> bool:
+    """Is TF32 switched on now, by whatever name this release has for it?"""
+    try:
+        return bool(torch.backends.cuda.matmul.allow_tf32)
+    except RuntimeError:  # newer releases refuse the older name once the newer one was used
+        return getattr(torch.backends.cuda.matmul, "fp32_precision", "") == "tf32"
 
 
 def default_device(device: torch.device) -> Any:

@@ -43,6 +43,7 @@ struct settings {
     int interrupts_cut_call;
     bool accept;      /* a kernel that passes is looked at by every checker there is */
     bool allow_torch; /* a foreign candidate may leave work to torch's operators */
+    bool allow_tf32;  /* fp32 products may be made of TF32 factors, the baselines' too */
 };
 
 #endif

@@ -257,6 +257,7 @@ bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena 
     json_object_set_new(request, "set", load->set ? json_incref(load->set) : json_object());
     json_object_set_new(request, "max_elements",
                         load->max_elements > 0 ? json_integer(load->max_elements) : json_null());
+    json_object_set_new(request, "tf32", json_boolean(load->tf32));
     if (!ask(o, "loading the task", request, &answer, err))
         return false;
     ok = json_get_object(answer, "task", &description, err) &&

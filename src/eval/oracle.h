@@ -37,6 +37,7 @@ struct oracle_load {
     const char *work_dir;  /* buffers live here; on tmpfs where there is one */
     json_t *set;           /* size constants to override; may be NULL; borrowed */
     int64_t max_elements;  /* scale down to at most this; 0: sizes as written */
+    bool tf32;             /* fp32 products may be made of TF32 factors, the baselines' too */
 };
 
 struct oracle_draw {

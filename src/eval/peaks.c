@@ -139,6 +139,10 @@ static double flop_rate(const struct gpu *g, const struct task *task, const char
         *unit = "tensor (f16)";
         return g->tensor_f16_tflops * 1e6;
     }
+    if (json_bool_or(task->description, "tf32", false)) {
+        *unit = "tensor (f16)"; /* one scaled product has a TF32 factor's bits */
+        return g->tensor_f16_tflops * 1e6;
+    }
     *unit = "tensor (3 x f16)";
     return g->tensor_f16_tflops * 1e6 / 3;
 }

@@ -152,6 +152,7 @@ static struct graph *graph_of(const struct cut *c, const struct node *result, in
                         .arch = left->arch,
                         .sm_count = left->sm_count,
                         .measured = left->measured,
+                        .tf32 = left->tf32,
                         .out_count = 1};
     number_inputs(c, result, seen, s, from);
     closure(left, result, in);

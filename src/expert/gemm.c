@@ -418,10 +418,14 @@ static void fill_tensor(struct gemm *q, struct scope *s)
 {
     const char *a = q->g->in[q->a_in].dtype, *b = q->g->in[q->b_in].dtype;
     bool half = strcmp(a, "f16") == 0, bfloat = strcmp(a, "bf16") == 0;
+    bool tf32 = strcmp(a, "f32") == 0 && q->g->tf32;
 
-    if (strcmp(a, b) == 0 && (half || bfloat))
+    if (strcmp(a, b) == 0 && (half || bfloat || tf32))
         scope_fact(s, "narrow");
-    scope_set(s, "mma", "SM80_16x8x16_F32%sF32_TN", bfloat ? "BF16BF16" : "F16F16");
+    scope_set(s, "mma", "SM80_16x8x%sF32_TN",
+              tf32     ? "8_F32TF32TF32"
+              : bfloat ? "16_F32BF16BF16"
+                       : "16_F32F16F16");
 }
 
 static bool fill(struct gemm *q, struct match *out)

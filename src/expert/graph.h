@@ -48,6 +48,7 @@ struct graph {
     int result[MAX_TENSORS]; /* node that gives each output */
     /* What it will run on: 80, 90, ...; simt runs what sm_80 has. */
     int arch, sm_count;
+    bool tf32;     /* fp32 products may be made of TF32 factors */
     bool measured; /* times will be measured, not modelled: tuning is worth its while */
 };
 

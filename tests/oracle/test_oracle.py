@@ -639,6 +639,15 @@ class Comparing(OracleTest):
         self.assertEqual((one["wrong"], one["imprecise"]), (0, True))
         self.assertGreater(one["rms_rel"], 10 * one["tolerance"]["rms"])
 
+    def test_tf32_factors_pass_where_they_are_allowed(self) -> None:
+        self.assertFalse(self.loaded(self.SQUARE)["tf32"])
+        task_allows = self.SQUARE.replace("import torch\n", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = True\n", 1)
+        for text, more in ((self.SQUARE, {"tf32": True}), (task_allows, {})):
+            self.assertTrue(self.loaded(text, **more)["tf32"])
+            one = self.products(tf32, rounded)
+            self.assertEqual((one["wrong"], one["imprecise"]), (0, False))
+        self.assertFalse(self.loaded(self.SQUARE)["tf32"])
+
     def test_half_precision_sums_are_caught(self) -> None:
         self.loaded(self.SQUARE)
         one = self.products(lambda v: v, lambda v: struct.unpack("<e", struct.pack("<e", v))[0])
