@@ -12,6 +12,7 @@ import argparse
 import concurrent.futures
 import importlib.util
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -94,7 +95,10 @@ def climb(args, path, task):
     words = [args.cutegen, "describe", path, "--device", "cuda:0", "--json", "--python", sys.executable]
     described = pathlib.Path(args.out, f"{task}.json")
     described.write_text(subprocess.run(words, capture_output=True, text=True, timeout=100).stdout)
-    done = subprocess.run([args.ladder, described, args.out, "sm_90a"], capture_output=True, text=True, timeout=60)
+    root = pathlib.Path(args.cutegen).resolve().parent.parent  # its libraries, where the machine has none
+    env = {**os.environ, "CUTEGEN_HOME": str(pathlib.Path(args.examples).resolve().parent), "LD_LIBRARY_PATH": str(root / "lib")}
+    words = [args.ladder, described, args.out, "sm_90a"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=env)
     steps = [line.partition(": CHANGE: ") for line in done.stdout.splitlines() if ": CHANGE: " in line]
     depth = max(int(name.split()[-1]) for name, _, change in steps if not change.startswith("try "))
     return pathlib.Path(args.out, f"{json.loads(described.read_text())['name']}.{depth}.cu")

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # memory.sh - the table of the built-in engineer's memory-bound kernels, on a machine with a GPU.
 #
-#     bench/gpu/memory.sh dist/cutegen-VERSION-x86_64.tar.gz OUT [--kernels DIR] [--no-compile] [TASK...]
+#     bench/gpu/memory.sh dist/cutegen-VERSION-x86_64.tar.gz OUT [--ladder PROGRAM | --kernels DIR] [--no-compile | --no-judge] [TASK...]
 #
-# Unpacks the tarball into a new folder and uses nothing else of this checkout but memory.py.
+# Unpacks the tarball into a new folder and uses nothing else of this checkout but memory.py (and PROGRAM, expert_ladder).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
