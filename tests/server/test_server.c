@@ -328,6 +328,23 @@ static void without_work_the_server_ends(void **state)
     wait_gone(pid);
 }
 
+/* As a suite does, before its runs come and go. */
+static void one_that_is_held_does_not_end(void **state)
+{
+    struct bench *b = *state;
+    int server, held;
+
+    open_warm(b, 1, 1024);
+    held = warm_hold(b->warm);
+    assert_true(held >= 0);
+    server = server_pid();
+    child_return(borrow(b));
+    usleep(2500000);
+    assert_int_equal(server_pid(), server);
+    close(held);
+    wait_gone(server);
+}
+
 /* ---- life ---------------------------------------------------------------------- */
 
 static void a_killed_server_is_noticed_and_leaves_nothing(void **state)
@@ -528,6 +545,7 @@ int main(void)
         TEST(at_most_so_many_wait),
         TEST(what_waits_holds_no_more_memory_than_allowed),
         TEST(without_work_the_server_ends),
+        TEST(one_that_is_held_does_not_end),
         TEST(a_killed_server_is_noticed_and_leaves_nothing),
         TEST(a_process_that_dies_is_not_taken_for_a_dead_server),
         TEST(stopping_waits_for_the_loans),
