@@ -1,6 +1,9 @@
 """What an exported module does on a CPU, through simt: called by export_test.sh with the module's path. Prints one word per fact."""
 import importlib.util
+import os
+import shutil
 import sys
+import tempfile
 
 import torch
 
@@ -35,6 +38,12 @@ def main():
     operator = getattr(torch.ops, [n for n in dir(m) if n == "_CUTEGEN_LIBRARY"] and m._CUTEGEN_LIBRARY.ns, None)
     if operator and hasattr(operator, "run"):
         print("operator")
+    os.environ["TORCH_EXTENSIONS_DIR"] = tempfile.mkdtemp()
+    folder = m._cutegen_headers()
+    seen = os.stat(os.path.join(folder, "cutegen", "kernel.h"))
+    if m._cutegen_headers() == folder and os.stat(os.path.join(folder, "cutegen", "kernel.h")) == seen:
+        print("headers-stay")
+    shutil.rmtree(os.environ["TORCH_EXTENSIONS_DIR"])
     if hasattr(torch, "compile"):
         shapes = operator.run([t.to("meta") for t in pair] + [model.inner.weight.detach().to("meta")], [1], [0.5], m._CUTEGEN_OUTPUTS)
         print("shape-function" if [list(s.shape) for s in shapes] == [[m.N], [m.N]] else "bad-shapes")

@@ -37,6 +37,7 @@ ok "keyword arguments and scalars arrive" '^keyword-scalar' "$facts"
 ok "another shape is refused" '^shape-refused' "$facts"
 ok "another dtype is refused" '^dtype-refused' "$facts"
 ok "the kernel is an operator of torch" '^operator' "$facts"
+ok "what it is built from stays where it is, so that it is built once" '^headers-stay' "$facts"
 if grep -q shape <<<"$facts" && grep -qE 'shape-function|bad-shapes' <<<"$facts"; then
     ok "with a shape function" '^shape-function' "$facts"
 else
