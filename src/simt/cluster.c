@@ -472,8 +472,10 @@ bool cluster_stuck(struct worker *t)
             return false;
         progress += (b->cluster ? b->cluster->progress : 0) + (b->hop ? b->hop->progress : 0);
         for (uint32_t i = 0; i < b->b.nwarps; i++) {
-            if (!blocked(&b->warp[i]))
+            if (!blocked(&b->warp[i])) {
+                t->idle_rounds = 0; /* rounds without progress count only in a row */
                 return false;
+            }
             waits |= b->warp[i].state != WARP_DONE;
         }
     }

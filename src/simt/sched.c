@@ -320,6 +320,7 @@ static void start_next(struct worker *t, uint64_t index)
 {
     const uint32_t *dim = t->l->spec->cluster, *g = t->l->spec->grid;
     reuse_block(t);
+    t->idle_rounds = 0; /* what comes is new, however alike it will wait */
     if ((uint64_t)dim[0] * dim[1] * dim[2] <= 1) {
         blk_start(t, index);
         return;
