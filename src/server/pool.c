@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -254,7 +255,7 @@ int pool_wait_ms(const struct pool *pool)
 
 /* ---- tending ------------------------------------------------------------- */
 
-static uint64_t resident_bytes(int pid)
+static uint64_t resident_of(int pid)
 {
     char path[64], text[128];
     unsigned long pages = 0;
@@ -270,6 +271,26 @@ static uint64_t resident_bytes(int pid)
     text[n > 0 ? n : 0] = '\0';
     return sscanf(text, "%*u %lu", &pages) == 1 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE)
                                                 : 0;
+}
+
+/* With what it has started: a builder's second process holds more than the builder. */
+static uint64_t resident_bytes(int pid)
+{
+    char path[64], list[512], *at = list;
+    uint64_t sum = resident_of(pid);
+    ssize_t n = 0;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        n = read(fd, list, sizeof list - 1);
+        close(fd);
+    }
+    list[n > 0 ? n : 0] = '\0';
+    for (long child; (child = strtol(at, &at, 10)) > 0;)
+        sum += resident_of((int)child);
+    return sum;
 }
 
 static struct pooled *oldest_waiting(const struct pool *pool, const char *kind)
