@@ -220,15 +220,15 @@ static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
     u32 at[WARP], bad = 0, low = 0, size = w->blk->b.smem_bytes, off = (u32)s->off;
-    if (s->space != SW_SHARED || !(s->flags & SW_A32) || m != (u32)ALL ||
-        cfg->check == SIMT_CHECK_FULL || s->esize != 4 || s->flags & SW_WIDE || size < bytes)
+    if (s->space != SW_SHARED || !(s->flags & SW_A32) || m != (u32)ALL || s->esize != 4 ||
+        s->flags & SW_WIDE || size < bytes)
         return false;
     for (int i = 0; i < WARP; i++) {
         at[i] = a[i] + off;
         bad |= at[i] | (size - bytes - at[i]);
         low |= at[i];
     }
-    if (bad >> 31 || low & (bytes - 1))
+    if (bad >> 31 || low & (bytes - 1) || (w->blk->cell && !race_read_later(w, a, bytes, site, 1)))
         return false;
     w->last_site = site;
     if (cfg->counters)
@@ -259,12 +259,29 @@ static inline __attribute__((always_inline)) bool fast_case(const struct warp *w
                                                             const void *addr, u32 bytes, u32 site,
                                                             struct fast *f)
 {
-    if (m != (u32)ALL || w->t->l->dev->config.check == SIMT_CHECK_FULL || !plain(s))
+    if (m != (u32)ALL || !plain(s))
         return false;
     if (s->space == SW_SHARED && s->flags & SW_A32)
         return fast_shared(w, s, addr, bytes, f);
     return s->space != SW_SHARED && s->space != SW_LOCAL && !(s->flags & SW_A32) &&
            fast_global(w, s, addr, bytes, site, f);
+}
+
+/* With every check on: what they have to say of a row or one place can be said at once. */
+static bool checks_done(struct warp *w, const struct fast *f, u32 bytes, u32 site, bool write)
+{
+    u32 at[WARP], step = f->shape == SHAPE_ROW ? bytes : 0;
+    if (w->t->l->dev->config.check != SIMT_CHECK_FULL)
+        return true;
+    if (f->space != SW_SHARED)
+        return f->shape == SHAPE_ROW && shadow_row(w, f->at, bytes, site, write);
+    u32 first = (u32)(f->at - (u64)(uintptr_t)w->blk->b.smem);
+    if (write)
+        return race_write_row(w, first, bytes, site);
+    first -= (u32)site_of(w, site)->off; /* it is added again there */
+    for (u32 i = 0; i < WARP; i++)
+        at[i] = first + i * step;
+    return race_read_later(w, at, bytes, site, 1);
 }
 
 static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, bool write)
@@ -285,12 +302,14 @@ static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, b
 static void learn(const struct warp *w, u32 site, u32 span, bool write)
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
+    if (cfg->check == SIMT_CHECK_FULL || cfg->profile || w->t->reuse)
+        return;
     const struct sw_site *s = site_of(w, site);
     const struct range *c = &w->t->cache[site];
     struct sw_fast *f = &w->t->fast[site];
     u64 lo = s->space == SW_SHARED ? 0 : c->lo,
         hi = s->space == SW_SHARED ? w->blk->b.smem_bytes : c->hi;
-    if (f->room || cfg->check == SIMT_CHECK_FULL || cfg->profile || w->t->reuse || hi - lo < span ||
+    if (f->room || hi - lo < span ||
         (s->space != SW_SHARED && (!c->alloc || (write && c->alloc->flags & SIMT_ALLOC_READONLY))))
         return;
     f->lo = lo;
@@ -403,7 +422,8 @@ static HOT void load(struct sw_warp *sw, u32 m, u32 site, const void *addr)
     struct fast f;
     u32 bytes = (u32)s->esize * s->vec, asked = m;
     may_poll(sw, s);
-    if (fast_case(w, s, m, addr, bytes, site, &f) && all_wanted(s, dst)) {
+    if (fast_case(w, s, m, addr, bytes, site, &f) && all_wanted(s, dst) &&
+        checks_done(w, &f, bytes, site, false)) {
         w->last_site = site;
         fast_count(w, &f, bytes, false);
         if (f.shape == SHAPE_ROW) {
@@ -463,7 +483,8 @@ static HOT void store(struct sw_warp *sw, u32 m, u32 site, const void *addr)
     struct fast f;
     u32 bytes = (u32)s->esize * s->vec;
     if (fast_case(w, s, m, addr, bytes, site, &f) && f.shape == SHAPE_ROW &&
-        (f.space == SW_SHARED || !(w->t->cache[site].alloc->flags & SIMT_ALLOC_READONLY))) {
+        (f.space == SW_SHARED || !(w->t->cache[site].alloc->flags & SIMT_ALLOC_READONLY)) &&
+        checks_done(w, &f, bytes, site, true)) {
         w->last_site = site;
         fast_count(w, &f, bytes, true);
         store_row(s, f.at, src);
@@ -490,8 +511,7 @@ static inline __attribute__((always_inline)) bool affine_row(const struct warp *
                                                              struct fast *f)
 {
     u32 bytes = (u32)s->esize * s->vec;
-    if (m != (u32)ALL || wrapped || s->stride != bytes || !plain(s) ||
-        w->t->l->dev->config.check == SIMT_CHECK_FULL)
+    if (m != (u32)ALL || wrapped || s->stride != bytes || !plain(s))
         return false;
     f->shape = SHAPE_ROW;
     if (s->space == SW_SHARED && s->flags & SW_A32) {
@@ -527,7 +547,7 @@ HOT void dev_lda(struct sw_warp *sw, u32 m, u64 base, u32 wrapped, u32 site)
     if (affine_row(w, s, m, base, wrapped, site, &f) && !(s->flags & SW_STRONG)) {
         void *dst[8];
         regs_lanes(w, s, 0, s->vec, dst);
-        if (all_wanted(s, dst)) {
+        if (all_wanted(s, dst) && checks_done(w, &f, (u32)s->esize * s->vec, site, false)) {
             w->last_site = site;
             fast_count(w, &f, (u32)s->esize * s->vec, false);
             load_row(s, f.at, dst);
@@ -546,7 +566,8 @@ HOT void dev_sta(struct sw_warp *sw, u32 m, u64 base, u32 wrapped, u32 site)
     const struct sw_site *s = site_of(w, site);
     struct fast f;
     if (affine_row(w, s, m, base, wrapped, site, &f) &&
-        (f.space == SW_SHARED || !(w->t->cache[site].alloc->flags & SIMT_ALLOC_READONLY))) {
+        (f.space == SW_SHARED || !(w->t->cache[site].alloc->flags & SIMT_ALLOC_READONLY)) &&
+        checks_done(w, &f, (u32)s->esize * s->vec, site, true)) {
         void *src[8];
         regs_lanes(w, s, 0, s->vec, src);
         w->last_site = site;

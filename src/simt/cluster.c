@@ -16,8 +16,11 @@ enum { STUCK_ROUNDS = 8 };
 
 struct hopper *hopper_of(struct blk *b)
 {
-    if (!b->hop)
+    if (!b->hop) {
+        if (b->cell)
+            race_enter(b);
         b->hop = xmalloc(sizeof *b->hop);
+    }
     return b->hop;
 }
 

@@ -52,6 +52,7 @@ struct alloc {
     char *name;
     unsigned flags;
     bool gone;
+    uint32_t written; /* check full: in this launch */
     uint32_t *shadow; /* check full: per 4 bytes, who wrote (block + 1) in this launch */
     uint8_t *init;    /* check full: per 4 bytes, ever written; NULL: all of it was */
 };
@@ -159,10 +160,12 @@ struct cell {
 };
 enum { LANE_MANY = 255 };
 
-/* Loads that were not entered into the cells yet: nothing has been written
- * since all warps met at a barrier, so only a later write can race with them. */
-struct late_reads {
-    uint32_t site, n, warp, time, gen, at[WARP];
+/* Accesses that were not entered into the cells yet. Since all warps met at a barrier there were
+ * only loads, with which only a later write can race; or only stores, each to words that nobody
+ * else has stored to since (blk.stamp). */
+struct late {
+    uint32_t site, n, warp, time, gen, mask, at[WARP];
+    bool write, fresh; /* fresh: nobody has stored to all of it before */
 };
 
 /* Where the lanes of a site's loads were found to be written, in one block. */
@@ -180,12 +183,15 @@ struct blk {
     struct barrier bar[BARRIERS];
     struct cell *cell;
     size_t cells;
-    struct late_reads *late;
-    size_t lates, late_cap;
-    bool quiet;                /* nothing written since all warps met */
-    uint32_t flights;          /* asynchronous copies under way, by lane */
-    uint32_t gen;              /* barriers completed */
-    uint32_t locks[MAX_WARPS]; /* clock of those that gave locks back */
+    struct late *late;
+    size_t lates, late_cap, late_writes;
+    uint32_t *stamp;             /* per cell: when it was last stored to without being entered */
+    uint32_t epoch, epoch_first; /* goes on from block to block; the first of this one */
+    bool quiet;                  /* nothing written since all warps met */
+    bool clean;                  /* nothing entered into the cells since */
+    uint32_t flights;            /* asynchronous copies under way, by lane */
+    uint32_t gen;                /* barriers completed */
+    uint32_t locks[MAX_WARPS];   /* clock of those that gave locks back */
     uint8_t *smem_alloc, *local;
     struct cluster *cluster; /* hopper.h; NULL: launched without */
     struct hopper *hop;
@@ -307,6 +313,8 @@ void reuse_block(struct worker *t); /* a block begins: is it watched? */
 void reuse_free(struct worker *t);
 void reuse_total(const struct launch *l, struct simt_counters *c);
 
+/* As shadow_global() for lanes side by side, when there is nothing to report. */
+bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write);
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
 
 /* race.c */
@@ -318,6 +326,9 @@ void race_reset(struct blk *b);
 /* All warps met: everything before is ordered before everything after. */
 void race_all_met(struct blk *b);
 /* n loads at at[] + their offsets: true when there is nothing more to do about them now. */
+void race_enter(struct blk *b); /* somebody will look at the cells for himself */
+bool race_write_row(struct warp *w, u32 first, u32 bytes, u32 site); /* words side by side */
+bool race_write_later(struct warp *w, u32 m, const u32 *at, u32 bytes, u32 site); /* whole words */
 bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n);
 
 /* async.c */

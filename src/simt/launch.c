@@ -161,6 +161,8 @@ static void run_workers(struct launch *l)
 static void clear_shadows(struct simt *dev)
 {
     for (size_t i = 0; i < dev->alloc_count; i++)
+        dev->alloc[i].written = 0;
+    for (size_t i = 0; i < dev->alloc_count; i++)
         if (dev->alloc[i].shadow)
             memset(dev->alloc[i].shadow, 0,
                    (dev->alloc[i].hi - dev->alloc[i].lo) / 4 * sizeof(uint32_t));

@@ -276,8 +276,39 @@ HOT enum shape shape_of(const uint64_t *host, u32 bytes)
 
 /* ---- global shadow: reads of nothing, blocks that race ---- */
 
+/* Stores of single words to one buffer, where nobody else has stored. */
+static bool shadow_words(struct warp *w, const uint64_t *host, u32 site)
+{
+    struct alloc *x = w->t->cache[site].alloc;
+    uint32_t me = (uint32_t)(w->blk->index + 1), other = 0;
+    uint64_t bad = 0;
+    if (!x || !x->shadow || x->hi - x->lo < 4)
+        return false;
+    for (int i = 0; i < WARP; i++) {
+        uint64_t d = host[i] - x->lo;
+        bad |= d | (x->hi - x->lo - 4 - d) | (d & 3) << 62;
+    }
+    if (bad >> 62)
+        return false;
+    for (int i = 0; i < WARP; i++) {
+        uint32_t who = x->shadow[(host[i] - x->lo) / 4];
+        other |= who & (0 - (uint32_t)(who != me));
+    }
+    if (other)
+        return false;
+    __atomic_store_n(&x->written, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < WARP; i++) {
+        x->shadow[(host[i] - x->lo) / 4] = me;
+        if (x->init)
+            x->init[(host[i] - x->lo) / 4] = 1;
+    }
+    return true;
+}
+
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write)
 {
+    if (m == ~0u && write && bytes == 4 && shadow_words(w, host, site))
+        return;
     const struct sw_site *s = site_of(w, site);
     struct launch *l = w->t->l;
     uint32_t me = (uint32_t)(w->blk->index + 1);
@@ -310,6 +341,7 @@ void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 s
                 break;
             }
             if (write) {
+                __atomic_store_n(&x->written, 1, __ATOMIC_RELAXED);
                 __atomic_store_n(&x->shadow[c], me, __ATOMIC_RELAXED);
                 if (x->init)
                     __atomic_store_n(&x->init[c], 1, __ATOMIC_RELAXED);
@@ -318,14 +350,13 @@ void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 s
     }
 }
 
-/* As shadow_global() for lanes side by side, when there is nothing to report. */
-static HOT bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
+HOT bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
 {
     const struct alloc *x = w->t->cache[site].alloc;
     uint32_t me = (uint32_t)(w->blk->index + 1), other = 0, unset = 0;
     if (!x || at < x->lo || at + (uint64_t)bytes * WARP > x->hi || (at - x->lo) % 4 || bytes % 4)
         return false;
-    if (!x->shadow)
+    if (!x->shadow || (!write && !x->init && !__atomic_load_n(&x->written, __ATOMIC_RELAXED)))
         return true;
     uint64_t first = (at - x->lo) / 4, n = (uint64_t)bytes * WARP / 4;
     uint32_t *who = x->shadow + first;
@@ -337,6 +368,8 @@ static HOT bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, boo
     bool ordered = w->t->l->k->strong || site_of(w, site)->flags & SW_STRONG;
     if ((other && !ordered) || unset)
         return false;
+    if (write && !x->written)
+        __atomic_store_n(&w->t->cache[site].alloc->written, 1, __ATOMIC_RELAXED);
     for (uint64_t i = 0; write && i < n; i++)
         who[i] = me;
     if (write && x->init)

@@ -19,9 +19,10 @@ void race_reset(struct blk *b)
 {
     memset(b->cell, 0, b->cells * sizeof *b->cell);
     memset(b->locks, 0, sizeof b->locks);
-    b->lates = 0;
+    b->lates = b->late_writes = 0;
     b->flights = 0;
-    b->quiet = false;
+    b->quiet = b->clean = false;
+    b->epoch_first = ++b->epoch;
 }
 
 static bool ordered(const struct warp *w, uint32_t warp, uint32_t time)
@@ -124,26 +125,147 @@ static void note_read(struct warp *w, u32 lane, u32 site, struct cell *c, uint32
 
 void race_all_met(struct blk *b)
 {
-    b->lates = 0;
-    b->quiet = !b->flights && !b->hop && !b->cluster;
+    for (size_t e = 0; b->late_writes && e < b->lates; e++)
+        for (u32 m = b->late[e].write && b->late[e].fresh ? b->late[e].mask : 0; m; m &= m - 1) {
+            const struct late *q = &b->late[e];
+            u32 first = q->at[__builtin_ctz(m)] / 4;
+            for (u32 c = first; c < first + q->n; c++)
+                b->cell[c].init = 15;
+        }
+    b->lates = b->late_writes = 0;
+    b->quiet = b->clean = !b->flights && !b->hop && !b->cluster;
+    b->epoch++;
+}
+
+static void note_write_at(const struct late *q, u32 lane, struct cell *c)
+{
+    c->wbytes = 15;
+    c->wtime = q->time;
+    c->wwarp = (uint8_t)q->warp;
+    c->wlane = (uint8_t)lane;
+    c->wsite = (uint16_t)q->site;
+    c->init = 15;
+    c->rtime = 0;
+    c->rbytes = 0;
+    c->rmask = 0;
+}
+
+static void enter_write(struct blk *b, const struct late *q)
+{
+    for (u32 m = q->mask; m; m &= m - 1) {
+        u32 lane = (u32)__builtin_ctz(m), first = q->at[lane] / 4;
+        for (u32 c = first; c < first + q->n; c++)
+            note_write_at(q, lane, &b->cell[c]);
+    }
+}
+
+static void enter_read(struct blk *b, const struct late *q)
+{
+    const struct sw_site *sites = b->t->l->k->sites;
+    for (u32 i = 0; i < q->n; i++) {
+        const struct sw_site *s = &sites[q->site + i];
+        u32 words = (u32)s->esize * s->vec / 4;
+        for (u32 lane = 0; lane < WARP; lane++) {
+            u32 first = (q->at[lane] + (u32)s->off) / 4;
+            for (u32 c = first; c < first + words; c++)
+                note_read_at(q->warp, q->time, q->gen, lane, q->site + i, &b->cell[c], 15);
+        }
+    }
 }
 
 static void enter_late(struct blk *b)
 {
-    const struct sw_site *sites = b->t->l->k->sites;
-    for (size_t e = 0; e < b->lates; e++) {
-        const struct late_reads *q = &b->late[e];
-        for (u32 i = 0; i < q->n; i++) {
-            const struct sw_site *s = &sites[q->site + i];
-            u32 words = (u32)s->esize * s->vec / 4;
-            for (u32 lane = 0; lane < WARP; lane++) {
-                u32 first = (q->at[lane] + (u32)s->off) / 4;
-                for (u32 c = first; c < first + words; c++)
-                    note_read_at(q->warp, q->time, q->gen, lane, q->site + i, &b->cell[c], 15);
-            }
+    for (size_t e = 0; e < b->lates; e++)
+        (b->late[e].write ? enter_write : enter_read)(b, &b->late[e]);
+    b->lates = b->late_writes = 0;
+}
+
+/* The cells are looked at now: what was put off comes first, and nothing more is put off
+ * until all warps meet, but loads while nothing is written. */
+static void enter_now(struct blk *b, bool write)
+{
+    if (write || b->late_writes)
+        enter_late(b);
+    b->clean = false;
+}
+
+void race_enter(struct blk *b)
+{
+    enter_now(b, true);
+}
+
+static struct late *late_new(struct warp *w, u32 site, u32 n, const u32 *at)
+{
+    struct blk *b = w->blk;
+    if (b->lates == b->late_cap) {
+        b->late_cap = b->late_cap ? b->late_cap * 2 : 64;
+        b->late = xrealloc(b->late, b->late_cap * sizeof *b->late);
+    }
+    struct late *q = &b->late[b->lates++];
+    q->site = site;
+    q->n = n;
+    q->warp = w->w.id;
+    q->time = w->clock[w->w.id];
+    q->gen = b->gen;
+    q->write = false;
+    memcpy(q->at, at, sizeof q->at);
+    return q;
+}
+
+static bool may_wait(const struct blk *b)
+{
+    return b->clean && !b->flights && !b->hop && !b->cluster && b->lates == b->late_writes;
+}
+
+static void write_waits(struct warp *w, struct late *q, u32 m, bool fresh)
+{
+    q->write = true;
+    q->fresh = fresh;
+    q->mask = m;
+    w->blk->late_writes++;
+    w->blk->quiet = false;
+}
+
+/* A word that was stored to since all met: whether that was in order, the cells know. */
+bool race_write_later(struct warp *w, u32 m, const u32 *at, u32 bytes, u32 site)
+{
+    struct blk *b = w->blk;
+    u32 words = bytes / 4, epoch = b->epoch, met = 0, fresh = 0;
+    if (!may_wait(b) || bytes % 4)
+        return false;
+    for (u32 left = m; left; left &= left - 1) {
+        u32 from = at[__builtin_ctz(left)];
+        met |= from & 3;
+        for (u32 c = from / 4; c < from / 4 + words; c++) {
+            met |= b->stamp[c] == epoch;
+            fresh |= b->stamp[c] < b->epoch_first;
+            b->stamp[c] = epoch;
         }
     }
-    b->lates = 0;
+    if (met)
+        return false;
+    write_waits(w, late_new(w, site, words, at), m, fresh);
+    return true;
+}
+
+HOT bool race_write_row(struct warp *w, u32 first, u32 bytes, u32 site)
+{
+    struct blk *b = w->blk;
+    u32 epoch = b->epoch, met = 0, fresh = 0, begin = b->epoch_first, at[WARP];
+    u32 *stamp = b->stamp + first / 4;
+    if (!may_wait(b))
+        return false;
+    for (u32 i = 0; i < WARP * (bytes / 4); i++) {
+        met |= stamp[i] == epoch;
+        fresh |= stamp[i] < begin;
+        stamp[i] = epoch;
+    }
+    if (met)
+        return false;
+    for (u32 i = 0; i < WARP; i++)
+        at[i] = first + i * bytes;
+    write_waits(w, late_new(w, site, bytes / 4, at), ~0u, fresh);
+    return true;
 }
 
 /* Something wrote every byte of them. Written stays written, so it is looked up once. */
@@ -181,17 +303,7 @@ bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
     struct blk *b = w->blk;
     if (!b->quiet || b->flights || !all_written(w, at, bytes, site, n))
         return false;
-    if (b->lates == b->late_cap) {
-        b->late_cap = b->late_cap ? b->late_cap * 2 : 64;
-        b->late = xrealloc(b->late, b->late_cap * sizeof *b->late);
-    }
-    struct late_reads *q = &b->late[b->lates++];
-    q->site = site;
-    q->n = n;
-    q->warp = w->w.id;
-    q->time = w->clock[w->w.id];
-    q->gen = b->gen;
-    memcpy(q->at, at, sizeof q->at);
+    late_new(w, site, n, at);
     return true;
 }
 
@@ -207,7 +319,7 @@ void race_atomic(struct warp *w, u32 lane, uint64_t at, u32 bytes, u32 site)
 {
     struct blk *b = w->blk;
     uint32_t me = w->w.id;
-    enter_late(b);
+    enter_now(b, true);
     for (uint64_t i = at / 4; at + bytes <= b->b.smem_bytes && i <= (at + bytes - 1) / 4; i++) {
         struct cell *c = &b->cell[i];
         if (c->flight)
@@ -231,8 +343,14 @@ void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 sit
 {
     struct blk *b = w->blk;
     uint64_t base = (uint64_t)(uintptr_t)b->b.smem;
-    if (write)
-        enter_late(b);
+    if (write && b->clean) {
+        u32 at[WARP];
+        for (int i = 0; i < WARP; i++)
+            at[i] = (u32)(host[i] - base);
+        if (race_write_later(w, m, at, bytes, site))
+            return;
+    }
+    enter_now(b, write);
     /* Writes are checked first and noted after, so that lanes of one
      * instruction that write the same bytes do not blame each other. */
     for (; m; m &= m - 1) {
@@ -264,7 +382,7 @@ void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, boo
     struct blk *b = w->blk;
     if (at + bytes > b->b.smem_bytes)
         return;
-    enter_late(b);
+    enter_now(b, true);
     b->flights += begin ? 1u : b->flights ? ~0u : 0;
     for (uint32_t i = at / 4; i <= (at + bytes - 1) / 4; i++) {
         struct cell *c = &b->cell[i];
@@ -278,6 +396,7 @@ void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, boo
 /* Something asynchronous has read it on behalf of the warp. */
 void race_note_read(struct warp *w, u32 lane, u32 site, uint32_t at, u32 bytes)
 {
+    enter_now(w->blk, false);
     for (uint32_t i = at / 4; i < (at + bytes + 3) / 4; i++)
         note_read(w, lane, site, &w->blk->cell[i], 15);
 }

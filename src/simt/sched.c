@@ -269,6 +269,7 @@ static struct blk *blk_new(struct worker *t)
     if (l->dev->config.check == SIMT_CHECK_FULL) {
         b->cells = (size_t)l->smem_bytes / 4 + 1;
         b->cell = xmalloc(b->cells * sizeof *b->cell);
+        b->stamp = xmalloc(b->cells * sizeof *b->stamp);
     }
     for (uint32_t i = 0; i < l->nwarps; i++)
         warp_place(b, i);
@@ -533,6 +534,7 @@ static void blk_free(struct blk *b, uint32_t nwarps)
     free(b->smem_alloc);
     xfree(b->local);
     xfree(b->cell);
+    xfree(b->stamp);
     xfree(b->late);
     xfree(b);
 }
