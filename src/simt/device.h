@@ -165,6 +165,7 @@ enum { LANE_MANY = 255 };
  * else has stored to since (blk.stamp). */
 struct late {
     uint32_t site, n, warp, time, gen, mask, at[WARP];
+    uint32_t words;    /* of each lane; 0: as its sites say */
     bool write, fresh; /* fresh: nobody has stored to all of it before */
 };
 
@@ -184,7 +185,8 @@ struct blk {
     struct cell *cell;
     size_t cells;
     struct late *late;
-    size_t lates, late_cap, late_writes;
+    size_t lates, late_cap, late_writes, late_plain; /* plain: reads that are not in seen */
+    uint32_t *seen;              /* likewise, when it was last read by a matrix load */
     uint32_t *stamp;             /* per cell: when it was last stored to without being entered */
     uint32_t epoch, epoch_first; /* goes on from block to block; the first of this one */
     bool quiet;                  /* nothing written since all warps met */
@@ -327,6 +329,8 @@ void race_reset(struct blk *b);
 void race_all_met(struct blk *b);
 /* n loads at at[] + their offsets: true when there is nothing more to do about them now. */
 void race_enter(struct blk *b); /* somebody will look at the cells for himself */
+/* Whole rows of 16 bytes at at[] of the lanes m: likewise. */
+bool race_rows_later(struct warp *w, u32 m, const uint64_t *host, u32 site);
 bool race_write_row(struct warp *w, u32 first, u32 bytes, u32 site); /* words side by side */
 bool race_write_later(struct warp *w, u32 m, const u32 *at, u32 bytes, u32 site); /* whole words */
 bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n);

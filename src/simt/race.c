@@ -15,11 +15,17 @@
 
 #include <string.h>
 
+#define UNDER_WAY UINT32_MAX /* stamp: a copy will store to it */
+
+enum { MAX_LATE = 1 << 14 };
+
 void race_reset(struct blk *b)
 {
     memset(b->cell, 0, b->cells * sizeof *b->cell);
     memset(b->locks, 0, sizeof b->locks);
-    b->lates = b->late_writes = 0;
+    if (b->flights)
+        memset(b->stamp, 0, b->cells * sizeof *b->stamp);
+    b->lates = b->late_writes = b->late_plain = 0;
     b->flights = 0;
     b->quiet = b->clean = false;
     b->epoch_first = ++b->epoch;
@@ -71,6 +77,7 @@ static void check_write(struct warp *w, u32 lane, u32 site, uint32_t at, struct 
 static void note_write(struct warp *w, u32 lane, u32 site, struct cell *c, uint32_t bytes)
 {
     w->blk->quiet = false;
+    w->blk->stamp[c - w->blk->cell] = w->blk->epoch;
     uint32_t now = w->clock[w->w.id];
     c->wbytes =
         (uint8_t)(c->wwarp == w->w.id && c->wlane == lane && c->wtime == now ? c->wbytes | bytes
@@ -119,6 +126,7 @@ static void note_read_at(uint32_t me, uint32_t now, uint32_t gen, u32 lane, u32 
 static void note_read(struct warp *w, u32 lane, u32 site, struct cell *c, uint32_t bytes)
 {
     note_read_at(w->w.id, w->clock[w->w.id], w->blk->gen, lane, site, c, bytes);
+    w->blk->seen[c - w->blk->cell] = w->blk->epoch;
 }
 
 /* ---- reads that can wait ---- */
@@ -132,7 +140,7 @@ void race_all_met(struct blk *b)
             for (u32 c = first; c < first + q->n; c++)
                 b->cell[c].init = 15;
         }
-    b->lates = b->late_writes = 0;
+    b->lates = b->late_writes = b->late_plain = 0;
     b->quiet = b->clean = !b->flights && !b->hop && !b->cluster;
     b->epoch++;
 }
@@ -162,7 +170,12 @@ static void enter_write(struct blk *b, const struct late *q)
 static void enter_read(struct blk *b, const struct late *q)
 {
     const struct sw_site *sites = b->t->l->k->sites;
-    for (u32 i = 0; i < q->n; i++) {
+    for (u32 m = q->words ? q->mask : 0; m; m &= m - 1) {
+        u32 lane = (u32)__builtin_ctz(m), first = q->at[lane] / 4;
+        for (u32 c = first; c < first + q->words; c++)
+            note_read_at(q->warp, q->time, q->gen, lane, q->site, &b->cell[c], 15);
+    }
+    for (u32 i = 0; !q->words && i < q->n; i++) {
         const struct sw_site *s = &sites[q->site + i];
         u32 words = (u32)s->esize * s->vec / 4;
         for (u32 lane = 0; lane < WARP; lane++) {
@@ -177,7 +190,7 @@ static void enter_late(struct blk *b)
 {
     for (size_t e = 0; e < b->lates; e++)
         (b->late[e].write ? enter_write : enter_read)(b, &b->late[e]);
-    b->lates = b->late_writes = 0;
+    b->lates = b->late_writes = b->late_plain = 0;
 }
 
 /* The cells are looked at now: what was put off comes first, and nothing more is put off
@@ -208,13 +221,15 @@ static struct late *late_new(struct warp *w, u32 site, u32 n, const u32 *at)
     q->time = w->clock[w->w.id];
     q->gen = b->gen;
     q->write = false;
+    q->words = 0;
     memcpy(q->at, at, sizeof q->at);
     return q;
 }
 
 static bool may_wait(const struct blk *b)
 {
-    return b->clean && !b->flights && !b->hop && !b->cluster && b->lates == b->late_writes;
+    return b->clean && b->lates < MAX_LATE && !b->flights && !b->hop && !b->cluster &&
+           b->lates == b->late_writes;
 }
 
 static void write_waits(struct warp *w, struct late *q, u32 m, bool fresh)
@@ -268,6 +283,33 @@ HOT bool race_write_row(struct warp *w, u32 first, u32 bytes, u32 site)
     return true;
 }
 
+/* Nothing has stored to them since all met, and somebody before: only a later store can race. */
+HOT bool race_rows_later(struct warp *w, u32 m, const uint64_t *host, u32 site)
+{
+    struct blk *b = w->blk;
+    u32 epoch = b->epoch, begin = b->epoch_first, bad = 0, at[WARP];
+    if (b->hop || b->cluster || b->late_writes || b->lates >= MAX_LATE)
+        return false;
+    for (u32 i = 0; i < WARP; i++)
+        at[i] = (u32)(host[i] - (uint64_t)(uintptr_t)b->b.smem);
+    for (u32 left = m; left; left &= left - 1) {
+        const u32 *stamp = b->stamp + at[__builtin_ctz(left)] / 4;
+        for (u32 c = 0; c < 4; c++)
+            bad |= stamp[c] - begin >= epoch - begin;
+    }
+    if (bad)
+        return false;
+    for (u32 left = m; left; left &= left - 1) {
+        u32 *seen = b->seen + at[__builtin_ctz(left)] / 4;
+        for (u32 c = 0; c < 4; c++)
+            seen[c] = epoch;
+    }
+    struct late *q = late_new(w, site, 1, at);
+    q->words = 4;
+    q->mask = m;
+    return true;
+}
+
 /* Something wrote every byte of them. Written stays written, so it is looked up once. */
 static HOT bool all_written(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 {
@@ -301,9 +343,10 @@ static HOT bool all_written(struct warp *w, const u32 *at, u32 bytes, u32 site, 
 bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 {
     struct blk *b = w->blk;
-    if (!b->quiet || b->flights || !all_written(w, at, bytes, site, n))
+    if (!b->quiet || b->flights || b->lates >= MAX_LATE || !all_written(w, at, bytes, site, n))
         return false;
     late_new(w, site, n, at);
+    b->late_plain++;
     return true;
 }
 
@@ -382,14 +425,35 @@ void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, boo
     struct blk *b = w->blk;
     if (at + bytes > b->b.smem_bytes)
         return;
-    enter_now(b, true);
+    bool fresh = !b->hop && !b->cluster && !b->late_writes && !b->late_plain;
+    for (uint32_t i = at / 4; i <= (at + bytes - 1) / 4; i++)
+        fresh &= !begin || (b->stamp[i] < b->epoch && b->seen[i] < b->epoch);
+    if (!fresh)
+        enter_now(b, true);
+    b->clean = false;
     b->flights += begin ? 1u : b->flights ? ~0u : 0;
+    uint32_t now = w->clock[w->w.id];
+    const struct cell first = {.wtime = now,
+                               .wsite = (uint16_t)site,
+                               .wwarp = (uint8_t)w->w.id,
+                               .wlane = (uint8_t)lane,
+                               .wbytes = 15,
+                               .init = 15,
+                               .flight = 15};
+    b->quiet = false;
     for (uint32_t i = at / 4; i <= (at + bytes - 1) / 4; i++) {
         struct cell *c = &b->cell[i];
-        if (begin)
-            check_write(w, lane, site, at, c, 15);
-        note_write(w, lane, site, c, 15);
+        if (begin && fresh) {
+            *c = first;
+        } else if (!begin && c->flight == 15 && c->wwarp == first.wwarp && c->wlane == lane) {
+            c->wtime = now;
+        } else {
+            if (begin)
+                check_write(w, lane, site, at, c, 15);
+            note_write(w, lane, site, c, 15);
+        }
         c->flight = begin ? 15 : 0;
+        b->stamp[i] = begin ? UNDER_WAY : b->epoch;
     }
 }
 

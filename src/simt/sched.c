@@ -270,6 +270,7 @@ static struct blk *blk_new(struct worker *t)
         b->cells = (size_t)l->smem_bytes / 4 + 1;
         b->cell = xmalloc(b->cells * sizeof *b->cell);
         b->stamp = xmalloc(b->cells * sizeof *b->stamp);
+        b->seen = xmalloc(b->cells * sizeof *b->seen);
     }
     for (uint32_t i = 0; i < l->nwarps; i++)
         warp_place(b, i);
@@ -535,6 +536,7 @@ static void blk_free(struct blk *b, uint32_t nwarps)
     xfree(b->local);
     xfree(b->cell);
     xfree(b->stamp);
+    xfree(b->seen);
     xfree(b->late);
     xfree(b);
 }

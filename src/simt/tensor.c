@@ -497,7 +497,7 @@ void dev_ldmatrix(struct sw_warp *sw, u32 m, u32 site)
     }
     if (w->t->l->dev->config.counters)
         count_shared(w, used, host, 16, site);
-    if (w->blk->cell && space == SW_SHARED)
+    if (w->blk->cell && space == SW_SHARED && !race_rows_later(w, used, host, site))
         race_access(w, used, host, 16, site, false);
     /* A row of 16 bytes is spread over four lanes, one after the other. */
     for (u32 r = 0; r < 8u * s->vec && !s->kind; r++)
