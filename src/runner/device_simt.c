@@ -471,6 +471,14 @@ static bool run_launch(struct simt_device *d, const struct plan *plan, size_t in
     return true;
 }
 
+static void run_memset(struct simt_device *d, const struct plan *plan, const struct plan_op *op)
+{
+    void *at = (void *)(uintptr_t)(plan->buffers[op->buffer].address + op->offset);
+
+    memset(at, op->value, op->bytes);
+    simt_alloc_written(d->simt, at, op->bytes);
+}
+
 static bool device_run(struct run_device *base, struct plan *plan, struct outcome *said,
                        struct error *err)
 {
@@ -487,8 +495,7 @@ static bool device_run(struct run_device *base, struct plan *plan, struct outcom
         if (op->kind == PLAN_LAUNCH)
             ok = run_launch(d, plan, i, a, said, err);
         else
-            memset((void *)(uintptr_t)(plan->buffers[op->buffer].address + op->offset), op->value,
-                   op->bytes);
+            run_memset(d, plan, op);
     }
     arena_free(a);
     return ok;

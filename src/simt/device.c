@@ -149,6 +149,16 @@ void simt_alloc_register(struct simt *dev, void *base, size_t bytes, const char 
     }
 }
 
+void simt_alloc_written(struct simt *dev, const void *at, size_t bytes)
+{
+    struct alloc *x = alloc_find(dev, (uint64_t)(uintptr_t)at, bytes);
+    if (!x || !x->init || !bytes)
+        return;
+    uint64_t first = ((uint64_t)(uintptr_t)at - x->lo) / 4,
+             last = ((uint64_t)(uintptr_t)at - x->lo + bytes - 1) / 4;
+    memset(x->init + first, 1, last - first + 1);
+}
+
 void simt_alloc_forget(struct simt *dev, const void *base)
 {
     for (size_t i = 0; i < dev->alloc_count; i++)

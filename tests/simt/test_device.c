@@ -161,6 +161,23 @@ static void the_correct_twin_of_each_bug_gives_no_finding(void **state)
         }
 }
 
+static void what_the_host_has_set_counts_as_written(void **state)
+{
+    struct run r;
+    (void)state;
+    run_begin(&r, so_of[0], SIMT_CHECK_FULL, 0, 2000, 0);
+    simt_alloc_written(r.dev, r.out, 64 * sizeof(float));
+    struct simt_result res = run_kernel(&r, "uninit_global", 1, row, 128);
+    assert_true(res.finding_count > 0); /* only half of it was set */
+    assert_non_null(strstr(res.findings[0].text, "offset 256"));
+    run_end(&r);
+    run_begin(&r, so_of[0], SIMT_CHECK_FULL, 0, 2000, 0);
+    simt_alloc_written(r.dev, r.out, 128 * sizeof(float));
+    res = run_kernel(&r, "uninit_global", 1, row, 128);
+    assert_int_equal(res.finding_count, 0);
+    run_end(&r);
+}
+
 static void a_buffer_used_after_it_was_freed_is_named(void **state)
 {
     struct run r;
@@ -427,6 +444,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_injected_bug_is_found_on_its_line),
         cmocka_unit_test(the_correct_twin_of_each_bug_gives_no_finding),
+        cmocka_unit_test(what_the_host_has_set_counts_as_written),
         cmocka_unit_test(a_buffer_used_after_it_was_freed_is_named),
         cmocka_unit_test(findings_are_bounded_and_written_as_json),
         cmocka_unit_test(a_launch_that_no_device_takes_is_refused),
