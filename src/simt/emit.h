@@ -129,7 +129,10 @@ const char *affine_wrap(struct emit *e, int reg);
 /* emit_alu.c */
 const struct op_row *op_find(const struct insn *in, const char *op);
 enum sw_class op_class(const struct insn *in);
-void emit_alu(struct emit *e, const struct insn *in); /* scalar or lane-parallel */
+void emit_alu(struct emit *e, const struct insn *in);                  /* scalar or lane-parallel */
+const char *named(struct emit *e, const char *text, const char *type); /* a C variable for it */
+/* emit_move.c; false: not one of them */
+bool emit_move(struct emit *e, const struct insn *in);
 void emit_cvt(struct emit *e, const struct insn *in);
 int op_row_count(void);
 void emit_bits(struct emit *e, const struct insn *in);
