@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# hopper.sh - the last steps of the sm_90a products pass simt's judge with every check, at sizes with tails.
+#
+#     tests/expert/hopper.sh LADDER CUTEGEN
+set -u
+ladder=$(readlink -f "$1") cutegen=$(readlink -f "$2")
+root=$(dirname "$(readlink -f "$0")")/../..
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 3
+failed=0
+
+cat >narrow.py <<'END'
+import torch
+import torch.nn as nn
+
+N = 264
+
+
+class Model(nn.Module):
+    def forward(self, A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+        return torch.matmul(A, B.transpose(0, 1))
+
+
+def get_inputs():
+    return [torch.rand(N, N, dtype=torch.float16), torch.rand(N, N, dtype=torch.float16)]
+
+
+def get_init_inputs():
+    return []
+END
+
+# judge KERNEL TASK SIZE...
+judge()
+{
+    local kernel=$1 task=$2 sizes=()
+    shift; shift
+    for size; do sizes+=(--set "$size"); done
+    if "$cutegen" eval "$task" "$kernel" --device simt --simt-arch 90a --draws 1 --no-server --no-scale "${sizes[@]}" >log 2>&1; then
+        echo "pass  $(basename "$kernel")"
+    else
+        echo "FAIL  $(basename "$kernel")"
+        head -20 log
+        failed=1
+    fi
+}
+
+for task in big_matmul big_half; do
+    CUTEGEN_HOME=$root "$ladder" "$root/tests/expert/tasks/$task.json" . sm_90a >ladder.log || { cat ladder.log; exit 1; }
+done
+both=$(ls big_matmul.*.cu | sort -t. -k2n | tail -1)
+before=$(ls big_matmul.*.cu | sort -t. -k2n | tail -2 | head -1)
+turns=$(ls big_half.*.cu | sort -t. -k2n | tail -1)
+judge "$before" "$root/examples/matmul.py" M=140 K=520 N=300
+judge "$both" "$root/examples/matmul.py" M=140 K=320 N=260
+judge "$turns" narrow.py N=264
+exit $failed
