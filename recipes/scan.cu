@@ -11,6 +11,7 @@
 //! fact fits: a row is exactly what the block's threads can hold
 //! fact sum: it adds; else it multiplies
 //! fact reverse: from the end to the beginning
+//! fact finishes: something becomes of the running value before it is written
 //!
 //! step shuffles: scan within warps by shuffles
 //!   why: Five shuffles replace the rounds through shared memory; two barriers remain per tile.
@@ -53,6 +54,19 @@ __device__ inline float combine(float a, float b)
 __device__ inline $value $function($function_params)
 {
     $body
+}
+
+//! end
+//! if finishes
+__device__ inline float finished(float value)
+{
+    $finish_body
+}
+
+// What becomes of a running value.
+__device__ inline $y_type finish(float value)
+{
+    return $y_type(finished(value));
 }
 
 //! end

@@ -132,13 +132,13 @@ bool match_concat(const struct graph *g, struct arena *a, struct match *out)
     struct scope *s;
     int64_t dim = 0, run = 1;
     int vec = 16 / (expr_bytes(y->dtype) ? expr_bytes(y->dtype) : 16);
-    bool vectors = vec > 1;
+    bool vectors = vec > 1, stack = graph_op_is(n, "aten.stack"); /* along a new dimension */
     size_t i;
 
     graph_arg_int(n, 1, "dim", &dim);
     dim += dim < 0 ? y->dims : 0;
-    if (g->out_count != 1 || !graph_op_is(n, "aten.cat") || !json_array_size(list) || dim < 0 ||
-        dim >= y->dims || !tensor_contiguous(y))
+    if (g->out_count != 1 || !(stack || graph_op_is(n, "aten.cat")) || !json_array_size(list) ||
+        dim < 0 || dim >= y->dims || !tensor_contiguous(y))
         return match_no(out, a, "no concatenation is what it returns");
     s = out->scope = scope_new(a, NULL);
     for (int d = (int)dim + 1; d < y->dims; d++)
@@ -148,12 +148,12 @@ bool match_concat(const struct graph *g, struct arena *a, struct match *out)
         const struct node *x = json_object_get(arg, "node") ? graph_node(g, graph_id(arg)) : NULL;
         struct scope *item;
 
-        if (!plain_input(g, x) || strcmp(x->t.dtype, y->dtype) != 0 || x->t.dims != y->dims)
+        if (!plain_input(g, x) || strcmp(x->t.dtype, y->dtype) != 0 || x->t.dims != y->dims - stack)
             return match_no(out, a, "a concatenation of something computed");
         item = scope_item(s, "input");
         scope_set(item, "k", "%zu", i);
         scope_set(item, "index", "%d", x->index);
-        vectors = vectors && run * x->t.shape[dim] % vec == 0;
+        vectors = vectors && run * (stack ? 1 : x->t.shape[dim]) % vec == 0;
     }
     scope_set(s, "kernel", "%s", match_kernel_name(g, a));
     scope_set(s, "ops", "%s", graph_ops(g, a));

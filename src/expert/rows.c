@@ -571,10 +571,10 @@ static bool output(struct rows *q, int k)
 void rows_start(struct rows *q, const struct graph *g, struct arena *a, struct match *out)
 {
     static const char *const taken[] = {
-        "n",      "row",   "rows",  "count", "values", "value",  "i",     "j",     "t",
-        "parts",  "part",  "lane",  "warp",  "v",      "VEC",    "WIDTH", "place", "slice",
-        "slices", "inner", "outer", "run",   "lost",   "before", "head",  "body",  "off",
-        "k",      "here",  "found", "tiles", "block",  "first"};
+        "n",      "row",   "rows",  "count", "values", "value",  "i",      "j",       "t",
+        "parts",  "part",  "lane",  "warp",  "v",      "VEC",    "WIDTH",  "place",   "slice",
+        "slices", "inner", "outer", "run",   "lost",   "before", "head",   "body",    "off",
+        "k",      "here",  "found", "tiles", "block",  "first",  "finish", "finished"};
 
     q->g = g;
     q->a = a;

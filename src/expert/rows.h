@@ -68,6 +68,7 @@ struct rows {
 
 struct scan {
     bool sum, reverse;
+    const char *finish; /* statements that make the output of `value`; NULL: it is the output */
 };
 
 #define ROWS_NLL "aten.nll_loss_forward"

@@ -583,7 +583,14 @@ static bool form_scan(struct rows *q, struct scope *s)
     scope_set(s, "plain_call", "%s", rows_call(q, &q->outputs[0], PLAIN));
     scope_set(s, "vector_call", "%s", rows_call(q, &q->outputs[0], VECTOR));
     scope_set(s, "y_type", "%s", expr_memory_type(y->dtype));
-    scope_set(s, "cast", "%s", strcmp(y->dtype, "f32") == 0 ? "" : expr_memory_type(y->dtype));
+    scope_set(s, "cast", "%s",
+              q->scan->finish                ? "finish"
+              : strcmp(y->dtype, "f32") == 0 ? ""
+                                             : expr_memory_type(y->dtype));
+    if (q->scan->finish) {
+        scope_fact(s, "finishes");
+        scope_set(s, "finish_body", "%s", q->scan->finish);
+    }
     scope_set(s, "tile_plain", "%s", back ? "n - 1 - k" : "k");
     scope_set(s, "tile_vector", "%s", back ? "n / VEC - 1 - k" : "k");
     scope_set(s, "v_at", "%s", back ? "VEC - 1 - v" : "v");

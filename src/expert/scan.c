@@ -30,16 +30,54 @@ static bool is_scan(const struct node *n)
     return graph_op_is(n, "aten.cumsum") || graph_op_is(n, "aten.cumprod");
 }
 
+/* The only tensor a pointwise operator reads; NULL: it is none, or reads several. */
+static const struct node *only_operand(const struct graph *g, const struct node *n, struct arena *a)
+{
+    const struct node *only = NULL;
+    size_t i;
+    const json_t *arg;
+
+    if (!expr_knows(n, a))
+        return NULL;
+    json_array_foreach(n->args, i, arg)
+    {
+        const struct node *used = graph_arg(g, n, i);
+
+        if (!used || used->value)
+            continue;
+        if (only && only != used)
+            return NULL;
+        only = used;
+    }
+    return only;
+}
+
+/* Down from the result through what is made of the running value alone. */
+static const struct node *below_finish(const struct graph *g, struct arena *a, struct scan *scan)
+{
+    const struct node *result = graph_node(g, g->result[0]), *n = result;
+    struct expr e = {.g = g, .a = a};
+    const char *why;
+
+    while (n && !is_scan(n) && !graph_op_is(n, "aten.flip"))
+        n = only_operand(g, n, a);
+    if (!n || n == result)
+        return n;
+    e.leaf[n - g->nodes] = "value";
+    return expr_body(&e, result, &scan->finish, &why) ? n : NULL;
+}
+
 bool match_scan(const struct graph *g, struct arena *a, struct match *out)
 {
     struct rows *q = arena_alloc(a, sizeof(*q));
     struct scan *scan = arena_alloc(a, sizeof(*scan));
-    const struct node *n = graph_node(g, g->result[0]), *x;
-    const struct node *inner = graph_op_is(n, "aten.flip") ? graph_arg(g, n, 0) : n;
+    const struct node *n = below_finish(g, a, scan), *x;
+    const struct node *inner = n && graph_op_is(n, "aten.flip") ? graph_arg(g, n, 0) : n;
     int dim;
 
     if (g->out_count != 1 || !inner || !is_scan(inner) || !scan_dim(inner, &dim))
-        return match_no(out, a, "no running sum or product is what it returns");
+        return match_no(
+            out, a, "no running sum or product, or something made of it alone, is what it returns");
     x = graph_arg(g, inner, 0);
     if (inner != n) {
         if (!flips(n, dim) || !x || !flips(x, dim))
