@@ -52,6 +52,8 @@ class Node:
         """The nodes this one reads, in order."""
         found: list[int] = []
         for arg in [*self.args, *self.kwargs.values()]:
+            if not isinstance(arg, dict):  # the value of a constant
+                continue
             if "node" in arg:
                 found.append(arg["node"])
             found += [item["node"] for item in arg.get("list", []) if "node" in item]

@@ -177,6 +177,10 @@ class Loading(OracleTest):
             self.assertEqual(task["outputs"][0]["dtype"], "f16" if dtype == "float16" else "bf16")
             self.assertEqual(self.judged()["wrong"], 0)
 
+    def test_a_number_raised_to_a_tensor_is_described(self) -> None:
+        task = self.loaded(model("x): return 2.0 ** x", "[torch.rand(64, 96)]"))
+        self.assertIn("pow", " ".join(node["op"] for node in task["graph"]))
+
     def test_strided_and_expanded_inputs_keep_their_strides(self) -> None:
         task = self.loaded(model("x, y): return x * y", "[torch.randn(6, 8).t(), torch.randn(8, 1).expand(8, 6)]"))
         self.assertEqual([i["strides"] for i in task["inputs"]], [[1, 8], [1, 0]])
