@@ -144,6 +144,25 @@ static void put_curve(struct buf *b, const struct suite_rows *s)
 
 /* ---- rows ----------------------------------------------------------------------- */
 
+/* One line of it; all of it where the pointer rests. */
+static void put_short(struct buf *b, const char *why)
+{
+    enum { SHORT = 140 };
+    size_t len = strlen(why);
+
+    if (len <= SHORT) {
+        html_puts(b, why);
+        return;
+    }
+    for (len = SHORT; len > 0 && why[len] != ' ';)
+        len--;
+    buf_puts(b, "<span title=\"");
+    html_puts(b, why);
+    buf_puts(b, "\">");
+    html_add(b, (struct text){why, len ? len : SHORT});
+    buf_puts(b, " \u2026</span>");
+}
+
 /* Why there is no kernel: the last verdict, or what kept it from having one. */
 static void put_why(struct buf *b, const struct suite_row *r)
 {
@@ -156,7 +175,7 @@ static void put_why(struct buf *b, const struct suite_row *r)
                    verdict_names[h->attempts[i].outcome.verdict.kind]);
         break;
     }
-    html_puts(b, row_why(r));
+    put_short(b, row_why(r));
 }
 
 static void put_figures(struct buf *b, const struct facts *f, struct arena *a)
