@@ -336,16 +336,20 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
         __syncthreads();
 //! end
 //! if a_changes
-#pragma unroll 1
-        for (int i = threadIdx.x; i < BLK_M * BLK_K; i += 256) // zeros behind the end stay zeros
-            if (k_tile * BLK_K + i / BLK_M < K)
-                sA(i % BLK_M, i / BLK_M, stage) = $a_type(${a_take}sA(i % BLK_M, i / BLK_M, stage)$a_taken);
+        CUTE_UNROLL
+        for (int i = 0; i < BLK_M * BLK_K / 256; ++i) {
+            int const row = (threadIdx.x + i * 256) % BLK_M, k = (threadIdx.x + i * 256) / BLK_M;
+            if (k_tile * BLK_K + k < K) // zeros behind the end stay zeros
+                sA(row, k, stage) = $a_type(${a_take}sA(row, k, stage)$a_taken);
+        }
 //! end
 //! if b_changes
-#pragma unroll 1
-        for (int i = threadIdx.x; i < BLK_N * BLK_K; i += 256) // zeros behind the end stay zeros
-            if (k_tile * BLK_K + i / BLK_N < K)
-                sB(i % BLK_N, i / BLK_N, stage) = $b_type(${b_take}sB(i % BLK_N, i / BLK_N, stage)$b_taken);
+        CUTE_UNROLL
+        for (int i = 0; i < BLK_N * BLK_K / 256; ++i) {
+            int const row = (threadIdx.x + i * 256) % BLK_N, k = (threadIdx.x + i * 256) / BLK_N;
+            if (k_tile * BLK_K + k < K) // zeros behind the end stay zeros
+                sB(row, k, stage) = $b_type(${b_take}sB(row, k, stage)$b_taken);
+        }
 //! end
 //! if a_changes or b_changes
         __syncthreads();

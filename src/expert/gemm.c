@@ -65,8 +65,9 @@ static bool operand(struct gemm *q, const struct node *n, struct view *v, const 
 
     if (!n || graph_view(q->g, n, v))
         return n != NULL;
-    if (!graph_view_changed(q->g, n, of_one_value, v))
-        return false;
+    if (!graph_view_changed(q->g, n, of_one_value, v) ||
+        strcmp(q->g->in[v->input].dtype, "f32") != 0 || strcmp(n->t.dtype, "f32") != 0)
+        return false; /* narrower ones by a kernel before it */
     for (int i = 0; i < q->g->count; i++)
         if (strcmp(q->g->nodes[i].op, "input") == 0 && q->g->nodes[i].index == v->input)
             e.leaf[i] = "x";
