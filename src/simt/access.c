@@ -302,7 +302,7 @@ static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, b
 static void learn(const struct warp *w, u32 site, u32 span, bool write)
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
-    if (cfg->check == SIMT_CHECK_FULL || cfg->profile || w->t->reuse)
+    if (cfg->check == SIMT_CHECK_FULL || cfg->profile || w->t->watching)
         return;
     const struct sw_site *s = site_of(w, site);
     const struct range *c = &w->t->cache[site];

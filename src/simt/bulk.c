@@ -44,7 +44,7 @@ bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t byt
     }
     n->bulk_bytes += bytes;
     n->async_bytes += bytes;
-    if (w->t->reuse)
+    if (w->t->watching)
         reuse_span(w->t, addr, bytes, write, false);
     if (w->t->use) {
         w->t->use[site].sectors += sectors;

@@ -16,6 +16,8 @@
 
 enum {
     WATCHED = 3,         /* blocks per worker */
+    TOUCHES = 1 << 16,   /* sectors a block may touch before only some lines are followed: */
+    ONE_OF = 8,          /* all that happens to one line in so many */
     NEAR_SETS = 64,      /* a cache of 32 KiB: lines of 4 sectors, 4 ways */
     NEAR_WAYS = 4,       /*   about what L1 has for a block of 256 threads */
     SET_MOST = 1 << 20,  /* sectors of a block that are told apart */
@@ -27,7 +29,19 @@ struct reuse {
     size_t room, count;
     uint64_t tag[NEAR_SETS][NEAR_WAYS];
     uint8_t valid[NEAR_SETS][NEAR_WAYS], next[NEAR_SETS];
+    uint64_t touches;
+    bool some, full; /* only some lines are followed; too much was touched to follow all */
 };
+
+static inline uint32_t line_hash(uint64_t line)
+{
+    return ((uint32_t)line ^ (uint32_t)(line >> 32) * 31) * 0x9e3779b1u;
+}
+
+static inline bool followed(const struct reuse *r, uint64_t line)
+{
+    return !r->some || (line_hash(line) >> 16) % ONE_OF == 0;
+}
 
 /* True when the sector is new to the block. */
 static bool set_add(struct reuse *r, uint64_t key)
@@ -69,7 +83,7 @@ static void set_grow(struct reuse *r)
 static bool near_has(struct reuse *r, uint64_t sector)
 {
     uint64_t line = sector >> 2;
-    size_t set = (size_t)(line ^ line >> 6 ^ line >> 12) % NEAR_SETS;
+    size_t set = (line_hash(line) >> 20) % (r->some ? NEAR_SETS / ONE_OF : NEAR_SETS);
     uint8_t bit = (uint8_t)(1u << (sector & 3));
     for (int i = 0; i < NEAR_WAYS; i++)
         if (r->valid[set][i] && r->tag[set][i] == line) {
@@ -97,6 +111,12 @@ static void reuse_sector(struct worker *t, uint64_t sector, bool write, bool cac
 {
     struct reuse *r = t->reuse;
     struct reuse_counts *n = &t->seen;
+    if (!r->some && ++r->touches > TOUCHES) {
+        r->full = true;
+        t->watching = false;
+    }
+    if (r->full)
+        return;
     uint64_t key = (sector << 1 | write) + 1, other = ((sector ^ 1) << 1 | write) + 1;
     if (2 * (r->count + 1) > r->room)
         set_grow(r);
@@ -112,8 +132,36 @@ static void reuse_sector(struct worker *t, uint64_t sector, bool write, bool cac
 
 void reuse_span(struct worker *t, uint64_t at, uint64_t bytes, bool write, bool cached)
 {
-    for (uint64_t s = at >> 5; s <= (at + bytes - 1) >> 5; s++)
-        reuse_sector(t, s, write, cached);
+    uint64_t first = at >> 5, last = (at + bytes - 1) >> 5;
+    for (uint64_t line = first >> 2; line <= last >> 2; line++) {
+        uint64_t from = line << 2 > first ? line << 2 : first;
+        uint64_t to = (line << 2 | 3) < last ? line << 2 | 3 : last;
+        for (uint64_t s = from; s <= to && followed(t->reuse, line); s++)
+            reuse_sector(t, s, write, cached);
+    }
+}
+
+/* Of lanes anywhere; an access does not reach over the end of a line. */
+static HOT void reuse_lanes(struct worker *t, u32 m, const uint64_t *host, u32 bytes, bool write)
+{
+    uint64_t list[WARP];
+    uint32_t n = 0, mine = 0;
+    if (t->reuse->full)
+        return;
+    for (u32 i = 0; i < WARP; i++)
+        mine |= (uint32_t)((line_hash(host[i] >> 7) >> 16) % ONE_OF == 0) << i;
+    for (mine = t->reuse->some ? mine & m : m; mine; mine &= mine - 1) {
+        uint64_t at = host[__builtin_ctz(mine)];
+        for (uint64_t s = at >> 5; s <= (at + bytes - 1) >> 5 && n < WARP; s++) {
+            uint32_t k = 0;
+            while (k < n && list[k] != s)
+                k++;
+            if (k == n) {
+                list[n++] = s;
+                reuse_sector(t, s, write, true);
+            }
+        }
+    }
 }
 
 void reuse_block(struct worker *t)
@@ -122,12 +170,20 @@ void reuse_block(struct worker *t)
     if (!t->l->dev->config.counters)
         return;
     if (t->watched == WATCHED) {
+        t->watching = false;
         reuse_free(t);
         return;
     }
     t->watched++;
     if (!r)
         r = t->reuse = xmalloc(sizeof *r);
+    if (r->full) { /* what was seen of its beginning stood for it; now there is better */
+        r->some = true;
+        t->seen = (struct reuse_counts){0};
+    }
+    r->full = false;
+    r->touches = 0;
+    t->watching = true;
     if (r->set)
         memset(r->set, 0, r->room * sizeof *r->set);
     r->count = 0;
@@ -180,9 +236,9 @@ void reuse_total(const struct launch *l, struct simt_counters *c)
 /* ---- patterns ---- */
 
 /* Distinct sectors, and in the upper half distinct lines of 128 bytes. */
-static uint32_t sectors(u32 m, const uint64_t *host, u32 bytes, uint64_t *list)
+static uint32_t sectors(u32 m, const uint64_t *host, u32 bytes)
 {
-    uint64_t used = 0, lines = 0, line[64];
+    uint64_t used = 0, lines = 0, line[64], list[64];
     uint32_t n = 0, nl = 0;
     for (; m; m &= m - 1) {
         uint64_t at = host[__builtin_ctz(m)];
@@ -200,34 +256,25 @@ static uint32_t sectors(u32 m, const uint64_t *host, u32 bytes, uint64_t *list)
             lines |= UINT64_C(1) << q;
             line[q] = s >> 2;
             if (++n == 64)
-                goto done;
+                return n | nl << 16;
         }
     }
-done:
-    for (uint32_t i = 0, k = 0; i < 64; i++) /* close the gaps */
-        if (used >> i & 1)
-            list[k++] = list[i];
     return n | nl << 16;
 }
 
 /* The pattern is one this site had lately: its cost is known. `low` is what else it depends on. */
-static HOT bool memo_hit(struct memo *ways, u32 m, const uint64_t *host, u32 bytes, uint32_t low,
-                         struct memo **out)
+static inline __attribute__((always_inline)) bool memo_find(struct memo *ways, const uint32_t *diff,
+                                                            u32 m, u32 bytes, uint32_t low,
+                                                            struct memo **out)
 {
-    uint32_t diff[WARP], differs = 0;
-    uint64_t first = host[__builtin_ctz(m)];
-    for (int i = 0; i < WARP; i++)
-        diff[i] = (uint32_t)(host[i] - first);
-    if (m != ~0u)
-        for (u32 i = 0; i < WARP; i++)
-            diff[i] &= 0 - (m >> i & 1);
-    uint32_t mix = (diff[31] ^ diff[15] ^ diff[7] * 5 ^ diff[23] * 3 ^ m) * 0x9e3779b1u;
-    struct memo *q = &ways[mix >> 30];
+    uint32_t mix = (diff[31] ^ diff[15] * 7 ^ diff[7] * 5 ^ diff[23] * 3 ^ m) * 0x9e3779b1u;
+    uint32_t differs = 0;
+    struct memo *q = &ways[mix >> 29];
     for (int i = 0; i < WARP; i++)
         differs |= diff[i] ^ q->diff[i];
     bool same = !differs && q->mask == m && q->bytes == bytes, known = same && q->known >> low & 1;
     if (!same) {
-        memcpy(q->diff, diff, sizeof diff);
+        memcpy(q->diff, diff, sizeof q->diff);
         q->mask = m;
         q->bytes = bytes;
         q->known = 0;
@@ -235,6 +282,19 @@ static HOT bool memo_hit(struct memo *ways, u32 m, const uint64_t *host, u32 byt
     q->known |= 1u << low;
     *out = q;
     return known;
+}
+
+static HOT bool memo_hit(struct memo *ways, u32 m, const uint64_t *host, u32 bytes, uint32_t low,
+                         struct memo **out)
+{
+    uint32_t diff[WARP];
+    uint64_t first = host[__builtin_ctz(m)];
+    for (int i = 0; i < WARP; i++)
+        diff[i] = (uint32_t)(host[i] - first);
+    if (m != ~0u)
+        for (u32 i = 0; i < WARP; i++)
+            diff[i] &= 0 - (m >> i & 1);
+    return memo_find(ways, diff, m, bytes, low, out);
 }
 
 /* ---- global memory ---- */
@@ -258,19 +318,16 @@ static void add_global(struct simt_counters *n, uint64_t s, uint64_t lines, uint
 static void count_scattered(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site,
                             bool write)
 {
-    uint64_t list[64], first = host[__builtin_ctz(m)];
+    uint64_t first = host[__builtin_ctz(m)];
     uint32_t low = (uint32_t)first >> 2 & 31, cost;
     struct memo *q;
     /* Where words begin decides only for narrower accesses. */
-    if (memo_hit(&w->t->memo[MEMO_WAYS * site], m, host, bytes | (uint32_t)(first & 3) << 8, low,
-                 &q) &&
-        !w->t->reuse) {
-        cost = q->cost[low];
-    } else {
-        cost = q->cost[low] = sectors(m, host, bytes, list);
-        for (uint32_t i = 0; w->t->reuse && i < (cost & 0xffff); i++)
-            reuse_sector(w->t, list[i], write, true);
-    }
+    if (!memo_hit(&w->t->memo[MEMO_WAYS * site], m, host, bytes | (uint32_t)(first & 3) << 8, low,
+                  &q))
+        q->cost[low] = sectors(m, host, bytes);
+    cost = q->cost[low];
+    if (__builtin_expect(w->t->watching, 0))
+        reuse_lanes(w->t, m, host, bytes, write);
     add_global(&w->t->n, cost & 0xffff, cost >> 16,
                (uint64_t)bytes * (uint64_t)__builtin_popcount(m), write);
 }
@@ -280,12 +337,12 @@ HOT void count_global_many(struct warp *w, uint64_t first, const u32 *at, u32 by
 {
     struct simt_counters *c = &w->t->n;
     struct memo *q = NULL;
-    uint64_t host[WARP], list[64];
+    uint64_t host[WARP];
     for (u32 k = 0; k < n; k++) {
         uint64_t from = first + (uint64_t)site_of(w, site + k)->off;
         u32 low = (u32)(from + at[0]) >> 2 & 31;
         bool known = q && q->known >> low & 1;
-        bool slow = w->t->reuse || bytes < 4;
+        bool slow = w->t->watching || bytes < 4;
         if (!known || slow)
             for (int i = 0; i < WARP; i++)
                 host[i] = from + at[i];
@@ -296,7 +353,7 @@ HOT void count_global_many(struct warp *w, uint64_t first, const u32 *at, u32 by
         if (!q)
             known = memo_hit(&w->t->memo[MEMO_WAYS * site], ~0u, host, bytes, low, &q);
         if (!known)
-            q->cost[low] = sectors(~0u, host, bytes, list);
+            q->cost[low] = sectors(~0u, host, bytes);
         q->known |= 1u << low;
         add_global(c, q->cost[low] & 0xffff, q->cost[low] >> 16, (uint64_t)bytes * WARP, false);
     }
@@ -318,7 +375,7 @@ void count_global_row(struct warp *w, uint64_t at, u32 bytes, enum shape shape, 
     u64 span = shape == SHAPE_SAME ? bytes : (u64)bytes * WARP, last = at + span - 1;
     add_global(&w->t->n, (last >> 5) - (at >> 5) + 1, (last >> 7) - (at >> 7) + 1,
                (u64)bytes * WARP, write);
-    if (__builtin_expect(w->t->reuse != NULL, 0))
+    if (__builtin_expect(w->t->watching, 0))
         reuse_span(w->t, at, span, write, true);
 }
 
@@ -327,7 +384,7 @@ void count_global_one(struct warp *w, u32 m, uint64_t at, u32 bytes, bool write)
     uint64_t last = at + bytes - 1;
     add_global(&w->t->n, (last >> 5) - (at >> 5) + 1, (last >> 7) - (at >> 7) + 1,
                (uint64_t)bytes * (uint64_t)__builtin_popcount(m), write);
-    if (__builtin_expect(w->t->reuse != NULL, 0))
+    if (__builtin_expect(w->t->watching, 0))
         reuse_span(w->t, at, bytes, write, true);
 }
 
@@ -399,12 +456,15 @@ HOT void count_shared_many(struct warp *w, const u32 *at, u32 bytes, u32 site, u
         return;
     }
     struct memo *q;
-    uint64_t host[WARP];
-    uint32_t low = at[0] & 3;
+    uint32_t low = at[0] & 3, diff[WARP];
     for (int i = 0; i < WARP; i++)
-        host[i] = at[i];
-    if (!memo_hit(&w->t->memo[MEMO_WAYS * site], ~0u, host, bytes | SHARED_KEY, low, &q))
+        diff[i] = at[i] - at[0];
+    if (!memo_find(&w->t->memo[MEMO_WAYS * site], diff, ~0u, bytes | SHARED_KEY, low, &q)) {
+        uint64_t host[WARP];
+        for (int i = 0; i < WARP; i++)
+            host[i] = at[i];
         q->cost[low] = wavefronts(~0u, host, bytes);
+    }
     u32 cost = q->cost[low];
     c->shared_wavefronts += (u64)n * (cost & 0xffff);
     c->shared_conflicts += (u64)n * ((cost & 0xffff) - (cost >> 16));
@@ -432,7 +492,6 @@ void count_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 si
 {
     struct simt_counters *n = &w->t->n;
     struct worker *t = w->t;
-    uint64_t list[64];
     n->atomics += (uint64_t)__builtin_popcount(m);
     if (!m || !t->l->dev->config.counters)
         return;
@@ -442,7 +501,7 @@ void count_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 si
         count_shared(w, m, host, bytes, site);
         return;
     }
-    uint32_t cost = sectors(m, host, bytes, list);
+    uint32_t cost = sectors(m, host, bytes);
     n->global_atomics += (uint64_t)__builtin_popcount(m);
     n->global_atomic_requests++;
     n->global_atomic_conflicts += met;

@@ -112,7 +112,7 @@ struct memo {
     uint32_t diff[WARP], mask, bytes, known; /* known: which costs are */
     uint32_t cost[32];                       /* by the low bits of the first address */
 };
-enum { MEMO_WAYS = 4 };
+enum { MEMO_WAYS = 8 };
 
 /* What the watched blocks did: loads, stores. count.c */
 struct reuse_counts {
@@ -220,7 +220,8 @@ struct worker {
     uint64_t *counts;
     struct site_use *use; /* per site, or NULL */
     struct simt_counters n;
-    struct reuse *reuse; /* of the block that is watched, or NULL */
+    struct reuse *reuse; /* of the blocks that are watched, or NULL */
+    bool watching;
     struct reuse_counts seen;
     uint32_t watched;
     uint64_t atomic_low, atomic_high; /* global addresses */
