@@ -16,8 +16,8 @@
 
 enum {
     WATCHED = 3,         /* blocks per worker */
-    TOUCHES = 1 << 16,   /* sectors a block may touch before only some lines are followed: */
-    ONE_OF = 8,          /* all that happens to one line in so many */
+    TOUCHES = 1 << 14,   /* sectors a block may touch before only some lines are followed: */
+    ONE_OF = 16,         /* all that happens to one line in so many */
     NEAR_SETS = 64,      /* a cache of 32 KiB: lines of 4 sectors, 4 ways */
     NEAR_WAYS = 4,       /*   about what L1 has for a block of 256 threads */
     SET_MOST = 1 << 20,  /* sectors of a block that are told apart */
