@@ -183,7 +183,7 @@ static inline __attribute__((always_inline)) bool fast_global(const struct warp 
     f->at = at;
     f->space = SW_GLOBAL;
     f->shape = !row ? SHAPE_ROW : SHAPE_SAME;
-    return (!row || !same) && at >= c->lo && at + span <= c->hi && !(at & (bytes - 1));
+    return (!row || !same) && range_has(c, at, span) && !(at & (bytes - 1));
 }
 
 /* Tiles are often read by 16 lanes side by side, or 16 at one place, twice. */
@@ -523,8 +523,8 @@ static inline __attribute__((always_inline)) bool affine_row(const struct warp *
     const struct range *c = &w->t->cache[site];
     f->space = SW_GLOBAL;
     f->at = base + (u64)s->off;
-    return s->space != SW_SHARED && !(s->flags & SW_A32) && f->at >= c->lo &&
-           f->at + (u64)bytes * WARP <= c->hi && !(f->at & (bytes - 1));
+    return s->space != SW_SHARED && !(s->flags & SW_A32) &&
+           range_has(c, f->at, (u64)bytes * WARP) && !(f->at & (bytes - 1));
 }
 
 static void affine_spread(const struct sw_site *s, u64 base, u32 wrapped, u64 *lanes)
@@ -591,7 +591,7 @@ void dev_ldun(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
     struct range *c = &w->t->cache[site];
     const struct simt_config *cfg = &w->t->l->dev->config;
     may_poll(sw, s);
-    if (s->space == SW_GLOBAL && at >= c->lo && at + bytes <= c->hi && !(at & (bytes - 1)) &&
+    if (s->space == SW_GLOBAL && range_has(c, at, bytes) && !(at & (bytes - 1)) &&
         cfg->check != SIMT_CHECK_FULL) {
         if (cfg->counters)
             count_global_one(w, m, at, bytes, false);
@@ -625,8 +625,8 @@ u64 dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site)
     const struct sw_site *s = site_of(w, site);
     const struct range *c = &w->t->cache[site];
     u64 at = addr + (u64)s->off;
-    if (s->space == SW_GLOBAL && s->esize == 4 && !(s->flags & ~SW_READONLY) && at >= c->lo &&
-        at + 4 <= c->hi && !(at & 3) && w->t->l->dev->config.check != SIMT_CHECK_FULL) {
+    if (s->space == SW_GLOBAL && s->esize == 4 && !(s->flags & ~SW_READONLY) &&
+        range_has(c, at, 4) && !(at & 3) && w->t->l->dev->config.check != SIMT_CHECK_FULL) {
         if (w->t->l->dev->config.counters)
             count_global_one((struct warp *)w, m, at, 4, false);
         u32 x;

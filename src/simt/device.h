@@ -107,6 +107,12 @@ struct range {
     uint64_t last; /* where the last row was: the next is likely as far on */
 };
 
+/* All of [at, at + bytes), also where at + bytes is past the last address there is. */
+static inline bool range_has(const struct range *c, uint64_t at, uint64_t bytes)
+{
+    return at >= c->lo && at <= c->hi && bytes <= c->hi - at;
+}
+
 /* The last pattern of addresses of a site and what it costs: patterns repeat. */
 struct memo {
     uint32_t diff[WARP], mask, bytes, known; /* known: which costs are */
