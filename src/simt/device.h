@@ -160,9 +160,10 @@ struct barrier {
 struct cell {
     uint32_t wtime, rtime;
     uint16_t wsite, rsite;
-    uint8_t wwarp, wlane, rwarp, rlane;
+    uint8_t wwarp, wlane, rwarp;
     uint8_t wbytes, rbytes, init, flight; /* byte masks; flight: a copy is under way */
-    uint32_t rmask, rgen;
+    uint8_t rlane[4];                     /* of each byte */
+    uint32_t rmask[2], rgen;              /* of each half, which warps */
 };
 enum { LANE_MANY = 255 };
 

@@ -33,7 +33,7 @@ static void say(struct warp *w, u32 lane, u32 site, enum simt_finding_kind kind,
                 const struct cell *c, bool writer, const char *what)
 {
     uint32_t owarp = writer ? c->wwarp : c->rwarp, osite = writer ? c->wsite : c->rsite;
-    uint32_t olane = writer ? c->wlane : c->rlane;
+    uint32_t olane = writer ? c->wlane : c->rlane[0];
     if (!finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL,
                      owarp < MAX_WARPS ? (int)owarp
                      : owarp >= HELD   ? (int)(owarp - HELD) * 4
@@ -175,10 +175,10 @@ void proxy_release_group(struct warp *w, uint32_t at, u32 site)
         struct cell *c = &w->blk->cell[i];
         c->rwarp = (uint8_t)(HELD + group);
         c->rtime = h->held_time[group];
-        c->rlane = 0;
+        memset(c->rlane, 0, sizeof c->rlane);
         c->rsite = (uint16_t)site;
         c->rbytes = 15;
-        c->rmask = 0;
+        c->rmask[0] = c->rmask[1] = 0;
     }
 }
 

@@ -8,8 +8,8 @@
  * for a is greater than t. That also holds within a warp: two lanes are only
  * ordered by a warp sync in between.
  *
- * A cell is 4 bytes with byte masks, the last writer, the last reader and the
- * set of warps that read since the last barrier.
+ * A cell is 4 bytes with byte masks, the last writer, the last reader of each
+ * byte and, of each half, the set of warps that read since the last barrier.
  */
 #include "simt/hopper.h"
 
@@ -52,6 +52,20 @@ static void report_unset(struct warp *w, u32 lane, u32 site, uint32_t at)
         warp_abort(w);
 }
 
+/* Each byte of them was read by this lane and no other. */
+static bool only_reader(const struct cell *c, u32 lane, uint32_t bytes)
+{
+    for (int i = 0; i < 4; i++)
+        if (bytes >> i & 1 && c->rlane[i] != lane)
+            return false;
+    return true;
+}
+
+static uint32_t other_warps(const struct cell *c, uint32_t me, uint32_t bytes)
+{
+    return ((bytes & 3 ? c->rmask[0] : 0) | (bytes & 12 ? c->rmask[1] : 0)) & ~(1u << me);
+}
+
 static void check_write(struct warp *w, u32 lane, u32 site, uint32_t at, struct cell *c,
                         uint32_t bytes)
 {
@@ -65,13 +79,15 @@ static void check_write(struct warp *w, u32 lane, u32 site, uint32_t at, struct 
         report(w, lane, site, at, SIMT_RACE_SHARED, c->wwarp, c->wlane, c->wsite,
                "two threads write it with no barrier in between");
     else if (c->rtime && (c->rbytes & bytes) && !ordered(w, c->rwarp, c->rtime) &&
-             (c->rwarp != me || c->rlane != lane))
-        report(w, lane, site, at, SIMT_RACE_SHARED, c->rwarp, c->rlane, c->rsite,
+             (c->rwarp != me || !only_reader(c, lane, c->rbytes & bytes)))
+        report(w, lane, site, at, SIMT_RACE_SHARED, c->rwarp,
+               c->rlane[__builtin_ctz(c->rbytes & bytes)], c->rsite,
                "written after another thread read it, with no barrier in between");
-    else if (c->rgen == w->blk->gen && (c->rmask & ~(1u << me)) && (c->rbytes & bytes) &&
+    else if (c->rgen == w->blk->gen && other_warps(c, me, bytes) &&
              !(c->rwarp != me && ordered(w, c->rwarp, c->rtime)))
-        report(w, lane, site, at, SIMT_RACE_SHARED, (uint32_t)__builtin_ctz(c->rmask & ~(1u << me)),
-               0, c->rsite, "written after another warp read it, with no barrier in between");
+        report(w, lane, site, at, SIMT_RACE_SHARED,
+               (uint32_t)__builtin_ctz(other_warps(c, me, bytes)), 0, c->rsite,
+               "written after another warp read it, with no barrier in between");
 }
 
 static void note_write(struct warp *w, u32 lane, u32 site, struct cell *c, uint32_t bytes)
@@ -87,9 +103,11 @@ static void note_write(struct warp *w, u32 lane, u32 site, struct cell *c, uint3
     c->wlane = (uint8_t)lane;
     c->wsite = (uint16_t)site;
     c->init |= (uint8_t)bytes;
-    c->rtime = 0;
-    c->rbytes = 0;
-    c->rmask = 0;
+    c->rbytes &= (uint8_t)~bytes;
+    c->rtime = c->rbytes ? c->rtime : 0;
+    for (int h = 0; h < 2; h++)
+        if ((bytes >> 2 * h & 3) == 3)
+            c->rmask[h] = 0;
 }
 
 static void check_read(struct warp *w, u32 lane, u32 site, uint32_t at, struct cell *c,
@@ -112,12 +130,21 @@ static void note_read_at(uint32_t me, uint32_t now, uint32_t gen, u32 lane, u32 
 {
     if (c->rgen != gen) {
         c->rgen = gen;
-        c->rmask = 0;
+        c->rmask[0] = c->rmask[1] = 0;
     }
-    c->rmask |= 1u << me;
+    /* Single bytes are not in the masks: warps may share a half of them. */
+    for (int h = 0; h < 2; h++)
+        if ((bytes >> 2 * h & 3) == 3)
+            c->rmask[h] |= 1u << me;
     bool same = c->rwarp == me && c->rtime == now;
-    c->rlane = (uint8_t)(same && c->rlane != lane ? LANE_MANY : lane);
-    c->rbytes = (uint8_t)(same ? c->rbytes | bytes : bytes);
+    uint32_t known = same ? c->rbytes : 0;
+    if (bytes == 15 && !known)
+        memset(c->rlane, (int)lane, sizeof c->rlane);
+    else
+        for (int i = 0; i < 4; i++)
+            if (bytes >> i & 1)
+                c->rlane[i] = (uint8_t)(known >> i & 1 && c->rlane[i] != lane ? LANE_MANY : lane);
+    c->rbytes = (uint8_t)(known | bytes);
     c->rwarp = (uint8_t)me;
     c->rtime = now;
     c->rsite = (uint16_t)site;
@@ -155,7 +182,7 @@ static void note_write_at(const struct late *q, u32 lane, struct cell *c)
     c->init = 15;
     c->rtime = 0;
     c->rbytes = 0;
-    c->rmask = 0;
+    c->rmask[0] = c->rmask[1] = 0;
 }
 
 static void enter_write(struct blk *b, const struct late *q)
@@ -343,7 +370,7 @@ static HOT bool all_written(struct warp *w, const u32 *at, u32 bytes, u32 site, 
 bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 {
     struct blk *b = w->blk;
-    if (!b->quiet || b->flights || b->lates >= MAX_LATE || !all_written(w, at, bytes, site, n))
+    if (bytes % 4 || !b->quiet || b->flights || b->lates >= MAX_LATE || !all_written(w, at, bytes, site, n))
         return false;
     late_new(w, site, n, at);
     b->late_plain++;
@@ -373,8 +400,9 @@ void race_atomic(struct warp *w, u32 lane, uint64_t at, u32 bytes, u32 site)
             report(w, lane, site, (uint32_t)at, SIMT_RACE_SHARED, c->wwarp, c->wlane, c->wsite,
                    "an atomic after another thread wrote it, with no barrier in between");
         else if (c->rtime && !ordered(w, c->rwarp, c->rtime) &&
-                 (c->rwarp != me || c->rlane != lane))
-            report(w, lane, site, (uint32_t)at, SIMT_RACE_SHARED, c->rwarp, c->rlane, c->rsite,
+                 (c->rwarp != me || !only_reader(c, lane, c->rbytes)))
+            report(w, lane, site, (uint32_t)at, SIMT_RACE_SHARED, c->rwarp,
+                   c->rlane[__builtin_ctz(c->rbytes)], c->rsite,
                    "an atomic after another thread read it, with no barrier in between");
         else if (!c->init)
             report_unset(w, lane, site, (uint32_t)at);

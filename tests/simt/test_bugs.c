@@ -33,6 +33,7 @@ static const struct bug {
     {"cute_no_syncwarp", SIMT_RACE_SHARED, 1, N, 0, false},
     {"cute_named_missing", SIMT_RACE_SHARED, 1, N, 0, false},
     {"cute_mbar_missing", SIMT_RACE_SHARED, 1, N, 0, false},
+    {"cute_halves_in_place", SIMT_RACE_SHARED, 1, N, 0, false},
     {"cute_atomic_read", SIMT_RACE_SHARED, 1, N, 0, false},
     {"cute_atomic_unset", SIMT_UNINITIALISED, 1, N, 0, false},
     {"cute_atomic_early", SIMT_RACE_SHARED, 1, N, 0, false},

@@ -575,3 +575,22 @@ K cute_assert_ok(ARGS)
     if (in[threadIdx.x] < -5.0f) __trap();
     out[threadIdx.x] = in[threadIdx.x];
 }
+
+// Two threads share a word, a half each; in the second round two warps do.
+template <bool Bug>
+__device__ void halves_in_place(ARGS)
+{
+    __shared__ half_t buf[128];
+    Tensor s = make_tensor(make_smem_ptr(buf), Shape<_128>{}); // (128)
+    int t = threadIdx.x, across = t % 64 * 2 + t / 64;
+    s(t) = half_t(in[t]);
+    __syncthreads();
+    s(t) = half_t(float(s(t)) * 0.5f);
+    __syncthreads();
+    half_t x = s(across);
+    s(Bug ? across ^ 1 : across) = half_t(float(x) + 1.0f); // BUG:cute_halves_in_place
+    __syncthreads();
+    out[t] = float(s(t));
+}
+K cute_halves_in_place(ARGS) { halves_in_place<true>(in, out, n); }
+K cute_halves_in_place_ok(ARGS) { halves_in_place<false>(in, out, n); }
