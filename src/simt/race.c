@@ -370,7 +370,8 @@ static HOT bool all_written(struct warp *w, const u32 *at, u32 bytes, u32 site, 
 bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 {
     struct blk *b = w->blk;
-    if (bytes % 4 || !b->quiet || b->flights || b->lates >= MAX_LATE || !all_written(w, at, bytes, site, n))
+    if (bytes % 4 || !b->quiet || b->flights || b->lates >= MAX_LATE ||
+        !all_written(w, at, bytes, site, n))
         return false;
     late_new(w, site, n, at);
     b->late_plain++;
