@@ -65,7 +65,7 @@ static bool set_wal(struct store *s, struct error *err)
 
     for (int i = 0; i < WAL_TRIES; i++) {
         rc = sqlite3_exec(s->db, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
-        if (rc != SQLITE_BUSY)
+        if ((rc & 0xff) != SQLITE_BUSY) /* or one of its finer kinds */
             break;
         usleep(20 * 1000);
     }

@@ -216,8 +216,9 @@ static bool check_owner(struct store *s, struct error *err)
 {
     int64_t application, tables;
 
-    if (!sql_int(s, 0, &application, err, "PRAGMA application_id", "") ||
-        !sql_int(s, 0, &tables, err, "SELECT count(*) FROM sqlite_schema", ""))
+    /* In this order: another process may make the store between the two. */
+    if (!sql_int(s, 0, &tables, err, "SELECT count(*) FROM sqlite_schema", "") ||
+        !sql_int(s, 0, &application, err, "PRAGMA application_id", ""))
         return false;
     if (application == APPLICATION_ID || (application == 0 && tables == 0))
         return true;

@@ -423,6 +423,8 @@ static void drive_one_run(const char *dir)
             ok = whole_attempt(r, i, &err);
         run_release(r);
     }
+    if (!ok)
+        fprintf(stderr, "%s\n", err.text);
     _exit(ok ? 0 : 1);
 }
 
