@@ -610,47 +610,6 @@ static bool loop_run(struct loop *l, struct error *err)
 
 /* ---- a run from outside --------------------------------------------------- */
 
-static json_t *run_options_json(const struct settings *s, const struct run_options *o)
-{
-    json_t *set = json_array();
-
-    for (size_t i = 0; s->set && s->set[i]; i++)
-        json_array_append_new(set, json_string(s->set[i]));
-    return json_pack("{ss ss ss si si si si ss so sb si ss si sb sb}", "model", s->model, "device",
-                     s->device, "models", s->models, "max_depth", o->max_depth, "max_repairs",
-                     o->max_repairs, "patience", o->patience, "profile_from", o->profile_from,
-                     "advance", o->advance == ADVANCE_BEST ? "best" : "last", "set", set, "scale",
-                     s->scale, "draws", s->draws, "check", s->check, "width", o->width,
-                     "seed_builtin", o->seed_builtin, "target_cuda", s->target_cuda);
-}
-
-/* A resumed run goes by what it was started with, whatever the flags say now. */
-static void run_options_restore(const json_t *j, struct arena *a, struct settings *s,
-                                struct run_options *o)
-{
-    json_t *set = json_object_get(j, "set");
-    const char **names = arena_array(a, json_array_size(set) + 1, sizeof(*names));
-
-    for (size_t i = 0; i < json_array_size(set); i++)
-        names[i] = arena_strdup(a, json_string_value(json_array_get(set, i)));
-    s->set = names;
-    s->model = arena_strdup(a, json_string_or(j, "model", s->model));
-    s->device = arena_strdup(a, json_string_or(j, "device", s->device));
-    s->models = arena_strdup(a, json_string_or(j, "models", s->models));
-    s->check = arena_strdup(a, json_string_or(j, "check", s->check));
-    s->scale = json_bool_or(j, "scale", s->scale);
-    s->draws = (int)json_int_or(j, "draws", s->draws);
-    o->max_depth = (int)json_int_or(j, "max_depth", o->max_depth);
-    o->max_repairs = (int)json_int_or(j, "max_repairs", o->max_repairs);
-    o->patience = (int)json_int_or(j, "patience", o->patience);
-    o->profile_from = (int)json_int_or(j, "profile_from", o->profile_from);
-    o->width = (int)json_int_or(j, "width", 1);
-    o->seed_builtin = json_bool_or(j, "seed_builtin", false);
-    s->target_cuda = json_bool_or(j, "target_cuda", false);
-    o->advance =
-        strcmp(json_string_or(j, "advance", "best"), "last") == 0 ? ADVANCE_LAST : ADVANCE_BEST;
-}
-
 static int profile_depth(const struct run_options *o, const struct task *task)
 {
     if (o->profile_from >= 0)

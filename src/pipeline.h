@@ -76,6 +76,11 @@ struct run_summary {
     const char *ended; /* why the loop stopped, one line */
 };
 
+/* What a run was started with: as the store keeps it, and again from there. */
+json_t *run_options_json(const struct settings *s, const struct run_options *o);
+void run_options_restore(const json_t *j, struct arena *a, struct settings *s,
+                         struct run_options *o);
+
 bool pipeline_run(const struct settings *settings, const struct run_options *options,
                   struct progress *progress, struct arena *a, struct run_summary *out,
                   struct error *err);

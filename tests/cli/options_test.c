@@ -1,0 +1,91 @@
+/*
+ * options_test.c - a resumed run is judged and steered as it was when it began.
+ */
+#include "pipeline.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+static const struct settings now = {.model = "builtin",
+                                    .device = "auto",
+                                    .models = "H200",
+                                    .simt_arch = "80",
+                                    .check = "full",
+                                    .draws = 5,
+                                    .scale = true};
+
+static void everything_that_decides_comes_back(void **state)
+{
+    const char *const set[] = {"N=512", NULL};
+    const struct settings then = {.model = "openai:m",
+                                  .device = "simt",
+                                  .models = "A100",
+                                  .simt_arch = "90a",
+                                  .check = "memory",
+                                  .draws = 2,
+                                  .set = set,
+                                  .accept = true,
+                                  .allow_tf32 = true,
+                                  .target_cuda = true};
+    static const struct run_options begun = {.max_depth = 7,
+                                             .max_repairs = 2,
+                                             .patience = 3,
+                                             .profile_from = 4,
+                                             .advance = ADVANCE_LAST,
+                                             .width = 6,
+                                             .seed_builtin = true};
+    struct arena *a = arena_new();
+    struct settings s = now;
+    struct run_options o = {0};
+    json_t *kept = run_options_json(&then, &begun);
+
+    (void)state;
+    assert_non_null(kept);
+    run_options_restore(kept, a, &s, &o);
+    json_decref(kept);
+    assert_string_equal(s.model, then.model);
+    assert_string_equal(s.device, then.device);
+    assert_string_equal(s.models, then.models);
+    assert_string_equal(s.simt_arch, then.simt_arch);
+    assert_string_equal(s.check, then.check);
+    assert_string_equal(s.set[0], set[0]);
+    assert_null(s.set[1]);
+    assert_int_equal(s.draws, then.draws);
+    assert_false(s.scale);
+    assert_true(s.accept);
+    assert_true(s.allow_tf32);
+    assert_true(s.target_cuda);
+    assert_memory_equal(&o, &begun, sizeof(o));
+    arena_free(a);
+}
+
+static void what_an_older_run_did_not_keep_is_as_it_was_then(void **state)
+{
+    struct arena *a = arena_new();
+    struct settings s = now;
+    struct run_options o = {.max_depth = 9};
+    json_t *kept = json_object();
+
+    (void)state;
+    s.allow_tf32 = true; /* a flag of today */
+    run_options_restore(kept, a, &s, &o);
+    json_decref(kept);
+    assert_false(s.allow_tf32);
+    assert_string_equal(s.simt_arch, "80");
+    assert_int_equal(o.max_depth, 9);
+    assert_int_equal(o.width, 1);
+    arena_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_that_decides_comes_back),
+        cmocka_unit_test(what_an_older_run_did_not_keep_is_as_it_was_then),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
