@@ -2,7 +2,7 @@
 
     python3 bench/gpu/gemm_torch.py TASK.py ...
 
-CUDA events around one call, L2 flushed by reading before each, median of 20. `cutegen eval` has its own eager baseline; this
+CUDA events around one call, L2 flushed by reading before each, median of 11. `cutegen eval` has its own eager baseline; this
 adds what it does not run.
 """
 import importlib.util
@@ -11,6 +11,8 @@ import sys
 import warnings
 
 import torch
+
+from memory import cold_ms
 
 warnings.filterwarnings("ignore")
 
@@ -24,36 +26,20 @@ def load(path):
     return model, [x.cuda() if torch.is_tensor(x) else x for x in task.get_inputs()]
 
 
-def median_ms(call, runs=20):
-    flush = torch.empty(64 << 20, device="cuda")
-    for _ in range(3):
-        call()
-    torch.cuda.synchronize()
-    times = []
-    for _ in range(runs):
-        flush.sum()
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        call()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end))
-    return sorted(times)[runs // 2]
-
-
 def main():
+    flush = torch.empty(64 << 20, device="cuda")
     for path in sys.argv[1:]:
         name = os.path.basename(path)[:-3]
         with torch.no_grad():
             model, inputs = load(path)
-            eager = median_ms(lambda: model(*inputs))
+            eager = cold_ms(lambda: model(*inputs), flush)
             torch.backends.cuda.matmul.allow_tf32 = True
-            tf32 = median_ms(lambda: model(*inputs))
+            tf32 = cold_ms(lambda: model(*inputs), flush)
             torch.backends.cuda.matmul.allow_tf32 = False
             try:
                 torch._dynamo.reset()
                 compiled = torch.compile(model)
-                fast = median_ms(lambda: compiled(*inputs))
+                fast = cold_ms(lambda: compiled(*inputs), flush)
             except Exception as err:  # what cannot be compiled has no figure
                 fast = float("nan")
                 print(f"{name}: torch.compile: {str(err).splitlines()[0]}", file=sys.stderr)
