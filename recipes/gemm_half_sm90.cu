@@ -398,21 +398,7 @@ static struct cutegen_map operand_map(struct cutegen_call *call, void *data, int
 //! end
 CUTEGEN_PLAN(call)
 {
-    const struct cutegen_tensor *A = &call->in[$a_index]; // $a_name
-    const struct cutegen_tensor *B = &call->in[$b_index]; // $b_name
-    const struct cutegen_tensor *C = &call->out[0];
-//! each leaf
-    const struct cutegen_tensor *$x = &call->in[$k];
-//! end
-
-    CUTEGEN_REQUIRE(call, A->ndim == $a_ndim && B->ndim == $b_ndim && C->ndim == $c_ndim,
-                    "A, B and C must be $a_ndim-, $b_ndim- and $c_ndim-dimensional");
-//! each leaf
-    CUTEGEN_REQUIRE(call, $x->ndim == $ndim, "$x must be $ndim-dimensional");
-//! end
-    int64_t M = $M;
-    int64_t N = $N;
-    int64_t K = $K;
+//! include gemm_head
     int64_t L = $L;
 //! each check
     CUTEGEN_REQUIRE(call, $condition, "$text");

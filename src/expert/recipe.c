@@ -243,7 +243,8 @@ static bool included(struct text source, struct arena *a, struct text *out, stru
             buf_putc(&b, '\n');
             continue;
         }
-        ok = recipe_file(arena_printf(a, "%.*s.cuh", (int)d.len, d.data), a, &part, err);
+        ok = recipe_file(arena_printf(a, "%.*s.cuh", (int)d.len, d.data), a, &part, err) &&
+             included(part, a, &part, err);
         from = ok ? part.data : "";
         while (ok && text_starts((struct text){from, (size_t)(part.data + part.len - from)}, "// "))
             from = strchr(from, '\n') + 1;
