@@ -155,13 +155,11 @@ AI u32 fns32(u32 mask, u32 base, s32 n)
             return (u32)i;
     return ~0u;
 }
-/* Half-precision fma: the exact sum fits a double whenever the result is finite. */
-AI float fma_h(u32 a, u32 b, u32 c)
+/* To float, rounded to odd, so that the rounding that follows is the only one. */
+AI float to_odd(double d)
 {
-    double d = (double)S_h2f(a) * (double)S_h2f(b) + (double)S_h2f(c);
     float f = (float)d;
     u32 u = f2u(f);
-    /* Round to odd on the way down, so that the second rounding is the only one. */
     if ((double)f != d && f == f && (u & 0x7f800000u) != 0x7f800000u) {
         int away = (d > 0) == ((double)f > d);
         if (d != 0 && away)
@@ -169,6 +167,12 @@ AI float fma_h(u32 a, u32 b, u32 c)
         u |= 1;
     }
     return u2f(u);
+}
+/* Half-precision fma: the exact sum fits a double whenever the result is finite. */
+AI float fma_h(u32 a, u32 b, u32 c)
+{
+    double d = (double)S_h2f(a) * (double)S_h2f(b) + (double)S_h2f(c);
+    return to_odd(d);
 }
 AI u32 fma_b(u32 a, u32 b, u32 c, int relu)
 {
@@ -179,15 +183,7 @@ AI u32 fma_b(u32 a, u32 b, u32 c, int relu)
         if (e != 0 && !(w & 1))
             d = u2d((e > 0) == (d > 0) ? w + 1 : w - 1);
     }
-    float f = (float)d;
-    u32 u = f2u(f);
-    if ((double)f != d && f == f && (u & 0x7f800000u) != 0x7f800000u) {
-        int away = (d > 0) == ((double)f > d);
-        if (d != 0 && away)
-            u -= 1;
-        u |= 1;
-    }
-    u32 r = S_f2b(u2f(u));
+    u32 r = S_f2b(to_odd(d));
     return relu && (r & 0x8000u) && (r & 0x7fffu) <= 0x7f80u ? 0 : r;
 }
 /* f16 and bf16 with modifiers, lane by lane */
