@@ -11,9 +11,10 @@ build=$(cd "$1" && pwd)
 count=${2:-176} seed=${3:-1} every=${4:-1}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 export CUTEGEN_HOME=${CUTEGEN_HOME:-$(cd "$here/../.." && pwd)} CUTEGEN_RUNS=$work/runs
+export CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes # one warm builder and oracle for describe and eval
 export cutegen=${CUTEGEN:-$build/src/cutegen} ladder=${LADDER:-$build/tests/expert/expert_ladder} work
+trap '"$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 
 one() {
     local name kernel what verdict
