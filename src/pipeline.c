@@ -317,6 +317,19 @@ static void loop_remember(struct loop *l, const struct settled *s)
     json_array_append_new(l->history, entry);
 }
 
+/* A correct kernel counts, however the run goes on from here. */
+static bool loop_take(struct loop *l, struct settled *s)
+{
+    if (s->outcome.verdict.kind != VERDICT_PASS)
+        return false;
+    l->last = s;
+    if (!l->first)
+        l->first = s;
+    if (!l->best || s->time.time_us < l->best->time.time_us)
+        l->best = s;
+    return true;
+}
+
 /*
  * Gives a candidate its number and its verdict. `proposed` is the proposal's
  * own verdict: a reply without usable code is an attempt too.
@@ -345,7 +358,10 @@ static bool loop_judge(struct loop *l, struct settled *s, const struct verdict *
                                  .verdict = &s->outcome.verdict,
                                  .measurement = s->outcome.measurement,
                                  .build_ms = s->build.build_ms});
-    return !loop_stop_now(l, err);
+    if (!loop_stop_now(l, err))
+        return true;
+    (void)loop_take(l, s); /* nobody adopts it any more */
+    return false;
 }
 
 /* ---- one step: a proposal, mended until it passes or is given up ---------- */
@@ -432,13 +448,8 @@ static bool loop_step(struct loop *l, enum stage_kind kind, struct question *q, 
 /* Takes a step's result into the run; says whether it is a correct kernel. */
 static bool loop_adopt(struct loop *l, struct settled *s)
 {
-    if (s->outcome.verdict.kind != VERDICT_PASS)
+    if (!loop_take(l, s))
         return false;
-    l->last = s;
-    if (!l->first)
-        l->first = s;
-    if (!l->best || s->time.time_us < l->best->time.time_us)
-        l->best = s;
     loop_event(l, (struct event){.kind = EVENT_DEPTH,
                                  .candidate = &s->cand,
                                  .verdict = &s->outcome.verdict,

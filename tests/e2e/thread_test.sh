@@ -94,6 +94,11 @@ code=$?
 out=$(cat "$work/log")
 if [ $code = 0 ]; then skip "Ctrl-C stops after the attempt" "it was done already"; else
     ok "Ctrl-C stops after the attempt with exit code 130" 130 'cutegen resume'
+    if grep -qE '^ +1  .* pass ' "$work/log"; then
+        ok "what was finished then counts" 130 '^best +depth [1-9]'
+    else
+        skip "what was finished then counts" "it stopped before"
+    fi
 fi
 run cutegen resume last
 ok "a stopped run goes on" 0 '^best +.*depth'
