@@ -185,9 +185,9 @@ CUTEGEN_PLAN(call)
 //! if vectorise and flat
     int64_t work = n / $vec + n % $vec; // vectors, then the tail
 //! elif vectorise
-    int64_t work = cutegen_numel($y) / $vec; // vectors
+    int64_t work = $elements / $vec; // vectors
 //! else
-    int64_t work = cutegen_numel($y);
+    int64_t work = $elements;
 //! end
 
 //! each plan_input

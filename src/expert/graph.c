@@ -527,8 +527,7 @@ struct view view_whole(const struct tensor *t)
     return v;
 }
 
-/* Every `step`th from `from` on of dimension d. */
-static bool view_slice(struct view *v, int d, int64_t from, int64_t step, int64_t count)
+bool view_slice(struct view *v, int d, int64_t from, int64_t step, int64_t count)
 {
     struct axis *x = &v->axes[d];
 
@@ -544,7 +543,7 @@ static bool view_slice(struct view *v, int d, int64_t from, int64_t step, int64_
     return true;
 }
 
-static void view_drop(struct view *v, int d)
+void view_drop(struct view *v, int d)
 {
     memmove(v->axes + d, v->axes + d + 1, sizeof(*v->axes) * (size_t)(v->dims - d - 1));
     v->dims--;

@@ -103,6 +103,10 @@ bool graph_view_part(const struct graph *g, const struct node *n, struct view *o
 int64_t view_offset(const struct view *v, const struct tensor *in);
 /* A whole tensor as a view of itself. */
 struct view view_whole(const struct tensor *t);
+/* Leaves `count` elements of dimension d: every `step`th from `from` on. */
+bool view_slice(struct view *v, int d, int64_t from, int64_t step, int64_t count);
+/* Leaves dimension d out, which must be of size 1. */
+void view_drop(struct view *v, int d);
 /* Broadcasts to the shape of `to`, aligned on the right. */
 bool view_expand(struct view *v, const struct tensor *to);
 /* Merges neighbouring dimensions and drops or adds those of size 1, to the shape of `to`. */

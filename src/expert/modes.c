@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-void modes_start(struct modes *m, const struct tensor *lead)
+void modes_start(struct modes *m, const struct view *lead)
 {
     memset(m, 0, sizeof(*m));
     m->count = lead->dims;
@@ -11,9 +11,8 @@ void modes_start(struct modes *m, const struct tensor *lead)
     for (int d = 0; d < lead->dims; d++) {
         int mode = lead->dims - 1 - d; /* fastest first */
 
-        m->size[mode] = lead->shape[d];
-        m->axis[0][mode] = (struct axis){
-            .first = d, .last = d + 1, .size = lead->shape[d], .stride = lead->strides[d]};
+        m->size[mode] = lead->axes[d].size;
+        m->axis[0][mode] = lead->axes[d];
     }
 }
 

@@ -18,8 +18,8 @@ struct modes {
     struct axis axis[MAX_TENSORS * 2][MAX_DIMS]; /* [tensor][mode]; stride 0: broadcast */
 };
 
-/* Starts from the shape of the first tensor, which leads. */
-void modes_start(struct modes *m, const struct tensor *lead);
+/* Starts from the shape of the first tensor as it is seen, which leads. */
+void modes_start(struct modes *m, const struct view *lead);
 /* Adds a tensor seen through v, broadcast to the leading shape. False: it does not fit. */
 bool modes_add(struct modes *m, const struct view *v);
 void modes_merge(struct modes *m);

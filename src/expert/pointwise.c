@@ -1,9 +1,10 @@
 /*
  * pointwise.c - graphs of pointwise operators: one fused kernel.
  *
- * Leaves are inputs, possibly seen through views; all outputs have one shape.
- * Each output gets a device function of the leaves; the compiler shares what
- * they have in common. modes.h brings the tensors to as few dimensions as
+ * Leaves are inputs, possibly seen through views. Targets are the outputs, or
+ * the parts side by side of which an output is made; all have one shape. Each
+ * gets a device function of the leaves; the compiler shares what they have in
+ * common. modes.h brings the tensors to as few dimensions as
  * they allow: one, without gaps, is the recipe's `flat` form.
  */
 #include "base/buf.h"
@@ -19,12 +20,20 @@ struct leaf {
     const char *name; /* of the kernel parameter */
 };
 
+struct target {
+    const struct node *node;
+    struct view view; /* of the output */
+    const char *name; /* of the kernel parameter */
+};
+
 struct fused {
     const struct graph *g;
     struct arena *a;
+    struct target targets[MAX_TENSORS];
+    int target_count;
     struct leaf leaves[MAX_TENSORS];
     int leaf_count;
-    struct modes modes; /* outputs first, then leaves */
+    struct modes modes; /* targets first, then leaves */
     struct names names;
     const char *in_name[MAX_TENSORS], *out_name[MAX_TENSORS];
     const char *special[GRAPH_NODES]; /* forms of operators that are pointwise here */
@@ -145,6 +154,64 @@ static bool collect(struct fused *f, const struct node *n, struct match *out)
     return true;
 }
 
+/* cat and stack: each of what they join is a part of the output. */
+static bool add_parts(struct fused *f, int k, const struct node *n, struct match *out)
+{
+    const struct tensor *y = &f->g->out[k];
+    const json_t *list = json_object_get(json_array_get(n->args, 0), "list"), *arg;
+    bool stack = graph_op_is(n, "aten.stack"), computed = false;
+    int64_t dim = 0, from = 0;
+    size_t i;
+
+    graph_arg_int(n, 1, "dim", &dim);
+    dim += dim < 0 ? y->dims : 0;
+    if (dim < 0 || dim >= y->dims)
+        return match_no(out, f->a, "%s along dimension %lld", n->op, (long long)dim);
+    json_array_foreach(list, i, arg)
+    {
+        const struct node *x =
+            json_object_get(arg, "node") ? graph_node(f->g, graph_id(arg)) : NULL;
+        struct target *to = &f->targets[f->target_count];
+
+        if (!x || x->t.dims != y->dims - stack || f->target_count == MAX_TENSORS ||
+            strcmp(x->t.dtype, y->dtype) != 0)
+            return match_no(out, f->a, "%s of more, or of others, than it can write", n->op);
+        computed = computed || strcmp(x->op, "input") != 0;
+        *to = (struct target){.node = x, .view = view_whole(y)};
+        to->view.input = k;
+        if (!view_slice(&to->view, (int)dim, from, 1, stack ? 1 : x->t.shape[dim]))
+            return match_no(out, f->a, "%s into a tensor with a step of 0", n->op);
+        from += stack ? 1 : x->t.shape[dim];
+        if (stack)
+            view_drop(&to->view, (int)dim);
+        f->target_count++;
+    }
+    return computed ? true : match_no(out, f->a, "inputs side by side, nothing computed");
+}
+
+static bool collect_targets(struct fused *f, struct match *out)
+{
+    for (int k = 0; k < f->g->out_count; k++) {
+        const struct node *n = graph_node(f->g, f->g->result[k]);
+        struct target *to = &f->targets[f->target_count];
+
+        if (graph_op_is(n, "aten.cat") || graph_op_is(n, "aten.stack")) {
+            if (!add_parts(f, k, n, out))
+                return false;
+            continue;
+        }
+        if (f->target_count == MAX_TENSORS)
+            return match_no(out, f->a, "it writes more than %d tensors", MAX_TENSORS);
+        *to = (struct target){.node = n, .view = view_whole(&f->g->out[k])};
+        to->view.input = k;
+        f->target_count++;
+    }
+    for (int i = 0; i < f->target_count; i++)
+        if (!collect(f, f->targets[i].node, out))
+            return false;
+    return true;
+}
+
 /* By input, so that kernel parameters come in the order of the call. */
 static void sort_leaves(struct fused *f)
 {
@@ -157,24 +224,21 @@ static void sort_leaves(struct fused *f)
         }
 }
 
-static bool same_shape(const struct tensor *x, const struct tensor *y)
-{
-    return x->dims == y->dims &&
-           memcmp(x->shape, y->shape, sizeof(*x->shape) * (size_t)x->dims) == 0;
-}
-
 static bool bring_together(struct fused *f, struct match *out)
 {
     const struct graph *g = f->g;
 
-    modes_start(&f->modes, &g->out[0]);
-    for (int k = 0; k < g->out_count; k++) {
-        struct view whole = view_whole(&g->out[k]);
+    modes_start(&f->modes, &f->targets[0].view);
+    for (int k = 0; k < f->target_count; k++) {
+        const struct view *v = &f->targets[k].view;
+        bool same = v->dims == f->modes.count;
 
-        if (!same_shape(&g->out[0], &g->out[k]) || !expr_memory_type(g->out[k].dtype))
+        for (int d = 0; same && d < v->dims; d++)
+            same = v->axes[d].size == f->targets[0].view.axes[d].size;
+        if (!same || !expr_memory_type(g->out[v->input].dtype))
             return match_no(out, f->a, "its outputs differ in shape, or one is %s",
-                            g->out[k].dtype);
-        if (k > 0 && !modes_add(&f->modes, &whole))
+                            g->out[v->input].dtype);
+        if (k > 0 && !modes_add(&f->modes, v))
             return match_no(out, f->a, "its outputs differ in shape");
     }
     for (int i = 0; i < f->leaf_count; i++)
@@ -198,6 +262,13 @@ static void name_all(struct fused *f)
     for (int k = 0; k < g->out_count; k++)
         f->out_name[k] =
             names_add(&f->names, g->out_count == 1 ? "y" : arena_printf(f->a, "y%d", k), f->a);
+    for (int k = 0; k < f->target_count; k++) {
+        struct target *to = &f->targets[k];
+
+        to->name = f->out_name[to->view.input];
+        if (f->target_count > f->g->out_count)
+            to->name = names_add(&f->names, arena_printf(f->a, "%s_part%d", to->name, k), f->a);
+    }
     for (int i = 0; i < f->leaf_count; i++) {
         struct leaf *leaf = &f->leaves[i];
         bool whole = strcmp(leaf->node->op, "input") == 0;
@@ -218,6 +289,9 @@ static bool is_flat(const struct fused *f)
     for (int t = 0; t < f->modes.tensors; t++)
         if (f->modes.axis[t][0].stride > 1)
             return false;
+    for (int k = 0; k < f->target_count; k++)
+        if (f->targets[k].view.sliced)
+            return false;
     for (int i = 0; i < f->leaf_count; i++)
         if (f->leaves[i].view.sliced)
             return false;
@@ -231,9 +305,12 @@ static bool is_vectorisable(const struct fused *f, int vec)
 
     if (vec < 2 || (!flat && f->modes.size[0] % vec != 0))
         return false;
+    for (int k = 0; k < f->target_count; k++)
+        if (view_offset(&f->targets[k].view, &f->g->out[f->targets[k].view.input]) % vec != 0)
+            return false;
     for (int i = 0; i < f->leaf_count; i++)
         if (view_offset(&f->leaves[i].view, &f->g->in[f->leaves[i].view.input]) % vec != 0 &&
-            f->modes.axis[f->g->out_count + i][0].stride)
+            f->modes.axis[f->target_count + i][0].stride)
             return false;
     for (int t = 0; t < f->modes.tensors; t++)
         for (int m = 0; m < f->modes.count; m++) {
@@ -325,7 +402,7 @@ static int turn_mode(const struct fused *f)
 {
     int turn = 0;
 
-    for (int t = f->g->out_count; t < f->modes.tensors; t++) {
+    for (int t = f->target_count; t < f->modes.tensors; t++) {
         if (f->modes.axis[t][0].stride < 2)
             continue;
         for (int m = 1; m < f->modes.count && !turn; m++)
@@ -334,7 +411,7 @@ static int turn_mode(const struct fused *f)
         if (!turn || f->modes.axis[t][turn].stride != 1)
             return 0;
     }
-    for (int k = 0; k < f->g->out_count; k++)
+    for (int k = 0; k < f->target_count; k++)
         if (f->modes.axis[k][0].stride != 1)
             return 0;
     return turn && f->modes.size[0] >= 16 && f->modes.size[turn] >= 16 ? turn : 0;
@@ -391,10 +468,10 @@ static const char *call_text(struct fused *f, const char *function, char prefix,
     for (int i = 0; i < f->leaf_count; i++) {
         const char *dtype = f->leaves[i].node->t.dtype, *value = expr_value_type(dtype);
         const char *name = f->leaves[i].name, *element;
-        bool moves = f->modes.axis[f->g->out_count + i][0].stride != 0;
+        bool moves = f->modes.axis[f->target_count + i][0].stride != 0;
 
         if (prefix == 't')
-            element = f->modes.axis[f->g->out_count + i][0].stride > 1
+            element = f->modes.axis[f->target_count + i][0].stride > 1
                           ? arena_printf(f->a, "t%s[lane][k]", match_capital(name, f->a))
                           : arena_printf(f->a, "g%s%s", match_capital(name, f->a), at);
         else if (prefix)
@@ -416,13 +493,13 @@ static bool fill_function(struct fused *f, struct scope *s, int k, const char *k
 {
     const struct graph *g = f->g;
     struct expr e = {.g = g, .a = f->a};
-    const struct node *root = graph_node(g, g->result[k]);
-    const char *function =
-        arena_printf(f->a, "%s_value", g->out_count == 1 ? kernel : f->out_name[k]);
-    const char *memory = expr_memory_type(g->out[k].dtype);
-    bool same = strcmp(memory, expr_value_type(g->out[k].dtype)) == 0;
+    const struct target *to = &f->targets[k];
+    const char *dtype = g->out[to->view.input].dtype;
+    const char *function = arena_printf(f->a, "%s_value", f->target_count == 1 ? kernel : to->name);
+    const char *memory = expr_memory_type(dtype);
+    bool same = strcmp(memory, expr_value_type(dtype)) == 0;
     struct buf params = buf_init(4096);
-    const char *exact, *fast, *Y = match_capital(f->out_name[k], f->a);
+    const char *exact, *fast, *Y = match_capital(to->name, f->a);
     struct scope *item = scope_item(s, "function");
     const char *open = same ? "" : arena_printf(f->a, "%s(", memory), *close = same ? "" : ")";
 
@@ -433,13 +510,13 @@ static bool fill_function(struct fused *f, struct scope *s, int k, const char *k
                    f->leaves[i].name);
     }
     scope_set(item, "function", "%s", function);
-    scope_set(item, "value", "%s", expr_value_type(g->out[k].dtype));
+    scope_set(item, "value", "%s", expr_value_type(dtype));
     scope_set(item, "function_params", "%s", buf_text(&params).data);
     buf_release(&params);
-    if (!expr_body(&e, root, &exact, &out->why_not))
+    if (!expr_body(&e, to->node, &exact, &out->why_not))
         return false;
     e.fast = true;
-    if (!expr_body(&e, root, &fast, &out->why_not))
+    if (!expr_body(&e, to->node, &fast, &out->why_not))
         return false;
     if (e.has_fast && strcmp(exact, fast) != 0)
         scope_fact(s, "fast");
@@ -452,7 +529,7 @@ static bool fill_function(struct fused *f, struct scope *s, int k, const char *k
               call_text(f, function, 't', "(i0 + lane, k0 + k)"), close);
     scope_set(item, "vector_store", "r%s(v) = %s%s%s;", Y, open, call_text(f, function, 'r', "(v)"),
               close);
-    scope_set(item, "tail_store", "%s[j] = %s%s%s;", f->out_name[k], open,
+    scope_set(item, "tail_store", "%s[j] = %s%s%s;", to->name, open,
               call_text(f, function, '\0', "[j]"), close);
     return true;
 }
@@ -472,15 +549,17 @@ static void fill_signature(struct fused *f, struct scope *s, const char *index)
         buf_printf(&args, "%s, ",
                    match_pointer(arena_printf(f->a, "%s const", type), f->in_name[leaf->view.input],
                                  leaf->view.from, f->a));
-        add_strides(f, g->out_count + i, leaf->name, f->in_name[leaf->view.input], index, &strides,
-                    &sargs);
+        add_strides(f, f->target_count + i, leaf->name, f->in_name[leaf->view.input], index,
+                    &strides, &sargs);
     }
-    for (int k = 0; k < g->out_count; k++) {
-        const char *type = expr_memory_type(g->out[k].dtype);
+    for (int k = 0; k < f->target_count; k++) {
+        const struct target *to = &f->targets[k];
+        const char *type = expr_memory_type(g->out[to->view.input].dtype);
+        const char *whole = f->out_name[to->view.input];
 
-        buf_printf(&params, "%s *%s, ", type, f->out_name[k]);
-        buf_printf(&args, "CUTEGEN_DATA(%s, %s), ", type, f->out_name[k]);
-        add_strides(f, k, f->out_name[k], f->out_name[k], index, &strides, &sargs);
+        buf_printf(&params, "%s *%s, ", type, to->name);
+        buf_printf(&args, "%s, ", match_pointer(type, whole, to->view.from, f->a));
+        add_strides(f, k, to->name, whole, index, &strides, &sargs);
     }
     if (is_flat(f)) {
         buf_printf(&params, "%s n", index);
@@ -516,7 +595,7 @@ static void set_turn_sizes(struct fused *f, struct scope *s)
 static void fill_sizes(struct fused *f, struct scope *s)
 {
     struct buf names = buf_init(256), rest = buf_init(256), shape = buf_init(256),
-               rest_shape = buf_init(256);
+               rest_shape = buf_init(256), product = buf_init(256);
     const struct modes *m = &f->modes;
 
     for (int k = 0; k < m->count; k++) {
@@ -526,12 +605,14 @@ static void fill_sizes(struct fused *f, struct scope *s)
         scope_set(item, "m", "%d", k);
         scope_set(item, "size", "%s", match_axis_size(f->out_name[0], x, f->a));
         buf_printf(&names, "%sn%d", k ? ", " : "", k);
+        buf_printf(&product, "%sn%d", k ? " * " : "", k);
         buf_printf(&shape, "%sn%d", k ? "," : "", k);
         buf_printf(&rest, k ? ", n%d" : "n%d / VEC", k);
         buf_printf(&rest_shape, k ? ",n%d" : "n%d/VEC", k);
     }
     set_turn_sizes(f, s);
     scope_set(s, "sizes", "%s", buf_text(&names).data);
+    scope_set(s, "elements", "%s", is_flat(f) ? "n" : buf_text(&product).data);
     scope_set(s, "shape_text", "%s", is_flat(f) ? "(n)" : arena_printf(f->a, "(%s)", shape.data));
     scope_set(s, "vector_shape_text", "%s",
               is_flat(f) ? "(VEC,n/VEC)" : arena_printf(f->a, "(VEC,(%s))", rest_shape.data));
@@ -540,16 +621,18 @@ static void fill_sizes(struct fused *f, struct scope *s)
     buf_release(&rest);
     buf_release(&shape);
     buf_release(&rest_shape);
+    buf_release(&product);
 }
 
 /* The plan's view of the call: which tensors, and what must hold for them. */
 static void fill_plan(struct fused *f, struct scope *s)
 {
     const struct graph *g = f->g;
-    bool used[MAX_TENSORS] = {false}, checked[MAX_TENSORS] = {false};
+    bool used[MAX_TENSORS] = {false}, checked[MAX_TENSORS] = {false},
+         written[MAX_TENSORS] = {false};
 
     for (int i = 0; i < f->leaf_count; i++) {
-        int in = f->leaves[i].view.input, t = g->out_count + i;
+        int in = f->leaves[i].view.input, t = f->target_count + i;
         struct scope *item;
 
         if (!checked[in])
@@ -568,6 +651,13 @@ static void fill_plan(struct fused *f, struct scope *s)
             scope_fact(item, "dense");
         if (f->modes.axis[t][0].stride == 1)
             scope_fact(item, "unit");
+    }
+    for (int k = 0; k < f->target_count; k++) {
+        int to = f->targets[k].view.input;
+
+        if (!written[to])
+            written[to] = match_split_checks(s, f->out_name[to], &g->out[to], f->modes.axis[k],
+                                             f->modes.count, f->a);
     }
     for (int k = 0; k < g->out_count; k++) {
         struct scope *item = scope_item(s, "plan_output");
@@ -611,9 +701,11 @@ static bool fill(struct fused *f, struct match *out)
     if (is_vectorisable(f, vec))
         scope_fact(s, "vectors");
     for (int i = 0; i < f->leaf_count; i++)
-        fill_tensor(f, s, g->out_count + i, &f->leaves[i].node->t, f->leaves[i].name, false);
-    for (int k = 0; k < g->out_count; k++) {
-        fill_tensor(f, s, k, &g->out[k], f->out_name[k], true);
+        fill_tensor(f, s, f->target_count + i, &f->leaves[i].node->t, f->leaves[i].name, false);
+    for (int k = 0; k < f->target_count; k++) {
+        const struct target *to = &f->targets[k];
+
+        fill_tensor(f, s, k, &g->out[to->view.input], to->name, true);
         if (!fill_function(f, s, k, kernel, out))
             return false;
     }
@@ -631,9 +723,8 @@ bool match_pointwise(const struct graph *g, struct arena *a, struct match *out)
     f->a = a;
     if (tensor_numel(&g->out[0]) == 0)
         return match_no(out, a, "its output is empty");
-    for (int k = 0; k < g->out_count; k++)
-        if (!collect(f, graph_node(g, g->result[k]), out))
-            return false;
+    if (!collect_targets(f, out))
+        return false;
     if (f->leaf_count == 0)
         return match_no(out, a, "it reads no input");
     sort_leaves(f);

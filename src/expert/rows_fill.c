@@ -15,6 +15,7 @@
 
 static bool bring_together(struct rows *q)
 {
+    struct view kept, along;
     int lead = 0;
 
     for (int i = q->tensor_count; i-- > 0;)
@@ -24,8 +25,10 @@ static bool bring_together(struct rows *q)
         q->kept.strides[d] = q->tensors[lead].kept.axes[d].stride;
     for (int d = 0; d < q->along.dims; d++)
         q->along.strides[d] = q->tensors[lead].along.axes[d].stride;
-    modes_start(&q->row_modes, &q->kept);
-    modes_start(&q->col_modes, &q->along);
+    kept = view_whole(&q->kept);
+    along = view_whole(&q->along);
+    modes_start(&q->row_modes, &kept);
+    modes_start(&q->col_modes, &along);
     for (int i = 0; i < q->tensor_count; i++) {
         struct view none = {0};
         struct row_tensor *t = &q->tensors[i];
