@@ -21,6 +21,7 @@ from .operators import (
     ATTENTION,
     FACTORIES,
     GATHERS,
+    JOINS,
     LINEAR_KEEPERS,
     OTHER,
     PRODUCTS,
@@ -220,6 +221,9 @@ class Analysis:
             node = max(reductions, key=lambda n: reduction_length(self.nodes, n))
             return "reduction", f"{node.op} over {reduction_length(self.nodes, node)} elements"
         others = [n for n in operators if n.name in OTHER or not self._elementwise(n)]
+        if others and all(n.name in JOINS for n in others) and len(others) < len(operators):
+            names = sorted({n.name for n in operators})
+            return "pointwise", f"elementwise operators, and their results side by side: {', '.join(names[:6])}"
         if others:
             return "other", f"{others[0].op} is neither elementwise nor a reduction nor a product"
         names = sorted({n.name for n in operators})

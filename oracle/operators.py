@@ -61,6 +61,9 @@ OTHER = frozenset("""
     _cudnn_rnn lstm gru
     """.split())
 
+# tensors side by side
+JOINS = frozenset("cat stack".split())
+
 # read a part of their first operand
 GATHERS = frozenset("""
     embedding index index_select gather

@@ -305,6 +305,8 @@ class Describing(OracleTest):
         ("a, w): return F.conv2d(a, w)", "[torch.rand(2, 8, 16, 16), torch.rand(8, 8, 3, 3)]", "gemm"),
         ("i, w): return F.embedding(i, w)", "[torch.randint(0, 9, (64,)), torch.rand(9, 64)]", "other"),
         ("x): return x.sort(-1)[0]", "[torch.rand(64, 64)]", "other"),
+        ("x): return torch.cat([x, x], 1)", "[torch.rand(64, 64)]", "other"),
+        ("x): return torch.cat([x.sin(), x.cos()], 1)", "[torch.rand(64, 64)]", "pointwise"),
     ]
 
     def test_the_class_follows_from_the_graph(self) -> None:
