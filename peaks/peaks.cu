@@ -163,6 +163,21 @@ CUTEGEN_PLAN(call)
     char *sink = (char *)cutegen_workspace(call, 256);
     struct cutegen_dim many = cutegen_dim3(blocks > 0 ? blocks : 1, 1, 1), all = cutegen_dim3(2 * sms, 1, 1);
 
+    if (kind < 0) { /* every kernel once: what is to be built */
+        char *p = (char *)cutegen_workspace(call, 256);
+        struct cutegen_dim one = cutegen_dim3(1, 1, 1), warp = cutegen_dim3(32, 1, 1);
+
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (read_all), one, warp, 0, p, sink, 1, blocks));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (write_all), one, warp, 0, p, blocks));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (copy_all), one, warp, 0, p, p, blocks));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (multiply_add<float>), one, warp, 0, sink, 1, 0.999f));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (multiply_add<double>), one, warp, 0, sink, 1, 0.999));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (tensor_sync), one, warp, 0, sink, 1));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (tensor_group_f16), one, warp, 0, sink, 1));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (tensor_group_bf16), one, warp, 0, sink, 1));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (tensor_group_tf32), one, warp, 0, sink, 1));
+        return CUTEGEN_LAUNCH(call, (nothing), one, warp, 0, sink);
+    }
     if (kind == 0 || kind == 3) { /* read; read again and again what fits into L2 */
         char *p = (char *)cutegen_workspace(call, amount);
         return CUTEGEN_LAUNCH(call, (read_all), many, cutegen_dim3(PEAK_THREADS, 1, 1), 0, p, sink,

@@ -29,6 +29,7 @@
 #include "store/store.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 enum {
@@ -67,8 +68,9 @@ struct loop {
     int profile_from;
     struct arena *answers[16]; /* of questions that were asked in a thread of their own */
     size_t answer_count;
-    bool seeding;                        /* the built-in engineer answers */
-    json_t *history;                     /* what the model is told it has tried */
+    bool look_later; /* looking at the best kernel failed once: not before the end again */
+    bool seeding;    /* the built-in engineer answers */
+    json_t *history; /* what the model is told it has tried */
     struct settled *first, *best, *last; /* correct kernels; NULL: none yet */
     int64_t tokens;
     double cost_usd;
@@ -121,6 +123,7 @@ struct asking {
     struct proposal *out;
     struct error err;
     bool ok;
+    atomic_bool answered;
 };
 
 static void *ask_thread(void *self)
@@ -128,6 +131,7 @@ static void *ask_thread(void *self)
     struct asking *k = self;
 
     k->ok = k->ask(k->st, k->q, k->a, k->out, &k->err);
+    atomic_store(&k->answered, true);
     return NULL;
 }
 
@@ -147,7 +151,7 @@ static void proposal_move(struct proposal *p, struct arena *a)
 
 static bool wants_accepting(const struct loop *l)
 {
-    return l->settings->accept && l->best && stage_device(l->st)->kind == DEVICE_CUDA;
+    return l->best && pipeline_wants_accepting(l->settings, stage_device(l->st));
 }
 
 /* Sanitizers and simt look at the best kernel of now; once is enough. */
@@ -167,17 +171,26 @@ static bool accept_best(struct loop *l, struct error *err)
 static bool has_work(const struct loop *l)
 {
     return stage_has_work(l->st) ||
-           (wants_accepting(l) && !l->best->looked && stage_may_work(l->st));
+           (wants_accepting(l) && !l->best->looked && !l->look_later && stage_may_work(l->st));
 }
 
 static void work_ahead(struct loop *l)
 {
     struct error why = {0};
 
-    if (stage_has_work(l->st))
+    if (stage_has_work(l->st)) {
         stage_work_ahead(l->st, &l->task);
-    else if (!accept_best(l, &why))
+        return;
+    }
+    log_info("while the model thinks: a look at attempt %d, the best so far",
+             l->best->cand.attempt);
+    if (!accept_best(l, &why)) {
+        l->look_later = true;
         log_info("the best kernel could not be looked at meanwhile: %s", why.text);
+        return;
+    }
+    log_info("the look at attempt %d: %s", l->best->cand.attempt,
+             verdict_names[l->best->accepted.kind]);
 }
 
 static bool ask_meanwhile(struct loop *l, enum stage_kind kind, const struct question *q,
@@ -189,7 +202,9 @@ static bool ask_meanwhile(struct loop *l, enum stage_kind kind, const struct que
     l->answers[l->answer_count++] = k.a;
     if (pthread_create(&thread, NULL, ask_thread, &k) != 0)
         return askers[kind](l->st, q, l->a, out, err);
-    work_ahead(l);
+    do
+        work_ahead(l);
+    while (!atomic_load(&k.answered) && has_work(l));
     pthread_join(thread, NULL);
     if (k.ok)
         proposal_move(out, l->a);

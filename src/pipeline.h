@@ -114,8 +114,9 @@ bool pipeline_suite(const struct settings *settings, const struct suite_options 
                     struct suite_progress *progress, struct arena *a, const char **name,
                     struct error *err);
 
-/* Final acceptance on a GPU (settings.accept): the test once more under compute-sanitizer's tools,
- * and the kernel on simt, at sizes that fit. `note` says who looked and found nothing. */
+/* Final acceptance (settings.accept): on a GPU the test once more under compute-sanitizer's tools,
+ * and the kernel on simt with every check, at sizes that fit. On simt that is wanted where it was
+ * judged with less. `note` says who looked and found nothing. */
 struct acceptance {
     const struct task *task;
     const struct device *device;
@@ -123,6 +124,7 @@ struct acceptance {
     const struct build_result *build;
 };
 struct stage;
+bool pipeline_wants_accepting(const struct settings *settings, const struct device *device);
 bool pipeline_accept(const struct settings *settings, struct stage *st,
                      const struct acceptance *what, struct arena *a, struct verdict *verdict,
                      const char **note, struct error *err);

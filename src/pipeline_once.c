@@ -64,6 +64,12 @@ static bool eval_judge(struct stage *st, const struct candidate *cand, struct pr
     return true;
 }
 
+bool pipeline_wants_accepting(const struct settings *settings, const struct device *device)
+{
+    return settings->accept &&
+           (device->kind == DEVICE_CUDA || strcmp(settings->check, "full") != 0);
+}
+
 /* The same kernel on simt, whose checker sees what a GPU does not, at sizes that fit. Where simt
  * cannot run it, that is said and nothing is held against it. */
 static bool simt_looks(const struct settings *settings, const struct acceptance *what,
@@ -76,9 +82,14 @@ static bool simt_looks(const struct settings *settings, const struct acceptance 
     struct test_result *test = arena_alloc(a, sizeof(*test));
     struct error why = {0};
     struct stage *st = NULL;
-    bool ok;
+    bool ok, gpu = what->device->kind == DEVICE_CUDA;
 
     own.device = "simt";
+    own.check = "full";
+    own.model = "builtin"; /* nobody is asked */
+    own.budget_file = NULL;
+    if (gpu && !strcmp(what->device->arch, "sm_90a"))
+        own.simt_arch = "90a";
     ok = stage_open(&own, &st, &why) && stage_describe(st, what->task->path, a, task, &why) &&
          stage_build(st, task, what->cand, a, build, &why);
     if (ok && build->verdict.kind == VERDICT_PASS)
@@ -89,11 +100,13 @@ static bool simt_looks(const struct settings *settings, const struct acceptance 
         return false;
     }
     if (!ok || build->verdict.kind != VERDICT_PASS) {
-        *note = arena_printf(a, "compute-sanitizer found nothing; simt cannot run it: %s",
+        *note = arena_printf(a, "%ssimt cannot run it: %s",
+                             gpu ? "compute-sanitizer found nothing; " : "",
                              ok ? build->verdict.summary : why.text);
         return true;
     }
-    *note = arena_printf(a, "compute-sanitizer and simt found nothing%s%s",
+    *note = arena_printf(a, "%s found nothing%s%s",
+                         gpu ? "compute-sanitizer and simt" : "simt's full check",
                          task->scaled ? "; simt at " : "", task->scaled ? task->scaled : "");
     if (test->verdict.kind == VERDICT_PASS)
         return true;
@@ -112,6 +125,9 @@ bool pipeline_accept(const struct settings *settings, struct stage *st,
     struct test_result *test = arena_alloc(a, sizeof(*test));
 
     *note = NULL;
+    *verdict = (struct verdict){.kind = VERDICT_PASS, .summary = "", .detail = ""};
+    if (what->device->kind == DEVICE_SIMT)
+        return simt_looks(settings, what, a, verdict, note, err);
     if (!stage_accept(st, what->task, what->cand, what->build, a, test, err))
         return false;
     *verdict = test->verdict;
@@ -138,7 +154,7 @@ static bool eval_stored(const struct settings *settings, struct stage *st, struc
         !run_attempt_begin(run, cand, STAGE_SYNTHESIZE, 0, err) ||
         !eval_judge(st, cand, progress, a, out, &outcome, err))
         goto done;
-    if (settings->accept && out->device.kind == DEVICE_CUDA && !cand->foreign &&
+    if (pipeline_wants_accepting(settings, &out->device) && !cand->foreign &&
         outcome.step == STEP_MEASURE && outcome.verdict.kind == VERDICT_PASS) {
         struct acceptance what = {&out->task, &out->device, cand, &out->build};
 

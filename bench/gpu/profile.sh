@@ -9,7 +9,7 @@ steps=$(readlink -f "${3:-$(dirname "$0")/../../examples/replays/steps}")
 cutegen=$tree/bin/cutegen
 examples=$tree/share/cutegen/examples
 work=$(mktemp -d)
-export CUTEGEN_CACHE=$work/cache
+export CUTEGEN_CACHE=${CUTEGEN_CACHE:-$work/cache} CUTEGEN_RUNS=$work/runs
 cp -r "$steps" "$work/steps"
 cd "$work" || exit 3
 for task in ${TASKS:-softmax square_matmul}; do

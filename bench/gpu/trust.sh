@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # trust.sh - what only a GPU can show about the judge, in some minutes: exports, peaks, final acceptance, a foreign verdict.
 #
-#     bench/gpu/trust.sh CUTEGEN-TREE OUT-FOLDER
+#     [MEANWHILE=COMMAND] bench/gpu/trust.sh CUTEGEN-TREE OUT-FOLDER
 #
-# CUTEGEN-TREE is the unpacked tarball. The exports come first; QUICK=1 leaves torch.compile out of their check. OUT-FOLDER
-# gets export.md, peaks.txt, accept.md. For verdicts of all cheats and examples: cheats.sh, judge_all.sh.
+# CUTEGEN-TREE is the unpacked tarball. Six kernels are judged and exported; while load_inline builds the modules on the CPU, the
+# peaks are measured (and MEANWHILE is run); then the modules are checked, one of them is judged as a foreign candidate, and some
+# cheats are judged with --accept (not with ACCEPT=0). QUICK=1 leaves torch.compile out of the check. OUT-FOLDER gets export.md, peaks.txt, foreign.txt,
+# accept.md. For verdicts of all cheats and examples: cheats.sh, judge_all.sh.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
 root=$1 out=$2
 work=$(mktemp -d)
-export CUTEGEN_CACHE=$work/cache CUTEGEN_RUNS=$work/runs CUTEGEN_TOOLS=$work/tools CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes
+export CUTEGEN_CACHE=${CUTEGEN_CACHE:-$work/cache} CUTEGEN_RUNS=$work/runs CUTEGEN_TOOLS=$work/tools CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes
 export TORCH_EXTENSIONS_DIR=$work/torch CUTLASS_PATH=${CUTLASS_PATH:-$root/share/cutegen/cutlass}
 cutegen=$root/bin/cutegen examples=$root/share/cutegen/examples
 begin=$(date +%s)
@@ -25,6 +27,9 @@ for kernel in "$examples/kernels/swish.cu" "$repo"/tests/examples/{conv2d,cross_
     pids+=($!)
     say "$name judged and exported"
 done
+timeout 60 "$cutegen" peaks --device cuda:0 2>&1 | tee "$out/peaks.txt"
+say peaks
+[ -z "${MEANWHILE:-}" ] || (eval "$MEANWHILE")
 wait "${pids[@]}"
 tail -n 2 "$work"/*.build
 say built
@@ -32,11 +37,9 @@ folders=()
 for record in "$work"/*/record.json; do folders+=("$(dirname "$record")"); done
 timeout 90 python3 "$here/export.py" check "${folders[@]}" 2>&1 | tee "$out/export.md"
 say checked
-timeout 40 "$cutegen" eval "$examples/swish.py" "$work/swish/swish_new.py" --device cuda:0 2>&1 | head -6
+timeout 60 "$cutegen" eval "$examples/swish.py" "$work/swish/swish_new.py" --device cuda:0 2>&1 | tee "$out/foreign.txt" | head -8
 say "the exported module judged as a foreign candidate"
-timeout 120 "$cutegen" peaks --device cuda:0 2>&1 | tee "$out/peaks.txt"
-say peaks
-timeout 120 python3 "$repo/tests/cheats/run.py" "$cutegen" --device cuda:0 --accept --jobs 4 --table "$out/accept.md" \
+[ "${ACCEPT:-1}" = 0 ] || timeout 120 python3 "$repo/tests/cheats/run.py" "$cutegen" --device cuda:0 --accept --jobs 4 --table "$out/accept.md" \
     honest divergent_barrier reads_past_the_end skips_when_written race_by_luck | cut -c1-700
 say accepted
 "$cutegen" server stop >/dev/null

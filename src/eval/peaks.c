@@ -274,6 +274,15 @@ static json_t *load(const char *device, struct arena *a)
     return j;
 }
 
+bool peaks_measured(const char *device, struct arena *a)
+{
+    json_t *kept_figures = load(device, a);
+    bool known = kept_figures != NULL;
+
+    json_decref(kept_figures);
+    return known;
+}
+
 bool peaks_find(const char *device, struct arena *a, struct gpu *out, struct gpu *best)
 {
     const struct gpu *row = gpu_find(device);

@@ -45,6 +45,8 @@ struct floor peaks_floor(const struct gpu *gpu, const struct gpu *best, const st
 
 /* Keeps the figures that can be; the others are named in figures["implausible"]. */
 bool peaks_save(const char *device, json_t *figures, struct arena *a, struct error *err);
+/* Whether somebody measured this device. */
+bool peaks_measured(const char *device, struct arena *a);
 /* The device's GPU with what was measured on it in `out`, and the better of table and measurement
  * in `best`. False: neither is known. */
 bool peaks_find(const char *device, struct arena *a, struct gpu *out, struct gpu *best);

@@ -1,26 +1,28 @@
 /*
  * ahead.c - what is done for the judge while a model thinks.
  *
- * torch.compile takes tens of seconds the first time. Once it has compiled the
- * task it is one more baseline, timed in turn with the others. A recorded
- * or built-in answer is there at once: then nothing is done ahead, because
- * somebody would wait for it.
+ * On a GPU whose peaks nobody measured they are, so that the roofline is this
+ * GPU's own from the first measurement on. torch.compile takes tens of seconds
+ * the first time; once it has compiled the task it is one more baseline, timed
+ * in turn with the others. A recorded or built-in answer is there at once:
+ * then nothing is done ahead, because somebody would wait for it.
  */
 #include "base/hash.h"
 #include "base/log.h"
+#include "eval/peaks.h"
 #include "stage/workshop.h"
 
 #include <string.h>
 
 bool stage_may_work(const struct stage *st)
 {
-    return st->device.kind == DEVICE_CUDA && !st->builtin && st->oracle &&
+    return !st->builtin && st->oracle &&
            strncmp(st->settings.model, "replay:", strlen("replay:")) != 0;
 }
 
 bool stage_has_work(const struct stage *st)
 {
-    return stage_may_work(st) && !st->worked_ahead;
+    return stage_may_work(st) && st->device.kind == DEVICE_CUDA && st->ahead < AHEAD_NOTHING;
 }
 
 static bool compile_reference(struct stage *st, struct arena *a, struct error *err)
@@ -40,17 +42,38 @@ static bool compile_reference(struct stage *st, struct arena *a, struct error *e
     return ok;
 }
 
-void stage_work_ahead(struct stage *st, const struct task *task)
+static void measure_peaks(struct stage *st, struct arena *a)
 {
-    struct arena *a = arena_new();
     struct error why = {0};
 
-    st->worked_ahead = true;
+    if (peaks_measured(st->device.name, a))
+        return;
+    log_info("while the model thinks: the peaks of %s", st->device.name);
+    if (!workshop_peaks(st, a, &why))
+        log_info("the peaks of %s were not measured: %s", st->device.name, why.text);
+}
+
+static void compile_baseline(struct stage *st, const struct task *task, struct arena *a)
+{
+    struct error why = {0};
+
+    log_info("while the model thinks: torch.compile of %s", task->name);
     if (workshop_lease(st, &why)) {
         st->compile_ready = compile_reference(st, a, &why);
         workshop_unlease(st);
     }
     if (!st->compile_ready)
         log_info("no baseline by torch.compile for %s: %s", task->name, why.text);
+}
+
+void stage_work_ahead(struct stage *st, const struct task *task)
+{
+    struct arena *a = arena_new();
+
+    if (st->ahead == AHEAD_PEAKS)
+        measure_peaks(st, a);
+    else
+        compile_baseline(st, task, a);
+    st->ahead++;
     arena_free(a);
 }

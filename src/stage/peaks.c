@@ -1,9 +1,10 @@
 /*
  * peaks.c - measure what a GPU can do at most; the kernels are peaks/peaks.cu.
  *
- * Each figure is one plan of that file, built and timed as any candidate: by
- * the builder and a runner, without an oracle, since nothing is computed. A
- * figure that cannot be is told and not kept.
+ * The file is built once, by a plan that launches every kernel of it; each
+ * figure is one more plan over the same module, timed by a runner as any
+ * candidate's, without an oracle, since nothing is computed. A figure that
+ * cannot be is told and not kept.
  */
 #include "eval/peaks.h"
 #include "base/clock.h"
@@ -12,11 +13,12 @@
 #include "base/log.h"
 #include "eval/runner_client.h"
 #include "stage/workshop.h"
+#include "toolchain/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SOURCE = 1 << 20, COLD = 15, WARM = 15, LAUNCHES = 64 };
+enum { MAX_SOURCE = 1 << 20, COLD = 15, WARM = 15, LAUNCHES = 64, EVERY_KERNEL = -1 };
 
 /* Kinds are the plan's; `work` is bytes or flops of one run with `amount` (per SM where sm). */
 static const struct figure {
@@ -39,6 +41,12 @@ static const struct figure {
     {"tensor_tf32_tflops", 9, 4096, 2.0 * 2 * (64 * 256 * 32), true, true, 90, 90},
 };
 
+struct peaks {
+    struct candidate cand;
+    struct build_result build; /* the module of all kernels; the launch list of the figure of now */
+    const char *plan;          /* the compiled plan */
+};
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -52,13 +60,39 @@ static double median(double *v, size_t count)
     return count ? v[count / 2] : 0;
 }
 
+/* What is asked of the plan. Kept in `a`. */
+static struct task *peaks_task(int kind, int64_t amount, struct arena *a)
+{
+    struct task *task = arena_alloc(a, sizeof *task);
+
+    task->name = "peaks";
+    task->description =
+        json_own(a, json_pack("{s:[{s:s, s:s, s:i}, {s:s, s:s, s:I}]}", "scalars", "name", "kind",
+                              "type", "int", "value", kind, "name", "amount", "type", "int",
+                              "value", (json_int_t)amount));
+    return task;
+}
+
+/* The launch list of one figure, over the module that has all kernels. */
+static bool plan_figure(struct stage *st, struct peaks *p, int kind, int64_t amount,
+                        struct arena *a, struct error *err)
+{
+    json_t *request = plan_request(peaks_task(kind, amount, a), &st->device);
+    bool ok;
+
+    p->build.launches = NULL;
+    ok = plan_run(p->plan, request, p->cand.source, WORKSHOP_SOURCE_NAME, a, &p->build.launches,
+                  &p->build.verdict, err);
+    json_own(a, p->build.launches);
+    json_decref(request);
+    return ok;
+}
+
 /* Microseconds of one plan; 0 where this device cannot run it, and why is logged. */
-static bool time_plan(struct stage *st, const struct candidate *cand, int kind, int64_t amount,
-                      bool warm, struct arena *a, double *us, struct error *err)
+static bool time_plan(struct stage *st, struct peaks *p, int kind, int64_t amount, bool warm,
+                      struct arena *a, double *us, struct error *err)
 {
     struct runner_config config = {.device = &st->device};
-    struct task *task = arena_alloc(a, sizeof *task);
-    struct build_result build = {0};
     struct runner_answer said = {0};
     struct time_samples s = {0};
     json_t *nothing = json_object();
@@ -66,18 +100,14 @@ static bool time_plan(struct stage *st, const struct candidate *cand, int kind, 
     bool ok = false;
 
     *us = 0;
-    task->name = "peaks";
-    task->description = json_pack("{s:[{s:s, s:s, s:i}, {s:s, s:s, s:I}]}", "scalars", "name",
-                                  "kind", "type", "int", "value", kind, "name", "amount", "type",
-                                  "int", "value", (json_int_t)amount);
-    if (!stage_build(st, task, cand, a, &build, err))
+    if (!plan_figure(st, p, kind, amount, a, err))
         goto done;
-    if (build.verdict.kind != VERDICT_PASS) {
-        log_info("peaks, kind %d: %s", kind, build.verdict.summary);
+    if (p->build.verdict.kind != VERDICT_PASS) {
+        log_info("peaks, kind %d: %s", kind, p->build.verdict.summary);
         ok = true;
         goto done;
     }
-    if (!runner_start(&config, &r, err) || !runner_load(r, &build, a, &said, err))
+    if (!runner_start(&config, &r, err) || !runner_load(r, &p->build, a, &said, err))
         goto done;
     if (said.verdict == VERDICT_PASS && !runner_bind(r, nothing, a, &said, err))
         goto done;
@@ -91,11 +121,24 @@ done:
     runner_answer_release(&said);
     runner_stop(r);
     json_decref(nothing);
-    json_decref(task->description);
     return ok;
 }
 
-static bool measure_figures(struct stage *st, struct candidate *cand, struct arena *a, json_t *out,
+/* Builds every kernel of the file at once. */
+static bool build_kernels(struct stage *st, struct peaks *p, struct arena *a, struct error *err)
+{
+    struct verdict ignored; /* a plan that does not compile ended the build before */
+
+    if (!stage_build(st, peaks_task(EVERY_KERNEL, 1, a), &p->cand, a, &p->build, err))
+        return false;
+    if (p->build.verdict.kind != VERDICT_PASS)
+        return error_set(err, ERROR_MACHINE, "the kernels that measure %s do not build: %s",
+                         st->device.name, p->build.verdict.summary);
+    return plan_compile(&st->tools, p->cand.source, WORKSHOP_SOURCE_NAME, p->build.work_dir, a,
+                        &p->plan, &ignored, err);
+}
+
+static bool measure_figures(struct stage *st, struct peaks *p, struct arena *a, json_t *out,
                             struct error *err)
 {
     int arch = (int)strtol(st->device.arch + strcspn(st->device.arch, "0123456789"), NULL, 10);
@@ -107,54 +150,56 @@ static bool measure_figures(struct stage *st, struct candidate *cand, struct are
 
         if ((f->arch_least && arch < f->arch_least) || (f->arch_most && arch > f->arch_most))
             continue;
-        cand->attempt++;
-        if (!time_plan(st, cand, f->kind, f->amount, f->warm, a, &us, err))
+        if (!time_plan(st, p, f->kind, f->amount, f->warm, a, &us, err))
             return error_add(err, "measuring %s", f->name);
         if (us > 0) /* bytes per us is 1e-3 GB/s, flops per us 1e-6 TFLOPS */
             json_object_set_new(out, f->name,
                                 json_real(work / us * (strstr(f->name, "gbps") ? 1e-3 : 1e-6)));
     }
-    cand->attempt++;
-    if (!time_plan(st, cand, 10, 1, true, a, &few, err))
+    if (!time_plan(st, p, 10, 1, true, a, &few, err))
         return false;
-    cand->attempt++;
-    if (!time_plan(st, cand, 10, 1 + LAUNCHES, true, a, &many, err))
+    if (!time_plan(st, p, 10, 1 + LAUNCHES, true, a, &many, err))
         return false;
     if (few > 0 && many > few)
         json_object_set_new(out, "launch_us", json_real((many - few) / LAUNCHES));
     return true;
 }
 
+bool workshop_peaks(struct stage *st, struct arena *a, struct error *err)
+{
+    struct peaks p = {.cand = {.change = ""}};
+    json_t *measured = json_object();
+    char *path, stamp[25];
+    bool ok;
+
+    clock_stamp(clock_unix_ms(), stamp);
+    json_object_set_new(measured, "device", json_string(st->device.name));
+    json_object_set_new(measured, "measured", json_string(stamp));
+    ok = home_data("peaks/peaks.cu", a, &path, err) &&
+         file_read(path, MAX_SOURCE, a, &p.cand.source, err) && build_kernels(st, &p, a, err) &&
+         workshop_lease(st, err);
+    if (ok) {
+        ok = measure_figures(st, &p, a, measured, err) &&
+             peaks_save(st->device.name, measured, a, err);
+        workshop_unlease(st);
+    }
+    json_decref(measured);
+    return ok;
+}
+
 bool stage_peaks(const struct settings *settings, bool measure, struct arena *a, json_t **report,
                  struct error *err)
 {
     struct settings own = *settings;
-    struct candidate cand = {.change = ""};
     struct stage *st = NULL;
-    char *path, stamp[25];
-    json_t *measured = NULL;
-    bool ok = false;
+    bool ok;
 
     own.model = "builtin"; /* nobody is asked */
     *report = NULL;
-    if (!stage_open(&own, &st, err))
-        goto done;
-    if (st->device.kind == DEVICE_CUDA && measure) {
-        if (!home_data("peaks/peaks.cu", a, &path, err) ||
-            !file_read(path, MAX_SOURCE, a, &cand.source, err))
-            goto done;
-        measured = json_object();
-        clock_stamp(clock_unix_ms(), stamp);
-        json_object_set_new(measured, "device", json_string(st->device.name));
-        json_object_set_new(measured, "measured", json_string(stamp));
-        if (!workshop_lease(st, err) || !measure_figures(st, &cand, a, measured, err) ||
-            !peaks_save(st->device.name, measured, a, err))
-            goto done;
-    }
-    *report = peaks_report(&st->device, a);
-    ok = true;
-done:
-    json_decref(measured);
+    ok = stage_open(&own, &st, err) &&
+         (!measure || st->device.kind != DEVICE_CUDA || workshop_peaks(st, a, err));
+    if (ok)
+        *report = peaks_report(&st->device, a);
     stage_close(st);
     return ok;
 }

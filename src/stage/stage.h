@@ -51,9 +51,10 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
                     struct error *err);
 
 /*
- * While a model thinks: what the judge will want later and can be done now. On a GPU that is
- * torch.compile, which takes long once and then stands beside the other baselines. Touches
- * nothing that the asking functions use, so it may run beside one of them.
+ * While a model thinks: what the judge will want later and can be done now. On a GPU those are
+ * its peaks, where nobody measured them, and torch.compile, which takes long once and then stands
+ * beside the other baselines. stage_work_ahead() does the next of them. It touches nothing that
+ * the asking functions use, so it may run beside one of them.
  */
 bool stage_has_work(const struct stage *st);
 /* Whether this model takes time to think: stage_build() and stage_accept() may run meanwhile too.

@@ -31,8 +31,12 @@ struct stage {
     struct llm *llm;
     struct budget *budget;
     struct prompt_book *book;
-    struct arena *book_arena;    /* its own: a question may be asked beside other work */
-    bool worked_ahead;           /* stage_work_ahead() was here */
+    struct arena *book_arena; /* its own: a question may be asked beside other work */
+    enum {
+        AHEAD_PEAKS,
+        AHEAD_COMPILE,
+        AHEAD_NOTHING
+    } ahead;                     /* what stage_work_ahead() does next */
     bool compile_ready;          /* torch.compile has compiled the task: a baseline from now on */
     struct retriever *retriever; /* opened at the first compile error */
     struct builder *builder;     /* started at the first build */
@@ -68,6 +72,9 @@ bool workshop_oracle(struct stage *st, struct arena *a, struct task *out, struct
 bool workshop_renew(struct stage *st, struct error *err);
 bool workshop_lease(struct stage *st, struct error *err);
 void workshop_unlease(struct stage *st);
+
+/* Measures what the GPU can do at most and keeps it (peaks.c). */
+bool workshop_peaks(struct stage *st, struct arena *a, struct error *err);
 
 /* Once the task is known: can the built-in engineer write it, and who is the engineer. */
 bool workshop_meet_task(struct stage *st, const struct task *task, struct error *err);
