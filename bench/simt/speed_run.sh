@@ -71,7 +71,7 @@ compile()
         awk '{ print $1 + $2 }')
     rm -rf cache/c
     n=$(sed 's/.*"instructions":\([0-9]*\).*/\1/' out)
-    echo "$2 $n $t" | awk '{ l = 0.1 + 0.0008 * $2; printf "%-20s %5d %.2f %.2f %s\n", $1, $2, $3, l, $3 > l ? "over" : "" }'
+    echo "$2 $n $t" | awk '{ l = 0.1 + 0.0008 * $2; printf "%-20s %5d %.2f %.2f %s\n", $1, $2, $3, l, ($3 > l ? "over" : "") }'
 }
 for x in "simple gelu4" "simple softmax" "simple softmaxW" "simple matmul" "simple mandel" "simple diverge" \
     "sgemm cute_sgemm" "hgemm cute_hgemm"; do

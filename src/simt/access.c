@@ -274,7 +274,8 @@ static bool checks_done(struct warp *w, const struct fast *f, u32 bytes, u32 sit
     if (w->t->l->dev->config.check != SIMT_CHECK_FULL)
         return true;
     if (f->space != SW_SHARED)
-        return f->shape == SHAPE_ROW && shadow_row(w, f->at, bytes, site, write);
+        return (!write && shadow_quiet(w->t->cache[site].alloc)) ||
+               (f->shape == SHAPE_ROW && shadow_row(w, f->at, bytes, site, write));
     u32 first = (u32)(f->at - (u64)(uintptr_t)w->blk->b.smem);
     if (write)
         return race_write_row(w, first, bytes, site);
@@ -302,18 +303,23 @@ static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, b
 static void learn(const struct warp *w, u32 site, u32 span, bool write)
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
-    if (cfg->check == SIMT_CHECK_FULL || cfg->profile || w->t->watching)
+    if (cfg->profile || w->t->watching)
         return;
     const struct sw_site *s = site_of(w, site);
     const struct range *c = &w->t->cache[site];
     struct sw_fast *f = &w->t->fast[site];
+    bool full = cfg->check == SIMT_CHECK_FULL;
+    if (full && (write || s->space == SW_SHARED || !c->alloc || !shadow_quiet(c->alloc)))
+        return;
     u64 lo = s->space == SW_SHARED ? 0 : c->lo,
         hi = s->space == SW_SHARED ? w->blk->b.smem_bytes : c->hi;
     if (f->room || hi - lo < span ||
         (s->space != SW_SHARED && (!c->alloc || (write && c->alloc->flags & SIMT_ALLOC_READONLY))))
         return;
     f->lo = lo;
-    f->room = hi - lo - span + 1;
+    __atomic_store_n(&f->room, hi - lo - span + 1, __ATOMIC_SEQ_CST);
+    if (full && !shadow_quiet(c->alloc)) /* another host thread has written to it just now */
+        f->room = 0;
 }
 
 /* A loop around this may wait for another warp: look soon. */
@@ -581,6 +587,12 @@ HOT void dev_sta(struct sw_warp *sw, u32 m, u64 base, u32 wrapped, u32 site)
     store(sw, m, site, lanes);
 }
 
+/* No check has more to say of a read inside that buffer. */
+static inline bool quiet(const struct warp *w, const struct range *c)
+{
+    return w->t->l->dev->config.check != SIMT_CHECK_FULL || (c->alloc && shadow_quiet(c->alloc));
+}
+
 /* All lanes read one place: one check, one value. */
 void dev_ldun(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
 {
@@ -591,8 +603,7 @@ void dev_ldun(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
     struct range *c = &w->t->cache[site];
     const struct simt_config *cfg = &w->t->l->dev->config;
     may_poll(sw, s);
-    if (s->space == SW_GLOBAL && range_has(c, at, bytes) && !(at & (bytes - 1)) &&
-        cfg->check != SIMT_CHECK_FULL) {
+    if (s->space == SW_GLOBAL && range_has(c, at, bytes) && !(at & (bytes - 1)) && quiet(w, c)) {
         if (cfg->counters)
             count_global_one(w, m, at, bytes, false);
         const char *q = (const char *)(uintptr_t)at;
@@ -626,7 +637,7 @@ u64 dev_ldu(struct sw_warp *sw, u32 m, u64 addr, u32 site)
     const struct range *c = &w->t->cache[site];
     u64 at = addr + (u64)s->off;
     if (s->space == SW_GLOBAL && s->esize == 4 && !(s->flags & ~SW_READONLY) &&
-        range_has(c, at, 4) && !(at & 3) && w->t->l->dev->config.check != SIMT_CHECK_FULL) {
+        range_has(c, at, 4) && !(at & 3) && quiet(w, c)) {
         if (w->t->l->dev->config.counters)
             count_global_one((struct warp *)w, m, at, 4, false);
         u32 x;

@@ -1,5 +1,6 @@
 /* atomic.c - atom and red: lane after lane, with the host's atomics. */
 #include "simt/device.h"
+#include "simt/shadow.h"
 
 #include "simt/atoms.h"
 #include "simt/convert.h"
@@ -186,8 +187,8 @@ static void note(struct warp *w, u32 lane, uint64_t host, u32 bytes, u32 site)
         return;
     }
     struct alloc *x = alloc_find(w->t->l->dev, host, bytes);
-    for (uint64_t i = 0; x && x->init && i < bytes; i += 4)
-        x->init[(host - x->lo + i) / 4] = 1;
+    if (x && x->shadow)
+        shadow_ever(x->shadow, host - x->lo, bytes);
 }
 
 void dev_atom(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *dst, const void *b,

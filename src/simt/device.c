@@ -1,5 +1,6 @@
 /* device.c - the device's life, its allocations and its modules. */
 #include "simt/hopper.h"
+#include "simt/shadow.h"
 
 #include "simt/convert.h"
 
@@ -102,8 +103,7 @@ void simt_close(struct simt *dev)
         dlclose(m->handle);
     for (size_t i = 0; i < dev->alloc_count; i++) {
         xfree(dev->alloc[i].name);
-        xfree(dev->alloc[i].shadow);
-        xfree(dev->alloc[i].init);
+        shadow_free(dev->alloc[i].shadow);
     }
     xfree(dev->alloc);
     pthread_mutex_destroy(&dev->lock);
@@ -124,8 +124,7 @@ void simt_alloc_register(struct simt *dev, void *base, size_t bytes, const char 
         struct alloc *x = &dev->alloc[i];
         if (x->gone && x->lo < lo + bytes && lo < x->hi) {
             xfree(x->name);
-            xfree(x->shadow);
-            xfree(x->init);
+            shadow_free(x->shadow);
         } else {
             dev->alloc[kept++] = *x;
         }
@@ -142,21 +141,15 @@ void simt_alloc_register(struct simt *dev, void *base, size_t bytes, const char 
     }
     dev->alloc[at] = (struct alloc){
         .lo = lo, .hi = lo + bytes, .name = xstrdup(name ? name : "buffer"), .flags = flags};
-    if (dev->config.check == SIMT_CHECK_FULL) {
-        dev->alloc[at].shadow = xmalloc((bytes / 4 + 1) * sizeof(uint32_t));
-        if (!(flags & SIMT_ALLOC_WRITTEN))
-            dev->alloc[at].init = xmalloc(bytes / 4 + 1);
-    }
+    if (dev->config.check == SIMT_CHECK_FULL)
+        dev->alloc[at].shadow = shadow_new(bytes, flags & SIMT_ALLOC_WRITTEN);
 }
 
 void simt_alloc_written(struct simt *dev, const void *at, size_t bytes)
 {
     struct alloc *x = alloc_find(dev, (uint64_t)(uintptr_t)at, bytes);
-    if (!x || !x->init || !bytes)
-        return;
-    uint64_t first = ((uint64_t)(uintptr_t)at - x->lo) / 4,
-             last = ((uint64_t)(uintptr_t)at - x->lo + bytes - 1) / 4;
-    memset(x->init + first, 1, last - first + 1);
+    if (x && x->shadow && bytes)
+        shadow_ever(x->shadow, (uint64_t)(uintptr_t)at - x->lo, bytes);
 }
 
 void simt_alloc_forget(struct simt *dev, const void *base)

@@ -52,9 +52,7 @@ struct alloc {
     char *name;
     unsigned flags;
     bool gone;
-    uint32_t written; /* check full: in this launch */
-    uint32_t *shadow; /* check full: per 4 bytes, who wrote (block + 1) in this launch */
-    uint8_t *init;    /* check full: per 4 bytes, ever written; NULL: all of it was */
+    struct shadow *shadow; /* check full: who wrote what */
 };
 
 struct simt_module {
@@ -87,6 +85,7 @@ struct launch {
     const struct sw_form *form; /* the one that fits the block shape */
     uint32_t smem_bytes, nthreads, nwarps;
     uint64_t blocks, sample; /* blocks or clusters of the grid; those to run */
+    uint64_t marks;          /* blocks of the grid */
     atomic_uint_fast64_t next_block;
     atomic_int stop; /* findings or the watchdog ended it */
     int64_t started_ms, deadline_ms;
@@ -323,9 +322,10 @@ void reuse_block(struct worker *t); /* a block begins: is it watched? */
 void reuse_free(struct worker *t);
 void reuse_total(const struct launch *l, struct simt_counters *c);
 
-/* As shadow_global() for lanes side by side, when there is nothing to report. */
+/* shadow.c: As shadow_global() for lanes side by side, when there is nothing to report. */
 bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write);
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
+bool shadow_quiet(const struct alloc *x); /* nothing can be wrong with reading it */
 
 /* race.c */
 void race_atomic(struct warp *w, u32 lane, uint64_t at, u32 bytes, u32 site);

@@ -2,6 +2,7 @@
  * launch.c - check a launch as a real device does, run it, gather its result.
  */
 #include "simt/hopper.h"
+#include "simt/shadow.h"
 
 #include "base/clock.h"
 
@@ -158,14 +159,11 @@ static void run_workers(struct launch *l)
             pthread_join(l->workers[i].thread, NULL);
 }
 
-static void clear_shadows(struct simt *dev)
+static void begin_shadows(const struct launch *l)
 {
-    for (size_t i = 0; i < dev->alloc_count; i++)
-        dev->alloc[i].written = 0;
-    for (size_t i = 0; i < dev->alloc_count; i++)
-        if (dev->alloc[i].shadow)
-            memset(dev->alloc[i].shadow, 0,
-                   (dev->alloc[i].hi - dev->alloc[i].lo) / 4 * sizeof(uint32_t));
+    for (size_t i = 0; i < l->dev->alloc_count; i++)
+        if (l->dev->alloc[i].shadow)
+            shadow_begin(l->dev->alloc[i].shadow, l->marks);
 }
 
 /* A sample stands for the whole grid. */
@@ -252,7 +250,7 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
                        .outcome = SIMT_OK};
     l.nthreads = spec->block[0] * spec->block[1] * spec->block[2];
     l.nwarps = (l.nthreads + WARP - 1) / WARP;
-    l.blocks = (uint64_t)spec->grid[0] * spec->grid[1] * spec->grid[2];
+    l.blocks = l.marks = (uint64_t)spec->grid[0] * spec->grid[1] * spec->grid[2];
     for (int i = 0; i < 3; i++)
         l.blocks /= spec->cluster[i] > 1 ? spec->cluster[i] : 1; /* clusters from here on */
     l.sample = spec->sample && spec->sample < l.blocks ? spec->sample : l.blocks;
@@ -263,7 +261,7 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
     l.started_ms = clock_ms();
     l.deadline_ms = l.started_ms + dev->config.watchdog_ms;
     int64_t start_us = clock_us();
-    clear_shadows(dev);
+    begin_shadows(&l);
     run_workers(&l);
     out->seconds = (double)(clock_us() - start_us) * 1e-6;
     bool failed = false;

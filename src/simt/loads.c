@@ -211,6 +211,8 @@ static HOT bool loads_global(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
         top = d > top ? d : top;
         low |= a[i];
     }
+    if (w->t->l->dev->config.check == SIMT_CHECK_FULL && !(c->alloc && shadow_quiet(c->alloc)))
+        return false;
     if (far >> 31 || low & (bytes - 1) || first + (u64)lo < c->lo || first + (u64)lo > c->hi ||
         first + top + (u64)hi > c->hi)
         return false;
@@ -231,13 +233,12 @@ void dev_lds(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
     const struct sw_site *s = site_of(w, site);
     bool wide = s->flags & SW_WIDE;
     w->last_site = site;
-    bool full = w->t->l->dev->config.check == SIMT_CHECK_FULL;
     if (m == (u32)ALL && wide == (s->esize == 8) && s->vec <= 4 && s->vec != 3 &&
         wanted(w, site, n)) {
         if (s->space == SW_SHARED && s->flags & SW_A32) {
             if (loads_shared(w, site, n, lo, hi))
                 return;
-        } else if (!full && s->space != SW_SHARED && s->space != SW_LOCAL && !(s->flags & SW_A32)) {
+        } else if (s->space != SW_SHARED && s->space != SW_LOCAL && !(s->flags & SW_A32)) {
             if (loads_global(w, site, n, lo, hi))
                 return;
         }
@@ -261,8 +262,13 @@ static HOT bool stores_row(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
         first + (u64)lo < c->lo || first + (u64)lo > c->hi ||
         first + 4 * (WARP - 1) + (u64)hi > c->hi)
         return false;
+    bool full = w->t->l->dev->config.check == SIMT_CHECK_FULL;
     for (u32 i = 0; i < n; i++) {
         u64 at = first + (u64)s[i].off;
+        if (full && !shadow_row(w, at, 4, site, true)) {
+            dev_st(&w->w, (u32)ALL, site + i);
+            continue;
+        }
         const row16 *from = reg_lanes(w, s + i, 0);
         ((row16 *)(uintptr_t)at)[0] = from[0];
         ((row16 *)(uintptr_t)at)[1] = from[1];
@@ -278,8 +284,8 @@ void dev_sts(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
     const struct sw_site *s = site_of(w, site);
     const struct simt_config *cfg = &w->t->l->dev->config;
     w->last_site = site;
-    if (m == (u32)ALL && cfg->check != SIMT_CHECK_FULL && !cfg->profile && s->space != SW_SHARED &&
-        !(s->flags & SW_A32) && stores_row(w, site, n, lo, hi))
+    if (m == (u32)ALL && !cfg->profile && s->space != SW_SHARED && !(s->flags & SW_A32) &&
+        stores_row(w, site, n, lo, hi))
         return;
     for (u32 i = 0; i < n; i++)
         w->t->l->dev->ops.st(sw, m, site + i);

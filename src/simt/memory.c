@@ -275,108 +275,7 @@ HOT enum shape shape_of(const uint64_t *host, u32 bytes)
     return !row ? SHAPE_ROW : !same ? SHAPE_SAME : SHAPE_MIXED;
 }
 
-/* ---- global shadow: reads of nothing, blocks that race ---- */
-
-/* Stores of single words to one buffer, where nobody else has stored. */
-static bool shadow_words(struct warp *w, const uint64_t *host, u32 site)
-{
-    struct alloc *x = w->t->cache[site].alloc;
-    uint32_t me = (uint32_t)(w->blk->index + 1), other = 0;
-    uint64_t bad = 0;
-    if (!x || !x->shadow || x->hi - x->lo < 4)
-        return false;
-    for (int i = 0; i < WARP; i++) {
-        uint64_t d = host[i] - x->lo;
-        bad |= d | (x->hi - x->lo - 4 - d) | (d & 3) << 62;
-    }
-    if (bad >> 62)
-        return false;
-    for (int i = 0; i < WARP; i++) {
-        uint32_t who = x->shadow[(host[i] - x->lo) / 4];
-        other |= who & (0 - (uint32_t)(who != me));
-    }
-    if (other)
-        return false;
-    __atomic_store_n(&x->written, 1, __ATOMIC_RELAXED);
-    for (int i = 0; i < WARP; i++) {
-        x->shadow[(host[i] - x->lo) / 4] = me;
-        if (x->init)
-            x->init[(host[i] - x->lo) / 4] = 1;
-    }
-    return true;
-}
-
-void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write)
-{
-    if (m == ~0u && write && bytes == 4 && shadow_words(w, host, site))
-        return;
-    const struct sw_site *s = site_of(w, site);
-    struct launch *l = w->t->l;
-    uint32_t me = (uint32_t)(w->blk->index + 1);
-    bool ordered = l->k->strong & SW_K_ORDERS || s->flags & SW_STRONG;
-    for (; m; m &= m - 1) {
-        u32 lane = (u32)__builtin_ctz(m);
-        struct alloc *x = w->t->cache[site].alloc;
-        if (!x || host[lane] < x->lo || host[lane] + bytes > x->hi)
-            x = alloc_find(l->dev, host[lane], bytes);
-        if (!x || !x->shadow)
-            continue;
-        for (uint64_t c = (host[lane] - x->lo) / 4; c <= (host[lane] - x->lo + bytes - 1) / 4;
-             c++) {
-            uint32_t who = __atomic_load_n(&x->shadow[c], __ATOMIC_RELAXED);
-            if (!write && x->init && !__atomic_load_n(&x->init[c], __ATOMIC_RELAXED)) {
-                if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED,
-                                 host[lane], x, -1, -1, -1,
-                                 "reads %s at offset %llu, which nothing has written", x->name,
-                                 (unsigned long long)(host[lane] - x->lo)))
-                    warp_abort(w);
-                break;
-            }
-            if (who && who != me && !ordered && bytes >= 4) {
-                if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_RACE_GLOBAL,
-                                 host[lane], x, -1, -1, -1,
-                                 "%s %s at offset %llu, which block %u of this grid writes too",
-                                 write ? "writes" : "reads", x->name,
-                                 (unsigned long long)(host[lane] - x->lo), who - 1))
-                    warp_abort(w);
-                break;
-            }
-            if (write) {
-                __atomic_store_n(&x->written, 1, __ATOMIC_RELAXED);
-                __atomic_store_n(&x->shadow[c], me, __ATOMIC_RELAXED);
-                if (x->init)
-                    __atomic_store_n(&x->init[c], 1, __ATOMIC_RELAXED);
-            }
-        }
-    }
-}
-
-HOT bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
-{
-    const struct alloc *x = w->t->cache[site].alloc;
-    uint32_t me = (uint32_t)(w->blk->index + 1), other = 0, unset = 0;
-    if (!x || at < x->lo || at + (uint64_t)bytes * WARP > x->hi || (at - x->lo) % 4 || bytes % 4)
-        return false;
-    if (!x->shadow || (!write && !x->init && !__atomic_load_n(&x->written, __ATOMIC_RELAXED)))
-        return true;
-    uint64_t first = (at - x->lo) / 4, n = (uint64_t)bytes * WARP / 4;
-    uint32_t *who = x->shadow + first;
-    for (uint64_t i = 0; i < n; i++)
-        other |= who[i] && who[i] != me;
-    if (x->init && !write)
-        for (uint64_t i = 0; i < n; i++)
-            unset |= !x->init[first + i];
-    bool ordered = w->t->l->k->strong || site_of(w, site)->flags & SW_STRONG;
-    if ((other && !ordered) || unset)
-        return false;
-    if (write && !x->written)
-        __atomic_store_n(&w->t->cache[site].alloc->written, 1, __ATOMIC_RELAXED);
-    for (uint64_t i = 0; write && i < n; i++)
-        who[i] = me;
-    if (write && x->init)
-        memset(x->init + first, 1, n);
-    return true;
-}
+/* ---- what is noted of an access ---- */
 
 void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum sw_space space,
                     enum shape shape, u32 site, bool write)
@@ -398,7 +297,7 @@ void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum
             count_global(w, m, host, bytes, shape, site, write);
         if (c->check == SIMT_CHECK_FULL &&
             !(m == ~0u && shape == SHAPE_ROW && shadow_row(w, host[0], bytes, site, write)))
-            shadow_global(w, m, host, bytes, site, write);
+            shadow_global(w, shape == SHAPE_SAME ? m & (0 - m) : m, host, bytes, site, write);
     }
 }
 

@@ -2,7 +2,7 @@
  * bench.c - times the device on known kernels and checks their results.
  *
  *   simt_bench PTX_DIR [--threads N] [--check off|memory|full] [--no-counters] [--wall]
- *              [--lanes N] [CASE...]
+ *              [--lanes N] [--repeat N] [CASE...]
  *
  * PTX_DIR holds simple.ptx, sgemm.ptx, hgemm.ptx: the kernels of bench/simt/speed, built with
  * nvcc -ptx -lineinfo (bench/simt/speed.sh does). One line per case: seconds (of the processor with
@@ -26,6 +26,7 @@ static struct bench {
     struct error err;
     int bad;
     int lanes;
+    int repeat;
     bool one_thread; /* time the processor, not the clock on the wall */
 } B;
 
@@ -91,7 +92,7 @@ static double best(const char *file, const char *kernel, const uint32_t g[3], co
                             .params = x->data,
                             .param_bytes = x->len};
     double t = 1e30;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < B.repeat; i++) {
         struct simt_result r;
         double cpu = cpu_seconds();
         bool ran = simt_launch(B.dev, m, &l, B.a, &r, &B.err);
@@ -370,6 +371,7 @@ int main(int argc, char **argv)
     if (argc < 2)
         return 2;
     B.dir = argv[1];
+    B.repeat = 3;
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc)
             c.threads = (int)strtol(argv[++i], NULL, 10);
@@ -377,6 +379,8 @@ int main(int argc, char **argv)
             c.counters = false;
         else if (strcmp(argv[i], "--lanes") == 0 && i + 1 < argc)
             B.lanes = (int)strtol(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--repeat") == 0 && i + 1 < argc)
+            B.repeat = (int)strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--wall") == 0)
             wall = true;
         else if (strcmp(argv[i], "--check") == 0 && i + 1 < argc)

@@ -1,0 +1,293 @@
+/*
+ * shadow.c - global memory under every check: reads of what nothing wrote, blocks that race.
+ *
+ * Hides: how writers are kept (shadow.h). A row of lanes is a few lines, looked at at once;
+ * where that shows anything, the lanes are gone through word by word for the report.
+ *
+ * Host threads share the marks. A line that goes over to words is BUSY meanwhile.
+ */
+#include "simt/shadow.h"
+
+#include "simt/device.h"
+
+#include <string.h>
+
+#define BUSY UINT32_MAX
+
+enum { WORDS = SHADOW_LINE / 4 };
+
+struct shadow *shadow_new(uint64_t bytes, bool ever_written)
+{
+    struct shadow *s = xmalloc(sizeof *s);
+    s->lines = (size_t)(bytes / SHADOW_LINE + 1);
+    s->line = xmalloc(s->lines * sizeof *s->line);
+    s->word = xmalloc(s->lines * WORDS * sizeof *s->word);
+    if (!ever_written)
+        s->ever = xmalloc(s->lines * sizeof *s->ever);
+    return s;
+}
+
+void shadow_free(struct shadow *s)
+{
+    if (!s)
+        return;
+    xfree(s->line);
+    xfree(s->word);
+    xfree(s->ever);
+    xfree(s);
+}
+
+/* How many marks a launch takes: more blocks than that share them. */
+static uint32_t marks(uint64_t blocks)
+{
+    return blocks < 1u << 30 ? (uint32_t)blocks : 1u << 30;
+}
+
+void shadow_begin(struct shadow *s, uint64_t blocks)
+{
+    if (s->written) /* the marks that were given out are used up */
+        s->floor += s->written;
+    if (s->floor > BUSY - 4 - marks(blocks)) {
+        memset(s->line, 0, s->lines * sizeof *s->line);
+        s->floor = 0;
+    }
+    s->written = 0;
+}
+
+void shadow_ever(struct shadow *s, uint64_t at, uint64_t bytes)
+{
+    for (uint64_t w = at / 4; s->ever && w <= (at + bytes - 1) / 4; w++) {
+        uint32_t *e = &s->ever[w / WORDS], bit = 1u << w % WORDS;
+        if (!(__atomic_load_n(e, __ATOMIC_RELAXED) & bit))
+            __atomic_fetch_or(e, bit, __ATOMIC_RELAXED);
+    }
+}
+
+/* ---- one line ---- */
+
+static inline uint32_t line_mark(const struct shadow *s, uint64_t line)
+{
+    uint32_t v = __atomic_load_n(&s->line[line], __ATOMIC_ACQUIRE);
+    while (__builtin_expect(v == BUSY, 0))
+        v = __atomic_load_n(&s->line[line], __ATOMIC_ACQUIRE);
+    return v;
+}
+
+/* Marks of single words from now on. */
+static void line_split(struct shadow *s, uint64_t line)
+{
+    uint32_t v = line_mark(s, line);
+    while (v != s->floor + 1) {
+        if (v == BUSY || !__atomic_compare_exchange_n(&s->line[line], &v, BUSY, false,
+                                                      __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+            v = line_mark(s, line);
+            continue;
+        }
+        for (int i = 0; i < WORDS; i++)
+            s->word[line * WORDS + (uint64_t)i] = v;
+        __atomic_store_n(&s->line[line], s->floor + 1, __ATOMIC_RELEASE);
+        return;
+    }
+}
+
+/* Who wrote this word in this launch; a mark that is not above floor + 1: nobody. */
+static inline uint32_t word_mark(const struct shadow *s, uint64_t word)
+{
+    uint32_t v = line_mark(s, word / WORDS);
+    return v == s->floor + 1 ? __atomic_load_n(&s->word[word], __ATOMIC_RELAXED) : v;
+}
+
+static void word_write(struct shadow *s, uint64_t word, uint32_t me)
+{
+    if (line_mark(s, word / WORDS) == me)
+        return;
+    line_split(s, word / WORDS);
+    __atomic_store_n(&s->word[word], me, __ATOMIC_RELAXED);
+}
+
+/* Somebody else wrote one of these words. */
+static inline bool line_other(const struct shadow *s, uint64_t line, uint32_t some, uint32_t v,
+                              uint32_t me)
+{
+    if (v != s->floor + 1)
+        return v > s->floor && v != me;
+    for (; some; some &= some - 1) {
+        uint32_t who = __atomic_load_n(&s->word[line * WORDS + (uint64_t)__builtin_ctz(some)],
+                                       __ATOMIC_RELAXED);
+        if (who > s->floor + 1 && who != me)
+            return true;
+    }
+    return false;
+}
+
+static void line_write(struct shadow *s, uint64_t line, uint32_t some, uint32_t v, uint32_t me)
+{
+    if (v == me)
+        return;
+    if (some == ~0u && __atomic_compare_exchange_n(&s->line[line], &v, me, false, __ATOMIC_RELEASE,
+                                                   __ATOMIC_RELAXED))
+        return;
+    for (; some; some &= some - 1)
+        word_write(s, line * WORDS + (uint64_t)__builtin_ctz(some), me);
+}
+
+/* ---- accesses ---- */
+
+static uint32_t my_mark(const struct warp *w, const struct shadow *s)
+{
+    return s->floor + 2 + (uint32_t)(w->blk->index & ((1u << 30) - 1));
+}
+
+/* From the first write on, reads of it are looked at: also those that went without a call. */
+static void now_written(struct warp *w, struct alloc *x)
+{
+    struct launch *l = w->t->l;
+    struct shadow *s = x->shadow;
+    if (__builtin_expect(__atomic_load_n(&s->written, __ATOMIC_RELAXED), 1))
+        return;
+    __atomic_store_n(&s->written, marks(l->marks) + 2, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < l->worker_count; i++)
+        for (u32 site = 0; site < l->k->site_count; site++)
+            if (l->workers[i].fast[site].lo == x->lo)
+                __atomic_store_n(&l->workers[i].fast[site].room, 0, __ATOMIC_SEQ_CST);
+}
+
+bool shadow_quiet(const struct alloc *x)
+{
+    return !x->shadow ||
+           (!x->shadow->ever && (x->flags & SIMT_ALLOC_READONLY ||
+                                 !__atomic_load_n(&x->shadow->written, __ATOMIC_RELAXED)));
+}
+
+bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
+{
+    struct alloc *x = w->t->cache[site].alloc;
+    if (!x || at < x->lo || at + (uint64_t)bytes * WARP > x->hi || (at - x->lo) % 4 || bytes % 4)
+        return false;
+    if (!write && shadow_quiet(x))
+        return true;
+    struct shadow *s = x->shadow;
+    uint32_t me = my_mark(w, s), bad = 0;
+    uint64_t first = (at - x->lo) / 4, end = first + (uint64_t)bytes * WARP / 4;
+    bool ordered = w->t->l->k->strong || site_of(w, site)->flags & SW_STRONG;
+    if (write)
+        now_written(w, x);
+    for (uint64_t i = first / WORDS; i * WORDS < end; i++) {
+        uint32_t some = ~0u, v = line_mark(s, i);
+        if (i * WORDS < first)
+            some &= ~0u << first % WORDS;
+        if (end - i * WORDS < WORDS)
+            some &= ~(~0u << end % WORDS);
+        if (!ordered && line_other(s, i, some, v, me))
+            return false;
+        if (write)
+            line_write(s, i, some, v, me);
+        if (!s->ever)
+            continue;
+        if (!write)
+            bad |= some & ~__atomic_load_n(&s->ever[i], __ATOMIC_RELAXED);
+        else if ((__atomic_load_n(&s->ever[i], __ATOMIC_RELAXED) & some) != some)
+            __atomic_fetch_or(&s->ever[i], some, __ATOMIC_RELAXED);
+    }
+    return !bad;
+}
+
+/* All lanes inside the buffer; *low: low bits of where. */
+static HOT bool all_inside(const struct alloc *x, u32 m, const uint64_t *host, u32 bytes,
+                           uint64_t *low)
+{
+    uint64_t bad = 0, bits = 0, room = x->hi - x->lo - bytes;
+    if (x->hi - x->lo < bytes)
+        return false;
+    for (u32 i = 0; i < WARP; i++) {
+        uint64_t d = host[i] - x->lo, on = 0 - (uint64_t)(m >> i & 1);
+        bad |= (d | (room - d)) & on;
+        bits |= d & on;
+    }
+    *low = bits;
+    return !(bad >> 63);
+}
+
+/* Stores of single words where nobody else has stored. */
+static bool shadow_words(struct warp *w, struct alloc *x, u32 m, const uint64_t *host)
+{
+    struct shadow *s = x->shadow;
+    uint32_t me = my_mark(w, s);
+    now_written(w, x);
+    for (; m; m &= m - 1) {
+        uint64_t word = (host[__builtin_ctz(m)] - x->lo) / 4;
+        uint32_t who = word_mark(s, word);
+        if (who > s->floor + 1 && who != me)
+            return false;
+        if (who != me)
+            word_write(s, word, me);
+        if (s->ever)
+            shadow_ever(s, word * 4, 4);
+    }
+    return true;
+}
+
+static bool report_unset(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x)
+{
+    return finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED, at, x, -1, -1,
+                       -1, "reads %s at offset %llu, which nothing has written", x->name,
+                       (unsigned long long)(at - x->lo));
+}
+
+static bool report_race(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x,
+                        bool write, uint32_t block)
+{
+    return finding_add(&(struct finding_where){w, lane, site}, SIMT_RACE_GLOBAL, at, x, -1, -1, -1,
+                       "%s %s at offset %llu, which block %u of this grid writes too",
+                       write ? "writes" : "reads", x->name, (unsigned long long)(at - x->lo),
+                       block);
+}
+
+static void shadow_lane(struct warp *w, u32 lane, struct alloc *x, uint64_t at, u32 bytes, u32 site,
+                        bool write, bool ordered)
+{
+    struct shadow *s = x->shadow;
+    uint32_t me = my_mark(w, s);
+    for (uint64_t c = (at - x->lo) / 4; c <= (at - x->lo + bytes - 1) / 4; c++) {
+        uint32_t who = word_mark(s, c);
+        if (!write && s->ever &&
+            !(__atomic_load_n(&s->ever[c / WORDS], __ATOMIC_RELAXED) >> c % WORDS & 1)) {
+            if (!report_unset(w, lane, site, at, x))
+                warp_abort(w);
+            return;
+        }
+        if (who > s->floor + 1 && who != me && !ordered && bytes >= 4) {
+            if (!report_race(w, lane, site, at, x, write, who - s->floor - 2))
+                warp_abort(w);
+            return;
+        }
+        if (write) {
+            now_written(w, x);
+            word_write(s, c, me);
+            shadow_ever(s, c * 4, 4);
+        }
+    }
+}
+
+void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write)
+{
+    const struct sw_site *site_is = site_of(w, site);
+    struct launch *l = w->t->l;
+    struct alloc *last = w->t->cache[site].alloc;
+    bool ordered = l->k->strong & SW_K_ORDERS || site_is->flags & SW_STRONG;
+    uint64_t low;
+    if (last && last->shadow && all_inside(last, m, host, bytes, &low)) {
+        if (!write && shadow_quiet(last))
+            return;
+        if (write && bytes == 4 && !(low & 3) && shadow_words(w, last, m, host))
+            return;
+    }
+    for (; m; m &= m - 1) {
+        u32 lane = (u32)__builtin_ctz(m);
+        struct alloc *x = last;
+        if (!x || host[lane] < x->lo || host[lane] + bytes > x->hi)
+            x = alloc_find(l->dev, host[lane], bytes);
+        if (x && x->shadow)
+            shadow_lane(w, lane, x, host[lane], bytes, site, write, ordered);
+    }
+}
