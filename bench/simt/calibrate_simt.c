@@ -4,7 +4,7 @@
  *
  *   nvcc -std=c++17 -lineinfo -arch=compute_90 -ptx -o calibrate.ptx
  * bench/simt/calibrate_kernels.cu simt_calibrate calibrate.ptx [BLOCKS [NAME]] > counters.jsonl
- *   simt_calibrate calibrate.ptx BLOCKS NAME overhead     what counting costs, by case
+ *   simt_calibrate calibrate.ptx BLOCKS NAME overhead     what counting and every check cost
  */
 #include "base/fs.h"
 #include "simt/simt.h"
@@ -150,13 +150,13 @@ static double cpu_seconds(void)
 /* Processor time without and with counters, and with a profile; in turns, the least of seven. */
 static void overhead(const char *so, const struct cal_case *x, unsigned long sample)
 {
-    double least[3] = {1e9, 1e9, 1e9};
+    double least[4] = {1e9, 1e9, 1e9, 1e9};
     struct ready r;
     ready_make(x, &r);
-    for (int turn = -1; turn < 21; turn++) {
-        int how = turn < 0 ? 0 : turn % 3;
-        struct simt_config config = {.check = SIMT_CHECK_MEMORY,
-                                     .counters = how > 0,
+    for (int turn = -1; turn < 28; turn++) {
+        int how = turn < 0 ? 0 : turn % 4;
+        struct simt_config config = {.check = how == 3 ? SIMT_CHECK_FULL : SIMT_CHECK_MEMORY,
+                                     .counters = how == 1 || how == 2,
                                      .profile = how == 2,
                                      .threads = 1,
                                      .watchdog_ms = 600000};
@@ -177,8 +177,8 @@ static void overhead(const char *so, const struct cal_case *x, unsigned long sam
         simt_close(dev);
         arena_free(a);
     }
-    printf("%-18s %8.4f s  counters %.2f  profile %.2f\n", x->kernel, least[0], least[1] / least[0],
-           least[2] / least[0]);
+    printf("%-18s %8.4f s  counters %.2f  profile %.2f  full check %.2f\n", x->kernel, least[0],
+           least[1] / least[0], least[2] / least[0], least[3] / least[0]);
     fflush(stdout);
     ready_free(&r);
 }

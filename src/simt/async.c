@@ -20,9 +20,9 @@ static void land(struct warp *w, struct copy *c)
             memcpy(dst, src, c->bytes[lane]);
             memset(dst + c->bytes[lane], 0, c->size - c->bytes[lane]);
         }
-        if (w->blk->cell)
-            race_flight(w, lane, c->dst[lane], c->size, c->site, false);
     }
+    if (w->blk->cell)
+        race_copy_land(w, c);
 }
 
 static void land_first(struct warp *w, size_t n)
@@ -68,9 +68,9 @@ void dev_cp_async(struct sw_warp *sw, u32 m, const void *dst, const u64 *src, co
         c->src[i] = from[i];
         c->dst[i] = (u32)(host[i] - (uint64_t)(uintptr_t)w->blk->b.smem);
         c->bytes[i] = bytes ? (bytes[i] < size ? bytes[i] : size) : size;
-        if (w->blk->cell)
-            race_flight(w, i, c->dst[i], size, site, true);
     }
+    if (w->blk->cell)
+        race_copy_begin(w, c);
     /* The data come past the banks' pipe: one pass, whatever the pattern. */
     w->t->n.async_copies++;
     w->t->n.async_bytes += (uint64_t)size * (uint64_t)__builtin_popcount(m);

@@ -128,6 +128,8 @@ struct reuse_counts {
 struct copy {
     uint64_t src[WARP];
     uint32_t dst[WARP], bytes[WARP], mask, size, site;
+    uint32_t time;       /* check full: of the warp's clock, when it began */
+    bool fresh, entered; /* nobody has stored to all of it before; the cells know of it */
 };
 
 enum warp_state { WARP_NEW, WARP_READY, WARP_SPIN, WARP_BARRIER, WARP_DONE };
@@ -198,6 +200,7 @@ struct blk {
     bool quiet;                  /* nothing written since all warps met */
     bool clean;                  /* nothing entered into the cells since */
     uint32_t flights;            /* asynchronous copies under way, by lane */
+    uint32_t hidden;             /* those the cells do not know of yet, by instruction */
     uint32_t gen;                /* barriers completed */
     uint32_t locks[MAX_WARPS];   /* clock of those that gave locks back */
     uint8_t *smem_alloc, *local;
@@ -330,7 +333,8 @@ bool shadow_quiet(const struct alloc *x); /* nothing can be wrong with reading i
 /* race.c */
 void race_atomic(struct warp *w, u32 lane, uint64_t at, u32 bytes, u32 site);
 void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
-void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, bool begin);
+void race_copy_begin(struct warp *w, struct copy *c); /* may land any time from now */
+void race_copy_land(struct warp *w, struct copy *c);
 void race_note_read(struct warp *w, u32 lane, u32 site, uint32_t at, u32 bytes);
 void race_reset(struct blk *b);
 /* All warps met: everything before is ordered before everything after. */

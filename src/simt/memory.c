@@ -58,10 +58,10 @@ static void global_check(struct warp *w, u32 *m, u32 site, u32 bytes, bool write
 {
     struct range *c = &w->t->cache[site];
     struct simt *dev = w->t->l->dev;
-    if (hi >= lo && range_has(c, lo, hi - lo) &&
+    if (hi > lo && range_has(c, lo, hi - lo) &&
         (!write || !(c->alloc->flags & SIMT_ALLOC_READONLY)))
         return;
-    struct alloc *x = hi >= lo ? alloc_find(dev, lo, hi - lo) : NULL;
+    struct alloc *x = hi > lo ? alloc_find(dev, lo, hi - lo) : NULL; /* else it wraps */
     if (x && !(write && x->flags & SIMT_ALLOC_READONLY)) {
         *c = (struct range){x->lo, x->hi, x, lo};
         return;

@@ -26,7 +26,7 @@ void race_reset(struct blk *b)
     if (b->flights)
         memset(b->stamp, 0, b->cells * sizeof *b->stamp);
     b->lates = b->late_writes = b->late_plain = 0;
-    b->flights = 0;
+    b->flights = b->hidden = 0;
     b->quiet = b->clean = false;
     b->epoch_first = ++b->epoch;
 }
@@ -220,12 +220,40 @@ static void enter_late(struct blk *b)
     b->lates = b->late_writes = b->late_plain = 0;
 }
 
+static void enter_copy(struct blk *b, uint32_t warp, struct copy *c)
+{
+    struct cell first = {.wtime = c->time,
+                         .wsite = (uint16_t)c->site,
+                         .wwarp = (uint8_t)warp,
+                         .wbytes = 15,
+                         .init = 15,
+                         .flight = 15};
+    for (u32 m = c->mask; m; m &= m - 1) {
+        u32 lane = (u32)__builtin_ctz(m), at = c->dst[lane] / 4;
+        first.wlane = (uint8_t)lane;
+        for (u32 i = 0; i < c->size / 4; i++)
+            b->cell[at + i] = first;
+    }
+    c->entered = true;
+}
+
+/* Copies under way touch what nobody else has touched since, so they may come last. */
+static void enter_copies(struct blk *b)
+{
+    for (uint32_t i = 0; b->hidden && i < b->b.nwarps; i++)
+        for (size_t k = 0; k < b->warp[i].copies; k++)
+            if (!b->warp[i].copy[k].entered)
+                enter_copy(b, i, &b->warp[i].copy[k]);
+    b->hidden = 0;
+}
+
 /* The cells are looked at now: what was put off comes first, and nothing more is put off
  * until all warps meet, but loads while nothing is written. */
 static void enter_now(struct blk *b, bool write)
 {
     if (write || b->late_writes)
         enter_late(b);
+    enter_copies(b);
     b->clean = false;
 }
 
@@ -315,7 +343,7 @@ HOT bool race_rows_later(struct warp *w, u32 m, const uint64_t *host, u32 site)
 {
     struct blk *b = w->blk;
     u32 epoch = b->epoch, begin = b->epoch_first, bad = 0, at[WARP];
-    if (b->hop || b->cluster || b->late_writes || b->lates >= MAX_LATE)
+    if (b->hop || b->cluster || b->lates >= MAX_LATE)
         return false;
     for (u32 i = 0; i < WARP; i++)
         at[i] = (u32)(host[i] - (uint64_t)(uintptr_t)b->b.smem);
@@ -367,11 +395,39 @@ static HOT bool all_written(struct warp *w, const u32 *at, u32 bytes, u32 site, 
     return true;
 }
 
+/* Something has been written since all met, but not to these words. */
+static HOT bool read_elsewhere(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
+{
+    struct blk *b = w->blk;
+    u32 epoch = b->epoch, begin = b->epoch_first, bad = 0;
+    if (b->hop || b->cluster)
+        return false;
+    for (u32 i = 0; i < n; i++) {
+        u32 off = (u32)site_of(w, site + i)->off;
+        for (u32 c = 0; c < bytes; c += 4)
+            for (u32 lane = 0; lane < WARP; lane++)
+                bad |= b->stamp[(at[lane] + off + c) / 4] - begin >= epoch - begin;
+    }
+    if (bad)
+        return false;
+    for (u32 i = 0; i < n; i++) {
+        u32 off = (u32)site_of(w, site + i)->off;
+        for (u32 c = 0; c < bytes; c += 4)
+            for (u32 lane = 0; lane < WARP; lane++)
+                b->seen[(at[lane] + off + c) / 4] = epoch;
+    }
+    late_new(w, site, n, at);
+    return true;
+}
+
 bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 {
     struct blk *b = w->blk;
-    if (bytes % 4 || !b->quiet || b->flights || b->lates >= MAX_LATE ||
-        !all_written(w, at, bytes, site, n))
+    if (bytes % 4 || b->lates >= MAX_LATE)
+        return false;
+    if (!b->quiet || b->flights)
+        return read_elsewhere(w, at, bytes, site, n);
+    if (!all_written(w, at, bytes, site, n))
         return false;
     late_new(w, site, n, at);
     b->late_plain++;
@@ -448,12 +504,10 @@ void race_access(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 sit
     }
 }
 
-/* An asynchronous copy begins (may land any time from now) or has landed. */
-void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, bool begin)
+/* One lane of a copy begins or has landed, and the cells know of it. */
+static void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, bool begin)
 {
     struct blk *b = w->blk;
-    if (at + bytes > b->b.smem_bytes)
-        return;
     bool fresh = !b->hop && !b->cluster && !b->late_writes && !b->late_plain;
     for (uint32_t i = at / 4; i <= (at + bytes - 1) / 4; i++)
         fresh &= !begin || (b->stamp[i] < b->epoch && b->seen[i] < b->epoch);
@@ -484,6 +538,65 @@ void race_flight(struct warp *w, u32 lane, uint32_t at, u32 bytes, u32 site, boo
         c->flight = begin ? 15 : 0;
         b->stamp[i] = begin ? UNDER_WAY : b->epoch;
     }
+}
+
+/* Nobody has touched them since all met: they are under way now. */
+static inline __attribute__((always_inline)) bool begin_words(struct blk *b, const struct copy *c,
+                                                              const u32 words, bool *fresh)
+{
+    u32 epoch = b->epoch, first = b->epoch_first, met = 0, unset = 0;
+    for (u32 m = c->mask; m; m &= m - 1) {
+        u32 at = c->dst[__builtin_ctz(m)] / 4, *stamp = b->stamp + at, *seen = b->seen + at;
+        for (u32 i = 0; i < words; i++) {
+            met |= (stamp[i] >= epoch) | (seen[i] >= epoch);
+            unset |= stamp[i] < first;
+            stamp[i] = UNDER_WAY;
+        }
+    }
+    *fresh = unset;
+    return !met;
+}
+
+void race_copy_begin(struct warp *w, struct copy *c)
+{
+    struct blk *b = w->blk;
+    bool unknown = !b->hop && !b->cluster && !b->late_plain;
+    c->entered = true;
+    if (unknown && (c->size == 16 ? begin_words(b, c, 4, &c->fresh)
+                                  : begin_words(b, c, c->size / 4, &c->fresh))) {
+        c->entered = b->quiet = b->clean = false;
+        c->time = w->clock[w->w.id];
+        b->hidden++;
+        b->flights += (u32)__builtin_popcount(c->mask);
+        return;
+    }
+    for (u32 m = c->mask; m; m &= m - 1) {
+        u32 lane = (u32)__builtin_ctz(m);
+        race_flight(w, lane, c->dst[lane], c->size, c->site, true);
+    }
+}
+
+void race_copy_land(struct warp *w, struct copy *c)
+{
+    struct blk *b = w->blk;
+    if (!c->entered && b->lates >= MAX_LATE)
+        enter_now(b, true);
+    if (c->entered) {
+        for (u32 m = c->mask; m; m &= m - 1) {
+            u32 lane = (u32)__builtin_ctz(m);
+            race_flight(w, lane, c->dst[lane], c->size, c->site, false);
+        }
+        return;
+    }
+    for (u32 m = c->mask; m; m &= m - 1) {
+        u32 *stamp = b->stamp + c->dst[__builtin_ctz(m)] / 4;
+        for (u32 i = 0; i < c->size / 4; i++)
+            stamp[i] = b->epoch;
+    }
+    write_waits(w, late_new(w, c->site, c->size / 4, c->dst), c->mask, c->fresh);
+    c->entered = true;
+    b->hidden--;
+    b->flights -= (u32)__builtin_popcount(c->mask);
 }
 
 /* Something asynchronous has read it on behalf of the warp. */

@@ -1,0 +1,180 @@
+/*
+ * test_checks.c - what every check remembers, in the cases it has short ways for: lines of global
+ * memory written whole and in parts, reads that go without a call, copies that are not entered
+ * into the shadow at once; and addresses at the end of everything.
+ *
+ * Each case is a kernel in PTX, the grid it runs with, and the finding it must or must not have.
+ * Blocks run one after the other in their order.
+ */
+#include "support.h"
+
+enum { WORDS = 256, NONE = -1 };
+
+/* %rd1: in, all written; %rd2: out, nothing written; %r1: thread, %r2: block, %r3: launch;
+ * %rd3: 4 * thread, %rd4: in + 4 * thread, %rd5: out + 4 * thread; %r10: s + 16 * thread;
+ * %p1 to %p3: block 0, 1, 2. */
+static const char head[] =
+    ".version 7.8\n.target sm_80\n.address_size 64\n"
+    ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 turn)\n{\n"
+    ".shared .align 16 .b8 s[4096];\n.reg .pred %p<8>;\n.reg .b32 %r<32>;\n.reg .b64 %rd<16>;\n"
+    "ld.param.u64 %rd1, [in];\nld.param.u64 %rd2, [out];\nld.param.u32 %r3, [turn];\n"
+    "mov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd3, %r1, 4;\n"
+    "add.s64 %rd4, %rd1, %rd3;\nadd.s64 %rd5, %rd2, %rd3;\n"
+    "mov.u32 %r9, s;\nmad.lo.u32 %r10, %r1, 16, %r9;\n"
+    "setp.eq.u32 %p1, %r2, 0;\nsetp.eq.u32 %p2, %r2, 1;\nsetp.eq.u32 %p3, %r2, 2;\n";
+
+#define BLOCK(n, text) "setp.ne.u32 %p4, %r2, " #n ";\n@%p4 bra NOT" #n ";\n" text "NOT" #n ":\n"
+#define COPY(offset)                                                                               \
+    "mad.lo.u32 %r11, %r1, 16, %r9;\nadd.s64 %rd6, %rd4, %rd3;\nadd.s64 %rd6, %rd6, %rd3;\n"       \
+    "add.s64 %rd6, %rd6, %rd3;\ncp.async.ca.shared.global [%r11+" #offset "], [%rd6], 16;\n"
+#define WAIT "cp.async.wait_all;\n"
+#define READ(offset)                                                                               \
+    "ld.shared.v4.u32 {%r20, %r21, %r22, %r23}, [%r10+" #offset "];\n"                             \
+    "add.u32 %r20, %r20, %r21;\nst.global.u32 [%rd5], %r20;\n"
+#define SECOND_WARP "setp.lt.u32 %p5, %r1, 32;\n@%p5 bra END;\n"
+
+static const struct check_case {
+    const char *name, *body;
+    unsigned grid, threads, launches;
+    int finds;
+} cases[] = {
+    {"blocks share a line in parts",
+     "setp.lt.u32 %p5, %r1, 16;\nmul.wide.u32 %rd6, %r2, 64;\nadd.s64 %rd6, %rd6, %rd5;\n"
+     "@%p5 st.global.u32 [%rd6], %r1;\n",
+     4, 32, 1, NONE},
+    {"a block writes a line, another one word of it",
+     "@%p1 st.global.u32 [%rd5], %r1;\nsetp.eq.and.u32 %p5, %r1, 7, %p2;\n"
+     "@%p5 st.global.u32 [%rd5], %r1;\n",
+     2, 32, 1, SIMT_RACE_GLOBAL},
+    {"a block writes a word, another the line around it",
+     "setp.eq.and.u32 %p5, %r1, 7, %p1;\n@%p5 st.global.u32 [%rd5], %r1;\n"
+     "@%p2 st.global.u32 [%rd5], %r1;\n",
+     2, 32, 1, SIMT_RACE_GLOBAL},
+    {"a block comes back to its words and its line",
+     "setp.eq.u32 %p5, %r1, 7;\n@%p5 st.global.u32 [%rd5], %r1;\nst.global.u32 [%rd5], %r2;\n"
+     "@%p5 st.global.u32 [%rd5], %r1;\nld.global.u32 %r4, [%rd5];\n",
+     1, 32, 1, NONE},
+    {"a row that lies across two lines",
+     BLOCK(0, "st.global.u32 [%rd5+64], %r1;\n") BLOCK(1, "st.global.u32 [%rd5+192], %r1;\n"), 2,
+     32, 1, NONE},
+    {"rows that meet in one word",
+     BLOCK(0, "st.global.u32 [%rd5+64], %r1;\n") BLOCK(1, "st.global.u32 [%rd5+188], %r1;\n"), 2,
+     32, 1, SIMT_RACE_GLOBAL},
+    {"what an earlier launch wrote is no race",
+     "setp.eq.u32 %p5, %r3, 0;\nmul.wide.u32 %rd6, %r2, 128;\nadd.s64 %rd6, %rd6, %rd5;\n"
+     "@%p5 st.global.u32 [%rd6], %r1;\n@!%p5 ld.global.u32 %r4, [%rd5];\n"
+     "@!%p5 ld.global.u32 %r4, [%rd5+128];\n",
+     3, 32, 5, NONE},
+    {"a row that was read without a call is written, then read by another block",
+     BLOCK(1, "st.global.u32 [%rd4], %r1;\n") "ld.global.u32 %r4, [%rd4];\nst.global.u32 [%rd5], "
+                                              "%r4;\n",
+     3, 32, 1, SIMT_RACE_GLOBAL},
+    {"one place, likewise",
+     "@%p2 st.global.u32 [%rd4], %r1;\nld.global.u32 %r4, [%rd1+8];\nmul.wide.u32 %rd6, %r2, 128;\n"
+     "add.s64 %rd6, %rd6, %rd5;\nst.global.u32 [%rd6], %r4;\n",
+     3, 32, 1, SIMT_RACE_GLOBAL},
+    {"the written half of a line is read",
+     "setp.lt.u32 %p5, %r1, 16;\n@%p5 st.global.u32 [%rd5], %r1;\n@%p5 ld.global.u32 %r4, "
+     "[%rd5];\n",
+     1, 32, 1, NONE},
+    {"the other half of a line is read",
+     "setp.lt.u32 %p5, %r1, 16;\n@%p5 st.global.u32 [%rd5], %r1;\nld.global.u32 %r4, [%rd5];\n"
+     "st.global.u32 [%rd5+128], %r4;\n",
+     1, 32, 1, SIMT_UNINITIALISED},
+    {"a copy is waited for by all", COPY(0) WAIT "bar.sync 0;\n" READ(0), 1, 64, 1, NONE},
+    {"a copy is read before its wait", COPY(0) READ(0) WAIT, 1, 64, 1, SIMT_ASYNC_NOT_WAITED},
+    {"one warp reads what the other's wait was for",
+     COPY(0) WAIT "xor.b32 %r10, %r10, 512;\n" READ(0), 1, 64, 1, SIMT_RACE_SHARED},
+    {"a copy is overwritten under way", COPY(0) "st.shared.u32 [%r10], %r1;\n" WAIT, 1, 64, 1,
+     SIMT_ASYNC_OVERWRITE},
+    {"two lanes copy to one place",
+     "and.b32 %r12, %r1, 15;\nmad.lo.u32 %r11, %r12, 16, %r9;\n"
+     "cp.async.ca.shared.global [%r11], [%rd1], 16;\n" WAIT,
+     1, 32, 1, SIMT_ASYNC_OVERWRITE},
+    {"the next stage is copied while this one is read",
+     COPY(0) WAIT "bar.sync 0;\n" COPY(1024) READ(0) WAIT "bar.sync 0;\n" READ(1024), 1, 64, 1,
+     NONE},
+    {"a stage is refilled while the other warp may read it",
+     COPY(0) WAIT "bar.sync 0;\nxor.b32 %r10, %r10, 512;\n" READ(0) COPY(0) WAIT, 1, 64, 1,
+     SIMT_RACE_SHARED},
+    {"a stage is refilled after all have read it",
+     COPY(0) WAIT "bar.sync 0;\nxor.b32 %r10, %r10, 512;\n" READ(0) "bar.sync 0;\n" COPY(0) WAIT, 1,
+     64, 1, NONE},
+    {"words are read that nobody copied to", COPY(0) WAIT "bar.sync 0;\n" READ(1024), 1, 64, 1,
+     SIMT_UNINITIALISED},
+    {"the last addresses there are, by row",
+     "ld.global.u32 %r4, [%rd4];\nmov.u64 %rd6, -64;\nadd.s64 %rd6, %rd6, %rd3;\n"
+     "ld.global.u32 %r5, [%rd6];\nadd.u32 %r4, %r4, %r5;\nst.global.u32 [%rd5], %r4;\n",
+     1, 32, 1, SIMT_OUT_OF_BOUNDS},
+    {"the last addresses there are, one for all",
+     "mov.u64 %rd6, %rd1;\nmov.u32 %r5, 0;\nAGAIN:\nld.global.u32 %r4, [%rd6];\n"
+     "add.u32 %r5, %r5, 1;\nmov.u64 %rd6, -4;\nsetp.lt.u32 %p5, %r5, 2;\n@%p5 bra AGAIN;\n"
+     "st.global.u32 [%rd5], %r4;\n",
+     1, 32, 1, SIMT_OUT_OF_BOUNDS},
+    {"the last addresses there are, a store of 16 bytes",
+     "mov.u64 %rd6, -16;\nst.global.v4.u32 [%rd6], {%r1, %r1, %r1, %r1};\n", 1, 32, 1,
+     SIMT_OUT_OF_BOUNDS},
+    {"the last addresses there are, lanes anywhere",
+     "ld.global.u32 %r4, [%rd4];\nmul.wide.u32 %rd6, %r4, 20;\nmov.u64 %rd7, -12;\n"
+     "sub.s64 %rd6, %rd7, %rd6;\nld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd6];\n"
+     "st.global.u32 [%rd5], %r5;\n",
+     1, 32, 1, SIMT_MISALIGNED},
+};
+
+static void run_case(const struct check_case *x, enum simt_check check, struct arena *a)
+{
+    static uint32_t in[4 * WORDS] __attribute__((aligned(256))),
+        out[4 * WORDS] __attribute__((aligned(256)));
+    struct error err = {0};
+    struct simt *dev;
+    struct simt_module *m;
+    struct simt_config config = {.threads = 1, .check = check};
+    char *so = compile_text(text_of(arena_printf(a, "%s%s\nEND:\nret;\n}\n", head, x->body)), a);
+    assert_true(simt_open(&config, &dev, &err));
+    simt_alloc_register(dev, in, sizeof in, "in", SIMT_ALLOC_WRITTEN);
+    simt_alloc_register(dev, out, sizeof out, "out", 0);
+    if (!simt_load(dev, so, &m, &err))
+        fail_msg("%s: %s", x->name, err.text);
+    int found = NONE;
+    for (uint32_t turn = 0; turn < x->launches; turn++) {
+        struct bench_args args = {0};
+        struct simt_result res;
+        const void *to[2] = {in, out};
+        put_arg(&args, &to[0], 8);
+        put_arg(&args, &to[1], 8);
+        put_arg(&args, &turn, 4);
+        struct simt_launch l = {.kernel = "k",
+                                .grid = {x->grid, 1, 1},
+                                .block = {x->threads, 1, 1},
+                                .params = args.data,
+                                .param_bytes = args.len};
+        if (!simt_launch(dev, m, &l, a, &res, &err))
+            fail_msg("%s: %s", x->name, err.text);
+        for (size_t i = 0; i < res.finding_count && found != x->finds; i++)
+            found = (int)res.findings[i].kind;
+        if (x->finds == NONE && res.finding_count)
+            fail_msg("%s: %s", x->name, res.findings[0].text);
+    }
+    if (check == SIMT_CHECK_FULL && found != x->finds)
+        fail_msg("%s: found %d, not %d", x->name, found, x->finds);
+    simt_close(dev);
+}
+
+static void every_check_finds_it_or_has_nothing_to_say(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct arena *a = arena_new();
+        run_case(&cases[i], SIMT_CHECK_FULL, a);
+        run_case(&cases[i], SIMT_CHECK_MEMORY, a); /* the same code must not crash */
+        arena_free(a);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_check_finds_it_or_has_nothing_to_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
