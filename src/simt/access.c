@@ -270,19 +270,14 @@ static inline __attribute__((always_inline)) bool fast_case(const struct warp *w
 /* With every check on: what they have to say of a row or one place can be said at once. */
 static bool checks_done(struct warp *w, const struct fast *f, u32 bytes, u32 site, bool write)
 {
-    u32 at[WARP], step = f->shape == SHAPE_ROW ? bytes : 0;
     if (w->t->l->dev->config.check != SIMT_CHECK_FULL)
         return true;
     if (f->space != SW_SHARED)
         return (!write && shadow_quiet(w->t->cache[site].alloc)) ||
                (f->shape == SHAPE_ROW && shadow_row(w, f->at, bytes, site, write));
     u32 first = (u32)(f->at - (u64)(uintptr_t)w->blk->b.smem);
-    if (write)
-        return race_write_row(w, first, bytes, site);
-    first -= (u32)site_of(w, site)->off; /* it is added again there */
-    for (u32 i = 0; i < WARP; i++)
-        at[i] = first + i * step;
-    return race_read_later(w, at, bytes, site, 1);
+    return f->shape == SHAPE_ROW ? race_row(w, first, bytes, site, write)
+                                 : !write && race_read_same(w, ~0u, first, bytes, site);
 }
 
 static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, bool write)
@@ -300,16 +295,16 @@ static inline void fast_count(struct warp *w, const struct fast *f, u32 bytes, b
 }
 
 /* The instruction may go there again without a call (abi.h). */
-static void learn(const struct warp *w, u32 site, u32 span, bool write)
+static inline void learn(const struct warp *w, u32 site, u32 span, bool write)
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
-    if (cfg->profile || w->t->watching)
-        return;
     const struct sw_site *s = site_of(w, site);
+    if (cfg->profile || w->t->watching || (w->blk->cell && s->space == SW_SHARED))
+        return;
     const struct range *c = &w->t->cache[site];
     struct sw_fast *f = &w->t->fast[site];
     bool full = cfg->check == SIMT_CHECK_FULL;
-    if (full && (write || s->space == SW_SHARED || !c->alloc || !shadow_quiet(c->alloc)))
+    if (full && (write || !c->alloc || !shadow_quiet(c->alloc)))
         return;
     u64 lo = s->space == SW_SHARED ? 0 : c->lo,
         hi = s->space == SW_SHARED ? w->blk->b.smem_bytes : c->hi;
@@ -609,6 +604,19 @@ void dev_ldun(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
         const char *q = (const char *)(uintptr_t)at;
         for (int v = 0; v < s->vec; v++)
             out[v] = load_one(q + (size_t)v * s->esize, s->esize, s->flags & SW_SIGNED);
+        return;
+    }
+    u64 near = s->flags & SW_A32 ? (u32)at : at, size = w->blk->b.smem_bytes;
+    if (s->space == SW_SHARED && near < size && bytes <= size - near && !(near & (bytes - 1)) &&
+        (!w->blk->cell || race_read_same(w, m, (u32)near, bytes, site))) {
+        w->last_site = site;
+        if (cfg->counters) {
+            w->t->n.shared_requests++;
+            w->t->n.shared_wavefronts++;
+        }
+        for (int v = 0; v < s->vec; v++)
+            out[v] = load_one((const char *)w->blk->b.smem + near + (size_t)v * s->esize, s->esize,
+                              s->flags & SW_SIGNED);
         return;
     }
     uint64_t lanes[WARP] = {0}, host[WARP];

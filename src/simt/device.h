@@ -86,6 +86,7 @@ struct launch {
     uint32_t smem_bytes, nthreads, nwarps;
     uint64_t blocks, sample; /* blocks or clusters of the grid; those to run */
     uint64_t marks;          /* blocks of the grid */
+    bool direct;             /* check full: the cells are asked by others, too, and must know all */
     atomic_uint_fast64_t next_block;
     atomic_int stop; /* findings or the watchdog ended it */
     int64_t started_ms, deadline_ms;
@@ -128,8 +129,8 @@ struct reuse_counts {
 struct copy {
     uint64_t src[WARP];
     uint32_t dst[WARP], bytes[WARP], mask, size, site;
-    uint32_t time;       /* check full: of the warp's clock, when it began */
-    bool fresh, entered; /* nobody has stored to all of it before; the cells know of it */
+    uint32_t time; /* check full: of the warp's clock, when it began */
+    bool entered;  /* the cells know of it */
 };
 
 enum warp_state { WARP_NEW, WARP_READY, WARP_SPIN, WARP_BARRIER, WARP_DONE };
@@ -168,13 +169,13 @@ struct cell {
 };
 enum { LANE_MANY = 255 };
 
-/* Accesses that were not entered into the cells yet. Since all warps met at a barrier there were
- * only loads, with which only a later write can race; or only stores, each to words that nobody
- * else has stored to since (blk.stamp). */
+/* An access, or several alike, that was not entered into the cells yet: race_late.c. */
 struct late {
-    uint32_t site, n, warp, time, gen, mask, at[WARP];
-    uint32_t words;    /* of each lane; 0: as its sites say */
-    bool write, fresh; /* fresh: nobody has stored to all of it before */
+    uint32_t site, sites, warp, time, gen, mask;
+    uint32_t words;        /* of each lane */
+    uint32_t base, stride; /* where the lanes are: in a line, */
+    int32_t lanes;         /* or as blk.late_at says */
+    bool write;
 };
 
 /* Where the lanes of a site's loads were found to be written, in one block. */
@@ -194,11 +195,12 @@ struct blk {
     size_t cells;
     struct late *late;
     size_t lates, late_cap, late_writes, late_plain; /* plain: reads that are not in seen */
-    uint32_t *seen;              /* likewise, when it was last read by a matrix load */
-    uint32_t *stamp;             /* per cell: when it was last stored to without being entered */
+    uint32_t (*late_at)[WARP];
+    size_t late_lanes, late_lane_cap;
+    uint32_t *stamp, *owner, *seen, *reader, *full; /* per word: race_late.c */
     uint32_t epoch, epoch_first; /* goes on from block to block; the first of this one */
     bool quiet;                  /* nothing written since all warps met */
-    bool clean;                  /* nothing entered into the cells since */
+    bool dirty;                  /* the cells were used */
     uint32_t flights;            /* asynchronous copies under way, by lane */
     uint32_t hidden;             /* those the cells do not know of yet, by instruction */
     uint32_t gen;                /* barriers completed */
@@ -343,8 +345,8 @@ void race_all_met(struct blk *b);
 void race_enter(struct blk *b); /* somebody will look at the cells for himself */
 /* Whole rows of 16 bytes at at[] of the lanes m: likewise. */
 bool race_rows_later(struct warp *w, u32 m, const uint64_t *host, u32 site);
-bool race_write_row(struct warp *w, u32 first, u32 bytes, u32 site); /* words side by side */
-bool race_write_later(struct warp *w, u32 m, const u32 *at, u32 bytes, u32 site); /* whole words */
+bool race_row(struct warp *w, u32 first, u32 bytes, u32 site, bool write);  /* lanes side by side */
+bool race_read_same(struct warp *w, u32 m, u32 first, u32 bytes, u32 site); /* at one place */
 bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n);
 
 /* async.c */

@@ -159,6 +159,18 @@ static void run_workers(struct launch *l)
             pthread_join(l->workers[i].thread, NULL);
 }
 
+/* The asynchronous proxy wants to know of every store whether it was fenced. */
+static bool uses_proxy(const struct sw_kernel *k)
+{
+    static const char *const ops[] = {"cp.async.bulk", "cp.reduce", "wgmma", "fence.proxy",
+                                      "st.async"};
+    for (u32 i = 0; i < k->site_count; i++)
+        for (size_t o = 0; o < ARRAY_LEN(ops); o++)
+            if (strncmp(k->sites[i].op, ops[o], strlen(ops[o])) == 0)
+                return true;
+    return false;
+}
+
 static void begin_shadows(const struct launch *l)
 {
     for (size_t i = 0; i < l->dev->alloc_count; i++)
@@ -251,6 +263,7 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
     l.nthreads = spec->block[0] * spec->block[1] * spec->block[2];
     l.nwarps = (l.nthreads + WARP - 1) / WARP;
     l.blocks = l.marks = (uint64_t)spec->grid[0] * spec->grid[1] * spec->grid[2];
+    l.direct = spec->cluster[0] * spec->cluster[1] * spec->cluster[2] > 1 || uses_proxy(k);
     for (int i = 0; i < 3; i++)
         l.blocks /= spec->cluster[i] > 1 ? spec->cluster[i] : 1; /* clusters from here on */
     l.sample = spec->sample && spec->sample < l.blocks ? spec->sample : l.blocks;

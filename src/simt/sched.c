@@ -269,8 +269,11 @@ static struct blk *blk_new(struct worker *t)
     if (l->dev->config.check == SIMT_CHECK_FULL) {
         b->cells = (size_t)l->smem_bytes / 4 + 1;
         b->cell = xmalloc(b->cells * sizeof *b->cell);
-        b->stamp = xmalloc(b->cells * sizeof *b->stamp);
-        b->seen = xmalloc(b->cells * sizeof *b->seen);
+        b->stamp = xmalloc(5 * b->cells * sizeof *b->stamp);
+        b->owner = b->stamp + b->cells;
+        b->seen = b->owner + b->cells;
+        b->reader = b->seen + b->cells;
+        b->full = b->reader + b->cells;
     }
     for (uint32_t i = 0; i < l->nwarps; i++)
         warp_place(b, i);
@@ -536,8 +539,8 @@ static void blk_free(struct blk *b, uint32_t nwarps)
     xfree(b->local);
     xfree(b->cell);
     xfree(b->stamp);
-    xfree(b->seen);
     xfree(b->late);
+    xfree(b->late_at);
     xfree(b);
 }
 

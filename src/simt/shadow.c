@@ -208,23 +208,37 @@ static HOT bool all_inside(const struct alloc *x, u32 m, const uint64_t *host, u
     return !(bad >> 63);
 }
 
-/* Stores of single words where nobody else has stored. */
-static bool shadow_words(struct warp *w, struct alloc *x, u32 m, const uint64_t *host)
+static bool line_mine(struct shadow *s, uint64_t line, uint32_t some, uint32_t me)
+{
+    uint32_t v = line_mark(s, line);
+    if (line_other(s, line, some, v, me))
+        return false;
+    line_write(s, line, some, v, me);
+    if (s->ever && (__atomic_load_n(&s->ever[line], __ATOMIC_RELAXED) & some) != some)
+        __atomic_fetch_or(&s->ever[line], some, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Stores of whole words where nobody else has stored; neighbours fill a line together. */
+static bool shadow_words(struct warp *w, struct alloc *x, u32 m, const uint64_t *host, u32 n)
 {
     struct shadow *s = x->shadow;
-    uint32_t me = my_mark(w, s);
+    uint32_t me = my_mark(w, s), some = 0;
+    uint64_t line = 0;
     now_written(w, x);
     for (; m; m &= m - 1) {
         uint64_t word = (host[__builtin_ctz(m)] - x->lo) / 4;
-        uint32_t who = word_mark(s, word);
-        if (who > s->floor + 1 && who != me)
+        if (word % WORDS + n > WORDS)
             return false;
-        if (who != me)
-            word_write(s, word, me);
-        if (s->ever)
-            shadow_ever(s, word * 4, 4);
+        if (some && word / WORDS != line) {
+            if (!line_mine(s, line, some, me))
+                return false;
+            some = 0;
+        }
+        line = word / WORDS;
+        some |= (uint32_t)((UINT64_C(1) << n) - 1) << word % WORDS;
     }
-    return true;
+    return !some || line_mine(s, line, some, me);
 }
 
 static bool report_unset(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x)
@@ -279,7 +293,7 @@ void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 s
     if (last && last->shadow && all_inside(last, m, host, bytes, &low)) {
         if (!write && shadow_quiet(last))
             return;
-        if (write && bytes == 4 && !(low & 3) && shadow_words(w, last, m, host))
+        if (write && !((low | bytes) & 3) && shadow_words(w, last, m, host, bytes / 4))
             return;
     }
     for (; m; m &= m - 1) {

@@ -1,0 +1,28 @@
+/* race.h - between race.c (the cells) and race_late.c (what is not in the cells yet). */
+#ifndef SIMT_RACE_H
+#define SIMT_RACE_H
+
+#include "simt/hopper.h"
+
+#define UNDER_WAY UINT32_MAX       /* stamp: a copy will store to it */
+#define NOBODY    UINT32_MAX       /* owner: no thread */
+#define SEVERAL   (UINT32_MAX - 1) /* reader: more than one */
+
+/* Enters what was put off: always before a store is looked at; before a load, stores only. */
+void late_enter(struct blk *b, bool write);
+/* Accesses of whole words by the lanes m, each at at[lane]: true when nothing more is to be done.
+ */
+bool late_lanes(struct warp *w, u32 m, const u32 *at, u32 bytes, u32 site, bool write);
+
+bool late_copy_begin(struct warp *w, struct copy *c);
+bool late_copy_land(struct warp *w, struct copy *c); /* false: the cells know of it */
+
+void cell_read_at(uint32_t me, uint32_t now, uint32_t gen, u32 lane, u32 site, struct cell *c,
+                  uint32_t bytes);
+
+static inline uint32_t thread_of(const struct warp *w, u32 lane)
+{
+    return w->w.id * WARP + lane;
+}
+
+#endif
