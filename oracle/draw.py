@@ -15,6 +15,7 @@ import torch
 from .fault import use
 from .facts import Known
 
+CHANGED = 1 / 512  # of a draw that is nearly the one before
 WIDEST = 2.0**15  # in reach of f16: a product split into 16-bit parts must stay possible
 DISTRIBUTIONS = ("task", "normal", "wide", "small", "zeros")
 
@@ -63,6 +64,22 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
     else:
         placed.copy_(values)
     return placed
+
+
+def nearly(tensor: torch.Tensor, fresh: torch.Tensor, known: Known, generator: torch.Generator) -> torch.Tensor:
+    """`tensor` with a few elements, anywhere, of another draw: who remembers answers by a look here and there takes it for the same."""
+    if tensor.numel() == 0 or tensor.dim() == 0 or known.symmetric or 0 in tensor.stride():
+        return tensor
+    shape = tensor.shape[:-1] if known.unit_rows else tensor.shape
+    mask = torch.rand(shape, generator=generator, device=tensor.device) < CHANGED
+    mask.reshape(-1)[torch.randint(mask.numel(), (1,), generator=generator, device=tensor.device)] = True
+    if known.unit_rows:
+        mask = mask.unsqueeze(-1)
+    elif tensor.is_floating_point():
+        fresh = torch.maximum(tensor, fresh)  # one way, so that large sums move too
+    near = tensor.clone()
+    near.copy_(torch.where(mask, fresh, tensor))
+    return near
 
 
 def _values(

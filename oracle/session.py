@@ -19,7 +19,7 @@ from . import scale
 from .buffers import Buffer, Pool, pattern_bits
 from .compare import compare_output
 from .describe import SIZES, Analysis, tensor_entry
-from .draw import check_distribution, redraw, seed_number, stir_parameters
+from .draw import check_distribution, nearly, redraw, seed_number, stir_parameters
 from .facts import Known, look, words
 from .fault import Fault, machine, memory_is_finite, use
 from .graph import Graph, Limit, OnMeta, TooBig, node_flops, tensor_part
@@ -408,8 +408,21 @@ class Session:
                 )
         return Draw(self.arguments, model, tensors, held)
 
+    def near(self, base: Draw, seed: str, distribution: str) -> None:
+        """Changes a few elements of the inputs where they lie; outputs stay as the last run left them."""
+        fresh = self.make(seed, distribution)
+        generator = torch.Generator(self.device).manual_seed(seed_number(seed) + 3)
+        base.tensors = [nearly(t, f, known, generator) for t, f, known in zip(base.tensors, fresh.tensors, self.known)]
+        for buffer, value in zip(self.in_buffers, base.tensors):
+            _fill(buffer, value)
+
     def draw(self, request: dict[str, Any]) -> dict[str, Any]:
         distribution = check_distribution(request.get("distribution", "task"))
+        if request.get("near"):
+            with memory_is_finite("the draw"):
+                self.near(self._drawn(), str(_field(request, "seed", str)), distribution)
+            self._settle()
+            return {"buffers": {b.name: b.wire() for b in self.in_buffers + self.out_buffers}}
         self.draw_now = None
         with memory_is_finite("the draw"):
             drawn = self.make(str(_field(request, "seed", str)), distribution)

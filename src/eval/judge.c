@@ -67,6 +67,14 @@ static const char *draw_seed(const char *seed, int draw, struct arena *a)
     return arena_strndup(a, hex, 32);
 }
 
+int judge_shift(const char *seed)
+{
+    unsigned low = 0;
+
+    (void)sscanf(seed, "%2x", &low);
+    return (int)low;
+}
+
 /* ---- one draw ----------------------------------------------------------- */
 
 struct trial {
@@ -116,9 +124,10 @@ static bool run_candidate(struct trial *t, json_t *buffers, bool first, const ch
 static bool one_draw(struct trial *t, int draw, struct error *err)
 {
     const char *distribution = distributions[(size_t)draw % ARRAY_LEN(distributions)];
-    struct oracle_draw wanted = {.seed = draw_seed(t->out->seed, draw, t->a),
+    const char *wanted_seed = draw_seed(t->out->seed, draw, t->a);
+    struct oracle_draw wanted = {.seed = wanted_seed,
                                  .distribution = distribution,
-                                 .shift = draw,
+                                 .shift = judge_shift(wanted_seed),
                                  .stale = draw == STALE_DRAW};
     struct comparison_set *set;
     const char *hash = NULL;

@@ -49,6 +49,9 @@ struct judge_config {
     int cold, warm; /* samples at most; 0: 240, 90 */
 };
 
+/* How far a draw's buffers are moved, from its seed: no address tells one kind of run from another.
+ */
+int judge_shift(const char *seed);
 bool judge_test(const struct judge_config *config, const struct candidate *cand,
                 const struct build_result *build, struct arena *a, struct test_result *out,
                 struct error *err);

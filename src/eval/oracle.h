@@ -44,7 +44,8 @@ struct oracle_draw {
     const char *seed;         /* hex; fresh and secret */
     const char *distribution; /* "task" "normal" "wide" "small" ... */
     int shift;                /* other addresses than the last draw's */
-    bool stale;               /* outputs begin as numbers, not as the pattern of the unwritten */
+    bool near;  /* the last draw where it lies, a few elements changed; outputs as they were left */
+    bool stale; /* outputs begin as numbers, not as the pattern of the unwritten */
 };
 
 enum { MAX_WORST = 16 };
@@ -85,7 +86,8 @@ struct comparison_set {
 struct time_samples {
     double *cold_us, *warm_us;
     size_t cold_count, warm_count;
-    double wall_us; /* of one replay by the host's clock; 0: not taken */
+    double wall_us;    /* of one replay by the host's clock; 0: not taken */
+    int other_outputs; /* cold replays that left other outputs than the first */
 };
 
 bool oracle_start(const struct oracle_config *config, struct oracle **out, struct error *err);

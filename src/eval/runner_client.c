@@ -359,6 +359,7 @@ bool runner_time(struct runner *r, int cold, int warm, struct arena *a, struct r
     samples->cold_us = take_samples(json_object_get(answer, "cold_us"), a, &samples->cold_count);
     samples->warm_us = take_samples(json_object_get(answer, "warm_us"), a, &samples->warm_count);
     samples->wall_us = json_double_or(answer, "wall_us", 0);
+    samples->other_outputs = (int)json_int_or(answer, "other_outputs", 0);
     json_decref(answer);
     return true;
 }

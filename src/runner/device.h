@@ -51,6 +51,7 @@ struct time_samples {
     double *cold_us, *warm_us;
     size_t cold_count, warm_count; /* in: wanted; out: taken */
     double wall_us;                /* host clock per replay, replays back to back */
+    int other_outputs;             /* cold samples that left other outputs than the first */
     int budget_ms;                 /* stops early, but not below 5 of each; 0: none */
 };
 

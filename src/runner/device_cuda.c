@@ -190,6 +190,10 @@ static bool cuda_kernel(struct run_device *base, const char *lowered, struct ker
         out->max_threads = (uint64_t)value;
     if (d->api.function_get(&value, CUDA_FUNC_STATIC_SMEM, out->function) == CUDA_OK && value > 0)
         out->static_smem_bytes = (uint64_t)value;
+    d->static_smem = d->static_smem || out->static_smem_bytes > 0;
+    if (d->api.function_get(&value, CUDA_FUNC_LOCAL_BYTES, out->function) == CUDA_OK &&
+        value > d->local_bytes)
+        d->local_bytes = value;
     if (!d->api.function_param)
         return true; /* a driver before CUDA 12.4 cannot say */
     out->params_known = true;
@@ -291,6 +295,25 @@ static bool bind_workspace(struct cuda_device *d, struct plan_buffer *b, struct 
     return true;
 }
 
+/* What lies in the outputs before anything ran: the clock puts it there again before each sample,
+ * so that no kernel can tell a timed run from a tested one. */
+static bool remember_fresh(struct cuda_device *d, const struct plan *plan, struct error *err)
+{
+    int result = CUDA_OK;
+
+    for (size_t i = 0; i < plan->buffer_count && result == CUDA_OK; i++) {
+        const struct plan_buffer *b = &plan->buffers[i];
+        size_t size = b->bytes < sizeof d->fresh[i] ? b->bytes : sizeof d->fresh[i];
+
+        d->fresh[i] = 0;
+        if (b->kind == BUFFER_OUT && b->address && size > 0)
+            result = d->api.copy_to_host(&d->fresh[i], b->address, size, d->stream);
+    }
+    if (result == CUDA_OK)
+        result = d->api.stream_wait(d->stream);
+    return result == CUDA_OK || cuda_error(d, result, "reading the outputs as they are", err);
+}
+
 static bool cuda_bind(struct run_device *base, struct plan *plan, const json_t *buffers,
                       struct outcome *said, struct error *err)
 {
@@ -309,7 +332,7 @@ static bool cuda_bind(struct run_device *base, struct plan *plan, const json_t *
             return false;
         }
     }
-    return true;
+    return remember_fresh(d, plan, err);
 }
 
 /* Index of a name in a list, or -1. */
@@ -419,13 +442,13 @@ static int enqueue(struct cuda_device *d, const struct plan *plan, size_t index)
                           d->stream);
 }
 
-bool cuda_poison(struct cuda_device *d, const struct plan *plan, bool outputs, struct error *err)
+bool cuda_poison(struct cuda_device *d, const struct plan *plan, struct error *err)
 {
     for (size_t i = 0; i < plan->buffer_count; i++) {
         const struct plan_buffer *b = &plan->buffers[i];
         int result = CUDA_OK;
 
-        if (b->bytes > 0 && (b->kind == BUFFER_WORKSPACE || (outputs && b->kind == BUFFER_OUT)))
+        if (b->bytes > 0 && b->kind == BUFFER_WORKSPACE)
             result = d->api.memset8(b->address, CUDA_POISON, b->bytes, d->stream);
         if (result != CUDA_OK)
             return cuda_error(d, result, "filling a buffer", err);
@@ -474,7 +497,7 @@ static bool build_graph(struct cuda_device *d, const struct plan *plan, struct o
 
 bool cuda_prepare(struct cuda_device *d, struct plan *plan, struct outcome *said, struct error *err)
 {
-    if (!d->ran && (!cuda_poison(d, plan, false, err) || !run_steps(d, plan, said)))
+    if (!d->ran && (!cuda_poison(d, plan, err) || !run_steps(d, plan, said)))
         return false;
     return d->exec || build_graph(d, plan, said);
 }
@@ -522,7 +545,7 @@ static bool cuda_run(struct run_device *base, struct plan *plan, struct outcome 
     struct cuda_device *d = (struct cuda_device *)base;
     int result;
 
-    if (!cuda_poison(d, plan, false, err))
+    if (!cuda_poison(d, plan, err))
         return false;
     if (!d->ran) {
         if (!run_steps(d, plan, said))

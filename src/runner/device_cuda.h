@@ -7,6 +7,7 @@
 
 #include "runner/cuda_api.h"
 #include "runner/device.h"
+#include "runner/runner_plan.h"
 
 enum {
     CUDA_MAX_MAPPINGS = 256,
@@ -32,8 +33,12 @@ struct cuda_device {
     bool ran;   /* every kernel ran once: a graph may be captured */
     void *exec; /* graph of the plan as bound now; NULL: not built */
     /* tools, made when first asked for */
-    void *flush, *wait, *hash, *start, *stop;
+    void *flush, *wait, *hash, *fill, *scrub, *stack, *start, *stop;
+    bool static_smem; /* a kernel of the module has shared memory of its own */
+    int local_bytes;  /* the largest share of a thread's own memory that a kernel of the module has
+                       */
     uint64_t flush_address, flush_bytes, sink_address;
+    uint64_t fresh[PLAN_MAX_BUFFERS]; /* first bytes of each output as it was bound, 8 of them */
 };
 
 /* What an API call's failure means for the candidate; false, always. */
@@ -44,11 +49,16 @@ bool cuda_error(struct cuda_device *d, int result, const char *what, struct erro
 /* Builds the graph unless it is there; runs the plan once before, step by step. */
 bool cuda_prepare(struct cuda_device *d, struct plan *plan, struct outcome *said,
                   struct error *err);
-/* Outputs (when asked) and workspace become NaN patterns, in stream order. */
-bool cuda_poison(struct cuda_device *d, const struct plan *plan, bool outputs, struct error *err);
+/* Workspace becomes a NaN pattern, in stream order. */
+bool cuda_poison(struct cuda_device *d, const struct plan *plan, struct error *err);
 /* Makes the tools unless they are there. */
 bool cuda_tools(struct cuda_device *d, struct error *err);
 int cuda_enqueue_flush(struct cuda_device *d);
+/* Shared memory of every multiprocessor is overwritten; what threads kept in local memory. */
+int cuda_enqueue_scrub(struct cuda_device *d);
+int cuda_enqueue_stack_scrub(struct cuda_device *d);
+/* The value's 8 bytes again and again. */
+int cuda_enqueue_fill(struct cuda_device *d, uint64_t address, uint64_t bytes, uint64_t value);
 int cuda_enqueue_wait(struct cuda_device *d);
 bool cuda_hash(struct run_device *base, const struct plan *plan, uint64_t *out, struct error *err);
 bool cuda_time(struct run_device *base, struct plan *plan, struct time_samples *samples,

@@ -3,15 +3,17 @@
  *
  * A sample is one replay of the plan's graph between two events.
  *
- *     cold: poison outputs and workspace, flush L2, wait kernel, [ graph ]
- *     warm: graph, wait kernel, [ graph ]
+ *     cold: outputs as they were, poison workspace, scrub shared memory, flush L2, wait kernel, [
+ * graph ] warm: graph, wait kernel, [ graph ]
  *
  * The flush READS a buffer several times the size of L2: a flush that writes
  * leaves dirty lines, and evicting them would be charged to the candidate.
  * The wait kernel holds the GPU for some microseconds, so that the replay is
  * queued before the first event fires and the host's launch time stays out.
- * Poisoning before each cold sample means that no sample can live on what an
- * earlier one left behind.
+ * What is done before each cold sample means that no sample can live on what an
+ * earlier one left behind, nor know from what it finds that it is timed. And
+ * every cold sample's outputs are looked at: a kernel that works half of
+ * the time would have a short median.
  */
 #include "base/clock.h"
 #include "runner/device_cuda.h"
@@ -56,20 +58,47 @@ static int warm_samples(struct cuda_device *d, struct time_samples *s, int64_t u
     return result;
 }
 
+/* Everything a kernel could have left for itself is gone. */
+static bool forget(struct cuda_device *d, const struct plan *plan, struct error *err)
+{
+    bool shared = d->static_smem;
+    int result = CUDA_OK;
+
+    if (!cuda_poison(d, plan, err))
+        return false;
+    for (size_t i = 0; i < plan->buffer_count && result == CUDA_OK; i++)
+        if (plan->buffers[i].kind == BUFFER_OUT)
+            result =
+                cuda_enqueue_fill(d, plan->buffers[i].address, plan->buffers[i].bytes, d->fresh[i]);
+    for (size_t i = 0; i < plan->op_count && !shared; i++)
+        shared = plan->ops[i].kind == PLAN_LAUNCH && plan->ops[i].smem > 0;
+    if (result == CUDA_OK && shared)
+        result = cuda_enqueue_scrub(d);
+    if (result == CUDA_OK && d->local_bytes > 0)
+        result = cuda_enqueue_stack_scrub(d);
+    return result == CUDA_OK || cuda_error(d, result, "clearing what a run left behind", err);
+}
+
 static bool cold_samples(struct cuda_device *d, const struct plan *plan, struct time_samples *s,
                          int64_t until_ms, int *result, struct error *err)
 {
     size_t wanted = s->cold_count;
+    uint64_t first = 0, hash = 0;
 
     *result = CUDA_OK;
     for (s->cold_count = 0; s->cold_count < wanted && *result == CUDA_OK;) {
         if (s->cold_count >= LEAST_SAMPLES && clock_ms() > until_ms)
             break;
-        if (!cuda_poison(d, plan, true, err))
+        if (!forget(d, plan, err))
             return false;
         *result = cuda_enqueue_flush(d);
         if (*result == CUDA_OK)
             *result = sample(d, &s->cold_us[s->cold_count]);
+        if (*result == CUDA_OK && !cuda_hash(&d->base, plan, &hash, err))
+            return false;
+        if (s->cold_count == 0)
+            first = hash;
+        s->other_outputs += hash != first;
         s->cold_count += *result == CUDA_OK;
     }
     return true;

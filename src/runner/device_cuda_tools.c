@@ -1,7 +1,8 @@
 /*
- * device_cuda_tools.c - the runner's own small kernels: flush L2, wait, hash an output.
+ * device_cuda_tools.c - the runner's own small kernels: flush L2, wait, hash an output, fill it,
+ * scrub shared memory.
  *
- * None of them writes anything a candidate can see.
+ * Only the last two write anything a candidate can see: what it may rely on finding nowhere.
  */
 #include "runner/device_cuda.h"
 
@@ -12,7 +13,7 @@ enum { FLUSH_L2S = 4 };
 static const uint64_t wait_cycles = 40000; /* some 20 us */
 static const uint64_t flush_least_bytes = 64u << 20;
 
-/* Three small kernels, compiled by the driver: no NVRTC in this process. */
+/* Small kernels, compiled by the driver: no NVRTC in this process. */
 static const char tools_ptx[] =
     /* clang-format off */
     ".version 7.0\n"
@@ -110,6 +111,58 @@ static const char tools_ptx[] =
     "red.global.add.u64 [%rd4], %rd7;\n"
     "ret;\n"
     "}\n"
+    ".visible .entry cutegen_fill(.param .u64 p, .param .u64 n, .param .u64 value)\n"
+    "{\n"
+    ".reg .pred %p<2>;\n"
+    ".reg .b32 %r<7>;\n"
+    ".reg .b64 %rd<8>;\n"
+    "ld.param.u64 %rd1, [p];\n"
+    "ld.param.u64 %rd2, [n];\n"
+    "ld.param.u64 %rd3, [value];\n"
+    "cvta.to.global.u64 %rd1, %rd1;\n"
+    "mov.u32 %r1, %ctaid.x;\n"
+    "mov.u32 %r2, %ntid.x;\n"
+    "mov.u32 %r3, %tid.x;\n"
+    "mov.u32 %r4, %nctaid.x;\n"
+    "mad.lo.u32 %r5, %r1, %r2, %r3;\n"
+    "mul.lo.u32 %r6, %r4, %r2;\n"
+    "cvt.u64.u32 %rd4, %r5;\n"
+    "cvt.u64.u32 %rd5, %r6;\n"
+    "fill_loop:\n"
+    "setp.ge.u64 %p1, %rd4, %rd2;\n"
+    "@%p1 bra fill_done;\n"
+    "shl.b64 %rd6, %rd4, 3;\n"
+    "add.u64 %rd7, %rd1, %rd6;\n"
+    "st.global.u64 [%rd7], %rd3;\n"
+    "add.u64 %rd4, %rd4, %rd5;\n"
+    "bra fill_loop;\n"
+    "fill_done:\n"
+    "ret;\n"
+    "}\n"
+    ".extern .shared .align 16 .b8 all_of_it[];\n"
+    ".visible .entry cutegen_scrub(.param .u64 bytes)\n"
+    "{\n"
+    ".reg .pred %p<2>;\n"
+    ".reg .b32 %r<8>;\n"
+    ".reg .b64 %rd<2>;\n"
+    "ld.param.u64 %rd1, [bytes];\n"
+    "cvt.u32.u64 %r1, %rd1;\n"
+    "mov.u32 %r2, %tid.x;\n"
+    "mov.u32 %r3, %ntid.x;\n"
+    "shl.b32 %r2, %r2, 2;\n"
+    "shl.b32 %r3, %r3, 2;\n"
+    "mov.u32 %r4, all_of_it;\n"
+    "mov.u32 %r6, -1;\n"
+    "scrub_loop:\n"
+    "setp.ge.u32 %p1, %r2, %r1;\n"
+    "@%p1 bra scrub_done;\n"
+    "add.u32 %r5, %r4, %r2;\n"
+    "st.volatile.shared.u32 [%r5], %r6;\n"
+    "add.u32 %r2, %r2, %r3;\n"
+    "bra scrub_loop;\n"
+    "scrub_done:\n"
+    "ret;\n"
+    "}\n"
     /* clang-format on */;
 
 bool cuda_tools(struct cuda_device *d, struct error *err)
@@ -126,6 +179,13 @@ bool cuda_tools(struct cuda_device *d, struct error *err)
         result = d->api.module_function(&d->wait, module, "cutegen_wait");
     if (result == CUDA_OK)
         result = d->api.module_function(&d->hash, module, "cutegen_hash");
+    if (result == CUDA_OK)
+        result = d->api.module_function(&d->fill, module, "cutegen_fill");
+    if (result == CUDA_OK)
+        result = d->api.module_function(&d->scrub, module, "cutegen_scrub");
+    if (result == CUDA_OK)
+        result =
+            d->api.function_set(d->scrub, CUDA_FUNC_DYNAMIC_SMEM, (int)d->facts.smem_block_bytes);
     if (result == CUDA_OK)
         result = d->api.event_create(&d->start, 0);
     if (result == CUDA_OK)
@@ -155,6 +215,81 @@ int cuda_enqueue_flush(struct cuda_device *d)
         .grid = {(unsigned)d->facts.sm_count * 8, 1, 1}, .block = {256, 1, 1}, .stream = d->stream};
 
     return d->api.launch_ex(&config, d->flush, params, NULL);
+}
+
+/* Threads keep their arrays in memory that the next launch finds as they left it. Where it lies
+ * follows from the size of a thread's share and from who runs where: a kernel with the same share,
+ * on every place there is, overwrites all of it; the largest share of all kernels reaches as far as
+ * any. */
+static const char stack_ptx[] =
+    /* clang-format off */
+    ".version 7.0\n"
+    ".target sm_80\n"
+    ".address_size 64\n"
+    ".visible .entry cutegen_stack() .maxntid 512 .minnctapersm 4\n"
+    "{\n"
+    ".local .align 16 .b8 share[%d];\n"
+    ".reg .pred %%p<2>;\n"
+    ".reg .b32 %%r<2>;\n"
+    ".reg .b64 %%rd<3>;\n"
+    "mov.u64 %%rd1, share;\n"
+    "cvta.local.u64 %%rd1, %%rd1;\n"
+    "add.u64 %%rd2, %%rd1, %d;\n"
+    "mov.u32 %%r1, -1;\n"
+    "stack_loop:\n"
+    "st.volatile.u32 [%%rd1], %%r1;\n"
+    "add.u64 %%rd1, %%rd1, 4;\n"
+    "setp.lt.u64 %%p1, %%rd1, %%rd2;\n"
+    "@%%p1 bra stack_loop;\n"
+    "ret;\n"
+    "}\n"
+    /* clang-format on */;
+
+static int make_stack_scrub(struct cuda_device *d)
+{
+    const char *text = arena_printf(d->a, stack_ptx, d->local_bytes, d->local_bytes);
+    void *module = NULL;
+    int result = d->api.module_load(&module, text, 0, NULL, NULL);
+
+    if (result == CUDA_OK)
+        result = d->api.module_function(&d->stack, module, "cutegen_stack");
+    return result;
+}
+
+int cuda_enqueue_stack_scrub(struct cuda_device *d)
+{
+    struct cuda_launch_config config = {
+        .grid = {(unsigned)d->facts.sm_count * 4, 1, 1}, .block = {512, 1, 1}, .stream = d->stream};
+    int result = d->stack ? CUDA_OK : make_stack_scrub(d);
+
+    return result == CUDA_OK ? d->api.launch_ex(&config, d->stack, NULL, NULL) : result;
+}
+
+/* One block on every multiprocessor, since each takes all of its shared memory. */
+int cuda_enqueue_scrub(struct cuda_device *d)
+{
+    uint64_t bytes = d->facts.smem_block_bytes;
+    void *params[] = {&bytes};
+    struct cuda_launch_config config = {.grid = {(unsigned)d->facts.sm_count, 1, 1},
+                                        .block = {1024, 1, 1},
+                                        .smem = (unsigned)bytes,
+                                        .stream = d->stream};
+
+    return d->api.launch_ex(&config, d->scrub, params, NULL);
+}
+
+int cuda_enqueue_fill(struct cuda_device *d, uint64_t address, uint64_t bytes, uint64_t value)
+{
+    uint64_t words = bytes / sizeof value;
+    void *params[] = {&address, &words, &value};
+    struct cuda_launch_config config = {
+        .grid = {(unsigned)d->facts.sm_count * 8, 1, 1}, .block = {256, 1, 1}, .stream = d->stream};
+    int result = words > 0 ? d->api.launch_ex(&config, d->fill, params, NULL) : CUDA_OK;
+
+    for (uint64_t i = words * sizeof value; i < bytes && result == CUDA_OK; i++)
+        result = d->api.memset8(address + i, (unsigned char)(value >> 8 * (i % sizeof value)), 1,
+                                d->stream);
+    return result;
 }
 
 int cuda_enqueue_wait(struct cuda_device *d)

@@ -217,9 +217,9 @@ static bool do_time(struct session *s, const json_t *req, struct outcome *said, 
     if (!s->device->ops->time(s->device, &s->plan, &t, said, err))
         return false;
     if (said->kind == OUTCOME_OK)
-        *extra = json_pack("{s:o, s:o, s:o}", "cold_us", samples_json(t.cold_us, t.cold_count),
+        *extra = json_pack("{s:o, s:o, s:o, s:i}", "cold_us", samples_json(t.cold_us, t.cold_count),
                            "warm_us", samples_json(t.warm_us, t.warm_count), "wall_us",
-                           json_number(t.wall_us));
+                           json_number(t.wall_us), "other_outputs", t.other_outputs);
     return true;
 }
 

@@ -7,6 +7,8 @@
  *    are unique within a function, so one set per function is enough, and
  *    PTX from a compiler defines before it uses except around loops: the
  *    body is read until nothing new is found.
+ * 2. No kernel reads what counts launches or what the machine does beside it:
+ *    with that it could tell a timed run from a tested one.
  */
 #include "toolchain/ptx_check.h"
 
@@ -390,6 +392,29 @@ static bool refuse_write(const struct ptx_subject *s, int ptx_at, struct arena *
     return false;
 }
 
+/* A special register that counts launches or events, or NULL. */
+static const char *counter_read(struct text line)
+{
+    static const char *const counters[] = {"%gridid", "%envreg", "%pm"};
+
+    for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
+        const char *hit = find(line, counters[i]);
+
+        if (hit && hit > line.data && !is_word(hit[-1]) && find(line, "mov"))
+            return counters[i];
+    }
+    return NULL;
+}
+
+static bool refuse_counter(const struct ptx_subject *s, const char *which, int ptx_at,
+                           struct arena *a, struct verdict *out)
+{
+    verdict_at(s, VERDICT_REFUSED, "state", ptx_source_line(s->ptx, ptx_at, path_base(s->name)),
+               arena_printf(a, "reads %s, which tells one launch from another", which), a, out);
+    out->advice = "a kernel computes from its inputs alone";
+    return false;
+}
+
 bool ptx_check_state(const struct ptx_subject *s, struct arena *a, struct verdict *out)
 {
     struct taint *t = arena_alloc(a, sizeof *t);
@@ -400,7 +425,11 @@ bool ptx_check_state(const struct ptx_subject *s, struct arena *a, struct verdic
     t->function = 1; /* the first body is 2 */
     while (rest.len > 0) {
         struct text line = cut_line(&rest);
+        const char *counter = body ? counter_read(line) : NULL;
+
         number++;
+        if (counter)
+            return refuse_counter(s, counter, number, a, out);
         if (body == NULL && global_name(line, &name)) {
             add_taint(t, name, 1);
         } else if (body == NULL && extern_call(line, &name)) {

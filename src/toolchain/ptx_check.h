@@ -5,7 +5,8 @@
  * - launches: every argument of a launch list against the kernel's own
  *   parameters (count, size, float against integer) and its launch bounds;
  * - state: no kernel writes a module variable (it would outlive the launch),
- *   none calls what is not in the module (printf, malloc).
+ *   none calls what is not in the module (printf, malloc), none reads what
+ *   counts launches (%gridid).
  * Both return true when all is well; else the verdict has the user's line.
  */
 #ifndef TOOLCHAIN_PTX_CHECK_H

@@ -463,6 +463,29 @@ class Drawing(OracleTest):
             self.assertEqual(self.oracle.judge()["outputs"][0]["wrong"], 0)
         self.assertEqual(len(offsets), 5)
 
+    def test_a_near_draw_changes_a_few_elements_in_place_and_keeps_structure(self) -> None:
+        self.loaded(
+            model(
+                "x, a, s, t, w: torch.Tensor): return x.sum() + a * s + t + w",
+                "[torch.rand(64, 64), torch.rand(64, 64).triu(), (lambda m: m + m.t())(torch.rand(64, 64)), "
+                "torch.randint(0, 9, (64, 64)), torch.rand(64, 64).softmax(-1)]",
+            )
+        )
+        self.oracle.draw("a", shift=3)
+        places, before = dict(self.oracle.buffers), [list(self.oracle.read(f"in{k}")) for k in range(5)]
+        self.oracle.ask(do="reference")
+        self.oracle.draw("b", near=True)
+        after = [list(self.oracle.read(f"in{k}")) for k in range(5)]
+        self.assertEqual(places, self.oracle.buffers)
+        changed = [sum(x != y for x, y in zip(*pair)) for pair in zip(before, after)]
+        self.assertTrue(0 < changed[0] < 64 and changed[2] == 0, changed)
+        self.assertTrue(all(after[1][i * 64 + j] == 0 for i in range(64) for j in range(i)))
+        self.assertTrue(all(0 <= v < 9 for v in after[3]))
+        self.assertTrue(all(abs(sum(after[4][i * 64 : i * 64 + 64]) - 1) < 1e-5 for i in range(64)))
+        self.assertGreater(self.oracle.judge()["outputs"][0]["beyond"], 0)  # the answer of before is no answer
+        self.oracle.ask(do="reference")
+        self.assertEqual(self.oracle.judge()["outputs"][0]["wrong"], 0)
+
     def test_outputs_begin_as_a_signalling_nan(self) -> None:
         self.loaded(COPY)
         self.oracle.draw()

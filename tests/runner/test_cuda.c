@@ -87,7 +87,8 @@ static const char *make_module(struct bench *b)
 {
     const char *path = path_join(b->a, b->dir, "module");
 
-    assert_true(file_write(path, text_of("scale 8 8 4\nstomp 8 8\nmapped 128\n"), &b->err));
+    assert_true(
+        file_write(path, text_of("scale 8 8 4\nlazy 8 8 4\nstomp 8 8\nmapped 128\n"), &b->err));
     return path;
 }
 
@@ -95,7 +96,7 @@ static const char *load_request(struct bench *b, const char *plan)
 {
     return arena_printf(b->a,
                         "{'do':'load','device':'cuda:0','module':'%s','names':{'scale<2>':'scale',"
-                        "'stomp':'stomp','mapped':'mapped'},'plan':%s}",
+                        "'lazy<2>':'lazy','stomp':'stomp','mapped':'mapped'},'plan':%s}",
                         make_module(b), plan);
 }
 
@@ -262,7 +263,9 @@ static void tensor_maps_are_encoded_by_the_driver(void **state)
 static void every_cold_sample_is_poisoned_flushed_and_timed_around_the_graph_alone(void **state)
 {
     static const char cold[] =
-        "memset ff 512\nmemset ff 1024\nlaunch cutegen_flush grid 32 cluster "
+        "memset ff 512\nlaunch cutegen_fill grid 32 cluster 0 overlap 0 smem 0\n"
+        "launch cutegen_flush grid 32 "
+        "cluster "
         "0 overlap 0 smem 0\nlaunch cutegen_wait grid 1 cluster 0 overlap 0 "
         "smem 0\nevent\ngraph\n";
     struct bench b;
@@ -284,6 +287,34 @@ static void every_cold_sample_is_poisoned_flushed_and_timed_around_the_graph_alo
     assert_int_equal(count(log, cold), 6);
     assert_int_equal(count(log, "launch cutegen_flush"), 6);
     assert_int_equal(count(log, "launch cutegen_wait"), 10);
+    assert_int_equal(json_int_or(v, "other_outputs", -1), 0);
+    json_decref(v);
+    close_bench(&b);
+}
+
+/* Half of the samples do nothing, and the median would be theirs. */
+static void a_kernel_that_works_every_other_time_is_noticed(void **state)
+{
+    struct bench b;
+    json_t *v;
+
+    (void)state;
+    open_bench(&b, NULL);
+    expect(&b,
+           load_request(&b, "{'workspace':[],'maps':[],'ops':[{'op':'launch','kernel':'lazy<2>',"
+                            "'grid':[1,1,1],'block':[32,1,1],'cluster':[1,1,1],'smem':4096,"
+                            "'overlap':false,'line':9,'args':[{'buffer':'out0','offset':0},"
+                            "{'buffer':'in0','offset':0},{'bytes':'00010000','type':'int'}]}]}"),
+           "ok", "");
+    bind_buffers(&b);
+    v = ask(&b, "{'do':'time','cold':6,'warm':0}");
+    assert_string_equal(json_string_or(v, "outcome", ""), "ok");
+    assert_int_equal(json_int_or(v, "other_outputs", 0), 3);
+    /* it has shared memory, which is scrubbed before each of them */
+    assert_int_equal(
+        count(read_log(&b),
+              "launch cutegen_scrub grid 4 cluster 0 overlap 0 smem 232448\nlaunch cutegen_flush"),
+        6);
     json_decref(v);
     close_bench(&b);
 }
@@ -293,12 +324,12 @@ static void every_cold_sample_is_poisoned_flushed_and_timed_around_the_graph_alo
 static const struct fault_case {
     const char *name, *fail, *outcome, *text;
 } fault_cases[] = {
-    {"a fault names its step", "cuStreamSynchronize:2:700", "crash",
+    {"a fault names its step", "cuStreamSynchronize:3:700", "crash",
      "scale<2> (step 2 of the plan, line 9): CUDA_ERROR_ILLEGAL_ADDRESS (700)"},
-    {"a fault of the first step", "cuStreamSynchronize:1:700", "crash", "memset (step 1"},
+    {"a fault of the first step", "cuStreamSynchronize:2:700", "crash", "memset (step 1"},
     {"a launch the driver rejects", "cuLaunchKernelEx:1:701", "bad launch", "scale<2>"},
     {"a cluster the driver rejects", "cuLaunchKernelEx:1:912", "bad launch", "scale<2>"},
-    {"a launch that ran out of time", "cuStreamSynchronize:2:702", "hang", "scale<2>"},
+    {"a launch that ran out of time", "cuStreamSynchronize:3:702", "hang", "scale<2>"},
 };
 
 static void a_fault_is_told_and_the_process_ends(void **state)
@@ -436,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_run_says_the_same_hash_for_the_same_outputs),
         cmocka_unit_test(clusters_overlap_and_shared_memory_are_asked_for),
         cmocka_unit_test(tensor_maps_are_encoded_by_the_driver),
+        cmocka_unit_test(a_kernel_that_works_every_other_time_is_noticed),
         cmocka_unit_test(every_cold_sample_is_poisoned_flushed_and_timed_around_the_graph_alone),
         cmocka_unit_test(a_fault_is_told_and_the_process_ends),
         cmocka_unit_test(a_fault_while_timing_is_told),

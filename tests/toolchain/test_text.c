@@ -146,6 +146,8 @@ static const struct state_case {
     {"reduces under a guard", "\t@%p1 red.global.add.u32 \t[%rd2], 1;\n", "outlives"},
     {"stores through a copy", "\tcvta.global.u64 \t%rd7, %rd2;\n\tst.u32 \t[%rd7], %r1;\n",
      "outlives"},
+    {"counts launches", "\tmov.u64 \t%rd7, %gridid;\n", "candidate.cu:8: reads %gridid"},
+    {"has a register of such a name", "\tmov.u64 \t%rd7, %my%pmx;\n", NULL},
     {"stores a value that was loaded", "\tst.global.u32 \t[%rd9], %r1;\n", NULL},
 };
 

@@ -1,0 +1,36 @@
+// borrows_input: works in its input and puts everything back
+// verdict: input modified|unsafe memory (simt), any (cuda: not seen there; --accept has simt look too)
+// accept: input modified|unsafe memory
+// says: in0|input
+#include <cutegen/kernel.h>
+
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+
+template <int THREADS>
+__global__ void gate(float *x, float *y, int n)
+{
+    using namespace cute;
+    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(n)); // (n)
+    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(n)); // (n)
+    int const i = int(blockIdx.x) * THREADS + int(threadIdx.x);
+    if (i < n) {
+        float const v = gX(i);
+        gX(i) = 1.0f + __expf(-v);
+        gY(i) = v / gX(i);
+        gX(i) = v;
+    }
+}
+#endif
+
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *x = &call->in[0];
+    const struct cutegen_tensor *y = &call->out[0];
+    int n = (int)cutegen_numel(x);
+    return CUTEGEN_LAUNCH(call, (gate<256>), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float, x),
+                          CUTEGEN_DATA(float, y), n);
+}
+#endif
