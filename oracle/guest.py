@@ -55,7 +55,7 @@ def watched() -> dict[str, tuple[Any, str, Any]]:
 
     places: list[tuple[str, Any, str]] = [
         *((f"time.{n}", time, n) for n in ("time", "perf_counter", "perf_counter_ns", "monotonic", "time_ns")),
-        *((f"torch.{n}", torch, n) for n in ("allclose", "equal", "isclose", "empty", "empty_strided", "empty_like", "manual_seed")),
+        *((f"torch.{n}", torch, n) for n in ("allclose", "equal", "isclose", "empty", "empty_strided", "empty_like")),
         *((f"torch.Tensor.{n}", torch.Tensor, n) for n in ("copy_", "__eq__", "fill_", "clone", "to", "__getattribute__")),
         *((f"torch.cuda.{n}", torch.cuda, n) for n in ("synchronize", "Event", "Stream", "current_stream", "stream", "CUDAGraph")),
         *((f"torch.cuda.Event.{n}", torch.cuda.Event, n) for n in ("record", "elapsed_time", "synchronize")),

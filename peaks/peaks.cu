@@ -39,16 +39,17 @@ __global__ void write_all(uint128_t *p, int64_t blocks)
         gP(int(threadIdx.x), k, int64_t(blockIdx.x)) = uint128_t(uint64_t(k));
 }
 
+template <int THREADS, int UNROLL>
 __global__ void copy_all(uint128_t const *p, uint128_t *q, int64_t blocks)
 {
-    Tensor gP = make_tensor(make_gmem_ptr(p), make_shape(Int<PEAK_THREADS>{}, Int<PEAK_UNROLL>{}, blocks)); // (thread,unroll,block)
-    Tensor gQ = make_tensor(make_gmem_ptr(q), make_shape(Int<PEAK_THREADS>{}, Int<PEAK_UNROLL>{}, blocks)); // (thread,unroll,block)
-    Tensor r = make_tensor<uint128_t>(Int<PEAK_UNROLL>{});                                                  // (unroll)
+    Tensor gP = make_tensor(make_gmem_ptr(p), make_shape(Int<THREADS>{}, Int<UNROLL>{}, blocks)); // (thread,unroll,block)
+    Tensor gQ = make_tensor(make_gmem_ptr(q), make_shape(Int<THREADS>{}, Int<UNROLL>{}, blocks)); // (thread,unroll,block)
+    Tensor r = make_tensor<uint128_t>(Int<UNROLL>{});                                             // (unroll)
     CUTE_UNROLL
-    for (int k = 0; k < PEAK_UNROLL; ++k)
+    for (int k = 0; k < UNROLL; ++k)
         r(k) = gP(int(threadIdx.x), k, int64_t(blockIdx.x));
     CUTE_UNROLL
-    for (int k = 0; k < PEAK_UNROLL; ++k)
+    for (int k = 0; k < UNROLL; ++k)
         gQ(int(threadIdx.x), k, int64_t(blockIdx.x)) = r(k);
 }
 
@@ -169,7 +170,9 @@ CUTEGEN_PLAN(call)
 
         CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (read_all), one, warp, 0, p, sink, 1, blocks));
         CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (write_all), one, warp, 0, p, blocks));
-        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (copy_all), one, warp, 0, p, p, blocks));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (copy_all<256, 8>), one, warp, 0, p, p, blocks));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (copy_all<128, 1>), one, warp, 0, p, p, blocks));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (copy_all<256, 2>), one, warp, 0, p, p, blocks));
         CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (multiply_add<float>), one, warp, 0, sink, 1, 0.999f));
         CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (multiply_add<double>), one, warp, 0, sink, 1, 0.999));
         CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (tensor_sync), one, warp, 0, sink, 1));
@@ -187,9 +190,17 @@ CUTEGEN_PLAN(call)
         char *p = (char *)cutegen_workspace(call, amount);
         return CUTEGEN_LAUNCH(call, (write_all), many, cutegen_dim3(PEAK_THREADS, 1, 1), 0, p, blocks);
     }
-    if (kind == 2) {
+    if (kind == 2 || kind == 11 || kind == 12) {
         char *p = (char *)cutegen_workspace(call, amount), *q = (char *)cutegen_workspace(call, amount);
-        return CUTEGEN_LAUNCH(call, (copy_all), many, cutegen_dim3(PEAK_THREADS, 1, 1), 0, p, q, blocks);
+        struct cutegen_dim threads = cutegen_dim3(kind == 11 ? 128 : 256, 1, 1);
+
+        blocks = amount / (kind == 11 ? 128 * 16 : kind == 12 ? 256 * 2 * 16 : 256 * 8 * 16);
+        many = cutegen_dim3(blocks, 1, 1);
+        if (kind == 11)
+            return CUTEGEN_LAUNCH(call, (copy_all<128, 1>), many, threads, 0, p, q, blocks);
+        if (kind == 12)
+            return CUTEGEN_LAUNCH(call, (copy_all<256, 2>), many, threads, 0, p, q, blocks);
+        return CUTEGEN_LAUNCH(call, (copy_all<256, 8>), many, threads, 0, p, q, blocks);
     }
     if (kind == 4)
         return CUTEGEN_LAUNCH(call, (multiply_add<float>), all, cutegen_dim3(1024, 1, 1), 0, sink, (int)amount, 0.999f);

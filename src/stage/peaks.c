@@ -20,7 +20,8 @@
 
 enum { MAX_SOURCE = 1 << 20, COLD = 15, WARM = 15, LAUNCHES = 64, EVERY_KERNEL = -1 };
 
-/* Kinds are the plan's; `work` is bytes or flops of one run with `amount` (per SM where sm). */
+/* Kinds are the plan's; `work` is bytes or flops of one run with `amount` (per SM where sm). Of
+ * several with one name the best counts. */
 static const struct figure {
     const char *name;
     int kind;
@@ -31,7 +32,9 @@ static const struct figure {
 } figures[] = {
     {"read_gbps", 0, (int64_t)2 << 30, 1, false, false, 0, 0},
     {"write_gbps", 1, (int64_t)2 << 30, 1, false, false, 0, 0},
-    {"mixed_gbps", 2, (int64_t)1 << 30, 2, false, false, 0, 0},
+    {"mixed_gbps", 2, (int64_t)2 << 30, 2, false, false, 0, 0},
+    {"mixed_gbps", 11, (int64_t)2 << 30, 2, false, false, 0, 0},
+    {"mixed_gbps", 12, (int64_t)2 << 30, 2, false, false, 0, 0},
     {"l2_gbps", 3, (int64_t)16 << 20, 64, false, true, 0, 0},
     {"fp32_tflops", 4, 512, 2.0 * 2 * 1024 * 16 * 8, true, true, 0, 0},
     {"fp64_tflops", 5, 256, 2.0 * 2 * 1024 * 16 * 8, true, true, 0, 0},
@@ -146,15 +149,17 @@ static bool measure_figures(struct stage *st, struct peaks *p, struct arena *a, 
 
     for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
         const struct figure *f = &figures[i];
-        double us, work = f->work * (double)f->amount * (f->per_sm ? st->device.sm_count : 1);
+        double us, rate, work = f->work * (double)f->amount * (f->per_sm ? st->device.sm_count : 1);
 
         if ((f->arch_least && arch < f->arch_least) || (f->arch_most && arch > f->arch_most))
             continue;
         if (!time_plan(st, p, f->kind, f->amount, f->warm, a, &us, err))
             return error_add(err, "measuring %s", f->name);
-        if (us > 0) /* bytes per us is 1e-3 GB/s, flops per us 1e-6 TFLOPS */
-            json_object_set_new(out, f->name,
-                                json_real(work / us * (strstr(f->name, "gbps") ? 1e-3 : 1e-6)));
+        if (us <= 0)
+            continue;
+        rate = work / us * (strstr(f->name, "gbps") ? 1e-3 : 1e-6); /* GB/s or TFLOPS */
+        if (rate > json_double_or(out, f->name, 0))
+            json_object_set_new(out, f->name, json_real(rate));
     }
     if (!time_plan(st, p, 10, 1, true, a, &few, err))
         return false;

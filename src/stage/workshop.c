@@ -162,7 +162,9 @@ struct judge_config workshop_judge_config(const struct stage *st, const struct t
         .run_ms = st->settings.run_deadline_s * 1000,
         .source = workshop_source(st),
         .baselines = st->compile_ready ? with_compile : NULL,
-        .sanitizer = st->device.kind == DEVICE_CUDA ? st->tools.sanitizer : NULL,
+        .sanitizer = st->device.kind == DEVICE_CUDA && (st->settings.look || st->settings.accept)
+                         ? st->tools.sanitizer
+                         : NULL,
     };
 }
 

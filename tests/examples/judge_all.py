@@ -106,7 +106,7 @@ class Example:
 
     def eval(self, path: Path) -> dict[str, Any]:
         start = time.monotonic()
-        code, text = self.ask("eval", str(self.task), str(path), "--device", self.options.device, "--json", "--draws", self.draws)
+        code, text = self.ask("eval", str(self.task), str(path), "--device", self.options.device, "--json", "--draws", self.draws, "--no-look")
         try:
             said = json.loads(text)
         except ValueError:
