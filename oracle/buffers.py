@@ -132,7 +132,7 @@ class Pool:
         except OSError as err:
             path.unlink(missing_ok=True)
             hint = (
-                "make the task smaller (--set N=512) or the work directory larger"
+                "make the task smaller (--set N=512), or name a folder with more room in TMPDIR"
                 if err.errno == errno.ENOSPC
                 else "choose another work directory"
             )

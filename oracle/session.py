@@ -38,6 +38,7 @@ from .task import (
 from .truth import exact_arithmetic, in_float32, on_meta, run, run_double, tf32_allowed, trace
 
 FIRST_SEED = 20
+MOVING = {"nonzero", "masked_select", "index", "_unique2", "unique_dim", "unique_consecutive", "nonzero_numpy"}  # their results' sizes may
 LOOKS = 3  # draws that facts are based on
 MAX_NODES = 2000
 FLOPS_LIMIT = 5e7
@@ -172,6 +173,12 @@ class Session:
                 f"{self.task.path}: {len(self.inputs)} input and {len(self.outputs)} output tensors, {MAX_TENSORS} of each at most",
                 "a task is one operator or a small block, not a whole network",
             )
+        if not any(r.numel() for _, r in results):
+            raise use(
+                f"{self.task.path}: nothing is computed: {', '.join(f'{n} is {list(r.shape)}' for n, r in results)}",
+                "give the task sizes above zero",
+            )
+        self._refuse_moving_shapes(model, results)
         self.known = [Known() for _ in self.inputs]
         self._look(first, model)
         for seed in range(FIRST_SEED + 1, FIRST_SEED + LOOKS):
@@ -238,6 +245,18 @@ class Session:
                         f"{self.task.path}: forward is random or keeps state: two runs on the same input give different values of {name!r}",
                         hint,
                     )
+
+    def _refuse_moving_shapes(self, model: torch.nn.Module, results: list[tuple[str, torch.Tensor]]) -> None:
+        """Results whose sizes follow from values have no buffer that fits."""
+        if not any(node.name in MOVING for _, node in self.graph.operators()):
+            return
+        other = self.task.arguments(FIRST_SEED + 1)
+        for (name, one), two in zip(results, self._reference(model, other, other.tensors)):
+            if one.shape != two.shape:
+                raise use(
+                    f"{self.task.path}: the shape of {name!r} depends on the values of the inputs: {list(one.shape)} for one draw, {list(two.shape)} for another",
+                    "a kernel's outputs have one shape: return the values where they are, with a mask or a count beside them",
+                )
 
     def _look(self, arguments: Arguments, model: torch.nn.Module) -> None:
         tensors = arguments.tensors + [h.tensor for h in held_tensors(model)]

@@ -273,6 +273,8 @@ def task_errors(path: Path, what: str, hint: str = FORMAT) -> Iterator[None]:
                 f"the task needs more memory than there is: {where}: {text}",
                 "make it smaller, for example --set N=512",
             ) from err
+        if isinstance(err, ModuleNotFoundError) and err.name:
+            hint = f"install it for the Python that runs tasks: {sys.executable} -m pip install {err.name.partition('.')[0]}"
         raise use(f"{what}: {where}: {type(err).__name__}: {text}", hint) from err
 
 

@@ -12,6 +12,22 @@ static bool want_file(const char *path, const char *what, struct error *err)
     return error_hint(err, "check the path; it is seen from the working directory");
 }
 
+static bool ends_with(const char *path, const char *end)
+{
+    size_t len = strlen(path), n = strlen(end);
+
+    return len >= n && strcmp(path + len - n, end) == 0;
+}
+
+static bool want_order(const char *task, const char *kernel, struct error *err)
+{
+    if (!ends_with(task, ".cu"))
+        return true;
+    error_set(err, ERROR_USE, "%s is a kernel, and the task comes first", task);
+    return error_hint(err, "cutegen eval %s %s", ends_with(kernel, ".py") ? kernel : "TASK.py",
+                      task);
+}
+
 /* ---- eval ------------------------------------------------------------------ */
 
 static void print_time(const struct cli *cli, const struct eval_summary *s)
@@ -89,7 +105,8 @@ bool cmd_eval(struct cli *cli, int *code, struct error *err)
     struct progress *progress = NULL;
     bool ok;
 
-    if (!want_file(cli->words[0], "task file", err) || !want_file(cli->words[1], "kernel", err))
+    if (!want_file(cli->words[0], "task file", err) || !want_file(cli->words[1], "kernel", err) ||
+        !want_order(cli->words[0], cli->words[1], err))
         return false;
     if (!cli->json)
         progress = progress_new_live(cli);

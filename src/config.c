@@ -170,6 +170,8 @@ static const char *value_fault(const struct config_key *k, const char *value)
         return NULL;
     if (!strcmp(k->name, "set"))
         return strchr(value, '=') && value[0] != '=' ? NULL : "NAME=VALUE is wanted";
+    if (!strcmp(k->name, "draws") && is_number(value, true) && strtol(value, NULL, 10) < 1)
+        return "at least one draw is wanted";
     if (!strcmp(k->value, "N") || !strcmp(k->value, "DEPTH"))
         return is_number(value, true) ? NULL : "a whole number is wanted";
     if (!strcmp(k->value, "SECONDS"))

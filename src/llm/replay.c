@@ -173,6 +173,13 @@ static bool read_entry(struct llm *llm, struct replay *r, struct text line, int 
     return true;
 }
 
+static bool replay_missing(struct error *err)
+{
+    err->kind = ERROR_USE;
+    error_add(err, "opening the transcript");
+    return error_hint(err, "a transcript is what --record FILE wrote; see examples/replays");
+}
+
 static bool replay_open(struct llm *llm, struct error *err)
 {
     struct replay *r = xmalloc(sizeof(*r));
@@ -181,7 +188,7 @@ static bool replay_open(struct llm *llm, struct error *err)
 
     llm->state = r;
     if (!file_read(llm->model, MAX_TRANSCRIPT, llm->arena, &t, err))
-        return error_add(err, "opening the transcript");
+        return replay_missing(err);
     for (size_t i = 0; i < t.len; i++)
         lines += t.data[i] == '\n';
     r->entries = arena_array(llm->arena, lines, sizeof(*r->entries));

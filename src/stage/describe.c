@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "stage/workshop.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,9 +21,11 @@ static bool overrides_json(const char *const *set, json_t **out, struct error *e
     for (size_t i = 0; set && set[i]; i++) {
         const char *equals = strchr(set[i], '=');
         char name[128], *end;
-        long long value = equals ? strtoll(equals + 1, &end, 10) : 0;
+        long long value;
 
-        if (!equals || equals == set[i] || end == equals + 1 || *end ||
+        errno = 0;
+        value = equals ? strtoll(equals + 1, &end, 10) : 0;
+        if (!equals || equals == set[i] || end == equals + 1 || *end || errno ||
             (size_t)(equals - set[i]) >= sizeof(name)) {
             error_set(err, ERROR_USE, "--set %s is not NAME=NUMBER", set[i]);
             return error_hint(err,

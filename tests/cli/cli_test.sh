@@ -79,6 +79,8 @@ row "the project's file wins over the user's"             0 '^depth .*= 3 .*; cu
 rm "$XDG_CONFIG_HOME/cutegen/cutegen.ini"
 row "a key is never printed, only where it comes from"    0 '^key-env .*= MY_KEY' 'MY_KEY=sk-secret-123 @ config --key-env MY_KEY | tee out; ! grep -q sk-secret out'
 
+row "a kernel in the task's place"                         2 'is a kernel, and the task comes first' 'touch a.cu a.py; @ eval a.cu a.py'
+row "no draws are no test"                                 2 'at least one draw' '@ run nowhere.py --draws 0'
 row "no task file"                                        2 'there is no task file nowhere.py' '@ run nowhere.py'
 row "no task file leaves no store behind"                 0 '^clean$' '@ run nowhere.py; [ ! -e runs ] && echo clean'
 row "a start that fails leaves no store: run"             3 '^none$' '@ run task.py --cc /nowhere/cc; code=$?; [ -e runs ] || echo none; exit $code'

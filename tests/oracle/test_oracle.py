@@ -70,6 +70,8 @@ class Faults(OracleTest):
         ("exit in a task ends the task only", model("x): raise SystemExit(3)", "[torch.rand(2)]"), "SystemExit"),
         ("too many tensors are refused", model("*x): return x[0]", "[torch.rand(2) for _ in range(65)]"), "64 of each at most"),
         ("a tensor beyond the memory is refused", model("x): return x", "[torch.rand(1 << 21, 1 << 21)]"), "needs more memory"),
+        ("a result of no elements is refused", model("x): return x * 2", "[torch.rand(0, 16)]"), "nothing is computed: out is [0, 16]"),
+        ("a shape made of values is refused", model("x): return torch.nonzero(x > 0.5)", "[torch.rand(64, 64)]"), "depends on the values"),
         ("an unknown type is refused", model("x): return x", "[torch.rand(2, dtype=torch.complex64)]"), "complex64"),
     ]
 
@@ -81,6 +83,14 @@ class Faults(OracleTest):
                 self.assertEqual(answer["kind"], "use")
                 self.assertIn(wanted, answer["text"])
                 self.assertTrue(answer["hint"])
+
+    def test_a_missing_module_comes_with_how_to_install_it(self) -> None:
+        answer = self.oracle.load_text("import no_such_module.part\n" + model("x): return x", "[torch.rand(2)]"))
+        self.assertIn("No module named 'no_such_module'", answer["text"])
+        self.assertTrue(answer["hint"].endswith("-m pip install no_such_module"), answer["hint"])
+
+    def test_a_mask_whose_result_is_summed_is_no_moving_shape(self) -> None:
+        self.loaded(model("x): return x[x > 0.5].sum()", "[torch.rand(64, 64)]"))
 
     def test_a_missing_file_is_named(self) -> None:
         answer = self.oracle.load("/nowhere/task.py")
