@@ -241,7 +241,12 @@ __global__ void __launch_bounds__(384, 1)
 //! if turns
         int const length = (K + TILE_K - 1) / TILE_K; // of a tile, in slots
         p.skip(half * length);
-        for (int round = half; tile_of(round, M, N, L, tile_m, tile_n, l); round += 2, p.skip(length)) {
+        if (half == 1)
+            asm volatile("bar.arrive 1, 256;" ::: "memory");
+        int round = half;
+        for (; tile_of(round, M, N, L, tile_m, tile_n, l); round += 2, p.skip(length)) {
+            // The other's tile comes first: only when all of it was there do the parities tell whether this one is.
+            asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
 //! else
         for (int round = 0; tile_of(round, M, N, L, tile_m, tile_n, l); ++round) {
 //! end
@@ -271,6 +276,9 @@ __global__ void __launch_bounds__(384, 1)
 //! end
                 p.next();
             }
+//! if turns
+            asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
+//! end
             warpgroup_wait<0>();
             warpgroup_fence_operand(acc);
             if (before >= 0 && thread < CLUSTER)
@@ -337,6 +345,10 @@ __global__ void __launch_bounds__(384, 1)
                 }
             }
         }
+//! if turns
+        if (tile_of(round - 1, M, N, L, tile_m, tile_n, l)) // the last tile was the other's
+            asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory"); // take up its arrival
+//! end
     }
     if constexpr (CLUSTER > 1)
         cluster_sync(); // nobody leaves while another may still signal to it

@@ -224,7 +224,11 @@ CUTEGEN_PLAN(call)
     spec.strides_bytes[0] = $a_slow * 4;
     spec.strides_bytes[1] = (step_a > 0 ? step_a : M * $a_slow) * 4;
 //! end
+//! if both
+    spec.box[0] = 32, spec.box[1] = 16;
+//! else
     spec.box[0] = 32, spec.box[1] = TILE_M;
+//! end
     spec.swizzle = CUTEGEN_SWIZZLE_128;
     spec.fill = CUTEGEN_FILL_ZERO;
     spec.l2 = CUTEGEN_L2_256;
@@ -244,13 +248,13 @@ CUTEGEN_PLAN(call)
 //! elif split_k
     spec.dims[0] = N, spec.dims[1] = K_all;
     spec.strides_bytes[0] = $b_slow * 4, spec.strides_bytes[1] = K_all * $b_slow * 4;
-    spec.box[0] = TILE_N, spec.box[1] = TILE_K;
+    spec.box[0] = 16, spec.box[1] = TILE_K;
     spec.swizzle = CUTEGEN_SWIZZLE_NONE;
 //! else
     spec.dims[0] = N, spec.dims[1] = K, spec.dims[2] = L_b;
     spec.strides_bytes[0] = $b_slow * 4;
     spec.strides_bytes[1] = (step_b > 0 ? step_b : K * $b_slow) * 4;
-    spec.box[0] = TILE_N, spec.box[1] = TILE_K;
+    spec.box[0] = 16, spec.box[1] = TILE_K;
     spec.swizzle = CUTEGEN_SWIZZLE_NONE;
 //! end
     struct cutegen_map map_b = cutegen_map_tiled(call, &spec);

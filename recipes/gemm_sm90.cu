@@ -115,8 +115,10 @@ constexpr int LEAD = 2 * TILE_K; // so far a warpgroup may begin a tile while th
 //! end
 //! if store and short_k and not fuse
 constexpr int STORES = 4;     // parts of 16x32 on their way out, of each warp
+constexpr int TOGETHER = 2;   // of them handed over at a time
 //! elif store
 constexpr int STORES = 2;     // parts of 16x32 on their way out, of each warp
+constexpr int TOGETHER = 1;   // of them handed over at a time
 //! end
 //! if cluster
 constexpr int CLUSTER = 2;    // blocks along m that share B
@@ -132,7 +134,7 @@ constexpr int GROUP = 1;      // tiles of m walked together
 //! end
 //! if both
 constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * TILE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 +
-                           STAGES_B * TILE_N * 2 + 256;
+                           STAGES_B * TILE_N * 2 + 640;
 //! elif store
 constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 + 256;
 //! else
@@ -473,6 +475,12 @@ __global__ void __launch_bounds__(384, 1)
         for (int round = 0; work_of(round, M, N, K, L, w); ++round) {
 //! end
             clear(sum);
+//! if store and short_k
+            float2 fb[PIECES][PIECE_N / 8]; // factors of the columns; of the first piece now, where sums are short
+            CUTE_UNROLL
+            for (int i = 0; i < PIECE_N / 8; ++i)
+                fb[0][i] = fetch_scales(scale_b + $b_l * N + cute::min(w.n + lane % 4 * 2 + i * 8, N - 2));
+//! end
 //! if fuse
             // Of the thread's share of its two rows: exponents in sum, zeros, largest, bits may be
             // lost.
@@ -540,6 +548,8 @@ __global__ void __launch_bounds__(384, 1)
                     // Sums of 16 terms: the accumulator truncates, which tells where sums are short.
                     CUTE_UNROLL
                     for (int k = 0; k < TILE_K / 16; ++k) {
+                        if (k0 + k * 16 >= w.end)
+                            break;
                         mma.accumulate_ = GMMA::ScaleOut::Zero;
                         warpgroup_fence_operand(acc);
                         warpgroup_arrive();
@@ -647,23 +657,34 @@ __global__ void __launch_bounds__(384, 1)
             for (int q = 0; q < 2; ++q)
                 fa[q] = m0 + q * 8 < M ? __ldg(scale_a + $a_l * M + m0 + q * 8) : 0.0f;
 //! end
+//! if short_k
+            CUTE_UNROLL
+            for (int i = PIECE_N / 8; i < PIECES * PIECE_N / 8; ++i)
+                fb[i / (PIECE_N / 8)][i % (PIECE_N / 8)] = fetch_scales(scale_b + $b_l * N + cute::min(n0 + i * 8, N - 2));
+//! end
             CUTE_UNROLL
             for (int piece = 0; piece < PIECES; ++piece) {
-                float2 fb[PIECE_N / 8]; // all at once: one latency
+//! if short_k
+                float2 const(&f)[PIECE_N / 8] = fb[piece];
+//! else
+                float2 f[PIECE_N / 8]; // all at once: one latency
                 CUTE_UNROLL
                 for (int i = 0; i < PIECE_N / 8; ++i)
-                    fb[i] = fetch_scales(scale_b + $b_l * N + cute::min(n0 + piece * PIECE_N + i * 8, N - 2));
+                    f[i] = fetch_scales(scale_b + $b_l * N + cute::min(n0 + piece * PIECE_N + i * 8, N - 2));
+//! end
                 CUTE_UNROLL
                 for (int j = 0; j < PIECE_N / 32; ++j) { // 32 columns; each warp goes its own way
                     int const place = (piece * (PIECE_N / 32) + j) % STORES;
-                    if (lane == 0)
-                        tma_store_wait<STORES - 1>(); // what was here before is on its way
-                    __syncwarp();
+                    if (place % TOGETHER == 0) {
+                        if (lane == 0)
+                            tma_store_wait<STORES / TOGETHER - 1>(); // what was here before is on its way
+                        __syncwarp();
+                    }
                     CUTE_UNROLL
                     for (int i = 0; i < 16; i += 2) {
                         int const q = i / 2 % 2;
-                        float x = sum(j * 16 + i, piece) * fa[q] * fb[j * 4 + i / 4].x;
-                        float y = sum(j * 16 + i + 1, piece) * fa[q] * fb[j * 4 + i / 4].y;
+                        float x = sum(j * 16 + i, piece) * fa[q] * f[j * 4 + i / 4].x;
+                        float y = sum(j * 16 + i + 1, piece) * fa[q] * f[j * 4 + i / 4].y;
 //! if epilogue and not split_k
                         int const m = m0 + q * 8, n = n0 + piece * PIECE_N + j * 32 + i / 4 * 8;
                         if (m < M && n < N) {
@@ -673,10 +694,15 @@ __global__ void __launch_bounds__(384, 1)
 //! end
                         sC(order + q * 8, i / 4 * 4 + lane % 4, place) = make_float2(x, y);
                     }
+                    if (place % TOGETHER < TOGETHER - 1)
+                        continue;
                     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                     __syncwarp();
                     if (lane == 0) {
-                        SM90_TMA_STORE_3D::copy(&map_c, smem_c + place * 16 * 16, w.n + piece * PIECE_N + j * 32, row, l);
+                        CUTE_UNROLL
+                        for (int i = 1 - TOGETHER; i <= 0; ++i)
+                            SM90_TMA_STORE_3D::copy(&map_c, smem_c + (place + i) * 16 * 16, w.n + piece * PIECE_N + (j + i) * 32,
+                                                    row, l);
                         tma_store_arrive();
                     }
                 }
