@@ -443,6 +443,10 @@ class Session:
             self._settle()
             return {"buffers": {b.name: b.wire() for b in self.in_buffers + self.out_buffers}}
         self.draw_now = None
+        if request.get("anew") and self.device.type == "cuda":  # before the old ones are given back: elsewhere
+            before, self.pool = self.pool, Pool(self.device, self.pool.work)
+            self._make_buffers()
+            before.release()
         with memory_is_finite("the draw"):
             drawn = self.make(str(_field(request, "seed", str)), distribution)
             for buffer, value in zip(self.in_buffers, drawn.tensors + drawn.held):

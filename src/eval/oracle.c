@@ -277,9 +277,9 @@ bool oracle_draw(struct oracle *o, const struct oracle_draw *draw, json_t **buff
 
     *buffers = NULL;
     if (!ask(o, "drawing inputs",
-             json_pack("{s:s, s:s, s:s, s:i, s:b, s:b}", "do", "draw", "seed", draw->seed,
+             json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:b}", "do", "draw", "seed", draw->seed,
                        "distribution", draw->distribution, "shift", draw->shift, "stale",
-                       (int)draw->stale, "near", (int)draw->near),
+                       (int)draw->stale, "near", (int)draw->near, "anew", (int)draw->anew),
              &answer, err))
         return false;
     ok = json_get_object(answer, "buffers", &found, err);

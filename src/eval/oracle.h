@@ -44,6 +44,7 @@ struct oracle_draw {
     const char *seed;         /* hex; fresh and secret */
     const char *distribution; /* "task" "normal" "wide" "small" ... */
     int shift;                /* other addresses than the last draw's */
+    bool anew;                /* CUDA: in memory of other allocations than the last draw's */
     bool near;  /* the last draw where it lies, a few elements changed; outputs as they were left */
     bool stale; /* outputs begin as numbers, not as the pattern of the unwritten */
 };
