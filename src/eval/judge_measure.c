@@ -361,7 +361,8 @@ static void fill_times(struct measuring *m, struct measurement *out)
     if (is_short(m) && p->rounds > ROUNDS) {
         median = 0;
         for (int i = 0; i < p->rounds; i++)
-            median += p->round_median[i] / p->rounds;
+            median += p->round_median[i];
+        median /= p->rounds;
     }
     out->time_us = median;
     out->warm_us = quantile(p->warm, p->warm_count, 0.5);
