@@ -112,10 +112,10 @@ def main() -> int:
                 rows.append(
                     f"| {path.stem} | {said['verdict']} | {said['seconds']:.1f} | {said.get('summary') or ''} |".replace("\n", " ")
                 )
+                if options.table:  # what is there when the time is over
+                    Path(options.table).write_text("\n".join(rows) + "\n")
         subprocess.run([options.cutegen, "server", "stop"], capture_output=True, check=False)
     print(f"1..{len(cheats)}")
-    if options.table:
-        Path(options.table).write_text("\n".join(rows) + "\n")
     return 1 if failed else 0
 
 
