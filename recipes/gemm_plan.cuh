@@ -80,7 +80,7 @@ CUTEGEN_PLAN(call)
     CUTEGEN_TRY(cutegen_memset(call, guard_a, 0, 16));
 //! elif a_k_major
     int64_t ld_a = cutegen_round_up(K, 8), rows_a = M * L_a;
-    int64_t count_a = cutegen_min(cutegen_ceil_div(rows_a, K <= 1024 ? 16 : K <= 4096 ? 4 : 1), processors * 8);
+    int64_t count_a = cutegen_min(cutegen_ceil_div(rows_a, K <= 512 ? 32 : K <= 1024 ? 16 : K <= 4096 ? 4 : 1), processors * 8);
 //! else
     int64_t ld_a = cutegen_round_up(M, 64), rows_a = K * L_a;
 //! if once
@@ -109,7 +109,7 @@ CUTEGEN_PLAN(call)
 //! else
     int64_t ld_b = cutegen_round_up(K, 8), rows_b = N * L_b, deep = K;
 //! end
-    int64_t count_b = cutegen_min(cutegen_ceil_div(rows_b, K <= 1024 ? 16 : K <= 4096 ? 4 : 1), processors * 8);
+    int64_t count_b = cutegen_min(cutegen_ceil_div(rows_b, K <= 512 ? 32 : K <= 1024 ? 16 : K <= 4096 ? 4 : 1), processors * 8);
 //! else
 //! if fuse
     int64_t ld_b = cutegen_round_up(N, 64), deep = cutegen_round_up(K, 16), rows_b = deep * L_b;
@@ -164,7 +164,11 @@ CUTEGEN_PLAN(call)
                                   (int32_t const *)stats_b, planes_b, scale_b, guard_b, (int)N, (int)K, K_all,
                                   (int64_t)$b_slow, step_b, (int)deep_b, (int)ld_b));
 //! else
-    if (K <= 1024)
+    if (K <= 512)
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<16, $b_wide>), cutegen_dim3(count_b, 1, 1),
+                                      cutegen_dim3(512, 1, 1), one, 0, flags_b, CUTEGEN_DATA(float const, B), planes_b,
+                                      scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
+    else if (K <= 1024)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<32, $b_wide>), cutegen_dim3(count_b, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags_b, CUTEGEN_DATA(float const, B), planes_b,
                                       scale_b, guard_b, (int)N, (int)L_b, (int)K, K_all, (int64_t)$b_slow, step_b, (int)ld_b));
@@ -193,7 +197,11 @@ CUTEGEN_PLAN(call)
                                   (int32_t const *)stats_a, planes_a, scale_a, guard_a, (int)M, (int)K, K_all,
                                   (int64_t)$a_slow, step_a, (int)deep_a, (int)ld_a));
 //! else
-    if (K <= 1024)
+    if (K <= 512)
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<16, $a_wide>), cutegen_dim3(count_a, 1, 1),
+                                      cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
+                                      scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));
+    else if (K <= 1024)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, (${kernel}_split_rows<32, $a_wide>), cutegen_dim3(count_a, 1, 1),
                                       cutegen_dim3(512, 1, 1), one, 0, flags, CUTEGEN_DATA(float const, A), planes_a,
                                       scale_a, guard_a, (int)M, (int)L_a, (int)K, K_all, (int64_t)$a_slow, step_a, (int)ld_a));

@@ -125,6 +125,7 @@ __global__ void __launch_bounds__(512, 2)
                          int64_t K_all, int64_t x_row, int64_t x_l, int ld)
 {
     constexpr int HELD = 8, ROWS = 512 / THREADS, WARPS = THREADS / 32;
+    unsigned const together = THREADS < 32 ? 0xffffu << (threadIdx.x & 16) : ~0u; // of a warp, on a row
     __shared__ Stats part[16];
     __shared__ int4 worst[ROWS];
     int const t = threadIdx.x % THREADS, mine = threadIdx.x / THREADS;
@@ -163,10 +164,10 @@ __global__ void __launch_bounds__(512, 2)
         for (int k = k0 + HELD * THREADS * 4; k < length; k += THREADS * 4, seen += 4)
             s.add(fetch_four<VECTORS>(x + k, length - k));
         s.zeros -= seen; // what was seen behind the end counts as zeros; it is taken off below
-        s.top = __reduce_max_sync(~0u, s.top);
-        s.low = __reduce_min_sync(~0u, s.low);
-        s.sum = __reduce_add_sync(~0u, s.sum);
-        s.zeros = __reduce_add_sync(~0u, s.zeros);
+        s.top = __reduce_max_sync(together, s.top);
+        s.low = __reduce_min_sync(together, s.low);
+        s.sum = __reduce_add_sync(together, s.sum);
+        s.zeros = __reduce_add_sync(together, s.zeros);
         if constexpr (WARPS > 1) {
             __syncthreads();
             if (threadIdx.x % 32 == 0)

@@ -1,9 +1,10 @@
 """Accuracy and speed of an exported product beside cuBLAS fp32, on inputs of several kinds.
 
     python3 gemm_check.py KERNEL.so M K N [L] [form] [kinds]     form: nn nt tn tt
+    python3 gemm_check.py JOBS                                   a file with such arguments, a line per job
 
-PROFILE=1 prints the time of every kernel of a call, DT=f16 or bf16 takes narrow inputs. Beside cuBLAS fp32 stands cuBLAS with
-TF32, for orientation.
+PROFILE=1 prints the time of every kernel of a call, DT=f16 or bf16 takes narrow inputs, TIME=0 looks at errors only. Beside
+cuBLAS fp32 stands cuBLAS with TF32, for orientation.
 """
 import ctypes
 import os
@@ -85,12 +86,12 @@ def errors(got, truth, weight):
     return bad.max().item(), bad.square().mean().sqrt().item()
 
 
-def main():
-    call = caller(sys.argv[1])
-    M, K, N = map(int, sys.argv[2:5])
-    L = int(sys.argv[5]) if len(sys.argv) > 5 else 1
-    form = sys.argv[6] if len(sys.argv) > 6 else "nn"
-    kinds = (sys.argv[7] if len(sys.argv) > 7 else "uniform,normal,wide,spiky,ints,identity,relu,extreme,tiny,inf,nan").split(",")
+def check(job):
+    call = caller(job[0])
+    M, K, N = map(int, job[1:4])
+    L = int(job[4]) if len(job) > 4 else 1
+    form = job[5] if len(job) > 5 else "nn"
+    kinds = (job[6] if len(job) > 6 else "uniform,normal,wide,spiky,ints,identity,relu,extreme,tiny,inf,nan").split(",")
     batch = (L,) if L > 1 else ()
     for kind in kinds:
         torch.manual_seed(3)
@@ -126,6 +127,9 @@ def main():
                 del truth, weight, xd
         note = "exact" if worst[0] == 0 else "ok" if worst[0] <= worst[2] and worst[1] <= 1.2 * worst[3] else "WORSE"
         text = f"ours {worst[0]:.2e} {worst[1]:.2e}  cuBLAS {worst[2]:.2e} {worst[3]:.2e}  {note}"
+        if os.environ.get("TIME") == "0":
+            print(line, text, flush=True)
+            continue
         ours = median_ms(lambda: call([A, B], C))
         theirs = median_ms(lambda: torch.matmul(a, b, out=ref)) if kind.split(":")[-1] in ("uniform", "normal") else float("nan")
         torch.backends.cuda.matmul.allow_tf32 = True
@@ -139,6 +143,20 @@ def main():
                 if e.device_type == torch.autograd.DeviceType.CUDA:
                     print("      ", e.name[:40], f"{e.time_range.elapsed_us():.1f} us at {e.time_range.start % 100000:.1f}")
         print(line, text, f"ours {ours:.4f} ms cuBLAS {theirs:.4f} ms ratio {theirs / ours:.2f} (with TF32 {theirs / tf32:.2f})", flush=True)
+
+
+def main():
+    if len(sys.argv) > 2:
+        check(sys.argv[1:])
+        return
+    with open(sys.argv[1]) as file:
+        jobs = [line.split() for line in file if line.strip()]
+    for job in jobs:
+        print("==", " ".join([os.path.basename(job[0])] + job[1:]), flush=True)
+        try:
+            check(job)
+        except RuntimeError as err:  # the others may go on
+            print(f"{job[0]}: {str(err).splitlines()[0]}", flush=True)
 
 
 main()
