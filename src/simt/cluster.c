@@ -153,11 +153,28 @@ bool place_find(struct warp *w, uint32_t lane, uint32_t site, bool generic, uint
     return true;
 }
 
+/* Where a lane reaches, checked: races in its own block, what is initialised in another. */
+static bool reach(struct warp *w, u32 lane, u32 site, uint64_t addr, u32 bytes, bool write,
+                  struct place *p, uint64_t *host)
+{
+    const struct sw_site *s = site_of(w, site);
+    if (!place_find(w, lane, site, s->space == SW_GENERIC, addr, bytes, bytes, write, p))
+        return false;
+    cluster_touch(w, lane, site, p->b);
+    host[lane] = (uint64_t)(uintptr_t)p->b->b.smem + p->at;
+    if (p->b == w->blk && w->blk->cell)
+        race_access(w, 1u << lane, host, bytes, site, write);
+    else if (write && p->b->cell)
+        for (uint32_t i = p->at / 4; i <= (p->at + bytes - 1) / 4; i++)
+            p->b->cell[i].init = 15;
+    return true;
+}
+
 bool cluster_generic(struct warp *w, uint32_t *m, uint32_t site, uint32_t bytes, bool write,
                      const uint64_t *host)
 {
     struct cluster *c = w->blk->cluster;
-    uint64_t first = host[__builtin_ctz(*m)];
+    uint64_t first = host[__builtin_ctz(*m)], at[WARP];
     bool any = false;
     for (uint32_t i = 0; i < c->size; i++)
         any |= first - (uint64_t)(uintptr_t)c->blk[i]->b.smem < w->blk->b.smem_bytes;
@@ -166,9 +183,7 @@ bool cluster_generic(struct warp *w, uint32_t *m, uint32_t site, uint32_t bytes,
     for (uint32_t left = *m; left; left &= left - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(left);
         struct place p;
-        if (place_find(w, lane, site, true, host[lane], bytes, bytes & -bytes, write, &p))
-            cluster_touch(w, lane, site, p.b);
-        else
+        if (!reach(w, lane, site, host[lane], bytes, write, &p, at))
             *m &= ~(1u << lane);
     }
     return true;
@@ -211,22 +226,6 @@ u64 dev_mapa(struct sw_warp *sw, u64 addr, u32 rank, u32 kind)
 }
 
 /* ---- loads, stores and atomics on shared::cluster ---- */
-
-static bool reach(struct warp *w, u32 lane, u32 site, uint64_t addr, u32 bytes, bool write,
-                  struct place *p, uint64_t *host)
-{
-    const struct sw_site *s = site_of(w, site);
-    if (!place_find(w, lane, site, s->space == SW_GENERIC, addr, bytes, bytes, write, p))
-        return false;
-    cluster_touch(w, lane, site, p->b);
-    host[lane] = (uint64_t)(uintptr_t)p->b->b.smem + p->at;
-    if (p->b == w->blk && w->blk->cell)
-        race_access(w, 1u << lane, host, bytes, site, write);
-    else if (write && p->b->cell)
-        for (uint32_t i = p->at / 4; i <= (p->at + bytes - 1) / 4; i++)
-            p->b->cell[i].init = 15;
-    return true;
-}
 
 void dev_cl_ld(struct sw_warp *sw, u32 m, const u64 *addr, u32 site, void *const *dst)
 {

@@ -208,7 +208,10 @@ HOT void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 b
         enum sw_space first = generic_space(w, host[__builtin_ctz(*m)]);
         uint64_t base = first == SW_SHARED ? (uint64_t)(uintptr_t)w->blk->b.smem
                                            : (uint64_t)(uintptr_t)w->w.local;
-        if (first == SW_SHARED) {
+        bool own =
+            first == SW_SHARED &&
+            (!w->blk->cluster || lanes_inside(*m, host, base, base + w->blk->b.smem_bytes, bytes));
+        if (own) { /* else some lanes may reach into other blocks of the cluster */
             for (int i = 0; i < WARP; i++)
                 host[i] -= base;
             *space = SW_SHARED;
