@@ -4,8 +4,9 @@
 #     tests/expert/coverage.sh BUILD_DIR [COUNT [SEED [EVERY]]]         EVERY 8: each eighth task
 #
 # The kernel at the end of the ladder is judged, on simt or on $DEVICE. Prints one line per task; exit 1: some failed.
-# START: the first of them; JOBS: so many at a time; KEEP: a folder for what failed; CUTEGEN, LADDER, CUTEGEN_HOME:
-# an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's.
+# ARCH: the ladder of that device (sm_90a); START: the first of them; JOBS: so many at a time; KEEP: a folder for
+# what failed; CUTEGEN, LADDER, CUTEGEN_HOME: an installed cutegen, expert_ladder and the folder of its recipes
+# instead of BUILD_DIR's.
 set -u
 build=$(cd "$1" && pwd)
 count=${2:-176} seed=${3:-1} every=${4:-1}
@@ -24,7 +25,7 @@ one() {
         echo "$name: FAILED, not described: $(head -1 "$work/$name.why")"
         return
     fi
-    "$ladder" "$work/$name.json" "$work/kernels" >"$work/$name.ladder" 2>&1
+    "$ladder" "$work/$name.json" "$work/kernels" ${ARCH:-} >"$work/$name.ladder" 2>&1
     kernel=$(find "$work/kernels" -name "$name.*.cu" 2>/dev/null | sort -t. -k2 -n | tail -1)
     if [ -z "$kernel" ]; then
         echo "$name: FAILED, not written: $(tail -1 "$work/$name.ladder")"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# hopper.sh - the last steps of the sm_90a products pass simt's judge with every check, at sizes with tails.
+# hopper.sh - the last steps of the sm_90a products, and a row that a cluster shares, pass simt's judge with every check.
 #
 #     tests/expert/hopper.sh LADDER CUTEGEN
 set -u
@@ -47,7 +47,7 @@ judge()
     fi
 }
 
-for task in big_matmul big_half; do
+for task in big_matmul big_half long_softmax; do
     CUTEGEN_HOME=$root "$ladder" "$root/tests/expert/tasks/$task.json" . sm_90a >ladder.log || { cat ladder.log; exit 1; }
 done
 both=$(ls big_matmul.*.cu | sort -t. -k2n | tail -1)
@@ -56,4 +56,5 @@ turns=$(ls big_half.*.cu | sort -t. -k2n | tail -1)
 judge "$before" "$root/examples/matmul.py" M=140 K=520 N=300
 judge "$both" "$root/examples/matmul.py" M=140 K=320 N=260
 judge "$turns" narrow.py N=520
+judge "$(ls long_softmax.*.cu | sort -t. -k2n | tail -1)" "$root/examples/log_softmax.py" BATCH=2 DIM=131072
 exit $failed
