@@ -3,7 +3,11 @@
 //! if exponentials
 __device__ inline float exponential(float x)
 {
-//! if fast_math
+//! if fast_math and narrow
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(1.44269504f * x)); // what is too small for a normal number is 0
+    return y;
+//! elif fast_math
     return exp2f(1.44269504f * x); // the special function unit's own
 //! else
     return expf(x);

@@ -20,6 +20,7 @@
 //! fact short: a warp is enough for a row
 //! fact long: a row is worth a cluster, and the device has clusters
 //! fact holds: a row fits into the registers of a cluster
+//! fact narrow: values have 16 bits, so that a cluster holds them in half the registers
 //! fact cluster_whole: a row is exactly what the cluster's threads hold
 //! fact args: some pass finds a place
 //! fact fast: some operator has a fast form
@@ -105,6 +106,18 @@ using namespace cute;
 //! if vectorise or peel
 constexpr int VEC = $vec; // elements in 16 bytes
 using Vector = AutoVectorizingCopyWithAssumedAlignment<128>;
+
+//! end
+//! if narrow and cluster and holds
+// Has the compiler keep values as they were loaded, in half the registers, and convert them again.
+template <class Values>
+__device__ void as_loaded(Values &x)
+{
+    Tensor words = recast<uint32_t>(x);
+    CUTE_UNROLL
+    for (int i = 0; i < size(words); ++i)
+        asm volatile("" : "+r"(words(i)));
+}
 
 //! end
 //! if groups and vectorise or groups and peel
@@ -309,6 +322,21 @@ __global__ void __launch_bounds__(THREADS)
     $pair_type $acc = $pair_type::none();
 //! end
 //! if keep_exponentials and registers and whole or keep_exponentials and cluster and cluster_whole
+//! elif narrow and cluster and cluster_whole
+    CUTE_UNROLL
+    for (int j = 0; j < ITEMS; ++j) {
+//! each use
+//! if not kept
+        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        copy(${copy}g$X(_, t + j * WIDTH), r$X);
+//! end
+//! end
+        Tensor values = make_tensor<float>(Int<VEC>{}); // (VEC)
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            values(v) = $register_call;
+        $acc.add(values);
+    }
 //! elif registers and whole or cluster and cluster_whole
     Tensor values$k = make_tensor<float>(make_shape(Int<VEC>{}, Int<ITEMS>{})); // (VEC,ITEMS)
     CUTE_UNROLL
@@ -368,6 +396,13 @@ __global__ void __launch_bounds__(THREADS)
     }
 //! end
 //! if cluster
+//! if narrow and holds
+//! each tensor
+//! if kept
+    as_loaded(r$X);
+//! end
+//! end
+//! end
     $acc = row_reduce<$k, THREADS, CLUSTER>($acc);
 //! else
     $acc = row_reduce<$k, THREADS>($acc);
@@ -467,6 +502,13 @@ __global__ void __launch_bounds__(THREADS)
         $acc.add($plain_call$plain_place);
 //! end
 //! if cluster
+//! if narrow and holds
+//! each tensor
+//! if kept
+    as_loaded(r$X);
+//! end
+//! end
+//! end
     $acc = row_reduce<$k, THREADS, CLUSTER>($acc);
 //! else
     $acc = row_reduce<$k, THREADS>($acc);

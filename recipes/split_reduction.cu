@@ -10,6 +10,7 @@
 //! fact pairs: two passes that one could do
 //! fact maxsum: a maximum, then the sum of exponentials below it
 //! fact moments: a mean, then the sum of squares about it
+//! fact narrow: (not told here) values have 16 bits
 //! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference
 //! fact shares: one pass reads something that all rows share, and the rows are even in number

@@ -42,7 +42,7 @@ static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
     scope_set(s, "cluster_size", "%d", CLUSTER);
     scope_set(s, "cluster_threads", "%d", (int)threads);
     scope_set(s, "cluster_items", "%d", (int)(items ? items : 1));
-    words = items * kept * (vec > 4 ? vec : 4) + 16; /* halves are computed with as floats */
+    words = items * kept * 4 + (vec > 4 ? 32 : 16); /* some halves are floats as well */
     scope_set(s, "cluster_blocks", "%d", (int)(SM_REGISTERS / threads / (words > 40 ? words : 40)));
     if (q->g->arch >= 90 && !fits && kept && n / vec >= CLUSTER * threads)
         scope_fact(s, "long");
@@ -50,6 +50,8 @@ static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
         scope_fact(s, "holds");
     if (n == items * CLUSTER * threads * vec)
         scope_fact(s, "cluster_whole");
+    if (vec > 4)
+        scope_fact(s, "narrow");
 }
 
 /* Launch shapes beside the chosen one, to be tried by measuring. */
