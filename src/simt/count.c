@@ -15,17 +15,23 @@
 /* ---- reuse ---- */
 
 enum {
-    WATCHED = 3,         /* blocks per worker */
+    WATCHED = 3,         /* blocks per worker, where they are few beside all it runs: */
+    WATCHED_OF = 16,     /*   one in so many */
     TOUCHES = 1 << 14,   /* sectors a block may touch before only some lines are followed: */
     ONE_OF = 16,         /* all that happens to one line in so many */
     NEAR_SETS = 64,      /* a cache of 32 KiB: lines of 4 sectors, 4 ways */
     NEAR_WAYS = 4,       /*   about what L1 has for a block of 256 threads */
-    SET_MOST = 1 << 20,  /* sectors of a block that are told apart */
+    SET_MOST = 1 << 18,  /* lines of a block that are told apart */
     SHARED_KEY = 1 << 16 /* a generic access may go to either memory */
 };
 
+struct touched {
+    uint64_t line;      /* address / 128, + 1 */
+    uint8_t sectors[2]; /* loaded, stored */
+};
+
 struct reuse {
-    uint64_t *set; /* sectors of this block: address / 32 * 2 + written, + 1 */
+    struct touched *set; /* lines of this block */
     size_t room, count;
     uint64_t tag[NEAR_SETS][NEAR_WAYS];
     uint8_t valid[NEAR_SETS][NEAR_WAYS], next[NEAR_SETS];
@@ -43,59 +49,42 @@ static inline bool followed(const struct reuse *r, uint64_t line)
     return !r->some || (line_hash(line) >> 16) % ONE_OF == 0;
 }
 
-/* True when the sector is new to the block. */
-static bool set_add(struct reuse *r, uint64_t key)
+/* Where a line is kept, or would be. */
+static struct touched *set_find(const struct reuse *r, uint64_t line)
 {
-    size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (r->room - 1);
-    while (r->set[at] && r->set[at] != key)
+    size_t at = (size_t)(line * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (r->room - 1);
+    while (r->set[at].line && r->set[at].line != line + 1)
         at = (at + 1) & (r->room - 1);
-    if (r->set[at] == key)
-        return false;
-    if (r->count < SET_MOST) {
-        r->set[at] = key;
-        r->count++;
-    }
-    return true;
-}
-
-static bool set_has(const struct reuse *r, uint64_t key)
-{
-    size_t at = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (r->room - 1);
-    while (r->set[at] && r->set[at] != key)
-        at = (at + 1) & (r->room - 1);
-    return r->set[at] == key;
+    return &r->set[at];
 }
 
 static void set_grow(struct reuse *r)
 {
     size_t old = r->room;
-    uint64_t *from = r->set;
+    struct touched *from = r->set;
     r->room = old ? old * 4 : 4096;
     r->set = xmalloc(r->room * sizeof *r->set);
-    r->count = 0;
     for (size_t i = 0; i < old; i++)
-        if (from[i])
-            set_add(r, from[i]);
+        if (from[i].line)
+            *set_find(r, from[i].line - 1) = from[i];
     xfree(from);
 }
 
-/* True: the small cache has it, or will from now on. */
-static bool near_has(struct reuse *r, uint64_t sector)
+/* Which of these sectors the small cache has; it has all from now on. */
+static uint8_t near_has(struct reuse *r, uint64_t line, uint8_t sectors)
 {
-    uint64_t line = sector >> 2;
     size_t set = (line_hash(line) >> 20) % (r->some ? NEAR_SETS / ONE_OF : NEAR_SETS);
-    uint8_t bit = (uint8_t)(1u << (sector & 3));
     for (int i = 0; i < NEAR_WAYS; i++)
         if (r->valid[set][i] && r->tag[set][i] == line) {
-            bool had = r->valid[set][i] & bit;
-            r->valid[set][i] |= bit;
+            uint8_t had = r->valid[set][i];
+            r->valid[set][i] |= sectors;
             return had;
         }
     int way = r->next[set];
     r->next[set] = (uint8_t)((way + 1) % NEAR_WAYS);
     r->tag[set][way] = line;
-    r->valid[set][way] = bit;
-    return false;
+    r->valid[set][way] = sectors;
+    return 0;
 }
 
 static size_t buffer_of(const struct simt *dev, uint64_t at)
@@ -107,61 +96,76 @@ static size_t buffer_of(const struct simt *dev, uint64_t at)
     return i < SIMT_BUFFERS ? i : SIMT_BUFFERS - 1;
 }
 
-static void reuse_sector(struct worker *t, uint64_t sector, bool write, bool cached)
+/* Sectors of one line, as bits. */
+static void reuse_line(struct worker *t, uint64_t line, uint8_t sectors, bool write, bool cached)
 {
     struct reuse *r = t->reuse;
     struct reuse_counts *n = &t->seen;
-    if (!r->some && ++r->touches > TOUCHES) {
+    uint64_t many = (uint64_t)__builtin_popcount(sectors);
+    if (!r->some && (r->touches += many) > TOUCHES) {
         r->full = true;
         t->watching = false;
     }
     if (r->full)
         return;
-    uint64_t key = (sector << 1 | write) + 1, other = ((sector ^ 1) << 1 | write) + 1;
     if (2 * (r->count + 1) > r->room)
         set_grow(r);
-    n->all[write]++;
-    if (set_add(r, key)) {
-        n->first[write]++;
-        n->buffer[buffer_of(t->l->dev, sector << 5)]++;
-        n->chunks[write] += !set_has(r, other);
+    struct touched *q = set_find(r, line);
+    uint8_t had = q->sectors[write], fresh = sectors & (uint8_t)~had;
+    n->all[write] += many;
+    if (fresh) {
+        uint64_t news = (uint64_t)__builtin_popcount(fresh);
+        n->first[write] += news;
+        n->buffer[buffer_of(t->l->dev, line << 7 | (uint64_t)__builtin_ctz(fresh) << 5)] += news;
+        n->chunks[write] += (uint64_t)(fresh & 3 && !(had & 3)) + (fresh & 12 && !(had & 12));
+        if (q->line || r->count < SET_MOST) {
+            r->count += !q->line;
+            q->line = line + 1;
+            q->sectors[write] |= sectors;
+        }
     }
-    if (!write && !(cached && near_has(r, sector)))
-        n->far_loads++;
+    if (!write && cached)
+        sectors &= (uint8_t)~near_has(r, line, sectors);
+    if (!write)
+        n->far_loads += (uint64_t)__builtin_popcount(sectors);
+}
+
+static uint8_t line_sectors(uint64_t first, uint64_t last, uint64_t line)
+{
+    uint64_t from = line << 2 > first ? 0 : first & 3, to = (line << 2 | 3) < last ? 3 : last & 3;
+    return (uint8_t)((2u << to) - (1u << from));
 }
 
 void reuse_span(struct worker *t, uint64_t at, uint64_t bytes, bool write, bool cached)
 {
     uint64_t first = at >> 5, last = (at + bytes - 1) >> 5;
-    for (uint64_t line = first >> 2; line <= last >> 2; line++) {
-        uint64_t from = line << 2 > first ? line << 2 : first;
-        uint64_t to = (line << 2 | 3) < last ? line << 2 | 3 : last;
-        for (uint64_t s = from; s <= to && followed(t->reuse, line); s++)
-            reuse_sector(t, s, write, cached);
-    }
+    for (uint64_t line = first >> 2; line <= last >> 2; line++)
+        if (followed(t->reuse, line))
+            reuse_line(t, line, line_sectors(first, last, line), write, cached);
 }
 
 /* Of lanes anywhere; an access does not reach over the end of a line. */
 static HOT void reuse_lanes(struct worker *t, u32 m, const uint64_t *host, u32 bytes, bool write)
 {
     uint64_t list[WARP];
+    uint8_t sectors[WARP];
     uint32_t n = 0, mine = 0;
     if (t->reuse->full)
         return;
     for (u32 i = 0; i < WARP; i++)
         mine |= (uint32_t)((line_hash(host[i] >> 7) >> 16) % ONE_OF == 0) << i;
     for (mine = t->reuse->some ? mine & m : m; mine; mine &= mine - 1) {
-        uint64_t at = host[__builtin_ctz(mine)];
-        for (uint64_t s = at >> 5; s <= (at + bytes - 1) >> 5 && n < WARP; s++) {
-            uint32_t k = 0;
-            while (k < n && list[k] != s)
-                k++;
-            if (k == n) {
-                list[n++] = s;
-                reuse_sector(t, s, write, true);
-            }
-        }
+        uint64_t at = host[__builtin_ctz(mine)], line = at >> 7;
+        uint8_t bits = line_sectors(at >> 5, (at + bytes - 1) >> 5, line);
+        uint32_t k = 0;
+        while (k < n && list[k] != line)
+            k++;
+        sectors[k] = k < n ? sectors[k] | bits : bits;
+        list[k] = line;
+        n += k == n;
     }
+    for (uint32_t k = 0; k < n; k++)
+        reuse_line(t, list[k], sectors[k], write, true);
 }
 
 void reuse_block(struct worker *t)
@@ -169,7 +173,7 @@ void reuse_block(struct worker *t)
     struct reuse *r = t->reuse;
     if (!t->l->dev->config.counters)
         return;
-    if (t->watched == WATCHED) {
+    if (t->watched == WATCHED || (t->watched && t->watched * WATCHED_OF >= t->share)) {
         t->watching = false;
         reuse_free(t);
         return;
@@ -336,27 +340,35 @@ HOT void count_global_many(struct warp *w, uint64_t first, const u32 *at, u32 by
                            u32 n)
 {
     struct simt_counters *c = &w->t->n;
-    struct memo *q = NULL;
-    uint64_t host[WARP];
+    const struct sw_site *s = site_of(w, site);
+    uint64_t host[WARP], all = 0, lines = 0;
+    struct memo *q;
+    if (w->t->watching || bytes < 4) {
+        for (u32 k = 0; k < n; k++) {
+            for (int i = 0; i < WARP; i++)
+                host[i] = first + (uint64_t)s[k].off + at[i];
+            count_scattered(w, ~0u, host, bytes, site, false);
+        }
+        return;
+    }
+    u32 low = (u32)(first + (uint64_t)s->off) >> 2 & 31;
+    bool known = memo_find(&w->t->memo[MEMO_WAYS * site], at, ~0u, bytes, low, &q);
     for (u32 k = 0; k < n; k++) {
-        uint64_t from = first + (uint64_t)site_of(w, site + k)->off;
-        u32 low = (u32)(from + at[0]) >> 2 & 31;
-        bool known = q && q->known >> low & 1;
-        bool slow = w->t->watching || bytes < 4;
-        if (!known || slow)
+        uint64_t from = first + (uint64_t)s[k].off;
+        low = (u32)from >> 2 & 31;
+        if (k ? !(q->known >> low & 1) : !known) {
             for (int i = 0; i < WARP; i++)
                 host[i] = from + at[i];
-        if (slow) {
-            count_scattered(w, ~0u, host, bytes, site, false);
-            continue;
-        }
-        if (!q)
-            known = memo_hit(&w->t->memo[MEMO_WAYS * site], ~0u, host, bytes, low, &q);
-        if (!known)
             q->cost[low] = sectors(~0u, host, bytes);
-        q->known |= 1u << low;
-        add_global(c, q->cost[low] & 0xffff, q->cost[low] >> 16, (uint64_t)bytes * WARP, false);
+            q->known |= 1u << low;
+        }
+        all += q->cost[low] & 0xffff;
+        lines += q->cost[low] >> 16;
     }
+    c->global_load_requests += n;
+    c->global_load_sectors += all;
+    c->global_load_lines += lines;
+    c->global_load_bytes += (uint64_t)n * bytes * WARP;
 }
 
 void count_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum shape shape,
@@ -495,19 +507,20 @@ void count_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 si
     n->atomics += (uint64_t)__builtin_popcount(m);
     if (!m || !t->l->dev->config.counters)
         return;
-    uint32_t met = meetings(m, host);
+    bool one_place = m == ~0u && shape_of(host, bytes) == SHAPE_SAME;
+    uint32_t met = one_place ? WARP - 1 : meetings(m, host);
     n->atomic_conflicts += met;
     if (shared) {
         count_shared(w, m, host, bytes, site);
         return;
     }
-    uint32_t cost = sectors(m, host, bytes);
+    uint32_t cost = sectors(one_place ? 1 : m, host, bytes);
     n->global_atomics += (uint64_t)__builtin_popcount(m);
     n->global_atomic_requests++;
     n->global_atomic_conflicts += met;
     n->global_atomic_sectors += cost & 0xffff;
     n->global_atomic_lines += cost >> 16;
-    for (; m; m &= m - 1) {
+    for (m = one_place ? 1 : m; m; m &= m - 1) {
         uint64_t at = host[__builtin_ctz(m)];
         t->atomic_low = !t->atomic_high || at < t->atomic_low ? at : t->atomic_low;
         t->atomic_high = at > t->atomic_high ? at : t->atomic_high;

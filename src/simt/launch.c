@@ -138,6 +138,7 @@ static void run_workers(struct launch *l)
     for (int i = 0; i < l->worker_count; i++) {
         struct worker *t = &l->workers[i];
         t->l = l;
+        t->share = l->sample / (uint64_t)l->worker_count;
         t->memo = xmalloc((size_t)MEMO_WAYS * (l->k->site_count + 1) * sizeof *t->memo);
         t->cache = xmalloc((l->k->site_count + 1) * sizeof *t->cache);
         t->fast = xmalloc((l->k->site_count + 1) * sizeof *t->fast);
