@@ -5,8 +5,8 @@
 The engineer climbs its ladder on the GPU (`cutegen run`) and the best kernel counts. With --ladder (expert_ladder, built
 by `ninja -C build/release tests/expert/expert_ladder`) the end of the ladder without the steps that try launch shapes is
 judged by `cutegen eval`, which takes seconds per row; with --kernels, DIR/TASK.cu is. Eager is timed by the judge in the
-same minutes; torch.compile beside eager in one process of its own (`--compile-only` is that process), kept in
-OUT/compile.json and read from there if it is there. OUT/memory.json has everything, OUT/memory.md the table.
+same minutes; torch.compile beside eager in processes of their own (`--compile-only` is one), kept in OUT/compile.json and
+read from there if it is there. OUT/memory.json has everything, OUT/memory.md the table.
 """
 import argparse
 import concurrent.futures
@@ -32,6 +32,7 @@ LEAST = {
     **{"diagonal_matmul": 65, "layer_norm_3d": 34, "rms_norm": 3.0, "max_dim": 1.35, "cross_entropy": 2.9, "cumsum": 2.1},
     **{task: 0.99 for task in HALVES},
 }
+PROCESSES = 12  # that compile at once
 HALF = """
 
 class Half(Model):
@@ -160,45 +161,63 @@ def cold_ms(call, flush, runs=11):
     return sorted(times)[runs // 2]
 
 
-def compile_only(args):
-    """OUT/compile.json: {"task": {"eager": ms, "compile": ms}} for the tasks; with --warm it only compiles."""
+def on_device(module):
     import torch
 
-    out = {}
-    flush = torch.zeros(64 << 20, device="cuda")
-    for task in args.tasks:
-        try:
-            module = load(task_path(args, task))
-            with torch.no_grad(), torch.device("cuda"):
+    return [x.cuda() if isinstance(x, torch.Tensor) else x for x in module.get_inputs()]
+
+
+def compile_only(args):
+    """Compiles the tasks and says so; told to go on, times them: a line of JSON each."""
+    import torch
+
+    ready = {}
+    with torch.no_grad(), torch.device("cuda"):
+        for task in args.tasks:
+            try:
+                module = load(task_path(args, task))
                 model = module.Model(*module.get_init_inputs())
-                inputs = [x.cuda() if isinstance(x, torch.Tensor) else x for x in module.get_inputs()]
                 fast = torch.compile(model)
-                fast(*inputs)
-                if not args.warm:
-                    out[task] = {
-                        "eager": cold_ms(lambda: model(*inputs), flush),
-                        "compile": cold_ms(lambda: fast(*inputs), flush),
-                    }
-                    pathlib.Path(args.out, "compile.json").write_text(json.dumps(out))
-            del model, inputs, fast
-            torch._dynamo.reset()
+                fast(*on_device(module))
+                ready[task] = (module, model, fast)
+            except Exception as why:  # a task it cannot compile is left out
+                print(task, str(why)[:200], file=sys.stderr)
             torch.cuda.empty_cache()
-        except Exception as why:  # a task it cannot compile is left out
-            print(task, str(why)[:200], file=sys.stderr)
+        print("ready", flush=True)
+        sys.stdin.readline()
+        flush = torch.zeros(64 << 20)
+        for task, (module, model, fast) in ready.items():
+            inputs = on_device(module)
+            times = [cold_ms(lambda: call(*inputs), flush) for call in (model, fast)]
+            print(json.dumps({task: {"eager": times[0], "compile": times[1]}}), flush=True)
+            del inputs
+            torch.cuda.empty_cache()
 
 
 def compile_times(args):
-    """Compiles in parallel first: the compiler keeps what it made on disk."""
+    """{"task": {"eager": ms, "compile": ms}}: compiled by several processes at once, timed by one after the other."""
     kept = pathlib.Path(args.out, "compile.json")
     if kept.exists():
         return json.loads(kept.read_text())
     word = [sys.executable, __file__, args.cutegen, args.examples, args.out, "--compile-only"]
-    parts = [args.tasks[i::6] for i in range(6)]
-    with concurrent.futures.ThreadPoolExecutor(6) as pool:
-        list(pool.map(lambda p: subprocess.run([*word, "--warm", *p], capture_output=True, text=True), parts))
-    done = subprocess.run([*word, *args.tasks], capture_output=True, text=True)
-    sys.stderr.write(done.stderr[-2000:])
-    return json.loads(kept.read_text()) if kept.exists() else {}
+    parts = [part for part in (args.tasks[i::PROCESSES] for i in range(PROCESSES)) if part]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    workers = [subprocess.Popen([*word, *part], **pipes) for part in parts]
+    for worker in workers:
+        worker.stdout.readline()
+    times = {}
+    for worker in workers:
+        try:
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+        except BrokenPipeError:  # it has died, and said why
+            continue
+        for line in worker.stdout:
+            if line.startswith("{"):
+                times.update(json.loads(line))
+                kept.write_text(json.dumps(times))
+        worker.wait()
+    return times
 
 
 def main():
@@ -213,7 +232,6 @@ def main():
     parser.add_argument("--no-judge", action="store_true", help="only torch.compile's times")
     parser.add_argument("--no-compile", action="store_true")
     parser.add_argument("--compile-only", action="store_true")
-    parser.add_argument("--warm", action="store_true")
     args = parser.parse_intermixed_args()
     args.tasks = args.tasks or ACTIVATIONS + ISSUE + OTHERS + HALVES
     if args.compile_only:

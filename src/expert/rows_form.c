@@ -294,6 +294,7 @@ static bool form_split(struct rows *q, struct scope *s)
     q->out->recipe = "split_reduction";
     scope_set(s, "vec", "%d", vec);
     scope_set(s, "pass_threads", "%d", rows_length(q) >= 65536 ? 512 : 256);
+    scope_set(s, "once_items", "%d", vec > 4 ? 2 : 1);
     if (rows_vectorisable(q, vec))
         scope_fact(s, "vectors");
     if (rows_count(q) <= 64)
