@@ -270,6 +270,14 @@ static bool bind_shared(struct cuda_device *d, struct plan_buffer *b, const json
     return true;
 }
 
+/* Workspace has pieces of memory of its own; what is left of them is guard. */
+static uint64_t guard_after(const struct plan_buffer *b)
+{
+    uint64_t used = CUDA_GUARD_BYTES + b->bytes, all = used + CUDA_GUARD_BYTES;
+
+    return (all + CUDA_UNIT_BYTES - 1) / CUDA_UNIT_BYTES * CUDA_UNIT_BYTES - used;
+}
+
 static bool bind_workspace(struct cuda_device *d, struct plan_buffer *b, struct outcome *said)
 {
     uint64_t base;
@@ -280,12 +288,12 @@ static bool bind_workspace(struct cuda_device *d, struct plan_buffer *b, struct 
     if (b->bytes > d->facts.memory_bytes)
         result = CUDA_OUT_OF_MEMORY;
     else
-        result = d->api.alloc(&base, b->bytes + 2 * CUDA_GUARD_BYTES);
+        result = d->api.alloc(&base, CUDA_GUARD_BYTES + b->bytes + guard_after(b));
     if (result == CUDA_OK)
         result = d->api.memset8(base, CUDA_GUARD_VALUE, CUDA_GUARD_BYTES, d->stream);
     if (result == CUDA_OK)
         result = d->api.memset8(base + CUDA_GUARD_BYTES + b->bytes, CUDA_GUARD_VALUE,
-                                CUDA_GUARD_BYTES, d->stream);
+                                guard_after(b), d->stream);
     if (result != CUDA_OK) {
         outcome_set(said, OUTCOME_OUT_OF_MEMORY, -1, "workspace %s of %" PRIu64 " bytes", b->name,
                     b->bytes);
@@ -506,7 +514,7 @@ bool cuda_prepare(struct cuda_device *d, struct plan *plan, struct outcome *said
 static bool check_guards(struct cuda_device *d, const struct plan *plan, struct outcome *said,
                          struct error *err)
 {
-    unsigned char guard[CUDA_GUARD_BYTES];
+    unsigned char *guard = arena_alloc(d->a, CUDA_UNIT_BYTES + 2 * CUDA_GUARD_BYTES);
 
     for (size_t i = 0; i < plan->buffer_count; i++) {
         const struct plan_buffer *b = &plan->buffers[i];
@@ -515,14 +523,15 @@ static bool check_guards(struct cuda_device *d, const struct plan *plan, struct 
             continue;
         for (int after = 0; after < 2; after++) {
             uint64_t at = after ? b->address + b->bytes : b->address - CUDA_GUARD_BYTES;
-            int result = d->api.copy_to_host(guard, at, sizeof guard, d->stream);
+            size_t size = after ? guard_after(b) : CUDA_GUARD_BYTES;
+            int result = d->api.copy_to_host(guard, at, size, d->stream);
             int hits = 0;
 
             if (result == CUDA_OK)
                 result = d->api.stream_wait(d->stream);
             if (result != CUDA_OK)
                 return cuda_error(d, result, "reading the workspace's guards", err);
-            for (size_t k = 0; k < sizeof guard; k++)
+            for (size_t k = 0; k < size; k++)
                 hits += guard[k] != CUDA_GUARD_VALUE;
             if (hits == 0)
                 continue;

@@ -13,7 +13,8 @@ enum {
     CUDA_MAX_MAPPINGS = 256,
     CUDA_GUARD_BYTES = 4096,
     CUDA_GUARD_VALUE = 0xA7,
-    CUDA_POISON = 0xFF, /* reads as NaN in every float type */
+    CUDA_UNIT_BYTES = 2 << 20, /* smaller allocations lie in one such piece with others */
+    CUDA_POISON = 0xFF,        /* reads as NaN in every float type */
 };
 
 struct cuda_mapping {
@@ -60,6 +61,8 @@ int cuda_enqueue_stack_scrub(struct cuda_device *d);
 /* The value's 8 bytes again and again. */
 int cuda_enqueue_fill(struct cuda_device *d, uint64_t address, uint64_t bytes, uint64_t value);
 int cuda_enqueue_wait(struct cuda_device *d);
+/* Did somebody write into what a flush reads? It is nobody's buffer. */
+bool cuda_flush_spoilt(struct cuda_device *d, bool *spoilt, struct error *err);
 bool cuda_hash(struct run_device *base, const struct plan *plan, uint64_t *out, struct error *err);
 bool cuda_time(struct run_device *base, struct plan *plan, struct time_samples *samples,
                struct outcome *said, struct error *err);

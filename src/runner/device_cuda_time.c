@@ -125,6 +125,22 @@ static int wall_replays(double once_us)
     return fit < WALL_LEAST ? WALL_LEAST : fit > WALL_REPLAYS ? WALL_REPLAYS : (int)fit;
 }
 
+static bool look_at_flush(struct cuda_device *d, struct outcome *said, struct error *err)
+{
+    bool spoilt;
+
+    if (!cuda_flush_spoilt(d, &spoilt, err))
+        return false;
+    if (!spoilt)
+        return true;
+    if (!said->findings)
+        said->findings = json_array();
+    json_array_append_new(said->findings,
+                          json_pack("{s:s, s:s, s:s}", "kind", "out-of-bounds write", "kernel", "",
+                                    "text", "memory that is none of its buffers was overwritten"));
+    return true;
+}
+
 /* Cold last: the outputs the oracle compares afterwards are of a cold replay. */
 bool cuda_time(struct run_device *base, struct plan *plan, struct time_samples *s,
                struct outcome *said, struct error *err)
@@ -146,6 +162,6 @@ bool cuda_time(struct run_device *base, struct plan *plan, struct time_samples *
     if (result == CUDA_OK && !cold_samples(d, plan, s, start_ms + budget_ms, &result, err))
         return false;
     if (result != CUDA_OK)
-        cuda_fault(d, plan, -1, result, said);
-    return true;
+        return cuda_fault(d, plan, -1, result, said), true;
+    return look_at_flush(d, said, err);
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { FLUSH_L2S = 4 };
+enum { FLUSH_L2S = 4, FLUSH_TOLD = 128 /* in the sink, which begins with a hash */ };
 
 static const uint64_t wait_cycles = 40000; /* some 20 us */
 static const uint64_t flush_least_bytes = 64u << 20;
@@ -44,14 +44,18 @@ static const char tools_ptx[] =
     "shl.b64 %rd6, %rd4, 4;\n"
     "add.u64 %rd7, %rd1, %rd6;\n"
     "ld.global.v4.u32 {%r8, %r9, %r10, %r11}, [%rd7];\n"
-    "xor.b32 %r8, %r8, %r9;\n"
-    "xor.b32 %r10, %r10, %r11;\n"
-    "xor.b32 %r8, %r8, %r10;\n"
-    "xor.b32 %r7, %r7, %r8;\n"
+    "xor.b32 %r8, %r8, 0x5a5a5a5a;\n"
+    "xor.b32 %r9, %r9, 0x5a5a5a5a;\n"
+    "xor.b32 %r10, %r10, 0x5a5a5a5a;\n"
+    "xor.b32 %r11, %r11, 0x5a5a5a5a;\n"
+    "or.b32 %r8, %r8, %r9;\n"
+    "or.b32 %r10, %r10, %r11;\n"
+    "or.b32 %r7, %r7, %r8;\n"
+    "or.b32 %r7, %r7, %r10;\n"
     "add.u64 %rd4, %rd4, %rd5;\n"
     "bra loop;\n"
     "done:\n"
-    "setp.ne.u32 %p2, %r7, 2654435769;\n"
+    "setp.eq.u32 %p2, %r7, 0;\n" /* all as we left it */
     "@%p2 bra end;\n"
     "st.global.u32 [%rd3], %r7;\n"
     "end:\n"
@@ -198,6 +202,8 @@ bool cuda_tools(struct cuda_device *d, struct error *err)
     if (result == CUDA_OK)
         result = d->api.alloc(&d->sink_address, 256);
     if (result == CUDA_OK)
+        result = d->api.memset8(d->sink_address, 0, 256, d->stream);
+    if (result == CUDA_OK)
         result = d->api.memset8(d->flush_address, 0x5a, d->flush_bytes, d->stream);
     if (result == CUDA_OK)
         result = d->api.stream_wait(d->stream);
@@ -209,8 +215,8 @@ bool cuda_tools(struct cuda_device *d, struct error *err)
 
 int cuda_enqueue_flush(struct cuda_device *d)
 {
-    uint64_t count = d->flush_bytes / 16;
-    void *params[] = {&d->flush_address, &count, &d->sink_address};
+    uint64_t count = d->flush_bytes / 16, told = d->sink_address + FLUSH_TOLD;
+    void *params[] = {&d->flush_address, &count, &told};
     struct cuda_launch_config config = {
         .grid = {(unsigned)d->facts.sm_count * 8, 1, 1}, .block = {256, 1, 1}, .stream = d->stream};
 
@@ -263,6 +269,17 @@ int cuda_enqueue_stack_scrub(struct cuda_device *d)
     int result = d->stack ? CUDA_OK : make_stack_scrub(d);
 
     return result == CUDA_OK ? d->api.launch_ex(&config, d->stack, NULL, NULL) : result;
+}
+
+bool cuda_flush_spoilt(struct cuda_device *d, bool *spoilt, struct error *err)
+{
+    uint32_t word = 0;
+    int result = d->api.copy_to_host(&word, d->sink_address + FLUSH_TOLD, sizeof word, d->stream);
+
+    if (result == CUDA_OK)
+        result = d->api.stream_wait(d->stream);
+    *spoilt = word != 0;
+    return result == CUDA_OK || cuda_error(d, result, "reading the sink", err);
 }
 
 /* One block on every multiprocessor, since each takes all of its shared memory. */

@@ -3,7 +3,8 @@
  *
  * Invariants
  * 1. State is found by taint: the address of a module variable, and what is
- *    computed from it, may be loaded from but never stored to. Register names
+ *    computed from it, may be loaded from but never stored to, nor be stored
+ *    itself or handed to a function, where it would be lost sight of. Register names
  *    are unique within a function, so one set per function is enough, and
  *    PTX from a compiler defines before it uses except around loops: the
  *    body is read until nothing new is found.
@@ -320,20 +321,43 @@ static int opcode(const struct words *w, struct text line)
 
 static bool writes(struct text op)
 {
-    return text_starts(op, "st.") || text_starts(op, "atom.") || text_starts(op, "red.") ||
-           text_starts(op, "multimem.") || text_starts(op, "cp.reduce");
+    static const char *const ops[] = {"st", "atom", "red", "multimem", "cp", "stmatrix", "tcgen05"};
+
+    for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
+        size_t len = strlen(ops[i]);
+
+        if (text_starts(op, ops[i]) && (op.len == len || op.data[len] == '.'))
+            return true;
+    }
+    return false;
 }
 
 /* The variable an instruction writes to, or nothing; what it computes is tainted in turn. */
+/* How many of the words after the opcode are results: "mov.b64 {%r1, %r2}, %rd1" has two. */
+static int result_count(const struct words *w, int op, struct text line)
+{
+    const char *end = line.data + line.len, *p = w->at[op].data + w->at[op].len;
+    const char *close;
+    int n = 0;
+
+    while (p < end && isspace((unsigned char)*p))
+        p++;
+    if (p == end || *p != '{' || !(close = memchr(p, '}', (size_t)(end - p))))
+        return 1;
+    while (op + 1 + n < w->count && w->at[op + 1 + n].data < close)
+        n++;
+    return n > 0 ? n : 1;
+}
+
 static bool step(struct taint *t, struct text line, struct text *written)
 {
     struct words w = split(line);
-    int op = opcode(&w, line);
+    int op = opcode(&w, line), results;
     if (w.count <= op + 1 || w.at[op].data[0] == '.')
         return false;
     if (writes(w.at[op])) {
         for (int i = op + 1; i < w.count; i++)
-            if (w.bracket[i] && tainted(t, w.at[i])) {
+            if (tainted(t, w.at[i])) {
                 *written = w.at[i];
                 return true;
             }
@@ -341,10 +365,23 @@ static bool step(struct taint *t, struct text line, struct text *written)
     }
     if (text_starts(w.at[op], "ld.") || text_starts(w.at[op], "ldu."))
         return false;
-    for (int i = op + 2; i < w.count; i++)
-        if (tainted(t, w.at[i]))
-            add_taint(t, w.at[op + 1], t->function);
+    results = result_count(&w, op, line);
+    for (int i = op + 1 + results; i < w.count; i++)
+        for (int k = 0; k < results && tainted(t, w.at[i]); k++)
+            add_taint(t, w.at[op + 1 + k], t->function);
     return false;
+}
+
+/* Inline assembly may have several on a line. */
+static struct text cut_statement(struct text *line)
+{
+    const char *end = memchr(line->data, ';', line->len);
+    size_t len = end ? (size_t)(end - line->data) : line->len;
+    struct text statement = {line->data, len};
+
+    line->data += end ? len + 1 : len;
+    line->len -= end ? len + 1 : len;
+    return statement;
 }
 
 /* One function's body, read until no register is added. Returns the PTX line of a write, or 0. */
@@ -356,8 +393,9 @@ static int body_writes(struct taint *t, struct text body, int first_line)
         struct text rest = body, written;
         before = t->count;
         for (int line = first_line; rest.len > 0; line++)
-            if (step(t, cut_line(&rest), &written))
-                return line;
+            for (struct text now = cut_line(&rest); now.len > 0;)
+                if (step(t, cut_statement(&now), &written))
+                    return line;
     } while (t->count > before);
     return 0;
 }
@@ -383,10 +421,13 @@ static bool refuse_write(const struct ptx_subject *s, int ptx_at, struct arena *
                          struct verdict *out)
 {
     struct text code = ptx_line(s->ptx, ptx_at);
-    verdict_at(s, VERDICT_REFUSED, "state", ptx_source_line(s->ptx, ptx_at, path_base(s->name)),
-               arena_printf(a, "writes a module variable, which outlives the launch (%.*s)",
-                            (int)(code.len < 120 ? code.len : 120), code.data),
-               a, out);
+    verdict_at(
+        s, VERDICT_REFUSED, "state", ptx_source_line(s->ptx, ptx_at, path_base(s->name)),
+        arena_printf(
+            a,
+            "writes a module variable, which outlives the launch, or gives its address away (%.*s)",
+            (int)(code.len < 120 ? code.len : 120), code.data),
+        a, out);
     out->advice =
         "keep state in cutegen_workspace() and clear it in the plan with cutegen_memset()";
     return false;
@@ -404,6 +445,28 @@ static const char *counter_read(struct text line)
             return counters[i];
     }
     return NULL;
+}
+
+/* Inline assembly can declare a variable in a function; it is as global as any. */
+static bool declares_global(struct text line)
+{
+    for (const char *p = find(line, ".global"); p;) {
+        if ((p == line.data || !(is_word(p[-1]) || p[-1] == '.')) && p + 7 < line.data + line.len &&
+            isspace((unsigned char)p[7]))
+            return true;
+        p = find((struct text){p + 1, line.len - (size_t)(p + 1 - line.data)}, ".global");
+    }
+    return false;
+}
+
+static bool refuse_hidden(const struct ptx_subject *s, int ptx_at, struct arena *a,
+                          struct verdict *out)
+{
+    verdict_at(s, VERDICT_REFUSED, "state", ptx_source_line(s->ptx, ptx_at, path_base(s->name)),
+               "declares a module variable in assembly, which outlives the launch, or hides code "
+               "in a comment",
+               a, out);
+    return false;
 }
 
 static bool refuse_counter(const struct ptx_subject *s, const char *which, int ptx_at,
@@ -430,6 +493,8 @@ bool ptx_check_state(const struct ptx_subject *s, struct arena *a, struct verdic
         number++;
         if (counter)
             return refuse_counter(s, counter, number, a, out);
+        if (body && (declares_global(line) || find(line, "/*")))
+            return refuse_hidden(s, number, a, out);
         if (body == NULL && global_name(line, &name)) {
             add_taint(t, name, 1);
         } else if (body == NULL && extern_call(line, &name)) {
