@@ -15,7 +15,8 @@ import torch
 from .fault import use
 from .facts import Known
 
-CHANGED = 1 / 512  # of a draw that is nearly the one before
+CHANGED = 1 / 1024  # of a draw that is nearly the one before
+FEW_ROWS = 256
 WIDEST = 2.0**15  # in reach of f16: a product split into 16-bit parts must stay possible
 DISTRIBUTIONS = ("task", "normal", "wide", "small", "zeros")
 
@@ -67,15 +68,17 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
 
 
 def nearly(tensor: torch.Tensor, fresh: torch.Tensor, known: Known, generator: torch.Generator) -> torch.Tensor:
-    """`tensor` with a few elements, anywhere, of another draw: who remembers answers by a look here and there takes it for the same."""
+    """`tensor` with a few rows (elements, where there are few rows) of another draw: who remembers answers by a look here
+    and there takes it for the same."""
     if tensor.numel() == 0 or tensor.dim() == 0 or known.symmetric or 0 in tensor.stride():
         return tensor
-    shape = tensor.shape[:-1] if known.unit_rows else tensor.shape
+    by_rows = known.unit_rows or tensor.numel() // tensor.shape[-1] >= FEW_ROWS
+    shape = tensor.shape[:-1] if by_rows else tensor.shape
     mask = torch.rand(shape, generator=generator, device=tensor.device) < CHANGED
     mask.reshape(-1)[torch.randint(mask.numel(), (1,), generator=generator, device=tensor.device)] = True
-    if known.unit_rows:
+    if by_rows:
         mask = mask.unsqueeze(-1)
-    elif tensor.is_floating_point():
+    if not known.unit_rows and tensor.is_floating_point():
         fresh = torch.maximum(tensor, fresh)  # one way, so that large sums move too
     near = tensor.clone()
     near.copy_(torch.where(mask, fresh, tensor))
