@@ -40,6 +40,7 @@
 //!   needs: ring
 //! step cluster: pair blocks, each fetching one plane of B for both
 //!   why: Multicast halves the reads of B from L2.
+//!   when: not short_k
 //!   needs: ring
 //! step overlap: launch each kernel while the one before ends
 //!   why: Programmatic dependent launch hides launch latency and barrier set-up.
