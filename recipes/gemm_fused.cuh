@@ -376,6 +376,7 @@ __global__ void __launch_bounds__(512, 1)
                     tma_store_arrive();
                 }
             }
+            __syncwarp(); // wgmma is for whole warps
         }
         if (half == 0)
             asm volatile("bar.sync 1, 256;" ::: "memory"); // take up the last arrival

@@ -36,6 +36,9 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, $condition, "$text");
 //! end
 //! if tensor
+//! if one_block and not fuse
+    CUTEGEN_REQUIRE(call, K <= STEPS * 16, "K is written into the kernel");
+//! end
 //! each vector_check
     CUTEGEN_REQUIRE(call, $condition, "$text");
 //! end

@@ -26,6 +26,7 @@
 //! fact lower_lower: A and B are lower triangular
 //! fact short_columns: a cluster's registers hold all of K for 32 columns
 //! fact short_k: sums are so short that each 16 terms are added in fp32
+//! fact one_block: K is one block of 64 or less
 //!
 //! step tensor: split fp32 into two fp16 parts and multiply on the tensor cores (wgmma, TMA)
 //!   why: Three fp16 products at sixteen times the rate of fp32 arithmetic give all bits that matter.
@@ -110,6 +111,9 @@ constexpr int STAGES_B = 4;   // slots of 128x64, hi and lo
 //! else
 constexpr int STAGES_A = 1;   // slots of 128x64, hi and lo
 constexpr int STAGES_B = 1;   // slots of 128x64, hi and lo
+//! end
+//! if one_block and not fuse
+constexpr int STEPS = $k_steps;      // of 16 terms: all of K
 //! end
 //! if store and not short_k
 constexpr int LEAD = 2 * TILE_K; // so far a warpgroup may begin a tile while the other still stores
@@ -475,7 +479,9 @@ __global__ void __launch_bounds__(384, 1)
 //! else
         for (int round = 0; work_of(round, M, N, K, L, w); ++round) {
 //! end
+//! if fuse or not one_block
             clear(sum);
+//! end
 //! if store and short_k
             float2 fb[PIECES][PIECE_N / 8]; // factors of the columns; of the first piece now, where sums are short
             CUTE_UNROLL
@@ -545,7 +551,41 @@ __global__ void __launch_bounds__(384, 1)
                 CUTE_UNROLL
                 for (int piece = 0; piece < PIECES; ++piece) {
                     wait_barrier(full_b[b.slot], b.turn);
-//! if short_k
+//! if one_block and not fuse
+                    // Sums of 16 terms: the accumulator truncates, which tells where sums are short. The first
+                    // of them need no addition.
+                    Tensor first = make_tensor(sum.data() + piece * size(acc), acc.layout()); // (MMA,1,1)
+                    auto const multiply = [&](int k, auto &to) {
+                        mma.accumulate_ = GMMA::ScaleOut::Zero;
+                        gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), to);
+                        mma.accumulate_ = GMMA::ScaleOut::One;
+                        gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), to);
+                        gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), to);
+                        warpgroup_commit_batch();
+                    };
+                    warpgroup_fence_operand(first);
+                    warpgroup_fence_operand(acc);
+                    warpgroup_arrive();
+                    multiply(0, first);
+                    CUTE_UNROLL
+                    for (int k = 1; k < STEPS; ++k) {
+                        if (k > 1) {
+                            warpgroup_fence_operand(acc);
+                            warpgroup_arrive();
+                        }
+                        multiply(k, acc);
+                        warpgroup_wait<0>();
+                        warpgroup_fence_operand(first);
+                        warpgroup_fence_operand(acc);
+                        CUTE_UNROLL
+                        for (int i = 0; i < size(acc); ++i)
+                            sum(i, piece) += acc(i);
+                    }
+                    if (thread < CLUSTER)
+                        release(empty_b[b.slot], thread);
+                    if (piece == PIECES - 1 && thread == 0)
+                        arrive_barrier(empty_a[a.slot]);
+//! elif short_k
                     // Sums of 16 terms: the accumulator truncates, which tells where sums are short.
                     CUTE_UNROLL
                     for (int k = 0; k < TILE_K / 16; ++k) {
@@ -708,6 +748,7 @@ __global__ void __launch_bounds__(384, 1)
                     }
                 }
             }
+            __syncwarp(); // wgmma is for whole warps
 //! else
 //! if split_k
             Tensor mC = make_tensor(make_gmem_ptr(partial + int64_t(l) * M * N), make_shape(M, N),

@@ -14,7 +14,7 @@ examples=$(dirname "$cutegen")/../share/cutegen/examples
 [ -d "$examples" ] || examples=$here/../../examples
 rows=${*:-square_matmul symmetric_matmul transposed_a_matmul transposed_b_matmul transposed_both_matmul matmul
  irregular_matmul batched_matmul tensor3d_matmul tensor4d_matmul large_k_matmul small_k_matmul tall_skinny_matmul
- upper_triangular_matmul lower_triangular_matmul linear_gelu linear_residual half_matmul bfloat16_matmul
+ upper_triangular_matmul lower_triangular_matmul linear_gelu linear_residual mlp half_matmul bfloat16_matmul
  half_batched_matmul bfloat16_batched_matmul half_linear_gelu bfloat16_linear_gelu}
 mkdir -p "$out"
 for row in $rows; do

@@ -11,6 +11,7 @@
 enum {
     SHORTEST_K = 32,
     SHORT_K = 192,
+    ONE_BLOCK = 64,
     LONGEST_HELD = 8192, /* by a cluster of eight */
     SMALLEST_SIDE = 64,
     SM90_PROCESSORS = 132,
@@ -138,6 +139,10 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
         scope_fact(s, "short_columns");
     if (q->A.col.size < SHORT_K)
         scope_fact(s, "short_k");
+    if (q->A.col.size <= ONE_BLOCK) {
+        scope_fact(s, "one_block");
+        scope_set(s, "k_steps", "%d", (int)(q->A.col.size + 15) / 16);
+    }
     if (few_tiles(q))
         scope_fact(s, "few_tiles");
     if (q->C.l.size == 1 && q->A.row.size == q->A.col.size && q->B.row.size == q->B.col.size) {
