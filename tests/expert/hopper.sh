@@ -47,14 +47,16 @@ judge()
     fi
 }
 
-for task in big_matmul big_half long_softmax; do
+for task in big_matmul short_sum big_half long_softmax; do
     CUTEGEN_HOME=$root "$ladder" "$root/tests/expert/tasks/$task.json" . sm_90a >ladder.log || { cat ladder.log; exit 1; }
 done
 both=$(ls big_matmul.*.cu | sort -t. -k2n | tail -1)
 before=$(ls big_matmul.*.cu | sort -t. -k2n | tail -2 | head -1)
+short=$(ls short_sum.*.cu | sort -t. -k2n | tail -1)
 turns=$(ls big_half.*.cu | sort -t. -k2n | tail -1)
 judge "$before" "$root/examples/matmul.py" M=140 K=520 N=300
 judge "$both" "$root/examples/matmul.py" M=140 K=320 N=260
+judge "$short" "$root/examples/transposed_both_matmul.py" M=140 K=40 N=776
 judge "$turns" narrow.py N=520
 judge "$(ls long_softmax.*.cu | sort -t. -k2n | tail -1)" "$root/examples/log_softmax.py" BATCH=2 DIM=131072
 exit $failed
