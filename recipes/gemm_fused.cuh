@@ -27,16 +27,6 @@ __device__ inline bool is_over(uint64_t &barrier, int turn)
     return __all_sync(~0u, over);
 }
 
-// x = hi + lo, two at a time.
-__device__ inline void split_pair(float x, float y, unsigned &hi, unsigned &lo)
-{
-    __half2 const h = __floats2half2_rn(x, y);
-    float2 const back = __half22float2(h);
-    __half2 const l = __floats2half2_rn(x - back.x, y - back.y);
-    hi = reinterpret_cast<unsigned const &>(h);
-    lo = reinterpret_cast<unsigned const &>(l);
-}
-
 //! if split_k
 __global__ void __launch_bounds__(512, 1)
     ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,

@@ -249,6 +249,18 @@ __device__ inline float2 fetch_scales(float const *from)
 }
 
 //! end
+//! if fuse or both
+// x = hi + lo, two at a time.
+__device__ inline void split_pair(float x, float y, unsigned &hi, unsigned &lo)
+{
+    __half2 const h = __floats2half2_rn(x, y);
+    float2 const back = __half22float2(h);
+    __half2 const l = __floats2half2_rn(x - back.x, y - back.y);
+    hi = reinterpret_cast<unsigned const &>(h);
+    lo = reinterpret_cast<unsigned const &>(l);
+}
+
+//! end
 // What a block works on: a tile of a product, and blocks of k.
 struct Work {
     int m, n, l, begin, end; // m and n of the cluster's first element; begin and end in elements of k
@@ -441,6 +453,7 @@ __global__ void __launch_bounds__(384, 1)
                                                    Stride<_8, Stride<_1, Int<TILE_M * 8>>, Int<TILE_M * 16>>>{}));
         Tensor hi = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
         Tensor lo = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
+        Tensor pairs_hi = recast<unsigned>(hi), pairs_lo = recast<unsigned>(lo);           // (MMA/2,1,TILE_K/16)
         // Rows in an order in which the four vectors of a row and those of another fill all banks.
         int const order = lane / 8 + lane / 4 % 2 * 4;
         for (int i = threadIdx.x - 128; i < count_b; i += 256) {
@@ -531,12 +544,9 @@ __global__ void __launch_bounds__(384, 1)
                     largest[q] = cute::max(largest[q], top);
                     lost |= (e != used ? 2u : 0u) | (int(low >> 23) < e - 16 ? 1u : 0u);
                     CUTE_UNROLL
-                    for (int i = 0; i < TILE_K / 4; ++i) {
-                        float const y = x[i] * scale;
-                        half_t const h = half_t(y);
-                        hi(make_coord(i % 2, q, i / 2 % 2), 0, i / 4) = h;
-                        lo(make_coord(i % 2, q, i / 2 % 2), 0, i / 4) = half_t(y - float(h));
-                    }
+                    for (int i = 0; i < TILE_K / 4; i += 2)
+                        split_pair(x[i] * scale, x[i + 1] * scale, pairs_hi(make_coord(0, q, i / 2 % 2), 0, i / 4),
+                                   pairs_lo(make_coord(0, q, i / 2 % 2), 0, i / 4));
                 }
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // TMA writes there next
                 __syncwarp();
