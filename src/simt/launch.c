@@ -130,6 +130,12 @@ static void add_counts(const struct worker *t, struct simt_counters *c)
 /* Without checks every address is inside one great allocation. */
 static const struct alloc anything;
 
+/* No two threads write to one line of the host's cache. */
+static void *apart(size_t bytes)
+{
+    return xmalloc(bytes + 128);
+}
+
 static void run_workers(struct launch *l)
 {
     uint64_t want = (uint64_t)l->dev->config.threads;
@@ -139,17 +145,17 @@ static void run_workers(struct launch *l)
         struct worker *t = &l->workers[i];
         t->l = l;
         t->share = l->sample / (uint64_t)l->worker_count;
-        t->memo = xmalloc((size_t)MEMO_WAYS * (l->k->site_count + 1) * sizeof *t->memo);
-        t->cache = xmalloc((l->k->site_count + 1) * sizeof *t->cache);
-        t->fast = xmalloc((l->k->site_count + 1) * sizeof *t->fast);
+        t->memo = apart((size_t)MEMO_WAYS * (l->k->site_count + 1) * sizeof *t->memo);
+        t->cache = apart((l->k->site_count + 1) * sizeof *t->cache);
+        t->fast = apart((l->k->site_count + 1) * sizeof *t->fast);
         if (l->dev->config.check == SIMT_CHECK_FULL)
-            t->sure = xmalloc((l->k->site_count + 1) * sizeof *t->sure);
+            t->sure = apart((l->k->site_count + 1) * sizeof *t->sure);
         for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count;
              site++)
             t->cache[site] = (struct range){0, UINT64_MAX, (struct alloc *)&anything, 0};
         if (l->dev->config.profile)
-            t->use = xmalloc((l->k->site_count + 1) * sizeof *t->use);
-        t->counts = xmalloc((2 * (size_t)l->form->block_count + 2) * sizeof *t->counts);
+            t->use = apart((l->k->site_count + 1) * sizeof *t->use);
+        t->counts = apart((2 * (size_t)l->form->block_count + 2) * sizeof *t->counts);
     }
     for (int i = 1; i < l->worker_count; i++)
         l->workers[i].started =
