@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # hopper.sh - the last steps of the sm_90a products, and a row that a cluster shares, pass simt's judge with every check.
 #
-#     tests/expert/hopper.sh LADDER CUTEGEN
+#     tests/expert/hopper.sh LADDER CUTEGEN [all]         all: every step of the three ladders, by hand
 set -u
-ladder=$(readlink -f "$1") cutegen=$(readlink -f "$2")
+ladder=$(readlink -f "$1") cutegen=$(readlink -f "$2") all=${3:-}
 root=$(dirname "$(readlink -f "$0")")/../..
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -49,6 +49,12 @@ judge()
 for task in big_matmul short_sum big_half long_softmax; do
     CUTEGEN_HOME=$root "$ladder" "$root/tests/expert/tasks/$task.json" . sm_90a >ladder.log || { cat ladder.log; exit 1; }
 done
+if [ -n "$all" ]; then
+    for k in $(ls big_matmul.*.cu | sort -t. -k2n); do judge "$k" "$root/examples/matmul.py" M=140 K=320 N=260; done
+    for k in $(ls big_half.*.cu | sort -t. -k2n); do judge "$k" narrow.py N=520; done
+    for k in $(ls long_softmax.*.cu | sort -t. -k2n); do judge "$k" "$root/examples/log_softmax.py" BATCH=2 DIM=131072; done
+    exit $failed
+fi
 both=$(ls big_matmul.*.cu | sort -t. -k2n | tail -1)
 before=$(ls big_matmul.*.cu | sort -t. -k2n | tail -2 | head -1)
 short=$(ls short_sum.*.cu | sort -t. -k2n | tail -1)
