@@ -115,6 +115,7 @@ class Session:
 
     def _make_pool(self, request: dict[str, Any]) -> None:
         self.own_work = "work" not in request
+        self.former: list[Pool] = []
         self.pool = Pool(
             self.device, Path(request["work"] if not self.own_work else tempfile.mkdtemp(prefix="cutegen-"))
         )
@@ -443,10 +444,10 @@ class Session:
             self._settle()
             return {"buffers": {b.name: b.wire() for b in self.in_buffers + self.out_buffers}}
         self.draw_now = None
-        if request.get("anew") and self.device.type == "cuda":  # before the old ones are given back: elsewhere
-            before, self.pool = self.pool, Pool(self.device, self.pool.work)
+        if request.get("anew") and self.device.type == "cuda":
+            self.former.append(self.pool)  # who has them open may still look there: given back with the rest
+            self.pool = Pool(self.device, self.pool.work)
             self._make_buffers()
-            before.release()
         with memory_is_finite("the draw"):
             drawn = self.make(str(_field(request, "seed", str)), distribution)
             for buffer, value in zip(self.in_buffers, drawn.tensors + drawn.held):
@@ -519,7 +520,9 @@ class Session:
         self._release_pool()
 
     def _release_pool(self) -> None:
-        self.pool.release()
+        for pool in [*self.former, self.pool]:
+            pool.release()
+        self.former = []
         if self.own_work:
             with contextlib.suppress(OSError):  # it rests twice
                 self.pool.work.rmdir()

@@ -36,9 +36,9 @@ enum {
     MAX_POOL = 4096
 };
 
-/* Below this a time depends on where buffers and code happen to lie by several percent, however
- * many samples are taken: every round then gets other buffers and a process of its own, and the
- * rounds' mean counts. */
+/* Below this a time depends on where the buffers happen to lie by some percent, however many
+ * samples are taken: there are more rounds then, each with other buffers, and the mean of the
+ * rounds counts. */
 static const double short_us = 12;
 
 /* A kernel whose timed replays did not all leave the same outputs adds up in another order each
@@ -146,7 +146,6 @@ struct measuring {
     const struct judge_config *config;
     struct arena *a;
     struct runner *runner;
-    const struct runner_config *runner_config;
     const struct build_result *build;
     struct evidence evidence;
     const char *baselines[MAX_BASELINES];
@@ -236,15 +235,6 @@ static bool is_short(const struct measuring *m)
            m->candidate->round_median[0] < short_us;
 }
 
-/* Another process, other buffers. */
-static bool start_over(struct measuring *m, struct error *err)
-{
-    runner_stop(m->runner);
-    m->runner = NULL;
-    return runner_start(m->runner_config, &m->runner, err) && load_module(m, err) &&
-           (bad(m) || draw_and_bind(m, DRAW_ANEW, err));
-}
-
 static bool time_rounds(struct measuring *m, int rounds, struct error *err)
 {
     int cold = (m->config->cold > 0 ? m->config->cold : DEFAULT_COLD) / ROUNDS + 1;
@@ -261,7 +251,7 @@ static bool time_rounds(struct measuring *m, int rounds, struct error *err)
         pool_add(m->candidate, &s);
         if (is_short(m)) {
             rounds = rounds < ROUNDS ? rounds : SHORT_ROUNDS;
-            if (round + 1 < rounds && !bad(m) && !start_over(m, err))
+            if (round + 1 < rounds && !bad(m) && !draw_and_bind(m, DRAW_ANEW, err))
                 return false;
         }
         for (int i = 0; i < m->baseline_count && !bad(m); i++)
@@ -463,7 +453,6 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
     m->config = config;
     m->a = a;
     m->build = build;
-    m->runner_config = &rc;
     m->seed = test->seed;
     m->foreign = build->foreign != NULL;
     choose_baselines(m);
