@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # profile.sh - the profile schedule on a GPU: the same answers with a profile from depth 1, from depth 4 and never; ncu is counted.
 #
-#     [TASKS="softmax"] [FROM="1 99"] [DEPTH=3] bench/gpu/profile.sh TREE OUT [STEPS]      TREE: an unpacked relocatable cutegen; STEPS: the folder of replays
+#     [TASKS="softmax"] [FROM="1 99"] [DEPTH=3] [SET=BATCH=512] bench/gpu/profile.sh TREE OUT [STEPS]      TREE: an unpacked relocatable cutegen; STEPS: the folder of replays
 set -u
 tree=$(readlink -f "$1")
 out=$(readlink -f "$2")
@@ -17,7 +17,7 @@ for task in ${TASKS:-softmax square_matmul}; do
     for from in ${FROM:-1 4 99}; do
         printf '\n== %s, profile from depth %s\n' "$task" "$from"
         start=$(date +%s.%N)
-        "$cutegen" run "$examples/$task.py" --device cuda:0 --model "replay:steps/$task.jsonl" --advance last --depth "${DEPTH:-12}" \
+        "$cutegen" run "$examples/$task.py" --device cuda:0 --model "replay:steps/$task.jsonl" --advance last --depth "${DEPTH:-12}" ${SET:+--set "$SET"} \
             --profile-from $from --json --no-report >events.jsonl 2>errors
         tail -3 errors
         python3 - events.jsonl "$start" <<'END'

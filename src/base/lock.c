@@ -11,7 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOOK_AGAIN_US = 2000, LOOK_AGAIN_MOST_US = 50000 };
+/* Short and the same for all who wait: one that looked less often the longer it waited would
+ * starve. */
+enum { LOOK_AGAIN_US = 3000 };
 
 struct lock {
     int fd;
@@ -33,7 +35,6 @@ static int open_shared(const char *path)
 bool lock_take(const char *path, int wait_ms, struct lock **out, struct error *err)
 {
     int64_t start = clock_ms();
-    useconds_t pause = LOOK_AGAIN_US;
     int fd = open_shared(path);
 
     if (fd < 0)
@@ -48,8 +49,7 @@ bool lock_take(const char *path, int wait_ms, struct lock **out, struct error *e
             close(fd);
             return error_set(err, ERROR_MACHINE, "%s is held by another process", path);
         }
-        usleep(pause);
-        pause = pause < LOOK_AGAIN_MOST_US ? 2 * pause : pause;
+        usleep(LOOK_AGAIN_US);
     }
     *out = xmalloc(sizeof(**out));
     (*out)->fd = fd;

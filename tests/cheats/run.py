@@ -93,13 +93,16 @@ def main() -> int:
     cheats = [(p, head(p)) for p in paths]
     cheats = [(p, f) for p, f in cheats if kind in f.get("device", kind)]
     failed = 0
-    rows = ["| cheat | verdict | s | what the judge said |", "|---|---|---|---|"]
+    table = ["| cheat | verdict | s | what the judge said |", "|---|---|---|---|"]
+    rows: dict[int, str] = {}
     with tempfile.TemporaryDirectory() as work:
         # a warm server of this test's own
         os.environ.update(CUTEGEN_RUNS=f"{work}/runs", CUTEGEN_RUNTIME=f"{work}/rt", CUTEGEN_SERVER="yes")
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            answers = pool.map(lambda c: judge(options.cutegen, c[0], c[1], options), cheats)
-            for number, ((path, fields), said) in enumerate(zip(cheats, answers), 1):
+            asked = {pool.submit(judge, options.cutegen, path, fields, options): place for place, (path, fields) in enumerate(cheats)}
+            for number, done in enumerate(concurrent.futures.as_completed(asked), 1):
+                place, said = asked[done], done.result()
+                path, fields = cheats[place]
                 want = wanted(fields["accept" if options.accept and "accept" in fields else "verdict"], kind)
                 good = said["verdict"] in want or want == ["any"]
                 told = kind != "simt" or re.search(fields.get("says", ""), said["evidence"]) is not None
@@ -109,11 +112,9 @@ def main() -> int:
                     print(f"# wanted {' or '.join(want)}: {said['evidence'][:1500]}")
                 elif not told:
                     print(f"# the evidence lacks {fields['says']!r}: {said['evidence'][:1500]}")
-                rows.append(
-                    f"| {path.stem} | {said['verdict']} | {said['seconds']:.1f} | {said.get('summary') or ''} |".replace("\n", " ")
-                )
+                rows[place] = f"| {path.stem} | {said['verdict']} | {said['seconds']:.1f} | {said.get('summary') or ''} |".replace("\n", " ")
                 if options.table:  # what is there when the time is over
-                    Path(options.table).write_text("\n".join(rows) + "\n")
+                    Path(options.table).write_text("\n".join(table + [rows[k] for k in sorted(rows)]) + "\n")
         subprocess.run([options.cutegen, "server", "stop"], capture_output=True, check=False)
     print(f"1..{len(cheats)}")
     return 1 if failed else 0

@@ -91,7 +91,7 @@ def spoilt(source: str, dtype: str, way: str) -> str:
 class Example:
     def __init__(self, number: int, name: str, options: argparse.Namespace, work: Path) -> None:
         self.number, self.name, self.options, self.work = number, name, options, work
-        self.draws = "2" if options.device == "simt" else "4"
+        self.draws = "2"
         self.task = ROOT / "examples" / f"{name}.py"
         self.lines: list[tuple[bool, str, str]] = []  # good, sentence, comment
         self.row: list[str] = []
@@ -172,21 +172,23 @@ def main() -> int:
     options = parser.parse_intermixed_args()
     names = options.names or sorted(p.stem for p in (ROOT / "examples").glob("*.py"))
     count = failed = 0
-    rows = ["| example | kernel | verdict | us | baselines us | wrong kernels |", "|---|---|---|---|---|---|"]
+    table = ["| example | kernel | verdict | us | baselines us | wrong kernels |", "|---|---|---|---|---|---|"]
+    rows: dict[int, str] = {}
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         # a warm server of this test's own
         os.environ.update(CUTEGEN_RUNTIME=f"{folder}/rt", CUTEGEN_SERVER="yes")
         examples = [Example(i, n, options, Path(folder)) for i, n in enumerate(names)]
-        for example in pool.map(lambda e: e.judge(), examples):
+        for done in concurrent.futures.as_completed([pool.submit(e.judge) for e in examples]):
+            example = done.result()
             for good, sentence, comment in example.lines:
                 count += 1
                 failed += not good
                 print(f"{'ok' if good else 'not ok'} {count} - {example.name}: {sentence}", flush=True)
                 if not good:
                     print("\n".join(f"# {line}" for line in comment[:1500].splitlines()))
-            rows.append("| " + " | ".join([*example.row[:5], "; ".join(example.row[5:])]) + " |")
-            if options.table:
-                Path(options.table).write_text("\n".join(rows) + "\n")
+            rows[example.number] = "| " + " | ".join([*example.row[:5], "; ".join(example.row[5:])]) + " |"
+            if options.table:  # what is there when the time is over
+                Path(options.table).write_text("\n".join(table + [rows[k] for k in sorted(rows)]) + "\n")
         subprocess.run([options.cutegen, "server", "stop"], capture_output=True, check=False)
     print(f"1..{count}")
     return 1 if failed else 0
