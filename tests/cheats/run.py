@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Has every cheat of this folder judged, and says which got away.
 
-    tests/cheats/run.py CUTEGEN [--device simt|cuda:0] [--jobs 2] [--table FILE] [--accept] [NAME...]
+    tests/cheats/run.py CUTEGEN [--device simt|cuda:0] [--jobs 2] [--table FILE] [--accept] [--quick] [NAME...]
 
 A cheat is one candidate, .cu or .py. Its first lines say what it is and what must become of it:
 
@@ -13,7 +13,7 @@ A cheat is one candidate, .cu or .py. Its first lines say what it is and what mu
     // flags: --run-deadline 5          for cutegen eval
     // accept: race                     with --accept (the final acceptance on a GPU): the verdict then
 
-Prints TAP. Standard library only.
+--quick: compute-sanitizer only where the verdict needs it. Prints TAP. Standard library only.
 """
 
 from __future__ import annotations
@@ -59,6 +59,8 @@ def judge(cutegen: str, path: Path, fields: dict[str, str], options: argparse.Na
     command = [cutegen, "eval", str(task), str(path), "--device", options.device, "--json"]
     command += fields.get("flags", "").split()
     command += ["--accept"] if options.accept else []
+    if options.quick and not set(wanted(fields["verdict"], options.device.split(":")[0])) & {"race", "unsafe memory"}:
+        command += ["--no-look"]
     start = time.monotonic()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
@@ -85,6 +87,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--table")
     parser.add_argument("--accept", action="store_true")
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
     kind = options.device.split(":")[0]
