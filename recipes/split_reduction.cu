@@ -53,8 +53,8 @@
 //!   why: What the rows share is read once and stays in registers; a block finds all rows' values first.
 //!   when: elements and vectors and few
 //!   needs: vectorise
-//! step once: fold the parts of a row once, then write a vector or two per thread
-//!   why: Short blocks that each move one vector per thread come nearest to the speed of a copy; 16-bit ones have more to compute.
+//! step once: fold the parts of a row once, then write one vector per thread
+//!   why: Short blocks that each move one vector per thread come nearest to the speed of a copy.
 //!   when: elements and vectors and not few
 //!   needs: vectorise
 //! step fast_math: use the hardware's exponential and division
@@ -382,12 +382,14 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <int THREADS, int ITEMS> // ITEMS: vectors per thread
+template <int THREADS>
 __global__ void __launch_bounds__(THREADS)
     ${kernel}_kernel($value_params, float *found)
 {
-    int const tiles = ceil_div(n / VEC, THREADS * ITEMS), block = gridDim.x - 1 - blockIdx.x; // what was read last first
-    int const row = block / tiles, from = block % tiles * THREADS * ITEMS + threadIdx.x;
+    int const tiles = ceil_div(n / VEC, THREADS), block = gridDim.x - 1 - blockIdx.x; // what was read last first
+    int const row = block / tiles, i = block % tiles * THREADS + threadIdx.x;
+    if (i >= n / VEC)
+        return;
 //! each tensor
 //! if written
     Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape(Int<VEC>{}, $vector_shape, $rows), make_stride($unit, $vector_stride, $row_stride))(_, _, row); // (VEC,n/VEC)
@@ -395,11 +397,8 @@ __global__ void __launch_bounds__(THREADS)
 //! end
     Tensor gFound = make_tensor(make_gmem_ptr(found), make_shape(Int<$stages>{}, $row_count)); // (stages,rows)
 //! each output_use
-    Tensor held$X = make_tensor<$type>(make_shape(Int<VEC>{}, Int<ITEMS>{})); // (VEC,ITEMS)
-    CUTE_UNROLL
-    for (int j = 0; j < ITEMS; ++j)
-        if (from + j * THREADS < n / VEC)
-            copy(${copy}g$X(_, from + j * THREADS), held$X(_, j));
+    Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+    copy(${copy}g$X(_, i), r$X);
 //! end
 //! each row_tensor
 //! if written
@@ -409,22 +408,13 @@ __global__ void __launch_bounds__(THREADS)
 //! each stage
     float const $name = gFound($at, row);
 //! end
-    CUTE_UNROLL
-    for (int j = 0; j < ITEMS; ++j) {
-        int const i = from + j * THREADS;
-        if (i >= n / VEC)
-            break;
-//! each output_use
-        Tensor r$X = held$X(_, j); // (VEC)
-//! end
 //! each output
-        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v)
-            r$X(v) = $vector_call;
-        copy(Vector{}, r$X, g$X(_, i));
+    Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
+    CUTE_UNROLL
+    for (int v = 0; v < VEC; ++v)
+        r$X(v) = $vector_call;
+    copy(Vector{}, r$X, g$X(_, i));
 //! end
-    }
 }
 //! else
 template <int THREADS>
@@ -540,7 +530,7 @@ CUTEGEN_PLAN(call)
 //! elif once
     float *found = (float *)cutegen_workspace(call, ($all_rows) * $stages * 4);
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_rows<128>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3(128, 1, 1), 0, $value_args, found));
-    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128, $once_items>), cutegen_dim3(($all_rows) * cutegen_ceil_div(n / $vec, 128 * $once_items), 1, 1), cutegen_dim3(128, 1, 1), 0, $value_args, found);
+    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(($all_rows) * cutegen_ceil_div(n / $vec, 128), 1, 1), cutegen_dim3(128, 1, 1), 0, $value_args, found);
 //! elif elements
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<$pass_threads>), cutegen_dim3(($all_rows) * slices, 1, 1), cutegen_dim3($pass_threads, 1, 1), 0, $value_args);
 //! else

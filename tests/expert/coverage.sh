@@ -5,8 +5,8 @@
 #
 # The kernel at the end of the ladder is judged, on simt or on $DEVICE. Prints one line per task; exit 1: some failed.
 # ARCH: the ladder of that device (sm_90a); START: the first of them; JOBS: so many at a time; KEEP: a folder for
-# what failed; CUTEGEN, LADDER, CUTEGEN_HOME: an installed cutegen, expert_ladder and the folder of its recipes
-# instead of BUILD_DIR's.
+# what failed; KERNELS: a folder with the kernels, which elsewhere may have been written and left there by it; CUTEGEN,
+# LADDER, CUTEGEN_HOME: an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's.
 set -u
 build=$(cd "$1" && pwd)
 count=${2:-176} seed=${3:-1} every=${4:-1}
@@ -15,18 +15,21 @@ work=$(mktemp -d)
 export CUTEGEN_HOME=${CUTEGEN_HOME:-$(cd "$here/../.." && pwd)} CUTEGEN_RUNS=$work/runs
 export CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes # one warm builder and oracle for describe and eval
 export cutegen=${CUTEGEN:-$build/src/cutegen} ladder=${LADDER:-$build/tests/expert/expert_ladder} work
+export kernels=${KERNELS:-$work/kernels}
 trap '"$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 
 one() {
     local name kernel what verdict
     name=$(printf 'task%03d' "$1")
     what=$(head -1 "$work/tasks/$name.py" | tr -d '"')
-    if ! "$cutegen" describe "$work/tasks/$name.py" --device simt --no-scale --json >"$work/$name.json" 2>"$work/$name.why"; then
-        echo "$name: FAILED, not described: $(head -1 "$work/$name.why")"
-        return
+    if [ -z "$(find "$kernels" -name "$name.*.cu" 2>/dev/null)" ]; then
+        if ! "$cutegen" describe "$work/tasks/$name.py" --device simt --no-scale --json >"$work/$name.json" 2>"$work/$name.why"; then
+            echo "$name: FAILED, not described: $(head -1 "$work/$name.why")"
+            return
+        fi
+        "$ladder" "$work/$name.json" "$kernels" ${ARCH:-} >"$work/$name.ladder" 2>&1
     fi
-    "$ladder" "$work/$name.json" "$work/kernels" ${ARCH:-} >"$work/$name.ladder" 2>&1
-    kernel=$(find "$work/kernels" -name "$name.*.cu" 2>/dev/null | sort -t. -k2 -n | tail -1)
+    kernel=$(find "$kernels" -name "$name.*.cu" 2>/dev/null | sort -t. -k2 -n | tail -1)
     if [ -z "$kernel" ]; then
         echo "$name: FAILED, not written: $(tail -1 "$work/$name.ladder")"
     elif verdict=$("$cutegen" eval "$work/tasks/$name.py" "$kernel" --device "${DEVICE:-simt}" --no-scale 2>&1); then
