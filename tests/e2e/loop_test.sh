@@ -48,7 +48,7 @@ serve()
 }
 
 # ---- a run through every stage --------------------------------------------------
-key=sk-planted-5f2c9d7e1b
+key=sk-planted-5f2c9d7e1b-$$ # of this run: another may be under way beside it
 serve "$root/tests/e2e/script"
 run env OPENAI_API_KEY=$key "$program" run "$root/examples/swish.py" --model openai:scripted --base-url "$url" --depth 2 \
     --record t.jsonl -vv
