@@ -5,18 +5,18 @@
 #
 # The kernel at the end of the ladder is judged, on simt or on $DEVICE. Prints one line per task; exit 1: some failed.
 # ARCH: the ladder of that device (sm_90a); START: the first of them; JOBS: so many at a time; KEEP: a folder for
-# what failed; KERNELS: a folder with the kernels, which elsewhere may have been written and left there by it; CUTEGEN,
-# LADDER, CUTEGEN_HOME: an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's.
+# what failed; KERNELS: a folder for the kernels; one that is there already is judged as it is; CUTEGEN, LADDER,
+# CUTEGEN_HOME: an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's.
 set -u
 build=$(cd "$1" && pwd)
 count=${2:-176} seed=${3:-1} every=${4:-1}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 export CUTEGEN_HOME=${CUTEGEN_HOME:-$(cd "$here/../.." && pwd)} CUTEGEN_RUNS=$work/runs
-export CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes # one warm builder and oracle for describe and eval
+export CUTEGEN_RUNTIME=${CUTEGEN_RUNTIME:-$work/rt} CUTEGEN_SERVER=yes # one warm builder and oracle for describe and eval
 export cutegen=${CUTEGEN:-$build/src/cutegen} ladder=${LADDER:-$build/tests/expert/expert_ladder} work
 export kernels=${KERNELS:-$work/kernels}
-trap '"$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+trap '[ "$CUTEGEN_RUNTIME" != "$work/rt" ] || "$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 
 one() {
     local name kernel what verdict
