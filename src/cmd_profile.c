@@ -109,6 +109,8 @@ static void print_lines(const json_t *c)
 
         if (i == TOP_LINES)
             break;
+        if (!json_int_or(v, "line", 0) && json_double_or(v, "instructions", 0) <= 0.005 * all)
+            continue; /* the compiler's own */
         char place[64];
 
         snprintf(place, sizeof place, "%s:%d", base ? base + 1 : file,

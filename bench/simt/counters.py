@@ -63,7 +63,9 @@ def simt_side(c):
     # ncu's wavefronts of "shared memory" are of the pipe it shares: a shuffle takes one, a barrier of a block one,
     # and a warp one for each of threadIdx.x and .y.
     per_warp = 2 if c["block"][1] > 1 else 1
-    beside = warps["shuffle"] + c["barriers"] + per_warp * c["blocks"] * ((c["threads_block"] + 31) // 32)
+    # An access whose every lane is predicated off goes through it, too, though ncu counts no instruction.
+    off = max(0, warps["ld_shared"] + warps["st_shared"] - c["shared_requests"])
+    beside = off + warps["shuffle"] + c["barriers"] + per_warp * c["blocks"] * ((c["threads_block"] + 31) // 32)
     return {
         "load_requests": c["global_load_requests"], "load_sectors": c["global_load_sectors"],
         "store_requests": c["global_store_requests"], "store_sectors": c["global_store_sectors"],
