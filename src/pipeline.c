@@ -765,7 +765,8 @@ bool pipeline_run(const struct settings *settings, const struct run_options *opt
             goto done;
         l.opt.resume_id = id;
         l.opt.task_path = l.past.task.path;
-        run_options_restore(l.past.options, a, &set, &l.opt);
+        if (!run_options_restore(l.past.options, a, &set, &l.opt, err))
+            goto done;
     }
     if (!check_target(&set, &l.opt, err))
         goto done;

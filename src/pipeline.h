@@ -78,8 +78,8 @@ struct run_summary {
 
 /* What a run was started with: as the store keeps it, and again from there. */
 json_t *run_options_json(const struct settings *s, const struct run_options *o);
-void run_options_restore(const json_t *j, struct arena *a, struct settings *s,
-                         struct run_options *o);
+bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
+                         struct run_options *o, struct error *err);
 
 bool pipeline_run(const struct settings *settings, const struct run_options *options,
                   struct progress *progress, struct arena *a, struct run_summary *out,

@@ -27,12 +27,17 @@ json_t *run_options_json(const struct settings *s, const struct run_options *o)
 }
 
 /* A resumed run goes by what it was started with, whatever the flags say now. */
-void run_options_restore(const json_t *j, struct arena *a, struct settings *s,
-                         struct run_options *o)
+bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
+                         struct run_options *o, struct error *err)
 {
     json_t *set = json_object_get(j, "set");
     const char **names = arena_array(a, json_array_size(set) + 1, sizeof(*names));
 
+    if (!strcmp(json_string_or(j, "kind", ""), "eval")) {
+        error_set(err, ERROR_USE,
+                  "%s is one verdict (cutegen eval): there is nothing to go on with", o->resume_id);
+        return error_hint(err, "cutegen show %s shows it; cutegen eval judges again", o->resume_id);
+    }
     for (size_t i = 0; i < json_array_size(set); i++)
         names[i] = arena_strdup(a, json_string_value(json_array_get(set, i)));
     s->set = names;
@@ -54,4 +59,5 @@ void run_options_restore(const json_t *j, struct arena *a, struct settings *s,
     o->seed_builtin = json_bool_or(j, "seed_builtin", false);
     o->advance =
         strcmp(json_string_or(j, "advance", "best"), "last") == 0 ? ADVANCE_LAST : ADVANCE_BEST;
+    return true;
 }

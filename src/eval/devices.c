@@ -21,7 +21,7 @@ static bool simt_device(const char *models, const char *arch, struct arena *a, s
 
     if (!gpu) {
         error_set(err, ERROR_USE, "simt cannot model the time of a %s", models);
-        return error_hint(err, "GPUs it knows: H200, H100, A100, RTX 4090 (--models NAME)");
+        return error_hint(err, "GPUs it knows: H200, H100, A100, RTX 4090 (--simt-as NAME)");
     }
     if (strcmp(arch, "90a") == 0 && gpu->smem_block_kib < 227) {
         error_set(err, ERROR_USE, "simt stands in for a %s, which has no sm_90a", gpu->name);

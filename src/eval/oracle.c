@@ -123,7 +123,8 @@ static bool oracle_broke(struct oracle *o, const char *what, enum talk_end end,
                   o->deadline_ms / 1000);
     else if (end == TALK_ENDED)
         error_set(err, ERROR_MACHINE, "the oracle (%s) ended during %s%s%s", o->python, what,
-                  *words ? ":\n" : "", words);
+                  *words ? ":\n" : "", words),
+            error_hint(err, "does this work: %s -c 'import torch'", o->python);
     else
         error_set(err, ERROR_MACHINE, "the oracle's answer to %s: %s", what, why->text);
     return false;

@@ -40,12 +40,13 @@ static void everything_that_decides_comes_back(void **state)
                                              .seed_builtin = true};
     struct arena *a = arena_new();
     struct settings s = now;
+    struct error err = {0};
     struct run_options o = {0};
     json_t *kept = run_options_json(&then, &begun);
 
     (void)state;
     assert_non_null(kept);
-    run_options_restore(kept, a, &s, &o);
+    assert_true(run_options_restore(kept, a, &s, &o, &err));
     json_decref(kept);
     assert_string_equal(s.model, then.model);
     assert_string_equal(s.device, then.device);
@@ -67,12 +68,13 @@ static void what_an_older_run_did_not_keep_is_as_it_was_then(void **state)
 {
     struct arena *a = arena_new();
     struct settings s = now;
+    struct error err = {0};
     struct run_options o = {.max_depth = 9};
     json_t *kept = json_object();
 
     (void)state;
     s.allow_tf32 = true; /* a flag of today */
-    run_options_restore(kept, a, &s, &o);
+    assert_true(run_options_restore(kept, a, &s, &o, &err));
     json_decref(kept);
     assert_false(s.allow_tf32);
     assert_string_equal(s.simt_arch, "80");
@@ -81,10 +83,27 @@ static void what_an_older_run_did_not_keep_is_as_it_was_then(void **state)
     arena_free(a);
 }
 
+static void a_verdict_is_nothing_to_go_on_with(void **state)
+{
+    struct arena *a = arena_new();
+    struct settings s = now;
+    struct run_options o = {.resume_id = "today-swish-1"};
+    struct error err = {0};
+    json_t *kept = json_pack("{ss}", "kind", "eval");
+
+    (void)state;
+    assert_false(run_options_restore(kept, a, &s, &o, &err));
+    assert_int_equal(err.kind, ERROR_USE);
+    assert_non_null(strstr(err.text, "today-swish-1 is one verdict"));
+    json_decref(kept);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_that_decides_comes_back),
+        cmocka_unit_test(a_verdict_is_nothing_to_go_on_with),
         cmocka_unit_test(what_an_older_run_did_not_keep_is_as_it_was_then),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
