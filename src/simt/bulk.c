@@ -28,11 +28,8 @@ static void complain(struct warp *w, u32 lane, u32 site, enum simt_finding_kind 
 
 /* ---- global memory ---- */
 
-/* kind: 0 read, 1 write, 2 reduction, which may meet others */
-bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t bytes, int write)
+static void count_span(struct warp *w, u32 site, uint64_t addr, uint32_t bytes, bool write)
 {
-    struct simt *dev = w->t->l->dev;
-    struct alloc *x;
     struct simt_counters *n = &w->t->n;
     uint64_t sectors = ((addr + bytes - 1) >> 5) - (addr >> 5) + 1;
     if (write) {
@@ -50,6 +47,16 @@ bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t byt
         w->t->use[site].sectors += sectors;
         w->t->use[site].requests++;
     }
+}
+
+bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t bytes,
+                 enum span_kind kind)
+{
+    struct simt *dev = w->t->l->dev;
+    struct alloc *x;
+    bool write = kind == SPAN_WRITE || kind == SPAN_REDUCE;
+    if (kind != SPAN_READ_AGAIN)
+        count_span(w, site, addr, bytes, write);
     if (dev->config.check == SIMT_CHECK_OFF)
         return true;
     x = alloc_find(dev, addr, bytes);
@@ -66,11 +73,11 @@ bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t byt
         complain(w, lane, site, SIMT_WRITE_TO_INPUT, addr, "the copy writes to an input");
         return false;
     }
-    if (full_check(w) && write < 2) {
+    if (full_check(w) && kind != SPAN_REDUCE) {
         uint64_t host[WARP];
         for (u32 i = 0; i < WARP; i++)
             host[i] = addr;
-        shadow_global(w, 1u << lane, host, bytes, site, write != 0);
+        shadow_global(w, 1u << lane, host, bytes, site, write);
     }
     return true;
 }
@@ -101,7 +108,7 @@ static void reduce_one(u32 op, void *at, const uint8_t *from, uint32_t esize)
 void global_put(struct warp *w, const struct leaving *l, uint64_t addr, const uint8_t *from,
                 uint32_t bytes, uint32_t esize)
 {
-    if (!global_span(w, l->lane, l->site, addr, bytes, l->op ? 2 : 1))
+    if (!global_span(w, l->lane, l->site, addr, bytes, l->op ? SPAN_REDUCE : SPAN_WRITE))
         return;
     if (!l->op) {
         memcpy((void *)(uintptr_t)addr, from, bytes);
@@ -148,7 +155,7 @@ static void land(struct blk *owner, struct flight *f)
         memcpy(to, f->from->b.smem + f->src, f->bytes);
         if (f->from->cell && f->by->blk == f->from)
             proxy_release(f->by, f->from, (uint32_t)f->src, f->bytes, f->site);
-    } else if (global_span(f->by, f->lane, f->site, f->src, f->bytes, 0)) {
+    } else if (global_span(f->by, f->lane, f->site, f->src, f->bytes, flight_kind(f))) {
         memcpy(to, (const void *)(uintptr_t)f->src, f->bytes);
     }
     if (f->dst->cell)
@@ -271,6 +278,7 @@ static void bulk_in(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
             continue;
         dst.b = bar.b = w->blk->cluster ? w->blk->cluster->blk[r] : w->blk;
         send(&f, dst, bar);
+        f.again = true;
     }
 }
 

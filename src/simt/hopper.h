@@ -43,8 +43,16 @@ struct flight {
     int32_t coord[MAP_RANK];
     uint16_t offset[3];
     bool value; /* st.async: the bytes are here */
+    bool again; /* a multicast, which another block's flight has read from memory */
     uint8_t data[16];
 };
+
+enum span_kind { SPAN_READ, SPAN_READ_AGAIN, SPAN_WRITE, SPAN_REDUCE };
+
+static inline enum span_kind flight_kind(const struct flight *f)
+{
+    return f->again ? SPAN_READ_AGAIN : SPAN_READ;
+}
 
 /* A copy or reduction out of shared memory, of one thread. */
 struct leaving {
@@ -155,7 +163,8 @@ void dev_st_async(struct sw_warp *, u32 m, const u64 *addr, u32 site, void *cons
                   const u64 *mbar);
 void bulk_settle(struct blk *b, uint32_t mbar); /* lands what tells this mbarrier */
 void bulk_leave(struct warp *w);                /* the warp is done: what it left behind */
-bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t bytes, int write);
+bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t bytes,
+                 enum span_kind kind);
 void global_put(struct warp *w, const struct leaving *l, uint64_t addr, const uint8_t *from,
                 uint32_t bytes, uint32_t esize);
 

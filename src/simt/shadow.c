@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define BUSY UINT32_MAX
+#define BUSY UINT64_MAX
 
 enum { WORDS = SHADOW_LINE / 4 };
 
@@ -47,7 +47,7 @@ void shadow_begin(struct shadow *s, uint64_t blocks)
 {
     if (s->written) /* the marks that were given out are used up */
         s->floor += s->written;
-    if (s->floor > BUSY - 4 - marks(blocks)) {
+    if (s->floor > UINT32_MAX - 4 - marks(blocks)) {
         memset(s->line, 0, s->lines * sizeof *s->line);
         s->floor = 0;
     }
@@ -65,27 +65,38 @@ void shadow_ever(struct shadow *s, uint64_t at, uint64_t bytes)
 
 /* ---- one line ---- */
 
-static inline uint32_t line_mark(const struct shadow *s, uint64_t line)
+/* In a line's 64 bits: who, and which words; or floor + 1 and the words say. */
+static inline uint32_t owner_of(uint64_t v)
 {
-    uint32_t v = __atomic_load_n(&s->line[line], __ATOMIC_ACQUIRE);
+    return (uint32_t)(v >> 32);
+}
+
+static inline uint64_t line_load(const struct shadow *s, uint64_t line)
+{
+    uint64_t v = __atomic_load_n(&s->line[line], __ATOMIC_ACQUIRE);
     while (__builtin_expect(v == BUSY, 0))
         v = __atomic_load_n(&s->line[line], __ATOMIC_ACQUIRE);
     return v;
 }
 
+static bool line_swap(struct shadow *s, uint64_t line, uint64_t from, uint64_t to)
+{
+    return __atomic_compare_exchange_n(&s->line[line], &from, to, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+}
+
 /* Marks of single words from now on. */
 static void line_split(struct shadow *s, uint64_t line)
 {
-    uint32_t v = line_mark(s, line);
-    while (v != s->floor + 1) {
-        if (v == BUSY || !__atomic_compare_exchange_n(&s->line[line], &v, BUSY, false,
-                                                      __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-            v = line_mark(s, line);
+    uint64_t v = line_load(s, line);
+    while (owner_of(v) != s->floor + 1) {
+        if (!line_swap(s, line, v, BUSY)) {
+            v = line_load(s, line);
             continue;
         }
         for (int i = 0; i < WORDS; i++)
-            s->word[line * WORDS + (uint64_t)i] = v;
-        __atomic_store_n(&s->line[line], s->floor + 1, __ATOMIC_RELEASE);
+            s->word[line * WORDS + (uint64_t)i] = v >> i & 1 ? owner_of(v) : 0;
+        __atomic_store_n(&s->line[line], (uint64_t)(s->floor + 1) << 32, __ATOMIC_RELEASE);
         return;
     }
 }
@@ -93,24 +104,19 @@ static void line_split(struct shadow *s, uint64_t line)
 /* Who wrote this word in this launch; a mark that is not above floor + 1: nobody. */
 static inline uint32_t word_mark(const struct shadow *s, uint64_t word)
 {
-    uint32_t v = line_mark(s, word / WORDS);
-    return v == s->floor + 1 ? __atomic_load_n(&s->word[word], __ATOMIC_RELAXED) : v;
-}
-
-static void word_write(struct shadow *s, uint64_t word, uint32_t me)
-{
-    if (line_mark(s, word / WORDS) == me)
-        return;
-    line_split(s, word / WORDS);
-    __atomic_store_n(&s->word[word], me, __ATOMIC_RELAXED);
+    uint64_t v = line_load(s, word / WORDS);
+    if (owner_of(v) == s->floor + 1)
+        return __atomic_load_n(&s->word[word], __ATOMIC_RELAXED);
+    return v >> word % WORDS & 1 ? owner_of(v) : 0;
 }
 
 /* Somebody else wrote one of these words. */
-static inline bool line_other(const struct shadow *s, uint64_t line, uint32_t some, uint32_t v,
+static inline bool line_other(const struct shadow *s, uint64_t line, uint32_t some, uint64_t v,
                               uint32_t me)
 {
-    if (v != s->floor + 1)
-        return v > s->floor && v != me;
+    uint32_t owner = owner_of(v);
+    if (owner != s->floor + 1)
+        return owner > s->floor && owner != me && (uint32_t)v & some;
     for (; some; some &= some - 1) {
         uint32_t who = __atomic_load_n(&s->word[line * WORDS + (uint64_t)__builtin_ctz(some)],
                                        __ATOMIC_RELAXED);
@@ -120,15 +126,21 @@ static inline bool line_other(const struct shadow *s, uint64_t line, uint32_t so
     return false;
 }
 
-static void line_write(struct shadow *s, uint64_t line, uint32_t some, uint32_t v, uint32_t me)
+static void line_write(struct shadow *s, uint64_t line, uint32_t some, uint64_t v, uint32_t me)
 {
-    if (v == me)
-        return;
-    if (some == ~0u && __atomic_compare_exchange_n(&s->line[line], &v, me, false, __ATOMIC_RELEASE,
-                                                   __ATOMIC_RELAXED))
-        return;
+    for (;; v = line_load(s, line)) {
+        uint64_t mine = (uint64_t)me << 32 | some;
+        if (owner_of(v) == me)
+            mine |= v;
+        else if (owner_of(v) > s->floor && some != ~0u)
+            break;
+        if (v == mine || line_swap(s, line, v, mine))
+            return;
+    }
+    line_split(s, line);
     for (; some; some &= some - 1)
-        word_write(s, line * WORDS + (uint64_t)__builtin_ctz(some), me);
+        __atomic_store_n(&s->word[line * WORDS + (uint64_t)__builtin_ctz(some)], me,
+                         __ATOMIC_RELAXED);
 }
 
 /* ---- accesses ---- */
@@ -173,7 +185,8 @@ bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
     if (write)
         now_written(w, x);
     for (uint64_t i = first / WORDS; i * WORDS < end; i++) {
-        uint32_t some = ~0u, v = line_mark(s, i);
+        uint32_t some = ~0u;
+        uint64_t v = line_load(s, i);
         if (i * WORDS < first)
             some &= ~0u << first % WORDS;
         if (end - i * WORDS < WORDS)
@@ -210,7 +223,7 @@ static HOT bool all_inside(const struct alloc *x, u32 m, const uint64_t *host, u
 
 static bool line_mine(struct shadow *s, uint64_t line, uint32_t some, uint32_t me)
 {
-    uint32_t v = line_mark(s, line);
+    uint64_t v = line_load(s, line);
     if (line_other(s, line, some, v, me))
         return false;
     line_write(s, line, some, v, me);
@@ -277,7 +290,7 @@ static void shadow_lane(struct warp *w, u32 lane, struct alloc *x, uint64_t at, 
         }
         if (write) {
             now_written(w, x);
-            word_write(s, c, me);
+            line_write(s, c / WORDS, 1u << c % WORDS, line_load(s, c / WORDS), me);
             shadow_ever(s, c * 4, 4);
         }
     }

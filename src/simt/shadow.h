@@ -2,13 +2,13 @@
  * shadow.h - the shadow of one buffer of global memory: which block wrote what in this launch,
  * and what was ever written.
  *
- * A line is 32 words. Good kernels write whole lines by one block, so there is one mark per
- * line, and marks of single words only where a line was written in parts.
+ * A line is 32 words. Nearly always one block alone writes to a line, so there is one mark per
+ * line with the words it has; marks of single words only where blocks share a line.
  *
  * Invariants
  * 1. Marks grow from launch to launch: one that is not above the launch's floor is of an
  *    earlier launch and says nothing. So nothing is cleared between launches.
- * 2. word[] of a line holds something only while line[] says SHADOW_WORDS.
+ * 2. word[] of a line holds something only while line[] says so.
  */
 #ifndef SIMT_SHADOW_H
 #define SIMT_SHADOW_H
@@ -22,7 +22,7 @@
 enum { SHADOW_LINE = 128 };
 
 struct shadow {
-    uint32_t *line; /* who wrote all of it, or "see the words" */
+    uint64_t *line; /* who << 32 | which words; or "see the words" << 32 */
     uint32_t *word;
     uint32_t *ever; /* per line: which words were ever written; NULL: all of it was */
     size_t lines;

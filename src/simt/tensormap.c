@@ -285,12 +285,12 @@ static void load_row(void *x, const struct tensor_map *t, const struct row *r)
         fill_row(t, l->flat, bytes);
     if (hi > lo && t->step[0] == 1) {
         uint64_t from = r->address + (uint64_t)(r->c0 + lo) * t->esize;
-        if (global_span(f->by, f->lane, f->site, from, (hi - lo) * t->esize, 0))
+        if (global_span(f->by, f->lane, f->site, from, (hi - lo) * t->esize, flight_kind(f)))
             memcpy(l->flat + lo * t->esize, (const void *)(uintptr_t)from, (hi - lo) * t->esize);
     }
     for (uint32_t i = lo; i < hi && t->step[0] > 1; i++) {
         uint64_t from = r->address + (uint64_t)(r->c0 + (int64_t)i * t->step[0]) * t->esize;
-        if (global_span(f->by, f->lane, f->site, from, t->esize, 0))
+        if (global_span(f->by, f->lane, f->site, from, t->esize, flight_kind(f)))
             memcpy(l->flat + i * t->esize, (const void *)(uintptr_t)from, t->esize);
     }
     tile_copy(f->dst->b.smem, f->at, r->at, l->flat, bytes, t->swizzle, true);
