@@ -401,6 +401,17 @@ static void a_sample_of_blocks_stands_for_the_grid(void **state)
     run_end(&some);
 }
 
+/* Every block gets what the others of its cluster fetch, but each byte is fetched once. */
+static void a_multicast_reads_memory_once(void **state)
+{
+    struct run r = {0};
+    struct simt_counters c = run_case(case_named("multicast"), SIMT_CHECK_OFF, 0, &r).counters;
+    (void)state;
+    assert_int_equal(c.global_load_bytes, case_named("multicast")->bytes[0]);
+    assert_int_equal(c.global_load_sectors, case_named("multicast")->bytes[0] / 32);
+    run_end(&r);
+}
+
 static void a_profile_gives_every_count_to_a_line(void **state)
 {
     struct run r = {.profile = true};
@@ -528,6 +539,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_hopper_mistake_is_found_on_its_line),
         cmocka_unit_test(the_correct_twin_of_each_gives_no_finding),
         cmocka_unit_test(a_sample_of_blocks_stands_for_the_grid),
+        cmocka_unit_test(a_multicast_reads_memory_once),
         cmocka_unit_test(a_profile_gives_every_count_to_a_line),
         cmocka_unit_test(a_profile_names_products_and_copies_by_line),
         cmocka_unit_test(a_form_that_is_none_is_refused),
