@@ -14,29 +14,18 @@
             for (int q = 0; q < 2; ++q)
                 fa[q] = m0 + q * 8 < M ? __ldg(scale_a + $a_l * M + m0 + q * 8) : 0.0f;
 //! end
-//! if short_k
-            CUTE_UNROLL
-            for (int i = PIECE_N / 8; i < PIECES * PIECE_N / 8; ++i)
-                fb[i / (PIECE_N / 8)][i % (PIECE_N / 8)] = fetch_scales(scale_b + $b_l * N + cute::min(n0 + i * 8, N - 2));
-//! end
             CUTE_UNROLL
             for (int piece = 0; piece < PIECES; ++piece) {
-//! if short_k
-                float2 const(&f)[PIECE_N / 8] = fb[piece];
-//! else
                 float2 f[PIECE_N / 8]; // all at once: one latency
                 CUTE_UNROLL
                 for (int i = 0; i < PIECE_N / 8; ++i)
                     f[i] = fetch_scales(scale_b + $b_l * N + cute::min(n0 + piece * PIECE_N + i * 8, N - 2));
-//! end
                 CUTE_UNROLL
                 for (int j = 0; j < PIECE_N / 32; ++j) { // 32 columns; each warp goes its own way
                     int const place = (piece * (PIECE_N / 32) + j) % STORES;
-                    if (place % TOGETHER == 0) {
-                        if (lane == 0)
-                            tma_store_wait<STORES / TOGETHER - 1>(); // what was here before is on its way
-                        __syncwarp();
-                    }
+                    if (lane == 0)
+                        tma_store_wait<STORES - 1>(); // what was here before is on its way
+                    __syncwarp();
                     CUTE_UNROLL
                     for (int i = 0; i < 16; i += 2) {
                         int const q = i / 2 % 2;
@@ -51,15 +40,10 @@
 //! end
                         sC(order + q * 8, i / 4 * 4 + lane % 4, place) = make_float2(x, y);
                     }
-                    if (place % TOGETHER < TOGETHER - 1)
-                        continue;
                     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                     __syncwarp();
                     if (lane == 0) {
-                        CUTE_UNROLL
-                        for (int i = 1 - TOGETHER; i <= 0; ++i)
-                            SM90_TMA_STORE_3D::copy(&map_c, smem_c + (place + i) * 16 * 16, w.n + piece * PIECE_N + (j + i) * 32,
-                                                    row, l);
+                        SM90_TMA_STORE_3D::copy(&map_c, smem_c + place * 16 * 16, w.n + piece * PIECE_N + j * 32, row, l);
                         tma_store_arrive();
                     }
                 }

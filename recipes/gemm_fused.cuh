@@ -1,32 +1,9 @@
 // gemm_fused.cuh - the product that splits both operands itself; a part of gemm_sm90.cu.
 //
-// 512 threads. Eight warps each fetch 16 rows of A and 16 columns of B by TMA and split those columns in place; two
-// warpgroups split A on its way into registers and multiply. Scales are per 64 of K on both sides, applied when
-// sums are added. Every byte of A and B is read from memory once and never written again.
-
-// The columns of B as wgmma reads them, eight at a time: hi and behind it lo of each eight, so that what becomes of
-// 16 columns lies where they were. (TILE_N,TILE_K,planes,STAGES_B)
-CUTE_HOST_DEVICE constexpr auto columns_layout()
-{
-    auto const atom = GMMA::Layout_K_SW128_Atom<half_t>{};
-    return composition(atom.layout_a(), atom.offset(),
-                       Layout<Shape<Shape<_8, Int<TILE_N / 8>>, Shape<Int<TILE_K>, _1>, _2, Int<STAGES_B>>,
-                              Stride<Stride<Int<TILE_K>, Int<16 * TILE_K>>, Stride<_1, _0>, Int<8 * TILE_K>,
-                                     Int<2 * TILE_N * TILE_K>>>{});
-}
-
-// Whether a phase of a barrier is over, without waiting for it.
-__device__ inline bool is_over(uint64_t &barrier, int turn)
-{
-    unsigned over;
-    asm volatile("{\n\t.reg .pred over;\n\tmbarrier.test_wait.parity.shared::cta.b64 over, [%1], %2;\n\t"
-                 "selp.u32 %0, 1, 0, over;\n\t}"
-                 : "=r"(over)
-                 : "r"(cast_smem_ptr_to_uint(&barrier)), "r"(turn)
-                 : "memory");
-    return __all_sync(~0u, over);
-}
-
+// 512 threads: one fetches fp32 tiles by TMA; a warpgroup splits B in place, a thread per column; two
+// warpgroups split A on its way into registers and multiply. Scales are per 64 of K, of each row of A and of all
+// of B's tile, applied when sums are added (a scale per column would take a multiplication more for every sum, and
+// instructions are what bounds this kernel). Every byte of A and B is read from memory once and never written again.
 //! if split_k
 __global__ void __launch_bounds__(512, 1)
     ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
@@ -45,24 +22,22 @@ __global__ void __launch_bounds__(512, 1)
     unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024;      // tiles start on 1024 bytes
     float *smem_a = reinterpret_cast<float *>(memory + skip), *smem_b = smem_a + STAGES_A * SLOT_A;
     float2 *smem_c = reinterpret_cast<float2 *>(smem_b + STAGES_B * SLOT_B);
-    uint16_t *scales = reinterpret_cast<uint16_t *>(smem_c + 8 * STORES * 16 * 16); // upper halves of fp32
-    // Of the eight warps that fetch and of those that multiply: slots of A, and slots of B before the split.
-    uint64_t *full_a = reinterpret_cast<uint64_t *>(scales + STAGES_B * TILE_N), *empty_a = full_a + 8 * STAGES_A;
-    uint64_t *full_b = empty_a + 8 * STAGES_A, *ready_b = full_b + 8 * STAGES_B, *empty_b = ready_b + STAGES_B;
-    __shared__ int limits[8]; // what the rows of A, and the columns of B, are like at worst
+    uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_c + 8 * STORES * 16 * 16), *empty_a = full_a + STAGES_A;
+    uint64_t *full_b = empty_a + STAGES_A, *ready_b = full_b + STAGES_B, *empty_b = ready_b + STAGES_B;
+    __shared__ int limits[8];         // what the rows of A, and the columns of B, are like at worst
+    __shared__ float scales[STAGES_B]; // to be multiplied with sums over a slot of B
+    __shared__ unsigned peaks[2][4];   // the largest in B's tile, by warp
     int const group = threadIdx.x / 128, thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
 
     if (threadIdx.x < 8)
         limits[threadIdx.x] = 0;
-    if (threadIdx.x < 8 * (STAGES_A + STAGES_B)) { // a thread for each slot
-        int const i = threadIdx.x;
-        initialize_barrier(i < 8 * STAGES_A ? full_a[i] : full_b[i - 8 * STAGES_A], 1);
-        if (i < 8 * STAGES_A)
-            initialize_barrier(empty_a[i], 1);
-        if (i < STAGES_B) {
-            initialize_barrier(ready_b[i], 8);
-            initialize_barrier(empty_b[i], 8);
-        }
+    if (threadIdx.x < STAGES_A + STAGES_B) { // a thread for each slot
+        bool const of_a = threadIdx.x < STAGES_A;
+        int const i = of_a ? threadIdx.x : threadIdx.x - STAGES_A;
+        initialize_barrier(of_a ? full_a[i] : full_b[i], 1);
+        initialize_barrier(of_a ? empty_a[i] : empty_b[i], 8); // warps that multiply
+        if (!of_a)
+            initialize_barrier(ready_b[i], 4); // warps that split
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
@@ -73,111 +48,98 @@ __global__ void __launch_bounds__(512, 1)
 
     Work w;
     int4 worst = make_int4(0, 0, 0, 0);
-    if (group < 2) { // eight warps fetch, and split B
-        cutlass::arch::warpgroup_reg_dealloc<80>();
-        int const unit = group * 4 + warp, column = lane % 16, side = lane / 16;
-        Place a = {0, 1}, next_b = {0, 1}, b = {0, 0};
-        int next_round = 0, next_k = 0;
-        Work next;
-        bool more = work_of(0, M, N, K, L, next);
-        // Fetches the next block of k, if its slots are free.
-        auto const feed = [&] {
-            if (!more || !is_over(empty_a[unit * STAGES_A + a.slot], a.turn) || !is_over(empty_b[next_b.slot], next_b.turn))
-                return;
-            if (lane == 0) {
-                constexpr uint64_t hint = 0x1000000000000000; // evict as usual
-                uint64_t *full = &full_a[unit * STAGES_A + a.slot];
+    if (group == 0) { // one thread fetches
+        cutlass::arch::warpgroup_reg_dealloc<24>();
+        Place a = {0, 1}, b = {0, 1};
+        for (int round = 0; threadIdx.x == 0 && work_of(round, M, N, K, L, w); ++round) {
+            for (int k = w.begin; k < w.end; k += TILE_K) {
 //! if split_k
-                int const at = next.l * K + next_k, la = 0, lb = 0;
+                int const at = w.l * K + k, la = 0, lb = 0;
 //! else
-                Work const &w = next;
-                int const at = next_k, la = $a_l, lb = $b_l;
+                int const at = k, la = $a_l, lb = $b_l;
 //! end
-                float *to = smem_a + a.slot * SLOT_A + unit * 16 * 32;
-                set_barrier_transaction_bytes(*full, 16 * TILE_K * sizeof(float));
+                constexpr uint64_t hint = 0x1000000000000000; // evict as usual
+                wait_barrier(empty_a[a.slot], a.turn);
+                set_barrier_transaction_bytes(full_a[a.slot], SLOT_A * sizeof(float));
                 for (int i = 0; i < 2; ++i)
-                    SM90_TMA_LOAD_3D::copy(&map_a, full, hint, to + i * TILE_M * 32, at + i * 32, next.m + unit * 16, la);
-                full = &full_b[unit * STAGES_B + next_b.slot];
-                to = smem_b + next_b.slot * SLOT_B + unit * 16 * TILE_K;
-                set_barrier_transaction_bytes(*full, 16 * TILE_K * sizeof(float));
+                    SM90_TMA_LOAD_3D::copy(&map_a, &full_a[a.slot], hint, smem_a + a.slot * SLOT_A + i * TILE_M * 32,
+                                           at + i * 32, w.m, la);
+                wait_barrier(empty_b[b.slot], b.turn);
+                set_barrier_transaction_bytes(full_b[b.slot], SLOT_B * sizeof(float));
 //! if b_k_major
                 for (int i = 0; i < 2; ++i)
-                    SM90_TMA_LOAD_3D::copy(&map_b, full, hint, to + i * 16 * 32, at + i * 32, next.n + unit * 16, lb);
+                    SM90_TMA_LOAD_3D::copy(&map_b, &full_b[b.slot], hint, smem_b + b.slot * SLOT_B + i * TILE_N * 32,
+                                           at + i * 32, w.n, lb);
 //! else
-                SM90_TMA_LOAD_3D::copy(&map_b, full, hint, to, next.n + unit * 16, at, lb);
+                SM90_TMA_LOAD_3D::copy(&map_b, &full_b[b.slot], hint, smem_b + b.slot * SLOT_B, w.n, at, lb);
 //! end
+                a.next<STAGES_A>(), b.next<STAGES_B>();
             }
-            a.next<STAGES_A>(), next_b.next<STAGES_B>();
-            next_k += TILE_K;
-            if (next_k >= next.end) {
-                more = work_of(++next_round, M, N, K, L, next);
-                next_k = 0;
-            }
-        };
-
+        }
+    } else if (group == 1) { // a warpgroup splits B
+        cutlass::arch::warpgroup_reg_alloc<136>();
+        Place b = {0, 0};
         for (int round = 0; work_of(round, M, N, K, L, w); ++round) {
             int exponents = 0, zeros = 0;
             unsigned largest = 0, lost = 0;
 #pragma unroll 1
             for (int k0 = w.begin; k0 < w.end; k0 += TILE_K) {
-                // Of each four of k a thread has two, in the order in which the tensor core wants them: it takes
-                // from a thread k = 2t, 2t+1, 2t+8 and 2t+9 of each sixteen; A's are 4t to 4t+3 in memory, one
-                // vector, and B is put in the same order.
-                float x[TILE_K / 2];
+                float x[TILE_K];
                 unsigned top = 0, low = ~0u;
-                float *from = smem_b + b.slot * SLOT_B + unit * 16 * TILE_K;
-                do
-                    feed();
-                while (!is_over(full_b[unit * STAGES_B + b.slot], b.turn));
+                float *slot = smem_b + b.slot * SLOT_B;
+                wait_barrier(full_b[b.slot], b.turn);
 //! if b_k_major
                 CUTE_UNROLL
-                for (int i = 0; i < TILE_K / 4; ++i) // as TMA brings it, swizzled
-                    *reinterpret_cast<float2 *>(&x[i * 2]) = *reinterpret_cast<float2 *>(
-                        from + i / 8 * 16 * 32 + column * 32 + ((i ^ column) & 7) * 4 + side * 2);
+                for (int i = 0; i < TILE_K / 4; ++i) // as TMA brings it: 16 bytes at a time, swizzled
+                    *reinterpret_cast<float4 *>(&x[i * 4]) = *reinterpret_cast<float4 *>(
+                        slot + i / 8 * TILE_N * 32 + thread * 32 + ((i ^ thread) & 7) * 4);
 //! else
                 CUTE_UNROLL
-                for (int i = 0; i < TILE_K / 2; ++i) // the two sides read even and odd k: all banks
-                    x[i] = from[(i / 2 * 4 + side * 2 + (i % 2 ^ side)) * 16 + column];
+                for (int i = 0; i < TILE_K; ++i)
+                    x[i] = slot[i * TILE_N + thread];
 //! end
                 CUTE_UNROLL
-                for (int i = 0; i < TILE_K / 2; ++i) {
+                for (int i = 0; i < TILE_K; ++i) {
                     unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
                     top = cute::max(top, bits), low = cute::min(low, bits);
                     exponents += int(bits >> 23);
                 }
-                top = cute::max(top, __shfl_xor_sync(~0u, top, 16)); // from here on all of them are in registers
                 if (low == 0) { // which of them are zero, and what is the smallest that is not?
                     low = ~0u;
                     CUTE_UNROLL
-                    for (int i = 0; i < TILE_K / 2; ++i) {
+                    for (int i = 0; i < TILE_K; ++i) {
                         unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
                         zeros += bits == 0;
                         low = cute::min(low, bits - 1);
                     }
                 }
+                top = __reduce_max_sync(~0u, top);
+                if (lane == 0)
+                    peaks[b.slot % 2][warp] = top;
+                asm volatile("bar.sync 6, 128;" ::: "memory"); // all of the slot is in registers
+                CUTE_UNROLL
+                for (int i = 0; i < 4; ++i)
+                    top = cute::max(top, peaks[b.slot % 2][i]);
                 int const e = top == 0 ? 127 : int(top >> 23), used = cute::min(cute::max(e, 67), 187);
                 float const scale = __uint_as_float(unsigned(268 - used) << 23); // to [2^14,2^15)
                 largest = cute::max(largest, top);
                 lost |= (e != used ? 2u : 0u) | (int(low >> 23) < e - 16 ? 1u : 0u);
-                feed();
-                __syncwarp();
-                if (side == 0)
-                    scales[b.slot * TILE_N + unit * 16 + column] = uint16_t((used - 14) << 7);
-                half_t *to = reinterpret_cast<half_t *>(from) + (column / 8 * 16 + column % 8) * TILE_K;
+                if (thread == 0)
+                    scales[b.slot] = __uint_as_float(unsigned(used - 14) << 23);
+                half_t *hi = reinterpret_cast<half_t *>(slot) + thread * TILE_K, *lo = hi + SLOT_B;
                 CUTE_UNROLL
-                for (int c = 0; c < TILE_K / 16; ++c) {
-                    alignas(16) unsigned hi[4], lo[4];
+                for (int c = 0; c < TILE_K / 8; ++c) {
+                    alignas(16) unsigned h[4], l[4];
                     CUTE_UNROLL
                     for (int p = 0; p < 4; ++p) {
-                        split_pair(x[c * 8 + p * 2] * scale, x[c * 8 + p * 2 + 1] * scale, hi[p], lo[p]);
-//! if not b_k_major
-                        hi[p] = __byte_perm(hi[p], 0, side ? 0x1032 : 0x3210);
-                        lo[p] = __byte_perm(lo[p], 0, side ? 0x1032 : 0x3210);
-//! end
+                        // The tensor core takes from a thread k = 2t, 2t+1, 2t+8 and 2t+9 of each sixteen; A's
+                        // are 4t to 4t+3 in memory, one vector, and B is put in the same order.
+                        int const k = c / 2 * 16 + p * 4 + c % 2 * 2;
+                        split_pair(x[k] * scale, x[k + 1] * scale, h[p], l[p]);
                     }
-                    int const place = (c * 2 + side ^ column % 8) * 8; // swizzled, as wgmma reads it
-                    *reinterpret_cast<uint4 *>(to + place) = *reinterpret_cast<uint4 *>(hi);
-                    *reinterpret_cast<uint4 *>(to + 8 * TILE_K + place) = *reinterpret_cast<uint4 *>(lo);
+                    int const place = ((c ^ thread) & 7) * 8; // swizzled, as wgmma reads it
+                    *reinterpret_cast<uint4 *>(hi + place) = *reinterpret_cast<uint4 *>(h);
+                    *reinterpret_cast<uint4 *>(lo + place) = *reinterpret_cast<uint4 *>(l);
                 }
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                 __syncwarp();
@@ -185,9 +147,6 @@ __global__ void __launch_bounds__(512, 1)
                     arrive_barrier(ready_b[b.slot]);
                 b.next<STAGES_B>();
             }
-            exponents += __shfl_xor_sync(~0u, exponents, 16);
-            zeros += __shfl_xor_sync(~0u, zeros, 16);
-            lost |= __shfl_xor_sync(~0u, lost, 16);
             int const seen = (w.end - w.begin + TILE_K - 1) / TILE_K * TILE_K, terms = seen - zeros;
 //! if split_k
             int const length = int(cute::min(int64_t(K), K_all - int64_t(w.l) * K));
@@ -211,7 +170,7 @@ __global__ void __launch_bounds__(512, 1)
         Tensor lo = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
         Tensor pairs_hi = recast<unsigned>(hi), pairs_lo = recast<unsigned>(lo);           // (MMA/2,1,TILE_K/16)
         Tensor sB = make_tensor(make_smem_ptr(reinterpret_cast<half_t *>(smem_b)),
-                                columns_layout()); // (TILE_N,TILE_K,planes,STAGES_B)
+                                ring_layout<true, TILE_N, TILE_N, STAGES_B>()); // (TILE_N,TILE_K,planes,STAGES_B)
         Tensor tCrB = thr.partition_fragment_B(sB);                             // (MMA,1,TILE_K/16,planes,STAGES_B)
         Tensor acc = partition_fragment_C(mma, Shape<_64, Int<TILE_N>>{});      // (MMA,1,1)
         Tensor sum = make_tensor<float>(Int<TILE_N / 2>{});                     // (MMA)
@@ -234,7 +193,7 @@ __global__ void __launch_bounds__(512, 1)
 #pragma unroll 1
             for (int k0 = w.begin; k0 < w.end; k0 += TILE_K) {
                 float unscale[2];
-                wait_barrier(full_a[(half * 4 + warp) * STAGES_A + a.slot], a.turn);
+                wait_barrier(full_a[a.slot], a.turn);
                 CUTE_UNROLL
                 for (int q = 0; q < 2; ++q) {
                     float x[TILE_K / 4];
@@ -274,7 +233,7 @@ __global__ void __launch_bounds__(512, 1)
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                 __syncwarp();
                 if (lane == 0)
-                    arrive_barrier(empty_a[(half * 4 + warp) * STAGES_A + a.slot]);
+                    arrive_barrier(empty_a[a.slot]);
                 a.next<STAGES_A>();
                 wait_barrier(ready_b[b.slot], b.turn);
                 // The warpgroups take turns: one multiplies while the other splits and adds. Small terms come
@@ -298,16 +257,10 @@ __global__ void __launch_bounds__(512, 1)
                     asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
                 warpgroup_wait<0>();
                 warpgroup_fence_operand(acc);
-                unsigned const *pairs = reinterpret_cast<unsigned *>(scales + b.slot * TILE_N) + lane % 4;
+                float const factor[2] = {unscale[0] * scales[b.slot], unscale[1] * scales[b.slot]};
                 CUTE_UNROLL
-                for (int i = 0; i < TILE_N / 2; i += 4) { // eight columns: two of the thread's, rows m and m + 8
-                    unsigned const pair = pairs[i];
-                    float const f0 = __uint_as_float(pair << 16), f1 = __uint_as_float(pair & 0xffff0000u);
-                    sum(i) = fmaf(acc(i) * f0, unscale[0], sum(i));
-                    sum(i + 1) = fmaf(acc(i + 1) * f1, unscale[0], sum(i + 1));
-                    sum(i + 2) = fmaf(acc(i + 2) * f0, unscale[1], sum(i + 2));
-                    sum(i + 3) = fmaf(acc(i + 3) * f1, unscale[1], sum(i + 3));
-                }
+                for (int i = 0; i < TILE_N / 2; ++i) // rows m and m + 8, two columns of each eight
+                    sum(i) = fmaf(acc(i), factor[i / 2 % 2], sum(i));
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                 __syncwarp();
                 if (lane == 0)
@@ -373,8 +326,8 @@ __global__ void __launch_bounds__(512, 1)
         if (lane == 0)
             tma_store_wait<0>();
     }
-    {
-        int *mine = limits + (group < 2 ? 4 : 0);
+    if (group > 0) {
+        int *mine = limits + (group == 1 ? 4 : 0);
         atomicMax(&mine[0], worst.x), atomicMax(&mine[1], worst.y), atomicMax(&mine[2], worst.z), atomicMax(&mine[3], worst.w);
     }
     __syncthreads();

@@ -32,7 +32,12 @@ __device__ inline bool must_repeat(int32_t const *guard_a, int32_t const *guard_
 
 //! end
 // The product on the FMA units: 8x8 per thread, sums of 64 terms added up.
-//! if tensor
+//! if split_k
+__global__ void __launch_bounds__(256)
+    ${kernel}_repeat(int32_t const *guard_a, int32_t const *guard_b, int count_a, int count_b, float *partial, int part_k,
+                     int L, $params)
+{
+//! elif tensor
 __global__ void __launch_bounds__(256)
     ${kernel}_repeat(int32_t const *guard_a, int32_t const *guard_b, int count_a, int count_b, int part_k, int L,
                      $params)
@@ -53,16 +58,58 @@ __global__ void __launch_bounds__(256)
 //! if overlap
     asm volatile("griddepcontrol.wait;" ::: "memory");
 //! end
+//! if split_k and overlap
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+//! if triangle
+    if (!must_repeat(guard_a, guard_b, count_a, count_b, part_k)) {
+        // Beside the diagonal sums have a few terms, and must be as exact as those of fp32 arithmetic.
+        Tensor mA = make_tensor(make_gmem_ptr(A), make_shape(M, K), make_stride($a_m, $a_k)); // (M,K)
+        Tensor mB = make_tensor(make_gmem_ptr(B), make_shape(N, K), make_stride($b_n, $b_k)); // (N,K)
+        Tensor mC = make_tensor(make_gmem_ptr(C), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
+//! each leaf
+        Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
+        for (int i = blockIdx.x * 256 + threadIdx.x; i < M * 16; i += gridDim.x * 256) {
+//! if upper_upper
+            int const m = i / 16, n = m + i % 16, from = m, until = n;
+            if (n >= N)
+                continue;
+//! else
+            int const m = i / 16, n = m - i % 16, from = n, until = m;
+            if (n < 0)
+                continue;
+//! end
+            float acc = 0.0f;
+            for (int k = from; k <= until; ++k)
+                acc = fmaf(mA(m, k), mB(n, k), acc);
+//! if epilogue
+            mC(m, n) = ${kernel}_finish(acc$finish);
+//! else
+            mC(m, n) = acc;
+//! end
+        }
+        return;
+    }
+//! else
     if (!must_repeat(guard_a, guard_b, count_a, count_b, part_k))
         return;
+//! end
 //! end
     for (int t = blockIdx.x; t < tiles_m * tiles_n * L; t += gridDim.x) {
         int const l = t / (tiles_m * tiles_n), m0 = t / tiles_n % tiles_m * BLK, n0 = t % tiles_n * BLK;
         Tensor mA = make_tensor(make_gmem_ptr(A$a_batch), make_shape(M, K), make_stride($a_m, $a_k)); // (M,K)
         Tensor mB = make_tensor(make_gmem_ptr(B$b_batch), make_shape(N, K), make_stride($b_n, $b_k)); // (N,K)
+//! if split_k
+        Tensor mC = make_tensor(make_gmem_ptr(partial + int64_t(l) * M * N), make_shape(M, N),
+                                make_stride(int64_t(N), _1{})); // (M,N)
+        int const from = l * part_k, until = cute::min(K, from + part_k); // parts of the sum, as in the product
+//! else
         Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
 //! each leaf
         Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
+        int const from = 0, until = K;
 //! end
         Tensor acc = make_tensor<float>(Shape<_8, _8>{}); // (8,8)
         Tensor sum = make_tensor<float>(Shape<_8, _8>{}); // (8,8)
@@ -73,7 +120,7 @@ __global__ void __launch_bounds__(256)
         __syncthreads(); // the tile before is no longer read
         // A turn fetches a block of k and multiplies the one before.
 #pragma unroll 1
-        for (int k0 = 0, turn = 0; k0 < K + BLK_K; k0 += BLK_K, turn ^= 1) {
+        for (int k0 = from, turn = 0; k0 < until + BLK_K; k0 += BLK_K, turn ^= 1) {
             CUTE_UNROLL
             for (int j = 0; j < MINE; ++j) {
                 int const i = threadIdx.x + j * 256;
@@ -87,10 +134,10 @@ __global__ void __launch_bounds__(256)
 //! else
                 int const n = i % BLK, kb = i / BLK;
 //! end
-                nextA(j) = m0 + m < M && k0 + ka < K ? mA(m0 + m, k0 + ka) : 0.0f;
-                nextB(j) = n0 + n < N && k0 + kb < K ? mB(n0 + n, k0 + kb) : 0.0f;
+                nextA(j) = m0 + m < M && k0 + ka < until ? mA(m0 + m, k0 + ka) : 0.0f;
+                nextB(j) = n0 + n < N && k0 + kb < until ? mB(n0 + n, k0 + kb) : 0.0f;
             }
-            if (k0 > 0) {
+            if (k0 > from) {
                 CUTE_UNROLL
                 for (int k = 0; k < BLK_K; ++k) {
                     Tensor rA = make_tensor<float>(_8{}); // (8): rows tm * 8, ...
@@ -102,7 +149,7 @@ __global__ void __launch_bounds__(256)
                     }
                     gemm(rA, rB, acc);
                 }
-                if (k0 % 64 == 0 || k0 >= K) {
+                if (k0 % 64 == 0 || k0 >= until) {
                     CUTE_UNROLL
                     for (int i = 0; i < 64; ++i) {
                         sum(i) += acc(i);
@@ -130,7 +177,7 @@ __global__ void __launch_bounds__(256)
         for (int i = 0; i < 64; ++i) {
             int const m = m0 + tm * 8 + i % 8, n = n0 + tn * 4 + i / 32 * 64 + i / 8 % 4;
             if (m < M && n < N)
-//! if epilogue
+//! if epilogue and not split_k
                 mC(m, n) = ${kernel}_finish(sum(i)$finish);
 //! else
                 mC(m, n) = sum(i);

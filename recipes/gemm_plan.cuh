@@ -235,11 +235,7 @@ CUTEGEN_PLAN(call)
     spec.strides_bytes[0] = $a_slow * 4;
     spec.strides_bytes[1] = (step_a > 0 ? step_a : M * $a_slow) * 4;
 //! end
-//! if both
-    spec.box[0] = 32, spec.box[1] = 16;
-//! else
     spec.box[0] = 32, spec.box[1] = TILE_M;
-//! end
     spec.swizzle = CUTEGEN_SWIZZLE_128;
     spec.fill = CUTEGEN_FILL_ZERO;
     spec.l2 = CUTEGEN_L2_256;
@@ -259,13 +255,13 @@ CUTEGEN_PLAN(call)
 //! elif split_k
     spec.dims[0] = N, spec.dims[1] = K_all;
     spec.strides_bytes[0] = $b_slow * 4, spec.strides_bytes[1] = K_all * $b_slow * 4;
-    spec.box[0] = 16, spec.box[1] = TILE_K;
+    spec.box[0] = TILE_N, spec.box[1] = TILE_K;
     spec.swizzle = CUTEGEN_SWIZZLE_NONE;
 //! else
     spec.dims[0] = N, spec.dims[1] = K, spec.dims[2] = L_b;
     spec.strides_bytes[0] = $b_slow * 4;
     spec.strides_bytes[1] = (step_b > 0 ? step_b : K * $b_slow) * 4;
-    spec.box[0] = 16, spec.box[1] = TILE_K;
+    spec.box[0] = TILE_N, spec.box[1] = TILE_K;
     spec.swizzle = CUTEGEN_SWIZZLE_NONE;
 //! end
     struct cutegen_map map_b = cutegen_map_tiled(call, &spec);
@@ -325,14 +321,17 @@ CUTEGEN_PLAN(call)
                                   (int)L, $args));
 //! end
 //! if split_k
-    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_add_parts, cutegen_dim3(cutegen_min(cutegen_ceil_div(M * N, 256), processors * 8), 1, 1),
-                                  cutegen_dim3(256, 1, 1), one, 0, flags, (float const *)partial, (int)L, $args));
-    L = 1;
     K = K_all;
-//! end
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_repeat, cutegen_dim3(processors, 1, 1), cutegen_dim3(256, 1, 1), one, 0, flags,
+                                  (int32_t const *)guard_a, (int32_t const *)guard_b, (int)count_a, (int)count_b, partial,
+                                  (int)part_k, (int)L, $args));
+    return CUTEGEN_LAUNCH_EX(call, ${kernel}_add_parts, cutegen_dim3(cutegen_min(cutegen_ceil_div(M * N, 256), processors * 8), 1, 1),
+                             cutegen_dim3(256, 1, 1), one, 0, flags, (float const *)partial, (int)L, $args);
+//! else
     return CUTEGEN_LAUNCH_EX(call, ${kernel}_repeat, cutegen_dim3(processors, 1, 1), cutegen_dim3(256, 1, 1), one, 0, flags,
                              (int32_t const *)guard_a, (int32_t const *)guard_b, (int)count_a, (int)count_b, (int)part_k, (int)L,
                              $args);
+//! end
 //! else
     int64_t tiles = cutegen_ceil_div(M, 128) * cutegen_ceil_div(N, 128) * L;
     return CUTEGEN_LAUNCH(call, ${kernel}_plain, cutegen_dim3(cutegen_min(tiles, processors * 2), 1, 1),

@@ -120,10 +120,8 @@ constexpr int LEAD = 2 * TILE_K; // so far a warpgroup may begin a tile while th
 //! end
 //! if store and short_k and not fuse
 constexpr int STORES = 4;     // parts of 16x32 on their way out, of each warp
-constexpr int TOGETHER = 2;   // of them handed over at a time
 //! elif store
 constexpr int STORES = 2;     // parts of 16x32 on their way out, of each warp
-constexpr int TOGETHER = 1;   // of them handed over at a time
 //! end
 //! if cluster
 constexpr int CLUSTER = 2;    // blocks along m that share B
@@ -138,8 +136,7 @@ constexpr int GROUP = 16;     // tiles of m walked together
 constexpr int GROUP = 1;      // tiles of m walked together
 //! end
 //! if both
-constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * TILE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 +
-                           STAGES_B * TILE_N * 2 + 640;
+constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * TILE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 + 256;
 //! elif store
 constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 + 256;
 //! else
@@ -494,12 +491,6 @@ __global__ void __launch_bounds__(384, 1)
 //! end
 //! if fuse or not one_block
             clear(sum);
-//! end
-//! if store and short_k
-            float2 fb[PIECES][PIECE_N / 8]; // factors of the columns; of the first piece now, where sums are short
-            CUTE_UNROLL
-            for (int i = 0; i < PIECE_N / 8; ++i)
-                fb[0][i] = fetch_scales(scale_b + $b_l * N + cute::min(w.n + lane % 4 * 2 + i * 8, N - 2));
 //! end
 //! if fuse
             // Of the thread's share of its two rows: exponents in sum, zeros, largest, bits may be
