@@ -196,7 +196,8 @@ INLINE void words_read(struct blk *b, u32 c, u32 n, u32 each, u32 t)
     u32 *seen = b->seen + c, *reader = b->reader + c, epoch = b->epoch;
     for (u32 i = 0; i < n; i++) {
         u32 me = t + i / each;
-        reader[i] = (seen[i] == epoch) & (reader[i] != me) ? SEVERAL : me;
+        bool other = (seen[i] == epoch) & (reader[i] != me);
+        reader[i] = other ? SEVERAL : me;
         seen[i] = epoch;
     }
 }
