@@ -5,8 +5,6 @@
 //! recipe pointwise: one fused pass, every element read once and written once
 //! fact flat: all tensors are one run of n elements, or scalars
 //! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
-//! fact kept: some input does not change along the outermost dimension
-//! fact stays: (of a tensor) it does not
 //! fact fast: some operator has a fast form
 //! fact turned: some input lies along another dimension than the output
 //! fact turns: (of a tensor) it does
@@ -19,14 +17,10 @@
 //!   when: vectors
 //! step launch_shape: launch blocks of 128 threads
 //!   why: Small blocks end and start more evenly, so the memory system never runs dry between waves.
-//! step along: go along the outermost dimension, four at a time, and keep what does not change
-//!   why: What is broadcast is read once for four results, and four times as many loads are under way.
-//!   when: vectors and kept
-//!   needs: vectorise
 //! step turn: turn what lies the other way in shared memory, tile by tile
 //!   why: Loads and stores both go along what lies together; without it one of them touches a sector per element.
 //!   when: turned
-//!   excludes: vectorise launch_shape along
+//!   excludes: vectorise launch_shape
 //! step fast_math: use the hardware's exponential and division
 //!   why: Fewer instructions per element; the results stay within the accuracy of fp32.
 //!   when: fast
@@ -63,10 +57,6 @@ __device__ inline $value $function($function_params)
 //! if vectorise
 constexpr int VEC = $vec; // elements in 16 bytes
 using Vector = AutoVectorizingCopyWithAssumedAlignment<128>;
-
-//! end
-//! if along
-constexpr int ALONG = 4; // of the outermost dimension per thread
 
 //! end
 //! if turn
@@ -107,54 +97,6 @@ __global__ void __launch_bounds__(THREADS)
     ${kernel}_kernel($params)
 {
     static_assert(THREADS % 32 == 0, "whole warps");
-//! if along
-    auto shape = make_shape(Int<VEC>{}, make_shape($inner_sizes), $last); // $along_shape_text
-//! each input
-    Tensor g$X = make_tensor(make_gmem_ptr($x), $along_layout); // $along_shape_text
-//! end
-//! each output
-    Tensor g$X = make_tensor(make_gmem_ptr($x), $along_layout); // $along_shape_text
-//! end
-
-    int const tiles = ceil_div(int(size<1>(shape)), THREADS);
-    int const i = int(blockIdx.x) % tiles * THREADS + threadIdx.x;
-    int const first = int(blockIdx.x) / tiles * ALONG;
-    if (i < size<1>(shape)) {
-//! each input
-//! if stays
-        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
-        copy(${copy}g$X(_, i, 0), r$X);
-//! else
-        Tensor r$X = make_tensor<$type>(make_shape(Int<VEC>{}, Int<ALONG>{})); // (VEC,ALONG)
-//! end
-//! end
-        CUTE_UNROLL
-        for (int k = 0; k < ALONG; ++k)
-            if (first + k < $last) {
-//! each input
-//! if not stays
-                copy(${copy}g$X(_, i, first + k), r$X(_, k));
-//! end
-//! end
-            }
-        CUTE_UNROLL
-        for (int k = 0; k < ALONG; ++k)
-            if (first + k < $last) {
-//! each output
-                Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
-//! end
-                CUTE_UNROLL
-                for (int v = 0; v < VEC; ++v) {
-//! each function
-                    $along_store
-//! end
-                }
-//! each output
-                copy(Vector{}, r$X, g$X(_, i, first + k));
-//! end
-            }
-    }
-//! else
 //! if vectorise and flat
     auto shape = make_shape(Int<VEC>{}, n / VEC); // $vector_shape_text
 //! elif vectorise
@@ -220,7 +162,6 @@ __global__ void __launch_bounds__(THREADS)
 //! end
     }
 //! end
-//! end
 }
 //! end
 #endif
@@ -241,9 +182,7 @@ CUTEGEN_PLAN(call)
     int64_t n$m = $size;
 //! end
 //! end
-//! if along
-    int64_t inner = $inner / $vec, groups = cutegen_ceil_div($last, 4); // vectors; by four along the outermost dimension
-//! elif vectorise and flat
+//! if vectorise and flat
     int64_t work = n / $vec + n % $vec; // vectors, then the tail
 //! elif vectorise
     int64_t work = $elements / $vec; // vectors
@@ -285,12 +224,6 @@ CUTEGEN_PLAN(call)
     int64_t tiles = cutegen_ceil_div(n0, 32) * cutegen_ceil_div(n$turn, 32);
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<8>), cutegen_dim3(work / (n0 * n$turn) * tiles, 1, 1),
                           cutegen_dim3(32, 8, 1), 0, $args);
-//! elif along and launch_shape
-    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div(inner, 128) * groups, 1, 1),
-                          cutegen_dim3(128, 1, 1), 0, $args);
-//! elif along
-    return CUTEGEN_LAUNCH(call, (${kernel}_kernel<256>), cutegen_dim3(cutegen_ceil_div(inner, 256) * groups, 1, 1),
-                          cutegen_dim3(256, 1, 1), 0, $args);
 //! elif launch_shape
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div(work, 128), 1, 1),
                           cutegen_dim3(128, 1, 1), 0, $args);

@@ -251,9 +251,8 @@ static bool bring_together(struct fused *f, struct match *out)
 
 static void name_all(struct fused *f)
 {
-    static const char *const taken[] = {"lane",  "line",  "i0",     "k0",     "k",
-                                        "rest",  "tiles", "work",   "turned", "VEC",
-                                        "first", "inner", "groups", "ALONG"};
+    static const char *const taken[] = {"lane", "line",  "i0",   "k0",     "k",
+                                        "rest", "tiles", "work", "turned", "VEC"};
     const struct graph *g = f->g;
 
     for (size_t i = 0; i < ARRAY_LEN(taken); i++)
@@ -384,25 +383,6 @@ static const char *vector_layout(const struct fused *f, int t, const char *name)
     return text;
 }
 
-/* Does tensor t stay as it is along the outermost mode? */
-static bool stays(const struct fused *f, int t)
-{
-    return !f->modes.axis[t][f->modes.count - 1].stride;
-}
-
-/* The same with the outermost mode apart: (VEC,(inner),last). */
-static const char *along_layout(const struct fused *f, int t, const char *name)
-{
-    bool unit = f->modes.axis[t][0].stride == 1;
-    const char *inner = unit ? "Int<VEC>{}" : "_0{}";
-    int last = f->modes.count - 1;
-
-    for (int m = 1; m < last; m++)
-        inner = arena_printf(f->a, "%s, %s", inner, stride_text(f, t, m, name));
-    return arena_printf(f->a, "shape, make_stride(%s, make_stride(%s), %s)", unit ? "_1{}" : "_0{}",
-                        inner, stride_text(f, t, last, name));
-}
-
 /* Adds what tensor t brings to the kernel's parameters and the launch's arguments. */
 static void add_strides(const struct fused *f, int t, const char *name, const char *plan_name,
                         const char *index, struct buf *params, struct buf *args)
@@ -474,11 +454,6 @@ static void fill_tensor(struct fused *f, struct scope *s, int t, const struct te
     scope_set(item, "cast", "%s", same ? "" : memory);
     if (f->modes.axis[t][0].stride)
         scope_fact(item, "moving");
-    if (f->modes.count > 1) {
-        scope_set(item, "along_layout", "%s", along_layout(f, t, name));
-        if (!output && stays(f, t))
-            scope_fact(item, "stays");
-    }
     set_turn(f, item, t, name);
 }
 
@@ -499,9 +474,6 @@ static const char *call_text(struct fused *f, const char *function, char prefix,
             element = f->modes.axis[f->target_count + i][0].stride > 1
                           ? arena_printf(f->a, "t%s[lane][k]", match_capital(name, f->a))
                           : arena_printf(f->a, "g%s%s", match_capital(name, f->a), at);
-        else if (prefix == 'a')
-            element = arena_printf(f->a, "r%s%s", match_capital(name, f->a),
-                                   stays(f, f->target_count + i) ? "(v)" : at);
         else if (prefix)
             element = arena_printf(f->a, "%c%s%s", prefix, match_capital(name, f->a), at);
         else
@@ -557,8 +529,6 @@ static bool fill_function(struct fused *f, struct scope *s, int k, const char *k
               call_text(f, function, 't', "(i0 + lane, k0 + k)"), close);
     scope_set(item, "vector_store", "r%s(v) = %s%s%s;", Y, open, call_text(f, function, 'r', "(v)"),
               close);
-    scope_set(item, "along_store", "r%s(v) = %s%s%s;", Y, open,
-              call_text(f, function, 'a', "(v, k)"), close);
     scope_set(item, "tail_store", "%s[j] = %s%s%s;", to->name, open,
               call_text(f, function, '\0', "[j]"), close);
     return true;
@@ -621,27 +591,6 @@ static void set_turn_sizes(struct fused *f, struct scope *s)
     scope_set(s, "turn_rest", "make_shape(%s)", *rest ? rest : "_1{}");
 }
 
-/* All modes but the last, which `along` goes along. */
-static void set_along_sizes(struct fused *f, struct scope *s)
-{
-    const char *product = "", *sizes = "", *shape = "";
-    int last = f->modes.count - 1;
-
-    for (int t = f->target_count; t < f->modes.tensors; t++)
-        for (int m = 0; m < last; m++)
-            if (stays(f, t) && f->modes.axis[t][m].stride && f->modes.size[last] >= 4)
-                scope_fact(s, "kept");
-    for (int m = 0; m < last; m++) {
-        product = arena_printf(f->a, "%s%sn%d", product, m ? " * " : "", m);
-        sizes = arena_printf(f->a, m ? "%s, n%d" : "%sn%d / VEC", sizes, m);
-        shape = arena_printf(f->a, m ? "%s,n%d" : "%sn%d/VEC", shape, m);
-    }
-    scope_set(s, "inner", "%s", product);
-    scope_set(s, "inner_sizes", "%s", sizes);
-    scope_set(s, "last", "n%d", last);
-    scope_set(s, "along_shape_text", "(VEC,(%s),n%d)", shape, last);
-}
-
 /* Sizes: n for the flat form, n0, n1, ... else, and how the plan finds them. */
 static void fill_sizes(struct fused *f, struct scope *s)
 {
@@ -662,7 +611,6 @@ static void fill_sizes(struct fused *f, struct scope *s)
         buf_printf(&rest_shape, k ? ",n%d" : "n%d/VEC", k);
     }
     set_turn_sizes(f, s);
-    set_along_sizes(f, s);
     scope_set(s, "sizes", "%s", buf_text(&names).data);
     scope_set(s, "elements", "%s", is_flat(f) ? "n" : buf_text(&product).data);
     scope_set(s, "shape_text", "%s", is_flat(f) ? "(n)" : arena_printf(f->a, "(%s)", shape.data));

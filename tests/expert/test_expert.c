@@ -115,7 +115,7 @@ static const struct ladder_case {
     const char *steps[12]; /* names in the recipe, in the order they come */
 } ladders[] = {
     {"swish", "pointwise", {"vectorise", "launch_shape", "fast_math"}},
-    {"bias_gelu", "pointwise", {"vectorise", "launch_shape", "along"}},
+    {"bias_gelu", "pointwise", {"vectorise", "launch_shape"}},
     {"masked_half", "pointwise", {"vectorise", "launch_shape"}},
     {"transposed_add", "pointwise", {"launch_shape", "turn"}},
     {"softplus", "pointwise", {"vectorise", "launch_shape", "fast_math"}},
@@ -184,8 +184,8 @@ static const struct ladder_case {
     {"max_pool", "pooling", {"launch_shape", "columns"}},
     {"avg_pool", "pooling", {"launch_shape", "columns"}},
     {"concat", "concat", {"vectorise", "launch_shape"}},
-    {"batch_norm", "pointwise", {"vectorise", "launch_shape", "along"}},
-    {"rope", "pointwise", {"vectorise", "launch_shape", "along"}},
+    {"batch_norm", "pointwise", {"vectorise", "launch_shape"}},
+    {"rope", "pointwise", {"vectorise", "launch_shape"}},
     {"long_softmax@sm_90a",
      "row_reduction",
      {"shuffles", "vectorise", "one_pass", "unroll", "cluster", "fast_math"}},
