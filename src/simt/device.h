@@ -87,7 +87,10 @@ struct launch {
     uint64_t blocks, sample; /* blocks or clusters of the grid; those to run */
     uint64_t marks;          /* blocks of the grid */
     bool direct;             /* check full: the cells are asked by others, too, and must know all */
+    /* Written for every block, on a line of the host's cache that nothing else is on. */
+    char apart[128];
     atomic_uint_fast64_t next_block;
+    char apart_too[128];
     atomic_int stop; /* findings or the watchdog ended it */
     int64_t started_ms, deadline_ms;
     struct arena *a; /* of the caller: findings */
@@ -243,6 +246,7 @@ struct worker {
     uint32_t idle_rounds;
     pthread_t thread;
     bool started, failed;
+    char apart[128]; /* from the next one's */
 };
 
 static inline struct warp *warp_of(struct sw_warp *w)
