@@ -144,8 +144,9 @@ struct test_result {
     struct verdict verdict;
     struct accuracy accuracy;
     bool deterministic;
-    const char *seed; /* hex, to repeat it */
-    json_t *counters; /* simt: list, one object per launch; else NULL */
+    const char *seed;     /* hex, to repeat it */
+    const char *unlooked; /* acceptance: tools that could not look, "racecheck"; NULL: all did */
+    json_t *counters;     /* simt: list, one object per launch; else NULL */
     int test_ms;
 };
 

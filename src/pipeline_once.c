@@ -133,7 +133,11 @@ bool pipeline_accept(const struct settings *settings, struct stage *st,
     *verdict = test->verdict;
     if (verdict->kind != VERDICT_PASS)
         return true;
-    return simt_looks(settings, what, a, verdict, note, err);
+    if (!simt_looks(settings, what, a, verdict, note, err))
+        return false;
+    if (*note && test->unlooked)
+        *note = arena_printf(a, "%s; but %s could not look", *note, test->unlooked);
+    return true;
 }
 
 static bool eval_stored(const struct settings *settings, struct stage *st, struct store *store,

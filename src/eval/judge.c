@@ -171,9 +171,9 @@ static bool watched_run(struct trial *t, const struct build_result *build, struc
     return ok;
 }
 
-/* Under compute-sanitizer, for lines and threads. Failing to look is no
+/* Under compute-sanitizer, for lines and threads. False: it could not look, which is no
  * failure of the test. */
-static void look_again(struct trial *t, struct runner_config rc, const struct build_result *build,
+static bool look_again(struct trial *t, struct runner_config rc, const struct build_result *build,
                        const char *tool)
 {
     const char *log = path_join(t->a, build->work_dir, arena_printf(t->a, "%s.log", tool));
@@ -184,20 +184,36 @@ static void look_again(struct trial *t, struct runner_config rc, const struct bu
     struct runner_answer said = {.verdict = VERDICT_PASS, .op = -1, .text = ""};
     struct error why = {0};
     struct text found;
+    bool looked;
 
     rc.wrapper = wrapper;
     rc.load_ms = WATCHED_MS;
     rc.run_ms = t->evidence.fatal != VERDICT_PASS ? GLANCE_MS : WATCHED_MS;
     t->runner = NULL;
-    if (!runner_start(&rc, &t->runner, &why) || !watched_run(t, build, &why))
+    looked = runner_start(&rc, &t->runner, &why) && watched_run(t, build, &why);
+    if (!looked)
         log_info("no second look by compute-sanitizer: %s", why.text);
     runner_stop(t->runner);
     t->runner = NULL;
     if (!file_exists(log) || !file_read(log, LOG_LIMIT, t->a, &found, &why))
-        return;
+        return false;
     said.findings = sanitizer_findings(found, compiled);
     evidence_answer(&t->evidence, &said);
     runner_answer_release(&said);
+    return looked;
+}
+
+/* Before a kernel is accepted for good: every tool; who could not look is named. */
+static void look_with_all(struct trial *t, struct runner_config rc,
+                          const struct build_result *build)
+{
+    const char *unlooked = "";
+
+    for (size_t i = 0; i < ARRAY_LEN(acceptance); i++)
+        if (!look_again(t, rc, build, acceptance[i]))
+            unlooked = arena_printf(t->a, "%s%s%s", unlooked, *unlooked ? ", " : "", acceptance[i]);
+    t->out->unlooked = *unlooked ? unlooked : NULL;
+    evidence_verdict(&t->evidence, &t->out->verdict);
 }
 
 /* ---- the test ----------------------------------------------------------- */
@@ -257,13 +273,13 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
     evidence_verdict(&t->evidence, &out->verdict);
     tool = config->device->kind == DEVICE_CUDA ? sanitizer_tool(out->verdict.kind) : NULL;
     if (tool && !build->foreign && config->sanitizer && build->work_dir) {
-        look_again(t, rc, build, tool);
+        (void)look_again(t, rc, build, tool);
         evidence_verdict(&t->evidence, &out->verdict);
-    } else if (config->accept && config->sanitizer && build->work_dir && !build->foreign &&
+    } else if (config->accept && !config->sanitizer) {
+        out->unlooked = "compute-sanitizer, which is not there,";
+    } else if (config->accept && build->work_dir && !build->foreign &&
                out->verdict.kind == VERDICT_PASS) {
-        for (size_t i = 0; i < ARRAY_LEN(acceptance); i++)
-            look_again(t, rc, build, acceptance[i]);
-        evidence_verdict(&t->evidence, &out->verdict);
+        look_with_all(t, rc, build);
     }
     out->accuracy = t->evidence.accuracy;
     out->test_ms = (int)(clock_ms() - start);

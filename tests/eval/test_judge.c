@@ -226,6 +226,33 @@ static void a_fault_on_the_gpu_is_looked_at_again_for_its_line(void **state)
     bench_close(&b);
 }
 
+static void a_tool_that_cannot_look_is_named_and_not_taken_for_content(void **state)
+{
+    static const char *const sanitizers[] = {NULL, "/bin/false"};
+    static const char *const said[] = {"compute-sanitizer",
+                                       "memcheck, racecheck, synccheck, initcheck"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(sanitizers); i++) {
+        struct error ignored = {0};
+        struct test_result test;
+        struct bench b;
+        char *dir;
+
+        assert_true(bench_open(&b, "right", "ok", DEVICE_CUDA));
+        assert_true(dir_temp("judge-test", b.a, &dir, &b.err));
+        b.build.work_dir = dir;
+        b.config.accept = true;
+        b.config.sanitizer = sanitizers[i];
+        assert_true(judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err));
+        assert_int_equal(test.verdict.kind, VERDICT_PASS);
+        assert_non_null(test.unlooked);
+        assert_non_null(strstr(test.unlooked, said[i]));
+        dir_remove(dir, &ignored);
+        bench_close(&b);
+    }
+}
+
 static const char sanitizer_log[] =
     "========= COMPUTE-SANITIZER\n"
     "========= Invalid __global__ read of size 16 bytes\n"
@@ -459,6 +486,7 @@ int main(void)
         cmocka_unit_test(determinism_is_told_by_two_runs_of_the_same_inputs),
         cmocka_unit_test(seeds_are_fresh_unless_one_is_repeated),
         cmocka_unit_test(a_fault_on_the_gpu_is_looked_at_again_for_its_line),
+        cmocka_unit_test(a_tool_that_cannot_look_is_named_and_not_taken_for_content),
         cmocka_unit_test(a_sanitizers_log_is_read_to_the_users_lines),
         cmocka_unit_test(real_logs_of_a_gpu_are_read_to_the_users_lines),
         cmocka_unit_test(a_broken_machine_is_an_error_and_never_a_verdict),
