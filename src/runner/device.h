@@ -52,7 +52,7 @@ struct time_samples {
     size_t cold_count, warm_count; /* in: wanted; out: taken */
     double wall_us;                /* host clock per replay, replays back to back */
     int other_outputs;             /* cold samples that left other outputs than the first */
-    int budget_ms;                 /* stops early, but not below 5 of each; 0: none */
+    int budget_ms; /* stops early, but not below 5 of each (2 of what is slow); 0: none */
 };
 
 struct run_device;

@@ -21,6 +21,8 @@
 #include <stdio.h>
 
 enum { WARM_UP = 3, LEAST_SAMPLES = 5, WALL_REPLAYS = 20, WALL_LEAST = 3, WALL_MS = 5 };
+/* What takes so long is steady, and dozens of replays would take the user's patience. */
+enum { SLOW_US = 20000, LEAST_SLOW = 2 };
 
 /* What went before is in the stream already. */
 static int sample(struct cuda_device *d, double *out_us)
@@ -42,13 +44,14 @@ static int sample(struct cuda_device *d, double *out_us)
     return result;
 }
 
-static int warm_samples(struct cuda_device *d, struct time_samples *s, int64_t until_ms)
+static int warm_samples(struct cuda_device *d, struct time_samples *s, size_t least,
+                        int64_t until_ms)
 {
     size_t wanted = s->warm_count;
     int result = CUDA_OK;
 
     for (s->warm_count = 0; s->warm_count < wanted && result == CUDA_OK;) {
-        if (s->warm_count >= LEAST_SAMPLES && clock_ms() > until_ms)
+        if (s->warm_count >= least && clock_ms() > until_ms)
             break;
         result = d->api.graph_launch(d->exec, d->stream);
         if (result == CUDA_OK)
@@ -80,14 +83,14 @@ static bool forget(struct cuda_device *d, const struct plan *plan, struct error 
 }
 
 static bool cold_samples(struct cuda_device *d, const struct plan *plan, struct time_samples *s,
-                         int64_t until_ms, int *result, struct error *err)
+                         size_t least, int64_t until_ms, int *result, struct error *err)
 {
     size_t wanted = s->cold_count;
     uint64_t first = 0, hash = 0;
 
     *result = CUDA_OK;
     for (s->cold_count = 0; s->cold_count < wanted && *result == CUDA_OK;) {
-        if (s->cold_count >= LEAST_SAMPLES && clock_ms() > until_ms)
+        if (s->cold_count >= least && clock_ms() > until_ms)
             break;
         if (!forget(d, plan, err))
             return false;
@@ -148,18 +151,25 @@ bool cuda_time(struct run_device *base, struct plan *plan, struct time_samples *
     struct cuda_device *d = (struct cuda_device *)base;
     int budget_ms = s->budget_ms > 0 ? s->budget_ms : INT32_MAX;
     int64_t start_ms = clock_ms();
+    size_t least = LEAST_SAMPLES;
     int result = CUDA_OK;
 
     if (!cuda_prepare(d, plan, said, err))
         return said->kind != OUTCOME_OK;
     if (!cuda_tools(d, err))
         return false;
-    result = wall_time(d, WARM_UP, &s->wall_us);
+    result = wall_time(d, 1, &s->wall_us); /* the first replay may take longer than any after it */
     if (result == CUDA_OK)
+        result = wall_time(d, 1, &s->wall_us);
+    if (result == CUDA_OK && s->wall_us > SLOW_US)
+        least = LEAST_SLOW;
+    else if (result == CUDA_OK)
+        result = wall_time(d, WARM_UP - 2, &s->wall_us);
+    if (result == CUDA_OK && least == LEAST_SAMPLES)
         result = wall_time(d, wall_replays(s->wall_us), &s->wall_us);
     if (result == CUDA_OK)
-        result = warm_samples(d, s, start_ms + budget_ms / 2);
-    if (result == CUDA_OK && !cold_samples(d, plan, s, start_ms + budget_ms, &result, err))
+        result = warm_samples(d, s, least, start_ms + budget_ms / 2);
+    if (result == CUDA_OK && !cold_samples(d, plan, s, least, start_ms + budget_ms, &result, err))
         return false;
     if (result != CUDA_OK)
         return cuda_fault(d, plan, -1, result, said), true;
