@@ -67,10 +67,6 @@
 //! step unroll: have several loads under way before the first is used
 //!   why: A thread that waits for each load before the next leaves the memory idle.
 //!   when: measured and not fits or measured and not reread
-//! step retain: read the row so that the L2 cache lets go of it last
-//!   why: Found by measuring: what is written meanwhile gets on better, by three percent on an H200.
-//!   when: measured and elements and vectors and fits and reread and not short
-//!   needs: registers
 //! step warps: give each row to one warp
 //!   why: A warp needs no barrier, so the rows of a block do not wait for each other.
 //!   when: short
@@ -79,7 +75,7 @@
 //!   why: Eight blocks hold a row that one cannot, so it is read once; they meet in each other's shared memory.
 //!   when: long and vectors
 //!   needs: shuffles vectorise
-//!   excludes: registers retain warps
+//!   excludes: registers warps
 //! step fast_math: use the hardware's exponential and division
 //!   why: A few instructions instead of many; the results stay within the accuracy of fp32.
 //!   when: exponentials or fast
@@ -110,25 +106,6 @@ using namespace cute;
 //! if vectorise or peel
 constexpr int VEC = $vec; // elements in 16 bytes
 using Vector = AutoVectorizingCopyWithAssumedAlignment<128>;
-
-//! end
-//! if retain
-// Loads 16 bytes that the L2 cache is to let go of last.
-struct Retained {
-    using SRegisters = uint128_t[1];
-    using DRegisters = uint128_t[1];
-    __device__ static void copy(uint128_t const &from, uint128_t &to)
-    {
-        uint64_t last;
-        uint32_t *word = reinterpret_cast<uint32_t *>(&to);
-        asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(last));
-        asm volatile("ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
-                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
-                     : "l"(&from), "l"(last));
-    }
-};
-template <>
-struct cute::Copy_Traits<Retained> : Copy_Traits<UniversalCopy<uint128_t>> {};
 
 //! end
 //! if narrow and cluster and holds
@@ -291,9 +268,7 @@ __global__ void __launch_bounds__(THREADS)
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j) {
 //! each tensor
-//! if kept and retain
-        copy(Copy_Atom<Retained, $type>{}, g$X(_, t + j * WIDTH), r$X(_, j));
-//! elif kept
+//! if kept
         copy(Vector{}, g$X(_, t + j * WIDTH), r$X(_, j));
 //! end
 //! end
@@ -304,9 +279,7 @@ __global__ void __launch_bounds__(THREADS)
         int const i = t + j * WIDTH;
         if (i < n / VEC) {
 //! each tensor
-//! if kept and retain
-            copy(Copy_Atom<Retained, $type>{}, g$X(_, i), r$X(_, j));
-//! elif kept
+//! if kept
             copy(Vector{}, g$X(_, i), r$X(_, j));
 //! end
 //! end
