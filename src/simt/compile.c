@@ -20,6 +20,7 @@ enum {
     TRANSLATOR_VERSION = 1,
     TINY_KERNEL = 64,
     SMALL_KERNEL = 150,
+    LONG_KERNEL = 600,
     BIG_KERNEL = 20000,
     MAX_FLAGS = 40
 };
@@ -80,11 +81,19 @@ static char *find_compiler(const struct simt_options *opt, struct arena *a, stru
     return path;
 }
 
+/* -Og takes two thirds of -O1's time. The code is as fast but for small loops of arithmetic and
+ * long products, which -O1 compiles soon enough. */
+static const char *level(int instructions)
+{
+    if (instructions > BIG_KERNEL)
+        return "-O0";
+    return instructions > TINY_KERNEL && instructions <= LONG_KERNEL ? "-Og" : "-O1";
+}
+
 static size_t compiler_flags(int lanes, int instructions, const char **flag)
 {
     size_t n = 0;
-    /* -Og takes two thirds of -O1's time; the code is as fast but for small loops of arithmetic. */
-    flag[n++] = instructions > BIG_KERNEL ? "-O0" : instructions > TINY_KERNEL ? "-Og" : "-O1";
+    flag[n++] = level(instructions);
     /* Without it gcc leaves the upper vector halves dirty over calls. */
     flag[n++] = "-fexpensive-optimizations";
     /* An eighth of gcc's time, and the code has next to nothing for it. */

@@ -231,6 +231,7 @@ struct worker {
     struct memo *memo;    /* MEMO_WAYS per site */
     struct sw_fast *fast; /* per site: what kernels may do without a call */
     struct sure *sure;    /* per site; check full */
+    uint8_t *wanted;      /* per first site of a group of loads: loads.c */
     uint64_t *counts;
     struct site_use *use; /* per site, or NULL */
     struct simt_counters n;

@@ -148,6 +148,7 @@ static void run_workers(struct launch *l)
         t->memo = apart((size_t)MEMO_WAYS * (l->k->site_count + 1) * sizeof *t->memo);
         t->cache = apart((l->k->site_count + 1) * sizeof *t->cache);
         t->fast = apart((l->k->site_count + 1) * sizeof *t->fast);
+        t->wanted = apart(l->k->site_count + 1);
         if (l->dev->config.check == SIMT_CHECK_FULL)
             t->sure = apart((l->k->site_count + 1) * sizeof *t->sure);
         for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count;

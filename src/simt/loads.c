@@ -131,15 +131,21 @@ INLINE void load_all(struct warp *w, u32 site, u32 n, const u8 *base, const u32 
     }
 }
 
-static bool wanted(const struct warp *w, u32 site, u32 n)
+/* Every register of the group has lanes; a site begins one group only, so it is found out once. */
+static inline bool wanted(const struct warp *w, u32 site, u32 n)
 {
+    enum { YES = 1, NO };
+    uint8_t *known = &w->t->wanted[site];
+    if (*known)
+        return *known == YES;
+    *known = YES;
     for (u32 i = 0; i < n; i++) {
         const struct sw_site *s = site_of(w, site + i);
         for (u32 v = 0; v < s->vec; v++)
             if (!reg_lanes(w, s, v))
-                return false;
+                *known = NO;
     }
-    return true;
+    return *known == YES;
 }
 
 /* All lanes inside shared memory at every offset, and aligned. */

@@ -563,6 +563,7 @@ void worker_release(struct worker *t)
     xfree(t->cache);
     xfree(t->memo);
     xfree(t->fast);
+    xfree(t->wanted);
     xfree(t->sure);
     reuse_free(t);
     xfree(t->counts);
