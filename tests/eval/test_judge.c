@@ -248,6 +248,7 @@ static void a_tool_that_cannot_look_is_named_and_not_taken_for_content(void **st
         assert_int_equal(test.verdict.kind, VERDICT_PASS);
         assert_non_null(test.unlooked);
         assert_non_null(strstr(test.unlooked, said[i]));
+        json_decref(test.counters);
         dir_remove(dir, &ignored);
         bench_close(&b);
     }
