@@ -37,10 +37,11 @@ compile()
 # Runs Meson's tests and adds its counts to ours.
 run_tests()
 {
-    local dir=$1 log=$1/meson-logs/testlog.json name
+    local dir=$1 log=$1/meson-logs/testlog.json name before=$failed rc
     shift
     rm -f "$log"
-    "$MESON" test -C "$dir" --no-rebuild --print-errorlogs "$@" | grep -vE '^(ninja:|$)'
+    "$MESON" test -C "$dir" --no-rebuild --print-errorlogs "$@" | grep --line-buffered -vE '^(ninja:|$)'
+    rc=${PIPESTATUS[0]}
     [ -s "$log" ] || { count "$dir: no test ran" 1; return; }
     while IFS=$'\t' read -r result name; do
         case $result in
@@ -53,6 +54,8 @@ import json, sys
 for line in open(sys.argv[1]):
     t = json.loads(line)
     print(t["result"], t["name"], sep="\t")' "$log")
+    # What Meson itself says counts too: its log may be unreadable.
+    [ "$rc" = 0 ] || [ $failed -gt $before ] || count "$dir: meson test ended with $rc" 1
 }
 
 mkdir -p build
