@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import atexit
 import json
 import mmap
 import os
@@ -10,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import unittest
 from pathlib import Path
 from typing import Any, Callable
 
@@ -92,3 +94,33 @@ def model(forward: str, inputs: str, init: str = "", constants: str = "", init_i
     """A task file from its parts."""
     made = f"    def __init__(self):\n        super().__init__()\n        {init}\n" if init else ""
     return f"{HEAD}{constants}\nclass Model(nn.Module):\n{made}    def forward(self, {forward}\n\ndef get_inputs():\n    return {inputs}\n\ndef get_init_inputs():\n    return {init_inputs}\n"
+
+
+COPY = model("x): return x + 0", "[torch.rand(64, 96)]")
+
+
+class OracleTest(unittest.TestCase):
+    """With one oracle for all: what a fault leaves behind would be seen by the next test."""
+
+    oracle: Oracle
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        if not hasattr(OracleTest, "oracle"):
+            OracleTest.oracle = Oracle()
+            atexit.register(OracleTest.oracle.close)
+
+    def loaded(self, text: str, **more: Any) -> dict[str, Any]:
+        answer = self.oracle.load_text(text, **more)
+        self.assertTrue(answer["ok"], answer)
+        return answer["task"]
+
+    def judged(
+        self, distribution: str = "normal", edit: Callable[[array.array], Any] | None = None, seed: str = "1"
+    ) -> dict[str, Any]:
+        """The first output's comparison for the reference's own answer, changed by `edit`."""
+        self.assertTrue(self.oracle.draw(seed, distribution=distribution)["ok"])
+        self.assertTrue(self.oracle.ask(do="reference")["ok"])
+        if edit:
+            self.oracle.change("out0", edit)
+        return self.oracle.judge()["outputs"][0]

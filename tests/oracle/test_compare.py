@@ -1,0 +1,228 @@
+"""What the oracle says of a result beside the truth: right, wrong, imprecise. Standard library only.
+
+A test's name is the sentence it proves. Candidates are played by writing into the buffer files.
+"""
+
+from __future__ import annotations
+
+import array
+import math
+import struct
+import unittest
+from typing import Any, Callable
+
+from client import COPY, OracleTest, model
+
+
+def tf32(value: float) -> float:
+    bits = struct.unpack("<I", struct.pack("<f", value))[0]
+    return struct.unpack("<f", struct.pack("<I", (bits + 0x1000) & 0xFFFFE000))[0]
+
+
+def rounded(value: float) -> float:
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def product(a: Any, b: Any, n: int, factor: Callable[[float], float], add: Callable[[float], float]) -> list[float]:
+    """C = A B with the given rounding of factors and of every sum."""
+    a, b = [factor(v) for v in a], [factor(v) for v in b]
+    out = []
+    for i in range(n):
+        for j in range(n):
+            total = 0.0
+            for k in range(n):
+                total = add(total + a[i * n + k] * b[k * n + j])
+            out.append(total)
+    return out
+
+
+class Comparing(OracleTest):
+    MATRIX = model("x): return x * 1.5", "[torch.rand(64, 96)]")
+    SQUARE = model("a, b): return a @ b", "[torch.randn(48, 48), torch.randn(48, 48)]")
+
+    def test_the_reference_passes_on_every_distribution(self) -> None:
+        self.loaded(self.SQUARE)
+        for distribution in ("task", "normal", "wide", "small", "zeros"):
+            one = self.judged(distribution)
+            self.assertEqual((one["wrong"], one["imprecise"], one["pattern"]), (0, False, ""))
+            self.assertEqual(one["rms_rel"], one["reference_rms_rel"])
+
+    ERRORS = [
+        ("one element", lambda v: v.__setitem__(500, v[500] + 1), 1, "row 5 of 64 only, column 20 of 96 only"),
+        (
+            "the last rows",
+            lambda v: v.__setitem__(slice(60 * 96, None), array.array("f", [0.0] * (4 * 96))),
+            4 * 96,
+            "the last 4 rows of 64 (tail, from 60)",
+        ),
+        (
+            "a tile",
+            lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(16, 32) for j in range(32, 64)],
+            512,
+            "rows 16..31 of 64, one whole tile of 16, columns 32..63 of 96, one whole tile of 32",
+        ),
+        (
+            "every other lane",
+            lambda v: [v.__setitem__(i, 99.0) for i in range(1, len(v), 2)],
+            32 * 96,
+            "columns 1, 3, 5, ... (every other one)",
+        ),
+        (
+            "half of every period",
+            lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(64) for j in range(96) if i % 16 >= 8],
+            32 * 96,
+            "rows 8..15 of every 16",
+        ),
+        (
+            "checkered tiles",
+            lambda v: [v.__setitem__(i * 96 + j, 99.0) for i in range(64) for j in range(96) if (i // 16 + j // 16) % 2],
+            32 * 96,
+            "whole tiles of 16 x 16",
+        ),
+        ("a factor", lambda v: [v.__setitem__(i, v[i] * 2) for i in range(len(v))], 64 * 96, "2 times the right value"),
+        ("an offset", lambda v: [v.__setitem__(i, v[i] + 3) for i in range(len(v))], 64 * 96, "the right value plus 3"),
+        ("zeros", lambda v: [v.__setitem__(i, 0.0) for i in range(len(v))], 64 * 96, "all of them are zero"),
+        (
+            "shifted by a row",
+            lambda v: v.__setitem__(slice(0, 63 * 96), v[96:]),
+            63 * 96,
+            "off by one: holds what belongs one further along rows",
+        ),
+        (
+            "column-major",
+            lambda v: v.__setitem__(slice(0, None), array.array("f", [v[i * 96 + j] for j in range(96) for i in range(64)])),
+            None,
+            "column-major",
+        ),
+    ]
+
+    def test_wrong_values_are_counted_and_described(self) -> None:
+        self.loaded(self.MATRIX)
+        for name, edit, count, words in self.ERRORS:
+            with self.subTest(name):
+                one = self.judged("normal", edit)
+                if count is not None:
+                    self.assertAlmostEqual(one["wrong"], count, delta=max(count // 100, 0))
+                self.assertIn(words, one["pattern"])
+                self.assertTrue(one["worst"])
+
+    def test_a_transposed_square_is_called_transposed(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.judged(
+            "normal",
+            lambda v: v.__setitem__(slice(0, None), array.array("f", [v[j * 48 + i] for i in range(48) for j in range(48)])),
+        )
+        self.assertIn("transposed", one["pattern"])
+
+    def test_the_worst_elements_come_with_index_and_both_values(self) -> None:
+        self.loaded(self.MATRIX)
+        one = self.judged("task", lambda v: v.__setitem__(5 * 96 + 7, 77.0))
+        self.assertEqual(one["worst"][0]["index"], [5, 7])
+        self.assertEqual(one["worst"][0]["got"], 77.0)
+        self.assertAlmostEqual(one["worst"][0]["expected"], self.oracle.read("in0")[5 * 96 + 7] * 1.5, 5)
+
+    def test_unwritten_elements_are_counted_apart_from_nan_and_infinity(self) -> None:
+        self.loaded(self.MATRIX)
+        one = self.judged("task", lambda v: [v.__setitem__(i, math.nan if i < 3 else math.inf) for i in range(5)])
+        self.assertEqual((one["wrong"], one["nan"], one["inf"], one["unwritten"]), (5, 3, 2, 0))
+        self.oracle.draw(distribution="task")
+        one = self.oracle.judge()["outputs"][0]
+        self.assertEqual((one["wrong"], one["nan"], one["unwritten"]), (64 * 96, 0, 64 * 96))
+        self.oracle.write("out0", [x * 1.5 for x in self.oracle.read("in0")[: 32 * 96]])
+        one = self.oracle.judge()["outputs"][0]
+        self.assertEqual((one["unwritten"], one["pattern"]), (32 * 96, "never written: the last 32 rows of 64 (tail, from 32)"))
+
+    def test_nan_and_infinity_of_the_truth_must_be_met(self) -> None:
+        self.loaded(model("x): return torch.log(x)", "[torch.tensor([-1.0, 0.0, 1.0, 2.0])]"))
+        one = self.judged("task")
+        self.assertEqual((one["wrong"], one["nan"], one["inf"]), (0, 0, 0))
+        one = self.judged("task", lambda v: v.__setitem__(slice(0, 2), array.array("f", [0.0, 0.0])))
+        self.assertEqual(one["wrong"], 2)
+        one = self.judged("task", lambda v: v.__setitem__(1, math.inf))
+        self.assertEqual((one["wrong"], one["inf"]), (1, 1))
+
+    def test_inputs_and_guards_are_watched(self) -> None:
+        self.loaded(COPY)
+        self.oracle.draw()
+        self.oracle.ask(do="reference")
+        self.assertEqual((self.oracle.judge()["inputs_modified"], self.oracle.judge()["guards_hit"]), ([], []))
+        self.oracle.write("out0", [1.0, 2.0], at=64 * 96 + 5)
+        self.oracle.write("out0", [1.0], at=-1)
+        self.oracle.write("in0", [0.25], at=17)
+        answer = self.oracle.judge()
+        self.assertEqual(answer["inputs_modified"], ["in0"])
+        self.assertEqual(
+            answer["guards_hit"],
+            [
+                {"buffer": "out0", "side": "before", "bytes": 4, "distance": 0},
+                {"buffer": "out0", "side": "after", "bytes": 8, "distance": 20},
+            ],
+        )
+        self.assertEqual(answer["outputs"][0]["wrong"], 0)
+
+    def test_integer_results_must_be_equal(self) -> None:
+        self.loaded(model("x): return x.argmax(1)", "[torch.rand(32, 64)]"))
+        self.assertEqual(self.judged()["wrong"], 0)
+        self.assertEqual(self.judged(edit=lambda v: v.__setitem__(3, v[3] + 1))["wrong"], 1)
+
+    def products(self, factor: Callable[[float], float], add: Callable[[float], float]) -> dict[str, Any]:
+        self.oracle.draw("p", distribution="normal")
+        self.oracle.write("out0", product(self.oracle.read("in0"), self.oracle.read("in1"), 48, factor, add))
+        return self.oracle.judge()["outputs"][0]
+
+    def test_plain_fp32_sums_one_after_the_other_are_precise_enough(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.products(lambda v: v, rounded)
+        self.assertEqual((one["wrong"], one["imprecise"]), (0, False))
+
+    def test_an_answer_better_than_the_reference_passes(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.products(lambda v: v, lambda v: v)
+        self.assertEqual((one["wrong"], one["imprecise"]), (0, False))
+        self.assertLess(one["rms_rel"], one["reference_rms_rel"])
+
+    def test_tf32_factors_are_imprecise_not_wrong(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.products(tf32, rounded)
+        self.assertEqual((one["wrong"], one["imprecise"]), (0, True))
+        self.assertGreater(one["rms_rel"], 10 * one["tolerance"]["rms"])
+
+    def test_tf32_factors_pass_where_they_are_allowed(self) -> None:
+        self.assertFalse(self.loaded(self.SQUARE)["tf32"])
+        task_allows = self.SQUARE.replace("import torch\n", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = True\n", 1)
+        for text, more in ((self.SQUARE, {"tf32": True}), (task_allows, {})):
+            self.assertTrue(self.loaded(text, **more)["tf32"])
+            one = self.products(tf32, rounded)
+            self.assertEqual((one["wrong"], one["imprecise"]), (0, False))
+        self.assertFalse(self.loaded(self.SQUARE)["tf32"])
+
+    def test_half_precision_sums_are_caught(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.products(lambda v: v, lambda v: struct.unpack("<e", struct.pack("<e", v))[0])
+        self.assertTrue(one["imprecise"] or one["wrong"])
+
+    def test_half_precision_sums_of_a_half_task_are_imprecise(self) -> None:
+        self.loaded(model("a, b): return a @ b", "[torch.randn(16, 512).half(), torch.randn(512, 16).half()]"))
+        self.assertEqual(self.judged()["wrong"], 0)
+        half = lambda v: struct.unpack("<e", struct.pack("<e", v))[0]
+        for add, fine in ((lambda v: v, True), (half, False)):
+            a, b = ([struct.unpack("<e", struct.pack("<H", h))[0] for h in self.oracle.read(f"in{k}")] for k in range(2))
+            out = []
+            for i in range(16):
+                for j in range(16):
+                    total = 0.0
+                    for k in range(512):
+                        total = add(total + a[i * 512 + k] * b[k * 16 + j])
+                    out.append(struct.unpack("<H", struct.pack("<e", total))[0])
+            self.oracle.write("out0", out)
+            one = self.oracle.judge()["outputs"][0]
+            self.assertEqual(one["wrong"] == 0 and not one["imprecise"], fine, one)
+
+    def test_a_small_error_in_one_place_is_wrong_not_imprecise(self) -> None:
+        self.loaded(self.SQUARE)
+        one = self.judged("normal", lambda v: [v.__setitem__(i, v[i] + 0.005) for i in range(96)])
+        self.assertEqual((one["wrong"], one["imprecise"]), (96, False))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
