@@ -66,7 +66,7 @@ class Analysis:
     def __init__(self, graph: Graph, known: list[Known]) -> None:
         self.graph, self.known = graph, known
         self.nodes = graph.nodes
-        self.users = graph.consumers()
+        self.users, self.readers = graph.consumers(), graph.readers()
 
     # ---- structure ----------------------------------------------------------------------------
 
@@ -136,20 +136,23 @@ class Analysis:
         return total
 
     def _elements_read(self, number: int, depth: int) -> int:
-        """Elements of this node that anything looks at."""
-        node = self.nodes[number]
-        if any(number == o for o, _ in self.graph.outputs) or depth > 16:
-            return node.numel
+        """Elements of this node's results (a split has several) that anything looks at."""
+        return sum(self._part_read(number, part, depth) for part in range(len(self.nodes[number].parts)))
+
+    def _part_read(self, number: int, part: int, depth: int) -> int:
+        whole = math.prod(self.nodes[number].parts[part]["shape"])
+        if (number, part) in self.graph.outputs or depth > 16:
+            return whole
         total = 0
-        for user in self.users.get(number, []):
+        for user in self.readers.get((number, part), []):
             reader = self.nodes[user]
             if reader.name in VIEWS:
-                total += min(self._elements_read(user, depth + 1), reader.numel)
+                total += self._elements_read(user, depth + 1)
             elif reader.name in GATHERS and reader.sources()[0] == number:
                 total += reader.numel
             else:
-                return node.numel
-        return min(total, node.numel)
+                return whole
+        return min(total, whole)
 
     def flops_written(self) -> float:
         return sum(node_flops(self.nodes, node) for _, node in self.graph.operators())

@@ -48,16 +48,17 @@ class Node:
     def numel(self) -> int:
         return math.prod(self.shape)
 
-    def sources(self) -> list[int]:
-        """The nodes this one reads, in order."""
-        found: list[int] = []
+    def reads(self) -> list[tuple[int, int]]:
+        """The nodes this one reads and which of their results, in order."""
+        found: list[tuple[int, int]] = []
         for arg in [*self.args, *self.kwargs.values()]:
             if not isinstance(arg, dict):  # the value of a constant
                 continue
-            if "node" in arg:
-                found.append(arg["node"])
-            found += [item["node"] for item in arg.get("list", []) if "node" in item]
+            found += [(item["node"], item.get("part", 0)) for item in [arg, *arg.get("list", [])] if "node" in item]
         return found
+
+    def sources(self) -> list[int]:
+        return [number for number, _ in self.reads()]
 
     def write(self, number: int) -> dict[str, Any]:
         base = {"id": number, "op": self.op, **(self.parts[0] if self.parts else {})}
@@ -242,6 +243,14 @@ class Graph:
         users: dict[int, list[int]] = {}
         for number in sorted(live):
             for source in set(self.nodes[number].sources()):
+                users.setdefault(source, []).append(number)
+        return users
+
+    def readers(self) -> dict[tuple[int, int], list[int]]:
+        """Who reads a node's result: by node and part."""
+        users: dict[tuple[int, int], list[int]] = {}
+        for number in sorted(self.live()):
+            for source in set(self.nodes[number].reads()):
                 users.setdefault(source, []).append(number)
         return users
 

@@ -330,6 +330,13 @@ class Describing(OracleTest):
         ),
         ("a slice reads only itself", "x): return x[:, :8] * 2", "[torch.rand(64, 64)]", 4 * (64 * 8 * 2), 64 * 8),
         (
+            "both halves of a split are read, and of four parts the two that are used",
+            "x, y): a, b = x.chunk(2, -1); c = y.chunk(4, -1); return torch.cat([a * c[0], b + c[3]], -1)",
+            "[torch.rand(64, 8), torch.rand(64, 16)]",
+            4 * 64 * (8 + 8 + 8),
+            0,
+        ),
+        (
             "an embedding reads only its rows",
             "i, w): return F.embedding(i, w)",
             "[torch.zeros(4, dtype=torch.int64), torch.rand(99, 8)]",
