@@ -1,8 +1,9 @@
 """Are the times good: the same kernel judged 10 times, the same under two names, and a plain event loop beside it.
 
-    python3 bench/gpu/timing.py CUTEGEN EXAMPLES OUT.md
+    python3 bench/gpu/timing.py CUTEGEN EXAMPLES OUT.md [PLAIN-LOOP]
 
 Three sizes of swish, so that a kernel of microseconds is among them. Spread: (largest - smallest) / median of the ten medians.
+PLAIN-LOOP is timing.cu, built; without it, nvcc builds it here. It is run three times per size, and the median of its times counts.
 """
 import json
 import os
@@ -15,7 +16,7 @@ import tempfile
 here = pathlib.Path(__file__).resolve().parent
 cutegen, examples, out = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
 work = pathlib.Path(tempfile.mkdtemp(prefix="cutegen-timing-"))
-env = {**os.environ, "CUTEGEN_CACHE": str(work / "cache"), "CUTEGEN_RUNS": str(work / "runs"), "CUTEGEN_RUNTIME": str(work / "rt")}
+env = {"CUTEGEN_CACHE": str(work / "cache"), **os.environ, "CUTEGEN_RUNS": str(work / "runs"), "CUTEGEN_RUNTIME": str(work / "rt")}
 kernel = examples / "kernels/swish.cu"
 twin = work / "twin.cu"
 twin.write_text(kernel.read_text().replace("void swish(", "void twin(").replace("(swish<", "(twin<"))
@@ -32,13 +33,13 @@ def measure(path, sizes):
     return answer["measurement"]["time_us"], answer["measurement"]["warm_us"]
 
 
-subprocess.run(["nvcc", "-O3", "-arch=native", "-o", str(work / "timing"), str(here / "timing.cu")], check=False)
+program = sys.argv[4] if len(sys.argv) > 4 else str(work / "timing")
+if len(sys.argv) <= 4:
+    subprocess.run(["nvcc", "-O3", "-arch=native", "-o", program, str(here / "timing.cu")], check=False)
+rows = [json.loads(line) for n in 3 * (1 << 20, 1 << 24) for line in subprocess.run([program, str(n)], capture_output=True, text=True).stdout.splitlines()]
 plain = {}
-for elements in (1 << 20, 1 << 24):
-    said = subprocess.run([str(work / "timing"), str(elements)], capture_output=True, text=True).stdout
-    for line in said.splitlines():
-        row = json.loads(line)
-        plain[row["elements"]] = row
+for n in {row["elements"] for row in rows}:
+    plain[n] = {key: statistics.median(row[key] for row in rows if row["elements"] == n) for key in ("cold_us", "warm_us")}
 with open(out, "w") as f:
     f.write("| elements | median of 10 (cold) | spread | twin differs by | plain loop, cold | off by | warm: ours | plain loop | off by |\n|---|---|---|---|---|---|---|---|---|\n")
     for batch, dim in ((1, 1 << 20), (128, 131072), (4096, 131072)):

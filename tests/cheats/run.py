@@ -92,7 +92,8 @@ def main() -> int:
     options = parser.parse_intermixed_args()
     kind = options.device.split(":")[0]
     paths = [p for p in sorted(HERE.glob("*.cu")) + sorted(HERE.glob("foreign/*.py"))]
-    paths = [p for p in paths if not options.names or p.stem in options.names]
+    if options.names:  # in that order
+        paths = sorted((p for p in paths if p.stem in options.names), key=lambda p: options.names.index(p.stem))
     cheats = [(p, head(p)) for p in paths]
     cheats = [(p, f) for p, f in cheats if kind in f.get("device", kind)]
     failed = 0
