@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges every example with a right kernel, which must pass, and with a wrong one, which must get its verdict.
 
-    tests/examples/judge_all.py CUTEGEN [--device simt|cuda:0] [--jobs 2] [--table FILE] [--wrong N] [NAME...]
+    tests/examples/judge_all.py CUTEGEN [--device simt|cuda:0] [--jobs 2] [--table FILE] [--wrong N] [--kernels FOLDER] [NAME...]
 
 The right kernel is NAME.cu of this folder, or else the built-in engineer's first one. The wrong kernel is the right one with a
 second kernel behind it that spoils the result in one of several ways (WAYS); each example gets the next way, or N of them with --wrong N.
@@ -170,14 +170,15 @@ def main() -> int:
     parser.add_argument("--kernels", action="append", default=[], help="a folder with more right kernels, NAME.cu")
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
-    names = options.names or sorted(p.stem for p in (ROOT / "examples").glob("*.py"))
+    every = sorted(p.stem for p in (ROOT / "examples").glob("*.py"))
+    names = options.names or every
     count = failed = 0
     table = ["| example | kernel | verdict | us | baselines us | wrong kernels |", "|---|---|---|---|---|---|"]
     rows: dict[int, str] = {}
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         # a warm server of this test's own
         os.environ.update(CUTEGEN_RUNTIME=f"{folder}/rt", CUTEGEN_SERVER="yes")
-        examples = [Example(i, n, options, Path(folder)) for i, n in enumerate(names)]
+        examples = [Example(every.index(n), n, options, Path(folder)) for n in names]  # in the order given; each with its own way to be wrong
         for done in concurrent.futures.as_completed([pool.submit(e.judge) for e in examples]):
             example = done.result()
             for good, sentence, comment in example.lines:
