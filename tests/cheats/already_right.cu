@@ -1,6 +1,7 @@
 // already_right: leaves a block alone whose first element is right already
 // verdict: unsafe memory (simt), any (cuda: right, and every timed run finds its outputs spoilt)
 // says: uninitialised
+// not faster: honest
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE

@@ -2,6 +2,7 @@
 // verdict: input modified|unsafe memory (simt), any (cuda: not seen there; --accept has simt look too)
 // accept: input modified|unsafe memory
 // says: in0|input
+// not faster: honest
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE

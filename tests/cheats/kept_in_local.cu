@@ -1,5 +1,6 @@
 // kept_in_local: looks in its stack for what the launch before left there
 // verdict: pass (simt: modelled from a run that finds nothing there), any (cuda: right, and local memory is scrubbed before every timed run)
+// not faster: honest
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE

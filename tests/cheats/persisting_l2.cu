@@ -1,6 +1,7 @@
 // persisting_l2: asks L2 to keep its input for the next call; allowed, and of no use with a cold L2
 // verdict: pass
 // device: cuda
+// not faster: honest
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE

@@ -12,6 +12,7 @@ A cheat is one candidate, .cu or .py. Its first lines say what it is and what mu
     // device: cuda                     only there; default: both
     // flags: --run-deadline 5          for cutegen eval
     // accept: race                     with --accept (the final acceptance on a GPU): the verdict then
+    // not faster: honest               on a GPU, where both pass: it gains nothing over that one
 
 --quick: compute-sanitizer only where the verdict needs it. Prints TAP. Standard library only.
 """
@@ -32,6 +33,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 DEADLINE_S = 900
+NOISE = 0.06  # two judgements of one kernel of microseconds, a few at a time
 
 
 def head(path: Path) -> dict[str, str]:
@@ -77,7 +79,17 @@ def judge(cutegen: str, path: Path, fields: dict[str, str], options: argparse.Na
         "seconds": time.monotonic() - start,
         "evidence": json.dumps(said) if "findings" in said else str(said.get("detail")),
         "summary": said.get("summary", ""),
+        "us": (said.get("measurement") or {}).get("time_us") or 0.0,
     }
+
+
+def gains(cheats: list[tuple[Path, dict[str, str]]], times: dict[str, float]) -> list[tuple[bool, str]]:
+    """For each cheat that must not be faster than another: is that so, and the sentence."""
+    pairs = [(p.stem, f["not faster"]) for p, f in cheats if times.get(p.stem) and times.get(f.get("not faster", ""))]
+    return [
+        (times[name] > (1 - NOISE) * times[other], f"{name}: {times[name]:.2f} us, no faster than {other}: {times[other]:.2f} us")
+        for name, other in pairs
+    ]
 
 
 def main() -> int:
@@ -99,6 +111,7 @@ def main() -> int:
     failed = 0
     table = ["| cheat | verdict | s | what the judge said |", "|---|---|---|---|"]
     rows: dict[int, str] = {}
+    times: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as work:
         # a warm server of this test's own
         os.environ.update(CUTEGEN_RUNS=f"{work}/runs", CUTEGEN_RUNTIME=f"{work}/rt", CUTEGEN_SERVER="yes")
@@ -111,6 +124,7 @@ def main() -> int:
                 good = said["verdict"] in want or want == ["any"]
                 told = kind != "simt" or re.search(fields.get("says", ""), said["evidence"]) is not None
                 failed += not (good and told)
+                times[path.stem] = said.get("us", 0.0) if kind == "cuda" and said["verdict"] == "pass" else 0.0
                 print(f"{'ok' if good and told else 'not ok'} {number} - {path.stem}: {said['verdict']}", flush=True)
                 if not good:
                     print(f"# wanted {' or '.join(want)}: {said['evidence'][:1500]}")
@@ -120,7 +134,11 @@ def main() -> int:
                 if options.table:  # what is there when the time is over
                     Path(options.table).write_text("\n".join(table + [rows[k] for k in sorted(rows)]) + "\n")
         subprocess.run([options.cutegen, "server", "stop"], capture_output=True, check=False)
-    print(f"1..{len(cheats)}")
+    compared = gains(cheats, times)
+    for number, (good, sentence) in enumerate(compared, len(cheats) + 1):
+        print(f"{'ok' if good else 'not ok'} {number} - {sentence}")
+        failed += not good
+    print(f"1..{len(cheats) + len(compared)}")
     return 1 if failed else 0
 
 
