@@ -10,9 +10,10 @@ program=$(readlink -f "$1")
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; "$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 unset OPENAI_API_KEY ANTHROPIC_API_KEY http_proxy
 export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this test's own
 cd "$work" || exit 3
 n=0
 failed=0
@@ -87,9 +88,11 @@ run grep -rlF "$key" "$work/runs"
 ok "and it does not come back in a reply" 1 '^$'
 
 # The warm server outlives the command that started it.
-mkdir -m 700 "$work/runtime"
-run env XDG_RUNTIME_DIR="$work/runtime" OPENAI_API_KEY=$key "$program" run "$root/examples/swish.py" --depth 0 --no-report
-ok "a run that starts the warm server" 0 '^best'
+export CUTEGEN_RUNTIME=$work/rt2
+run env OPENAI_API_KEY=$key "$program" run "$root/examples/swish.py" --depth 0 --no-report
+ok "a run that starts a warm server" 0 '^best'
+run cutegen server status --json
+ok "leaves it there" 0 '"running": ?true'
 out=$(python3 - "$key" <<'END'
 import os, sys
 seen = []
@@ -103,7 +106,8 @@ print("seen by", seen)
 END
 )
 ok "no process that is left has the key in its environment" 0 '^seen by \[\]$'
-XDG_RUNTIME_DIR=$work/runtime "$program" server stop >/dev/null 2>&1
+cutegen server stop >/dev/null 2>&1
+export CUTEGEN_RUNTIME=$work/rt
 
 # ---- the profile is taken when it is read -------------------------------------------
 steps=replay:$root/examples/replays/steps/swish.jsonl
