@@ -15,7 +15,7 @@ import time
 
 cutegen, out = sys.argv[1:3]
 work = pathlib.Path(tempfile.mkdtemp(prefix="cutegen-faults-"))
-env = {**os.environ, "CUTEGEN_CACHE": str(work / "cache"), "CUTEGEN_RUNS": str(work / "runs"), "CUTEGEN_RUNTIME": str(work / "rt")}
+env = {"CUTEGEN_CACHE": str(work / "cache"), **os.environ, "CUTEGEN_RUNS": str(work / "runs"), "CUTEGEN_RUNTIME": str(work / "rt")}
 (work / "task.py").write_text(
     """import torch
 

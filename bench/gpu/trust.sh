@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # trust.sh - what only a GPU can show about the judge, in some minutes: exports, peaks, final acceptance, a foreign verdict.
 #
-#     [MEANWHILE=COMMAND] bench/gpu/trust.sh CUTEGEN-TREE OUT-FOLDER
+#     [MEANWHILE=COMMAND] [ONLY=swish] bench/gpu/trust.sh CUTEGEN-TREE OUT-FOLDER
 #
-# CUTEGEN-TREE is the unpacked tarball. Six kernels are judged and exported; while load_inline builds the modules on the CPU, the
+# CUTEGEN-TREE is the unpacked tarball. Six kernels (or ONLY one, by name) are judged and exported; while load_inline builds the modules on the CPU, the
 # peaks are measured (and MEANWHILE is run); then the modules are checked, one of them is judged as a foreign candidate, and some
 # cheats are judged with --accept (not with ACCEPT=0). QUICK=1 leaves torch.compile out of the check. OUT-FOLDER gets export.md, peaks.txt, foreign.txt,
 # accept.md. For verdicts of all cheats and examples: cheats.sh, judge_all.sh.
@@ -21,6 +21,7 @@ say() { echo "[$(($(date +%s) - begin)) s] $*"; }
 pids=()
 for kernel in "$examples/kernels/swish.cu" "$repo"/tests/examples/{conv2d,cross_entropy,mlp}.cu "$here"/kernels/{softmax,diagonal_matmul}.cu; do
     name=$(basename "$kernel" .cu)
+    [ "${ONLY:-$name}" = "$name" ] || continue
     timeout 30 "$cutegen" eval "$examples/$name.py" "$kernel" --device cuda:0 2>&1 | head -3
     "$cutegen" export last --no-shared --output "$work/$name" >/dev/null
     MAX_JOBS=2 timeout 150 python3 "$here/export.py" build "$work/$name" >"$work/$name.build" 2>&1 &
