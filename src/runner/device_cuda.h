@@ -10,7 +10,7 @@
 #include "runner/runner_plan.h"
 
 enum {
-    CUDA_MAX_MAPPINGS = 256,
+    CUDA_MAX_MAPPINGS = 8 * PLAN_MAX_BUFFERS, /* a short kernel is timed in several sets */
     CUDA_GUARD_BYTES = 4096,
     CUDA_GUARD_VALUE = 0xA7,
     CUDA_UNIT_BYTES = 2 << 20, /* smaller allocations lie in one such piece with others */
