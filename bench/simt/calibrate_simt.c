@@ -5,6 +5,7 @@
  *   nvcc -std=c++17 -lineinfo -arch=compute_90 -ptx -o calibrate.ptx
  * bench/simt/calibrate_kernels.cu simt_calibrate calibrate.ptx [BLOCKS [NAME]] > counters.jsonl
  *   simt_calibrate calibrate.ptx BLOCKS NAME overhead     what counting and every check cost
+ *   simt_calibrate calibrate.ptx BLOCKS NAME checks       only the checks
  */
 #include "base/fs.h"
 #include "simt/simt.h"
@@ -148,13 +149,13 @@ static double cpu_seconds(void)
 }
 
 /* Processor time without and with counters, and with a profile; in turns, the least of seven. */
-static void overhead(const char *so, const struct cal_case *x, unsigned long sample)
+static void overhead(const char *so, const struct cal_case *x, unsigned long sample, bool checks)
 {
     double least[4] = {1e9, 1e9, 1e9, 1e9};
     struct ready r;
     ready_make(x, &r);
-    for (int turn = -1; turn < 28; turn++) {
-        int how = turn < 0 ? 0 : turn % 4;
+    for (int turn = -1; turn < (checks ? 14 : 28); turn++) {
+        int how = turn < 0 ? 0 : checks ? turn % 2 * 3 : turn % 4;
         struct simt_config config = {.check = how == 3 ? SIMT_CHECK_FULL : SIMT_CHECK_MEMORY,
                                      .counters = how == 1 || how == 2,
                                      .profile = how == 2,
@@ -177,8 +178,10 @@ static void overhead(const char *so, const struct cal_case *x, unsigned long sam
         simt_close(dev);
         arena_free(a);
     }
-    printf("%-18s %8.4f s  counters %.2f  profile %.2f  full check %.2f\n", x->kernel, least[0],
-           least[1] / least[0], least[2] / least[0], least[3] / least[0]);
+    printf("%-18s %8.4f s ", x->kernel, least[0]);
+    if (!checks)
+        printf(" counters %.2f  profile %.2f ", least[1] / least[0], least[2] / least[0]);
+    printf(" full check %.2f\n", least[3] / least[0]);
     fflush(stdout);
     ready_free(&r);
 }
@@ -202,7 +205,7 @@ int main(int argc, char **argv)
         if (argc > 3 && !strstr(cases[i].kernel, argv[3]))
             continue;
         else if (argc > 4)
-            overhead(built.so_path, &cases[i], sample);
+            overhead(built.so_path, &cases[i], sample, strcmp(argv[4], "checks") == 0);
         else
             count(built.so_path, &cases[i], sample);
     arena_free(a);

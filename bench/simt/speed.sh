@@ -6,7 +6,7 @@
 # PROTOTYPES has thread/ and warp/, whose cases the kernels of bench/simt/speed/ are written for; PTX_DIR
 # may hold others of the same names (simple.ptx sgemm.ptx hgemm.ptx). Needs build/release, python3 and,
 # without PTX_DIR, nvcc and CUTLASS's headers (CUTLASS=.../include). OUT then has all that OUT/run.sh wants
-# on a quiet machine with gcc; run it there (about a minute) for the tables.
+# on a quiet machine with gcc; run it there (about two minutes) for the tables.
 #
 # The prototypes are aarch64 programs: on x86_64 the warp one is built on prototype_x86/arm_neon.h (16-byte
 # vectors) and the thread prototype's fiber switch.
@@ -24,6 +24,15 @@ mkdir -p "$out/ptx" "$out/tests"
 cp "$root/build/release/src/simt/cutegen-simtc" "$root/build/release/tests/simt/simt_bench" "$out"
 cp "$root"/tests/simt/ptx/{gemm,intrinsics,pointwise,reduce,tile}.ptx "$out/tests"
 cp "$here/speed_run.sh" "$out/run.sh"
+cp "$here/cores.c" "$out"
+# file, kernel, block: as a plan would say
+{
+    for k in gelu4 softmax softmaxW diverge mandel; do echo "ptx/simple.ptx $k 256,1,1"; done
+    printf '%s\n' "ptx/simple.ptx matmul 32,8,1" "ptx/simple.ptx matmulS 32,8,1" \
+        "ptx/sgemm.ptx cute_sgemm 256,1,1" "ptx/hgemm.ptx cute_hgemm 128,1,1"
+    sed -n 's/^K(\([a-z0-9_]*\), "\([a-z]*\)", [0-9]*, [0-9]*, [0-9]*, \([0-9]*\), \([0-9]*\),.*/tests\/\2.ptx \1 \3,\4,1/p' \
+        "$root/tests/simt/kernels.def"
+} >"$out/blocks"
 mkdir -p "$out/lib"
 cp -L "$(ldd "$out/simt_bench" | awk '/jansson/ { print $3 }')" "$out/lib"
 cp -r "$here/prototype_x86" "$out"

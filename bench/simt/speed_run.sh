@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
-# run.sh - the measuring half of speed.sh, in the folder it made. Wants gcc and two cores nobody else uses.
+# run.sh - the measuring half of speed.sh, in the folder it made. Wants gcc and cores nobody else uses.
 #
-#     run.sh [FIRST_CORE]
+#     run.sh [PART...]      parts: nine two compile; all without
 #
-# Seconds of processor time on one core, the best of three turns, memory checks on; the turns of the programs
-# alternate, so that a busy machine slows them alike. "simt" is without traffic counters, as the prototypes are;
-# the columns after it say what counters, full checks and a second core change, and what 8 lanes (AVX2) take.
+# nine: seconds of processor time on one core, the best of three turns, memory checks on; the turns of the
+# programs alternate, so that a busy machine slows them alike. "simt" is without traffic counters, as the
+# prototypes are; the columns after it say what counters and full checks change, and what 8 lanes (AVX2) take.
+# two: on the pair of CPUs that add most to each other (cores.c), one thread beside two, and beside it what two
+# processes that share nothing get from the same pair: that is what the machine has to give.
+# compile: translation and the C compiler, four kernels at a time, the best of three.
+# TURNS=N changes the turns, CORE=N the core of the first part.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-core=${1:-0}
+parts=${*:-nine two compile}
+turns=${TURNS:-3}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cp -r "$here"/. "$tmp"
@@ -19,69 +24,106 @@ if [ "$(uname -m)" = x86_64 ]; then
     neon=-Iprototype_x86
     wrt=wrt_x86_64.c
 fi
+gcc -O2 -march=native -pthread -o cores cores.c -lm
+read -r one other gain <<<"$(./cores --pick)"
+core=${CORE:-$one}
 C="-shared -fPIC -w -ffp-contract=off -fno-math-errno -fno-strict-aliasing -march=native"
-gcc -O3 -march=native $neon -ffp-contract=off -w -rdynamic $wrt -o wbench -ldl -lm &
-gcc -O2 -march=native -ffp-contract=off -w -rdynamic bbench.c props.c -o bbench -ldl -lm -lpthread &
-for k in simple sgemm hgemm; do
-    lanes=4
-    [ $k = simple ] && lanes=8
-    gcc -O1 $C -DEMU_CHECK=1 -I. b_$k.c -o b_$k.so -lm &
-    gcc -O1 -fschedule-insns $neon -DL=$lanes $C -I. w_$k.c -o w_$k.so -lm &
-done
+if [[ $parts = *nine* ]]; then
+    gcc -O3 -march=native $neon -ffp-contract=off -w -rdynamic $wrt -o wbench -ldl -lm &
+    gcc -O2 -march=native -ffp-contract=off -w -rdynamic bbench.c props.c -o bbench -ldl -lm -lpthread &
+    for k in simple sgemm hgemm; do
+        lanes=4
+        [ $k = simple ] && lanes=8
+        gcc -O1 $C -DEMU_CHECK=1 -I. b_$k.c -o b_$k.so -lm &
+        gcc -O1 -fschedule-insns $neon -DL=$lanes $C -I. w_$k.c -o w_$k.so -lm &
+    done
+fi
+if [ "$parts" != compile ]; then # into the cache
+    for k in gelu softmax softmaxW sgemm hgemm matmul matmulS mandel diverge; do
+        ./simt_bench ptx --repeat 1 $k >/dev/null &
+        [[ $parts = *nine* ]] && ./simt_bench ptx --repeat 1 --lanes 8 $k >/dev/null &
+    done
+fi
 wait
-# turn WHO COMMAND...
+
+# turn WHO CPUS COMMAND...: "who kernel seconds"
 turn()
 {
-    local who=$1
-    shift
-    taskset -c "$core" "$@" 2>/dev/null | awk -v who="$who" '$3 == "s" { print who, $1, $2 }'
+    local who=$1 cpus=$2
+    shift 2
+    taskset -c "$cpus" "$@" 2>/dev/null | awk -v who="$who" '$3 == "s" { print who, $1, $2 }'
 }
+
+nine()
 {
-    for _ in 1 2 3; do
-        turn simt ./simt_bench ptx --no-counters
-        SO=w REPS=3 turn warp ./wbench
-        turn counters ./simt_bench ptx
-        turn full ./simt_bench ptx --no-counters --check full
-        [ "$(uname -m)" = x86_64 ] && turn avx2 ./simt_bench ptx --no-counters --lanes 8
-    done
-    REPS=1 turn thread ./bbench
-    for _ in 1 2; do
-        turn wall1 ./simt_bench ptx --no-counters --wall
-        taskset -c "$core,$((core + 1))" ./simt_bench ptx --no-counters --wall --threads 2 |
-            awk '$3 == "s" { print "wall2", $1, $2 }'
-    done
-} | awk '
-    { k = $1 " " $2; if (!(k in m) || $3 < m[k]) m[k] = $3; if (!($2 in seen)) { seen[$2] = 1; name[n++] = $2 } }
-    function over(a, b) { return b ? a / b : 0 }
-    END {
-        print "| kernel | simt s | warp s | thread s | warp/simt | thread/simt | counters | full check | 2 cores | 8 lanes s |"
-        print "|---|---|---|---|---|---|---|---|---|---|"
-        for (i = 0; i < n; i++) {
-            x = name[i]; s = m["simt " x]
-            printf "| %s | %.4f | %.4f | %.4f | %.2f | %.2f | %.2f | %.2f | %.2f | %.4f |\n", x, s, m["warp " x], m["thread " x], over(m["warp " x], s), over(m["thread " x], s), over(m["counters " x], s), over(m["full " x], s), over(m["wall1 " x], m["wall2 " x]), m["avx2 " x]
-        }
-    }'
-echo
-echo "translation and compile, seconds of processor time (limit: 0.1 s + 0.8 ms per PTX instruction)"
-# compile FILE KERNEL
+    {
+        for ((i = 0; i < turns; i++)); do
+            turn simt "$core" ./simt_bench ptx --no-counters
+            SO=w REPS=3 turn warp "$core" ./wbench
+            turn counters "$core" ./simt_bench ptx
+            turn full "$core" ./simt_bench ptx --no-counters --check full
+            [ "$(uname -m)" = x86_64 ] && turn avx2 "$core" ./simt_bench ptx --no-counters --lanes 8
+        done
+        REPS=1 turn thread "$core" ./bbench
+    } | awk '
+        { k = $1 " " $2; if (!(k in m) || $3 < m[k]) m[k] = $3; if (!($2 in seen)) { seen[$2] = 1; name[n++] = $2 } }
+        function over(a, b) { return b ? a / b : 0 }
+        END {
+            print "| kernel | simt s | warp s | thread s | warp/simt | thread/simt | counters | full check | 8 lanes s |"
+            print "|---|---|---|---|---|---|---|---|---|"
+            for (i = 0; i < n; i++) {
+                x = name[i]; s = m["simt " x]
+                printf "| %s | %.4f | %.4f | %.4f | %.2f | %.2f | %.2f | %.2f | %.4f |\n", x, s, m["warp " x], m["thread " x], over(m["warp " x], s), over(m["thread " x], s), over(m["counters " x], s), over(m["full " x], s), m["avx2 " x]
+            }
+        }'
+}
+
+two()
+{
+    echo "CPUs $one and $other add most to each other: $gain times under arithmetic; each loop of cores.c there:"
+    ./cores "$one" "$other"
+    echo
+    {
+        for ((i = 0; i < turns; i++)); do
+            turn one "$one" ./simt_bench ptx --no-counters --wall --repeat 5
+            turn two "$one,$other" ./simt_bench ptx --no-counters --wall --repeat 7 --threads 2
+            turn twice "$one,$other" ./simt_bench ptx --no-counters --repeat 7 --twice
+            turn one "$other" ./simt_bench ptx --no-counters --wall --repeat 5
+        done
+    } | awk '
+        { k = $1 " " $2; if (!(k in m) || $3 < m[k]) m[k] = $3; if (!($2 in seen)) { seen[$2] = 1; name[n++] = $2 } }
+        function over(a, b) { return b ? a / b : 0 }
+        END {
+            print "| kernel | one thread s | two threads s | gain | two processes s | their gain | threads/processes |"
+            print "|---|---|---|---|---|---|---|"
+            for (i = 0; i < n; i++) {
+                x = name[i]; s = m["one " x]; g = over(s, m["two " x]); p = over(2 * s, m["twice " x])
+                printf "| %s | %.4f | %.4f | %.2f | %.4f | %.2f | %.2f |\n", x, s, m["two " x], g, m["twice " x], p, over(g, p)
+            }
+        }'
+}
+
 compile()
 {
-    local t n
-    t=$({ /usr/bin/env bash -c 'TIMEFORMAT="%U %S"; time taskset -c '"$core"' ./cutegen-simtc --ptx '"$1"' --kernel '"$2"' --cc gcc --cache cache/c >out'; } 2>&1 |
-        awk '{ print $1 + $2 }')
-    rm -rf cache/c
-    n=$(sed 's/.*"instructions":\([0-9]*\).*/\1/' out)
-    echo "$2 $n $t" | awk '{ l = 0.1 + 0.0008 * $2; printf "%-20s %5d %.2f %.2f %s\n", $1, $2, $3, l, ($3 > l ? "over" : "") }'
-}
-for x in "simple gelu4" "simple softmax" "simple softmaxW" "simple matmul" "simple mandel" "simple diverge" \
-    "sgemm cute_sgemm" "hgemm cute_hgemm"; do
-    set -- $x
-    compile "ptx/$1.ptx" "$2"
+    cat >one.sh <<'ONE'
+best=9
+for i in 1 2 3; do
+    d=$(mktemp -d -p .)
+    t=$({ TIMEFORMAT="%U %S"; time ./cutegen-simtc --ptx "$1" --kernel "$2" --block "$3" --cc gcc --cache "$d" >"$d/out"; } 2>&1 | tail -1)
+    n=$(sed 's/.*"instructions":\([0-9]*\).*/\1/' "$d/out")
+    best=$(echo "$t $best" | awk '{ s = $1 + $2; print (s < $3 ? s : $3) }')
+    rm -rf "$d"
 done
-for f in tests/*.ptx; do
-    for k in $(sed -n 's/.*\.visible \.entry \([A-Za-z0-9_]*\).*/\1/p' "$f"); do
-        compile "$f" "$k"
-    done
-done >tests.times
-sort -k3 -n tests.times | awk '{ t[n++] = $3; over += $5 == "over"; if ($5 == "over") print }
-    END { printf "%d kernels of the tests: median %.2f s, largest %.2f s, %d over the limit\n", n, t[int(n / 2)], t[n - 1], over }'
+echo "$2 $n $best" | awk '{ l = 0.1 + 0.0008 * $2; printf "%-20s %5d %.3f %.3f %.2f %s\n", $1, $2, $3, l, $3 / l, ($3 > l ? "over" : "") }'
+ONE
+    echo "translation and compile, seconds of processor time (limit: 0.1 s + 0.8 ms per PTX instruction)"
+    xargs -P 4 -L 1 bash one.sh <blocks >times
+    sort -k3 -n times | awk '{ t[n++] = $3; if ($6 == "over") { over++; print } }
+        END { printf "%d kernels: median %.2f s, largest %.2f s, %d over the limit\n", n, t[int(n / 2)], t[n - 1], over }'
+    [ -n "${TIMES:-}" ] && cp times "$TIMES"
+}
+
+for p in $parts; do
+    $p
+    echo
+done

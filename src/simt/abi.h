@@ -8,7 +8,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 7
+#define SIMT_ABI_VERSION 8
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -102,6 +102,7 @@ struct sw_warp {
     struct sw_fast *fast; /* per site */
     u8 *local;            /* local memory of lane 0 */
     u64 local_bytes;      /* per lane */
+    u64 *log, *log_end;   /* loads of shared memory without a call: site << 32 | where; or NULL */
 } __attribute__((aligned(64)));
 
 /* The operands of a bulk copy, 32 lanes each; NULL where the form has none. */
@@ -214,10 +215,17 @@ enum sw_kernel_flag {
     SW_K_ORDERS = 2 /* fences, locks, volatile accesses: blocks may be ordered by them */
 };
 
+/* The translations of a kernel: whole warps lie along x or the block is one row; any shape. */
+enum sw_forms { SW_ROWS = 1, SW_GENERAL = 2 };
+
+static inline u32 sw_form_for(const u32 *block)
+{
+    return block[0] % 32 == 0 || block[1] * block[2] == 1 ? SW_ROWS : SW_GENERAL;
+}
+
 struct sw_kernel {
     const char *name;
-    struct sw_form rows;    /* whole warps lie along x, or the block is one row */
-    struct sw_form general; /* any block shape */
+    struct sw_form rows, general; /* one of them may be missing: fn is NULL */
     const struct sw_param *params;
     u32 param_count, param_bytes;
     u32 static_smem, smem_align, uses_dynamic, local_bytes;

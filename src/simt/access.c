@@ -299,21 +299,21 @@ static inline void learn(const struct warp *w, u32 site, u32 span, bool write)
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
     const struct sw_site *s = site_of(w, site);
-    if (cfg->profile || w->t->watching || (w->blk->cell && s->space == SW_SHARED))
+    bool full = cfg->check == SIMT_CHECK_FULL, shared = s->space == SW_SHARED;
+    if (cfg->profile || w->t->watching || (full && write))
         return;
     const struct range *c = &w->t->cache[site];
     struct sw_fast *f = &w->t->fast[site];
-    bool full = cfg->check == SIMT_CHECK_FULL;
-    if (full && (write || !c->alloc || !shadow_quiet(c->alloc)))
+    if (full && !shared && (!c->alloc || !shadow_quiet(c->alloc)))
         return;
-    u64 lo = s->space == SW_SHARED ? 0 : c->lo,
-        hi = s->space == SW_SHARED ? w->blk->b.smem_bytes : c->hi;
+    u64 lo = shared ? 0 : c->lo, hi = shared ? w->blk->b.smem_bytes : c->hi;
     if (f->room || hi - lo < span ||
-        (s->space != SW_SHARED && (!c->alloc || (write && c->alloc->flags & SIMT_ALLOC_READONLY))))
+        (!shared && (!c->alloc || (write && c->alloc->flags & SIMT_ALLOC_READONLY))))
         return;
     f->lo = lo;
     __atomic_store_n(&f->room, hi - lo - span + 1, __ATOMIC_SEQ_CST);
-    if (full && !shadow_quiet(c->alloc)) /* another host thread has written to it just now */
+    if (full && !shared &&
+        !shadow_quiet(c->alloc)) /* another host thread has written to it just now */
         f->room = 0;
 }
 

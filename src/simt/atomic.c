@@ -169,8 +169,9 @@ static void lock_orders(struct warp *w)
         w->clock[i] = w->clock[i] > locks[i] ? w->clock[i] : locks[i];
         locks[i] = w->clock[i];
     }
-    locks[w->w.id] = ++w->clock[w->w.id];
-    w->clock[w->w.id]++;
+    clock_tick(w);
+    locks[w->w.id] = w->clock[w->w.id];
+    clock_tick(w);
 }
 
 static void note(struct warp *w, u32 lane, uint64_t host, u32 bytes, u32 site)

@@ -360,7 +360,7 @@ void dev_cl_bar(struct sw_warp *sw, u32 m, u32 kind, u32 site)
         if (h->cl_arrived && check)
             dropped(w, (u32)__builtin_ctz(m), site, SIMT_CLUSTER, 0,
                     "arrives at the cluster barrier twice without waiting");
-        w->clock[sw->id]++;
+        clock_tick(w);
         memcpy(h->cl_clock, w->clock, sizeof h->cl_clock);
         memcpy(h->cl_fenced, h->fenced, sizeof h->cl_fenced);
         h->cl_arrived = true;
@@ -387,7 +387,7 @@ void dev_cl_bar(struct sw_warp *sw, u32 m, u32 kind, u32 site)
         w->clock[i] = h->cl_clock[i] > w->clock[i] ? h->cl_clock[i] : w->clock[i];
         h->fenced[i] = h->cl_fenced[i] > h->fenced[i] ? h->cl_fenced[i] : h->fenced[i];
     }
-    w->clock[sw->id]++;
+    clock_tick(w);
 }
 
 /* ---- life ---- */

@@ -69,7 +69,7 @@ HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *sr
         return dev_shfl(sw, m, mode, dst, src, bs, cs, members, site);
     }
     warp_of(sw)->last_site = site;
-    warp_of(sw)->clock[sw->id]++;
+    clock_tick(warp_of(sw));
     u32 p = ~0u;
     switch (mode) {
     case 0:
@@ -119,7 +119,7 @@ void dev_match(struct sw_warp *sw, u32 m, u32 kind, u32 *dst, u32 *pred, const v
 {
     bool all = kind & 1, wide = kind & 2;
     u32 among = m & members, same_all = 0, first = 0;
-    warp_of(sw)->clock[sw->id]++;
+    clock_tick(warp_of(sw));
     for (u32 left = among; left; left &= left - 1) {
         u32 i = (u32)__builtin_ctz(left), same = 0;
         u64 x = wide ? ((const u64 *)src)[i] : ((const u32 *)src)[i];
@@ -139,7 +139,7 @@ u32 dev_redux(struct sw_warp *sw, u32 m, u32 kind, const u32 *src, u32 members)
 {
     u32 among = m & members, r = 0;
     bool first = true, is_signed = kind & 8;
-    warp_of(sw)->clock[sw->id]++;
+    clock_tick(warp_of(sw));
     for (; among; among &= among - 1) {
         u32 x = src[__builtin_ctz(among)];
         if (first) {

@@ -152,6 +152,8 @@ struct warp {
     size_t copies, copy_cap;
     uint32_t group_end[32], groups; /* committed groups as prefix lengths */
     uint32_t clock[CLOCKS];         /* what it knows of the others; own entry: its time */
+    u64 *log;                       /* check full: where w.log begins; race_log.c */
+    uint32_t log_time;              /* of what is first in it */
     struct warp_hopper *hop;        /* hopper.h; NULL until something of sm_90 is used */
 };
 
@@ -170,7 +172,7 @@ struct cell {
     uint8_t rlane[4];                     /* of each byte */
     uint32_t rmask[2], rgen;              /* of each half, which warps */
 };
-enum { LANE_MANY = 255 };
+enum { LANE_MANY = 255, LOG_ENTRIES = 512 };
 
 /* An access, or several alike, that was not entered into the cells yet: race_late.c. */
 struct late {
@@ -203,12 +205,15 @@ struct blk {
     uint32_t *stamp, *owner, *seen, *reader, *full; /* per word: race_late.c */
     uint32_t epoch, epoch_first; /* goes on from block to block; the first of this one */
     bool quiet;                  /* nothing written since all warps met */
+    bool armed;                  /* and loads without a call are in the warps' logs */
     bool dirty;                  /* the cells were used */
     uint32_t flights;            /* asynchronous copies under way, by lane */
     uint32_t hidden;             /* those the cells do not know of yet, by instruction */
     uint32_t gen;                /* barriers completed */
     uint32_t locks[MAX_WARPS];   /* clock of those that gave locks back */
     uint8_t *smem_alloc, *local;
+    u64 *logs;
+    uint32_t written;        /* words from the first on that are full */
     struct cluster *cluster; /* hopper.h; NULL: launched without */
     struct hopper *hop;
     struct blk *next;
@@ -270,6 +275,17 @@ static inline void regs_lanes(const struct warp *w, const struct sw_site *s, u32
 {
     for (u32 i = 0; i < n; i++)
         out[i] = reg_lanes(w, s, first + i);
+}
+
+/* race_log.c */
+void log_mark(struct warp *w); /* what comes is of another time */
+
+/* Everything before now is ordered before what the warp does next. */
+static inline void clock_tick(struct warp *w)
+{
+    w->clock[w->w.id]++;
+    if (w->w.log != w->log)
+        log_mark(w);
 }
 
 /* device.c */
@@ -345,6 +361,8 @@ void race_copy_begin(struct warp *w, struct copy *c); /* may land any time from 
 void race_copy_land(struct warp *w, struct copy *c);
 void race_note_read(struct warp *w, u32 lane, u32 site, uint32_t at, u32 bytes);
 void race_reset(struct blk *b);
+void race_ends(struct blk *b);     /* its last warp has left */
+void race_some_met(struct blk *b); /* a barrier of some warps is about to complete */
 /* All warps met: everything before is ordered before everything after. */
 void race_all_met(struct blk *b);
 /* n loads at at[] + their offsets: true when there is nothing more to do about them now. */

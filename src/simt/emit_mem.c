@@ -219,10 +219,11 @@ static bool one_word(const struct emit *e, const struct access *x)
            reg_class(e, x->regs[0].reg) != CLASS_P;
 }
 
-static const char *row_text(struct emit *e, const struct access *x, int site)
+static const char *row_text(struct emit *e, const struct access *x, bool read, int site)
 {
-    return arena_printf(e->a, "row_at(W, mm, %s, %" PRId64 "ll, %s, %s, %d)", x->base, x->off,
-                        x->wraps, space_base(x), site);
+    return arena_printf(e->a, "row_%s(W, mm, %s, %" PRId64 "ll, %s, %s, %d)",
+                        read && x->space == PS_SHARED ? "shared" : "at", x->base, x->off, x->wraps,
+                        space_base(x), site);
 }
 
 static void emit_ld(struct emit *e, const struct insn *in)
@@ -238,8 +239,9 @@ static void emit_ld(struct emit *e, const struct insn *in)
         int site = emit_site(e, in, x.space, x.esize, x.n, x.flags, x.off, 0);
         if (x.n == 1 && one_word(e, &x)) {
             set_uniform(e, &x.regs[0],
-                        arena_printf(e->a, "one_word(W, mm, %s, %" PRId64 "ll, %s, %d)", x.addr,
-                                     x.off, space_base(&x), site));
+                        arena_printf(e->a, "one_%s(W, mm, %s, %" PRId64 "ll, %s, %d)",
+                                     x.space == PS_SHARED ? "shared" : "word", x.addr, x.off,
+                                     space_base(&x), site));
             return;
         }
         if (x.n == 1) {
@@ -257,7 +259,7 @@ static void emit_ld(struct emit *e, const struct insn *in)
         int r = x.regs[0].reg, at = reg_slot(e, r);
         bool direct = e->direct[r] == e->block + 1;
         buf_printf(e->out, "const u8 *q = %s; if (UNLIKELY(!q)) { R->lda(W, mm, %s, %d); %s}\n",
-                   row_text(e, &x, site), x.addr, site,
+                   row_text(e, &x, true, site), x.addr, site,
                    direct ? arena_printf(e->a, "q = fr + %d; ", at) : "");
         if (direct)
             buf_printf(e->out, "q%d = q;\n", r);
@@ -287,7 +289,7 @@ static void emit_st(struct emit *e, const struct insn *in)
         buf_printf(e->out,
                    "u8 *q = %s; if (UNLIKELY(!q)) R->sta(W, mm, %s, %d); "
                    "else row_copy(q, fr + %d);\n",
-                   row_text(e, &x, site), x.addr, site, from);
+                   row_text(e, &x, false, site), x.addr, site, from);
     else if (x.affine)
         buf_printf(e->out, "R->sta(W, mm, %s, %d);\n", x.addr, site);
     else

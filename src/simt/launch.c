@@ -276,8 +276,10 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
         l.blocks /= spec->cluster[i] > 1 ? spec->cluster[i] : 1; /* clusters from here on */
     l.sample = spec->sample && spec->sample < l.blocks ? spec->sample : l.blocks;
     l.smem_bytes = k->static_smem + spec->shared_bytes;
-    l.form =
-        spec->block[0] % WARP == 0 || spec->block[1] * spec->block[2] == 1 ? &k->rows : &k->general;
+    l.form = sw_form_for(spec->block) == SW_ROWS ? &k->rows : &k->general;
+    if (!l.form->fn)
+        return error_set(err, ERROR_USE, "%s was translated for other blocks than %ux%ux%u",
+                         spec->kernel, spec->block[0], spec->block[1], spec->block[2]);
     l.slot = arena_array(a, l.max_slots + 1, sizeof *l.slot);
     l.started_ms = clock_ms();
     l.deadline_ms = l.started_ms + dev->config.watchdog_ms;

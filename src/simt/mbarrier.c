@@ -156,7 +156,7 @@ static void init(struct warp *w, u32 lane, u32 site, struct place p, struct mbar
 
 static void publish(struct warp *w, struct place p, struct mbar_shadow *sh)
 {
-    w->clock[w->w.id]++;
+    clock_tick(w);
     if (p.b != w->blk)
         return; /* another block's clocks are its own */
     for (u32 i = 0; i < CLOCKS; i++) {

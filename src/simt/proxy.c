@@ -17,7 +17,7 @@
 void proxy_fence(struct warp *w)
 {
     struct warp_hopper *h = warp_hopper_of(w);
-    w->clock[w->w.id]++;
+    clock_tick(w);
     for (u32 i = 0; i < CLOCKS; i++)
         h->fenced[i] = w->clock[i] > h->fenced[i] ? w->clock[i] : h->fenced[i];
 }

@@ -17,6 +17,16 @@ bool late_lanes(struct warp *w, u32 m, const u32 *at, u32 bytes, u32 site, bool 
 bool late_copy_begin(struct warp *w, struct copy *c);
 bool late_copy_land(struct warp *w, struct copy *c); /* false: the cells know of it */
 
+/* Loads that went without a call: race_log.c */
+void log_arm(struct blk *b);    /* they may, from now on */
+void log_check(struct blk *b);  /* was it written, what they read? Then they are forgotten. */
+void log_replay(struct blk *b); /* into the list, as if they had been calls; no more of them */
+void log_spill(struct warp *w); /* a log that is full, of this warp alone */
+void log_forget(struct blk *b);
+/* One of them into the list; false: nothing wrote some of it. */
+bool late_again(struct warp *w, u32 first, u32 stride, u32 site, u32 time);
+void late_make_room(struct blk *b); /* for one more in the list */
+
 void cell_read_at(uint32_t me, uint32_t now, uint32_t gen, u32 lane, u32 site, struct cell *c,
                   uint32_t bytes);
 

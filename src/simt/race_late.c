@@ -11,6 +11,8 @@
  * of loads; full, the block's first epoch once all its bytes were stored to. They also hold for
  * what went through the cells.
  *
+ * Loads that the kernel did without a call are in the warps' logs (race_log.c) and not even here.
+ *
  * Invariant: of two accesses to one word in one epoch, both in the list, either none is a store
  * or both are of one thread. So the order of the list is an order the cells may see.
  */
@@ -70,9 +72,22 @@ static void forget(struct blk *b)
 
 void race_all_met(struct blk *b)
 {
+    log_check(b);
     forget(b);
     b->quiet = !b->flights && !b->hop && !b->t->l->direct;
     b->epoch++;
+    if (b->quiet)
+        log_arm(b);
+}
+
+void race_some_met(struct blk *b)
+{
+    log_replay(b);
+}
+
+void race_ends(struct blk *b)
+{
+    log_check(b);
 }
 
 void race_reset(struct blk *b)
@@ -83,7 +98,8 @@ void race_reset(struct blk *b)
         memset(b->stamp, 0, b->cells * sizeof *b->stamp);
     memset(b->locks, 0, sizeof b->locks);
     forget(b);
-    b->flights = b->hidden = 0;
+    log_forget(b);
+    b->flights = b->hidden = b->written = 0;
     b->quiet = b->dirty = false;
     b->epoch_first = ++b->epoch;
 }
@@ -148,15 +164,28 @@ static void enter_copies(struct blk *b)
     b->hidden = 0;
 }
 
+static void enter_list(struct blk *b)
+{
+    b->dirty = true;
+    for (size_t e = 0; e < b->lates; e++)
+        (b->late[e].write ? enter_write : enter_read)(b, &b->late[e]);
+    forget(b);
+}
+
 void late_enter(struct blk *b, bool write)
 {
     b->dirty = true;
     if (write || b->late_writes) {
-        for (size_t e = 0; e < b->lates; e++)
-            (b->late[e].write ? enter_write : enter_read)(b, &b->late[e]);
-        forget(b);
+        log_replay(b);
+        enter_list(b);
     }
     enter_copies(b);
+}
+
+void late_make_room(struct blk *b)
+{
+    if (b->lates >= MAX_LATE)
+        enter_list(b);
 }
 
 void race_enter(struct blk *b)
@@ -244,6 +273,8 @@ HOT bool race_row(struct warp *w, u32 first, u32 bytes, u32 site, bool write)
 {
     struct blk *b = w->blk;
     u32 c = first / 4;
+    if (b->armed)
+        write ? log_replay(b) : log_spill(w);
     if (write ? !store_may_wait(b) : !may_wait(b))
         return false;
     if (!(bytes == 4    ? row_of(w, c, 1, write)
@@ -257,11 +288,29 @@ HOT bool race_row(struct warp *w, u32 first, u32 bytes, u32 site, bool write)
     return true;
 }
 
+HOT bool late_again(struct warp *w, u32 first, u32 stride, u32 site, u32 time)
+{
+    struct blk *b = w->blk;
+    u32 c = first / 4, t = stride ? thread_of(w, 0) : SEVERAL;
+    bool written = stride ? words_readable(b, c, WARP, 1, t) : words_readable(b, c, 1, 1, t);
+    if (stride)
+        words_read(b, c, WARP, 1, t);
+    else
+        words_read(b, c, 1, 1, t);
+    struct late *q = late_new(w, ~0u, site, 1, false);
+    q->base = first;
+    q->stride = stride;
+    q->time = time;
+    return written;
+}
+
 /* All of them read one place. */
 bool race_read_same(struct warp *w, u32 m, u32 first, u32 bytes, u32 site)
 {
     struct blk *b = w->blk;
     u32 c = first / 4, me = m & (m - 1) ? SEVERAL : thread_of(w, (u32)__builtin_ctz(m));
+    if (b->armed)
+        log_spill(w);
     if (!may_wait(b) || (bytes | first) % 4)
         return false;
     if (!words_readable(b, c, bytes / 4, bytes, me))
@@ -297,6 +346,8 @@ bool late_lanes(struct warp *w, u32 m, const u32 *at, u32 bytes, u32 site, bool 
 {
     struct blk *b = w->blk;
     u32 low = bytes;
+    if (write)
+        log_replay(b);
     for (u32 left = m; left; left &= left - 1)
         low |= at[__builtin_ctz(left)];
     if ((write ? !store_may_wait(b) : !may_wait(b)) || low % 4)
@@ -436,6 +487,7 @@ bool late_copy_begin(struct warp *w, struct copy *c)
 {
     struct blk *b = w->blk;
     c->entered = true;
+    log_replay(b);
     if (!store_may_wait(b) ||
         !(c->size == 16 ? begin_words(b, c, 4) : begin_words(b, c, c->size / 4)))
         return false;

@@ -50,12 +50,6 @@ static void clock_join(uint32_t *into, const uint32_t *from, uint32_t n)
         into[i] = into[i] > from[i] ? into[i] : from[i];
 }
 
-/* Everything before now is ordered before what the warp does next. */
-static void clock_advance(struct warp *w)
-{
-    w->clock[w->w.id]++;
-}
-
 static void barrier_complete(struct blk *b, struct barrier *bar)
 {
     uint32_t n = b->b.nwarps;
@@ -68,8 +62,11 @@ static void barrier_complete(struct blk *b, struct barrier *bar)
         w->bar_result = bar->result;
         w->state = WARP_READY;
     }
+    bool all = !b->done && bar->waiting_mask == (n == 32 ? ~0u : (1u << n) - 1);
+    if (b->cell && !all)
+        race_some_met(b);
     b->gen++;
-    if (b->cell && !b->done && bar->waiting_mask == (n == 32 ? ~0u : (1u << n) - 1))
+    if (b->cell && all)
         race_all_met(b);
     if (b->cluster)
         b->cluster->progress++;
@@ -116,7 +113,7 @@ u32 dev_bar(struct sw_warp *sw, u32 m, u32 kind, u32 id, u32 threads, u32 pred, 
         bar->result |= (m & ~pred) ? 1u : 0; /* someone says no */
     else if (op == 4)
         bar->result |= pred ? 1u : 0;
-    clock_advance(w);
+    clock_tick(w);
     clock_join(bar->clock, w->clock, b->b.nwarps);
     proxy_arrive(w, bar);
     if (op == 1) {
@@ -145,7 +142,7 @@ void dev_sync(struct sw_warp *sw, u32 m, u32 members, u32 site)
                     SIMT_DIVERGENT_COLLECTIVE, 0, NULL, -1, -1, -1,
                     "the member mask %08x names threads that do not take part (%08x do)", members,
                     m);
-    clock_advance(w);
+    clock_tick(w);
 }
 
 /* ---- time ---- */
@@ -220,6 +217,7 @@ static void warp_place(struct blk *b, uint32_t i)
     w->w.fast = b->t->fast;
     w->w.local_bytes = l->k->local_bytes;
     w->w.local = b->local ? b->local + (size_t)i * WARP * l->k->local_bytes : NULL;
+    w->log = w->w.log = w->w.log_end = b->logs ? b->logs + (size_t)i * LOG_ENTRIES : NULL;
     for (uint32_t lane = 0; lane < WARP; lane++) {
         uint32_t linear = i * WARP + lane;
         w->w.lane[lane] = lane;
@@ -274,6 +272,7 @@ static struct blk *blk_new(struct worker *t)
         b->seen = b->owner + b->cells;
         b->reader = b->seen + b->cells;
         b->full = b->reader + b->cells;
+        b->logs = xmalloc((size_t)l->nwarps * LOG_ENTRIES * sizeof *b->logs);
     }
     for (uint32_t i = 0; i < l->nwarps; i++)
         warp_place(b, i);
@@ -399,6 +398,8 @@ static void warp_run(struct worker *t, struct warp *w)
     for (int i = 0; i < BARRIERS; i++)
         if (b->bar[i].waiting_mask && barrier_full(b, &b->bar[i]))
             barrier_complete(b, &b->bar[i]);
+    if (b->done == b->b.nwarps && b->cell)
+        race_ends(b);
     if (b->done == b->b.nwarps && b->cluster)
         cluster_done(b);
     else if (b->cluster)
@@ -539,6 +540,7 @@ static void blk_free(struct blk *b, uint32_t nwarps)
     xfree(b->local);
     xfree(b->cell);
     xfree(b->stamp);
+    xfree(b->logs);
     xfree(b->late);
     xfree(b->late_at);
     xfree(b);

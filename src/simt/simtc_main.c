@@ -3,10 +3,14 @@
  *
  *   cutegen-simtc --ptx FILE --kernel NAME... [--cc CC] [--cache DIR] [--lanes N] [--c FILE]
  *
+ * --block X,Y,Z after a --kernel, as often as wanted: the blocks it will be launched with, so that
+ * it is not translated for others. Without, for all.
+ *
  * Prints one JSON line: {"so", "cached", "ms", "instructions"}, or {"error":
  * {"text", "hint", "kind", and where an instruction was refused "kernel",
  * "instruction", "ptx_line", "file", "line"}} and exit status 1.
  */
+#include "simt/abi.h"
 #include "simt/translate.h"
 
 #include "base/fs.h"
@@ -22,16 +26,19 @@ enum { MAX_PTX = 256 << 20, MAX_KERNELS = 256 };
 struct args {
     const char *ptx, *c_out;
     const char *kernel[MAX_KERNELS];
+    unsigned forms[MAX_KERNELS];
     size_t kernels;
     struct simt_options opt;
 };
 
 static bool read_args(int argc, char **argv, struct args *x, struct error *err)
 {
-    static const struct option longs[] = {{"ptx", 1, NULL, 'p'},      {"kernel", 1, NULL, 'k'},
-                                          {"cc", 1, NULL, 'c'},       {"cache", 1, NULL, 'd'},
-                                          {"lanes", 1, NULL, 'l'},    {"c", 1, NULL, 'o'},
-                                          {"no-cache", 0, NULL, 'n'}, {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {
+        {"ptx", 1, NULL, 'p'},      {"kernel", 1, NULL, 'k'}, {"cc", 1, NULL, 'c'},
+        {"cache", 1, NULL, 'd'},    {"lanes", 1, NULL, 'l'},  {"c", 1, NULL, 'o'},
+        {"no-cache", 0, NULL, 'n'}, {"block", 1, NULL, 'b'},  {NULL, 0, NULL, 0}};
+    u32 block[3];
+    x->opt.forms = x->forms;
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         switch (c) {
         case 'p':
@@ -56,6 +63,11 @@ static bool read_args(int argc, char **argv, struct args *x, struct error *err)
         case 'n':
             x->opt.no_cache = true;
             break;
+        case 'b':
+            if (sscanf(optarg, "%u,%u,%u", &block[0], &block[1], &block[2]) != 3 || !x->kernels)
+                return error_set(err, ERROR_USE, "--block is X,Y,Z, after a --kernel");
+            x->forms[x->kernels - 1] |= sw_form_for(block);
+            break;
         default:
             return error_set(err, ERROR_USE, "wrong option");
         }
@@ -79,6 +91,7 @@ static bool work(struct args *x, struct arena *a, struct simt_built *built, stru
         if (!simt_kernel_names(ptx, a, &all, &n, err))
             return false;
         names = all;
+        x->opt.forms = NULL;
     }
     if (x->c_out) {
         struct text c;

@@ -388,7 +388,7 @@ void dev_mma(struct sw_warp *sw, u32 site)
     regs_lanes(w, at, 0, nd + na + nb + nc, regs);
     void *const *d = regs;
     const void *const *a = (const void *const *)regs + nd, *const *b = a + na, *const *c = b + nb;
-    w->clock[sw->id]++;
+    clock_tick(w);
     enum simt_tensor_type type = mma_type(kind, &flops);
     w->t->n.tensor_flops_of[type] += flops;
     bool sat = kind & MMA_SAT, exact = w->t->l->dev->config.exact_mma;
@@ -472,7 +472,7 @@ void dev_wmma(struct sw_warp *sw, u32 m, u64 base, u32 stride, u32 site)
             }
         }
     }
-    w->clock[sw->id]++;
+    clock_tick(w);
 }
 
 /* ---- 8x8 matrices of 16-bit elements ---- */
@@ -509,7 +509,7 @@ void dev_ldmatrix(struct sw_warp *sw, u32 m, u32 site)
                 hi = ((const u16 *)(uintptr_t)host[v * 8 + c + 1])[r];
             ((u32 *)dst[v])[l] = lo | (u32)hi << 16;
         }
-    w->clock[sw->id]++;
+    clock_tick(w);
 }
 
 void dev_stmatrix(struct sw_warp *sw, u32 m, u32 site)
@@ -538,7 +538,7 @@ void dev_stmatrix(struct sw_warp *sw, u32 m, u32 site)
             ((u16 *)(uintptr_t)host[v * 8 + c])[r] = (u16)x;
             ((u16 *)(uintptr_t)host[v * 8 + c + 1])[r] = (u16)(x >> 16);
         }
-    w->clock[sw->id]++;
+    clock_tick(w);
 }
 
 void dev_movmatrix(struct sw_warp *sw, u32 *dst, const u32 *src)

@@ -174,8 +174,26 @@ struct unit_out {
     int instructions;
 };
 
-static bool write_kernel(struct emit_unit *u, const char *name, int number, struct unit_out *o,
-                         struct error *err)
+static bool write_form(struct emit_unit *u, struct ptx_kernel *k, bool rows, int number,
+                       struct unit_out *o, struct emit *e, struct error *err)
+{
+    if (!emit_kernel(u, k, rows, number, &o->code, e, err))
+        return false;
+    write_classes(e, number, rows ? "rows" : "general", &o->tables);
+    return true;
+}
+
+static void name_form(struct buf *out, int number, const char *form, int blocks)
+{
+    if (form)
+        buf_printf(out, "FORM(%d, %s, %d), ", number, form, blocks);
+    else
+        buf_puts(out, "{0}, ");
+}
+
+/* A kernel to which both shapes of block are one is written once, for both. */
+static bool write_kernel(struct emit_unit *u, const char *name, int number, unsigned forms,
+                         struct unit_out *o, struct error *err)
 {
     struct ptx_kernel k;
     struct emit e = {0};
@@ -187,16 +205,13 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
     wgmma_mark(&k, u->a);
     e.sites = &sites;
     e.regs = &regs;
-    bool both = uses_rows(&k);
-    const char *general = both ? "general" : "rows";
-    bool ok = emit_kernel(u, &k, true, number, &o->code, &e, err);
+    bool differ = uses_rows(&k);
+    bool rows = !differ || !forms || forms & SW_ROWS;
+    bool general = differ && (!forms || forms & SW_GENERAL);
+    bool ok = !rows || write_form(u, &k, true, number, o, &e, err);
     int frame = e.frame, blocks = e.ir ? e.ir->block_count : 0;
-    if (ok)
-        write_classes(&e, number, "rows", &o->tables);
-    if (ok && both)
-        ok = emit_kernel(u, &k, false, number, &o->code, &e, err);
-    if (ok && both)
-        write_classes(&e, number, "general", &o->tables);
+    if (ok && general)
+        ok = write_form(u, &k, false, number, o, &e, err);
     if (!ok) {
         buf_release(&sites);
         buf_release(&regs);
@@ -212,8 +227,9 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, stru
     buf_printf(t, "{0, 0, 0}};\nstatic const struct sw_site sites%d[] = {\n%s{0}};\n", number,
                sites.data ? sites.data : "");
     buf_printf(t, "static const u32 regs%d[] = {%s0};\n", number, regs.data ? regs.data : "");
-    buf_printf(&o->rows, "{\"%s\", FORM(%d, rows, %d), FORM(%d, %s, %d), ", name, number, blocks,
-               number, general, e.ir->block_count);
+    buf_printf(&o->rows, "{\"%s\", ", name);
+    name_form(&o->rows, number, rows ? "rows" : NULL, blocks);
+    name_form(&o->rows, number, general ? "general" : differ ? NULL : "rows", e.ir->block_count);
     buf_printf(&o->rows,
                "params%d, %d, %u, %" PRIu64 ", %" PRIu64 ", %d, %" PRIu64
                ", %u, {%u, %u, %u}, %d, %d, %d, "
@@ -289,7 +305,7 @@ bool simt_translate(struct text ptx, const char *const *kernels, size_t n,
     u.var_ids = arena_array(a, (size_t)m.var_count + 1, sizeof *u.var_ids);
     bool ok = n > 0 || error_set(err, ERROR_USE, "no kernel was named");
     for (size_t i = 0; i < n && ok; i++)
-        ok = write_kernel(&u, kernels[i], (int)i, &o, err);
+        ok = write_kernel(&u, kernels[i], (int)i, opt->forms ? opt->forms[i] : 0, &o, err);
     if (ok) {
         struct emit e = {.unit = &u, .a = a, .err = err};
         ok = write_variables(&e, &vars, err);

@@ -32,6 +32,7 @@ struct simt_options {
     int lanes;                    /* per vector: 4, 8, 16; 0: what this host has */
     bool no_cache;                /* compile even when the cache has it */
     int deadline_ms;              /* of the compiler; 0: ten minutes */
+    const unsigned *forms;        /* per kernel, enum sw_forms that are wanted; NULL or 0: all */
     struct simt_refusal *refusal; /* filled when an instruction is refused; may be NULL */
 };
 

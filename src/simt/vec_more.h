@@ -480,6 +480,37 @@ AI u8 *row_at(struct sw_warp *W, u32 m, u64 a, s64 off, u32 wraps, const u8 *bas
     f->more += (at & 31) != 0;
     return (u8 *)base + at;
 }
+/* The checker wants to hear of reads of shared memory; 0: only a call will do. */
+AI u32 logged(struct sw_warp *W, u32 m, u64 at, u32 site)
+{
+    u64 *l = W->log;
+    if (l) {
+        if (l == W->log_end || ~m)
+            return 0;
+        *l = at | (u64)site << 32;
+        W->log = l + 1;
+    }
+    return 1;
+}
+/* The same of shared memory, to read. */
+AI u32 one_shared(struct sw_warp *W, u32 m, u64 a, s64 off, const u8 *base, u32 site)
+{
+    struct sw_fast *f = &W->fast[site];
+    u64 at = a + (u64)off;
+    if (UNLIKELY(at - f->lo >= f->room || at & 3 || !logged(W, m, at, site)))
+        return (u32)R->ldu(W, m, a, site);
+    f->hits++;
+    return *(const u32 *)(base + at);
+}
+AI u8 *row_shared(struct sw_warp *W, u32 m, u64 a, s64 off, u32 wraps, const u8 *base, u32 site)
+{
+    struct sw_fast *f = &W->fast[site];
+    u64 at = a + (u64)off;
+    if (UNLIKELY(at - f->lo >= f->room || at & 3 || ~m || wraps || !logged(W, m, at, site)))
+        return 0;
+    f->hits++;
+    return (u8 *)base + at;
+}
 AI void row_copy(u8 *to, const u8 *from)
 {
     typedef I IU __attribute__((aligned(4)));

@@ -554,6 +554,6 @@ void dev_wg_sync(struct sw_warp *sw, u32 kind, u32 left, u32 site)
         hopper_of(w->blk)->progress++;
     } else if (kind == WG_WAIT) {
         wait_groups(w, left);
-        w->clock[sw->id]++;
+        clock_tick(w);
     }
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_KERNELS = 64, WALL_FACTOR = 10 };
+enum { MAX_KERNELS = 64, MAX_BLOCKS = 8, WALL_FACTOR = 10 };
 
 static void verdict_of(const json_t *error, struct arena *a, struct verdict *v)
 {
@@ -63,10 +63,31 @@ static bool take(const struct proc_result *r, struct arena *a, struct build_resu
     return build->module_path != NULL || build->verdict.kind != VERDICT_PASS;
 }
 
+/* The blocks the plan launches a kernel with, so that it is translated for those alone. Past a
+ * few it is translated for any. */
+static int add_blocks(const json_t *launches, const char *kernel, struct arena *a,
+                      const char **argv)
+{
+    const json_t *ops = json_object_get(launches, "ops");
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(ops); i++) {
+        const json_t *op = json_array_get(ops, i), *block = json_object_get(op, "block");
+        if (strcmp(json_string_or(op, "kernel", ""), kernel) != 0)
+            continue;
+        if (json_array_size(block) != 3 || n == 2 * MAX_BLOCKS)
+            return 0;
+        argv[n++] = "--block";
+        argv[n++] = arena_printf(a, "%d,%d,%d", (int)json_integer_value(json_array_get(block, 0)),
+                                 (int)json_integer_value(json_array_get(block, 1)),
+                                 (int)json_integer_value(json_array_get(block, 2)));
+    }
+    return n;
+}
+
 bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a,
                      struct build_result *build, struct error *err)
 {
-    const char *argv[2 * MAX_KERNELS + 16], *key;
+    const char *argv[(2 + 2 * MAX_BLOCKS) * MAX_KERNELS + 16], *key;
     char *program, *cache;
     struct proc_spec spec = {
         .argv = argv,
@@ -91,6 +112,7 @@ bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a
             return error_set(err, ERROR_USE, "more than %d kernels in one plan", MAX_KERNELS);
         argv[n++] = "--kernel";
         argv[n++] = json_string_value(value);
+        n += add_blocks(build->launches, key, a, argv + n);
     }
     argv[n++] = "--cc";
     argv[n++] = tools->cc;

@@ -1,7 +1,7 @@
 /*
  * test_checks.c - what every check remembers, in the cases it has short ways for: lines of global
- * memory written whole and in parts, reads that go without a call, copies that are not entered
- * into the shadow at once; and addresses at the end of everything.
+ * memory written whole and in parts, reads that go without a call (of global and of shared memory),
+ * copies that are not entered into the shadow at once; and addresses at the end of everything.
  *
  * Each case is a kernel in PTX, the grid it runs with, and the finding it must or must not have.
  * Blocks run one after the other in their order.
@@ -32,6 +32,26 @@ static const char head[] =
     "ld.shared.v4.u32 {%r20, %r21, %r22, %r23}, [%r10+" #offset "];\n"                             \
     "add.u32 %r20, %r20, %r21;\nst.global.u32 [%rd5], %r20;\n"
 #define SECOND_WARP "setp.lt.u32 %p5, %r1, 32;\n@%p5 bra END;\n"
+
+/* A word of each thread, and all meet; then loads in a loop, all but the first of the first block
+ * without a call. What comes LATER only the second block does. */
+#define FILL                                                                                       \
+    "mad.lo.u32 %r13, %r1, 4, %r9;\nmov.u32 %r17, %r13;\nmov.u32 %r16, 0;\n"                       \
+    "add.u32 %r19, %r9, 128;\n"                                                                    \
+    "mul.wide.u32 %rd8, %r2, 1024;\nadd.s64 %rd8, %rd8, %rd5;\n"                                   \
+    "st.shared.u32 [%r13], %r1;\nbar.sync 0;\n"
+#define LOADS(label, turns, address, step)                                                         \
+    "mov.u32 %r14, 0;\n" label ":\nld.shared.u32 %r15, [" address                                  \
+    "];\nadd.u32 %r16, %r16, %r15;\n"                                                              \
+    "add.u32 " address ", " address ", " #step ";\nadd.u32 %r14, %r14, 1;\n"                       \
+    "setp.lt.u32 %p6, %r14, " #turns ";\n@%p6 bra " label ";\nst.global.u32 [%rd8], %r16;\n"
+#define ROWS(turns) LOADS("TURN", turns, "%r13", 0)
+#define ONE(turns)  LOADS("TURN", turns, "%r19", 0)
+#define OTHERS      "xor.b32 %r17, %r17, 4;\n" /* of one's neighbour in the warp */
+#define FIRST_WARP  "setp.gt.u32 %p5, %r1, 31;\n@%p5 bra END;\n" /* it is the last to go on */
+#define SECONDS     "add.u32 %r17, %r17, 128;\n"
+#define LATER       "@%p1 bra END;\n"
+#define STORE       "st.shared.u32 [%r17], %r1;\n"
 
 static const struct check_case {
     const char *name, *body;
@@ -101,6 +121,46 @@ static const struct check_case {
      COPY(0) WAIT "bar.sync 0;\nxor.b32 %r10, %r10, 512;\n" READ(0) "bar.sync 0;\n" COPY(0) WAIT, 1,
      64, 1, NONE},
     {"words are read that nobody copied to", COPY(0) WAIT "bar.sync 0;\n" READ(1024), 1, 64, 1,
+     SIMT_UNINITIALISED},
+    {"rows are read, then the threads write their own", FILL ROWS(4) LATER STORE, 2, 64, 1, NONE},
+    {"rows are read, then neighbours write them", FILL ROWS(4) LATER OTHERS STORE, 2, 32, 1,
+     SIMT_RACE_SHARED},
+    {"rows are read, then neighbours write them after a warp sync",
+     FILL ROWS(4) "bar.warp.sync -1;\n" LATER OTHERS STORE, 2, 32, 1, NONE},
+    {"rows are read again after a warp sync, then neighbours write them",
+     FILL "mov.u32 %r18, 0;\nMORE:\nbar.warp.sync -1;\nadd.u32 %r18, %r18, 1;\n"
+          "setp.lt.u32 %p7, %r18, 3;\n" ROWS(2) "@%p7 bra MORE;\n" LATER OTHERS STORE,
+     2, 32, 1, SIMT_RACE_SHARED},
+    {"rows are read, then another warp writes them", FILL ROWS(4) LATER FIRST_WARP SECONDS STORE, 2,
+     64, 1, SIMT_RACE_SHARED},
+    {"rows are read, all meet, another warp writes them",
+     FILL ROWS(4) "bar.sync 0;\n" LATER FIRST_WARP SECONDS STORE, 2, 64, 1, NONE},
+    {"rows are read more often than a log has room for, then another warp writes them",
+     FILL ROWS(513) LATER FIRST_WARP SECONDS STORE, 2, 64, 1, SIMT_RACE_SHARED},
+    {"one place is read, then others more often than a log has room for",
+     FILL ONE(4) LOADS("NEXT", 600, "%r9", 0) LATER FIRST_WARP SECONDS STORE, 2, 64, 1,
+     SIMT_RACE_SHARED},
+    {"more often than the list has room for, too", FILL ROWS(20000) LATER FIRST_WARP SECONDS STORE,
+     2, 64, 1, SIMT_RACE_SHARED},
+    {"one place is read, then another warp writes it", FILL ONE(4) LATER FIRST_WARP SECONDS STORE,
+     2, 64, 1, SIMT_RACE_SHARED},
+    {"one place is read, then another warp changes it",
+     FILL ONE(4) LATER FIRST_WARP SECONDS "red.shared.add.u32 [%r17], 1;\n", 2, 64, 1,
+     SIMT_RACE_SHARED},
+    {"rows are read, then another warp copies over them",
+     FILL ROWS(4) LATER FIRST_WARP SECONDS "cp.async.ca.shared.global [%r17], [%rd4], 4;\n" WAIT, 2,
+     64, 1, SIMT_RACE_SHARED},
+    {"rows are read, some warps meet, another warp writes them",
+     FILL ROWS(4) LATER "bar.arrive 1, 96;\n" FIRST_WARP SECONDS STORE, 2, 64, 1, SIMT_RACE_SHARED},
+    {"rows are read past the last that was written", FILL LOADS("TURN", 2, "%r13", 128), 1, 32, 1,
+     SIMT_UNINITIALISED},
+    {"one place after the other is read, past the last that was written",
+     FILL LOADS("TURN", 40, "%r9", 4), 1, 32, 1, SIMT_UNINITIALISED},
+    {"one place after the other is read", FILL LOADS("TURN", 32, "%r9", 4), 1, 32, 1, NONE},
+    {"rows are read past what was written, then all meet",
+     FILL LOADS("TURN", 2, "%r13", 128) "bar.sync 0;\n", 1, 32, 1, SIMT_UNINITIALISED},
+    {"rows are read past what was written, then all is written",
+     FILL LOADS("TURN", 2, "%r13", 128) "st.shared.u32 [%r13+-128], %r1;\n", 1, 32, 1,
      SIMT_UNINITIALISED},
     {"the last addresses there are, by row",
      "ld.global.u32 %r4, [%rd4];\nmov.u64 %rd6, -64;\nadd.s64 %rd6, %rd6, %rd3;\n"
