@@ -172,7 +172,7 @@ struct cell {
     uint8_t rlane[4];                     /* of each byte */
     uint32_t rmask[2], rgen;              /* of each half, which warps */
 };
-enum { LANE_MANY = 255, LOG_ENTRIES = 512 };
+enum { LANE_MANY = 255, LOG_ENTRIES = 512, LATE_KNOWN = 1024 };
 
 /* An access, or several alike, that was not entered into the cells yet: race_late.c. */
 struct late {
@@ -201,6 +201,7 @@ struct blk {
     struct late *late;
     size_t lates, late_cap, late_writes, late_plain; /* plain: reads that are not in seen */
     uint32_t (*late_at)[WARP];
+    uint32_t *late_known; /* LATE_KNOWN entries by hash: most loads come again */
     size_t late_lanes, late_lane_cap;
     uint32_t *stamp, *owner, *seen, *reader, *full; /* per word: race_late.c */
     uint32_t epoch, epoch_first; /* goes on from block to block; the first of this one */

@@ -58,8 +58,6 @@ void log_check(struct blk *b)
 {
     if (!b->armed)
         return;
-    while (b->written < b->cells && b->full[b->written] == b->epoch_first)
-        b->written++;
     u32 sure = b->written * 4;
     for (uint32_t i = 0; i < b->b.nwarps; i++) {
         struct warp *w = &b->warp[i];

@@ -272,6 +272,7 @@ static struct blk *blk_new(struct worker *t)
         b->seen = b->owner + b->cells;
         b->reader = b->seen + b->cells;
         b->full = b->reader + b->cells;
+        b->late_known = xmalloc(LATE_KNOWN * sizeof *b->late_known);
         b->logs = xmalloc((size_t)l->nwarps * LOG_ENTRIES * sizeof *b->logs);
     }
     for (uint32_t i = 0; i < l->nwarps; i++)
@@ -541,6 +542,7 @@ static void blk_free(struct blk *b, uint32_t nwarps)
     xfree(b->cell);
     xfree(b->stamp);
     xfree(b->logs);
+    xfree(b->late_known);
     xfree(b->late);
     xfree(b->late_at);
     xfree(b);

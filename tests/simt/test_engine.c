@@ -1,6 +1,8 @@
 /* test_engine.c - what the engine does to be fast must not show: small kernels in PTX. */
 #include "support.h"
 
+#include "simt/abi.h"
+
 #include <stdio.h>
 
 enum { THREADS = 64 };
@@ -133,6 +135,50 @@ static void short_branches_become_guards(void **state)
     arena_free(a);
 }
 
+/* Translated for the blocks a plan has, a kernel runs with those; others are refused. */
+static void a_kernel_runs_with_the_blocks_it_was_translated_for(void **state)
+{
+    static const char ptx[] =
+        ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{\n"
+        ".reg .b32 %r<8>;\n.reg .b64 %rd<4>;\nld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\n"
+        "mov.u32 %r2, %tid.y;\nmov.u32 %r3, %ntid.x;\nmad.lo.u32 %r4, %r2, %r3, %r1;\n"
+        "mul.wide.u32 %rd2, %r4, 4;\nadd.s64 %rd3, %rd1, %rd2;\nshl.b32 %r5, %r2, 8;\n"
+        "or.b32 %r5, %r5, %r1;\nst.global.u32 [%rd3], %r5;\nret;\n}\n";
+    static const uint32_t shapes[2][3] = {{32, 2, 1}, {16, 4, 1}};
+    const char *name = "k";
+    struct arena *a = arena_new();
+    (void)state;
+    for (unsigned forms = 0; forms <= (SW_ROWS | SW_GENERAL); forms++)
+        for (int shape = 0; shape < 2; shape++) {
+            uint32_t out[THREADS] = {0}, *to = out;
+            struct error err = {0};
+            struct simt *dev;
+            struct simt_module *m;
+            struct simt_result res;
+            struct simt_built built;
+            struct simt_config config = {.threads = 1};
+            struct simt_options opt = {.cache_dir = cache_dir(a), .forms = &forms};
+            const uint32_t *block = shapes[shape];
+            bool wanted = !forms || forms & sw_form_for(block);
+            struct simt_launch l = {.kernel = "k",
+                                    .grid = {1, 1, 1},
+                                    .block = {block[0], block[1], 1},
+                                    .params = &to,
+                                    .param_bytes = sizeof to};
+            assert_true(simt_compile(text_of(ptx), &name, 1, &opt, a, &built, &err));
+            assert_true(simt_open(&config, &dev, &err));
+            simt_alloc_register(dev, out, sizeof out, "out", SIMT_ALLOC_WRITTEN);
+            assert_true(simt_load(dev, built.so_path, &m, &err));
+            assert_int_equal(simt_launch(dev, m, &l, a, &res, &err), wanted);
+            for (uint32_t t = 0; t < THREADS && wanted; t++)
+                assert_int_equal(out[t], t / block[0] << 8 | t % block[0]);
+            if (!wanted)
+                assert_non_null(strstr(err.text, "other blocks"));
+            simt_close(dev);
+        }
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +186,7 @@ int main(void)
         cmocka_unit_test(a_guarded_neighbour_is_read),
         cmocka_unit_test(lanes_leave_a_loop_with_their_own_values),
         cmocka_unit_test(short_branches_become_guards),
+        cmocka_unit_test(a_kernel_runs_with_the_blocks_it_was_translated_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
