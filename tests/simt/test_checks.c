@@ -47,11 +47,16 @@ static const char head[] =
     "setp.lt.u32 %p6, %r14, " #turns ";\n@%p6 bra " label ";\nst.global.u32 [%rd8], %r16;\n"
 #define ROWS(turns) LOADS("TURN", turns, "%r13", 0)
 #define ONE(turns)  LOADS("TURN", turns, "%r19", 0)
-#define OTHERS      "xor.b32 %r17, %r17, 4;\n" /* of one's neighbour in the warp */
-#define FIRST_WARP  "setp.gt.u32 %p5, %r1, 31;\n@%p5 bra END;\n" /* it is the last to go on */
-#define SECONDS     "add.u32 %r17, %r17, 128;\n"
-#define LATER       "@%p1 bra END;\n"
-#define STORE       "st.shared.u32 [%r17], %r1;\n"
+#define ANYWHERE                                                                                   \
+    "mul.lo.u32 %r24, %r1, 5;\nand.b32 %r24, %r24, 31;\nmad.lo.u32 %r25, %r24, 4, %r9;\n"
+#define SYNC_AND(loads)                                                                            \
+    "mov.u32 %r18, 0;\nMORE:\nbar.warp.sync -1;\nadd.u32 %r18, %r18, 1;\n"                         \
+    "setp.lt.u32 %p7, %r18, 3;\n" loads "@%p7 bra MORE;\n"
+#define OTHERS     "xor.b32 %r17, %r17, 4;\n"                   /* of one's neighbour in the warp */
+#define FIRST_WARP "setp.gt.u32 %p5, %r1, 31;\n@%p5 bra END;\n" /* it is the last to go on */
+#define SECONDS    "add.u32 %r17, %r17, 128;\n"
+#define LATER      "@%p1 bra END;\n"
+#define STORE      "st.shared.u32 [%r17], %r1;\n"
 
 static const struct check_case {
     const char *name, *body;
@@ -128,9 +133,14 @@ static const struct check_case {
     {"rows are read, then neighbours write them after a warp sync",
      FILL ROWS(4) "bar.warp.sync -1;\n" LATER OTHERS STORE, 2, 32, 1, NONE},
     {"rows are read again after a warp sync, then neighbours write them",
-     FILL "mov.u32 %r18, 0;\nMORE:\nbar.warp.sync -1;\nadd.u32 %r18, %r18, 1;\n"
-          "setp.lt.u32 %p7, %r18, 3;\n" ROWS(2) "@%p7 bra MORE;\n" LATER OTHERS STORE,
-     2, 32, 1, SIMT_RACE_SHARED},
+     FILL SYNC_AND(ROWS(2)) LATER OTHERS STORE, 2, 32, 1, SIMT_RACE_SHARED},
+    {"words anywhere are read, then written after a warp sync",
+     FILL ANYWHERE LOADS("TURN", 3, "%r25", 0) "bar.warp.sync -1;\n" STORE, 1, 32, 1, NONE},
+    {"words anywhere are read again after a warp sync, then written",
+     FILL ANYWHERE SYNC_AND(LOADS("TURN", 3, "%r25", 0)) STORE, 1, 32, 1, SIMT_RACE_SHARED},
+    {"words anywhere are read by both warps, then written by one",
+     FILL ANYWHERE LOADS("TURN", 3, "%r25", 0) FIRST_WARP "bar.warp.sync -1;\n" STORE, 1, 64, 1,
+     SIMT_RACE_SHARED},
     {"rows are read, then another warp writes them", FILL ROWS(4) LATER FIRST_WARP SECONDS STORE, 2,
      64, 1, SIMT_RACE_SHARED},
     {"rows are read, all meet, another warp writes them",
