@@ -55,6 +55,14 @@ def free(device: torch.device, pointers: list[int]) -> None:
             _driver().cuMemFree_v2(ctypes.c_uint64(pointer))
 
 
+def reset_kept() -> None:
+    """Lines that L2 was asked to keep (evict_last) become ordinary ones, which a flush evicts. For a device that has nothing left to do."""
+    try:
+        _driver().cuCtxResetPersistingL2Cache()
+    except AttributeError:  # an old driver
+        pass
+
+
 def open_handle(device: torch.device, handle: str) -> tuple[int, int]:
     """(address, bytes) of another process's memory."""
     with torch.cuda.device(device):

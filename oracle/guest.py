@@ -53,12 +53,16 @@ def watched() -> dict[str, tuple[Any, str, Any]]:
     """What a candidate may not replace: name -> (owner, attribute, as it was)."""
     import torch
 
+    from oracle import baseline, cuda
+
     places: list[tuple[str, Any, str]] = [
         *((f"time.{n}", time, n) for n in ("time", "perf_counter", "perf_counter_ns", "monotonic", "time_ns")),
-        *((f"torch.{n}", torch, n) for n in ("allclose", "equal", "isclose", "empty", "empty_strided", "empty_like")),
+        *((f"torch.{n}", torch, n) for n in ("allclose", "equal", "isclose", "empty", "empty_strided", "empty_like", "amax", "zeros")),
         *((f"torch.Tensor.{n}", torch.Tensor, n) for n in ("copy_", "__eq__", "fill_", "clone", "to", "__getattribute__")),
-        *((f"torch.cuda.{n}", torch.cuda, n) for n in ("synchronize", "Event", "Stream", "current_stream", "stream", "CUDAGraph")),
+        *((f"torch.cuda.{n}", torch.cuda, n) for n in ("synchronize", "Event", "Stream", "current_stream", "stream", "CUDAGraph", "_sleep")),
         *((f"torch.cuda.Event.{n}", torch.cuda.Event, n) for n in ("record", "elapsed_time", "synchronize")),
+        *((f"oracle.baseline.{n}", baseline, n) for n in ("_flusher", "_captured")),
+        *((f"oracle.cuda.{n}", cuda, n) for n in ("reset_kept", "_driver")),
         ("torch.nn.Module.__call__", torch.nn.Module, "__call__"),
         ("threading.Thread.start", threading.Thread, "start"),
         ("json.dumps", json, "dumps"),
@@ -369,13 +373,17 @@ class Guest:
                 times.append(1e6 * (CLOCK() - start))
             return times
         from oracle.baseline import _flusher
+        from oracle.cuda import reset_kept
 
         flush = _flusher(self.device) if cold else (lambda: None)
         pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)]
         for turn, (begin, end) in enumerate(pairs):
             self._stir(turn)
+            if cold:
+                self._settle()
+                reset_kept()
             flush()
-            torch.cuda._sleep(40_000)  # the call is queued before the clock starts
+            torch.cuda._sleep(200_000 if cold else 40_000)  # the call is queued before the clock starts
             begin.record()
             call()
             end.record()

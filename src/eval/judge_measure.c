@@ -28,7 +28,9 @@
  * millisecond is as steady after fifteen samples as one of microseconds after hundreds. */
 enum {
     ROUNDS = 3,
-    SHORT_ROUNDS = 6,
+    MANY_ROUNDS = 6,
+    MOST_ROUNDS = 12,
+    RUNNERS = 4,
     ROUND_MS = 20,
     DEFAULT_COLD = 240,
     DEFAULT_WARM = 90,
@@ -36,10 +38,11 @@ enum {
     MAX_POOL = 4096
 };
 
-/* Below this a time depends on where the buffers happen to lie by some percent, however many
- * samples are taken: there are more rounds then, each with other buffers, and the mean of the
- * rounds counts. */
-static const double short_us = 12;
+/* A short time depends by some percent on where the buffers happen to lie, and a very short one
+ * also on the process, however many samples are taken. Below short_us there are more rounds, each
+ * with other buffers; below very_short_us still more, in several processes. What the middle half of
+ * the rounds says counts. */
+static const double short_us = 100, very_short_us = 12;
 
 /* A kernel whose timed replays did not all leave the same outputs adds up in another order each
  * time, or does not always do its work: so many replays more are compared with the truth one by
@@ -55,7 +58,7 @@ static const double unsteady = 1.5; /* medians of rounds this far apart are no m
 struct pool {
     double cold[MAX_POOL], warm[MAX_POOL];
     size_t cold_count, warm_count;
-    double round_median[2 * SHORT_ROUNDS];
+    double round_median[MOST_ROUNDS];
     double wall_us; /* the quickest round's; 0: none */
     int rounds;
     int other_outputs;
@@ -145,7 +148,9 @@ static bool measure_modelled(const struct judge_config *config, const struct bui
 struct measuring {
     const struct judge_config *config;
     struct arena *a;
-    struct runner *runner;
+    struct runner_config rc;
+    struct runner *runners[RUNNERS]; /* the first always; the others for a very short kernel */
+    struct runner *runner;           /* whose turn it is */
     const struct build_result *build;
     struct evidence evidence;
     const char *baselines[MAX_BASELINES];
@@ -229,16 +234,45 @@ static bool load_module(struct measuring *m, struct error *err)
     return true;
 }
 
-static bool is_short(const struct measuring *m)
+/* How many rounds, after the first. */
+static int rounds_wanted(const struct measuring *m)
 {
-    return m->config->device->kind == DEVICE_CUDA && !m->foreign && m->candidate->rounds > 0 &&
-           m->candidate->round_median[0] < short_us;
+    double us = m->candidate->round_median[0];
+
+    if (m->foreign || m->candidate->rounds == 0 || us >= short_us)
+        return ROUNDS;
+    return us < very_short_us ? MOST_ROUNDS : MANY_ROUNDS;
 }
 
-static bool time_rounds(struct measuring *m, int rounds, struct error *err)
+/* All are started before the first is waited for. */
+static bool more_runners(struct measuring *m, struct error *err)
+{
+    for (int i = 1; i < RUNNERS; i++)
+        if (!m->runners[i] && !runner_start(&m->rc, &m->runners[i], err))
+            return false;
+    for (int i = 1; i < RUNNERS && !bad(m); i++) {
+        m->runner = m->runners[i];
+        if (!load_module(m, err))
+            return false;
+    }
+    return true;
+}
+
+/* Nothing of the next round lies where it did. */
+static bool move_on(struct measuring *m, int round, int rounds, struct error *err)
+{
+    if (rounds == MOST_ROUNDS && !m->runners[1] && !more_runners(m, err))
+        return false;
+    if (m->runners[1])
+        m->runner = m->runners[round % RUNNERS];
+    return bad(m) || draw_and_bind(m, DRAW_ANEW, err);
+}
+
+static bool time_rounds(struct measuring *m, struct error *err)
 {
     int cold = (m->config->cold > 0 ? m->config->cold : DEFAULT_COLD) / ROUNDS + 1;
     int warm = (m->config->warm > 0 ? m->config->warm : DEFAULT_WARM) / ROUNDS + 1;
+    int rounds = m->config->device->kind == DEVICE_SIMT ? 1 : ROUNDS;
 
     for (int round = 0; round < rounds && !bad(m); round++) {
         struct runner_answer said;
@@ -249,13 +283,12 @@ static bool time_rounds(struct measuring *m, int rounds, struct error *err)
         evidence_answer(&m->evidence, &said);
         runner_answer_release(&said);
         pool_add(m->candidate, &s);
-        if (is_short(m)) {
-            rounds = rounds < ROUNDS ? rounds : SHORT_ROUNDS;
-            if (round + 1 < rounds && !bad(m) && !draw_and_bind(m, DRAW_ANEW, err))
-                return false;
-        }
-        for (int i = 0; i < m->baseline_count && !bad(m); i++)
+        for (int i = 0; i < m->baseline_count && round < ROUNDS && !bad(m); i++)
             time_baseline(m, i, cold, warm);
+        if (round == 0 && rounds == ROUNDS)
+            rounds = rounds_wanted(m);
+        if (rounds > ROUNDS && round + 1 < rounds && !bad(m) && !move_on(m, round + 1, rounds, err))
+            return false;
     }
     return true;
 }
@@ -324,18 +357,18 @@ static double believable_us(const struct measuring *m, double warm_us)
 
 static bool measure_all(struct measuring *m, struct error *err)
 {
+    m->runner = m->runners[0];
     if (!load_module(m, err))
         return false;
     if (bad(m))
         return true;
-    if (!draw_and_bind(m, DRAW_FIRST, err) ||
-        !time_rounds(m, m->config->device->kind == DEVICE_SIMT ? 1 : ROUNDS, err))
+    if (!draw_and_bind(m, DRAW_FIRST, err) || !time_rounds(m, err))
         return false;
     /* A disturbance of the machine gets a second chance; the kernel itself
      * will be as unsteady again. */
     if (!bad(m) && pool_drift(m->candidate) > unsteady && m->config->device->kind == DEVICE_CUDA) {
         memset(m->candidate, 0, sizeof *m->candidate);
-        if (!time_rounds(m, ROUNDS, err))
+        if (!time_rounds(m, err))
             return false;
     }
     if (m->foreign && !bad(m) && !burst(m, err))
@@ -343,17 +376,24 @@ static bool measure_all(struct measuring *m, struct error *err)
     return verify_again(m, err);
 }
 
+/* The mean of the middle half. Sorts. */
+static double middle(double *v, int count)
+{
+    int from = count / 4, to = count - from;
+    double sum = 0;
+
+    qsort(v, (size_t)count, sizeof *v, by_value);
+    for (int i = from; i < to; i++)
+        sum += v[i];
+    return sum / (to - from);
+}
+
 static void fill_times(struct measuring *m, struct measurement *out)
 {
     struct pool *p = m->candidate;
-    double median = quantile(p->cold, p->cold_count, 0.5);
+    double median = p->rounds > ROUNDS ? middle(p->round_median, p->rounds)
+                                       : quantile(p->cold, p->cold_count, 0.5);
 
-    if (is_short(m) && p->rounds > ROUNDS) {
-        median = 0;
-        for (int i = 0; i < p->rounds; i++)
-            median += p->round_median[i];
-        median /= p->rounds;
-    }
     out->time_us = median;
     out->warm_us = quantile(p->warm, p->warm_count, 0.5);
     if (median > 0)
@@ -438,10 +478,6 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
                    const struct test_result *test, struct arena *a, struct measurement *out,
                    struct error *err)
 {
-    struct runner_config rc = {.device = config->device,
-                               .program = config->runner_program,
-                               .budget_ms = ROUND_MS,
-                               .source = config->source};
     struct candidate nobody = {0};
     struct measuring *m;
     bool ok;
@@ -455,11 +491,16 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
     m->build = build;
     m->seed = test->seed;
     m->foreign = build->foreign != NULL;
+    m->rc = (struct runner_config){.device = config->device,
+                                   .program = config->runner_program,
+                                   .budget_ms = ROUND_MS,
+                                   .source = config->source};
     choose_baselines(m);
     evidence_init(&m->evidence, a, config->task, &nobody, config->source_name, build->launches);
-    ok = (!m->foreign || foreign_runner(config, a, &rc, err)) &&
-         runner_start(&rc, &m->runner, err) && measure_all(m, err);
-    runner_stop(m->runner);
+    ok = (!m->foreign || foreign_runner(config, a, &m->rc, err)) &&
+         runner_start(&m->rc, &m->runners[0], err) && measure_all(m, err);
+    for (int i = 0; i < RUNNERS; i++)
+        runner_stop(m->runners[i]);
     if (!ok)
         return error_add(err, "measuring the candidate");
     judge_times(m, out);

@@ -131,6 +131,7 @@ struct cuda_tensor_map {
     X(event_elapsed, (float *ms, void *start, void *end), "cuEventElapsedTime")
 
 #define CUDA_OPTIONAL_CALLS(X)                                                                     \
+    X(reset_kept, (void), "cuCtxResetPersistingL2Cache")                                           \
     X(function_param, (void *function, size_t index, size_t *offset, size_t *size),                \
       "cuFuncGetParamInfo")                                                                        \
     X(map_encode,                                                                                  \

@@ -10,6 +10,8 @@
  * leaves dirty lines, and evicting them would be charged to the candidate.
  * The wait kernel holds the GPU for some microseconds, so that the replay is
  * queued before the first event fires and the host's launch time stays out.
+ * L2 holds on to lines that a kernel marked (evict_last) or read more than once, and a read as long
+ * as the flush leaves many of them there: first they are made ordinary lines again.
  * What is done before each cold sample means that no sample can live on what an
  * earlier one left behind, nor know from what it finds that it is timed. And
  * every cold sample's outputs are looked at: a kernel that works half of
@@ -67,6 +69,8 @@ static bool forget(struct cuda_device *d, const struct plan *plan, struct error 
     bool shared = d->static_smem;
     int result = CUDA_OK;
 
+    if (d->api.reset_kept)
+        (void)d->api.reset_kept(); /* the stream is empty; a device that keeps nothing says no */
     if (!cuda_poison(d, plan, err))
         return false;
     for (size_t i = 0; i < plan->buffer_count && result == CUDA_OK; i++)
