@@ -9,6 +9,8 @@
 //! fact a_m_major: A is contiguous along m
 //! fact b_k_major: B is contiguous along k
 //! fact b_n_major: B is contiguous along n
+//! fact c_vectors: rows of C are contiguous and start on 16 bytes
+//! fact fast: some operator of the epilogue has a fast form
 //!
 //! step tensor: multiply on the tensor cores (wgmma), tiles brought by TMA
 //!   why: wgmma reads both operands from shared memory, which TMA fills without registers.
@@ -21,25 +23,25 @@
 //! step cluster: pair blocks, each fetching half of B for both
 //!   why: Multicast halves the reads of B from L2.
 //!   needs: ring
-//! step turns: give each warpgroup tiles of its own, 128x128, one multiplying while the other stores
-//!   why: What follows the product, and the stores, no longer keep the tensor cores waiting.
+//! step fast_math: use the hardware's exponential and division
+//!   why: Fewer instructions per element; the results stay within the accuracy of 16 bits.
+//!   when: epilogue and fast
+//! step store: store C by TMA, from shared memory
+//!   why: Whole lines are written, and a warp goes on as soon as its values are in shared memory.
+//!   when: c_vectors
 //!   needs: ring
+//! step hold: keep a tile's sums in 16 bits and store them during the next tile's products
+//!   why: What follows the product no longer keeps the tensor cores waiting. It begins with 16 bits, as PyTorch's does.
+//!   needs: store
 //! text
 // $kernel: $ops as C(m,n) = sum over k of A(m,k) * B(n,k).
 #include <cutegen/kernel.h>
 
 //! if tensor
-//! if turns
-constexpr int TILE_M = 128; // of one warpgroup
-constexpr int TILE_N = 128;
-//! else
 constexpr int TILE_M = 128; // two warpgroups of 64 rows
 constexpr int TILE_N = 256;
-//! end
 constexpr int TILE_K = 64;
-//! if turns
-constexpr int STAGES = 7; // tiles in shared memory
-//! elif ring
+//! if ring
 constexpr int STAGES = 4; // tiles in shared memory
 //! else
 constexpr int STAGES = 1; // tiles in shared memory
@@ -50,11 +52,16 @@ constexpr int CLUSTER = 2; // blocks along m that share B
 constexpr int CLUSTER = 1; // blocks along m that share B
 //! end
 //! if raster
-constexpr int GROUP = 16; // tiles of m walked together
+constexpr int GROUP = 16 / CLUSTER; // tiles of m walked together, or pairs of them
 //! else
-constexpr int GROUP = 1; // tiles of m walked together
+constexpr int GROUP = 1; // tiles of m walked together, or pairs of them
 //! end
+//! if store
+constexpr int STORES = 2; // parts of 16x64 on their way out, of each warp
+constexpr int SMEM_BYTES = 1024 + STAGES * (TILE_M + TILE_N) * TILE_K * 2 + 8 * STORES * 16 * 64 * 2 + 256;
+//! else
 constexpr int SMEM_BYTES = 1024 + STAGES * (TILE_M + TILE_N) * TILE_K * 2 + 256;
+//! end
 //! if a_k_major
 constexpr int A_K_MAJOR = 1;
 //! else
@@ -71,15 +78,32 @@ constexpr int B_K_MAJOR = 0;
 #include <cute/tensor.hpp>
 //! if tensor
 #include <cutlass/arch/reg_reconfig.h>
+//! if store
+#include <cutlass/numeric_conversion.h>
+//! end
 //! end
 
 using namespace cute;
 
+//! if fast_math
+//! each helper
+// $helper_words
+__device__ inline float $helper(float x)
+{
+    $helper_body
+}
+
+//! end
+//! end
 //! if epilogue
 // What becomes of one element of the product.
 __device__ inline float ${kernel}_finish($finish_params)
 {
+//! if fast_math
+    $finish_quick
+//! else
     $finish_body
+//! end
 }
 
 //! end
@@ -115,13 +139,6 @@ struct Place {
         if (++slot == STAGES)
             slot = 0, turn ^= 1;
     }
-//! if turns
-    __device__ void skip(int count)
-    {
-        turn ^= (slot + count) / STAGES % 2;
-        slot = (slot + count) % STAGES;
-    }
-//! end
 };
 
 // Tells block `rank` of the cluster that a warpgroup here is done with a slot.
@@ -154,42 +171,62 @@ __device__ inline void fetch(CUtensorMap const *map, uint64_t *full, Element *to
     }
 }
 
-// The round-th tile of this cluster: m, n and l of its first element.
-__device__ inline bool tile_of(int round, int M, int N, int L, int &m, int &n, int &l)
+//! if store
+// Two neighbouring values as they lie in memory.
+__device__ inline unsigned pack(float x, float y)
+{
+    cutlass::Array<float, 2> from;
+    from[0] = x, from[1] = y;
+    auto const pair = cutlass::NumericArrayConverter<Element, float, 2>::convert(from);
+    return reinterpret_cast<unsigned const &>(pair);
+}
+
+//! end
+// Where a tile begins.
+struct Corner {
+    int m, n, l;
+};
+
+// The round-th tile of this cluster.
+__device__ inline bool tile_of(int round, int M, int N, int L, Corner &tile)
 {
     int const tiles_m = (M + CLUSTER * TILE_M - 1) / (CLUSTER * TILE_M), tiles_n = (N + TILE_N - 1) / TILE_N;
     int t = blockIdx.x / CLUSTER + round * (gridDim.x / CLUSTER);
     if (t >= tiles_m * tiles_n * L)
         return false;
-    l = t / (tiles_m * tiles_n);
-    t -= l * (tiles_m * tiles_n);
+    tile.l = t / (tiles_m * tiles_n);
+    t -= tile.l * (tiles_m * tiles_n);
     int const first = t / (GROUP * tiles_n) * GROUP, high = cute::min(int(GROUP), tiles_m - first);
     t -= first * tiles_n;
-    m = (first + t % high) * (CLUSTER * TILE_M);
-    n = t / high * TILE_N;
+    tile.m = (first + t % high) * (CLUSTER * TILE_M);
+    tile.n = t / high * TILE_N;
     return true;
 }
 
 __global__ void __launch_bounds__(384, 1)
-    ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b, int L,
-                      $params)
+    ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
+//! if store
+                      const __grid_constant__ CUtensorMap map_c,
+//! end
+                      int L, $params)
 {
     extern __shared__ unsigned char memory[];
     unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024; // tiles start on 1024 bytes
     Element *smem_a = reinterpret_cast<Element *>(memory + skip);
     Element *smem_b = smem_a + STAGES * TILE_M * TILE_K;
+//! if store
+    uint128_t *smem_c = reinterpret_cast<uint128_t *>(smem_b + STAGES * TILE_N * TILE_K); // eight columns each
+    uint64_t *full = reinterpret_cast<uint64_t *>(smem_c + 8 * STORES * 16 * 8), *empty = full + STAGES;
+//! else
     uint64_t *full = reinterpret_cast<uint64_t *>(smem_b + STAGES * TILE_N * TILE_K), *empty = full + STAGES;
+//! end
     int const rank = CLUSTER > 1 ? int(block_rank_in_cluster()) : 0;
     int const group = threadIdx.x / 128;
-    int tile_m, tile_n, l;
+    Corner tile;
 
     if (threadIdx.x < STAGES) { // a thread for each slot
         initialize_barrier(full[threadIdx.x], 1);
-//! if turns
-        initialize_barrier(empty[threadIdx.x], CLUSTER);
-//! else
         initialize_barrier(empty[threadIdx.x], 2 * CLUSTER);
-//! end
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
@@ -199,103 +236,184 @@ __global__ void __launch_bounds__(384, 1)
         __syncthreads();
 
     if (group == 0) { // one thread fetches
-        cutlass::arch::warpgroup_reg_dealloc<24>();
+        cutlass::arch::warpgroup_reg_dealloc<40>();
         Place p = {0, 1};
-        for (int round = 0; threadIdx.x == 0 && tile_of(round, M, N, L, tile_m, tile_n, l); ++round) {
+        for (int round = 0; threadIdx.x == 0 && tile_of(round, M, N, L, tile); ++round) {
+#pragma unroll 1
             for (int k = 0; k < K; k += TILE_K) {
                 constexpr int SHARE = TILE_N / CLUSTER; // of B, fetched by each block for all
                 wait_barrier(empty[p.slot], p.turn);
                 set_barrier_transaction_bytes(full[p.slot], (TILE_M + TILE_N) * TILE_K * sizeof(Element));
                 fetch<A_K_MAJOR, TILE_M, false>(&map_a, &full[p.slot], smem_a + p.slot * TILE_M * TILE_K,
-                                                tile_m + rank * TILE_M, k, $a_l);
+                                                tile.m + rank * TILE_M, k, $a_l);
                 fetch<B_K_MAJOR, SHARE, (CLUSTER > 1)>(
                     &map_b, &full[p.slot], smem_b + (p.slot * TILE_N + rank * SHARE) * TILE_K,
-                    tile_n + rank * SHARE, k, $b_l);
+                    tile.n + rank * SHARE, k, $b_l);
                 p.next();
             }
         }
     } else { // two warpgroups compute
-        cutlass::arch::warpgroup_reg_alloc<240>();
+        cutlass::arch::warpgroup_reg_alloc<232>();
         int const half = group - 1, thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
         constexpr auto MAJOR_A = A_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
         constexpr auto MAJOR_B = B_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
-//! if turns
-        constexpr int ROWS = TILE_M; // of a warpgroup
-        auto mma = make_tiled_mma(SM90_64x128x16_F32${wgmma_type}_SS<MAJOR_A, MAJOR_B>{});
-        auto thr = mma.get_slice(thread);
-        Tensor sA = make_tensor(make_smem_ptr(smem_a), ring_layout<A_K_MAJOR, ROWS, TILE_M>()); // (ROWS,TILE_K,STAGES)
-//! else
         constexpr int ROWS = 64; // of a warpgroup
         auto mma = make_tiled_mma(SM90_64x256x16_F32${wgmma_type}_SS<MAJOR_A, MAJOR_B>{});
         auto thr = mma.get_slice(thread);
         Tensor sA = make_tensor(make_smem_ptr(smem_a + half * ROWS * TILE_K),
                                 ring_layout<A_K_MAJOR, ROWS, TILE_M>()); // (ROWS,TILE_K,STAGES)
-//! end
         Tensor sB = make_tensor(make_smem_ptr(smem_b),
                                 ring_layout<B_K_MAJOR, TILE_N, TILE_N>()); // (TILE_N,TILE_K,STAGES)
         Tensor tCrA = thr.partition_fragment_A(sA); // (MMA,ROWS/64,TILE_K/16,STAGES)
         Tensor tCrB = thr.partition_fragment_B(sB); // (MMA,1,TILE_K/16,STAGES)
         Tensor acc = partition_fragment_C(mma, Shape<Int<ROWS>, Int<TILE_N>>{}); // (MMA,ROWS/64,1)
+        int const length = (K + TILE_K - 1) / TILE_K; // of a sum, in slots
         Place p = {0, 0};
+        int before; // the slot of the products that may still be running
 
-//! if turns
-        int const length = (K + TILE_K - 1) / TILE_K; // of a tile, in slots
-        p.skip(half * length);
-        if (half == 1)
-            asm volatile("bar.arrive 1, 256;" ::: "memory");
-        int round = half;
-        for (; tile_of(round, M, N, L, tile_m, tile_n, l); round += 2, p.skip(length)) {
-            // The other's tile comes first: only when all of it was there do the parities tell whether this one is.
-            asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
-//! else
-        for (int round = 0; tile_of(round, M, N, L, tile_m, tile_n, l); ++round) {
-//! end
-            int before = -1; // the slot of the products that may still be running
-            mma.accumulate_ = GMMA::ScaleOut::Zero;
-#pragma unroll 1
-            for (int k0 = 0; k0 < K; k0 += TILE_K) {
-                wait_barrier(full[p.slot], p.turn);
-                warpgroup_fence_operand(acc);
-                warpgroup_arrive();
-                CUTE_UNROLL
-                for (int k = 0; k < TILE_K / 16; ++k) {
-                    gemm(mma, tCrA(_, _, k, p.slot), tCrB(_, _, k, p.slot), acc);
-                    mma.accumulate_ = GMMA::ScaleOut::One;
-                }
-                warpgroup_commit_batch();
-                warpgroup_fence_operand(acc);
-//! if ring
-                warpgroup_wait<1>();
-                if (before >= 0 && thread < CLUSTER)
-                    release(empty[before], thread);
-                before = p.slot;
-//! else
-                warpgroup_wait<0>();
-                if (thread < CLUSTER)
-                    release(empty[p.slot], thread);
-//! end
-                p.next();
+        // Begins the products of a slot.
+        auto const multiply = [&]() {
+            wait_barrier(full[p.slot], p.turn);
+            warpgroup_fence_operand(acc);
+            warpgroup_arrive();
+            CUTE_UNROLL
+            for (int k = 0; k < TILE_K / 16; ++k) {
+                gemm(mma, tCrA(_, _, k, p.slot), tCrB(_, _, k, p.slot), acc);
+                mma.accumulate_ = GMMA::ScaleOut::One;
             }
-//! if turns
-            asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
+            warpgroup_commit_batch();
+            warpgroup_fence_operand(acc);
+        };
+        // Lets go of the slot before it, whose products have ended.
+        auto const settle = [&]() {
+//! if ring
+            warpgroup_wait<1>();
+            if (before >= 0 && thread < CLUSTER)
+                release(empty[before], thread);
+            before = p.slot;
+//! else
+            warpgroup_wait<0>();
+            if (thread < CLUSTER)
+                release(empty[p.slot], thread);
+//! end
+            __syncwarp(); // wgmma is for whole warps
+            p.next();
+        };
+//! if store
+        // What a warp sends out, its 16 rows and 64 columns at a time: (16,8,STORES) of eight columns
+        smem_c += (half * 4 + warp) * STORES * 16 * 8;
+        Tensor sC = make_tensor(make_smem_ptr(smem_c),
+                                composition(Swizzle<3, 0, 3>{}, make_layout(Shape<_16, _8, Int<STORES>>{},
+                                                                            Stride<_8, _1, Int<16 * 8>>{})));
+//! if hold
+        unsigned held[TILE_N / 4]; // sums of the tile before, two columns each
+        Corner old;
+//! end
+        // Sends out 32 columns of a tile, two of these at a time. A thread has rows m and m + 8, and two neighbouring
+        // columns of every eight.
+        auto const put = [&](int part, Corner const &to) {
+            int const l = to.l, row = to.m + rank * TILE_M + half * 64 + warp * 16, column = to.n + part * 32;
+            int const place = part / 2 % STORES;
+//! each leaf
+            Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
+//! end
+            if (part % 2 == 0) {
+                if (lane == 0)
+                    tma_store_wait<STORES - 1>(); // what was here before is on its way
+                __syncwarp();
+            }
+            CUTE_UNROLL
+            for (int i = 0; i < 2; ++i) { // 16 columns
+                unsigned v[4];
+                CUTE_UNROLL
+                for (int j = 0; j < 4; ++j) { // rows m or m + 8, the first or the second eight
+                    int const pair = (part * 2 + i) * 4 + j;
+//! if hold and not epilogue
+                    v[j] = held[pair];
+//! else
+//! if hold
+                    Element const *two = reinterpret_cast<Element const *>(&held[pair]);
+                    float value[2] = {float(two[0]), float(two[1])};
+//! else
+                    float value[2] = {acc(pair * 2, 0, 0), acc(pair * 2 + 1, 0, 0)};
+//! end
+//! if epilogue
+                    // What lies outside of C is computed as its last row and columns are, and not stored.
+                    [[maybe_unused]] int const m = cute::min(row + lane / 4 + j % 2 * 8, M - 1);
+                    CUTE_UNROLL
+                    for (int k = 0; k < 2; ++k) {
+                        [[maybe_unused]] int const n = cute::min(column + i * 16 + j / 2 * 8 + lane % 4 * 2, N - 2) + k;
+                        value[k] = ${kernel}_finish(value[k]$finish);
+                    }
+//! end
+                    v[j] = pack(value[0], value[1]);
+//! end
+                }
+                SM90_U32x4_STSM_N::copy(v[0], v[1], v[2], v[3], sC(lane % 16, part % 2 * 4 + i * 2 + lane / 16, place));
+            }
+            if (part % 2 == 1) {
+                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                __syncwarp();
+                if (lane == 0) {
+                    SM90_TMA_STORE_3D::copy(&map_c, smem_c + place * 16 * 8, column - 32, row, l);
+                    tma_store_arrive();
+                }
+                __syncwarp(); // wgmma is for whole warps
+            }
+        };
+//! end
+
+        int round = 0;
+        for (; tile_of(round, M, N, L, tile); ++round) {
+            before = -1;
+            mma.accumulate_ = GMMA::ScaleOut::Zero;
+//! if hold
+            CUTE_UNROLL
+            for (int part = 0; part < TILE_N / 32; ++part) {
+                if (part < length)
+                    multiply();
+                if (round > 0)
+                    put(part, old);
+                if (part < length)
+                    settle();
+            }
+#pragma unroll 1
+            for (int block = TILE_N / 32; block < length; ++block) {
+                multiply();
+                settle();
+            }
+//! else
+#pragma unroll 1
+            for (int block = 0; block < length; ++block) {
+                multiply();
+                settle();
+            }
 //! end
             warpgroup_wait<0>();
             warpgroup_fence_operand(acc);
             if (before >= 0 && thread < CLUSTER)
                 release(empty[before], thread);
+            __syncwarp();
 
-            // A thread has rows m0 and m0 + 8 of each 64, and two neighbouring columns of every eight.
-//! if turns
-            int const row = tile_m + rank * TILE_M + warp * 16, m0 = row + lane / 4;
+//! if hold
+            CUTE_UNROLL
+            for (int i = 0; i < TILE_N / 4; ++i)
+                held[i] = pack(acc(i * 2, 0, 0), acc(i * 2 + 1, 0, 0));
+            old = tile;
+//! elif store
+            CUTE_UNROLL
+            for (int part = 0; part < TILE_N / 32; ++part)
+                put(part, tile);
 //! else
-            int const row = tile_m + rank * TILE_M + half * 64 + warp * 16, m0 = row + lane / 4;
-//! end
-            int const n0 = tile_n + lane % 4 * 2;
+            [[maybe_unused]] int const l = tile.l;
+            // A thread has rows m0 and m0 + 8 of each 64, and two neighbouring columns of every eight.
+            int const row = tile.m + rank * TILE_M + half * 64 + warp * 16, m0 = row + lane / 4;
+            int const n0 = tile.n + lane % 4 * 2;
             Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
 //! each leaf
             Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
 //! end
-            bool const whole = row + ROWS - 48 <= M && tile_n + TILE_N <= N;
+            bool const whole = row + ROWS - 48 <= M && tile.n + TILE_N <= N;
             bool const aligned = int64_t(stride<1>(mC)) == 1 && int64_t(stride<0>(mC)) % 8 == 0;
             CUTE_UNROLL
             for (int q = 0; q < ROWS / 32; ++q) {
@@ -332,7 +450,7 @@ __global__ void __launch_bounds__(384, 1)
                                     v[i | bit] = x;
                             }
                         }
-                        *reinterpret_cast<uint4 *>(&mC(m, tile_n + j * 32 + lane % 4 * 8)) =
+                        *reinterpret_cast<uint4 *>(&mC(m, tile.n + j * 32 + lane % 4 * 8)) =
                             make_uint4(v[0], v[1], v[2], v[3]);
                     } else {
                         CUTE_UNROLL
@@ -344,10 +462,17 @@ __global__ void __launch_bounds__(384, 1)
                     }
                 }
             }
+//! end
         }
-//! if turns
-        if (tile_of(round - 1, M, N, L, tile_m, tile_n, l)) // the last tile was the other's
-            asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory"); // take up its arrival
+//! if hold
+        CUTE_UNROLL
+        for (int part = 0; part < TILE_N / 32; ++part) {
+            if (round > 0)
+                put(part, old);
+        }
+//! end
+//! if store
+        tma_store_wait<0>(); // shared memory is read until then
 //! end
     }
     if constexpr (CLUSTER > 1)
@@ -383,9 +508,9 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
 
 #ifdef CUTEGEN_HOST
 //! if tensor
-// An operand for TMA: (K,rows,L) or (rows,K,L), the contiguous mode first.
-static struct cutegen_map operand_map(struct cutegen_call *call, void *data, int k_major, int64_t rows, int64_t K,
-                                      int64_t L, int64_t slow, int64_t step, int box_rows)
+// A matrix for TMA: (K,rows,L) or (rows,K,L), the contiguous mode first.
+static struct cutegen_map matrix_map(struct cutegen_call *call, void *data, int k_major, int64_t rows, int64_t K,
+                                     int64_t L, int64_t slow, int64_t step, int box_rows)
 {
     struct cutegen_map_spec s;
 
@@ -422,14 +547,22 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, cutegen_aligned(A, 16) && cutegen_aligned(B, 16) && cutegen_aligned(C, 16),
                     "A, B and C must start on 16 bytes");
     CUTEGEN_REQUIRE(call, $a_slow % 8 == 0 && $b_slow % 8 == 0, "rows must start on 16 bytes");
-    struct cutegen_map map_a = operand_map(call, CUTEGEN_DATA($a_type, A), A_K_MAJOR, M, K, $a_count, $a_slow,
-                                           $a_step, TILE_M);
-    struct cutegen_map map_b = operand_map(call, CUTEGEN_DATA($b_type, B), B_K_MAJOR, N, K, $b_count, $b_slow,
-                                           $b_step, TILE_N / CLUSTER);
+    struct cutegen_map map_a = matrix_map(call, CUTEGEN_DATA($a_type, A), A_K_MAJOR, M, K, $a_count, $a_slow,
+                                          $a_step, TILE_M);
+    struct cutegen_map map_b = matrix_map(call, CUTEGEN_DATA($b_type, B), B_K_MAJOR, N, K, $b_count, $b_slow,
+                                          $b_step, TILE_N / CLUSTER);
+//! if store
+    CUTEGEN_REQUIRE(call, N % 8 == 0 && $c_slow % 8 == 0, "rows of C must start on 16 bytes");
+    struct cutegen_map map_c = matrix_map(call, CUTEGEN_DATA($c_type, C), 1, M, N, L, $c_slow, $c_step, 16);
+//! end
     int64_t tiles = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N) * L;
     int64_t blocks = cutegen_min(call->device.sm_count / CLUSTER, tiles) * CLUSTER;
     return CUTEGEN_LAUNCH_CLUSTER(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1),
-                                  cutegen_dim3(CLUSTER, 1, 1), SMEM_BYTES, map_a, map_b, (int)L, $args);
+                                  cutegen_dim3(CLUSTER, 1, 1), SMEM_BYTES, map_a, map_b,
+//! if store
+                                  map_c,
+//! end
+                                  (int)L, $args);
 //! else
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<16, 16>),
                           cutegen_dim3(cutegen_ceil_div(N, 16), cutegen_ceil_div(M, 16), L),

@@ -182,12 +182,22 @@ static const char *sum_text(struct gemm *q)
     return arena_printf(q->a, "%s + %s", left, right);
 }
 
+/* The epilogue's statements, from those that follow the sum with what is added to it. */
+static const char *finish_body(struct gemm *q, const char *body)
+{
+    if (q->added && strcmp(body, "return sum;") == 0)
+        return arena_printf(q->a, "return %s;", sum_text(q));
+    if (q->added)
+        return arena_printf(q->a, "float const sum = %s;\n%s", sum_text(q), body);
+    return body;
+}
+
 static bool fill_epilogue(struct gemm *q, struct scope *s, struct match *out)
 {
     struct expr e = {.g = q->g, .a = q->a, .row = "m", .col = "n", .see_through = true};
     const struct node *root = graph_node(q->g, q->g->result[0]);
     struct buf params = buf_init(2048), finish = buf_init(2048);
-    const char *body;
+    const char *body, *quick;
 
     buf_puts(&params, "float acc");
     buf_puts(&finish, "");
@@ -203,7 +213,8 @@ static bool fill_epilogue(struct gemm *q, struct scope *s, struct match *out)
         buf_printf(&finish, ", %sm%s(m, n)%s", open, X, close);
     }
     e.leaf[q->product - q->g->nodes] = q->added ? "sum" : "acc";
-    if (!expr_body(&e, root, &body, &out->why_not)) {
+    if (!expr_body(&e, root, &body, &out->why_not) ||
+        (e.fast = true, !expr_body(&e, root, &quick, &out->why_not))) {
         buf_release(&params);
         buf_release(&finish);
         return false;
@@ -216,10 +227,12 @@ static bool fill_epilogue(struct gemm *q, struct scope *s, struct match *out)
         scope_fact(s, graph_op_is(root, "aten.tril")   ? "lower"
                       : graph_op_is(root, "aten.triu") ? "upper"
                                                        : "whole");
-    if (q->added && strcmp(body, "return sum;") == 0)
-        body = arena_printf(q->a, "return %s;", sum_text(q));
-    else if (q->added)
-        body = arena_printf(q->a, "float const sum = %s;\n%s", sum_text(q), body);
+    body = finish_body(q, body);
+    quick = finish_body(q, quick);
+    if (strcmp(body, quick) != 0)
+        scope_fact(s, "fast");
+    expr_helpers(quick, s, q->a);
+    scope_set(s, "finish_quick", "%s", quick);
     if (strcmp(body, "return acc;") != 0)
         scope_fact(s, "epilogue");
     scope_set(s, "finish_body", "%s", body);

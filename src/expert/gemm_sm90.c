@@ -74,7 +74,7 @@ static void fill_side(struct gemm *q, struct scope *s, const struct side *x, con
     bool differs = x->l.stride != 0 && x->l.first != x->l.last;
 
     scope_set(s, arena_printf(q->a, "%s_l", t), "%s",
-              narrow(q)          ? (differs ? "l" : "0")
+              narrow(q)          ? (differs ? "tile.l" : "0")
               : differs || parts ? "w.l"
                                  : "0");
     scope_set(s, arena_printf(q->a, "%s_count", t), "%s", differs ? "L" : "1");
@@ -97,12 +97,13 @@ static void fill_result(const struct gemm *q, struct scope *s)
 {
     const struct side *c = &q->C;
     bool batched = c->l.first != c->l.last;
+    int vector = narrow(q) ? 8 : 4; /* elements in 16 bytes */
 
     scope_set(s, "c_slow", "C->strides[%d]", c->row.last - 1);
     scope_set(s, "c_step", "%s",
               batched ? arena_printf(q->a, "C->strides[%d]", c->l.last - 1) : "M * N");
-    if (c->col.stride == 1 && c->row.first != c->row.last && c->row.stride % 4 == 0 &&
-        c->l.stride % 4 == 0 && c->col.size % 4 == 0)
+    if (c->col.stride == 1 && c->row.first != c->row.last && c->row.stride % vector == 0 &&
+        c->l.stride % vector == 0 && c->col.size % vector == 0)
         scope_fact(s, "c_vectors");
 }
 
@@ -121,6 +122,7 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
     struct scope *s = out->scope;
     fill_side(q, s, &q->A, "A");
     fill_side(q, s, &q->B, "B");
+    fill_result(q, s);
     if (narrow(q)) {
         bool half = all_are(q, "f16");
 
@@ -130,7 +132,6 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
         return;
     }
     out->recipe = "gemm_sm90";
-    fill_result(q, s);
     /* The plan's first launch has none before it to overlap with. */
     scope_set(s, "a_first", "%s", scope_has(s, "b_n_major") ? "flags" : "0");
     scope_set(s, "b_first", "%s", scope_has(s, "a_m_major") ? "flags" : "0");

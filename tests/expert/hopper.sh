@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # hopper.sh - the last steps of the sm_90a products, and a row that a cluster shares, pass simt's judge with every check.
 #
-#     tests/expert/hopper.sh LADDER CUTEGEN [all]         all: every step of the three ladders, by hand
+#     tests/expert/hopper.sh LADDER CUTEGEN [all]         all: every step of the four ladders, by hand
 set -u
 ladder=$(readlink -f "$1") cutegen=$(readlink -f "$2") all=${3:-}
 root=$(dirname "$(readlink -f "$0")")/../..
@@ -46,22 +46,23 @@ judge()
     fi
 }
 
-for task in big_matmul short_sum big_half long_softmax; do
+for task in big_matmul short_sum big_half half_gelu long_softmax; do
     CUTEGEN_HOME=$root "$ladder" "$root/tests/expert/tasks/$task.json" . sm_90a >ladder.log || { cat ladder.log; exit 1; }
 done
 if [ -n "$all" ]; then
     for k in $(ls big_matmul.*.cu | sort -t. -k2n); do judge "$k" "$root/examples/matmul.py" M=140 K=320 N=260; done
     for k in $(ls big_half.*.cu | sort -t. -k2n); do judge "$k" narrow.py N=520; done
+    for k in $(ls half_gelu.*.cu | sort -t. -k2n); do judge "$k" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=520 FEATURES_OUT=776; done
     for k in $(ls long_softmax.*.cu | sort -t. -k2n); do judge "$k" "$root/examples/log_softmax.py" BATCH=2 DIM=131072; done
     exit $failed
 fi
 both=$(ls big_matmul.*.cu | sort -t. -k2n | tail -1)
 before=$(ls big_matmul.*.cu | sort -t. -k2n | tail -2 | head -1)
 short=$(ls short_sum.*.cu | sort -t. -k2n | tail -1)
-turns=$(ls big_half.*.cu | sort -t. -k2n | tail -1)
+hold=$(ls half_gelu.*.cu | sort -t. -k2n | tail -1)
 judge "$before" "$root/examples/matmul.py" M=140 K=520 N=300
 judge "$both" "$root/examples/matmul.py" M=140 K=320 N=260
 judge "$short" "$root/examples/transposed_both_matmul.py" M=140 K=40 N=776
-judge "$turns" narrow.py N=520
+judge "$hold" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=520 FEATURES_OUT=776
 judge "$(ls long_softmax.*.cu | sort -t. -k2n | tail -1)" "$root/examples/log_softmax.py" BATCH=2 DIM=131072
 exit $failed
