@@ -5,7 +5,8 @@
 //
 // The swish kernel of timing.cu on 1,048,576 elements, cold L2. The first line has the medians on twelve pairs of buffers, in
 // microseconds. Every line after it has eight means over the twelve pairs, between which one thing was made anew (the old ones stay where
-// they are): nothing, the module, the stream, the events, the buffer that is read to empty L2, a graph of the launch.
+// they are): nothing, the module, the stream, the events, the buffer that is read to empty L2, a graph of the launch, the twelve pairs (4 GB
+// further on), and all of it in a context of its own.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -49,6 +50,33 @@ struct Bench {
     void stream_anew() { CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING)); }
     void events_anew() { CHECK(cuEventCreate(&begin, 0)), CHECK(cuEventCreate(&end, 0)); }
     void flush_anew() { CHECK(cuMemAlloc(&big, FLUSH)), CHECK(cuMemsetD8(big, 0, FLUSH)); }
+    void pairs_anew()
+    {
+        CUdeviceptr gap;
+        for (int p = 0; p < PAIRS; p++) {
+            CHECK(cuMemAlloc(&x[p], N * 16)), CHECK(cuMemAlloc(&y[p], N * 16));
+            CHECK(cuMemAlloc(&gap, (2 << 20) * (p + 1)));
+            CHECK(cuMemsetD8(x[p], 0x3e, N * 16));
+        }
+        by_graph = false;
+    }
+    void pairs_far_away()
+    {
+        CUdeviceptr gap;
+        CHECK(cuMemAlloc(&gap, size_t(4) << 30));
+        pairs_anew();
+    }
+    void all_anew()
+    {
+        module_anew(), stream_anew(), events_anew(), flush_anew(), pairs_anew();
+    }
+    void context_anew()
+    {
+        CUcontext context;
+        CHECK(cuCtxCreate(&context, nullptr, 0, 0));
+        all_anew();
+        mean(false);
+    }
     void launch(int p)
     {
         int64_t n = N;
@@ -105,7 +133,8 @@ int main(int argc, char **argv)
         char const *what;
         void (Bench::*anew)();
     } lines[] = {{"nothing", nullptr},          {"module", &Bench::module_anew},     {"stream", &Bench::stream_anew},
-                 {"events", &Bench::events_anew}, {"flush buffer", &Bench::flush_anew}, {"graph", &Bench::graph_anew}};
+                 {"events", &Bench::events_anew}, {"flush buffer", &Bench::flush_anew}, {"graph", &Bench::graph_anew},
+                 {"pairs", &Bench::pairs_far_away}, {"context", &Bench::context_anew}};
     Bench b;
     CUdevice device;
     CUcontext context;
@@ -116,13 +145,7 @@ int main(int argc, char **argv)
     CHECK(cuDeviceGet(&device, 0));
     CHECK(cuDevicePrimaryCtxRetain(&context, device));
     CHECK(cuCtxSetCurrent(context));
-    b.module_anew(), b.stream_anew(), b.events_anew(), b.flush_anew();
-    for (int p = 0; p < PAIRS; p++) {
-        CUdeviceptr gap;
-        CHECK(cuMemAlloc(&b.x[p], N * 16)), CHECK(cuMemAlloc(&b.y[p], N * 16));
-        CHECK(cuMemAlloc(&gap, (2 << 20) * (p + 1)));
-        CHECK(cuMemsetD8(b.x[p], 0x3e, N * 16));
-    }
+    b.all_anew();
     b.mean(false);
     b.mean(true);
     printf("\n");

@@ -1,9 +1,10 @@
 """Are the times good: the same kernel judged 10 times, the same under two names, and a plain event loop beside it.
 
-    python3 bench/gpu/timing.py CUTEGEN EXAMPLES OUT.md [PLAIN-LOOP]
+    python3 bench/gpu/timing.py CUTEGEN EXAMPLES OUT.md [PLAIN-LOOP [SIZES]]
 
 Three sizes of swish, so that a kernel of microseconds is among them. Spread: (largest - smallest) / median of the ten medians.
 PLAIN-LOOP is timing.cu, built; without it, nvcc builds it here. It is run three times per size, and the median of its times counts.
+SIZES: how many of the three sizes, from the smallest.
 """
 import json
 import os
@@ -42,7 +43,7 @@ for n in {row["elements"] for row in rows}:
     plain[n] = {key: statistics.median(row[key] for row in rows if row["elements"] == n) for key in ("cold_us", "warm_us")}
 with open(out, "w") as f:
     f.write("| elements | median of 10 (cold) | spread | twin differs by | plain loop, cold | off by | warm: ours | plain loop | off by |\n|---|---|---|---|---|---|---|---|---|\n")
-    for batch, dim in ((1, 1 << 20), (128, 131072), (4096, 131072)):
+    for batch, dim in ((1, 1 << 20), (128, 131072), (4096, 131072))[: int(sys.argv[5]) if len(sys.argv) > 5 else 3]:
         sizes = ["--set", f"BATCH={batch}", "--set", f"DIM={dim}"]
         ours, theirs = [], []
         for _ in range(10):
