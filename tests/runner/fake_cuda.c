@@ -282,6 +282,12 @@ CALL(cuStreamCreate, void **stream, unsigned flags)
     return 0;
 }
 
+CALL(cuCtxResetPersistingL2Cache, void)
+{
+    note("nothing is kept");
+    return 0;
+}
+
 CALL(cuStreamSynchronize, void *stream)
 {
     (void)stream;

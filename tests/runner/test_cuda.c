@@ -263,7 +263,7 @@ static void tensor_maps_are_encoded_by_the_driver(void **state)
 static void every_cold_sample_is_poisoned_flushed_and_timed_around_the_graph_alone(void **state)
 {
     static const char cold[] =
-        "memset ff 512\nlaunch cutegen_fill grid 32 cluster 0 overlap 0 smem 0\n"
+        "nothing is kept\nmemset ff 512\nlaunch cutegen_fill grid 32 cluster 0 overlap 0 smem 0\n"
         "launch cutegen_flush grid 32 "
         "cluster "
         "0 overlap 0 smem 0\nlaunch cutegen_wait grid 1 cluster 0 overlap 0 "
