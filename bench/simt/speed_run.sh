@@ -58,10 +58,10 @@ nine()
 {
     {
         for ((i = 0; i < turns; i++)); do
-            turn simt "$core" ./simt_bench ptx --no-counters
-            SO=w REPS=3 turn warp "$core" ./wbench
-            turn counters "$core" ./simt_bench ptx
-            turn full "$core" ./simt_bench ptx --no-counters --check full
+            turn simt "$core" ./simt_bench ptx --seconds 0.15 --no-counters
+            SO=w REPS=5 turn warp "$core" ./wbench
+            turn counters "$core" ./simt_bench ptx --seconds 0.1
+            turn full "$core" ./simt_bench ptx --seconds 0.1 --no-counters --check full
             [ "$(uname -m)" = x86_64 ] && turn avx2 "$core" ./simt_bench ptx --no-counters --lanes 8
         done
         REPS=1 turn thread "$core" ./bbench
@@ -85,10 +85,10 @@ two()
     echo
     {
         for ((i = 0; i < turns; i++)); do
-            turn one "$one" ./simt_bench ptx --no-counters --wall --repeat 5
-            turn two "$one,$other" ./simt_bench ptx --no-counters --wall --repeat 7 --threads 2
-            turn twice "$one,$other" ./simt_bench ptx --no-counters --repeat 7 --twice
-            turn one "$other" ./simt_bench ptx --no-counters --wall --repeat 5
+            turn one "$one" ./simt_bench ptx --no-counters --wall --seconds 0.2
+            turn two "$one,$other" ./simt_bench ptx --no-counters --wall --seconds 0.4 --threads 2
+            turn twice "$one,$other" ./simt_bench ptx --no-counters --seconds 0.4 --twice
+            turn one "$other" ./simt_bench ptx --no-counters --wall --seconds 0.2
         done
     } | awk '
         { k = $1 " " $2; if (!(k in m) || $3 < m[k]) m[k] = $3; if (!($2 in seen)) { seen[$2] = 1; name[n++] = $2 } }

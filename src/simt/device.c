@@ -106,6 +106,7 @@ void simt_close(struct simt *dev)
         shadow_free(dev->alloc[i].shadow);
     }
     xfree(dev->alloc);
+    spare_release(dev);
     pthread_mutex_destroy(&dev->lock);
     arena_free(dev->a);
     xfree(dev);

@@ -75,6 +75,8 @@ struct simt {
     size_t alloc_count, alloc_cap;
     struct simt_module *modules;
     pthread_mutex_t lock;
+    struct fiber **spare; /* of launches that are over: their stacks are there already */
+    uint32_t spare_count;
 };
 
 struct launch {
@@ -304,6 +306,7 @@ bool finding_add(const struct finding_where *at, enum simt_finding_kind kind, ui
                  const char *fmt, ...) __attribute__((format(printf, 8, 9)));
 
 /* sched.c */
+void spare_release(struct simt *dev);
 void worker_run(struct worker *t);
 void worker_release(struct worker *t);
 _Noreturn void warp_abort(struct warp *w);

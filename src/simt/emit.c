@@ -579,6 +579,32 @@ static void forget_declarations(struct emit *e, struct buf *out)
             buf_printf(out, "#undef r%d\n#undef p%d\n#undef a%d\n#undef w%d\n", r, r, r, r);
 }
 
+enum { MANY_ONCE = 16 };
+
+/* Which blocks no loop is around, if there is much in them. */
+static bool *blocks_once(const struct ir *ir, struct arena *a)
+{
+    bool *once = arena_array(a, (size_t)ir->block_count + 1, sizeof *once);
+    int loop_end = -1, found = 0;
+    int *end = arena_array(a, (size_t)ir->block_count + 1, sizeof *end);
+    for (int b = 0; b < ir->block_count; b++)
+        end[b] = -1;
+    for (int b = 0; b < ir->block_count; b++) {
+        int to = ir->block[b].target;
+        if (to >= 0 && to <= b && end[to] < b)
+            end[to] = b;
+    }
+    for (int b = 0; b < ir->block_count; b++) {
+        loop_end = end[b] > loop_end ? end[b] : loop_end;
+        once[b] = b > loop_end;
+        for (int i = 0; once[b] && i < ir->block[b].count; i++) {
+            const char *op = ir->k->insn[ir->block[b].insn[i]].op;
+            found += strcmp(op, "ld") == 0 || strcmp(op, "st") == 0;
+        }
+    }
+    return found > MANY_ONCE ? once : NULL;
+}
+
 bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int number,
                  struct buf *out, struct emit *state, struct error *err)
 {
@@ -607,6 +633,7 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     e->direct = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->final = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     memset(e->final, 0xff, ((size_t)k->reg_count + 1) * sizeof(int));
+    e->once = blocks_once(ir, unit->a);
     place_variables(e);
     bool divided = false;
     for (int b = 0; b < ir->block_count; b++)

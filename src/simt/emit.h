@@ -76,6 +76,9 @@ struct emit {
     int temp;
     bool parks; /* some collective may have to wait for lanes */
     int block;  /* being written */
+    /* Blocks that run once in a kernel with many memory instructions: there those are calls, which
+     * the compiler is soon done with. NULL: none. */
+    bool *once;
     uint64_t shared_static, shared_align, dynamic_at;
     bool uses_dynamic;
     unsigned strong; /* SW_K_SPINS, SW_K_ORDERS */

@@ -219,11 +219,16 @@ static bool one_word(const struct emit *e, const struct access *x)
            reg_class(e, x->regs[0].reg) != CLASS_P;
 }
 
+static const char *once(const struct emit *e)
+{
+    return e->once && e->once[e->block] ? "_once" : "";
+}
+
 static const char *row_text(struct emit *e, const struct access *x, bool read, int site)
 {
-    return arena_printf(e->a, "row_%s(W, mm, %s, %" PRId64 "ll, %s, %s, %d)",
-                        read && x->space == PS_SHARED ? "shared" : "at", x->base, x->off, x->wraps,
-                        space_base(x), site);
+    return arena_printf(e->a, "row_%s%s(W, mm, %s, %" PRId64 "ll, %s, %s, %d)",
+                        read && x->space == PS_SHARED ? "shared" : "at", once(e), x->base, x->off,
+                        x->wraps, space_base(x), site);
 }
 
 static void emit_ld(struct emit *e, const struct insn *in)
@@ -239,9 +244,9 @@ static void emit_ld(struct emit *e, const struct insn *in)
         int site = emit_site(e, in, x.space, x.esize, x.n, x.flags, x.off, 0);
         if (x.n == 1 && one_word(e, &x)) {
             set_uniform(e, &x.regs[0],
-                        arena_printf(e->a, "one_%s(W, mm, %s, %" PRId64 "ll, %s, %d)",
-                                     x.space == PS_SHARED ? "shared" : "word", x.addr, x.off,
-                                     space_base(&x), site));
+                        arena_printf(e->a, "one_%s%s(W, mm, %s, %" PRId64 "ll, %s, %d)",
+                                     x.space == PS_SHARED ? "shared" : "word", once(e), x.addr,
+                                     x.off, space_base(&x), site));
             return;
         }
         if (x.n == 1) {
@@ -264,7 +269,7 @@ static void emit_ld(struct emit *e, const struct insn *in)
         if (direct)
             buf_printf(e->out, "q%d = q;\n", r);
         else
-            buf_printf(e->out, "else row_copy(fr + %d, q);\n", at);
+            buf_printf(e->out, "else row_copy%s(fr + %d, q);\n", once(e), at);
     } else if (x.affine)
         buf_printf(e->out, "R->lda(W, mm, %s, %d);\n", x.addr, site);
     else
@@ -288,8 +293,8 @@ static void emit_st(struct emit *e, const struct insn *in)
     if (x.affine && row_of_words(&x, stride))
         buf_printf(e->out,
                    "u8 *q = %s; if (UNLIKELY(!q)) R->sta(W, mm, %s, %d); "
-                   "else row_copy(q, fr + %d);\n",
-                   row_text(e, &x, false, site), x.addr, site, from);
+                   "else row_copy%s(q, fr + %d);\n",
+                   row_text(e, &x, false, site), x.addr, site, once(e), from);
     else if (x.affine)
         buf_printf(e->out, "R->sta(W, mm, %s, %d);\n", x.addr, site);
     else

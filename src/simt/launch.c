@@ -69,12 +69,6 @@ static bool launch_allowed(const struct simt *dev, const struct sw_kernel *k,
     return true;
 }
 
-static void *worker_thread(void *arg)
-{
-    worker_run(arg);
-    return NULL;
-}
-
 /* What an instruction did without calls. */
 static void add_alone(const struct sw_site *s, const struct sw_fast *f, struct simt_counters *c)
 {
@@ -136,6 +130,24 @@ static void *apart(size_t bytes)
     return xmalloc(bytes + 128);
 }
 
+static void *worker_thread(void *arg)
+{
+    struct worker *t = arg;
+    const struct launch *l = t->l;
+    t->memo = apart((size_t)MEMO_WAYS * (l->k->site_count + 1) * sizeof *t->memo);
+    t->cache = apart((l->k->site_count + 1) * sizeof *t->cache);
+    t->wanted = apart(l->k->site_count + 1);
+    if (l->dev->config.check == SIMT_CHECK_FULL)
+        t->sure = apart((l->k->site_count + 1) * sizeof *t->sure);
+    for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count; site++)
+        t->cache[site] = (struct range){0, UINT64_MAX, (struct alloc *)&anything, 0};
+    if (l->dev->config.profile)
+        t->use = apart((l->k->site_count + 1) * sizeof *t->use);
+    worker_run(t);
+    return NULL;
+}
+
+/* What others look at is there before any of them runs; each makes the rest for itself. */
 static void run_workers(struct launch *l)
 {
     uint64_t want = (uint64_t)l->dev->config.threads;
@@ -145,23 +157,13 @@ static void run_workers(struct launch *l)
         struct worker *t = &l->workers[i];
         t->l = l;
         t->share = l->sample / (uint64_t)l->worker_count;
-        t->memo = apart((size_t)MEMO_WAYS * (l->k->site_count + 1) * sizeof *t->memo);
-        t->cache = apart((l->k->site_count + 1) * sizeof *t->cache);
         t->fast = apart((l->k->site_count + 1) * sizeof *t->fast);
-        t->wanted = apart(l->k->site_count + 1);
-        if (l->dev->config.check == SIMT_CHECK_FULL)
-            t->sure = apart((l->k->site_count + 1) * sizeof *t->sure);
-        for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count;
-             site++)
-            t->cache[site] = (struct range){0, UINT64_MAX, (struct alloc *)&anything, 0};
-        if (l->dev->config.profile)
-            t->use = apart((l->k->site_count + 1) * sizeof *t->use);
         t->counts = apart((2 * (size_t)l->form->block_count + 2) * sizeof *t->counts);
     }
     for (int i = 1; i < l->worker_count; i++)
         l->workers[i].started =
             pthread_create(&l->workers[i].thread, NULL, worker_thread, &l->workers[i]) == 0;
-    worker_run(&l->workers[0]);
+    worker_thread(&l->workers[0]);
     for (int i = 1; i < l->worker_count; i++)
         if (l->workers[i].started)
             pthread_join(l->workers[i].thread, NULL);

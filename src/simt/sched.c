@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FUEL = 20000, MAX_RESIDENT = 512 };
+enum { FUEL = 20000, MAX_RESIDENT = 512, MAX_SPARE = 256 };
 
 static void warp_main(void *arg)
 {
@@ -352,6 +352,45 @@ static void start_next(struct worker *t, uint64_t index)
     }
 }
 
+static void fiber_free(struct fiber *f)
+{
+    fiber_release(f);
+    xfree(f);
+}
+
+/* One that is too small for this kernel goes: launches of one kernel mostly follow each other. */
+static struct fiber *fiber_spare(struct simt *dev, size_t bytes)
+{
+    struct fiber *f = NULL;
+    pthread_mutex_lock(&dev->lock);
+    if (dev->spare_count)
+        f = dev->spare[--dev->spare_count];
+    pthread_mutex_unlock(&dev->lock);
+    if (f && f->bytes < bytes) {
+        fiber_free(f);
+        f = NULL;
+    }
+    return f;
+}
+
+static void fibers_spare(struct worker *t)
+{
+    struct simt *dev = t->l->dev;
+    pthread_mutex_lock(&dev->lock);
+    if (!dev->spare)
+        dev->spare = xmalloc(MAX_SPARE * sizeof(struct fiber *));
+    while (t->fiber_count && dev->spare_count < MAX_SPARE)
+        dev->spare[dev->spare_count++] = t->fibers[--t->fiber_count];
+    pthread_mutex_unlock(&dev->lock);
+}
+
+void spare_release(struct simt *dev)
+{
+    for (uint32_t i = 0; i < dev->spare_count; i++)
+        fiber_free(dev->spare[i]);
+    xfree(dev->spare);
+}
+
 /* Twice as many fibers as before. Warps keep pointers to theirs, so none moves. */
 static bool fibers_more(struct worker *t)
 {
@@ -363,11 +402,14 @@ static bool fibers_more(struct worker *t)
     t->fibers = xrealloc(t->fibers, (t->fiber_count + add) * sizeof *t->fibers);
     t->idle = xrealloc(t->idle, (t->fiber_count + add) * sizeof *t->idle);
     for (uint32_t i = 0; i < add; i++) {
-        struct fiber *f = xmalloc(sizeof *f);
+        struct fiber *f = fiber_spare(t->l->dev, bytes);
 
-        if (!fiber_init(f, bytes)) {
-            xfree(f);
-            return false;
+        if (!f) {
+            f = xmalloc(sizeof *f);
+            if (!fiber_init(f, bytes)) {
+                xfree(f);
+                return false;
+            }
         }
         t->fibers[t->fiber_count++] = f;
         t->idle[t->idle_count++] = f;
@@ -558,10 +600,9 @@ void worker_release(struct worker *t)
                 xfree(b->cluster);
             blk_free(b, t->l->nwarps);
         }
-    for (uint32_t i = 0; i < t->fiber_count; i++) {
-        fiber_release(t->fibers[i]);
-        xfree(t->fibers[i]);
-    }
+    fibers_spare(t);
+    for (uint32_t i = 0; i < t->fiber_count; i++)
+        fiber_free(t->fibers[i]);
     xfree(t->fibers);
     xfree(t->idle);
     xfree(t->cache);

@@ -517,6 +517,28 @@ AI void row_copy(u8 *to, const u8 *from)
     for (int c = 0; c < 32; c += LANES)
         *(IU *)(to + 4 * c) = *(const IU *)(from + 4 * c);
 }
+/* The same out of line, where they run once and there are many. */
+NI u32 one_word_once(struct sw_warp *W, u32 m, u64 a, s64 off, const u8 *base, u32 site)
+{
+    return one_word(W, m, a, off, base, site);
+}
+NI u32 one_shared_once(struct sw_warp *W, u32 m, u64 a, s64 off, const u8 *base, u32 site)
+{
+    return one_shared(W, m, a, off, base, site);
+}
+NI u8 *row_at_once(struct sw_warp *W, u32 m, u64 a, s64 off, u32 wraps, const u8 *base, u32 site)
+{
+    return row_at(W, m, a, off, wraps, base, site);
+}
+NI u8 *row_shared_once(struct sw_warp *W, u32 m, u64 a, s64 off, u32 wraps, const u8 *base,
+                       u32 site)
+{
+    return row_shared(W, m, a, off, wraps, base, site);
+}
+NI void row_copy_once(u8 *to, const u8 *from)
+{
+    row_copy(to, from);
+}
 NI void lanes32(void *t, const void *s)
 {
     for (int c = 0; c < 32; c += LANES)

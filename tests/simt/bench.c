@@ -2,11 +2,12 @@
  * bench.c - times the device on known kernels and checks their results.
  *
  *   simt_bench PTX_DIR [--threads N] [--check off|memory|full] [--no-counters] [--wall]
- *              [--lanes N] [--repeat N] [--twice] [CASE...]
+ *              [--lanes N] [--repeat N] [--seconds S] [--twice] [CASE...]
  *
  * PTX_DIR holds simple.ptx, sgemm.ptx, hgemm.ptx: the kernels of bench/simt/speed, built with
  * nvcc -ptx -lineinfo (bench/simt/speed.sh does). One line per case: seconds (of the processor with
- * one thread, unless --wall), rate, error. --twice: two processes run the whole case at the same
+ * one thread, unless --wall) of the best run, rate, error. Runs are repeated N times and at least
+ * for S seconds. --twice: two processes run the whole case at the same
  * time, and the seconds are of the slower: what the machine's two cores can do, whatever threads of
  * one process share.
  */
@@ -34,6 +35,7 @@ static struct bench {
     int bad;
     int lanes;
     int repeat;
+    double seconds;
     bool one_thread; /* time the processor, not the clock on the wall */
     bool twice;
 } B;
@@ -120,7 +122,8 @@ static double best(const char *file, const char *kernel, const uint32_t g[3], co
         if (both == MAP_FAILED || (other = fork()) < 0)
             exit(1);
     }
-    for (int i = 0; i < B.repeat; i++) {
+    double spent = 0;
+    for (int i = 0; i < B.repeat || spent < B.seconds; i++) {
         struct simt_result r;
         if (both)
             meet(both, 2 * i + 1);
@@ -143,6 +146,7 @@ static double best(const char *file, const char *kernel, const uint32_t g[3], co
                    r.finding_count, r.finding_count ? r.findings[0].text : r.text);
         }
         t = r.seconds < t ? r.seconds : t;
+        spent += r.seconds;
     }
     if (both && !other)
         _exit(0);
@@ -422,6 +426,8 @@ int main(int argc, char **argv)
             B.lanes = (int)strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--repeat") == 0 && i + 1 < argc)
             B.repeat = (int)strtol(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
+            B.seconds = strtod(argv[++i], NULL);
         else if (strcmp(argv[i], "--wall") == 0)
             wall = true;
         else if (strcmp(argv[i], "--twice") == 0)
