@@ -84,8 +84,7 @@ __global__ void __launch_bounds__(512, 1)
             unsigned largest = 0, lost = 0;
 #pragma unroll 1
             for (int k0 = w.begin; k0 < w.end; k0 += TILE_K) {
-                float x[TILE_K];
-                unsigned top = 0, low = ~0u;
+                float x[TILE_K], peak = 0.0f; // NaN stays in hi
                 float *slot = smem_b + b.slot * SLOT_B;
                 wait_barrier(full_b[b.slot], b.turn);
 //! if b_k_major
@@ -99,21 +98,9 @@ __global__ void __launch_bounds__(512, 1)
                     x[i] = slot[i * TILE_N + thread];
 //! end
                 CUTE_UNROLL
-                for (int i = 0; i < TILE_K; ++i) {
-                    unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
-                    top = cute::max(top, bits), low = cute::min(low, bits);
-                    exponents += int(bits >> 23);
-                }
-                if (low == 0) { // which of them are zero, and what is the smallest that is not?
-                    low = ~0u;
-                    CUTE_UNROLL
-                    for (int i = 0; i < TILE_K; ++i) {
-                        unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
-                        zeros += bits == 0;
-                        low = cute::min(low, bits - 1);
-                    }
-                }
-                top = __reduce_max_sync(~0u, top);
+                for (int i = 0; i < TILE_K; ++i)
+                    peak = fmaxf(peak, fabsf(x[i]));
+                unsigned top = __reduce_max_sync(~0u, __float_as_uint(peak));
                 if (lane == 0)
                     peaks[b.slot % 2][warp] = top;
                 asm volatile("bar.sync 6, 128;" ::: "memory"); // all of the slot is in registers
@@ -123,10 +110,11 @@ __global__ void __launch_bounds__(512, 1)
                 int const e = top == 0 ? 127 : int(top >> 23), used = cute::min(cute::max(e, 67), 187);
                 float const scale = __uint_as_float(unsigned(268 - used) << 23); // to [2^14,2^15)
                 largest = cute::max(largest, top);
-                lost |= (e != used ? 2u : 0u) | (int(low >> 23) < e - 16 ? 1u : 0u);
+                lost |= e != used ? 2u : 0u;
                 if (thread == 0)
                     scales[b.slot] = __uint_as_float(unsigned(used - 14) << 23);
                 half_t *hi = reinterpret_cast<half_t *>(slot) + thread * TILE_K, *lo = hi + SLOT_B;
+                unsigned low = EXPONENTS, sum = 0; // of the exponents of high parts, as Row has them
                 CUTE_UNROLL
                 for (int c = 0; c < TILE_K / 8; ++c) {
                     alignas(16) unsigned h[4], l[4];
@@ -136,6 +124,8 @@ __global__ void __launch_bounds__(512, 1)
                         // are 4t to 4t+3 in memory, one vector, and B is put in the same order.
                         int const k = c / 2 * 16 + p * 4 + c % 2 * 2;
                         split_pair(x[k] * scale, x[k + 1] * scale, h[p], l[p]);
+                        low = __vminu2(low, h[p] & EXPONENTS);
+                        sum = __dp4a(h[p] & EXPONENTS, 0x01000100u, sum);
                     }
                     int const place = ((c ^ thread) & 7) * 8; // swizzled, as wgmma reads it
                     *reinterpret_cast<uint4 *>(hi + place) = *reinterpret_cast<uint4 *>(h);
@@ -146,6 +136,18 @@ __global__ void __launch_bounds__(512, 1)
                 if (lane == 0)
                     arrive_barrier(ready_b[b.slot]);
                 b.next<STAGES_B>();
+                exponents += int(sum >> 2) + TILE_K * (used - BELOW);
+                if (cute::min(low >> 16, low & 0xffffu) < DEEP << 10) { // zero, or deep?
+                    CUTE_UNROLL
+                    for (int i = 0; i < TILE_K; ++i) {
+                        unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
+                        int const of_hi = int(bits >> 23) - used + BELOW;
+                        zeros += bits == 0;
+                        exponents -= bits == 0 ? used - BELOW : 0;
+                        exponents += bits != 0 && of_hi < 0 ? of_hi : 0;
+                        lost |= bits != 0 && of_hi < DEEP ? 1u : 0u;
+                    }
+                }
             }
             int const seen = (w.end - w.begin + TILE_K - 1) / TILE_K * TILE_K, terms = seen - zeros;
 //! if split_k
@@ -161,11 +163,6 @@ __global__ void __launch_bounds__(512, 1)
         int const half = group - 2;
         auto mma = make_tiled_mma(SM90_64x128x16_F32F16F16_RS<GMMA::Major::K, GMMA::Major::K>{});
         auto thr = mma.get_slice(thread);
-        // 16 bytes at a time, as TMA brings them: (TILE_M,(8,2),STAGES_A)
-        Tensor sA = make_tensor(make_smem_ptr(reinterpret_cast<uint128_t *>(smem_a)),
-                                composition(Swizzle<3, 0, 3>{},
-                                            Layout<Shape<Int<TILE_M>, Shape<_8, _2>, Int<STAGES_A>>,
-                                                   Stride<_8, Stride<_1, Int<TILE_M * 8>>, Int<TILE_M * 16>>>{}));
         Tensor hi = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
         Tensor lo = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
         Tensor pairs_hi = recast<unsigned>(hi), pairs_lo = recast<unsigned>(lo);           // (MMA/2,1,TILE_K/16)
@@ -180,6 +177,13 @@ __global__ void __launch_bounds__(512, 1)
                                 composition(Swizzle<3, 1, 3>{}, Layout<Shape<_16, _16, Int<STORES>>, Stride<_16, _1, Int<16 * 16>>>{}));
         // Rows in an order in which the four vectors of a row and those of another fill all banks.
         int const order = lane / 8 + lane / 4 % 2 * 4;
+        // 16 bytes at a time, as TMA brings them. The swizzle takes the row's last three bits, which are `order`: vector v
+        // of the thread's eight is at places[v % 2] + what is the same for all threads.
+        int const first = (half * 64 + warp * 16 + order) * 8 + (lane % 4 ^ order), places[2] = {first, first ^ 4};
+        Tensor sA = make_tensor(make_smem_ptr(reinterpret_cast<uint128_t *>(smem_a)),
+                                Layout<Shape<Int<TILE_M * 8>, _2, Int<STAGES_A>>, Stride<_1, Int<TILE_M * 8>, Int<TILE_M * 16>>>{});
+        auto const part_hi = [&](int q) { return [&, q](int i) -> unsigned & { return pairs_hi(make_coord(0, q, i % 2), 0, i / 2); }; };
+        auto const part_lo = [&](int q) { return [&, q](int i) -> unsigned & { return pairs_lo(make_coord(0, q, i % 2), 0, i / 2); }; };
         Place a = {0, 0}, b = {0, 0};
 
         clear(acc);
@@ -187,48 +191,18 @@ __global__ void __launch_bounds__(512, 1)
             asm volatile("bar.arrive 1, 256;" ::: "memory");
         for (int round = 0; work_of(round, M, N, K, L, w); ++round) {
             clear(sum);
-            // Of the thread's share of its two rows: exponents in sum, zeros, largest, bits may be lost.
-            int exponents[2] = {0, 0}, zeros[2] = {0, 0};
-            unsigned largest[2] = {0, 0}, lost = 0;
+            Row rows[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}}; // of the thread
 #pragma unroll 1
             for (int k0 = w.begin; k0 < w.end; k0 += TILE_K) {
-                float unscale[2];
                 wait_barrier(full_a[a.slot], a.turn);
+                int used[2]; // exponents that scales follow
                 CUTE_UNROLL
                 for (int q = 0; q < 2; ++q) {
                     float x[TILE_K / 4];
-                    unsigned top = 0, low = ~0u;
                     CUTE_UNROLL
-                    for (int i = 0; i < TILE_K / 16; ++i) {
-                        uint128_t const v = sA(half * 64 + warp * 16 + q * 8 + order, i * 4 + lane % 4, a.slot);
-                        *reinterpret_cast<uint128_t *>(&x[i * 4]) = v;
-                    }
-                    CUTE_UNROLL
-                    for (int i = 0; i < TILE_K / 4; ++i) {
-                        unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
-                        top = cute::max(top, bits), low = cute::min(low, bits);
-                        exponents[q] += int(bits >> 23);
-                    }
-                    top = cute::max(top, __shfl_xor_sync(~0u, top, 1));
-                    top = cute::max(top, __shfl_xor_sync(~0u, top, 2));
-                    if (low == 0) { // which of them are zero, and what is the smallest that is not?
-                        low = ~0u;
-                        CUTE_UNROLL
-                        for (int i = 0; i < TILE_K / 4; ++i) {
-                            unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
-                            zeros[q] += bits == 0;
-                            low = cute::min(low, bits - 1);
-                        }
-                    }
-                    int const e = top == 0 ? 127 : int(top >> 23), used = cute::min(cute::max(e, 67), 187);
-                    float const scale = __uint_as_float(unsigned(268 - used) << 23);
-                    unscale[q] = __uint_as_float(unsigned(used - 14) << 23);
-                    largest[q] = cute::max(largest[q], top);
-                    lost |= (e != used ? 2u : 0u) | (int(low >> 23) < e - 16 ? 1u : 0u);
-                    CUTE_UNROLL
-                    for (int i = 0; i < TILE_K / 4; i += 2)
-                        split_pair(x[i] * scale, x[i + 1] * scale, pairs_hi(make_coord(0, q, i / 2 % 2), 0, i / 4),
-                                   pairs_lo(make_coord(0, q, i / 2 % 2), 0, i / 4));
+                    for (int v = 0; v < TILE_K / 16; ++v)
+                        *reinterpret_cast<uint128_t *>(&x[v * 4]) = sA(places[v % 2] + q * 64, v / 2, a.slot);
+                    used[q] = rows[q].split(x, part_hi(q), part_lo(q));
                 }
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                 __syncwarp();
@@ -238,39 +212,44 @@ __global__ void __launch_bounds__(512, 1)
                 wait_barrier(ready_b[b.slot], b.turn);
                 // The warpgroups take turns: one multiplies while the other splits and adds. Small terms come
                 // first.
-                if (k0 >= w.begin + LEAD)
-                    asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
-                mma.accumulate_ = GMMA::ScaleOut::Zero;
-                warpgroup_fence_operand(acc);
-                warpgroup_arrive();
                 CUTE_UNROLL
-                for (int k = 0; k < TILE_K / 16; ++k) {
-                    gemm(mma, hi(_, _, k), tCrB(_, _, k, 1, b.slot), acc);
-                    mma.accumulate_ = GMMA::ScaleOut::One;
-                    gemm(mma, lo(_, _, k), tCrB(_, _, k, 0, b.slot), acc);
+                for (int from = 0; from < TILE_K / 16; from += TERMS / 16) {
+                    if (k0 >= w.begin + LEAD)
+                        asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
+                    mma.accumulate_ = GMMA::ScaleOut::Zero;
+                    warpgroup_fence_operand(acc);
+                    warpgroup_arrive();
+                    CUTE_UNROLL
+                    for (int k = from; k < from + TERMS / 16; ++k) {
+                        gemm(mma, hi(_, _, k), tCrB(_, _, k, 1, b.slot), acc);
+                        mma.accumulate_ = GMMA::ScaleOut::One;
+                        gemm(mma, lo(_, _, k), tCrB(_, _, k, 0, b.slot), acc);
+                    }
+                    CUTE_UNROLL
+                    for (int k = from; k < from + TERMS / 16; ++k)
+                        gemm(mma, hi(_, _, k), tCrB(_, _, k, 0, b.slot), acc);
+                    warpgroup_commit_batch();
+                    if (k0 >= w.begin + LEAD)
+                        asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
+                    warpgroup_wait<0>();
+                    warpgroup_fence_operand(acc);
+                    float const factor[2] = {__uint_as_float(unsigned(used[0] - 14) << 23) * scales[b.slot],
+                                             __uint_as_float(unsigned(used[1] - 14) << 23) * scales[b.slot]};
+                    CUTE_UNROLL
+                    for (int i = 0; i < TILE_N / 2; ++i) // rows m and m + 8, two columns of each eight
+                        sum(i) = fmaf(acc(i), factor[i / 2 % 2], sum(i));
                 }
-                CUTE_UNROLL
-                for (int k = 0; k < TILE_K / 16; ++k)
-                    gemm(mma, hi(_, _, k), tCrB(_, _, k, 0, b.slot), acc);
-                warpgroup_commit_batch();
-                if (k0 >= w.begin + LEAD)
-                    asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
-                warpgroup_wait<0>();
-                warpgroup_fence_operand(acc);
-                float const factor[2] = {unscale[0] * scales[b.slot], unscale[1] * scales[b.slot]};
-                CUTE_UNROLL
-                for (int i = 0; i < TILE_N / 2; ++i) // rows m and m + 8, two columns of each eight
-                    sum(i) = fmaf(acc(i), factor[i / 2 % 2], sum(i));
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                 __syncwarp();
                 if (lane == 0)
                     arrive_barrier(empty_b[b.slot]);
                 b.next<STAGES_B>();
+                CUTE_UNROLL
+                for (int q = 0; q < 2; ++q)
+                    rows[q].look(used[q], part_hi(q), part_lo(q));
             }
 
             // What the split of these rows may have lost.
-            lost |= __shfl_xor_sync(~0u, lost, 1);
-            lost |= __shfl_xor_sync(~0u, lost, 2);
 //! if split_k
             int const length = int(cute::min(int64_t(K), K_all - int64_t(w.l) * K));
 //! else
@@ -278,14 +257,12 @@ __global__ void __launch_bounds__(512, 1)
 //! end
             CUTE_UNROLL
             for (int q = 0; q < 2; ++q) {
-                for (int i = 1; i < 4; i *= 2) {
-                    exponents[q] += __shfl_xor_sync(~0u, exponents[q], i);
-                    zeros[q] += __shfl_xor_sync(~0u, zeros[q], i);
-                }
-                int const terms = (w.end - w.begin + TILE_K - 1) / TILE_K * TILE_K - zeros[q];
+                Row &r = rows[q];
+                r.gather();
+                int const terms = (w.end - w.begin + TILE_K - 1) / TILE_K * TILE_K - r.zeros;
                 if (terms > 0)
-                    worst = worse(worst, make_int4(terms * int(largest[q] >> 23) - exponents[q], length - terms, lost & 1,
-                                                   lost > 1));
+                    worst = worse(worst, make_int4(terms * int(r.largest >> 23) - r.exponents, length - terms, r.lost & 1,
+                                                   r.lost > 1));
             }
 
             // A thread has rows m and m + 8, and two neighbouring columns of every eight.

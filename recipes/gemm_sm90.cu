@@ -4,8 +4,8 @@
 //
 // Rows of A and columns of B are scaled by powers of two and split into two fp16 parts, x = hi +
 // lo, which together hold 23 bits. Three products (hi.lo, lo.hi, hi.hi) go through wgmma; every 64
-// of K the tensor core's accumulator, which truncates, is added into fp32 registers. The split also
-// takes statistics, and where those cannot rule out that bits were lost that matter (or something
+// of K (or fewer, see TERMS) the tensor core's accumulator, which truncates, is added into fp32 registers. The
+// split also takes statistics, and where those cannot rule out that bits were lost that matter (or something
 // is not finite, or near the ends of the exponent range), the last kernel of the plan computes the
 // product again in fp32.
 //
@@ -25,8 +25,10 @@
 //! fact upper_upper: A and B are upper triangular
 //! fact lower_lower: A and B are lower triangular
 //! fact short_columns: a cluster's registers hold all of K for 32 columns
-//! fact short_k: sums are so short that each 16 terms are added in fp32
+//! fact short_k: sums are so short that each 32 terms are added in fp32
+//! fact small_result: so few sums that cuBLAS adds each up in short parts, and is more accurate than elsewhere
 //! fact one_block: K is one block of 64 or less
+//! fact one_sum: K is one sum of 32 or less
 //!
 //! step tensor: split fp32 into two fp16 parts and multiply on the tensor cores (wgmma, TMA)
 //!   why: Three fp16 products at sixteen times the rate of fp32 arithmetic give all bits that matter.
@@ -85,7 +87,20 @@ constexpr int PIECES = 2;     // of a warpgroup, side by side
 constexpr int PIECES = 1;     // of a warpgroup, side by side
 //! end
 constexpr int TILE_N = PIECE_N * PIECES;
-constexpr int TILE_K = 64;    // between two additions into fp32 registers
+//! if both
+//! elif one_sum and wide and store and not fuse
+constexpr int GROUPS = 4;     // warpgroups that compute: two for each piece, as sums of one block need few registers
+constexpr int OWN = 1;        // pieces of a warpgroup
+//! else
+constexpr int GROUPS = 2;     // warpgroups that compute
+constexpr int OWN = PIECES;   // pieces of a warpgroup
+//! end
+constexpr int TILE_K = 64;    // of a slot
+//! if small_result or short_k
+constexpr int TERMS = 32;     // of K, between two additions into fp32 registers
+//! else
+constexpr int TERMS = 64;     // of K, between two additions into fp32 registers
+//! end
 //! if both
 constexpr int STAGES_A = 2;   // slots of 128x64, fp32
 constexpr int STAGES_B = 4;   // slots of 128x64, fp32 and then hi and lo
@@ -113,12 +128,12 @@ constexpr int STAGES_A = 1;   // slots of 128x64, hi and lo
 constexpr int STAGES_B = 1;   // slots of 128x64, hi and lo
 //! end
 //! if one_block and not fuse
-constexpr int STEPS = $k_steps;      // of 16 terms: all of K
+constexpr int STEPS = $k_steps;      // of TERMS: all of K
 //! end
 //! if store and not short_k
 constexpr int LEAD = 2 * TILE_K; // so far a warpgroup may begin a tile while the other still stores
 //! end
-//! if store and short_k and not fuse
+//! if store and short_k and not fuse and not one_sum
 constexpr int STORES = 4;     // parts of 16x32 on their way out, of each warp
 //! elif store
 constexpr int STORES = 2;     // parts of 16x32 on their way out, of each warp
@@ -138,7 +153,7 @@ constexpr int GROUP = 1;      // tiles of m walked together
 //! if both
 constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * TILE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 + 256;
 //! elif store
-constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 + 256;
+constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + GROUPS * 4 * STORES * 16 * 32 * 4 + 256;
 //! else
 constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 256;
 //! end
@@ -247,16 +262,7 @@ __device__ inline float2 fetch_scales(float const *from)
 
 //! end
 //! if fuse or both
-// x = hi + lo, two at a time.
-__device__ inline void split_pair(float x, float y, unsigned &hi, unsigned &lo)
-{
-    __half2 const h = __floats2half2_rn(x, y);
-    float2 const back = __half22float2(h);
-    __half2 const l = __floats2half2_rn(x - back.x, y - back.y);
-    hi = reinterpret_cast<unsigned const &>(h);
-    lo = reinterpret_cast<unsigned const &>(l);
-}
-
+//! include gemm_rows
 //! end
 // What a block works on: a tile of a product, and blocks of k.
 struct Work {
@@ -334,7 +340,7 @@ __device__ inline bool work_of(int round, int M, int N, int K, int L, Work &w)
 //! if both
 //! include gemm_fused
 //! else
-__global__ void __launch_bounds__(384, 1)
+__global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
     ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
 //! if store
                       const __grid_constant__ CUtensorMap map_c,
@@ -359,7 +365,7 @@ __global__ void __launch_bounds__(384, 1)
     half_t *smem_b = smem_a + STAGES_A * 2 * PLANE_A;
 //! if store
     float2 *smem_c = reinterpret_cast<float2 *>(smem_b + STAGES_B * 2 * PLANE_B);
-    uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_c + 8 * STORES * 16 * 16), *empty_a = full_a + STAGES_A;
+    uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_c + GROUPS * 4 * STORES * 16 * 16), *empty_a = full_a + STAGES_A;
 //! else
     uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_b + STAGES_B * 2 * PLANE_B), *empty_a = full_a + STAGES_A;
 //! end
@@ -378,7 +384,7 @@ __global__ void __launch_bounds__(384, 1)
         if (i < 3)
             limits[i] = 0;
 //! else
-        constexpr int USERS = 2; // of a slot of A: warpgroups
+        constexpr int USERS = GROUPS; // of a slot of A: warpgroups
 //! end
         initialize_barrier(of_a ? full_a[i] : full_b[i], 1);
         initialize_barrier(of_a ? empty_a[i] : empty_b[i], of_a ? USERS : 2 * CLUSTER);
@@ -435,24 +441,27 @@ __global__ void __launch_bounds__(384, 1)
                 }
             }
         }
-    } else { // two warpgroups compute
-        cutlass::arch::warpgroup_reg_alloc<240>();
-        int const half = group - 1, thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
+    } else { // the others compute
+        cutlass::arch::warpgroup_reg_alloc<GROUPS == 2 ? 240 : 112>();
+        int const half = (group - 1) % 2, mine = (group - 1) / 2; // rows and pieces of the warpgroup
+        int const thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
         constexpr auto MAJOR_A = A_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
         constexpr auto MAJOR_B = B_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
 //! if fuse
         auto mma = make_tiled_mma(SM90_64x128x16_F32F16F16_RS<MAJOR_A, MAJOR_B>{});
         auto thr = mma.get_slice(thread);
-        // 16 bytes at a time, as TMA brings them: (TILE_M,(8,2),STAGES_A)
-        Tensor sA = make_tensor(make_smem_ptr(reinterpret_cast<uint128_t *>(smem_a)),
-                                composition(Swizzle<3, 0, 3>{},
-                                            Layout<Shape<Int<TILE_M>, Shape<_8, _2>, Int<STAGES_A>>,
-                                                   Stride<_8, Stride<_1, Int<TILE_M * 8>>, Int<TILE_M * 16>>>{}));
         Tensor hi = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
         Tensor lo = make_tensor<half_t>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_K / 16>>{}); // (MMA,1,TILE_K/16)
         Tensor pairs_hi = recast<unsigned>(hi), pairs_lo = recast<unsigned>(lo);           // (MMA/2,1,TILE_K/16)
         // Rows in an order in which the four vectors of a row and those of another fill all banks.
         int const order = lane / 8 + lane / 4 % 2 * 4;
+        // 16 bytes at a time, as TMA brings them. The swizzle takes the row's last three bits, which are `order`: vector v
+        // of the thread's eight is at places[v % 2] + what is the same for all threads.
+        int const first = (half * 64 + warp * 16 + order) * 8 + (lane % 4 ^ order), places[2] = {first, first ^ 4};
+        Tensor sA = make_tensor(make_smem_ptr(reinterpret_cast<uint128_t *>(smem_a)),
+                                Layout<Shape<Int<TILE_M * 8>, _2, Int<STAGES_A>>, Stride<_1, Int<TILE_M * 8>, Int<TILE_M * 16>>>{});
+        auto const part_hi = [&](int q) { return [&, q](int i) -> unsigned & { return pairs_hi(make_coord(0, q, i % 2), 0, i / 2); }; };
+        auto const part_lo = [&](int q) { return [&, q](int i) -> unsigned & { return pairs_lo(make_coord(0, q, i % 2), 0, i / 2); }; };
         for (int i = threadIdx.x - 128; i < count_b; i += 256) {
             int4 const g = reinterpret_cast<int4 const *>(guard_b)[i];
             atomicMax(&limits[0], g.x), atomicMax(&limits[1], g.y), atomicMax(&limits[2], g.z);
@@ -470,16 +479,18 @@ __global__ void __launch_bounds__(384, 1)
                                 ring_layout<B_K_MAJOR, PIECE_N, PIECE_N, STAGES_B>()); // (PIECE_N,TILE_K,planes,STAGES_B)
         Tensor tCrB = thr.partition_fragment_B(sB);                                    // (MMA,1,TILE_K/16,planes,STAGES_B)
         Tensor acc = partition_fragment_C(mma, Shape<_64, Int<PIECE_N>>{});            // (MMA,1,1)
-        Tensor sum = make_tensor<float>(Shape<Int<PIECE_N / 2>, Int<PIECES>>{});       // (MMA,PIECES)
-        Place a = {0, 0}, b = {0, 0};
+        Tensor sum = make_tensor<float>(Shape<Int<PIECE_N / 2>, Int<OWN>>{});          // (MMA,OWN)
+        Place a = {0, 0}, b = {mine, 0};
 //! if store
         // Two columns at a time, as TMA takes them from a warp: (16,16,STORES)
-        smem_c += (half * 4 + warp) * STORES * 16 * 16;
+        smem_c += ((group - 1) * 4 + warp) * STORES * 16 * 16;
         Tensor sC = make_tensor(make_smem_ptr(smem_c),
                                 composition(Swizzle<3, 1, 3>{}, Layout<Shape<_16, _16, Int<STORES>>, Stride<_16, _1, Int<16 * 16>>>{}));
 //! end
 
+//! if fuse or not one_sum
         clear(acc);
+//! end
 //! if not short_k
         if (half == 1)
             asm volatile("bar.arrive 1, 256;" ::: "memory");
@@ -493,52 +504,22 @@ __global__ void __launch_bounds__(384, 1)
             clear(sum);
 //! end
 //! if fuse
-            // Of the thread's share of its two rows: exponents in sum, zeros, largest, bits may be
-            // lost.
-            int exponents[2] = {0, 0}, zeros[2] = {0, 0};
-            unsigned largest[2] = {0, 0}, lost = 0;
+            Row rows[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}}; // of the thread
 //! end
 #pragma unroll 1
             for (int k0 = w.begin; k0 < w.end; k0 += TILE_K) {
                 wait_barrier(full_a[a.slot], a.turn);
 //! if fuse
-                float unscale[2];
+                int used[2]; // exponents that scales follow
                 CUTE_UNROLL
                 for (int q = 0; q < 2; ++q) {
                     float x[TILE_K / 4];
-                    unsigned top = 0, low = ~0u;
                     CUTE_UNROLL
-                    for (int i = 0; i < TILE_K / 16; ++i) {
-                        uint128_t const v = sA(half * 64 + warp * 16 + q * 8 + order, i * 4 + lane % 4, a.slot);
-                        *reinterpret_cast<uint128_t *>(&x[i * 4]) = v;
-                    }
-                    CUTE_UNROLL
-                    for (int i = 0; i < TILE_K / 4; ++i) {
-                        unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
-                        top = cute::max(top, bits), low = cute::min(low, bits);
-                        exponents[q] += int(bits >> 23);
-                    }
-                    top = cute::max(top, __shfl_xor_sync(~0u, top, 1));
-                    top = cute::max(top, __shfl_xor_sync(~0u, top, 2));
-                    if (low == 0) { // which of them are zero, and what is the smallest that is not?
-                        low = ~0u;
-                        CUTE_UNROLL
-                        for (int i = 0; i < TILE_K / 4; ++i) {
-                            unsigned const bits = __float_as_uint(x[i]) & 0x7fffffffu;
-                            zeros[q] += bits == 0;
-                            low = cute::min(low, bits - 1);
-                        }
-                    }
-                    int const e = top == 0 ? 127 : int(top >> 23), used = cute::min(cute::max(e, 67), 187);
-                    float const scale = __uint_as_float(unsigned(268 - used) << 23);
-                    unscale[q] = __uint_as_float(unsigned(used - 14) << 23);
-                    largest[q] = cute::max(largest[q], top);
-                    lost |= (e != used ? 2u : 0u) | (int(low >> 23) < e - 16 ? 1u : 0u);
-                    CUTE_UNROLL
-                    for (int i = 0; i < TILE_K / 4; i += 2)
-                        split_pair(x[i] * scale, x[i + 1] * scale, pairs_hi(make_coord(0, q, i / 2 % 2), 0, i / 4),
-                                   pairs_lo(make_coord(0, q, i / 2 % 2), 0, i / 4));
+                    for (int v = 0; v < TILE_K / 16; ++v)
+                        *reinterpret_cast<uint128_t *>(&x[v * 4]) = sA(places[v % 2] + q * 64, v / 2, a.slot);
+                    used[q] = rows[q].split(x, part_hi(q), part_lo(q));
                 }
+                float const unscale[2] = {__uint_as_float(unsigned(used[0] - 14) << 23), __uint_as_float(unsigned(used[1] - 14) << 23)};
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // TMA writes there next
                 __syncwarp();
                 if (lane == 0)
@@ -550,55 +531,63 @@ __global__ void __launch_bounds__(384, 1)
                 auto const a_lo = [&](int k) { return tCrA(_, _, k, 1, a.slot); };
 //! end
                 CUTE_UNROLL
-                for (int piece = 0; piece < PIECES; ++piece) {
+                for (int piece = 0; piece < OWN; ++piece) {
                     wait_barrier(full_b[b.slot], b.turn);
 //! if one_block and not fuse
-                    // Sums of 16 terms: the accumulator truncates, which tells where sums are short. The first
-                    // of them need no addition.
+                    // The accumulator truncates, which tells where sums are short: all of K is one sum, or two.
                     Tensor first = make_tensor(sum.data() + piece * size(acc), acc.layout()); // (MMA,1,1)
-                    auto const multiply = [&](int k, auto &to) {
+                    auto const multiply = [&](int step, auto &to) {
                         mma.accumulate_ = GMMA::ScaleOut::Zero;
-                        gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), to);
-                        mma.accumulate_ = GMMA::ScaleOut::One;
-                        gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), to);
-                        gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), to);
+                        CUTE_UNROLL
+                        for (int k = step * (TERMS / 16); k < (step + 1) * (TERMS / 16); ++k) {
+                            gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), to);
+                            mma.accumulate_ = GMMA::ScaleOut::One;
+                            gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), to);
+                        }
+                        CUTE_UNROLL
+                        for (int k = step * (TERMS / 16); k < (step + 1) * (TERMS / 16); ++k)
+                            gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), to);
                         warpgroup_commit_batch();
                     };
                     warpgroup_fence_operand(first);
+//! if not one_sum
                     warpgroup_fence_operand(acc);
+//! end
                     warpgroup_arrive();
                     multiply(0, first);
-                    CUTE_UNROLL
-                    for (int k = 1; k < STEPS; ++k) {
-                        if (k > 1) {
-                            warpgroup_fence_operand(acc);
-                            warpgroup_arrive();
-                        }
-                        multiply(k, acc);
-                        warpgroup_wait<0>();
-                        warpgroup_fence_operand(first);
-                        warpgroup_fence_operand(acc);
-                        CUTE_UNROLL
-                        for (int i = 0; i < size(acc); ++i)
-                            sum(i, piece) += acc(i);
-                    }
+//! if not one_sum
+                    multiply(1, acc);
+//! end
+                    warpgroup_wait<0>();
+                    warpgroup_fence_operand(first);
                     if (thread < CLUSTER)
                         release(empty_b[b.slot], thread);
-                    if (piece == PIECES - 1 && thread == 0)
+                    if (piece == OWN - 1 && thread == 0)
                         arrive_barrier(empty_a[a.slot]);
-//! elif short_k
-                    // Sums of 16 terms: the accumulator truncates, which tells where sums are short.
+//! if not one_sum
+                    warpgroup_fence_operand(acc);
                     CUTE_UNROLL
-                    for (int k = 0; k < TILE_K / 16; ++k) {
-                        if (k0 + k * 16 >= w.end)
+                    for (int i = 0; i < size(acc); ++i)
+                        sum(i, piece) += acc(i);
+//! end
+//! elif short_k
+                    // The accumulator truncates, which tells where sums are short.
+                    CUTE_UNROLL
+                    for (int from = 0; from < TILE_K / 16; from += TERMS / 16) {
+                        if (k0 + from * 16 >= w.end)
                             break;
                         mma.accumulate_ = GMMA::ScaleOut::Zero;
                         warpgroup_fence_operand(acc);
                         warpgroup_arrive();
-                        gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), acc);
-                        mma.accumulate_ = GMMA::ScaleOut::One;
-                        gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), acc);
-                        gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), acc);
+                        CUTE_UNROLL
+                        for (int k = from; k < from + TERMS / 16; ++k) {
+                            gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), acc);
+                            mma.accumulate_ = GMMA::ScaleOut::One;
+                            gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), acc);
+                        }
+                        CUTE_UNROLL
+                        for (int k = from; k < from + TERMS / 16; ++k)
+                            gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), acc);
                         warpgroup_commit_batch();
                         warpgroup_wait<0>();
                         warpgroup_fence_operand(acc);
@@ -613,72 +602,83 @@ __global__ void __launch_bounds__(384, 1)
                     if (thread < CLUSTER)
                         release(empty_b[b.slot], thread);
 //! if not fuse
-                    if (piece == PIECES - 1 && thread == 0)
+                    if (piece == OWN - 1 && thread == 0)
                         arrive_barrier(empty_a[a.slot]);
 //! end
 //! else
                     // The warpgroups take turns: one multiplies while the other adds. Small terms
                     // come first.
+                    CUTE_UNROLL
+                    for (int from = 0; from < TILE_K / 16; from += TERMS / 16) {
 //! if store
-                    if (k0 >= w.begin + LEAD)
+                        if (k0 >= w.begin + LEAD)
+                            asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
+//! else
                         asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
-//! else
-                    asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
 //! end
-                    mma.accumulate_ = GMMA::ScaleOut::Zero;
-                    warpgroup_fence_operand(acc);
-                    warpgroup_arrive();
-                    CUTE_UNROLL
-                    for (int k = 0; k < TILE_K / 16; ++k) {
-                        gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), acc);
-                        mma.accumulate_ = GMMA::ScaleOut::One;
-                        gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), acc);
-                    }
-                    CUTE_UNROLL
-                    for (int k = 0; k < TILE_K / 16; ++k)
-                        gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), acc);
-                    warpgroup_commit_batch();
+                        mma.accumulate_ = GMMA::ScaleOut::Zero;
+                        warpgroup_fence_operand(acc);
+                        warpgroup_arrive();
+                        CUTE_UNROLL
+                        for (int k = from; k < from + TERMS / 16; ++k) {
+                            gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), acc);
+                            mma.accumulate_ = GMMA::ScaleOut::One;
+                            gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), acc);
+                        }
+                        CUTE_UNROLL
+                        for (int k = from; k < from + TERMS / 16; ++k)
+                            gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), acc);
+                        warpgroup_commit_batch();
 //! if store
-                    if (k0 >= w.begin + LEAD)
+                        if (k0 >= w.begin + LEAD)
+                            asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
+//! else
                         asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
-//! else
-                    asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
 //! end
-                    warpgroup_wait<0>();
-                    warpgroup_fence_operand(acc);
-                    if (thread < CLUSTER)
-                        release(empty_b[b.slot], thread);
+                        warpgroup_wait<0>();
+                        warpgroup_fence_operand(acc);
+                        if (from + TERMS / 16 == TILE_K / 16) {
+                            if (thread < CLUSTER)
+                                release(empty_b[b.slot], thread);
 //! if not fuse
-                    if (piece == PIECES - 1 && thread == 0)
-                        arrive_barrier(empty_a[a.slot]);
+                            if (piece == OWN - 1 && thread == 0)
+                                arrive_barrier(empty_a[a.slot]);
 //! end
-                    CUTE_UNROLL
-                    for (int i = 0; i < size(acc); ++i)
+                        }
+                        CUTE_UNROLL
+                        for (int i = 0; i < size(acc); ++i)
 //! if fuse
-                        sum(i, piece) = fmaf(acc(i), unscale[i / 2 % 2], sum(i, piece));
+                            sum(i, piece) = fmaf(acc(i), unscale[i / 2 % 2], sum(i, piece));
 //! else
-                        sum(i, piece) += acc(i);
+                            sum(i, piece) += acc(i);
 //! end
+                    }
 //! end
                     b.next<STAGES_B>();
+//! if one_sum and wide and store and not fuse
+                    b.next<STAGES_B>(); // the other piece's
+//! end
+//! if fuse
+                    if (piece == 0) { // while the other warpgroup multiplies
+                        CUTE_UNROLL
+                        for (int q = 0; q < 2; ++q)
+                            rows[q].look(used[q], part_hi(q), part_lo(q));
+                    }
+//! end
                 }
                 a.next<STAGES_A>();
             }
 
 //! if fuse
             // May the split of these rows have lost bits that matter? As must_repeat() below.
-            lost |= __shfl_xor_sync(~0u, lost, 1);
-            lost |= __shfl_xor_sync(~0u, lost, 2);
             CUTE_UNROLL
             for (int q = 0; q < 2; ++q) {
-                for (int i = 1; i < 4; i *= 2) {
-                    exponents[q] += __shfl_xor_sync(~0u, exponents[q], i);
-                    zeros[q] += __shfl_xor_sync(~0u, zeros[q], i);
-                }
-                int const terms = (w.end - w.begin + TILE_K - 1) / TILE_K * TILE_K - zeros[q];
-                int const both = terms - limits[1], depth = terms * int(largest[q] >> 23) - exponents[q];
-                bool const deep = (lost & 1) || limits[2];
-                if (terms > 0 && (terms < 16 || lost > 1 ||
+                Row &r = rows[q];
+                r.gather();
+                int const terms = (w.end - w.begin + TILE_K - 1) / TILE_K * TILE_K - r.zeros;
+                int const both = terms - limits[1], depth = terms * int(r.largest >> 23) - r.exponents;
+                bool const deep = (r.lost & 1) || limits[2];
+                if (terms > 0 && (terms < 16 || r.lost > 1 ||
                                   (deep && (both < ceil_div(K, 8) || depth + limits[0] > 12 * both))))
                     guard_a[3] = 1;
             }
@@ -701,7 +701,8 @@ __global__ void __launch_bounds__(384, 1)
 //! end
 
 //! if split_k
-// Adds the parts of every element, in order.
+// Adds the parts of every element, in order; in float64, which costs next to nothing here, so that the parts'
+// rounding errors are all there are.
 __global__ void __launch_bounds__(256)
     ${kernel}_add_parts(float const *partial, int parts, $params)
 {
@@ -716,10 +717,11 @@ __global__ void __launch_bounds__(256)
 //! each leaf
         Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
 //! end
-        float acc = 0.0f;
+        double total = 0.0;
 #pragma unroll 8
         for (int part = 0; part < parts; ++part)
-            acc += partial[part * size + i];
+            total += double(partial[part * size + i]);
+        float const acc = float(total);
 //! if epilogue
         mC(m, n) = ${kernel}_finish(acc$finish);
 //! else

@@ -12,6 +12,8 @@ enum {
     SHORTEST_K = 32,
     SHORT_K = 192,
     ONE_BLOCK = 64,
+    ONE_SUM = 32,
+    LONG_K = 262144,     /* from here on short parts are no better */
     LONGEST_HELD = 8192, /* by a cluster of eight */
     SMALLEST_SIDE = 64,
     SM90_PROCESSORS = 132,
@@ -58,12 +60,18 @@ bool gemm_suits_sm90(const struct gemm *q)
                      : all_are(q, "f32") && q->A.col.size >= SHORTEST_K;
 }
 
-/* Fewer tiles than processors, and a sum long enough to divide. */
-static bool few_tiles(const struct gemm *q)
+/* The result's tiles are at most half as many as the processors. */
+static bool small_result(const struct gemm *q)
 {
     int64_t tiles = (q->C.row.size * q->C.col.size + SM90_TILE - 1) / SM90_TILE;
 
-    return q->C.l.size == 1 && tiles * 2 <= q->g->sm_count && q->A.col.size >= 1024;
+    return tiles * q->C.l.size * 2 <= q->g->sm_count;
+}
+
+/* Fewer tiles than processors, and a sum long enough to divide. */
+static bool few_tiles(const struct gemm *q)
+{
+    return q->C.l.size == 1 && small_result(q) && q->A.col.size >= 1024;
 }
 
 static void fill_side(struct gemm *q, struct scope *s, const struct side *x, const char *tensor)
@@ -142,10 +150,14 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
         scope_fact(s, "short_k");
     if (q->A.col.size <= ONE_BLOCK) {
         scope_fact(s, "one_block");
-        scope_set(s, "k_steps", "%d", (int)(q->A.col.size + 15) / 16);
+        scope_set(s, "k_steps", "%d", q->A.col.size <= ONE_SUM ? 1 : 2);
+        if (q->A.col.size <= ONE_SUM)
+            scope_fact(s, "one_sum");
     }
     if (few_tiles(q))
         scope_fact(s, "few_tiles");
+    if (small_result(q) && q->A.col.size < LONG_K)
+        scope_fact(s, "small_result");
     if (q->C.l.size == 1 && q->A.row.size == q->A.col.size && q->B.row.size == q->B.col.size) {
         const char *a = triangle(q, q->a_in), *b = triangle(q, q->b_in);
         bool straight = q->A.col.stride == 1 && q->B.row.stride == 1;
