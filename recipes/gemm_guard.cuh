@@ -31,7 +31,7 @@ __device__ inline bool must_repeat(int32_t const *guard_a, int32_t const *guard_
 }
 
 //! end
-// The product on the FMA units: 8x8 per thread, sums of 64 terms added up.
+// The product on the FMA units: 8x8 per thread, sums of 32 terms added up.
 //! if split_k
 __global__ void __launch_bounds__(256)
     ${kernel}_repeat(int32_t const *guard_a, int32_t const *guard_b, int count_a, int count_b, float *partial, int part_k,
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(256)
                     }
                     gemm(rA, rB, acc);
                 }
-                if (k0 % 64 == 0 || k0 >= until) {
+                if (k0 % 32 == 0 || k0 >= until) {
                     CUTE_UNROLL
                     for (int i = 0; i < 64; ++i) {
                         sum(i) += acc(i);

@@ -26,7 +26,7 @@
 //! fact lower_lower: A and B are lower triangular
 //! fact short_columns: a cluster's registers hold all of K for 32 columns
 //! fact short_k: sums are so short that each 32 terms are added in fp32
-//! fact small_result: so few sums that cuBLAS adds each up in short parts, and is more accurate than elsewhere
+//! fact short_parts: the result is so small that cuBLAS adds up short parts of K, and is more accurate than elsewhere
 //! fact one_block: K is one block of 64 or less
 //! fact one_sum: K is one sum of 32 or less
 //!
@@ -96,7 +96,7 @@ constexpr int GROUPS = 2;     // warpgroups that compute
 constexpr int OWN = PIECES;   // pieces of a warpgroup
 //! end
 constexpr int TILE_K = 64;    // of a slot
-//! if small_result or short_k
+//! if short_parts or short_k
 constexpr int TERMS = 32;     // of K, between two additions into fp32 registers
 //! else
 constexpr int TERMS = 64;     // of K, between two additions into fp32 registers

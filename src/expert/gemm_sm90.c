@@ -13,7 +13,7 @@ enum {
     SHORT_K = 192,
     ONE_BLOCK = 64,
     ONE_SUM = 32,
-    LONG_K = 262144,     /* from here on short parts are no better */
+    SPLIT_K = 320,
     LONGEST_HELD = 8192, /* by a cluster of eight */
     SMALLEST_SIDE = 64,
     SM90_PROCESSORS = 132,
@@ -71,7 +71,16 @@ static bool small_result(const struct gemm *q)
 /* Fewer tiles than processors, and a sum long enough to divide. */
 static bool few_tiles(const struct gemm *q)
 {
-    return q->C.l.size == 1 && small_result(q) && q->A.col.size >= 1024;
+    return q->C.l.size == 1 && small_result(q) && q->A.col.size >= SPLIT_K;
+}
+
+/* cuBLAS divides K of small results among many and adds up short sums, too; then longer ones would
+ * be less accurate. From some length on its parts are long again. */
+static bool short_parts(const struct gemm *q)
+{
+    double sums = (double)q->C.row.size * (double)q->C.col.size;
+
+    return small_result(q) && sums * (double)q->A.col.size < 256.0 * 256 * 393216;
 }
 
 static void fill_side(struct gemm *q, struct scope *s, const struct side *x, const char *tensor)
@@ -156,8 +165,8 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
     }
     if (few_tiles(q))
         scope_fact(s, "few_tiles");
-    if (small_result(q) && q->A.col.size < LONG_K)
-        scope_fact(s, "small_result");
+    if (short_parts(q))
+        scope_fact(s, "short_parts");
     if (q->C.l.size == 1 && q->A.row.size == q->A.col.size && q->B.row.size == q->B.col.size) {
         const char *a = triangle(q, q->a_in), *b = triangle(q, q->b_in);
         bool straight = q->A.col.stride == 1 && q->B.row.stride == 1;
