@@ -7,6 +7,7 @@
  * else goes through lanes_resolve() (memory.c).
  */
 #include "simt/device.h"
+#include "simt/quads.h"
 
 #include <string.h>
 
@@ -42,45 +43,6 @@ static inline __attribute__((always_inline)) void gather(u32 *q, u32 *const *s, 
             q[i * n + v] = s[v][i];
 }
 
-typedef u32 quad __attribute__((vector_size(16), aligned(4), may_alias));
-
-/* Four quads, rows to columns; its own inverse. */
-static inline __attribute__((always_inline)) void transpose(quad r[4])
-{
-    quad a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
-         b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
-    quad c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5),
-         d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
-    r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
-    r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
-    r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
-    r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
-}
-
-static inline __attribute__((always_inline)) void spread4(u32 *const *d, const u32 *q)
-{
-    for (int i = 0; i < WARP; i += 4) {
-        quad r[4];
-        for (int v = 0; v < 4; v++)
-            r[v] = *(const quad *)(q + 4 * i + 4 * v);
-        transpose(r);
-        for (int v = 0; v < 4; v++)
-            *(quad *)(d[v] + i) = r[v];
-    }
-}
-
-static inline __attribute__((always_inline)) void gather4(u32 *q, u32 *const *s)
-{
-    for (int i = 0; i < WARP; i += 4) {
-        quad r[4];
-        for (int v = 0; v < 4; v++)
-            r[v] = *(const quad *)(s[v] + i);
-        transpose(r);
-        for (int v = 0; v < 4; v++)
-            *(quad *)(q + 4 * i + 4 * v) = r[v];
-    }
-}
-
 static inline bool all_wanted(const struct sw_site *s, void *const *dst)
 {
     for (int v = 0; v < s->vec; v++)
@@ -99,7 +61,7 @@ static inline __attribute__((always_inline)) void load_row(const struct sw_site 
         copy_lanes(dst[0], p, 8);
     } else if (s->esize == 4 && s->vec == 4) {
         u32 *const d[4] = {dst[0], dst[1], dst[2], dst[3]};
-        spread4(d, (const u32 *)(const void *)p);
+        quads_load(d, (const u8 *)p, NULL);
     } else if (s->esize == 4) {
         u32 *const d[2] = {dst[0], dst[1]};
         spread(d, (const u32 *)(const void *)p, 2);
@@ -121,7 +83,7 @@ static inline __attribute__((always_inline)) void store_row(const struct sw_site
         copy_lanes(p, src[0], 8);
     } else if (s->esize == 4 && s->vec == 4) {
         u32 *const d[4] = {src[0], src[1], src[2], src[3]};
-        gather4((u32 *)(void *)p, d);
+        quads_store((u8 *)p, d);
     } else if (s->esize == 4) {
         u32 *const d[2] = {src[0], src[1]};
         gather((u32 *)(void *)p, d, 2);
@@ -235,11 +197,8 @@ static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
         count_shared_many(w, at, bytes, site, 1, false);
     const u8 *base = w->blk->b.smem;
     if (s->vec == 4) {
-        u32 rows[WARP * 4];
-        for (int i = 0; i < WARP; i++)
-            memcpy(&rows[4 * i], base + at[i], 16);
         u32 *const d[4] = {dst[0], dst[1], dst[2], dst[3]};
-        spread4(d, rows);
+        quads_load(d, base, at);
         return true;
     }
     if (s->vec == 1 && load_halves(at, base, dst[0]))

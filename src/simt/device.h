@@ -162,7 +162,7 @@ struct warp {
 struct barrier {
     uint32_t arrived, expected, waiting_mask, arrive_mask, result, site;
     bool used;
-    uint32_t clock[CLOCKS], fenced[CLOCKS];
+    uint32_t clock[CLOCKS], fenced[CLOCKS]; /* 0 as long as nobody asks them */
 };
 
 /* Who touched 4 bytes of shared memory last. Times are of the warp's clock. */

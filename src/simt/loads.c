@@ -7,6 +7,7 @@
  * the patterns below goes load by load.
  */
 #include "simt/device.h"
+#include "simt/quads.h"
 
 #include <string.h>
 
@@ -14,9 +15,6 @@ enum { ALL = -1, HALF = WARP / 2 };
 
 /* Lanes of 4 to 16 bytes: all in a row, each half in a row, at one place, ... */
 enum pattern { IN_ROW, HALVES_IN_ROW, AT_ONE_PLACE, HALVES_AT_ONE_PLACE, ANYWHERE };
-
-typedef u32 row16 __attribute__((vector_size(64), aligned(4), may_alias));
-typedef u32 quad __attribute__((vector_size(16), aligned(4), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -59,18 +57,6 @@ INLINE void load_words(u32 *d, const u8 *p, const u32 *a, enum pattern how)
     }
 }
 
-INLINE void transpose(quad r[4])
-{
-    quad a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
-         b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
-    quad c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5),
-         d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
-    r[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
-    r[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
-    r[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
-    r[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
-}
-
 INLINE void load_quads(u32 *const *d, const u8 *p, const u32 *a, enum pattern how)
 {
     if (how == AT_ONE_PLACE || how == HALVES_AT_ONE_PLACE) {
@@ -78,14 +64,7 @@ INLINE void load_quads(u32 *const *d, const u8 *p, const u32 *a, enum pattern ho
             load_words(d[v], p + 4 * v, a, how);
         return;
     }
-    for (int i = 0; i < WARP; i += 4) {
-        quad r[4];
-        for (int v = 0; v < 4; v++)
-            r[v] = *(const quad *)(p + a[i + v]);
-        transpose(r);
-        for (int v = 0; v < 4; v++)
-            *(quad *)(d[v] + i) = r[v];
-    }
+    quads_load(d, p, a);
 }
 
 INLINE void load_pairs(u64 *const *d, const u8 *p, const u32 *a, int n)

@@ -50,15 +50,24 @@ static void clock_join(uint32_t *into, const uint32_t *from, uint32_t n)
         into[i] = into[i] > from[i] ? into[i] : from[i];
 }
 
+/* Somebody asks the clocks: every check, or mbarriers and what they order. */
+static bool has_clocks(const struct blk *b)
+{
+    return b->cell || b->hop;
+}
+
 static void barrier_complete(struct blk *b, struct barrier *bar)
 {
     uint32_t n = b->b.nwarps;
+    bool clocks = has_clocks(b);
     for (uint32_t i = 0; i < n; i++) {
         if (!(bar->waiting_mask >> i & 1))
             continue;
         struct warp *w = &b->warp[i];
-        clock_join(w->clock, bar->clock, n);
-        proxy_leave(w, bar);
+        if (clocks) {
+            clock_join(w->clock, bar->clock, n);
+            proxy_leave(w, bar);
+        }
         w->bar_result = bar->result;
         w->state = WARP_READY;
     }
@@ -71,7 +80,10 @@ static void barrier_complete(struct blk *b, struct barrier *bar)
     if (b->cluster)
         b->cluster->progress++;
     b->t->n.barriers++;
-    *bar = (struct barrier){0};
+    if (clocks)
+        *bar = (struct barrier){0};
+    else
+        memset(bar, 0, offsetof(struct barrier, clock));
 }
 
 static bool barrier_full(const struct blk *b, const struct barrier *bar)
@@ -114,8 +126,10 @@ u32 dev_bar(struct sw_warp *sw, u32 m, u32 kind, u32 id, u32 threads, u32 pred, 
     else if (op == 4)
         bar->result |= pred ? 1u : 0;
     clock_tick(w);
-    clock_join(bar->clock, w->clock, b->b.nwarps);
-    proxy_arrive(w, bar);
+    if (has_clocks(b)) {
+        clock_join(bar->clock, w->clock, b->b.nwarps);
+        proxy_arrive(w, bar);
+    }
     if (op == 1) {
         bar->arrive_mask |= 1u << sw->id;
         if (barrier_full(b, bar))
