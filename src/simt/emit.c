@@ -154,8 +154,7 @@ static void write_result(struct emit *e, int r)
     if (c == CLASS_P)
         buf_printf(e->out, "n%d |= M_bits(v%d_%d) << c;\n", r, r, v);
     else if (keeps(e, r))
-        buf_printf(e->out, "%c_st(fr + %d, c, sel_%c(mv, v%d_%d, %c_ld(fr + %d, c)));\n", l,
-                   reg_slot(e, r), l, r, v, l, reg_slot(e, r));
+        buf_printf(e->out, "%c_put(fr + %d, c, mv, m, v%d_%d);\n", l, reg_slot(e, r), r, v);
     else
         buf_printf(e->out, "%c_st(fr + %d, c, v%d_%d);\n", l, reg_slot(e, r), r, v);
 }

@@ -190,6 +190,31 @@ AI u32 M_any(M m)
     return M_bits(m) != 0;
 #endif
 }
+/* Into the frame, of the lanes m (mv) alone. */
+#if defined(__AVX512F__) && LANES == 16
+typedef int put16 __attribute__((vector_size(64)));
+typedef long long put8 __attribute__((vector_size(64)));
+AI void I_put(void *p, int c, M mv, u32 m, I x)
+{
+    (void)mv;
+    __builtin_ia32_movdqa32store512_mask((put16 *)((u32 *)p + c), (put16)x, (u16)(m >> c));
+}
+AI void F_put(void *p, int c, M mv, u32 m, F x)
+{
+    I_put(p, c, mv, m, (I)x);
+}
+AI void Q_put(void *p, int c, M mv, u32 m, Q x)
+{
+    put8 *q = (put8 *)((u64 *)p + c);
+    (void)mv;
+    __builtin_ia32_movdqa64store512_mask(q, (put8)x.a, (u8)(m >> c));
+    __builtin_ia32_movdqa64store512_mask(q + 1, (put8)x.b, (u8)(m >> (c + 8)));
+}
+#else
+#define I_put(p, c, mv, m, x) I_st(p, c, sel_I(mv, x, I_ld(p, c)))
+#define F_put(p, c, mv, m, x) F_st(p, c, sel_F(mv, x, F_ld(p, c)))
+#define Q_put(p, c, mv, m, x) Q_st(p, c, sel_Q(mv, x, Q_ld(p, c)))
+#endif
 AI I sel_I(M m, I x, I y)
 {
     return ((I)m & x) | (~(I)m & y);
