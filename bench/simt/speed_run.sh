@@ -6,8 +6,8 @@
 # nine: seconds of processor time on one core, the best of three turns, memory checks on; the turns of the
 # programs alternate, so that a busy machine slows them alike. "simt" is without traffic counters, as the
 # prototypes are; the columns after it say what counters and full checks change, and what 8 lanes (AVX2) take.
-# two: on the pair of CPUs that add most to each other (cores.c), one thread beside two, and beside it what two
-# processes that share nothing get from the same pair: that is what the machine has to give.
+# two: on the pair of CPUs that add most to each other (cores.c), one thread beside two, how many CPUs were busy
+# with it, and beside it what two processes that share nothing get from the same pair: what the machine has to give.
 # compile: translation and the C compiler, four kernels at a time, the best of three.
 # TURNS=N changes the turns, CORE=N the core of the first part.
 set -u
@@ -51,7 +51,7 @@ turn()
 {
     local who=$1 cpus=$2
     shift 2
-    taskset -c "$cpus" "$@" 2>/dev/null | awk -v who="$who" '$3 == "s" { print who, $1, $2 }'
+    taskset -c "$cpus" "$@" 2>/dev/null | awk -v who="$who" '$3 == "s" { print who, $1, $2, $NF }'
 }
 
 nine()
@@ -91,14 +91,14 @@ two()
             turn one "$other" ./simt_bench ptx --no-counters --wall --seconds 0.2
         done
     } | awk '
-        { k = $1 " " $2; if (!(k in m) || $3 < m[k]) m[k] = $3; if (!($2 in seen)) { seen[$2] = 1; name[n++] = $2 } }
+        { k = $1 " " $2; if (!(k in m) || $3 < m[k]) { m[k] = $3; busy[k] = $4 } if (!($2 in seen)) { seen[$2] = 1; name[n++] = $2 } }
         function over(a, b) { return b ? a / b : 0 }
         END {
-            print "| kernel | one thread s | two threads s | gain | two processes s | their gain | threads/processes |"
-            print "|---|---|---|---|---|---|---|"
+            print "| kernel | one thread s | two threads s | gain | CPUs busy | two processes s | their gain | threads/processes |"
+            print "|---|---|---|---|---|---|---|---|"
             for (i = 0; i < n; i++) {
                 x = name[i]; s = m["one " x]; g = over(s, m["two " x]); p = over(2 * s, m["twice " x])
-                printf "| %s | %.4f | %.4f | %.2f | %.4f | %.2f | %.2f |\n", x, s, m["two " x], g, m["twice " x], p, over(g, p)
+                printf "| %s | %.4f | %.4f | %.2f | %.2f | %.4f | %.2f | %.2f |\n", x, s, m["two " x], g, busy["two " x], m["twice " x], p, over(g, p)
             }
         }'
 }

@@ -6,10 +6,10 @@
  *
  * PTX_DIR holds simple.ptx, sgemm.ptx, hgemm.ptx: the kernels of bench/simt/speed, built with
  * nvcc -ptx -lineinfo (bench/simt/speed.sh does). One line per case: seconds (of the processor with
- * one thread, unless --wall) of the best run, rate, error. Runs are repeated N times and at least
- * for S seconds. --twice: two processes run the whole case at the same
- * time, and the seconds are of the slower: what the machine's two cores can do, whatever threads of
- * one process share.
+ * one thread, unless --wall) of the best run, rate, error, and how many CPUs were busy. Runs are
+ * repeated N times and at least for S seconds. --twice: two processes run the whole case at the
+ * same time, and the seconds are of the slower: what the machine's two cores can do, whatever
+ * threads of one process share.
  */
 #include "simt/simt.h"
 #include "simt/translate.h"
@@ -36,6 +36,7 @@ static struct bench {
     int lanes;
     int repeat;
     double seconds;
+    double busy;     /* processor time over the clock's, of the best run */
     bool one_thread; /* time the processor, not the clock on the wall */
     bool twice;
 } B;
@@ -53,10 +54,10 @@ static void meet(struct meeting *m, int turn)
         sched_yield();
 }
 
-static double cpu_seconds(void)
+static double seconds_of(clockid_t which)
 {
     struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    clock_gettime(which, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -127,10 +128,12 @@ static double best(const char *file, const char *kernel, const uint32_t g[3], co
         struct simt_result r;
         if (both)
             meet(both, 2 * i + 1);
-        double cpu = cpu_seconds();
+        double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), wall = seconds_of(CLOCK_MONOTONIC);
         bool ran = simt_launch(B.dev, m, &l, B.a, &r, &B.err);
+        cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        wall = seconds_of(CLOCK_MONOTONIC) - wall;
         if (B.one_thread)
-            r.seconds = cpu_seconds() - cpu;
+            r.seconds = cpu;
         if (both) {
             both->seconds[other == 0] = r.seconds;
             meet(both, 2 * i + 2);
@@ -145,6 +148,8 @@ static double best(const char *file, const char *kernel, const uint32_t g[3], co
             printf("  %s: %s, %zu findings: %s\n", kernel, simt_outcome_name(r.outcome),
                    r.finding_count, r.finding_count ? r.findings[0].text : r.text);
         }
+        if (r.seconds < t)
+            B.busy = cpu / wall;
         t = r.seconds < t ? r.seconds : t;
         spent += r.seconds;
     }
@@ -162,8 +167,8 @@ static void report(const char *name, double t, double work, const char *unit, do
 {
     bool ok = err <= limit;
     B.bad += !ok;
-    printf("%-12s %9.4f s %8.2f %s  error %.2e %s\n", name, t, work / t * 1e-9, unit, err,
-           ok ? "ok" : "WRONG");
+    printf("%-12s %9.4f s %8.2f %s  error %.2e %s  busy %.2f\n", name, t, work / t * 1e-9, unit,
+           err, ok ? "ok" : "WRONG", B.busy);
     fflush(stdout);
 }
 
