@@ -66,6 +66,30 @@ run bad.cu --input 'f32[200]=index' --output 'f32[128]' --check memory
 ok "the level of checks can be chosen" 0 '^ok'
 run good.cu --input 'f32[256]=index' --output 'f32[128]'
 ok "a write past the end is named with its buffer" 1 'bytes at offset [0-9]+ of out0, which has 512 bytes'
+cat > shapes.cu <<'CU'
+#include <cutegen/kernel.h>
+#ifdef CUTEGEN_DEVICE
+__global__ void rows(float const *x, float *y)
+{
+    int i = threadIdx.y * blockDim.x + threadIdx.x;
+    y[i] = x[i] + 100 * threadIdx.y;
+}
+#endif
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+    for (int i = 0; i < 2; i++)
+        if (CUTEGEN_LAUNCH(call, rows, cutegen_dim3(1, 1, 1), i ? cutegen_dim3(16, 4, 1) : cutegen_dim3(32, 2, 1), 0,
+                            CUTEGEN_DATA(float const, &call->in[0]), CUTEGEN_DATA(float, &call->out[i])))
+            return 1;
+    return 0;
+}
+#endif
+CU
+run shapes.cu --input 'f32[64]=index' --output "f32[64]=@$work/a.bin" --output "f32[64]=@$work/b.bin"
+got=$(od -An -tf4 -v -w4 -j68 -N4 a.bin; od -An -tf4 -v -w4 -j128 -N4 a.bin; od -An -tf4 -v -w4 -j68 -N4 b.bin)
+[[ $(echo $got) == "17 132 117" ]] || code="9 $got"
+ok "a plan launches a kernel with blocks of two shapes" 0 '^ok'
 run good.cu --input 'f32[256]=nonsense' --output 'f32[256]'
 ok "a fill that does not exist is refused" 2 "no way to fill"
 run missing.cu --input 'f32[256]' --output 'f32[256]'
