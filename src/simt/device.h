@@ -229,17 +229,25 @@ struct site_use {
     uint64_t runs, extra; /* atomics: lanes, meetings; waits: copies left; others: how often */
 };
 
+/* How the lanes of a group of loads from global memory lay the last time. loads.c */
+struct spread {
+    uint64_t diff[WARP], top;
+    uint32_t at[WARP], how;
+    bool known;
+};
+
 struct worker {
     struct launch *l;
     struct blk *active, *free;
     struct fiber **fibers; /* all of this worker's; each stays where it is */
     struct fiber **idle;   /* those no warp runs on */
     uint32_t fiber_count, idle_count;
-    struct range *cache;  /* per site */
-    struct memo *memo;    /* MEMO_WAYS per site */
-    struct sw_fast *fast; /* per site: what kernels may do without a call */
-    struct sure *sure;    /* per site; check full */
-    uint8_t *wanted;      /* per first site of a group of loads: loads.c */
+    struct range *cache;   /* per site */
+    struct memo *memo;     /* MEMO_WAYS per site */
+    struct sw_fast *fast;  /* per site: what kernels may do without a call */
+    struct sure *sure;     /* per site; check full */
+    uint8_t *wanted;       /* per first site of a group of loads: loads.c */
+    struct spread *spread; /* likewise */
     uint64_t *counts;
     struct site_use *use; /* per site, or NULL */
     struct simt_counters n;

@@ -137,6 +137,7 @@ static void *worker_thread(void *arg)
     t->memo = apart((size_t)MEMO_WAYS * (l->k->site_count + 1) * sizeof *t->memo);
     t->cache = apart((l->k->site_count + 1) * sizeof *t->cache);
     t->wanted = apart(l->k->site_count + 1);
+    t->spread = apart((l->k->site_count + 1) * sizeof *t->spread);
     if (l->dev->config.check == SIMT_CHECK_FULL)
         t->sure = apart((l->k->site_count + 1) * sizeof *t->sure);
     for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count; site++)

@@ -182,26 +182,43 @@ u32 dev_strip(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi, u32 ki
            (!w->blk->cell || race_read_later(w, a, 4, site, n));
 }
 
+/* How the lanes lie from the first on; false: too far apart, or not aligned to each other. */
+static HOT bool spread_learn(struct spread *q, const u64 *a, u32 bytes)
+{
+    u64 far = 0, low = 0, top = 0;
+    for (int i = 0; i < WARP; i++) {
+        u64 d = a[i] - a[0];
+        q->diff[i] = d;
+        q->at[i] = (u32)d;
+        far |= d;
+        low |= d;
+        top = d > top ? d : top;
+    }
+    q->top = top;
+    q->how = pattern_of(q->at, bytes);
+    q->known = !(far >> 31) && !(low & (bytes - 1));
+    return q->known;
+}
+
 static HOT bool loads_global(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
 {
     const struct sw_site *s = site_of(w, site);
     const struct range *c = &w->t->cache[site];
-    u32 bytes = (u32)s->esize * s->vec, at[WARP];
+    struct spread *q = &w->t->spread[site];
+    u32 bytes = (u32)s->esize * s->vec;
     const u64 *a = (const u64 *)(const void *)(w->w.fr + s->addr);
-    u64 far = 0, low = 0, first = a[0], top = 0;
-    for (int i = 0; i < WARP; i++) {
-        u64 d = a[i] - first;
-        at[i] = (u32)d;
-        far |= d;
-        top = d > top ? d : top;
-        low |= a[i];
-    }
+    u64 differs = 0, first = a[0];
+    for (int i = 0; i < WARP; i++)
+        differs |= (a[i] - first) ^ q->diff[i];
+    if ((differs || !q->known) && !spread_learn(q, a, bytes))
+        return false;
     if (w->t->l->dev->config.check == SIMT_CHECK_FULL && !(c->alloc && shadow_quiet(c->alloc)))
         return false;
-    if (far >> 31 || low & (bytes - 1) || first + (u64)lo < c->lo || first + (u64)lo > c->hi ||
-        first + top + (u64)hi > c->hi)
+    if (first & (bytes - 1) || first + (u64)lo < c->lo || first + (u64)lo > c->hi ||
+        first + q->top + (u64)hi > c->hi)
         return false;
-    enum pattern how = pattern_of(at, bytes);
+    const u32 *at = q->at;
+    enum pattern how = (enum pattern)q->how;
     if (w->t->l->dev->config.counters && how != IN_ROW && how != AT_ONE_PLACE)
         count_global_many(w, first, at, bytes, site, n);
     else if (w->t->l->dev->config.counters)

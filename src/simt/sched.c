@@ -623,6 +623,7 @@ void worker_release(struct worker *t)
     xfree(t->memo);
     xfree(t->fast);
     xfree(t->wanted);
+    xfree(t->spread);
     xfree(t->sure);
     reuse_free(t);
     xfree(t->counts);
