@@ -438,7 +438,7 @@ static int enqueue_launch(struct cuda_device *d, const struct plan *plan, const 
     return d->api.launch_ex(&config, op->function, params, NULL);
 }
 
-static int enqueue(struct cuda_device *d, const struct plan *plan, size_t index)
+int cuda_enqueue(struct cuda_device *d, const struct plan *plan, size_t index)
 {
     const struct plan_op *op = &plan->ops[index];
 
@@ -468,7 +468,7 @@ bool cuda_poison(struct cuda_device *d, const struct plan *plan, struct error *e
 static bool run_steps(struct cuda_device *d, const struct plan *plan, struct outcome *said)
 {
     for (size_t i = 0; i < plan->op_count; i++) {
-        int result = enqueue(d, plan, i);
+        int result = cuda_enqueue(d, plan, i);
 
         if (result == CUDA_OK)
             result = d->api.stream_wait(d->stream);
@@ -488,7 +488,7 @@ static bool build_graph(struct cuda_device *d, const struct plan *plan, struct o
     if (result != CUDA_OK)
         return cuda_fault(d, plan, -1, result, said);
     for (; op < plan->op_count && result == CUDA_OK; op++)
-        result = enqueue(d, plan, op);
+        result = cuda_enqueue(d, plan, op);
     ended = d->api.capture_end(d->stream, &graph);
     if (result != CUDA_OK)
         return cuda_fault(d, plan, (int)op - 1, result, said);

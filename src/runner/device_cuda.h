@@ -50,6 +50,8 @@ bool cuda_error(struct cuda_device *d, int result, const char *what, struct erro
 /* Builds the graph unless it is there; runs the plan once before, step by step. */
 bool cuda_prepare(struct cuda_device *d, struct plan *plan, struct outcome *said,
                   struct error *err);
+/* One step of the plan, in stream order. */
+int cuda_enqueue(struct cuda_device *d, const struct plan *plan, size_t index);
 /* Workspace becomes a NaN pattern, in stream order. */
 bool cuda_poison(struct cuda_device *d, const struct plan *plan, struct error *err);
 /* Makes the tools unless they are there. */
