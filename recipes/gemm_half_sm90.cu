@@ -462,6 +462,7 @@ __global__ void __launch_bounds__(384, 1)
                     }
                 }
             }
+            __syncwarp(); // wgmma is for whole warps
 //! end
         }
 //! if hold
