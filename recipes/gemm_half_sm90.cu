@@ -332,8 +332,9 @@ __global__ void __launch_bounds__(384, 1)
                     v[j] = held[pair];
 //! else
 //! if hold
-                    Element const *two = reinterpret_cast<Element const *>(&held[pair]);
-                    float value[2] = {float(two[0]), float(two[1])};
+                    unsigned two = held[pair];
+                    Element const *halves = reinterpret_cast<Element const *>(&two);
+                    float value[2] = {float(halves[0]), float(halves[1])};
 //! else
                     float value[2] = {acc(pair * 2, 0, 0), acc(pair * 2 + 1, 0, 0)};
 //! end
@@ -363,26 +364,32 @@ __global__ void __launch_bounds__(384, 1)
         };
 //! end
 
-        int round = 0;
-        for (; tile_of(round, M, N, L, tile); ++round) {
+//! if hold
+        for (int round = 0;; ++round) { // a round more than there are tiles, for the last one's results
+            bool const more = tile_of(round, M, N, L, tile);
+            int const blocks = more ? length : 0;
             before = -1;
             mma.accumulate_ = GMMA::ScaleOut::Zero;
-//! if hold
             CUTE_UNROLL
             for (int part = 0; part < TILE_N / 32; ++part) {
-                if (part < length)
+                if (part < blocks)
                     multiply();
                 if (round > 0)
                     put(part, old);
-                if (part < length)
+                if (part < blocks)
                     settle();
             }
+            if (!more)
+                break;
 #pragma unroll 1
-            for (int block = TILE_N / 32; block < length; ++block) {
+            for (int block = TILE_N / 32; block < blocks; ++block) {
                 multiply();
                 settle();
             }
 //! else
+        for (int round = 0; tile_of(round, M, N, L, tile); ++round) {
+            before = -1;
+            mma.accumulate_ = GMMA::ScaleOut::Zero;
 #pragma unroll 1
             for (int block = 0; block < length; ++block) {
                 multiply();
@@ -465,13 +472,6 @@ __global__ void __launch_bounds__(384, 1)
             __syncwarp(); // wgmma is for whole warps
 //! end
         }
-//! if hold
-        CUTE_UNROLL
-        for (int part = 0; part < TILE_N / 32; ++part) {
-            if (round > 0)
-                put(part, old);
-        }
-//! end
 //! if store
         tma_store_wait<0>(); // shared memory is read until then
 //! end
