@@ -4,7 +4,8 @@
  * Hides the driver. The oracle's buffers come in as IPC handles; workspace is
  * ours, with guard zones around it. The first run goes step by step with a
  * wait after each, so that a fault names its launch; later runs replay a
- * graph captured from the same steps, which is what is timed.
+ * graph captured from the same steps. Timed is the graph, or the launch itself where it is the only
+ * step.
  *
  * Invariants
  * 1. Everything goes to one stream, in the order of the plan.
