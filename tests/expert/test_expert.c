@@ -171,7 +171,7 @@ static const struct ladder_case {
     {"odd_argmin", "row_reduction", {"shuffles", "peel", "groups"}},
     {"odd_argmin@sm_90a",
      "row_reduction",
-     {"shuffles", "peel", "groups", "unroll", "more_threads", "fewer_threads"}},
+     {"shuffles", "peel", "groups", "unroll", "once", "more_threads", "fewer_threads"}},
     {"max_first", "column_reduction", {"vectorise", "wide"}},
     {"rms_norm", "column_reduction", {"team", "vectorise", "registers", "fast_math"}},
     {"max_dim", "column_reduction", {"team", "split", "super_rows"}},
