@@ -159,7 +159,10 @@ struct Moments { // the mean, and the sum of squares about it (Chan, Golub, LeVe
     }
     __device__ void merge(Moments o)
     {
-        float const total = count + o.count, weight = total > 0.0f ? o.count / total : 0.0f, apart = o.first - first;
+        float const total = count + o.count, apart = o.first - first;
+        float weight = 0.5f; // halves of a row hold as many elements
+        if (count != o.count)
+            weight = o.count / total;
         second += o.second + apart * apart * count * weight;
         first += apart * weight;
         count = total;
