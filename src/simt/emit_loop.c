@@ -144,7 +144,7 @@ void write_loop_alone(struct emit *e, int b)
                        r);
     buf_printf(out,
                "rest |= M_bits(mk) << c; turns = n > turns ? n : turns;\n}\n"
-               "u32 lanes = 0; for (int i = 0; i < LANES; i++) lanes += busy[i];\n"
+               "u32 lanes = I_total(busy);\n"
                "C[%d] += turns - 1; C[%d] += lanes - (u32)__builtin_popcount(m);\n"
                "W->fuel -= (s32)turns - 1; p%d = %srest; }\n",
                2 * b, 2 * b + 1, t->pred, t->pred_not ? "~" : "");

@@ -190,6 +190,13 @@ AI u32 M_any(M m)
     return M_bits(m) != 0;
 #endif
 }
+NI u32 I_total(I x)
+{
+    u32 r = 0;
+    for (int i = 0; i < LANES; i++)
+        r += ((const u32 *)&x)[i];
+    return r;
+}
 /* Into the frame, of the lanes m (mv) alone. */
 #if defined(__AVX512F__) && LANES == 16
 typedef int put16 __attribute__((vector_size(64)));
