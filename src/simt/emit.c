@@ -453,14 +453,18 @@ static void write_branch(struct emit *e, int b)
         write_goto(e, b, bl->target);
         return;
     }
-    int lo = bl->target < bl->fall ? bl->target : bl->fall;
-    int hi = bl->target < bl->fall ? bl->fall : bl->target;
-    buf_printf(e->out, "{ u32 t = %s; if (t == m) ", take);
-    write_goto(e, b, bl->target);
-    buf_printf(e->out, "if (t) { u32 f = m & ~t; wait_at(&D, %d, %s); m = %s; ", hi,
-               lo == bl->target ? "f" : "t", lo == bl->target ? "t" : "f");
-    write_goto(e, b, lo);
-    buf_puts(e->out, "} }\n");
+    /* The lower block goes first, lanes that go to the other wait there. */
+    if (bl->target < bl->fall) {
+        buf_printf(e->out,
+                   "{ u32 t = %s; if (t) { if (t != m) { wait_at(&D, %d, m & ~t); m = t; }\n", take,
+                   bl->fall);
+        write_goto(e, b, bl->target);
+        buf_puts(e->out, "} }\n");
+    } else {
+        buf_printf(e->out, "{ u32 t = %s; if (t == m) ", take);
+        write_goto(e, b, bl->target);
+        buf_printf(e->out, "if (t) { wait_at(&D, %d, t); m &= ~t; } }\n", bl->target);
+    }
     write_goto(e, b, bl->fall);
 }
 
