@@ -209,6 +209,7 @@ struct blk {
     uint32_t epoch, epoch_first; /* goes on from block to block; the first of this one */
     bool quiet;                  /* nothing written since all warps met */
     bool armed;                  /* and loads without a call are in the warps' logs */
+    uint32_t quiet_reads;        /* loads by call meanwhile */
     bool dirty;                  /* the cells were used */
     uint32_t flights;            /* asynchronous copies under way, by lane */
     uint32_t hidden;             /* those the cells do not know of yet, by instruction */

@@ -195,13 +195,13 @@ void proxy_check_write(struct warp *w, u32 lane, u32 site, uint32_t at, uint32_t
             give_up(w);
 }
 
-void proxy_arrive(struct warp *w, struct barrier *bar)
+HOT void proxy_arrive(struct warp *w, struct barrier *bar)
 {
     for (u32 i = 0; w->hop && i < CLOCKS; i++)
         bar->fenced[i] = w->hop->fenced[i] > bar->fenced[i] ? w->hop->fenced[i] : bar->fenced[i];
 }
 
-void proxy_leave(struct warp *w, const struct barrier *bar)
+HOT void proxy_leave(struct warp *w, const struct barrier *bar)
 {
     struct warp_hopper *h;
     u32 any = 0;

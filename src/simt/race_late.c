@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-enum { MAX_LATE = 1 << 14, IN_LINE = -1 };
+enum { MAX_LATE = 1 << 14, IN_LINE = -1, READS_TO_ARM = 8 };
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -78,8 +78,7 @@ void race_all_met(struct blk *b)
     b->epoch++;
     while (b->written < b->cells && b->full[b->written] == b->epoch_first)
         b->written++;
-    if (b->quiet)
-        log_arm(b);
+    b->quiet_reads = 0;
 }
 
 void race_some_met(struct blk *b)
@@ -258,6 +257,16 @@ INLINE void words_written(struct blk *b, u32 c, u32 n, u32 each, u32 t)
 
 /* ---- lanes side by side ---- */
 
+/* After some loads more will come, and no store soon: they may go without a call. */
+static void quiet_read(struct warp *w)
+{
+    struct blk *b = w->blk;
+    if (b->armed)
+        log_spill(w);
+    else if (b->quiet && ++b->quiet_reads == READS_TO_ARM)
+        log_arm(b);
+}
+
 INLINE bool row_of(struct warp *w, u32 c, u32 each, bool write)
 {
     struct blk *b = w->blk;
@@ -275,8 +284,10 @@ HOT bool race_row(struct warp *w, u32 first, u32 bytes, u32 site, bool write)
 {
     struct blk *b = w->blk;
     u32 c = first / 4;
-    if (b->armed)
-        write ? log_replay(b) : log_spill(w);
+    if (write)
+        log_replay(b);
+    else
+        quiet_read(w);
     if (write ? !store_may_wait(b) : !may_wait(b))
         return false;
     if (!(bytes == 4    ? row_of(w, c, 1, write)
@@ -311,8 +322,7 @@ bool race_read_same(struct warp *w, u32 m, u32 first, u32 bytes, u32 site)
 {
     struct blk *b = w->blk;
     u32 c = first / 4, me = m & (m - 1) ? SEVERAL : thread_of(w, (u32)__builtin_ctz(m));
-    if (b->armed)
-        log_spill(w);
+    quiet_read(w);
     if (!may_wait(b) || (bytes | first) % 4)
         return false;
     if (!words_readable(b, c, bytes / 4, bytes, me))

@@ -42,11 +42,10 @@ _Noreturn void warp_abort(struct warp *w)
 
 /* ---- barriers ---- */
 
-static void clock_join(uint32_t *into, const uint32_t *from, uint32_t n)
+/* All of them, also of warps the block does not have: a loop of fixed length is a few vectors. */
+static HOT void clock_join(uint32_t *restrict into, const uint32_t *restrict from)
 {
-    for (uint32_t i = 0; i < n; i++)
-        into[i] = into[i] > from[i] ? into[i] : from[i];
-    for (uint32_t i = ASYNC; i < CLOCKS; i++)
+    for (int i = 0; i < CLOCKS; i++)
         into[i] = into[i] > from[i] ? into[i] : from[i];
 }
 
@@ -65,7 +64,7 @@ static void barrier_complete(struct blk *b, struct barrier *bar)
             continue;
         struct warp *w = &b->warp[i];
         if (clocks) {
-            clock_join(w->clock, bar->clock, n);
+            clock_join(w->clock, bar->clock);
             proxy_leave(w, bar);
         }
         w->bar_result = bar->result;
@@ -127,7 +126,7 @@ u32 dev_bar(struct sw_warp *sw, u32 m, u32 kind, u32 id, u32 threads, u32 pred, 
         bar->result |= pred ? 1u : 0;
     clock_tick(w);
     if (has_clocks(b)) {
-        clock_join(bar->clock, w->clock, b->b.nwarps);
+        clock_join(bar->clock, w->clock);
         proxy_arrive(w, bar);
     }
     if (op == 1) {

@@ -33,18 +33,21 @@ static const char head[] =
     "add.u32 %r20, %r20, %r21;\nst.global.u32 [%rd5], %r20;\n"
 #define SECOND_WARP "setp.lt.u32 %p5, %r1, 32;\n@%p5 bra END;\n"
 
-/* A word of each thread, and all meet; then loads in a loop, all but the first of the first block
- * without a call. What comes LATER only the second block does. */
-#define FILL                                                                                       \
-    "mad.lo.u32 %r13, %r1, 4, %r9;\nmov.u32 %r17, %r13;\nmov.u32 %r16, 0;\n"                       \
-    "add.u32 %r19, %r9, 128;\n"                                                                    \
-    "mul.wide.u32 %rd8, %r2, 1024;\nadd.s64 %rd8, %rd8, %rd5;\n"                                   \
-    "st.shared.u32 [%r13], %r1;\nbar.sync 0;\n"
+/* A word of each thread, and all meet; some loads, after which a block may load without a call.
+ * What comes LATER only the second block does: there every load may. */
 #define LOADS(label, turns, address, step)                                                         \
     "mov.u32 %r14, 0;\n" label ":\nld.shared.u32 %r15, [" address                                  \
     "];\nadd.u32 %r16, %r16, %r15;\n"                                                              \
     "add.u32 " address ", " address ", " #step ";\nadd.u32 %r14, %r14, 1;\n"                       \
     "setp.lt.u32 %p6, %r14, " #turns ";\n@%p6 bra " label ";\nst.global.u32 [%rd8], %r16;\n"
+#define FILL                                                                                       \
+    "mad.lo.u32 %r13, %r1, 4, %r9;\nmov.u32 %r17, %r13;\nmov.u32 %r16, 0;\n"                       \
+    "add.u32 %r19, %r9, 128;\nadd.u32 %r26, %r9, 2048;\n"                                          \
+    "mul.wide.u32 %rd8, %r2, 1024;\nadd.s64 %rd8, %rd8, %rd5;\n"                                   \
+    "st.shared.u32 [%r13], %r1;\nst.shared.u32 [%r13+2048], %r1;\nbar.sync 0;\n"                   \
+    "mov.u32 %r27, 0;\nmov.u32 %r29, 0;\nSOME:\nld.shared.u32 %r28, [%r26];\n"                     \
+    "add.u32 %r29, %r29, %r28;\nadd.u32 %r27, %r27, 1;\nsetp.lt.u32 %p6, %r27, 20;\n"              \
+    "@%p6 bra SOME;\nst.global.u32 [%rd8], %r29;\n"
 #define ROWS(turns) LOADS("TURN", turns, "%r13", 0)
 #define ONE(turns)  LOADS("TURN", turns, "%r19", 0)
 #define ANYWHERE                                                                                   \
@@ -162,15 +165,15 @@ static const struct check_case {
      64, 1, SIMT_RACE_SHARED},
     {"rows are read, some warps meet, another warp writes them",
      FILL ROWS(4) LATER "bar.arrive 1, 96;\n" FIRST_WARP SECONDS STORE, 2, 64, 1, SIMT_RACE_SHARED},
-    {"rows are read past the last that was written", FILL LOADS("TURN", 2, "%r13", 128), 1, 32, 1,
-     SIMT_UNINITIALISED},
+    {"rows are read past the last that was written", FILL ROWS(2) LOADS("NEXT", 2, "%r13", 128), 1,
+     32, 1, SIMT_UNINITIALISED},
     {"one place after the other is read, past the last that was written",
-     FILL LOADS("TURN", 40, "%r9", 4), 1, 32, 1, SIMT_UNINITIALISED},
-    {"one place after the other is read", FILL LOADS("TURN", 32, "%r9", 4), 1, 32, 1, NONE},
+     FILL ONE(2) LOADS("NEXT", 40, "%r9", 4), 1, 32, 1, SIMT_UNINITIALISED},
+    {"one place after the other is read", FILL ROWS(2) LOADS("NEXT", 32, "%r9", 4), 1, 32, 1, NONE},
     {"rows are read past what was written, then all meet",
-     FILL LOADS("TURN", 2, "%r13", 128) "bar.sync 0;\n", 1, 32, 1, SIMT_UNINITIALISED},
+     FILL ROWS(2) LOADS("NEXT", 2, "%r13", 128) "bar.sync 0;\n", 1, 32, 1, SIMT_UNINITIALISED},
     {"rows are read past what was written, then all is written",
-     FILL LOADS("TURN", 2, "%r13", 128) "st.shared.u32 [%r13+-128], %r1;\n", 1, 32, 1,
+     FILL ROWS(2) LOADS("NEXT", 2, "%r13", 128) "st.shared.u32 [%r13+-128], %r1;\n", 1, 32, 1,
      SIMT_UNINITIALISED},
     {"the last addresses there are, by row",
      "ld.global.u32 %r4, [%rd4];\nmov.u64 %rd6, -64;\nadd.s64 %rd6, %rd6, %rd3;\n"
