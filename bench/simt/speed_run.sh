@@ -6,8 +6,9 @@
 # nine: seconds of processor time on one core, the best of three turns, memory checks on; the turns of the
 # programs alternate, so that a busy machine slows them alike. "simt" is without traffic counters, as the
 # prototypes are; the columns after it say what counters and full checks change, and what 8 lanes (AVX2) take.
-# two: on the pair of CPUs that add most to each other (cores.c), one thread beside two, how many CPUs were busy
-# with it, and beside it what two processes that share nothing get from the same pair: what the machine has to give.
+# two: on the pair of CPUs that add most to each other at the time (cores.c), one thread beside two, how many CPUs
+# were busy with it, and beside it what two processes that share nothing get from the same pair: what the machine
+# has to give.
 # compile: translation and the C compiler, four kernels at a time, the best of three.
 # TURNS=N changes the turns, CORE=N the core of the first part.
 set -u
@@ -62,7 +63,7 @@ nine()
             SO=w REPS=5 turn warp "$core" ./wbench
             turn counters "$core" ./simt_bench ptx --seconds 0.1
             turn full "$core" ./simt_bench ptx --seconds 0.1 --no-counters --check full
-            [ "$(uname -m)" = x86_64 ] && turn avx2 "$core" ./simt_bench ptx --no-counters --lanes 8
+            [ "$i" = 0 ] && [ "$(uname -m)" = x86_64 ] && turn avx2 "$core" ./simt_bench ptx --no-counters --lanes 8
         done
         REPS=1 turn thread "$core" ./bbench
     } | awk '
@@ -80,15 +81,15 @@ nine()
 
 two()
 {
-    echo "CPUs $one and $other add most to each other: $gain times under arithmetic; each loop of cores.c there:"
+    echo "each turn takes the two CPUs that then add most to each other (gain under arithmetic); cores.c on the first:"
     ./cores "$one" "$other"
-    echo
     {
         for ((i = 0; i < turns; i++)); do
-            turn one "$one" ./simt_bench ptx --no-counters --wall --seconds 0.2
-            turn two "$one,$other" ./simt_bench ptx --no-counters --wall --seconds 0.4 --threads 2
-            turn twice "$one,$other" ./simt_bench ptx --no-counters --seconds 0.4 --twice
-            turn one "$other" ./simt_bench ptx --no-counters --wall --seconds 0.2
+            read -r one other gain <<<"$(./cores --pick)"
+            echo "$one,$other: $gain" >&2
+            turn one "$((i % 2 ? other : one))" ./simt_bench ptx --no-counters --wall --seconds 0.2
+            turn two "$one,$other" ./simt_bench ptx --no-counters --wall --seconds 0.35 --threads 2
+            turn twice "$one,$other" ./simt_bench ptx --no-counters --seconds 0.35 --twice
         done
     } | awk '
         { k = $1 " " $2; if (!(k in m) || $3 < m[k]) { m[k] = $3; busy[k] = $4 } if (!($2 in seen)) { seen[$2] = 1; name[n++] = $2 } }
