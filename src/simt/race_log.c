@@ -4,8 +4,8 @@
  * While nothing was stored since all warps met, no load can be wrong but for reading what nothing
  * has written, and that can be said later. So kernels may load rows and single words by themselves
  * (vec_more.h: logged) as long as they write down which and where: site << 32 | offset, or
- * SW_NONE << 32 | time when the warp's time has changed. That begins after some loads by call, since
- * many blocks store soon after they met. When all warps meet, what was read is looked at and
+ * SW_NONE << 32 | time when the warp's time has changed. That begins after some loads by call,
+ * since many blocks store soon after they met. When all warps meet, what was read is looked at and
  * forgotten. What is about to store, or a log that is full, moves them to the list first
  * (race_late.c), as if they had been calls.
  *
