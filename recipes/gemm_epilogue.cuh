@@ -44,7 +44,7 @@
                     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                     __syncwarp();
                     if (lane == 0) {
-                        SM90_TMA_STORE_3D::copy(&map_c, smem_c + place * 16 * 16, left + piece * PIECE_N + j * 32, row, l);
+                        store_part(&map_c, smem_c + place * 16 * 16, left + piece * PIECE_N + j * 32, row, l);
                         tma_store_arrive();
                     }
                 }

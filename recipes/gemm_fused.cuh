@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(512, 1)
                 asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                 __syncwarp();
                 if (lane == 0) {
-                    SM90_TMA_STORE_3D::copy(&map_c, smem_c + j % STORES * 16 * 16, w.n + j * 32, row, l);
+                    store_part(&map_c, smem_c + j % STORES * 16 * 16, w.n + j * 32, row, l);
                     tma_store_arrive();
                 }
             }

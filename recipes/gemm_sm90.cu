@@ -27,8 +27,10 @@
 //! fact short_columns: a cluster's registers hold all of K for 32 columns
 //! fact short_k: sums are so short that each 32 terms are added in fp32
 //! fact short_parts: the result is so small that cuBLAS adds up short parts of K, and is more accurate than elsewhere
+//! fact shortest_parts: it is smaller still, and K is not long
 //! fact one_block: K is one block of 64 or less
 //! fact one_sum: K is one sum of 32 or less
+//! fact big_result: C is larger than L2
 //!
 //! step tensor: split fp32 into two fp16 parts and multiply on the tensor cores (wgmma, TMA)
 //!   why: Three fp16 products at sixteen times the rate of fp32 arithmetic give all bits that matter.
@@ -96,7 +98,9 @@ constexpr int GROUPS = 2;     // warpgroups that compute
 constexpr int OWN = PIECES;   // pieces of a warpgroup
 //! end
 constexpr int TILE_K = 64;    // of a slot
-//! if short_parts or short_k
+//! if shortest_parts and not short_k
+constexpr int TERMS = 16;     // of K, between two additions into fp32 registers
+//! elif short_parts or short_k
 constexpr int TERMS = 32;     // of K, between two additions into fp32 registers
 //! else
 constexpr int TERMS = 64;     // of K, between two additions into fp32 registers
@@ -258,6 +262,21 @@ __device__ inline float2 fetch_scales(float const *from)
     float2 v;
     asm volatile("ld.global.nc.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "l"(from));
     return v;
+}
+
+//! end
+//! if store or both
+// Stores 16x32 elements out of shared memory.
+__device__ inline void store_part(CUtensorMap const *map, float2 const *from, int n, int m, int l)
+{
+//! if big_result and not split_k
+    constexpr uint64_t hint = 0x12F0000000000000; // evict first: what comes later finds nothing of it in L2 anyway
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%2, %3, %4}], [%1], %5;" ::"l"(map),
+                 "r"(cast_smem_ptr_to_uint(from)), "r"(n), "r"(m), "r"(l), "l"(hint)
+                 : "memory");
+//! else
+    SM90_TMA_STORE_3D::copy(map, from, n, m, l);
+//! end
 }
 
 //! end

@@ -13,7 +13,9 @@ enum {
     SHORT_K = 192,
     ONE_BLOCK = 64,
     ONE_SUM = 32,
-    SPLIT_K = 320,
+    SPLIT_K = 1024,
+    SPLIT_SMALL = 320, /* where the result is smallest */
+    BIG_RESULT = 100 << 20,
     LONGEST_HELD = 8192, /* by a cluster of eight */
     SMALLEST_SIDE = 64,
     SM90_PROCESSORS = 132,
@@ -60,27 +62,31 @@ bool gemm_suits_sm90(const struct gemm *q)
                      : all_are(q, "f32") && q->A.col.size >= SHORTEST_K;
 }
 
-/* The result's tiles are at most half as many as the processors. */
-static bool small_result(const struct gemm *q)
+/* Of 128x256, in all products. */
+static int64_t tiles_of(const struct gemm *q)
 {
-    int64_t tiles = (q->C.row.size * q->C.col.size + SM90_TILE - 1) / SM90_TILE;
+    return (q->C.row.size * q->C.col.size + SM90_TILE - 1) / SM90_TILE * q->C.l.size;
+}
 
-    return tiles * q->C.l.size * 2 <= q->g->sm_count;
+/* Results so small that cuBLAS divides K among many, and adds up short sums. Ours must be short,
+ * too, or truncation makes them less accurate. From some length on cuBLAS' parts are long again. */
+static bool short_parts(const struct gemm *q)
+{
+    double sums = (double)q->C.row.size * (double)q->C.col.size;
+
+    return tiles_of(q) * 2 <= q->g->sm_count && sums * (double)q->A.col.size < 256.0 * 256 * 393216;
+}
+
+static bool shortest_parts(const struct gemm *q)
+{
+    return tiles_of(q) * 16 <= q->g->sm_count && q->A.col.size < 16384;
 }
 
 /* Fewer tiles than processors, and a sum long enough to divide. */
 static bool few_tiles(const struct gemm *q)
 {
-    return q->C.l.size == 1 && small_result(q) && q->A.col.size >= SPLIT_K;
-}
-
-/* cuBLAS divides K of small results among many and adds up short sums, too; then longer ones would
- * be less accurate. From some length on its parts are long again. */
-static bool short_parts(const struct gemm *q)
-{
-    double sums = (double)q->C.row.size * (double)q->C.col.size;
-
-    return small_result(q) && sums * (double)q->A.col.size < 256.0 * 256 * 393216;
+    return q->C.l.size == 1 && tiles_of(q) * 2 <= q->g->sm_count &&
+           q->A.col.size >= (shortest_parts(q) ? SPLIT_SMALL : SPLIT_K);
 }
 
 static void fill_side(struct gemm *q, struct scope *s, const struct side *x, const char *tensor)
@@ -167,6 +173,10 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
         scope_fact(s, "few_tiles");
     if (short_parts(q))
         scope_fact(s, "short_parts");
+    if (shortest_parts(q))
+        scope_fact(s, "shortest_parts");
+    if (q->C.l.size * q->C.row.size * q->C.col.size > BIG_RESULT / 4)
+        scope_fact(s, "big_result");
     if (q->C.l.size == 1 && q->A.row.size == q->A.col.size && q->B.row.size == q->B.col.size) {
         const char *a = triangle(q, q->a_in), *b = triangle(q, q->b_in);
         bool straight = q->A.col.stride == 1 && q->B.row.stride == 1;

@@ -498,7 +498,7 @@ static const struct parts_case {
      {"int64_t shape1[2] = {call->in[0].shape[0], call->in[1].shape[0]}, strides1[2];",
       "in2[] = {call->in[4], t1, call->in[3]};", "CUTEGEN_TRY(do_part_1(call, in2, &t2));",
       "return do_part_3(call, in3, &call->out[0]);"}},
-    {"mlp@sm_90a", 8, "13", {"part_1::mlp_1_plain", "part_3::mlp_3_kernel<64, 64, 16>"}},
+    {"mlp@sm_90a", 8, "123", {"part_1::mlp_1_plain", "part_3::mlp_3_kernel<64, 64, 16>"}},
     {"two_products", 4, "12", {"in2[] = {t1, call->in[0]};"}},
     {"attention", 6, "123", {"attention_2: softmax", "do_part_3(call, in3,"}},
 };
