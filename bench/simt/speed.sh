@@ -58,6 +58,7 @@ open('wrt_x86_64.c', 'w').write(warp)
 PY
 for k in simple sgemm hgemm; do
     python3 ptx2c.py "ptx/$k.ptx" b_$k.c fiber
-    python3 wptx.py "ptx/$k.ptx" w_$k.c dual=1 tile=8 2>/dev/null
+    python3 wptx.py "ptx/$k.ptx" w_$k.c dual=1 tile=8 2>w_$k.log ||
+        echo "the warp prototype cannot translate $k.ptx: $(tail -1 w_$k.log)" >&2
 done
 rm -rf __pycache__
