@@ -315,7 +315,9 @@ AI float S_sqrt(float x)
 }
 AI F V_sqrt(F x)
 {
-#if defined(__AVX512F__) && LANES == 16
+#if defined(__AVX512F__) && LANES == 16 && defined(__clang__)
+    return (F)__builtin_ia32_sqrtps512(x, 4);
+#elif defined(__AVX512F__) && LANES == 16
     return (F)__builtin_ia32_sqrtps512_mask(x, x, (u16)-1, 4);
 #elif defined(__AVX__) && LANES == 8
     return (F)__builtin_ia32_sqrtps256(x);
