@@ -214,10 +214,34 @@ __global__ void __launch_bounds__(THREADS)
 //! else
     $combine $acc = $combine::none();
 //! end
-//! if unroll
-#pragma unroll 4
+//! if unroll and vectorise and one_pass and pair
+    int i = from + threadIdx.x;
+    for (; i + 3 * THREADS < to; i += 4 * THREADS) { // four vectors under way, and one merge for all
+//! each use
+        Tensor four$X = make_tensor<$type>(make_shape(Int<VEC>{}, _4{})); // (VEC,4)
+        CUTE_UNROLL
+        for (int j = 0; j < 4; ++j)
+            copy(${copy}g$X(_, i + j * THREADS), four$X(_, j));
 //! end
+        Tensor values = make_tensor<float>(make_shape(Int<VEC>{}, _4{})); // (VEC,4)
+        CUTE_UNROLL
+        for (int j = 0; j < 4; ++j) {
+//! each use
+            Tensor r$X = four$X(_, j); // (VEC)
+//! end
+            CUTE_UNROLL
+            for (int v = 0; v < VEC; ++v)
+                values(v, j) = $vector_call;
+        }
+        $acc.add(values);
+    }
+    for (; i < to; i += THREADS) {
+//! elif unroll
+#pragma unroll 4
     for (int i = from + threadIdx.x; i < to; i += THREADS) {
+//! else
+    for (int i = from + threadIdx.x; i < to; i += THREADS) {
+//! end
 //! if vectorise
 //! each use
         Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
