@@ -82,15 +82,26 @@ static bool finds_place(const struct rows *q)
     return false;
 }
 
+/* Is a value written for each element? */
+static bool writes_elements(const struct rows *q)
+{
+    for (int i = 0; i < q->tensor_count; i++)
+        if (!q->tensors[i].node && !q->tensors[i].per_row && !q->tensors[i].total)
+            return true;
+    return false;
+}
+
 /* Threads per row and vectors per thread: about four vectors each, more when the row is long, or
- * when it takes many instructions to fold what the threads have found. */
+ * when it takes many instructions to fold what the threads have found; two where a GPU writes as
+ * much fp32 as it reads. */
 static void set_launch(struct rows *q, struct scope *s, int vec)
 {
     int64_t n = rows_length(q), threads = 64, items, warp_items = (n / vec + 31) / 32;
     int kept = kept_count(q);
     bool is_short = n / vec <= 32 * 8, fits;
+    int each = finds_place(q) ? 8 : q->g->measured && vec == 4 && writes_elements(q) ? 2 : 4;
 
-    while (threads < 512 && n / vec > threads * (finds_place(q) ? 8 : 4))
+    while (threads < 512 && n / vec > threads * each)
         threads *= 2;
     if (n / vec > threads * 16)
         threads = 1024;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# hopper.sh - the last steps of the sm_90a products, and a row that a cluster shares, pass simt's judge with every check.
+# hopper.sh - the last steps of the sm_90a products, a row that a cluster shares, and one that the L2 cache is asked to
+# keep pass simt's judge with every check.
 #
 #     tests/expert/hopper.sh LADDER CUTEGEN [all]         all: every step of the four ladders, by hand
 set -u
@@ -47,10 +48,10 @@ judge()
     fi
 }
 
-cp "$root"/tests/expert/tasks/{big_matmul,short_sum,big_half,half_gelu,long_softmax}.json .
+cp "$root"/tests/expert/tasks/{big_matmul,short_sum,big_half,half_gelu,long_softmax,wide_norm}.json .
 sed 's/\<64\>/32/g; s/short_sum/one_sum/' short_sum.json >one_sum.json
 sed 's/\<4096\>/512/g; s/big_matmul/small_result/' big_matmul.json >small_result.json
-for task in big_matmul short_sum one_sum small_result big_half half_gelu long_softmax; do
+for task in big_matmul short_sum one_sum small_result big_half half_gelu long_softmax wide_norm; do
     CUTEGEN_HOME=$root "$ladder" "$task.json" . sm_90a >ladder.log || { cat ladder.log; exit 1; }
 done
 if [ -n "$all" ]; then
@@ -74,4 +75,5 @@ judge "$hold" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=520 FEA
 processors=12
 judge "$(ls small_result.*.cu | sort -t. -k2n | tail -1)" "$root/examples/matmul.py" M=140 K=520 N=260
 judge "$(ls long_softmax.*.cu | sort -t. -k2n | tail -1)" "$root/examples/log_softmax.py" BATCH=2 DIM=131072
+judge "$(grep -l Retained wide_norm.*.cu | sort -t. -k2n | head -1)" "$root/examples/layer_norm.py" TOKENS=3
 exit $failed
