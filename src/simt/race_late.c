@@ -412,26 +412,31 @@ INLINE bool words_full(const struct warp *w, const u32 *at, u32 bytes, u32 site,
     return !bad;
 }
 
+/* All of them in front of the first word that nothing wrote. */
+INLINE bool below_written(const struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
+{
+    u32 top = 0;
+    s64 off = INT64_MIN;
+    for (int i = 0; i < WARP; i++)
+        top = at[i] > top ? at[i] : top;
+    for (u32 i = 0; i < n; i++)
+        off = site_of(w, site + i)->off > off ? site_of(w, site + i)->off : off;
+    return (s64)top + off + bytes <= (s64)w->blk->written * 4;
+}
+
 /* Something wrote every byte of them. Written stays written, so it is looked up once. */
 static HOT bool all_written(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 {
     struct blk *b = w->blk;
     struct sure *q = &w->t->sure[site];
-    u32 differs = 0, first = at[0], top = 0;
-    s64 off = INT64_MIN;
-    for (int i = 0; i < WARP; i++) {
+    u32 differs = 0, first = at[0];
+    for (int i = 0; i < WARP; i++)
         differs |= (at[i] - first) ^ q->diff[i];
-        top = at[i] > top ? at[i] : top;
-    }
-    for (u32 i = 0; i < n; i++)
-        off = site_of(w, site + i)->off > off ? site_of(w, site + i)->off : off;
-    if ((s64)top + off + bytes <= (s64)b->written * 4)
-        return true;
     if (!differs && q->block == b->index + 1)
         for (u32 i = 0; i < q->count; i++)
             if (q->first[i] == first)
                 return true;
-    if (!words_full(w, at, bytes, site, n))
+    if (!below_written(w, at, bytes, site, n) && !words_full(w, at, bytes, site, n))
         return false;
     if (differs || q->block != b->index + 1) {
         for (int i = 0; i < WARP; i++)
