@@ -1,8 +1,7 @@
 // gemm_epilogue.cuh - what becomes of the sums of a tile: unscaled, finished, stored; a part of gemm_sm90.cu.
             // Unscale. A thread has rows m and m + 8, and two neighbouring columns of every eight.
             int const l = w.l;
-            int const row = w.m + rank * TILE_M + half * 64 + warp * 16, m0 = row + order;
-            int const left = w.n + mine * OWN * PIECE_N, n0 = left + lane % 4 * 2;
+            int const row = w.m + rank * TILE_M + half * 64 + warp * 16, m0 = row + order, n0 = w.n + lane % 4 * 2;
 //! if store
 //! if not split_k
 //! each leaf
@@ -16,7 +15,7 @@
                 fa[q] = m0 + q * 8 < M ? __ldg(scale_a + $a_l * M + m0 + q * 8) : 0.0f;
 //! end
             CUTE_UNROLL
-            for (int piece = 0; piece < OWN; ++piece) {
+            for (int piece = 0; piece < PIECES; ++piece) {
                 float2 f[PIECE_N / 8]; // all at once: one latency
                 CUTE_UNROLL
                 for (int i = 0; i < PIECE_N / 8; ++i)
@@ -44,7 +43,7 @@
                     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
                     __syncwarp();
                     if (lane == 0) {
-                        store_part(&map_c, smem_c + place * 16 * 16, left + piece * PIECE_N + j * 32, row, l);
+                        store_part(&map_c, smem_c + place * 16 * 16, w.n + piece * PIECE_N + j * 32, row, l);
                         tma_store_arrive();
                     }
                 }
@@ -68,7 +67,7 @@
                 fa[q] = m0 + q * 8 < M ? __ldg(scale_a + $a_l * M + m0 + q * 8) : 0.0f;
 //! end
             CUTE_UNROLL
-            for (int piece = 0; piece < OWN; ++piece) {
+            for (int piece = 0; piece < PIECES; ++piece) {
                 CUTE_UNROLL
                 for (int i = 0; i < PIECE_N / 2; i += 2) {
                     int const m = m0 + i / 2 % 2 * 8, n = n0 + piece * PIECE_N + i / 4 * 8;
@@ -90,7 +89,7 @@
                 bool const odd = lane % 2;
                 float *to = &mC(m0, w.n + odd * 8 + lane / 2 % 2 * 4);
                 CUTE_UNROLL
-                for (int piece = 0; piece < OWN; ++piece) {
+                for (int piece = 0; piece < PIECES; ++piece) {
                     CUTE_UNROLL
                     for (int i = 0; i < PIECE_N / 2; i += (i % 4 ? 6 : 2)) {
                         float const x0 = __shfl_xor_sync(~0u, odd ? sum(i, piece) : sum(i + 4, piece), 1);
@@ -105,7 +104,7 @@
                 // one row.
                 int const place = lane / 4, n = w.n + place / 2 * 8 + lane % 4 * 2 + place % 2;
                 CUTE_UNROLL
-                for (int piece = 0; piece < OWN; ++piece) {
+                for (int piece = 0; piece < PIECES; ++piece) {
                     CUTE_UNROLL
                     for (int j = 0; j < PIECE_N / 16; ++j) { // 32 columns, rows 0 to 7 or 8 to 15
                         float v[8];

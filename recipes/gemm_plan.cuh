@@ -304,7 +304,7 @@ CUTEGEN_PLAN(call)
                                map_c, guard_a, guard_b, (int)L, $args));
 //! end
 //! else
-    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3((GROUPS + 1) * 128, 1, 1),
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1),
                                   cutegen_dim3(CLUSTER, 1, 1), SMEM_BYTES, flags, map_a, map_b,
 //! if store
                                   map_c,

@@ -42,6 +42,7 @@
 //!   needs: ring
 //! step raster: walk the tiles in groups of 16 rows
 //!   why: The tiles computed at the same time share rows of A and columns of B in L2.
+//!   when: not one_sum
 //!   needs: ring
 //! step cluster: pair blocks, each fetching one plane of B for both
 //!   why: Multicast halves the reads of B from L2.
@@ -89,14 +90,6 @@ constexpr int PIECES = 2;     // of a warpgroup, side by side
 constexpr int PIECES = 1;     // of a warpgroup, side by side
 //! end
 constexpr int TILE_N = PIECE_N * PIECES;
-//! if both
-//! elif one_sum and wide and store and not fuse
-constexpr int GROUPS = 4;     // warpgroups that compute: two for each piece, as sums of one block need few registers
-constexpr int OWN = 1;        // pieces of a warpgroup
-//! else
-constexpr int GROUPS = 2;     // warpgroups that compute
-constexpr int OWN = PIECES;   // pieces of a warpgroup
-//! end
 constexpr int TILE_K = 64;    // of a slot
 //! if shortest_parts and not short_k
 constexpr int TERMS = 16;     // of K, between two additions into fp32 registers
@@ -137,7 +130,7 @@ constexpr int STEPS = $k_steps;      // of TERMS: all of K
 //! if store and not short_k
 constexpr int LEAD = 2 * TILE_K; // so far a warpgroup may begin a tile while the other still stores
 //! end
-//! if store and short_k and not fuse and not one_sum
+//! if store and short_k and not fuse
 constexpr int STORES = 4;     // parts of 16x32 on their way out, of each warp
 //! elif store
 constexpr int STORES = 2;     // parts of 16x32 on their way out, of each warp
@@ -157,7 +150,7 @@ constexpr int GROUP = 1;      // tiles of m walked together
 //! if both
 constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * TILE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 + 256;
 //! elif store
-constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + GROUPS * 4 * STORES * 16 * 32 * 4 + 256;
+constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 + 256;
 //! else
 constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 256;
 //! end
@@ -359,7 +352,7 @@ __device__ inline bool work_of(int round, int M, int N, int K, int L, Work &w)
 //! if both
 //! include gemm_fused
 //! else
-__global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
+__global__ void __launch_bounds__(384, 1)
     ${kernel}_product(const __grid_constant__ CUtensorMap map_a, const __grid_constant__ CUtensorMap map_b,
 //! if store
                       const __grid_constant__ CUtensorMap map_c,
@@ -384,7 +377,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
     half_t *smem_b = smem_a + STAGES_A * 2 * PLANE_A;
 //! if store
     float2 *smem_c = reinterpret_cast<float2 *>(smem_b + STAGES_B * 2 * PLANE_B);
-    uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_c + GROUPS * 4 * STORES * 16 * 16), *empty_a = full_a + STAGES_A;
+    uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_c + 8 * STORES * 16 * 16), *empty_a = full_a + STAGES_A;
 //! else
     uint64_t *full_a = reinterpret_cast<uint64_t *>(smem_b + STAGES_B * 2 * PLANE_B), *empty_a = full_a + STAGES_A;
 //! end
@@ -403,7 +396,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
         if (i < 3)
             limits[i] = 0;
 //! else
-        constexpr int USERS = GROUPS; // of a slot of A: warpgroups
+        constexpr int USERS = 2; // of a slot of A: warpgroups
 //! end
         initialize_barrier(of_a ? full_a[i] : full_b[i], 1);
         initialize_barrier(of_a ? empty_a[i] : empty_b[i], of_a ? USERS : 2 * CLUSTER);
@@ -460,10 +453,9 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
                 }
             }
         }
-    } else { // the others compute
-        cutlass::arch::warpgroup_reg_alloc<GROUPS == 2 ? 240 : 112>();
-        int const half = (group - 1) % 2, mine = (group - 1) / 2; // rows and pieces of the warpgroup
-        int const thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
+    } else { // two warpgroups compute
+        cutlass::arch::warpgroup_reg_alloc<240>();
+        int const half = group - 1, thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
         constexpr auto MAJOR_A = A_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
         constexpr auto MAJOR_B = B_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
 //! if fuse
@@ -498,11 +490,11 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
                                 ring_layout<B_K_MAJOR, PIECE_N, PIECE_N, STAGES_B>()); // (PIECE_N,TILE_K,planes,STAGES_B)
         Tensor tCrB = thr.partition_fragment_B(sB);                                    // (MMA,1,TILE_K/16,planes,STAGES_B)
         Tensor acc = partition_fragment_C(mma, Shape<_64, Int<PIECE_N>>{});            // (MMA,1,1)
-        Tensor sum = make_tensor<float>(Shape<Int<PIECE_N / 2>, Int<OWN>>{});          // (MMA,OWN)
-        Place a = {0, 0}, b = {mine, 0};
+        Tensor sum = make_tensor<float>(Shape<Int<PIECE_N / 2>, Int<PIECES>>{});       // (MMA,PIECES)
+        Place a = {0, 0}, b = {0, 0};
 //! if store
         // Two columns at a time, as TMA takes them from a warp: (16,16,STORES)
-        smem_c += ((group - 1) * 4 + warp) * STORES * 16 * 16;
+        smem_c += (half * 4 + warp) * STORES * 16 * 16;
         Tensor sC = make_tensor(make_smem_ptr(smem_c),
                                 composition(Swizzle<3, 1, 3>{}, Layout<Shape<_16, _16, Int<STORES>>, Stride<_16, _1, Int<16 * 16>>>{}));
 //! end
@@ -550,7 +542,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
                 auto const a_lo = [&](int k) { return tCrA(_, _, k, 1, a.slot); };
 //! end
                 CUTE_UNROLL
-                for (int piece = 0; piece < OWN; ++piece) {
+                for (int piece = 0; piece < PIECES; ++piece) {
                     wait_barrier(full_b[b.slot], b.turn);
 //! if one_block and not fuse
                     // The accumulator truncates, which tells where sums are short: all of K is one sum, or two.
@@ -581,7 +573,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
                     warpgroup_fence_operand(first);
                     if (thread < CLUSTER)
                         release(empty_b[b.slot], thread);
-                    if (piece == OWN - 1 && thread == 0)
+                    if (piece == PIECES - 1 && thread == 0)
                         arrive_barrier(empty_a[a.slot]);
 //! if not one_sum
                     warpgroup_fence_operand(acc);
@@ -621,7 +613,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
                     if (thread < CLUSTER)
                         release(empty_b[b.slot], thread);
 //! if not fuse
-                    if (piece == OWN - 1 && thread == 0)
+                    if (piece == PIECES - 1 && thread == 0)
                         arrive_barrier(empty_a[a.slot]);
 //! end
 //! else
@@ -660,7 +652,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
                             if (thread < CLUSTER)
                                 release(empty_b[b.slot], thread);
 //! if not fuse
-                            if (piece == OWN - 1 && thread == 0)
+                            if (piece == PIECES - 1 && thread == 0)
                                 arrive_barrier(empty_a[a.slot]);
 //! end
                         }
@@ -674,9 +666,6 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
                     }
 //! end
                     b.next<STAGES_B>();
-//! if one_sum and wide and store and not fuse
-                    b.next<STAGES_B>(); // the other piece's
-//! end
 //! if fuse
                     if (piece == 0) { // while the other warpgroup multiplies
                         CUTE_UNROLL

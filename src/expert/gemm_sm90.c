@@ -14,6 +14,7 @@ enum {
     ONE_BLOCK = 64,
     ONE_SUM = 32,
     SPLIT_K = 1024,
+    LONG_ENOUGH = 2048,
     SPLIT_SMALL = 320, /* where the result is smallest */
     BIG_RESULT = 100 << 20,
     LONGEST_HELD = 8192, /* by a cluster of eight */
@@ -70,23 +71,30 @@ static int64_t tiles_of(const struct gemm *q)
 
 /* Results so small that cuBLAS divides K among many, and adds up short sums. Ours must be short,
  * too, or truncation makes them less accurate. From some length on cuBLAS' parts are long again. */
+static bool smallest_result(const struct gemm *q)
+{
+    return tiles_of(q) * 7 <= q->g->sm_count;
+}
+
 static bool short_parts(const struct gemm *q)
 {
     double sums = (double)q->C.row.size * (double)q->C.col.size;
 
-    return tiles_of(q) * 2 <= q->g->sm_count && sums * (double)q->A.col.size < 256.0 * 256 * 393216;
+    return tiles_of(q) * 2 <= q->g->sm_count &&
+           (smallest_result(q) || q->A.col.size >= LONG_ENOUGH) &&
+           sums * (double)q->A.col.size < 256.0 * 256 * 393216;
 }
 
 static bool shortest_parts(const struct gemm *q)
 {
-    return tiles_of(q) * 16 <= q->g->sm_count && q->A.col.size < 16384;
+    return smallest_result(q) && q->A.col.size < 16384;
 }
 
 /* Fewer tiles than processors, and a sum long enough to divide. */
 static bool few_tiles(const struct gemm *q)
 {
     return q->C.l.size == 1 && tiles_of(q) * 2 <= q->g->sm_count &&
-           q->A.col.size >= (shortest_parts(q) ? SPLIT_SMALL : SPLIT_K);
+           q->A.col.size >= (smallest_result(q) ? SPLIT_SMALL : SPLIT_K);
 }
 
 static void fill_side(struct gemm *q, struct scope *s, const struct side *x, const char *tensor)
