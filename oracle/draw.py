@@ -130,11 +130,9 @@ def stir_parameters(model: torch.nn.Module, distribution: str, generator: torch.
                 or bool((tensor != tensor.reshape(-1)[0]).any())
             ):
                 continue
-            noise = (
-                torch.randn(tensor.shape, generator=generator, device=generator.device).to(tensor.dtype)
-                * 0.25
-            )
+            # in fp32: a CPU may have no exponential of 16 bits
+            noise = torch.randn(tensor.shape, generator=generator, device=generator.device) * 0.25
             if float(tensor.reshape(-1)[0]) == 0.0:
                 tensor.copy_(noise)
             else:
-                tensor.mul_(noise.exp())
+                tensor.copy_(tensor * noise.exp())

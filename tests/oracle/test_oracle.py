@@ -426,6 +426,11 @@ class Drawing(OracleTest):
             self.assertTrue(all(0 <= v < 3 for v in t))
             self.assertTrue(all(v > 0 for v in p))
 
+    def test_parameters_of_16_bits_are_stirred_too(self) -> None:
+        init = "self.w = nn.Parameter(torch.ones(8).half())"
+        self.loaded(model("x): return x * self.w", "[torch.rand(4, 8).half()]", init))
+        self.assertTrue(self.oracle.ask(do="draw", seed="1", distribution="normal")["ok"])
+
     def test_constant_parameters_are_stirred_outside_of_the_tasks_own_distribution(self) -> None:
         self.loaded(model("x): return self.n(x)", "[torch.randn(8, 32)]", "self.n = nn.LayerNorm(32)"))
         self.oracle.draw(distribution="task")
