@@ -118,10 +118,10 @@ done
 echo "$2 $n $best" | awk '{ l = 0.1 + 0.0008 * $2; printf "%-20s %5d %.3f %.3f %.2f %s\n", $1, $2, $3, l, $3 / l, ($3 > l ? "over" : "") }'
 ONE
     echo "translation and compile, seconds of processor time (limit: 0.1 s + 0.8 ms per PTX instruction)"
-    xargs -P 4 -L 1 bash one.sh <blocks >times
-    sort -k3 -n times | awk '{ t[n++] = $3; if ($6 == "over") { over++; print } }
+    xargs -P 4 -L 1 bash one.sh <blocks >seconds
+    sort -k3 -n seconds | awk '{ t[n++] = $3; if ($6 == "over") { over++; print } }
         END { printf "%d kernels: median %.2f s, largest %.2f s, %d over the limit\n", n, t[int(n / 2)], t[n - 1], over }'
-    [ -n "${TIMES:-}" ] && cp times "$TIMES"
+    [ -n "${TIMES:-}" ] && cp seconds "$TIMES"
 }
 
 for p in $parts; do
