@@ -298,6 +298,8 @@ static inline void clock_tick(struct warp *w)
     w->clock[w->w.id]++;
     if (w->w.log != w->log)
         log_mark(w);
+    else
+        w->log_time = w->clock[w->w.id];
 }
 
 /* device.c */

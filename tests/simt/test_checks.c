@@ -40,14 +40,16 @@ static const char head[] =
     "];\nadd.u32 %r16, %r16, %r15;\n"                                                              \
     "add.u32 " address ", " address ", " #step ";\nadd.u32 %r14, %r14, 1;\n"                       \
     "setp.lt.u32 %p6, %r14, " #turns ";\n@%p6 bra " label ";\nst.global.u32 [%rd8], %r16;\n"
-#define FILL                                                                                       \
+#define WRITE                                                                                      \
     "mad.lo.u32 %r13, %r1, 4, %r9;\nmov.u32 %r17, %r13;\nmov.u32 %r16, 0;\n"                       \
     "add.u32 %r19, %r9, 128;\nadd.u32 %r26, %r9, 2048;\n"                                          \
     "mul.wide.u32 %rd8, %r2, 1024;\nadd.s64 %rd8, %rd8, %rd5;\n"                                   \
-    "st.shared.u32 [%r13], %r1;\nst.shared.u32 [%r13+2048], %r1;\nbar.sync 0;\n"                   \
+    "st.shared.u32 [%r13], %r1;\nst.shared.u32 [%r13+2048], %r1;\nbar.sync 0;\n"
+#define SOME                                                                                       \
     "mov.u32 %r27, 0;\nmov.u32 %r29, 0;\nSOME:\nld.shared.u32 %r28, [%r26];\n"                     \
     "add.u32 %r29, %r29, %r28;\nadd.u32 %r27, %r27, 1;\nsetp.lt.u32 %p6, %r27, 20;\n"              \
     "@%p6 bra SOME;\nst.global.u32 [%rd8], %r29;\n"
+#define FILL        WRITE SOME
 #define ROWS(turns) LOADS("TURN", turns, "%r13", 0)
 #define ONE(turns)  LOADS("TURN", turns, "%r19", 0)
 #define ANYWHERE                                                                                   \
@@ -137,6 +139,10 @@ static const struct check_case {
      FILL ROWS(4) "bar.warp.sync -1;\n" LATER OTHERS STORE, 2, 32, 1, NONE},
     {"rows are read again after a warp sync, then neighbours write them",
      FILL SYNC_AND(ROWS(2)) LATER OTHERS STORE, 2, 32, 1, SIMT_RACE_SHARED},
+    {"rows are read first after a warp sync, then neighbours write them",
+     WRITE "setp.lt.u32 %p5, %r1, 32;\n@%p5 bra REST;\n" SOME "REST:\nbar.warp.sync -1;\n" ROWS(9)
+         LATER FIRST_WARP OTHERS STORE,
+     2, 64, 1, SIMT_RACE_SHARED},
     {"words anywhere are read, then written after a warp sync",
      FILL ANYWHERE LOADS("TURN", 3, "%r25", 0) "bar.warp.sync -1;\n" STORE, 1, 32, 1, NONE},
     {"words anywhere are read again after a warp sync, then written",
