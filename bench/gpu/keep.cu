@@ -32,14 +32,8 @@ __global__ void swish_keeping(float4 const *x, float4 *y, int64_t n)
 {
     int64_t i = int64_t(blockIdx.x) * 256 + threadIdx.x;
     uint64_t policy = keeping();
-    if (i < n) {
-        float4 v = load_keeping(x + i, policy);
-        v.x = v.x / (1.0f + __expf(-v.x));
-        v.y = v.y / (1.0f + __expf(-v.y));
-        v.z = v.z / (1.0f + __expf(-v.z));
-        v.w = v.w / (1.0f + __expf(-v.w));
-        y[i] = v;
-    }
+    if (i < n)
+        y[i] = swish_of(load_keeping(x + i, policy));
 }
 
 __global__ void read_keeping(float4 const *p, int64_t n, float *sink)
