@@ -210,25 +210,16 @@ __global__ void __launch_bounds__(512, 1)
                     arrive_barrier(empty_a[a.slot]);
                 a.next<STAGES_A>();
                 wait_barrier(ready_b[b.slot], b.turn);
-                // The warpgroups take turns: one multiplies while the other splits and adds. Small terms come
-                // first.
+                // The warpgroups take turns: one multiplies while the other splits and adds.
+                auto const a_hi = [&](int k) { return hi(_, _, k); };
+                auto const a_lo = [&](int k) { return lo(_, _, k); };
                 CUTE_UNROLL
                 for (int from = 0; from < TILE_K / 16; from += TERMS / 16) {
                     if (k0 >= w.begin + LEAD)
                         asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
-                    mma.accumulate_ = GMMA::ScaleOut::Zero;
                     warpgroup_fence_operand(acc);
                     warpgroup_arrive();
-                    CUTE_UNROLL
-                    for (int k = from; k < from + TERMS / 16; ++k) {
-                        gemm(mma, hi(_, _, k), tCrB(_, _, k, 1, b.slot), acc);
-                        mma.accumulate_ = GMMA::ScaleOut::One;
-                        gemm(mma, lo(_, _, k), tCrB(_, _, k, 0, b.slot), acc);
-                    }
-                    CUTE_UNROLL
-                    for (int k = from; k < from + TERMS / 16; ++k)
-                        gemm(mma, hi(_, _, k), tCrB(_, _, k, 0, b.slot), acc);
-                    warpgroup_commit_batch();
+                    start_sum(mma, a_hi, a_lo, tCrB, b.slot, from, acc);
                     if (k0 >= w.begin + LEAD)
                         asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
                     warpgroup_wait<0>();

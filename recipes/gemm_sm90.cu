@@ -276,6 +276,23 @@ __device__ inline void store_part(CUtensorMap const *map, float2 const *from, in
 //! if fuse or both
 //! include gemm_rows
 //! end
+// Starts a sum of TERMS of k, from step `from` on: hi lo and lo hi, then hi hi. Small terms come first.
+template <class Mma, class Hi, class Lo, class B, class Sum>
+__device__ __forceinline__ void start_sum(Mma &mma, Hi const &hi, Lo const &lo, B const &tCrB, int slot, int from, Sum &to)
+{
+    mma.accumulate_ = GMMA::ScaleOut::Zero;
+    CUTE_UNROLL
+    for (int k = from; k < from + TERMS / 16; ++k) {
+        gemm(mma, hi(k), tCrB(_, _, k, 1, slot), to);
+        mma.accumulate_ = GMMA::ScaleOut::One;
+        gemm(mma, lo(k), tCrB(_, _, k, 0, slot), to);
+    }
+    CUTE_UNROLL
+    for (int k = from; k < from + TERMS / 16; ++k)
+        gemm(mma, hi(k), tCrB(_, _, k, 0, slot), to);
+    warpgroup_commit_batch();
+}
+
 // What a block works on: a tile of a product, and blocks of k.
 struct Work {
     int m, n, l, begin, end; // m and n of the cluster's first element; begin and end in elements of k
@@ -547,27 +564,14 @@ __global__ void __launch_bounds__(384, 1)
 //! if one_block and not fuse
                     // The accumulator truncates, which tells where sums are short: all of K is one sum, or two.
                     Tensor first = make_tensor(sum.data() + piece * size(acc), acc.layout()); // (MMA,1,1)
-                    auto const multiply = [&](int step, auto &to) {
-                        mma.accumulate_ = GMMA::ScaleOut::Zero;
-                        CUTE_UNROLL
-                        for (int k = step * (TERMS / 16); k < (step + 1) * (TERMS / 16); ++k) {
-                            gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), to);
-                            mma.accumulate_ = GMMA::ScaleOut::One;
-                            gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), to);
-                        }
-                        CUTE_UNROLL
-                        for (int k = step * (TERMS / 16); k < (step + 1) * (TERMS / 16); ++k)
-                            gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), to);
-                        warpgroup_commit_batch();
-                    };
                     warpgroup_fence_operand(first);
 //! if not one_sum
                     warpgroup_fence_operand(acc);
 //! end
                     warpgroup_arrive();
-                    multiply(0, first);
+                    start_sum(mma, a_hi, a_lo, tCrB, b.slot, 0, first);
 //! if not one_sum
-                    multiply(1, acc);
+                    start_sum(mma, a_hi, a_lo, tCrB, b.slot, TERMS / 16, acc);
 //! end
                     warpgroup_wait<0>();
                     warpgroup_fence_operand(first);
@@ -587,19 +591,9 @@ __global__ void __launch_bounds__(384, 1)
                     for (int from = 0; from < TILE_K / 16; from += TERMS / 16) {
                         if (k0 + from * 16 >= w.end)
                             break;
-                        mma.accumulate_ = GMMA::ScaleOut::Zero;
                         warpgroup_fence_operand(acc);
                         warpgroup_arrive();
-                        CUTE_UNROLL
-                        for (int k = from; k < from + TERMS / 16; ++k) {
-                            gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), acc);
-                            mma.accumulate_ = GMMA::ScaleOut::One;
-                            gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), acc);
-                        }
-                        CUTE_UNROLL
-                        for (int k = from; k < from + TERMS / 16; ++k)
-                            gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), acc);
-                        warpgroup_commit_batch();
+                        start_sum(mma, a_hi, a_lo, tCrB, b.slot, from, acc);
                         warpgroup_wait<0>();
                         warpgroup_fence_operand(acc);
                         CUTE_UNROLL
@@ -627,19 +621,9 @@ __global__ void __launch_bounds__(384, 1)
 //! else
                         asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
 //! end
-                        mma.accumulate_ = GMMA::ScaleOut::Zero;
                         warpgroup_fence_operand(acc);
                         warpgroup_arrive();
-                        CUTE_UNROLL
-                        for (int k = from; k < from + TERMS / 16; ++k) {
-                            gemm(mma, a_hi(k), tCrB(_, _, k, 1, b.slot), acc);
-                            mma.accumulate_ = GMMA::ScaleOut::One;
-                            gemm(mma, a_lo(k), tCrB(_, _, k, 0, b.slot), acc);
-                        }
-                        CUTE_UNROLL
-                        for (int k = from; k < from + TERMS / 16; ++k)
-                            gemm(mma, a_hi(k), tCrB(_, _, k, 0, b.slot), acc);
-                        warpgroup_commit_batch();
+                        start_sum(mma, a_hi, a_lo, tCrB, b.slot, from, acc);
 //! if store
                         if (k0 >= w.begin + LEAD)
                             asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
