@@ -2,7 +2,8 @@
  * quads.h - 16 bytes of each lane to four registers of a word each, and back.
  *
  * Sixteen lanes at a time: lane i, i + 4, i + 8 and i + 12 lie in one vector, so that four vectors
- * and eight shuffles inside quarters of them give each register its lanes in order.
+ * and eight shuffles inside quarters of them give each register its lanes in order. Where a vector
+ * has 16 bytes, four lanes at a time: compilers write longer shuffles word by word there.
  */
 #ifndef SIMT_QUADS_H
 #define SIMT_QUADS_H
@@ -15,6 +16,7 @@ typedef u32 row16 __attribute__((vector_size(64), aligned(4), may_alias));
 
 #define QUADS_INLINE static inline __attribute__((always_inline))
 
+#if defined(__x86_64__)
 /* Rows to columns of every quarter; its own inverse. */
 QUADS_INLINE void quads_turn(row16 *r)
 {
@@ -71,5 +73,43 @@ QUADS_INLINE void quads_store(u8 *base, u32 *const *s)
         }
     }
 }
+#else
+/* Rows to columns; its own inverse. */
+#define QUADS_TURN(r0, r1, r2, r3, out)                                                            \
+    do {                                                                                           \
+        quad a_ = __builtin_shufflevector(r0, r1, 0, 4, 1, 5),                                     \
+             b_ = __builtin_shufflevector(r0, r1, 2, 6, 3, 7),                                     \
+             c_ = __builtin_shufflevector(r2, r3, 0, 4, 1, 5),                                     \
+             d_ = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);                                     \
+        out(0) = __builtin_shufflevector(a_, c_, 0, 1, 4, 5);                                      \
+        out(1) = __builtin_shufflevector(a_, c_, 2, 3, 6, 7);                                      \
+        out(2) = __builtin_shufflevector(b_, d_, 0, 1, 4, 5);                                      \
+        out(3) = __builtin_shufflevector(b_, d_, 2, 3, 6, 7);                                      \
+    } while (0)
+
+QUADS_INLINE void quads_load(u32 *const *d, const u8 *base, const u32 *at)
+{
+#define FROM(k) (*(const quad *)(base + (at ? at[i + (k)] : 16 * (i + (k)))))
+#define TO(v)   (*(quad *)(d[v] + i))
+    for (u32 i = 0; i < 32; i += 4) {
+        quad r0 = FROM(0), r1 = FROM(1), r2 = FROM(2), r3 = FROM(3);
+        QUADS_TURN(r0, r1, r2, r3, TO);
+    }
+#undef FROM
+#undef TO
+}
+
+QUADS_INLINE void quads_store(u8 *base, u32 *const *s)
+{
+#define FROM(v) (*(const quad *)(s[v] + i))
+#define TO(k)   (*(quad *)(base + 16 * (i + (k))))
+    for (u32 i = 0; i < 32; i += 4) {
+        quad r0 = FROM(0), r1 = FROM(1), r2 = FROM(2), r3 = FROM(3);
+        QUADS_TURN(r0, r1, r2, r3, TO);
+    }
+#undef FROM
+#undef TO
+}
+#endif
 
 #endif
