@@ -266,6 +266,7 @@ static void write_source(struct emit_unit *u, struct unit_out *o, struct buf *va
     buf_puts(out, simt_abi_text);
     buf_printf(out, "#define LANES %d\n", lanes);
     buf_puts(out, simt_vec_text);
+    buf_puts(out, simt_vec_math_text);
     buf_puts(out, simt_vec_more_text);
     buf_add(out, vars->data ? vars->data : "", vars->len);
     buf_add(out, u->helpers.data ? u->helpers.data : "", u->helpers.len);

@@ -73,6 +73,12 @@ typedef struct {
         1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768                \
     }
 #endif
+#if defined(__aarch64__) && LANES == 4
+/* Instructions by name, because without its combiner gcc finds none that do more than one thing. */
+#define NEON
+#define NEON1(op, r, x)    __asm__(op " %0.4s, %1.4s" : "=w"(r) : "w"(x))
+#define NEON2(op, r, x, y) __asm__(op " %0.4s, %1.4s, %2.4s" : "=w"(r) : "w"(x), "w"(y))
+#endif
 static const struct sw_ops *R;
 
 /* ---- bits of scalars ---- */
@@ -161,7 +167,14 @@ AI M M_spl(s32 x)
 AI M M_ld(u32 bits, int c)
 {
     const I w = BITW;
+#if defined(NEON)
+    I b = (I){0} + (bits >> c);
+    M r;
+    NEON2("cmtst", r, b, w);
+    return r;
+#else
     return (M)((((I){0} + (bits >> c)) & w) != 0);
+#endif
 }
 AI u32 M_bits(M m)
 {
@@ -172,6 +185,12 @@ AI u32 M_bits(M m)
     return (u32)__builtin_ia32_movmskps256((F)m);
 #elif defined(__SSE__) && LANES == 4
     return (u32)__builtin_ia32_movmskps((F)m);
+#elif defined(NEON)
+    const I w = BITW;
+    I x = (I)m & w;
+    u32 r;
+    __asm__("addv %s1, %1.4s\n\tfmov %w0, %s1" : "=r"(r), "+w"(x));
+    return r;
 #else
     const I w = BITW;
     I x = (I)m & w;
@@ -183,7 +202,11 @@ AI u32 M_bits(M m)
 }
 AI u32 M_any(M m)
 {
-#if LANES == 4 && !defined(__SSE__)
+#if defined(NEON)
+    u64 r;
+    __asm__("xtn %1.4h, %1.4s\n\tfmov %x0, %d1" : "=r"(r), "+w"(m));
+    return r != 0;
+#elif LANES == 4 && !defined(__SSE__)
     VQ q = (VQ)m;
     return (q[0] | q[1]) != 0;
 #else
@@ -222,6 +245,21 @@ AI void Q_put(void *p, int c, M mv, u32 m, Q x)
 #define F_put(p, c, mv, m, x) F_st(p, c, sel_F(mv, x, F_ld(p, c)))
 #define Q_put(p, c, mv, m, x) Q_st(p, c, sel_Q(mv, x, Q_ld(p, c)))
 #endif
+#if defined(NEON)
+AI I sel_I(M m, I x, I y)
+{
+    __asm__("bit %0.16b, %1.16b, %2.16b" : "+w"(y) : "w"(x), "w"(m));
+    return y;
+}
+AI F sel_F(M m, F x, F y)
+{
+    return (F)sel_I(m, (I)x, (I)y);
+}
+AI M sel_M(M m, M x, M y)
+{
+    return (M)sel_I(m, (I)x, (I)y);
+}
+#else
 AI I sel_I(M m, I x, I y)
 {
     return ((I)m & x) | (~(I)m & y);
@@ -234,13 +272,26 @@ AI M sel_M(M m, M x, M y)
 {
     return (m & x) | (~m & y);
 }
+#endif
 AI Q Q_ws(I x)
 {
+#if defined(NEON)
+    Q r;
+    __asm__("sxtl %0.2d, %1.2s" : "=w"(r.a) : "w"(x));
+    __asm__("sxtl2 %0.2d, %1.4s" : "=w"(r.b) : "w"(x));
+    return r;
+#endif
     return (Q){(VQ) __builtin_convertvector((HS)LO_HALF((S)x), VT),
                (VQ) __builtin_convertvector((HS)HI_HALF((S)x), VT)};
 }
 AI Q Q_wu(I x)
 {
+#if defined(NEON)
+    Q r;
+    __asm__("uxtl %0.2d, %1.2s" : "=w"(r.a) : "w"(x));
+    __asm__("uxtl2 %0.2d, %1.4s" : "=w"(r.b) : "w"(x));
+    return r;
+#endif
     return (Q){__builtin_convertvector((HI)LO_HALF(x), VQ),
                __builtin_convertvector((HI)HI_HALF(x), VQ)};
 }
@@ -255,6 +306,9 @@ AI M Q_narm(VQ a, VQ b)
 AI Q sel_Q(M m, Q x, Q y)
 {
     Q w = Q_ws((I)m);
+#if defined(NEON)
+    return (Q){(VQ)sel_I((M)w.a, (I)x.a, (I)y.a), (VQ)sel_I((M)w.b, (I)x.b, (I)y.b)};
+#endif
     return (Q){(w.a & x.a) | (~w.a & y.a), (w.b & x.b) | (~w.b & y.b)};
 }
 AI D Q2D(Q x)
@@ -264,478 +318,4 @@ AI D Q2D(Q x)
 AI Q D2Q(D x)
 {
     return (Q){(VQ)x.a, (VQ)x.b};
-}
-
-/* ---- arithmetic that C has no operator for ---- */
-AI float S_fma(float x, float y, float z)
-{
-    return __builtin_fmaf(x, y, z);
-}
-AI F V_fma(F x, F y, F z)
-{
-#if defined(__AVX512F__) && LANES == 16
-    return (F)__builtin_ia32_vfmaddps512_mask(x, y, z, (u16)-1, 4);
-#elif defined(__FMA__) && LANES == 8
-    return (F)__builtin_ia32_vfmaddps256(x, y, z);
-#elif defined(__FMA__) && LANES == 4
-    return (F)__builtin_ia32_vfmaddps(x, y, z);
-#elif defined(__aarch64__) && LANES == 4
-    __asm__("fmla %0.4s, %1.4s, %2.4s" : "+w"(z) : "w"(x), "w"(y));
-    return z;
-#else
-    F r;
-    for (int i = 0; i < LANES; i++)
-        r[i] = __builtin_fmaf(x[i], y[i], z[i]);
-    return r;
-#endif
-}
-AI double S_fmad(double x, double y, double z)
-{
-    return __builtin_fma(x, y, z);
-}
-AI VD V_fmad(VD x, VD y, VD z)
-{
-#if defined(__AVX512F__) && LANES == 16
-    return (VD)__builtin_ia32_vfmaddpd512_mask(x, y, z, (u8)-1, 4);
-#elif defined(__FMA__) && LANES == 8
-    return (VD)__builtin_ia32_vfmaddpd256(x, y, z);
-#elif defined(__aarch64__) && LANES == 4
-    __asm__("fmla %0.2d, %1.2d, %2.2d" : "+w"(z) : "w"(x), "w"(y));
-    return z;
-#else
-    VD r;
-    for (int i = 0; i < LANES / 2; i++)
-        r[i] = __builtin_fma(x[i], y[i], z[i]);
-    return r;
-#endif
-}
-AI float S_sqrt(float x)
-{
-    return __builtin_sqrtf(x);
-}
-AI F V_sqrt(F x)
-{
-#if defined(__AVX512F__) && LANES == 16 && defined(__clang__)
-    return (F)__builtin_ia32_sqrtps512(x, 4);
-#elif defined(__AVX512F__) && LANES == 16
-    return (F)__builtin_ia32_sqrtps512_mask(x, x, (u16)-1, 4);
-#elif defined(__AVX__) && LANES == 8
-    return (F)__builtin_ia32_sqrtps256(x);
-#else
-    F r;
-    for (int i = 0; i < LANES; i++)
-        r[i] = __builtin_sqrtf(x[i]);
-    return r;
-#endif
-}
-AI u64 S_mulws(s32 x, s32 y)
-{
-    return (u64)((s64)x * y);
-}
-AI u64 S_mulwu(u32 x, u32 y)
-{
-    return (u64)x * y;
-}
-AI Q V_mulws(S x, S y)
-{
-    Q a = Q_ws((I)x), b = Q_ws((I)y);
-#if defined(__AVX2__) && LANES == 8
-    typedef int v8 __attribute__((vector_size(32)));
-    return (Q){(VQ)__builtin_ia32_pmuldq256((v8)a.a, (v8)b.a),
-               (VQ)__builtin_ia32_pmuldq256((v8)a.b, (v8)b.b)};
-#else
-    return (Q){a.a * b.a, a.b * b.b};
-#endif
-}
-AI Q V_mulwu(I x, I y)
-{
-    Q a = Q_wu(x), b = Q_wu(y);
-#if defined(__AVX2__) && LANES == 8
-    typedef int v8 __attribute__((vector_size(32)));
-    return (Q){(VQ)__builtin_ia32_pmuludq256((v8)a.a, (v8)b.a),
-               (VQ)__builtin_ia32_pmuludq256((v8)a.b, (v8)b.b)};
-#else
-    return (Q){a.a * b.a, a.b * b.b};
-#endif
-}
-AI u32 S_mulhs(s32 x, s32 y)
-{
-    return (u32)((u64)((s64)x * y) >> 32);
-}
-AI u32 S_mulhu(u32 x, u32 y)
-{
-    return (u32)(((u64)x * y) >> 32);
-}
-AI I V_mulhs(S x, S y)
-{
-    Q p = V_mulws(x, y);
-    return Q_nar((Q){p.a >> 32, p.b >> 32});
-}
-AI I V_mulhu(I x, I y)
-{
-    Q p = V_mulwu(x, y);
-    return Q_nar((Q){p.a >> 32, p.b >> 32});
-}
-
-/* PTX min and max: a NaN loses, -0 is below +0, two NaNs give the canonical one. */
-NI float S_fmin(float x, float y)
-{
-    if (x != x && y != y)
-        return u2f(0x7fffffff);
-    if (x == y)
-        return u2f(f2u(x) | f2u(y));
-    return (x < y || y != y) ? x : y;
-}
-NI float S_fmax(float x, float y)
-{
-    if (x != x && y != y)
-        return u2f(0x7fffffff);
-    if (x == y)
-        return u2f(f2u(x) & f2u(y));
-    return (x > y || y != y) ? x : y;
-}
-NI F V_fmin(F x, F y)
-{
-    M nx = x != x, ny = y != y;
-#if defined(__AVX512DQ__) && LANES == 16
-    F a = (F)__builtin_ia32_rangeps512_mask(x, y, 4, x, (u16)-1, 4);
-    a = sel_F(ny, x, sel_F(nx, y, a)); /* a signalling NaN would win */
-    return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), a);
-#elif defined(__aarch64__) && LANES == 4
-    F a;
-    __asm__("fminnm %0.4s, %1.4s, %2.4s" : "=w"(a) : "w"(x), "w"(y));
-    a = sel_F(ny, x, sel_F(nx, y, a)); /* a signalling NaN would win */
-    return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), a);
-#else
-    F r = sel_F((M)(x < y) | ny, x, y);
-    r = sel_F((M)(x == y), (F)((I)x | (I)y), r);
-    return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), r);
-#endif
-}
-NI F V_fmax(F x, F y)
-{
-    M nx = x != x, ny = y != y;
-#if defined(__AVX512DQ__) && LANES == 16
-    F a = (F)__builtin_ia32_rangeps512_mask(x, y, 5, x, (u16)-1, 4);
-    a = sel_F(ny, x, sel_F(nx, y, a)); /* a signalling NaN would win */
-    return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), a);
-#elif defined(__aarch64__) && LANES == 4
-    F a;
-    __asm__("fmaxnm %0.4s, %1.4s, %2.4s" : "=w"(a) : "w"(x), "w"(y));
-    a = sel_F(ny, x, sel_F(nx, y, a)); /* a signalling NaN would win */
-    return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), a);
-#else
-    F r = sel_F((M)(x > y) | ny, x, y);
-    r = sel_F((M)(x == y), (F)((I)x & (I)y), r);
-    return sel_F(nx & ny, (F)((I){0} + 0x7fffffffu), r);
-#endif
-}
-AI float S_fminn(float x, float y)
-{
-    return x != x || y != y ? u2f(0x7fffffff) : S_fmin(x, y);
-}
-AI float S_fmaxn(float x, float y)
-{
-    return x != x || y != y ? u2f(0x7fffffff) : S_fmax(x, y);
-}
-NI F V_fminn(F x, F y)
-{
-    return sel_F((M)(x != x) | (M)(y != y), (F)((I){0} + 0x7fffffffu), V_fmin(x, y));
-}
-NI F V_fmaxn(F x, F y)
-{
-    return sel_F((M)(x != x) | (M)(y != y), (F)((I){0} + 0x7fffffffu), V_fmax(x, y));
-}
-AI float S_rsqrt(float x)
-{
-    return 1.0f / __builtin_sqrtf(x);
-}
-AI F V_rsqrt(F x)
-{
-    return 1.0f / V_sqrt(x);
-}
-AI float S_tanh(float x)
-{
-    return R->math(SW_TANH, x);
-}
-NI F V_tanh(F x)
-{
-    F r;
-    for (int i = 0; i < LANES; i++)
-        r[i] = R->math(SW_TANH, x[i]);
-    return r;
-}
-AI float S_ftz(float x)
-{
-    return (f2u(x) & 0x7f800000u) ? x : u2f(f2u(x) & 0x80000000u);
-}
-AI F V_ftz(F x)
-{
-    M z = (M)(((I)x & 0x7f800000u) == 0);
-    return (F)((I)x & ~((I)z & 0x7fffffffu));
-}
-/* The same for what was an f16 (result: 0) or becomes one. A result counts as
- * subnormal when it would be with as many bits and any exponent. */
-AI float S_ftzh(float x, int result)
-{
-    return (f2u(x) & 0x7fffffffu) < (result ? 0x387ff000u : 0x38800000u) ? u2f(f2u(x) & 0x80000000u)
-                                                                         : x;
-}
-AI F V_ftzh(F x, int result)
-{
-    I u = (I)x;
-    return (F)(u & ((I)((u & 0x7fffffffu) >= (result ? 0x387ff000u : 0x38800000u)) | 0x80000000u));
-}
-/* r flushed if scaled, the same result times 2^64, is below the normal numbers */
-AI float tiny_ftz(float r, float scaled)
-{
-    return (f2u(scaled) & 0x7fffffffu) < 0x20800000u ? u2f(f2u(r) & 0x80000000u) : r;
-}
-AI float S_mulftz(float x, float y)
-{
-    return tiny_ftz(x * y, x * 0x1p64f * y);
-}
-AI F V_mulftz(F x, F y)
-{
-    F r = x * y, scaled = x * 0x1p64f * y;
-    M z = (M)(((I)scaled & 0x7fffffffu) < 0x20800000u);
-    return (F)((I)r & ~((I)z & 0x7fffffffu));
-}
-AI double ftz_d(double x)
-{
-    return d2u(x) & 0x7ff0000000000000ull ? x : u2d(d2u(x) & 0x8000000000000000ull);
-}
-/* what the approximate f64 instructions look at */
-AI double upper_d(double x)
-{
-    return u2d(d2u(x) & 0xffffffff00000000ull);
-}
-/* The reciprocal of a divisor above 2^126 is flushed to zero. */
-AI float S_divapprox(float x, float y)
-{
-    return (f2u(y) & 0x7fffffffu) - 0x7e800001u < 0x00ffffffu ? x * u2f(f2u(y) & 0x80000000u)
-                                                              : x / y;
-}
-AI F V_divapprox(F x, F y)
-{
-    M big = (M)((((I)y & 0x7fffffffu) - 0x7e800001u) < 0x00ffffffu);
-    return sel_F(big, x * (F)((I)y & 0x80000000u), x / y);
-}
-AI float S_satf(float x)
-{
-    return x > 0 ? (x < 1 ? x : 1.0f) : 0.0f;
-}
-NI F V_satf(F x)
-{
-    F one = (F){0} + 1.0f;
-    F r = sel_F((M)(x < one), x, one);
-    return (F)((I)(M)(x > 0.0f) & (I)r);
-}
-/* Rounds to the nearest integer, halves to even, by the largest exact float. */
-AI F V_rint(F x)
-{
-#if defined(__AVX512F__) && LANES == 16
-    return (F)__builtin_ia32_rndscaleps_mask(x, 8, x, (u16)-1, 4);
-#elif defined(__AVX__) && LANES == 8
-    return (F)__builtin_ia32_roundps256(x, 8);
-#else
-    F big = (F)(((I)x & 0x80000000u) | 0x4b000000u);
-    F r = (x + big) - big;
-    M small = (M)(((I)x & 0x7fffffffu) < 0x4b000000u);
-    return sel_F(small, (F)((I)r | ((I)x & 0x80000000u)), x);
-#endif
-}
-AI float S_rint(float x)
-{
-    return __builtin_rintf(x);
-}
-AI F V_trunc(F x)
-{
-#if defined(__AVX512F__) && LANES == 16
-    return (F)__builtin_ia32_rndscaleps_mask(x, 11, x, (u16)-1, 4);
-#elif defined(__AVX__) && LANES == 8
-    return (F)__builtin_ia32_roundps256(x, 11);
-#else
-    F r = V_rint(x), a = (F)((I)x & 0x7fffffffu), ra = (F)((I)r & 0x7fffffffu);
-    r = sel_F((M)(ra > a), (F)((I)(ra - 1.0f) | ((I)x & 0x80000000u)), r);
-    return r;
-#endif
-}
-NI F V_floor(F x)
-{
-    F r = V_rint(x);
-    F d = r - 1.0f;
-    return sel_F((M)(r > x), d, r);
-}
-NI F V_ceil(F x)
-{
-    F r = V_rint(x);
-    F d = r + 1.0f;
-    return sel_F((M)(r < x), (F)((I)d | ((I)x & 0x80000000u)), r);
-}
-AI float S_trunc(float x)
-{
-    return __builtin_truncf(x);
-}
-AI float S_floor(float x)
-{
-    return __builtin_floorf(x);
-}
-AI float S_ceil(float x)
-{
-    return __builtin_ceilf(x);
-}
-
-/* 2^x to 2 ulp, also into the subnormals. */
-NI F V_ex2(F x)
-{
-#if defined(__AVX512F__) && LANES == 16
-    F whole = V_rint(x), part = x - whole;
-    F s = (F){0} + 1.535336188319500e-4f;
-    s = V_fma(s, part, (F){0} + 1.339887440266574e-3f);
-    s = V_fma(s, part, (F){0} + 9.618437357674640e-3f);
-    s = V_fma(s, part, (F){0} + 5.550332471162809e-2f);
-    s = V_fma(s, part, (F){0} + 2.402264791363012e-1f);
-    s = V_fma(s, part, (F){0} + 6.931472028550421e-1f);
-    s = V_fma(s, part, (F){0} + 1.0f);
-    /* infinities have no part: the one operand that scales decides */
-    s = sel_F((M)(part != part), (F){0} + 1.0f, s);
-    return (F)__builtin_ia32_scalefps512_mask(s, whole, s, (u16)-1, 4);
-#endif
-    F lo = (F){0} - 151.0f, hi = (F){0} + 128.5f;
-    F y = sel_F((M)(x < lo), lo, x);
-    y = sel_F((M)(y > hi), hi, y);
-    F n = V_rint(y), f = y - n;
-    S i = __builtin_convertvector(n, S);
-    F p = (F){0} + 1.535336188319500e-4f;
-    p = V_fma(p, f, (F){0} + 1.339887440266574e-3f);
-    p = V_fma(p, f, (F){0} + 9.618437357674640e-3f);
-    p = V_fma(p, f, (F){0} + 5.550332471162809e-2f);
-    p = V_fma(p, f, (F){0} + 2.402264791363012e-1f);
-    p = V_fma(p, f, (F){0} + 6.931472028550421e-1f);
-    p = V_fma(p, f, (F){0} + 1.0f);
-    S h = i >> 1, k = i - h;
-    F r = p * (F)((h + 127) << 23) * (F)((k + 127) << 23);
-    return sel_F((M)(x != x), x, r);
-}
-AI float S_ex2(float x)
-{
-    F v = F_spl(x);
-    return V_ex2(v)[0];
-}
-
-/* ---- conversions ---- */
-AI F V_s2f(I x)
-{
-    return __builtin_convertvector((S)x, F);
-}
-NI F V_u2f(I x)
-{
-#if LANES == 16
-    return __builtin_convertvector(x, F);
-#else
-    /* Two exact halves and one rounding. */
-    F hi = __builtin_convertvector((S)(x >> 16), F) * 65536.0f;
-    F lo = __builtin_convertvector((S)(x & 0xffffu), F);
-    return hi + lo;
-#endif
-}
-/* NaN gives 0, out of range saturates. x is already rounded to an integer. */
-NI I V_f2s(F x)
-{
-    M big = (M)(x >= 2147483648.0f), nan = (M)(x != x), low = (M)(x < -2147483648.0f);
-    F safe = (F)((I)x & ~(I)(big | nan | low));
-    I r = (I) __builtin_convertvector(safe, S);
-    r = sel_I(big, (I){0} + 0x7fffffffu, r);
-    return sel_I(low, (I){0} + 0x80000000u, r);
-}
-AI u32 S_f2s(float x)
-{
-    return x != x               ? 0
-           : x >= 2147483648.0f ? 0x7fffffffu
-           : x < -2147483648.0f ? 0x80000000u
-                                : (u32)(s32)x;
-}
-NI I V_f2u(F x)
-{
-    M neg = (M)(x < 0.0f), nan = (M)(x != x), over = (M)(x >= 4294967296.0f),
-      up = (M)(x >= 2147483648.0f);
-    F y = sel_F(up, x - 2147483648.0f, x);
-    y = (F)((I)y & ~(I)(neg | nan | over));
-    I r = (I) __builtin_convertvector(y, S) + ((I)up & 0x80000000u);
-    r = (I)(r & ~(I)(neg | nan));
-    return r | (I)over;
-}
-AI u32 S_f2u(float x)
-{
-    return x != x || x < 0 ? 0 : x >= 4294967296.0f ? 0xffffffffu : (u32)x;
-}
-
-NI float S_h2f(u32 h)
-{
-    u32 s = (h & 0x8000u) << 16, e = (h >> 10) & 31, f = h & 1023;
-    if (e == 31)
-        return u2f(s | 0x7f800000u | f << 13);
-    if (e)
-        return u2f(s | (e + 112) << 23 | f << 13);
-    float r = (float)f * 5.9604644775390625e-08f;
-    return u2f(f2u(r) | s);
-}
-NI u32 S_f2h(float x)
-{
-    u32 u = f2u(x), s = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
-    if (a > 0x7f800000u)
-        return 0x7fff;
-    if (a >= 0x477ff000u)
-        return s | 0x7c00u;
-    if (a < 0x38800000u) { /* subnormal: let the adder round */
-        float r = u2f(a) + 0.5f;
-        return s | (f2u(r) - 0x3f000000u);
-    }
-    u32 odd = (a >> 13) & 1;
-    return s | ((a - 0x38000000u + 0xfffu + odd) >> 13);
-}
-AI F V_h2f(I h)
-{
-#if defined(__F16C__) && LANES == 8
-    typedef short v8h __attribute__((vector_size(16)));
-    return (F)__builtin_ia32_vcvtph2ps256((v8h) __builtin_convertvector(h, HU16));
-#else
-    I s = (h & 0x8000u) << 16, a = h & 0x7fffu;
-    F r = (F)(a << 13) * 5.192296858534828e33f; /* 2^112 */
-    M inf = (M)(a >= 0x7c00u);
-    r = sel_F(inf, (F)((a << 13) | 0x7f800000u), r);
-    return (F)((I)r | s);
-#endif
-}
-NI I V_f2h(F x)
-{
-    I u = (I)x, s = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
-    I odd = (a >> 13) & 1u;
-    I norm = (a - 0x38000000u + 0xfffu + odd) >> 13;
-    I sub = (I)((F)a + 0.5f) - 0x3f000000u;
-    I r = sel_I((M)(a < 0x38800000u), sub, norm);
-    r = sel_I((M)(a >= 0x477ff000u), (I){0} + 0x7c00u, r);
-    r = r | s;
-    return sel_I((M)(a > 0x7f800000u), (I){0} + 0x7fffu, r);
-}
-AI float S_b2f(u32 b)
-{
-    return u2f(b << 16);
-}
-AI F V_b2f(I b)
-{
-    return (F)(b << 16);
-}
-AI u32 S_f2b(float x)
-{
-    u32 u = f2u(x);
-    if ((u & 0x7fffffffu) > 0x7f800000u)
-        return 0x7fff;
-    return (u + 0x7fffu + ((u >> 16) & 1)) >> 16;
-}
-AI I V_f2b(F x)
-{
-    I u = (I)x, r = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
-    return sel_I((M)((u & 0x7fffffffu) > 0x7f800000u), (I){0} + 0x7fffu, r);
 }
