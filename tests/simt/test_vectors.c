@@ -185,9 +185,10 @@ static bool takes_part(const struct vector_line *v, enum form form)
     return form == VARYING || (!v->ptx && strncmp(v->name, "mma", 3) != 0);
 }
 
-static uint64_t inputs[VECTOR_GROUP][VECTOR_ARGS][VECTOR_REGS][VECTOR_INPUTS];
-static uint64_t results[VECTOR_GROUP][VECTOR_REGS][VECTOR_INPUTS];
-static uint64_t scratch[VECTOR_SCRATCH / 8];
+/* A GPU's memory begins at multiples of 256, and lines count on 16 of them. */
+static _Alignas(256) uint64_t inputs[VECTOR_GROUP][VECTOR_ARGS][VECTOR_REGS][VECTOR_INPUTS];
+static _Alignas(256) uint64_t results[VECTOR_GROUP][VECTOR_REGS][VECTOR_INPUTS];
+static _Alignas(256) uint64_t scratch[VECTOR_SCRATCH / 8];
 
 static size_t run_group(const struct vector_line *const *v, char *const *want, int n,
                         enum form form, int lanes)
