@@ -4,14 +4,13 @@
  * A register of A or B holds, lane after lane, an 8x8 block of 16-bit
  * elements row by row (B: column by column), so fragments are read as they
  * are. Products of 16-bit floats are exact in f32; sums go in order of k.
+ * aarch64 has mma_neon.c in its place.
  */
 #include "simt/device.h"
-
-#include <string.h>
+#include "simt/halves.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
-typedef u16 half8 __attribute__((vector_size(16), aligned(4), may_alias));
 typedef u32 word8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float row8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float row4 __attribute__((vector_size(16), aligned(4), may_alias));
@@ -27,13 +26,6 @@ INLINE void to_floats(const half8 *x, const bool bf, const enum machine has, row
         __asm__("vcvtph2ps %1, %0" : "=v"(*out) : "v"(*x));
         return;
     }
-#elif defined(__aarch64__)
-    if (!bf) {
-        row4 *half = (row4 *)out;
-        __asm__("fcvtl %0.4s, %1.4h" : "=w"(half[0]) : "w"(*x));
-        __asm__("fcvtl2 %0.4s, %1.8h" : "=w"(half[1]) : "w"(*x));
-        return;
-    }
 #endif
     word8 h = __builtin_convertvector(*x, word8);
     if (bf) {
@@ -44,22 +36,6 @@ INLINE void to_floats(const half8 *x, const bool bf, const enum machine has, row
     word8 a = (h & 0x7fffu) << 13, f = (word8)((row8)a * 0x1p112f);
     word8 inf = (word8)((h & 0x7c00u) == 0x7c00u);
     *out = (row8)(f | (inf & 0x7f800000u) | (h & 0x8000u) << 16);
-}
-
-#define LOW(x, y)  __builtin_shufflevector(x, y, 0, 8, 1, 9, 2, 10, 3, 11)
-#define HIGH(x, y) __builtin_shufflevector(x, y, 4, 12, 5, 13, 6, 14, 7, 15)
-
-/* Rows to columns: interleaving rows i and i + 4, three times. */
-INLINE void transpose(half8 r[8])
-{
-    for (int round = 0; round < 3; round++) {
-        half8 t[8];
-        for (int i = 0; i < 4; i++) {
-            t[2 * i] = LOW(r[i], r[i + 4]);
-            t[2 * i + 1] = HIGH(r[i], r[i + 4]);
-        }
-        memcpy(r, t, sizeof t);
-    }
 }
 
 INLINE void product(void *const *d, const void *const *a, const void *const *b,
@@ -73,7 +49,7 @@ INLINE void product(void *const *d, const void *const *a, const void *const *b,
     for (int r = 0; r < kk / 8; r++) {
         half8 t[8];
         memcpy(t, b[r], sizeof t);
-        transpose(t);
+        halves_turn(t);
         for (int k = 0; k < 8; k++)
             to_floats(&t[k], bf, has, &B[8 * r + k]);
     }
