@@ -8,19 +8,27 @@
 
 #include <string.h>
 
+static inline void land_lane(u8 *smem, const struct copy *c, u32 lane)
+{
+    u8 *dst = smem + c->dst[lane];
+    const void *src = (const void *)(uintptr_t)c->src[lane];
+    if (c->bytes[lane] == 16) { /* a size known here is one instruction */
+        memcpy(dst, src, 16);
+    } else {
+        memcpy(dst, src, c->bytes[lane]);
+        memset(dst + c->bytes[lane], 0, c->size - c->bytes[lane]);
+    }
+}
+
 static void land(struct warp *w, struct copy *c)
 {
-    for (u32 m = c->mask; m; m &= m - 1) {
-        u32 lane = (u32)__builtin_ctz(m);
-        u8 *dst = w->blk->b.smem + c->dst[lane];
-        const void *src = (const void *)(uintptr_t)c->src[lane];
-        if (c->bytes[lane] == 16) { /* a size known here is one instruction */
-            memcpy(dst, src, 16);
-        } else {
-            memcpy(dst, src, c->bytes[lane]);
-            memset(dst + c->bytes[lane], 0, c->size - c->bytes[lane]);
-        }
-    }
+    u8 *smem = w->blk->b.smem;
+    if (c->mask == ~0u)
+        for (u32 lane = 0; lane < WARP; lane++)
+            land_lane(smem, c, lane);
+    else
+        for (u32 m = c->mask; m; m &= m - 1)
+            land_lane(smem, c, (u32)__builtin_ctz(m));
     if (w->blk->cell)
         race_copy_land(w, c);
 }
@@ -35,40 +43,46 @@ static void land_first(struct warp *w, size_t n)
     w->copies -= n;
 }
 
+/* Places in shared memory of the lanes that may go there. */
+static u32 targets(struct warp *w, u32 m, const void *dst, u32 site, u32 size, u32 *at)
+{
+    uint64_t host[WARP];
+    enum sw_space space;
+    if (m == ~0u && lanes_shared(w, dst, site, size, at))
+        return m;
+    lanes_resolve(w, &m, dst, site, size, true, host, &space);
+    for (u32 i = 0; i < WARP; i++)
+        at[i] = (u32)(host[i] - (uint64_t)(uintptr_t)w->blk->b.smem);
+    return space == SW_SHARED ? m : 0;
+}
+
 void dev_cp_async(struct sw_warp *sw, u32 m, const void *dst, const u64 *src, const u32 *bytes,
                   u32 site)
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
-    uint64_t host[WARP], from[WARP];
-    enum sw_space space;
     u32 size = s->esize, reads = 0;
-    lanes_resolve(w, &m, dst, site, size, true, host, &space);
-    for (u32 i = 0; i < WARP; i++) {
-        from[i] = src[i] + (uint64_t)(int64_t)(int32_t)s->kind;
-        if (!bytes || bytes[i])
-            reads |= 1u << i;
-    }
-    reads &= m;
-    u32 may = reads;
-    lanes_check_source(w, &may, site, size, from, bytes);
-    m &= ~(reads & ~may);
-    if (!m || space != SW_SHARED)
-        return;
     if (w->copies == w->copy_cap) {
         w->copy_cap = w->copy_cap ? w->copy_cap * 2 : 16;
         w->copy = xrealloc(w->copy, w->copy_cap * sizeof *w->copy);
     }
-    struct copy *c = &w->copy[w->copies++];
+    struct copy *c = &w->copy[w->copies];
+    m = targets(w, m, dst, site, size, c->dst);
+    for (u32 i = 0; i < WARP; i++) {
+        c->src[i] = src[i] + (uint64_t)(int64_t)(int32_t)s->kind;
+        c->bytes[i] = bytes && bytes[i] < size ? bytes[i] : size;
+        reads |= (u32)(c->bytes[i] != 0) << i;
+    }
+    reads &= m;
+    u32 may = reads;
+    lanes_check_source(w, &may, site, size, c->src, bytes);
+    m &= ~(reads & ~may);
+    if (!m)
+        return;
+    w->copies++;
     c->mask = m;
     c->size = size;
     c->site = site;
-    for (u32 left = m; left; left &= left - 1) {
-        u32 i = (u32)__builtin_ctz(left);
-        c->src[i] = from[i];
-        c->dst[i] = (u32)(host[i] - (uint64_t)(uintptr_t)w->blk->b.smem);
-        c->bytes[i] = bytes ? (bytes[i] < size ? bytes[i] : size) : size;
-    }
     if (w->blk->cell)
         race_copy_begin(w, c);
     /* The data come past the banks' pipe: one pass, whatever the pattern. */
@@ -78,7 +92,7 @@ void dev_cp_async(struct sw_warp *sw, u32 m, const void *dst, const u64 *src, co
         w->t->n.shared_requests++;
         w->t->n.shared_wavefronts++;
         if (may)
-            count_global(w, may, from, size, SHAPE_MIXED, site, false);
+            count_global(w, may, c->src, size, SHAPE_MIXED, site, false);
     }
 }
 

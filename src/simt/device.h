@@ -285,8 +285,10 @@ static inline void *reg_lanes(const struct warp *w, const struct sw_site *s, u32
 static inline void regs_lanes(const struct warp *w, const struct sw_site *s, u32 first, u32 n,
                               void **out)
 {
+    const u32 *at = w->t->l->k->regs + s->regs + first;
+    u8 *fr = w->w.fr; /* what is written through out may be any of these, as far as is known */
     for (u32 i = 0; i < n; i++)
-        out[i] = reg_lanes(w, s, first + i);
+        out[i] = at[i] == SW_NONE ? NULL : fr + at[i];
 }
 
 /* race_log.c */
@@ -341,6 +343,8 @@ u32 dev_isspace(struct sw_warp *, u32 space, u64 addr);
 /* Host addresses for the lanes, checked; lanes that may not go are dropped from *m. */
 void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes, bool write,
                    uint64_t *host, enum sw_space *space);
+/* All lanes in the block's own shared memory: their places, quickly. false: ask lanes_resolve(). */
+bool lanes_shared(struct warp *w, const void *addr, u32 site, u32 bytes, u32 *at);
 void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64_t *from,
                         const u32 *bytes);
 enum shape { SHAPE_MIXED, SHAPE_ROW, SHAPE_SAME };

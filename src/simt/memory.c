@@ -245,6 +245,22 @@ HOT void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 b
         global_slow(w, m, site, bytes, write, host, space);
 }
 
+HOT bool lanes_shared(struct warp *w, const void *addr, u32 site, u32 bytes, u32 *at)
+{
+    const struct sw_site *s = site_of(w, site);
+    const u32 *a = addr;
+    u32 bad = 0, low = 0, size = w->blk->b.smem_bytes, off = (u32)s->off;
+    if (s->space != SW_SHARED || !(s->flags & SW_A32) || size < bytes)
+        return false;
+    for (int i = 0; i < WARP; i++) {
+        at[i] = a[i] + off;
+        bad |= at[i] | (size - bytes - at[i]); /* the sign: before or behind it */
+        low |= at[i];
+    }
+    w->last_site = site;
+    return !(bad >> 31) && !(low & (bytes - 1));
+}
+
 /* The source side of an asynchronous copy: global memory, only where something is read. */
 void lanes_check_source(struct warp *w, u32 *m, u32 site, u32 size, const uint64_t *from,
                         const u32 *bytes)

@@ -8,6 +8,7 @@
 #include "simt/device.h"
 
 #include "simt/convert.h"
+#include "simt/halves.h"
 #include "simt/mma.h"
 #include "simt/tensor.h"
 
@@ -477,38 +478,51 @@ void dev_wmma(struct sw_warp *sw, u32 m, u64 base, u32 stride, u32 site)
 
 /* ---- 8x8 matrices of 16-bit elements ---- */
 
+/* Where rows of 16 bytes are, one lane each; false: one of them must not be touched. */
+static bool rows_at(struct warp *w, const struct sw_site *s, u32 m, u32 site, bool write,
+                    uint64_t *host)
+{
+    u32 used = s->vec == 4 ? ~0u : (1u << (8 * s->vec)) - 1, ok = used & (m | used), at[WARP];
+    enum sw_space space = SW_SHARED;
+    if (lanes_shared(w, w->w.fr + s->addr, site, 16, at)) {
+        for (u32 i = 0; i < WARP; i++)
+            host[i] = (uint64_t)(uintptr_t)w->blk->b.smem + at[i];
+    } else {
+        lanes_resolve(w, &ok, w->w.fr + s->addr, site, 16, write, host, &space);
+        if (ok != used)
+            return false;
+    }
+    if (w->t->l->dev->config.counters)
+        count_shared(w, used, host, 16, site);
+    if (w->blk->cell && space == SW_SHARED && (write || !race_rows_later(w, used, host, site)))
+        race_access(w, used, host, 16, site, write);
+    return true;
+}
+
 void dev_ldmatrix(struct sw_warp *sw, u32 m, u32 site)
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
     uint64_t host[WARP];
-    enum sw_space space;
-    u32 used = s->vec == 4 ? ~0u : (1u << (8 * s->vec)) - 1, ok = used & (m | used);
     void *dst[4];
     u32 unwanted[WARP];
     regs_lanes(w, s, 0, s->vec, dst);
     for (int v = 0; v < s->vec; v++)
         dst[v] = dst[v] ? dst[v] : unwanted;
-    lanes_resolve(w, &ok, sw->fr + s->addr, site, 16, false, host, &space);
-    if (ok != used) {
+    if (!rows_at(w, s, m, site, false, host)) {
         for (int v = 0; v < s->vec; v++)
             memset(dst[v], 0, WARP * sizeof(u32));
         return;
     }
-    if (w->t->l->dev->config.counters)
-        count_shared(w, used, host, 16, site);
-    if (w->blk->cell && space == SW_SHARED && !race_rows_later(w, used, host, site))
-        race_access(w, used, host, 16, site, false);
     /* A row of 16 bytes is spread over four lanes, one after the other. */
-    for (u32 r = 0; r < 8u * s->vec && !s->kind; r++)
-        memcpy((u32 *)dst[r >> 3] + 4 * (r & 7), (const void *)(uintptr_t)host[r], 16);
-    for (u32 v = 0; v < s->vec && s->kind; v++)
-        for (u32 l = 0; l < WARP; l++) {
-            u32 r = l >> 2, c = (l & 3) * 2;
-            u16 lo = ((const u16 *)(uintptr_t)host[v * 8 + c])[r],
-                hi = ((const u16 *)(uintptr_t)host[v * 8 + c + 1])[r];
-            ((u32 *)dst[v])[l] = lo | (u32)hi << 16;
-        }
+    for (u32 v = 0; v < s->vec; v++) {
+        half8 r[8];
+        for (u32 i = 0; i < 8; i++)
+            r[i] = *(const half8 *)(uintptr_t)host[8 * v + i];
+        if (s->kind)
+            halves_turn(r);
+        memcpy(dst[v], r, sizeof r);
+    }
     clock_tick(w);
 }
 
@@ -517,41 +531,26 @@ void dev_stmatrix(struct sw_warp *sw, u32 m, u32 site)
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
     uint64_t host[WARP];
-    enum sw_space space;
-    u32 used = s->vec == 4 ? ~0u : (1u << (8 * s->vec)) - 1, ok = used & (m | used);
     void *src[4];
     regs_lanes(w, s, 0, s->vec, src);
-    lanes_resolve(w, &ok, sw->fr + s->addr, site, 16, true, host, &space);
-    if (ok != used)
+    if (!rows_at(w, s, m, site, true, host))
         return;
-    if (w->t->l->dev->config.counters)
-        count_shared(w, used, host, 16, site);
-    if (w->blk->cell && space == SW_SHARED)
-        race_access(w, used, host, 16, site, true);
-    for (u32 v = 0; v < s->vec; v++)
-        for (u32 l = 0; l < WARP; l++) {
-            u32 r = l >> 2, c = (l & 3) * 2, x = ((const u32 *)src[v])[l];
-            if (!s->kind) {
-                memcpy((u16 *)(uintptr_t)host[v * 8 + r] + c, &x, 4);
-                continue;
-            }
-            ((u16 *)(uintptr_t)host[v * 8 + c])[r] = (u16)x;
-            ((u16 *)(uintptr_t)host[v * 8 + c + 1])[r] = (u16)(x >> 16);
-        }
+    for (u32 v = 0; v < s->vec; v++) {
+        half8 r[8];
+        memcpy(r, src[v], sizeof r);
+        if (s->kind)
+            halves_turn(r);
+        for (u32 i = 0; i < 8; i++)
+            *(half8 *)(uintptr_t)host[8 * v + i] = r[i];
+    }
     clock_tick(w);
 }
 
 void dev_movmatrix(struct sw_warp *sw, u32 *dst, const u32 *src)
 {
-    u16 in[8][8], out[8][8];
+    half8 r[8];
     (void)sw;
-    for (u32 l = 0; l < WARP; l++) {
-        in[l >> 2][(l & 3) * 2] = (u16)src[l];
-        in[l >> 2][(l & 3) * 2 + 1] = (u16)(src[l] >> 16);
-    }
-    for (int i = 0; i < 8; i++)
-        for (int j = 0; j < 8; j++)
-            out[i][j] = in[j][i];
-    for (u32 l = 0; l < WARP; l++)
-        dst[l] = out[l >> 2][(l & 3) * 2] | (u32)out[l >> 2][(l & 3) * 2 + 1] << 16;
+    memcpy(r, src, sizeof r);
+    halves_turn(r);
+    memcpy(dst, r, sizeof r);
 }
