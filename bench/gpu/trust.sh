@@ -3,8 +3,8 @@
 #
 #     [MEANWHILE=COMMAND] [ONLY=swish] bench/gpu/trust.sh CUTEGEN-TREE OUT-FOLDER
 #
-# CUTEGEN-TREE is the unpacked tarball. Six kernels (or ONLY one, by name) are judged and exported; while load_inline builds the modules on the CPU, the
-# peaks are measured (and MEANWHILE is run); then the modules are checked, one of them is judged as a foreign candidate, and some
+# CUTEGEN-TREE is the unpacked tarball. Six kernels (or ONLY one, by name) are judged and exported, and the peaks measured; MEANWHILE is run
+# while load_inline builds the modules on the CPU; then they are checked, one of them is judged as a foreign candidate, and some
 # cheats are judged with --accept (not with ACCEPT=0). QUICK=1 leaves torch.compile out of the check. OUT-FOLDER gets export.md, peaks.txt, foreign.txt,
 # accept.md. For verdicts of all cheats and examples: cheats.sh, judge_all.sh.
 set -u
@@ -18,18 +18,33 @@ cutegen=$root/bin/cutegen examples=$root/share/cutegen/examples
 begin=$(date +%s)
 say() { echo "[$(($(date +%s) - begin)) s] $*"; }
 
-pids=()
+kernels=()
 for kernel in "$examples/kernels/swish.cu" "$repo"/tests/examples/{conv2d,cross_entropy,mlp}.cu "$here"/kernels/{softmax,diagonal_matmul}.cu; do
-    name=$(basename "$kernel" .cu)
-    [ "${ONLY:-$name}" = "$name" ] || continue
-    timeout 30 "$cutegen" eval "$examples/$name.py" "$kernel" --device cuda:0 2>&1 | head -3
-    "$cutegen" export last --no-shared --output "$work/$name" >/dev/null
-    MAX_JOBS=2 timeout 150 python3 "$here/export.py" build "$work/$name" >"$work/$name.build" 2>&1 &
-    pids+=($!)
-    say "$name judged and exported"
+    [ "${ONLY:-$(basename "$kernel" .cu)}" = "$(basename "$kernel" .cu)" ] && kernels+=("$kernel")
 done
+judge() { timeout 60 "$cutegen" eval "$examples/$(basename "$1" .cu).py" "$1" --device cuda:0 2>&1 | head -3; }
+pids=()
+for kernel in "${kernels[@]}"; do # once all together, for what is to be built and loaded
+    judge "$kernel" >/dev/null &
+    pids+=($!)
+done
+timeout 60 "$cutegen" peaks --device cuda:0 >/dev/null 2>&1 &
+wait $! "${pids[@]}"
+say "once judged, all together"
+for kernel in "${kernels[@]}"; do # this counts: nothing else runs
+    name=$(basename "$kernel" .cu)
+    judge "$kernel"
+    "$cutegen" export last --no-shared --output "$work/$name" >/dev/null
+done
+say "judged one by one and exported"
 timeout 60 "$cutegen" peaks --device cuda:0 2>&1 | tee "$out/peaks.txt"
 say peaks
+pids=()
+for kernel in "${kernels[@]}"; do
+    name=$(basename "$kernel" .cu)
+    MAX_JOBS=2 timeout 150 python3 "$here/export.py" build "$work/$name" >"$work/$name.build" 2>&1 &
+    pids+=($!)
+done
 [ -z "${MEANWHILE:-}" ] || (eval "$MEANWHILE")
 wait "${pids[@]}"
 tail -n 2 "$work"/*.build
