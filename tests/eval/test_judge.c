@@ -449,6 +449,29 @@ static void baselines_take_turns_and_one_that_fails_is_left_out(void **state)
     bench_close(&b);
 }
 
+/* Whatever was timed slow, the true time of PyTorch is 1000 us and the speed-up is over that. */
+static void a_disturbed_baseline_never_flatters_the_candidate(void **state)
+{
+    static const char *const modes[] = {"baseline disturbed", "baseline always disturbed",
+                                        "baseline a little slow"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        struct test_result test = {.seed = "1"};
+        struct measurement m;
+        struct bench b;
+
+        assert_true(bench_open(&b, modes[i], "ok", DEVICE_CUDA));
+        assert_true(judge_measure(&b.config, &b.build, &test, b.a, &m, &b.err));
+        assert_int_equal(m.verdict.kind, VERDICT_PASS);
+        assert_int_equal(m.baseline_count, 1);
+        if (m.baselines[0].cold_us != 1000 || m.baselines[0].warm_us != 900)
+            fail_msg("%s: eager at %g and %g us", modes[i], m.baselines[0].cold_us,
+                     m.baselines[0].warm_us);
+        bench_close(&b);
+    }
+}
+
 static void on_simt_the_time_is_modelled_and_says_so(void **state)
 {
     struct test_result test;
@@ -496,6 +519,7 @@ int main(void)
         cmocka_unit_test(a_missing_runner_is_an_error),
         cmocka_unit_test(a_time_counts_only_when_it_is_steady_possible_and_right),
         cmocka_unit_test(baselines_take_turns_and_one_that_fails_is_left_out),
+        cmocka_unit_test(a_disturbed_baseline_never_flatters_the_candidate),
         cmocka_unit_test(on_simt_the_time_is_modelled_and_says_so),
         cmocka_unit_test(trivial_answers_are_listed),
     };

@@ -1,0 +1,112 @@
+"""What is taken for PyTorch's time on a busy host. The device is a made-up one: a queue, two clocks, events.
+
+A test's name is the sentence it proves. All times in microseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+import unittest
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve().parents[2]))
+
+from oracle import baseline  # noqa: E402
+
+KERNELS = [7.0, 5.0]  # eager's two
+FLUSH = 42.0
+
+
+class Machine:
+    """A host that queues and a device that works, each at its own time."""
+
+    def __init__(self, launch: float, hiccup: float = 0.0, waits: bool = False) -> None:
+        self.host = self.device = 0.0
+        self.launch, self.hiccup, self.waits, self.calls = launch, hiccup, waits, 0
+        machine = self
+
+        class Event:
+            def __init__(self, enable_timing: bool = False) -> None:
+                self.at = 0.0
+
+            def record(self) -> None:
+                machine.queue(0.0, 1.0)
+                self.at = machine.device
+
+            def query(self) -> bool:
+                machine.host += 0.5
+                return machine.host >= self.at
+
+            def elapsed_time(self, other: "Event") -> float:
+                return (other.at - self.at) / 1000.0
+
+        cuda = types.SimpleNamespace(Event=Event, synchronize=self.synchronize, _sleep=lambda cycles: self.queue(cycles / 1980.0, 5.0))
+        self.torch = types.SimpleNamespace(cuda=cuda)
+        self.time = types.SimpleNamespace(perf_counter=lambda: self.host / 1e6, monotonic=lambda: self.host / 1e6)
+
+    def queue(self, work: float, cost: float) -> None:
+        self.host += cost
+        self.device = max(self.host, self.device) + work
+
+    def synchronize(self) -> None:
+        self.host = max(self.host, self.device)
+
+    def flush(self) -> None:
+        self.queue(FLUSH, 8.0)
+
+    def call(self) -> None:
+        self.calls += 1
+        for work in KERNELS:
+            self.queue(work, self.launch + (self.hiccup if self.calls % 3 == 0 else 0.0))
+        if self.waits:
+            self.synchronize()
+
+    def times(self, count: int = 81, cold: bool = True) -> list[float]:
+        kept = baseline.torch, baseline.time
+        baseline.torch, baseline.time = self.torch, self.time
+        try:
+            return baseline._times(self.call, count, self.flush if cold else None)
+        finally:
+            baseline.torch, baseline.time = kept
+
+
+class Baselines(unittest.TestCase):
+    def check(self, machine: Machine, wanted: float, cold: bool = True) -> None:
+        times = machine.times(cold=cold)
+        self.assertGreaterEqual(len(times), baseline.LEAST)
+        for us in times:
+            self.assertAlmostEqual(us, wanted, places=6)
+
+    def test_a_quick_host_is_ahead_behind_the_flush_and_nothing_waits(self) -> None:
+        machine = Machine(launch=6.0)
+        self.check(machine, sum(KERNELS))
+        self.assertEqual(machine.calls, 81 + baseline.WARM_UP)
+
+    def test_a_host_ten_times_as_slow_changes_nothing(self) -> None:
+        self.check(Machine(launch=65.0), sum(KERNELS))
+
+    def test_the_hosts_time_is_not_in_a_warm_run_either(self) -> None:
+        self.check(Machine(launch=6.0), sum(KERNELS), cold=False)
+
+    def test_a_host_that_stumbles_now_and_then_changes_nothing(self) -> None:
+        self.check(Machine(launch=6.0, hiccup=900.0), sum(KERNELS))
+
+    def test_a_task_that_waits_in_forward_has_the_quickest_of_its_times(self) -> None:
+        times = Machine(launch=30.0, hiccup=900.0, waits=True).times()
+        self.assertLess(max(times), 30.0 + 30.0 + sum(KERNELS))
+
+    def test_a_disturbed_round_is_not_what_later_turns_are_told(self) -> None:
+        session: Any = types.SimpleNamespace(timed={})
+        for eager, graph in ((12.0, 11.5), (12.0, 11.6), (12.0, 32.0)):
+            baseline._keep(session, "eager", "one", {"cold_us": [eager]})
+            baseline._keep(session, "graph", "one", {"cold_us": [graph]})
+        baseline._keep(session, "eager", "two", {"cold_us": [12.0]})
+        kept = baseline._kept(session, "graph", "two")
+        self.assertEqual(kept and kept["cold_us"], [11.5])
+
+
+if __name__ == "__main__":
+    unittest.main()
