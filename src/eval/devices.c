@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/proc.h"
 #include "eval/peaks.h"
 #include "eval/talk.h"
@@ -11,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { DESCRIBE_MS = 20000, ANSWER_LIMIT = 1 << 16 };
+/* A driver that nobody used since the machine started is read from the disk first. */
+enum { DESCRIBE_MS = 60000, ANSWER_LIMIT = 1 << 16 };
 
 static bool simt_device(const char *models, const char *arch, struct arena *a, struct device *out,
                         struct error *err)
@@ -46,6 +49,18 @@ static const char *cuda_arch(int64_t arch, struct arena *a)
     return arena_printf(a, "sm_%d%s", (int)arch, arch >= 90 ? "a" : "");
 }
 
+static const char *why_not(enum talk_end end, const struct child *c, const struct error *why,
+                           struct arena *a)
+{
+    const char *words = talk_last_words(c, 300, a);
+
+    if (end == TALK_LATE)
+        return arena_printf(a, "no answer within %d s", DESCRIBE_MS / 1000);
+    if (end == TALK_ENDED)
+        return arena_printf(a, "the process that asked it ended%s%s", *words ? ": " : "", words);
+    return why->text;
+}
+
 /* Asks the driver, through a runner: a context costs a quarter of a second. */
 static bool ask_driver(const char *program, const char *name, struct arena *a, json_t **answer,
                        struct error *err)
@@ -53,17 +68,30 @@ static bool ask_driver(const char *program, const char *name, struct arena *a, j
     const char *argv[] = {program, NULL};
     struct error why = {0};
     struct child *c = NULL;
-    bool ok;
+    enum talk_end end;
 
     if (!child_start(&(struct proc_spec){.argv = argv}, &c, err))
         return false;
-    ok = talk(c, json_pack("{s:s, s:s}", "do", "describe", "device", name), DESCRIBE_MS,
-              ANSWER_LIMIT, answer, &why) == TALK_ANSWER;
-    if (!ok)
+    end = talk(c, json_pack("{s:s, s:s}", "do", "describe", "device", name), DESCRIBE_MS,
+               ANSWER_LIMIT, answer, &why);
+    if (end != TALK_ANSWER)
         error_set(err, ERROR_MACHINE, "the driver did not describe %s: %s", name,
-                  *why.text ? why.text : talk_last_words(c, 300, a));
+                  why_not(end, c, &why, a));
     child_stop(c);
-    return ok && talk_ok(*answer, err);
+    return end == TALK_ANSWER && talk_ok(*answer, err);
+}
+
+/* Several that begin together on a machine that is still cold would each have the driver start, and
+ * be slowed down by the others beyond any deadline: one at a time, and the next may find the answer
+ * of the first. NULL, after a long wait or where there is no place for a lock, is no failure. */
+static struct lock *my_turn(struct arena *a)
+{
+    const char *dir = access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";
+    struct error ignored = {0};
+    struct lock *turn = NULL;
+
+    lock_take(arena_printf(a, "%s/cutegen-driver", dir), DESCRIBE_MS, &turn, &ignored);
+    return turn;
 }
 
 /* Where the driver's answer is kept: it holds for this boot, driver, runner and choice of devices.
@@ -105,23 +133,34 @@ static bool recall(const char *path, struct arena *a, json_t **answer)
            json_parse(text, "a device", answer, &ignored);
 }
 
+/* What the driver says now, or said to somebody before. */
+static bool describe(const char *program, const char *name, struct arena *a, json_t **answer,
+                     struct error *err)
+{
+    const char *path = kept_path(program, name, a);
+    struct error ignored = {0};
+    struct lock *turn;
+    bool ok;
+
+    if (recall(path, a, answer))
+        return true;
+    turn = my_turn(a);
+    ok = recall(path, a, answer) || ask_driver(program, name, a, answer, err);
+    if (ok && path)
+        file_write(path, text_of(json_line(*answer, a)), &ignored);
+    lock_drop(turn);
+    return ok;
+}
+
 static bool cuda_device(const char *name, struct arena *a, struct device *out, struct error *err)
 {
-    struct error ignored = {0};
     json_t *answer = NULL, *d;
-    char *program, *path;
+    char *program;
     bool ok = false;
 
     if (!home_program("cutegen-runner", a, &program, err))
         return false;
-    path = kept_path(program, name, a);
-    if (!recall(path, a, &answer)) {
-        if (!ask_driver(program, name, a, &answer, err))
-            goto done;
-        if (path)
-            file_write(path, text_of(json_line(answer, a)), &ignored);
-    }
-    if (!json_get_object(answer, "device", &d, err))
+    if (!describe(program, name, a, &answer, err) || !json_get_object(answer, "device", &d, err))
         goto done;
     *out = (struct device){
         .kind = DEVICE_CUDA,
