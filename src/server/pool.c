@@ -13,11 +13,12 @@
 
 enum { MAX_POOLED = 64, MAX_WORDS = 2048, TEND_MS = 1000, QUIET_MS = 20 };
 
-/* How many of a kind may wait for a borrower. */
+/* How many of a kind may wait for a borrower. A judgement takes two runners, one after the other:
+ * of three, one is ready for the next judgement at once while two more are being opened. */
 static const struct {
     const char *kind;
     int waiting;
-} kinds[] = {{"builder", 4}, {"oracle", 3}, {"runner", 2}};
+} kinds[] = {{"builder", 4}, {"oracle", 3}, {"runner", 3}};
 
 enum pooled_state { LENT, WAITING, ENDING };
 
@@ -34,7 +35,7 @@ struct pool {
     struct pooled *all[MAX_POOLED];
     size_t count;
     json_t *spare;   /* what was lent `once` last: the next is made ready; NULL: nothing */
-    int64_t back_ms; /* when the last loan ended */
+    int64_t back_ms; /* when the last loan of such a kind ended */
 };
 
 struct pool *pool_new(const struct pool_limits *limits)
@@ -215,8 +216,8 @@ void pool_back(struct pool *pool, struct pooled *p, bool fit)
 {
     bool once = json_bool_or(p->wish, "once", false);
 
-    pool->back_ms = clock_ms();
     if (once) {
+        pool->back_ms = clock_ms();
         json_incref(p->wish);
         json_decref(pool->spare);
         pool->spare = p->wish;
@@ -227,11 +228,12 @@ void pool_back(struct pool *pool, struct pooled *p, bool fit)
         end(p);
 }
 
-/* Is a spare one missing, and nobody at work who could be disturbed by its start? */
+/* Is a spare one missing, and nobody being timed who could be disturbed by its start? Who is timed
+ * has borrowed one; those who have only a builder or an oracle are not that far yet. */
 static bool wants_spare(const struct pool *pool)
 {
     for (size_t i = 0; i < pool->count; i++)
-        if (pool->all[i]->state == LENT)
+        if (pool->all[i]->state == LENT && json_bool_or(pool->all[i]->wish, "once", false))
             return false;
     return pool->spare && count_waiting(pool, pool->spare) <
                               waiting_limit(json_string_or(pool->spare, "kind", ""));

@@ -277,11 +277,27 @@ static void a_runner_is_lent_once_and_spares_are_ready(void **state)
     says(b, c, "one");
     child_return(c);
     wait_gone(pid);
-    wait_count("waiting", 2);
+    wait_count("waiting", 3);
     c = borrow_tagged(b, "runner", NULL);
     assert_int_not_equal(child_pid(c), pid);
     says(b, c, "two");
     child_stop(c);
+}
+
+/* The next command has begun, and has its oracle already, when the last one's runner ends. */
+static void spares_are_made_ready_while_nobody_is_timed(void **state)
+{
+    struct bench *b = *state;
+    struct child *oracle = borrow_tagged(b, "oracle", "a"), *c = borrow_tagged(b, "runner", NULL);
+
+    child_stop(c);
+    wait_count("waiting", 3);
+    c = borrow_tagged(b, "runner", NULL); /* from here on somebody may be timed */
+    usleep(200000);
+    assert_int_equal(count_in("waiting"), 2);
+    child_stop(c);
+    wait_count("waiting", 3);
+    child_return(oracle);
 }
 
 /* ---- bounds -------------------------------------------------------------------- */
@@ -542,6 +558,7 @@ int main(void)
         TEST(left_over_output_is_never_met_by_the_next),
         TEST(the_one_that_knows_the_task_is_preferred),
         TEST(a_runner_is_lent_once_and_spares_are_ready),
+        TEST(spares_are_made_ready_while_nobody_is_timed),
         TEST(at_most_so_many_wait),
         TEST(what_waits_holds_no_more_memory_than_allowed),
         TEST(without_work_the_server_ends),
