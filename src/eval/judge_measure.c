@@ -32,7 +32,7 @@ enum {
     ROUNDS = 3,
     MANY_ROUNDS = 6,
     MOST_ROUNDS = 12,
-    RUNNERS = 4,
+    RUNNERS = 6,
     ROUND_MS = 20,
     DEFAULT_COLD = 240,
     DEFAULT_WARM = 90,
@@ -62,7 +62,8 @@ struct pool {
     double cold[MAX_POOL], warm[MAX_POOL];
     size_t cold_count, warm_count;
     double round_median[MOST_ROUNDS], round_warm[MOST_ROUNDS];
-    double wall_us; /* the quickest round's; 0: none */
+    double round_middle[MOST_ROUNDS]; /* finer than the steps in which events count */
+    double wall_us;                   /* the quickest round's; 0: none */
     int rounds;
     int other_outputs;
     bool failed;
@@ -90,6 +91,18 @@ static double quantile(double *v, size_t count, double q)
     return v[(size_t)low] + (at - low) * (v[(size_t)low + 1] - v[(size_t)low]);
 }
 
+/* The mean of the middle half. Sorts. */
+static double middle(double *v, size_t count)
+{
+    size_t from = count / 4, to = count - from;
+    double sum = 0;
+
+    qsort(v, count, sizeof *v, by_value);
+    for (size_t i = from; i < to; i++)
+        sum += v[i];
+    return count > 0 ? sum / (double)(to - from) : 0;
+}
+
 static void pool_add(struct pool *p, struct time_samples *s)
 {
     for (size_t i = 0; i < s->cold_count && p->cold_count < MAX_POOL; i++)
@@ -101,6 +114,7 @@ static void pool_add(struct pool *p, struct time_samples *s)
         p->wall_us = s->wall_us;
     if (s->cold_count > 0 && p->rounds < (int)ARRAY_LEN(p->round_median)) {
         p->round_median[p->rounds] = quantile(s->cold_us, s->cold_count, 0.5);
+        p->round_middle[p->rounds] = middle(s->cold_us, s->cold_count);
         p->round_warm[p->rounds++] = quantile(s->warm_us, s->warm_count, 0.5);
     }
 }
@@ -311,6 +325,7 @@ static bool time_rounds(struct measuring *m, struct error *err)
         evidence_answer(&m->evidence, &said);
         runner_answer_release(&said);
         pool_add(m->candidate, &s);
+        log_debug("round %d of the candidate: %.3f us", round + 1, middle(s.cold_us, s.cold_count));
         for (int i = 0; i < m->baseline_count && round < ROUNDS && !bad(m); i++)
             time_baseline(m, i, cold, warm);
         if (round == 0 && rounds == ROUNDS)
@@ -405,18 +420,6 @@ static bool measure_all(struct measuring *m, struct error *err)
     return verify_again(m, err);
 }
 
-/* The mean of the middle half. Sorts. */
-static double middle(double *v, int count)
-{
-    int from = count / 4, to = count - from;
-    double sum = 0;
-
-    qsort(v, (size_t)count, sizeof *v, by_value);
-    for (int i = from; i < to; i++)
-        sum += v[i];
-    return sum / (to - from);
-}
-
 /* One of PyTorch's. Never more than a round that nothing disturbed would say. */
 static struct baseline baseline_of(const char *name, struct pool *b)
 {
@@ -439,7 +442,7 @@ static struct baseline baseline_of(const char *name, struct pool *b)
 static void fill_times(struct measuring *m, struct measurement *out)
 {
     struct pool *p = m->candidate;
-    double median = p->rounds > ROUNDS ? middle(p->round_median, p->rounds)
+    double median = p->rounds > ROUNDS ? middle(p->round_middle, (size_t)p->rounds)
                                        : quantile(p->cold, p->cold_count, 0.5);
 
     out->time_us = median;
