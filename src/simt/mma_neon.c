@@ -52,47 +52,90 @@ INLINE void rows_out(void *const *d, const float32x4_t c[32])
         vst1q_f32((float *)d[i / 8] + 4 * (i % 8), c[i]);
 }
 
+/* ---- halves as they are ---- */
+
 #if defined(FML)
-#define STEP(k)                                                                                    \
-    for (int i = 0; i < 8; i++) {                                                                  \
-        c[i] = vfmlalq_laneq_low_f16(c[i], b[k], a[i], k);                                         \
-        c[8 + i] = vfmlalq_laneq_high_f16(c[8 + i], b[k], a[i], k);                                \
-    }
+#define ROW(even, odd, b, a, k)                                                                    \
+    "fmlal v" #even ".4s, v" #b ".4h, v" #a ".h[" #k "]\n"                                         \
+    "fmlal2 v" #odd ".4s, v" #b ".4h, v" #a ".h[" #k "]\n"
+#define STEP(b, k)                                                                                 \
+    ROW(16, 24, b, 0, k)                                                                           \
+    ROW(17, 25, b, 1, k)                                                                           \
+    ROW(18, 26, b, 2, k)                                                                           \
+    ROW(19, 27, b, 3, k)                                                                           \
+    ROW(20, 28, b, 4, k)                                                                           \
+    ROW(21, 29, b, 5, k)                                                                           \
+    ROW(22, 30, b, 6, k)                                                                           \
+    ROW(23, 31, b, 7, k)
+#define STEPS                                                                                      \
+    STEP(8, 0)                                                                                     \
+    STEP(9, 1)                                                                                     \
+    STEP(10, 2)                                                                                    \
+    STEP(11, 3)                                                                                    \
+    STEP(12, 4)                                                                                    \
+    STEP(13, 5)                                                                                    \
+    STEP(14, 6)                                                                                    \
+    STEP(15, 7)
+/* A register of 32 lanes. */
+#define EIGHT(op, at, r0, r1, r2, r3, r4, r5, r6, r7)                                              \
+    op " q" #r0 ", q" #r1 ", [%[" #at "]]\n" op " q" #r2 ", q" #r3 ", [%[" #at "], #32]\n" op      \
+       " q" #r4 ", q" #r5 ", [%[" #at "], #64]\n" op " q" #r6 ", q" #r7 ", [%[" #at "], #96]\n"
 
-/* Eight rows and eight k: 16 sums at a time, enough to hide how long one takes. */
-FML INLINE void halves_add(const void *reg, const half8 *rows, float32x4_t c[16])
+/*
+ * Eight rows: a[0] and a[2] hold their k, b as many rows of eight columns, c the sums before.
+ * All 32 vector registers are spoken for, and factors taken from a place must be in the first 16:
+ * a compiler moves them to and fro, so they are named here. v0-7: a, v8-15: b, v16-31: sums.
+ */
+static FML __attribute__((noinline)) void halves_add(const void *const *a, const half8 *b,
+                                                     const void *const *c, void *even, void *odd,
+                                                     long blocks)
 {
-    const float16x8_t *b = (const float16x8_t *)rows;
-    float16x8_t a[8];
-    for (int i = 0; i < 8; i++)
-        a[i] = ((const float16x8_t *)reg)[i];
-    STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+    const void *row;
+    /* clang-format off */
+    __asm__ volatile(
+        EIGHT("ldp", c0, 16, 17, 18, 19, 20, 21, 22, 23)
+        EIGHT("ldp", c1, 24, 25, 26, 27, 28, 29, 30, 31)
+        "1: ldr %[row], [%[a]], #16\n"
+        EIGHT("ldp", row, 0, 1, 2, 3, 4, 5, 6, 7)
+        EIGHT("ldp", b, 8, 9, 10, 11, 12, 13, 14, 15)
+        "add %[b], %[b], #128\n"
+        STEPS
+        "subs %[blocks], %[blocks], #1\n"
+        "b.ne 1b\n"
+        EIGHT("stp", even, 16, 17, 18, 19, 20, 21, 22, 23)
+        EIGHT("stp", odd, 24, 25, 26, 27, 28, 29, 30, 31)
+        : [a] "+r"(a), [b] "+r"(b), [blocks] "+r"(blocks), [row] "=&r"(row)
+        : [c0] "r"(c[0]), [c1] "r"(c[1]), [even] "r"(even), [odd] "r"(odd)
+        : "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
+          "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24",
+          "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+    /* clang-format on */
 }
-#undef STEP
 
-FML INLINE void product_halves(void *const *d, const struct fragments *f, const int kk)
+#undef EIGHT
+#undef STEPS
+#undef STEP
+#undef ROW
+
+INLINE bool meet(const void *x, const void *y)
+{
+    return (uintptr_t)x - (uintptr_t)y + 127 < 255;
+}
+
+static void halves(void *const *d, const struct fragments *f, int k)
 {
     half8 b[16];
-    float32x4_t c[32];
-    for (int r = 0; r < kk / 8; r++)
+    float kept[2][WARP];
+    bool keep = false; /* the upper rows' results are where something of the lower ones is */
+    for (int i = 0; i < 2; i++)
+        keep |= meet(d[i], f->a[1]) || meet(d[i], f->a[k == 16 ? 3 : 1]) || meet(d[i], f->c[2]) ||
+                meet(d[i], f->c[3]);
+    for (int r = 0; r < k / 8; r++)
         turn(f->b[r], &b[8 * r]);
-    for (int half = 0; half < 2; half++) {
-        float32x4_t sum[16];
-        rows_in(f, half, sum);
-        for (int r = 0; r < kk / 8; r++)
-            halves_add(f->a[2 * r + half], &b[8 * r], sum);
-        for (int i = 0; i < 16; i++)
-            c[16 * half + i] = sum[i];
-    }
-    rows_out(d, c);
-}
-
-static FML void halves(void *const *d, const struct fragments *f, int k)
-{
-    if (k == 16)
-        product_halves(d, f, 16);
-    else
-        product_halves(d, f, 8);
+    halves_add(f->a, b, f->c, keep ? kept[0] : d[0], keep ? kept[1] : d[1], k / 8);
+    halves_add(f->a + 1, b, f->c + 2, d[2], d[3], k / 8);
+    for (int i = 0; i < 2 && keep; i++)
+        memcpy(d[i], kept[i], sizeof kept[i]);
 }
 #endif
 
