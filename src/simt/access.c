@@ -418,6 +418,11 @@ void dev_ld(struct sw_warp *sw, u32 m, u32 site)
 static void store_lanes(const struct sw_site *s, u32 m, const uint64_t *host, void *const *src)
 {
     bool wide = s->flags & SW_WIDE;
+    if (m == (u32)ALL && s->esize == 4 && s->vec == 1) {
+        for (int i = 0; i < WARP; i++)
+            memcpy((char *)(uintptr_t)host[i], (const u32 *)src[0] + i, 4);
+        return;
+    }
     for (u32 left = m; left; left &= left - 1) {
         u32 i = (u32)__builtin_ctz(left);
         char *p = (char *)(uintptr_t)host[i];

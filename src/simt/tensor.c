@@ -210,15 +210,6 @@ static void mma_quads(const struct mma_shape *s, u32 kind, bool exact, void *con
     }
 }
 
-static bool mma_common(const struct mma_shape *s, void *const *d, const void *const *a,
-                       const void *const *b, const void *const *c)
-{
-    if (s->m != 16 || s->c != PT_F32 || (s->a != PT_F16 && s->a != PT_BF16))
-        return false;
-    mma_half(d, a, b, c, s->k, s->a == PT_BF16);
-    return true;
-}
-
 /* The sum as the hardware keeps it: saturated, or modulo 2^32. */
 static u32 int_result(s64 x, bool sat)
 {
@@ -377,22 +368,12 @@ enum simt_tensor_type mma_type(uint32_t kind, uint64_t *flops)
     }
 }
 
-void dev_mma(struct sw_warp *sw, u32 site)
+/* Registers of an instruction: d, a, b, c, one after the other. */
+static void mma_any(const struct mma_shape *s, u32 kind, bool exact, void *const *d)
 {
-    uint64_t flops;
-    struct warp *w = warp_of(sw);
-    const struct sw_site *at = site_of(w, site);
-    u32 kind = at->kind;
-    const struct mma_shape *s = mma_row(kind);
-    void *regs[64];
-    u32 nd = (u32)s->d_regs, na = (u32)s->a_regs, nb = (u32)s->b_regs, nc = (u32)s->c_regs;
-    regs_lanes(w, at, 0, nd + na + nb + nc, regs);
-    void *const *d = regs;
-    const void *const *a = (const void *const *)regs + nd, *const *b = a + na, *const *c = b + nb;
-    clock_tick(w);
-    enum simt_tensor_type type = mma_type(kind, &flops);
-    w->t->n.tensor_flops_of[type] += flops;
-    bool sat = kind & MMA_SAT, exact = w->t->l->dev->config.exact_mma;
+    const void *const *a = (const void *const *)d + s->d_regs, *const *b = a + s->a_regs,
+                      *const *c = b + s->b_regs;
+    bool sat = kind & MMA_SAT;
     if (kind & MMA_WMMA && s->c == PT_F64) {
         wmma_double(s, d, a, b, c);
     } else if (kind & MMA_WMMA) {
@@ -412,8 +393,29 @@ void dev_mma(struct sw_warp *sw, u32 site)
         mma_double(s, d, a, b, c);
     } else if (s->op == MMA_QUADS) {
         mma_quads(s, kind, exact, d, a, b, c);
-    } else if (exact || !mma_common(s, d, a, b, c)) {
+    } else {
         mma_float(s, exact, d, a, b, c);
+    }
+}
+
+void dev_mma(struct sw_warp *sw, u32 site)
+{
+    uint64_t flops;
+    struct warp *w = warp_of(sw);
+    const struct sw_site *at = site_of(w, site);
+    u32 kind = at->kind;
+    const struct mma_shape *s = mma_row(kind);
+    void *regs[64];
+    regs_lanes(w, at, 0, (u32)(s->d_regs + s->a_regs + s->b_regs + s->c_regs), regs);
+    clock_tick(w);
+    enum simt_tensor_type type = mma_type(kind, &flops);
+    w->t->n.tensor_flops_of[type] += flops;
+    bool exact = w->t->l->dev->config.exact_mma, half = s->a == PT_F16 || s->a == PT_BF16;
+    if (half && s->op == MMA_MUL && s->c == PT_F32 && !exact) {
+        const void *const *a = (const void *const *)regs + 4, *const *b = a + s->a_regs;
+        mma_half(regs, a, b, b + s->b_regs, s->k, s->a == PT_BF16);
+    } else {
+        mma_any(s, kind, exact, regs);
     }
 }
 
@@ -515,12 +517,14 @@ void dev_ldmatrix(struct sw_warp *sw, u32 m, u32 site)
         return;
     }
     /* A row of 16 bytes is spread over four lanes, one after the other. */
-    for (u32 v = 0; v < s->vec; v++) {
+    for (u32 v = 0; v < s->vec && !s->kind; v++)
+        for (u32 i = 0; i < 8; i++)
+            ((half8 *)dst[v])[i] = *(const half8 *)(uintptr_t)host[8 * v + i];
+    for (u32 v = 0; v < s->vec && s->kind; v++) {
         half8 r[8];
         for (u32 i = 0; i < 8; i++)
             r[i] = *(const half8 *)(uintptr_t)host[8 * v + i];
-        if (s->kind)
-            halves_turn(r);
+        halves_turn(r);
         memcpy(dst[v], r, sizeof r);
     }
     clock_tick(w);
