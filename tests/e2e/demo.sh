@@ -30,9 +30,8 @@ show runs
 
 # The exported module on this machine's PyTorch: without a GPU its kernel runs on simt.
 module=$("$cutegen" export "${swish:-last}" --output "$CUTEGEN_RUNS/demo-swish" --json | sed -n 's/.*"module":"\([^"]*\)".*/\1/p')
-for python in python3 /usr/bin/python3; do
-    "$python" -c 'import torch' 2>/dev/null && break
-done
+python=$("$cutegen" config --json | sed -n 's/.*"python":{"value":"\([^"]*\)".*/\1/p')
+python=${python:-python3}
 printf '\n$ %s, with %s\n' "$python" "$module"
 CUTEGEN_PROGRAM=$PWD/$cutegen "$python" -W ignore - "$module" <<'END'
 import importlib.util
