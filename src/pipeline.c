@@ -33,9 +33,7 @@
 #include <string.h>
 
 enum {
-    MAX_FAILED_STEPS = 3,   /* in a row; then the model has nothing more to give */
-    PROFILE_FROM_GEMM = 11, /* structure first (the paper's schedule) */
-    PROFILE_FROM_OTHERS = 1,
+    MAX_FAILED_STEPS = 3, /* in a row; then the model has nothing more to give */
 };
 
 volatile int pipeline_interrupts;
@@ -636,13 +634,6 @@ static bool loop_run(struct loop *l, struct error *err)
 
 /* ---- a run from outside --------------------------------------------------- */
 
-static int profile_depth(const struct run_options *o, const struct task *task)
-{
-    if (o->profile_from >= 0)
-        return o->profile_from;
-    return task->class == CLASS_GEMM ? PROFILE_FROM_GEMM : PROFILE_FROM_OTHERS;
-}
-
 static bool run_begin(struct loop *l, struct store *store, const struct settings *settings,
                       struct error *err)
 {
@@ -778,7 +769,7 @@ bool pipeline_run(const struct settings *settings, const struct run_options *opt
     /* A new run's store comes last: a start that fails leaves nothing behind. */
     if (!store && !store_open(set.runs_dir, STORE_WRITE, &store, err))
         goto done;
-    l.profile_from = profile_depth(&l.opt, &l.task);
+    l.profile_from = run_profile_depth(&set, &l.opt, l.task.class, stage_device(l.st)->kind);
     if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))
         goto done;
     loop_event(&l, (struct event){.kind = EVENT_TASK, .text = stage_engineer(l.st)});

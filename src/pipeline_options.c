@@ -9,7 +9,26 @@
 
 #include "base/json.h"
 
+#include <limits.h>
 #include <string.h>
+
+enum {
+    PROFILE_FROM_GEMM = 11, /* structure first (the paper's schedule) */
+    PROFILE_FROM_OTHERS = 1,
+    PROFILE_NEVER = INT_MAX,
+};
+
+/* The built-in engineer reads no profile: simt's counters are there anyway, ncu would be run for
+ * nobody. */
+int run_profile_depth(const struct settings *s, const struct run_options *o, enum kernel_class of,
+                      enum device_kind on)
+{
+    if (o->profile_from >= 0)
+        return o->profile_from;
+    if (on == DEVICE_CUDA && !strcmp(s->model, "builtin"))
+        return PROFILE_NEVER;
+    return of == CLASS_GEMM ? PROFILE_FROM_GEMM : PROFILE_FROM_OTHERS;
+}
 
 json_t *run_options_json(const struct settings *s, const struct run_options *o)
 {

@@ -99,12 +99,27 @@ static void a_verdict_is_nothing_to_go_on_with(void **state)
     arena_free(a);
 }
 
+static void a_profile_is_taken_for_who_reads_it(void **state)
+{
+    const struct run_options unasked = {.profile_from = -1}, asked = {.profile_from = 1};
+    struct settings s = now;
+
+    (void)state;
+    assert_int_equal(run_profile_depth(&s, &unasked, CLASS_POINTWISE, DEVICE_SIMT), 1);
+    assert_true(run_profile_depth(&s, &unasked, CLASS_POINTWISE, DEVICE_CUDA) > 1000);
+    assert_int_equal(run_profile_depth(&s, &asked, CLASS_POINTWISE, DEVICE_CUDA), 1);
+    s.model = "openai:m";
+    assert_int_equal(run_profile_depth(&s, &unasked, CLASS_POINTWISE, DEVICE_CUDA), 1);
+    assert_int_equal(run_profile_depth(&s, &unasked, CLASS_GEMM, DEVICE_CUDA), 11);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_that_decides_comes_back),
         cmocka_unit_test(a_verdict_is_nothing_to_go_on_with),
         cmocka_unit_test(what_an_older_run_did_not_keep_is_as_it_was_then),
+        cmocka_unit_test(a_profile_is_taken_for_who_reads_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
