@@ -419,9 +419,6 @@ void dev_print(struct sw_warp *, u32 m, const u64 *format, const u64 *args);
 u64 dev_clock(struct sw_warp *);
 void dev_ldmatrix(struct sw_warp *, u32 m, u32 site);
 void dev_stmatrix(struct sw_warp *, u32 m, u32 site);
-/* mma_half.c, mma_neon.c: k 8 or 16, fast */
-void mma_half(void *const *d, const void *const *a, const void *const *b, const void *const *c,
-              int k, bool bf);
 void dev_movmatrix(struct sw_warp *, u32 *dst, const u32 *src);
 void dev_mma(struct sw_warp *, u32 site);
 void dev_wmma(struct sw_warp *, u32 m, u64 addr, u32 stride, u32 site);

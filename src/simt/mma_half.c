@@ -6,8 +6,9 @@
  * are. Products of 16-bit floats are exact in f32; sums go in order of k.
  * aarch64 has mma_neon.c in its place.
  */
+#include "simt/mma_half.h"
+
 #include "simt/device.h"
-#include "simt/halves.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -112,4 +113,16 @@ void mma_half(ARGS)
     }
 #endif
     with_any(d, a, b, c, k, bf);
+}
+
+/* Here wgmma is better off with floats. */
+bool mma_half_direct(bool bf)
+{
+    (void)bf;
+    return false;
+}
+
+void mma_half_rows(void *const *d, const void *const *a, const half8 *b, bool bf)
+{
+    (void)d, (void)a, (void)b, (void)bf;
 }

@@ -10,6 +10,7 @@
 #include "simt/convert.h"
 #include "simt/halves.h"
 #include "simt/mma.h"
+#include "simt/mma_half.h"
 #include "simt/tensor.h"
 
 #include <string.h>
