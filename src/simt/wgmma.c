@@ -13,6 +13,7 @@
  */
 #include "simt/hopper.h"
 
+#include "simt/mma_half.h"
 #include "simt/tensor.h"
 #include "simt/tensormap.h"
 #include "simt/wgmma.h"
@@ -21,7 +22,7 @@
 
 typedef float quad __attribute__((vector_size(16), aligned(4), may_alias));
 
-enum { MAX_N = 256, MAX_K = 32, ROWS = 16 };
+enum { MAX_N = 256, MAX_K = 32, ROWS = 16, ADDRESSES = 1 << 18 };
 
 /* ---- elements ---- */
 
@@ -148,7 +149,7 @@ static inline u32 chunk_at(const struct matrix *x, u32 i, u32 c)
     } else {
         at += i * x->stride + (c & 7) * 16 + (c >> 3) * x->lead;
     }
-    return swizzled(at & 0x3ffff, x->bits);
+    return swizzled(at & (ADDRESSES - 1), x->bits);
 }
 
 static u32 chunks_i(const struct matrix *x)
@@ -161,10 +162,25 @@ static u32 chunks_c(const struct matrix *x)
     return x->mn ? x->k_bytes / 2 : x->k_bytes / 16;
 }
 
+/* Where it ends at most: each part of chunk_at() at its largest. */
+static u32 matrix_end(const struct matrix *x)
+{
+    u32 n = chunks_i(x) - 1, m = chunks_c(x) - 1, wide = x->span / 16, at = x->start;
+    if (!x->mn)
+        at += 7 * x->span + n / 8 * x->stride + m * (x->bits ? 16 : x->lead);
+    else if (x->bits)
+        at += 7 * x->span + m / 8 * x->stride + n / wide * x->lead + x->span - 16;
+    else
+        at += n * x->stride + 7 * 16 + m / 8 * x->lead;
+    return (at | 0x7f) + 1; /* a swizzle stays within 128 bytes */
+}
+
 /* All of it inside the block's memory; the highest chunk decides. */
 static bool matrix_inside(struct warp *w, u32 site, const struct matrix *x, const char *name)
 {
-    u32 worst = 0, n = chunks_i(x), m = chunks_c(x);
+    u32 worst = 0, n = chunks_i(x), m = chunks_c(x), end = matrix_end(x);
+    if (end <= w->blk->b.smem_bytes && end <= ADDRESSES)
+        return true;
     for (u32 i = 0; i < n; i++)
         for (u32 c = 0; c < m; c++) {
             u32 at = chunk_at(x, i, c);
@@ -302,6 +318,65 @@ static void fetch_regs(const void *const *a, enum wgmma_type t, float (*A)[MAX_K
         }
 }
 
+/* ---- halves, multiplied as they lie (mma_half.h) ---- */
+
+static inline half8 chunk(const u8 *smem, const struct matrix *x, u32 i, u32 c)
+{
+    return *(const half8 *)(smem + chunk_at(x, i, c));
+}
+
+/* Blocks of 8 x 8, as registers of mma.sync hold them. */
+static void blocks_a(const u8 *smem, const struct matrix *x, u32 first, half8 (*A)[8])
+{
+    for (u32 r = 0; r < 4; r++) {
+        u32 h = r & 1, k = r >> 1;
+        for (u32 i = 0; i < 8; i++)
+            A[r][i] = x->mn ? chunk(smem, x, first / 8 + h, 8 * k + i)
+                            : chunk(smem, x, first + 8 * h + i, k);
+        if (x->mn)
+            halves_turn(A[r]);
+    }
+}
+
+/* Where the 16 rows of k of columns 8 j.. are, or the 8 columns in two parts. */
+static void places_b(const struct matrix *x, u32 j, bool bf, u32 at[16])
+{
+    for (u32 i = 0; i < 16; i++)
+        at[i] = x->mn ? chunk_at(x, j, i)
+                      : chunk_at(x, 8 * j + (u32)mma_half_column((int)i & 7, bf), i >> 3);
+}
+
+static inline void rows_b(const u8 *smem, const struct matrix *x, const u32 at[16], bool bf,
+                          half8 rows[16])
+{
+    for (u32 i = 0; i < 16; i++)
+        rows[i] = *(const half8 *)(smem + at[i]);
+    if (!x->mn) {
+        halves_turn(rows);
+        halves_turn(rows + 8);
+    }
+    for (u32 i = 0; i < 16 && x->mn && !bf; i++)
+        rows[i] = __builtin_shufflevector(rows[i], rows[i], 0, 2, 4, 6, 1, 3, 5, 7);
+}
+
+static void multiply_halves(float *const *d, half8 (*A)[8], const u8 *smem, const struct matrix *x,
+                            u32 n, bool bf)
+{
+    const void *a[] = {A[0], A[1], A[2], A[3]};
+    /* Eight columns on, everything is where it was but for the stride; swizzles do not see it. */
+    bool even = !x->mn && x->stride % 1024 == 0 && matrix_end(x) <= ADDRESSES;
+    u32 at[16];
+    half8 rows[16];
+    for (u32 j = 0; j < n / 8; j++) {
+        for (u32 i = 0; i < 16 && j && even; i++)
+            at[i] += x->stride;
+        if (!j || !even)
+            places_b(x, j, bf, at);
+        rows_b(smem, x, at, bf, rows);
+        mma_half_rows((void *const *)d + 4 * j, a, rows, bf);
+    }
+}
+
 /* ---- the product ---- */
 
 /* d: registers of 32 lanes; register 4 j + 2 h + o holds rows 8 h.. and columns 8 j + o, + 2, ...
@@ -356,7 +431,10 @@ struct scratch {
     s32 IA[ROWS][MAX_K], IB[MAX_K * MAX_N];
     float acc[MAX_N / 2][WARP];
     struct exact_factor EA[ROWS][MAX_K], EB[MAX_N][MAX_K];
+    half8 HA[4][8];
 };
+
+enum how { BY_FLOATS, BY_HALVES, EXACTLY };
 
 static HOT void floats_f16(struct scratch *x, const u8 *smem, const struct matrix *b,
                            float *const *d, u32 n)
@@ -400,8 +478,18 @@ static void floats_exact(struct scratch *x, u32 kind, const u8 *smem, const stru
         }
 }
 
+static void negate(struct scratch *x, enum how how)
+{
+    for (u32 r = 0; r < 4 && how == BY_HALVES; r++)
+        for (u32 i = 0; i < 8; i++)
+            x->HA[r][i] ^= 0x8000;
+    for (u32 r = 0; r < ROWS && how != BY_HALVES; r++)
+        for (u32 k = 0; k < MAX_K; k++)
+            x->A[r][k] = -x->A[r][k];
+}
+
 static void product_floats(struct scratch *x, u32 kind, const u8 *smem, const struct matrix *b,
-                           void *const *d, u32 n, bool scale_d, bool exact)
+                           void *const *d, u32 n, bool scale_d, enum how how)
 {
     enum wgmma_type t = (enum wgmma_type)(kind >> WG_B & 7);
     bool f16 = (kind >> WG_ACC & 3) == WG_ACC_F16;
@@ -415,11 +503,11 @@ static void product_floats(struct scratch *x, u32 kind, const u8 *smem, const st
             x->acc[r][l] = half_in(((const u32 *)d[r / 2])[l] >> 16 * (r & 1) & 0xffff);
     }
     if (kind & (WG_NEG_A | WG_NEG_B) && !(kind & WG_NEG_A && kind & WG_NEG_B))
-        for (u32 r = 0; r < ROWS; r++)
-            for (u32 k = 0; k < MAX_K; k++)
-                x->A[r][k] = -x->A[r][k];
-    if (exact)
+        negate(x, how);
+    if (how == EXACTLY)
         floats_exact(x, kind, smem, b, acc, n);
+    else if (how == BY_HALVES)
+        multiply_halves(acc, x->HA, smem, b, n, t == WG_BF16);
     else if (t == WG_F16)
         floats_f16(x, smem, b, acc, n);
     else
@@ -482,7 +570,16 @@ void dev_wgmma(struct sw_warp *sw, u32 m, u32 site, void *const *d, const void *
         matrix_hold(w, site, &mb, 0, chunks_i(&mb));
         results_note(w, site, d, (kind >> WG_ACC & 3) == WG_ACC_F16 ? n / 4 : n / 2);
     }
-    if (regs) {
+    bool halves = ta == WG_F16 || ta == WG_BF16;
+    enum how how = w->t->l->dev->config.exact_mma             ? EXACTLY
+                   : halves && mma_half_direct(ta == WG_BF16) ? BY_HALVES
+                                                              : BY_FLOATS;
+    if (regs && how == BY_HALVES) {
+        for (u32 r = 0; r < 4; r++)
+            memcpy(x->HA[r], a[r], sizeof x->HA[r]);
+    } else if (how == BY_HALVES) {
+        blocks_a(smem, &ma, first, x->HA);
+    } else if (regs) {
         fetch_regs(a, ta, x->A, x->IA);
     } else if (ints) {
         for (u32 r = 0; r < ROWS; r++)
@@ -494,7 +591,7 @@ void dev_wgmma(struct sw_warp *sw, u32 m, u32 site, void *const *d, const void *
     if (ints)
         product_ints(x, kind, smem, &mb, d, n, scale_d);
     else
-        product_floats(x, kind, smem, &mb, d, n, scale_d, w->t->l->dev->config.exact_mma);
+        product_floats(x, kind, smem, &mb, d, n, scale_d, how);
 }
 
 /* ---- groups ---- */
