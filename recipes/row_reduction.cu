@@ -372,7 +372,8 @@ __global__ void __launch_bounds__(THREADS)
     float const $name = $scalar_call;
 //! elif one_pass and paired
     float const $name = $pair_second;
-//! elif one_pass and pair
+//! else
+//! if one_pass and pair
 //! if keep_exponentials and registers and whole or keep_exponentials and cluster and cluster_whole
     float largest = -3.402823466e+38f; // in this warp
     CUTE_UNROLL
@@ -389,9 +390,7 @@ __global__ void __launch_bounds__(THREADS)
     }
 //! else
     $pair_type $acc = $pair_type::none();
-//! end
-//! if keep_exponentials and registers and whole or keep_exponentials and cluster and cluster_whole
-//! elif narrow and cluster and cluster_whole
+//! if narrow and cluster and cluster_whole
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j) {
 //! each use
@@ -464,19 +463,7 @@ __global__ void __launch_bounds__(THREADS)
         $acc.add(values);
     }
 //! end
-//! if cluster
-//! if narrow and holds
-//! each tensor
-//! if kept
-    as_loaded(r$X);
 //! end
-//! end
-//! end
-    $acc = row_reduce<$k, THREADS, CLUSTER>($acc);
-//! else
-    $acc = row_reduce<$k, THREADS>($acc);
-//! end
-    float const $name = $pair_first;
 //! else
     $combine $acc = $combine::none();
 //! if registers or cluster and holds
@@ -574,6 +561,7 @@ __global__ void __launch_bounds__(THREADS)
     for (int i = t; i < n; i += WIDTH)
         $acc.add($plain_call$plain_place);
 //! end
+//! end
 //! if cluster
 //! if narrow and holds
 //! each tensor
@@ -586,7 +574,9 @@ __global__ void __launch_bounds__(THREADS)
 //! else
     $acc = row_reduce<$k, THREADS>($acc);
 //! end
-//! if groups and arg and vectorise or groups and arg and peel
+//! if one_pass and pair
+    float const $name = $pair_first;
+//! elif groups and arg and vectorise or groups and arg and peel
     int $name = $result; // where its vector begins, or the place itself
     CUTE_UNROLL
     for (int v = VEC - 1, first = $name; v >= 0; --v) {
@@ -730,43 +720,23 @@ CUTEGEN_PLAN(call)
     float *$part = (float *)cutegen_workspace(call, ($all_rows) * 4);
 //! end
 //! if cluster and holds
-//! if cluster_whole
-    CUTEGEN_REQUIRE(call, n == $cluster_threads * $cluster_size * $vec * $cluster_items, "a row must fill the registers of a cluster");
-//! else
-    CUTEGEN_REQUIRE(call, n <= $cluster_threads * $cluster_size * $vec * $cluster_items, "a row must fit into the registers of a cluster");
-//! end
+    CUTEGEN_REQUIRE(call, n $cluster_exactly $cluster_threads * $cluster_size * $vec * $cluster_items, "a row must $cluster_fill the registers of a cluster");
     $launch CUTEGEN_LAUNCH_CLUSTER(call, (${kernel}_kernel<$cluster_threads, $cluster_size, $cluster_items>), cutegen_dim3(($all_rows) * $cluster_size, 1, 1), cutegen_dim3($cluster_threads, 1, 1), cutegen_dim3($cluster_size, 1, 1), 0, $args)$launch_end;
 //! elif cluster
     $launch CUTEGEN_LAUNCH_CLUSTER(call, (${kernel}_kernel<$cluster_threads, $cluster_size>), cutegen_dim3(($all_rows) * $cluster_size, 1, 1), cutegen_dim3($cluster_threads, 1, 1), cutegen_dim3($cluster_size, 1, 1), 0, $args)$launch_end;
 //! elif registers and warps
-//! if whole
-    CUTEGEN_REQUIRE(call, n == 32 * $vec * $warp_items, "a row must fill the registers of a warp");
-//! else
-    CUTEGEN_REQUIRE(call, n <= 32 * $vec * $warp_items, "a row must fit into the registers of a warp");
-//! end
+    CUTEGEN_REQUIRE(call, n $exactly 32 * $vec * $warp_items, "a row must $fill the registers of a warp");
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<128, $warp_items>), cutegen_dim3(cutegen_ceil_div($all_rows, 4), 1, 1), cutegen_dim3(128, 1, 1), 0, $args)$launch_end;
 //! elif warps
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(cutegen_ceil_div($all_rows, 4), 1, 1), cutegen_dim3(128, 1, 1), 0, $args)$launch_end;
 //! elif registers and more_threads
-//! if whole
-    CUTEGEN_REQUIRE(call, n == $threads_more * $vec * $items_more, "a row must fill the registers of its block");
-//! else
-    CUTEGEN_REQUIRE(call, n <= $threads_more * $vec * $items_more, "a row must fit into the registers of its block");
-//! end
+    CUTEGEN_REQUIRE(call, n $exactly $threads_more * $vec * $items_more, "a row must $fill the registers of its block");
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads_more, $items_more>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads_more, 1, 1), 0, $args)$launch_end;
 //! elif registers and fewer_threads
-//! if whole
-    CUTEGEN_REQUIRE(call, n == $threads_fewer * $vec * $items_fewer, "a row must fill the registers of its block");
-//! else
-    CUTEGEN_REQUIRE(call, n <= $threads_fewer * $vec * $items_fewer, "a row must fit into the registers of its block");
-//! end
+    CUTEGEN_REQUIRE(call, n $exactly $threads_fewer * $vec * $items_fewer, "a row must $fill the registers of its block");
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads_fewer, $items_fewer>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads_fewer, 1, 1), 0, $args)$launch_end;
 //! elif registers
-//! if whole
-    CUTEGEN_REQUIRE(call, n == $threads * $vec * $items, "a row must fill the registers of its block");
-//! else
-    CUTEGEN_REQUIRE(call, n <= $threads * $vec * $items, "a row must fit into the registers of its block");
-//! end
+    CUTEGEN_REQUIRE(call, n $exactly $threads * $vec * $items, "a row must $fill the registers of its block");
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads, $items>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads, 1, 1), 0, $args)$launch_end;
 //! elif more_threads
     $launch CUTEGEN_LAUNCH(call, (${kernel}_kernel<$threads_more>), cutegen_dim3($all_rows, 1, 1), cutegen_dim3($threads_more, 1, 1), 0, $args)$launch_end;

@@ -35,6 +35,7 @@ static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
 {
     int64_t n = rows_length(q), threads = 256, items, words;
     int kept = kept_count(q);
+    bool whole;
 
     if (n / vec > CLUSTER * threads * 16)
         threads = 512;
@@ -48,7 +49,10 @@ static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
         scope_fact(s, "long");
     if (registers_hold(items * kept, threads))
         scope_fact(s, "holds");
-    if (n == items * CLUSTER * threads * vec)
+    whole = n == items * CLUSTER * threads * vec;
+    scope_set(s, "cluster_exactly", "%s", whole ? "==" : "<=");
+    scope_set(s, "cluster_fill", "%s", whole ? "fill" : "fit into");
+    if (whole)
         scope_fact(s, "cluster_whole");
     if (vec > 4)
         scope_fact(s, "narrow");
@@ -98,7 +102,7 @@ static void set_launch(struct rows *q, struct scope *s, int vec)
 {
     int64_t n = rows_length(q), threads = 64, items, warp_items = (n / vec + 31) / 32;
     int kept = kept_count(q);
-    bool is_short = n / vec <= 32 * 8, fits;
+    bool is_short = n / vec <= 32 * 8, fits, whole;
     int each = finds_place(q) ? 8 : q->g->measured && vec == 4 && writes_elements(q) ? 2 : 4;
 
     while (threads < 512 && n / vec > threads * each)
@@ -110,14 +114,19 @@ static void set_launch(struct rows *q, struct scope *s, int vec)
     scope_set(s, "threads", "%d", (int)threads);
     scope_set(s, "items", "%d", (int)(items ? items : 1));
     scope_set(s, "warp_items", "%d", (int)(warp_items ? warp_items : 1));
-    set_tuning(q, s, threads, items, fits, n == items * threads * vec);
+    whole = n == items * threads * vec;
+    set_tuning(q, s, threads, items, fits, whole);
     if (kept)
         scope_fact(s, "reread");
     if (fits)
         scope_fact(s, "fits");
     if (is_short)
         scope_fact(s, "short");
-    if (n == items * threads * vec && (!is_short || n == warp_items * 32 * vec))
+    if (is_short && n != warp_items * 32 * vec)
+        whole = false;
+    scope_set(s, "exactly", "%s", whole ? "==" : "<=");
+    scope_set(s, "fill", "%s", whole ? "fill" : "fit into");
+    if (whole)
         scope_fact(s, "whole");
     set_cluster(q, s, vec, fits);
 }
