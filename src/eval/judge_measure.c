@@ -31,8 +31,8 @@
 enum {
     ROUNDS = 3,
     MANY_ROUNDS = 6,
-    MOST_ROUNDS = 12,
-    RUNNERS = 6,
+    MOST_ROUNDS = 32,
+    RUNNERS = 8,
     ROUND_MS = 20,
     DEFAULT_COLD = 240,
     DEFAULT_WARM = 90,
@@ -42,8 +42,8 @@ enum {
 
 /* A short time depends by some percent on where the buffers happen to lie, and a very short one
  * also on the process, however many samples are taken. Below short_us there are more rounds, each
- * with other buffers; below very_short_us still more, in several processes. What the middle half of
- * the rounds says counts. */
+ * with other buffers; below very_short_us still more, in several processes, and each of a third of
+ * the samples. What the middle half of the rounds says counts. */
 static const double short_us = 100, very_short_us = 12;
 
 /* A kernel whose timed replays did not all leave the same outputs adds up in another order each
@@ -310,6 +310,20 @@ static bool move_on(struct measuring *m, int round, int rounds, struct error *er
     return bad(m) || draw_and_bind(m, DRAW_ANEW, err);
 }
 
+static bool time_candidate(struct measuring *m, int cold, int warm, struct error *err)
+{
+    struct runner_answer said;
+    struct time_samples s;
+
+    if (!runner_time(m->runner, cold, warm, m->a, &said, &s, err))
+        return false;
+    evidence_answer(&m->evidence, &said);
+    runner_answer_release(&said);
+    pool_add(m->candidate, &s);
+    log_debug("a round of the candidate: %.3f us", middle(s.cold_us, s.cold_count));
+    return true;
+}
+
 static bool time_rounds(struct measuring *m, struct error *err)
 {
     int cold = (m->config->cold > 0 ? m->config->cold : DEFAULT_COLD) / ROUNDS + 1;
@@ -317,15 +331,10 @@ static bool time_rounds(struct measuring *m, struct error *err)
     int rounds = m->config->device->kind == DEVICE_SIMT ? 1 : ROUNDS;
 
     for (int round = 0; round < rounds && !bad(m); round++) {
-        struct runner_answer said;
-        struct time_samples s;
+        int part = rounds == MOST_ROUNDS ? 3 : 1;
 
-        if (!runner_time(m->runner, cold, warm, m->a, &said, &s, err))
+        if (!time_candidate(m, (cold + part - 1) / part, (warm + part - 1) / part, err))
             return false;
-        evidence_answer(&m->evidence, &said);
-        runner_answer_release(&said);
-        pool_add(m->candidate, &s);
-        log_debug("round %d of the candidate: %.3f us", round + 1, middle(s.cold_us, s.cold_count));
         for (int i = 0; i < m->baseline_count && round < ROUNDS && !bad(m); i++)
             time_baseline(m, i, cold, warm);
         if (round == 0 && rounds == ROUNDS)
