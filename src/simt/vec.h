@@ -128,11 +128,9 @@ AI F F_ld(const void *p, int c)
 {
     return *(const F *)((const u32 *)p + c);
 }
-AI Q Q_ld(const void *p, int c)
-{
-    const VQ *q = (const VQ *)((const u64 *)p + c);
-    return (Q){q[0], q[1]};
-}
+/* No functions: gcc -Og would copy both vectors through memory on their way. x is a name. */
+#define Q_AT(p, c) ((VQ *)((u64 *)(void *)(p) + (c)))
+#define Q_ld(p, c) ((Q){Q_AT(p, c)[0], Q_AT(p, c)[1]})
 AI void I_st(void *p, int c, I x)
 {
     *(I *)((u32 *)p + c) = x;
@@ -141,12 +139,11 @@ AI void F_st(void *p, int c, F x)
 {
     *(F *)((u32 *)p + c) = x;
 }
-AI void Q_st(void *p, int c, Q x)
-{
-    VQ *q = (VQ *)((u64 *)p + c);
-    q[0] = x.a;
-    q[1] = x.b;
-}
+#define Q_st(p, c, x)                                                                              \
+    do {                                                                                           \
+        Q_AT(p, c)[0] = (x).a;                                                                     \
+        Q_AT(p, c)[1] = (x).b;                                                                     \
+    } while (0)
 AI I I_spl(u32 x)
 {
     return (I){0} + x;
@@ -243,7 +240,11 @@ AI void Q_put(void *p, int c, M mv, u32 m, Q x)
 #else
 #define I_put(p, c, mv, m, x) I_st(p, c, sel_I(mv, x, I_ld(p, c)))
 #define F_put(p, c, mv, m, x) F_st(p, c, sel_F(mv, x, F_ld(p, c)))
-#define Q_put(p, c, mv, m, x) Q_st(p, c, sel_Q(mv, x, Q_ld(p, c)))
+#define Q_put(p, c, mv, m, x)                                                                      \
+    do {                                                                                           \
+        const Q q_put = sel_Q(mv, x, Q_ld(p, c));                                                  \
+        Q_st(p, c, q_put);                                                                         \
+    } while (0)
 #endif
 #if defined(NEON)
 AI I sel_I(M m, I x, I y)

@@ -383,8 +383,9 @@ NI void fill32(void *t, u32 x)
 }
 NI void fill64(void *t, u64 x)
 {
+    const Q q = Q_spl(x);
     for (int c = 0; c < 32; c += LANES)
-        Q_st(t, c, Q_spl(x));
+        Q_st(t, c, q);
 }
 /* ---- base + stride * lane ---- */
 AI I I_aff(u32 base, s32 stride, int c)
@@ -546,8 +547,10 @@ NI void lanes32(void *t, const void *s)
 }
 NI void lanes64(void *t, const void *s)
 {
-    for (int c = 0; c < 32; c += LANES)
-        Q_st(t, c, Q_wu(I_ld(s, c)));
+    for (int c = 0; c < 32; c += LANES) {
+        const Q q = Q_wu(I_ld(s, c));
+        Q_st(t, c, q);
+    }
 }
 NI void put32(void *p, u32 m, u32 x)
 {
