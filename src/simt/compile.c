@@ -4,6 +4,7 @@
  * Hides: which compiler and flags, what the host's vectors are, the cache.
  */
 #include "simt/abi.h"
+#include "simt/embed.h"
 #include "simt/translate.h"
 
 #include "base/clock.h"
@@ -81,19 +82,33 @@ static char *find_compiler(const struct simt_options *opt, struct arena *a, stru
     return path;
 }
 
+/* Calls and branches take more C than arithmetic does, and gcc the longer. */
+static bool much_text(struct text source, int instructions)
+{
+    size_t same = strlen(simt_abi_text) + strlen(simt_vec_text) + strlen(simt_vec_math_text) +
+                  strlen(simt_vec_more_text);
+    return source.len > same + 12500 + 60 * (size_t)instructions;
+}
+
 /* -Og takes two thirds of -O1's time. The code is as fast but for small loops of arithmetic and
- * long products, which -O1 compiles soon enough. */
-static const char *level(int instructions)
+ * long products, which -O1 compiles soon enough. With vectors of four lanes there are more turns
+ * of each loop, and all but the branchiest kernels are worth it. */
+static const char *level(struct text source, int instructions, int lanes)
 {
     if (instructions > BIG_KERNEL)
         return "-O0";
-    return instructions > TINY_KERNEL && instructions <= LONG_KERNEL ? "-Og" : "-O1";
+    if (instructions <= TINY_KERNEL || instructions > LONG_KERNEL)
+        return "-O1";
+    return lanes == 4 && !much_text(source, instructions) ? "-O1" : "-Og";
 }
 
-static size_t compiler_flags(int lanes, int instructions, const char **flag)
+static size_t compiler_flags(struct text source, int lanes, int instructions, const char **flag)
 {
     size_t n = 0;
-    flag[n++] = level(instructions);
+    flag[n++] = level(source, instructions, lanes);
+    /* Chunks of four lanes wait for their own results; long products have their order. */
+    if (lanes == 4 && instructions <= LONG_KERNEL && strcmp(flag[0], "-O1") == 0)
+        flag[n++] = "-fschedule-insns";
     /* Without it gcc leaves the upper vector halves dirty over calls. */
     flag[n++] = "-fexpensive-optimizations";
     /* An eighth of gcc's time, and the code has next to nothing for it. */
@@ -136,7 +151,7 @@ static void cache_key(struct text source, const char *cc, const char *const *fla
 static bool only_gcc(const char *flag)
 {
     return strcmp(flag, "-fexpensive-optimizations") == 0 ||
-           strcmp(flag, "-fno-tree-dominator-opts") == 0 ||
+           strcmp(flag, "-fschedule-insns") == 0 || strcmp(flag, "-fno-tree-dominator-opts") == 0 ||
            strcmp(flag, "-fdisable-rtl-combine") == 0;
 }
 
@@ -218,7 +233,7 @@ bool simt_compile(struct text ptx, const char *const *kernels, size_t n,
     if (!dir_make(dir, err))
         return false;
     const char *flag[MAX_FLAGS];
-    size_t flags = compiler_flags(o.lanes, instructions, flag);
+    size_t flags = compiler_flags(source, o.lanes, instructions, flag);
     char key[65];
     cache_key(source, cc, flag, flags, key);
     *out = (struct simt_built){.so_path = arena_printf(a, "%s/%s.so", dir, key),
