@@ -14,9 +14,10 @@
 
 #include "simt/schedule.h"
 
+#include <ctype.h>
 #include <string.h>
 
-enum { MAX_REGS = 160, MAX_BODY = 200 };
+enum { MAX_REGS = 160, MAX_BODY = 200, MAX_PAIR = 40 };
 
 static bool defined_in(const struct emit *e, const struct block *bl, int reg)
 {
@@ -115,12 +116,63 @@ static void write_body(struct emit *e, const struct block *bl, bool *carried)
     e->vec = false;
 }
 
+/* The text once more, for the chunk beside this one: its values have names of their own. */
+static void write_twin(struct buf *out, const struct buf *text)
+{
+    const char *p = text->data, *end = p + text->len;
+    while (p < end) {
+        const char *word = p;
+        while (p < end && (isalnum((unsigned char)*p) || *p == '_'))
+            p++;
+        size_t n = (size_t)(p - word);
+        bool value = n > 1 && (*word == 'v' || *word == 'x') && isdigit((unsigned char)word[1]);
+        buf_add(out, word, n);
+        if (value || (n == 2 && memcmp(word, "mk", 2) == 0))
+            buf_puts(out, "b");
+        else if (n == 1 && *word == 'c')
+            buf_puts(out, " + LANES");
+        if (p < end)
+            buf_add(out, p++, 1);
+    }
+}
+
+/* A chunk waits for its own results most of the time. Short vectors turn in pairs, so that the
+ * machine has two sums to work on; more do not fit its registers. */
+static bool in_pairs(const struct emit *e, const struct block *bl)
+{
+    return e->unit->lanes == 4 && bl->count <= MAX_PAIR;
+}
+
+static void write_turns(struct buf *out, const struct buf *loads, const struct buf *body,
+                        const struct buf *stores, bool pair)
+{
+    buf_puts(out, pair ? "for (int c = 0; c < upto; c += 2 * LANES) {\n"
+                         "M mk = M_ld(m, c), mkb = M_ld(m, c + LANES); u32 n = 0;\n"
+                         "if (!M_any(mk | mkb)) continue;\n"
+                       : "for (int c = 0; c < upto; c += LANES) {\n"
+                         "M mk = M_ld(m, c); u32 n = 0;\n"
+                         "if (!M_any(mk)) continue;\n");
+    buf_add(out, loads->data ? loads->data : "", loads->len);
+    if (pair)
+        write_twin(out, loads);
+    buf_puts(out, "do {\n");
+    buf_add(out, body->data ? body->data : "", body->len);
+    if (pair)
+        write_twin(out, body);
+    buf_printf(out, "} while (++n < limit && M_any(%s));\n", pair ? "mk | mkb" : "mk");
+    buf_add(out, stores->data ? stores->data : "", stores->len);
+    if (pair)
+        write_twin(out, stores);
+    buf_puts(out, "turns = n > turns ? n : turns;\n}\n");
+}
+
 void write_loop_alone(struct emit *e, int b)
 {
     static const char letters[] = "MIFQ";
     const struct block *bl = &e->ir->block[b];
     const struct insn *t = &e->k->insn[bl->term];
-    struct buf body = buf_init((size_t)1 << 30), loads = buf_init((size_t)1 << 30), *out = e->out;
+    struct buf body = buf_init((size_t)1 << 30), loads = buf_init((size_t)1 << 30),
+               stores = buf_init((size_t)1 << 30), *out = e->out;
     bool *carried = arena_array(e->a, (size_t)e->k->reg_count + 1, sizeof *carried);
     for (int i = 0; i < bl->count; i++)
         if (!per_lane(e, &e->k->insn[bl->insn[i]]))
@@ -130,24 +182,20 @@ void write_loop_alone(struct emit *e, int b)
     write_body(e, bl, carried);
     e->out = out;
     e->loads = NULL;
-    buf_puts(out, "{ u32 rest = 0, turns = 0; I busy = {0};\n"
-                  "const u32 limit = W->fuel > 64 ? (u32)W->fuel : 64;\n"
-                  "for (int c = 0; c < upto; c += LANES) {\nM mk = M_ld(m, c); u32 n = 0;\n"
-                  "if (!M_any(mk)) continue;\n");
-    buf_add(out, loads.data ? loads.data : "", loads.len);
-    buf_puts(out, "do {\n");
-    buf_add(out, body.data ? body.data : "", body.len);
-    buf_puts(out, "} while (++n < limit && M_any(mk));\n");
     for (int r = 0; r < e->k->reg_count; r++)
         if (carried[r])
-            buf_printf(out, "%c_st(fr + %d, c, v%d_0);\n", letters[reg_class(e, r)], reg_slot(e, r),
-                       r);
+            buf_printf(&stores, "%c_st(fr + %d, c, v%d_0);\n", letters[reg_class(e, r)],
+                       reg_slot(e, r), r);
+    buf_puts(&stores, "rest |= M_bits(mk) << (c);\n");
+    buf_puts(out, "{ u32 rest = 0, turns = 0; I busy = {0};\n"
+                  "const u32 limit = W->fuel > 64 ? (u32)W->fuel : 64;\n");
+    write_turns(out, &loads, &body, &stores, in_pairs(e, bl));
     buf_printf(out,
-               "rest |= M_bits(mk) << c; turns = n > turns ? n : turns;\n}\n"
                "u32 lanes = I_total(busy);\n"
                "C[%d] += turns - 1; C[%d] += lanes - (u32)__builtin_popcount(m);\n"
                "W->fuel -= (s32)turns - 1; p%d = %srest; }\n",
                2 * b, 2 * b + 1, t->pred, t->pred_not ? "~" : "");
     buf_release(&body);
     buf_release(&loads);
+    buf_release(&stores);
 }
