@@ -1,5 +1,6 @@
 /* collect.c - shuffles, matches, reductions over a warp; printing; the clock. */
 #include "simt/device.h"
+#include "simt/quads.h"
 
 #include "base/clock.h"
 
@@ -47,12 +48,27 @@ u32 dev_shfl(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *src, co
     return p;
 }
 
+#if defined(__x86_64__)
 /* The butterfly of a constant distance: the compiler makes shuffles of it. */
 static inline __attribute__((always_inline)) void butterfly(u32 *out, const u32 *from, const u32 by)
 {
     for (u32 i = 0; i < WARP; i++)
         out[i] = from[i ^ by];
 }
+#else
+/* The same where it does not: four lanes change places, or fours do. */
+static inline __attribute__((always_inline)) void butterfly(u32 *out, const u32 *from, const u32 by)
+{
+    for (u32 i = 0; i < WARP; i += 4) {
+        quad x = *(const quad *)(from + (i ^ (by & ~3u)));
+        if (by & 1)
+            x = __builtin_shufflevector(x, x, 1, 0, 3, 2);
+        if (by & 2)
+            x = __builtin_shufflevector(x, x, 2, 3, 0, 1);
+        *(quad *)(out + i) = x;
+    }
+}
+#endif
 
 HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *src, u32 b, u32 c,
                   u32 members, u32 site)

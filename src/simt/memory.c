@@ -182,11 +182,31 @@ static void global_slow(struct warp *w, u32 *m, u32 site, u32 bytes, bool write,
     global_check(w, m, site, bytes, write, lo, hi + bytes, host);
 }
 
+/* A few lanes of shared memory, all of them where they may be. */
+static bool few_shared(const struct warp *w, u32 m, const u32 *a, const struct sw_site *s,
+                       u32 bytes, uint64_t *host)
+{
+    u32 size = w->blk->b.smem_bytes;
+    if (__builtin_popcount(m) > 8 || size < bytes)
+        return false;
+    memset(host, 0, WARP * sizeof *host);
+    for (; m; m &= m - 1) {
+        u32 lane = (u32)__builtin_ctz(m), at = a[lane] + (u32)s->off;
+        if (at > size - bytes || at & (bytes - 1))
+            return false;
+        host[lane] = at + (uint64_t)(uintptr_t)w->blk->b.smem;
+    }
+    return true;
+}
+
 HOT void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 bytes, bool write,
                        uint64_t *host, enum sw_space *space)
 {
     const struct sw_site *s = site_of(w, site);
     w->last_site = site;
+    *space = (enum sw_space)s->space;
+    if (s->space == SW_SHARED && s->flags & SW_A32 && few_shared(w, *m, addr, s, bytes, host))
+        return;
     if (s->flags & SW_A32) {
         const u32 *a = addr;
         for (int i = 0; i < WARP; i++)
@@ -199,7 +219,6 @@ HOT void lanes_resolve(struct warp *w, u32 *m, const void *addr, u32 site, u32 b
         for (int i = 0; i < WARP; i++)
             host[i] = a[i] + (uint64_t)s->off;
     }
-    *space = (enum sw_space)s->space;
     if (*space == SW_SHARED || *space == SW_LOCAL) {
         window_resolve(w, m, site, bytes, write, host, *space);
         return;
