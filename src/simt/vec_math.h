@@ -130,6 +130,63 @@ AI I V_mulhu(I x, I y)
     return Q_nar((Q){p.a >> 32, p.b >> 32});
 }
 
+AI u32 S_mins(s32 x, s32 y)
+{
+    return (u32)(x < y ? x : y);
+}
+AI I V_mins(S x, S y)
+{
+#if defined(NEON)
+    I r;
+    NEON2("smin", r, x, y);
+    return r;
+#else
+    return ((I)(x < y) & (I)x) | (~(I)(x < y) & (I)y);
+#endif
+}
+AI u32 S_minu(u32 x, u32 y)
+{
+    return (u32)(x < y ? x : y);
+}
+AI I V_minu(I x, I y)
+{
+#if defined(NEON)
+    I r;
+    NEON2("umin", r, x, y);
+    return r;
+#else
+    return ((I)(x < y) & (I)x) | (~(I)(x < y) & (I)y);
+#endif
+}
+AI u32 S_maxs(s32 x, s32 y)
+{
+    return (u32)(x > y ? x : y);
+}
+AI I V_maxs(S x, S y)
+{
+#if defined(NEON)
+    I r;
+    NEON2("smax", r, x, y);
+    return r;
+#else
+    return ((I)(x > y) & (I)x) | (~(I)(x > y) & (I)y);
+#endif
+}
+AI u32 S_maxu(u32 x, u32 y)
+{
+    return (u32)(x > y ? x : y);
+}
+AI I V_maxu(I x, I y)
+{
+#if defined(NEON)
+    I r;
+    NEON2("umax", r, x, y);
+    return r;
+#else
+    return ((I)(x > y) & (I)x) | (~(I)(x > y) & (I)y);
+#endif
+}
+
 /* PTX min and max: a NaN loses, -0 is below +0, two NaNs give the canonical one. */
 NI float S_fmin(float x, float y)
 {
@@ -154,7 +211,7 @@ AI F V_fmin(F x, F y)
     NEON2("fminnm", x, x, x); /* a signalling NaN would win */
     NEON2("fminnm", y, y, y);
     NEON2("fminnm", r, x, y);
-    return sel_F((M)(r == r), r, (F)((I){0} + 0x7fffffffu));
+    return r;
 }
 #else
 NI F V_fmin(F x, F y)
@@ -178,7 +235,7 @@ AI F V_fmax(F x, F y)
     NEON2("fmaxnm", x, x, x); /* a signalling NaN would win */
     NEON2("fmaxnm", y, y, y);
     NEON2("fmaxnm", r, x, y);
-    return sel_F((M)(r == r), r, (F)((I){0} + 0x7fffffffu));
+    return r;
 }
 #else
 NI F V_fmax(F x, F y)
