@@ -112,7 +112,7 @@ static void write_body(struct emit *e, const struct block *bl, bool *carried)
             emit_alu(e, &e->k->insn[bl->insn[i]]);
     write_turn(e, bl, carried);
     struct opnd go = {.kind = OPND_REG, .reg = t->pred, .reg2 = -1, .not = t->pred_not};
-    buf_printf(e->out, "busy -= (I)mk; mk = mk & %s;\n", value(e, t, &go, 'P'));
+    buf_printf(e->out, "mk = mk & %s;\n", value(e, t, &go, 'P'));
     e->vec = false;
 }
 
@@ -143,27 +143,32 @@ static bool in_pairs(const struct emit *e, const struct block *bl)
     return e->unit->lanes == 4 && bl->count <= MAX_PAIR;
 }
 
+static void write_text(struct buf *out, const struct buf *text, bool pair)
+{
+    buf_add(out, text->data ? text->data : "", text->len);
+    if (pair)
+        write_twin(out, text);
+}
+
 static void write_turns(struct buf *out, const struct buf *loads, const struct buf *body,
                         const struct buf *stores, bool pair)
 {
     buf_puts(out, pair ? "for (int c = 0; c < upto; c += 2 * LANES) {\n"
                          "M mk = M_ld(m, c), mkb = M_ld(m, c + LANES); u32 n = 0;\n"
-                         "if (!M_any(mk | mkb)) continue;\n"
+                         "u64 on = M_pair(mk, mkb);\n"
+                         "if (!on) continue;\n"
                        : "for (int c = 0; c < upto; c += LANES) {\n"
                          "M mk = M_ld(m, c); u32 n = 0;\n"
                          "if (!M_any(mk)) continue;\n");
-    buf_add(out, loads->data ? loads->data : "", loads->len);
-    if (pair)
-        write_twin(out, loads);
-    buf_puts(out, "do {\n");
-    buf_add(out, body->data ? body->data : "", body->len);
-    if (pair)
-        write_twin(out, body);
-    buf_printf(out, "} while (++n < limit && M_any(%s));\n", pair ? "mk | mkb" : "mk");
-    buf_add(out, stores->data ? stores->data : "", stores->len);
-    if (pair)
-        write_twin(out, stores);
+    write_text(out, loads, pair);
+    buf_puts(out, pair ? "do {\nlanes += pair_lanes(on);\n" : "do {\nbusy -= (I)mk;\n");
+    write_text(out, body, pair);
+    buf_puts(out, pair ? "on = M_pair(mk, mkb);\n} while (++n < limit && on);\n"
+                       : "} while (++n < limit && M_any(mk));\n");
+    write_text(out, stores, pair);
     buf_puts(out, "turns = n > turns ? n : turns;\n}\n");
+    if (!pair)
+        buf_puts(out, "lanes = I_total(busy);\n");
 }
 
 void write_loop_alone(struct emit *e, int b)
@@ -187,11 +192,10 @@ void write_loop_alone(struct emit *e, int b)
             buf_printf(&stores, "%c_st(fr + %d, c, v%d_0);\n", letters[reg_class(e, r)],
                        reg_slot(e, r), r);
     buf_puts(&stores, "rest |= M_bits(mk) << (c);\n");
-    buf_puts(out, "{ u32 rest = 0, turns = 0; I busy = {0};\n"
+    buf_puts(out, "{ u32 rest = 0, turns = 0, lanes = 0; I busy = {0};\n"
                   "const u32 limit = W->fuel > 64 ? (u32)W->fuel : 64;\n");
     write_turns(out, &loads, &body, &stores, in_pairs(e, bl));
     buf_printf(out,
-               "u32 lanes = I_total(busy);\n"
                "C[%d] += turns - 1; C[%d] += lanes - (u32)__builtin_popcount(m);\n"
                "W->fuel -= (s32)turns - 1; p%d = %srest; }\n",
                2 * b, 2 * b + 1, t->pred, t->pred_not ? "~" : "");

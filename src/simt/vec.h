@@ -210,6 +210,27 @@ AI u32 M_any(M m)
     return M_bits(m) != 0;
 #endif
 }
+/* Lanes of two masks: 0 where there are none, and how many. */
+AI u64 M_pair(M x, M y)
+{
+#if defined(NEON)
+    u64 r;
+    __asm__("uzp1 %1.8h, %1.8h, %2.8h\n\txtn %1.8b, %1.8h\n\tfmov %x0, %d1"
+            : "=r"(r), "+w"(x)
+            : "w"(y));
+    return r;
+#else
+    return M_bits(x) | M_bits(y) << LANES;
+#endif
+}
+AI u32 pair_lanes(u64 pair)
+{
+#if defined(NEON)
+    return (u32)((pair & 0x0101010101010101ull) * 0x0101010101010101ull >> 56);
+#else
+    return (u32)__builtin_popcountll(pair);
+#endif
+}
 NI u32 I_total(I x)
 {
     u32 r = 0;
