@@ -107,8 +107,10 @@ static size_t compiler_flags(struct text source, int lanes, int instructions, co
     size_t n = 0;
     flag[n++] = level(source, instructions, lanes);
     /* Chunks of four lanes wait for their own results; long products have their order. */
-    if (lanes == 4 && instructions <= LONG_KERNEL && strcmp(flag[0], "-O1") == 0)
+    if (lanes == 4 && instructions <= LONG_KERNEL && strcmp(flag[0], "-O1") == 0) {
         flag[n++] = "-fschedule-insns";
+        flag[n++] = "-DSCHEDULED";
+    }
     /* Without it gcc leaves the upper vector halves dirty over calls. */
     flag[n++] = "-fexpensive-optimizations";
     /* An eighth of gcc's time, and the code has next to nothing for it. */

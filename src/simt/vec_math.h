@@ -16,6 +16,8 @@ AI F V_fma(F x, F y, F z)
     return (F)__builtin_ia32_vfmaddps256(x, y, z);
 #elif defined(__FMA__) && LANES == 4
     return (F)__builtin_ia32_vfmaddps(x, y, z);
+#elif defined(NEON) && !defined(__clang__)
+    return (F)__builtin_aarch64_fmav4sf(x, y, z);
 #elif defined(__aarch64__) && LANES == 4
     __asm__("fmla %0.4s, %1.4s, %2.4s" : "+w"(z) : "w"(x), "w"(y));
     return z;
@@ -345,7 +347,9 @@ AI F V_divapprox(F x, F y)
     F limit = (F){0} + 0x1p126f;
     I big;
     NEON2("facgt", big, y, limit);
-    return x / V_fma(y, (F)(big & 0x7f800000u), y);
+    F d = y;
+    __asm__("fmla %0.4s, %1.4s, %2.4s" : "+w"(d) : "w"(y), "w"(big & 0x7f800000u));
+    return x / d;
 #else
     M big = (M)((((I)y & 0x7fffffffu) - 0x7e800001u) < 0x00ffffffu);
     return sel_F(big, x * (F)((I)y & 0x80000000u), x / y);
@@ -434,53 +438,29 @@ AI float S_ceil(float x)
 
 /* 2^x to 2 ulp, also into the subnormals. */
 #if defined(NEON)
-static const float ex2_with[10][4] AL = {
-#define EACH4(x)                                                                                   \
-    {                                                                                              \
-        x, x, x, x                                                                                 \
-    }
-    EACH4(-151.0f),
-    EACH4(128.5f),
-    EACH4(1.535336188319500e-4f),
-    EACH4(1.339887440266574e-3f),
-    EACH4(9.618437357674640e-3f),
-    EACH4(5.550332471162809e-2f),
-    EACH4(2.402264791363012e-1f),
-    EACH4(6.931472028550421e-1f),
-    EACH4(1.0f),
-    EACH4(1.0f),
-};
-/* As below, in one piece that is soon compiled: a sum begins in the constant that was just loaded,
- * and the first half of the exponent is added to the bits. */
-AI F V_ex2(F x)
+/* The whole part is even and half of it scales twice; the sum is long enough for parts from -1 to
+ * 1, and exact at both. Inside the segment where gcc puts several of them side by side. */
+#if defined(SCHEDULED)
+AI
+#else
+NI
+#endif
+    F V_ex2(F x)
 {
-    F a, b, c, d, n;
-    __asm__("ldp %q[a], %q[b], [%[k]]\n\t"
-            "fmax %[x].4s, %[x].4s, %[a].4s\n\t"
-            "ldp %q[c], %q[d], [%[k], #32]\n\t"
-            "fmin %[x].4s, %[x].4s, %[b].4s\n\t"
-            "ldp %q[a], %q[b], [%[k], #64]\n\t"
-            "frintn %[n].4s, %[x].4s\n\t"
-            "fsub %[n].4s, %[x].4s, %[n].4s\n\t"
-            "fcvtns %[x].4s, %[x].4s\n\t"
-            "fmla %[d].4s, %[c].4s, %[n].4s\n\t"
-            "fmla %[a].4s, %[d].4s, %[n].4s\n\t"
-            "ldp %q[c], %q[d], [%[k], #96]\n\t"
-            "fmla %[b].4s, %[a].4s, %[n].4s\n\t"
-            "sshr %[a].4s, %[x].4s, #1\n\t"
-            "fmla %[c].4s, %[b].4s, %[n].4s\n\t"
-            "sub %[x].4s, %[x].4s, %[a].4s\n\t"
-            "shl %[a].4s, %[a].4s, #23\n\t"
-            "fmla %[d].4s, %[c].4s, %[n].4s\n\t"
-            "ldp %q[b], %q[c], [%[k], #128]\n\t"
-            "shl %[x].4s, %[x].4s, #23\n\t"
-            "fmla %[b].4s, %[d].4s, %[n].4s\n\t"
-            "add %[x].4s, %[x].4s, %[c].4s\n\t"
-            "add %[b].4s, %[b].4s, %[a].4s\n\t"
-            "fmul %[x].4s, %[b].4s, %[x].4s"
-            : [x] "+w"(x), [a] "=&w"(a), [b] "=&w"(b), [c] "=&w"(c), [d] "=&w"(d), [n] "=&w"(n)
-            : [k] "r"(ex2_with), "m"(ex2_with));
-    return x;
+    F lo = (F){0} - 151.0f, hi = (F){0} + 128.5f, even = (F){0} + 0x1.8p24f;
+    NEON2("fmax", x, x, lo);
+    NEON2("fmin", x, x, hi);
+    F t = x + even, f = x - (t - even);
+    F p = (F){0} + 1.54575505e-5f;
+    p = V_fma(p, f, (F){0} + 1.56363954e-4f);
+    p = V_fma(p, f, (F){0} + 1.33322754e-3f);
+    p = V_fma(p, f, (F){0} + 9.61696212e-3f);
+    p = V_fma(p, f, (F){0} + 5.55041343e-2f);
+    p = V_fma(p, f, (F){0} + 2.40226653e-1f);
+    p = V_fma(p, f, (F){0} + 6.93147180e-1f);
+    p = V_fma(p, f, (F){0} + 1.0f);
+    F s = (F)(((I)t << 23) + 0x3f800000u);
+    return p * s * s;
 }
 #else
 NI F V_ex2(F x)
