@@ -135,12 +135,11 @@ static inline __attribute__((always_inline)) bool fast_global(const struct warp 
                                                               u32 bytes, u32 site, struct fast *f)
 {
     const struct range *c = &w->t->cache[site];
-    u64 row = 0, same = 0, first = a[0], step = 0;
-    for (int i = 0; i < WARP; i++, step += bytes) {
-        u64 d = a[i] - first;
-        row |= d ^ step;
-        same |= d;
-    }
+    u64 row = 0, same = 0, first = a[0], want = first;
+    for (int i = 0; i < WARP; i++, want += bytes)
+        row |= a[i] ^ want;
+    for (int i = 0; row && i < WARP; i++)
+        same |= a[i] ^ first;
     u64 at = first + (u64)s->off, span = row ? bytes : (u64)bytes * WARP;
     f->at = at;
     f->space = SW_GLOBAL;
