@@ -46,7 +46,7 @@ run_tests()
     while IFS=$'\t' read -r result name; do
         case $result in
         OK | EXPECTEDFAIL) count "$name" 0 ;;
-        SKIP) ;;
+        SKIP) case $name in *"a tarball runs from anywhere") ;; *) count "$dir: $name was skipped" 1 ;; esac ;;
         *) count "$dir: $name ($result)" 1 ;;
         esac
     done < <(python3 -c '
@@ -57,6 +57,10 @@ for line in open(sys.argv[1]):
     # What Meson itself says counts too: its log may be unreadable.
     [ "$rc" = 0 ] || [ $failed -gt $before ] || count "$dir: meson test ended with $rc" 1
 }
+
+# The Python that set-up found or made: with it named, no test may skip for want of torch.
+CUTEGEN_PYTHON=${CUTEGEN_PYTHON:-$(cat "${TOOLS:-${XDG_DATA_HOME:-$HOME/.local/share}/cutegen}/python" 2>/dev/null || true)}
+export CUTEGEN_PYTHON
 
 mkdir -p build
 say "format"

@@ -18,14 +18,14 @@
 
 #include <cmocka.h>
 
-enum { ROWS = 100, COLUMNS = 61, COUNT = ROWS * COLUMNS };
+enum { ROWS = 2000, COLUMNS = 61, COUNT = ROWS * COLUMNS };
 
 static const char task_text[] = "import torch\n"
                                 "class Model(torch.nn.Module):\n"
                                 "    def forward(self, x, y):\n"
                                 "        return torch.relu(x) + 2 * y\n"
                                 "def get_inputs():\n"
-                                "    return [torch.randn(100, 61), torch.randn(100, 61)]\n"
+                                "    return [torch.randn(2000, 61), torch.randn(2000, 61)]\n"
                                 "def get_init_inputs():\n"
                                 "    return []\n";
 
@@ -45,8 +45,7 @@ struct bench {
 
 static bool start(struct bench *b)
 {
-    struct oracle_config config = {.python = getenv("CUTEGEN_TEST_PYTHON"),
-                                   .script = getenv("ORACLE")};
+    struct oracle_config config = {.python = getenv("CUTEGEN_PYTHON"), .script = getenv("ORACLE")};
     struct oracle_load load = {.device = "cpu"};
     struct simt_options options = {0};
     struct simt_built built;
@@ -75,7 +74,7 @@ static int set_up(void **state)
 
     b->a = arena_new();
     *state = b;
-    if (start(b) || b->err.kind == ERROR_MACHINE)
+    if (start(b) || (b->err.kind == ERROR_MACHINE && !getenv("CUTEGEN_PYTHON")))
         return 0; /* each test skips by itself then */
     fprintf(stderr, "%s\n", b->err.text);
     return -1;
@@ -98,7 +97,7 @@ static void plan(struct bench *b, const char *kernel)
 {
     char count[9];
 
-    snprintf(count, sizeof count, "%02x%02x0000", COUNT & 255, COUNT >> 8);
+    snprintf(count, sizeof count, "%02x%02x%02x00", COUNT & 255, COUNT >> 8 & 255, COUNT >> 16);
     b->build.names = json_pack("{s:s}", "k", kernel);
     b->build.launches =
         json_pack("{s:[], s:[], s:[{s:s, s:s, s:i, s:[i,i,i], s:[i,i,i], s:[i,i,i], s:i, "
@@ -147,8 +146,8 @@ static const struct real_case {
     const char *summary;
 } real_cases[] = {
     {"blend", VERDICT_PASS, "3 draws of 3 distributions"},
-    {"blend_wrong", VERDICT_WRONG_VALUES, "of 6100 output elements are wrong"},
-    {"blend_short", VERDICT_NOT_WRITTEN, "7 of 6100 output elements were never written"},
+    {"blend_wrong", VERDICT_WRONG_VALUES, "of 122000 output elements are wrong"},
+    {"blend_short", VERDICT_NOT_WRITTEN, "7 of 122000 output elements were never written"},
     {"blend_coarse", VERDICT_IMPRECISE, "rms error"},
     {"blend_strided", VERDICT_PASS, "3 draws"},
 };
