@@ -237,3 +237,23 @@ struct affine *affine_find(const struct ir *ir, struct arena *a)
             out[r] = none;
     return out;
 }
+
+bool insn_tests_row(const struct ir *ir, const struct insn *in)
+{
+    static const char *const tests[] = {"lt", "le", "gt", "ge"};
+    if (strcmp(in->op, "setp") != 0 || in->arg_count != 3 || in->mod_count != 2 ||
+        (in->type != PT_S32 && in->type != PT_U32) || in->args[0].kind != OPND_REG ||
+        in->args[0].reg2 >= 0 || ir->lanewise[in->args[0].reg] || !ir->varying[in->args[0].reg])
+        return false;
+    const struct opnd *x = &in->args[1], *y = &in->args[2];
+    struct affine row = operand(ir, ir->affine, x), limit = operand(ir, ir->affine, y);
+    if (x->kind != OPND_REG || int_bytes(ir->k->reg_type[x->reg]) != 4 || row.is != AFFINE_YES ||
+        row.stride != 1 || limit.is != AFFINE_YES ||
+        (y->kind == OPND_REG ? ir->varying[y->reg] || int_bytes(ir->k->reg_type[y->reg]) != 4
+                             : y->kind != OPND_INT))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(tests); i++)
+        if (insn_has(in, tests[i]))
+            return true;
+    return false;
+}

@@ -125,7 +125,8 @@ void write_scalar(struct emit *e, const struct insn *in)
 {
     bool affine = in->args[0].kind == OPND_REG && e->ir->varying[in->args[0].reg] &&
                   is_affine(e, in->args[0].reg);
-    if (!affine && insn_bits(in) && e->ir->varying[in->args[0].reg]) {
+    if (!affine && (insn_bits(in) || insn_tests_row(e->ir, in)) &&
+        e->ir->varying[in->args[0].reg]) {
         emit_bits(e, in);
         return;
     }

@@ -125,6 +125,7 @@ void write_loop_alone(struct emit *e, int b);
 /* emit_affine.c */
 bool is_affine(const struct emit *e, int reg);
 void emit_affine(struct emit *e, const struct insn *in);
+const char *affine_test(struct emit *e, const struct insn *in);
 void affine_lanes(struct emit *e, int reg, int at);
 const char *affine_vector(struct emit *e, int reg);
 const char *affine_wrap(struct emit *e, int reg);

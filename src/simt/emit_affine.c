@@ -109,6 +109,18 @@ void emit_affine(struct emit *e, const struct insn *in)
     buf_printf(e->out, "a%d = %s;\n", d, t);
 }
 
+/* The bits of a comparison (insn_tests_row): lanes below a limit, or the others. */
+const char *affine_test(struct emit *e, const struct insn *in)
+{
+    bool sign = in->type == PT_S32, reach = insn_has(in, "le") || insn_has(in, "gt");
+    const char *cast = sign ? "(s64)(s32)" : "(s64)(u32)";
+    return arena_printf(e->a, "%srow_below(%s(%s), %s(%s)%s, %s)",
+                        insn_has(in, "gt") || insn_has(in, "ge") ? "~" : "", cast,
+                        base_of(e, in, &in->args[1], 'I'), cast,
+                        scalar_value(e, in, &in->args[2], 'I'), reach ? " + 1" : "",
+                        sign ? "0x7fffffffll" : "0xffffffffll");
+}
+
 /* All lanes of it, written to the frame. */
 void affine_lanes(struct emit *e, int reg, int at)
 {

@@ -191,18 +191,19 @@ static void emit_carry(struct emit *e, const struct insn *in)
         assign_reg(e, in, in->args[0].reg2, arena_printf(e->a, "c%d", n));
 }
 
-/* Logic of predicates, on the bits of all lanes at once. */
+/* Logic of predicates and tests of rows, on the bits of all lanes at once. */
 void emit_bits(struct emit *e, const struct insn *in)
 {
     int d = in->args[0].reg;
-    const char *x = pred_bits(e, in, &in->args[1]), *keep = NULL;
-    if (in->arg_count == 3)
+    bool row = strcmp(in->op, "setp") == 0;
+    const char *x = row ? affine_test(e, in) : pred_bits(e, in, &in->args[1]), *keep = NULL;
+    if (!row && in->arg_count == 3)
         x = arena_printf(e->a, "(%s %c %s)", x,
                          in->op[0] == 'a'   ? '&'
                          : in->op[0] == 'o' ? '|'
                                             : '^',
                          pred_bits(e, in, &in->args[2]));
-    else if (in->op[0] == 'n')
+    else if (!row && in->op[0] == 'n')
         x = arena_printf(e->a, "~%s", x);
     if (in->pred >= 0) {
         struct opnd g = {.kind = OPND_REG, .reg = in->pred, .reg2 = -1, .not = in->pred_not};

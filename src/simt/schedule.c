@@ -36,7 +36,7 @@ enum item_kind insn_kind(const struct ir *ir, const struct insn *in)
 {
     if (emit_is_call(in))
         return ITEM_CALL;
-    if (insn_bits(in) && !ir->lanewise[in->args[0].reg])
+    if ((insn_bits(in) && !ir->lanewise[in->args[0].reg]) || insn_tests_row(ir, in))
         return ITEM_SCALAR;
     int regs[MAX_REGS], n = insn_defs(in, regs, MAX_REGS);
     for (int i = 0; i < n; i++)

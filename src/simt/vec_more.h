@@ -431,6 +431,21 @@ NI u32 wraps_s(u32 base, s64 stride)
 #define WRAPS_S(x, k)                                                                              \
     (UNLIKELY((s64)(s32)(x) + 31 * (k) != (s32)((s64)(s32)(x) + 31 * (k))) ? wraps_s((u32)(x), k)  \
                                                                            : 0)
+/* Lanes whose base + lane is below a limit; what is above top wraps. */
+NI u32 row_below_wrapped(s64 base, s64 limit, s64 top)
+{
+    u32 r = 0;
+    for (int i = 0; i < 32; i++)
+        r |= (u32)((base + i > top ? base + i - 0x100000000ll : base + i) < limit) << i;
+    return r;
+}
+AI u32 row_below(s64 base, s64 limit, s64 top)
+{
+    s64 n = limit - base;
+    if (UNLIKELY(base + 31 > top))
+        return row_below_wrapped(base, limit, top);
+    return n > 31 ? ~0u : n > 0 ? (1u << n) - 1 : 0;
+}
 /* ---- memory without a call: where the device has let this instruction go before (abi.h) ---- */
 AI F F_ldu(const u8 *p, int c)
 {

@@ -73,6 +73,33 @@ static void indexes_that_wrap_within_a_warp_are_exact(void **state)
     arena_free(a);
 }
 
+/* base + lane against a limit is two scalars; where it wraps some lanes are below and some above.
+ */
+static void comparisons_that_wrap_within_a_warp_are_exact(void **state)
+{
+    static uint64_t out[THREADS * 6];
+    struct arena *a = arena_new();
+    (void)state;
+    run_text("add.s32 %r2, %r1, -5;\nadd.s32 %r3, %r1, 2147483640;\nmov.u32 %r4, %ntid.x;\n"
+             "setp.lt.s32 %p1, %r2, 7;\nsetp.ge.u32 %p2, %r2, 3;\n"
+             "setp.gt.s32 %p3, %r3, -2147483647;\nsetp.le.u32 %p4, %r3, 2147483647;\n"
+             "setp.lt.u32 %p5, %r1, %r4;\nsetp.ge.s32 %p6, %r1, 33;\n"
+             "mul.wide.u32 %rd2, %r1, 48;\nadd.s64 %rd3, %rd1, %rd2;\nmov.u64 %rd4, 1;\n"
+             "@%p1 st.global.u64 [%rd3], %rd4;\n@%p2 st.global.u64 [%rd3+8], %rd4;\n"
+             "@%p3 st.global.u64 [%rd3+16], %rd4;\n@%p4 st.global.u64 [%rd3+24], %rd4;\n"
+             "@%p5 st.global.u64 [%rd3+32], %rd4;\n@%p6 st.global.u64 [%rd3+40], %rd4;",
+             6, out, a);
+    for (uint32_t t = 0; t < THREADS; t++) {
+        uint32_t below = t - 5, above = t + 2147483640u;
+        const bool want[] = {(int32_t)below<7, below >= 3, (int32_t)above> - 2147483647,
+                             above <= 2147483647u, true, t >= 33};
+        for (uint32_t i = 0; i < 6; i++)
+            if ((out[t * 6 + i] == 1) != want[i])
+                fail_msg("thread %u, comparison %u is not %d", t, i, want[i]);
+    }
+    arena_free(a);
+}
+
 /* An address that wraps only in lanes that do not use it. */
 static void a_guarded_neighbour_is_read(void **state)
 {
@@ -183,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(indexes_that_wrap_within_a_warp_are_exact),
+        cmocka_unit_test(comparisons_that_wrap_within_a_warp_are_exact),
         cmocka_unit_test(a_guarded_neighbour_is_read),
         cmocka_unit_test(lanes_leave_a_loop_with_their_own_values),
         cmocka_unit_test(short_branches_become_guards),
