@@ -1,11 +1,14 @@
 /*
  * ladder.c - walk a recipe's ladder by hand: a description in, a kernel per step out.
  *
- *     ladder DESCRIPTION.json OUT_DIR [ARCH]          ARCH: sm_90a; the default is what simt runs
+ *     ladder DESCRIPTION.json OUT_DIR [ARCH [WORDS...]]
+ *
+ * ARCH: sm_90a; the default is what simt runs.
  *
  * Asks the built-in engineer as the loop would, each answer judged a pass,
- * and writes OUT_DIR/NAME.0.cu, NAME.1.cu, ... For looking at recipes, and for
- * compiling every form of them.
+ * and writes OUT_DIR/NAME.0.cu, NAME.1.cu, ... A step whose change begins with
+ * one of WORDS is passed over, as one that brought nothing: the kernel stays as
+ * it was. For looking at recipes, and for compiling every form of them.
  */
 #include "base/error.h"
 #include "base/fs.h"
@@ -31,6 +34,17 @@ static bool first_line(struct text t, struct arena *a, char **out)
     return true;
 }
 
+/* Is it one of the steps to pass over? */
+static bool unwanted(const char *change, char **words)
+{
+    const char *said = strncmp(change, "CHANGE: ", 8) == 0 ? change + 8 : change;
+
+    for (; *words; words++)
+        if (strncmp(said, *words, strlen(*words)) == 0)
+            return true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     struct arena *a = arena_new();
@@ -40,10 +54,10 @@ int main(int argc, char **argv)
     struct device device = {.sm_count = 132};
     json_t *history = json_array();
 
-    if (argc != 3 && argc != 4)
-        return fprintf(stderr, "usage: ladder DESCRIPTION.json OUT_DIR [ARCH]\n"), 2;
-    device.arch = argc == 4 ? argv[3] : "compute_80";
-    device.kind = argc == 4 ? DEVICE_CUDA : DEVICE_SIMT;
+    if (argc < 3)
+        return fprintf(stderr, "usage: ladder DESCRIPTION.json OUT_DIR [ARCH [WORDS...]]\n"), 2;
+    device.arch = argc > 3 ? argv[3] : "compute_80";
+    device.kind = argc > 3 ? DEVICE_CUDA : DEVICE_SIMT;
     if (!file_read(argv[1], 1 << 20, a, &text, &err) ||
         !json_parse(text, argv[1], &task.description, &err) || !dir_make(argv[2], &err))
         return complain(&err);
@@ -65,6 +79,9 @@ int main(int argc, char **argv)
         printf("%s %d: %s\n", task.name, depth, change);
         if (reply.done)
             break;
+        json_array_append_new(history, json_pack("{s:s,s:s}", "change", change, "verdict", "pass"));
+        if (depth && unwanted(change, argv + (argc > 4 ? 4 : argc)))
+            continue;
         if (depth == 0) {
             if (!fence_code(reply.text, a, &source, &reason))
                 return fprintf(stderr, "ladder: %s\n", reason), 1;
@@ -76,7 +93,6 @@ int main(int argc, char **argv)
                 return fprintf(stderr, "ladder: edits: %s\n%s\n", r.reason, reply.text.data), 1;
             source = r.source;
         }
-        json_array_append_new(history, json_pack("{s:s,s:s}", "change", change, "verdict", "pass"));
         if (!file_write(arena_printf(a, "%s/%s.%d.cu", argv[2], task.name, depth), source, &err))
             return complain(&err);
     }
