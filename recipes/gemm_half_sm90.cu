@@ -11,6 +11,7 @@
 //! fact b_n_major: B is contiguous along n
 //! fact c_vectors: rows of C are contiguous and start on 16 bytes
 //! fact fast: some operator of the epilogue has a fast form
+//! fact few_tiles: the result has no more tiles of 128x256 than a device has processors
 //!
 //! step tensor: multiply on the tensor cores (wgmma), tiles brought by TMA
 //!   why: wgmma reads both operands from shared memory, which TMA fills without registers.
@@ -23,6 +24,11 @@
 //! step cluster: pair blocks, each fetching half of B for both
 //!   why: Multicast halves the reads of B from L2.
 //!   needs: ring
+//! step slim: compute narrow tiles, and fetch further ahead
+//!   why: The result has too few large tiles to occupy the device.
+//!   when: few_tiles
+//!   needs: ring
+//!   excludes: cluster
 //! step fast_math: use the hardware's exponential and division
 //!   why: Fewer instructions per element; the results stay within the accuracy of 16 bits.
 //!   when: epilogue and fast
@@ -39,9 +45,15 @@
 
 //! if tensor
 constexpr int TILE_M = 128; // two warpgroups of 64 rows
+//! if slim
+constexpr int TILE_N = $slim;
+//! else
 constexpr int TILE_N = 256;
+//! end
 constexpr int TILE_K = 64;
-//! if ring
+//! if slim
+constexpr int STAGES = 6; // tiles in shared memory
+//! elif ring
 constexpr int STAGES = 4; // tiles in shared memory
 //! else
 constexpr int STAGES = 1; // tiles in shared memory
@@ -57,7 +69,11 @@ constexpr int GROUP = 16 / CLUSTER; // tiles of m walked together, or pairs of t
 constexpr int GROUP = 1; // tiles of m walked together, or pairs of them
 //! end
 //! if store
+//! if slim
+constexpr int STORES = TILE_N < 128 ? 1 : 2; // parts of 16x64 on their way out, of each warp; places of a tile's own
+//! else
 constexpr int STORES = 2; // parts of 16x64 on their way out, of each warp
+//! end
 constexpr int SMEM_BYTES = 1024 + STAGES * (TILE_M + TILE_N) * TILE_K * 2 + 8 * STORES * 16 * 64 * 2 + 256;
 //! else
 constexpr int SMEM_BYTES = 1024 + STAGES * (TILE_M + TILE_N) * TILE_K * 2 + 256;
@@ -258,7 +274,11 @@ __global__ void __launch_bounds__(384, 1)
         constexpr auto MAJOR_A = A_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
         constexpr auto MAJOR_B = B_K_MAJOR ? GMMA::Major::K : GMMA::Major::MN;
         constexpr int ROWS = 64; // of a warpgroup
+//! if slim
+        auto mma = make_tiled_mma(SM90_64x${slim}x16_F32${wgmma_type}_SS<MAJOR_A, MAJOR_B>{});
+//! else
         auto mma = make_tiled_mma(SM90_64x256x16_F32${wgmma_type}_SS<MAJOR_A, MAJOR_B>{});
+//! end
         auto thr = mma.get_slice(thread);
         Tensor sA = make_tensor(make_smem_ptr(smem_a + half * ROWS * TILE_K),
                                 ring_layout<A_K_MAJOR, ROWS, TILE_M>()); // (ROWS,TILE_K,STAGES)

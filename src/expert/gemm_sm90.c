@@ -148,6 +148,18 @@ static const char *triangle(const struct gemm *q, int input)
     return text ? text : "";
 }
 
+/* Tiles of 128 columns, or of 64 where those leave more than half of the processors idle. */
+static void fill_narrow(const struct gemm *q, struct scope *s)
+{
+    bool half = all_are(q, "f16");
+
+    scope_set(s, "map_type", "%s", half ? "CUTEGEN_F16" : "CUTEGEN_BF16");
+    scope_set(s, "wgmma_type", "%s", half ? "F16F16" : "BF16BF16");
+    scope_set(s, "slim", "%d", tiles_of(q) * 4 <= q->g->sm_count ? 64 : 128);
+    if (tiles_of(q) <= q->g->sm_count)
+        scope_fact(s, "few_tiles");
+}
+
 void gemm_fill_sm90(struct gemm *q, struct match *out)
 {
     struct scope *s = out->scope;
@@ -155,11 +167,8 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
     fill_side(q, s, &q->B, "B");
     fill_result(q, s);
     if (narrow(q)) {
-        bool half = all_are(q, "f16");
-
         out->recipe = "gemm_half_sm90";
-        scope_set(s, "map_type", "%s", half ? "CUTEGEN_F16" : "CUTEGEN_BF16");
-        scope_set(s, "wgmma_type", "%s", half ? "F16F16" : "BF16BF16");
+        fill_narrow(q, s);
         return;
     }
     out->recipe = "gemm_sm90";

@@ -48,15 +48,16 @@ judge()
     fi
 }
 
-cp "$root"/tests/expert/tasks/{big_matmul,short_sum,big_half,half_gelu,long_softmax,wide_norm}.json .
+cp "$root"/tests/expert/tasks/{big_matmul,short_sum,big_half,small_half,half_gelu,long_softmax,wide_norm}.json .
 sed 's/\<64\>/32/g; s/short_sum/one_sum/' short_sum.json >one_sum.json
 sed 's/\<4096\>/512/g; s/big_matmul/small_result/' big_matmul.json >small_result.json
-for task in big_matmul short_sum one_sum small_result big_half half_gelu long_softmax wide_norm; do
+for task in big_matmul short_sum one_sum small_result big_half small_half half_gelu long_softmax wide_norm; do
     CUTEGEN_HOME=$root "$ladder" "$task.json" . sm_90a >ladder.log || { cat ladder.log; exit 1; }
 done
 if [ -n "$all" ]; then
     for k in $(ls big_matmul.*.cu | sort -t. -k2n); do judge "$k" "$root/examples/matmul.py" M=140 K=320 N=260; done
     for k in $(ls big_half.*.cu | sort -t. -k2n); do judge "$k" narrow.py N=520; done
+    for k in $(ls small_half.*.cu | sort -t. -k2n); do judge "$k" narrow.py N=520; done
     for k in $(ls half_gelu.*.cu | sort -t. -k2n); do judge "$k" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=520 FEATURES_OUT=776; done
     for k in $(ls long_softmax.*.cu | sort -t. -k2n); do judge "$k" "$root/examples/log_softmax.py" BATCH=2 DIM=131072; done
     exit $failed
@@ -72,6 +73,7 @@ judge "$short" "$root/examples/transposed_both_matmul.py" M=140 K=40 N=776
 judge "$(ls one_sum.*.cu | sort -t. -k2n | tail -1)" "$root/examples/transposed_both_matmul.py" M=140 K=32 N=776
 judge "$lanes" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=136 FEATURES_OUT=776
 judge "$hold" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=520 FEATURES_OUT=776
+judge "$(ls small_half.*.cu | sort -t. -k2n | tail -1)" narrow.py N=328
 processors=12
 judge "$(ls small_result.*.cu | sort -t. -k2n | tail -1)" "$root/examples/matmul.py" M=140 K=520 N=260
 judge "$(ls long_softmax.*.cu | sort -t. -k2n | tail -1)" "$root/examples/log_softmax.py" BATCH=2 DIM=131072
