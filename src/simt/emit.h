@@ -115,6 +115,8 @@ bool operand_uniform(const struct emit *e, const struct opnd *o);
 const char *symbol_address(struct emit *e, const struct insn *in, const struct opnd *o);
 
 /* The current value of a varying register in the running segment. */
+/* The one word all lanes of this chunk have, or NULL. */
+const char *segment_word(struct emit *e, const struct opnd *o);
 const char *segment_value(struct emit *e, int reg);
 
 /* emit.c, emit_loop.c: a uniform instruction; a loop of one block without calls */

@@ -390,8 +390,15 @@ static const char *narrow_text(struct emit *e, const struct row_use *u, int whic
         arg[i] = named(e, arg[i], e->vec ? vector_type(l) : scalar_type(l));
         args = arena_printf(e->a, "%s%s%s", args, i ? ", " : "", arg[i]);
     }
+    bool fma = e->vec && !which && !u->ftz && strcmp(row->text, "fma") == 0;
+    const char *one = fma ? segment_word(e, &u->ops[1]) : NULL, *by = arg[0];
+    if (fma && !one) {
+        one = segment_word(e, &u->ops[0]);
+        by = arg[1];
+    }
     const char *t =
-        row->how == HOW_CALL
+        one ? arena_printf(e->a, "V_fma_one(%s, %s, %s)", by, one, arg[2])
+        : row->how == HOW_CALL
             ? arena_printf(e->a, "%c_%s(%s)", v, row->text, args)
             : fill_text(e, row->text, arg, e->vec ? FORM_VECTOR : FORM_SCALAR, row_is_wide(row));
     return wrapped(e, u, t, which ? 'k' : row->sig[0]);

@@ -282,6 +282,21 @@ static const char *class_letter(enum reg_class c)
     return names[c];
 }
 
+/* A chunk of the lanes has it from one place of shared memory, and NEON multiplies by one word. */
+static bool is_one_word(const struct emit *e, int reg)
+{
+    return e->unit->lanes == 4 && e->strips && e->strip[reg].block == e->block + 1 &&
+           !e->ir->strip[e->strip[reg].addr].stride && reg_class(e, reg) == CLASS_F;
+}
+
+const char *segment_word(struct emit *e, const struct opnd *o)
+{
+    return o->kind == OPND_REG && e->ir->varying[o->reg] && is_one_word(e, o->reg) &&
+                   e->loaded[o->reg] == e->stamp && !e->version[o->reg]
+               ? arena_printf(e->a, "u%d", o->reg)
+               : NULL;
+}
+
 /* The current value of a varying register in this segment, loaded at first use. */
 const char *segment_value(struct emit *e, int reg)
 {
@@ -294,11 +309,14 @@ const char *segment_value(struct emit *e, int reg)
             buf_printf(out, "M v%d_0 = M_ld(p%d, c);\n", reg, reg);
         else if (is_affine(e, reg))
             buf_printf(out, "%s v%d_0 = %s;\n", class_letter(c), reg, affine_vector(e, reg));
-        else if (e->strips && e->strip[reg].block == e->block + 1)
+        else if (e->strips && e->strip[reg].block == e->block + 1) {
             buf_printf(out, "%s v%d_0 = %s_%s(s%d + %" PRId64 ");\n", class_letter(c), reg,
                        class_letter(c), e->ir->strip[e->strip[reg].addr].stride ? "row" : "one",
                        e->strip[reg].group, e->strip[reg].off);
-        else if (e->direct[reg] == e->block + 1)
+            if (is_one_word(e, reg))
+                buf_printf(out, "float u%d = *(const float *)(s%d + %" PRId64 ");\n", reg,
+                           e->strip[reg].group, e->strip[reg].off);
+        } else if (e->direct[reg] == e->block + 1)
             buf_printf(out, "%s v%d_0 = %s_ldu(q%d, c);\n", class_letter(c), reg, class_letter(c),
                        reg);
         else

@@ -28,6 +28,16 @@ AI F V_fma(F x, F y, F z)
     return r;
 #endif
 }
+/* y the same for all lanes */
+AI F V_fma_one(F x, float y, F z)
+{
+#if defined(NEON)
+    __asm__("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(z) : "w"(x), "w"(y));
+    return z;
+#else
+    return V_fma(x, F_spl(y), z);
+#endif
+}
 AI double S_fmad(double x, double y, double z)
 {
     return __builtin_fma(x, y, z);
