@@ -43,8 +43,9 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
 {
     struct oracle *o = xmalloc(sizeof *o);
     const char *script = config->script;
-    struct proc_spec spec = {.output_limit = 64 << 10};
-    char *found;
+    struct proc_spec spec = {.output_limit = 64 << 10,
+                             .private_tmp = true}; /* torch leaves folders when it is killed */
+    char *found, *compiled;
 
     o->a = arena_new();
     o->deadline_ms = config->deadline_ms > 0 ? config->deadline_ms : DEFAULT_DEADLINE_MS;
@@ -54,8 +55,15 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
             goto failed;
         script = found;
     }
+    if (!home_cache("inductor", o->a, &compiled, err))
+        goto failed;
     spec.argv = (const char *const[]){o->python, "-u", script, NULL};
-    spec.env = (const char *const[]){"PYTHONDONTWRITEBYTECODE=1", NULL};
+    spec.env =
+        (const char *const[]){"PYTHONDONTWRITEBYTECODE=1",
+                              getenv("TORCHINDUCTOR_CACHE_DIR")
+                                  ? NULL
+                                  : arena_printf(o->a, "TORCHINDUCTOR_CACHE_DIR=%s", compiled),
+                              NULL};
     if (!child_obtain(config->source, "oracle", config->tag, &spec, &o->child, err)) {
         error_hint(err, "run `make demo` once (it installs what is missing), or name a Python that "
                         "has PyTorch: --python PATH, or python = PATH in cutegen.ini");
