@@ -238,6 +238,14 @@ static const char *raw_type(char letter)
     return letter == 'F' ? "F" : letter == 'P' ? "M" : "I";
 }
 
+/* Division and its like: four lanes go from register to register, not through memory. */
+static bool short_row(const struct op_row *row)
+{
+    enum { SHORT = 64 };
+    return (strcmp(row->sig, "I=SS") == 0 || strcmp(row->sig, "I=II") == 0) &&
+           strlen(row->text) < SHORT;
+}
+
 static void lane_helper(struct emit *e, const struct op_row *row)
 {
     struct emit_unit *u = e->unit;
@@ -253,6 +261,17 @@ static void lane_helper(struct emit *e, const struct op_row *row)
     buf_printf(b, ") { return %s; }\nNI %s v_%d(", row->text, raw_type(row->sig[0]), n);
     for (size_t i = 0; ops[i]; i++)
         buf_printf(b, "%s%s %s", i ? ", " : "", raw_type(ops[i]), names[i]);
+    if (u->lanes == 4 && short_row(row)) {
+        buf_puts(b, ") { return (I){");
+        for (int lane = 0; lane < 4; lane++) {
+            buf_printf(b, "%ss_%d(", lane ? ", " : "", n);
+            for (size_t i = 0; ops[i]; i++)
+                buf_printf(b, "%s(%s)%s[%d]", i ? ", " : "", scalar_type(ops[i]), names[i], lane);
+            buf_puts(b, ")");
+        }
+        buf_puts(b, "}; }\n");
+        return;
+    }
     buf_printf(b, ") { %s r; for (int i = 0; i < LANES; i++) ((%s *)&r)[i] = s_%d(",
                raw_type(row->sig[0]), scalar_type(row->sig[0]), n);
     for (size_t i = 0; ops[i]; i++)
