@@ -386,6 +386,34 @@ static inline __attribute__((always_inline)) void fetch_ahead(struct range *c, c
 #endif
 }
 
+/* A word of a few lanes from or to shared memory, when nobody counts and no race is looked for:
+ * how the sums of warps meet. False: nothing is certain, go the long way. */
+static inline __attribute__((always_inline)) bool few_words(struct warp *w, const struct sw_site *s,
+                                                            u32 m, const u32 *a, u32 *reg, u32 site,
+                                                            bool write)
+{
+    const struct simt_config *cfg = &w->t->l->dev->config;
+    u32 size = w->blk->b.smem_bytes, off = (u32)s->off;
+    if (s->space != SW_SHARED || !(s->flags & SW_A32) || s->flags & SW_WIDE || s->esize != 4 ||
+        s->vec != 1 || !reg || __builtin_popcount(m) > 8 || size < 4 || cfg->counters ||
+        cfg->check == SIMT_CHECK_FULL)
+        return false;
+    u32 bad = 0;
+    for (u32 left = m; left; left &= left - 1) {
+        u32 at = a[__builtin_ctz(left)] + off;
+        bad |= (u32)(at > size - 4) | (at & 3);
+    }
+    if (bad)
+        return false;
+    w->last_site = site;
+    for (; m; m &= m - 1) {
+        u32 i = (u32)__builtin_ctz(m);
+        u8 *at = w->blk->b.smem + (u32)(a[i] + off);
+        memcpy(write ? at : (u8 *)(reg + i), write ? (u8 *)(reg + i) : at, 4);
+    }
+    return true;
+}
+
 static HOT void load(struct sw_warp *sw, u32 m, u32 site, const void *addr)
 {
     struct warp *w = warp_of(sw);
@@ -397,6 +425,8 @@ static HOT void load(struct sw_warp *sw, u32 m, u32 site, const void *addr)
     struct fast f;
     u32 bytes = (u32)s->esize * s->vec, asked = m;
     may_poll(sw, s);
+    if (m != (u32)ALL && few_words(w, s, m, addr, dst[0], site, false))
+        return;
     if (fast_case(w, s, m, addr, bytes, site, &f) && all_wanted(s, dst) &&
         checks_done(w, &f, bytes, site, false)) {
         w->last_site = site;
@@ -456,6 +486,8 @@ static HOT void store(struct sw_warp *sw, u32 m, u32 site, const void *addr)
     enum sw_space space;
     struct fast f;
     u32 bytes = (u32)s->esize * s->vec;
+    if (m != (u32)ALL && few_words(w, s, m, addr, src[0], site, true))
+        return;
     if (fast_case(w, s, m, addr, bytes, site, &f) && f.shape == SHAPE_ROW &&
         (f.space == SW_SHARED || !(w->t->cache[site].alloc->flags & SIMT_ALLOC_READONLY)) &&
         checks_done(w, &f, bytes, site, true)) {
