@@ -56,19 +56,47 @@ static inline __attribute__((always_inline)) void butterfly(u32 *out, const u32 
         out[i] = from[i ^ by];
 }
 #else
-/* The same where it does not: four lanes change places, or fours do. */
+/* The same where it does not: four lanes change places, or fours do. out may be from. */
 static inline __attribute__((always_inline)) void butterfly(u32 *out, const u32 *from, const u32 by)
 {
-    for (u32 i = 0; i < WARP; i += 4) {
-        quad x = *(const quad *)(from + (i ^ (by & ~3u)));
+    quad r[WARP / 4];
+#pragma GCC unroll 8
+    for (u32 i = 0; i < WARP / 4; i++) {
+        r[i] = ((const quad *)from)[i ^ by / 4];
         if (by & 1)
-            x = __builtin_shufflevector(x, x, 1, 0, 3, 2);
+            r[i] = __builtin_shufflevector(r[i], r[i], 1, 0, 3, 2);
         if (by & 2)
-            x = __builtin_shufflevector(x, x, 2, 3, 0, 1);
-        *(quad *)(out + i) = x;
+            r[i] = __builtin_shufflevector(r[i], r[i], 2, 3, 0, 1);
     }
+#pragma GCC unroll 8
+    for (u32 i = 0; i < WARP / 4; i++)
+        ((quad *)out)[i] = r[i];
 }
 #endif
+
+static inline __attribute__((always_inline)) void butterfly_to(u32 *out, const u32 *from, u32 by)
+{
+    switch (by) {
+    case 1:
+        butterfly(out, from, 1);
+        break;
+    case 2:
+        butterfly(out, from, 2);
+        break;
+    case 4:
+        butterfly(out, from, 4);
+        break;
+    case 8:
+        butterfly(out, from, 8);
+        break;
+    case 16:
+        butterfly(out, from, 16);
+        break;
+    default:
+        butterfly(out, from, by);
+        break;
+    }
+}
 
 HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *src, u32 b, u32 c,
                   u32 members, u32 site)
@@ -87,6 +115,12 @@ HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *sr
     warp_of(sw)->last_site = site;
     clock_tick(warp_of(sw));
     u32 p = ~0u;
+#if !defined(__x86_64__)
+    if (mode == 2) {
+        butterfly_to(dst, from, b);
+        return p;
+    }
+#endif
     switch (mode) {
     case 0:
         memcpy(out, from, sizeof out);
@@ -99,26 +133,7 @@ HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *sr
         p = ~0u >> b;
         break;
     case 2:
-        switch (b) {
-        case 1:
-            butterfly(out, from, 1);
-            break;
-        case 2:
-            butterfly(out, from, 2);
-            break;
-        case 4:
-            butterfly(out, from, 4);
-            break;
-        case 8:
-            butterfly(out, from, 8);
-            break;
-        case 16:
-            butterfly(out, from, 16);
-            break;
-        default:
-            butterfly(out, from, b);
-            break;
-        }
+        butterfly_to(out, from, b);
         break;
     default:
         for (int i = 0; i < WARP; i++)
