@@ -173,6 +173,24 @@ static inline __attribute__((always_inline)) bool load_halves(const u32 *at, con
     return true;
 }
 
+/* Bytes and halves, widened to words. */
+static inline void load_small(const struct sw_site *s, const u8 *base, const u32 *at,
+                              void *const *dst)
+{
+    bool sign = s->flags & SW_SIGNED;
+    for (u32 v = 0; v < s->vec; v++) {
+        u32 *d = dst[v];
+        const u8 *p = base + v * s->esize;
+        for (int i = 0; i < WARP && s->esize == 2; i++) {
+            u16 x;
+            memcpy(&x, p + at[i], sizeof x);
+            d[i] = sign ? (u32)(s32)(s16)x : x;
+        }
+        for (int i = 0; i < WARP && s->esize == 1; i++)
+            d[i] = sign ? (u32)(s32)(signed char)p[at[i]] : p[at[i]];
+    }
+}
+
 /* Shared memory, lanes anywhere: bounds by signs, then 32 loads. */
 static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
                                                              const struct sw_site *s, u32 m,
@@ -181,7 +199,7 @@ static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
     u32 at[WARP], bad = 0, low = 0, size = w->blk->b.smem_bytes, off = (u32)s->off;
-    if (s->space != SW_SHARED || !(s->flags & SW_A32) || m != (u32)ALL || s->esize != 4 ||
+    if (s->space != SW_SHARED || !(s->flags & SW_A32) || m != (u32)ALL || s->esize > 4 ||
         s->flags & SW_WIDE || size < bytes)
         return false;
     for (int i = 0; i < WARP; i++) {
@@ -195,6 +213,10 @@ static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
     if (cfg->counters)
         count_shared_many(w, at, bytes, site, 1, false);
     const u8 *base = w->blk->b.smem;
+    if (s->esize < 4) {
+        load_small(s, base, at, dst);
+        return true;
+    }
     if (s->vec == 4) {
         u32 *const d[4] = {dst[0], dst[1], dst[2], dst[3]};
         quads_load(d, base, at);

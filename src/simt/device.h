@@ -180,6 +180,7 @@ enum { LANE_MANY = 255, LOG_ENTRIES = 512, LATE_KNOWN = 1024 };
 struct late {
     uint32_t site, sites, warp, time, gen, mask;
     uint32_t words;        /* of each lane */
+    uint32_t small;        /* 0, or bytes of each lane: a part of one word */
     uint32_t base, stride; /* where the lanes are: in a line, */
     int32_t lanes;         /* or as blk.late_at says */
     bool write;

@@ -133,8 +133,9 @@ static void enter_read(struct blk *b, const struct late *q)
             u32 lane = (u32)__builtin_ctz(m), first = place(b, q, lane) / 4;
             if (q->sites > 1)
                 first = (place(b, q, lane) + (u32)sites[q->site + i].off) / 4;
+            u32 bytes = q->small ? ((1u << q->small) - 1) << (place(b, q, lane) & 3) : 15;
             for (u32 c = first; c < first + q->words; c++)
-                cell_read_at(q->warp, q->time, q->gen, lane, q->site + i, &b->cell[c], 15);
+                cell_read_at(q->warp, q->time, q->gen, lane, q->site + i, &b->cell[c], bytes);
         }
 }
 
@@ -489,14 +490,14 @@ static void sites_read(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n
     for (u32 i = 0; i < n; i++) {
         u32 off = (u32)site_of(w, site + i)->off;
         for (u32 lane = 0; lane < WARP; lane++)
-            words_read(w->blk, (at[lane] + off) / 4, bytes / 4, bytes, thread_of(w, lane));
+            words_read(w->blk, (at[lane] + off) / 4, (bytes + 3) / 4, bytes, thread_of(w, lane));
     }
 }
 
 bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 {
     struct blk *b = w->blk;
-    if (bytes % 4 || !may_wait(b))
+    if ((bytes % 4 && (bytes == 3 || n > 1)) || !may_wait(b))
         return false;
     u32 *known;
     bool plain = b->quiet && !b->flights;
@@ -510,8 +511,9 @@ bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
         *known = (u32)b->lates;
     } else
         sites_read(w, at, bytes, site, n);
-    struct late *q = late_new(w, ~0u, site, bytes / 4, false);
+    struct late *q = late_new(w, ~0u, site, (bytes + 3) / 4, false);
     q->sites = n;
+    q->small = bytes < 4 ? bytes : 0;
     late_places(b, q, at);
     if (n == 1)
         for (u32 i = 0; i < WARP; i++)

@@ -62,6 +62,8 @@ static const char head[] =
 #define SECONDS    "add.u32 %r17, %r17, 128;\n"
 #define LATER      "@%p1 bra END;\n"
 #define STORE      "st.shared.u32 [%r17], %r1;\n"
+#define HALF(address)                                                                              \
+    "ld.shared.u16 %r15, [" address "];\nadd.u32 %r16, %r16, %r15;\nst.global.u32 [%rd8], %r16;\n"
 
 static const struct check_case {
     const char *name, *body;
@@ -150,6 +152,25 @@ static const struct check_case {
     {"words anywhere are read by both warps, then written by one",
      FILL ANYWHERE LOADS("TURN", 3, "%r25", 0) FIRST_WARP "bar.warp.sync -1;\n" STORE, 1, 64, 1,
      SIMT_RACE_SHARED},
+    {"halves anywhere are read by both warps, then written by one",
+     FILL ANYWHERE HALF("%r25") FIRST_WARP "bar.warp.sync -1;\nst.shared.u16 [%r17], %r1;\n", 1, 64,
+     1, SIMT_RACE_SHARED},
+    {"halves anywhere are read by both warps, then the other halves are written",
+     FILL ANYWHERE HALF("%r25") FIRST_WARP "bar.warp.sync -1;\nst.shared.u16 [%r17+2], %r1;\n", 1,
+     64, 1, NONE},
+    {"halves are read, then written by their reader",
+     FILL HALF("%r17+2") "st.shared.u16 [%r17+2], %r1;\n", 1, 64, 1, NONE},
+    {"halves are read, then written by a neighbour",
+     FILL HALF("%r17+2") OTHERS "st.shared.u16 [%r17+2], %r1;\n", 1, 64, 1, SIMT_RACE_SHARED},
+    {"bytes are read, then the bytes beside them are written by a neighbour",
+     FILL "ld.shared.u8 %r15, [%r17+1];\nst.global.u32 [%rd8], %r15;\n" OTHERS
+          "st.shared.u8 [%r17], %r1;\nst.shared.u16 [%r17+2], %r1;\n",
+     1, 64, 1, NONE},
+    {"halves that were written are read",
+     WRITE "st.shared.u16 [%r10+1024], %r1;\nbar.sync 0;\n" HALF("%r10+1024"), 1, 64, 1, NONE},
+    {"halves beside those that were written are read",
+     WRITE "st.shared.u16 [%r10+1024], %r1;\nbar.sync 0;\n" HALF("%r10+1026"), 1, 64, 1,
+     SIMT_UNINITIALISED},
     {"rows are read, then another warp writes them", FILL ROWS(4) LATER FIRST_WARP SECONDS STORE, 2,
      64, 1, SIMT_RACE_SHARED},
     {"rows are read, all meet, another warp writes them",
