@@ -9,7 +9,7 @@
 #include "simt/embed.h"
 #include "simt/emit.h"
 #include "simt/ifconv.h"
-
+#include "simt/narrow.h"
 #include "simt/ptx_lex.h"
 
 #include <inttypes.h>
@@ -201,6 +201,7 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, unsi
     if (!ptx_kernel_read(u->m, name, u->a, &k, err))
         return false;
     int instructions = k.insn_count;
+    narrow_shared(&k);
     if_convert(&k);
     wgmma_mark(&k, u->a);
     e.sites = &sites;

@@ -2,17 +2,19 @@
 #include "support.h"
 
 #include "simt/abi.h"
+#include "simt/narrow.h"
 
 #include <stdio.h>
 
 enum { THREADS = 64 };
 
+static const char head[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
+                           ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p<8>;\n"
+                           ".reg .b32 %r<16>;\n.reg .b64 %rd<24>;\n"
+                           "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\n";
+
 static void run_text(const char *body, int outputs, uint64_t *out, struct arena *a)
 {
-    static const char head[] = ".version 7.0\n.target sm_80\n.address_size 64\n"
-                               ".visible .entry k(.param .u64 out)\n{\n.reg .pred %p<8>;\n"
-                               ".reg .b32 %r<16>;\n.reg .b64 %rd<24>;\n"
-                               "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\n";
     struct error err = {0};
     struct simt *dev;
     struct simt_module *m;
@@ -162,6 +164,78 @@ static void short_branches_become_guards(void **state)
     arena_free(a);
 }
 
+/* Shared memory as NVRTC addresses it. %rd3 is an offset in global and in shared memory, %rd8 goes
+ * around a loop, %rd12 has bits above the lower 32 on its way, %rd14 comes from shifts to the
+ * right, %rd16 depends on the thread's number, %rd17 is stored, too. */
+#define SHARED_64                                                                                  \
+    ".shared .align 8 .b8 s[2048];\n"                                                              \
+    "mul.wide.u32 %rd3, %r1, 8;\nadd.s64 %rd4, %rd1, %rd3;\nmov.u64 %rd5, s;\n"                    \
+    "add.s64 %rd6, %rd5, %rd3;\ncvt.u64.u32 %rd2, %r1;\nadd.s64 %rd2, %rd2, 1000;\n"               \
+    "st.shared.u64 [%rd6+512], %rd2;\nbar.sync 0;\n"                                               \
+    "mov.u64 %rd7, 0;\nmov.u32 %r2, 0;\nadd.s64 %rd8, %rd6, 512;\n"                                \
+    "LOOP:\nld.shared.u64 %rd9, [%rd8];\nadd.s64 %rd7, %rd7, %rd9;\n"                              \
+    "add.s64 %rd8, %rd8, 8;\nadd.s64 %rd10, %rd5, 1016;\n"                                         \
+    "setp.gt.u32 %p1, %r1, 56;\nselp.b64 %rd8, %rd10, %rd8, %p1;\n"                                \
+    "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p2, %r2, 4;\n@%p2 bra LOOP;\n"                             \
+    "cvt.s64.s32 %rd11, %r1;\nsub.s64 %rd11, %rd11, 64;\nshl.b64 %rd12, %rd11, 3;\n"               \
+    "sub.s64 %rd12, %rd5, %rd12;\nld.shared.u64 %rd13, [%rd12+504];\nadd.s64 %rd7, %rd7, %rd13;\n" \
+    "shr.u64 %rd14, %rd3, 4;\nmad.lo.s64 %rd15, %rd14, 16, %rd5;\n"                                \
+    "ld.shared.u64 %rd13, [%rd15+512];\nadd.s64 %rd7, %rd7, %rd13;\n"                              \
+    "shr.u64 %rd14, %rd3, 5;\nmad.lo.s64 %rd21, %rd14, 32, %rd5;\n"                                \
+    "ld.shared.u64 %rd13, [%rd21+512];\nadd.s64 %rd7, %rd7, %rd13;\n"                              \
+    "@%p1 ld.shared.u32 %r3, [%rd15+512];\n@!%p1 mov.u32 %r3, 5;\n"                                \
+    "and.b32 %r4, %r1, 1;\nsetp.eq.u32 %p3, %r4, 0;\n@%p3 bra EVEN;\n"                             \
+    "mov.u64 %rd16, 520;\nbra JOIN;\nEVEN:\nmov.u64 %rd16, 528;\nJOIN:\n"                          \
+    "add.s64 %rd17, %rd5, %rd16;\nand.b64 %rd18, %rd17, -8;\nld.shared.u64 %rd13, [%rd18];\n"      \
+    "add.s64 %rd7, %rd7, %rd13;\nsub.s64 %rd19, %rd17, %rd5;\nadd.s64 %rd7, %rd7, %rd19;\n"        \
+    "cvt.u64.u32 %rd20, %r3;\nadd.s64 %rd7, %rd7, %rd20;\nst.global.u64 [%rd4], %rd7;"
+
+static uint64_t shared_64(uint64_t t)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < 4; i++)
+        sum += 1000 + (t <= 56 ? t + i : i ? 63 : t);
+    sum += 1000 + 63 - t;                                      /* from the other end */
+    sum += 1000 + t / 2 * 2 + (t > 56 ? 1000 + t / 2 * 2 : 5); /* by pairs */
+    sum += 1000 + t / 4 * 4;
+    return sum + (t & 1 ? 1001 + 520 : 1002 + 528);
+}
+
+static void shared_memory_may_be_addressed_in_64_bits(void **state)
+{
+    static uint64_t out[THREADS];
+    struct arena *a = arena_new();
+    (void)state;
+    run_text(SHARED_64, 1, out, a);
+    for (uint64_t t = 0; t < THREADS; t++)
+        assert_int_equal(out[t], shared_64(t));
+    arena_free(a);
+}
+
+static void addresses_of_shared_memory_are_made_narrow(void **state)
+{
+    struct arena *a = arena_new();
+    struct error err = {0};
+    struct ptx_module m;
+    struct ptx_kernel k;
+    int places = 0;
+    (void)state;
+    assert_true(
+        ptx_module_read(text_of(arena_printf(a, "%s%s\nret;\n}\n", head, SHARED_64)), a, &m, &err));
+    assert_true(ptx_kernel_read(&m, "k", a, &k, &err));
+    narrow_shared(&k);
+    for (int i = 0; i < k.insn_count; i++)
+        for (int j = 0; insn_has(&k.insn[i], "shared") && j < k.insn[i].arg_count; j++) {
+            const struct opnd *o = &k.insn[i].args[j];
+            if (o->kind != OPND_ADDR || o->reg < 0)
+                continue;
+            assert_int_equal(ptx_type_bytes(k.reg_type[o->reg]), 4);
+            places++;
+        }
+    assert_int_equal(places, 7);
+    arena_free(a);
+}
+
 /* Translated for the blocks a plan has, a kernel runs with those; others are refused. */
 static void a_kernel_runs_with_the_blocks_it_was_translated_for(void **state)
 {
@@ -214,6 +288,8 @@ int main(void)
         cmocka_unit_test(a_guarded_neighbour_is_read),
         cmocka_unit_test(lanes_leave_a_loop_with_their_own_values),
         cmocka_unit_test(short_branches_become_guards),
+        cmocka_unit_test(shared_memory_may_be_addressed_in_64_bits),
+        cmocka_unit_test(addresses_of_shared_memory_are_made_narrow),
         cmocka_unit_test(a_kernel_runs_with_the_blocks_it_was_translated_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
