@@ -93,6 +93,13 @@ static void write_turn(struct emit *e, const struct block *bl, const bool *carri
     }
 }
 
+/* A chunk waits for its own results most of the time. Short vectors turn in pairs, so that the
+ * machine has two sums to work on; more do not fit its registers. */
+static bool in_pairs(const struct emit *e, const struct block *bl)
+{
+    return e->unit->lanes == 4 && bl->count <= MAX_PAIR;
+}
+
 static void write_body(struct emit *e, const struct block *bl, bool *carried)
 {
     const struct insn *t = &e->k->insn[bl->term];
@@ -112,7 +119,8 @@ static void write_body(struct emit *e, const struct block *bl, bool *carried)
             emit_alu(e, &e->k->insn[bl->insn[i]]);
     write_turn(e, bl, carried);
     struct opnd go = {.kind = OPND_REG, .reg = t->pred, .reg2 = -1, .not = t->pred_not};
-    buf_printf(e->out, "mk = mk & %s;\n", value(e, t, &go, 'P'));
+    buf_printf(e->out, "%smk = mk & %s;\n", in_pairs(e, bl) ? "" : "busy -= (I)mk; ",
+               value(e, t, &go, 'P'));
     e->vec = false;
 }
 
@@ -136,13 +144,6 @@ static void write_twin(struct buf *out, const struct buf *text)
     }
 }
 
-/* A chunk waits for its own results most of the time. Short vectors turn in pairs, so that the
- * machine has two sums to work on; more do not fit its registers. */
-static bool in_pairs(const struct emit *e, const struct block *bl)
-{
-    return e->unit->lanes == 4 && bl->count <= MAX_PAIR;
-}
-
 static void write_text(struct buf *out, const struct buf *text, bool pair)
 {
     buf_add(out, text->data ? text->data : "", text->len);
@@ -161,7 +162,7 @@ static void write_turns(struct buf *out, const struct buf *loads, const struct b
                          "M mk = M_ld(m, c); u32 n = 0;\n"
                          "if (!M_any(mk)) continue;\n");
     write_text(out, loads, pair);
-    buf_puts(out, pair ? "do {\nlanes += pair_lanes(on);\n" : "do {\nbusy -= (I)mk;\n");
+    buf_puts(out, pair ? "do {\nlanes += pair_lanes(on);\n" : "do {\n");
     write_text(out, body, pair);
     buf_puts(out, pair ? "on = M_pair(mk, mkb);\n} while (++n < limit && on);\n"
                        : "} while (++n < limit && M_any(mk));\n");
