@@ -58,8 +58,16 @@ CUTEGEN_PLAN(call)
 //! if split_k
 
     // Parts of K, each a product of its own, as many as fill the device.
+//! if short_parts
+    // Long sums have four at least: what is added in float64 afterwards has not been rounded as often.
+//! end
     int64_t K_all = K, tiles_c = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N);
-    int64_t most = cutegen_max(1, cutegen_min(processors / CLUSTER / tiles_c, cutegen_ceil_div(K, 4 * TILE_K)));
+//! if short_parts
+    int64_t fewest = cutegen_max(1, cutegen_min(4, K / (8 * TILE_K)));
+//! else
+    int64_t fewest = 1;
+//! end
+    int64_t most = cutegen_max(fewest, cutegen_min(processors / CLUSTER / tiles_c, cutegen_ceil_div(K, 4 * TILE_K)));
     K = cutegen_round_up(cutegen_ceil_div(K_all, most), TILE_K);
     L = cutegen_ceil_div(K_all, K);
 //! else

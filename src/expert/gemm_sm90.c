@@ -70,7 +70,8 @@ static int64_t tiles_of(const struct gemm *q)
 }
 
 /* Results so small that cuBLAS divides K among many, and adds up short sums. Ours must be short,
- * too, or truncation makes them less accurate. From some length on cuBLAS' parts are long again. */
+ * too, or truncation makes them less accurate. From some length on cuBLAS' parts are long again,
+ * and products of a batch it divides only where they are long. */
 static bool smallest_result(const struct gemm *q)
 {
     return tiles_of(q) * 7 <= q->g->sm_count;
@@ -81,7 +82,7 @@ static bool short_parts(const struct gemm *q)
     double sums = (double)q->C.row.size * (double)q->C.col.size;
 
     return tiles_of(q) * 2 <= q->g->sm_count &&
-           (smallest_result(q) || q->A.col.size >= LONG_ENOUGH) &&
+           (q->C.l.size == 1 || smallest_result(q) || q->A.col.size >= LONG_ENOUGH) &&
            sums * (double)q->A.col.size < 256.0 * 256 * 393216;
 }
 

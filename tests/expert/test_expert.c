@@ -298,6 +298,31 @@ static void every_set_of_steps_composes_to_plain_source(void **state)
     }
 }
 
+/* The tensor cores truncate: sums are as short as it takes to be as accurate as cuBLAS. */
+static void small_results_are_added_up_from_shorter_sums(void **state)
+{
+    static const struct {
+        const char *task, *has;
+    } sums[] = {
+        {"big_matmul@sm_90a", "TERMS = 64;"},
+        {"middling_matmul@sm_90a", "TERMS = 32;"},
+        {"short_sum@sm_90a", "TERMS = 32;"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(sums); i++) {
+        struct bench b;
+        struct match m;
+        struct recipe r;
+
+        bench_open(&b, sums[i].task);
+        load(&b, &m, &r);
+        assert_non_null(
+            strstr(compose(&b, &m, &r, 1u << step_index(&r, "tensor")).data, sums[i].has));
+        bench_close(&b);
+    }
+}
+
 static void a_step_that_failed_is_not_proposed_again_nor_what_needs_it(void **state)
 {
     const char *change;
@@ -574,6 +599,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_ladder_goes_step_by_step_to_its_end),
         cmocka_unit_test(every_set_of_steps_composes_to_plain_source),
+        cmocka_unit_test(small_results_are_added_up_from_shorter_sums),
         cmocka_unit_test(a_step_that_failed_is_not_proposed_again_nor_what_needs_it),
         cmocka_unit_test(a_step_that_brought_nothing_comes_along_with_what_needs_it),
         cmocka_unit_test(independent_steps_go_on_from_the_best_kernel),
