@@ -154,23 +154,19 @@ def _flusher(device: torch.device) -> Callable[[], Any]:
 
 def _about(call: Callable[[], Any]) -> float:
     """Microseconds that a run takes, of the device or of the host."""
-    for _ in range(WARM_UP):
-        call()
     us, _, host = _series(call, 1, None, 0.0)[0]
     return max(us, host)
 
 
 def _times(call: Callable[[], Any], count: int, flush: Callable[[], Any] | None) -> list[float]:
     """Microseconds of each run, as far as nothing of the host is in them."""
-    for _ in range(WARM_UP):
-        call()
     runs = _series(call, count, flush, 0.0)
     ahead = [us for us, queued, _ in runs if queued]
-    if len(ahead) >= max(min(count, LEAST), count // 2):
+    if 2 * len(ahead) >= count:
         return ahead
     wait = min(2.0 * max(host for _, _, host in _without_worst(runs)) + 20.0, MOST_WAIT_US)
     ahead += [us for us, queued, _ in _series(call, count, flush, wait) if queued]
-    if len(ahead) >= min(count, LEAST):
+    if 2 * len(ahead) >= min(count, LEAST):
         return ahead
     return sorted(us for us, _, _ in runs)[: max(count // 4, 1)]
 
@@ -187,6 +183,8 @@ def _series(call: Callable[[], Any], count: int, flush: Callable[[], Any] | None
     ]
     queued, host = [], []
     torch.cuda.synchronize()
+    for _ in range(WARM_UP):  # not waited for: while the device is at them the host gets ahead
+        call()
     for begin, end in pairs:
         if flush:
             flush()
