@@ -41,6 +41,7 @@ FIRST_SEED = 20
 MOVING = {"nonzero", "masked_select", "index", "_unique2", "unique_dim", "unique_consecutive", "nonzero_numpy"}  # their results' sizes may
 LOOKS = 3  # draws that facts are based on
 MAX_NODES = 2000
+SMALL_BYTES = 1 << 30
 FLOPS_LIMIT = 5e7
 NO_HALF = (
     "not implemented for 'Half'",
@@ -106,6 +107,12 @@ class Session:
         self._release_pool()
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
+
+    def is_small(self) -> bool:
+        """May its device memory be given back a little later? While processes that had it open end, the driver takes a tenth of a
+        second for each of them; but whoever comes next must not find a GPU full of buffers that nobody needs."""
+        held = sum(b.bytes for pool in [*self.former, self.pool] for b in pool.buffers)
+        return self.device.type == "cuda" and held < SMALL_BYTES
 
     def wake(self, request: dict[str, Any]) -> None:
         """New buffers, where the next user wants them."""

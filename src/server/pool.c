@@ -18,7 +18,7 @@ enum { MAX_POOLED = 64, MAX_WORDS = 2048, TEND_MS = 1000, QUIET_MS = 20 };
 static const struct {
     const char *kind;
     int waiting;
-} kinds[] = {{"builder", 4}, {"oracle", 3}, {"runner", 3}};
+} kinds[] = {{"builder", 4}, {"oracle", 3}, {"runner", 4}};
 
 enum pooled_state { LENT, WAITING, ENDING };
 

@@ -277,7 +277,7 @@ static void a_runner_is_lent_once_and_spares_are_ready(void **state)
     says(b, c, "one");
     child_return(c);
     wait_gone(pid);
-    wait_count("waiting", 3);
+    wait_count("waiting", 4);
     c = borrow_tagged(b, "runner", NULL);
     assert_int_not_equal(child_pid(c), pid);
     says(b, c, "two");
@@ -291,12 +291,12 @@ static void spares_are_made_ready_while_nobody_is_timed(void **state)
     struct child *oracle = borrow_tagged(b, "oracle", "a"), *c = borrow_tagged(b, "runner", NULL);
 
     child_stop(c);
-    wait_count("waiting", 3);
+    wait_count("waiting", 4);
     c = borrow_tagged(b, "runner", NULL); /* from here on somebody may be timed */
     usleep(200000);
-    assert_int_equal(count_in("waiting"), 2);
+    assert_int_equal(count_in("waiting"), 3);
     child_stop(c);
-    wait_count("waiting", 3);
+    wait_count("waiting", 4);
     child_return(oracle);
 }
 
