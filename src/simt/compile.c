@@ -26,12 +26,19 @@ enum {
     MAX_FLAGS = 40
 };
 
+#if defined(__x86_64__)
+static bool has_avx512(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+}
+#endif
+
 static int host_lanes(void)
 {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
+    if (has_avx512())
         return 16;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return 8;
@@ -43,7 +50,8 @@ static void machine_flags(int lanes, const char **flag, size_t *n)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (lanes == 16) {
+    /* Sixteen lanes may be asked for where they are not the machine's own. */
+    if (lanes == 16 && has_avx512()) {
         flag[(*n)++] = "-mavx512f";
         flag[(*n)++] = "-mavx512dq";
         flag[(*n)++] = "-mavx512vl";
