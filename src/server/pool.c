@@ -14,7 +14,7 @@
 enum { MAX_POOLED = 64, MAX_WORDS = 2048, TEND_MS = 1000, QUIET_MS = 20 };
 
 /* How many of a kind may wait for a borrower. A judgement takes two runners, one after the other:
- * of three, one is ready for the next judgement at once while two more are being opened. */
+ * of four, two are ready for the next judgement while two more are being opened. */
 static const struct {
     const char *kind;
     int waiting;
