@@ -215,6 +215,8 @@ def _explain(bad: torch.Tensor, got: torch.Tensor, truth: torch.Tensor, unwritte
     if not unwritten:
         return describe_errors(bad, got, truth)
     missing = bad & (got.view(kind) == mark)
+    if not bool(missing.any()):  # a candidate that said it was done may still be writing
+        return describe_errors(bad, got, truth)
     rest = bad & ~missing
     text = f"never written: {describe_place(missing)}"
     return f"{text}; wrong besides: {describe_place(rest)}" if bool(rest.any()) else text

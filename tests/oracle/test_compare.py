@@ -1,4 +1,4 @@
-"""What the oracle says of a result beside the truth: right, wrong, imprecise. Standard library only.
+"""What the oracle says of a result beside the truth: right, wrong, imprecise.
 
 A test's name is the sentence it proves. Candidates are played by writing into the buffer files.
 """
@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import array
 import math
+import os
 import struct
+import sys
 import unittest
+from pathlib import Path
 from typing import Any, Callable
 
 from client import COPY, OracleTest, model
@@ -222,6 +225,18 @@ class Comparing(OracleTest):
         self.loaded(self.SQUARE)
         one = self.judged("normal", lambda v: [v.__setitem__(i, v[i] + 0.005) for i in range(96)])
         self.assertEqual((one["wrong"], one["imprecise"]), (96, False))
+
+
+class Explaining(unittest.TestCase):
+    def test_what_was_written_since_it_was_counted_as_missing_is_wrong_all_the_same(self) -> None:
+        sys.path.insert(0, os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve().parents[2]))
+        import torch
+
+        from oracle.compare import _explain
+
+        bad = torch.zeros(8, 8, dtype=torch.bool)
+        bad[3] = True
+        self.assertEqual(_explain(bad, torch.zeros(8, 8), torch.ones(8, 8), 5), "row 3 of 8 only")
 
 
 if __name__ == "__main__":
