@@ -142,62 +142,27 @@ AI I V_mulhu(I x, I y)
     return Q_nar((Q){p.a >> 32, p.b >> 32});
 }
 
-AI u32 S_mins(s32 x, s32 y)
-{
-    return (u32)(x < y ? x : y);
-}
-AI I V_mins(S x, S y)
-{
+/* Of integers: one instruction on NEON, which gcc does not find. */
 #if defined(NEON)
-    I r;
-    NEON2("smin", r, x, y);
-    return r;
+#define PICK(r, x, y, less, neon) NEON2(neon, r, x, y)
 #else
-    return ((I)(x < y) & (I)x) | (~(I)(x < y) & (I)y);
+#define PICK(r, x, y, less, neon) r = ((I)(x less y) & (I)x) | (~(I)(x less y) & (I)y)
 #endif
-}
-AI u32 S_minu(u32 x, u32 y)
-{
-    return (u32)(x < y ? x : y);
-}
-AI I V_minu(I x, I y)
-{
-#if defined(NEON)
-    I r;
-    NEON2("umin", r, x, y);
-    return r;
-#else
-    return ((I)(x < y) & (I)x) | (~(I)(x < y) & (I)y);
-#endif
-}
-AI u32 S_maxs(s32 x, s32 y)
-{
-    return (u32)(x > y ? x : y);
-}
-AI I V_maxs(S x, S y)
-{
-#if defined(NEON)
-    I r;
-    NEON2("smax", r, x, y);
-    return r;
-#else
-    return ((I)(x > y) & (I)x) | (~(I)(x > y) & (I)y);
-#endif
-}
-AI u32 S_maxu(u32 x, u32 y)
-{
-    return (u32)(x > y ? x : y);
-}
-AI I V_maxu(I x, I y)
-{
-#if defined(NEON)
-    I r;
-    NEON2("umax", r, x, y);
-    return r;
-#else
-    return ((I)(x > y) & (I)x) | (~(I)(x > y) & (I)y);
-#endif
-}
+#define MIN_MAX(name, lane, vector, less, neon)                                                    \
+    AI u32 S_##name(lane x, lane y)                                                                \
+    {                                                                                              \
+        return (u32)(x less y ? x : y);                                                            \
+    }                                                                                              \
+    AI I V_##name(vector x, vector y)                                                              \
+    {                                                                                              \
+        I r;                                                                                       \
+        PICK(r, x, y, less, neon);                                                                 \
+        return r;                                                                                  \
+    }
+MIN_MAX(mins, s32, S, <, "smin")
+MIN_MAX(minu, u32, I, <, "umin")
+MIN_MAX(maxs, s32, S, >, "smax")
+MIN_MAX(maxu, u32, I, >, "umax")
 
 /* PTX min and max: a NaN loses, -0 is below +0, two NaNs give the canonical one. */
 NI float S_fmin(float x, float y)
