@@ -260,7 +260,12 @@ static bool ask(struct builder *b, const struct build_request *req, struct arena
     }
     if (how == CHILD_LINE) {
         b->warming = false;
-        return json_parse(line, "the builder's answer", answer, err);
+        if (!json_parse(line, "the builder's answer", answer, err))
+            return false;
+        log_debug("compiled in %d ms, precompiled header %s%s", (int)json_int_or(*answer, "ms", 0),
+                  json_string_or(*answer, "pch", "unknown"),
+                  json_bool_or(*answer, "learned", false) ? ", from what was learned" : "");
+        return true;
     }
     said = child_stderr(b->child, a);
     child_stop(b->child);
