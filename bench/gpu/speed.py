@@ -23,8 +23,8 @@ examples = pathlib.Path(examples)
 work = pathlib.Path(tempfile.mkdtemp(prefix="cutegen-speed-"))
 env = {**os.environ, "CUTEGEN_CACHE": str(work / "cache"), "CUTEGEN_RUNS": str(work / "runs"), "CUTEGEN_RUNTIME": str(work / "rt")}
 CASES = [
-    ("pointwise (swish)", examples / "swish.py", examples / "kernels/swish.cu", 20, 2),
-    ("TiledMMA GEMM", examples / "square_matmul.py", here / "kernels/tiled_mma.cu", 7, 2),
+    ("pointwise (swish)", examples / "swish.py", examples / "kernels/swish.cu", 20, 5),
+    ("TiledMMA GEMM", examples / "square_matmul.py", here / "kernels/tiled_mma.cu", 7, 5),
 ]
 
 

@@ -21,6 +21,7 @@
 #include "toolchain/halves.h"
 #include "toolchain/learner.h"
 #include "toolchain/nvrtc_api.h"
+#include "toolchain/pch_memory.h"
 #include "toolchain/ptx.h"
 
 #include <dlfcn.h>
@@ -31,8 +32,7 @@
 
 enum { LINE_LIMIT = 4 << 20, SOURCE_LIMIT = 4 << 20, MAX_OPTIONS = 256 };
 enum { NVRTC_OUT_OF_MEMORY = 1, NVRTC_COMPILATION = 6, NVRTC_INTERNAL_ERROR = 11 };
-#define PCH_HEAP_BYTES ((size_t)1 << 30)
-#define PROGRAM_NAME   "candidate.cu"
+#define PROGRAM_NAME "candidate.cu"
 
 struct options {
     const char *at[MAX_OPTIONS];

@@ -1,0 +1,14 @@
+/*
+ * pch_memory.h - the heap NVRTC parses in.
+ *
+ * A program that is linked with pch_memory.c, and exports its symbols, gets
+ * this heap in large pages.
+ */
+#ifndef TOOLCHAIN_PCH_MEMORY_H
+#define TOOLCHAIN_PCH_MEMORY_H
+
+#include <stddef.h>
+
+#define PCH_HEAP_BYTES ((size_t)1 << 30)
+
+#endif
