@@ -257,6 +257,7 @@ struct worker {
     bool watching;
     struct reuse_counts seen;
     uint32_t watched;
+    uint64_t run_next, run_end;       /* blocks it has taken */
     uint64_t share;                   /* blocks it will run, about */
     uint64_t atomic_low, atomic_high; /* global addresses */
     struct warp *running;

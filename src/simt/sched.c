@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FUEL = 20000, MAX_RESIDENT = 512, MAX_SPARE = 256 };
+enum { FUEL = 20000, MAX_RESIDENT = 512, MAX_SPARE = 256, MAX_RUN = 64 };
 
 static void warp_main(void *arg)
 {
@@ -552,6 +552,25 @@ static void retire(struct worker *t)
     }
 }
 
+/*
+ * Blocks that follow each other mostly touch memory that does: a worker takes runs of them, so that
+ * what its CPU fetches ahead is its own. Towards the end runs get short, so that all end together.
+ * Blocks that may wait for each other are taken one by one.
+ */
+static uint64_t next_index(struct worker *t)
+{
+    struct launch *l = t->l;
+    if (t->run_next == t->run_end) {
+        uint64_t taken = atomic_load_explicit(&l->next_block, memory_order_relaxed);
+        uint64_t left = taken < l->sample ? l->sample - taken : 0;
+        uint64_t n = l->k->strong ? 1 : left / (4 * (uint64_t)l->worker_count);
+        n = n < 1 ? 1 : n > MAX_RUN ? MAX_RUN : n;
+        t->run_next = atomic_fetch_add(&l->next_block, n);
+        t->run_end = t->run_next + n;
+    }
+    return t->run_next++;
+}
+
 void worker_run(struct worker *t)
 {
     struct launch *l = t->l;
@@ -572,7 +591,7 @@ void worker_run(struct worker *t)
         retire(t);
         bool room = resident < resident_limit;
         if (!t->active || (spins && !ran && room)) {
-            uint64_t next = atomic_fetch_add(&l->next_block, 1);
+            uint64_t next = next_index(t);
             if (next < l->sample) {
                 start_next(t, l->sample < l->blocks ? next * l->blocks / l->sample : next);
                 continue;

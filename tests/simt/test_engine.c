@@ -280,6 +280,49 @@ static void a_kernel_runs_with_the_blocks_it_was_translated_for(void **state)
     arena_free(a);
 }
 
+/* Host threads take runs of blocks, shorter towards the end: none is left out or run twice. */
+static void each_block_runs_once_on_any_number_of_threads(void **state)
+{
+    enum { MOST = 2000 };
+    static uint32_t out[MOST], *to = out;
+    static const uint32_t grids[] = {1, 2, 3, 17, 64, 509, MOST};
+    struct arena *a = arena_new();
+    struct error err = {0};
+    char *so = compile_text(
+        text_of(arena_printf(a,
+                             "%smov.u32 %%r2, %%ctaid.x;\nmul.wide.u32 %%rd2, %%r2, 4;\n"
+                             "add.s64 %%rd3, %%rd1, %%rd2;\nsetp.eq.u32 %%p1, %%r1, 0;\n"
+                             "@%%p1 ld.global.u32 %%r3, [%%rd3];\nadd.s32 %%r3, %%r3, 1;\n"
+                             "@%%p1 st.global.u32 [%%rd3], %%r3;\nret;\n}\n",
+                             head)),
+        a);
+    (void)state;
+    for (int threads = 1; threads <= 5; threads++) {
+        struct simt_config config = {.threads = threads, .check = SIMT_CHECK_MEMORY};
+        struct simt *dev;
+        struct simt_module *m;
+        assert_true(simt_open(&config, &dev, &err));
+        simt_alloc_register(dev, out, sizeof out, "out", SIMT_ALLOC_WRITTEN);
+        assert_true(simt_load(dev, so, &m, &err));
+        for (size_t g = 0; g < ARRAY_LEN(grids); g++) {
+            struct simt_result res;
+            struct simt_launch l = {.kernel = "k",
+                                    .grid = {grids[g], 1, 1},
+                                    .block = {THREADS, 1, 1},
+                                    .params = &to,
+                                    .param_bytes = sizeof to};
+            memset(out, 0, sizeof out);
+            assert_true(simt_launch(dev, m, &l, a, &res, &err));
+            for (uint32_t i = 0; i < MOST; i++)
+                if (out[i] != (i < grids[g]))
+                    fail_msg("block %u of %u, %d threads: ran %u times", i, grids[g], threads,
+                             out[i]);
+        }
+        simt_close(dev);
+    }
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +334,7 @@ int main(void)
         cmocka_unit_test(shared_memory_may_be_addressed_in_64_bits),
         cmocka_unit_test(addresses_of_shared_memory_are_made_narrow),
         cmocka_unit_test(a_kernel_runs_with_the_blocks_it_was_translated_for),
+        cmocka_unit_test(each_block_runs_once_on_any_number_of_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
