@@ -279,15 +279,15 @@ static inline void learn(const struct warp *w, u32 site, u32 span, bool write)
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
     const struct sw_site *s = site_of(w, site);
+    struct sw_fast *f = &w->t->fast[site];
     bool full = cfg->check == SIMT_CHECK_FULL, shared = s->space == SW_SHARED;
-    if (cfg->profile || w->t->watching || (full && write))
+    if (f->room || cfg->profile || w->t->watching || (full && write))
         return;
     const struct range *c = &w->t->cache[site];
-    struct sw_fast *f = &w->t->fast[site];
     if (full && !shared && (!c->alloc || !shadow_quiet(c->alloc)))
         return;
     u64 lo = shared ? 0 : c->lo, hi = shared ? w->blk->b.smem_bytes : c->hi;
-    if (f->room || hi - lo < span ||
+    if (hi - lo < span ||
         (!shared && (!c->alloc || (write && c->alloc->flags & SIMT_ALLOC_READONLY))))
         return;
     f->lo = lo;

@@ -161,7 +161,7 @@ struct warp {
 
 struct barrier {
     uint32_t arrived, expected, waiting_mask, arrive_mask, result, site;
-    bool used;
+    bool used, fences;                      /* fences: `fenced` is not all 0 */
     uint32_t clock[CLOCKS], fenced[CLOCKS]; /* 0 as long as nobody asks them */
 };
 
@@ -202,12 +202,13 @@ struct blk {
     struct cell *cell;
     size_t cells;
     struct late *late;
-    size_t lates, late_cap, late_writes, late_plain; /* plain: reads that are not in seen */
+    size_t lates, late_cap, late_writes, late_plain; /* plain: reads that are not in loaded */
     uint32_t (*late_at)[WARP];
     uint32_t *late_known; /* LATE_KNOWN entries by hash: most loads come again */
     size_t late_lanes, late_lane_cap;
-    uint32_t *stamp, *owner, *seen, *reader, *full; /* per word: race_late.c */
-    uint32_t epoch, epoch_first; /* goes on from block to block; the first of this one */
+    uint16_t *stored, *loaded; /* per word: race_late.c */
+    uint8_t *full;             /* per word: all of it was stored to */
+    uint16_t epoch;            /* the first of its marks; goes on from block to block */
     bool quiet;                  /* nothing written since all warps met */
     bool armed;                  /* and loads without a call are in the warps' logs */
     uint32_t quiet_reads;        /* loads by call meanwhile */

@@ -197,19 +197,14 @@ void proxy_check_write(struct warp *w, u32 lane, u32 site, uint32_t at, uint32_t
 
 HOT void proxy_arrive(struct warp *w, struct barrier *bar)
 {
-    for (u32 i = 0; w->hop && i < CLOCKS; i++)
+    bar->fences = true;
+    for (u32 i = 0; i < CLOCKS; i++)
         bar->fenced[i] = w->hop->fenced[i] > bar->fenced[i] ? w->hop->fenced[i] : bar->fenced[i];
 }
 
 HOT void proxy_leave(struct warp *w, const struct barrier *bar)
 {
-    struct warp_hopper *h;
-    u32 any = 0;
-    for (u32 i = 0; i < CLOCKS; i++)
-        any |= bar->fenced[i];
-    if (!any)
-        return;
-    h = warp_hopper_of(w);
+    struct warp_hopper *h = warp_hopper_of(w);
     for (u32 i = 0; i < CLOCKS; i++)
         h->fenced[i] = bar->fenced[i] > h->fenced[i] ? bar->fenced[i] : h->fenced[i];
 }

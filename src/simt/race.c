@@ -81,8 +81,7 @@ static void note_write(struct warp *w, u32 lane, u32 site, struct cell *c, uint3
     struct blk *b = w->blk;
     ptrdiff_t at = c - b->cell;
     b->quiet = false;
-    b->stamp[at] = b->epoch;
-    b->owner[at] = thread_of(w, lane);
+    b->stored[at] = mark_of(w, lane);
     uint32_t now = w->clock[w->w.id];
     c->wbytes =
         (uint8_t)(c->wwarp == w->w.id && c->wlane == lane && c->wtime == now ? c->wbytes | bytes
@@ -93,7 +92,7 @@ static void note_write(struct warp *w, u32 lane, u32 site, struct cell *c, uint3
     c->wsite = (uint16_t)site;
     c->init |= (uint8_t)bytes;
     if (c->init == 15)
-        b->full[at] = b->epoch_first;
+        b->full[at] = 1;
     c->rbytes &= (uint8_t)~bytes;
     c->rtime = c->rbytes ? c->rtime : 0;
     for (int h = 0; h < 2; h++)
@@ -104,7 +103,7 @@ static void note_write(struct warp *w, u32 lane, u32 site, struct cell *c, uint3
 /* All of it was stored to, if only in a list that is forgotten. */
 static bool is_full(const struct blk *b, const struct cell *c)
 {
-    return b->full[c - b->cell] == b->epoch_first;
+    return b->full[c - b->cell];
 }
 
 static void check_read(struct warp *w, u32 lane, u32 site, uint32_t at, struct cell *c,
@@ -151,10 +150,9 @@ static void note_read(struct warp *w, u32 lane, u32 site, struct cell *c, uint32
 {
     struct blk *b = w->blk;
     ptrdiff_t at = c - b->cell;
-    uint32_t me = thread_of(w, lane);
+    u16 me = mark_of(w, lane);
     cell_read_at(w->w.id, w->clock[w->w.id], b->gen, lane, site, c, bytes);
-    b->reader[at] = b->seen[at] == b->epoch && b->reader[at] != me ? SEVERAL : me;
-    b->seen[at] = b->epoch;
+    b->loaded[at] = foreign(b->loaded[at], b->epoch, me) ? (u16)(b->epoch + several(b)) : me;
 }
 
 static bool is_atomic(const struct warp *w, uint32_t site)
@@ -246,8 +244,7 @@ static void flight(struct warp *w, u32 lane, const struct copy *copy, bool begin
             note_write(w, lane, copy->site, c, 15);
         }
         c->flight = begin ? 15 : 0;
-        b->stamp[i] = begin ? UNDER_WAY : b->epoch;
-        b->owner[i] = begin ? NOBODY : thread_of(w, lane);
+        b->stored[i] = begin ? UNDER_WAY : mark_of(w, lane);
     }
 }
 

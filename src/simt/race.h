@@ -4,9 +4,17 @@
 
 #include "simt/hopper.h"
 
-#define UNDER_WAY UINT32_MAX       /* stamp: a copy will store to it */
-#define NOBODY    UINT32_MAX       /* owner: no thread */
-#define SEVERAL   (UINT32_MAX - 1) /* reader: more than one */
+#define UNDER_WAY UINT16_MAX /* a copy will store to it */
+
+/* Marks of an epoch: its first and the thread; the last of all: several threads. */
+static inline u32 marks_of_epoch(const struct blk *b)
+{
+    return b->b.nwarps * WARP + 1;
+}
+static inline u32 several(const struct blk *b)
+{
+    return b->b.nwarps * WARP;
+}
 
 /* Enters what was put off: always before a store is looked at; before a load, stores only. */
 void late_enter(struct blk *b, bool write);
@@ -33,6 +41,17 @@ void cell_read_at(uint32_t me, uint32_t now, uint32_t gen, u32 lane, u32 site, s
 static inline uint32_t thread_of(const struct warp *w, u32 lane)
 {
     return w->w.id * WARP + lane;
+}
+
+static inline u16 mark_of(const struct warp *w, u32 lane)
+{
+    return (u16)(w->blk->epoch + thread_of(w, lane));
+}
+
+/* A mark of this epoch, or of a copy under way, that is not `me`. */
+static inline bool foreign(u16 mark, u16 epoch, u16 me)
+{
+    return (mark >= epoch) & (mark != me);
 }
 
 #endif

@@ -7,9 +7,8 @@
  * forgotten at the next meeting. The first that is neither enters the list into the cells
  * (race.c), where the clocks decide.
  *
- * Per word: stamp and owner, the epoch and the thread of the last store; seen and reader, likewise
- * of loads; full, the block's first epoch once all its bytes were stored to. They also hold for
- * what went through the cells.
+ * Per word: stored, the epoch and the thread of the last store; loaded, likewise of loads; full,
+ * all its bytes were stored to. They also hold for what went through the cells.
  *
  * Loads that the kernel did without a call are in the warps' logs (race_log.c) and not even here.
  *
@@ -70,13 +69,26 @@ static void forget(struct blk *b)
     b->lates = b->late_lanes = b->late_writes = b->late_plain = 0;
 }
 
+/* When they are used up, all marks are of times long ago. */
+static void epoch_next(struct blk *b)
+{
+    u32 marks = marks_of_epoch(b), next = b->epoch + marks;
+    if (next + marks >= UNDER_WAY) {
+        for (size_t i = 0; i < b->cells; i++)
+            b->stored[i] = b->stored[i] == UNDER_WAY ? UNDER_WAY : 0;
+        memset(b->loaded, 0, b->cells * sizeof *b->loaded);
+        next = marks;
+    }
+    b->epoch = (u16)next;
+}
+
 void race_all_met(struct blk *b)
 {
     log_check(b);
     forget(b);
     b->quiet = !b->flights && !b->hop && !b->t->l->direct;
-    b->epoch++;
-    while (b->written < b->cells && b->full[b->written] == b->epoch_first)
+    epoch_next(b);
+    while (b->written < b->cells && b->full[b->written])
         b->written++;
     b->quiet_reads = 0;
 }
@@ -96,13 +108,14 @@ void race_reset(struct blk *b)
     if (b->dirty || b->hop || b->t->l->direct)
         memset(b->cell, 0, b->cells * sizeof *b->cell);
     if (b->flights)
-        memset(b->stamp, 0, b->cells * sizeof *b->stamp);
+        memset(b->stored, 0, b->cells * sizeof *b->stored);
     memset(b->locks, 0, sizeof b->locks);
     forget(b);
     log_forget(b);
     b->flights = b->hidden = b->written = 0;
     b->quiet = b->dirty = false;
-    b->epoch_first = ++b->epoch;
+    memset(b->full, 0, b->cells);
+    epoch_next(b);
 }
 
 /* ---- into the cells ---- */
@@ -194,7 +207,7 @@ void race_enter(struct blk *b)
 {
     late_enter(b, true);
     for (size_t i = 0; i < b->cells; i++)
-        if (b->full[i] == b->epoch_first)
+        if (b->full[i])
             b->cell[i].init = 15;
 }
 
@@ -205,55 +218,53 @@ static bool may_wait(const struct blk *b)
     return b->lates < MAX_LATE && !b->hop && !b->t->l->direct;
 }
 
-/* Loads that are not in `seen` are in the list: only then a store must not join them. */
+/* Loads that are not in `loaded` are in the list: only then a store must not join them. */
 static bool store_may_wait(const struct blk *b)
 {
     return may_wait(b) && !b->late_plain;
 }
 
-/* n words from c on, `each` of them per thread, threads from t on. */
+/* n words from c on, `each` of them per thread, threads from mark t on. */
 INLINE bool words_readable(const struct blk *b, u32 c, u32 n, u32 each, u32 t)
 {
-    const u32 *stamp = b->stamp + c, *owner = b->owner + c, *full = b->full + c;
-    u32 epoch = b->epoch, first = b->epoch_first, bad = 0;
+    const u16 *stored = b->stored + c;
+    const u8 *full = b->full + c;
+    u16 epoch = b->epoch, bad = 0;
+    u8 all = 1;
     for (u32 i = 0; i < n; i++)
-        bad |=
-            (u32)(full[i] != first) | ((u32)(stamp[i] >= epoch) & (u32)(owner[i] != t + i / each));
-    return !bad;
+        bad |= foreign(stored[i], epoch, (u16)(t + i / each));
+    for (u32 i = 0; c + n > b->written && i < n; i++)
+        all &= full[i];
+    return !bad && all;
 }
 
 INLINE void words_read(struct blk *b, u32 c, u32 n, u32 each, u32 t)
 {
-    u32 *seen = b->seen + c, *reader = b->reader + c, epoch = b->epoch;
+    u16 *loaded = b->loaded + c, epoch = b->epoch, many = (u16)(epoch + several(b));
     for (u32 i = 0; i < n; i++) {
-        u32 me = t + i / each;
-        bool other = (seen[i] == epoch) & (reader[i] != me);
-        reader[i] = other ? SEVERAL : me;
-        seen[i] = epoch;
+        u16 me = (u16)(t + i / each);
+        loaded[i] = foreign(loaded[i], epoch, me) ? many : me;
     }
 }
 
 INLINE bool words_writable(const struct blk *b, u32 c, u32 n, u32 each, u32 t)
 {
-    const u32 *stamp = b->stamp + c, *owner = b->owner + c, *seen = b->seen + c,
-              *reader = b->reader + c;
-    u32 epoch = b->epoch, bad = 0;
+    const u16 *stored = b->stored + c, *loaded = b->loaded + c;
+    u16 epoch = b->epoch, bad = 0;
     for (u32 i = 0; i < n; i++) {
-        u32 me = t + i / each;
-        bad |= ((u32)(stamp[i] >= epoch) & (u32)(owner[i] != me)) |
-               ((u32)(seen[i] >= epoch) & (u32)(reader[i] != me));
+        u16 me = (u16)(t + i / each);
+        bad |= foreign(stored[i], epoch, me) | foreign(loaded[i], epoch, me);
     }
     return !bad;
 }
 
 INLINE void words_written(struct blk *b, u32 c, u32 n, u32 each, u32 t)
 {
-    u32 epoch = b->epoch, first = b->epoch_first;
-    for (u32 i = 0; i < n; i++) {
-        b->stamp[c + i] = epoch;
-        b->owner[c + i] = t + i / each;
-        b->full[c + i] = first;
-    }
+    u16 *stored = b->stored + c;
+    for (u32 i = 0; i < n; i++)
+        stored[i] = (u16)(t + i / each);
+    if (c + n > b->written)
+        memset(b->full + c, 1, n);
 }
 
 /* ---- lanes side by side ---- */
@@ -271,7 +282,7 @@ static void quiet_read(struct warp *w)
 INLINE bool row_of(struct warp *w, u32 c, u32 each, bool write)
 {
     struct blk *b = w->blk;
-    u32 n = WARP * each, t = thread_of(w, 0);
+    u32 n = WARP * each, t = mark_of(w, 0);
     if (write ? !words_writable(b, c, n, each, t) : !words_readable(b, c, n, each, t))
         return false;
     if (write)
@@ -305,7 +316,7 @@ HOT bool race_row(struct warp *w, u32 first, u32 bytes, u32 site, bool write)
 HOT bool late_again(struct warp *w, u32 first, u32 stride, u32 site, u32 time)
 {
     struct blk *b = w->blk;
-    u32 c = first / 4, t = stride ? thread_of(w, 0) : SEVERAL;
+    u32 c = first / 4, t = stride ? mark_of(w, 0) : b->epoch + several(b);
     bool written = stride ? words_readable(b, c, WARP, 1, t) : words_readable(b, c, 1, 1, t);
     if (stride)
         words_read(b, c, WARP, 1, t);
@@ -322,7 +333,8 @@ HOT bool late_again(struct warp *w, u32 first, u32 stride, u32 site, u32 time)
 bool race_read_same(struct warp *w, u32 m, u32 first, u32 bytes, u32 site)
 {
     struct blk *b = w->blk;
-    u32 c = first / 4, me = m & (m - 1) ? SEVERAL : thread_of(w, (u32)__builtin_ctz(m));
+    u32 c = first / 4;
+    u32 me = m & (m - 1) ? b->epoch + several(b) : mark_of(w, (u32)__builtin_ctz(m));
     quiet_read(w);
     if (!may_wait(b) || (bytes | first) % 4)
         return false;
@@ -341,12 +353,12 @@ INLINE bool lanes_of(struct warp *w, u32 m, const u32 *at, u32 words, bool write
 {
     struct blk *b = w->blk;
     for (u32 left = m; left; left &= left - 1) {
-        u32 lane = (u32)__builtin_ctz(left), c = at[lane] / 4, t = thread_of(w, lane);
+        u32 lane = (u32)__builtin_ctz(left), c = at[lane] / 4, t = mark_of(w, lane);
         if (write ? !words_writable(b, c, words, words, t) : !words_readable(b, c, words, words, t))
             return false;
     }
     for (u32 left = m; left; left &= left - 1) {
-        u32 lane = (u32)__builtin_ctz(left), c = at[lane] / 4, t = thread_of(w, lane);
+        u32 lane = (u32)__builtin_ctz(left), c = at[lane] / 4, t = mark_of(w, lane);
         if (write)
             words_written(b, c, words, words, t);
         else
@@ -375,7 +387,8 @@ bool late_lanes(struct warp *w, u32 m, const u32 *at, u32 bytes, u32 site, bool 
 HOT bool race_rows_later(struct warp *w, u32 m, const uint64_t *host, u32 site)
 {
     struct blk *b = w->blk;
-    u32 epoch = b->epoch, first = b->epoch_first, bad = 0, at[WARP];
+    u16 epoch = b->epoch, many = (u16)(epoch + several(b));
+    u32 bad = 0, at[WARP];
     if (!may_wait(b))
         return false;
     for (u32 i = 0; i < WARP; i++)
@@ -383,16 +396,14 @@ HOT bool race_rows_later(struct warp *w, u32 m, const uint64_t *host, u32 site)
     for (u32 left = m; left; left &= left - 1) {
         u32 at_word = at[__builtin_ctz(left)] / 4;
         for (u32 c = at_word; c < at_word + 4; c++)
-            bad |= (u32)(b->full[c] != first) | (u32)(b->stamp[c] >= epoch);
+            bad |= (u32)!b->full[c] | (u32)(b->stored[c] >= epoch);
     }
     if (bad)
         return false;
     for (u32 left = m; left; left &= left - 1) {
         u32 at_word = at[__builtin_ctz(left)] / 4;
-        for (u32 c = at_word; c < at_word + 4; c++) {
-            b->seen[c] = epoch;
-            b->reader[c] = SEVERAL;
-        }
+        for (u32 c = at_word; c < at_word + 4; c++)
+            b->loaded[c] = many;
     }
     late_places(b, late_new(w, m, site, 4, false), at);
     return true;
@@ -403,14 +414,14 @@ HOT bool race_rows_later(struct warp *w, u32 m, const uint64_t *host, u32 site)
 INLINE bool words_full(const struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 {
     const struct blk *b = w->blk;
-    u32 begin = b->epoch_first, bad = 0;
+    u8 all = 1;
     for (u32 i = 0; i < n; i++) {
         u32 off = (u32)site_of(w, site + i)->off;
         for (u32 c = 0; c < bytes; c += 4)
             for (u32 lane = 0; lane < WARP; lane++)
-                bad |= b->full[(at[lane] + off + c) / 4] ^ begin;
+                all &= b->full[(at[lane] + off + c) / 4];
     }
-    return !bad;
+    return all;
 }
 
 /* All of them in front of the first word that nothing wrote. */
@@ -471,15 +482,14 @@ static HOT bool listed(const struct warp *w, const u32 *at, u32 site, u32 n, u32
 static HOT bool sites_readable(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 {
     struct blk *b = w->blk;
-    u32 epoch = b->epoch, first = b->epoch_first, bad = 0;
+    u32 bad = 0;
     for (u32 i = 0; i < n; i++) {
         u32 off = (u32)site_of(w, site + i)->off;
         for (u32 c = 0; c < bytes; c += 4)
             for (u32 lane = 0; lane < WARP; lane++) {
                 u32 word = (at[lane] + off + c) / 4;
-                bad |=
-                    (u32)(b->full[word] != first) |
-                    ((u32)(b->stamp[word] >= epoch) & (u32)(b->owner[word] != thread_of(w, lane)));
+                bad |= (u32)!b->full[word] |
+                       (u32)foreign(b->stored[word], b->epoch, mark_of(w, lane));
             }
     }
     return !bad;
@@ -490,7 +500,7 @@ static void sites_read(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n
     for (u32 i = 0; i < n; i++) {
         u32 off = (u32)site_of(w, site + i)->off;
         for (u32 lane = 0; lane < WARP; lane++)
-            words_read(w->blk, (at[lane] + off) / 4, (bytes + 3) / 4, bytes, thread_of(w, lane));
+            words_read(w->blk, (at[lane] + off) / 4, (bytes + 3) / 4, bytes, mark_of(w, lane));
     }
 }
 
@@ -526,14 +536,13 @@ bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 /* Nobody has touched them since all met: they are under way now. */
 INLINE bool begin_words(struct blk *b, const struct copy *c, const u32 words)
 {
-    u32 epoch = b->epoch, first = b->epoch_first, met = 0;
+    u32 epoch = b->epoch, met = 0;
     for (u32 m = c->mask; m; m &= m - 1) {
         u32 at = c->dst[__builtin_ctz(m)] / 4;
         for (u32 i = at; i < at + words; i++) {
-            met |= (u32)(b->stamp[i] >= epoch) | (u32)(b->seen[i] >= epoch);
-            b->stamp[i] = UNDER_WAY;
-            b->owner[i] = NOBODY;
-            b->full[i] = first;
+            met |= (u32)(b->stored[i] >= epoch) | (u32)(b->loaded[i] >= epoch);
+            b->stored[i] = UNDER_WAY;
+            b->full[i] = 1;
         }
     }
     return !met;
@@ -563,7 +572,7 @@ bool late_copy_land(struct warp *w, struct copy *c)
         return false;
     for (u32 m = c->mask; m; m &= m - 1) {
         u32 lane = (u32)__builtin_ctz(m);
-        words_written(b, c->dst[lane] / 4, c->size / 4, c->size, thread_of(w, lane));
+        words_written(b, c->dst[lane] / 4, c->size / 4, c->size, mark_of(w, lane));
     }
     late_places(b, late_new(w, c->mask, c->site, c->size / 4, true), c->dst);
     c->entered = true;

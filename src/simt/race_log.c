@@ -46,12 +46,12 @@ static void report(struct warp *w, u32 lane, u32 site, u32 at)
 static void check_words(struct warp *w, u32 at, u32 n, u32 site)
 {
     const struct blk *b = w->blk;
-    const u32 *full = b->full + at / 4;
-    u32 bad = 0;
+    const u8 *full = b->full + at / 4;
+    u8 all = 1;
     for (u32 i = 0; i < n; i++)
-        bad |= full[i] ^ b->epoch_first;
-    for (u32 i = 0; bad && i < n; i++)
-        if (full[i] != b->epoch_first)
+        all &= full[i];
+    for (u32 i = 0; !all && i < n; i++)
+        if (!full[i])
             report(w, i, site, at + 4 * i);
 }
 

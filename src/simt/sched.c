@@ -55,18 +55,29 @@ static bool has_clocks(const struct blk *b)
     return b->cell || b->hop;
 }
 
+/* Who waits has not moved its clock since it came, so they need to meet only now. */
+static HOT void clocks_meet(struct blk *b, struct barrier *bar)
+{
+    for (uint32_t m = bar->waiting_mask; m; m &= m - 1)
+        clock_join(bar->clock, b->warp[__builtin_ctz(m)].clock);
+    for (uint32_t m = bar->waiting_mask; m; m &= m - 1) {
+        struct warp *w = &b->warp[__builtin_ctz(m)];
+        memcpy(w->clock, bar->clock, sizeof w->clock);
+        if (bar->fences)
+            proxy_leave(w, bar);
+    }
+    memset(bar->clock, 0, sizeof bar->clock);
+    if (bar->fences)
+        memset(bar->fenced, 0, sizeof bar->fenced);
+}
+
 static void barrier_complete(struct blk *b, struct barrier *bar)
 {
     uint32_t n = b->b.nwarps;
-    bool clocks = has_clocks(b);
-    for (uint32_t i = 0; i < n; i++) {
-        if (!(bar->waiting_mask >> i & 1))
-            continue;
-        struct warp *w = &b->warp[i];
-        if (clocks) {
-            clock_join(w->clock, bar->clock);
-            proxy_leave(w, bar);
-        }
+    if (has_clocks(b))
+        clocks_meet(b, bar);
+    for (uint32_t m = bar->waiting_mask; m; m &= m - 1) {
+        struct warp *w = &b->warp[__builtin_ctz(m)];
         w->bar_result = bar->result;
         w->state = WARP_READY;
     }
@@ -79,10 +90,7 @@ static void barrier_complete(struct blk *b, struct barrier *bar)
     if (b->cluster)
         b->cluster->progress++;
     b->t->n.barriers++;
-    if (clocks)
-        *bar = (struct barrier){0};
-    else
-        memset(bar, 0, offsetof(struct barrier, clock));
+    memset(bar, 0, offsetof(struct barrier, clock));
 }
 
 static bool barrier_full(const struct blk *b, const struct barrier *bar)
@@ -125,11 +133,11 @@ u32 dev_bar(struct sw_warp *sw, u32 m, u32 kind, u32 id, u32 threads, u32 pred, 
     else if (op == 4)
         bar->result |= pred ? 1u : 0;
     clock_tick(w);
-    if (has_clocks(b)) {
-        clock_join(bar->clock, w->clock);
+    if (w->hop && has_clocks(b))
         proxy_arrive(w, bar);
-    }
     if (op == 1) {
+        if (has_clocks(b))
+            clock_join(bar->clock, w->clock);
         bar->arrive_mask |= 1u << sw->id;
         if (barrier_full(b, bar))
             barrier_complete(b, bar);
@@ -280,11 +288,9 @@ static struct blk *blk_new(struct worker *t)
     if (l->dev->config.check == SIMT_CHECK_FULL) {
         b->cells = (size_t)l->smem_bytes / 4 + 1;
         b->cell = xmalloc(b->cells * sizeof *b->cell);
-        b->stamp = xmalloc(5 * b->cells * sizeof *b->stamp);
-        b->owner = b->stamp + b->cells;
-        b->seen = b->owner + b->cells;
-        b->reader = b->seen + b->cells;
-        b->full = b->reader + b->cells;
+        b->stored = xmalloc(b->cells * (2 * sizeof *b->stored + sizeof *b->full));
+        b->loaded = b->stored + b->cells;
+        b->full = (uint8_t *)(b->loaded + b->cells);
         b->late_known = xmalloc(LATE_KNOWN * sizeof *b->late_known);
         b->logs = xmalloc((size_t)l->nwarps * LOG_ENTRIES * sizeof *b->logs);
     }
@@ -614,7 +620,7 @@ static void blk_free(struct blk *b, uint32_t nwarps)
     free(b->smem_alloc);
     xfree(b->local);
     xfree(b->cell);
-    xfree(b->stamp);
+    xfree(b->stored);
     xfree(b->logs);
     xfree(b->late_known);
     xfree(b->late);
