@@ -209,14 +209,14 @@ struct blk {
     uint16_t *stored, *loaded; /* per word: race_late.c */
     uint8_t *full;             /* per word: all of it was stored to */
     uint16_t epoch;            /* the first of its marks; goes on from block to block */
-    bool quiet;                  /* nothing written since all warps met */
-    bool armed;                  /* and loads without a call are in the warps' logs */
-    uint32_t quiet_reads;        /* loads by call meanwhile */
-    bool dirty;                  /* the cells were used */
-    uint32_t flights;            /* asynchronous copies under way, by lane */
-    uint32_t hidden;             /* those the cells do not know of yet, by instruction */
-    uint32_t gen;                /* barriers completed */
-    uint32_t locks[MAX_WARPS];   /* clock of those that gave locks back */
+    bool quiet;                /* nothing written since all warps met */
+    bool armed;                /* and loads without a call are in the warps' logs */
+    uint32_t quiet_reads;      /* loads by call meanwhile */
+    bool dirty;                /* the cells were used */
+    uint32_t flights;          /* asynchronous copies under way, by lane */
+    uint32_t hidden;           /* those the cells do not know of yet, by instruction */
+    uint32_t gen;              /* barriers completed */
+    uint32_t locks[MAX_WARPS]; /* clock of those that gave locks back */
     uint8_t *smem_alloc, *local;
     u64 *logs;
     uint32_t written;        /* words from the first on that are full */

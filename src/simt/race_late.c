@@ -488,8 +488,8 @@ static HOT bool sites_readable(struct warp *w, const u32 *at, u32 bytes, u32 sit
         for (u32 c = 0; c < bytes; c += 4)
             for (u32 lane = 0; lane < WARP; lane++) {
                 u32 word = (at[lane] + off + c) / 4;
-                bad |= (u32)!b->full[word] |
-                       (u32)foreign(b->stored[word], b->epoch, mark_of(w, lane));
+                bad |=
+                    (u32)!b->full[word] | (u32)foreign(b->stored[word], b->epoch, mark_of(w, lane));
             }
     }
     return !bad;

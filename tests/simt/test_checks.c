@@ -221,7 +221,31 @@ static const struct check_case {
      1, 32, 1, SIMT_MISALIGNED},
 };
 
-static void run_case(const struct check_case *x, enum simt_check check, struct arena *a)
+/* After as many meetings as the launch has a number, and one: the marks of words, which say when
+ * they were stored to and by whom, have then begun anew once or twice. */
+#define MEET                                                                                       \
+    "mov.u32 %r14, 0;\nMEET:\nbar.sync 0;\nadd.u32 %r14, %r14, 1;\n"                               \
+    "setp.le.u32 %p6, %r14, %r3;\n@%p6 bra MEET;\n"
+#define MINE      "mad.lo.u32 %r13, %r1, 4, %r9;\n"
+#define STORED    "st.shared.u32 [%r13], %r1;\n"
+#define NEIGHBOUR "xor.b32 %r13, %r13, 128;\nld.shared.u32 %r4, [%r13];\n"
+
+static const struct check_case long_cases[] = {
+    {"stored and met", MINE STORED MEET STORED "bar.sync 0;\n" NEIGHBOUR, 1, 1024, 140, NONE},
+    {"stored and not met",
+     MINE STORED MEET "setp.gt.u32 %p5, %r1, 1000;\n@%p5 st.shared.u32 [%r13], %r1;\n" NEIGHBOUR, 1,
+     1024, 140, SIMT_RACE_SHARED},
+    {"stored long ago", MINE STORED MEET NEIGHBOUR, 1, 1024, 140, NONE},
+    {"never stored",
+     MINE "setp.lt.u32 %p5, %r1, 992;\n@%p5 bra STORE;\nbra MEETING;\nSTORE:\n" STORED
+          "MEETING:\n" MEET NEIGHBOUR,
+     1, 1024, 140, SIMT_UNINITIALISED},
+    {"copied and waited for", COPY(0) WAIT MEET READ(0), 1, 256, 300, NONE},
+    {"copied and not waited for", COPY(0) MEET READ(0), 1, 256, 300, SIMT_ASYNC_NOT_WAITED},
+};
+
+/* each: in every launch; else in one of them. */
+static void run_case(const struct check_case *x, enum simt_check check, bool each, struct arena *a)
 {
     static uint32_t in[4 * WORDS] __attribute__((aligned(256))),
         out[4 * WORDS] __attribute__((aligned(256)));
@@ -250,10 +274,14 @@ static void run_case(const struct check_case *x, enum simt_check check, struct a
                                 .param_bytes = args.len};
         if (!simt_launch(dev, m, &l, a, &res, &err))
             fail_msg("%s: %s", x->name, err.text);
+        if (each)
+            found = NONE;
         for (size_t i = 0; i < res.finding_count && found != x->finds; i++)
             found = (int)res.findings[i].kind;
         if (x->finds == NONE && res.finding_count)
             fail_msg("%s: %s", x->name, res.findings[0].text);
+        if (each && check == SIMT_CHECK_FULL && found != x->finds)
+            fail_msg("%s, launch %u: found %d, not %d", x->name, turn, found, x->finds);
     }
     if (check == SIMT_CHECK_FULL && found != x->finds)
         fail_msg("%s: found %d, not %d", x->name, found, x->finds);
@@ -265,8 +293,18 @@ static void every_check_finds_it_or_has_nothing_to_say(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct arena *a = arena_new();
-        run_case(&cases[i], SIMT_CHECK_FULL, a);
-        run_case(&cases[i], SIMT_CHECK_MEMORY, a); /* the same code must not crash */
+        run_case(&cases[i], SIMT_CHECK_FULL, false, a);
+        run_case(&cases[i], SIMT_CHECK_MEMORY, false, a); /* the same code must not crash */
+        arena_free(a);
+    }
+}
+
+static void nothing_is_forgotten_or_made_up_over_many_barriers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof long_cases / sizeof long_cases[0]; i++) {
+        struct arena *a = arena_new();
+        run_case(&long_cases[i], SIMT_CHECK_FULL, true, a);
         arena_free(a);
     }
 }
@@ -275,6 +313,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_check_finds_it_or_has_nothing_to_say),
+        cmocka_unit_test(nothing_is_forgotten_or_made_up_over_many_barriers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
