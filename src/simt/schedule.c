@@ -193,7 +193,8 @@ static int group_run(const struct ir *ir, const struct item *run, int n, struct 
         int *list = arena_array(a, (size_t)(n - i), sizeof *list), k = 0;
         bool plain = plain_load(ir, &ir->k->insn[run[i].insn[0]]);
         for (int j = i; j < (plain ? n : i + 1) && k < MAX_LOADS; j++)
-            if (!done[j] && alike(ir, run[i].insn[0], run[j].insn[0])) {
+            if (!done[j] && alike(ir, run[i].insn[0], run[j].insn[0]) &&
+                (j == i || plain_load(ir, &ir->k->insn[run[j].insn[0]]))) {
                 list[k++] = run[j].insn[0];
                 done[j] = true;
             }

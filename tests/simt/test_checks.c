@@ -214,6 +214,10 @@ static const struct check_case {
     {"the last addresses there are, a store of 16 bytes",
      "mov.u64 %rd6, -16;\nst.global.v4.u32 [%rd6], {%r1, %r1, %r1, %r1};\n", 1, 32, 1,
      SIMT_OUT_OF_BOUNDS},
+    {"the second of two loads from one register is not aligned",
+     WRITE ANYWHERE "ld.shared.u32 %r4, [%r25];\nld.shared.u32 %r5, [%r25+6];\n"
+                    "add.u32 %r4, %r4, %r5;\nst.global.u32 [%rd5], %r4;\n",
+     1, 64, 1, SIMT_MISALIGNED},
     {"the last addresses there are, lanes anywhere",
      "ld.global.u32 %r4, [%rd4];\nmul.wide.u32 %rd6, %r4, 20;\nmov.u64 %rd7, -12;\n"
      "sub.s64 %rd6, %rd7, %rd6;\nld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd6];\n"
