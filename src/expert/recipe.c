@@ -160,7 +160,7 @@ static bool step_set(struct recipe *r, struct text names, int line, unsigned *bi
     return true;
 }
 
-/* `step NAME: words` and its attributes `why: needs: when: excludes:`. */
+/* `step NAME: words` and its attributes `why: needs: when: always: excludes:`. */
 static bool head_line(struct recipe *r, struct text d, int line, struct arena *a, struct error *err)
 {
     struct text key = word(&d);
@@ -184,6 +184,8 @@ static bool head_line(struct recipe *r, struct text d, int line, struct arena *a
                                : arena_strndup(a, d.data, d.len);
     } else if (is(key, "when:") && last) {
         last->when = arena_strndup(a, d.data, d.len);
+    } else if (is(key, "always:") && last) {
+        last->always = arena_strndup(a, d.data, d.len);
     } else if (is(key, "needs:") && last) {
         return step_set(r, d, line, &last->needs, err);
     } else if (is(key, "excludes:") && last) {
@@ -424,9 +426,28 @@ static bool walk_block(struct walk *w, const struct scope *s, bool taken, enum s
     return true;
 }
 
+/* Steps that this task takes whether they are faster or not, as soon as it has what they need. */
+static bool add_always(const struct recipe *r, const struct scope *s, unsigned *steps,
+                       struct error *err)
+{
+    for (int i = 0; i < r->step_count; i++) {
+        const struct recipe_step *step = &r->steps[i];
+        bool holds = false;
+
+        if (step->always && !condition(r, s, 0, text_of(step->always), 0, &holds, err))
+            return false;
+        if (holds && (step->needs & ~*steps) == 0)
+            *steps |= 1u << i;
+    }
+    return true;
+}
+
 bool recipe_compose(const struct recipe *r, const struct scope *s, unsigned steps, struct arena *a,
                     struct text *out, struct error *err)
 {
+    if (!add_always(r, s, &steps, err))
+        return false;
+
     struct walk w = {.r = r,
                      .steps = steps,
                      .at = r->body.data,

@@ -25,11 +25,12 @@ enum { RECIPE_STEPS = 16, RECIPE_FACTS = 48 };
 
 struct recipe_step {
     const char *name;
-    const char *words; /* the change, one line: the identity of the step in a history */
-    const char *why;   /* one sentence for people; may be "" */
-    const char *when;  /* condition on facts; NULL: always */
-    unsigned needs;    /* steps that must be taken before, or with it */
-    unsigned excludes; /* steps that may not be taken together with it */
+    const char *words;  /* the change, one line: the identity of the step in a history */
+    const char *why;    /* one sentence for people; may be "" */
+    const char *when;   /* condition on facts; NULL: always */
+    const char *always; /* where it holds, every kernel with what the step needs has it; or NULL */
+    unsigned needs;     /* steps that must be taken before, or with it */
+    unsigned excludes;  /* steps that may not be taken together with it */
 };
 
 struct recipe {

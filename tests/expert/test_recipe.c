@@ -16,7 +16,7 @@
 
 #define HEAD                                                                                       \
     "//! recipe toy: a toy\n//! fact big: x\n//! step one: do one\n//! step two: do two\n"         \
-    "//!   needs: one\n//! text\n"
+    "//!   needs: one\n//! step three: do three\n//!   needs: one\n//!   always: big\n//! text\n"
 
 static const struct compose_case {
     const char *name, *body;
@@ -32,6 +32,8 @@ static const struct compose_case {
     {"else when none holds", "//! if one\na\n//! elif two\nb\n//! else\nc\n//! end\n", 0, "c\n"},
     {"facts and steps mix, or binds least", "//! if one and not big or two\na\n//! end\nz\n", 1,
      "z\n"},
+    {"what is always done comes with what it needs", "//! if three\na\n//! end\nz\n", 1, "a\nz\n"},
+    {"and not before", "//! if three\na\n//! end\nz\n", 2, "z\n"},
     {"not", "//! if not one\na\n//! end\nz\n", 0, "a\nz\n"},
     {"nested blocks", "//! if big\n//! if one\na\n//! end\nb\n//! end\n", 0, "b\n"},
     {"each runs once per item and sees the outer slots", "//! each item\n$n of $x;\n//! end\n", 0,
@@ -87,9 +89,9 @@ static const struct broken_case {
     {"unknown directive in the head", "//! recipe toy: x\n//! stop\n//! text\n", "line 2"},
     {"a need that comes later", "//! recipe t: x\n//! step a: x\n//!  needs: b\n//! text\n",
      "must be declared before"},
-    {"misspelt fact", HEAD "//! if bigg\na\n//! end\n", "line 7: unknown fact"},
+    {"misspelt fact", HEAD "//! if bigg\na\n//! end\n", "line 10: unknown fact"},
     {"misspelt fact in a branch not taken", HEAD "//! if one\n//! if bigg\n//! end\n//! end\n",
-     "line 8: unknown fact"},
+     "line 11: unknown fact"},
     {"slot nobody fills", HEAD "int $y;\n", "nothing fills the slot 'y'"},
     {"if without end", HEAD "//! if one\na\n", "no `end` for 'if'"},
     {"end without if", HEAD "a\n//! end\n", "without an `if`"},
