@@ -22,6 +22,7 @@
 //! fact a_changes: elements of A go through a function before they are multiplied
 //! fact b_changes: elements of B go through a function before they are multiplied
 //! fact narrow: A and B have elements the tensor cores take as they are
+//! fact long_sum: sums in fp32 are long, and the result is small: they are added up in pieces
 //! fact deep: the result has fewer tiles than a device has processors, and K is long
 //!
 //! step tiles: share tiles of A and B through shared memory
@@ -274,6 +275,10 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
     Tensor tCrC = make_tensor<float>(make_shape(Int<BLK_M / 16>{}, Int<BLK_N / 16>{})); // (THR_M,THR_N)
 //! end
     clear(tCrC);
+//! if long_sum and registers and not tensor
+    Tensor tCrS = make_tensor_like(tCrC); // (THR_M,THR_N): what is added up so far, without the last terms
+    clear(tCrS);
+//! end
 
     // Brings tiles of A and B to a stage of shared memory.
     auto const fetch = [&](int k_tile, int stage) {
@@ -319,6 +324,10 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
     int const first = part * share, end = cute::min(first + share, int(size<2>(gA))); // tiles of k
 //! else
     int const first = 0, end = size<2>(gA); // tiles of k
+//! end
+//! if long_sum and registers and not tensor
+    int const turn = cute::max(1, (end - first) / 12); // tiles of k in a piece of the sum
+    int left = turn;
 //! end
 //! if pipeline
     if (first < end)
@@ -374,10 +383,25 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
             gemm(tCrA, tCrB, tCrC); // (THR_M) x (THR_N)
         }
 //! end
+//! if long_sum and registers and not tensor
+        if (--left == 0) { // few terms are added to a large sum, and rounded as it is
+            CUTE_UNROLL
+            for (int i = 0; i < size(tCrC); ++i) {
+                tCrS(i) += tCrC(i);
+                tCrC(i) = 0.0f;
+            }
+            left = turn;
+        }
+//! end
 //! if not pipeline
         __syncthreads(); // before the next tile overwrites this one
 //! end
     }
+//! if long_sum and registers and not tensor
+    CUTE_UNROLL
+    for (int i = 0; i < size(tCrC); ++i)
+        tCrC(i) += tCrS(i);
+//! end
 
 //! if tensor
     CUTE_UNROLL
@@ -422,7 +446,7 @@ __global__ void __launch_bounds__(BLK_M * BLK_N)
 //! end
 //! if split_k
 
-// Adds the parts of every element, in order, and finishes it.
+// Adds the parts of every element, in order and in float64, and finishes it.
 __global__ void __launch_bounds__(256)
     ${kernel}_add_parts(float const *partial, int parts, $params)
 {
@@ -438,9 +462,10 @@ __global__ void __launch_bounds__(256)
 //! each leaf
     Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
 //! end
-    float acc = 0.0f;
+    double total = 0.0;
     for (int part = 0; part < parts; ++part)
-        acc += mP(m, n, part);
+        total += double(mP(m, n, part));
+    float const acc = float(total);
 //! if epilogue
     mC(m, n) = $c_open${kernel}_finish(acc$finish)$c_close;
 //! else

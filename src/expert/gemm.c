@@ -14,7 +14,10 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { DEEP_K = 256 }; /* from here on a sum is worth dividing among blocks */
+enum {
+    DEEP_K = 256, /* from here on a sum is worth dividing among blocks */
+    LONG_SUM = 64 /* and from here on adding up in pieces */
+};
 
 bool gemm_is_product(const struct node *n)
 {
@@ -404,6 +407,10 @@ static void fill_sizes(struct gemm *q, struct scope *s)
     if (q->A.col.size >= DEEP_K && tiles * 2 <= q->g->sm_count &&
         q->C.row.size * q->C.col.size < INT32_MAX)
         scope_fact(s, "deep");
+    /* Where results are small cuBLAS divides K, and rounds less than a sum in one piece would. */
+    if (q->A.col.size >= LONG_SUM && strcmp(q->g->in[q->a_in].dtype, "f32") == 0 &&
+        (tiles <= 2 * q->g->sm_count || q->C.row.size < 64 || q->C.col.size < 64))
+        scope_fact(s, "long_sum");
 }
 
 static void fill_names(struct gemm *q, struct scope *s)
