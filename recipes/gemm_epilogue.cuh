@@ -14,6 +14,9 @@
             for (int q = 0; q < 2; ++q)
                 fa[q] = m0 + q * 8 < M ? __ldg(scale_a + $a_l * M + m0 + q * 8) : 0.0f;
 //! end
+//! if cut_matters and not fuse
+            float const cut[2] = {fa[0] < 0.0f ? CUT : 0.0f, fa[1] < 0.0f ? CUT : 0.0f};
+//! end
             CUTE_UNROLL
             for (int piece = 0; piece < PIECES; ++piece) {
                 float2 f[PIECE_N / 8]; // all at once: one latency
@@ -29,8 +32,13 @@
                     CUTE_UNROLL
                     for (int i = 0; i < 16; i += 2) {
                         int const q = i / 2 % 2;
+//! if cut_matters
+                        float x = whole_sum(sum(j * 16 + i, piece), cut[q], f[j * 4 + i / 4].x) * fabsf(fa[q]) * fabsf(f[j * 4 + i / 4].x);
+                        float y = whole_sum(sum(j * 16 + i + 1, piece), cut[q], f[j * 4 + i / 4].y) * fabsf(fa[q]) * fabsf(f[j * 4 + i / 4].y);
+//! else
                         float x = sum(j * 16 + i, piece) * fa[q] * f[j * 4 + i / 4].x;
                         float y = sum(j * 16 + i + 1, piece) * fa[q] * f[j * 4 + i / 4].y;
+//! end
 //! if epilogue and not split_k
                         int const m = m0 + q * 8, n = n0 + piece * PIECE_N + j * 32 + i / 4 * 8;
                         if (m < M && n < N) {
@@ -66,6 +74,9 @@
             for (int q = 0; q < 2; ++q)
                 fa[q] = m0 + q * 8 < M ? __ldg(scale_a + $a_l * M + m0 + q * 8) : 0.0f;
 //! end
+//! if cut_matters and not fuse
+            float const cut[2] = {fa[0] < 0.0f ? CUT : 0.0f, fa[1] < 0.0f ? CUT : 0.0f};
+//! end
             CUTE_UNROLL
             for (int piece = 0; piece < PIECES; ++piece) {
                 CUTE_UNROLL
@@ -73,8 +84,13 @@
                     int const m = m0 + i / 2 % 2 * 8, n = n0 + piece * PIECE_N + i / 4 * 8;
                     float const f0 = n < N ? __ldg(scale_b + $b_l * N + n) : 0.0f;
                     float const f1 = n + 1 < N ? __ldg(scale_b + $b_l * N + n + 1) : 0.0f;
+//! if cut_matters
+                    sum(i, piece) = whole_sum(sum(i, piece), cut[i / 2 % 2], f0) * fabsf(fa[i / 2 % 2]) * fabsf(f0);
+                    sum(i + 1, piece) = whole_sum(sum(i + 1, piece), cut[i / 2 % 2], f1) * fabsf(fa[i / 2 % 2]) * fabsf(f1);
+//! else
                     sum(i, piece) = sum(i, piece) * fa[i / 2 % 2] * f0;
                     sum(i + 1, piece) = sum(i + 1, piece) * fa[i / 2 % 2] * f1;
+//! end
 //! if epilogue and not split_k
                     if (whole || (m < M && n < N))
                         sum(i, piece) = [&](int m, int n) { return ${kernel}_finish(sum(i, piece)$finish); }(m, n);

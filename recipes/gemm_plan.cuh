@@ -58,16 +58,29 @@ CUTEGEN_PLAN(call)
 //! if split_k
 
     // Parts of K, each a product of its own, as many as fill the device.
-//! if short_parts
+//! if cut_matters
+    // Counted are the turns of the device, a turn's products, and what it costs to write a part and to add it. Long
+    // sums have several parts anyway: what is added in float64 afterwards has not been rounded as often.
+//! elif short_parts
     // Long sums have four at least: what is added in float64 afterwards has not been rounded as often.
 //! end
     int64_t K_all = K, tiles_c = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N);
+//! if cut_matters
+    int64_t fewest = cutegen_max(cutegen_min(4, cutegen_ceil_div(K, $part_k)), cutegen_ceil_div(K, 8192)), most = fewest, least = 0;
+    for (int64_t parts = fewest; parts <= cutegen_max(fewest, cutegen_min(16, K / (4 * TILE_K))); parts++) {
+        int64_t turns = cutegen_ceil_div(tiles_c * parts, processors / CLUSTER), steps = cutegen_ceil_div(K, parts * TILE_K);
+        int64_t cost = turns * steps * 16 * PIECES + parts * cutegen_ceil_div(M * N, 2 * TILE_M * PIECE_N);
+        if (!least || cost < least)
+            least = cost, most = parts;
+    }
+//! else
 //! if short_parts
     int64_t fewest = cutegen_max(1, cutegen_min(4, K / (8 * TILE_K)));
 //! else
     int64_t fewest = 1;
 //! end
     int64_t most = cutegen_max(fewest, cutegen_min(processors / CLUSTER / tiles_c, cutegen_ceil_div(K, 4 * TILE_K)));
+//! end
     K = cutegen_round_up(cutegen_ceil_div(K_all, most), TILE_K);
     L = cutegen_ceil_div(K_all, K);
 //! else

@@ -19,6 +19,9 @@ constexpr int BELOW = 29, DEEP = 13;        // DEEP: of elements more than 2^16 
 struct Row {
     int exponents, zeros;
     unsigned largest, lost;
+//! if cut_matters and fuse
+    unsigned ends; // not zero: elements have more bits than their high parts
+//! end
 
     // Splits TILE_K/4 elements, scaled to [2^14,2^15) by the largest of the row in this block; the exponent used, biased.
     template <class Hi, class Lo>
@@ -50,6 +53,9 @@ struct Row {
         for (int i = 0; i < TILE_K / 8; ++i) {
             low = __vminu2(low, hi(i) & EXPONENTS);
             sum = __dp4a(hi(i) & EXPONENTS, 0x01000100u, sum);
+//! if cut_matters and fuse
+            ends |= lo(i) & 0x7fff7fffu;
+//! end
         }
         exponents += int(sum >> 2) + TILE_K / 4 * (used - BELOW);
         if (cute::min(low >> 16, low & 0xffffu) < DEEP << 10) { // zero, or deep?
@@ -74,6 +80,9 @@ struct Row {
             exponents += __shfl_xor_sync(~0u, exponents, i);
             zeros += __shfl_xor_sync(~0u, zeros, i);
             lost |= __shfl_xor_sync(~0u, lost, i);
+//! if cut_matters and fuse
+            ends |= __shfl_xor_sync(~0u, ends, i);
+//! end
         }
     }
 };

@@ -28,6 +28,8 @@
 //! fact short_k: sums are so short that each 32 terms are added in fp32
 //! fact short_parts: the result is so small that cuBLAS adds up short parts of K, and is more accurate than elsewhere
 //! fact shortest_parts: it is smaller still, and K is not long
+//! fact cut_matters: cuBLAS may divide K: the mean of what the tensor core's accumulator cuts off is added
+//! fact long_sums: sums so long that K is divided to round less, wherever cuBLAS may divide it
 //! fact one_block: K is one block of 64 or less
 //! fact one_sum: K is one sum of 32 or less
 //! fact big_result: C is larger than L2
@@ -54,6 +56,7 @@
 //! step split_k: divide K among blocks and add the parts afterwards
 //!   why: The result has too few tiles to occupy the device.
 //!   when: few_tiles
+//!   always: long_sums
 //!   needs: ring
 //! step triangle: skip the blocks of K that are zero
 //!   why: Only a sixth of the products of two triangular matrices differs from zero; small tiles share it evenly.
@@ -93,10 +96,13 @@ constexpr int TILE_N = PIECE_N * PIECES;
 constexpr int TILE_K = 64;    // of a slot
 //! if shortest_parts and not short_k
 constexpr int TERMS = 16;     // of K, between two additions into fp32 registers
-//! elif short_parts or short_k
+//! elif short_parts and not cut_matters or short_k or cut_matters and both
 constexpr int TERMS = 32;     // of K, between two additions into fp32 registers
 //! else
 constexpr int TERMS = 64;     // of K, between two additions into fp32 registers
+//! end
+//! if cut_matters and not both
+constexpr float CUT = 1.8e-7f; // what TERMS positive products come out too small, on average
 //! end
 //! if both
 constexpr int STAGES_A = 2;   // slots of 128x64, fp32
@@ -255,6 +261,14 @@ __device__ inline float2 fetch_scales(float const *from)
     float2 v;
     asm volatile("ld.global.nc.v2.f32 {%0, %1}, [%2];" : "=f"(v.x), "=f"(v.y) : "l"(from));
     return v;
+}
+
+//! end
+//! if cut_matters and not both
+// Adds what the accumulator has cut off a sum, where the row of A and the column of B are marked.
+__device__ inline float whole_sum(float sum, float cut, float scale_b)
+{
+    return fmaf(sum, __uint_as_float(__float_as_uint(cut) & unsigned(__float_as_int(scale_b) >> 31)), sum);
 }
 
 //! end
@@ -532,7 +546,7 @@ __global__ void __launch_bounds__(384, 1)
             clear(sum);
 //! end
 //! if fuse
-            Row rows[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}}; // of the thread
+            Row rows[2] = {}; // of the thread
 //! end
 #pragma unroll 1
             for (int k0 = w.begin; k0 < w.end; k0 += TILE_K) {
@@ -662,12 +676,18 @@ __global__ void __launch_bounds__(384, 1)
             }
 
 //! if fuse
+//! if cut_matters
+            float cut[2];
+//! end
             // May the split of these rows have lost bits that matter? As must_repeat() below.
             CUTE_UNROLL
             for (int q = 0; q < 2; ++q) {
                 Row &r = rows[q];
                 r.gather();
                 int const terms = (w.end - w.begin + TILE_K - 1) / TILE_K * TILE_K - r.zeros;
+//! if cut_matters
+                cut[q] = r.ends && 4 * terms >= 3 * (w.end - w.begin) ? CUT : 0.0f;
+//! end
                 int const both = terms - limits[1], depth = terms * int(r.largest >> 23) - r.exponents;
                 bool const deep = (r.lost & 1) || limits[2];
                 if (terms > 0 && (terms < 16 || r.lost > 1 ||

@@ -4,8 +4,14 @@
 struct Stats {
     unsigned top, low; // bits of the largest magnitude; of the smallest that is not zero, less one
     int sum, zeros;    // of the exponents of what is not zero; how many are zero
+//! if cut_matters
+    unsigned ends;     // bits that any element has
+
+    __device__ void start() { top = 0, low = ~0u, sum = 0, zeros = 0, ends = 0; }
+//! else
 
     __device__ void start() { top = 0, low = ~0u, sum = 0, zeros = 0; }
+//! end
     __device__ void add(float x)
     {
         unsigned const bits = __float_as_uint(x) & 0x7fffffffu;
@@ -13,11 +19,17 @@ struct Stats {
         low = cute::min(low, bits - 1);
         sum += int(bits >> 23);
         zeros += bits == 0;
+//! if cut_matters
+        ends |= bits;
+//! end
     }
     __device__ void add(float4 v) { add(v.x), add(v.y), add(v.z), add(v.w); }
     __device__ void add(Stats const &o)
     {
         top = cute::max(top, o.top), low = cute::min(low, o.low), sum += o.sum, zeros += o.zeros;
+//! if cut_matters
+        ends |= o.ends;
+//! end
     }
     // The exponent of the largest magnitude, biased, and where that is out of range what is used
     // instead.
@@ -25,6 +37,15 @@ struct Stats {
     __device__ int used() const { return cute::min(cute::max(exponent(), 67), 187); }
     __device__ float scale() const { return __uint_as_float(unsigned(268 - used()) << 23); }   // to [2^14,2^15)
     __device__ float unscale() const { return __uint_as_float(unsigned(used() - 14) << 23); }
+//! if cut_matters
+    // Negative where sums are cut: elements have more bits than their high parts, and few are zero.
+    __device__ float marked(int count) const { return (ends & 0x1fffu) && zeros <= count / 4 ? -unscale() : unscale(); }
+    // Of the largest only the exponent matters.
+    __device__ int4 packed() const { return make_int4(int((top & 0x7f800000u) | (ends & 0x7fffffu)), int(low), sum, zeros); }
+//! else
+    __device__ float marked(int) const { return unscale(); }
+    __device__ int4 packed() const { return make_int4(int(top), int(low), sum, zeros); }
+//! end
     // {how far the exponents lie below the largest, in sum; zeros; bits may be lost; may not be
     // split at all}
     __device__ int4 guard(int count) const
@@ -41,6 +62,15 @@ struct Stats {
 //! end
     }
 };
+
+__device__ inline Stats unpacked(int4 p)
+{
+//! if cut_matters
+    return Stats{unsigned(p.x), unsigned(p.y), p.z, p.w, unsigned(p.x) & 0x7fffffu};
+//! else
+    return Stats{unsigned(p.x), unsigned(p.y), p.z, p.w};
+//! end
+}
 
 //! end
 //! if tensor
@@ -168,6 +198,9 @@ __global__ void __launch_bounds__(512, 2)
         s.low = __reduce_min_sync(together, s.low);
         s.sum = __reduce_add_sync(together, s.sum);
         s.zeros = __reduce_add_sync(together, s.zeros);
+//! if cut_matters
+        s.ends = __reduce_or_sync(together, s.ends);
+//! end
         if constexpr (WARPS > 1) {
             __syncthreads();
             if (threadIdx.x % 32 == 0)
@@ -182,7 +215,7 @@ __global__ void __launch_bounds__(512, 2)
             float const f = s.scale();
             half_t *to = reinterpret_cast<half_t *>(planes) + int64_t(row) * ld;
             if (t == 0) {
-                scales[row] = s.unscale();
+                scales[row] = s.marked(length);
                 bad = worse(bad, s.guard(length));
             }
 //! if fuse
@@ -234,7 +267,7 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
                           int64_t K_all, int64_t x_k, int64_t x_l, int ld)
 {
     __shared__ Stats part[16][32];
-    alignas(16) __shared__ Stats mine[32];
+    __shared__ int4 mine[32];
     alignas(16) __shared__ float factor[32];
     int const lane = threadIdx.x % 32, warp = threadIdx.x / 32, quad = threadIdx.x % 8;
     int const first = blockIdx.y * 32, column = first + quad * 4, length = length_of(blockIdx.z, K, K_all);
@@ -273,8 +306,11 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
     for (int i = 0; i < 4; ++i) {
         CUTE_UNROLL
         for (int far = 8; far < 32; far *= 2) {
-            Stats const o = {__shfl_xor_sync(~0u, s[i].top, far), __shfl_xor_sync(~0u, s[i].low, far),
-                             __shfl_xor_sync(~0u, s[i].sum, far), __shfl_xor_sync(~0u, s[i].zeros, far)};
+            Stats o = {__shfl_xor_sync(~0u, s[i].top, far), __shfl_xor_sync(~0u, s[i].low, far),
+                       __shfl_xor_sync(~0u, s[i].sum, far), __shfl_xor_sync(~0u, s[i].zeros, far)};
+//! if cut_matters
+            o.ends = __shfl_xor_sync(~0u, s[i].ends, far);
+//! end
             s[i].add(o);
         }
         if (lane < 8)
@@ -285,7 +321,7 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
         Stats all = part[0][lane];
         for (int i = 1; i < 16; ++i)
             all.add(part[i][lane]);
-        mine[lane] = all;
+        mine[lane] = all.packed();
     }
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -293,12 +329,12 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
         Stats all;
         all.start();
         for (unsigned i = 0; i < gridDim.x; ++i) {
-            Stats o;
+            int4 p;
             asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
-                         : "=r"(o.top), "=r"(o.low), "=r"(o.sum), "=r"(o.zeros)
+                         : "=r"(p.x), "=r"(p.y), "=r"(p.z), "=r"(p.w)
                          : "r"(set_block_rank(cast_smem_ptr_to_uint(&mine[lane]), i))
                          : "memory");
-            all.add(o);
+            all.add(unpacked(p));
         }
         // What was seen outside counts as zeros.
         all.zeros -= int(gridDim.x) * HELD * 64 - (until - from);
@@ -306,7 +342,7 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
         if (blockIdx.x == 0) {
             int4 w = all.guard(until - from);
             if (first + lane < columns)
-                scales[int64_t(blockIdx.z) * columns + first + lane] = all.unscale();
+                scales[int64_t(blockIdx.z) * columns + first + lane] = all.marked(until - from);
             for (int far = 1; far < 32; far *= 2)
                 w = worse(w, make_int4(__shfl_xor_sync(~0u, w.x, far), __shfl_xor_sync(~0u, w.y, far),
                                        __shfl_xor_sync(~0u, w.z, far), __shfl_xor_sync(~0u, w.w, far)));
@@ -381,8 +417,7 @@ __global__ void __launch_bounds__(256)
         Stats all = part[0][threadIdx.x];
         for (int i = 1; i < 8; ++i)
             all.add(part[i][threadIdx.x]);
-        reinterpret_cast<int4 *>(stats)[(int64_t(blockIdx.z) * gridDim.y + blockIdx.y) * columns + c] =
-            make_int4(int(all.top), int(all.low), all.sum, all.zeros);
+        reinterpret_cast<int4 *>(stats)[(int64_t(blockIdx.z) * gridDim.y + blockIdx.y) * columns + c] = all.packed();
     }
 //! if overlap
     asm volatile("griddepcontrol.wait;" ::: "memory"); // its end is the end of all before it, too
@@ -428,15 +463,12 @@ __global__ void __launch_bounds__(256)
         Stats s;
         s.start();
         for (int i = 0; c < columns && i < int(gridDim.y); ++i) {
-            int4 const p =
-                reinterpret_cast<int4 const *>(stats)[(int64_t(blockIdx.z) * gridDim.y + i) * columns + c];
-            Stats const o = {unsigned(p.x), unsigned(p.y), p.z, p.w};
-            s.add(o);
+            s.add(unpacked(reinterpret_cast<int4 const *>(stats)[(int64_t(blockIdx.z) * gridDim.y + i) * columns + c]));
         }
         factor[threadIdx.x] = s.scale();
         worst[threadIdx.x] = s.guard(until - from);
         if (part == 0 && c < columns)
-            scales[int64_t(blockIdx.z) * columns + c] = s.unscale();
+            scales[int64_t(blockIdx.z) * columns + c] = s.marked(until - from);
     }
     __syncthreads();
     if (part == 0 && threadIdx.x == 0) {

@@ -15,6 +15,11 @@ enum {
     ONE_SUM = 32,
     SPLIT_K = 1024,
     LONG_ENOUGH = 2048,
+    MOST_DIVIDED = 320, /* tiles of a result for which cuBLAS was seen to divide K */
+    OFTEN_DIVIDED = 110,
+    HARDLY_DIVIDED = 220,
+    SHORT_PART = 1024, /* of K */
+    LONG_PART = 4096,
     SPLIT_SMALL = 320, /* where the result is smallest */
     BIG_RESULT = 100 << 20,
     LONGEST_HELD = 8192, /* by a cluster of eight */
@@ -98,11 +103,50 @@ static bool few_tiles(const struct gemm *q)
            q->A.col.size >= (smallest_result(q) ? SPLIT_SMALL : SPLIT_K);
 }
 
+/* "upper" or "lower", where the task's inputs were always so; else "". */
+static const char *triangle(const struct gemm *q, int input)
+{
+    const json_t *known =
+        json_object_get(q->g->structure, arena_printf(q->a, "in%d", q->g->origin[input]));
+    const char *text = json_string_value(json_object_get(known, "triangle"));
+
+    return text ? text : "";
+}
+
+/* Both operands are triangles of this kind, and the kernel skips what is zero. */
+static bool triangles(const struct gemm *q, const char *kind)
+{
+    return q->C.l.size == 1 && q->A.row.size == q->A.col.size && q->B.row.size == q->B.col.size &&
+           q->A.col.stride == 1 && q->B.row.stride == 1 &&
+           strcmp(triangle(q, q->a_in), kind) == 0 && strcmp(triangle(q, q->b_in), kind) == 0;
+}
+
+/* Larger ones, for which cuBLAS divides K as well, some of them, and in some forms. */
+static bool cut_matters(const struct gemm *q)
+{
+    return !smallest_result(q) && tiles_of(q) <= MOST_DIVIDED && q->A.col.size >= SHORT_K &&
+           !triangles(q, "upper") && !triangles(q, "lower");
+}
+
+/* The longest part of K that is rounded as little as cuBLAS' parts are; 0: all of it. */
+static int part_k(const struct gemm *q)
+{
+    return tiles_of(q) <= OFTEN_DIVIDED    ? SHORT_PART
+           : tiles_of(q) <= HARDLY_DIVIDED ? LONG_PART
+                                           : 0;
+}
+
+static bool long_sums(const struct gemm *q)
+{
+    return cut_matters(q) && !few_tiles(q) && q->C.l.size == 1 && part_k(q) > 0 &&
+           q->A.col.size > part_k(q);
+}
+
 static void fill_side(struct gemm *q, struct scope *s, const struct side *x, const char *tensor)
 {
     const char *t = match_lower(tensor, q->a);
     const struct axis *slow = slow_axis(x);
-    bool parts = few_tiles(q); /* then parts of K are products of their own */
+    bool parts = few_tiles(q) || long_sums(q); /* then parts of K are products of their own */
     bool differs = x->l.stride != 0 && x->l.first != x->l.last;
 
     scope_set(s, arena_printf(q->a, "%s_l", t), "%s",
@@ -139,16 +183,6 @@ static void fill_result(const struct gemm *q, struct scope *s)
         scope_fact(s, "c_vectors");
 }
 
-/* "upper" or "lower", where the task's inputs were always so; else "". */
-static const char *triangle(const struct gemm *q, int input)
-{
-    const json_t *known =
-        json_object_get(q->g->structure, arena_printf(q->a, "in%d", q->g->origin[input]));
-    const char *text = json_string_value(json_object_get(known, "triangle"));
-
-    return text ? text : "";
-}
-
 /* Tiles of 128 columns, or of 64 where those leave more than half of the processors idle. */
 static void fill_narrow(const struct gemm *q, struct scope *s)
 {
@@ -177,7 +211,7 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
     scope_set(s, "a_first", "%s", scope_has(s, "b_n_major") ? "flags" : "0");
     scope_set(s, "b_first", "%s", scope_has(s, "a_m_major") ? "flags" : "0");
     if ((q->A.row.stride == 1 || q->B.row.stride == 1) &&
-        (q->A.col.size <= LONGEST_HELD || few_tiles(q)))
+        (q->A.col.size <= LONGEST_HELD || few_tiles(q) || long_sums(q)))
         scope_fact(s, "short_columns");
     if (q->A.col.size < SHORT_K)
         scope_fact(s, "short_k");
@@ -195,13 +229,13 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
         scope_fact(s, "shortest_parts");
     if (q->C.l.size * q->C.row.size * q->C.col.size > BIG_RESULT / 4)
         scope_fact(s, "big_result");
-    if (q->C.l.size == 1 && q->A.row.size == q->A.col.size && q->B.row.size == q->B.col.size) {
-        const char *a = triangle(q, q->a_in), *b = triangle(q, q->b_in);
-        bool straight = q->A.col.stride == 1 && q->B.row.stride == 1;
-
-        if (straight && strcmp(a, "upper") == 0 && strcmp(b, "upper") == 0)
-            scope_fact(s, "upper_upper");
-        if (straight && strcmp(a, "lower") == 0 && strcmp(b, "lower") == 0)
-            scope_fact(s, "lower_lower");
-    }
+    if (cut_matters(q))
+        scope_fact(s, "cut_matters");
+    if (long_sums(q))
+        scope_fact(s, "long_sums");
+    scope_set(s, "part_k", "%d", part_k(q) ? part_k(q) : LONG_PART);
+    if (triangles(q, "upper"))
+        scope_fact(s, "upper_upper");
+    if (triangles(q, "lower"))
+        scope_fact(s, "lower_lower");
 }

@@ -298,15 +298,17 @@ static void every_set_of_steps_composes_to_plain_source(void **state)
     }
 }
 
-/* The tensor cores truncate: sums are as short as it takes to be as accurate as cuBLAS. */
-static void small_results_are_added_up_from_shorter_sums(void **state)
+/* The tensor cores truncate: sums are made as it takes to be as accurate as cuBLAS. */
+static void what_the_tensor_cores_cut_off_is_made_up_for_where_cublas_is_more_accurate(void **state)
 {
     static const struct {
-        const char *task, *has;
+        const char *task, *step, *has, *has_not;
     } sums[] = {
-        {"big_matmul@sm_90a", "TERMS = 64;"},
-        {"middling_matmul@sm_90a", "TERMS = 32;"},
-        {"short_sum@sm_90a", "TERMS = 32;"},
+        {"big_matmul@sm_90a", "tensor", "TERMS = 64;", "CUT ="},
+        {"middling_matmul@sm_90a", "tensor", "CUT =", "TERMS = 32;"},
+        {"short_sum@sm_90a", "tensor", "TERMS = 32;", "CUT ="},
+        {"divided_matmul@sm_90a", "tensor", "CUT =", "add_parts"},
+        {"divided_matmul@sm_90a", "ring", "add_parts", "TERMS = 32;"},
     };
 
     (void)state;
@@ -314,11 +316,14 @@ static void small_results_are_added_up_from_shorter_sums(void **state)
         struct bench b;
         struct match m;
         struct recipe r;
+        struct text source;
 
         bench_open(&b, sums[i].task);
         load(&b, &m, &r);
-        assert_non_null(
-            strstr(compose(&b, &m, &r, 1u << step_index(&r, "tensor")).data, sums[i].has));
+        source = compose(&b, &m, &r,
+                         1u << step_index(&r, "tensor") | 1u << step_index(&r, sums[i].step));
+        assert_non_null(strstr(source.data, sums[i].has));
+        assert_null(strstr(source.data, sums[i].has_not));
         bench_close(&b);
     }
 }
@@ -599,7 +604,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_ladder_goes_step_by_step_to_its_end),
         cmocka_unit_test(every_set_of_steps_composes_to_plain_source),
-        cmocka_unit_test(small_results_are_added_up_from_shorter_sums),
+        cmocka_unit_test(
+            what_the_tensor_cores_cut_off_is_made_up_for_where_cublas_is_more_accurate),
         cmocka_unit_test(a_step_that_failed_is_not_proposed_again_nor_what_needs_it),
         cmocka_unit_test(a_step_that_brought_nothing_comes_along_with_what_needs_it),
         cmocka_unit_test(independent_steps_go_on_from_the_best_kernel),
