@@ -3,8 +3,8 @@
     python3 gemm_check.py KERNEL.so M K N [L] [form] [kinds]     form: nn nt tn tt
     python3 gemm_check.py JOBS                                   a file with such arguments, a line per job
 
-PROFILE=1 prints the time of every kernel of a call, DT=f16 or bf16 takes narrow inputs, TIME=0 looks at errors only. Beside
-cuBLAS fp32 stands cuBLAS with TF32, for orientation.
+PROFILE=1 prints the time of every kernel of a call, DT=f16 or bf16 takes narrow inputs, TIME=0 looks at errors only, SEED
+draws other inputs. Beside cuBLAS fp32 stands cuBLAS with TF32, for orientation.
 """
 import ctypes
 import os
@@ -51,6 +51,10 @@ def draw(kind, shape):
         x = torch.randint(-64, 65, shape, device="cuda").float()
     elif kind == "relu":
         x = x.relu()
+    elif kind == "skewed":  # positive, a long tail
+        x = x.exp()
+    elif kind == "sparse":  # positive, most of A zero
+        x = x.abs() * (torch.rand(shape, device="cuda") < 0.5)
     elif kind == "tiny":
         x *= 1e-39
     elif kind == "extreme":
@@ -94,7 +98,7 @@ def check(job):
     kinds = (job[6] if len(job) > 6 else "uniform,normal,wide,spiky,ints,identity,relu,extreme,tiny,inf,nan").split(",")
     batch = (L,) if L > 1 else ()
     for kind in kinds:
-        torch.manual_seed(3)
+        torch.manual_seed(int(os.environ.get("SEED", "3")))
         A = draw("normal" if kind == "identity" else kind, (*batch, *((M, K) if form[0] == "n" else (K, M))))
         B = torch.eye(K, N, device="cuda").expand(*batch, K, N).contiguous() if kind == "identity" else draw(kind, (*batch, *((K, N) if form[1] == "n" else (N, K))))
         dt = {"f16": torch.float16, "bf16": torch.bfloat16}.get(os.environ.get("DT"), torch.float32)

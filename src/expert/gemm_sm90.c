@@ -16,11 +16,7 @@ enum {
     SPLIT_K = 1024,
     LONG_ENOUGH = 2048,
     MOST_DIVIDED = 320, /* tiles of a result for which cuBLAS was seen to divide K */
-    OFTEN_DIVIDED = 110,
-    HARDLY_DIVIDED = 220,
-    SHORT_PART = 1024, /* of K */
-    LONG_PART = 4096,
-    SPLIT_SMALL = 320, /* where the result is smallest */
+    SPLIT_SMALL = 320,  /* where the result is smallest */
     BIG_RESULT = 100 << 20,
     LONGEST_HELD = 8192, /* by a cluster of eight */
     SMALLEST_SIDE = 64,
@@ -128,18 +124,24 @@ static bool cut_matters(const struct gemm *q)
            !triangles(q, "upper") && !triangles(q, "lower");
 }
 
-/* The longest part of K that is rounded as little as cuBLAS' parts are; 0: all of it. */
+/* The longest part of K that is rounded as little as cuBLAS' parts: the larger the result, the
+ * longer are those. 0: all of K is. */
 static int part_k(const struct gemm *q)
 {
-    return tiles_of(q) <= OFTEN_DIVIDED    ? SHORT_PART
-           : tiles_of(q) <= HARDLY_DIVIDED ? LONG_PART
-                                           : 0;
+    static const struct {
+        int tiles, part;
+    } longest[] = {{66, 768}, {110, 1536}, {220, 4096}};
+
+    for (size_t i = 0; i < ARRAY_LEN(longest); i++)
+        if (tiles_of(q) <= longest[i].tiles)
+            return longest[i].part;
+    return 0;
 }
 
 static bool long_sums(const struct gemm *q)
 {
     return cut_matters(q) && !few_tiles(q) && q->C.l.size == 1 && part_k(q) > 0 &&
-           q->A.col.size > part_k(q);
+           q->A.col.size > part_k(q) && q->A.col.size >= SPLIT_K;
 }
 
 static void fill_side(struct gemm *q, struct scope *s, const struct side *x, const char *tensor)
@@ -233,7 +235,7 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
         scope_fact(s, "cut_matters");
     if (long_sums(q))
         scope_fact(s, "long_sums");
-    scope_set(s, "part_k", "%d", part_k(q) ? part_k(q) : LONG_PART);
+    scope_set(s, "part_k", "%d", part_k(q));
     if (triangles(q, "upper"))
         scope_fact(s, "upper_upper");
     if (triangles(q, "lower"))

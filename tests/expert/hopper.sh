@@ -48,10 +48,10 @@ judge()
     fi
 }
 
-cp "$root"/tests/expert/tasks/{big_matmul,short_sum,big_half,small_half,half_gelu,long_softmax,wide_norm}.json .
+cp "$root"/tests/expert/tasks/{big_matmul,divided_matmul,short_sum,big_half,small_half,half_gelu,long_softmax,wide_norm}.json .
 sed 's/\<64\>/32/g; s/short_sum/one_sum/' short_sum.json >one_sum.json
 sed 's/\<4096\>/512/g; s/big_matmul/small_result/' big_matmul.json >small_result.json
-for task in big_matmul short_sum one_sum small_result big_half small_half half_gelu long_softmax wide_norm; do
+for task in big_matmul divided_matmul short_sum one_sum small_result big_half small_half half_gelu long_softmax wide_norm; do
     CUTEGEN_HOME=$root "$ladder" "$task.json" . sm_90a >ladder.log || { cat ladder.log; exit 1; }
 done
 if [ -n "$all" ]; then
@@ -69,6 +69,7 @@ lanes=$(ls half_gelu.*.cu | sort -t. -k2n | tail -3 | head -1) # stores by lanes
 hold=$(ls half_gelu.*.cu | sort -t. -k2n | tail -1)
 judge "$before" "$root/examples/matmul.py" M=140 K=520 N=300
 judge "$both" "$root/examples/matmul.py" M=140 K=320 N=260
+judge "$(ls divided_matmul.*.cu | sort -t. -k2n | tail -2 | head -1)" "$root/examples/matmul.py" M=140 K=1600 N=260
 judge "$short" "$root/examples/transposed_both_matmul.py" M=140 K=40 N=776
 judge "$(ls one_sum.*.cu | sort -t. -k2n | tail -1)" "$root/examples/transposed_both_matmul.py" M=140 K=32 N=776
 judge "$lanes" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=136 FEATURES_OUT=776
