@@ -43,7 +43,6 @@ struct Stats {
     // Of the largest only the exponent matters.
     __device__ int4 packed() const { return make_int4(int((top & 0x7f800000u) | (ends & 0x7fffffu)), int(low), sum, zeros); }
 //! else
-    __device__ float marked(int) const { return unscale(); }
     __device__ int4 packed() const { return make_int4(int(top), int(low), sum, zeros); }
 //! end
     // {how far the exponents lie below the largest, in sum; zeros; bits may be lost; may not be
@@ -215,7 +214,11 @@ __global__ void __launch_bounds__(512, 2)
             float const f = s.scale();
             half_t *to = reinterpret_cast<half_t *>(planes) + int64_t(row) * ld;
             if (t == 0) {
+//! if cut_matters
                 scales[row] = s.marked(length);
+//! else
+                scales[row] = s.unscale();
+//! end
                 bad = worse(bad, s.guard(length));
             }
 //! if fuse
@@ -342,7 +345,11 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
         if (blockIdx.x == 0) {
             int4 w = all.guard(until - from);
             if (first + lane < columns)
+//! if cut_matters
                 scales[int64_t(blockIdx.z) * columns + first + lane] = all.marked(until - from);
+//! else
+                scales[int64_t(blockIdx.z) * columns + first + lane] = all.unscale();
+//! end
             for (int far = 1; far < 32; far *= 2)
                 w = worse(w, make_int4(__shfl_xor_sync(~0u, w.x, far), __shfl_xor_sync(~0u, w.y, far),
                                        __shfl_xor_sync(~0u, w.z, far), __shfl_xor_sync(~0u, w.w, far)));
@@ -468,7 +475,11 @@ __global__ void __launch_bounds__(256)
         factor[threadIdx.x] = s.scale();
         worst[threadIdx.x] = s.guard(until - from);
         if (part == 0 && c < columns)
+//! if cut_matters
             scales[int64_t(blockIdx.z) * columns + c] = s.marked(until - from);
+//! else
+            scales[int64_t(blockIdx.z) * columns + c] = s.unscale();
+//! end
     }
     __syncthreads();
     if (part == 0 && threadIdx.x == 0) {
