@@ -66,7 +66,7 @@ CUTEGEN_PLAN(call)
 //! end
     int64_t K_all = K, tiles_c = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N);
 //! if cut_matters
-    int64_t fewest = cutegen_max(cutegen_min(3, cutegen_ceil_div(K, $part_k)), cutegen_ceil_div(K, 8192)), most = fewest, least = 0;
+    int64_t fewest = cutegen_max(K > 2 * $part_k ? 3 : 2, cutegen_ceil_div(K, 8192)), most = fewest, least = 0;
     for (int64_t parts = fewest; parts <= cutegen_max(fewest, cutegen_min(16, K / (4 * TILE_K))); parts++) {
         int64_t turns = cutegen_ceil_div(tiles_c * parts, processors / CLUSTER), steps = cutegen_ceil_div(K, parts * TILE_K);
         int64_t cost = turns * steps * 32 * PIECES + parts * 3 * cutegen_ceil_div(M * N, 2 * TILE_M * PIECE_N);

@@ -130,7 +130,7 @@ static int part_k(const struct gemm *q)
 {
     static const struct {
         int tiles, part;
-    } longest[] = {{66, 768}, {110, 1536}, {220, 4096}};
+    } longest[] = {{66, 1024}, {110, 1536}, {220, 4096}};
 
     for (size_t i = 0; i < ARRAY_LEN(longest); i++)
         if (tiles_of(q) <= longest[i].tiles)
@@ -141,7 +141,7 @@ static int part_k(const struct gemm *q)
 static bool long_sums(const struct gemm *q)
 {
     return cut_matters(q) && !few_tiles(q) && q->C.l.size == 1 && part_k(q) > 0 &&
-           q->A.col.size > part_k(q) && q->A.col.size >= SPLIT_K;
+           q->A.col.size > part_k(q);
 }
 
 static void fill_side(struct gemm *q, struct scope *s, const struct side *x, const char *tensor)
