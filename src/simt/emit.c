@@ -633,6 +633,7 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     e->frame = frame_plan(ir, e->plan, unit->a, e->slot);
     e->version = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->loaded = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
+    e->blend = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof *e->blend);
     e->strip = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof *e->strip);
     e->direct = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->final = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));

@@ -63,6 +63,12 @@ struct emit {
     struct buf *loads;    /* where a segment's loads go, when not where they are needed */
     int *version;         /* value of a register in this segment; 0: not loaded */
     int *loaded;
+    /* The current value of a register where a guard blended it: what the lanes have that the guard
+     * holds for, and what the others have. */
+    struct blend {
+        int stamp, version, pred, pred_version;
+        const char *on, *off;
+    } * blend;
     /* Registers that this block's segments may load themselves: block + 1, the first load of the
      * group and of all groups that are looked at together. */
     struct strip_reg {

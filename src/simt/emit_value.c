@@ -326,12 +326,31 @@ const char *segment_value(struct emit *e, int reg)
     return arena_printf(e->a, "v%d_%d", reg, e->version[reg]);
 }
 
+/* The register's value, if it was last blended by the guard of this instruction. */
+static const struct blend *blend_by(const struct emit *e, const struct insn *in, int reg)
+{
+    const struct blend *b = &e->blend[reg];
+    return in->pred >= 0 && b->stamp == e->stamp && b->version == e->version[reg] &&
+                   b->pred == in->pred && b->pred_version == e->version[in->pred]
+               ? b
+               : NULL;
+}
+
+/* Lanes the guard does not hold for throw the result away: neither side waits for the blend of an
+ * earlier instruction with the same guard or its opposite, as the sides of a branch have them. */
+static const char *guarded_value(struct emit *e, const struct insn *in, int reg)
+{
+    const char *t = segment_value(e, reg);
+    const struct blend *b = blend_by(e, in, reg);
+    return !b ? t : in->pred_not ? b->off : b->on;
+}
+
 static const char *vector_base(struct emit *e, const struct insn *in, const struct opnd *o,
                                char letter, enum reg_class *cls)
 {
     if (o->kind == OPND_REG && e->ir->varying[o->reg]) {
         *cls = reg_class(e, o->reg);
-        const char *t = segment_value(e, o->reg);
+        const char *t = guarded_value(e, in, o->reg);
         return o->not ? arena_printf(e->a, "(~%s)", t) : t;
     }
     if (o->kind == OPND_SREG && sreg_vector(e, o->name)) {
@@ -378,6 +397,23 @@ const char *value(struct emit *e, const struct insn *in, const struct opnd *o, c
 
 /* ---- writing ---- */
 
+static void assign_guarded(struct emit *e, const struct insn *in, int reg, const char *text)
+{
+    struct opnd guard = {.kind = OPND_REG, .reg = in->pred, .reg2 = -1};
+    const char *g = value(e, in, &guard, 'P'), *old = segment_value(e, reg),
+               *l = class_letter(reg_class(e, reg));
+    const struct blend *b = blend_by(e, in, reg);
+    int next = e->version[reg] + 1;
+    const char *own = arena_printf(e->a, "v%d_%dg", reg, next);
+    const char *on = b ? b->on : old, *off = b ? b->off : old;
+    *(in->pred_not ? &off : &on) = own;
+    buf_printf(e->out, "%s %s = %s;\n%s v%d_%d = sel_%s(%s, %s, %s);\n", l, own, text, l, reg, next,
+               l, g, on, off);
+    if (e->ir->varying[in->pred])
+        e->blend[reg] = (struct blend){e->stamp, next, in->pred, e->version[in->pred], on, off};
+    e->version[reg] = next;
+}
+
 /* text has the register's own class. Inside a segment a guard blends. */
 void assign_reg(struct emit *e, const struct insn *in, int reg, const char *text)
 {
@@ -386,17 +422,14 @@ void assign_reg(struct emit *e, const struct insn *in, int reg, const char *text
         buf_printf(e->out, "r%d = %s;\n", reg, text);
         return;
     }
-    const char *l = class_letter(c);
     if (in->pred >= 0) {
-        struct opnd guard = {.kind = OPND_REG, .reg = in->pred, .reg2 = -1, .not = in->pred_not};
-        const char *g = value(e, in, &guard, 'P');
-        const char *old = segment_value(e, reg);
-        text = arena_printf(e->a, "sel_%s(%s, %s, %s)", l, g, text, old);
+        assign_guarded(e, in, reg, text);
+        return;
     }
     int next = e->loaded[reg] == e->stamp ? e->version[reg] + 1 : 1;
     e->loaded[reg] = e->stamp;
     e->version[reg] = next;
-    buf_printf(e->out, "%s v%d_%d = %s;\n", l, reg, next, text);
+    buf_printf(e->out, "%s v%d_%d = %s;\n", class_letter(c), reg, next, text);
 }
 
 /* text of class `from` into whatever dst is. */
