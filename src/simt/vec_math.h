@@ -318,13 +318,11 @@ AI float S_divapprox(float x, float y)
 AI F V_divapprox(F x, F y)
 {
 #if defined(NEON)
-    /* y + y * inf for those: a divisor of infinity */
+    /* times 0 for those, else 1: nothing waits for the comparison */
     F limit = (F){0} + 0x1p126f;
-    I big;
-    NEON2("facgt", big, y, limit);
-    F d = y;
-    __asm__("fmla %0.4s, %1.4s, %2.4s" : "+w"(d) : "w"(y), "w"(big & 0x7f800000u));
-    return x / d;
+    I small;
+    NEON2("facge", small, limit, y);
+    return x / y * (F)(small & 0x3f800000u);
 #else
     M big = (M)((((I)y & 0x7fffffffu) - 0x7e800001u) < 0x00ffffffu);
     return sel_F(big, x * (F)((I)y & 0x80000000u), x / y);
@@ -413,8 +411,23 @@ AI float S_ceil(float x)
 
 /* 2^x to 2 ulp, also into the subnormals. */
 #if defined(NEON)
+#define EACH(x)                                                                                    \
+    {                                                                                              \
+        x, x, x, x                                                                                 \
+    }
+static const F ex2_sum[] = {EACH(1.33322754e-3f), EACH(5.55041343e-2f), EACH(6.93147180e-1f),
+                            EACH(1.0f)};
+/* fmla overwrites what it adds to. A constant comes from memory each time: to copy a register takes
+ * the vector units longer than the sum itself. */
+AI F V_fma_of(F x, F y, const F *z)
+{
+    F r;
+    __asm__("ldr %q0, %3\n\tfmla %0.4s, %1.4s, %2.4s" : "=&w"(r) : "w"(x), "w"(y), "m"(*z));
+    return r;
+}
 /* The whole part is even and half of it scales twice; the sum is long enough for parts from -1 to
- * 1, and exact at both. Inside the segment where gcc puts several of them side by side. */
+ * 1, and exact at both. It is added in pairs, since what uses it waits for it. Inside the segment
+ * where gcc puts several of them side by side. */
 #if defined(SCHEDULED)
 AI
 #else
@@ -426,14 +439,13 @@ NI
     NEON2("fmax", x, x, lo);
     NEON2("fmin", x, x, hi);
     F t = x + even, f = x - (t - even);
-    F p = (F){0} + 1.54575505e-5f;
-    p = V_fma(p, f, (F){0} + 1.56363954e-4f);
-    p = V_fma(p, f, (F){0} + 1.33322754e-3f);
-    p = V_fma(p, f, (F){0} + 9.61696212e-3f);
-    p = V_fma(p, f, (F){0} + 5.55041343e-2f);
-    p = V_fma(p, f, (F){0} + 2.40226653e-1f);
-    p = V_fma(p, f, (F){0} + 6.93147180e-1f);
-    p = V_fma(p, f, (F){0} + 1.0f);
+    F f2 = f * f;
+    F low = V_fma_of(f, (F){0} + 2.40226653e-1f, &ex2_sum[2]),
+      mid = V_fma_of(f, (F){0} + 9.61696212e-3f, &ex2_sum[1]),
+      high = V_fma_of(f, (F){0} + 1.56363954e-4f, &ex2_sum[0]);
+    high = V_fma((F){0} + 1.54575505e-5f, f2, high);
+    low = V_fma(mid, f2, low);
+    F p = V_fma_of(V_fma(high, f2 * f2, low), f, &ex2_sum[3]);
     F s = (F)(((I)t << 23) + 0x3f800000u);
     return p * s * s;
 }
