@@ -409,6 +409,76 @@ AI float S_ceil(float x)
     return __builtin_ceilf(x);
 }
 
+/* Quotients and remainders; nothing is divided by 0. */
+AI u32 S_divs(s32 x, s32 y)
+{
+    return y == 0 ? ~0u : y == -1 ? 0u - (u32)x : (u32)(x / y);
+}
+AI u32 S_divu(u32 x, u32 y)
+{
+    return y == 0 ? ~0u : x / y;
+}
+AI u32 S_rems(s32 x, s32 y)
+{
+    return y == 0 ? ~0u : y == -1 ? 0u : (u32)(x % y);
+}
+AI u32 S_remu(u32 x, u32 y)
+{
+    return y == 0 ? ~0u : x % y;
+}
+#if defined(NEON)
+/* In f64: a quotient of 32 bits that is no whole number is further from the next one than the 53
+ * bits of its rounding. */
+#define QUOTIENT(x, y, q, wide, to, from)                                                          \
+    do {                                                                                           \
+        Q a_ = wide(x), b_ = wide(y);                                                              \
+        __asm__(to " %0.2d, %0.2d\n\t" to " %1.2d, %1.2d\n\tfdiv %0.2d, %0.2d, %1.2d\n\t" from     \
+                   " %0.2d, %0.2d"                                                                 \
+                : "+w"(a_.a), "+w"(b_.a));                                                         \
+        __asm__(to " %0.2d, %0.2d\n\t" to " %1.2d, %1.2d\n\tfdiv %0.2d, %0.2d, %1.2d\n\t" from     \
+                   " %0.2d, %0.2d"                                                                 \
+                : "+w"(a_.b), "+w"(b_.b));                                                         \
+        q = Q_nar(a_);                                                                             \
+    } while (0)
+NI I V_divs(S x, S y)
+{
+    I q;
+    QUOTIENT((I)x, (I)y, q, Q_ws, "scvtf", "fcvtzs");
+    return q | (I)(y == 0);
+}
+NI I V_divu(I x, I y)
+{
+    I q;
+    QUOTIENT(x, y, q, Q_wu, "ucvtf", "fcvtzu");
+    return q | (I)(y == 0);
+}
+NI I V_rems(S x, S y)
+{
+    I q;
+    QUOTIENT((I)x, (I)y, q, Q_ws, "scvtf", "fcvtzs");
+    return ((I)x - q * (I)y) | (I)(y == 0);
+}
+NI I V_remu(I x, I y)
+{
+    I q;
+    QUOTIENT(x, y, q, Q_wu, "ucvtf", "fcvtzu");
+    return (x - q * y) | (I)(y == 0);
+}
+#else
+#define EACH_LANE(name, V)                                                                         \
+    NI I V_##name(V x, V y)                                                                        \
+    {                                                                                              \
+        I r;                                                                                       \
+        for (int i = 0; i < LANES; i++)                                                            \
+            r[i] = S_##name(x[i], y[i]);                                                           \
+        return r;                                                                                  \
+    }
+EACH_LANE(divs, S)
+EACH_LANE(divu, I)
+EACH_LANE(rems, S)
+EACH_LANE(remu, I)
+#endif
+
 /* 2^x to 2 ulp, also into the subnormals. */
 #if defined(NEON)
 #define EACH(x)                                                                                    \
