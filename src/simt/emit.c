@@ -195,14 +195,20 @@ static void write_segment_once(struct emit *e, const struct item *it, int index,
         buf_puts(e->out, "const M mv = M_ld(m, c);\n");
     e->stamp++;
     e->vec = true;
+    bool sums = sums_begin(e, it);
     for (int i = 0; i < it->count && !e->failed; i++) {
         const struct insn *in = &e->k->insn[it->insn[i]];
-        emit_alu(e, in);
+        if (sums)
+            emit_sum(e, in);
+        else
+            emit_alu(e, in);
         int n = insn_defs(in, regs, MAX_REGS);
         for (int j = 0; j < n; j++)
             if (e->final[regs[j]] == i)
                 write_result(e, regs[j]);
     }
+    if (sums)
+        sums_end(e, it);
     e->vec = false;
     buf_puts(e->out, "}\n");
     for (int i = 0; i < it->count; i++) {
@@ -635,6 +641,7 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     e->loaded = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->blend = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof *e->blend);
     e->strip = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof *e->strip);
+    e->home = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->direct = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->final = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     memset(e->final, 0xff, ((size_t)k->reg_count + 1) * sizeof(int));

@@ -76,6 +76,8 @@ struct emit {
         int64_t off;
     } * strip;
     bool strips; /* the segment being written does */
+    int *
+        home; /* machine register of a sum in the segment being written, 0: the compiler's choice */
     int *direct; /* block + 1: there the register is read where it was loaded from (q12) */
     int *final;  /* index of its last definition in this segment, -1: stays inside */
     int stamp;
@@ -124,6 +126,16 @@ const char *symbol_address(struct emit *e, const struct insn *in, const struct o
 /* The one word all lanes of this chunk have, or NULL. */
 const char *segment_word(struct emit *e, const struct opnd *o);
 const char *segment_value(struct emit *e, int reg);
+/* A name for the register's next value, which is then the current one. */
+const char *segment_next(struct emit *e, int reg);
+/* A chunk of the lanes has it from one place of shared memory, and NEON multiplies by one word. */
+bool is_one_word(const struct emit *e, int reg);
+
+/* emit_sums.c: a segment of multiply-adds with its sums in machine registers; false: it is none */
+struct item;
+bool sums_begin(struct emit *e, const struct item *it);
+void sums_end(struct emit *e, const struct item *it);
+void emit_sum(struct emit *e, const struct insn *in);
 
 /* emit.c, emit_loop.c: a uniform instruction; a loop of one block without calls */
 void write_scalar(struct emit *e, const struct insn *in);

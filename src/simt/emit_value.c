@@ -282,8 +282,7 @@ static const char *class_letter(enum reg_class c)
     return names[c];
 }
 
-/* A chunk of the lanes has it from one place of shared memory, and NEON multiplies by one word. */
-static bool is_one_word(const struct emit *e, int reg)
+bool is_one_word(const struct emit *e, int reg)
 {
     return e->unit->lanes == 4 && e->strips && e->strip[reg].block == e->block + 1 &&
            !e->ir->strip[e->strip[reg].addr].stride && reg_class(e, reg) == CLASS_F;
@@ -319,6 +318,9 @@ const char *segment_value(struct emit *e, int reg)
         } else if (e->direct[reg] == e->block + 1)
             buf_printf(out, "%s v%d_0 = %s_ldu(q%d, c);\n", class_letter(c), reg, class_letter(c),
                        reg);
+        else if (e->home[reg])
+            buf_printf(out, "register F v%d_0 SUM_IN(%d) = F_ld(fr + %d, c);\n", reg, e->home[reg],
+                       reg_slot(e, reg));
         else
             buf_printf(out, "%s v%d_0 = %s_ld(fr + %d, c);\n", class_letter(c), reg,
                        class_letter(c), reg_slot(e, reg));
@@ -397,6 +399,13 @@ const char *value(struct emit *e, const struct insn *in, const struct opnd *o, c
 
 /* ---- writing ---- */
 
+const char *segment_next(struct emit *e, int reg)
+{
+    e->version[reg] = e->loaded[reg] == e->stamp ? e->version[reg] + 1 : 1;
+    e->loaded[reg] = e->stamp;
+    return arena_printf(e->a, "v%d_%d", reg, e->version[reg]);
+}
+
 static void assign_guarded(struct emit *e, const struct insn *in, int reg, const char *text)
 {
     struct opnd guard = {.kind = OPND_REG, .reg = in->pred, .reg2 = -1};
@@ -426,10 +435,7 @@ void assign_reg(struct emit *e, const struct insn *in, int reg, const char *text
         assign_guarded(e, in, reg, text);
         return;
     }
-    int next = e->loaded[reg] == e->stamp ? e->version[reg] + 1 : 1;
-    e->loaded[reg] = e->stamp;
-    e->version[reg] = next;
-    buf_printf(e->out, "%s v%d_%d = %s;\n", class_letter(c), reg, next, text);
+    buf_printf(e->out, "%s %s = %s;\n", class_letter(c), segment_next(e, reg), text);
 }
 
 /* text of class `from` into whatever dst is. */

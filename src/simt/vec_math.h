@@ -38,6 +38,14 @@ AI F V_fma_one(F x, float y, F z)
     return V_fma(x, F_spl(y), z);
 #endif
 }
+/* The same into a sum that has a machine register of its own (emit_sums.c). */
+#if defined(NEON)
+#define SUM_IN(n)          __asm__("v" #n)
+#define V_sum_one(z, x, y) __asm__("fmla %0.4s, %1.4s, %2.s[0]" : "+w"(z) : "w"(x), "w"(y))
+#else
+#define SUM_IN(n)
+#define V_sum_one(z, x, y) (z = V_fma_one(x, y, z))
+#endif
 AI double S_fmad(double x, double y, double z)
 {
     return __builtin_fma(x, y, z);
