@@ -8,7 +8,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 8
+#define SIMT_ABI_VERSION 9
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -124,6 +124,9 @@ struct sw_ops {
     /* Lane l is at base + stride * l, and by `wrap` off where its bit in w is set. */
     void (*lda)(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
     void (*sta)(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
+    /* Where all 32 lanes have 16 bytes each, side by side, and may touch them; NULL: use ld or st.
+     */
+    u8 *(*quads)(struct sw_warp *, u32 m, u32 site, u32 write);
     u64 (*ldu)(struct sw_warp *, u32 m, u64 addr, u32 site); /* one place for all lanes */
     void (*ldun)(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
     void (*atom)(struct sw_warp *, u32 m, const void *addr, u32 site, void *dst, const void *b,

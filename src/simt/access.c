@@ -530,6 +530,21 @@ void dev_st(struct sw_warp *sw, u32 m, u32 site)
     store(sw, m, site, sw->fr + site_of(warp_of(sw), site)->addr);
 }
 
+HOT u8 *dev_quads(struct sw_warp *sw, u32 m, u32 site, u32 write)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    struct fast f;
+    u32 bytes = (u32)s->esize * s->vec;
+    if (!fast_case(w, s, m, sw->fr + s->addr, bytes, site, &f) || f.shape != SHAPE_ROW ||
+        (write && w->t->cache[site].alloc->flags & SIMT_ALLOC_READONLY) ||
+        !checks_done(w, &f, bytes, site, write))
+        return NULL;
+    w->last_site = site;
+    fast_count(w, &f, bytes, write);
+    return (u8 *)(uintptr_t)f.at;
+}
+
 /* ---- lanes at a constant distance ---- */
 
 /* Side by side, all there, inside the buffer this instruction touched last: where. */

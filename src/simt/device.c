@@ -27,6 +27,7 @@ static const struct sw_ops ops = {
     .strip = dev_strip,
     .lda = dev_lda,
     .sta = dev_sta,
+    .quads = dev_quads,
     .ldu = dev_ldu,
     .ldun = dev_ldun,
     .atom = dev_atom,

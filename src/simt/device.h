@@ -340,6 +340,7 @@ void dev_sts(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi);
 u32 dev_strip(struct sw_warp *, u32 m, u32 site, u32 n, s64 lo, s64 hi, u32 kind);
 void dev_lda(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
 void dev_sta(struct sw_warp *, u32 m, u64 base, u32 w, u32 site);
+u8 *dev_quads(struct sw_warp *, u32 m, u32 site, u32 write);
 u64 dev_ldu(struct sw_warp *, u32 m, u64 addr, u32 site);
 void dev_ldun(struct sw_warp *, u32 m, u64 addr, u32 site, u64 *out);
 u32 dev_isspace(struct sw_warp *, u32 space, u64 addr);

@@ -178,7 +178,7 @@ static void write_segment_once(struct emit *e, const struct item *it, int index,
     for (int i = 0; i < it->count; i++) {
         int n = insn_defs(&e->k->insn[it->insn[i]], regs, MAX_REGS);
         for (int j = 0; j < n; j++) {
-            if (last[regs[j]] <= index)
+            if (last[regs[j]] <= index || quad_holds(e, regs[j]))
                 continue;
             bool first = e->final[regs[j]] < 0;
             e->final[regs[j]] = i;
@@ -209,6 +209,7 @@ static void write_segment_once(struct emit *e, const struct item *it, int index,
     }
     if (sums)
         sums_end(e, it);
+    quad_write(e);
     e->vec = false;
     buf_puts(e->out, "}\n");
     for (int i = 0; i < it->count; i++) {
@@ -222,6 +223,21 @@ static void write_segment_once(struct emit *e, const struct item *it, int index,
         }
     }
     buf_puts(e->out, "}\n");
+}
+
+/* Four words are read where they lie, or none of them. */
+static void settle_quads(struct emit *e, int b)
+{
+    for (int i = 0; i < e->plan[b].count; i++) {
+        const struct insn *in = &e->k->insn[e->plan[b].item[i].insn[0]];
+        if (e->plan[b].item[i].kind != ITEM_CALL || !is_quad_load(e, in))
+            continue;
+        bool all = true;
+        for (int k = 0; k < 4; k++)
+            all &= e->direct[in->args[0].list[k].reg] == b + 1;
+        for (int k = 0; k < 4 && !all; k++)
+            e->direct[in->args[0].list[k].reg] = -1;
+    }
 }
 
 /* A row that only segments read, before anything else is done to memory, is not copied. */
@@ -250,9 +266,17 @@ static void find_direct(struct emit *e, int b)
         if (load && item[i].kind == ITEM_CALL && emit_loads_row(e, in) && e->ir->local[r] &&
             !keeps(e, r) && e->direct[r] >= 0) {
             e->direct[r] = b + 1;
+            e->quad[r] = 0;
+            from[r] = i;
+        }
+        for (int k = 0; load && item[i].kind == ITEM_CALL && is_quad_load(e, in) && k < 4; k++) {
+            r = in->args[0].list[k].reg;
+            e->direct[r] = e->direct[r] < 0 ? -1 : b + 1;
+            e->quad[r] = item[i].insn[0] + 1;
             from[r] = i;
         }
     }
+    settle_quads(e, b);
 }
 
 /* The groups of loads a segment can do itself; *set: the check that says whether it may. */
@@ -393,9 +417,14 @@ static void write_items(struct emit *e, int b)
             last[r] = count + 1;
     for (int i = 0; i < count && !e->failed; i++) {
         const struct insn *in = &e->k->insn[item[i].insn[0]];
-        if (item[i].kind == ITEM_SEGMENT)
+        if (item[i].kind == ITEM_SEGMENT) {
+            bool store = i + 1 < count && quad_store_begin(e, &item[i], &item[i + 1], i, last);
             write_segment(e, &item[i], i, last);
-        else if (item[i].kind == ITEM_LOADS && item[i].strip) {
+            if (store) {
+                quad_store_end(e);
+                i++;
+            }
+        } else if (item[i].kind == ITEM_LOADS && item[i].strip) {
             int n = strips_here(item + i, count - i);
             write_strips(e, item + i, n);
             i += n - 1;
@@ -641,6 +670,7 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
     e->loaded = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->blend = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof *e->blend);
     e->strip = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof *e->strip);
+    e->quad = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->home = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->direct = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
     e->final = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));

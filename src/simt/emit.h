@@ -79,7 +79,11 @@ struct emit {
     int *
         home; /* machine register of a sum in the segment being written, 0: the compiler's choice */
     int *direct; /* block + 1: there the register is read where it was loaded from (q12) */
-    int *final;  /* index of its last definition in this segment, -1: stays inside */
+    int *quad;   /* its load + 1, where that is of four words a lane */
+    const struct insn
+        *quad_store; /* the segment being written stores these words itself, or NULL */
+    int quad_site;
+    int *final; /* index of its last definition in this segment, -1: stays inside */
     int stamp;
     int temp;
     bool parks; /* some collective may have to wait for lanes */
@@ -131,8 +135,18 @@ const char *segment_next(struct emit *e, int reg);
 /* A chunk of the lanes has it from one place of shared memory, and NEON multiplies by one word. */
 bool is_one_word(const struct emit *e, int reg);
 
-/* emit_sums.c: a segment of multiply-adds with its sums in machine registers; false: it is none */
+/* emit_quads.c: four words a lane, read and written by the segment where they lie */
 struct item;
+bool is_quad_load(const struct emit *e, const struct insn *in);
+int quad_slots(struct emit *e, const struct opnd *v);
+void quad_read(struct emit *e, int reg);
+bool quad_store_begin(struct emit *e, const struct item *seg, const struct item *next, int index,
+                      const int *last);
+bool quad_holds(const struct emit *e, int reg);
+void quad_write(struct emit *e);
+void quad_store_end(struct emit *e);
+
+/* emit_sums.c: a segment of multiply-adds with its sums in machine registers; false: it is none */
 bool sums_begin(struct emit *e, const struct item *it);
 void sums_end(struct emit *e, const struct item *it);
 void emit_sum(struct emit *e, const struct insn *in);

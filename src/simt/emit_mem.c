@@ -176,8 +176,9 @@ int emit_group_site(struct emit *e, const struct insn *in)
     if (strcmp(in->op, "st") == 0) {
         if (!access_of(e, in, &in->args[0], &in->args[1], false, &x))
             return 0;
-        site_reg(e, reg_slot(e, x.regs[0].reg));
-        return emit_site(e, in, x.space, x.esize, 1,
+        for (int i = 0; i < x.n; i++)
+            site_reg(e, reg_slot(e, x.regs[i].reg));
+        return emit_site(e, in, x.space, x.esize, x.n,
                          (x.flags & ~(unsigned)SW_WIDE) | (x.a32 ? SW_A32 : 0u), x.off, 0);
     }
     return access_of(e, in, &in->args[1], &in->args[0], false, &x) ? load_site(e, in, &x) : 0;
@@ -259,8 +260,15 @@ static void emit_ld(struct emit *e, const struct insn *in)
         return;
     }
     int64_t stride = e->stride;
-    int site = load_site(e, in, &x);
-    if (x.affine && row_of_words(&x, stride)) {
+    int first = x.regs[0].kind == OPND_REG ? x.regs[0].reg : -1;
+    bool quad = x.n == 4 && first >= 0 && e->direct[first] == e->block + 1 && e->quad[first];
+    int quad_at = quad ? quad_slots(e, &in->args[0]) : 0, site = load_site(e, in, &x);
+    if (quad)
+        buf_printf(e->out,
+                   "q%d = R->quads(W, mm, %d, 0); "
+                   "if (UNLIKELY(!q%d)) { R->ld(W, mm, %d); q%d = quads_join(fr + %d); }\n",
+                   first, site, first, site, first, quad_at);
+    else if (x.affine && row_of_words(&x, stride)) {
         int r = x.regs[0].reg, at = reg_slot(e, r);
         bool direct = e->direct[r] == e->block + 1;
         buf_printf(e->out, "const u8 *q = %s; if (UNLIKELY(!q)) { R->lda(W, mm, %s, %d); %s}\n",

@@ -304,7 +304,9 @@ const char *segment_value(struct emit *e, int reg)
     if (e->loaded[reg] != e->stamp) {
         e->loaded[reg] = e->stamp;
         e->version[reg] = 0;
-        if (c == CLASS_P)
+        if (e->direct[reg] == e->block + 1 && e->quad[reg])
+            quad_read(e, reg);
+        else if (c == CLASS_P)
             buf_printf(out, "M v%d_0 = M_ld(p%d, c);\n", reg, reg);
         else if (is_affine(e, reg))
             buf_printf(out, "%s v%d_0 = %s;\n", class_letter(c), reg, affine_vector(e, reg));

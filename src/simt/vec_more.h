@@ -641,3 +641,57 @@ NI u32 unpark(struct waits *d, int b)
 #define COUNT(b)                                                                                   \
     C[2 * (b)]++;                                                                                  \
     C[2 * (b) + 1] += (u64)__builtin_popcount(m);
+#if LANES == 4
+/* ---- four words of each lane, as they lie in memory ---- */
+struct quads {
+    I a, b, c, d;
+};
+/* Rows to columns; its own inverse. */
+AI struct quads quads_turn(I r0, I r1, I r2, I r3)
+{
+    I a = __builtin_shufflevector(r0, r1, 0, 4, 1, 5),
+      b = __builtin_shufflevector(r0, r1, 2, 6, 3, 7),
+      c = __builtin_shufflevector(r2, r3, 0, 4, 1, 5),
+      d = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+    return (struct quads){
+        __builtin_shufflevector(a, c, 0, 1, 4, 5), __builtin_shufflevector(a, c, 2, 3, 6, 7),
+        __builtin_shufflevector(b, d, 0, 1, 4, 5), __builtin_shufflevector(b, d, 2, 3, 6, 7)};
+}
+AI struct quads quads_get(const u8 *q, int c)
+{
+    const I *p = (const I *)(q + 16 * c);
+    return quads_turn(p[0], p[1], p[2], p[3]);
+}
+AI void quads_put(u8 *q, int c, I r0, I r1, I r2, I r3)
+{
+    I *p = (I *)(q + 16 * c);
+    struct quads t = quads_turn(r0, r1, r2, r3);
+    p[0] = t.a;
+    p[1] = t.b;
+    p[2] = t.c;
+    p[3] = t.d;
+}
+/* What is written at `to` is not read at q, n bytes, by a later chunk. */
+AI u32 quads_apart(u64 to, const u8 *q, u32 n)
+{
+    return (to == (u64)q && n == 512) || (to - (u64)q >= n && (u64)q - to >= 512);
+}
+/* Four registers in the frame, and what memory would have of them. */
+NI u8 *quads_join(u8 *at)
+{
+    u32 from[128], *to = (u32 *)at;
+    for (int i = 0; i < 128; i++)
+        from[i] = to[i];
+    for (int i = 0; i < 128; i++)
+        to[i] = from[i % 4 * 32 + i / 4];
+    return at;
+}
+NI void quads_split(u8 *at)
+{
+    u32 from[128], *to = (u32 *)at;
+    for (int i = 0; i < 128; i++)
+        from[i] = to[i];
+    for (int i = 0; i < 128; i++)
+        to[i % 4 * 32 + i / 4] = from[i];
+}
+#endif

@@ -164,6 +164,91 @@ static void short_branches_become_guards(void **state)
     arena_free(a);
 }
 
+/* Neither side of a guard sees what the other did, also when the guard itself changes. */
+static void sides_of_a_guard_keep_to_themselves(void **state)
+{
+    static uint64_t out[THREADS * 2];
+    struct arena *a = arena_new();
+    (void)state;
+    run_text("and.b32 %r2, %r1, 1;\nmul.lo.u32 %r3, %r1, %r1;\nmov.u32 %r4, 7;\n"
+             "setp.eq.u32 %p1, %r2, 0;\n"
+             "@%p1 add.u32 %r3, %r3, 10;\n@!%p1 mul.lo.u32 %r3, %r3, 3;\n"
+             "@%p1 add.u32 %r4, %r4, %r3;\n@!%p1 sub.u32 %r4, %r3, %r4;\n"
+             "@%p1 add.u32 %r3, %r3, %r4;\nadd.u32 %r3, %r3, 1;\n"
+             "@%p1 setp.gt.u32 %p1, %r3, 100;\n@%p1 add.u32 %r3, %r3, 1000;\n"
+             "@!%p1 add.u32 %r3, %r3, %r4;\n@%p1 add.u32 %r4, %r4, %r3;\n"
+             "cvt.u64.u32 %rd2, %r3;\ncvt.u64.u32 %rd3, %r4;\n"
+             "mul.wide.u32 %rd4, %r1, 16;\nadd.s64 %rd5, %rd1, %rd4;\n"
+             "st.global.u64 [%rd5], %rd2;\nst.global.u64 [%rd5+8], %rd3;",
+             2, out, a);
+    for (uint32_t t = 0; t < THREADS; t++) {
+        bool p = !(t & 1);
+        uint32_t x = t * t, y = 7;
+        x = p ? x + 10 : x * 3;
+        y = p ? y + x : x - y;
+        x = p ? x + y + 1 : x + 1;
+        p = p && x > 100;
+        x = p ? x + 1000 : x + y;
+        y = p ? y + x : y;
+        assert_int_equal(out[2 * t], x);
+        assert_int_equal(out[2 * t + 1], y);
+    }
+    arena_free(a);
+}
+
+enum { REGION = 2048, TURNS = 3 };
+
+static void quad_turn(uint32_t *at, uint32_t stride, uint32_t off)
+{
+    uint32_t x[32][4];
+    for (uint32_t l = 0; l < 32; l++)
+        memcpy(x[l], at + l * stride / 4, sizeof x[l]);
+    for (uint32_t l = 0; l < 32; l++) {
+        uint32_t a = x[l][0] + 1, b = x[l][1] * 3, y[4] = {x[l][3] + b, x[l][2] ^ a, b, a};
+        memcpy(at + (l * stride + off) / 4, y, sizeof y);
+    }
+}
+
+/* A warp reads its four words a lane before it writes any, wherever the rows lie. */
+static void rows_of_four_words_may_overlap(void **state)
+{
+    static const struct {
+        uint32_t stride, off;
+    } cases[] = {{16, 0}, {16, 16}, {16, 64}, {16, 512}, {32, 0}, {32, 16}};
+    static uint64_t out[THREADS * 8];
+    struct arena *a = arena_new();
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint32_t want[REGION / 4], stride = cases[i].stride, off = cases[i].off;
+        run_text(arena_printf(a,
+                              "and.b32 %%r2, %%r1, 31;\nshr.u32 %%r3, %%r1, 5;\n"
+                              "mov.u32 %%r4, %%ctaid.x;\nxor.b32 %%r4, %%r2, %%r4;\n"
+                              "mul.wide.u32 %%rd2, %%r4, %u;\nmul.wide.u32 %%rd3, %%r3, %d;\n"
+                              "add.s64 %%rd4, %%rd1, %%rd2;\nadd.s64 %%rd4, %%rd4, %%rd3;\n"
+                              "mul.lo.u32 %%r9, %%r2, %%r2;\nadd.u32 %%r15, %%r9, 5;\n"
+                              "st.global.v4.u32 [%%rd4], {%%r2, %%r9, %%r15, %%r2};\n"
+                              "mov.u32 %%r5, 0;\n"
+                              "LOOP:\nld.global.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%rd4];\n"
+                              "add.u32 %%r6, %%r10, 1;\nmul.lo.u32 %%r7, %%r11, 3;\n"
+                              "xor.b32 %%r8, %%r12, %%r6;\nadd.u32 %%r14, %%r13, %%r7;\n"
+                              "st.global.v4.u32 [%%rd4+%u], {%%r14, %%r8, %%r7, %%r6};\n"
+                              "add.u32 %%r5, %%r5, 1;\nsetp.lt.u32 %%p1, %%r5, %d;\n"
+                              "@%%p1 bra LOOP;",
+                              stride, REGION, off, TURNS),
+                 8, out, a);
+        memset(want, 0xee, sizeof want);
+        for (uint32_t l = 0; l < 32; l++) {
+            uint32_t first[4] = {l, l * l, l * l + 5, l};
+            memcpy(want + l * stride / 4, first, sizeof first);
+        }
+        for (int turn = 0; turn < TURNS; turn++)
+            quad_turn(want, stride, off);
+        assert_memory_equal(out, want, sizeof want);
+        assert_memory_equal((const char *)out + REGION, want, sizeof want);
+    }
+    arena_free(a);
+}
+
 /* Shared memory as NVRTC addresses it. %rd3 is an offset in global and in shared memory, %rd8 goes
  * around a loop, %rd12 has bits above the lower 32 on its way, %rd14 comes from shifts to the
  * right, %rd16 depends on the thread's number, %rd17 is stored, too. */
@@ -331,6 +416,8 @@ int main(void)
         cmocka_unit_test(a_guarded_neighbour_is_read),
         cmocka_unit_test(lanes_leave_a_loop_with_their_own_values),
         cmocka_unit_test(short_branches_become_guards),
+        cmocka_unit_test(sides_of_a_guard_keep_to_themselves),
+        cmocka_unit_test(rows_of_four_words_may_overlap),
         cmocka_unit_test(shared_memory_may_be_addressed_in_64_bits),
         cmocka_unit_test(addresses_of_shared_memory_are_made_narrow),
         cmocka_unit_test(a_kernel_runs_with_the_blocks_it_was_translated_for),
