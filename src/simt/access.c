@@ -7,6 +7,7 @@
  * else goes through lanes_resolve() (memory.c).
  */
 #include "simt/device.h"
+#include "simt/lanes.h"
 #include "simt/quads.h"
 
 #include <string.h>
@@ -135,9 +136,7 @@ static inline __attribute__((always_inline)) bool fast_global(const struct warp 
                                                               u32 bytes, u32 site, struct fast *f)
 {
     const struct range *c = &w->t->cache[site];
-    u64 row = 0, same = 0, first = a[0], want = first;
-    for (int i = 0; i < WARP; i++, want += bytes)
-        row |= a[i] ^ want;
+    u64 row = lanes_off_row(a, bytes), same = 0, first = a[0];
     for (int i = 0; row && i < WARP; i++)
         same |= a[i] ^ first;
     u64 at = first + (u64)s->off, span = row ? bytes : (u64)bytes * WARP;

@@ -7,6 +7,7 @@
  * the patterns below goes load by load.
  */
 #include "simt/device.h"
+#include "simt/lanes.h"
 #include "simt/quads.h"
 
 #include <string.h>
@@ -207,10 +208,8 @@ static HOT bool loads_global(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
     struct spread *q = &w->t->spread[site];
     u32 bytes = (u32)s->esize * s->vec;
     const u64 *a = (const u64 *)(const void *)(w->w.fr + s->addr);
-    u64 differs = 0, first = a[0];
-    for (int i = 0; i < WARP; i++)
-        differs |= (a[i] - first) ^ q->diff[i];
-    if ((differs || !q->known) && !spread_learn(q, a, bytes))
+    u64 first = a[0];
+    if ((lanes_off(a, q->diff) || !q->known) && !spread_learn(q, a, bytes))
         return false;
     if (w->t->l->dev->config.check == SIMT_CHECK_FULL && !(c->alloc && shadow_quiet(c->alloc)))
         return false;
@@ -257,10 +256,8 @@ static HOT bool stores_row(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
     const struct sw_site *s = site_of(w, site);
     const struct range *c = &w->t->cache[site];
     const u64 *a = (const u64 *)(const void *)(w->w.fr + s->addr);
-    u64 row = 0, first = a[0], step = 0;
-    for (int i = 0; i < WARP; i++, step += 4)
-        row |= (a[i] - first) ^ step;
-    if (row || first & 3 || !c->alloc || c->alloc->flags & SIMT_ALLOC_READONLY ||
+    u64 first = a[0];
+    if (lanes_off_row(a, 4) || first & 3 || !c->alloc || c->alloc->flags & SIMT_ALLOC_READONLY ||
         first + (u64)lo < c->lo || first + (u64)lo > c->hi ||
         first + 4 * (WARP - 1) + (u64)hi > c->hi)
         return false;
