@@ -253,7 +253,8 @@ INLINE bool words_writable(const struct blk *b, u32 c, u32 n, u32 each, u32 t)
     u16 epoch = b->epoch, bad = 0;
     for (u32 i = 0; i < n; i++) {
         u16 me = (u16)(t + i / each);
-        bad |= foreign(stored[i], epoch, me) | foreign(loaded[i], epoch, me);
+        bad |= foreign(stored[i], epoch, me);
+        bad |= foreign(loaded[i], epoch, me);
     }
     return !bad;
 }
