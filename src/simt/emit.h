@@ -76,12 +76,12 @@ struct emit {
         int64_t off;
     } * strip;
     bool strips; /* the segment being written does */
-    int *
-        home; /* machine register of a sum in the segment being written, 0: the compiler's choice */
+    /* machine register of a sum in the segment being written, 0: the compiler's choice */
+    int *home;
     int *direct; /* block + 1: there the register is read where it was loaded from (q12) */
     int *quad;   /* its load + 1, where that is of four words a lane */
-    const struct insn
-        *quad_store; /* the segment being written stores these words itself, or NULL */
+    /* the segment being written stores these words itself, or NULL */
+    const struct insn *quad_store;
     int quad_site;
     int *final; /* index of its last definition in this segment, -1: stays inside */
     int stamp;

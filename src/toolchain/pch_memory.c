@@ -13,8 +13,7 @@
 
 #include "toolchain/pch_memory.h"
 
-#include "base/mem.h"
-
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
