@@ -5,7 +5,7 @@
  * lacks something, 4 a budget ran out, 5 a reply without edits, 130 interrupted.
  */
 #include "base/log.h"
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include <langinfo.h>
 #include <locale.h>
@@ -169,10 +169,10 @@ static void on_signal(int sig)
     ssize_t ignored;
 
     (void)sig;
-    pipeline_interrupts = pipeline_interrupts + 1;
-    if (pipeline_interrupts == 1)
+    loop_interrupts = loop_interrupts + 1;
+    if (loop_interrupts == 1)
         ignored = write(STDERR_FILENO, first, sizeof(first) - 1);
-    else if (pipeline_interrupts > 2)
+    else if (loop_interrupts > 2)
         _exit(EXIT_INTERRUPTED); /* it does not stop: every row so far is in the store */
     (void)ignored;
 }
@@ -253,7 +253,7 @@ static bool dispatch(struct cli *cli, int argc, char **argv, int *code, struct e
     config_settings(cli->config, &cli->settings);
     if (cli->command->signals) {
         /* The first Ctrl-C lets a call that is under way end: it is paid for. */
-        cli->settings.interrupts = &pipeline_interrupts;
+        cli->settings.interrupts = &loop_interrupts;
         cli->settings.interrupts_cut_call = 2;
         catch_signals();
     }

@@ -5,7 +5,7 @@
  *
  * Plain data, no behaviour. Everything points into an arena of whoever made
  * it; nothing here is freed on its own. Stages hand these to each other
- * through the pipeline; the store writes them; the report reads them.
+ * through the loop; the store writes them; the report reads them.
  */
 #ifndef CUTEGEN_MODEL_H
 #define CUTEGEN_MODEL_H

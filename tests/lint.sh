@@ -49,7 +49,7 @@ banned()
 # behind their name; the two that are listed are what signals and -v need.
 writable_globals()
 {
-    local allowed='^(current_level|pipeline_interrupts)$' lib
+    local allowed='^(current_level|loop_interrupts)$' lib
     for lib in build/release/src/lib*.a build/release/src/*/lib*.a; do
         [ -e "$lib" ] || continue
         objdump -t "$lib" 2>/dev/null |

@@ -22,16 +22,32 @@ check()
         may["server"]    = "^(base/|server/)"
         may["simt"]      = "^(base/|simt/|cutegen/kernel\\.h$)"
         may["runner"]    = "^(base/|runner/|simt/|cutegen/kernel\\.h$)"
-        may["stage"]     = "^(base/|model\\.h$|settings\\.h$|llm/|expert/|toolchain/|eval/|server/warm\\.h$|stage/(stage|workshop)\\.h$)"
-        may["pipeline"]  = "^(base/|model\\.h$|settings\\.h$|store/|stage/stage\\.h$|pipeline\\.h$)"
-        may["cmd"]       = "^(base/|model\\.h$|settings\\.h$|store/|report/|stage/stage\\.h$|pipeline\\.h$|cmd\\.h$|config\\.h$)"
+        may["stage"]     = "^(base/|model\\.h$|llm/|expert/|toolchain/|eval/|server/warm\\.h$|stage/(stage|workshop|settings)\\.h$)"
+        may["loop"]      = "^(base/|model\\.h$|store/|stage/(stage|settings)\\.h$|loop/)"
+        may["cli"]       = "^(base/|model\\.h$|store/|report/|stage/(stage|settings)\\.h$|loop/loop\\.h$|cli/)"
+        # room inside a room -> what it may include of that room, beside its own files; a room without a row here is open
+        inner["simt/ptx"]     = "^ptx/"
+        inner["simt/ir"]      = "^(ptx|emit)/"
+        inner["simt/emit"]    = "^(ptx/|ir/|device/convert\\.h$|hopper/(hopper|wgmma)\\.h$)"
+        inner["simt/device"]  = "^(simt\\.h$|ptx/|emit/abi\\.h$|check/|hopper/)"
+        inner["simt/check"]   = "^(simt\\.h$|emit/abi\\.h$|device/|hopper/)"
+        inner["simt/count"]   = "^(simt\\.h$|emit/abi\\.h$|device/|hopper/)"
+        inner["simt/hopper"]  = "^(simt\\.h$|ptx/|emit/abi\\.h$|device/|check/)"
+        inner["llm/edit"]     = "^utf8\\.h$"
+        inner["llm/prompt"]   = "^(utf8\\.h$|edit/edit\\.h$)"
+        inner["llm/provider"] = "^(utf8|llm|budget|price)\\.h$"
+        inner["expert/graph"]   = "^compose/recipe\\.h$"
+        inner["expert/match"]   = "^(graph|compose)/"
+        inner["expert/compose"] = "^match/partition\\.h$"
         # library -> the only rooms that may use it (llm: the index of CuTe passages)
-        only["curl/curl.h"] = "llm"; only["sqlite3.h"] = "store llm"; only["ini.h"] = "cmd"
+        only["curl/curl.h"] = "llm"; only["sqlite3.h"] = "store llm"; only["ini.h"] = "cli"
     }
     FNR == 1 {
-        n = split(FILENAME, part, "/")          # src/ROOM/file or src/file
-        room = n > 2 ? part[2] : part[2] ~ /^pipeline/ ? "pipeline" : part[2] ~ /^(model|settings)\./ ? "model" : "cmd"
-        own = n > 2 ? part[2] "/" part[n] : part[n]
+        n = split(FILENAME, part, "/")          # src/file, src/ROOM/file or src/ROOM/INNER/file
+        room = n > 2 ? part[2] : part[2] ~ /^model\./ ? "model" : "cli"
+        within = n > 3 ? part[2] "/" part[3] : ""
+        own = FILENAME
+        sub(/^src\//, "", own)
         sub(/\.[ch]$/, ".h", own)
     }
     function complain(why) { printf "%s:%d: %s\n", FILENAME, FNR, why; bad++ }
@@ -42,6 +58,8 @@ check()
         if (what ~ /\.\./) complain("\"" what "\": includes are written from src/, without ..")
         else if (!(room in may)) complain("room " room " is not in the table of docs/architecture.md")
         else if (ours && what != own && what !~ may[room]) complain("room " room " may not include \"" what "\"")
+        else if (ours && within in inner && index(what, part[2] "/") == 1 && index(what, within "/") != 1 &&
+                 substr(what, length(part[2]) + 2) !~ inner[within]) complain("room " within " may not include \"" what "\"")
         else if (!ours && what in only && index(" " only[what] " ", " " room " ") == 0) complain("<" what "> belongs to room " only[what] " alone")
     }
     END { if (bad) { printf "rooms: %d forbidden includes; the walls are in docs/architecture.md\n", bad; exit 1 } }')
@@ -73,17 +91,22 @@ src/eval/judge.c|#include "stage/stage.h"
 src/eval/oracle.c|#include "server/warm.h"
 src/server/pool.c|#include "model.h"
 src/stage/build.c|#include "server/pool.h"
-src/cmd_server.c|#include "server/warm.h"
+src/cli/cmd_server.c|#include "server/warm.h"
 src/simt/run.c|#include "model.h"
+src/simt/ptx/ptx_lex.c|#include "simt/ir/ir.h"
+src/simt/ptx/ptx_lex.c|#include "simt/simt.h"
+src/simt/device/launch.c|#include "simt/emit/emit.h"
+src/llm/edit/edit.c|#include "llm/llm.h"
+src/expert/graph/graph.c|#include "expert/match/match.h"
 src/runner/runner.c|#include "eval/judge.h"
 src/stage/build.c|#include "stage/test.h"
 src/stage/build.c|#include "store/store.h"
-src/stage/build.c|#include "pipeline.h"
-src/pipeline.c|#include "llm/llm.h"
-src/pipeline.c|#include "simt/simt.h"
-src/cmd_run.c|#include "toolchain/tools.h"
+src/stage/build.c|#include "loop/loop.h"
+src/loop/loop.c|#include "llm/llm.h"
+src/loop/loop.c|#include "simt/simt.h"
+src/cli/cmd_run.c|#include "toolchain/tools.h"
 src/main.c|#include "stage/build.h"
-src/cmd_run.c|#include <curl/curl.h>
+src/cli/cmd_run.c|#include <curl/curl.h>
 src/eval/judge.c|#include "../llm/llm.h"
 src/attic/new.c|#include "base/mem.h"
 ROWS

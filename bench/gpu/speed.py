@@ -17,7 +17,7 @@ import time
 
 here = pathlib.Path(__file__).resolve().parent
 cutegen, examples, cutlass, out = sys.argv[1:5]
-THINKING_S = 13  # between a first verdict and the next edit; the builder learns meanwhile (src/toolchain/learner.h)
+THINKING_S = 13  # between a first verdict and the next edit; the builder learns meanwhile (src/toolchain/precompiler.h)
 with_inline = "--no-inline" not in sys.argv
 examples = pathlib.Path(examples)
 work = pathlib.Path(tempfile.mkdtemp(prefix="cutegen-speed-"))

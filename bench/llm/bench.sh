@@ -7,7 +7,7 @@ out=$(mktemp -d)
 trap 'kill $server 2>/dev/null; rm -rf "$out"' EXIT
 flags="-O2 -g"
 [ -z "${SANITIZE:-}" ] || flags="-O1 -g -fsanitize=address,undefined"
-cc $flags -std=gnu17 -D_GNU_SOURCE -DCUTEGEN_VERSION='"bench"' -Isrc -Iinclude bench/llm/bench.c src/llm/*.c src/model.c \
+cc $flags -std=gnu17 -D_GNU_SOURCE -DCUTEGEN_VERSION='"bench"' -Isrc -Iinclude bench/llm/bench.c src/llm/*.c src/llm/*/*.c src/model.c \
     src/base/*.c -ljansson -lcurl -lsqlite3 -lpthread -lm -o "$out/bench"
 mkfifo "$out/in"
 python3 tests/llm/fault_server.py - <"$out/in" >"$out/port" &

@@ -6,7 +6,7 @@
  */
 #include "base/fs.h"
 #include "simt/simt.h"
-#include "simt/translate.h"
+#include "simt/emit/translate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/proc.h"
+#include "eval/child_protocol.h"
 #include "eval/peaks.h"
-#include "eval/talk.h"
 
 #include <stdlib.h>
 #include <string.h>

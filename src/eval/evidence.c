@@ -10,7 +10,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "eval/words.h"
+#include "eval/verdict_text.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
-#include "eval/talk.h"
+#include "eval/child_protocol.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
-#include "eval/talk.h"
+#include "eval/child_protocol.h"
 
 #include <math.h>
 #include <stdio.h>

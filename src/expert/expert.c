@@ -10,9 +10,9 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "expert/change.h"
-#include "expert/match.h"
-#include "expert/parts.h"
+#include "expert/compose/source_edits.h"
+#include "expert/match/match.h"
+#include "expert/match/partition.h"
 
 #include <stdlib.h>
 #include <string.h>

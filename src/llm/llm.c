@@ -11,9 +11,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "llm/fence.h"
+#include "llm/edit/fence.h"
 #include "llm/price.h"
-#include "llm/seam.h"
+#include "llm/provider/provider.h"
 #include "llm/utf8.h"
 
 #include <ctype.h>

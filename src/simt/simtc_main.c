@@ -10,8 +10,8 @@
  * {"text", "hint", "kind", and where an instruction was refused "kernel",
  * "instruction", "ptx_line", "file", "line"}} and exit status 1.
  */
-#include "simt/abi.h"
-#include "simt/translate.h"
+#include "simt/emit/abi.h"
+#include "simt/emit/translate.h"
 
 #include "base/fs.h"
 #include "base/json.h"

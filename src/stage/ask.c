@@ -7,9 +7,9 @@
  */
 #include "base/log.h"
 #include "expert/expert.h"
-#include "llm/edit.h"
-#include "llm/fence.h"
-#include "llm/retrieve.h"
+#include "llm/edit/edit.h"
+#include "llm/edit/fence.h"
+#include "llm/prompt/retrieve.h"
 #include "stage/workshop.h"
 
 #include <ctype.h>

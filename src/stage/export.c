@@ -10,7 +10,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "settings.h"
+#include "stage/settings.h"
 #include "stage/stage.h"
 #include "toolchain/nvcc.h"
 #include "toolchain/tools.h"

@@ -1,6 +1,6 @@
 /* server.c - the warm server by hand: what it has, its end, and one for a whole suite. */
 #include "server/warm.h"
-#include "settings.h"
+#include "stage/settings.h"
 #include "stage/stage.h"
 
 bool stage_server_status(json_t **out, struct error *err)

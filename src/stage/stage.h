@@ -6,7 +6,7 @@
  *
  * A `struct stage` is the workshop all steps use: the model or the built-in
  * engineer, the builder, the oracle, the device. Stages do not call each
- * other, keep no policy and do not write the store; the pipeline does both.
+ * other, keep no policy and do not write the store; the loop does both.
  *
  *     stage_open(&settings, &st, err);
  *     stage_describe(st, "task.py", a, &task, err);

@@ -1,5 +1,5 @@
 /* synthesize.c - the first kernel: a whole file out of a reply. */
-#include "llm/fence.h"
+#include "llm/edit/fence.h"
 #include "stage/workshop.h"
 
 bool stage_synthesize(struct stage *st, const struct question *q, struct arena *a,

@@ -10,7 +10,7 @@
 #include "base/fs.h"
 #include "eval/devices.h"
 #include "expert/expert.h"
-#include "llm/retrieve.h"
+#include "llm/prompt/retrieve.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -23,10 +23,10 @@
 #include "base/proc.h"
 #include "toolchain/build_cache.h"
 #include "toolchain/diag.h"
-#include "toolchain/halves.h"
 #include "toolchain/plan.h"
 #include "toolchain/ptx.h"
 #include "toolchain/ptx_check.h"
+#include "toolchain/source_halves.h"
 
 #include <ctype.h>
 #include <stdio.h>

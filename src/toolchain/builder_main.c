@@ -12,17 +12,17 @@
  *    precompiled header is only found again then.
  * 2. Outputs are written whole before the answer line.
  * 3. A compile of MS or longer is learned from in a process beside this one
- *    (learner.h); the code that comes out is the same with and without.
+ *    (precompiler.h); the code that comes out is the same with and without.
  */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "toolchain/halves.h"
-#include "toolchain/learner.h"
 #include "toolchain/nvrtc_api.h"
 #include "toolchain/pch_memory.h"
+#include "toolchain/precompiler.h"
 #include "toolchain/ptx.h"
+#include "toolchain/source_halves.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -322,7 +322,7 @@ done:
 static const char usual[] = "#include <cutegen/kernel.h>\n#include <cute/tensor.hpp>\n"
                             "__global__ void cutegen_warm(float *x) { *x = 0; }\n";
 
-/* In the learner's process. */
+/* In the precompiler's process. */
 static json_t *compile_learned(void *ctx, const json_t *request, const struct prelude *prelude,
                                struct arena *a)
 {
@@ -367,7 +367,7 @@ static void put_answer(json_t *answer, struct arena *a)
 }
 
 /* Answers one request; what it took is learned from after the answer is out. */
-static void serve(struct nvrtc_api *nvrtc, struct learner *learner, struct text line,
+static void serve(struct nvrtc_api *nvrtc, struct precompiler *precompiler, struct text line,
                   struct arena *a)
 {
     json_t *request = NULL, *answer = NULL;
@@ -382,27 +382,27 @@ static void serve(struct nvrtc_api *nvrtc, struct learner *learner, struct text 
              json_get_string(request, "source", &path, &err) &&
              file_read(path, SOURCE_LIMIT, a, &source, &err)) {
         device = halves_view(source, HALF_DEVICE, a);
-        if (!learner_ask(learner, request, device, line, a, &answer))
+        if (!precompiler_ask(precompiler, request, device, line, a, &answer))
             compile(nvrtc, request, device, NULL, a, &answer, &err);
     }
     if (answer == NULL)
         answer = error_json(&err);
     put_answer(answer, a);
     if (request)
-        learner_see(learner, request, device, answer, compile_learned, nvrtc);
+        precompiler_see(precompiler, request, device, answer, compile_learned, nvrtc);
     json_decref(answer);
     json_decref(request);
 }
 
 static int serve_all(struct nvrtc_api *nvrtc, int learn_ms)
 {
-    struct learner *learner = learner_new(learn_ms);
+    struct precompiler *precompiler = precompiler_new(learn_ms);
     char *line = NULL;
     size_t cap = 0;
     ssize_t len;
     while ((len = getline(&line, &cap, stdin)) > 0) {
         struct arena *a = arena_new();
-        serve(nvrtc, learner, (struct text){line, (size_t)len}, a);
+        serve(nvrtc, precompiler, (struct text){line, (size_t)len}, a);
         arena_free(a);
     }
     free(line);

@@ -33,7 +33,7 @@ static const char *const device_headers[] = {
     "cuda_pipeline_primitives.h",
     "cuda_awbarrier.h",
     "cuda_awbarrier_primitives.h",
-    "mma.h",
+    "mma_shapes.h",
     "math_constants.h",
     "vector_types.h",
     "vector_functions.h",

@@ -15,7 +15,7 @@
 #define TOOLCHAIN_GATE_H
 
 #include "model.h"
-#include "toolchain/halves.h"
+#include "toolchain/source_halves.h"
 
 enum { GATE_SOURCE_MAX = 512 << 10 };
 

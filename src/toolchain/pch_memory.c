@@ -4,7 +4,7 @@
  * NVRTC parses in one heap of nvrtcSetPCHHeapSize() bytes. It takes a
  * precompiled header back by mapping its file into that heap, 64 KB at a
  * time, and then writes to most of it: every page is a fault and a copy,
- * 150,000 of them for what is learned from a GEMM (learn.h). mmap() as NVRTC
+ * 150,000 of them for what is learned from a GEMM (precompiled_source.h). mmap() as NVRTC
  * calls it is this one: the heap asks for large pages, and pieces of the file
  * are read into it. Nobody writes to such a file once it is there, so what
  * the heap holds is the same.

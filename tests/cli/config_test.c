@@ -1,5 +1,5 @@
 /* config_test.c - the configuration: every key is a value of its own kind, and order decides. */
-#include "config.h"
+#include "cli/config.h"
 
 #include "base/fs.h"
 

@@ -1,7 +1,7 @@
 /*
  * options_test.c - a resumed run is judged and steered as it was when it began.
  */
-#include "pipeline.h"
+#include "loop/loop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

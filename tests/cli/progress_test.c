@@ -1,5 +1,5 @@
 /* progress_test.c - a run as it is printed: one line per attempt, modelled times marked. */
-#include "cmd.h"
+#include "cli/cmd.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "eval/judge.h"
 #include "eval/sanitizer.h"
-#include "eval/words.h"
+#include "eval/verdict_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

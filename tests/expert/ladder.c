@@ -14,8 +14,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "expert/expert.h"
-#include "llm/edit.h"
-#include "llm/fence.h"
+#include "llm/edit/edit.h"
+#include "llm/edit/fence.h"
 
 #include <stdio.h>
 #include <string.h>

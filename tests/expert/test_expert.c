@@ -7,9 +7,9 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "expert/expert.h"
-#include "expert/match.h"
-#include "llm/edit.h"
-#include "llm/fence.h"
+#include "expert/match/match.h"
+#include "llm/edit/edit.h"
+#include "llm/edit/fence.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,11 +1,11 @@
 /* test_recipe.c - recipes read and composed, sources tidied, changes as edits. */
 #include "base/json.h"
-#include "expert/change.h"
-#include "expert/expr.h"
-#include "expert/graph.h"
-#include "expert/recipe.h"
-#include "expert/tidy.h"
-#include "llm/edit.h"
+#include "expert/compose/format_source.h"
+#include "expert/compose/recipe.h"
+#include "expert/compose/source_edits.h"
+#include "expert/graph/expr.h"
+#include "expert/graph/graph.h"
+#include "llm/edit/edit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

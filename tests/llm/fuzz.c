@@ -7,10 +7,10 @@
  * more than "no crash": what edit.h and fence.h promise must hold for any bytes.
  */
 #include "base/json.h"
-#include "llm/edit.h"
-#include "llm/fence.h"
-#include "llm/seam.h"
-#include "llm/sse.h"
+#include "llm/edit/edit.h"
+#include "llm/edit/fence.h"
+#include "llm/provider/provider.h"
+#include "llm/provider/sse.h"
 #include "llm/utf8.h"
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* test_edit.c - edit_apply over every format: what applies, what is rejected, and why. */
-#include "llm/edit.h"
+#include "llm/edit/edit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,7 +8,7 @@
  * models wrap things. EDIT_SEED and EDIT_COUNT repeat or prolong a run.
  */
 #include "base/buf.h"
-#include "llm/edit.h"
+#include "llm/edit/edit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_fence.c - which block of a reply is the source, and that no letter of it is lost. */
-#include "llm/fence.h"
+#include "llm/edit/fence.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* test_prompt.c - templates: slots, parts, sections, messages; and that the product's own all
  * render. */
-#include "llm/prompt.h"
+#include "llm/prompt/prompt.h"
 
 #include "base/fs.h"
 

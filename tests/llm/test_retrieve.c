@@ -7,7 +7,7 @@
  */
 #include "base/fs.h"
 #include "base/json.h"
-#include "llm/retrieve.h"
+#include "llm/prompt/retrieve.h"
 #include "toolchain/tools.h"
 
 #include <setjmp.h>

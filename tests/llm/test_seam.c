@@ -5,7 +5,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "llm/price.h"
-#include "llm/seam.h"
+#include "llm/provider/provider.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_sse.c - the event stream: any pieces, any line ends, nothing lost, nothing too large. */
-#include "llm/sse.h"
+#include "llm/provider/sse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* sample.c - invented runs, put into the store the way pipeline.c does it. */
+/* sample.c - invented runs, put into the store the way loop.c does it. */
 #include "sample.h"
 
 #include "base/buf.h"

@@ -7,7 +7,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
-#include "simt/translate.h"
+#include "simt/emit/translate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,8 +11,8 @@
  * same time, and the seconds are of the slower: what the machine's two cores can do, whatever
  * threads of one process share.
  */
+#include "simt/emit/translate.h"
 #include "simt/simt.h"
-#include "simt/translate.h"
 
 #include "base/fs.h"
 

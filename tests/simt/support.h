@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
+#include "simt/emit/translate.h"
 #include "simt/simt.h"
-#include "simt/translate.h"
 
 #include "base/fs.h"
 

@@ -1,8 +1,8 @@
 /* test_engine.c - what the engine does to be fast must not show: small kernels in PTX. */
 #include "support.h"
 
-#include "simt/abi.h"
-#include "simt/narrow.h"
+#include "simt/emit/abi.h"
+#include "simt/ir/narrow_addresses.h"
 
 #include <stdio.h>
 

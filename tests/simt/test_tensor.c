@@ -1,7 +1,7 @@
 /* test_tensor.c - the fast matrix products, bit by bit as sums in order of k, rounded once each. */
 #include "support.h"
 
-#include "simt/mma_half.h"
+#include "simt/device/mma_half.h"
 
 #include <math.h>
 

@@ -11,8 +11,8 @@
 #include "support.h"
 #include "vectors.h"
 
-#include "simt/emit.h"
-#include "simt/mma.h"
+#include "simt/emit/emit.h"
+#include "simt/ptx/mma_shapes.h"
 
 #include "base/buf.h"
 
@@ -280,7 +280,7 @@ static const struct op_row rows[] = {
 #define LANE HOW_LANE
 #define OP(op, required, optional, types, sig, how, cls, text)                                     \
     {op, required, optional, types, sig, how, SW_C_##cls, text},
-#include "simt/ptx_ops.def"
+#include "simt/ptx/ptx_ops.def"
 #undef OP
 #undef EACH
 #undef CALL

@@ -6,7 +6,7 @@
  * sends and what it makes of the reply.
  */
 #include "base/fs.h"
-#include "settings.h"
+#include "stage/settings.h"
 #include "stage/stage.h"
 
 #include <setjmp.h>

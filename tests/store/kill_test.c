@@ -43,7 +43,7 @@ static void say(int fd, enum ack_kind kind, int number, const struct run *r)
         _exit(4);
 }
 
-/* What pipeline.c does on resume: the first attempt that has not ended, and whether its reply was
+/* What loop.c does on resume: the first attempt that has not ended, and whether its reply was
  * already paid for. */
 static int next_attempt(struct store *s, const char *id, bool *paid, struct arena *a,
                         struct error *err)

@@ -7,10 +7,10 @@
 #include <cmocka.h>
 
 #include "base/json.h"
-#include "toolchain/halves.h"
-#include "toolchain/learn.h"
+#include "toolchain/precompiled_source.h"
 #include "toolchain/ptx.h"
 #include "toolchain/ptx_check.h"
+#include "toolchain/source_halves.h"
 
 #include <string.h>
 

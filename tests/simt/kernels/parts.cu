@@ -1,7 +1,7 @@
 // One kernel per part of the device. All take (in, out, n) and 128 threads.
 #include <cstdio>
 #include <cuda_fp16.h>
-#include <mma.h>
+#include <mma_shapes.h>
 #define K extern "C" __global__ void
 
 K block_reduce(const float *in, float *out, int n)

@@ -2,7 +2,7 @@
 // cores. A is (m,k) and B is (n,k), both with k running fastest, unless said.
 #include "common.cuh"
 #include <cute/tensor.hpp>
-#include <mma.h>
+#include <mma_shapes.h>
 using namespace cute;
 
 KERNEL(gemm_naive, float, float, float, float)

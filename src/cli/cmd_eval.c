@@ -1,0 +1,183 @@
+/* cmd_eval.c - `eval`: one candidate, one verdict; `describe`: what a task is. */
+#include "base/fs.h"
+#include "cli/cmd.h"
+
+#include <string.h>
+
+static bool want_file(const char *path, const char *what, struct error *err)
+{
+    if (file_exists(path))
+        return true;
+    error_set(err, ERROR_USE, "there is no %s %s", what, path);
+    return error_hint(err, "check the path; it is seen from the working directory");
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+    size_t len = strlen(path), n = strlen(end);
+
+    return len >= n && strcmp(path + len - n, end) == 0;
+}
+
+static bool want_order(const char *task, const char *kernel, struct error *err)
+{
+    if (!ends_with(task, ".cu"))
+        return true;
+    error_set(err, ERROR_USE, "%s is a kernel, and the task comes first", task);
+    return error_hint(err, "cutegen eval %s %s", ends_with(kernel, ".py") ? kernel : "TASK.py",
+                      task);
+}
+
+/* ---- eval ------------------------------------------------------------------ */
+
+static void print_time(const struct cli *cli, const struct eval_summary *s)
+{
+    const struct measurement *m = &s->measurement;
+
+    if (m->time_us <= 0)
+        return;
+    if (m->modelled) {
+        printf("  time*     %s   modelled for %s, not measured\n", show_us(m->time_us, cli->a),
+               s->device.models);
+    } else {
+        printf("  time      %s (cold L2, +-%.1f %%)", show_us(m->time_us, cli->a), m->spread * 100);
+        if (m->warm_us > 0)
+            printf("    warm L2 %s", show_us(m->warm_us, cli->a));
+        putchar('\n');
+    }
+    for (int i = 0; i < m->baseline_count && !m->modelled; i++)
+        if (m->baselines[i].cold_us > 0)
+            printf("%s%.2fx %s%s", i ? "   " : "  speed-up  ", m->baselines[i].cold_us / m->time_us,
+                   m->baselines[i].name, i + 1 == m->baseline_count ? "\n" : "");
+    if (m->floor_us > 0)
+        printf("  roofline%s %.0f %% of the %s floor%s%s%s\n", m->modelled ? "*" : " ",
+               m->floor_us / m->time_us * 100, show_us(m->floor_us, cli->a), m->bound ? " (" : "",
+               m->bound ? m->bound : "", m->bound ? ")" : "");
+}
+
+static void print_eval(const struct cli *cli, const struct eval_summary *s)
+{
+    const struct accuracy *acc = &s->test.accuracy;
+
+    print_verdict(cli, &s->verdict, false);
+    print_time(cli, s);
+    if (acc->draws > 0)
+        printf("  error     relative: max %.2g, rms %.2g (reference: %.2g, %.2g) against float64, "
+               "%d draws x "
+               "%d distributions\n",
+               acc->max_rel, acc->rms_rel, acc->reference_max_rel, acc->reference_rms_rel,
+               acc->draws, acc->distributions);
+    if (s->accepted)
+        printf("  accepted  %s\n", s->accepted);
+    printf("%sbuilt %.1f s (cached: %s)   checked on %s", paint_on(cli, PAINT_DIM),
+           s->build.build_ms / 1000.0, s->build.cached ? "yes" : "no",
+           show_device(&s->device, cli->a));
+    if (s->device.kind == DEVICE_SIMT)
+        printf(" (%s)", cli->settings.check);
+    if (s->test.seed)
+        printf("   seed %.8s", s->test.seed);
+    printf("   details: cutegen show %s%s\n", s->run_id ? s->run_id : "last", paint_off(cli));
+}
+
+static json_t *eval_json(const struct eval_summary *s, int code)
+{
+    json_t *o = verdict_json(&s->verdict);
+
+    json_object_set_new(o, "exit", json_integer(code));
+    json_object_set_new(o, "task", task_json(&s->task));
+    json_object_set_new(o, "device", device_json(&s->device));
+    json_object_set_new(o, "build_ms", json_integer(s->build.build_ms));
+    json_object_set_new(o, "cached", json_boolean(s->build.cached));
+    json_object_set_new(o, "measurement", measurement_json(&s->measurement));
+    json_object_set_new(o, "accuracy",
+                        s->test.accuracy.draws ? accuracy_json(&s->test.accuracy) : json_null());
+    json_object_set_new(o, "deterministic",
+                        s->test.accuracy.draws ? json_boolean(s->test.deterministic) : json_null());
+    json_object_set_new(o, "seed", s->test.seed ? json_string(s->test.seed) : json_null());
+    json_object_set_new(o, "accepted", s->accepted ? json_string(s->accepted) : json_null());
+    json_object_set_new(o, "run", s->run_id ? json_string(s->run_id) : json_null());
+    return o;
+}
+
+bool cmd_eval(struct cli *cli, int *code, struct error *err)
+{
+    struct eval_summary *s = arena_alloc(cli->a, sizeof(*s));
+    struct progress *progress = NULL;
+    bool ok;
+
+    if (!want_file(cli->words[0], "task file", err) || !want_file(cli->words[1], "kernel", err) ||
+        !want_order(cli->words[0], cli->words[1], err))
+        return false;
+    if (!cli->json)
+        progress = progress_new_live(cli);
+    ok = loop_eval(&cli->settings, cli->words[0], cli->words[1], progress, cli->a, s, err);
+    progress_end(progress);
+    if (!ok)
+        return false;
+    *code = s->verdict.kind == VERDICT_PASS ? EXIT_DONE : EXIT_JUDGED;
+    if (cli->json)
+        print_json(eval_json(s, *code));
+    else
+        print_eval(cli, s);
+    return true;
+}
+
+/* ---- describe -------------------------------------------------------------- */
+
+static void print_operators(const json_t *graph)
+{
+    json_t *node;
+    size_t i;
+    int column = 0;
+
+    json_array_foreach(graph, i, node)
+    {
+        const char *op = json_string_value(json_object_get(node, "op"));
+
+        if (!op || !strcmp(op, "input") || !strcmp(op, "output"))
+            continue;
+        if (column > 70) {
+            printf("\n         ");
+            column = 0;
+        }
+        column += printf("%s%s", column ? " " : "", op);
+    }
+    putchar('\n');
+}
+
+static void print_task(const struct task *t, struct arena *a)
+{
+    json_t *facts = json_object_get(t->description, "facts"), *fact;
+    size_t i;
+
+    printf("task      %s\n", t->name);
+    for (int k = 0; k < t->in_count; k++)
+        printf("%s %-8s %s  %s\n", k ? "         " : "inputs   ", t->in[k].name,
+               show_shape(&t->in[k], a), strcmp(t->in[k].role, "input") ? t->in[k].role : "");
+    for (int k = 0; k < t->out_count; k++)
+        printf("%s %-8s %s\n", k ? "         " : "outputs  ", t->out[k].name,
+               show_shape(&t->out[k], a));
+    printf("operators ");
+    print_operators(json_object_get(t->description, "graph"));
+    printf("class     %s: %s\n", class_names[t->class], t->class_evidence ? t->class_evidence : "");
+    printf("floor     %.4g bytes must move, %.4g flops must be done\n", t->bytes_min, t->flops_min);
+    if (t->scaled)
+        printf("scaled    %s (for simt; --no-scale keeps the sizes)\n", t->scaled);
+    json_array_foreach(facts, i, fact)
+        printf("%s %s\n", i ? "         " : "facts    ", json_string_value(fact));
+}
+
+bool cmd_describe(struct cli *cli, int *code, struct error *err)
+{
+    struct task *t = arena_alloc(cli->a, sizeof(*t));
+
+    (void)code;
+    if (!want_file(cli->words[0], "task file", err) ||
+        !loop_describe(&cli->settings, cli->words[0], cli->a, t, err))
+        return false;
+    if (cli->json)
+        print_json(json_incref(t->description));
+    else
+        print_task(t, cli->a);
+    return true;
+}

@@ -1,0 +1,135 @@
+/* cmd_run.c - `run` and `resume`: hand the options to the loop, show the result. */
+#include "base/fs.h"
+#include "base/log.h"
+#include "cli/cmd.h"
+
+#include <string.h>
+
+/* A path as the user would write it: seen from the working directory if below it. */
+static const char *short_path(const char *path, struct arena *a)
+{
+    const char *here = path_absolute(a, ".");
+    size_t len = strlen(here);
+
+    if (path && !strncmp(path, here, len) && path[len] == '/')
+        return path + len + 1;
+    return path;
+}
+
+static void print_best(const struct cli *cli, const struct run_summary *s)
+{
+    double best = s->best_time.time_us, first = s->first_time.time_us;
+    const struct accuracy *acc = &s->best_test.accuracy;
+    bool modelled = s->best_time.modelled;
+
+    printf("\nbest      %sdepth %d", paint_on(cli, PAINT_BOLD), s->best.depth);
+    if (best > 0)
+        printf(", %s", show_us(best, cli->a));
+    if (best > 0 && first > 0 && s->best.depth > 0)
+        printf(", %.2fx over depth 0", first / best);
+    if (best > 0 && modelled)
+        printf(" (modelled)");
+    printf("%s\n", paint_off(cli));
+    for (int i = 0; i < s->best_time.baseline_count && !modelled; i++)
+        if (s->best_time.baselines[i].cold_us > 0)
+            printf("          %.2fx %s\n", s->best_time.baselines[i].cold_us / best,
+                   s->best_time.baselines[i].name);
+    if (acc->draws > 0)
+        printf("checked   %d draws, max relative error %.2g (reference %.2g) against float64\n",
+               acc->draws, acc->max_rel, acc->reference_max_rel);
+}
+
+static void print_summary(const struct cli *cli, const struct run_summary *s)
+{
+    if (s->found)
+        print_best(cli, s);
+    else
+        printf("\n%sno correct kernel%s after %d attempts\n", paint_on(cli, PAINT_BAD),
+               paint_off(cli), s->attempts);
+    if (s->ended && *s->ended)
+        printf("ended     %s\n", s->ended);
+    printf("run       %s\n", s->run_id);
+    if (s->report_path)
+        printf("report    %s\n", short_path(s->report_path, cli->a));
+    if (s->found)
+        printf("next      cutegen export %s\n", s->run_id);
+    else
+        printf("next      cutegen show %s\n", s->run_id);
+}
+
+static json_t *summary_json(const struct run_summary *s)
+{
+    json_t *o = json_pack("{s:s, s:s?, s:o, s:o, s:b, s:i, s:i, s:o}", "event", "result", "run",
+                          s->run_id, "dir", string_json(s->run_dir), "report",
+                          string_json(s->report_path), "found", s->found, "depths", s->depths,
+                          "attempts", s->attempts, "ended", string_json(s->ended));
+
+    if (!s->found)
+        return o;
+    json_object_set_new(o, "best",
+                        json_pack("{s:i, s:i, s:o, s:o, s:o}", "depth", s->best.depth, "attempt",
+                                  s->best.attempt, "change", string_json(s->best.change),
+                                  "measurement", measurement_json(&s->best_time), "accuracy",
+                                  accuracy_json(&s->best_test.accuracy)));
+    json_object_set_new(o, "first", measurement_json(&s->first_time));
+    return o;
+}
+
+/* The report is made of what is stored, so a run that ended early has one too. */
+static void add_report(const struct cli *cli, struct run_summary *s)
+{
+    struct error why = {0};
+
+    s->report_path = NULL;
+    if (flag_get(cli, "no-report") || write_report(cli, &s->run_id, 1, NULL, &s->report_path, &why))
+        return;
+    s->report_path = NULL;
+    log_warn("%s", why.text);
+}
+
+static bool drive(struct cli *cli, const struct run_options *options, int *code, struct error *err)
+{
+    struct run_summary summary = {0};
+    struct progress *progress = progress_new(cli);
+    bool ok = loop_run(&cli->settings, options, progress, cli->a, &summary, err);
+
+    progress_end(progress);
+    if (summary.run_id)
+        add_report(cli, &summary);
+    /* Stopped by a budget or by hand: what it found so far is worth showing all the same. */
+    if (!ok && summary.found && !cli->json)
+        print_summary(cli, &summary);
+    if (!ok)
+        return false;
+    if (cli->json)
+        print_json(summary_json(&summary));
+    else
+        print_summary(cli, &summary);
+    *code = summary.found ? EXIT_DONE : EXIT_JUDGED;
+    return true;
+}
+
+bool cmd_run(struct cli *cli, int *code, struct error *err)
+{
+    struct run_options options;
+
+    config_run_options(cli->config, &options);
+    options.task_path = cli->words[0];
+    options.suite = flag_get(cli, "suite");
+    if (!file_exists(options.task_path)) {
+        error_set(err, ERROR_USE, "there is no task file %s", options.task_path);
+        return error_hint(err, "a task is a Python file with a Model and get_inputs(); see "
+                               "examples/swish.py");
+    }
+    return drive(cli, &options, code, err);
+}
+
+bool cmd_resume(struct cli *cli, int *code, struct error *err)
+{
+    struct run_options options;
+
+    config_run_options(cli->config, &options);
+    options.resume_id = cli->words[0];
+    options.suite = flag_get(cli, "suite");
+    return drive(cli, &options, code, err);
+}

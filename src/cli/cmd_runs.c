@@ -1,0 +1,233 @@
+/*
+ * cmd_runs.c - `runs`, `show`, `report`, `export`: what the store remembers.
+ *
+ * How a run looks as text, JSON or a page is the report's; here is only which
+ * part of it was asked for.
+ */
+#include "base/fs.h"
+#include "base/json.h"
+#include "cli/cmd.h"
+#include "report/report.h"
+#include "store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PRINT = 64 << 20 };
+
+/* ---- runs ------------------------------------------------------------------- */
+
+static void print_runs(const struct cli *cli, const struct run_info *list, size_t count)
+{
+    struct buf b = buf_init(MAX_PRINT);
+
+    if (cli->json) {
+        print_json(json_pack("{s:o}", "runs", report_runs_json(list, count)));
+    } else if (!count) {
+        printf("no runs yet; begin with: cutegen run examples/swish.py\n");
+    } else {
+        report_runs_text(list, count, &b);
+        fwrite(b.data, 1, b.len, stdout);
+    }
+    buf_release(&b);
+}
+
+bool cmd_runs(struct cli *cli, int *code, struct error *err)
+{
+    struct store *store = NULL;
+    struct run_info *list = NULL;
+    size_t count = 0;
+    bool ok;
+
+    (void)code;
+    if (!store_open(cli->settings.runs_dir, STORE_READ, &store, err))
+        return false;
+    ok = store_run_list(store, flag_get(cli, "suite"), cli->a, &list, &count, err);
+    store_close(store);
+    if (ok)
+        print_runs(cli, list, count);
+    return ok;
+}
+
+/* ---- show ------------------------------------------------------------------- */
+
+static void print_calls(const struct run_history *h)
+{
+    for (size_t i = 0; i < h->call_count; i++) {
+        const struct call_record *c = &h->calls[i];
+
+        printf("\n##### call %zu: %s, for attempt %d\n", i + 1, stage_names[c->stage], c->attempt);
+        for (size_t k = 0; k < c->message_count; k++)
+            printf("=== %s\n%.*s\n", c->messages[k].role, (int)c->messages[k].content.len,
+                   c->messages[k].content.data);
+        printf("=== reply\n%.*s\n", (int)c->reply.text.len, c->reply.text.data);
+    }
+}
+
+static void print_attempt(const struct cli *cli, const struct attempt_record *r)
+{
+    printf("attempt   %d, depth %d: %s\n", r->candidate.attempt, r->candidate.depth,
+           r->candidate.change ? r->candidate.change : "");
+    if (!r->ended_ms) {
+        printf("cut short before its verdict\n");
+        return;
+    }
+    print_verdict(cli, &r->outcome.verdict, true);
+    if (r->outcome.measurement && r->outcome.measurement->time_us > 0)
+        printf("  time      %s%s\n", show_us(r->outcome.measurement->time_us, cli->a),
+               r->outcome.measurement->modelled ? " (modelled)" : "");
+    if (r->profile && r->profile->text)
+        printf("\nprofile (%s)\n%s\n", r->profile->source, r->profile->text);
+}
+
+/* The attempt asked for with --attempt, or the best with --source; NULL: the run as a whole. */
+static bool pick_attempt(const struct cli *cli, const struct run_history *h,
+                         const struct attempt_record **out, struct error *err)
+{
+    const char *text = flag_get(cli, "attempt");
+    long n = text ? strtol(text, NULL, 10) : h->info.best_attempt;
+
+    *out = NULL;
+    if (!text && !flag_get(cli, "source"))
+        return true;
+    for (size_t i = 0; i < h->attempt_count; i++)
+        if (h->attempts[i].candidate.attempt == n)
+            *out = &h->attempts[i];
+    if (*out)
+        return true;
+    if (text)
+        error_set(err, ERROR_USE, "run %s has no attempt %s: it has %zu", h->info.id, text,
+                  h->attempt_count);
+    else
+        error_set(err, ERROR_USE, "run %s has no correct kernel yet", h->info.id);
+    return error_hint(err, "`cutegen show %s` lists its attempts", h->info.id);
+}
+
+/* The report's object of one attempt, with its source. */
+static json_t *attempt_json(json_t *run, const struct attempt_record *one)
+{
+    json_t *o, *found = NULL;
+    size_t i;
+
+    json_array_foreach(json_object_get(run, "attempts"), i,
+                       o) if (json_int_or(o, "attempt", 0) == one->candidate.attempt) found =
+        json_incref(o);
+    found = found ? found : json_object();
+    json_object_set_new(found, "source", text_json(one->candidate.source));
+    return found;
+}
+
+static bool show_history(struct cli *cli, const struct run_history *h, struct error *err)
+{
+    const struct attempt_record *one;
+    struct buf b;
+    json_t *run;
+
+    if (!pick_attempt(cli, h, &one, err))
+        return false;
+    if (cli->json) {
+        run = report_run_json(h);
+        print_json(one ? attempt_json(run, one) : json_incref(run));
+        json_decref(run);
+    } else if (one && flag_get(cli, "source")) {
+        fwrite(one->candidate.source.data, 1, one->candidate.source.len, stdout);
+    } else if (one) {
+        print_attempt(cli, one);
+    } else {
+        b = buf_init(MAX_PRINT);
+        report_text(h, &b);
+        fwrite(b.data, 1, b.len, stdout);
+        buf_release(&b);
+        if (flag_get(cli, "calls"))
+            print_calls(h);
+    }
+    return true;
+}
+
+bool cmd_show(struct cli *cli, int *code, struct error *err)
+{
+    struct store *store = NULL;
+    struct run_history h = {0};
+    const char *id;
+    bool ok = false;
+
+    (void)code;
+    if (!store_open(cli->settings.runs_dir, STORE_READ, &store, err))
+        return false;
+    if (store_run_find(store, cli->words[0], cli->a, &id, err) &&
+        store_run_history(store, id, cli->a, &h, err))
+        ok = show_history(cli, &h, err);
+    run_history_release(&h);
+    store_close(store);
+    return ok;
+}
+
+/* ---- report ----------------------------------------------------------------- */
+
+bool write_report(const struct cli *cli, const char *const *runs, int count, const char *path,
+                  const char **written, struct error *err)
+{
+    struct run_history *all = arena_array(cli->a, (size_t)count, sizeof(*all));
+    struct store *store = NULL;
+    bool ok = store_open(cli->settings.runs_dir, STORE_READ, &store, err);
+    const char *id;
+
+    for (int i = 0; ok && i < count; i++)
+        ok = store_run_find(store, runs[i], cli->a, &id, err) &&
+             store_run_history(store, id, cli->a, &all[i], err);
+    if (ok) {
+        *written = path ? path
+                        : path_join(cli->a, path_join(cli->a, store_dir(store), all[0].info.id),
+                                    "report.html");
+        ok = report_write(all, (size_t)count, *written, err);
+    }
+    for (int i = 0; i < count; i++)
+        run_history_release(&all[i]);
+    store_close(store);
+    return ok;
+}
+
+bool cmd_report(struct cli *cli, int *code, struct error *err)
+{
+    const char *path = NULL;
+
+    (void)code;
+    if (!write_report(cli, cli->words, cli->word_count, flag_get(cli, "output"), &path, err))
+        return false;
+    if (cli->json)
+        print_json(json_pack("{s:o}", "report", string_json(path)));
+    else
+        printf("%s\n", path);
+    return true;
+}
+
+/* ---- export ----------------------------------------------------------------- */
+
+bool cmd_export(struct cli *cli, int *code, struct error *err)
+{
+    struct export_summary s = {0};
+    struct export_options options = {.dir = flag_get(cli, "output"),
+                                     .fallback = flag_get(cli, "fallback") != NULL,
+                                     .shared = flag_get(cli, "no-shared") == NULL};
+
+    (void)code;
+    if (!loop_export(&cli->settings, cli->words[0], &options, cli->a, &s, err))
+        return false;
+    if (cli->json) {
+        print_json(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "dir", string_json(s.dir), "module",
+                             string_json(s.module_path), "source", string_json(s.source_path),
+                             "record", string_json(s.record_path), "shared",
+                             string_json(s.shared_path), "no_shared", string_json(s.no_shared)));
+        return true;
+    }
+    printf("module    %s   drop-in ModelNew for PyTorch\n", s.module_path);
+    if (s.source_path)
+        printf("source    %s\n", s.source_path);
+    if (s.shared_path)
+        printf("shared    %s   for C, with the .h beside it\n", s.shared_path);
+    else if (s.no_shared)
+        printf("shared    not made: %s\n", s.no_shared);
+    if (s.record_path)
+        printf("record    %s\n", s.record_path);
+    return true;
+}

@@ -1,0 +1,221 @@
+/*
+ * print.c - how the nouns of model.h look, for people and as JSON.
+ *
+ * A modelled time is never shown without its mark. JSON keys are a promise:
+ * docs/commands.md lists them.
+ */
+#include "cli/cmd.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *paint_on(const struct cli *cli, enum paint p)
+{
+    static const char *const codes[] = {"", "\033[32m", "\033[31m", "\033[2m", "\033[1m"};
+
+    return cli->colour ? codes[p] : "";
+}
+
+const char *paint_off(const struct cli *cli)
+{
+    return cli->colour ? "\033[0m" : "";
+}
+
+void print_json(json_t *v)
+{
+    if (!v)
+        BUG("JSON that could not be built");
+    json_dumpf(v, stdout, JSON_COMPACT | JSON_ENCODE_ANY);
+    putchar('\n');
+    fflush(stdout);
+    json_decref(v);
+}
+
+const char *show_us(double us, struct arena *a)
+{
+    if (us <= 0)
+        return "-";
+    if (us < 1000)
+        return arena_printf(a, "%.*f us", us < 10 ? 2 : us < 100 ? 1 : 0, us);
+    if (us < 1e6)
+        return arena_printf(a, "%.*f ms", us < 1e4 ? 3 : us < 1e5 ? 2 : 1, us / 1e3);
+    return arena_printf(a, "%.2f s", us / 1e6);
+}
+
+const char *show_shape(const struct tensor_info *t, struct arena *a)
+{
+    struct buf b = buf_init(512);
+    const char *out;
+
+    buf_putc(&b, '(');
+    for (int i = 0; i < t->dims; i++)
+        buf_printf(&b, "%s%lld", i ? ", " : "", (long long)t->shape[i]);
+    buf_printf(&b, ") %s", t->dtype ? t->dtype : "");
+    out = buf_copy(&b, a).data;
+    buf_release(&b);
+    return out;
+}
+
+const char *show_device(const struct device *d, struct arena *a)
+{
+    if (d->kind == DEVICE_SIMT)
+        return arena_printf(a, "simt as %s", d->models ? d->models : "no GPU");
+    return arena_printf(a, "%s (cuda:%d)", d->name, d->index);
+}
+
+/* Several lines, each behind the same indent; at most `limit` of them. */
+static void print_lines(const char *text, const char *indent, int limit)
+{
+    while (text && *text && limit-- > 0) {
+        size_t len = strcspn(text, "\n");
+
+        printf("%s%.*s\n", indent, (int)len, text);
+        text += len + (text[len] == '\n');
+    }
+    if (text && *text)
+        printf("%s...\n", indent);
+}
+
+static void print_finding(const struct finding *f)
+{
+    printf("  %s%s%s\n", f->kind ? f->kind : "finding", f->where && *f->where ? " at " : "",
+           f->where ? f->where : "");
+    if (f->line && *f->line)
+        print_lines(f->line + strspn(f->line, " \t"), "      ", 1);
+    print_lines(f->text, "      ", 4);
+}
+
+void print_verdict(const struct cli *cli, const struct verdict *v, bool detail)
+{
+    int shown = v->finding_count < 5 ? v->finding_count : 5;
+
+    printf("%s%s%s\n", paint_on(cli, v->kind == VERDICT_PASS ? PAINT_GOOD : PAINT_BAD),
+           verdict_names[v->kind], paint_off(cli));
+    if (v->summary && *v->summary && strcmp(v->summary, verdict_names[v->kind]))
+        print_lines(v->summary, "  ", 3);
+    for (int i = 0; i < shown; i++)
+        print_finding(&v->findings[i]);
+    if (v->finding_count > shown)
+        printf("  and %d more: cutegen show last\n", v->finding_count - shown);
+    if (detail || !v->finding_count)
+        print_lines(v->detail, "  ", detail ? 400 : 24);
+    if (v->advice && *v->advice)
+        printf("  try: %s\n", v->advice);
+}
+
+/* ---- JSON ----------------------------------------------------------------- */
+
+json_t *text_json(struct text t)
+{
+    json_t *v = t.data ? json_stringn(t.data, t.len) : json_null();
+    char *copy;
+
+    if (v)
+        return v;
+    copy = xmalloc(t.len + 1); /* not UTF-8: what a compiler or a model said, byte by byte */
+    for (size_t i = 0; i < t.len; i++)
+        copy[i] = t.data[i] & (char)0x80 ? '?' : t.data[i];
+    v = json_stringn(copy, t.len);
+    xfree(copy);
+    return v;
+}
+
+json_t *string_json(const char *s)
+{
+    return s ? text_json(text_of(s)) : json_null();
+}
+
+json_t *verdict_json(const struct verdict *v)
+{
+    json_t *findings = json_array();
+
+    for (int i = 0; i < v->finding_count; i++)
+        json_array_append_new(findings, json_pack("{s:o, s:o, s:o, s:o}", "kind",
+                                                  string_json(v->findings[i].kind), "where",
+                                                  string_json(v->findings[i].where), "line",
+                                                  string_json(v->findings[i].line), "text",
+                                                  string_json(v->findings[i].text)));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "verdict", verdict_names[v->kind], "summary",
+                     string_json(v->summary), "detail", string_json(v->detail), "advice",
+                     string_json(v->advice), "findings", findings);
+}
+
+/* 0 means that it was not measured: null. */
+static json_t *positive(double v)
+{
+    return v > 0 && isfinite(v) ? json_real(v) : json_null();
+}
+
+json_t *measurement_json(const struct measurement *m)
+{
+    json_t *baselines = json_array();
+
+    if (m->time_us <= 0) {
+        json_decref(baselines);
+        return json_null();
+    }
+    for (int i = 0; i < m->baseline_count; i++)
+        json_array_append_new(baselines, json_pack("{s:o, s:o, s:o}", "name",
+                                                   string_json(m->baselines[i].name), "cold_us",
+                                                   positive(m->baselines[i].cold_us), "warm_us",
+                                                   positive(m->baselines[i].warm_us)));
+    return json_pack("{s:f, s:b, s:o, s:o, s:o, s:o, s:o, s:O?}", "time_us", m->time_us, "modelled",
+                     m->modelled, "warm_us", positive(m->warm_us), "spread", positive(m->spread),
+                     "floor_us", positive(m->floor_us), "bound", string_json(m->bound), "baselines",
+                     baselines, "parts", m->parts);
+}
+
+json_t *accuracy_json(const struct accuracy *acc)
+{
+    static const char *const keys[] = {"max_abs", "max_rel", "rms_rel"};
+    const double ours[] = {acc->max_abs, acc->max_rel, acc->rms_rel};
+    const double theirs[] = {acc->reference_max_abs, acc->reference_max_rel,
+                             acc->reference_rms_rel};
+    json_t *v = json_object(), *reference = json_object();
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        json_object_set_new(v, keys[i], isfinite(ours[i]) ? json_real(ours[i]) : json_null());
+        json_object_set_new(reference, keys[i],
+                            isfinite(theirs[i]) ? json_real(theirs[i]) : json_null());
+    }
+    json_object_set_new(v, "reference", reference);
+    json_object_set_new(v, "draws", json_integer(acc->draws));
+    json_object_set_new(v, "distributions", json_integer(acc->distributions));
+    return v;
+}
+
+static json_t *tensors_json(const struct tensor_info *t, int count)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < count; i++) {
+        json_t *shape = json_array(), *strides = json_array();
+
+        for (int d = 0; d < t[i].dims; d++) {
+            json_array_append_new(shape, json_integer(t[i].shape[d]));
+            json_array_append_new(strides, json_integer(t[i].strides[d]));
+        }
+        json_array_append_new(
+            list, json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", string_json(t[i].name), "role",
+                            string_json(t[i].role), "dtype", string_json(t[i].dtype), "shape",
+                            shape, "strides", strides));
+    }
+    return list;
+}
+
+json_t *task_json(const struct task *t)
+{
+    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:f, s:f, s:o, s:o}", "name", string_json(t->name),
+                     "path", string_json(t->path), "class", class_names[t->class], "evidence",
+                     string_json(t->class_evidence), "scaled", string_json(t->scaled), "bytes_min",
+                     t->bytes_min, "flops_min", t->flops_min, "inputs",
+                     tensors_json(t->in, t->in_count), "outputs",
+                     tensors_json(t->out, t->out_count));
+}
+
+json_t *device_json(const struct device *d)
+{
+    return json_pack("{s:s, s:o, s:o, s:o}", "kind", d->kind == DEVICE_SIMT ? "simt" : "cuda",
+                     "name", string_json(d->name), "models", string_json(d->models), "arch",
+                     string_json(d->arch));
+}

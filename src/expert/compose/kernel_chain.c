@@ -1,0 +1,426 @@
+/*
+ * kernel_chain.c - the kernels of several parts in one file, and the plan that carries them out.
+ *
+ * Every recipe writes a whole file: constants, kernels, a plan. Here they are
+ * taken apart and put together: kernels of different forms stand in
+ * namespaces of their own, plans become functions that see the part's tensors
+ * as their call, and what both halves name at file scope gets a number where
+ * two forms differ in it.
+ */
+#include "expert/match/partition.h"
+
+#include "base/buf.h"
+#include "expert/compose/format_source.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { CHAIN_BYTES = 512 * 1024, CHAIN_NAMES = 40, CHAIN_INCLUDES = 16 };
+
+struct chain {
+    const struct parts *p;
+    struct recipe recipe[PARTS_MAX]; /* of each part that is a form */
+    unsigned possible[PARTS_MAX];
+};
+
+/* A composed file, taken apart. */
+struct sections {
+    struct text title, head, device, helpers, plan;
+};
+
+bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsigned *steps,
+                struct error *err)
+{
+    struct chain *c = *out = arena_alloc(a, sizeof(*c));
+    const char *main = p->at[p->main].match.recipe;
+
+    c->p = p;
+    *steps = 0;
+    for (int i = 0; i < p->count; i++) {
+        const struct match *m = &p->at[i].match;
+
+        if (p->at[i].form != i)
+            continue;
+        if (!recipe_load(m->recipe, a, &c->recipe[i], err) ||
+            !recipe_steps(&c->recipe[i], m->scope, &c->possible[i], err))
+            return false;
+        if (strcmp(m->recipe, main) == 0)
+            *steps |= c->possible[i];
+    }
+    return true;
+}
+
+/* All steps that go together, but for those that trade accuracy. */
+static unsigned top_of(const struct recipe *r, unsigned possible)
+{
+    unsigned top = possible;
+
+    for (int i = 0; i < r->step_count; i++)
+        if (strncmp(r->steps[i].name, "fast", 4) == 0)
+            top &= ~(1u << i);
+    for (int i = 0; i < r->step_count; i++)
+        if (top >> i & 1)
+            top &= ~r->steps[i].excludes;
+    for (int i = 0; i < r->step_count; i++)
+        if ((top >> i & 1) && (r->steps[i].needs & ~top))
+            top &= ~(1u << i);
+    return top;
+}
+
+static unsigned steps_for(const struct chain *c, int form, unsigned steps)
+{
+    const char *main = c->p->at[c->p->main].match.recipe;
+
+    return strcmp(c->p->at[form].match.recipe, main) == 0
+               ? steps & c->possible[form]
+               : top_of(&c->recipe[form], c->possible[form]);
+}
+
+/* ---- taking apart ----------------------------------------------------------------- */
+
+/* What stands before the line `mark`; *rest is what follows it. */
+static struct text before(struct text *rest, const char *mark)
+{
+    const char *at = strstr(rest->data, mark);
+    size_t skip = strlen(mark);
+    struct text t = *rest;
+
+    if (!at || at + skip > rest->data + rest->len)
+        BUG("a recipe without the line %s", mark);
+    t.len = (size_t)(at - rest->data);
+    rest->data = at + skip;
+    rest->len -= t.len + skip;
+    return t;
+}
+
+static struct sections take_apart(struct text source)
+{
+    struct sections s;
+
+    s.title = before(&source, "#include <cutegen/kernel.h>\n");
+    s.head = before(&source, "#ifdef CUTEGEN_DEVICE\n");
+    s.device = before(&source, "#endif\n\n#ifdef CUTEGEN_HOST\n");
+    s.helpers = before(&source, "CUTEGEN_PLAN(call)\n{\n");
+    s.plan = before(&source, "#endif\n");
+    return s;
+}
+
+static struct text line_of(struct text *rest)
+{
+    const char *nl = memchr(rest->data, '\n', rest->len);
+    struct text line = {rest->data, nl ? (size_t)(nl - rest->data) + 1 : rest->len};
+
+    rest->data += line.len;
+    rest->len -= line.len;
+    return line;
+}
+
+/* ---- names at file scope ------------------------------------------------------------ */
+
+static bool in_name(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The name that ends before `end`. */
+static struct text name_before(const char *from, const char *end)
+{
+    const char *p;
+
+    while (end > from && !in_name(end[-1]))
+        end--;
+    for (p = end; p > from && in_name(p[-1]); p--)
+        ;
+    return (struct text){p, (size_t)(end - p)};
+}
+
+/* Constants and functions that the plan's half declares at file scope. */
+static int names_of(struct text t, const char *starts, char mark, struct text *out, int count)
+{
+    while (t.len) {
+        struct text line = line_of(&t);
+        const char *at = text_starts(line, starts) ? memchr(line.data, mark, line.len) : NULL;
+
+        if (at && count < CHAIN_NAMES)
+            out[count++] = name_before(line.data, at);
+    }
+    return count;
+}
+
+/* The word at the start of t, or its first byte. */
+static struct text word_at(struct text t)
+{
+    struct text word = {t.data, 1};
+
+    while (in_name(t.data[0]) && word.len < t.len && in_name(t.data[word.len]))
+        word.len++;
+    return word;
+}
+
+static struct text rest_of(struct text t, struct text word)
+{
+    return (struct text){t.data + word.len, t.len - word.len};
+}
+
+/* Every such name with a number behind it. */
+static struct text renamed(struct text source, const struct sections *s, int number,
+                           struct arena *a)
+{
+    struct text names[CHAIN_NAMES], result;
+    int count =
+        names_of(s->helpers, "static ", '(', names, names_of(s->head, "constexpr ", '=', names, 0));
+    struct buf b = buf_init(CHAIN_BYTES);
+
+    for (struct text word; source.len; source = rest_of(source, word)) {
+        word = word_at(source);
+        buf_add(&b, word.data, word.len);
+        for (int k = 0; k < count; k++)
+            if (text_equal(word, names[k])) {
+                buf_printf(&b, "_%d", number);
+                break;
+            }
+    }
+    result = buf_copy(&b, a);
+    buf_release(&b);
+    return result;
+}
+
+/* ---- putting together ---------------------------------------------------------------- */
+
+struct file {
+    const struct chain *c;
+    struct sections s[PARTS_MAX]; /* of each form */
+    struct text includes[CHAIN_INCLUDES];
+    int include_count, form_count;
+    struct buf out;
+    struct arena *a;
+};
+
+static void put(struct file *f, struct text t)
+{
+    buf_add(&f->out, t.data, t.len);
+}
+
+/* A plan, its kernels' names with their namespace. */
+static void put_plan(struct file *f, struct text plan, const char *kernel, int number)
+{
+    const char *prefix = arena_printf(f->a, "%s_", kernel);
+
+    for (struct text word; plan.len; plan = rest_of(plan, word)) {
+        word = word_at(plan);
+        if (f->form_count > 1 && text_starts(word, prefix))
+            buf_printf(&f->out, "part_%d::", number);
+        put(f, word);
+    }
+}
+
+/* A form whose constants and helpers are those of the first form needs none of its own. */
+static bool compose_forms(struct file *f, unsigned steps, struct error *err)
+{
+    const struct chain *c = f->c;
+    int first = -1;
+
+    for (int i = 0; i < c->p->count; i++) {
+        struct text source;
+
+        if (c->p->at[i].form != i)
+            continue;
+        if (!recipe_compose(&c->recipe[i], c->p->at[i].match.scope, steps_for(c, i, steps), f->a,
+                            &source, err))
+            return false;
+        f->s[i] = take_apart(source);
+        f->form_count++;
+        if (f->s[i].head.len <= 1 && f->s[i].helpers.len == 0)
+            continue;
+        if (first < 0) {
+            first = i;
+        } else if (text_equal(f->s[i].head, f->s[first].head) &&
+                   text_equal(f->s[i].helpers, f->s[first].helpers)) {
+            f->s[i].head = f->s[i].helpers = (struct text){"", 0};
+        } else {
+            f->s[i] = take_apart(renamed(source, &f->s[i], i + 1, f->a));
+        }
+    }
+    return true;
+}
+
+/* The lines of a device half that all forms share come once, before them. */
+static struct text without_includes(struct file *f, struct text device)
+{
+    struct buf b = buf_init(CHAIN_BYTES);
+    struct text body;
+
+    while (device.len) {
+        struct text line = line_of(&device);
+        bool known = false;
+
+        if (!text_starts(line, "#include") && !text_starts(line, "using namespace cute;")) {
+            buf_add(&b, line.data, line.len);
+            continue;
+        }
+        for (int i = 0; i < f->include_count && !known; i++)
+            known = text_equal(line, f->includes[i]);
+        if (!known && text_starts(line, "#include") && f->include_count < CHAIN_INCLUDES)
+            f->includes[f->include_count++] = line;
+    }
+    body = buf_copy(&b, f->a);
+    buf_release(&b);
+    return body;
+}
+
+static void put_device(struct file *f)
+{
+    const struct parts *p = f->c->p;
+    struct text body[PARTS_MAX];
+
+    for (int i = 0; i < p->count; i++)
+        if (p->at[i].form == i)
+            body[i] = without_includes(f, f->s[i].device);
+    buf_puts(&f->out, "#ifdef CUTEGEN_DEVICE\n");
+    for (int i = 0; i < f->include_count; i++)
+        put(f, f->includes[i]);
+    buf_puts(&f->out, "\nusing namespace cute;\n\n");
+    for (int i = 0; i < p->count; i++) {
+        if (p->at[i].form != i)
+            continue;
+        put(f, f->s[i].title);
+        if (f->form_count > 1)
+            buf_printf(&f->out, "namespace part_%d {\n", i + 1);
+        put(f, body[i]);
+        if (f->form_count > 1)
+            buf_printf(&f->out, "} // namespace part_%d\n\n", i + 1);
+    }
+    buf_puts(&f->out, "#endif\n\n");
+}
+
+static const char *dtype_text(const char *dtype)
+{
+    static const struct {
+        const char *dtype, *text;
+    } rows[] = {{"f32", "2, 32"}, {"f16", "2, 16"}, {"bf16", "4, 16"}, {"i64", "0, 64"},
+                {"i32", "0, 32"}, {"u8", "1, 8"},   {"bool", "6, 8"}};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (strcmp(rows[i].dtype, dtype) == 0)
+            return rows[i].text;
+    BUG("a result of dtype %s between parts", dtype);
+}
+
+/* Sizes written as numbers hold for these inputs alone. */
+static void put_checks(struct file *f, const struct part *part)
+{
+    for (int i = 0; part->fixed && i < part->g->in_count; i++)
+        for (int d = 0; part->from[i] >= 0 && d < part->g->in[i].dims; d++)
+            buf_printf(&f->out,
+                       "    CUTEGEN_REQUIRE(call, call->in[%d].ndim == %d && "
+                       "call->in[%d].shape[%d] == %lld,\n                    "
+                       "\"the shape of input %d is written into the plan\");\n",
+                       part->from[i], part->g->in[i].dims, part->from[i], d,
+                       (long long)part->g->in[i].shape[d], part->from[i]);
+}
+
+static void put_part(struct file *f, int i)
+{
+    const struct part *part = &f->c->p->at[i];
+    const struct tensor *y = &part->g->out[0];
+    bool last = i + 1 == f->c->p->count;
+    char result[32];
+
+    put_checks(f, part);
+    if (part->out >= 0) {
+        snprintf(result, sizeof(result), "&call->out[%d]", part->out);
+    } else {
+        int dims = y->dims > 0 ? y->dims : 1;
+
+        snprintf(result, sizeof(result), "&t%d", i + 1);
+        buf_printf(&f->out, "    int64_t shape%d[%d] = {", i + 1, dims);
+        for (int d = 0; d < y->dims; d++)
+            buf_printf(&f->out, "%s%s", d ? ", " : "", part->shape[d]);
+        buf_printf(&f->out, "%s}, strides%d[%d];\n", y->dims ? "" : "1", i + 1, dims);
+        buf_printf(&f->out,
+                   "    struct cutegen_tensor t%d = between(call, %s, %d, shape%d, strides%d);\n",
+                   i + 1, dtype_text(y->dtype), y->dims, i + 1, i + 1);
+    }
+    buf_printf(&f->out, "    const struct cutegen_tensor in%d[] = {", i + 1);
+    for (int k = 0; k < part->g->in_count; k++)
+        buf_printf(&f->out, "%s%s", k ? ", " : "", part_tensor(f->c->p, part->from[k], f->a));
+    buf_printf(&f->out, "};\n    %sdo_part_%d(call, in%d, %s)%s;\n",
+               last ? "return " : "CUTEGEN_TRY(", part->form + 1, i + 1, result, last ? "" : ")");
+}
+
+static void put_host(struct file *f)
+{
+    const struct parts *p = f->c->p;
+
+    buf_puts(&f->out,
+             "#ifdef CUTEGEN_HOST\n"
+             "// A result for the parts that follow: without gaps, in workspace.\n"
+             "static struct cutegen_tensor between(struct cutegen_call *call, int code, int bits, "
+             "int ndim, int64_t *shape,\n"
+             "                                     int64_t *strides)\n"
+             "{\n"
+             "    struct cutegen_tensor t = call->out[0];\n"
+             "    int64_t stride = 1;\n\n"
+             "    t.dtype.code = (uint8_t)code;\n"
+             "    t.dtype.bits = (uint8_t)bits;\n"
+             "    t.ndim = ndim;\n"
+             "    t.shape = shape;\n"
+             "    t.strides = strides;\n"
+             "    t.byte_offset = 0;\n"
+             "    for (int d = ndim - 1; d >= 0; d--) {\n"
+             "        strides[d] = stride;\n"
+             "        stride *= shape[d];\n"
+             "    }\n"
+             "    t.data = cutegen_workspace(call, stride * (bits / 8));\n"
+             "    return t;\n"
+             "}\n\n");
+    for (int i = 0; i < p->count; i++) {
+        if (p->at[i].form != i)
+            continue;
+        put(f, f->s[i].helpers);
+        buf_printf(&f->out,
+                   "static int do_part_%d(struct cutegen_call *task, const struct cutegen_tensor "
+                   "*reads, struct cutegen_tensor *makes)\n"
+                   "{\n"
+                   "    struct cutegen_call mine = *task, *call = &mine;\n"
+                   "    mine.in = reads;\n"
+                   "    mine.in_count = %d;\n"
+                   "    mine.out = makes;\n"
+                   "    mine.out_count = 1;\n\n",
+                   i + 1, p->at[i].g->in_count);
+        put_plan(f, f->s[i].plan, scope_get(p->at[i].match.scope, "kernel"), i + 1);
+        buf_puts(&f->out, "\n");
+    }
+    buf_puts(&f->out, "CUTEGEN_PLAN(call)\n{\n");
+    for (int i = 0; i < p->count; i++)
+        put_part(f, i);
+    buf_puts(&f->out, "}\n#endif\n");
+}
+
+bool chain_compose(const struct chain *c, unsigned steps, struct arena *a, struct text *out,
+                   struct error *err)
+{
+    struct file f = {.c = c, .a = a};
+    bool ok;
+
+    if (!compose_forms(&f, steps, err))
+        return false;
+    f.out = buf_init(CHAIN_BYTES);
+    buf_printf(&f.out, "// %d parts, one after the other: what one makes, others read.\n",
+               c->p->count);
+    buf_puts(&f.out, "#include <cutegen/kernel.h>\n");
+    for (int i = 0; i < c->p->count; i++)
+        if (c->p->at[i].form == i)
+            put(&f, f.s[i].head);
+    buf_puts(&f.out, "\n");
+    put_device(&f);
+    put_host(&f);
+    ok = !f.out.overflowed;
+    if (ok)
+        *out = tidy_source(buf_text(&f.out), a);
+    else
+        error_set(err, ERROR_MACHINE, "the kernels of %d parts are longer than %d bytes",
+                  c->p->count, CHAIN_BYTES);
+    buf_release(&f.out);
+    return ok;
+}

@@ -1,0 +1,23 @@
+/* scope.h - the inside of a scope, for the composer alone; recipe.h has what fills it. */
+#ifndef EXPERT_SCOPE_H
+#define EXPERT_SCOPE_H
+
+#include "expert/compose/recipe.h"
+
+enum entry_kind { ENTRY_SLOT, ENTRY_FACT, ENTRY_ITEM };
+
+struct scope_entry {
+    struct scope_entry *next;
+    enum entry_kind kind;
+    const char *name;
+    const char *value;  /* of a slot */
+    struct scope *item; /* of a list: one round */
+};
+
+struct scope {
+    struct arena *arena;
+    const struct scope *parent;
+    struct scope_entry *entries; /* in the order they were added */
+};
+
+#endif

@@ -1,0 +1,169 @@
+/*
+ * source_edits.c - the difference between two sources, as edits a reply can carry.
+ *
+ * Lines are matched by their longest common subsequence. A hunk whose old
+ * lines are empty or stand more than once in the source takes neighbouring
+ * lines in as context until they are unique; hunks that touch become one.
+ *
+ * Invariant: hunks are kept in order, disjoint in both sources, and what lies
+ * between them is equal, so applying all of them gives `to` exactly. At the
+ * worst one hunk covers the whole file, which is unique.
+ */
+#include "expert/compose/source_edits.h"
+
+#include "base/buf.h"
+#include "base/error.h"
+
+#include <string.h>
+
+struct lines {
+    struct text *at;
+    size_t count;
+};
+
+struct hunk {
+    size_t a0, a1, b0, b1; /* lines [a0,a1) of `from` become [b0,b1) of `to` */
+};
+
+static struct lines lines_of(struct text t, struct arena *a)
+{
+    const char *p = t.data, *end = t.data + t.len;
+    struct lines l = {0};
+    size_t count = 0;
+
+    for (size_t i = 0; i < t.len; i++)
+        count += t.data[i] == '\n';
+    l.at = arena_array(a, count + 1, sizeof(*l.at));
+    while (p < end) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+        l.at[l.count++] = (struct text){p, (size_t)((nl ? nl : end) - p)};
+        p = nl ? nl + 1 : end;
+    }
+    return l;
+}
+
+/* Hunks from the longest common subsequence of lines. */
+static size_t hunks_find(const struct lines *x, const struct lines *y, struct arena *a,
+                         struct hunk *out)
+{
+    size_t width = y->count + 1, count = 0, i = 0, j = 0;
+    unsigned *best = arena_array(a, (x->count + 1) * width, sizeof(*best));
+
+    for (size_t p = x->count; p-- > 0;)
+        for (size_t q = y->count; q-- > 0;) {
+            unsigned skip_x = best[(p + 1) * width + q], skip_y = best[p * width + q + 1];
+
+            best[p * width + q] = text_equal(x->at[p], y->at[q])
+                                      ? best[(p + 1) * width + q + 1] + 1
+                                      : (skip_x > skip_y ? skip_x : skip_y);
+        }
+    while (i < x->count || j < y->count) {
+        struct hunk *last = count ? &out[count - 1] : NULL;
+
+        if (i < x->count && j < y->count && text_equal(x->at[i], y->at[j])) {
+            i++, j++;
+            continue;
+        }
+        if (!last || last->a1 != i || last->b1 != j)
+            out[count++] = (struct hunk){i, i, j, j};
+        last = &out[count - 1];
+        if (i < x->count && (j == y->count || best[(i + 1) * width + j] >= best[i * width + j + 1]))
+            last->a1 = ++i;
+        else
+            last->b1 = ++j;
+    }
+    return count;
+}
+
+static bool unique(const struct lines *x, size_t from, size_t to)
+{
+    size_t found = 0;
+
+    if (from == to)
+        return false;
+    for (size_t i = 0; i + (to - from) <= x->count && found < 2; i++) {
+        size_t k = 0;
+
+        while (k < to - from && text_equal(x->at[i + k], x->at[from + k]))
+            k++;
+        found += k == to - from;
+    }
+    return found == 1;
+}
+
+static bool blank(const struct lines *x, size_t from, size_t to)
+{
+    for (; from < to; from++)
+        if (x->at[from].len)
+            return false;
+    return true;
+}
+
+/* One more line of context on both sides, as far as the file goes. */
+static void widen(struct hunk *h, const struct lines *x)
+{
+    if (h->a0 > 0)
+        h->a0--, h->b0--;
+    if (h->a1 < x->count)
+        h->a1++, h->b1++;
+}
+
+static size_t hunks_merge(struct hunk *h, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (kept && h[i].a0 <= h[kept - 1].a1 + 1) {
+            if (h[i].a1 > h[kept - 1].a1) {
+                h[kept - 1].a1 = h[i].a1;
+                h[kept - 1].b1 = h[i].b1;
+            }
+        } else {
+            h[kept++] = h[i];
+        }
+    }
+    return kept;
+}
+
+static void put_lines(struct buf *out, const struct lines *l, size_t from, size_t to)
+{
+    for (; from < to; from++) {
+        buf_add(out, l->at[from].data, l->at[from].len);
+        buf_putc(out, '\n');
+    }
+}
+
+struct text change_blocks(struct text from, struct text to, struct arena *a)
+{
+    struct lines x = lines_of(from, a), y = lines_of(to, a);
+    struct hunk *h = arena_array(a, x.count + y.count + 1, sizeof(*h));
+    struct buf out = buf_init(4 * (from.len + to.len) + 4096);
+    size_t count = hunks_merge(h, hunks_find(&x, &y, a, h));
+    struct text result;
+
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < count; i++) {
+            bool whole = h[i].a0 == 0 && h[i].a1 == x.count;
+
+            if (!whole && (!unique(&x, h[i].a0, h[i].a1) || blank(&x, h[i].a0, h[i].a1))) {
+                widen(&h[i], &x);
+                again = true;
+            }
+        }
+        count = hunks_merge(h, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        buf_puts(&out, "<<<<<<< SEARCH\n");
+        put_lines(&out, &x, h[i].a0, h[i].a1);
+        buf_puts(&out, "=======\n");
+        put_lines(&out, &y, h[i].b0, h[i].b1);
+        buf_puts(&out, ">>>>>>> REPLACE\n");
+    }
+    if (out.overflowed)
+        BUG("edits longer than both sources");
+    result = buf_copy(&out, a);
+    buf_release(&out);
+    return result;
+}

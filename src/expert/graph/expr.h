@@ -1,0 +1,58 @@
+/*
+ * expr.h - pointwise operators of a graph, written as C statements.
+ *
+ * The caller names the leaves (inputs, an accumulator); everything between
+ * them and the root becomes one `float const name = ...;` per operator and a
+ * last `return ...;`, in the order of the graph. pointwise_ops.def says what
+ * each operator is in C.
+ */
+#ifndef EXPERT_EXPR_H
+#define EXPERT_EXPR_H
+
+#include "expert/graph/graph.h"
+
+/* Names in use within one kernel. */
+struct names {
+    const char *used[GRAPH_NODES + MAX_TENSORS * 4];
+    int count;
+};
+
+struct expr {
+    const struct graph *g;
+    struct arena *a;
+    const char *leaf[GRAPH_NODES]; /* by position in g->nodes: its C name, or NULL */
+    /* A form of the caller's own for a node, in which $0, $1 are its arguments; or NULL. */
+    const char *special[GRAPH_NODES];
+    const char *row, *col; /* names of a value's coordinates, or NULL: then none are known */
+    bool uses_place;       /* out: the last body refers to them */
+    bool see_turned;       /* and so do transpositions: of functions of one value */
+    bool see_through;      /* reshapes keep the element they are at: checked by the caller */
+    bool fast;             /* use the fast forms */
+    bool has_fast;         /* out: some operator has one */
+    struct names names;    /* that statements may not take */
+};
+
+/* Is there a row for this operator with these arguments? */
+bool expr_knows(const struct node *n, struct arena *a);
+/* The same where coordinates are known: triu, tril. */
+bool expr_knows_placed(const struct node *n, struct arena *a);
+/* The function's body, lines without indentation, '\n' between them. False: *why names the
+ * operator or argument there is no C for. */
+bool expr_body(struct expr *e, const struct node *root, const char **out, const char **why);
+
+/* Adds to the list `helper` of s what the body calls and the list does not have yet. */
+struct scope;
+void expr_helpers(const char *body, struct scope *s, struct arena *a);
+
+/* "f32" -> "float", "bool" -> "bool", "i64" -> "int64_t": how a value of that dtype is computed
+ * with; NULL: it is not. */
+const char *expr_value_type(const char *dtype);
+/* "f16" -> "half_t": how it lies in memory; NULL: not supported. */
+const char *expr_memory_type(const char *dtype);
+int expr_bytes(const char *dtype);
+/* A number as a C literal of that value type: "0.5f", "2", "INFINITY". */
+const char *expr_literal(double v, const char *value_type, struct arena *a);
+/* A valid C name near `wanted` that is not in use; it is added. */
+const char *names_add(struct names *n, const char *wanted, struct arena *a);
+
+#endif

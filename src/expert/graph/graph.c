@@ -1,0 +1,692 @@
+/*
+ * graph.c - read the operator graph; see through views.
+ *
+ * Names are compared without their overload where the overload does not
+ * matter ("aten.mul" of "aten.mul.Tensor").
+ */
+#include "expert/graph/graph.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SECOND_ID = 1 << 20 }; /* added to the id of a node: its second result */
+
+int64_t tensor_numel(const struct tensor *t)
+{
+    int64_t n = 1;
+
+    for (int i = 0; i < t->dims; i++)
+        n *= t->shape[i];
+    return n;
+}
+
+bool tensor_contiguous(const struct tensor *t)
+{
+    int64_t stride = 1;
+
+    for (int i = t->dims; i-- > 0;) {
+        if (t->shape[i] != 1 && t->strides[i] != stride)
+            return false;
+        stride *= t->shape[i];
+    }
+    return true;
+}
+
+static bool read_ints(const json_t *list, int64_t out[MAX_DIMS], int *count)
+{
+    size_t n = json_array_size(list);
+
+    if (!json_is_array(list) || n > MAX_DIMS)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        out[i] = json_integer_value(json_array_get(list, i));
+    *count = (int)n;
+    return true;
+}
+
+static bool read_tensor(const json_t *obj, struct tensor *out)
+{
+    int strides = 0;
+
+    out->name = json_string_or(obj, "name", "");
+    out->dtype = json_string_or(obj, "dtype", "");
+    if (!read_ints(json_object_get(obj, "shape"), out->shape, &out->dims))
+        return false;
+    if (json_object_get(obj, "strides"))
+        return read_ints(json_object_get(obj, "strides"), out->strides, &strides) &&
+               strides == out->dims;
+    for (int i = out->dims, s = 1; i-- > 0; s *= (int)out->shape[i])
+        out->strides[i] = s;
+    return true;
+}
+
+static bool read_tensors(const json_t *list, struct tensor *out, int *count)
+{
+    size_t n = json_array_size(list);
+
+    if (n > MAX_TENSORS)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!read_tensor(json_array_get(list, i), &out[i]))
+            return false;
+    *count = (int)n;
+    return true;
+}
+
+const struct node *graph_node(const struct graph *g, int id)
+{
+    for (int i = 0; i < g->count; i++)
+        if (g->nodes[i].id == id)
+            return &g->nodes[i];
+    return NULL;
+}
+
+int graph_id(const json_t *arg)
+{
+    return (int)json_integer_value(json_object_get(arg, "node")) +
+           SECOND_ID * (int)json_int_or(arg, "part", 0);
+}
+
+const struct node *graph_arg(const struct graph *g, const struct node *n, size_t index)
+{
+    const json_t *arg = json_array_get(n->args, index);
+
+    return json_object_get(arg, "node") ? graph_node(g, graph_id(arg)) : NULL;
+}
+
+const json_t *graph_arg_json(const struct node *n, size_t index, const char *keyword)
+{
+    const json_t *arg = json_array_get(n->args, index);
+
+    if (!arg && keyword)
+        arg = json_object_get(n->kwargs, keyword);
+    if (!arg || json_is_true(json_object_get(arg, "none")))
+        return NULL;
+    return arg;
+}
+
+bool graph_arg_int(const struct node *n, size_t index, const char *keyword, int64_t *out)
+{
+    const json_t *v = json_object_get(graph_arg_json(n, index, keyword), "value");
+
+    if (!json_is_integer(v) && !json_is_boolean(v))
+        return false;
+    *out = json_is_true(v) ? 1 : json_integer_value(v);
+    return true;
+}
+
+int graph_arg_ints(const struct node *n, size_t index, const char *keyword, int64_t out[MAX_DIMS])
+{
+    const json_t *arg = graph_arg_json(n, index, keyword);
+    int count;
+
+    if (graph_arg_int(n, index, keyword, out))
+        return 1;
+    return read_ints(json_object_get(arg, "ints"), out, &count) ? count : -1;
+}
+
+bool graph_number(const json_t *arg, double *out)
+{
+    const json_t *value = json_object_get(arg, "value");
+    const char *text = json_string_value(json_object_get(arg, "text"));
+
+    if (json_is_number(value) || json_is_boolean(value)) {
+        *out = json_is_true(value) ? 1 : json_number_value(value);
+        return true;
+    }
+    if (text &&
+        (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0 || strcmp(text, "nan") == 0)) {
+        *out = text[0] == 'n' ? NAN : (text[0] == '-' ? -INFINITY : INFINITY);
+        return true;
+    }
+    return false;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static void count_uses(struct graph *g, const struct node *n)
+{
+    size_t i;
+    const json_t *arg;
+
+    json_array_foreach(n->args, i, arg)
+    {
+        struct node *used = (struct node *)graph_arg(g, n, i);
+
+        if (used)
+            used->uses++;
+    }
+}
+
+/* Operators with two results, as the two operators that give one each. */
+static const struct two_results {
+    const char *op, *first, *second;
+} two_results[] = {
+    {"aten.max.dim", "aten.max.dim", "aten.argmax.default"},
+    {"aten.min.dim", "aten.min.dim", "aten.argmin.default"},
+    {"aten.var_mean.correction", "aten.var.correction", "aten.mean.dim"},
+    {"aten.std_mean.correction", "aten.std.correction", "aten.mean.dim"},
+};
+
+/* Does any argument take a second result that has no node? */
+static bool takes_part(const struct graph *g, const json_t *args)
+{
+    size_t i;
+    const json_t *arg;
+
+    json_array_foreach(args, i, arg)
+    {
+        if (json_int_or(arg, "part", 0) != 0 && !graph_node(g, graph_id(arg)))
+            return true;
+    }
+    return false;
+}
+
+/* Operators whose results are parts of their argument. */
+static bool gives_parts(const struct node *n)
+{
+    return graph_op_is(n, "aten.split") || graph_op_is(n, "aten.split_with_sizes") ||
+           graph_op_is(n, "aten.unbind");
+}
+
+/* The node just read, when it has several results that are used: one node for each. */
+static bool split_results(struct graph *g, const json_t *obj)
+{
+    const json_t *parts = json_object_get(obj, "parts");
+    struct node *n = &g->nodes[g->count - 1];
+
+    for (size_t k = 1; gives_parts(n) && k < json_array_size(parts); k++) {
+        if (g->count == GRAPH_NODES)
+            return false;
+        n[k] = *n;
+        n[k].part = (int)k;
+        n[k].id += SECOND_ID * (int)k;
+        g->count++;
+        if (!read_tensor(json_array_get(parts, k), &n[k].t))
+            return false;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(two_results); i++) {
+        if (strcmp(n->op, two_results[i].op) != 0 || json_array_size(parts) != 2)
+            continue;
+        if (g->count == GRAPH_NODES)
+            return false;
+        n->op = two_results[i].first;
+        n[1] = *n;
+        n[1].op = two_results[i].second;
+        n[1].id += SECOND_ID;
+        g->count++;
+        return read_tensor(json_array_get(parts, 1), &n[1].t);
+    }
+    return true;
+}
+
+static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const char **why)
+{
+    struct node *n = &g->nodes[g->count];
+    const json_t *arg = json_array_get(json_object_get(obj, "args"), 0);
+
+    *n = (struct node){.id = (int)json_int_or(obj, "id", -1),
+                       .op = json_string_or(obj, "op", ""),
+                       .args = json_object_get(obj, "args"),
+                       .kwargs = json_object_get(obj, "kwargs"),
+                       .t = {.name = "", .dtype = ""},
+                       .index = (int)json_int_or(obj, "index", -1)};
+    if (strcmp(n->op, "constant") == 0 && json_object_get(obj, "value"))
+        n->value = obj;
+    if (graph_op_is(n, "aten.scalar_tensor"))
+        n->value = arg;
+    if (graph_op_is(n, "aten.full") && json_array_size(json_object_get(obj, "shape")) == 0)
+        n->value = json_array_get(n->args, 1);
+    if (takes_part(g, n->args)) {
+        *why = "it needs the second result of an operator";
+        return false;
+    }
+    if (strcmp(n->op, "output") == 0) {
+        if (n->index < 0 || n->index >= MAX_TENSORS) {
+            *why = "the graph has an output without an index";
+            return false;
+        }
+        g->result[n->index] = graph_id(arg);
+        return true;
+    }
+    if (json_object_get(obj, "shape") && !read_tensor(obj, &n->t)) {
+        *why = arena_printf(a, "the graph's node %d (%s) has a shape that does not read", n->id,
+                            n->op);
+        return false;
+    }
+    if (strcmp(n->op, "input") == 0 && n->index >= 0 && n->index < g->in_count &&
+        g->in[n->index].dims == n->t.dims)
+        memcpy(n->t.strides, g->in[n->index].strides,
+               sizeof(n->t.strides)); /* as the call has it */
+    g->count++;
+    count_uses(g, n);
+    if (!split_results(g, obj)) {
+        *why = arena_printf(a, "the second result of %s does not read", n->op);
+        return false;
+    }
+    return true;
+}
+
+bool graph_read(const json_t *description, struct arena *a, struct graph *out, const char **why)
+{
+    const json_t *nodes = json_object_get(description, "graph"), *node;
+    size_t i;
+
+    memset(out, 0, sizeof(*out));
+    out->name = json_string_or(description, "name", "task");
+    out->scalars = json_object_get(description, "scalars");
+    out->structure = json_object_get(description, "structure");
+    out->tf32 = json_bool_or(description, "tf32", false);
+    if (!read_tensors(json_object_get(description, "inputs"), out->in, &out->in_count) ||
+        !read_tensors(json_object_get(description, "outputs"), out->out, &out->out_count)) {
+        *why = "the description's tensors do not read";
+        return false;
+    }
+    for (int k = 0; k < out->in_count; k++)
+        out->origin[k] = k;
+    if (json_array_size(nodes) == 0) {
+        *why = "the description has no operator graph";
+        return false;
+    }
+    if (json_array_size(nodes) > GRAPH_NODES) {
+        *why = arena_printf(a, "the graph has %zu nodes, more than %d", json_array_size(nodes),
+                            GRAPH_NODES);
+        return false;
+    }
+    if (!json_bool_or(description, "graph_exact", true) ||
+        json_bool_or(description, "graph_truncated", false)) {
+        *why = "the graph does not show everything that happens";
+        return false;
+    }
+    for (int k = 0; k < MAX_TENSORS; k++)
+        out->result[k] = -1;
+    json_array_foreach(nodes, i, node)
+    {
+        if (!read_node(node, a, out, why))
+            return false;
+    }
+    for (int k = 0; k < out->out_count; k++)
+        if (!graph_node(out, out->result[k])) {
+            *why = "the graph has no node for an output";
+            return false;
+        }
+    return true;
+}
+
+void graph_device(struct graph *g, const struct device *device)
+{
+    const char *digits = device && device->arch ? strpbrk(device->arch, "0123456789") : NULL;
+
+    g->measured = device && device->kind == DEVICE_CUDA;
+    g->arch = digits ? (int)strtol(digits, NULL, 10) : 80;
+    g->sm_count = device && device->sm_count > 0 ? device->sm_count : 132;
+}
+
+/* ---- views --------------------------------------------------------------- */
+
+bool graph_op_is(const struct node *n, const char *base)
+{
+    size_t len = strlen(base);
+
+    if (strncmp(n->op, base, len) != 0)
+        return false;
+    len += n->op[len] == '_'; /* in place: the same value */
+    return n->op[len] == '\0' || n->op[len] == '.';
+}
+
+static const char *const reshapes[] = {"aten.view",           "aten._unsafe_view", "aten.reshape",
+                                       "aten._reshape_alias", "aten.unsqueeze",    "aten.squeeze",
+                                       "aten.flatten",        "aten.unflatten"};
+static const char *const copies[] = {"aten.clone", "aten.contiguous", "aten.detach", "aten.alias",
+                                     "aten.lift_fresh_copy"};
+
+static bool op_among(const struct node *n, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (graph_op_is(n, names[i]))
+            return true;
+    return false;
+}
+
+/* A permutation that moves dimensions of size 1 alone leaves the elements in their order. */
+static bool keeps_order(const struct node *n)
+{
+    int64_t order[MAX_DIMS], last = -1;
+    int count = graph_op_is(n, "aten.permute") ? graph_arg_ints(n, 1, "dims", order) : -1;
+
+    if (count < 0 || count != n->t.dims)
+        return false;
+    for (int d = 0; d < count; d++) {
+        int64_t at = order[d] < 0 ? order[d] + count : order[d];
+
+        if (n->t.shape[d] == 1)
+            continue;
+        if (at < last)
+            return false;
+        last = at;
+    }
+    return true;
+}
+
+bool graph_reshapes(const struct node *n)
+{
+    return op_among(n, reshapes, ARRAY_LEN(reshapes)) || op_among(n, copies, ARRAY_LEN(copies)) ||
+           keeps_order(n);
+}
+
+bool graph_rearranges(const struct node *n)
+{
+    return graph_reshapes(n) || graph_op_is(n, "aten.t") || graph_op_is(n, "aten.transpose") ||
+           graph_op_is(n, "aten.permute") || graph_op_is(n, "aten.expand") ||
+           graph_op_is(n, "aten.mT");
+}
+
+/* Can y follow x in one merged dimension? */
+static bool axes_merge(struct axis *x, const struct axis *y, bool split)
+{
+    bool apart = x->last != y->first; /* then the size is not the product of those between */
+
+    if (x->stride != y->stride * y->size || (x->first == x->last) != (y->first == y->last) ||
+        (apart && !split))
+        return false;
+    x->last = y->last;
+    x->size *= y->size;
+    x->stride = y->stride;
+    x->times = y->times;
+    x->split = x->split || y->split || apart;
+    return true;
+}
+
+/* The outer `count` of an axis; the axis keeps the rest. */
+static struct axis axis_cut(struct axis *x, int64_t count)
+{
+    struct axis outer = *x;
+
+    x->size /= count;
+    x->split = outer.split = true;
+    outer.size = count;
+    outer.stride = x->stride * x->size;
+    outer.times = (x->times ? x->times : 1) * x->size;
+    return outer;
+}
+
+/* Neighbouring dimensions may become one, and where `split` one several; dimensions of size 1 come
+ * and go. */
+static bool reshape(struct view *v, const struct tensor *to, bool split)
+{
+    struct axis axes[MAX_DIMS], rest = {.size = 1};
+    int k = 0;
+
+    for (int d = 0; d < to->dims; d++) {
+        axes[d] = (struct axis){.size = 1};
+        while (axes[d].size < to->shape[d]) {
+            int64_t need = to->shape[d] / axes[d].size;
+            struct axis piece;
+
+            while (rest.size == 1 && k < v->dims)
+                rest = v->axes[k++];
+            if (rest.size == 1 || to->shape[d] % axes[d].size)
+                return false;
+            if (rest.size > need ? !split || rest.size % need : need % rest.size)
+                return false;
+            if (rest.size > need) {
+                piece = axis_cut(&rest, need);
+            } else {
+                piece = rest;
+                rest = (struct axis){.size = 1};
+            }
+            if (axes[d].size == 1)
+                axes[d] = piece;
+            else if (!axes_merge(&axes[d], &piece, split))
+                return false;
+        }
+        if (axes[d].size != to->shape[d])
+            return false;
+    }
+    memcpy(v->axes, axes, sizeof(axes));
+    v->dims = to->dims;
+    return rest.size == 1;
+}
+
+bool view_reshape(struct view *v, const struct tensor *to)
+{
+    return reshape(v, to, false);
+}
+
+bool view_split(struct view *v, const struct tensor *to)
+{
+    return reshape(v, to, true);
+}
+
+static int wrap(int64_t dim, int dims)
+{
+    dim = dim < 0 ? dim + dims : dim;
+    return dim >= 0 && dim < dims ? (int)dim : -1;
+}
+
+static bool view_permute(struct view *v, const struct node *n)
+{
+    struct axis from[MAX_DIMS];
+    int64_t order[MAX_DIMS];
+    int count = graph_arg_ints(n, 1, "dims", order);
+
+    if (count != v->dims)
+        return false;
+    memcpy(from, v->axes, sizeof(from));
+    for (int d = 0; d < v->dims; d++) {
+        int at = wrap(order[d], v->dims);
+
+        if (at < 0)
+            return false;
+        v->axes[d] = from[at];
+    }
+    return true;
+}
+
+static bool view_transpose(struct view *v, int64_t i, int64_t j)
+{
+    int p = wrap(i, v->dims), q = wrap(j, v->dims);
+    struct axis swap;
+
+    if (p < 0 || q < 0)
+        return v->dims < 2;
+    swap = v->axes[p];
+    v->axes[p] = v->axes[q];
+    v->axes[q] = swap;
+    return true;
+}
+
+bool view_expand(struct view *v, const struct tensor *to)
+{
+    int added = to->dims - v->dims;
+
+    if (added < 0)
+        return false;
+    memmove(v->axes + added, v->axes, sizeof(*v->axes) * (size_t)v->dims);
+    for (int d = 0; d < to->dims; d++) {
+        if (d < added || (v->axes[d].size == 1 && to->shape[d] != 1))
+            v->axes[d] = (struct axis){.size = to->shape[d]};
+        else if (v->axes[d].size != to->shape[d])
+            return false;
+    }
+    v->dims = to->dims;
+    return true;
+}
+
+struct view view_whole(const struct tensor *t)
+{
+    struct view v = {.dims = t->dims};
+
+    for (int d = 0; d < t->dims; d++)
+        v.axes[d] =
+            (struct axis){.first = d, .last = d + 1, .size = t->shape[d], .stride = t->strides[d]};
+    return v;
+}
+
+bool view_slice(struct view *v, int d, int64_t from, int64_t step, int64_t count)
+{
+    struct axis *x = &v->axes[d];
+
+    if (from == 0 && step == 1 && count == x->size)
+        return true;
+    if (x->first == x->last || step < 1)
+        return x->stride == 0 && count == 1;
+    v->from[x->last - 1] += from * (x->times ? x->times : 1);
+    v->sliced = x->split = true;
+    x->times = (x->times ? x->times : 1) * step;
+    x->stride *= step;
+    x->size = count;
+    return true;
+}
+
+void view_drop(struct view *v, int d)
+{
+    memmove(v->axes + d, v->axes + d + 1, sizeof(*v->axes) * (size_t)(v->dims - d - 1));
+    v->dims--;
+}
+
+/* Parts of a view: slices, single places, pieces. */
+static bool view_take(struct view *v, const struct node *n)
+{
+    int64_t dim = 0, from = 0, step = 1, sizes[MAX_DIMS];
+    bool slice = graph_op_is(n, "aten.slice"), select = graph_op_is(n, "aten.select");
+    bool unbind = graph_op_is(n, "aten.unbind");
+    int d, count = 0;
+
+    graph_arg_int(n, slice || select || unbind ? 1 : 2, "dim", &dim);
+    d = wrap(dim, v->dims);
+    if (d < 0)
+        return false;
+    if (slice) {
+        graph_arg_int(n, 2, "start", &from);
+        graph_arg_int(n, 4, "step", &step);
+    } else if (select) {
+        graph_arg_int(n, 2, "index", &from);
+    } else if (unbind) {
+        from = n->part;
+    } else if (graph_op_is(n, "aten.split")) {
+        if (!graph_arg_int(n, 1, "split_size", &from))
+            return false;
+        from *= n->part;
+    } else {
+        count = graph_arg_ints(n, 1, "split_sizes", sizes);
+        for (int k = 0; k < n->part && k < count; k++)
+            from += sizes[k];
+        if (n->part >= count)
+            return false;
+    }
+    from += from < 0 ? v->axes[d].size : 0;
+    from = from > v->axes[d].size ? v->axes[d].size : from;
+    if (!view_slice(v, d, from, step, select || unbind ? 1 : n->t.shape[d]))
+        return false;
+    if (select || unbind)
+        view_drop(v, d);
+    return v->dims == n->t.dims;
+}
+
+int64_t view_offset(const struct view *v, const struct tensor *in)
+{
+    int64_t offset = 0;
+
+    for (int d = 0; d < in->dims; d++)
+        offset += v->from[d] * in->strides[d];
+    return offset;
+}
+
+/* What a view may do beside rearranging whole dimensions. */
+enum view_may { VIEW_WHOLE, VIEW_SPLIT, VIEW_PART };
+
+struct viewing {
+    enum view_may may;
+    bool (*function)(const struct node *n); /* elements may be changed by these; NULL: by none */
+};
+
+static bool view_of(const struct graph *g, const struct node *n, struct viewing how,
+                    struct view *out)
+{
+    bool takes = graph_op_is(n, "aten.slice") || graph_op_is(n, "aten.select") || gives_parts(n);
+    int64_t i = 0, j = 1;
+
+    if (strcmp(n->op, "input") == 0) {
+        if (n->index < 0 || n->index >= g->in_count)
+            return false;
+        *out = view_whole(&n->t);
+        out->input = n->index;
+        return true;
+    }
+    if (!(graph_rearranges(n) || takes || (how.function && how.function(n))) ||
+        !graph_arg(g, n, 0) || !view_of(g, graph_arg(g, n, 0), how, out))
+        return false;
+    if (takes)
+        return view_take(out, n) && (how.may == VIEW_PART || !out->sliced);
+    if (!graph_rearranges(n))
+        return true;
+    if (op_among(n, copies, ARRAY_LEN(copies)))
+        return true;
+    if (graph_op_is(n, "aten.permute"))
+        return view_permute(out, n);
+    if (graph_op_is(n, "aten.expand"))
+        return view_expand(out, &n->t);
+    if (graph_op_is(n, "aten.t"))
+        return view_transpose(out, 0, 1);
+    if (graph_op_is(n, "aten.mT"))
+        return view_transpose(out, -1, -2);
+    if (graph_op_is(n, "aten.transpose"))
+        return graph_arg_int(n, 1, "dim0", &i) && graph_arg_int(n, 2, "dim1", &j) &&
+               view_transpose(out, i, j);
+    return reshape(out, &n->t, how.may != VIEW_WHOLE);
+}
+
+bool graph_view(const struct graph *g, const struct node *n, struct view *out)
+{
+    return view_of(g, n, (struct viewing){.may = VIEW_WHOLE}, out);
+}
+
+bool graph_view_changed(const struct graph *g, const struct node *n,
+                        bool (*function)(const struct node *n), struct view *out)
+{
+    return view_of(g, n, (struct viewing){.function = function}, out);
+}
+
+bool graph_view_split(const struct graph *g, const struct node *n, struct view *out)
+{
+    return view_of(g, n, (struct viewing){.may = VIEW_SPLIT}, out);
+}
+
+bool graph_view_part(const struct graph *g, const struct node *n, struct view *out)
+{
+    return view_of(g, n, (struct viewing){.may = VIEW_PART}, out);
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+char *graph_short_name(const char *op, struct arena *a)
+{
+    const char *dot = strchr(op, '.'), *from = dot ? dot + 1 : op, *to = strchr(from, '.');
+
+    while (*from == '_')
+        from++;
+    return arena_strndup(a, from, to ? (size_t)(to - from) : strlen(from));
+}
+
+const char *graph_ops(const struct graph *g, struct arena *a)
+{
+    struct buf b = buf_init(600);
+    const char *text;
+
+    for (int i = 0; i < g->count; i++) {
+        bool seen = strncmp(g->nodes[i].op, "aten.", 5) != 0;
+
+        for (int k = 0; k < i && !seen; k++)
+            seen = strcmp(g->nodes[k].op, g->nodes[i].op) == 0;
+        if (!seen)
+            buf_printf(&b, "%s%s", b.len ? ", " : "", graph_short_name(g->nodes[i].op, a));
+    }
+    text = b.len ? buf_copy(&b, a).data : "nothing";
+    buf_release(&b);
+    return text;
+}

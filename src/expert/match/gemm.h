@@ -1,0 +1,47 @@
+/*
+ * gemm.h - what the matcher of matrix products knows; shared by its files.
+ *
+ * gemm.c reads the graph and fills the slots that every form needs; the other
+ * files decide whether a form for one kind of device suits, and add its own.
+ */
+#ifndef EXPERT_GEMM_H
+#define EXPERT_GEMM_H
+
+#include "expert/match/match.h"
+
+enum { GEMM_LEAVES = 6 };
+
+struct side { /* (l, row, col) of an operand or of the result */
+    struct axis l, row, col;
+};
+
+struct leaf {
+    const struct node *node;
+    int input;
+    const char *name;
+    struct side side;
+};
+
+struct gemm {
+    const struct graph *g;
+    struct arena *a;
+    const struct node *product;
+    int a_in, b_in;
+    struct side A, B, C;         /* B as (l, n, k) */
+    const char *a_body, *b_body; /* what becomes of an element before it is multiplied; or NULL */
+    struct leaf leaves[GEMM_LEAVES];
+    int leaf_count;
+    bool added; /* addmm: the first leaf is added to the product */
+    struct names names;
+    const char *index;
+    bool seen[GRAPH_NODES];
+};
+
+bool gemm_is_product(const struct node *n);
+
+/* fp32 on the tensor cores of sm_90a (recipes/gemm_sm90.cu): is there enough to do, and can it be
+ * read? */
+bool gemm_suits_sm90(const struct gemm *q);
+void gemm_fill_sm90(struct gemm *q, struct match *out);
+
+#endif

@@ -1,0 +1,202 @@
+/* match.c - try every matcher; what they share. */
+#include "expert/match/match.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "expert/match/partition.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static const struct matcher {
+    const char *recipe;
+    bool (*match)(const struct graph *g, struct arena *a, struct match *out);
+} matchers[] = {
+    {"pointwise", match_pointwise}, {"row_reduction", match_rows}, {"scan", match_scan},
+    {"pooling", match_pooling},     {"concat", match_concat},      {"gemm", match_gemm},
+};
+
+bool match_one(const struct graph *g, struct arena *a, struct match *out)
+{
+    struct buf why = buf_init(2000);
+
+    for (size_t i = 0; i < ARRAY_LEN(matchers); i++) {
+        *out = (struct match){.recipe = matchers[i].recipe, .why_not = ""};
+        if (matchers[i].match(g, a, out)) {
+            buf_release(&why);
+            return true;
+        }
+        buf_printf(&why, "%s%s: %s", why.len ? "; " : "", matchers[i].recipe, out->why_not);
+    }
+    *out = (struct match){.why_not = buf_copy(&why, a).data};
+    buf_release(&why);
+    return false;
+}
+
+bool match_graph(const struct graph *g, struct arena *a, struct match *out)
+{
+    struct match parts = {.recipe = NULL};
+
+    if (match_one(g, a, out))
+        return true;
+    if (match_parts(g, a, &parts)) {
+        *out = parts;
+        return true;
+    }
+    if (parts.why_not)
+        out->why_not = arena_printf(a, "%s; several kernels: %s", out->why_not, parts.why_not);
+    return false;
+}
+
+/* A small graph of its kind, for prompts about tasks no recipe fits. */
+#define TENSOR   "\"dtype\": \"f32\", \"shape\": [4096, 4096], \"strides\": [4096, 1]"
+#define INPUT(i) "{\"id\": " #i ", \"op\": \"input\", \"index\": " #i ", " TENSOR "}"
+#define OP(id, op, args)                                                                           \
+    "{\"id\": " #id ", \"op\": \"" op "\", \"args\": [" args "], \"kwargs\": {}, " TENSOR "}"
+#define GRAPH(name, inputs, nodes, result)                                                         \
+    "{\"name\": \"" name "\", \"inputs\": [" inputs "], \"outputs\": [{\"name\": \"y\", " TENSOR   \
+    "}], \"graph\": [" nodes ", {\"op\": \"output\", \"args\": [{\"node\": " #result               \
+    "}], \"index\": 0}]}"
+
+static const struct example {
+    enum kernel_class class;
+    const char *recipe, *description;
+} examples[] = {
+    {CLASS_POINTWISE, "pointwise",
+     GRAPH("swish", "{\"name\": \"x\", " TENSOR "}",
+           INPUT(0) ", " OP(1, "aten.sigmoid.default", "{\"node\": 0}") ", " OP(
+               2, "aten.mul.Tensor", "{\"node\": 0}, {\"node\": 1}"),
+           2)},
+    {CLASS_REDUCTION, "row_reduction",
+     GRAPH("softmax", "{\"name\": \"x\", " TENSOR "}",
+           INPUT(0) ", " OP(1, "aten._softmax.default", "{\"node\": 0}, {\"value\": 1}"), 1)},
+    {CLASS_GEMM, "gemm",
+     GRAPH("matmul", "{\"name\": \"A\", " TENSOR "}, {\"name\": \"B\", " TENSOR "}",
+           INPUT(0) ", " INPUT(1) ", " OP(2, "aten.mm.default", "{\"node\": 0}, {\"node\": 1}"),
+           2)},
+};
+
+void match_nearest(enum kernel_class class, const char **recipe, const char **description)
+{
+    const struct example *e = &examples[ARRAY_LEN(examples) - 1];
+
+    for (size_t i = 0; i < ARRAY_LEN(examples); i++)
+        if (examples[i].class == class)
+            e = &examples[i];
+    *recipe = e->recipe;
+    *description = e->description;
+}
+
+bool match_no(struct match *out, struct arena *a, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    out->why_not = arena_vprintf(a, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+void match_scalars(const struct graph *g, struct scope *s)
+{
+    size_t i;
+    const json_t *scalar;
+
+    json_array_foreach(g->scalars, i, scalar)
+    {
+        double value;
+        struct scope *item;
+
+        if (!graph_number(scalar, &value))
+            continue;
+        item = scope_item(s, "scalar");
+        scope_set(item, "k", "%zu", i);
+        scope_set(item, "name", "%s", json_string_or(scalar, "name", "a scalar"));
+        scope_set(item, "value", "%.17g", value);
+    }
+}
+
+const char *match_kernel_name(const struct graph *g, struct arena *a)
+{
+    const char *from = g->name;
+    char *name;
+
+    while (*from && !isalpha((unsigned char)*from))
+        from++;
+    name = arena_strdup(a, *from ? from : "task");
+    for (char *p = name; *p; p++)
+        *p = isalnum((unsigned char)*p) ? (char)tolower((unsigned char)*p) : '_';
+    return name;
+}
+
+char *match_capital(const char *name, struct arena *a)
+{
+    char *text = arena_strdup(a, name);
+
+    text[0] = (char)toupper((unsigned char)text[0]);
+    return text;
+}
+
+char *match_lower(const char *name, struct arena *a)
+{
+    char *text = arena_strdup(a, name);
+
+    for (char *p = text; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return text;
+}
+
+const char *match_size_text(const char *tensor, int first, int last, struct arena *a)
+{
+    const char *text = "";
+
+    for (int d = first; d < last; d++)
+        text = arena_printf(a, "%s%s%s->shape[%d]", text, *text ? " * " : "", tensor, d);
+    return *text ? text : "1";
+}
+
+const char *match_axis_size(const char *tensor, const struct axis *x, struct arena *a)
+{
+    return x->split ? arena_printf(a, "%lld", (long long)x->size)
+                    : match_size_text(tensor, x->first, x->last, a);
+}
+
+const char *match_axis_stride(const char *tensor, const struct axis *x, struct arena *a)
+{
+    const char *stride = arena_printf(a, "%s->strides[%d]", tensor, x->last - 1);
+
+    return x->times > 1 ? arena_printf(a, "(%s * %lld)", stride, (long long)x->times) : stride;
+}
+
+const char *match_pointer(const char *type, const char *tensor, const int64_t from[MAX_DIMS],
+                          struct arena *a)
+{
+    const char *offset = "";
+
+    for (int d = 0; d < MAX_DIMS; d++)
+        if (from[d])
+            offset = arena_printf(a, "%s%s%s->strides[%d] * %lld", offset, *offset ? " + " : "",
+                                  tensor, d, (long long)from[d]);
+    return *offset ? arena_printf(a, "CUTEGEN_AT(%s, %s, %s)", type, tensor, offset)
+                   : arena_printf(a, "CUTEGEN_DATA(%s, %s)", type, tensor);
+}
+
+bool match_split_checks(struct scope *s, const char *tensor, const struct tensor *t,
+                        const struct axis *axes, int count, struct arena *a)
+{
+    bool split = false;
+    const char *shape = "";
+
+    for (int i = 0; i < count; i++)
+        split = split || axes[i].split;
+    for (int d = 0; split && d < t->dims; d++)
+        shape = arena_printf(a, "%s%s%s->shape[%d] == %lld", shape, *shape ? " && " : "", tensor, d,
+                             (long long)t->shape[d]);
+    if (*shape) {
+        struct scope *item = scope_item(s, "check");
+
+        scope_set(item, "condition", "%s", shape);
+        scope_set(item, "text", "the shape of %s is written into the kernel", tensor);
+    }
+    return *shape != '\0';
+}

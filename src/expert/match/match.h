@@ -1,0 +1,62 @@
+/*
+ * match.h - from a graph to a recipe and what fills it.
+ *
+ * One matcher per recipe. A matcher answers with a scope for its recipe, or
+ * says in one clause why the graph is not its kind ("softmax runs over
+ * dimension 1 of 3"). To add a recipe: write recipes/NAME.cu, a matcher, and
+ * its row in match.c.
+ */
+#ifndef EXPERT_MATCH_H
+#define EXPERT_MATCH_H
+
+#include "expert/compose/recipe.h"
+#include "expert/graph/expr.h"
+#include "expert/graph/graph.h"
+
+struct parts;
+
+struct match {
+    const char *recipe;
+    struct scope *scope;
+    const char *why_not;       /* when it does not match */
+    const struct parts *parts; /* of a task that takes several kernels (partition.h); else NULL */
+};
+
+bool match_graph(const struct graph *g, struct arena *a, struct match *out);
+/* By one recipe, or not at all. */
+bool match_one(const struct graph *g, struct arena *a, struct match *out);
+/* The recipe a language model should see for this class of task, and a graph for it. */
+void match_nearest(enum kernel_class class, const char **recipe, const char **description);
+
+bool match_pointwise(const struct graph *g, struct arena *a, struct match *out);
+bool match_rows(const struct graph *g, struct arena *a, struct match *out);
+bool match_scan(const struct graph *g, struct arena *a, struct match *out);
+bool match_pooling(const struct graph *g, struct arena *a, struct match *out);
+bool match_concat(const struct graph *g, struct arena *a, struct match *out);
+bool match_gemm(const struct graph *g, struct arena *a, struct match *out);
+
+/* ---- shared by matchers --------------------------------------------------- */
+
+/* "25_Swish" -> "swish". */
+const char *match_kernel_name(const struct graph *g, struct arena *a);
+/* "x" -> "X", "bias" -> "Bias": for gX, rX. */
+char *match_capital(const char *name, struct arena *a);
+char *match_lower(const char *name, struct arena *a);
+/* "t->shape[0] * t->shape[1]", or "1" for an empty range. */
+const char *match_size_text(const char *tensor, int first, int last, struct arena *a);
+/* How the plan finds an axis' size and stride. */
+const char *match_axis_size(const char *tensor, const struct axis *x, struct arena *a);
+const char *match_axis_stride(const char *tensor, const struct axis *x, struct arena *a);
+/* How the plan points at where a view begins: CUTEGEN_DATA(type, x), or CUTEGEN_AT further on. */
+const char *match_pointer(const char *type, const char *tensor, const int64_t from[MAX_DIMS],
+                          struct arena *a);
+/* The list `check` requires this shape, where sizes of a split dimension are written as numbers;
+ * false: none is. */
+bool match_split_checks(struct scope *s, const char *tensor, const struct tensor *t,
+                        const struct axis *axes, int count, struct arena *a);
+/* The list `scalar`: the numbers the task was called with, which are written into the kernel. */
+void match_scalars(const struct graph *g, struct scope *s);
+bool match_no(struct match *out, struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,470 @@
+/*
+ * partition.c - cut a graph into parts that recipes can write.
+ *
+ * Parts are taken off the front: what a part makes becomes an input of what
+ * is left, until every output is made. First the operands that the first
+ * product cannot read as they lie, then that product with all that can
+ * follow it in its epilogue, and so on; what is left without products is one
+ * part per output.
+ *
+ * Invariant: nodes keep their ids in every graph cut from the task's, so that
+ * arguments need no rewriting.
+ */
+#include "expert/match/partition.h"
+
+#include "base/json.h"
+#include "expert/match/gemm.h"
+
+#include <string.h>
+
+struct cut {
+    const struct graph *g;
+    struct graph *left; /* inputs behind those of g are results of parts */
+    struct parts *p;
+    struct arena *a;
+    struct match *out;
+};
+
+/* ---- what depends on what ----------------------------------------------------- */
+
+/* Every node among the arguments, also those in lists, marked in `marks`. */
+static void mark_args(const struct graph *g, const struct node *n, bool *marks)
+{
+    size_t i, k;
+    const json_t *arg, *item;
+
+    json_array_foreach(n->args, i, arg)
+    {
+        const json_t *list = json_object_get(arg, "list");
+        const struct node *used = graph_arg(g, n, i);
+
+        if (used)
+            marks[used - g->nodes] = true;
+        json_array_foreach(list, k, item)
+        {
+            used = json_object_get(item, "node") ? graph_node(g, graph_id(item)) : NULL;
+            if (used)
+                marks[used - g->nodes] = true;
+        }
+    }
+}
+
+/* All that goes into n, and n. Arguments stand before their users. */
+static void closure(const struct graph *g, const struct node *n, bool *in)
+{
+    memset(in, 0, GRAPH_NODES * sizeof(*in));
+    in[n - g->nodes] = true;
+    for (int i = g->count; i-- > 0;)
+        if (in[i] && strcmp(g->nodes[i].op, "input") != 0)
+            mark_args(g, &g->nodes[i], in);
+}
+
+static void alive(const struct graph *g, bool *in)
+{
+    memset(in, 0, GRAPH_NODES * sizeof(*in));
+    for (int k = 0; k < g->out_count; k++)
+        in[graph_node(g, g->result[k]) - g->nodes] = true;
+    for (int i = g->count; i-- > 0;)
+        if (in[i] && strcmp(g->nodes[i].op, "input") != 0)
+            mark_args(g, &g->nodes[i], in);
+}
+
+static int output_of(const struct graph *g, const struct node *n)
+{
+    for (int k = 0; k < g->out_count; k++)
+        if (g->result[k] == n->id)
+            return k;
+    return -1;
+}
+
+static const struct node *first_product(const struct graph *g)
+{
+    bool live[GRAPH_NODES];
+
+    alive(g, live);
+    for (int i = 0; i < g->count; i++)
+        if (live[i] && gemm_is_product(&g->nodes[i]))
+            return &g->nodes[i];
+    return NULL;
+}
+
+/* ---- a part as a graph ---------------------------------------------------------- */
+
+static struct tensor without_gaps(struct tensor t)
+{
+    int64_t stride = 1;
+
+    for (int d = t.dims; d-- > 0; stride *= t.shape[d])
+        t.strides[d] = stride;
+    return t;
+}
+
+/* "first.weight" -> "weight", so that layers are written alike. */
+static const char *short_name(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && dot[1] ? dot + 1 : name;
+}
+
+/* Inputs in the order in which a walk from the result meets them: alike for parts that are alike.
+ */
+static void number_inputs(const struct cut *c, const struct node *n, bool *seen, struct graph *s,
+                          int *from)
+{
+    const struct graph *left = c->left;
+    bool args[GRAPH_NODES] = {false};
+    size_t i;
+    const json_t *arg;
+
+    if (seen[n - left->nodes])
+        return;
+    seen[n - left->nodes] = true;
+    if (strcmp(n->op, "input") == 0) {
+        s->in[s->in_count] = left->in[n->index];
+        s->in[s->in_count].name = short_name(left->in[n->index].name);
+        s->origin[s->in_count] = left->origin[n->index];
+        from[s->in_count++] = n->index;
+        return;
+    }
+    json_array_foreach(n->args, i, arg)
+    {
+        if (graph_arg(left, n, i))
+            number_inputs(c, graph_arg(left, n, i), seen, s, from);
+    }
+    mark_args(left, n, args); /* those in lists */
+    for (int k = 0; k < left->count; k++)
+        if (args[k])
+            number_inputs(c, &left->nodes[k], seen, s, from);
+}
+
+/* The graph that makes `result`; from[i] is the input of what is left that is its input i. */
+static struct graph *graph_of(const struct cut *c, const struct node *result, int *from)
+{
+    const struct graph *left = c->left;
+    struct graph *s = arena_alloc(c->a, sizeof(*s));
+    bool in[GRAPH_NODES], seen[GRAPH_NODES] = {false};
+    int output = output_of(left, result);
+
+    *s = (struct graph){.name = arena_printf(c->a, "%s_%d", c->g->name, c->p->count + 1),
+                        .scalars = left->scalars,
+                        .structure = left->structure,
+                        .arch = left->arch,
+                        .sm_count = left->sm_count,
+                        .measured = left->measured,
+                        .tf32 = left->tf32,
+                        .out_count = 1};
+    number_inputs(c, result, seen, s, from);
+    closure(left, result, in);
+    for (int i = 0; i < left->count; i++) {
+        struct node *n = &s->nodes[s->count];
+
+        if (!in[i])
+            continue;
+        *n = left->nodes[i];
+        s->count++;
+        for (int k = 0; k < s->in_count && strcmp(n->op, "input") == 0; k++)
+            if (from[k] == left->nodes[i].index) {
+                n->index = k;
+                break;
+            }
+    }
+    s->out[0] = output >= 0 ? left->out[output] : without_gaps(result->t);
+    s->result[0] = result->id;
+    for (int i = 0; i < s->count; i++) {
+        bool args[GRAPH_NODES] = {false};
+
+        s->nodes[i].uses = 0;
+        if (strcmp(s->nodes[i].op, "input") != 0)
+            mark_args(s, &s->nodes[i], args);
+        for (int k = 0; k < s->count; k++)
+            s->nodes[k].uses += args[k];
+    }
+    return s;
+}
+
+/* ---- the result's shape, from the tensors a plan has ------------------------------ */
+
+const char *part_tensor(const struct parts *p, int from, struct arena *a)
+{
+    int made = -1 - from;
+
+    if (from >= 0)
+        return arena_printf(a, "call->in[%d]", from);
+    if (p->at[made].out >= 0)
+        return arena_printf(a, "call->out[%d]", p->at[made].out);
+    return arena_printf(a, "t%d", made + 1);
+}
+
+struct shapes {
+    const struct cut *c;
+    const struct part *part;
+};
+
+static const char *dim_text(const struct shapes *s, const struct node *n, int d);
+
+/* A reshape: a dimension that is some neighbouring ones of the argument, merged. */
+static const char *merged_text(const struct shapes *s, const struct node *n, const struct node *x,
+                               int d)
+{
+    int64_t before = 1, have = 1, size = 1;
+    const char *text = NULL;
+
+    for (int i = 0; i < d; i++)
+        before *= n->t.shape[i];
+    for (int i = 0; i < x->t.dims && have <= before * n->t.shape[d]; have *= x->t.shape[i++]) {
+        const char *one;
+
+        if (have < before || x->t.shape[i] == 1 || size == n->t.shape[d])
+            continue;
+        if ((have != before && !text) || !(one = dim_text(s, x, i)))
+            return NULL;
+        text = text ? arena_printf(s->c->a, "%s * %s", text, one) : one;
+        size *= x->t.shape[i];
+    }
+    return size == n->t.shape[d] ? (text ? text : "1") : NULL;
+}
+
+/* An elementwise operator: the argument that has this dimension in full. */
+static const char *widest_text(const struct shapes *s, const struct node *n, int d)
+{
+    size_t i;
+    const json_t *arg;
+
+    json_array_foreach(n->args, i, arg)
+    {
+        const struct node *x = graph_arg(s->part->g, n, i);
+        int at = x ? d - (n->t.dims - x->t.dims) : -1;
+
+        if (at >= 0 && x->t.shape[at] == n->t.shape[d] && !x->value)
+            return dim_text(s, x, at);
+    }
+    return NULL;
+}
+
+static int turned(const struct node *n, int d)
+{
+    int64_t i = -2, j = -1, order[MAX_DIMS];
+    int dims = n->t.dims;
+
+    if (graph_op_is(n, "aten.permute"))
+        return graph_arg_ints(n, 1, "dims", order) == dims
+                   ? (int)(order[d] < 0 ? order[d] + dims : order[d])
+                   : -1;
+    if (graph_op_is(n, "aten.transpose") &&
+        (!graph_arg_int(n, 1, "dim0", &i) || !graph_arg_int(n, 2, "dim1", &j)))
+        return -1;
+    i += i < 0 ? dims : 0;
+    j += j < 0 ? dims : 0;
+    return d == i ? (int)j : d == j ? (int)i : d;
+}
+
+static const char *dim_text(const struct shapes *s, const struct node *n, int d)
+{
+    const struct graph *g = s->part->g;
+    const struct node *x = graph_arg(g, n, 0);
+
+    if (d < 0 || d >= n->t.dims)
+        return NULL;
+    if (strcmp(n->op, "input") == 0) {
+        const char *x_text = part_tensor(s->c->p, s->part->from[n->index], s->c->a);
+
+        return arena_printf(s->c->a, "%s.shape[%d]", x_text, d);
+    }
+    if (gemm_is_product(n)) {
+        size_t first = graph_op_is(n, "aten.addmm") || graph_op_is(n, "aten.baddbmm");
+        bool last = d == n->t.dims - 1;
+
+        x = graph_arg(g, n, first + last);
+        return x ? dim_text(s, x, d) : NULL;
+    }
+    if (x && graph_reshapes(n))
+        return merged_text(s, n, x, d);
+    if (x && (graph_op_is(n, "aten.t") || graph_op_is(n, "aten.mT") ||
+              graph_op_is(n, "aten.transpose") || graph_op_is(n, "aten.permute")))
+        return dim_text(s, x, turned(n, d));
+    return widest_text(s, n, d);
+}
+
+static void shape_of(const struct cut *c, struct part *part)
+{
+    const struct shapes s = {c, part};
+    const struct node *result = graph_node(part->g, part->g->result[0]);
+
+    for (int d = 0; d < result->t.dims; d++) {
+        part->shape[d] = dim_text(&s, result, d);
+        if (part->shape[d])
+            continue;
+        part->shape[d] = arena_printf(c->a, "%lld", (long long)result->t.shape[d]);
+        part->fixed = true;
+    }
+}
+
+/* ---- cutting ------------------------------------------------------------------------ */
+
+/* An earlier part that is written alike, but for its name. */
+static int form_of(const struct cut *c, struct graph *s, const struct match *m)
+{
+    const char *name = s->name;
+
+    for (int i = 0; i < c->p->count; i++) {
+        const struct part *p = &c->p->at[i];
+        struct match alike = {.recipe = NULL};
+
+        if (p->form != i || strcmp(p->match.recipe, m->recipe) != 0 ||
+            p->g->in_count != s->in_count)
+            continue;
+        s->name = p->g->name;
+        if (match_one(s, c->a, &alike) && scope_equal(alike.scope, p->match.scope))
+            return i;
+        s->name = name;
+    }
+    return c->p->count;
+}
+
+/* A part that makes `result`, when a recipe writes it. */
+static bool take(struct cut *c, const struct node *result)
+{
+    struct parts *p = c->p;
+    struct graph *left = c->left, *s;
+    struct part *part = &p->at[p->count];
+    struct node *n = (struct node *)result;
+    int from[MAX_TENSORS], last = left->in_count;
+
+    if (p->count == PARTS_MAX || last == MAX_TENSORS)
+        return match_no(c->out, c->a, "more than %d parts", PARTS_MAX);
+    s = graph_of(c, result, from);
+    *part = (struct part){.g = s, .out = output_of(left, result)};
+    if (!match_one(s, c->a, &part->match))
+        return match_no(c->out, c->a, "of its parts, %s: %s", graph_ops(s, c->a),
+                        part->match.why_not);
+    part->form = form_of(c, s, &part->match);
+    for (int i = 0; i < s->in_count; i++)
+        part->from[i] = from[i] < c->g->in_count ? from[i] : c->g->in_count - from[i] - 1;
+    shape_of(c, part);
+    n->op = "input";
+    n->index = last;
+    n->t = part->out >= 0 ? left->out[part->out] : without_gaps(result->t);
+    left->in[last] = n->t;
+    left->in[last].name = c->g->in_count ? c->g->in[0].name : "x"; /* what it came from */
+    left->origin[last] = -1;
+    left->in_count++;
+    p->count++;
+    return true;
+}
+
+/* What must be made so that an operand can be read; NULL: it can be as it lies. */
+static const struct node *unreadable(const struct graph *g, const struct node *n)
+{
+    struct view v;
+
+    if (!n || n->value || graph_view(g, n, &v))
+        return NULL;
+    while (graph_rearranges(n) && graph_arg(g, n, 0)) {
+        n = graph_arg(g, n, 0);
+        if (graph_view(g, n, &v))
+            return n; /* a copy of it, in its own order, can be seen as what follows */
+    }
+    return n;
+}
+
+/* May n end the part of a product? All that depends on the product goes through n. */
+static bool ends(const struct cut *c, const struct node *product, const struct node *n)
+{
+    const struct graph *g = c->left;
+    bool in[GRAPH_NODES], on_way[GRAPH_NODES] = {false}, live[GRAPH_NODES];
+
+    if (!(graph_reshapes(n) || expr_knows_placed(n, c->a)) ||
+        tensor_numel(&n->t) != tensor_numel(&product->t))
+        return false;
+    closure(g, n, in);
+    alive(g, live);
+    if (!in[product - g->nodes])
+        return false;
+    for (int i = 0; i < g->count; i++)
+        if (in[i] && &g->nodes[i] != product && gemm_is_product(&g->nodes[i]))
+            return false;
+    on_way[product - g->nodes] = true;
+    for (int i = (int)(product - g->nodes); i < g->count; i++) {
+        bool args[GRAPH_NODES] = {false}, depends = false;
+
+        if (!live[i] || strcmp(g->nodes[i].op, "input") == 0)
+            continue;
+        mark_args(g, &g->nodes[i], args);
+        for (int k = 0; k < i; k++)
+            depends = depends || (args[k] && on_way[k]);
+        if (depends && !in[i])
+            return false; /* someone else needs what lies between */
+        if (depends && &g->nodes[i] != n)
+            on_way[i] = true;
+    }
+    for (int i = 0; i < g->count; i++)
+        if (on_way[i] && output_of(g, &g->nodes[i]) >= 0)
+            return false;
+    return true;
+}
+
+/* The product and as much of what follows as a recipe takes. */
+static bool take_product(struct cut *c, const struct node *product)
+{
+    const struct graph *g = c->left;
+
+    for (int i = g->count; i-- > product - g->nodes;)
+        if ((&g->nodes[i] == product || ends(c, product, &g->nodes[i])) && take(c, &g->nodes[i]))
+            return true;
+    return false;
+}
+
+static bool take_front(struct cut *c, const struct node *product)
+{
+    for (size_t i = 0; i < json_array_size(product->args); i++) {
+        const struct node *n = unreadable(c->left, graph_arg(c->left, product, i));
+
+        if (n)
+            return take(c, n);
+    }
+    return take_product(c, product);
+}
+
+static double work_of(const struct part *p)
+{
+    double work = (double)tensor_numel(&p->g->out[0]);
+
+    for (int i = 0; i < p->g->count; i++)
+        if (gemm_is_product(&p->g->nodes[i]))
+            work *= 1e3 * (double)tensor_numel(&graph_arg(p->g, &p->g->nodes[i], 1)->t);
+    return work;
+}
+
+bool match_parts(const struct graph *g, struct arena *a, struct match *out)
+{
+    struct cut *c = arena_alloc(a, sizeof(*c));
+    struct parts *p = arena_alloc(a, sizeof(*p));
+    const struct node *product;
+    double most = -1;
+
+    *c = (struct cut){.g = g, .left = arena_alloc(a, sizeof(*g)), .p = p, .a = a, .out = out};
+    *c->left = *g;
+    if (!first_product(g))
+        return false; /* the matchers have said why not */
+    while ((product = first_product(c->left)))
+        if (!take_front(c, product))
+            return false;
+    for (int k = 0; k < g->out_count; k++) {
+        const struct node *n = graph_node(c->left, g->result[k]);
+
+        if (strcmp(n->op, "input") != 0 && !take(c, n))
+            return false;
+        if (output_of(g, n) != k || n->index < g->in_count)
+            return match_no(out, a, "it returns an input, or the same result twice");
+    }
+    for (int i = 0; i < p->count; i++)
+        if (work_of(&p->at[i]) > most) {
+            most = work_of(&p->at[i]);
+            p->main = i;
+        }
+    out->parts = p;
+    out->recipe = p->at[p->main].match.recipe;
+    out->scope = p->at[p->main].match.scope;
+    return true;
+}

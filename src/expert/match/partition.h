@@ -1,0 +1,48 @@
+/*
+ * partition.h - a task that takes several kernels: each by a recipe, results handed on in
+ * workspace.
+ *
+ * What no recipe writes as a whole is cut into parts (partition.c): a product with
+ * the pointwise operators that follow it, a reduction, a computed operand. A
+ * part is a graph of its own and is matched as a task is. kernel_chain.c puts what
+ * the recipes write into one file, with a plan that carries the parts out one
+ * after the other; parts that are written alike share their kernels.
+ */
+#ifndef EXPERT_PARTITION_H
+#define EXPERT_PARTITION_H
+
+#include "expert/match/match.h"
+
+enum { PARTS_MAX = 24 };
+
+struct part {
+    const struct graph *g;
+    struct match match;
+    int form;              /* the first part that is written alike, or this one */
+    int from[MAX_TENSORS]; /* its inputs: i, the task's input i; -1 - i, the result of part i */
+    int out;               /* the task's output it makes; -1: a result for others */
+    const char *shape[MAX_DIMS]; /* of the result, for the plan */
+    bool fixed;                  /* the shape is written in numbers */
+};
+
+struct parts {
+    struct part at[PARTS_MAX];
+    int count;
+    int main; /* the one with most to do: its recipe's steps are the task's */
+};
+
+/* False: out->why_not says which part no recipe writes; NULL: there is no product in it. */
+bool match_parts(const struct graph *g, struct arena *a, struct match *out);
+
+/* The tensor a part reads, as the plan has it: "call->in[0]", "t1". */
+const char *part_tensor(const struct parts *p, int from, struct arena *a);
+
+struct chain;
+/* Reads the recipes. *steps: those of the main recipe that apply to any of its parts. */
+bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsigned *steps,
+                struct error *err);
+/* Parts of other recipes stand at the top of their ladders, whatever the steps. */
+bool chain_compose(const struct chain *c, unsigned steps, struct arena *a, struct text *out,
+                   struct error *err);
+
+#endif

@@ -1,0 +1,166 @@
+/*
+ * pooling_concat.c - pooling and concatenation: what moves elements in patterns of its own.
+ *
+ * Inputs come as they are, without gaps; nothing is fused.
+ */
+#include "expert/match/match.h"
+
+#include <string.h>
+
+/* The node that gives the only output, when all its arguments are inputs without gaps. */
+static bool plain_input(const struct graph *g, const struct node *n)
+{
+    return n && strcmp(n->op, "input") == 0 && tensor_contiguous(&n->t) && n->index >= 0 &&
+           n->index < g->in_count && expr_memory_type(n->t.dtype);
+}
+
+/* ---- pooling ---------------------------------------------------------------- */
+
+/* An argument with one number per dimension, or one for all; the innermost last. */
+static bool per_dim(const struct node *n, size_t index, int dims, const int64_t *fallback,
+                    int64_t out[3])
+{
+    int64_t given[MAX_DIMS];
+    int count = graph_arg_json(n, index, NULL) ? graph_arg_ints(n, index, NULL, given) : 0;
+
+    for (int d = 0; d < 3; d++)
+        out[d] = fallback ? fallback[d] : 1;
+    if (count != 0 && count != 1 && count != dims)
+        return false;
+    for (int d = 0; d < dims && count; d++)
+        out[3 - dims + d] = given[count == 1 ? 0 : d];
+    return true;
+}
+
+static bool flag(const struct node *n, size_t index, bool fallback)
+{
+    int64_t value;
+
+    return graph_arg_int(n, index, NULL, &value) ? value != 0 : fallback;
+}
+
+static const struct pool {
+    const char *op;
+    int dims;
+    bool largest;
+} pools[] = {
+    {"aten.max_pool2d_with_indices", 2, true},
+    {"aten.max_pool3d_with_indices", 3, true},
+    {"aten.max_pool1d", 1, true},
+    {"aten.max_pool2d", 2, true},
+    {"aten.max_pool3d", 3, true},
+    {"aten.avg_pool1d", 1, false},
+    {"aten.avg_pool2d", 2, false},
+    {"aten.avg_pool3d", 3, false},
+};
+
+/* PyTorch takes 1-D pooling as 2-D with a dimension of one; reshapes around it change nothing. */
+static const struct node *through_reshapes(const struct graph *g, const struct node *n)
+{
+    while (n && graph_reshapes(n))
+        n = graph_arg(g, n, 0);
+    return n;
+}
+
+static void fill_window(struct scope *s, const char *what, const int64_t v[3])
+{
+    static const char *const names[] = {"depth", "height", "width"};
+    char slot[32];
+
+    for (int d = 0; d < 3; d++) {
+        snprintf(slot, sizeof(slot), "%s_%s", what, names[d]);
+        scope_set(s, slot, "%lld", (long long)v[d]);
+    }
+}
+
+bool match_pooling(const struct graph *g, struct arena *a, struct match *out)
+{
+    const struct node *n = through_reshapes(g, graph_node(g, g->result[0])), *x;
+    static const int64_t none[3] = {0, 0, 0};
+    const struct pool *p = NULL;
+    int64_t size[3], stride[3], pad[3], dilation[3];
+    struct scope *s;
+    int ndim, spatial;
+    bool ok;
+
+    for (size_t i = 0; n && i < ARRAY_LEN(pools) && !p; i++)
+        if (graph_op_is(n, pools[i].op))
+            p = &pools[i];
+    if (!p || g->out_count != 1)
+        return match_no(out, a, "no pooling is what it returns");
+    x = through_reshapes(g, graph_arg(g, n, 0));
+    ok = plain_input(g, x) && tensor_contiguous(&g->out[0]) && x->t.dims == g->out[0].dims;
+    ok = ok && per_dim(n, 1, p->dims, NULL, size) && per_dim(n, 2, p->dims, size, stride) &&
+         per_dim(n, 3, p->dims, none, pad) &&
+         per_dim(n, p->largest ? 4 : 99, p->dims, NULL, dilation);
+    if (!ok || flag(n, p->largest ? 5 : 4, false) || (!p->largest && graph_arg_json(n, 6, NULL)))
+        return match_no(out, a, "pooling of something computed, or rounded up");
+    ndim = x->t.dims;
+    spatial = p->dims < ndim - 1 ? p->dims : ndim - 1;
+    while (spatial > 1 && size[3 - spatial] == 1 && spatial > ndim - 2)
+        spatial--;
+    s = out->scope = scope_new(a, NULL);
+    scope_set(s, "kernel", "%s", match_kernel_name(g, a));
+    scope_set(s, "ops", "%s", graph_ops(g, a));
+    scope_set(s, "type", "%s", expr_memory_type(x->t.dtype));
+    scope_set(s, "ndim", "%d", ndim);
+    fill_window(s, "kernel", size);
+    fill_window(s, "stride", stride);
+    fill_window(s, "pad", pad);
+    fill_window(s, "dilation", dilation);
+    scope_set(s, "height", "%s", spatial > 1 ? arena_printf(a, "x->shape[%d]", ndim - 2) : "1");
+    scope_set(s, "out_height", "%s", spatial > 1 ? arena_printf(a, "y->shape[%d]", ndim - 2) : "1");
+    scope_set(s, "depth", "%s", spatial > 2 ? arena_printf(a, "x->shape[%d]", ndim - 3) : "1");
+    scope_set(s, "out_depth", "%s", spatial > 2 ? arena_printf(a, "y->shape[%d]", ndim - 3) : "1");
+    if (p->largest)
+        scope_fact(s, "largest");
+    if (pad[0] || pad[1] || pad[2])
+        scope_fact(s, "padded");
+    if (flag(n, 5, true))
+        scope_fact(s, "whole_windows");
+    match_scalars(g, s);
+    return true;
+}
+
+/* ---- concatenation ------------------------------------------------------------ */
+
+bool match_concat(const struct graph *g, struct arena *a, struct match *out)
+{
+    const struct node *n = graph_node(g, g->result[0]);
+    const json_t *list = json_object_get(json_array_get(n->args, 0), "list"), *arg;
+    const struct tensor *y = &g->out[0];
+    struct scope *s;
+    int64_t dim = 0, run = 1;
+    int vec = 16 / (expr_bytes(y->dtype) ? expr_bytes(y->dtype) : 16);
+    bool vectors = vec > 1, stack = graph_op_is(n, "aten.stack"); /* along a new dimension */
+    size_t i;
+
+    graph_arg_int(n, 1, "dim", &dim);
+    dim += dim < 0 ? y->dims : 0;
+    if (g->out_count != 1 || !(stack || graph_op_is(n, "aten.cat")) || !json_array_size(list) ||
+        dim < 0 || dim >= y->dims || !tensor_contiguous(y))
+        return match_no(out, a, "no concatenation is what it returns");
+    s = out->scope = scope_new(a, NULL);
+    for (int d = (int)dim + 1; d < y->dims; d++)
+        run *= y->shape[d];
+    json_array_foreach(list, i, arg)
+    {
+        const struct node *x = json_object_get(arg, "node") ? graph_node(g, graph_id(arg)) : NULL;
+        struct scope *item;
+
+        if (!plain_input(g, x) || strcmp(x->t.dtype, y->dtype) != 0 || x->t.dims != y->dims - stack)
+            return match_no(out, a, "a concatenation of something computed");
+        item = scope_item(s, "input");
+        scope_set(item, "k", "%zu", i);
+        scope_set(item, "index", "%d", x->index);
+        vectors = vectors && run * (stack ? 1 : x->t.shape[dim]) % vec == 0;
+    }
+    scope_set(s, "kernel", "%s", match_kernel_name(g, a));
+    scope_set(s, "ops", "%s", graph_ops(g, a));
+    scope_set(s, "type", "%s", expr_memory_type(y->dtype));
+    scope_set(s, "vec", "%d", vec);
+    scope_set(s, "rows", "%s", match_size_text("y", 0, (int)dim, a));
+    if (vectors)
+        scope_fact(s, "vectors");
+    return true;
+}

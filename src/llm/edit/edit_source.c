@@ -1,0 +1,201 @@
+/*
+ * edit_source.c - a source as lines, and finding quoted lines in it.
+ *
+ * Hides how forgiving the search is: first the very bytes, then without
+ * trailing blanks, then with runs of blanks as one. A looser way is tried only
+ * when the stricter one finds nothing, and every way must find one place only.
+ */
+#include "llm/edit/edit_parse.h"
+
+#include <ctype.h>
+#include <string.h>
+
+static bool blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct text right_trim(struct text t)
+{
+    while (t.len && blank(t.data[t.len - 1]))
+        t.len--;
+    return t;
+}
+
+static uint64_t hash_byte(uint64_t h, char c)
+{
+    return (h ^ (unsigned char)c) * 0x100000001b3u;
+}
+
+static uint64_t line_hash(struct text t, int mode)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+
+    if (mode > 0)
+        t = right_trim(t);
+    for (size_t i = 0; i < t.len; i++) {
+        if (mode == 2 && blank(t.data[i])) {
+            if (i && !blank(t.data[i - 1]))
+                h = hash_byte(h, ' ');
+            continue;
+        }
+        h = hash_byte(h, t.data[i]);
+    }
+    return h;
+}
+
+/* Equal in this mode; the hashes were equal already. */
+static bool line_same(struct text x, struct text y, int mode)
+{
+    size_t i = 0, k = 0;
+
+    if (mode == 0)
+        return text_equal(x, y);
+    x = right_trim(x);
+    y = right_trim(y);
+    if (mode == 1)
+        return text_equal(x, y);
+    while (i < x.len && blank(x.data[i]))
+        i++;
+    while (k < y.len && blank(y.data[k]))
+        k++;
+    while (i < x.len && k < y.len) {
+        if (blank(x.data[i]) != blank(y.data[k]))
+            return false;
+        if (!blank(x.data[i])) {
+            if (x.data[i++] != y.data[k++])
+                return false;
+            continue;
+        }
+        while (i < x.len && blank(x.data[i]))
+            i++;
+        while (k < y.len && blank(y.data[k]))
+            k++;
+    }
+    return i == x.len && k == y.len;
+}
+
+struct edit_source edit_source_of(struct text t, struct arena *a)
+{
+    struct edit_source s = {.eol = {"\n", 1}};
+    size_t lines = 0, i = 0;
+
+    for (size_t k = 0; k < t.len; k++)
+        lines += t.data[k] == '\n';
+    s.lines = arena_array(a, lines + 1, sizeof(*s.lines));
+    while (i < t.len) {
+        const char *nl = memchr(t.data + i, '\n', t.len - i);
+        size_t end = nl ? (size_t)(nl - t.data) : t.len, next = nl ? end + 1 : end;
+        struct edit_line *l = &s.lines[s.count++];
+
+        if (nl && end > i && t.data[end - 1] == '\r')
+            end--;
+        l->text = (struct text){t.data + i, end - i};
+        l->end = (struct text){t.data + end, next - end};
+        for (int m = 0; m < EDIT_MODES; m++)
+            l->hash[m] = line_hash(l->text, m);
+        i = next;
+    }
+    if (s.count && s.lines[0].end.len == 2)
+        s.eol = s.lines[0].end;
+    return s;
+}
+
+static bool match_at(const struct edit_source *s, size_t line, const struct text *want,
+                     const uint64_t *hash, size_t count, int mode)
+{
+    if (line < 1 || line > s->count || count > s->count - (line - 1))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (s->lines[line - 1 + i].hash[mode] != hash[i])
+            return false;
+    for (size_t i = 0; i < count; i++)
+        if (!line_same(s->lines[line - 1 + i].text, want[i], mode))
+            return false;
+    return true;
+}
+
+struct edit_found edit_locate(const struct edit_source *s, const struct text *want, size_t count,
+                              size_t hint)
+{
+    struct edit_found f = {.how = FOUND_NOT};
+    uint64_t *hash;
+
+    if (count == 0 || count > s->count)
+        return f;
+    hash = xmalloc(count * sizeof(*hash));
+    for (int mode = 0; mode < EDIT_MODES && f.how == FOUND_NOT; mode++) {
+        for (size_t i = 0; i < count; i++)
+            hash[i] = line_hash(want[i], mode);
+        f.loose = mode == 2;
+        if (match_at(s, hint, want, hash, count, mode)) {
+            f.how = FOUND;
+            f.line = hint;
+            break;
+        }
+        for (size_t l = 1; l + count <= s->count + 1 && f.how != FOUND_TWICE; l++) {
+            if (!match_at(s, l, want, hash, count, mode))
+                continue;
+            if (f.how == FOUND)
+                f.how = FOUND_TWICE, f.other = l;
+            else
+                f.how = FOUND, f.line = l;
+        }
+    }
+    xfree(hash);
+    return f;
+}
+
+const struct text *edit_split(struct text t, struct arena *a, size_t *count)
+{
+    size_t n = 1, at = 0;
+    struct text *out;
+
+    if (t.len && t.data[t.len - 1] == '\n')
+        t.len--;
+    for (size_t i = 0; i < t.len; i++)
+        n += t.data[i] == '\n';
+    out = arena_array(a, n, sizeof(*out));
+    for (size_t i = 0; i < n; i++) {
+        const char *nl = memchr(t.data + at, '\n', t.len - at);
+        size_t end = nl ? (size_t)(nl - t.data) : t.len;
+
+        out[i] = (struct text){t.data + at, end - at};
+        if (out[i].len && out[i].data[out[i].len - 1] == '\r')
+            out[i].len--;
+        at = nl ? end + 1 : end;
+    }
+    *count = n;
+    return out;
+}
+
+bool edit_has_numbers(const struct text *lines, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t k = 0, digits = 0;
+
+        while (k < lines[i].len && lines[i].data[k] == ' ')
+            k++;
+        while (k + digits < lines[i].len && isdigit((unsigned char)lines[i].data[k + digits]))
+            digits++;
+        if (!digits || k + digits >= lines[i].len || lines[i].data[k + digits] != '|')
+            return false;
+    }
+    return count > 0;
+}
+
+struct text edit_numbered(struct text source, struct arena *a)
+{
+    struct edit_source s = edit_source_of(source, a);
+    struct buf b = buf_init(source.len + s.count * 12 + 16);
+    struct text t;
+
+    for (size_t i = 0; i < s.count; i++) {
+        buf_printf(&b, "%4zu| ", i + 1);
+        buf_add(&b, s.lines[i].text.data, s.lines[i].text.len);
+        buf_putc(&b, '\n');
+    }
+    t = buf_copy(&b, a);
+    buf_release(&b);
+    return t;
+}

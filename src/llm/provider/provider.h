@@ -1,0 +1,140 @@
+/*
+ * provider.h - private to src/llm: what stands between llm_ask and a provider.
+ *
+ * A provider makes one attempt at one call. It either brings an answer or a
+ * fault, and a fault says whether it may pass. Everything else (retries,
+ * continuations, budgets, prices, records) is llm.c's and the same for all.
+ *
+ * To add a provider: a struct provider in a file of its own, and a row in
+ * providers[] (llm.c). To add an HTTP dialect: a struct dialect as in messages.c.
+ */
+#ifndef LLM_PROVIDER_H
+#define LLM_PROVIDER_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "llm/llm.h"
+
+/* Parameters a server has refused and that are left out from then on. */
+enum {
+    DROP_TEMPERATURE = 1,
+    DROP_EFFORT = 2,
+    DROP_STREAM_OPTIONS = 4,
+    DROP_MAX_TOKENS_NAME = 8, /* use the other name: max_completion_tokens <-> max_tokens */
+};
+
+/* One attempt, as the provider is to send it. */
+struct wire {
+    const struct llm_config *config;
+    const char *model;
+    const struct request *req;
+    const struct message *messages; /* of the request, with continuations */
+    size_t message_count;
+    int max_output_tokens;
+    int total_ms;
+    unsigned drop;
+    struct arena *arena;
+};
+
+/* What an attempt has brought so far. */
+struct answer {
+    struct buf text;
+    char model[128], finish[40];
+    int64_t prompt_tokens, cached_tokens, cache_write_tokens, output_tokens; /* -1: unknown */
+    double cost_usd;                                                         /* replay knows it */
+    bool finished;     /* the provider said that this is the end */
+    bool cut;          /* ended at the token limit */
+    bool done;         /* replay: there is nothing more */
+    char problem[512]; /* an error told inside the answer; "" none */
+    bool problem_passes;
+};
+
+struct fault {
+    bool passes;        /* trying again may help */
+    bool again;         /* try again at once: the request was changed (drop) */
+    int retry_after_ms; /* < 0: the server did not say */
+    enum error_kind kind;
+    char text[1024], hint[512];
+};
+
+struct llm;
+
+struct provider {
+    const char *scheme; /* "openai" of "openai:MODEL" */
+    const char *title;
+    const struct dialect *dialect; /* NULL: not HTTP */
+    bool (*open)(struct llm *llm, struct error *err);
+    bool (*attempt)(struct llm *llm, struct wire *w, struct answer *out, struct fault *f);
+    bool (*recall)(struct llm *llm, const struct request *req, struct error *err); /* or NULL */
+    void (*close)(struct llm *llm);
+};
+
+struct dialect {
+    const char *base_url, *base_env, *key_env, *path;
+    json_t *(*body)(const struct wire *w);
+    /* Adds the lines of the header with the key (may be ""); each in `out`, '\n'-terminated. */
+    void (*headers)(const char *key, struct buf *out);
+    void (*event)(struct answer *a, const json_t *data);
+    void (*whole)(struct answer *a, const json_t *body);
+};
+
+struct secret { /* a key in memory; wiped when released */
+    char *value;
+    char from[256]; /* where it came from, for people */
+};
+
+struct price;
+
+struct llm {
+    struct llm_config config; /* strings borrowed from arena */
+    struct arena *arena;
+    const struct provider *provider;
+    const char *model; /* behind the colon */
+    struct secret key;
+    struct llm_totals totals;
+    unsigned drop;
+    int token_cap; /* most output tokens the server allows, as far as it told us; 0: not known */
+    const struct price *price; /* NULL: unknown */
+    struct price_book *prices;
+    void *state; /* the provider's own */
+};
+
+extern const struct provider openai_provider, responses_provider, anthropic_provider, exec_provider,
+    replay_provider;
+
+/* llm.c: the providers there are; NULL: none. */
+const struct provider *llm_provider_of(const char *spec, const char **model);
+const struct provider *llm_provider_at(size_t i);
+
+/* http.c: the open/attempt/close of every provider with a dialect. */
+bool http_open(struct llm *llm, struct error *err);
+bool http_attempt(struct llm *llm, struct wire *w, struct answer *out, struct fault *f);
+void http_close(struct llm *llm);
+/* Where requests go: base URL (given, from the environment, or the provider's) and path. */
+const char *http_url(const struct llm_config *c, const struct dialect *d, struct arena *a);
+bool http_is_official(const struct llm_config *c, const struct dialect *d);
+
+/* secret.c */
+bool secret_load(const struct llm_config *c, const struct dialect *d, struct secret *out,
+                 struct error *err);
+void secret_release(struct secret *s);
+/* Puts "[key]" wherever the key stands in s (a NUL-terminated string of this capacity). */
+void secret_scrub(const struct secret *key, char *s);
+void secret_scrub_text(const struct secret *key, struct text *t, struct arena *a);
+
+/* fault.c: how a fault is told, and how long to wait before the next attempt. */
+bool fault_set(struct fault *f, bool passes, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+bool fault_hint(struct fault *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int fault_pause_ms(const struct llm_config *c, const struct fault *f, int attempt, unsigned *seed);
+/* "120" or an HTTP date; -1 when it is neither. */
+int retry_after_ms(const char *value, int64_t now_unix_ms);
+
+/* transcript.c */
+json_t *record_of(const struct llm *llm, const struct request *req, const struct reply *reply,
+                  json_t *faults, struct arena *a);
+bool record_append(const char *path, const json_t *record, struct error *err);
+/* Of stage and messages: the name under which a replay knows a prompt. */
+void record_request_hash(const struct request *req, char out[65]);
+
+#endif

@@ -1,0 +1,170 @@
+/*
+ * loop.h - the loop: from a PyTorch module to the best verified kernel.
+ *
+ * All policy is here and in loop.c: when to repair, when to look at the
+ * profiler, from which kernel the next step starts, when to stop. The store
+ * is written by the loop alone; whoever wants to see a run live hands in
+ * a `struct progress`.
+ *
+ *     loop_run()     a new run, or with resume_id the rest of an old one
+ *     loop_eval()    one candidate, one verdict
+ *     loop_export()  the best kernel of a run as files to use
+ */
+#ifndef LOOP_LOOP_H
+#define LOOP_LOOP_H
+
+#include "base/error.h"
+#include "model.h"
+#include "stage/settings.h"
+
+enum advance { ADVANCE_BEST, ADVANCE_LAST };
+
+struct run_options {
+    const char *task_path; /* NULL with resume_id */
+    const char *resume_id; /* NULL: a new run */
+    const char *suite;     /* the suite it belongs to and whose budget it shares; NULL: none */
+    int max_depth;         /* optimisation steps at most */
+    int max_repairs;       /* per step */
+    int patience;          /* stop after so many depths without a gain; 0: never */
+    int profile_from;      /* depth; < 0: by kernel class */
+    enum advance advance;
+    int width;         /* candidates per step; they share the judge */
+    bool seed_builtin; /* depth 0 is the built-in engineer's best kernel */
+    bool fresh;        /* it begins anew, not with what it found for this task before */
+};
+
+/* What happens, as it happens. Strings are borrowed for the call. */
+enum event_kind {
+    EVENT_TASK,    /* the task is known */
+    EVENT_STAGE,   /* a stage begins: text names it */
+    EVENT_ATTEMPT, /* an attempt has its verdict */
+    EVENT_DEPTH,   /* a depth is reached and measured */
+    EVENT_NOTE,    /* something a person should see */
+    EVENT_END,
+};
+
+struct event {
+    enum event_kind kind;
+    const char *run_id;
+    const char *text;
+    const struct task *task;
+    const struct device *device;
+    const struct candidate *candidate;
+    const struct verdict *verdict;
+    const struct measurement *measurement;
+    int build_ms;
+    int depth_now, attempt_now; /* what the run is at */
+    double best_us, first_us;
+    int64_t tokens;
+    double cost_usd;
+};
+
+struct progress {
+    void (*event)(struct progress *self, const struct event *ev);
+};
+
+/* Where the runs of a suite keep what they have spent together. */
+const char *suite_budget_path(struct arena *a, const char *runs_dir, const char *suite);
+
+struct run_summary {
+    const char *run_id, *run_dir, *report_path;
+    bool found; /* a correct kernel exists */
+    struct candidate best;
+    struct measurement best_time, first_time;
+    struct test_result best_test;
+    int depths, attempts;
+    const char *ended; /* why the loop stopped, one line */
+};
+
+/* What a run was started with: as the store keeps it, and again from there. */
+json_t *run_options_json(const struct settings *s, const struct run_options *o);
+bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
+                         struct run_options *o, struct error *err);
+/* The first depth whose question comes with a profile. */
+int run_profile_depth(const struct settings *s, const struct run_options *o, enum kernel_class of,
+                      enum device_kind on);
+
+bool loop_run(const struct settings *settings, const struct run_options *options,
+              struct progress *progress, struct arena *a, struct run_summary *out,
+              struct error *err);
+
+/* ---- many tasks (suite.c) ---------------------------------------- */
+
+struct suite_options {
+    const char *source;       /* a folder or a list of tasks; NULL with resume */
+    const char *resume;       /* name of a suite; NULL: a new one */
+    int jobs;                 /* runs at a time */
+    json_t *flags;            /* list of words that every `cutegen run` gets */
+    const char *key_names[4]; /* variables with API keys that runs need; NULL: none */
+};
+
+enum suite_event_kind { SUITE_BEGINS, SUITE_TASK_BEGINS, SUITE_TASK_ENDS };
+
+struct suite_event {
+    enum suite_event_kind kind;
+    const char *suite;
+    const struct suite_task *task; /* NULL when the suite begins */
+    size_t done, running, count;
+};
+
+struct suite_progress {
+    void (*event)(struct suite_progress *self, const struct suite_event *ev);
+};
+
+/* Runs every task that has not ended, some at a time, each in a process of its own. *name is
+ * there as soon as the suite is, also when false comes back: what was done is in the store. */
+bool loop_suite(const struct settings *settings, const struct suite_options *options,
+                struct suite_progress *progress, struct arena *a, const char **name,
+                struct error *err);
+
+/* Final acceptance (settings.accept): on a GPU the test once more under compute-sanitizer's tools,
+ * and the kernel on simt with every check, at sizes that fit. On simt that is wanted where it was
+ * judged with less. `note` says who looked and found nothing. */
+struct acceptance {
+    const struct task *task;
+    const struct device *device;
+    const struct candidate *cand;
+    const struct build_result *build;
+};
+struct stage;
+bool loop_wants_accepting(const struct settings *settings, const struct device *device);
+bool loop_accept(const struct settings *settings, struct stage *st, const struct acceptance *what,
+                 struct arena *a, struct verdict *verdict, const char **note, struct error *err);
+
+struct eval_summary {
+    struct task task;
+    struct device device;
+    struct build_result build;
+    struct test_result test;
+    struct measurement measurement;
+    struct verdict verdict; /* the one that counts: first that is not pass */
+    const char *run_id;     /* where `cutegen show` finds the details */
+    const char *accepted;   /* with settings.accept: who looked at it besides; NULL: nobody */
+};
+
+bool loop_eval(const struct settings *settings, const char *task_path, const char *kernel_path,
+               struct progress *progress, struct arena *a, struct eval_summary *out,
+               struct error *err);
+
+/* Writes the exported files of a run's best kernel. */
+struct export_options {
+    const char *dir; /* NULL: the run's folder */
+    bool fallback;   /* other shapes and dtypes go to the reference */
+    bool shared;     /* a shared object as well */
+};
+struct export_summary {
+    const char *dir, *module_path, *source_path, *record_path;
+    const char *shared_path, *no_shared; /* NULL: not made; why it could not be */
+};
+bool loop_export(const struct settings *settings, const char *run_id,
+                 const struct export_options *options, struct arena *a, struct export_summary *out,
+                 struct error *err);
+
+/* The task's description, for `cutegen describe`; out->description is the whole. */
+bool loop_describe(const struct settings *settings, const char *task_path, struct arena *a,
+                   struct task *out, struct error *err);
+
+/* Set by the signal handler: 1 finish the attempt and stop, 2 stop now. */
+extern volatile int loop_interrupts;
+
+#endif

@@ -1,0 +1,524 @@
+/*
+ * suite.c - many tasks: which they are, some at a time, to the end of the last.
+ *
+ * Every task is a `cutegen run` (or `resume`) in a process of its own, so a
+ * task that brings one down takes no other with it. The suite's runs share one
+ * budget through a file in its folder; on a GPU they take turns through the
+ * device's lease (stage/workshop.h), so that timings never overlap.
+ *
+ * Invariants
+ * 1. What to do next follows from the store alone: a suite that was killed is
+ *    gone on with by reading it again.
+ * 2. A task has ended when its run is done, or when it cannot have one (it does
+ *    not load). Interrupted, out of budget, killed, broken machine: not ended.
+ */
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/proc.h"
+#include "loop/loop.h"
+#include "stage/stage.h"
+#include "store/store.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    MAX_TASKS = 10000,
+    MAX_LIST_BYTES = 1 << 20,
+    MAX_JOBS = 64,
+    OUTPUT_BYTES = 4 << 20,
+    MAX_WORDS = 160
+};
+
+const char *suite_budget_path(struct arena *a, const char *runs_dir, const char *suite)
+{
+    return path_join(a, path_join(a, runs_dir, suite), "budget.json");
+}
+
+/* ---- which tasks ----------------------------------------------------------- */
+
+struct task_list {
+    const char *paths[MAX_TASKS];
+    size_t count;
+};
+
+/* "2_x" before "10_x": KernelBench numbers its files. */
+static int by_number(const void *x, const void *y)
+{
+    const char *a = *(const char *const *)x, *b = *(const char *const *)y;
+
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            char *after_a, *after_b;
+            unsigned long m = strtoul(a, &after_a, 10), n = strtoul(b, &after_b, 10);
+
+            if (m != n)
+                return m < n ? -1 : 1;
+            a = after_a;
+            b = after_b;
+        } else if (*a != *b) {
+            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+        } else {
+            a++;
+            b++;
+        }
+    }
+    return (*a != 0) - (*b != 0);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A Python file that has a Model; helpers that lie beside tasks have none. */
+static bool is_task(const char *path)
+{
+    size_t len = strlen(path);
+    struct arena *a;
+    struct error ignored = {0};
+    struct text t;
+    bool yes;
+
+    if (len < 4 || strcmp(path + len - 3, ".py") != 0)
+        return false;
+    a = arena_new();
+    yes = file_read(path, MAX_LIST_BYTES, a, &t, &ignored) && strstr(t.data, "class Model") != NULL;
+    arena_free(a);
+    return yes;
+}
+
+static bool add_task(struct task_list *l, const char *path, struct error *err)
+{
+    if (l->count == MAX_TASKS)
+        return error_set(err, ERROR_USE, "more than %d tasks", MAX_TASKS);
+    l->paths[l->count++] = path;
+    return true;
+}
+
+/* The tasks of a folder; of its folders (level1, level2, ...) when it has none itself. */
+static bool list_folder(const char *dir, bool deeper, struct arena *a, struct task_list *l,
+                        struct error *err)
+{
+    const char *folders[256];
+    size_t folder_count = 0, before = l->count;
+    DIR *d = opendir(dir);
+    struct dirent *e;
+    bool ok = true;
+
+    if (!d)
+        return error_set(err, ERROR_USE, "cannot open the folder %s: %s", dir, strerror(errno));
+    while (ok && (e = readdir(d)) != NULL) {
+        const char *path = path_join(a, dir, e->d_name);
+
+        if (e->d_name[0] == '.' || e->d_name[0] == '_')
+            continue;
+        if (is_folder(path) && folder_count < ARRAY_LEN(folders))
+            folders[folder_count++] = path;
+        else if (is_task(path))
+            ok = add_task(l, path, err);
+    }
+    closedir(d);
+    qsort(l->paths + before, l->count - before, sizeof(*l->paths), by_number);
+    if (!ok || l->count > before || !deeper)
+        return ok;
+    qsort(folders, folder_count, sizeof(*folders), by_number);
+    for (size_t i = 0; ok && i < folder_count; i++)
+        ok = list_folder(folders[i], false, a, l, err);
+    return ok;
+}
+
+/* One path per line, seen from the list's folder; # begins a comment. */
+static bool list_file(const char *file, struct arena *a, struct task_list *l, struct error *err)
+{
+    const char *slash = strrchr(file, '/');
+    const char *dir = slash ? arena_strndup(a, file, (size_t)(slash - file)) : ".";
+    struct text t;
+    char *line, *rest;
+    int number = 0;
+
+    if (!file_read(file, MAX_LIST_BYTES, a, &t, err))
+        return false;
+    rest = arena_strndup(a, t.data, t.len);
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        char *end = line + strcspn(line, "#");
+        const char *path;
+
+        number++;
+        while (end > line && isspace((unsigned char)end[-1]))
+            end--;
+        *end = '\0';
+        line += strspn(line, " \t");
+        if (!*line)
+            continue;
+        path = path_absolute(a, *line == '/' ? line : path_join(a, dir, line));
+        if (!file_exists(path)) {
+            error_set(err, ERROR_USE, "%s:%d: there is no task file %s", file, number, path);
+            return false;
+        }
+        if (!add_task(l, path, err))
+            return false;
+    }
+    return true;
+}
+
+static bool list_tasks(const char *source, struct arena *a, struct task_list *l, struct error *err)
+{
+    const char *path = path_absolute(a, source);
+    size_t len = strlen(path);
+    bool ok;
+
+    if (is_folder(path))
+        ok = list_folder(path, true, a, l, err);
+    else if (len > 3 && strcmp(path + len - 3, ".py") == 0 && file_exists(path))
+        ok = add_task(l, path, err);
+    else
+        ok = list_file(path, a, l, err);
+    if (!ok) {
+        err->kind = ERROR_USE;
+        return false;
+    }
+    if (l->count)
+        return true;
+    error_set(err, ERROR_USE, "there is no task in %s", source);
+    return error_hint(err, "a task is a .py file with a class Model; a list has one path per line");
+}
+
+/* ---- one task -------------------------------------------------------------- */
+
+struct slot {
+    pthread_t thread;
+    bool busy, finished;
+    size_t number;
+    struct arena *a;
+    struct proc_spec spec;
+    const char *argv[MAX_WORDS];
+    struct proc_result result;
+    struct error err;
+    bool ok;
+    int64_t began_ms, wall_ms;
+    struct suite *suite;
+};
+
+struct suite {
+    const struct settings *settings;
+    const struct suite_options *options;
+    struct suite_progress *progress;
+    struct store *store;
+    struct arena *a;
+    const char *name, *program;
+    const char *env[8];
+    struct suite_record record;
+    struct slot slots[MAX_JOBS];
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t next, done, running;
+    bool out_of_budget;
+    struct error broken; /* the first task that met a broken machine */
+};
+
+static bool stop_now(void *ctx)
+{
+    (void)ctx;
+    return loop_interrupts > 1;
+}
+
+static void *run_task(void *self)
+{
+    struct slot *s = self;
+
+    s->ok = proc_run(&s->spec, s->a, &s->result, &s->err);
+    s->wall_ms = clock_ms() - s->began_ms;
+    pthread_mutex_lock(&s->suite->lock);
+    s->finished = true;
+    pthread_cond_signal(&s->suite->changed);
+    pthread_mutex_unlock(&s->suite->lock);
+    return NULL;
+}
+
+static void tell(struct suite *u, enum suite_event_kind kind, const struct suite_task *task)
+{
+    struct suite_event ev = {.kind = kind,
+                             .suite = u->name,
+                             .task = task,
+                             .done = u->done,
+                             .running = u->running,
+                             .count = u->record.count};
+
+    if (u->progress)
+        u->progress->event(u->progress, &ev);
+}
+
+static void fill_words(struct suite *u, struct slot *s, const struct suite_task *t)
+{
+    size_t n = 0;
+
+    s->argv[n++] = u->program;
+    s->argv[n++] = t->run ? "resume" : "run";
+    s->argv[n++] = t->run ? t->run : t->path;
+    s->argv[n++] = "--json";
+    s->argv[n++] = "--suite";
+    s->argv[n++] = u->name;
+    for (size_t i = 0; u->record.flags[i] && n < ARRAY_LEN(s->argv) - 3; i++)
+        s->argv[n++] = u->record.flags[i];
+    /* What is said when it goes on comes later and wins: a larger budget, another deadline. */
+    for (size_t i = 0;
+         u->options->resume && i < json_array_size(u->options->flags) && n < ARRAY_LEN(s->argv) - 3;
+         i++)
+        s->argv[n++] = json_string_value(json_array_get(u->options->flags, i));
+    s->argv[n++] = "--runs";
+    s->argv[n++] = store_dir(u->store);
+    s->argv[n] = NULL;
+}
+
+static void start_task(struct suite *u, struct slot *s, size_t number)
+{
+    const struct suite_task *t = &u->record.tasks[number];
+
+    *s = (struct slot){.busy = true, .number = number, .suite = u, .a = arena_new()};
+    fill_words(u, s, t);
+    s->spec = (struct proc_spec){
+        .argv = s->argv, .env = u->env, .output_limit = OUTPUT_BYTES, .stop = stop_now};
+    s->began_ms = clock_ms();
+    u->running++;
+    tell(u, SUITE_TASK_BEGINS, t);
+    if (pthread_create(&s->thread, NULL, run_task, s) != 0)
+        BUG("no thread for a task");
+}
+
+/* The text of the {"error": ...} line that a command ends with, or NULL. */
+static const char *error_line(struct text out, struct arena *a)
+{
+    const char *found = NULL;
+
+    for (const char *p = out.data; (p = strstr(p, "{\"error\":")) != NULL; p++)
+        found = p;
+    if (found) {
+        size_t len = strcspn(found, "\n");
+        struct error ignored = {0};
+        json_t *o = NULL;
+
+        if (json_parse((struct text){found, len}, "the last line", &o, &ignored)) {
+            const char *text = json_string_or(json_object_get(o, "error"), "text", NULL);
+
+            found = text ? arena_strdup(a, text) : NULL;
+            json_decref(o);
+            return found;
+        }
+    }
+    return NULL;
+}
+
+/* What a process that ended says about its task. */
+static void judge_end(struct suite *u, struct slot *s, bool *ended, const char **problem)
+{
+    const struct proc_result *r = &s->result;
+    const char *said = s->ok ? error_line(r->out, s->a) : s->err.text;
+
+    *ended = false;
+    *problem = said ? said : "";
+    if (!s->ok || r->end != PROC_EXITED) {
+        if (!said)
+            *problem = proc_end_text(r, s->a);
+        return;
+    }
+    switch (r->code) {
+    case 0: /* a kernel, or none: the run says which */
+    case 1:
+        *ended = true;
+        *problem = "";
+        break;
+    case 2:
+        *ended = true; /* it will not load another time either */
+        break;
+    case 4:
+        u->out_of_budget = true;
+        break;
+    case 3:
+        if (u->broken.kind == ERROR_NONE)
+            error_set(&u->broken, ERROR_MACHINE, "%s", *problem);
+        break;
+    default:
+        break;
+    }
+}
+
+static bool finish_task(struct suite *u, struct slot *s, struct error *err)
+{
+    struct suite_task *t = &u->record.tasks[s->number];
+    struct suite_record now;
+    const char *problem;
+    bool ended, ok;
+
+    pthread_join(s->thread, NULL);
+    judge_end(u, s, &ended, &problem);
+    ok = suite_task_set(u->store, u->name, s->number, ended, problem, s->wall_ms, err) &&
+         suite_read(u->store, u->name, u->a, &now, err);
+    if (ok)
+        *t = now.tasks[s->number];
+    arena_free(s->a);
+    s->busy = false;
+    u->running--;
+    u->done += ended;
+    tell(u, SUITE_TASK_ENDS, t);
+    return ok;
+}
+
+/* ---- all of them ----------------------------------------------------------- */
+
+static bool may_start(const struct suite *u)
+{
+    return u->next < u->record.count && !loop_interrupts && !u->out_of_budget;
+}
+
+static void fill_slots(struct suite *u, int jobs)
+{
+    for (int i = 0; i < jobs && may_start(u); i++) {
+        if (u->slots[i].busy)
+            continue;
+        while (u->next < u->record.count && u->record.tasks[u->next].ended)
+            u->next++;
+        if (u->next < u->record.count)
+            start_task(u, &u->slots[i], u->next++);
+    }
+}
+
+/* The slot of a task that has finished; waits for one. */
+static struct slot *wait_for_one(struct suite *u, int jobs)
+{
+    struct slot *found = NULL;
+
+    pthread_mutex_lock(&u->lock);
+    while (!found) {
+        for (int i = 0; i < jobs && !found; i++)
+            if (u->slots[i].busy && u->slots[i].finished)
+                found = &u->slots[i];
+        if (!found)
+            pthread_cond_wait(&u->changed, &u->lock);
+    }
+    pthread_mutex_unlock(&u->lock);
+    return found;
+}
+
+static bool run_all(struct suite *u, struct error *err)
+{
+    int jobs = u->options->jobs < 1 ? 1 : u->options->jobs > MAX_JOBS ? MAX_JOBS : u->options->jobs;
+    bool ok = true;
+
+    for (size_t i = 0; i < u->record.count; i++)
+        u->done += u->record.tasks[i].ended;
+    tell(u, SUITE_BEGINS, NULL);
+    fill_slots(u, jobs);
+    while (u->running) {
+        ok = finish_task(u, wait_for_one(u, jobs), err) && ok;
+        if (ok)
+            fill_slots(u, jobs);
+    }
+    return ok;
+}
+
+static bool say_why(const struct suite *u, struct error *err)
+{
+    if (loop_interrupts)
+        error_set(err, ERROR_INTERRUPTED, "stopped after %zu of %zu tasks", u->done,
+                  u->record.count);
+    else if (u->out_of_budget)
+        error_set(err, ERROR_BUDGET, "the budget was spent after %zu of %zu tasks", u->done,
+                  u->record.count);
+    else if (u->done < u->record.count)
+        error_set(err, ERROR_MACHINE, "%zu of %zu tasks did not come to an end: %s",
+                  u->record.count - u->done, u->record.count,
+                  u->broken.kind ? u->broken.text : "their processes were killed");
+    else
+        return true;
+    return error_hint(err, "go on with: cutegen suite --resume %s", u->name);
+}
+
+/* Our own program needs the keys that other programs must not see. */
+static void pass_keys(struct suite *u)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(u->options->key_names); i++) {
+        const char *name = u->options->key_names[i], *value = name ? getenv(name) : NULL;
+
+        if (value)
+            u->env[n++] = arena_printf(u->a, "%s=%s", name, value);
+    }
+}
+
+/* The list is read before the store is opened: wrong use leaves nothing behind. */
+static bool begin_suite(struct suite *u, struct error *err)
+{
+    struct task_list *l = xmalloc(sizeof(*l));
+    bool ok;
+
+    ok = list_tasks(u->options->source, u->a, l, err) &&
+         store_open(u->settings->runs_dir, STORE_WRITE, &u->store, err) &&
+         suite_create(u->store, path_absolute(u->a, u->options->source), l->paths, l->count,
+                      u->options->flags, u->a, &u->name, err);
+    xfree(l);
+    return ok;
+}
+
+static bool go_on(struct suite *u, struct error *err)
+{
+    const char *budget;
+
+    if (!store_open(u->settings->runs_dir, STORE_WRITE, &u->store, err) ||
+        !suite_find(u->store, u->options->resume, u->a, &u->name, err))
+        return false;
+    budget = suite_budget_path(u->a, u->settings->runs_dir, u->name);
+    return !file_exists(budget) || stage_budget_unpause(budget, err);
+}
+
+bool loop_suite(const struct settings *settings, const struct suite_options *options,
+                struct suite_progress *progress, struct arena *a, const char **name,
+                struct error *err)
+{
+    struct suite *u = xmalloc(sizeof(*u));
+    char *program = realpath("/proc/self/exe", NULL);
+    int lock = -1, server = -1;
+    bool ok = false;
+
+    *name = NULL;
+    u->settings = settings;
+    u->options = options;
+    u->progress = progress;
+    u->a = a;
+    pthread_mutex_init(&u->lock, NULL);
+    pthread_cond_init(&u->changed, NULL);
+    pass_keys(u);
+    if (!program) {
+        error_set(err, ERROR_MACHINE, "cannot find our own program: %s", strerror(errno));
+        goto done;
+    }
+    u->program = program;
+    if (!(options->resume ? go_on(u, err) : begin_suite(u, err)))
+        goto done;
+    *name = u->name;
+    server = stage_server_hold(settings);
+    ok = suite_lock(u->store, u->name, &lock, err) &&
+         suite_read(u->store, u->name, a, &u->record, err) && run_all(u, err) && say_why(u, err);
+done:
+    if (lock >= 0)
+        close(lock);
+    if (server >= 0)
+        close(server);
+    store_close(u->store);
+    pthread_mutex_destroy(&u->lock);
+    pthread_cond_destroy(&u->changed);
+    free(program);
+    xfree(u);
+    return ok;
+}

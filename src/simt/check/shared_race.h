@@ -1,0 +1,58 @@
+/* shared_race.h - between shared_race.c (the cells) and shared_race_deferred.c (what is not in the
+ * cells yet). */
+#ifndef SIMT_SHARED_RACE_H
+#define SIMT_SHARED_RACE_H
+
+#include "simt/hopper/hopper.h"
+
+#define UNDER_WAY UINT16_MAX /* a copy will store to it */
+
+/* Marks of an epoch: its first and the thread; the last of all: several threads. */
+static inline u32 marks_of_epoch(const struct blk *b)
+{
+    return b->b.nwarps * WARP + 1;
+}
+static inline u32 several(const struct blk *b)
+{
+    return b->b.nwarps * WARP;
+}
+
+/* Enters what was put off: always before a store is looked at; before a load, stores only. */
+void late_enter(struct blk *b, bool write);
+/* Accesses of whole words by the lanes m, each at at[lane]: true when nothing more is to be done.
+ */
+bool late_lanes(struct warp *w, u32 m, const u32 *at, u32 bytes, u32 site, bool write);
+
+bool late_copy_begin(struct warp *w, struct copy *c);
+bool late_copy_land(struct warp *w, struct copy *c); /* false: the cells know of it */
+
+/* Loads that went without a call: shared_race_log.c */
+void log_arm(struct blk *b);    /* they may, from now on */
+void log_check(struct blk *b);  /* was it written, what they read? Then they are forgotten. */
+void log_replay(struct blk *b); /* into the list, as if they had been calls; no more of them */
+void log_spill(struct warp *w); /* a log that is full, of this warp alone */
+void log_forget(struct blk *b);
+/* One of them into the list; false: nothing wrote some of it. */
+bool late_again(struct warp *w, u32 first, u32 stride, u32 site, u32 time);
+void late_make_room(struct blk *b); /* for one more in the list */
+
+void cell_read_at(uint32_t me, uint32_t now, uint32_t gen, u32 lane, u32 site, struct cell *c,
+                  uint32_t bytes);
+
+static inline uint32_t thread_of(const struct warp *w, u32 lane)
+{
+    return w->w.id * WARP + lane;
+}
+
+static inline u16 mark_of(const struct warp *w, u32 lane)
+{
+    return (u16)(w->blk->epoch + thread_of(w, lane));
+}
+
+/* A mark of this epoch, or of a copy under way, that is not `me`. */
+static inline bool foreign(u16 mark, u16 epoch, u16 me)
+{
+    return (mark >= epoch) & (mark != me);
+}
+
+#endif

@@ -1,0 +1,291 @@
+/*
+ * batched_access.c - several loads of a warp from one register at constant offsets, and stores.
+ *
+ * Hides: how the lanes lie. Unrolled code reads a tile with one address
+ * register, so where the lanes are and whether they may go there is found out
+ * once for all of the loads; what is left is copying. Whatever is not one of
+ * the patterns below goes load by load.
+ */
+#include "simt/device/device.h"
+#include "simt/device/lane_pattern.h"
+#include "simt/device/lane_transpose.h"
+
+#include <string.h>
+
+enum { ALL = -1, HALF = WARP / 2 };
+
+/* Lanes of 4 to 16 bytes: all in a row, each half in a row, at one place, ... */
+enum pattern { IN_ROW, HALVES_IN_ROW, AT_ONE_PLACE, HALVES_AT_ONE_PLACE, ANYWHERE };
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE enum pattern pattern_of(const u32 *a, u32 bytes)
+{
+    u32 row = 0, same = 0, first = a[0], second = a[HALF];
+    for (u32 i = 0; i < HALF; i++) {
+        u32 x = a[i] - first, y = a[HALF + i] - second;
+        row |= (x ^ bytes * i) | (y ^ bytes * i);
+        same |= x | y;
+    }
+    if (!row)
+        return second - first == bytes * HALF ? IN_ROW : HALVES_IN_ROW;
+    if (!same)
+        return second == first ? AT_ONE_PLACE : HALVES_AT_ONE_PLACE;
+    return ANYWHERE;
+}
+
+/* One register of 32 lanes. */
+INLINE void load_words(u32 *d, const u8 *p, const u32 *a, enum pattern how)
+{
+    row16 *out = (row16 *)d;
+    u32 x, y;
+    switch (how) {
+    case IN_ROW:
+    case HALVES_IN_ROW:
+        out[0] = *(const row16 *)(p + a[0]);
+        out[1] = *(const row16 *)(p + a[HALF]);
+        return;
+    case AT_ONE_PLACE:
+    case HALVES_AT_ONE_PLACE:
+        memcpy(&x, p + a[0], 4);
+        memcpy(&y, p + a[HALF], 4);
+        out[0] = (row16){0} + x;
+        out[1] = (row16){0} + y;
+        return;
+    default:
+        for (int i = 0; i < WARP; i++)
+            memcpy(&d[i], p + a[i], 4);
+    }
+}
+
+INLINE void load_quads(u32 *const *d, const u8 *p, const u32 *a, enum pattern how)
+{
+    if (how == AT_ONE_PLACE || how == HALVES_AT_ONE_PLACE) {
+        for (int v = 0; v < 4; v++)
+            load_words(d[v], p + 4 * v, a, how);
+        return;
+    }
+    quads_load(d, p, a);
+}
+
+INLINE void load_pairs(u64 *const *d, const u8 *p, const u32 *a, int n)
+{
+    for (int v = 0; v < n; v++)
+        for (int i = 0; i < WARP; i++)
+            memcpy(&d[v][i], p + a[i] + 8 * v, 8);
+}
+
+/* Four loads of one word each, one after the other in memory. */
+INLINE bool four_words(const struct sw_site *s, u32 left)
+{
+    return left >= 4 && s->vec == 1 && s->esize == 4 && s[1].off == s->off + 4 &&
+           s[2].off == s->off + 8 && s[3].off == s->off + 12;
+}
+
+/* Every site of the group, at its offset from p. */
+INLINE void load_all(struct warp *w, u32 site, u32 n, const u8 *base, const u32 *a,
+                     enum pattern how)
+{
+    for (u32 i = 0; i < n; i++) {
+        const struct sw_site *s = site_of(w, site + i);
+        const u8 *p = base + s->off;
+        void *d[4];
+        if (how == ANYWHERE && four_words(s, n - i)) {
+            for (u32 v = 0; v < 4; v++)
+                d[v] = reg_lanes(w, s + v, 0);
+            load_quads((u32 *const *)d, p, a, how);
+            i += 3;
+            continue;
+        }
+        regs_lanes(w, s, 0, s->vec, d);
+        if (s->esize == 8)
+            load_pairs((u64 *const *)d, p, a, s->vec);
+        else if (s->vec == 1)
+            load_words(d[0], p, a, how);
+        else if (s->vec == 4)
+            load_quads((u32 *const *)d, p, a, how);
+        else
+            for (int v = 0; v < 2; v++)
+                load_words(d[v], p + 4 * v, a,
+                           how == AT_ONE_PLACE || how == HALVES_AT_ONE_PLACE ? how : ANYWHERE);
+    }
+}
+
+/* Every register of the group has lanes; a site begins one group only, so it is found out once. */
+static inline bool wanted(const struct warp *w, u32 site, u32 n)
+{
+    enum { YES = 1, NO };
+    uint8_t *known = &w->t->wanted[site];
+    if (*known)
+        return *known == YES;
+    *known = YES;
+    for (u32 i = 0; i < n; i++) {
+        const struct sw_site *s = site_of(w, site + i);
+        for (u32 v = 0; v < s->vec; v++)
+            if (!reg_lanes(w, s, v))
+                *known = NO;
+    }
+    return *known == YES;
+}
+
+/* All lanes inside shared memory at every offset, and aligned. */
+INLINE bool shared_inside(const struct warp *w, const u32 *a, s64 lo, s64 hi, u32 bytes)
+{
+    u32 bad = 0, low = 0, size = w->blk->b.smem_bytes, span = (u32)(hi - lo), off = (u32)lo;
+    if (size < span)
+        return false;
+    for (int i = 0; i < WARP; i++) {
+        u32 at = a[i] + off;
+        bad |= at | (size - span - at);
+        low |= a[i];
+    }
+    return !(bad >> 31) && !(low & (bytes - 1));
+}
+
+static HOT bool loads_shared(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
+{
+    const struct sw_site *s = site_of(w, site);
+    u32 bytes = (u32)s->esize * s->vec;
+    const u32 *a = (const u32 *)(const void *)(w->w.fr + s->addr);
+    if (!shared_inside(w, a, lo, hi, bytes) ||
+        (w->blk->cell && !race_read_later(w, a, bytes, site, n)))
+        return false;
+    enum pattern how = pattern_of(a, bytes);
+    if (w->t->l->dev->config.counters)
+        count_shared_many(w, a, bytes, site, n, how == AT_ONE_PLACE);
+    u32 at[WARP];
+    memcpy(at, a, sizeof at); /* a result may lie where the address was */
+    load_all(w, site, n, w->blk->b.smem, at, how);
+    return true;
+}
+
+static HOT bool strip_fits(const struct warp *w, const u32 *a, s64 lo, s64 hi, u32 lanes, u32 step)
+{
+    u32 bad = 0;
+    for (u32 i = 0; i < WARP; i++)
+        bad |= (a[i] - a[i & (0 - lanes)]) ^ step * (i & (lanes - 1));
+    return !bad && shared_inside(w, a, lo, hi, 4);
+}
+
+u32 dev_strip(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi, u32 kind)
+{
+    struct warp *w = warp_of(sw);
+    const struct simt_config *cfg = &w->t->l->dev->config;
+    const u32 *a = (const u32 *)(const void *)(sw->fr + site_of(w, site)->addr);
+    if (!kind) {
+        if (cfg->counters)
+            count_shared_many(w, a, 4, site, n, false);
+        return 1;
+    }
+    w->last_site = site;
+    return m == (u32)ALL && !cfg->profile &&
+           strip_fits(w, a, lo, hi, kind >> 8, kind & 2 ? 4 : 0) &&
+           (!w->blk->cell || race_read_later(w, a, 4, site, n));
+}
+
+/* How the lanes lie from the first on; false: too far apart, or not aligned to each other. */
+static HOT bool spread_learn(struct spread *q, const u64 *a, u32 bytes)
+{
+    u64 far = 0, low = 0, top = 0;
+    for (int i = 0; i < WARP; i++) {
+        u64 d = a[i] - a[0];
+        q->diff[i] = d;
+        q->at[i] = (u32)d;
+        far |= d;
+        low |= d;
+        top = d > top ? d : top;
+    }
+    q->top = top;
+    q->how = pattern_of(q->at, bytes);
+    q->known = !(far >> 31) && !(low & (bytes - 1));
+    return q->known;
+}
+
+static HOT bool loads_global(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
+{
+    const struct sw_site *s = site_of(w, site);
+    const struct range *c = &w->t->cache[site];
+    struct spread *q = &w->t->spread[site];
+    u32 bytes = (u32)s->esize * s->vec;
+    const u64 *a = (const u64 *)(const void *)(w->w.fr + s->addr);
+    u64 first = a[0];
+    if ((lanes_off(a, q->diff) || !q->known) && !spread_learn(q, a, bytes))
+        return false;
+    if (w->t->l->dev->config.check == SIMT_CHECK_FULL && !(c->alloc && shadow_quiet(c->alloc)))
+        return false;
+    if (first & (bytes - 1) || first + (u64)lo < c->lo || first + (u64)lo > c->hi ||
+        first + q->top + (u64)hi > c->hi)
+        return false;
+    const u32 *at = q->at;
+    enum pattern how = (enum pattern)q->how;
+    if (w->t->l->dev->config.counters && how != IN_ROW && how != AT_ONE_PLACE)
+        count_global_many(w, first, at, bytes, site, n);
+    else if (w->t->l->dev->config.counters)
+        for (u32 i = 0; i < n; i++)
+            count_global_row(w, first + (u64)site_of(w, site + i)->off, bytes,
+                             how == AT_ONE_PLACE ? SHAPE_SAME : SHAPE_ROW, false);
+    load_all(w, site, n, (const u8 *)(uintptr_t)first, at, how);
+    return true;
+}
+
+void dev_lds(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    bool wide = s->flags & SW_WIDE;
+    w->last_site = site;
+    if (m == (u32)ALL && wide == (s->esize == 8) && s->vec <= 4 && s->vec != 3 &&
+        wanted(w, site, n)) {
+        if (s->space == SW_SHARED && s->flags & SW_A32) {
+            if (loads_shared(w, site, n, lo, hi))
+                return;
+        } else if (s->space != SW_SHARED && s->space != SW_LOCAL && !(s->flags & SW_A32)) {
+            if (loads_global(w, site, n, lo, hi))
+                return;
+        }
+    }
+    for (u32 i = 0; i < n; i++)
+        dev_ld(sw, m, site + i);
+}
+
+/* ---- stores ---- */
+
+/* Words of all lanes side by side, at every offset inside the buffer of the last time. */
+static HOT bool stores_row(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
+{
+    const struct sw_site *s = site_of(w, site);
+    const struct range *c = &w->t->cache[site];
+    const u64 *a = (const u64 *)(const void *)(w->w.fr + s->addr);
+    u64 first = a[0];
+    if (lanes_off_row(a, 4) || first & 3 || !c->alloc || c->alloc->flags & SIMT_ALLOC_READONLY ||
+        first + (u64)lo < c->lo || first + (u64)lo > c->hi ||
+        first + 4 * (WARP - 1) + (u64)hi > c->hi)
+        return false;
+    bool full = w->t->l->dev->config.check == SIMT_CHECK_FULL;
+    for (u32 i = 0; i < n; i++) {
+        u64 at = first + (u64)s[i].off;
+        if (full && !shadow_row(w, at, 4, site, true)) {
+            dev_st(&w->w, (u32)ALL, site + i);
+            continue;
+        }
+        const row16 *from = reg_lanes(w, s + i, 0);
+        ((row16 *)(uintptr_t)at)[0] = from[0];
+        ((row16 *)(uintptr_t)at)[1] = from[1];
+        if (w->t->l->dev->config.counters)
+            count_global_row(w, at, 4, SHAPE_ROW, true);
+    }
+    return true;
+}
+
+void dev_sts(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi)
+{
+    struct warp *w = warp_of(sw);
+    const struct sw_site *s = site_of(w, site);
+    const struct simt_config *cfg = &w->t->l->dev->config;
+    w->last_site = site;
+    if (m == (u32)ALL && !cfg->profile && s->space != SW_SHARED && !(s->flags & SW_A32) &&
+        stores_row(w, site, n, lo, hi))
+        return;
+    for (u32 i = 0; i < n; i++)
+        w->t->l->dev->ops.st(sw, m, site + i);
+}

@@ -1,0 +1,26 @@
+/* tensor_core.h - matrix products rounded as the tensor cores round them. */
+#ifndef SIMT_TENSOR_CORE_H
+#define SIMT_TENSOR_CORE_H
+
+#include "simt/ptx/mma_shapes.h"
+#include "simt/simt.h"
+
+/* Whose flops an instruction of this kind counts; flops: of one warp. */
+enum simt_tensor_type mma_type(uint32_t kind, uint64_t *flops);
+enum simt_tensor_type wgmma_type(uint32_t kind, uint64_t *flops);
+
+/* One element: bits of k factors each and of the accumulator as f32; the result's bits
+ * are of the type the shape gives. */
+uint32_t tensor_exact(const struct mma_shape *s, const uint32_t *a, const uint32_t *b, uint32_t c);
+
+/* A wgmma's: all k products and the accumulator at once; half: the result is rounded to f16. */
+struct exact_factor {
+    int32_t sig; /* signed; the value is sig * 2^(exp - frac) */
+    int16_t exp;
+    uint8_t frac, what; /* 0: finite */
+};
+struct exact_factor exact_factor(enum ptx_type type, float value); /* a value that type has */
+uint32_t wgmma_exact(const struct exact_factor *a, const struct exact_factor *b, int k, uint32_t c,
+                     bool f8, bool half);
+
+#endif

@@ -1,0 +1,627 @@
+/*
+ * emit_hopper.c - what sm_90 added, as calls: clusters, mbarriers, bulk
+ * copies, wgmma. Addresses go as 64-bit lanes with their offset added, so the
+ * device sees one form.
+ */
+#include "simt/emit/emit.h"
+
+#include "simt/hopper/hopper.h"
+#include "simt/hopper/wgmma.h"
+#include "simt/ptx/atomic_ops.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The address of every lane, u64[32], offset included. Shared ones stay 32 bits wide. */
+static const char *address_lanes(struct emit *e, const struct insn *in, const struct opnd *o,
+                                 enum ptx_space *space)
+{
+    int64_t off;
+    bool a32, uniform;
+    struct opnd plain = *o;
+    plain.list = NULL;
+    plain.count = 0;
+    const char *addr = address_of(e, in, &plain, space, &off, &a32, &uniform);
+    bool narrow = *space == PS_SHARED;
+    int t = e->temp++;
+    if (uniform)
+        buf_printf(e->out, "u64 t%d[32] AL; fill64(t%d, %s(%s + %" PRId64 "ll));\n", t, t,
+                   narrow ? "(u32)" : "", addr, off);
+    else
+        buf_printf(e->out,
+                   "u64 t%d[32] AL; for (int i = 0; i < 32; i++) t%d[i] = %s(((const %s *)%s)[i] + "
+                   "(u64)%" PRId64 "ll);\n",
+                   t, t, narrow ? "(u32)" : "", a32 ? "u32" : "u64", addr, off);
+    return arena_printf(e->a, "t%d", t);
+}
+
+static bool shared_cluster(const struct insn *in)
+{
+    return insn_has(in, "shared::cluster");
+}
+
+static enum ptx_space shared_or_generic(const struct insn *in)
+{
+    return insn_has(in, "shared") || insn_has(in, "shared::cta") || shared_cluster(in) ? PS_SHARED
+                                                                                       : PS_GENERIC;
+}
+
+static int values(const struct opnd *o, const struct opnd **list)
+{
+    *list = o->kind == OPND_VEC ? o->list : o;
+    return o->kind == OPND_VEC ? o->count : 1;
+}
+
+/* ---- shared::cluster ---- */
+
+static void emit_cluster_ld(struct emit *e, const struct insn *in)
+{
+    enum ptx_space space = PS_SHARED;
+    const struct opnd *regs;
+    int n = values(&in->args[0], &regs);
+    unsigned esize = ptx_type_bytes(in->type), flags = 0;
+    if (n > 8 || !esize || esize > 8) {
+        emit_fail(e, in, "this width of access is not supported");
+        return;
+    }
+    if (in->type == PT_S8 || in->type == PT_S16)
+        flags |= SW_SIGNED;
+    /* Results are lanes even where the address is one: copied out below. */
+    const char *addr = address_lanes(e, in, &in->args[1], &space), *list = "";
+    bool wide = false;
+    for (int i = 0; i < n; i++)
+        wide |= regs[i].kind == OPND_REG && reg_class(e, regs[i].reg) == CLASS_Q;
+    int first = e->temp;
+    for (int i = 0; i < n; i++) {
+        bool lanes = regs[i].kind == OPND_REG && e->ir->varying[regs[i].reg];
+        if (lanes) {
+            list = arena_printf(e->a, "%s%sfr + %d", list, i ? ", " : "", reg_slot(e, regs[i].reg));
+            e->temp++;
+            continue;
+        }
+        buf_printf(e->out, "u64 t%d[32] AL;\n", e->temp);
+        list = arena_printf(e->a, "%s%st%d", list, i ? ", " : "", e->temp++);
+    }
+    int site = emit_site(e, in, PS_SHARED, esize, n, flags | (wide ? SW_WIDE : 0u), 0, 0);
+    buf_printf(e->out, "R->cl_ld(W, mm, %s, %d, (void *[]){%s});\n", addr, site, list);
+    for (int i = 0; i < n; i++)
+        if (regs[i].kind == OPND_REG && !e->ir->varying[regs[i].reg])
+            set_uniform(e, &regs[i],
+                        arena_printf(e->a, "((const %s *)t%d)[first_lane(mm)]",
+                                     wide ? "u64" : "u32", first + i));
+}
+
+static const char *value_list(struct emit *e, const struct insn *in, const struct opnd *o,
+                              bool wide)
+{
+    const struct opnd *regs;
+    int n = values(o, &regs);
+    const char *list = "";
+    for (int i = 0; i < n; i++)
+        list = arena_printf(e->a, "%s%s(void *)%s", list, i ? ", " : "",
+                            lanes_of(e, in, &regs[i], wide));
+    return list;
+}
+
+/* The operation of red.async and cp.reduce.async. */
+static uint32_t async_atom(const struct insn *in)
+{
+    struct insn like = *in;
+    for (int i = 0; i < like.mod_count; i++)
+        if (strcmp(like.mods[i], "async") == 0)
+            like.mods[i] = "";
+    return atom_kind(&like);
+}
+
+static void emit_cluster_st(struct emit *e, const struct insn *in)
+{
+    enum ptx_space space = PS_SHARED;
+    const struct opnd *regs;
+    int n = values(&in->args[1], &regs);
+    unsigned esize = ptx_type_bytes(in->type);
+    bool async = insn_has(in, "async");
+    if (n > 4 || !esize || esize > 8 || in->arg_count < (async ? 3 : 2) || (async && esize < 4)) {
+        emit_fail(e, in, "this width of access is not supported");
+        return;
+    }
+    const char *addr = address_lanes(e, in, &in->args[0], &space);
+    const char *list = value_list(e, in, &in->args[1], esize == 8);
+    const char *bar = async ? address_lanes(e, in, &in->args[2], &space) : NULL;
+    unsigned kind = strcmp(in->op, "red") == 0 ? async_atom(in) : 0;
+    int site = emit_site(e, in, PS_SHARED, esize, n, 0, 0, kind);
+    if (async)
+        buf_printf(e->out, "R->st_async(W, mm, %s, %d, (void *[]){%s}, %s);\n", addr, site, list,
+                   bar);
+    else
+        buf_printf(e->out, "R->cl_st(W, mm, %s, %d, (void *[]){%s});\n", addr, site, list);
+}
+
+static void emit_cluster_atom(struct emit *e, const struct insn *in)
+{
+    bool red = strcmp(in->op, "red") == 0;
+    int first = red ? 0 : 1;
+    enum ptx_space space = PS_SHARED;
+    uint32_t kind = atom_kind(in);
+    unsigned esize = ptx_type_bytes(in->type);
+    if (!kind || in->arg_count < first + 2 || esize > 8) {
+        emit_fail(e, in, "this device does not know the atomic");
+        return;
+    }
+    bool wide = esize == 8;
+    const char *addr = address_lanes(e, in, &in->args[first], &space);
+    const char *b = lanes_of(e, in, &in->args[first + 1], wide), *c = "0", *d = "0";
+    if (in->arg_count > first + 2)
+        c = lanes_of(e, in, &in->args[first + 2], wide);
+    if (!red && in->args[0].kind == OPND_REG)
+        d = arena_printf(e->a, "fr + %d", reg_slot(e, in->args[0].reg));
+    int site = emit_site(e, in, PS_SHARED, esize, 1, wide ? SW_WIDE : 0u, 0, kind);
+    buf_printf(e->out, "R->cl_atom(W, mm, %s, %d, %s, %s, %s);\n", addr, site, d, b, c);
+}
+
+static void emit_cluster_bar(struct emit *e, const struct insn *in)
+{
+    int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
+    buf_printf(e->out, "R->cl_bar(W, mm, %d, %d);\n", insn_has(in, "wait"), site);
+}
+
+/* mapa, getctarank, cvta.shared::cluster: one address to another, lane by lane. */
+static void emit_mapa(struct emit *e, const struct insn *in)
+{
+    bool shared = shared_cluster(in), rank = strcmp(in->op, "getctarank") == 0;
+    unsigned kind = strcmp(in->op, "cvta") == 0 ? (insn_has(in, "to") ? 4u : 3u)
+                    : rank                      ? (shared ? 1u : 2u)
+                                                : 0u;
+    const struct opnd *d = &in->args[0];
+    bool wide = d->kind == OPND_REG && reg_class(e, d->reg) == CLASS_Q;
+    if (d->kind != OPND_REG || in->arg_count < 2) {
+        emit_fail(e, in, "not a known form");
+        return;
+    }
+    if (!e->ir->varying[d->reg]) {
+        const char *a = scalar_value(e, in, &in->args[1], 'Q');
+        const char *b = in->arg_count > 2 ? scalar_value(e, in, &in->args[2], 'I') : "0";
+        if (strcmp(in->op, "mapa") == 0 && shared)
+            set_uniform(e, d, arena_printf(e->a, "((%s & 0xffffffu) | (%s + 1u) << 24)", a, b));
+        else
+            set_uniform(e, d, arena_printf(e->a, "R->mapa(W, %s, %s, %u)", a, b, kind));
+        return;
+    }
+    const char *a = lanes_of(e, in, &in->args[1], true);
+    const char *b = in->arg_count > 2 ? lanes_of(e, in, &in->args[2], false) : "0";
+    const char *text =
+        arena_printf(e->a, "R->mapa(W, ((const u64 *)%s)[i], %s, %u)", a,
+                     in->arg_count > 2 ? arena_printf(e->a, "((const u32 *)%s)[i]", b) : "0", kind);
+    if (strcmp(in->op, "mapa") == 0 && shared)
+        text = arena_printf(e->a,
+                            "((((const u64 *)%s)[i] & 0xffffffu) | (((const u32 *)%s)[i] + 1u) << "
+                            "24)",
+                            a, b);
+    buf_printf(e->out,
+               "for (u32 x = mm; x; x &= x - 1) { u32 i = first_lane(x); ((%s *)(fr + %d))[i] = "
+               "(%s)%s; }\n",
+               wide ? "u64" : "u32", reg_slot(e, d->reg), wide ? "u64" : "u32", text);
+}
+
+/* ---- mbarrier ---- */
+
+static void emit_mbarrier(struct emit *e, const struct insn *in)
+{
+    int first = in->arg_count && in->args[0].kind != OPND_ADDR ? 1 : 0;
+    uint32_t kind = mbar_kind(in);
+    enum ptx_space space = shared_or_generic(in);
+    if (!kind || in->arg_count <= first) {
+        emit_fail(e, in, "this device does not know the mbarrier operation");
+        return;
+    }
+    const char *addr = "0", *count = "0", *state = "0";
+    bool waits = (kind & 0xff) == MBAR_TEST || (kind & 0xff) == MBAR_TRY;
+    bool parity = insn_has(in, "parity");
+    const struct opnd *d = first ? &in->args[0] : NULL;
+    if ((kind & 0xff) == MBAR_PENDING) { /* of a state, not of memory */
+        const char *of = lanes_of(e, in, &in->args[first], true);
+        if (d && d->kind == OPND_REG)
+            buf_printf(e->out,
+                       "for (u32 x = mm; x; x &= x - 1) { u32 i = first_lane(x); ((u32 *)(fr + "
+                       "%d))[i] = (u32)(((const u64 *)%s)[i] & 0xfffffu); }\n",
+                       reg_slot(e, d->reg), of);
+        return;
+    }
+    addr = address_lanes(e, in, &in->args[first], &space);
+    if (in->arg_count > first + 1) {
+        if (waits && !parity)
+            state = lanes_of(e, in, &in->args[first + 1], true);
+        else
+            count = lanes_of(e, in, &in->args[first + 1], false);
+    }
+    if (!waits && d && d->kind == OPND_REG)
+        state = arena_printf(e->a, "(fr + %d)", reg_slot(e, d->reg));
+    int site = emit_site(e, in, space, 8, 1, 0, 0, kind);
+    buf_printf(e->out, "u32 pb = R->mbar(W, mm, %s, %d, (u64 *)%s, (const u32 *)%s); (void)pb;\n",
+               addr, site, state, count);
+    if (waits && d && d->kind == OPND_REG)
+        buf_printf(e->out, "p%d = (p%d & ~mm) | (pb & mm);\n", d->reg, d->reg);
+}
+
+static void emit_cp_mbar(struct emit *e, const struct insn *in)
+{
+    enum ptx_space space = shared_or_generic(in);
+    const char *addr = address_lanes(e, in, &in->args[0], &space);
+    int site = emit_site(e, in, space, 8, 1, 0, 0, insn_has(in, "noinc"));
+    buf_printf(e->out, "R->cp_mbar(W, mm, %s, %d);\n", addr, site);
+}
+
+/* ---- bulk copies ---- */
+
+static unsigned bulk_rank(const struct insn *in)
+{
+    static const char *const names[] = {"1d", "2d", "3d", "4d", "5d"};
+    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+        if (insn_has(in, names[i]))
+            return i + 1;
+    return 0;
+}
+
+static unsigned bulk_kind(const struct insn *in)
+{
+    bool tensor = insn_has(in, "tensor"), reduce = insn_has(in, "reduce");
+    unsigned kind = bulk_rank(in) << 4;
+    if (insn_has(in, "prefetch"))
+        return kind | (tensor ? BULK_PREFETCH_TENSOR : BULK_PREFETCH);
+    /* the destination is named first */
+    int to_shared = -1;
+    for (int i = 0; i < in->mod_count && to_shared < 0; i++)
+        if (strncmp(in->mods[i], "shared", 6) == 0)
+            to_shared = 1;
+        else if (strcmp(in->mods[i], "global") == 0)
+            to_shared = 0;
+    bool global = insn_has(in, "global");
+    kind |= !to_shared ? (tensor ? BULK_TENSOR_OUT : BULK_OUT)
+            : !global  ? BULK_ACROSS
+            : tensor   ? BULK_TENSOR_IN
+                       : BULK_IN;
+    if (insn_has(in, "multicast::cluster"))
+        kind |= BULK_MULTICAST;
+    if (insn_has(in, "im2col") || insn_has(in, "im2col_no_offs"))
+        kind |= BULK_IM2COL;
+    if (reduce) {
+        struct insn like = *in;
+        if (tensor)
+            like.type = PT_F32; /* the map's own type counts */
+        uint32_t atom = async_atom(&like);
+        kind |= BULK_REDUCE | (atom & 15) << 16 | (tensor ? 0u : (atom >> 8 & 63) << 20);
+    }
+    return kind;
+}
+
+static void bulk_coords(struct emit *e, const struct insn *in, const struct opnd *map, int t)
+{
+    for (int i = 0; i < map->count && i < 5; i++)
+        buf_printf(e->out, "b%d.coord[%d] = (const u32 *)%s;\n", t, i,
+                   lanes_of(e, in, &map->list[i], false));
+}
+
+static void emit_bulk(struct emit *e, const struct insn *in)
+{
+    if (insn_has(in, "commit_group") || insn_has(in, "wait_group")) {
+        bool wait = insn_has(in, "wait_group");
+        int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, 0);
+        buf_printf(e->out, "R->bulk_group(W, mm, %d, %u, %d);\n", wait,
+                   wait && in->arg_count ? (unsigned)in->args[0].bits : 0u, site);
+        return;
+    }
+    unsigned kind = bulk_kind(in), form = kind & 15;
+    bool tensor = form == BULK_TENSOR_IN || form == BULK_TENSOR_OUT || form == BULK_PREFETCH_TENSOR;
+    enum ptx_space shared = PS_SHARED, global = PS_GENERIC;
+    if (form == BULK_PREFETCH) {
+        buf_puts(e->out, ";\n");
+        return;
+    }
+    int want = form == BULK_PREFETCH_TENSOR                 ? 1
+               : form == BULK_TENSOR_OUT                    ? 2
+               : form == BULK_TENSOR_IN || form == BULK_OUT ? 3
+                                                            : 4;
+    const struct opnd *map = form == BULK_TENSOR_IN && in->arg_count > 1 ? &in->args[1]
+                             : in->arg_count                             ? &in->args[0]
+                                                                         : NULL;
+    bool masked = !(kind & BULK_MULTICAST);
+    for (int i = 3; i < in->arg_count; i++) /* a mask is a register or a number, not a list */
+        masked |= i >= (tensor ? 3 : 4) && in->args[i].kind != OPND_VEC;
+    if (in->arg_count < want || !masked || (tensor && (!bulk_rank(in) || !map)) ||
+        (tensor && map->count != (int)bulk_rank(in)) ||
+        (kind & BULK_REDUCE && !(kind >> 16 & 15))) {
+        emit_fail(e, in, "not a known form of bulk copy");
+        return;
+    }
+    int t = e->temp++;
+    buf_printf(e->out, "struct sw_bulk b%d = {0};\n", t);
+    switch (form) {
+    case BULK_IN:
+    case BULK_ACROSS:
+        buf_printf(e->out, "b%d.dst = %s;\n", t, address_lanes(e, in, &in->args[0], &shared));
+        buf_printf(e->out, "b%d.src = %s;\n", t,
+                   address_lanes(e, in, &in->args[1], form == BULK_IN ? &global : &shared));
+        buf_printf(e->out, "b%d.size = (const u32 *)%s;\n", t,
+                   lanes_of(e, in, &in->args[2], false));
+        buf_printf(e->out, "b%d.mbar = %s;\n", t, address_lanes(e, in, &in->args[3], &shared));
+        if (kind & BULK_MULTICAST && in->arg_count > 4)
+            buf_printf(e->out, "b%d.mask = (const u32 *)%s;\n", t,
+                       lanes_of(e, in, &in->args[4], false));
+        break;
+    case BULK_OUT:
+        buf_printf(e->out, "b%d.dst = %s;\n", t, address_lanes(e, in, &in->args[0], &global));
+        buf_printf(e->out, "b%d.src = %s;\n", t, address_lanes(e, in, &in->args[1], &shared));
+        buf_printf(e->out, "b%d.size = (const u32 *)%s;\n", t,
+                   lanes_of(e, in, &in->args[2], false));
+        break;
+    case BULK_TENSOR_IN: {
+        int next = 3;
+        buf_printf(e->out, "b%d.dst = %s;\n", t, address_lanes(e, in, &in->args[0], &shared));
+        buf_printf(e->out, "b%d.map = %s;\n", t, address_lanes(e, in, &in->args[1], &global));
+        bulk_coords(e, in, &in->args[1], t);
+        buf_printf(e->out, "b%d.mbar = %s;\n", t, address_lanes(e, in, &in->args[2], &shared));
+        if (insn_has(in, "im2col") && next < in->arg_count && in->args[next].kind == OPND_VEC) {
+            for (int i = 0; i < in->args[next].count && i < 3; i++)
+                buf_printf(e->out, "b%d.offset[%d] = (const u32 *)%s;\n", t, i,
+                           lanes_of(e, in, &in->args[next].list[i], false));
+            next++;
+        }
+        if (kind & BULK_MULTICAST && next < in->arg_count)
+            buf_printf(e->out, "b%d.mask = (const u32 *)%s;\n", t,
+                       lanes_of(e, in, &in->args[next], false));
+        break;
+    }
+    case BULK_TENSOR_OUT:
+        buf_printf(e->out, "b%d.map = %s;\n", t, address_lanes(e, in, &in->args[0], &global));
+        bulk_coords(e, in, &in->args[0], t);
+        buf_printf(e->out, "b%d.src = %s;\n", t, address_lanes(e, in, &in->args[1], &shared));
+        break;
+    default:
+        buf_printf(e->out, "b%d.map = %s;\n", t, address_lanes(e, in, &in->args[0], &global));
+        break;
+    }
+    int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, kind);
+    buf_printf(e->out, "R->bulk(W, mm, %d, &b%d);\n", site, t);
+}
+
+/* ---- wgmma ---- */
+
+static int wgmma_type(const char *mod)
+{
+    static const char *const names[WG_TYPES] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"};
+    for (int i = 0; i < WG_TYPES; i++)
+        if (strcmp(names[i], mod) == 0)
+            return i;
+    return -1;
+}
+
+/* Shape and types; 0: not one this device knows. */
+static unsigned wgmma_kind(const struct insn *in, unsigned *k)
+{
+    int types[3], found = 0;
+    unsigned n = 0, want;
+    *k = 0;
+    for (int i = 0; i < in->mod_count; i++) {
+        const char *mod = in->mods[i];
+        if (strncmp(mod, "m64n", 4) == 0) {
+            char *end;
+            n = (unsigned)strtoul(mod + 4, &end, 10);
+            *k = *end == 'k' ? (unsigned)strtoul(end + 1, NULL, 10) : 0;
+        } else if (*k && found < 3) {
+            int t = strcmp(mod, "f32") == 0   ? 100 + WG_ACC_F32
+                    : strcmp(mod, "s32") == 0 ? 100 + WG_ACC_S32
+                                              : wgmma_type(mod);
+            if (t >= 0)
+                types[found++] = t;
+        }
+    }
+    if (found != 3 || n < 8 || n > 256 || n % 8)
+        return 0;
+    unsigned acc = types[0] == WG_F16 ? WG_ACC_F16 : (unsigned)types[0] - 100u;
+    unsigned a = (unsigned)types[1], b = (unsigned)types[2];
+    want = a == WG_TF32 ? 8 : a == WG_F16 || a == WG_BF16 ? 16 : 32;
+    if (acc > 2 || a >= WG_TYPES || b >= WG_TYPES || *k != want ||
+        (acc == WG_ACC_S32) != (a >= WG_S8))
+        return 0;
+    return n / 8 | acc << WG_ACC | a << WG_A | b << WG_B |
+           (insn_has(in, "satfinite") ? (unsigned)WG_SAT : 0u);
+}
+
+uint32_t hopper_flops(const struct insn *in, unsigned *flops)
+{
+    unsigned k, kind;
+    if (strcmp(in->op, "wgmma") != 0 || !insn_has(in, "mma_async"))
+        return 0;
+    kind = wgmma_kind(in, &k);
+    *flops = 2 * 16 * (kind & 63) * 8 * k;
+    return kind;
+}
+
+static const char *first_value(struct emit *e, const struct insn *in, const struct opnd *o)
+{
+    if (operand_uniform(e, o))
+        return scalar_value(e, in, o, 'Q');
+    return arena_printf(e->a, "((const u64 *)%s)[first_lane(mm)]", lanes_of(e, in, o, true));
+}
+
+static void emit_wgmma(struct emit *e, const struct insn *in)
+{
+    if (!insn_has(in, "mma_async")) {
+        unsigned what = insn_has(in, "fence")          ? WG_FENCE
+                        : insn_has(in, "commit_group") ? WG_COMMIT
+                                                       : WG_WAIT;
+        int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, 0);
+        buf_printf(e->out, "R->wg_sync(W, %u, %u, %d);\n", what,
+                   in->arg_count ? (unsigned)in->args[0].bits : 0u, site);
+        return;
+    }
+    unsigned k, kind = wgmma_kind(in, &k), n = (kind & 63) * 8;
+    bool regs = in->arg_count > 1 && in->args[1].kind == OPND_VEC;
+    unsigned acc = kind >> WG_ACC & 3, want = acc == WG_ACC_F16 ? n / 4 : n / 2;
+    const struct opnd *d = &in->args[0];
+    if (!kind || in->arg_count < 4 || d->kind != OPND_VEC || d->count != (int)want ||
+        (regs && in->args[1].count != 4)) {
+        emit_fail(e, in, "this device does not know the form of wgmma");
+        return;
+    }
+    for (int i = 0; i < d->count; i++)
+        if (d->list[i].kind != OPND_REG || reg_class(e, d->list[i].reg) == CLASS_Q ||
+            reg_class(e, d->list[i].reg) == CLASS_P) {
+            emit_fail(e, in, "an accumulator must be a register of 32 bits");
+            return;
+        }
+    /* scale-d, scale-a, scale-b, then the majors of what is in shared memory */
+    int at = 4;
+    if (acc != WG_ACC_S32) {
+        if (at < in->arg_count && (int64_t)in->args[at].bits < 0)
+            kind |= WG_NEG_A;
+        if (at + 1 < in->arg_count && (int64_t)in->args[at + 1].bits < 0)
+            kind |= WG_NEG_B;
+        at += 2;
+    }
+    if (!regs && at + 1 < in->arg_count && in->args[at++].bits)
+        kind |= WG_TRANS_A;
+    if (at < in->arg_count && in->args[at].bits)
+        kind |= WG_TRANS_B;
+    if (regs)
+        kind |= WG_REGS_A;
+    const char *list = "", *alist = "0", *adesc = "0";
+    for (int i = 0; i < d->count; i++)
+        list = arena_printf(e->a, "%s%sfr + %d", list, i ? ", " : "",
+                            d->list[i].kind == OPND_REG ? reg_slot(e, d->list[i].reg) : 0);
+    if (regs) {
+        alist = "";
+        for (int i = 0; i < 4; i++)
+            alist = arena_printf(e->a, "%s%s%s", alist, i ? ", " : "",
+                                 lanes_of(e, in, &in->args[1].list[i], false));
+    } else {
+        adesc = first_value(e, in, &in->args[1]);
+    }
+    const char *bdesc = first_value(e, in, &in->args[2]);
+    const char *scale = in->args[3].kind == OPND_INT ? (in->args[3].bits ? "1u" : "0u")
+                                                     : arena_printf(e->a, "((%s & mm) != 0)",
+                                                                    pred_bits(e, in, &in->args[3]));
+    int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, kind);
+    buf_printf(e->out, "R->wgmma(W, mm, %d, (void *[]){%s}, (const void *[]){%s}, %s, %s, %s);\n",
+               site, list, alist, adesc, bdesc, scale);
+}
+
+/* ---- small ones ---- */
+
+static void emit_proxy(struct emit *e, const struct insn *in)
+{
+    int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
+    bool async = false;
+    for (int i = 0; i < in->mod_count; i++)
+        async |= strncmp(in->mods[i], "async", 5) == 0;
+    buf_printf(e->out, "R->proxy(W, %d, %d);\n", async, site);
+}
+
+/* wgmma_in_flight.c: the register may belong to a wgmma that is not over. */
+static void emit_wgtouch(struct emit *e, const struct insn *in)
+{
+    int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
+    if (e->ir->varying[in->args[0].reg])
+        buf_printf(e->out, "R->wg_touch(W, mm, fr + %d, %d);\n", reg_slot(e, in->args[0].reg),
+                   site);
+}
+
+static void emit_setmaxnreg(struct emit *e, const struct insn *in)
+{
+    uint64_t n = in->arg_count ? in->args[0].bits : 0;
+    if (n < 24 || n > 256 || n % 8)
+        emit_fail(e, in, "setmaxnreg takes 24 to 256 registers, a multiple of 8");
+    else
+        buf_puts(e->out, ";\n");
+}
+
+static void emit_policy(struct emit *e, const struct insn *in)
+{
+    set_uniform(e, &in->args[0], "1ull"); /* a hint: the device has no cache to hint at */
+}
+
+static bool any_address(const struct insn *in)
+{
+    (void)in;
+    return true;
+}
+
+static bool is_bulk(const struct insn *in)
+{
+    return insn_has(in, "bulk");
+}
+
+static bool is_cp_mbar(const struct insn *in)
+{
+    return insn_has(in, "mbarrier");
+}
+
+static bool is_cluster_bar(const struct insn *in)
+{
+    return insn_has(in, "cluster");
+}
+
+static bool is_proxy(const struct insn *in)
+{
+    for (int i = 0; i < in->mod_count; i++)
+        if (strncmp(in->mods[i], "proxy", 5) == 0 || strcmp(in->mods[i], "mbarrier_init") == 0)
+            return true;
+    return false;
+}
+
+static bool is_async(const struct insn *in)
+{
+    return insn_has(in, "async");
+}
+
+/* First match counts. */
+static const struct hopper_row {
+    const char *op;
+    bool (*when)(const struct insn *);
+    void (*write)(struct emit *, const struct insn *);
+    int args;
+} table[] = {
+    {"wgmma", any_address, emit_wgmma, 0},
+    {"cp", is_bulk, emit_bulk, 0},
+    {"cp", is_cp_mbar, emit_cp_mbar, 1},
+    {"mbarrier", any_address, emit_mbarrier, 1},
+    {"st", is_async, emit_cluster_st, 3},
+    {"red", is_async, emit_cluster_st, 3},
+    {"ld", shared_cluster, emit_cluster_ld, 2},
+    {"st", shared_cluster, emit_cluster_st, 2},
+    {"atom", shared_cluster, emit_cluster_atom, 3},
+    {"red", shared_cluster, emit_cluster_atom, 2},
+    {"barrier", is_cluster_bar, emit_cluster_bar, 0},
+    {"mapa", any_address, emit_mapa, 3},
+    {"getctarank", any_address, emit_mapa, 2},
+    {"cvta", shared_cluster, emit_mapa, 2},
+    {"fence", is_proxy, emit_proxy, 0},
+    {"setmaxnreg", any_address, emit_setmaxnreg, 1},
+    {"wgtouch", any_address, emit_wgtouch, 1},
+    {"createpolicy", any_address, emit_policy, 1},
+};
+
+static const struct hopper_row *row_of(const struct insn *in)
+{
+    for (size_t i = 0; i < ARRAY_LEN(table); i++)
+        if (strcmp(table[i].op, in->op) == 0 && table[i].when(in))
+            return &table[i];
+    return NULL;
+}
+
+bool hopper_is_call(const struct insn *in)
+{
+    return row_of(in) != NULL;
+}
+
+bool emit_hopper(struct emit *e, const struct insn *in)
+{
+    const struct hopper_row *row = row_of(in);
+    if (!row)
+        return false;
+    if (in->arg_count < row->args)
+        emit_fail(e, in, "too few operands");
+    else
+        row->write(e, in);
+    return true;
+}

@@ -1,0 +1,30 @@
+/*
+ * mma_shapes.h - the matrix shapes of mma.sync and wmma, for the writer and the device.
+ *
+ * A kind is a row number + 1 of one table; mma_find() looks it up by the
+ * instruction's modifiers, mma_row() gives the row back.
+ */
+#ifndef SIMT_MMA_SHAPES_H
+#define SIMT_MMA_SHAPES_H
+
+#include "simt/ptx/ptx.h"
+
+enum mma_op { MMA_MUL, MMA_XOR, MMA_AND, MMA_QUADS, MMA_WMMA_ROW };
+
+struct mma_shape {
+    const char *name; /* "m16n8k16" */
+    int m, n, k;
+    enum ptx_type a, b, c, d;
+    int a_regs, b_regs, c_regs, d_regs;
+    enum mma_op op;
+};
+
+enum { MMA_ROW_A = 1 << 16, MMA_COL_B = 1 << 17, MMA_SAT = 1 << 18, MMA_WMMA = 1 << 19 };
+enum wmma_part { WMMA_A, WMMA_B, WMMA_C, WMMA_D };
+
+uint32_t mma_find(const struct insn *in); /* row + 1 and flags; 0: unknown */
+const struct mma_shape *mma_row(uint32_t kind);
+/* wmma.load and wmma.store: part, row-major and element type in the kind. */
+uint32_t wmma_find(const struct insn *in, int *regs);
+
+#endif

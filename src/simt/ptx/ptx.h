@@ -1,0 +1,189 @@
+/*
+ * ptx.h - what the reader makes of PTX text: a module and flat kernel bodies.
+ *
+ * ptx_module_read() scans a module: files, variables, functions with the place
+ * of their bodies. ptx_kernel_read() reads the body of one kernel and of what
+ * it calls, with every call replaced by the body called, so that everything
+ * after the reader sees one list of instructions. Functions no launched kernel
+ * reaches are skipped over, never read.
+ *
+ * All of it lives in the caller's arena and borrows the text.
+ *
+ * Invariants
+ * 1. Malformed text is an ERROR_JUDGED struct error that names the line.
+ * 2. insn.args point into the arena; label operands are resolved to insn indexes.
+ * 3. Registers are numbered 0..reg_count-1 per kernel, also across inlined calls.
+ */
+#ifndef SIMT_PTX_H
+#define SIMT_PTX_H
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "simt/ptx/string_map.h"
+
+#include <stdint.h>
+
+enum ptx_type {
+    PT_NONE,
+    PT_PRED,
+    PT_B8,
+    PT_U8,
+    PT_S8,
+    PT_B16,
+    PT_U16,
+    PT_S16,
+    PT_F16,
+    PT_BF16,
+    PT_B32,
+    PT_U32,
+    PT_S32,
+    PT_F32,
+    PT_F16X2,
+    PT_BF16X2,
+    PT_TF32,
+    PT_B64,
+    PT_U64,
+    PT_S64,
+    PT_F64,
+    PT_B128,
+    PT_E4M3X2,
+    PT_E5M2X2,
+    PT_E4M3,
+    PT_E5M2,
+    PT_S4,
+    PT_U4,
+    PT_B1,
+    PT_U16X2,
+    PT_S16X2,
+    PT_COUNT
+};
+
+enum ptx_type ptx_type_of(const char *name); /* PT_NONE when it is no type */
+const char *ptx_type_name(enum ptx_type t);
+unsigned ptx_type_bytes(enum ptx_type t);
+
+enum ptx_space { PS_GENERIC, PS_GLOBAL, PS_SHARED, PS_CONST, PS_LOCAL, PS_PARAM };
+
+struct ptx_var {
+    const char *name;
+    enum ptx_space space;
+    enum ptx_type type;
+    uint64_t bytes;
+    unsigned align;
+    bool external;    /* extern .shared x[]: dynamic shared memory */
+    const char *init; /* text after '=', or NULL */
+    size_t init_len;
+    int line;
+    uint64_t offset; /* shared, local, param: where it was put */
+};
+
+enum opnd_kind {
+    OPND_NONE,
+    OPND_REG,
+    OPND_INT,
+    OPND_F32,
+    OPND_F64,
+    OPND_SREG,
+    OPND_SYM,
+    OPND_ADDR,
+    OPND_VEC,
+    OPND_LABEL,
+    OPND_SINK
+};
+
+struct opnd {
+    enum opnd_kind kind;
+    int reg;                   /* REG; ADDR base register or -1 */
+    int reg2;                  /* the q of p|q, else -1 */
+    bool not ;                 /* !p */
+    uint64_t bits;             /* INT, F32, F64 */
+    const char *name;          /* SYM, SREG, LABEL; ADDR base symbol */
+    const struct ptx_var *var; /* what SYM or ADDR name, when it is a variable */
+    int64_t off;               /* ADDR, SYM */
+    struct opnd *list;         /* VEC */
+    int count;
+    int target; /* LABEL: insn index */
+};
+
+struct insn {
+    const char *op;       /* "ld" */
+    const char *mods[16]; /* "global", "nc", "v4", "f32" */
+    int mod_count;
+    enum ptx_type type, type2; /* last type, and the one before it */
+    int pred;                  /* guard register or -1 */
+    bool pred_not;
+    struct opnd *args;
+    int arg_count;
+    int line;         /* in the PTX text */
+    int loc;          /* index into module.locs, -1 unknown */
+    const char *text; /* the statement, for messages */
+    int text_len;
+};
+
+struct ptx_loc {
+    int file, line, column;
+    int inlined_at; /* index of the caller's loc, or -1 */
+};
+
+struct ptx_function {
+    const char *name;
+    bool entry, defined;
+    size_t header, body, body_end; /* offsets of "(" or "{" and the matching "}" */
+    int header_line, body_line;
+    unsigned max_threads, req_threads[3];
+};
+
+struct ptx_module {
+    struct text text;
+    struct arena *a;
+    struct strmap functions; /* name -> index */
+    struct ptx_function *fn;
+    int fn_count, fn_cap;
+    struct strmap vars;
+    struct ptx_var **var;
+    int var_count, var_cap;
+    const char **files; /* by number; NULL where none */
+    int file_count;
+    struct ptx_loc *locs;
+    int loc_count, loc_cap;
+};
+
+struct ptx_kernel {
+    const struct ptx_function *fn;
+    struct ptx_module *m;
+    struct ptx_var **params;
+    int param_count;
+    uint64_t param_bytes;
+    enum ptx_type *reg_type;
+    const char **reg_name;
+    int reg_count, reg_cap;
+    int carry; /* the register that holds CC.CF, when has_carry */
+    bool has_carry;
+    struct insn *insn;
+    int insn_count, insn_cap;
+    struct ptx_var **locals; /* .local and .shared declared in bodies */
+    int local_count, local_cap;
+};
+
+bool ptx_module_read(struct text text, struct arena *a, struct ptx_module *out, struct error *err);
+bool ptx_kernel_read(struct ptx_module *m, const char *name, struct arena *a,
+                     struct ptx_kernel *out, struct error *err);
+
+bool insn_has(const struct insn *in, const char *mod);
+/* "demo.cu:12 ptx line 40": the user's line first. In the arena. */
+char *ptx_where(const struct ptx_module *m, const struct insn *in, struct arena *a);
+
+/* Grows an arena array so that index `count` fits. */
+#define GROW(a, array, count, cap)                                                                 \
+    do {                                                                                           \
+        if ((count) >= (cap)) {                                                                    \
+            int grown_ = (cap) ? (cap)*2 : 16;                                                     \
+            void *more_ = arena_array((a), (size_t)grown_, sizeof *(array));                       \
+            if (count)                                                                             \
+                memcpy(more_, (array), (size_t)(count) * sizeof *(array));                         \
+            (array) = more_;                                                                       \
+            (cap) = grown_;                                                                        \
+        }                                                                                          \
+    } while (0)
+
+#endif

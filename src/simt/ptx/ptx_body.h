@@ -1,0 +1,83 @@
+/*
+ * ptx_body.h - inside of the reader of kernels: what its files share.
+ *
+ * ptx_body.c reads declarations and statements, ptx_operand.c looks names up and reads operands,
+ * ptx_inline.c puts callees in place.
+ */
+#ifndef SIMT_PTX_BODY_H
+#define SIMT_PTX_BODY_H
+
+#include "simt/ptx/ptx_module.h"
+
+enum { MAX_CALL_DEPTH = 24, MAX_INSNS = 2000000, MAX_OPERANDS = 160 };
+
+struct family {
+    enum ptx_type type;
+    uint64_t count;
+};
+
+/* A .param variable of a call: its pieces are registers. */
+struct piece_set {
+    struct piece {
+        int64_t off;
+        unsigned bytes;
+        int reg;
+    } * piece;
+    int count, cap;
+};
+
+enum name_kind { NAME_REG, NAME_FAMILY, NAME_VAR, NAME_PIECES };
+
+struct name {
+    enum name_kind kind;
+    int reg;
+    struct family family;
+    struct ptx_var *var;
+    struct piece_set *pieces;
+};
+
+struct scope {
+    int parent;           /* -1: a function's own */
+    struct strmap names;  /* -> reader.name index */
+    struct strmap labels; /* -> insn index */
+};
+
+struct fixup {
+    int insn, scope;
+};
+
+struct reader {
+    struct ptx_module *m;
+    struct ptx_kernel *k;
+    struct arena *a;
+    struct lexer lx;
+    struct scope *scope;
+    int scope_count, scope_cap, at;
+    struct name *name;
+    int name_count, name_cap;
+    struct fixup *fix;
+    int fix_count, fix_cap;
+    struct strmap locs;
+    int loc;
+    const struct ptx_function *calls[MAX_CALL_DEPTH];
+    int depth;
+};
+
+/* ptx_operand.c */
+int ptx_scope_push(struct reader *r, int parent);
+struct name *ptx_name_add(struct reader *r, const char *s, size_t len, struct name n);
+struct name *ptx_name_find(struct reader *r, const char *s, size_t len);
+int ptx_reg_new(struct reader *r, const char *name, enum ptx_type type);
+bool ptx_offset_read(struct reader *r, int64_t *off, struct error *err);
+bool ptx_operand_read(struct reader *r, struct opnd *o, int depth, struct error *err);
+
+/* ptx_inline.c */
+struct insn *ptx_insn_add(struct reader *r, int line);
+/* An access to a .param variable of a call, as moves of its pieces. */
+bool ptx_lower_param(struct reader *r, struct insn in, struct piece_set *p, struct error *err);
+bool ptx_lower_call(struct reader *r, struct insn in, struct error *err);
+
+/* ptx_body.c */
+bool ptx_body_read(struct reader *r, const struct ptx_function *f, struct error *err);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * settings.h - what is configured, whichever way: flags, environment, cutegen.ini, defaults.
+ *
+ * config.c fills it; the loop and the stages read it. Strings live as long
+ * as the command.
+ */
+#ifndef STAGE_SETTINGS_H
+#define STAGE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct settings {
+    const char *model;     /* "builtin", "openai:...", "replay:FILE", ... */
+    const char *device;    /* "auto", "simt", "cuda:0" */
+    const char *models;    /* GPU whose time simt models: "H200" */
+    const char *simt_arch; /* what simt's code is built for: "80", "90a" */
+    const char *python;    /* NULL: found */
+    const char *cc;        /* NULL: found */
+    const char *cuda;      /* toolkit root; NULL: found */
+    const char *cutlass;   /* include folder; NULL: found */
+    const char *prompts;   /* folder; NULL: the product's own */
+    const char *runs_dir;
+    const char *base_url, *key_env, *key_file, *effort; /* model seam; may be NULL */
+    const char *ca_file, *proxy, *price_file;           /* likewise */
+    const char *record;                                 /* transcript to write; may be NULL */
+    double temperature;                                 /* < 0: the provider's default */
+    int max_tokens;
+    double budget_usd; /* 0: none; likewise the next three */
+    int64_t budget_tokens;
+    int budget_calls, budget_minutes;
+    const char *budget_file; /* shared by the runs of a suite; NULL: this run's own */
+    const char *check;       /* simt: "off" "memory" "full" */
+    int draws;               /* input draws per test */
+    int build_deadline_s, run_deadline_s, call_deadline_s, stall_s;
+    const char *const *set; /* "N=512" overrides of task constants, NULL-terminated; may be NULL */
+    bool target_cuda;       /* kernels in plain CUDA C++ instead of CuTe */
+    bool server;            /* builders and oracles from the warm server */
+    int server_idle_s;      /* it ends after so long without a client */
+    bool scale;             /* reduce sizes on simt (default) */
+    /* How often Ctrl-C was pressed, and from which on a model call is cut; NULL: never. */
+    const volatile int *interrupts;
+    int interrupts_cut_call;
+    bool look;        /* CUDA: a failure is looked at by compute-sanitizer */
+    bool accept;      /* a kernel that passes is looked at by every checker there is */
+    bool allow_torch; /* a foreign candidate may leave work to torch's operators */
+    bool allow_tf32;  /* fp32 products may be made of TF32 factors, the baselines' too */
+};
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * precompiler.h - a second process of a builder, in which the last kernel is precompiled
+ * (precompiled_source.h).
+ *
+ * The builder forks it after a compile that took long and goes on as before;
+ * once the child is done it gets the requests that begin as that kernel did.
+ * Its death is no loss: the builder does the work itself then.
+ *
+ *     struct precompiler *l = precompiler_new(3000);
+ *     if (!precompiler_ask(l, request, device, line, a, &answer)) ... compile here
+ *     precompiler_see(l, request, device, answer, serve, ctx);        after the answer was given
+ *
+ * Lives as long as the builder.
+ */
+#ifndef TOOLCHAIN_PRECOMPILER_H
+#define TOOLCHAIN_PRECOMPILER_H
+
+#include "base/mem.h"
+
+#include <jansson.h>
+
+struct precompiler;
+
+/* What the child compiles with. */
+struct prelude {
+    const char *header; /* the text of PRELUDE_NAME */
+    const char *dir;    /* for its precompiled headers */
+};
+#define PRELUDE_NAME "cutegen_learned.h"
+
+/* Compiles one request; a request without "source" is the learning itself. NULL: it failed. */
+typedef json_t *precompiler_compile(void *ctx, const json_t *request, const struct prelude *prelude,
+                                    struct arena *a);
+
+/* least_ms: what a compile must have taken to be learned from; 0: nothing is learned. */
+struct precompiler *precompiler_new(int least_ms);
+bool precompiler_ask(struct precompiler *l, const json_t *request, struct text device,
+                     struct text line, struct arena *a, json_t **answer);
+void precompiler_see(struct precompiler *l, const json_t *request, struct text device,
+                     const json_t *answer, precompiler_compile *compile, void *ctx);
+
+#endif

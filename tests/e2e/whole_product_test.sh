@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# whole_product_test.sh - the whole product on simt and without a key, as a user meets it.
+#
+#     tests/e2e/whole_product_test.sh PATH-TO-CUTEGEN
+set -u
+program=$(readlink -f "$1")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap '"$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+unset OPENAI_API_KEY ANTHROPIC_API_KEY
+export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # as users have it, but this test's own
+cd "$work" || exit 3
+n=0
+failed=0
+out=
+code=0
+
+cutegen() { "$program" "$@"; }
+run() { out=$("$@" 2>&1); code=$?; }
+
+# ok SENTENCE EXIT-CODE PATTERN : about the last run.
+ok()
+{
+    n=$((n + 1))
+    if [[ $code == "$2" ]] && grep -qE -- "$3" <<<"$out"; then
+        echo "ok $n - $1"
+        return
+    fi
+    echo "not ok $n - $1"
+    echo "# exit $code, wanted $2, pattern: $3"
+    tail -15 <<<"$out" | sed 's/^/# /'
+    failed=1
+}
+skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
+
+run cutegen describe "$root/examples/swish.py"
+ok "describe says what the task is" 0 '^class +pointwise'
+
+run cutegen run "$root/examples/swish.py"
+ok "a pointwise task ends with a verified kernel" 0 '^best +.*depth'
+ok "its times are marked as modelled" 0 '^\* modelled for H200'
+ok "it says what to do next" 0 '^next +cutegen export'
+first=$(sed -n 's/^run  *//p' <<<"$out")
+
+run cutegen show last --json
+ok "it made at least two steps beyond depth 0" 0 '"depth":2'
+run cutegen runs --json
+ok "it is in the store, done" 0 "\"run\":\"$first\".*\"state\":\"done\""
+run cat "$work/runs/$first/report.html"
+ok "its report is one page" 0 '</html>'
+run grep -cE '<(script|link|img)[^>]+(src|href)="?https?:' "$work/runs/$first/report.html"
+ok "the page needs nothing from outside" 1 '^0$'
+
+run cutegen export last --output "$work/out"
+ok "the best kernel is exported" 0 'ModelNew'
+run grep -l 'class ModelNew' -r "$work/out"
+ok "as a module" 0 '\.py$'
+
+cutegen show last --source >"$work/best.cu"
+run cutegen eval "$root/examples/swish.py" "$work/best.cu"
+ok "eval of the best kernel passes" 0 '^pass'
+sed 's/__global__ void/__global__ vide/' "$work/best.cu" >"$work/bad.cu"
+run cutegen eval "$root/examples/swish.py" "$work/bad.cu"
+ok "eval of a kernel that does not compile exits 1 and says where" 1 '^compile error'
+run cutegen eval --json "$root/examples/swish.py" "$work/bad.cu"
+ok "the same as JSON" 1 '"verdict":"compile error".*"exit":1'
+
+run cutegen run "$root/examples/square_matmul.py" --depth 2
+ok "a matrix product ends with a verified kernel" 0 '^best +.*depth'
+run cutegen report "$first" last --output "$work/both.html"
+ok "two runs share a page" 0 'both\.html'
+
+for transcript in "$root"/examples/replays/*.jsonl; do
+    [ -e "$transcript" ] || { skip "a recorded model is played again" "no transcript"; break; }
+    task=$root/examples/$(basename "$transcript" | sed 's/[-.].*//').py
+    [ -f "$task" ] || task=$root/examples/swish.py
+    run cutegen run "$task" --model "replay:$transcript"
+    ok "a recorded model is played again: $(basename "$transcript")" 0 '^best +.*depth'
+done
+
+run cutegen run "$root/examples/swish.py"
+ok "a second run begins with what the first one found" 0 '^ +0 +the best kernel of run'
+
+# Stopped by hand, and killed; each goes on.
+"$program" run "$root/examples/swish.py" --fresh >"$work/log" 2>&1 &
+pid=$!
+for _ in $(seq 200); do
+    grep -q '^ *0 ' "$work/log" && break
+    sleep 0.1
+done
+kill -INT $pid
+wait $pid
+code=$?
+out=$(cat "$work/log")
+if [ $code = 0 ]; then skip "Ctrl-C stops after the attempt" "it was done already"; else
+    ok "Ctrl-C stops after the attempt with exit code 130" 130 'cutegen resume'
+    if grep -qE '^ +1  .* pass ' "$work/log"; then
+        ok "what was finished then counts" 130 '^best +depth [1-9]'
+    else
+        skip "what was finished then counts" "it stopped before"
+    fi
+fi
+run cutegen resume last
+ok "a stopped run goes on" 0 '^best +.*depth'
+
+"$program" run "$root/examples/swish.py" --fresh >"$work/log" 2>&1 &
+pid=$!
+for _ in $(seq 200); do
+    grep -q '^ *0 ' "$work/log" && break
+    sleep 0.1
+done
+kill -KILL $pid
+wait $pid 2>/dev/null
+run cutegen resume last
+ok "a killed run goes on" 0 '^best +.*depth'
+
+# What the machine or the user gets wrong.
+printf 'import nothing_of_this_name\n' >"$work/broken.py"
+run cutegen run "$work/broken.py"
+ok "a task that does not load says so" '2' 'nothing_of_this_name'
+printf 'x = 1\n' >"$work/empty.py"
+run cutegen run "$work/empty.py"
+ok "a task without a Model says so" '2' 'Model'
+run cutegen eval "$root/examples/swish.py" "$work/best.cu" --cc /nowhere/cc
+ok "a missing compiler is the machine's fault" 3 '/nowhere/cc'
+run cutegen run "$root/examples/swish.py" --python /nowhere/python
+ok "a missing Python is the machine's fault" 3 '/nowhere/python'
+
+if unshare -Urm true 2>/dev/null; then
+    mkdir -p "$work/full"
+    run unshare -Urm sh -c "mount -t tmpfs -o size=64k none '$work/full' && '$program' run '$root/examples/swish.py' --runs '$work/full/runs'"
+    ok "a full disk is told, with what to do" 3 'space|full'
+    mkdir -p "$work/readonly"
+    run unshare -Urm sh -c "mount -t tmpfs -o ro none '$work/readonly' && '$program' run '$root/examples/swish.py' --runs '$work/readonly/runs'"
+    ok "a read-only folder is told, with what to do" 3 '--runs DIR'
+else
+    skip "a full disk is told" "no user namespaces"
+    skip "a read-only folder is told" "no user namespaces"
+fi
+
+echo "1..$n"
+exit $failed
