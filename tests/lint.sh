@@ -74,6 +74,38 @@ first_lines()
     done < <(find src include -name '*.[ch]')
 }
 
+# The README of a file's room, or of the room around it, names the file in backquotes.
+room_readmes()
+{
+    local file dir name
+    while IFS= read -r file; do
+        dir=$(dirname "$file") name=$(basename "$file")
+        grep -qsF "\`$name\`" "$dir/README.md" ||
+            { [ "$dir" != src ] && grep -qsF "\`$name\`" "$(dirname "$dir")/README.md"; } ||
+            echo "$file: not named in $dir/README.md"
+    done < <(find src oracle recipes \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.cu' -o -name '*.cuh' \) | sort)
+}
+
+# A row of a README whose file is gone.
+room_readmes_stale()
+{
+    local readme dir name
+    while IFS= read -r readme; do
+        dir=$(dirname "$readme")
+        sed -n 's/^| *\(`[^|]*\)|.*/\1/p' "$readme" | grep -oE '`[a-z0-9_]+\.(c|h|def|py|cu|cuh)`' | tr -d '`' |
+            while IFS= read -r name; do
+                [ -n "$(find "$dir" -maxdepth 2 -name "$name" -print -quit)" ] || echo "$readme: names $name, which is not there"
+            done
+    done < <(find src oracle recipes -name README.md | sort)
+}
+
+# Documents wrap at 120 characters, as wide as a terminal with a margin.
+long_lines()
+{
+    git ls-files '*.md' ':!prompts' ':!bench' ':!examples' ':!tests' |
+        LC_ALL=C.UTF-8 xargs grep -HnE '^.{121,}' | cut -c1-100
+}
+
 scripts()
 {
     command -v shellcheck >/dev/null || return 0
@@ -88,6 +120,8 @@ check "no writable globals" writable_globals
 check "no marks left behind" marks
 check "files stay short" long_files
 check "every file begins with what it is for" first_lines
+check "every source file is named in its room's README" room_readmes
+check "no README names a file that is gone" room_readmes_stale
 check "shell scripts are clean" scripts
 check "the completion script parses" completion
 exit $((failed != 0))
