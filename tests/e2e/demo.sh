@@ -19,7 +19,7 @@ show run examples/softmax.py --fresh
 show run examples/square_matmul.py --fresh
 if compgen -G 'examples/replays/*.jsonl' >/dev/null; then
     echo
-    echo "A recorded model: its first kernel does not compile, its second is wrong; small edits mend both."
+    echo "A recorded model: its first kernel does not compile, its second is wrong; small edits repair both."
     for transcript in examples/replays/*.jsonl; do
         task=examples/$(basename "$transcript" | sed 's/[-.].*//').py
         [ -f "$task" ] || task=examples/swish.py
