@@ -35,7 +35,8 @@ static void sleep_for_ever(void)
         sleep(1000);
 }
 
-static void fork_family(const char *path, int deep)
+/* Three children, each with three of its own, `deep` times. Each closes `born` once it is there. */
+static void fork_family(const char *path, int deep, int born)
 {
     for (int i = 0; i < 3; i++) {
         if (fork() == 0) {
@@ -44,10 +45,25 @@ static void fork_family(const char *path, int deep)
                 setsid();
             hold(path);
             if (deep > 0)
-                fork_family(path, deep - 1);
+                fork_family(path, deep - 1, born);
+            close(born);
             sleep_for_ever();
         }
     }
+}
+
+/* Returns when the whole family is there: the last of its ends of the pipe is closed. */
+static void found_family(const char *path, int deep)
+{
+    int born[2];
+    char byte;
+
+    if (pipe(born) != 0)
+        _exit(9);
+    fork_family(path, deep, born[1]);
+    close(born[1]);
+    if (read(born[0], &byte, 1) != 0)
+        _exit(9);
 }
 
 static void flood(size_t bytes)
@@ -78,6 +94,7 @@ static void fork_bomb(const char *path)
     sleep_for_ever();
 }
 
+/* Takes so much and keeps it: whoever watches finds it held, however seldom it looks. */
 static void allocate(size_t limit)
 {
     size_t step = 16u << 20;
@@ -88,8 +105,8 @@ static void allocate(size_t limit)
         if (p == MAP_FAILED)
             _exit(12);
         memset(p, 1, step);
-        usleep(10000);
     }
+    sleep_for_ever();
 }
 
 int main(int argc, char **argv)
@@ -99,39 +116,44 @@ int main(int argc, char **argv)
     if (strcmp(what, "family") == 0) {
         ignore_signals();
         hold(path);
-        fork_family(path, 2);
-        usleep(300000);
+        found_family(path, 2);
         return 5; /* ends while its family lives on */
     }
     if (strcmp(what, "stubborn") == 0) {
         ignore_signals();
         hold(path);
-        fork_family(path, 1);
+        found_family(path, 1);
         sleep_for_ever();
     }
     if (strcmp(what, "orphans") == 0) { /* double fork, setsid, streams closed */
+        int ready[2];
+        char byte;
+
+        if (pipe(ready) != 0)
+            return 9;
         if (fork() == 0) {
             setsid();
             if (fork() == 0) {
                 close(0), close(1), close(2);
                 hold(path);
+                close(ready[1]);
                 sleep_for_ever();
             }
             _exit(0);
         }
-        usleep(200000);
-        return 0;
+        close(ready[1]);
+        return read(ready[0], &byte, 1) == 0 ? 0 : 9;
     }
     if (strcmp(what, "bomb") == 0)
         fork_bomb(path);
     if (strcmp(what, "flood") == 0)
         flood((size_t)1 << 30);
     if (strcmp(what, "allocate") == 0)
-        allocate((size_t)8 << 30);
-    if (strcmp(what, "allocate-family") == 0) {
+        allocate((size_t)512 << 20);
+    if (strcmp(what, "allocate-family") == 0) { /* each of them less than the limit */
         for (int i = 0; i < 4; i++)
             if (fork() == 0)
-                allocate((size_t)8 << 30);
+                allocate((size_t)128 << 20);
         sleep_for_ever();
     }
     if (strcmp(what, "socket") == 0)

@@ -23,9 +23,9 @@ CUTEGEN_PLAN(call)
     const struct cutegen_tensor *x = &call->in[0];
     const struct cutegen_tensor *y = &call->out[0];
     int n = (int)cutegen_numel(x);
-    for (volatile int i = 0;; i = i + 1)
-        if (i < 0)
-            break;
+    volatile int ended = 0; // read anew each time: no compiler may drop the loop or end it
+    while (!ended)
+        ;
     return CUTEGEN_LAUNCH(call, (gate<256>), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1),
                           cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, x),
                           CUTEGEN_DATA(float, y), n);

@@ -160,11 +160,11 @@ run cutegen eval "$root/examples/swish.py" plain.cu
 ok "and is refused where CuTe is wanted" 1 'refused'
 
 # ---- a call that is cut ------------------------------------------------------------------
-setsid "$program" run "$root/examples/swish.py" --model 'exec:touch asked; sleep 300' >cut.out 2>&1 &
+setsid "$program" run "$root/examples/swish.py" --model 'exec:touch asked; sleep 3600' >cut.out 2>&1 &
 pid=$!
-for _ in $(seq 600); do [ -e asked ] && break; sleep 0.1; done
+until [ -e asked ] || ! kill -0 $pid 2>/dev/null; do sleep 0.1; done
 kill -INT $pid
-sleep 0.3
+until grep -q 'Ctrl-C again' cut.out || ! kill -0 $pid 2>/dev/null; do sleep 0.1; done # two at once are one signal
 kill -INT $pid
 wait $pid
 code=$?

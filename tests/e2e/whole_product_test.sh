@@ -82,36 +82,69 @@ done
 run cutegen run "$root/examples/swish.py"
 ok "a second run begins with what the first one found" 0 '^ +0 +the best kernel of run'
 
-# Stopped by hand, and killed; each goes on.
-"$program" run "$root/examples/swish.py" --fresh >"$work/log" 2>&1 &
-pid=$!
-for _ in $(seq 200); do
-    grep -q '^ *0 ' "$work/log" && break
-    sleep 0.1
-done
-kill -INT $pid
-wait $pid
-code=$?
-out=$(cat "$work/log")
-if [ $code = 0 ]; then skip "Ctrl-C stops after the attempt" "it was done already"; else
-    ok "Ctrl-C stops after the attempt with exit code 130" 130 'cutegen resume'
-    if grep -qE '^ +1  .* pass ' "$work/log"; then
-        ok "what was finished then counts" 130 '^best +depth [1-9]'
-    else
-        skip "what was finished then counts" "it stopped before"
-    fi
+# Stopped by hand, and killed; each goes on. Both while the model thinks about the second kernel: it says so, and
+# waits until somebody writes into the gate.
+cat >model.sh <<'END'
+cat >/dev/null
+k=$(cat count 2>/dev/null || echo 0)
+echo $((k + 1)) >count
+if [ "$k" = 1 ] && [ -p gate ]; then
+    : >thinking
+    read -r answer <gate
 fi
+cat "steps/0$k-"*.md 2>/dev/null || echo "I have no idea."
+END
+ln -s "$root/examples/replays/steps/swish" steps
+
+# Returns when the model thinks; sets $pid.
+start_and_think()
+{
+    rm -f gate thinking count
+    mkfifo gate
+    "$program" run "$root/examples/swish.py" --fresh --model "exec:cd '$work' && sh model.sh" --depth 2 --repairs 0 >log 2>&1 &
+    pid=$!
+    until [ -e thinking ] || ! kill -0 $pid 2>/dev/null; do sleep 0.1; done
+}
+
+# Whatever the command waits for, it says that it was told to stop.
+told_to_stop() { until grep -q 'finishing this attempt' log || ! kill -0 $pid 2>/dev/null; do sleep 0.1; done; }
+ended() { wait $pid; code=$?; out=$(cat log); }
+
+start_and_think
+kill -INT $pid
+told_to_stop
+echo go >gate
+ended
+ok "Ctrl-C stops after the call with exit code 130" 130 'cutegen resume'
+ok "what was finished then counts" 130 '^best +depth 0'
+rm gate
 run cutegen resume last
 ok "a stopped run goes on" 0 '^best +.*depth'
+out=$(cat count)
+ok "and does not ask again for what was answered" 0 '^3$'
 
-"$program" run "$root/examples/swish.py" --fresh >"$work/log" 2>&1 &
-pid=$!
-for _ in $(seq 200); do
-    grep -q '^ *0 ' "$work/log" && break
-    sleep 0.1
-done
+# The same while the second kernel is built: the builder stands still until Ctrl-C has been seen.
+export CUTEGEN_CACHE=$work/cache # so that it has to be built
+start_and_think
+builder=$("$program" server status --json | python3 -c '
+import json, sys
+print(*[p["pid"] for p in json.load(sys.stdin)["processes"] if (p["kind"], p["state"]) == ("builder", "lent")])')
+kill -STOP $builder
+echo go >gate
+until "$program" show last --json | grep -q '"depth": *1' || ! kill -0 $pid 2>/dev/null; do sleep 0.1; done
+kill -INT $pid
+told_to_stop
+kill -CONT $builder
+ended
+ok "Ctrl-C in the middle of an attempt stops after it" 130 'cutegen resume'
+ok "that attempt counts" 130 '^best +depth 1'
+unset CUTEGEN_CACHE
+
+start_and_think
 kill -KILL $pid
 wait $pid 2>/dev/null
+rm gate
+echo 1 >count # it is asked again for what it had not answered
 run cutegen resume last
 ok "a killed run goes on" 0 '^best +.*depth'
 

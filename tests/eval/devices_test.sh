@@ -14,6 +14,8 @@ cat >"$work/cutegen-runner" <<'END'
 [ -e "$WORK/dead" ] && { echo "no such GPU here" >&2; exit 1; }
 mkdir "$WORK/asking" 2>/dev/null || echo met >>"$WORK/met"
 read -r request
+# The others are there and have had time to come here too; less of it only makes the test weaker.
+until [ -e "$WORK/started.3" ]; do sleep 0.01; done
 sleep 0.3
 rmdir "$WORK/asking" 2>/dev/null
 echo '{"ok": true, "device": {"name": "Some GPU", "arch": 90}}'
@@ -29,7 +31,7 @@ check() { # NUMBER SENTENCE CONDITION...
 echo 1..3
 pids=()
 for i in 1 2 3; do
-    "$work/ask" >"$work/said.$i" 2>&1 &
+    (: >"$work/started.$i" && exec "$work/ask" >"$work/said.$i" 2>&1) &
     pids+=($!)
 done
 wait "${pids[@]}"

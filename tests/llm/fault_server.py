@@ -12,6 +12,7 @@ alone. Every request is appended to LOG as a line of JSON: path, headers, body. 
 speaks TLS.
 """
 
+import itertools
 import json
 import socket
 import socketserver
@@ -118,6 +119,12 @@ class Exchange:
         if end:
             self.chunk_end()
 
+    def wait_for_the_end(self):
+        """Says nothing more; returns when the client hangs up."""
+        while self.sock.recv(4096):
+            pass
+        self.close = True
+
     def chunk_end(self):
         self.send(b"0\r\n\r\n")
 
@@ -132,7 +139,7 @@ def first(bad):
 
 def stall(x):
     x.stream(events(x.dialect, REPLY)[:3], end=False)
-    time.sleep(20)
+    x.wait_for_the_end()
 
 
 def cut(x):
@@ -165,11 +172,13 @@ def huge(x):
 
 
 def drip(x):
+    """A little now and then, for as long as somebody listens."""
     x.head(200, "text/event-stream")
-    for p in events(x.dialect, REPLY * 50):
+    start, *rest = events(x.dialect, REPLY * 50)
+    x.chunk(f"data: {start}\n\n")
+    for p in itertools.cycle(rest[:20]):
         x.chunk(f"data: {p}\n\n")
         time.sleep(0.05)
-    x.chunk_end()
 
 
 def comments(x):
@@ -219,7 +228,7 @@ def stream_error(x):
 
 
 def slow_first_byte(x):
-    time.sleep(20)
+    x.wait_for_the_end()
 
 
 def leak(x):

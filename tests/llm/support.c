@@ -1,6 +1,7 @@
 /* support.c - starts fault_server.py and talks to it through the llm room. */
 #include "support.h"
 
+#include "base/clock.h"
 #include "base/fs.h"
 
 #include <errno.h>
@@ -79,15 +80,24 @@ int server_log_count(const struct fault_server *s, const char *what)
     return n;
 }
 
+int server_log_wait(const struct fault_server *s, const char *what, int wanted)
+{
+    int64_t end = clock_ms() + PATIENCE_MS;
+    int n;
+
+    while ((n = server_log_count(s, what)) < wanted && clock_ms() < end)
+        usleep(10000);
+    return n;
+}
+
 struct llm_config quick_config(const char *model, const char *base_url)
 {
     struct llm_config c = llm_config_default();
 
     c.model = model;
     c.base_url = base_url;
-    c.connect_ms = 5000;
-    c.stall_ms = 1500;
-    c.total_ms = 20000;
+    c.connect_ms = c.stall_ms = PATIENCE_MS;
+    c.total_ms = 2 * PATIENCE_MS;
     c.max_retries = 2;
     c.backoff_ms = 5;
     c.backoff_max_ms = 20;

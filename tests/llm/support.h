@@ -4,6 +4,9 @@
 
 #include "llm/llm.h"
 
+/* For what must happen: reached only when something is broken. */
+enum { PATIENCE_MS = 60000 };
+
 struct fault_server {
     int port, pid, in; /* closing `in` ends it */
     char log[256];
@@ -16,8 +19,11 @@ void server_stop(struct fault_server *s);
 const char *server_url(struct fault_server *s, const char *scenario, struct arena *a);
 /* How often `what` stands in the log. */
 int server_log_count(const struct fault_server *s, const char *what);
+/* The same, once it stands there `wanted` times: a client may hang up before its request is read.
+ */
+int server_log_wait(const struct fault_server *s, const char *what, int wanted);
 
-/* Defaults with short waits. */
+/* Defaults with short pauses between attempts. */
 struct llm_config quick_config(const char *model, const char *base_url);
 /* Opens, asks one small question, closes. */
 bool quick_ask(const struct llm_config *c, struct arena *a, struct reply *out, struct error *err);

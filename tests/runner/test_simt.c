@@ -96,11 +96,12 @@ static const char *load_request(struct bench *b, const char *kernel, const char 
     return arena_printf(
         b->a,
         "{'do':'load','device':'simt','module':'%s','names':{'k':'%s'},'check':'full',"
-        "'counters':true,'threads':2,'watchdog_ms':700,'plan':{'workspace':[{'bytes':%d}],"
+        "'counters':true,'threads':2,'watchdog_ms':%d,'plan':{'workspace':[{'bytes':%d}],"
         "'maps':[],'ops':[{'op':'launch','kernel':'k','line':9,'grid':[%d,1,1],"
         "'block':[256,1,1],'cluster':[1,1,1],'smem':0,'args':[{'buffer':'out0','offset':0},"
         "{'buffer':'%s','offset':0},{'bytes':'00040000','type':'int'}]}]}}",
-        b->module, kernel, ELEMENTS * 4, strcmp(kernel, "past_the_end") ? 4 : 5, second);
+        b->module, kernel, strcmp(kernel, "forever") ? 300000 : 700, ELEMENTS * 4,
+        strcmp(kernel, "past_the_end") ? 4 : 5, second);
 }
 
 static const char *make_buffer(struct bench *b, const char *name)

@@ -16,6 +16,8 @@ struct run {
     struct simt_module *mod;
 };
 
+enum { PATIENCE_MS = 300000 }; /* for what ends */
+
 static char *so_of[2]; /* bugs, parts: compiled once, set before the tests run */
 
 static void run_begin(struct run *r, char *so, enum simt_check check, unsigned out_flags,
@@ -133,7 +135,8 @@ static void each_injected_bug_is_found_on_its_line(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(bugs); i++) {
         struct run r;
-        run_begin(&r, so_of[0], SIMT_CHECK_FULL, bugs[i].out_flags, 300, 0);
+        run_begin(&r, so_of[0], SIMT_CHECK_FULL, bugs[i].out_flags,
+                  bugs[i].kind == SIMT_TIMEOUT ? 300 : PATIENCE_MS, 0);
         struct simt_result res = run_kernel(&r, bugs[i].kernel, bugs[i].grid, row, bugs[i].n);
         int line = line_of(bugs[i].kernel, r.a);
         if (!has_finding(&res, bugs[i].kind, line))
@@ -150,7 +153,7 @@ static void the_correct_twin_of_each_bug_gives_no_finding(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bugs); i++)
         for (uint64_t seed = 0; seed < 3; seed++) {
             struct run r;
-            run_begin(&r, so_of[0], SIMT_CHECK_FULL, bugs[i].out_flags, 2000, seed);
+            run_begin(&r, so_of[0], SIMT_CHECK_FULL, bugs[i].out_flags, PATIENCE_MS, seed);
             const char *name = arena_printf(r.a, "%s_ok", bugs[i].kernel);
             struct simt_result res = run_kernel(&r, name, bugs[i].grid, row, bugs[i].n);
             if (res.outcome != SIMT_OK || res.finding_count)
@@ -165,13 +168,13 @@ static void what_the_host_has_set_counts_as_written(void **state)
 {
     struct run r;
     (void)state;
-    run_begin(&r, so_of[0], SIMT_CHECK_FULL, 0, 2000, 0);
+    run_begin(&r, so_of[0], SIMT_CHECK_FULL, 0, PATIENCE_MS, 0);
     simt_alloc_written(r.dev, r.out, 64 * sizeof(float));
     struct simt_result res = run_kernel(&r, "uninit_global", 1, row, 128);
     assert_true(res.finding_count > 0); /* only half of it was set */
     assert_non_null(strstr(res.findings[0].text, "offset 256"));
     run_end(&r);
-    run_begin(&r, so_of[0], SIMT_CHECK_FULL, 0, 2000, 0);
+    run_begin(&r, so_of[0], SIMT_CHECK_FULL, 0, PATIENCE_MS, 0);
     simt_alloc_written(r.dev, r.out, 128 * sizeof(float));
     res = run_kernel(&r, "uninit_global", 1, row, 128);
     assert_int_equal(res.finding_count, 0);
@@ -182,7 +185,7 @@ static void a_buffer_used_after_it_was_freed_is_named(void **state)
 {
     struct run r;
     (void)state;
-    run_begin(&r, so_of[0], SIMT_CHECK_MEMORY, SIMT_ALLOC_WRITTEN, 2000, 0);
+    run_begin(&r, so_of[0], SIMT_CHECK_MEMORY, SIMT_ALLOC_WRITTEN, PATIENCE_MS, 0);
     simt_alloc_forget(r.dev, r.in);
     struct simt_result res = run_kernel(&r, "write_input_ok", 1, row, 128);
     assert_int_equal(res.outcome, SIMT_FAULT);
@@ -194,7 +197,7 @@ static void findings_are_bounded_and_written_as_json(void **state)
 {
     struct run r;
     (void)state;
-    run_begin(&r, so_of[0], SIMT_CHECK_FULL, SIMT_ALLOC_WRITTEN, 2000, 0);
+    run_begin(&r, so_of[0], SIMT_CHECK_FULL, SIMT_ALLOC_WRITTEN, PATIENCE_MS, 0);
     struct simt_result res = run_kernel(&r, "race_read", 64, row, 128);
     assert_in_range(res.finding_count, 1, 32);
     size_t at = 0;
@@ -231,7 +234,7 @@ static void a_launch_that_no_device_takes_is_refused(void **state)
         struct error err = {0};
         struct simt_result out;
         unsigned char params[64] = {0};
-        run_begin(&r, so_of[0], SIMT_CHECK_MEMORY, SIMT_ALLOC_WRITTEN, 2000, 0);
+        run_begin(&r, so_of[0], SIMT_CHECK_MEMORY, SIMT_ALLOC_WRITTEN, PATIENCE_MS, 0);
         struct simt_launch l = {.kernel = "trap_ok",
                                 .shared_bytes = cases[i].shared,
                                 .params = params,
@@ -251,7 +254,7 @@ static void a_launch_that_no_device_takes_is_refused(void **state)
 
 static void part(struct run *r, const char *kernel, uint32_t grid, const uint32_t block[3], int n)
 {
-    run_begin(r, so_of[1], SIMT_CHECK_FULL, SIMT_ALLOC_WRITTEN, 60000, 0);
+    run_begin(r, so_of[1], SIMT_CHECK_FULL, SIMT_ALLOC_WRITTEN, PATIENCE_MS, 0);
     /* Parts use more of the buffers than bugs do. */
     simt_alloc_register(r->dev, r->in, N * sizeof(float), "in",
                         SIMT_ALLOC_READONLY | SIMT_ALLOC_WRITTEN);
@@ -360,7 +363,7 @@ static void printf_formats_its_arguments(void **state)
 {
     struct run r;
     (void)state;
-    run_begin(&r, so_of[1], SIMT_CHECK_FULL, SIMT_ALLOC_WRITTEN, 60000, 0);
+    run_begin(&r, so_of[1], SIMT_CHECK_FULL, SIMT_ALLOC_WRITTEN, PATIENCE_MS, 0);
     struct simt_result res = run_kernel(&r, "prints", 1, row, 0);
     char want[80];
     snprintf(want, sizeof want, "thread 2 of 128 says %.3f and hello\n", (double)r.in[2]);

@@ -121,7 +121,6 @@ static void test_builds(void **state)
 
     struct build_result again = build(f, f->example, names, "compute_80", 120000);
     assert_true(again.cached);
-    assert_true(again.build_ms < 2000);
     assert_int_equal(again.verdict.kind, VERDICT_PASS);
     assert_true(json_equal(r.names, again.names));
     assert_true(json_equal(r.resources, again.resources));
