@@ -5,6 +5,7 @@
  * lacks something, 4 a budget ran out, 5 a reply without edits, 130 interrupted.
  */
 #include "base/log.h"
+#include "base/vault.h"
 #include "cli/cmd.h"
 
 #include <langinfo.h>
@@ -194,8 +195,10 @@ static const char *error_kind_name(enum error_kind kind)
     return (size_t)kind < ARRAY_LEN(names) ? names[kind] : "machine";
 }
 
-static int report_error(const struct cli *cli, const struct error *err)
+static int report_error(const struct cli *cli, struct error *err)
 {
+    vault_scrub_in_place(err->text, strlen(err->text));
+    vault_scrub_in_place(err->hint, strlen(err->hint));
     fflush(stdout);
     if (cli->json)
         print_json(json_pack("{s:{s:s, s:o, s:o, s:i}}", "error", "kind",
@@ -266,6 +269,7 @@ int main(int argc, char **argv)
     struct cli cli = {.a = arena_new()};
     int code = EXIT_DONE;
 
+    vault_open(); /* before anything could be started or looked at */
     setlocale(LC_CTYPE, "");
     cli.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
     cli.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") && getenv("TERM") &&

@@ -7,6 +7,7 @@
 #include "base/fs.h"
 
 #include "base/buf.h"
+#include "base/vault.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -87,7 +88,7 @@ bool file_write(const char *path, struct text data, struct error *err)
         fs_error(err, "create", temp);
         goto done;
     }
-    ok = write_all(fd, data) && fsync(fd) == 0;
+    ok = write_all(fd, vault_scrub(data, a)) && fsync(fd) == 0;
     if (!ok)
         fs_error(err, "write", temp);
     if (close(fd) != 0 && ok)

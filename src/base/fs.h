@@ -2,7 +2,7 @@
  * fs.h - files, folders and where the product's own parts are.
  *
  * Reads have a limit. Writes are whole or not at all: a temporary file beside
- * the target, fsync, rename.
+ * the target, fsync, rename. No secret we know gets into a file (base/vault.h).
  */
 #ifndef BASE_FS_H
 #define BASE_FS_H

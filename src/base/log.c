@@ -6,6 +6,8 @@
  */
 #include "base/log.h"
 
+#include "base/vault.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -23,11 +25,15 @@ enum log_level log_level(void)
 
 static void log_line(enum log_level level, const char *prefix, const char *fmt, va_list ap)
 {
+    struct arena *a;
+    struct text line;
+
     if (level > current_level)
         return;
-    fprintf(stderr, "cutegen: %s", prefix);
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    a = arena_new();
+    line = vault_scrub(text_of(arena_vprintf(a, fmt, ap)), a);
+    fprintf(stderr, "cutegen: %s%.*s\n", prefix, (int)line.len, line.data);
+    arena_free(a);
 }
 
 #define LOG_FUNCTION(name, level, prefix)                                                          \

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/supervise.h"
+#include "base/vault.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,21 +39,6 @@ struct child {
     size_t err_limit;
 };
 
-static bool secret_name(const char *entry)
-{
-    static const char *const endings[] = {"_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD",
-                                          "_ACCESS_KEY"};
-    size_t len = strcspn(entry, "=");
-
-    for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
-        size_t n = strlen(endings[i]);
-
-        if (len >= n && strncasecmp(entry + len - n, endings[i], n) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool same_name(const char *a, const char *b)
 {
     size_t len = strcspn(a, "=");
@@ -72,7 +58,7 @@ char **proc_environment(const struct proc_spec *spec, struct arena *a)
         extra++;
     env = arena_array(a, ours + extra + 1, sizeof(*env));
     for (size_t i = 0; i < ours && !spec->clean_env; i++) {
-        bool replaced = secret_name(environ[i]);
+        bool replaced = vault_is_secret_name(environ[i]);
 
         for (size_t j = 0; j < extra && !replaced; j++)
             replaced = same_name(environ[i], spec->env[j]);
@@ -300,7 +286,7 @@ static bool cut_line(struct child *c, struct arena *a, struct text *line)
     if (!end)
         return false;
     len = (size_t)(end - have.data);
-    *line = arena_text(a, have.data, len);
+    *line = vault_scrub(arena_text(a, have.data, len), a);
     memmove(c->out_buf.data, c->out_buf.data + len + 1, c->out_buf.len - len - 1);
     c->out_buf.len -= len + 1;
     c->scanned = 0;
@@ -406,7 +392,7 @@ struct text child_stderr(const struct child *c, struct arena *a)
     struct text t = buf_text(&c->err_buf);
     size_t skip = t.len > c->err_limit ? t.len - c->err_limit : 0;
 
-    return arena_text(a, t.data + skip, t.len - skip);
+    return vault_scrub(arena_text(a, t.data + skip, t.len - skip), a);
 }
 
 int child_pid(const struct child *c)
@@ -573,8 +559,8 @@ bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result 
     *out = (struct proc_result){
         .end = report.end,
         .code = report.code,
-        .out = buf_copy(&sink.out, a),
-        .err = buf_copy(&sink.err, a),
+        .out = vault_scrub(buf_copy(&sink.out, a), a),
+        .err = vault_scrub(buf_copy(&sink.err, a), a),
         .out_cut = sink.out.overflowed,
         .err_cut = sink.err.overflowed,
         .wall_ms = report.wall_ms,

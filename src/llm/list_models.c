@@ -1,5 +1,7 @@
 /* list_models.c - what is configured, for `cutegen models`: everything but the key. */
 #include "llm/llm.h"
+
+#include "base/vault.h"
 #include "llm/price.h"
 #include "llm/provider/provider.h"
 
@@ -84,7 +86,7 @@ json_t *llm_providers(void)
         json_object_set_new(o, "provider", json_string(p->scheme));
         json_object_set_new(o, "title", json_string(p->title));
         if (p->dialect) {
-            value = getenv(p->dialect->key_env);
+            value = vault_get(p->dialect->key_env);
             json_object_set_new(o, "base_url", json_string(p->dialect->base_url));
             json_object_set_new(o, "key_env", json_string(p->dialect->key_env));
             json_object_set_new(o, "key_present", json_boolean(value && *value));

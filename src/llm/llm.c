@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/vault.h"
 #include "llm/edit/fence.h"
 #include "llm/price.h"
 #include "llm/provider/provider.h"
@@ -433,7 +434,7 @@ static void make_reply(struct ask *k, bool whole, int64_t began_ms, struct reply
                                  "(the reply was cut at the limit of %d tokens even after %d "
                                  "continuations; it is not used)",
                                  k->max_output_tokens, k->llm->config.max_continuations));
-    secret_scrub_text(&k->llm->key, &t, k->arena);
+    t = vault_scrub(t, k->arena);
     *out = (struct reply){
         .text = utf8_clean(t, k->arena),
         .model = arena_strdup(k->arena, k->answer.model[0] ? k->answer.model : k->llm->model),

@@ -4,11 +4,12 @@
  * Invariants
  * 1. A line is written with one write() to a file opened for appending, under a
  *    lock: parallel runs may share a file.
- * 2. A key cannot be in it: the reply was scrubbed, and prompts never hold one.
+ * 2. No key gets into it: the whole line is scrubbed.
  */
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/vault.h"
 #include "llm/provider/provider.h"
 #include "llm/utf8.h"
 
@@ -97,7 +98,7 @@ static bool write_all(int fd, const char *data, size_t len)
 bool record_append(const char *path, const json_t *record, struct error *err)
 {
     char *line = json_dumps(record, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    size_t len = line ? strlen(line) : 0;
+    size_t len = line ? vault_scrub_in_place(line, strlen(line)) : 0;
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     bool ok = false;
 

@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "base/vault.h"
 #include "loop/loop.h"
 #include "stage/stage.h"
 #include "store/store.h"
@@ -450,7 +451,7 @@ static void pass_keys(struct suite *u)
     size_t n = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(u->options->key_names); i++) {
-        const char *name = u->options->key_names[i], *value = name ? getenv(name) : NULL;
+        const char *name = u->options->key_names[i], *value = name ? vault_get(name) : NULL;
 
         if (value)
             u->env[n++] = arena_printf(u->a, "%s=%s", name, value);

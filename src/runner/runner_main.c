@@ -13,6 +13,7 @@
  */
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/vault.h"
 #include "runner/device.h"
 #include "runner/runner_confine.h"
 
@@ -339,6 +340,7 @@ int main(int argc, char **argv)
     bool more = true;
     int in;
 
+    vault_private();
     if (!take_descriptors(&in, &out)) {
         perror("cutegen-runner");
         return 3;

@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/proc.h"
+#include "base/vault.h"
 #include "server/pool.h"
 #include "server/wire.h"
 
@@ -314,6 +315,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: cutegen-server IDLE_SECONDS MEMORY_MIB [READY_FD]\n");
         return 2;
     }
+    vault_private();
     umask(077);
     s.started_ms = s.used_ms = clock_ms();
     s.signals = watch_signals();

@@ -15,6 +15,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/vault.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -146,6 +147,7 @@ int main(int argc, char **argv)
     struct arena *a = arena_new();
     struct simt_built built = {0};
     struct simt_refusal refusal = {0};
+    vault_private();
     x.opt.refusal = &refusal;
     bool ok = read_args(argc, argv, &x, &err) && work(&x, a, &built, &err);
     json_t *j;

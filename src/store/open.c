@@ -8,6 +8,7 @@
  */
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/vault.h"
 #include "base/json.h"
 #include "store/sql.h"
 
@@ -159,11 +160,17 @@ const char *store_dir(const struct store *s)
 
 bool blob_insert(struct store *s, struct text data, char sha256[65], struct error *err)
 {
+    struct arena *a = arena_new();
+    bool ok;
+
+    data = vault_scrub(data, a);
     hash_text(data, sha256);
-    return sql_run(s, err,
-                   "INSERT INTO blobs (sha256, size, data) VALUES (?, ?, ?) "
-                   "ON CONFLICT (sha256) DO NOTHING",
-                   "tlb", sha256, (int64_t)data.len, &data);
+    ok = sql_run(s, err,
+                 "INSERT INTO blobs (sha256, size, data) VALUES (?, ?, ?) "
+                 "ON CONFLICT (sha256) DO NOTHING",
+                 "tlb", sha256, (int64_t)data.len, &data);
+    arena_free(a);
+    return ok;
 }
 
 char *json_text(const json_t *v)

@@ -10,6 +10,8 @@
  */
 #include "store/sql.h"
 
+#include "base/vault.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -62,6 +64,23 @@ bool sql_error(struct store *s, int rc, struct error *err)
     return explain(s, rc, err);
 }
 
+/* No secret gets into a row; blobs are scrubbed by blob_insert(), which names them by content. */
+static int bind_text(sqlite3_stmt *stmt, int at, const char *s)
+{
+    struct arena *a;
+    struct text t;
+    int rc;
+
+    if (!s)
+        return sqlite3_bind_null(stmt, at);
+    a = arena_new();
+    t = vault_scrub(text_of(s), a);
+    rc = t.data == s ? sqlite3_bind_text(stmt, at, s, -1, SQLITE_STATIC)
+                     : sqlite3_bind_text(stmt, at, t.data, (int)t.len, SQLITE_TRANSIENT);
+    arena_free(a);
+    return rc;
+}
+
 static int bind_one(sqlite3_stmt *stmt, int at, char type, va_list *ap)
 {
     if (type == 'i')
@@ -71,7 +90,7 @@ static int bind_one(sqlite3_stmt *stmt, int at, char type, va_list *ap)
     if (type == 'd')
         return sqlite3_bind_double(stmt, at, va_arg(*ap, double));
     if (type == 't')
-        return sqlite3_bind_text(stmt, at, va_arg(*ap, const char *), -1, SQLITE_STATIC);
+        return bind_text(stmt, at, va_arg(*ap, const char *));
     if (type == 'b') {
         const struct text *t = va_arg(*ap, const struct text *);
         return sqlite3_bind_blob64(stmt, at, t->len ? t->data : "", t->len, SQLITE_STATIC);

@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/proc.h"
+#include "base/vault.h"
 #include "toolchain/build_cache.h"
 #include "toolchain/diag.h"
 #include "toolchain/plan.h"
@@ -324,6 +325,7 @@ static bool take_answer(const struct build_request *req, const json_t *answer, s
     out->log_path = path_join(a, req->work_dir, log_file);
     if (!file_read(out->log_path, LOG_LIMIT, a, &log, err))
         return error_add(err, "building");
+    log = vault_scrub(log, a); /* it quotes whatever the source includes */
     if (!json_bool_or(answer, "compiled", false)) {
         diag_compile_error(log, req->source, source_file, a, &out->verdict);
         return true;

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/vault.h"
 #include "toolchain/nvrtc_api.h"
 #include "toolchain/pch_memory.h"
 #include "toolchain/precompiler.h"
@@ -415,6 +416,7 @@ int main(int argc, char **argv)
     struct error err = {0};
     int major = 0, minor = 0, learn_ms = 0;
 
+    vault_private();
     if (argc < 2) {
         fprintf(stderr, "usage: cutegen-builder NVRTC [--version | --warm REQUEST] [--learn MS]\n");
         return 2;

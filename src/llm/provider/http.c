@@ -13,6 +13,7 @@
  */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/vault.h"
 #include "llm/provider/provider.h"
 #include "llm/provider/sse.h"
 
@@ -27,7 +28,6 @@ enum { POLL_MS = 100, HEAD_BYTES = 16 * 1024, WIRE_FACTOR = 24, LEAST_OUTPUT = 1
 struct http {
     CURL *easy;
     CURLM *multi;
-    struct curl_slist *headers;
     const char *url;
 };
 
@@ -101,9 +101,11 @@ static bool check_url(const struct llm *llm, const char *url, struct error *err)
     return true;
 }
 
-static void add_headers(struct http *h, const struct llm *llm)
+/* The only copy of the key outside the vault: made for one attempt, wiped after it. */
+static struct curl_slist *make_headers(const struct llm *llm)
 {
     struct buf b = buf_init(HEAD_BYTES);
+    struct curl_slist *list = NULL;
     char *line = NULL, *nl;
 
     buf_puts(&b, "Content-Type: application/json\nAccept: text/event-stream, application/json\n"
@@ -114,10 +116,18 @@ static void add_headers(struct http *h, const struct llm *llm)
         if (!nl)
             break;
         *nl = 0;
-        h->headers = curl_slist_append(h->headers, line);
+        list = curl_slist_append(list, line);
     }
     explicit_bzero(b.data, b.len);
     buf_release(&b);
+    return list;
+}
+
+static void wipe_headers(struct curl_slist *list)
+{
+    for (struct curl_slist *s = list; s; s = s->next)
+        explicit_bzero(s->data, strlen(s->data));
+    curl_slist_free_all(list);
 }
 
 static size_t on_body(char *data, size_t size, size_t n, void *ctx);
@@ -141,9 +151,7 @@ bool http_open(struct llm *llm, struct error *err)
         return error_set(err, ERROR_MACHINE, "libcurl gives no handle");
     if (!check_url(llm, h->url, err))
         return false;
-    add_headers(h, llm);
     curl_easy_setopt(h->easy, CURLOPT_URL, h->url);
-    curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, h->headers);
     curl_easy_setopt(h->easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(h->easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(h->easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -171,9 +179,6 @@ void http_close(struct llm *llm)
         curl_easy_cleanup(h->easy);
     if (h->multi)
         curl_multi_cleanup(h->multi);
-    for (struct curl_slist *s = h->headers; s; s = s->next)
-        explicit_bzero(s->data, strlen(s->data));
-    curl_slist_free_all(h->headers);
     xfree(h);
     llm->state = NULL;
     curl_global_cleanup();
@@ -505,6 +510,7 @@ bool http_attempt(struct llm *llm, struct wire *w, struct answer *out, struct fa
     struct transfer t = {.llm = llm, .answer = out, .retry_after_ms = -1};
     json_t *body = llm->provider->dialect->body(w);
     char *text = json_dumps(body, JSON_COMPACT);
+    struct curl_slist *headers = make_headers(llm);
     char detail[CURL_ERROR_SIZE] = "";
     bool ok = false, stopped = false;
     CURLcode code;
@@ -514,6 +520,8 @@ bool http_attempt(struct llm *llm, struct wire *w, struct answer *out, struct fa
         BUG("a request that cannot be written as JSON");
     t.sse = sse_init(llm->config.reply_limit_bytes, on_event, &t);
     t.head = buf_init(llm->config.reply_limit_bytes);
+    vault_scrub_in_place(text, strlen(text)); /* the last layer: prompts quote what programs say */
+    curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, text);
     curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(text));
     curl_easy_setopt(h->easy, CURLOPT_WRITEDATA, &t);
@@ -524,8 +532,10 @@ bool http_attempt(struct llm *llm, struct wire *w, struct answer *out, struct fa
         ok = transfer_judge(&t, h, w, code, detail, f);
     curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, NULL);
     curl_easy_setopt(h->easy, CURLOPT_ERRORBUFFER, NULL);
-    secret_scrub(&llm->key, f->text);
-    secret_scrub(&llm->key, f->hint);
+    curl_easy_setopt(h->easy, CURLOPT_HTTPHEADER, NULL);
+    wipe_headers(headers);
+    vault_scrub_in_place(f->text, strlen(f->text));
+    vault_scrub_in_place(f->hint, strlen(f->hint));
     sse_release(&t.sse);
     buf_release(&t.head);
     free(text);

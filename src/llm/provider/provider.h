@@ -78,8 +78,8 @@ struct dialect {
     void (*whole)(struct answer *a, const json_t *body);
 };
 
-struct secret { /* a key in memory; wiped when released */
-    char *value;
+struct secret { /* a key; it lies in the vault */
+    const char *value;
     char from[256]; /* where it came from, for people */
 };
 
@@ -118,9 +118,6 @@ bool http_is_official(const struct llm_config *c, const struct dialect *d);
 bool secret_load(const struct llm_config *c, const struct dialect *d, struct secret *out,
                  struct error *err);
 void secret_release(struct secret *s);
-/* Puts "[key]" wherever the key stands in s (a NUL-terminated string of this capacity). */
-void secret_scrub(const struct secret *key, char *s);
-void secret_scrub_text(const struct secret *key, struct text *t, struct arena *a);
 
 /* fault.c: how a fault is told, and how long to wait before the next attempt. */
 bool fault_set(struct fault *f, bool passes, const char *fmt, ...)

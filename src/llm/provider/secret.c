@@ -5,9 +5,10 @@
  * 1. A key comes from a variable whose name children never inherit (base/proc.h)
  *    or from a file only its owner can read.
  * 2. Whatever text a provider sends back is scrubbed before it leaves this room.
- * 3. The memory is wiped when the llm is closed.
+ * 3. It lies in the vault (base/vault.h) and nowhere else but in a header while a call is made.
  */
 #include "base/fs.h"
+#include "base/vault.h"
 #include "llm/provider/provider.h"
 
 #include <ctype.h>
@@ -16,20 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_KEY = 4096, MIN_SCRUB = 6 };
-
-static bool name_is_private(const char *name)
-{
-    static const char *const ends[] = {"_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD"};
-
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-        size_t n = strlen(name), e = strlen(ends[i]);
-
-        if (n >= e && strcmp(name + n - e, ends[i]) == 0)
-            return true;
-    }
-    return false;
-}
+enum { MAX_KEY = 4096 };
 
 /* A key is one printable word: anything else would break out of its header. */
 static bool take(struct secret *out, const char *value, size_t len, struct error *err)
@@ -44,9 +32,8 @@ static bool take(struct secret *out, const char *value, size_t len, struct error
     if (len == 0 || len > MAX_KEY)
         return error_set(err, ERROR_USE, "the key in %s is %s", out->from,
                          len ? "too long" : "empty");
-    out->value = xmalloc(len + 1);
-    memcpy(out->value, value, len);
-    return true;
+    out->value = vault_keep(out->from, value, len);
+    return out->value || error_set(err, ERROR_MACHINE, "no room for the key in %s", out->from);
 }
 
 static bool from_file(const char *path, struct secret *out, struct error *err)
@@ -64,9 +51,11 @@ static bool from_file(const char *path, struct secret *out, struct error *err)
         return error_hint(err, "chmod 600 %s", path);
     }
     a = arena_new();
-    ok = file_read(path, MAX_KEY, a, &t, err) && take(out, t.data, t.len, err);
-    if (ok)
+    ok = file_read(path, MAX_KEY, a, &t, err);
+    if (ok) {
+        ok = take(out, t.data, t.len, err);
         explicit_bzero((void *)(uintptr_t)t.data, t.len);
+    }
     arena_free(a);
     return ok;
 }
@@ -83,12 +72,14 @@ bool secret_load(const struct llm_config *c, const struct dialect *d, struct sec
         return from_file(c->key_file, out, err);
     }
     snprintf(out->from, sizeof(out->from), "$%s", env);
-    if (!name_is_private(env)) {
+    if (!vault_is_secret_name(env)) {
         error_set(err, ERROR_USE, "a key may not be in $%s: programs we start would inherit it",
                   env);
         return error_hint(err, "use a name that ends in _API_KEY, _TOKEN, _SECRET or _PASSWORD");
     }
-    value = getenv(env);
+    value = vault_get(env);
+    if (!value)
+        value = getenv(env); /* of a program that did not open the vault: a test */
     if (value && *value)
         return take(out, value, strlen(value), err);
     if (!http_is_official(c, d))
@@ -102,32 +93,5 @@ bool secret_load(const struct llm_config *c, const struct dialect *d, struct sec
 
 void secret_release(struct secret *s)
 {
-    if (s->value)
-        explicit_bzero(s->value, strlen(s->value));
-    xfree(s->value);
-    s->value = NULL;
-}
-
-void secret_scrub(const struct secret *key, char *s)
-{
-    size_t n = key->value ? strlen(key->value) : 0;
-    char *p = s;
-
-    if (n < MIN_SCRUB)
-        return;
-    while ((p = strstr(p, key->value)) != NULL) {
-        memcpy(p, "[key]", 5); /* shorter than any key: MIN_SCRUB */
-        memmove(p + 5, p + n, strlen(p + n) + 1);
-        p += 5;
-    }
-}
-
-void secret_scrub_text(const struct secret *key, struct text *t, struct arena *a)
-{
-    if (key->value && t->len && memmem(t->data, t->len, key->value, strlen(key->value))) {
-        char *copy = arena_strndup(a, t->data, t->len);
-
-        secret_scrub(key, copy);
-        *t = text_of(copy);
-    }
+    s->value = NULL; /* the vault keeps it: texts of this run are still to be scrubbed */
 }
