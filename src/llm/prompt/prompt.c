@@ -226,21 +226,59 @@ static bool render_section(struct render *r, const char *where, struct text name
     return render_text(r, where, (struct text){t.data, (size_t)(end - t.data)}, err);
 }
 
+/* "~WORD slot": the slot of a quoting tag, and the word that marks its fence. */
+static bool quote_parts(struct text tag, struct text *word, struct text *slot)
+{
+    const char *space = tag.len > 1 ? memchr(tag.data + 1, ' ', tag.len - 1) : NULL;
+
+    if (!space || tag.data[0] != '~')
+        return false;
+    *word = (struct text){tag.data + 1, (size_t)(space - tag.data) - 1};
+    *slot = trim((struct text){space, tag.len - (size_t)(space - tag.data)});
+    return name_ok(*word) && name_ok(*slot);
+}
+
+/* In a fence longer than any in the text itself: nothing in it can close it. */
+static void add_quoted(struct buf *b, struct text word, struct text t)
+{
+    size_t longest = 0, run = 0, ticks;
+
+    for (size_t i = 0; i < t.len; i++) {
+        run = t.data[i] == '`' ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    ticks = longest < 3 ? 3 : longest + 1;
+    for (size_t i = 0; i < ticks; i++)
+        buf_putc(b, '`');
+    buf_add(b, word.data, word.len);
+    buf_putc(b, '\n');
+    buf_add(b, t.data, t.len);
+    if (t.len && t.data[t.len - 1] != '\n')
+        buf_putc(b, '\n');
+    for (size_t i = 0; i < ticks; i++)
+        buf_putc(b, '`');
+}
+
 /* What stands between {{ and }}; *rest is what follows. False with err set, or true. */
 static bool render_tag(struct render *r, const char *where, struct text tag, struct text *rest,
                        struct error *err)
 {
+    struct text word = {NULL, 0};
     const struct text *value;
 
     if (tag.data[0] == '>')
         return render_part(r, trim((struct text){tag.data + 1, tag.len - 1}), err);
     if (tag.data[0] == '?')
         return render_section(r, where, (struct text){tag.data + 1, tag.len - 1}, *rest, rest, err);
+    quote_parts(tag, &word, &tag);
     value = slot_find(r->slots, tag);
     if (!value)
         return error_set(err, ERROR_USE, "prompt template %s: there is no slot {{%.*s}}", where,
                          (int)tag.len, tag.data);
-    buf_add(&r->text, value->data, value->len);
+    if (word.len)
+        add_quoted(&r->text, word, *value);
+    else
+        buf_add(&r->text, value->data, value->len);
     return true;
 }
 
@@ -248,12 +286,14 @@ static bool render_tag(struct render *r, const char *where, struct text tag, str
 static struct text tag_at(struct text t)
 {
     const char *end = t.len > 4 ? memmem(t.data, t.len < 100 ? t.len : 100, "}}", 2) : NULL;
-    struct text tag = {t.data + 2, end ? (size_t)(end - t.data) - 2 : 0}, name = tag;
+    struct text tag = {t.data + 2, end ? (size_t)(end - t.data) - 2 : 0}, name = tag, word;
 
     if (!tag.len)
         return (struct text){NULL, 0};
     if (tag.data[0] == '>' || tag.data[0] == '?')
         name = trim((struct text){tag.data + 1, tag.len - 1});
+    if (quote_parts(tag, &word, &name))
+        return tag;
     return name_ok(name) ? tag : (struct text){NULL, 0};
 }
 

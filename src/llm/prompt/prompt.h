@@ -10,14 +10,17 @@
  *
  * A template is prompts/NAME.md. {{slot}} is replaced by the slot's text,
  * {{> part}} by another template, {{?slot}}...{{/slot}} stays only when the slot
- * is set and not empty. "=== system" and "=== user" lines begin a message.
+ * is set and not empty. {{~word slot}} is the slot's text as a fenced block marked
+ * with that word. "=== system" and "=== user" lines begin a message.
  *
  * Invariants
  * 1. Slot texts are put in as they are, never read as a template.
  * 2. A {{slot}} that is not set is an error that names template and slot.
  * 3. What never changes comes first: system, then ABI and guide, then task, then
  *    candidate, then evidence. Providers cache the common front.
- * 4. The hash covers every template the rendering used, not the slots.
+ * 4. Text that a candidate or a program wrote is quoted: nothing in it can close the
+ *    fence of {{~word slot}}; what stands in a sentence is one line of limited length.
+ * 5. The hash covers every template the rendering used, not the slots.
  */
 #ifndef LLM_PROMPT_H
 #define LLM_PROMPT_H

@@ -11,7 +11,39 @@
 
 #include <string.h>
 
-enum { TEXT_LIMIT = 1 << 20, GRAPH_LIMIT = 12000, DETAIL_LIMIT = 16000, HISTORY_SHOWN = 24 };
+enum {
+    TEXT_LIMIT = 1 << 20,
+    TASK_LIMIT = 64 << 10,
+    GRAPH_LIMIT = 12000,
+    DETAIL_LIMIT = 16000,
+    LINE_LIMIT = 600, /* of what stands in a sentence */
+    HISTORY_SHOWN = 24
+};
+
+/* Somebody else's words in a sentence of ours: one line, not long, and no fence. */
+static const char *one_line(const char *s, struct arena *a)
+{
+    size_t len = s ? strlen(s) : 0, cut = len < LINE_LIMIT ? len : LINE_LIMIT;
+    char *out;
+
+    while (cut < len && cut > 0 && ((unsigned char)s[cut] & 0xC0) == 0x80)
+        cut--; /* not in the middle of a UTF-8 sequence */
+    out = arena_printf(a, "%.*s%s", (int)cut, s ? s : "", cut < len ? " ..." : "");
+    for (char *p = out; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            *p = ' ';
+    for (char *p = out; (p = strstr(p, "```")) != NULL;)
+        memset(p, '\'', 3);
+    return out;
+}
+
+static struct text limited(struct text t, size_t limit, struct arena *a)
+{
+    if (t.len <= limit)
+        return t;
+    return text_of(arena_printf(a, "%.*s\n... (%zu more bytes, cut here)", (int)limit, t.data,
+                                t.len - limit));
+}
 
 static void set_buf(struct prompt_slots *s, const char *name, struct buf *b, struct arena *a)
 {
@@ -66,7 +98,7 @@ static void fill_facts(struct prompt_slots *s, const json_t *description, struct
     json_array_foreach(list, i, v)
     {
         if (json_is_string(v))
-            buf_printf(&b, "- %s\n", json_string_value(v));
+            buf_printf(&b, "- %s\n", one_line(json_string_value(v), a));
     }
     set_buf(s, "facts", &b, a);
 }
@@ -104,10 +136,10 @@ static void fill_task(struct prompt_slots *s, const struct task *t, struct arena
     b = buf_init(TEXT_LIMIT);
     add_tensors(&b, "out", t->out, t->out_count);
     set_buf(s, "outputs", &b, a);
-    prompt_set_string(s, "task_name", t->name);
-    prompt_set(s, "task_source", t->source);
+    prompt_set_string(s, "task_name", one_line(t->name, a));
+    prompt_set(s, "task_source", limited(t->source, TASK_LIMIT, a));
     prompt_set_string(s, "class", class_names[t->class]);
-    prompt_set_string(s, "class_evidence", t->class_evidence);
+    prompt_set_string(s, "class_evidence", one_line(t->class_evidence, a));
     prompt_set_string(s, "scaled", t->scaled);
     prompt_set_string(s, "bytes_min", arena_printf(a, "%.4g", t->bytes_min));
     prompt_set_string(s, "flops_min", arena_printf(a, "%.4g", t->flops_min));
@@ -141,7 +173,7 @@ static void fill_current(struct prompt_slots *s, const struct candidate *c, stru
 {
     prompt_set(s, "source", c ? c->source : text_of(""));
     prompt_set(s, "source_numbered", c ? edit_numbered(c->source, a) : text_of(""));
-    prompt_set_string(s, "change", c ? c->change : "");
+    prompt_set_string(s, "change", c ? one_line(c->change, a) : "");
 }
 
 static void fill_verdict(struct prompt_slots *s, const struct verdict *v, struct arena *a)
@@ -150,8 +182,8 @@ static void fill_verdict(struct prompt_slots *s, const struct verdict *v, struct
 
     prompt_set_string(s, "verdict", v ? verdict_names[v->kind] : "");
     prompt_set_string(s, "verdict_help", v ? verdict_helps[v->kind] : "");
-    prompt_set_string(s, "summary", v ? v->summary : "");
-    prompt_set_string(s, "advice", v ? v->advice : "");
+    prompt_set_string(s, "summary", v ? one_line(v->summary, a) : "");
+    prompt_set_string(s, "advice", v ? one_line(v->advice, a) : "");
     for (int i = 0; v && i < v->finding_count; i++) {
         const struct finding *f = &v->findings[i];
 
@@ -183,13 +215,13 @@ static void fill_history(struct prompt_slots *s, const json_t *history, struct a
         double us = json_double_or(h, "time_us", -1);
 
         buf_printf(&b, "- depth %lld: %s: %s", (long long)json_int_or(h, "depth", 0),
-                   json_string_or(h, "change", ""), json_string_or(h, "verdict", ""));
+                   one_line(json_string_or(h, "change", ""), a), json_string_or(h, "verdict", ""));
         if (json_int_or(h, "repair", 0) > 0)
             buf_printf(&b, " (repair %lld)", (long long)json_int_or(h, "repair", 0));
         if (us >= 0)
             buf_printf(&b, ", %.4g us", us);
         else if (*json_string_or(h, "why", ""))
-            buf_printf(&b, ": %.160s", json_string_or(h, "why", ""));
+            buf_printf(&b, ": %.160s", one_line(json_string_or(h, "why", ""), a));
         if (json_is_false(json_object_get(h, "kept")))
             buf_puts(&b, " (not kept)");
         buf_putc(&b, '\n');
@@ -210,7 +242,9 @@ void prompt_fill(const struct request *req, struct arena *a, struct prompt_slots
     fill_device(s, req->device, a);
     fill_current(s, req->current, a);
     fill_verdict(s, req->verdict, a);
-    prompt_set_string(s, "profile", req->profile ? req->profile->text : "");
+    prompt_set(s, "profile",
+               limited(text_of(req->profile && req->profile->text ? req->profile->text : ""),
+                       DETAIL_LIMIT, a));
     prompt_set_string(s, "profile_source", req->profile ? req->profile->source : "");
     fill_history(s, req->history, a);
 }
