@@ -8,8 +8,8 @@
  */
 #include "base/fs.h"
 #include "base/hash.h"
-#include "base/vault.h"
 #include "base/json.h"
+#include "base/vault.h"
 #include "store/sql.h"
 
 #include <errno.h>

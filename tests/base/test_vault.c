@@ -1,4 +1,5 @@
-/* test_vault.c - a key that was read is nowhere else: not in /proc, not in a child, not in a text. */
+/* test_vault.c - a key that was read is nowhere else: not in /proc, not in a child, not in a text.
+ */
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/vault.h"

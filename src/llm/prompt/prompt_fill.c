@@ -41,8 +41,8 @@ static struct text limited(struct text t, size_t limit, struct arena *a)
 {
     if (t.len <= limit)
         return t;
-    return text_of(arena_printf(a, "%.*s\n... (%zu more bytes, cut here)", (int)limit, t.data,
-                                t.len - limit));
+    return text_of(
+        arena_printf(a, "%.*s\n... (%zu more bytes, cut here)", (int)limit, t.data, t.len - limit));
 }
 
 static void set_buf(struct prompt_slots *s, const char *name, struct buf *b, struct arena *a)
