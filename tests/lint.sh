@@ -99,6 +99,26 @@ room_readmes_stale()
     done < <(find src oracle recipes -name README.md | sort)
 }
 
+# Every file that a document names in backquotes, by its path from the top.
+doc_paths()
+{
+    local row path
+    git ls-files README.md CONTRIBUTING.md 'docs/*.md' ':!docs/moved-files.md' | xargs \
+        grep -noE '`(src|oracle|recipes|tests|bench|prompts|examples|setup|data|include)/[A-Za-z0-9_./-]+`' | tr -d '`' |
+        while IFS= read -r row; do
+            path=${row##*:}
+            [ -e "$path" ] || [[ $path == recipes/roll.cu || $path == *match/roll.c || $path == */STEP.c || $path == */NAME.* ]] || echo "$row: not there"
+        done
+}
+
+plain_words()
+{
+    git ls-files '*.md' ':!bench' ':!tests' ':!examples' | xargs grep -nHiE \
+        '\b(mend|mends|mended)\b|the way of the|\bnobody\b|\bis no [a-z]+ but\b|a look at|what is told' | cut -c1-100
+}
+
+results() { bench/results.py --check; }
+
 # Documents wrap at 120 characters, as wide as a terminal with a margin.
 long_lines()
 {
@@ -122,6 +142,10 @@ check "files stay short" long_files
 check "every file begins with what it is for" first_lines
 check "every source file is named in its room's README" room_readmes
 check "no README names a file that is gone" room_readmes_stale
+check "no line of a document is over 120 characters" long_lines
+check "documents name files that exist" doc_paths
+check "documents use the words of the glossary" plain_words
+check "docs/results.md is what bench/results.py writes" results
 check "shell scripts are clean" scripts
 check "the completion script parses" completion
 exit $((failed != 0))
