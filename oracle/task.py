@@ -15,6 +15,7 @@ import contextlib
 import inspect
 import os
 import random
+import stat
 import sys
 import traceback
 import types
@@ -72,23 +73,33 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
+    data = _regular_bytes(path)
     try:
-        data = path.read_bytes()
-    except OSError as err:
-        raise use(
-            f"cannot read {path}: {err.strerror}", "name a Python file in KernelBench's format"
-        ) from err
-    if len(data) > MAX_SOURCE_BYTES:
-        raise use(f"{path} has {len(data)} bytes, {MAX_SOURCE_BYTES} at most", FORMAT)
-    try:
-        text = data.decode()
+        text = data.decode("utf-8-sig")  # some editors begin a file with a mark
         tree = ast.parse(text, str(path))
-    except (SyntaxError, ValueError) as err:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as err:
         where = f":{err.lineno}" if isinstance(err, SyntaxError) and err.lineno else ""
         raise use(
             f"the task does not load: {path}{where}: {type(err).__name__}: {getattr(err, 'msg', err)}", FORMAT
         ) from err
     return Source(path, text, _constants(tree), _written_out(tree))
+
+
+def _regular_bytes(path: Path) -> bytes:
+    """A device has no end and a FIFO never begins: neither is opened for longer than it takes to see that."""
+    hint = "name a Python file in KernelBench's format"
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if not stat.S_ISREG(mode):
+                kind = "a folder" if stat.S_ISDIR(mode) else "a FIFO" if stat.S_ISFIFO(mode) else "a device"
+                raise use(f"{path} is not a regular file but {kind}", hint)
+            data = file.read(MAX_SOURCE_BYTES + 1)
+    except OSError as err:
+        raise use(f"cannot read {path}: {err.strerror}", hint) from err
+    if len(data) > MAX_SOURCE_BYTES:
+        raise use(f"{path} has more than {MAX_SOURCE_BYTES} bytes", FORMAT)
+    return data
 
 
 def _constants(tree: ast.Module) -> dict[str, int]:

@@ -204,9 +204,14 @@ static int report_error(const struct cli *cli, struct error *err)
         print_json(json_pack("{s:{s:s, s:o, s:o, s:i}}", "error", "kind",
                              error_kind_name(err->kind), "text", string_json(err->text), "hint",
                              string_json(err->hint), "exit", error_exit_code(err)));
-    fprintf(stderr, "cutegen: %s\n", err->text);
-    if (err->hint[0])
-        fprintf(stderr, "  %s\n", err->hint);
+    fputs("cutegen: ", stderr);
+    print_visible(stderr, err->text, strlen(err->text));
+    fputc('\n', stderr);
+    if (err->hint[0]) {
+        fputs("  ", stderr);
+        print_visible(stderr, err->hint, strlen(err->hint));
+        fputc('\n', stderr);
+    }
     return error_exit_code(err);
 }
 

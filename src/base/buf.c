@@ -95,6 +95,51 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_end(ap);
 }
 
+/* Bytes of the UTF-8 character that begins here; 0: none does. */
+static size_t character_len(const unsigned char *p, size_t len)
+{
+    size_t want = p[0] < 0x80                     ? 1
+                  : p[0] >= 0xc2 && p[0] <= 0xdf ? 2
+                  : (p[0] & 0xf0) == 0xe0        ? 3
+                  : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
+                                                 : 0;
+
+    if (want > len)
+        return 0;
+    for (size_t i = 1; i < want; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    return want;
+}
+
+/* C0, DEL, and the same again behind 0xc2; and what turns the direction of a line. */
+static bool is_control(const unsigned char *p, size_t len)
+{
+    if (len == 1)
+        return (p[0] < 0x20 && p[0] != '\n' && p[0] != '\t') || p[0] == 0x7f;
+    if (len == 2)
+        return p[0] == 0xc2 && p[1] < 0xa0;
+    return len == 3 && p[0] == 0xe2 &&
+           ((p[1] == 0x80 && p[2] >= 0xa8 && p[2] <= 0xae) ||
+            (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
+}
+
+void buf_put_visible(struct buf *b, const char *data, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)data;
+
+    for (size_t i = 0, n; i < len; i += n) {
+        n = character_len(p + i, len - i);
+        if (n > 0 && !is_control(p + i, n)) {
+            buf_add(b, p + i, n);
+            continue;
+        }
+        n = n ? n : 1;
+        for (size_t k = 0; k < n; k++)
+            buf_printf(b, "\\x%02x", p[i + k]);
+    }
+}
+
 struct text buf_text(const struct buf *b)
 {
     return b->data ? (struct text){b->data, b->len} : (struct text){"", 0};

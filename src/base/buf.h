@@ -30,6 +30,9 @@ void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap);
+/* For a terminal: line ends and tabs stay, other control characters become \x1b, bytes that are not
+ * UTF-8 likewise. */
+void buf_put_visible(struct buf *b, const char *data, size_t len);
 struct text buf_text(const struct buf *b);                  /* borrowed until the next change */
 struct text buf_copy(const struct buf *b, struct arena *a); /* yours, in the arena */
 

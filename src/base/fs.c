@@ -31,16 +31,36 @@ static bool fs_error(struct error *err, const char *what, const char *path)
     return false;
 }
 
+/* A FIFO would keep us waiting for a writer, a device has no end. */
+static bool want_regular(int fd, const char *path, struct error *err)
+{
+    struct stat st;
+    const char *kind;
+
+    if (fstat(fd, &st) != 0)
+        return fs_error(err, "look at", path);
+    if (S_ISREG(st.st_mode))
+        return true;
+    kind = S_ISDIR(st.st_mode)    ? "a folder"
+           : S_ISFIFO(st.st_mode) ? "a FIFO"
+           : S_ISSOCK(st.st_mode) ? "a socket"
+                                  : "a device";
+    error_set(err, ERROR_USE, "%s is not a regular file but %s", path, kind);
+    return error_hint(err, "name a regular file; what comes out of a pipe is saved to one first");
+}
+
 bool file_read(const char *path, size_t limit, struct arena *a, struct text *out, struct error *err)
 {
     struct buf b = buf_init(limit);
     char chunk[65536];
     ssize_t n;
     bool ok = false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
     if (fd < 0)
         return fs_error(err, "open", path);
+    if (!want_regular(fd, path, err))
+        goto done;
     while ((n = read(fd, chunk, sizeof(chunk))) != 0) {
         if (n < 0 && errno == EINTR)
             continue;

@@ -1,8 +1,10 @@
 /*
  * fs.h - files, folders and where the product's own parts are.
  *
- * Reads have a limit. Writes are whole or not at all: a temporary file beside
- * the target, fsync, rename. No secret we know gets into a file (base/vault.h).
+ * Reads have a limit and take regular files only, links to them included: a
+ * FIFO or a device is an error at once, never a wait. Writes are whole or not
+ * at all: a temporary file beside the target, fsync, rename. No secret we know
+ * gets into a file (base/vault.h).
  */
 #ifndef BASE_FS_H
 #define BASE_FS_H

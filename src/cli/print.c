@@ -63,13 +63,24 @@ const char *show_device(const struct device *d, struct arena *a)
     return arena_printf(a, "%s (cuda:%d)", d->name, d->index);
 }
 
+void print_visible(FILE *to, const char *text, size_t len)
+{
+    struct buf b = buf_init(SIZE_MAX / 2);
+
+    buf_put_visible(&b, text, len);
+    fwrite(b.data ? b.data : "", 1, b.len, to);
+    buf_release(&b);
+}
+
 /* Several lines, each behind the same indent; at most `limit` of them. */
 static void print_lines(const char *text, const char *indent, int limit)
 {
     while (text && *text && limit-- > 0) {
         size_t len = strcspn(text, "\n");
 
-        printf("%s%.*s\n", indent, (int)len, text);
+        fputs(indent, stdout);
+        print_visible(stdout, text, len);
+        putchar('\n');
         text += len + (text[len] == '\n');
     }
     if (text && *text)
@@ -78,8 +89,9 @@ static void print_lines(const char *text, const char *indent, int limit)
 
 static void print_finding(const struct finding *f)
 {
-    printf("  %s%s%s\n", f->kind ? f->kind : "finding", f->where && *f->where ? " at " : "",
-           f->where ? f->where : "");
+    printf("  %s%s", f->kind ? f->kind : "finding", f->where && *f->where ? " at " : "");
+    print_visible(stdout, f->where ? f->where : "", f->where ? strlen(f->where) : 0);
+    putchar('\n');
     if (f->line && *f->line)
         print_lines(f->line + strspn(f->line, " \t"), "      ", 1);
     print_lines(f->text, "      ", 4);

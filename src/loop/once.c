@@ -195,6 +195,15 @@ static struct device device_copy(const struct device *d, struct arena *a)
     return copy;
 }
 
+/* Some editors put a mark at the beginning of UTF-8; compilers take it for code. */
+static struct text without_mark(struct text t)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    size_t n = sizeof(mark) - 1;
+
+    return t.len >= n && !memcmp(t.data, mark, n) ? (struct text){t.data + n, t.len - n} : t;
+}
+
 bool loop_eval(const struct settings *settings, const char *task_path, const char *kernel_path,
                struct progress *progress, struct arena *a, struct eval_summary *out,
                struct error *err)
@@ -211,6 +220,7 @@ bool loop_eval(const struct settings *settings, const char *task_path, const cha
         err->kind = ERROR_USE;
         goto done;
     }
+    cand.source = without_mark(cand.source);
     /* The store comes last: a start that fails leaves nothing behind. */
     if (!store_possible(settings->runs_dir, err) || !stage_open(settings, &st, err) ||
         !stage_warm(st, err) || !stage_describe(st, task_path, a, &out->task, err) ||

@@ -45,6 +45,29 @@ static void context_without_end_keeps_the_text_bounded(void **state)
     assert_non_null(strstr(err.text, "level 49"));
 }
 
+static void control_characters_are_shown_and_not_sent(void **state)
+{
+    static const struct {
+        const char *given, *want;
+    } cases[] = {
+        {"plain\ttext\n", "plain\ttext\n"},
+        {"\033[2Jcleared\a\r", "\\x1b[2Jcleared\\x07\\x0d"},
+        {"\177 \302\233 31m", "\\x7f \\xc2\\x9b 31m"},
+        {"\342\200\256 turned \342\201\246", "\\xe2\\x80\\xae turned \\xe2\\x81\\xa6"},
+        {"\303\274 \342\202\254 \360\237\230\200", "\303\274 \342\202\254 \360\237\230\200"},
+        {"\377 \302", "\\xff \\xc2"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf b = buf_init(1000);
+
+        buf_put_visible(&b, cases[i].given, strlen(cases[i].given));
+        assert_string_equal(b.data, cases[i].want);
+        buf_release(&b);
+    }
+}
+
 static void arena_memory_is_zeroed_aligned_and_kept(void **state)
 {
     struct arena *a = arena_new();
@@ -172,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_cause_wins_and_context_goes_in_front),
         cmocka_unit_test(context_without_end_keeps_the_text_bounded),
+        cmocka_unit_test(control_characters_are_shown_and_not_sent),
         cmocka_unit_test(arena_memory_is_zeroed_aligned_and_kept),
         cmocka_unit_test(a_buffer_stops_at_its_limit_and_says_so),
         cmocka_unit_test(sha256_gives_the_published_digests),

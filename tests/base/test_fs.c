@@ -67,6 +67,26 @@ static void a_file_over_the_limit_is_an_error_that_names_it(void **state)
     assert_non_null(strstr(f->err.text, "/no/such/file"));
 }
 
+static void only_regular_files_are_read_and_nothing_waits(void **state)
+{
+    struct fixture *f = *state;
+    char *fifo = path_join(f->a, f->dir, "fifo"), *link = path_join(f->a, f->dir, "link");
+    const struct {
+        const char *path, *kind;
+    } cases[] = {{fifo, "a FIFO"}, {link, "a device"}, {f->dir, "a folder"}};
+    struct text t;
+
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(symlink("/dev/zero", link), 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        f->err = (struct error){0};
+        assert_false(file_read(cases[i].path, 1 << 20, f->a, &t, &f->err));
+        assert_non_null(strstr(f->err.text, cases[i].kind));
+        assert_int_equal(f->err.kind, ERROR_USE);
+        assert_true(f->err.hint[0]);
+    }
+}
+
 /* In a child, because a file-size limit cannot be taken back. */
 static void a_write_that_fails_leaves_the_old_file_and_nothing_else(void **state)
 {
@@ -156,6 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_is_written_is_read_back),
         TEST(a_file_over_the_limit_is_an_error_that_names_it),
+        TEST(only_regular_files_are_read_and_nothing_waits),
         TEST(a_write_that_fails_leaves_the_old_file_and_nothing_else),
         TEST(folders_are_made_with_parents_and_removed_with_content),
         TEST(path_parts_are_cut_as_people_read_them),
