@@ -70,8 +70,10 @@ class Oracle:
         return self.carry_out(doing, request)
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        from oracle.limits import IMPORT_S, LIMITS
         from oracle.session import Session
 
+        LIMITS.import_s = float(request.get("import_s") or IMPORT_S)
         if "dir" in request:
             os.chdir(request["dir"])
         if self.session is not None and self.session.is_for(request):
@@ -152,10 +154,19 @@ def reply(oracle: Oracle | None, line: str) -> dict[str, Any]:
 
 def main() -> int:
     requests, answers = take_streams()
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for ours alone: a task's names must not meet them
+    from oracle.limits import LIMITS, limit_memory
+
+    def last_word(fault: Any) -> None:
+        answers.write(json.dumps(fault.answer()) + "\n")
+        answers.flush()
+
+    LIMITS.last_word = last_word
+    if sys.argv[1:2] == ["--memory"]:
+        limit_memory(int(sys.argv[2]))
     os.environ.pop("PYTORCH_CUDA_ALLOC_CONF", None)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # the other cores belong to the kernel that is judged
     warnings.simplefilter("ignore")
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)  # so that a task's names cannot meet ours
     oracle: Oracle | None = Oracle()
     try:
         importlib.import_module("oracle.session")  # torch is loaded now, not at the first request

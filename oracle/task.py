@@ -26,6 +26,7 @@ from typing import Any, Iterator
 import torch
 
 from .fault import is_out_of_memory, use
+from .limits import import_deadline
 
 MODULE = "cutegen_task"
 FORMAT = "a task defines class Model(nn.Module), get_inputs() and get_init_inputs(); see docs/tasks.md"
@@ -65,7 +66,7 @@ class Source:
         if not neighbours_unchanged():
             _forget_neighbours()
         before = set(sys.modules)
-        with task_errors(self.path, "the task does not load"), _folder_on_path(self.path):
+        with import_deadline(self.path), task_errors(self.path, "the task does not load"), _folder_on_path(self.path):
             exec(compile(ast.fix_missing_locations(tree), str(self.path), "exec"), module.__dict__)
         _remember_neighbours(set(sys.modules) - before, self.path.parent)
         _check_format(self.path, module)
@@ -89,12 +90,16 @@ def _regular_bytes(path: Path) -> bytes:
     """A device has no end and a FIFO never begins: neither is opened for longer than it takes to see that."""
     hint = "name a Python file in KernelBench's format"
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            mode = os.fstat(fd).st_mode
             if not stat.S_ISREG(mode):
                 kind = "a folder" if stat.S_ISDIR(mode) else "a FIFO" if stat.S_ISFIFO(mode) else "a device"
                 raise use(f"{path} is not a regular file but {kind}", hint)
-            data = file.read(MAX_SOURCE_BYTES + 1)
+            with open(fd, "rb", closefd=False) as file:
+                data = file.read(MAX_SOURCE_BYTES + 1)
+        finally:
+            os.close(fd)
     except OSError as err:
         raise use(f"cannot read {path}: {err.strerror}", hint) from err
     if len(data) > MAX_SOURCE_BYTES:

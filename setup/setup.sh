@@ -126,12 +126,13 @@ look_for_cuda()
     done
 }
 
-# python_has_torch PYTHON [import] : cheap look, or a real import.
+# python_has_torch PYTHON [import] : cheap look, or a real import. Isolated, as cutegen starts it: what
+# lies in a user site does not count.
 python_has_torch()
 {
     local code='import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)'
     [ "${2:-}" != import ] || code='import torch; torch.zeros(1)'
-    has "$1" && "$1" -c "$code" >/dev/null 2>&1
+    has "$1" && "$1" -I -c "$code" >/dev/null 2>&1
 }
 
 # Names the Python to use in $TOOLS/python, where cutegen reads it.

@@ -98,7 +98,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 /* Bytes of the UTF-8 character that begins here; 0: none does. */
 static size_t character_len(const unsigned char *p, size_t len)
 {
-    size_t want = p[0] < 0x80                     ? 1
+    size_t want = p[0] < 0x80                    ? 1
                   : p[0] >= 0xc2 && p[0] <= 0xdf ? 2
                   : (p[0] & 0xf0) == 0xe0        ? 3
                   : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4

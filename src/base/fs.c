@@ -49,18 +49,15 @@ static bool want_regular(int fd, const char *path, struct error *err)
     return error_hint(err, "name a regular file; what comes out of a pipe is saved to one first");
 }
 
-bool file_read(const char *path, size_t limit, struct arena *a, struct text *out, struct error *err)
+/* To the end of what is there; closes fd. */
+static bool read_all(int fd, const char *path, size_t limit, struct arena *a, struct text *out,
+                     struct error *err)
 {
     struct buf b = buf_init(limit);
     char chunk[65536];
     ssize_t n;
     bool ok = false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
-    if (fd < 0)
-        return fs_error(err, "open", path);
-    if (!want_regular(fd, path, err))
-        goto done;
     while ((n = read(fd, chunk, sizeof(chunk))) != 0) {
         if (n < 0 && errno == EINTR)
             continue;
@@ -80,6 +77,26 @@ done:
     close(fd);
     buf_release(&b);
     return ok;
+}
+
+bool file_read(const char *path, size_t limit, struct arena *a, struct text *out, struct error *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+    if (fd < 0)
+        return fs_error(err, "open", path);
+    if (!want_regular(fd, path, err)) {
+        close(fd);
+        return false;
+    }
+    return read_all(fd, path, limit, a, out, err);
+}
+
+bool stdin_read(size_t limit, struct arena *a, struct text *out, struct error *err)
+{
+    int fd = dup(STDIN_FILENO);
+
+    return fd >= 0 ? read_all(fd, "stdin", limit, a, out, err) : fs_error(err, "read", "stdin");
 }
 
 static bool write_all(int fd, struct text data)
@@ -389,4 +406,20 @@ bool home_runtime(struct arena *a, char **out, struct error *err)
         return true;
     error_set(err, ERROR_MACHINE, "%s is not a private folder of this user", *out);
     return error_hint(err, "remove it, or name another: CUTEGEN_RUNTIME=DIR");
+}
+
+uint64_t machine_memory(void)
+{
+    uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), limit;
+    struct arena *a = arena_new();
+    struct error ignored = {0};
+    struct text t;
+
+    if (file_read("/sys/fs/cgroup/memory.max", 64, a, &t, &ignored)) {
+        limit = strtoull(t.data, NULL, 10); /* "max": 0 */
+        if (limit > 0 && limit < bytes)
+            bytes = limit;
+    }
+    arena_free(a);
+    return bytes;
 }

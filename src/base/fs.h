@@ -16,6 +16,7 @@
 
 bool file_read(const char *path, size_t limit, struct arena *a, struct text *out,
                struct error *err);
+bool stdin_read(size_t limit, struct arena *a, struct text *out, struct error *err);
 bool file_write(const char *path, struct text data, struct error *err);
 bool file_exists(const char *path);
 bool dir_make(const char *path, struct error *err);   /* with parents */
@@ -29,6 +30,9 @@ char *path_from_here(struct arena *a, const char *path); /* links kept */
 bool dir_temp(const char *prefix, struct arena *a, char **out, struct error *err);
 /* First executable of that name on $PATH, or NULL. A name with '/' is checked as is. */
 char *path_find_program(struct arena *a, const char *name);
+
+/* Bytes of memory that this machine, or the control group we are in, has. */
+uint64_t machine_memory(void);
 
 /*
  * The product's own parts, found from where the running executable is, so

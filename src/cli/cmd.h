@@ -93,7 +93,8 @@ void print_json(json_t *v);                      /* one line; takes the referenc
 const char *show_us(double us, struct arena *a); /* "0.611 ms", "3.91 us" */
 const char *show_shape(const struct tensor_info *t, struct arena *a); /* "(16, 128) f32" */
 const char *show_device(const struct device *d, struct arena *a);     /* "simt as H200" */
-/* Text of a task, a candidate or a model: control characters are shown, not sent to the terminal. */
+/* Text of a task, a candidate or a model: control characters are shown, not sent to the terminal.
+ */
 void print_visible(FILE *to, const char *text, size_t len);
 void print_verdict(const struct cli *cli, const struct verdict *v, bool detail);
 json_t *text_json(struct text t);   /* never NULL, whatever the bytes */

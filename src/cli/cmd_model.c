@@ -11,7 +11,7 @@ enum { MAX_TEXT_BYTES = 16 << 20 };
 
 static bool read_stdin(struct arena *a, struct text *out, struct error *err)
 {
-    return file_read("/dev/stdin", MAX_TEXT_BYTES, a, out, err);
+    return stdin_read(MAX_TEXT_BYTES, a, out, err);
 }
 
 /* ---- ask -------------------------------------------------------------------- */

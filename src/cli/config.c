@@ -62,6 +62,8 @@ const struct config_key config_keys[] = {
     {"set", GROUP_DEVICE, "NAME=VALUE", "", "override a size constant of the task; may be given again"},
     {"build-deadline", GROUP_DEVICE, "SECONDS", "180", "longest compile, in CPU time"},
     {"run-deadline", GROUP_DEVICE, "SECONDS", "60", "longest run of a kernel"},
+    {"task-deadline", GROUP_DEVICE, "SECONDS", "60", "longest import of a task file"},
+    {"task-memory", GROUP_DEVICE, "MIB", "0", "memory a task may use; 0: three quarters of the machine's"},
     {"server", GROUP_TOOLS, NULL, "yes", "keep builders and oracles warm in a background server"},
     {"server-idle", GROUP_TOOLS, "SECONDS", "600", "the server ends after so long without work"},
     {"python", GROUP_TOOLS, "PATH", "", "Python with PyTorch; found if not set"},
@@ -172,7 +174,7 @@ static const char *value_fault(const struct config_key *k, const char *value)
         return strchr(value, '=') && value[0] != '=' ? NULL : "NAME=VALUE is wanted";
     if (!strcmp(k->name, "draws") && is_number(value, true) && strtol(value, NULL, 10) < 1)
         return "at least one draw is wanted";
-    if (!strcmp(k->value, "N") || !strcmp(k->value, "DEPTH"))
+    if (!strcmp(k->value, "N") || !strcmp(k->value, "DEPTH") || !strcmp(k->value, "MIB"))
         return is_number(value, true) ? NULL : "a whole number is wanted";
     if (!strcmp(k->value, "SECONDS"))
         return is_number(value, true) && strcmp(value, "0") ? NULL : "whole seconds are wanted";
@@ -379,6 +381,8 @@ void config_settings(const struct config *c, struct settings *out)
         .draws = get_int(c, "draws"),
         .build_deadline_s = get_int(c, "build-deadline"),
         .run_deadline_s = get_int(c, "run-deadline"),
+        .task_deadline_s = get_int(c, "task-deadline"),
+        .task_memory_mib = get_int(c, "task-memory"),
         .call_deadline_s = get_int(c, "call-deadline"),
         .stall_s = get_int(c, "stall"),
         .set = c->set_count ? c->set : NULL,

@@ -22,6 +22,7 @@ struct oracle {
     struct arena *a;
     const char *python;
     int deadline_ms;
+    uint64_t memory_bytes;
     bool loaded, broken; /* broken: not to be asked, nor lent to others, any more */
 };
 
@@ -43,12 +44,17 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
 {
     struct oracle *o = xmalloc(sizeof *o);
     const char *script = config->script;
+    uint64_t memory = config->memory_bytes ? config->memory_bytes : machine_memory() / 4 * 3;
     struct proc_spec spec = {.output_limit = 64 << 10,
-                             .private_tmp = true}; /* torch leaves folders when it is killed */
+                             .private_tmp = true, /* torch leaves folders when it is killed */
+                             /* It keeps to its limit itself; what is mapped, and tasks that find
+                              * a way around, are ended from outside. */
+                             .resident_limit_bytes = memory / 4 * 5};
     char *found, *compiled;
 
     o->a = arena_new();
     o->deadline_ms = config->deadline_ms > 0 ? config->deadline_ms : DEFAULT_DEADLINE_MS;
+    o->memory_bytes = memory;
     o->python = arena_strdup(o->a, oracle_python(config->python, o->a));
     if (!script) {
         if (!home_data("oracle/main.py", o->a, &found, err))
@@ -57,10 +63,17 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
     }
     if (!home_cache("inductor", o->a, &compiled, err))
         goto failed;
-    spec.argv = (const char *const[]){o->python, "-u", script, NULL};
+    /* Isolated: no PYTHON* variable, no user site, nothing from the working folder. */
+    spec.argv = (const char *const[]){o->python,
+                                      "-I",
+                                      "-B",
+                                      "-u",
+                                      script,
+                                      "--memory",
+                                      arena_printf(o->a, "%llu", (unsigned long long)memory),
+                                      NULL};
     spec.env =
-        (const char *const[]){"PYTHONDONTWRITEBYTECODE=1",
-                              getenv("TORCHINDUCTOR_CACHE_DIR")
+        (const char *const[]){getenv("TORCHINDUCTOR_CACHE_DIR")
                                   ? NULL
                                   : arena_printf(o->a, "TORCHINDUCTOR_CACHE_DIR=%s", compiled),
                               NULL};
@@ -132,7 +145,10 @@ static bool oracle_broke(struct oracle *o, const char *what, enum talk_end end,
     else if (end == TALK_ENDED)
         error_set(err, ERROR_MACHINE, "the oracle (%s) ended during %s%s%s", o->python, what,
                   *words ? ":\n" : "", words),
-            error_hint(err, "does this work: %s -c 'import torch'", o->python);
+            error_hint(err,
+                       "does this work: %s -I -c 'import torch'; a task that took more than %llu "
+                       "MiB (--task-memory) is ended like this too",
+                       o->python, (unsigned long long)(o->memory_bytes >> 20));
     else
         error_set(err, ERROR_MACHINE, "the oracle's answer to %s: %s", what, why->text);
     return false;
@@ -267,7 +283,9 @@ bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena 
     json_object_set_new(request, "max_elements",
                         load->max_elements > 0 ? json_integer(load->max_elements) : json_null());
     json_object_set_new(request, "tf32", json_boolean(load->tf32));
-    if (!ask(o, "loading the task", request, &answer, err))
+    if (load->import_s > 0)
+        json_object_set_new(request, "import_s", json_integer(load->import_s));
+    if (!ask(o, arena_printf(o->a, "loading %s", load->task_path), request, &answer, err))
         return false;
     ok = json_get_object(answer, "task", &description, err) &&
          read_task(description, load, a, out, err);

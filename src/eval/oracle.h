@@ -27,6 +27,7 @@ struct oracle_config {
     const char *python;                /* NULL: the set-up's venv, then python3 on PATH */
     const char *script;                /* NULL: oracle/main.py of this installation */
     int deadline_ms;                   /* for one request; 0: 300 s */
+    uint64_t memory_bytes;             /* it may use; 0: three quarters of the machine's */
     const struct child_source *source; /* where its process comes from; NULL: started here */
     const char *tag;                   /* names the task and its sizes, for the source */
 };
@@ -37,6 +38,7 @@ struct oracle_load {
     const char *work_dir;  /* buffers live here; on tmpfs where there is one */
     json_t *set;           /* size constants to override; may be NULL; borrowed */
     int64_t max_elements;  /* scale down to at most this; 0: sizes as written */
+    int import_s;          /* longest import of the task file; 0: 60 s */
     bool tf32;             /* fp32 products may be made of TF32 factors, the baselines' too */
 };
 

@@ -100,6 +100,7 @@ static bool start(json_t *wish, struct child **out, struct error *err)
         .private_tmp = json_bool_or(wish, "private_tmp", false),
         .output_limit = (size_t)json_int_or(wish, "output_limit", 64 << 10),
         .address_limit_bytes = (uint64_t)json_int_or(wish, "address_limit", 0),
+        .resident_limit_bytes = (uint64_t)json_int_or(wish, "resident_limit", 0),
     };
     bool ok =
         words_of(wish, "argv", a, &spec.argv, err) && words_of(wish, "env", a, &spec.env, err);

@@ -283,11 +283,12 @@ static json_t *make_wish(const char *kind, const char *tag, const struct proc_sp
     for (size_t i = 0; env[i]; i++)
         if (!noise(env[i]))
             json_array_append_new(kept, json_string(env[i])); /* what is no UTF-8 stays behind */
-    wish = json_pack("{s:s, s:s, s:o, s:o, s:s, s:b, s:b, s:I, s:I, s:b}", "do", "lend", "kind",
-                     kind, "argv", argv, "env", kept, "dir", spec->dir ? spec->dir : "/",
+    wish = json_pack("{s:s, s:s, s:o, s:o, s:s, s:b, s:b, s:I, s:I, s:I, s:b}", "do", "lend",
+                     "kind", kind, "argv", argv, "env", kept, "dir", spec->dir ? spec->dir : "/",
                      "no_network", (int)spec->no_network, "private_tmp", (int)spec->private_tmp,
                      "output_limit", (json_int_t)spec->output_limit, "address_limit",
-                     (json_int_t)spec->address_limit_bytes, "once",
+                     (json_int_t)spec->address_limit_bytes, "resident_limit",
+                     (json_int_t)spec->resident_limit_bytes, "once",
                      (int)(strcmp(kind, "runner") == 0));
     json_object_set_new(wish, "key", json_string(wish_key(wish, spec, a)));
     json_object_set_new(wish, "tag", json_string(tag ? tag : ""));

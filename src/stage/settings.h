@@ -33,6 +33,7 @@ struct settings {
     const char *check;       /* simt: "off" "memory" "full" */
     int draws;               /* input draws per test */
     int build_deadline_s, run_deadline_s, call_deadline_s, stall_s;
+    int task_deadline_s, task_memory_mib; /* import of a task file; its oracle's memory, 0: auto */
     const char *const *set; /* "N=512" overrides of task constants, NULL-terminated; may be NULL */
     bool target_cuda;       /* kernels in plain CUDA C++ instead of CuTe */
     bool server;            /* builders and oracles from the warm server */

@@ -38,8 +38,10 @@ static const char *load_tag(const struct stage *st, struct arena *a)
 
 static bool start_and_load(struct stage *st, struct arena *a, struct task *out, struct error *err)
 {
-    struct oracle_config config = {
-        .python = st->settings.python, .source = workshop_source(st), .tag = load_tag(st, a)};
+    struct oracle_config config = {.python = st->settings.python,
+                                   .source = workshop_source(st),
+                                   .tag = load_tag(st, a),
+                                   .memory_bytes = (uint64_t)st->settings.task_memory_mib << 20};
     bool ok, held = st->lease != NULL;
 
     oracle_stop(st->oracle);

@@ -220,7 +220,7 @@ static const char torch_script[] =
 
 static void look_at_torch(const struct scene *s, struct arena *a, struct check *c)
 {
-    const char *argv[] = {s->python, "-c", torch_script, NULL}, *why = "", *out;
+    const char *argv[] = {s->python, "-I", "-c", torch_script, NULL}, *why = "", *out;
     char version[64] = "", cuda[32] = "", python[512] = "";
 
     if (!s->python) {

@@ -105,7 +105,10 @@ static void add_site_packages(struct roots *r, struct arena *a, const char *pref
 /* Asks the Python itself, for those that keep packages elsewhere (user sites, Conda). */
 static void add_python_paths(struct roots *r, struct arena *a, const char *python)
 {
-    const char *argv[] = {python, "-c", "import sys; print('\\n'.join(p for p in sys.path if p))",
+    /* Isolated: nothing of a user site is executed, its folder is only named. */
+    const char *argv[] = {python, "-I", "-c",
+                          "import site, sys; print('\\n'.join([p for p in sys.path if p] + "
+                          "[site.getusersitepackages()]))",
                           NULL};
     struct proc_spec spec = {.argv = argv, .deadline_ms = 10000, .output_limit = 65536};
     struct proc_result result;

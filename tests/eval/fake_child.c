@@ -282,5 +282,6 @@ int main(int argc, char **argv)
 {
     if (argc > 5 && strcmp(argv[1], "--tool") == 0)
         return sanitizer(argv);
-    return argc > 2 ? oracle(argv[2]) : runner();
+    /* python -I -B -u SCRIPT --memory N: the script's name says what to do */
+    return argc > 4 ? oracle(argv[4]) : runner();
 }
