@@ -1,25 +1,29 @@
 """Is this output right, and as accurate as its type allows? Measured against the float64 truth.
 
-Hides numbers only; docs/tasks.md explains them. For each element, err = |got - truth| / (|truth| + scale), where scale is the
-mean magnitude of the output.
+Hides numbers only; docs/tasks.md explains them. The output falls into blocks of neighbours (blocks.py). For each element,
+err = |got - truth| / (|truth| + scale), where scale is the median magnitude of its own block.
 
-1. Limits come from the arithmetic (unit roundoff, number of terms added up) and from the reference's own error, whichever is larger:
-   an answer that is nearer to the truth than the reference always passes.
-2. An element is bad above `rtol`; the whole is imprecise when its rms error is above `rms`, or when the errors are
-   everywhere but none is gross: that is what a narrower type looks like. Bad elements otherwise are wrong.
-3. NaN and infinity must be where the truth or the reference has them.
-4. Work is done in slices, so temporary memory stays bounded.
+1. Limits come from the arithmetic (unit roundoff, number of terms added up) and from the reference's own error in the
+   same block, by its median, whichever is larger: no part of an output hides behind another part's magnitude or noise.
+   An answer that is nearer to the truth than the reference passes everywhere.
+2. What is beyond these limits gets the benefit of noise.py: what rounding alone does to this very element.
+3. An element is wrong above its limit. The whole is imprecise when the rms error is too large, when that is so of more than
+   PART of the blocks, each by its own median, or when errors are everywhere but none is gross: that is what a narrower
+   type looks like. Bad elements otherwise are wrong.
+4. NaN and infinity must be where the truth or the reference has them.
+5. Work is done in parts, so temporary memory stays bounded.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any, Callable, Optional
 
 import torch
 
 from . import fused
+from .blocks import divide
 from .buffers import pattern_bits
 from .pattern import describe_errors, describe_place
 
@@ -28,13 +32,16 @@ SLICE = {
     "cuda": 1 << 25,
 }  # elements at a time; on the CPU just below what torch spreads over threads: a busy core would stall each step
 WORST = 8
-ELEMENT_FACTOR = 16.0  # times the reference's own worst error
-RMS_FACTOR = 8.0  # times the reference's own rms error
+ELEMENT_FACTOR = 16.0  # times the median of the reference's errors in the block
+OWN_FACTOR = 2.0  # times the reference's error in this element
+RMS_FACTOR = 8.0  # times the reference's own rms error, or the median of it in the block
+NOISE_ELEMENT, NOISE_RMS = 8.0, 4.0  # times the noise of noise.py, which is that of sums made in order
+PART = 1 / 64  # of the blocks
 GROSS = {
-    "f64": 2.0**-20,
-    "f32": 2.0**-6,
-    "f16": 2.0**-3,
-    "bf16": 2.0**-2,
+    torch.float64: 2.0**-20,
+    torch.float32: 2.0**-6,
+    torch.float16: 2.0**-3,
+    torch.bfloat16: 2.0**-2,
 }  # no honest arithmetic is so far off
 SPREAD = 0.25  # where more than this part of the elements is off, the errors are not a matter of place
 ROUNDOFF = {
@@ -44,6 +51,7 @@ ROUNDOFF = {
     torch.bfloat16: 2.0**-8,
 }
 TF32 = 2.0**-10  # of a factor, cut rather than rounded
+Noise = Optional[Callable[[], Optional[torch.Tensor]]]
 MAX_TERMS = 1 << 16  # nobody adds up more than this one after the other
 
 
@@ -76,11 +84,13 @@ def compare_output(
     truth: torch.Tensor,
     rules: Rules,
     explain: bool = True,
+    noise: Noise = None,
 ) -> dict[str, Any]:
-    """The COMPARISON of one output (docs/architecture.md). `got` is a contiguous view of the candidate's buffer."""
+    """The COMPARISON of one output (docs/architecture.md). `got` is a contiguous view of the candidate's buffer; `noise` gives
+    what rounding does to each element (flat), and is asked only when it matters."""
     if not got.dtype.is_floating_point:
         return _compare_exact(name, got, reference, truth, explain)
-    return _compare_floating(name, got, reference, truth, rules, explain)
+    return _compare_floating(name, got, reference, truth, rules, explain, noise)
 
 
 def _compare_exact(
@@ -120,93 +130,156 @@ def _compare_exact(
 
 
 @dataclass
-class _Sums:
-    """What one pass over an output finds."""
+class Limits:
+    """What holds for every element of an output, beside what is measured in its block."""
 
-    err: (
-        torch.Tensor
-    )  # f32, flat: relative error of each element; infinity where a non-finite value is out of place
+    rtol: float  # of |truth| + scale
+    rms: float
+    floor: float  # the least scale: numbers below are rounded to multiples of it
+
+
+@dataclass
+class Sums:
+    """What a pass over an output finds. fused.py's has the same names."""
+
+    excess: torch.Tensor  # f32, flat: error over what is allowed; infinity where a non-finite value is out of place
+    beyond: int = 0  # elements with an excess above one
+    off: int = 0  # elements with an error above that of honest arithmetic, as a rule
+    off_blocks: int = 0  # blocks of which most are off
+    blocks: int = 0
     max_abs: float = 0.0
+    max_rel: float = 0.0  # finite ones
     square: float = 0.0
-    reference_max: float = 0.0
+    reference_max_rel: float = 0.0
     reference_max_abs: float = 0.0
     reference_square: float = 0.0
+    truth_sum: float = 0.0
+    truth_square: float = 0.0
+    noise_square: float = 0.0
+    misplaced: int = 0  # not finite where it should be, or the other way round; of these:
     nan: int = 0
     inf: int = 0
     unwritten: int = 0
 
 
-def _slices(tensor: torch.Tensor) -> Iterator[slice]:
-    step = SLICE[tensor.device.type]
-    for start in range(0, tensor.numel(), step):
-        yield slice(start, min(start + step, tensor.numel()))
-
-
 def _compare_floating(
-    name: str, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, rules: Rules, explain: bool
+    name: str,
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    truth: torch.Tensor,
+    rules: Rules,
+    explain: bool,
+    noise: Noise,
 ) -> dict[str, Any]:
-    flat_got, flat_ref, flat_truth = (
-        got.reshape(-1),
-        reference.contiguous().reshape(-1),
-        truth.contiguous().reshape(-1),
-    )
     floor = 2.0**-24 if got.dtype == torch.float16 else float(torch.finfo(got.dtype).tiny)
-    measured = fused.measure(flat_got, flat_ref, flat_truth, floor, _by_torch)
-    if measured:
-        scale, rms_truth, sums = measured.scale, measured.rms_truth, measured
-    else:
-        scale, rms_truth, sums = _by_torch(flat_got, flat_ref, flat_truth, floor)
-    count = max(flat_got.numel(), 1)
-    rms = math.sqrt(sums.square / count) / (rms_truth + floor)
-    reference_rms = math.sqrt(sums.reference_square / count) / (rms_truth + floor)
-    rtol = max(ELEMENT_FACTOR * sums.reference_max, rules.element(got.dtype))
-    rms_limit = max(RMS_FACTOR * reference_rms, rules.rms(got.dtype))
-    if measured:
-        beyond, off_limit, largest = measured.above(rtol, rms_limit)
-    else:
-        beyond, off_limit = int((sums.err > rtol).sum()), int((sums.err > rms_limit).sum())
-        largest = float(sums.err.max()) if sums.err.numel() else 0.0
-    gross = GROSS[
-        {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}[got.dtype]
-    ]
-    largest_finite = (
-        largest if math.isfinite(largest) else float(torch.nan_to_num(sums.err, posinf=0.0).max())
-    )
-    everywhere = off_limit > SPREAD * count
-    spread_out = beyond > 0 and everywhere and largest <= max(gross, rtol)
-    wrong = 0 if spread_out else beyond
-    imprecise = spread_out or (wrong == 0 and not rms <= rms_limit)
+    limits = Limits(rules.element(got.dtype), rules.rms(got.dtype), floor)
+    sums = fused.measure(got, reference, truth, limits, measure) or measure(got, reference, truth, limits)
+    found = _judge(got, sums, limits)
+    known = noise() if noise and (found["beyond"] or found["imprecise"]) else None
+    if known is not None:
+        sums = measure(got, reference, truth, limits, known)
+        found = _judge(got, sums, limits)
+    bad = found["beyond"] or found["imprecise"]
     return {
         "name": name,
-        "elements": flat_got.numel(),
-        "wrong": wrong,
+        "elements": got.numel(),
         "nan": sums.nan,
         "inf": sums.inf,
         "unwritten": sums.unwritten,
         "max_abs": sums.max_abs,
-        "max_rel": largest_finite,
-        "rms_rel": rms,
+        "max_rel": sums.max_rel,
         "reference_max_abs": sums.reference_max_abs,
-        "reference_max_rel": sums.reference_max,
-        "reference_rms_rel": reference_rms,
-        "tolerance": {"rtol": rtol, "atol": rtol * scale, "rms": rms_limit, "rms_factor": RMS_FACTOR},
-        "imprecise": imprecise,
-        "beyond": beyond,
-        "worst": _worst(sums.err.reshape(got.shape), got, truth) if explain and (beyond or imprecise) else [],
+        "reference_max_rel": sums.reference_max_rel,
+        **found,
+        "worst": _worst(sums.excess.reshape(got.shape), got, truth) if explain and bad else [],
         "pattern": (
-            _explain((sums.err > rtol).reshape(got.shape), got, truth, sums.unwritten)
-            if beyond and explain
+            _explain((sums.excess > 1.0).reshape(got.shape), got, truth, sums.unwritten)
+            if found["beyond"] and explain
             else ""
         ),
     }
 
 
-def _by_torch(
-    got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, floor: float
-) -> tuple[float, float, _Sums]:
-    """Mean magnitude and root mean square of the truth, and what a pass over the output finds."""
-    scale, rms_truth = _magnitude(truth)
-    return scale, rms_truth, _pass(got, reference, truth, scale, floor)
+def _judge(got: torch.Tensor, sums: Sums, limits: Limits) -> dict[str, Any]:
+    """What the sums mean."""
+    count = max(got.numel(), 1)
+    magnitude = math.sqrt(sums.truth_square / count) + limits.floor
+    rms, reference_rms, noise_rms = (
+        math.sqrt(square / count) / magnitude for square in (sums.square, sums.reference_square, sums.noise_square)
+    )
+    rms_limit = max(RMS_FACTOR * reference_rms, limits.rms, NOISE_RMS * noise_rms)
+    gross = max(GROSS[got.dtype], limits.rtol)
+    spread_out = 0 < sums.beyond and sums.off > SPREAD * count and sums.max_rel <= gross and not sums.misplaced
+    wrong = 0 if spread_out else sums.beyond
+    blurred = sums.off_blocks > PART * sums.blocks
+    return {
+        "wrong": wrong,
+        "rms_rel": rms,
+        "reference_rms_rel": reference_rms,
+        "tolerance": {
+            "rtol": limits.rtol,
+            "atol": limits.rtol * sums.truth_sum / count,
+            "rms": rms_limit,
+            "rms_factor": RMS_FACTOR,
+        },
+        "imprecise": spread_out or (wrong == 0 and (blurred or not rms <= rms_limit)),
+        "beyond": sums.beyond,
+    }
+
+
+def measure(
+    got: torch.Tensor,
+    reference: torch.Tensor,
+    truth: torch.Tensor,
+    limits: Limits,
+    noise: torch.Tensor | None = None,
+) -> Sums:
+    """By torch, part by part. `noise`: of each element, or None where it was not asked for."""
+    flat_got, flat_ref, flat_truth = (t.contiguous().reshape(-1) for t in (got, reference, truth))
+    sums = Sums(torch.empty(got.numel(), dtype=torch.float32, device=got.device))
+    kind, mark = pattern_bits(got.dtype)
+    division = divide(got.shape)
+    sums.blocks = division.blocks
+    for part in division.parts(SLICE[got.device.type]):
+        raw = part.take(flat_got)
+        wide, ref, real = raw.double(), part.take(flat_ref).double(), part.take(flat_truth).double()
+        off, ref_off, size = wide.sub(real).abs_(), ref.sub(real).abs_(), real.abs()
+        if not bool(torch.isfinite(off.sum() + ref_off.sum())):
+            _settle_non_finite(sums, raw, wide, ref, real, off, ref_off, got.dtype, kind, mark)
+            size = torch.where(torch.isfinite(size), size, torch.ones_like(size))
+        weight = part.median(size, count_zeros=False).add_(limits.floor) + size
+        usual = part.median(ref_off, count_zeros=True)
+        allowed = torch.maximum(weight * limits.rtol, usual * ELEMENT_FACTOR)
+        allowed = torch.maximum(allowed, ref_off * OWN_FACTOR)
+        honest = torch.maximum(weight * limits.rms, usual * RMS_FACTOR)
+        if noise is not None:
+            here = part.take(noise).double()
+            steady = torch.maximum(here, part.median(here, count_zeros=True))
+            allowed = torch.maximum(allowed, steady * NOISE_ELEMENT)
+            honest = torch.maximum(honest, steady * NOISE_RMS)
+            sums.noise_square += float(here.square().sum())
+        _add_up(sums, off, ref_off, size, weight)
+        far = off > honest
+        sums.off += int(far.sum())
+        sums.off_blocks += int((2 * far.sum(1) > part.sizes(far)).sum())
+        excess = off.div_(allowed)
+        sums.beyond += int((excess > 1.0).sum())
+        part.put(sums.excess, excess.float())
+    return sums
+
+
+def _add_up(
+    sums: Sums, off: torch.Tensor, ref_off: torch.Tensor, size: torch.Tensor, weight: torch.Tensor
+) -> None:
+    finite = torch.where(torch.isfinite(off), off, torch.zeros_like(off))
+    sums.max_abs = max(sums.max_abs, float(finite.max()))
+    sums.max_rel = max(sums.max_rel, float((finite / weight).max()))
+    sums.square += float(finite.square().sum())
+    sums.reference_max_abs = max(sums.reference_max_abs, float(ref_off.max()))
+    sums.reference_max_rel = max(sums.reference_max_rel, float((ref_off / weight).max()))
+    sums.reference_square += float(ref_off.square().sum())
+    sums.truth_sum += float(size.sum())
+    sums.truth_square += float(size.square().sum())
 
 
 def _explain(bad: torch.Tensor, got: torch.Tensor, truth: torch.Tensor, unwritten: int) -> str:
@@ -222,50 +295,8 @@ def _explain(bad: torch.Tensor, got: torch.Tensor, truth: torch.Tensor, unwritte
     return f"{text}; wrong besides: {describe_place(rest)}" if bool(rest.any()) else text
 
 
-def _magnitude(truth: torch.Tensor) -> tuple[float, float]:
-    """Mean magnitude and root mean square of the finite elements."""
-    total = square = 0.0
-    count = 0
-    for part in _slices(truth):
-        values = truth[part].double().abs()
-        peak = float(values.max())
-        if not math.isfinite(peak):
-            values = values[torch.isfinite(values)]
-        total += float(values.sum())
-        square += float(values.square().sum())
-        count += values.numel()
-    return (total / count, math.sqrt(square / count)) if count else (0.0, 0.0)
-
-
-def _pass(
-    got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, scale: float, floor: float
-) -> _Sums:
-    sums = _Sums(torch.empty(got.numel(), dtype=torch.float32, device=got.device))
-    kind, mark = pattern_bits(got.dtype)
-    for part in _slices(got):
-        wide, ref, real = got[part].double(), reference[part].double(), truth[part].double()
-        weight = real.abs().add_(scale + floor)
-        off = wide.sub(real).abs_()
-        ref_off = ref.sub(real).abs_()  # not in place: a float64 reference is not a copy
-        worst = float(off.max())  # NaN when anything is
-        ref_worst = float(ref_off.max())
-        if not (math.isfinite(worst) and math.isfinite(ref_worst)):
-            _settle_non_finite(sums, got[part], wide, ref, real, off, ref_off, got.dtype, kind, mark)
-            weight = torch.where(torch.isfinite(weight), weight, torch.ones_like(weight))
-            finite = torch.where(torch.isfinite(off), off, torch.zeros_like(off))
-        else:
-            finite = off
-        sums.max_abs = max(sums.max_abs, float(finite.max()))
-        sums.square += float(torch.dot(finite, finite))
-        sums.reference_max_abs = max(sums.reference_max_abs, float(ref_off.max()))
-        sums.reference_square += float(torch.dot(ref_off, ref_off))
-        sums.err[part] = off.div_(weight)
-        sums.reference_max = max(sums.reference_max, float(ref_off.div_(weight).max()))
-    return sums
-
-
 def _settle_non_finite(
-    sums: _Sums,
+    sums: Sums,
     raw: torch.Tensor,
     got: torch.Tensor,
     ref: torch.Tensor,
@@ -288,6 +319,7 @@ def _settle_non_finite(
     off[odd & ~right] = math.inf
     misplaced = odd & ~right
     unwritten = raw.view(kind) == mark
+    sums.misplaced += int(misplaced.sum())
     sums.unwritten += int((unwritten & misplaced).sum())
     sums.nan += int((got_nan & misplaced & ~unwritten).sum())
     sums.inf += int((got_inf & misplaced).sum())

@@ -45,6 +45,7 @@ SIZES = {
     "complex128": 16,
 }
 COPIES = {"clone", "_to_copy", "contiguous", "copy_", "copy"}
+SUMS, MAX_OPERATORS = 4, 64  # what a rule made of counts allows for; see Analysis.rules()
 MOVES = VIEWS | SAME | COPIES | FACTORIES | OTHER | {"triu", "tril"}  # no arithmetic
 
 
@@ -248,16 +249,20 @@ class Analysis:
     # ---- rules --------------------------------------------------------------------------------
 
     def rules(self) -> Rules:
-        terms, count = 0, 0
+        """Of the longest sum there is, and three more like it: what a long way of operators makes of its rounding is
+        measured (noise.py), not assumed."""
+        terms, longest, count = 0, 0, 0
         wide = False
         for _, node in self.graph.operators():
             if node.name in VIEWS | SAME | FACTORIES:
                 continue
             length = reduction_length(self.nodes, node)
             terms += length if length > 1 else 0
+            longest = max(longest, length)
             count += 1
             wide |= bool(node.parts) and node.parts[0]["dtype"] == "f64"
-        return Rules(max(terms, 1), max(count, 1), torch.float64 if wide else torch.float32)
+        compute = torch.float64 if wide else torch.float32
+        return Rules(max(min(terms, SUMS * longest), 1), min(max(count, 1), MAX_OPERATORS), compute)
 
     def float_index(self) -> bool:
         """Some index is computed from floating point values: they must stay as the task makes them."""

@@ -2,7 +2,10 @@
 
 1. The seed decides everything; nothing is remembered from an earlier draw.
 2. Structure seen by facts.py survives; integers, flags and inputs of few values are always the task's own.
-3. Parameters come from the model's own initialisation under the seed. Outside of `task`, a parameter that starts constant
+3. `mixed` is what is timed, and one of the draws of the test: the task's own, with a few rows of `normal` where the input
+   bears them, and low bits that lean one way (lean()). Who works in less than the type's precision on inputs that look
+   like the timed ones is wrong there, whatever a sample of them looks like.
+4. Parameters come from the model's own initialisation under the seed. Outside of `task`, a parameter that starts constant
    (a bias of zeros, a weight of ones) gets other values, so that a kernel that ignores it is found out.
 """
 
@@ -18,7 +21,9 @@ from .facts import Known
 CHANGED = 1 / 1024  # of a draw that is nearly the one before
 FEW_ROWS = 256
 WIDEST = 2.0**15  # in reach of f16: a product split into 16-bit parts must stay possible
-DISTRIBUTIONS = ("task", "normal", "wide", "small", "zeros")
+DISTRIBUTIONS = ("task", "normal", "wide", "small", "zeros", "mixed")
+MIXED = 1 / 8  # of the rows of a mixed draw
+LOW_BITS = 13  # of an fp32 number, that TF32 and the 16-bit types do not have
 
 
 def seed_number(seed: str) -> int:
@@ -32,16 +37,19 @@ def check_distribution(name: str) -> str:
     return name
 
 
+def free(tensor: torch.Tensor, known: Known) -> bool:
+    """May its values be others than the task's?"""
+    return (
+        tensor.is_floating_point() and not known.few_values and known.domain != "task" and tensor.numel() > 0
+    )
+
+
 def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: torch.Generator) -> torch.Tensor:
     """`tensor`'s shape, strides and structure with values of another distribution."""
-    if (
-        distribution == "task"
-        or not tensor.is_floating_point()
-        or known.few_values
-        or known.domain == "task"
-        or tensor.numel() == 0
-    ):
+    if distribution == "task" or not free(tensor, known):
         return tensor
+    if distribution == "mixed":
+        return _mixed(tensor, known, generator)
     values = _values(tensor.shape, known, distribution, tensor.dtype, generator)
     if known.unit_rows:
         values = values.abs() + 1e-6
@@ -65,6 +73,35 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
     else:
         placed.copy_(values)
     return placed
+
+
+def _mixed(tensor: torch.Tensor, known: Known, generator: torch.Generator) -> torch.Tensor:
+    """A few rows of another distribution among the task's own: sums over them cancel, and show what positive inputs hide."""
+    if known.domain != "any" or known.structured() or tensor.dim() < 2 or 0 in tensor.stride():
+        return tensor
+    mask = torch.rand(tensor.shape[:-1], generator=generator, device=tensor.device) < MIXED
+    if mask.numel() < 1 / MIXED:
+        return tensor
+    mask.reshape(-1)[torch.randint(mask.numel(), (1,), generator=generator, device=tensor.device)] = True
+    other = redraw(tensor, known, "normal", generator)
+    made = tensor.clone()
+    made.copy_(torch.where(mask.unsqueeze(-1), other, tensor))
+    return made
+
+
+def lean(tensor: torch.Tensor, known: Known, up: bool) -> torch.Tensor:
+    """The same numbers to within the precision of TF32, but all of them below (`up`: above) the middle between two numbers of
+    that precision: rounding them to it, or to any other narrow type, is then an error that does not average out
+    over a long sum. Order, signs, zeros, equal values and whole numbers stay."""
+    if tensor.dtype != torch.float32 or not free(tensor, known) or known.unit_rows or 0 in tensor.stride():
+        return tensor
+    made = tensor.clone()
+    bits = made.view(torch.int32)
+    low = bits & ((1 << LOW_BITS) - 1)
+    window = (low * 3 >> 3) + ((1 << LOW_BITS) * (23 if up else 2) // 40)  # [0.05, 0.425) or [0.575, 0.95)
+    moved = (low != 0) & torch.isfinite(made)
+    bits.add_(torch.where(moved, window - low, torch.zeros_like(low)))
+    return made
 
 
 def nearly(tensor: torch.Tensor, fresh: torch.Tensor, known: Known, generator: torch.Generator) -> torch.Tensor:

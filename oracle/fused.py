@@ -114,6 +114,7 @@ def measure(
     got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, floor: float, by_torch: Callable[..., Any]
 ) -> Measured | None:
     """The sums of one flat output, or None where torch must do it. `by_torch` is what the kernels are held against."""
+    return None
     if got.device.type != "cuda" or truth.dtype != torch.float64 or got.numel() < LEAST:
         return None
     if got.dtype not in ENTRIES or reference.dtype != got.dtype:

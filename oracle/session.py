@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
+import secrets
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,13 @@ import torch
 
 from . import scale
 from .buffers import Buffer, Pool, pattern_bits
-from .compare import compare_output
+from .compare import ROUNDOFF, compare_output
 from .describe import SIZES, Analysis, tensor_entry
-from .draw import check_distribution, nearly, redraw, seed_number, stir_parameters
+from .draw import check_distribution, lean, nearly, redraw, seed_number, stir_parameters
 from .facts import Known, look, words
 from .fault import Fault, machine, memory_is_finite, use
 from .graph import Graph, Limit, OnMeta, TooBig, node_flops, tensor_part
+from .noise import Disturb, longest_sums, runs_for, stored_roundoff
 from .operators import RANDOM
 from .task import (
     DTYPES,
@@ -425,6 +428,8 @@ class Session:
         tensors = [
             redraw(t, known, distribution, generator) for t, known in zip(arguments.tensors, self.known)
         ]
+        if distribution != "task":
+            tensors = [lean(t, known, up=bool(number & 1)) for t, known in zip(tensors, self.known)]
         stir_parameters(model, distribution, generator)
         held = [h.tensor for h in held_tensors(model)]
         for tensor, info in zip(tensors + held, self.inputs):
@@ -485,6 +490,22 @@ class Session:
         )
         return reference, truth if usable and truth else reference, usable
 
+    def noise(self, drawn: Draw, truth: list[torch.Tensor]) -> dict[int, torch.Tensor] | None:
+        """For each floating point output, what rounding on the way does to each of its elements (flat): noise.py."""
+        runs = runs_for(max(t.numel() for t in truth))
+        terms, stored = longest_sums(self.graph), stored_roundoff(self.graph)
+        summed = ROUNDOFF[self.rules.compute]
+        square = {k: torch.zeros_like(t).reshape(-1) for k, t in enumerate(truth) if t.is_floating_point()}
+        for _ in range(runs):
+            generator = torch.Generator(self.device).manual_seed(secrets.randbits(60))
+            disturb = Disturb(terms, stored, summed, generator)
+            made = run_double(self.task, drawn.model, drawn.arguments, drawn.tensors, disturb)
+            if made is None or any(m.shape != t.shape for m, t in zip(made, truth)):
+                return None
+            for k, total in square.items():
+                total.add_((made[k].reshape(-1) - truth[k].reshape(-1)).square_())
+        return {k: torch.nan_to_num((total / runs).sqrt_(), nan=0.0, posinf=0.0) for k, total in square.items()}
+
     def compare(self) -> dict[str, Any]:
         drawn = self._drawn()
         with memory_is_finite("the comparison"):
@@ -495,9 +516,10 @@ class Session:
                 if not torch.equal(b.as_bits(), _bits(value))
             ]
             reference, truth, exact = self.answers(drawn)
+            noise = functools.lru_cache(None)(lambda: self.noise(drawn, truth) if exact else None)
             outputs = [
-                compare_output(name, b.tensor(), r, t, self.rules)
-                for name, b, r, t in zip(self.output_names, self.out_buffers, reference, truth)
+                compare_output(name, b.tensor(), r, t, self.rules, noise=lambda k=k: (noise() or {}).get(k))
+                for k, (name, b, r, t) in enumerate(zip(self.output_names, self.out_buffers, reference, truth))
             ]
         return {
             "outputs": outputs,

@@ -165,15 +165,20 @@ def doubled(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def run_double(
-    task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]
+    task: Task,
+    model: torch.nn.Module,
+    arguments: Arguments,
+    tensors: list[torch.Tensor],
+    disturb: Any = None,
 ) -> list[torch.Tensor] | None:
-    """The truth: results in float64 (integers as they come), or None where this task cannot be computed so."""
+    """The truth: results in float64 (integers as they come), or None where this task cannot be computed so. `disturb` is a mode
+    that spoils operands on the way (noise.py)."""
     wide = [t.double() if t.is_floating_point() else t.clone() for t in tensors]
     twin = doubled(model)
     before = torch.get_default_dtype()
     try:
         torch.set_default_dtype(torch.float64)
-        with _Promote():
+        with _Promote(), disturb or contextlib.nullcontext():
             return [value for _, value in run(task, twin, arguments, wide)]
     except Exception:  # a task that insists on its types; the caller says so
         return None

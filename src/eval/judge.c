@@ -39,7 +39,7 @@ enum {
 };
 
 /* The task's own inputs first: most mistakes show there, on familiar ground. */
-static const char *const distributions[] = {"task", "normal", "wide", "task", "zeros", "small"};
+static const char *const distributions[] = {"task", "normal", "wide", "mixed", "zeros", "small"};
 
 /* What a kernel that passed is looked at with before it is accepted for good. */
 static const char *const acceptance[] = {"memcheck", "racecheck", "synccheck", "initcheck"};

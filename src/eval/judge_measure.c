@@ -192,7 +192,7 @@ static bool draw_and_bind(struct measuring *m, enum draw_kind kind, struct error
 {
     char hex[65];
     struct oracle_draw draw = {
-        .distribution = "task", .near = kind == DRAW_NEAR, .anew = kind == DRAW_ANEW};
+        .distribution = "mixed", .near = kind == DRAW_NEAR, .anew = kind == DRAW_ANEW};
     struct runner_answer said;
     json_t *buffers;
     bool ok;
@@ -217,7 +217,7 @@ static bool compare_now(struct measuring *m, struct error *err)
 
     if (!oracle_compare(m->config->oracle, m->a, set, err))
         return false;
-    evidence_compare(&m->evidence, set, "task");
+    evidence_compare(&m->evidence, set, "mixed");
     return true;
 }
 

@@ -1,0 +1,77 @@
+"""How far rounding alone may carry a result from the truth: measured by disturbing every operator a little.
+
+A graph of many operators grows or damps what each of them rounds; no factor fixed beforehand fits both. So the forward is run in
+float64 again, a few times, and every operator gets its operands off by what honest arithmetic leaves in them: a
+unit roundoff each, and for an operator that adds up L terms the noise of adding them one after the other. What comes out differs
+from the truth by the noise of an honest kernel, element by element, however ill-conditioned the way there is.
+
+1. Inputs and parameters are exact: only an operator that adds up sees them disturbed, by the noise of its sums.
+2. It costs a few float64 runs, so it is asked for only when an answer would be turned down without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .graph import Graph, reduction_length
+from .operators import FACTORIES, OTHER, SAME, VIEWS
+
+RUNS, RUNS_SMALL, SMALL = 4, 12, 4096  # a small output gives few samples of its noise in one run
+IN_ORDER = 0.35  # times sqrt(L) roundoffs: the noise of L terms added one after the other
+MAX_TERMS = 1 << 16
+UNIFORM = 3.0**0.5  # half the width of a uniform distribution of variance one
+UNTOUCHED = VIEWS | SAME | FACTORIES | OTHER
+ROUNDOFF = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
+
+
+class Disturb(TorchDispatchMode):
+    """Inside `with`, operators get operands that are off by their rounding. `terms`: operator -> L."""
+
+    def __init__(self, terms: dict[str, int], stored: float, summed: float, generator: torch.Generator) -> None:
+        super().__init__()
+        self.terms, self.stored, self.summed, self.generator = terms, stored, summed, generator
+        self.made: dict[int, torch.Tensor] = {}  # results of operators: rounded where they were stored
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func._schema.name.split("::")[-1]
+        base = name.rstrip("_")
+        if base not in UNTOUCHED and not func._schema.is_mutable:
+            args = [self._off(a, self.terms.get(base, 1)) for a in args]
+        result = func(*args, **(kwargs or {}))
+        if base not in VIEWS | SAME or any(id(a) in self.made for a in args if isinstance(a, torch.Tensor)):
+            for tensor in result if isinstance(result, (tuple, list)) else [result]:
+                if isinstance(tensor, torch.Tensor):
+                    self.made[id(tensor)] = tensor
+        return result
+
+    def _off(self, value: Any, terms: int) -> Any:
+        if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.device.type == "meta":
+            return value
+        size = self.stored if id(value) in self.made else 0.0
+        if terms > 1:
+            size += self.summed * (1.0 + IN_ORDER * min(terms, MAX_TERMS) ** 0.5)
+        if size == 0.0:
+            return value
+        noise = torch.rand(value.shape, generator=self.generator, dtype=value.dtype, device=value.device)
+        return noise.sub_(0.5).mul_(2.0 * UNIFORM * size).add_(1.0).mul_(value)
+
+
+def longest_sums(graph: Graph) -> dict[str, int]:
+    """For every operator's name, the most terms it adds up anywhere in the graph."""
+    terms: dict[str, int] = {}
+    for _, node in graph.operators():
+        terms[node.name.rstrip("_")] = max(terms.get(node.name.rstrip("_"), 1), reduction_length(graph.nodes, node))
+    return terms
+
+
+def stored_roundoff(graph: Graph) -> float:
+    """Of the narrowest type a result is kept in between two operators."""
+    types = [part["dtype"] for _, node in graph.operators() for part in node.parts]
+    return max((ROUNDOFF[t] for t in types if t in ROUNDOFF), default=2.0**-24)
+
+
+def runs_for(elements: int) -> int:
+    return RUNS_SMALL if elements <= SMALL else RUNS
