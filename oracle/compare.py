@@ -33,7 +33,7 @@ SLICE = {
 }  # elements at a time; on the CPU just below what torch spreads over threads: a busy core would stall each step
 WORST = 8
 ELEMENT_FACTOR = 16.0  # times the median of the reference's errors in the block
-OWN_FACTOR = 2.0  # times the reference's error in this element
+OWN_FACTOR = 8.0  # times the reference's error in this element
 RMS_FACTOR = 8.0  # times the reference's own rms error, or the median of it in the block
 NOISE_ELEMENT, NOISE_RMS = 8.0, 4.0  # times the noise of noise.py, which is that of sums made in order
 PART = 1 / 64  # of the blocks
@@ -208,6 +208,8 @@ def _judge(got: torch.Tensor, sums: Sums, limits: Limits) -> dict[str, Any]:
         math.sqrt(square / count) / magnitude for square in (sums.square, sums.reference_square, sums.noise_square)
     )
     rms_limit = max(RMS_FACTOR * reference_rms, limits.rms, NOISE_RMS * noise_rms)
+    if reference_rms > 1:  # nothing but noise
+        rms_limit = math.inf
     gross = max(GROSS[got.dtype], limits.rtol)
     spread_out = 0 < sums.beyond and sums.off > SPREAD * count and sums.max_rel <= gross and not sums.misplaced
     wrong = 0 if spread_out else sums.beyond
@@ -247,8 +249,10 @@ def measure(
         if not bool(torch.isfinite(off.sum() + ref_off.sum())):
             _settle_non_finite(sums, raw, wide, ref, real, off, ref_off, got.dtype, kind, mark)
             size = torch.where(torch.isfinite(size), size, torch.ones_like(size))
-        weight = part.median(size, count_zeros=False).add_(limits.floor) + size
-        usual = part.median(ref_off, count_zeros=True)
+        scale, usual = part.median(size, count_zeros=False), part.median(ref_off, count_zeros=True)
+        # Below the reference's noise there is nothing to be hidden, and noise may be of any shape.
+        usual = torch.where(scale < usual, ref_off.amax(1, keepdim=True), usual)
+        weight = size + (scale + limits.floor)
         allowed = torch.maximum(weight * limits.rtol, usual * ELEMENT_FACTOR)
         allowed = torch.maximum(allowed, ref_off * OWN_FACTOR)
         honest = torch.maximum(weight * limits.rms, usual * RMS_FACTOR)

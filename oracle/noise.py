@@ -24,6 +24,7 @@ IN_ORDER = 0.35  # times sqrt(L) roundoffs: the noise of L terms added one after
 MAX_TERMS = 1 << 16
 UNIFORM = 3.0**0.5  # half the width of a uniform distribution of variance one
 UNTOUCHED = VIEWS | SAME | FACTORIES | OTHER
+RANGED = {"cumprod", "prod"}  # on the way they leave the range of float32, and come back with fewer bits
 ROUNDOFF = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
 
 
@@ -40,6 +41,8 @@ class Disturb(TorchDispatchMode):
         base = name.rstrip("_")
         if base not in UNTOUCHED and not func._schema.is_mutable:
             args = [self._off(a, self.terms.get(base, 1)) for a in args]
+        if base in RANGED and self.stored > ROUNDOFF["f64"]:
+            args = [a.float() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args]
         result = func(*args, **(kwargs or {}))
         if base not in VIEWS | SAME or any(id(a) in self.made for a in args if isinstance(a, torch.Tensor)):
             for tensor in result if isinstance(result, (tuple, list)) else [result]:

@@ -86,7 +86,7 @@ static const struct verdict_case {
     enum verdict_kind kind;
     const char *summary, *detail;
 } verdict_cases[] = {
-    {"a right kernel passes", "right", "ok", VERDICT_PASS, "5 draws of 4 distributions", ""},
+    {"a right kernel passes", "right", "ok", VERDICT_PASS, "5 draws of 5 distributions", ""},
     {"wrong values come with worst elements", "wrong", "ok", VERDICT_WRONG_VALUES,
      "128 of 1024 output elements are wrong: rows 64..127 of every 128", "[3, 17] 0.5 -> nan"},
     {"one bad draw of five is enough", "wrong in draw 3", "ok", VERDICT_WRONG_VALUES, "128 of 1024",
