@@ -5,7 +5,8 @@ float64 again, a few times, and every operator gets its operands off by what hon
 unit roundoff each, and for an operator that adds up L terms the noise of adding them one after the other. What comes out differs
 from the truth by the noise of an honest kernel, element by element, however ill-conditioned the way there is.
 
-1. Inputs and parameters are exact: only an operator that adds up sees them disturbed, by the noise of its sums.
+1. Inputs and parameters are off by a roundoff of the arithmetic alone, whatever type they are kept in: a function of them begins
+   with a product, such as x log2(e) of a fast exponential.
 2. It costs a few float64 runs, so it is asked for only when an answer would be turned down without it.
 """
 
@@ -53,11 +54,9 @@ class Disturb(TorchDispatchMode):
     def _off(self, value: Any, terms: int) -> Any:
         if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.device.type == "meta":
             return value
-        size = self.stored if id(value) in self.made else 0.0
+        size = self.stored if id(value) in self.made else self.summed
         if terms > 1:
             size += self.summed * (1.0 + IN_ORDER * min(terms, MAX_TERMS) ** 0.5)
-        if size == 0.0:
-            return value
         noise = torch.rand(value.shape, generator=self.generator, dtype=value.dtype, device=value.device)
         return noise.sub_(0.5).mul_(2.0 * UNIFORM * size).add_(1.0).mul_(value)
 

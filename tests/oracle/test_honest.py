@@ -1,0 +1,269 @@
+"""Honest fp32 sums, whatever their order, are let pass; narrower ones are not. Statistics of the comparison alone.
+
+Fixed seeds: thousands of products with a function behind them, of several sizes and distributions, added up in several orders.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import unittest
+from pathlib import Path
+from typing import Any, Callable
+
+sys.path.insert(0, os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve().parents[2]))
+
+import torch
+
+from oracle.compare import Rules, compare_output, passes
+from oracle.draw import lean
+from oracle.facts import Known
+from oracle.noise import Disturb, runs_for
+
+CASES = 1600
+functional = torch.nn.functional
+
+
+class Source:
+    """Numbers from one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def one_of(self, items: Any) -> Any:
+        return items[int(torch.randint(len(items), (1,), generator=self.generator))]
+
+    def normal(self, *shape: int) -> torch.Tensor:
+        return torch.randn(*shape, generator=self.generator)
+
+    def uniform(self, *shape: int) -> torch.Tensor:
+        return torch.rand(*shape, generator=self.generator)
+
+    def draw(self, kind: str, *shape: int) -> torch.Tensor:
+        x = self.normal(*shape)
+        if kind == "positive":
+            return self.uniform(*shape)
+        if kind == "wide":
+            return (x * torch.exp(2.5 * self.normal(*shape))).clamp(-(2.0**15), 2.0**15)
+        if kind == "small":
+            return x / 1024
+        if kind == "zeros":
+            return x * (self.uniform(*shape) < 0.5)
+        if kind == "cancelling":
+            half = x[..., : shape[-1] // 2]
+            return torch.cat([half, -half * (1 + 1e-4 * self.normal(*half.shape)), x[..., 2 * half.shape[-1] :]], -1)
+        return x
+
+
+def in_order(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    total = torch.zeros(a.shape[0], b.shape[1])
+    for k in range(a.shape[1]):
+        total = total + a[:, k : k + 1] * b[k]
+    return total
+
+
+def in_halves(parts: list[torch.Tensor]) -> torch.Tensor:
+    while len(parts) > 1:
+        parts = [x + y for x, y in zip(parts[::2], parts[1::2])] + parts[len(parts) // 2 * 2 :]
+    return parts[0]
+
+
+ORDERS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "in order": in_order,
+    "in halves": lambda a, b: in_halves([a[:, k : k + 1] * b[k] for k in range(a.shape[1])]),
+    "split eight ways": lambda a, b: in_halves([in_order(a[:, k::8], b[k::8]) for k in range(8)]),
+    "in tiles": lambda a, b: torch.stack(
+        [in_order(a[:, k : k + 32], b[k : k + 32]) for k in range(0, a.shape[1], 32)]
+    ).sum(0),
+}
+
+# behind the product: (function, terms it adds up itself as a function of rows and columns)
+FUNCTIONS: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int, int], int]]] = {
+    "nothing": (lambda x: x, lambda m, n: 0),
+    "tanh": (torch.tanh, lambda m, n: 0),
+    "relu": (torch.relu, lambda m, n: 0),
+    "gelu": (functional.gelu, lambda m, n: 0),
+    "exp": (lambda x: torch.exp(x / x.abs().max().clamp_min(1e-30) * 60), lambda m, n: 0),
+    "softmax": (lambda x: torch.softmax(x, -1), lambda m, n: n),
+    "log_softmax": (lambda x: torch.log_softmax(x, -1), lambda m, n: n),
+    "layer_norm": (lambda x: functional.layer_norm(x, x.shape[-1:]), lambda m, n: n),
+    "norm": (lambda x: x / x.norm(dim=-1, keepdim=True).clamp_min(1e-6), lambda m, n: n),
+    "cumsum": (lambda x: torch.cumsum(x, -1), lambda m, n: n),
+    "cumprod": (lambda x: torch.cumprod(x, -1), lambda m, n: n),
+    "row sum": (lambda x: x.sum(-1), lambda m, n: n),
+    "loss": (lambda x: ((x - x.roll(1, 0)) ** 2).mean(), lambda m, n: m * n),
+}
+SUMMED = "_softmax _log_softmax native_layer_norm linalg_vector_norm norm cumsum cumprod sum mean".split()
+
+
+def tf32(x: torch.Tensor) -> torch.Tensor:
+    return ((x.contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+class Case:
+    """A product of a and b, a function behind it, and how far an answer may be off."""
+
+    def __init__(self, a: torch.Tensor, b: torch.Tensor, function: str, source: Source) -> None:
+        self.a, self.b, self.source = a, b, source
+        self.function, terms = FUNCTIONS[function]
+        more = terms(a.shape[0], b.shape[1])
+        self.truth = self.double()
+        self.reference = self.function(a @ b)
+        self.terms = {"mm": a.shape[1], **{name: max(more, 1) for name in SUMMED}}
+        self.rules = Rules(a.shape[1] + more, 2, torch.float32)
+
+    def double(self) -> torch.Tensor:
+        return self.function(self.a.double() @ self.b.double())
+
+    def noise(self) -> torch.Tensor:
+        runs = runs_for(self.truth.numel())
+        square = torch.zeros(self.truth.numel(), dtype=torch.float64)
+        for _ in range(runs):
+            with Disturb(self.terms, 2.0**-24, 2.0**-24, self.source.generator):
+                square += (self.double() - self.truth).reshape(-1) ** 2
+        return torch.nan_to_num((square / runs).sqrt(), nan=0.0, posinf=0.0)
+
+    def judged(self, product: torch.Tensor) -> dict[str, Any]:
+        got = self.function(product).contiguous()
+        return compare_output("", got, self.reference, self.truth, self.rules, explain=False, noise=self.noise)
+
+
+class Honest(unittest.TestCase):
+    def setUp(self) -> None:
+        torch.set_num_threads(1)
+
+    def test_sums_in_any_order_pass_whatever_comes_behind_them(self) -> None:
+        source, refused = Source(20), []
+        kinds = ["positive", "normal", "wide", "small", "zeros", "cancelling"]
+        for number in range(CASES):
+            m, n = source.one_of([1, 4, 16, 33, 64]), source.one_of([2, 7, 16, 32, 100, 257, 300])
+            k, order = source.one_of([8, 16, 48, 100, 256]), list(ORDERS)[number % len(ORDERS)]
+            function, kind = list(FUNCTIONS)[number // len(ORDERS) % len(FUNCTIONS)], source.one_of(kinds)
+            case = Case(source.draw(kind, m, k), source.draw(source.one_of([kind, "normal"]), k, n), function, source)
+            one = case.judged(ORDERS[order](case.a, case.b))
+            if not passes(one):
+                refused.append((function, kind, order, (m, n, k), one))
+        self.assertEqual(refused, [])
+
+    def test_tf32_factors_do_not_pass(self) -> None:
+        source = Source(21)
+        for number in range(120):
+            kind = ["normal", "wide", "small"][number % 3]
+            k = source.one_of([48, 100, 256, 1000])
+            case = Case(source.draw(kind, 33, k), source.draw(kind, k, 100), "nothing", source)
+            self.assertFalse(passes(case.judged(tf32(case.a) @ tf32(case.b))), (kind, k))
+
+    def test_tf32_factors_that_positive_inputs_would_hide_do_not_pass_either(self) -> None:
+        """As draws other than the task's own are: a sum of any length does not average the error out."""
+        source, hidden = Source(22), 0
+        for number in range(6):
+            a, b = source.uniform(32, 16384), source.uniform(16384, 32)
+            plain = Case(a, b, "nothing", source)
+            hidden += passes(plain.judged(tf32(a) @ tf32(b)))
+            leaning = [lean(x, Known(), up=bool(number % 2)) for x in (a, b)]
+            case = Case(*leaning, "nothing", source)
+            self.assertFalse(passes(case.judged(tf32(case.a) @ tf32(case.b))))
+            self.assertFalse(passes(case.judged(case.a.bfloat16().float() @ case.b.bfloat16().float())))
+            self.assertTrue(passes(case.judged(ORDERS["split eight ways"](case.a, case.b))))
+        self.assertGreater(hidden, 0)  # else this test proves nothing
+
+    def test_a_part_of_an_output_does_not_hide_behind_the_rest(self) -> None:
+        source = Source(23)
+        for small in (1e-3, 1e-6, 1e-12, 1e-25):
+            truth = source.normal(64, 300).double() * 1e6
+            truth[17] *= small / 1e6
+            reference = truth.float()
+            for spoilt in (torch.zeros(300), reference[17] * 1.01):
+                got = reference.clone()
+                got[17] = spoilt
+                one = compare_output("", got, reference, truth, Rules(1024, 4, torch.float32))
+                self.assertGreater(one["wrong"], 250, small)
+                self.assertIn("row 17 of 64 only", one["pattern"])
+
+    def test_a_few_large_elements_do_not_set_the_scale_of_their_neighbours(self) -> None:
+        truth = Source(24).normal(8, 256).double()
+        truth[:, ::5] *= 1e12
+        reference = truth.float()
+        got = reference.clone()
+        got[3, 1] = 0
+        self.assertEqual(compare_output("", got, reference, truth, Rules(1024, 4, torch.float32))["wrong"], 1)
+
+
+class Tails(unittest.TestCase):
+    def test_fast_exponentials_of_large_arguments_pass(self) -> None:
+        """exp(x) as 2^(x log2 e), in fp32: off by |x| roundoffs where the result is nearly nothing."""
+        source = Source(27)
+        for _ in range(40):
+            case = Case(source.normal(33, 16) - 60 * source.uniform(33, 1), torch.eye(16), "nothing", source)
+            case.function = torch.exp
+            case.truth, case.reference = torch.exp(case.a.double()), torch.exp(case.a)
+            case.double = lambda: torch.exp(case.a.double())  # type: ignore[method-assign]
+            fast = torch.exp2((case.a * 1.4426950408889634).double()).float()
+            one = compare_output("", fast, case.reference, case.truth, Rules(1, 1, torch.float32), noise=case.noise)
+            self.assertTrue(passes(one), one)
+            one = compare_output(
+                "", torch.exp2(tf32(case.a * 1.4426950408889634)), case.reference, case.truth, case.rules, noise=case.noise
+            )
+            self.assertFalse(passes(one))
+
+
+class Deep(unittest.TestCase):
+    """Many operators behind a product: some ways grow what is rounded at their beginning, others damp it."""
+
+    LAYERS = 12
+
+    def chain(self, layer: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[torch.Tensor], torch.Tensor]:
+        def function(x: torch.Tensor) -> torch.Tensor:
+            for _ in range(self.LAYERS):
+                x = layer(x)
+            return x
+
+        return function
+
+    def case(self, layer: Callable[[torch.Tensor], torch.Tensor], seed: int) -> Case:
+        source = Source(seed)
+        FUNCTIONS["chain"] = (self.chain(layer), lambda m, n: 0)
+        return Case(source.normal(32, 256), source.normal(256, 100) / 16, "chain", source)
+
+    def test_rounding_that_the_network_grows_is_allowed_for(self) -> None:
+        needed = 0
+        for seed in range(8):
+            case = self.case(lambda x: 3 * torch.sin(x), seed)
+            case.reference = case.truth.float()  # it may be as lucky as can be
+            product = in_order(case.a, case.b)
+            needed += not passes(
+                compare_output("", case.function(product), case.reference, case.truth, case.rules, explain=False)
+            )
+            self.assertTrue(passes(case.judged(product)))
+            self.assertFalse(passes(case.judged(tf32(case.a) @ tf32(case.b))))
+            self.assertFalse(passes(case.judged(product * (1 + 2.0**-12))))
+        self.assertGreater(needed, 0)  # else no noise had to be measured, and this test proves nothing
+
+    def test_rounding_that_the_network_damps_is_not(self) -> None:
+        for seed in range(8):
+            case = self.case(lambda x: x + 0.1 * torch.tanh(x), seed)
+            product = in_order(case.a, case.b)
+            self.assertTrue(passes(case.judged(product)))
+            self.assertFalse(passes(case.judged(tf32(case.a) @ tf32(case.b))))
+
+
+class Leaning(unittest.TestCase):
+    def test_order_signs_zeros_and_whole_numbers_stay(self) -> None:
+        x = torch.cat([Source(25).normal(4096), torch.tensor([0.0, -0.0, 1.0, -3.0, 0.5, float("inf"), 1e-41])])
+        for up in (False, True):
+            y = lean(x, Known(), up)
+            self.assertTrue(torch.equal(torch.signbit(x), torch.signbit(y)))
+            self.assertTrue(torch.equal(x[4096:-1], y[4096:-1]))
+            self.assertLess(float(((x - y).abs() / x.abs())[:4096].max()), 2.0**-10)
+            order = torch.argsort(x)
+            self.assertTrue(bool((y[order].diff() >= 0).all()))
+            self.assertGreater(torch.unique(y).numel(), 4000)
+
+    def test_inputs_that_must_be_as_the_task_draws_them_stay(self) -> None:
+        x = Source(26).normal(64)
+        for known in (Known(domain="task"), Known(few_values=True), Known(unit_rows=True)):
+            self.assertTrue(torch.equal(lean(x, known, True), x))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
