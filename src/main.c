@@ -202,8 +202,8 @@ static int report_error(const struct cli *cli, struct error *err)
     fflush(stdout);
     if (cli->json)
         print_json(json_pack("{s:{s:s, s:o, s:o, s:i}}", "error", "kind",
-                             error_kind_name(err->kind), "text", string_json(err->text), "hint",
-                             string_json(err->hint), "exit", error_exit_code(err)));
+                             error_kind_name(err->kind), "text", json_from_string(err->text),
+                             "hint", json_from_string(err->hint), "exit", error_exit_code(err)));
     fputs("cutegen: ", stderr);
     print_visible(stderr, err->text, strlen(err->text));
     fputc('\n', stderr);

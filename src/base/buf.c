@@ -1,7 +1,9 @@
 /* buf.c - a growing byte buffer that never passes its limit. */
 #include "base/buf.h"
 
+
 #include "base/error.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,23 +97,6 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_end(ap);
 }
 
-/* Bytes of the UTF-8 character that begins here; 0: none does. */
-static size_t character_len(const unsigned char *p, size_t len)
-{
-    size_t want = p[0] < 0x80                    ? 1
-                  : p[0] >= 0xc2 && p[0] <= 0xdf ? 2
-                  : (p[0] & 0xf0) == 0xe0        ? 3
-                  : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4
-                                                 : 0;
-
-    if (want > len)
-        return 0;
-    for (size_t i = 1; i < want; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    return want;
-}
-
 /* C0, DEL, and the same again behind 0xc2; and what turns the direction of a line. */
 static bool is_control(const unsigned char *p, size_t len)
 {
@@ -127,9 +112,10 @@ static bool is_control(const unsigned char *p, size_t len)
 void buf_put_visible(struct buf *b, const char *data, size_t len)
 {
     const unsigned char *p = (const unsigned char *)data;
+    uint32_t code;
 
     for (size_t i = 0, n; i < len; i += n) {
-        n = character_len(p + i, len - i);
+        n = text_first_character((struct text){data + i, len - i}, &code);
         if (n > 0 && !is_control(p + i, n)) {
             buf_add(b, p + i, n);
             continue;

@@ -1,6 +1,8 @@
 /* error.c - fill in struct error: the first cause wins, context goes in front. */
 #include "base/error.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@ bool error_set(struct error *err, enum error_kind kind, const char *fmt, ...)
         return false;
     err->kind = kind;
     va_start(ap, fmt);
-    vsnprintf(err->text, sizeof(err->text), fmt, ap);
+    text_format(err->text, sizeof(err->text), fmt, ap);
     va_end(ap);
     return false;
 }
@@ -25,13 +27,14 @@ bool error_add(struct error *err, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(context, sizeof(context), fmt, ap);
+    text_format(context, sizeof(context), fmt, ap);
     va_end(ap);
     if (err->kind == ERROR_NONE)
         BUG("context '%s' added to no error", context);
     memcpy(cause, err->text, sizeof(cause));
     /* A cause too long to keep whole loses its end, never its beginning. */
-    snprintf(err->text, sizeof(err->text), "%s: %.*s", context, (int)(sizeof(cause) - 520), cause);
+    snprintf(err->text, sizeof(err->text), "%s: %.*s", context,
+             (int)text_cut(text_of(cause), sizeof(cause) - 520).len, cause);
     return false;
 }
 
@@ -42,7 +45,7 @@ bool error_hint(struct error *err, const char *fmt, ...)
     if (err->hint[0])
         return false;
     va_start(ap, fmt);
-    vsnprintf(err->hint, sizeof(err->hint), fmt, ap);
+    text_format(err->hint, sizeof(err->hint), fmt, ap);
     va_end(ap);
     return false;
 }

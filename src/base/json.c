@@ -1,6 +1,8 @@
 /* json.c - typed members of JSON from outside, with errors that name them. */
 #include "base/json.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +149,32 @@ char *json_line(const json_t *v, struct arena *a)
     copy = arena_strdup(a, s);
     free(s); /* jansson's own allocation */
     return copy;
+}
+
+json_t *json_from_text(struct text t)
+{
+    struct arena *a;
+    json_t *v;
+
+    if (!t.data)
+        return json_null();
+    a = arena_new();
+    t = text_clean(t, a);
+    v = json_stringn(t.data, t.len);
+    arena_free(a);
+    return v;
+}
+
+json_t *json_from_string(const char *s)
+{
+    return s ? json_from_text(text_of(s)) : json_null();
+}
+
+json_t *json_error(const struct error *err)
+{
+    return json_pack("{s:b, s:s, s:o, s:o}", "ok", 0, "kind",
+                     err->kind == ERROR_USE ? "use" : "machine", "text",
+                     json_from_string(err->text), "hint", json_from_string(err->hint));
 }
 
 json_t *json_number(double v)

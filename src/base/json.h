@@ -36,6 +36,12 @@ json_t *json_own(struct arena *a, json_t *j);
 /* One line, keys in insertion order, in the arena. Non-finite numbers never
  * get into a json_t; write them as strings ("nan", "inf"). */
 char *json_line(const json_t *v, struct arena *a);
+/* jansson refuses strings that are not UTF-8; here their bad bytes become U+FFFD. No data, or NULL,
+ * gives null. What comes from outside (paths, compilers, models) goes into JSON by these. */
+json_t *json_from_text(struct text t);
+json_t *json_from_string(const char *s);
+/* How a process of ours answers that it could not: {"ok": false, "kind", "text", "hint"}. */
+json_t *json_error(const struct error *err);
 /* NaN and infinities become strings, so that no figure is lost. */
 json_t *json_number(double v);
 

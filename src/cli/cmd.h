@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "cli/config.h"
 
-#include <jansson.h>
+#include "base/json.h"
 #include <stdio.h>
 
 enum {
@@ -97,8 +97,6 @@ const char *show_device(const struct device *d, struct arena *a);     /* "simt a
  */
 void print_visible(FILE *to, const char *text, size_t len);
 void print_verdict(const struct cli *cli, const struct verdict *v, bool detail);
-json_t *text_json(struct text t);   /* never NULL, whatever the bytes */
-json_t *string_json(const char *s); /* likewise; NULL gives null */
 json_t *verdict_json(const struct verdict *v);
 json_t *measurement_json(const struct measurement *m);
 json_t *accuracy_json(const struct accuracy *acc);

@@ -113,9 +113,9 @@ bool cmd_config(struct cli *cli, int *code, struct error *err)
         const char *value = config_get(cli->config, name), *where = config_where(cli->config, name);
 
         if (cli->json)
-            json_object_set_new(
-                all, name,
-                json_pack("{s:o, s:o}", "value", string_json(value), "from", string_json(where)));
+            json_object_set_new(all, name,
+                                json_pack("{s:o, s:o}", "value", json_from_string(value), "from",
+                                          json_from_string(where)));
         else
             printf("%-16s = %-28s ; %s\n", name, value, where);
     }

@@ -139,8 +139,8 @@ bool cmd_prompt(struct cli *cli, int *code, struct error *err)
         const struct message *m = &req.messages[i];
 
         if (cli->json)
-            json_array_append_new(
-                list, json_pack("{s:s, s:o}", "role", m->role, "content", text_json(m->content)));
+            json_array_append_new(list, json_pack("{s:s, s:o}", "role", m->role, "content",
+                                                  json_from_text(m->content)));
         else
             printf("=== %s\n%.*s\n", m->role, (int)m->content.len, m->content.data);
     }
@@ -174,7 +174,7 @@ bool cmd_edit_apply(struct cli *cli, int *code, struct error *err)
     }
     if (cli->json) {
         if (outcome == EDITED)
-            json_object_set_new(report, "source", text_json(result));
+            json_object_set_new(report, "source", json_from_text(result));
         print_json(json_incref(report));
     } else if (outcome != EDITED) {
         fprintf(stderr, "cutegen: %s\n%s\n",

@@ -60,15 +60,15 @@ static void print_summary(const struct cli *cli, const struct run_summary *s)
 static json_t *summary_json(const struct run_summary *s)
 {
     json_t *o = json_pack("{s:s, s:s?, s:o, s:o, s:b, s:i, s:i, s:o}", "event", "result", "run",
-                          s->run_id, "dir", string_json(s->run_dir), "report",
-                          string_json(s->report_path), "found", s->found, "depths", s->depths,
-                          "attempts", s->attempts, "ended", string_json(s->ended));
+                          s->run_id, "dir", json_from_string(s->run_dir), "report",
+                          json_from_string(s->report_path), "found", s->found, "depths", s->depths,
+                          "attempts", s->attempts, "ended", json_from_string(s->ended));
 
     if (!s->found)
         return o;
     json_object_set_new(o, "best",
                         json_pack("{s:i, s:i, s:o, s:o, s:o}", "depth", s->best.depth, "attempt",
-                                  s->best.attempt, "change", string_json(s->best.change),
+                                  s->best.attempt, "change", json_from_string(s->best.change),
                                   "measurement", measurement_json(&s->best_time), "accuracy",
                                   accuracy_json(&s->best_test.accuracy)));
     json_object_set_new(o, "first", measurement_json(&s->first_time));

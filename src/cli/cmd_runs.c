@@ -113,7 +113,7 @@ static json_t *attempt_json(json_t *run, const struct attempt_record *one)
                        o) if (json_int_or(o, "attempt", 0) == one->candidate.attempt) found =
         json_incref(o);
     found = found ? found : json_object();
-    json_object_set_new(found, "source", text_json(one->candidate.source));
+    json_object_set_new(found, "source", json_from_text(one->candidate.source));
     return found;
 }
 
@@ -195,7 +195,7 @@ bool cmd_report(struct cli *cli, int *code, struct error *err)
     if (!write_report(cli, cli->words, cli->word_count, flag_get(cli, "output"), &path, err))
         return false;
     if (cli->json)
-        print_json(json_pack("{s:o}", "report", string_json(path)));
+        print_json(json_pack("{s:o}", "report", json_from_string(path)));
     else
         printf("%s\n", path);
     return true;
@@ -214,10 +214,11 @@ bool cmd_export(struct cli *cli, int *code, struct error *err)
     if (!loop_export(&cli->settings, cli->words[0], &options, cli->a, &s, err))
         return false;
     if (cli->json) {
-        print_json(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "dir", string_json(s.dir), "module",
-                             string_json(s.module_path), "source", string_json(s.source_path),
-                             "record", string_json(s.record_path), "shared",
-                             string_json(s.shared_path), "no_shared", string_json(s.no_shared)));
+        print_json(
+            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "dir", json_from_string(s.dir), "module",
+                      json_from_string(s.module_path), "source", json_from_string(s.source_path),
+                      "record", json_from_string(s.record_path), "shared",
+                      json_from_string(s.shared_path), "no_shared", json_from_string(s.no_shared)));
         return true;
     }
     printf("module    %s   drop-in ModelNew for PyTorch\n", s.module_path);

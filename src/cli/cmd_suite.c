@@ -42,9 +42,9 @@ static void on_event(struct suite_progress *self, const struct suite_event *ev)
     if (v->cli->json) {
         print_json(json_pack("{s:s, s:s, s:o, s:o, s:o, s:i, s:i, s:i}", "event", names[ev->kind],
                              "suite", ev->suite, "task",
-                             string_json(ev->task ? ev->task->path : NULL), "run",
-                             string_json(ev->task ? ev->task->run : NULL), "problem",
-                             string_json(ev->task ? ev->task->problem : NULL), "done",
+                             json_from_string(ev->task ? ev->task->path : NULL), "run",
+                             json_from_string(ev->task ? ev->task->run : NULL), "problem",
+                             json_from_string(ev->task ? ev->task->problem : NULL), "done",
                              (int)ev->done, "running", (int)ev->running, "tasks", (int)ev->count));
         fflush(stdout);
         return;
@@ -87,8 +87,8 @@ static void print_view(struct cli *cli, const struct suite_view *v, const char *
         json_t *o = report_suite_json(v);
 
         json_object_set_new(o, "event", json_string("result"));
-        json_object_set_new(o, "csv", string_json(path_join(cli->a, dir, "suite.csv")));
-        json_object_set_new(o, "report", string_json(path_join(cli->a, dir, "report.html")));
+        json_object_set_new(o, "csv", json_from_string(path_join(cli->a, dir, "suite.csv")));
+        json_object_set_new(o, "report", json_from_string(path_join(cli->a, dir, "report.html")));
         print_json(o);
         return;
     }

@@ -117,39 +117,19 @@ void print_verdict(const struct cli *cli, const struct verdict *v, bool detail)
 
 /* ---- JSON ----------------------------------------------------------------- */
 
-json_t *text_json(struct text t)
-{
-    json_t *v = t.data ? json_stringn(t.data, t.len) : json_null();
-    char *copy;
-
-    if (v)
-        return v;
-    copy = xmalloc(t.len + 1); /* not UTF-8: what a compiler or a model said, byte by byte */
-    for (size_t i = 0; i < t.len; i++)
-        copy[i] = t.data[i] & (char)0x80 ? '?' : t.data[i];
-    v = json_stringn(copy, t.len);
-    xfree(copy);
-    return v;
-}
-
-json_t *string_json(const char *s)
-{
-    return s ? text_json(text_of(s)) : json_null();
-}
-
 json_t *verdict_json(const struct verdict *v)
 {
     json_t *findings = json_array();
 
     for (int i = 0; i < v->finding_count; i++)
         json_array_append_new(findings, json_pack("{s:o, s:o, s:o, s:o}", "kind",
-                                                  string_json(v->findings[i].kind), "where",
-                                                  string_json(v->findings[i].where), "line",
-                                                  string_json(v->findings[i].line), "text",
-                                                  string_json(v->findings[i].text)));
+                                                  json_from_string(v->findings[i].kind), "where",
+                                                  json_from_string(v->findings[i].where), "line",
+                                                  json_from_string(v->findings[i].line), "text",
+                                                  json_from_string(v->findings[i].text)));
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "verdict", verdict_names[v->kind], "summary",
-                     string_json(v->summary), "detail", string_json(v->detail), "advice",
-                     string_json(v->advice), "findings", findings);
+                     json_from_string(v->summary), "detail", json_from_string(v->detail), "advice",
+                     json_from_string(v->advice), "findings", findings);
 }
 
 /* 0 means that it was not measured: null. */
@@ -168,13 +148,13 @@ json_t *measurement_json(const struct measurement *m)
     }
     for (int i = 0; i < m->baseline_count; i++)
         json_array_append_new(baselines, json_pack("{s:o, s:o, s:o}", "name",
-                                                   string_json(m->baselines[i].name), "cold_us",
-                                                   positive(m->baselines[i].cold_us), "warm_us",
-                                                   positive(m->baselines[i].warm_us)));
+                                                   json_from_string(m->baselines[i].name),
+                                                   "cold_us", positive(m->baselines[i].cold_us),
+                                                   "warm_us", positive(m->baselines[i].warm_us)));
     return json_pack("{s:f, s:b, s:o, s:o, s:o, s:o, s:o, s:O?}", "time_us", m->time_us, "modelled",
                      m->modelled, "warm_us", positive(m->warm_us), "spread", positive(m->spread),
-                     "floor_us", positive(m->floor_us), "bound", string_json(m->bound), "baselines",
-                     baselines, "parts", m->parts);
+                     "floor_us", positive(m->floor_us), "bound", json_from_string(m->bound),
+                     "baselines", baselines, "parts", m->parts);
 }
 
 json_t *accuracy_json(const struct accuracy *acc)
@@ -208,26 +188,26 @@ static json_t *tensors_json(const struct tensor_info *t, int count)
             json_array_append_new(strides, json_integer(t[i].strides[d]));
         }
         json_array_append_new(
-            list, json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", string_json(t[i].name), "role",
-                            string_json(t[i].role), "dtype", string_json(t[i].dtype), "shape",
-                            shape, "strides", strides));
+            list, json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", json_from_string(t[i].name),
+                            "role", json_from_string(t[i].role), "dtype",
+                            json_from_string(t[i].dtype), "shape", shape, "strides", strides));
     }
     return list;
 }
 
 json_t *task_json(const struct task *t)
 {
-    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:f, s:f, s:o, s:o}", "name", string_json(t->name),
-                     "path", string_json(t->path), "class", class_names[t->class], "evidence",
-                     string_json(t->class_evidence), "scaled", string_json(t->scaled), "bytes_min",
-                     t->bytes_min, "flops_min", t->flops_min, "inputs",
-                     tensors_json(t->in, t->in_count), "outputs",
+    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:f, s:f, s:o, s:o}", "name",
+                     json_from_string(t->name), "path", json_from_string(t->path), "class",
+                     class_names[t->class], "evidence", json_from_string(t->class_evidence),
+                     "scaled", json_from_string(t->scaled), "bytes_min", t->bytes_min, "flops_min",
+                     t->flops_min, "inputs", tensors_json(t->in, t->in_count), "outputs",
                      tensors_json(t->out, t->out_count));
 }
 
 json_t *device_json(const struct device *d)
 {
     return json_pack("{s:s, s:o, s:o, s:o}", "kind", d->kind == DEVICE_SIMT ? "simt" : "cuda",
-                     "name", string_json(d->name), "models", string_json(d->models), "arch",
-                     string_json(d->arch));
+                     "name", json_from_string(d->name), "models", json_from_string(d->models),
+                     "arch", json_from_string(d->arch));
 }

@@ -281,7 +281,7 @@ static void json_event(const struct event *ev)
 {
     static const char *const names[] = {"task", "stage", "attempt", "depth", "note", "end"};
     json_t *o = json_pack("{s:s, s:s?, s:o}", "event", names[ev->kind], "run", ev->run_id, "text",
-                          string_json(ev->text));
+                          json_from_string(ev->text));
 
     if (ev->kind == EVENT_TASK && ev->task)
         json_object_set_new(o, "task", task_json(ev->task));
@@ -291,7 +291,7 @@ static void json_event(const struct event *ev)
         json_object_set_new(o, "depth", json_integer(ev->candidate->depth));
         json_object_set_new(o, "attempt", json_integer(ev->candidate->attempt));
         json_object_set_new(o, "repair", json_integer(ev->candidate->repair));
-        json_object_set_new(o, "change", string_json(ev->candidate->change));
+        json_object_set_new(o, "change", json_from_string(ev->candidate->change));
     }
     if (ev->verdict)
         json_object_set_new(o, "judgement", verdict_json(ev->verdict));

@@ -158,9 +158,8 @@ static void take_line(struct report *r, json_t *list, const char *text, bool ind
     if (!indented)
         *r = (struct report){0};
     if (kind && json_array_size(list) < MAX_REPORTS) {
-        r->finding = json_pack("{s:s, s:s, s:s}", "kind", kind, "kernel", "", "text", text);
-        if (!r->finding)
-            return; /* not UTF-8 */
+        r->finding = json_pack("{s:s, s:s, s:o}", "kind", kind, "kernel", "", "text",
+                               json_from_string(text));
         json_array_append_new(list, r->finding);
         if (strstr(text, "Race reported"))
             set_place(r, text, source_file);

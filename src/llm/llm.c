@@ -10,12 +10,13 @@
 #include "llm/llm.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/vault.h"
 #include "llm/edit/fence.h"
 #include "llm/price.h"
 #include "llm/provider/provider.h"
-#include "llm/utf8.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -245,7 +246,7 @@ static bool attempts(struct ask *k, struct wire *w, struct error *err)
             w->max_output_tokens = llm->token_cap;
         if (llm->provider->attempt(llm, w, &k->answer, &f) && check_empty(k, &f))
             return true;
-        json_array_append_new(k->faults, json_string(utf8_clean(text_of(f.text), k->arena).data));
+        json_array_append_new(k->faults, json_from_string(f.text));
         count_waste(k, w);
         if (f.again && adaptions++ < MAX_ADAPTIONS)
             continue;
@@ -436,7 +437,7 @@ static void make_reply(struct ask *k, bool whole, int64_t began_ms, struct reply
                                  k->max_output_tokens, k->llm->config.max_continuations));
     t = vault_scrub(t, k->arena);
     *out = (struct reply){
-        .text = utf8_clean(t, k->arena),
+        .text = text_clean(t, k->arena),
         .model = arena_strdup(k->arena, k->answer.model[0] ? k->answer.model : k->llm->model),
         .finish_reason = arena_strdup(k->arena, !whole                ? "length"
                                                 : k->answer.finish[0] ? k->answer.finish
@@ -488,7 +489,7 @@ static bool record_call(const struct ask *k, const struct reply *reply, struct e
 
     if (!llm->config.record_file)
         return true;
-    record = record_of(llm, k->req, reply, k->faults, k->arena);
+    record = record_of(llm, k->req, reply, k->faults);
     ok = record_append(llm->config.record_file, record, err);
     json_decref(record);
     return ok;

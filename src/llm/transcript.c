@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/vault.h"
 #include "llm/provider/provider.h"
-#include "llm/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,14 +36,13 @@ static json_t *count(int64_t n)
     return n < 0 ? json_null() : json_integer(n);
 }
 
-static json_t *string(struct text t, struct arena *a)
+static json_t *string(struct text t)
 {
-    t = utf8_clean(t, a);
-    return json_stringn_nocheck(t.data ? t.data : "", t.len);
+    return json_from_text(t.data ? t : text_of(""));
 }
 
 json_t *record_of(const struct llm *llm, const struct request *req, const struct reply *reply,
-                  json_t *faults, struct arena *a)
+                  json_t *faults)
 {
     json_t *o = json_object(), *messages = json_array();
     char stamp[25], hash[65];
@@ -55,7 +53,7 @@ json_t *record_of(const struct llm *llm, const struct request *req, const struct
         json_t *m = json_object();
 
         json_object_set_new(m, "role", json_string(req->messages[i].role));
-        json_object_set_new(m, "content", string(req->messages[i].content, a));
+        json_object_set_new(m, "content", string(req->messages[i].content));
         json_array_append_new(messages, m);
     }
     json_object_set_new(o, "time", json_string(stamp));
@@ -65,7 +63,7 @@ json_t *record_of(const struct llm *llm, const struct request *req, const struct
     json_object_set_new(o, "prompt_hash", json_string(req->prompt_hash ? req->prompt_hash : ""));
     json_object_set_new(o, "request_hash", json_string(hash));
     json_object_set_new(o, "messages", messages);
-    json_object_set_new(o, "reply", string(reply->text, a));
+    json_object_set_new(o, "reply", string(reply->text));
     json_object_set_new(o, "finish_reason", json_string(reply->finish_reason));
     json_object_set_new(o, "prompt_tokens", count(reply->prompt_tokens));
     json_object_set_new(o, "cached_tokens", count(reply->cached_tokens));

@@ -8,32 +8,10 @@
  */
 #include "report/escape.h"
 
+#include "base/text.h"
+
 #include <stdint.h>
 #include <string.h>
-
-/* Length of the character at p, or 0 when these bytes are no UTF-8. */
-static size_t utf8_read(const unsigned char *p, size_t len, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : p[0] >> 3 == 30 ? 4 : 0;
-
-    if (n == 0 || n > len)
-        return 0;
-    if (n == 1) {
-        *code = p[0];
-        return 1;
-    }
-    uint32_t c = p[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (p[i] & 0x3fu);
-    }
-    if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-        return 0;
-    *code = c;
-    return n;
-}
 
 static bool turns_direction(uint32_t c)
 {
@@ -82,7 +60,7 @@ static void add(struct buf *b, struct text t, bool html)
     uint32_t c = 0;
 
     for (size_t i = 0; i < t.len;) {
-        size_t n = utf8_read(p + i, t.len - i, &c);
+        size_t n = text_first_character((struct text){t.data + i, t.len - i}, &c);
         if (n == 0) {
             buf_puts(b, "\xef\xbf\xbd");
             i++;

@@ -12,6 +12,8 @@
  * 2. No file is written but the outputs' own mappings.
  */
 #include "runner/device.h"
+
+#include "base/json.h"
 #include "simt/simt.h"
 
 #include <errno.h>
@@ -377,7 +379,7 @@ static json_t *finding_text(const char *text)
     what = what ? strstr(what, "): ") : NULL;
     what = what ? what + 3 : text;
     end = strstr(what, "; the other is thread");
-    return json_stringn(what, end ? (size_t)(end - what) : strlen(what));
+    return json_from_text((struct text){what, end ? (size_t)(end - what) : strlen(what)});
 }
 
 /* FINDING of docs/architecture.md */
@@ -390,7 +392,7 @@ static json_t *finding_json(const struct plan_op *op, const struct simt_finding 
                   "text", finding_text(f->text ? f->text : ""), "path", path);
 
     if (f->path_len > 0) {
-        json_object_set_new(v, "file", json_string(f->path[0].file));
+        json_object_set_new(v, "file", json_from_string(f->path[0].file));
         put(v, "line", (uint64_t)f->path[0].line);
     }
     for (size_t i = 1; i < f->path_len; i++)

@@ -537,8 +537,8 @@ json_t *planner_answer(struct planner *p, int returned)
     if (p->error == NULL && json_array_size(p->ops) == 0)
         refuse(p, 0, "plan", "the plan launched nothing");
     if (p->error != NULL)
-        return json_pack("{s:b, s:s, s:s, s:i}", "ok", 0, "kind", p->error_kind, "text", p->error,
-                         "line", p->error_line);
+        return json_pack("{s:b, s:s, s:o, s:i}", "ok", 0, "kind", p->error_kind, "text",
+                         json_from_string(p->error), "line", p->error_line);
     return json_pack("{s:b, s:O, s:O, s:O}", "ok", 1, "workspace", p->workspace, "ops", p->ops,
                      "maps", p->maps);
 }

@@ -76,11 +76,7 @@ static void answer(int fd, json_t *v, struct arena *a)
 
 static void answer_error(int fd, const struct error *err, struct arena *a)
 {
-    json_t *v =
-        json_pack("{s:b, s:s, s:s, s:s}", "ok", 0, "kind",
-                  err->kind == ERROR_USE ? "use" : "machine", "text", err->text, "hint", err->hint);
-    if (v != NULL)
-        answer(fd, v, a);
+    answer(fd, json_own(a, json_error(err)), a);
 }
 
 static bool plan_open(const char *path, int (**plan)(struct cutegen_call *), struct error *err)

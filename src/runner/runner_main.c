@@ -38,33 +38,10 @@ struct session {
 
 /* ---- answers ------------------------------------------------------------ */
 
-static json_t *answer_error(const struct error *err)
-{
-    return json_pack("{s:b, s:s, s:s, s:s}", "ok", 0, "kind",
-                     err->kind == ERROR_USE ? "use" : "machine", "text", err->text, "hint",
-                     err->hint);
-}
-
-/* json_string() refuses text that is not UTF-8; nothing here may be lost. */
-static json_t *text_json(const char *s)
-{
-    json_t *v = json_string(s);
-    struct buf clean;
-
-    if (v)
-        return v;
-    clean = buf_init(4096);
-    for (; *s; s++)
-        buf_putc(&clean, (unsigned char)*s < 0x80 ? *s : '?');
-    v = json_string(clean.data);
-    buf_release(&clean);
-    return v;
-}
-
 static json_t *answer_outcome(const struct outcome *said)
 {
     json_t *answer = json_pack("{s:b, s:s, s:o, s:i}", "ok", 1, "outcome", outcome_name(said->kind),
-                               "text", text_json(said->text), "op", said->op);
+                               "text", json_from_string(said->text), "op", said->op);
 
     if (said->findings)
         json_object_set(answer, "findings", said->findings);
@@ -249,7 +226,7 @@ static json_t *handle(struct session *s, struct text line, bool *more)
         ok = do_time(s, req, &said, &extra, &err);
     else if (ok)
         ok = error_set(&err, ERROR_USE, "the runner cannot do %s", what);
-    answer = ok ? answer_outcome(&said) : answer_error(&err);
+    answer = ok ? answer_outcome(&said) : json_error(&err);
     if (ok && extra)
         json_object_update(answer, extra);
     if (said.fatal)

@@ -1,6 +1,8 @@
 /* runner_outcome.c - how a candidate fared; see runner_outcome.h. */
 #include "runner/runner_outcome.h"
 
+#include "base/text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +29,7 @@ bool outcome_set(struct outcome *o, enum outcome_kind kind, int op, const char *
     o->kind = kind;
     o->op = op;
     va_start(ap, fmt);
-    vsnprintf(o->text, sizeof o->text, fmt, ap);
+    text_format(o->text, sizeof o->text, fmt, ap);
     va_end(ap);
     return false;
 }

@@ -104,38 +104,23 @@ static bool work(struct args *x, struct arena *a, struct simt_built *built, stru
     return simt_compile(ptx, names, n, &x->opt, a, built, err);
 }
 
-/* Text that is not UTF-8 must not cost us the message. */
-static void set_text(json_t *j, const char *key, const char *s)
-{
-    json_t *v = json_string(s);
-    if (!v) {
-        char plain[2048];
-        size_t n = 0;
-        for (; s[n] && n + 1 < sizeof plain; n++)
-            plain[n] = (unsigned char)s[n] < 128 ? s[n] : '?';
-        plain[n] = '\0';
-        v = json_string(plain);
-    }
-    json_object_set_new(j, key, v);
-}
-
 static json_t *error_json(const struct error *err, const struct simt_refusal *r)
 {
     json_t *j = json_object();
-    set_text(j, "text", err->text);
-    set_text(j, "hint", err->hint);
-    set_text(j, "kind",
-             err->kind == ERROR_JUDGED ? "kernel"
-             : err->kind == ERROR_USE  ? "use"
-                                       : "machine");
+    json_object_set_new(j, "text", json_from_string(err->text));
+    json_object_set_new(j, "hint", json_from_string(err->hint));
+    json_object_set_new(j, "kind",
+                        json_from_string(err->kind == ERROR_JUDGED ? "kernel"
+                                         : err->kind == ERROR_USE  ? "use"
+                                                                   : "machine"));
     if (!r->kernel)
         return j;
-    set_text(j, "kernel", r->kernel);
-    set_text(j, "instruction", r->instruction);
+    json_object_set_new(j, "kernel", json_from_string(r->kernel));
+    json_object_set_new(j, "instruction", json_from_string(r->instruction));
     json_object_set_new(j, "ptx_line", json_integer(r->ptx_line));
     if (r->line > 0) {
         json_object_set_new(j, "line", json_integer(r->line));
-        set_text(j, "file", r->file ? r->file : "?");
+        json_object_set_new(j, "file", json_from_string(r->file ? r->file : "?"));
     }
     return j;
 }

@@ -6,6 +6,7 @@
  * data for the built-in engineer.
  */
 #include "base/log.h"
+#include "base/text.h"
 #include "expert/expert.h"
 #include "llm/edit/edit.h"
 #include "llm/edit/fence.h"
@@ -32,10 +33,7 @@ static const char *change_line(struct text reply, const char *fallback, struct a
     if (len == 0 || line.data[0] == '`' || line.data[0] == '<' || line.data[0] == '[' ||
         line.data[0] == '{')
         return fallback;
-    /* Never cut a UTF-8 sequence in the middle. */
-    while (len > 0 && len < line.len && ((unsigned char)line.data[len] & 0xC0) == 0x80)
-        len--;
-    out = arena_strndup(a, line.data, len);
+    out = arena_strndup(a, line.data, text_cut((struct text){line.data, len}, len).len);
     for (char *p = out; *p; p++)
         if ((unsigned char)*p < ' ')
             *p = ' ';

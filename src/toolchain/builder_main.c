@@ -354,13 +354,6 @@ static void warm(const struct nvrtc_api *nvrtc, const char *request_line)
     arena_free(a);
 }
 
-static json_t *error_json(const struct error *err)
-{
-    return json_pack("{s:b, s:s, s:s, s:s}", "ok", 0, "kind",
-                     err->kind == ERROR_USE ? "use" : "machine", "text", err->text, "hint",
-                     err->hint);
-}
-
 static void put_answer(json_t *answer, struct arena *a)
 {
     printf("%s\n", json_line(answer, a));
@@ -387,7 +380,7 @@ static void serve(struct nvrtc_api *nvrtc, struct precompiler *precompiler, stru
             compile(nvrtc, request, device, NULL, a, &answer, &err);
     }
     if (answer == NULL)
-        answer = error_json(&err);
+        answer = json_error(&err);
     put_answer(answer, a);
     if (request)
         precompiler_see(precompiler, request, device, answer, compile_learned, nvrtc);
@@ -423,7 +416,7 @@ int main(int argc, char **argv)
     }
     if (!nvrtc_open(argv[1], &nvrtc, &err)) {
         struct arena *a = arena_new();
-        put_answer(error_json(&err), a);
+        put_answer(json_error(&err), a);
         return 3;
     }
     if (argc == 3 && strcmp(argv[2], "--version") == 0) {

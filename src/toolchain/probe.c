@@ -443,17 +443,14 @@ static void *probe_thread(void *arg)
 static json_t *check_json(const struct probe *p)
 {
     const struct check *c = &p->check;
-    json_t *o =
-        json_pack("{s:s, s:s, s:s, s:s, s:b}", "name", p->row->name, "state", c->state, "text",
-                  c->text, "todo", c->todo ? c->todo : "", "needed", p->row->needed);
+    json_t *o = json_pack("{s:s, s:s, s:o, s:o, s:b}", "name", p->row->name, "state", c->state,
+                          "text", json_from_string(c->text), "todo",
+                          json_from_string(c->todo ? c->todo : ""), "needed", p->row->needed);
 
-    if (!o) /* a text that is not UTF-8 */
-        o = json_pack("{s:s, s:s, s:s, s:s, s:b}", "name", p->row->name, "state", c->state, "text",
-                      "", "todo", "", "needed", p->row->needed);
     if (c->version)
-        json_object_set_new(o, "version", json_string(c->version));
+        json_object_set_new(o, "version", json_from_string(c->version));
     if (c->path)
-        json_object_set_new(o, "path", json_string(c->path));
+        json_object_set_new(o, "path", json_from_string(c->path));
     if (c->more)
         json_object_update(o, c->more);
     json_decref(c->more);

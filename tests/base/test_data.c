@@ -68,6 +68,48 @@ static void control_characters_are_shown_and_not_sent(void **state)
     }
 }
 
+/* Of two texts that differ by one byte, one is cut inside a character. */
+static void an_error_is_cut_between_characters(void **state)
+{
+    char accents[4096];
+
+    (void)state;
+    for (int shift = 0; shift < 2; shift++) {
+        struct error err = {0};
+        json_t *v;
+
+        memset(accents, 'x', 2);
+        for (size_t i = (size_t)shift; i + 1 < sizeof(accents); i += 2)
+            memcpy(accents + i, "\xc3\xa9", 2);
+        accents[sizeof(accents) - 2 + (size_t)shift] = '\0';
+        error_set(&err, ERROR_USE, "%s", accents);
+        error_hint(&err, "%s", accents);
+        v = json_string(err.text);
+        assert_non_null(v);
+        json_decref(v);
+        error_add(&err, "%s", accents);
+        v = json_pack("[s, s]", err.text, err.hint);
+        assert_non_null(v);
+        json_decref(v);
+    }
+}
+
+static void any_bytes_become_a_json_string(void **state)
+{
+    struct error err = {.kind = ERROR_USE, .text = "path \xff", .hint = "\xc3"};
+    json_t *v = json_from_text((struct text){"a\xff\0b\xc3\xa9", 6});
+
+    (void)state;
+    assert_string_equal(json_string_value(v), "a\xef\xbf\xbd\xef\xbf\xbd"
+                                              "b\xc3\xa9");
+    json_decref(v);
+    assert_true(json_is_null(json_from_string(NULL)));
+    v = json_error(&err);
+    assert_string_equal(json_string_or(v, "text", ""), "path \xef\xbf\xbd");
+    assert_string_equal(json_string_or(v, "kind", ""), "use");
+    json_decref(v);
+}
+
 static void arena_memory_is_zeroed_aligned_and_kept(void **state)
 {
     struct arena *a = arena_new();
@@ -196,6 +238,8 @@ int main(void)
         cmocka_unit_test(the_first_cause_wins_and_context_goes_in_front),
         cmocka_unit_test(context_without_end_keeps_the_text_bounded),
         cmocka_unit_test(control_characters_are_shown_and_not_sent),
+        cmocka_unit_test(an_error_is_cut_between_characters),
+        cmocka_unit_test(any_bytes_become_a_json_string),
         cmocka_unit_test(arena_memory_is_zeroed_aligned_and_kept),
         cmocka_unit_test(a_buffer_stops_at_its_limit_and_says_so),
         cmocka_unit_test(sha256_gives_the_published_digests),

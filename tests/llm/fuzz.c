@@ -7,11 +7,11 @@
  * more than "no crash": what edit.h and fence.h promise must hold for any bytes.
  */
 #include "base/json.h"
+#include "base/text.h"
 #include "llm/edit/edit.h"
 #include "llm/edit/fence.h"
 #include "llm/provider/provider.h"
 #include "llm/provider/sse.h"
-#include "llm/utf8.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -70,8 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         check(reason && reason[0]);
     fence_change(reply, a);
-    clean = utf8_clean(reply, a);
-    check(text_equal(utf8_clean(clean, a), clean)); /* what is clean stays */
+    clean = text_clean(reply, a);
+    check(text_equal(text_clean(clean, a), clean)); /* what is clean stays */
     arena_free(a);
     return 0;
 }

@@ -11,9 +11,9 @@
  */
 #include "llm/edit/edit.h"
 
+#include "base/text.h"
 #include "llm/edit/edit_parse.h"
 #include "llm/edit/fence.h"
-#include "llm/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -371,7 +371,7 @@ static void judge(struct edit_set *set, struct text source, struct edit_result *
         out->lines_added = out->lines_removed = 0;
     }
     out->status = EDIT_REJECTED;
-    out->reason = utf8_clean(buf_copy(&set->reasons, set->arena), set->arena).data;
+    out->reason = text_clean(buf_copy(&set->reasons, set->arena), set->arena).data;
 }
 
 void edit_apply(struct text source, struct text reply, struct arena *a, struct edit_result *out)
@@ -398,7 +398,7 @@ void edit_apply(struct text source, struct text reply, struct arena *a, struct e
         judge(&set, source, out);
     }
     out->edits = set.edits;
-    out->note = utf8_clean(buf_copy(&set.notes, a), a).data;
+    out->note = text_clean(buf_copy(&set.notes, a), a).data;
     buf_release(&set.reasons);
     buf_release(&set.notes);
 }

@@ -8,7 +8,6 @@
 #include "base/json.h"
 #include "llm/provider/openai.h"
 #include "llm/provider/provider.h"
-#include "llm/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,9 +27,9 @@ json_t *openai_messages(const struct wire *w)
                 buf_puts(&b, "\n\n");
             buf_add(&b, w->messages[i].content.data, w->messages[i].content.len);
         }
-        t = utf8_clean(buf_text(&b), w->arena);
+        t = buf_text(&b);
         json_object_set_new(m, "role", json_string(role));
-        json_object_set_new(m, "content", json_stringn_nocheck(t.data ? t.data : "", t.len));
+        json_object_set_new(m, "content", json_from_text(t.data ? t : text_of("")));
         json_array_append_new(list, m);
         buf_release(&b);
     }

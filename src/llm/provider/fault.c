@@ -7,6 +7,8 @@
  */
 #include "llm/provider/provider.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <curl/curl.h>
 #include <stdio.h>
@@ -20,7 +22,7 @@ bool fault_set(struct fault *f, bool passes, const char *fmt, ...)
     f->passes = passes;
     f->kind = ERROR_MACHINE;
     va_start(ap, fmt);
-    vsnprintf(f->text, sizeof(f->text), fmt, ap);
+    text_format(f->text, sizeof(f->text), fmt, ap);
     va_end(ap);
     for (char *p = f->text; *p; p++) /* what servers send may hold anything */
         if ((unsigned char)*p < ' ' || *p == 127)
@@ -33,7 +35,7 @@ bool fault_hint(struct fault *f, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(f->hint, sizeof(f->hint), fmt, ap);
+    text_format(f->hint, sizeof(f->hint), fmt, ap);
     va_end(ap);
     return false;
 }

@@ -7,20 +7,18 @@
  */
 #include "base/json.h"
 #include "llm/provider/provider.h"
-#include "llm/utf8.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { MAX_CACHE_MARKS = 4 };
 
-static json_t *text_block(const struct wire *w, struct text t, bool cache)
+static json_t *text_block(struct text t, bool cache)
 {
     json_t *o = json_object();
 
-    t = utf8_clean(t, w->arena);
     json_object_set_new(o, "type", json_string("text"));
-    json_object_set_new(o, "text", json_stringn_nocheck(t.data ? t.data : "", t.len));
+    json_object_set_new(o, "text", json_from_text(t.data ? t : text_of("")));
     if (cache)
         json_object_set_new(o, "cache_control", json_pack("{s:s}", "type", "ephemeral"));
     return o;
@@ -41,7 +39,7 @@ static void add_messages(const struct wire *w, json_t *o)
         if (m->content.len == 0)
             continue; /* empty blocks are refused */
         if (strcmp(m->role, "system") == 0) {
-            json_array_append_new(system, text_block(w, m->content, cache));
+            json_array_append_new(system, text_block(m->content, cache));
             continue;
         }
         if (strcmp(m->role, role) != 0) {
@@ -53,7 +51,7 @@ static void add_messages(const struct wire *w, json_t *o)
             json_object_set_new(turn, "content", content);
             json_array_append_new(turns, turn);
         }
-        json_array_append_new(content, text_block(w, m->content, cache));
+        json_array_append_new(content, text_block(m->content, cache));
     }
     if (json_array_size(system))
         json_object_set(o, "system", system);

@@ -129,7 +129,7 @@ int retry_after_ms(const char *value, int64_t now_unix_ms);
 
 /* transcript.c */
 json_t *record_of(const struct llm *llm, const struct request *req, const struct reply *reply,
-                  json_t *faults, struct arena *a);
+                  json_t *faults);
 bool record_append(const char *path, const json_t *record, struct error *err);
 /* Of stage and messages: the name under which a replay knows a prompt. */
 void record_request_hash(const struct request *req, char out[65]);

@@ -1,0 +1,143 @@
+/* text.c - lines, white space and UTF-8 in runs of bytes. */
+#include "base/text.h"
+
+#include "base/buf.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+bool text_next_line(struct text *rest, struct text *line)
+{
+    const char *newline;
+
+    if (!rest->len)
+        return false;
+    newline = memchr(rest->data, '\n', rest->len);
+    line->data = rest->data;
+    line->len = newline ? (size_t)(newline - rest->data) : rest->len;
+    rest->data += line->len + (newline != NULL);
+    rest->len -= line->len + (newline != NULL);
+    return true;
+}
+
+struct text text_trim(struct text t)
+{
+    while (t.len && isspace((unsigned char)t.data[0]))
+        t.data++, t.len--;
+    while (t.len && isspace((unsigned char)t.data[t.len - 1]))
+        t.len--;
+    return t;
+}
+
+/* ---- UTF-8 ------------------------------------------------------------------ */
+
+/* Bytes of a character that begins with this one; 0: none does. */
+static size_t character_bytes(unsigned char first)
+{
+    return first < 0x80   ? 1
+           : first < 0xc2 ? 0
+           : first < 0xe0 ? 2
+           : first < 0xf0 ? 3
+           : first < 0xf5 ? 4
+                          : 0;
+}
+
+size_t text_first_character(struct text t, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char *p = (const unsigned char *)t.data;
+    size_t n = t.len ? character_bytes(p[0]) : 0;
+    uint32_t c;
+
+    if (n == 0 || n > t.len)
+        return 0;
+    c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (p[i] & 0x3fu);
+    }
+    if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+        return 0;
+    *code = c;
+    return n;
+}
+
+/* Bytes from p on that are ASCII without NUL, in steps of eight. */
+static size_t ascii_run(const char *p, size_t left)
+{
+    size_t n = 0;
+
+    for (uint64_t v; left - n >= sizeof(v); n += sizeof(v)) {
+        memcpy(&v, p + n, sizeof(v));
+        if ((v & 0x8080808080808080u) || ((v - 0x0101010101010101u) & ~v & 0x8080808080808080u))
+            break;
+    }
+    return n;
+}
+
+/* Length of the first character that may stay; C strings end at NUL, so it may not. */
+static size_t good_character(struct text t, size_t at)
+{
+    uint32_t code = 0;
+    size_t n = text_first_character((struct text){t.data + at, t.len - at}, &code);
+
+    return code ? n : 0;
+}
+
+struct text text_clean(struct text t, struct arena *a)
+{
+    size_t good = 0, n;
+    struct text out;
+    struct buf b;
+
+    while (good += ascii_run(t.data + good, t.len - good), good < t.len) {
+        n = good_character(t, good);
+        if (!n)
+            break;
+        good += n;
+    }
+    if (good == t.len)
+        return t;
+    b = buf_init(t.len * 3 + 1);
+    buf_add(&b, t.data, good);
+    while (good < t.len) {
+        n = good_character(t, good);
+        if (n)
+            buf_add(&b, t.data + good, n);
+        else
+            buf_puts(&b, "\xef\xbf\xbd");
+        good += n ? n : 1;
+    }
+    out = buf_copy(&b, a);
+    buf_release(&b);
+    return out;
+}
+
+struct text text_cut(struct text t, size_t most)
+{
+    size_t begin;
+
+    if (t.len > most)
+        t.len = most;
+    /* The last character begins at most four bytes before the end. */
+    for (begin = t.len; begin > 0 && t.len - begin < 4;) {
+        unsigned char byte = (unsigned char)t.data[--begin];
+
+        if ((byte & 0xc0) == 0x80)
+            continue;
+        if (character_bytes(byte) > t.len - begin)
+            t.len = begin;
+        break;
+    }
+    return t;
+}
+
+void text_format(char *out, size_t size, const char *fmt, va_list ap)
+{
+    int n = vsnprintf(out, size, fmt, ap);
+
+    if (n >= 0 && (size_t)n >= size)
+        out[text_cut((struct text){out, size - 1}, size - 1).len] = '\0';
+}

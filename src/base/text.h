@@ -1,0 +1,32 @@
+/*
+ * text.h - runs of bytes: lines, white space, UTF-8.
+ *
+ * A struct text (mem.h) borrows its bytes; what these functions return points into the same bytes
+ * unless an arena is given. Text from outside may hold anything: NUL, no last newline, no UTF-8.
+ */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include "base/mem.h"
+
+#include <stdint.h>
+
+/*
+ * Takes the next line off `rest`, without its newline; false: nothing is left.
+ *
+ *     for (struct text line; text_next_line(&rest, &line);)
+ */
+bool text_next_line(struct text *rest, struct text *line);
+/* Without the white space (ASCII) at both ends. */
+struct text text_trim(struct text t);
+
+/* Length of the character that t begins with, and which it is; 0: t is empty or not UTF-8 there. */
+size_t text_first_character(struct text t, uint32_t *code);
+/* The same bytes when they are UTF-8 without NUL; else a copy in which each bad byte is U+FFFD. */
+struct text text_clean(struct text t, struct arena *a);
+/* At most so many bytes, and no half character at the end. */
+struct text text_cut(struct text t, size_t most);
+/* As vsnprintf(), but what does not fit is cut between two characters. */
+void text_format(char *out, size_t size, const char *fmt, va_list ap);
+
+#endif
