@@ -1,7 +1,6 @@
 /* buf.c - a growing byte buffer that never passes its limit. */
 #include "base/buf.h"
 
-
 #include "base/error.h"
 #include "base/text.h"
 

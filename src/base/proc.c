@@ -136,9 +136,9 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
     struct child *c = xmalloc(sizeof(*c));
     int in[2] = {-1, -1}, o[2] = {-1, -1}, e[2] = {-1, -1}, life[2] = {-1, -1}, rep[2] = {-1, -1};
     char *program = path_find_program(a, spec->argv[0]);
-    struct supervise_report report;
+    struct supervise_report report = {0};
     struct supervise_plan plan;
-    bool ok = false;
+    bool ok = false, told;
 
     *c = (struct child){
         .supervisor = -1, .in = -1, .out = -1, .err = -1, .life = -1, .report = -1, .lease = -1};
@@ -178,12 +178,17 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
     close_fd(&e[1]);
     close_fd(&life[0]);
     close_fd(&rep[1]);
-    if (!read_report(rep[0], &report) || !report.started) {
+    told = read_report(rep[0], &report);
+    if (!told || !report.started) {
         waitpid(c->supervisor, NULL, 0);
         c->supervisor = -1;
         if (plan.tmp)
             rmdir(plan.tmp);
-        child_failed(spec, &report, err);
+        if (told)
+            child_failed(spec, &report, err);
+        else
+            error_set(err, ERROR_MACHINE, "cannot start %s: its supervisor was killed",
+                      spec->argv[0]);
         goto done;
     }
     c->pid = report.started;
@@ -556,6 +561,9 @@ bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result 
     ok = stopped || read_report(c->report, &report);
     if (!ok)
         error_set(err, ERROR_MACHINE, "the supervisor of %s was killed", spec->argv[0]);
+    if (report.left)
+        log_warn("process %d of %s does not end, even when killed; it is left behind", report.left,
+                 spec->argv[0]);
     *out = (struct proc_result){
         .end = report.end,
         .code = report.code,

@@ -53,6 +53,7 @@ struct proc_spec {
     uint64_t resident_limit_bytes; /* sum over all its processes, sampled; 0: none */
     uint64_t file_limit_bytes;     /* RLIMIT_FSIZE; 0: none */
     int cpu_limit_s;               /* RLIMIT_CPU; 0: none */
+    int ending_ms; /* how long none of its processes may die when all are killed; 0: 30 s */
     /* proc_run() asks a few times a second; true kills the program. May be NULL. */
     bool (*stop)(void *ctx);
     void *stop_ctx;

@@ -37,7 +37,7 @@
 #include <unistd.h>
 
 /* Looking at the program alone is cheap; finding all it has started reads all of /proc. */
-enum { MAX_PROCESSES = 65536, SAMPLE_MS = 25, SCAN_EVERY = 20 };
+enum { MAX_PROCESSES = 65536, SAMPLE_MS = 25, SCAN_EVERY = 20, ENDING_MS = 30000 };
 
 #if defined(__x86_64__)
 #define OUR_ARCH AUDIT_ARCH_X86_64
@@ -159,11 +159,13 @@ static uint64_t resident_sum(struct member *all, pid_t program, unsigned sample)
 
 /*
  * Ends every descendant and reaps it. Stopped first, so that none forks on; a
- * child born between two looks is met by the next one, so never wait for ever.
+ * child born between two looks is met by the next one. One in uninterruptible
+ * sleep (a dead disk, a driver) does not die when killed: when none has for
+ * `ending_ms`, gives up and returns one that is left; it dies when it wakes.
  */
-static void end_all(struct member *all, pid_t program, int *program_status)
+static pid_t end_all(struct member *all, pid_t program, int ending_ms, int *program_status)
 {
-    for (;;) {
+    for (int64_t progress = clock_ms();;) {
         size_t before = 0, n = list_descendants(all, getpid());
         int status;
         pid_t pid;
@@ -176,11 +178,15 @@ static void end_all(struct member *all, pid_t program, int *program_status)
         }
         for (size_t i = 0; i < n; i++)
             kill(all[i].pid, SIGKILL);
-        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+            progress = clock_ms();
             if (pid == program && program_status)
                 *program_status = status;
+        }
         if (pid < 0 && errno == ECHILD)
-            return;
+            return 0;
+        if (n > 0 && clock_ms() - progress > ending_ms)
+            return all[0].pid;
         usleep(1000);
     }
 }
@@ -325,6 +331,7 @@ _Noreturn void supervise(const struct supervise_plan *plan)
     struct rusage usage;
     int status = 0, signals;
     unsigned sample = 0;
+    bool told_to_stop = false;
     sigset_t mask;
     pid_t program;
 
@@ -355,7 +362,7 @@ _Noreturn void supervise(const struct supervise_plan *plan)
         if (!running)
             break;
         if (wait[0].revents) { /* nobody is left to report to, or we are told to stop */
-            end_all(all, program, &status);
+            told_to_stop = true;
             running = false;
         } else if (spec->deadline_ms && clock_ms() - start >= spec->deadline_ms) {
             report.end = PROC_DEADLINE;
@@ -371,7 +378,8 @@ _Noreturn void supervise(const struct supervise_plan *plan)
             }
         }
     }
-    end_all(all, program, NULL);
+    report.left = end_all(all, program, spec->ending_ms ? spec->ending_ms : ENDING_MS,
+                          told_to_stop ? &status : NULL);
     if (plan->tmp)
         dir_remove(plan->tmp, &(struct error){0});
     if (report.end == PROC_EXITED && WIFSIGNALED(status))

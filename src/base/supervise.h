@@ -26,6 +26,7 @@ struct supervise_report {
     int code, step;
     int wall_ms, cpu_ms;
     uint64_t peak_resident_bytes;
+    int left; /* pid of one that did not die; 0: all did */
 };
 
 /* Two reports are written: one when the program started (or could not be), one at the end. */

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +20,23 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static bool kills_are_lost, forked_child_dies;
+
+/* The libc's, unless a test plays a process that no signal ends. */
+int kill(pid_t pid, int sig)
+{
+    return kills_are_lost ? 0 : (int)syscall(SYS_kill, pid, sig);
+}
+
+static void after_fork(void)
+{
+    if (forked_child_dies)
+        raise(SIGKILL);
+}
 
 /* For what must happen: reached only when something is broken. */
 enum { PATIENCE_MS = 120000 };
@@ -226,6 +242,33 @@ static void what_cannot_be_started_is_an_error_that_names_it(void **state)
     assert_int_equal(f->err.kind, ERROR_MACHINE);
 }
 
+static void a_supervisor_that_dies_at_once_is_named(void **state)
+{
+    struct fixture *f = *state;
+    const char *argv[] = {"true", NULL};
+    struct proc_result r;
+    bool ok;
+
+    forked_child_dies = true;
+    ok = proc_run(&(struct proc_spec){.argv = argv}, f->a, &r, &f->err);
+    forked_child_dies = false;
+    assert_false(ok);
+    assert_string_equal(f->err.text, "cannot start true: its supervisor was killed");
+}
+
+/* As one in uninterruptible sleep. It dies with its parent here: only then can it be waited for. */
+static void what_does_not_die_when_killed_is_given_up(void **state)
+{
+    struct fixture *f = *state;
+    struct proc_result r;
+
+    kills_are_lost = true; /* the supervisor's, too: it is forked from here */
+    r = run(f, "close-streams", (struct proc_spec){.deadline_ms = 200, .ending_ms = 300});
+    kills_are_lost = false;
+    assert_int_equal(r.end, PROC_DEADLINE);
+    wait_for_nobody(f, true);
+}
+
 static void a_child_answers_line_by_line_and_says_when_it_cannot(void **state)
 {
     struct fixture *f = *state;
@@ -350,6 +393,8 @@ int main(void)
         TEST(keys_do_not_reach_a_program),
         TEST(a_crash_is_told_as_the_signal),
         TEST(what_cannot_be_started_is_an_error_that_names_it),
+        TEST(a_supervisor_that_dies_at_once_is_named),
+        TEST(what_does_not_die_when_killed_is_given_up),
         TEST(a_child_answers_line_by_line_and_says_when_it_cannot),
         TEST(a_child_that_ends_or_floods_is_told_apart),
         TEST(its_own_temporary_folder_goes_with_a_program),
@@ -358,5 +403,6 @@ int main(void)
         TEST(when_cutegen_is_killed_its_programs_die_with_it),
     };
 
+    pthread_atfork(NULL, NULL, after_fork);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
