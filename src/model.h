@@ -125,6 +125,7 @@ struct build_result {
     const char *work_dir; /* holds the files below */
     const char *ptx_path, *cubin_path, *log_path;
     const char *module_path; /* what the runner loads: .cubin, or simt's .so */
+    const char *module_hash; /* its SHA-256 when it was built: the runner loads nothing else */
     json_t *launches;        /* launch list from the planner (docs/architecture.md) */
     json_t *names;           /* name expression -> lowered name */
     json_t *resources;       /* kernel -> registers, smem, spills */

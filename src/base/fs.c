@@ -373,9 +373,17 @@ static char *home_user(const char *override, const char *xdg, const char *fallba
     return arena_printf(a, "%s/%s/cutegen", home && *home ? home : "/tmp", fallback);
 }
 
+/* Nobody else's to write to, nor to read: results of private tasks are in it. */
 bool home_cache(const char *relative, struct arena *a, char **out, struct error *err)
 {
-    *out = path_join(a, home_user("CUTEGEN_CACHE", "XDG_CACHE_HOME", ".cache", a), relative);
+    char *root = home_user("CUTEGEN_CACHE", "XDG_CACHE_HOME", ".cache", a);
+    struct stat st;
+
+    if (!dir_make(root, err))
+        return false;
+    if (stat(root, &st) == 0 && (st.st_mode & 077) && st.st_uid == geteuid())
+        (void)!chmod(root, 0700);
+    *out = *relative ? path_join(a, root, relative) : root;
     return dir_make(*out, err);
 }
 

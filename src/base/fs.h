@@ -43,7 +43,7 @@ uint64_t machine_memory(void);
  */
 bool home_program(const char *name, struct arena *a, char **out, struct error *err);
 bool home_data(const char *relative, struct arena *a, char **out, struct error *err);
-/* $XDG_CACHE_HOME/cutegen, made if missing; $CUTEGEN_CACHE overrides. */
+/* $XDG_CACHE_HOME/cutegen (0700), made if missing; $CUTEGEN_CACHE overrides. */
 bool home_cache(const char *relative, struct arena *a, char **out, struct error *err);
 /* $XDG_DATA_HOME/cutegen: where set-up puts the venv and the wheels; $CUTEGEN_TOOLS overrides. */
 bool home_tools(const char *relative, struct arena *a, char **out, struct error *err);

@@ -26,6 +26,19 @@ static uint32_t rotate(uint32_t x, int n)
     return (x >> n) | (x << (32 - n));
 }
 
+/* One round with a..h at s[first], s[first + 1], ... modulo 8. */
+static inline void hash_round(uint32_t s[8], int first, uint32_t input)
+{
+    uint32_t a = s[first & 7], b = s[(first + 1) & 7], c = s[(first + 2) & 7];
+    uint32_t e = s[(first + 4) & 7], f = s[(first + 5) & 7], g = s[(first + 6) & 7];
+    uint32_t t1 = s[(first + 7) & 7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+                  ((e & f) ^ (~e & g)) + input;
+
+    s[(first + 3) & 7] += t1;
+    s[(first + 7) & 7] =
+        t1 + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+}
+
 static void hash_block(struct hash *h, const unsigned char *p)
 {
     uint32_t w[64], s[8];
@@ -40,16 +53,15 @@ static void hash_block(struct hash *h, const unsigned char *p)
         w[i] = w[i - 16] + s0 + w[i - 7] + s1;
     }
     memcpy(s, h->state, sizeof(s));
-    for (int i = 0; i < 64; i++) {
-        uint32_t s1 = rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25);
-        uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        uint32_t t1 = s[7] + s1 + choice + round_constants[i] + w[i];
-        uint32_t s0 = rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22);
-        uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-
-        memmove(s + 1, s, 7 * sizeof(*s));
-        s[4] += t1;
-        s[0] = t1 + s0 + majority;
+    for (int i = 0; i < 64; i += 8) { /* the names turn instead of the values */
+        hash_round(s, 0, w[i] + round_constants[i]);
+        hash_round(s, 7, w[i + 1] + round_constants[i + 1]);
+        hash_round(s, 6, w[i + 2] + round_constants[i + 2]);
+        hash_round(s, 5, w[i + 3] + round_constants[i + 3]);
+        hash_round(s, 4, w[i + 4] + round_constants[i + 4]);
+        hash_round(s, 3, w[i + 5] + round_constants[i + 5]);
+        hash_round(s, 2, w[i + 6] + round_constants[i + 6]);
+        hash_round(s, 1, w[i + 7] + round_constants[i + 7]);
     }
     for (int i = 0; i < 8; i++)
         h->state[i] += s[i];
@@ -64,6 +76,13 @@ void hash_add(struct hash *h, const void *data, size_t len)
 
         if (take > len)
             take = len;
+        if (have == 0 && len >= 64) { /* whole blocks where they lie */
+            hash_block(h, p);
+            h->bytes += 64;
+            p += 64;
+            len -= 64;
+            continue;
+        }
         memcpy(h->block + have, p, take);
         h->bytes += take;
         p += take;

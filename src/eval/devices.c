@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/lock.h"
 #include "base/proc.h"
+#include "base/seal.h"
 #include "eval/child_protocol.h"
 #include "eval/peaks.h"
 
@@ -129,7 +130,7 @@ static bool recall(const char *path, struct arena *a, json_t **answer)
     struct error ignored = {0};
     struct text text;
 
-    return path && file_exists(path) && file_read(path, ANSWER_LIMIT, a, &text, &ignored) &&
+    return path && seal_load(path, path_base(path), ANSWER_LIMIT, a, &text) &&
            json_parse(text, "a device", answer, &ignored);
 }
 
@@ -147,7 +148,7 @@ static bool describe(const char *program, const char *name, struct arena *a, jso
     turn = my_turn(a);
     ok = recall(path, a, answer) || ask_driver(program, name, a, answer, err);
     if (ok && path)
-        file_write(path, text_of(json_line(*answer, a)), &ignored);
+        seal_save(path, path_base(path), text_of(json_line(*answer, a)), &ignored);
     lock_drop(turn);
     return ok;
 }

@@ -304,6 +304,8 @@ bool runner_load(struct runner *r, const struct build_result *build, struct aren
         json_object_set_new(request, "sample", json_integer(c->sample));
     if (!request)
         BUG("a build result without module, names or launch list");
+    if (build->module_hash)
+        json_object_set_new(request, "sha256", json_string(build->module_hash));
     return ask(r, "loading the module", request, c->load_ms, a, out, NULL, err);
 }
 

@@ -12,6 +12,8 @@
  * 3. After a fatal outcome the answer is sent and the process ends.
  */
 #include "base/buf.h"
+#include "base/fs.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/vault.h"
 #include "runner/device.h"
@@ -23,9 +25,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { REQUEST_LIMIT = 64 << 20, MAX_SAMPLES = 100000 };
+enum { REQUEST_LIMIT = 64 << 20, MODULE_LIMIT = 256 << 20, MAX_SAMPLES = 100000 };
 
 struct session {
     struct arena *a; /* the plan lives here */
@@ -83,6 +86,46 @@ static const struct device_ops *device_named(const char *name, int *index, struc
     return NULL;
 }
 
+/* The bytes in a memory file of our own; false where the system has none. */
+static bool to_memory(struct session *s, struct text data, const char **path)
+{
+    int fd = memfd_create("module", MFD_CLOEXEC);
+    size_t done = 0;
+
+    while (fd >= 0 && done < data.len) {
+        ssize_t n = write(fd, data.data + done, data.len - done);
+
+        if (n <= 0) {
+            close(fd);
+            fd = -1;
+        }
+        done += n > 0 ? (size_t)n : 0;
+    }
+    *path = arena_printf(s->a, "/proc/self/fd/%d", fd);
+    return fd >= 0 && access(*path, R_OK) == 0; /* open as long as we live: names stay unique */
+}
+
+/* With a hash: *module is loaded from a copy of exactly the bytes that were built, or not at all.
+ */
+static bool checked_copy(struct session *s, const char *hash, const char **module,
+                         struct error *err)
+{
+    const char *copy;
+    struct text data;
+    char hex[65];
+
+    if (!hash)
+        return true;
+    if (!file_read(*module, MODULE_LIMIT, s->a, &data, err))
+        return error_add(err, "loading the candidate's module");
+    hash_text(data, hex);
+    if (strcmp(hex, hash) != 0)
+        return error_set(err, ERROR_MACHINE, "%s is not the module that was built", *module);
+    if (to_memory(s, data, &copy))
+        *module = copy;
+    return true;
+}
+
 static bool do_load(struct session *s, const json_t *req, struct outcome *said, json_t **extra,
                     struct error *err)
 {
@@ -111,7 +154,8 @@ static bool do_load(struct session *s, const json_t *req, struct outcome *said, 
         s->device = s->ready;
     else if (!ops || !ops->open(&config, &s->device, err))
         return false;
-    if (!s->device->ops->load(s->device, module, said, err))
+    if (!checked_copy(s, json_string_or(req, "sha256", NULL), &module, err) ||
+        !s->device->ops->load(s->device, module, said, err))
         return false;
     if (ops == &device_simt_ops && !runner_confine(err))
         return false;

@@ -1,7 +1,8 @@
 /*
  * simtc_main.c - cutegen-simtc: translate and compile kernels for the device.
  *
- *   cutegen-simtc --ptx FILE --kernel NAME... [--cc CC] [--cache DIR] [--lanes N] [--c FILE]
+ *   cutegen-simtc --ptx FILE --kernel NAME... [--cc CC] [--cache DIR | --so FILE]
+ *                 [--lanes N] [--c FILE]
  *
  * --block X,Y,Z after a --kernel, as often as wanted: the blocks it will be launched with, so that
  * it is not translated for others. Without, for all.
@@ -34,10 +35,11 @@ struct args {
 
 static bool read_args(int argc, char **argv, struct args *x, struct error *err)
 {
-    static const struct option longs[] = {
-        {"ptx", 1, NULL, 'p'},      {"kernel", 1, NULL, 'k'}, {"cc", 1, NULL, 'c'},
-        {"cache", 1, NULL, 'd'},    {"lanes", 1, NULL, 'l'},  {"c", 1, NULL, 'o'},
-        {"no-cache", 0, NULL, 'n'}, {"block", 1, NULL, 'b'},  {NULL, 0, NULL, 0}};
+    static const struct option longs[] = {{"ptx", 1, NULL, 'p'},      {"kernel", 1, NULL, 'k'},
+                                          {"cc", 1, NULL, 'c'},       {"cache", 1, NULL, 'd'},
+                                          {"lanes", 1, NULL, 'l'},    {"c", 1, NULL, 'o'},
+                                          {"no-cache", 0, NULL, 'n'}, {"block", 1, NULL, 'b'},
+                                          {"so", 1, NULL, 's'},       {NULL, 0, NULL, 0}};
     u32 block[3];
     x->opt.forms = x->forms;
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
@@ -54,6 +56,9 @@ static bool read_args(int argc, char **argv, struct args *x, struct error *err)
             break;
         case 'd':
             x->opt.cache_dir = optarg;
+            break;
+        case 's':
+            x->opt.so_path = optarg;
             break;
         case 'l':
             x->opt.lanes = (int)strtol(optarg, NULL, 10);

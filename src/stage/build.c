@@ -8,12 +8,15 @@
  */
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "eval/foreign.h"
 #include "stage/workshop.h"
 #include "toolchain/gate.h"
 #include "toolchain/plan.h"
 #include "toolchain/simtc.h"
+
+enum { MODULE_LIMIT = 256 << 20 };
 
 /* The launch list; build->verdict says when the plan is no good. */
 static bool make_plan(struct stage *st, const struct task *task, const struct candidate *cand,
@@ -33,6 +36,19 @@ static bool make_plan(struct stage *st, const struct task *task, const struct ca
     return ok;
 }
 
+/* From here on the module is these bytes, whatever becomes of the file. */
+static bool hash_module(struct build_result *build, struct arena *a, struct error *err)
+{
+    struct text module;
+    char hex[65];
+
+    if (!file_read(build->module_path, MODULE_LIMIT, a, &module, err))
+        return false;
+    hash_text(module, hex);
+    build->module_hash = arena_strdup(a, hex);
+    return true;
+}
+
 static bool compile(struct stage *st, const struct candidate *cand, struct arena *a,
                     struct build_result *build, struct error *err)
 {
@@ -49,9 +65,9 @@ static bool compile(struct stage *st, const struct candidate *cand, struct arena
 
     json_own(a, build->names);
     json_own(a, build->resources);
-    if (!ok || build->verdict.kind != VERDICT_PASS || st->device.kind != DEVICE_SIMT)
-        return ok;
-    return simtc_translate(&st->tools, req.deadline_ms, a, build, err);
+    if (ok && build->verdict.kind == VERDICT_PASS && st->device.kind == DEVICE_SIMT)
+        ok = simtc_translate(&st->tools, req.deadline_ms, a, build, err);
+    return ok && (build->verdict.kind != VERDICT_PASS || hash_module(build, a, err));
 }
 
 bool stage_build(struct stage *st, const struct task *task, const struct candidate *cand,

@@ -6,11 +6,14 @@
  *    rename that loses the race throws its copy away.
  * 2. An entry leaves by one rename too: whoever was reading it notices.
  * 3. An entry's modification time is its last use.
+ * 4. Every file is sealed (base/seal.h) and handed out as a copy of the bytes that were checked.
  */
 #include "toolchain/build_cache.h"
 
+#include "base/buf.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/seal.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,24 +23,54 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_LIMIT = 256 << 20, HEADER_LIMIT = 1 << 20, KEY_LEN = 64 };
+enum { FILE_LIMIT = 256 << 20, HEADER_LIMIT = 1 << 20, LIST_LIMIT = 4096, KEY_LEN = 64 };
+
+static const char list_file[] = "entry"; /* the names of the others: a missing one is noticed */
 
 static char *entry_dir(const char *key, struct arena *a)
 {
     struct error ignored = {0};
     char *root = NULL;
-    return home_cache("build", a, &root, &ignored) ? path_join(a, root, key) : NULL;
+    return home_cache("sealed", a, &root, &ignored) ? path_join(a, root, key) : NULL;
 }
 
-/* A hard link where both are on one file system, else a copy. */
-static bool bring(const char *from, const char *to, struct arena *a)
+/* What a file of an entry is sealed as: it cannot stand for another, nor for that of another key.
+ */
+static const char *seal_name(const char *key, const char *file, struct arena *a)
+{
+    return arena_printf(a, "build/%s/%s", key, file);
+}
+
+static bool listed(struct text list, const char *file)
+{
+    size_t len = strlen(file);
+    const char *at = list.data;
+
+    while ((at = strstr(at, file)) != NULL) {
+        if ((at == list.data || at[-1] == '\n') && at[len] == '\n')
+            return true;
+        at += len;
+    }
+    return false;
+}
+
+/* One file, as a copy of our own: what is written over it never reaches the cache. */
+static bool bring(const char *entry, const char *key, const char *file, const char *dir,
+                  struct arena *a)
 {
     struct error ignored = {0};
     struct text data;
-    unlink(to);
-    if (link(from, to) == 0)
-        return true;
-    return file_read(from, FILE_LIMIT, a, &data, &ignored) && file_write(to, data, &ignored);
+    return seal_load(path_join(a, entry, file), seal_name(key, file, a), FILE_LIMIT, a, &data) &&
+           file_write(path_join(a, dir, file), data, &ignored);
+}
+
+/* Gone in one step, whatever time the removal takes. */
+static void drop(const char *entry, struct arena *a)
+{
+    struct error ignored = {0};
+    char *away = arena_printf(a, "%s.gone.%d", entry, (int)getpid());
+    if (rename(entry, away) == 0)
+        dir_remove(away, &ignored);
 }
 
 bool build_cache_fetch(const char *key, const char *dir, const char *const *files, size_t count,
@@ -45,18 +78,22 @@ bool build_cache_fetch(const char *key, const char *dir, const char *const *file
 {
     char *entry = entry_dir(key, a);
     struct stat before, after;
+    struct text list;
+    bool whole;
     if (entry == NULL || stat(entry, &before) != 0)
         return false;
-    for (size_t i = 0; i < count; i++) {
-        char *from = path_join(a, entry, files[i]);
-        if (file_exists(from) && !bring(from, path_join(a, dir, files[i]), a))
-            return false;
-    }
+    whole = seal_load(path_join(a, entry, list_file), seal_name(key, list_file, a), LIST_LIMIT, a,
+                      &list);
+    for (size_t i = 0; i < count && whole; i++)
+        whole = !listed(list, files[i]) || bring(entry, key, files[i], dir, a);
     /* Dropped meanwhile: some files may have been missed. */
     if (stat(entry, &after) != 0 || before.st_ino != after.st_ino)
         return false;
-    utimensat(AT_FDCWD, entry, NULL, 0);
-    return true;
+    if (whole)
+        utimensat(AT_FDCWD, entry, NULL, 0);
+    else
+        drop(entry, a); /* of an older version, damaged, or not written by us */
+    return whole;
 }
 
 void build_cache_keep(const char *key, const char *dir, const char *const *files, size_t count,
@@ -65,6 +102,7 @@ void build_cache_keep(const char *key, const char *dir, const char *const *files
     struct error ignored = {0};
     char *entry = entry_dir(key, a);
     char *temp = entry ? arena_printf(a, "%s.%d.XXXXXX", entry, (int)getpid()) : NULL;
+    struct buf list = buf_init(LIST_LIMIT);
     bool whole = true;
     if (temp == NULL || mkdtemp(temp) == NULL)
         return;
@@ -73,11 +111,16 @@ void build_cache_keep(const char *key, const char *dir, const char *const *files
         struct text data;
         if (!file_exists(from))
             continue;
-        whole = file_read(from, FILE_LIMIT, a, &data, &ignored) &&
-                file_write(path_join(a, temp, files[i]), data, &ignored);
+        buf_printf(&list, "%s\n", files[i]);
+        whole =
+            file_read(from, FILE_LIMIT, a, &data, &ignored) &&
+            seal_save(path_join(a, temp, files[i]), seal_name(key, files[i], a), data, &ignored);
     }
+    whole = whole && seal_save(path_join(a, temp, list_file), seal_name(key, list_file, a),
+                               buf_text(&list), &ignored);
     if (!whole || rename(temp, entry) != 0)
         dir_remove(temp, &ignored);
+    buf_release(&list);
 }
 
 bool build_cache_headers(const char *kernel_include, struct arena *a, char hex[65],
@@ -107,20 +150,11 @@ static int by_age(const void *x, const void *y)
     return a->used < b->used ? -1 : a->used > b->used;
 }
 
-/* Gone in one step, whatever time the removal takes. */
-static void drop(const char *entry, struct arena *a)
-{
-    struct error ignored = {0};
-    char *away = arena_printf(a, "%s.gone.%d", entry, (int)getpid());
-    if (rename(entry, away) == 0)
-        dir_remove(away, &ignored);
-}
-
 void build_cache_prune(size_t limit, struct arena *a)
 {
     struct error ignored = {0};
     char *root = NULL;
-    DIR *d = home_cache("build", a, &root, &ignored) ? opendir(root) : NULL;
+    DIR *d = home_cache("sealed", a, &root, &ignored) ? opendir(root) : NULL;
     struct aged *all = NULL;
     size_t count = 0, cap = 0;
     struct dirent *e;

@@ -1,9 +1,11 @@
 /*
  * build_cache.h - what was built before, by the hash of all that went into it.
  *
- * An entry is a folder in home_cache("build"): it appears by one rename, so
+ * An entry is a folder in home_cache("sealed"): it appears by one rename, so
  * readers never see half of one and writers may race. Files in it are never
- * changed. Old entries are dropped once there are too many.
+ * changed, and not believed: each is sealed (base/seal.h), and an entry that
+ * does not match is dropped and made again. Only the trusted side reads and
+ * writes here. Old entries are dropped once there are too many.
  */
 #ifndef TOOLCHAIN_BUILD_CACHE_H
 #define TOOLCHAIN_BUILD_CACHE_H
@@ -13,7 +15,7 @@
 
 enum { BUILD_CACHE_ENTRIES = 4096 };
 
-/* Links (or copies) the entry's files into `dir`; false when there is none. */
+/* Copies the entry's files into `dir`; false when there is none. */
 bool build_cache_fetch(const char *key, const char *dir, const char *const *files, size_t count,
                        struct arena *a);
 /* Keeps copies of `files` of `dir` (missing ones are left out). Failure to cache is no error. */

@@ -1,16 +1,30 @@
 /*
  * simtc.c - PTX to a shared object that the simt device loads: the asking side.
+ *
+ * The object is made in the build's own folder. The cache is here, on the
+ * trusted side: cutegen-simtc and the compiler it starts never see it.
  */
 #include "toolchain/simtc.h"
 
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "toolchain/build_cache.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { MAX_KERNELS = 64, MAX_BLOCKS = 8, WALL_FACTOR = 10 };
+enum {
+    MAX_KERNELS = 64,
+    MAX_BLOCKS = 8,
+    WALL_FACTOR = 10,
+    PTX_LIMIT = 64 << 20,
+    CPU_BYTES = 16 << 10
+};
+
+static const char *const kept_files[] = {"kernel.so"};
 
 static void verdict_of(const json_t *error, struct arena *a, struct verdict *v)
 {
@@ -30,11 +44,11 @@ static void verdict_of(const json_t *error, struct arena *a, struct verdict *v)
     }
 }
 
-static bool take(const struct proc_result *r, struct arena *a, struct build_result *build,
-                 struct error *err)
+/* `made` is where the object was to be written: whatever the answer says, nothing else is used. */
+static bool take(const struct proc_result *r, const char *made, struct arena *a,
+                 struct build_result *build, struct error *err)
 {
     json_t *answer = NULL, *error;
-    const char *so;
     build->module_path = NULL;
     if (r->end == PROC_DEADLINE || proc_out_of_cpu(r)) {
         memset(&build->verdict, 0, sizeof build->verdict);
@@ -50,9 +64,8 @@ static bool take(const struct proc_result *r, struct arena *a, struct build_resu
         return false;
     }
     error = json_object_get(answer, "error");
-    so = json_string_or(answer, "so", NULL);
-    if (so != NULL)
-        build->module_path = arena_strdup(a, so);
+    if (json_string_or(answer, "so", NULL) != NULL && file_exists(made))
+        build->module_path = made;
     else if (strcmp(json_string_or(error, "kind", ""), "kernel") == 0)
         verdict_of(error, a, &build->verdict);
     else
@@ -84,11 +97,55 @@ static int add_blocks(const json_t *launches, const char *kernel, struct arena *
     return n;
 }
 
+/* What this machine's processor can do: the object is compiled for it. */
+static struct text processor(struct arena *a)
+{
+    static const char *const words[] = {"\nflags", "\nFeatures"};
+    char *info = arena_alloc(a, CPU_BYTES + 1); /* the first of many that are alike */
+    FILE *f = fopen("/proc/cpuinfo", "r");
+
+    if (!f)
+        return text_of("");
+    (void)!fread(info, 1, CPU_BYTES, f);
+    fclose(f);
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        const char *line = strstr(info, words[i]);
+
+        if (line)
+            return (struct text){line + 1, strcspn(line + 1, "\n")};
+    }
+    return text_of("");
+}
+
+/* Of all that goes into the object: PTX, what is asked for, who translates and who compiles. */
+static bool cache_key(const struct tools *tools, const char *ptx_path, const char *const *argv,
+                      int asked, struct arena *a, char key[65], struct error *err)
+{
+    struct hash h = hash_init();
+    struct text ptx;
+    struct stat st;
+
+    if (!file_read(ptx_path, PTX_LIMIT, a, &ptx, err))
+        return false;
+    if (stat(argv[0], &st) != 0)
+        return error_set(err, ERROR_MACHINE, "there is no %s", argv[0]);
+    hash_add_text(&h, text_of("cutegen simt 2 " CUTEGEN_VERSION));
+    hash_add(&h, &st.st_mtim, sizeof st.st_mtim);
+    hash_add(&h, &st.st_size, sizeof st.st_size);
+    hash_add_text(&h, ptx);
+    for (int i = 0; i < asked; i++)
+        hash_add_text(&h, text_of(argv[i]));
+    hash_add_text(&h, text_of(tools->cc_version ? tools->cc_version : ""));
+    hash_add_text(&h, processor(a));
+    hash_hex(&h, key);
+    return true;
+}
+
 bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a,
                      struct build_result *build, struct error *err)
 {
     const char *argv[(2 + 2 * MAX_BLOCKS) * MAX_KERNELS + 16], *key;
-    char *program, *cache;
+    char *program, *so = path_join(a, build->work_dir, kept_files[0]), cache[65];
     struct proc_spec spec = {
         .argv = argv,
         .no_network = true,
@@ -101,11 +158,9 @@ bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a
     json_t *value;
     int n = 0, kernels = 0;
 
-    if (!home_program("cutegen-simtc", a, &program, err) || !home_cache("simt", a, &cache, err))
+    if (!home_program("cutegen-simtc", a, &program, err))
         return false;
     argv[n++] = program;
-    argv[n++] = "--ptx";
-    argv[n++] = build->ptx_path;
     json_object_foreach(build->names, key, value)
     {
         if (kernels++ == MAX_KERNELS)
@@ -116,10 +171,20 @@ bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a
     }
     argv[n++] = "--cc";
     argv[n++] = tools->cc;
-    argv[n++] = "--cache";
-    argv[n++] = cache;
-    argv[n] = NULL;
-    if (!proc_run(&spec, a, &r, err) || !take(&r, a, build, err))
+    if (!cache_key(tools, build->ptx_path, argv, n, a, cache, err))
         return error_add(err, "translating PTX for simt");
+    if (build_cache_fetch(cache, build->work_dir, kept_files, ARRAY_LEN(kept_files), a)) {
+        build->module_path = so;
+        return true;
+    }
+    argv[n++] = "--ptx";
+    argv[n++] = build->ptx_path;
+    argv[n++] = "--so";
+    argv[n++] = so;
+    argv[n] = NULL;
+    if (!proc_run(&spec, a, &r, err) || !take(&r, so, a, build, err))
+        return error_add(err, "translating PTX for simt");
+    if (build->module_path)
+        build_cache_keep(cache, build->work_dir, kept_files, ARRAY_LEN(kept_files), a);
     return true;
 }

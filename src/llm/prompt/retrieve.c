@@ -2,8 +2,9 @@
  * retrieve.c - the index of passages and the questions put to it.
  *
  * Invariants
- * 1. An index is built beside its final name and renamed when whole: two
- *    processes may build it at the same time, none reads half of one.
+ * 1. An index is built in memory and kept sealed (base/seal.h), by one rename:
+ *    two processes may build it at the same time, none reads half of one, and
+ *    what was not written by us is built again.
  * 2. Its name has the headers' path, version and our own format in it: a new
  *    CUTLASS gets a new index.
  * 3. Nothing here fails a run: what cannot be found is left out.
@@ -14,6 +15,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/seal.h"
 #include "llm/prompt/passages.h"
 
 #include <ctype.h>
@@ -23,9 +25,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FORMAT = 5, MAX_WORDS = 40, MAX_WORD = 80, LOG_READ = 6000, MAX_VERSION = 64 << 10 };
+enum {
+    FORMAT = 6,
+    MAX_WORDS = 40,
+    MAX_WORD = 80,
+    LOG_READ = 6000,
+    MAX_VERSION = 64 << 10,
+    MAX_INDEX = 256 << 20
+};
 
 struct retriever {
+    struct arena *a; /* holds the index */
     sqlite3 *db;
     sqlite3_stmt *by_place, *by_name, *by_text;
 };
@@ -57,16 +67,18 @@ static void add_passage(void *ctx, const char *file, int line, int lines, const 
     sqlite3_reset(a->insert);
 }
 
-static bool index_build(const char *include_dir, const char *path, struct error *err)
+/* The index as bytes; keeping them for the next time may fail. */
+static bool index_build(const char *include_dir, const char *path, struct arena *a,
+                        struct text *out, struct error *err)
 {
-    struct arena *arena = arena_new();
-    const char *temp = arena_printf(arena, "%s.%d", path, (int)getpid());
     struct adding adding = {.ok = true};
+    struct error ignored = {0};
+    sqlite3_int64 bytes = 0;
+    unsigned char *image = NULL;
     sqlite3 *db = NULL;
     bool ok;
 
-    unlink(temp);
-    ok = sqlite3_open(temp, &db) == SQLITE_OK &&
+    ok = sqlite3_open(":memory:", &db) == SQLITE_OK &&
          sqlite3_exec(db,
                       "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN;"
                       "CREATE VIRTUAL TABLE passage USING fts5(names, body, file UNINDEXED, first "
@@ -80,13 +92,26 @@ static bool index_build(const char *include_dir, const char *path, struct error 
     if (ok && (!adding.ok || sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK))
         ok = sql_error(db, "cannot be written", err);
     sqlite3_finalize(adding.insert);
+    if (ok && !(image = sqlite3_serialize(db, "main", &bytes, 0)))
+        ok = sql_error(db, "cannot be copied", err);
+    if (ok) {
+        *out = arena_text(a, (const char *)image, (size_t)bytes);
+        seal_save(path, path_base(path), *out, &ignored);
+    }
+    sqlite3_free(image);
     sqlite3_close(db);
-    if (ok && rename(temp, path) != 0)
-        ok = error_set(err, ERROR_MACHINE, "cannot rename %s", temp);
-    if (!ok)
-        unlink(temp);
-    arena_free(arena);
     return ok;
+}
+
+/* From the bytes that were checked, not from the file. */
+static bool index_open(struct retriever *r, struct text image, struct error *err)
+{
+    if (sqlite3_open(":memory:", &r->db) == SQLITE_OK &&
+        sqlite3_deserialize(r->db, "main", (unsigned char *)(uintptr_t)image.data,
+                            (sqlite3_int64)image.len, (sqlite3_int64)image.len,
+                            SQLITE_DESERIALIZE_READONLY) == SQLITE_OK)
+        return true;
+    return sql_error(r->db, "cannot be opened", err);
 }
 
 /* The index's file: a name that changes with the headers. */
@@ -113,12 +138,14 @@ bool retrieve_open(const char *include_dir, struct retriever **out, struct error
     static const char columns[] = "SELECT file, first, names, body FROM passage ";
     struct retriever *r = xmalloc(sizeof(*r));
     struct arena *a = arena_new();
+    struct text image;
     char *path = NULL;
     bool ok = index_path(include_dir, a, &path, err) &&
-              (file_exists(path) || index_build(include_dir, path, err));
+              (seal_load(path, path_base(path), MAX_INDEX, a, &image) ||
+               index_build(include_dir, path, a, &image, err)) &&
+              index_open(r, image, err);
 
-    if (ok && sqlite3_open_v2(path, &r->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-        ok = sql_error(r->db, "cannot be opened", err);
+    r->a = a;
     if (ok &&
         (sqlite3_prepare_v2(r->db,
                             arena_printf(a, "%s%s", columns,
@@ -135,7 +162,6 @@ bool retrieve_open(const char *include_dir, struct retriever **out, struct error
                                          "LIMIT ?"),
                             -1, &r->by_text, NULL) != SQLITE_OK))
         ok = sql_error(r->db, "cannot be asked", err);
-    arena_free(a);
     if (!ok) {
         retrieve_close(r);
         return false;
@@ -152,6 +178,7 @@ void retrieve_close(struct retriever *r)
     sqlite3_finalize(r->by_name);
     sqlite3_finalize(r->by_text);
     sqlite3_close(r->db);
+    arena_free(r->a);
     xfree(r);
 }
 

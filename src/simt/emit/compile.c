@@ -223,6 +223,22 @@ static bool compile_source(const char *cc, const char **flag, size_t flags, stru
     return false;
 }
 
+static bool cache_path(const struct simt_options *o, struct text source, const char *cc,
+                       const char *const *flag, size_t flags, struct arena *a, char **out,
+                       struct error *err)
+{
+    char key[65], *dir = NULL;
+    if (o->cache_dir)
+        dir = arena_strdup(a, o->cache_dir);
+    else if (!home_cache("simt", a, &dir, err))
+        return false;
+    if (!dir_make(dir, err))
+        return false;
+    cache_key(source, cc, flag, flags, key);
+    *out = arena_printf(a, "%s/%s.so", dir, key);
+    return true;
+}
+
 bool simt_compile(struct text ptx, const char *const *kernels, size_t n,
                   const struct simt_options *opt, struct arena *a, struct simt_built *out,
                   struct error *err)
@@ -235,22 +251,17 @@ bool simt_compile(struct text ptx, const char *const *kernels, size_t n,
     int instructions = 0;
     if (!simt_translate(ptx, kernels, n, &o, a, &source, &instructions, err))
         return false;
-    char *cc = find_compiler(&o, a, err), *dir;
+    char *cc = find_compiler(&o, a, err);
     if (!cc)
-        return false;
-    if (o.cache_dir)
-        dir = arena_strdup(a, o.cache_dir);
-    else if (!home_cache("simt", a, &dir, err))
-        return false;
-    if (!dir_make(dir, err))
         return false;
     const char *flag[MAX_FLAGS];
     size_t flags = compiler_flags(source, o.lanes, instructions, flag);
-    char key[65];
-    cache_key(source, cc, flag, flags, key);
-    *out = (struct simt_built){.so_path = arena_printf(a, "%s/%s.so", dir, key),
-                               .instructions = instructions};
-    out->cached = !o.no_cache && file_exists(out->so_path);
+    *out = (struct simt_built){.instructions = instructions};
+    if (o.so_path)
+        out->so_path = arena_strdup(a, o.so_path);
+    else if (!cache_path(&o, source, cc, flag, flags, a, &out->so_path, err))
+        return false;
+    out->cached = !o.so_path && !o.no_cache && file_exists(out->so_path);
     if (!out->cached &&
         !compile_source(cc, flag, flags, source, out->so_path, o.deadline_ms, a, err))
         return false;

@@ -12,7 +12,8 @@
  *
  * The cache is content-addressed: translator version, compiler and its flags,
  * and the C text made from the PTX. Files appear whole, by rename; two
- * processes may work on the same entry.
+ * processes may work on the same entry. cutegen itself uses so_path: its own
+ * cache is on the trusted side (toolchain/simtc.c).
  */
 #ifndef SIMT_TRANSLATE_H
 #define SIMT_TRANSLATE_H
@@ -29,6 +30,7 @@ struct simt_refusal {
 struct simt_options {
     const char *cc;               /* NULL: $CUTEGEN_CC, else gcc, cc or clang on $PATH */
     const char *cache_dir;        /* NULL: the product's cache */
+    const char *so_path;          /* written here instead, and no cache is used; NULL: the cache */
     int lanes;                    /* per vector: 4, 8, 16; 0: what this host has */
     bool no_cache;                /* compile even when the cache has it */
     int deadline_ms;              /* of the compiler; 0: ten minutes */
