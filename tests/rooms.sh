@@ -19,7 +19,8 @@ check()
         for (i = split("llm expert toolchain eval server store report", r, " "); i; i--)
             may[r[i]] = "^(base/|model\\.h$|" r[i] "/)"
         may["report"]    = "^(base/|model\\.h$|report/|store/record\\.h$)"
-        may["server"]    = "^(base/|server/)"
+        may["confine"]   = "^(base/|confine/)"
+        may["server"]    = "^(base/|server/|confine/confine\\.h$)"
         may["simt"]      = "^(base/|simt/|cutegen/kernel\\.h$)"
         may["runner"]    = "^(base/|runner/|simt/|cutegen/kernel\\.h$)"
         may["stage"]     = "^(base/|model\\.h$|llm/|expert/|toolchain/|eval/|server/warm\\.h$|stage/(stage|workshop|settings)\\.h$)"
@@ -108,6 +109,9 @@ src/cli/cmd_run.c|#include "toolchain/tools.h"
 src/main.c|#include "stage/build.h"
 src/cli/cmd_run.c|#include <curl/curl.h>
 src/eval/judge.c|#include "../llm/llm.h"
+src/confine/roles.c|#include "model.h"
+src/base/supervise.c|#include "confine/confine.h"
+src/server/pool.c|#include "confine/layers.h"
 src/attic/new.c|#include "base/mem.h"
 ROWS
     check "$here" >/dev/null || { echo "rooms: the tree itself does not pass"; failed=1; }

@@ -34,6 +34,7 @@ struct child {
     int in, out, err, life, report; /* -1: closed */
     int lease;                      /* to whom it was lent by; -1: it is our own */
     int pid;                        /* of the program */
+    char *tmp;                      /* its private folder; NULL: none */
     struct buf out_buf, err_buf;
     size_t scanned; /* of out_buf: no newline in front of it */
     size_t err_limit;
@@ -70,11 +71,15 @@ char **proc_environment(const struct proc_spec *spec, struct arena *a)
     return env;
 }
 
-/* On disk rather than in memory: what compilers put there is large. */
-static char *make_tmp(struct arena *a)
+/* On disk, unless asked: what compilers put there is large. */
+static char *make_tmp(const struct proc_spec *spec, struct arena *a)
 {
     const char *root = getenv("TMPDIR");
+    struct error ignored = {0};
+    char *dir;
 
+    if (spec->tmp_in_memory)
+        return dir_temp("cutegen-tmp", a, &dir, &ignored) ? dir : NULL;
     return mkdtemp(arena_printf(a, "%s/cutegen-tmp-XXXXXX", root && *root ? root : "/tmp"));
 }
 
@@ -97,13 +102,17 @@ static bool child_failed(const struct proc_spec *spec, const struct supervise_re
                          struct error *err)
 {
     static const char *const steps[] = {"start a process for", "enter the working folder of",
-                                        "cut off the network for", "start"};
+                                        "cut off the network for", "start", "confine"};
+
+    if (r->why[0])
+        return error_set(err, ERROR_MACHINE, "cannot confine %s: %s", spec->argv[0], r->why);
 
     if (r->step == 1)
         return error_set(err, ERROR_MACHINE, "cannot enter %s to start %s: %s", spec->dir,
                          spec->argv[0], strerror(r->code));
-    return error_set(err, ERROR_MACHINE, "cannot %s %s: %s", steps[r->step & 3], spec->argv[0],
-                     strerror(r->code));
+    return error_set(err, ERROR_MACHINE, "cannot %s %s: %s",
+                     steps[r->step >= 0 && r->step < (int)ARRAY_LEN(steps) ? r->step : 0],
+                     spec->argv[0], strerror(r->code));
 }
 
 static void close_fd(int *fd)
@@ -163,7 +172,7 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
                                    .err = e[1],
                                    .life = life[0],
                                    .report = rep[1]};
-    if (spec->private_tmp && (plan.tmp = make_tmp(a)))
+    if (spec->private_tmp && (plan.tmp = make_tmp(spec, a)))
         plan.environment = with_tmp(plan.environment, plan.tmp, a);
     fflush(NULL);
     c->supervisor = fork();
@@ -192,6 +201,7 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
         goto done;
     }
     c->pid = report.started;
+    c->tmp = plan.tmp ? xstrdup(plan.tmp) : NULL;
     c->in = in[0];
     c->out = o[0];
     c->err = e[0];
@@ -405,6 +415,11 @@ int child_pid(const struct child *c)
     return c->pid;
 }
 
+const char *child_tmp(const struct child *c)
+{
+    return c->tmp;
+}
+
 void child_end(struct child *c)
 {
     close_fd(&c->in);
@@ -419,6 +434,7 @@ static void child_free(struct child *c)
     close_fd(&c->report);
     buf_release(&c->out_buf);
     buf_release(&c->err_buf);
+    xfree(c->tmp);
     xfree(c);
 }
 
@@ -443,7 +459,7 @@ void child_stop(struct child *c)
 
 /* ---- lending --------------------------------------------------------------- */
 
-struct child *child_adopt(const int fds[3], int lease, int pid)
+struct child *child_adopt(const int fds[3], int lease, int pid, const char *tmp)
 {
     struct child *c = xmalloc(sizeof(*c));
 
@@ -455,6 +471,7 @@ struct child *child_adopt(const int fds[3], int lease, int pid)
                         .report = -1,
                         .lease = lease,
                         .pid = pid,
+                        .tmp = tmp ? xstrdup(tmp) : NULL,
                         .err_limit = 64 << 10};
     c->out_buf = buf_init(SIZE_MAX / 2);
     c->err_buf = buf_init(2 * c->err_limit);
@@ -605,6 +622,8 @@ const char *proc_end_text(const struct proc_result *r, struct arena *a)
         return arena_printf(a, "killed by SIG%s", sigabbrev_np(r->code));
     case PROC_DEADLINE:
         return arena_printf(a, "no end within %d ms", r->wall_ms);
+    case PROC_DISK:
+        return "more files than its limit";
     case PROC_STOPPED:
         return "stopped";
     case PROC_MEMORY:

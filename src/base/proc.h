@@ -27,7 +27,9 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <jansson.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* RLIMIT_AS for a program of ours; a sanitizer's shadow alone needs more than any such limit. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -35,6 +37,24 @@
 #else
 #define PROC_OWN_ADDRESS_LIMIT(bytes) ((uint64_t)(bytes))
 #endif
+
+/*
+ * How a program is shut in: src/confine makes one. `fork` runs in the supervisor (with `plain`
+ * without namespaces), `enter` in the new process before exec; `tmp` is its private folder or NULL,
+ * `keep` the descriptors that stay open, ended by -1.
+ */
+struct proc_birth {
+    unsigned namespaces; /* CLONE_NEW* that were made */
+    unsigned uid, gid;
+};
+struct proc_cage {
+    const void *policy;
+    bool alone; /* it cannot make processes: its own memory is all there is to watch */
+    pid_t (*fork)(const void *policy, bool plain, struct proc_birth *birth);
+    bool (*enter)(const void *policy, const struct proc_birth *birth, const char *tmp,
+                  const int *keep, struct error *err);
+    json_t *(*json)(const void *policy); /* for whoever starts it elsewhere */
+};
 
 struct proc_spec {
     const char *const *argv; /* argv[0] is looked up on PATH; NULL-terminated */
@@ -46,12 +66,16 @@ struct proc_spec {
     bool clean_env;
     bool no_network;     /* own network namespace where allowed, else seccomp on socket() */
     bool private_tmp;    /* TMPDIR is a folder of its own, removed when all of it has ended */
+    bool tmp_in_memory;  /* that folder is on tmpfs where there is one */
     bool merge_stderr;   /* stderr goes where stdout goes */
     int deadline_ms;     /* 0: none */
     size_t output_limit; /* per stream; 0: 1 MiB */
     uint64_t address_limit_bytes;  /* RLIMIT_AS; 0: none */
     uint64_t resident_limit_bytes; /* sum over all its processes, sampled; 0: none */
     uint64_t file_limit_bytes;     /* RLIMIT_FSIZE; 0: none */
+    uint64_t disk_limit_bytes;     /* in its private folder and watch_dir, sampled; 0: none */
+    const char *watch_dir;         /* may be NULL */
+    const struct proc_cage *cage;  /* NULL: not confined */
     int cpu_limit_s;               /* RLIMIT_CPU; 0: none */
     int ending_ms; /* how long none of its processes may die when all are killed; 0: 30 s */
     /* proc_run() asks a few times a second; true kills the program. May be NULL. */
@@ -64,6 +88,7 @@ enum proc_end {
     PROC_SIGNALED, /* code is the signal */
     PROC_DEADLINE, /* killed: out of time */
     PROC_MEMORY,   /* killed: over resident_limit_bytes */
+    PROC_DISK,     /* killed: over disk_limit_bytes */
     PROC_STOPPED,  /* killed: stop() said so */
 };
 
@@ -104,8 +129,9 @@ bool child_ask_within(struct child *c, struct text line, struct child_limits lim
                       size_t answer_limit, struct arena *a, enum child_answer *how,
                       struct text *answer, struct error *err);
 struct text child_stderr(const struct child *c, struct arena *a);
-int child_pid(const struct child *c); /* of the program */
-void child_stop(struct child *c);     /* NULL is fine; also after errors */
+int child_pid(const struct child *c);         /* of the program */
+const char *child_tmp(const struct child *c); /* its private folder; NULL: none */
+void child_stop(struct child *c);             /* NULL is fine; also after errors */
 
 /*
  * Lending. Whoever started a program may let another process talk to it: its
@@ -115,8 +141,8 @@ void child_stop(struct child *c);     /* NULL is fine; also after errors */
  */
 #define CHILD_RETURNED "returned"
 
-/* The borrower's handle; takes the descriptors. */
-struct child *child_adopt(const int fds[3], int lease, int pid);
+/* The borrower's handle; takes the descriptors. `tmp` may be NULL. */
+struct child *child_adopt(const int fds[3], int lease, int pid, const char *tmp);
 /* A lent program goes back, fit for the next; one of our own is stopped. NULL is fine. */
 void child_return(struct child *c);
 bool child_is_lent(const struct child *c);

@@ -32,12 +32,14 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Looking at the program alone is cheap; finding all it has started reads all of /proc. */
-enum { MAX_PROCESSES = 65536, SAMPLE_MS = 25, SCAN_EVERY = 20, ENDING_MS = 30000 };
+enum { MAX_PROCESSES = 65536, SAMPLE_MS = 25, LONG_SAMPLE_MS = 200, SCAN_EVERY = 20 };
+enum { ENDING_MS = 30000, DISK_EVERY = 4, MAX_DEPTH = 64, ENTRY_BYTES = 256 };
 
 #if defined(__x86_64__)
 #define OUR_ARCH AUDIT_ARCH_X86_64
@@ -143,15 +145,12 @@ static uint64_t resident_bytes(pid_t pid)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* What the program holds; now and then, what all of its family holds. */
-static uint64_t resident_sum(struct member *all, pid_t program, unsigned sample)
+/* What the program and all it started hold. */
+static uint64_t resident_sum(struct member *all)
 {
     uint64_t sum = 0;
-    size_t n;
+    size_t n = list_descendants(all, getpid());
 
-    if (sample % SCAN_EVERY)
-        return resident_bytes(program);
-    n = list_descendants(all, getpid());
     for (size_t i = 0; i < n; i++)
         sum += resident_bytes(all[i].pid);
     return sum;
@@ -221,12 +220,37 @@ static bool forbid_network(void)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
-enum { STEP_FORK, STEP_DIRECTORY, STEP_NETWORK, STEP_EXEC };
+enum { STEP_FORK, STEP_DIRECTORY, STEP_NETWORK, STEP_EXEC, STEP_CONFINE };
 
-static _Noreturn void become_program(const struct supervise_plan *plan, int failed)
+struct failure {
+    int step, code;
+    char why[sizeof(((struct supervise_report *)0)->why)];
+};
+
+static bool enter_cage(const struct supervise_plan *plan, const struct proc_birth *birth,
+                       struct failure *failure)
 {
     const struct proc_spec *spec = plan->spec;
-    int step = STEP_DIRECTORY, failure[2];
+    struct error err = {0};
+    int keep[16];
+    size_t n = 0;
+
+    while (n < spec->keep_fd_count && n + 1 < ARRAY_LEN(keep)) {
+        keep[n] = spec->keep_fds[n];
+        n++;
+    }
+    keep[n] = -1;
+    if (spec->cage->enter(spec->cage->policy, birth, plan->tmp, keep, &err))
+        return true;
+    snprintf(failure->why, sizeof(failure->why), "%.159s", err.text);
+    return false;
+}
+
+static _Noreturn void become_program(const struct supervise_plan *plan,
+                                     const struct proc_birth *birth, int failed)
+{
+    const struct proc_spec *spec = plan->spec;
+    struct failure failure = {.step = STEP_DIRECTORY};
     sigset_t none;
 
     sigemptyset(&none);
@@ -241,19 +265,21 @@ static _Noreturn void become_program(const struct supervise_plan *plan, int fail
         fcntl(spec->keep_fds[i], F_SETFD, 0);
     if (spec->dir && chdir(spec->dir) != 0)
         goto fail;
-    step = STEP_NETWORK;
-    if (spec->no_network && !forbid_network())
+    failure.step = STEP_NETWORK;
+    if (spec->no_network && !spec->cage && !forbid_network())
         goto fail;
     set_limit(RLIMIT_AS, spec->address_limit_bytes);
     set_limit(RLIMIT_FSIZE, spec->file_limit_bytes);
     set_limit(RLIMIT_CPU, (uint64_t)spec->cpu_limit_s);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    step = STEP_EXEC;
+    failure.step = STEP_CONFINE;
+    if (spec->cage && !enter_cage(plan, birth, &failure))
+        goto fail;
+    failure.step = STEP_EXEC;
     execve(plan->program, (char *const *)(uintptr_t)spec->argv, plan->environment);
 fail:
-    failure[0] = step;
-    failure[1] = errno;
-    if (write(failed, failure, sizeof(failure)) < 0)
+    failure.code = errno;
+    if (write(failed, &failure, sizeof(failure)) < 0)
         _exit(126);
     _exit(127);
 }
@@ -278,37 +304,71 @@ static void close_others(const struct supervise_plan *plan)
         closedir(dir);
 }
 
-/* Starts the program; reports its pid, or why it could not be started. */
+/* One try; 0: `failure` says why it is not running. */
+static pid_t try_program(const struct supervise_plan *plan, bool plain, struct proc_birth *birth,
+                         struct failure *failure)
+{
+    const struct proc_cage *cage = plan->spec->cage;
+    int failed[2];
+    pid_t pid = -1;
+
+    *failure = (struct failure){.step = STEP_FORK};
+    if (pipe2(failed, O_CLOEXEC) == 0)
+        pid = cage ? cage->fork(cage->policy, plain, birth) : fork();
+    if (pid < 0) {
+        failure->code = errno;
+        return 0;
+    }
+    if (pid == 0)
+        become_program(plan, birth, failed[1]);
+    close(failed[1]);
+    if (read(failed[0], failure, sizeof(*failure)) == (ssize_t)sizeof(*failure)) {
+        waitpid(pid, NULL, 0);
+        pid = 0;
+    }
+    close(failed[0]);
+    return pid;
+}
+
+/* Starts the program; reports its pid, or why it could not be started. Namespaces that can be made
+ * but not furnished are done without. */
 static pid_t start_program(const struct supervise_plan *plan)
 {
     struct supervise_report report = {0};
-    int failed[2], failure[2];
-    pid_t pid = 0;
+    struct proc_birth birth = {0};
+    struct failure failure;
+    pid_t pid = try_program(plan, false, &birth, &failure);
 
-    if (pipe2(failed, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
-        report.code = errno;
-        report.step = STEP_FORK;
-        goto told;
+    if (!pid && failure.step == STEP_CONFINE && birth.namespaces)
+        pid = try_program(plan, true, &birth, &failure);
+    if (!pid) {
+        report.step = failure.step;
+        report.code = failure.code;
+        memcpy(report.why, failure.why, sizeof(report.why));
     }
-    if (pid == 0)
-        become_program(plan, failed[1]);
-    close(failed[1]);
-    if (read(failed[0], failure, sizeof(failure)) == (ssize_t)sizeof(failure)) {
-        report.step = failure[0];
-        report.code = failure[1];
-        waitpid(pid, NULL, 0);
-    } else {
-        report.started = pid;
-    }
-    close(failed[0]);
-told:
+    report.started = pid;
     if (write(plan->report, &report, sizeof(report)) != (ssize_t)sizeof(report) || !report.started)
         _exit(1);
     return pid;
 }
 
-/* What to wait for next: the deadline, the next memory sample, or for ever. */
-static int next_wait_ms(const struct proc_spec *spec, int64_t start)
+/* ---- watching -------------------------------------------------------------- */
+
+struct watch {
+    struct member *all;
+    pid_t program;
+    unsigned sample;
+    int interval_ms; /* of the next sample: longer while nothing moves */
+    uint64_t last;
+};
+
+static bool is_watched(const struct proc_spec *spec)
+{
+    return spec->resident_limit_bytes || spec->disk_limit_bytes;
+}
+
+/* What to wait for next: the deadline, the next sample, or for ever. */
+static int next_wait_ms(const struct proc_spec *spec, int64_t start, const struct watch *w)
 {
     int64_t left = -1;
 
@@ -317,9 +377,80 @@ static int next_wait_ms(const struct proc_spec *spec, int64_t start)
         if (left < 0)
             left = 0;
     }
-    if (spec->resident_limit_bytes && (left < 0 || left > SAMPLE_MS))
-        left = SAMPLE_MS;
+    if (is_watched(spec) && (left < 0 || left > w->interval_ms))
+        left = w->interval_ms;
     return (int)left;
+}
+
+/* What is stored beneath an open folder, which it closes; not through links. */
+static uint64_t stored_bytes(int dir, int depth)
+{
+    DIR *d = dir >= 0 && depth < MAX_DEPTH ? fdopendir(dir) : NULL;
+    struct dirent *entry;
+    struct stat st;
+    uint64_t sum = 0;
+
+    if (!d) {
+        if (dir >= 0)
+            close(dir);
+        return 0;
+    }
+    while ((entry = readdir(d))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        sum += (uint64_t)st.st_blocks * 512 + ENTRY_BYTES;
+        if (S_ISDIR(st.st_mode))
+            sum += stored_bytes(
+                openat(dirfd(d), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                depth + 1);
+    }
+    closedir(d);
+    return sum;
+}
+
+static uint64_t stored_in(const char *path)
+{
+    return path ? stored_bytes(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0) : 0;
+}
+
+/* The last words of a program that cannot say any itself. */
+static void say_limit(const struct supervise_plan *plan, const char *what, uint64_t limit)
+{
+    int fd = plan->spec->merge_stderr ? plan->out : plan->err;
+
+    dprintf(fd, "\ncutegen: ended by its supervisor: more than %llu MiB of %s\n",
+            (unsigned long long)(limit >> 20), what);
+}
+
+/* Samples memory and disk; true: a limit is exceeded and *report says which. */
+static bool over_limit(const struct supervise_plan *plan, struct watch *w,
+                       struct supervise_report *report)
+{
+    const struct proc_spec *spec = plan->spec;
+    bool whole = w->sample++ % SCAN_EVERY == 0;
+    uint64_t held = whole && !(spec->cage && spec->cage->alone) ? resident_sum(w->all)
+                                                                : resident_bytes(w->program);
+    uint64_t stored =
+        spec->disk_limit_bytes && (w->interval_ms > SAMPLE_MS || w->sample % DISK_EVERY == 0)
+            ? stored_in(plan->tmp) + stored_in(spec->watch_dir)
+            : 0;
+    bool moved = held > w->last + w->last / 64 || held + held / 64 < w->last;
+
+    w->interval_ms = moved || w->sample < SCAN_EVERY   ? SAMPLE_MS
+                     : w->interval_ms < LONG_SAMPLE_MS ? 2 * w->interval_ms
+                                                       : w->interval_ms;
+    w->last = held;
+    if (held > report->peak_resident_bytes)
+        report->peak_resident_bytes = held;
+    if (spec->resident_limit_bytes && held > spec->resident_limit_bytes) {
+        report->end = PROC_MEMORY;
+        say_limit(plan, "memory", spec->resident_limit_bytes);
+    } else if (spec->disk_limit_bytes && stored > spec->disk_limit_bytes) {
+        report->end = PROC_DISK;
+        say_limit(plan, "files", spec->disk_limit_bytes);
+    }
+    return report->end != PROC_EXITED;
 }
 
 _Noreturn void supervise(const struct supervise_plan *plan)
@@ -329,8 +460,8 @@ _Noreturn void supervise(const struct supervise_plan *plan)
     struct supervise_report report = {.end = PROC_EXITED};
     int64_t start = clock_ms();
     struct rusage usage;
+    struct watch watch = {.all = all, .interval_ms = SAMPLE_MS};
     int status = 0, signals;
-    unsigned sample = 0;
     bool told_to_stop = false;
     sigset_t mask;
     pid_t program;
@@ -342,16 +473,18 @@ _Noreturn void supervise(const struct supervise_plan *plan)
     sigaddset(&mask, SIGCHLD);
     sigprocmask(SIG_SETMASK, &mask, NULL);
     signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-    program = start_program(plan);
+    watch.program = program = start_program(plan);
     close(plan->in);
-    close(plan->out);
-    close(plan->err);
+    if (!is_watched(spec)) {
+        close(plan->out);
+        close(plan->err);
+    }
     for (bool running = true; running;) {
         struct pollfd wait[2] = {{plan->life, POLLIN, 0}, {signals, POLLIN, 0}};
         struct signalfd_siginfo info;
         pid_t pid;
 
-        poll(wait, 2, next_wait_ms(spec, start));
+        poll(wait, 2, next_wait_ms(spec, start, &watch));
         while (read(signals, &info, sizeof(info)) > 0)
             ;
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
@@ -367,15 +500,8 @@ _Noreturn void supervise(const struct supervise_plan *plan)
         } else if (spec->deadline_ms && clock_ms() - start >= spec->deadline_ms) {
             report.end = PROC_DEADLINE;
             running = false;
-        } else if (spec->resident_limit_bytes) {
-            uint64_t sum = resident_sum(all, program, sample++);
-
-            if (sum > report.peak_resident_bytes)
-                report.peak_resident_bytes = sum;
-            if (sum > spec->resident_limit_bytes) {
-                report.end = PROC_MEMORY;
-                running = false;
-            }
+        } else if (is_watched(spec) && over_limit(plan, &watch, &report)) {
+            running = false;
         }
     }
     report.left = end_all(all, program, spec->ending_ms ? spec->ending_ms : ENDING_MS,

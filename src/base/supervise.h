@@ -24,6 +24,7 @@ struct supervise_report {
     int started; /* pid, or 0: exec failed, `code` is errno, `step` says where */
     enum proc_end end;
     int code, step;
+    char why[160]; /* of a step that has more to say than errno */
     int wall_ms, cpu_ms;
     uint64_t peak_resident_bytes;
     int left; /* pid of one that did not die; 0: all did */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "confine/confine.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -100,10 +101,20 @@ static bool start(json_t *wish, struct child **out, struct error *err)
         .private_tmp = json_bool_or(wish, "private_tmp", false),
         .output_limit = (size_t)json_int_or(wish, "output_limit", 64 << 10),
         .address_limit_bytes = (uint64_t)json_int_or(wish, "address_limit", 0),
+        .tmp_in_memory = json_bool_or(wish, "tmp_in_memory", false),
         .resident_limit_bytes = (uint64_t)json_int_or(wish, "resident_limit", 0),
+        .disk_limit_bytes = (uint64_t)json_int_or(wish, "disk_limit", 0),
     };
+    const json_t *confine = json_object_get(wish, "confine");
+    struct confine_policy policy;
+    struct proc_cage cage;
     bool ok =
         words_of(wish, "argv", a, &spec.argv, err) && words_of(wish, "env", a, &spec.env, err);
+
+    if (ok && confine) {
+        ok = confine_parse(confine, a, &policy, err);
+        spec.cage = confine_cage(&policy, &cage);
+    }
 
     if (ok && !spec.argv[0])
         ok = error_set(err, ERROR_USE, "a wish without a program");
@@ -206,6 +217,11 @@ struct pooled *pool_lend(struct pool *pool, json_t *wish, bool *warm, struct err
 void pool_streams(const struct pooled *p, int fds[3])
 {
     child_streams(p->child, fds);
+}
+
+const char *pool_tmp(const struct pooled *p)
+{
+    return child_tmp(p->child);
 }
 
 int pool_pid(const struct pooled *p)

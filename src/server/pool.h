@@ -40,6 +40,7 @@ void pool_free(struct pool *pool); /* ends everything, and waits */
 struct pooled *pool_lend(struct pool *pool, json_t *wish, bool *warm, struct error *err);
 void pool_streams(const struct pooled *p, int fds[3]);
 int pool_pid(const struct pooled *p);
+const char *pool_tmp(const struct pooled *p); /* its private folder; NULL: none */
 void pool_back(struct pool *pool, struct pooled *p, bool fit);
 void pool_tend(struct pool *pool);
 int pool_wait_ms(const struct pool *pool); /* until it wants to be tended again */

@@ -137,6 +137,7 @@ static void answer_lend(struct server *s, struct client *c, json_t *wish)
 {
     struct error err = {0};
     int fds[WIRE_FDS];
+    json_t *answer;
     bool warm;
 
     if (c->loan)
@@ -150,9 +151,10 @@ static void answer_lend(struct server *s, struct client *c, json_t *wish)
         return;
     }
     pool_streams(c->loan, fds);
-    wire_send_new(
-        c->fd, json_pack("{s:b, s:i, s:b}", "ok", 1, "pid", pool_pid(c->loan), "warm", (int)warm),
-        fds);
+    answer = json_pack("{s:b, s:i, s:b}", "ok", 1, "pid", pool_pid(c->loan), "warm", (int)warm);
+    if (pool_tmp(c->loan))
+        json_object_set_new(answer, "tmp", json_string(pool_tmp(c->loan)));
+    wire_send_new(c->fd, answer, fds);
 }
 
 static void answer_status(struct server *s, struct client *c)

@@ -290,6 +290,12 @@ static json_t *make_wish(const char *kind, const char *tag, const struct proc_sp
                      (json_int_t)spec->address_limit_bytes, "resident_limit",
                      (json_int_t)spec->resident_limit_bytes, "once",
                      (int)(strcmp(kind, "runner") == 0));
+    json_object_set_new(wish, "tmp_in_memory", json_boolean(spec->tmp_in_memory));
+    json_object_set_new(wish, "resident_limit",
+                        json_integer((json_int_t)spec->resident_limit_bytes));
+    json_object_set_new(wish, "disk_limit", json_integer((json_int_t)spec->disk_limit_bytes));
+    if (spec->cage)
+        json_object_set_new(wish, "confine", spec->cage->json(spec->cage->policy));
     json_object_set_new(wish, "key", json_string(wish_key(wish, spec, a)));
     json_object_set_new(wish, "tag", json_string(tag ? tag : ""));
     return program ? wish : (json_decref(wish), NULL);
@@ -304,7 +310,8 @@ static bool borrow(struct warm *w, const char *kind, const char *tag, const stru
     bool ok = fd >= 0 && exchange(fd, json_incref(wish), a, &answer, fds, err) && fds[2] >= 0;
 
     if (ok) {
-        *out = child_adopt(fds, fd, (int)json_int_or(answer, "pid", 0));
+        *out = child_adopt(fds, fd, (int)json_int_or(answer, "pid", 0),
+                           json_string_or(answer, "tmp", NULL));
         log_debug("%s from the warm server: process %d%s", kind, child_pid(*out),
                   json_bool_or(answer, "warm", false) ? ", warm" : "");
     } else {

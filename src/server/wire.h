@@ -5,11 +5,13 @@
  * JSON object, and may carry descriptors. A connection is greeted, makes one
  * request, and, when that was for a process, lives as long as the loan.
  *
- *     {"do": "hello", "protocol": 1, "version": "0.1.0", "stamp": N}
- *       -> {"ok": true, "protocol": 1, "version": "0.1.0", "stamp": N, "pid": N}
+ *     {"do": "hello", "protocol": 2, "version": "0.1.0", "stamp": N}
+ *       -> {"ok": true, "protocol": 2, "version": "0.1.0", "stamp": N, "pid": N}
  *     {"do": "lend", "kind": "oracle", "tag": "...", "once": false, "key": "...", "argv": [...],
- *      "env": [...], "dir": "/", "no_network": false, "output_limit": N, "address_limit": N}
- *       -> {"ok": true, "pid": N, "warm": true} and stdin, stdout, stderr of the process
+ *      "env": [...], "dir": "/", "no_network": false, "output_limit": N, "address_limit": N,
+ *      "resident_limit": N, "disk_limit": N, "tmp_in_memory": false, "confine": POLICY}
+ *       -> {"ok": true, "pid": N, "warm": true, "tmp": DIR} and stdin, stdout, stderr of the
+ * process
  *       <- the word CHILD_RETURNED, or only the end: the process is then of no use to others
  *     {"do": "status"} -> {"ok": true, ...};   {"do": "trim"}, {"do": "stop"} -> {"ok": true}
  *
@@ -24,7 +26,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-enum { WIRE_PROTOCOL = 1, WIRE_PACKET_BYTES = 160 << 10, WIRE_FDS = 3 };
+enum { WIRE_PROTOCOL = 2, WIRE_PACKET_BYTES = 160 << 10, WIRE_FDS = 3 };
 
 /* The server's socket and lock; both in the private runtime folder. */
 bool wire_paths(struct arena *a, char **socket_path, char **lock_path, struct error *err);

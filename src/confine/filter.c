@@ -1,0 +1,349 @@
+/*
+ * filter.c - the system calls: a seccomp filter, written as BPF by hand so that no library is
+ * needed.
+ *
+ * A list of what is denied, not of what is allowed: NVRTC, PyTorch and compilers use calls that
+ * change with every release. Denied is what reaches other processes, makes sockets or namespaces,
+ * changes the machine, or has been a way into the kernel; and every call that is newer than this
+ * list, as if the kernel did not have it.
+ *
+ * Invariants
+ * 1. Only the native architecture; x32 numbers would go around every comparison.
+ * 2. Arguments that are compared are 32 bits wide for the kernel too (pid_t, int, flags of clone),
+ *    so that their low half decides (little-endian).
+ * 3. No datagram socket can be made, not even a pair: it could be sent to any address. So
+ * sendmsg(), whose address a filter cannot read, reaches nobody new.
+ */
+#include "confine/layers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define OUR_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define OUR_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "filter.c knows the system calls of x86_64 and aarch64 only"
+#endif
+
+enum { FILTER_MAX = 640, NEWEST_KNOWN = 462 /* mseal */ };
+enum { DENIED = SECCOMP_RET_ERRNO | EPERM, MISSING = SECCOMP_RET_ERRNO | ENOSYS };
+
+struct filter {
+    struct sock_filter code[FILTER_MAX];
+    unsigned short len;
+};
+
+/* Other processes: their memory, descriptors, limits and time. */
+static const int others[] = {SYS_ptrace,
+                             SYS_process_vm_readv,
+                             SYS_process_vm_writev,
+                             SYS_kcmp,
+                             SYS_get_robust_list,
+                             SYS_migrate_pages,
+                             SYS_move_pages,
+                             SYS_tkill,
+                             SYS_rt_sigqueueinfo,
+                             SYS_rt_tgsigqueueinfo,
+                             424 /* pidfd_send_signal */,
+                             434 /* pidfd_open */,
+                             438 /* pidfd_getfd */,
+                             440 /* process_madvise */,
+                             448 /* process_mrelease */};
+
+/* Ways to talk that need no file. */
+static const int channels[] = {
+    SYS_connect, SYS_bind,   SYS_listen,  SYS_accept,     SYS_accept4,  SYS_shmget, SYS_shmat,
+    SYS_shmctl,  SYS_semget, SYS_semop,   SYS_semtimedop, SYS_semctl,   SYS_msgget, SYS_msgsnd,
+    SYS_msgrcv,  SYS_msgctl, SYS_mq_open, SYS_mq_unlink,  SYS_mq_notify};
+
+/* The machine, and parts of the kernel that candidates have no business in. */
+static const int machine[] = {SYS_keyctl,
+                              SYS_add_key,
+                              SYS_request_key,
+                              SYS_bpf,
+                              SYS_userfaultfd,
+                              SYS_perf_event_open,
+                              SYS_unshare,
+                              SYS_setns,
+                              SYS_mount,
+                              SYS_umount2,
+                              SYS_pivot_root,
+                              SYS_chroot,
+                              SYS_swapon,
+                              SYS_swapoff,
+                              SYS_reboot,
+                              SYS_kexec_load,
+                              SYS_init_module,
+                              SYS_finit_module,
+                              SYS_delete_module,
+                              SYS_acct,
+                              SYS_quotactl,
+                              SYS_syslog,
+                              SYS_settimeofday,
+                              SYS_clock_settime,
+                              SYS_adjtimex,
+                              SYS_clock_adjtime,
+                              SYS_sethostname,
+                              SYS_setdomainname,
+                              SYS_vhangup,
+                              SYS_fanotify_init,
+                              SYS_fanotify_mark,
+                              SYS_name_to_handle_at,
+                              SYS_open_by_handle_at,
+                              SYS_ioprio_set,
+                              SYS_nfsservctl,
+                              SYS_lookup_dcookie,
+#ifdef SYS_kexec_file_load
+                              SYS_kexec_file_load,
+#endif
+#ifdef __x86_64__
+                              SYS_iopl,
+                              SYS_ioperm,
+                              SYS_modify_ldt,
+                              SYS_uselib,
+                              SYS_ustat,
+                              SYS_sysfs,
+                              SYS__sysctl,
+                              SYS_create_module,
+                              SYS_get_kernel_syms,
+                              SYS_query_module,
+#endif
+                              428 /* open_tree */,
+                              429 /* move_mount */,
+                              430 /* fsopen */,
+                              431 /* fsconfig */,
+                              432 /* fsmount */,
+                              433 /* fspick */,
+                              442 /* mount_setattr */,
+                              443 /* quotactl_fd */,
+                              447 /* memfd_secret */};
+
+/* What Landlock does not look at: a file's mode, owner, times and attributes. */
+static const int metadata[] = {
+    SYS_fchmod,      SYS_fchmodat,     452 /* fchmodat2 */, SYS_fchown,    SYS_fchownat,
+    SYS_utimensat,   SYS_truncate,     SYS_setxattr,        SYS_lsetxattr, SYS_fsetxattr,
+    SYS_removexattr, SYS_lremovexattr, SYS_fremovexattr,    SYS_mknodat,
+#ifdef __x86_64__
+    SYS_chmod,       SYS_chown,        SYS_lchown,          SYS_utime,     SYS_utimes,
+    SYS_futimesat,   SYS_mknod,
+#endif
+};
+
+/* Programs fall back from these. */
+static const int missing[] = {425 /* io_uring_setup */, 426 /* io_uring_enter */,
+                              427 /* io_uring_register */, SYS_clone3};
+
+/* A pid as their first argument: ours (0) only. */
+static const int of_pid[] = {SYS_prlimit64, SYS_sched_setaffinity, SYS_sched_setattr,
+                             SYS_sched_setparam, SYS_sched_setscheduler};
+
+static void emit(struct filter *f, unsigned code, uint32_t k, unsigned char yes, unsigned char no)
+{
+    if (f->len == FILTER_MAX)
+        BUG("the system call filter is longer than %d", FILTER_MAX);
+    f->code[f->len++] =
+        (struct sock_filter){.code = (unsigned short)code, .jt = yes, .jf = no, .k = k};
+}
+
+static void load(struct filter *f, size_t offset)
+{
+    emit(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+
+static void load_argument(struct filter *f, int index)
+{
+    load(f, offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t));
+}
+
+static void give(struct filter *f, unsigned action)
+{
+    emit(f, BPF_RET | BPF_K, action, 0, 0);
+}
+
+/* The accumulator holds the call's number between rules. */
+static void begin(struct filter *f)
+{
+    load(f, offsetof(struct seccomp_data, arch));
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, OUR_ARCH, 1, 0);
+    give(f, SECCOMP_RET_KILL_PROCESS);
+    load(f, offsetof(struct seccomp_data, nr));
+#ifdef __x86_64__
+    emit(f, BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1);
+    give(f, DENIED);
+#endif
+    emit(f, BPF_JMP | BPF_JGT | BPF_K, NEWEST_KNOWN, 0, 1);
+    give(f, MISSING);
+}
+
+static void on(struct filter *f, int call, unsigned action)
+{
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 1);
+    give(f, action);
+}
+
+static void on_all(struct filter *f, const int *calls, size_t n, unsigned action)
+{
+    for (size_t i = 0; i < n; i++)
+        on(f, calls[i], action);
+}
+
+/* Allowed when the argument is `value`, else denied. */
+static void only_with(struct filter *f, int call, int index, uint32_t value)
+{
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 4);
+    load_argument(f, index);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+    give(f, SECCOMP_RET_ALLOW);
+    give(f, DENIED);
+}
+
+/* Denied when the argument is one of `values`; the rest of the filter still applies to others. */
+static void not_with(struct filter *f, int call, int index, const uint32_t *values, size_t n)
+{
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, (unsigned char)(2 * n + 2));
+    load_argument(f, index);
+    for (size_t i = 0; i < n; i++) {
+        emit(f, BPF_JMP | BPF_JEQ | BPF_K, values[i], 0, 1);
+        give(f, DENIED);
+    }
+    give(f, SECCOMP_RET_ALLOW);
+}
+
+/* Allowed when (argument & mask) is as given: set, or clear. */
+static void only_flags(struct filter *f, int call, int index, uint32_t mask, bool set)
+{
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 4);
+    load_argument(f, index);
+    emit(f, BPF_JMP | BPF_JSET | BPF_K, mask, set ? 0 : 1, set ? 1 : 0);
+    give(f, SECCOMP_RET_ALLOW);
+    give(f, DENIED);
+}
+
+static void on_processes(struct filter *f, bool fork)
+{
+    const uint32_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+                                CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+
+#ifdef SYS_fork
+    if (!fork) {
+        on(f, SYS_fork, DENIED);
+        on(f, SYS_vfork, DENIED);
+    }
+#endif
+    if (fork)
+        only_flags(f, SYS_clone, 0, namespaces, false);
+    else
+        only_flags(f, SYS_clone, 0, CLONE_THREAD, true); /* no namespace goes with a thread */
+}
+
+/* abort() and thread libraries signal their own process; nobody else is signalled. */
+static void on_signals(struct filter *f)
+{
+    static const uint32_t owner[] = {F_SETOWN, F_SETOWN_EX, F_SETSIG},
+                          steer[] = {FIOSETOWN, SIOCSPGRP, TIOCSTI, TIOCSCTTY, 0x541C /* LINUX */};
+
+    only_with(f, SYS_kill, 0, (uint32_t)getpid());
+    only_with(f, SYS_tgkill, 0, (uint32_t)getpid());
+    not_with(f, SYS_fcntl, 1, owner, ARRAY_LEN(owner));
+    not_with(f, SYS_ioctl, 1, steer, ARRAY_LEN(steer));
+    only_with(f, SYS_setpriority, 1, 0);
+}
+
+/* Dies with its supervisor, and does not change that. */
+static void on_prctl(struct filter *f)
+{
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 6);
+    load_argument(f, 0);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, PR_SET_PDEATHSIG, 0, 3);
+    load_argument(f, 1);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 1, 0);
+    give(f, DENIED);
+    give(f, SECCOMP_RET_ALLOW);
+}
+
+/* Pairs of Unix stream sockets only; with `network` also TCP and UDP. */
+static void on_sockets(struct filter *f, const struct confine_policy *p)
+{
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 7);
+    load_argument(f, 0);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 0, 4);
+    load_argument(f, 1);
+    emit(f, BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 0, 1);
+    give(f, SECCOMP_RET_ALLOW);
+    give(f, DENIED);
+    if (!p->network && !p->cuda) {
+        on(f, SYS_socket, DENIED);
+        on_all(f, channels, ARRAY_LEN(channels), DENIED);
+        return;
+    }
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5);
+    load_argument(f, 0);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->network ? AF_INET : AF_UNIX, 1, 0);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->network ? AF_INET6 : AF_UNIX, 0, 1);
+    give(f, SECCOMP_RET_ALLOW);
+    give(f, DENIED);
+    on_all(f, channels + 5, ARRAY_LEN(channels) - 5, DENIED);
+}
+
+static bool install(struct filter *f, struct error *err)
+{
+    struct sock_fprog program = {.len = f->len, .filter = f->code};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) {
+        error_set(err, ERROR_MACHINE, "this kernel takes no seccomp filter: %s", strerror(errno));
+        return error_hint(err, "use a kernel with CONFIG_SECCOMP_FILTER");
+    }
+    return true;
+}
+
+bool confine_filter(const struct confine_policy *p, struct error *err)
+{
+    struct filter f = {.len = 0};
+
+    begin(&f);
+    on_all(&f, missing, ARRAY_LEN(missing), MISSING);
+    on_all(&f, others, ARRAY_LEN(others), DENIED);
+    on_all(&f, machine, ARRAY_LEN(machine), DENIED);
+    on_all(&f, metadata, ARRAY_LEN(metadata), DENIED);
+    for (size_t i = 0; i < ARRAY_LEN(of_pid); i++)
+        only_with(&f, of_pid[i], 0, 0);
+    only_with(&f, SYS_personality, 0, 0xffffffffu); /* asking only */
+    on_processes(&f, p->fork);
+    on_signals(&f);
+    on_prctl(&f);
+    on_sockets(&f, p);
+    give(&f, SECCOMP_RET_ALLOW);
+    return install(&f, err);
+}
+
+bool confine_seal(unsigned bits, struct error *err)
+{
+    struct filter f = {.len = 0};
+
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    begin(&f);
+    if (bits & CONFINE_NO_EXEC) {
+        on(&f, SYS_execve, DENIED);
+        on(&f, SYS_execveat, DENIED);
+    }
+    on(&f, SYS_clone3, MISSING);
+    on_processes(&f, !(bits & CONFINE_NO_FORK));
+    give(&f, SECCOMP_RET_ALLOW);
+    return install(&f, err);
+}
