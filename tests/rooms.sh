@@ -21,8 +21,10 @@ check()
         may["report"]    = "^(base/|model\\.h$|report/|store/record\\.h$)"
         may["confine"]   = "^(base/|confine/)"
         may["server"]    = "^(base/|server/|confine/confine\\.h$)"
-        may["simt"]      = "^(base/|simt/|cutegen/kernel\\.h$)"
-        may["runner"]    = "^(base/|runner/|simt/|cutegen/kernel\\.h$)"
+        for (i = split("toolchain eval", r, " "); i; i--)
+            may[r[i]] = "^(base/|model\\.h$|confine/confine\\.h$|" r[i] "/)"
+        may["simt"]      = "^(base/|confine/confine\\.h$|simt/|cutegen/kernel\\.h$)"
+        may["runner"]    = "^(base/|confine/confine\\.h$|runner/|simt/|cutegen/kernel\\.h$)"
         may["stage"]     = "^(base/|model\\.h$|llm/|expert/|toolchain/|eval/|server/warm\\.h$|stage/(stage|workshop|settings)\\.h$)"
         may["loop"]      = "^(base/|model\\.h$|store/|stage/(stage|settings)\\.h$|loop/)"
         may["cli"]       = "^(base/|model\\.h$|store/|report/|stage/(stage|settings)\\.h$|loop/loop\\.h$|cli/)"

@@ -347,7 +347,9 @@ static pid_t start_program(const struct supervise_plan *plan)
         memcpy(report.why, failure.why, sizeof(report.why));
     }
     report.started = pid;
-    if (write(plan->report, &report, sizeof(report)) != (ssize_t)sizeof(report) || !report.started)
+    /* Whom we report to may be dead already: then the life pipe says so, and all of it is ended. */
+    (void)!write(plan->report, &report, sizeof(report));
+    if (!report.started)
         _exit(1);
     return pid;
 }
@@ -468,6 +470,7 @@ _Noreturn void supervise(const struct supervise_plan *plan)
 
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    signal(SIGPIPE, SIG_IGN); /* a report that nobody reads must not end us before the program */
     close_others(plan);
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
