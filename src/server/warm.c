@@ -291,8 +291,6 @@ static json_t *make_wish(const char *kind, const char *tag, const struct proc_sp
                      (json_int_t)spec->resident_limit_bytes, "once",
                      (int)(strcmp(kind, "runner") == 0));
     json_object_set_new(wish, "tmp_in_memory", json_boolean(spec->tmp_in_memory));
-    json_object_set_new(wish, "resident_limit",
-                        json_integer((json_int_t)spec->resident_limit_bytes));
     json_object_set_new(wish, "disk_limit", json_integer((json_int_t)spec->disk_limit_bytes));
     if (spec->cage)
         json_object_set_new(wish, "confine", spec->cage->json(spec->cage->policy));
