@@ -10,7 +10,6 @@
 
 #include <langinfo.h>
 #include <locale.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -164,29 +163,6 @@ const struct command *command_find(const char *name, const char *next)
     return NULL;
 }
 
-static void on_signal(int sig)
-{
-    static const char first[] = "\ncutegen: finishing this attempt; Ctrl-C again stops at once\n";
-    ssize_t ignored;
-
-    (void)sig;
-    loop_interrupts = loop_interrupts + 1;
-    if (loop_interrupts == 1)
-        ignored = write(STDERR_FILENO, first, sizeof(first) - 1);
-    else if (loop_interrupts > 2)
-        _exit(EXIT_INTERRUPTED); /* it does not stop: every row so far is in the store */
-    (void)ignored;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction sa = {.sa_handler = on_signal};
-
-    sigemptyset(&sa.sa_mask);
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
-}
-
 static const char *error_kind_name(enum error_kind kind)
 {
     static const char *const names[] = {"none",    "judged", "use",
@@ -263,7 +239,7 @@ static bool dispatch(struct cli *cli, int argc, char **argv, int *code, struct e
         /* The first Ctrl-C lets a call that is under way end: it is paid for. */
         cli->settings.interrupts = &loop_interrupts;
         cli->settings.interrupts_cut_call = 2;
-        catch_signals();
+        interrupts_catch();
     }
     return cli->command->run(cli, code, err);
 }

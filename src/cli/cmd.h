@@ -115,6 +115,9 @@ void progress_end(struct progress *p); /* NULL is fine */
 bool write_report(const struct cli *cli, const char *const *runs, int count, const char *path,
                   const char **written, struct error *err);
 
+/* From here on Ctrl-C is counted in loop_interrupts. interrupts.c */
+void interrupts_catch(void);
+
 /* ---- the commands -------------------------------------------------------- */
 
 bool cmd_run(struct cli *cli, int *code, struct error *err);

@@ -36,7 +36,7 @@ enum {
     MAX_FAILED_STEPS = 3, /* in a row; then the model has nothing more to give */
 };
 
-volatile int loop_interrupts;
+volatile sig_atomic_t loop_interrupts;
 
 /* One candidate and everything known about it. */
 struct settled {

@@ -17,6 +17,8 @@
 #include "model.h"
 #include "stage/settings.h"
 
+#include <signal.h>
+
 enum advance { ADVANCE_BEST, ADVANCE_LAST };
 
 struct run_options {
@@ -165,6 +167,6 @@ bool loop_describe(const struct settings *settings, const char *task_path, struc
                    struct task *out, struct error *err);
 
 /* Set by the signal handler: 1 finish the attempt and stop, 2 stop now. */
-extern volatile int loop_interrupts;
+extern volatile sig_atomic_t loop_interrupts;
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef STAGE_SETTINGS_H
 #define STAGE_SETTINGS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,7 +41,7 @@ struct settings {
     int server_idle_s;      /* it ends after so long without a client */
     bool scale;             /* reduce sizes on simt (default) */
     /* How often Ctrl-C was pressed, and from which on a model call is cut; NULL: never. */
-    const volatile int *interrupts;
+    const volatile sig_atomic_t *interrupts;
     int interrupts_cut_call;
     bool look;        /* CUDA: a failure is looked at by compute-sanitizer */
     bool accept;      /* a kernel that passes is looked at by every checker there is */
