@@ -279,7 +279,9 @@ static uint64_t guard_after(const struct plan_buffer *b)
     return (all + CUDA_UNIT_BYTES - 1) / CUDA_UNIT_BYTES * CUDA_UNIT_BYTES - used;
 }
 
-static bool bind_workspace(struct cuda_device *d, struct plan_buffer *b, struct outcome *said)
+/* False after an outcome, and after an error: only a lack of memory is the candidate's doing. */
+static bool bind_workspace(struct cuda_device *d, struct plan_buffer *b, struct outcome *said,
+                           struct error *err)
 {
     uint64_t base;
     int result;
@@ -295,10 +297,12 @@ static bool bind_workspace(struct cuda_device *d, struct plan_buffer *b, struct 
     if (result == CUDA_OK)
         result = d->api.memset8(base + CUDA_GUARD_BYTES + b->bytes, CUDA_GUARD_VALUE,
                                 guard_after(b), d->stream);
+    if (result == CUDA_OUT_OF_MEMORY)
+        return outcome_set(said, OUTCOME_OUT_OF_MEMORY, -1, "workspace %s of %" PRIu64 " bytes",
+                           b->name, b->bytes);
     if (result != CUDA_OK) {
-        outcome_set(said, OUTCOME_OUT_OF_MEMORY, -1, "workspace %s of %" PRIu64 " bytes", b->name,
-                    b->bytes);
-        return false;
+        cuda_error(d, result, "preparing it", err);
+        return error_add(err, "workspace %s of %" PRIu64 " bytes", b->name, b->bytes);
     }
     b->address = base + CUDA_GUARD_BYTES;
     return true;
@@ -335,8 +339,8 @@ static bool cuda_bind(struct run_device *base, struct plan *plan, const json_t *
         struct plan_buffer *b = &plan->buffers[i];
 
         if (b->kind == BUFFER_WORKSPACE) {
-            if (!bind_workspace(d, b, said))
-                return true;
+            if (!bind_workspace(d, b, said, err))
+                return err->kind == ERROR_NONE;
         } else if (!bind_shared(d, b, json_object_get(buffers, b->name), err)) {
             return false;
         }
@@ -515,17 +519,17 @@ bool cuda_prepare(struct cuda_device *d, struct plan *plan, struct outcome *said
 static bool check_guards(struct cuda_device *d, const struct plan *plan, struct outcome *said,
                          struct error *err)
 {
-    unsigned char *guard = arena_alloc(d->a, CUDA_UNIT_BYTES + 2 * CUDA_GUARD_BYTES);
-
     for (size_t i = 0; i < plan->buffer_count; i++) {
         const struct plan_buffer *b = &plan->buffers[i];
 
         if (b->kind != BUFFER_WORKSPACE)
             continue;
+        if (!d->guard)
+            d->guard = arena_alloc(d->a, CUDA_UNIT_BYTES + 2 * CUDA_GUARD_BYTES);
         for (int after = 0; after < 2; after++) {
             uint64_t at = after ? b->address + b->bytes : b->address - CUDA_GUARD_BYTES;
             size_t size = after ? guard_after(b) : CUDA_GUARD_BYTES;
-            int result = d->api.copy_to_host(guard, at, size, d->stream);
+            int result = d->api.copy_to_host(d->guard, at, size, d->stream);
             int hits = 0;
 
             if (result == CUDA_OK)
@@ -533,7 +537,7 @@ static bool check_guards(struct cuda_device *d, const struct plan *plan, struct 
             if (result != CUDA_OK)
                 return cuda_error(d, result, "reading the workspace's guards", err);
             for (size_t k = 0; k < size; k++)
-                hits += guard[k] != CUDA_GUARD_VALUE;
+                hits += d->guard[k] != CUDA_GUARD_VALUE;
             if (hits == 0)
                 continue;
             if (!said->findings)

@@ -39,6 +39,7 @@ struct cuda_device {
     int local_bytes;  /* the largest share of a thread's own memory that a kernel of the module has
                        */
     uint64_t flush_address, flush_bytes, sink_address;
+    unsigned char *guard;             /* room for what a guard is read into; NULL: none was */
     uint64_t fresh[PLAN_MAX_BUFFERS]; /* first bytes of each output as it was bound, 8 of them */
 };
 

@@ -148,6 +148,29 @@ static int count(const char *text, const char *what)
     return n;
 }
 
+static void expect_machine(struct bench *b, const char *request, const char *text)
+{
+    json_t *v = ask(b, request);
+
+    if (json_bool_or(v, "ok", true) || strcmp(json_string_or(v, "kind", ""), "machine") != 0 ||
+        !strstr(json_string_or(v, "text", ""), text))
+        fail_msg("%s\n-> %s", request, json_dumps(v, JSON_COMPACT));
+    json_decref(v);
+}
+
+/* Addresses of the runner that are in use, in KiB. */
+static long virtual_kib(struct bench *b)
+{
+    struct text status;
+    const char *line;
+
+    assert_true(file_read(arena_printf(b->a, "/proc/%d/status", child_pid(b->child)), 1 << 16, b->a,
+                          &status, &b->err));
+    line = strstr(status.data, "VmSize:");
+    assert_non_null(line);
+    return strtol(line + strlen("VmSize:"), NULL, 10);
+}
+
 #define SCALE(dims)                                                                                \
     "{'op':'launch','kernel':'scale<2>','line':9," dims                                            \
     "'args':[{'buffer':'out0','offset':0},{'buffer':'in0','offset':0},{'bytes':'00010000'}]}"
@@ -397,6 +420,39 @@ static void workspace_that_does_not_fit_is_out_of_memory(void **state)
     close_bench(&b);
 }
 
+/* The driver's failure to set memory says nothing about how much there is. */
+static void workspace_that_cannot_be_set_is_the_machines_fault(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    open_bench(&b, "cuMemsetD8Async:1:719");
+    expect(&b, load_request(&b, GOOD_PLAN), "ok", "");
+    expect_machine(&b,
+                   arena_printf(b.a, "{'do':'bind','buffers':{%s,%s}}", make_buffer(&b, "in0"),
+                                make_buffer(&b, "out0")),
+                   "workspace ws0 of 512 bytes: preparing it: CUDA_ERROR_OTHER (719)");
+    close_bench(&b);
+}
+
+static void many_runs_take_no_more_memory_than_a_few(void **state)
+{
+    struct bench b;
+    long before;
+
+    (void)state;
+    open_bench(&b, NULL);
+    expect(&b, load_request(&b, GOOD_PLAN), "ok", "");
+    bind_buffers(&b);
+    for (int i = 0; i < 3; i++)
+        expect(&b, "{'do':'run'}", "ok", "");
+    before = virtual_kib(&b);
+    for (int i = 0; i < 50; i++)
+        expect(&b, "{'do':'run'}", "ok", "");
+    assert_true(virtual_kib(&b) - before < 16 * 1024);
+    close_bench(&b);
+}
+
 static void a_write_past_a_workspace_is_a_finding(void **state)
 {
     struct bench b;
@@ -492,6 +548,8 @@ int main(void)
         cmocka_unit_test(a_fault_is_told_and_the_process_ends),
         cmocka_unit_test(a_fault_while_timing_is_told),
         cmocka_unit_test(workspace_that_does_not_fit_is_out_of_memory),
+        cmocka_unit_test(workspace_that_cannot_be_set_is_the_machines_fault),
+        cmocka_unit_test(many_runs_take_no_more_memory_than_a_few),
         cmocka_unit_test(a_write_past_a_workspace_is_a_finding),
         cmocka_unit_test(a_request_without_sense_is_refused_and_the_next_one_heard),
         cmocka_unit_test(without_a_driver_the_machine_is_to_blame),
