@@ -90,6 +90,16 @@ static double next_uniform(uint64_t *state)
     return (double)(*state >> 11) / 9007199254740992.0;
 }
 
+/* Of the whole name: in1 and in11 are different tensors. FNV-1a. */
+static uint64_t first_state(const char *key)
+{
+    uint64_t state = 0xcbf29ce484222325u;
+
+    for (; *key; key++)
+        state = (state ^ (unsigned char)*key) * 0x100000001b3u;
+    return state;
+}
+
 static bool fill_value(const char *fill, int64_t i, uint64_t *state, double *out)
 {
     if (strcmp(fill, "normal") == 0)
@@ -235,7 +245,7 @@ static bool make_buffer(struct stage *st, const struct tensor_info *t, const cha
     int64_t held = sampled && bytes > SAMPLED_FILL ? SAMPLED_FILL : bytes;
     char *data = xmalloc((size_t)held + 2 * GUARD), *path = path_join(a, st->work_dir, key);
     int width = dtype_find(t->dtype, strlen(t->dtype))->bytes;
-    uint64_t state = 0x9E3779B97F4A7C15u ^ (uint64_t)key[strlen(key) - 1];
+    uint64_t state = first_state(key);
     bool ok = true;
     double v;
 

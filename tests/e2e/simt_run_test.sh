@@ -90,6 +90,13 @@ run shapes.cu --input 'f32[64]=index' --output "f32[64]=@$work/a.bin" --output "
 got=$(od -An -tf4 -v -w4 -j68 -N4 a.bin; od -An -tf4 -v -w4 -j128 -N4 a.bin; od -An -tf4 -v -w4 -j68 -N4 b.bin)
 [[ $(echo $got) == "17 132 117" ]] || code="9 $got"
 ok "a plan launches a kernel with blocks of two shapes" 0 '^ok'
+inputs=()
+for _ in $(seq 11); do inputs+=(--input 'f32[256]=normal'); done
+sed 's/DATA(float const, &call->in\[0\])/DATA(float const, \&call->in[10])/' good.cu > last.cu
+run good.cu "${inputs[@]}" --output "f32[256]=@$work/first.bin"
+run last.cu "${inputs[@]}" --output "f32[256]=@$work/last.bin"
+! cmp -s first.bin last.bin || code="9 the same"
+ok "the first and the eleventh input are filled with other numbers" 0 '^ok'
 run good.cu --input 'f32[256]=nonsense' --output 'f32[256]'
 ok "a fill that does not exist is refused" 2 "no way to fill"
 run missing.cu --input 'f32[256]' --output 'f32[256]'
