@@ -1,4 +1,5 @@
 /* test_recipe.c - recipes read and composed, sources tidied, changes as edits. */
+#include "base/fs.h"
 #include "base/json.h"
 #include "expert/compose/format_source.h"
 #include "expert/compose/recipe.h"
@@ -115,6 +116,48 @@ static void a_broken_recipe_is_told_with_its_line(void **state)
             fail_msg("%s: %s", broken[i].name, err.text);
         arena_free(a);
     }
+}
+
+/* Each file is within the limit; what they come to is not. */
+static void includes_that_come_to_too_much_are_an_error(void **state)
+{
+    static const struct {
+        const char *file, *says;
+    } cases[] = {{"twice", "longer than 262144 bytes"}, {"circle", "deeper than"}};
+    struct arena *a = arena_new();
+    const char *home = getenv("CUTEGEN_HOME");
+    char *dir, *recipes, *big = arena_alloc(a, 150000);
+    struct error err = {0};
+
+    (void)state;
+    memset(big, '\n', 149999);
+    assert_true(dir_temp("test-recipe", a, &dir, &err));
+    recipes = path_join(a, dir, "recipes");
+    assert_true(
+        dir_make(recipes, &err) &&
+        file_write(path_join(a, recipes, "big.cuh"), text_of(big), &err) &&
+        file_write(path_join(a, recipes, "circle.cuh"), text_of("//! include circle\n"), &err) &&
+        file_write(path_join(a, recipes, "twice.cu"),
+                   text_of("//! recipe x: y\n//! text\n//! include big\n//! include big\nend\n"),
+                   &err) &&
+        file_write(path_join(a, recipes, "circle.cu"),
+                   text_of("//! recipe x: y\n//! text\n//! include circle\n"), &err));
+    home = home ? arena_strdup(a, home) : NULL;
+    setenv("CUTEGEN_HOME", dir, 1);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct recipe r;
+
+        err = (struct error){0};
+        if (recipe_load(cases[i].file, a, &r, &err) || !strstr(err.text, cases[i].says))
+            fail_msg("%s: %s", cases[i].file, err.text);
+    }
+    if (home)
+        setenv("CUTEGEN_HOME", home, 1);
+    else
+        unsetenv("CUTEGEN_HOME");
+    err = (struct error){0};
+    dir_remove(dir, &err);
+    arena_free(a);
 }
 
 static void long_lists_break_at_their_commas(void **state)
@@ -328,6 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recipe_composes_for_its_scope_and_steps),
         cmocka_unit_test(a_broken_recipe_is_told_with_its_line),
+        cmocka_unit_test(includes_that_come_to_too_much_are_an_error),
         cmocka_unit_test(long_lists_break_at_their_commas),
         cmocka_unit_test(a_change_applies_to_exactly_the_other_source),
         cmocka_unit_test(any_change_applies_to_exactly_the_other_source),

@@ -23,7 +23,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { RECIPE_BYTES = 256 * 1024, SOURCE_BYTES = 256 * 1024 };
+enum { RECIPE_BYTES = 256 * 1024, SOURCE_BYTES = 256 * 1024, INCLUDE_DEPTH = 8 };
 
 struct walk {
     const struct recipe *r;
@@ -230,12 +230,15 @@ static bool recipe_file(const char *name, struct arena *a, struct text *out, str
 }
 
 /* `//! include NAME` becomes recipes/NAME.cuh without the comment it begins with. */
-static bool included(struct text source, struct arena *a, struct text *out, struct error *err)
+static bool included(struct text source, int depth, struct arena *a, struct text *out,
+                     struct error *err)
 {
     struct buf b = buf_init(RECIPE_BYTES);
     const char *at = source.data, *end = source.data + source.len;
     struct text line, d, part;
-    bool ok = true;
+    bool ok = depth < INCLUDE_DEPTH ||
+              error_set(err, ERROR_MACHINE, "includes of a recipe go deeper than %d files",
+                        INCLUDE_DEPTH);
 
     while (ok && next_line(&at, end, &line)) {
         const char *from;
@@ -246,13 +249,16 @@ static bool included(struct text source, struct arena *a, struct text *out, stru
             continue;
         }
         ok = recipe_file(arena_printf(a, "%.*s.cuh", (int)d.len, d.data), a, &part, err) &&
-             included(part, a, &part, err);
+             included(part, depth + 1, a, &part, err);
         from = ok ? part.data : "";
         while (ok && text_starts((struct text){from, (size_t)(part.data + part.len - from)}, "// "))
-            from = strchr(from, '\n') + 1;
+            from = strchrnul(from, '\n') + (strchr(from, '\n') != NULL);
         if (ok)
             buf_add(&b, from, (size_t)(part.data + part.len - from));
     }
+    if (ok && b.overflowed)
+        ok = error_set(err, ERROR_MACHINE, "a recipe and its includes are longer than %d bytes",
+                       RECIPE_BYTES);
     if (ok)
         *out = buf_copy(&b, a);
     buf_release(&b);
@@ -264,7 +270,7 @@ bool recipe_load(const char *name, struct arena *a, struct recipe *out, struct e
     struct text source;
 
     if (!recipe_file(arena_printf(a, "%s.cu", name), a, &source, err) ||
-        !included(source, a, &source, err))
+        !included(source, 0, a, &source, err))
         return error_add(err, "reading the recipe '%s'", name);
     return recipe_parse(arena_printf(a, "%s.cu", name), source, a, out, err);
 }

@@ -7,10 +7,8 @@
  *   struct blk      one resident block: shared memory, its shadow, barriers, warps
  *   struct warp     one warp: its fiber, its copies in flight, its clock
  *
- * Files: device.c (open, allocations, modules), launch.c (checks, threads),
- * block_scheduler.c (blocks, warps, barriers), memory.c (loads and stores), shared_race.c
- * (shadow of shared memory), cp_async.c (cp.async, mbarrier), atomic.c,
- * warp_collectives.c (shuffles and the like), tensor_core.c, findings.c, rounded_math.c.
+ * Which file does what: src/simt/README.md. What a file gives to others stands below,
+ * under its name.
  *
  * Invariants
  * 1. A blk and everything in it is touched by one worker only.
