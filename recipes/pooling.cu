@@ -1,4 +1,4 @@
-// recipes/pooling.cu - the maximum or the mean over windows of the innermost dimensions: a thread per window.
+// recipes/pooling.cu - the maximum or the mean over windows of the innermost dimensions.
 //
 // Lines that begin with //! direct the composer (docs/recipes.md); all else is the kernel's text.
 //
@@ -6,11 +6,22 @@
 //! fact largest: the maximum; else the mean
 //! fact padded: windows may reach over the edge
 //! fact whole_windows: the mean counts what lies over the edge
+//! fact vectors: rows of the input are whole 16-byte vectors, and the vectors under a few windows fit into registers
+//! fact whole_rows: rows of the output are whole 16-byte vectors
+//! fact overlap: windows of neighbouring rows or planes share elements
 //!
 //! step launch_shape: launch blocks of 128 threads
 //!   why: Small blocks end and start more evenly, so the memory system never runs dry between waves.
 //! step columns: let a block take a strip of one plane
 //!   why: Where a window lies follows from the block, so that the divisions are done once per block and not per window.
+//! step vectorise: read 16 bytes per load, for as many windows side by side per thread
+//!   why: Windows side by side share most of their elements; a vector is loaded once for all of them.
+//!   when: vectors
+//!   excludes: columns
+//! step bands: compute several rows of windows per thread
+//!   why: Each row of the input is loaded and reduced once, for all windows of the thread that contain it.
+//!   when: overlap
+//!   excludes: columns
 //! text
 // $kernel: $ops, a thread per window.
 #include <cutegen/kernel.h>
@@ -20,11 +31,160 @@
 
 using namespace cute;
 
+//! if vectorise or bands
+//! if vectorise
+constexpr int VEC = $vec;                 // windows side by side per thread: as many as 16 bytes have elements
+//! else
+constexpr int VEC = 1;                    // windows side by side per thread
+//! end
+//! if bands
+constexpr int ROWS = $band_rows, PLANES = $band_planes; // of windows per thread
+//! else
+constexpr int ROWS = 1, PLANES = 1;       // of windows per thread
+//! end
+constexpr int FIRST = -(($pad_width + VEC - 1) / VEC);            // the first vector under a thread's windows, from theirs
+constexpr int SHIFT = -$pad_width - FIRST * VEC;                  // where in it the first window begins
+constexpr int SPAN = SHIFT + (VEC - 1) * $stride_width + ($kernel_width - 1) * $dilation_width + 1;
+constexpr int ROWS_IN = (ROWS - 1) * $stride_height + ($kernel_height - 1) * $dilation_height + 1;
+constexpr int PLANES_IN = (PLANES - 1) * $stride_depth + ($kernel_depth - 1) * $dilation_depth + 1;
+
+// Does element `at`, counted from the beginning of a window, belong to it?
+CUTE_HOST_DEVICE constexpr bool in_window(int at, int size, int dilation)
+{
+    return at >= 0 && at % dilation == 0 && at / dilation < size;
+}
+
+//! end
+//! if largest
+// NaN wins.
+__device__ inline float larger(float a, float b)
+{
+    float c;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+
+//! end
 template <int THREADS>
 __global__ void __launch_bounds__(THREADS)
     ${kernel}_kernel($type const *x, $type *y, int64_t planes, int depth, int height, int width, int out_depth,
                      int out_height, int out_width)
 {
+//! if vectorise or bands
+    using Vector = AutoVectorizingCopyWithAssumedAlignment<int(sizeof($type)) * VEC * 8>;
+//! if largest
+    float const none = __int_as_float(0xff800000);
+//! else
+    float const none = 0.0f;
+//! end
+    int const vectors = width / VEC, out_vectors = ceil_div(out_width, VEC);
+    int const bands = ceil_div(out_height, ROWS), slabs = ceil_div(out_depth, PLANES);
+    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(Int<VEC>{}, vectors, height, depth, planes), make_stride(_1{}, Int<VEC>{}, int64_t(width), int64_t(width) * height, int64_t(width) * height * depth)); // (VEC,vectors,height,depth,planes)
+    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(out_width, out_height, out_depth, planes), make_stride(_1{}, int64_t(out_width), int64_t(out_width) * out_height, int64_t(out_width) * out_height * out_depth)); // (out_width,out_height,out_depth,planes)
+    int64_t const i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
+    int64_t const line = i / out_vectors;
+    int const v = int(i % out_vectors), h0 = int(line % bands) * ROWS;
+    int const d0 = int(line / bands % slabs) * PLANES;
+    int64_t const plane = line / bands / slabs;
+    bool const inside = plane < planes;
+    Tensor value = make_tensor<float>(make_shape(Int<VEC>{}, Int<ROWS>{}, Int<PLANES>{})); // (VEC,ROWS,PLANES)
+    fill(value, none);
+    CUTE_UNROLL
+    for (int c = 0; c < PLANES_IN; ++c) {
+        int const at_d = d0 * $stride_depth - $pad_depth + c;
+        CUTE_UNROLL
+        for (int b = 0; b < ROWS_IN; ++b) {
+            int const at_h = h0 * $stride_height - $pad_height + b;
+            Tensor row = make_tensor<float>(make_shape(Int<VEC>{}, Int<ceil_div(SPAN, VEC)>{})); // (VEC,span)
+            CUTE_UNROLL
+            for (int u = 0; u < size<1>(row); ++u) {
+                int const at_v = v * $stride_width + FIRST + u;
+                Tensor loaded = make_tensor<$type>(Int<VEC>{}); // (VEC)
+                bool const there = at_d >= 0 && at_d < depth && at_h >= 0 && at_h < height && at_v >= 0 && at_v < vectors && inside;
+                if (there)
+                    copy(Vector{}, gX(_, at_v, at_h, at_d, plane), loaded);
+                CUTE_UNROLL
+                for (int e = 0; e < VEC; ++e)
+                    row(e, u) = there ? float(loaded(e)) : none;
+            }
+            Tensor across = make_tensor<float>(Int<VEC>{}); // (VEC)
+            CUTE_UNROLL
+            for (int w = 0; w < VEC; ++w) {
+                across(w) = row(SHIFT + w * $stride_width);
+                CUTE_UNROLL
+                for (int a = 1; a < $kernel_width; ++a)
+//! if largest
+                    across(w) = larger(across(w), row(SHIFT + w * $stride_width + a * $dilation_width));
+//! else
+                    across(w) += row(SHIFT + w * $stride_width + a * $dilation_width);
+//! end
+            }
+            CUTE_UNROLL
+            for (int k = 0; k < PLANES * ROWS; ++k) {
+                int const p = k / ROWS, r = k % ROWS;
+                if (!in_window(c - p * $stride_depth, $kernel_depth, $dilation_depth) || !in_window(b - r * $stride_height, $kernel_height, $dilation_height))
+                    continue;
+                CUTE_UNROLL
+                for (int w = 0; w < VEC; ++w)
+//! if largest
+                    value(w, r, p) = larger(value(w, r, p), across(w));
+//! else
+                    value(w, r, p) += across(w);
+//! end
+            }
+        }
+    }
+//! if vectorise and not whole_rows
+    // Rows of the output begin anywhere: where a warp has windows of one row alone, it stores them element after element.
+    __shared__ float staged[THREADS * VEC];
+    Tensor sY = make_tensor(make_smem_ptr(staged + threadIdx.x / 32 * 32 * VEC), Int<32 * VEC>{}); // (32*VEC)
+    int const lane = threadIdx.x % 32, v0 = v - lane;
+    bool const one_row = __all_sync(0xffffffff, __shfl_sync(0xffffffff, line, 0) == line && inside);
+//! end
+    CUTE_UNROLL
+    for (int k = 0; k < PLANES * ROWS; ++k) {
+        int const p = k / ROWS, r = k % ROWS, h = h0 + r, d = d0 + p;
+        bool const wanted = h < out_height && d < out_depth && inside;
+        Tensor result = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        CUTE_UNROLL
+        for (int w = 0; w < VEC; ++w) {
+//! if largest
+            result(w) = $type(value(w, r, p));
+//! elif padded and not whole_windows
+            int const from_w = (v * VEC + w) * $stride_width - $pad_width, from_h = h * $stride_height - $pad_height;
+            int const from_d = d * $stride_depth - $pad_depth;
+            int const wide = min(from_w + $kernel_width, width) - max(from_w, 0), high = min(from_h + $kernel_height, height) - max(from_h, 0);
+            result(w) = $type(value(w, r, p) / float(wide * high * (min(from_d + $kernel_depth, depth) - max(from_d, 0))));
+//! else
+            result(w) = $type(value(w, r, p) / float($kernel_width * $kernel_height * $kernel_depth));
+//! end
+        }
+//! if vectorise and not whole_rows
+        if (one_row) {
+            __syncwarp();
+            CUTE_UNROLL
+            for (int w = 0; w < VEC; ++w)
+                sY(lane * VEC + w) = float(result(w));
+            __syncwarp();
+            CUTE_UNROLL
+            for (int w = 0; w < VEC; ++w)
+                if (wanted && v0 * VEC + w * 32 + lane < out_width)
+                    gY(v0 * VEC + w * 32 + lane, h, d, plane) = $type(sY(w * 32 + lane));
+            continue;
+        }
+        CUTE_UNROLL
+        for (int w = 0; w < VEC; ++w)
+            if (wanted && v * VEC + w < out_width)
+                gY(v * VEC + w, h, d, plane) = result(w);
+//! elif vectorise
+        if (wanted)
+            copy(Vector{}, result, make_tensor(gY.data() + gY.layout()(v * VEC, h, d, plane), Int<VEC>{}));
+//! else
+        if (wanted)
+            gY(v, h, d, plane) = result(0);
+//! end
+    }
+//! else
     Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(width, height, depth, planes), make_stride(_1{}, int64_t(width), int64_t(width) * height, int64_t(width) * height * depth)); // (width,height,depth,planes)
     Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(out_width, out_height, out_depth, planes), make_stride(_1{}, int64_t(out_width), int64_t(out_width) * out_height, int64_t(out_width) * out_height * out_depth)); // (out_width,out_height,out_depth,planes)
 //! if columns
@@ -44,28 +204,27 @@ __global__ void __launch_bounds__(THREADS)
     int64_t const plane = i / out_width / out_height / out_depth;
 //! end
 //! if largest
-    float value = __int_as_float(0xff800000); // NaN wins
+    float value = __int_as_float(0xff800000);
 //! else
     float value = 0.0f;
 //! end
-    CUTE_UNROLL
+    $unroll
     for (int c = 0; c < $kernel_depth; ++c) {
         int const at_d = d * $stride_depth - $pad_depth + c * $dilation_depth;
-        CUTE_UNROLL
+        $unroll
         for (int b = 0; b < $kernel_height; ++b) {
             int const at_h = h * $stride_height - $pad_height + b * $dilation_height;
-            CUTE_UNROLL
+            $unroll_row
             for (int a = 0; a < $kernel_width; ++a) {
                 int const at_w = w * $stride_width - $pad_width + a * $dilation_width;
 //! if padded
                 if (at_d < 0 || at_d >= depth || at_h < 0 || at_h >= height || at_w < 0 || at_w >= width)
                     continue;
 //! end
-                float const element = float(gX(at_w, at_h, at_d, plane));
 //! if largest
-                value = element > value || element != element ? element : value;
+                value = larger(value, float(gX(at_w, at_h, at_d, plane)));
 //! else
-                value += element;
+                value += float(gX(at_w, at_h, at_d, plane));
 //! end
             }
         }
@@ -79,6 +238,7 @@ __global__ void __launch_bounds__(THREADS)
     gY(w, h, d, plane) = $type(value / float(across * down * deep));
 //! else
     gY(w, h, d, plane) = $type(value / float($kernel_width * $kernel_height * $kernel_depth));
+//! end
 //! end
 }
 #endif
@@ -94,16 +254,27 @@ CUTEGEN_PLAN(call)
     int64_t out_depth = $out_depth, out_height = $out_height, out_width = y->shape[$ndim - 1];
     int64_t planes = cutegen_numel(x) / (depth * height * width);
     CUTEGEN_REQUIRE(call, planes * out_depth * out_height * out_width == cutegen_numel(y), "y has another shape");
-//! if columns
-//! if launch_shape
-    int64_t blocks = planes * out_depth * out_height * cutegen_ceil_div(out_width, 128);
-//! else
-    int64_t blocks = planes * out_depth * out_height * cutegen_ceil_div(out_width, 256);
+//! if vectorise
+    CUTEGEN_REQUIRE(call, width % $vec == 0 && cutegen_aligned(x, 16), "rows of x must be whole vectors of 16 bytes");
+//! if whole_rows
+    CUTEGEN_REQUIRE(call, out_width % $vec == 0 && cutegen_aligned(y, 16), "rows of y must be whole vectors of 16 bytes");
 //! end
-//! elif launch_shape
-    int64_t blocks = cutegen_ceil_div(cutegen_numel(y), 128);
+//! end
+//! if launch_shape
+    const int threads = 128;
 //! else
-    int64_t blocks = cutegen_ceil_div(cutegen_numel(y), 256);
+    const int threads = 256;
+//! end
+//! if vectorise and bands
+    int64_t blocks = cutegen_ceil_div(planes * cutegen_ceil_div(out_depth, $band_planes) * cutegen_ceil_div(out_height, $band_rows) * cutegen_ceil_div(out_width, $vec), threads);
+//! elif vectorise
+    int64_t blocks = cutegen_ceil_div(planes * out_depth * out_height * cutegen_ceil_div(out_width, $vec), threads);
+//! elif bands
+    int64_t blocks = cutegen_ceil_div(planes * cutegen_ceil_div(out_depth, $band_planes) * cutegen_ceil_div(out_height, $band_rows) * out_width, threads);
+//! elif columns
+    int64_t blocks = planes * out_depth * out_height * cutegen_ceil_div(out_width, threads);
+//! else
+    int64_t blocks = cutegen_ceil_div(cutegen_numel(y), threads);
 //! end
 //! if launch_shape
     return CUTEGEN_LAUNCH(call, (${kernel}_kernel<128>), cutegen_dim3(blocks, 1, 1), cutegen_dim3(128, 1, 1), 0, CUTEGEN_DATA($type const, x), CUTEGEN_DATA($type, y), planes, (int)depth, (int)height, (int)width, (int)out_depth, (int)out_height, (int)out_width);

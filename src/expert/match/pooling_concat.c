@@ -73,12 +73,88 @@ static void fill_window(struct scope *s, const char *what, const int64_t v[3])
     }
 }
 
+/* A window along the three innermost dimensions: depth, height, width. */
+struct window {
+    int64_t size[3], stride[3], pad[3], dilation[3];
+};
+
+enum {
+    POOL_ROW_REGISTERS = 64, /* elements of one row under the windows of a thread */
+    POOL_LOADS = 320,        /* written out one by one, all loops unrolled */
+    POOL_TAPS = 512,         /* of a window, likewise */
+};
+
+/* Elements of the input under `count` neighbouring windows. */
+static int64_t under(const struct window *w, int d, int64_t count)
+{
+    return (count - 1) * w->stride[d] + (w->size[d] - 1) * w->dilation[d] + 1;
+}
+
+/* Vectors of `vec` elements under as many windows side by side, as the recipe reads them. */
+static int64_t vectors_under(const struct window *w, int64_t vec)
+{
+    int64_t shift = (vec - w->pad[2] % vec) % vec;
+
+    return (shift + under(w, 2, vec) + vec - 1) / vec;
+}
+
+static bool overlaps(const struct window *w, int d)
+{
+    return w->stride[d] < (w->size[d] - 1) * w->dilation[d] + 1 && w->size[d] > 1;
+}
+
+/* Rows and planes of windows per thread: more share more, as long as all threads have work. */
+static void set_bands(const struct graph *g, struct scope *s, const struct window *w,
+                      const int64_t out[3], int64_t loads, int64_t threads)
+{
+    int64_t rows = overlaps(w, 1) ? 8 : 1, planes = overlaps(w, 0) ? 4 : 1;
+
+    while (rows > 1 && (rows > out[1] || rows * planes > 8))
+        rows /= 2;
+    while (planes > 1 && planes > out[0])
+        planes /= 2;
+    while (rows * planes > 1 &&
+           ((g->measured && threads / (rows * planes) < 1024LL * g->sm_count) ||
+            under(w, 1, rows) * under(w, 0, planes) * loads > POOL_LOADS)) {
+        if (planes >= rows)
+            planes /= 2;
+        else
+            rows /= 2;
+    }
+    scope_set(s, "band_rows", "%d", (int)rows);
+    scope_set(s, "band_planes", "%d", (int)planes);
+    if (rows * planes > 1)
+        scope_fact(s, "overlap");
+}
+
+/* What a thread may compute at once: vectors across, bands down. */
+static void set_sharing(const struct graph *g, struct scope *s, const struct window *w,
+                        const struct tensor *x, const int64_t out[3])
+{
+    int64_t vec = 16 / expr_bytes(x->dtype), width = x->shape[x->dims - 1];
+    int64_t across = vectors_under(w, vec), taps = w->size[0] * w->size[1] * w->size[2];
+    bool vectors = vec > 1 && width % vec == 0 && across * vec <= POOL_ROW_REGISTERS &&
+                   across * w->size[0] * w->size[1] <= POOL_LOADS;
+    int64_t windows = tensor_numel(&g->out[0]);
+
+    scope_set(s, "vec", "%d", (int)vec);
+    scope_set(s, "unroll", "%s", taps <= POOL_TAPS ? "CUTE_UNROLL" : "#pragma unroll 1");
+    scope_set(s, "unroll_row", "%s",
+              w->size[2] <= POOL_ROW_REGISTERS ? "CUTE_UNROLL" : "#pragma unroll 8");
+    if (vectors)
+        scope_fact(s, "vectors");
+    if (out[2] % vec == 0)
+        scope_fact(s, "whole_rows");
+    set_bands(g, s, w, out, vectors ? across : w->size[2], windows / (vectors ? vec : 1));
+}
+
 bool match_pooling(const struct graph *g, struct arena *a, struct match *out)
 {
     const struct node *n = through_reshapes(g, graph_node(g, g->result[0])), *x;
     static const int64_t none[3] = {0, 0, 0};
     const struct pool *p = NULL;
-    int64_t size[3], stride[3], pad[3], dilation[3];
+    struct window w;
+    int64_t result[3];
     struct scope *s;
     int ndim, spatial;
     bool ok;
@@ -90,34 +166,37 @@ bool match_pooling(const struct graph *g, struct arena *a, struct match *out)
         return match_no(out, a, "no pooling is what it returns");
     x = through_reshapes(g, graph_arg(g, n, 0));
     ok = plain_input(g, x) && tensor_contiguous(&g->out[0]) && x->t.dims == g->out[0].dims;
-    ok = ok && per_dim(n, 1, p->dims, NULL, size) && per_dim(n, 2, p->dims, size, stride) &&
-         per_dim(n, 3, p->dims, none, pad) &&
-         per_dim(n, p->largest ? 4 : 99, p->dims, NULL, dilation);
+    ok = ok && per_dim(n, 1, p->dims, NULL, w.size) && per_dim(n, 2, p->dims, w.size, w.stride) &&
+         per_dim(n, 3, p->dims, none, w.pad) &&
+         per_dim(n, p->largest ? 4 : 99, p->dims, NULL, w.dilation);
     if (!ok || flag(n, p->largest ? 5 : 4, false) || (!p->largest && graph_arg_json(n, 6, NULL)))
         return match_no(out, a, "pooling of something computed, or rounded up");
     ndim = x->t.dims;
     spatial = p->dims < ndim - 1 ? p->dims : ndim - 1;
-    while (spatial > 1 && size[3 - spatial] == 1 && spatial > ndim - 2)
+    while (spatial > 1 && w.size[3 - spatial] == 1 && spatial > ndim - 2)
         spatial--;
     s = out->scope = scope_new(a, NULL);
     scope_set(s, "kernel", "%s", match_kernel_name(g, a));
     scope_set(s, "ops", "%s", graph_ops(g, a));
     scope_set(s, "type", "%s", expr_memory_type(x->t.dtype));
     scope_set(s, "ndim", "%d", ndim);
-    fill_window(s, "kernel", size);
-    fill_window(s, "stride", stride);
-    fill_window(s, "pad", pad);
-    fill_window(s, "dilation", dilation);
+    fill_window(s, "kernel", w.size);
+    fill_window(s, "stride", w.stride);
+    fill_window(s, "pad", w.pad);
+    fill_window(s, "dilation", w.dilation);
     scope_set(s, "height", "%s", spatial > 1 ? arena_printf(a, "x->shape[%d]", ndim - 2) : "1");
     scope_set(s, "out_height", "%s", spatial > 1 ? arena_printf(a, "y->shape[%d]", ndim - 2) : "1");
     scope_set(s, "depth", "%s", spatial > 2 ? arena_printf(a, "x->shape[%d]", ndim - 3) : "1");
     scope_set(s, "out_depth", "%s", spatial > 2 ? arena_printf(a, "y->shape[%d]", ndim - 3) : "1");
     if (p->largest)
         scope_fact(s, "largest");
-    if (pad[0] || pad[1] || pad[2])
+    if (w.pad[0] || w.pad[1] || w.pad[2])
         scope_fact(s, "padded");
     if (flag(n, 5, true))
         scope_fact(s, "whole_windows");
+    for (int d = 0; d < 3; d++)
+        result[d] = 3 - d <= spatial ? g->out[0].shape[ndim - 3 + d] : 1;
+    set_sharing(g, s, &w, &x->t, result);
     match_scalars(g, s);
     return true;
 }
