@@ -37,16 +37,58 @@
 using namespace cute;
 
 //! if sum
-constexpr float NONE = 0.0f;
-__device__ inline float combine(float a, float b)
+using Run = float; // of a sum
+constexpr Run NONE = 0.0f;
+__device__ inline Run combine(Run a, Run b)
 {
     return a + b;
 }
-//! else
-constexpr float NONE = 1.0f;
-__device__ inline float combine(float a, float b)
+__device__ inline float value_of(Run a)
 {
-    return a * b;
+    return a;
+}
+__device__ inline Run shuffled_up(Run a, int lanes)
+{
+    return __shfl_up_sync(0xffffffff, a, lanes);
+}
+__device__ inline Run shuffled(Run a, int lane)
+{
+    return __shfl_sync(0xffffffff, a, lane);
+}
+//! else
+// A running product, part * 2^power. Products of a tile alone may be beyond the range of a float where those from the
+// beginning of the row are not: infinity times zero would make a NaN that no order from left to right makes.
+struct Run {
+    float part; // zero, not finite, or its absolute value in [1, 2)
+    int power;
+};
+constexpr Run NONE = {1.0f, 0};
+__device__ inline Run run_of(float value, int power = 0)
+{
+    if (fabsf(value) < 1.17549435e-38f) { // zero, or too small for a normal number
+        value *= 16777216.0f;
+        power -= 24;
+    }
+    int const bits = __float_as_int(value), exponent = bits >> 23 & 255;
+    if (exponent == 0 || exponent == 255)
+        return {value, 0};
+    return {__int_as_float((bits & 0x807fffff) | 0x3f800000), power + exponent - 127};
+}
+__device__ inline Run combine(Run a, Run b)
+{
+    return run_of(a.part * b.part, a.power + b.power);
+}
+__device__ inline float value_of(Run a)
+{
+    return scalbnf(a.part, a.power);
+}
+__device__ inline Run shuffled_up(Run a, int lanes)
+{
+    return {__shfl_up_sync(0xffffffff, a.part, lanes), __shfl_up_sync(0xffffffff, a.power, lanes)};
+}
+__device__ inline Run shuffled(Run a, int lane)
+{
+    return {__shfl_sync(0xffffffff, a.part, lane), __shfl_sync(0xffffffff, a.power, lane)};
 }
 //! end
 
@@ -86,7 +128,7 @@ __global__ void __launch_bounds__(THREADS)
 //! each tensor
     Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape($shape, $rows), make_stride($stride, $row_stride))(_, row); // (n)
 //! end
-    float run = NONE;
+    Run run = NONE;
 //! if sum
     float lost = 0.0f; // what rounding took from the sum (Kahan)
 //! end
@@ -104,24 +146,24 @@ __global__ void __launch_bounds__(THREADS)
         lost = (next - run) - value;
         run = next;
 //! else
-        run = combine(run, $plain_call);
+        run = combine(run, run_of($plain_call));
 //! end
-        gY(i) = $cast(run);
+        gY(i) = $cast(value_of(run));
     }
 }
 //! else
 //! if shuffles
 // What the lanes before this one hold, combined; *all becomes what all of them hold.
-__device__ inline float warp_before(float value, float *all)
+__device__ inline Run warp_before(Run value, Run *all)
 {
     int const lane = threadIdx.x % 32;
     CUTE_UNROLL
     for (int d = 1; d < 32; d *= 2) {
-        float const left = __shfl_up_sync(0xffffffff, value, d);
+        Run const left = shuffled_up(value, d);
         value = lane >= d ? combine(left, value) : value;
     }
-    *all = __shfl_sync(0xffffffff, value, 31);
-    float const left = __shfl_up_sync(0xffffffff, value, 1); // by a shuffle: subtracting would lose small values
+    *all = shuffled(value, 31);
+    Run const left = shuffled_up(value, 1); // by a shuffle: subtracting would lose small values
     return lane ? left : NONE;
 }
 
@@ -133,13 +175,13 @@ __global__ void __launch_bounds__(THREADS)
 {
     constexpr int WARPS = THREADS / 32;
     static_assert(ITEMS * WARPS % 32 == 0, "the totals are scanned by whole warps");
-    __shared__ float totals[ITEMS * WARPS];
+    __shared__ Run totals[ITEMS * WARPS];
     int const row = blockIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 //! each tensor
     Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape(Int<VEC>{}, $vector_shape, $rows), make_stride($unit, $vector_stride, $row_stride))(_, _, row); // (VEC,n/VEC)
 //! end
     Tensor values = make_tensor<float>(make_shape(Int<VEC>{}, Int<ITEMS>{})); // (VEC,ITEMS)
-    Tensor before = make_tensor<float>(Int<ITEMS>{});                         // (ITEMS)
+    Run before[ITEMS];
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j) {
         int const i = $vector_at;
@@ -153,19 +195,29 @@ __global__ void __launch_bounds__(THREADS)
     }
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j) {
+//! if not sum
+        Run whole = NONE;
+//! end
         CUTE_UNROLL
+//! if sum
         for (int v = 1; v < VEC; ++v)
             values(v, j) = combine(values(v - 1, j), values(v, j));
-        float all;
-        before(j) = warp_before(values(VEC - 1, j), &all);
+        Run all;
+        before[j] = warp_before(values(VEC - 1, j), &all);
+//! else
+        for (int v = 0; v < VEC; ++v)
+            whole = v ? combine(whole, run_of(values(v, j))) : run_of(values(v, j));
+        Run all;
+        before[j] = warp_before(whole, &all);
+//! end
         if (lane == 0)
             totals[j * WARPS + warp] = all;
     }
     __syncthreads();
     if (warp == 0) {
-        float run = NONE;
+        Run run = NONE;
         for (int k = 0; k < ITEMS * WARPS; k += 32) {
-            float all, left = warp_before(totals[k + lane], &all);
+            Run all, left = warp_before(totals[k + lane], &all);
             totals[k + lane] = combine(run, left);
             run = combine(run, all);
         }
@@ -174,11 +226,20 @@ __global__ void __launch_bounds__(THREADS)
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j) {
         int const i = $vector_at;
-        float const carry = combine(totals[j * WARPS + warp], before(j));
         Tensor rY = make_tensor<$y_type>(Int<VEC>{}); // (VEC)
+//! if sum
+        Run const carry = combine(totals[j * WARPS + warp], before[j]);
         CUTE_UNROLL
         for (int v = 0; v < VEC; ++v)
             rY(v) = $cast(combine(carry, values($v_at, j)));
+//! else
+        Run run = combine(totals[j * WARPS + warp], before[j]);
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v) {
+            run = combine(run, run_of(values(v, j)));
+            rY($v_at) = $cast(value_of(run));
+        }
+//! end
         copy(Vector{}, rY, gY(_, i));
     }
 }
@@ -188,9 +249,9 @@ __global__ void __launch_bounds__(THREADS)
     ${kernel}_kernel($params)
 {
 //! if shuffles
-    __shared__ float totals[THREADS / 32];
+    __shared__ Run totals[THREADS / 32];
 //! else
-    __shared__ float values[THREADS];
+    __shared__ Run values[THREADS];
 //! end
     int const row = blockIdx.x;
 //! each tensor
@@ -200,7 +261,7 @@ __global__ void __launch_bounds__(THREADS)
     Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape($shape, $rows), make_stride($stride, $row_stride))(_, row); // (n)
 //! end
 //! end
-    float run = NONE; // of the tiles before this one
+    Run run = NONE; // of the tiles before this one
 //! if vectorise
     for (int tile = 0; tile < n / VEC; tile += THREADS) {
         int const k = tile + threadIdx.x;
@@ -214,25 +275,37 @@ __global__ void __launch_bounds__(THREADS)
         CUTE_UNROLL
         for (int v = 0; v < VEC; ++v)
             values($v_at) = $vector_call;
+//! if sum
         CUTE_UNROLL
         for (int v = 1; v < VEC; ++v)
             values(v) = combine(values(v - 1), values(v));
-        float all, before = warp_before(in ? values(VEC - 1) : NONE, &all);
+        Run all, before = warp_before(in ? values(VEC - 1) : NONE, &all);
+//! else
+        Run whole = NONE;
+        CUTE_UNROLL
+        for (int v = 0; v < VEC; ++v)
+            whole = combine(whole, run_of(values(v)));
+        Run all, before = warp_before(in ? whole : NONE, &all);
+//! end
 //! else
     for (int tile = 0; tile < n; tile += THREADS) {
         int const k = tile + threadIdx.x;
         bool const in = k < n;
         int const i = in ? $tile_plain : 0;
-        float const value = in ? $plain_call : NONE;
+//! if sum
+        Run const value = in ? $plain_call : NONE;
+//! else
+        Run const value = in ? run_of($plain_call) : NONE;
+//! end
 //! if shuffles
-        float all, before = warp_before(value, &all);
+        Run all, before = warp_before(value, &all);
 //! end
 //! end
 //! if shuffles
         if (threadIdx.x % 32 == 0)
             totals[threadIdx.x / 32] = all;
         __syncthreads();
-        float next = run;
+        Run next = run;
         CUTE_UNROLL
         for (int w = 0; w < THREADS / 32; ++w) {
             if (w == threadIdx.x / 32)
@@ -244,26 +317,33 @@ __global__ void __launch_bounds__(THREADS)
         if (in) {
             Tensor rY = make_tensor<$y_type>(Int<VEC>{}); // (VEC)
             CUTE_UNROLL
+//! if sum
             for (int v = 0; v < VEC; ++v)
                 rY(v) = $cast(combine(before, values($v_at)));
+//! else
+            for (int v = 0; v < VEC; ++v) {
+                before = combine(before, run_of(values(v)));
+                rY($v_at) = $cast(value_of(before));
+            }
+//! end
             copy(Vector{}, rY, gY(_, i));
         }
 //! else
         if (in)
-            gY(i) = $cast(combine(before, value));
+            gY(i) = $cast(value_of(combine(before, value)));
 //! end
         __syncthreads(); // before totals is used again
 //! else
         values[threadIdx.x] = value;
         __syncthreads();
         for (int d = 1; d < THREADS; d *= 2) {
-            float const left = threadIdx.x >= d ? values[threadIdx.x - d] : NONE;
+            Run const left = threadIdx.x >= d ? values[threadIdx.x - d] : NONE;
             __syncthreads();
             values[threadIdx.x] = combine(left, values[threadIdx.x]);
             __syncthreads();
         }
         if (in)
-            gY(i) = $cast(combine(run, values[threadIdx.x]));
+            gY(i) = $cast(value_of(combine(run, values[threadIdx.x])));
         run = combine(run, values[THREADS - 1]);
         __syncthreads(); // before values is used again
 //! end

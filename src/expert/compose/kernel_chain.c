@@ -268,6 +268,47 @@ static struct text without_includes(struct file *f, struct text device)
     return body;
 }
 
+/* The name of a copy operation whose traits a line gives to CuTe, or nothing. */
+static struct text traits_of(struct text line)
+{
+    static const char start[] = "struct cute::Copy_Traits<";
+    const char *end = memchr(line.data, '>', line.len);
+
+    if (!text_starts(line, start) || !end)
+        return (struct text){NULL, 0};
+    line.data += sizeof(start) - 1;
+    return (struct text){line.data, (size_t)(end - line.data)};
+}
+
+/* A form in its namespace. Traits are specialised in CuTe's, so the form's is left for them. */
+static void put_form(struct file *f, struct text body, int number)
+{
+    struct text held = {NULL, 0}; /* a line `template <>` */
+
+    buf_printf(&f->out, "namespace part_%d {\n", number);
+    while (body.len) {
+        struct text line = line_of(&body), name = traits_of(line);
+
+        if (held.data && name.data) {
+            buf_printf(&f->out, "} // namespace part_%d\n", number);
+            put(f, held);
+            buf_printf(&f->out, "struct cute::Copy_Traits<part_%d::", number);
+            buf_add(&f->out, name.data, (size_t)(line.data + line.len - name.data));
+            buf_printf(&f->out, "namespace part_%d {\n", number);
+            held.data = NULL;
+            continue;
+        }
+        if (held.data)
+            put(f, held);
+        held = text_equal(line, (struct text){"template <>\n", 12}) ? line : (struct text){NULL, 0};
+        if (!held.data)
+            put(f, line);
+    }
+    if (held.data)
+        put(f, held);
+    buf_printf(&f->out, "} // namespace part_%d\n\n", number);
+}
+
 static void put_device(struct file *f)
 {
     const struct parts *p = f->c->p;
@@ -285,10 +326,9 @@ static void put_device(struct file *f)
             continue;
         put(f, f->s[i].title);
         if (f->form_count > 1)
-            buf_printf(&f->out, "namespace part_%d {\n", i + 1);
-        put(f, body[i]);
-        if (f->form_count > 1)
-            buf_printf(&f->out, "} // namespace part_%d\n\n", i + 1);
+            put_form(f, body[i], i + 1);
+        else
+            put(f, body[i]);
     }
     buf_puts(&f->out, "#endif\n\n");
 }

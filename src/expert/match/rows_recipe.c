@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { SM_REGISTERS = 65536, CLUSTER = 8, SIDE = 32 };
+enum { SM_REGISTERS = 65536, CLUSTER = 8, CLUSTER_VECTORS = 24, SIDE = 32 };
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
@@ -31,6 +31,13 @@ static bool registers_hold(int64_t vectors, int64_t threads)
     return vectors <= 16 && vectors * 4 + 28 <= SM_REGISTERS / threads;
 }
 
+/* The same for the blocks of a cluster, which have an SM each where rows are long. */
+static bool cluster_holds(int64_t vectors, int64_t threads, int vec)
+{
+    return vectors <= (vec > 4 ? 16 : CLUSTER_VECTORS) &&
+           vectors * 4 + 28 <= SM_REGISTERS / threads;
+}
+
 static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
 {
     int64_t n = rows_length(q), threads = 256, items, words;
@@ -47,7 +54,7 @@ static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
     scope_set(s, "cluster_blocks", "%d", (int)(SM_REGISTERS / threads / (words > 40 ? words : 40)));
     if (q->g->arch >= 90 && !fits && kept && n / vec >= CLUSTER * threads)
         scope_fact(s, "long");
-    if (registers_hold(items * kept, threads))
+    if (cluster_holds(items * kept, threads, vec))
         scope_fact(s, "holds");
     whole = n == items * CLUSTER * threads * vec;
     scope_set(s, "cluster_exactly", "%s", whole ? "==" : "<=");
@@ -248,7 +255,8 @@ static bool is_split(const struct rows *q)
     for (int i = 0; i < q->stage_count; i++)
         if (q->stages[i].total || q->stages[i].place)
             return false;
-    if (q->g->arch >= 90 && n <= CLUSTER * 512 * 16 * 4 && rows >= q->g->sm_count && kept_count(q))
+    if (q->g->arch >= 90 && n <= CLUSTER * 512 * CLUSTER_VECTORS * 4 && rows >= q->g->sm_count &&
+        kept_count(q))
         return false; /* a cluster holds it */
     return (rows < 4 * q->g->sm_count && n >= 16384) || n >= 1 << 20;
 }
