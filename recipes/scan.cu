@@ -63,24 +63,24 @@ struct Run {
     int power;
 };
 constexpr Run NONE = {1.0f, 0};
-__device__ inline Run run_of(float value, int power = 0)
+__device__ inline Run run_of(float value)
 {
-    if (fabsf(value) < 1.17549435e-38f) { // zero, or too small for a normal number
-        value *= 16777216.0f;
-        power -= 24;
-    }
-    int const bits = __float_as_int(value), exponent = bits >> 23 & 255;
-    if (exponent == 0 || exponent == 255)
-        return {value, 0};
-    return {__int_as_float((bits & 0x807fffff) | 0x3f800000), power + exponent - 127};
+    bool const small = fabsf(value) < 1.17549435e-38f; // zero, or too small for a normal number
+    int const bits = __float_as_int(small ? value * 16777216.0f : value);
+    int const exponent = (bits >> 23 & 255) - 127;
+    bool const plain = exponent != -127 && exponent != 128;
+    return {plain ? __int_as_float(bits - (exponent << 23)) : value, plain ? exponent - (small ? 24 : 0) : 0};
 }
 __device__ inline Run combine(Run a, Run b)
 {
-    return run_of(a.part * b.part, a.power + b.power);
+    float const product = a.part * b.part; // in [1, 4), zero or not finite
+    bool const large = fabsf(product) >= 2.0f;
+    return {large ? product * 0.5f : product, min(max(a.power + b.power + int(large), -(1 << 29)), 1 << 29)};
 }
 __device__ inline float value_of(Run a)
 {
-    return scalbnf(a.part, a.power);
+    int const power = min(max(a.power, -252), 254), half = power / 2; // zero or infinity beyond these
+    return a.part * __int_as_float((half + 127) << 23) * __int_as_float((power - half + 127) << 23);
 }
 __device__ inline Run shuffled_up(Run a, int lanes)
 {

@@ -34,8 +34,8 @@ static bool registers_hold(int64_t vectors, int64_t threads)
 /* The same for the blocks of a cluster, which have an SM each where rows are long. */
 static bool cluster_holds(int64_t vectors, int64_t threads, int vec)
 {
-    return vectors <= (vec > 4 ? 16 : CLUSTER_VECTORS) &&
-           vectors * 4 + 28 <= SM_REGISTERS / threads;
+    return vectors <= CLUSTER_VECTORS &&
+           vectors * 4 + (vec > 4 ? 32 : 28) <= SM_REGISTERS / threads;
 }
 
 static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
@@ -44,7 +44,7 @@ static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
     int kept = kept_count(q);
     bool whole;
 
-    if (n / vec > CLUSTER * threads * 16)
+    if (n / vec > CLUSTER * threads * (vec > 4 ? CLUSTER_VECTORS : 16))
         threads = 512;
     items = (n / vec + CLUSTER * threads - 1) / (CLUSTER * threads);
     scope_set(s, "cluster_size", "%d", CLUSTER);
@@ -59,7 +59,7 @@ static void set_cluster(struct rows *q, struct scope *s, int vec, bool fits)
     whole = n == items * CLUSTER * threads * vec;
     scope_set(s, "cluster_exactly", "%s", whole ? "==" : "<=");
     scope_set(s, "cluster_fill", "%s", whole ? "fill" : "fit into");
-    if (whole)
+    if (whole && cluster_holds(items * kept, threads, vec))
         scope_fact(s, "cluster_whole");
     if (vec > 4)
         scope_fact(s, "narrow");
