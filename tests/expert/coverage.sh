@@ -9,7 +9,7 @@
 # CUTEGEN_HOME: an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's.
 set -u
 build=$(cd "$1" && pwd)
-count=${2:-176} seed=${3:-1} every=${4:-1}
+count=${2:-208} seed=${3:-1} every=${4:-1}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 export CUTEGEN_HOME=${CUTEGEN_HOME:-$(cd "$here/../.." && pwd)} CUTEGEN_RUNS=$work/runs

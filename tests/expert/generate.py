@@ -1,4 +1,4 @@
-"""Random tasks for the built-in engineer: pointwise graphs, reductions over random dimensions, norms, losses, scans.
+"""Random tasks for the built-in engineer: pointwise graphs, reductions over random dimensions, norms, losses, scans, pools.
 
     python3 tests/expert/generate.py OUT_DIR [COUNT [SEED]]
 
@@ -205,16 +205,42 @@ def part(dice):
     return "parts", "", ["a"], [], form, [tensor(dice, shape, dtype, plain=dice.below(2) == 0)]
 
 
+def pool(dice):
+    """Windows of one to three dimensions, any stride, padding and dilation; and running products."""
+    if dice.turn % 4 == 3:
+        shape = [1 + dice.below(5), 3 + dice.below(400)]
+        return "running product", "", ["a"], [], "torch.cumprod(a, dim=1)", [tensor(dice, shape, "f32", plain=True)]
+    dims = 1 + dice.turn % 3
+    largest = dice.below(2) == 0
+    size = [1 + dice.below(5) for _ in range(dims)]
+    stride = [1 + dice.below(3) for _ in range(dims)]
+    pad = [dice.below(k // 2 + 1) for k in size]
+    words = [f"kernel_size={size}", f"stride={stride}", f"padding={pad}"]
+    dilation = [1] * dims
+    if largest:
+        dilation = [1 + dice.below(3) for _ in range(dims)]
+        words.append(f"dilation={dilation}")
+    else:
+        words.append(f"count_include_pad={dice.below(2) == 0}")
+    sides = [(k - 1) * d + 1 + dice.below(30) for k, d in zip(size, dilation)]
+    if dice.below(2):
+        sides[-1] += -sides[-1] % 8  # whole vectors
+    shape = [1 + dice.below(2), 1 + dice.below(3), *sides]
+    form = f"F.{'max' if largest else 'avg'}_pool{dims}d(a, {', '.join(words)})"
+    dtype = dice.pick(["f32", "f32", "bf16"])
+    return "pooling", "", ["a"], [], form, [tensor(dice, shape, dtype, plain=True)]
+
+
 def main():
     out = pathlib.Path(sys.argv[1])
-    count, seed = (int(word) for word in (sys.argv[2:] + ["176", "1"][len(sys.argv) - 2 :])[:2])
+    count, seed = (int(word) for word in (sys.argv[2:] + ["208", "1"][len(sys.argv) - 2 :])[:2])
     out.mkdir(parents=True, exist_ok=True)
     kinds = [pointwise, reduction, single, norm, pointwise, reduction, single, loss]
     for number in range(count):
         dice = Dice(seed * 1000 + number)
         dice.below(2)
         dice.turn = number
-        make = kinds[number % len(kinds)] if number < 160 else part  # so that the first ones stay as they were
+        make = kinds[number % len(kinds)] if number < 160 else part if number < 176 else pool  # the first ones stay as they were
         kind, init, names, body, result, inputs = make(dice)
         text = TASK.format(
             number=number,
