@@ -40,7 +40,7 @@ const struct config_key config_keys[] = {
     {"budget-minutes", GROUP_MODEL, "N", "0", "minutes the run may take; 0: no limit"},
     {"call-deadline", GROUP_MODEL, "SECONDS", "600", "longest wait for one reply"},
     {"stall", GROUP_MODEL, "SECONDS", "180", "longest silence of a server before the call is made again"},
-    {"depth", GROUP_LOOP, "N", "12", "optimisation steps at most"},
+    {"depth", GROUP_LOOP, "N", "auto", "optimisation steps at most; auto: 12 for a model, all steps of the built-in engineer"},
     {"repairs", GROUP_LOOP, "N", "3", "repairs tried per step"},
     {"patience", GROUP_LOOP, "N", "5", "stop after so many steps without a gain; 0: never"},
     {"profile-from", GROUP_LOOP, "DEPTH", "auto", "depth from which the model sees a profile; auto: by kernel class"},
@@ -168,7 +168,7 @@ static const char *value_fault(const struct config_key *k, const char *value)
         return as_bool(value) ? NULL : "yes or no is wanted";
     if (strchr(k->value, '|'))
         return is_choice(k->value, value) ? NULL : k->value;
-    if (!strcmp(k->name, "profile-from") && !strcmp(value, "auto"))
+    if ((!strcmp(k->name, "profile-from") || !strcmp(k->name, "depth")) && !strcmp(value, "auto"))
         return NULL;
     if (!strcmp(k->name, "set"))
         return strchr(value, '=') && value[0] != '=' ? NULL : "NAME=VALUE is wanted";
@@ -402,7 +402,7 @@ void config_run_options(const struct config *c, struct run_options *out)
     const char *profile = config_get(c, "profile-from");
 
     *out = (struct run_options){
-        .max_depth = get_int(c, "depth"),
+        .max_depth = strcmp(config_get(c, "depth"), "auto") ? get_int(c, "depth") : -1,
         .max_repairs = get_int(c, "repairs"),
         .patience = get_int(c, "patience"),
         .profile_from = strcmp(profile, "auto") ? get_int(c, "profile-from") : -1,

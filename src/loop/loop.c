@@ -34,6 +34,8 @@
 
 enum {
     MAX_FAILED_STEPS = 3, /* in a row; then the model has nothing more to give */
+    MODEL_DEPTH = 12,
+    LADDER_DEPTH = 64, /* more steps than any recipe has */
 };
 
 volatile sig_atomic_t loop_interrupts;
@@ -597,10 +599,16 @@ static bool loop_depth(struct loop *l, int depth, bool *any, bool *done, struct 
     return true;
 }
 
+/* A ladder is finite and ends by itself: the step that matters may come after many that do not. */
+static bool is_ladder(const struct settings *s)
+{
+    return strcmp(s->model, "builtin") == 0;
+}
+
 static bool loop_iterate(struct loop *l, struct error *err)
 {
     int depth = 1, failed = 0, stale = 0;
-    bool found, done = false, any;
+    bool found, done = false, any, finite = is_ladder(l->settings);
 
     if (!loop_first(l, &found, err))
         return false;
@@ -618,11 +626,11 @@ static bool loop_iterate(struct loop *l, struct error *err)
         }
         if (done)
             return true;
-        if (!any && ++failed == MAX_FAILED_STEPS) {
+        if (!any && ++failed == MAX_FAILED_STEPS && !finite) {
             l->ended = "three steps in a row failed";
             return true;
         }
-        if (l->opt.patience && stale >= l->opt.patience) {
+        if (l->opt.patience && stale >= l->opt.patience && !finite) {
             l->ended = arena_printf(l->a, "no gain in the last %d depths", stale);
             return true;
         }
@@ -760,6 +768,8 @@ bool loop_run(const struct settings *settings, const struct run_options *options
     }
     if (!check_target(&set, &l.opt, err))
         goto done;
+    if (l.opt.max_depth < 0)
+        l.opt.max_depth = is_ladder(&set) ? LADDER_DEPTH : MODEL_DEPTH;
     if (l.opt.suite)
         set.budget_file = suite_budget_path(a, set.runs_dir, l.opt.suite);
     if (!store_possible(set.runs_dir, err) || !stage_open(&set, &l.st, err) ||

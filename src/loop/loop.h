@@ -25,9 +25,9 @@ struct run_options {
     const char *task_path; /* NULL with resume_id */
     const char *resume_id; /* NULL: a new run */
     const char *suite;     /* the suite it belongs to and whose budget it shares; NULL: none */
-    int max_depth;         /* optimisation steps at most */
+    int max_depth;         /* optimisation steps at most; -1: as many as suit whoever answers */
     int max_repairs;       /* per step */
-    int patience;          /* stop after so many depths without a gain; 0: never */
+    int patience;          /* a model: stop after so many depths without a gain; 0: never */
     int profile_from;      /* depth; < 0: by kernel class */
     enum advance advance;
     int width;         /* candidates per step; they share the judge */

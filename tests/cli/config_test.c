@@ -17,6 +17,7 @@ static const struct value_case {
 } values[] = {
     {"depth", "0", true},
     {"depth", "12", true},
+    {"depth", "auto", true},
     {"depth", "-1", false},
     {"depth", "1.5", false},
     {"depth", "", false},

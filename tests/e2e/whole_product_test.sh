@@ -66,6 +66,8 @@ ok "eval of a kernel that does not compile exits 1 and says where" 1 '^compile e
 run cutegen eval --json "$root/examples/swish.py" "$work/bad.cu"
 ok "the same as JSON" 1 '"verdict":"compile error".*"exit":1'
 
+run cutegen run "$root/examples/swish.py" --fresh --patience 1 --no-report
+ok "a ladder goes on to its end whatever the patience with a model" 0 '^ended +The pointwise ladder is at its end'
 run cutegen run "$root/examples/square_matmul.py" --depth 2
 ok "a matrix product ends with a verified kernel" 0 '^best +.*depth'
 run cutegen report "$first" last --output "$work/both.html"
