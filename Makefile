@@ -6,6 +6,9 @@
 #   make test     format, lint, unit and end-to-end tests, release and sanitizers
 #   make install  into PREFIX (default /usr/local), DESTDIR honoured
 #   make dist     relocatable tarballs in dist/
+#   make check    format, lint and unit tests: at most 2 minutes, between edits
+#   make sweep    the large generated sweeps: hours (CONTRIBUTING.md)
+#   make docs     the documentation as a site in build/site
 #   make format, make lint
 #
 # Set-up (setup/setup.sh) is part of each: it installs what is missing and nothing else.
@@ -40,6 +43,17 @@ test:
 	@setup/setup.sh test
 	@tests/run.sh
 
+check: all
+	@setup/setup.sh test
+	@tests/check.sh
+
+sweep: all
+	@tests/sweep.sh
+
+docs:
+	@setup/setup.sh docs
+	@setup/docs.py $(TOOLS)/venv/bin/mkdocs
+
 lint:
 	@setup/setup.sh test
 	@tests/lint.sh
@@ -61,4 +75,4 @@ dist:
 clean:
 	@rm -rf build dist
 
-.PHONY: all debug setup demo test lint format install dist clean
+.PHONY: all debug setup demo test check sweep docs lint format install dist clean

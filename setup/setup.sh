@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # setup.sh - bring a Debian or Ubuntu machine to where cutegen builds and runs.
 #
-#     setup/setup.sh [run|test|dist]     what `make`, `make test`, `make dist` need
-#     setup/setup.sh download DIR        gather the packages for a machine without network
+#     setup/setup.sh [run|test|dist|docs]     what `make`, `make test`, `make dist`, `make docs` need
+#     setup/setup.sh download DIR             gather the packages for a machine without network
 #
 # Package managers do all the work: apt for the system, pip for a venv of our
 # own in the user's data folder. Nothing that is already there is installed.
@@ -195,6 +195,13 @@ look_for_test_tools()
     has clang || want "clang" clang
     has clang-format-14 || { has clang-format && clang-format --version | grep -q "version 14\."; } ||
         [ -x "$VENV/bin/clang-format" ] || want_wheel "clang-format 14" "clang-format==$CLANG_FORMAT"
+    venv_has ruff "$RUFF" || want_wheel "ruff (lints Python)" "ruff==$RUFF"
+    venv_has mypy "$MYPY" || want_wheel "mypy (checks Python types)" "mypy==$MYPY"
+}
+
+look_for_docs_tools()
+{
+    venv_has mkdocs "$MKDOCS" || want_wheel "mkdocs (builds the documentation)" "mkdocs==$MKDOCS"
 }
 
 look_for_dist_tools()
@@ -287,6 +294,7 @@ set_up()
     case $1 in
     test) look_for_test_tools ;;
     dist) look_for_dist_tools ;;
+    docs) look_for_docs_tools ;;
     esac
     look_for_venv
     [ ${#reasons[@]} != 0 ] || return 0
@@ -309,7 +317,8 @@ download()
     debs=(make gcc libc6-dev pkg-config git meson ninja-build python3-venv libjansson-dev libsqlite3-dev
           libcurl4-openssl-dev libcmocka-dev libinih-dev clang tcc)
     wheels=("nvidia-cuda-nvrtc==$CUDA_WHEELS" "nvidia-cuda-runtime==$CUDA_WHEELS"
-            "nvidia-cuda-crt==$CUDA_WHEELS" "nvidia-cuda-cccl==$CUDA_WHEELS" "clang-format==$CLANG_FORMAT")
+            "nvidia-cuda-crt==$CUDA_WHEELS" "nvidia-cuda-cccl==$CUDA_WHEELS" "clang-format==$CLANG_FORMAT"
+            "ruff==$RUFF" "mypy==$MYPY" "mkdocs==$MKDOCS")
     if [ "$(uname -m)" = aarch64 ]; then wheels+=("torch==$TORCH_AARCH64"); else debs+=(python3-torch); fi
     say "fetching packages into $dir"
     # As if nothing were installed, so that all dependencies come along.
@@ -324,10 +333,10 @@ download()
 }
 
 case ${1:-run} in
-run | test | dist) set_up "${1:-run}" ;;
+run | test | dist | docs) set_up "${1:-run}" ;;
 download)
     set_up run
     download "${2:?setup/setup.sh download DIR}"
     ;;
-*) fail "setup/setup.sh [run|test|dist] or setup/setup.sh download DIR" ;;
+*) fail "setup/setup.sh [run|test|dist|docs] or setup/setup.sh download DIR" ;;
 esac

@@ -24,7 +24,7 @@ while IFS= read -r name; do
     # shellcheck disable=SC2086  # two words are two arguments
     "$program" help $name | head -1 | grep -q "^cutegen $name"
     ok "help $name" $?
-    grep -qE "(^|[\" ,])\.?[BIR]*\"? ?\"?${name//-/\\\\-}" "$root/data/cutegen.1"
+    grep -qE "(^|[\" ,])\.?[BIR]*\"? ?\"?${name//-/\\\\-}" "$root/data/cutegen.1.in"
     ok "the man page has $name" $?
     grep -q "cutegen $name" "$root/docs/commands.md"
     ok "docs/commands.md has $name" $?
