@@ -95,7 +95,7 @@ def one_product(rng, dtype):
     body, extra = rng.choice(EPILOGUES)
     if extra:
         names.append(next(x for x in ("bias", "rest", "column") if x in body))
-        shape = lead + ["M", "N"] if extra == "OUT" else [s for s in extra.strip("()").split(", ")]
+        shape = lead + ["M", "N"] if extra == "OUT" else extra.strip("()").split(", ")
         inputs.append(tensor([s.rstrip(",") for s in shape], dtype))
     dims = "x".join(map(str, ([batch] if batch else []) + ([2] if heads else []) + [m, k, n]))
     return write(f"{dtype}, {dims}", sizes, names, body.format(c=f"torch.matmul({terms[0]}, {terms[1]})"), inputs)

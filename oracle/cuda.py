@@ -16,7 +16,7 @@ from .fault import machine, use
 _OUT_OF_MEMORY = 2
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _driver() -> ctypes.CDLL:
     try:
         return ctypes.CDLL("libcuda.so.1")
@@ -111,7 +111,7 @@ _alive: dict[int, tuple] = {}
 
 
 @_Deleter
-def _forget(managed: "ctypes._Pointer[_Managed]") -> None:
+def _forget(managed: ctypes._Pointer[_Managed]) -> None:
     _alive.pop(ctypes.addressof(managed.contents), None)
 
 

@@ -15,8 +15,8 @@ import hashlib
 
 import torch
 
-from .fault import use
 from .facts import Known
+from .fault import use
 
 CHANGED = 1 / 1024  # of a draw that is nearly the one before
 FEW_ROWS = 256

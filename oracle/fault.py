@@ -4,7 +4,7 @@
 """
 
 import contextlib
-from typing import Iterator
+from collections.abc import Iterator
 
 
 class Fault(Exception):

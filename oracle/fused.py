@@ -27,7 +27,7 @@ FIGURES = (
     "square reference_square max_abs reference_max_abs max_rel reference_max_rel truth_sum truth_square".split()
 )
 LEAST = 1 << 16  # below that torch is as fast
-_modules: dict[int, "Kernels | None"] = {}
+_modules: dict[int, Kernels | None] = {}
 
 
 class Kernels:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Iterable
+from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -125,7 +126,7 @@ class Tracer(TorchDispatchMode):
         return result
 
     def mark(self, tensor: torch.Tensor, number: int, part: int) -> None:
-        setattr(tensor, "_cutegen_node", (self.token, number, part))
+        tensor._cutegen_node = self.token, number, part
 
     def _note_mutation(self, name: str, func: Any, args: Any) -> None:
         if not func._schema.is_mutable:

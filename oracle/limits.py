@@ -13,8 +13,9 @@ import contextlib
 import os
 import resource
 import signal
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable
 
 from .fault import Fault, use
 

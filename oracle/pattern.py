@@ -5,7 +5,6 @@ One sentence; the first explanation that fits all of the evidence wins.
 
 from __future__ import annotations
 
-
 import torch
 
 PERIODS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)

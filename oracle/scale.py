@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Callable, Iterator
+from typing import Callable
 
 from .fault import Fault, use
 
@@ -112,5 +113,5 @@ def _at(fault: Fault, values: dict[str, int], sizes: dict[str, int]) -> Fault:
 
 def _freezes(names: list[str]) -> Iterator[tuple[str, ...]]:
     """First all sizes shrink together; a task that breaks then gets one or two of them left alone. A task without any is tried as it is."""
-    for count in range(0, max(min(len(names), 3), 1)):
+    for count in range(max(min(len(names), 3), 1)):
         yield from itertools.combinations(names, count)

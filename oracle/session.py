@@ -303,7 +303,7 @@ class Session:
             return
         for k in free:
             known = self.known[k]
-            for known.domain in (
+            for known.domain in (  # noqa: B020
                 ["range"] if bounded else ["any", *(["positive"] if known.low >= 0 else []), "range", "task"]
             ):
                 if known.domain == "task" or self._bears(model, arguments, [k], nans):

@@ -19,9 +19,10 @@ import stat
 import sys
 import traceback
 import types
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 import torch
 
@@ -339,7 +340,7 @@ class Arguments:
     scalars: list[dict[str, Any]]
     constants: dict[str, str]  # arguments that are neither: name -> repr
 
-    def skeleton(self) -> "Arguments":
+    def skeleton(self) -> Arguments:
         """The same call without its tensors' memory, to be filled by with_tensors()."""
         empty = iter([torch.empty(0) for _ in self.tensors])
         bound = inspect.BoundArguments(

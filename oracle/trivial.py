@@ -6,7 +6,8 @@ Tried on several distributions; an answer passes the task only when it passes al
 from __future__ import annotations
 
 import secrets
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 

@@ -132,7 +132,23 @@ scripts()
     git ls-files '*.sh' .ci/run | xargs shellcheck -S warning
 }
 
-completion() { bash -n data/cutegen.bash; }
+completion()
+{
+    bash -n data/cutegen.bash
+    ! command -v zsh >/dev/null || zsh -n data/cutegen.zsh
+    ! command -v fish >/dev/null || fish --no-execute data/cutegen.fish
+}
+
+# The pinned tools of setup/versions, in set-up's venv.
+venv_tool()
+{
+    local tool=${CUTEGEN_TOOLS:-${XDG_DATA_HOME:-$HOME/.local/share}/cutegen}/venv/bin/$1
+    [ -x "$tool" ] || { echo "no $1: run setup/setup.sh test"; return; }
+    shift
+    "$tool" "$@"
+}
+python_style() { venv_tool ruff check --quiet --output-format concise --no-cache .; }
+python_types() { venv_tool mypy --no-error-summary --cache-dir build/mypy; }
 
 check "the walls between the rooms stand" tests/rooms.sh
 check "no banned function is called" banned
@@ -147,5 +163,7 @@ check "documents name files that exist" doc_paths
 check "documents use the words of the glossary" plain_words
 check "docs/results.md is what bench/results.py writes" results
 check "shell scripts are clean" scripts
-check "the completion script parses" completion
+check "completion scripts parse" completion
+check "ruff finds nothing in Python" python_style
+check "mypy finds nothing in Python" python_types
 exit $((failed != 0))

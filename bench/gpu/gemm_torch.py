@@ -11,7 +11,6 @@ import sys
 import warnings
 
 import torch
-
 from memory import cold_ms
 
 warnings.filterwarnings("ignore")

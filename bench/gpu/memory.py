@@ -27,10 +27,10 @@ OTHERS = "group_norm instance_norm batch_norm layer_norm row_sum gelu_tanh kl_di
 NORMS = "layer_norm rms_norm group_norm instance_norm batch_norm softmax log_softmax".split()
 HALVES = [f"{task}_{dtype}" for task in ACTIVATIONS + NORMS for dtype in ("f16", "bf16")]
 LEAST = {
-    **{task: 0.995 for task in ACTIVATIONS},
-    **{"swish": 2.42, "softsign": 3.4, "softmax": 1.88, "log_softmax": 1.88, "matrix_scalar": 0.995, "matvec": 1.16},
-    **{"diagonal_matmul": 65, "layer_norm_3d": 34, "rms_norm": 3.0, "max_dim": 1.35, "cross_entropy": 2.9, "cumsum": 2.1},
-    **{task: 0.99 for task in HALVES},
+    **dict.fromkeys(ACTIVATIONS, 0.995),
+    "swish": 2.42, "softsign": 3.4, "softmax": 1.88, "log_softmax": 1.88, "matrix_scalar": 0.995, "matvec": 1.16,
+    "diagonal_matmul": 65, "layer_norm_3d": 34, "rms_norm": 3.0, "max_dim": 1.35, "cross_entropy": 2.9, "cumsum": 2.1,
+    **dict.fromkeys(HALVES, 0.99),
 }
 PROCESSES = 12  # that compile at once
 HALF = """

@@ -103,7 +103,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
     kind = options.device.split(":")[0]
-    paths = [p for p in sorted(HERE.glob("*.cu")) + sorted(HERE.glob("foreign/*.py"))]
+    paths = sorted(HERE.glob("*.cu")) + sorted(HERE.glob("foreign/*.py"))
     if options.names:  # in that order
         paths = sorted((p for p in paths if p.stem in options.names), key=lambda p: options.names.index(p.stem))
     cheats = [(p, head(p)) for p in paths]

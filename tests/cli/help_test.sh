@@ -53,5 +53,51 @@ ok "completion knows the flags of a command" $?
 complete_at edit ap | grep -qx apply
 ok "completion knows the second word" $?
 
+# What zsh and fish offer for the words "cutegen WORD...". Where the shell is not installed, what the file's own
+# sed makes of the help stands for it.
+zsh_at()
+{
+    # shellcheck disable=SC2016  # zsh's own variables
+    zsh -f -c 'compdef() { :; }; compadd() { shift; print -rl -- "$@"; }; _files() { :; }
+        source "$1"; shift; words=("$@"); CURRENT=$#words; _cutegen' zsh "$root/data/cutegen.zsh" "$program" "$@"
+}
+
+fish_at()
+{
+    local line="cutegen $*"
+    HOME=$home PATH=$(dirname "$program"):$PATH \
+        fish --no-config -c "source $root/data/cutegen.fish; complete -C '$line'" 2>/dev/null | cut -f1
+}
+
+commands_by_sed()
+{
+    local script
+    script=$(sed -n "s/.*sed -n '\(s[^']*cutegen [^']*\)'.*/\1/p" "$1" | head -1)
+    "$program" help | sed -n "$script"
+}
+
+home=$(mktemp -d)
+trap 'rm -rf "$home"' EXIT
+first_words=$(sed 's/ .*//' <<<"$commands" | sort -u)
+for shell in zsh fish; do
+    if command -v "$shell" >/dev/null; then
+        offered=$("${shell}_at" "" | sort -u)
+        "${shell}_at" run --budget-u | grep -qx -- --budget-usd
+        ok "completion of $shell knows the flags of a command" $?
+        "${shell}_at" server st | grep -qx stop
+        ok "completion of $shell knows the second word" $?
+    else
+        offered=$(commands_by_sed "$root/data/cutegen.$shell" | sort -u)
+    fi
+    while IFS= read -r name; do
+        grep -qx -- "$name" <<<"$offered"
+        ok "completion of $shell knows $name" $?
+    done <<<"$first_words"
+done
+
+version=$("$program" version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+')
+grep -q "version: '$version'" "$root/meson.build" && ! grep -q "$version" "$root/data/cutegen.1.in"
+ok "the version stands in one place" $?
+
 echo "1..$n"
 exit $failed

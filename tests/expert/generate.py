@@ -151,7 +151,7 @@ def reduction(dice):
     body.append(f"        r = {form}\n")
     result = "r"
     if keep and dice.below(2):
-        result = f"{last} - r * 0.5" if dice.below(2) else f"torch.sigmoid(a) * r"
+        result = f"{last} - r * 0.5" if dice.below(2) else "torch.sigmoid(a) * r"
     elif dice.below(3) == 0:
         result = "torch.tanh(r) + 1"
     return "reduction", "", ["a"], body, result, [tensor(dice, shape, dtype)]

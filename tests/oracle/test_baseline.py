@@ -40,7 +40,7 @@ class Machine:
                 machine.host += 0.5
                 return machine.host >= self.at
 
-            def elapsed_time(self, other: "Event") -> float:
+            def elapsed_time(self, other: Event) -> float:
                 return (other.at - self.at) / 1000.0
 
         cuda = types.SimpleNamespace(Event=Event, synchronize=self.synchronize, _sleep=lambda cycles: self.queue(cycles / 1980.0, 5.0))

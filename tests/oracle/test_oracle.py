@@ -443,7 +443,7 @@ class Drawing(OracleTest):
     def test_shift_moves_addresses_and_they_stay_aligned(self) -> None:
         self.loaded(COPY)
         offsets = set()
-        for shift in range(0, 5):
+        for shift in range(5):
             self.oracle.draw(shift=shift)
             for place in self.oracle.buffers.values():
                 self.assertEqual(place["offset"] % 256, 0)

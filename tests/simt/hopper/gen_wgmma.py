@@ -22,7 +22,7 @@ def form(n, acc, a, b, rs):
     tail = "" if ints else ", %d, %d" % (-1 if wide and n == 16 else 1, 1)
     trans = ["ta", "tb"] if wide and not rs else ["tb"] if wide else []
     variants = [[]]
-    for t in trans:
+    for _ in trans:
         variants = [v + [x] for v in variants for x in (0, 1)]
     out = ""
     for v in variants:
