@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# sweep.sh - the large generated sweeps, of which `make test` runs a sample. Hours on two cores.
+#
+#     tests/sweep.sh                      all of them
+#     SWEEP="coverage gemm" tests/sweep.sh
+#
+#   coverage   every generated task of the built-in engineer (SEED, COUNT)
+#   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes
+#   kill       a run killed at KILLS random moments and resumed
+#
+# The last line is `N passed, N failed`; each sweep counts as one.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 3
+build=build/release
+cutegen=$build/src/cutegen
+seed=${SEED:-1}
+count=${COUNT:-176}
+kills=${KILLS:-100}
+passed=0
+failed=0
+bad=()
+CUTEGEN_PYTHON=${CUTEGEN_PYTHON:-$(cat "${TOOLS:-${XDG_DATA_HOME:-$HOME/.local/share}/cutegen}/python" 2>/dev/null || true)}
+export CUTEGEN_PYTHON CUTEGEN_HOME=$PWD JOBS=${JOBS:-$(nproc)}
+
+# sweep NAME COMMAND... : one sweep, if it is wanted.
+sweep()
+{
+    local name=$1
+    shift
+    printf '\n== %s\n' "$*"
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        bad+=("$name: $*")
+    fi
+}
+
+for name in ${SWEEP:-coverage gemm kill}; do
+    case $name in
+    coverage)
+        ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
+        sweep coverage tests/expert/coverage.sh $build "$count" "$seed" 1
+        ;;
+    gemm)
+        sweep gemm bench/gemm_coverage.sh $cutegen simt 120 "$seed" 0
+        sweep gemm bench/gemm_coverage.sh $cutegen simt 24 77 12 --patience 0
+        sweep gemm bench/gemm_coverage.sh $cutegen simt 8 78 1 --simt-arch 90a
+        ;;
+    kill) sweep kill env SEED="$seed" python3 tests/e2e/kill_test.py $cutegen "$kills" ;;
+    *)
+        echo "sweep.sh: no sweep '$name': coverage, gemm or kill" >&2
+        exit 2
+        ;;
+    esac
+done
+
+echo
+for name in "${bad[@]}"; do echo "failed: $name"; done
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
