@@ -172,7 +172,7 @@ def _times(call: Callable[[], Any], count: int, flush: Callable[[], Any] | None)
 
 
 def _without_worst(runs: list[tuple[float, bool, float]]) -> list[tuple[float, bool, float]]:
-    """All but the tenth that took the host longest: a hiccup is no measure for a wait."""
+    """All but the tenth that took the host longest: a hiccup is not a measure for a wait."""
     return sorted(runs, key=lambda run: run[2])[: max(len(runs) - len(runs) // 10, 1)]
 
 

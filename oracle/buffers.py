@@ -3,7 +3,7 @@
 Hides where it lies: files mapped by both sides (CPU), or device memory by CUDA IPC.
 
 1. A block is guard, tensor, guard. Guards and outputs hold a pattern that reads as NaN in every floating point type.
-2. A block belongs to one tensor and to nothing else of this process: a stray write harms nobody but is seen.
+2. A block belongs to one tensor and to nothing else of this process: a stray write does no harm but is seen.
 3. The tensor begins at a multiple of ALIGN bytes; `shift` moves it by that much.
 """
 
@@ -25,7 +25,7 @@ CUDA_UNIT = 2 << 20  # smaller device allocations share one IPC block with other
 
 
 def pattern_bits(dtype: torch.dtype) -> tuple[torch.dtype, int]:
-    """The integer type to look at a tensor with, and the mark of an element nobody wrote: a signalling NaN where there is one."""
+    """The integer type to view a tensor with, and the mark of an unwritten element: a signalling NaN where there is one."""
     return {
         torch.float64: (torch.int64, 0x7FF4A5C0DEA5C0DE),
         torch.float32: (torch.int32, 0x7FA5C0DE),

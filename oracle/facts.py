@@ -1,6 +1,6 @@
 """What is known about inputs from how they are made: structure and range, seen on several draws.
 
-1. A fact holds for every draw looked at; a draw that contradicts it takes it away.
+1. A fact holds for every draw examined; a draw that contradicts it takes it away.
 2. Structure (triangular, symmetric, few values, rows that sum to one) is kept by every distribution drawn later.
 """
 
@@ -69,7 +69,7 @@ def look(known: Known, tensor: torch.Tensor) -> None:
     known.mean, known.std = float(sample.mean()), float(sample.std(unbiased=False))
     few = (
         2 <= torch.unique(sample[:4096]).numel() <= FEW and tensor.numel() > 4 * FEW
-    )  # one value is no structure: zeros may become others
+    )  # one value is not a structure: zeros may become others
     known.few_values = few and (first or known.few_values)
     for name, holds in _structure(tensor).items():
         setattr(known, name, holds and (first or getattr(known, name)))

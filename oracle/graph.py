@@ -352,7 +352,7 @@ def reduction_length(nodes: list[Node], node: Node) -> int:
 
 
 def node_flops(nodes: list[Node], node: Node) -> float:
-    """As written, one per multiplication, addition or function value; structure is not looked at."""
+    """As written, one per multiplication, addition or function value; structure is ignored."""
     sizes = product_sizes(nodes, node)
     if sizes:
         return 2.0 * math.prod(sizes)

@@ -104,7 +104,7 @@ class Oracle:
             self.session = None
 
     def after(self) -> None:
-        """Nobody waits for this. A failure ends the process: the next borrower gets another."""
+        """No request waits for this. A failure ends the process: the next borrower gets another."""
         later, self.later = self.later, None
         if later:
             later()

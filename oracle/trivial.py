@@ -38,7 +38,7 @@ def trivial(session: Any) -> dict[str, Any]:
 def _right(
     answer: list[torch.Tensor], reference: list[torch.Tensor], truth: list[torch.Tensor], rules: Rules
 ) -> bool:
-    """Most are wrong from the start: the first elements are looked at before all of them."""
+    """Most are wrong from the start: the first elements are compared before all of them."""
     for most in (FIRST, None):
         for got, r, t in zip(answer, reference, truth):
             a, b, c = (x.contiguous().reshape(-1)[:most] for x in (got, r, t))

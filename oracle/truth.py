@@ -60,7 +60,7 @@ def results_of(task: Task, value: Any) -> list[tuple[str, torch.Tensor]]:
 
 
 def _arrangement(value: Any, numbers: Iterator[int]) -> Any:
-    """How the result tensors are nested: 0, {"tuple": [0, 1]}, {"dict": {"y": 0}}; {"value": ...} for what is no tensor."""
+    """How the result tensors are nested: 0, {"tuple": [0, 1]}, {"dict": {"y": 0}}; {"value": ...} for what is not a tensor."""
     if isinstance(value, torch.Tensor):
         return next(numbers)
     if isinstance(value, dict):

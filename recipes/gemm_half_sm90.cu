@@ -497,7 +497,7 @@ __global__ void __launch_bounds__(384, 1)
 //! end
     }
     if constexpr (CLUSTER > 1)
-        cluster_sync(); // nobody leaves while another may still signal to it
+        cluster_sync(); // no block leaves while another may still signal to it
 }
 //! else
 template <int BLK_M, int BLK_N>

@@ -378,7 +378,7 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
 //! end
         }
     }
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); // nobody leaves while another may still read from it
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); // no block leaves while another may still read from it
 //! if overlap
     asm volatile("griddepcontrol.wait;" ::: "memory"); // its end is the end of all before it, too
 //! end

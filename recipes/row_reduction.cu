@@ -117,7 +117,7 @@ using Vector = AutoVectorizingCopyWithAssumedAlignment<128>;
 
 //! end
 //! if once
-// Loads 16 bytes that nobody reads again.
+// Loads 16 bytes that are not read again.
 struct ReadOnce {
     using SRegisters = uint128_t[1];
     using DRegisters = uint128_t[1];

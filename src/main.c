@@ -74,7 +74,7 @@ enum {
 const struct command commands[] = {
     {"run", "TASK.py", 1, 1, GROUP_ALL, true, true, run_flags, cmd_run,
      "the loop: from a module to the best verified kernel",
-     "Writes a first kernel, builds it, tests it against PyTorch, mends it, then makes it faster "
+     "Writes a first kernel, builds it, tests it against PyTorch, repairs it, then makes it faster "
      "one\n"
      "change at a time. Every attempt is in the store before the next begins. Ctrl-C finishes the\n"
      "attempt and stops, twice stops at once; `cutegen resume RUN` goes on.\n"
@@ -250,7 +250,7 @@ int main(int argc, char **argv)
     struct cli cli = {.a = arena_new()};
     int code = EXIT_DONE;
 
-    vault_open(); /* before anything could be started or looked at */
+    vault_open(); /* before anything is started or read */
     setlocale(LC_CTYPE, "");
     cli.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
     cli.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") && getenv("TERM") &&

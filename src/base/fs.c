@@ -27,7 +27,7 @@ static bool fs_error(struct error *err, const char *what, const char *path)
     if (code == ENOSPC || code == EDQUOT)
         error_hint(err, "free some space on that disk, then run the same command again");
     else if (code == EROFS || code == EACCES || code == EPERM)
-        error_hint(err, "choose a folder you may write to (--runs DIR), or mend its permissions");
+        error_hint(err, "choose a folder you may write to (--runs DIR), or fix its permissions");
     return false;
 }
 

@@ -43,7 +43,7 @@ struct cli {
     struct arena *a;
     struct config *config;
     struct settings settings;
-    const char *words[CLI_MAX_WORDS + 1]; /* what is no flag, NULL-terminated */
+    const char *words[CLI_MAX_WORDS + 1]; /* what is not a flag, NULL-terminated */
     int word_count;
     struct {
         const char *name, *value;

@@ -159,7 +159,7 @@ static bool read_jobs(const struct cli *cli, int *jobs, struct error *err)
     long n = text ? strtol(text, &end, 10) : 1;
 
     if (text && (*end || n < 1 || n > 64))
-        return error_set(err, ERROR_USE, "--jobs: '%s' is no number from 1 to 64", text);
+        return error_set(err, ERROR_USE, "--jobs: '%s' is not a number from 1 to 64", text);
     *jobs = (int)n;
     return true;
 }

@@ -54,7 +54,7 @@ const struct config_key config_keys[] = {
     {"simt-arch", GROUP_DEVICE, "80|90a", "80", "what code is built for on simt; 90a: Hopper's own instructions"},
     {"check", GROUP_DEVICE, "off|memory|full", "full", "what simt checks"},
     {"draws", GROUP_DEVICE, "N", "5", "input draws per test"},
-    {"accept", GROUP_DEVICE, NULL, "no", "a kernel that passed is looked at by compute-sanitizer's tools (GPU) and simt's full check"},
+    {"accept", GROUP_DEVICE, NULL, "no", "a kernel that passed is checked by compute-sanitizer's tools (GPU) and simt's full check"},
     {"look", GROUP_DEVICE, NULL, "yes", "on a GPU: a failure is run again under compute-sanitizer, to explain it"},
     {"allow-torch", GROUP_DEVICE, NULL, "no", "judge a ModelNew that uses torch's operators inside"},
     {"allow-tf32", GROUP_DEVICE, NULL, "no", "fp32 products may be made of TF32 factors; so are the baseline's"},

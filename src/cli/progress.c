@@ -3,7 +3,7 @@
  *
  * On a terminal the last line says what is being done and for how long; a
  * small thread keeps it moving and a lock keeps the two writers apart. When
- * stdout is no terminal only whole lines are written. With --json every event
+ * stdout is not a terminal only whole lines are written. With --json every event
  * is one line of JSON (docs/commands.md).
  *
  * Invariants

@@ -26,7 +26,7 @@ enum talk_end talk(struct child *c, json_t *request_take, int deadline_ms, size_
     else if (!json_parse(said, "the answer", answer, why))
         end = TALK_GARBAGE;
     else if (!json_is_object(*answer)) {
-        error_set(why, ERROR_MACHINE, "the answer is no JSON object");
+        error_set(why, ERROR_MACHINE, "the answer is not a JSON object");
         json_decref(*answer);
         *answer = NULL;
         end = TALK_GARBAGE;

@@ -12,7 +12,7 @@ enum talk_end {
     TALK_ANSWER,  /* *answer is an object, a new reference */
     TALK_LATE,    /* nothing within the deadline */
     TALK_ENDED,   /* the process is gone */
-    TALK_GARBAGE, /* a line that is no JSON object, or far too long; why says which */
+    TALK_GARBAGE, /* a line that is not a JSON object, or far too long; why says which */
 };
 
 /* Takes over the request's reference. */

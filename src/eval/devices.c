@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A driver that nobody used since the machine started is read from the disk first. */
+/* A driver not used since the machine started is read from the disk first. */
 enum { DESCRIBE_MS = 60000, ANSWER_LIMIT = 1 << 16 };
 
 static bool simt_device(const char *models, const char *arch, struct arena *a, struct device *out,
@@ -84,7 +84,7 @@ static bool ask_driver(const char *program, const char *name, struct arena *a, j
 
 /* Several that begin together on a machine that is still cold would each have the driver start, and
  * be slowed down by the others beyond any deadline: one at a time, and the next may find the answer
- * of the first. NULL, after a long wait or where there is no place for a lock, is no failure. */
+ * of the first. NULL, after a long wait or where there is no place for a lock, is not a failure. */
 static struct lock *my_turn(struct arena *a)
 {
     const char *dir = access("/run/lock", W_OK) == 0 ? "/run/lock" : "/tmp";

@@ -30,7 +30,7 @@
  * must look like what is timed. */
 enum { STALE_DRAW = 2 };
 /* A kernel in which every thread is at fault keeps memcheck busy for minutes; what is to be told is
- * in its log within a second of the start, so a look for evidence does not wait for the end. */
+ * in its log within a second of the start, so the search for evidence does not wait for the end. */
 enum {
     DEFAULT_DRAWS = 5,
     EVIDENCE_MS = 20000,
@@ -42,7 +42,7 @@ enum {
 /* The task's own inputs first: most mistakes show there, on familiar ground. */
 static const char *const distributions[] = {"task", "normal", "wide", "mixed", "zeros", "small"};
 
-/* What a kernel that passed is looked at with before it is accepted for good. */
+/* What checks a kernel that passed before it is accepted for good. */
 static const char *const acceptance[] = {"memcheck", "racecheck", "synccheck", "initcheck"};
 
 /* ---- seeds -------------------------------------------------------------- */

@@ -9,7 +9,7 @@
  *     guard hit  >  input modified  >  not written  >  non-finite  >
  *     wrong values  >  imprecise  >  pass
  *
- * The first names what to mend first; the others stay in the detail. A crash
+ * The first names what to repair first; the others stay in the detail. A crash
  * that a finding explains is named by the finding.
  * false means the machine or the oracle broke; a bad kernel is data.
  *

@@ -1,7 +1,7 @@
 /*
  * modelled.h - what simt's counters would cost on a named GPU.
  *
- * A modelled time orders variants of one kernel; it is no measurement and is
+ * A modelled time orders variants of one kernel; it is not a measurement and is
  * labelled as modelled wherever it is shown. modelled.c explains the model.
  */
 #ifndef EVAL_MODELLED_H

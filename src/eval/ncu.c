@@ -403,7 +403,7 @@ static void read_details(struct text details, json_t *kernels, const int *ids, s
     if (k.id == SIZE_MAX || k.name == SIZE_MAX || k.type == SIZE_MAX || k.text == SIZE_MAX)
         return;
     while (next_line(&c)) {
-        /* Nobody here marks memory as compressible: that advice helps nobody. */
+        /* No memory here is compressible: that advice does not help. */
         if (c.count <= k.text || !*c.cells[k.text] || strstr(c.cells[k.text], "Compression") ||
             (strcmp(c.cells[k.type], "OPT") != 0 && strcmp(c.cells[k.type], "WRN") != 0))
             continue;

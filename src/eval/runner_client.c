@@ -331,7 +331,7 @@ bool runner_run(struct runner *r, bool hash_outputs, struct arena *a, struct run
     return true;
 }
 
-/* Times must be finite and positive; anything else is no sample. */
+/* Times must be finite and positive; anything else is not a sample. */
 static double *take_samples(const json_t *list, struct arena *a, size_t *count)
 {
     double *out = arena_array(a, json_array_size(list) + 1, sizeof *out);

@@ -168,7 +168,7 @@ static bool end(struct budget *b, bool changed, struct error *err)
 
 /* ---- the arithmetic --------------------------------------------------------------- */
 
-/* What a dead process held is gone: nobody can say what its call cost, so all of it counts. */
+/* What a dead process held is gone: the cost of its call is unknown, so all of it counts. */
 static void bury_dead(struct state *s)
 {
     for (size_t i = 0; i < s->held_count;) {

@@ -60,7 +60,7 @@ bool budget_reserve(struct budget *b, const struct budget_want *want, struct bud
 void budget_settle(struct budget *b, const struct budget_grant *grant, int64_t tokens, double usd);
 /* What was spent before this process: counted in a budget of its own; a shared one has it. */
 void budget_charge(struct budget *b, int64_t tokens, double usd);
-/* A suite goes on after a pause: the time in which nobody worked does not count. */
+/* A suite goes on after a pause: idle time does not count. */
 bool budget_unpause(const char *path, struct error *err);
 bool budget_has_money(const struct budget *b); /* is there a limit in dollars? */
 bool budget_spent(struct budget *b, struct budget_spent *out, struct error *err);

@@ -465,7 +465,7 @@ static void add_totals(struct llm *llm, const struct reply *r)
     t->usd_unknown |= r->cost_usd < 0;
 }
 
-/* A call that somebody ended: it may have cost something, and nobody can say what. */
+/* A call that was interrupted: it may have cost something, but how much is unknown. */
 static void make_interrupted(const struct ask *k, int64_t began_ms, struct reply *out)
 {
     *out = (struct reply){

@@ -154,7 +154,7 @@ static bool wants_accepting(const struct loop *l)
     return l->best && loop_wants_accepting(l->settings, stage_device(l->st));
 }
 
-/* Sanitizers and simt look at the best kernel of now; once is enough. */
+/* Sanitizers and simt check the current best kernel; once is enough. */
 static bool accept_best(struct loop *l, struct error *err)
 {
     struct settled *s = l->best;
@@ -181,14 +181,13 @@ static void work_ahead(struct loop *l)
         stage_work_ahead(l->st, &l->task);
         return;
     }
-    log_info("while the model thinks: a look at attempt %d, the best so far",
-             l->best->cand.attempt);
+    log_info("while the model thinks: checking attempt %d, the best so far", l->best->cand.attempt);
     if (!accept_best(l, &why)) {
         l->look_later = true;
-        log_info("the best kernel could not be looked at meanwhile: %s", why.text);
+        log_info("the best kernel could not be checked meanwhile: %s", why.text);
         return;
     }
-    log_info("the look at attempt %d: %s", l->best->cand.attempt,
+    log_info("the check of attempt %d: %s", l->best->cand.attempt,
              verdict_names[l->best->accepted.kind]);
 }
 
@@ -374,11 +373,11 @@ static bool loop_judge(struct loop *l, struct settled *s, const struct verdict *
                                  .build_ms = s->build.build_ms});
     if (!loop_stop_now(l, err))
         return true;
-    (void)loop_take(l, s); /* nobody adopts it any more */
+    (void)loop_take(l, s); /* no caller adopts it any more */
     return false;
 }
 
-/* ---- one step: a proposal, mended until it passes or is given up ---------- */
+/* ---- one step: a proposal, repaired until it passes or is given up ---------- */
 
 static struct settled *settled_new(struct loop *l, const struct proposal *p, int depth, int repair)
 {
@@ -432,7 +431,7 @@ static bool loop_mend(struct loop *l, struct settled **s, struct error *err)
     return true;
 }
 
-/* Asks until there is code, judges it, mends it. *out stays NULL when the model is done. */
+/* Asks until there is code, judges it, repairs it. *out stays NULL when the model is done. */
 static bool loop_step(struct loop *l, enum stage_kind kind, struct question *q, int depth,
                       struct settled **out, struct error *err)
 {

@@ -141,7 +141,7 @@ struct eval_summary {
     struct measurement measurement;
     struct verdict verdict; /* the one that counts: first that is not pass */
     const char *run_id;     /* where `cutegen show` finds the details */
-    const char *accepted;   /* with settings.accept: who looked at it besides; NULL: nobody */
+    const char *accepted;   /* with settings.accept: which other checkers accepted it; NULL: none */
 };
 
 bool loop_eval(const struct settings *settings, const char *task_path, const char *kernel_path,

@@ -86,7 +86,7 @@ static bool simt_looks(const struct settings *settings, const struct acceptance 
 
     own.device = "simt";
     own.check = "full";
-    own.model = "builtin"; /* nobody is asked */
+    own.model = "builtin"; /* no model is asked */
     own.budget_file = NULL;
     if (gpu && !strcmp(what->device->arch, "sm_90a"))
         own.simt_arch = "90a";

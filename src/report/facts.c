@@ -90,7 +90,7 @@ static void find_profile(struct facts *f)
     if (f->profile_from >= 0 && asked > 0 && asked <= f->depth_max)
         f->profile_from = (int)asked;
     if (f->profile_from > f->depth_max)
-        f->profile_from = -1; /* nobody has read it yet */
+        f->profile_from = -1; /* it was not read yet */
 }
 
 static double eager_us(const struct attempt_record *r)

@@ -37,7 +37,7 @@ struct facts facts_of(const struct run_history *h);
 bool attempt_passed(const struct attempt_record *r);
 const struct attempt_record *attempt_find(const struct run_history *h, int number); /* or NULL */
 double attempt_us(const struct attempt_record *r);                                  /* 0: none */
-const char *state_text(const struct run_info *r); /* "killed": running, but nobody drives it */
+const char *state_text(const struct run_info *r); /* "killed": running, but without a process */
 
 /* "3.91 us", "0.611 ms"; `micro` is how the letter is written. */
 const char *us_text(double us, const char *micro, struct arena *a);

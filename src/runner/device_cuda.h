@@ -64,7 +64,7 @@ int cuda_enqueue_stack_scrub(struct cuda_device *d);
 /* The value's 8 bytes again and again. */
 int cuda_enqueue_fill(struct cuda_device *d, uint64_t address, uint64_t bytes, uint64_t value);
 int cuda_enqueue_wait(struct cuda_device *d);
-/* Did somebody write into what a flush reads? It is nobody's buffer. */
+/* Was the memory that a flush reads written to? It belongs to no tensor. */
 bool cuda_flush_spoilt(struct cuda_device *d, bool *spoilt, struct error *err);
 bool cuda_hash(struct run_device *base, const struct plan *plan, uint64_t *out, struct error *err);
 bool cuda_time(struct run_device *base, struct plan *plan, struct time_samples *samples,

@@ -16,7 +16,7 @@
  * as the flush leaves many of them there: first they are made ordinary lines again.
  * What is done before each cold sample means that no sample can live on what an
  * earlier one left behind, nor know from what it finds that it is timed. And
- * every cold sample's outputs are looked at: a kernel that works half of
+ * every cold sample's outputs are checked: a kernel that works half of
  * the time would have a short median.
  */
 #include "base/clock.h"

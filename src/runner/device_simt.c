@@ -195,7 +195,7 @@ static bool bind_shared(struct simt_device *d, struct plan_buffer *b, const json
     return true;
 }
 
-/* A page of its own before and after, so that what lies beside it is nobody's. */
+/* A page of its own before and after, so that what lies beside it belongs to no tensor. */
 static bool bind_workspace(struct simt_device *d, size_t index, struct plan_buffer *b,
                            struct outcome *said)
 {

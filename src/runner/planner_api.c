@@ -490,7 +490,7 @@ static bool read_scalars(struct planner *p, const json_t *request, struct error 
             s->f = json_number_value(value);
             s->i = s->f > -9e18 && s->f < 9e18 ? (int64_t)s->f : 0;
         } else {
-            return error_set(err, ERROR_USE, "scalars[%d] is no number", i);
+            return error_set(err, ERROR_USE, "scalars[%d] is not a number", i);
         }
     }
     return true;

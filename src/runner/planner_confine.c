@@ -98,7 +98,7 @@ static void on_without(struct filter *f, long nr, int index, uint32_t bits, uint
     give(f, SECCOMP_RET_ALLOW);
 }
 
-/* abort() signals itself; nobody else may be signalled. */
+/* abort() signals itself; no other process may be signalled. */
 static void on_own_signal(struct filter *f)
 {
     emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4);

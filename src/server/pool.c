@@ -85,7 +85,7 @@ static bool words_of(const json_t *wish, const char *key, struct arena *a, const
     for (size_t i = 0; i < json_array_size(list); i++) {
         words[i] = json_string_value(json_array_get(list, i));
         if (!words[i] || i == MAX_WORDS)
-            return error_set(err, ERROR_USE, "%s of a wish is no list of words", key);
+            return error_set(err, ERROR_USE, "%s of a wish is not a list of words", key);
     }
     *out = words;
     return true;

@@ -282,7 +282,7 @@ static json_t *make_wish(const char *kind, const char *tag, const struct proc_sp
         json_array_append_new(argv, json_string(spec->argv[i]));
     for (size_t i = 0; env[i]; i++)
         if (!noise(env[i]))
-            json_array_append_new(kept, json_string(env[i])); /* what is no UTF-8 stays behind */
+            json_array_append_new(kept, json_string(env[i])); /* what is not UTF-8 is left out */
     wish = json_pack("{s:s, s:s, s:o, s:o, s:s, s:b, s:b, s:I, s:I, s:I, s:b}", "do", "lend",
                      "kind", kind, "argv", argv, "env", kept, "dir", spec->dir ? spec->dir : "/",
                      "no_network", (int)spec->no_network, "private_tmp", (int)spec->private_tmp,

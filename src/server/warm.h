@@ -7,7 +7,7 @@
  *     warm_close(w);                              what was lent keeps its own connection
  *
  * The server is started when it is first needed. Whatever is wrong with it is
- * told once and is no error: the process is then started here. A server older
+ * reported once and is not an error: the process is then started here. A server older
  * than this program is told to end and replaced; it keeps serving the loans
  * that are out. A newer one that speaks our protocol is used as it is.
  */

@@ -1,7 +1,7 @@
 /*
  * background.c - what is done for the judge while a model thinks.
  *
- * On a GPU whose peaks nobody measured they are, so that the roofline is this
+ * On a GPU whose peaks were not measured they are, so that the roofline is this
  * GPU's own from the first measurement on. torch.compile takes tens of seconds
  * the first time; once it has compiled the task it is one more baseline, timed
  * in turn with the others. A recorded or built-in answer is there at once:

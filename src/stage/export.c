@@ -83,7 +83,7 @@ static void spec_literal(const struct export_request *req, struct buf *out)
     arena_free(a);
 }
 
-/* "cutegen_softmax_1f0a2b3c": the operator's namespace is one kernel's and nobody else's. */
+/* "cutegen_softmax_1f0a2b3c": the operator's namespace belongs to one kernel alone. */
 static const char *operator_name(const struct export_request *req, struct arena *a)
 {
     char hex[65], *name = arena_strdup(a, req->task->name);

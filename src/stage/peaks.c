@@ -199,7 +199,7 @@ bool stage_peaks(const struct settings *settings, bool measure, struct arena *a,
     struct stage *st = NULL;
     bool ok;
 
-    own.model = "builtin"; /* nobody is asked */
+    own.model = "builtin"; /* no model is asked */
     *report = NULL;
     ok = stage_open(&own, &st, err) &&
          (!measure || st->device.kind != DEVICE_CUDA || workshop_peaks(st, a, err));

@@ -66,7 +66,7 @@ static bool parse_tensor(const char *words, const char *role, int number, int64_
         p = end;
     }
     if (!dtype || !p || *p != ']' || (p[1] && p[1] != '=')) {
-        error_set(err, ERROR_USE, "'%s' is no tensor", words);
+        error_set(err, ERROR_USE, "'%s' is not a tensor", words);
         return error_hint(err, "write DTYPE[SIZE,SIZE]=FILL, for example f32[16,128]=normal");
     }
     out->dtype = dtype->name;
@@ -261,7 +261,7 @@ static bool make_buffer(struct stage *st, const struct tensor_info *t, const cha
             put_value(data + GUARD + i * width, t->dtype, v);
     }
     if (!ok && fill) {
-        error_set(err, ERROR_USE, "'%s' is no way to fill a tensor", fill);
+        error_set(err, ERROR_USE, "'%s' does not say how to fill a tensor", fill);
         error_hint(err, "ways: normal, uniform, index, ones, zeros, @FILE");
     }
     ok = ok && sparse_file(path, data, (size_t)held + 2 * GUARD, bytes + 2 * GUARD, err);
@@ -352,7 +352,7 @@ static bool take_scalars(const struct simt_options *o, json_t *description, stru
 
         if (!end || end == equals + 1 || *end ||
             !(real || flag || (len == 3 && !strncmp(words, "int", 3)))) {
-            error_set(err, ERROR_USE, "'%s' is no scalar", words);
+            error_set(err, ERROR_USE, "'%s' is not a scalar", words);
             return error_hint(err, "write int=3, float=1.5 or bool=1");
         }
         json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", "scalar", "type",
@@ -454,14 +454,14 @@ bool stage_simt_run(const struct settings *settings, const struct simt_options *
     bool ok = false;
 
     own.device = "simt";
-    own.model = "builtin"; /* nobody is asked */
+    own.model = "builtin"; /* no model is asked */
     *report = json_object();
     task.description = json_object();
     if (!file_read(options->file, MAX_SOURCE, a, &cand.source, err)) {
         err->kind = ERROR_USE;
         goto done;
     }
-    /* Nobody judges here: a kernel may be looked at whether it is written in CuTe or not. */
+    /* No verdict here: a kernel may run whether it is written in CuTe or not. */
     own.target_cuda = !strstr(cand.source.data, "cute/") && !strstr(cand.source.data, "cutlass/");
     if (!take_scalars(options, task.description, err) || !stage_open(&own, &st, err) ||
         !make_buffers(st, options, &task, a, buffers, err) ||

@@ -74,7 +74,7 @@ bool stage_prompt(const struct settings *settings, enum stage_kind stage, const 
     struct question q = {.task = task, .history = history};
     bool ok = false;
 
-    shown.model = "builtin"; /* nobody is asked */
+    shown.model = "builtin"; /* no model is asked */
     if (!stage_open(&shown, &st, err) || !stage_describe(st, task_path, a, task, err))
         goto done;
     if (asks_about_kernel) {

@@ -52,7 +52,7 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
 
 /*
  * While a model thinks: what the judge will want later and can be done now. On a GPU those are
- * its peaks, where nobody measured them, and torch.compile, which takes long once and then stands
+ * its peaks, if not measured yet, and torch.compile, which takes long once and then stands
  * beside the other baselines. stage_work_ahead() does the next of them. It touches nothing that
  * the asking functions use, so it may run beside one of them.
  */
@@ -62,7 +62,7 @@ bool stage_has_work(const struct stage *st);
 bool stage_may_work(const struct stage *st);
 void stage_work_ahead(struct stage *st, const struct task *task);
 
-/* A suite goes on: the time in which nobody worked does not count as minutes. */
+/* A suite goes on: idle time does not count as minutes. */
 bool stage_budget_unpause(const char *path, struct error *err);
 
 /* ---- asking a model ------------------------------------------------------ */

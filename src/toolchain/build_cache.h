@@ -18,7 +18,8 @@ enum { BUILD_CACHE_ENTRIES = 4096 };
 /* Copies the entry's files into `dir`; false when there is none. */
 bool build_cache_fetch(const char *key, const char *dir, const char *const *files, size_t count,
                        struct arena *a);
-/* Keeps copies of `files` of `dir` (missing ones are left out). Failure to cache is no error. */
+/* Keeps copies of `files` of `dir` (missing ones are left out). Failure to cache is not an error.
+ */
 void build_cache_keep(const char *key, const char *dir, const char *const *files, size_t count,
                       struct arena *a);
 /* Hash of what a kernel includes of ours: part of every key. */

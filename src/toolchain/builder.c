@@ -6,7 +6,7 @@
  * Invariants
  * 1. After a late or dead process `child` is NULL, and the next compile starts
  *    a new one.
- * 2. A process that ended with the server that lent it is no verdict: the same
+ * 2. A process that ended with the server that lent it is not a verdict: the same
  *    question goes to one of our own.
  * 3. The cache key covers everything that decides the result: the device half, names,
  *    arch, defines, the versions and places of NVRTC and headers, kernel.h's

@@ -91,7 +91,7 @@ static bool add_list(struct options *o, const json_t *request, const char *key, 
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *value = json_string_value(json_array_get(list, i));
         if (value == NULL)
-            return error_set(err, ERROR_USE, "%s[%zu] is no string", key, i);
+            return error_set(err, ERROR_USE, "%s[%zu] is not a string", key, i);
         add_option(o, arena_printf(a, "%s%s", prefix, value));
     }
     return true;
@@ -173,7 +173,8 @@ static struct text ptx_again(const struct nvrtc_api *nvrtc, struct text source,
     return ptx;
 }
 
-/* ptxas names lines of PTX nobody has seen: puts the candidate's lines before its own words. */
+/* ptxas names lines of PTX that the user never sees: puts the candidate's lines before its own
+ * words. */
 static char *place_ptxas_errors(const char *log, struct text ptx, struct arena *a)
 {
     static const char mark[] = "ptx input, line ";

@@ -4,7 +4,7 @@
  * A kernel counts as CuTe when it includes a cute header and a tensor or
  * layout of CuTe does some of its work: a variable made by one of `makers`
  * that is used again, or an algorithm of CuTe applied. Layouts that are built
- * and never looked at do not count.
+ * and never used do not count.
  */
 #include "toolchain/gate.h"
 

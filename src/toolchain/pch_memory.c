@@ -6,7 +6,7 @@
  * time, and then writes to most of it: every page is a fault and a copy,
  * 150,000 of them for what is learned from a GEMM (precompiled_source.h). mmap() as NVRTC
  * calls it is this one: the heap asks for large pages, and pieces of the file
- * are read into it. Nobody writes to such a file once it is there, so what
+ * are read into it. Such a file does not change once it is there, so what
  * the heap holds is the same.
  */
 #undef _FILE_OFFSET_BITS /* mmap() shall be mmap(), not another name of mmap64() */

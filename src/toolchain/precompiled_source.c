@@ -1,7 +1,7 @@
 /*
  * precompiled_source.c - a candidate as a header; see precompiled_source.h.
  *
- * Kernels become static device functions that nobody calls: NVRTC instantiates
+ * Kernels become static device functions without a caller: NVRTC instantiates
  * what they need while it precompiles, and emits nothing of them.
  */
 #include "toolchain/precompiled_source.h"

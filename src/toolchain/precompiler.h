@@ -4,7 +4,7 @@
  *
  * The builder forks it after a compile that took long and goes on as before;
  * once the child is done it gets the requests that begin as that kernel did.
- * Its death is no loss: the builder does the work itself then.
+ * Its death does no harm: the builder does the work itself then.
  *
  *     struct precompiler *l = precompiler_new(3000);
  *     if (!precompiler_ask(l, request, device, line, a, &answer)) ... compile here

@@ -4,7 +4,7 @@
  * Looks at compilers, NVRTC, CuTe, PyTorch, GPUs, profilers, models and disk,
  * all at once and each with a deadline, so that the whole takes no longer
  * than its slowest part may: PROBE_DEADLINE_MS. What can hang or crash (a
- * driver, a foreign library) is looked at in a process of its own.
+ * driver, a foreign library) is examined in a process of its own.
  *
  *     probe_machine(&request, a, &report, err);      report is a new reference
  *

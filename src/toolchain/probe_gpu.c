@@ -1,5 +1,5 @@
 /*
- * probe_gpu.c - the driver and NVRTC, looked at from a child process.
+ * probe_gpu.c - the driver and NVRTC, examined from a child process.
  *
  * NVML answers in milliseconds and is asked first; cuInit() can take seconds
  * on a machine whose GPUs sleep, and says whether CUDA really works.

@@ -56,7 +56,7 @@ static const struct plan_case {
      "larger than any device takes"},
     {"a grid too tall", "return CUTEGEN_LAUNCH(call, k, cutegen_dim3(1, 70000, 1), one, 0);",
      VERDICT_BAD_LAUNCH, "grid is (1, 70000, 1)"},
-    {"a grid that is no multiple of the cluster",
+    {"a grid that is not a multiple of the cluster",
      "return CUTEGEN_LAUNCH_CLUSTER(call, k, cutegen_dim3(3, 1, 1), one, cutegen_dim3(2, 1, 1), "
      "0);",
      VERDICT_BAD_LAUNCH, "multiple of the cluster"},

@@ -1,4 +1,4 @@
-// last_missed: one element short, seen only where the size is no multiple
+// last_missed: one element short, seen only where the size is not a multiple
 // verdict: not written
 #include <cutegen/kernel.h>
 

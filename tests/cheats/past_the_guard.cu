@@ -1,4 +1,4 @@
-// past_the_guard: a write far behind the guard zone, where nobody looks
+// past_the_guard: a write far behind the guard zone, where nothing is checked
 // verdict: unsafe memory
 // says: gY
 #include <cutegen/kernel.h>

@@ -1,4 +1,4 @@
-// race_by_luck: the barrier is missing; as long as warps run in order nobody notices
+// race_by_luck: the barrier is missing; as long as warps run in order it goes unnoticed
 // task: rows
 // verdict: race (simt), race (cuda: racecheck, --accept)
 // says: line

@@ -5,7 +5,7 @@
 
 A cheat is one candidate, .cu or .py. Its first lines say what it is and what must become of it:
 
-    // zeros: the answer nobody computed
+    // zeros: an answer that was not computed
     // verdict: wrong values            one of several: a|b; by device: a (simt), b (cuda)
     // task: rows                       tasks/rows.py; default: gate
     // says: line|barrier               a regular expression that the evidence must match

@@ -1,4 +1,4 @@
-// zeros: the answer nobody computed
+// zeros: an answer that was not computed
 // verdict: wrong values
 #include <cutegen/kernel.h>
 

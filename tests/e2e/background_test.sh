@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# background_test.sh - what goes on while a model thinks: the best kernel of now is looked at, and nothing is left to do at the end.
+# background_test.sh - what goes on while a model thinks: the current best kernel is checked, and nothing is left to do at the end.
 #
 #     tests/e2e/background_test.sh PATH-TO-CUTEGEN
 #
@@ -28,12 +28,12 @@ ok()
     failed=1
 }
 
-# Answers number k with answers/k.md, or with nothing; number 1 only when the log says that the first attempt was looked at.
+# Answers number k with answers/k.md, or with nothing; number 1 only when the log says that the first attempt was checked.
 cat >model.sh <<'END'
 k=$(cat count 2>/dev/null || echo 0)
 echo $((k + 1)) >count
 [ "$k" != 1 ] || for i in $(seq 600); do
-    grep -q "the look at attempt 1:" log && echo "in time" >thought && break
+    grep -q "the check of attempt 1:" log && echo "in time" >thought && break
     sleep 0.2
 done
 cat "answers/$k.md" 2>/dev/null || echo "I have no idea."
@@ -52,10 +52,10 @@ run() # TASK ANSWER...
 
 steps=$root/examples/replays/steps/swish
 run "$root/examples/swish.py" "$steps"/00-*.md "$steps"/01-*.md
-ok "while the model thinks about depth 1, the kernel of depth 0 is looked at" grep -qx "in time" thought
-ok "it is told in the log" grep -q "while the model thinks: a look at attempt 1" log
+ok "while the model thinks about depth 1, the kernel of depth 0 is checked" grep -qx "in time" thought
+ok "the log says so" grep -q "while the model thinks: checking attempt 1" log
 ok "the kernel that won is accepted" grep -q '"ended": *"[^"]*accepted: simt.s full check found nothing' result
-ok "what won last is looked at in the end" grep -q '"accept"' result
+ok "the winner is checked at the end" grep -q '"accept"' result
 
 # a kernel that reads past the end, which only the full check sees; then a worse one, so that the first is still the best
 {
@@ -65,6 +65,6 @@ ok "what won last is looked at in the end" grep -q '"accept"' result
 } >bad.md
 run "$root/tests/cheats/tasks/gate.py" bad.md
 ok "a kernel that does not stand the look is not accepted" grep -q '"ended": *"[^"]*NOT ACCEPTED: attempt 1: unsafe memory' result
-ok "it was looked at while the model thought, and not again in the end" bash -c '! grep -q "\"accept\"" result'
+ok "it was checked while the model thought, and not again at the end" bash -c '! grep -q "\"accept\"" result'
 echo "1..$n"
 exit $failed

@@ -32,7 +32,7 @@ ok()
 if [ $# -gt 1 ]; then
     source=$(readlink -f "$2")
 else
-    # A KernelBench checkout's shape: level folders, numbered files, a helper that is no task.
+    # A KernelBench checkout's shape: level folders, numbered files, a helper that is not a task.
     mkdir -p bench/level1 bench/level2
     cp "$root/examples/relu.py" bench/level1/19_ReLU.py
     cp "$root/examples/swish.py" bench/level1/2_Swish.py

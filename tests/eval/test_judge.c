@@ -117,7 +117,7 @@ static const struct verdict_case {
      "died during loading the module", ""},
     {"a line that is no JSON is a crash", "right", "garbage at run", VERDICT_CRASH,
      "answered nonsense during the run", ""},
-    {"JSON that is no object is a crash", "right", "array at run", VERDICT_CRASH,
+    {"JSON that is not an object is a crash", "right", "array at run", VERDICT_CRASH,
      "answered nonsense", ""},
     {"an outcome that does not exist is a crash", "right", "odd outcome", VERDICT_CRASH,
      "answered nonsense", ""},

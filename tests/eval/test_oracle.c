@@ -90,7 +90,7 @@ static void a_task_is_described_and_scaled(void **state)
     bench_close(&b);
 }
 
-static void an_output_nobody_wrote_is_seen(void **state)
+static void an_unwritten_output_is_seen(void **state)
 {
     struct comparison_set *set;
     json_t *buffers;
@@ -135,7 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_is_described_and_scaled),
-        cmocka_unit_test(an_output_nobody_wrote_is_seen),
+        cmocka_unit_test(an_unwritten_output_is_seen),
         cmocka_unit_test(a_task_with_a_mistake_is_the_users_error),
     };
 

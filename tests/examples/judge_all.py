@@ -42,7 +42,7 @@ WHOLE_NUMBERS = [  # what can be done to integers
     ("past the end", "if (i == n) y[i] = T(1);", "unsafe memory|guard hit"),
     ("the input changed", "if (i == 0) const_cast<unsigned char *>(x)[1] ^= 1;", "input modified"),
 ]
-# dtype of the output -> its type, the type and bits of an element nobody wrote (oracle/buffers.py)
+# dtype of the output -> its type, the type and bits of an unwritten element (oracle/buffers.py)
 TYPES = {
     "f32": ("float", "unsigned", "0x7fa5c0deu"),
     "f16": ("cute::half_t", "unsigned short", "0x7da5"),

@@ -93,7 +93,7 @@ static const struct broken_case {
     {"misspelt fact", HEAD "//! if bigg\na\n//! end\n", "line 10: unknown fact"},
     {"misspelt fact in a branch not taken", HEAD "//! if one\n//! if bigg\n//! end\n//! end\n",
      "line 11: unknown fact"},
-    {"slot nobody fills", HEAD "int $y;\n", "nothing fills the slot 'y'"},
+    {"slot that is not filled", HEAD "int $y;\n", "nothing fills the slot 'y'"},
     {"if without end", HEAD "//! if one\na\n", "no `end` for 'if'"},
     {"end without if", HEAD "a\n//! end\n", "without an `if`"},
     {"unknown directive in the body", HEAD "//! whenever\n", "unknown directive"},

@@ -1,5 +1,5 @@
 #!/bin/sh
-# foreign.sh CUTEGEN [VENV] - both OpenAI dialects, and Anthropic's, against a server nobody here wrote: LiteLLM's
+# foreign.sh CUTEGEN [VENV] - both OpenAI dialects, and Anthropic's, against a server written elsewhere: LiteLLM's
 # proxy. Its replies are canned, once by itself ("canned") and once by the fault server behind it ("behind", which
 # LiteLLM translates into each dialect; its own canned replies do not stream in the responses dialect). Installs it into
 # VENV (default: a temporary one) from the package registry, so it needs a network and is not part of CI.

@@ -175,7 +175,7 @@ below()
 runner_of() { for pid in $(below "$1"); do grep -qsx cutegen-runner "/proc/$pid/comm" && echo "$pid" && return 0; done; return 1; }
 kill_server() { pid=$(server_pid) && kill -9 "$pid" && soon ended "$pid"; }
 verdict() { sed -n 's/^{"verdict":"\([^"]*\)".*/\1/p' "$1"; }
-# start NAME : judges a kernel of that name which nobody has built before; sets $client
+# start NAME : judges a kernel of that name which was not built before; sets $client
 start()
 {
     count=$((${count:-0} + 1))

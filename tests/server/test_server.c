@@ -243,7 +243,7 @@ static void left_over_output_is_never_met_by_the_next(void **state)
     int fds[3], pid = child_pid(c);
 
     child_streams(c, fds);
-    assert_int_equal(write(fds[0], "late\n", 5), 5); /* an answer nobody waited for */
+    assert_int_equal(write(fds[0], "late\n", 5), 5); /* an answer that was not waited for */
     assert_int_equal(poll(&(struct pollfd){fds[1], POLLIN, 0}, 1, PATIENCE_MS), 1);
     child_return(c);
     c = borrow(b);
@@ -286,7 +286,7 @@ static void a_runner_is_lent_once_and_spares_are_ready(void **state)
 }
 
 /* The next command has begun, and has its oracle already, when the last one's runner ends. */
-static void spares_are_made_ready_while_nobody_is_timed(void **state)
+static void spares_are_made_ready_while_nothing_is_timed(void **state)
 {
     struct bench *b = *state;
     struct child *oracle = borrow_tagged(b, "oracle", "a"), *c = borrow_tagged(b, "runner", NULL);
@@ -562,7 +562,7 @@ int main(void)
         TEST(left_over_output_is_never_met_by_the_next),
         TEST(the_one_that_knows_the_task_is_preferred),
         TEST(a_runner_is_lent_once_and_spares_are_ready),
-        TEST(spares_are_made_ready_while_nobody_is_timed),
+        TEST(spares_are_made_ready_while_nothing_is_timed),
         TEST(at_most_so_many_wait),
         TEST(what_waits_holds_no_more_memory_than_allowed),
         TEST(without_work_the_server_ends),

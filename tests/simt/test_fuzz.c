@@ -207,7 +207,7 @@ static void run_mutant(const struct kernel_row *r, struct text ptx)
     _exit(ran ? (res.outcome == SIMT_OK ? 0 : 2) : 3);
 }
 
-/* Which mutant it was goes to a file, so that it can be looked at. */
+/* Which mutant it was goes to a file, so that it can be examined. */
 static void keep_mutant(const struct kernel_row *r, struct text ptx, int sig)
 {
     char path[128];

@@ -66,7 +66,7 @@ static void outcome_free(struct outcome *o)
         free(o->buf[i]);
 }
 
-/* The largest difference, relative to the largest number wanted. NaN: not looked at. */
+/* The largest difference, relative to the largest number wanted. NaN: ignored. */
 static double difference(const struct kernel_row *r, const void *got, const double *want)
 {
     double most = 0, size = 1e-300;

@@ -46,7 +46,7 @@ static void runs_are_named_by_day_task_and_number(void **state)
     struct run *one, *two;
 
     assert_ok(run_create(p->s, &spec, &one, &err));
-    /* A folder nobody knows of is left alone. */
+    /* An unknown folder is left alone. */
     char *three = arena_strdup(p->a, run_dir(one));
     three[strlen(three) - 1] = '2';
     assert_ok(dir_make(three, &err));

@@ -160,7 +160,7 @@ static const struct verdict_case {
      "kept[threadIdx.x] = "
      "2; }",
      "[\"k\"]", "compute_80", VERDICT_REFUSED, "mine.cu:5: writes a module variable"},
-    {"a constant table is no state",
+    {"a constant table is not state",
      "constexpr float t[4] = {1, 2, 3, 4};\n__global__ void k(float *y) { y[0] = t[threadIdx.x]; }",
      "[\"k\"]", "compute_80", VERDICT_PASS, "built"},
     {"an argument of the wrong kind", "__global__ void k(float *y, float s) { y[0] = s; }",

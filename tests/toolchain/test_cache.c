@@ -1,4 +1,4 @@
-/* test_cache.c - many processes keep, fetch and drop the same entries; nobody ever gets half of
+/* test_cache.c - many processes keep, fetch and drop the same entries; no process ever gets half of
  * one. */
 #include "base/fs.h"
 #include "toolchain/build_cache.h"
@@ -81,7 +81,7 @@ static int work(int process)
     return fetched > 0 ? 0 : 3;
 }
 
-static void nobody_gets_half_an_entry(void **state)
+static void no_process_gets_half_an_entry(void **state)
 {
     struct arena *a = arena_new();
     struct error err = {0};
@@ -107,7 +107,7 @@ static void nobody_gets_half_an_entry(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nobody_gets_half_an_entry)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(no_process_gets_half_an_entry)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static bool channel_leaf(struct fused *f, const struct node *n, size_t arg, stru
         return true;
     if (f->leaf_count == MAX_TENSORS || !expr_memory_type(v->t.dtype) || v->t.dims != 1 ||
         f->seen[v - f->g->nodes] || !graph_view(f->g, v, &leaf->view))
-        return match_no(out, f->a, "%s with a value per channel that is no input", n->op);
+        return match_no(out, f->a, "%s with a value per channel that is not an input", n->op);
     f->seen[v - f->g->nodes] = true;
     leaf->node = v;
     leaf->view.axes[1] = leaf->view.axes[0];

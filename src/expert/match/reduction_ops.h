@@ -24,7 +24,7 @@ struct row_form {
     struct pass_form passes[ROW_PASSES];
 };
 
-/* NULL: the node is no reduction, or not with these arguments. */
+/* NULL: the node is not a reduction, or not with these arguments. */
 const struct row_form *row_form_of(const struct graph *g, const struct node *n);
 /* Which dimensions of its argument it reduces; *x, the argument's shape, becomes the one they are
  * counted in. False: the arguments do not say. */

@@ -65,7 +65,7 @@ static struct text text_trim(struct text t)
     return t;
 }
 
-/* Where the first character is that is no indentation, quote mark or list marker. */
+/* Where the first character is that is not indentation, quote mark or list marker. */
 static size_t after_prefix(const char *s, struct line l)
 {
     size_t i = l.begin, digits;
@@ -366,7 +366,7 @@ static size_t find_reasoning(struct text t, struct region *out)
 
             if (!o && !c)
                 break;
-            if (c && (!o || c < o)) { /* opened by nobody: only at the very front */
+            if (c && (!o || c < o)) { /* never opened: only at the very front */
                 if (at == 0)
                     out[count++] = (struct region){0, (size_t)(c - t.data) + open_len + 1};
                 at = (size_t)(c - t.data) + open_len + 1;

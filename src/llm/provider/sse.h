@@ -5,7 +5,7 @@
  *     while (bytes come) if (!sse_feed(&s, data, len)) ...   an event is over the limit
  *     sse_release(&s);
  *
- * Bytes may come in any pieces. Comments and fields nobody reads are skipped;
+ * Bytes may come in any pieces. Comments and unused fields are skipped;
  * line ends are \n, \r\n or \r. An event that the stream's end cuts off is
  * not delivered.
  */

@@ -1,4 +1,4 @@
-# other_stream: computes where nobody waits for it
+# other_stream: computes on a stream that is not waited for
 # verdict: wrong values|non-finite|unstable
 # device: cuda
 # flags: --allow-torch
