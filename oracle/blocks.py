@@ -11,8 +11,9 @@ Hides the arithmetic of places. docs/tasks.md says what the medians are for.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Iterator
+from typing import Any
 
 import torch
 
@@ -36,7 +37,7 @@ class Division:
         row, segment = divmod(block, self.segments)
         return row * self.columns + segment * self.columns // self.segments
 
-    def parts(self, elements: int) -> Iterator["Part"]:
+    def parts(self, elements: int) -> Iterator[Part]:
         """All blocks, in parts of about so many elements."""
         step = max(elements // self.width, 1)
         for first in range(0, self.blocks, step):
