@@ -9,6 +9,7 @@
 #   make check    format, lint and unit tests: at most 2 minutes, between edits
 #   make sweep    the large generated sweeps: hours (CONTRIBUTING.md)
 #   make docs     the documentation as a site in build/site
+#   make torch    a current PyTorch for cutegen, where the machine has only an old one (some gigabytes)
 #   make format, make lint
 #
 # Set-up (setup/setup.sh) is part of each: it installs what is missing and nothing else.
@@ -62,6 +63,9 @@ format:
 	@setup/setup.sh test
 	@tests/format.sh --write
 
+torch:
+	@setup/setup.sh torch
+
 install: all
 	@$(MESON) configure build/release -Dprefix=$(abspath $(PREFIX))
 	@ninja -C build/release >/dev/null
@@ -75,4 +79,4 @@ dist:
 clean:
 	@rm -rf build dist
 
-.PHONY: all debug setup demo test check sweep docs lint format install dist clean
+.PHONY: all debug setup torch demo test check sweep docs lint format install dist clean

@@ -15,6 +15,7 @@ import contextlib
 import inspect
 import os
 import random
+import re
 import stat
 import sys
 import traceback
@@ -272,6 +273,22 @@ def _folder_on_path(path: Path) -> Iterator[None]:
             sys.path.remove(str(path.parent))
 
 
+MODERN_TORCH = (2, 4)  # has what tasks of today use: scaled_dot_product_attention with all its arguments, compile, ...
+
+
+def _newer_torch_hint(err: BaseException) -> str | None:
+    """What to do where the task names something of torch that an old torch does not have."""
+    missing = re.search(r"'(torch[\w.]*|Tensor)'.* has no attribute|from 'torch[\w.]*'|No module named 'torch\.", str(err))
+    version = re.match(r"(\d+)\.(\d+)", torch.__version__)
+    old = version is not None and (int(version[1]), int(version[2])) < MODERN_TORCH
+    if not (old and missing and isinstance(err, (AttributeError, ImportError))):
+        return None
+    return (
+        f"this is PyTorch {torch.__version__}; a newer one may have it: `make torch` in cutegen's folder installs one, "
+        "or name a Python that has one: --python PATH"
+    )
+
+
 @contextlib.contextmanager
 def task_errors(path: Path, what: str, hint: str = FORMAT) -> Iterator[None]:
     """Turns any exception of the task's own code into a Fault with the task's line."""
@@ -290,7 +307,10 @@ def task_errors(path: Path, what: str, hint: str = FORMAT) -> Iterator[None]:
                 f"the task needs more memory than there is: {where}: {text}",
                 "make it smaller, for example --set N=512",
             ) from err
-        if isinstance(err, ModuleNotFoundError) and err.name:
+        newer = _newer_torch_hint(err)
+        if newer:
+            hint = newer
+        elif isinstance(err, ModuleNotFoundError) and err.name:
             hint = f"install it for the Python that runs tasks: {sys.executable} -m pip install {err.name.partition('.')[0]}"
         raise use(f"{what}: {where}: {type(err).__name__}: {text}", hint) from err
 

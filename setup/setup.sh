@@ -2,6 +2,7 @@
 # setup.sh - bring a Debian or Ubuntu machine to where cutegen builds and runs.
 #
 #     setup/setup.sh [run|test|dist|docs]     what `make`, `make test`, `make dist`, `make docs` need
+#     setup/setup.sh torch                   a current PyTorch in the venv, and that one is used (make torch)
 #     setup/setup.sh download DIR             gather the packages for a machine without network
 #
 # Package managers do all the work: apt for the system, pip for a venv of our
@@ -168,7 +169,7 @@ look_for_torch()
     fi
     find_torch && return
     if [ "$(uname -m)" = aarch64 ]; then
-        want_wheel "PyTorch" "torch==$TORCH_AARCH64"
+        want_wheel "PyTorch" "torch==$TORCH"
     else
         want "PyTorch" python3-torch
     fi
@@ -307,6 +308,19 @@ set_up()
     say "done"
 }
 
+# Debian's PyTorch is old but small; a current one brings gigabytes of CUDA libraries, so it comes when asked for.
+current_torch()
+{
+    venv_has torch "$TORCH*" || want_wheel "PyTorch $TORCH" "torch==$TORCH"
+    look_for_venv
+    apt_install "${apt_missing[@]}"
+    install_wheels
+    python_has_torch "$VENV/bin/python" import ||
+        fail "$VENV/bin/python cannot import the torch that was installed" "see why: $VENV/bin/python -c 'import torch'"
+    remember_python "$VENV/bin/python"
+    [ -z "${CUTEGEN_PYTHON:-}" ] || say "CUTEGEN_PYTHON=$CUTEGEN_PYTHON goes before it: unset that"
+}
+
 # The same packages as files, with everything they depend on: a like machine that is bare needs
 # no more. Run set-up here first; it brings the pip that fetches the wheels.
 download()
@@ -319,7 +333,7 @@ download()
     wheels=("nvidia-cuda-nvrtc==$CUDA_WHEELS" "nvidia-cuda-runtime==$CUDA_WHEELS"
             "nvidia-cuda-crt==$CUDA_WHEELS" "nvidia-cuda-cccl==$CUDA_WHEELS" "clang-format==$CLANG_FORMAT"
             "ruff==$RUFF" "mypy==$MYPY" "mkdocs==$MKDOCS")
-    if [ "$(uname -m)" = aarch64 ]; then wheels+=("torch==$TORCH_AARCH64"); else debs+=(python3-torch); fi
+    if [ "$(uname -m)" = aarch64 ]; then wheels+=("torch==$TORCH"); else debs+=(python3-torch); fi
     say "fetching packages into $dir"
     # As if nothing were installed, so that all dependencies come along.
     : >"$dir/status"
@@ -334,9 +348,10 @@ download()
 
 case ${1:-run} in
 run | test | dist | docs) set_up "${1:-run}" ;;
+torch) current_torch ;;
 download)
     set_up run
     download "${2:?setup/setup.sh download DIR}"
     ;;
-*) fail "setup/setup.sh [run|test|dist|docs] or setup/setup.sh download DIR" ;;
+*) fail "setup/setup.sh [run|test|dist|docs|torch] or setup/setup.sh download DIR" ;;
 esac

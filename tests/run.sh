@@ -9,6 +9,7 @@ MESON=${MESON:-meson}
 passed=0
 failed=0
 bad=()
+old_torch=() # skipped by name, since this torch is too old for them
 
 say() { printf '\n== %s\n' "$*"; }
 count()
@@ -46,14 +47,11 @@ run_tests()
     while IFS=$'\t' read -r result name; do
         case $result in
         OK | EXPECTEDFAIL) count "$name" 0 ;;
+        "OLD TORCH") old_torch+=("$dir: $name") ;;
         SKIP) case $name in *"a tarball runs from anywhere") ;; *) count "$dir: $name was skipped" 1 ;; esac ;;
         *) count "$dir: $name ($result)" 1 ;;
         esac
-    done < <(python3 -c '
-import json, sys
-for line in open(sys.argv[1]):
-    t = json.loads(line)
-    print(t["result"], t["name"], sep="\t")' "$log")
+    done < <(tests/results.py "$log" "$new_torch")
     # What Meson itself says counts too: its log may be unreadable.
     [ "$rc" = 0 ] || [ $failed -gt $before ] || count "$dir: meson test ended with $rc" 1
 }
@@ -61,6 +59,7 @@ for line in open(sys.argv[1]):
 # The Python that set-up found or made: with it named, no test may skip for want of torch.
 CUTEGEN_PYTHON=${CUTEGEN_PYTHON:-$(cat "${TOOLS:-${XDG_DATA_HOME:-$HOME/.local/share}/cutegen}/python" 2>/dev/null || true)}
 export CUTEGEN_PYTHON
+tests/torch_at_least.sh 2.4 && new_torch=yes || new_torch=no
 
 mkdir -p build
 say "format"
@@ -104,6 +103,7 @@ else
 fi
 
 echo
+for name in "${old_torch[@]}"; do echo "skipped: $name: needs torch 2.4 or newer (make torch)"; done
 for name in "${bad[@]}"; do echo "failed: $name"; done
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

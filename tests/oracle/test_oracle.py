@@ -61,6 +61,22 @@ class Faults(OracleTest):
     def test_a_mask_whose_result_is_summed_is_no_moving_shape(self) -> None:
         self.loaded(model("x): return x[x > 0.5].sum()", "[torch.rand(64, 64)]"))
 
+    def test_what_an_old_torch_lacks_comes_with_how_to_get_a_newer_one(self) -> None:
+        """The task itself says which torch this is, so that it holds with any; in an oracle of its own."""
+        oracle = Oracle()
+        self.addCleanup(oracle.close)
+        for version, line, wanted in (
+            ("1.13.1", "torch.nn.functional.not_there_yet", True),
+            ("2.3.0", "from torch.nn.functional import not_there_yet", True),
+            ("2.3.0", "import torch.not_there_yet", True),
+            ("2.3.0", "torch.zeros(1).not_there_yet", True),
+            ("2.4.0", "torch.nn.functional.not_there_yet", False),
+            ("1.13.1", "[].not_there_yet", False),
+        ):
+            answer = oracle.load_text(f"import torch\ntorch.__version__ = '{version}'\n{line}\n")
+            self.assertIn("not_there_yet", answer["text"])
+            self.assertEqual("make torch" in answer["hint"], wanted, answer["hint"])
+
     def test_a_missing_file_is_named(self) -> None:
         answer = self.oracle.load("/nowhere/task.py")
         self.assertIn("/nowhere/task.py", answer["text"])
