@@ -42,6 +42,7 @@ check()
         inner["expert/graph"]   = "^compose/recipe\\.h$"
         inner["expert/match"]   = "^(graph|compose)/"
         inner["expert/compose"] = "^match/partition\\.h$"
+        inner["runner/plan"]    = "^$"
         # library -> the only rooms that may use it (llm: the index of CuTe passages)
         only["curl/curl.h"] = "llm"; only["sqlite3.h"] = "store llm"; only["ini.h"] = "cli"
     }
@@ -102,6 +103,7 @@ src/simt/device/launch.c|#include "simt/emit/emit.h"
 src/llm/edit/edit.c|#include "llm/llm.h"
 src/expert/graph/graph.c|#include "expert/match/match.h"
 src/runner/runner.c|#include "eval/judge.h"
+src/runner/plan/planner_api.c|#include "runner/device.h"
 src/stage/build.c|#include "stage/test.h"
 src/stage/build.c|#include "store/store.h"
 src/stage/build.c|#include "loop/loop.h"

@@ -2,26 +2,25 @@
  * kernel.h - the kernel ABI: what a candidate file may use.
  *
  * A candidate is one .cu file with two halves. The same text goes through
- * three compilers, and this header is what makes that work:
+ * NVRTC twice and, on export, through nvcc:
  *
  *     CUTEGEN_DEVICE   NVRTC          kernels only; CuTe comes in here
- *     CUTEGEN_HOST     a C compiler   the plan: tensors in, launch list out
+ *     CUTEGEN_HOST     NVRTC          the plan: tensors in, launch list out
  *     CUTEGEN_EXPORT   nvcc, C++17    both; the plan then really launches
  *
  * With none of them defined, nvcc means export and a plain C compiler gets the
- * types alone (this is how the planner and C callers include it). The plan is
- * therefore written in the common part of C and C++: docs/kernel-abi.md.
+ * types alone (this is how the planner and C callers include it).
  *
  * Invariants
  * 1. struct cutegen_tensor is laid out as DLPack's DLTensor, byte for byte.
- * 2. A plan calls nothing outside this header: under CUTEGEN_HOST everything
- *    goes through the function table in `call`, so no symbol is left to link.
+ * 2. A plan calls nothing outside this header: the five functions of plan.h
+ *    that have no body are the planner's, everything else is in the file.
  * 3. Structs here only grow at their end, and CUTEGEN_ABI_VERSION tells when.
  */
 #ifndef CUTEGEN_KERNEL_H
 #define CUTEGEN_KERNEL_H
 
-#define CUTEGEN_ABI_VERSION 1
+#define CUTEGEN_ABI_VERSION 2
 
 #if defined(CUTEGEN_EXPORT) || (defined(__CUDACC__) && !defined(__CUDACC_RTC__) &&                 \
                                 !defined(CUTEGEN_HOST) && !defined(CUTEGEN_DEVICE))
@@ -31,11 +30,14 @@
 #define CUTEGEN_EXPORT 1
 #define CUTEGEN_HOST   1
 #define CUTEGEN_DEVICE 1
-#elif defined(__CUDACC_RTC__) && !defined(CUTEGEN_DEVICE)
+#elif defined(__CUDACC_RTC__) && !defined(CUTEGEN_HOST) && !defined(CUTEGEN_DEVICE)
 #define CUTEGEN_DEVICE 1
+#elif defined(CUTEGEN_HOST) && !defined(__CUDACC_RTC__)
+#error "since version 2 of the kernel ABI a plan is compiled by NVRTC or, exported, by nvcc"
 #endif
 
-#if defined(__CUDACC_RTC__) /* ---- device code under NVRTC: as little as possible ---- */
+#if defined(__CUDACC_RTC__) &&                                                                     \
+    defined(CUTEGEN_DEVICE) /* ---- kernels: as little as possible ---- */
 
 #include <cuda/std/cstdint>
 /* As in cuda.h, which NVRTC cannot read. */
@@ -45,7 +47,7 @@ typedef struct CUtensorMap_st {
 
 #else
 
-#if defined(CUTEGEN_HOST) && !defined(CUTEGEN_EXPORT)
+#if defined(__CUDACC_RTC__)
 /* A plan sees no system header at all. Every machine we run on is LP64. */
 typedef signed char int8_t;
 typedef short int16_t;
@@ -59,12 +61,8 @@ typedef long intptr_t;
 typedef unsigned long uintptr_t;
 typedef unsigned long size_t;
 typedef long ptrdiff_t;
-#ifndef NULL
-#define NULL ((void *)0)
-#endif
-#define bool _Bool
-#define true 1
-#define false 0
+#undef NULL
+#define NULL      nullptr
 #define INT32_MAX 0x7fffffff
 #define INT64_MAX 0x7fffffffffffffffL
 #else
@@ -190,18 +188,6 @@ struct cutegen_launch {
     const struct cutegen_arg *args;
 };
 
-struct cutegen_call;
-
-/* Filled by the planner. Each returns 0, or not 0 after an error it has noted. */
-struct cutegen_api {
-    int (*launch)(struct cutegen_call *call, const struct cutegen_launch *launch);
-    int (*clear)(struct cutegen_call *call, int line, void *ptr, int value, int64_t bytes);
-    void *(*workspace)(struct cutegen_call *call, int line, int64_t bytes);
-    int (*map)(struct cutegen_call *call, int line, const struct cutegen_map_spec *spec,
-               struct cutegen_map *out);
-    int (*fail)(struct cutegen_call *call, int line, const char *text);
-};
-
 struct cutegen_call {
     uint32_t abi_version;
     int32_t in_count, out_count, scalar_count;
@@ -209,8 +195,7 @@ struct cutegen_call {
     struct cutegen_tensor *out;
     const struct cutegen_scalar *scalar;
     struct cutegen_device device;
-    const struct cutegen_api *api; /* NULL when exported */
-    void *state;                   /* of the planner, or of the exported entry */
+    void *state; /* of the exported entry */
 };
 
 #if defined(CUTEGEN_HOST)
@@ -222,5 +207,5 @@ struct cutegen_call {
 #endif
 #endif
 
-#endif /* not NVRTC */
+#endif /* not kernels under NVRTC */
 #endif

@@ -1,7 +1,7 @@
 /*
  * build.c - from a .cu file to something the runner can load.
  *
- *     gate -> plan.so -> launch list -> kernel names -> PTX, cubin -> (simt: .so)
+ *     gate -> plan.ptx -> launch list -> kernel names -> PTX, cubin -> (simt: .so)
  *
  * The plan runs first: its launch list names the instantiations that the
  * compiler must produce. Each step may end the build with its verdict.
@@ -23,13 +23,13 @@ static bool make_plan(struct stage *st, const struct task *task, const struct ca
                       struct arena *a, struct build_result *build, struct error *err)
 {
     json_t *request = plan_request(task, &st->device);
-    const char *so = NULL;
+    const char *ptx = NULL;
     bool ok;
 
-    ok = plan_compile(&st->tools, cand->source, WORKSHOP_SOURCE_NAME, build->work_dir, a, &so,
-                      &build->verdict, err);
+    ok = stage_warm(st, err) && plan_compile(st->builder, cand->source, WORKSHOP_SOURCE_NAME,
+                                             build->work_dir, a, &ptx, &build->verdict, err);
     if (ok && build->verdict.kind == VERDICT_PASS)
-        ok = plan_run(so, request, cand->source, WORKSHOP_SOURCE_NAME, a, &build->launches,
+        ok = plan_run(ptx, request, cand->source, WORKSHOP_SOURCE_NAME, a, &build->launches,
                       &build->verdict, err);
     json_own(a, build->launches);
     json_decref(request);
@@ -61,7 +61,7 @@ static bool compile(struct stage *st, const struct candidate *cand, struct arena
         .work_dir = build->work_dir,
         .deadline_ms = st->settings.build_deadline_s * 1000,
     };
-    bool ok = stage_warm(st, err) && builder_compile(st->builder, &req, a, build, err);
+    bool ok = builder_compile(st->builder, &req, a, build, err);
 
     json_own(a, build->names);
     json_own(a, build->resources);

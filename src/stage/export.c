@@ -22,7 +22,7 @@
 
 enum { MAX_FILE_BYTES = 4 << 20, MAX_MODULE_BYTES = 16 << 20, NVCC_MS = 600000 };
 
-static const char *const header_names[] = {"kernel.h", "arith.h", "each.h", "plan.h", "export.h"};
+static const char *const header_names[] = {"kernel.h", "arith.h", "plan.h", "export.h"};
 
 /* A Python literal: a readable raw string where that is safe, else an escaped one. */
 static void python_string(struct buf *out, struct text t)

@@ -137,7 +137,7 @@ static bool build_kernels(struct stage *st, struct peaks *p, struct arena *a, st
     if (p->build.verdict.kind != VERDICT_PASS)
         return error_set(err, ERROR_MACHINE, "the kernels that measure %s do not build: %s",
                          st->device.name, p->build.verdict.summary);
-    return plan_compile(&st->tools, p->cand.source, WORKSHOP_SOURCE_NAME, p->build.work_dir, a,
+    return plan_compile(st->builder, p->cand.source, WORKSHOP_SOURCE_NAME, p->build.work_dir, a,
                         &p->plan, &ignored, err);
 }
 

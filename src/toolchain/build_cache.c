@@ -126,7 +126,7 @@ void build_cache_keep(const char *key, const char *dir, const char *const *files
 bool build_cache_headers(const char *kernel_include, struct arena *a, char hex[65],
                          struct error *err)
 {
-    static const char *const names[] = {"kernel.h", "plan.h", "export.h", "arith.h", "each.h"};
+    static const char *const names[] = {"kernel.h", "plan.h", "export.h", "arith.h"};
     struct hash h = hash_init();
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct text text;

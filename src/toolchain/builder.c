@@ -19,6 +19,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/kernel_name.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/vault.h"
@@ -133,6 +134,21 @@ bool builder_start(const struct builder_config *config, struct builder **out, st
     return true;
 }
 
+const struct tools *builder_tools(const struct builder *b)
+{
+    return b->config.tools;
+}
+
+bool builder_caches(const struct builder *b)
+{
+    return !b->config.no_cache;
+}
+
+const char *builder_headers(const struct builder *b)
+{
+    return b->headers_hash;
+}
+
 void builder_stop(struct builder *b)
 {
     if (b == NULL)
@@ -205,11 +221,11 @@ static void verdict_plain(struct verdict *v, enum verdict_kind kind, const char 
     v->advice = advice;
 }
 
-static void verdict_late(const struct build_request *req, struct arena *a, struct verdict *v)
+static void verdict_late(const struct builder_question *q, struct arena *a, struct verdict *v)
 {
     verdict_plain(
         v, VERDICT_COMPILE_TIMEOUT,
-        arena_printf(a, "the compiler was stopped after %d s of CPU time", req->deadline_ms / 1000),
+        arena_printf(a, "the compiler was stopped after %d s of CPU time", q->deadline_ms / 1000),
         "",
         "fewer or smaller template instantiations: large unrolled loops over static "
         "layouts take longest");
@@ -233,11 +249,18 @@ static bool has_fatal_name(struct text source)
     return false;
 }
 
-/* Asks the process. *answer is NULL after it was late or died: the verdict says so. */
-static bool ask(struct builder *b, const struct build_request *req, struct arena *a,
-                json_t **answer, struct verdict *v, struct error *err)
+static bool machine_answer(const json_t *answer, struct error *err)
 {
-    struct child_limits limits = {.cpu_ms = req->deadline_ms};
+    error_set(err, ERROR_MACHINE, "%s", json_string_or(answer, "text", "the builder failed"));
+    if (*json_string_or(answer, "hint", "") != '\0')
+        error_hint(err, "%s", json_string_or(answer, "hint", ""));
+    return error_add(err, "building");
+}
+
+bool builder_ask(struct builder *b, const struct builder_question *q, struct arena *a,
+                 json_t **answer, struct verdict *v, struct error *err)
+{
+    struct child_limits limits = {.cpu_ms = q->deadline_ms};
     enum child_answer how;
     struct text line, said;
 
@@ -246,8 +269,7 @@ static bool ask(struct builder *b, const struct build_request *req, struct arena
         return false;
     limits.cpu_ms += b->warming ? WARM_MS : 0;
     limits.wall_ms = limits.cpu_ms < INT32_MAX / WALL_FACTOR ? WALL_FACTOR * limits.cpu_ms : 0;
-    if (!child_ask_within(b->child, text_of(request_line(b, req, a)), limits, ANSWER_LIMIT, a, &how,
-                          &line, err)) {
+    if (!child_ask_within(b->child, text_of(q->line), limits, ANSWER_LIMIT, a, &how, &line, err)) {
         child_stop(b->child);
         b->child = NULL;
         return error_add(err, "asking the builder");
@@ -257,14 +279,20 @@ static bool ask(struct builder *b, const struct build_request *req, struct arena
         child_stop(b->child);
         b->child = NULL;
         b->config.source = NULL;
-        return ask(b, req, a, answer, v, err);
+        return builder_ask(b, q, a, answer, v, err);
     }
     if (how == CHILD_LINE) {
         b->warming = false;
         if (!json_parse(line, "the builder's answer", answer, err))
             return false;
+        if (!json_bool_or(*answer, "ok", false)) {
+            machine_answer(*answer, err);
+            json_decref(*answer);
+            *answer = NULL;
+            return false;
+        }
         log_debug("compiled in %d ms, precompiled header %s%s", (int)json_int_or(*answer, "ms", 0),
-                  json_string_or(*answer, "pch", "unknown"),
+                  json_string_or(*answer, "pch", "not used"),
                   json_bool_or(*answer, "learned", false) ? ", from what was learned" : "");
         return true;
     }
@@ -272,25 +300,32 @@ static bool ask(struct builder *b, const struct build_request *req, struct arena
     child_stop(b->child);
     b->child = NULL;
     if (how == CHILD_LATE) {
-        verdict_late(req, a, v);
+        verdict_late(q, a, v);
         return true;
     }
     verdict_plain(v, VERDICT_COMPILE_ERROR,
                   "the compiler crashed or ran out of memory on this source",
                   arena_strndup(a, said.data, said.len < 800 ? said.len : 800),
-                  has_fatal_name(req->source)
+                  has_fatal_name(q->source)
                       ? "rename SMEM: ptxas falls over a variable of that name"
                       : "simplify the newest templates; very deep or very large instantiations "
                         "do this");
     return true;
 }
 
-static bool machine_answer(const json_t *answer, struct error *err)
+/* A name reaches the compiler as an expression: it must be one (kernel_name.h). */
+static bool names_allowed(const struct build_request *req, struct arena *a, struct verdict *v)
 {
-    error_set(err, ERROR_MACHINE, "%s", json_string_or(answer, "text", "the builder failed"));
-    if (*json_string_or(answer, "hint", "") != '\0')
-        error_hint(err, "%s", json_string_or(answer, "hint", ""));
-    return error_add(err, "building");
+    for (size_t i = 0; i < json_array_size(req->names); i++) {
+        const char *name = json_string_value(json_array_get(req->names, i)), *why;
+        if (name != NULL && kernel_name_ok(name, &why))
+            continue;
+        verdict_plain(v, VERDICT_BAD_PLAN,
+                      name ? arena_printf(a, "a kernel's name %s", why) : "a kernel without a name",
+                      "", "launch kernels by the names they have in the file");
+        return false;
+    }
+    return true;
 }
 
 /* Every name must have come out, or the launch list cannot be carried out. */
@@ -380,16 +415,18 @@ bool builder_compile(struct builder *b, const struct build_request *asked, struc
     out->work_dir = req->work_dir;
     out->ptx_path = out->cubin_path = out->log_path = out->module_path = NULL;
     out->names = out->resources = NULL;
+    if (!names_allowed(req, a, &out->verdict)) {
+        ok = true;
+        goto done;
+    }
     cache_key(b, req, a, key);
     out->cached = !b->config.no_cache && fetch_answer(req, key, a, &answer);
     if (!out->cached) {
+        const struct builder_question question = {request_line(b, req, a), req->source,
+                                                  req->deadline_ms};
         if (!file_write(path_join(a, req->work_dir, source_file), req->source, err) ||
-            !ask(b, req, a, &answer, &out->verdict, err))
+            !builder_ask(b, &question, a, &answer, &out->verdict, err))
             goto done;
-        if (answer != NULL && !json_bool_or(answer, "ok", false)) {
-            machine_answer(answer, err);
-            goto done;
-        }
         if (answer != NULL && !b->config.no_cache)
             keep_answer(req, key, answer, a);
     }

@@ -55,4 +55,22 @@ bool builder_compile(struct builder *b, const struct build_request *req, struct 
                      struct build_result *out, struct error *err);
 void builder_stop(struct builder *b);
 
+/* ---- for plan.c ------------------------------------------------------------- */
+
+struct builder_question {
+    const char *line;   /* docs/architecture.md, Builder */
+    struct text source; /* what it is about, for the verdict */
+    int deadline_ms;    /* as in build_request */
+};
+
+/*
+ * Asks the process, which is started when there is none. *answer is NULL after
+ * it was late or died: the verdict says so; else a new reference.
+ */
+bool builder_ask(struct builder *b, const struct builder_question *q, struct arena *a,
+                 json_t **answer, struct verdict *v, struct error *err);
+const struct tools *builder_tools(const struct builder *b);
+bool builder_caches(const struct builder *b);
+const char *builder_headers(const struct builder *b); /* hash of include/cutegen */
+
 #endif

@@ -11,7 +11,10 @@
  *    request with the same arch, includes and defines: its automatic
  *    precompiled header is only found again then.
  * 2. Outputs are written whole before the answer line.
- * 3. A compile of MS or longer is learned from in a process beside this one
+ * 3. A plan ({"do": "plan"}) is compiled with its headers in memory and no
+ *    folder to search; absolute names are still opened, so gate.c refuses
+ *    them and the process is confined.
+ * 4. A compile of MS or longer is learned from in a process beside this one
  *    (precompiler.h); the code that comes out is the same with and without.
  */
 #include "base/buf.h"
@@ -321,6 +324,92 @@ done:
     return ok;
 }
 
+/* ---- plans ------------------------------------------------------------------- */
+
+/* What a plan may include, all of it handed over in memory: no folder is searched. */
+static const char *const plan_headers[] = {"cutegen/kernel.h", "cutegen/arith.h", "cutegen/plan.h"};
+static const char *const plan_shims[] = {"stdint.h", "cstdint", "stddef.h", "cstddef", "stdbool.h"};
+enum { PLAN_HEADERS = ARRAY_LEN(plan_headers) + ARRAY_LEN(plan_shims), HEADER_LIMIT = 1 << 20 };
+
+static bool create_plan(const struct nvrtc_api *nvrtc, struct text source, const char *include,
+                        struct arena *a, nvrtc_program *p, struct error *err)
+{
+    const char *names[PLAN_HEADERS], *texts[PLAN_HEADERS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(plan_headers); i++, n++) {
+        struct text t;
+        if (!file_read(path_join(a, include, plan_headers[i]), HEADER_LIMIT, a, &t, err))
+            return false;
+        names[n] = plan_headers[i];
+        texts[n] = t.data;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(plan_shims); i++, n++) {
+        names[n] = plan_shims[i];
+        texts[n] = ""; /* kernel.h has all of it */
+    }
+    if (nvrtc->create(p, source.data, PROGRAM_NAME, (int)n, texts, names) != 0)
+        return error_set(err, ERROR_MACHINE, "NVRTC makes no program");
+    return true;
+}
+
+/* Code alone: what describes it to a debugger is more than half of the text, and comes last. */
+static bool write_plan(const struct nvrtc_api *nvrtc, nvrtc_program p, const char *path,
+                       struct arena *a, struct error *err)
+{
+    size_t size = 0;
+    char *code, *sections;
+
+    if (nvrtc->ptx_size(p, &size) != 0 || size == 0)
+        return error_set(err, ERROR_MACHINE, "NVRTC compiled, but gives no PTX");
+    code = arena_alloc(a, size + 1);
+    nvrtc->ptx(p, code);
+    sections = strstr(code, "\n\t.section");
+    return file_write(
+        path, (struct text){code, sections ? (size_t)(sections + 1 - code) : strlen(code)}, err);
+}
+
+/*
+ * -G takes half the time of optimised code and leaves every line its place;
+ * without fused sums, floats come out as in the exported plan; compute_80 is
+ * known to every NVRTC we take, and a plan is not for any device.
+ */
+static bool compile_plan(const struct nvrtc_api *nvrtc, const json_t *request, struct text source,
+                         struct arena *a, json_t **answer, struct error *err)
+{
+    static const char *const options[] = {
+        "-arch=compute_80", "-std=c++17",          "-default-device",  "-G",
+        "-fmad=false",      "--no-source-include", "-DCUTEGEN_HOST=1", "-w"};
+    const char *include, *ptx, *log, *pch;
+    int64_t begin = clock_ms();
+    nvrtc_program p = NULL;
+    bool ok = false;
+    int result;
+
+    if (!json_get_string(request, "include", &include, err) ||
+        !json_get_string(request, "ptx", &ptx, err) ||
+        !json_get_string(request, "log", &log, err) ||
+        !create_plan(nvrtc, source, include, a, &p, err))
+        return false;
+    result = nvrtc->compile(p, (int)ARRAY_LEN(options), options);
+    if (!about_source(result)) {
+        error_set(err, ERROR_MACHINE, "NVRTC: %s: %.500s", nvrtc->error_string(result),
+                  read_log(nvrtc, p, a));
+        goto done;
+    }
+    if (!write_log(nvrtc, read_log(nvrtc, p, a), log, result, &pch, a, err) ||
+        (result == 0 && !write_plan(nvrtc, p, ptx, a, err)))
+        goto done;
+    *answer = json_pack("{s:b, s:b, s:I}", "ok", 1, "compiled", result == 0, "ms",
+                        (json_int_t)(clock_ms() - begin));
+    ok = true;
+done:
+    nvrtc->destroy(&p);
+    return ok;
+}
+
+/* ---- requests ------------------------------------------------------------------ */
+
 static const char usual[] = "#include <cutegen/kernel.h>\n#include <cute/tensor.hpp>\n"
                             "__global__ void cutegen_warm(float *x) { *x = 0; }\n";
 
@@ -369,6 +458,7 @@ static void serve(struct nvrtc_api *nvrtc, struct precompiler *precompiler, stru
     struct text source, device = {"", 0};
     struct error err = {0};
     const char *path, *log;
+    bool plan = false;
 
     if (line.len > LINE_LIMIT)
         error_set(&err, ERROR_USE, "a request of %zu bytes", line.len);
@@ -376,14 +466,17 @@ static void serve(struct nvrtc_api *nvrtc, struct precompiler *precompiler, stru
              json_get_string(request, "log", &log, &err) &&
              json_get_string(request, "source", &path, &err) &&
              file_read(path, SOURCE_LIMIT, a, &source, &err)) {
-        device = halves_view(source, HALF_DEVICE, a);
-        if (!precompiler_ask(precompiler, request, device, line, a, &answer))
+        plan = strcmp(json_string_or(request, "do", ""), "plan") == 0;
+        device = halves_view(source, plan ? HALF_HOST : HALF_DEVICE, a);
+        if (plan)
+            compile_plan(nvrtc, request, device, a, &answer, &err);
+        else if (!precompiler_ask(precompiler, request, device, line, a, &answer))
             compile(nvrtc, request, device, NULL, a, &answer, &err);
     }
     if (answer == NULL)
         answer = json_error(&err);
     put_answer(answer, a);
-    if (request)
+    if (request && !plan)
         precompiler_see(precompiler, request, device, answer, compile_learned, nvrtc);
     json_decref(answer);
     json_decref(request);

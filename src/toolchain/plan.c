@@ -1,8 +1,9 @@
 /*
- * plan.c - the plan half: compile it with a C compiler, run it in the planner.
+ * plan.c - the plan half: compile it to PTX, have the planner interpret it.
  *
- * Hides the flags that leave a plan nothing but kernel.h: no system header, no
- * library, no undefined symbol.
+ * Hides the two conversations and what an end without an answer means. The
+ * planner is a program of ours that runs no code of the candidate; when it
+ * ends in another way than by answering, the plan gets the blame all the same.
  */
 #include "toolchain/plan.h"
 
@@ -12,19 +13,19 @@
 #include "base/proc.h"
 #include "toolchain/build_cache.h"
 #include "toolchain/diag.h"
+#include "toolchain/source_halves.h"
 
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
-    COMPILE_CPU_S =
-        20, /* and ten times that by the clock: a busy machine is not the plan's fault */
-    COMPILE_DEADLINE_MS = 10 * COMPILE_CPU_S * 1000,
-    PLAN_DEADLINE_MS = 20000, /* the planner limits its own CPU time to far less */
+    COMPILE_CPU_MS = 10000,    /* of the compiler; a plan takes a hundredth of it */
+    PLAN_DEADLINE_MS = 120000, /* the planner counts steps: this is for a fault of ours */
     ANSWER_LIMIT = 8 << 20,
-    MAX_FLAGS = 40,
+    LOG_LIMIT = 1 << 20,
 };
+
+static const char source_file[] = "candidate.cu", ptx_file[] = "plan.ptx", log_file[] = "plan.log";
+static const char *const kept_files[] = {ptx_file};
 
 static void verdict_set(struct verdict *v, enum verdict_kind kind, const char *summary)
 {
@@ -34,114 +35,78 @@ static void verdict_set(struct verdict *v, enum verdict_kind kind, const char *s
     v->detail = "";
 }
 
-/* Headers come as system headers, so that warnings in our macros stay ours. */
-static void compile_flags(const struct tools *tools, struct arena *a, const char *in,
-                          const char *out, const char **argv)
+/* The plan as the compiler sees it, in its lines; kernels behind it may change. */
+static struct text plan_half(struct text source, struct arena *a)
 {
-    static const char *const common[] = {"-nostdinc", "-nostdlib", "-shared", "-DCUTEGEN_HOST=1"};
-    static const char *const full[] = {"-x",
-                                       "c",
-                                       "-std=gnu17",
-                                       "-O0",
-                                       "-fPIC",
-                                       "-fno-stack-protector",
-                                       "-Wl,-z,defs",
-                                       "-Wl,--build-id=none",
-                                       "-Werror=pointer-arith",
-                                       "-Werror=implicit-function-declaration",
-                                       "-Werror=incompatible-pointer-types",
-                                       "-Werror=implicit-int",
-                                       "-Werror=return-type",
-                                       "-Werror=int-conversion"};
-    int n = 0;
-    argv[n++] = tools->cc;
-    for (size_t i = 0; i < ARRAY_LEN(common); i++)
-        argv[n++] = common[i];
-    for (size_t i = 0; i < ARRAY_LEN(full) && !tools->cc_is_tcc; i++)
-        argv[n++] = full[i];
-    if (!tools->cc_is_tcc && tools->cc_version && strncmp(tools->cc_version, "gcc", 3) == 0) {
-        argv[n++] = "-Werror=c++-compat"; /* export compiles the plan as C++ */
-        argv[n++] = "-fno-diagnostics-show-caret";
-    }
-    argv[n++] = "-isystem";
-    argv[n++] = tools->kernel_include;
-    argv[n++] = "-isystem";
-    argv[n++] = path_join(a, tools->kernel_include, "cutegen/shim");
-    argv[n++] = "-o";
-    argv[n++] = out;
-    argv[n++] = in;
-    argv[n] = NULL;
+    struct text view = halves_view(source, HALF_HOST, a);
+    while (view.len > 0 && view.data[view.len - 1] == '\n')
+        view.len--;
+    return view;
 }
 
-/* tcc links what it cannot resolve; the loader would find out too late. */
-static bool has_undefined(const struct tools *tools, struct text log)
+static void plan_key(const struct builder *b, struct text source, struct arena *a, char key[65])
 {
-    return tools->cc_is_tcc && log.len && memmem(log.data, log.len, "undefined", 9) != NULL;
-}
-
-static const char *const plan_file[] = {"plan.so"};
-
-static bool plan_key(const struct tools *tools, struct text source, const char *name,
-                     struct arena *a, char key[65], struct error *err)
-{
+    const struct tools *tools = builder_tools(b);
     struct hash h = hash_init();
-    char headers[65];
-    if (!build_cache_headers(tools->kernel_include, a, headers, err))
-        return false;
-    hash_add_text(&h, text_of("cutegen plan 1 " CUTEGEN_VERSION));
-    hash_add_text(&h, source);
-    hash_add_text(&h, text_of(name));
-    hash_add_text(&h, text_of(tools->cc));
-    hash_add_text(&h, text_of(tools->cc_version ? tools->cc_version : ""));
-    hash_add_text(&h, text_of(headers));
+    hash_add_text(&h, text_of("cutegen plan 2 " CUTEGEN_VERSION));
+    hash_add_text(&h, plan_half(source, a));
+    hash_add_text(&h, text_of(tools->nvrtc_version ? tools->nvrtc_version : tools->nvrtc));
+    hash_add_text(&h, text_of(builder_headers(b)));
     hash_hex(&h, key);
+}
+
+static char *plan_question(const struct builder *b, const char *dir, struct arena *a)
+{
+    json_t *r = json_pack("{s:s, s:s, s:s, s:s, s:s}", "do", "plan", "source",
+                          path_join(a, dir, source_file), "ptx", path_join(a, dir, ptx_file), "log",
+                          path_join(a, dir, log_file), "include",
+                          path_absolute(a, builder_tools(b)->kernel_include));
+    char *line = json_line(r, a);
+    json_decref(r);
+    return line;
+}
+
+static bool take_log(const char *dir, struct text source, const char *name, struct arena *a,
+                     struct verdict *v, struct error *err)
+{
+    struct text log;
+    if (!file_read(path_join(a, dir, log_file), LOG_LIMIT, a, &log, err))
+        return error_add(err, "compiling the plan");
+    diag_compile_error(log, source, source_file, a, v);
+    if (v->advice == NULL || *v->advice == '\0')
+        v->advice = "a plan is CUDA C++ that computes sizes and calls kernel.h, nothing else: no C "
+                    "library, no forms of C alone (docs/kernel-abi.md, Versions)";
+    if (strcmp(name, source_file) != 0)
+        diag_rename(v, source_file, name, a);
     return true;
 }
 
-bool plan_compile(const struct tools *tools, struct text source, const char *name, const char *dir,
-                  struct arena *a, const char **so_path, struct verdict *verdict, struct error *err)
+bool plan_compile(struct builder *b, struct text source, const char *name, const char *dir,
+                  struct arena *a, const char **ptx_path, struct verdict *verdict,
+                  struct error *err)
 {
-    const char *argv[MAX_FLAGS], *env[] = {"PATH=/usr/bin:/bin:/usr/local/bin", "LC_ALL=C", NULL};
-    const char *base = path_base(name);
-    const char *file = tools->cc_is_tcc ? arena_printf(a, "%s.c", base) : base; /* tcc goes by it */
-    struct proc_spec spec = {.argv = argv,
-                             .env = env,
-                             .clean_env = true,
-                             .no_network = true,
-                             .merge_stderr = true,
-                             .dir = dir,
-                             .deadline_ms = COMPILE_DEADLINE_MS,
-                             .cpu_limit_s = COMPILE_CPU_S,
-                             .output_limit = 256 << 10,
-                             .address_limit_bytes = (uint64_t)2 << 30,
-                             .file_limit_bytes = (uint64_t)64 << 20};
-    struct proc_result r;
+    struct builder_question q = {plan_question(b, dir, a), source, COMPILE_CPU_MS};
+    json_t *answer = NULL;
+    bool compiled;
     char key[65];
 
     verdict_set(verdict, VERDICT_PASS, "the plan compiles");
-    *so_path = path_join(a, dir, plan_file[0]);
-    if (!plan_key(tools, source, base, a, key, err))
-        return false;
-    if (build_cache_fetch(key, dir, plan_file, ARRAY_LEN(plan_file), a) && file_exists(*so_path))
+    *ptx_path = path_join(a, dir, ptx_file);
+    plan_key(b, source, a, key);
+    if (builder_caches(b) && build_cache_fetch(key, dir, kept_files, ARRAY_LEN(kept_files), a) &&
+        file_exists(*ptx_path))
         return true;
-    if (!file_write(path_join(a, dir, file), source, err))
+    if (!file_write(path_join(a, dir, source_file), source, err) ||
+        !builder_ask(b, &q, a, &answer, verdict, err))
         return error_add(err, "compiling the plan");
-    compile_flags(tools, a, file, "plan.so", argv);
-    if (!proc_run(&spec, a, &r, err))
-        return error_add(err, "compiling the plan");
-    if (r.end == PROC_DEADLINE || proc_out_of_cpu(&r)) {
-        verdict_set(
-            verdict, VERDICT_COMPILE_TIMEOUT,
-            arena_printf(a, "the plan did not compile within %d s of CPU time", COMPILE_CPU_S));
+    if (answer == NULL) /* late or dead: the verdict says so */
         return true;
-    }
-    if (r.end == PROC_EXITED && r.code == 0 && !has_undefined(tools, r.out)) {
-        build_cache_keep(key, dir, plan_file, ARRAY_LEN(plan_file), a);
-        return true;
-    }
-    diag_compile_error(r.out, source, base, a, verdict);
-    if (verdict->finding_count == 0)
-        verdict->summary = arena_printf(a, "the plan does not compile (%s)", proc_end_text(&r, a));
+    compiled = json_bool_or(answer, "compiled", false);
+    json_decref(answer);
+    if (!compiled)
+        return take_log(dir, source, path_base(name), a, verdict, err);
+    if (builder_caches(b))
+        build_cache_keep(key, dir, kept_files, ARRAY_LEN(kept_files), a);
     return true;
 }
 
@@ -180,35 +145,12 @@ json_t *plan_request(const struct task *task, const struct device *device)
                      (json_int_t)device->l2_bytes);
 }
 
-/* SIGKILL is the hard limit, for plans that caught SIGXCPU. */
-static bool used_up_cpu(const struct proc_result *r)
-{
-    return r->end == PROC_SIGNALED && (r->code == SIGXCPU || r->code == SIGKILL);
-}
-
-static const char *end_advice(const struct proc_result *r)
-{
-    if (r->end == PROC_DEADLINE || used_up_cpu(r))
-        return "a plan only computes sizes and describes launches: look for an endless loop";
-    if (r->end == PROC_SIGNALED && r->code == SIGSYS)
-        return "a plan may not make system calls: no files, processes, sockets or threads";
-    if (r->end == PROC_SIGNALED)
-        return "tensor data cannot be read in a plan; check indices into shape, strides, in and "
-               "out";
-    return "end the plan with `return CUTEGEN_LAUNCH(...)`";
-}
-
-/* The planner ended without an answer: whatever the cause, the plan did it. */
+/* The planner ended without an answer. */
 static void ended(const struct proc_result *r, struct arena *a, struct verdict *v)
 {
-    const char *how =
-        r->end == PROC_DEADLINE
-            ? arena_printf(a, "the plan did not return within %d s", PLAN_DEADLINE_MS / 1000)
-            : arena_printf(a, "the plan ended without an answer: %s", proc_end_text(r, a));
-    verdict_set(v, VERDICT_BAD_PLAN, how);
-    if (used_up_cpu(r))
-        v->summary = "the plan did not return: it used up its CPU time";
-    v->advice = end_advice(r);
+    verdict_set(v, VERDICT_BAD_PLAN,
+                arena_printf(a, "the plan ended without an answer: %s", proc_end_text(r, a)));
+    v->advice = "a plan only computes sizes and describes launches: make it smaller";
     v->detail = arena_printf(a, "%s\n%s", v->summary, v->advice);
 }
 
@@ -218,7 +160,10 @@ static void refused(const json_t *answer, struct text source, const char *name, 
     const char *text = arena_strdup(a, json_string_or(answer, "text", "the plan failed"));
     int line = (int)json_int_or(answer, "line", 0);
     bool launch = strcmp(json_string_or(answer, "kind", ""), "launch") == 0;
+    const char *hint = json_string_or(answer, "hint", "");
     verdict_set(v, launch ? VERDICT_BAD_LAUNCH : VERDICT_BAD_PLAN, text);
+    if (*hint != '\0')
+        v->advice = arena_strdup(a, hint);
     if (line <= 0)
         return;
     v->findings[0] = (struct finding){.kind = launch ? "bad launch" : "bad plan",
@@ -230,11 +175,11 @@ static void refused(const json_t *answer, struct text source, const char *name, 
         arena_printf(a, "%s: %s\n    %s\n", v->findings[0].where, text, v->findings[0].line);
 }
 
-bool plan_run(const char *so_path, const json_t *request, struct text source, const char *name,
+bool plan_run(const char *ptx_path, const json_t *request, struct text source, const char *name,
               struct arena *a, json_t **launches, struct verdict *verdict, struct error *err)
 {
     char *planner;
-    const char *argv[] = {NULL, so_path, NULL}, *env[] = {"LC_ALL=C", NULL};
+    const char *argv[] = {NULL, ptx_path, NULL}, *env[] = {"LC_ALL=C", NULL};
     struct proc_spec spec = {.argv = argv,
                              .env = env,
                              .clean_env = true,

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "toolchain/builder.h"
 #include "toolchain/plan.h"
 
 #include <stdio.h>
@@ -21,6 +22,7 @@
 struct fixture {
     struct arena *a;
     struct tools tools;
+    struct builder *builder; /* NULL: no NVRTC on this machine */
     char *dir;
     json_t *request;
 };
@@ -41,7 +43,12 @@ static int fixture_open(void **state)
     struct error err = {0};
     f->a = arena_new();
     tools_look(&(struct tools_config){0}, f->a, &f->tools);
-    if (f->tools.cc == NULL || f->tools.kernel_include == NULL)
+    if (f->tools.kernel_include == NULL)
+        return -1;
+    if (f->tools.nvrtc == NULL)
+        print_message("[  SKIPPED ] no NVRTC on this machine: no plan is compiled\n");
+    else if (!builder_start(&(struct builder_config){.tools = &f->tools, .no_cache = true},
+                            &f->builder, &err))
         return -1;
     if (!dir_temp("abi", f->a, &f->dir, &err) ||
         !json_parse(text_of(request_text), "request", &f->request, &err))
@@ -54,6 +61,7 @@ static int fixture_close(void **state)
 {
     struct fixture *f = *state;
     struct error err = {0};
+    builder_stop(f->builder);
     dir_remove(f->dir, &err);
     json_decref(f->request);
     arena_free(f->a);
@@ -65,6 +73,23 @@ static void check_machine(bool ok, const struct error *err)
 {
     if (!ok)
         fail_msg("the machine: %s (%s)", err->text, err->hint);
+}
+
+/* Compiles and runs a plan; the verdict is the first that is not PASS. */
+static inline struct verdict judge(struct fixture *f, const char *source, json_t **launches)
+{
+    struct verdict v;
+    struct error err = {0};
+    const char *ptx;
+    *launches = NULL;
+    check_machine(
+        plan_compile(f->builder, text_of(source), "candidate.cu", f->dir, f->a, &ptx, &v, &err),
+        &err);
+    if (v.kind == VERDICT_PASS)
+        check_machine(
+            plan_run(ptx, f->request, text_of(source), "candidate.cu", f->a, launches, &v, &err),
+            &err);
+    return v;
 }
 
 static bool has(const char *text, const char *part)

@@ -352,15 +352,15 @@ static void test_whole_way(void **state)
     struct verdict v;
     struct build_result r = {0};
     json_t *asked = NULL, *launches = NULL;
-    const char *so;
+    const char *ptx;
     if (f->builder == NULL)
         return;
     assert_false(gate_refuses(f->example, "example.cu", f->a, &v));
-    check_machine(plan_compile(&f->tools, f->example, "example.cu", f->dir, f->a, &so, &v, &err),
+    check_machine(plan_compile(f->builder, f->example, "example.cu", f->dir, f->a, &ptx, &v, &err),
                   &err);
     assert_int_equal(v.kind, VERDICT_PASS);
     check_machine(json_parse(text_of(request), "request", &asked, &err), &err);
-    check_machine(plan_run(so, asked, f->example, "example.cu", f->a, &launches, &v, &err), &err);
+    check_machine(plan_run(ptx, asked, f->example, "example.cu", f->a, &launches, &v, &err), &err);
     assert_int_equal(v.kind, VERDICT_PASS);
     check_machine(builder_compile(f->builder,
                                   &(struct build_request){.source = f->example,

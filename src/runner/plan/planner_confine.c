@@ -1,20 +1,16 @@
 /*
- * planner_confine.c - what a plan may do to the machine: nearly nothing.
+ * planner_confine.c - what the planner's process may still do: nearly nothing.
  *
- * Hides resource limits and the two seccomp filters, written as BPF by hand
+ * The interpreter is the wall; this is a light layer behind it, for mistakes
+ * of ours. Hides resource limits and a seccomp filter, written as BPF by hand
  * so that no library is needed. x86_64 and aarch64.
  *
  * Invariants
- * 1. The first filter (before dlopen) leaves read-only opens; the second
- *    (before the plan) leaves no opens at all. Filters add up: the second can
- *    only take away.
- * 2. Neither lets a process or a connection be made, or anything be written
- *    but to the answer and to descriptors 1 and 2 (/dev/null by then).
- * 3. A call outside the list is an error in the first filter (a loader may
- *    try things) and the end of the process in the second: the caller sees
- *    SIGSYS, which is a verdict on the plan.
+ * 1. After confine_calls() nothing is opened and no process or connection is
+ *    made; the answer goes to standard output.
+ * 2. A kernel without seccomp is no error: no code of a candidate runs here.
  */
-#include "runner/planner.h"
+#include "runner/plan/planner.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +33,8 @@
 #error "the planner knows the system calls of x86_64 and aarch64"
 #endif
 
-enum { FILTER_MAX = 256, CPU_SECONDS = 2, OPEN_FILES = 32, ANSWER_BYTES = 16 << 20 };
+/* Steps are counted; the CPU limit is only for a fault of ours. */
+enum { FILTER_MAX = 256, CPU_SECONDS = 60, OPEN_FILES = 32, ANSWER_BYTES = 16 << 20 };
 #define ADDRESS_BYTES (UINT64_C(512) << 20)
 
 struct filter {
@@ -108,12 +105,11 @@ static void on_own_signal(struct filter *f)
     give(f, SECCOMP_RET_ALLOW);
 }
 
-/* Allowed for the answer and for 1 and 2. */
-static void on_writing(struct filter *f, long nr, int answer_fd)
+/* Allowed for 1 and 2. */
+static void on_writing(struct filter *f, long nr)
 {
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 6);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 5);
     load(f, argument(0));
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)answer_fd, 2, 0);
     emit(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 1, 0);
     emit(f, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, 1);
     give(f, SECCOMP_RET_ALLOW);
@@ -128,65 +124,10 @@ static const long always_allowed[] = {
     SYS_tgkill,       SYS_sched_yield,   SYS_exit,         SYS_exit_group,   SYS_restart_syscall,
 };
 
-static const long loading_allowed[] = {
-    SYS_read,       SYS_pread64,  SYS_close,  SYS_fstat,      SYS_newfstatat, SYS_lseek,
-    SYS_mmap,       SYS_mprotect, SYS_getcwd, SYS_readlinkat, SYS_faccessat,  SYS_uname,
-#ifdef SYS_statx
-    SYS_statx,
-#endif
-#ifdef SYS_stat
-    SYS_stat,
-#endif
-#ifdef SYS_lstat
-    SYS_lstat,
-#endif
-#ifdef SYS_access
-    SYS_access,
-#endif
-#ifdef SYS_readlink
-    SYS_readlink,
-#endif
-#ifdef SYS_arch_prctl
-    SYS_arch_prctl,
-#endif
-    SYS_seccomp,    SYS_prctl, /* the second filter */
-};
-
-static bool install(struct filter *f, struct error *err)
-{
-    struct sock_fprog program = {.len = f->len, .filter = f->code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
-        error_set(err, ERROR_MACHINE, "this kernel takes no seccomp filter: %s", strerror(errno));
-        return error_hint(err, "plans run only confined; use a kernel with CONFIG_SECCOMP_FILTER");
-    }
-    return true;
-}
-
-bool confine_loading(int answer_fd, struct error *err)
-{
-    const uint32_t denied = SECCOMP_RET_ERRNO | EPERM;
-    const uint32_t writing = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_APPEND;
-    struct filter f = {.len = 0};
-
-    begin(&f);
-    for (size_t i = 0; i < ARRAY_LEN(always_allowed); i++)
-        on(&f, always_allowed[i], SECCOMP_RET_ALLOW);
-    for (size_t i = 0; i < ARRAY_LEN(loading_allowed); i++)
-        on(&f, loading_allowed[i], SECCOMP_RET_ALLOW);
-    on_without(&f, SYS_openat, 2, writing, denied);
-#ifdef SYS_open
-    on_without(&f, SYS_open, 1, writing, denied);
-#endif
-    on_own_signal(&f);
-    on_writing(&f, SYS_write, answer_fd);
-    give(&f, denied);
-    return install(&f, err);
-}
-
-bool confine_running(int answer_fd, struct error *err)
+void confine_calls(void)
 {
     struct filter f = {.len = 0};
+    struct sock_fprog program = {.filter = f.code};
 
     begin(&f);
     for (size_t i = 0; i < ARRAY_LEN(always_allowed); i++)
@@ -194,9 +135,11 @@ bool confine_running(int answer_fd, struct error *err)
     on_without(&f, SYS_mmap, 2, PROT_EXEC, SECCOMP_RET_KILL_PROCESS);
     on_without(&f, SYS_mprotect, 2, PROT_EXEC, SECCOMP_RET_KILL_PROCESS);
     on_own_signal(&f);
-    on_writing(&f, SYS_write, answer_fd);
+    on_writing(&f, SYS_write);
     give(&f, SECCOMP_RET_KILL_PROCESS);
-    return install(&f, err);
+    program.len = f.len;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 static bool limit(unsigned what, uint64_t soft, uint64_t hard, const char *name, struct error *err)

@@ -1,18 +1,19 @@
 /*
- * planner_api.c - the function table a plan calls, and the launch list it makes.
+ * planner_api.c - what a plan may ask for, and the launch list it makes.
  *
  * Hides how addresses stand for buffers and how requests become JSON. Every
- * function here is called by the plan, so nothing it hands over is believed:
+ * request here comes from the plan, so nothing in it is believed: names,
  * sizes, counts and places are checked before they are written down.
  */
 #include "base/json.h"
-#include "runner/planner.h"
+#include "base/kernel_name.h"
+#include "runner/plan/planner.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_ARG_BYTES = 4096, MAX_NAME = 1024, MAX_TEXT = 512 };
+enum { MAX_ARG_BYTES = 4096, MAX_ALL_ARG_BYTES = 1 << 20 };
 #define MAX_TENSOR_BYTES    ((int64_t)1 << 40)
 #define MAX_WORKSPACE_BYTES ((int64_t)1 << 40)
 
@@ -33,11 +34,6 @@ static const char *dtype_name(int code)
 }
 
 /* ---- errors of the plan --------------------------------------------------- */
-
-static struct planner *planner_of(struct cutegen_call *call)
-{
-    return call->state;
-}
 
 /* A copy of at most `limit` bytes in which everything is printable ASCII. */
 static char *printable(struct arena *a, const char *s, size_t limit)
@@ -66,10 +62,16 @@ static int refuse(struct planner *p, int line, const char *kind, const char *fmt
     return 1;
 }
 
-static int api_fail(struct cutegen_call *call, int line, const char *text)
+int planner_fail(struct planner *p, int line, const char *text)
 {
-    struct planner *p = planner_of(call);
-    return refuse(p, line, "plan", "plan: %s", printable(p->arena, text, MAX_TEXT));
+    return refuse(p, line, "plan", "plan: %s", printable(p->arena, text, PLANNER_MAX_TEXT));
+}
+
+void planner_stop(struct planner *p, int line, const char *text, const char *advice)
+{
+    refuse(p, line, "plan", "%s", printable(p->arena, text, PLANNER_MAX_TEXT));
+    if (p->error_advice == NULL)
+        p->error_advice = arena_strdup(p->arena, advice);
 }
 
 /* ---- addresses ------------------------------------------------------------ */
@@ -119,7 +121,7 @@ static bool resolve(struct planner *p, int line, const char *what, uint64_t addr
 /* "( gemm<1, 2> )" -> "gemm<1, 2>": the parentheses only keep commas together. */
 static char *kernel_name(struct arena *a, const char *written)
 {
-    char *s = printable(a, written, MAX_NAME);
+    char *s = arena_strdup(a, written);
     size_t len = strlen(s);
     for (;;) {
         while (len > 0 && s[len - 1] == ' ')
@@ -213,6 +215,12 @@ static json_t *arg_json(struct planner *p, const struct cutegen_launch *l, int i
         refuse(p, l->line, "plan", "%s has %u bytes", what, arg->bytes);
         return NULL;
     }
+    p->arg_bytes += arg->bytes;
+    if (p->arg_bytes > MAX_ALL_ARG_BYTES) {
+        refuse(p, l->line, "plan", "the arguments of all launches have more than %d bytes",
+               MAX_ALL_ARG_BYTES);
+        return NULL;
+    }
     for (uint32_t at = 0; at + sizeof word <= arg->bytes; at += sizeof word) {
         memcpy(&word, (const char *)arg->value + at, sizeof word);
         if (is_symbol(word) && arg->bytes > sizeof word) {
@@ -235,13 +243,17 @@ static json_t *arg_json(struct planner *p, const struct cutegen_launch *l, int i
     return bytes_json(p, arg);
 }
 
-static int api_launch(struct cutegen_call *call, const struct cutegen_launch *l)
+int planner_launch(struct planner *p, const struct cutegen_launch *l)
 {
-    struct planner *p = planner_of(call);
+    const char *name, *why;
     json_t *args, *op;
 
     if (p->error != NULL)
         return 1;
+    name = kernel_name(p->arena, l->kernel);
+    if (!kernel_name_ok(name, &why))
+        return refuse(p, l->line, "plan", "the kernel's name '%s' %s",
+                      printable(p->arena, name, 80), why);
     if (json_array_size(p->ops) == PLANNER_MAX_OPS)
         return refuse(p, l->line, "plan", "more than %d launches and memsets", PLANNER_MAX_OPS);
     if (!check_dims(p, l))
@@ -249,23 +261,23 @@ static int api_launch(struct cutegen_call *call, const struct cutegen_launch *l)
     args = json_array();
     for (int i = 0; l->args[i].kind != CUTEGEN_ARG_END; i++) {
         json_t *arg = i < CUTEGEN_MAX_ARGS ? arg_json(p, l, i) : NULL;
-        if (arg == NULL)
+        if (arg == NULL) {
+            json_decref(args);
             return refuse(p, l->line, "plan", "more than %d arguments", CUTEGEN_MAX_ARGS);
+        }
         json_array_append_new(args, arg);
     }
-    op = json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:I, s:o}", "op", "launch", "kernel",
-                   kernel_name(p->arena, l->kernel), "line", l->line, "grid", dim_json(l->grid),
-                   "block", dim_json(l->block), "cluster", dim_json(l->cluster), "smem",
-                   (json_int_t)l->smem, "args", args);
+    op = json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:I, s:o}", "op", "launch", "kernel", name,
+                   "line", l->line, "grid", dim_json(l->grid), "block", dim_json(l->block),
+                   "cluster", dim_json(l->cluster), "smem", (json_int_t)l->smem, "args", args);
     if (l->flags & CUTEGEN_OVERLAP)
         json_object_set_new(op, "overlap", json_true());
     json_array_append_new(p->ops, op);
     return 0;
 }
 
-static int api_clear(struct cutegen_call *call, int line, void *ptr, int value, int64_t bytes)
+int planner_clear(struct planner *p, int line, uint64_t address, int value, int64_t bytes)
 {
-    struct planner *p = planner_of(call);
     const char *name;
     int64_t offset;
 
@@ -273,9 +285,9 @@ static int api_clear(struct cutegen_call *call, int line, void *ptr, int value, 
         return 1;
     if (json_array_size(p->ops) == PLANNER_MAX_OPS)
         return refuse(p, line, "plan", "more than %d launches and memsets", PLANNER_MAX_OPS);
-    if (!is_symbol((uintptr_t)ptr))
+    if (!is_symbol(address))
         return refuse(p, line, "plan", "memset of an address that belongs to no buffer");
-    if (!resolve(p, line, "memset", (uintptr_t)ptr, bytes, &name, &offset))
+    if (!resolve(p, line, "memset", address, bytes, &name, &offset))
         return 1;
     if (name[0] == 'i')
         return refuse(p, line, "plan", "memset of an input (%s)", name);
@@ -287,22 +299,21 @@ static int api_clear(struct cutegen_call *call, int line, void *ptr, int value, 
     return 0;
 }
 
-static void *api_workspace(struct cutegen_call *call, int line, int64_t bytes)
+uint64_t planner_workspace(struct planner *p, int line, int64_t bytes)
 {
-    struct planner *p = planner_of(call);
     int slot = 2 * PLANNER_MAX_TENSORS + p->workspace_count;
 
     if (p->error != NULL)
-        return NULL;
+        return 0;
     if (bytes < 0 || bytes > MAX_WORKSPACE_BYTES || p->workspace_count == PLANNER_MAX_WORKSPACES) {
         refuse(p, line, "plan", "workspace %d of %" PRId64 " bytes", p->workspace_count, bytes);
-        return NULL;
+        return 0;
     }
     bytes = bytes == 0 ? 1 : bytes;
     p->workspace_count++;
     p->bytes[slot] = bytes;
     json_array_append_new(p->workspace, json_pack("{s:I}", "bytes", (json_int_t)bytes));
-    return (void *)(uintptr_t)slot_address(slot);
+    return slot_address(slot);
 }
 
 /* ---- tensor maps ---------------------------------------------------------- */
@@ -378,10 +389,9 @@ static json_t *map_json(const struct cutegen_map_spec *s, const char *name, int6
                      "l2", l2s[s->l2]);
 }
 
-static int api_map(struct cutegen_call *call, int line, const struct cutegen_map_spec *given,
-                   struct cutegen_map *out)
+int planner_map(struct planner *p, int line, const struct cutegen_map_spec *given,
+                struct cutegen_map *out)
 {
-    struct planner *p = planner_of(call);
     struct cutegen_map_spec s = *given;
     const char *name;
     int64_t offset;
@@ -498,13 +508,6 @@ static bool read_scalars(struct planner *p, const json_t *request, struct error 
 
 bool planner_load(struct planner *p, const json_t *request, struct error *err)
 {
-    static const struct cutegen_api api = {
-        .launch = api_launch,
-        .clear = api_clear,
-        .workspace = api_workspace,
-        .map = api_map,
-        .fail = api_fail,
-    };
     const json_t *device = json_object_get(request, "device");
 
     for (int i = 0; i < PLANNER_SLOTS; i++)
@@ -513,8 +516,6 @@ bool planner_load(struct planner *p, const json_t *request, struct error *err)
     p->maps = json_array();
     p->workspace = json_array();
     p->call.abi_version = CUTEGEN_ABI_VERSION;
-    p->call.api = &api;
-    p->call.state = p;
     p->call.in = p->in;
     p->call.out = p->out;
     p->call.scalar = p->scalars;
@@ -530,6 +531,14 @@ bool planner_load(struct planner *p, const json_t *request, struct error *err)
            read_scalars(p, request, err);
 }
 
+void planner_release(struct planner *p)
+{
+    json_decref(p->ops);
+    json_decref(p->maps);
+    json_decref(p->workspace);
+    p->ops = p->maps = p->workspace = NULL;
+}
+
 json_t *planner_answer(struct planner *p, int returned)
 {
     if (p->error == NULL && returned != 0)
@@ -537,8 +546,9 @@ json_t *planner_answer(struct planner *p, int returned)
     if (p->error == NULL && json_array_size(p->ops) == 0)
         refuse(p, 0, "plan", "the plan launched nothing");
     if (p->error != NULL)
-        return json_pack("{s:b, s:s, s:o, s:i}", "ok", 0, "kind", p->error_kind, "text",
-                         json_from_string(p->error), "line", p->error_line);
+        return json_pack("{s:b, s:s, s:o, s:i, s:o}", "ok", 0, "kind", p->error_kind, "text",
+                         json_from_string(p->error), "line", p->error_line, "hint",
+                         json_from_string(p->error_advice ? p->error_advice : ""));
     return json_pack("{s:b, s:O, s:O, s:O}", "ok", 1, "workspace", p->workspace, "ops", p->ops,
                      "maps", p->maps);
 }
