@@ -1,6 +1,8 @@
 /* test_plan.c - what a plan may say, what it may not, and what comes out of it. */
 #include "support.h"
 
+#include <dirent.h>
+
 static char *candidate(struct arena *a, const char *body)
 {
     return arena_printf(a,
@@ -245,6 +247,47 @@ static void test_example(void **state)
     json_decref(launches);
 }
 
+/*
+ * Plans of the built-in engineer, without their kernels, and the lists that
+ * version 1 of the ABI made of them as native code (true in names was 1 then).
+ */
+static void test_launches(void **state)
+{
+    struct fixture *f = *state;
+    char *folder = path_join(f->a, getenv("TEST_SOURCES"), "launches");
+    DIR *d = opendir(folder);
+    struct dirent *e;
+    int count = 0;
+    assert_non_null(d);
+    while (f->builder != NULL && (e = readdir(d)) != NULL) {
+        struct fixture other = *f;
+        struct error err = {0};
+        struct text source, record;
+        json_t *kept = NULL, *launches;
+        struct verdict v;
+        size_t len = strlen(e->d_name);
+        if (len < 4 || strcmp(e->d_name + len - 3, ".cu") != 0)
+            continue;
+        char *path = path_join(f->a, folder, e->d_name);
+        char *list = arena_printf(f->a, "%.*s.json", (int)strlen(path) - 3, path);
+        check_machine(file_read(path, 1 << 20, f->a, &source, &err) &&
+                          file_read(list, 1 << 20, f->a, &record, &err) &&
+                          json_parse(record, list, &kept, &err),
+                      &err);
+        other.request = json_object_get(kept, "request");
+        v = judge(&other, source.data, &launches);
+        if (v.kind != VERDICT_PASS)
+            fail_msg("%s: %s\n%s", e->d_name, v.summary, v.detail);
+        if (!json_equal(launches, json_object_get(kept, "launches")))
+            fail_msg("%s: %s", e->d_name, json_line(launches, f->a));
+        json_decref(launches);
+        json_decref(kept);
+        count++;
+    }
+    closedir(d);
+    assert_true(f->builder == NULL || count > 8);
+}
+
 static void test_names(void **state)
 {
     struct fixture *f = *state;
@@ -317,9 +360,10 @@ static void test_cached(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_plans),        cmocka_unit_test(test_good_plans),
-        cmocka_unit_test(test_example),          cmocka_unit_test(test_names),
-        cmocka_unit_test(test_plan_is_also_cpp), cmocka_unit_test(test_cached),
+        cmocka_unit_test(test_bad_plans), cmocka_unit_test(test_good_plans),
+        cmocka_unit_test(test_example),   cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_plan_is_also_cpp),
+        cmocka_unit_test(test_cached),
     };
     return cmocka_run_group_tests_name("a plan becomes a launch list, or a verdict with its line",
                                        tests, fixture_open, fixture_close);

@@ -378,13 +378,43 @@ static void test_whole_way(void **state)
     json_decref(r.names), json_decref(r.resources), json_decref(launches), json_decref(asked);
 }
 
+/* A name reaches the compiler as it is: what is no name never does. */
+static void test_names_that_are_none(void **state)
+{
+    static const char *const names[] = {"k);\n#include \"/etc/passwd\"\n(k", "k; int x", "k)(", ""};
+    struct fixture *f = *state;
+    if (f->builder == NULL)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct build_result r = {0};
+        struct error err = {0};
+        json_t *list = json_pack("[s]", names[i]);
+        check_machine(
+            builder_compile(f->builder,
+                            &(struct build_request){.source = text_of("__global__ void k() {}\n"),
+                                                    .names = list,
+                                                    .arch = "compute_80",
+                                                    .work_dir = f->dir,
+                                                    .deadline_ms = 120000},
+                            f->a, &r, &err),
+            &err);
+        assert_int_equal(r.verdict.kind, VERDICT_BAD_PLAN);
+        json_decref(list), json_decref(r.names), json_decref(r.resources);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_builds),         cmocka_unit_test(test_verdicts),
-        cmocka_unit_test(test_deadline),       cmocka_unit_test(test_broken_nvrtc),
-        cmocka_unit_test(test_crashing_nvrtc), cmocka_unit_test(test_learning),
-        cmocka_unit_test(test_cache_race),     cmocka_unit_test(test_whole_way),
+        cmocka_unit_test(test_builds),
+        cmocka_unit_test(test_verdicts),
+        cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_broken_nvrtc),
+        cmocka_unit_test(test_crashing_nvrtc),
+        cmocka_unit_test(test_learning),
+        cmocka_unit_test(test_cache_race),
+        cmocka_unit_test(test_whole_way),
+        cmocka_unit_test(test_names_that_are_none),
     };
     return cmocka_run_group_tests_name("a builder turns candidates into code or verdicts", tests,
                                        fixture_open, fixture_close);

@@ -1,0 +1,1629 @@
+// 3 parts, one after the other: what one makes, others read.
+#include <cutegen/kernel.h>
+
+constexpr int TILE_M = 128;  // two warpgroups of 64 rows
+constexpr int PIECE_N = 128; // columns of one accumulator
+constexpr int PIECES = 1;    // of a warpgroup, side by side
+constexpr int TILE_N = PIECE_N * PIECES;
+constexpr int TILE_K = 64;       // of a slot
+constexpr int TERMS = 32;        // of K, between two additions into fp32 registers
+constexpr int STAGES_A = 2;      // slots of 128x64, fp32
+constexpr int STAGES_B = 4;      // slots of 128x64, fp32 and then hi and lo
+constexpr int STORES = 2;        // parts of 16x32 on their way out, of each warp
+constexpr int LEAD = 2 * TILE_K; // so far a warpgroup may begin a tile while the other still stores
+constexpr int CLUSTER = 1;       // blocks along m that share B
+constexpr int GROUP = 16;        // tiles of m walked together
+constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * TILE_N) * TILE_K * 4 + 8 * STORES * 16 * 32 * 4 + 256;
+constexpr int A_K_MAJOR = 1;
+constexpr int B_K_MAJOR = 1;
+
+#ifdef CUTEGEN_DEVICE
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+#endif
+
+#ifdef CUTEGEN_HOST
+// A result for the parts that follow: without gaps, in workspace.
+static struct cutegen_tensor between(struct cutegen_call *call, int code, int bits, int ndim, int64_t *shape,
+                                     int64_t *strides)
+{
+    struct cutegen_tensor t = call->out[0];
+    int64_t stride = 1;
+
+    t.dtype.code = (uint8_t)code;
+    t.dtype.bits = (uint8_t)bits;
+    t.ndim = ndim;
+    t.shape = shape;
+    t.strides = strides;
+    t.byte_offset = 0;
+    for (int d = ndim - 1; d >= 0; d--) {
+        strides[d] = stride;
+        stride *= shape[d];
+    }
+    t.data = cutegen_workspace(call, stride * (bits / 8));
+    return t;
+}
+
+static int do_part_1(struct cutegen_call *task, const struct cutegen_tensor *reads,
+                     struct cutegen_tensor *makes)
+{
+    struct cutegen_call mine = *task, *call = &mine;
+    mine.in = reads;
+    mine.in_count = 3;
+    mine.out = makes;
+    mine.out_count = 1;
+
+    const struct cutegen_tensor *A = &call->in[1]; // x
+    const struct cutegen_tensor *B = &call->in[2]; // weight
+    const struct cutegen_tensor *C = &call->out[0];
+    const struct cutegen_tensor *bias = &call->in[0];
+
+    CUTEGEN_REQUIRE(call, A->ndim == 2 && B->ndim == 2 && C->ndim == 2,
+                    "A, B and C must be 2-, 2- and 2-dimensional");
+    CUTEGEN_REQUIRE(call, bias->ndim == 1, "bias must be 1-dimensional");
+    int64_t M = C->shape[0];
+    int64_t N = C->shape[1];
+    int64_t K = A->shape[1];
+    int64_t L = 1;
+    CUTEGEN_REQUIRE(call, A->strides[1] == 1, "dimension 1 of A must be contiguous");
+    CUTEGEN_REQUIRE(call, B->strides[1] == 1, "dimension 1 of B must be contiguous");
+    CUTEGEN_REQUIRE(call, C->strides[1] == 1, "dimension 1 of C must be contiguous");
+    CUTEGEN_REQUIRE(call, bias->strides[0] == 1, "dimension 0 of bias must be contiguous");
+    CUTEGEN_REQUIRE(call, cutegen_aligned(A, 16) && K % 4 == 0, "A must be read in vectors of 4 along K");
+    CUTEGEN_REQUIRE(call, A->strides[0] % 4 == 0, "rows of A must start on 16 bytes");
+    CUTEGEN_REQUIRE(call, cutegen_aligned(B, 16) && K % 4 == 0, "B must be read in vectors of 4 along K");
+    CUTEGEN_REQUIRE(call, B->strides[0] % 4 == 0, "rows of B must start on 16 bytes");
+    CUTEGEN_REQUIRE(call, cutegen_aligned(C, 16), "C must start on 16 bytes");
+    int64_t processors = call->device.sm_count;
+    uint32_t flags = CUTEGEN_OVERLAP;
+    struct cutegen_dim one = cutegen_dim3(1, 1, 1);
+    int64_t K_all = K * L;
+
+    int64_t L_a = 1, step_a = 0, L_b = 1, step_b = 0;
+
+    // The product.
+    struct cutegen_map_spec spec;
+    for (int i = 0; i < 5; i++)
+        spec.dims[i] = 1, spec.strides_bytes[i] = 0, spec.box[i] = 1, spec.element_strides[i] = 1;
+    spec.data = CUTEGEN_DATA(float, A);
+    spec.dtype = CUTEGEN_F32;
+    spec.rank = 3;
+    spec.dims[0] = K, spec.dims[1] = M, spec.dims[2] = L_a;
+    spec.strides_bytes[0] = A->strides[0] * 4;
+    spec.strides_bytes[1] = (step_a > 0 ? step_a : M * A->strides[0]) * 4;
+    spec.box[0] = 32, spec.box[1] = TILE_M;
+    spec.swizzle = CUTEGEN_SWIZZLE_128;
+    spec.fill = CUTEGEN_FILL_ZERO;
+    spec.l2 = CUTEGEN_L2_256;
+    struct cutegen_map map_a = cutegen_map_tiled(call, &spec);
+    spec.data = CUTEGEN_DATA(float, B);
+    spec.dims[0] = K, spec.dims[1] = N, spec.dims[2] = L_b;
+    spec.strides_bytes[0] = B->strides[0] * 4;
+    spec.strides_bytes[1] = (step_b > 0 ? step_b : N * B->strides[0]) * 4;
+    struct cutegen_map map_b = cutegen_map_tiled(call, &spec);
+    int64_t tiles = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N) * L;
+    struct cutegen_map_spec spec_c;
+    for (int i = 0; i < 5; i++)
+        spec_c.dims[i] = 1, spec_c.strides_bytes[i] = 0, spec_c.box[i] = 1, spec_c.element_strides[i] = 1;
+    spec_c.dtype = CUTEGEN_F32;
+    spec_c.rank = 3;
+    spec_c.dims[0] = N, spec_c.dims[1] = M, spec_c.dims[2] = L;
+    spec_c.data = CUTEGEN_DATA(float, C);
+    spec_c.strides_bytes[0] = C->strides[0] * 4, spec_c.strides_bytes[1] = M * N * 4;
+    spec_c.box[0] = 32, spec_c.box[1] = 16;
+    spec_c.swizzle = CUTEGEN_SWIZZLE_128;
+    spec_c.fill = CUTEGEN_FILL_ZERO;
+    spec_c.l2 = CUTEGEN_L2_NONE;
+    struct cutegen_map map_c = cutegen_map_tiled(call, &spec_c);
+    int64_t part_k = K;
+    int64_t blocks = cutegen_min(processors / CLUSTER, tiles) * CLUSTER;
+    int64_t count_a = blocks, count_b = blocks;
+    int32_t *guard_a = (int32_t *)cutegen_workspace(call, blocks * 16),
+    *guard_b = (int32_t *)cutegen_workspace(call, blocks * 16);
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, part_1::mlp_1_product, cutegen_dim3(blocks, 1, 1),
+                               cutegen_dim3(512, 1, 1),
+                               SMEM_BYTES, map_a, map_b,
+                               map_c, guard_a, guard_b, (int)L, CUTEGEN_DATA(float const, A),
+                               CUTEGEN_DATA(float const, B), CUTEGEN_DATA(float const, bias),
+                               CUTEGEN_DATA(float, C), (int)M, (int)N, (int)K, (int)A->strides[0],
+                               (int)B->strides[0], (int)C->strides[0]));
+    return CUTEGEN_LAUNCH_EX(call, part_1::mlp_1_repeat, cutegen_dim3(processors, 1, 1),
+                             cutegen_dim3(256, 1, 1), one,
+                             0, flags,
+                             (int32_t const *)guard_a, (int32_t const *)guard_b, (int)count_a, (int)count_b,
+                             (int)part_k, (int)L,
+                             CUTEGEN_DATA(float const, A), CUTEGEN_DATA(float const, B),
+                             CUTEGEN_DATA(float const, bias), CUTEGEN_DATA(float, C), (int)M, (int)N, (int)K,
+                             (int)A->strides[0], (int)B->strides[0], (int)C->strides[0]);
+}
+
+static int do_part_2(struct cutegen_call *task, const struct cutegen_tensor *reads,
+                     struct cutegen_tensor *makes)
+{
+    struct cutegen_call mine = *task, *call = &mine;
+    mine.in = reads;
+    mine.in_count = 3;
+    mine.out = makes;
+    mine.out_count = 1;
+
+    const struct cutegen_tensor *A = &call->in[1]; // x
+    const struct cutegen_tensor *B = &call->in[2]; // weight
+    const struct cutegen_tensor *C = &call->out[0];
+    const struct cutegen_tensor *bias = &call->in[0];
+
+    CUTEGEN_REQUIRE(call, A->ndim == 2 && B->ndim == 2 && C->ndim == 2,
+                    "A, B and C must be 2-, 2- and 2-dimensional");
+    CUTEGEN_REQUIRE(call, bias->ndim == 1, "bias must be 1-dimensional");
+    int64_t M = C->shape[0];
+    int64_t N = C->shape[1];
+    int64_t K = A->shape[1];
+    int64_t L = 1;
+    CUTEGEN_REQUIRE(call, A->strides[1] == 1, "dimension 1 of A must be contiguous");
+    CUTEGEN_REQUIRE(call, B->strides[1] == 1, "dimension 1 of B must be contiguous");
+    CUTEGEN_REQUIRE(call, C->strides[1] == 1, "dimension 1 of C must be contiguous");
+    CUTEGEN_REQUIRE(call, bias->strides[0] == 1, "dimension 0 of bias must be contiguous");
+    CUTEGEN_REQUIRE(call, cutegen_aligned(A, 16) && K % 4 == 0, "A must be read in vectors of 4 along K");
+    CUTEGEN_REQUIRE(call, A->strides[0] % 4 == 0, "rows of A must start on 16 bytes");
+    CUTEGEN_REQUIRE(call, cutegen_aligned(B, 16) && K % 4 == 0, "B must be read in vectors of 4 along K");
+    CUTEGEN_REQUIRE(call, B->strides[0] % 4 == 0, "rows of B must start on 16 bytes");
+    CUTEGEN_REQUIRE(call, cutegen_aligned(C, 16), "C must start on 16 bytes");
+    int64_t processors = call->device.sm_count;
+    uint32_t flags = CUTEGEN_OVERLAP;
+    struct cutegen_dim one = cutegen_dim3(1, 1, 1);
+
+    // Parts of K, each a product of its own, as many as fill the device.
+    // Counted are the turns of the device, a turn's products, and what it costs to write a part and to add it. Long
+    // sums have several parts anyway: what is added in float64 afterwards has not been rounded as often.
+    int64_t K_all = K, tiles_c = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N);
+    int64_t fewest = cutegen_max(K > 2 * 1024 ? 3 : 2, cutegen_ceil_div(K, 8192)), most = fewest, least = 0;
+    for (int64_t parts = fewest; parts <= cutegen_max(fewest, cutegen_min(16, K / (4 * TILE_K))); parts++) {
+        int64_t turns = cutegen_ceil_div(tiles_c * parts, processors / CLUSTER),
+        steps = cutegen_ceil_div(K, parts * TILE_K);
+        int64_t cost = turns * steps * 32 * PIECES + parts * 3 * cutegen_ceil_div(M * N,
+            2 * TILE_M * PIECE_N);
+        if (!least || cost < least)
+            least = cost, most = parts;
+    }
+    K = cutegen_round_up(cutegen_ceil_div(K_all, most), TILE_K);
+    L = cutegen_ceil_div(K_all, K);
+
+    // The product.
+    struct cutegen_map_spec spec;
+    for (int i = 0; i < 5; i++)
+        spec.dims[i] = 1, spec.strides_bytes[i] = 0, spec.box[i] = 1, spec.element_strides[i] = 1;
+    spec.data = CUTEGEN_DATA(float, A);
+    spec.dtype = CUTEGEN_F32;
+    spec.rank = 3;
+    spec.dims[0] = K_all, spec.dims[1] = M;
+    spec.strides_bytes[0] = A->strides[0] * 4, spec.strides_bytes[1] = M * A->strides[0] * 4;
+    spec.box[0] = 32, spec.box[1] = TILE_M;
+    spec.swizzle = CUTEGEN_SWIZZLE_128;
+    spec.fill = CUTEGEN_FILL_ZERO;
+    spec.l2 = CUTEGEN_L2_256;
+    struct cutegen_map map_a = cutegen_map_tiled(call, &spec);
+    spec.data = CUTEGEN_DATA(float, B);
+    spec.dims[0] = K_all, spec.dims[1] = N;
+    spec.strides_bytes[0] = B->strides[0] * 4, spec.strides_bytes[1] = N * B->strides[0] * 4;
+    struct cutegen_map map_b = cutegen_map_tiled(call, &spec);
+    int64_t tiles = cutegen_ceil_div(M, TILE_M * CLUSTER) * cutegen_ceil_div(N, TILE_N) * L;
+    float *partial = (float *)cutegen_workspace(call, L * M * N * 4);
+    struct cutegen_map_spec spec_c;
+    for (int i = 0; i < 5; i++)
+        spec_c.dims[i] = 1, spec_c.strides_bytes[i] = 0, spec_c.box[i] = 1, spec_c.element_strides[i] = 1;
+    spec_c.dtype = CUTEGEN_F32;
+    spec_c.rank = 3;
+    spec_c.dims[0] = N, spec_c.dims[1] = M, spec_c.dims[2] = L;
+    spec_c.data = partial;
+    spec_c.strides_bytes[0] = N * 4, spec_c.strides_bytes[1] = M * N * 4;
+    spec_c.box[0] = 32, spec_c.box[1] = 16;
+    spec_c.swizzle = CUTEGEN_SWIZZLE_128;
+    spec_c.fill = CUTEGEN_FILL_ZERO;
+    spec_c.l2 = CUTEGEN_L2_NONE;
+    struct cutegen_map map_c = cutegen_map_tiled(call, &spec_c);
+    int64_t part_k = K;
+    int64_t blocks = cutegen_min(processors / CLUSTER, tiles) * CLUSTER;
+    int64_t count_a = blocks, count_b = blocks;
+    int32_t *guard_a = (int32_t *)cutegen_workspace(call, blocks * 16),
+    *guard_b = (int32_t *)cutegen_workspace(call, blocks * 16);
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, part_2::mlp_2_product, cutegen_dim3(blocks, 1, 1),
+                               cutegen_dim3(512, 1, 1),
+                               SMEM_BYTES, map_a, map_b,
+                               map_c, guard_a, guard_b, (int)K, K_all, (int)L, CUTEGEN_DATA(float const, A),
+                               CUTEGEN_DATA(float const, B), CUTEGEN_DATA(float const, bias),
+                               CUTEGEN_DATA(float, C), (int)M, (int)N, (int)K, (int)A->strides[0],
+                               (int)B->strides[0], (int)C->strides[0]));
+    K = K_all;
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, part_2::mlp_2_repeat, cutegen_dim3(processors, 1, 1),
+                                  cutegen_dim3(256, 1, 1),
+                                  one, 0, flags,
+                                  (int32_t const *)guard_a, (int32_t const *)guard_b, (int)count_a,
+                                  (int)count_b, partial,
+                                  (int)part_k, (int)L, CUTEGEN_DATA(float const, A),
+                                  CUTEGEN_DATA(float const, B), CUTEGEN_DATA(float const, bias),
+                                  CUTEGEN_DATA(float, C), (int)M, (int)N, (int)K, (int)A->strides[0],
+                                  (int)B->strides[0], (int)C->strides[0]));
+    return CUTEGEN_LAUNCH_EX(call, part_2::mlp_2_add_parts,
+                             cutegen_dim3(cutegen_min(cutegen_ceil_div(M * N, 256), processors * 8), 1, 1),
+                             cutegen_dim3(256, 1, 1), one, 0, flags, (float const *)partial, (int)L,
+                             CUTEGEN_DATA(float const, A), CUTEGEN_DATA(float const, B),
+                             CUTEGEN_DATA(float const, bias), CUTEGEN_DATA(float, C), (int)M, (int)N, (int)K,
+                             (int)A->strides[0], (int)B->strides[0], (int)C->strides[0]);
+}
+
+static int do_part_3(struct cutegen_call *task, const struct cutegen_tensor *reads,
+                     struct cutegen_tensor *makes)
+{
+    struct cutegen_call mine = *task, *call = &mine;
+    mine.in = reads;
+    mine.in_count = 3;
+    mine.out = makes;
+    mine.out_count = 1;
+
+    const struct cutegen_tensor *A = &call->in[1]; // x
+    const struct cutegen_tensor *B = &call->in[2]; // weight
+    const struct cutegen_tensor *C = &call->out[0];
+    const struct cutegen_tensor *bias = &call->in[0];
+
+    CUTEGEN_REQUIRE(call, A->ndim == 2 && B->ndim == 2 && C->ndim == 2,
+                    "A, B and C must be 2-, 2- and 2-dimensional");
+    CUTEGEN_REQUIRE(call, bias->ndim == 1, "bias must be 1-dimensional");
+    int64_t M = C->shape[0];
+    int64_t N = C->shape[1];
+    int64_t K = A->shape[1];
+    CUTEGEN_REQUIRE(call, A->strides[1] == 1, "dimension 1 of A must be contiguous");
+    CUTEGEN_REQUIRE(call, B->strides[1] == 1, "dimension 1 of B must be contiguous");
+    CUTEGEN_REQUIRE(call, C->strides[1] == 1, "dimension 1 of C must be contiguous");
+    CUTEGEN_REQUIRE(call, bias->strides[0] == 1, "dimension 0 of bias must be contiguous");
+    CUTEGEN_REQUIRE(call, cutegen_aligned(A, 16) && K % 4 == 0, "A must be read in vectors of 4 along K");
+    CUTEGEN_REQUIRE(call, A->strides[0] % 4 == 0, "rows of A must start on 16 bytes");
+    CUTEGEN_REQUIRE(call, cutegen_aligned(B, 16) && K % 4 == 0, "B must be read in vectors of 4 along K");
+    CUTEGEN_REQUIRE(call, B->strides[0] % 4 == 0, "rows of B must start on 16 bytes");
+    int64_t tile = 64;
+    int64_t tiles_m = cutegen_ceil_div(M, tile), tiles_n = cutegen_ceil_div(N, tile);
+    // As many parts as fill the device, each of some tiles of K.
+    int64_t steps = cutegen_ceil_div(K, 16), blocks = tiles_m * tiles_n * 1;
+    int64_t most = cutegen_min(cutegen_max(1, 2 * call->device.sm_count / blocks),
+                               cutegen_ceil_div(steps, 4));
+    int64_t parts = cutegen_ceil_div(steps, cutegen_ceil_div(steps, most));
+    float *partial = (float *)cutegen_workspace(call, parts * 1 * M * N * 4);
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (part_3::mlp_3_kernel<64, 64, 16>),
+                               cutegen_dim3(tiles_n, tiles_m, parts * 1),
+                               cutegen_dim3(256, 1, 1), 0, partial, (int)parts, CUTEGEN_DATA(float const, A),
+                               CUTEGEN_DATA(float const, B), CUTEGEN_DATA(float const, bias),
+                               CUTEGEN_DATA(float, C), (int)M, (int)N, (int)K, (int)A->strides[0],
+                               (int)B->strides[0], (int)C->strides[0]));
+    return CUTEGEN_LAUNCH(call, part_3::mlp_3_add_parts, cutegen_dim3(cutegen_ceil_div(M * N, 256), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, (float const *)partial, (int)parts,
+                          CUTEGEN_DATA(float const, A), CUTEGEN_DATA(float const, B),
+                          CUTEGEN_DATA(float const, bias), CUTEGEN_DATA(float, C), (int)M, (int)N, (int)K,
+                          (int)A->strides[0], (int)B->strides[0], (int)C->strides[0]);
+}
+
+CUTEGEN_PLAN(call)
+{
+    int64_t shape1[2] = {call->in[0].shape[0], call->in[1].shape[0]}, strides1[2];
+    struct cutegen_tensor t1 = between(call, 2, 32, 2, shape1, strides1);
+    const struct cutegen_tensor in1[] = {call->in[2], call->in[0], call->in[1]};
+    CUTEGEN_TRY(do_part_1(call, in1, &t1));
+    int64_t shape2[2] = {t1.shape[0], call->in[3].shape[0]}, strides2[2];
+    struct cutegen_tensor t2 = between(call, 2, 32, 2, shape2, strides2);
+    const struct cutegen_tensor in2[] = {call->in[4], t1, call->in[3]};
+    CUTEGEN_TRY(do_part_2(call, in2, &t2));
+    const struct cutegen_tensor in3[] = {call->in[6], t2, call->in[5]};
+    return do_part_3(call, in3, &call->out[0]);
+}
+#endif
