@@ -381,14 +381,14 @@ static void test_whole_way(void **state)
 /* A name reaches the compiler as it is: what is no name never does. */
 static void test_names_that_are_none(void **state)
 {
-    static const char *const names[] = {"k);\n#include \"/etc/passwd\"\n(k", "k; int x", "k)(", ""};
+    static const char *const wrong[] = {"k);\n#include \"/etc/passwd\"\n(k", "k; int x", "k)(", ""};
     struct fixture *f = *state;
     if (f->builder == NULL)
         return;
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct build_result r = {0};
         struct error err = {0};
-        json_t *list = json_pack("[s]", names[i]);
+        json_t *list = json_pack("[s]", wrong[i]);
         check_machine(
             builder_compile(f->builder,
                             &(struct build_request){.source = text_of("__global__ void k() {}\n"),
