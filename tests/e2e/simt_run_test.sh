@@ -98,7 +98,7 @@ run last.cu "${inputs[@]}" --output "f32[256]=@$work/last.bin"
 ! cmp -s first.bin last.bin || code="9 the same"
 ok "the first and the eleventh input are filled with other numbers" 0 '^ok'
 run good.cu --input 'f32[256]=nonsense' --output 'f32[256]'
-ok "a fill that does not exist is refused" 2 "no way to fill"
+ok "a fill that does not exist is refused" 2 "does not say how to fill"
 run missing.cu --input 'f32[256]' --output 'f32[256]'
 ok "a file that is not there is refused" 2 "missing.cu"
 run "$root/examples/kernels/swish.cu" --input 'f16[256]=normal' --output 'f32[256]'
