@@ -39,6 +39,7 @@
 
 /* Looking at the program alone is cheap; finding all it has started reads all of /proc. */
 enum { MAX_PROCESSES = 65536, SAMPLE_MS = 25, LONG_SAMPLE_MS = 200, SCAN_EVERY = 20 };
+enum { MOST_FDS = 65536, MOST_KEPT = 64 };
 enum { ENDING_MS = 30000, DISK_EVERY = 4, MAX_DEPTH = 64, ENTRY_BYTES = 256 };
 
 #if defined(__x86_64__)
@@ -232,10 +233,10 @@ static bool enter_cage(const struct supervise_plan *plan, const struct proc_birt
 {
     const struct proc_spec *spec = plan->spec;
     struct error err = {0};
-    int keep[16];
+    int keep[MOST_KEPT + 1];
     size_t n = 0;
 
-    while (n < spec->keep_fd_count && n + 1 < ARRAY_LEN(keep)) {
+    while (n < spec->keep_fd_count && n < MOST_KEPT) {
         keep[n] = spec->keep_fds[n];
         n++;
     }
@@ -284,24 +285,39 @@ fail:
     _exit(127);
 }
 
+static void close_between(unsigned first, unsigned last)
+{
+    if (first > last || close_range(first, last, 0) == 0)
+        return;
+    for (unsigned fd = first; fd <= last && fd < MOST_FDS; fd++)
+        close((int)fd);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Without /proc, which a confined program that starts others does not have. */
 static void close_others(const struct supervise_plan *plan)
 {
     const struct proc_spec *spec = plan->spec;
-    DIR *dir = opendir("/proc/self/fd");
-    struct dirent *entry;
+    int keep[MOST_KEPT] = {plan->in, plan->out, plan->err, plan->life, plan->report};
+    size_t n = 5;
+    unsigned next = 3;
 
-    while (dir && (entry = readdir(dir))) {
-        int fd = (int)strtol(entry->d_name, NULL, 10);
-        bool keep = fd <= 2 || fd == dirfd(dir) || fd == plan->in || fd == plan->out ||
-                    fd == plan->err || fd == plan->life || fd == plan->report;
-
-        for (size_t i = 0; i < spec->keep_fd_count; i++)
-            keep = keep || fd == spec->keep_fds[i];
-        if (!keep)
-            close(fd);
+    if (spec->keep_fd_count > MOST_KEPT - n)
+        BUG("more than %d descriptors to keep", MOST_KEPT);
+    for (size_t i = 0; i < spec->keep_fd_count; i++)
+        keep[n++] = spec->keep_fds[i];
+    qsort(keep, n, sizeof(*keep), by_number);
+    for (size_t i = 0; i < n; i++) {
+        if (keep[i] < (int)next)
+            continue;
+        close_between(next, (unsigned)keep[i] - 1);
+        next = (unsigned)keep[i] + 1;
     }
-    if (dir)
-        closedir(dir);
+    close_between(next, ~0U);
 }
 
 /* One try; 0: `failure` says why it is not running. */

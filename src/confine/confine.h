@@ -39,6 +39,7 @@ enum confine_right {
     CONFINE_EXECUTE = 2, /* start programs */
     CONFINE_WRITE = 4,   /* also make and remove */
     CONFINE_DEVICE = 8,  /* a device node: read, write, ioctl */
+    CONFINE_MODIFY = 16, /* write what is there; make and remove nothing (Landlock only) */
 };
 
 enum confine_layer {
@@ -69,8 +70,8 @@ struct confine_policy {
 /* What holds after confine_enter(). */
 struct confine_report {
     bool capabilities, no_new_privs, seccomp;
-    bool user, mount, pid, net, ipc, uts; /* namespaces */
-    int landlock_abi;                     /* 0: none */
+    bool user, mount, net, ipc, uts; /* namespaces */
+    int landlock_abi;                /* 0: none */
 };
 
 /* ---- making a policy (policy.c) ---- */
@@ -90,7 +91,9 @@ enum confine_role {
 };
 struct confine_place {
     const char *program;     /* what is started; for Python the interpreter */
+    const char *compiler;    /* that it starts; NULL: none */
     const char *const *read; /* files and folders, NULL-terminated; may be NULL */
+    const char *buffers;     /* a folder whose files it may write; NULL: none */
     const char *work;        /* a folder to write in; NULL: only that of proc_spec.private_tmp */
     bool cuda, network;
 };

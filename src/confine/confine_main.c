@@ -27,10 +27,10 @@ static int print_report(void)
     bool ok = confine_probe(&r, &err);
 
     printf("{\"ok\": %s, \"capabilities\": %d, \"no_new_privs\": %d, \"seccomp\": %d, "
-           "\"landlock\": %d, \"user\": %d, \"mount\": %d, \"pid\": %d, \"net\": %d, \"ipc\": %d, "
+           "\"landlock\": %d, \"user\": %d, \"mount\": %d, \"net\": %d, \"ipc\": %d, "
            "\"files\": %d}\n",
            ok ? "true" : "false", r.capabilities, r.no_new_privs, r.seccomp, r.landlock_abi, r.user,
-           r.mount, r.pid, r.net, r.ipc, confine_holds_files(&r));
+           r.mount, r.net, r.ipc, confine_holds_files(&r));
     if (!ok)
         fprintf(stderr, "cutegen-confine: %s\n", err.text);
     return ok ? 0 : 1;

@@ -67,6 +67,8 @@ static uint64_t rights_of(unsigned rights, bool folder)
         r |= fs_execute;
     if (rights & CONFINE_WRITE)
         r |= fs_write_file | fs_truncate | fs_change;
+    if (rights & CONFINE_MODIFY)
+        r |= fs_write_file;
     if (rights & CONFINE_DEVICE)
         r |= fs_write_file | fs_ioctl_dev;
     return folder ? r

@@ -10,7 +10,7 @@ enum confine_root {
     CONFINE_ROOT_OWN,
     CONFINE_ROOT_BROKEN, /* half made: do not go on */
 };
-enum confine_root confine_root(const struct confine_policy *p, unsigned made);
+enum confine_root confine_root(const struct confine_policy *p);
 /* Maps our own user and group; to be called first in a new user namespace. */
 bool confine_map_ids(unsigned uid, unsigned gid);
 

@@ -38,7 +38,7 @@ static bool parse_path(const json_t *pair, struct arena *a, struct confine_polic
     const char *path = json_string_value(json_array_get(pair, 0));
     json_int_t rights = json_integer_value(json_array_get(pair, 1));
 
-    if (!path || path[0] != '/' || rights < 1 || rights > 15)
+    if (!path || path[0] != '/' || rights < 1 || rights > 31)
         return error_set(err, ERROR_USE, "a policy's path is [\"/absolute\", RIGHTS]");
     if (out->paths == CONFINE_MAX_PATHS)
         return error_set(err, ERROR_USE, "a policy has at most %d paths", CONFINE_MAX_PATHS);

@@ -27,7 +27,7 @@ static const struct role {
     [ROLE_BUILDER] = {"builder", true, false, 0, 24 * GIB, 4 * GIB, 0, 90},
     [ROLE_SIMTC] = {"simtc", true, false, 0, 8 * GIB, GIB, 0, 75},
     [ROLE_COMPILER] = {"compiler", true, false, 0, 8 * GIB, GIB, 0, 75},
-    [ROLE_RUNNER] = {"runner", false, false, 0, 64 * GIB, MIB, 0, 75},
+    [ROLE_RUNNER] = {"runner", false, false, 0, 64 * GIB, 512 * MIB, 0, 75},
     [ROLE_ORACLE] = {"oracle", true, true, CONFINE_EXECUTE, 512 * GIB, 64 * GIB, 0, 75},
     [ROLE_GUEST] = {"guest", false, true, 0, 64 * GIB, 4 * GIB, 0, 50},
 };
@@ -109,8 +109,7 @@ static char *folder_of(const char *path, struct arena *a)
 /* Not the whole prefix: somebody's home may be one. */
 static void allow_prefix(struct confine_policy *p, const char *program, struct arena *a)
 {
-    static const char *const parts[] = {"bin",     "lib",        "lib64",
-                                        "include", "pyvenv.cfg", "share/cutegen"};
+    static const char *const parts[] = {"bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"};
     const char *prefix = folder_of(folder_of(program, a), a);
 
     if (strncmp(prefix, "/usr", 4) == 0)
@@ -179,6 +178,10 @@ void confine_role(struct confine_policy *p, enum confine_role role,
         confine_allow(p, path_join(a, folder_of(folder_of(folder_of(real, a), a), a), "lib"),
                       CONFINE_READ);
     }
+    if (place->compiler) {
+        allow_prefix(p, place->compiler, a);
+        allow_prefix(p, path_absolute(a, place->compiler), a);
+    }
     for (size_t i = 0; place->read && place->read[i]; i++)
         confine_allow(p, path_from_here(a, place->read[i]), CONFINE_READ);
     if (place->cuda)
@@ -191,6 +194,8 @@ void confine_role(struct confine_policy *p, enum confine_role role,
         confine_allow(p, "/etc/ca-certificates", CONFINE_READ);
         confine_allow(p, "/etc/pki", CONFINE_READ);
     }
+    if (place->buffers)
+        confine_allow(p, path_absolute(a, place->buffers), CONFINE_READ | CONFINE_MODIFY);
     if (place->work)
         confine_allow(p, path_absolute(a, place->work), CONFINE_READ | CONFINE_WRITE);
 }

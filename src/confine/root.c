@@ -3,8 +3,7 @@
  *
  * A tmpfs becomes the root, the old root is put inside it for as long as paths are bound from it,
  * then it is let go of. Links on the way to a path are made again, so that every path means what it
- * meant. /proc is that of the new pid namespace where the kernel mounts it, and read-only: a root
- * user without capabilities could still write /proc/sys.
+ * meant. Of /proc there is only what the policy names, read-only: our own folder and a few files.
  */
 #include "confine/layers.h"
 
@@ -144,12 +143,12 @@ static uint64_t attributes_of(unsigned rights, bool folder)
 {
     uint64_t set = ATTR_NOSUID;
 
-    if (!(rights & (CONFINE_WRITE | CONFINE_DEVICE)))
+    if (!(rights & (CONFINE_WRITE | CONFINE_DEVICE | CONFINE_MODIFY)))
         set |= ATTR_RDONLY;
     if (!(rights & CONFINE_DEVICE))
         set |= ATTR_NODEV;
     /* What is written is not run, unless the policy says so. */
-    if (folder && (rights & CONFINE_WRITE) && !(rights & CONFINE_EXECUTE))
+    if (folder && (rights & (CONFINE_WRITE | CONFINE_MODIFY)) && !(rights & CONFINE_EXECUTE))
         set |= ATTR_NOEXEC;
     return set;
 }
@@ -178,7 +177,7 @@ static bool bind_path(const struct confine_path *p)
 }
 
 /* Shorter paths first: what lies beneath another is bound over it. */
-static bool bind_all(const struct confine_policy *p, bool has_proc)
+static bool bind_all(const struct confine_policy *p)
 {
     bool done[CONFINE_MAX_PATHS] = {false};
 
@@ -190,8 +189,6 @@ static bool bind_all(const struct confine_policy *p, bool has_proc)
                 (best == p->paths || strlen(p->path[i].path) < strlen(p->path[best].path)))
                 best = i;
         done[best] = true;
-        if (has_proc && strncmp(p->path[best].path, "/proc/", 6) == 0)
-            continue;
         if (!bind_path(&p->path[best]))
             return false;
     }
@@ -221,15 +218,6 @@ static void fill_dev(const struct confine_policy *p)
     mount_tmpfs("/dev/shm", p->tmp_bytes, "1777");
 }
 
-/* The kernel refuses it where parts of /proc are covered, as in some containers. */
-static bool mount_proc(unsigned made)
-{
-    if (!(made & CLONE_NEWPID))
-        return false;
-    mkdir("/proc", 0755);
-    return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) == 0;
-}
-
 static bool swap_root(void)
 {
     static const char *const places[] = {"/tmp", "/mnt", "/run", "/var"};
@@ -245,19 +233,18 @@ static bool swap_root(void)
            chdir("/") == 0;
 }
 
-enum confine_root confine_root(const struct confine_policy *p, unsigned made)
+enum confine_root confine_root(const struct confine_policy *p)
 {
     char here[PATH_MAX];
-    bool ok, has_proc;
+    bool ok;
 
     if (!getcwd(here, sizeof here))
         snprintf(here, sizeof here, "/");
     if (!swap_root())
         return CONFINE_ROOT_OLD;
-    has_proc = mount_proc(made);
     ok = mount_tmpfs("/tmp", p->tmp_bytes, "1777");
     fill_dev(p);
-    ok = bind_all(p, has_proc) && ok;
+    ok = bind_all(p) && ok;
     ok = umount2(OLD, MNT_DETACH) == 0 && rmdir(OLD) == 0 && ok;
     ok = ok &&
          mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, NULL) == 0;

@@ -251,6 +251,8 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
                                .counters = config->device->kind == DEVICE_SIMT,
                                .threads = config->threads,
                                .run_ms = config->run_ms,
+                               .module = build->module_path,
+                               .buffers = config->oracle ? oracle_folder(config->oracle) : NULL,
                                .source = config->source};
     struct trial *t = arena_alloc(a, sizeof *t);
     int64_t start = clock_ms();

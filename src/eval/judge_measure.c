@@ -546,6 +546,8 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
     m->rc = (struct runner_config){.device = config->device,
                                    .program = config->runner_program,
                                    .budget_ms = ROUND_MS,
+                                   .module = build->module_path,
+                                   .buffers = config->oracle ? oracle_folder(config->oracle) : NULL,
                                    .source = config->source};
     choose_baselines(m);
     evidence_init(&m->evidence, a, config->task, &nobody, config->source_name, build->launches);

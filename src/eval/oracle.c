@@ -23,6 +23,7 @@ struct oracle {
     const char *python;
     int deadline_ms;
     uint64_t memory_bytes;
+    const char *folder;  /* of the buffers */
     bool loaded, broken; /* broken: not to be asked, nor lent to others, any more */
 };
 
@@ -46,7 +47,8 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
     const char *script = config->script;
     uint64_t memory = config->memory_bytes ? config->memory_bytes : machine_memory() / 4 * 3;
     struct proc_spec spec = {.output_limit = 64 << 10,
-                             .private_tmp = true, /* torch leaves folders when it is killed */
+                             .private_tmp = true, /* its buffers; torch leaves folders, too */
+                             .tmp_in_memory = true,
                              /* It keeps to its limit itself; what is mapped, and tasks that find
                               * a way around, are ended from outside. */
                              .resident_limit_bytes = memory / 4 * 5};
@@ -269,15 +271,22 @@ static bool read_task(json_t *d, const struct oracle_load *load, struct arena *a
     return true;
 }
 
+const char *oracle_folder(const struct oracle *o)
+{
+    return o->folder;
+}
+
 bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena *a,
                  struct task *out, struct error *err)
 {
+    const char *own = child_tmp(o->child), *folder = own ? own : load->work_dir;
     json_t *request = json_pack("{s:s, s:s, s:s, s:s}", "do", "load", "task", load->task_path,
-                                "device", load->device, "work", load->work_dir);
+                                "device", load->device, "work", folder);
     json_t *answer, *description;
     char *here = path_absolute(o->a, ".");
     bool ok;
 
+    o->folder = arena_strdup(o->a, folder);
     json_object_set_new(request, "dir", json_string(here));
     json_object_set_new(request, "set", load->set ? json_incref(load->set) : json_object());
     json_object_set_new(request, "max_elements",

@@ -35,7 +35,7 @@ struct oracle_config {
 struct oracle_load {
     const char *task_path; /* absolute */
     const char *device;    /* "cpu" "cuda:0" */
-    const char *work_dir;  /* buffers live here; on tmpfs where there is one */
+    const char *work_dir;  /* buffers live here where its process has no folder of its own */
     json_t *set;           /* size constants to override; may be NULL; borrowed */
     int64_t max_elements;  /* scale down to at most this; 0: sizes as written */
     int import_s;          /* longest import of the task file; 0: 60 s */
@@ -95,6 +95,8 @@ struct time_samples {
 
 bool oracle_start(const struct oracle_config *config, struct oracle **out, struct error *err);
 /* out->description is a new reference. */
+/* The folder its buffers lie in; borrowed. It goes with its process. */
+const char *oracle_folder(const struct oracle *o);
 bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena *a,
                  struct task *out, struct error *err);
 bool oracle_draw(struct oracle *o, const struct oracle_draw *draw, json_t **buffers,

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "confine/confine.h"
 #include "eval/child_protocol.h"
 
 #include <math.h>
@@ -85,6 +86,23 @@ static void join_argv(const char *const *wrapper, const char *program, const cha
     out[n] = program;
 }
 
+/* On simt the kernels run in the runner itself: it sees its module and its buffers, nothing else.
+ * What it starts with is the program behind a wrapper, or the wrapper. */
+static void confine_simt(const struct runner_config *config, struct arena *a,
+                         struct confine_policy *policy, struct proc_cage *cage,
+                         struct proc_spec *spec)
+{
+    const char *const read[] = {config->module, NULL};
+    struct confine_place place = {
+        .program = spec->argv[0], .read = read, .buffers = config->buffers};
+
+    if (config->device->kind != DEVICE_SIMT || config->wrapper || !config->module)
+        return;
+    confine_role(policy, ROLE_RUNNER, &place, a);
+    spec->resident_limit_bytes = confine_memory(ROLE_RUNNER);
+    spec->cage = confine_cage(policy, cage);
+}
+
 static int or_default(int value, int fallback)
 {
     return value > 0 ? value : fallback;
@@ -115,7 +133,11 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
             .output_limit = 64 << 10,
         };
 
+        struct confine_policy policy;
+        struct proc_cage cage;
+
         join_argv(config->wrapper, config->program ? config->program : program, argv);
+        confine_simt(config, a, &policy, &cage, &spec);
         if (warm) {
             argv[1] = "--warm";
             argv[2] = arena_printf(a, "cuda:%d", config->device->index);

@@ -27,6 +27,8 @@ struct runner_config {
     const char *program;          /* NULL: this installation's cutegen-runner */
     const char *const *wrapper;   /* put before the program, NULL-terminated; NULL: none */
     bool python;                  /* the program is a Python script that builds: more environment */
+    const char *module;           /* simt: the file it will load; NULL: any, unconfined */
+    const char *buffers;          /* simt: the folder of its buffers */
     const char *check;            /* simt: "off" "memory" "full"; NULL: "full" */
     bool counters;                /* simt: count what a profiler would show */
     bool profile;                 /* simt: by source line as well */

@@ -395,6 +395,8 @@ static bool run_built(struct stage *st, const struct task *task, const struct bu
                       json_t *report, struct error *err)
 {
     struct runner_config config = {.device = &st->device,
+                                   .module = build->module_path,
+                                   .buffers = st->work_dir,
                                    /* the shadow of a full check is as large as the buffers */
                                    .check =
                                        o->sample && !strcmp(o->check, "full") ? "memory" : o->check,

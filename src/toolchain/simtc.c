@@ -1,8 +1,9 @@
 /*
  * simtc.c - PTX to a shared object that the simt device loads: the asking side.
  *
- * The object is made in the build's own folder. The cache is here, on the
- * trusted side: cutegen-simtc and the compiler it starts never see it.
+ * The object is made in a folder of its own. The cache is here, on the
+ * trusted side: cutegen-simtc and the compiler it starts never see it, nor
+ * anything else but the PTX, the compiler and that folder.
  */
 #include "toolchain/simtc.h"
 
@@ -10,9 +11,11 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "confine/confine.h"
 #include "toolchain/build_cache.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -23,6 +26,7 @@ enum {
     PTX_LIMIT = 64 << 20,
     CPU_BYTES = 16 << 10
 };
+#define DISK_BYTES ((uint64_t)4 << 30)
 
 static const char *const kept_files[] = {"kernel.so"};
 
@@ -44,8 +48,17 @@ static void verdict_of(const json_t *error, struct arena *a, struct verdict *v)
     }
 }
 
+/* A plain file, or it is not taken: a link would have us read what the compiler may not. */
+static bool move_object(const char *made, const char *so)
+{
+    struct stat st;
+
+    return lstat(made, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+           rename(made, so) == 0;
+}
+
 /* `made` is where the object was to be written: whatever the answer says, nothing else is used. */
-static bool take(const struct proc_result *r, const char *made, struct arena *a,
+static bool take(const struct proc_result *r, const char *made, char *so, struct arena *a,
                  struct build_result *build, struct error *err)
 {
     json_t *answer = NULL, *error;
@@ -58,14 +71,21 @@ static bool take(const struct proc_result *r, const char *made, struct arena *a,
         build->verdict.detail = "";
         return true;
     }
+    if (r->end == PROC_MEMORY || r->end == PROC_DISK) {
+        memset(&build->verdict, 0, sizeof build->verdict);
+        build->verdict.kind = VERDICT_COMPILE_ERROR;
+        build->verdict.summary = arena_printf(a, "simt's C compiler: %s", proc_end_text(r, a));
+        build->verdict.detail = "";
+        return true;
+    }
     if (r->out.len == 0 || !json_parse(r->out, "cutegen-simtc's answer", &answer, err)) {
         error_set(err, ERROR_MACHINE, "cutegen-simtc gave no answer (%s): %.300s",
                   proc_end_text(r, a), r->err.data);
         return false;
     }
     error = json_object_get(answer, "error");
-    if (json_string_or(answer, "so", NULL) != NULL && file_exists(made))
-        build->module_path = made;
+    if (json_string_or(answer, "so", NULL) != NULL && move_object(made, so))
+        build->module_path = so;
     else if (strcmp(json_string_or(error, "kind", ""), "kernel") == 0)
         verdict_of(error, a, &build->verdict);
     else
@@ -141,19 +161,59 @@ static bool cache_key(const struct tools *tools, const char *ptx_path, const cha
     return true;
 }
 
+/* What the loader and the compiler's driver read, and no more. */
+static const char *const *environment(struct arena *a)
+{
+    static const char *const names[] = {"PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"};
+    const char **env = arena_array(a, ARRAY_LEN(names) + 3, sizeof *env);
+    size_t n = 0;
+
+    env[n++] = "LC_ALL=C";
+    env[n++] = "CCACHE_DISABLE=1"; /* its cache is out of reach */
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (getenv(names[i]))
+            env[n++] = arena_printf(a, "%s=%s", names[i], getenv(names[i]));
+    return env;
+}
+
+/* Runs cutegen-simtc, confined; `made` is the object it was asked for. */
+static bool run_confined(const struct tools *tools, const char *const *argv, const char *ptx_path,
+                         const char *folder, int deadline_ms, struct arena *a,
+                         struct proc_result *r, struct error *err)
+{
+    const char *const read[] = {ptx_path, NULL};
+    struct confine_place place = {
+        .program = argv[0], .compiler = tools->cc, .read = read, .work = folder};
+    struct confine_policy policy;
+    struct proc_cage cage;
+    struct proc_spec spec = {
+        .argv = argv,
+        .env = environment(a),
+        .clean_env = true,
+        .private_tmp = true,
+        /* by the clock: as much more as a busy machine may need */
+        .deadline_ms = deadline_ms < INT32_MAX / WALL_FACTOR ? WALL_FACTOR * deadline_ms : 0,
+        .cpu_limit_s = deadline_ms / 1000,
+        .output_limit = 1 << 20,
+        .resident_limit_bytes = confine_memory(ROLE_SIMTC),
+        .disk_limit_bytes = DISK_BYTES,
+        .watch_dir = folder,
+        .address_limit_bytes = PROC_OWN_ADDRESS_LIMIT((uint64_t)8 << 30)};
+
+    if (!dir_make(folder, err))
+        return false;
+    confine_role(&policy, ROLE_SIMTC, &place, a);
+    spec.cage = confine_cage(&policy, &cage);
+    return proc_run(&spec, a, r, err);
+}
+
 bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a,
                      struct build_result *build, struct error *err)
 {
     const char *argv[(2 + 2 * MAX_BLOCKS) * MAX_KERNELS + 16], *key;
     char *program, *so = path_join(a, build->work_dir, kept_files[0]), cache[65];
-    struct proc_spec spec = {
-        .argv = argv,
-        .no_network = true,
-        /* by the clock: as much more as a busy machine may need */
-        .deadline_ms = deadline_ms < INT32_MAX / WALL_FACTOR ? WALL_FACTOR * deadline_ms : 0,
-        .cpu_limit_s = deadline_ms / 1000,
-        .output_limit = 1 << 20,
-        .address_limit_bytes = PROC_OWN_ADDRESS_LIMIT((uint64_t)8 << 30)};
+    char *folder = path_join(a, build->work_dir, "simtc");
+    char *made = path_join(a, folder, kept_files[0]);
     struct proc_result r;
     json_t *value;
     int n = 0, kernels = 0;
@@ -180,9 +240,10 @@ bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a
     argv[n++] = "--ptx";
     argv[n++] = build->ptx_path;
     argv[n++] = "--so";
-    argv[n++] = so;
+    argv[n++] = made;
     argv[n] = NULL;
-    if (!proc_run(&spec, a, &r, err) || !take(&r, so, a, build, err))
+    if (!run_confined(tools, argv, build->ptx_path, folder, deadline_ms, a, &r, err) ||
+        !take(&r, made, so, a, build, err))
         return error_add(err, "translating PTX for simt");
     if (build->module_path)
         build_cache_keep(cache, build->work_dir, kept_files, ARRAY_LEN(kept_files), a);
