@@ -8,6 +8,7 @@
 //! fact whole_windows: the mean counts what lies over the edge
 //! fact vectors: rows of the input are whole 16-byte vectors, and the vectors under a few windows fit into registers
 //! fact whole_rows: rows of the output are whole 16-byte vectors
+//! fact few: windows can be counted in 32 bits
 //! fact overlap: windows of neighbouring rows or planes share elements
 //!
 //! step launch_shape: launch blocks of 128 threads
@@ -65,47 +66,36 @@ __device__ inline float larger(float a, float b)
 }
 
 //! end
-template <int THREADS>
-__global__ void __launch_bounds__(THREADS)
-    ${kernel}_kernel($type const *x, $type *y, int64_t planes, int depth, int height, int width, int out_depth,
-                     int out_height, int out_width)
-{
 //! if vectorise or bands
+// Reduces the windows of a thread, which begin at plane d0, row h0 and vector v0 of the input. EDGES: they may reach over
+// the edges.
+template <bool EDGES, class Input, class Value>
+__device__ void reduce_windows(Input const &gX, Value &value, int d0, int h0, int v0)
+{
     using Vector = AutoVectorizingCopyWithAssumedAlignment<int(sizeof($type)) * VEC * 8>;
 //! if largest
-    float const none = __int_as_float(0xff800000);
+    float const NONE = __int_as_float(0xff800000);
 //! else
-    float const none = 0.0f;
+    constexpr float NONE = 0.0f;
 //! end
-    int const vectors = width / VEC, out_vectors = ceil_div(out_width, VEC);
-    int const bands = ceil_div(out_height, ROWS), slabs = ceil_div(out_depth, PLANES);
-    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(Int<VEC>{}, vectors, height, depth, planes), make_stride(_1{}, Int<VEC>{}, int64_t(width), int64_t(width) * height, int64_t(width) * height * depth)); // (VEC,vectors,height,depth,planes)
-    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(out_width, out_height, out_depth, planes), make_stride(_1{}, int64_t(out_width), int64_t(out_width) * out_height, int64_t(out_width) * out_height * out_depth)); // (out_width,out_height,out_depth,planes)
-    int64_t const i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
-    int64_t const line = i / out_vectors;
-    int const v = int(i % out_vectors), h0 = int(line % bands) * ROWS;
-    int const d0 = int(line / bands % slabs) * PLANES;
-    int64_t const plane = line / bands / slabs;
-    bool const inside = plane < planes;
-    Tensor value = make_tensor<float>(make_shape(Int<VEC>{}, Int<ROWS>{}, Int<PLANES>{})); // (VEC,ROWS,PLANES)
-    fill(value, none);
+    fill(value, NONE);
     CUTE_UNROLL
     for (int c = 0; c < PLANES_IN; ++c) {
-        int const at_d = d0 * $stride_depth - $pad_depth + c;
+        int const at_d = d0 + c;
         CUTE_UNROLL
         for (int b = 0; b < ROWS_IN; ++b) {
-            int const at_h = h0 * $stride_height - $pad_height + b;
+            int const at_h = h0 + b;
             Tensor row = make_tensor<float>(make_shape(Int<VEC>{}, Int<ceil_div(SPAN, VEC)>{})); // (VEC,span)
             CUTE_UNROLL
             for (int u = 0; u < size<1>(row); ++u) {
-                int const at_v = v * $stride_width + FIRST + u;
+                int const at_v = v0 + u;
                 Tensor loaded = make_tensor<$type>(Int<VEC>{}); // (VEC)
-                bool const there = at_d >= 0 && at_d < depth && at_h >= 0 && at_h < height && at_v >= 0 && at_v < vectors && inside;
+                bool const there = !EDGES || (at_d >= 0 && at_d < size<3>(gX) && at_h >= 0 && at_h < size<2>(gX) && at_v >= 0 && at_v < size<1>(gX));
                 if (there)
-                    copy(Vector{}, gX(_, at_v, at_h, at_d, plane), loaded);
+                    copy(Vector{}, gX(_, at_v, at_h, at_d), loaded);
                 CUTE_UNROLL
                 for (int e = 0; e < VEC; ++e)
-                    row(e, u) = there ? float(loaded(e)) : none;
+                    row(e, u) = there ? float(loaded(e)) : NONE;
             }
             Tensor across = make_tensor<float>(Int<VEC>{}); // (VEC)
             CUTE_UNROLL
@@ -134,6 +124,33 @@ __global__ void __launch_bounds__(THREADS)
             }
         }
     }
+}
+
+//! end
+template <int THREADS>
+__global__ void __launch_bounds__(THREADS)
+    ${kernel}_kernel($type const *x, $type *y, int64_t planes, int depth, int height, int width, int out_depth,
+                     int out_height, int out_width)
+{
+//! if vectorise or bands
+    using Vector = AutoVectorizingCopyWithAssumedAlignment<int(sizeof($type)) * VEC * 8>;
+    int const vectors = width / VEC, out_vectors = ceil_div(out_width, VEC);
+    int const bands = ceil_div(out_height, ROWS), slabs = ceil_div(out_depth, PLANES);
+    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(Int<VEC>{}, vectors, height, depth, planes), make_stride(_1{}, Int<VEC>{}, int64_t(width), int64_t(width) * height, int64_t(width) * height * depth)); // (VEC,vectors,height,depth,planes)
+    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(out_width, out_height, out_depth, planes), make_stride(_1{}, int64_t(out_width), int64_t(out_width) * out_height, int64_t(out_width) * out_height * out_depth)); // (out_width,out_height,out_depth,planes)
+    $index const i = $index(blockIdx.x) * THREADS + threadIdx.x;
+    $index const line = i / out_vectors;
+    int const v = int(i % out_vectors), h0 = int(line % bands) * ROWS;
+    int const d0 = int(line / bands % slabs) * PLANES;
+    bool const inside = line / bands / slabs < planes;
+    int64_t const plane = inside ? line / bands / slabs : 0;
+    Tensor value = make_tensor<float>(make_shape(Int<VEC>{}, Int<ROWS>{}, Int<PLANES>{})); // (VEC,ROWS,PLANES)
+    int const from_d = d0 * $stride_depth - $pad_depth, from_h = h0 * $stride_height - $pad_height;
+    int const from_v = v * $stride_width + FIRST;
+    if (from_d >= 0 && from_d + PLANES_IN <= depth && from_h >= 0 && from_h + ROWS_IN <= height && from_v >= 0 && from_v + ceil_div(SPAN, VEC) <= vectors)
+        reduce_windows<false>(gX(_, _, _, _, plane), value, from_d, from_h, from_v);
+    else
+        reduce_windows<true>(gX(_, _, _, _, plane), value, from_d, from_h, from_v);
 //! if vectorise and not whole_rows
     // Rows of the output begin anywhere: where a warp has windows of one row alone, it stores them element after element.
     __shared__ float staged[THREADS * VEC];
@@ -151,10 +168,9 @@ __global__ void __launch_bounds__(THREADS)
 //! if largest
             result(w) = $type(value(w, r, p));
 //! elif padded and not whole_windows
-            int const from_w = (v * VEC + w) * $stride_width - $pad_width, from_h = h * $stride_height - $pad_height;
-            int const from_d = d * $stride_depth - $pad_depth;
-            int const wide = min(from_w + $kernel_width, width) - max(from_w, 0), high = min(from_h + $kernel_height, height) - max(from_h, 0);
-            result(w) = $type(value(w, r, p) / float(wide * high * (min(from_d + $kernel_depth, depth) - max(from_d, 0))));
+            int const at_w = (v * VEC + w) * $stride_width - $pad_width, at_h = h * $stride_height - $pad_height, at_d = d * $stride_depth - $pad_depth;
+            int const wide = min(at_w + $kernel_width, width) - max(at_w, 0), high = min(at_h + $kernel_height, height) - max(at_h, 0);
+            result(w) = $type(value(w, r, p) / float(wide * high * (min(at_d + $kernel_depth, depth) - max(at_d, 0))));
 //! else
             result(w) = $type(value(w, r, p) / float($kernel_width * $kernel_height * $kernel_depth));
 //! end
@@ -190,13 +206,13 @@ __global__ void __launch_bounds__(THREADS)
 //! if columns
     int const strips = ceil_div(out_width, THREADS);
     int const w = blockIdx.x % strips * THREADS + threadIdx.x;
-    int64_t const line = blockIdx.x / strips;
+    $index const line = blockIdx.x / strips;
     int const h = int(line % out_height), d = int(line / out_height % out_depth);
     int64_t const plane = line / out_height / out_depth;
     if (w >= out_width)
         return;
 //! else
-    int64_t const i = int64_t(blockIdx.x) * THREADS + threadIdx.x;
+    $index const i = $index(blockIdx.x) * THREADS + threadIdx.x;
     if (i >= size(gY))
         return;
     int const w = int(i % out_width), h = int(i / out_width % out_height);
@@ -254,6 +270,9 @@ CUTEGEN_PLAN(call)
     int64_t out_depth = $out_depth, out_height = $out_height, out_width = y->shape[$ndim - 1];
     int64_t planes = cutegen_numel(x) / (depth * height * width);
     CUTEGEN_REQUIRE(call, planes * out_depth * out_height * out_width == cutegen_numel(y), "y has another shape");
+//! if few
+    CUTEGEN_REQUIRE(call, cutegen_numel(y) < INT32_MAX / 2, "windows are counted in 32 bits");
+//! end
 //! if vectorise
     CUTEGEN_REQUIRE(call, width % $vec == 0 && cutegen_aligned(x, 16), "rows of x must be whole vectors of 16 bytes");
 //! if whole_rows

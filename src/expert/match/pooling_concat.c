@@ -138,6 +138,9 @@ static void set_sharing(const struct graph *g, struct scope *s, const struct win
     int64_t windows = tensor_numel(&g->out[0]);
 
     scope_set(s, "vec", "%d", (int)vec);
+    scope_set(s, "index", "%s", windows < INT32_MAX / 2 ? "unsigned" : "int64_t");
+    if (windows < INT32_MAX / 2)
+        scope_fact(s, "few");
     scope_set(s, "unroll", "%s", taps <= POOL_TAPS ? "CUTE_UNROLL" : "#pragma unroll 1");
     scope_set(s, "unroll_row", "%s",
               w->size[2] <= POOL_ROW_REGISTERS ? "CUTE_UNROLL" : "#pragma unroll 8");
