@@ -9,6 +9,7 @@
 //! fact vectors: rows of the input are whole 16-byte vectors, and the vectors under a few windows fit into registers
 //! fact whole_rows: rows of the output are whole 16-byte vectors
 //! fact few: windows can be counted in 32 bits
+//! fact short: a thread reads so little that code of its own for windows away from the edges fits the instruction cache
 //! fact overlap: windows of neighbouring rows or planes share elements
 //!
 //! step launch_shape: launch blocks of 128 threads
@@ -147,10 +148,14 @@ __global__ void __launch_bounds__(THREADS)
     Tensor value = make_tensor<float>(make_shape(Int<VEC>{}, Int<ROWS>{}, Int<PLANES>{})); // (VEC,ROWS,PLANES)
     int const from_d = d0 * $stride_depth - $pad_depth, from_h = h0 * $stride_height - $pad_height;
     int const from_v = v * $stride_width + FIRST;
+//! if short
     if (from_d >= 0 && from_d + PLANES_IN <= depth && from_h >= 0 && from_h + ROWS_IN <= height && from_v >= 0 && from_v + ceil_div(SPAN, VEC) <= vectors)
         reduce_windows<false>(gX(_, _, _, _, plane), value, from_d, from_h, from_v);
     else
         reduce_windows<true>(gX(_, _, _, _, plane), value, from_d, from_h, from_v);
+//! else
+    reduce_windows<true>(gX(_, _, _, _, plane), value, from_d, from_h, from_v);
+//! end
 //! if vectorise and not whole_rows
     // Rows of the output begin anywhere: where a warp has windows of one row alone, it stores them element after element.
     __shared__ float staged[THREADS * VEC];

@@ -80,6 +80,7 @@ struct window {
 
 enum {
     POOL_ROW_REGISTERS = 64, /* elements of one row under the windows of a thread */
+    POOL_SHORT = 64,         /* elements a thread reads: more are not worth two forms of the code */
     POOL_LOADS = 320,        /* written out one by one, all loops unrolled */
     POOL_TAPS = 512,         /* of a window, likewise */
 };
@@ -105,9 +106,10 @@ static bool overlaps(const struct window *w, int d)
 
 /* Rows and planes of windows per thread: more share more, as long as all threads have work. */
 static void set_bands(const struct graph *g, struct scope *s, const struct window *w,
-                      const int64_t out[3], int64_t loads, int64_t threads)
+                      const int64_t out[3], int64_t loads, int64_t vec)
 {
     int64_t rows = overlaps(w, 1) ? 8 : 1, planes = overlaps(w, 0) ? 4 : 1;
+    int64_t threads = tensor_numel(&g->out[0]) / vec;
 
     while (rows > 1 && (rows > out[1] || rows * planes > 8))
         rows /= 2;
@@ -121,6 +123,8 @@ static void set_bands(const struct graph *g, struct scope *s, const struct windo
         else
             rows /= 2;
     }
+    if (under(w, 1, rows) * under(w, 0, planes) * loads * vec <= POOL_SHORT)
+        scope_fact(s, "short");
     scope_set(s, "band_rows", "%d", (int)rows);
     scope_set(s, "band_planes", "%d", (int)planes);
     if (rows * planes > 1)
@@ -148,7 +152,7 @@ static void set_sharing(const struct graph *g, struct scope *s, const struct win
         scope_fact(s, "vectors");
     if (out[2] % vec == 0)
         scope_fact(s, "whole_rows");
-    set_bands(g, s, w, out, vectors ? across : w->size[2], windows / (vectors ? vec : 1));
+    set_bands(g, s, w, out, vectors ? across : w->size[2], vectors ? vec : 1);
 }
 
 bool match_pooling(const struct graph *g, struct arena *a, struct match *out)
