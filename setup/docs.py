@@ -106,9 +106,11 @@ def main() -> int:
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     stage()
-    done = subprocess.run([sys.argv[1], "build", "--strict", "--quiet", "--config-file", str(ROOT / "mkdocs.yml")],
-                          check=False)
+    # Without --quiet, which would hide the warnings from --strict too.
+    done = subprocess.run([sys.argv[1], "build", "--strict", "--config-file", str(ROOT / "mkdocs.yml")],
+                          check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
+        print("\n".join(line for line in done.stdout.splitlines() if not line.startswith("INFO")), file=sys.stderr)
         return done.returncode
     fetched = from_network()
     for line in fetched:

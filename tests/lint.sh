@@ -111,6 +111,17 @@ doc_paths()
         done
 }
 
+# Links between documents, relative to the document.
+doc_links()
+{
+    local row file target
+    git ls-files '*.md' ':!prompts' ':!tests' | xargs grep -noE '\]\([^)# ]+' | while IFS= read -r row; do
+        file=${row%%:*} target=${row##*\](}
+        case $target in http://* | https://*) continue ;; esac
+        [ -e "$(dirname "$file")/$target" ] || echo "${row%%]*}: $target is not there"
+    done
+}
+
 plain_words()
 {
     git ls-files '*.md' ':!bench' ':!tests' ':!examples' | xargs grep -nHiE \
@@ -160,6 +171,7 @@ check "every source file is named in its room's README" room_readmes
 check "no README names a file that is gone" room_readmes_stale
 check "no line of a document is over 120 characters" long_lines
 check "documents name files that exist" doc_paths
+check "links between documents lead somewhere" doc_links
 check "documents use the words of the glossary" plain_words
 check "docs/results.md is what bench/results.py writes" results
 check "shell scripts are clean" scripts

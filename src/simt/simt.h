@@ -180,7 +180,7 @@ bool simt_open(const struct simt_config *config, struct simt **out, struct error
 void simt_close(struct simt *dev); /* NULL is fine */
 void simt_alloc_register(struct simt *dev, void *base, size_t bytes, const char *name,
                          unsigned flags);
-/* The host has stored to it: reading it is no finding. */
+/* The host has stored to it: reading it is not a finding. */
 void simt_alloc_written(struct simt *dev, const void *at, size_t bytes);
 void simt_alloc_forget(struct simt *dev, const void *base); /* later use is a finding */
 bool simt_load(struct simt *dev, const char *so_path, struct simt_module **out, struct error *err);

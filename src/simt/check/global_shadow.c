@@ -101,7 +101,7 @@ static void line_split(struct shadow *s, uint64_t line)
     }
 }
 
-/* Who wrote this word in this launch; a mark that is not above floor + 1: nobody. */
+/* Who wrote this word in this launch; a mark that is not above floor + 1: none did. */
 static inline uint32_t word_mark(const struct shadow *s, uint64_t word)
 {
     uint64_t v = line_load(s, word / WORDS);
@@ -150,7 +150,7 @@ static uint32_t my_mark(const struct warp *w, const struct shadow *s)
     return s->floor + 2 + (uint32_t)(w->blk->index & ((1u << 30) - 1));
 }
 
-/* From the first write on, reads of it are looked at: also those that went without a call. */
+/* From the first write on, reads of it are checked: also those that went without a call. */
 static void now_written(struct warp *w, struct alloc *x)
 {
     struct launch *l = w->t->l;
@@ -232,7 +232,7 @@ static bool line_mine(struct shadow *s, uint64_t line, uint32_t some, uint32_t m
     return true;
 }
 
-/* Stores of whole words where nobody else has stored; neighbours fill a line together. */
+/* Stores of whole words where no other block has stored; neighbours fill a line together. */
 static bool shadow_words(struct warp *w, struct alloc *x, u32 m, const uint64_t *host, u32 n)
 {
     struct shadow *s = x->shadow;

@@ -17,7 +17,7 @@ static inline u32 several(const struct blk *b)
     return b->b.nwarps * WARP;
 }
 
-/* Enters what was put off: always before a store is looked at; before a load, stores only. */
+/* Enters what was put off: always before a store is checked; before a load, stores only. */
 void late_enter(struct blk *b, bool write);
 /* Accesses of whole words by the lanes m, each at at[lane]: true when nothing more is to be done.
  */

@@ -171,7 +171,7 @@ static void enter_copy(struct blk *b, uint32_t warp, struct copy *c)
     c->entered = true;
 }
 
-/* Copies under way touch what nobody else has touched since, so they may come last. */
+/* Copies under way touch what no other thread has touched since, so they may come last. */
 static void enter_copies(struct blk *b)
 {
     for (uint32_t i = 0; b->hidden && i < b->b.nwarps; i++)
@@ -536,7 +536,7 @@ bool race_read_later(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n)
 
 /* ---- asynchronous copies ---- */
 
-/* Nobody has touched them since all met: they are under way now. */
+/* No thread has touched them since all met: they are under way now. */
 INLINE bool begin_words(struct blk *b, const struct copy *c, const u32 words)
 {
     u32 epoch = b->epoch, met = 0;

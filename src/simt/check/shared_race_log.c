@@ -35,7 +35,7 @@ void log_arm(struct blk *b)
     }
 }
 
-/* It may be told in another warp's turn, so nobody is stopped here but the launch. */
+/* It may be told in another warp's turn, so only the launch is stopped here. */
 static void report(struct warp *w, u32 lane, u32 site, u32 at)
 {
     if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED, at, NULL, -1, -1,

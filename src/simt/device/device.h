@@ -147,7 +147,7 @@ struct warp {
     uint32_t all; /* lanes that are threads */
     uint32_t bar_id, bar_site, bar_result;
     uint32_t last_site;
-    bool polled; /* looked at memory others write, since it last yielded */
+    bool polled; /* read memory others write, since it last yielded */
     struct copy *copy;
     size_t copies, copy_cap;
     uint32_t group_end[32], groups; /* committed groups as prefix lengths */
@@ -160,7 +160,7 @@ struct warp {
 struct barrier {
     uint32_t arrived, expected, waiting_mask, arrive_mask, result, site;
     bool used, fences;                      /* fences: `fenced` is not all 0 */
-    uint32_t clock[CLOCKS], fenced[CLOCKS]; /* 0 as long as nobody asks them */
+    uint32_t clock[CLOCKS], fenced[CLOCKS]; /* 0 as long as they are not used */
 };
 
 /* Who touched 4 bytes of shared memory last. Times are of the warp's clock. */
@@ -261,7 +261,7 @@ struct worker {
     uint64_t atomic_low, atomic_high; /* global addresses */
     struct warp *running;
     void *wgmma_scratch;
-    uint64_t progress_seen; /* cluster.c: when nobody could go on last */
+    uint64_t progress_seen; /* cluster.c: when no warp could go on last */
     uint32_t idle_rounds;
     pthread_t thread;
     bool started, failed;
@@ -277,7 +277,7 @@ static inline const struct sw_site *site_of(const struct warp *w, uint32_t site)
     return &w->t->l->k->sites[site];
 }
 
-/* The lanes of an instruction's register number i; NULL when nobody wants it. */
+/* The lanes of an instruction's register number i; NULL when it is not wanted. */
 static inline void *reg_lanes(const struct warp *w, const struct sw_site *s, u32 i)
 {
     u32 at = w->t->l->k->regs[s->regs + i];

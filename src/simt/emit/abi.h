@@ -67,13 +67,13 @@ struct sw_site {
 
 /* Where an instruction may go without asking the device: an address in [lo, lo + room) has all
  * of its lanes inside one buffer. room is 0 until the device has seen it go there, and stays 0
- * while every access is to be looked at. hits and more are what it did alone: calls, and lanes
+ * while every access is to be checked. hits and more are what it did alone: calls, and lanes
  * (one place for all) or rows that do not begin at a sector. */
 struct sw_fast {
     u64 lo, room, hits, more;
 };
 
-/* No register: a result nobody wants. */
+/* No register: a result that is not wanted. */
 #define SW_NONE 0xffffffffu
 
 struct sw_loc {

@@ -22,7 +22,7 @@ enum reg_class reg_class(const struct emit *e, int reg)
 
 int reg_slot(struct emit *e, int reg)
 {
-    if (e->slot[reg] < 0) { /* a result nobody reads */
+    if (e->slot[reg] < 0) { /* a result that is not read */
         e->slot[reg] = e->frame;
         e->frame += 2 * SLOT_BYTES;
     }

@@ -73,7 +73,7 @@ static bool write_variables(struct emit *e, struct buf *out, struct error *err)
     struct emit_unit *u = e->unit;
     struct buf values = buf_init(LIMIT), table = buf_init(LIMIT);
     bool ok = true;
-    /* Initialisers may name variables nobody else does: the list can grow. */
+    /* Initialisers may name variables that nothing else does: the list can grow. */
     for (int i = 0; i < u->var_count && ok; i++) {
         const struct ptx_var *v = u->m->var[u->var_ids[i]];
         unsigned bytes = ptx_type_bytes(v->type);

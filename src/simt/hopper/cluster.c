@@ -424,7 +424,7 @@ bool cluster_done(struct blk *b)
     return ++c->done == c->size;
 }
 
-/* ---- nobody can go on ---- */
+/* ---- no warp can go on ---- */
 
 static bool blocked(const struct warp *w)
 {

@@ -7,7 +7,7 @@
  * row, so with B's columns in that order an accumulator register is eight
  * vectors of four and nothing has to be gathered.
  *
- * The product is formed at once. That it may only be looked at after the wait
+ * The product is formed at once. That it may only be read after the wait
  * is the checker's business: operands in shared memory are held, and marked as
  * read when the warp waits.
  */
@@ -215,7 +215,7 @@ static void matrix_hold(struct warp *w, u32 site, const struct matrix *x, u32 fi
         }
 }
 
-/* Accumulators that must not be looked at before the wait. */
+/* Accumulators that must not be read before the wait. */
 static void results_note(struct warp *w, u32 site, void *const *d, u32 n)
 {
     struct warp_hopper *h = warp_hopper_of(w);

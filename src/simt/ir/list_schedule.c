@@ -329,7 +329,7 @@ static void find_strips(struct graph *g, const struct ir *ir, const struct block
 
 /* ---- tiles of multiply-adds ---- */
 
-/* Sums in the order they first appear; -1 for what is no multiply-add. */
+/* Sums in the order they first appear; -1 for what is not a multiply-add. */
 static int number_chains(const struct ir *ir, const struct item *seg, int *chain, struct arena *a)
 {
     int *of_reg = arena_array(a, (size_t)ir->k->reg_count + 1, sizeof *of_reg), chains = 0;

@@ -1,7 +1,7 @@
 /*
  * narrow_addresses.c - what only serves to find a place in shared memory is computed in 32 bits.
  *
- * Hides: whose upper half nobody asks for. A 64-bit register is narrow when every instruction that
+ * Hides: whose upper half is never used. A 64-bit register is narrow when every instruction that
  * writes it can give the lower half from lower halves, and every one that reads it is an access
  * to shared memory or writes a narrow register. Where a narrow one is computed from another, its
  * lower half is taken first.

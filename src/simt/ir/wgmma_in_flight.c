@@ -5,7 +5,7 @@
  * is a mistake that no address shows, so it is looked for in the text: a
  * register that may still be under way on some path gets a check before the
  * instruction that reads it, and the device decides whether it is. Plain
- * moves are not looked at: the compiler makes them around inline assembly.
+ * moves are ignored: the compiler makes them around inline assembly.
  */
 #include "simt/emit/emit.h"
 

@@ -58,7 +58,7 @@ enum ptx_type {
     PT_COUNT
 };
 
-enum ptx_type ptx_type_of(const char *name); /* PT_NONE when it is no type */
+enum ptx_type ptx_type_of(const char *name); /* PT_NONE when it is not a type */
 const char *ptx_type_name(enum ptx_type t);
 unsigned ptx_type_bytes(enum ptx_type t);
 
