@@ -46,9 +46,10 @@ enum {
     X(mov)                                                                                         \
     X(cvta)                                                                                        \
     X(cvt)                                                                                         \
-    X(bra) X(brx) X(call) X(ret) X(exit) X(trap) X(add) X(sub) X(mul) X(mad) X(div) X(rem) X(min)  \
-        X(max) X(neg) X(abs) X(and) X(or) X(xor) X(not ) X(shl) X(shr) X(setp) X(selp) X(prmt)     \
-            X(popc) X(clz) X(fma) X(sqrt) X(rcp)
+    X(bra)                                                                                         \
+    X(brx) X(call) X(ret) X(exit) X(trap) X(add) X(sub) X(mul) X(mad) X(div) X(rem) X(min) X(max)  \
+        X(neg) X(abs) X(and) X(or) X(xor) X(not ) X(shl) X(shr) X(setp) X(selp) X(prmt) X(popc)    \
+            X(clz) X(fma) X(sqrt) X(rcp)
 
 enum plan_op {
 #define PLAN_OP(name) OP_##name,
