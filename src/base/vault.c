@@ -11,6 +11,7 @@
  */
 #include "base/vault.h"
 
+#include "base/base64.h"
 #include "base/error.h"
 
 #include <ctype.h>
@@ -130,21 +131,10 @@ static void add_hex(const char *value, size_t len, const char *digits)
  * in a group at which it can begin. */
 static void add_base64(const char *value, size_t len, size_t skip, const char *last_two)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    char out[2 * MAX_VALUE];
-    size_t n = 0;
+    char out[BASE64_ROOM(MAX_VALUE)];
+    size_t whole = len > skip ? (len - skip) / 3 * 3 : 0; /* of groups all of which is known */
 
-    for (size_t i = skip; i + 3 <= len; i += 3) {
-        uint32_t group = (uint32_t)(unsigned char)value[i] << 16 |
-                         (uint32_t)(unsigned char)value[i + 1] << 8 | (unsigned char)value[i + 2];
-
-        for (int shift = 18; shift >= 0; shift -= 6) {
-            uint32_t six = group >> shift & 63;
-
-            out[n++] = six < 62 ? letters[six] : last_two[six - 62];
-        }
-    }
-    add_spelling(out, n);
+    add_spelling(out, base64_encode(value + skip, whole, last_two, out));
     explicit_bzero(out, sizeof(out));
 }
 

@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,24 +180,20 @@ static void take_line(struct report *r, json_t *list, const char *text, bool ind
 
 json_t *sanitizer_findings(struct text log, const char *source_file)
 {
-    const char *at = log.data, *end = log.data + log.len;
+    size_t lead = strlen(margin);
     struct report open = {0};
     json_t *list = json_array();
 
-    while (at < end) {
-        const char *stop = memchr(at, '\n', (size_t)(end - at));
-        size_t len = (size_t)((stop ? stop : end) - at), lead = strlen(margin);
+    for (struct text l; text_next_line(&log, &l);) {
         char line[MAX_LINE];
+        size_t spaces;
 
-        if (len > lead && len < sizeof line && strncmp(at, margin, lead) == 0) {
-            size_t spaces;
-
-            memcpy(line, at + lead, len - lead);
-            line[len - lead] = '\0';
-            spaces = strspn(line, " ");
-            take_line(&open, list, line + spaces, spaces > 1, source_file);
-        }
-        at = stop ? stop + 1 : end;
+        if (l.len <= lead || l.len >= sizeof line || !text_starts(l, margin))
+            continue;
+        memcpy(line, l.data + lead, l.len - lead);
+        line[l.len - lead] = '\0';
+        spaces = strspn(line, " ");
+        take_line(&open, list, line + spaces, spaces > 1, source_file);
     }
     return list;
 }

@@ -7,6 +7,7 @@
  */
 #include "report/page.h"
 
+#include "base/base64.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "report/escape.h"
@@ -24,21 +25,6 @@ const char *modelled_mark(bool modelled)
 
 /* ---- the frame --------------------------------------------------------------- */
 
-static void put_base64(struct buf *b, const unsigned char *p, size_t len)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < len; i += 3) {
-        unsigned v = (unsigned)p[i] << 16 | (i + 1 < len ? (unsigned)p[i + 1] << 8 : 0) |
-                     (i + 2 < len ? p[i + 2] : 0);
-        buf_putc(b, letters[v >> 18]);
-        buf_putc(b, letters[v >> 12 & 63]);
-        buf_putc(b, i + 1 < len ? letters[v >> 6 & 63] : '=');
-        buf_putc(b, i + 2 < len ? letters[v & 63] : '=');
-    }
-}
-
 static unsigned hex_value(char c)
 {
     return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'a') + 10;
@@ -48,13 +34,15 @@ static void put_policy(struct buf *b)
 {
     char hex[65];
     unsigned char sum[32];
+    char text[BASE64_ROOM(sizeof(sum))];
 
     hash_text(text_of(page_script), hex);
     for (size_t i = 0; i < sizeof(sum); i++)
         sum[i] = (unsigned char)(hex_value(hex[2 * i]) << 4 | hex_value(hex[2 * i + 1]));
     buf_puts(b, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                 "style-src 'unsafe-inline'; script-src 'sha256-");
-    put_base64(b, sum, sizeof(sum));
+    base64_encode(sum, sizeof(sum), "+/", text);
+    buf_puts(b, text);
     buf_puts(b, "'; base-uri 'none'; form-action 'none'\">");
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -116,25 +117,14 @@ static const char *meaning_of(const struct fault *f)
 
 /* ---- reading lines --------------------------------------------------------------- */
 
+/* Empty at the end, and without a carriage return. */
 static struct text next_line(struct text *rest)
 {
-    const char *nl = memchr(rest->data, '\n', rest->len);
-    size_t len = nl ? (size_t)(nl - rest->data) : rest->len;
-    struct text line = {rest->data, len};
-    rest->data += nl ? len + 1 : len;
-    rest->len -= nl ? len + 1 : len;
+    struct text line = {"", 0};
+    text_next_line(rest, &line);
     if (line.len > 0 && line.data[line.len - 1] == '\r')
         line.len--;
     return line;
-}
-
-static struct text trim(struct text t)
-{
-    while (t.len > 0 && isspace((unsigned char)t.data[0]))
-        t.data++, t.len--;
-    while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
-        t.len--;
-    return t;
 }
 
 static int number_at(const char *p, const char *end)
@@ -150,7 +140,7 @@ static struct text message_after(struct text line, const char *error_word)
 {
     const char *end = line.data + line.len;
     const char *colon = memchr(error_word, ':', (size_t)(end - error_word));
-    return colon ? trim((struct text){colon + 1, (size_t)(end - colon - 1)})
+    return colon ? text_trim((struct text){colon + 1, (size_t)(end - colon - 1)})
                  : (struct text){end, 0};
 }
 
@@ -205,7 +195,7 @@ static bool parse_other(struct text line, struct fault *f)
         return true;
     }
     if (find(line, "undefined reference to") || find(line, "undefined symbol")) {
-        *f = (struct fault){.file = {"link", 4}, .message = trim(line)};
+        *f = (struct fault){.file = {"link", 4}, .message = text_trim(line)};
         return true;
     }
     return false;
@@ -235,13 +225,13 @@ static int line_in_candidate(struct text frame, const struct fault *f, const cha
     const char *of = memmem(p, (size_t)(end - p), " of ", 4);
     if (of == NULL)
         return is_candidate(f->file, name) ? number_at(p + 8, end) : 0;
-    struct text file = trim((struct text){of + 4, (size_t)(end - of - 4)});
+    struct text file = text_trim((struct text){of + 4, (size_t)(end - of - 4)});
     return is_candidate(file, name) ? number_at(p + 8, end) : 0;
 }
 
 static void read_context(struct fault *f, struct text line, const char *name, int index)
 {
-    struct text t = trim(line);
+    struct text t = text_trim(line);
     if (t.len == 0)
         return;
     if (text_starts(t, "argument types are:") || text_starts(t, "object type is:"))
@@ -289,7 +279,7 @@ char *diag_source_line(struct text source, int number, struct arena *a)
         line = next_line(&rest);
     if (number < 1)
         line.len = 0;
-    line = trim(line);
+    line = text_trim(line);
     return arena_strndup(a, line.data, line.len < 160 ? line.len : 160);
 }
 
@@ -496,7 +486,7 @@ void diag_compile_error(struct text log, struct text source, const char *name, s
         count = 1;
     if (count == 0) {
         out->summary = "the compiler failed without naming an error";
-        out->detail = clipped(a, trim(log), DIAG_DETAIL_MAX);
+        out->detail = clipped(a, text_trim(log), DIAG_DETAIL_MAX);
         return;
     }
     for (int i = 0; i < count; i++) {

@@ -14,6 +14,7 @@
 #include "toolchain/ptx_check.h"
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "toolchain/diag.h"
 #include "toolchain/ptx.h"
 
@@ -35,14 +36,11 @@ struct entry {
     int64_t max_threads; /* of __launch_bounds__; 0: none */
 };
 
+/* Empty at the end. */
 static struct text cut_line(struct text *rest)
 {
-    const char *nl = rest->len ? memchr(rest->data, '\n', rest->len) : NULL;
-    size_t len = nl ? (size_t)(nl - rest->data) : rest->len;
-    struct text line = {rest->data, len};
-    size_t used = nl ? len + 1 : len;
-    rest->data += used;
-    rest->len -= used;
+    struct text line = {"", 0};
+    text_next_line(rest, &line);
     return line;
 }
 

@@ -1,4 +1,5 @@
-/* test_text.c - lines, white space and UTF-8 of bytes that may be anything. */
+/* test_text.c - lines, white space, UTF-8 and base64 of bytes that may be anything. */
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/text.h"
 
@@ -117,6 +118,31 @@ static void what_is_formatted_fits_and_is_whole(void **state)
     assert_string_equal(out, "abc\xc3\xa9");
 }
 
+/* The vectors of RFC 4648, and the two letters that differ. */
+static void base64_gives_the_published_text(void **state)
+{
+    static const struct {
+        const char *bytes, *last_two, *want;
+    } cases[] = {{"", "+/", ""},
+                 {"f", "+/", "Zg=="},
+                 {"fo", "+/", "Zm8="},
+                 {"foo", "+/", "Zm9v"},
+                 {"foob", "+/", "Zm9vYg=="},
+                 {"fooba", "+/", "Zm9vYmE="},
+                 {"foobar", "+/", "Zm9vYmFy"},
+                 {"\xfb\xff\xbf", "+/", "+/+/"},
+                 {"\xfb\xff\xbf", "-_", "-_-_"}};
+    char out[BASE64_ROOM(6)];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        size_t n = base64_encode(cases[i].bytes, strlen(cases[i].bytes), cases[i].last_two, out);
+
+        assert_string_equal(out, cases[i].want);
+        assert_int_equal(n, strlen(out));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +151,7 @@ int main(void)
         cmocka_unit_test(every_bad_byte_becomes_one_sign),
         cmocka_unit_test(a_cut_leaves_no_half_character),
         cmocka_unit_test(what_is_formatted_fits_and_is_whole),
+        cmocka_unit_test(base64_gives_the_published_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

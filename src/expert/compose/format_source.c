@@ -9,6 +9,7 @@
 #include "expert/compose/format_source.h"
 
 #include "base/buf.h"
+#include "base/text.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -55,14 +56,10 @@ static size_t line_count(struct text source)
 
 static size_t split(struct text source, struct line *lines)
 {
-    const char *p = source.data, *end = source.data + source.len;
     size_t count = 0;
 
-    while (p < end) {
-        const char *nl = memchr(p, '\n', (size_t)(end - p));
-        struct text t = stripped((struct text){p, (size_t)((nl ? nl : end) - p)});
-
-        p = nl ? nl + 1 : end;
+    for (struct text t; text_next_line(&source, &t);) {
+        t = stripped(t);
         if (t.len == 0 && (count == 0 || lines[count - 1].text.len == 0))
             continue;
         lines[count++] = (struct line){t, code_length(t)};

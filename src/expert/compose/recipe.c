@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/text.h"
 #include "expert/compose/format_source.h"
 #include "expert/compose/scope.h"
 
@@ -44,11 +45,7 @@ static bool broken(const struct recipe *r, int line, struct error *err, const ch
 
 static struct text trimmed(const char *from, const char *to)
 {
-    while (from < to && isspace((unsigned char)*from))
-        from++;
-    while (to > from && isspace((unsigned char)to[-1]))
-        to--;
-    return (struct text){from, (size_t)(to - from)};
+    return text_trim((struct text){from, (size_t)(to - from)});
 }
 
 /* The word at the start of t; t moves past it and the blanks behind it. */
@@ -67,17 +64,14 @@ static bool is(struct text t, const char *s)
     return text_equal(t, text_of(s));
 }
 
-/* Next line without its newline. */
+/* The next line of what lies between the two. */
 static bool next_line(const char **at, const char *end, struct text *out)
 {
-    const char *nl;
+    struct text rest = {*at, (size_t)(end - *at)};
+    bool there = text_next_line(&rest, out);
 
-    if (*at >= end)
-        return false;
-    nl = memchr(*at, '\n', (size_t)(end - *at));
-    *out = (struct text){*at, (size_t)((nl ? nl : end) - *at)};
-    *at = nl ? nl + 1 : end;
-    return true;
+    *at = rest.data;
+    return there;
 }
 
 /* Is the line a directive? Then *out is what stands behind `//!`. */

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -27,19 +28,14 @@ struct hunk {
 
 static struct lines lines_of(struct text t, struct arena *a)
 {
-    const char *p = t.data, *end = t.data + t.len;
     struct lines l = {0};
     size_t count = 0;
 
     for (size_t i = 0; i < t.len; i++)
         count += t.data[i] == '\n';
-    l.at = arena_array(a, count + 1, sizeof(*l.at));
-    while (p < end) {
-        const char *nl = memchr(p, '\n', (size_t)(end - p));
-
-        l.at[l.count++] = (struct text){p, (size_t)((nl ? nl : end) - p)};
-        p = nl ? nl + 1 : end;
-    }
+    l.at = arena_array(a, count + 2, sizeof(*l.at));
+    while (text_next_line(&t, &l.at[l.count]))
+        l.count++;
     return l;
 }
 

@@ -14,6 +14,7 @@
 #include "llm/edit/fence.h"
 
 #include "base/buf.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -54,15 +55,6 @@ static struct line line_at(const char *s, size_t begin, size_t limit)
 static bool one_of(char c, const char *set)
 {
     return c && strchr(set, c);
-}
-
-static struct text text_trim(struct text t)
-{
-    while (t.len && isspace((unsigned char)t.data[0]))
-        t.data++, t.len--;
-    while (t.len && isspace((unsigned char)t.data[t.len - 1]))
-        t.len--;
-    return t;
 }
 
 /* Where the first character is that is not indentation, quote mark or list marker. */

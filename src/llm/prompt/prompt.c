@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -143,15 +144,6 @@ static bool template_load(struct prompt_book *b, struct text name, const struct 
 
 /* ---- rendering -------------------------------------------------------------------- */
 
-static struct text trim(struct text t)
-{
-    while (t.len && isspace((unsigned char)t.data[0]))
-        t.data++, t.len--;
-    while (t.len && isspace((unsigned char)t.data[t.len - 1]))
-        t.len--;
-    return t;
-}
-
 /* Three or more newlines in a row come from parts that were left out; two are enough. Slot
  * texts are put in afterwards and keep theirs. */
 static void add_plain(struct buf *b, struct text t)
@@ -166,7 +158,7 @@ static void add_plain(struct buf *b, struct text t)
 
 static bool end_message(struct render *r, struct error *err)
 {
-    struct text t = trim(buf_text(&r->text));
+    struct text t = text_trim(buf_text(&r->text));
 
     if (t.len && r->message_count == MAX_MESSAGES)
         return error_set(err, ERROR_USE, "a prompt of more than %d messages", MAX_MESSAGES);
@@ -221,7 +213,7 @@ static bool render_section(struct render *r, const char *where, struct text name
         return error_set(err, ERROR_USE, "prompt template %s: {{?%.*s}} is not closed", where,
                          (int)name.len, name.data);
     *rest = (struct text){end + n, t.len - (size_t)(end + n - t.data)};
-    if (!value || trim(*value).len == 0)
+    if (!value || text_trim(*value).len == 0)
         return true;
     return render_text(r, where, (struct text){t.data, (size_t)(end - t.data)}, err);
 }
@@ -234,7 +226,7 @@ static bool quote_parts(struct text tag, struct text *word, struct text *slot)
     if (!space || tag.data[0] != '~')
         return false;
     *word = (struct text){tag.data + 1, (size_t)(space - tag.data) - 1};
-    *slot = trim((struct text){space, tag.len - (size_t)(space - tag.data)});
+    *slot = text_trim((struct text){space, tag.len - (size_t)(space - tag.data)});
     return name_ok(*word) && name_ok(*slot);
 }
 
@@ -267,7 +259,7 @@ static bool render_tag(struct render *r, const char *where, struct text tag, str
     const struct text *value;
 
     if (tag.data[0] == '>')
-        return render_part(r, trim((struct text){tag.data + 1, tag.len - 1}), err);
+        return render_part(r, text_trim((struct text){tag.data + 1, tag.len - 1}), err);
     if (tag.data[0] == '?')
         return render_section(r, where, (struct text){tag.data + 1, tag.len - 1}, *rest, rest, err);
     quote_parts(tag, &word, &tag);
@@ -291,7 +283,7 @@ static struct text tag_at(struct text t)
     if (!tag.len)
         return (struct text){NULL, 0};
     if (tag.data[0] == '>' || tag.data[0] == '?')
-        name = trim((struct text){tag.data + 1, tag.len - 1});
+        name = text_trim((struct text){tag.data + 1, tag.len - 1});
     if (quote_parts(tag, &word, &name))
         return tag;
     return name_ok(name) ? tag : (struct text){NULL, 0};

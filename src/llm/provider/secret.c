@@ -8,10 +8,10 @@
  * 3. It lies in the vault (base/vault.h) and nowhere else but in a header while a call is made.
  */
 #include "base/fs.h"
+#include "base/text.h"
 #include "base/vault.h"
 #include "llm/provider/provider.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +22,10 @@ enum { MAX_KEY = 4096 };
 /* A key is one printable word: anything else would break out of its header. */
 static bool take(struct secret *out, const char *value, size_t len, struct error *err)
 {
-    while (len && isspace((unsigned char)value[0]))
-        value++, len--;
-    while (len && isspace((unsigned char)value[len - 1]))
-        len--;
+    struct text key = text_trim((struct text){value, len});
+
+    value = key.data;
+    len = key.len;
     for (size_t i = 0; i < len; i++)
         if (value[i] <= ' ' || value[i] > '~')
             return error_set(err, ERROR_USE, "the key in %s is not one printable word", out->from);
