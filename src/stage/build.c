@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "eval/foreign.h"
+#include "eval/trust.h"
 #include "stage/workshop.h"
 #include "toolchain/gate.h"
 #include "toolchain/plan.h"
@@ -78,6 +79,8 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
     *out = (struct build_result){
         .work_dir = path_join(a, st->work_dir, arena_printf(a, "attempt-%d", cand->attempt))};
     if (!dir_make(out->work_dir, err))
+        return false;
+    if (cand->foreign && !trust_here(st->settings.trust, err))
         return false;
     if (cand->foreign) { /* it builds itself, in its own process */
         out->verdict = (struct verdict){.kind = VERDICT_PASS, .summary = "", .detail = ""};

@@ -45,6 +45,7 @@ struct settings {
     int interrupts_cut_call;
     bool look;        /* CUDA: a failure is explained by compute-sanitizer */
     bool accept;      /* a kernel that passes goes through every checker */
+    bool trust;       /* a ModelNew runs also where it cannot be confined */
     bool allow_torch; /* a foreign candidate may leave work to torch's operators */
     bool allow_tf32;  /* fp32 products may be made of TF32 factors, the baselines' too */
 };

@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "confine/confine.h"
 #include "toolchain/probe_gpu.h"
 #include "toolchain/tools.h"
 
@@ -411,12 +412,44 @@ static void look_at_disk(const struct scene *s, struct arena *a, struct check *c
     c->more = json_pack("{s:f, s:f}", "free_bytes", runs, "free_memory_bytes", shared);
 }
 
+/* Which layers hold around a candidate's processes, by trying them. */
+static void look_at_layers(const struct scene *s, struct arena *a, struct check *c)
+{
+    struct confine_report r;
+    struct error err = {0};
+    bool entered = confine_probe(&r, &err);
+    const char *landlock = r.landlock_abi ? arena_printf(a, "Landlock %d", r.landlock_abi) : "";
+    const char *text =
+        arena_printf(a, "%s%s%s%s", r.seccomp ? "seccomp" : "no seccomp",
+                     r.landlock_abi ? ", " : ", no ", r.landlock_abi ? landlock : "Landlock",
+                     r.mount ? ", private root and namespaces" : ", no namespaces");
+    const char *missing = confine_missing(&r, a);
+
+    (void)s;
+    if (!entered)
+        text = arena_printf(a, "%s (%s)", text, err.text);
+    if (confine_holds_files(&r))
+        set_ok(c, text, NULL, NULL);
+    else
+        set_missing(c, text,
+                    "a ModelNew is run only with --trust; .cu candidates are not affected");
+    c->more = json_pack("{s:b, s:i, s:b, s:b, s:b, s:s}", "seccomp", r.seccomp, "landlock",
+                        r.landlock_abi, "private_root", r.mount, "network_namespace", r.net,
+                        "holds_files", confine_holds_files(&r), "not_held", missing ? missing : "");
+}
+
 static const struct probe_row probes[] = {
-    {"C compiler", true, look_at_cc},  {"NVRTC", true, look_at_nvrtc},
-    {"CuTe", true, look_at_cutlass},   {"PyTorch", true, look_at_torch},
-    {"GPU", false, look_at_gpus},      {"nvcc", false, look_at_nvcc},
-    {"ncu", false, look_at_ncu},       {"compute-sanitizer", false, look_at_sanitizer},
-    {"models", false, look_at_models}, {"disk", true, look_at_disk},
+    {"C compiler", true, look_at_cc},
+    {"NVRTC", true, look_at_nvrtc},
+    {"CuTe", true, look_at_cutlass},
+    {"PyTorch", true, look_at_torch},
+    {"GPU", false, look_at_gpus},
+    {"nvcc", false, look_at_nvcc},
+    {"ncu", false, look_at_ncu},
+    {"compute-sanitizer", false, look_at_sanitizer},
+    {"models", false, look_at_models},
+    {"disk", true, look_at_disk},
+    {"confinement", false, look_at_layers},
 };
 
 /* ---- the whole ---------------------------------------------------------------- */

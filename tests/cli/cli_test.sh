@@ -108,6 +108,7 @@ row "ask from an exec: model"                             0 'hello from exec' 'e
 row "doctor finds the C compiler"                         '[03]' 'ok +C compiler' '@ doctor'
 row "doctor as JSON"                                      0 '"checks":\[\{"name":"C compiler"' '@ doctor --json || true'
 row "doctor says what a wrong compiler is"                3 'missing +C compiler' '@ doctor --cc /nowhere/cc'
+row "doctor says which layers hold here"                 '[03]' '(ok|missing) +confinement +seccomp' '@ doctor'
 row "doctor says where a key is"                           0 'ok +models +openai .key in .OPENAI_API_KEY' 'OPENAI_API_KEY=sk-secret-123 @ doctor || true'
 row "doctor never shows a key"                            0 '^hidden$' 'OPENAI_API_KEY=sk-secret-123 @ doctor >out; grep -q sk-secret out || echo hidden'
 

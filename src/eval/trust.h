@@ -1,0 +1,19 @@
+/*
+ * trust.h - may foreign code run on this machine?
+ *
+ * A ModelNew is somebody's native code. Where neither Landlock nor namespaces keep files out of its
+ * reach, it runs only for a user who says --trust. Candidates in .cu files have no code outside of
+ * the GPU or its simulation and are not asked about.
+ */
+#ifndef EVAL_TRUST_H
+#define EVAL_TRUST_H
+
+#include "base/error.h"
+#include "confine/confine.h"
+
+/* false: err says which layers are missing and what is open without them. */
+bool trust_allows(const struct confine_report *layers, bool trusted, struct error *err);
+/* The same for this machine, by trying. */
+bool trust_here(bool trusted, struct error *err);
+
+#endif
