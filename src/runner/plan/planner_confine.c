@@ -129,6 +129,9 @@ void confine_calls(void)
     struct filter f = {.len = 0};
     struct sock_fprog program = {.filter = f.code};
 
+#ifdef __SANITIZE_ADDRESS__ /* looks for leaks at the end, with a thread of its own */
+    return;
+#endif
     begin(&f);
     for (size_t i = 0; i < ARRAY_LEN(always_allowed); i++)
         on(&f, always_allowed[i], SECCOMP_RET_ALLOW);
