@@ -39,17 +39,14 @@ enum {
 #define PLAN_CONST_BASE UINT64_C(0x30000000)
 #define PLAN_STACK_BASE UINT64_C(0x40000000)
 
-/* What may be computed. */
-#define PLAN_OPS(X)                                                                                \
-    X(ld)                                                                                          \
-    X(st)                                                                                          \
-    X(mov)                                                                                         \
-    X(cvta)                                                                                        \
-    X(cvt)                                                                                         \
-    X(bra)                                                                                         \
-    X(brx) X(call) X(ret) X(exit) X(trap) X(add) X(sub) X(mul) X(mad) X(div) X(rem) X(min) X(max)  \
-        X(neg) X(abs) X(and) X(or) X(xor) X(not ) X(shl) X(shr) X(setp) X(selp) X(prmt) X(popc)    \
-            X(clz) X(fma) X(sqrt) X(rcp)
+/* What may be computed. clang-format 14 would lay the list out differently every time. */
+/* clang-format off */
+#define PLAN_OPS(X) \
+    X(ld) X(st) X(mov) X(cvta) X(cvt) X(bra) X(brx) X(call) X(ret) X(exit) \
+    X(trap) X(add) X(sub) X(mul) X(mad) X(div) X(rem) X(min) X(max) X(neg) \
+    X(abs) X(and) X(or) X(xor) X(not) X(shl) X(shr) X(setp) X(selp) X(prmt) \
+    X(popc) X(clz) X(fma) X(sqrt) X(rcp)
+/* clang-format on */
 
 enum plan_op {
 #define PLAN_OP(name) OP_##name,
