@@ -59,6 +59,7 @@ static bool compile(struct stage *st, const struct candidate *cand, struct arena
         .launches = build->launches,
         .arch = st->device.arch,
         .cubin = true,
+        .cute = !st->settings.target_cuda,
         .work_dir = build->work_dir,
         .deadline_ms = st->settings.build_deadline_s * 1000,
     };

@@ -28,11 +28,13 @@
 #include "toolchain/plan.h"
 #include "toolchain/ptx.h"
 #include "toolchain/ptx_check.h"
+#include "toolchain/ptx_cute.h"
 #include "toolchain/source_halves.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 enum {
@@ -47,7 +49,7 @@ enum {
 
 static const char source_file[] = "candidate.cu", ptx_file[] = "kernel.ptx",
                   cubin_file[] = "kernel.cubin", log_file[] = "compile.log",
-                  answer_file[] = "build.json";
+                  answer_file[] = "build.json", cute_file[] = "cute.json";
 static const char *const kept_files[] = {ptx_file, cubin_file, log_file, answer_file};
 
 struct builder {
@@ -206,6 +208,8 @@ static char *request_line(const struct builder *b, const struct build_request *r
     json_object_set_new(r, "cubin",
                         req->cubin ? json_string(path_join(a, req->work_dir, cubin_file))
                                    : json_null());
+    if (req->mark)
+        json_object_set_new(r, "mark", json_string(req->mark));
     line = json_line(r, a);
     json_decref(r);
     return line;
@@ -344,6 +348,114 @@ static bool names_whole(const struct build_request *req, const json_t *names, st
     return true;
 }
 
+/* ---- CuTe -------------------------------------------------------------------------- */
+
+static struct cute_use count_cute(const struct builder *b, struct text ptx, const char *mark,
+                                  struct arena *a)
+{
+    const char *const *given = b->config.tools->includes;
+    const char **includes;
+    size_t n = 0;
+
+    while (given[n])
+        n++;
+    includes = arena_array(a, n + 1, sizeof *includes);
+    for (size_t i = 0; i < n; i++)
+        includes[i] = path_absolute(a, given[i]);
+    return ptx_cute_use(ptx, includes, mark, a);
+}
+
+/* Compiled once more, with CuTe's accesses marked: what the compiler did to their lines does not
+ * matter then. *use stays as it is where that does not work out; it has decided then. */
+static bool count_marked(struct builder *b, const struct build_request *asked, struct arena *a,
+                         struct cute_use *use, struct verdict *v, struct error *err)
+{
+    struct build_request req = *asked;
+    json_t *answer = NULL;
+    struct text ptx;
+    unsigned char raw[16];
+    char *mark = arena_alloc(a, 2 * sizeof raw + 1);
+    bool ok;
+
+    if (getrandom(raw, sizeof raw, 0) != (ssize_t)sizeof raw)
+        return error_set(err, ERROR_MACHINE, "the system gives no random bytes");
+    for (size_t i = 0; i < sizeof raw; i++)
+        snprintf(mark + 2 * i, 3, "%02x", raw[i]);
+    req.mark = mark;
+    req.cubin = false;
+    req.work_dir = path_join(a, asked->work_dir, "marked");
+    ok = dir_make(req.work_dir, err) &&
+         file_write(path_join(a, req.work_dir, source_file), req.source, err) &&
+         ask(b, &req, a, &answer, v, err);
+    if (ok && json_bool_or(answer, "compiled", false)) {
+        ok = file_read(path_join(a, req.work_dir, ptx_file), PTX_LIMIT, a, &ptx, err);
+        if (ok)
+            *use = count_cute(b, ptx, mark, a);
+    } else if (ok)
+        log_info("CuTe's accesses could not be marked: %s",
+                 json_string_or(answer, "text", "it does not compile so"));
+    json_decref(answer);
+    return ok;
+}
+
+static void refuse_fake(const struct cute_use *use, struct arena *a, struct verdict *v)
+{
+    verdict_plain(v, VERDICT_REFUSED,
+                  arena_printf(a,
+                               "%s: CuTe is included but does not index global memory: in the "
+                               "compiled code %d of %d accesses go through it, and %d of %d stores",
+                               source_file, use->through, use->accesses, use->stores_through,
+                               use->stores),
+                  "An access counts when it or its address comes from a header of CuTe.\n",
+                  "index global memory through CuTe tensors: make_tensor(make_gmem_ptr(y), ...), "
+                  "then gY(i) = v or copy(...)");
+    v->findings[0] =
+        (struct finding){.kind = "fake CuTe", .where = source_file, .line = "", .text = v->summary};
+    v->finding_count = 1;
+}
+
+/* Does CuTe do some of the work, or is it only shown? The counts are kept beside the code. */
+static bool check_cute(struct builder *b, const struct build_request *req, const char *key,
+                       struct arena *a, struct build_result *out, struct error *err)
+{
+    const char *kept[] = {cute_file};
+    const char *path = path_join(a, req->work_dir, cute_file);
+    char marked_key[65];
+    struct cute_use use;
+    struct text ptx, line;
+    struct error ignored = {0};
+    json_t *counts = NULL;
+
+    if (!file_read(out->ptx_path, PTX_LIMIT, a, &ptx, err))
+        return false;
+    use = count_cute(b, ptx, NULL, a);
+    if (ptx_cute_enough(&use))
+        return true;
+    hash_text(text_of(arena_printf(a, "%s marked", key)), marked_key);
+    if (!b->config.no_cache && build_cache_fetch(marked_key, req->work_dir, kept, 1, a) &&
+        file_read(path, ANSWER_LIMIT, a, &line, &ignored) &&
+        json_parse(line, "counts", &counts, &ignored)) {
+        use = (struct cute_use){.accesses = (int)json_int_or(counts, "accesses", 0),
+                                .through = (int)json_int_or(counts, "through", 0),
+                                .stores = (int)json_int_or(counts, "stores", 0),
+                                .stores_through = (int)json_int_or(counts, "stores_through", 0)};
+        json_decref(counts);
+    } else {
+        if (!count_marked(b, req, a, &use, &out->verdict, err))
+            return false;
+        if (out->verdict.kind != VERDICT_PASS)
+            return true;
+        counts = json_pack("{s:i, s:i, s:i, s:i}", "accesses", use.accesses, "through", use.through,
+                           "stores", use.stores, "stores_through", use.stores_through);
+        if (!b->config.no_cache && file_write(path, text_of(json_line(counts, a)), &ignored))
+            build_cache_keep(marked_key, req->work_dir, kept, 1, a);
+        json_decref(counts);
+    }
+    if (!ptx_cute_enough(&use))
+        refuse_fake(&use, a, &out->verdict);
+    return true;
+}
+
 /* Looks at the PTX itself; false: the verdict says what is wrong. */
 static bool code_passes(const struct build_request *req, struct text ptx, const json_t *names,
                         struct arena *a, struct verdict *v)
@@ -431,6 +543,8 @@ bool builder_compile(struct builder *b, const struct build_request *asked, struc
             keep_answer(req, key, answer, a);
     }
     ok = answer == NULL || take_answer(req, answer, a, out, err);
+    if (ok && answer != NULL && req->cute && out->verdict.kind == VERDICT_PASS)
+        ok = check_cute(b, req, key, a, out, err);
     if (ok && req->name != NULL && strcmp(path_base(req->name), source_file) != 0)
         diag_rename(&out->verdict, source_file, path_base(req->name), a);
 done:

@@ -39,6 +39,8 @@ struct build_request {
     const char *arch;           /* "sm_90a", "compute_80" */
     bool cubin;                 /* also a cubin; without it there are no resources either */
     const char *work_dir;       /* exists; takes the files */
+    bool cute;                  /* refuse code that does not go to memory through CuTe */
+    const char *mark;           /* builder.c's own: NULL */
     const char *const *defines; /* "X=1", NULL-terminated; may be NULL */
     int deadline_ms; /* of the compiler's own CPU time; a busy machine gets more by the clock */
 };
@@ -49,7 +51,7 @@ bool builder_start(const struct builder_config *config, struct builder **out, st
  * build_ms and cached; module_path is the cubin's where there is one. The
  * other members are left alone. Besides compile errors the verdict may be
  * BAD_LAUNCH (arguments that do not fit the kernel) or REFUSED (the code
- * keeps state): ptx_check.h.
+ * keeps state, or only shows CuTe): ptx_check.h, ptx_cute.h.
  */
 bool builder_compile(struct builder *b, const struct build_request *req, struct arena *a,
                      struct build_result *out, struct error *err);

@@ -22,6 +22,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/vault.h"
+#include "toolchain/marked_header.h"
 #include "toolchain/nvrtc_api.h"
 #include "toolchain/pch_memory.h"
 #include "toolchain/precompiler.h"
@@ -117,7 +118,7 @@ static bool make_options(const json_t *request, const struct nvrtc_api *nvrtc, s
     add_option(o, "-DCUTEGEN_DEVICE=1");
     if (strncmp(arch, "sm_", 3) == 0)
         add_option(o, "--ptxas-options=-v");
-    if (nvrtc->pch_heap != NULL)
+    if (nvrtc->pch_heap != NULL && !json_object_get(request, "mark"))
         add_option(o, "-pch");
     return add_list(o, request, "defines", "-D", a, err) &&
            add_list(o, request, "includes", "-I", a, err);
@@ -255,13 +256,15 @@ static bool about_source(int result)
            result == NVRTC_INTERNAL_ERROR;
 }
 
+/* `marked`: in place of CuTe's own header (marked_header.h), or NULL. */
 static int create(const struct nvrtc_api *nvrtc, struct text source, const struct prelude *prelude,
-                  nvrtc_program *p)
+                  const char *marked, nvrtc_program *p)
 {
-    const char *names[] = {PRELUDE_NAME}, *texts[] = {prelude ? prelude->header : NULL};
+    const char *names[] = {prelude ? PRELUDE_NAME : MARKED_HEADER_NAME};
+    const char *texts[] = {prelude ? prelude->header : marked};
 
-    return nvrtc->create(p, source.data, PROGRAM_NAME, prelude ? 1 : 0, prelude ? texts : NULL,
-                         prelude ? names : NULL);
+    return nvrtc->create(p, source.data, PROGRAM_NAME, texts[0] ? 1 : 0, texts[0] ? texts : NULL,
+                         texts[0] ? names : NULL);
 }
 
 /* Without a "log" nothing is written: a warm-up. With a prelude, a failure that has to do with it
@@ -273,6 +276,8 @@ static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct
     const json_t *names = json_object_get(request, "names");
     struct options options = {.count = 0};
     const char *log_path = json_string_or(request, "log", NULL), *pch = "none";
+    const char *mark = json_string_or(request, "mark", NULL);
+    const char *marked = mark ? marked_header(json_object_get(request, "includes"), mark, a) : NULL;
     int64_t begin = clock_ms();
     nvrtc_program p = NULL;
     json_t *lowered = NULL;
@@ -280,13 +285,15 @@ static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct
     char *log;
     int result;
 
+    if (mark && !marked)
+        return error_set(err, ERROR_MACHINE, "CuTe's " MARKED_HEADER_NAME " is not as it is known");
     if (!make_options(request, nvrtc, a, &options, err))
         return false;
     if (prelude) {
         add_option(&options, arena_printf(a, "-pch-dir=%s", prelude->dir));
         add_option(&options, "-include=" PRELUDE_NAME);
     }
-    if (create(nvrtc, source, prelude, &p) != 0)
+    if (create(nvrtc, source, prelude, marked, &p) != 0)
         return error_set(err, ERROR_MACHINE, "NVRTC makes no program");
     for (size_t i = 0; log_path != NULL && i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
@@ -470,13 +477,14 @@ static void serve(struct nvrtc_api *nvrtc, struct precompiler *precompiler, stru
         device = halves_view(source, plan ? HALF_HOST : HALF_DEVICE, a);
         if (plan)
             compile_plan(nvrtc, request, device, a, &answer, &err);
-        else if (!precompiler_ask(precompiler, request, device, line, a, &answer))
+        else if (json_object_get(request, "mark") ||
+                 !precompiler_ask(precompiler, request, device, line, a, &answer))
             compile(nvrtc, request, device, NULL, a, &answer, &err);
     }
     if (answer == NULL)
         answer = json_error(&err);
     put_answer(answer, a);
-    if (request && !plan)
+    if (request && !plan && !json_object_get(request, "mark"))
         precompiler_see(precompiler, request, device, answer, compile_learned, nvrtc);
     json_decref(answer);
     json_decref(request);

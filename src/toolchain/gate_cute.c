@@ -1,84 +1,14 @@
 /*
- * gate_cute.c - is CuTe used, or only shown?
+ * gate_cute.c - what the source must have to be CuTe, before it is compiled.
  *
- * A kernel counts as CuTe when it includes a cute header and a tensor or
- * layout of CuTe does some of its work: a variable made by one of `makers`
- * that is used again, or an algorithm of CuTe applied. Layouts that are built
- * and never used do not count.
+ * A kernel, and a header of CuTe. Whether CuTe does the work is decided from
+ * the compiled code (ptx_cute.h), by the files its lines come from; so no
+ * candidate may say that a line comes from another file.
  */
 #include "toolchain/gate.h"
 
+#include <ctype.h>
 #include <string.h>
-
-static const char *const makers[] = {
-    "make_tensor",
-    "make_tensor_like",
-    "make_fragment_like",
-    "make_layout",
-    "local_tile",
-    "local_partition",
-    "flat_divide",
-    "tiled_divide",
-    "zipped_divide",
-    "logical_divide",
-    "composition",
-    "partition_S",
-    "partition_D",
-    "partition_A",
-    "partition_B",
-    "partition_C",
-    "recast",
-    "make_identity_tensor",
-    "partition_fragment_A",
-    "partition_fragment_B",
-    "partition_fragment_C",
-    "make_coord_tensor",
-    "tile_to_shape",
-    "make_ordered_layout",
-    "Layout",
-    "group_modes",
-    "coalesce",
-    "retile_S",
-    "retile_D",
-};
-
-static bool is_maker(const struct token *t)
-{
-    for (size_t i = 0; i < ARRAY_LEN(makers); i++)
-        if (token_is(t, makers[i]))
-            return true;
-    return false;
-}
-
-/* "NAME = ... maker(" within one statement: the name, or NULL. */
-static const struct token *made_variable(const struct gate *g, size_t maker)
-{
-    for (size_t i = maker; i > 0 && maker - i < 24; i--) {
-        const struct token *t = &g->t.at[i - 1];
-        if (token_is(t, ";") || token_is(t, "{") || token_is(t, "}"))
-            return NULL;
-        if (token_is(t, "=") && i >= 2 && g->t.at[i - 2].kind == TOKEN_NAME)
-            return &g->t.at[i - 2];
-    }
-    return NULL;
-}
-
-/* Used means more than `(void)name`. */
-static bool used_later(const struct gate *g, size_t from, struct text name)
-{
-    size_t i = from;
-    while (i < g->t.count && !token_is(&g->t.at[i], ";"))
-        i++;
-    for (; i < g->t.count; i++) {
-        const struct token *t = &g->t.at[i];
-        if (t->kind != TOKEN_NAME || !text_equal(t->text, name) || !(gate_sees(g, i) & HALF_DEVICE))
-            continue;
-        if (i >= 2 && token_is(&g->t.at[i - 1], ")") && token_is(&g->t.at[i - 2], "void"))
-            continue;
-        return true;
-    }
-    return false;
-}
 
 static bool includes_cute(const struct gate *g)
 {
@@ -94,43 +24,95 @@ static bool includes_cute(const struct gate *g)
     return false;
 }
 
-/* An algorithm applied directly: copy(tiled, src, dst), gemm(mma, a, b, c). */
-static bool applies_algorithm(const struct gate *g, size_t i)
+/* ---- #line, however it is spelled ---------------------------------------- */
+
+/* Behind blanks and comments, which may have several lines. */
+static const char *skip_blanks(const char *p, const char *end)
 {
-    const struct token *t = &g->t.at[i];
-    return (token_is(t, "copy") || token_is(t, "gemm") || token_is(t, "copy_if") ||
-            token_is(t, "axpby")) &&
-           i + 1 < g->t.count && token_is(&g->t.at[i + 1], "(");
+    for (;;) {
+        while (p < end && (*p == ' ' || *p == '\t' || *p == '\v' || *p == '\f'))
+            p++;
+        if (end - p < 2 || p[0] != '/' || p[1] != '*')
+            return p;
+        p = memmem(p + 2, (size_t)(end - p - 2), "*/", 2);
+        if (!p)
+            return end;
+        p += 2;
+    }
+}
+
+static bool is_line_directive(const char *p, const char *end)
+{
+    struct text rest;
+
+    p = skip_blanks(p, end);
+    rest = (struct text){p, (size_t)(end - p)};
+    if (text_starts(rest, "#"))
+        p += 1;
+    else if (text_starts(rest, "%:"))
+        p += 2;
+    else if (text_starts(rest, "?\?="))
+        p += 3;
+    else
+        return false;
+    p = skip_blanks(p, end);
+    rest = (struct text){p, (size_t)(end - p)};
+    return (p < end && isdigit((unsigned char)*p)) ||
+           (text_starts(rest, "line") && (end - p == 4 || !isalnum((unsigned char)p[4])));
+}
+
+/* The text without "\\ newline"; with blanks between the two, which compilers do not agree on. */
+static struct text spliced(struct text source, struct arena *a)
+{
+    char *out = arena_alloc(a, source.len + 1);
+    size_t n = 0;
+
+    for (size_t i = 0; i < source.len; i++) {
+        size_t k = i + 1;
+
+        while (source.data[i] == '\\' && k < source.len && strchr(" \t\v\f\r", source.data[k]))
+            k++;
+        if (source.data[i] == '\\' && k < source.len && source.data[k] == '\n')
+            i = k;
+        else
+            out[n++] = source.data[i];
+    }
+    return (struct text){out, n};
+}
+
+/* Asks at every place where a directive could begin, were all before it read in the candidate's
+ * favour: at a line's begin, and where a comment ends. So it does not matter how a lexer reads it.
+ */
+static bool moves_lines(struct text t)
+{
+    const char *end = t.data + t.len;
+
+    for (const char *p = t.data; p < end; p++) {
+        bool begins = p == t.data || p[-1] == '\n' || p[-1] == '\r' ||
+                      (p - t.data >= 2 && p[-2] == '*' && p[-1] == '/');
+
+        if (begins && is_line_directive(p, end))
+            return true;
+    }
+    return false;
 }
 
 void gate_check_cute(struct gate *g)
 {
     int kernel_line = 0;
-    bool works = false, built = false;
-    for (size_t i = 0; i < g->t.count; i++) {
-        const struct token *t = &g->t.at[i], *name;
-        if (!(gate_sees(g, i) & HALF_DEVICE) || t->kind != TOKEN_NAME)
-            continue;
-        if (token_is(t, "__global__") && kernel_line == 0)
-            kernel_line = t->line;
-        if (!is_maker(t))
-            continue;
-        built = true;
-        name = made_variable(g, i);
-        works = works || (name != NULL && used_later(g, i, name->text));
-    }
-    for (size_t i = 0; i < g->t.count && built && !works; i++)
-        works = (gate_sees(g, i) & HALF_DEVICE) && applies_algorithm(g, i);
+
+    for (size_t i = 0; i < g->t.count && kernel_line == 0; i++)
+        if ((gate_sees(g, i) & HALF_DEVICE) && token_is(&g->t.at[i], "__global__"))
+            kernel_line = g->t.at[i].line;
     if (kernel_line == 0)
         gate_add(g, 0, "no kernel", "no __global__ function under #ifdef CUTEGEN_DEVICE");
     else if (!includes_cute(g))
         gate_add(g, kernel_line, "no CuTe",
                  "the kernel must be written in CuTe: include "
                  "<cute/tensor.hpp> and index through its tensors");
-    else if (!works)
-        gate_add(g, kernel_line, "fake CuTe",
-                 "%s: index global or shared memory through CuTe tensors or layouts",
-                 built ? "CuTe layouts are built but never used" : "CuTe is included but not used");
+    if (g->out->finding_count == 0 &&
+        (moves_lines(g->source) || moves_lines(spliced(g->source, g->a))))
+        gate_add(g, 0, "directive", "#line may not be used, nor a line that begins like one");
 }
 
 void gate_check_cuda(struct gate *g)

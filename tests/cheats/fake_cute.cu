@@ -1,6 +1,6 @@
 // fake_cute: a layout for show
 // verdict: refused
-// says: CuTe|never used
+// says: CuTe
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE

@@ -307,6 +307,58 @@ static void test_crashing_nvrtc(void **state)
     builder_stop(b);
 }
 
+static const struct cute_case {
+    const char *name, *body;
+    bool refused;
+} cute_cases[] = {
+    {"tensors", "Tensor gY = make_tensor(make_gmem_ptr(y), n); gY(i) = gX(i);", false},
+    {"a loop whose addresses the compiler counts up",
+     "Tensor gY = make_tensor(make_gmem_ptr(y), n);\n"
+     "float p = 1; for (int k = 0; k < n; k++) gY(k) = p *= gX(k);",
+     false},
+    {"sums whose result is stored plainly",
+     "float s = 0; for (int k = i; k < n; k += 128) s += gX(k); y[blockIdx.x] = s;", false},
+    {"a layout for show", "auto l = make_layout(1); int j = i + l(0); y[j] = x[j];", true},
+    {"a tensor for show", "y[i] = x[i]; y[i + n] = x[i + n] + 0 * gX(0);", true},
+    {"plain accesses in a lambda", "for_each(make_int_sequence<1>{}, [&](auto) { y[i] = x[i]; });",
+     true},
+};
+
+static void test_cute_is_used(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {0};
+
+    for (size_t i = 0; f->builder && i < ARRAY_LEN(cute_cases); i++) {
+        const struct cute_case *c = &cute_cases[i];
+        struct build_result r[2] = {0};
+        json_t *list = json_pack("[s]", "k");
+        struct build_request req = {
+            .source = text_of(
+                arena_printf(f->a,
+                             "#include <cute/tensor.hpp>\nusing namespace cute;\n"
+                             "extern \"C\" __global__ void k(float const *x, float *y, int n) {\n"
+                             "int i = blockIdx.x * 128 + threadIdx.x;\n"
+                             "Tensor gX = make_tensor(make_gmem_ptr(x), n);\n%s }\n",
+                             c->body)),
+            .names = list,
+            .arch = "compute_80",
+            .cute = true,
+            .work_dir = arena_printf(f->a, "%s/cute%zu", f->dir, i),
+            .deadline_ms = 120000};
+
+        check_machine(dir_make(req.work_dir, &err), &err);
+        for (int k = 0; k < 2; k++) { /* the second time from the cache */
+            check_machine(builder_compile(f->builder, &req, f->a, &r[k], &err), &err);
+            if ((r[k].verdict.kind == VERDICT_REFUSED) != c->refused ||
+                (!c->refused && r[k].verdict.kind != VERDICT_PASS))
+                fail_msg("%s: %s\n%s", c->name, r[k].verdict.summary, r[k].verdict.detail);
+            assert_true(!c->refused || strstr(r[k].verdict.findings[0].kind, "fake CuTe"));
+        }
+        json_decref(list);
+    }
+}
+
 /* Many writers of one entry: one wins, all can read it. */
 static void test_cache_race(void **state)
 {
@@ -415,6 +467,7 @@ int main(void)
         cmocka_unit_test(test_cache_race),
         cmocka_unit_test(test_whole_way),
         cmocka_unit_test(test_names_that_are_none),
+        cmocka_unit_test(test_cute_is_used),
     };
     return cmocka_run_group_tests_name("a builder turns candidates into code or verdicts", tests,
                                        fixture_open, fixture_close);

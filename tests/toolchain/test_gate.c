@@ -140,14 +140,18 @@ static const struct cute_case {
 } cute_cases[] = {
     {"no kernel at all", "#include <cute/tensor.hpp>\n", "no __global__ function"},
     {"plain CUDA", "__global__ void k(float *y) { y[0] = 1; }\n", "must be written in CuTe"},
-    {"CuTe included and not used",
-     "#include <cute/tensor.hpp>\n__global__ void k(float *y) { y[0] = 1; }\n",
-     "CuTe is included but not used"},
-    {"layouts built and thrown away",
-     "#include <cute/tensor.hpp>\n__global__ void k(float *y) { auto l = cute::make_layout(4); "
-     "(void)l; y[0] = "
-     "1; }\n",
-     "built but never used"},
+    {"a line directive behind a comment of two lines",
+     "#include <cute/tensor.hpp>\n__global__ void k() {}\n#/*\n*/line 5 \"x\"\n", "#"},
+    {"a line marker", "#include <cute/tensor.hpp>\n__global__ void k() {}\n# 5 \"x\"\n", "#"},
+    {"a line directive split where lexers do not agree",
+     "#include <cute/tensor.hpp>\n__global__ void k() {}\n#li\\ \nne 5 \"x\"\n", "#li"},
+    {"a line directive that a lexer may take for a comment",
+     "#include <cute/tensor.hpp>\n__global__ void k() {}\n// x \\ \n#line 5 \"x\"\n", "#line"},
+    {"a line directive that a lexer may take for a string",
+     "#include <cute/tensor.hpp>\n__global__ void k() { R\"(\n)\"; }\n/* R\"( */ #line 5\n",
+     "#line"},
+    {"a comment with a number sign",
+     "#include <cute/tensor.hpp>\n__global__ void k() {} // step #2\n/* lines: #5 */\n", NULL},
     {"a layout that indexes",
      "#include <cute/layout.hpp>\n__global__ void k(float *y) { auto l = cute::make_layout(4); "
      "y[l(2)] = 1; }\n",

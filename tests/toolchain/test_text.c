@@ -10,6 +10,7 @@
 #include "toolchain/precompiled_source.h"
 #include "toolchain/ptx.h"
 #include "toolchain/ptx_check.h"
+#include "toolchain/ptx_cute.h"
 #include "toolchain/source_halves.h"
 
 #include <string.h>
@@ -313,6 +314,78 @@ static void test_learn(void **state)
     json_decref(names);
 }
 
+/* ---- CuTe ------------------------------------------------------------------ */
+
+#define FILES                                                                                      \
+    "\t.file\t1 \"/candidate.cu\"\n\t.file\t2 \"/cutlass/include/cute/tensor_impl.hpp\"\n"         \
+    "\t.file\t3 \"/elsewhere/cute/tensor_impl.hpp\"\n"                                             \
+    "\t.file\t4 \"/cutlass/include/cutlass/half.h\"\n"
+
+static const struct cute_case {
+    const char *name, *body;
+    int accesses, through, stores, stores_through;
+} cute_cases[] = {
+    {"a plain access", ".loc 1 5 1\nadd.s64 %rd2, %rd1, 4;\nst.global.f32 [%rd2], %f1;", 1, 0, 1,
+     0},
+    {"an address that CuTe computes",
+     ".loc 2 5 1, function_name $L, inlined_at 1 9 9\nadd.s64 %rd2, %rd1, 4;\n.loc 1 9 9\n"
+     "st.global.f32 [%rd2], %f1;",
+     1, 1, 1, 1},
+    {"an address that goes on from there",
+     ".loc 4 5 1\nmul.wide.s32 %rd2, %r1, 4;\n.loc 1 9 9\nadd.s64 %rd3, %rd1, %rd2;\n"
+     "ld.global.f32 %f1, [%rd3+16];",
+     1, 1, 0, 0},
+    {"an access of CuTe's own",
+     ".loc 2 5 1\n@%p1 ld.global.nc.v4.f32 {%f1, %f2, %f3, %f4}, [%rd1];", 1, 1, 0, 0},
+    {"a lambda that CuTe calls",
+     ".loc 1 5 1, function_name $L, inlined_at 2 9 9\n"
+     "add.s64 %rd2, %rd1, 4;\nst.global.f32 [%rd2], %f1;",
+     1, 0, 1, 0},
+    {"a header of another folder", ".loc 3 5 1\nadd.s64 %rd2, %rd1, 4;\nst.global.f32 [%rd2], %f1;",
+     1, 0, 1, 0},
+    {"a loop, where the address comes later",
+     ".loc 1 5 1\n$L1:\nld.global.f32 %f1, [%rd2];\nmov.u64 %rd2, %rd3;\n.loc 2 1 1\n"
+     "add.s64 %rd3, %rd2, 4;\n@%p1 bra $L1;",
+     1, 1, 0, 0},
+    {"a pointer that CuTe only holds",
+     ".loc 2 5 1\ncvta.to.global.u64 %rd2, %rd1;\nmov.u64 %rd3, %rd2;\n.loc 1 1 1\n"
+     "st.global.f32 [%rd3], %f1;",
+     1, 0, 1, 0},
+    {"an index from memory, which CuTe loaded",
+     ".loc 2 5 1\nld.global.u64 %rd2, [%rd1];\n.loc 1 1 1\nst.global.f32 [%rd2], %f1;", 2, 1, 1, 0},
+    {"shared, local and constant memory do not count",
+     ".loc 2 1 1\nld.shared.f32 %f1, [%r1];\nst.local.u32 [%rd1], %r2;\nld.param.u64 %rd1, [p];", 0,
+     0, 0, 0},
+    {"copies to and from shared memory",
+     ".loc 2 1 1\ncp.async.cg.shared.global [%r1], [%rd1], 16;\n"
+     "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd2, {%r1, %r2}], [%r3];",
+     2, 2, 1, 1},
+    {"a mark",
+     ".loc 1 1 1\nmov.b64 %rd2, %rd1; // 0123abcd\nst.f32 [%rd2], %f1;\nst.f32 [%rd1], "
+     "%f1;",
+     2, 1, 2, 1},
+};
+
+static void test_cute(void **state)
+{
+    const char *const includes[] = {"/usr/include", "/cutlass/include", NULL};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cute_cases); i++) {
+        const struct cute_case *c = &cute_cases[i];
+        struct arena *a = arena_new();
+        struct text code =
+            text_of(arena_printf(a, ".visible .entry k(\n)\n{\n%s\nret;\n}\n" FILES, c->body));
+        struct cute_use use = ptx_cute_use(code, includes, "0123abcd", a);
+
+        if (use.accesses != c->accesses || use.through != c->through || use.stores != c->stores ||
+            use.stores_through != c->stores_through)
+            fail_msg("%s: %d of %d, stores %d of %d", c->name, use.through, use.accesses,
+                     use.stores_through, use.stores);
+        arena_free(a);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,7 +393,7 @@ int main(void)
         cmocka_unit_test(test_strip),    cmocka_unit_test(test_source_lines),
         cmocka_unit_test(test_state),    cmocka_unit_test(test_foreign_call),
         cmocka_unit_test(test_launches), cmocka_unit_test(test_resources),
-        cmocka_unit_test(test_learn),
+        cmocka_unit_test(test_learn),    cmocka_unit_test(test_cute),
     };
     return cmocka_run_group_tests_name("sources and PTX are read as a compiler would", tests, NULL,
                                        NULL);
