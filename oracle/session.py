@@ -38,6 +38,7 @@ from .task import (
     neighbours_unchanged,
     read_source,
 )
+from .trivial import Standing
 from .truth import exact_arithmetic, in_float32, on_meta, run, run_double, tf32_allowed, trace
 
 FIRST_SEED = 20
@@ -62,6 +63,7 @@ class Draw:
     model: torch.nn.Module
     tensors: list[torch.Tensor]  # forward inputs
     held: list[torch.Tensor]  # parameters and buffers
+    distribution: str = "task"
 
 
 class Session:
@@ -79,6 +81,7 @@ class Session:
             None  # a 16-bit type this PyTorch cannot compute in: float32 stands in
         )
         self.draw_now: Draw | None = None
+        self.standing = Standing()
         self.baselines: dict[str, Any] = {}
         self.timed: dict[str, Any] = {}  # the last timing of each baseline, for baseline.py
         self.flush: Any = None
@@ -438,7 +441,7 @@ class Session:
                     f"{self.task.path}: {info['name']} has shape {list(tensor.shape)} in this draw, {info['shape']} at first",
                     "a task has one set of shapes; make them constants",
                 )
-        return Draw(self.arguments, model, tensors, held)
+        return Draw(self.arguments, model, tensors, held, distribution)
 
     def near(self, base: Draw, seed: str, distribution: str) -> None:
         """Changes a few elements of the inputs where they lie; outputs stay as the last run left them."""
@@ -526,6 +529,7 @@ class Session:
             "inputs_modified": modified,
             "guards_hit": guards,
             "truth": "float64" if exact else "reference",
+            "trivial": self.standing.narrow(self, drawn, reference, truth),
         }
 
     def write_reference(self) -> dict[str, Any]:

@@ -147,7 +147,9 @@ struct test_result {
     bool deterministic;
     const char *seed;     /* hex, to repeat it */
     const char *unlooked; /* acceptance: tools that could not look, "racecheck"; NULL: all did */
-    json_t *counters;     /* simt: list, one object per launch; else NULL */
+    const char *trivial; /* an answer that knows nothing of the task and passed every draw, "zeros";
+                            or NULL */
+    json_t *counters;    /* simt: list, one object per launch; else NULL */
     int test_ms;
 };
 
@@ -163,6 +165,7 @@ struct measurement {
     double warm_us, spread; /* spread: relative, of the cold median */
     double floor_us;        /* roofline: the time below which it cannot be */
     const char *bound;      /* "memory", "fp32", "issue", ... */
+    const char *trivial;    /* why the time says nothing, a sentence; NULL or "": it does */
     struct baseline baselines[4];
     int baseline_count;
     json_t *parts; /* modelled: microseconds by resource */

@@ -45,6 +45,10 @@ static void print_time(const struct cli *cli, const struct eval_summary *s)
             printf("    warm L2 %s", show_us(m->warm_us, cli->a));
         putchar('\n');
     }
+    if (m->trivial && *m->trivial) {
+        printf("  trivial   %s\n", m->trivial);
+        return;
+    }
     for (int i = 0; i < m->baseline_count && !m->modelled; i++)
         if (m->baselines[i].cold_us > 0)
             printf("%s%.2fx %s%s", i ? "   " : "  speed-up  ", m->baselines[i].cold_us / m->time_us,

@@ -21,16 +21,19 @@ static void print_best(const struct cli *cli, const struct run_summary *s)
     double best = s->best_time.time_us, first = s->first_time.time_us;
     const struct accuracy *acc = &s->best_test.accuracy;
     bool modelled = s->best_time.modelled;
+    bool trivial = s->best_time.trivial && *s->best_time.trivial;
 
     printf("\nbest      %sdepth %d", paint_on(cli, PAINT_BOLD), s->best.depth);
     if (best > 0)
         printf(", %s", show_us(best, cli->a));
-    if (best > 0 && first > 0 && s->best.depth > 0)
+    if (best > 0 && first > 0 && s->best.depth > 0 && !trivial)
         printf(", %.2fx over depth 0", first / best);
     if (best > 0 && modelled)
         printf(" (modelled)");
     printf("%s\n", paint_off(cli));
-    for (int i = 0; i < s->best_time.baseline_count && !modelled; i++)
+    if (trivial)
+        printf("trivial   %s\n", s->best_time.trivial);
+    for (int i = 0; i < s->best_time.baseline_count && !modelled && !trivial; i++)
         if (s->best_time.baselines[i].cold_us > 0)
             printf("          %.2fx %s\n", s->best_time.baselines[i].cold_us / best,
                    s->best_time.baselines[i].name);

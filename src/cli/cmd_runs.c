@@ -76,6 +76,9 @@ static void print_attempt(const struct cli *cli, const struct attempt_record *r)
     if (r->outcome.measurement && r->outcome.measurement->time_us > 0)
         printf("  time      %s%s\n", show_us(r->outcome.measurement->time_us, cli->a),
                r->outcome.measurement->modelled ? " (modelled)" : "");
+    if (r->outcome.measurement && r->outcome.measurement->trivial &&
+        *r->outcome.measurement->trivial)
+        printf("  trivial   %s\n", r->outcome.measurement->trivial);
     if (r->profile && r->profile->text)
         printf("\nprofile (%s)\n%s\n", r->profile->source, r->profile->text);
 }

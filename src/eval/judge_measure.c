@@ -526,6 +526,18 @@ static void choose_baselines(struct measuring *m)
     }
 }
 
+/* A task that an answer without any work passes: its time is compared with nothing. */
+static bool note_trivial(const struct test_result *test, struct arena *a, struct measurement *out)
+{
+    if (!test->trivial)
+        return true;
+    out->trivial = arena_printf(a, "%s would pass too: no speed-up is claimed", test->trivial);
+    out->floor_us = 0; /* what need not be computed has no roofline */
+    if (out->verdict.kind == VERDICT_PASS)
+        out->verdict.summary = arena_printf(a, "%s; but %s", out->verdict.summary, out->trivial);
+    return true;
+}
+
 bool judge_measure(const struct judge_config *config, const struct build_result *build,
                    const struct test_result *test, struct arena *a, struct measurement *out,
                    struct error *err)
@@ -536,7 +548,7 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
 
     memset(out, 0, sizeof *out);
     if (config->device->kind == DEVICE_SIMT && !build->foreign)
-        return measure_modelled(config, build, test, a, out, err);
+        return measure_modelled(config, build, test, a, out, err) && note_trivial(test, a, out);
     m = arena_alloc(a, sizeof *m);
     m->config = config;
     m->a = a;
@@ -558,5 +570,5 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
     if (!ok)
         return error_add(err, "measuring the candidate");
     judge_times(m, out);
-    return true;
+    return note_trivial(test, a, out);
 }

@@ -399,6 +399,9 @@ static bool read_comparisons(const json_t *answer, struct arena *a, struct compa
             .bytes = json_int_or(v, "bytes", 0),
         };
     }
+    if (json_is_string(json_array_get(json_object_get(answer, "trivial"), 0)))
+        out->trivial = arena_strdup(
+            a, json_string_value(json_array_get(json_object_get(answer, "trivial"), 0)));
     return true;
 }
 

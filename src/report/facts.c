@@ -107,6 +107,7 @@ static void compare_best(struct facts *f)
 {
     const struct measurement *m = f->best ? f->best->outcome.measurement : NULL;
 
+    f->trivial = m && m->trivial ? m->trivial : "";
     f->best_us = f->best ? attempt_us(f->best) : 0;
     f->first_us = f->first ? attempt_us(f->first) : 0;
     f->modelled = m && m->modelled;
@@ -116,6 +117,8 @@ static void compare_best(struct facts *f)
         f->reference = "PyTorch eager";
         f->reference_us = eager_us(f->best);
     }
+    if (*f->trivial)
+        return;
     if (f->best_us > 0 && f->reference_us > 0)
         f->speedup = f->reference_us / f->best_us;
     if (f->best_us > 0 && m->floor_us > 0 && isfinite(m->floor_us))

@@ -24,6 +24,7 @@ struct facts {
     const char *reference;    /* "PyTorch eager", "the first correct kernel" */
     double reference_us;      /* what speed-ups are over; 0: none */
     double speedup;           /* 0: unknown */
+    const char *trivial;      /* why there is none, a sentence; "": there is one */
     double roofline;          /* fraction of the floor reached; 0: unknown */
     int depth_max;            /* -1: no attempt */
     int passed, failed, open; /* attempts */

@@ -129,6 +129,7 @@ static void add_measurement(json_t *o, const struct measurement *m)
     set(o, "spread", json_number(m->spread));
     set_time(o, "floor_us", m->floor_us);
     set_text(o, "bound", m->bound);
+    set_text(o, "trivial", m->trivial);
     set(o, "baselines", baselines);
 }
 

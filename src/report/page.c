@@ -93,9 +93,14 @@ static void put_outcome(struct buf *b, const struct facts *f, struct arena *a)
         buf_puts(b, us_text(f->best_us, MICRO, a));
         buf_puts(b, " on ");
         html_puts(b, f->modelled && f->h->device.models ? f->h->device.models : r->device);
-        buf_printf(b, ", %s" TIMES " %s ", ratio_text(f->speedup, a),
-                   f->speedup >= 1 ? "faster than" : "the speed of");
-        html_puts(b, f->reference);
+        if (*f->trivial) {
+            buf_puts(b, ". The task is trivial: ");
+            html_puts(b, f->trivial);
+        } else {
+            buf_printf(b, ", %s" TIMES " %s ", ratio_text(f->speedup, a),
+                       f->speedup >= 1 ? "faster than" : "the speed of");
+            html_puts(b, f->reference);
+        }
         if (f->roofline > 0)
             buf_printf(b, " and at %.0f&#8239;%% of the roofline", f->roofline * 100);
         buf_puts(b, ". ");

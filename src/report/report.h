@@ -54,7 +54,8 @@ void report_runs_text(const struct run_info *runs, size_t count, struct buf *out
  *     "started_ms", "ended_ms", "kept", "step", "verdict", "summary", "detail", "advice",
  *     "findings": [{"kind", "where", "line", "text"}], "build_ms", "cached", "test_ms", "seed",
  *     "deterministic", "accuracy": {"max_abs", "max_rel", "rms_rel", "reference_max_abs", ...},
- *     "time_us", "warm_us", "spread", "floor_us", "bound", "modelled", "baselines": {NAME: us}},
+ *     "time_us", "warm_us", "spread", "floor_us", "bound", "trivial", "modelled",
+ *     "baselines": {NAME: us}},
  *   "calls" is a list of {"stage", "attempt", "at_ms", "model", "finish_reason", "prompt_tokens",
  *     "cached_tokens", "output_tokens", "cost_usd", "latency_ms", "retries", "prompt_hash"},
  *   and "task_path", "class", "scaled", "options", "environment" are added.

@@ -99,7 +99,7 @@ const char *row_why(const struct suite_row *r)
     const struct run_history *h = r->f ? r->f->h : NULL;
 
     if (h && r->f->best)
-        return "";
+        return r->f->trivial;
     if (*r->problem || !h)
         return r->problem;
     for (size_t i = h->attempt_count; i-- > 0;)

@@ -125,6 +125,8 @@ static void put_best(struct buf *b, const struct facts *f, struct arena *a)
     if (f->speedup > 0)
         buf_printf(b, ", %sx over %s%s", ratio_text(f->speedup, a),
                    f->modelled ? "depth 0" : f->reference, f->modelled ? " (modelled)" : "");
+    if (*f->trivial)
+        buf_printf(b, ", trivial: %s", plain(f->trivial, a));
     t = f->best->outcome.test;
     if (t && t->accuracy.draws)
         buf_printf(b, "      checked %d draws, max error %s (reference %s)", t->accuracy.draws,

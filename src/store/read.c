@@ -282,7 +282,7 @@ static bool read_measurement(struct reader *r, int attempt, struct attempt_outco
 
     if (!sql_query(r->s, &q, err,
                    "SELECT m.modelled, m.time_us, m.warm_us, m.spread, m.floor_us, m.bound, "
-                   "p.data AS parts FROM measurements m "
+                   "m.trivial, p.data AS parts FROM measurements m "
                    "LEFT JOIN blobs p ON p.sha256 = m.parts WHERE run = ? AND attempt = ?",
                    "ti", r->id, attempt))
         return false;
@@ -295,7 +295,8 @@ static bool read_measurement(struct reader *r, int attempt, struct attempt_outco
         m->spread = col_double(&q, 3);
         m->floor_us = col_double(&q, 4);
         m->bound = col_text(&q, 5, r->a);
-        ok = col_json(r, &q, 6, &m->parts, err);
+        m->trivial = col_text(&q, 6, r->a);
+        ok = col_json(r, &q, 7, &m->parts, err);
         o->measurement = m;
     }
     return sql_done(&q) && ok && (!m || read_baselines(r, attempt, m, err));

@@ -185,6 +185,9 @@ static const char *const steps[] = {
     "  wall_ms INTEGER NOT NULL DEFAULT 0,"
     "  PRIMARY KEY (suite, number)) STRICT;"
     "CREATE INDEX runs_by_suite ON runs (suite);",
+
+    /* Why a time says nothing: an answer without any work would pass. */
+    "ALTER TABLE measurements ADD COLUMN trivial TEXT NOT NULL DEFAULT '';",
 };
 
 int schema_version(void)

@@ -227,6 +227,70 @@ class Comparing(OracleTest):
         self.assertEqual((one["wrong"], one["imprecise"]), (96, False))
 
 
+class Trivial(OracleTest):
+    def standing(self, text: str) -> list[str]:
+        """What is left after the draws of a test."""
+        self.loaded(text)
+        for distribution in ("task", "normal", "wide", "mixed", "zeros"):
+            self.oracle.draw(distribution, distribution=distribution)
+            self.oracle.ask(do="reference")
+            answer = self.oracle.judge()
+        return answer["trivial"]
+
+    def test_a_result_that_is_zero_whatever_the_inputs_is_told(self) -> None:
+        largest = "x): return torch.relu(x.amax(1, keepdim=True) - x.amax(1, keepdim=True).mean(1, keepdim=True))"
+        for forward in ("x): return x - x", largest, "x): return torch.isnan(x)"):
+            self.assertEqual(self.standing(model(forward, "[torch.rand(16, 300)]")), ["zeros"], forward)
+
+    def test_other_answers_without_any_work_are_told_too(self) -> None:
+        self.assertEqual(self.standing(model("x): return torch.softmax(x[:, :1], 1)", "[torch.rand(16, 30)]")), ["ones"])
+        self.assertEqual(
+            self.standing(model("x): return torch.clamp(x, -1e30, 1e30)", "[torch.rand(16, 300)]")), ["copy of in0"]
+        )
+
+    def test_a_task_that_takes_work_has_none(self) -> None:
+        for forward in (
+            "x): return torch.relu(x)",
+            "x): return x.clone()",
+            "x): return 2 * x",
+            "x): return x.t().contiguous()",
+            "x): return x.sum()",
+            "x): return torch.cumprod(x, 1)",
+        ):
+            self.assertEqual(self.standing(model(forward, "[torch.rand(16, 300)]")), [], forward)
+
+    def test_one_draw_does_not_make_a_task_trivial(self) -> None:
+        self.loaded(model("x): return x - x", "[torch.rand(16, 300)]"))
+        self.oracle.draw("one", distribution="task")
+        self.assertEqual(self.oracle.judge()["trivial"], [])
+
+
+class Mixed(OracleTest):
+    def test_a_few_rows_are_of_another_distribution(self) -> None:
+        self.loaded(model("x): return x * 1.5", "[torch.rand(256, 96)]"))
+        self.oracle.draw("rows", distribution="mixed")
+        values = self.oracle.read("in0")
+        signed = [any(v < 0 for v in values[k * 96 : (k + 1) * 96]) for k in range(256)]
+        self.assertTrue(8 < sum(signed) < 80, sum(signed))
+
+    def test_inputs_that_must_be_positive_stay_positive(self) -> None:
+        self.loaded(model("x): return torch.log(x)", "[torch.rand(256, 96) + 0.1]"))
+        self.oracle.draw("rows", distribution="mixed")
+        self.assertGreater(min(self.oracle.read("in0")), 0.0)
+
+    def test_tf32_of_a_long_positive_sum_is_imprecise(self) -> None:
+        self.loaded(model("a, b): return torch.sqrt(a @ b)", "[torch.rand(4, 4096), torch.rand(4096, 4)]"))
+        for narrow in (False, True):
+            self.oracle.draw("long", distribution="mixed")
+            a, b = (list(self.oracle.read(name)) for name in ("in0", "in1"))
+            if narrow:
+                a, b = [tf32(v) for v in a], [tf32(v) for v in b]
+            out = [math.sqrt(sum(a[i * 4096 + k] * b[k * 4 + j] for k in range(4096))) for i in range(4) for j in range(4)]
+            self.oracle.write("out0", out)
+            one = self.oracle.judge()["outputs"][0]
+            self.assertEqual((one["wrong"], one["imprecise"]), (0, narrow), one)
+
+
 class Explaining(unittest.TestCase):
     def test_what_was_written_since_it_was_counted_as_missing_is_wrong_all_the_same(self) -> None:
         sys.path.insert(0, os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve().parents[2]))

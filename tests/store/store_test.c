@@ -110,6 +110,7 @@ static void put_good_attempt(struct run *r)
         .attempt = 2, .repair = 1, .source = text_of("int b;\n"), .change = "a barrier"};
     struct test_result t = {.seed = "77", .deterministic = true};
     struct measurement m = {.time_us = 3.5,
+                            .trivial = "zeros would pass too",
                             .warm_us = 3.25,
                             .spread = 0.004,
                             .floor_us = 3,
@@ -179,6 +180,7 @@ static void assert_attempts_come_back(const struct run_history *h)
     assert_true(a[1].outcome.kept && a[1].ended_ms >= a[1].started_ms);
     assert_null(a[1].outcome.build);
     assert_true(a[1].outcome.measurement->time_us == 3.5);
+    assert_string_equal(a[1].outcome.measurement->trivial, "zeros would pass too");
     assert_int_equal(a[1].outcome.measurement->baseline_count, 2);
     assert_string_equal(a[1].outcome.measurement->baselines[1].name, "compile");
     assert_non_null(json_object_get(a[1].outcome.measurement->parts, "dram"));
