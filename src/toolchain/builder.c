@@ -371,6 +371,7 @@ static bool count_marked(struct builder *b, const struct build_request *asked, s
                          struct cute_use *use, struct verdict *v, struct error *err)
 {
     struct build_request req = *asked;
+    struct builder_question question;
     json_t *answer = NULL;
     struct text ptx;
     unsigned char raw[16];
@@ -384,16 +385,16 @@ static bool count_marked(struct builder *b, const struct build_request *asked, s
     req.mark = mark;
     req.cubin = false;
     req.work_dir = path_join(a, asked->work_dir, "marked");
+    question = (struct builder_question){request_line(b, &req, a), req.source, req.deadline_ms};
     ok = dir_make(req.work_dir, err) &&
          file_write(path_join(a, req.work_dir, source_file), req.source, err) &&
-         ask(b, &req, a, &answer, v, err);
+         builder_ask(b, &question, a, &answer, v, err);
     if (ok && json_bool_or(answer, "compiled", false)) {
         ok = file_read(path_join(a, req.work_dir, ptx_file), PTX_LIMIT, a, &ptx, err);
         if (ok)
             *use = count_cute(b, ptx, mark, a);
     } else if (ok)
-        log_info("CuTe's accesses could not be marked: %s",
-                 json_string_or(answer, "text", "it does not compile so"));
+        log_info("CuTe's accesses could not be marked; line information decides");
     json_decref(answer);
     return ok;
 }

@@ -1,7 +1,7 @@
 // tail_of_zeros: right where the numbers are large, and zero where nobody is expected to look
 // verdict: wrong values
 // task: products
-// says: columns 1[0-9][0-9]
+// says: of 512
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE
