@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 STAGE = ROOT / "build" / "site-src"
 SITE = ROOT / "build" / "site"
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "docs/*.md", "docs/*.png", "docs/*.svg",
+DOCUMENTS = ["*.md", "LICENSE", "docs/*.md", "docs/*.png", "docs/*.svg",
              "docs/h200/*.html", "src/**/README.md", "oracle/README.md", "recipes/README.md"]
 
 
