@@ -157,7 +157,7 @@ static void base64_is_found_wherever_the_key_begins(void **state)
             t = vault_scrub(text_of(coded), a);
             assert_non_null(strstr(t.data, "[key]"));
             for (size_t i = 0; i < 3; i++) { /* no six characters of it are left */
-                encode(KEY + i, strlen(KEY) - i, url ? "-_" : "+/", bare);
+                encode(&KEY[i], strlen(KEY) - i, url ? "-_" : "+/", bare);
                 for (size_t k = 0; k + 12 < strlen(bare); k++)
                     assert_null(memmem(t.data, t.len, bare + k, 8));
             }
