@@ -229,7 +229,7 @@ static bool swap_root(void)
         i++;
     if (i == ARRAY_LEN(places) || chdir(places[i]) != 0)
         return false;
-    return mkdir(OLD + 1, 0700) == 0 && syscall(SYS_pivot_root, ".", OLD + 1) == 0 &&
+    return mkdir(&OLD[1], 0700) == 0 && syscall(SYS_pivot_root, ".", &OLD[1]) == 0 &&
            chdir("/") == 0;
 }
 
