@@ -10,6 +10,7 @@
 
 #include <langinfo.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -244,6 +245,14 @@ static bool dispatch(struct cli *cli, int argc, char **argv, int *code, struct e
     return cli->command->run(cli, code, err);
 }
 
+/* `cutegen help | head`: whoever reads has seen enough, and that is not our failure. */
+static bool reader_left(void)
+{
+    struct pollfd out = {STDOUT_FILENO, POLLOUT, 0};
+
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
+}
+
 int main(int argc, char **argv)
 {
     struct error err = {0};
@@ -266,7 +275,7 @@ int main(int argc, char **argv)
     } else if (!dispatch(&cli, argc, argv, &code, &err)) {
         code = report_error(&cli, &err);
     }
-    if (fflush(stdout) || ferror(stdout)) {
+    if ((fflush(stdout) || ferror(stdout)) && !reader_left()) {
         fprintf(stderr, "cutegen: cannot write to stdout\n");
         code = code ? code : EXIT_MACHINE;
     }

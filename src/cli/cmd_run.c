@@ -133,6 +133,7 @@ bool cmd_resume(struct cli *cli, int *code, struct error *err)
 
     config_run_options(cli->config, &options);
     options.resume_id = cli->words[0];
+    options.said = config_said(cli->config);
     options.suite = flag_get(cli, "suite");
     return drive(cli, &options, code, err);
 }

@@ -414,3 +414,14 @@ void config_run_options(const struct config *c, struct run_options *out)
         .advance = strcmp(config_get(c, "advance"), "last") ? ADVANCE_BEST : ADVANCE_LAST,
     };
 }
+
+const char *const *config_said(const struct config *c)
+{
+    const char **out = arena_array(c->a, config_key_count + 1, sizeof(*out));
+    size_t n = 0;
+
+    for (size_t i = 0; i < config_key_count; i++)
+        if (c->values[i].origin == ORIGIN_FLAG)
+            out[n++] = config_keys[i].name;
+    return out;
+}

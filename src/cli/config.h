@@ -59,6 +59,8 @@ bool config_set(struct config *c, const char *key, const char *value, enum confi
 
 void config_settings(const struct config *c, struct settings *out);
 void config_run_options(const struct config *c, struct run_options *out);
+/* The keys that were given as flags, NULL-terminated. */
+const char *const *config_said(const struct config *c);
 
 /* The effective text of a key ("" when unset) and where it came from. */
 const char *config_get(const struct config *c, const char *key);

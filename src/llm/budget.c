@@ -6,6 +6,7 @@
  */
 #include "llm/budget.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -25,6 +26,7 @@ enum {
     MAX_FILE = 1 << 16,
     LEAST_OUTPUT = 256, /* a call that may not say more than this is not worth its prompt */
     WAIT_STEP_MS = 50,
+    PAD = 1024,
 };
 
 struct reservation {
@@ -116,18 +118,25 @@ static bool file_load(struct budget *b, struct error *err)
     return true;
 }
 
-/* Written in front of the old content and then cut to length: a reader under the lock sees
- * one or the other. */
+/* One write, padded so that it is never shorter than what it replaces: whoever is killed leaves
+ * the old content or the new one. */
 static bool file_save(struct budget *b, struct error *err)
 {
     json_t *o = state_to_json(&b->state);
     char *text = json_dumps(o, JSON_COMPACT);
-    size_t len = text ? strlen(text) : 0;
-    bool ok =
-        text && pwrite(b->fd, text, len, 0) == (ssize_t)len && ftruncate(b->fd, (off_t)len) == 0;
+    size_t len = text ? strlen(text) : 0, whole = (len + PAD) / PAD * PAD;
+    off_t before = lseek(b->fd, 0, SEEK_END);
+    struct buf page = buf_init(MAX_FILE);
+    bool ok;
 
+    whole = before > (off_t)whole && before <= MAX_FILE ? (size_t)before : whole;
+    buf_puts(&page, text ? text : "");
+    while (page.len < whole && !page.overflowed)
+        buf_putc(&page, page.len + 1 < whole ? ' ' : '\n');
+    ok = text && !page.overflowed && pwrite(b->fd, page.data, page.len, 0) == (ssize_t)page.len;
     json_decref(o);
     free(text);
+    buf_release(&page);
     if (!ok)
         return error_set(err, ERROR_MACHINE, "cannot write the budget file %s: %s", b->path,
                          strerror(errno));

@@ -46,7 +46,8 @@ struct ask {
     int max_output_tokens;
     int64_t prompt_tokens, cached_tokens, output_tokens; /* over all rounds; -1 unknown */
     double cost_usd;
-    int64_t wasted_tokens; /* of attempts that failed after they had begun to answer */
+    /* Of attempts that failed after they had begun to answer; reported, or estimated. */
+    int64_t wasted_prompt, wasted_cached, wasted_output;
     int retries;
     json_t *faults;
     unsigned seed;
@@ -222,13 +223,16 @@ static bool give_up(const struct ask *k, const struct fault *f, struct error *er
 /* What an attempt that failed may still have cost. */
 static void count_waste(struct ask *k, const struct wire *w)
 {
-    int64_t prompt = 0;
+    const struct answer *a = &k->answer;
+    int64_t prompt = 0, said = (int64_t)a->text.len / BYTES_PER_TOKEN;
 
-    if (k->answer.text.len == 0 && k->answer.output_tokens <= 0)
+    if (a->text.len == 0 && a->output_tokens <= 0 && a->prompt_tokens <= 0)
         return;
     for (size_t i = 0; i < w->message_count; i++)
         prompt += (int64_t)w->messages[i].content.len / BYTES_PER_TOKEN;
-    k->wasted_tokens += prompt + (int64_t)k->answer.text.len / BYTES_PER_TOKEN;
+    k->wasted_prompt += a->prompt_tokens >= 0 ? a->prompt_tokens : prompt;
+    k->wasted_cached += a->cached_tokens > 0 ? a->cached_tokens : 0;
+    k->wasted_output += a->output_tokens > said ? a->output_tokens : said;
 }
 
 static bool attempts(struct ask *k, struct wire *w, struct error *err)
@@ -258,7 +262,7 @@ static bool attempts(struct ask *k, struct wire *w, struct error *err)
         }
         pause = fault_pause_ms(&llm->config, &f, attempt++, &k->seed);
         k->retries++;
-        log_info("%s; trying again in %.1f s", f.text, pause / 1000.0);
+        log_warn("%s; trying again in %.1f s", f.text, pause / 1000.0);
         if (!pause_for(&llm->config, pause))
             return error_set(err, ERROR_INTERRUPTED, "interrupted while waiting for %s",
                              llm->config.model);
@@ -299,6 +303,23 @@ static int64_t add_known(int64_t sum, int64_t n)
     return sum < 0 || n < 0 ? -1 : sum + n;
 }
 
+/* What was spent in vain since the last round is part of what this call cost. */
+static void add_waste(struct ask *k, int64_t *tokens, double *cost)
+{
+    double wasted =
+        price_cost(k->llm->price, k->wasted_prompt, k->wasted_cached, 0, k->wasted_output);
+
+    if (!k->wasted_prompt && !k->wasted_output)
+        return;
+    k->prompt_tokens = add_known(k->prompt_tokens, k->wasted_prompt);
+    k->cached_tokens = add_known(k->cached_tokens, k->wasted_cached);
+    k->output_tokens = add_known(k->output_tokens, k->wasted_output);
+    k->cost_usd = k->cost_usd < 0 || wasted < 0 ? -1 : k->cost_usd + wasted;
+    *cost = *cost < 0 || wasted < 0 ? -1 : *cost + wasted;
+    *tokens = add_known(*tokens, k->wasted_prompt + k->wasted_output);
+    k->wasted_prompt = k->wasted_cached = k->wasted_output = 0;
+}
+
 static void settle(struct ask *k, const struct budget_grant *grant, bool ok)
 {
     struct llm *llm = k->llm;
@@ -318,11 +339,7 @@ static void settle(struct ask *k, const struct budget_grant *grant, bool ok)
         tokens = 0;
         cost = 0;
     }
-    if (k->wasted_tokens && llm->price && cost >= 0)
-        cost += (double)k->wasted_tokens * llm->price->output / 1e6;
-    if (tokens >= 0)
-        tokens += k->wasted_tokens;
-    k->wasted_tokens = 0;
+    add_waste(k, &tokens, &cost);
     if (llm->config.budget)
         budget_settle(llm->config.budget, grant, tokens,
                       llm->provider == &replay_provider && cost < 0 ? 0 : cost);
@@ -481,6 +498,17 @@ static void make_interrupted(const struct ask *k, int64_t began_ms, struct reply
     };
 }
 
+/* A call that brought nothing and still cost something. */
+static void make_failed(const struct ask *k, int64_t began_ms, struct reply *out)
+{
+    make_interrupted(k, began_ms, out);
+    out->finish_reason = LLM_FAILED;
+    out->prompt_tokens = k->prompt_tokens;
+    out->cached_tokens = k->cached_tokens;
+    out->output_tokens = k->output_tokens;
+    out->cost_usd = k->cost_usd;
+}
+
 static bool record_call(const struct ask *k, const struct reply *reply, struct error *err)
 {
     const struct llm *llm = k->llm;
@@ -520,6 +548,10 @@ bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct
         ok = record_call(&k, out, err);
     } else if (err->kind == ERROR_INTERRUPTED) {
         make_interrupted(&k, began, out);
+        (void)record_call(&k, out, &ignored);
+    } else if (k.prompt_tokens || k.output_tokens) {
+        make_failed(&k, began, out);
+        add_totals(llm, out);
         (void)record_call(&k, out, &ignored);
     }
     json_decref(k.faults);

@@ -61,6 +61,8 @@ struct llm_totals {
 /* The finish reason of a call that was cut by `interrupted`: llm_ask returns false with
  * ERROR_INTERRUPTED, and *out says what is known of the call, for the record. */
 #define LLM_INTERRUPTED "interrupted"
+/* Likewise of one that was given up after some of its attempts had cost tokens. */
+#define LLM_FAILED "failed"
 
 struct llm;
 struct llm_config llm_config_default(void);
@@ -75,6 +77,8 @@ bool llm_recall(struct llm *llm, const struct request *req, const struct reply *
 void llm_close(struct llm *llm); /* NULL is fine */
 
 struct llm_totals llm_totals(const struct llm *llm);
+/* As given, from the environment, or the provider's own; NULL: not a provider over HTTP. */
+const char *llm_base_url(const struct llm *llm);
 
 /* For `cutegen models`: {"model", "provider", "dialect", "base_url", "key": {"from", "present"},
  * "price": {...}|null, limits...}. Never a key, never an error: problems are in "problem". */

@@ -654,9 +654,31 @@ static bool run_begin(struct loop *l, struct store *store, const struct settings
     bool ok;
 
     json_object_set_new(options, "profile_depth", json_integer(l->profile_from));
+    if (stage_base_url(l->st)) /* also where it came from the environment or is the usual one */
+        json_object_set_new(options, "base_url", json_from_string(stage_base_url(l->st)));
     ok = run_create(store, &spec, &l->run, err);
     json_decref(options);
     json_decref(environment);
+    return ok;
+}
+
+/* What was changed with `resume` holds for the next one too. */
+static bool keep_changes(struct loop *l, struct error *err)
+{
+    json_t *options = json_deep_copy(l->past.options), *now;
+    bool ok;
+
+    if (!l->opt.said || !l->opt.said[0] || !options) {
+        json_decref(options);
+        return true;
+    }
+    now = run_options_json(l->settings, &l->opt);
+    json_object_update(options, now);
+    if (stage_base_url(l->st))
+        json_object_set_new(options, "base_url", json_from_string(stage_base_url(l->st)));
+    ok = run_set_options(l->run, options, err);
+    json_decref(now);
+    json_decref(options);
     return ok;
 }
 
@@ -665,7 +687,7 @@ static bool run_go_on(struct loop *l, struct store *store, struct error *err)
     if (!run_take(store, l->opt.resume_id, &l->run, err))
         return false;
     if (text_equal(l->past.task.source, l->task.source))
-        return true;
+        return keep_changes(l, err);
     error_set(err, ERROR_USE, "the task %s has changed since run %s began", l->task.path,
               l->opt.resume_id);
     return error_hint(err, "start a new run: cutegen run %s", l->task.path);

@@ -1,13 +1,15 @@
 /*
  * options.c - what a run was started with, as the store keeps it.
  *
- * Everything that decides what the loop does or how a kernel is judged is
- * here; what belongs to the machine or to the one who resumes (folders, keys,
- * deadlines, budgets) is not.
+ * Everything that decides what the loop does, how a kernel is judged and where
+ * the model is, is here; what belongs to the machine or to the one who resumes
+ * (folders, keys, deadlines, budgets) is not. A flag given with `resume` wins
+ * for what may change on the way; about any other a warning is given.
  */
 #include "loop/loop.h"
 
 #include "base/json.h"
+#include "base/log.h"
 
 #include <limits.h>
 #include <string.h>
@@ -30,22 +32,98 @@ int run_profile_depth(const struct settings *s, const struct run_options *o, enu
     return of == CLASS_GEMM ? PROFILE_FROM_GEMM : PROFILE_FROM_OTHERS;
 }
 
+/* The settings about the model, by the key that a flag has; strings that may be NULL. */
+struct named {
+    const char *flag, *key;
+    const char **at;
+};
+enum { MODEL_STRINGS = 8 };
+
+static void model_strings(struct settings *s, struct named out[MODEL_STRINGS])
+{
+    const struct named list[MODEL_STRINGS] = {
+        {"base-url", "base_url", &s->base_url}, {"key-env", "key_env", &s->key_env},
+        {"key-file", "key_file", &s->key_file}, {"effort", "effort", &s->effort},
+        {"ca-file", "ca_file", &s->ca_file},    {"proxy", "proxy", &s->proxy},
+        {"prices", "prices", &s->price_file},   {"prompts", "prompts", &s->prompts},
+    };
+
+    memcpy(out, list, sizeof(list));
+}
+
+static void add_model(json_t *o, const struct settings *s)
+{
+    struct settings copy = *s;
+    struct named list[MODEL_STRINGS];
+
+    model_strings(&copy, list);
+    for (size_t i = 0; i < MODEL_STRINGS; i++)
+        if (*list[i].at && !strchr(*list[i].at, '@')) /* a proxy's password is nobody's business */
+            json_object_set_new(o, list[i].key, json_from_string(*list[i].at));
+    json_object_set_new(o, "temperature", json_real(s->temperature));
+    json_object_set_new(o, "max_tokens", json_integer(s->max_tokens));
+}
+
+static bool said(const struct run_options *o, const char *flag)
+{
+    for (size_t i = 0; o->said && o->said[i]; i++)
+        if (strcmp(o->said[i], flag) == 0)
+            return true;
+    return false;
+}
+
+static void restore_model(const json_t *j, struct arena *a, struct settings *s,
+                          const struct run_options *o)
+{
+    struct named list[MODEL_STRINGS];
+
+    if (!json_object_get(j, "max_tokens"))
+        return; /* of a version that did not keep them */
+    model_strings(s, list);
+    for (size_t i = 0; i < MODEL_STRINGS; i++) {
+        const char *kept = json_string_or(j, list[i].key, NULL);
+
+        if (!said(o, list[i].flag))
+            *list[i].at = kept ? arena_strdup(a, kept) : NULL;
+    }
+    if (!said(o, "temperature"))
+        s->temperature = json_double_or(j, "temperature", s->temperature);
+    if (!said(o, "max-tokens"))
+        s->max_tokens = (int)json_int_or(j, "max_tokens", s->max_tokens);
+}
+
+/* What was said with `resume` and is the run's own since it began. */
+static void tell_ignored(const struct run_options *o)
+{
+    static const char *const fixed[] = {"model",        "device", "models", "simt-arch", "set",
+                                        "scale",        "draws",  "check",  "repairs",   "advance",
+                                        "profile-from", "width",  "seed",   "target",    "accept",
+                                        "allow-tf32",   "fresh"};
+
+    for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+        if (said(o, fixed[i]))
+            log_warn("--%s is ignored: run %s goes on with what it began with", fixed[i],
+                     o->resume_id);
+}
+
 json_t *run_options_json(const struct settings *s, const struct run_options *o)
 {
     json_t *set = json_array();
 
     for (size_t i = 0; s->set && s->set[i]; i++)
         json_array_append_new(set, json_string(s->set[i]));
-    return json_pack(
+    json_t *out = json_pack(
         "{ss ss ss ss si si si si ss so sb si ss si sb sb sb sb}", "model", s->model, "device",
         s->device, "models", s->models, "simt_arch", s->simt_arch, "max_depth", o->max_depth,
         "max_repairs", o->max_repairs, "patience", o->patience, "profile_from", o->profile_from,
         "advance", o->advance == ADVANCE_BEST ? "best" : "last", "set", set, "scale", s->scale,
         "draws", s->draws, "check", s->check, "width", o->width, "seed_builtin", o->seed_builtin,
         "target_cuda", s->target_cuda, "accept", s->accept, "allow_tf32", s->allow_tf32);
+    add_model(out, s);
+    return out;
 }
 
-/* A resumed run goes by what it was started with, whatever the flags say now. */
+/* A resumed run goes by what it was started with, but for what its flags may change. */
 bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
                          struct run_options *o, struct error *err)
 {
@@ -70,9 +148,13 @@ bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
     s->accept = json_bool_or(j, "accept", s->accept);
     s->allow_tf32 = json_bool_or(j, "allow_tf32", false);
     s->target_cuda = json_bool_or(j, "target_cuda", false);
-    o->max_depth = (int)json_int_or(j, "max_depth", o->max_depth);
+    restore_model(j, a, s, o);
+    tell_ignored(o);
+    if (!said(o, "depth"))
+        o->max_depth = (int)json_int_or(j, "max_depth", o->max_depth);
     o->max_repairs = (int)json_int_or(j, "max_repairs", o->max_repairs);
-    o->patience = (int)json_int_or(j, "patience", o->patience);
+    if (!said(o, "patience"))
+        o->patience = (int)json_int_or(j, "patience", o->patience);
     o->profile_from = (int)json_int_or(j, "profile_from", o->profile_from);
     o->width = (int)json_int_or(j, "width", 1);
     o->seed_builtin = json_bool_or(j, "seed_builtin", false);

@@ -166,12 +166,13 @@ static void put_accuracy(struct at *t, const struct test_result *r)
     if (!c->draws)
         return;
     buf_puts(b, "<dt>Error</dt><dd>");
-    buf_printf(b,
-               "max %s (reference %s), relative rms %s (reference %s), against float64; %d "
-               "draw%s",
-               error_text(c->max_abs, t->a), error_text(c->reference_max_abs, t->a),
-               error_text(c->rms_rel, t->a), error_text(c->reference_rms_rel, t->a), c->draws,
-               c->draws == 1 ? "" : "s");
+    buf_printf(
+        b,
+        "max relative %s (reference %s), relative rms %s (reference %s), against float64; %d "
+        "draw%s",
+        error_text(c->max_rel, t->a), error_text(c->reference_max_rel, t->a),
+        error_text(c->rms_rel, t->a), error_text(c->reference_rms_rel, t->a), c->draws,
+        c->draws == 1 ? "" : "s");
     if (c->distributions > 1)
         buf_printf(b, " " TIMES " %d distributions", c->distributions);
     buf_printf(b, "; %s, seed ", r->deterministic ? "deterministic" : "not bitwise repeatable");

@@ -179,13 +179,13 @@ static void put_word(struct buf *b, const char *word)
     html_puts(b, "'");
 }
 
-static void put_option(struct buf *b, const json_t *options, const char *key)
+static void put_option(struct buf *b, const json_t *options, const char *key, const char *flag)
 {
     const char *value = json_string_or(options, key, "");
 
     if (!*value)
         return;
-    buf_printf(b, " --%s ", key);
+    buf_printf(b, " --%s ", flag);
     put_word(b, value);
 }
 
@@ -209,8 +209,12 @@ static void put_run_command(struct buf *b, const struct run_history *h)
     put_word(b, h->task.path);
     if (eval)
         buf_puts(b, " kernel.cu");
-    put_option(b, h->options, "model");
-    put_option(b, h->options, "device");
+    put_option(b, h->options, "model", "model");
+    if (strchr(json_string_or(h->options, "model", ""), ':')) /* not builtin */
+        put_option(b, h->options, "base_url", "base-url");
+    put_option(b, h->options, "device", "device");
+    if (!eval && json_int_or(h->options, "max_depth", -1) >= 0)
+        buf_printf(b, " --depth %d", (int)json_int_or(h->options, "max_depth", 0));
 }
 
 static void put_commands(struct buf *b, const struct facts *f)

@@ -129,9 +129,9 @@ static void put_best(struct buf *b, const struct facts *f, struct arena *a)
         buf_printf(b, ", trivial: %s", plain(f->trivial, a));
     t = f->best->outcome.test;
     if (t && t->accuracy.draws)
-        buf_printf(b, "      checked %d draws, max error %s (reference %s)", t->accuracy.draws,
-                   error_text(t->accuracy.max_abs, a),
-                   error_text(t->accuracy.reference_max_abs, a));
+        buf_printf(b, "      checked %d draws, max relative error %s (reference %s)",
+                   t->accuracy.draws, error_text(t->accuracy.max_rel, a),
+                   error_text(t->accuracy.reference_max_rel, a));
     buf_puts(b, "\n");
 }
 

@@ -43,6 +43,8 @@ int stage_server_hold(const struct settings *settings);
 const struct device *stage_device(const struct stage *st);
 /* "builtin: recipe pointwise", "openai:gpt-5", ... */
 const char *stage_engineer(const struct stage *st);
+/* Where the model is asked; NULL: not over HTTP. */
+const char *stage_base_url(const struct stage *st);
 /* Versions and tools, for the record: {"cutegen", "nvrtc", "cutlass", "torch", ...}. New reference.
  */
 json_t *stage_environment(const struct stage *st);

@@ -100,6 +100,11 @@ const char *stage_engineer(const struct stage *st)
     return st->engineer;
 }
 
+const char *stage_base_url(const struct stage *st)
+{
+    return st->llm ? llm_base_url(st->llm) : NULL;
+}
+
 json_t *stage_environment(const struct stage *st)
 {
     json_t *j = json_object();

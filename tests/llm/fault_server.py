@@ -110,8 +110,8 @@ class Exchange:
         self.head(status, kind, extra, len(data))
         self.send(data)
 
-    def error(self, status, message, extra=""):
-        self.full(status, "application/json", json.dumps({"error": {"message": message, "type": "x"}}), extra)
+    def error(self, status, message, extra="", **more):
+        self.full(status, "application/json", json.dumps({"error": dict(more, message=message, type="x")}), extra)
 
     def stream(self, payloads, end=True):
         self.head(200, "text/event-stream; charset=utf-8")
@@ -221,6 +221,36 @@ def small_context(x):
     return x.ok()
 
 
+def limit_of(x):
+    return max(x.body.get(n, 0) for n in ("max_tokens", "max_completion_tokens", "max_output_tokens"))
+
+
+def temperature_maximum(x):
+    """A complaint with every word that once halved the tokens; these must stay as they are."""
+    if "temperature" in x.body:
+        return x.error(400, "temperature is too large: the maximum is 1. Lower it; the context is fine.", param="temperature")
+    return x.ok() if limit_of(x) == 1000 else x.error(400, f"the tokens were changed to {limit_of(x)}")
+
+
+def model_limit(x):
+    """Anthropic's words: the limit is named, and asked for at once."""
+    if limit_of(x) > 700:
+        return x.error(400, f"max_tokens: {limit_of(x)} > 700, which is the maximum allowed number of output tokens for fault-1")
+    return x.ok() if limit_of(x) == 700 else x.error(400, f"the tokens were changed to {limit_of(x)}")
+
+
+def tool_call(x):
+    """An answer without text that was paid for."""
+    if x.dialect == "chat":
+        return x.full(200, "application/json", json.dumps(
+            {"model": "fault-1", "choices": [{"message": {"content": None}, "finish_reason": "tool_calls"}], "usage": usage("chat")}))
+    if x.dialect == "responses":
+        return x.full(200, "application/json", json.dumps(
+            {"model": "fault-1", "status": "completed", "output": [], "usage": usage("responses")}))
+    return x.full(200, "application/json", json.dumps(
+        {"model": "fault-1", "content": [], "stop_reason": "tool_use", "usage": dict(usage("messages"), output_tokens=20)}))
+
+
 def stream_error(x):
     e = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}} if x.dialect == "messages" else \
         {"type": "error", "error": {"type": "server_error", "message": "Overloaded"}}
@@ -279,6 +309,10 @@ SCENARIOS = {
     "redirect": redirect,
     "picky": picky,
     "small-context": small_context,
+    "temperature-maximum": temperature_maximum,
+    "model-limit": model_limit,
+    "nothing-to-change": lambda x: x.error(400, "the maximum number of images is too large for this context"),
+    "tool-call-once": first(tool_call),
     "stream-error-once": first(stream_error),
     "stream-error": stream_error,
     "404": lambda x: x.error(404, "The model does not exist"),

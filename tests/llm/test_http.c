@@ -80,6 +80,10 @@ static const struct fault_case {
     {"redirect", NULL, "the key is not sent there", 0, 1, 0, 0},
     {"picky", REPLY, NULL, 0, 0, 0, 0},
     {"small-context", REPLY, NULL, 0, 3, 0, 0},
+    {"temperature-maximum", REPLY, NULL, 0, 2, 0, 0},
+    {"model-limit", REPLY, NULL, 0, 2, 0, 0},
+    {"nothing-to-change", NULL, "number of images", 0, 1, 0, 0},
+    {"tool-call-once", REPLY, NULL, 1, 2, 0, 0},
     {"stream-error-once", REPLY, NULL, 1, 2, 0, 0},
     {"stream-error", NULL, "Overloaded", 0, 3, 0, 0},
     {"404", NULL, "is the model's name right", 0, 1, 0, 0},
@@ -97,6 +101,8 @@ static bool case_holds(const struct fault_case *c, int dialect)
     bool ok, holds;
     int seen;
 
+    if (strcmp(c->scenario, "temperature-maximum") == 0)
+        config.temperature = 5;
     if (strcmp(c->scenario, "picky") == 0) {
         config.temperature = 0.5;
         config.effort = "high";

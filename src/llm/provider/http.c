@@ -17,13 +17,14 @@
 #include "llm/provider/provider.h"
 #include "llm/provider/sse.h"
 
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { POLL_MS = 100, HEAD_BYTES = 16 * 1024, WIRE_FACTOR = 24, LEAST_OUTPUT = 128 };
+enum { POLL_MS = 100, HEAD_BYTES = 16 * 1024, WIRE_FACTOR = 24 };
 
 struct http {
     CURL *easy;
@@ -54,6 +55,11 @@ static const char *base_of(const struct llm_config *c, const struct dialect *d)
     return c->base_url && *c->base_url ? c->base_url : env && *env ? env : d->base_url;
 }
 
+const char *llm_base_url(const struct llm *llm)
+{
+    return llm->provider->dialect ? base_of(&llm->config, llm->provider->dialect) : NULL;
+}
+
 /* The provider's own host, and over TLS. */
 bool http_is_official(const struct llm_config *c, const struct dialect *d)
 {
@@ -80,6 +86,22 @@ const char *http_url(const struct llm_config *c, const struct dialect *d, struct
 
 /* ---- open, close ------------------------------------------------------------- */
 
+/* This machine by a name or address that nobody else can have: localhost, 127.x.y.z or [::1]. */
+static bool is_local(const char *host)
+{
+    size_t len = strcspn(host, "/:?#");
+    char name[64];
+    struct in_addr v4;
+
+    if (strncmp(host, "[::1]", 5) == 0)
+        return strchr("/:?#", host[5]) != NULL; /* its end counts too */
+    if (len >= sizeof(name))
+        return false;
+    snprintf(name, sizeof(name), "%.*s", (int)len, host);
+    return strcasecmp(name, "localhost") == 0 ||
+           (inet_pton(AF_INET, name, &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127);
+}
+
 static bool check_url(const struct llm *llm, const char *url, struct error *err)
 {
     const char *host = strstr(url, "://"), *slash, *at;
@@ -94,9 +116,7 @@ static bool check_url(const struct llm *llm, const char *url, struct error *err)
         return error_set(err, ERROR_USE,
                          "the base URL holds a user name or password; give the key by environment "
                          "or file");
-    if (llm->key.value && strncasecmp(url, "http://", 7) == 0 &&
-        strncmp(host + 3, "localhost", 9) != 0 && strncmp(host + 3, "127.", 4) != 0 &&
-        strncmp(host + 3, "[::1]", 5) != 0)
+    if (llm->key.value && strncasecmp(url, "http://", 7) == 0 && !is_local(host + 3))
         log_warn("the key goes unencrypted to %s", url);
     return true;
 }
@@ -328,8 +348,13 @@ static bool curl_fault(const struct transfer *t, CURLcode code, const char *deta
     }
 }
 
+static void copy_string(char *out, size_t cap, const json_t *v)
+{
+    snprintf(out, cap, "%s", json_is_string(v) ? json_string_value(v) : "");
+}
+
 /* The provider's own words about an error, whatever its dialect. */
-static void error_words(const struct buf *body, char *out, size_t cap)
+static void read_refusal(const struct buf *body, struct refusal *out)
 {
     json_t *v = body->len ? json_loadb(body->data, body->len, 0, NULL) : NULL;
     const json_t *e = json_object_get(v, "error");
@@ -342,58 +367,23 @@ static void error_words(const struct buf *body, char *out, size_t cap)
     if (!s)
         s = json_string_value(json_object_get(v, "detail"));
     if (s)
-        snprintf(out, cap, "%s", s);
+        snprintf(out->words, sizeof(out->words), "%s", s);
     else
-        snprintf(out, cap, "%.*s", (int)(body->len < 200 ? body->len : 200),
+        snprintf(out->words, sizeof(out->words), "%.*s", (int)(body->len < 200 ? body->len : 200),
                  body->data ? body->data : "");
+    copy_string(out->param, sizeof(out->param), json_object_get(e, "param"));
+    copy_string(out->code, sizeof(out->code), json_object_get(e, "code"));
     json_decref(v);
 }
 
-/* "max_tokens is too large: ... maximum context length is ...": ask for half as many. */
-static bool adapt_limit(struct llm *llm, const struct wire *w, const char *words, struct fault *f)
-{
-    if (w->max_output_tokens < 2 * LEAST_OUTPUT ||
-        (!strstr(words, "too large") && !strstr(words, "maximum") && !strstr(words, "context")))
-        return false;
-    llm->token_cap = w->max_output_tokens / 2;
-    f->again = true;
-    log_info("%s allows fewer tokens: asking for %d", llm->config.model, llm->token_cap);
-    return true;
-}
-
-/* A refused parameter is left out and the call made again: servers differ in what they know. */
-static bool adapt(struct llm *llm, const char *words, struct fault *f)
-{
-    static const struct {
-        const char *word;
-        unsigned drop;
-    } table[] = {
-        {"max_completion_tokens", DROP_MAX_TOKENS_NAME},
-        {"max_tokens", DROP_MAX_TOKENS_NAME},
-        {"temperature", DROP_TEMPERATURE},
-        {"reasoning_effort", DROP_EFFORT},
-        {"reasoning", DROP_EFFORT},
-        {"thinking", DROP_EFFORT},
-        {"stream_options", DROP_STREAM_OPTIONS},
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-        if (!strstr(words, table[i].word) || (llm->drop & table[i].drop))
-            continue;
-        llm->drop |= table[i].drop;
-        f->again = true;
-        log_info("%s refuses %s: asking without it", llm->config.model, table[i].word);
-        return true;
-    }
-    return false;
-}
-
-static bool status_fault(struct transfer *t, const struct wire *w, struct fault *f)
+static bool status_fault(struct transfer *t, struct wire *w, struct fault *f)
 {
     struct http *h = t->llm->state;
-    char words[600], host[128];
+    struct refusal r = {0};
+    const char *words = r.words;
+    char host[128];
 
-    error_words(&t->head, words, sizeof(words));
+    read_refusal(&t->head, &r);
     host_of(h->url, host, sizeof(host));
     f->retry_after_ms = t->retry_after_ms;
     if (t->status >= 300 && t->status < 400) {
@@ -408,8 +398,7 @@ static bool status_fault(struct transfer *t, const struct wire *w, struct fault 
     if (t->status == 429 || t->status == 408 || t->status == 425 || t->status >= 500)
         return fault_set(f, true, "%s answers with status %ld: %s", host, t->status, words);
     fault_set(f, false, "%s refuses the request (status %ld): %s", host, t->status, words);
-    if ((t->status == 400 || t->status == 422) &&
-        (adapt_limit(t->llm, w, words, f) || adapt(t->llm, words, f)))
+    if ((t->status == 400 || t->status == 422) && adapt_request(t->llm, w, &r, f))
         return false;
     if (t->status == 401 || t->status == 403)
         return fault_hint(f, "the key (from %s) is not accepted", t->llm->key.from);
@@ -487,7 +476,7 @@ static CURLcode transfer_run(struct transfer *t, struct http *h, const struct wi
     return msg && msg->msg == CURLMSG_DONE ? msg->data.result : CURLE_OK;
 }
 
-static bool transfer_judge(struct transfer *t, struct http *h, const struct wire *w, CURLcode code,
+static bool transfer_judge(struct transfer *t, struct http *h, struct wire *w, CURLcode code,
                            const char *detail, struct fault *f)
 {
     if (t->too_big) {

@@ -114,6 +114,13 @@ void http_close(struct llm *llm);
 const char *http_url(const struct llm_config *c, const struct dialect *d, struct arena *a);
 bool http_is_official(const struct llm_config *c, const struct dialect *d);
 
+/* adapt.c: what a provider says about a request it refuses. */
+struct refusal {
+    char words[600], param[64], code[64]; /* "": not said */
+};
+/* Changes what the refusal names; true, with f->again, when the request is worth making again. */
+bool adapt_request(struct llm *llm, struct wire *w, const struct refusal *r, struct fault *f);
+
 /* secret.c */
 bool secret_load(const struct llm_config *c, const struct dialect *d, struct secret *out,
                  struct error *err);
