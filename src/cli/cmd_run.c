@@ -42,6 +42,19 @@ static void print_best(const struct cli *cli, const struct run_summary *s)
                acc->draws, acc->max_rel, acc->reference_max_rel);
 }
 
+/* Nothing for the built-in engineer, who costs nothing. */
+static void print_cost(const struct run_summary *s)
+{
+    if (s->tokens == 0 && s->cost_usd <= 0)
+        return;
+    printf("cost      ");
+    if (s->unpriced == s->calls)
+        printf("unknown, ");
+    else
+        printf("$%.4f%s, ", s->cost_usd, s->unpriced ? " and calls whose price is unknown" : "");
+    printf("%d calls, %lld tokens\n", s->calls, (long long)s->tokens);
+}
+
 static void print_summary(const struct cli *cli, const struct run_summary *s)
 {
     if (s->found)
@@ -49,6 +62,7 @@ static void print_summary(const struct cli *cli, const struct run_summary *s)
     else
         printf("\n%sno correct kernel%s after %d attempts\n", paint_on(cli, PAINT_BAD),
                paint_off(cli), s->attempts);
+    print_cost(s);
     if (s->ended && *s->ended)
         printf("ended     %s\n", s->ended);
     printf("run       %s\n", s->run_id);
@@ -67,6 +81,10 @@ static json_t *summary_json(const struct run_summary *s)
                           json_from_string(s->report_path), "found", s->found, "depths", s->depths,
                           "attempts", s->attempts, "ended", json_from_string(s->ended));
 
+    json_object_set_new(o, "calls", json_integer(s->calls));
+    json_object_set_new(o, "tokens", json_integer(s->tokens));
+    json_object_set_new(o, "cost_usd",
+                        s->calls && s->unpriced == s->calls ? json_null() : json_real(s->cost_usd));
     if (!s->found)
         return o;
     json_object_set_new(o, "best",

@@ -72,6 +72,8 @@ struct loop {
     bool seeding;    /* the built-in engineer answers */
     json_t *history; /* what the model is told it has tried */
     struct settled *first, *best, *last; /* correct kernels; NULL: none yet */
+    int stops;                           /* how often the model said STOP */
+    int calls, unpriced;
     int64_t tokens;
     double cost_usd;
     const char *ended;
@@ -211,6 +213,20 @@ static bool ask_meanwhile(struct loop *l, enum stage_kind kind, const struct que
     return k.ok;
 }
 
+static bool brought_nothing(const struct reply *r)
+{
+    return strcmp(r->finish_reason, "interrupted") == 0 || strcmp(r->finish_reason, "failed") == 0;
+}
+
+static void loop_spent(struct loop *l, const struct reply *r)
+{
+    l->calls++;
+    l->tokens += r->prompt_tokens > 0 ? r->prompt_tokens : 0;
+    l->tokens += r->output_tokens > 0 ? r->output_tokens : 0;
+    l->cost_usd += r->cost_usd > 0 ? r->cost_usd : 0;
+    l->unpriced += r->cost_usd < 0;
+}
+
 /* Asks for the attempt that comes next; an answer already in the store is used again. */
 static bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, struct proposal *out,
                      struct error *err)
@@ -222,9 +238,8 @@ static bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, s
     q->history = l->history;
     q->builtin = l->seeding;
     q->recorded = NULL;
-    while (l->next_call < l->past.call_count &&
-           strcmp(l->past.calls[l->next_call].reply.finish_reason, "interrupted") == 0)
-        l->next_call++; /* it brought nothing: asked again */
+    while (l->next_call < l->past.call_count && brought_nothing(&l->past.calls[l->next_call].reply))
+        loop_spent(l, &l->past.calls[l->next_call++].reply); /* asked again */
     if (l->next_call < l->past.call_count) {
         const struct call_record *call = &l->past.calls[l->next_call++];
 
@@ -241,16 +256,13 @@ static bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, s
     else
         ok = askers[kind](l->st, q, l->a, out, err);
     if (!ok) {
-        if (err->kind == ERROR_INTERRUPTED && out->reply.finish_reason)
+        if (out->reply.finish_reason) /* it was cut, or failed after it had cost something */
+            loop_spent(l, &out->reply);
+        if (out->reply.finish_reason)
             (void)run_call_add(l->run, l->attempt + 1, &out->request, &out->reply, &ignored);
         return error_add(err, "%s", stage_names[kind]);
     }
-    if (out->reply.prompt_tokens > 0)
-        l->tokens += out->reply.prompt_tokens;
-    if (out->reply.output_tokens > 0)
-        l->tokens += out->reply.output_tokens;
-    if (out->reply.cost_usd > 0)
-        l->cost_usd += out->reply.cost_usd;
+    loop_spent(l, &out->reply);
     if (q->recorded)
         return true;
     return run_call_add(l->run, l->attempt + 1, &out->request, &out->reply, err) &&
@@ -413,8 +425,8 @@ static bool loop_mend(struct loop *l, struct settled **s, struct error *err)
         }
         if (!loop_ask(l, STAGE_REPAIR, &q, &patch, err))
             return false;
-        if (patch.done)
-            return true;
+        if (patch.done || patch.stop)
+            return true; /* likewise */
         if (patch.verdict.kind != VERDICT_PASS)
             patch.source = broken->source;
         *s = settled_new(l, &patch, broken->depth, repair);
@@ -429,6 +441,22 @@ static bool loop_mend(struct loop *l, struct settled **s, struct error *err)
         }
     }
     return true;
+}
+
+/* A model says STOP: once in a run it is asked for a different idea, the second time the run ends.
+ */
+static bool loop_stopped(struct loop *l, const struct proposal *p, struct question *q)
+{
+    if (l->stops++ > 0) {
+        l->ended = arena_printf(l->a, "the model stopped: %s", p->stop);
+        return true;
+    }
+    q->rejected =
+        arena_printf(l->a,
+                     "you stopped the search (%s). Before it ends: if there is one idea of "
+                     "a different kind, send its edits now. If not, reply STOP: again",
+                     p->stop);
+    return false;
 }
 
 /* Asks until there is code, judges it, repairs it. *out stays NULL when the model is done. */
@@ -446,6 +474,10 @@ static bool loop_step(struct loop *l, enum stage_kind kind, struct question *q, 
             l->ended = arena_strndup(l->a, p.reply.text.data, strcspn(p.reply.text.data, "\n"));
             return true;
         }
+        if (p.stop && !loop_stopped(l, &p, q))
+            continue;
+        if (p.stop)
+            return true;
         if (p.verdict.kind != VERDICT_PASS)
             p.source = q->current ? q->current->source : text_of("");
         *out = settled_new(l, &p, depth, again);
@@ -699,6 +731,10 @@ static void summarise(const struct loop *l, struct run_summary *out)
     out->run_dir = arena_strdup(l->a, run_dir(l->run));
     out->report_path = path_join(l->a, out->run_dir, "report.html");
     out->attempts = l->attempt;
+    out->calls = l->calls;
+    out->unpriced = l->unpriced;
+    out->tokens = l->tokens;
+    out->cost_usd = l->cost_usd;
     out->ended = l->ended;
     out->found = l->best != NULL;
     if (!l->best)

@@ -76,6 +76,9 @@ struct run_summary {
     struct measurement best_time, first_time;
     struct test_result best_test;
     int depths, attempts;
+    int calls, unpriced; /* of the model; how many of them have no known price */
+    int64_t tokens;
+    double cost_usd;   /* of those that have one */
     const char *ended; /* why the loop stopped, one line */
 };
 

@@ -66,7 +66,7 @@ static json_t *info_json(const struct run_info *r)
     set_time(o, "eager_us", r->eager_us);
     set(o, "modelled", json_boolean(r->modelled));
     set_int(o, "tokens", r->tokens);
-    set(o, "cost_usd", json_number(r->cost_usd));
+    set(o, "cost_usd", r->cost_usd >= 0 ? json_number(r->cost_usd) : json_null());
     return o;
 }
 

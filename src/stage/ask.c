@@ -178,6 +178,8 @@ void workshop_take_edits(const struct candidate *current, struct arena *a, struc
     /* A whole new file instead of edits: larger than asked for, but not wrong. */
     if (r.status == EDIT_NOTHING && fence_code(out->reply.text, a, &out->source, &reason))
         return;
+    if (r.status == EDIT_NOTHING)
+        out->stop = fence_stop(out->reply.text, a);
     workshop_no_code(out,
                      r.status == EDIT_NOTHING ? "the reply holds no edits"
                                               : "the edits do not apply; nothing was changed",

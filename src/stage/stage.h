@@ -86,6 +86,7 @@ struct proposal {
     struct request request; /* as asked, for the store */
     struct reply reply;
     bool done;              /* nothing more to propose: reply.text says why */
+    const char *stop;       /* a model says so, in place of edits, and why; NULL: it does not */
     struct verdict verdict; /* PASS: `source` holds a kernel; NO_CODE: why not */
     struct text source;
     const char *change; /* one line: what was done */

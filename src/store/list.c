@@ -19,7 +19,8 @@
     "  (SELECT count(*) FROM calls WHERE run = r.id), "                                            \
     "  (SELECT coalesce(sum(max(prompt_tokens, 0) + max(output_tokens, 0)), 0) FROM calls "        \
     "    WHERE run = r.id), "                                                                      \
-    "  (SELECT coalesce(sum(max(cost_usd, 0)), 0) FROM calls WHERE run = r.id) "                   \
+    "  (SELECT CASE WHEN max(cost_usd) < 0 THEN -1 ELSE coalesce(sum(max(cost_usd, 0)), 0) END "   \
+    "    FROM calls WHERE run = r.id) "                                                            \
     "FROM runs r JOIN tasks t ON t.id = r.task "
 
 static const char *device_label(const char *line, struct arena *a)

@@ -31,7 +31,7 @@ struct run_info {
     double eager_us;          /* baseline "eager" of the fastest; 0: not measured */
     bool modelled;
     int64_t tokens;  /* prompt and output, where known */
-    double cost_usd; /* sum of what is known */
+    double cost_usd; /* sum of what is known; < 0: there were calls, and none has a price */
 };
 
 /* Who decided an attempt's verdict: the stage that came last. */

@@ -30,6 +30,11 @@ static void everything_that_decides_comes_back(void **state)
                                   .set = set,
                                   .accept = true,
                                   .allow_tf32 = true,
+                                  .base_url = "http://127.0.0.1:8000/v1",
+                                  .key_env = "MY_API_KEY",
+                                  .effort = "high",
+                                  .temperature = 0.25,
+                                  .max_tokens = 777,
                                   .target_cuda = true};
     static const struct run_options begun = {.max_depth = 7,
                                              .max_repairs = 2,
@@ -51,6 +56,12 @@ static void everything_that_decides_comes_back(void **state)
     assert_string_equal(s.model, then.model);
     assert_string_equal(s.device, then.device);
     assert_string_equal(s.models, then.models);
+    assert_string_equal(s.base_url, then.base_url);
+    assert_string_equal(s.key_env, then.key_env);
+    assert_string_equal(s.effort, then.effort);
+    assert_null(s.key_file);
+    assert_true(s.temperature > 0.24 && s.temperature < 0.26);
+    assert_int_equal(s.max_tokens, 777);
     assert_string_equal(s.simt_arch, then.simt_arch);
     assert_string_equal(s.check, then.check);
     assert_string_equal(s.set[0], set[0]);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +162,115 @@ static void tokens_and_their_cached_share_are_reported(void **state)
         assert_string_equal(r.finish_reason, "stop");
         arena_free(a);
     }
+}
+
+/* The first attempt is answered without text: paid for, and asked again. */
+static void tokens_of_failed_attempts_are_counted(void **state)
+{
+    (void)state;
+    for (int d = 0; d < 3; d++) {
+        struct arena *a = arena_new();
+        struct llm_config c = quick_config(specs[d], server_url(&server, "tool-call-once", a));
+        struct budget_limits limits = {.tokens = 100000};
+        struct budget_spent spent;
+        struct error err = {0};
+        struct reply r;
+
+        assert_true(budget_open(NULL, &limits, &c.budget, &err));
+        assert_true(quick_ask(&c, a, &r, &err));
+        assert_int_equal(r.prompt_tokens, 200);
+        assert_int_equal(r.output_tokens, 40);
+        assert_true(budget_spent(c.budget, &spent, &err));
+        assert_int_equal(spent.tokens, 240);
+        budget_close(c.budget);
+        arena_free(a);
+    }
+}
+
+/* Prices of a million tokens: input 1, output 10. A prompt that was wasted costs what a prompt
+ * costs.
+ */
+static void a_wasted_prompt_is_billed_as_a_prompt(void **state)
+{
+    static const char prices[] =
+        "{\"models\": {\"openai:m\": {\"input\": 1, \"cached\": 1, \"output\": 10}}}";
+    struct arena *a = arena_new();
+    struct llm_config c = quick_config("openai:m", server_url(&server, "tool-call-once", a));
+    struct error err = {0};
+    struct reply r;
+    char *dir, *path;
+
+    (void)state;
+    assert_true(dir_temp("prices", a, &dir, &err));
+    path = path_join(a, dir, "prices.json");
+    assert_true(file_write(path, text_of(prices), &err));
+    c.price_file = path;
+    assert_true(quick_ask(&c, a, &r, &err));
+    assert_true(fabs(r.cost_usd - (200 * 1 + 40 * 10) / 1e6) < 1e-9);
+    dir_remove(dir, &err);
+    arena_free(a);
+}
+
+static void a_call_that_is_given_up_says_what_it_cost(void **state)
+{
+    (void)state;
+    for (int d = 0; d < 3; d++) {
+        struct arena *a = arena_new();
+        struct llm_config c = quick_config(specs[d], server_url(&server, "cut", a));
+        struct error err = {0};
+        struct reply r = {0};
+
+        assert_false(quick_ask(&c, a, &r, &err));
+        assert_string_equal(r.finish_reason, LLM_FAILED);
+        assert_true(r.prompt_tokens > 0);
+        assert_true(r.output_tokens > 0);
+        arena_free(a);
+    }
+}
+
+/* What is said on stderr when an llm with a key is opened at this address. */
+static bool warns_about(const char *url)
+{
+    struct arena *a = arena_new();
+    struct llm_config c = quick_config("openai:m", url);
+    struct error err = {0};
+    struct llm *llm = NULL;
+    FILE *caught = tmpfile();
+    int kept = dup(2);
+    char said[2000] = "";
+
+    fflush(stderr);
+    dup2(fileno(caught), 2);
+    assert_true(llm_open(&c, &llm, &err));
+    fflush(stderr);
+    dup2(kept, 2);
+    close(kept);
+    rewind(caught);
+    (void)!fread(said, 1, sizeof(said) - 1, caught);
+    fclose(caught);
+    llm_close(llm);
+    arena_free(a);
+    return strstr(said, "unencrypted") != NULL;
+}
+
+static void only_this_machine_counts_as_local(void **state)
+{
+    static const struct {
+        const char *url;
+        bool warns;
+    } rows[] = {
+        {"http://localhost/v1", false},         {"http://localhost:8000/v1", false},
+        {"http://127.0.0.1:8000/v1", false},    {"http://127.3.2.1/v1", false},
+        {"http://[::1]:8000/v1", false},        {"http://localhost.evil.example/v1", true},
+        {"http://127.evil.example/v1", true},   {"http://127.0.0.1.evil.example/v1", true},
+        {"http://[::1].evil.example/v1", true}, {"http://10.0.0.1/v1", true},
+        {"https://evil.example/v1", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (warns_about(rows[i].url) != rows[i].warns)
+            fail_msg("%s", rows[i].url);
 }
 
 static void retry_after_is_obeyed_in_seconds_and_as_a_date(void **state)
@@ -445,6 +555,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_fault_has_its_behaviour_in_every_dialect),
         cmocka_unit_test(tokens_and_their_cached_share_are_reported),
+        cmocka_unit_test(tokens_of_failed_attempts_are_counted),
+        cmocka_unit_test(a_wasted_prompt_is_billed_as_a_prompt),
+        cmocka_unit_test(a_call_that_is_given_up_says_what_it_cost),
+        cmocka_unit_test(only_this_machine_counts_as_local),
         cmocka_unit_test(retry_after_is_obeyed_in_seconds_and_as_a_date),
         cmocka_unit_test(a_slow_drip_ends_at_the_deadline_and_not_later),
         cmocka_unit_test(a_huge_reply_is_not_kept_in_memory),

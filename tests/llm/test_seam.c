@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "llm/price.h"
 #include "llm/provider/provider.h"
@@ -378,6 +379,34 @@ static void parallel_runs_share_one_budget_through_its_file(void **state)
     budget_close(b);
 }
 
+/* Whoever is killed leaves the old content or the new: one write, and never a shorter file. */
+static void a_budget_file_is_whole_at_every_moment(void **state)
+{
+    char *path = path_join(scope, work, "whole.json");
+    struct budget_limits limits = {.tokens = 10000000};
+    struct budget_grant g[40];
+    struct error err = {0};
+    struct stat before, after;
+    struct budget *b;
+    struct text text;
+    json_t *v;
+
+    (void)state;
+    assert_true(budget_open(path, &limits, &b, &err));
+    for (size_t i = 0; i < ARRAY_LEN(g); i++)
+        assert_true(budget_reserve(b, &plain, &g[i], &err));
+    assert_int_equal(stat(path, &before), 0);
+    for (size_t i = 0; i < ARRAY_LEN(g); i++)
+        budget_settle(b, &g[i], 10, 0);
+    assert_int_equal(stat(path, &after), 0);
+    assert_int_equal(before.st_size, after.st_size);
+    assert_true(file_read(path, 1 << 20, scope, &text, &err));
+    assert_true(json_parse(text, path, &v, &err));
+    assert_int_equal(json_int_or(v, "tokens", 0), 400);
+    json_decref(v);
+    budget_close(b);
+}
+
 static void what_was_spent_before_counts_and_a_pause_does_not(void **state)
 {
     char path[] = "/tmp/cutegen-budget-XXXXXX";
@@ -633,6 +662,7 @@ int main(void)
         cmocka_unit_test(a_budget_ends_calls_tokens_money_and_minutes),
         cmocka_unit_test(a_grant_is_never_more_than_what_is_left),
         cmocka_unit_test(parallel_runs_share_one_budget_through_its_file),
+        cmocka_unit_test(a_budget_file_is_whole_at_every_moment),
         cmocka_unit_test(what_was_spent_before_counts_and_a_pause_does_not),
         cmocka_unit_test(a_model_without_a_price_and_a_budget_in_dollars_do_not_go_together),
         cmocka_unit_test(a_spent_budget_stops_the_next_call),

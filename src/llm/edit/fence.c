@@ -533,8 +533,10 @@ static bool is_prose(const struct fence_list *list, size_t at)
     return true;
 }
 
-const char *fence_change(struct text reply, struct arena *a)
+/* What stands behind a word at the beginning of a line of prose; the last of several. */
+static const char *marked_line(struct text reply, const char *word, struct arena *a)
 {
+    size_t n = strlen(word);
     struct fence_list list = fence_find(reply, a);
     const char *found = NULL;
 
@@ -544,8 +546,8 @@ const char *fence_change(struct text reply, struct arena *a)
 
         while (t.len && one_of(t.data[0], "*#_> "))
             t.data++, t.len--;
-        if (t.len > 7 && strncasecmp(t.data, "change:", 7) == 0 && is_prose(&list, l.begin)) {
-            t = text_trim((struct text){t.data + 7, t.len - 7});
+        if (t.len > n && strncasecmp(t.data, word, n) == 0 && is_prose(&list, l.begin)) {
+            t = text_trim((struct text){t.data + n, t.len - n});
             while (t.len && one_of(t.data[0], "*_ "))
                 t.data++, t.len--;
             while (t.len && one_of(t.data[t.len - 1], "*_ "))
@@ -556,4 +558,14 @@ const char *fence_change(struct text reply, struct arena *a)
         i = l.next;
     }
     return found;
+}
+
+const char *fence_change(struct text reply, struct arena *a)
+{
+    return marked_line(reply, "change:", a);
+}
+
+const char *fence_stop(struct text reply, struct arena *a)
+{
+    return marked_line(reply, "stop:", a);
 }

@@ -41,5 +41,7 @@ bool fence_code(struct text reply, struct arena *a, struct text *out, const char
 
 /* The one-line summary a reply may carry ("CHANGE: ..." outside the blocks), or NULL. */
 const char *fence_change(struct text reply, struct arena *a);
+/* The reason behind "STOP:" at the beginning of a line: the model has nothing more to propose. */
+const char *fence_stop(struct text reply, struct arena *a);
 
 #endif
