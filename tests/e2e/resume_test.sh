@@ -7,7 +7,12 @@ program=$(readlink -f "$1")
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 servers=()
-trap 'for s in "${servers[@]}"; do kill "$s" 2>/dev/null; done; rm -rf "$work"' EXIT
+clean_up()
+{
+    [ ${#servers[@]} = 0 ] || kill "${servers[@]}" 2>/dev/null
+    rm -rf "$work"
+}
+trap clean_up EXIT
 unset ANTHROPIC_API_KEY http_proxy OPENAI_BASE_URL
 export OPENAI_API_KEY=sk-resume-4711-0815 XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs CUTEGEN_SERVER=no
 cd "$work" || exit 3
@@ -41,7 +46,8 @@ serve()
     mkfifo "$pipe"
     python3 "$root/tests/e2e/script_server.py" "$1" "$2" <"$pipe" >"$pipe.port" &
     servers+=($!)
-    exec {keep}>"$pipe" # the server ends with it
+    # shellcheck disable=SC2034  # held open: the server ends with it
+    exec {keep}>"$pipe"
     until [ -s "$pipe.port" ]; do sleep 0.05; done
     url=http://127.0.0.1:$(cat "$pipe.port")/v1
 }

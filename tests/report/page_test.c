@@ -115,7 +115,7 @@ static void a_measured_run_says_its_result_and_its_evidence(void **state)
         "cutegen run /tasks/square_matmul.py --model anthropic:large-1",
         "<dt>torch</dt><dd>2.9.1</dd>",
         "81c3f0aa",
-        "max 6.0e-8 (reference 3.8e-7)",
+        "max relative 6.0e-8 (reference 3.8e-7)",
     };
 
     assert_has(page, wanted, ARRAY_LEN(wanted));
@@ -412,7 +412,8 @@ static void the_text_is_the_table_of_a_run(void **state)
         "  0    plain: one element per thread              5.7 s   pass              3.91 us",
         "\n       \xe2\x94\x94 repair 1: guard the tail ",
         "* modelled for H200; run on a GPU to measure\n",
-        "best     depth 3, 4.20x over depth 0 (modelled)      checked 5 draws, max error 6.0e-8",
+        "best     depth 3, 4.20x over depth 0 (modelled)      checked 5 draws, max relative error "
+        "6.0e-8",
         "89 %  \xe2\x96\x82\xe2\x96\x84\xe2\x96\x86\xe2\x96\x88\n",
     };
 
