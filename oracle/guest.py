@@ -1,18 +1,22 @@
-"""A foreign candidate: runs somebody else's ModelNew in a process of its own, as the runner runs a .cu file.
+"""The guest: runs somebody else's ModelNew in a process of its own, as the runner runs a .cu file.
 
-The same protocol as the runner's (docs/architecture.md): load, bind, run, time, end; besides, `burst`, by which the asker's own
-clock is held against ours. Hides that the candidate is Python. It may do what it likes in here; what counts lies outside:
-the inputs and outputs are the oracle's memory, the oracle compares, the asker's clock has the last word.
+The same protocol as the runner's (docs/architecture.md): load, bind, run, time, end; besides, `make` before each bind, and `burst`, by
+which the asker's own clock is held against ours. Nothing in here is secret and nothing said in here is believed: there is no
+task, no reference, no tolerance and no seed; inputs and outputs are files that the oracle writes and copies. What is refused in
+here tells an honest author what is wrong with a module. It proves nothing about a dishonest one, which may change any of it.
 
-1. What is used after the candidate was loaded was taken hold of before: patching torch or time changes nothing here, and is told.
-2. A result is copied out at once, in the order of the current stream: work left to other streams, threads or later comes too late.
-3. The memory a call's result may land in holds NaN before the call: a result of an earlier call is no result.
-4. Inputs get their values late, in stream order, after other values stood there: what does not wait reads the wrong ones.
+1. The module can start no program and no process: seal.py, before it is imported.
+2. ModelNew is made before the inputs of its draw exist in this process or its folder.
+3. What is used after the candidate was loaded was taken hold of before: patching torch or time is told.
+4. A result is copied out at once, in the order of the current stream: work left to other streams, threads or later comes too late.
+5. The memory a call's result may land in holds NaN before the call: a result of an earlier call is no result.
+6. Inputs get their values late, in stream order, after other values stood there: what does not wait reads the wrong ones.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import mmap
 import os
@@ -46,7 +50,16 @@ def words_of(err: BaseException, path: Path) -> str:
     text = str(err).strip()
     errors = [line for line in text.splitlines() if re.search(r"\berror\b", line)]  # a compiler's output
     first = "\n".join(errors[:5]) if len(text) > 600 and errors else text[:1500]
-    return f"{where}{type(err).__name__}: {first}"
+    return f"{where}{type(err).__name__}: {first}{advice(err)}"
+
+
+def advice(err: BaseException) -> str:
+    """What a module that worked elsewhere may lack here."""
+    if isinstance(err, (ImportError, KeyError, FileNotFoundError)) or (isinstance(err, NameError) and "Model" in str(err)):
+        return "; a ModelNew stands on its own: the task, its Model and the files beside it are not there when it is judged"
+    if isinstance(err, PermissionError):
+        return "; a ModelNew may not start programs, nor use files outside of its own folder"
+    return ""
 
 
 def watched() -> dict[str, tuple[Any, str, Any]]:
@@ -76,52 +89,57 @@ class Guest:
     def __init__(self) -> None:
         import torch
 
-        from oracle import task, truth
+        from oracle import baseline, cuda, operators, task, truth  # all that is ever needed: no import comes later
+        from oracle.exchange import write_all
+        from oracle.fault import is_out_of_memory
         from oracle.graph import Tracer
 
-        self.torch, self.task_module, self.Tracer = torch, task, Tracer
+        self.torch, self.task_module, self.Tracer, self.operators = torch, task, Tracer, operators
+        self.baseline, self.cuda, self.write_all = baseline, cuda, write_all
+        self.is_out_of_memory = is_out_of_memory
         truth.exact_arithmetic()
-        self.results_of = truth.results_of
         self.copy, self.fill, self.empty = torch.Tensor.copy_, torch.Tensor.fill_, torch.empty_strided
         self.frames = sys._current_frames
         self.maps: list[Any] = []
-        self.opened: dict[str, Any] = {}
         self.runs = 0
+        self.doings = {"open": self.open, "load": self.load, "make": self.make, "bind": self.bind, "run": self.run, "time": self.time, "burst": self.burst}
         self.graph: Any = None
         self.made: Any = None  # what forward returned while the graph was captured
 
     # ---- load -----------------------------------------------------------------------------------
 
-    def load(self, request: dict[str, Any]) -> dict[str, Any]:
+    def open(self, request: dict[str, Any]) -> dict[str, Any]:
+        """All that is believed of what this process says: the module is not in it yet."""
         torch = self.torch
         name = request["device"]
         self.device = torch.device("cpu" if name == "simt" else name)
-        self.path = Path(request["module"])
-        self.inputs, self.outputs = request["inputs"], request["outputs"]
-        self.allow_torch = bool(request.get("allow_torch"))
         if self.device.type == "cuda":
             torch.cuda.set_device(self.device)
             torch.cuda.init()
             torch.cuda.synchronize()
-        source = self.task_module.read_source(Path(request["task"]))
+        limit_memory(int(request.get("memory") or 0))
+        why = seal()
+        if why:
+            return {"ok": False, "kind": "machine", "text": f"a module cannot be kept from starting programs here: {why}"}
+        return {}
+
+    def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        self.path = Path(request["module"])
+        self.inputs, self.outputs = request["inputs"], request["outputs"]
+        self.allow_torch = bool(request.get("allow_torch"))
         self.values = request.get("values") or {}
-        self.task = self.task_module.Task(source, self.values, self.device)
-        self.arguments = self.task.arguments(20).skeleton()
-        self.init = getattr(self.task.module, "get_init_inputs", list)()
         self.watched = watched()
         self.threads = set(self.frames())
         self.module = self._import()
-        self._make_model(0)
         self._check_patches()
-        return {"device": {"name": "PyTorch " + torch.__version__}}
+        return {"device": {"name": "PyTorch " + self.torch.__version__}}
 
     def _import(self) -> types.ModuleType:
-        sys.path.insert(0, str(self.path.parent))
         module = types.ModuleType("candidate")
         module.__file__ = str(self.path)
         sys.modules["candidate"] = module
         try:
-            tree = ast.parse(self.path.read_text(encoding="utf-8"), str(self.path))
+            tree = ast.parse(self.path.read_text(encoding="utf-8-sig"), str(self.path))
             tree = self.task_module._Replace(self.values).visit(tree)  # the task's sizes, where it has them too
             exec(compile(ast.fix_missing_locations(tree), str(self.path), "exec"), module.__dict__)
         except BaseException as err:
@@ -130,15 +148,20 @@ class Guest:
             raise Outcome("compile error", f"{self.path.name} defines no class ModelNew")
         return module
 
-    def _make_model(self, seed: int) -> None:
+    def make(self, request: dict[str, Any]) -> dict[str, Any]:
+        """A fresh ModelNew. Nothing of an earlier draw is left for it to find."""
         torch = self.torch
-        torch.manual_seed(seed)
-        make = self.module.ModelNew
+        self.ins, self.outs, self.given, self.graph, self.made = [], [], [], None, None
+        tensors = [self._read(place) for place in request.get("tensors", [])]
+        init = decode(request["init"], tensors, self.device)
+        torch.manual_seed(self.runs)
+        build = self.module.ModelNew
         try:
-            model = make(**self.init) if isinstance(self.init, dict) else make(*self.init)
+            model = build(**init) if isinstance(init, dict) else build(*init)
             self.model = model.to(self.device).requires_grad_(False)
         except BaseException as err:
             raise Outcome("compile error", "ModelNew() fails: " + words_of(err, self.path)) from err
+        return {}
 
     def _check_patches(self) -> None:
         for name, (owner, attribute, before) in self.watched.items():
@@ -153,37 +176,55 @@ class Guest:
     # ---- bind -----------------------------------------------------------------------------------
 
     def bind(self, request: dict[str, Any]) -> dict[str, Any]:
-        views = {name: self._open(place) for name, place in request["buffers"].items()}
-        self.ins = [self._view(views[f"in{k}"], info) for k, info in enumerate(self.inputs)]
-        self.outs = [self._view(views[f"out{k}"], info) for k, info in enumerate(self.outputs)]
+        places = request["buffers"]
+        self.in_places = [places[f"in{k}"] for k in range(len(self.inputs))]
+        self.out_places = [places[f"out{k}"] for k in range(len(self.outputs))]
+        self.ins = [self._read({**place, **info}) for place, info in zip(self.in_places, self.inputs)]
+        self.outs = [self.empty(o["shape"], o["strides"], dtype=self._dtype(o), device=self.device) for o in self.outputs]
         count = sum(i["role"] == "input" for i in self.inputs)
         self.given, held = self.ins[:count], self.ins[count:]
+        self.arguments, self.keywords = decode(request["call"], self.given, self.device)
         self.graph = None
-        self._make_model(self.runs)
         self._take_weights(held, self.inputs[count:])
         if self.runs == 0 and not self.allow_torch:
             self._refuse_torch()
         return {}
 
-    def _open(self, place: dict[str, Any]) -> Any:
-        """The bytes of a buffer."""
-        torch = self.torch
-        begin, size = place["offset"], place["bytes"]
-        if "path" in place:
-            with open(place["path"], "r+b") as file:
-                mapped = mmap.mmap(file.fileno(), 0)
-            self.maps = (self.maps + [mapped])[-256:]
-            return torch.frombuffer(mapped, dtype=torch.uint8, count=size, offset=begin) if size else torch.empty(0, dtype=torch.uint8)
-        from oracle import cuda
+    def _dtype(self, info: dict[str, Any]) -> Any:
+        return next(dtype for dtype, name in self.task_module.DTYPES.items() if name == info["dtype"])
 
-        if place["ipc"] not in self.opened:
-            pointer, whole = cuda.open_handle(self.device, place["ipc"])
-            self.opened[place["ipc"]] = cuda.wrap(pointer, whole, self.device)
-        return self.opened[place["ipc"]][begin : begin + size]
+    def _read(self, place: dict[str, Any]) -> Any:
+        """An input. On the CPU it is the file itself, so that what is done to it is seen outside."""
+        torch = self.torch
+        if not place["bytes"]:
+            return self._view(torch.empty(0, dtype=torch.uint8), place).to(self.device)
+        with open(place["path"], "r+b") as file:
+            mapped = mmap.mmap(file.fileno(), place["bytes"])
+        self.maps = (self.maps + [mapped])[-256:]
+        flat = torch.frombuffer(mapped, dtype=torch.uint8)
+        return self._view(flat.to(self.device) if self.device.type == "cuda" else flat, place)
+
+    def _deliver(self) -> None:
+        """The outputs to their files; on a GPU also inputs that are not what they were."""
+        for place, tensor in zip(self.out_places, self.outs):
+            self._write(place, tensor.detach().cpu().contiguous())
+        if self.device.type != "cuda":
+            return
+        for place, info, tensor in zip(self.in_places, self.inputs, self.ins):
+            if place["bytes"]:
+                now = self._read({**place, **info})
+                if not self.torch.equal(now.view(-1) if now.is_contiguous() else now, tensor.view(-1) if tensor.is_contiguous() else tensor):
+                    self._write(place, self.torch.zeros(place["bytes"], dtype=self.torch.uint8))
+
+    def _write(self, place: dict[str, Any], tensor: Any) -> None:
+        fd = os.open(place["path"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            self.write_all(fd, tensor)
+        finally:
+            os.close(fd)
 
     def _view(self, raw: Any, info: dict[str, Any]) -> Any:
-        back = {name: dtype for dtype, name in self.task_module.DTYPES.items()}
-        flat = raw.view(back[info["dtype"]])
+        flat = raw.view(self._dtype(info))
         return self.torch.as_strided(flat, info["shape"], info["strides"], flat.storage_offset()) if raw.numel() else flat.reshape(info["shape"])
 
     def _take_weights(self, held: list[Any], infos: list[dict[str, Any]]) -> None:
@@ -201,12 +242,11 @@ class Guest:
 
     def _refuse_torch(self) -> None:
         """One forward with every torch operator inside it noted. Operators of the candidate's own are welcome."""
-        from oracle.operators import FACTORIES, SAME, VIEWS
-
-        harmless = {*FACTORIES, *SAME, *VIEWS, "copy_", "_to_copy", "contiguous", "clone", "zero_", "fill_", "resize_", "empty_like",
+        names = self.operators
+        harmless = {*names.FACTORIES, *names.SAME, *names.VIEWS, "copy_", "_to_copy", "contiguous", "clone", "zero_", "fill_", "resize_", "empty_like",
                     "zeros_like", "new_empty", "new_zeros", "new_empty_strided", "detach", "detach_", "lift_fresh", "set_", "record_stream"}
         tracer = self.Tracer([])
-        args, kwargs = self.arguments.with_tensors(self.given)
+        args, kwargs = self.arguments, self.keywords
         with tracer, self.torch.no_grad():
             self._call(args, kwargs)
         inside = sorted({node.op for node in tracer.nodes if node.op.startswith("aten.") and node.name not in harmless})
@@ -221,7 +261,7 @@ class Guest:
         except Outcome:
             raise
         except BaseException as err:
-            kind = "out of memory" if "out of memory" in str(err) else "crash"
+            kind = "out of memory" if self.is_out_of_memory(err) else "crash"
             raise Outcome(kind, words_of(err, self.path)) from err
 
     def _plain(self, value: Any) -> list[Any]:
@@ -257,7 +297,7 @@ class Guest:
     def _once(self) -> list[Any]:
         """One call, copied out at once. Under CUDA the inputs come late, in stream order."""
         torch = self.torch
-        args, kwargs = self.arguments.with_tensors(self.given)
+        args, kwargs = self.arguments, self.keywords
         self._poison()
         if self.device.type == "cuda":
             late = [(t, t.clone()) for t in self.given if t.is_floating_point() and 0 not in t.stride()]
@@ -276,7 +316,6 @@ class Guest:
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         first = self._once()
-        kept = [o.clone() for o in self.outs]
         for result in first:
             with self.torch.no_grad():
                 self._spoil(result)
@@ -286,22 +325,20 @@ class Guest:
         self.runs += 1
         self._check_threads()
         self._check_patches()
-        same = all(self.torch.equal(a.view(self.torch.uint8), b.view(self.torch.uint8)) if a.dim() and a.numel() else True for a, b in zip(kept, self.outs))
-        return {"hash": ("same" if same else f"other {self.runs}")} if request.get("hash") else {}
+        self._deliver()
+        return {}
 
     # ---- time -----------------------------------------------------------------------------------
 
     def _timed_call(self) -> Callable[[], Any]:
         """The call as a graph where it can be captured: no host time, and nothing outside of the stream."""
-        args, kwargs = self.arguments.with_tensors(self.given)
+        args, kwargs = self.arguments, self.keywords
         if self.device.type != "cuda":
             return lambda: self._call(args, kwargs)
         if self.graph is None:
-            from oracle.baseline import _captured
-
             try:
                 with self.torch.no_grad():
-                    self.graph = _captured(lambda: self._keep(self._call(args, kwargs)))
+                    self.graph = self.baseline._captured(lambda: self._keep(self._call(args, kwargs)))
                 self.captured = True
             except BaseException:
                 self._settle()
@@ -350,7 +387,7 @@ class Guest:
         self.graph()
         self._settle()
         timed = [r.clone() for r in timed]
-        args, kwargs = self.arguments.with_tensors(self.given)
+        args, kwargs = self.arguments, self.keywords
         for one, two in zip(timed, self._plain(self._call(args, kwargs))):
             if one.numel() and not torch.equal(one, two) and not torch.allclose(one.double(), two.double(), 1e-2, 1e-2 * float(two.double().abs().nan_to_num(0).mean()), equal_nan=True):
                 raise Outcome("wrong values", "what was timed, a CUDA graph of forward, gives other results than forward")
@@ -358,6 +395,7 @@ class Guest:
     def _last(self) -> None:
         """What is compared after timing: an ordinary call."""
         self._once()
+        self._deliver()
 
     def _samples(self, call: Callable[[], Any], count: int, cold: bool) -> list[float]:
         torch = self.torch
@@ -372,16 +410,13 @@ class Guest:
                 call()
                 times.append(1e6 * (CLOCK() - start))
             return times
-        from oracle.baseline import _flusher
-        from oracle.cuda import reset_kept
-
-        flush = _flusher(self.device) if cold else (lambda: None)
+        flush = self.baseline._flusher(self.device) if cold else (lambda: None)
         pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)]
         for turn, (begin, end) in enumerate(pairs):
             self._stir(turn)
             if cold:
                 self._settle()
-                reset_kept()
+                self.cuda.reset_kept()
             flush()
             torch.cuda._sleep(200_000 if cold else 40_000)  # the call is queued before the clock starts
             begin.record()
@@ -405,9 +440,9 @@ class Guest:
 def answer(guest: Guest, request: dict[str, Any]) -> dict[str, Any]:
     doing = request.get("do")
     try:
-        if doing not in ("load", "bind", "run", "time", "burst"):
+        if doing not in ("open", "load", "make", "bind", "run", "time", "burst"):
             return {"ok": False, "kind": "use", "text": f"no request {doing!r}", "hint": "see docs/architecture.md"}
-        return {"ok": True, "outcome": "ok", **getattr(guest, doing)(request)}
+        return {"ok": True, "outcome": "ok", **guest.doings[doing](request)}
     except Outcome as outcome:
         return {"ok": True, "outcome": outcome.kind, "text": outcome.text}
     except Exception as err:
@@ -422,7 +457,6 @@ def answer(guest: Guest, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> int:
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
     from oracle.main import plain, take_streams
 
     requests, answers = take_streams()
@@ -441,7 +475,22 @@ def main() -> int:
     return 0
 
 
+def load_package() -> None:
+    """Our own modules, by their folder alone: nothing beside it can be seen from here."""
+    folder = Path(__file__).resolve().parent
+    spec = importlib.util.spec_from_file_location("oracle", folder / "__init__.py", submodule_search_locations=[str(folder)])
+    assert spec is not None and spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["oracle"] = package
+    spec.loader.exec_module(package)
+
+
 if __name__ == "__main__":
+    load_package()
+    from oracle.limits import limit_memory
+    from oracle.plain_data import decode
+    from oracle.seal import seal
+
     code = main()
     sys.stdout.flush()
     os._exit(code)  # whatever the candidate left running ends here

@@ -63,8 +63,8 @@ class Oracle:
             elif self.session is not None:
                 self.session.rest()
             return {}
-        if doing not in ("draw", "compare", "trivial", "baseline", "reference"):
-            raise use(f"no request {doing!r}", "load, draw, compare, trivial, baseline, reference, rest, end")
+        if doing not in ("draw", "hand", "compare", "trivial", "baseline", "reference"):
+            raise use(f"no request {doing!r}", "load, draw, hand, compare, trivial, baseline, reference, rest, end")
         if self.session is None:
             raise use("no task is loaded", "load one first")
         return self.carry_out(doing, request)
@@ -86,6 +86,8 @@ class Oracle:
     def carry_out(self, doing: str, request: dict[str, Any]) -> dict[str, Any]:
         if doing == "draw":
             return self.session.draw(request)
+        if doing == "hand":
+            return self.session.hand()
         if doing == "compare":
             return self.session.compare()
         if doing == "reference":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import math
 import secrets
 import tempfile
@@ -22,11 +23,13 @@ from .buffers import Buffer, Pool, pattern_bits
 from .compare import ROUNDOFF, compare_output
 from .describe import SIZES, Analysis, tensor_entry
 from .draw import check_distribution, lean, nearly, redraw, seed_number, stir_parameters
+from .exchange import Exchange, memory_of
 from .facts import Known, look, words
 from .fault import Fault, machine, memory_is_finite, use
 from .graph import Graph, Limit, OnMeta, TooBig, node_flops, tensor_part
 from .noise import Disturb, longest_sums, runs_for, stored_roundoff
 from .operators import RANDOM
+from .plain_data import encode
 from .task import (
     DTYPES,
     MAX_DIMS,
@@ -82,6 +85,7 @@ class Session:
         )
         self.draw_now: Draw | None = None
         self.standing = Standing()
+        self.exchange: Exchange | None = None  # the draw is for a guest, which gets it in files
         self.baselines: dict[str, Any] = {}
         self.timed: dict[str, Any] = {}  # the last timing of each baseline, for baseline.py
         self.flush: Any = None
@@ -108,6 +112,7 @@ class Session:
     def rest(self) -> None:
         """Lets go of all memory that a draw needs; what was learnt about the task stays."""
         self.draw_now = None
+        self._end_exchange()
         self.baselines = {name: call for name, call in self.baselines.items() if name == "compile"}
         self.flush = None
         self._release_pool()
@@ -445,14 +450,20 @@ class Session:
 
     def near(self, base: Draw, seed: str, distribution: str) -> None:
         """Changes a few elements of the inputs where they lie; outputs stay as the last run left them."""
-        fresh = self.make(seed, distribution)
-        generator = torch.Generator(self.device).manual_seed(seed_number(seed) + 3)
-        base.tensors = [nearly(t, f, known, generator) for t, f, known in zip(base.tensors, fresh.tensors, self.known)]
+        base.tensors = self._changed_a_little(base, seed, distribution)
         for buffer, value in zip(self.in_buffers, base.tensors):
             _fill(buffer, value)
 
+    def _changed_a_little(self, base: Draw, seed: str, distribution: str) -> list[torch.Tensor]:
+        fresh = self.make(seed, distribution)
+        generator = torch.Generator(self.device).manual_seed(seed_number(seed) + 3)
+        return [nearly(t, f, known, generator) for t, f, known in zip(base.tensors, fresh.tensors, self.known)]
+
     def draw(self, request: dict[str, Any]) -> dict[str, Any]:
         distribution = check_distribution(request.get("distribution", "task"))
+        if request.get("guest"):
+            return self._draw_for_guest(request, distribution)
+        self._end_exchange()
         if request.get("near"):
             with memory_is_finite("the draw"):
                 self.near(self._drawn(), str(_field(request, "seed", str)), distribution)
@@ -475,6 +486,68 @@ class Session:
         self._settle()
         self.draw_now = drawn
         return {"buffers": {b.name: b.wire() for b in self.in_buffers + self.out_buffers}}
+
+    # ---- a guest ------------------------------------------------------------------------------
+
+    def _draw_for_guest(self, request: dict[str, Any], distribution: str) -> dict[str, Any]:
+        """Draws, and hands out what its constructor takes. The inputs themselves follow at hand(), when the module is made."""
+        seed = str(_field(request, "seed", str))
+        self._end_exchange()
+        with memory_is_finite("the draw"):
+            if request.get("near"):
+                self._drawn().tensors = self._changed_a_little(self._drawn(), seed, distribution)
+            else:
+                self.draw_now = None
+                self.draw_now = self.make(seed, distribution)
+        self.exchange = exchange = Exchange(str(request["guest"]))
+        tensors: list[dict[str, Any]] = []
+
+        def note(tensor: torch.Tensor) -> int:
+            place = exchange.put(f"init{len(tensors)}", tensor.detach())
+            tensors.append({**place, **tensor_part(tensor.detach().contiguous())})
+            return len(tensors) - 1
+
+        init = self.task.init_inputs(seed_number(seed) + 1)
+        return {"init": encode(init, note, f"get_init_inputs() of {self.task.path}"), "tensors": tensors}
+
+    def hand(self) -> dict[str, Any]:
+        """The draw's inputs and weights in files, and how forward is called with them."""
+        drawn, exchange = self._drawn(), self.exchange
+        if exchange is None:
+            raise use("nothing was drawn for a guest", "draw with guest first")
+        exchange.clear()
+        places = {
+            f"in{k}": exchange.put(f"in{k}", value, info["strides"])
+            for k, (value, info) in enumerate(zip(drawn.tensors + drawn.held, self.inputs))
+        }
+        for k, b in enumerate(self.out_buffers):
+            places[f"out{k}"] = exchange.expect(f"out{k}", b.bytes)
+        count = iter(range(len(drawn.tensors)))
+        args, kwargs = drawn.arguments.with_tensors([torch.empty(0) for _ in drawn.tensors])
+        call = encode([list(args), kwargs], lambda _: next(count), f"get_inputs() of {self.task.path}")
+        return {"buffers": places, "call": call}
+
+    def _taken_from_guest(self, drawn: Draw) -> tuple[list[torch.Tensor], list[str], str]:
+        """(copies of its outputs, inputs it changed, a hash of the outputs)"""
+        exchange, back = self.exchange, {name: dtype for dtype, name in DTYPES.items()}
+        assert exchange is not None
+        made = [
+            exchange.output(f"out{k}", o["shape"], o["strides"], back[o["dtype"]]) for k, o in enumerate(self.outputs)
+        ]
+        changed = []
+        for k, (info, value) in enumerate(zip(self.inputs, drawn.tensors + drawn.held)):
+            now = exchange.get(f"in{k}", info["shape"], info["strides"], back[info["dtype"]])
+            if now is None or not torch.equal(_bits(now), _bits(value.cpu())):
+                changed.append(f"in{k}")
+        digest = hashlib.blake2b(digest_size=16)
+        for tensor in made:
+            digest.update(memory_of(tensor.contiguous()))
+        return [m.to(self.device) for m in made], changed, digest.hexdigest()
+
+    def _end_exchange(self) -> None:
+        if self.exchange is not None:
+            self.exchange.close()
+            self.exchange = None
 
     def _settle(self) -> None:
         if self.device.type == "cuda":
@@ -512,19 +585,26 @@ class Session:
     def compare(self) -> dict[str, Any]:
         drawn = self._drawn()
         with memory_is_finite("the comparison"):
-            guards = [hit for b in self.in_buffers + self.out_buffers for hit in b.guards_hit()]
-            modified = [
-                b.name
-                for b, value in zip(self.in_buffers, drawn.tensors + drawn.held)
-                if not torch.equal(b.as_bits(), _bits(value))
-            ]
+            # Copied first: whoever made the outputs may still be running, and the reference does not exist yet.
+            if self.exchange:
+                made, modified, digest = self._taken_from_guest(drawn)
+                guards = []
+            else:
+                made, digest = [b.tensor().clone() for b in self.out_buffers], ""
+                guards = [hit for b in self.in_buffers + self.out_buffers for hit in b.guards_hit()]
+                modified = [
+                    b.name
+                    for b, value in zip(self.in_buffers, drawn.tensors + drawn.held)
+                    if not torch.equal(b.as_bits(), _bits(value))
+                ]
             reference, truth, exact = self.answers(drawn)
             noise = functools.lru_cache(None)(lambda: self.noise(drawn, truth) if exact else None)
             outputs = [
-                compare_output(name, b.tensor(), r, t, self.rules, noise=lambda k=k: (noise() or {}).get(k))
-                for k, (name, b, r, t) in enumerate(zip(self.output_names, self.out_buffers, reference, truth))
+                compare_output(name, m, r, t, self.rules, noise=lambda k=k: (noise() or {}).get(k))
+                for k, (name, m, r, t) in enumerate(zip(self.output_names, made, reference, truth))
             ]
         return {
+            **({"hash": digest} if digest else {}),
             "outputs": outputs,
             "inputs_modified": modified,
             "guards_hit": guards,
@@ -549,6 +629,7 @@ class Session:
 
     def release(self) -> None:
         self.draw_now = None
+        self._end_exchange()
         self.baselines.clear()
         self._release_pool()
 

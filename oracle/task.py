@@ -416,6 +416,12 @@ class Task:
                 setattr(owner, name, getattr(owner, name).to(device or self.device))
             return model.requires_grad_(False)
 
+    def init_inputs(self, seed: int) -> Any:
+        """What model(seed) hands to Model."""
+        init: Any = getattr(self.module, "get_init_inputs", list)
+        with task_errors(self.path, "get_init_inputs() fails"), self._seeded(seed) as device_first:
+            return device_first(init)
+
     def _name(self, positional: list[Any], keyword: dict[str, Any], device: torch.device) -> Arguments:
         signature = inspect.signature(self.module.Model.forward)
         signature = signature.replace(parameters=list(signature.parameters.values())[1:])  # self

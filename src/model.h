@@ -65,6 +65,8 @@ struct device {
 
 #define VERDICTS(X)                                                                                \
     X(PASS, "pass", "built, ran, right")                                                           \
+    X(UNATTESTED, "pass, unattested",                                                              \
+      "right, but what computed it cannot be proven; never ranked")                                \
     X(REFUSED, "refused", "the gate does not let such code run")                                   \
     X(NO_CODE, "no code", "the reply held no kernel, or edits that do not apply")                  \
     X(COMPILE_ERROR, "compile error", "the compiler rejects the source")                           \
@@ -123,6 +125,7 @@ struct candidate {
 struct build_result {
     struct verdict verdict;
     const char *work_dir; /* holds the files below */
+    const char *exchange; /* a guest's folder: its inputs and outputs as files; NULL: a .cu file */
     const char *ptx_path, *cubin_path, *log_path;
     const char *module_path; /* what the runner loads: .cubin, or simt's .so */
     const char *module_hash; /* its SHA-256 when it was built: the runner loads nothing else */
@@ -159,9 +162,10 @@ struct baseline {
 };
 
 struct measurement {
-    struct verdict verdict; /* PASS, IMPOSSIBLE_TIME or UNSTABLE */
+    struct verdict verdict; /* PASS, UNATTESTED, IMPOSSIBLE_TIME or UNSTABLE */
     bool modelled;          /* simt: never printed as a measurement */
     double time_us;         /* what candidates are compared by: cold median, or modelled */
+    double claimed_us;      /* a guest's own word for it; time_us is 0 then: never ranked */
     double warm_us, spread; /* spread: relative, of the cold median */
     double floor_us;        /* roofline: the time below which it cannot be */
     const char *bound;      /* "memory", "fp32", "issue", ... */

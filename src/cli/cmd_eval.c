@@ -34,6 +34,9 @@ static void print_time(const struct cli *cli, const struct eval_summary *s)
 {
     const struct measurement *m = &s->measurement;
 
+    if (m->claimed_us > 0)
+        printf("  claimed   %s by the module's own process; not judged, never ranked\n",
+               show_us(m->claimed_us, cli->a));
     if (m->time_us <= 0)
         return;
     if (m->modelled) {
@@ -88,6 +91,10 @@ static json_t *eval_json(const struct eval_summary *s, int code)
     json_t *o = verdict_json(&s->verdict);
 
     json_object_set_new(o, "exit", json_integer(code));
+    json_object_set_new(o, "claimed_us",
+                        s->measurement.claimed_us > 0 ? json_real(s->measurement.claimed_us)
+                                                      : json_null());
+    json_object_set_new(o, "attested", json_boolean(s->verdict.kind == VERDICT_PASS));
     json_object_set_new(o, "task", task_json(&s->task));
     json_object_set_new(o, "device", device_json(&s->device));
     json_object_set_new(o, "build_ms", json_integer(s->build.build_ms));
@@ -118,7 +125,8 @@ bool cmd_eval(struct cli *cli, int *code, struct error *err)
     progress_end(progress);
     if (!ok)
         return false;
-    *code = s->verdict.kind == VERDICT_PASS ? EXIT_DONE : EXIT_JUDGED;
+    *code = s->verdict.kind == VERDICT_PASS || s->verdict.kind == VERDICT_UNATTESTED ? EXIT_DONE
+                                                                                     : EXIT_JUDGED;
     if (cli->json)
         print_json(eval_json(s, *code));
     else

@@ -101,7 +101,10 @@ void print_verdict(const struct cli *cli, const struct verdict *v, bool detail)
 {
     int shown = v->finding_count < 5 ? v->finding_count : 5;
 
-    printf("%s%s%s\n", paint_on(cli, v->kind == VERDICT_PASS ? PAINT_GOOD : PAINT_BAD),
+    printf("%s%s%s\n",
+           paint_on(cli, v->kind == VERDICT_PASS         ? PAINT_GOOD
+                         : v->kind == VERDICT_UNATTESTED ? PAINT_DIM
+                                                         : PAINT_BAD),
            verdict_names[v->kind], paint_off(cli));
     if (v->summary && *v->summary && strcmp(v->summary, verdict_names[v->kind]))
         print_lines(v->summary, "  ", 3);

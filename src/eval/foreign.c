@@ -3,7 +3,7 @@
 
 #include "base/fs.h"
 
-enum { BUILD_MS = 400000 }; /* torch's load_inline takes a minute and more */
+enum { LOAD_MS = 120000 };
 
 /* The sizes the task was loaded with, where they are not as written: {"N": 256}. */
 static json_t *changed_sizes(const struct task *task)
@@ -15,28 +15,99 @@ static json_t *changed_sizes(const struct task *task)
     return out;
 }
 
-json_t *foreign_request(const struct task *task, const char *path, bool allow_torch)
+bool foreign_prepare(const struct task *task, const struct candidate *cand, bool allow_torch,
+                     struct arena *a, struct build_result *build, struct error *err)
 {
-    return json_pack("{s:s, s:s, s:o, s:O, s:O, s:b}", "module", path, "task", task->path, "values",
-                     changed_sizes(task), "inputs", json_object_get(task->description, "inputs"),
-                     "outputs", json_object_get(task->description, "outputs"), "allow_torch",
-                     (int)allow_torch);
+    const char *copy = path_join(a, build->work_dir, path_base(cand->foreign));
+
+    build->exchange = path_join(a, build->work_dir, "exchange");
+    if (!file_write(copy, cand->source, err) || !dir_make(build->exchange, err))
+        return error_add(err, "preparing the module");
+    build->foreign =
+        json_pack("{s:s, s:o, s:O, s:O, s:b}", "module", copy, "values", changed_sizes(task),
+                  "inputs", json_object_get(task->description, "inputs"), "outputs",
+                  json_object_get(task->description, "outputs"), "allow_torch", (int)allow_torch);
+    if (!build->foreign)
+        BUG("a task without inputs or outputs");
+    return true;
 }
 
-bool foreign_runner(const struct judge_config *config, struct arena *a, struct runner_config *rc,
-                    struct error *err)
+static uint64_t bytes_of(const struct tensor_info *t)
 {
-    const char **wrapper = arena_array(a, 3, sizeof *wrapper);
+    uint64_t bytes = 8;
+
+    for (int i = 0; i < t->dims; i++)
+        bytes *= (uint64_t)(t->shape[i] > 0 ? t->shape[i] : 1);
+    return bytes;
+}
+
+/* Room for PyTorch and for a dozen copies of all tensors, but never more than half of the machine.
+ */
+static void set_limits(const struct task *task, struct runner_config *rc)
+{
+    const uint64_t gib = (uint64_t)1 << 30;
+    uint64_t all = 0, largest = 0, half = machine_memory() / 2;
+
+    for (int i = 0; i < task->in_count + task->out_count; i++) {
+        uint64_t one = bytes_of(i < task->in_count ? &task->in[i] : &task->out[i - task->in_count]);
+
+        all += one;
+        largest = one > largest ? one : largest;
+    }
+    rc->memory_bytes = (rc->device->kind == DEVICE_CUDA ? 16 : 2) * gib + 12 * all;
+    if (rc->memory_bytes > half)
+        rc->memory_bytes = half;
+    rc->file_bytes = largest + gib / 16;
+}
+
+bool foreign_runner(const struct judge_config *config, const struct build_result *build,
+                    struct arena *a, struct runner_config *rc, struct error *err)
+{
+    static const char *const flags[] = {"-I", "-B", "-u"}; /* no user site, no PYTHON* variable */
+    const char **wrapper = arena_array(a, ARRAY_LEN(flags) + 2, sizeof *wrapper);
     char *script;
 
     if (!home_data("oracle/guest.py", a, &script, err))
         return false;
     wrapper[0] = oracle_python(config->python, a);
-    wrapper[1] = "-u";
-    wrapper[2] = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+        wrapper[i + 1] = flags[i];
     rc->wrapper = wrapper;
     rc->program = script;
-    rc->python = true;
-    rc->load_ms = BUILD_MS;
+    rc->guest = true;
+    rc->module = json_string_value(json_object_get(build->foreign, "module"));
+    rc->exchange = build->exchange;
+    rc->load_ms = LOAD_MS;
+    set_limits(config->task, rc);
     return true;
+}
+
+bool foreign_draw(struct oracle *oracle, struct runner *r, const struct oracle_draw *draw,
+                  struct arena *a, struct runner_answer *said, struct error *err)
+{
+    json_t *binding;
+    bool ok;
+
+    if (!oracle_draw(oracle, draw, &binding, err))
+        return false;
+    if (!draw->guest) {
+        ok = runner_bind(r, binding, a, said, err);
+        json_decref(binding);
+        return ok;
+    }
+    /* The same module once more, where a few elements have changed: it may remember. */
+    if (!draw->near) {
+        ok = runner_make(r, binding, a, said, err);
+        json_decref(binding);
+        if (!ok || said->verdict != VERDICT_PASS)
+            return ok;
+        runner_answer_release(said);
+    } else {
+        json_decref(binding);
+    }
+    if (!oracle_hand(oracle, &binding, err))
+        return false;
+    ok = runner_take(r, binding, a, said, err);
+    json_decref(binding);
+    return ok;
 }

@@ -84,6 +84,7 @@ struct trial {
     struct arena *a;
     struct evidence evidence;
     struct test_result *out;
+    const char *exchange; /* a guest's folder; NULL: a .cu file */
 };
 
 /* Same inputs again: are the outputs the same, bit for bit? */
@@ -101,12 +102,32 @@ static bool run_again(struct trial *t, const char *first_hash, struct error *err
     return true;
 }
 
-static bool run_candidate(struct trial *t, json_t *buffers, bool first, const char **hash,
-                          struct error *err)
+/* The same of a guest, by what the oracle found in its folder. */
+static bool guest_again(struct trial *t, const char *first_hash, struct error *err)
+{
+    struct comparison_set *set = arena_alloc(t->a, sizeof *set);
+    struct runner_answer said;
+
+    if (!runner_run(t->runner, false, t->a, &said, err))
+        return false;
+    evidence_answer(&t->evidence, &said);
+    runner_answer_release(&said);
+    if (t->evidence.fatal != VERDICT_PASS)
+        return true;
+    if (!oracle_compare(t->config->oracle, t->a, set, err))
+        return false;
+    t->out->deterministic = first_hash && set->hash && strcmp(first_hash, set->hash) == 0;
+    if (!t->out->deterministic)
+        evidence_compare(&t->evidence, set, distributions[0]);
+    return true;
+}
+
+static bool run_candidate(struct trial *t, const struct oracle_draw *draw, bool first,
+                          const char **hash, struct error *err)
 {
     struct runner_answer said;
 
-    if (!runner_bind(t->runner, buffers, t->a, &said, err))
+    if (!foreign_draw(t->config->oracle, t->runner, draw, t->a, &said, err))
         return false;
     evidence_answer(&t->evidence, &said);
     runner_answer_release(&said);
@@ -129,17 +150,12 @@ static bool one_draw(struct trial *t, int draw, struct error *err)
     struct oracle_draw wanted = {.seed = wanted_seed,
                                  .distribution = distribution,
                                  .shift = judge_shift(wanted_seed),
-                                 .stale = draw == STALE_DRAW};
+                                 .stale = draw == STALE_DRAW,
+                                 .guest = t->exchange};
     struct comparison_set *set;
     const char *hash = NULL;
-    json_t *buffers;
-    bool ok;
 
-    if (!oracle_draw(t->config->oracle, &wanted, &buffers, err))
-        return false;
-    ok = run_candidate(t, buffers, draw == 0, &hash, err);
-    json_decref(buffers);
-    if (!ok)
+    if (!run_candidate(t, &wanted, draw == 0, &hash, err))
         return false;
     if (t->evidence.fatal != VERDICT_PASS)
         return true;
@@ -148,7 +164,9 @@ static bool one_draw(struct trial *t, int draw, struct error *err)
         return false;
     evidence_compare(&t->evidence, set, distribution);
     t->out->trivial = set->trivial; /* the last draw has the last word */
-    return draw > 0 || run_again(t, hash, err);
+    if (draw > 0)
+        return true;
+    return t->exchange ? guest_again(t, set->hash, err) : run_again(t, hash, err);
 }
 
 /* ---- a second look ------------------------------------------------------ */
@@ -261,12 +279,12 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
     bool ok;
 
     memset(out, 0, sizeof *out);
-    *t = (struct trial){.config = config, .a = a, .out = out};
+    *t = (struct trial){.config = config, .a = a, .out = out, .exchange = build->exchange};
     out->seed = config->seed;
     if (!out->seed && !fresh_seed(a, &out->seed, err))
         return false;
     evidence_init(&t->evidence, a, config->task, cand, config->source_name, build->launches);
-    ok = (!build->foreign || foreign_runner(config, a, &rc, err)) &&
+    ok = (!build->foreign || foreign_runner(config, build, a, &rc, err)) &&
          runner_start(&rc, &t->runner, err) && run_draws(t, build, err);
     runner_stop(t->runner);
     if (!ok) {

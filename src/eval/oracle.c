@@ -305,24 +305,53 @@ bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena 
 
 /* ---- draw, compare ------------------------------------------------------ */
 
+/* Of an answer, what goes on to a guest. */
+static json_t *binding_of(const json_t *answer)
+{
+    static const char *const keys[] = {"buffers", "call", "init", "tensors"};
+    json_t *out = json_object();
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (json_object_get(answer, keys[i]))
+            json_object_set(out, keys[i], json_object_get(answer, keys[i]));
+    return out;
+}
+
 bool oracle_draw(struct oracle *o, const struct oracle_draw *draw, json_t **buffers,
                  struct error *err)
 {
+    json_t *request =
+        json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:b}", "do", "draw", "seed", draw->seed,
+                  "distribution", draw->distribution, "shift", draw->shift, "stale",
+                  (int)draw->stale, "near", (int)draw->near, "anew", (int)draw->anew);
     json_t *answer, *found;
     bool ok;
 
     *buffers = NULL;
-    if (!ask(o, "drawing inputs",
-             json_pack("{s:s, s:s, s:s, s:i, s:b, s:b, s:b}", "do", "draw", "seed", draw->seed,
-                       "distribution", draw->distribution, "shift", draw->shift, "stale",
-                       (int)draw->stale, "near", (int)draw->near, "anew", (int)draw->anew),
-             &answer, err))
+    if (draw->guest)
+        json_object_set_new(request, "guest", json_string(draw->guest));
+    if (!ask(o, "drawing inputs", request, &answer, err))
+        return false;
+    ok = json_get_object(answer, draw->guest ? "init" : "buffers", &found, err);
+    if (ok)
+        *buffers = draw->guest ? binding_of(answer) : json_incref(found);
+    json_decref(answer);
+    return ok || error_add(err, "drawing inputs");
+}
+
+bool oracle_hand(struct oracle *o, json_t **binding, struct error *err)
+{
+    json_t *answer, *found;
+    bool ok;
+
+    *binding = NULL;
+    if (!ask(o, "handing the inputs to the module", json_pack("{s:s}", "do", "hand"), &answer, err))
         return false;
     ok = json_get_object(answer, "buffers", &found, err);
     if (ok)
-        *buffers = json_incref(found);
+        *binding = binding_of(answer);
     json_decref(answer);
-    return ok || error_add(err, "drawing inputs");
+    return ok || error_add(err, "handing the inputs to the module");
 }
 
 static void read_worst(const json_t *list, struct comparison *out)
@@ -375,6 +404,8 @@ static bool read_comparisons(const json_t *answer, struct arena *a, struct compa
     json_t *outputs, *modified, *guards;
 
     memset(out, 0, sizeof *out);
+    if (json_object_get(answer, "hash"))
+        out->hash = arena_strdup(a, json_string_or(answer, "hash", ""));
     if (!json_get_array(answer, "outputs", &outputs, err) ||
         !json_get_array(answer, "inputs_modified", &modified, err) ||
         !json_get_array(answer, "guards_hit", &guards, err))

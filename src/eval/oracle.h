@@ -49,6 +49,8 @@ struct oracle_draw {
     bool anew;                /* CUDA: in memory of other allocations than the last draw's */
     bool near;  /* the last draw where it lies, a few elements changed; outputs as they were left */
     bool stale; /* outputs begin as numbers, not as the pattern of the unwritten */
+    const char
+        *guest; /* a guest's exchange folder: the draw waits for oracle_hand(); NULL: buffers */
 };
 
 enum { MAX_WORST = 16 };
@@ -84,6 +86,7 @@ struct comparison_set {
     struct guard_hit guards[MAX_TENSORS];
     int guard_count;
     const char *trivial; /* passed this draw and all before it, knowing nothing: "zeros"; or NULL */
+    const char *hash; /* of a guest's outputs, as they were copied; NULL: none */
 };
 
 /* Samples of one baseline or candidate, in microseconds. */
@@ -100,8 +103,11 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
 const char *oracle_folder(const struct oracle *o);
 bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena *a,
                  struct task *out, struct error *err);
+/* *buffers: where the tensors lie. For a guest: what its ModelNew is made from, instead. */
 bool oracle_draw(struct oracle *o, const struct oracle_draw *draw, json_t **buffers,
                  struct error *err);
+/* For a guest whose module is made: the inputs, in files, and how it is called. */
+bool oracle_hand(struct oracle *o, json_t **binding, struct error *err);
 bool oracle_compare(struct oracle *o, struct arena *a, struct comparison_set *out,
                     struct error *err);
 /* Which trivial answers would pass this task: "zeros, mean"; "" when none. */

@@ -28,6 +28,7 @@ enum {
     LAST_WORDS = 600,
     MAX_FINDINGS_TAKEN = 1000,
     MAX_ENV = 24,
+    MAX_TEXT = 8000,
     MAX_ARGV = 24,
     END_MS = 15000,
 };
@@ -35,35 +36,31 @@ enum {
 struct runner {
     struct child *child;
     struct runner_config config;
-    bool dead; /* the verdict below is all there will ever be */
+    bool doubted; /* foreign code is in it: it cannot say that the machine is at fault */
+    bool dead;    /* the verdict below is all there will ever be */
     enum verdict_kind verdict;
     char why[1024];
 };
 
 /* ---- life --------------------------------------------------------------- */
 
-/* A clean environment, and of ours only what the loader and the driver read. */
-static void pass_environment(bool python, struct arena *a, const char **out)
+/* A clean environment, and of ours only what the loader and the driver read. A guest gets neither
+ * a home nor a path: it has nothing to look for there. */
+static void pass_environment(bool guest, struct arena *a, const char **out)
 {
     static const char *const names[] = {
-        "PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
-        "CUDA_CACHE_PATH", "CUDA_MPS_PIPE_DIRECTORY", "ASAN_OPTIONS", "UBSAN_OPTIONS",
-        /* from here on only for a guest, which builds */
-        "CUDA_HOME", "CUTLASS_PATH", "CUTEGEN_CACHE", "CUTEGEN_HOME", "TORCH_EXTENSIONS_DIR",
-        "TORCH_CUDA_ARCH_LIST", "TRITON_CACHE_DIR", "MAX_JOBS", "CC", "CXX"};
-    const size_t ours = 10;
-    struct error ignored = {0};
-    char *cutegen;
+        "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_PIPE_DIRECTORY",
+        /* from here on not for a guest */
+        "PATH", "HOME", "TMPDIR", "CUDA_CACHE_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"};
+    const size_t for_guests = 4;
     size_t n = 0;
 
-    for (size_t i = 0; i < (python ? ARRAY_LEN(names) : ours) && n + 2 < MAX_ENV; i++) {
+    for (size_t i = 0; i < (guest ? for_guests : ARRAY_LEN(names)) && n + 2 < MAX_ENV; i++) {
         const char *value = getenv(names[i]);
 
         if (value)
             out[n++] = arena_printf(a, "%s=%s", names[i], value);
     }
-    if (python && home_program("cutegen", a, &cutegen, &ignored))
-        out[n++] = arena_printf(a, "CUTEGEN_PROGRAM=%s", cutegen);
     out[n] = NULL;
 }
 
@@ -103,6 +100,25 @@ static void confine_simt(const struct runner_config *config, struct arena *a,
     spec->cage = confine_cage(policy, cage);
 }
 
+/* A guest sees Python, our package, its own file, and the folder it gets and gives data in. */
+static void confine_guest(const struct runner_config *config, struct arena *a,
+                          struct confine_policy *policy, struct proc_cage *cage,
+                          struct proc_spec *spec)
+{
+    const char *script = config->program;
+    const char *package = arena_strndup(a, script, (size_t)(path_base(script) - script));
+    const char *const read[] = {package, config->module, NULL};
+    const struct confine_place place = {.program = path_find_program(a, spec->argv[0]),
+                                        .read = read,
+                                        .work = config->exchange,
+                                        .cuda = config->device->kind == DEVICE_CUDA};
+
+    confine_role(policy, ROLE_GUEST, &place, a);
+    confine_allow(policy, "/dev/urandom", CONFINE_READ | CONFINE_DEVICE); /* torch seeds itself */
+    policy->file_bytes = config->file_bytes;
+    spec->cage = confine_cage(policy, cage);
+}
+
 static int or_default(int value, int fallback)
 {
     return value > 0 ? value : fallback;
@@ -120,7 +136,7 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
     r->config.load_ms = or_default(config->load_ms, DEFAULT_LOAD_MS);
     r->config.run_ms = or_default(config->run_ms, DEFAULT_RUN_MS);
     r->config.time_ms = or_default(config->time_ms, DEFAULT_TIME_MS);
-    pass_environment(config->python, a, env);
+    pass_environment(config->guest, a, env);
     ok = config->program || home_program("cutegen-runner", a, &program, err);
     if (ok) {
         const char *argv[MAX_ARGV] = {NULL};
@@ -128,8 +144,11 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
             .argv = argv,
             .env = env,
             .clean_env = true,
-            /* GPU code cannot open sockets, and CUDA IPC must see its peers. */
-            .no_network = config->device->kind == DEVICE_SIMT,
+            /* GPU code cannot open sockets, and CUDA IPC must see its peers; a guest has none. */
+            .no_network = config->guest || config->device->kind == DEVICE_SIMT,
+            .private_tmp = config->guest,
+            .resident_limit_bytes = config->memory_bytes / 4 * 5,
+            .file_limit_bytes = config->file_bytes,
             .output_limit = 64 << 10,
         };
 
@@ -137,7 +156,10 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
         struct proc_cage cage;
 
         join_argv(config->wrapper, config->program ? config->program : program, argv);
-        confine_simt(config, a, &policy, &cage, &spec);
+        if (config->guest)
+            confine_guest(config, a, &policy, &cage, &spec);
+        else
+            confine_simt(config, a, &policy, &cage, &spec);
         if (warm) {
             argv[1] = "--warm";
             argv[2] = arena_printf(a, "cuda:%d", config->device->index);
@@ -268,6 +290,10 @@ static bool ask(struct runner *r, const char *what, json_t *request_take, int de
         end = talk(r->child, request_take, deadline_ms, ANSWER_LIMIT, &said, &why);
         if (end == TALK_ENDED && child_lost(r->child))
             return error_set(err, ERROR_MACHINE, "the warm server ended during %s", what);
+        if (end == TALK_ANSWER && r->doubted && !json_bool_or(said, "ok", false)) {
+            error_set(&why, ERROR_MACHINE, "%.200s", json_string_or(said, "text", "no reason"));
+            end = TALK_GARBAGE;
+        }
         if (end == TALK_ANSWER && !talk_ok(said, err)) {
             json_decref(said);
             return error_add(err, "the runner, %s", what);
@@ -287,7 +313,7 @@ static bool ask(struct runner *r, const char *what, json_t *request_take, int de
         out->text = arena_strdup(a, r->why);
         return true;
     }
-    out->text = arena_strdup(a, json_string_or(said, "text", ""));
+    out->text = arena_printf(a, "%.*s", MAX_TEXT, json_string_or(said, "text", ""));
     out->op = (int)json_int_or(said, "op", -1);
     out->findings = take_list(said, "findings");
     out->counters = take_list(said, "counters");
@@ -295,6 +321,22 @@ static bool ask(struct runner *r, const char *what, json_t *request_take, int de
         *answer = said;
     else
         json_decref(said);
+    return true;
+}
+
+/* The last that is believed: the module is not in it yet. */
+static bool open_guest(struct runner *r, const char *device, struct arena *a,
+                       struct runner_answer *out, struct error *err)
+{
+    json_t *request = json_pack("{s:s, s:s, s:I}", "do", "open", "device", device, "memory",
+                                (json_int_t)r->config.memory_bytes);
+
+    if (!ask(r, "its start", request, r->config.load_ms, a, out, NULL, err))
+        return false;
+    if (r->dead)
+        return error_set(err, ERROR_MACHINE, "a process for the module cannot be started: %s",
+                         r->why);
+    r->doubted = true;
     return true;
 }
 
@@ -308,6 +350,9 @@ bool runner_load(struct runner *r, const struct build_result *build, struct aren
     if (c->device->kind == DEVICE_CUDA)
         snprintf(device, sizeof device, "cuda:%d", c->device->index);
     if (build->foreign) {
+        if (!open_guest(r, device, a, out, err))
+            return false;
+        runner_answer_release(out);
         request = json_copy(build->foreign);
         json_object_set_new(request, "do", json_string("load"));
         json_object_set_new(request, "device", json_string(device));
@@ -329,6 +374,27 @@ bool runner_load(struct runner *r, const struct build_result *build, struct aren
     if (build->module_hash)
         json_object_set_new(request, "sha256", json_string(build->module_hash));
     return ask(r, "loading the module", request, c->load_ms, a, out, NULL, err);
+}
+
+static bool tell(struct runner *r, const char *doing, const char *what, json_t *binding,
+                 struct arena *a, struct runner_answer *out, struct error *err)
+{
+    json_t *request = json_copy(binding);
+
+    json_object_set_new(request, "do", json_string(doing));
+    return ask(r, what, request, r->config.load_ms, a, out, NULL, err);
+}
+
+bool runner_make(struct runner *r, json_t *binding, struct arena *a, struct runner_answer *out,
+                 struct error *err)
+{
+    return tell(r, "make", "making the module", binding, a, out, err);
+}
+
+bool runner_take(struct runner *r, json_t *binding, struct arena *a, struct runner_answer *out,
+                 struct error *err)
+{
+    return tell(r, "bind", "taking the inputs", binding, a, out, err);
 }
 
 bool runner_bind(struct runner *r, json_t *buffers, struct arena *a, struct runner_answer *out,

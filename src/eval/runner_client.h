@@ -26,9 +26,12 @@ struct runner_config {
     const struct device *device;  /* borrowed for the runner's life */
     const char *program;          /* NULL: this installation's cutegen-runner */
     const char *const *wrapper;   /* put before the program, NULL-terminated; NULL: none */
-    bool python;                  /* the program is a Python script that builds: more environment */
-    const char *module;           /* simt: the file it will load; NULL: any, unconfined */
+    bool guest;                   /* foreign code: an empty environment, nothing it says believed */
+    const char *module;           /* the file it will load; NULL: any (simt: unconfined) */
     const char *buffers;          /* simt: the folder of its buffers */
+    const char *exchange;         /* guest: the folder its inputs and outputs are in */
+    uint64_t memory_bytes;        /* guest: it may use */
+    uint64_t file_bytes;          /* guest: its largest file */
     const char *check;            /* simt: "off" "memory" "full"; NULL: "full" */
     bool counters;                /* simt: count what a profiler would show */
     bool profile;                 /* simt: by source line as well */
@@ -55,6 +58,11 @@ bool runner_start(const struct runner_config *config, struct runner **out, struc
 bool runner_load(struct runner *r, const struct build_result *build, struct arena *a,
                  struct runner_answer *out, struct error *err);
 bool runner_bind(struct runner *r, json_t *buffers, struct arena *a, struct runner_answer *out,
+                 struct error *err);
+/* A guest makes its ModelNew (oracle_draw), before its inputs exist (oracle_hand). */
+bool runner_make(struct runner *r, json_t *binding, struct arena *a, struct runner_answer *out,
+                 struct error *err);
+bool runner_take(struct runner *r, json_t *binding, struct arena *a, struct runner_answer *out,
                  struct error *err);
 bool runner_run(struct runner *r, bool hash_outputs, struct arena *a, struct runner_answer *out,
                 struct error *err);

@@ -85,7 +85,9 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
         return false;
     if (cand->foreign) { /* it builds itself, in its own process */
         out->verdict = (struct verdict){.kind = VERDICT_PASS, .summary = "", .detail = ""};
-        out->foreign = json_own(a, foreign_request(task, cand->foreign, st->settings.allow_torch));
+        if (!foreign_prepare(task, cand, st->settings.allow_torch, a, out, err))
+            return false;
+        json_own(a, out->foreign);
         return true;
     }
     if (gate_refuses_as(st->settings.target_cuda ? GATE_CUDA : GATE_CUTE, cand->source,

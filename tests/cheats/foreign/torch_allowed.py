@@ -1,5 +1,5 @@
 # torch_allowed: no cheat; with --allow-torch any right module passes
-# verdict: pass
+# verdict: pass, unattested
 # flags: --allow-torch
 import torch
 
