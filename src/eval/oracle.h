@@ -86,7 +86,7 @@ struct comparison_set {
     struct guard_hit guards[MAX_TENSORS];
     int guard_count;
     const char *trivial; /* passed this draw and all before it, knowing nothing: "zeros"; or NULL */
-    const char *hash; /* of a guest's outputs, as they were copied; NULL: none */
+    const char *hash;    /* of a guest's outputs, as they were copied; NULL: none */
 };
 
 /* Samples of one baseline or candidate, in microseconds. */
