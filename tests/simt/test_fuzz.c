@@ -11,6 +11,7 @@
 
 #include "kernels.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 
 #include <signal.h>
@@ -290,6 +291,14 @@ static void nonsense_is_refused_with_a_reason(void **state)
         {".func f() { call f, (); ret; } .visible .entry k() { call f, (); }", "recursion"},
         {".visible .entry k() { .reg .b32 %r<4>; tcgen05.mma.b32 %r1, %r2; }", "tcgen05"},
         {".visible .entry k() { .shared .b8 s[99999999999999]; ret; }", "number in range"},
+        /* Words nobody knows have no default, and those of the passes are no words of PTX. */
+        {"\n.visible .entry k() {\n.reg .b32 %r<4>; .reg .b64 %d<4>; ld.globalev4.u32 %r1, [%d1]; "
+         "}",
+         "PTX line 3: this device does not know the modifier .globalev4"},
+        {".visible .entry k() { .reg .b32 %r<4>; add.s32.fast %r1, %r2, %r3; }", "modifier .fast"},
+        {".visible .entry k() { .reg .b32 %r<4>; wgtouch %r1; }", "does not know the instruction"},
+        {".visible .entry k() { .reg .b32 %r<4>; cmp.eq.s32 %r1, %r2, %r3; }",
+         "does not know the instruction"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -308,11 +317,39 @@ static void nonsense_is_refused_with_a_reason(void **state)
     }
 }
 
+/* An instruction with more registers than the passes keep is refused, not cut. */
+static void too_many_registers_are_refused(void **state)
+{
+    struct arena *a = arena_new();
+    struct buf b = buf_init(1 << 16);
+    struct simt_options opt = {.lanes = 8};
+    struct error err = {0};
+    struct text c;
+    int instructions;
+    const char *name = "k";
+    (void)state;
+    buf_puts(&b,
+             ".visible .entry k() { .reg .b32 %r<200>;\nmma.sync.aligned.m16n8k16.row.col.f32.f16."
+             "f16.f32 {%r0}");
+    for (int list = 0; list < 2; list++) {
+        for (int i = 0; i < 90; i++)
+            buf_printf(&b, "%s%%r%d", i ? "," : ", {", list * 90 + i);
+        buf_puts(&b, "}");
+    }
+    buf_puts(&b, "; }");
+    assert_false(simt_translate(buf_copy(&b, a), &name, 1, &opt, a, &c, &instructions, &err));
+    if (!strstr(err.text, "PTX line 2: an instruction with more than"))
+        fail_msg("says '%s'", err.text);
+    buf_release(&b);
+    arena_free(a);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mutated_ptx_is_an_error_or_a_translation),
         cmocka_unit_test(nonsense_is_refused_with_a_reason),
+        cmocka_unit_test(too_many_registers_are_refused),
     };
     if (argc > 1) {
         int64_t until = clock_ms() + 1000 * strtol(argv[1], NULL, 10);

@@ -279,64 +279,59 @@ static const struct op_row rows[] = {
 #define CALL HOW_CALL
 #define LANE HOW_LANE
 #define OP(op, required, optional, types, sig, how, cls, text)                                     \
-    {op, required, optional, types, sig, how, SW_C_##cls, text},
+    {OP_##op,                                                                                      \
+     {LIST(MOD, required)},                                                                        \
+     {LIST(MOD, optional)},                                                                        \
+     {LIST(MOD, types)},                                                                           \
+     sig,                                                                                          \
+     how,                                                                                          \
+     SW_C_##cls,                                                                                   \
+     text},
 #include "simt/ptx/ptx_ops.def"
-#undef OP
 #undef EACH
 #undef CALL
 #undef LANE
 };
 
 /* "setp.lt.ftz.f32" as the reader would have it. */
-static struct insn insn_of(const char *name, struct arena *a)
+static struct insn insn_of(const char *name, const struct ptx_words *words)
 {
     struct insn in = {0};
-    char *p = arena_strdup(a, name);
-    in.op = p;
-    while ((p = strchr(p, '.')) != NULL && in.mod_count < 15) {
-        *p++ = '\0';
-        in.mods[in.mod_count++] = p;
-    }
-    for (int i = 0; i < in.mod_count; i++)
-        if (ptx_type_of(in.mods[i]) != PT_NONE) {
-            in.type2 = in.type;
-            in.type = ptx_type_of(in.mods[i]);
-        }
+    size_t len = strcspn(name, " ");
+    assert_true(insn_words_read(words, name, len, &in));
     return in;
 }
 
-static bool is_for(const struct op_row *row, const char *type, const struct insn *in)
+static bool is_for(const struct op_row *row, enum ptx_mod type, const struct insn *in)
 {
-    const char *op = strcmp(in->op, "setp") == 0 ? "cmp" : in->op;
-    if (strcmp(in->op, "cvt") == 0 && insn_has(in, "pack")) /* cvt.pack.sat.u8.s32.b32 */
-        return strcmp(row->op, "cvtpack") == 0 && insn_has(in, row->required);
-    const struct op_row *found = op_find(in, op);
-    return found && strcmp(ptx_type_name(in->type), type) == 0 && strcmp(found->op, row->op) == 0 &&
-           strcmp(found->required, row->required) == 0 && strcmp(found->types, row->types) == 0;
+    if (in->op == OP_CVT && insn_has(in, MOD_PACK)) /* cvt.pack.sat.u8.s32.b32 */
+        return row->op == OP_CVTPACK && insn_has(in, row->required[0]);
+    const struct op_row *found = op_find(in, in->op == OP_SETP ? OP_CMP : in->op);
+    return found && (enum ptx_mod)in->type == type && found->op == row->op &&
+           memcmp(found->required, row->required, sizeof row->required) == 0 &&
+           memcmp(found->types, row->types, sizeof row->types) == 0;
 }
 
 static void every_row_of_the_table_has_a_line(void **state)
 {
     struct arena *a = arena_new();
+    struct ptx_words words = ptx_words_init(a);
     struct insn *in = arena_array(a, all.count, sizeof *in);
     int missing = 0;
     (void)state;
     for (size_t i = 0; i < all.count; i++)
-        in[i] = insn_of(all.v[i].name, a);
-    for (size_t r = 0; r < ARRAY_LEN(rows); r++) {
-        char types[128], *save = NULL;
-        snprintf(types, sizeof types, "%s", rows[r].types);
-        for (char *t = strtok_r(types, " ", &save); t; t = strtok_r(NULL, " ", &save)) {
+        in[i] = insn_of(all.v[i].name, &words);
+    for (size_t r = 0; r < ARRAY_LEN(rows); r++)
+        for (int t = 0; t < MAX_LIST && rows[r].types[t]; t++) {
             size_t i = 0;
-            while (i < all.count && !is_for(&rows[r], t, &in[i]))
+            while (i < all.count && !is_for(&rows[r], rows[r].types[t], &in[i]))
                 i++;
             if (i == all.count) {
-                print_error("no line in vectors.txt for %s.%s.%s\n", rows[r].op, rows[r].required,
-                            t);
+                print_error("no line in vectors.txt for %s.%s.%s\n", ptx_op_name(rows[r].op),
+                            ptx_mod_name(rows[r].required[0]), ptx_mod_name(rows[r].types[t]));
                 missing++;
             }
         }
-    }
     arena_free(a);
     assert_int_equal(missing, 0);
 }
@@ -344,6 +339,7 @@ static void every_row_of_the_table_has_a_line(void **state)
 static void every_matrix_shape_has_a_line(void **state)
 {
     struct arena *a = arena_new();
+    struct ptx_words words = ptx_words_init(a);
     (void)state;
     for (uint32_t kind = 1; mma_row(kind); kind++) {
         const struct mma_shape *s = mma_row(kind);
@@ -351,17 +347,19 @@ static void every_matrix_shape_has_a_line(void **state)
         bool found = false;
         for (size_t i = 0; i < all.count && !found; i++) {
             const struct vector_line *v = &all.v[i];
-            struct insn in = insn_of(v->name, a);
+            struct insn in = insn_of(v->name, &words);
             if (strncmp(v->name, "mma.", 4) == 0)
                 found = (mma_find(&in) & 0xffff) == kind;
             else if (strncmp(v->name, "wmma.", 5) == 0) {
                 snprintf(want, sizeof want, ".%s.%s.%s", ptx_type_name(s->d), ptx_type_name(s->a),
                          ptx_type_name(s->c));
-                found = insn_has(&in, s->name) && strstr(v->name, want) != NULL;
+                found = in.shape.m == s->m && in.shape.n == s->n && in.shape.k == s->k &&
+                        strstr(v->name, want) != NULL;
             }
         }
         if (!found)
-            fail_msg("no line in vectors.txt for %s %s", s->name, ptx_type_name(s->a));
+            fail_msg("no line in vectors.txt for m%dn%dk%d %s", s->m, s->n, s->k,
+                     ptx_type_name(s->a));
     }
     arena_free(a);
 }

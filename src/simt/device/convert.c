@@ -68,31 +68,31 @@ static enum ptx_type half_type(enum ptx_type t)
 uint32_t convert_code(const struct insn *in)
 {
     static const struct {
-        const char *mod;
+        enum ptx_mod mod;
         uint32_t bits;
     } mods[] = {
-        {"rn", ROUND_RN << 16},
-        {"rz", ROUND_RZ << 16},
-        {"rm", ROUND_RM << 16},
-        {"rp", ROUND_RP << 16},
-        {"rna", ROUND_RNA << 16},
-        {"rni", ROUND_RN << 16 | CODE_INT},
-        {"rzi", ROUND_RZ << 16 | CODE_INT},
-        {"rmi", ROUND_RM << 16 | CODE_INT},
-        {"rpi", ROUND_RP << 16 | CODE_INT},
-        {"sat", CODE_SAT},
-        {"ftz", CODE_FTZ},
-        {"relu", CODE_RELU},
-        {"satfinite", CODE_FINITE},
+        {MOD_RN, ROUND_RN << 16},
+        {MOD_RZ, ROUND_RZ << 16},
+        {MOD_RM, ROUND_RM << 16},
+        {MOD_RP, ROUND_RP << 16},
+        {MOD_RNA, ROUND_RNA << 16},
+        {MOD_RNI, ROUND_RN << 16 | CODE_INT},
+        {MOD_RZI, ROUND_RZ << 16 | CODE_INT},
+        {MOD_RMI, ROUND_RM << 16 | CODE_INT},
+        {MOD_RPI, ROUND_RP << 16 | CODE_INT},
+        {MOD_SAT, CODE_SAT},
+        {MOD_FTZ, CODE_FTZ},
+        {MOD_RELU, CODE_RELU},
+        {MOD_SATFINITE, CODE_FINITE},
     };
     uint32_t code = (uint32_t)CODE_OK | (uint32_t)in->type2 | (uint32_t)in->type << 8;
     enum ptx_type to = half_type(in->type2), from = half_type(in->type);
     if ((!type_int(to) && !form_of(to)) || (!type_int(from) && !form_of(from)))
         return 0;
     for (int i = 0; i < in->mod_count; i++) {
-        bool known = ptx_type_of(in->mods[i]) != PT_NONE;
+        bool known = ptx_mod_type(in->mods[i]) != PT_NONE;
         for (size_t m = 0; m < ARRAY_LEN(mods); m++)
-            if (strcmp(in->mods[i], mods[m].mod) == 0) {
+            if (in->mods[i] == mods[m].mod) {
                 code |= mods[m].bits;
                 known = true;
             }

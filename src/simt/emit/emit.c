@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MAX_REGS = 160, MANY_BLOCKS = 12, MAX_GROUPS = 16 };
+enum { MANY_BLOCKS = 12, MAX_GROUPS = 16 };
 
 bool emit_fail(struct emit *e, const struct insn *in, const char *why)
 {
@@ -137,7 +137,7 @@ void write_scalar(struct emit *e, const struct insn *in)
         emit_affine(e, in);
     else if (insn_masks_tid(e->ir, in, true) && !e->ir->varying[in->args[0].reg])
         buf_printf(e->out, "r%d = W->tx0 %s 0x%xu;\n", in->args[0].reg,
-                   in->op[0] == 'a' ? "&" : ">>", (unsigned)in->args[2].bits);
+                   in->op == OP_AND ? "&" : ">>", (unsigned)in->args[2].bits);
     else
         emit_alu(e, in);
     buf_puts(e->out, "}\n");
@@ -172,11 +172,11 @@ static void write_bits(struct emit *e, int r)
 static void write_segment_once(struct emit *e, const struct item *it, int index, const int *last,
                                const int *groups, int count)
 {
-    int regs[MAX_REGS];
+    int regs[MAX_INSN_REGS];
     bool mask = false;
     buf_puts(e->out, "{\n");
     for (int i = 0; i < it->count; i++) {
-        int n = insn_defs(&e->k->insn[it->insn[i]], regs, MAX_REGS);
+        int n = insn_defs(&e->k->insn[it->insn[i]], regs);
         for (int j = 0; j < n; j++) {
             if (last[regs[j]] <= index || quad_holds(e, regs[j]))
                 continue;
@@ -202,7 +202,7 @@ static void write_segment_once(struct emit *e, const struct item *it, int index,
             emit_sum(e, in);
         else
             emit_alu(e, in);
-        int n = insn_defs(in, regs, MAX_REGS);
+        int n = insn_defs(in, regs);
         for (int j = 0; j < n; j++)
             if (e->final[regs[j]] == i)
                 write_result(e, regs[j]);
@@ -213,7 +213,7 @@ static void write_segment_once(struct emit *e, const struct item *it, int index,
     e->vec = false;
     buf_puts(e->out, "}\n");
     for (int i = 0; i < it->count; i++) {
-        int n = insn_defs(&e->k->insn[it->insn[i]], regs, MAX_REGS);
+        int n = insn_defs(&e->k->insn[it->insn[i]], regs);
         for (int j = 0; j < n; j++) {
             int r = regs[j];
             if (e->final[r] == i && reg_class(e, r) == CLASS_P)
@@ -244,21 +244,20 @@ static void settle_quads(struct emit *e, int b)
 static void find_direct(struct emit *e, int b)
 {
     const struct item *item = e->plan[b].item;
-    int count = e->plan[b].count, regs[MAX_REGS], writes = -1;
+    int count = e->plan[b].count, regs[MAX_INSN_REGS], writes = -1;
     int *from = arena_array(e->a, (size_t)e->k->reg_count + 1, sizeof *from);
     for (int i = 0; i < count; i++) {
         const struct insn *in = &e->k->insn[item[i].insn[0]];
-        bool load =
-            item[i].kind == ITEM_LOADS || (item[i].kind == ITEM_CALL && strcmp(in->op, "ld") == 0);
+        bool load = item[i].kind == ITEM_LOADS || (item[i].kind == ITEM_CALL && in->op == OP_LD);
         if ((item[i].kind == ITEM_CALL && !load) || item[i].kind == ITEM_STORES)
             writes = i;
         for (int j = 0; j < item[i].count; j++) {
             in = &e->k->insn[item[i].insn[j]];
-            for (int n = insn_uses(in, regs, MAX_REGS); n-- > 0;)
+            for (int n = insn_uses(in, regs); n-- > 0;)
                 if (e->direct[regs[n]] == b + 1 &&
                     (item[i].kind != ITEM_SEGMENT || writes > from[regs[n]]))
                     e->direct[regs[n]] = -1;
-            for (int n = insn_defs(in, regs, MAX_REGS); n-- > 0;)
+            for (int n = insn_defs(in, regs); n-- > 0;)
                 if (e->direct[regs[n]] == b + 1)
                     e->direct[regs[n]] = -1;
         }
@@ -282,9 +281,9 @@ static void find_direct(struct emit *e, int b)
 /* The groups of loads a segment can do itself; *set: the check that says whether it may. */
 static int strip_groups(const struct emit *e, const struct item *it, int *groups, int *set)
 {
-    int regs[MAX_REGS], count = 0;
+    int regs[MAX_INSN_REGS], count = 0;
     for (int i = 0; i < it->count; i++)
-        for (int n = insn_uses(&e->k->insn[it->insn[i]], regs, MAX_REGS); n-- > 0;) {
+        for (int n = insn_uses(&e->k->insn[it->insn[i]], regs); n-- > 0;) {
             const struct strip_reg *s = &e->strip[regs[n]];
             bool known = s->block != e->block + 1;
             for (int j = 0; j < count && !known; j++)
@@ -363,7 +362,7 @@ static int strips_here(const struct item *item, int left)
 static void settle_strips(struct emit *e, int b)
 {
     struct item *item = e->plan[b].item;
-    int count = e->plan[b].count, regs[MAX_REGS];
+    int count = e->plan[b].count, regs[MAX_INSN_REGS];
     int *set = arena_array(e->a, (size_t)e->k->reg_count + 1, sizeof *set);
     for (int i = 0; i < count; i++) {
         int n = strips_here(item + i, count - i);
@@ -375,7 +374,7 @@ static void settle_strips(struct emit *e, int b)
     for (int i = 0; i < count; i++) {
         int first = 0;
         for (int j = 0; item[i].kind == ITEM_SEGMENT && j < item[i].count; j++)
-            for (int n = insn_uses(&e->k->insn[item[i].insn[j]], regs, MAX_REGS); n-- > 0;) {
+            for (int n = insn_uses(&e->k->insn[item[i].insn[j]], regs); n-- > 0;) {
                 int s = set[regs[n]];
                 if (!s || s == first)
                     continue;
@@ -392,7 +391,7 @@ static void settle_strips(struct emit *e, int b)
 static void write_items(struct emit *e, int b)
 {
     const struct block *bl = &e->ir->block[b];
-    int count, regs[MAX_REGS];
+    int count, regs[MAX_INSN_REGS];
     struct item *item = e->plan[b].item;
     count = e->plan[b].count;
     find_direct(e, b);
@@ -402,11 +401,11 @@ static void write_items(struct emit *e, int b)
     for (int i = 0; i < count; i++)
         for (int j = 0; j < item[i].count; j++) {
             const struct insn *in = &e->k->insn[item[i].insn[j]];
-            int n = insn_uses(in, regs, MAX_REGS);
+            int n = insn_uses(in, regs);
             for (int q = 0; q < n; q++)
                 last[regs[q]] = i;
             /* Where the guard is false, the old value stays: it is read. */
-            n = in->pred >= 0 ? insn_defs(in, regs, MAX_REGS) : 0;
+            n = in->pred >= 0 ? insn_defs(in, regs) : 0;
             for (int q = 0; q < n; q++)
                 last[regs[q]] = i;
         }
@@ -508,11 +507,10 @@ static void write_branch(struct emit *e, int b)
 static void write_gather(struct emit *e, int b)
 {
     const struct insn *in = &e->k->insn[e->ir->block[b].insn[0]];
-    bool bar =
-        (strcmp(in->op, "bar") == 0 || strcmp(in->op, "barrier") == 0) && !insn_has(in, "warp");
+    bool bar = (in->op == OP_BAR || in->op == OP_BARRIER) && !insn_has(in, MOD_WARP);
     const char *need = "W->live";
     e->scratch = 0;
-    int at = strcmp(in->op, "shfl") == 0 ? 4 : strcmp(in->op, "bar") == 0 ? 0 : 2;
+    int at = in->op == OP_SHFL ? 4 : in->op == OP_BAR ? 0 : 2;
     if (!bar && at < in->arg_count && operand_uniform(e, &in->args[at]))
         need = arena_printf(e->a, "(W->live & %s)", scalar_value(e, in, &in->args[at], 'I'));
     else if (!bar && at < in->arg_count && in->args[at].kind == OPND_REG)
@@ -637,8 +635,8 @@ static bool *blocks_once(const struct ir *ir, struct arena *a)
         loop_end = end[b] > loop_end ? end[b] : loop_end;
         once[b] = b > loop_end;
         for (int i = 0; once[b] && i < ir->block[b].count; i++) {
-            const char *op = ir->k->insn[ir->block[b].insn[i]].op;
-            found += strcmp(op, "ld") == 0 || strcmp(op, "st") == 0;
+            enum ptx_op op = ir->k->insn[ir->block[b].insn[i]].op;
+            found += op == OP_LD || op == OP_ST;
         }
     }
     return found > MANY_ONCE ? once : NULL;
@@ -706,8 +704,7 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
         buf_puts(out, "static const u8 isbar[NB + 1] = {");
         for (int b = 0; b < ir->block_count; b++) {
             const struct insn *in = ir->block[b].collective ? &k->insn[ir->block[b].insn[0]] : NULL;
-            bool bar = in && (strcmp(in->op, "bar") == 0 || strcmp(in->op, "barrier") == 0) &&
-                       !insn_has(in, "warp");
+            bool bar = in && (in->op == OP_BAR || in->op == OP_BARRIER) && !insn_has(in, MOD_WARP);
             buf_printf(out, "%d,", bar);
         }
         buf_puts(out, "}, isdiv[NB + 1] = {");

@@ -25,8 +25,12 @@
 
 enum reg_class { CLASS_P, CLASS_I, CLASS_F, CLASS_Q };
 
+/* A row of ptx_ops.def; lists end with MOD_NONE unless they are full. */
+enum { MAX_LIST = 4 };
 struct op_row {
-    const char *op, *required, *optional, *types, *sig;
+    enum ptx_op op;
+    uint8_t required[MAX_LIST], optional[MAX_LIST], types[MAX_LIST];
+    const char *sig;
     enum { HOW_EACH, HOW_CALL, HOW_LANE } how;
     enum sw_class cls;
     const char *text;
@@ -166,7 +170,7 @@ const char *affine_vector(struct emit *e, int reg);
 const char *affine_wrap(struct emit *e, int reg);
 
 /* emit_alu.c */
-const struct op_row *op_find(const struct insn *in, const char *op);
+const struct op_row *op_find(const struct insn *in, enum ptx_op op);
 enum sw_class op_class(const struct insn *in);
 void emit_alu(struct emit *e, const struct insn *in);                  /* scalar or lane-parallel */
 const char *named(struct emit *e, const char *text, const char *type); /* a C variable for it */
@@ -177,7 +181,6 @@ int op_row_count(void);
 void emit_bits(struct emit *e, const struct insn *in);
 
 /* emit_memory.c, emit_warp.c: calls on whole warps */
-bool emit_is_call(const struct insn *in);
 void emit_call(struct emit *e, const struct insn *in);
 /* The registers of the next site, one after the other; -1: none. */
 void site_reg(struct emit *e, int offset);
@@ -195,9 +198,7 @@ const char *address_of(struct emit *e, const struct insn *in, const struct opnd 
 uint32_t mma_kind(const struct insn *in, unsigned *flops); /* 0: unknown */
 
 /* emit_hopper.c: what sm_90 added */
-bool hopper_is_call(const struct insn *in);
 bool emit_hopper(struct emit *e, const struct insn *in);       /* false: not one of them */
-void wgmma_mark(struct ptx_kernel *k, struct arena *a);        /* before ir_build */
 uint32_t hopper_flops(const struct insn *in, unsigned *flops); /* of one warp; 0: no wgmma */
 
 #endif

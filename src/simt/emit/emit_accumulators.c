@@ -14,12 +14,12 @@
 #include <string.h>
 
 /* v16 and up: the others are for factors, and half of them would have to be saved. */
-enum { FIRST = 16, SUMS = 16, MAX_REGS = 160 };
+enum { FIRST = 16, SUMS = 16 };
 
 static bool is_sum(const struct emit *e, const struct insn *in)
 {
-    if (strcmp(in->op, "fma") != 0 || in->type != PT_F32 || in->pred >= 0 || in->arg_count != 4 ||
-        insn_has(in, "ftz") || insn_has(in, "sat"))
+    if (in->op != OP_FMA || in->type != PT_F32 || in->pred >= 0 || in->arg_count != 4 ||
+        insn_has(in, MOD_FTZ) || insn_has(in, MOD_SAT))
         return false;
     for (int i = 0; i < 4; i++)
         if (in->args[i].kind != OPND_REG || !e->ir->varying[in->args[i].reg] ||
@@ -32,8 +32,8 @@ static bool is_sum(const struct emit *e, const struct insn *in)
 
 static bool reads(const struct insn *in, int reg)
 {
-    int regs[MAX_REGS];
-    for (int n = insn_uses(in, regs, MAX_REGS); n-- > 0;)
+    int regs[MAX_INSN_REGS];
+    for (int n = insn_uses(in, regs); n-- > 0;)
         if (regs[n] == reg)
             return true;
     return false;

@@ -22,9 +22,9 @@ static const char *base_of(struct emit *e, const struct insn *in, const struct o
 {
     if (affine_operand(e, o))
         return arena_printf(e->a, letter == 'S' ? "((s32)a%d)" : "a%d", o->reg);
-    if (o->kind == OPND_SREG && strcmp(o->name, "%laneid") == 0)
+    if (o->kind == OPND_SREG && o->sreg == SREG_LANEID)
         return "0u";
-    if (o->kind == OPND_SREG && strcmp(o->name, "%tid.x") == 0)
+    if (o->kind == OPND_SREG && o->sreg == SREG_TID_X)
         return "W->tx0";
     return scalar_value(e, in, o, letter);
 }
@@ -45,7 +45,7 @@ static const char *widening(struct emit *e, const struct opnd *o, bool sign)
     int64_t stride = o->kind == OPND_SREG   ? 1
                      : affine_operand(e, o) ? e->ir->affine[o->reg].stride
                                             : 0;
-    struct insn none = {.op = "", .text = ""};
+    struct insn none = {.text = ""};
     return stride ? arena_printf(e->a, "WRAPS_%c(%s, %" PRId64 "ll)", sign ? 'S' : 'U',
                                  base_of(e, &none, o, 'I'), stride)
                   : "0u";
@@ -56,17 +56,17 @@ void emit_affine(struct emit *e, const struct insn *in)
     const struct opnd *x = in->args + 1;
     int d = in->args[0].reg;
     bool q = reg_class(e, d) == CLASS_Q, sign = in->type == PT_S32;
-    const char *t, *w = in->op[0] == 'b' ? "0u" : wrap_of(e, x);
+    const char *t, *w = in->op == OP_BFI ? "0u" : wrap_of(e, x);
     char l = q ? 'Q' : 'I';
-    if (strcmp(in->op, "and") == 0) {
+    if (in->op == OP_AND) {
         t = arena_printf(e->a, "W->tx0 & 0x%xu", (unsigned)x[1].bits);
         w = "0u";
-    } else if (strcmp(in->op, "bfi") == 0) {
+    } else if (in->op == OP_BFI) {
         uint32_t ones = x[3].bits >= 32 ? ~0u : (1u << x[3].bits) - 1, at = (uint32_t)x[2].bits;
         t = arena_printf(e->a, "(%s & ~0x%xu) | ((%s & 0x%xu) << %u)", base_of(e, in, x + 1, 'I'),
                          ones << at, base_of(e, in, x, 'I'), ones, at);
         w = "0u";
-    } else if (strcmp(in->op, "cvt") == 0) {
+    } else if (in->op == OP_CVT) {
         bool from_q = ptx_type_bytes(in->type) == 8;
         t = base_of(e, in, x, from_q ? 'Q' : 'I');
         if (q && !from_q) {
@@ -75,32 +75,32 @@ void emit_affine(struct emit *e, const struct insn *in)
         } else if (!q) {
             t = arena_printf(e->a, "(u32)%s", t);
         }
-    } else if (strcmp(in->op, "cvta") == 0) {
-        bool shared = insn_has(in, "shared") || insn_has(in, "shared::cta");
+    } else if (in->op == OP_CVTA) {
+        bool shared = insn_shared(in);
         t = base_of(e, in, x, 'Q');
         if (shared)
-            t = arena_printf(e->a, "(%s %c (u64)B->smem)", t, insn_has(in, "to") ? '-' : '+');
-    } else if (insn_has(in, "wide")) {
+            t = arena_printf(e->a, "(%s %c (u64)B->smem)", t, insn_has(in, MOD_TO) ? '-' : '+');
+    } else if (insn_has(in, MOD_WIDE)) {
         char s = sign ? 'S' : 'I';
         const struct opnd *lane = affine_operand(e, x) || x->kind == OPND_SREG ? x : x + 1;
         t = arena_printf(e->a, sign ? "(u64)((s64)%s * %s)" : "((u64)%s * %s)",
                          base_of(e, in, x, s), base_of(e, in, x + 1, s));
         w = widening(e, lane, sign);
-        if (in->op[1] == 'a') {
+        if (in->op == OP_MAD) {
             t = arena_printf(e->a, "%s + %s", t, base_of(e, in, x + 2, 'Q'));
             w = strcmp(w, "0u") == 0 ? wrap_of(e, x + 2) : w;
         }
-    } else if (strcmp(in->op, "mov") == 0) {
+    } else if (in->op == OP_MOV) {
         t = base_of(e, in, x, l);
-    } else if (strcmp(in->op, "shl") == 0) {
+    } else if (in->op == OP_SHL) {
         t = arena_printf(e->a, "%s << %u", base_of(e, in, x, l), (unsigned)x[1].bits);
-    } else if (strcmp(in->op, "mad") == 0) {
+    } else if (in->op == OP_MAD) {
         t = arena_printf(e->a, "%s * %s + %s", base_of(e, in, x, l), base_of(e, in, x + 1, l),
                          base_of(e, in, x + 2, l));
         w = strcmp(w, "0u") == 0 ? wrap_of(e, x + 1) : w;
         w = strcmp(w, "0u") == 0 ? wrap_of(e, x + 2) : w;
     } else {
-        char op = in->op[0] == 'm' ? '*' : in->op[0] == 'a' ? '+' : '-';
+        char op = in->op == OP_MUL ? '*' : in->op == OP_ADD ? '+' : '-';
         t = arena_printf(e->a, "%s %c %s", base_of(e, in, x, l), op, base_of(e, in, x + 1, l));
         w = strcmp(w, "0u") == 0 ? wrap_of(e, x + 1) : w;
     }
@@ -112,10 +112,10 @@ void emit_affine(struct emit *e, const struct insn *in)
 /* The bits of a comparison (insn_tests_row): lanes below a limit, or the others. */
 const char *affine_test(struct emit *e, const struct insn *in)
 {
-    bool sign = in->type == PT_S32, reach = insn_has(in, "le") || insn_has(in, "gt");
+    bool sign = in->type == PT_S32, reach = insn_has(in, MOD_LE) || insn_has(in, MOD_GT);
     const char *cast = sign ? "(s64)(s32)" : "(s64)(u32)";
     return arena_printf(e->a, "%srow_below(%s(%s), %s(%s)%s, %s)",
-                        insn_has(in, "gt") || insn_has(in, "ge") ? "~" : "", cast,
+                        insn_has(in, MOD_GT) || insn_has(in, MOD_GE) ? "~" : "", cast,
                         base_of(e, in, &in->args[1], 'I'), cast,
                         scalar_value(e, in, &in->args[2], 'I'), reach ? " + 1" : "",
                         sign ? "0x7fffffffll" : "0xffffffffll");

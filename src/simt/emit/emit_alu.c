@@ -16,9 +16,15 @@ static const struct op_row rows[] = {
 #define CALL HOW_CALL
 #define LANE HOW_LANE
 #define OP(op, required, optional, types, sig, how, cls, text)                                     \
-    {op, required, optional, types, sig, how, SW_C_##cls, text},
+    {OP_##op,                                                                                      \
+     {LIST(MOD, required)},                                                                        \
+     {LIST(MOD, optional)},                                                                        \
+     {LIST(MOD, types)},                                                                           \
+     sig,                                                                                          \
+     how,                                                                                          \
+     SW_C_##cls,                                                                                   \
+     text},
 #include "simt/ptx/ptx_ops.def"
-#undef OP
 #undef EACH
 #undef CALL
 #undef LANE
@@ -31,55 +37,34 @@ int op_row_count(void)
 
 /* ---- finding the row ---- */
 
-static bool list_has(const char *list, const char *word)
+static bool list_has(const uint8_t *list, enum ptx_mod mod)
 {
-    size_t n = strlen(word);
-    for (const char *p = list; *p;) {
-        size_t len = strcspn(p, " ");
-        if (len == n && memcmp(p, word, n) == 0)
+    for (int i = 0; i < MAX_LIST && list[i]; i++)
+        if (list[i] == mod)
             return true;
-        p += len + (p[len] == ' ');
-    }
     return false;
-}
-
-/* "rn" anywhere; "s32@1": as modifier number 1 counted from 0 before the last. */
-static bool has_required(const struct insn *in, const char *list)
-{
-    for (const char *p = list; *p;) {
-        size_t len = strcspn(p, " ");
-        const char *at = memchr(p, '@', len);
-        bool found = false;
-        for (int i = 0; i < in->mod_count && !found; i++) {
-            size_t n = at ? (size_t)(at - p) : len;
-            if (strlen(in->mods[i]) == n && memcmp(in->mods[i], p, n) == 0)
-                found = !at || i == at[1] - '1' || (in->mod_count == 1 && at);
-        }
-        if (!found)
-            return false;
-        p += len + (p[len] == ' ');
-    }
-    return true;
 }
 
 static bool row_matches(const struct op_row *row, const struct insn *in)
 {
-    if (!list_has(row->types, ptx_type_name(in->type)) || !has_required(in, row->required))
+    if (!list_has(row->types, (enum ptx_mod)in->type))
         return false;
-    if (strchr(row->required, '@'))
-        return true;
-    const char *type = ptx_type_name(in->type);
-    for (int i = 0; i < in->mod_count; i++)
-        if (strcmp(in->mods[i], type) != 0 && !list_has(row->required, in->mods[i]) &&
-            !list_has(row->optional, in->mods[i]))
+    for (int i = 0; i < MAX_LIST && row->required[i]; i++)
+        if (!insn_has(in, row->required[i]))
             return false;
+    for (int i = 0; i < in->mod_count; i++) {
+        enum ptx_mod mod = in->mods[i];
+        if ((enum ptx_type)mod != in->type && !list_has(row->required, mod) &&
+            !list_has(row->optional, mod))
+            return false;
+    }
     return true;
 }
 
-const struct op_row *op_find(const struct insn *in, const char *op)
+const struct op_row *op_find(const struct insn *in, enum ptx_op op)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (strcmp(rows[i].op, op) == 0 && row_matches(&rows[i], in))
+        if (rows[i].op == op && row_matches(&rows[i], in))
             return &rows[i];
     return NULL;
 }
@@ -482,7 +467,7 @@ static const char *row_value(struct emit *e, const struct row_use *u, enum reg_c
 static const char *combine(struct emit *e, const struct insn *in, const char *cmp,
                            const struct opnd *with)
 {
-    const char *op = insn_has(in, "and") ? "&" : insn_has(in, "or") ? "|" : "^";
+    const char *op = insn_has(in, MOD_AND) ? "&" : insn_has(in, MOD_OR) ? "|" : "^";
     return arena_printf(e->a, "(%s) %s (%s)", cmp, op, value(e, in, with, 'P'));
 }
 
@@ -492,24 +477,24 @@ static void emit_set_pair(struct emit *e, const struct insn *in, struct insn *pl
     bool bf = in->type == PT_BF16X2;
     enum ptx_type half = bf ? PT_BF16 : PT_F16;
     for (int i = 0; i < plain->mod_count; i++)
-        if (ptx_type_of(plain->mods[i]) == in->type)
-            plain->mods[i] = ptx_type_name(half);
+        if (ptx_mod_type(plain->mods[i]) == in->type)
+            plain->mods[i] = (uint8_t)half;
     plain->type = half;
-    const struct op_row *found = op_find(plain, "cmp");
+    const struct op_row *found = op_find(plain, OP_CMP);
     if (!found || in->arg_count != 3) {
         emit_fail(e, in, "not a known comparison");
         return;
     }
     struct op_row row = *found;
     row.sig = bf ? "P=ll" : "P=kk";
-    struct row_use u = {.row = &row, .in = in, .ops = &in->args[1], .ftz = insn_has(in, "ftz")};
+    struct row_use u = {.row = &row, .in = in, .ops = &in->args[1], .ftz = insn_has(in, MOD_FTZ)};
     const char *side[2];
     for (int h = 0; h < 2; h++) {
         const char *t = narrow_text(e, &u, h + 1);
         side[h] = named(e, arena_printf(e->a, e->vec ? "(M)(%s)" : "-(s32)(%s)", t),
                         e->vec ? "M" : "s32");
     }
-    if (strcmp(in->op, "setp") == 0) {
+    if (in->op == OP_SETP) {
         assign_reg(e, in, in->args[0].reg, side[0]);
         if (in->args[0].reg2 >= 0)
             assign_reg(e, in, in->args[0].reg2, side[1]);
@@ -525,43 +510,39 @@ static void emit_set_pair(struct emit *e, const struct insn *in, struct insn *pl
            CLASS_I);
 }
 
+/* The comparison alone: without how it is combined and, of set.cmp.dtype.stype, the result type. */
+static struct insn comparison(const struct insn *in, bool *combined)
+{
+    struct insn plain = *in;
+    bool dropped = in->op != OP_SET || in->type2 == PT_NONE;
+    plain.mod_count = 0;
+    *combined = false;
+    for (int i = 0; i < in->mod_count; i++) {
+        enum ptx_mod mod = in->mods[i];
+        if (mod == MOD_AND || mod == MOD_OR || mod == MOD_XOR)
+            *combined = true;
+        else if (!dropped && ptx_mod_type(mod) == in->type2)
+            dropped = true;
+        else
+            plain.mods[plain.mod_count++] = (uint8_t)mod;
+    }
+    return plain;
+}
+
 static void emit_setp(struct emit *e, const struct insn *in)
 {
-    static const char *const bools[] = {"and", "or", "xor"};
-    struct insn plain = *in;
-    bool combined = false;
-    plain.mod_count = 0;
-    for (int i = 0; i < in->mod_count; i++) {
-        bool is_bool = false;
-        for (size_t b = 0; b < ARRAY_LEN(bools); b++)
-            is_bool |= strcmp(in->mods[i], bools[b]) == 0;
-        combined |= is_bool;
-        if (!is_bool)
-            plain.mods[plain.mod_count++] = in->mods[i];
-    }
-    bool is_set = strcmp(in->op, "set") == 0;
-    if (is_set) { /* set.cmp.dtype.stype: drop the result type */
-        int n = 0;
-        bool dropped = false;
-        for (int i = 0; i < plain.mod_count; i++) {
-            if (!dropped && ptx_type_of(plain.mods[i]) == in->type2 && in->type2 != PT_NONE) {
-                dropped = true;
-                continue;
-            }
-            plain.mods[n++] = plain.mods[i];
-        }
-        plain.mod_count = n;
-    }
+    bool combined, is_set = in->op == OP_SET;
+    struct insn plain = comparison(in, &combined);
     if (in->type == PT_F16X2 || in->type == PT_BF16X2) {
         emit_set_pair(e, in, &plain);
         return;
     }
-    const struct op_row *row = op_find(&plain, "cmp");
+    const struct op_row *row = op_find(&plain, OP_CMP);
     if (!row || in->arg_count < (combined ? 4 : 3)) {
         emit_fail(e, in, "not a known comparison");
         return;
     }
-    struct row_use u = {.row = row, .in = in, .ops = &in->args[1], .ftz = insn_has(in, "ftz")};
+    struct row_use u = {.row = row, .in = in, .ops = &in->args[1], .ftz = insn_has(in, MOD_FTZ)};
     enum reg_class cls;
     const char *cmp = named(e, row_value(e, &u, &cls), e->vec ? "M" : "s32");
     const char *p = combined ? combine(e, in, cmp, &in->args[3]) : cmp;
@@ -592,8 +573,8 @@ static void emit_setp(struct emit *e, const struct insn *in)
 static bool emit_shift(struct emit *e, const struct insn *in, const struct op_row *row)
 {
     static const char *const sigs[] = {"I=I", "Q=Q", "H=H", "I=S", "Q=T", "H=J"};
-    bool left = strcmp(in->op, "shl") == 0;
-    if ((!left && strcmp(in->op, "shr") != 0) || in->args[2].kind != OPND_INT)
+    bool left = in->op == OP_SHL;
+    if ((!left && in->op != OP_SHR) || in->args[2].kind != OPND_INT)
         return false;
     unsigned width = 8 * ptx_type_bytes(in->type), n = (unsigned)in->args[2].bits;
     char from = row->sig[2];
@@ -614,7 +595,7 @@ static bool emit_shift(struct emit *e, const struct insn *in, const struct op_ro
 
 void emit_alu(struct emit *e, const struct insn *in)
 {
-    if (strcmp(in->op, "setp") == 0 || strcmp(in->op, "set") == 0) {
+    if (in->op == OP_SETP || in->op == OP_SET) {
         emit_setp(e, in);
         return;
     }
@@ -634,8 +615,8 @@ void emit_alu(struct emit *e, const struct insn *in)
     struct row_use u = {.row = row,
                         .in = in,
                         .ops = &in->args[1],
-                        .ftz = insn_has(in, "ftz"),
-                        .sat = insn_has(in, "sat")};
+                        .ftz = insn_has(in, MOD_FTZ),
+                        .sat = insn_has(in, MOD_SAT)};
     enum reg_class cls;
     const char *t = row_value(e, &u, &cls);
     if (cls == CLASS_P)

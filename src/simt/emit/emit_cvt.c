@@ -57,11 +57,11 @@ static void int_to_int(struct emit *e, const struct insn *in)
 
 static const char *rounder(const struct insn *in)
 {
-    return insn_has(in, "rni")   ? "rint"
-           : insn_has(in, "rzi") ? "trunc"
-           : insn_has(in, "rmi") ? "floor"
-           : insn_has(in, "rpi") ? "ceil"
-                                 : NULL;
+    return insn_has(in, MOD_RNI)   ? "rint"
+           : insn_has(in, MOD_RZI) ? "trunc"
+           : insn_has(in, MOD_RMI) ? "floor"
+           : insn_has(in, MOD_RPI) ? "ceil"
+                                   : NULL;
 }
 
 /* True when it wrote the conversion. */
@@ -70,8 +70,8 @@ static bool common_cvt(struct emit *e, const struct insn *in)
     enum ptx_type to = in->type2, from = in->type;
     const struct opnd *s = &in->args[1];
     char v = e->vec ? 'V' : 'S';
-    bool ftz = insn_has(in, "ftz"), sat = insn_has(in, "sat");
-    if (insn_has(in, "relu") || insn_has(in, "satfinite"))
+    bool ftz = insn_has(in, MOD_FTZ), sat = insn_has(in, MOD_SAT);
+    if (insn_has_any(in, MOD_RELU, MOD_SATFINITE))
         return false;
     if (is_int(to) && is_int(from) && !sat) {
         int_to_int(e, in);
@@ -102,7 +102,7 @@ static bool common_cvt(struct emit *e, const struct insn *in)
     }
     if (sat)
         return false;
-    if (to == PT_F32 && is_int(from) && ptx_type_bytes(from) <= 4 && insn_has(in, "rn")) {
+    if (to == PT_F32 && is_int(from) && ptx_type_bytes(from) <= 4 && insn_has(in, MOD_RN)) {
         const char *x = extend(e, value(e, in, s, 'I'), from);
         const char *t =
             e->vec
@@ -118,7 +118,7 @@ static bool common_cvt(struct emit *e, const struct insn *in)
         assign(e, in, &in->args[0], x, CLASS_F);
         return true;
     }
-    if (from != PT_F32 || !insn_has(in, "rn") || ftz)
+    if (from != PT_F32 || !insn_has(in, MOD_RN) || ftz)
         return false;
     if (to == PT_F16 || to == PT_BF16) {
         assign(e, in, &in->args[0],
@@ -141,17 +141,18 @@ static bool common_cvt(struct emit *e, const struct insn *in)
  * the work stands in ptx_ops.def under the type of the pieces. */
 static void emit_cvt_pack(struct emit *e, const struct insn *in)
 {
-    static const char *const kinds[] = {"u16", "s16", "u8", "s8", "u4", "s4", "u2", "s2"};
+    static const uint8_t kinds[] = {MOD_U16, MOD_S16, MOD_U8, MOD_S8,
+                                    MOD_U4,  MOD_S4,  MOD_U2, MOD_S2};
     struct insn plain = *in;
     plain.type = PT_B32;
     plain.mod_count = 0;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (insn_has(in, kinds[i]))
             plain.mods[plain.mod_count++] = kinds[i];
-    if (!insn_has(in, "sat") || !insn_has(in, "s32"))
+    if (!insn_has(in, MOD_SAT) || !insn_has(in, MOD_S32))
         plain.mod_count = 0;
-    plain.op = "cvtpack";
-    plain.mods[plain.mod_count++] = "b32";
+    plain.op = OP_CVTPACK;
+    plain.mods[plain.mod_count++] = MOD_B32;
     emit_alu(e, &plain);
 }
 
@@ -159,7 +160,7 @@ void emit_cvt(struct emit *e, const struct insn *in)
 {
     enum ptx_type to = in->type2, from = in->type;
     bool two = in->arg_count == 3;
-    if (insn_has(in, "pack")) {
+    if (insn_has(in, MOD_PACK)) {
         emit_cvt_pack(e, in);
         return;
     }

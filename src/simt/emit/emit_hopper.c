@@ -10,7 +10,6 @@
 #include "simt/ptx/atomic_ops.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The address of every lane, u64[32], offset included. Shared ones stay 32 bits wide. */
@@ -38,13 +37,12 @@ static const char *address_lanes(struct emit *e, const struct insn *in, const st
 
 static bool shared_cluster(const struct insn *in)
 {
-    return insn_has(in, "shared::cluster");
+    return insn_has(in, MOD_SHARED_CLUSTER);
 }
 
 static enum ptx_space shared_or_generic(const struct insn *in)
 {
-    return insn_has(in, "shared") || insn_has(in, "shared::cta") || shared_cluster(in) ? PS_SHARED
-                                                                                       : PS_GENERIC;
+    return insn_shared(in) || shared_cluster(in) ? PS_SHARED : PS_GENERIC;
 }
 
 static int values(const struct opnd *o, const struct opnd **list)
@@ -109,8 +107,8 @@ static uint32_t async_atom(const struct insn *in)
 {
     struct insn like = *in;
     for (int i = 0; i < like.mod_count; i++)
-        if (strcmp(like.mods[i], "async") == 0)
-            like.mods[i] = "";
+        if (like.mods[i] == MOD_ASYNC)
+            like.mods[i] = MOD_NONE;
     return atom_kind(&like);
 }
 
@@ -120,7 +118,7 @@ static void emit_cluster_st(struct emit *e, const struct insn *in)
     const struct opnd *regs;
     int n = values(&in->args[1], &regs);
     unsigned esize = ptx_type_bytes(in->type);
-    bool async = insn_has(in, "async");
+    bool async = insn_has(in, MOD_ASYNC);
     if (n > 4 || !esize || esize > 8 || in->arg_count < (async ? 3 : 2) || (async && esize < 4)) {
         emit_fail(e, in, "this width of access is not supported");
         return;
@@ -128,7 +126,7 @@ static void emit_cluster_st(struct emit *e, const struct insn *in)
     const char *addr = address_lanes(e, in, &in->args[0], &space);
     const char *list = value_list(e, in, &in->args[1], esize == 8);
     const char *bar = async ? address_lanes(e, in, &in->args[2], &space) : NULL;
-    unsigned kind = strcmp(in->op, "red") == 0 ? async_atom(in) : 0;
+    unsigned kind = in->op == OP_RED ? async_atom(in) : 0;
     int site = emit_site(e, in, PS_SHARED, esize, n, 0, 0, kind);
     if (async)
         buf_printf(e->out, "R->st_async(W, mm, %s, %d, (void *[]){%s}, %s);\n", addr, site, list,
@@ -139,7 +137,7 @@ static void emit_cluster_st(struct emit *e, const struct insn *in)
 
 static void emit_cluster_atom(struct emit *e, const struct insn *in)
 {
-    bool red = strcmp(in->op, "red") == 0;
+    bool red = in->op == OP_RED;
     int first = red ? 0 : 1;
     enum ptx_space space = PS_SHARED;
     uint32_t kind = atom_kind(in);
@@ -162,16 +160,16 @@ static void emit_cluster_atom(struct emit *e, const struct insn *in)
 static void emit_cluster_bar(struct emit *e, const struct insn *in)
 {
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
-    buf_printf(e->out, "R->cl_bar(W, mm, %d, %d);\n", insn_has(in, "wait"), site);
+    buf_printf(e->out, "R->cl_bar(W, mm, %d, %d);\n", insn_has(in, MOD_WAIT), site);
 }
 
 /* mapa, getctarank, cvta.shared::cluster: one address to another, lane by lane. */
 static void emit_mapa(struct emit *e, const struct insn *in)
 {
-    bool shared = shared_cluster(in), rank = strcmp(in->op, "getctarank") == 0;
-    unsigned kind = strcmp(in->op, "cvta") == 0 ? (insn_has(in, "to") ? 4u : 3u)
-                    : rank                      ? (shared ? 1u : 2u)
-                                                : 0u;
+    bool shared = shared_cluster(in), rank = in->op == OP_GETCTARANK;
+    unsigned kind = in->op == OP_CVTA ? (insn_has(in, MOD_TO) ? 4u : 3u)
+                    : rank            ? (shared ? 1u : 2u)
+                                      : 0u;
     const struct opnd *d = &in->args[0];
     bool wide = d->kind == OPND_REG && reg_class(e, d->reg) == CLASS_Q;
     if (d->kind != OPND_REG || in->arg_count < 2) {
@@ -181,7 +179,7 @@ static void emit_mapa(struct emit *e, const struct insn *in)
     if (!e->ir->varying[d->reg]) {
         const char *a = scalar_value(e, in, &in->args[1], 'Q');
         const char *b = in->arg_count > 2 ? scalar_value(e, in, &in->args[2], 'I') : "0";
-        if (strcmp(in->op, "mapa") == 0 && shared)
+        if (in->op == OP_MAPA && shared)
             set_uniform(e, d, arena_printf(e->a, "((%s & 0xffffffu) | (%s + 1u) << 24)", a, b));
         else
             set_uniform(e, d, arena_printf(e->a, "R->mapa(W, %s, %s, %u)", a, b, kind));
@@ -192,7 +190,7 @@ static void emit_mapa(struct emit *e, const struct insn *in)
     const char *text =
         arena_printf(e->a, "R->mapa(W, ((const u64 *)%s)[i], %s, %u)", a,
                      in->arg_count > 2 ? arena_printf(e->a, "((const u32 *)%s)[i]", b) : "0", kind);
-    if (strcmp(in->op, "mapa") == 0 && shared)
+    if (in->op == OP_MAPA && shared)
         text = arena_printf(e->a,
                             "((((const u64 *)%s)[i] & 0xffffffu) | (((const u32 *)%s)[i] + 1u) << "
                             "24)",
@@ -216,7 +214,7 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
     }
     const char *addr = "0", *count = "0", *state = "0";
     bool waits = (kind & 0xff) == MBAR_TEST || (kind & 0xff) == MBAR_TRY;
-    bool parity = insn_has(in, "parity");
+    bool parity = insn_has(in, MOD_PARITY);
     const struct opnd *d = first ? &in->args[0] : NULL;
     if ((kind & 0xff) == MBAR_PENDING) { /* of a state, not of memory */
         const char *of = lanes_of(e, in, &in->args[first], true);
@@ -247,7 +245,7 @@ static void emit_cp_mbar(struct emit *e, const struct insn *in)
 {
     enum ptx_space space = shared_or_generic(in);
     const char *addr = address_lanes(e, in, &in->args[0], &space);
-    int site = emit_site(e, in, space, 8, 1, 0, 0, insn_has(in, "noinc"));
+    int site = emit_site(e, in, space, 8, 1, 0, 0, insn_has(in, MOD_NOINC));
     buf_printf(e->out, "R->cp_mbar(W, mm, %s, %d);\n", addr, site);
 }
 
@@ -255,34 +253,34 @@ static void emit_cp_mbar(struct emit *e, const struct insn *in)
 
 static unsigned bulk_rank(const struct insn *in)
 {
-    static const char *const names[] = {"1d", "2d", "3d", "4d", "5d"};
-    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
-        if (insn_has(in, names[i]))
+    for (unsigned i = 0; i < 5; i++)
+        if (insn_has(in, MOD_1D + i))
             return i + 1;
     return 0;
 }
 
 static unsigned bulk_kind(const struct insn *in)
 {
-    bool tensor = insn_has(in, "tensor"), reduce = insn_has(in, "reduce");
+    bool tensor = insn_has(in, MOD_TENSOR), reduce = insn_has(in, MOD_REDUCE);
     unsigned kind = bulk_rank(in) << 4;
-    if (insn_has(in, "prefetch"))
+    if (insn_has(in, MOD_PREFETCH))
         return kind | (tensor ? BULK_PREFETCH_TENSOR : BULK_PREFETCH);
     /* the destination is named first */
     int to_shared = -1;
     for (int i = 0; i < in->mod_count && to_shared < 0; i++)
-        if (strncmp(in->mods[i], "shared", 6) == 0)
+        if (in->mods[i] == MOD_SHARED || in->mods[i] == MOD_SHARED_CTA ||
+            in->mods[i] == MOD_SHARED_CLUSTER)
             to_shared = 1;
-        else if (strcmp(in->mods[i], "global") == 0)
+        else if (in->mods[i] == MOD_GLOBAL)
             to_shared = 0;
-    bool global = insn_has(in, "global");
+    bool global = insn_has(in, MOD_GLOBAL);
     kind |= !to_shared ? (tensor ? BULK_TENSOR_OUT : BULK_OUT)
             : !global  ? BULK_ACROSS
             : tensor   ? BULK_TENSOR_IN
                        : BULK_IN;
-    if (insn_has(in, "multicast::cluster"))
+    if (insn_has(in, MOD_MULTICAST_CLUSTER))
         kind |= BULK_MULTICAST;
-    if (insn_has(in, "im2col") || insn_has(in, "im2col_no_offs"))
+    if (insn_has_any(in, MOD_IM2COL, MOD_IM2COL_NO_OFFS))
         kind |= BULK_IM2COL;
     if (reduce) {
         struct insn like = *in;
@@ -303,8 +301,8 @@ static void bulk_coords(struct emit *e, const struct insn *in, const struct opnd
 
 static void emit_bulk(struct emit *e, const struct insn *in)
 {
-    if (insn_has(in, "commit_group") || insn_has(in, "wait_group")) {
-        bool wait = insn_has(in, "wait_group");
+    if (insn_has_any(in, MOD_COMMIT_GROUP, MOD_WAIT_GROUP)) {
+        bool wait = insn_has(in, MOD_WAIT_GROUP);
         int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, 0);
         buf_printf(e->out, "R->bulk_group(W, mm, %d, %u, %d);\n", wait,
                    wait && in->arg_count ? (unsigned)in->args[0].bits : 0u, site);
@@ -360,7 +358,7 @@ static void emit_bulk(struct emit *e, const struct insn *in)
         buf_printf(e->out, "b%d.map = %s;\n", t, address_lanes(e, in, &in->args[1], &global));
         bulk_coords(e, in, &in->args[1], t);
         buf_printf(e->out, "b%d.mbar = %s;\n", t, address_lanes(e, in, &in->args[2], &shared));
-        if (insn_has(in, "im2col") && next < in->arg_count && in->args[next].kind == OPND_VEC) {
+        if (insn_has(in, MOD_IM2COL) && next < in->arg_count && in->args[next].kind == OPND_VEC) {
             for (int i = 0; i < in->args[next].count && i < 3; i++)
                 buf_printf(e->out, "b%d.offset[%d] = (const u32 *)%s;\n", t, i,
                            lanes_of(e, in, &in->args[next].list[i], false));
@@ -386,11 +384,12 @@ static void emit_bulk(struct emit *e, const struct insn *in)
 
 /* ---- wgmma ---- */
 
-static int wgmma_type(const char *mod)
+static int wgmma_type(enum ptx_mod mod)
 {
-    static const char *const names[WG_TYPES] = {"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"};
+    static const enum ptx_mod names[WG_TYPES] = {MOD_F16,  MOD_BF16, MOD_TF32, MOD_E4M3,
+                                                 MOD_E5M2, MOD_S8,   MOD_U8};
     for (int i = 0; i < WG_TYPES; i++)
-        if (strcmp(names[i], mod) == 0)
+        if (names[i] == mod)
             return i;
     return -1;
 }
@@ -398,39 +397,34 @@ static int wgmma_type(const char *mod)
 /* Shape and types; 0: not one this device knows. */
 static unsigned wgmma_kind(const struct insn *in, unsigned *k)
 {
+    enum { ACC = 100 }; /* types of sums are numbered above those of factors */
     int types[3], found = 0;
-    unsigned n = 0, want;
-    *k = 0;
-    for (int i = 0; i < in->mod_count; i++) {
-        const char *mod = in->mods[i];
-        if (strncmp(mod, "m64n", 4) == 0) {
-            char *end;
-            n = (unsigned)strtoul(mod + 4, &end, 10);
-            *k = *end == 'k' ? (unsigned)strtoul(end + 1, NULL, 10) : 0;
-        } else if (*k && found < 3) {
-            int t = strcmp(mod, "f32") == 0   ? 100 + WG_ACC_F32
-                    : strcmp(mod, "s32") == 0 ? 100 + WG_ACC_S32
-                                              : wgmma_type(mod);
-            if (t >= 0)
-                types[found++] = t;
-        }
+    unsigned n = (unsigned)in->shape.n, want;
+    *k = in->shape.m == 64 ? (unsigned)in->shape.k : 0;
+    for (int i = 0; i < in->mod_count && *k && found < 3; i++) {
+        enum ptx_mod mod = in->mods[i];
+        int t = mod == MOD_F32   ? ACC + WG_ACC_F32
+                : mod == MOD_S32 ? ACC + WG_ACC_S32
+                                 : wgmma_type(mod);
+        if (t >= 0)
+            types[found++] = t;
     }
     if (found != 3 || n < 8 || n > 256 || n % 8)
         return 0;
-    unsigned acc = types[0] == WG_F16 ? WG_ACC_F16 : (unsigned)types[0] - 100u;
+    unsigned acc = types[0] == WG_F16 ? WG_ACC_F16 : (unsigned)(types[0] - ACC);
     unsigned a = (unsigned)types[1], b = (unsigned)types[2];
     want = a == WG_TF32 ? 8 : a == WG_F16 || a == WG_BF16 ? 16 : 32;
     if (acc > 2 || a >= WG_TYPES || b >= WG_TYPES || *k != want ||
         (acc == WG_ACC_S32) != (a >= WG_S8))
         return 0;
     return n / 8 | acc << WG_ACC | a << WG_A | b << WG_B |
-           (insn_has(in, "satfinite") ? (unsigned)WG_SAT : 0u);
+           (insn_has(in, MOD_SATFINITE) ? (unsigned)WG_SAT : 0u);
 }
 
 uint32_t hopper_flops(const struct insn *in, unsigned *flops)
 {
     unsigned k, kind;
-    if (strcmp(in->op, "wgmma") != 0 || !insn_has(in, "mma_async"))
+    if (in->op != OP_WGMMA || !insn_has(in, MOD_MMA_ASYNC))
         return 0;
     kind = wgmma_kind(in, &k);
     *flops = 2 * 16 * (kind & 63) * 8 * k;
@@ -446,10 +440,10 @@ static const char *first_value(struct emit *e, const struct insn *in, const stru
 
 static void emit_wgmma(struct emit *e, const struct insn *in)
 {
-    if (!insn_has(in, "mma_async")) {
-        unsigned what = insn_has(in, "fence")          ? WG_FENCE
-                        : insn_has(in, "commit_group") ? WG_COMMIT
-                                                       : WG_WAIT;
+    if (!insn_has(in, MOD_MMA_ASYNC)) {
+        unsigned what = insn_has(in, MOD_FENCE)          ? WG_FENCE
+                        : insn_has(in, MOD_COMMIT_GROUP) ? WG_COMMIT
+                                                         : WG_WAIT;
         int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, 0);
         buf_printf(e->out, "R->wg_sync(W, %u, %u, %d);\n", what,
                    in->arg_count ? (unsigned)in->args[0].bits : 0u, site);
@@ -511,9 +505,7 @@ static void emit_wgmma(struct emit *e, const struct insn *in)
 static void emit_proxy(struct emit *e, const struct insn *in)
 {
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
-    bool async = false;
-    for (int i = 0; i < in->mod_count; i++)
-        async |= strncmp(in->mods[i], "async", 5) == 0;
+    bool async = insn_has_any(in, MOD_ASYNC, MOD_ASYNC_GENERIC);
     buf_printf(e->out, "R->proxy(W, %d, %d);\n", async, site);
 }
 
@@ -548,70 +540,62 @@ static bool any_address(const struct insn *in)
 
 static bool is_bulk(const struct insn *in)
 {
-    return insn_has(in, "bulk");
+    return insn_has(in, MOD_BULK);
 }
 
 static bool is_cp_mbar(const struct insn *in)
 {
-    return insn_has(in, "mbarrier");
+    return insn_has(in, MOD_MBARRIER);
 }
 
 static bool is_cluster_bar(const struct insn *in)
 {
-    return insn_has(in, "cluster");
+    return insn_has(in, MOD_CLUSTER);
 }
 
 static bool is_proxy(const struct insn *in)
 {
-    for (int i = 0; i < in->mod_count; i++)
-        if (strncmp(in->mods[i], "proxy", 5) == 0 || strcmp(in->mods[i], "mbarrier_init") == 0)
-            return true;
-    return false;
+    return insn_has_any(in, MOD_PROXY, MOD_MBARRIER_INIT);
 }
 
 static bool is_async(const struct insn *in)
 {
-    return insn_has(in, "async");
+    return insn_has(in, MOD_ASYNC);
 }
 
 /* First match counts. */
 static const struct hopper_row {
-    const char *op;
+    enum ptx_op op;
     bool (*when)(const struct insn *);
     void (*write)(struct emit *, const struct insn *);
     int args;
 } table[] = {
-    {"wgmma", any_address, emit_wgmma, 0},
-    {"cp", is_bulk, emit_bulk, 0},
-    {"cp", is_cp_mbar, emit_cp_mbar, 1},
-    {"mbarrier", any_address, emit_mbarrier, 1},
-    {"st", is_async, emit_cluster_st, 3},
-    {"red", is_async, emit_cluster_st, 3},
-    {"ld", shared_cluster, emit_cluster_ld, 2},
-    {"st", shared_cluster, emit_cluster_st, 2},
-    {"atom", shared_cluster, emit_cluster_atom, 3},
-    {"red", shared_cluster, emit_cluster_atom, 2},
-    {"barrier", is_cluster_bar, emit_cluster_bar, 0},
-    {"mapa", any_address, emit_mapa, 3},
-    {"getctarank", any_address, emit_mapa, 2},
-    {"cvta", shared_cluster, emit_mapa, 2},
-    {"fence", is_proxy, emit_proxy, 0},
-    {"setmaxnreg", any_address, emit_setmaxnreg, 1},
-    {"wgtouch", any_address, emit_wgtouch, 1},
-    {"createpolicy", any_address, emit_policy, 1},
+    {OP_WGMMA, any_address, emit_wgmma, 0},
+    {OP_CP, is_bulk, emit_bulk, 0},
+    {OP_CP, is_cp_mbar, emit_cp_mbar, 1},
+    {OP_MBARRIER, any_address, emit_mbarrier, 1},
+    {OP_ST, is_async, emit_cluster_st, 3},
+    {OP_RED, is_async, emit_cluster_st, 3},
+    {OP_LD, shared_cluster, emit_cluster_ld, 2},
+    {OP_ST, shared_cluster, emit_cluster_st, 2},
+    {OP_ATOM, shared_cluster, emit_cluster_atom, 3},
+    {OP_RED, shared_cluster, emit_cluster_atom, 2},
+    {OP_BARRIER, is_cluster_bar, emit_cluster_bar, 0},
+    {OP_MAPA, any_address, emit_mapa, 3},
+    {OP_GETCTARANK, any_address, emit_mapa, 2},
+    {OP_CVTA, shared_cluster, emit_mapa, 2},
+    {OP_FENCE, is_proxy, emit_proxy, 0},
+    {OP_SETMAXNREG, any_address, emit_setmaxnreg, 1},
+    {OP_WGTOUCH, any_address, emit_wgtouch, 1},
+    {OP_CREATEPOLICY, any_address, emit_policy, 1},
 };
 
 static const struct hopper_row *row_of(const struct insn *in)
 {
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
-        if (strcmp(table[i].op, in->op) == 0 && table[i].when(in))
+        if (table[i].op == in->op && table[i].when(in))
             return &table[i];
     return NULL;
-}
-
-bool hopper_is_call(const struct insn *in)
-{
-    return row_of(in) != NULL;
 }
 
 bool emit_hopper(struct emit *e, const struct insn *in)

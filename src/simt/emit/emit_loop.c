@@ -17,13 +17,13 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MAX_REGS = 160, MAX_BODY = 200, MAX_PAIR = 40 };
+enum { MAX_BODY = 200, MAX_PAIR = 40 };
 
 static bool defined_in(const struct emit *e, const struct block *bl, int reg)
 {
-    int regs[MAX_REGS];
+    int regs[MAX_INSN_REGS];
     for (int i = 0; i < bl->count; i++)
-        for (int n = insn_defs(&e->k->insn[bl->insn[i]], regs, MAX_REGS); n-- > 0;)
+        for (int n = insn_defs(&e->k->insn[bl->insn[i]], regs); n-- > 0;)
             if (regs[n] == reg)
                 return true;
     return false;
@@ -31,28 +31,34 @@ static bool defined_in(const struct emit *e, const struct block *bl, int reg)
 
 static bool per_lane(const struct emit *e, const struct insn *in)
 {
-    int regs[MAX_REGS];
-    int n = insn_defs(in, regs, MAX_REGS);
+    int regs[MAX_INSN_REGS];
+    int n = insn_defs(in, regs);
     for (int i = 0; i < n; i++)
         if (e->ir->varying[regs[i]] && !is_affine(e, regs[i]))
             return true;
     return false;
 }
 
+static bool reads_clock(const struct opnd *o)
+{
+    return o->kind == OPND_SREG &&
+           (o->sreg == SREG_CLOCK || o->sreg == SREG_CLOCK_HI || o->sreg == SREG_CLOCK64);
+}
+
 /* A scalar that is the same in every turn. */
 static bool invariant(const struct emit *e, const struct block *bl, const struct insn *in)
 {
-    int regs[MAX_REGS];
+    int regs[MAX_INSN_REGS];
     if (in->pred >= 0)
         return false;
-    for (int n = insn_uses(in, regs, MAX_REGS); n-- > 0;)
+    for (int n = insn_uses(in, regs); n-- > 0;)
         if (defined_in(e, bl, regs[n]))
             return false;
-    for (int n = insn_defs(in, regs, MAX_REGS); n-- > 0;)
+    for (int n = insn_defs(in, regs); n-- > 0;)
         if (set_has(bl->live_in, regs[n]))
             return false;
     for (int i = 0; i < in->arg_count; i++)
-        if (in->args[i].kind == OPND_SREG && strncmp(in->args[i].name, "%clock", 6) == 0)
+        if (reads_clock(&in->args[i]))
             return false;
     return true;
 }
@@ -60,7 +66,7 @@ static bool invariant(const struct emit *e, const struct block *bl, const struct
 bool loop_alone(const struct emit *e, int b)
 {
     const struct block *bl = &e->ir->block[b];
-    int regs[MAX_REGS];
+    int regs[MAX_INSN_REGS];
     if (bl->term < 0 || bl->target != b || bl->count > MAX_BODY || bl->collective)
         return false;
     const struct insn *t = &e->k->insn[bl->term];
@@ -68,9 +74,9 @@ bool loop_alone(const struct emit *e, int b)
         return false;
     for (int i = 0; i < bl->count; i++) {
         const struct insn *in = &e->k->insn[bl->insn[i]];
-        if (emit_is_call(in) || (!per_lane(e, in) && !invariant(e, bl, in)))
+        if (insn_is_call(in) || (!per_lane(e, in) && !invariant(e, bl, in)))
             return false;
-        for (int n = insn_defs(in, regs, MAX_REGS); n-- > 0;)
+        for (int n = insn_defs(in, regs); n-- > 0;)
             if (reg_class(e, regs[n]) == CLASS_P && e->ir->varying[regs[n]] &&
                 (set_has(bl->live_out, regs[n]) || set_has(bl->live_in, regs[n])))
                 return false;
@@ -103,12 +109,12 @@ static bool in_pairs(const struct emit *e, const struct block *bl)
 static void write_body(struct emit *e, const struct block *bl, bool *carried)
 {
     const struct insn *t = &e->k->insn[bl->term];
-    int regs[MAX_REGS];
+    int regs[MAX_INSN_REGS];
     e->stamp++;
     e->vec = true;
     for (int i = 0; i < bl->count; i++) {
         const struct insn *in = &e->k->insn[bl->insn[i]];
-        for (int n = per_lane(e, in) ? insn_defs(in, regs, MAX_REGS) : 0; n-- > 0;)
+        for (int n = per_lane(e, in) ? insn_defs(in, regs) : 0; n-- > 0;)
             if (set_has(bl->live_out, regs[n])) {
                 carried[regs[n]] = true;
                 segment_value(e, regs[n]);

@@ -29,28 +29,13 @@ int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsig
                "{%s, %u, %d, %u, %d, %d, %" PRId64 "ll, %uu, %d, %d, %" PRId64 "ll, %" PRId64
                "ll, \"%s",
                names[space], esize, vec, flags, in->line, in->loc, off, kind, e->addr_at,
-               e->regs_at, e->stride, e->wrap, in->op);
+               e->regs_at, e->stride, e->wrap, ptx_op_name(in->op));
     e->addr_at = 0;
     e->stride = e->wrap = 0;
     e->regs_at = e->reg_count;
-    for (int i = 0; i < in->mod_count; i++)
-        buf_printf(e->sites, ".%s", in->mods[i]);
+    insn_mods_text(in, e->sites);
     buf_puts(e->sites, "\"},\n");
     return e->site_count++;
-}
-
-static enum ptx_space insn_space(const struct insn *in)
-{
-    static const struct {
-        const char *mod;
-        enum ptx_space space;
-    } spaces[] = {{"global", PS_GLOBAL},     {"shared", PS_SHARED}, {"shared::cta", PS_SHARED},
-                  {"const", PS_CONST},       {"local", PS_LOCAL},   {"param", PS_PARAM},
-                  {"param::entry", PS_PARAM}};
-    for (size_t i = 0; i < ARRAY_LEN(spaces); i++)
-        if (insn_has(in, spaces[i].mod))
-            return spaces[i].space;
-    return PS_GENERIC;
 }
 
 /* Text of the address: a lane array, or a scalar when *uniform. *off is the constant part. */
@@ -117,17 +102,15 @@ struct access {
 static unsigned access_flags(const struct emit *e, const struct insn *in, const struct opnd *regs,
                              int n)
 {
-    static const char *const strong[] = {"volatile", "relaxed", "acquire",
-                                         "release",  "acq_rel", "mmio"};
-    unsigned flags = insn_has(in, "nc") ? SW_READONLY : 0u;
+    unsigned flags = insn_has(in, MOD_NC) ? SW_READONLY : 0u;
     if (in->type == PT_S8 || in->type == PT_S16 || in->type == PT_S32)
         flags |= SW_SIGNED;
     for (int i = 0; i < n; i++)
         if (regs[i].kind == OPND_REG && reg_class(e, regs[i].reg) == CLASS_Q)
             flags |= SW_WIDE;
-    for (size_t i = 0; i < ARRAY_LEN(strong); i++)
-        if (insn_has(in, strong[i]))
-            flags |= SW_STRONG;
+    if (insn_has_any(in, MOD_VOLATILE, MOD_RELAXED, MOD_ACQUIRE, MOD_RELEASE, MOD_ACQ_REL,
+                     MOD_MMIO))
+        flags |= SW_STRONG;
     return flags;
 }
 
@@ -173,7 +156,7 @@ static int load_site(struct emit *e, const struct insn *in, struct access *x)
 int emit_group_site(struct emit *e, const struct insn *in)
 {
     struct access x;
-    if (strcmp(in->op, "st") == 0) {
+    if (in->op == OP_ST) {
         if (!access_of(e, in, &in->args[0], &in->args[1], false, &x))
             return 0;
         for (int i = 0; i < x.n; i++)
@@ -200,7 +183,7 @@ static bool row_of_words(const struct access *x, int64_t stride)
 bool emit_loads_row(const struct emit *e, const struct insn *in)
 {
     const struct opnd *o = in->arg_count == 2 ? &in->args[1] : NULL;
-    if (strcmp(in->op, "ld") != 0 || !o || o->kind != OPND_ADDR || o->reg < 0 || in->pred >= 0 ||
+    if (in->op != OP_LD || !o || o->kind != OPND_ADDR || o->reg < 0 || in->pred >= 0 ||
         in->args[0].kind != OPND_REG || !e->ir->varying[o->reg] || !is_affine(e, o->reg))
         return false;
     struct access x = {.space = insn_space(in),
@@ -311,7 +294,7 @@ static void emit_st(struct emit *e, const struct insn *in)
 
 static void emit_atom(struct emit *e, const struct insn *in)
 {
-    bool red = strcmp(in->op, "red") == 0;
+    bool red = in->op == OP_RED;
     int first = red ? 0 : 1;
     uint32_t kind = atom_kind(in);
     if (!kind || in->arg_count < first + 2) {
@@ -348,12 +331,12 @@ static void emit_atom(struct emit *e, const struct insn *in)
 
 static void emit_cp_async(struct emit *e, const struct insn *in)
 {
-    if (insn_has(in, "commit_group")) {
+    if (insn_has(in, MOD_COMMIT_GROUP)) {
         buf_puts(e->out, "R->cp_commit(W);\n");
         return;
     }
-    if (insn_has(in, "wait_group") || insn_has(in, "wait_all")) {
-        bool all = insn_has(in, "wait_all");
+    if (insn_has_any(in, MOD_WAIT_GROUP, MOD_WAIT_ALL)) {
+        bool all = insn_has(in, MOD_WAIT_ALL);
         int site = emit_site(e, in, PS_SHARED, 4, 1, 0, 0, all);
         buf_printf(e->out, "R->cp_wait(W, %u, %d);\n",
                    all || !in->arg_count ? 0u : (unsigned)in->args[0].bits, site);
@@ -362,16 +345,16 @@ static void emit_cp_async(struct emit *e, const struct insn *in)
     enum ptx_space space = PS_SHARED;
     int64_t off;
     bool a32, uniform;
-    if (insn_has(in, "mbarrier")) {
+    if (insn_has(in, MOD_MBARRIER)) {
         const char *addr = address_of(e, in, &in->args[0], &space, &off, &a32, &uniform);
         if (uniform)
             spread_address(e, in, &addr, &a32);
-        int site = emit_site(e, in, space, 8, 1, a32 ? SW_A32 : 0u, off, insn_has(in, "noinc"));
+        int site = emit_site(e, in, space, 8, 1, a32 ? SW_A32 : 0u, off, insn_has(in, MOD_NOINC));
         buf_printf(e->out, "R->cp_mbar(W, mm, %s, %d);\n", addr, site);
         return;
     }
-    bool bulk = insn_has(in, "bulk");
-    if (bulk || in->arg_count < 3 || in->args[2].kind != OPND_INT || !insn_has(in, "async")) {
+    bool bulk = insn_has(in, MOD_BULK);
+    if (bulk || in->arg_count < 3 || in->args[2].kind != OPND_INT || !insn_has(in, MOD_ASYNC)) {
         emit_fail(e, in, "this device does not know the copy");
         return;
     }
@@ -410,14 +393,14 @@ static void emit_cp_async(struct emit *e, const struct insn *in)
 
 static void emit_matrix(struct emit *e, const struct insn *in)
 {
-    bool load = strcmp(in->op, "ldmatrix") == 0;
+    bool load = in->op == OP_LDMATRIX;
     const struct opnd *regs;
     const struct opnd *addr_op = &in->args[load ? 1 : 0];
     int n = operand_list(&in->args[load ? 0 : 1], &regs);
     enum ptx_space space = PS_SHARED;
     int64_t off;
     bool a32, uniform;
-    if (!insn_has(in, "m8n8") || in->type != PT_B16 || n > 4) {
+    if (in->shape.m != 8 || in->shape.n != 8 || in->shape.k || in->type != PT_B16 || n > 4) {
         emit_fail(e, in, "this shape of matrix is not supported");
         return;
     }
@@ -428,8 +411,8 @@ static void emit_matrix(struct emit *e, const struct insn *in)
         site_reg(e, !load                      ? lanes_at(e, in, &regs[i], false)
                     : regs[i].kind == OPND_REG ? reg_slot(e, regs[i].reg)
                                                : -1);
-    int site = emit_site(e, in, space, 16, n, a32 ? SW_A32 : 0u, off, insn_has(in, "trans"));
-    buf_printf(e->out, "R->%s(W, mm, %d);\n", in->op, site);
+    int site = emit_site(e, in, space, 16, n, a32 ? SW_A32 : 0u, off, insn_has(in, MOD_TRANS));
+    buf_printf(e->out, "R->%s(W, mm, %d);\n", ptx_op_name(in->op), site);
 }
 
 static void emit_mbarrier(struct emit *e, const struct insn *in)
@@ -448,7 +431,7 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
         spread_address(e, in, &addr, &a32);
     bool state_in = (kind & 0xff) == MBAR_TEST || (kind & 0xff) == MBAR_TRY;
     const char *count = "0", *state = "0";
-    bool parity = insn_has(in, "parity");
+    bool parity = insn_has(in, MOD_PARITY);
     if (in->arg_count > first + 1) {
         if (state_in && !parity)
             state = lanes_of(e, in, &in->args[first + 1], true);
@@ -468,16 +451,22 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
 bool emit_memory(struct emit *e, const struct insn *in)
 {
     static const struct {
-        const char *op;
+        enum ptx_op op;
         int args;
         void (*write)(struct emit *, const struct insn *);
     } table[] = {
-        {"ld", 2, emit_ld},           {"ldu", 2, emit_ld},          {"st", 2, emit_st},
-        {"atom", 3, emit_atom},       {"red", 2, emit_atom},        {"cp", 0, emit_cp_async},
-        {"ldmatrix", 2, emit_matrix}, {"stmatrix", 2, emit_matrix}, {"mbarrier", 1, emit_mbarrier},
+        {OP_LD, 2, emit_ld},
+        {OP_LDU, 2, emit_ld},
+        {OP_ST, 2, emit_st},
+        {OP_ATOM, 3, emit_atom},
+        {OP_RED, 2, emit_atom},
+        {OP_CP, 0, emit_cp_async},
+        {OP_LDMATRIX, 2, emit_matrix},
+        {OP_STMATRIX, 2, emit_matrix},
+        {OP_MBARRIER, 1, emit_mbarrier},
     };
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-        if (strcmp(table[i].op, in->op) != 0)
+        if (table[i].op != in->op)
             continue;
         if (in->arg_count < table[i].args)
             emit_fail(e, in, "too few operands");

@@ -132,9 +132,9 @@ static void emit_ld_param(struct emit *e, const struct insn *in)
 /* Generic addresses are host addresses; shared ones count from the block's memory. */
 static void emit_cvta(struct emit *e, const struct insn *in)
 {
-    bool to = insn_has(in, "to"), local = insn_has(in, "local");
+    bool to = insn_has(in, MOD_TO), local = insn_has(in, MOD_LOCAL);
     const char *v = value(e, in, &in->args[1], 'Q'), *base = NULL;
-    if (insn_has(in, "shared") || insn_has(in, "shared::cta"))
+    if (insn_shared(in))
         base = "(u64)B->smem";
     else if (local)
         base = NULL;
@@ -151,20 +151,19 @@ static void emit_cvta(struct emit *e, const struct insn *in)
 
 static bool is_carry(const struct insn *in)
 {
-    return insn_has(in, "cc") || strcmp(in->op, "addc") == 0 || strcmp(in->op, "subc") == 0 ||
-           strcmp(in->op, "madc") == 0;
+    return insn_has(in, MOD_CC) || insn_is(in, TRAIT_READS_CARRY);
 }
 
 /* add.cc, addc, sub.cc, subc, mad.cc, madc: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi, 4 signed. */
 static void emit_carry(struct emit *e, const struct insn *in)
 {
-    bool mad = strncmp(in->op, "mad", 3) == 0, reads = in->op[strlen(in->op) - 1] == 'c',
-         wide_op = ptx_type_bytes(in->type) == 8;
-    unsigned kind = mad                ? (!insn_has(in, "hi")                        ? 2u
-                                          : in->type == PT_S32 || in->type == PT_S64 ? 4u
-                                                                                     : 3u)
-                    : in->op[0] == 's' ? 1u
-                                       : 0u;
+    bool mad = in->op == OP_MAD || in->op == OP_MADC, reads = insn_is(in, TRAIT_READS_CARRY),
+         sub = in->op == OP_SUB || in->op == OP_SUBC, wide_op = ptx_type_bytes(in->type) == 8;
+    unsigned kind = mad   ? (!insn_has(in, MOD_HI)                      ? 2u
+                             : in->type == PT_S32 || in->type == PT_S64 ? 4u
+                                                                        : 3u)
+                    : sub ? 1u
+                          : 0u;
     int want = (mad ? 4 : 3) + reads;
     if (in->arg_count != want || in->args[0].kind != OPND_REG) {
         emit_fail(e, in, "not a known form of carry arithmetic");
@@ -195,15 +194,15 @@ static void emit_carry(struct emit *e, const struct insn *in)
 void emit_bits(struct emit *e, const struct insn *in)
 {
     int d = in->args[0].reg;
-    bool row = strcmp(in->op, "setp") == 0;
+    bool row = in->op == OP_SETP;
     const char *x = row ? affine_test(e, in) : pred_bits(e, in, &in->args[1]), *keep = NULL;
     if (!row && in->arg_count == 3)
         x = arena_printf(e->a, "(%s %c %s)", x,
-                         in->op[0] == 'a'   ? '&'
-                         : in->op[0] == 'o' ? '|'
-                                            : '^',
+                         in->op == OP_AND  ? '&'
+                         : in->op == OP_OR ? '|'
+                                           : '^',
                          pred_bits(e, in, &in->args[2]));
-    else if (!row && in->op[0] == 'n')
+    else if (!row && in->op == OP_NOT)
         x = arena_printf(e->a, "~%s", x);
     if (in->pred >= 0) {
         struct opnd g = {.kind = OPND_REG, .reg = in->pred, .reg2 = -1, .not = in->pred_not};
@@ -220,21 +219,20 @@ void emit_bits(struct emit *e, const struct insn *in)
 bool emit_move(struct emit *e, const struct insn *in)
 {
     static const struct {
-        const char *op;
+        enum ptx_op op;
         int args; /* 0: any */
         void (*write)(struct emit *, const struct insn *);
-    } table[] = {{"mov", 0, emit_mov},
-                 {"cvt", 0, emit_cvt},
-                 {"lop3", 0, emit_lop3},
-                 {"ld", 2, emit_ld_param},
-                 {"cvta", 2, emit_cvta}};
+    } table[] = {{OP_MOV, 0, emit_mov},
+                 {OP_CVT, 0, emit_cvt},
+                 {OP_LOP3, 0, emit_lop3},
+                 {OP_LD, 2, emit_ld_param},
+                 {OP_CVTA, 2, emit_cvta}};
     if (is_carry(in)) {
         emit_carry(e, in);
         return true;
     }
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
-        if (strcmp(table[i].op, in->op) == 0 &&
-            (!table[i].args || table[i].args == in->arg_count)) {
+        if (table[i].op == in->op && (!table[i].args || table[i].args == in->arg_count)) {
             table[i].write(e, in);
             return true;
         }

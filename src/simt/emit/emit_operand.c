@@ -29,109 +29,44 @@ int reg_slot(struct emit *e, int reg)
     return e->slot[reg];
 }
 
-static const struct sreg {
-    const char *name, *text;
-} sregs[] = {
-    {"%tid.x", "W->tx0"},
-    {"%tid.y", "W->ty0"},
-    {"%tid.z", "W->tz0"},
-    {"%ntid.x", "B->ntid[0]"},
-    {"%ntid.y", "B->ntid[1]"},
-    {"%ntid.z", "B->ntid[2]"},
-    {"%ctaid.x", "B->ctaid[0]"},
-    {"%ctaid.y", "B->ctaid[1]"},
-    {"%ctaid.z", "B->ctaid[2]"},
-    {"%nctaid.x", "B->nctaid[0]"},
-    {"%nctaid.y", "B->nctaid[1]"},
-    {"%nctaid.z", "B->nctaid[2]"},
-    {"%warpid", "W->id"},
-    {"%nwarpid", "64u"},
-    {"%smid", "0u"},
-    {"%nsmid", "1u"},
-    {"%gridid", "1u"},
-    {"WARP_SZ", "32u"},
-    {"%clock", "(u32)R->clock(W)"},
-    {"%clock_hi", "(u32)(R->clock(W) >> 32)"},
-    {"%clock64", "R->clock(W)"},
-    {"%globaltimer", "R->clock(W)"},
-    {"%globaltimer_lo", "(u32)R->clock(W)"},
-    {"%globaltimer_hi", "(u32)(R->clock(W) >> 32)"},
-    {"%dynamic_smem_size", "B->dyn_bytes"},
-    {"%total_smem_size", "B->smem_bytes"},
-    {"%cluster_ctaid.x", "B->cl_ctaid[0]"},
-    {"%cluster_ctaid.y", "B->cl_ctaid[1]"},
-    {"%cluster_ctaid.z", "B->cl_ctaid[2]"},
-    {"%cluster_nctaid.x", "B->cl_dim[0]"},
-    {"%cluster_nctaid.y", "B->cl_dim[1]"},
-    {"%cluster_nctaid.z", "B->cl_dim[2]"},
-    {"%cluster_ctarank", "B->cl_rank"},
-    {"%cluster_nctarank", "B->cl_size"},
-    {"%clusterid.x", "B->clusterid[0]"},
-    {"%clusterid.y", "B->clusterid[1]"},
-    {"%clusterid.z", "B->clusterid[2]"},
-    {"%nclusterid.x", "(B->nctaid[0] / B->cl_dim[0])"},
-    {"%nclusterid.y", "(B->nctaid[1] / B->cl_dim[1])"},
-    {"%nclusterid.z", "(B->nctaid[2] / B->cl_dim[2])"},
-    {"%is_explicit_cluster", "B->is_cluster"},
-    {"%aggr_smem_size", "B->smem_bytes"},
+/* In C, where it is the same for all lanes. */
+static const char *const sreg_text[SREG_COUNT] = {
+#define SREG(name, text, c_text) [SREG_##name] = c_text,
+#include "simt/ptx/ptx_ops.def"
 };
 
-static const char *lane_sreg(const struct emit *e, const char *name)
+/* Special registers that differ between lanes: of lane L, and of LANES lanes from c on. */
+static const struct lane_sreg {
+    enum ptx_sreg sreg;
+    const char *lane, *vector;
+} lane_sregs[] = {
+    {SREG_LANEID, "L", "I_ld(W->lane, c)"},
+    {SREG_TID_X, "W->tid[0][L]", "I_ld(W->tid[0], c)"},
+    {SREG_TID_Y, "W->tid[1][L]", "I_ld(W->tid[1], c)"},
+    {SREG_TID_Z, "W->tid[2][L]", "I_ld(W->tid[2], c)"},
+    {SREG_LANEMASK_EQ, "(1u << L)", "(I_spl(1) << I_ld(W->lane, c))"},
+    {SREG_LANEMASK_LT, "((1u << L) - 1)", "((I_spl(1) << I_ld(W->lane, c)) - 1u)"},
+    {SREG_LANEMASK_LE, "((2u << L) - 1)", "((I_spl(2) << I_ld(W->lane, c)) - 1u)"},
+    {SREG_LANEMASK_GT, "~((2u << L) - 1)", "~((I_spl(2) << I_ld(W->lane, c)) - 1u)"},
+    {SREG_LANEMASK_GE, "~((1u << L) - 1)", "~((I_spl(1) << I_ld(W->lane, c)) - 1u)"},
+};
+
+static const struct lane_sreg *lane_sreg(const struct emit *e, const struct opnd *o)
 {
-    static const char *const masks[] = {"%lanemask_eq", "%lanemask_lt", "%lanemask_le",
-                                        "%lanemask_gt", "%lanemask_ge"};
-    static const char *const texts[] = {"(1u << L)", "((1u << L) - 1)", "((2u << L) - 1)",
-                                        "~((2u << L) - 1)", "~((1u << L) - 1)"};
-    if (strcmp(name, "%laneid") == 0)
-        return "L";
-    if (strcmp(name, "%tid.x") == 0)
-        return "X";
-    if (!e->ir->rows && strcmp(name, "%tid.y") == 0)
-        return "Y";
-    if (!e->ir->rows && strcmp(name, "%tid.z") == 0)
-        return "Z";
-    for (size_t i = 0; i < ARRAY_LEN(masks); i++)
-        if (strcmp(name, masks[i]) == 0)
-            return texts[i];
+    if (o->kind != OPND_SREG || (e->ir->rows && (o->sreg == SREG_TID_Y || o->sreg == SREG_TID_Z)))
+        return NULL;
+    for (size_t i = 0; i < ARRAY_LEN(lane_sregs); i++)
+        if (lane_sregs[i].sreg == o->sreg)
+            return &lane_sregs[i];
     return NULL;
 }
 
-static const char *sreg_scalar(struct emit *e, const struct insn *in, const char *name)
+static const char *sreg_scalar(struct emit *e, const struct insn *in, const struct opnd *o)
 {
-    for (size_t i = 0; i < ARRAY_LEN(sregs); i++)
-        if (strcmp(sregs[i].name, name) == 0)
-            return sregs[i].text;
-    emit_fail(e, in, arena_printf(e->a, "special register %s is not known", name));
+    if (o->sreg != SREG_UNKNOWN && *sreg_text[o->sreg])
+        return sreg_text[o->sreg];
+    emit_fail(e, in, arena_printf(e->a, "special register %s is not known", o->name));
     return "0u";
-}
-
-/* Vector text of a special register that differs between lanes. */
-static const char *sreg_vector(struct emit *e, const char *name)
-{
-    const char *lane = lane_sreg(e, name);
-    if (!lane)
-        return NULL;
-    switch (lane[0]) {
-    case 'X':
-        return "I_ld(W->tid[0], c)";
-    case 'Y':
-        return "I_ld(W->tid[1], c)";
-    case 'Z':
-        return "I_ld(W->tid[2], c)";
-    case 'L':
-        return "I_ld(W->lane, c)";
-    default:
-        break;
-    }
-    if (strstr(name, "_eq"))
-        return "(I_spl(1) << I_ld(W->lane, c))";
-    if (strstr(name, "_lt"))
-        return "((I_spl(1) << I_ld(W->lane, c)) - 1u)";
-    if (strstr(name, "_le"))
-        return "((I_spl(2) << I_ld(W->lane, c)) - 1u)";
-    if (strstr(name, "_gt"))
-        return "~((I_spl(2) << I_ld(W->lane, c)) - 1u)";
-    return "~((I_spl(1) << I_ld(W->lane, c)) - 1u)";
 }
 
 /* A module variable becomes a C array the first time it is named. */
@@ -173,7 +108,7 @@ bool operand_uniform(const struct emit *e, const struct opnd *o)
     if (o->kind == OPND_REG || o->kind == OPND_ADDR)
         return o->reg < 0 || !e->ir->varying[o->reg];
     if (o->kind == OPND_SREG)
-        return !lane_sreg(e, o->name);
+        return !lane_sreg(e, o);
     return true;
 }
 
@@ -230,10 +165,10 @@ static const char *scalar_base(struct emit *e, const struct insn *in, const stru
                             wide_letter(letter) ? immediate(o, letter)
                                                 : immediate(o, letter) & 0xffffffffu);
     case OPND_SREG: {
-        bool wide = strcmp(o->name, "%clock64") == 0 || strcmp(o->name, "%globaltimer") == 0 ||
-                    strcmp(o->name, "%gridid") == 0;
+        bool wide =
+            o->sreg == SREG_CLOCK64 || o->sreg == SREG_GLOBALTIMER || o->sreg == SREG_GRIDID;
         *cls = wide ? CLASS_Q : CLASS_I;
-        return sreg_scalar(e, in, o->name);
+        return sreg_scalar(e, in, o);
     }
     case OPND_SYM:
         *cls = CLASS_Q;
@@ -357,9 +292,10 @@ static const char *vector_base(struct emit *e, const struct insn *in, const stru
         const char *t = guarded_value(e, in, o->reg);
         return o->not ? arena_printf(e->a, "(~%s)", t) : t;
     }
-    if (o->kind == OPND_SREG && sreg_vector(e, o->name)) {
+    const struct lane_sreg *lane = lane_sreg(e, o);
+    if (lane) {
         *cls = CLASS_I;
-        return sreg_vector(e, o->name);
+        return lane->vector;
     }
     const char *s = scalar_base(e, in, o, letter, cls);
     static const char *const splat[] = {"M_spl(%s)", "I_spl(%s)", "F_spl(%s)", "Q_spl(%s)"};
@@ -514,14 +450,10 @@ int lanes_at(struct emit *e, const struct insn *in, const struct opnd *o, bool w
         return t;
     }
     int t = scratch_take(e, in);
-    if (o->kind == OPND_SREG && lane_sreg(e, o->name)) {
-        const char *s = lane_sreg(e, o->name);
-        const char *from = s[0] == 'X'   ? "W->tid[0][L]"
-                           : s[0] == 'Y' ? "W->tid[1][L]"
-                           : s[0] == 'Z' ? "W->tid[2][L]"
-                                         : s;
+    const struct lane_sreg *lane = lane_sreg(e, o);
+    if (lane) {
         buf_printf(e->out, "for (int L = 0; L < 32; L++) ((u%s *)(fr + %d))[L] = (u32)%s;\n", to, t,
-                   from);
+                   lane->lane);
         return t;
     }
     buf_printf(e->out, "fill%s(fr + %d, %s);\n", to, t, scalar_value(e, in, o, wide ? 'Q' : 'I'));

@@ -15,18 +15,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MAX_REGS = 160, MAX_READ = 8, BYTES = 4 * SLOT_BYTES };
+enum { MAX_READ = 8, BYTES = 4 * SLOT_BYTES };
 
 /* A plain access of four words in a row, at an address of 64 bits that every lane has. */
-static bool is_quad(const struct emit *e, const struct insn *in, const char *op, int addr)
+static bool is_quad(const struct emit *e, const struct insn *in, enum ptx_op op, int addr)
 {
-    static const char *const never[] = {"volatile", "relaxed", "acquire", "release", "mmio"};
-    if (e->unit->lanes != 4 || strcmp(in->op, op) != 0 || in->pred >= 0 || in->arg_count != 2 ||
-        !insn_has(in, "global") || ptx_type_bytes(in->type) != 4 || (e->once && e->once[e->block]))
+    if (e->unit->lanes != 4 || in->op != op || in->pred >= 0 || in->arg_count != 2 ||
+        !insn_has(in, MOD_GLOBAL) || ptx_type_bytes(in->type) != 4 ||
+        (e->once && e->once[e->block]) ||
+        insn_has_any(in, MOD_VOLATILE, MOD_RELAXED, MOD_ACQUIRE, MOD_RELEASE, MOD_MMIO))
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(never); i++)
-        if (insn_has(in, never[i]))
-            return false;
     const struct opnd *at = &in->args[addr], *v = &in->args[1 - addr];
     if (at->kind != OPND_ADDR || at->reg < 0 || !e->ir->varying[at->reg] || is_affine(e, at->reg) ||
         reg_class(e, at->reg) != CLASS_Q || v->kind != OPND_VEC || v->count != 4)
@@ -45,7 +43,7 @@ static bool is_quad(const struct emit *e, const struct insn *in, const char *op,
 
 bool is_quad_load(const struct emit *e, const struct insn *in)
 {
-    return is_quad(e, in, "ld", 1);
+    return is_quad(e, in, OP_LD, 1);
 }
 
 /* Their places in the frame, one after the other. */
@@ -78,9 +76,9 @@ void quad_read(struct emit *e, int reg)
 
 static bool in_segment(const struct emit *e, const struct item *seg, int reg)
 {
-    int regs[MAX_REGS];
+    int regs[MAX_INSN_REGS];
     for (int i = 0; i < seg->count; i++)
-        for (int n = insn_defs(&e->k->insn[seg->insn[i]], regs, MAX_REGS); n-- > 0;)
+        for (int n = insn_defs(&e->k->insn[seg->insn[i]], regs); n-- > 0;)
             if (regs[n] == reg)
                 return true;
     return false;
@@ -90,10 +88,10 @@ static bool in_segment(const struct emit *e, const struct item *seg, int reg)
 static bool defined_once(const struct emit *e, int reg)
 {
     const struct block *bl = &e->ir->block[e->block];
-    int regs[MAX_REGS], defs = 0;
+    int regs[MAX_INSN_REGS], defs = 0;
     for (int i = 0; i < bl->count; i++) {
         const struct insn *in = &e->k->insn[bl->insn[i]];
-        for (int n = insn_defs(in, regs, MAX_REGS); n-- > 0;)
+        for (int n = insn_defs(in, regs); n-- > 0;)
             defs += regs[n] != reg ? 0 : in->pred >= 0 ? 2 : 1;
     }
     return defs == 1;
@@ -102,9 +100,9 @@ static bool defined_once(const struct emit *e, int reg)
 /* What the segment reads where it lies, without what it reads twice; -1: too much. */
 static int rows_read(const struct emit *e, const struct item *seg, int *rows)
 {
-    int regs[MAX_REGS], count = 0;
+    int regs[MAX_INSN_REGS], count = 0;
     for (int i = 0; i < seg->count; i++)
-        for (int n = insn_uses(&e->k->insn[seg->insn[i]], regs, MAX_REGS); n-- > 0;) {
+        for (int n = insn_uses(&e->k->insn[seg->insn[i]], regs); n-- > 0;) {
             int r = regs[n];
             if (e->direct[r] != e->block + 1)
                 continue;
@@ -127,7 +125,7 @@ bool quad_store_begin(struct emit *e, const struct item *seg, const struct item 
 {
     const struct insn *in = &e->k->insn[next->insn[0]];
     int rows[MAX_READ], count;
-    if (next->kind != ITEM_CALL || !is_quad(e, in, "st", 0) || in_segment(e, seg, in->args[0].reg))
+    if (next->kind != ITEM_CALL || !is_quad(e, in, OP_ST, 0) || in_segment(e, seg, in->args[0].reg))
         return false;
     for (int i = 0; i < 4; i++) {
         int r = in->args[1].list[i].reg;

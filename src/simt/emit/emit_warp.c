@@ -10,12 +10,12 @@
 
 static void emit_shfl(struct emit *e, const struct insn *in)
 {
-    static const char *const modes[] = {"up", "down", "bfly", "idx"};
+    static const enum ptx_mod modes[] = {MOD_UP, MOD_DOWN, MOD_BFLY, MOD_IDX};
     unsigned mode = 4;
     for (unsigned i = 0; i < 4; i++)
         if (insn_has(in, modes[i]))
             mode = i;
-    bool sync = insn_has(in, "sync");
+    bool sync = insn_has(in, MOD_SYNC);
     if (mode == 4 || in->arg_count != (sync ? 5 : 4)) {
         emit_fail(e, in, "not a known form of shfl");
         return;
@@ -61,17 +61,17 @@ static const char *members_of(struct emit *e, const struct insn *in, int at)
 static void emit_vote(struct emit *e, const struct insn *in)
 {
     const char *bits = pred_bits(e, in, &in->args[1]);
-    const char *among = members_of(e, in, insn_has(in, "sync") ? 2 : 99);
+    const char *among = members_of(e, in, insn_has(in, MOD_SYNC) ? 2 : 99);
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
     buf_printf(e->out, "u32 am = %s & mm; R->sync(W, mm, %s, %d);\n", among, among, site);
     const char *t = NULL;
-    if (insn_has(in, "ballot"))
+    if (insn_has(in, MOD_BALLOT))
         t = arena_printf(e->a, "(%s & am)", bits);
-    else if (insn_has(in, "all"))
+    else if (insn_has(in, MOD_ALL))
         t = arena_printf(e->a, "((%s & am) == am)", bits);
-    else if (insn_has(in, "any"))
+    else if (insn_has(in, MOD_ANY))
         t = arena_printf(e->a, "((%s & am) != 0)", bits);
-    else if (insn_has(in, "uni"))
+    else if (insn_has(in, MOD_UNI))
         t = arena_printf(e->a, "((%s & am) == am || !(%s & am))", bits, bits);
     if (!t) {
         emit_fail(e, in, "not a known form of vote");
@@ -82,7 +82,7 @@ static void emit_vote(struct emit *e, const struct insn *in)
 
 static void emit_match(struct emit *e, const struct insn *in)
 {
-    bool wide = ptx_type_bytes(in->type) == 8, all = insn_has(in, "all");
+    bool wide = ptx_type_bytes(in->type) == 8, all = insn_has(in, MOD_ALL);
     const struct opnd *d = &in->args[0];
     if (d->kind != OPND_REG || in->arg_count != 3) {
         emit_fail(e, in, "not a known form of match");
@@ -97,7 +97,7 @@ static void emit_match(struct emit *e, const struct insn *in)
 
 static void emit_redux(struct emit *e, const struct insn *in)
 {
-    static const char *const ops[] = {"add", "min", "max", "and", "or", "xor"};
+    static const enum ptx_mod ops[] = {MOD_ADD, MOD_MIN, MOD_MAX, MOD_AND, MOD_OR, MOD_XOR};
     for (unsigned i = 0; i < ARRAY_LEN(ops); i++) {
         if (!insn_has(in, ops[i]))
             continue;
@@ -116,21 +116,21 @@ static void emit_redux(struct emit *e, const struct insn *in)
 static void emit_bar(struct emit *e, const struct insn *in)
 {
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
-    if (insn_has(in, "warp")) {
+    if (insn_has(in, MOD_WARP)) {
         buf_printf(e->out, "R->sync(W, mm, %s, %d);\n", members_of(e, in, 0), site);
         return;
     }
-    if (insn_has(in, "cluster")) {
+    if (insn_has(in, MOD_CLUSTER)) {
         emit_fail(e, in, "clusters are not supported");
         return;
     }
-    bool red = insn_has(in, "red");
-    unsigned kind = insn_has(in, "arrive") ? 1u
-                    : !red                 ? 0u
-                    : insn_has(in, "popc") ? 2u
-                    : insn_has(in, "and")  ? 3u
-                                           : 4u;
-    if (strcmp(in->op, "bar") == 0 || insn_has(in, "aligned"))
+    bool red = insn_has(in, MOD_RED);
+    unsigned kind = insn_has(in, MOD_ARRIVE) ? 1u
+                    : !red                   ? 0u
+                    : insn_has(in, MOD_POPC) ? 2u
+                    : insn_has(in, MOD_AND)  ? 3u
+                                             : 4u;
+    if (in->op == OP_BAR || insn_has(in, MOD_ALIGNED))
         kind |= 32;
     int at = red ? 1 : 0, left = in->arg_count - at - (red ? 1 : 0);
     if (left < 1 || left > 2) {
@@ -178,7 +178,7 @@ static void emit_mma(struct emit *e, const struct insn *in)
         emit_fail(e, in, "this device does not know the matrix shape");
         return;
     }
-    if (strcmp(in->op, "wmma") == 0) {
+    if (in->op == OP_WMMA) {
         /* wmma.mma.sync.alayout.blayout: fragments hold the matrix itself */
         kind |= MMA_ROW_A | MMA_COL_B;
     }
@@ -194,11 +194,11 @@ static void emit_mma(struct emit *e, const struct insn *in)
 
 static void emit_wmma(struct emit *e, const struct insn *in)
 {
-    if (insn_has(in, "mma")) {
+    if (insn_has(in, MOD_MMA)) {
         emit_mma(e, in);
         return;
     }
-    bool load = insn_has(in, "load");
+    bool load = insn_has(in, MOD_LOAD);
     int regs = 0;
     uint32_t kind = wmma_find(in, &regs);
     if (!kind || in->arg_count < 2) {
@@ -206,9 +206,9 @@ static void emit_wmma(struct emit *e, const struct insn *in)
         return;
     }
     bool wide = in->type == PT_F64, a32, uniform;
-    enum ptx_space space = insn_has(in, "shared") || insn_has(in, "shared::cta") ? PS_SHARED
-                           : insn_has(in, "global")                              ? PS_GLOBAL
-                                                                                 : PS_GENERIC;
+    enum ptx_space space = insn_shared(in)            ? PS_SHARED
+                           : insn_has(in, MOD_GLOBAL) ? PS_GLOBAL
+                                                      : PS_GENERIC;
     int64_t off;
     const char *addr = address_of(e, in, &in->args[load ? 1 : 0], &space, &off, &a32, &uniform);
     if (!uniform)
@@ -234,11 +234,11 @@ static void emit_print(struct emit *e, const struct insn *in)
 
 static void emit_isspacep(struct emit *e, const struct insn *in)
 {
-    unsigned space = insn_has(in, "global")  ? SW_GLOBAL
-                     : insn_has(in, "const") ? SW_CONST
-                     : insn_has(in, "local") ? SW_LOCAL
-                     : insn_has(in, "param") ? SW_PARAM
-                                             : SW_SHARED;
+    unsigned space = insn_has(in, MOD_GLOBAL)  ? SW_GLOBAL
+                     : insn_has(in, MOD_CONST) ? SW_CONST
+                     : insn_has(in, MOD_LOCAL) ? SW_LOCAL
+                     : insn_has(in, MOD_PARAM) ? SW_PARAM
+                                               : SW_SHARED;
     const struct opnd *d = &in->args[0];
     if (d->kind != OPND_REG || in->arg_count != 2) {
         emit_fail(e, in, "not a known form of isspacep");
@@ -271,7 +271,7 @@ static void emit_fence(struct emit *e, const struct insn *in)
 {
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
     buf_printf(e->out, "R->fence(W, %d);\n", site);
-    if (!insn_has(in, "cta"))
+    if (!insn_has(in, MOD_CTA))
         e->strong |= SW_K_SPINS | SW_K_ORDERS;
 }
 
@@ -306,41 +306,41 @@ static void emit_sleep(struct emit *e, const struct insn *in)
 }
 
 static const struct warp_row {
-    const char *op;
+    enum ptx_op op;
     int args;
     void (*write)(struct emit *, const struct insn *);
 } table[] = {
-    {"shfl", 4, emit_shfl},
-    {"vote", 2, emit_vote},
-    {"match", 3, emit_match},
-    {"redux", 3, emit_redux},
-    {"bar", 1, emit_bar},
-    {"barrier", 1, emit_bar},
-    {"mma", 4, emit_mma},
-    {"wmma", 2, emit_wmma},
-    {"call_vprintf", 2, emit_print},
-    {"isspacep", 2, emit_isspacep},
-    {"elect", 1, emit_elect},
-    {"membar", 0, emit_fence},
-    {"fence", 0, emit_fence},
-    {"trap", 0, emit_trap},
-    {"brkpt", 0, emit_nothing},
-    {"call___assertfail", 0, emit_trap},
-    {"activemask", 1, emit_activemask},
-    {"movmatrix", 2, emit_movmatrix},
-    {"prefetch", 0, emit_nothing},
-    {"prefetchu", 0, emit_nothing},
-    {"nanosleep", 0, emit_sleep},
-    {"discard", 0, emit_nothing},
-    {"applypriority", 0, emit_nothing},
-    {"pmevent", 0, emit_nothing},
-    {"griddepcontrol", 0, emit_nothing},
+    {OP_SHFL, 4, emit_shfl},
+    {OP_VOTE, 2, emit_vote},
+    {OP_MATCH, 3, emit_match},
+    {OP_REDUX, 3, emit_redux},
+    {OP_BAR, 1, emit_bar},
+    {OP_BARRIER, 1, emit_bar},
+    {OP_MMA, 4, emit_mma},
+    {OP_WMMA, 2, emit_wmma},
+    {OP_CALL_VPRINTF, 2, emit_print},
+    {OP_ISSPACEP, 2, emit_isspacep},
+    {OP_ELECT, 1, emit_elect},
+    {OP_MEMBAR, 0, emit_fence},
+    {OP_FENCE, 0, emit_fence},
+    {OP_TRAP, 0, emit_trap},
+    {OP_BRKPT, 0, emit_nothing},
+    {OP_CALL_ASSERTFAIL, 0, emit_trap},
+    {OP_ACTIVEMASK, 1, emit_activemask},
+    {OP_MOVMATRIX, 2, emit_movmatrix},
+    {OP_PREFETCH, 0, emit_nothing},
+    {OP_PREFETCHU, 0, emit_nothing},
+    {OP_NANOSLEEP, 0, emit_sleep},
+    {OP_DISCARD, 0, emit_nothing},
+    {OP_APPLYPRIORITY, 0, emit_nothing},
+    {OP_PMEVENT, 0, emit_nothing},
+    {OP_GRIDDEPCONTROL, 0, emit_nothing},
 };
 
 bool emit_warp(struct emit *e, const struct insn *in)
 {
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-        if (strcmp(table[i].op, in->op) != 0)
+        if (table[i].op != in->op)
             continue;
         if (in->arg_count < table[i].args)
             emit_fail(e, in, "too few operands");
@@ -351,64 +351,38 @@ bool emit_warp(struct emit *e, const struct insn *in)
     return false;
 }
 
-bool emit_is_call(const struct insn *in)
-{
-    static const char *const memory[] = {"ldu", "st",       "atom",     "red",
-                                         "cp",  "ldmatrix", "stmatrix", "mbarrier"};
-    for (size_t i = 0; i < ARRAY_LEN(memory); i++)
-        if (strcmp(memory[i], in->op) == 0)
-            return true;
-    if (hopper_is_call(in))
-        return true;
-    if (strcmp(in->op, "ld") == 0)
-        return !(insn_has(in, "param") && in->arg_count == 2 && in->args[1].kind == OPND_ADDR &&
-                 in->args[1].reg < 0);
-    for (size_t i = 0; i < ARRAY_LEN(table); i++)
-        if (strcmp(table[i].op, in->op) == 0)
-            return true;
-    return strncmp(in->op, "call_", 5) == 0;
-}
-
 static bool cvt_of_floats(const struct insn *in)
 {
-    static const char *const types[] = {"f32",    "f16",  "bf16",   "f64",   "f16x2",
-                                        "bf16x2", "tf32", "e4m3x2", "e5m2x2"};
-    for (size_t i = 0; i < ARRAY_LEN(types); i++)
-        if (insn_has(in, types[i]))
-            return true;
-    return false;
+    return insn_has_any(in, MOD_F32, MOD_F16, MOD_BF16, MOD_F64, MOD_F16X2, MOD_BF16X2, MOD_TF32,
+                        MOD_E4M3X2, MOD_E5M2X2);
 }
 
 enum sw_class op_class(const struct insn *in)
 {
-    static const struct {
-        const char *op;
-        enum sw_class global, shared;
-    } calls[] = {{"ld", SW_C_LDG, SW_C_LDS},        {"st", SW_C_STG, SW_C_STS},
-                 {"atom", SW_C_ATOM, SW_C_ATOM},    {"red", SW_C_ATOM, SW_C_ATOM},
-                 {"cp", SW_C_LDG, SW_C_LDG},        {"ldmatrix", SW_C_LDS, SW_C_LDS},
-                 {"stmatrix", SW_C_STS, SW_C_STS},  {"mma", SW_C_TENSOR, SW_C_TENSOR},
-                 {"bar", SW_C_BAR, SW_C_BAR},       {"barrier", SW_C_BAR, SW_C_BAR},
-                 {"bra", SW_C_BRANCH, SW_C_BRANCH}, {"cvt", SW_C_CVT, SW_C_CVT},
-                 {"shfl", SW_C_SHFL, SW_C_SHFL}};
-    if (strcmp(in->op, "wgmma") == 0)
-        return insn_has(in, "mma_async") ? SW_C_TENSOR : SW_C_OTHER;
-    if (strcmp(in->op, "wmma") == 0)
-        return insn_has(in, "mma") ? SW_C_TENSOR : insn_has(in, "load") ? SW_C_LDG : SW_C_STG;
-    if (strcmp(in->op, "ld") == 0 && insn_has(in, "param"))
-        return SW_C_OTHER;
-    if (strcmp(in->op, "cvt") == 0 && !cvt_of_floats(in))
-        return SW_C_INT; /* another width: a move, or nothing */
-    for (size_t i = 0; i < ARRAY_LEN(calls); i++)
-        if (strcmp(calls[i].op, in->op) == 0)
-            return insn_has(in, "shared") || insn_has(in, "shared::cta") ? calls[i].shared
-                                                                         : calls[i].global;
+    enum { SW_C_ROW = SW_C_COUNT };
+    static const uint8_t classes[OP_COUNT] = {
+#define OPCODE(name, text, cls, traits) [OP_##name] = SW_C_##cls,
+#include "simt/ptx/ptx_ops.def"
+    };
+    bool shared = insn_shared(in);
+    switch (in->op) {
+    case OP_WGMMA:
+        return insn_has(in, MOD_MMA_ASYNC) ? SW_C_TENSOR : SW_C_OTHER;
+    case OP_WMMA:
+        return insn_has(in, MOD_MMA) ? SW_C_TENSOR : insn_has(in, MOD_LOAD) ? SW_C_LDG : SW_C_STG;
+    case OP_LD:
+        return insn_has(in, MOD_PARAM) ? SW_C_OTHER : shared ? SW_C_LDS : SW_C_LDG;
+    case OP_ST:
+        return shared ? SW_C_STS : SW_C_STG;
+    case OP_CVT: /* another width: a move, or nothing */
+        return cvt_of_floats(in) ? SW_C_CVT : SW_C_INT;
+    default:
+        break;
+    }
+    if (classes[in->op] != SW_C_ROW)
+        return (enum sw_class)classes[in->op];
     const struct op_row *row = op_find(in, in->op);
-    if (row)
-        return row->cls;
-    return strcmp(in->op, "setp") == 0 || strcmp(in->op, "lop3") == 0 || strcmp(in->op, "selp") == 0
-               ? SW_C_INT
-               : SW_C_OTHER;
+    return row ? row->cls : SW_C_OTHER;
 }
 
 uint32_t mma_kind(const struct insn *in, unsigned *flops)
@@ -417,9 +391,7 @@ uint32_t mma_kind(const struct insn *in, unsigned *flops)
     if (wg)
         return wg;
     uint32_t kind =
-        strcmp(in->op, "mma") == 0 || (strcmp(in->op, "wmma") == 0 && insn_has(in, "mma"))
-            ? mma_find(in)
-            : 0;
+        in->op == OP_MMA || (in->op == OP_WMMA && insn_has(in, MOD_MMA)) ? mma_find(in) : 0;
     const struct mma_shape *s = kind ? mma_row(kind) : NULL;
     *flops = s ? 2u * (unsigned)(s->m * s->n * s->k) : 0;
     return kind;

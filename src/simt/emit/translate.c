@@ -10,6 +10,7 @@
 #include "simt/emit/emit.h"
 #include "simt/ir/if_conversion.h"
 #include "simt/ir/narrow_addresses.h"
+#include "simt/ir/wgmma_in_flight.h"
 #include "simt/ptx/ptx_lex.h"
 
 #include <inttypes.h>
@@ -51,7 +52,7 @@ static bool write_initialiser(struct emit *e, const struct ptx_var *v, struct bu
                                  v->name);
             struct opnd o = {
                 .kind = OPND_SYM, .var = e->unit->m->var[at], .name = e->unit->m->var[at]->name};
-            struct insn none = {.op = "", .text = ""};
+            struct insn none = {.text = ""};
             struct token plus = lex_peek(&lx);
             if (token_mark(plus, '+')) {
                 lex_next(&lx);
@@ -162,8 +163,7 @@ static bool uses_rows(const struct ptx_kernel *k)
     for (int i = 0; i < k->insn_count; i++)
         for (int j = 0; j < k->insn[i].arg_count; j++) {
             const struct opnd *o = &k->insn[i].args[j];
-            if (o->kind == OPND_SREG &&
-                (strcmp(o->name, "%tid.y") == 0 || strcmp(o->name, "%tid.z") == 0))
+            if (o->kind == OPND_SREG && (o->sreg == SREG_TID_Y || o->sreg == SREG_TID_Z))
                 return true;
         }
     return false;
@@ -191,6 +191,21 @@ static void name_form(struct buf *out, int number, const char *form, int blocks)
         buf_puts(out, "{0}, ");
 }
 
+/* A word nobody knows has no meaning to guess at: not even the passes may see it. */
+static bool known_words(struct emit_unit *u, struct ptx_kernel *k, struct error *err)
+{
+    struct emit e = {.unit = u, .k = k, .a = u->a, .err = err};
+    for (int i = 0; i < k->insn_count; i++) {
+        if (k->insn[i].op == OP_UNKNOWN)
+            return emit_fail(&e, &k->insn[i], "this device does not know the instruction");
+        if (insn_has(&k->insn[i], MOD_UNKNOWN))
+            return emit_fail(&e, &k->insn[i],
+                             arena_printf(u->a, "this device does not know the modifier .%s",
+                                          insn_unknown_mod(&k->insn[i], &u->m->words, u->a)));
+    }
+    return true;
+}
+
 /* A kernel to which both shapes of block are one is written once, for both. */
 static bool write_kernel(struct emit_unit *u, const char *name, int number, unsigned forms,
                          struct unit_out *o, struct error *err)
@@ -198,7 +213,7 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, unsi
     struct ptx_kernel k;
     struct emit e = {0};
     struct buf sites = buf_init(LIMIT), regs = buf_init(LIMIT);
-    if (!ptx_kernel_read(u->m, name, u->a, &k, err))
+    if (!ptx_kernel_read(u->m, name, u->a, &k, err) || !known_words(u, &k, err))
         return false;
     int instructions = k.insn_count;
     narrow_shared(&k);

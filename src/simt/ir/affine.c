@@ -31,6 +31,29 @@ static int int_bytes(enum ptx_type t)
     }
 }
 
+static struct affine sreg(const struct ir *ir, enum ptx_sreg s)
+{
+    switch (s) {
+    case SREG_LANEID:
+        return lane;
+    case SREG_TID_X:
+        return ir->rows ? lane : none;
+    case SREG_TID_Y:
+    case SREG_TID_Z:
+    case SREG_LANEMASK_EQ:
+    case SREG_LANEMASK_LT:
+    case SREG_LANEMASK_LE:
+    case SREG_LANEMASK_GT:
+    case SREG_LANEMASK_GE:
+    case SREG_CLOCK:
+    case SREG_CLOCK_HI:
+    case SREG_CLOCK64:
+        return none;
+    default:
+        return same;
+    }
+}
+
 static struct affine operand(const struct ir *ir, const struct affine *reg, const struct opnd *o)
 {
     switch (o->kind) {
@@ -42,12 +65,7 @@ static struct affine operand(const struct ir *ir, const struct affine *reg, cons
             return none;
         return ir->varying[o->reg] ? reg[o->reg] : same;
     case OPND_SREG:
-        if (strcmp(o->name, "%laneid") == 0 || (ir->rows && strcmp(o->name, "%tid.x") == 0))
-            return lane;
-        return strncmp(o->name, "%lanemask", 9) == 0 || strncmp(o->name, "%tid", 4) == 0 ||
-                       strncmp(o->name, "%clock", 6) == 0
-                   ? none
-                   : same;
+        return sreg(ir, o->sreg);
     default:
         return none;
     }
@@ -115,16 +133,12 @@ static struct affine product(const struct ir *ir, const struct affine *reg, cons
     return times(wide ? widened(a) : a, y, factor);
 }
 
-static bool only_mods(const struct insn *in, const char *allowed)
+/* Modifiers that are integer types, or the one that is named. */
+static bool only_mods(const struct insn *in, enum ptx_mod allowed)
 {
-    for (int i = 0; i < in->mod_count; i++) {
-        if (int_bytes(ptx_type_of(in->mods[i])))
-            continue;
-        size_t n = strlen(in->mods[i]);
-        const char *at = strstr(allowed, in->mods[i]);
-        if (!at || (at[n] != ' ' && at[n] != '\0'))
+    for (int i = 0; i < in->mod_count; i++)
+        if (!int_bytes(ptx_mod_type(in->mods[i])) && in->mods[i] != allowed)
             return false;
-    }
     return true;
 }
 
@@ -147,8 +161,8 @@ static struct affine result(const struct ir *ir, const struct affine *reg, const
     int bytes = int_bytes(in->type), to = int_bytes(ir->k->reg_type[in->args[0].reg]);
     if (!bytes || !to || in->arg_count < 2)
         return none;
-    if (strcmp(in->op, "cvt") == 0 && in->arg_count == 2 && int_bytes(in->type2) == to &&
-        only_mods(in, "")) {
+    if (in->op == OP_CVT && in->arg_count == 2 && int_bytes(in->type2) == to &&
+        only_mods(in, MOD_NONE)) {
         struct affine v = operand(ir, reg, x);
         if (x->kind != OPND_REG || int_bytes(ir->k->reg_type[x->reg]) != bytes)
             return none;
@@ -158,14 +172,14 @@ static struct affine result(const struct ir *ir, const struct affine *reg, const
             v.wrap = 0;
         return limited(v, to);
     }
-    if (strcmp(in->op, "cvta") == 0)
-        return in->arg_count == 2 && !insn_has(in, "local") && !insn_has(in, "const") &&
-                       !insn_has(in, "param") && bytes == 8 && to == 8 && x->kind == OPND_REG
+    if (in->op == OP_CVTA)
+        return in->arg_count == 2 && !insn_has_any(in, MOD_LOCAL, MOD_CONST, MOD_PARAM) &&
+                       bytes == 8 && to == 8 && x->kind == OPND_REG
                    ? operand(ir, reg, x)
                    : none;
-    if ((strcmp(in->op, "mul") == 0 || strcmp(in->op, "mad") == 0) && insn_has(in, "wide")) {
-        bool mad = in->op[1] == 'a';
-        if (bytes != 4 || to != 8 || !only_mods(in, "wide") || in->arg_count != 3 + mad)
+    if ((in->op == OP_MUL || in->op == OP_MAD) && insn_has(in, MOD_WIDE)) {
+        bool mad = in->op == OP_MAD;
+        if (bytes != 4 || to != 8 || !only_mods(in, MOD_WIDE) || in->arg_count != 3 + mad)
             return none;
         struct affine p = product(ir, reg, x, x + 1, 4, true, in->type == PT_S32);
         return limited(mad ? plus(p, operand(ir, reg, x + 2), 1) : p, 8);
@@ -174,20 +188,19 @@ static struct affine result(const struct ir *ir, const struct affine *reg, const
         return none;
     if (insn_masks_tid(ir, in, false))
         return lane;
-    if (strcmp(in->op, "bfi") == 0 && in->arg_count == 5)
+    if (in->op == OP_BFI && in->arg_count == 5)
         return bits_above(ir, reg, x);
-    if (strcmp(in->op, "mov") == 0 && in->arg_count == 2)
+    if (in->op == OP_MOV && in->arg_count == 2)
         return x->kind == OPND_SREG && to == 8 ? none : operand(ir, reg, x);
-    if ((strcmp(in->op, "add") == 0 || strcmp(in->op, "sub") == 0) && in->arg_count == 3 &&
-        only_mods(in, ""))
+    if ((in->op == OP_ADD || in->op == OP_SUB) && in->arg_count == 3 && only_mods(in, MOD_NONE))
         return limited(
-            plus(operand(ir, reg, x), operand(ir, reg, x + 1), in->op[0] == 'a' ? 1 : -1), to);
-    if (strcmp(in->op, "mul") == 0 && in->arg_count == 3 && only_mods(in, "lo"))
+            plus(operand(ir, reg, x), operand(ir, reg, x + 1), in->op == OP_ADD ? 1 : -1), to);
+    if (in->op == OP_MUL && in->arg_count == 3 && only_mods(in, MOD_LO))
         return limited(product(ir, reg, x, x + 1, bytes, false, false), to);
-    if (strcmp(in->op, "mad") == 0 && in->arg_count == 4 && only_mods(in, "lo"))
+    if (in->op == OP_MAD && in->arg_count == 4 && only_mods(in, MOD_LO))
         return limited(
             plus(product(ir, reg, x, x + 1, bytes, false, false), operand(ir, reg, x + 2), 1), to);
-    if (strcmp(in->op, "shl") == 0 && in->arg_count == 3 && x[1].kind == OPND_INT && x[1].bits < 26)
+    if (in->op == OP_SHL && in->arg_count == 3 && x[1].kind == OPND_INT && x[1].bits < 26)
         return limited(times(operand(ir, reg, x), &x[1], INT64_C(1) << x[1].bits), to);
     return none;
 }
@@ -211,8 +224,7 @@ static bool meet(struct affine *into, struct affine x)
 
 struct affine *affine_find(const struct ir *ir, struct arena *a)
 {
-    enum { MAX_REGS = 160 };
-    int nr = ir->k->reg_count, regs[MAX_REGS];
+    int nr = ir->k->reg_count, regs[MAX_INSN_REGS];
     struct affine *out = arena_array(a, (size_t)nr + 1, sizeof *out);
     for (bool changed = true; changed;) {
         changed = false;
@@ -220,7 +232,7 @@ struct affine *affine_find(const struct ir *ir, struct arena *a)
             const struct block *bl = &ir->block[b];
             for (int i = 0; i < bl->count; i++) {
                 const struct insn *in = &ir->k->insn[bl->insn[i]];
-                int n = insn_defs(in, regs, MAX_REGS);
+                int n = insn_defs(in, regs);
                 for (int j = 0; j < n; j++) {
                     if (!ir->varying[regs[j]])
                         continue;
@@ -240,8 +252,7 @@ struct affine *affine_find(const struct ir *ir, struct arena *a)
 
 bool insn_tests_row(const struct ir *ir, const struct insn *in)
 {
-    static const char *const tests[] = {"lt", "le", "gt", "ge"};
-    if (strcmp(in->op, "setp") != 0 || in->arg_count != 3 || in->mod_count != 2 ||
+    if (in->op != OP_SETP || in->arg_count != 3 || in->mod_count != 2 ||
         (in->type != PT_S32 && in->type != PT_U32) || in->args[0].kind != OPND_REG ||
         in->args[0].reg2 >= 0 || ir->lanewise[in->args[0].reg] || !ir->varying[in->args[0].reg])
         return false;
@@ -252,8 +263,5 @@ bool insn_tests_row(const struct ir *ir, const struct insn *in)
         (y->kind == OPND_REG ? ir->varying[y->reg] || int_bytes(ir->k->reg_type[y->reg]) != 4
                              : y->kind != OPND_INT))
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(tests); i++)
-        if (insn_has(in, tests[i]))
-            return true;
-    return false;
+    return insn_has_any(in, MOD_LT, MOD_LE, MOD_GT, MOD_GE);
 }

@@ -21,9 +21,9 @@ static struct strip of_operand(const struct ir *ir, const struct strip *reg, con
             return (struct strip){0};
         return ir->varying[o->reg] ? reg[o->reg] : uniform;
     case OPND_SREG:
-        if (strcmp(o->name, "%laneid") == 0 || strcmp(o->name, "%tid.x") == 0)
+        if (o->sreg == SREG_LANEID || o->sreg == SREG_TID_X)
             return (struct strip){true, 32, 1};
-        return (struct strip){strncmp(o->name, "%tid", 4) != 0, 32, 0};
+        return (struct strip){o->sreg != SREG_TID_Y && o->sreg != SREG_TID_Z, 32, 0};
     default:
         return (struct strip){0};
     }
@@ -84,58 +84,55 @@ static struct strip masked(struct strip x, const struct opnd *by)
 
 static struct strip of_result(const struct ir *ir, const struct strip *reg, const struct insn *in)
 {
-    static const char *const copies[] = {"mov", "cvt", "cvta"};
     const struct opnd *x = in->args + 1;
     if (in->arg_count < 2 || in->pred >= 0)
         return (struct strip){0};
     struct strip a = of_operand(ir, reg, x);
-    for (size_t i = 0; i < ARRAY_LEN(copies); i++)
-        if (strcmp(in->op, copies[i]) == 0 && in->arg_count == 2)
-            return a;
+    if (in->arg_count == 2 && (in->op == OP_MOV || in->op == OP_CVT || in->op == OP_CVTA))
+        return a;
     if (in->arg_count < 3)
         return (struct strip){0};
     struct strip b = of_operand(ir, reg, x + 1);
     const struct opnd *by = x[1].kind == OPND_INT ? x + 1 : x;
-    if (strcmp(in->op, "add") == 0 || strcmp(in->op, "or") == 0)
+    if (in->op == OP_ADD || in->op == OP_OR)
         return sum(a, b, 1);
-    if (strcmp(in->op, "sub") == 0)
+    if (in->op == OP_SUB)
         return sum(a, b, -1);
-    if (strcmp(in->op, "and") == 0)
+    if (in->op == OP_AND)
         return a.is && x[1].kind == OPND_INT ? masked(a, x + 1) : (struct strip){0};
-    if (strcmp(in->op, "shl") == 0)
+    if (in->op == OP_SHL)
         return x[1].kind == OPND_INT && x[1].bits < 20 ? scaled(a, x + 1, INT64_C(1) << x[1].bits)
                                                        : (struct strip){0};
-    if (strcmp(in->op, "shr") == 0) {
+    if (in->op == OP_SHR) {
         if (x[1].kind != OPND_INT || x[1].bits > 31)
             return (struct strip){0};
         a = high_bits(a, (int)x[1].bits);
         a.stride >>= x[1].bits;
         return a;
     }
-    if (strcmp(in->op, "bfi") == 0 && in->arg_count == 5 && a.is && !a.stride)
+    if (in->op == OP_BFI && in->arg_count == 5 && a.is && !a.stride)
         return (struct strip){b.is, b.group < a.group ? b.group : a.group, b.stride};
-    if ((strcmp(in->op, "mul") == 0 || strcmp(in->op, "mad") == 0) && !insn_has(in, "hi")) {
+    if ((in->op == OP_MUL || in->op == OP_MAD) && !insn_has(in, MOD_HI)) {
         struct strip p = sum(a, b, 1);
         if (a.is && b.is && a.stride && b.stride)
             p.is = false;
         else
             p = scaled(p, by, (int64_t)(int32_t)(uint32_t)by->bits);
-        return in->op[1] == 'u' || in->arg_count < 4 ? p : sum(p, of_operand(ir, reg, x + 2), 1);
+        return in->op == OP_MUL || in->arg_count < 4 ? p : sum(p, of_operand(ir, reg, x + 2), 1);
     }
     return (struct strip){0};
 }
 
 struct strip *strips_find(const struct ir *ir, struct arena *a)
 {
-    enum { MAX_REGS = 160 };
-    int nr = ir->k->reg_count, regs[MAX_REGS];
+    int nr = ir->k->reg_count, regs[MAX_INSN_REGS];
     struct strip *out = arena_array(a, (size_t)nr + 1, sizeof *out);
     bool *seen = arena_array(a, (size_t)nr + 1, sizeof *seen);
     /* In the order of the text; a loop's own step does not change a pattern. */
     for (int b = 0; b < ir->block_count; b++)
         for (int i = 0; i < ir->block[b].count; i++) {
             const struct insn *in = &ir->k->insn[ir->block[b].insn[i]];
-            int n = insn_defs(in, regs, MAX_REGS);
+            int n = insn_defs(in, regs);
             for (int j = 0; j < n; j++) {
                 struct strip x = n == 1 ? of_result(ir, out, in) : (struct strip){0};
                 struct strip *o = &out[regs[j]];

@@ -6,27 +6,19 @@
  */
 #include "simt/ir/if_conversion.h"
 
-#include "simt/emit/emit.h"
+#include "simt/ir/ir.h"
 
 #include <string.h>
 
-enum { MAX_SIDE = 12, MAX_REGS = 160 };
+enum { MAX_SIDE = 12 };
 
 static bool may_guard(const struct insn *in, int pred)
 {
-    static const char *const calls[] = {"ld", "st", "red", "atom"};
-    int regs[MAX_REGS];
-    if (in->pred >= 0 || strcmp(in->op, "bra") == 0 || strcmp(in->op, "ret") == 0 ||
-        strcmp(in->op, "exit") == 0)
+    int regs[MAX_INSN_REGS];
+    if (in->pred >= 0 || insn_is(in, TRAIT_ENDS_BLOCK) ||
+        (insn_is_call(in) && !insn_is(in, TRAIT_ACCESS)))
         return false;
-    if (emit_is_call(in)) {
-        bool known = false;
-        for (size_t i = 0; i < ARRAY_LEN(calls); i++)
-            known |= strcmp(calls[i], in->op) == 0;
-        if (!known)
-            return false;
-    }
-    int n = insn_defs(in, regs, MAX_REGS);
+    int n = insn_defs(in, regs);
     for (int i = 0; i < n; i++)
         if (regs[i] == pred)
             return false;
@@ -35,7 +27,7 @@ static bool may_guard(const struct insn *in, int pred)
 
 static bool is_jump(const struct insn *in)
 {
-    return strcmp(in->op, "bra") == 0 && in->arg_count == 1 && in->args[0].kind == OPND_LABEL;
+    return in->op == OP_BRA && in->arg_count == 1 && in->args[0].kind == OPND_LABEL;
 }
 
 /* Plain instructions [from, to) that nothing jumps into. */

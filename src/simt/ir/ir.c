@@ -6,90 +6,38 @@
  */
 #include "simt/ir/ir.h"
 
-#include "simt/emit/emit.h"
 #include "simt/ir/affine.h"
 
 #include <string.h>
 
-enum { MAX_REGS_PER_INSN = 160 };
-
 /* ---- operands ---- */
 
-/* Instructions whose first operand is read, not written. */
-static bool writes_nothing(const struct insn *in)
-{
-    static const char *const names[] = {"st",         "red",
-                                        "bra",        "ret",
-                                        "exit",       "trap",
-                                        "membar",     "fence",
-                                        "prefetch",   "prefetchu",
-                                        "nanosleep",  "brkpt",
-                                        "discard",    "applypriority",
-                                        "stmatrix",   "griddepcontrol",
-                                        "setmaxnreg", "cp",
-                                        "pmevent",    "wgtouch",
-                                        "call_free",  "call___assertfail"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (strcmp(in->op, names[i]) == 0)
-            return true;
-    if (strcmp(in->op, "bar") == 0 || strcmp(in->op, "barrier") == 0)
-        return !insn_has(in, "red");
-    if (strcmp(in->op, "wmma") == 0)
-        return insn_has(in, "store");
-    if (strcmp(in->op, "wgmma") == 0)
-        return !insn_has(in, "mma_async");
-    if (strcmp(in->op, "mbarrier") == 0)
-        return insn_has(in, "init") || insn_has(in, "inval") || in->arg_count < 1 ||
-               in->args[0].kind == OPND_ADDR;
-    return false;
-}
-
-static void operand_regs(const struct opnd *o, int *out, int max, int *n)
-{
-    if ((o->kind == OPND_REG || o->kind == OPND_ADDR) && o->reg >= 0 && *n < max)
-        out[(*n)++] = o->reg;
-    if (o->kind == OPND_REG && o->reg2 >= 0 && *n < max)
-        out[(*n)++] = o->reg2;
-    if (o->kind == OPND_SINK && o->reg2 >= 0 && *n < max)
-        out[(*n)++] = o->reg2;
-    if (o->kind == OPND_VEC || o->kind == OPND_ADDR)
-        for (int i = 0; i < o->count; i++)
-            operand_regs(&o->list[i], out, max, n);
-}
-
-int insn_defs(const struct insn *in, int *out, int max)
+int insn_defs(const struct insn *in, int *out)
 {
     int n = 0;
-    if (!writes_nothing(in) && in->arg_count > 0)
-        operand_regs(&in->args[0], out, max, &n);
+    if (!insn_writes_nothing(in) && in->arg_count > 0)
+        operand_regs(&in->args[0], out, &n);
     return n;
 }
 
-int insn_uses(const struct insn *in, int *out, int max)
+int insn_uses(const struct insn *in, int *out)
 {
     int n = 0;
-    bool accumulates = strcmp(in->op, "wgmma") == 0; /* reads what it writes */
-    for (int i = writes_nothing(in) || accumulates ? 0 : 1; i < in->arg_count; i++)
-        operand_regs(&in->args[i], out, max, &n);
-    if (in->pred >= 0 && n < max)
+    bool first = insn_writes_nothing(in) || insn_is(in, TRAIT_ACCUMULATES);
+    for (int i = first ? 0 : 1; i < in->arg_count; i++)
+        operand_regs(&in->args[i], out, &n);
+    if (in->pred >= 0)
         out[n++] = in->pred;
     return n;
 }
 
 bool insn_collective(const struct insn *in)
 {
-    if (strcmp(in->op, "bar") == 0 || strcmp(in->op, "barrier") == 0)
-        return true;
-    return insn_has(in, "sync") && (strcmp(in->op, "shfl") == 0 || strcmp(in->op, "vote") == 0 ||
-                                    strcmp(in->op, "match") == 0 || strcmp(in->op, "redux") == 0);
+    return insn_is(in, TRAIT_COLLECTIVE) ||
+           (insn_has(in, MOD_SYNC) && insn_is(in, TRAIT_COLLECTIVE_SYNC));
 }
 
 /* ---- blocks ---- */
-
-static bool ends_block(const struct insn *in)
-{
-    return strcmp(in->op, "bra") == 0 || strcmp(in->op, "ret") == 0 || strcmp(in->op, "exit") == 0;
-}
 
 static void cut_blocks(struct ir *ir)
 {
@@ -101,7 +49,7 @@ static void cut_blocks(struct ir *ir)
     for (int i = 0; i < n; i++) {
         if (k->insn[i].arg_count == 1 && k->insn[i].args[0].kind == OPND_LABEL)
             head[k->insn[i].args[0].target] = true;
-        if (ends_block(&k->insn[i]))
+        if (insn_is(&k->insn[i], TRAIT_ENDS_BLOCK))
             head[i + 1] = true;
         if (ir->split[i])
             head[i] = head[i + 1] = true;
@@ -121,7 +69,7 @@ static void cut_blocks(struct ir *ir)
         struct block *bl = &ir->block[block_of[i]];
         if (head[i])
             *bl = (struct block){.insn = &flat[i], .term = -1, .target = -1, .fall = -1};
-        if (ends_block(&k->insn[i]))
+        if (insn_is(&k->insn[i], TRAIT_ENDS_BLOCK))
             bl->term = i;
         else
             bl->insn[bl->count++] = i;
@@ -131,7 +79,7 @@ static void cut_blocks(struct ir *ir)
     for (int i = 0; i < ir->block_count; i++) {
         struct block *bl = &ir->block[i];
         const struct insn *t = bl->term >= 0 ? &k->insn[bl->term] : NULL;
-        if (t && strcmp(t->op, "bra") == 0)
+        if (t && t->op == OP_BRA)
             bl->target = block_of[t->args[0].target];
         else if (t)
             bl->target = ir->block_count;
@@ -245,17 +193,17 @@ static void post_dominators(struct ir *ir)
 static void block_gen_kill(struct ir *ir, int b, uint64_t *gen, uint64_t *kill)
 {
     struct block *bl = &ir->block[b];
-    int regs[MAX_REGS_PER_INSN];
+    int regs[MAX_INSN_REGS];
     for (int i = 0; i <= bl->count; i++) {
         int at = i < bl->count ? bl->insn[i] : bl->term;
         if (at < 0)
             continue;
         const struct insn *in = &ir->k->insn[at];
-        int n = insn_uses(in, regs, MAX_REGS_PER_INSN);
+        int n = insn_uses(in, regs);
         for (int j = 0; j < n; j++)
             if (!set_has(kill, regs[j]))
                 set_add(gen, regs[j]);
-        n = insn_defs(in, regs, MAX_REGS_PER_INSN);
+        n = insn_defs(in, regs);
         for (int j = 0; j < n; j++) {
             if (in->pred < 0)
                 set_add(kill, regs[j]);
@@ -304,12 +252,20 @@ static void liveness(struct ir *ir)
 
 /* ---- uniformity ---- */
 
-static bool sreg_varies(const struct ir *ir, const char *name)
+static bool sreg_varies(const struct ir *ir, enum ptx_sreg sreg)
 {
-    if (strcmp(name, "%tid.x") == 0 || strcmp(name, "%laneid") == 0 ||
-        strncmp(name, "%lanemask", 9) == 0)
+    switch (sreg) {
+    case SREG_TID_X:
+    case SREG_LANEID:
+    case SREG_LANEMASK_EQ:
+    case SREG_LANEMASK_LT:
+    case SREG_LANEMASK_LE:
+    case SREG_LANEMASK_GT:
+    case SREG_LANEMASK_GE:
         return true;
-    return !ir->rows && strncmp(name, "%tid.", 5) == 0;
+    default:
+        return !ir->rows && (sreg == SREG_TID_Y || sreg == SREG_TID_Z);
+    }
 }
 
 static bool operand_varies(const struct ir *ir, const struct opnd *o)
@@ -320,30 +276,15 @@ static bool operand_varies(const struct ir *ir, const struct opnd *o)
     if (o->kind == OPND_VEC)
         return false;
     if (o->kind == OPND_SREG)
-        return sreg_varies(ir, o->name);
+        return sreg_varies(ir, o->sreg);
     return (o->kind == OPND_REG || o->kind == OPND_ADDR) && o->reg >= 0 && ir->varying[o->reg];
 }
 
 /* Results that differ between lanes whatever the operands are. */
 static bool always_varies(const struct insn *in)
 {
-    static const char *const names[] = {"shfl",  "atom", "mma",   "ldmatrix", "movmatrix",
-                                        "match", "wmma", "elect", "mbarrier", "wgmma"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (strcmp(in->op, names[i]) == 0)
-            return true;
-    if (strncmp(in->op, "call_", 5) == 0)
-        return true;
-    if (strcmp(in->op, "ld") == 0 && insn_has(in, "local"))
-        return true;
-    return strcmp(in->op, "cvta") == 0 && insn_has(in, "local");
-}
-
-static bool never_varies(const struct insn *in)
-{
-    return strcmp(in->op, "vote") == 0 || strcmp(in->op, "activemask") == 0 ||
-           strcmp(in->op, "redux") == 0 ||
-           ((strcmp(in->op, "bar") == 0 || strcmp(in->op, "barrier") == 0));
+    return insn_is(in, TRAIT_VARIES) ||
+           ((in->op == OP_LD || in->op == OP_CVTA) && insn_has(in, MOD_LOCAL));
 }
 
 bool insn_masks_tid(const struct ir *ir, const struct insn *in, bool warp)
@@ -353,26 +294,25 @@ bool insn_masks_tid(const struct ir *ir, const struct insn *in, bool warp)
         in->args[2].kind != OPND_INT || ptx_type_bytes(in->type) != 4)
         return false;
     uint32_t c = (uint32_t)in->args[2].bits;
-    if (strcmp(in->op, "and") == 0)
+    if (in->op == OP_AND)
         return warp ? (c & 31) == 0 : (c & 31) == 31;
-    return warp && strcmp(in->op, "shr") == 0 && in->args[2].bits >= 5 && in->args[2].bits < 32;
+    return warp && in->op == OP_SHR && in->args[2].bits >= 5 && in->args[2].bits < 32;
 }
 
 /* Registers with one definition, which is threadIdx.x. */
 static void find_tid(struct ir *ir)
 {
     const struct ptx_kernel *k = ir->k;
-    int regs[MAX_REGS_PER_INSN];
+    int regs[MAX_INSN_REGS];
     int *defs = arena_array(ir->a, (size_t)k->reg_count + 1, sizeof *defs);
     ir->tid = arena_array(ir->a, (size_t)k->reg_count + 1, sizeof *ir->tid);
     for (int i = 0; i < k->insn_count; i++) {
         const struct insn *in = &k->insn[i];
-        for (int n = insn_defs(in, regs, MAX_REGS_PER_INSN); n-- > 0;)
+        for (int n = insn_defs(in, regs); n-- > 0;)
             defs[regs[n]]++;
-        if (ir->rows && strcmp(in->op, "mov") == 0 && in->pred < 0 && in->arg_count == 2 &&
+        if (ir->rows && in->op == OP_MOV && in->pred < 0 && in->arg_count == 2 &&
             in->args[0].kind == OPND_REG && in->args[0].reg2 < 0 && in->args[1].kind == OPND_SREG &&
-            strcmp(in->args[1].name, "%tid.x") == 0 &&
-            ptx_type_bytes(k->reg_type[in->args[0].reg]) == 4)
+            in->args[1].sreg == SREG_TID_X && ptx_type_bytes(k->reg_type[in->args[0].reg]) == 4)
             ir->tid[in->args[0].reg] = true;
     }
     for (int r = 0; r < k->reg_count; r++)
@@ -387,9 +327,9 @@ static bool result_varies(const struct ir *ir, const struct insn *in)
         return false;
     if (always_varies(in))
         return true;
-    if (never_varies(in))
+    if (insn_is(in, TRAIT_UNIFORM))
         return false;
-    int first = writes_nothing(in) ? 0 : 1;
+    int first = insn_writes_nothing(in) ? 0 : 1;
     for (int i = first; i < in->arg_count; i++)
         if (operand_varies(ir, &in->args[i]))
             return true;
@@ -399,13 +339,13 @@ static bool result_varies(const struct ir *ir, const struct insn *in)
 static bool mark_varying(struct ir *ir)
 {
     bool changed = false;
-    int regs[MAX_REGS_PER_INSN];
+    int regs[MAX_INSN_REGS];
     for (int b = 0; b < ir->block_count; b++) {
         struct block *bl = &ir->block[b];
         for (int i = 0; i < bl->count; i++) {
             const struct insn *in = &ir->k->insn[bl->insn[i]];
             bool varies = result_varies(ir, in);
-            int n = insn_defs(in, regs, MAX_REGS_PER_INSN);
+            int n = insn_defs(in, regs);
             /* Several results are kept alike, so that one call writes them all. */
             for (int j = 0; j < n; j++)
                 varies |= ir->varying[regs[j]] && n > 1;
@@ -515,17 +455,12 @@ static bool mark_region(struct ir *ir, int branch)
 
 bool loop_polls(const struct ir *ir, int head, int end)
 {
-    static const char *const ops[] = {"atom", "red", "mbarrier", "nanosleep", "membar", "fence"};
-    static const char *const mods[] = {"volatile", "relaxed", "acquire", "mmio"};
     for (int b = head; b <= end && b < ir->block_count; b++)
         for (int i = 0; i < ir->block[b].count; i++) {
             const struct insn *in = &ir->k->insn[ir->block[b].insn[i]];
-            for (size_t j = 0; j < ARRAY_LEN(ops); j++)
-                if (strcmp(in->op, ops[j]) == 0)
-                    return true;
-            for (size_t j = 0; j < ARRAY_LEN(mods); j++)
-                if (insn_has(in, mods[j]))
-                    return true;
+            if (insn_is(in, TRAIT_POLLS) ||
+                insn_has_any(in, MOD_VOLATILE, MOD_RELAXED, MOD_ACQUIRE, MOD_MMIO))
+                return true;
         }
     return false;
 }
@@ -567,7 +502,7 @@ static bool mark_divergent(struct ir *ir)
         if (bl->term < 0 || bl->fall < 0)
             continue;
         const struct insn *t = &ir->k->insn[bl->term];
-        if (!ir->varying[t->pred] || strcmp(t->op, "bra") != 0)
+        if (!ir->varying[t->pred] || t->op != OP_BRA)
             continue;
         if (block_leaves(ir, bl->target) || block_leaves(ir, bl->fall))
             continue; /* lanes that leave never come back */
@@ -591,29 +526,35 @@ static void analyse(struct ir *ir)
 
 bool insn_bits(const struct insn *in)
 {
-    static const char *const ops[] = {"and", "or", "xor", "not", "mov"};
     if (in->type != PT_PRED || in->arg_count < 2 || in->args[0].kind != OPND_REG ||
         in->args[0].reg2 >= 0)
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(ops); i++)
-        if (strcmp(in->op, ops[i]) == 0)
-            return in->arg_count == (i < 3 ? 3 : 2);
-    return false;
+    switch (in->op) {
+    case OP_AND:
+    case OP_OR:
+    case OP_XOR:
+        return in->arg_count == 3;
+    case OP_NOT:
+    case OP_MOV:
+        return in->arg_count == 2;
+    default:
+        return false;
+    }
 }
 
 /* Logic between predicates is done on bits, unless lane-parallel code would
  * have to wait for it. */
 static void mark_lanewise(struct ir *ir)
 {
-    int regs[MAX_REGS_PER_INSN];
+    int regs[MAX_INSN_REGS];
     for (bool changed = true; changed;) {
         changed = false;
         for (int i = 0; i < ir->k->insn_count; i++) {
             const struct insn *in = &ir->k->insn[i];
-            if (emit_is_call(in) || ends_block(in) ||
+            if (insn_is_call(in) || insn_is(in, TRAIT_ENDS_BLOCK) ||
                 (insn_bits(in) && !ir->lanewise[in->args[0].reg]))
                 continue;
-            int n = insn_uses(in, regs, MAX_REGS_PER_INSN);
+            int n = insn_uses(in, regs);
             for (int j = 0; j < n; j++)
                 if (ir->k->reg_type[regs[j]] == PT_PRED && !ir->lanewise[regs[j]])
                     changed = ir->lanewise[regs[j]] = true;

@@ -51,9 +51,9 @@ struct ir {
 
 bool ir_build(struct ptx_kernel *k, bool rows, struct arena *a, struct ir *out, struct error *err);
 
-/* Registers written and read; both give the count, up to max. */
-int insn_defs(const struct insn *in, int *out, int max);
-int insn_uses(const struct insn *in, int *out, int max);
+/* Registers written and read, and how many: at most MAX_INSN_REGS. */
+int insn_defs(const struct insn *in, int *out);
+int insn_uses(const struct insn *in, int *out);
 /* Logic of predicates alone, which can work on the bits of all lanes at once. */
 bool insn_bits(const struct insn *in);
 /* Waits for other lanes of its warp or block. */

@@ -6,20 +6,12 @@
  */
 #include "simt/ir/list_schedule.h"
 
-#include "simt/emit/emit.h"
 #include "simt/ir/affine.h"
 #include "simt/ir/affine_groups.h"
 
 #include <string.h>
 
-enum {
-    MAX_REGS = 160,
-    MAX_SEGMENT = 2000,
-    MAX_LOADS = 64,
-    TILE = 16,
-    MANY_FMAS = 64,
-    MIN_STRIPS = 16
-};
+enum { MAX_SEGMENT = 2000, MAX_LOADS = 64, TILE = 16, MANY_FMAS = 64, MIN_STRIPS = 16 };
 
 struct edge {
     int to, next;
@@ -34,11 +26,11 @@ struct graph {
 
 enum item_kind insn_kind(const struct ir *ir, const struct insn *in)
 {
-    if (emit_is_call(in))
+    if (insn_is_call(in))
         return ITEM_CALL;
     if ((insn_bits(in) && !ir->lanewise[in->args[0].reg]) || insn_tests_row(ir, in))
         return ITEM_SCALAR;
-    int regs[MAX_REGS], n = insn_defs(in, regs, MAX_REGS);
+    int regs[MAX_INSN_REGS], n = insn_defs(in, regs);
     for (int i = 0; i < n; i++)
         if (ir->varying[regs[i]] && ir->affine[regs[i]].is != AFFINE_YES)
             return ITEM_SEGMENT;
@@ -63,7 +55,7 @@ struct reader {
 static void build(struct graph *g, const struct ir *ir, const int *list, int count,
                   const enum item_kind *kind)
 {
-    int regs[MAX_REGS], last_call = -1, cap = 0, readers = 0;
+    int regs[MAX_INSN_REGS], last_call = -1, cap = 0, readers = 0;
     int nr = ir->k->reg_count;
     int *writer = arena_array(g->a, (size_t)nr + 1, sizeof *writer);
     int *chain = arena_array(g->a, (size_t)nr + 1, sizeof *chain);
@@ -72,8 +64,8 @@ static void build(struct graph *g, const struct ir *ir, const int *list, int cou
     memset(chain, 0xff, ((size_t)nr + 1) * sizeof *chain);
     for (int i = 0; i < count; i++) {
         const struct insn *in = &ir->k->insn[list[i]];
-        int n = insn_uses(in, regs, MAX_REGS);
-        int d[MAX_REGS], nd = insn_defs(in, d, MAX_REGS);
+        int n = insn_uses(in, regs);
+        int d[MAX_INSN_REGS], nd = insn_defs(in, d);
         for (int j = 0; j < n; j++)
             edge_add(g, writer[regs[j]], i);
         for (int j = 0; j < nd; j++) {
@@ -117,14 +109,10 @@ static void graph_init(struct graph *g, struct arena *a, int n)
 /* Loads that may change places with each other. */
 static bool loose_load(const struct insn *in)
 {
-    static const char *const never[] = {"volatile", "relaxed", "acquire",     "mmio",
-                                        "param",    "local",   "param::entry"};
-    if (strcmp(in->op, "ld") != 0 || in->arg_count != 2 || in->pred >= 0)
+    if (in->op != OP_LD || in->arg_count != 2 || in->pred >= 0)
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(never); i++)
-        if (insn_has(in, never[i]))
-            return false;
-    return true;
+    return !insn_has_any(in, MOD_VOLATILE, MOD_RELAXED, MOD_ACQUIRE, MOD_MMIO, MOD_PARAM, MOD_LOCAL,
+                         MOD_PARAM_ENTRY);
 }
 
 static bool plain_load(const struct ir *ir, const struct insn *in)
@@ -144,12 +132,7 @@ static bool plain_load(const struct ir *ir, const struct insn *in)
 
 static bool same_mods(const struct insn *x, const struct insn *y)
 {
-    if (x->mod_count != y->mod_count)
-        return false;
-    for (int i = 0; i < x->mod_count; i++)
-        if (strcmp(x->mods[i], y->mods[i]) != 0)
-            return false;
-    return true;
+    return x->mod_count == y->mod_count && memcmp(x->mods, y->mods, (size_t)x->mod_count) == 0;
 }
 
 static bool alike(const struct ir *ir, int xi, int yi)
@@ -165,10 +148,10 @@ static bool alike(const struct ir *ir, int xi, int yi)
 /* Their order matters: one gives another its address, or two write one register. */
 static bool writes_address(const struct ir *ir, const struct item *run, int n)
 {
-    int regs[MAX_REGS];
+    int regs[MAX_INSN_REGS];
     int *seen = arena_array(ir->a, (size_t)ir->k->reg_count + 1, sizeof *seen);
     for (int i = 0; i < n; i++) {
-        int d = insn_defs(&ir->k->insn[run[i].insn[0]], regs, MAX_REGS);
+        int d = insn_defs(&ir->k->insn[run[i].insn[0]], regs);
         for (int j = 0; j < d; j++)
             if (seen[regs[j]]++)
                 return true;
@@ -207,14 +190,11 @@ static int group_run(const struct ir *ir, const struct item *run, int n, struct 
 /* A store whose value and address are lanes in the frame. */
 static bool plain_store(const struct ir *ir, const struct insn *in)
 {
-    static const char *const never[] = {"volatile", "relaxed", "release", "mmio", "local"};
-    if (strcmp(in->op, "st") != 0 || in->arg_count != 2 || in->pred >= 0 ||
-        in->args[0].kind != OPND_ADDR || in->args[0].reg < 0 || in->args[1].kind != OPND_REG ||
-        in->args[1].reg2 >= 0 || ptx_type_bytes(in->type) != 4)
+    if (in->op != OP_ST || in->arg_count != 2 || in->pred >= 0 || in->args[0].kind != OPND_ADDR ||
+        in->args[0].reg < 0 || in->args[1].kind != OPND_REG || in->args[1].reg2 >= 0 ||
+        ptx_type_bytes(in->type) != 4 ||
+        insn_has_any(in, MOD_VOLATILE, MOD_RELAXED, MOD_RELEASE, MOD_MMIO, MOD_LOCAL))
         return false;
-    for (size_t i = 0; i < ARRAY_LEN(never); i++)
-        if (insn_has(in, never[i]))
-            return false;
     int to = in->args[0].reg, from = in->args[1].reg;
     return ir->varying[to] && ir->affine[to].is != AFFINE_YES && ir->varying[from] &&
            ir->affine[from].is != AFFINE_YES && ptx_type_bytes(ir->k->reg_type[from]) == 4 &&
@@ -269,7 +249,7 @@ static int group_loads(const struct ir *ir, struct item *item, int count, struct
 static bool strip_load(const struct ir *ir, const struct block *bl, const struct insn *in)
 {
     if (!plain_load(ir, in) || in->args[0].kind != OPND_REG || in->args[0].reg2 >= 0 ||
-        !(insn_has(in, "shared") || insn_has(in, "shared::cta")) || ptx_type_bytes(in->type) != 4)
+        !(insn_shared(in)) || ptx_type_bytes(in->type) != 4)
         return false;
     const struct strip *s = &ir->strip[in->args[1].reg];
     int r = in->args[0].reg;
@@ -283,7 +263,7 @@ static bool strip_load(const struct ir *ir, const struct block *bl, const struct
 static void find_strips(struct graph *g, const struct ir *ir, const struct block *bl,
                         const enum item_kind *kind)
 {
-    int n = bl->count, regs[MAX_REGS], good = 0, next_call = n;
+    int n = bl->count, regs[MAX_INSN_REGS], good = 0, next_call = n;
     int *next = arena_array(g->a, (size_t)n + 1, sizeof *next);
     int *after = arena_array(g->a, (size_t)n + 1, sizeof *after);
     int *owner = arena_array(g->a, (size_t)ir->k->reg_count + 1, sizeof *owner);
@@ -301,12 +281,12 @@ static void find_strips(struct graph *g, const struct ir *ir, const struct block
     }
     for (int i = 0; i < n; i++) {
         const struct insn *in = &ir->k->insn[bl->insn[i]];
-        for (int u = insn_uses(in, regs, MAX_REGS); u-- > 0;) {
+        for (int u = insn_uses(in, regs); u-- > 0;) {
             int load = owner[regs[u]] - 1;
             if (load >= 0 && (kind[i] != ITEM_SEGMENT || after[i] >= next[load]))
                 ir->strips[bl->insn[load]] = false;
         }
-        for (int d = insn_defs(in, regs, MAX_REGS); d-- > 0;)
+        for (int d = insn_defs(in, regs); d-- > 0;)
             if (owner[regs[d]])
                 ir->strips[bl->insn[owner[regs[d]] - 1]] = false;
         if (kind[i] == ITEM_CALL && strip_load(ir, bl, in) && !owner[in->args[0].reg]) {
@@ -319,7 +299,7 @@ static void find_strips(struct graph *g, const struct ir *ir, const struct block
     for (int i = 0; i < n; i++) {
         if (good < MIN_STRIPS)
             ir->strips[bl->insn[i]] = false;
-        for (int u = insn_uses(&ir->k->insn[bl->insn[i]], regs, MAX_REGS); u-- > 0;) {
+        for (int u = insn_uses(&ir->k->insn[bl->insn[i]], regs); u-- > 0;) {
             int load = owner[regs[u]] - 1;
             if (load >= 0 && good >= MIN_STRIPS && ir->strips[bl->insn[load]] && next[load] < n)
                 edge_add(g, i, next[load]);
@@ -336,8 +316,8 @@ static int number_chains(const struct ir *ir, const struct item *seg, int *chain
     for (int i = 0; i < seg->count; i++) {
         const struct insn *in = &ir->k->insn[seg->insn[i]];
         chain[i] = -1;
-        if (strcmp(in->op, "fma") != 0 || in->type != PT_F32 || in->pred >= 0 ||
-            in->arg_count != 4 || in->args[0].kind != OPND_REG || in->args[3].kind != OPND_REG)
+        if (in->op != OP_FMA || in->type != PT_F32 || in->pred >= 0 || in->arg_count != 4 ||
+            in->args[0].kind != OPND_REG || in->args[3].kind != OPND_REG)
             continue;
         int *from = &of_reg[in->args[3].reg];
         chain[i] = *from ? *from - 1 : chains++;

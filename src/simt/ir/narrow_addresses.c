@@ -12,16 +12,6 @@
 
 #include <string.h>
 
-enum { MAX_REGS = 640 }; /* of a wgmma: its sums written and read, and descriptors */
-
-static bool is_one_of(const char *s, const char *const *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(s, list[i]) == 0)
-            return true;
-    return false;
-}
-
 static enum ptx_type half_type(enum ptx_type t)
 {
     return t == PT_B64 ? PT_B32 : t == PT_U64 ? PT_U32 : t == PT_S64 ? PT_S32 : t;
@@ -34,16 +24,14 @@ static bool is_wide(enum ptx_type t)
 
 static bool reads_shared(const struct insn *in)
 {
-    static const char *const ops[] = {"ld", "st", "atom", "red"};
-    return is_one_of(in->op, ops, ARRAY_LEN(ops)) &&
-           (insn_has(in, "shared") || insn_has(in, "shared::cta"));
+    return insn_is(in, TRAIT_ACCESS) && insn_shared(in);
 }
 
 /* Modifiers that are types, or the one that is named. */
-static bool only(const struct insn *in, const char *mod)
+static bool only(const struct insn *in, enum ptx_mod mod)
 {
     for (int i = 0; i < in->mod_count; i++)
-        if (ptx_type_of(in->mods[i]) == PT_NONE && (!mod || strcmp(in->mods[i], mod) != 0))
+        if (ptx_mod_type(in->mods[i]) == PT_NONE && in->mods[i] != mod)
             return false;
     return true;
 }
@@ -57,22 +45,35 @@ static bool has_half(const struct opnd *o)
 
 static bool widens(const struct insn *in)
 {
-    if (strcmp(in->op, "cvt") == 0)
-        return is_wide(in->type2) && only(in, NULL) && in->type >= PT_B8 && in->type != PT_F16 &&
-               in->type != PT_BF16 && in->type <= PT_S32;
-    return (strcmp(in->op, "mul") == 0 || strcmp(in->op, "mad") == 0) && insn_has(in, "wide") &&
-           (in->type == PT_S32 || in->type == PT_U32) && only(in, "wide");
+    if (in->op == OP_CVT)
+        return is_wide(in->type2) && only(in, MOD_NONE) && in->type >= PT_B8 &&
+               in->type != PT_F16 && in->type != PT_BF16 && in->type <= PT_S32;
+    return (in->op == OP_MUL || in->op == OP_MAD) && insn_has(in, MOD_WIDE) &&
+           (in->type == PT_S32 || in->type == PT_U32) && only(in, MOD_WIDE);
 }
 
 /* The lower half of its result depends on lower halves alone. */
 static bool keeps_halves(const struct insn *in)
 {
-    static const char *const plain[] = {"add", "sub", "and", "or",  "xor",
-                                        "not", "mov", "shl", "selp"};
-    static const char *const products[] = {"mul", "mad"};
-    return is_wide(in->type) && ((is_one_of(in->op, plain, ARRAY_LEN(plain)) && only(in, NULL)) ||
-                                 (is_one_of(in->op, products, ARRAY_LEN(products)) &&
-                                  insn_has(in, "lo") && only(in, "lo")));
+    if (!is_wide(in->type))
+        return false;
+    switch (in->op) {
+    case OP_ADD:
+    case OP_SUB:
+    case OP_AND:
+    case OP_OR:
+    case OP_XOR:
+    case OP_NOT:
+    case OP_MOV:
+    case OP_SHL:
+    case OP_SELP:
+        return only(in, MOD_NONE);
+    case OP_MUL:
+    case OP_MAD:
+        return insn_has(in, MOD_LO) && only(in, MOD_LO);
+    default:
+        return false;
+    }
 }
 
 static bool may_narrow(const struct ptx_kernel *k, const struct insn *in)
@@ -90,13 +91,13 @@ static bool may_narrow(const struct ptx_kernel *k, const struct insn *in)
 /* Drops what this instruction wants more of than the lower half; true when something was. */
 static bool drop(const struct ptx_kernel *k, const struct insn *in, bool *narrow)
 {
-    int regs[MAX_REGS], n = 0;
+    int regs[2 * MAX_INSN_REGS], n = 0;
     bool dropped = false, may = may_narrow(k, in);
     if (may && narrow[in->args[0].reg])
         return false;
     if (!may)
-        n = insn_defs(in, regs, MAX_REGS);
-    n += insn_uses(in, regs + n, MAX_REGS - n);
+        n = insn_defs(in, regs);
+    n += insn_uses(in, regs + n);
     bool shared = reads_shared(in);
     for (int i = 0; i < n; i++) {
         bool place = false, other = false;
@@ -153,9 +154,9 @@ static int lower_half(struct rewrite *r, const struct insn *before, int reg)
     if (r->since[reg] == r->stretch)
         return r->half[reg];
     struct insn *in = add_insn(r, before);
-    in->op = "cvt";
-    in->mods[0] = "u32";
-    in->mods[1] = "u64";
+    in->op = OP_CVT;
+    in->mods[0] = MOD_U32;
+    in->mods[1] = MOD_U64;
     in->mod_count = 2;
     in->type = PT_U64;
     in->type2 = PT_U32;
@@ -179,21 +180,21 @@ static void narrow_operand(struct rewrite *r, const struct insn *in, struct opnd
 
 static void retype(struct insn *in)
 {
-    bool as_it_is = strcmp(in->op, "cvt") == 0 && ptx_type_bytes(in->type) == 4;
+    bool as_it_is = in->op == OP_CVT && ptx_type_bytes(in->type) == 4;
     if (as_it_is) {
-        in->op = "mov";
-        in->mods[0] = "b32";
+        in->op = OP_MOV;
+        in->mods[0] = MOD_B32;
         in->mod_count = 1;
         in->type = PT_B32;
         in->type2 = PT_NONE;
         return;
     }
     for (int i = 0; i < in->mod_count; i++) {
-        enum ptx_type t = ptx_type_of(in->mods[i]);
-        if (strcmp(in->mods[i], "wide") == 0)
-            in->mods[i] = "lo";
+        enum ptx_type t = ptx_mod_type(in->mods[i]);
+        if (in->mods[i] == MOD_WIDE)
+            in->mods[i] = MOD_LO;
         else if (is_wide(t))
-            in->mods[i] = ptx_type_name(half_type(t));
+            in->mods[i] = (uint8_t)half_type(t);
     }
     in->type = half_type(in->type);
     in->type2 = half_type(in->type2);
@@ -202,7 +203,7 @@ static void retype(struct insn *in)
 static void rewrite_insn(struct rewrite *r, const struct insn *old)
 {
     struct insn in = *old;
-    int defs[MAX_REGS];
+    int defs[MAX_INSN_REGS];
     bool narrows = may_narrow(r->k, &in) && r->narrow[in.args[0].reg];
     for (int i = 0; i < in.arg_count; i++)
         if (narrows ? i > 0 : reads_shared(&in) && in.args[i].kind == OPND_ADDR)
@@ -210,7 +211,7 @@ static void rewrite_insn(struct rewrite *r, const struct insn *old)
     if (narrows)
         retype(&in);
     add_insn(r, &in);
-    int n = insn_defs(&in, defs, MAX_REGS);
+    int n = insn_defs(&in, defs);
     for (int i = 0; i < n; i++)
         if (defs[i] < r->regs)
             r->since[defs[i]] = 0;
@@ -227,7 +228,7 @@ static void rewrite(struct rewrite *r)
             if (k->insn[i].args[j].kind == OPND_LABEL)
                 target[k->insn[i].args[j].target] = true;
     for (int i = 0; i < n; i++) {
-        r->stretch += i == 0 || target[i] || strcmp(k->insn[i - 1].op, "bra") == 0;
+        r->stretch += i == 0 || target[i] || k->insn[i - 1].op == OP_BRA;
         moved[i] = r->count;
         rewrite_insn(r, &k->insn[i]);
     }

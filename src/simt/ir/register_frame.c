@@ -17,8 +17,6 @@
 
 #include <string.h>
 
-enum { MAX_REGS = 160 };
-
 struct span {
     int reg, from, to, units;
 };
@@ -64,13 +62,13 @@ static void note(struct span *s, int at)
 
 static int touched(const struct insn *in, int *regs)
 {
-    int n = insn_defs(in, regs, MAX_REGS);
-    return n + insn_uses(in, regs + n, MAX_REGS);
+    int n = insn_defs(in, regs);
+    return n + insn_uses(in, regs + n);
 }
 
 static void plan_lasting(const struct ir *ir, struct pool *p, struct span *span, int *slot)
 {
-    int nr = ir->k->reg_count, regs[2 * MAX_REGS];
+    int nr = ir->k->reg_count, regs[2 * MAX_INSN_REGS];
     for (int b = 0; b < ir->block_count; b++) {
         const struct block *bl = &ir->block[b];
         for (int r = 0; r < nr; r++)
@@ -92,7 +90,7 @@ static void plan_lasting(const struct ir *ir, struct pool *p, struct span *span,
 static void plan_block(const struct ir *ir, const struct plan *plan, struct arena *a,
                        struct pool *p, struct span *span, int *slot)
 {
-    int regs[2 * MAX_REGS], count = 0, cap = 0, *list = NULL;
+    int regs[2 * MAX_INSN_REGS], count = 0, cap = 0, *list = NULL;
     for (int i = 0; i < plan->count; i++)
         for (int j = 0; j < plan->item[i].count; j++) {
             int n = touched(&ir->k->insn[plan->item[i].insn[j]], regs);

@@ -7,19 +7,20 @@
  * instruction that reads it, and the device decides whether it is. Plain
  * moves are ignored: the compiler makes them around inline assembly.
  */
-#include "simt/emit/emit.h"
+#include "simt/ir/wgmma_in_flight.h"
+
+#include "simt/ir/ir.h"
 
 #include <string.h>
 
 static bool is_wgmma(const struct insn *in)
 {
-    return strcmp(in->op, "wgmma") == 0 && insn_has(in, "mma_async");
+    return in->op == OP_WGMMA && insn_has(in, MOD_MMA_ASYNC);
 }
 
 static bool waits_for_all(const struct insn *in)
 {
-    return strcmp(in->op, "wgmma") == 0 && insn_has(in, "wait_group") && in->arg_count &&
-           !in->args[0].bits;
+    return in->op == OP_WGMMA && insn_has(in, MOD_WAIT_GROUP) && in->arg_count && !in->args[0].bits;
 }
 
 struct flow {
@@ -70,7 +71,7 @@ static void find_flow(struct flow *f, const int *number, struct arena *a)
             for (int q = 0; is_wgmma(in) && q < in->args[0].count; q++)
                 if (in->args[0].list[q].reg >= 0)
                     set_add(out, number[in->args[0].list[q].reg]);
-            bool bra = strcmp(in->op, "bra") == 0, leaves = strcmp(in->op, "ret") == 0;
+            bool bra = in->op == OP_BRA, leaves = in->op == OP_RET;
             if (bra)
                 changed |= merge(f, in->args[0].target, out);
             if (!(bra || leaves) || in->pred >= 0)
@@ -81,12 +82,12 @@ static void find_flow(struct flow *f, const int *number, struct arena *a)
 
 static int touched(const struct flow *f, const int *number, int i)
 {
-    int regs[320], n;
+    int regs[MAX_INSN_REGS], n;
     const struct insn *in = &f->k->insn[i];
     const uint64_t *set = f->in + (size_t)i * (size_t)f->words;
-    if (strcmp(in->op, "mov") == 0 || strcmp(in->op, "wgmma") == 0)
+    if (in->op == OP_MOV || in->op == OP_WGMMA)
         return -1;
-    n = insn_uses(in, regs, (int)ARRAY_LEN(regs));
+    n = insn_uses(in, regs);
     for (int q = 0; q < n; q++)
         if (number[regs[q]] >= 0 && set_has(set, number[regs[q]]))
             return regs[q];
@@ -107,7 +108,7 @@ static void insert(struct ptx_kernel *k, const int *reg, struct arena *a)
         if (reg[i] >= 0) {
             struct insn *in = &list[n++];
             *in = k->insn[i];
-            in->op = "wgtouch";
+            in->op = OP_WGTOUCH;
             in->mod_count = 0;
             in->arg_count = 1;
             in->args = arena_alloc(a, sizeof *in->args);

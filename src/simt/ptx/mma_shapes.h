@@ -12,7 +12,6 @@
 enum mma_op { MMA_MUL, MMA_XOR, MMA_AND, MMA_QUADS, MMA_WMMA_ROW };
 
 struct mma_shape {
-    const char *name; /* "m16n8k16" */
     int m, n, k;
     enum ptx_type a, b, c, d;
     int a_regs, b_regs, c_regs, d_regs;

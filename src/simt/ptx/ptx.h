@@ -12,55 +12,19 @@
  * Invariants
  * 1. Malformed text is an ERROR_JUDGED struct error that names the line.
  * 2. insn.args point into the arena; label operands are resolved to insn indexes.
- * 3. Registers are numbered 0..reg_count-1 per kernel, also across inlined calls.
+ * 3. An instruction names at most MAX_INSN_REGS registers; more are an error.
+ * 4. Registers are numbered 0..reg_count-1 per kernel, also across inlined calls.
  */
 #ifndef SIMT_PTX_H
 #define SIMT_PTX_H
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "simt/ptx/ptx_opcode.h"
 #include "simt/ptx/string_map.h"
 
 #include <stdint.h>
-
-enum ptx_type {
-    PT_NONE,
-    PT_PRED,
-    PT_B8,
-    PT_U8,
-    PT_S8,
-    PT_B16,
-    PT_U16,
-    PT_S16,
-    PT_F16,
-    PT_BF16,
-    PT_B32,
-    PT_U32,
-    PT_S32,
-    PT_F32,
-    PT_F16X2,
-    PT_BF16X2,
-    PT_TF32,
-    PT_B64,
-    PT_U64,
-    PT_S64,
-    PT_F64,
-    PT_B128,
-    PT_E4M3X2,
-    PT_E5M2X2,
-    PT_E4M3,
-    PT_E5M2,
-    PT_S4,
-    PT_U4,
-    PT_B1,
-    PT_U16X2,
-    PT_S16X2,
-    PT_COUNT
-};
-
-enum ptx_type ptx_type_of(const char *name); /* PT_NONE when it is not a type */
-const char *ptx_type_name(enum ptx_type t);
-unsigned ptx_type_bytes(enum ptx_type t);
 
 enum ptx_space { PS_GENERIC, PS_GLOBAL, PS_SHARED, PS_CONST, PS_LOCAL, PS_PARAM };
 
@@ -98,6 +62,7 @@ struct opnd {
     bool not ;                 /* !p */
     uint64_t bits;             /* INT, F32, F64 */
     const char *name;          /* SYM, SREG, LABEL; ADDR base symbol */
+    enum ptx_sreg sreg;        /* SREG */
     const struct ptx_var *var; /* what SYM or ADDR name, when it is a variable */
     int64_t off;               /* ADDR, SYM */
     struct opnd *list;         /* VEC */
@@ -105,10 +70,19 @@ struct opnd {
     int target; /* LABEL: insn index */
 };
 
+/* m16n8k16; k is 0 in m8n8. */
+struct ptx_shape {
+    int m, n, k;
+};
+
+/* Of one instruction; a wgmma has up to 128 sums and a few more registers. */
+enum { MAX_MODS = 16, MAX_INSN_REGS = 160 };
+
 struct insn {
-    const char *op;       /* "ld" */
-    const char *mods[16]; /* "global", "nc", "v4", "f32" */
+    enum ptx_op op;
+    uint8_t mods[MAX_MODS]; /* enum ptx_mod, in the order of the text */
     int mod_count;
+    struct ptx_shape shape;    /* of MOD_SHAPE, when it is among them */
     enum ptx_type type, type2; /* last type, and the one before it */
     int pred;                  /* guard register or -1 */
     bool pred_not;
@@ -136,6 +110,7 @@ struct ptx_function {
 struct ptx_module {
     struct text text;
     struct arena *a;
+    struct ptx_words words;
     struct strmap functions; /* name -> index */
     struct ptx_function *fn;
     int fn_count, fn_cap;
@@ -169,7 +144,28 @@ bool ptx_module_read(struct text text, struct arena *a, struct ptx_module *out, 
 bool ptx_kernel_read(struct ptx_module *m, const char *name, struct arena *a,
                      struct ptx_kernel *out, struct error *err);
 
-bool insn_has(const struct insn *in, const char *mod);
+/* ptx_insn.c: questions about one instruction */
+bool insn_has(const struct insn *in, enum ptx_mod mod);
+bool insn_has_list(const struct insn *in, const uint8_t *mods); /* one of them; ends with 0 */
+#define insn_has_any(in, ...) insn_has_list(in, (const uint8_t[]){__VA_ARGS__, MOD_NONE})
+bool insn_shared(const struct insn *in);          /* names the block's own shared memory */
+enum ptx_space insn_space(const struct insn *in); /* the memory its modifiers name */
+bool insn_is(const struct insn *in, enum ptx_trait trait);
+/* A call on the device for the whole warp, not arithmetic that is written in place. */
+bool insn_is_call(const struct insn *in);
+/* Its first operand is read, not written. */
+bool insn_writes_nothing(const struct insn *in);
+/* Appends the registers an operand names; out may be NULL to count them. */
+void operand_regs(const struct opnd *o, int *out, int *n);
+/* ".global.f32" */
+void insn_mods_text(const struct insn *in, struct buf *out);
+/* "add.rn.f32" as opcode, modifiers and types; false: too many modifiers. */
+bool insn_words_read(const struct ptx_words *w, const char *s, size_t len, struct insn *in);
+/* The text of the first MOD_UNKNOWN, for a message. */
+const char *insn_unknown_mod(const struct insn *in, const struct ptx_words *w, struct arena *a);
+/* Modifiers again as types: after a change of them. */
+void insn_types_set(struct insn *in);
+
 /* "demo.cu:12 ptx line 40": the user's line first. In the arena. */
 char *ptx_where(const struct ptx_module *m, const struct insn *in, struct arena *a);
 

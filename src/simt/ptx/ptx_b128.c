@@ -19,30 +19,26 @@ static bool halves(const struct opnd *o, struct opnd out[2])
     return o->kind == OPND_REG || o->kind == OPND_SINK;
 }
 
+/* .b128 as .b64, or .v2.b64: once, so that there is room for it. */
 static void retype(struct insn *in, bool vector)
 {
-    int n = 0;
-    const char *mods[ARRAY_LEN(in->mods)];
-    for (int i = 0; i < in->mod_count; i++) {
-        if (strcmp(in->mods[i], "b128") != 0) {
-            mods[n++] = in->mods[i];
-            continue;
-        }
-        if (vector)
-            mods[n++] = "v2";
-        mods[n++] = "b64";
-    }
-    memcpy(in->mods, mods, (size_t)n * sizeof *mods);
-    in->mod_count = n;
+    int at = 0;
+    while (in->mods[at] != MOD_B128)
+        at++;
+    in->mods[at] = MOD_B64;
     in->type = PT_B64;
+    if (!vector)
+        return;
+    memmove(&in->mods[at + 1], &in->mods[at], (size_t)(in->mod_count - at));
+    in->mods[at] = MOD_V2;
+    in->mod_count++;
 }
 
 int ptx_split_wide(const struct insn *in, struct arena *a, struct insn out[2])
 {
-    bool mov = strcmp(in->op, "mov") == 0, ld = strcmp(in->op, "ld") == 0,
-         st = strcmp(in->op, "st") == 0;
+    bool mov = in->op == OP_MOV, ld = in->op == OP_LD, st = in->op == OP_ST;
     struct opnd x[2], y[2];
-    if (in->type != PT_B128 || in->arg_count != 2 || in->mod_count + 1 >= (int)ARRAY_LEN(in->mods))
+    if (in->type != PT_B128 || in->arg_count != 2 || in->mod_count + 1 >= MAX_MODS)
         return 0;
     out[0] = out[1] = *in;
     if (mov && halves(&in->args[0], x) && halves(&in->args[1], y)) {

@@ -103,43 +103,13 @@ static bool read_loc(struct reader *r, struct error *err)
 
 /* ---- statements ---- */
 
-static void set_types(struct insn *in)
-{
-    for (int i = 0; i < in->mod_count; i++) {
-        enum ptx_type t = ptx_type_of(in->mods[i]);
-        if (t == PT_NONE)
-            continue;
-        in->type2 = in->type;
-        in->type = t;
-    }
-}
-
-static bool read_opcode(struct reader *r, struct token t, struct insn *in, struct error *err)
-{
-    const char *s = t.s, *end = t.s + t.len;
-    while (s < end) {
-        const char *dot = memchr(s, '.', (size_t)(end - s));
-        size_t len = (size_t)((dot ? dot : end) - s);
-        char *part = arena_strndup(r->a, s, len);
-        if (!in->op)
-            in->op = part;
-        else if (in->mod_count < (int)ARRAY_LEN(in->mods))
-            in->mods[in->mod_count++] = part;
-        else
-            return ptx_syntax(t, "fewer modifiers", err);
-        s += len + 1;
-    }
-    set_types(in);
-    return in->op && *in->op ? true : ptx_syntax(t, "an instruction", err);
-}
-
 static struct piece_set *param_pieces(struct reader *r, const struct insn *in)
 {
-    if (!insn_has(in, "param") || in->arg_count < 2)
+    if (!insn_has(in, MOD_PARAM) || in->arg_count < 2)
         return NULL;
-    const struct opnd *addr = strcmp(in->op, "ld") == 0   ? &in->args[1]
-                              : strcmp(in->op, "st") == 0 ? &in->args[0]
-                                                          : NULL;
+    const struct opnd *addr = in->op == OP_LD   ? &in->args[1]
+                              : in->op == OP_ST ? &in->args[0]
+                                                : NULL;
     if (!addr || addr->kind != OPND_ADDR || !addr->name)
         return NULL;
     struct name *n = ptx_name_find(r, addr->name, strlen(addr->name));
@@ -149,9 +119,8 @@ static struct piece_set *param_pieces(struct reader *r, const struct insn *in)
 /* The carry flag becomes an operand: written as the second result, read last. */
 static void name_carry(struct reader *r, struct insn *in)
 {
-    bool writes = insn_has(in, "cc");
-    bool reads =
-        strcmp(in->op, "addc") == 0 || strcmp(in->op, "subc") == 0 || strcmp(in->op, "madc") == 0;
+    bool writes = insn_has(in, MOD_CC);
+    bool reads = insn_is(in, TRAIT_READS_CARRY);
     if ((!writes && !reads) || in->arg_count < 3 || in->args[0].kind != OPND_REG)
         return;
     if (!r->k->has_carry) {
@@ -178,14 +147,16 @@ static bool place_insn(struct reader *r, struct insn in, struct error *err)
     if (halves)
         return true;
     name_carry(r, &in);
+    if (!ptx_regs_fit(&in, err))
+        return false;
     struct piece_set *pieces = param_pieces(r, &in);
     if (pieces)
         return ptx_lower_param(r, in, pieces, err);
-    if (strcmp(in.op, "call") == 0)
+    if (in.op == OP_CALL)
         return ptx_lower_call(r, in, err);
     if (r->k->insn_count >= MAX_INSNS)
         return error_set(err, ERROR_JUDGED, "%s has too many instructions", r->k->fn->name);
-    if (strcmp(in.op, "bra") == 0) {
+    if (in.op == OP_BRA) {
         GROW(r->a, r->fix, r->fix_count, r->fix_cap);
         r->fix[r->fix_count++] = (struct fixup){r->k->insn_count, r->at};
         if (in.arg_count != 1 || in.args[0].kind != OPND_SYM)
@@ -213,8 +184,8 @@ static bool read_insn(struct reader *r, struct token t, struct error *err)
     if (t.kind != TOKEN_WORD || t.s[0] == '.')
         return ptx_syntax(t, "an instruction", err);
     in.text = t.s;
-    if (!read_opcode(r, t, &in, err))
-        return false;
+    if (!insn_words_read(&r->m->words, t.s, t.len, &in))
+        return ptx_syntax(t, "fewer modifiers", err);
     struct opnd list[MAX_OPERANDS];
     struct token next = lex_peek(&r->lx);
     while (!token_mark(next, ';')) {
@@ -288,9 +259,9 @@ static void returns_to_branches(struct reader *r, int first)
 {
     for (int i = first; i < r->k->insn_count; i++) {
         struct insn *in = &r->k->insn[i];
-        if (strcmp(in->op, "ret") != 0)
+        if (in->op != OP_RET)
             continue;
-        in->op = "bra";
+        in->op = OP_BRA;
         in->args = arena_alloc(r->a, sizeof *in->args);
         in->args[0] =
             (struct opnd){.kind = OPND_LABEL, .reg = -1, .reg2 = -1, .target = r->k->insn_count};
@@ -374,6 +345,6 @@ bool ptx_kernel_read(struct ptx_module *m, const char *name, struct arena *a,
         return error_add(err, "reading kernel %s", name);
     /* A label may stand at the very end; give it something to stand at. */
     r.loc = -1;
-    ptx_insn_add(&r, r.lx.line)->op = "ret";
+    ptx_insn_add(&r, r.lx.line)->op = OP_RET;
     return true;
 }

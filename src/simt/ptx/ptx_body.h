@@ -73,6 +73,8 @@ bool ptx_operand_read(struct reader *r, struct opnd *o, int depth, struct error 
 
 /* ptx_inline.c */
 struct insn *ptx_insn_add(struct reader *r, int line);
+/* It names no more registers than the passes have room for. */
+bool ptx_regs_fit(const struct insn *in, struct error *err);
 /* An access to a .param variable of a call, as moves of its pieces. */
 bool ptx_lower_param(struct reader *r, struct insn in, struct piece_set *p, struct error *err);
 bool ptx_lower_call(struct reader *r, struct insn in, struct error *err);

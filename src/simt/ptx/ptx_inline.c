@@ -16,12 +16,23 @@ struct insn *ptx_insn_add(struct reader *r, int line)
     return in;
 }
 
+bool ptx_regs_fit(const struct insn *in, struct error *err)
+{
+    int regs = 1; /* a guard, if not now then after if-conversion */
+    for (int i = 0; i < in->arg_count; i++)
+        operand_regs(&in->args[i], NULL, &regs);
+    return regs <= MAX_INSN_REGS ||
+           error_set(err, ERROR_JUDGED,
+                     "PTX line %d: an instruction with more than %d registers is not supported",
+                     in->line, MAX_INSN_REGS - 1);
+}
+
 static void emit_mov(struct reader *r, struct opnd dst, struct opnd src, enum ptx_type type,
                      const struct insn *like)
 {
     struct insn *in = ptx_insn_add(r, like->line);
-    in->op = "mov";
-    in->mods[0] = ptx_type_name(type);
+    in->op = OP_MOV;
+    in->mods[0] = (uint8_t)type;
     in->mod_count = 1;
     in->type = type;
     in->pred = like->pred;
@@ -50,7 +61,7 @@ static int piece_reg(struct reader *r, struct piece_set *p, int64_t off, unsigne
 /* ld.param/st.param of a call's parameter: moves between registers. */
 bool ptx_lower_param(struct reader *r, struct insn in, struct piece_set *p, struct error *err)
 {
-    bool load = strcmp(in.op, "ld") == 0;
+    bool load = in.op == OP_LD;
     const struct opnd *addr = load ? &in.args[1] : &in.args[0];
     struct opnd *value = load ? &in.args[0] : &in.args[1];
     unsigned bytes = ptx_type_bytes(in.type);
@@ -125,11 +136,19 @@ static const struct ptx_function *callee_of(struct reader *r, struct insn *in, s
     return f >= 0 ? &r->m->fn[f] : NULL;
 }
 
+static enum ptx_op builtin_of(const char *name)
+{
+    return strcmp(name, "vprintf") == 0        ? OP_CALL_VPRINTF
+           : strcmp(name, "__assertfail") == 0 ? OP_CALL_ASSERTFAIL
+                                               : OP_UNKNOWN;
+}
+
 /* Library functions of the device: their instruction keeps the argument registers. */
-static bool lower_builtin(struct reader *r, struct insn in, struct opnd *ret, struct opnd *args)
+static bool lower_builtin(struct reader *r, struct insn in, struct opnd *ret, struct opnd *args,
+                          struct error *err)
 {
     struct insn *out = ptx_insn_add(r, in.line);
-    out->op = arena_printf(r->a, "call_%s", in.text);
+    out->op = builtin_of(in.text);
     out->pred = in.pred;
     out->pred_not = in.pred_not;
     out->text = in.text;
@@ -157,7 +176,7 @@ static bool lower_builtin(struct reader *r, struct insn in, struct opnd *ret, st
             out->args[n++] = o;
         }
     }
-    return true;
+    return ptx_regs_fit(out, err);
 }
 
 bool ptx_lower_call(struct reader *r, struct insn in, struct error *err)
@@ -170,7 +189,7 @@ bool ptx_lower_call(struct reader *r, struct insn in, struct error *err)
                          "function is not supported",
                          in.line);
     if (!f->defined)
-        return lower_builtin(r, in, ret, args);
+        return lower_builtin(r, in, ret, args, err);
     for (int i = 0; i < r->depth; i++)
         if (r->calls[i] == f)
             return error_set(err, ERROR_JUDGED,

@@ -9,49 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct type_row {
-    const char *name;
-    unsigned bytes;
-} types[PT_COUNT] = {
-    [PT_NONE] = {"", 0},         [PT_PRED] = {"pred", 1},     [PT_B8] = {"b8", 1},
-    [PT_U8] = {"u8", 1},         [PT_S8] = {"s8", 1},         [PT_B16] = {"b16", 2},
-    [PT_U16] = {"u16", 2},       [PT_S16] = {"s16", 2},       [PT_F16] = {"f16", 2},
-    [PT_BF16] = {"bf16", 2},     [PT_B32] = {"b32", 4},       [PT_U32] = {"u32", 4},
-    [PT_S32] = {"s32", 4},       [PT_F32] = {"f32", 4},       [PT_F16X2] = {"f16x2", 4},
-    [PT_BF16X2] = {"bf16x2", 4}, [PT_TF32] = {"tf32", 4},     [PT_B64] = {"b64", 8},
-    [PT_U64] = {"u64", 8},       [PT_S64] = {"s64", 8},       [PT_F64] = {"f64", 8},
-    [PT_B128] = {"b128", 16},    [PT_E4M3X2] = {"e4m3x2", 2}, [PT_E5M2X2] = {"e5m2x2", 2},
-    [PT_E4M3] = {"e4m3", 1},     [PT_E5M2] = {"e5m2", 1},     [PT_S4] = {"s4", 1},
-    [PT_U4] = {"u4", 1},         [PT_B1] = {"b1", 1},         [PT_U16X2] = {"u16x2", 4},
-    [PT_S16X2] = {"s16x2", 4},
-};
-
-enum ptx_type ptx_type_of(const char *name)
-{
-    for (int t = 1; t < PT_COUNT; t++)
-        if (strcmp(types[t].name, name) == 0)
-            return (enum ptx_type)t;
-    return PT_NONE;
-}
-
-const char *ptx_type_name(enum ptx_type t)
-{
-    return types[t].name;
-}
-
-unsigned ptx_type_bytes(enum ptx_type t)
-{
-    return types[t].bytes;
-}
-
-bool insn_has(const struct insn *in, const char *mod)
-{
-    for (int i = 0; i < in->mod_count; i++)
-        if (strcmp(in->mods[i], mod) == 0)
-            return true;
-    return false;
-}
-
 char *ptx_where(const struct ptx_module *m, const struct insn *in, struct arena *a)
 {
     int l = in->loc, top = l;
@@ -318,6 +275,7 @@ bool ptx_module_read(struct text text, struct arena *a, struct ptx_module *out, 
     *out = (struct ptx_module){.text = text, .a = a};
     out->functions = strmap_init(a);
     out->vars = strmap_init(a);
+    out->words = ptx_words_init(a);
     struct lexer lx = {.p = text.data, .end = text.data + text.len, .line = 1};
     for (;;) {
         struct token t = lex_next(&lx);

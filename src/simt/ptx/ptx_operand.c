@@ -121,6 +121,7 @@ static bool read_word(struct reader *r, struct token t, struct opnd *o, struct e
     }
     if (t.s[0] == '%' || token_is(t, "WARP_SZ")) {
         o->kind = OPND_SREG;
+        o->sreg = ptx_sreg_find(&r->m->words, t.s, t.len);
         return true;
     }
     o->kind = OPND_SYM;
