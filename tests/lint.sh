@@ -66,6 +66,37 @@ long_files()
         awk '$2 != "total" && $1 > 1000 { print $2 ": " $1 " lines" }'
 }
 
+# A function has at most 70 lines between its braces. One that is better whole has a line
+# "/* long: why */" directly above it.
+long_functions()
+{
+    find src -name '*.[ch]' | sort | xargs awk '
+    FNR == 1 { open = 0; why = -9; head = "" }
+    /^\/\* long: .* \*\/$/ { why = FNR }
+    /^[a-z_].*\(/ && !open { head = $0; at = FNR; sub(/\(.*/, "", head); sub(/.*[ *]/, "", head) }
+    /^\{/ { open = FNR }
+    /^\}/ && open {
+        n = FNR - open - 1
+        if (n > 70 && why != at - 1) printf "%s:%d: %s has %d lines\n", FILENAME, at, head, n
+        open = 0
+    }'
+}
+
+# One tag, one struct. Those listed are still to be renamed.
+struct_tags()
+{
+    local rest='stage'
+    grep -rhoE 'struct [a-z_0-9]+ \{' src include --include='*.[ch]' | sort | uniq -d |
+        grep -vE "^struct ($rest) " | sed 's/ {$/: two structs have this tag/'
+}
+
+# Behind the reader an opcode is a number.
+opcode_text()
+{
+    grep -rnE 'str(n?cmp|str)\([^;]*(->|\.)op\b|insn_has\([^,()]*, "|(->|\.)op\[' src/simt --include='*.[ch]' |
+        grep -v '^src/simt/ptx/'
+}
+
 first_lines()
 {
     local file
@@ -166,6 +197,9 @@ check "no banned function is called" banned
 check "no writable globals" writable_globals
 check "no marks left behind" marks
 check "files stay short" long_files
+check "functions stay short" long_functions
+check "struct tags are unique" struct_tags
+check "opcodes are compared as numbers" opcode_text
 check "every file begins with what it is for" first_lines
 check "every source file is named in its room's README" room_readmes
 check "no README names a file that is gone" room_readmes_stale

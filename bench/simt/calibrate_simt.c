@@ -191,7 +191,7 @@ int main(int argc, char **argv)
     struct arena *a = arena_new();
     struct error err = {0};
     struct text ptx;
-    struct simt_options opt = {0};
+    struct translate_options opt = {0};
     struct simt_built built;
     const char **names;
     size_t n;

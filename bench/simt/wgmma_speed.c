@@ -19,7 +19,7 @@ static struct simt_module *load(struct simt *dev, const char *path, const char *
 {
     struct error err = {0};
     struct text ptx;
-    struct simt_options opt = {0};
+    struct translate_options opt = {0};
     struct simt_built built;
     struct simt_module *mod = NULL;
     if (!file_read(path, 64 << 20, a, &ptx, &err) ||

@@ -58,7 +58,7 @@ static const double unsteady = 1.5; /* medians of rounds this far apart are no m
 static const double alike = 1.02;   /* and so near they are one, of which all samples count */
 
 /* Samples of one contestant over all rounds. */
-struct pool {
+struct sample_pool {
     double cold[MAX_POOL], warm[MAX_POOL];
     size_t cold_count, warm_count;
     double round_median[MOST_ROUNDS], round_warm[MOST_ROUNDS];
@@ -103,7 +103,7 @@ static double middle(double *v, size_t count)
     return count > 0 ? sum / (double)(to - from) : 0;
 }
 
-static void pool_add(struct pool *p, struct time_samples *s)
+static void pool_add(struct sample_pool *p, struct time_samples *s)
 {
     for (size_t i = 0; i < s->cold_count && p->cold_count < MAX_POOL; i++)
         p->cold[p->cold_count++] = s->cold_us[i];
@@ -120,7 +120,7 @@ static void pool_add(struct pool *p, struct time_samples *s)
 }
 
 /* Largest over smallest of the medians of the rounds from this one on. */
-static double pool_drift_from(const struct pool *p, int first)
+static double pool_drift_from(const struct sample_pool *p, int first)
 {
     double low = INFINITY, high = 0;
 
@@ -131,7 +131,7 @@ static double pool_drift_from(const struct pool *p, int first)
     return p->rounds > first + 1 && low > 0 ? high / low : 1;
 }
 
-static double pool_drift(const struct pool *p)
+static double pool_drift(const struct sample_pool *p)
 {
     return pool_drift_from(p, 0);
 }
@@ -179,7 +179,7 @@ struct measuring {
     struct evidence evidence;
     const char *baselines[MAX_BASELINES];
     int baseline_count;
-    struct pool *candidate, *baseline[MAX_BASELINES];
+    struct sample_pool *candidate, *baseline[MAX_BASELINES];
     const char *seed;
     bool foreign;
     double call_us; /* foreign: one call by our own clock */
@@ -247,7 +247,7 @@ static void time_baseline(struct measuring *m, int index, int cold, int warm)
 static void time_unsteady_baselines(struct measuring *m, int cold, int warm)
 {
     for (int i = 0; i < m->baseline_count && !bad(m); i++) {
-        struct pool *b = m->baseline[i];
+        struct sample_pool *b = m->baseline[i];
         int first = b->rounds;
 
         if (pool_drift(b) <= unsteady)
@@ -426,7 +426,7 @@ static bool measure_all(struct measuring *m, struct error *err)
 }
 
 /* One of PyTorch's. Never more than a round that nothing disturbed would say. */
-static struct baseline baseline_of(const char *name, struct pool *b)
+static struct baseline baseline_of(const char *name, struct sample_pool *b)
 {
     struct baseline out = {.name = strcmp(name, "graph") == 0 ? "eager graph" : name};
     int quickest = 0;
@@ -446,7 +446,7 @@ static struct baseline baseline_of(const char *name, struct pool *b)
 
 static void fill_times(struct measuring *m, struct measurement *out)
 {
-    struct pool *p = m->candidate;
+    struct sample_pool *p = m->candidate;
     double median = p->rounds > ROUNDS ? middle(p->round_middle, (size_t)p->rounds)
                                        : quantile(p->cold, p->cold_count, 0.5);
 

@@ -100,7 +100,7 @@ static const char *const part_names[PART_COUNT] = {"dram",    "l2",     "l1",   
 enum { MAX_BUFFERS = 16 };
 
 /* One launch, read from JSON. Instruction counts are of warps. */
-struct launch {
+struct modelled_launch {
     const char *kernel;
     double blocks, threads_block, smem_block, regs_thread;
     double load_requests, load_sectors, store_requests, store_sectors, store_bytes;
@@ -137,7 +137,7 @@ static int hotter(const void *x, const void *y)
     return p < q ? 1 : p > q ? -1 : 0;
 }
 
-static void read_buffers(const json_t *list, struct launch *l)
+static void read_buffers(const json_t *list, struct modelled_launch *l)
 {
     const json_t *pair;
     double unique = 0;
@@ -166,7 +166,7 @@ static void read_buffers(const json_t *list, struct launch *l)
 }
 
 /* Counters without these are of an older simt: nothing is known to come back. */
-static void read_reuse(const json_t *v, struct launch *l)
+static void read_reuse(const json_t *v, struct modelled_launch *l)
 {
     bool known = json_object_get(v, "block_load_sectors") != NULL;
     double chunks = number(v, "block_load_chunks") + number(v, "block_store_chunks"), block;
@@ -201,7 +201,7 @@ static double tensor_work(const json_t *v)
     return work > 0 ? work : number(v, "tensor_flops");
 }
 
-static void read_launch(const json_t *v, const json_t *resources, struct launch *l)
+static void read_launch(const json_t *v, const json_t *resources, struct modelled_launch *l)
 {
     const json_t *classes = json_object_get(v, "warp_instructions_by_class"), *own;
 
@@ -254,7 +254,8 @@ static void read_launch(const json_t *v, const json_t *resources, struct launch 
 }
 
 /* Blocks an SM holds at once, and what keeps it from holding more. */
-static double resident_blocks(const struct gpu *g, const struct launch *l, const char **limiter)
+static double resident_blocks(const struct gpu *g, const struct modelled_launch *l,
+                              const char **limiter)
 {
     double warps_block = ceil(l->threads_block / 32);
     double regs = fmax(16, ceil((l->regs_thread > 0 ? l->regs_thread : 32) / 8) * 8);
@@ -283,13 +284,13 @@ static double outgrown(double bytes, double room)
     return bytes > room ? 1 - room / bytes : 0;
 }
 
-static double block_bytes(const struct launch *l)
+static double block_bytes(const struct modelled_launch *l)
 {
     return l->block_loads * 32 / l->blocks;
 }
 
 /* Blocks an SM holds, if there are so many. */
-static double resident_now(const struct gpu *g, const struct launch *l, double share)
+static double resident_now(const struct gpu *g, const struct modelled_launch *l, double share)
 {
     const char *limiter;
 
@@ -298,7 +299,7 @@ static double resident_now(const struct gpu *g, const struct launch *l, double s
 
 /* Loads that go on to L2: what is new to the block, and some that a small cache lost. Small
  * buffers that every block reads stay in L1 from block to block. */
-static double past_l1(const struct gpu *g, const struct launch *l)
+static double past_l1(const struct gpu *g, const struct modelled_launch *l)
 {
     const char *limiter;
     double used = resident_blocks(g, l, &limiter) * l->smem_block, kept = 0;
@@ -314,7 +315,7 @@ static double past_l1(const struct gpu *g, const struct launch *l)
 }
 
 /* Sectors that DRAM moves: L2 keeps what comes back most, as far as it goes. */
-static double dram_sectors(const struct gpu *g, const struct launch *l, double share)
+static double dram_sectors(const struct gpu *g, const struct modelled_launch *l, double share)
 {
     double room = g->l2_mib * 1048576 * hot_share, sectors = l->unique_sectors;
     double together = resident_now(g, l, share) * fmin(g->sms, l->blocks / share);
@@ -337,7 +338,7 @@ static double dram_sectors(const struct gpu *g, const struct launch *l, double s
 
 /* Clocks that all warps of the launch wait, added up. Loads of one basic block wait together;
  * asynchronous copies cost at their wait, and the less the more are under way behind it. */
-static double waiting_cycles(const struct gpu *g, const struct launch *l, double share)
+static double waiting_cycles(const struct gpu *g, const struct modelled_launch *l, double share)
 {
     const struct modelled_constants *k = l->k;
     double loads = fmax(1, l->load_sectors), all = loads + l->store_sectors;
@@ -356,8 +357,8 @@ static double waiting_cycles(const struct gpu *g, const struct launch *l, double
 
 /* How much longer the fullest SM works than one would with blocks evenly spread. A task that was
  * scaled down is asked about at its own size, and then only for SMs that stay empty. */
-static void fill_penalty(const struct gpu *g, const struct launch *l, double share, double *sms,
-                         double *dram)
+static void fill_penalty(const struct gpu *g, const struct modelled_launch *l, double share,
+                         double *sms, double *dram)
 {
     double blocks = l->blocks / share, empty = g->sms / blocks;
 
@@ -371,7 +372,8 @@ static void fill_penalty(const struct gpu *g, const struct launch *l, double sha
 }
 
 /* Global atomics queue up at the lines that the resident blocks spread them over. */
-static double atomic_us(const struct gpu *g, const struct launch *l, double resident, double share)
+static double atomic_us(const struct gpu *g, const struct modelled_launch *l, double resident,
+                        double share)
 {
     double lines = fmax(1, l->atomic_span / 128), blocks = l->blocks / share;
     double each = l->atomic_requests > 0 ? l->atomic_lines / l->atomic_requests : 1;
@@ -382,7 +384,7 @@ static double atomic_us(const struct gpu *g, const struct launch *l, double resi
     return clocks / fmin(at_once, 64) / (1e3 * g->clock_ghz);
 }
 
-static void launch_parts(const struct gpu *g, const struct launch *l, double share,
+static void launch_parts(const struct gpu *g, const struct modelled_launch *l, double share,
                          double us[PART_COUNT])
 {
     const struct modelled_constants *k = l->k;
@@ -413,7 +415,7 @@ static void launch_parts(const struct gpu *g, const struct launch *l, double sha
     us[LATENCY] = waiting_cycles(g, l, share) / (resident * warps) / sm_us * fmax(1, sm_fill);
 }
 
-static double combine(const struct launch *l, const double us[PART_COUNT], int *bound)
+static double combine(const struct modelled_launch *l, const double us[PART_COUNT], int *bound)
 {
     double sum = 0;
 
@@ -426,7 +428,7 @@ static double combine(const struct launch *l, const double us[PART_COUNT], int *
     return pow(sum, 1 / l->k->blend);
 }
 
-static json_t *launch_json(const struct gpu *g, const struct launch *l, double share,
+static json_t *launch_json(const struct gpu *g, const struct modelled_launch *l, double share,
                            const double us[PART_COUNT], double total, int bound)
 {
     const char *limiter;
@@ -455,7 +457,7 @@ bool modelled_time(const struct modelled_input *in, struct modelled *out, struct
     launches = json_array();
     for (size_t i = 0; i < count; i++) {
         double us[PART_COUNT], total;
-        struct launch l;
+        struct modelled_launch l;
         int bound;
 
         l.k = in->constants ? in->constants : &modelled_h200;

@@ -197,7 +197,7 @@ static bool list_tasks(const char *source, struct arena *a, struct task_list *l,
 
 /* ---- one task -------------------------------------------------------------- */
 
-struct slot {
+struct suite_slot {
     pthread_t thread;
     bool busy, finished;
     size_t number;
@@ -220,7 +220,7 @@ struct suite {
     const char *name, *program;
     const char *env[8];
     struct suite_record record;
-    struct slot slots[MAX_JOBS];
+    struct suite_slot slots[MAX_JOBS];
     pthread_mutex_t lock;
     pthread_cond_t changed;
     size_t next, done, running;
@@ -236,7 +236,7 @@ static bool stop_now(void *ctx)
 
 static void *run_task(void *self)
 {
-    struct slot *s = self;
+    struct suite_slot *s = self;
 
     s->ok = proc_run(&s->spec, s->a, &s->result, &s->err);
     s->wall_ms = clock_ms() - s->began_ms;
@@ -260,7 +260,7 @@ static void tell(struct suite *u, enum suite_event_kind kind, const struct suite
         u->progress->event(u->progress, &ev);
 }
 
-static void fill_words(struct suite *u, struct slot *s, const struct suite_task *t)
+static void fill_words(struct suite *u, struct suite_slot *s, const struct suite_task *t)
 {
     size_t n = 0;
 
@@ -282,11 +282,11 @@ static void fill_words(struct suite *u, struct slot *s, const struct suite_task 
     s->argv[n] = NULL;
 }
 
-static void start_task(struct suite *u, struct slot *s, size_t number)
+static void start_task(struct suite *u, struct suite_slot *s, size_t number)
 {
     const struct suite_task *t = &u->record.tasks[number];
 
-    *s = (struct slot){.busy = true, .number = number, .suite = u, .a = arena_new()};
+    *s = (struct suite_slot){.busy = true, .number = number, .suite = u, .a = arena_new()};
     fill_words(u, s, t);
     s->spec = (struct proc_spec){
         .argv = s->argv, .env = u->env, .output_limit = OUTPUT_BYTES, .stop = stop_now};
@@ -321,7 +321,7 @@ static const char *error_line(struct text out, struct arena *a)
 }
 
 /* What a process that ended says about its task. */
-static void judge_end(struct suite *u, struct slot *s, bool *ended, const char **problem)
+static void judge_end(struct suite *u, struct suite_slot *s, bool *ended, const char **problem)
 {
     const struct proc_result *r = &s->result;
     const char *said = s->ok ? error_line(r->out, s->a) : s->err.text;
@@ -354,7 +354,7 @@ static void judge_end(struct suite *u, struct slot *s, bool *ended, const char *
     }
 }
 
-static bool finish_task(struct suite *u, struct slot *s, struct error *err)
+static bool finish_task(struct suite *u, struct suite_slot *s, struct error *err)
 {
     struct suite_task *t = &u->record.tasks[s->number];
     struct suite_record now;
@@ -395,9 +395,9 @@ static void fill_slots(struct suite *u, int jobs)
 }
 
 /* The slot of a task that has finished; waits for one. */
-static struct slot *wait_for_one(struct suite *u, int jobs)
+static struct suite_slot *wait_for_one(struct suite *u, int jobs)
 {
-    struct slot *found = NULL;
+    struct suite_slot *found = NULL;
 
     pthread_mutex_lock(&u->lock);
     while (!found) {

@@ -47,7 +47,7 @@ struct kernel_facts {
     uint64_t max_threads, static_smem_bytes; /* 0: unknown */
 };
 
-struct time_samples {
+struct runner_samples {
     double *cold_us, *warm_us;
     size_t cold_count, warm_count; /* in: wanted; out: taken */
     double wall_us;                /* host clock per replay, replays back to back */
@@ -70,7 +70,7 @@ struct device_ops {
     bool (*encode_map)(struct run_device *d, const struct plan *plan, struct plan_map *map,
                        char *why, size_t why_size);
     bool (*run)(struct run_device *d, struct plan *plan, struct outcome *said, struct error *err);
-    bool (*time)(struct run_device *d, struct plan *plan, struct time_samples *samples,
+    bool (*time)(struct run_device *d, struct plan *plan, struct runner_samples *samples,
                  struct outcome *said, struct error *err);
     /* Of all outputs. Tells runs apart, nothing more. */
     bool (*hash)(struct run_device *d, const struct plan *plan, uint64_t *out, struct error *err);

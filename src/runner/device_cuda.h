@@ -67,7 +67,7 @@ int cuda_enqueue_wait(struct cuda_device *d);
 /* Was the memory that a flush reads written to? It belongs to no tensor. */
 bool cuda_flush_spoilt(struct cuda_device *d, bool *spoilt, struct error *err);
 bool cuda_hash(struct run_device *base, const struct plan *plan, uint64_t *out, struct error *err);
-bool cuda_time(struct run_device *base, struct plan *plan, struct time_samples *samples,
+bool cuda_time(struct run_device *base, struct plan *plan, struct runner_samples *samples,
                struct outcome *said, struct error *err);
 
 #endif

@@ -13,7 +13,7 @@ _Static_assert(offsetof(struct cuda_launch_config, attribute_count) == 48,
                "CUlaunchConfig.numAttrs");
 _Static_assert(sizeof(struct cuda_tensor_map) == 128, "CUtensorMap");
 
-struct entry {
+struct driver_entry {
     const char *symbol;
     size_t offset; /* of the pointer in struct cuda_api */
     bool optional;
@@ -21,7 +21,7 @@ struct entry {
 
 bool cuda_api_open(struct cuda_api *out, struct error *err)
 {
-    static const struct entry entries[] = {
+    static const struct driver_entry entries[] = {
 #define REQUIRED(name, args, symbol) {symbol, offsetof(struct cuda_api, name), false},
 #define OPTIONAL(name, args, symbol) {symbol, offsetof(struct cuda_api, name), true},
         CUDA_CALLS(REQUIRED) CUDA_OPTIONAL_CALLS(OPTIONAL)

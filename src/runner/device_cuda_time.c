@@ -55,7 +55,7 @@ static int sample(struct cuda_device *d, const struct plan *plan, double *out_us
     return result;
 }
 
-static int warm_samples(struct cuda_device *d, const struct plan *plan, struct time_samples *s,
+static int warm_samples(struct cuda_device *d, const struct plan *plan, struct runner_samples *s,
                         size_t least, int64_t until_ms)
 {
     size_t wanted = s->warm_count;
@@ -95,7 +95,7 @@ static bool forget(struct cuda_device *d, const struct plan *plan, struct error 
     return result == CUDA_OK || cuda_error(d, result, "clearing what a run left behind", err);
 }
 
-static bool cold_samples(struct cuda_device *d, const struct plan *plan, struct time_samples *s,
+static bool cold_samples(struct cuda_device *d, const struct plan *plan, struct runner_samples *s,
                          size_t least, int64_t until_ms, int *result, struct error *err)
 {
     size_t wanted = s->cold_count;
@@ -158,7 +158,7 @@ static bool look_at_flush(struct cuda_device *d, struct outcome *said, struct er
 }
 
 /* Cold last: the outputs the oracle compares afterwards are of a cold replay. */
-bool cuda_time(struct run_device *base, struct plan *plan, struct time_samples *s,
+bool cuda_time(struct run_device *base, struct plan *plan, struct runner_samples *s,
                struct outcome *said, struct error *err)
 {
     struct cuda_device *d = (struct cuda_device *)base;

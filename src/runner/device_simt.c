@@ -503,7 +503,7 @@ static bool device_run(struct run_device *base, struct plan *plan, struct outcom
     return ok;
 }
 
-static bool device_time(struct run_device *base, struct plan *plan, struct time_samples *samples,
+static bool device_time(struct run_device *base, struct plan *plan, struct runner_samples *samples,
                         struct outcome *said, struct error *err)
 {
     (void)base;

@@ -226,7 +226,7 @@ static bool do_time(struct session *s, const json_t *req, struct outcome *said, 
                     struct error *err)
 {
     int64_t cold = json_int_or(req, "cold", 20), warm = json_int_or(req, "warm", 20);
-    struct time_samples t = {.budget_ms = (int)json_int_or(req, "budget_ms", 0)};
+    struct runner_samples t = {.budget_ms = (int)json_int_or(req, "budget_ms", 0)};
 
     if (!s->bound)
         return error_set(err, ERROR_USE, "time before a bind that went well");

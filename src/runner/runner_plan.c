@@ -22,7 +22,7 @@
 enum { ARG_MAX_BYTES = 4096 };
 
 /* Where in the list we are, for messages. */
-struct reader {
+struct list_reader {
     struct plan *plan;
     struct arena *a;
     const json_t *names;
@@ -68,7 +68,7 @@ static bool buffer_kind_of(const char *name, enum buffer_kind *kind)
 }
 
 /* Index of a buffer, entered when first met; -1 after a fault. */
-static int buffer_index(struct reader *r, const char *name)
+static int buffer_index(struct list_reader *r, const char *name)
 {
     struct plan *p = r->plan;
     struct plan_buffer *b = plan_buffer_find(p, name);
@@ -92,14 +92,14 @@ static int buffer_index(struct reader *r, const char *name)
     return (int)(b - p->buffers);
 }
 
-static bool list_fault(struct reader *r, const char *what)
+static bool list_fault(struct list_reader *r, const char *what)
 {
     return outcome_set(r->said, OUTCOME_BAD_LAUNCH, r->op,
                        "step %d of the plan is not understood: %s", r->op + 1, what);
 }
 
 /* A non-negative whole number below 2^62. */
-static bool get_count(struct reader *r, const json_t *obj, const char *key, uint64_t *out)
+static bool get_count(struct list_reader *r, const json_t *obj, const char *key, uint64_t *out)
 {
     const json_t *v = json_object_get(obj, key);
 
@@ -109,7 +109,7 @@ static bool get_count(struct reader *r, const json_t *obj, const char *key, uint
     return true;
 }
 
-static bool get_counts(struct reader *r, const json_t *obj, const char *key, uint64_t *out,
+static bool get_counts(struct list_reader *r, const json_t *obj, const char *key, uint64_t *out,
                        size_t count)
 {
     const json_t *list = json_object_get(obj, key);
@@ -137,7 +137,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-static bool parse_bytes(struct reader *r, const char *hex, struct plan_arg *arg)
+static bool parse_bytes(struct list_reader *r, const char *hex, struct plan_arg *arg)
 {
     size_t len = strlen(hex);
 
@@ -155,7 +155,7 @@ static bool parse_bytes(struct reader *r, const char *hex, struct plan_arg *arg)
     return true;
 }
 
-static bool parse_arg(struct reader *r, const json_t *v, struct plan_arg *arg)
+static bool parse_arg(struct list_reader *r, const json_t *v, struct plan_arg *arg)
 {
     const char *buffer = json_string_value(json_object_get(v, "buffer"));
     const char *bytes = json_string_value(json_object_get(v, "bytes"));
@@ -184,7 +184,7 @@ static bool parse_arg(struct reader *r, const json_t *v, struct plan_arg *arg)
     return arg->buffer >= 0;
 }
 
-static bool parse_launch(struct reader *r, const json_t *v, struct plan_op *op)
+static bool parse_launch(struct list_reader *r, const json_t *v, struct plan_op *op)
 {
     const json_t *args = json_object_get(v, "args");
     const char *kernel = json_string_value(json_object_get(v, "kernel"));
@@ -211,7 +211,7 @@ static bool parse_launch(struct reader *r, const json_t *v, struct plan_op *op)
     return true;
 }
 
-static bool parse_memset(struct reader *r, const json_t *v, struct plan_op *op)
+static bool parse_memset(struct list_reader *r, const json_t *v, struct plan_op *op)
 {
     const char *buffer = json_string_value(json_object_get(v, "buffer"));
     uint64_t value = 0;
@@ -231,7 +231,7 @@ static bool parse_memset(struct reader *r, const json_t *v, struct plan_op *op)
     return true;
 }
 
-static bool parse_ops(struct reader *r, const json_t *list)
+static bool parse_ops(struct list_reader *r, const json_t *list)
 {
     struct plan *p = r->plan;
 
@@ -259,7 +259,7 @@ static bool parse_ops(struct reader *r, const json_t *list)
     return true;
 }
 
-static bool parse_map(struct reader *r, const json_t *v, struct plan_map *m)
+static bool parse_map(struct list_reader *r, const json_t *v, struct plan_map *m)
 {
     const char *buffer = json_string_value(json_object_get(v, "buffer"));
     size_t rank = json_array_size(json_object_get(v, "dims"));
@@ -287,7 +287,7 @@ static bool parse_map(struct reader *r, const json_t *v, struct plan_map *m)
     return m->buffer >= 0;
 }
 
-static bool parse_maps(struct reader *r, const json_t *list)
+static bool parse_maps(struct list_reader *r, const json_t *list)
 {
     struct plan *p = r->plan;
     size_t count = json_array_size(list);
@@ -305,7 +305,7 @@ static bool parse_maps(struct reader *r, const json_t *list)
     return true;
 }
 
-static bool parse_workspace(struct reader *r, const json_t *list)
+static bool parse_workspace(struct list_reader *r, const json_t *list)
 {
     struct plan *p = r->plan;
 
@@ -326,7 +326,7 @@ static bool parse_workspace(struct reader *r, const json_t *list)
 void plan_parse(const json_t *list, const json_t *names, struct arena *a, struct plan *out,
                 struct outcome *said)
 {
-    struct reader r = {.plan = out, .a = a, .names = names, .said = said, .op = -1};
+    struct list_reader r = {.plan = out, .a = a, .names = names, .said = said, .op = -1};
 
     memset(out, 0, sizeof *out);
     if (!parse_workspace(&r, json_object_get(list, "workspace")) ||

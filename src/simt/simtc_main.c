@@ -30,7 +30,7 @@ struct args {
     const char *kernel[MAX_KERNELS];
     unsigned forms[MAX_KERNELS];
     size_t kernels;
-    struct simt_options opt;
+    struct translate_options opt;
 };
 
 static bool read_args(int argc, char **argv, struct args *x, struct error *err)
@@ -102,7 +102,7 @@ static bool work(struct args *x, struct arena *a, struct simt_built *built, stru
     if (x->c_out) {
         struct text c;
         int instructions;
-        struct simt_options o = x->opt;
+        struct translate_options o = x->opt;
         return simt_translate(ptx, names, n, &o, a, &c, &instructions, err) &&
                file_write(x->c_out, c, err);
     }

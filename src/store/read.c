@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-struct reader {
+struct row_reader {
     struct store *s;
     struct arena *a;
     struct run_history *h;
@@ -33,7 +33,7 @@ bool read_end(struct store *s, bool ok)
 }
 
 /* A JSON column; SQL NULL gives NULL. */
-static bool col_json(struct reader *r, struct query *q, int i, json_t **out, struct error *err)
+static bool col_json(struct row_reader *r, struct query *q, int i, json_t **out, struct error *err)
 {
     json_t *v;
 
@@ -49,7 +49,7 @@ static bool col_json(struct reader *r, struct query *q, int i, json_t **out, str
     return true;
 }
 
-static bool count_rows(struct reader *r, const char *sql, size_t *out, struct error *err)
+static bool count_rows(struct row_reader *r, const char *sql, size_t *out, struct error *err)
 {
     int64_t n;
     if (!sql_int(r->s, 0, &n, err, sql, "t", r->id))
@@ -101,7 +101,7 @@ static void fill_device(const json_t *d, struct device *o)
     o->memory_bytes = json_int_or(d, "memory_bytes", 0);
 }
 
-static bool fill_task(struct reader *r, struct query *q, struct error *err)
+static bool fill_task(struct row_reader *r, struct query *q, struct error *err)
 {
     struct task *t = &r->h->task;
     int class;
@@ -123,7 +123,7 @@ static bool fill_task(struct reader *r, struct query *q, struct error *err)
     return true;
 }
 
-static bool read_run(struct reader *r, struct error *err)
+static bool read_run(struct row_reader *r, struct error *err)
 {
     struct query q;
     json_t *device;
@@ -149,7 +149,7 @@ static bool read_run(struct reader *r, struct error *err)
 
 /* ---- attempts ----------------------------------------------------------- */
 
-static bool read_findings(struct reader *r, int attempt, struct verdict *v, struct error *err)
+static bool read_findings(struct row_reader *r, int attempt, struct verdict *v, struct error *err)
 {
     struct query q;
 
@@ -168,7 +168,7 @@ static bool read_findings(struct reader *r, int attempt, struct verdict *v, stru
     return sql_done(&q);
 }
 
-static bool read_verdict(struct reader *r, int attempt, struct verdict *v, struct error *err)
+static bool read_verdict(struct row_reader *r, int attempt, struct verdict *v, struct error *err)
 {
     struct query q;
     int kind = 0;
@@ -197,7 +197,8 @@ static struct verdict verdict_at(const struct attempt_outcome *o, enum attempt_s
     return (struct verdict){.kind = VERDICT_PASS, .summary = "", .detail = ""};
 }
 
-static bool read_build(struct reader *r, int attempt, struct attempt_outcome *o, struct error *err)
+static bool read_build(struct row_reader *r, int attempt, struct attempt_outcome *o,
+                       struct error *err)
 {
     struct query q;
     bool ok = true;
@@ -223,7 +224,8 @@ static bool read_build(struct reader *r, int attempt, struct attempt_outcome *o,
     return sql_done(&q) && ok;
 }
 
-static bool read_test(struct reader *r, int attempt, struct attempt_outcome *o, struct error *err)
+static bool read_test(struct row_reader *r, int attempt, struct attempt_outcome *o,
+                      struct error *err)
 {
     struct query q;
     bool ok = true;
@@ -255,7 +257,8 @@ static bool read_test(struct reader *r, int attempt, struct attempt_outcome *o, 
     return sql_done(&q) && ok;
 }
 
-static bool read_baselines(struct reader *r, int attempt, struct measurement *m, struct error *err)
+static bool read_baselines(struct row_reader *r, int attempt, struct measurement *m,
+                           struct error *err)
 {
     struct query q;
 
@@ -273,7 +276,7 @@ static bool read_baselines(struct reader *r, int attempt, struct measurement *m,
     return sql_done(&q);
 }
 
-static bool read_measurement(struct reader *r, int attempt, struct attempt_outcome *o,
+static bool read_measurement(struct row_reader *r, int attempt, struct attempt_outcome *o,
                              struct error *err)
 {
     struct measurement *m = NULL;
@@ -302,7 +305,7 @@ static bool read_measurement(struct reader *r, int attempt, struct attempt_outco
     return sql_done(&q) && ok && (!m || read_baselines(r, attempt, m, err));
 }
 
-static bool read_profile(struct reader *r, struct attempt_record *t, struct error *err)
+static bool read_profile(struct row_reader *r, struct attempt_record *t, struct error *err)
 {
     struct query q;
     bool ok = true;
@@ -323,7 +326,7 @@ static bool read_profile(struct reader *r, struct attempt_record *t, struct erro
     return sql_done(&q) && ok;
 }
 
-static bool read_outcome(struct reader *r, struct attempt_record *t, struct error *err)
+static bool read_outcome(struct row_reader *r, struct attempt_record *t, struct error *err)
 {
     int n = t->candidate.attempt;
     struct attempt_outcome *o = &t->outcome;
@@ -333,7 +336,7 @@ static bool read_outcome(struct reader *r, struct attempt_record *t, struct erro
                              read_test(r, n, o, err) && read_measurement(r, n, o, err)));
 }
 
-static bool fill_attempt(struct reader *r, struct query *q, struct attempt_record *t,
+static bool fill_attempt(struct row_reader *r, struct query *q, struct attempt_record *t,
                          struct error *err)
 {
     int stage, step = STEP_PROPOSE;
@@ -356,7 +359,7 @@ static bool fill_attempt(struct reader *r, struct query *q, struct attempt_recor
     return read_outcome(r, t, err);
 }
 
-static bool read_attempts(struct reader *r, struct error *err)
+static bool read_attempts(struct row_reader *r, struct error *err)
 {
     struct run_history *h = r->h;
     struct query q;
@@ -381,7 +384,8 @@ static bool read_attempts(struct reader *r, struct error *err)
 
 /* ---- calls and events --------------------------------------------------- */
 
-static bool read_messages(struct reader *r, int64_t call, struct call_record *c, struct error *err)
+static bool read_messages(struct row_reader *r, int64_t call, struct call_record *c,
+                          struct error *err)
 {
     struct message *list;
     struct query q;
@@ -404,7 +408,8 @@ static bool read_messages(struct reader *r, int64_t call, struct call_record *c,
     return sql_done(&q);
 }
 
-static bool fill_call(struct reader *r, struct query *q, struct call_record *c, struct error *err)
+static bool fill_call(struct row_reader *r, struct query *q, struct call_record *c,
+                      struct error *err)
 {
     int stage;
 
@@ -427,7 +432,7 @@ static bool fill_call(struct reader *r, struct query *q, struct call_record *c, 
     return read_messages(r, col_long(q, 0), c, err);
 }
 
-static bool read_calls(struct reader *r, struct error *err)
+static bool read_calls(struct row_reader *r, struct error *err)
 {
     struct run_history *h = r->h;
     struct query q;
@@ -448,7 +453,7 @@ static bool read_calls(struct reader *r, struct error *err)
     return sql_done(&q) && ok;
 }
 
-static bool read_events(struct reader *r, struct error *err)
+static bool read_events(struct row_reader *r, struct error *err)
 {
     struct run_history *h = r->h;
     struct query q;
@@ -472,7 +477,7 @@ static bool read_events(struct reader *r, struct error *err)
 bool store_run_history(struct store *s, const char *id, struct arena *a, struct run_history *out,
                        struct error *err)
 {
-    struct reader r = {.s = s, .a = a, .h = out, .id = id};
+    struct row_reader r = {.s = s, .a = a, .h = out, .id = id};
 
     *out = (struct run_history){.keep = json_array()};
     bool ok = read_begin(s, err);

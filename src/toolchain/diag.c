@@ -21,7 +21,7 @@ enum { MAX_ERRORS = 8, MAX_MESSAGE = 400, MAX_FRAME = 420 };
 
 static const char name_map[] = "__nv_name_map"; /* where NVRTC puts the asked-for kernels */
 
-struct fault {
+struct diag_fault {
     struct text file, message;
     int line;            /* in `file` */
     int user_line;       /* in the candidate; 0: unknown */
@@ -101,7 +101,7 @@ static const char *find(struct text t, const char *what)
     return t.len ? memmem(t.data, t.len, what, strlen(what)) : NULL;
 }
 
-static const char *meaning_of(const struct fault *f)
+static const char *meaning_of(const struct diag_fault *f)
 {
     if (find(f->file, name_map))
         return "the plan launches a kernel that the device half does not define, or whose template "
@@ -145,7 +145,7 @@ static struct text message_after(struct text line, const char *error_word)
 }
 
 /* "file(12): error: text", as NVRTC and nvcc print. */
-static bool parse_edg(struct text line, struct fault *f)
+static bool parse_edg(struct text line, struct diag_fault *f)
 {
     const char *error = find(line, "): error"), *p;
     if (error == NULL)
@@ -154,14 +154,14 @@ static bool parse_edg(struct text line, struct fault *f)
         return false;
     for (p = error; p > line.data && *p != '('; p--)
         ;
-    *f = (struct fault){.file = {line.data, (size_t)(p - line.data)},
+    *f = (struct diag_fault){.file = {line.data, (size_t)(p - line.data)},
                         .line = number_at(p + 1, error),
                         .message = message_after(line, error + 2)};
     return true;
 }
 
 /* "file:12:5: error: text" and tcc's "file:12: error: text". */
-static bool parse_gcc(struct text line, struct fault *f)
+static bool parse_gcc(struct text line, struct diag_fault *f)
 {
     const char *error = find(line, ": error:"), *p, *colon;
     if (error == NULL)
@@ -178,24 +178,24 @@ static bool parse_gcc(struct text line, struct fault *f)
     }
     if (colon == error)
         return false; /* "collect2: error: ld returned 1" */
-    *f = (struct fault){.file = {line.data, (size_t)(colon - line.data)},
+    *f = (struct diag_fault){.file = {line.data, (size_t)(colon - line.data)},
                         .line = number_at(colon + 1, error),
                         .message = message_after(line, strstr(error, "error"))};
     return true;
 }
 
 /* ptxas, the linker, and whatever else says error. */
-static bool parse_other(struct text line, struct fault *f)
+static bool parse_other(struct text line, struct diag_fault *f)
 {
     const char *error = find(line, "error   :");
     if (text_starts(line, "ptxas") && error == NULL)
         error = find(line, "error  :") ? find(line, "error  :") : find(line, "error :");
     if (text_starts(line, "ptxas") && error != NULL) {
-        *f = (struct fault){.file = {"ptxas", 5}, .message = message_after(line, error)};
+        *f = (struct diag_fault){.file = {"ptxas", 5}, .message = message_after(line, error)};
         return true;
     }
     if (find(line, "undefined reference to") || find(line, "undefined symbol")) {
-        *f = (struct fault){.file = {"link", 4}, .message = text_trim(line)};
+        *f = (struct diag_fault){.file = {"link", 4}, .message = text_trim(line)};
         return true;
     }
     return false;
@@ -215,7 +215,7 @@ static bool is_candidate(struct text file, const char *name)
 }
 
 /* "... at line 8 of candidate.cu", or "at line 8" when the error is in it. */
-static int line_in_candidate(struct text frame, const struct fault *f, const char *name)
+static int line_in_candidate(struct text frame, const struct diag_fault *f, const char *name)
 {
     const char *end = frame.data + frame.len, *p = NULL;
     for (const char *q = frame.data; (q = memmem(q, (size_t)(end - q), "at line ", 8)); q += 8)
@@ -229,7 +229,7 @@ static int line_in_candidate(struct text frame, const struct fault *f, const cha
     return is_candidate(file, name) ? number_at(p + 8, end) : 0;
 }
 
-static void read_context(struct fault *f, struct text line, const char *name, int index)
+static void read_context(struct diag_fault *f, struct text line, const char *name, int index)
 {
     struct text t = text_trim(line);
     if (t.len == 0)
@@ -246,13 +246,13 @@ static void read_context(struct fault *f, struct text line, const char *name, in
         f->printed = t;
 }
 
-static int read_faults(struct text log, const char *name, struct fault *faults)
+static int read_faults(struct text log, const char *name, struct diag_fault *faults)
 {
     int count = 0, since = 0;
     bool open = false;
     for (struct text rest = log; rest.len > 0;) {
         struct text line = next_line(&rest);
-        struct fault f;
+        struct diag_fault f;
         if (parse_edg(line, &f) || parse_gcc(line, &f) || parse_other(line, &f)) {
             if (count == MAX_ERRORS)
                 break;
@@ -311,7 +311,7 @@ static char *message_text(struct arena *a, struct text m)
 }
 
 /* An assertion without text is told by its condition. */
-static char *fault_text(struct arena *a, const struct fault *f)
+static char *fault_text(struct arena *a, const struct diag_fault *f)
 {
     char *m = message_text(a, f->message);
     if (find(f->file, name_map))
@@ -347,7 +347,7 @@ static char *frame_text(struct arena *a, struct text frame)
                         clipped(a, text_of(args), MAX_FRAME));
 }
 
-static void add_finding(struct verdict *v, const struct fault *f, struct text source,
+static void add_finding(struct verdict *v, const struct diag_fault *f, struct text source,
                         const char *name, struct arena *a)
 {
     struct finding *out = &v->findings[v->finding_count];
@@ -385,7 +385,7 @@ static char *notes_text(struct arena *a, struct text notes)
     return arena_printf(a, "%.*s %s", (int)head, notes.data, clipped(a, text_of(types), 400));
 }
 
-static char *detail_text(const struct fault *lead, const struct verdict *v, struct arena *a)
+static char *detail_text(const struct diag_fault *lead, const struct verdict *v, struct arena *a)
 {
     struct buf b = buf_init(DIAG_DETAIL_MAX);
     const char *means = meaning_of(lead);
@@ -414,7 +414,7 @@ static char *detail_text(const struct fault *lead, const struct verdict *v, stru
 }
 
 /* ptxas -v tells the size before it gives up without a word. */
-static bool find_smem_fault(struct text log, struct fault *f, struct arena *a)
+static bool find_smem_fault(struct text log, struct diag_fault *f, struct arena *a)
 {
     for (struct text rest = log; rest.len > 0;) {
         struct text line = next_line(&rest);
@@ -422,7 +422,7 @@ static bool find_smem_fault(struct text log, struct fault *f, struct arena *a)
         while (p != NULL && p > line.data && isdigit((unsigned char)p[-1]))
             p--;
         if (p != NULL && number_at(p, unit) > 49152) {
-            *f = (struct fault){.file = {"ptxas", 5}};
+            *f = (struct diag_fault){.file = {"ptxas", 5}};
             f->message = text_of(arena_printf(
                 a, "too much shared data: %d bytes of static shared memory, 49152 allowed",
                 number_at(p, unit)));
@@ -433,7 +433,7 @@ static bool find_smem_fault(struct text log, struct fault *f, struct arena *a)
 }
 
 /* Where the plan names a kernel that could not be instantiated. */
-static void place_name_fault(struct fault *f, struct text source)
+static void place_name_fault(struct diag_fault *f, struct text source)
 {
     const char *open = find(f->message, "was: \""), *end = f->message.data + f->message.len;
     struct text rest = source;
@@ -457,7 +457,7 @@ static void place_name_fault(struct fault *f, struct text source)
 }
 
 /* undefined reference to `puts': the last line of the source that names it. */
-static void place_link_fault(struct fault *f, struct text source)
+static void place_link_fault(struct diag_fault *f, struct text source)
 {
     const char *open = find(f->message, "`"), *end = f->message.data + f->message.len;
     struct text rest = source;
@@ -477,7 +477,7 @@ static void place_link_fault(struct fault *f, struct text source)
 void diag_compile_error(struct text log, struct text source, const char *name, struct arena *a,
                         struct verdict *out)
 {
-    struct fault faults[MAX_ERRORS];
+    struct diag_fault faults[MAX_ERRORS];
     int count = read_faults(log, name, faults);
 
     memset(out, 0, sizeof *out);

@@ -20,7 +20,7 @@ struct variable {
     bool used;
 };
 
-struct names {
+struct ptx_names {
     struct variable *at; /* open addressing by hash of the name */
     size_t cap, count;
     struct variable **order;
@@ -39,7 +39,7 @@ static size_t hash_name(struct text t)
     return (size_t)h;
 }
 
-static struct variable *find(const struct names *n, struct text name)
+static struct variable *find(const struct ptx_names *n, struct text name)
 {
     size_t i = hash_name(name) & (n->cap - 1);
     while (n->at[i].name.data != NULL && !text_equal(n->at[i].name, name))
@@ -78,7 +78,7 @@ static bool is_variable(const char *p, size_t len, struct text *name)
     return name->len > 0 && name->data[0] != '.';
 }
 
-static void collect(struct names *n, struct text ptx, struct arena *a)
+static void collect(struct ptx_names *n, struct text ptx, struct arena *a)
 {
     const char *end = ptx.data + ptx.len;
     size_t total = 0;
@@ -102,7 +102,7 @@ static void collect(struct names *n, struct text ptx, struct arena *a)
 }
 
 /* Marks what a stretch of text names, and what the marked ones name in turn. */
-static void mark(struct names *n, const char *p, size_t len)
+static void mark(struct ptx_names *n, const char *p, size_t len)
 {
     const char *end = p + len;
     while (p < end) {
@@ -126,7 +126,7 @@ static void mark(struct names *n, const char *p, size_t len)
 
 struct text ptx_strip(struct text ptx, struct arena *a)
 {
-    struct names n = {0};
+    struct ptx_names n = {0};
     const char *end = ptx.data + ptx.len;
     char *out = arena_alloc(a, ptx.len + 1);
     size_t len = 0;

@@ -47,7 +47,7 @@ static bool start(struct bench *b)
 {
     struct oracle_config config = {.python = getenv("CUTEGEN_PYTHON"), .script = getenv("ORACLE")};
     struct oracle_load load = {.device = "cpu"};
-    struct simt_options options = {0};
+    struct translate_options options = {0};
     struct simt_built built;
     struct text ptx;
 

@@ -34,7 +34,7 @@ struct bench {
 static void open_bench(struct bench *b)
 {
     const char *runner = getenv("RUNNER"), *ptx_path = getenv("KERNELS_PTX");
-    struct simt_options options = {0};
+    struct translate_options options = {0};
     struct simt_built built;
     struct text ptx;
 

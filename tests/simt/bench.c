@@ -101,7 +101,7 @@ static double best(const char *file, const char *kernel, const uint32_t g[3], co
     struct text ptx;
     struct simt_built built;
     struct simt_module *m;
-    struct simt_options opt = {.lanes = B.lanes};
+    struct translate_options opt = {.lanes = B.lanes};
     char *path = path_join(B.a, B.dir, file);
     if (!file_read(path, 64 << 20, B.a, &ptx, &B.err) ||
         !simt_compile(ptx, &kernel, 1, &opt, B.a, &built, &B.err) ||

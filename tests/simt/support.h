@@ -46,7 +46,7 @@ static inline char *cache_dir(struct arena *a)
 static inline char *compile_text(struct text ptx, struct arena *a)
 {
     struct error err = {0};
-    struct simt_options opt = {.cache_dir = cache_dir(a)};
+    struct translate_options opt = {.cache_dir = cache_dir(a)};
     struct simt_built built;
     const char **names;
     size_t n;

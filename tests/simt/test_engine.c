@@ -343,7 +343,7 @@ static void a_kernel_runs_with_the_blocks_it_was_translated_for(void **state)
             struct simt_result res;
             struct simt_built built;
             struct simt_config config = {.threads = 1};
-            struct simt_options opt = {.cache_dir = cache_dir(a), .forms = &forms};
+            struct translate_options opt = {.cache_dir = cache_dir(a), .forms = &forms};
             const uint32_t *block = shapes[shape];
             bool wanted = !forms || forms & sw_form_for(block);
             struct simt_launch l = {.kernel = "k",

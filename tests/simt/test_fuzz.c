@@ -30,7 +30,7 @@ static uint64_t next(uint64_t *s)
 static bool translate_all(struct text ptx, struct error *err)
 {
     struct arena *a = arena_new();
-    struct simt_options opt = {.lanes = 8};
+    struct translate_options opt = {.lanes = 8};
     struct text c;
     const char **names;
     size_t n;
@@ -175,7 +175,7 @@ static void run_mutant(const struct kernel_row *r, struct text ptx)
 {
     struct arena *a = arena_new();
     struct error err = {0};
-    struct simt_options opt = {.cache_dir = cache_dir(a)};
+    struct translate_options opt = {.cache_dir = cache_dir(a)};
     struct simt_config config = {.threads = 1, .check = SIMT_CHECK_FULL, .watchdog_ms = 1000};
     struct simt_built built;
     struct simt *dev;
@@ -304,7 +304,7 @@ static void nonsense_is_refused_with_a_reason(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct error err = {0};
         struct arena *a = arena_new();
-        struct simt_options opt = {.lanes = 8};
+        struct translate_options opt = {.lanes = 8};
         struct text c;
         int instructions;
         const char *name = "k";
@@ -322,7 +322,7 @@ static void too_many_registers_are_refused(void **state)
 {
     struct arena *a = arena_new();
     struct buf b = buf_init(1 << 16);
-    struct simt_options opt = {.lanes = 8};
+    struct translate_options opt = {.lanes = 8};
     struct error err = {0};
     struct text c;
     int instructions;

@@ -195,7 +195,7 @@ static size_t run_group(const struct vector_line *const *v, char *const *want, i
 {
     struct arena *a = arena_new();
     struct error err = {0};
-    struct simt_options opt = {.cache_dir = cache_dir(a), .lanes = lanes};
+    struct translate_options opt = {.cache_dir = cache_dir(a), .lanes = lanes};
     struct simt_config config = {.threads = 1, .check = SIMT_CHECK_MEMORY, .exact_mma = true};
     struct simt_built built;
     struct simt *dev;

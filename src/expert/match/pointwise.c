@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-struct leaf {
+struct pointwise_leaf {
     const struct node *node;
     struct view view;
     const char *name; /* of the kernel parameter */
@@ -31,7 +31,7 @@ struct fused {
     struct arena *a;
     struct target targets[MAX_TENSORS];
     int target_count;
-    struct leaf leaves[MAX_TENSORS];
+    struct pointwise_leaf leaves[MAX_TENSORS];
     int leaf_count;
     struct modes modes; /* targets first, then leaves */
     struct names names;
@@ -47,7 +47,7 @@ static bool collect_scaling(struct fused *f, const struct node *n, struct match 
 {
     for (size_t side = 0; side < 2; side++) {
         const struct node *d = graph_arg(f->g, n, side), *other = graph_arg(f->g, n, 1 - side), *v;
-        struct leaf *leaf = &f->leaves[f->leaf_count];
+        struct pointwise_leaf *leaf = &f->leaves[f->leaf_count];
 
         if (!d || !other || (!graph_op_is(d, "aten.diag") && !graph_op_is(d, "aten.diag_embed")))
             continue;
@@ -70,7 +70,7 @@ static bool collect_scaling(struct fused *f, const struct node *n, struct match 
 static bool channel_leaf(struct fused *f, const struct node *n, size_t arg, struct match *out)
 {
     const struct node *v = graph_arg(f->g, n, arg);
-    struct leaf *leaf = &f->leaves[f->leaf_count];
+    struct pointwise_leaf *leaf = &f->leaves[f->leaf_count];
 
     if (!v)
         return true;
@@ -127,7 +127,7 @@ static bool collect(struct fused *f, const struct node *n, struct match *out)
         if (!expr_memory_type(n->t.dtype))
             return match_no(out, f->a, "the input '%s' is %s", f->g->in[view.input].name,
                             n->t.dtype);
-        f->leaves[f->leaf_count++] = (struct leaf){.node = n, .view = view};
+        f->leaves[f->leaf_count++] = (struct pointwise_leaf){.node = n, .view = view};
         return true;
     }
     if (n->value)
@@ -217,7 +217,7 @@ static void sort_leaves(struct fused *f)
 {
     for (int i = 1; i < f->leaf_count; i++)
         for (int k = i; k > 0 && f->leaves[k].view.input < f->leaves[k - 1].view.input; k--) {
-            struct leaf swap = f->leaves[k];
+            struct pointwise_leaf swap = f->leaves[k];
 
             f->leaves[k] = f->leaves[k - 1];
             f->leaves[k - 1] = swap;
@@ -270,7 +270,7 @@ static void name_all(struct fused *f)
             to->name = names_add(&f->names, arena_printf(f->a, "%s_part%d", to->name, k), f->a);
     }
     for (int i = 0; i < f->leaf_count; i++) {
-        struct leaf *leaf = &f->leaves[i];
+        struct pointwise_leaf *leaf = &f->leaves[i];
         bool whole = strcmp(leaf->node->op, "input") == 0;
 
         leaf->name =
@@ -542,7 +542,7 @@ static void fill_signature(struct fused *f, struct scope *s, const char *index)
                sargs = buf_init(8192);
 
     for (int i = 0; i < f->leaf_count; i++) {
-        const struct leaf *leaf = &f->leaves[i];
+        const struct pointwise_leaf *leaf = &f->leaves[i];
         const char *type = expr_memory_type(leaf->node->t.dtype);
 
         buf_printf(&params, "%s const *%s, ", type, leaf->name);

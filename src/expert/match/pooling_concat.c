@@ -39,7 +39,7 @@ static bool flag(const struct node *n, size_t index, bool fallback)
     return graph_arg_int(n, index, NULL, &value) ? value != 0 : fallback;
 }
 
-static const struct pool {
+static const struct pooling {
     const char *op;
     int dims;
     bool largest;
@@ -159,7 +159,7 @@ bool match_pooling(const struct graph *g, struct arena *a, struct match *out)
 {
     const struct node *n = through_reshapes(g, graph_node(g, g->result[0])), *x;
     static const int64_t none[3] = {0, 0, 0};
-    const struct pool *p = NULL;
+    const struct pooling *p = NULL;
     struct window w;
     int64_t result[3];
     struct scope *s;

@@ -15,7 +15,7 @@
 #include <ctype.h>
 #include <string.h>
 
-struct hunk {
+struct diff_hunk {
     int number;
     size_t line, old_counted, new_counted; /* of the header; line 0: none */
     bool counted;
@@ -67,7 +67,7 @@ static bool read_number(const char **p, const char *end, size_t *out)
 }
 
 /* "@@ -12,3 +12,4 @@"; a header without numbers is fine too. */
-static void read_header(struct text l, struct hunk *h)
+static void read_header(struct text l, struct diff_hunk *h)
 {
     const char *p = memchr(l.data, '-', l.len), *end = l.data + l.len;
     size_t new_line = 0;
@@ -103,7 +103,7 @@ static struct text line_body(struct text l)
 
 /* Empty lines at the end that the header's counts do not include are the reply's, not the hunk's.
  */
-static void drop_tail(struct hunk *h)
+static void drop_tail(struct diff_hunk *h)
 {
     size_t old = 0, fresh = 0;
 
@@ -122,7 +122,7 @@ static void drop_tail(struct hunk *h)
 }
 
 /* One op per run of - and + lines. */
-static void hunk_ops(struct edit_set *set, const struct hunk *h, size_t line)
+static void hunk_ops(struct edit_set *set, const struct diff_hunk *h, size_t line)
 {
     size_t i = 0;
 
@@ -152,7 +152,7 @@ static void hunk_ops(struct edit_set *set, const struct hunk *h, size_t line)
     }
 }
 
-static void hunk_place(struct edit_set *set, struct hunk *h)
+static void hunk_place(struct edit_set *set, struct diff_hunk *h)
 {
     struct text *old = arena_array(set->arena, h->count + 1, sizeof(*old));
     size_t count = 0;
@@ -205,7 +205,7 @@ void edit_diff_read(struct edit_set *set, struct text block)
         }
     }
     while (i < count) {
-        struct hunk h = {0};
+        struct diff_hunk h = {0};
         size_t begin;
 
         if (!is_hunk_header(lines[i])) {

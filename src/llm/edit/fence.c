@@ -22,11 +22,11 @@
 
 enum { MAX_BLOCKS = 4096, MAX_REGIONS = 256, MAX_DEPTH = 8 };
 
-struct line {
+struct fence_line {
     size_t begin, end, next; /* end: without "\n" and "\r" */
 };
 
-struct scan {
+struct fence_scan {
     const char *s;
     struct arena *arena;
     struct fence *items;
@@ -42,10 +42,10 @@ struct mark {
     bool one_line, first_body; /* first_body: `inside` is the first line of the body */
 };
 
-static struct line line_at(const char *s, size_t begin, size_t limit)
+static struct fence_line line_at(const char *s, size_t begin, size_t limit)
 {
     const char *nl = memchr(s + begin, '\n', limit - begin);
-    struct line l = {begin, nl ? (size_t)(nl - s) : limit, nl ? (size_t)(nl - s) + 1 : limit};
+    struct fence_line l = {begin, nl ? (size_t)(nl - s) : limit, nl ? (size_t)(nl - s) + 1 : limit};
 
     if (l.end > l.begin && s[l.end - 1] == '\r')
         l.end--;
@@ -58,7 +58,7 @@ static bool one_of(char c, const char *set)
 }
 
 /* Where the first character is that is not indentation, quote mark or list marker. */
-static size_t after_prefix(const char *s, struct line l)
+static size_t after_prefix(const char *s, struct fence_line l)
 {
     size_t i = l.begin, digits;
 
@@ -125,7 +125,7 @@ static void mark_info(struct mark *m, struct text rest)
 
 /* "Here it is: ```cpp": the only run of ticks in the line, at most a word behind it, and not inside
  * a string. */
-static bool mark_behind_prose(const char *s, struct line l, struct mark *m)
+static bool mark_behind_prose(const char *s, struct fence_line l, struct mark *m)
 {
     const char *tick = memmem(s + l.begin, l.end - l.begin, "```", 3);
     size_t quotes = 0;
@@ -149,7 +149,7 @@ static bool mark_behind_prose(const char *s, struct line l, struct mark *m)
 }
 
 /* Is there an opening fence in this line? */
-static bool mark_open(const char *s, struct line l, struct mark *m)
+static bool mark_open(const char *s, struct fence_line l, struct mark *m)
 {
     size_t i = after_prefix(s, l), tail;
     struct text rest;
@@ -180,7 +180,7 @@ static bool mark_open(const char *s, struct line l, struct mark *m)
     return true;
 }
 
-static bool mark_closes(const char *s, struct line l, const struct mark *open)
+static bool mark_closes(const char *s, struct fence_line l, const struct mark *open)
 {
     size_t i = l.begin, n;
 
@@ -195,7 +195,7 @@ static bool mark_closes(const char *s, struct line l, const struct mark *open)
     return true;
 }
 
-static void scan_add(struct scan *sc, struct fence f)
+static void scan_add(struct fence_scan *sc, struct fence f)
 {
     if (sc->count == MAX_BLOCKS)
         return;
@@ -212,14 +212,14 @@ static void scan_add(struct scan *sc, struct fence f)
 }
 
 /* Takes the fence's own indentation (or quote marks) off every line. */
-static struct text body_unindent(struct scan *sc, struct text body, const char *prefix,
+static struct text body_unindent(struct fence_scan *sc, struct text body, const char *prefix,
                                  size_t width)
 {
     struct buf out = buf_init(body.len + 1);
     struct text t;
 
     for (size_t i = 0; i < body.len;) {
-        struct line l = line_at(body.data, i, body.len);
+        struct fence_line l = line_at(body.data, i, body.len);
         size_t k = 0;
 
         for (; k < width && l.begin < l.end; k++) {
@@ -263,7 +263,7 @@ static size_t block_end(const char *s, size_t begin, size_t limit, const struct 
     struct mark inner;
 
     for (size_t i = begin; i < limit;) {
-        struct line l = line_at(s, i, limit);
+        struct fence_line l = line_at(s, i, limit);
 
         if (mark_closes(s, l, open)) {
             if (depth == 0) {
@@ -278,7 +278,7 @@ static size_t block_end(const char *s, size_t begin, size_t limit, const struct 
         i = l.next;
     }
     for (size_t i = begin; i < limit;) { /* closed behind code: "}```" */
-        struct line l = line_at(s, i, limit);
+        struct fence_line l = line_at(s, i, limit);
         size_t end = l.end;
 
         while (end > l.begin && one_of(s[end - 1], " \t"))
@@ -296,11 +296,11 @@ static size_t block_end(const char *s, size_t begin, size_t limit, const struct 
     return limit;
 }
 
-static void scan_region(struct scan *sc, const char *s, size_t begin, size_t limit, bool reasoning,
-                        int depth)
+static void scan_region(struct fence_scan *sc, const char *s, size_t begin, size_t limit,
+                        bool reasoning, int depth)
 {
     for (size_t i = begin; i < limit && sc->count < MAX_BLOCKS;) {
-        struct line l = line_at(s, i, limit);
+        struct fence_line l = line_at(s, i, limit);
         struct fence f = {.begin = l.begin, .end = l.next, .closed = true, .reasoning = reasoning};
         size_t body_end = 0, body_begin;
         struct mark m;
@@ -392,7 +392,7 @@ static bool in_regions(size_t at, const struct region *r, size_t count, size_t *
 struct fence_list fence_find(struct text reply, struct arena *a)
 {
     struct region regions[MAX_REGIONS];
-    struct scan sc = {.s = reply.data, .arena = a};
+    struct fence_scan sc = {.s = reply.data, .arena = a};
     size_t count = find_reasoning(reply, regions);
 
     for (size_t at = 0; at < reply.len;) {
@@ -541,7 +541,7 @@ static const char *marked_line(struct text reply, const char *word, struct arena
     const char *found = NULL;
 
     for (size_t i = 0; i < reply.len;) {
-        struct line l = line_at(reply.data, i, reply.len);
+        struct fence_line l = line_at(reply.data, i, reply.len);
         struct text t = text_trim((struct text){reply.data + l.begin, l.end - l.begin});
 
         while (t.len && one_of(t.data[0], "*#_> "))

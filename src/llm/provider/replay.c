@@ -27,7 +27,7 @@
 
 enum { MAX_TRANSCRIPT = 256 << 20, MAX_REPLY_FILE = 16 << 20 };
 
-struct entry {
+struct replay_entry {
     json_t *json;
     int line;
     const char *stage; /* NULL: any */
@@ -37,7 +37,7 @@ struct entry {
 };
 
 struct replay {
-    struct entry *entries;
+    struct replay_entry *entries;
     size_t count;
 };
 
@@ -79,7 +79,7 @@ static void loose_hash(const struct request *req, char out[65])
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-static bool read_reply(struct llm *llm, struct entry *e, struct error *err)
+static bool read_reply(struct llm *llm, struct replay_entry *e, struct error *err)
 {
     const json_t *v = json_object_get(e->json, "reply"), *part;
     const char *file = json_string_or(e->json, "reply_file", NULL), *slash;
@@ -115,7 +115,7 @@ static bool read_reply(struct llm *llm, struct entry *e, struct error *err)
 }
 
 /* The entry's recorded messages as a request, to be compared with what is asked now. */
-static void entry_request(const struct entry *e, struct arena *a, struct request *out)
+static void entry_request(const struct replay_entry *e, struct arena *a, struct request *out)
 {
     const json_t *list = json_object_get(e->json, "messages"), *m;
     struct message *messages;
@@ -147,7 +147,7 @@ static void entry_request(const struct entry *e, struct arena *a, struct request
 static bool read_entry(struct llm *llm, struct replay *r, struct text line, int number,
                        struct error *err)
 {
-    struct entry *e = &r->entries[r->count];
+    struct replay_entry *e = &r->entries[r->count];
     struct request recorded;
 
     if (!json_parse(line, "a line of the transcript", &e->json, err))
@@ -220,12 +220,12 @@ static void replay_close(struct llm *llm)
 
 /* ---- matching ------------------------------------------------------------------------ */
 
-static bool for_stage(const struct entry *e, const struct request *req)
+static bool for_stage(const struct replay_entry *e, const struct request *req)
 {
     return !e->stage || strcmp(e->stage, stage_names[req->stage]) == 0;
 }
 
-static struct entry *find(struct replay *r, const struct request *req)
+static struct replay_entry *find(struct replay *r, const struct request *req)
 {
     char exact[65], loose[65];
 
@@ -233,7 +233,7 @@ static struct entry *find(struct replay *r, const struct request *req)
     loose_hash(req, loose);
     for (int way = 0; way < 3; way++) {
         for (size_t i = 0; i < r->count; i++) {
-            struct entry *e = &r->entries[i];
+            struct replay_entry *e = &r->entries[i];
 
             if (e->used || (way < 2) != e->has_prompt || (way > 0 && !for_stage(e, req)))
                 continue;
@@ -292,7 +292,7 @@ static bool unknown_prompt(struct replay *r, struct wire *w, struct fault *f)
 {
     for (int any = 0; any < 2; any++) {
         for (size_t i = 0; i < r->count; i++) {
-            const struct entry *e = &r->entries[i];
+            const struct replay_entry *e = &r->entries[i];
             struct request was;
 
             if (e->used || !e->has_prompt || (!any && !for_stage(e, w->req)))
@@ -314,7 +314,7 @@ static bool unknown_prompt(struct replay *r, struct wire *w, struct fault *f)
     return true;
 }
 
-static void take(const struct entry *e, struct answer *out)
+static void take(const struct replay_entry *e, struct answer *out)
 {
     const json_t *cost = json_object_get(e->json, "cost_usd");
 
@@ -333,7 +333,7 @@ static void take(const struct entry *e, struct answer *out)
 static bool replay_attempt(struct llm *llm, struct wire *w, struct answer *out, struct fault *f)
 {
     struct replay *r = llm->state;
-    struct entry *e = find(r, w->req);
+    struct replay_entry *e = find(r, w->req);
 
     if (!e && !unknown_prompt(r, w, f))
         return false;
@@ -362,7 +362,7 @@ static bool replay_attempt(struct llm *llm, struct wire *w, struct answer *out, 
 
 static bool replay_recall(struct llm *llm, const struct request *req, struct error *err)
 {
-    struct entry *e = find(llm->state, req);
+    struct replay_entry *e = find(llm->state, req);
 
     (void)err;
     if (e)

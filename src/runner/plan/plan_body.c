@@ -32,7 +32,7 @@ struct table {
 struct body {
     struct plan_reader *r;
     struct plan_function *f;
-    struct lexer lx;
+    struct ptx_lexer lx;
     struct strmap banks, slots, labels, tables;
     struct bank *bank;
     int bank_count, bank_cap;
@@ -45,7 +45,7 @@ struct body {
     uint32_t used;
 };
 
-static bool refuse_word(struct token t, const char *what, struct error *err)
+static bool refuse_word(struct ptx_token t, const char *what, struct error *err)
 {
     return error_set(err, ERROR_JUDGED, "a plan may not use %s %.*s", what,
                      (int)(t.len < 100 ? t.len : 100), t.s);
@@ -90,7 +90,7 @@ static bool read_params(struct body *b, int *count, struct error *err)
     }
     for (;;) {
         int slot;
-        struct token t = lex_next(&b->lx);
+        struct ptx_token t = lex_next(&b->lx);
         if (!token_is(t, ".param"))
             return ptx_syntax(t, ".param", err);
         if (*count == PLAN_MAX_PARAMS)
@@ -115,9 +115,9 @@ bool plan_header_read(struct plan_reader *r, int index, struct error *err)
     int results = 0;
 
     b.slots = strmap_init(r->a);
-    b.lx = (struct lexer){.p = r->m.text.data + from->header,
-                          .end = r->m.text.data + r->m.text.len,
-                          .line = from->header_line};
+    b.lx = (struct ptx_lexer){.p = r->m.text.data + from->header,
+                              .end = r->m.text.data + r->m.text.len,
+                              .line = from->header_line};
     f->name = from->name;
     if (token_mark(lex_peek(&b.lx), '(')) {
         lex_next(&b.lx);
@@ -137,7 +137,7 @@ bool plan_header_read(struct plan_reader *r, int index, struct error *err)
 
 /* ---- registers and operands ------------------------------------------------------- */
 
-static bool add_bank(struct body *b, struct token name, struct bank bank, struct error *err)
+static bool add_bank(struct body *b, struct ptx_token name, struct bank bank, struct error *err)
 {
     if (bank.count > PLAN_MAX_REGS - b->f->reg_count)
         return error_set(err, ERROR_JUDGED, "a function of the plan has more than %d registers",
@@ -155,7 +155,7 @@ static bool read_registers(struct body *b, struct error *err)
 {
     lex_next(&b->lx); /* the type: instructions have their own */
     for (;;) {
-        struct token name = lex_next(&b->lx), t;
+        struct ptx_token name = lex_next(&b->lx), t;
         struct bank bank = {.count = 1};
         uint64_t count;
         if (name.kind != TOKEN_WORD)
@@ -177,7 +177,7 @@ static bool read_registers(struct body *b, struct error *err)
 }
 
 /* -1: no such register. */
-static int find_register(const struct body *b, struct token t)
+static int find_register(const struct body *b, struct ptx_token t)
 {
     int i = strmap_get(&b->banks, t.s, t.len), number = 0;
     size_t n = t.len;
@@ -195,14 +195,14 @@ static int find_register(const struct body *b, struct token t)
 
 static bool read_register(struct body *b, int *reg, struct error *err)
 {
-    struct token t = lex_next(&b->lx);
+    struct ptx_token t = lex_next(&b->lx);
     *reg = t.kind == TOKEN_WORD ? find_register(b, t) : -1;
     return *reg >= 0 || refuse_word(t, "the register", err);
 }
 
 static bool read_number(struct body *b, struct plan_operand *o, struct error *err)
 {
-    struct token t = lex_next(&b->lx);
+    struct ptx_token t = lex_next(&b->lx);
     bool minus = token_mark(t, '-');
     if (minus)
         t = lex_next(&b->lx);
@@ -215,7 +215,7 @@ static bool read_number(struct body *b, struct plan_operand *o, struct error *er
 
 static bool read_name(struct body *b, struct plan_operand *o, struct error *err)
 {
-    struct token t = lex_next(&b->lx);
+    struct ptx_token t = lex_next(&b->lx);
     int reg = find_register(b, t), slot = strmap_get(&b->slots, t.s, t.len);
     int var = strmap_get(&b->r->m.vars, t.s, t.len);
     if (reg >= 0)
@@ -233,7 +233,7 @@ static bool read_name(struct body *b, struct plan_operand *o, struct error *err)
 
 static bool read_operand(struct body *b, struct plan_operand *o, struct error *err)
 {
-    struct token t = lex_peek(&b->lx);
+    struct ptx_token t = lex_peek(&b->lx);
     *o = (struct plan_operand){.kind = FROM_NOTHING};
     if (t.kind == TOKEN_NUMBER || token_mark(t, '-'))
         return read_number(b, o, err);
@@ -376,14 +376,14 @@ static bool take_modifier(struct plan_insn *in, struct text part, struct arena *
            take_type(in, part, a);
 }
 
-static bool read_opcode(struct body *b, struct token t, struct plan_insn *in, struct error *err)
+static bool read_opcode(struct body *b, struct ptx_token t, struct plan_insn *in, struct error *err)
 {
     const char *end = t.s + t.len, *dot = memchr(t.s, '.', t.len);
     struct text part = {t.s, (size_t)((dot ? dot : end) - t.s)};
     int op = 0, modifiers = 0;
-    while (op < OP_COUNT && !part_is(part, plan_op_names[op]))
+    while (op < PLAN_OP_COUNT && !part_is(part, plan_op_names[op]))
         op++;
-    if (op == OP_COUNT)
+    if (op == PLAN_OP_COUNT)
         return refuse_word(t, "the instruction", err);
     in->op = (uint8_t)op;
     in->count = 1;
@@ -426,7 +426,7 @@ static bool read_access(struct body *b, struct plan_insn *in, struct error *err)
     return true;
 }
 
-static void add_fix(struct body *b, int *at, int insn, struct token label)
+static void add_fix(struct body *b, int *at, int insn, struct ptx_token label)
 {
     GROW(b->r->a, b->fix, b->fix_count, b->fix_cap);
     b->fix[b->fix_count++] = (struct fix){at, insn, label.s, label.len};
@@ -435,7 +435,7 @@ static void add_fix(struct body *b, int *at, int insn, struct token label)
 /* "brx.idx %r1, table;" */
 static bool read_switch(struct body *b, struct plan_insn *in, struct error *err)
 {
-    struct token t;
+    struct ptx_token t;
     int i;
     if (!read_operand(b, &in->a[1], err) || !ptx_expect(&b->lx, ',', err))
         return false;
@@ -452,7 +452,7 @@ static bool read_switch(struct body *b, struct plan_insn *in, struct error *err)
 static bool read_arguments(struct body *b, int *list, int *count, struct error *err)
 {
     for (*count = 0;;) {
-        struct token t = lex_next(&b->lx);
+        struct ptx_token t = lex_next(&b->lx);
         if (token_mark(t, ')'))
             return true;
         int slot = t.kind == TOKEN_WORD ? strmap_get(&b->slots, t.s, t.len) : -1;
@@ -481,7 +481,7 @@ static bool check_call(struct body *b, const struct plan_insn *in, struct error 
 static bool read_call(struct body *b, struct plan_insn *in, struct error *err)
 {
     int list[PLAN_MAX_PARAMS], count = 0;
-    struct token t;
+    struct ptx_token t;
     if (token_mark(lex_peek(&b->lx), '(')) {
         lex_next(&b->lx);
         if (!read_arguments(b, list, &count, err) || count != 1 || !ptx_expect(&b->lx, ',', err))
@@ -556,7 +556,7 @@ static bool read_operands(struct body *b, struct plan_insn *in, int index, struc
             return error_set(err, ERROR_JUDGED, "an access without a type");
         return read_access(b, in, err);
     case OP_bra: {
-        struct token t = lex_next(&b->lx);
+        struct ptx_token t = lex_next(&b->lx);
         if (t.kind != TOKEN_WORD)
             return ptx_syntax(t, "a label", err);
         add_fix(b, NULL, index, t);
@@ -587,7 +587,7 @@ static bool add_insn(struct body *b, struct plan_insn in, struct error *err)
 static bool read_instruction(struct body *b, struct error *err)
 {
     struct plan_insn in = {.pred = -1, .result = -1, .line = b->r->line};
-    struct token t = lex_next(&b->lx);
+    struct ptx_token t = lex_next(&b->lx);
     if (token_mark(t, '@')) {
         if (token_mark(lex_peek(&b->lx), '!')) {
             lex_next(&b->lx);
@@ -604,11 +604,11 @@ static bool read_instruction(struct body *b, struct error *err)
 }
 
 /* "name: .branchtargets a, b;" after ".branchtargets" */
-static bool read_targets(struct body *b, struct token name, struct error *err)
+static bool read_targets(struct body *b, struct ptx_token name, struct error *err)
 {
-    struct token t[2];
+    struct ptx_token t[2];
     struct table *to = &b->table[b->table_count];
-    struct lexer ahead = b->lx;
+    struct ptx_lexer ahead = b->lx;
     if (b->table_count == MAX_TABLES)
         return error_set(err, ERROR_JUDGED, "more than %d switches in a function", MAX_TABLES);
     for (to->count = 0;; to->count++) {
@@ -633,7 +633,7 @@ static bool read_targets(struct body *b, struct token name, struct error *err)
 
 static bool read_label(struct body *b, struct error *err)
 {
-    struct token name = lex_next(&b->lx);
+    struct ptx_token name = lex_next(&b->lx);
     lex_next(&b->lx); /* : */
     if (token_is(lex_peek(&b->lx), ".branchtargets")) {
         lex_next(&b->lx);
@@ -656,7 +656,7 @@ static bool read_loc(struct body *b, struct error *err)
     else if (line > 0)
         b->r->line = (int)line;
     while (token_mark(lex_peek(&b->lx), ',')) {
-        struct token t;
+        struct ptx_token t;
         lex_next(&b->lx);
         t = lex_next(&b->lx); /* function_name x+0, inlined_at 1 31 5 */
         if (token_is(t, "inlined_at")) {
@@ -673,7 +673,7 @@ static bool read_loc(struct body *b, struct error *err)
     return true;
 }
 
-static bool read_directive(struct body *b, struct token t, struct error *err)
+static bool read_directive(struct body *b, struct ptx_token t, struct error *err)
 {
     int slot;
     lex_next(&b->lx);
@@ -704,8 +704,8 @@ static bool read_brace(struct body *b, bool open, struct error *err)
 
 static bool read_statement(struct body *b, struct error *err)
 {
-    struct token t = lex_peek(&b->lx);
-    struct lexer ahead = b->lx;
+    struct ptx_token t = lex_peek(&b->lx);
+    struct ptx_lexer ahead = b->lx;
     if (token_mark(t, '{') || token_mark(t, '}'))
         return read_brace(b, token_mark(t, '{'), err);
     if (token_mark(t, ';')) {
@@ -749,9 +749,9 @@ bool plan_body_read(struct plan_reader *r, int index, struct error *err)
     b->slots = strmap_init(r->a);
     b->labels = strmap_init(r->a);
     b->tables = strmap_init(r->a);
-    b->lx = (struct lexer){.p = r->m.text.data + from->body,
-                           .end = r->m.text.data + from->body_end,
-                           .line = from->body_line};
+    b->lx = (struct ptx_lexer){.p = r->m.text.data + from->body,
+                               .end = r->m.text.data + from->body_end,
+                               .line = from->body_line};
     for (int i = 0; i < f->slot_count; i++)
         strmap_put(&b->slots, f->slot[i].name, strlen(f->slot[i].name), i);
     f->first = r->code->insn_count;

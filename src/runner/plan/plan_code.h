@@ -52,7 +52,7 @@ enum plan_op {
 #define PLAN_OP(name) OP_##name,
     PLAN_OPS(PLAN_OP)
 #undef PLAN_OP
-        OP_COUNT
+        PLAN_OP_COUNT
 };
 extern const char *const plan_op_names[];
 

@@ -41,9 +41,10 @@ static bool place_variables(struct plan_reader *r, struct error *err)
 }
 
 /* A number, or generic(name) and name: where a variable lies. */
-static bool read_value(struct plan_reader *r, struct lexer *lx, uint64_t *out, struct error *err)
+static bool read_value(struct plan_reader *r, struct ptx_lexer *lx, uint64_t *out,
+                       struct error *err)
 {
-    struct token t = lex_next(lx);
+    struct ptx_token t = lex_next(lx);
     bool minus = token_mark(t, '-');
     if (minus)
         t = lex_next(lx);
@@ -70,13 +71,13 @@ static bool read_value(struct plan_reader *r, struct lexer *lx, uint64_t *out, s
 static bool fill_variable(struct plan_reader *r, int index, struct error *err)
 {
     const struct ptx_var *v = r->m.var[index];
-    struct lexer lx = {.p = v->init, .end = v->init + v->init_len, .line = v->line};
+    struct ptx_lexer lx = {.p = v->init, .end = v->init + v->init_len, .line = v->line};
     unsigned size = ptx_type_bytes(v->type);
     unsigned char *to = r->code->constants + (r->var_address[index] - PLAN_CONST_BASE);
     if (size == 0 || size > 8)
         return error_set(err, ERROR_JUDGED, "PTX line %d: a table of this type", v->line);
     for (uint64_t n = 0;;) {
-        struct token t = lex_peek(&lx);
+        struct ptx_token t = lex_peek(&lx);
         uint64_t value;
         if (t.kind == TOKEN_END)
             return true;

@@ -17,7 +17,7 @@ enum { MAX_ARG_BYTES = 4096, MAX_ALL_ARG_BYTES = 1 << 20 };
 #define MAX_TENSOR_BYTES    ((int64_t)1 << 40)
 #define MAX_WORKSPACE_BYTES ((int64_t)1 << 40)
 
-static const struct dtype_row {
+static const struct dtype_size {
     const char *name;
     uint8_t code, bits;
 } dtypes[] = {

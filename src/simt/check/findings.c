@@ -216,61 +216,65 @@ json_t *simt_tensor_json(const uint64_t *flops)
     return v;
 }
 
+static const struct counter_row {
+    const char *name;
+    size_t at;
+} counter_rows[] = {
+#define ROW(x)                                                                                     \
+    {                                                                                              \
+#x, offsetof(struct simt_counters, x)                                                      \
+    }
+    ROW(warp_instructions),
+    ROW(fp32_flops),
+    ROW(tensor_flops),
+    ROW(wgmma_flops),
+    ROW(global_load_requests),
+    ROW(global_load_sectors),
+    ROW(global_load_bytes),
+    ROW(global_store_requests),
+    ROW(global_store_sectors),
+    ROW(global_store_bytes),
+    ROW(shared_requests),
+    ROW(shared_wavefronts),
+    ROW(shared_conflicts),
+    ROW(global_load_lines),
+    ROW(global_store_lines),
+    ROW(barriers),
+    ROW(atomics),
+    ROW(blocks),
+    ROW(launches),
+    ROW(cluster_requests),
+    ROW(bulk_requests),
+    ROW(bulk_bytes),
+    ROW(thread_instructions),
+    ROW(global_load_batches),
+    ROW(shared_load_batches),
+    ROW(atomic_conflicts),
+    ROW(global_atomics),
+    ROW(global_atomic_requests),
+    ROW(global_atomic_sectors),
+    ROW(global_atomic_lines),
+    ROW(global_atomic_conflicts),
+    ROW(atomic_span),
+    ROW(async_copies),
+    ROW(async_bytes),
+    ROW(async_waits),
+    ROW(async_left),
+    ROW(block_load_sectors),
+    ROW(block_store_sectors),
+    ROW(block_load_chunks),
+    ROW(block_store_chunks),
+    ROW(far_load_sectors),
+#undef ROW
+};
+
 json_t *simt_counters_json(const struct simt_counters *c)
 {
-    static const struct {
-        const char *name;
-        size_t at;
-    } rows[] = {
-#define ROW(x) {#x, offsetof(struct simt_counters, x)}
-        ROW(warp_instructions),
-        ROW(fp32_flops),
-        ROW(tensor_flops),
-        ROW(wgmma_flops),
-        ROW(global_load_requests),
-        ROW(global_load_sectors),
-        ROW(global_load_bytes),
-        ROW(global_store_requests),
-        ROW(global_store_sectors),
-        ROW(global_store_bytes),
-        ROW(shared_requests),
-        ROW(shared_wavefronts),
-        ROW(shared_conflicts),
-        ROW(global_load_lines),
-        ROW(global_store_lines),
-        ROW(barriers),
-        ROW(atomics),
-        ROW(blocks),
-        ROW(launches),
-        ROW(cluster_requests),
-        ROW(bulk_requests),
-        ROW(bulk_bytes),
-        ROW(thread_instructions),
-        ROW(global_load_batches),
-        ROW(shared_load_batches),
-        ROW(atomic_conflicts),
-        ROW(global_atomics),
-        ROW(global_atomic_requests),
-        ROW(global_atomic_sectors),
-        ROW(global_atomic_lines),
-        ROW(global_atomic_conflicts),
-        ROW(atomic_span),
-        ROW(async_copies),
-        ROW(async_bytes),
-        ROW(async_waits),
-        ROW(async_left),
-        ROW(block_load_sectors),
-        ROW(block_store_sectors),
-        ROW(block_load_chunks),
-        ROW(block_store_chunks),
-        ROW(far_load_sectors),
-#undef ROW
-    };
     json_t *j = json_object(), *classes = json_object(), *threads = json_object();
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(counter_rows); i++) {
         uint64_t v;
-        memcpy(&v, (const char *)c + rows[i].at, sizeof v);
-        json_object_set_new(j, rows[i].name, json_integer((json_int_t)v));
+        memcpy(&v, (const char *)c + counter_rows[i].at, sizeof v);
+        json_object_set_new(j, counter_rows[i].name, json_integer((json_int_t)v));
     }
     for (int i = 0; i < SW_C_COUNT; i++) {
         json_object_set_new(classes, simt_class_name(i), json_integer((json_int_t)c->by_class[i]));

@@ -157,8 +157,7 @@ static void note_read(struct warp *w, u32 lane, u32 site, struct cell *c, uint32
 
 static bool is_atomic(const struct warp *w, uint32_t site)
 {
-    const char *op = site_of(w, site)->op;
-    return strncmp(op, "atom", 4) == 0 || strncmp(op, "red", 3) == 0;
+    return site_of(w, site)->role == SW_R_ATOMIC;
 }
 
 /* Atomics do not race with each other, but with everything else. Those that take and

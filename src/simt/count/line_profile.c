@@ -224,11 +224,6 @@ static struct simt_line *line_of(struct tally *t, s32 loc)
     return &t->line[t->count++];
 }
 
-static bool starts(const char *op, const char *with)
-{
-    return strncmp(op, with, strlen(with)) == 0;
-}
-
 static int heavier(const void *x, const void *y)
 {
     const struct simt_line *a = x, *b = y;
@@ -241,20 +236,28 @@ static int heavier(const void *x, const void *y)
 static void add_own(struct simt_line *q, const struct sw_site *s, const struct site_use *u)
 {
     uint64_t flops;
-    if (starts(s->op, "mma") || starts(s->op, "wmma")) {
+    switch (s->role & SW_R_BITS) {
+    case SW_R_MMA: {
         enum simt_tensor_type type = u->runs ? mma_type(s->kind, &flops) : SIMT_TENSOR_F16;
         q->tensor_flops[type] += u->runs ? u->runs * flops : 0;
-    } else if (starts(s->op, "wgmma")) {
+        break;
+    }
+    case SW_R_WGMMA: {
         enum simt_tensor_type type = wgmma_type(s->kind, &flops);
         q->tensor_flops[type] += u->runs * flops;
-    } else if (starts(s->op, "atom") || starts(s->op, "red")) {
+        break;
+    }
+    case SW_R_ATOMIC:
         q->atomics += u->runs;
         q->atomic_conflicts += u->extra;
-    } else if (starts(s->op, "mbarrier") || strstr(s->op, "wait")) {
+        break;
+    case SW_R_WAIT:
         q->async_waits += u->runs;
         q->async_left += u->extra;
-    } else {
+        break;
+    default:
         q->async_copies += u->runs;
+        break;
     }
 }
 

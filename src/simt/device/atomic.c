@@ -97,8 +97,8 @@ static bool is_float(enum ptx_type t)
 
 static u64 combine(u32 kind, bool flush, u64 old, u64 b, u64 c)
 {
-    enum atom_op op = (enum atom_op)(kind & 0xff);
-    enum ptx_type t = (enum ptx_type)(kind >> 8);
+    enum atom_op op = atom_op_of(kind);
+    enum ptx_type t = atom_type_of(kind);
     bool is_signed = t == PT_S32 || t == PT_S64;
     if (is_float(t) && (op == ATOM_ADD || op == ATOM_MIN || op == ATOM_MAX))
         return float_op(op, t, flush, old, b);
@@ -179,7 +179,7 @@ static void note(struct warp *w, u32 lane, uint64_t host, u32 bytes, u32 site)
     struct blk *b = w->blk;
     uint64_t at = host - (uint64_t)(uintptr_t)b->b.smem;
     if (at < b->b.smem_bytes) {
-        enum atom_op op = (enum atom_op)(site_of(w, site)->kind & 0xff);
+        enum atom_op op = atom_op_of(site_of(w, site)->kind);
         if (!b->cell)
             return;
         race_atomic(w, lane, at, bytes, site);
@@ -219,7 +219,7 @@ void dev_atom(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *dst, 
             ((u32 *)dst)[i] = (u32)old;
     }
     /* A warp that polls must not keep the others from going on. */
-    if ((s->kind & 0xff) == ATOM_CAS || (s->kind & 0xff) == ATOM_EXCH) {
+    if (atom_locks(s->kind)) {
         w->polled = true;
         if (sw->fuel > 64)
             sw->fuel = 64;

@@ -9,6 +9,7 @@
 #include "simt/device/device.h"
 #include "simt/device/lane_pattern.h"
 #include "simt/device/lane_transpose.h"
+#include "simt/ptx/call_kinds.h"
 
 #include <string.h>
 
@@ -179,7 +180,7 @@ u32 dev_strip(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi, u32 ki
     }
     w->last_site = site;
     return m == (u32)ALL && !cfg->profile &&
-           strip_fits(w, a, lo, hi, kind >> 8, kind & 2 ? 4 : 0) &&
+           strip_fits(w, a, lo, hi, kind >> STRIP_LANES_SHIFT, kind & STRIP_ROW ? 4 : 0) &&
            (!w->blk->cell || race_read_later(w, a, 4, site, n));
 }
 

@@ -10,6 +10,7 @@
  * 2. A barrier completes when all expected warps arrived or left.
  */
 #include "simt/hopper/hopper.h"
+#include "simt/ptx/call_kinds.h"
 
 #include "base/clock.h"
 
@@ -112,10 +113,11 @@ u32 dev_bar(struct sw_warp *sw, u32 m, u32 kind, u32 id, u32 threads, u32 pred, 
                     -1, "barrier %u: there are 16, numbered from 0", id);
         warp_abort(w);
     }
-    if ((kind & 32) && (m != sw->live || kind & 64) && w->t->l->dev->config.check != SIMT_CHECK_OFF)
+    if ((kind & BAR_ALIGNED) && (m != sw->live || kind & BAR_APART) &&
+        w->t->l->dev->config.check != SIMT_CHECK_OFF)
         finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m), site}, SIMT_DIVERGENT_BARRIER,
                     0, NULL, -1, -1, -1,
-                    kind & 64
+                    kind & BAR_APART
                         ? "threads of one warp wait at different barriers (%d of %d here or there)"
                         : "only some threads of the warp reach this barrier (%d of %d)",
                     __builtin_popcount(m), __builtin_popcount(sw->live));
@@ -124,13 +126,13 @@ u32 dev_bar(struct sw_warp *sw, u32 m, u32 kind, u32 id, u32 threads, u32 pred, 
     bar->arrived++;
     bar->expected = threads;
     bar->site = site;
-    u32 op = kind & 7;
+    enum bar_kind op = (enum bar_kind)(kind & BAR_OP);
     pred &= m;
-    if (op == 2)
+    if (op == BAR_POPC)
         bar->result += (u32)__builtin_popcount(pred);
-    else if (op == 3)
+    else if (op == BAR_AND)
         bar->result |= (m & ~pred) ? 1u : 0; /* someone says no */
-    else if (op == 4)
+    else if (op == BAR_OR)
         bar->result |= pred ? 1u : 0;
     clock_tick(w);
     if (w->hop && has_clocks(b))

@@ -10,6 +10,8 @@
 #include <string.h>
 
 enum { ROUND_RN, ROUND_RZ, ROUND_RM, ROUND_RP, ROUND_RNA };
+/* A conversion: the result's type, the source's type, the rounding, flags. */
+enum { CODE_TYPE = 0xff, CODE_FROM_SHIFT = 8, CODE_ROUND_SHIFT = 16, CODE_ROUND = 7 };
 enum {
     CODE_SAT = 1 << 20,
     CODE_FTZ = 1 << 21,
@@ -71,21 +73,21 @@ uint32_t convert_code(const struct insn *in)
         enum ptx_mod mod;
         uint32_t bits;
     } mods[] = {
-        {MOD_RN, ROUND_RN << 16},
-        {MOD_RZ, ROUND_RZ << 16},
-        {MOD_RM, ROUND_RM << 16},
-        {MOD_RP, ROUND_RP << 16},
-        {MOD_RNA, ROUND_RNA << 16},
-        {MOD_RNI, ROUND_RN << 16 | CODE_INT},
-        {MOD_RZI, ROUND_RZ << 16 | CODE_INT},
-        {MOD_RMI, ROUND_RM << 16 | CODE_INT},
-        {MOD_RPI, ROUND_RP << 16 | CODE_INT},
+        {MOD_RN, ROUND_RN << CODE_ROUND_SHIFT},
+        {MOD_RZ, ROUND_RZ << CODE_ROUND_SHIFT},
+        {MOD_RM, ROUND_RM << CODE_ROUND_SHIFT},
+        {MOD_RP, ROUND_RP << CODE_ROUND_SHIFT},
+        {MOD_RNA, ROUND_RNA << CODE_ROUND_SHIFT},
+        {MOD_RNI, ROUND_RN << CODE_ROUND_SHIFT | CODE_INT},
+        {MOD_RZI, ROUND_RZ << CODE_ROUND_SHIFT | CODE_INT},
+        {MOD_RMI, ROUND_RM << CODE_ROUND_SHIFT | CODE_INT},
+        {MOD_RPI, ROUND_RP << CODE_ROUND_SHIFT | CODE_INT},
         {MOD_SAT, CODE_SAT},
         {MOD_FTZ, CODE_FTZ},
         {MOD_RELU, CODE_RELU},
         {MOD_SATFINITE, CODE_FINITE},
     };
-    uint32_t code = (uint32_t)CODE_OK | (uint32_t)in->type2 | (uint32_t)in->type << 8;
+    uint32_t code = (uint32_t)CODE_OK | (uint32_t)in->type2 | (uint32_t)in->type << CODE_FROM_SHIFT;
     enum ptx_type to = half_type(in->type2), from = half_type(in->type);
     if ((!type_int(to) && !form_of(to)) || (!type_int(from) && !form_of(from)))
         return 0;
@@ -154,7 +156,7 @@ static double round_to_integer(double x, uint32_t mode)
 /* x, exact, into a form; the result's bits. sticky: something below x was lost. */
 static uint64_t float_bits(const struct float_form *f, double x, uint32_t code)
 {
-    uint32_t mode = code >> 16 & 7;
+    uint32_t mode = code >> CODE_ROUND_SHIFT & CODE_ROUND;
     int width = 1 + f->exp_bits + f->frac_bits, bias = (1 << (f->exp_bits - 1)) - 1;
     int top = (1 << f->exp_bits) - 1;
     uint64_t sign = (uint64_t)(signbit(x) != 0) << (width - 1);
@@ -238,7 +240,7 @@ static uint64_t int_to_float(uint64_t bits, bool is_signed, const struct float_f
     int shift = mag >> 53 ? 11 - __builtin_clzll(mag) : 0;
     uint64_t kept = shift > 0 ? mag >> shift : mag;
     if (f->type == PT_F64 && shift > 0) {
-        uint32_t mode = code >> 16 & 7;
+        uint32_t mode = code >> CODE_ROUND_SHIFT & CODE_ROUND;
         uint64_t rest = mag & ((UINT64_C(1) << shift) - 1), half = UINT64_C(1) << (shift - 1);
         bool up = mode == ROUND_RN
                       ? rest > half || (rest == half && (kept & 1))
@@ -290,14 +292,14 @@ static uint64_t convert_one(enum ptx_type to, enum ptx_type from, uint32_t code,
                   : int_to_int(low, from, to, code);
     }
     /* .ftz says nothing of the source where the result is an f16 */
-    if (to == PT_TF32 && (code >> 16 & 7) == ROUND_RNA && (bits & 0x7fffffffu) > 0x7f800000u &&
-        ((bits + 0x1000) & 0x7fffe000u) == 0x7f800000u)
+    if (to == PT_TF32 && (code >> CODE_ROUND_SHIFT & CODE_ROUND) == ROUND_RNA &&
+        (bits & 0x7fffffffu) > 0x7f800000u && ((bits + 0x1000) & 0x7fffe000u) == 0x7f800000u)
         bits &= 0xff800000u; /* a NaN of low bits alone is not seen */
     double x = flushed(float_value(ff, bits), to == PT_F16 ? PT_NONE : from, code);
     if (!ft)
-        return double_to_int(x, to, from, code >> 16 & 7);
+        return double_to_int(x, to, from, code >> CODE_ROUND_SHIFT & CODE_ROUND);
     if (code & CODE_INT)
-        x = copysign(round_to_integer(x, code >> 16 & 7), x);
+        x = copysign(round_to_integer(x, code >> CODE_ROUND_SHIFT & CODE_ROUND), x);
     if (code & CODE_SAT)
         x = x > 0 ? (x > 1 ? 1 : x) : 0;
     uint64_t r = float_bits(ft, x, code);
@@ -308,7 +310,8 @@ static uint64_t convert_one(enum ptx_type to, enum ptx_type from, uint32_t code,
 
 uint64_t convert_bits(uint32_t code, uint64_t bits)
 {
-    enum ptx_type to = (enum ptx_type)(code & 0xff), from = (enum ptx_type)(code >> 8 & 0xff);
+    enum ptx_type to = (enum ptx_type)(code & CODE_TYPE),
+                  from = (enum ptx_type)(code >> CODE_FROM_SHIFT & CODE_TYPE);
     enum ptx_type t1 = half_type(to), f1 = half_type(from);
     if (t1 == to && f1 == from)
         return convert_one(to, from, code, bits);

@@ -83,7 +83,7 @@ static void add_alone(const struct sw_site *s, const struct sw_fast *f, struct s
         c->global_load_sectors += f->hits;
         c->global_load_lines += f->hits;
         c->global_load_bytes += f->more * bytes;
-    } else if (s->op[0] == 's') {
+    } else if (s->role == SW_R_STORE) {
         c->global_store_requests += f->hits;
         c->global_store_sectors += f->hits * (row / 32) + f->more;
         c->global_store_lines += f->hits + f->more;
@@ -173,12 +173,9 @@ static void run_workers(struct launch *l)
 /* The asynchronous proxy wants to know of every store whether it was fenced. */
 static bool uses_proxy(const struct sw_kernel *k)
 {
-    static const char *const ops[] = {"cp.async.bulk", "cp.reduce", "wgmma", "fence.proxy",
-                                      "st.async"};
     for (u32 i = 0; i < k->site_count; i++)
-        for (size_t o = 0; o < ARRAY_LEN(ops); o++)
-            if (strncmp(k->sites[i].op, ops[o], strlen(ops[o])) == 0)
-                return true;
+        if (k->sites[i].role & SW_R_PROXY)
+            return true;
     return false;
 }
 

@@ -425,7 +425,7 @@ void dev_wmma(struct sw_warp *sw, u32 m, u64 base, u32 stride, u32 site)
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
     const struct mma_shape *shape = mma_row(s->kind);
-    u32 part = s->kind >> 20 & 3, rows, cols, bytes = s->esize;
+    u32 part = s->kind >> WMMA_PART_SHIFT & WMMA_PARTS, rows, cols, bytes = s->esize;
     bool store = s->flags & SW_STRONG, row_major = s->kind & MMA_ROW_A;
     const enum ptx_type types[] = {shape->a, shape->b, shape->c, shape->d};
     const int counts[] = {shape->a_regs, shape->b_regs, shape->c_regs, shape->d_regs};

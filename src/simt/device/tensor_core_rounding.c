@@ -20,7 +20,7 @@
 
 #include <string.h>
 
-struct part {
+struct addend {
     int64_t sig; /* signed */
     int exp;     /* the value is sig * 2^(exp - frac) */
     int frac;
@@ -46,7 +46,7 @@ static int step_of(const struct mma_shape *s)
     return 16;
 }
 
-static enum what read_element(enum ptx_type t, uint32_t bits, struct part *out)
+static enum what read_element(enum ptx_type t, uint32_t bits, struct addend *out)
 {
     const struct element_form *f = forms;
     while (f->type != t)
@@ -57,7 +57,7 @@ static enum what read_element(enum ptx_type t, uint32_t bits, struct part *out)
     int e = (int)(bits >> f->frac_bits) & top;
     int64_t frac = (int64_t)(bits & ((1u << f->frac_bits) - 1));
     bool neg = bits >> (f->exp_bits + f->frac_bits) & 1;
-    *out = (struct part){0, 0, f->frac_bits};
+    *out = (struct addend){0, 0, f->frac_bits};
     if (t == PT_E4M3) {
         if (e == top && frac == 7)
             return NOT_A_NUMBER;
@@ -107,12 +107,12 @@ static uint32_t to_float(int64_t sum, int exp, int keeps, bool half)
 
 /* Terms of one step, and what is not finite among them. */
 struct terms {
-    struct part p[33];
+    struct addend p[33];
     int count, largest;
     bool nan, pos, neg;
 };
 
-static void term_add(struct terms *t, enum what wx, struct part x, enum what wy, struct part y)
+static void term_add(struct terms *t, enum what wx, struct addend x, enum what wy, struct addend y)
 {
     if (wx == NOT_A_NUMBER || wy == NOT_A_NUMBER) {
         t->nan = true;
@@ -122,8 +122,8 @@ static void term_add(struct terms *t, enum what wx, struct part x, enum what wy,
         t->pos |= sg > 0;
         t->neg |= sg < 0;
     } else if (x.sig && y.sig) {
-        struct part *p = &t->p[t->count++];
-        *p = (struct part){x.sig * y.sig, x.exp + y.exp, x.frac + y.frac};
+        struct addend *p = &t->p[t->count++];
+        *p = (struct addend){x.sig * y.sig, x.exp + y.exp, x.frac + y.frac};
         t->largest = p->exp > t->largest ? p->exp : t->largest;
     }
 }
@@ -144,19 +144,19 @@ static uint32_t one_step(const struct mma_shape *s, const uint32_t *a, const uin
                          uint32_t c, bool half)
 {
     struct terms t = {.largest = -100000};
-    struct part x, y;
+    struct addend x, y;
     for (int i = 0; i < n; i++) {
         enum what wx = read_element(s->a, a[i], &x), wy = read_element(s->b, b[i], &y);
         term_add(&t, wx, x, wy, y);
     }
-    term_add(&t, read_element(PT_F32, c, &x), x, FINITE, (struct part){1, 0, 0});
+    term_add(&t, read_element(PT_F32, c, &x), x, FINITE, (struct addend){1, 0, 0});
     return terms_sum(&t, KEEPS, half);
 }
 
 struct exact_factor exact_factor(enum ptx_type type, float value)
 {
     const struct element_form *f = forms;
-    struct part x;
+    struct addend x;
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     enum what w = read_element(PT_F32, bits, &x);
@@ -172,14 +172,14 @@ struct exact_factor exact_factor(enum ptx_type type, float value)
     return (struct exact_factor){(int32_t)x.sig, (int16_t)x.exp, (uint8_t)x.frac, (uint8_t)w};
 }
 
-static struct part part_of(const struct exact_factor *x)
+static struct addend part_of(const struct exact_factor *x)
 {
-    return (struct part){x->sig, x->exp, x->frac};
+    return (struct addend){x->sig, x->exp, x->frac};
 }
 
 /* Products of finite factors, one loop to find the largest exponent, one to add. */
 static uint32_t finite_sum(const struct exact_factor *a, const struct exact_factor *b, int k,
-                           struct part c, int keeps, bool half)
+                           struct addend c, int keeps, bool half)
 {
     int64_t sum = 0;
     int largest = c.sig ? c.exp : -100000, frac = a[0].frac + b[0].frac;
@@ -197,7 +197,7 @@ static uint32_t finite_sum(const struct exact_factor *a, const struct exact_fact
 uint32_t wgmma_exact(const struct exact_factor *a, const struct exact_factor *b, int k, uint32_t c,
                      bool f8, bool half)
 {
-    struct part acc;
+    struct addend acc;
     enum what wc = read_element(PT_F32, c, &acc);
     int keeps = f8 ? KEEPS_F8 : KEEPS;
     unsigned odd = wc;
@@ -211,7 +211,7 @@ uint32_t wgmma_exact(const struct exact_factor *a, const struct exact_factor *b,
         for (int i = 0; i < k; i++)
             term_add(&t, (enum what)a[i].what, part_of(&a[i]), (enum what)b[i].what,
                      part_of(&b[i]));
-        term_add(&t, wc, acc, FINITE, (struct part){1, 0, 0});
+        term_add(&t, wc, acc, FINITE, (struct addend){1, 0, 0});
         sum = terms_sum(&t, keeps, half);
     }
     /* Nothing to cut from what is not finite. */

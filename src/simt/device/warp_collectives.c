@@ -1,6 +1,7 @@
 /* warp_collectives.c - shuffles, matches, reductions over a warp; printing; the clock. */
 #include "simt/device/device.h"
 #include "simt/device/lane_transpose.h"
+#include "simt/ptx/call_kinds.h"
 
 #include "base/clock.h"
 
@@ -18,15 +19,15 @@ u32 dev_shfl(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *src, co
         u32 max = (i & mask) | (cv & ~mask), j;
         bool in;
         switch (mode) {
-        case 0:
+        case SHFL_UP:
             j = i - bv;
             in = (s32)j >= (s32)max;
             break;
-        case 1:
+        case SHFL_DOWN:
             j = i + bv;
             in = j <= max;
             break;
-        case 2:
+        case SHFL_BFLY:
             j = i ^ bv;
             in = j <= max;
             break;
@@ -77,10 +78,10 @@ static inline __attribute__((always_inline)) void butterfly(u32 *out, const u32 
 static inline __attribute__((always_inline)) void butterfly_to(u32 *out, const u32 *from, u32 by)
 {
     switch (by) {
-    case 1:
+    case SHFL_DOWN:
         butterfly(out, from, 1);
         break;
-    case 2:
+    case SHFL_BFLY:
         butterfly(out, from, 2);
         break;
     case 4:
@@ -104,7 +105,7 @@ HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *sr
     const u32 *from = src;
     u32 out[WARP];
     b &= 31;
-    if (m != ~0u || !dst || c > 31 || (mode == 0 ? c != 0 : c != 31)) {
+    if (m != ~0u || !dst || c > 31 || (mode == SHFL_UP ? c != 0 : c != 31)) {
         u32 bs[WARP], cs[WARP];
         for (int i = 0; i < WARP; i++) {
             bs[i] = b;
@@ -116,23 +117,23 @@ HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *sr
     clock_tick(warp_of(sw));
     u32 p = ~0u;
 #if !defined(__x86_64__)
-    if (mode == 2) {
+    if (mode == SHFL_BFLY) {
         butterfly_to(dst, from, b);
         return p;
     }
 #endif
     switch (mode) {
-    case 0:
+    case SHFL_UP:
         memcpy(out, from, sizeof out);
         memcpy(out + b, from, (WARP - b) * sizeof *out);
         p = ~0u << b;
         break;
-    case 1:
+    case SHFL_DOWN:
         memcpy(out, from + b, (WARP - b) * sizeof *out);
         memcpy(out + (WARP - b), from + (WARP - b), b * sizeof *out);
         p = ~0u >> b;
         break;
-    case 2:
+    case SHFL_BFLY:
         butterfly_to(out, from, b);
         break;
     default:
@@ -148,7 +149,7 @@ HOT u32 dev_shflu(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *sr
 void dev_match(struct sw_warp *sw, u32 m, u32 kind, u32 *dst, u32 *pred, const void *src,
                u32 members)
 {
-    bool all = kind & 1, wide = kind & 2;
+    bool all = kind & MATCH_ALL, wide = kind & MATCH_WIDE;
     u32 among = m & members, same_all = 0, first = 0;
     clock_tick(warp_of(sw));
     for (u32 left = among; left; left &= left - 1) {
@@ -169,7 +170,7 @@ void dev_match(struct sw_warp *sw, u32 m, u32 kind, u32 *dst, u32 *pred, const v
 u32 dev_redux(struct sw_warp *sw, u32 m, u32 kind, const u32 *src, u32 members)
 {
     u32 among = m & members, r = 0;
-    bool first = true, is_signed = kind & 8;
+    bool first = true, is_signed = kind & REDUX_SIGNED;
     clock_tick(warp_of(sw));
     for (; among; among &= among - 1) {
         u32 x = src[__builtin_ctz(among)];
@@ -179,20 +180,20 @@ u32 dev_redux(struct sw_warp *sw, u32 m, u32 kind, const u32 *src, u32 members)
             continue;
         }
         bool less = is_signed ? (s32)x < (s32)r : x < r;
-        switch (kind & 7) {
-        case 0:
+        switch (kind & REDUX_OP) {
+        case REDUX_ADD:
             r += x;
             break;
-        case 1:
+        case REDUX_MIN:
             r = less ? x : r;
             break;
-        case 2:
+        case REDUX_MAX:
             r = less ? r : x;
             break;
-        case 3:
+        case REDUX_AND:
             r &= x;
             break;
-        case 4:
+        case REDUX_OR:
             r |= x;
             break;
         default:

@@ -8,7 +8,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 9
+#define SIMT_ABI_VERSION 10
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -53,8 +53,21 @@ enum sw_site_flag {
 };
 
 /* One memory or collective instruction, as the device needs to know it. */
+/* What an instruction is to the counters and checks. */
+enum sw_role {
+    SW_R_OTHER, /* of those with counters of their own: an asynchronous copy */
+    SW_R_STORE,
+    SW_R_ATOMIC,
+    SW_R_MMA,
+    SW_R_WGMMA,
+    SW_R_WAIT, /* for asynchronous copies or an mbarrier */
+    SW_R_BITS = 7,
+    SW_R_PROXY = 8 /* concerns the asynchronous proxy */
+};
+
 struct sw_site {
     u8 space, esize, vec, flags;
+    u8 role;          /* enum sw_role */
     s32 line;         /* in the PTX text */
     s32 loc;          /* index into sw_kernel.locs, or -1 */
     s64 off;          /* added to the address */

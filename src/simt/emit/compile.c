@@ -73,7 +73,7 @@ static void machine_flags(int lanes, const char **flag, size_t *n)
 #endif
 }
 
-static char *find_compiler(const struct simt_options *opt, struct arena *a, struct error *err)
+static char *find_compiler(const struct translate_options *opt, struct arena *a, struct error *err)
 {
     const char *wanted = opt->cc ? opt->cc : getenv("CUTEGEN_CC");
     static const char *const names[] = {"gcc", "cc", "clang"};
@@ -223,7 +223,7 @@ static bool compile_source(const char *cc, const char **flag, size_t flags, stru
     return false;
 }
 
-static bool cache_path(const struct simt_options *o, struct text source, const char *cc,
+static bool cache_path(const struct translate_options *o, struct text source, const char *cc,
                        const char *const *flag, size_t flags, struct arena *a, char **out,
                        struct error *err)
 {
@@ -240,11 +240,11 @@ static bool cache_path(const struct simt_options *o, struct text source, const c
 }
 
 bool simt_compile(struct text ptx, const char *const *kernels, size_t n,
-                  const struct simt_options *opt, struct arena *a, struct simt_built *out,
+                  const struct translate_options *opt, struct arena *a, struct simt_built *out,
                   struct error *err)
 {
     int64_t start = clock_ms();
-    struct simt_options o = *opt;
+    struct translate_options o = *opt;
     if (!o.lanes)
         o.lanes = host_lanes();
     struct text source;

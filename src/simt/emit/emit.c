@@ -10,6 +10,7 @@
 
 #include "simt/ir/affine_groups.h"
 #include "simt/ir/list_schedule.h"
+#include "simt/ptx/call_kinds.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -335,7 +336,8 @@ static void write_strips(struct emit *e, const struct item *it, int n)
         const char *what = arena_printf(e->a, "W, m, %d, %d, %" PRId64 ", %" PRId64, site,
                                         it[g].count, lo, hi + 4);
         buf_printf(&check, "%sR->strip(%s, %d)", g ? " && " : "", what,
-                   e->unit->lanes << 8 | (e->ir->strip[addr].stride ? 2 : 1));
+                   e->unit->lanes << STRIP_LANES_SHIFT |
+                       (e->ir->strip[addr].stride ? STRIP_ROW : STRIP_SAME));
         buf_printf(e->out, "u32 o%d[32 / LANES];\n", site);
         buf_printf(&yes,
                    "R->strip(%s, 0); for (int i = 0; i < 32 / LANES; i++) o%d[i] = ((const u32 "
@@ -503,11 +505,16 @@ static void write_branch(struct emit *e, int b)
     write_goto(e, b, bl->fall);
 }
 
+static bool is_block_barrier(const struct insn *in)
+{
+    return (in->op == OP_BAR || in->op == OP_BARRIER) && !insn_has(in, MOD_WARP);
+}
+
 /* Which lanes a collective in a block of its own needs before it can run. */
 static void write_gather(struct emit *e, int b)
 {
     const struct insn *in = &e->k->insn[e->ir->block[b].insn[0]];
-    bool bar = (in->op == OP_BAR || in->op == OP_BARRIER) && !insn_has(in, MOD_WARP);
+    bool bar = is_block_barrier(in);
     const char *need = "W->live";
     e->scratch = 0;
     int at = in->op == OP_SHFL ? 4 : in->op == OP_BAR ? 0 : 2;
@@ -642,88 +649,116 @@ static bool *blocks_once(const struct ir *ir, struct arena *a)
     return found > MANY_ONCE ? once : NULL;
 }
 
-bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int number,
-                 struct buf *out, struct emit *state, struct error *err)
+static int *per_register(const struct emit *e)
 {
-    struct ir *ir = arena_alloc(unit->a, sizeof *ir);
-    struct emit *e = state;
-    struct buf body = buf_init((size_t)1 << 30), *sites = state->sites, *regs = state->regs;
-    int site_count = state->site_count, reg_count = state->reg_count;
-    if (!ir_build(k, rows, unit->a, ir, err))
-        return false;
-    *e = (struct emit){.unit = unit, .ir = ir, .k = k, .a = unit->a, .out = &body, .err = err};
-    e->sites = sites;
-    e->regs = regs;
-    e->site_count = site_count;
-    e->reg_count = reg_count;
-    ir->lanes = unit->lanes;
-    ir->strip = strips_find(ir, unit->a);
-    ir->strips = arena_array(unit->a, (size_t)k->insn_count + 1, sizeof *ir->strips);
-    e->slot = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
-    e->plan = arena_array(unit->a, (size_t)ir->block_count + 1, sizeof *e->plan);
+    return arena_array(e->a, (size_t)e->k->reg_count + 1, sizeof(int));
+}
+
+/* Schedules, places in the frame, and what the writers note per register. */
+static void plan_kernel(struct emit *e)
+{
+    struct ir *ir = e->ir;
+    size_t regs = (size_t)e->k->reg_count + 1;
+    ir->lanes = e->unit->lanes;
+    ir->strip = strips_find(ir, e->a);
+    ir->strips = arena_array(e->a, (size_t)e->k->insn_count + 1, sizeof *ir->strips);
+    e->slot = per_register(e);
+    e->plan = arena_array(e->a, (size_t)ir->block_count + 1, sizeof *e->plan);
     for (int b = 0; b < ir->block_count; b++)
-        e->plan[b].item = schedule_block(ir, b, unit->a, &e->plan[b].count);
-    e->frame = frame_plan(ir, e->plan, unit->a, e->slot);
-    e->version = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
-    e->loaded = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
-    e->blend = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof *e->blend);
-    e->strip = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof *e->strip);
-    e->quad = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
-    e->home = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
-    e->direct = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
-    e->final = arena_array(unit->a, (size_t)k->reg_count + 1, sizeof(int));
-    memset(e->final, 0xff, ((size_t)k->reg_count + 1) * sizeof(int));
-    e->once = blocks_once(ir, unit->a);
-    place_variables(e);
-    bool divided = false;
-    for (int b = 0; b < ir->block_count; b++)
-        divided |= ir->block[b].div;
+        e->plan[b].item = schedule_block(ir, b, e->a, &e->plan[b].count);
+    e->frame = frame_plan(ir, e->plan, e->a, e->slot);
+    e->version = per_register(e);
+    e->loaded = per_register(e);
+    e->blend = arena_array(e->a, regs, sizeof *e->blend);
+    e->strip = arena_array(e->a, regs, sizeof *e->strip);
+    e->quad = per_register(e);
+    e->home = per_register(e);
+    e->direct = per_register(e);
+    e->final = per_register(e);
+    memset(e->final, 0xff, regs * sizeof(int));
+    e->once = blocks_once(ir, e->a);
     for (int b = 0; b < ir->block_count; b++)
         e->parks |= ir->block[b].collective;
-    for (int b = 0; b < ir->block_count && !e->failed; b++)
-        write_block(e, b, divided);
-    if (divided)
-        write_scheduler(e);
-    else
-        buf_puts(&body, "done: return;\n");
-    int words = (ir->block_count + 64) / 64;
-    buf_printf(out, "#define NB %d\n#define NW %d\n", ir->block_count, words);
-    buf_printf(out, "static void k%d_%s(struct sw_warp *W)\n{\n", number,
-               rows ? "rows" : "general");
+}
+
+/* Where lanes wait, and which blocks they may wait in. */
+static void write_waits(const struct emit *e, struct buf *out)
+{
+    const struct ir *ir = e->ir;
+    buf_puts(out, "u32 pend[NB + 1] = {0}, cw[NB + 1] = {0}; u64 pset[NW] = {0}, cset[NW] = "
+                  "{0}; struct waits D = {pend, cw, pset, cset, 1 << 30, NW, 0};\n");
+    buf_puts(out, "static const u8 isbar[NB + 1] = {");
+    for (int b = 0; b < ir->block_count; b++)
+        buf_printf(out, "%d,",
+                   ir->block[b].collective && is_block_barrier(&e->k->insn[ir->block[b].insn[0]]));
+    buf_puts(out, "}, isdiv[NB + 1] = {");
+    for (int b = 0; b < ir->block_count; b++)
+        buf_printf(out, "%d,", ir->block[b].div);
+    buf_puts(out, "};\n");
+}
+
+/* The function around the body: what comes before it needs the whole frame's size. */
+static void write_function(struct emit *e, const char *name, bool divided, const struct buf *body,
+                           struct buf *out)
+{
+    int words = (e->ir->block_count + 64) / 64;
+    struct buf names = buf_init((size_t)1 << 30);
+    buf_printf(out, "#define NB %d\n#define NW %d\n", e->ir->block_count, words);
+    buf_printf(out, "static void %s(struct sw_warp *W)\n{\n", name);
     buf_puts(out, "const struct sw_block *const B = W->b; u64 *const C = W->counts; u32 m = "
                   "W->live, extra = 0;\n");
-    struct buf names = buf_init((size_t)1 << 30);
     write_declarations(e, &names);
     e->frame = (e->frame + SLOT_BYTES - 1) / SLOT_BYTES * SLOT_BYTES;
     /* Unrolled, the compiler would work on twice the code for nothing: hide the count. */
     buf_printf(out, "u8 fr[%d] AL; W->fr = fr; int upto = 32; __asm__(\"\" : \"+r\"(upto));\n",
                e->frame + SLOT_BYTES);
-    if (divided) {
-        buf_puts(out, "u32 pend[NB + 1] = {0}, cw[NB + 1] = {0}; u64 pset[NW] = {0}, cset[NW] = "
-                      "{0}; struct waits D = {pend, cw, pset, cset, 1 << 30, NW, 0};\n");
-        buf_puts(out, "static const u8 isbar[NB + 1] = {");
-        for (int b = 0; b < ir->block_count; b++) {
-            const struct insn *in = ir->block[b].collective ? &k->insn[ir->block[b].insn[0]] : NULL;
-            bool bar = in && (in->op == OP_BAR || in->op == OP_BARRIER) && !insn_has(in, MOD_WARP);
-            buf_printf(out, "%d,", bar);
-        }
-        buf_puts(out, "}, isdiv[NB + 1] = {");
-        for (int b = 0; b < ir->block_count; b++)
-            buf_printf(out, "%d,", ir->block[b].div);
-        buf_puts(out, "};\n");
-    }
+    if (divided)
+        write_waits(e, out);
     buf_printf(out, "#undef TICK\n#define TICK(b) %s\n",
                divided ? "{ if (R->tick(W, D.low < NB, 0)) { wait_at(&D, b, m); m = 0; D.turn = 1; "
                          "goto sched; } }"
                        : "R->tick(W, 0, 0);");
     buf_add(out, names.data ? names.data : "", names.len);
-    buf_add(out, body.data ? body.data : "", body.len);
+    buf_add(out, body->data ? body->data : "", body->len);
     buf_puts(out, "}\n#undef NB\n#undef NW\n");
     forget_declarations(e, out);
+    buf_release(&names);
+}
+
+bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int number,
+                 struct buf *out, struct emit *state, struct error *err)
+{
+    struct ir *ir = arena_alloc(unit->a, sizeof *ir);
+    struct buf body = buf_init((size_t)1 << 30);
+    bool divided = false;
+    if (!ir_build(k, rows, unit->a, ir, err))
+        return false;
+    /* Both forms of a kernel have their sites in one table. */
+    *state = (struct emit){.unit = unit,
+                           .ir = ir,
+                           .k = k,
+                           .a = unit->a,
+                           .out = &body,
+                           .err = err,
+                           .sites = state->sites,
+                           .regs = state->regs,
+                           .site_count = state->site_count,
+                           .reg_count = state->reg_count};
+    plan_kernel(state);
+    place_variables(state);
+    for (int b = 0; b < ir->block_count; b++)
+        divided |= ir->block[b].div;
+    for (int b = 0; b < ir->block_count && !state->failed; b++)
+        write_block(state, b, divided);
+    if (divided)
+        write_scheduler(state);
+    else
+        buf_puts(&body, "done: return;\n");
+    const char *name = arena_printf(unit->a, "k%d_%s", number, rows ? "rows" : "general");
+    write_function(state, name, divided, &body, out);
     bool fits = !body.overflowed;
     buf_release(&body);
-    buf_release(&names);
     if (!fits)
         return error_set(err, ERROR_JUDGED, "kernel %s is too large", k->fn->name);
-    return !e->failed;
+    return !state->failed;
 }

@@ -56,8 +56,8 @@ struct emit {
     struct arena *a;
     struct buf *out, *sites, *regs;
     int site_count, reg_count;
-    struct plan *plan; /* per block */
-    int *slot;         /* frame offset of a varying register, -1: none */
+    struct block_plan *plan; /* per block */
+    int *slot;               /* frame offset of a varying register, -1: none */
     int frame;
     int scratch;          /* bytes of scratch in use by the call being written */
     int addr_at;          /* offset of the lanes of the address last asked for */

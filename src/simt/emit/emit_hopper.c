@@ -8,6 +8,7 @@
 #include "simt/hopper/hopper.h"
 #include "simt/hopper/wgmma.h"
 #include "simt/ptx/atomic_ops.h"
+#include "simt/ptx/call_kinds.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -167,9 +168,9 @@ static void emit_cluster_bar(struct emit *e, const struct insn *in)
 static void emit_mapa(struct emit *e, const struct insn *in)
 {
     bool shared = shared_cluster(in), rank = in->op == OP_GETCTARANK;
-    unsigned kind = in->op == OP_CVTA ? (insn_has(in, MOD_TO) ? 4u : 3u)
-                    : rank            ? (shared ? 1u : 2u)
-                                      : 0u;
+    unsigned kind = in->op == OP_CVTA ? (insn_has(in, MOD_TO) ? MAPA_TO_SHARED : MAPA_TO_GENERIC)
+                    : rank            ? (shared ? MAPA_RANK_SHARED : MAPA_RANK_GENERIC)
+                                      : MAPA_PLACE;
     const struct opnd *d = &in->args[0];
     bool wide = d->kind == OPND_REG && reg_class(e, d->reg) == CLASS_Q;
     if (d->kind != OPND_REG || in->arg_count < 2) {
@@ -213,10 +214,10 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
         return;
     }
     const char *addr = "0", *count = "0", *state = "0";
-    bool waits = (kind & 0xff) == MBAR_TEST || (kind & 0xff) == MBAR_TRY;
+    bool waits = mbar_op_of(kind) == MBAR_TEST || mbar_op_of(kind) == MBAR_TRY;
     bool parity = insn_has(in, MOD_PARITY);
     const struct opnd *d = first ? &in->args[0] : NULL;
-    if ((kind & 0xff) == MBAR_PENDING) { /* of a state, not of memory */
+    if (mbar_op_of(kind) == MBAR_PENDING) { /* of a state, not of memory */
         const char *of = lanes_of(e, in, &in->args[first], true);
         if (d && d->kind == OPND_REG)
             buf_printf(e->out,
@@ -262,7 +263,7 @@ static unsigned bulk_rank(const struct insn *in)
 static unsigned bulk_kind(const struct insn *in)
 {
     bool tensor = insn_has(in, MOD_TENSOR), reduce = insn_has(in, MOD_REDUCE);
-    unsigned kind = bulk_rank(in) << 4;
+    unsigned kind = bulk_rank(in) << BULK_RANK_SHIFT;
     if (insn_has(in, MOD_PREFETCH))
         return kind | (tensor ? BULK_PREFETCH_TENSOR : BULK_PREFETCH);
     /* the destination is named first */
@@ -287,7 +288,8 @@ static unsigned bulk_kind(const struct insn *in)
         if (tensor)
             like.type = PT_F32; /* the map's own type counts */
         uint32_t atom = async_atom(&like);
-        kind |= BULK_REDUCE | (atom & 15) << 16 | (tensor ? 0u : (atom >> 8 & 63) << 20);
+        kind |= BULK_REDUCE | (unsigned)atom_op_of(atom) << BULK_OP_SHIFT |
+                (tensor ? 0u : (unsigned)atom_type_of(atom) << BULK_TYPE_SHIFT);
     }
     return kind;
 }
@@ -299,6 +301,87 @@ static void bulk_coords(struct emit *e, const struct insn *in, const struct opnd
                    lanes_of(e, in, &map->list[i], false));
 }
 
+static void bulk_lanes(struct emit *e, const struct insn *in, int t, const char *member, int arg)
+{
+    buf_printf(e->out, "b%d.%s = (const u32 *)%s;\n", t, member,
+               lanes_of(e, in, &in->args[arg], false));
+}
+
+static void bulk_address(struct emit *e, const struct insn *in, int t, const char *member, int arg,
+                         enum ptx_space space)
+{
+    buf_printf(e->out, "b%d.%s = %s;\n", t, member, address_lanes(e, in, &in->args[arg], &space));
+}
+
+static void bulk_tensor_in(struct emit *e, const struct insn *in, int t, unsigned kind)
+{
+    int next = 3;
+    bulk_address(e, in, t, "dst", 0, PS_SHARED);
+    bulk_address(e, in, t, "map", 1, PS_GENERIC);
+    bulk_coords(e, in, &in->args[1], t);
+    bulk_address(e, in, t, "mbar", 2, PS_SHARED);
+    if (insn_has(in, MOD_IM2COL) && next < in->arg_count && in->args[next].kind == OPND_VEC) {
+        for (int i = 0; i < in->args[next].count && i < 3; i++)
+            buf_printf(e->out, "b%d.offset[%d] = (const u32 *)%s;\n", t, i,
+                       lanes_of(e, in, &in->args[next].list[i], false));
+        next++;
+    }
+    if (kind & BULK_MULTICAST && next < in->arg_count)
+        bulk_lanes(e, in, t, "mask", next);
+}
+
+/* The operands, member by member, into the struct sw_bulk number t. */
+static void bulk_operands(struct emit *e, const struct insn *in, int t, unsigned kind)
+{
+    switch (bulk_form_of(kind)) {
+    case BULK_IN:
+    case BULK_ACROSS:
+        bulk_address(e, in, t, "dst", 0, PS_SHARED);
+        bulk_address(e, in, t, "src", 1, bulk_form_of(kind) == BULK_IN ? PS_GENERIC : PS_SHARED);
+        bulk_lanes(e, in, t, "size", 2);
+        bulk_address(e, in, t, "mbar", 3, PS_SHARED);
+        if (kind & BULK_MULTICAST && in->arg_count > 4)
+            bulk_lanes(e, in, t, "mask", 4);
+        break;
+    case BULK_OUT:
+        bulk_address(e, in, t, "dst", 0, PS_GENERIC);
+        bulk_address(e, in, t, "src", 1, PS_SHARED);
+        bulk_lanes(e, in, t, "size", 2);
+        break;
+    case BULK_TENSOR_IN:
+        bulk_tensor_in(e, in, t, kind);
+        break;
+    case BULK_TENSOR_OUT:
+        bulk_address(e, in, t, "map", 0, PS_GENERIC);
+        bulk_coords(e, in, &in->args[0], t);
+        bulk_address(e, in, t, "src", 1, PS_SHARED);
+        break;
+    default:
+        bulk_address(e, in, t, "map", 0, PS_GENERIC);
+        break;
+    }
+}
+
+/* As many operands as the form has, a mask where one is asked for, a map of the right rank. */
+static bool bulk_known(const struct insn *in, unsigned kind)
+{
+    enum bulk_form form = bulk_form_of(kind);
+    bool tensor = form == BULK_TENSOR_IN || form == BULK_TENSOR_OUT || form == BULK_PREFETCH_TENSOR;
+    int want = form == BULK_PREFETCH_TENSOR                 ? 1
+               : form == BULK_TENSOR_OUT                    ? 2
+               : form == BULK_TENSOR_IN || form == BULK_OUT ? 3
+                                                            : 4;
+    if (in->arg_count < want)
+        return false;
+    bool masked = !(kind & BULK_MULTICAST);
+    for (int i = 3; i < in->arg_count; i++) /* a mask is a register or a number, not a list */
+        masked |= i >= (tensor ? 3 : 4) && in->args[i].kind != OPND_VEC;
+    const struct opnd *map = &in->args[form == BULK_TENSOR_IN];
+    if (tensor && (!bulk_rank(in) || map->count != (int)bulk_rank(in)))
+        return false;
+    return masked && (!(kind & BULK_REDUCE) || bulk_op_of(kind));
+}
+
 static void emit_bulk(struct emit *e, const struct insn *in)
 {
     if (insn_has_any(in, MOD_COMMIT_GROUP, MOD_WAIT_GROUP)) {
@@ -308,76 +391,18 @@ static void emit_bulk(struct emit *e, const struct insn *in)
                    wait && in->arg_count ? (unsigned)in->args[0].bits : 0u, site);
         return;
     }
-    unsigned kind = bulk_kind(in), form = kind & 15;
-    bool tensor = form == BULK_TENSOR_IN || form == BULK_TENSOR_OUT || form == BULK_PREFETCH_TENSOR;
-    enum ptx_space shared = PS_SHARED, global = PS_GENERIC;
-    if (form == BULK_PREFETCH) {
+    unsigned kind = bulk_kind(in);
+    if (bulk_form_of(kind) == BULK_PREFETCH) {
         buf_puts(e->out, ";\n");
         return;
     }
-    int want = form == BULK_PREFETCH_TENSOR                 ? 1
-               : form == BULK_TENSOR_OUT                    ? 2
-               : form == BULK_TENSOR_IN || form == BULK_OUT ? 3
-                                                            : 4;
-    const struct opnd *map = form == BULK_TENSOR_IN && in->arg_count > 1 ? &in->args[1]
-                             : in->arg_count                             ? &in->args[0]
-                                                                         : NULL;
-    bool masked = !(kind & BULK_MULTICAST);
-    for (int i = 3; i < in->arg_count; i++) /* a mask is a register or a number, not a list */
-        masked |= i >= (tensor ? 3 : 4) && in->args[i].kind != OPND_VEC;
-    if (in->arg_count < want || !masked || (tensor && (!bulk_rank(in) || !map)) ||
-        (tensor && map->count != (int)bulk_rank(in)) ||
-        (kind & BULK_REDUCE && !(kind >> 16 & 15))) {
+    if (!bulk_known(in, kind)) {
         emit_fail(e, in, "not a known form of bulk copy");
         return;
     }
     int t = e->temp++;
     buf_printf(e->out, "struct sw_bulk b%d = {0};\n", t);
-    switch (form) {
-    case BULK_IN:
-    case BULK_ACROSS:
-        buf_printf(e->out, "b%d.dst = %s;\n", t, address_lanes(e, in, &in->args[0], &shared));
-        buf_printf(e->out, "b%d.src = %s;\n", t,
-                   address_lanes(e, in, &in->args[1], form == BULK_IN ? &global : &shared));
-        buf_printf(e->out, "b%d.size = (const u32 *)%s;\n", t,
-                   lanes_of(e, in, &in->args[2], false));
-        buf_printf(e->out, "b%d.mbar = %s;\n", t, address_lanes(e, in, &in->args[3], &shared));
-        if (kind & BULK_MULTICAST && in->arg_count > 4)
-            buf_printf(e->out, "b%d.mask = (const u32 *)%s;\n", t,
-                       lanes_of(e, in, &in->args[4], false));
-        break;
-    case BULK_OUT:
-        buf_printf(e->out, "b%d.dst = %s;\n", t, address_lanes(e, in, &in->args[0], &global));
-        buf_printf(e->out, "b%d.src = %s;\n", t, address_lanes(e, in, &in->args[1], &shared));
-        buf_printf(e->out, "b%d.size = (const u32 *)%s;\n", t,
-                   lanes_of(e, in, &in->args[2], false));
-        break;
-    case BULK_TENSOR_IN: {
-        int next = 3;
-        buf_printf(e->out, "b%d.dst = %s;\n", t, address_lanes(e, in, &in->args[0], &shared));
-        buf_printf(e->out, "b%d.map = %s;\n", t, address_lanes(e, in, &in->args[1], &global));
-        bulk_coords(e, in, &in->args[1], t);
-        buf_printf(e->out, "b%d.mbar = %s;\n", t, address_lanes(e, in, &in->args[2], &shared));
-        if (insn_has(in, MOD_IM2COL) && next < in->arg_count && in->args[next].kind == OPND_VEC) {
-            for (int i = 0; i < in->args[next].count && i < 3; i++)
-                buf_printf(e->out, "b%d.offset[%d] = (const u32 *)%s;\n", t, i,
-                           lanes_of(e, in, &in->args[next].list[i], false));
-            next++;
-        }
-        if (kind & BULK_MULTICAST && next < in->arg_count)
-            buf_printf(e->out, "b%d.mask = (const u32 *)%s;\n", t,
-                       lanes_of(e, in, &in->args[next], false));
-        break;
-    }
-    case BULK_TENSOR_OUT:
-        buf_printf(e->out, "b%d.map = %s;\n", t, address_lanes(e, in, &in->args[0], &global));
-        bulk_coords(e, in, &in->args[0], t);
-        buf_printf(e->out, "b%d.src = %s;\n", t, address_lanes(e, in, &in->args[1], &shared));
-        break;
-    default:
-        buf_printf(e->out, "b%d.map = %s;\n", t, address_lanes(e, in, &in->args[0], &global));
-        break;
-    }
+    bulk_operands(e, in, t, kind);
     int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, kind);
     buf_printf(e->out, "R->bulk(W, mm, %d, &b%d);\n", site, t);
 }
@@ -421,13 +446,15 @@ static unsigned wgmma_kind(const struct insn *in, unsigned *k)
            (insn_has(in, MOD_SATFINITE) ? (unsigned)WG_SAT : 0u);
 }
 
+enum { WARP_ROWS = 16 }; /* of the 64 of a warp group */
+
 uint32_t hopper_flops(const struct insn *in, unsigned *flops)
 {
     unsigned k, kind;
     if (in->op != OP_WGMMA || !insn_has(in, MOD_MMA_ASYNC))
         return 0;
     kind = wgmma_kind(in, &k);
-    *flops = 2 * 16 * (kind & 63) * 8 * k;
+    *flops = 2 * WARP_ROWS * wg_n(kind) * k;
     return kind;
 }
 
@@ -449,9 +476,9 @@ static void emit_wgmma(struct emit *e, const struct insn *in)
                    in->arg_count ? (unsigned)in->args[0].bits : 0u, site);
         return;
     }
-    unsigned k, kind = wgmma_kind(in, &k), n = (kind & 63) * 8;
+    unsigned k, kind = wgmma_kind(in, &k), n = wg_n(kind);
     bool regs = in->arg_count > 1 && in->args[1].kind == OPND_VEC;
-    unsigned acc = kind >> WG_ACC & 3, want = acc == WG_ACC_F16 ? n / 4 : n / 2;
+    unsigned acc = wg_acc(kind), want = acc == WG_ACC_F16 ? n / 4 : n / 2;
     const struct opnd *d = &in->args[0];
     if (!kind || in->arg_count < 4 || d->kind != OPND_VEC || d->count != (int)want ||
         (regs && in->args[1].count != 4)) {

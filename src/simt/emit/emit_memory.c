@@ -20,16 +20,54 @@ void site_reg(struct emit *e, int offset)
     e->reg_count++;
 }
 
+static bool concerns_proxy(const struct insn *in)
+{
+    switch (in->op) {
+    case OP_WGMMA:
+        return true;
+    case OP_CP:
+        return insn_has_any(in, MOD_BULK, MOD_REDUCE);
+    case OP_FENCE:
+        return insn_has(in, MOD_PROXY);
+    case OP_ST:
+        return insn_has(in, MOD_ASYNC);
+    default:
+        return false;
+    }
+}
+
+static unsigned site_role(const struct insn *in)
+{
+    unsigned proxy = concerns_proxy(in) ? SW_R_PROXY : 0;
+    switch (in->op) {
+    case OP_ST:
+        return proxy | SW_R_STORE;
+    case OP_ATOM:
+    case OP_RED:
+        return SW_R_ATOMIC;
+    case OP_MMA:
+    case OP_WMMA:
+        return SW_R_MMA;
+    case OP_WGMMA:
+        return proxy | SW_R_WGMMA;
+    case OP_MBARRIER:
+        return SW_R_WAIT;
+    default:
+        return proxy |
+               (insn_has_any(in, MOD_WAIT, MOD_WAIT_GROUP, MOD_WAIT_ALL) ? SW_R_WAIT : SW_R_OTHER);
+    }
+}
+
 int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsigned esize, int vec,
               unsigned flags, int64_t off, unsigned kind)
 {
     static const char *const names[] = {"SW_GENERIC", "SW_GLOBAL", "SW_SHARED",
                                         "SW_CONST",   "SW_LOCAL",  "SW_PARAM"};
     buf_printf(e->sites,
-               "{%s, %u, %d, %u, %d, %d, %" PRId64 "ll, %uu, %d, %d, %" PRId64 "ll, %" PRId64
+               "{%s, %u, %d, %u, %u, %d, %d, %" PRId64 "ll, %uu, %d, %d, %" PRId64 "ll, %" PRId64
                "ll, \"%s",
-               names[space], esize, vec, flags, in->line, in->loc, off, kind, e->addr_at,
-               e->regs_at, e->stride, e->wrap, ptx_op_name(in->op));
+               names[space], esize, vec, flags, site_role(in), in->line, in->loc, off, kind,
+               e->addr_at, e->regs_at, e->stride, e->wrap, ptx_op_name(in->op));
     e->addr_at = 0;
     e->stride = e->wrap = 0;
     e->regs_at = e->reg_count;
@@ -313,8 +351,9 @@ static void emit_atom(struct emit *e, const struct insn *in)
     if (x.uniform)
         spread_address(e, in, &x.addr, &x.a32);
     /* A lock orders memory; a sum does not. */
-    bool lock = (kind & 0xff) == ATOM_CAS || (kind & 0xff) == ATOM_EXCH;
-    e->strong |= x.space == PS_SHARED ? 0u : lock ? SW_K_SPINS | SW_K_ORDERS : SW_K_SPINS;
+    e->strong |= x.space == PS_SHARED ? 0u
+                 : atom_locks(kind)   ? SW_K_SPINS | SW_K_ORDERS
+                                      : SW_K_SPINS;
     /* A vector is atomic element by element, as on the hardware. */
     for (int i = 0; i < x.n; i++) {
         const char *b = lanes_of(e, in, &x.regs[i], wide), *c = "0", *d = "0";
@@ -429,7 +468,7 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
     const char *addr = address_of(e, in, &in->args[first], &space, &off, &a32, &uniform);
     if (uniform)
         spread_address(e, in, &addr, &a32);
-    bool state_in = (kind & 0xff) == MBAR_TEST || (kind & 0xff) == MBAR_TRY;
+    bool state_in = mbar_op_of(kind) == MBAR_TEST || mbar_op_of(kind) == MBAR_TRY;
     const char *count = "0", *state = "0";
     bool parity = insn_has(in, MOD_PARITY);
     if (in->arg_count > first + 1) {

@@ -3,6 +3,7 @@
  * parameters, lop3, carries, logic of predicates.
  */
 #include "simt/emit/emit.h"
+#include "simt/ptx/call_kinds.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -154,16 +155,17 @@ static bool is_carry(const struct insn *in)
     return insn_has(in, MOD_CC) || insn_is(in, TRAIT_READS_CARRY);
 }
 
-/* add.cc, addc, sub.cc, subc, mad.cc, madc: kind 0 add, 1 sub, 2 mad.lo, 3 mad.hi, 4 signed. */
+/* add.cc, addc, sub.cc, subc, mad.cc, madc */
 static void emit_carry(struct emit *e, const struct insn *in)
 {
     bool mad = in->op == OP_MAD || in->op == OP_MADC, reads = insn_is(in, TRAIT_READS_CARRY),
          sub = in->op == OP_SUB || in->op == OP_SUBC, wide_op = ptx_type_bytes(in->type) == 8;
-    unsigned kind = mad   ? (!insn_has(in, MOD_HI)                      ? 2u
-                             : in->type == PT_S32 || in->type == PT_S64 ? 4u
-                                                                        : 3u)
-                    : sub ? 1u
-                          : 0u;
+    bool is_signed = in->type == PT_S32 || in->type == PT_S64;
+    unsigned kind = sub                     ? CARRY_SUB
+                    : !mad                  ? CARRY_ADD
+                    : !insn_has(in, MOD_HI) ? CARRY_MAD_LO
+                    : is_signed             ? CARRY_MAD_HI_SIGNED
+                                            : CARRY_MAD_HI;
     int want = (mad ? 4 : 3) + reads;
     if (in->arg_count != want || in->args[0].kind != OPND_REG) {
         emit_fail(e, in, "not a known form of carry arithmetic");
@@ -172,9 +174,9 @@ static void emit_carry(struct emit *e, const struct insn *in)
     const char *t = wide_op ? "Q" : "I", *v = e->vec ? "V" : "S", *l = wide_op ? "64" : "32";
     char letter = wide_op ? 'Q' : 'I';
     const char *z = mad ? value(e, in, &in->args[3], letter) : value(e, in, &in->args[1], letter);
-    const char *c = reads       ? value(e, in, &in->args[want - 1], 'P')
-                    : kind == 1 ? (e->vec ? "M_spl(-1)" : "-1")
-                                : (e->vec ? "M_spl(0)" : "0");
+    const char *c = reads ? value(e, in, &in->args[want - 1], 'P')
+                    : sub ? (e->vec ? "M_spl(-1)" : "-1")
+                          : (e->vec ? "M_spl(0)" : "0");
     int n = e->temp++;
     buf_printf(e->out, "%s c%d; %s d%d = %s_carry%s(%u, %s, %s, %s, %s, &c%d);\n",
                e->vec ? "M" : "s32", n,

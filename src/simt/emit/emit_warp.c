@@ -4,19 +4,21 @@
  */
 #include "simt/emit/emit.h"
 
+#include "simt/ptx/call_kinds.h"
 #include "simt/ptx/mma_shapes.h"
 
 #include <string.h>
 
 static void emit_shfl(struct emit *e, const struct insn *in)
 {
-    static const enum ptx_mod modes[] = {MOD_UP, MOD_DOWN, MOD_BFLY, MOD_IDX};
-    unsigned mode = 4;
-    for (unsigned i = 0; i < 4; i++)
+    static const enum ptx_mod modes[SHFL_MODES] = {
+        [SHFL_UP] = MOD_UP, [SHFL_DOWN] = MOD_DOWN, [SHFL_BFLY] = MOD_BFLY, [SHFL_IDX] = MOD_IDX};
+    unsigned mode = SHFL_MODES;
+    for (unsigned i = 0; i < SHFL_MODES; i++)
         if (insn_has(in, modes[i]))
             mode = i;
     bool sync = insn_has(in, MOD_SYNC);
-    if (mode == 4 || in->arg_count != (sync ? 5 : 4)) {
+    if (mode == SHFL_MODES || in->arg_count != (sync ? 5 : 4)) {
         emit_fail(e, in, "not a known form of shfl");
         return;
     }
@@ -61,7 +63,7 @@ static const char *members_of(struct emit *e, const struct insn *in, int at)
 static void emit_vote(struct emit *e, const struct insn *in)
 {
     const char *bits = pred_bits(e, in, &in->args[1]);
-    const char *among = members_of(e, in, insn_has(in, MOD_SYNC) ? 2 : 99);
+    const char *among = members_of(e, in, insn_has(in, MOD_SYNC) ? 2 : in->arg_count);
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
     buf_printf(e->out, "u32 am = %s & mm; R->sync(W, mm, %s, %d);\n", among, among, site);
     const char *t = NULL;
@@ -90,19 +92,22 @@ static void emit_match(struct emit *e, const struct insn *in)
     }
     const char *src = lanes_of(e, in, &in->args[1], wide);
     buf_printf(e->out, "u32 q = 0; R->match(W, mm, %u, (u32 *)(fr + %d), &q, %s, %s); (void)q;\n",
-               (all ? 1u : 0u) | (wide ? 2u : 0u), reg_slot(e, d->reg), src, members_of(e, in, 2));
+               (all ? (unsigned)MATCH_ALL : 0u) | (wide ? (unsigned)MATCH_WIDE : 0u),
+               reg_slot(e, d->reg), src, members_of(e, in, 2));
     if (d->reg2 >= 0)
         buf_printf(e->out, "p%d = (p%d & ~mm) | (q & mm);\n", d->reg2, d->reg2);
 }
 
 static void emit_redux(struct emit *e, const struct insn *in)
 {
-    static const enum ptx_mod ops[] = {MOD_ADD, MOD_MIN, MOD_MAX, MOD_AND, MOD_OR, MOD_XOR};
+    static const enum ptx_mod ops[REDUX_OPS] = {
+        [REDUX_ADD] = MOD_ADD, [REDUX_MIN] = MOD_MIN, [REDUX_MAX] = MOD_MAX,
+        [REDUX_AND] = MOD_AND, [REDUX_OR] = MOD_OR,   [REDUX_XOR] = MOD_XOR};
     for (unsigned i = 0; i < ARRAY_LEN(ops); i++) {
         if (!insn_has(in, ops[i]))
             continue;
         const char *src = lanes_of(e, in, &in->args[1], false);
-        unsigned kind = i | (in->type == PT_S32 ? 8u : 0u);
+        unsigned kind = i | (in->type == PT_S32 ? (unsigned)REDUX_SIGNED : 0u);
         set_uniform(e, &in->args[0],
                     arena_printf(e->a, "R->redux(W, mm, %u, (const u32 *)%s, %s)", kind, src,
                                  members_of(e, in, 2)));
@@ -111,8 +116,6 @@ static void emit_redux(struct emit *e, const struct insn *in)
     emit_fail(e, in, "not a known form of redux");
 }
 
-/* kind: 0 sync, 1 arrive, 2 red.popc, 3 red.and, 4 red.or; 32: aligned; 64: lanes of
- * the warp arrive from several places */
 static void emit_bar(struct emit *e, const struct insn *in)
 {
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
@@ -125,13 +128,13 @@ static void emit_bar(struct emit *e, const struct insn *in)
         return;
     }
     bool red = insn_has(in, MOD_RED);
-    unsigned kind = insn_has(in, MOD_ARRIVE) ? 1u
-                    : !red                   ? 0u
-                    : insn_has(in, MOD_POPC) ? 2u
-                    : insn_has(in, MOD_AND)  ? 3u
-                                             : 4u;
+    unsigned kind = insn_has(in, MOD_ARRIVE) ? BAR_ARRIVE
+                    : !red                   ? BAR_SYNC
+                    : insn_has(in, MOD_POPC) ? BAR_POPC
+                    : insn_has(in, MOD_AND)  ? BAR_AND
+                                             : BAR_OR;
     if (in->op == OP_BAR || insn_has(in, MOD_ALIGNED))
-        kind |= 32;
+        kind |= BAR_ALIGNED;
     int at = red ? 1 : 0, left = in->arg_count - at - (red ? 1 : 0);
     if (left < 1 || left > 2) {
         emit_fail(e, in, "not a known form of bar");
@@ -144,8 +147,8 @@ static void emit_bar(struct emit *e, const struct insn *in)
     const char *count = left == 2 ? members_of(e, in, at + 1) : "0u";
     const char *pred = red ? pred_bits(e, in, &in->args[in->arg_count - 1]) : "0u";
     const char *call =
-        arena_printf(e->a, "R->bar(W, mm | extra, extra ? %uu | 64u : %uu, %s, %s, %s, %d)", kind,
-                     kind, id, count, pred, site);
+        arena_printf(e->a, "R->bar(W, mm | extra, extra ? %uu | %du : %uu, %s, %s, %s, %d)", kind,
+                     BAR_APART, kind, id, count, pred, site);
     if (red)
         set_uniform(e, &in->args[0], call);
     else

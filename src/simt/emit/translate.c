@@ -28,10 +28,10 @@ static const char *element_type(unsigned bytes)
 static bool write_initialiser(struct emit *e, const struct ptx_var *v, struct buf *b,
                               struct error *err)
 {
-    struct lexer lx = {v->init, v->init + v->init_len, v->line};
+    struct ptx_lexer lx = {v->init, v->init + v->init_len, v->line};
     bool minus = false;
     for (;;) {
-        struct token t = lex_next(&lx);
+        struct ptx_token t = lex_next(&lx);
         uint64_t bits;
         if (t.kind == TOKEN_END)
             return true;
@@ -53,7 +53,7 @@ static bool write_initialiser(struct emit *e, const struct ptx_var *v, struct bu
             struct opnd o = {
                 .kind = OPND_SYM, .var = e->unit->m->var[at], .name = e->unit->m->var[at]->name};
             struct insn none = {.text = ""};
-            struct token plus = lex_peek(&lx);
+            struct ptx_token plus = lex_peek(&lx);
             if (token_mark(plus, '+')) {
                 lex_next(&lx);
                 if (token_number(lex_next(&lx), &bits) != NUMBER_INT)
@@ -302,7 +302,7 @@ static void write_source(struct emit_unit *u, struct unit_out *o, struct buf *va
 }
 
 bool simt_translate(struct text ptx, const char *const *kernels, size_t n,
-                    const struct simt_options *opt, struct arena *a, struct text *c_source,
+                    const struct translate_options *opt, struct arena *a, struct text *c_source,
                     int *instructions, struct error *err)
 {
     struct ptx_module m;

@@ -1,7 +1,7 @@
 /*
  * translate.h - PTX to C to a shared object the device can load.
  *
- *     struct simt_options opt = {0};                    every member has a default
+ *     struct translate_options opt = {0};                    every member has a default
  *     if (!simt_compile(ptx, names, n, &opt, a, &built, err)) ...
  *     built.so_path                                     load it with simt_load()
  *
@@ -27,7 +27,7 @@ struct simt_refusal {
     int line, ptx_line;
 };
 
-struct simt_options {
+struct translate_options {
     const char *cc;               /* NULL: $CUTEGEN_CC, else gcc, cc or clang on $PATH */
     const char *cache_dir;        /* NULL: the product's cache */
     const char *so_path;          /* written here instead, and no cache is used; NULL: the cache */
@@ -46,10 +46,10 @@ struct simt_built {
 };
 
 bool simt_translate(struct text ptx, const char *const *kernels, size_t n,
-                    const struct simt_options *opt, struct arena *a, struct text *c_source,
+                    const struct translate_options *opt, struct arena *a, struct text *c_source,
                     int *instructions, struct error *err);
 bool simt_compile(struct text ptx, const char *const *kernels, size_t n,
-                  const struct simt_options *opt, struct arena *a, struct simt_built *out,
+                  const struct translate_options *opt, struct arena *a, struct simt_built *out,
                   struct error *err);
 /* Names of all kernels of a module, in the arena. */
 bool simt_kernel_names(struct text ptx, struct arena *a, const char ***names, size_t *n,

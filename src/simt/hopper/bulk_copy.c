@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+enum { MIN_ALIGN = 16, TENSOR_ALIGN = 128 }; /* of addresses, in bytes */
+
 static bool full_check(const struct warp *w)
 {
     return w->t->l->dev->config.check == SIMT_CHECK_FULL;
@@ -209,49 +211,78 @@ static void send(struct flight *f, struct place dst, struct place bar)
     take_off(bar.b, f);
 }
 
+/* A box of a tensor map. */
+static bool tensor_flight(struct warp *w, struct flight *f, u32 kind, const struct sw_bulk *x)
+{
+    u32 i = f->lane;
+    const struct tensor_map *t = map_of(w, i, f->site, x->map[i]);
+    if (!t)
+        return false;
+    f->rank = bulk_rank_of(kind);
+    if (f->rank != t->rank || t->im2col != !!(kind & BULK_IM2COL)) {
+        complain(w, i, f->site, SIMT_TENSOR_MAP, x->map[i],
+                 "the instruction's dimensions or mode are not the map's");
+        return false;
+    }
+    f->src = x->map[i];
+    f->bytes = map_tile_bytes(t);
+    f->span = map_tile_span(t);
+    for (u32 d = 0; d < f->rank; d++)
+        f->coord[d] = (s32)x->coord[d][i];
+    for (u32 d = 0; d < 3 && kind & BULK_IM2COL; d++)
+        f->offset[d] = x->offset[d] ? (u16)x->offset[d][i] : 0;
+    return coords_ok(w, i, f->site, t, f->coord, false);
+}
+
+/* Bytes in a row. */
+static bool plain_flight(struct warp *w, struct flight *f, u32 kind, const struct sw_bulk *x)
+{
+    u32 i = f->lane;
+    f->bytes = f->span = x->size[i];
+    f->src = x->src[i];
+    bool size = f->bytes % MIN_ALIGN, place = bulk_form_of(kind) == BULK_IN && f->src % MIN_ALIGN;
+    if (size || place)
+        complain(w, i, f->site, SIMT_MISALIGNED, size ? f->bytes : f->src,
+                 size ? "a bulk copy's size must be a multiple of 16"
+                      : "a bulk copy's addresses must be multiples of 16");
+    return !size && !place;
+}
+
+/* To every block the mask names, at the same place. */
+static void multicast(struct warp *w, struct flight *f, struct place dst, struct place bar,
+                      u32 mask)
+{
+    u32 n = w->blk->cluster ? w->blk->cluster->size : 1;
+    if (!mask || mask >> n)
+        complain(w, f->lane, f->site, SIMT_CLUSTER, mask,
+                 mask ? "the multicast mask names blocks that the cluster does not have"
+                      : "the multicast mask is empty");
+    for (u32 r = 0; r < n; r++) {
+        if (!(mask >> r & 1))
+            continue;
+        dst.b = bar.b = w->blk->cluster ? w->blk->cluster->blk[r] : w->blk;
+        send(f, dst, bar);
+        f->again = true;
+    }
+}
+
 static void bulk_in(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
 {
-    u32 kind = site_of(w, site)->kind, form = kind & 15;
+    u32 kind = site_of(w, site)->kind;
+    enum bulk_form form = bulk_form_of(kind);
+    bool tensor = form == BULK_TENSOR_IN;
     struct flight f = {.by = w, .lane = i, .site = site};
     struct place dst, bar;
-    u32 align = 16;
-    if (form == BULK_TENSOR_IN) {
-        const struct tensor_map *t = map_of(w, i, site, x->map[i]);
-        if (!t)
-            return;
-        f.rank = kind >> 4 & 7;
-        if (f.rank != t->rank || t->im2col != !!(kind & BULK_IM2COL)) {
-            complain(w, i, site, SIMT_TENSOR_MAP, x->map[i],
-                     "the instruction's dimensions or mode are not the map's");
-            return;
-        }
-        f.src = x->map[i];
-        f.bytes = map_tile_bytes(t);
-        f.span = map_tile_span(t);
-        align = 128;
-        for (u32 d = 0; d < f.rank; d++)
-            f.coord[d] = (s32)x->coord[d][i];
-        for (u32 d = 0; d < 3 && kind & BULK_IM2COL; d++)
-            f.offset[d] = x->offset[d] ? (u16)x->offset[d][i] : 0;
-        if (!coords_ok(w, i, site, t, f.coord, false))
-            return;
-    } else {
-        f.bytes = x->size[i];
-        if (f.bytes & 15 || (form == BULK_IN && x->src[i] & 15)) {
-            complain(w, i, site, SIMT_MISALIGNED, f.bytes & 15 ? f.bytes : x->src[i],
-                     f.bytes & 15 ? "a bulk copy's size must be a multiple of 16"
-                                  : "a bulk copy's addresses must be multiples of 16");
-            return;
-        }
-        f.src = x->src[i];
-    }
+    if (!(tensor ? tensor_flight(w, &f, kind, x) : plain_flight(w, &f, kind, x)))
+        return;
     f.span = f.span ? f.span : f.bytes;
-    if (!place_find(w, i, site, false, x->dst[i], f.span, align, true, &dst) ||
+    if (!place_find(w, i, site, false, x->dst[i], f.span, tensor ? TENSOR_ALIGN : MIN_ALIGN, true,
+                    &dst) ||
         !place_find(w, i, site, false, x->mbar[i], 8, 8, true, &bar))
         return;
     if (form == BULK_ACROSS) {
         struct place src;
-        if (!place_find(w, i, site, false, x->src[i], f.bytes, 16, false, &src))
+        if (!place_find(w, i, site, false, x->src[i], f.bytes, MIN_ALIGN, false, &src))
             return;
         f.from = src.b;
         f.src = src.at;
@@ -264,22 +295,10 @@ static void bulk_in(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
     w->t->n.async_copies++;
     if (form != BULK_ACROSS)
         w->t->n.global_load_requests++;
-    if (!(kind & BULK_MULTICAST)) {
+    if (kind & BULK_MULTICAST)
+        multicast(w, &f, dst, bar, x->mask[i] & 0xffff);
+    else
         send(&f, dst, bar);
-        return;
-    }
-    u32 mask = x->mask[i] & 0xffff, n = w->blk->cluster ? w->blk->cluster->size : 1;
-    if (!mask || mask >> n)
-        complain(w, i, site, SIMT_CLUSTER, mask,
-                 mask ? "the multicast mask names blocks that the cluster does not have"
-                      : "the multicast mask is empty");
-    for (u32 r = 0; r < n; r++) {
-        if (!(mask >> r & 1))
-            continue;
-        dst.b = bar.b = w->blk->cluster ? w->blk->cluster->blk[r] : w->blk;
-        send(&f, dst, bar);
-        f.again = true;
-    }
 }
 
 /* ---- out of shared memory ---- */
@@ -296,17 +315,17 @@ static void carry_out(struct warp *w, struct leaving *l)
 
 static void bulk_out(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
 {
-    u32 kind = site_of(w, site)->kind, form = kind & 15, align = 16;
+    u32 kind = site_of(w, site)->kind, form = bulk_form_of(kind), align = MIN_ALIGN;
     struct warp_hopper *h = warp_hopper_of(w);
     struct leaving l = {.lane = i, .site = site, .esize = 1};
     struct place src;
     if (kind & BULK_REDUCE)
-        l.op = (kind >> 16 & 15) | (kind >> 20 & 63) << 8;
+        l.op = bulk_op_of(kind) | (kind >> BULK_TYPE_SHIFT & BULK_TYPE) << KIND_TYPE_SHIFT;
     if (form == BULK_TENSOR_OUT) {
         const struct tensor_map *t = map_of(w, i, site, x->map[i]);
         if (!t)
             return;
-        l.rank = kind >> 4 & 7;
+        l.rank = bulk_rank_of(kind);
         if (l.rank != t->rank || t->im2col != !!(kind & BULK_IM2COL)) {
             complain(w, i, site, SIMT_TENSOR_MAP, x->map[i],
                      "the instruction's dimensions or mode are not the map's");
@@ -315,9 +334,9 @@ static void bulk_out(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
         l.dst = x->map[i];
         l.bytes = map_tile_bytes(t);
         l.span = map_tile_span(t);
-        align = 128;
+        align = TENSOR_ALIGN;
         if (l.op)
-            l.op |= (u32)t->type << 8;
+            l.op |= (u32)t->type << KIND_TYPE_SHIFT;
         for (u32 d = 0; d < l.rank; d++)
             l.coord[d] = (s32)x->coord[d][i];
         if (!coords_ok(w, i, site, t, l.coord, true))
@@ -326,7 +345,7 @@ static void bulk_out(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
         l.bytes = x->size[i];
         l.dst = x->dst[i];
         if (l.op)
-            l.esize = ptx_type_bytes((enum ptx_type)(l.op >> 8));
+            l.esize = ptx_type_bytes(atom_type_of(l.op));
         if (l.bytes & 15 || l.dst & 15) {
             complain(w, i, site, SIMT_MISALIGNED, l.dst,
                      l.bytes & 15 ? "a bulk copy's size must be a multiple of 16"
@@ -355,7 +374,7 @@ static void bulk_out(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
 void dev_bulk(struct sw_warp *sw, u32 m, u32 site, const struct sw_bulk *x)
 {
     struct warp *w = warp_of(sw);
-    u32 form = site_of(w, site)->kind & 15;
+    enum bulk_form form = bulk_form_of(site_of(w, site)->kind);
     w->last_site = site;
     for (; m; m &= m - 1) {
         u32 i = (u32)__builtin_ctz(m);

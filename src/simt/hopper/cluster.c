@@ -6,6 +6,7 @@
  * by counting the phases of barrier.cluster.
  */
 #include "simt/hopper/hopper.h"
+#include "simt/ptx/call_kinds.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -195,7 +196,7 @@ u64 dev_mapa(struct sw_warp *sw, u64 addr, u32 rank, u32 kind)
     struct cluster *c = w->blk->cluster;
     uint32_t size = w->blk->b.smem_bytes, n = c ? c->size : 1;
     switch (kind) {
-    case 0: /* mapa of a generic address */
+    case MAPA_PLACE: /* mapa of a generic address */
         for (uint32_t i = 0; i < n; i++) {
             const struct blk *b = c ? c->blk[i] : w->blk;
             uint64_t at = addr - (uint64_t)(uintptr_t)b->b.smem;
@@ -203,14 +204,14 @@ u64 dev_mapa(struct sw_warp *sw, u64 addr, u32 rank, u32 kind)
                 return at + (uint64_t)(uintptr_t)(c ? c->blk[rank] : w->blk)->b.smem;
         }
         return 0;
-    case 1: /* getctarank of a shared one */
+    case MAPA_RANK_SHARED: /* getctarank of a shared one */
         return addr >> SHARED_TAG & 0xff ? (addr >> SHARED_TAG & 0xff) - 1 : w->blk->b.cl_rank;
-    case 2: /* getctarank of a generic one */
+    case MAPA_RANK_GENERIC: /* getctarank of a generic one */
         for (uint32_t i = 0; c && i < n; i++)
             if (addr - (uint64_t)(uintptr_t)c->blk[i]->b.smem < size)
                 return i;
         return w->blk->b.cl_rank;
-    case 3: { /* cvta.shared::cluster */
+    case MAPA_TO_GENERIC: { /* cvta.shared::cluster */
         uint32_t tag = (uint32_t)addr >> SHARED_TAG & 0xff;
         const struct blk *b = tag && c && tag <= n ? c->blk[tag - 1] : w->blk;
         return (addr & ((1u << SHARED_TAG) - 1)) + (uint64_t)(uintptr_t)b->b.smem;

@@ -155,8 +155,31 @@ enum bulk_form {
     BULK_PREFETCH,
     BULK_PREFETCH_TENSOR
 };
-/* Above the form: rank in bits 4..6, operation in 16..19, type in 20..25. */
-enum { BULK_MULTICAST = 1 << 8, BULK_REDUCE = 1 << 9, BULK_IM2COL = 1 << 10 };
+/* A kind: the form, the rank of a tensor, flags, operation and type of a reduction. */
+enum {
+    BULK_FORM = 15,
+    BULK_RANK_SHIFT = 4,
+    BULK_RANK = 7,
+    BULK_MULTICAST = 1 << 8,
+    BULK_REDUCE = 1 << 9,
+    BULK_IM2COL = 1 << 10,
+    BULK_OP_SHIFT = 16,
+    BULK_OP = 15,
+    BULK_TYPE_SHIFT = 20,
+    BULK_TYPE = 63
+};
+static inline enum bulk_form bulk_form_of(u32 kind)
+{
+    return (enum bulk_form)(kind & BULK_FORM);
+}
+static inline u32 bulk_rank_of(u32 kind)
+{
+    return kind >> BULK_RANK_SHIFT & BULK_RANK;
+}
+static inline u32 bulk_op_of(u32 kind)
+{
+    return kind >> BULK_OP_SHIFT & BULK_OP;
+}
 void dev_bulk(struct sw_warp *, u32 m, u32 site, const struct sw_bulk *x);
 void dev_bulk_group(struct sw_warp *, u32 m, u32 kind, u32 left, u32 site);
 void dev_st_async(struct sw_warp *, u32 m, const u64 *addr, u32 site, void *const *src,

@@ -225,7 +225,7 @@ u32 dev_mbar(struct sw_warp *sw, u32 m, const u64 *addr, u32 site, u64 *state, c
 {
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
-    u32 result = 0, op = s->kind & 0xff, asked = m;
+    u32 result = 0, op = mbar_op_of(s->kind), asked = m;
     bool waits = op == MBAR_TEST || op == MBAR_TRY;
     w->last_site = site;
     for (; m; m &= m - 1) {

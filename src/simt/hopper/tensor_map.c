@@ -307,7 +307,7 @@ void map_load(struct flight *f)
         tiled_rows(t, f->coord, load_row, &l);
 }
 
-struct store {
+struct map_write {
     struct warp *w;
     const struct leaving *l;
     uint8_t flat[2048 + 64];
@@ -315,7 +315,7 @@ struct store {
 
 static void store_row(void *x, const struct tensor_map *t, const struct row *r)
 {
-    struct store *s = x;
+    struct map_write *s = x;
     uint32_t lo, hi, bytes = r->count * t->esize;
     if (bytes > 2048)
         return;
@@ -336,7 +336,7 @@ static void store_row(void *x, const struct tensor_map *t, const struct row *r)
 void map_store(struct warp *w, const struct leaving *l)
 {
     const struct tensor_map *t = (const struct tensor_map *)(uintptr_t)l->dst;
-    struct store s;
+    struct map_write s;
     s.w = w;
     s.l = l;
     if (t->im2col)

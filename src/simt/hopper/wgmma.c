@@ -459,9 +459,8 @@ static void floats_exact(struct scratch *x, u32 kind, const u8 *smem, const stru
                          float *const *d, u32 n)
 {
     static const enum ptx_type types[] = {PT_F16, PT_BF16, PT_TF32, PT_E4M3, PT_E5M2};
-    enum wgmma_type ta = (enum wgmma_type)(kind >> WG_A & 7),
-                    tb = (enum wgmma_type)(kind >> WG_B & 7);
-    bool half = (kind >> WG_ACC & 3) == WG_ACC_F16, f8 = elements[ta].bytes == 1;
+    enum wgmma_type ta = wg_a(kind), tb = wg_b(kind);
+    bool half = wg_acc(kind) == WG_ACC_F16, f8 = elements[ta].bytes == 1;
     u32 kk = 32u / elements[tb].bytes;
     fetch_b(smem, b, tb, x->B);
     for (u32 k = 0; k < kk; k++) {
@@ -491,8 +490,8 @@ static void negate(struct scratch *x, enum how how)
 static void product_floats(struct scratch *x, u32 kind, const u8 *smem, const struct matrix *b,
                            void *const *d, u32 n, bool scale_d, enum how how)
 {
-    enum wgmma_type t = (enum wgmma_type)(kind >> WG_B & 7);
-    bool f16 = (kind >> WG_ACC & 3) == WG_ACC_F16;
+    enum wgmma_type t = wg_b(kind);
+    bool f16 = wg_acc(kind) == WG_ACC_F16;
     float *acc[MAX_N / 2];
     u32 regs = n / 2;
     for (u32 r = 0; r < regs; r++) {
@@ -520,7 +519,7 @@ static void product_floats(struct scratch *x, u32 kind, const u8 *smem, const st
 static void product_ints(struct scratch *x, u32 kind, const u8 *smem, const struct matrix *b,
                          void *const *d, u32 n, bool scale_d)
 {
-    enum wgmma_type t = (enum wgmma_type)(kind >> WG_B & 7);
+    enum wgmma_type t = wg_b(kind);
     s32 flat[16];
     for (u32 i = 0; i < n; i++)
         for (u32 c = 0; c < 2; c++) {
@@ -538,8 +537,8 @@ enum simt_tensor_type wgmma_type(uint32_t kind, uint64_t *flops)
     static const enum simt_tensor_type types[WG_TYPES] = {
         SIMT_TENSOR_F16, SIMT_TENSOR_BF16, SIMT_TENSOR_TF32, SIMT_TENSOR_F8,
         SIMT_TENSOR_F8,  SIMT_TENSOR_INT,  SIMT_TENSOR_INT};
-    u32 t = kind >> WG_A & 7;
-    *flops = 2u * ROWS * (kind & 63) * 8 * (32u / elements[t].bytes);
+    enum wgmma_type t = wg_a(kind);
+    *flops = 2u * ROWS * wg_n(kind) * (32u / elements[t].bytes);
     return types[t];
 }
 
@@ -547,8 +546,8 @@ void dev_wgmma(struct sw_warp *sw, u32 m, u32 site, void *const *d, const void *
                u64 bdesc, u32 scale_d)
 {
     struct warp *w = warp_of(sw);
-    u32 kind = site_of(w, site)->kind, n = (kind & 63) * 8, first = (sw->id & 3) * ROWS;
-    enum wgmma_type ta = (enum wgmma_type)(kind >> WG_A & 7);
+    u32 kind = site_of(w, site)->kind, n = wg_n(kind), first = (sw->id & 3) * ROWS;
+    enum wgmma_type ta = wg_a(kind);
     struct matrix ma = matrix_of(adesc, kind & WG_TRANS_A, 64, 32),
                   mb = matrix_of(bdesc, kind & WG_TRANS_B, n, 32);
     struct scratch *x = w->t->wgmma_scratch;
@@ -568,7 +567,7 @@ void dev_wgmma(struct sw_warp *sw, u32 m, u32 site, void *const *d, const void *
         if (!regs)
             matrix_hold(w, site, &ma, ma.mn ? first / 8 : first, ma.mn ? ROWS / 8 : ROWS);
         matrix_hold(w, site, &mb, 0, chunks_i(&mb));
-        results_note(w, site, d, (kind >> WG_ACC & 3) == WG_ACC_F16 ? n / 4 : n / 2);
+        results_note(w, site, d, wg_acc(kind) == WG_ACC_F16 ? n / 4 : n / 2);
     }
     bool halves = ta == WG_F16 || ta == WG_BF16;
     enum how how = w->t->l->dev->config.exact_mma             ? EXACTLY

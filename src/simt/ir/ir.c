@@ -98,13 +98,13 @@ bool block_leaves(const struct ir *ir, int b)
 
 /* ---- post-dominators (Cooper, Harvey, Kennedy on the reversed graph) ---- */
 
-struct walk {
+struct reverse_walk {
     int *first, *next, *to; /* predecessors as edge lists */
     int *order, *number;    /* reverse post-order from the exit */
     int count;
 };
 
-static void reverse_order(struct ir *ir, struct walk *w)
+static void reverse_order(struct ir *ir, struct reverse_walk *w)
 {
     int n = ir->block_count + 1, edges = 0;
     w->first = arena_array(ir->a, (size_t)n, sizeof(int));
@@ -162,7 +162,7 @@ static int meet(const int *ipdom, const int *number, int a, int b)
 static void post_dominators(struct ir *ir)
 {
     int n = ir->block_count, exit = n;
-    struct walk w;
+    struct reverse_walk w;
     reverse_order(ir, &w);
     ir->ipdom = arena_array(ir->a, (size_t)n + 1, sizeof(int));
     for (int i = 0; i <= n; i++)

@@ -17,7 +17,7 @@ struct edge {
     int to, next;
 };
 
-struct graph {
+struct dep_graph {
     struct arena *a;
     struct edge *edge;
     int edges, cap;
@@ -37,7 +37,7 @@ enum item_kind insn_kind(const struct ir *ir, const struct insn *in)
     return ITEM_SCALAR;
 }
 
-static void edge_add(struct graph *g, int from, int to)
+static void edge_add(struct dep_graph *g, int from, int to)
 {
     if (from < 0 || from == to)
         return;
@@ -48,18 +48,18 @@ static void edge_add(struct graph *g, int from, int to)
 }
 
 /* Readers of a register since it was last written, as a chain. */
-struct reader {
+struct reg_reader {
     int at, next;
 };
 
-static void build(struct graph *g, const struct ir *ir, const int *list, int count,
+static void build(struct dep_graph *g, const struct ir *ir, const int *list, int count,
                   const enum item_kind *kind)
 {
     int regs[MAX_INSN_REGS], last_call = -1, cap = 0, readers = 0;
     int nr = ir->k->reg_count;
     int *writer = arena_array(g->a, (size_t)nr + 1, sizeof *writer);
     int *chain = arena_array(g->a, (size_t)nr + 1, sizeof *chain);
-    struct reader *reader = NULL;
+    struct reg_reader *reader = NULL;
     memset(writer, 0xff, ((size_t)nr + 1) * sizeof *writer);
     memset(chain, 0xff, ((size_t)nr + 1) * sizeof *chain);
     for (int i = 0; i < count; i++) {
@@ -75,7 +75,7 @@ static void build(struct graph *g, const struct ir *ir, const int *list, int cou
         }
         for (int j = 0; j < n; j++) {
             GROW(g->a, reader, readers, cap);
-            reader[readers] = (struct reader){i, chain[regs[j]]};
+            reader[readers] = (struct reg_reader){i, chain[regs[j]]};
             chain[regs[j]] = readers++;
         }
         for (int j = 0; j < nd; j++) {
@@ -89,16 +89,16 @@ static void build(struct graph *g, const struct ir *ir, const int *list, int cou
     }
 }
 
-static void finish(struct graph *g, int i, int *state)
+static void finish(struct dep_graph *g, int i, int *state)
 {
     state[i] = 2;
     for (int q = g->first[i]; q >= 0; q = g->edge[q].next)
         g->waits[g->edge[q].to]--;
 }
 
-static void graph_init(struct graph *g, struct arena *a, int n)
+static void graph_init(struct dep_graph *g, struct arena *a, int n)
 {
-    *g = (struct graph){.a = a};
+    *g = (struct dep_graph){.a = a};
     g->first = arena_array(a, (size_t)n + 1, sizeof *g->first);
     g->waits = arena_array(a, (size_t)n + 1, sizeof *g->waits);
     memset(g->first, 0xff, ((size_t)n + 1) * sizeof *g->first);
@@ -260,7 +260,7 @@ static bool strip_load(const struct ir *ir, const struct block *bl, const struct
 
 /* Where only segments read what was loaded, and can do so before anything is written or waited
  * for, they may load it themselves: then what reads it goes before the next such call. */
-static void find_strips(struct graph *g, const struct ir *ir, const struct block *bl,
+static void find_strips(struct dep_graph *g, const struct ir *ir, const struct block *bl,
                         const enum item_kind *kind)
 {
     int n = bl->count, regs[MAX_INSN_REGS], good = 0, next_call = n;
@@ -338,7 +338,7 @@ static int tile_segment(const struct ir *ir, const struct item *seg, struct aren
         fmas += chain[i] >= 0;
     if (fmas < MANY_FMAS || chains <= TILE || fmas < 2 * chains)
         return 1;
-    struct graph g;
+    struct dep_graph g;
     graph_init(&g, a, n);
     build(&g, ir, seg->insn, n, NULL);
     int *order = arena_array(a, (size_t)n + 1, sizeof *order);
@@ -367,7 +367,7 @@ struct item *schedule_block(const struct ir *ir, int block, struct arena *a, int
     enum item_kind *kind = arena_array(a, (size_t)n + 1, sizeof *kind);
     struct item *item = arena_array(a, (size_t)n + 1, sizeof *item);
     int *state = arena_array(a, (size_t)n + 1, sizeof *state);
-    struct graph g;
+    struct dep_graph g;
     graph_init(&g, a, n);
     for (int i = 0; i < n; i++)
         kind[i] = insn_kind(ir, &ir->k->insn[bl->insn[i]]);

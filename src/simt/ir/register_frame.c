@@ -21,13 +21,13 @@ struct span {
     int reg, from, to, units;
 };
 
-struct pool {
+struct slot_pool {
     int *end; /* per slot: the last position it is taken at */
     int count, cap, base;
     struct arena *a;
 };
 
-static int pool_take(struct pool *p, const struct span *s)
+static int pool_take(struct slot_pool *p, const struct span *s)
 {
     int at = -1;
     for (int i = 0; i + s->units <= p->count && at < 0; i++)
@@ -66,7 +66,7 @@ static int touched(const struct insn *in, int *regs)
     return n + insn_uses(in, regs + n);
 }
 
-static void plan_lasting(const struct ir *ir, struct pool *p, struct span *span, int *slot)
+static void plan_lasting(const struct ir *ir, struct slot_pool *p, struct span *span, int *slot)
 {
     int nr = ir->k->reg_count, regs[2 * MAX_INSN_REGS];
     for (int b = 0; b < ir->block_count; b++) {
@@ -87,8 +87,8 @@ static void plan_lasting(const struct ir *ir, struct pool *p, struct span *span,
                 slot[r] = pool_take(p, &span[r]);
 }
 
-static void plan_block(const struct ir *ir, const struct plan *plan, struct arena *a,
-                       struct pool *p, struct span *span, int *slot)
+static void plan_block(const struct ir *ir, const struct block_plan *plan, struct arena *a,
+                       struct slot_pool *p, struct span *span, int *slot)
 {
     int regs[2 * MAX_INSN_REGS], count = 0, cap = 0, *list = NULL;
     for (int i = 0; i < plan->count; i++)
@@ -116,11 +116,11 @@ static void plan_block(const struct ir *ir, const struct plan *plan, struct aren
     }
 }
 
-int frame_plan(const struct ir *ir, const struct plan *plan, struct arena *a, int *slot)
+int frame_plan(const struct ir *ir, const struct block_plan *plan, struct arena *a, int *slot)
 {
     int nr = ir->k->reg_count;
     struct span *span = arena_array(a, (size_t)nr + 1, sizeof *span);
-    struct pool lasting = {.base = SCRATCH_BYTES, .a = a}, local = {.a = a};
+    struct slot_pool lasting = {.base = SCRATCH_BYTES, .a = a}, local = {.a = a};
     for (int r = 0; r < nr; r++) {
         slot[r] = -1;
         span[r] = (struct span){r, -1, -1, units_of(ir, r)};

@@ -14,12 +14,12 @@
 enum { SCRATCH_SLOTS = 20, SLOT_BYTES = 128, SCRATCH_BYTES = SCRATCH_SLOTS * 2 * SLOT_BYTES };
 
 /* The items of one block, in the order they are written. */
-struct plan {
+struct block_plan {
     struct item *item;
     int count;
 };
 
 /* slot[r]: offset of register r, -1 when it needs none. Returns the frame's size. */
-int frame_plan(const struct ir *ir, const struct plan *plan, struct arena *a, int *slot);
+int frame_plan(const struct ir *ir, const struct block_plan *plan, struct arena *a, int *slot);
 
 #endif

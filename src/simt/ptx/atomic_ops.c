@@ -13,7 +13,7 @@ uint32_t atom_kind(const struct insn *in)
         return 0;
     for (size_t i = 0; i < ARRAY_LEN(ops); i++)
         if (insn_has(in, ops[i].mod))
-            return (uint32_t)ops[i].op | (uint32_t)in->type << 8;
+            return (uint32_t)ops[i].op | (uint32_t)in->type << KIND_TYPE_SHIFT;
     return 0;
 }
 

@@ -81,7 +81,7 @@ static const struct mma_shape table[] = {
 
 const struct mma_shape *mma_row(uint32_t kind)
 {
-    uint32_t i = (kind & 0xffff) - 1;
+    uint32_t i = (kind & MMA_ROWS) - 1;
     return i < ARRAY_LEN(table) ? &table[i] : NULL;
 }
 
@@ -160,7 +160,8 @@ uint32_t wmma_find(const struct insn *in, int *regs)
             if (t[p] != in->type)
                 break;
             *regs = r[p];
-            return (uint32_t)(i + 1) | p << 20 | (insn_has(in, MOD_ROW) ? MMA_ROW_A : 0u);
+            return (uint32_t)(i + 1) | p << WMMA_PART_SHIFT |
+                   (insn_has(in, MOD_ROW) ? MMA_ROW_A : 0u);
         }
     }
     return 0;

@@ -18,6 +18,8 @@ struct mma_shape {
     enum mma_op op;
 };
 
+/* Above the row: flags, and the part of a wmma.load or store. */
+enum { MMA_ROWS = 0xffff, WMMA_PART_SHIFT = 20, WMMA_PARTS = 3 };
 enum { MMA_ROW_A = 1 << 16, MMA_COL_B = 1 << 17, MMA_SAT = 1 << 18, MMA_WMMA = 1 << 19 };
 enum wmma_part { WMMA_A, WMMA_B, WMMA_C, WMMA_D };
 

@@ -9,9 +9,9 @@
 
 /* ---- declarations ---- */
 
-static bool read_regs(struct reader *r, struct error *err)
+static bool read_regs(struct ptx_reader *r, struct error *err)
 {
-    struct token t = lex_next(&r->lx);
+    struct ptx_token t = lex_next(&r->lx);
     if (t.kind != TOKEN_WORD || t.s[0] != '.')
         return ptx_syntax(t, "a register type", err);
     enum ptx_type type = ptx_type_of(arena_strndup(r->a, t.s + 1, t.len - 1));
@@ -42,7 +42,7 @@ static bool read_regs(struct reader *r, struct error *err)
     }
 }
 
-static bool read_local(struct reader *r, enum ptx_space space, struct error *err)
+static bool read_local(struct ptx_reader *r, enum ptx_space space, struct error *err)
 {
     struct ptx_var *v = arena_alloc(r->a, sizeof *v);
     v->space = space;
@@ -60,7 +60,7 @@ static bool read_local(struct reader *r, enum ptx_space space, struct error *err
     return true;
 }
 
-static bool read_loc(struct reader *r, struct error *err)
+static bool read_loc(struct ptx_reader *r, struct error *err)
 {
     uint64_t v[3], u[3];
     for (int i = 0; i < 3; i++)
@@ -69,7 +69,7 @@ static bool read_loc(struct reader *r, struct error *err)
     struct ptx_loc loc = {(int)v[0], (int)v[1], (int)v[2], -1};
     if (token_mark(lex_peek(&r->lx), ',')) {
         lex_next(&r->lx);
-        struct token t = lex_next(&r->lx);
+        struct ptx_token t = lex_next(&r->lx);
         if (token_is(t, "function_name")) {
             lex_next(&r->lx);
             int64_t skip = 0;
@@ -103,7 +103,7 @@ static bool read_loc(struct reader *r, struct error *err)
 
 /* ---- statements ---- */
 
-static struct piece_set *param_pieces(struct reader *r, const struct insn *in)
+static struct piece_set *param_pieces(struct ptx_reader *r, const struct insn *in)
 {
     if (!insn_has(in, MOD_PARAM) || in->arg_count < 2)
         return NULL;
@@ -117,7 +117,7 @@ static struct piece_set *param_pieces(struct reader *r, const struct insn *in)
 }
 
 /* The carry flag becomes an operand: written as the second result, read last. */
-static void name_carry(struct reader *r, struct insn *in)
+static void name_carry(struct ptx_reader *r, struct insn *in)
 {
     bool writes = insn_has(in, MOD_CC);
     bool reads = insn_is(in, TRAIT_READS_CARRY);
@@ -137,7 +137,7 @@ static void name_carry(struct reader *r, struct insn *in)
     in->args = args;
 }
 
-static bool place_insn(struct reader *r, struct insn in, struct error *err)
+static bool place_insn(struct ptx_reader *r, struct insn in, struct error *err)
 {
     struct insn half[2];
     int halves = in.type == PT_B128 ? ptx_split_wide(&in, r->a, half) : 0;
@@ -166,7 +166,7 @@ static bool place_insn(struct reader *r, struct insn in, struct error *err)
     return true;
 }
 
-static bool read_insn(struct reader *r, struct token t, struct error *err)
+static bool read_insn(struct ptx_reader *r, struct ptx_token t, struct error *err)
 {
     struct insn in = {.pred = -1, .loc = r->loc, .line = t.line, .text = t.s};
     if (token_mark(t, '@')) {
@@ -187,7 +187,7 @@ static bool read_insn(struct reader *r, struct token t, struct error *err)
     if (!insn_words_read(&r->m->words, t.s, t.len, &in))
         return ptx_syntax(t, "fewer modifiers", err);
     struct opnd list[MAX_OPERANDS];
-    struct token next = lex_peek(&r->lx);
+    struct ptx_token next = lex_peek(&r->lx);
     while (!token_mark(next, ';')) {
         if (in.arg_count == MAX_OPERANDS)
             return ptx_syntax(next, "fewer operands", err);
@@ -206,7 +206,7 @@ static bool read_insn(struct reader *r, struct token t, struct error *err)
     return place_insn(r, in, err);
 }
 
-static bool read_statement(struct reader *r, struct token t, struct error *err)
+static bool read_statement(struct ptx_reader *r, struct ptx_token t, struct error *err)
 {
     if (token_is(t, ".reg"))
         return read_regs(r, err);
@@ -227,7 +227,7 @@ static bool read_statement(struct reader *r, struct token t, struct error *err)
             t = lex_next(&r->lx);
         return true;
     }
-    struct lexer ahead = r->lx;
+    struct ptx_lexer ahead = r->lx;
     if (t.kind == TOKEN_WORD && token_mark(lex_next(&ahead), ':')) {
         r->lx = ahead;
         strmap_put(&r->scope[r->at].labels, arena_strndup(r->a, t.s, t.len), t.len,
@@ -237,7 +237,7 @@ static bool read_statement(struct reader *r, struct token t, struct error *err)
     return read_insn(r, t, err);
 }
 
-static bool resolve(struct reader *r, int first, struct error *err)
+static bool resolve(struct ptx_reader *r, int first, struct error *err)
 {
     for (int i = first; i < r->fix_count; i++) {
         struct insn *in = &r->k->insn[r->fix[i].insn];
@@ -255,7 +255,7 @@ static bool resolve(struct reader *r, int first, struct error *err)
 }
 
 /* In a body that was called, ret goes to what follows the call. */
-static void returns_to_branches(struct reader *r, int first)
+static void returns_to_branches(struct ptx_reader *r, int first)
 {
     for (int i = first; i < r->k->insn_count; i++) {
         struct insn *in = &r->k->insn[i];
@@ -269,15 +269,16 @@ static void returns_to_branches(struct reader *r, int first)
     }
 }
 
-bool ptx_body_read(struct reader *r, const struct ptx_function *f, struct error *err)
+bool ptx_body_read(struct ptx_reader *r, const struct ptx_function *f, struct error *err)
 {
     int first_fix = r->fix_count, first_insn = r->k->insn_count, top = r->at;
     struct strmap caller_locs = r->locs;
     r->locs = strmap_init(r->a);
     r->loc = -1;
-    r->lx = (struct lexer){r->m->text.data + f->body, r->m->text.data + f->body_end, f->body_line};
+    r->lx =
+        (struct ptx_lexer){r->m->text.data + f->body, r->m->text.data + f->body_end, f->body_line};
     for (;;) {
-        struct token t = lex_next(&r->lx);
+        struct ptx_token t = lex_next(&r->lx);
         if (t.kind == TOKEN_END)
             break;
         if (token_mark(t, ';'))
@@ -298,18 +299,18 @@ bool ptx_body_read(struct reader *r, const struct ptx_function *f, struct error 
     return resolve(r, first_fix, err);
 }
 
-static bool read_params(struct reader *r, struct error *err)
+static bool read_params(struct ptx_reader *r, struct error *err)
 {
     struct ptx_kernel *k = r->k;
     int cap = 0;
-    r->lx = (struct lexer){r->m->text.data + k->fn->header, r->m->text.data + r->m->text.len,
-                           k->fn->header_line};
+    r->lx = (struct ptx_lexer){r->m->text.data + k->fn->header, r->m->text.data + r->m->text.len,
+                               k->fn->header_line};
     lex_next(&r->lx);
     if (!token_mark(lex_peek(&r->lx), '('))
         return true;
     lex_next(&r->lx);
     while (!token_mark(lex_peek(&r->lx), ')')) {
-        struct token t = lex_next(&r->lx);
+        struct ptx_token t = lex_next(&r->lx);
         if (!token_is(t, ".param"))
             return ptx_syntax(t, ".param", err);
         struct ptx_var *v = arena_alloc(r->a, sizeof *v);
@@ -338,7 +339,7 @@ bool ptx_kernel_read(struct ptx_module *m, const char *name, struct arena *a,
     if (f < 0 || !m->fn[f].entry || !m->fn[f].defined)
         return error_set(err, ERROR_JUDGED, "the module has no kernel %s", name);
     *out = (struct ptx_kernel){.fn = &m->fn[f], .m = m};
-    struct reader r = {.m = m, .k = out, .a = a, .loc = -1, .locs = strmap_init(a)};
+    struct ptx_reader r = {.m = m, .k = out, .a = a, .loc = -1, .locs = strmap_init(a)};
     r.at = ptx_scope_push(&r, -1);
     r.calls[r.depth++] = out->fn;
     if (!read_params(&r, err) || !ptx_body_read(&r, out->fn, err))

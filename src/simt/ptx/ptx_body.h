@@ -36,7 +36,7 @@ struct name {
     struct piece_set *pieces;
 };
 
-struct scope {
+struct ptx_scope {
     int parent;           /* -1: a function's own */
     struct strmap names;  /* -> reader.name index */
     struct strmap labels; /* -> insn index */
@@ -46,12 +46,12 @@ struct fixup {
     int insn, scope;
 };
 
-struct reader {
+struct ptx_reader {
     struct ptx_module *m;
     struct ptx_kernel *k;
     struct arena *a;
-    struct lexer lx;
-    struct scope *scope;
+    struct ptx_lexer lx;
+    struct ptx_scope *scope;
     int scope_count, scope_cap, at;
     struct name *name;
     int name_count, name_cap;
@@ -64,22 +64,22 @@ struct reader {
 };
 
 /* ptx_operand.c */
-int ptx_scope_push(struct reader *r, int parent);
-struct name *ptx_name_add(struct reader *r, const char *s, size_t len, struct name n);
-struct name *ptx_name_find(struct reader *r, const char *s, size_t len);
-int ptx_reg_new(struct reader *r, const char *name, enum ptx_type type);
-bool ptx_offset_read(struct reader *r, int64_t *off, struct error *err);
-bool ptx_operand_read(struct reader *r, struct opnd *o, int depth, struct error *err);
+int ptx_scope_push(struct ptx_reader *r, int parent);
+struct name *ptx_name_add(struct ptx_reader *r, const char *s, size_t len, struct name n);
+struct name *ptx_name_find(struct ptx_reader *r, const char *s, size_t len);
+int ptx_reg_new(struct ptx_reader *r, const char *name, enum ptx_type type);
+bool ptx_offset_read(struct ptx_reader *r, int64_t *off, struct error *err);
+bool ptx_operand_read(struct ptx_reader *r, struct opnd *o, int depth, struct error *err);
 
 /* ptx_inline.c */
-struct insn *ptx_insn_add(struct reader *r, int line);
+struct insn *ptx_insn_add(struct ptx_reader *r, int line);
 /* It names no more registers than the passes have room for. */
 bool ptx_regs_fit(const struct insn *in, struct error *err);
 /* An access to a .param variable of a call, as moves of its pieces. */
-bool ptx_lower_param(struct reader *r, struct insn in, struct piece_set *p, struct error *err);
-bool ptx_lower_call(struct reader *r, struct insn in, struct error *err);
+bool ptx_lower_param(struct ptx_reader *r, struct insn in, struct piece_set *p, struct error *err);
+bool ptx_lower_call(struct ptx_reader *r, struct insn in, struct error *err);
 
 /* ptx_body.c */
-bool ptx_body_read(struct reader *r, const struct ptx_function *f, struct error *err);
+bool ptx_body_read(struct ptx_reader *r, const struct ptx_function *f, struct error *err);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-struct insn *ptx_insn_add(struct reader *r, int line)
+struct insn *ptx_insn_add(struct ptx_reader *r, int line)
 {
     GROW(r->a, r->k->insn, r->k->insn_count, r->k->insn_cap);
     struct insn *in = &r->k->insn[r->k->insn_count++];
@@ -27,7 +27,7 @@ bool ptx_regs_fit(const struct insn *in, struct error *err)
                      in->line, MAX_INSN_REGS - 1);
 }
 
-static void emit_mov(struct reader *r, struct opnd dst, struct opnd src, enum ptx_type type,
+static void emit_mov(struct ptx_reader *r, struct opnd dst, struct opnd src, enum ptx_type type,
                      const struct insn *like)
 {
     struct insn *in = ptx_insn_add(r, like->line);
@@ -45,7 +45,8 @@ static void emit_mov(struct reader *r, struct opnd dst, struct opnd src, enum pt
     in->arg_count = 2;
 }
 
-static int piece_reg(struct reader *r, struct piece_set *p, int64_t off, unsigned bytes, bool make)
+static int piece_reg(struct ptx_reader *r, struct piece_set *p, int64_t off, unsigned bytes,
+                     bool make)
 {
     for (int i = 0; i < p->count; i++)
         if (p->piece[i].off == off && p->piece[i].bytes == bytes)
@@ -59,7 +60,7 @@ static int piece_reg(struct reader *r, struct piece_set *p, int64_t off, unsigne
 }
 
 /* ld.param/st.param of a call's parameter: moves between registers. */
-bool ptx_lower_param(struct reader *r, struct insn in, struct piece_set *p, struct error *err)
+bool ptx_lower_param(struct ptx_reader *r, struct insn in, struct piece_set *p, struct error *err)
 {
     bool load = in.op == OP_LD;
     const struct opnd *addr = load ? &in.args[1] : &in.args[0];
@@ -82,10 +83,10 @@ bool ptx_lower_param(struct reader *r, struct insn in, struct piece_set *p, stru
     return true;
 }
 
-static bool bind_formals(struct reader *r, struct opnd *actuals, int from, int inner,
+static bool bind_formals(struct ptx_reader *r, struct opnd *actuals, int from, int inner,
                          const struct insn *like, bool in_values, struct error *err)
 {
-    struct token t = lex_peek(&r->lx);
+    struct ptx_token t = lex_peek(&r->lx);
     if (!token_mark(t, '('))
         return true;
     lex_next(&r->lx);
@@ -122,8 +123,8 @@ static bool bind_formals(struct reader *r, struct opnd *actuals, int from, int i
     return true;
 }
 
-static const struct ptx_function *callee_of(struct reader *r, struct insn *in, struct opnd **ret,
-                                            struct opnd **args)
+static const struct ptx_function *callee_of(struct ptx_reader *r, struct insn *in,
+                                            struct opnd **ret, struct opnd **args)
 {
     int name = in->arg_count && in->args[0].kind == OPND_VEC ? 1 : 0;
     *ret = name ? &in->args[0] : NULL;
@@ -144,7 +145,7 @@ static enum ptx_op builtin_of(const char *name)
 }
 
 /* Library functions of the device: their instruction keeps the argument registers. */
-static bool lower_builtin(struct reader *r, struct insn in, struct opnd *ret, struct opnd *args,
+static bool lower_builtin(struct ptx_reader *r, struct insn in, struct opnd *ret, struct opnd *args,
                           struct error *err)
 {
     struct insn *out = ptx_insn_add(r, in.line);
@@ -179,7 +180,7 @@ static bool lower_builtin(struct reader *r, struct insn in, struct opnd *ret, st
     return ptx_regs_fit(out, err);
 }
 
-bool ptx_lower_call(struct reader *r, struct insn in, struct error *err)
+bool ptx_lower_call(struct ptx_reader *r, struct insn in, struct error *err)
 {
     struct opnd *ret, *args;
     const struct ptx_function *f = callee_of(r, &in, &ret, &args);
@@ -201,10 +202,10 @@ bool ptx_lower_call(struct reader *r, struct insn in, struct error *err)
     if (in.pred >= 0)
         return error_set(err, ERROR_JUDGED, "PTX line %d: a guarded call is not supported",
                          in.line);
-    struct reader saved = *r;
+    struct ptx_reader saved = *r;
     int from = r->at, inner = ptx_scope_push(r, -1);
-    r->lx = (struct lexer){r->m->text.data + f->header, r->m->text.data + r->m->text.len,
-                           f->header_line};
+    r->lx = (struct ptx_lexer){r->m->text.data + f->header, r->m->text.data + r->m->text.len,
+                               f->header_line};
     if (!bind_formals(r, ret, from, inner, &in, false, err))
         return false;
     lex_next(&r->lx);

@@ -15,7 +15,7 @@ static bool digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static void skip_blank(struct lexer *lx)
+static void skip_blank(struct ptx_lexer *lx)
 {
     while (lx->p < lx->end) {
         char c = *lx->p;
@@ -42,7 +42,7 @@ static void skip_blank(struct lexer *lx)
     }
 }
 
-static void lex_string(struct lexer *lx, struct token *t)
+static void lex_string(struct ptx_lexer *lx, struct ptx_token *t)
 {
     lx->p++;
     t->s = lx->p;
@@ -54,10 +54,10 @@ static void lex_string(struct lexer *lx, struct token *t)
         lx->p++;
 }
 
-struct token lex_next(struct lexer *lx)
+struct ptx_token lex_next(struct ptx_lexer *lx)
 {
     skip_blank(lx);
-    struct token t = {.kind = TOKEN_END, .s = lx->p, .len = 0, .line = lx->line};
+    struct ptx_token t = {.kind = TOKEN_END, .s = lx->p, .len = 0, .line = lx->line};
     if (lx->p >= lx->end)
         return t;
     if (*lx->p == '"') {
@@ -85,17 +85,17 @@ struct token lex_next(struct lexer *lx)
     return t;
 }
 
-struct token lex_peek(const struct lexer *lx)
+struct ptx_token lex_peek(const struct ptx_lexer *lx)
 {
-    struct lexer copy = *lx;
+    struct ptx_lexer copy = *lx;
     return lex_next(&copy);
 }
 
-bool lex_skip_balanced(struct lexer *lx, char open, char close)
+bool lex_skip_balanced(struct ptx_lexer *lx, char open, char close)
 {
     int depth = 1;
     while (depth) {
-        struct token t = lex_next(lx);
+        struct ptx_token t = lex_next(lx);
         if (t.kind == TOKEN_END)
             return false;
         depth += token_mark(t, open);
@@ -104,12 +104,12 @@ bool lex_skip_balanced(struct lexer *lx, char open, char close)
     return true;
 }
 
-bool token_is(struct token t, const char *s)
+bool token_is(struct ptx_token t, const char *s)
 {
     return t.kind == TOKEN_WORD && strlen(s) == t.len && memcmp(t.s, s, t.len) == 0;
 }
 
-bool token_mark(struct token t, char c)
+bool token_mark(struct ptx_token t, char c)
 {
     return t.kind == TOKEN_MARK && *t.s == c;
 }
@@ -135,7 +135,7 @@ static bool hex_bits(const char *s, size_t digits, size_t len, uint64_t *bits)
     return true;
 }
 
-enum number_kind token_number(struct token t, uint64_t *bits)
+enum number_kind token_number(struct ptx_token t, uint64_t *bits)
 {
     char copy[64];
     if (t.kind != TOKEN_NUMBER || t.len >= sizeof copy || !t.len)

@@ -14,28 +14,28 @@
 
 enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_NUMBER, TOKEN_STRING, TOKEN_MARK };
 
-struct token {
+struct ptx_token {
     enum token_kind kind;
     const char *s; /* inside the text; a string without its quotes */
     size_t len;
     int line;
 };
 
-struct lexer {
+struct ptx_lexer {
     const char *p, *end;
     int line;
 };
 
-struct token lex_next(struct lexer *lx);
-struct token lex_peek(const struct lexer *lx);
+struct ptx_token lex_next(struct ptx_lexer *lx);
+struct ptx_token lex_peek(const struct ptx_lexer *lx);
 /* After the opening mark was read: moves past the matching closing one.
  * False when the text ends first. */
-bool lex_skip_balanced(struct lexer *lx, char open, char close);
+bool lex_skip_balanced(struct ptx_lexer *lx, char open, char close);
 
-bool token_is(struct token t, const char *s);
-bool token_mark(struct token t, char c);
+bool token_is(struct ptx_token t, const char *s);
+bool token_mark(struct ptx_token t, char c);
 
 enum number_kind { NUMBER_BAD, NUMBER_INT, NUMBER_F32, NUMBER_F64 };
-enum number_kind token_number(struct token t, uint64_t *bits);
+enum number_kind token_number(struct ptx_token t, uint64_t *bits);
 
 #endif

@@ -23,7 +23,7 @@ char *ptx_where(const struct ptx_module *m, const struct insn *in, struct arena 
     return arena_printf(a, "%s:%d (PTX line %d)", file ? file : "?", m->locs[l].line, in->line);
 }
 
-bool ptx_syntax(struct token t, const char *wanted, struct error *err)
+bool ptx_syntax(struct ptx_token t, const char *wanted, struct error *err)
 {
     if (t.kind == TOKEN_END)
         return error_set(err, ERROR_JUDGED, "PTX line %d: the text ends where %s is expected",
@@ -32,27 +32,27 @@ bool ptx_syntax(struct token t, const char *wanted, struct error *err)
                      (int)(t.len < 60 ? t.len : 60), t.s);
 }
 
-bool ptx_expect(struct lexer *lx, char mark, struct error *err)
+bool ptx_expect(struct ptx_lexer *lx, char mark, struct error *err)
 {
     char wanted[4] = {'\'', mark, '\'', 0};
-    struct token t = lex_next(lx);
+    struct ptx_token t = lex_next(lx);
     return token_mark(t, mark) || ptx_syntax(t, wanted, err);
 }
 
-bool ptx_small_int(struct lexer *lx, uint64_t limit, uint64_t *out, struct error *err)
+bool ptx_small_int(struct ptx_lexer *lx, uint64_t limit, uint64_t *out, struct error *err)
 {
-    struct token t = lex_next(lx);
+    struct ptx_token t = lex_next(lx);
     if (token_number(t, out) != NUMBER_INT || *out > limit)
         return ptx_syntax(t, "a number in range", err);
     return true;
 }
 
 /* .align 4 .b8 name[16] = {...}, from after the space word to before ';' or ',' or ')'. */
-bool ptx_var_read(struct lexer *lx, struct arena *a, struct ptx_var *v, struct error *err)
+bool ptx_var_read(struct ptx_lexer *lx, struct arena *a, struct ptx_var *v, struct error *err)
 {
     v->align = 0;
     for (;;) {
-        struct token t = lex_next(lx);
+        struct ptx_token t = lex_next(lx);
         uint64_t n;
         if (token_is(t, ".align")) {
             if (!ptx_small_int(lx, 1 << 20, &n, err))
@@ -99,14 +99,14 @@ bool ptx_var_read(struct lexer *lx, struct arena *a, struct ptx_var *v, struct e
     return true;
 }
 
-static bool read_variable(struct ptx_module *m, struct lexer *lx, enum ptx_space space,
+static bool read_variable(struct ptx_module *m, struct ptx_lexer *lx, enum ptx_space space,
                           struct error *err)
 {
     struct ptx_var *v = arena_alloc(m->a, sizeof *v);
     v->space = space;
     if (!ptx_var_read(lx, m->a, v, err))
         return false;
-    struct token t = lex_next(lx);
+    struct ptx_token t = lex_next(lx);
     if (token_mark(t, '=')) {
         v->init = lx->p;
         do {
@@ -123,12 +123,12 @@ static bool read_variable(struct ptx_module *m, struct lexer *lx, enum ptx_space
     return true;
 }
 
-static bool read_file(struct ptx_module *m, struct lexer *lx, struct error *err)
+static bool read_file(struct ptx_module *m, struct ptx_lexer *lx, struct error *err)
 {
     uint64_t n, skip;
     if (!ptx_small_int(lx, 1 << 16, &n, err))
         return false;
-    struct token t = lex_next(lx);
+    struct ptx_token t = lex_next(lx);
     if (t.kind != TOKEN_STRING)
         return ptx_syntax(t, "a file name", err);
     while (token_mark(lex_peek(lx), ',')) {
@@ -148,10 +148,10 @@ static bool read_file(struct ptx_module *m, struct lexer *lx, struct error *err)
 }
 
 /* .maxntid 256, 1, 1 and the like, between the parameters and the body. */
-static bool read_tuning(struct lexer *lx, struct ptx_function *f, struct error *err)
+static bool read_tuning(struct ptx_lexer *lx, struct ptx_function *f, struct error *err)
 {
     for (;;) {
-        struct token t = lex_peek(lx);
+        struct ptx_token t = lex_peek(lx);
         if (t.kind != TOKEN_WORD)
             return true;
         lex_next(lx);
@@ -178,10 +178,10 @@ static bool read_tuning(struct lexer *lx, struct ptx_function *f, struct error *
     }
 }
 
-static bool read_function(struct ptx_module *m, struct lexer *lx, bool entry, struct error *err)
+static bool read_function(struct ptx_module *m, struct ptx_lexer *lx, bool entry, struct error *err)
 {
     struct ptx_function f = {.entry = entry};
-    struct token t;
+    struct ptx_token t;
     while (token_is(lex_peek(lx), ".attribute")) {
         lex_next(lx);
         if (!ptx_expect(lx, '(', err) || !lex_skip_balanced(lx, '(', ')'))
@@ -229,7 +229,7 @@ static bool read_function(struct ptx_module *m, struct lexer *lx, bool entry, st
     return true;
 }
 
-static bool read_directive(struct ptx_module *m, struct lexer *lx, struct token t,
+static bool read_directive(struct ptx_module *m, struct ptx_lexer *lx, struct ptx_token t,
                            struct error *err)
 {
     static const struct {
@@ -276,9 +276,9 @@ bool ptx_module_read(struct text text, struct arena *a, struct ptx_module *out, 
     out->functions = strmap_init(a);
     out->vars = strmap_init(a);
     out->words = ptx_words_init(a);
-    struct lexer lx = {.p = text.data, .end = text.data + text.len, .line = 1};
+    struct ptx_lexer lx = {.p = text.data, .end = text.data + text.len, .line = 1};
     for (;;) {
-        struct token t = lex_next(&lx);
+        struct ptx_token t = lex_next(&lx);
         if (t.kind == TOKEN_END)
             return true;
         if (token_mark(t, ';'))

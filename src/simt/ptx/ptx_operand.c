@@ -8,15 +8,15 @@
 
 #include <string.h>
 
-int ptx_scope_push(struct reader *r, int parent)
+int ptx_scope_push(struct ptx_reader *r, int parent)
 {
     GROW(r->a, r->scope, r->scope_count, r->scope_cap);
-    r->scope[r->scope_count] =
-        (struct scope){.parent = parent, .names = strmap_init(r->a), .labels = strmap_init(r->a)};
+    r->scope[r->scope_count] = (struct ptx_scope){
+        .parent = parent, .names = strmap_init(r->a), .labels = strmap_init(r->a)};
     return r->scope_count++;
 }
 
-struct name *ptx_name_add(struct reader *r, const char *s, size_t len, struct name n)
+struct name *ptx_name_add(struct ptx_reader *r, const char *s, size_t len, struct name n)
 {
     GROW(r->a, r->name, r->name_count, r->name_cap);
     r->name[r->name_count] = n;
@@ -24,7 +24,7 @@ struct name *ptx_name_add(struct reader *r, const char *s, size_t len, struct na
     return &r->name[r->name_count++];
 }
 
-int ptx_reg_new(struct reader *r, const char *name, enum ptx_type type)
+int ptx_reg_new(struct ptx_reader *r, const char *name, enum ptx_type type)
 {
     struct ptx_kernel *k = r->k;
     if (type == PT_B128) { /* two in a row: ptx_b128.c */
@@ -51,7 +51,7 @@ static size_t stem_length(const char *s, size_t len)
     return n;
 }
 
-struct name *ptx_name_find(struct reader *r, const char *s, size_t len)
+struct name *ptx_name_find(struct ptx_reader *r, const char *s, size_t len)
 {
     size_t stem = stem_length(s, len);
     for (int sc = r->at; sc >= 0; sc = r->scope[sc].parent) {
@@ -81,10 +81,10 @@ struct name *ptx_name_find(struct reader *r, const char *s, size_t len)
 
 /* ---- operands ---- */
 
-bool ptx_offset_read(struct reader *r, int64_t *off, struct error *err)
+bool ptx_offset_read(struct ptx_reader *r, int64_t *off, struct error *err)
 {
     for (;;) {
-        struct token t = lex_peek(&r->lx);
+        struct ptx_token t = lex_peek(&r->lx);
         if (!token_mark(t, '+') && !token_mark(t, '-'))
             return true;
         bool minus = token_mark(lex_next(&r->lx), '-');
@@ -100,13 +100,13 @@ bool ptx_offset_read(struct reader *r, int64_t *off, struct error *err)
     }
 }
 
-static const struct ptx_var *global_var(struct reader *r, const char *s, size_t len)
+static const struct ptx_var *global_var(struct ptx_reader *r, const char *s, size_t len)
 {
     int i = strmap_get(&r->m->vars, s, len);
     return i >= 0 ? r->m->var[i] : NULL;
 }
 
-static bool read_word(struct reader *r, struct token t, struct opnd *o, struct error *err)
+static bool read_word(struct ptx_reader *r, struct ptx_token t, struct opnd *o, struct error *err)
 {
     struct name *n = ptx_name_find(r, t.s, t.len);
     o->name = arena_strndup(r->a, t.s, t.len);
@@ -129,7 +129,7 @@ static bool read_word(struct reader *r, struct token t, struct opnd *o, struct e
     return ptx_offset_read(r, &o->off, err);
 }
 
-static bool read_number(struct token t, bool minus, struct opnd *o, struct error *err)
+static bool read_number(struct ptx_token t, bool minus, struct opnd *o, struct error *err)
 {
     switch (token_number(t, &o->bits)) {
     case NUMBER_INT:
@@ -153,7 +153,8 @@ static bool read_number(struct token t, bool minus, struct opnd *o, struct error
     return ptx_syntax(t, "a number", err);
 }
 
-static bool read_list(struct reader *r, struct opnd *o, char close, int depth, struct error *err)
+static bool read_list(struct ptx_reader *r, struct opnd *o, char close, int depth,
+                      struct error *err)
 {
     struct opnd list[MAX_OPERANDS];
     o->kind = OPND_VEC;
@@ -166,7 +167,7 @@ static bool read_list(struct reader *r, struct opnd *o, char close, int depth, s
             return ptx_syntax(lex_peek(&r->lx), "fewer operands", err);
         if (!ptx_operand_read(r, &list[o->count++], depth + 1, err))
             return false;
-        struct token t = lex_next(&r->lx);
+        struct ptx_token t = lex_next(&r->lx);
         if (token_mark(t, close))
             break;
         if (!token_mark(t, ','))
@@ -177,9 +178,9 @@ static bool read_list(struct reader *r, struct opnd *o, char close, int depth, s
     return true;
 }
 
-static bool read_address(struct reader *r, struct opnd *o, struct error *err)
+static bool read_address(struct ptx_reader *r, struct opnd *o, struct error *err)
 {
-    struct token t = lex_next(&r->lx);
+    struct ptx_token t = lex_next(&r->lx);
     o->kind = OPND_ADDR;
     if (t.kind == TOKEN_NUMBER) {
         uint64_t bits;
@@ -212,10 +213,10 @@ static bool read_address(struct reader *r, struct opnd *o, struct error *err)
     return ptx_expect(&r->lx, ']', err);
 }
 
-bool ptx_operand_read(struct reader *r, struct opnd *o, int depth, struct error *err)
+bool ptx_operand_read(struct ptx_reader *r, struct opnd *o, int depth, struct error *err)
 {
     *o = (struct opnd){.reg = -1, .reg2 = -1, .target = -1};
-    struct token t = lex_next(&r->lx);
+    struct ptx_token t = lex_next(&r->lx);
     if (depth > 3)
         return ptx_syntax(t, "a simpler operand", err);
     if (token_mark(t, '{'))

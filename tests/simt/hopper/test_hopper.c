@@ -512,7 +512,7 @@ static void a_form_that_is_none_is_refused(void **state)
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         struct arena *a = arena_new();
         struct error err = {0};
-        struct simt_options opt = {0};
+        struct translate_options opt = {0};
         struct text c;
         const char *name = "k";
         int n;
