@@ -140,21 +140,43 @@ static bool read_report(int fd, struct supervise_report *r)
     return true;
 }
 
-bool child_start(const struct proc_spec *spec, struct child **out, struct error *err)
+static struct child *child_new(const struct proc_spec *spec)
 {
-    struct arena *a = arena_new();
     struct child *c = xmalloc(sizeof(*c));
-    int in[2] = {-1, -1}, o[2] = {-1, -1}, e[2] = {-1, -1}, life[2] = {-1, -1}, rep[2] = {-1, -1};
-    char *program = path_find_program(a, spec->argv[0]);
-    struct supervise_report report = {0};
-    struct supervise_plan plan;
-    bool ok = false, told;
 
     *c = (struct child){
         .supervisor = -1, .in = -1, .out = -1, .err = -1, .life = -1, .report = -1, .lease = -1};
     c->err_limit = spec->output_limit ? spec->output_limit : DEFAULT_OUTPUT;
     c->out_buf = buf_init(SIZE_MAX / 2);
     c->err_buf = buf_init(2 * c->err_limit);
+    return c;
+}
+
+/* The supervisor ended without a program; report is NULL when it said nothing. */
+static void child_not_started(struct child *c, const struct supervise_plan *plan,
+                              const struct supervise_report *report, struct error *err)
+{
+    waitpid(c->supervisor, NULL, 0);
+    c->supervisor = -1;
+    if (plan->tmp)
+        rmdir(plan->tmp);
+    if (report)
+        child_failed(plan->spec, report, err);
+    else
+        error_set(err, ERROR_MACHINE, "cannot start %s: its supervisor was killed",
+                  plan->spec->argv[0]);
+}
+
+bool child_start(const struct proc_spec *spec, struct child **out, struct error *err)
+{
+    struct arena *a = arena_new();
+    struct child *c = child_new(spec);
+    int in[2] = {-1, -1}, o[2] = {-1, -1}, e[2] = {-1, -1}, life[2] = {-1, -1}, rep[2] = {-1, -1};
+    char *program = path_find_program(a, spec->argv[0]);
+    struct supervise_report report = {0};
+    struct supervise_plan plan;
+    bool ok = false, told;
+
     if (!program) {
         error_set(err, ERROR_MACHINE, "cannot start %s: no such program%s", spec->argv[0],
                   strchr(spec->argv[0], '/') ? "" : " on PATH");
@@ -195,15 +217,7 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
     close_fd(&rep[1]);
     told = read_report(rep[0], &report);
     if (!told || !report.started) {
-        waitpid(c->supervisor, NULL, 0);
-        c->supervisor = -1;
-        if (plan.tmp)
-            rmdir(plan.tmp);
-        if (told)
-            child_failed(spec, &report, err);
-        else
-            error_set(err, ERROR_MACHINE, "cannot start %s: its supervisor was killed",
-                      spec->argv[0]);
+        child_not_started(c, &plan, told ? &report : NULL, err);
         goto done;
     }
     c->pid = report.started;

@@ -471,13 +471,28 @@ static bool over_limit(const struct supervise_plan *plan, struct watch *w,
     return report->end != PROC_EXITED;
 }
 
+/* How the program ended, and what it and its children used. */
+static void report_usage(struct supervise_report *report, int status, int64_t start)
+{
+    struct rusage usage;
+
+    if (report->end == PROC_EXITED && WIFSIGNALED(status))
+        report->end = PROC_SIGNALED;
+    report->code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    getrusage(RUSAGE_CHILDREN, &usage);
+    report->wall_ms = (int)(clock_ms() - start);
+    report->cpu_ms = (int)(usage.ru_utime.tv_sec * 1000 + usage.ru_utime.tv_usec / 1000 +
+                           usage.ru_stime.tv_sec * 1000 + usage.ru_stime.tv_usec / 1000);
+    if ((uint64_t)usage.ru_maxrss * 1024 > report->peak_resident_bytes)
+        report->peak_resident_bytes = (uint64_t)usage.ru_maxrss * 1024;
+}
+
 _Noreturn void supervise(const struct supervise_plan *plan)
 {
     static struct member all[MAX_PROCESSES]; /* of this process alone */
     const struct proc_spec *spec = plan->spec;
     struct supervise_report report = {.end = PROC_EXITED};
     int64_t start = clock_ms();
-    struct rusage usage;
     struct watch watch = {.all = all, .interval_ms = SAMPLE_MS};
     int status = 0, signals;
     bool told_to_stop = false;
@@ -527,16 +542,8 @@ _Noreturn void supervise(const struct supervise_plan *plan)
                           told_to_stop ? &status : NULL);
     if (plan->tmp)
         dir_remove(plan->tmp, &(struct error){0});
-    if (report.end == PROC_EXITED && WIFSIGNALED(status))
-        report.end = PROC_SIGNALED;
-    report.code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-    getrusage(RUSAGE_CHILDREN, &usage);
     report.started = program;
-    report.wall_ms = (int)(clock_ms() - start);
-    report.cpu_ms = (int)(usage.ru_utime.tv_sec * 1000 + usage.ru_utime.tv_usec / 1000 +
-                          usage.ru_stime.tv_sec * 1000 + usage.ru_stime.tv_usec / 1000);
-    if ((uint64_t)usage.ru_maxrss * 1024 > report.peak_resident_bytes)
-        report.peak_resident_bytes = (uint64_t)usage.ru_maxrss * 1024;
+    report_usage(&report, status, start);
     if (write(plan->report, &report, sizeof(report)) < 0)
         _exit(1);
     _exit(0);

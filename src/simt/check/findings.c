@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Reports of one place, and places without room, before the kernel is stopped. */
+enum { MAX_TIMES = 100000, MAX_DROPPED = 10000 };
+
 static const char *const names[SIMT_FINDING_KINDS] = {
     [SIMT_OUT_OF_BOUNDS] = "out_of_bounds",
     [SIMT_MISALIGNED] = "misaligned",
@@ -119,10 +122,10 @@ bool finding_add(const struct finding_where *at, enum simt_finding_kind kind, ui
     if (s) {
         s->f.times++;
         /* A broken kernel would otherwise report for ever. */
-        go = s->f.times < 100000;
+        go = s->f.times < MAX_TIMES;
     } else if (l->slots == l->max_slots) {
         l->dropped++;
-        go = l->dropped < 10000;
+        go = l->dropped < MAX_DROPPED;
     } else {
         s = &l->slot[l->slots++];
         *s = (struct finding_slot){.site = at->site, .other_site = (uint32_t)other_site};

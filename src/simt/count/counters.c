@@ -266,6 +266,17 @@ static uint32_t sectors(u32 m, const uint64_t *host, u32 bytes)
     return n | nl << 16;
 }
 
+/* A cost is two counts: sectors and lines of global memory, or wavefronts and how many there would
+ * be without conflicts. */
+static inline uint32_t low_half(uint32_t cost)
+{
+    return cost & 0xffff;
+}
+static inline uint32_t high_half(uint32_t cost)
+{
+    return cost >> 16;
+}
+
 /* The pattern is one this site had lately: its cost is known. `low` is what else it depends on. */
 static inline __attribute__((always_inline)) bool memo_find(struct memo *ways, const uint32_t *diff,
                                                             u32 m, u32 bytes, uint32_t low,
@@ -332,7 +343,7 @@ static void count_scattered(struct warp *w, u32 m, const uint64_t *host, u32 byt
     cost = q->cost[low];
     if (__builtin_expect(w->t->watching, 0))
         reuse_lanes(w->t, m, host, bytes, write);
-    add_global(&w->t->n, cost & 0xffff, cost >> 16,
+    add_global(&w->t->n, low_half(cost), high_half(cost),
                (uint64_t)bytes * (uint64_t)__builtin_popcount(m), write);
 }
 
@@ -362,8 +373,8 @@ HOT void count_global_many(struct warp *w, uint64_t first, const u32 *at, u32 by
             q->cost[low] = sectors(~0u, host, bytes);
             q->known |= 1u << low;
         }
-        all += q->cost[low] & 0xffff;
-        lines += q->cost[low] >> 16;
+        all += low_half(q->cost[low]);
+        lines += high_half(q->cost[low]);
     }
     c->global_load_requests += n;
     c->global_load_sectors += all;
@@ -454,8 +465,8 @@ void count_shared(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 si
     if (!memo_hit(&w->t->memo[MEMO_WAYS * site], m, host, bytes | SHARED_KEY, low, &q))
         q->cost[low] = wavefronts(m, host, bytes);
     n->shared_requests++;
-    n->shared_wavefronts += q->cost[low] & 0xffff;
-    n->shared_conflicts += (q->cost[low] & 0xffff) - (q->cost[low] >> 16);
+    n->shared_wavefronts += low_half(q->cost[low]);
+    n->shared_conflicts += (low_half(q->cost[low])) - (high_half(q->cost[low]));
 }
 
 HOT void count_shared_many(struct warp *w, const u32 *at, u32 bytes, u32 site, u32 n,
@@ -478,8 +489,8 @@ HOT void count_shared_many(struct warp *w, const u32 *at, u32 bytes, u32 site, u
         q->cost[low] = wavefronts(~0u, host, bytes);
     }
     u32 cost = q->cost[low];
-    c->shared_wavefronts += (u64)n * (cost & 0xffff);
-    c->shared_conflicts += (u64)n * ((cost & 0xffff) - (cost >> 16));
+    c->shared_wavefronts += (u64)n * (low_half(cost));
+    c->shared_conflicts += (u64)n * ((low_half(cost)) - (high_half(cost)));
 }
 
 /* ---- atomics ---- */
@@ -518,8 +529,8 @@ void count_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 si
     n->global_atomics += (uint64_t)__builtin_popcount(m);
     n->global_atomic_requests++;
     n->global_atomic_conflicts += met;
-    n->global_atomic_sectors += cost & 0xffff;
-    n->global_atomic_lines += cost >> 16;
+    n->global_atomic_sectors += low_half(cost);
+    n->global_atomic_lines += high_half(cost);
     for (m = one_place ? 1 : m; m; m &= m - 1) {
         uint64_t at = host[__builtin_ctz(m)];
         t->atomic_low = !t->atomic_high || at < t->atomic_low ? at : t->atomic_low;

@@ -23,7 +23,8 @@ enum {
     SMALL_KERNEL = 100,
     LONG_KERNEL = 600,
     BIG_KERNEL = 20000,
-    MAX_FLAGS = 40
+    MAX_FLAGS = 40,
+    DEADLINE_MS = 600000
 };
 
 #if defined(__x86_64__)
@@ -90,12 +91,15 @@ static char *find_compiler(const struct translate_options *opt, struct arena *a,
     return path;
 }
 
+/* C text that a kernel has anyway, and per plain instruction. */
+enum { USUAL_BYTES = 12500, USUAL_BYTES_EACH = 60 };
+
 /* Calls and branches take more C than arithmetic does, and gcc the longer. */
 static bool much_text(struct text source, int instructions)
 {
     size_t same = strlen(simt_abi_text) + strlen(simt_vec_text) + strlen(simt_vec_math_text) +
                   strlen(simt_vec_lanes_text);
-    return source.len > same + 12500 + 60 * (size_t)instructions;
+    return source.len > same + USUAL_BYTES + USUAL_BYTES_EACH * (size_t)instructions;
 }
 
 /* -Og takes two thirds of -O1's time. The code is as fast but for small loops of arithmetic and
@@ -187,7 +191,7 @@ static bool run_compiler(const char *cc, const char *const *flag, size_t flags, 
                              .env = plain,
                              .input = source,
                              .merge_stderr = true,
-                             .deadline_ms = deadline_ms ? deadline_ms : 600000,
+                             .deadline_ms = deadline_ms ? deadline_ms : DEADLINE_MS,
                              .output_limit = 64 << 10};
     struct proc_result r;
     if (!proc_run(&spec, a, &r, err))

@@ -252,6 +252,8 @@ static void emit_cp_mbar(struct emit *e, const struct insn *in)
 
 /* ---- bulk copies ---- */
 
+_Static_assert(MOD_5D == MOD_1D + 4, "ranks stand in a row");
+
 static unsigned bulk_rank(const struct insn *in)
 {
     for (unsigned i = 0; i < 5; i++)

@@ -115,7 +115,7 @@ static void write_lines(const struct emit *e, int number, const char *form, stru
             int at = i < ir->block[b].count ? ir->block[b].insn[i] : ir->block[b].term;
             const struct insn *in = at >= 0 ? &e->k->insn[at] : NULL;
             int c = !in ? -1 : i < ir->block[b].count ? (int)op_class(in) : SW_C_BRANCH;
-            if (in && in->loc == loc && c == cls && n < 65535) {
+            if (in && in->loc == loc && c == cls && n < UINT16_MAX) {
                 n++;
                 continue;
             }
@@ -143,7 +143,7 @@ static void write_classes(const struct emit *e, int number, const char *form, st
         n[SW_C_BRANCH] += ir->block[b].term >= 0;
         buf_puts(out, "{");
         for (int c = 0; c < SW_C_COUNT; c++)
-            buf_printf(out, "%u,", n[c] > 65535 ? 65535 : n[c]);
+            buf_printf(out, "%u,", n[c] > UINT16_MAX ? UINT16_MAX : n[c]);
         buf_puts(out, "},\n");
     }
     buf_printf(out, "{0}};\nstatic const u32 tensor%d_%s[] = {", number, form);

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { MAX_ROW = 2048 }; /* bytes of one row of a box: 256 elements of 8 */
+
 /* ---- encoding ---- */
 
 static bool refuse(char *why, size_t size, const char *fmt, ...)
@@ -270,7 +272,7 @@ static void fill_row(const struct tensor_map *t, uint8_t *flat, uint32_t bytes)
 
 struct load {
     struct flight *f;
-    uint8_t flat[2048 + 64];
+    uint8_t flat[MAX_ROW + 64];
 };
 
 static void load_row(void *x, const struct tensor_map *t, const struct row *r)
@@ -278,7 +280,7 @@ static void load_row(void *x, const struct tensor_map *t, const struct row *r)
     struct load *l = x;
     struct flight *f = l->f;
     uint32_t lo, hi, bytes = r->count * t->esize;
-    if (bytes > 2048)
+    if (bytes > MAX_ROW)
         return;
     row_range(t, r, &lo, &hi);
     if (lo || hi < r->count)
@@ -310,14 +312,14 @@ void map_load(struct flight *f)
 struct map_write {
     struct warp *w;
     const struct leaving *l;
-    uint8_t flat[2048 + 64];
+    uint8_t flat[MAX_ROW + 64];
 };
 
 static void store_row(void *x, const struct tensor_map *t, const struct row *r)
 {
     struct map_write *s = x;
     uint32_t lo, hi, bytes = r->count * t->esize;
-    if (bytes > 2048)
+    if (bytes > MAX_ROW)
         return;
     row_range(t, r, &lo, &hi);
     if (hi == lo)

@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-#define LIMIT_32   (INT64_C(1) << 26) /* then at most one wrap lies within a warp */
+#define LIMIT_32   (INT64_C(1) << SHIFT_32) /* then at most one wrap lies within a warp */
+#define SHIFT_32   26
 #define LIMIT_64   (INT64_C(1) << 40)
 #define LIMIT_WRAP (INT64_C(1) << 56)
 
@@ -200,7 +201,7 @@ static struct affine result(const struct ir *ir, const struct affine *reg, const
     if (in->op == OP_MAD && in->arg_count == 4 && only_mods(in, MOD_LO))
         return limited(
             plus(product(ir, reg, x, x + 1, bytes, false, false), operand(ir, reg, x + 2), 1), to);
-    if (in->op == OP_SHL && in->arg_count == 3 && x[1].kind == OPND_INT && x[1].bits < 26)
+    if (in->op == OP_SHL && in->arg_count == 3 && x[1].kind == OPND_INT && x[1].bits < SHIFT_32)
         return limited(times(operand(ir, reg, x), &x[1], INT64_C(1) << x[1].bits), to);
     return none;
 }

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { MAX_FACTOR = 1 << 20, MAX_SHIFT = 20 };
+
 static const struct strip uniform = {true, 32, 0};
 
 static struct strip of_operand(const struct ir *ir, const struct strip *reg, const struct opnd *o)
@@ -37,7 +39,7 @@ static struct strip sum(struct strip x, struct strip y, int sign)
 
 static struct strip scaled(struct strip x, const struct opnd *by, int64_t factor)
 {
-    if (x.stride && (by->kind != OPND_INT || factor > 1 << 20 || factor < -(1 << 20)))
+    if (x.stride && (by->kind != OPND_INT || factor > MAX_FACTOR || factor < -MAX_FACTOR))
         return (struct strip){0};
     x.stride *= x.stride ? factor : 1;
     return x;
@@ -101,8 +103,9 @@ static struct strip of_result(const struct ir *ir, const struct strip *reg, cons
     if (in->op == OP_AND)
         return a.is && x[1].kind == OPND_INT ? masked(a, x + 1) : (struct strip){0};
     if (in->op == OP_SHL)
-        return x[1].kind == OPND_INT && x[1].bits < 20 ? scaled(a, x + 1, INT64_C(1) << x[1].bits)
-                                                       : (struct strip){0};
+        return x[1].kind == OPND_INT && x[1].bits < MAX_SHIFT
+                   ? scaled(a, x + 1, INT64_C(1) << x[1].bits)
+                   : (struct strip){0};
     if (in->op == OP_SHR) {
         if (x[1].kind != OPND_INT || x[1].bits > 31)
             return (struct strip){0};

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { MAX_IR_INSNS = 400000 }; /* of one kernel, so that sets per block stay in memory */
+
 /* ---- operands ---- */
 
 int insn_defs(const struct insn *in, int *out)
@@ -569,7 +571,7 @@ bool ir_build(struct ptx_kernel *k, bool rows, struct arena *a, struct ir *out, 
     out->varying = arena_array(a, (size_t)k->reg_count + 1, sizeof *out->varying);
     out->local = arena_array(a, (size_t)k->reg_count + 1, sizeof *out->local);
     out->split = arena_array(a, (size_t)k->insn_count + 1, sizeof *out->split);
-    if (k->insn_count > 400000)
+    if (k->insn_count > MAX_IR_INSNS)
         return error_set(err, ERROR_JUDGED, "%s has %d instructions, more than this device takes",
                          k->fn->name, k->insn_count);
     out->lanewise = arena_array(a, (size_t)k->reg_count + 1, sizeof *out->lanewise);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { MAX_SEGMENT = 2000, MAX_LOADS = 64, TILE = 16, MANY_FMAS = 64, MIN_STRIPS = 16 };
+enum { MAX_OFFSET = 1 << 20 }; /* of accesses that are done together */
 
 struct edge {
     int to, next;
@@ -124,8 +125,8 @@ static bool plain_load(const struct ir *ir, const struct insn *in)
     if (bytes != 4 && bytes != 8)
         return false;
     int n = in->args[0].kind == OPND_VEC ? in->args[0].count : 1;
-    if (in->args[1].off % (int64_t)((unsigned)n * bytes) || in->args[1].off > 1 << 20 ||
-        in->args[1].off < -(1 << 20))
+    if (in->args[1].off % (int64_t)((unsigned)n * bytes) || in->args[1].off > MAX_OFFSET ||
+        in->args[1].off < -MAX_OFFSET)
         return false;
     return true;
 }
@@ -198,7 +199,8 @@ static bool plain_store(const struct ir *ir, const struct insn *in)
     int to = in->args[0].reg, from = in->args[1].reg;
     return ir->varying[to] && ir->affine[to].is != AFFINE_YES && ir->varying[from] &&
            ir->affine[from].is != AFFINE_YES && ptx_type_bytes(ir->k->reg_type[from]) == 4 &&
-           in->args[0].off % 4 == 0 && in->args[0].off < 1 << 20 && in->args[0].off > -(1 << 20);
+           in->args[0].off % 4 == 0 && in->args[0].off < MAX_OFFSET &&
+           in->args[0].off > -MAX_OFFSET;
 }
 
 /* Stores that follow each other, to one register's address at several offsets. */

@@ -320,9 +320,9 @@ static bool read_params(struct ptx_reader *r, struct error *err)
         k->param_bytes = (k->param_bytes + v->align - 1) / v->align * v->align;
         v->offset = k->param_bytes;
         k->param_bytes += v->bytes;
-        if (k->param_bytes > 32764)
-            return error_set(err, ERROR_JUDGED, "%s has more than 32764 bytes of parameters",
-                             k->fn->name);
+        if (k->param_bytes > MAX_PARAM_BYTES)
+            return error_set(err, ERROR_JUDGED, "%s has more than %d bytes of parameters",
+                             k->fn->name, MAX_PARAM_BYTES);
         GROW(r->a, k->params, k->param_count, cap);
         k->params[k->param_count++] = v;
         ptx_name_add(r, v->name, strlen(v->name), (struct name){.kind = NAME_VAR, .var = v});

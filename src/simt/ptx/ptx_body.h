@@ -9,7 +9,7 @@
 
 #include "simt/ptx/ptx_module.h"
 
-enum { MAX_CALL_DEPTH = 24, MAX_INSNS = 2000000, MAX_OPERANDS = 160 };
+enum { MAX_CALL_DEPTH = 24, MAX_INSNS = 2000000, MAX_PARAM_BYTES = 32764, MAX_OPERANDS = 160 };
 
 struct family {
     enum ptx_type type;

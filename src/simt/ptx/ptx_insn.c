@@ -5,11 +5,13 @@
 
 /* ---- reading ---- */
 
+enum { MAX_SHAPE = 10000 }; /* enough for any, and far from overflow */
+
 static bool read_number(const char **s, const char *end, int *out)
 {
     const char *p = *s;
     *out = 0;
-    while (p < end && *p >= '0' && *p <= '9' && *out < 10000 && (*out || *p != '0'))
+    while (p < end && *p >= '0' && *p <= '9' && *out < MAX_SHAPE && (*out || *p != '0'))
         *out = *out * 10 + (*p++ - '0');
     bool some = p > *s;
     *s = p;
