@@ -167,6 +167,13 @@ static void child_not_started(struct child *c, const struct supervise_plan *plan
                   plan->spec->argv[0]);
 }
 
+static void child_unblock(const struct child *c)
+{
+    fcntl(c->in, F_SETFL, O_NONBLOCK);
+    fcntl(c->out, F_SETFL, O_NONBLOCK);
+    fcntl(c->err, F_SETFL, O_NONBLOCK);
+}
+
 bool child_start(const struct proc_spec *spec, struct child **out, struct error *err)
 {
     struct arena *a = arena_new();
@@ -228,14 +235,11 @@ bool child_start(const struct proc_spec *spec, struct child **out, struct error 
     c->life = life[1];
     c->report = rep[0];
     in[0] = o[0] = e[0] = life[1] = rep[0] = -1;
-    fcntl(c->in, F_SETFL, O_NONBLOCK);
-    fcntl(c->out, F_SETFL, O_NONBLOCK);
-    fcntl(c->err, F_SETFL, O_NONBLOCK);
+    child_unblock(c);
     ok = true;
 done:
-    close_fd(&in[0]), close_fd(&in[1]), close_fd(&o[0]), close_fd(&o[1]);
-    close_fd(&e[0]), close_fd(&e[1]), close_fd(&life[0]), close_fd(&life[1]);
-    close_fd(&rep[0]), close_fd(&rep[1]);
+    for (int i = 0; i < 2; i++)
+        close_fd(&in[i]), close_fd(&o[i]), close_fd(&e[i]), close_fd(&life[i]), close_fd(&rep[i]);
     arena_free(a);
     if (ok)
         *out = c;

@@ -155,8 +155,8 @@ static bool parse_edg(struct text line, struct diag_fault *f)
     for (p = error; p > line.data && *p != '('; p--)
         ;
     *f = (struct diag_fault){.file = {line.data, (size_t)(p - line.data)},
-                        .line = number_at(p + 1, error),
-                        .message = message_after(line, error + 2)};
+                             .line = number_at(p + 1, error),
+                             .message = message_after(line, error + 2)};
     return true;
 }
 
@@ -179,8 +179,8 @@ static bool parse_gcc(struct text line, struct diag_fault *f)
     if (colon == error)
         return false; /* "collect2: error: ld returned 1" */
     *f = (struct diag_fault){.file = {line.data, (size_t)(colon - line.data)},
-                        .line = number_at(colon + 1, error),
-                        .message = message_after(line, strstr(error, "error"))};
+                             .line = number_at(colon + 1, error),
+                             .message = message_after(line, strstr(error, "error"))};
     return true;
 }
 
