@@ -25,6 +25,7 @@ IN_ORDER = 0.35  # times sqrt(L) roundoffs: the noise of L terms added one after
 MAX_TERMS = 1 << 16
 UNIFORM = 3.0**0.5  # half the width of a uniform distribution of variance one
 UNTOUCHED = VIEWS | SAME | FACTORIES | OTHER
+CANCELLING = {"gelu"}  # x/2 (1 + erf x): where erf is near -1, what is left of the sum has the roundoff of the 1
 RANGED = {"cumprod", "prod"}  # on the way they leave the range of float32, and come back with fewer bits
 ROUNDOFF = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
 
@@ -45,6 +46,8 @@ class Disturb(TorchDispatchMode):
         if base in RANGED and self.stored > ROUNDOFF["f64"]:
             args = [a.float() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args]
         result = func(*args, **(kwargs or {}))
+        if base in CANCELLING:
+            result = result + self._uniform(args[0], 0.25 * self.summed) * args[0]
         if base not in VIEWS | SAME or any(id(a) in self.made for a in args if isinstance(a, torch.Tensor)):
             for tensor in result if isinstance(result, (tuple, list)) else [result]:
                 if isinstance(tensor, torch.Tensor):
@@ -57,8 +60,12 @@ class Disturb(TorchDispatchMode):
         size = self.stored if id(value) in self.made else self.summed
         if terms > 1:
             size += self.summed * (1.0 + IN_ORDER * min(terms, MAX_TERMS) ** 0.5)
-        noise = torch.rand(value.shape, generator=self.generator, dtype=value.dtype, device=value.device)
-        return noise.sub_(0.5).mul_(2.0 * UNIFORM * size).add_(1.0).mul_(value)
+        return self._uniform(value, size).add_(1.0).mul_(value)
+
+    def _uniform(self, like: torch.Tensor, size: float) -> torch.Tensor:
+        """Random numbers of that root mean square."""
+        noise = torch.rand(like.shape, generator=self.generator, dtype=like.dtype, device=like.device)
+        return noise.sub_(0.5).mul_(2.0 * UNIFORM * size)
 
 
 def longest_sums(graph: Graph) -> dict[str, int]:
