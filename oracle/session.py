@@ -590,7 +590,7 @@ class Session:
                 made, modified, digest = self._taken_from_guest(drawn)
                 guards = []
             else:
-                made, digest = [b.tensor().clone() for b in self.out_buffers], ""
+                made, digest = [b.as_bits().clone().view(b.dtype) for b in self.out_buffers], ""  # bits: a bool stays what it is
                 guards = [hit for b in self.in_buffers + self.out_buffers for hit in b.guards_hit()]
                 modified = [
                     b.name

@@ -253,11 +253,26 @@ static void read_body(struct reader *r, struct text body)
         read_line(r, cut_line(&body), true);
 }
 
+/* Braces that a line opens, less those that it closes; assembly has scopes of its own inside a
+ * body. */
+static int braces(struct text line)
+{
+    int depth = 0;
+
+    for (size_t i = 0; i < line.len; i++) {
+        if (line.data[i] == '/' && i + 1 < line.len && line.data[i + 1] == '/')
+            break;
+        depth += (line.data[i] == '{') - (line.data[i] == '}');
+    }
+    return depth;
+}
+
 struct cute_use ptx_cute_use(struct text ptx, const char *const *includes, const char *mark,
                              struct arena *a)
 {
     struct reader *r = arena_alloc(a, sizeof *r);
     const char *body = NULL;
+    int depth = 0;
 
     memset(r, 0, sizeof *r);
     r->mark = mark;
@@ -266,9 +281,11 @@ struct cute_use ptx_cute_use(struct text ptx, const char *const *includes, const
         const char *start = ptx.data;
         struct text line = cut_line(&ptx);
 
-        if (!body && line.data == start && text_starts(line, "{"))
+        depth += body ? braces(line) : 0;
+        if (!body && line.data == start && text_starts(line, "{")) {
             body = ptx.data;
-        if (body && line.data == start && text_starts(line, "}")) {
+            depth = braces(line);
+        } else if (body && depth <= 0) {
             read_body(r, (struct text){body, (size_t)(start - body)});
             body = NULL;
         }

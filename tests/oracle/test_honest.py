@@ -82,7 +82,8 @@ FUNCTIONS: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[int
     "nothing": (lambda x: x, lambda m, n: 0),
     "tanh": (torch.tanh, lambda m, n: 0),
     "relu": (torch.relu, lambda m, n: 0),
-    "gelu": (functional.gelu, lambda m, n: 0),
+    # As a kernel computes it: torch's own on a CPU may be an approximation of erf that is several roundoffs off.
+    "gelu": (lambda x: functional.gelu(x.double()).to(x.dtype), lambda m, n: 0),
     "exp": (lambda x: torch.exp(x / x.abs().max().clamp_min(1e-30) * 60), lambda m, n: 0),
     "softmax": (lambda x: torch.softmax(x, -1), lambda m, n: n),
     "log_softmax": (lambda x: torch.log_softmax(x, -1), lambda m, n: n),
@@ -143,7 +144,7 @@ class Honest(unittest.TestCase):
             one = case.judged(ORDERS[order](case.a, case.b))
             if not passes(one):
                 refused.append((function, kind, order, (m, n, k), one))
-        self.assertEqual(refused, [])
+        self.assertEqual([one[:4] for one in refused], [], refused)
 
     def test_tf32_factors_do_not_pass(self) -> None:
         source = Source(21)
@@ -223,7 +224,9 @@ class Deep(unittest.TestCase):
     def case(self, layer: Callable[[torch.Tensor], torch.Tensor], seed: int) -> Case:
         source = Source(seed)
         FUNCTIONS["chain"] = (self.chain(layer), lambda m, n: 0)
-        return Case(source.normal(32, 256), source.normal(256, 100) / 16, "chain", source)
+        case = Case(source.normal(32, 256), source.normal(256, 100) / 16, "chain", source)
+        del FUNCTIONS["chain"]  # not one of those that other tests draw from
+        return case
 
     def test_rounding_that_the_network_grows_is_allowed_for(self) -> None:
         needed = 0

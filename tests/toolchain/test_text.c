@@ -360,6 +360,13 @@ static const struct cute_case {
      ".loc 2 1 1\ncp.async.cg.shared.global [%r1], [%rd1], 16;\n"
      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd2, {%r1, %r2}], [%r3];",
      2, 2, 1, 1},
+    {"assembly with a scope of its own before it",
+     ".loc 1 1 1\n\t// begin inline asm\n\t{\n.reg .pred P1;\nWAIT: \n@!P1 bra WAIT;\n}\n\t// end "
+     "inline asm\n"
+     ".loc 2 1 1\ncp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+     "[%r1], [%rd1, {%r2, "
+     "%r3}], [%r4];",
+     1, 1, 0, 0},
     {"a mark",
      ".loc 1 1 1\nmov.b64 %rd2, %rd1; // 0123abcd\nst.f32 [%rd2], %f1;\nst.f32 [%rd1], "
      "%f1;",
