@@ -1,6 +1,6 @@
 /*
- * base64.c - the encoder; by hand, since no library that base may use has one (jansson does not,
- * and glibc has none).
+ * base64.c - by hand, since no library that base may use has it (jansson does not, and glibc has
+ * none).
  */
 #include "base/base64.h"
 
@@ -27,4 +27,42 @@ size_t base64_encode(const void *data, size_t len, const char *letters_62_63, ch
     }
     out[n] = '\0';
     return n;
+}
+
+static int six_of(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+bool base64_decode(const char *text, size_t chars, void *out, size_t *len)
+{
+    unsigned char *p = out;
+    size_t pad = 0, n = 0;
+
+    while (pad < 2 && pad < chars && text[chars - 1 - pad] == '=')
+        pad++;
+    if (chars % 4 != 0)
+        return false;
+    for (size_t i = 0; i < chars; i += 4) {
+        size_t have = i + 4 == chars ? 4 - pad : 4;
+        unsigned v = 0;
+
+        for (size_t k = 0; k < 4; k++) {
+            int six = k < have ? six_of(text[i + k]) : 0;
+
+            if (six < 0)
+                return false;
+            v = v << 6 | (unsigned)six;
+        }
+        for (size_t k = 0; k + 1 < have; k++)
+            p[n++] = (unsigned char)(v >> (16 - 8 * k));
+    }
+    *len = n;
+    return true;
 }

@@ -11,9 +11,12 @@
  * 3. The cache key covers everything that decides the result: the device half, names,
  *    arch, defines, the versions and places of NVRTC and headers, kernel.h's
  *    own text. What timed out is never kept.
+ * 4. The process is confined and may be shared with other commands: it sees none of our folders.
+ *    Source goes to it and code comes back in the lines; files are written here.
  */
 #include "toolchain/builder.h"
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -23,7 +26,9 @@
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/vault.h"
+#include "confine/confine.h"
 #include "toolchain/build_cache.h"
+#include "toolchain/builder_limits.h"
 #include "toolchain/diag.h"
 #include "toolchain/plan.h"
 #include "toolchain/ptx.h"
@@ -32,18 +37,21 @@
 #include "toolchain/source_halves.h"
 
 #include <ctype.h>
+#include <glob.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 enum {
-    ANSWER_LIMIT = 1 << 20,
+    KEPT_LIMIT = 1 << 20,
     LOG_LIMIT = 4 << 20,
     PTX_LIMIT = 64 << 20,
     WARM_MS = 20000,  /* of CPU time, as the deadline */
     WALL_FACTOR = 10, /* clock over CPU time, before a compile counts as stuck */
-    PRUNE_EVERY = 16
+    PRUNE_EVERY = 16,
+    MAX_READ = 48
 };
 #define BUILDER_BYTES ((uint64_t)16 << 30) /* of addresses; sampling memory would cost CPU */
 
@@ -84,18 +92,78 @@ static bool hash_headers(struct builder *b, struct error *err)
 /* Same options as a real request, or the precompiled header is not found again. */
 static char *warm_request(struct builder *b, const char *arch)
 {
-    json_t *r = json_pack("{s:s, s:[], s:o, s:[], s:s}", "arch", arch, "names", "includes",
-                          include_list(b->config.tools), "defines", "cubin", "none is written");
+    json_t *r = json_pack("{s:s, s:[], s:o, s:[], s:b}", "arch", arch, "names", "includes",
+                          include_list(b->config.tools), "defines", "cubin", 1);
     char *line = json_line(r, b->a);
     json_decref(r);
     return line;
 }
 
+/* ---- starting it --------------------------------------------------------------- */
+
+struct readable {
+    const char *at[MAX_READ + 1]; /* NULL-terminated */
+    size_t count;
+};
+
+static void add_readable(struct readable *r, const char *path)
+{
+    if (r->count < MAX_READ)
+        r->at[r->count++] = path;
+}
+
+/* NVRTC opens parts of itself that lie beside it. Not the whole folder: it may be anybody's. */
+static void add_library(struct readable *r, const char *path, struct arena *a)
+{
+    size_t folder = (size_t)(path_base(path) - path);
+    glob_t found;
+
+    add_readable(r, path);
+    if (glob(arena_printf(a, "%.*slibnvrtc*.so*", (int)folder, path), 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            add_readable(r, arena_strdup(a, found.gl_pathv[i]));
+    globfree(&found);
+}
+
+/* NVRTC and headers; to write, only the process's own folder. */
+static void confine_builder(const struct builder *b, struct confine_policy *policy)
+{
+    const struct tools *t = b->config.tools;
+    struct readable r = {.count = 0};
+    struct confine_place place = {.program = b->program, .read = r.at};
+
+    for (int i = 0; t->includes[i] != NULL; i++)
+        add_readable(&r, path_absolute(b->a, t->includes[i]));
+    add_readable(&r, path_absolute(b->a, t->kernel_include));
+    add_library(&r, path_from_here(b->a, t->nvrtc), b->a);
+    add_library(&r, path_absolute(b->a, t->nvrtc), b->a);
+    confine_role(policy, ROLE_BUILDER, &place, b->a);
+}
+
+/* What the loader reads, and no more. */
+static const char *const *environment(struct arena *a)
+{
+    static const char *const names[] = {"LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"};
+    const char **env = arena_array(a, ARRAY_LEN(names) + 2, sizeof *env);
+    size_t n = 0;
+
+    env[n++] = "LC_ALL=C";
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (getenv(names[i]))
+            env[n++] = arena_printf(a, "%s=%s", names[i], getenv(names[i]));
+    return env;
+}
+
 static bool start_child(struct builder *b, struct error *err)
 {
+    struct confine_policy policy;
+    struct proc_cage cage;
     const char *argv[8] = {b->program, path_absolute(b->a, b->config.tools->nvrtc)};
     size_t n = 2;
     struct proc_spec spec = {.argv = argv,
+                             .env = environment(b->a),
+                             .clean_env = true,
+                             .dir = "/",
                              .no_network = true,
                              .private_tmp = true, /* NVRTC's precompiled headers: hundreds of MB */
                              .output_limit = 64 << 10,
@@ -108,6 +176,8 @@ static bool start_child(struct builder *b, struct error *err)
         argv[n++] = "--warm";
         argv[n++] = b->warm_request;
     }
+    confine_builder(b, &policy);
+    spec.cage = confine_cage(&policy, &cage);
     if (!child_obtain(b->config.source, "builder", NULL, &spec, &b->child, err))
         return error_add(err, "starting the builder");
     b->warming = true;
@@ -177,7 +247,7 @@ static void cache_key(const struct builder *b, const struct build_request *req, 
 {
     const struct tools *t = b->config.tools;
     struct hash h = hash_init();
-    hash_add_text(&h, text_of("cutegen build 1 " CUTEGEN_VERSION));
+    hash_add_text(&h, text_of("cutegen build 2 " CUTEGEN_VERSION));
     hash_add_text(&h, device_half(req->source, a));
     hash_add_text(&h, text_of(req->names ? json_line(req->names, a) : "[]"));
     hash_add_text(&h, text_of(req->arch));
@@ -192,24 +262,27 @@ static void cache_key(const struct builder *b, const struct build_request *req, 
     hash_hex(&h, key);
 }
 
+const char *builder_source(struct text source, struct arena *a)
+{
+    char *letters = arena_alloc(a, BASE64_ROOM(source.len));
+
+    base64_encode(source.data, source.len, "+/", letters);
+    return letters;
+}
+
 static char *request_line(const struct builder *b, const struct build_request *req, struct arena *a)
 {
     json_t *defines = json_array(), *r;
     char *line;
     for (int i = 0; req->defines && req->defines[i] != NULL; i++)
         json_array_append_new(defines, json_string(req->defines[i]));
-    r = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "source",
-                  path_join(a, req->work_dir, source_file), "arch", req->arch, "ptx",
-                  path_join(a, req->work_dir, ptx_file), "log",
-                  path_join(a, req->work_dir, log_file), "includes", include_list(b->config.tools),
-                  "defines", defines);
+    r = json_pack("{s:s, s:b, s:o, s:o}", "arch", req->arch, "cubin", (int)req->cubin, "includes",
+                  include_list(b->config.tools), "defines", defines);
     json_object_set_new(r, "deadline_ms", json_integer(req->deadline_ms));
     json_object_set_new(r, "names", req->names ? json_deep_copy(req->names) : json_array());
-    json_object_set_new(r, "cubin",
-                        req->cubin ? json_string(path_join(a, req->work_dir, cubin_file))
-                                   : json_null());
     if (req->mark)
         json_object_set_new(r, "mark", json_string(req->mark));
+    json_object_set_new(r, "source", json_string(builder_source(req->source, a)));
     line = json_line(r, a);
     json_decref(r);
     return line;
@@ -273,7 +346,8 @@ bool builder_ask(struct builder *b, const struct builder_question *q, struct are
         return false;
     limits.cpu_ms += b->warming ? WARM_MS : 0;
     limits.wall_ms = limits.cpu_ms < INT32_MAX / WALL_FACTOR ? WALL_FACTOR * limits.cpu_ms : 0;
-    if (!child_ask_within(b->child, text_of(q->line), limits, ANSWER_LIMIT, a, &how, &line, err)) {
+    if (!child_ask_within(b->child, text_of(q->line), limits, BUILDER_ANSWER_LIMIT, a, &how, &line,
+                          err)) {
         child_stop(b->child);
         b->child = NULL;
         return error_add(err, "asking the builder");
@@ -373,7 +447,6 @@ static bool count_marked(struct builder *b, const struct build_request *asked, s
     struct build_request req = *asked;
     struct builder_question question;
     json_t *answer = NULL;
-    struct text ptx;
     unsigned char raw[16];
     char *mark = arena_alloc(a, 2 * sizeof raw + 1);
     bool ok;
@@ -384,15 +457,10 @@ static bool count_marked(struct builder *b, const struct build_request *asked, s
         snprintf(mark + 2 * i, 3, "%02x", raw[i]);
     req.mark = mark;
     req.cubin = false;
-    req.work_dir = path_join(a, asked->work_dir, "marked");
     question = (struct builder_question){request_line(b, &req, a), req.source, req.deadline_ms};
-    ok = dir_make(req.work_dir, err) &&
-         file_write(path_join(a, req.work_dir, source_file), req.source, err) &&
-         builder_ask(b, &question, a, &answer, v, err);
+    ok = builder_ask(b, &question, a, &answer, v, err);
     if (ok && json_bool_or(answer, "compiled", false)) {
-        ok = file_read(path_join(a, req.work_dir, ptx_file), PTX_LIMIT, a, &ptx, err);
-        if (ok)
-            *use = count_cute(b, ptx, mark, a);
+        *use = count_cute(b, text_of(json_string_or(answer, "ptx", "")), mark, a);
     } else if (ok)
         log_info("CuTe's accesses could not be marked; line information decides");
     json_decref(answer);
@@ -434,7 +502,7 @@ static bool check_cute(struct builder *b, const struct build_request *req, const
         return true;
     hash_text(text_of(arena_printf(a, "%s marked", key)), marked_key);
     if (!b->config.no_cache && build_cache_fetch(marked_key, req->work_dir, kept, 1, a) &&
-        file_read(path, ANSWER_LIMIT, a, &line, &ignored) &&
+        file_read(path, KEPT_LIMIT, a, &line, &ignored) &&
         json_parse(line, "counts", &counts, &ignored)) {
         use = (struct cute_use){.accesses = (int)json_int_or(counts, "accesses", 0),
                                 .through = (int)json_int_or(counts, "through", 0),
@@ -464,6 +532,38 @@ static bool code_passes(const struct build_request *req, struct text ptx, const 
     const struct ptx_subject subject = {.ptx = ptx, .source = req->source, .name = source_file};
     return ptx_check_state(&subject, a, v) &&
            (req->launches == NULL || ptx_check_launches(&subject, names, req->launches, a, v));
+}
+
+static bool write_cubin(const char *path, const json_t *letters, struct arena *a, struct error *err)
+{
+    size_t chars = json_string_length(letters), len = 0;
+    char *bytes = arena_alloc(a, BASE64_BYTES(chars) + 1);
+
+    if (chars == 0 || !base64_decode(json_string_value(letters), chars, bytes, &len))
+        return error_set(err, ERROR_MACHINE, "the builder's answer has no cubin");
+    return file_write(path, (struct text){bytes, len}, err);
+}
+
+/* What the process may not write itself; the answer is a small one then. */
+static bool write_files(const struct build_request *req, json_t *answer, struct arena *a,
+                        struct error *err)
+{
+    bool compiled = json_bool_or(answer, "compiled", false);
+    const char *ptx = json_string_or(answer, "ptx", "");
+    bool ok = file_write(path_join(a, req->work_dir, log_file),
+                         text_of(json_string_or(answer, "log", "")), err);
+
+    if (ok && compiled && *ptx == '\0')
+        ok = error_set(err, ERROR_MACHINE, "the builder's answer has no PTX");
+    if (ok && compiled)
+        ok = file_write(path_join(a, req->work_dir, ptx_file), text_of(ptx), err);
+    if (ok && compiled && req->cubin)
+        ok = write_cubin(path_join(a, req->work_dir, cubin_file), json_object_get(answer, "cubin"),
+                         a, err);
+    json_object_del(answer, "log");
+    json_object_del(answer, "ptx");
+    json_object_del(answer, "cubin");
+    return ok || error_add(err, "building");
 }
 
 static bool take_answer(const struct build_request *req, const json_t *answer, struct arena *a,
@@ -500,7 +600,7 @@ static bool fetch_answer(const struct build_request *req, const char *key, struc
     struct error ignored = {0};
     struct text line;
     return build_cache_fetch(key, req->work_dir, kept_files, ARRAY_LEN(kept_files), a) &&
-           file_read(path_join(a, req->work_dir, answer_file), ANSWER_LIMIT, a, &line, &ignored) &&
+           file_read(path_join(a, req->work_dir, answer_file), KEPT_LIMIT, a, &line, &ignored) &&
            json_parse(line, "a cached build", answer, &ignored);
 }
 
@@ -537,8 +637,8 @@ bool builder_compile(struct builder *b, const struct build_request *asked, struc
     if (!out->cached) {
         const struct builder_question question = {request_line(b, req, a), req->source,
                                                   req->deadline_ms};
-        if (!file_write(path_join(a, req->work_dir, source_file), req->source, err) ||
-            !builder_ask(b, &question, a, &answer, &out->verdict, err))
+        if (!builder_ask(b, &question, a, &answer, &out->verdict, err) ||
+            (answer != NULL && !write_files(req, answer, a, err)))
             goto done;
         if (answer != NULL && !b->config.no_cache)
             keep_answer(req, key, answer, a);

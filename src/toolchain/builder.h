@@ -3,7 +3,8 @@
  *
  * A builder is a warm process that holds NVRTC with CuTe precompiled. Start
  * one per core and keep it. A crash or a missed deadline inside it is a
- * verdict on the kernel; the next compile gets a new process.
+ * verdict on the kernel; the next compile gets a new process. It is confined:
+ * it reads NVRTC and headers, and nothing of the user.
  *
  *     if (!builder_start(&config, &b, err)) ...              the machine is broken
  *     if (!builder_compile(b, &req, a, &built, err)) ...     likewise
@@ -71,6 +72,8 @@ struct builder_question {
  */
 bool builder_ask(struct builder *b, const struct builder_question *q, struct arena *a,
                  json_t **answer, struct verdict *v, struct error *err);
+/* As a request holds it. */
+const char *builder_source(struct text source, struct arena *a);
 const struct tools *builder_tools(const struct builder *b);
 bool builder_caches(const struct builder *b);
 const char *builder_headers(const struct builder *b); /* hash of include/cutegen */

@@ -4,24 +4,28 @@
  * Holds NVRTC and answers compile requests, one JSON line each, until its
  * input ends (docs/architecture.md, Builder). Bad source is an answer
  * ("compiled": false with a log); what NVRTC does to the process on strange
- * input is the asker's to survive.
+ * input is the asker's to survive. Sources come and code goes in the lines:
+ * the process is confined (confine/roles.c) and sees no folder of the asker.
  *
  * Invariants
  * 1. The program name NVRTC sees and the options are the same for every
  *    request with the same arch, includes and defines: its automatic
  *    precompiled header is only found again then.
- * 2. Outputs are written whole before the answer line.
+ * 2. Nothing is written but NVRTC's precompiled headers, in TMPDIR.
  * 3. A plan ({"do": "plan"}) is compiled with its headers in memory and no
- *    folder to search; absolute names are still opened, so gate.c refuses
- *    them and the process is confined.
+ *    folder to search; absolute names are still opened, and found only where
+ *    the confinement lets them.
  * 4. A compile of MS or longer is learned from in a process beside this one
  *    (precompiler.h); the code that comes out is the same with and without.
  */
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/vault.h"
+#include "confine/confine.h"
+#include "toolchain/builder_limits.h"
 #include "toolchain/marked_header.h"
 #include "toolchain/nvrtc_api.h"
 #include "toolchain/pch_memory.h"
@@ -35,7 +39,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_LIMIT = 4 << 20, SOURCE_LIMIT = 4 << 20, MAX_OPTIONS = 256 };
+enum { MAX_OPTIONS = 256 };
 enum { NVRTC_OUT_OF_MEMORY = 1, NVRTC_COMPILATION = 6, NVRTC_INTERNAL_ERROR = 11 };
 #define PROGRAM_NAME "candidate.cu"
 
@@ -108,7 +112,7 @@ static bool make_options(const json_t *request, const struct nvrtc_api *nvrtc, s
     const char *arch;
     if (!json_get_string(request, "arch", &arch, err))
         return false;
-    if (json_string_or(request, "cubin", NULL) != NULL && strncmp(arch, "compute_", 8) == 0)
+    if (json_bool_or(request, "cubin", false) && strncmp(arch, "compute_", 8) == 0)
         arch = arena_printf(a, "sm_%s", arch + 8);
     add_option(o, arena_printf(a, "-arch=%s", arch));
     add_option(o, "-std=c++17");
@@ -201,41 +205,74 @@ static char *place_ptxas_errors(const char *log, struct text ptx, struct arena *
     return out;
 }
 
-static bool write_log(const struct nvrtc_api *nvrtc, char *log, const char *path, int result,
-                      const char **pch, struct arena *a, struct error *err)
+/* What precompiled headers had to do with it is in the log alone. */
+static const char *pch_use(const char *log)
 {
-    struct text text;
-    *pch = strstr(log, "using precompiled header")      ? "used"
+    return strstr(log, "using precompiled header")      ? "used"
            : strstr(log, "creating precompiled header") ? "made"
                                                         : "none";
-    text = clean_log(log, a);
-    if (text.len == 0 && result != 0)
-        text = text_of(nvrtc->error_string(result));
-    return file_write(path, text, err);
 }
 
-static bool write_code(const struct nvrtc_api *nvrtc, nvrtc_program p, const json_t *request,
-                       struct arena *a, struct error *err)
+static void put_log(const struct nvrtc_api *nvrtc, const char *log, int result, struct arena *a,
+                    json_t *answer)
 {
-    const char *ptx_path, *cubin_path = json_string_or(request, "cubin", NULL);
+    struct text text = clean_log(log, a);
+
+    if (text.len == 0 && result != 0)
+        text = text_of(nvrtc->error_string(result));
+    if (text.len > BUILDER_LOG_LIMIT)
+        text.len = BUILDER_LOG_LIMIT;
+    json_object_set_new(answer, "log", text.len ? json_from_text(text) : json_string(""));
+}
+
+/* Code without end is the source's fault. */
+static void put_too_large(json_t *answer, const char *what)
+{
+    json_object_set_new(answer, "compiled", json_false());
+    json_object_set_new(answer, "log",
+                        json_sprintf("%s(1): error: more than %d MiB of %s\n", PROGRAM_NAME,
+                                     BUILDER_CODE_LIMIT >> 20, what));
+}
+
+static bool read_ptx(const struct nvrtc_api *nvrtc, nvrtc_program p, struct arena *a,
+                     struct text *out, struct error *err)
+{
     size_t size = 0;
     char *code;
 
-    if (!json_get_string(request, "ptx", &ptx_path, err))
-        return false;
     if (nvrtc->ptx_size(p, &size) != 0 || size == 0)
         return error_set(err, ERROR_MACHINE, "NVRTC compiled, but gives no PTX");
     code = arena_alloc(a, size + 1);
     nvrtc->ptx(p, code);
-    if (!file_write(ptx_path, ptx_strip(text_of(code), a), err))
+    *out = text_of(code);
+    return true;
+}
+
+static bool put_code(const struct nvrtc_api *nvrtc, nvrtc_program p, bool cubin, struct arena *a,
+                     json_t *answer, struct error *err)
+{
+    struct text ptx;
+    size_t size = 0;
+    char *code, *letters;
+
+    if (!read_ptx(nvrtc, p, a, &ptx, err))
         return false;
-    if (cubin_path == NULL)
-        return true;
-    if (nvrtc->cubin_size(p, &size) != 0 || size == 0)
+    ptx = ptx_strip(ptx, a);
+    if (cubin && (nvrtc->cubin_size(p, &size) != 0 || size == 0))
         return error_set(err, ERROR_MACHINE, "NVRTC compiled, but gives no cubin");
+    if (ptx.len > BUILDER_CODE_LIMIT || size > BUILDER_CODE_LIMIT) {
+        put_too_large(answer, "code");
+        return true;
+    }
+    json_object_set_new(answer, "ptx", json_from_text(ptx));
+    if (!cubin)
+        return true;
     code = arena_alloc(a, size);
     nvrtc->cubin(p, code);
-    return file_write(cubin_path, (struct text){code, size}, err);
+    letters = arena_alloc(a, BASE64_ROOM(size));
+    base64_encode(code, size, "+/", letters);
+    json_object_set_new(answer, "cubin", json_string(letters));
+    return true;
 }
 
 static json_t *lowered_names(const struct nvrtc_api *nvrtc, nvrtc_program p, const json_t *names)
@@ -267,22 +304,22 @@ static int create(const struct nvrtc_api *nvrtc, struct text source, const struc
                          texts[0] ? names : NULL);
 }
 
-/* Without a "log" nothing is written: a warm-up. With a prelude, a failure that has to do with it
- * has no answer. */
+/* Without a "source" nothing is given out: a warm-up. With a prelude, a failure that has to do with
+ * it has no answer. */
 static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct text source,
                     const struct prelude *prelude, struct arena *a, json_t **answer,
                     struct error *err)
 {
     const json_t *names = json_object_get(request, "names");
     struct options options = {.count = 0};
-    const char *log_path = json_string_or(request, "log", NULL), *pch = "none";
+    const bool asked = json_object_get(request, "source") != NULL;
     const char *mark = json_string_or(request, "mark", NULL);
     const char *marked = mark ? marked_header(json_object_get(request, "includes"), mark, a) : NULL;
     int64_t begin = clock_ms();
     nvrtc_program p = NULL;
-    json_t *lowered = NULL;
     bool ok = false;
     char *log;
+    const char *pch;
     int result;
 
     if (mark && !marked) { /* a CuTe whose header is not as it is known */
@@ -297,7 +334,7 @@ static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct
     }
     if (create(nvrtc, source, prelude, marked, &p) != 0)
         return error_set(err, ERROR_MACHINE, "NVRTC makes no program");
-    for (size_t i = 0; log_path != NULL && i < json_array_size(names); i++) {
+    for (size_t i = 0; asked && i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
         if (name != NULL)
             nvrtc->add_name(p, name);
@@ -311,23 +348,24 @@ static bool compile(const struct nvrtc_api *nvrtc, const json_t *request, struct
                    "--cuda PATH");
         goto done;
     }
-    if (result != 0 && prelude && (!log_path || strstr(log, "cutegen_learned") != NULL)) {
+    if (result != 0 && prelude && (!asked || strstr(log, "cutegen_learned") != NULL)) {
         error_set(err, ERROR_MACHINE, "what was learned does not go with this source");
         goto done;
     }
+    pch = pch_use(log);
     if (result != 0 && strstr(log, "ptx input, line") != NULL)
         log = place_ptxas_errors(log, ptx_again(nvrtc, source, &options, names, a), a);
-    if (log_path != NULL && !write_log(nvrtc, log, log_path, result, &pch, a, err))
-        goto done;
-    if (result == 0 && log_path != NULL) {
-        if (!write_code(nvrtc, p, request, a, err))
-            goto done;
-        lowered = lowered_names(nvrtc, p, names);
-    }
     *answer = json_pack("{s:b, s:b, s:o, s:s, s:I}", "ok", 1, "compiled", result == 0, "names",
-                        lowered ? lowered : json_object(), "pch", pch, "ms",
-                        (json_int_t)(clock_ms() - begin));
-    ok = true;
+                        result == 0 && asked ? lowered_names(nvrtc, p, names) : json_object(),
+                        "pch", pch, "ms", (json_int_t)(clock_ms() - begin));
+    if (asked)
+        put_log(nvrtc, log, result, a, *answer);
+    ok = result != 0 || !asked ||
+         put_code(nvrtc, p, json_bool_or(request, "cubin", false), a, *answer, err);
+    if (!ok) {
+        json_decref(*answer);
+        *answer = NULL;
+    }
 done:
     nvrtc->destroy(&p);
     return ok;
@@ -363,19 +401,22 @@ static bool create_plan(const struct nvrtc_api *nvrtc, struct text source, const
 }
 
 /* Code alone: what describes it to a debugger is more than half of the text, and comes last. */
-static bool write_plan(const struct nvrtc_api *nvrtc, nvrtc_program p, const char *path,
-                       struct arena *a, struct error *err)
+static bool put_plan(const struct nvrtc_api *nvrtc, nvrtc_program p, struct arena *a,
+                     json_t *answer, struct error *err)
 {
-    size_t size = 0;
-    char *code, *sections;
+    const char *sections;
+    struct text ptx;
 
-    if (nvrtc->ptx_size(p, &size) != 0 || size == 0)
-        return error_set(err, ERROR_MACHINE, "NVRTC compiled, but gives no PTX");
-    code = arena_alloc(a, size + 1);
-    nvrtc->ptx(p, code);
-    sections = strstr(code, "\n\t.section");
-    return file_write(
-        path, (struct text){code, sections ? (size_t)(sections + 1 - code) : strlen(code)}, err);
+    if (!read_ptx(nvrtc, p, a, &ptx, err))
+        return false;
+    sections = strstr(ptx.data, "\n\t.section");
+    if (sections)
+        ptx.len = (size_t)(sections + 1 - ptx.data);
+    if (ptx.len > BUILDER_CODE_LIMIT)
+        put_too_large(answer, "code");
+    else
+        json_object_set_new(answer, "ptx", json_from_text(ptx));
+    return true;
 }
 
 /*
@@ -389,15 +430,13 @@ static bool compile_plan(const struct nvrtc_api *nvrtc, const json_t *request, s
     static const char *const options[] = {
         "-arch=compute_80", "-std=c++17",          "-default-device",  "-G",
         "-fmad=false",      "--no-source-include", "-DCUTEGEN_HOST=1", "-w"};
-    const char *include, *ptx, *log, *pch;
+    const char *include;
     int64_t begin = clock_ms();
     nvrtc_program p = NULL;
     bool ok = false;
     int result;
 
     if (!json_get_string(request, "include", &include, err) ||
-        !json_get_string(request, "ptx", &ptx, err) ||
-        !json_get_string(request, "log", &log, err) ||
         !create_plan(nvrtc, source, include, a, &p, err))
         return false;
     result = nvrtc->compile(p, (int)ARRAY_LEN(options), options);
@@ -406,12 +445,14 @@ static bool compile_plan(const struct nvrtc_api *nvrtc, const json_t *request, s
                   read_log(nvrtc, p, a));
         goto done;
     }
-    if (!write_log(nvrtc, read_log(nvrtc, p, a), log, result, &pch, a, err) ||
-        (result == 0 && !write_plan(nvrtc, p, ptx, a, err)))
-        goto done;
     *answer = json_pack("{s:b, s:b, s:I}", "ok", 1, "compiled", result == 0, "ms",
                         (json_int_t)(clock_ms() - begin));
-    ok = true;
+    put_log(nvrtc, read_log(nvrtc, p, a), result, a, *answer);
+    ok = result != 0 || put_plan(nvrtc, p, a, *answer, err);
+    if (!ok) {
+        json_decref(*answer);
+        *answer = NULL;
+    }
 done:
     nvrtc->destroy(&p);
     return ok;
@@ -422,18 +463,39 @@ done:
 static const char usual[] = "#include <cutegen/kernel.h>\n#include <cute/tensor.hpp>\n"
                             "__global__ void cutegen_warm(float *x) { *x = 0; }\n";
 
+/* The bytes of "source" as they were, whatever their encoding. */
+static bool read_source(const json_t *request, struct arena *a, struct text *out, struct error *err)
+{
+    const char *letters;
+    size_t chars, len;
+    char *bytes;
+
+    if (!json_get_string(request, "source", &letters, err))
+        return false;
+    chars = strlen(letters);
+    bytes = arena_alloc(a, BASE64_BYTES(chars) + 1);
+    if (!base64_decode(letters, chars, bytes, &len))
+        return error_set(err, ERROR_USE, "the source of a request is not base64");
+    if (len > BUILDER_SOURCE_LIMIT)
+        return error_set(err, ERROR_USE, "a source of more than %d MiB",
+                         BUILDER_SOURCE_LIMIT >> 20);
+    bytes[len] = '\0';
+    *out = (struct text){bytes, len};
+    return true;
+}
+
 /* In the precompiler's process. */
 static json_t *compile_learned(void *ctx, const json_t *request, const struct prelude *prelude,
                                struct arena *a)
 {
-    const char *path = json_string_or(request, "source", NULL);
+    const bool asked = json_object_get(request, "source") != NULL;
     struct text source = text_of(arena_printf(a, "%s", usual));
     struct error ignored = {0};
     json_t *answer = NULL;
 
-    if (path && !file_read(path, SOURCE_LIMIT, a, &source, &ignored))
+    if (asked && !read_source(request, a, &source, &ignored))
         return NULL;
-    if (path)
+    if (asked)
         source = halves_view(source, HALF_DEVICE, a);
     compile(ctx, request, source, prelude, a, &answer, &ignored);
     return answer;
@@ -466,15 +528,12 @@ static void serve(struct nvrtc_api *nvrtc, struct precompiler *precompiler, stru
     json_t *request = NULL, *answer = NULL;
     struct text source, device = {"", 0};
     struct error err = {0};
-    const char *path, *log;
     bool plan = false;
 
-    if (line.len > LINE_LIMIT)
+    if (line.len > BUILDER_REQUEST_LIMIT)
         error_set(&err, ERROR_USE, "a request of %zu bytes", line.len);
     else if (json_parse(line, "the request", &request, &err) &&
-             json_get_string(request, "log", &log, &err) &&
-             json_get_string(request, "source", &path, &err) &&
-             file_read(path, SOURCE_LIMIT, a, &source, &err)) {
+             read_source(request, a, &source, &err)) {
         plan = strcmp(json_string_or(request, "do", ""), "plan") == 0;
         device = halves_view(source, plan ? HALF_HOST : HALF_DEVICE, a);
         if (plan)
@@ -518,7 +577,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: cutegen-builder NVRTC [--version | --warm REQUEST] [--learn MS]\n");
         return 2;
     }
-    if (!nvrtc_open(argv[1], &nvrtc, &err)) {
+    if (!confine_seal(CONFINE_NO_EXEC, &err) || !nvrtc_open(argv[1], &nvrtc, &err)) {
         struct arena *a = arena_new();
         put_answer(json_error(&err), a);
         return 3;

@@ -21,10 +21,9 @@ enum {
     COMPILE_CPU_MS = 10000,    /* of the compiler; a plan takes a hundredth of it */
     PLAN_DEADLINE_MS = 120000, /* the planner counts steps: this is for a fault of ours */
     ANSWER_LIMIT = 8 << 20,
-    LOG_LIMIT = 1 << 20,
 };
 
-static const char source_file[] = "candidate.cu", ptx_file[] = "plan.ptx", log_file[] = "plan.log";
+static const char source_file[] = "candidate.cu", ptx_file[] = "plan.ptx";
 static const char *const kept_files[] = {ptx_file};
 
 static void verdict_set(struct verdict *v, enum verdict_kind kind, const char *summary)
@@ -55,39 +54,35 @@ static void plan_key(const struct builder *b, struct text source, struct arena *
     hash_hex(&h, key);
 }
 
-static char *plan_question(const struct builder *b, const char *dir, struct arena *a)
+static char *plan_question(const struct builder *b, struct text source, struct arena *a)
 {
-    json_t *r = json_pack("{s:s, s:s, s:s, s:s, s:s}", "do", "plan", "source",
-                          path_join(a, dir, source_file), "ptx", path_join(a, dir, ptx_file), "log",
-                          path_join(a, dir, log_file), "include",
-                          path_absolute(a, builder_tools(b)->kernel_include));
+    json_t *r = json_pack("{s:s, s:s, s:s}", "do", "plan", "include",
+                          path_absolute(a, builder_tools(b)->kernel_include), "source",
+                          builder_source(source, a));
     char *line = json_line(r, a);
     json_decref(r);
     return line;
 }
 
-static bool take_log(const char *dir, struct text source, const char *name, struct arena *a,
-                     struct verdict *v, struct error *err)
+static void refuse(const json_t *answer, struct text source, const char *name, struct arena *a,
+                   struct verdict *v)
 {
-    struct text log;
-    if (!file_read(path_join(a, dir, log_file), LOG_LIMIT, a, &log, err))
-        return error_add(err, "compiling the plan");
-    diag_compile_error(log, source, source_file, a, v);
+    diag_compile_error(text_of(arena_strdup(a, json_string_or(answer, "log", ""))), source,
+                       source_file, a, v);
     if (v->advice == NULL || *v->advice == '\0')
         v->advice = "a plan is CUDA C++ that computes sizes and calls kernel.h, nothing else: no C "
                     "library, no forms of C alone (docs/kernel-abi.md, Versions)";
     if (strcmp(name, source_file) != 0)
         diag_rename(v, source_file, name, a);
-    return true;
 }
 
 bool plan_compile(struct builder *b, struct text source, const char *name, const char *dir,
                   struct arena *a, const char **ptx_path, struct verdict *verdict,
                   struct error *err)
 {
-    struct builder_question q = {plan_question(b, dir, a), source, COMPILE_CPU_MS};
+    struct builder_question q = {plan_question(b, source, a), source, COMPILE_CPU_MS};
     json_t *answer = NULL;
-    bool compiled;
+    bool ok = true;
     char key[65];
 
     verdict_set(verdict, VERDICT_PASS, "the plan compiles");
@@ -96,18 +91,19 @@ bool plan_compile(struct builder *b, struct text source, const char *name, const
     if (builder_caches(b) && build_cache_fetch(key, dir, kept_files, ARRAY_LEN(kept_files), a) &&
         file_exists(*ptx_path))
         return true;
-    if (!file_write(path_join(a, dir, source_file), source, err) ||
-        !builder_ask(b, &q, a, &answer, verdict, err))
+    if (!builder_ask(b, &q, a, &answer, verdict, err))
         return error_add(err, "compiling the plan");
     if (answer == NULL) /* late or dead: the verdict says so */
         return true;
-    compiled = json_bool_or(answer, "compiled", false);
+    if (!json_bool_or(answer, "compiled", false)) {
+        refuse(answer, source, path_base(name), a, verdict);
+    } else {
+        ok = file_write(*ptx_path, text_of(json_string_or(answer, "ptx", "")), err);
+        if (ok && builder_caches(b))
+            build_cache_keep(key, dir, kept_files, ARRAY_LEN(kept_files), a);
+    }
     json_decref(answer);
-    if (!compiled)
-        return take_log(dir, source, path_base(name), a, verdict, err);
-    if (builder_caches(b))
-        build_cache_keep(key, dir, kept_files, ARRAY_LEN(kept_files), a);
-    return true;
+    return ok || error_add(err, "compiling the plan");
 }
 
 static json_t *tensor_json(const struct tensor_info *t)

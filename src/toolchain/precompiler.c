@@ -5,7 +5,8 @@
  * 1. The child is asked only for a kernel it has learned, under its options
  *    and after its include lines: the header is of use for nothing else, and
  *    large.
- * 2. It ends with the builder.
+ * 2. It ends with the builder, and when its socket closes: a confined process may signal nobody
+ *    else, so that kill() alone would not end it.
  */
 #include "toolchain/precompiler.h"
 
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "toolchain/builder_limits.h"
 #include "toolchain/precompiled_source.h"
 
 #include <errno.h>
@@ -30,7 +32,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE_LIMIT = 4 << 20 };
 #define ROOM_BYTES ((uint64_t)8 << 30)
 
 struct precompiler {
@@ -58,7 +59,7 @@ struct precompiler *precompiler_new(int least_ms)
 static const char *options_of(const json_t *request, struct arena *a)
 {
     return arena_printf(a, "%s %s %s %s", json_string_or(request, "arch", ""),
-                        json_is_string(json_object_get(request, "cubin")) ? "cubin" : "ptx",
+                        json_bool_or(request, "cubin", false) ? "cubin" : "ptx",
                         json_line(json_object_get(request, "includes"), a),
                         json_line(json_object_get(request, "defines"), a));
 }
@@ -130,7 +131,7 @@ static bool read_line(int fd, struct buf *b)
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0 || b->len + (size_t)n > LINE_LIMIT)
+        if (n <= 0 || b->len + (size_t)n > BUILDER_ANSWER_LIMIT)
             return false;
         buf_add(b, chunk, (size_t)n);
     }
@@ -140,7 +141,7 @@ static bool read_line(int fd, struct buf *b)
 bool precompiler_ask(struct precompiler *l, const json_t *request, struct text device,
                      struct text line, struct arena *a, json_t **answer)
 {
-    struct buf said = buf_init(LINE_LIMIT + 65536);
+    struct buf said = buf_init(BUILDER_ANSWER_LIMIT + 65536);
     struct error ignored = {0};
     struct text includes;
     bool ok = false;
@@ -190,14 +191,13 @@ static _Noreturn void child_life(struct precompiler *l, int fd, const json_t *re
     dup2(null, 1);
     sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
     json_object_del(learning, "source");
-    json_object_del(learning, "log");
     answer = compile(ctx, learning, &prelude, l->a);
     if (!answer || !json_bool_or(answer, "compiled", false))
         _exit(1);
     if (!send_line(fd, text_of("\n")))
         _exit(1);
     for (;;) {
-        struct buf line = buf_init(LINE_LIMIT + 65536);
+        struct buf line = buf_init(BUILDER_ANSWER_LIMIT + 65536);
         struct arena *a = arena_new();
         struct error ignored = {0};
         json_t *asked = NULL;

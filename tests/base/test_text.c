@@ -143,6 +143,25 @@ static void base64_gives_the_published_text(void **state)
     }
 }
 
+static void base64_comes_back_or_is_refused(void **state)
+{
+    static const char *const good[] = {"", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "+/+/"};
+    static const char *const bad[] = {"Z",         "Zg=",  "Zg",   "Z===",     "====", "Zg==Zg==",
+                                      "Zm9v\nZm9", "-_-_", "Zm 9", "Zm9vY=Vy", "=Zm9"};
+    unsigned char bytes[BASE64_BYTES(8)];
+    char again[BASE64_ROOM(sizeof bytes)];
+    size_t n;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        assert_true(base64_decode(good[i], strlen(good[i]), bytes, &n));
+        base64_encode(bytes, n, "+/", again);
+        assert_string_equal(again, good[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(base64_decode(bad[i], strlen(bad[i]), bytes, &n));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +171,7 @@ int main(void)
         cmocka_unit_test(a_cut_leaves_no_half_character),
         cmocka_unit_test(what_is_formatted_fits_and_is_whole),
         cmocka_unit_test(base64_gives_the_published_text),
+        cmocka_unit_test(base64_comes_back_or_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "confine/confine.h"
 #include "toolchain/build_cache.h"
 #include "toolchain/builder.h"
 #include "toolchain/gate.h"
@@ -354,6 +355,7 @@ static void test_cute_is_used(void **state)
                 (!c->refused && r[k].verdict.kind != VERDICT_PASS))
                 fail_msg("%s: %s\n%s", c->name, r[k].verdict.summary, r[k].verdict.detail);
             assert_true(!c->refused || strstr(r[k].verdict.findings[0].kind, "fake CuTe"));
+            json_decref(r[k].names), json_decref(r[k].resources);
         }
         json_decref(list);
     }
@@ -455,6 +457,115 @@ static void test_names_that_are_none(void **state)
     }
 }
 
+/* NVRTC opens absolute names, however they are spelled, and quotes what it does not understand. No
+ * gate stands before it here. */
+static const struct {
+    const char *before, *after;
+} spellings[] = {
+    {"#include \"", "\"\n"},
+    {"%:include \"", "\"\n"},
+    {"#define WHERE \"", "\"\n#include WHERE\n"},
+    {"#inc\\\nlude \"", "\"\n"},
+    {"#include \"/usr/..", "\"\n"},
+    {"#include \"/proc/self/root", "\"\n"},
+};
+
+static const char *spell(struct fixture *f, size_t i, const char *path)
+{
+    return arena_printf(f->a, "%s%s%s", spellings[i].before, path, spellings[i].after);
+}
+
+/* `planted`: what the file holds, or how it begins. */
+static void check_out_of_reach(struct fixture *f, const char *path, const char *planted)
+{
+    for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
+        const char *device = arena_printf(f->a, "%s__global__ void k() {}\n", spell(f, i, path));
+        struct build_result r = build(f, text_of(device), "[\"k\"]", "compute_80", 120000);
+        const char *ptx,
+            *plan = arena_printf(f->a, "#ifdef CUTEGEN_HOST\n%s#endif\n", spell(f, i, path));
+        struct error err = {0};
+        struct verdict v;
+        struct text log;
+
+        check_machine(file_read(r.log_path, 1 << 20, f->a, &log, &err), &err);
+        if (r.verdict.kind != VERDICT_COMPILE_ERROR || !strstr(log.data, "open source file") ||
+            strstr(log.data, planted) || strstr(r.verdict.detail, planted))
+            fail_msg("a kernel's %s: %s\n%s", spell(f, i, path), r.verdict.summary, log.data);
+        json_decref(r.names), json_decref(r.resources);
+        check_machine(plan_compile(f->builder, text_of(plan), "p.cu", f->dir, f->a, &ptx, &v, &err),
+                      &err);
+        if (v.kind != VERDICT_COMPILE_ERROR || !strstr(v.summary, "open source file") ||
+            strstr(v.detail, planted))
+            fail_msg("a plan's %s: %s\n%s", spell(f, i, path), v.summary, v.detail);
+    }
+}
+
+static void test_files_out_of_reach(void **state)
+{
+    static const char planted[] = "planted_word another_planted_word";
+    struct fixture *f = *state;
+    struct error err = {0};
+    struct confine_report report;
+    struct text users;
+    char *home, *near;
+    int fd;
+
+    if (f->builder == NULL)
+        return;
+    if (!confine_probe(&report, &err) || !confine_holds_files(&report)) {
+        print_message("[  SKIPPED ] neither Landlock nor namespaces here\n");
+        return;
+    }
+    check_machine(file_read("/etc/passwd", 1 << 20, f->a, &users, &err), &err);
+    check_out_of_reach(f, "/etc/passwd",
+                       arena_strndup(f->a, users.data, strcspn(users.data, "\n")));
+    near = path_join(f->a, f->dir, "near.h"); /* in the asking command's own folder */
+    check_machine(file_write(near, text_of(planted), &err), &err);
+    check_out_of_reach(f, near, "planted_word");
+    home = arena_printf(f->a, "%s/.cutegen-test-XXXXXX", getenv("HOME") ? getenv("HOME") : "");
+    if ((fd = mkstemp(home)) < 0)
+        return; /* no home to plant in */
+    close(fd);
+    check_machine(file_write(home, text_of(planted), &err), &err);
+    check_out_of_reach(f, home, "planted_word");
+    unlink(home);
+}
+
+/* A source need not be UTF-8, though requests are. */
+static void test_source_of_any_bytes(void **state)
+{
+    static const char source[] = "// caf\xe9 is served\n"
+                                 "extern \"C\" __global__ void k(int *y) { y[0] = 1; }\n";
+    struct fixture *f = *state;
+    if (f->builder == NULL)
+        return;
+    struct build_result r = build(f, text_of(source), "[\"k\"]", "compute_80", 120000);
+    if (r.verdict.kind != VERDICT_PASS)
+        fail_msg("%s\n%s", r.verdict.summary, r.verdict.detail);
+    json_decref(r.names), json_decref(r.resources);
+}
+
+/* A header that was precompiled inside is found again. */
+static void test_precompiled_header_is_used(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {0};
+    struct text answer;
+
+    for (int i = 0; f->builder != NULL && i < 2; i++) {
+        struct text source = text_of(arena_printf(f->a, "%s// header %d\n", f->example.data, i));
+        struct build_result r = build(f, source, names, "compute_80", 120000);
+
+        assert_int_equal(r.verdict.kind, VERDICT_PASS);
+        check_machine(
+            file_read(path_join(f->a, r.work_dir, "build.json"), 1 << 20, f->a, &answer, &err),
+            &err);
+        if (i == 1 && !strstr(answer.data, "\"used\""))
+            fail_msg("%s", answer.data);
+        json_decref(r.names), json_decref(r.resources);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +579,9 @@ int main(void)
         cmocka_unit_test(test_whole_way),
         cmocka_unit_test(test_names_that_are_none),
         cmocka_unit_test(test_cute_is_used),
+        cmocka_unit_test(test_files_out_of_reach),
+        cmocka_unit_test(test_source_of_any_bytes),
+        cmocka_unit_test(test_precompiled_header_is_used),
     };
     return cmocka_run_group_tests_name("a builder turns candidates into code or verdicts", tests,
                                        fixture_open, fixture_close);
