@@ -29,16 +29,18 @@ struct oracle {
 
 /* ---- start -------------------------------------------------------------- */
 
+/* With its whole path: a confined process is told what it may read before it is started, and has no
+ * PATH. */
 const char *oracle_python(const char *asked, struct arena *a)
 {
     struct error ignored = {0};
+    const char *name = asked ? asked : "python3", *found;
     char *venv;
 
-    if (asked)
-        return asked;
-    if (home_tools("venv/bin/python3", a, &venv, &ignored) && file_exists(venv))
+    if (!asked && home_tools("venv/bin/python3", a, &venv, &ignored) && file_exists(venv))
         return venv;
-    return "python3";
+    found = strchr(name, '/') ? NULL : path_find_program(a, name);
+    return found ? found : name;
 }
 
 bool oracle_start(const struct oracle_config *config, struct oracle **out, struct error *err)
