@@ -110,9 +110,10 @@ static void confine_guest(const struct runner_config *config, struct arena *a,
     const char *const read[] = {package, config->module, NULL};
     const struct confine_place place = {.program = path_find_program(a, spec->argv[0]),
                                         .read = read,
-                                        .work = config->exchange,
-                                        .cuda = config->device->kind == DEVICE_CUDA};
+                                        .work = config->exchange};
 
+    if (config->device->kind == DEVICE_CUDA)
+        return; /* libcuda does not start in there; trust.c has asked the user */
     confine_role(policy, ROLE_GUEST, &place, a);
     confine_allow(policy, "/dev/urandom", CONFINE_READ | CONFINE_DEVICE); /* torch seeds itself */
     policy->file_bytes = config->file_bytes;

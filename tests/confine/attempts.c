@@ -807,7 +807,7 @@ static bool other_numbers(const struct world *w)
 static bool quotas(const struct world *w)
 {
     (void)w;
-    return reached(syscall(SYS_quotactl, 0x800001 << 8, NULL, 0, NULL));
+    return reached(syscall(SYS_quotactl, 0x800001u << 8, NULL, 0, NULL));
 }
 
 static bool has_capabilities(const struct world *w)
