@@ -108,9 +108,8 @@ static void confine_guest(const struct runner_config *config, struct arena *a,
     const char *script = config->program;
     const char *package = arena_strndup(a, script, (size_t)(path_base(script) - script));
     const char *const read[] = {package, config->module, NULL};
-    const struct confine_place place = {.program = path_find_program(a, spec->argv[0]),
-                                        .read = read,
-                                        .work = config->exchange};
+    const struct confine_place place = {
+        .program = path_find_program(a, spec->argv[0]), .read = read, .work = config->exchange};
 
     if (config->device->kind == DEVICE_CUDA)
         return; /* libcuda does not start in there; trust.c has asked the user */
