@@ -148,8 +148,8 @@ struct test_result {
     struct verdict verdict;
     struct accuracy accuracy;
     bool deterministic;
-    const char *seed;     /* hex, to repeat it */
-    const char *unlooked; /* acceptance: tools that could not look, "racecheck"; NULL: all did */
+    const char *seed;         /* hex, to repeat it */
+    const char *unchecked_by; /* acceptance: tools that could not run, "racecheck"; NULL: all did */
     const char *trivial; /* an answer that knows nothing of the task and passed every draw, "zeros";
                             or NULL */
     json_t *counters;    /* simt: list, one object per launch; else NULL */

@@ -84,9 +84,9 @@ def judge(cutegen, ladder, out, names):
         pathlib.Path(out, f"{name}.json").write_text(json.dumps(answer, indent=1))
         time_of = answer.get("measurement") or {}
         eager = next((b["cold_us"] for b in time_of.get("baselines", []) if b["name"] == "eager"), 0)
-        us = time_of.get("time_us") or 0
+        us, floor = time_of.get("time_us") or 0, time_of.get("floor_us") or 0
         verdict = str(answer.get("verdict"))[:160]
-        print(f"| {name} | {us:.1f} us | {eager / us if us else 0:.2f} | {100 * (time_of.get("floor_us") or 0) / us if us else 0:.0f} % | {verdict} |", flush=True)
+        print(f"| {name} | {us:.1f} us | {eager / us if us else 0:.2f} | {100 * floor / us if us else 0:.0f} % | {verdict} |", flush=True)
 
 
 def main():

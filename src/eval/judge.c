@@ -191,7 +191,7 @@ static bool watched_run(struct trial *t, const struct build_result *build, struc
     return ok;
 }
 
-/* Under compute-sanitizer, for lines and threads. False: it could not look, which is no
+/* Under compute-sanitizer, for lines and threads. False: it could not run, which is no
  * failure of the test. */
 static bool look_again(struct trial *t, struct runner_config rc, const struct build_result *build,
                        const char *tool)
@@ -223,16 +223,17 @@ static bool look_again(struct trial *t, struct runner_config rc, const struct bu
     return looked;
 }
 
-/* Before a kernel is accepted for good: every tool; who could not look is named. */
+/* Before a kernel is accepted for good: every tool; tools that could not run are named. */
 static void look_with_all(struct trial *t, struct runner_config rc,
                           const struct build_result *build)
 {
-    const char *unlooked = "";
+    const char *unchecked_by = "";
 
     for (size_t i = 0; i < ARRAY_LEN(acceptance); i++)
         if (!look_again(t, rc, build, acceptance[i]))
-            unlooked = arena_printf(t->a, "%s%s%s", unlooked, *unlooked ? ", " : "", acceptance[i]);
-    t->out->unlooked = *unlooked ? unlooked : NULL;
+            unchecked_by = arena_printf(t->a, "%s%s%s", unchecked_by, *unchecked_by ? ", " : "",
+                                        acceptance[i]);
+    t->out->unchecked_by = *unchecked_by ? unchecked_by : NULL;
     evidence_verdict(&t->evidence, &t->out->verdict);
 }
 
@@ -298,7 +299,7 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
         (void)look_again(t, rc, build, tool);
         evidence_verdict(&t->evidence, &out->verdict);
     } else if (config->accept && !config->sanitizer) {
-        out->unlooked = "compute-sanitizer, which is not there,";
+        out->unchecked_by = "compute-sanitizer, which is not there,";
     } else if (config->accept && build->work_dir && !build->foreign &&
                out->verdict.kind == VERDICT_PASS) {
         look_with_all(t, rc, build);

@@ -134,8 +134,8 @@ bool loop_accept(const struct settings *settings, struct stage *st, const struct
         return true;
     if (!simt_looks(settings, what, a, verdict, note, err))
         return false;
-    if (*note && test->unlooked)
-        *note = arena_printf(a, "%s; but %s could not look", *note, test->unlooked);
+    if (*note && test->unchecked_by)
+        *note = arena_printf(a, "%s; but %s could not check", *note, test->unchecked_by);
     return true;
 }
 

@@ -249,8 +249,8 @@ static void a_tool_that_cannot_look_is_named_and_not_taken_for_content(void **st
         b.config.sanitizer = sanitizers[i];
         assert_true(judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err));
         assert_int_equal(test.verdict.kind, VERDICT_PASS);
-        assert_non_null(test.unlooked);
-        assert_non_null(strstr(test.unlooked, said[i]));
+        assert_non_null(test.unchecked_by);
+        assert_non_null(strstr(test.unchecked_by, said[i]));
         json_decref(test.counters);
         dir_remove(dir, &ignored);
         bench_close(&b);
