@@ -29,6 +29,6 @@ CUTEGEN_PLAN(call)
     const struct cutegen_tensor *x = &call->in[0];
     const struct cutegen_tensor *y = &call->out[0];
     return CUTEGEN_LAUNCH(call, (products<128>), cutegen_dim3(x->shape[0], 1, 1), cutegen_dim3(128, 1, 1), 0,
-                          CUTEGEN_DATA(float const, x), CUTEGEN_DATA(float, y), (int)x->shape[1], 120);
+                          CUTEGEN_DATA(float const, x), CUTEGEN_DATA(float, y), (int)x->shape[1], 40);
 }
 #endif
