@@ -399,9 +399,14 @@ static bool burst(struct measuring *m, struct error *err)
  * ours unless the call is a graph; a CPU is shared with others. */
 static double believable_us(const struct measuring *m, double warm_us)
 {
-    if (m->config->device->kind == DEVICE_SIMT)
-        return 5 * warm_us + 20000;
-    return m->captured ? 1.5 * warm_us + 30 : 2 * warm_us + 300;
+    static const struct clock_slack {
+        double factor, slack_us;
+    } shared_cpu = {5, 20000}, graph = {1.5, 30}, call = {2, 300};
+    const struct clock_slack *s = m->config->device->kind == DEVICE_SIMT ? &shared_cpu
+                                  : m->captured                          ? &graph
+                                                                         : &call;
+
+    return s->factor * warm_us + s->slack_us;
 }
 
 static bool measure_all(struct measuring *m, struct error *err)
