@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct answer {
+struct probe_answer {
     bool ok;
     struct confine_report report;
     char why[256];
@@ -18,7 +18,7 @@ struct answer {
 static _Noreturn void child(const struct confine_policy *p, const struct proc_birth *birth, int fd)
 {
     const int keep[] = {fd, -1};
-    struct answer said = {.ok = false};
+    struct probe_answer said = {.ok = false};
     struct error err = {0};
 
     said.ok = confine_enter(p, birth, keep, &said.report, &err);
@@ -44,7 +44,7 @@ bool confine_probe(struct confine_report *out, struct error *err)
 {
     struct confine_place place = {.program = NULL};
     struct arena *a = arena_new();
-    struct answer said = {.ok = false};
+    struct probe_answer said = {.ok = false};
     struct confine_policy p;
     int pipes[2];
     pid_t pid;

@@ -13,22 +13,22 @@
 
 enum { MAX_ARGUMENTS = 16, MAX_NESTING = 40, OUT_LIMIT = 4096 };
 
-struct reader {
+struct type_reader {
     const char *p, *end;
     struct arena *a;
     int depth;
 };
 
-static char *read_type(struct reader *r);
+static char *read_type(struct type_reader *r);
 
-static void skip_spaces(struct reader *r)
+static void skip_spaces(struct type_reader *r)
 {
     while (r->p < r->end && *r->p == ' ')
         r->p++;
 }
 
 /* "cute::detail::Layout" -> "Layout"; cuda::std::__4:: likewise. */
-static char *read_word(struct reader *r)
+static char *read_word(struct type_reader *r)
 {
     const char *begin = r->p, *last = r->p;
     while (r->p < r->end && (isalnum((unsigned char)*r->p) || *r->p == '_' || *r->p == ':')) {
@@ -69,7 +69,7 @@ static char *constant(struct arena *a, const char *value)
     return arena_printf(a, "_%.*s", (int)n, value);
 }
 
-static char *spell(struct reader *r, const char *word, char **args, int n)
+static char *spell(struct type_reader *r, const char *word, char **args, int n)
 {
     struct arena *a = r->a;
     if (is(word, "tuple") || is(word, "Shape") || is(word, "Stride") || is(word, "Step") ||
@@ -98,7 +98,7 @@ static char *spell(struct reader *r, const char *word, char **args, int n)
     return arena_printf(a, "%s%s", word, join(a, args, n, "<", ">"));
 }
 
-static int read_arguments(struct reader *r, char **args)
+static int read_arguments(struct type_reader *r, char **args)
 {
     int n = 0;
     r->p++; /* '<' */
@@ -117,7 +117,7 @@ static int read_arguments(struct reader *r, char **args)
 }
 
 /* Words up to ',' or '>' of the surrounding list. */
-static char *read_type(struct reader *r)
+static char *read_type(struct type_reader *r)
 {
     struct buf b = buf_init(OUT_LIMIT);
     char *out;
@@ -147,7 +147,7 @@ static char *read_type(struct reader *r)
 
 char *diag_type(struct text type, struct arena *a)
 {
-    struct reader r = {.p = type.data, .end = type.data + type.len, .a = a};
+    struct type_reader r = {.p = type.data, .end = type.data + type.len, .a = a};
     struct buf b = buf_init(OUT_LIMIT);
     char *out;
     while (r.p < r.end) { /* more than one type: a list of arguments */

@@ -20,7 +20,7 @@
 
 enum { MAX_FILES = 4096, SLOTS = 1 << 15, MAX_REGS = 64 };
 
-struct reader {
+struct line_reader {
     bool cute_file[MAX_FILES];
     struct text through[SLOTS]; /* by hash */
     int count;
@@ -63,7 +63,7 @@ static bool is_cute_path(struct text path, const char *const *includes)
 }
 
 /* .file 3 "/usr/include/cute/tensor_impl.hpp" */
-static void read_files(struct reader *r, struct text ptx, const char *const *includes)
+static void read_files(struct line_reader *r, struct text ptx, const char *const *includes)
 {
     while (ptx.len > 0) {
         struct text line = cut_line(&ptx);
@@ -83,7 +83,7 @@ static void read_files(struct reader *r, struct text ptx, const char *const *inc
 
 /* ---- registers ------------------------------------------------------------- */
 
-static size_t slot(const struct reader *r, struct text reg)
+static size_t slot(const struct line_reader *r, struct text reg)
 {
     uint32_t h = 2166136261u;
     size_t i;
@@ -95,13 +95,13 @@ static size_t slot(const struct reader *r, struct text reg)
     return i;
 }
 
-static bool is_through(const struct reader *r, struct text reg)
+static bool is_through(const struct line_reader *r, struct text reg)
 {
     return r->through[slot(r, reg)].data != NULL;
 }
 
 /* Beyond half of the slots nothing is added: fewer accesses count then, never more. */
-static void add_through(struct reader *r, struct text reg)
+static void add_through(struct line_reader *r, struct text reg)
 {
     size_t i = slot(r, reg);
 
@@ -111,7 +111,7 @@ static void add_through(struct reader *r, struct text reg)
     r->count++;
 }
 
-struct statement {
+struct ptx_statement {
     struct text op;
     struct text regs[MAX_REGS];
     bool address[MAX_REGS]; /* inside [ ] */
@@ -124,9 +124,9 @@ static bool in_word(char c)
 }
 
 /* "@%p1 st.global.v2.f32 [%rd1+8], {%f1, %f2};": opcode and registers, in order. */
-static struct statement split(struct text line)
+static struct ptx_statement split(struct text line)
 {
-    struct statement s = {.results = 1};
+    struct ptx_statement s = {.results = 1};
     const char *p = line.data, *end = line.data + line.len;
     bool address = false, group = false, first = true;
 
@@ -182,7 +182,7 @@ static bool is_store(struct text op)
            has(op, ".global.shared");
 }
 
-static void count_access(struct reader *r, const struct statement *s)
+static void count_access(struct line_reader *r, const struct ptx_statement *s)
 {
     bool through = r->here, store = is_store(s->op);
 
@@ -195,7 +195,7 @@ static void count_access(struct reader *r, const struct statement *s)
 }
 
 /* What an instruction computes; copies of a register and of an address space are nobody's work. */
-static void follow(struct reader *r, const struct statement *s)
+static void follow(struct line_reader *r, const struct ptx_statement *s)
 {
     bool plain = text_starts(s->op, "mov") || text_starts(s->op, "cvta");
     bool through = (r->here && !plain) || r->marked;
@@ -209,9 +209,9 @@ static void follow(struct reader *r, const struct statement *s)
         add_through(r, s->regs[i]);
 }
 
-static void read_line(struct reader *r, struct text line, bool counting)
+static void read_line(struct line_reader *r, struct text line, bool counting)
 {
-    struct statement s;
+    struct ptx_statement s;
 
     if (text_starts(line, ".loc")) {
         long file = strtol(line.data + 4, NULL, 10);
@@ -236,7 +236,7 @@ static void read_line(struct reader *r, struct text line, bool counting)
     }
 }
 
-static void read_body(struct reader *r, struct text body)
+static void read_body(struct line_reader *r, struct text body)
 {
     int before;
 
@@ -270,7 +270,7 @@ static int braces(struct text line)
 struct cute_use ptx_cute_use(struct text ptx, const char *const *includes, const char *mark,
                              struct arena *a)
 {
-    struct reader *r = arena_alloc(a, sizeof *r);
+    struct line_reader *r = arena_alloc(a, sizeof *r);
     const char *body = NULL;
     int depth = 0;
 

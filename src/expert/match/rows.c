@@ -309,15 +309,16 @@ bool rows_function(struct rows *q, const struct node *n, const char *suffix, str
     return true;
 }
 
-struct stage *rows_stage(struct rows *q, const char *wanted)
+struct row_stage *rows_stage(struct rows *q, const char *wanted)
 {
-    struct stage *s = &q->stages[q->stage_count];
+    struct row_stage *s = &q->stages[q->stage_count];
 
     if (q->stage_count == ROW_STAGES) {
         match_no(q->out, q->a, "more than %d passes", ROW_STAGES);
         return NULL;
     }
-    *s = (struct stage){.name = names_add(&q->names, arena_printf(q->a, "row_%s", wanted), q->a)};
+    *s = (struct row_stage){.name =
+                                names_add(&q->names, arena_printf(q->a, "row_%s", wanted), q->a)};
     return s;
 }
 
@@ -395,7 +396,7 @@ static bool reduce(struct rows *q, const struct node *n, const struct row_form *
     }
     for (; count < ROW_PASSES && f->passes[count].name; count++) {
         const struct pass_form *p = &f->passes[count];
-        struct stage *s = rows_stage(q, p->name);
+        struct row_stage *s = rows_stage(q, p->name);
 
         if (!s)
             return false;
@@ -454,7 +455,7 @@ bool rows_value(struct rows *q, const struct node *n)
 {
     size_t at = (size_t)(n - q->g->nodes);
     const struct row_form *f = row_form_of(q->g, n);
-    struct stage *s;
+    struct row_stage *s;
 
     if (q->e.leaf[at])
         return true;

@@ -34,7 +34,7 @@ struct function {
     bool alone;                                 /* it only returns its argument */
 };
 
-struct stage {
+struct row_stage {
     bool pass;                    /* it reduces the row */
     bool total;                   /* it reduces f, a value per row, over all rows */
     const char *name;             /* of its result in the kernel: "row_max" */
@@ -57,7 +57,7 @@ struct rows {
     bool row_named[GRAPH_NODES]; /* e.leaf holds a row's value */
     struct row_tensor tensors[ROW_TENSORS];
     int tensor_count;
-    struct stage stages[ROW_STAGES];
+    struct row_stage stages[ROW_STAGES];
     int stage_count;
     struct function outputs[MAX_TENSORS];
     struct names names;
@@ -90,7 +90,7 @@ bool rows_is_total(const struct rows *q, const struct node *n);
 /* The function that computes n from what is named so far. */
 bool rows_function(struct rows *q, const struct node *n, const char *suffix, struct function *out);
 /* The next stage, not yet counted; NULL: too many. */
-struct stage *rows_stage(struct rows *q, const char *wanted);
+struct row_stage *rows_stage(struct rows *q, const char *wanted);
 struct row_tensor *rows_tensor_add(struct rows *q, const struct node *n, const char *wanted,
                                    const char *dtype, int index);
 /* Adds output k, one value per row or per element, from what is named so far. */

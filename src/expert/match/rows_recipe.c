@@ -277,7 +277,7 @@ static void set_split_signature(struct rows *q, struct scope *s, const bool *in,
 
 void rows_split_stage(struct rows *q, struct scope *item, int i)
 {
-    const struct stage *st = &q->stages[i];
+    const struct row_stage *st = &q->stages[i];
     bool in[ROW_TENSORS] = {false};
 
     if (!st->pass)

@@ -379,14 +379,14 @@ static const char *column_text(struct rows *q, const char *text)
     return text;
 }
 
-static const char *acc_name(struct rows *q, const struct stage *st)
+static const char *acc_name(struct rows *q, const struct row_stage *st)
 {
     return arena_printf(q->a, "part_%s", strchr(st->name, '_') + 1);
 }
 
 static void set_pair(struct rows *q, struct scope *s, struct scope *item, int i)
 {
-    struct stage *st = &q->stages[i];
+    struct row_stage *st = &q->stages[i];
     const char *acc = acc_name(q, st);
 
     if (st->pair) {
@@ -410,7 +410,7 @@ static void set_pair(struct rows *q, struct scope *s, struct scope *item, int i)
 /* Slots of a stage that do not depend on the recipe; k: how many passes come before it. */
 static void set_stage(struct rows *q, struct scope *s, struct scope *item, int i, int k)
 {
-    struct stage *st = &q->stages[i];
+    struct row_stage *st = &q->stages[i];
     const char *acc = acc_name(q, st);
     bool arg = st->combine && strncmp(st->combine, "Arg", 3) == 0;
     const char *it = arg ? "place()" : "value";
@@ -449,7 +449,7 @@ static void set_stage(struct rows *q, struct scope *s, struct scope *item, int i
 
 static void fill_total(struct rows *q, struct scope *s, int i, int k)
 {
-    struct stage *st = &q->stages[i];
+    struct row_stage *st = &q->stages[i];
     struct scope *item = scope_item(s, "total");
     const char *acc = acc_name(q, st), *part = arena_printf(q->a, "rows_%d", k);
 
@@ -471,7 +471,7 @@ static void fill_stages(struct rows *q, struct scope *s)
     int passes = 0, totals = 0;
 
     for (int i = 0; i < q->stage_count; i++) {
-        struct stage *st = &q->stages[i];
+        struct row_stage *st = &q->stages[i];
         struct scope *item;
 
         bool second = i > 0 && q->stages[i - 1].pair;

@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-static struct stage *total_add(struct rows *q, const char *wanted, const char *combine,
-                               const char *result)
+static struct row_stage *total_add(struct rows *q, const char *wanted, const char *combine,
+                                   const char *result)
 {
-    struct stage *s = rows_stage(q, wanted);
+    struct row_stage *s = rows_stage(q, wanted);
 
     if (!s)
         return NULL;
@@ -29,7 +29,7 @@ static bool nll_picked(struct rows *q, const struct node *n, int64_t *reduction,
 {
     const struct node *x = graph_arg(q->g, n, 0), *target = graph_arg(q->g, n, 1);
     const char *C;
-    struct stage *s;
+    struct row_stage *s;
 
     *reduction = 1;
     *ignore = -100;
@@ -70,7 +70,7 @@ static bool nll_loss(struct rows *q, const struct node *n)
 {
     const char *class, *picked, *other;
     int64_t reduction, ignore;
-    struct stage *s;
+    struct row_stage *s;
 
     if (!nll_picked(q, n, &reduction, &ignore, &class, &picked))
         return false;
@@ -100,7 +100,7 @@ static bool total_elements(struct rows *q, const struct node *n, const struct pa
 {
     size_t at = (size_t)(n - q->g->nodes);
     const char *row;
-    struct stage *s;
+    struct row_stage *s;
 
     if (!rows_element(q, graph_arg(q->g, n, 0)))
         return false;
@@ -129,7 +129,7 @@ static bool total_reduce(struct rows *q, const struct node *n, const struct row_
 {
     const struct pass_form *p = &f->passes[0];
     const struct node *x = graph_arg(q->g, n, 0);
-    struct stage *s;
+    struct row_stage *s;
 
     if (f->passes[1].name || f->dims_arg < 0 || strncmp(p->combine, "Arg", 3) == 0)
         return match_no(q->out, q->a, "%s over what rows gave", n->op);

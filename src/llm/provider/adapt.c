@@ -15,7 +15,7 @@
 
 enum { LEAST_OUTPUT = 128 };
 
-static const struct parameter {
+static const struct request_parameter {
     const char *name;
     unsigned drop;
 } parameters[] = {
@@ -46,9 +46,9 @@ static const char *word_at(const char *words, const char *name)
 }
 
 /* The parameter a refusal is about; NULL: none of those we send. */
-static const struct parameter *named(const struct refusal *r)
+static const struct request_parameter *named(const struct refusal *r)
 {
-    const struct parameter *first = NULL;
+    const struct request_parameter *first = NULL;
     const char *at = NULL;
 
     for (size_t i = 0; i < ARRAY_LEN(parameters); i++) {
@@ -116,7 +116,7 @@ static bool ask_for_less(struct llm *llm, struct wire *w, const struct refusal *
 
 bool adapt_request(struct llm *llm, struct wire *w, const struct refusal *r, struct fault *f)
 {
-    const struct parameter *p = named(r);
+    const struct request_parameter *p = named(r);
 
     if (!p)
         return says(r, "context_length_exceeded") && ask_for_less(llm, w, r, f);

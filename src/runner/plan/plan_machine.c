@@ -95,7 +95,7 @@ bool plan_machine_text(const struct plan_machine *m, uint64_t address, size_t li
 
 /* ---- instructions -------------------------------------------------------------- */
 
-struct run {
+struct plan_run_state {
     struct plan_machine *m;
     struct plan_frame *f;
     uint64_t *r; /* registers of the function that runs */
@@ -103,7 +103,7 @@ struct run {
     bool ended;
 };
 
-static uint64_t value(const struct run *x, struct plan_operand o)
+static uint64_t value(const struct plan_run_state *x, struct plan_operand o)
 {
     switch (o.kind) {
     case FROM_REG:
@@ -115,7 +115,7 @@ static uint64_t value(const struct run *x, struct plan_operand o)
     }
 }
 
-static bool access_memory(struct run *x, const struct plan_insn *in, struct error *err)
+static bool access_memory(struct plan_run_state *x, const struct plan_insn *in, struct error *err)
 {
     bool writing = in->op == OP_st;
     size_t size = ptx_type_bytes((enum ptx_type)in->type);
@@ -138,7 +138,7 @@ static bool access_memory(struct run *x, const struct plan_insn *in, struct erro
     return true;
 }
 
-static void copy_slot(struct run *x, const struct plan_slot *from, uint32_t from_frame,
+static void copy_slot(struct plan_run_state *x, const struct plan_slot *from, uint32_t from_frame,
                       const struct plan_slot *to, uint32_t to_frame)
 {
     uint32_t bytes = from->bytes < to->bytes ? from->bytes : to->bytes;
@@ -146,8 +146,8 @@ static void copy_slot(struct run *x, const struct plan_slot *from, uint32_t from
 }
 
 /* One of the planner's functions: its arguments are at most 8 bytes each. */
-static bool call_planner(struct run *x, const struct plan_insn *in, const struct plan_function *to,
-                         struct error *err)
+static bool call_planner(struct plan_run_state *x, const struct plan_insn *in,
+                         const struct plan_function *to, struct error *err)
 {
     const struct plan_function *me = &x->m->code->fn[x->f->fn];
     uint64_t args[PLAN_MAX_PARAMS] = {0}, result = 0;
@@ -166,7 +166,8 @@ static bool call_planner(struct run *x, const struct plan_insn *in, const struct
     return true;
 }
 
-static bool enter(struct run *x, int fn, uint32_t regs, uint32_t memory, struct error *err)
+static bool enter(struct plan_run_state *x, int fn, uint32_t regs, uint32_t memory,
+                  struct error *err)
 {
     struct plan_machine *m = x->m;
     const struct plan_function *f = &m->code->fn[fn];
@@ -181,7 +182,7 @@ static bool enter(struct run *x, int fn, uint32_t regs, uint32_t memory, struct 
     return true;
 }
 
-static bool call(struct run *x, const struct plan_insn *in, struct error *err)
+static bool call(struct plan_run_state *x, const struct plan_insn *in, struct error *err)
 {
     const struct plan_code *c = x->m->code;
     const struct plan_function *to = &c->fn[in->target], *me = &c->fn[x->f->fn];
@@ -198,7 +199,7 @@ static bool call(struct run *x, const struct plan_insn *in, struct error *err)
     return true;
 }
 
-static void leave(struct run *x)
+static void leave(struct plan_run_state *x)
 {
     const struct plan_code *c = x->m->code;
     const struct plan_function *from = &c->fn[x->f->fn], *me;
@@ -217,7 +218,7 @@ static void leave(struct run *x)
         copy_slot(x, &from->slot[from->result], memory, &me->slot[in->result], x->f->memory);
 }
 
-static bool jump_by_table(struct run *x, const struct plan_insn *in, struct error *err)
+static bool jump_by_table(struct plan_run_state *x, const struct plan_insn *in, struct error *err)
 {
     uint64_t i = value(x, in->a[1]) & UINT32_MAX;
     if (i >= (uint64_t)in->list_count)
@@ -226,7 +227,7 @@ static bool jump_by_table(struct run *x, const struct plan_insn *in, struct erro
     return true;
 }
 
-static bool step(struct run *x, const struct plan_insn *in, struct error *err)
+static bool step(struct plan_run_state *x, const struct plan_insn *in, struct error *err)
 {
     switch (in->op) {
     case OP_ld:
@@ -252,7 +253,7 @@ static bool step(struct run *x, const struct plan_insn *in, struct error *err)
     }
 }
 
-static bool run_all(struct run *x, struct error *err)
+static bool run_all(struct plan_run_state *x, struct error *err)
 {
     const struct plan_insn *insn = x->m->code->insn;
     while (!x->ended) {
@@ -272,7 +273,7 @@ static bool run_all(struct run *x, struct error *err)
 }
 
 /* The innermost line of the candidate, from where it stopped outwards. */
-static int where(const struct run *x)
+static int where(const struct plan_run_state *x)
 {
     const struct plan_insn *insn = x->m->code->insn;
     int line = insn[x->pc > 0 ? x->pc - 1 : 0].line;
@@ -284,7 +285,7 @@ static int where(const struct run *x)
 bool plan_machine_run(struct plan_machine *m, uint64_t argument, struct error *err)
 {
     const struct plan_code *c = m->code;
-    struct run x = {.m = m};
+    struct plan_run_state x = {.m = m};
     bool ok;
 
     m->regs = xmalloc(PLAN_REG_FILE * sizeof *m->regs);

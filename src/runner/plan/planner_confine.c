@@ -37,12 +37,12 @@
 enum { FILTER_MAX = 256, CPU_SECONDS = 60, OPEN_FILES = 32, ANSWER_BYTES = 16 << 20 };
 #define ADDRESS_BYTES (UINT64_C(512) << 20)
 
-struct filter {
+struct plan_filter {
     struct sock_filter code[FILTER_MAX];
     unsigned short len;
 };
 
-static void emit(struct filter *f, unsigned short code, uint32_t k, unsigned char yes,
+static void emit(struct plan_filter *f, unsigned short code, uint32_t k, unsigned char yes,
                  unsigned char no)
 {
     if (f->len == FILTER_MAX)
@@ -50,18 +50,18 @@ static void emit(struct filter *f, unsigned short code, uint32_t k, unsigned cha
     f->code[f->len++] = (struct sock_filter){.code = code, .jt = yes, .jf = no, .k = k};
 }
 
-static void load(struct filter *f, size_t offset)
+static void load(struct plan_filter *f, size_t offset)
 {
     emit(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-static void give(struct filter *f, uint32_t action)
+static void give(struct plan_filter *f, uint32_t action)
 {
     emit(f, BPF_RET | BPF_K, action, 0, 0);
 }
 
 /* The accumulator holds the call's number between rules. */
-static void begin(struct filter *f)
+static void begin(struct plan_filter *f)
 {
     load(f, offsetof(struct seccomp_data, arch));
     emit(f, BPF_JMP | BPF_JEQ | BPF_K, OUR_ARCH, 1, 0);
@@ -73,7 +73,7 @@ static void begin(struct filter *f)
 #endif
 }
 
-static void on(struct filter *f, long nr, uint32_t action)
+static void on(struct plan_filter *f, long nr, uint32_t action)
 {
     emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 1);
     give(f, action);
@@ -86,7 +86,7 @@ static size_t argument(int index)
 }
 
 /* Allowed while none of `bits` is set in the argument. */
-static void on_without(struct filter *f, long nr, int index, uint32_t bits, uint32_t otherwise)
+static void on_without(struct plan_filter *f, long nr, int index, uint32_t bits, uint32_t otherwise)
 {
     emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4);
     load(f, argument(index));
@@ -96,7 +96,7 @@ static void on_without(struct filter *f, long nr, int index, uint32_t bits, uint
 }
 
 /* abort() signals itself; no other process may be signalled. */
-static void on_own_signal(struct filter *f)
+static void on_own_signal(struct plan_filter *f)
 {
     emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4);
     load(f, argument(0));
@@ -106,7 +106,7 @@ static void on_own_signal(struct filter *f)
 }
 
 /* Allowed for 1 and 2. */
-static void on_writing(struct filter *f, long nr)
+static void on_writing(struct plan_filter *f, long nr)
 {
     emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 5);
     load(f, argument(0));
@@ -126,7 +126,7 @@ static const long always_allowed[] = {
 
 void confine_calls(void)
 {
-    struct filter f = {.len = 0};
+    struct plan_filter f = {.len = 0};
     struct sock_fprog program = {.filter = f.code};
 
 #ifdef __SANITIZE_ADDRESS__ /* looks for leaks at the end, with a thread of its own */
