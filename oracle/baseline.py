@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long PyTorch takes: eager, the same in a CUDA graph, torch.compile. CUDA events, cold and warm L2.
 
 1. The flush reads: a flush that writes leaves dirty lines, and evicting them is charged to what is timed.

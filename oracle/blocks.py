@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where an output is compared with itself: blocks of neighbouring elements, and the medians of each.
 
 Hides the arithmetic of places. docs/tasks.md says what the medians are for.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The memory a candidate works on: one block per tensor, with guard zones, shared with the runner.
 
 Hides where it lies: files mapped by both sides (CPU), or device memory by CUDA IPC.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is this output right, and as accurate as its type allows? Measured against the float64 truth.
 
 Hides numbers only; docs/tasks.md explains them. The output falls into blocks of neighbours (blocks.py). For each element,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Device memory that another process may open: allocated by the driver, seen by torch as a tensor.
 
 Hides libcuda and DLPack. torch's own allocator is not used for buffers: it puts several tensors into one allocation, and an IPC

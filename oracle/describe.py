@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a graph says about the task: kernel class with evidence, bytes and flops that cannot be avoided, rules for the comparison.
 
 1. bytes_min and flops_min are lower bounds: structure known of the inputs is taken off, and so is every product that

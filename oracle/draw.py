@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inputs from a secret seed: the task's own, or other distributions with the same structure.
 
 1. The seed decides everything; nothing is remembered from an earlier draw.

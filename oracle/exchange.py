@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder through which a guest gets its inputs and gives its outputs: the oracle's side.
 
 Everything in the folder may be changed by the guest at any moment, also while we look. So

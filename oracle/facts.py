@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known about inputs from how they are made: structure and range, seen on several draws.
 
 1. A fact holds for every draw examined; a draw that contradicts it takes it away.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fault: why a request could not be carried out, in the words the asker is shown.
 
 `use`: the task file or the request is at fault; `machine`: the machine is.

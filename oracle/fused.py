@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sums of compare.py on a GPU, one pass over the output instead of some hundred: fused.cu, as PTX for the driver.
 
 1. Only a shortcut: what it cannot do (another type, anything not finite, a driver that does not take the PTX) is done by torch.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator graph of a forward pass, at ATen level, and what follows from it: work, bytes, class.
 
 Hides torch's dispatch mode. The graph is what was executed, not what the source says.

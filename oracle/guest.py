@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guest: runs somebody else's ModelNew in a process of its own, as the runner runs a .cu file.
 
 The same protocol as the runner's (docs/architecture.md): load, bind, run, time, end; besides, `make` before each bind, and `burst`, by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a task, or a module, may take of the machine: memory to live in, time to be imported in.
 
 Hides rlimits and the alarm.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The oracle's protocol: one JSON request per line on stdin, one JSON answer per line on stdout (docs/architecture.md).
 
 1. The answer stream is private: descriptor 1 is stderr and descriptor 0 is empty for everything a task does.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far rounding alone may carry a result from the truth: measured by disturbing every operator a little.
 
 A graph of many operators grows or damps what each of them rounds; no factor fixed beforehand fits both. So the forward is run in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ATen operators by what they do. An operator in none of these sets is taken for elementwise where its shapes allow.
 
 To teach the oracle an operator: add its name here, and its sizes in graph.py where it multiplies or adds up.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which elements are wrong, in words a kernel's author can act on: a tail, a tile, every other lane, transposed, a factor.
 
 One sentence; the first explanation that fits all of the evidence wins.

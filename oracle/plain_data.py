@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments as plain data: what a guest is handed instead of objects. Never pickle.
 
 A call and the arguments of a constructor become JSON; a tensor in them is a number, its bytes go through a file.

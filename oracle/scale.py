@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Smaller sizes for small devices: which values of a task's constants fit into limits.
 
 Hides the search. Sizes are tried from small to large and executed, so nothing large is ever made.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From here on no programs and no processes, for good: seccomp, entered by the process itself.
 
 The confinement a guest is started in must let Python be executed; this takes that away once Python runs. Threads stay possible.

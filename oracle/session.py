@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One loaded task: its description, its buffers, the draw in them and the judgement of what a candidate made of it.
 
 1. The truth for a draw is computed at compare(), from a private copy of the inputs, after the candidate ran.

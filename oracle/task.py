@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A task file: find its size constants, execute it with other values, make its model and inputs.
 
 Hides that a task is Python: whatever a task can get wrong comes out as a Fault with the task's own line.

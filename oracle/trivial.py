@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that know nothing of the task: which of them would pass? A task that one of them passes is not a test.
 
 Tried on several distributions; an answer passes the task only when it passes all of them. Every comparison tries those that no

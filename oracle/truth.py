@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running a model: the reference as PyTorch runs it, and the same in float64.
 
 Hides the traps: buffers a forward updates, plain attributes, casts inside the forward, types this PyTorch cannot compute in.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - the printed names of what model.h lists. */
 #include "model.h"
 

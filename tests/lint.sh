@@ -96,11 +96,16 @@ opcode_text()
         grep -v '^src/simt/ptx/'
 }
 
+licences()
+{
+    git ls-files 'src/*.[ch]' 'src/*.def' 'include/*.h' 'oracle/*.py' | xargs grep -L '^\(/\*\|#\) SPDX-License-Identifier: Apache-2.0'
+}
+
 first_lines()
 {
     local file
     while IFS= read -r file; do
-        head -2 "$file" | grep -q "$(basename "$file")" || echo "$file: the first line does not say what it is for"
+        head -3 "$file" | grep -q "$(basename "$file")" || echo "$file: the first line does not say what it is for"
     done < <(find src include -name '*.[ch]')
 }
 
@@ -200,6 +205,7 @@ check "functions stay short" long_functions
 check "struct tags are unique" struct_tags
 check "opcodes are compared as numbers" opcode_text
 check "every file begins with what it is for" first_lines
+check "every file names its licence" licences
 check "every source file is named in its room's README" room_readmes
 check "no README names a file that is gone" room_readmes_stale
 check "no line of a document is over 120 characters" long_lines

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base64.c - by hand, since no library that base may use has it (jansson does not, and glibc has
  * none).

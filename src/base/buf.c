@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* buf.c - a growing byte buffer that never passes its limit. */
 #include "base/buf.h"
 

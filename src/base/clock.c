@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* clock.c - monotonic and wall-clock time. */
 #include "base/clock.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* clock.h - time that only goes forward, and time of day for people. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* error.c - fill in struct error: the first cause wins, context goes in front. */
 #include "base/error.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hash.h - SHA-256, for content addresses and cache keys. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H

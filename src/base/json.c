@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json.c - typed members of JSON from outside, with errors that name them. */
 #include "base/json.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_name.c - a closed alphabet and balanced brackets; the compiler decides the rest. */
 #include "base/kernel_name.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernel_name.h - is a text the name of a kernel, and nothing more?
  *

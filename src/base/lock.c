@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lock.c - one holder at a time, across processes; see lock.h. */
 #include "base/lock.h"
 

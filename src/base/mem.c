@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mem.c - arenas as a list of chunks; the only place that calls malloc.
  *

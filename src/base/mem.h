@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mem.h - memory: arenas for results, xmalloc for the rest.
  *

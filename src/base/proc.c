@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * proc.c - our side of running a program: pipes, limits on what we keep, the end.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * seal.c - files that are believed only if we wrote them; see seal.h.
  *

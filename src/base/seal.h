@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * seal.h - files that are believed only if this user's cutegen wrote them, for this purpose.
  *

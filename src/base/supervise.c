@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * supervise.c - start a program, reap all it starts, leave nothing running.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * supervise.h - the process between us and a program (private to base/proc.c).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.c - lines, white space and UTF-8 in runs of bytes. */
 #include "base/text.h"
 

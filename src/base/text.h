@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * text.h - runs of bytes: lines, white space, UTF-8.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vault.c - the secrets this process knows; see vault.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vault.h - the secrets this process knows: read once, out of sight, kept out of every text.
  *

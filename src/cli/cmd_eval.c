@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_eval.c - `eval`: one candidate, one verdict; `describe`: what a task is. */
 #include "base/fs.h"
 #include "cli/cmd.h"

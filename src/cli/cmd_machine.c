@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_machine.c - `doctor`, `config`, `help`, `version`. */
 #include "base/json.h"
 #include "cli/cmd.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_model.c - the model seam by hand: `ask`, `models`, `prompt`, `edit apply`; and `simt run`. */
 #include "base/fs.h"
 #include "base/json.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - `run` and `resume`: hand the options to the loop, show the result. */
 #include "base/fs.h"
 #include "base/log.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cmd_runs.c - `runs`, `show`, `report`, `export`: what the store remembers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_server.c - `server status`, `server stop`. */
 #include "base/json.h"
 #include "cli/cmd.h"

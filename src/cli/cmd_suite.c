@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_suite.c - `suite`: many tasks under one budget, their table, CSV and page. */
 #include "base/clock.h"
 #include "base/fs.h"

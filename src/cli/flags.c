@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flags.c - from argv to a struct cli, and help out of the same tables.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * interrupts.c - Ctrl-C: the first finishes the attempt, the second stops at once, the third ends
  * us.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * print.c - how the nouns of model.h look, for people and as JSON.
  *

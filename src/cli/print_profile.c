@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_profile.c - `simt run --profile`: one page per launch, as an engineer reads it. */
 #include "base/json.h"
 #include "cli/cmd.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * confine.h - what a process that touches a candidate's or a task's bytes may do.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * confine_main.c - cutegen-confine: start a program inside a policy.
  *

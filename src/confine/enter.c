@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * enter.c - the order in which a process gives up what it may do.
  *

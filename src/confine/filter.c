@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * filter.c - the system calls: a seccomp filter, written as BPF by hand so that no library is
  * needed.

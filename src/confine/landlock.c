@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * landlock.c - which files, which TCP ports, whose signals: Landlock, as far as this kernel has it.
  *

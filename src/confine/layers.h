@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layers.h - the layers one by one (private to src/confine). */
 #ifndef CONFINE_LAYERS_H
 #define CONFINE_LAYERS_H

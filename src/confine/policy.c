@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* policy.c - make a policy, write it as JSON and read it back. */
 #include "base/json.h"
 #include "confine/confine.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* probe.c - which layers hold on this machine: tried in a child, not guessed from versions. */
 #include "base/buf.h"
 #include "confine/confine.h"

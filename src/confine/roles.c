@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * roles.c - what each of our processes needs, and no more.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * root.c - a root of its own: a small file system that holds the policy's paths and nothing else.
  *

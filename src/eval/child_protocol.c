@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* child_protocol.c - JSON lines to and from a child; see child_protocol.h. */
 #include "eval/child_protocol.h"
 

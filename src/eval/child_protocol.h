@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* child_protocol.h - one JSON question to a child process, one JSON answer back (private to
  * src/eval). */
 #ifndef EVAL_CHILD_PROTOCOL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* devices.c - find and describe the device; see devices.h. */
 #include "eval/devices.h"
 

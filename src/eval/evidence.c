@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * evidence.c - gathers what was seen, merges it, picks the verdict.
  *

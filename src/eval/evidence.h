@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * evidence.h - what was seen over all draws of one test, and the verdict it
  * amounts to (private to src/eval).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* foreign.c - somebody else's ModelNew as a candidate; see foreign.h. */
 #include "eval/foreign.h"
 

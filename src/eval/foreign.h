@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * foreign.h - somebody else's ModelNew as a candidate (private to src/eval, and for stage/build.c).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * judge_measure.c - how fast a kernel is that passed; see judge.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * modelled.c - from counters to microseconds; see modelled.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * modelled.h - what simt's counters would cost on a named GPU.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ncu.c - reads ncu's raw and details pages; see ncu.h.
  *

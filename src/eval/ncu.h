@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ncu.h - what NVIDIA's profiler says of a candidate, in few words and right units.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ncu_run.c - runs a candidate once under ncu and has its report printed; see ncu.h.
  *

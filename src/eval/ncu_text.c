@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ncu_text.c - a profile in the words of prompts/profile-reading.md; see ncu.h. */
 #include "eval/ncu.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * oracle.c - talks to oracle/main.py; see oracle.h.
  *

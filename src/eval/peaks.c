@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peaks.c - the table of GPUs and the floor under a time; see peaks.h.
  *

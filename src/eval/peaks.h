@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peaks.h - what GPUs can do at most, and the time no kernel can beat.
  *

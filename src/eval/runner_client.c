@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * runner_client.c - one candidate's process; see runner_client.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * runner_client.h - one candidate's process, seen from the orchestrator.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sanitizer.c - reads compute-sanitizer's log; see sanitizer.h.
  *

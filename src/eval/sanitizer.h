@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sanitizer.h - what compute-sanitizer printed, as findings (private to src/eval).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * verdict_text.c - verdicts in words; see verdict_text.h.
  *

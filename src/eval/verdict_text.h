@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verdict_text.h - evidence in words that a person or a model can act on (private to src/eval). */
 #ifndef EVAL_VERDICT_TEXT_H
 #define EVAL_VERDICT_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * expert.c - the built-in engineer: which step is next, and saying it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * expert.h - the built-in engineer: a deterministic model that needs no key.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * budget.c - limits, and what has been spent of them, in memory or in a locked file.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * budget.h - money, tokens, calls and minutes that may be spent, and no more.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* list_models.c - what is configured, for `cutegen models`: everything but the key. */
 #include "llm/llm.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * llm.c - the seam: one question, as many attempts and continuations as it takes, one reply.
  *

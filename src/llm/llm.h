@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * llm.h - ask(request) -> reply, whatever the provider and whatever goes wrong.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * price.c - the table of list prices and the arithmetic over it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * price.h - what a call costs, from a dated table the user can override.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * transcript.c - every call as one line of JSON, readable by people and by replay:.
  *

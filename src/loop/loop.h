@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * loop.h - the loop: from a PyTorch module to the best verified kernel.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * once.c - the loop's steps without the loop: describe, eval, export.
  *

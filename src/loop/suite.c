@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * suite.c - many tasks: which they are, some at a time, to the end of the last.
  *

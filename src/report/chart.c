@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chart.c - the trajectory as inline SVG: speed-up by depth.
  *

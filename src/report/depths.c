@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * depths.c - the table of attempts; each row opens to all the evidence there is.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * diff.c - Myers' O(ND) search between the lines both texts do not share at their ends.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * escape.c - one walk over bytes; each character is passed on, spelled out, or marked.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * facts.h - what follows from a run's records: the best kernel, what it is compared with, sums.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * page.c - the page from top to bottom, for one run or several of one task.
  *

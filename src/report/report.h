@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report.h - what the store holds of runs, as a page, as text and as JSON.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c - see rows.h; and a suite as text, CSV and JSON. */
 #include "report/rows.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rows.h - a suite as rows and sums, for page, text, CSV and JSON alike; private to this room.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * style.c - the page's style sheet and its few lines of script.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * suite.c - many tasks on one page: one row each, how many are how fast, what failed and why.
  */

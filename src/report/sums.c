@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sums.c - where the best kernel stands, what the run cost, and how to do it again.
  */

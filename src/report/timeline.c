@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * timeline.c - the run as it went, left to right: the model's turns and every attempt with its
  * verdict, as wide as they took.

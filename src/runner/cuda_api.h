@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_api.h - the part of the CUDA driver API the runner uses.
  *

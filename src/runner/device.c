@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - what both devices share: a fast hash and the facts as JSON. */
 #include "runner/device.h"
 

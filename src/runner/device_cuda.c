@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_cuda.c - kernels on an NVIDIA GPU, through the driver API.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_cuda.h - inside of the CUDA device: shared by device_cuda.c (load,
  * bind, run), device_cuda_tools.c (small kernels) and device_cuda_time.c (the clock).

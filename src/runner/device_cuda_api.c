@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_cuda_api.c - finds the driver's entry points; see cuda_api.h. */
 #include "base/mem.h"
 #include "runner/cuda_api.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_cuda_time.c - the clock of the CUDA device.
  *

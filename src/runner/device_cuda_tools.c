@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_cuda_tools.c - the runner's own small kernels: flush L2, wait, hash an output, fill it,
  * scrub shared memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_simt.c - kernels on the CPU, through simt.
  *

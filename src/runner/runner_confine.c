@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * runner_confine.c - limits and a seccomp filter for simt's runner.
  *

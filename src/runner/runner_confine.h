@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * runner_confine.h - what a candidate's process may do once its code is in it.
  *

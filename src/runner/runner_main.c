@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * runner_main.c - cutegen-runner: a candidate's process.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runner_outcome.c - how a candidate fared; see runner_outcome.h. */
 #include "runner/runner_outcome.h"
 

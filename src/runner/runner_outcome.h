@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * runner_outcome.h - how a candidate fared: data, not an error.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * runner_plan.c - reads a launch list and checks it as data.
  *

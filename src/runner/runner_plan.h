@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * runner_plan.h - the launch list: read, checked as data, bound to addresses.
  *

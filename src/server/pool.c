@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c - the warm server's processes; see pool.h. */
 #include "server/pool.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pool.h - the warm server's processes: lent, waiting for the next borrower, or on their way out.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * server_main.c - cutegen-server: keeps builders and oracles warm between two commands.
  *

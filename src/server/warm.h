@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * warm.h - processes from the warm server, or, without it, started here.
  *

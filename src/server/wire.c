@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.c - packets between the warm server and its clients; see wire.h. */
 #include "server/wire.h"
 

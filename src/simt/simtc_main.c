@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simtc_main.c - cutegen-simtc: translate and compile kernels for the device.
  *

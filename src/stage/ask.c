@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ask.c - put a question to whoever answers, and take code out of the reply.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * describe.c - what is the task: operators, shapes, class, unavoidable work.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* diagnose.c - why does it fail: words only, no code yet. */
 #include "stage/workshop.h"
 

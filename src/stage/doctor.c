@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* doctor.c - what this machine has, for `cutegen doctor`. */
 #include "stage/workshop.h"
 #include "toolchain/probe.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * export.c - the winner as files to use: a ModelNew module, the .cu, a shared object, headers, a
  * record.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* measure.c - how fast is it: measured on a GPU, modelled on simt. */
 #include "base/json.h"
 #include "stage/workshop.h"

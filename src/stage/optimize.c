@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* optimize.c - exactly one change to a correct kernel, as edits. */
 #include "stage/workshop.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peaks.c - measure what a GPU can do at most; the kernels are peaks/peaks.cu.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* repair.c - a small patch for what the diagnosis found. */
 #include "stage/workshop.h"
 

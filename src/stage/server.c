@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* server.c - the warm server by hand: what it has, its end, and one for a whole suite. */
 #include "server/warm.h"
 #include "stage/settings.h"

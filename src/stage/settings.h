@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * settings.h - what is configured, whichever way: flags, environment, cutegen.ini, defaults.
  *

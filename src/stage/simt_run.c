@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simt_run.c - run one kernel file by hand on simt: results, findings, counters, modelled time.
  *

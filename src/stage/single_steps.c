@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * single_steps.c - single steps by hand: ask, models, prompt, edit apply.
  *

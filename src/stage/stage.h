@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stage.h - the steps from a task to a kernel, one function and one file each.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* synthesize.c - the first kernel: a whole file out of a reply. */
 #include "llm/edit/fence.h"
 #include "stage/workshop.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* test.c - is it right: several secret draws, checked by the judge. */
 #include "base/json.h"
 #include "stage/workshop.h"

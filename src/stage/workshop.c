@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * workshop.c - open what the stages use: who answers, what builds, what runs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * workshop.h - what the stages share (private to src/stage).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * workshop_warm.c - where the workshop's processes come from, and whose turn on the GPU it is.
  *

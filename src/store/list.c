@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * list.c - which runs there are: one line each, and a run by its name.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * read.c - a whole run back from the store: what the loop resumes from, what a report shows.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.h - shared by the store's two readers, list.c and read.c; private to this room. */
 #ifndef STORE_READ_H
 #define STORE_READ_H

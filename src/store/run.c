@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run.c - a run's life: its id, its folder, its lock, its state.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run.h - what a struct run is; private to this room. */
 #ifndef STORE_RUN_H
 #define STORE_RUN_H

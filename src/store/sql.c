@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sql.c - statements, parameters, columns, transactions; SQLite's errors in our words.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sql.h - SQLite as the store's own files use it; private to this room.
  *

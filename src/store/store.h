@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store.h - the one memory of cutegen: every run, attempt, call and verdict.
  *

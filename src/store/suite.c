@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * suite.c - a suite: which tasks, with which flags, and what became of each.
  *

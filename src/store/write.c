@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * write.c - model calls, attempts and what became of them, one transaction each.
  *

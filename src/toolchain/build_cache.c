@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * build_cache.c - what was built before, by the hash of all that went into it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * builder_limits.h - how much goes between cutegen and cutegen-builder in one line.
  *

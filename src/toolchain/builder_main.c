@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * builder_main.c - cutegen-builder NVRTC [--version | --warm REQUEST] [--learn MS]
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * diag.c - boil a compiler's log down to what can be acted on.
  *

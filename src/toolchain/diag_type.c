@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * diag_type.c - C++ type names as a CuTe user would write them.
  *

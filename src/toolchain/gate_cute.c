@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gate_cute.c - what the source must have to be CuTe, before it is compiled.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lex.h - C++ source as tokens, enough to judge it without compiling it.
  *

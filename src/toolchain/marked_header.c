@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* marked_header.c - CuTe's header of pointers, with a mark in the code of every access through it.
  */
 #include "toolchain/marked_header.h"

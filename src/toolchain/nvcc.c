@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvcc.c - a candidate as a shared object of its own, for export. */
 #include "toolchain/nvcc.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nvrtc_api.h - the part of NVRTC that the builder calls, loaded with dlopen.
  *

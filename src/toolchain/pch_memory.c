@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pch_memory.c - precompiled headers come back in large pages.
  *

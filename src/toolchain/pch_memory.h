@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pch_memory.h - the heap NVRTC parses in.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan.c - the plan half: compile it to PTX, have the planner interpret it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * precompiled_source.c - a candidate as a header; see precompiled_source.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * precompiled_source.h - a candidate made into a header, so that its templates are precompiled for
  * the next edit.

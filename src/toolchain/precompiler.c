@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * precompiler.c - the builder's second process; see precompiler.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * precompiler.h - a second process of a builder, in which the last kernel is precompiled
  * (precompiled_source.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe_gpu.c - the driver and NVRTC, examined from a child process.
  *

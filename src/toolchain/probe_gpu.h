@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe_gpu.h - (private to probe*.c) ask libraries of the driver and of CUDA in a child process.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx.h - what can be read from PTX text, and what can be left out of it.
  */

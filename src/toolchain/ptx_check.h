@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_check.h - what the compiled code says that the source could hide.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_cute.c - whether compiled code goes to global memory through CuTe.
  *

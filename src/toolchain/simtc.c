@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simtc.c - PTX to a shared object that the simt device loads: the asking side.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * simtc.h - PTX to a shared object that the simt device loads.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * source_halves.c - which lines of a candidate belong to which compiler.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernel_chain.c - the kernels of several parts in one file, and the plan that carries them out.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recipe.c - read a recipe file and compose it for a set of steps.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * recipe.h - a recipe file: a ladder of named steps and one kernel text.
  *

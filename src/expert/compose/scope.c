@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scope.c - what a task fills into a recipe: slots, facts and lists.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scope.h - the inside of a scope, for the composer alone; recipe.h has what fills it. */
 #ifndef EXPERT_SCOPE_H
 #define EXPERT_SCOPE_H

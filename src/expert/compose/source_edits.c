@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * source_edits.c - the difference between two sources, as edits a reply can carry.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* source_edits.h - the difference between two sources, as edits a reply can carry. */
 #ifndef EXPERT_SOURCE_EDITS_H
 #define EXPERT_SOURCE_EDITS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index_space.c - several tensors over one index space, with as few dimensions as they allow. */
 #include "expert/graph/index_space.h"
 

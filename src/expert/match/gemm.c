@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm.c - one matrix product, maybe batched, with a pointwise epilogue.
  *

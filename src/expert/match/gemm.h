@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm.h - what the matcher of matrix products knows; shared by its files.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gemm_sm90.c - which products go to Hopper's tensor cores, and what those recipes need.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* match.c - try every matcher; what they share. */
 #include "expert/match/match.h"
 

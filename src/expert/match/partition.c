@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * partition.c - cut a graph into parts that recipes can write.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * partition.h - a task that takes several kernels: each by a recipe, results handed on in
  * workspace.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pointwise.c - graphs of pointwise operators: one fused kernel.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pooling_concat.c - pooling and concatenation: what moves elements in patterns of its own.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reduction_ops.c - the operators that reduce: which they are, and which dimensions they reduce.
  *

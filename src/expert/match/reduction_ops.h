@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduction_ops.h - the operators that reduce, as passes over a row and a value
  * (reduction_ops.def). */
 #ifndef EXPERT_REDUCTION_OPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rows.c - graphs that reduce rows: softmax, norms, sums, and what is pointwise around them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rows.h - a graph that reduces rows, cut into stages; between rows.c, which cuts, and
  * rows_slots.c, which fills the recipe.

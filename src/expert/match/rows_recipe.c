@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rows_recipe.c - which recipe a reduction takes, and what only that recipe needs.
  *

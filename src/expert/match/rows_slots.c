@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rows_slots.c - the stages of a row reduction, as slots of its recipe.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rows_slots.h - between rows_slots.c, which writes what all recipes for row reductions share, and
  * rows_recipe.c, which picks one of them and writes what only it needs.

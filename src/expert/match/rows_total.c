@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rows_total.c - reductions of what rows gave over all rows: the mean of a loss per row.
  *

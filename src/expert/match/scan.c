@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scan.c - running sums and products: of pointwise operators, along one dimension, both ways.
  *

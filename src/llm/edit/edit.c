@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * edit.c - from a reply to a changed source: choose the blocks, check all edits, apply.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * edit.h - apply the edits of a reply to a source, all of them or none.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * edit_json.c - line edits as JSON: with the old text as anchor, or by number alone.
  *

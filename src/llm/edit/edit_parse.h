@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * edit_parse.h - private to edit*.c: a source as lines, and edits before they are applied.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * edit_search.c - SEARCH/REPLACE blocks.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * edit_source.c - a source as lines, and finding quoted lines in it.
  *

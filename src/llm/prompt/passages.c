@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * passages.c - reads CuTe's headers and cuts them at their top-level declarations.
  *

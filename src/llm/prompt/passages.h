@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* passages.h - private: CuTe's headers cut into declarations with their comments. */
 #ifndef LLM_PASSAGES_H
 #define LLM_PASSAGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * prompt.c - read templates, put slots in, cut into messages.
  *

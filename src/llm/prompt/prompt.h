@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * prompt.h - the words sent to a model: templates with named slots.
  *

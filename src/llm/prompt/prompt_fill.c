@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * prompt_fill.c - the slots that can be known from a request's own data.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * retrieve.c - the index of passages and the questions put to it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * retrieve.h - passages of the installed CuTe headers that concern a compile error.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * adapt.c - a request that was refused for one of its parameters is made again without it.
  *

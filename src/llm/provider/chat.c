@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chat.c - the chat completions dialect: OpenAI, vLLM, SGLang, llama.cpp, Ollama,
  * OpenRouter, LiteLLM and most others.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exec.c - exec:COMMAND: the prompt on its stdin, the reply from its stdout.
  *

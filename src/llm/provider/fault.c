@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fault.c - what went wrong in an attempt, and how long to wait before the next.
  *

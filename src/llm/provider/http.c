@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http.c - one attempt over HTTP: send a JSON body, read a stream of events.
  *

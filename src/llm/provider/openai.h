@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* openai.h - private: what the two OpenAI dialects share. */
 #ifndef LLM_OPENAI_H
 #define LLM_OPENAI_H

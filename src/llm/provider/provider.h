@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * provider.h - private to src/llm: what stands between llm_ask and a provider.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* responses.c - the responses dialect of OpenAI and of servers that follow it. */
 #include "base/json.h"
 #include "llm/provider/openai.h"

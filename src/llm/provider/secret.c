@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * secret.c - the provider's key: where it comes from, and that it goes nowhere else.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sse.c - the event stream, a line at a time. */
 #include "llm/provider/sse.h"
 

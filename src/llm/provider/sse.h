@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sse.h - server-sent events: bytes in, whole events out.
  *

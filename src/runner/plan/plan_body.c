@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_body.c - the functions of a plan: parameters, declarations, instructions.
  *

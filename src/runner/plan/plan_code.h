@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_code.h - a plan's PTX, read for the interpreter.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan_compute.h - arithmetic of a plan: one instruction on 64-bit registers. */
 #ifndef RUNNER_PLAN_COMPUTE_H
 #define RUNNER_PLAN_COMPUTE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_machine.c - run a plan's code: memory, control flow, the step count.
  *

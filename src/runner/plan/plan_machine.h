@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_machine.h - run a plan's code as one thread, with every access checked.
  *

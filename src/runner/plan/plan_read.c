@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plan_read.c - a plan's PTX as a module: constants, functions, the entry.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * planner.h - run a candidate's plan once and write down what it asks for.
  *

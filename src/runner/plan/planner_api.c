@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * planner_api.c - what a plan may ask for, and the launch list it makes.
  *

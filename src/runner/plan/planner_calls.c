@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * planner_calls.c - a plan's run: its input as memory, its requests as calls.
  *

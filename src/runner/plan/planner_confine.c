@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * planner_confine.c - what the planner's process may still do: nearly nothing.
  *

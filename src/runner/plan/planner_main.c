@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * planner_main.c - cutegen-planner PLAN.ptx: one request line in, one answer out.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * findings.c - what the checker saw, once per place and bounded in number.
  */

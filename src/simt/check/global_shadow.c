@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * global_shadow.c - global memory under every check: reads of what nothing wrote, blocks that race.
  *

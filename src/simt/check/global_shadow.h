@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * global_shadow.h - the shadow of one buffer of global memory: which block wrote what in this
  * launch, and what was ever written.

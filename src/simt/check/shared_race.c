@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shared_race.c - the shadow of shared memory: who touched what, and was it ordered.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shared_race.h - between shared_race.c (the cells) and shared_race_deferred.c (what is not in the
  * cells yet). */
 #ifndef SIMT_SHARED_RACE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shared_race_deferred.c - accesses to shared memory that can do no harm, noted without looking at
  * cells.

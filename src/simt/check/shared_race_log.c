@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shared_race_log.c - loads of shared memory that kernels do without a call, under every check.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * counters.c - what a profiler would count of an access: sectors, lines, passes
  * over the banks of shared memory, conflicts of atomics, and how soon a block

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* atomic.c - atom and red: lane after lane, with the host's atomics. */
 #include "simt/check/global_shadow.h"
 #include "simt/device/device.h"

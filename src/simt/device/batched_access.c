@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * batched_access.c - several loads of a warp from one register at constant offsets, and stores.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * block_scheduler.c - run blocks on one host thread: warps as fibers, barriers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * convert.c - cvt, one value at a time, with every rounding mode.
  *

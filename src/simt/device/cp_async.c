@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cp_async.c - cp.async, which lands only at its wait.
  *

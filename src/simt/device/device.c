@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - the device's life, its allocations and its modules. */
 #include "simt/check/global_shadow.h"
 #include "simt/hopper/hopper.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fiber.c - saves what the ABI says a callee must keep, and swaps stacks. */
 #include "simt/device/fiber.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fiber.h - a stack of its own and a switch to it, for x86_64 and aarch64.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lane_pattern.h - do the addresses of 32 lanes lie as they are thought to?
  *

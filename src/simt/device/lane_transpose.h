@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lane_transpose.h - 16 bytes of each lane to four registers of a word each, and back.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * launch.c - check a launch as a real device does, run it, gather its result.
  */

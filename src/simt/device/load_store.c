@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * load_store.c - the data of loads and stores, with the common cases first.
  *

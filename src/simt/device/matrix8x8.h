@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matrix8x8.h - 8x8 matrices of 16-bit elements: a row is a vector, four lanes of a register. */
 #ifndef SIMT_MATRIX8X8_H
 #define SIMT_MATRIX8X8_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mma_half.c - mma.sync m16n8k8 and m16n8k16 of f16 and bf16 into f32, fast.
  *

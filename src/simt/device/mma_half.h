@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mma_half.h - 16 x 8 products of f16 and bf16 into f32, for mma.sync and wgmma.
  *

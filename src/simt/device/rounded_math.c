@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rounded_math.c - arithmetic in the rounding modes the host's compiler will not
  * write, and the special functions that go lane by lane.

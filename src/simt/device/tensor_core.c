@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tensor_core.c - matrix instructions: fragments spread over the lanes of a warp
  * are gathered, multiplied as plain matrices and spread again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor_core.h - matrix products rounded as the tensor cores round them. */
 #ifndef SIMT_TENSOR_CORE_H
 #define SIMT_TENSOR_CORE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tensor_core_rounding.c - one element of a matrix product, rounded as the tensor
  * cores round it.

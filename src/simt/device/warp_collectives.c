@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* warp_collectives.c - shuffles, matches, reductions over a warp; printing; the clock. */
 #include "simt/device/device.h"
 #include "simt/device/lane_transpose.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* embed.c - build tool: writes files as C string constants.  embed OUT NAME FILE [NAME FILE]... */
 #include <stdio.h>
 

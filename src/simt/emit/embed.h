@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* embed.h - the text of abi.h and of vec*.h, made at build time by embed.c. */
 #ifndef SIMT_EMBED_H
 #define SIMT_EMBED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * emit.c - one kernel as a C function: blocks, segments, branches.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * emit_accumulators.c - tiles of multiply-adds: each sum stays in one register of the machine.
  *

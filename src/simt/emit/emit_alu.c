@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * emit_alu.c - arithmetic, from the rows of ptx_ops.def.
  *

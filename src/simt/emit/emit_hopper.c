@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * emit_hopper.c - what sm_90 added, as calls: clusters, mbarriers, bulk
  * copies, wgmma. Addresses go as 64-bit lanes with their offset added, so the

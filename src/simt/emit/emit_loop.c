@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * emit_loop.c - a loop of one block that only computes: each chunk of lanes
  * turns by itself, with its registers in the machine's, until its lanes are done.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * emit_memory.c - loads, stores, atomics and asynchronous copies as calls.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * emit_move.c - moves and what only rearranges bits: mov and its packs, cvta,
  * parameters, lop3, carries, logic of predicates.

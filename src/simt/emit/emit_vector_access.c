@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * emit_vector_access.c - four words of each lane, side by side in global memory: segments read them
  * where they lie and write them where they go.

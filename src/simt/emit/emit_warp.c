@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * emit_warp.c - what concerns the warp or the block as a whole: shuffles,
  * votes, barriers, matrix instructions, fences, traps and printing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * translate.c - a module's launched kernels as one C file.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * translate.h - PTX to C to a shared object the device can load.
  *

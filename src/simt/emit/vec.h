@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vec.h - lane-parallel C for translated kernels, in compiler vector types.
  *

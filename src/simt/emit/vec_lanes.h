@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vec_lanes.h - the rest of what translated kernels are written in, after vec.h: helpers of one
  * lane, carries, 64-bit lanes, base + stride * lane, and lanes that wait.

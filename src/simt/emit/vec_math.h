@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * vec_math.h - arithmetic and conversions of LANES lanes, after vec.h.
  *

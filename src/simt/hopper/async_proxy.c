@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * async_proxy.c - the shadow of the asynchronous proxy: bulk copies and wgmma.
  *

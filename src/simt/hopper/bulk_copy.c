@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bulk_copy.c - cp.async.bulk, its tensor forms and reductions, st.async.
  *

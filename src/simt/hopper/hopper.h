@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hopper.h - what sm_90 adds: clusters, mbarriers that count bytes, bulk
  * copies, tensor maps, wgmma, and the shadow of the asynchronous proxy.

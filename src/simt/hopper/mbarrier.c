@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mbarrier.c - mbarriers: arrivals and bytes, phase after phase.
  *

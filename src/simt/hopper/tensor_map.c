@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tensor_map.c - tensor maps: the driver's rules, and the tiles they describe.
  *

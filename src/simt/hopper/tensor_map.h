@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tensor_map.h - simt's own tensor map, in the 128 bytes of a CUtensorMap.
  *

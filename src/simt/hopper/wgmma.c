@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wgmma.c - wgmma.mma_async: each warp of the four multiplies its 16 rows.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wgmma.h - the kind of a wgmma.mma_async, packed by the writer, read by the device. */
 #ifndef SIMT_WGMMA_H
 #define SIMT_WGMMA_H

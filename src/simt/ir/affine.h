@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * affine.h - registers that grow by a constant from lane to lane.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * affine_groups.c - base of a group + stride * lane of the group, by the text alone.
  *

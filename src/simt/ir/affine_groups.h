@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * affine_groups.h - which registers lie in a pattern within small groups of lanes.
  *

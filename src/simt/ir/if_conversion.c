@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * if_conversion.c - if (p) { a few plain instructions } without a branch.
  *

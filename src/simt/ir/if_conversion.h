@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * if_conversion.h - short conditional code as predicated instructions.
  *

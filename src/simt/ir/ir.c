@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ir.c - blocks, post-dominators, liveness and uniformity of a kernel.
  *

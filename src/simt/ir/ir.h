@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ir.h - a kernel as basic blocks, and what is known about its registers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * list_schedule.c - a list scheduler over one block's dependences.
  *

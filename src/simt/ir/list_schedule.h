@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * list_schedule.h - the order in which a block's instructions are written.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * narrow_addresses.c - what only serves to find a place in shared memory is computed in 32 bits.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * narrow_addresses.h - addresses of shared memory in 32 bits.
  *

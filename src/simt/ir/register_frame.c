@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * register_frame.c - give registers their slots, and the same slot to several.
  *

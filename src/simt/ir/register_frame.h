@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * register_frame.h - where the lanes of a kernel's registers lie.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wgmma_in_flight.c - where registers of a wgmma under way may be read.
  *

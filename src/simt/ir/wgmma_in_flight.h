@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wgmma_in_flight.h - checks before reads of a wgmma's result that may come too early. */
 #ifndef SIMT_WGMMA_IN_FLIGHT_H
 #define SIMT_WGMMA_IN_FLIGHT_H

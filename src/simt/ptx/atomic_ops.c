@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* atomic_ops.c - names of atomic and mbarrier operations to numbers. */
 #include "simt/ptx/atomic_ops.h"
 

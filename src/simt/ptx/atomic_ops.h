@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* atomic_ops.h - numbers for atomic and mbarrier operations, shared by writer and device. */
 #ifndef SIMT_ATOMIC_OPS_H
 #define SIMT_ATOMIC_OPS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * call_kinds.h - numbers the writer puts into calls and the device reads: which form of an
  * instruction it is. Those of atom and mbarrier are in atomic_ops.h, of mma in mma_shapes.h, of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mma_shapes.c - one row per matrix instruction. */
 #include "simt/ptx/mma_shapes.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mma_shapes.h - the matrix shapes of mma.sync and wmma, for the writer and the device.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx.h - what the reader makes of PTX text: a module and flat kernel bodies.
  *

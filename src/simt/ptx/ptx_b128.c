@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_b128.c - 128-bit registers: the reader declares each as two 64-bit ones
  * in a row, and here every instruction on them becomes instructions on those.

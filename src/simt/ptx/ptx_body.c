@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_body.c - read the body of a kernel, with the bodies it calls in place.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_body.h - inside of the reader of kernels: what its files share.
  *

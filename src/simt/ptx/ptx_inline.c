@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_inline.c - calls: the callee's text is read again under fresh names.
  *

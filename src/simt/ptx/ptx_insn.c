@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_insn.c - the words of one instruction: reading them, and questions about them. */
 #include "simt/ptx/ptx.h"
 

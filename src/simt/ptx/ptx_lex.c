@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_lex.c - one pass over the bytes; "::" joins a word, ':' ends a label. */
 #include "simt/ptx/ptx_lex.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_lex.h - words, numbers, strings and marks of PTX text.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_module.c - the module level of PTX: files, variables, where bodies are.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_module.h - what the module reader and the body reader share. */
 #ifndef SIMT_PTX_MODULE_H
 #define SIMT_PTX_MODULE_H

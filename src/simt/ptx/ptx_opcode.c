@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx_opcode.c - the tables made of ptx_ops.def, and looking words up in them. */
 #include "simt/ptx/ptx_opcode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_opcode.h - the words of an instruction as numbers: opcodes, modifiers, types, special
  * registers, and the traits of opcodes. All of it comes from ptx_ops.def.

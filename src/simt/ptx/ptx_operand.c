@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ptx_operand.c - names of a kernel's body and the operands that hold them.
  *

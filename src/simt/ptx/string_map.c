@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* string_map.c - open addressing, doubled when half full. */
 #include "simt/ptx/string_map.h"
 

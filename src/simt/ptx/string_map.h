@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* string_map.h - names to small numbers, in an arena. Keys are borrowed. */
 #ifndef SIMT_STRING_MAP_H
 #define SIMT_STRING_MAP_H
