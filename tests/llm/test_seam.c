@@ -63,14 +63,14 @@ static void a_transcript_by_hand_is_played_by_stage_in_order(void **state)
     const char *file = put("hand.jsonl", "# a comment\n"
                                          "{\"stage\":\"synthesize\",\"reply\":\"first\"}\n\n"
                                          "{\"stage\":\"optimize\",\"reply\":[\"a\",\"b\"]}\n"
-                                         "{\"stage\":\"repair\",\"reply_file\":\"mend.md\"}\n"
+                                         "{\"stage\":\"repair\",\"reply_file\":\"repair.md\"}\n"
                                          "{\"reply\":\"any\",\"output_tokens\":7}\n");
     struct error err = {0};
     struct reply r;
     struct llm *llm;
 
     (void)state;
-    put("mend.md", "from a file");
+    put("repair.md", "from a file");
     llm = open_model(arena_printf(scope, "replay:%s", file), &err);
     assert_non_null(llm);
     assert_string_equal(ask(llm, STAGE_SYNTHESIZE, "x", &r, &err), "first");

@@ -147,7 +147,7 @@ static void a_repair_applies_edits_or_says_why_not(void **state)
 {
     struct place *p = *state;
     struct verdict v = {.kind = VERDICT_RACE, .summary = "a race in k", .detail = ""};
-    struct question q = {.current = &p->current, .verdict = &v, .diagnosis = "mend line 3"};
+    struct question q = {.current = &p->current, .verdict = &v, .diagnosis = "repair line 3"};
     struct proposal r = ask(
         p, stage_repair, &q,
         "```json\n[{\"action\": \"replace\", \"line_number\": 3, \"old_code\": [\"int plan;\"], "
@@ -155,7 +155,7 @@ static void a_repair_applies_edits_or_says_why_not(void **state)
 
     assert_int_equal(r.verdict.kind, VERDICT_PASS);
     assert_non_null(strstr(r.source.data, "int planned;"));
-    assert_non_null(strstr(prompt(p), "mend line 3"));
+    assert_non_null(strstr(prompt(p), "repair line 3"));
     r = ask(p, stage_repair, &q, "```json\n[{\"action\": \"delete\", \"line_number\": 99}]\n```\n");
     assert_int_equal(r.verdict.kind, VERDICT_NO_CODE);
     assert_non_null(strstr(r.verdict.detail, "99"));
