@@ -37,7 +37,33 @@ struct attempt {
     bool forks; /* a role that may make processes may do this */
 };
 
-extern const struct attempt attempts[];
-extern const size_t attempt_count;
+#define ROW(name, run)                                                                             \
+    {                                                                                              \
+        name, run, WORKS_ALWAYS, false                                                             \
+    }
+#define ROOT(name, run)                                                                            \
+    {                                                                                              \
+        name, run, WORKS_AS_ROOT, false                                                            \
+    }
+#define MAYBE(name, run)                                                                           \
+    {                                                                                              \
+        name, run, WORKS_SOMEWHERE, false                                                          \
+    }
+#define FORK(name, run)                                                                            \
+    {                                                                                              \
+        name, run, WORKS_ALWAYS, true                                                              \
+    }
+
+struct attempt_list {
+    const struct attempt *rows;
+    size_t count;
+};
+
+extern const struct attempt_list attempts_victim, attempts_sockets, attempts_kernel, attempts_files,
+    attempts_processes;
+
+/* All lists as one. */
+size_t attempt_count(void);
+const struct attempt *attempt_at(size_t index);
 
 #endif

@@ -80,9 +80,9 @@ static void refuse_namespaces(void)
 
 static void run_attempts(const struct confine_policy *p, const struct world *w, struct outcome *o)
 {
-    for (o->at = 0; o->at < attempt_count; o->at++)
-        if (!(p->fork && attempts[o->at].forks))
-            o->result[o->at] = attempts[o->at].run(w) ? WORKED : HELD;
+    for (o->at = 0; o->at < attempt_count(); o->at++)
+        if (!(p->fork && attempt_at(o->at)->forks))
+            o->result[o->at] = attempt_at(o->at)->run(w) ? WORKED : HELD;
 }
 
 static void policy_of(enum confine_role role, const struct world *w, struct arena *a,
@@ -144,16 +144,16 @@ static int try_role(enum confine_role role, unsigned off, bool refused, const st
     waitpid(pid, &status, 0);
     if (status != 0) {
         printf("    %s: ended with %x at \"%s\": %s\n", confine_role_name(role), (unsigned)status,
-               o->at < attempt_count ? attempts[o->at].name : "?", o->why);
+               o->at < attempt_count() ? attempt_at(o->at)->name : "?", o->why);
         worked++;
     }
-    for (size_t i = 0; i < attempt_count; i++) {
+    for (size_t i = 0; i < attempt_count(); i++) {
         held += o->result[i] == HELD;
         if (o->result[i] != WORKED)
             continue;
         worked++;
         printf("    %s%s: %s\n", confine_role_name(role), expected ? ", not held" : ": NOT HELD",
-               attempts[i].name);
+               attempt_at(i)->name);
     }
     printf("  %-8s uid %d, landlock %d, namespaces %s%s: %d held, %d not\n",
            confine_role_name(role), (int)getuid(), o->report.landlock_abi,
@@ -224,8 +224,8 @@ static int unconfined(const struct world *w)
 {
     int broken = 0, worked = 0;
 
-    for (size_t i = 0; i < attempt_count; i++) {
-        const struct attempt *t = &attempts[i];
+    for (size_t i = 0; i < attempt_count(); i++) {
+        const struct attempt *t = attempt_at(i);
         int status = 0;
         pid_t pid;
 
@@ -241,7 +241,8 @@ static int unconfined(const struct world *w)
             broken++;
         }
     }
-    printf("  unconfined, uid %d: %d of %zu attempts work\n", (int)getuid(), worked, attempt_count);
+    printf("  unconfined, uid %d: %d of %zu attempts work\n", (int)getuid(), worked,
+           attempt_count());
     return broken + (worked < LEAST_ATTEMPTS);
 }
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * judge.c - an attempt of the loop: build, test, measure, and what is kept of it.
+ *
+ * Invariants
+ * 1. An attempt is stored before the next one begins.
+ * 2. `best` is always a kernel that passed every test.
+ */
+#include "base/json.h"
+#include "loop/state.h"
+
+/* The stored outcome of this attempt, if it came to its end before. */
+static bool loop_recall(struct loop *l, struct settled *s)
+{
+    const struct attempt_record *rec;
+    size_t index = (size_t)s->cand.attempt - 1;
+
+    if (index >= l->past.attempt_count)
+        return false;
+    rec = &l->past.attempts[index];
+    if (!rec->ended_ms || !text_equal(rec->candidate.source, s->cand.source))
+        return false;
+    s->outcome = rec->outcome;
+    if (rec->outcome.build)
+        s->build = *rec->outcome.build;
+    if (rec->outcome.test)
+        s->test = *rec->outcome.test;
+    if (rec->outcome.measurement)
+        s->time = *rec->outcome.measurement;
+    return true;
+}
+
+/* Build, test, measure, until one of them says no. */
+static bool judge(struct loop *l, struct settled *s, struct error *err)
+{
+    struct attempt_outcome *o = &s->outcome;
+
+    o->step = STEP_BUILD;
+    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "build", .candidate = &s->cand});
+    if (!stage_build(l->st, &l->task, &s->cand, l->a, &s->build, err))
+        return false;
+    o->build = &s->build;
+    o->verdict = s->build.verdict;
+    if (o->verdict.kind != VERDICT_PASS)
+        return true;
+
+    o->step = STEP_TEST;
+    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "test", .candidate = &s->cand});
+    if (!stage_test(l->st, &l->task, &s->cand, &s->build, l->a, &s->test, err))
+        return false;
+    o->test = &s->test;
+    o->verdict = s->test.verdict;
+    if (o->verdict.kind != VERDICT_PASS)
+        return true;
+
+    o->step = STEP_MEASURE;
+    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "measure", .candidate = &s->cand});
+    if (!stage_measure(l->st, &l->task, &s->build, &s->test, l->a, &s->time, err))
+        return false;
+    o->measurement = &s->time;
+    o->verdict = s->time.verdict;
+    return true;
+}
+
+static void loop_remember(struct loop *l, const struct settled *s)
+{
+    const struct attempt_outcome *o = &s->outcome;
+    json_t *entry = json_object();
+
+    json_object_set_new(entry, "depth", json_integer(s->cand.depth));
+    json_object_set_new(entry, "change", json_string(s->cand.change));
+    json_object_set_new(entry, "verdict", json_string(verdict_names[o->verdict.kind]));
+    if (s->cand.repair)
+        json_object_set_new(entry, "repair", json_integer(s->cand.repair));
+    if (o->measurement)
+        json_object_set_new(entry, "time_us", json_number(o->measurement->time_us));
+    else
+        json_object_set_new(entry, "why", json_string(o->verdict.summary));
+    json_object_set_new(entry, "kept", json_boolean(o->kept));
+    json_array_append_new(l->history, entry);
+}
+
+/* A correct kernel counts, however the run goes on from here. */
+bool loop_take(struct loop *l, struct settled *s)
+{
+    if (s->outcome.verdict.kind != VERDICT_PASS)
+        return false;
+    l->last = s;
+    if (!l->first)
+        l->first = s;
+    if (!l->best || s->time.time_us < l->best->time.time_us)
+        l->best = s;
+    return true;
+}
+
+/*
+ * Gives a candidate its number and its verdict. `proposed` is the proposal's
+ * own verdict: a reply without usable code is an attempt too.
+ */
+bool loop_judge(struct loop *l, struct settled *s, const struct verdict *proposed,
+                enum stage_kind by, int parent, struct error *err)
+{
+    bool faster;
+
+    s->cand.attempt = ++l->attempt;
+    if (!loop_recall(l, s)) {
+        if (!run_attempt_begin(l->run, &s->cand, by, parent, err))
+            return false;
+        s->outcome = (struct attempt_outcome){.step = STEP_PROPOSE, .verdict = *proposed};
+        if (proposed->kind == VERDICT_PASS && !judge(l, s, err))
+            return error_add(err, "attempt %d", s->cand.attempt);
+        faster = !l->best || s->time.time_us < l->best->time.time_us;
+        s->outcome.kept =
+            s->outcome.verdict.kind == VERDICT_PASS && (faster || l->opt.advance == ADVANCE_LAST);
+        if (!run_attempt_end(l->run, s->cand.attempt, &s->outcome, err))
+            return false;
+    }
+    loop_remember(l, s);
+    loop_event(l, (struct event){.kind = EVENT_ATTEMPT,
+                                 .candidate = &s->cand,
+                                 .verdict = &s->outcome.verdict,
+                                 .measurement = s->outcome.measurement,
+                                 .build_ms = s->build.build_ms});
+    if (!loop_stop_now(l, err))
+        return true;
+    (void)loop_take(l, s); /* no caller adopts it any more */
+    return false;
+}

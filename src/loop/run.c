@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.c - a run of the loop from outside: how it begins, is resumed, is watched and ends.
+ */
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "loop/state.h"
+
+#include <string.h>
+
+enum {
+    MODEL_DEPTH = 12,
+    LADDER_DEPTH = 64, /* more steps than any recipe has */
+};
+
+volatile sig_atomic_t loop_interrupts;
+
+void loop_event(struct loop *l, struct event ev)
+{
+    if (!l->progress)
+        return;
+    ev.run_id = run_id(l->run);
+    ev.task = &l->task;
+    ev.device = stage_device(l->st);
+    ev.depth_now = l->depth;
+    ev.attempt_now = ev.candidate ? ev.candidate->attempt : l->attempt + 1;
+    ev.tokens = l->tokens;
+    ev.cost_usd = l->cost_usd;
+    ev.first_us = l->first ? l->first->time.time_us : 0;
+    ev.best_us = l->best ? l->best->time.time_us : 0;
+    l->progress->event(l->progress, &ev);
+}
+
+bool loop_stop_now(struct loop *l, struct error *err)
+{
+    if (!loop_interrupts)
+        return false;
+    error_set(err, ERROR_INTERRUPTED, "stopped");
+    error_hint(err, "go on with: cutegen resume %s", run_id(l->run));
+    return true;
+}
+
+static bool run_begin(struct loop *l, struct store *store, const struct settings *settings,
+                      struct error *err)
+{
+    json_t *options = run_options_json(settings, &l->opt);
+    json_t *environment = stage_environment(l->st);
+    struct run_spec spec = {.task = &l->task,
+                            .device = stage_device(l->st),
+                            .model = settings->model,
+                            .suite = l->opt.suite,
+                            .options = options,
+                            .environment = environment};
+    bool ok;
+
+    json_object_set_new(options, "profile_depth", json_integer(l->profile_from));
+    if (stage_base_url(l->st)) /* also where it came from the environment or is the usual one */
+        json_object_set_new(options, "base_url", json_from_string(stage_base_url(l->st)));
+    ok = run_create(store, &spec, &l->run, err);
+    json_decref(options);
+    json_decref(environment);
+    return ok;
+}
+
+/* What was changed with `resume` holds for the next one too. */
+static bool keep_changes(struct loop *l, struct error *err)
+{
+    json_t *options = json_deep_copy(l->past.options), *now;
+    bool ok;
+
+    if (!l->opt.said || !l->opt.said[0] || !options) {
+        json_decref(options);
+        return true;
+    }
+    now = run_options_json(l->settings, &l->opt);
+    json_object_update(options, now);
+    if (stage_base_url(l->st))
+        json_object_set_new(options, "base_url", json_from_string(stage_base_url(l->st)));
+    ok = run_set_options(l->run, options, err);
+    json_decref(now);
+    json_decref(options);
+    return ok;
+}
+
+static bool run_go_on(struct loop *l, struct store *store, struct error *err)
+{
+    if (!run_take(store, l->opt.resume_id, &l->run, err))
+        return false;
+    if (text_equal(l->past.task.source, l->task.source))
+        return keep_changes(l, err);
+    error_set(err, ERROR_USE, "the task %s has changed since run %s began", l->task.path,
+              l->opt.resume_id);
+    return error_hint(err, "start a new run: cutegen run %s", l->task.path);
+}
+
+static void summarise(const struct loop *l, struct run_summary *out)
+{
+    out->run_id = arena_strdup(l->a, run_id(l->run));
+    out->run_dir = arena_strdup(l->a, run_dir(l->run));
+    out->report_path = path_join(l->a, out->run_dir, "report.html");
+    out->attempts = l->attempt;
+    out->calls = l->calls;
+    out->unpriced = l->unpriced;
+    out->tokens = l->tokens;
+    out->cost_usd = l->cost_usd;
+    out->ended = l->ended;
+    out->found = l->best != NULL;
+    if (!l->best)
+        return;
+    out->best = l->best->cand;
+    out->best_time = l->best->time;
+    out->best_test = l->best->test;
+    out->first_time = l->first->time;
+    /* Of a resumed run these may be the history's, which goes before the summary does. */
+    json_own(l->a, json_incref(out->best_time.parts));
+    json_own(l->a, json_incref(out->first_time.parts));
+    json_own(l->a, json_incref(out->best_test.counters));
+    out->depths = l->last->cand.depth;
+}
+
+/* How the run stands in the store when the loop has come back. */
+static void run_close(struct loop *l, bool ok, const struct error *why)
+{
+    struct error ignored = {0};
+    enum run_state state = ok ? RUN_DONE
+                           : why->kind == ERROR_INTERRUPTED || why->kind == ERROR_BUDGET
+                               ? RUN_STOPPED
+                               : RUN_FAILED;
+
+    if (!ok)
+        l->ended = arena_strdup(l->a, why->text);
+    if (!run_end(l->run, state, l->ended, &ignored))
+        log_warn("the end of run %s could not be stored: %s", run_id(l->run), ignored.text);
+    loop_event(l, (struct event){.kind = EVENT_END, .text = l->ended});
+}
+
+static bool check_target(const struct settings *s, const struct run_options *o, struct error *err)
+{
+    if (!s->target_cuda || (strcmp(s->model, "builtin") != 0 && !o->seed_builtin))
+        return true;
+    error_set(err, ERROR_USE, "the built-in engineer writes CuTe, not plain CUDA");
+    return error_hint(err, "name a model (--model), or leave out --target cuda");
+}
+
+bool loop_run(const struct settings *settings, const struct run_options *options,
+              struct progress *progress, struct arena *a, struct run_summary *out,
+              struct error *err)
+{
+    struct settings set = *settings;
+    struct loop l = {.settings = &set,
+                     .opt = *options,
+                     .progress = progress,
+                     .a = a,
+                     .history = json_array(),
+                     .ended = ""};
+    struct store *store = NULL;
+    const char *id;
+    bool ok = false;
+
+    memset(out, 0, sizeof(*out));
+    if (l.opt.resume_id) {
+        if (!store_open(set.runs_dir, STORE_WRITE, &store, err) ||
+            !store_run_find(store, l.opt.resume_id, a, &id, err) ||
+            !store_run_history(store, id, a, &l.past, err))
+            goto done;
+        l.opt.resume_id = id;
+        l.opt.task_path = l.past.task.path;
+        if (!run_options_restore(l.past.options, a, &set, &l.opt, err))
+            goto done;
+    }
+    if (!check_target(&set, &l.opt, err))
+        goto done;
+    if (l.opt.max_depth < 0)
+        l.opt.max_depth = loop_is_ladder(&set) ? LADDER_DEPTH : MODEL_DEPTH;
+    if (l.opt.suite)
+        set.budget_file = suite_budget_path(a, set.runs_dir, l.opt.suite);
+    if (!store_possible(set.runs_dir, err) || !stage_open(&set, &l.st, err) ||
+        !stage_warm(l.st, err) || !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
+        goto done;
+    /* A new run's store comes last: a start that fails leaves nothing behind. */
+    if (!store && !store_open(set.runs_dir, STORE_WRITE, &store, err))
+        goto done;
+    l.profile_from = run_profile_depth(&set, &l.opt, l.task.class, stage_device(l.st)->kind);
+    if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))
+        goto done;
+    loop_event(&l, (struct event){.kind = EVENT_TASK, .text = stage_engineer(l.st)});
+    ok = loop_iterate(&l, err) && loop_accept_best(&l, err);
+    run_close(&l, ok, err);
+    summarise(&l, out);
+done:
+    run_release(l.run);
+    run_history_release(&l.past);
+    store_close(store);
+    stage_close(l.st);
+    json_decref(l.history);
+    while (l.answer_count)
+        arena_free(l.answers[--l.answer_count]);
+    return ok;
+}
