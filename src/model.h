@@ -157,6 +157,12 @@ struct test_result {
     int test_ms;
 };
 
+/* Final acceptance (--accept): what the checkers beyond the test say of a kernel that passed. */
+struct acceptance {
+    struct verdict verdict; /* PASS: accepted */
+    const char *note;       /* accepted: who checked, and who could not; else "" */
+};
+
 struct baseline {
     const char *name; /* "eager", "eager graph", "compile" */
     double cold_us, warm_us;

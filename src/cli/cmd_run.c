@@ -38,6 +38,9 @@ static void print_best(const struct cli *cli, const struct run_summary *s)
         if (s->best_time.baselines[i].cold_us > 0)
             printf("          %.2fx %s\n", s->best_time.baselines[i].cold_us / best,
                    s->best_time.baselines[i].name);
+    if (s->accepted != ACCEPTED_NOT_ASKED)
+        printf("%s attempt %d: %s\n", s->accepted == ACCEPTED_YES ? "accepted " : "NOT ACCEPTED",
+               s->best.attempt, s->accepted_why);
     if (acc->draws > 0)
         printf("checked   %d draws, max relative error %.2g (reference %.2g) against float64\n",
                acc->draws, acc->max_rel, acc->reference_max_rel);
@@ -69,7 +72,7 @@ static void print_summary(const struct cli *cli, const struct run_summary *s)
     printf("run       %s\n", s->run_id);
     if (s->report_path)
         printf("report    %s\n", short_path(s->report_path, cli->a));
-    if (s->found)
+    if (s->found && s->accepted != ACCEPTED_NO)
         printf("next      cutegen export %s\n", s->run_id);
     else
         printf("next      cutegen show %s\n", s->run_id);
@@ -82,6 +85,8 @@ static json_t *summary_json(const struct run_summary *s)
                           json_from_string(s->report_path), "found", s->found, "depths", s->depths,
                           "attempts", s->attempts, "ended", json_from_string(s->ended));
 
+    json_object_set_new(o, "accepted", json_string(accepted_names[s->accepted]));
+    json_object_set_new(o, "accepted_why", json_from_string(s->accepted_why));
     json_object_set_new(o, "calls", json_integer(s->calls));
     json_object_set_new(o, "tokens", json_integer(s->tokens));
     json_object_set_new(o, "cost_usd",
@@ -127,7 +132,7 @@ static bool drive(struct cli *cli, const struct run_options *options, int *code,
         print_json(summary_json(&summary));
     else
         print_summary(cli, &summary);
-    *code = summary.found ? EXIT_DONE : EXIT_JUDGED;
+    *code = summary.found && summary.accepted != ACCEPTED_NO ? EXIT_DONE : EXIT_JUDGED;
     return true;
 }
 

@@ -80,6 +80,11 @@ static void print_attempt(const struct cli *cli, const struct attempt_record *r)
     if (r->outcome.measurement && r->outcome.measurement->trivial &&
         *r->outcome.measurement->trivial)
         printf("  trivial   %s\n", r->outcome.measurement->trivial);
+    if (r->acceptance && r->acceptance->verdict.kind == VERDICT_PASS)
+        printf("  accepted  %s\n", r->acceptance->note);
+    else if (r->acceptance)
+        printf("  NOT ACCEPTED: %s: %s\n%s\n", verdict_names[r->acceptance->verdict.kind],
+               r->acceptance->verdict.summary, r->acceptance->verdict.detail);
     if (r->profile && r->profile->text)
         printf("\nprofile (%s)\n%s\n", r->profile->source, r->profile->text);
 }

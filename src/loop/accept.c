@@ -1,48 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accept.c - the best kernel of a run, checked once more before it is called the winner.
+ * accept.c - which kernel wins: the fastest that stands every check.
  *
- * What is found is told; the attempts stay as they are. The check itself is loop_accept() in
- * once.c.
+ * Invariants
+ * 1. A verdict of acceptance is stored as soon as it is there, and never asked for again.
+ * 2. It decides only at the end of a run: when the check ran is a matter of time, and no clock
+ *    decides what the loop does.
  */
+#include "loop/candidate.h"
 #include "loop/state.h"
 
 bool loop_may_accept(const struct loop *l)
 {
-    return l->best && loop_wants_accepting(l->settings, stage_device(l->st));
+    return l->settings->accept && l->best && !l->best->acceptance && !l->accept_later &&
+           !accept_is_cheap(l->settings, stage_device(l->st)) && stage_may_work(l->st);
 }
 
-/* Sanitizers and simt check the current best kernel; once is enough. */
-bool loop_check_best(struct loop *l, struct error *err)
+bool loop_accept_one(struct loop *l, struct settled *s, struct error *err)
 {
-    struct settled *s = l->best;
-    struct build_result build;
-    struct acceptance what = {&l->task, stage_device(l->st), &s->cand, &build};
+    struct build_result build = {0};
+    struct acceptance_request req = {l->settings, l->st, &l->task, &s->cand, &build};
+    struct acceptance *what = arena_alloc(l->a, sizeof(*what));
 
-    s->looked = stage_build(l->st, &l->task, &s->cand, l->a, &build, err) &&
-                loop_accept(l->settings, l->st, &what, l->a, &s->accepted, &s->accepted_note, err);
-    return s->looked;
+    if ((!accept_is_cheap(l->settings, stage_device(l->st)) &&
+         !stage_build(l->st, &l->task, &s->cand, l->a, &build, err)) ||
+        !accept_candidate(&req, l->a, what, err) ||
+        !run_accept_add(l->run, s->cand.attempt, what, err))
+        return error_add(err, "accepting attempt %d", s->cand.attempt);
+    s->acceptance = what;
+    return true;
 }
 
-/* The winner, before it is called one. What is found there is told; the attempts stay as they are.
- */
+/* Where all are refused, `best` stays the fastest and is not accepted. */
 bool loop_accept_best(struct loop *l, struct error *err)
 {
-    const struct settled *s = l->best;
-
-    if (!loop_may_accept(l))
+    if (!l->settings->accept)
         return true;
-    if (!s->looked) {
-        loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "accept"});
-        if (!loop_check_best(l, err))
-            return error_add(err, "accepting the best kernel");
+    for (struct settled *s = l->correct; s; s = s->slower) {
+        if (!s->acceptance) {
+            loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "accept"});
+            if (!loop_accept_one(l, s, err))
+                return false;
+        }
+        if (s->acceptance->verdict.kind == VERDICT_PASS) {
+            l->best = s;
+            l->ended = arena_printf(l->a, "%s; accepted: %s", l->ended, s->acceptance->note);
+            return true;
+        }
+        l->ended = arena_printf(l->a, "%s; NOT ACCEPTED: attempt %d: %s, %s", l->ended,
+                                s->cand.attempt, verdict_names[s->acceptance->verdict.kind],
+                                s->acceptance->verdict.summary);
+        if (loop_stop_now(l, err))
+            return false;
     }
-    if (s->accepted.kind != VERDICT_PASS)
-        l->ended =
-            arena_printf(l->a, "%s; NOT ACCEPTED: attempt %d: %s, %s", l->ended, s->cand.attempt,
-                         verdict_names[s->accepted.kind], s->accepted.summary);
-    else
-        l->ended = arena_printf(l->a, "%s; accepted: %s", l->ended,
-                                s->accepted_note ? s->accepted_note : "");
     return true;
 }

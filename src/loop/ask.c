@@ -63,8 +63,7 @@ static void proposal_move(struct proposal *p, struct arena *a)
 /* What can be done while a model thinks. A failure here is met again where it counts. */
 static bool has_work(const struct loop *l)
 {
-    return stage_has_work(l->st) ||
-           (loop_may_accept(l) && !l->best->looked && !l->look_later && stage_may_work(l->st));
+    return stage_has_work(l->st) || loop_may_accept(l);
 }
 
 static void work_ahead(struct loop *l)
@@ -76,13 +75,13 @@ static void work_ahead(struct loop *l)
         return;
     }
     log_info("while the model thinks: checking attempt %d, the best so far", l->best->cand.attempt);
-    if (!loop_check_best(l, &why)) {
-        l->look_later = true;
+    if (!loop_accept_one(l, l->best, &why)) {
+        l->accept_later = true;
         log_info("the best kernel could not be checked meanwhile: %s", why.text);
         return;
     }
     log_info("the check of attempt %d: %s", l->best->cand.attempt,
-             verdict_names[l->best->accepted.kind]);
+             verdict_names[l->best->acceptance->verdict.kind]);
 }
 
 static bool ask_meanwhile(struct loop *l, enum stage_kind kind, const struct question *q,

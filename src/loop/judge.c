@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * judge.c - an attempt of the loop: build, test, measure, and what is kept of it.
+ * judge.c - an attempt of the loop: its number, its verdict, and what is kept of it.
  *
  * Invariants
  * 1. An attempt is stored before the next one begins.
  * 2. `best` is always a kernel that passed every test.
  */
 #include "base/json.h"
+#include "loop/candidate.h"
 #include "loop/state.h"
 
 /* The stored outcome of this attempt, if it came to its end before. */
@@ -21,6 +22,7 @@ static bool loop_recall(struct loop *l, struct settled *s)
     if (!rec->ended_ms || !text_equal(rec->candidate.source, s->cand.source))
         return false;
     s->outcome = rec->outcome;
+    s->acceptance = rec->acceptance;
     if (rec->outcome.build)
         s->build = *rec->outcome.build;
     if (rec->outcome.test)
@@ -30,36 +32,17 @@ static bool loop_recall(struct loop *l, struct settled *s)
     return true;
 }
 
-/* Build, test, measure, until one of them says no. */
+static void tell_step(void *ctx, const char *step, const struct candidate *cand)
+{
+    loop_event(ctx, (struct event){.kind = EVENT_STAGE, .text = step, .candidate = cand});
+}
+
 static bool judge(struct loop *l, struct settled *s, struct error *err)
 {
-    struct attempt_outcome *o = &s->outcome;
+    struct judging how = {l->st, &l->task, tell_step, l};
+    struct judged out = {&s->build, &s->test, &s->time, &s->outcome};
 
-    o->step = STEP_BUILD;
-    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "build", .candidate = &s->cand});
-    if (!stage_build(l->st, &l->task, &s->cand, l->a, &s->build, err))
-        return false;
-    o->build = &s->build;
-    o->verdict = s->build.verdict;
-    if (o->verdict.kind != VERDICT_PASS)
-        return true;
-
-    o->step = STEP_TEST;
-    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "test", .candidate = &s->cand});
-    if (!stage_test(l->st, &l->task, &s->cand, &s->build, l->a, &s->test, err))
-        return false;
-    o->test = &s->test;
-    o->verdict = s->test.verdict;
-    if (o->verdict.kind != VERDICT_PASS)
-        return true;
-
-    o->step = STEP_MEASURE;
-    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "measure", .candidate = &s->cand});
-    if (!stage_measure(l->st, &l->task, &s->build, &s->test, l->a, &s->time, err))
-        return false;
-    o->measurement = &s->time;
-    o->verdict = s->time.verdict;
-    return true;
+    return judge_candidate(&how, &s->cand, l->a, &out, err);
 }
 
 static void loop_remember(struct loop *l, const struct settled *s)
@@ -83,8 +66,14 @@ static void loop_remember(struct loop *l, const struct settled *s)
 /* A correct kernel counts, however the run goes on from here. */
 bool loop_take(struct loop *l, struct settled *s)
 {
+    struct settled **at = &l->correct;
+
     if (s->outcome.verdict.kind != VERDICT_PASS)
         return false;
+    while (*at && (*at)->time.time_us <= s->time.time_us)
+        at = &(*at)->slower;
+    s->slower = *at;
+    *at = s;
     l->last = s;
     if (!l->first)
         l->first = s;

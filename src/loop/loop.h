@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "model.h"
 #include "stage/settings.h"
+#include "store/record.h"
 
 #include <signal.h>
 
@@ -73,6 +74,8 @@ const char *suite_budget_path(struct arena *a, const char *runs_dir, const char 
 struct run_summary {
     const char *run_id, *run_dir, *report_path;
     bool found; /* a correct kernel exists */
+    enum accepted accepted;
+    const char *accepted_why; /* who checked the best kernel, or what was found */
     struct candidate best;
     struct measurement best_time, first_time;
     struct test_result best_test;
@@ -124,20 +127,6 @@ bool loop_suite(const struct settings *settings, const struct suite_options *opt
                 struct suite_progress *progress, struct arena *a, const char **name,
                 struct error *err);
 
-/* Final acceptance (settings.accept): on a GPU the test once more under compute-sanitizer's tools,
- * and the kernel on simt with every check, at sizes that fit. On simt that is wanted where it was
- * judged with less. `note` says who looked and found nothing. */
-struct acceptance {
-    const struct task *task;
-    const struct device *device;
-    const struct candidate *cand;
-    const struct build_result *build;
-};
-struct stage;
-bool loop_wants_accepting(const struct settings *settings, const struct device *device);
-bool loop_accept(const struct settings *settings, struct stage *st, const struct acceptance *what,
-                 struct arena *a, struct verdict *verdict, const char **note, struct error *err);
-
 struct eval_summary {
     struct task task;
     struct device device;
@@ -146,7 +135,7 @@ struct eval_summary {
     struct measurement measurement;
     struct verdict verdict; /* the one that counts: first that is not pass */
     const char *run_id;     /* where `cutegen show` finds the details */
-    const char *accepted;   /* with settings.accept: which other checkers accepted it; NULL: none */
+    const char *accepted;   /* with settings.accept: who accepted it; NULL: not asked, or refused */
 };
 
 bool loop_eval(const struct settings *settings, const char *task_path, const char *kernel_path,

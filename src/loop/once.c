@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "loop/candidate.h"
 #include "stage/stage.h"
 #include "store/store.h"
 
@@ -27,116 +28,38 @@ bool loop_describe(const struct settings *settings, const char *task_path, struc
     return ok;
 }
 
-static void tell(struct progress *progress, const char *stage, const struct eval_summary *s)
-{
-    struct event ev = {.kind = EVENT_STAGE, .text = stage, .task = &s->task, .device = &s->device};
+struct teller {
+    struct progress *progress;
+    const struct eval_summary *summary;
+};
 
-    if (progress)
-        progress->event(progress, &ev);
+static void tell(void *ctx, const char *step, const struct candidate *cand)
+{
+    const struct teller *t = ctx;
+    struct event ev = {.kind = EVENT_STAGE,
+                       .text = step,
+                       .candidate = cand,
+                       .task = &t->summary->task,
+                       .device = &t->summary->device};
+
+    if (t->progress)
+        t->progress->event(t->progress, &ev);
 }
 
-/* Build, test and measure; `verdict` ends as the first that is not pass. */
-static bool eval_judge(struct stage *st, const struct candidate *cand, struct progress *progress,
-                       struct arena *a, struct eval_summary *out, struct attempt_outcome *o,
-                       struct error *err)
+/* The final acceptance, where it is asked for; a refusal is then the verdict that counts. */
+static bool eval_accept(const struct settings *settings, struct stage *st, struct run *run,
+                        const struct candidate *cand, struct arena *a, struct eval_summary *out,
+                        struct error *err)
 {
-    o->step = STEP_BUILD;
-    tell(progress, "build", out);
-    if (!stage_build(st, &out->task, cand, a, &out->build, err))
-        return false;
-    o->build = &out->build;
-    o->verdict = out->build.verdict;
-    if (o->verdict.kind != VERDICT_PASS)
-        return true;
-    o->step = STEP_TEST;
-    tell(progress, "test", out);
-    if (!stage_test(st, &out->task, cand, &out->build, a, &out->test, err))
-        return false;
-    o->test = &out->test;
-    o->verdict = out->test.verdict;
-    if (o->verdict.kind != VERDICT_PASS)
-        return true;
-    o->step = STEP_MEASURE;
-    tell(progress, "measure", out);
-    if (!stage_measure(st, &out->task, &out->build, &out->test, a, &out->measurement, err))
-        return false;
-    o->measurement = &out->measurement;
-    o->verdict = out->measurement.verdict;
-    return true;
-}
+    struct acceptance_request req = {settings, st, &out->task, cand, &out->build};
+    struct acceptance what;
 
-bool loop_wants_accepting(const struct settings *settings, const struct device *device)
-{
-    return settings->accept &&
-           (device->kind == DEVICE_CUDA || strcmp(settings->check, "full") != 0);
-}
-
-/* The same kernel on simt, whose checker sees what a GPU does not, at sizes that fit. Where simt
- * cannot run it, that is said and nothing is held against it. */
-static bool simt_looks(const struct settings *settings, const struct acceptance *what,
-                       struct arena *a, struct verdict *verdict, const char **note,
-                       struct error *err)
-{
-    struct settings own = *settings;
-    struct task *task = arena_alloc(a, sizeof(*task));
-    struct build_result *build = arena_alloc(a, sizeof(*build));
-    struct test_result *test = arena_alloc(a, sizeof(*test));
-    struct error why = {0};
-    struct stage *st = NULL;
-    bool ok, gpu = what->device->kind == DEVICE_CUDA;
-
-    own.device = "simt";
-    own.check = "full";
-    own.model = "builtin"; /* no model is asked */
-    own.budget_file = NULL;
-    if (gpu && !strcmp(what->device->arch, "sm_90a"))
-        own.simt_arch = "90a";
-    ok = stage_open(&own, &st, &why) && stage_describe(st, what->task->path, a, task, &why) &&
-         stage_build(st, task, what->cand, a, build, &why);
-    if (ok && build->verdict.kind == VERDICT_PASS)
-        ok = stage_test(st, task, what->cand, build, a, test, &why);
-    stage_close(st);
-    if (why.kind == ERROR_INTERRUPTED) {
-        *err = why;
+    if (!accept_candidate(&req, a, &what, err) || !run_accept_add(run, cand->attempt, &what, err))
         return false;
-    }
-    if (!ok || build->verdict.kind != VERDICT_PASS) {
-        *note = arena_printf(a, "%ssimt cannot run it: %s",
-                             gpu ? "compute-sanitizer found nothing; " : "",
-                             ok ? build->verdict.summary : why.text);
-        return true;
-    }
-    *note = arena_printf(a, "%s found nothing%s%s",
-                         gpu ? "compute-sanitizer and simt" : "simt's full check",
-                         task->scaled ? "; simt at " : "", task->scaled ? task->scaled : "");
-    if (test->verdict.kind == VERDICT_PASS)
-        return true;
-    *verdict = test->verdict;
-    verdict->detail = arena_printf(
-        a, "it passes on %s; simt, which checks every access%s%s, says:\n%s", what->device->name,
-        task->scaled ? ", at " : "", task->scaled ? task->scaled : "", test->verdict.detail);
-    *note = NULL;
-    return true;
-}
-
-bool loop_accept(const struct settings *settings, struct stage *st, const struct acceptance *what,
-                 struct arena *a, struct verdict *verdict, const char **note, struct error *err)
-{
-    struct test_result *test = arena_alloc(a, sizeof(*test));
-
-    *note = NULL;
-    *verdict = (struct verdict){.kind = VERDICT_PASS, .summary = "", .detail = ""};
-    if (what->device->kind == DEVICE_SIMT)
-        return simt_looks(settings, what, a, verdict, note, err);
-    if (!stage_accept(st, what->task, what->cand, what->build, a, test, err))
-        return false;
-    *verdict = test->verdict;
-    if (verdict->kind != VERDICT_PASS)
-        return true;
-    if (!simt_looks(settings, what, a, verdict, note, err))
-        return false;
-    if (*note && test->unchecked_by)
-        *note = arena_printf(a, "%s; but %s could not check", *note, test->unchecked_by);
+    if (what.verdict.kind == VERDICT_PASS)
+        out->accepted = what.note;
+    else
+        out->verdict = what.verdict;
     return true;
 }
 
@@ -151,27 +74,27 @@ static bool eval_stored(const struct settings *settings, struct stage *st, struc
                             .options = options,
                             .environment = environment};
     struct attempt_outcome outcome = {.step = STEP_BUILD};
+    struct judged judged = {&out->build, &out->test, &out->measurement, &outcome};
+    struct teller teller = {progress, out};
+    struct judging judging = {st, &out->task, tell, &teller};
     struct run *run = NULL;
     bool ok = false;
 
     if (!run_create(store, &spec, &run, err) ||
         !run_attempt_begin(run, cand, STAGE_SYNTHESIZE, 0, err) ||
-        !eval_judge(st, cand, progress, a, out, &outcome, err))
+        !judge_candidate(&judging, cand, a, &judged, err))
         goto done;
-    if (loop_wants_accepting(settings, &out->device) && !cand->foreign &&
-        outcome.step == STEP_MEASURE && outcome.verdict.kind == VERDICT_PASS) {
-        struct acceptance what = {&out->task, &out->device, cand, &out->build};
-
-        tell(progress, "accept", out);
-        if (!loop_accept(settings, st, &what, a, &outcome.verdict, &out->accepted, err))
-            goto done;
-    }
     outcome.kept = outcome.step == STEP_MEASURE && outcome.verdict.kind == VERDICT_PASS;
     if (!run_attempt_end(run, cand->attempt, &outcome, err))
         goto done;
     out->verdict = outcome.verdict;
     out->run_id = arena_strdup(a, run_id(run));
-    ok = run_end(run, RUN_DONE, verdict_names[outcome.verdict.kind], err);
+    if (settings->accept && outcome.kept && !cand->foreign) {
+        tell(&teller, "accept", cand);
+        if (!eval_accept(settings, st, run, cand, a, out, err))
+            goto done;
+    }
+    ok = run_end(run, RUN_DONE, verdict_names[out->verdict.kind], err);
 done:
     if (run && !ok) {
         struct error ignored = {0};

@@ -106,8 +106,18 @@ static void summarise(const struct loop *l, struct run_summary *out)
     out->cost_usd = l->cost_usd;
     out->ended = l->ended;
     out->found = l->best != NULL;
+    out->accepted_why = "";
     if (!l->best)
         return;
+    if (l->best->acceptance) {
+        const struct acceptance *what = l->best->acceptance;
+        bool yes = what->verdict.kind == VERDICT_PASS;
+
+        out->accepted = yes ? ACCEPTED_YES : ACCEPTED_NO;
+        out->accepted_why = yes ? arena_strdup(l->a, what->note)
+                                : arena_printf(l->a, "%s: %s", verdict_names[what->verdict.kind],
+                                               what->verdict.summary);
+    }
     out->best = l->best->cand;
     out->best_time = l->best->time;
     out->best_test = l->best->test;

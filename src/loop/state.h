@@ -5,8 +5,8 @@
  *     run.c -> loop.c -> step.c -> ask.c, judge.c
  *
  * run.c opens and closes a run and tells its events; loop.c decides what to do next; step.c turns
- * one question into a judged candidate; ask.c and judge.c are its two halves. accept.c checks the
- * best kernel once more.
+ * one question into a judged candidate; ask.c and judge.c are its two halves. accept.c decides
+ * which of the correct kernels wins.
  */
 #ifndef LOOP_STATE_H
 #define LOOP_STATE_H
@@ -23,9 +23,8 @@ struct settled {
     struct test_result test;
     struct measurement time;
     const struct profile *profile; /* once somebody wanted to read it; NULL: not yet */
-    struct verdict accepted;       /* of the last look, once looked */
-    const char *accepted_note;
-    bool looked;
+    const struct acceptance *acceptance; /* once it was checked; NULL: not yet */
+    struct settled *slower;              /* the next of the correct kernels */
 };
 
 struct loop {
@@ -43,10 +42,11 @@ struct loop {
     int profile_from;
     struct arena *answers[16]; /* of questions that were asked in a thread of their own */
     size_t answer_count;
-    bool look_later; /* looking at the best kernel failed once: not before the end again */
+    bool accept_later; /* checking the best kernel failed once: not before the end again */
     bool seeding;    /* the built-in engineer answers */
     json_t *history; /* what the model is told it has tried */
     struct settled *first, *best, *last; /* correct kernels; NULL: none yet */
+    struct settled *correct;             /* all of them, the fastest first */
     int stops;                           /* how often the model said STOP */
     int calls, unpriced;
     int64_t tokens;
@@ -81,9 +81,11 @@ bool loop_judge(struct loop *l, struct settled *s, const struct verdict *propose
 /* A correct kernel counts, however the run goes on from here. */
 bool loop_take(struct loop *l, struct settled *s);
 
-/* accept.c: the current best kernel under sanitizers and simt; once is enough. */
+/* accept.c: whether checking the best kernel is work that may be done before the end. */
 bool loop_may_accept(const struct loop *l);
-bool loop_check_best(struct loop *l, struct error *err);
+/* A correct kernel under sanitizers and simt, stored; once is enough. */
+bool loop_accept_one(struct loop *l, struct settled *s, struct error *err);
+/* At the end: `best` becomes the fastest kernel that is accepted. */
 bool loop_accept_best(struct loop *l, struct error *err);
 
 #endif

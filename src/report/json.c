@@ -62,6 +62,8 @@ static json_t *info_json(const struct run_info *r)
     set_int(o, "calls", r->calls);
     set(o, "best_attempt", r->best_attempt ? json_integer(r->best_attempt) : json_null());
     set(o, "best_depth", r->best_depth >= 0 ? json_integer(r->best_depth) : json_null());
+    set_text(o, "accepted", accepted_names[r->accepted]);
+    set_text(o, "accepted_why", r->accepted_why);
     set_time(o, "first_us", r->first_us);
     set_time(o, "best_us", r->best_us);
     set_time(o, "eager_us", r->eager_us);
@@ -160,6 +162,14 @@ static json_t *attempt_json(const struct attempt_record *r)
         add_test(o, t->test);
     if (t->measurement)
         add_measurement(o, t->measurement);
+    if (r->acceptance) {
+        const struct verdict *v = &r->acceptance->verdict;
+        json_t *x = json_object();
+        set_text(x, "verdict", verdict_names[v->kind]);
+        set_text(x, "summary", v->summary);
+        set_text(x, "note", r->acceptance->note);
+        set(o, "acceptance", x);
+    }
     return o;
 }
 

@@ -140,6 +140,11 @@ static void put_sentence(struct buf *b, const struct facts *f, struct arena *a)
     if (f->best)
         buf_printf(b, "It took %d depth%s and %zu attempts. ", f->depth_max + 1,
                    f->depth_max ? "s" : "", f->h->attempt_count);
+    if (r->accepted != ACCEPTED_NOT_ASKED) {
+        buf_puts(b, r->accepted == ACCEPTED_YES ? "Accepted: " : "<strong>Not accepted</strong>: ");
+        html_puts(b, r->accepted_why);
+        buf_puts(b, ". ");
+    }
     if (r->state != RUN_DONE)
         put_ending(b, r);
     buf_puts(b, "</p>");

@@ -93,6 +93,7 @@ static void put_attempt(struct buf *b, const struct facts *f, const struct attem
     const struct attempt_outcome *o = &r->outcome;
     const char *change = plain(r->candidate.change, a);
     double us = attempt_us(r);
+    bool refused = r->acceptance && r->acceptance->verdict.kind != VERDICT_PASS;
 
     if (r->candidate.repair) {
         change = arena_printf(a, "\xe2\x94\x94 repair %d: %s", r->candidate.repair, change);
@@ -102,7 +103,11 @@ static void put_attempt(struct buf *b, const struct facts *f, const struct attem
     }
     put_column(b, change, CHANGE_COLUMNS);
     buf_printf(b, " %7s   ", r->ended_ms && o->build ? ms_text(o->build->build_ms, a) : "");
-    put_column(b, r->ended_ms ? verdict_names[o->verdict.kind] : "cut short", 15);
+    put_column(b,
+               refused       ? "not accepted"
+               : r->ended_ms ? verdict_names[o->verdict.kind]
+                             : "cut short",
+               15);
     if (us > 0) {
         buf_printf(b, " %9s", us_text(us, "u", a));
         if (o->measurement->floor_us > 0)
@@ -134,6 +139,10 @@ static void put_best(struct buf *b, const struct facts *f, struct arena *a)
                    t->accuracy.draws, error_text(t->accuracy.max_rel, a),
                    error_text(t->accuracy.reference_max_rel, a));
     buf_puts(b, "\n");
+    if (f->h->info.accepted != ACCEPTED_NOT_ASKED)
+        buf_printf(b, "%s attempt %d: %s\n",
+                   f->h->info.accepted == ACCEPTED_YES ? "accepted" : "NOT ACCEPTED",
+                   f->h->info.best_attempt, plain(f->h->info.accepted_why, a));
 }
 
 static void put_next(struct buf *b, const struct facts *f)
@@ -142,7 +151,7 @@ static void put_next(struct buf *b, const struct facts *f)
 
     if (r->state != RUN_DONE && !r->alive)
         buf_printf(b, "next     cutegen resume %s\n", r->id);
-    else if (f->best)
+    else if (f->best && r->accepted != ACCEPTED_NO)
         buf_printf(b, "next     cutegen export %s\n", r->id);
 }
 

@@ -3,7 +3,8 @@
  * list.c - which runs there are: one line each, and a run by its name.
  *
  * Hides how the best kernel of a run is found: the fastest attempt that
- * passed; the earliest of those when nothing was measured.
+ * passed and that acceptance did not refuse; the earliest of those when
+ * nothing was measured. Where every one was refused, the fastest of them.
  */
 #include "base/json.h"
 #include "store/read.h"
@@ -58,20 +59,30 @@ static bool find_first(struct store *s, struct run_info *o, struct error *err)
     return sql_done(&q);
 }
 
-static bool find_best(struct store *s, struct run_info *o, struct error *err)
+const char *const accepted_names[ACCEPTED_COUNT] = {"not asked", "yes", "no"};
+
+static bool find_best(struct store *s, struct arena *a, struct run_info *o, struct error *err)
 {
     struct query q;
+    int accepted = ACCEPTED_NOT_ASKED;
+    bool ok = true;
 
     o->best_depth = -1;
+    o->accepted_why = "";
     if (!sql_query(s, &q, err,
                    "SELECT a.number, c.depth, m.time_us, coalesce(m.modelled, 0), "
                    "  (SELECT cold_us FROM baselines b WHERE b.run = a.run AND "
-                   "    b.attempt = a.number AND b.name = 'eager') "
+                   "    b.attempt = a.number AND b.name = 'eager'), "
+                   "  CASE WHEN x.kind IS NULL THEN 'not asked' WHEN x.kind = 'pass' THEN 'yes' "
+                   "    ELSE 'no' END, "
+                   "  CASE WHEN x.kind = 'pass' THEN x.note ELSE x.kind || ': ' || x.summary END "
                    "FROM attempts a JOIN candidates c ON c.id = a.candidate "
                    "JOIN verdicts v ON v.run = a.run AND v.attempt = a.number "
                    "LEFT JOIN measurements m ON m.run = a.run AND m.attempt = a.number "
+                   "LEFT JOIN acceptances x ON x.run = a.run AND x.attempt = a.number "
                    "WHERE a.run = ? AND v.kind = 'pass' "
-                   "ORDER BY m.time_us IS NULL OR m.time_us <= 0, m.time_us, a.number LIMIT 1",
+                   "ORDER BY coalesce(x.kind, 'pass') <> 'pass', m.time_us IS NULL OR m.time_us <= "
+                   "0, m.time_us, a.number LIMIT 1",
                    "t", o->id))
         return false;
     if (sql_next(&q, err)) {
@@ -80,8 +91,12 @@ static bool find_best(struct store *s, struct run_info *o, struct error *err)
         o->best_us = positive(col_double(&q, 2));
         o->modelled = col_int(&q, 3);
         o->eager_us = positive(col_double(&q, 4));
+        ok = col_name(&q, 5, accepted_names, ACCEPTED_COUNT, &accepted, err);
+        o->accepted = (enum accepted)accepted;
+        if (accepted != ACCEPTED_NOT_ASKED)
+            o->accepted_why = col_text(&q, 6, a);
     }
-    return sql_done(&q);
+    return sql_done(&q) && ok;
 }
 
 static bool info_fill(struct query *q, struct arena *a, struct run_info *o, struct error *err)
@@ -104,7 +119,7 @@ static bool info_fill(struct query *q, struct arena *a, struct run_info *o, stru
     o->tokens = col_long(q, 11);
     o->cost_usd = col_double(q, 12);
     o->alive = o->state == RUN_RUNNING && run_is_alive(q->store, o->id);
-    return find_best(q->store, o, err) && find_first(q->store, o, err);
+    return find_best(q->store, a, o, err) && find_first(q->store, o, err);
 }
 
 bool run_info_read(struct store *s, const char *id, struct arena *a, struct run_info *out,
@@ -212,6 +227,8 @@ bool run_known_best(struct run *r, struct arena *a, struct text *source, const c
                    "JOIN verdicts v ON v.run = a.run AND v.attempt = a.number "
                    "JOIN measurements m ON m.run = a.run AND m.attempt = a.number "
                    "WHERE r.id = ? AND v.kind = 'pass' AND m.time_us > 0 "
+                   "AND NOT EXISTS (SELECT 1 FROM acceptances x WHERE x.run = a.run "
+                   "  AND x.attempt = a.number AND x.kind <> 'pass') "
                    "ORDER BY m.time_us, o.started_ms LIMIT 1",
                    "t", r->id))
         return false;

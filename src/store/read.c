@@ -327,12 +327,35 @@ static bool read_profile(struct row_reader *r, struct attempt_record *t, struct 
     return sql_done(&q) && ok;
 }
 
+static bool read_acceptance(struct row_reader *r, struct attempt_record *t, struct error *err)
+{
+    struct query q;
+    int kind = 0;
+    bool ok = true;
+
+    if (!sql_query(r->s, &q, err,
+                   "SELECT kind, summary, detail, note FROM acceptances "
+                   "WHERE run = ? AND attempt = ?",
+                   "ti", r->id, t->candidate.attempt))
+        return false;
+    if (sql_next(&q, err)) {
+        struct acceptance *what = arena_alloc(r->a, sizeof(*what));
+        ok = col_name(&q, 0, verdict_names, VERDICT_COUNT, &kind, err);
+        what->verdict = (struct verdict){.kind = (enum verdict_kind)kind,
+                                         .summary = col_text(&q, 1, r->a),
+                                         .detail = col_text(&q, 2, r->a)};
+        what->note = col_text(&q, 3, r->a);
+        t->acceptance = what;
+    }
+    return sql_done(&q) && ok;
+}
+
 static bool read_outcome(struct row_reader *r, struct attempt_record *t, struct error *err)
 {
     int n = t->candidate.attempt;
     struct attempt_outcome *o = &t->outcome;
 
-    return read_profile(r, t, err) &&
+    return read_profile(r, t, err) && read_acceptance(r, t, err) &&
            (!t->ended_ms || (read_verdict(r, n, &o->verdict, err) && read_build(r, n, o, err) &&
                              read_test(r, n, o, err) && read_measurement(r, n, o, err)));
 }

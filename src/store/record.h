@@ -16,6 +16,10 @@
 enum run_state { RUN_RUNNING, RUN_DONE, RUN_STOPPED, RUN_FAILED, RUN_STATE_COUNT };
 extern const char *const run_state_names[RUN_STATE_COUNT]; /* "running" "done" "stopped" "failed" */
 
+/* Whether the best kernel passed the final acceptance (--accept). */
+enum accepted { ACCEPTED_NOT_ASKED, ACCEPTED_YES, ACCEPTED_NO, ACCEPTED_COUNT };
+extern const char *const accepted_names[ACCEPTED_COUNT]; /* "not asked" "yes" "no" */
+
 /* One line of `cutegen runs`. */
 struct run_info {
     const char *id; /* 2026-11-15-swish-1 */
@@ -27,9 +31,11 @@ struct run_info {
     int64_t started_ms, ended_ms; /* Unix time; ended 0: not yet */
     int attempts, calls;
     int best_depth;           /* -1: no correct kernel yet */
-    int best_attempt;         /* 0: likewise */
-    double first_us, best_us; /* depth 0 and the fastest; 0: not measured */
-    double eager_us;          /* baseline "eager" of the fastest; 0: not measured */
+    int best_attempt;         /* 0: likewise; one that was not accepted only if all were not */
+    double first_us, best_us; /* depth 0 and the best; 0: not measured */
+    enum accepted accepted;   /* of best_attempt */
+    const char *accepted_why; /* who checked it, or what was found; "" when not asked */
+    double eager_us;          /* baseline "eager" of the best; 0: not measured */
     bool modelled;
     int64_t tokens;  /* prompt and output, where known */
     double cost_usd; /* sum of what is known; < 0: there were calls, and none has a price */
@@ -50,12 +56,13 @@ struct attempt_outcome {
 };
 
 struct attempt_record {
-    struct candidate candidate;     /* attempt: its number, from 1 without gaps */
-    enum stage_kind stage;          /* who proposed it: synthesize, repair or optimize */
-    int parent;                     /* the attempt it was made from; 0: none */
-    int64_t started_ms, ended_ms;   /* ended 0: cut short; do it again, or end it */
-    struct attempt_outcome outcome; /* only when ended */
-    const struct profile *profile;  /* NULL: none was taken */
+    struct candidate candidate;          /* attempt: its number, from 1 without gaps */
+    enum stage_kind stage;               /* who proposed it: synthesize, repair or optimize */
+    int parent;                          /* the attempt it was made from; 0: none */
+    int64_t started_ms, ended_ms;        /* ended 0: cut short; do it again, or end it */
+    struct attempt_outcome outcome;      /* only when ended */
+    const struct profile *profile;       /* NULL: none was taken */
+    const struct acceptance *acceptance; /* NULL: not asked */
 };
 
 struct call_record {

@@ -189,6 +189,17 @@ static const char *const steps[] = {
 
     /* Why a time says nothing: an answer without any work would pass. */
     "ALTER TABLE measurements ADD COLUMN trivial TEXT NOT NULL DEFAULT '';",
+
+    /* Final acceptance of attempts that passed. */
+    "CREATE TABLE acceptances ("
+    "  run TEXT NOT NULL, attempt INTEGER NOT NULL,"
+    "  at_ms INTEGER NOT NULL,"
+    "  kind TEXT NOT NULL," /* 'pass': accepted */
+    "  summary TEXT NOT NULL,"
+    "  detail TEXT NOT NULL,"
+    "  note TEXT NOT NULL," /* who checked */
+    "  PRIMARY KEY (run, attempt),"
+    "  FOREIGN KEY (run, attempt) REFERENCES attempts) STRICT;",
 };
 
 int schema_version(void)

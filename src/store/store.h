@@ -12,6 +12,7 @@
  *       run_call_add(run, ...)               as soon as a reply is there: it was paid for
  *       run_attempt_begin(run, ...)          before it is built
  *       run_attempt_end(run, ...)            before the next begins
+ *       run_accept_add(run, ...)             of the best, when acceptance was asked for
  *     run_end(run, RUN_DONE, "...", err)
  *     run_release(run); store_close(s);      also after errors; NULL is fine
  *
@@ -75,6 +76,8 @@ bool run_attempt_begin(struct run *r, const struct candidate *c, enum stage_kind
                        struct error *err);
 bool run_attempt_end(struct run *r, int attempt, const struct attempt_outcome *outcome,
                      struct error *err);
+/* What the final acceptance says of an attempt that passed; the later one stands. */
+bool run_accept_add(struct run *r, int attempt, const struct acceptance *what, struct error *err);
 bool run_profile_add(struct run *r, int attempt, const struct profile *p, struct error *err);
 /* The machine's log: what happened beside attempts and calls. `data` may be NULL. */
 bool run_event_add(struct run *r, const char *kind, const json_t *data, struct error *err);

@@ -227,6 +227,23 @@ bool run_attempt_end(struct run *r, int attempt, const struct attempt_outcome *o
            error_add(err, "storing the verdict on attempt %d of %s", attempt, r->id);
 }
 
+/* ---- acceptance --------------------------------------------------------- */
+
+bool run_accept_add(struct run *r, int attempt, const struct acceptance *what, struct error *err)
+{
+    const struct verdict *v = &what->verdict;
+
+    return (sql_begin(r->store, err) &&
+            sql_end(r->store,
+                    sql_run(r->store, err,
+                            "INSERT OR REPLACE INTO acceptances (run, attempt, at_ms, kind, "
+                            "summary, detail, note) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                            "tiltttt", r->id, attempt, clock_unix_ms(), verdict_names[v->kind],
+                            or_empty(v->summary), or_empty(v->detail), or_empty(what->note)),
+                    err)) ||
+           error_add(err, "storing the acceptance of attempt %d of %s", attempt, r->id);
+}
+
 /* ---- profiles ----------------------------------------------------------- */
 
 /* A resumed loop may profile the same kernel again: the later one stands. */

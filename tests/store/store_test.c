@@ -123,6 +123,7 @@ static void put_good_attempt(struct run *r)
                                 .measurement = &m,
                                 .kept = true};
     struct profile prof = {.source = "ncu", .text = "dram 91 %"};
+    struct acceptance refusal = {.verdict = {.kind = VERDICT_RACE, .summary = "line 7"}};
     struct error err = {0};
 
     m.parts = json_pack("{s:f}", "dram", 2.5);
@@ -131,6 +132,7 @@ static void put_good_attempt(struct run *r)
     assert_ok(run_attempt_end(r, 2, &o, &err));
     assert_ok(run_profile_add(r, 2, &prof, &err));
     assert_ok(run_profile_add(r, 2, &prof, &err));
+    assert_ok(run_accept_add(r, 2, &refusal, &err));
     json_decref(m.parts);
     json_decref(prof.data);
 }

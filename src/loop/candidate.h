@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * candidate.h - how a candidate is judged, for `run` and for `eval`; private to this room.
+ *
+ *     judge_candidate()    build -> test -> measure; the first that says no decides
+ *     accept_candidate()   with --accept: sanitizers and simt on a kernel that passed
+ *
+ * Neither writes the store: the caller does, before the next thing begins.
+ */
+#ifndef LOOP_CANDIDATE_H
+#define LOOP_CANDIDATE_H
+
+#include "base/error.h"
+#include "store/record.h"
+
+struct settings;
+struct stage;
+
+struct judging {
+    struct stage *st;
+    const struct task *task;
+    /* A step begins: "build", "test", "measure". */
+    void (*tell)(void *ctx, const char *step, const struct candidate *cand);
+    void *ctx;
+};
+
+/* Where the results go; the outcome points at the other three. */
+struct judged {
+    struct build_result *build;
+    struct test_result *test;
+    struct measurement *time;
+    struct attempt_outcome *outcome;
+};
+
+bool judge_candidate(const struct judging *j, const struct candidate *cand, struct arena *a,
+                     const struct judged *out, struct error *err);
+
+/*
+ * On a GPU the test once more under compute-sanitizer's tools, and the kernel on simt with every
+ * check, at sizes that fit. On simt the full check, where it was judged with less. A refusal is a
+ * verdict in out->verdict; false: the machine is broken.
+ */
+struct acceptance_request {
+    const struct settings *settings;
+    struct stage *st;
+    const struct task *task;
+    const struct candidate *cand;
+    const struct build_result *build; /* NULL where accept_is_cheap() */
+};
+bool accept_candidate(const struct acceptance_request *req, struct arena *a, struct acceptance *out,
+                      struct error *err);
+/* The test itself has made every check there is: nothing is left to run. */
+bool accept_is_cheap(const struct settings *settings, const struct device *device);
+
+#endif
