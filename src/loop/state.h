@@ -22,7 +22,7 @@ struct settled {
     struct build_result build;
     struct test_result test;
     struct measurement time;
-    const struct profile *profile; /* once somebody wanted to read it; NULL: not yet */
+    const struct profile *profile;       /* once somebody wanted to read it; NULL: not yet */
     const struct acceptance *acceptance; /* once it was checked; NULL: not yet */
     struct settled *slower;              /* the next of the correct kernels */
 };
@@ -43,8 +43,8 @@ struct loop {
     struct arena *answers[16]; /* of questions that were asked in a thread of their own */
     size_t answer_count;
     bool accept_later; /* checking the best kernel failed once: not before the end again */
-    bool seeding;    /* the built-in engineer answers */
-    json_t *history; /* what the model is told it has tried */
+    bool seeding;      /* the built-in engineer answers */
+    json_t *history;   /* what the model is told it has tried */
     struct settled *first, *best, *last; /* correct kernels; NULL: none yet */
     struct settled *correct;             /* all of them, the fastest first */
     int stops;                           /* how often the model said STOP */

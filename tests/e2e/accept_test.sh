@@ -83,7 +83,7 @@ run() # ANSWER...
     code=$?
     "$program" show last >shown 2>>log
     "$program" show last --json >shown.json 2>>log
-    id=$(ls runs | grep rows | sort -V | tail -n 1)
+    id=$("$program" show last --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["run"])')
 }
 
 shows() # PYTHON-EXPRESSION over the JSON of the run, r

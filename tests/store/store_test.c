@@ -123,7 +123,6 @@ static void put_good_attempt(struct run *r)
                                 .measurement = &m,
                                 .kept = true};
     struct profile prof = {.source = "ncu", .text = "dram 91 %"};
-    struct acceptance refusal = {.verdict = {.kind = VERDICT_RACE, .summary = "line 7"}};
     struct error err = {0};
 
     m.parts = json_pack("{s:f}", "dram", 2.5);
@@ -132,9 +131,16 @@ static void put_good_attempt(struct run *r)
     assert_ok(run_attempt_end(r, 2, &o, &err));
     assert_ok(run_profile_add(r, 2, &prof, &err));
     assert_ok(run_profile_add(r, 2, &prof, &err));
-    assert_ok(run_accept_add(r, 2, &refusal, &err));
     json_decref(m.parts);
     json_decref(prof.data);
+}
+
+static void put_refusal(struct run *r)
+{
+    struct acceptance refusal = {.verdict = {.kind = VERDICT_RACE, .summary = "line 7"}};
+    struct error err = {0};
+
+    assert_ok(run_accept_add(r, 2, &refusal, &err));
 }
 
 static void put_call(struct run *r)
@@ -187,6 +193,9 @@ static void assert_attempts_come_back(const struct run_history *h)
     assert_string_equal(a[1].outcome.measurement->baselines[1].name, "compile");
     assert_non_null(json_object_get(a[1].outcome.measurement->parts, "dram"));
     assert_string_equal(a[1].profile->text, "dram 91 %");
+    assert_null(a[0].acceptance);
+    assert_int_equal(a[1].acceptance->verdict.kind, VERDICT_RACE);
+    assert_string_equal(a[1].acceptance->verdict.summary, "line 7");
 }
 
 static void assert_call_comes_back(const struct run_history *h)
@@ -219,6 +228,7 @@ static void a_run_comes_back_whole_in_another_process(void **state)
     put_failed_attempt(r);
     put_call(r);
     put_good_attempt(r);
+    put_refusal(r);
     assert_ok(run_event_add(r, "report", data, &err));
     assert_ok(run_end(r, RUN_DONE, "all depths done", &err));
     run_release(r);
@@ -240,6 +250,8 @@ static void a_run_comes_back_whole_in_another_process(void **state)
     assert_int_equal(h.info.state, RUN_DONE);
     assert_string_equal(h.info.reason, "all depths done");
     assert_int_equal(h.info.best_attempt, 2);
+    assert_int_equal(h.info.accepted, ACCEPTED_NO);
+    assert_string_equal(h.info.accepted_why, "race: line 7");
     assert_true(h.info.best_us == 3.5 && h.info.eager_us == 14 && h.info.tokens == 1000);
     run_history_release(&h);
 }
@@ -283,6 +295,9 @@ static void the_best_kernel_of_other_runs_of_the_task_is_known(void **state)
     assert_ok(run_known_best(two, p->a, &source, &by, &err));
     assert_string_equal(source.data, "int b;\n");
     assert_string_equal(by, run_id(one));
+    put_refusal(one);
+    assert_ok(run_known_best(two, p->a, &source, &by, &err));
+    assert_null(source.data); /* nor does one that was not accepted */
     run_release(one);
     run_release(two);
 }
