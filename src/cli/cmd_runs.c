@@ -41,7 +41,7 @@ bool cmd_runs(struct cli *cli, int *code, struct error *err)
     bool ok;
 
     (void)code;
-    if (!store_open(cli->settings.runs_dir, STORE_READ, &store, err))
+    if (!store_open(cli->settings.runs_dir, cli->settings.store_url, STORE_READ, &store, err))
         return false;
     ok = store_run_list(store, flag_get(cli, "suite"), cli->a, &list, &count, err);
     store_close(store);
@@ -161,7 +161,7 @@ bool cmd_show(struct cli *cli, int *code, struct error *err)
     bool ok = false;
 
     (void)code;
-    if (!store_open(cli->settings.runs_dir, STORE_READ, &store, err))
+    if (!store_open(cli->settings.runs_dir, cli->settings.store_url, STORE_READ, &store, err))
         return false;
     if (store_run_find(store, cli->words[0], cli->a, &id, err) &&
         store_run_history(store, id, cli->a, &h, err))
@@ -178,7 +178,7 @@ bool write_report(const struct cli *cli, const char *const *runs, int count, con
 {
     struct run_history *all = arena_array(cli->a, (size_t)count, sizeof(*all));
     struct store *store = NULL;
-    bool ok = store_open(cli->settings.runs_dir, STORE_READ, &store, err);
+    bool ok = store_open(cli->settings.runs_dir, cli->settings.store_url, STORE_READ, &store, err);
     const char *id;
 
     for (int i = 0; ok && i < count; i++)

@@ -109,8 +109,9 @@ static bool show_suite(struct cli *cli, const char *name, struct error *err)
     struct store *store = NULL;
     struct suite_view view;
     const char *dir;
-    bool ok = store_open(cli->settings.runs_dir, STORE_READ, &store, err) &&
-              suite_read(store, name, cli->a, &suite, err);
+    bool ok =
+        store_open(cli->settings.runs_dir, cli->settings.store_url, STORE_READ, &store, err) &&
+        suite_read(store, name, cli->a, &suite, err);
 
     all = arena_array(cli->a, suite.count + 1, sizeof(*all));
     for (size_t i = 0; ok && i < suite.count; i++)

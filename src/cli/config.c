@@ -23,6 +23,7 @@
 /* clang-format off */
 const struct config_key config_keys[] = {
     {"runs", GROUP_STORE, "DIR", "runs", "folder of the store and of all runs"},
+    {"store", GROUP_STORE, "URL", "", "PostgreSQL server of a store for many machines: postgres://HOST/DATABASE (docs/cluster.md)"},
     {"model", GROUP_MODEL, "SPEC", "builtin", "who writes the kernels: builtin, openai:MODEL, responses:MODEL, anthropic:MODEL, exec:COMMAND, replay:FILE"},
     {"base-url", GROUP_MODEL, "URL", "", "where the provider is, if not at its own address"},
     {"key-env", GROUP_MODEL, "NAME", "", "variable that holds the API key, if not the provider's usual one"},
@@ -172,6 +173,10 @@ static const char *value_fault(const struct config_key *k, const char *value)
         return is_choice(k->value, value) ? NULL : k->value;
     if ((!strcmp(k->name, "profile-from") || !strcmp(k->name, "depth")) && !strcmp(value, "auto"))
         return NULL;
+    if (!strcmp(k->name, "store"))
+        return !*value || !strncmp(value, "postgres://", 11) || !strncmp(value, "postgresql://", 13)
+                   ? NULL
+                   : "postgres://HOST/DATABASE is wanted";
     if (!strcmp(k->name, "set"))
         return strchr(value, '=') && value[0] != '=' ? NULL : "NAME=VALUE is wanted";
     if (!strcmp(k->name, "draws") && is_number(value, true) && strtol(value, NULL, 10) < 1)
@@ -365,6 +370,7 @@ void config_settings(const struct config *c, struct settings *out)
         .cutlass = get_or_null(c, "cutlass"),
         .prompts = get_or_null(c, "prompts"),
         .runs_dir = config_get(c, "runs"),
+        .store_url = config_get(c, "store"),
         .base_url = get_or_null(c, "base-url"),
         .key_env = get_or_null(c, "key-env"),
         .key_file = get_or_null(c, "key-file"),

@@ -148,7 +148,7 @@ bool loop_eval(const struct settings *settings, const char *task_path, const cha
     /* The store comes last: a start that fails leaves nothing behind. */
     if (!store_possible(settings->runs_dir, err) || !stage_open(settings, &st, err) ||
         !stage_warm(st, err) || !stage_describe(st, task_path, a, &out->task, err) ||
-        !store_open(settings->runs_dir, STORE_WRITE, &store, err))
+        !store_open(settings->runs_dir, settings->store_url, STORE_WRITE, &store, err))
         goto done;
     out->device = device_copy(stage_device(st), a);
     ok = eval_stored(settings, st, store, &cand, progress, a, out, err);
@@ -232,7 +232,7 @@ bool loop_export(const struct settings *settings, const char *run_name,
     const char *id;
     bool ok = false;
 
-    if (!store_open(settings->runs_dir, STORE_READ, &store, err) ||
+    if (!store_open(settings->runs_dir, settings->store_url, STORE_READ, &store, err) ||
         !store_run_find(store, run_name, a, &id, err) || !store_run_history(store, id, a, &h, err))
         goto done;
     if (h.info.best_attempt == 0) {

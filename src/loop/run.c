@@ -170,7 +170,7 @@ bool loop_run(const struct settings *settings, const struct run_options *options
 
     memset(out, 0, sizeof(*out));
     if (l.opt.resume_id) {
-        if (!store_open(set.runs_dir, STORE_WRITE, &store, err) ||
+        if (!store_open(set.runs_dir, set.store_url, STORE_WRITE, &store, err) ||
             !store_run_find(store, l.opt.resume_id, a, &id, err) ||
             !store_run_history(store, id, a, &l.past, err))
             goto done;
@@ -189,7 +189,7 @@ bool loop_run(const struct settings *settings, const struct run_options *options
         !stage_warm(l.st, err) || !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
         goto done;
     /* A new run's store comes last: a start that fails leaves nothing behind. */
-    if (!store && !store_open(set.runs_dir, STORE_WRITE, &store, err))
+    if (!store && !store_open(set.runs_dir, set.store_url, STORE_WRITE, &store, err))
         goto done;
     l.profile_from = run_profile_depth(&set, &l.opt, l.task.class, stage_device(l.st)->kind);
     if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))

@@ -271,15 +271,17 @@ static void fill_words(struct suite *u, struct suite_slot *s, const struct suite
     s->argv[n++] = "--json";
     s->argv[n++] = "--suite";
     s->argv[n++] = u->name;
-    for (size_t i = 0; u->record.flags[i] && n < ARRAY_LEN(s->argv) - 3; i++)
+    for (size_t i = 0; u->record.flags[i] && n < ARRAY_LEN(s->argv) - 5; i++)
         s->argv[n++] = u->record.flags[i];
     /* What is said when it goes on comes later and wins: a larger budget, another deadline. */
     for (size_t i = 0;
-         u->options->resume && i < json_array_size(u->options->flags) && n < ARRAY_LEN(s->argv) - 3;
+         u->options->resume && i < json_array_size(u->options->flags) && n < ARRAY_LEN(s->argv) - 5;
          i++)
         s->argv[n++] = json_string_value(json_array_get(u->options->flags, i));
     s->argv[n++] = "--runs";
     s->argv[n++] = store_dir(u->store);
+    s->argv[n++] = "--store";
+    s->argv[n++] = u->settings->store_url;
     s->argv[n] = NULL;
 }
 
@@ -466,7 +468,7 @@ static bool begin_suite(struct suite *u, struct error *err)
     bool ok;
 
     ok = list_tasks(u->options->source, u->a, l, err) &&
-         store_open(u->settings->runs_dir, STORE_WRITE, &u->store, err) &&
+         store_open(u->settings->runs_dir, u->settings->store_url, STORE_WRITE, &u->store, err) &&
          suite_create(u->store, path_absolute(u->a, u->options->source), l->paths, l->count,
                       u->options->flags, u->a, &u->name, err);
     xfree(l);
@@ -477,7 +479,7 @@ static bool go_on(struct suite *u, struct error *err)
 {
     const char *budget;
 
-    if (!store_open(u->settings->runs_dir, STORE_WRITE, &u->store, err) ||
+    if (!store_open(u->settings->runs_dir, u->settings->store_url, STORE_WRITE, &u->store, err) ||
         !suite_find(u->store, u->options->resume, u->a, &u->name, err))
         return false;
     budget = suite_budget_path(u->a, u->settings->runs_dir, u->name);

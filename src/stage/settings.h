@@ -23,6 +23,7 @@ struct settings {
     const char *cutlass;   /* include folder; NULL: found */
     const char *prompts;   /* folder; NULL: the product's own */
     const char *runs_dir;
+    const char *store_url;                              /* "": store.db in that folder */
     const char *base_url, *key_env, *key_file, *effort; /* model seam; may be NULL */
     const char *ca_file, *proxy, *price_file;           /* likewise */
     const char *record;                                 /* transcript to write; may be NULL */

@@ -19,9 +19,11 @@
     "  coalesce(r.ended_ms, 0), "                                                                  \
     "  (SELECT count(*) FROM attempts WHERE run = r.id), "                                         \
     "  (SELECT count(*) FROM calls WHERE run = r.id), "                                            \
-    "  (SELECT coalesce(sum(max(prompt_tokens, 0) + max(output_tokens, 0)), 0) FROM calls "        \
+    "  (SELECT CAST(coalesce(sum(CASE WHEN prompt_tokens > 0 THEN prompt_tokens ELSE 0 END + "     \
+    "    CASE WHEN output_tokens > 0 THEN output_tokens ELSE 0 END), 0) AS BIGINT) FROM calls "    \
     "    WHERE run = r.id), "                                                                      \
-    "  (SELECT CASE WHEN max(cost_usd) < 0 THEN -1 ELSE coalesce(sum(max(cost_usd, 0)), 0) END "   \
+    "  (SELECT CASE WHEN max(cost_usd) < 0 THEN -1 ELSE "                                          \
+    "    coalesce(sum(CASE WHEN cost_usd > 0 THEN cost_usd ELSE 0 END), 0) END "                   \
     "    FROM calls WHERE run = r.id) "                                                            \
     "FROM runs r JOIN tasks t ON t.id = r.task "
 
@@ -188,7 +190,7 @@ bool store_run_find(struct store *s, const char *name, struct arena *a, const ch
 
     /* The whole id first: one id may begin another. */
     if (!sql_query(s, &q, err,
-                   "SELECT id FROM runs WHERE ?1 OR substr(id, 1, length(?2)) = ?2 "
+                   "SELECT id FROM runs WHERE ?1 = 1 OR substr(id, 1, length(?2)) = ?2 "
                    "ORDER BY id = ?2 DESC, started_ms DESC, rowid DESC",
                    "it", (int)last, name))
         return false;

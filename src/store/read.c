@@ -24,12 +24,14 @@ struct row_reader {
 
 bool read_begin(struct store *s, struct error *err)
 {
-    return sql_run(s, err, "BEGIN", "");
+    return s->engine->begin(s, TRANSACTION_READ, err);
 }
 
 bool read_end(struct store *s, bool ok)
 {
-    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    struct error ignored = {0};
+
+    s->engine->end(s, false, &ignored);
     return ok;
 }
 
@@ -39,11 +41,9 @@ static bool col_json(struct row_reader *r, struct query *q, int i, json_t **out,
     json_t *v;
 
     *out = NULL;
-    if (sqlite3_column_type(q->stmt, i) == SQLITE_NULL)
+    if (col_null(q, i))
         return true;
-    const void *data = sqlite3_column_blob(q->stmt, i);
-    struct text t = {.data = data, .len = (size_t)sqlite3_column_bytes(q->stmt, i)};
-    if (!json_parse(t, sqlite3_column_name(q->stmt, i), &v, err))
+    if (!json_parse(col_bytes(q, i), col_title(q, i), &v, err))
         return error_add(err, "%s, run %s", r->s->path, r->id);
     json_array_append_new(r->h->keep, v);
     *out = v;

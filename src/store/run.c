@@ -4,7 +4,8 @@
  *
  * Hides the lock: an open-file-description lock on RUNS_DIR/RUN_ID/lock. The
  * kernel drops it when the process dies, however it dies; asking who holds
- * it takes nothing, so `cutegen runs` never disturbs a run being taken.
+ * it takes nothing, so `cutegen runs` never disturbs a run being taken. On a
+ * server it is a right of the connection (engine.h, hold), with the same properties.
  *
  * Invariants
  * 1. A struct run exists only while its lock is held.
@@ -19,6 +20,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -39,12 +41,16 @@ static struct flock whole_file(void)
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
 }
 
-bool run_is_alive(const struct store *s, const char *id)
+bool run_is_alive(struct store *s, const char *id)
 {
     struct arena *a = arena_new();
-    int fd = open(arena_printf(a, "%s/%s/lock", s->dir, id), O_RDONLY | O_CLOEXEC);
     bool alive = false;
+    int fd = -1;
 
+    if (s->engine->is_held)
+        alive = s->engine->is_held(s, id);
+    else
+        fd = open(arena_printf(a, "%s/%s/lock", s->dir, id), O_RDONLY | O_CLOEXEC);
     arena_free(a);
     if (fd >= 0) {
         struct flock lock = whole_file();
@@ -59,21 +65,46 @@ static bool lock_is_held(int error)
     return error == EAGAIN || error == EACCES;
 }
 
-/* Who holds it is in the file, for the message only. */
-static bool refuse_held(int fd, const char *id, struct error *err)
+static bool refuse_held(const char *who, const char *id, struct error *err)
 {
-    char pid[16] = "";
+    error_set(err, ERROR_USE, "run %s is being driven by another process (%s)", id, who);
+    return error_hint(err, "wait for it, or end that process; then `cutegen resume %s`", id);
+}
+
+/* Who holds it is in the file, for the message only. */
+static bool refuse_locked(int fd, const char *id, struct error *err)
+{
+    char pid[16] = "", who[32];
     ssize_t n = pread(fd, pid, sizeof(pid) - 1, 0);
 
     pid[n > 0 ? n : 0] = '\0';
     pid[strspn(pid, "0123456789")] = '\0';
-    error_set(err, ERROR_USE, "run %s is being driven by another process (pid %s)", id,
-              *pid ? pid : "unknown");
-    return error_hint(err, "wait for it, or end that process; then `cutegen resume %s`", id);
+    snprintf(who, sizeof(who), "pid %s", *pid ? pid : "unknown");
+    return refuse_held(who, id, err);
+}
+
+/* On a server the right belongs to the connection; the kernel's lock would hold on one machine. */
+static bool right_take(struct run *r, int tries, struct error *err)
+{
+    struct store *s = r->store;
+    char who[64];
+
+    for (int i = 0; i < tries; i++) {
+        if (!s->engine->hold(s, r->id, &r->held_by_other, who, err))
+            return false;
+        if (!r->held_by_other)
+            return true;
+        if (i + 1 < tries)
+            usleep(TAKE_WAIT_MS * 1000);
+    }
+    return refuse_held(who, r->id, err);
 }
 
 static bool lock_take(struct run *r, int tries, struct error *err)
 {
+    if (r->store->engine->hold)
+        return right_take(r, tries, err);
+
     struct arena *a = arena_new();
     char *path = path_join(a, r->dir, "lock");
     struct flock lock = whole_file();
@@ -93,7 +124,7 @@ static bool lock_take(struct run *r, int tries, struct error *err)
         char *pid = arena_printf(a, "%-15d\n", (int)getpid());
         (void)!pwrite(r->lock_fd, pid, strlen(pid), 0);
     } else if (r->lock_fd >= 0 && lock_is_held(errno)) {
-        refuse_held(r->lock_fd, r->id, err);
+        refuse_locked(r->lock_fd, r->id, err);
     } else {
         error_set(err, ERROR_MACHINE, "cannot lock %s: %s", path, strerror(errno));
         error_hint(err, "runs must lie in a folder that you may write");
@@ -122,9 +153,10 @@ static char *id_stem(const char *task, int64_t now_ms, struct arena *a)
 static bool last_number(struct store *s, const char *stem, int64_t *out, struct error *err)
 {
     return sql_int(s, 0, out, err,
-                   "SELECT max(CAST(substr(id, length(?1) + 1) AS INTEGER)) FROM runs "
-                   "WHERE substr(id, 1, length(?1)) = ?1 "
-                   "AND substr(id, length(?1) + 1) NOT GLOB '*[^0-9]*'",
+                   "SELECT max(CASE WHEN trim(substr(id, length(?1) + 1), '0123456789') = '' "
+                   "AND length(id) BETWEEN length(?1) + 1 AND length(?1) + 9 "
+                   "THEN CAST(substr(id, length(?1) + 1) AS BIGINT) ELSE 0 END) FROM runs "
+                   "WHERE substr(id, 1, length(?1)) = ?1",
                    "t", stem);
 }
 
@@ -167,14 +199,12 @@ static bool task_insert(struct store *s, const struct task *t, int64_t *id, stru
     json_decref(none);
     if (!ok || *id)
         return ok;
-    if (!sql_run(s, err,
-                 "INSERT INTO tasks (name, path, source, description, class, evidence, scaled, "
-                 "bytes_min, flops_min) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                 "tttttttdd", t->name, t->path, source, description, class_names[t->class],
-                 t->class_evidence ? t->class_evidence : "", t->scaled, t->bytes_min, t->flops_min))
-        return false;
-    *id = sqlite3_last_insert_rowid(s->db);
-    return true;
+    return sql_int(s, 0, id, err,
+                   "INSERT INTO tasks (name, path, source, description, class, evidence, scaled, "
+                   "bytes_min, flops_min) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                   "tttttttdd", t->name, t->path, source, description, class_names[t->class],
+                   t->class_evidence ? t->class_evidence : "", t->scaled, t->bytes_min,
+                   t->flops_min);
 }
 
 static char *device_text(const struct device *d)
@@ -235,8 +265,9 @@ bool run_create(struct store *s, const struct run_spec *spec, struct run **out, 
     bool ok = sql_begin(s, err);
 
     if (ok) {
-        ok = last_number(s, stem, &number, err) && make_folder(r, stem, number, err) &&
-             lock_take(r, 1, err) && run_insert(r, spec, now_ms, err);
+        ok = s->engine->alone(s, err) && last_number(s, stem, &number, err) &&
+             make_folder(r, stem, number, err) && lock_take(r, 1, err) &&
+             run_insert(r, spec, now_ms, err);
         ok = sql_end(s, ok, err);
     }
     arena_free(a);
@@ -295,6 +326,8 @@ void run_release(struct run *r)
         return;
     if (r->lock_fd >= 0)
         close(r->lock_fd);
+    if (r->store->engine->let_go && r->id && !r->held_by_other)
+        r->store->engine->let_go(r->store, r->id);
     xfree(r->id);
     xfree(r->dir);
     xfree(r);

@@ -9,6 +9,7 @@ struct run {
     struct store *store;
     char *id, *dir;
     int lock_fd;
+    bool held_by_other;
 };
 
 #endif

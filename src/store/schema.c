@@ -2,17 +2,15 @@
 /*
  * schema.c - the tables, and the way from each version to the next.
  *
- * Hides the schema's age from the rest of the store.
+ * Hides the schema's age from the rest of the store. Written in SQLite's words; another engine
+ * translates types (engine.h, schema).
  *
  * Invariants
  * 1. steps[n] brings version n to n + 1; a step that was released never
  *    changes. To change the schema, add a step.
- * 2. PRAGMA user_version is the version, written in the same transaction.
- * 3. application_id tells our file from another program's SQLite file.
+ * 2. The version is written in the same transaction.
  */
 #include "store/sql.h"
-
-enum { APPLICATION_ID = 0x63757465 }; /* "cute" */
 
 static const char *const steps[] = {
     /* Texts, stored once each. */
@@ -207,45 +205,24 @@ int schema_version(void)
     return (int)ARRAY_LEN(steps);
 }
 
-static bool exec(struct store *s, const char *sql, struct error *err)
-{
-    int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
-    return rc == SQLITE_OK || sql_error(s, rc, err);
-}
-
 static bool step_up(struct store *s, int64_t from, struct error *err)
 {
-    for (int64_t v = from; v < schema_version(); v++)
-        if (!exec(s, steps[v], err))
-            return error_add(err, "bringing the store from version %lld to %lld", (long long)v,
-                             (long long)v + 1);
-    char *sql = sqlite3_mprintf("PRAGMA application_id = %d; PRAGMA user_version = %d",
-                                APPLICATION_ID, schema_version());
-    bool ok = exec(s, sql, err);
-    sqlite3_free(sql);
-    return ok;
-}
+    struct arena *a = arena_new();
+    bool ok = true;
 
-/* Ours, empty, or somebody else's? */
-static bool check_owner(struct store *s, struct error *err)
-{
-    int64_t application, tables;
-
-    /* In this order: another process may make the store between the two. */
-    if (!sql_int(s, 0, &tables, err, "SELECT count(*) FROM sqlite_schema", "") ||
-        !sql_int(s, 0, &application, err, "PRAGMA application_id", ""))
-        return false;
-    if (application == APPLICATION_ID || (application == 0 && tables == 0))
-        return true;
-    error_set(err, ERROR_MACHINE, "%s is a database of another program", s->path);
-    return error_hint(err, "name another folder for runs: --runs DIR");
+    for (int64_t v = from; ok && v < schema_version(); v++)
+        ok = s->engine->script(s, s->engine->schema(steps[v], a), err) ||
+             error_add(err, "bringing the store from version %lld to %lld", (long long)v,
+                       (long long)v + 1);
+    arena_free(a);
+    return ok && s->engine->set_version(s, schema_version(), err);
 }
 
 bool schema_bring_up(struct store *s, struct error *err)
 {
     int64_t version;
 
-    if (!check_owner(s, err) || !sql_int(s, 0, &version, err, "PRAGMA user_version", ""))
+    if (!s->engine->version(s, &version, err))
         return false;
     if (version > schema_version()) {
         error_set(err, ERROR_MACHINE,
@@ -262,7 +239,7 @@ bool schema_bring_up(struct store *s, struct error *err)
     if (!sql_begin(s, err))
         return false;
     /* Another process may have been faster. */
-    bool ok = sql_int(s, 0, &version, err, "PRAGMA user_version", "");
+    bool ok = s->engine->alone(s, err) && s->engine->version(s, &version, err);
     if (ok && version < schema_version())
         ok = step_up(s, version, err);
     return sql_end(s, ok, err);

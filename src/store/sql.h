@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sql.h - SQLite as the store's own files use it; private to this room.
+ * sql.h - SQL as the store's own files use it, whichever the engine; private to this room.
  *
  * Parameters and their types are given as a letter each:
  *   i int   l int64_t   d double   t const char * (NULL: NULL)   b struct text * (a BLOB)
@@ -12,43 +12,13 @@
  *     while (sql_next(&q, err)) ... col_int(&q, 0) ...
  *     if (!sql_done(&q)) ...                 an error ended it; err says which
  *
- * A NaN is stored as NULL (SQLite does so) and read back as NaN.
+ * A NaN is stored as NULL and read back as NaN. The id of a new row comes from
+ * sql_int(..., "INSERT ... RETURNING id", ...).
  */
 #ifndef STORE_SQL_H
 #define STORE_SQL_H
 
-#include "store/store.h"
-
-#include <sqlite3.h>
-
-/* A statement is compiled once; SQL texts are literals, so their address names them. */
-struct statement {
-    const char *sql;
-    sqlite3_stmt *stmt;
-    bool busy;
-};
-
-enum { STATEMENTS_MAX = 64 };
-
-struct store {
-    sqlite3 *db;
-    char *dir, *path;
-    enum store_mode mode;
-    bool writable;
-    struct statement statements[STATEMENTS_MAX];
-};
-
-struct query {
-    struct store *store;
-    sqlite3_stmt *stmt;
-    struct statement *kept; /* NULL: finalized when done */
-    bool failed;
-};
-
-void sql_forget_statements(struct store *s); /* before the database is closed */
-
-/* Turns what SQLite says into an error with a hint; returns false. */
-bool sql_error(struct store *s, int rc, struct error *err);
+#include "store/engine.h"
 
 bool sql_run(struct store *s, struct error *err, const char *sql, const char *types, ...);
 bool sql_query(struct store *s, struct query *q, struct error *err, const char *sql,
@@ -59,11 +29,14 @@ bool sql_done(struct query *q); /* also in the middle; true: no error so far */
 bool sql_int(struct store *s, int64_t fallback, int64_t *out, struct error *err, const char *sql,
              const char *types, ...);
 
+bool col_null(const struct query *q, int i);
 int col_int(const struct query *q, int i);
 int64_t col_long(const struct query *q, int i);
 double col_double(const struct query *q, int i);
 const char *col_text(const struct query *q, int i, struct arena *a); /* NULL stays NULL */
 struct text col_blob(const struct query *q, int i, struct arena *a); /* NULL: empty */
+struct text col_bytes(const struct query *q, int i);                 /* until the next row */
+const char *col_title(const struct query *q, int i);
 /* The position of the column's name in a closed list, or an error. */
 bool col_name(const struct query *q, int i, const char *const *names, int count, int *out,
               struct error *err);
@@ -80,7 +53,7 @@ bool blob_insert(struct store *s, struct text data, char sha256[65], struct erro
 bool blob_insert_json(struct store *s, const json_t *v, char sha256[65], struct error *err);
 char *json_text(const json_t *v); /* xfree() it; NULL for NULL */
 
-/* Whether some process holds the lock of that run's folder. */
-bool run_is_alive(const struct store *s, const char *id);
+/* Whether some process drives that run. */
+bool run_is_alive(struct store *s, const char *id);
 
 #endif

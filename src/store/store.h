@@ -41,7 +41,10 @@ enum store_mode { STORE_WRITE, STORE_READ };
 /* Could one be opened here for writing? Leaves nothing behind: for telling before anything is
  * begun. */
 bool store_possible(const char *runs_dir, struct error *err);
-bool store_open(const char *runs_dir, enum store_mode mode, struct store **out, struct error *err);
+/* `url` NULL or "": the file RUNS_DIR/store.db. Else a PostgreSQL server, postgres://...; the
+ * folder then holds only what is made from runs here. */
+bool store_open(const char *runs_dir, const char *url, enum store_mode mode, struct store **out,
+                struct error *err);
 void store_close(struct store *s);
 const char *store_dir(const struct store *s); /* absolute */
 

@@ -44,7 +44,12 @@ static bool make_folder(struct store *s, const char *source, struct arena *a, co
 
     for (int i = 1; i <= NUMBERS_MAX; i++) {
         char *one = arena_printf(a, "%s%d", stem, i);
+        int64_t taken;
 
+        if (!sql_int(s, 0, &taken, err, "SELECT count(*) FROM suites WHERE name = ?", "t", one))
+            return false;
+        if (taken)
+            continue;
         if (mkdir(path_join(a, s->dir, one), 0755) == 0) {
             *name = one;
             return true;
@@ -75,8 +80,11 @@ static bool insert_all(struct store *s, const char *name, const char *source,
 bool suite_create(struct store *s, const char *source, const char *const *paths, size_t count,
                   const json_t *flags, struct arena *a, const char **name, struct error *err)
 {
-    return (make_folder(s, source, a, name, err) && sql_begin(s, err) &&
-            sql_end(s, insert_all(s, *name, source, paths, count, flags, err), err)) ||
+    return (sql_begin(s, err) &&
+            sql_end(s,
+                    s->engine->alone(s, err) && make_folder(s, source, a, name, err) &&
+                        insert_all(s, *name, source, paths, count, flags, err),
+                    err)) ||
            error_add(err, "starting a suite of %s", source);
 }
 
@@ -88,7 +96,7 @@ bool suite_find(struct store *s, const char *name, struct arena *a, const char *
     int matches = 0;
 
     if (!sql_query(s, &q, err,
-                   "SELECT name FROM suites WHERE ?1 OR substr(name, 1, length(?2)) = ?2 "
+                   "SELECT name FROM suites WHERE ?1 = 1 OR substr(name, 1, length(?2)) = ?2 "
                    "ORDER BY name = ?2 DESC, started_ms DESC, rowid DESC",
                    "it", (int)last, name))
         return false;
@@ -205,8 +213,26 @@ bool suite_task_set(struct store *s, const char *name, size_t number, bool ended
            error_add(err, "storing a task of %s", name);
 }
 
+static bool refuse_driven(const char *name, struct error *err)
+{
+    error_set(err, ERROR_USE, "the suite %s is being driven by another process", name);
+    return error_hint(err, "wait for it, or end that process");
+}
+
+/* On a server the right belongs to the connection, and there is no descriptor. */
+static bool right_take(struct store *s, const char *name, struct error *err)
+{
+    char who[64];
+    bool held;
+
+    return s->engine->hold(s, name, &held, who, err) && (!held || refuse_driven(name, err));
+}
+
 bool suite_lock(struct store *s, const char *name, int *fd, struct error *err)
 {
+    *fd = -1;
+    if (s->engine->hold)
+        return right_take(s, name, err);
     struct arena *a = arena_new();
     const char *path = path_join(a, path_join(a, s->dir, name), "lock");
     bool ok;
@@ -214,8 +240,7 @@ bool suite_lock(struct store *s, const char *name, int *fd, struct error *err)
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     ok = *fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB) == 0;
     if (!ok && *fd >= 0) {
-        error_set(err, ERROR_USE, "the suite %s is being driven by another process", name);
-        error_hint(err, "wait for it, or end that process");
+        refuse_driven(name, err);
         close(*fd);
         *fd = -1;
     } else if (!ok) {

@@ -44,18 +44,19 @@ static bool call_insert(struct run *r, int attempt, const struct request *req,
                         const struct reply *p, struct error *err)
 {
     char sha[65];
+    int64_t id;
 
     return blob_insert(r->store, p->text, sha, err) &&
-           sql_run(r->store, err,
+           sql_int(r->store, 0, &id, err,
                    "INSERT INTO calls (run, attempt, stage, at_ms, prompt_hash, model, "
                    "finish_reason, prompt_tokens, cached_tokens, output_tokens, cost_usd, "
                    "latency_ms, retries, done, reply) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
                    "titltttllldiiit", r->id, attempt, stage_names[req->stage], clock_unix_ms(),
                    or_empty(req->prompt_hash), or_empty(p->model), or_empty(p->finish_reason),
                    p->prompt_tokens, p->cached_tokens, p->output_tokens, p->cost_usd, p->latency_ms,
                    p->retries, (int)p->done, sha) &&
-           messages_insert(r->store, sqlite3_last_insert_rowid(r->store->db), req, err);
+           messages_insert(r->store, id, req, err);
 }
 
 bool run_call_add(struct run *r, int attempt, const struct request *req, const struct reply *reply,
@@ -102,19 +103,21 @@ static bool attempt_insert(struct run *r, const struct candidate *c, enum stage_
 {
     struct store *s = r->store;
     char sha[65];
+    int64_t candidate;
     bool again;
 
     return check_number(r, c->attempt, &again, err) &&
            (!again || attempt_forget(r, c->attempt, err)) && blob_insert(s, c->source, sha, err) &&
-           sql_run(s, err,
+           sql_int(s, 0, &candidate, err,
                    "INSERT INTO candidates (run, depth, change, source, parent) VALUES (?1, ?2, "
-                   "?3, ?4, (SELECT candidate FROM attempts WHERE run = ?1 AND number = ?5))",
+                   "?3, ?4, (SELECT candidate FROM attempts WHERE run = ?1 AND number = ?5)) "
+                   "RETURNING id",
                    "titti", r->id, c->depth, or_empty(c->change), sha, parent) &&
            sql_run(s, err,
                    "INSERT INTO attempts (run, number, repair, stage, candidate, started_ms) "
                    "VALUES (?, ?, ?, ?, ?, ?)",
-                   "tiitll", r->id, c->attempt, c->repair, stage_names[stage],
-                   (int64_t)sqlite3_last_insert_rowid(s->db), clock_unix_ms());
+                   "tiitll", r->id, c->attempt, c->repair, stage_names[stage], candidate,
+                   clock_unix_ms());
 }
 
 bool run_attempt_begin(struct run *r, const struct candidate *c, enum stage_kind stage, int parent,
@@ -205,13 +208,15 @@ static bool measurement_insert(struct run *r, int attempt, const struct measurem
 static bool outcome_insert(struct run *r, int attempt, const struct attempt_outcome *o,
                            struct error *err)
 {
-    if (!sql_run(r->store, err,
+    int64_t number;
+
+    if (!sql_int(r->store, 0, &number, err,
                  "UPDATE attempts SET ended_ms = ?, step = ?, kept = ? "
-                 "WHERE run = ? AND number = ? AND ended_ms IS NULL",
+                 "WHERE run = ? AND number = ? AND ended_ms IS NULL RETURNING number",
                  "ltiti", clock_unix_ms(), attempt_step_names[o->step], (int)o->kept, r->id,
                  attempt))
         return false;
-    if (sqlite3_changes(r->store->db) != 1)
+    if (number != attempt)
         BUG("attempt %d of %s ends, but has not begun", attempt, r->id);
     return verdict_insert(r, attempt, &o->verdict, err) &&
            (!o->build || build_insert(r, attempt, o->build, err)) &&
@@ -236,8 +241,11 @@ bool run_accept_add(struct run *r, int attempt, const struct acceptance *what, s
     return (sql_begin(r->store, err) &&
             sql_end(r->store,
                     sql_run(r->store, err,
-                            "INSERT OR REPLACE INTO acceptances (run, attempt, at_ms, kind, "
-                            "summary, detail, note) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                            "INSERT INTO acceptances (run, attempt, at_ms, kind, "
+                            "summary, detail, note) VALUES (?, ?, ?, ?, ?, ?, ?) "
+                            "ON CONFLICT (run, attempt) DO UPDATE SET at_ms = excluded.at_ms, "
+                            "kind = excluded.kind, summary = excluded.summary, "
+                            "detail = excluded.detail, note = excluded.note",
                             "tiltttt", r->id, attempt, clock_unix_ms(), verdict_names[v->kind],
                             or_empty(v->summary), or_empty(v->detail), or_empty(what->note)),
                     err)) ||
@@ -254,8 +262,9 @@ static bool profile_insert(struct run *r, int attempt, const struct profile *p, 
     return blob_insert(r->store, text_of(or_empty(p->text)), text, err) &&
            blob_insert_json(r->store, p->data, data, err) &&
            sql_run(r->store, err,
-                   "INSERT OR REPLACE INTO profiles (run, attempt, source, text, data) "
-                   "VALUES (?, ?, ?, ?, ?)",
+                   "INSERT INTO profiles (run, attempt, source, text, data) "
+                   "VALUES (?, ?, ?, ?, ?) ON CONFLICT (run, attempt) DO UPDATE SET "
+                   "source = excluded.source, text = excluded.text, data = excluded.data",
                    "tittt", r->id, attempt, or_empty(p->source), text, sha_or_null(data));
 }
 

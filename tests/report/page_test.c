@@ -42,7 +42,7 @@ static int set_up(void **state)
     p->a = arena_new();
     assert_ok(dir_temp("cutegen-report", p->a, &p->dir, &err));
     assert_ok(sample_fill(p->dir, p->a, p->ids, &err));
-    assert_ok(store_open(p->dir, STORE_WRITE, &p->s, &err));
+    assert_ok(store_open(p->dir, NULL, STORE_WRITE, &p->s, &err));
     for (int i = 0; i < SAMPLE_COUNT; i++)
         assert_ok(store_run_history(p->s, p->ids[i], p->a, &p->h[i], &err));
     *state = p;

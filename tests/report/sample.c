@@ -361,7 +361,7 @@ bool sample_fill(const char *runs_dir, struct arena *a, const char *ids[SAMPLE_C
 {
     struct store *st;
 
-    if (!store_open(runs_dir, STORE_WRITE, &st, err))
+    if (!store_open(runs_dir, NULL, STORE_WRITE, &st, err))
         return false;
     bool ok = true;
     for (int i = 0; ok && i < SAMPLE_COUNT; i++)

@@ -23,7 +23,7 @@ static bool write_all(const char *dir, struct arena *a, struct error *err)
     struct store *s;
     char *runs;
     bool ok = dir_make(dir, err) && dir_temp("cutegen-sample", a, &runs, err) &&
-              sample_fill(runs, a, ids, err) && store_open(runs, STORE_READ, &s, err);
+              sample_fill(runs, a, ids, err) && store_open(runs, NULL, STORE_READ, &s, err);
 
     if (!ok)
         return false;

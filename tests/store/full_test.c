@@ -177,7 +177,7 @@ static void making_the_store_on_a_full_disk_can_be_done_again(void **state)
         p->s = NULL;
         assert_ok(dir_remove(p->dir, &err));
         faulty_from(n, SQLITE_FULL);
-        bool ok = store_open(p->dir, STORE_WRITE, &p->s, &err);
+        bool ok = store_open(p->dir, NULL, STORE_WRITE, &p->s, &err);
         failed = faulty_hits() > 0;
         faulty_from(-1, 0);
         assert_int_equal(ok, !failed);

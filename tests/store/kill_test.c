@@ -92,7 +92,7 @@ static void writer(const char *dir, const char *id, int fd)
     struct run *r;
     bool paid;
 
-    if (!store_open(dir, STORE_WRITE, &p.s, &err))
+    if (!store_open(dir, test_url(), STORE_WRITE, &p.s, &err))
         _exit(2);
     if (*id && !run_take(p.s, id, &r, &err))
         _exit(3);
@@ -152,7 +152,7 @@ static void assert_promise_kept(const char *dir, const struct promise *p)
     struct store *s;
 
     assert_string_equal(store_health(dir, a), "ok");
-    assert_ok(store_open(dir, STORE_WRITE, &s, &err));
+    assert_ok(store_open(dir, test_url(), STORE_WRITE, &s, &err));
     if (*p->id) {
         assert_ok(store_run_history(s, p->id, a, &h, &err));
         assert_true(h.call_count >= (size_t)p->calls);

@@ -18,9 +18,13 @@ struct place {
     struct store *s;
 };
 
+/* The server that the tests are to use, NULL for SQLite: $CUTEGEN_TEST_STORE (postgres.sh). */
+const char *test_url(void);
+
 int place_set_up(void **state);    /* an empty store in a new folder */
 int place_tear_down(void **state); /* removes it */
 void place_reopen(struct place *p);
+void place_empty(struct place *p); /* closes it; the next to open it makes it anew */
 
 /* cmocka's assert_true with the error's text on the way out. */
 #define assert_ok(call)                                                                            \
