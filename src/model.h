@@ -133,6 +133,7 @@ struct build_result {
     json_t *launches;        /* launch list from the planner (docs/architecture.md) */
     json_t *names;           /* name expression -> lowered name */
     json_t *resources;       /* kernel -> registers, smem, spills */
+    bool trusted;            /* foreign: the user lets it run unconfined where it must */
     json_t *foreign;         /* what the guest is given instead of all that; NULL: a .cu file */
     int build_ms;
     bool cached;

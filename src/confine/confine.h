@@ -59,8 +59,8 @@ struct confine_policy {
     size_t paths;
     bool fork;    /* may make processes; without it only threads */
     bool network; /* may connect to the Internet; never to other programs of this machine */
-    bool cuda;    /* what libcuda needs: IPC handles name processes, so the machine's pid, ipc
-                     and net namespaces, and Unix sockets */
+    bool cuda;    /* what libcuda needs beside files: Unix sockets that listen and do not connect,
+                     locked memory, the user's groups */
     uint64_t data_bytes; /* RLIMIT_DATA: private memory of one process; 0: none */
     uint64_t file_bytes; /* RLIMIT_FSIZE; 0: none */
     uint64_t tmp_bytes;  /* of the private /tmp and /dev/shm; 0: a little */

@@ -27,13 +27,11 @@ enum { OPEN_FILES = 4096, LAST_CAPABILITY = 63, CLOEXEC_FLAG = 4 };
  * theirs in /proc, and the filter lets no signal out. */
 static unsigned namespaces_of(const struct confine_policy *p)
 {
-    unsigned flags = CLONE_NEWNS | CLONE_NEWUTS;
+    unsigned flags = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
 
     if (p->off & CONFINE_NAMESPACES)
         return 0;
-    if (!p->cuda)
-        flags |= CLONE_NEWIPC;
-    if (!p->cuda && !p->network)
+    if (!p->network)
         flags |= CLONE_NEWNET;
     return flags;
 }

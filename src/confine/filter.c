@@ -40,6 +40,7 @@
 #error "filter.c knows the system calls of x86_64 and aarch64 only"
 #endif
 
+enum { NO_DOMAIN = 0xffff };
 enum { FILTER_MAX = 640, NEWEST_KNOWN = 462 /* mseal */ };
 enum { DENIED = SECCOMP_RET_ERRNO | EPERM, MISSING = SECCOMP_RET_ERRNO | ENOSYS };
 
@@ -66,10 +67,10 @@ static const int others[] = {SYS_ptrace,
                              448 /* process_mrelease */};
 
 /* Ways to talk that need no file. */
-static const int channels[] = {
-    SYS_connect, SYS_bind,   SYS_listen,  SYS_accept,     SYS_accept4,  SYS_shmget, SYS_shmat,
-    SYS_shmctl,  SYS_semget, SYS_semop,   SYS_semtimedop, SYS_semctl,   SYS_msgget, SYS_msgsnd,
-    SYS_msgrcv,  SYS_msgctl, SYS_mq_open, SYS_mq_unlink,  SYS_mq_notify};
+static const int listening[] = {SYS_bind, SYS_listen, SYS_accept, SYS_accept4};
+static const int channels[] = {SYS_shmget,     SYS_shmat,   SYS_shmctl,    SYS_semget,   SYS_semop,
+                               SYS_semtimedop, SYS_semctl,  SYS_msgget,    SYS_msgsnd,   SYS_msgrcv,
+                               SYS_msgctl,     SYS_mq_open, SYS_mq_unlink, SYS_mq_notify};
 
 /* The machine, and parts of the kernel that candidates have no business in. */
 static const int machine[] = {SYS_keyctl,
@@ -276,7 +277,8 @@ static void on_prctl(struct filter *f)
     give(f, SECCOMP_RET_ALLOW);
 }
 
-/* Pairs of Unix stream sockets only; with `network` also TCP and UDP. */
+/* Pairs of Unix stream sockets only; with `network` also TCP and UDP; for libcuda Unix sockets that
+ * listen: it names itself by one, and does not start without. See invariant 3. */
 static void on_sockets(struct filter *f, const struct confine_policy *p)
 {
     emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 7);
@@ -287,18 +289,21 @@ static void on_sockets(struct filter *f, const struct confine_policy *p)
     emit(f, BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 0, 1);
     give(f, SECCOMP_RET_ALLOW);
     give(f, DENIED);
-    if (!p->network && !p->cuda) {
-        on(f, SYS_socket, DENIED);
-        on_all(f, channels, ARRAY_LEN(channels), DENIED);
-        return;
-    }
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 5);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 9);
     load_argument(f, 0);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->network ? AF_INET : AF_UNIX, 1, 0);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->network ? AF_INET6 : AF_UNIX, 0, 1);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->network ? AF_INET : NO_DOMAIN, 5, 0);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->network ? AF_INET6 : NO_DOMAIN, 4, 0);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->cuda ? AF_UNIX : NO_DOMAIN, 0, 4);
+    load_argument(f, 1);
+    emit(f, BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
+    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SOCK_SEQPACKET, 0, 1);
     give(f, SECCOMP_RET_ALLOW);
     give(f, DENIED);
-    on_all(f, channels + 5, ARRAY_LEN(channels) - 5, DENIED);
+    if (!p->network)
+        on(f, SYS_connect, DENIED);
+    if (!p->network && !p->cuda)
+        on_all(f, listening, ARRAY_LEN(listening), DENIED);
+    on_all(f, channels, ARRAY_LEN(channels), DENIED);
 }
 
 static bool install(struct filter *f, struct error *err)

@@ -97,7 +97,7 @@ int confine_landlock(const struct confine_policy *p, struct error *err)
     int abi = confine_landlock_abi(), rules;
     struct ruleset set = {.fs = handled_files(abi),
                           .net = p->network ? 0 : net_tcp,
-                          .scoped = p->cuda ? 0 : scope_sockets | scope_signals};
+                          .scoped = scope_sockets | scope_signals};
     size_t size = abi >= 6 ? sizeof set : abi >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t);
     bool ok = true;
 

@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "confine/confine.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,17 +54,13 @@ static const char *const system_read[] = {"/usr",
                                           "/sys/devices/system/cpu",
                                           "/sys/devices/system/node"};
 
-static const char *const cuda_read[] = {"/proc/driver/nvidia",
-                                        "/proc/devices",
-                                        "/proc/modules",
-                                        "/proc/version",
-                                        "/proc/sys/vm/mmap_min_addr",
-                                        "/sys/module",
-                                        "/sys/bus/pci",
-                                        "/sys/devices",
-                                        "/sys/class/drm",
-                                        "/run/nvidia",
-                                        "/etc/nvidia",
+/* What libcuda and PyTorch open on a machine with a driver (bench/gpu/layers.py). */
+static const char *const cuda_read[] = {"/proc/driver/nvidia",  "/proc/driver/nvidia-caps",
+                                        "/proc/devices",        "/proc/modules",
+                                        "/proc/version",        "/proc/sys/vm/mmap_min_addr",
+                                        "/sys/module/nvidia",   "/sys/module/nvidia_uvm",
+                                        "/sys/bus/pci/devices", "/sys/devices/system/memory",
+                                        "/run/nvidia",          "/etc/nvidia",
                                         "/opt/nvidia"};
 
 /* What is missing is left out when the policy is entered. */
@@ -139,13 +136,30 @@ static void allow_python(struct confine_policy *p, const char *python, struct ar
     }
 }
 
-static void allow_cuda(struct confine_policy *p)
+/* The entries of /sys/bus/pci/devices are links into these. */
+static void allow_buses(struct confine_policy *p, struct arena *a)
+{
+    DIR *d = opendir("/sys/devices");
+    struct dirent *e;
+
+    while (d && (e = readdir(d)))
+        if (strncmp(e->d_name, "pci", 3) == 0 && p->paths + 24 < CONFINE_MAX_PATHS)
+            confine_allow(p, path_join(a, "/sys/devices", e->d_name), CONFINE_READ);
+    if (d)
+        closedir(d);
+}
+
+static void allow_cuda(struct confine_policy *p, struct arena *a)
 {
     for (size_t i = 0; i < ARRAY_LEN(cuda_read); i++)
         confine_allow(p, cuda_read[i], CONFINE_READ);
     for (size_t i = 0; i < ARRAY_LEN(cuda_devices); i++)
         if (access(cuda_devices[i], F_OK) == 0)
             confine_allow(p, cuda_devices[i], CONFINE_READ | CONFINE_DEVICE);
+    /* It opens /proc/self/task/N/comm with O_TRUNC to name its threads, and gives up (error 304)
+     * where it cannot. What else can be written there is the process's own. */
+    confine_allow(p, "/proc/self/task", CONFINE_READ | CONFINE_WRITE);
+    allow_buses(p, a);
 }
 
 void confine_role(struct confine_policy *p, enum confine_role role,
@@ -186,7 +200,7 @@ void confine_role(struct confine_policy *p, enum confine_role role,
     for (size_t i = 0; place->read && place->read[i]; i++)
         confine_allow(p, path_from_here(a, place->read[i]), CONFINE_READ);
     if (place->cuda)
-        allow_cuda(p);
+        allow_cuda(p, a);
     if (place->network) {
         confine_allow(p, "/etc/resolv.conf", CONFINE_READ);
         confine_allow(p, "/etc/hosts", CONFINE_READ);

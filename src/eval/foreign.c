@@ -76,6 +76,7 @@ bool foreign_runner(const struct judge_config *config, const struct build_result
     rc->wrapper = wrapper;
     rc->program = script;
     rc->guest = true;
+    rc->trusted = build->trusted;
     rc->module = json_string_value(json_object_get(build->foreign, "module"));
     rc->exchange = build->exchange;
     rc->load_ms = LOAD_MS;

@@ -9,9 +9,11 @@
  */
 #include "eval/runner_client.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/proc.h"
 #include "confine/confine.h"
 #include "eval/child_protocol.h"
@@ -32,13 +34,16 @@ enum {
     MAX_TEXT = 8000,
     MAX_ARGV = 24,
     END_MS = 15000,
+    IMAGE_LIMIT = 40 << 20, /* as base64 within the runner's longest line */
 };
 
 struct runner {
     struct child *child;
     struct runner_config config;
-    bool doubted; /* foreign code is in it: it cannot say that the machine is at fault */
-    bool dead;    /* the verdict below is all there will ever be */
+    bool plain;    /* without confinement: start_plain() */
+    bool unopened; /* it could not open its device */
+    bool doubted;  /* foreign code is in it: it cannot say that the machine is at fault */
+    bool dead;     /* the verdict below is all there will ever be */
     enum verdict_kind verdict;
     char why[1024];
 };
@@ -84,20 +89,51 @@ static void join_argv(const char *const *wrapper, const char *program, const cha
     out[n] = program;
 }
 
-/* On simt the kernels run in the runner itself: it sees its module and its buffers, nothing else.
- * What it starts with is the program behind a wrapper, or the wrapper. */
-static void confine_simt(const struct runner_config *config, struct arena *a,
-                         struct confine_policy *policy, struct proc_cage *cage,
-                         struct proc_spec *spec)
+/* Tools that wrap a runner (ncu, compute-sanitizer) need more than it does. */
+static bool is_confined(const struct runner_config *config)
 {
-    const char *const read[] = {config->module, NULL};
-    struct confine_place place = {
-        .program = spec->argv[0], .read = read, .buffers = config->buffers};
+    return !config->wrapper && config->module;
+}
 
-    if (config->device->kind != DEVICE_SIMT || config->wrapper || !config->module)
+static bool has_driver(const char *dir, struct arena *a)
+{
+    return file_exists(path_join(a, dir, "libcuda.so.1"));
+}
+
+/* Where the user's LD_LIBRARY_PATH finds the driver's library. */
+static void allow_driver(struct confine_policy *p, bool cuda, struct arena *a)
+{
+    const char *path = cuda ? getenv("LD_LIBRARY_PATH") : NULL;
+
+    while (path && *path) {
+        size_t len = strcspn(path, ":");
+        const char *dir = arena_strndup(a, path, len);
+
+        if (dir[0] == '/' && len > 1 && has_driver(dir, a))
+            confine_allow(p, dir, CONFINE_READ);
+        path += len + (path[len] == ':');
+    }
+}
+
+/* On simt the kernels run in the runner itself: it sees its module and its buffers, nothing else.
+ * On a GPU it has the driver and its devices; modules come in its lines, since it may be older than
+ * they are. What it starts with is the program behind a wrapper, or the wrapper. */
+static void confine_runner(const struct runner_config *config, struct arena *a,
+                           struct confine_policy *policy, struct proc_cage *cage,
+                           struct proc_spec *spec)
+{
+    bool cuda = config->device->kind == DEVICE_CUDA;
+    const char *const read[] = {cuda ? NULL : config->module, NULL};
+    struct confine_place place = {.program = spec->argv[0],
+                                  .read = read,
+                                  .buffers = cuda ? NULL : config->buffers,
+                                  .cuda = cuda};
+
+    if (!is_confined(config))
         return;
     confine_role(policy, ROLE_RUNNER, &place, a);
-    spec->resident_limit_bytes = confine_memory(ROLE_RUNNER);
+    allow_driver(policy, cuda, a);
+    spec->resident_limit_bytes = cuda ? 0 : confine_memory(ROLE_RUNNER);
     spec->cage = confine_cage(policy, cage);
 }
 
@@ -109,13 +145,14 @@ static void confine_guest(const struct runner_config *config, struct arena *a,
     const char *script = config->program;
     const char *package = arena_strndup(a, script, (size_t)(path_base(script) - script));
     const char *const read[] = {package, config->module, NULL};
-    const struct confine_place place = {
-        .program = path_find_program(a, spec->argv[0]), .read = read, .work = config->exchange};
+    const struct confine_place place = {.program = path_find_program(a, spec->argv[0]),
+                                        .read = read,
+                                        .work = config->exchange,
+                                        .cuda = config->device->kind == DEVICE_CUDA};
 
-    if (config->device->kind == DEVICE_CUDA)
-        return; /* libcuda does not start in there; trust.c has asked the user */
     confine_role(policy, ROLE_GUEST, &place, a);
     confine_allow(policy, "/dev/urandom", CONFINE_READ | CONFINE_DEVICE); /* torch seeds itself */
+    allow_driver(policy, place.cuda, a);
     policy->file_bytes = config->file_bytes;
     spec->cage = confine_cage(policy, cage);
 }
@@ -125,56 +162,84 @@ static int or_default(int value, int fallback)
     return value > 0 ? value : fallback;
 }
 
+static bool start_child(struct runner *r, const char *program, struct arena *a, struct error *err)
+{
+    const struct runner_config *config = &r->config;
+    const char *env[MAX_ENV], *argv[MAX_ARGV] = {NULL};
+    bool warm = is_warm(config) && !r->plain;
+    struct proc_spec spec = {
+        .argv = argv,
+        .env = env,
+        .clean_env = true,
+        /* On a GPU the cage keeps it: libcuda does not start without a socket of its own. */
+        .no_network = config->device->kind == DEVICE_SIMT,
+        .private_tmp = config->guest,
+        .resident_limit_bytes = config->memory_bytes / 4 * 5,
+        .file_limit_bytes = config->file_bytes,
+        .output_limit = 64 << 10,
+    };
+    struct confine_policy policy;
+    struct proc_cage cage;
+
+    pass_environment(config->guest, a, env);
+    join_argv(config->wrapper, program, argv);
+    if (config->guest && !r->plain)
+        confine_guest(config, a, &policy, &cage, &spec);
+    else if (!r->plain)
+        confine_runner(config, a, &policy, &cage, &spec);
+    if (warm) {
+        argv[1] = "--warm";
+        argv[2] = arena_printf(a, "cuda:%d", config->device->index);
+        return child_obtain(config->source, "runner", NULL, &spec, &r->child, err);
+    }
+    return child_start(&spec, &r->child, err);
+}
+
+static bool start(struct runner *r, struct error *err)
+{
+    struct arena *a = arena_new();
+    char *program = NULL;
+    bool ok = (r->config.program || home_program("cutegen-runner", a, &program, err)) &&
+              start_child(r, r->config.program ? r->config.program : program, a, err);
+
+    arena_free(a);
+    return ok || error_add(err, "cannot start the runner");
+}
+
 bool runner_start(const struct runner_config *config, struct runner **out, struct error *err)
 {
     struct runner *r = xmalloc(sizeof *r);
-    struct arena *a = arena_new();
-    const char *env[MAX_ENV];
-    char *program = NULL;
-    bool ok, warm = is_warm(config);
 
     r->config = *config;
     r->config.load_ms = or_default(config->load_ms, DEFAULT_LOAD_MS);
     r->config.run_ms = or_default(config->run_ms, DEFAULT_RUN_MS);
     r->config.time_ms = or_default(config->time_ms, DEFAULT_TIME_MS);
-    pass_environment(config->guest, a, env);
-    ok = config->program || home_program("cutegen-runner", a, &program, err);
-    if (ok) {
-        const char *argv[MAX_ARGV] = {NULL};
-        struct proc_spec spec = {
-            .argv = argv,
-            .env = env,
-            .clean_env = true,
-            /* GPU code cannot open sockets, and CUDA IPC must see its peers; a guest has none. */
-            .no_network = config->guest || config->device->kind == DEVICE_SIMT,
-            .private_tmp = config->guest,
-            .resident_limit_bytes = config->memory_bytes / 4 * 5,
-            .file_limit_bytes = config->file_bytes,
-            .output_limit = 64 << 10,
-        };
-
-        struct confine_policy policy;
-        struct proc_cage cage;
-
-        join_argv(config->wrapper, config->program ? config->program : program, argv);
-        if (config->guest)
-            confine_guest(config, a, &policy, &cage, &spec);
-        else
-            confine_simt(config, a, &policy, &cage, &spec);
-        if (warm) {
-            argv[1] = "--warm";
-            argv[2] = arena_printf(a, "cuda:%d", config->device->index);
-        }
-        ok = warm ? child_obtain(config->source, "runner", NULL, &spec, &r->child, err)
-                  : child_start(&spec, &r->child, err);
+    if (!start(r, err)) {
+        runner_stop(r);
+        return false;
     }
-    arena_free(a);
-    if (ok) {
-        *out = r;
-        return true;
-    }
-    runner_stop(r);
-    return error_add(err, "cannot start the runner");
+    *out = r;
+    return true;
+}
+
+/* A driver that does not start inside the layers, on a machine we have not met: kernels have no
+ * code on the host, so they run without; a guest only for a user who trusts it. */
+static bool start_plain(struct runner *r, struct error *err)
+{
+    bool may = r->config.device->kind == DEVICE_CUDA && !r->plain && !r->doubted &&
+               err->kind == ERROR_MACHINE &&
+               (r->config.guest ? r->config.trusted : r->unopened && is_confined(&r->config));
+
+    if (!may)
+        return false;
+    log_warn("the CUDA driver does not start inside the confinement (%s); trying without it",
+             err->text);
+    *err = (struct error){0};
+    child_stop(r->child);
+    r->child = NULL;
+    r->plain = true;
+    r->dead = false;
+    return start(r, err);
 }
 
 void runner_end(struct runner *r)
@@ -296,6 +361,7 @@ static bool ask(struct runner *r, const char *what, json_t *request_take, int de
             end = TALK_GARBAGE;
         }
         if (end == TALK_ANSWER && !talk_ok(said, err)) {
+            r->unopened = !json_bool_or(said, "opened", true);
             json_decref(said);
             return error_add(err, "the runner, %s", what);
         }
@@ -341,6 +407,61 @@ static bool open_guest(struct runner *r, const char *device, struct arena *a,
     return true;
 }
 
+/* The module's bytes, for a process that cannot open its file. */
+static bool add_image(json_t *request, const char *path, struct arena *a, struct error *err)
+{
+    struct text image;
+    char *letters;
+
+    if (!file_exists(path))
+        return true; /* the runner will say so */
+    if (!file_read(path, IMAGE_LIMIT, a, &image, err))
+        return error_add(err, "reading the candidate's module");
+    letters = arena_alloc(a, BASE64_ROOM(image.len));
+    base64_encode(image.data, image.len, "+/", letters);
+    json_object_set_new(request, "image", json_string(letters));
+    return true;
+}
+
+/* What a guest is told of its module. */
+static bool load_guest(struct runner *r, const struct build_result *build, const char *device,
+                       struct arena *a, struct runner_answer *out, struct error *err)
+{
+    json_t *request;
+
+    if (!open_guest(r, device, a, out, err) &&
+        (!start_plain(r, err) || !open_guest(r, device, a, out, err)))
+        return false;
+    runner_answer_release(out);
+    request = json_copy(build->foreign);
+    json_object_set_new(request, "do", json_string("load"));
+    json_object_set_new(request, "device", json_string(device));
+    return ask(r, "loading the module", request, r->config.load_ms, a, out, NULL, err);
+}
+
+static json_t *load_request(const struct runner *r, const struct build_result *build,
+                            const char *device)
+{
+    const struct runner_config *c = &r->config;
+    json_t *request = json_pack(
+        "{s:s, s:s, s:s, s:O, s:O, s:s, s:b, s:I, s:i, s:i}", "do", "load", "device", device,
+        "module", build->module_path, "names", build->names, "plan", build->launches, "check",
+        c->check ? c->check : "full", "counters", (int)c->counters, "warp_seed",
+        (json_int_t)(c->warp_seed & INT64_MAX), "threads", c->threads,
+        /* simt ends a run by itself first, and can say where it was */
+        "watchdog_ms", c->run_ms - c->run_ms / 8);
+
+    if (!request)
+        BUG("a build result without module, names or launch list");
+    if (c->profile)
+        json_object_set_new(request, "profile", json_true());
+    if (c->sample > 0)
+        json_object_set_new(request, "sample", json_integer(c->sample));
+    if (build->module_hash)
+        json_object_set_new(request, "sha256", json_string(build->module_hash));
+    return request;
+}
+
 bool runner_load(struct runner *r, const struct build_result *build, struct arena *a,
                  struct runner_answer *out, struct error *err)
 {
@@ -350,30 +471,22 @@ bool runner_load(struct runner *r, const struct build_result *build, struct aren
 
     if (c->device->kind == DEVICE_CUDA)
         snprintf(device, sizeof device, "cuda:%d", c->device->index);
-    if (build->foreign) {
-        if (!open_guest(r, device, a, out, err))
-            return false;
-        runner_answer_release(out);
-        request = json_copy(build->foreign);
-        json_object_set_new(request, "do", json_string("load"));
-        json_object_set_new(request, "device", json_string(device));
-        return ask(r, "loading the module", request, c->load_ms, a, out, NULL, err);
+    if (build->foreign)
+        return load_guest(r, build, device, a, out, err);
+    request = load_request(r, build, device);
+    if (c->device->kind == DEVICE_CUDA && is_confined(c) &&
+        !add_image(request, build->module_path, a, err)) {
+        json_decref(request);
+        return false;
     }
-    request = json_pack("{s:s, s:s, s:s, s:O, s:O, s:s, s:b, s:I, s:i, s:i}", "do", "load",
-                        "device", device, "module", build->module_path, "names", build->names,
-                        "plan", build->launches, "check", c->check ? c->check : "full", "counters",
-                        (int)c->counters, "warp_seed", (json_int_t)(c->warp_seed & INT64_MAX),
-                        "threads", c->threads,
-                        /* simt ends a run by itself first, and can say where it was */
-                        "watchdog_ms", c->run_ms - c->run_ms / 8);
-    if (c->profile)
-        json_object_set_new(request, "profile", json_true());
-    if (c->sample > 0)
-        json_object_set_new(request, "sample", json_integer(c->sample));
-    if (!request)
-        BUG("a build result without module, names or launch list");
-    if (build->module_hash)
-        json_object_set_new(request, "sha256", json_string(build->module_hash));
+    if (ask(r, "loading the module", json_incref(request), c->load_ms, a, out, NULL, err)) {
+        json_decref(request);
+        return true;
+    }
+    if (!start_plain(r, err)) {
+        json_decref(request);
+        return false;
+    }
     return ask(r, "loading the module", request, c->load_ms, a, out, NULL, err);
 }
 

@@ -24,21 +24,22 @@
 struct runner;
 
 struct runner_config {
-    const struct device *device;  /* borrowed for the runner's life */
-    const char *program;          /* NULL: this installation's cutegen-runner */
-    const char *const *wrapper;   /* put before the program, NULL-terminated; NULL: none */
-    bool guest;                   /* foreign code: an empty environment, nothing it says believed */
-    const char *module;           /* the file it will load; NULL: any (simt: unconfined) */
-    const char *buffers;          /* simt: the folder of its buffers */
-    const char *exchange;         /* guest: the folder its inputs and outputs are in */
-    uint64_t memory_bytes;        /* guest: it may use */
-    uint64_t file_bytes;          /* guest: its largest file */
-    const char *check;            /* simt: "off" "memory" "full"; NULL: "full" */
-    bool counters;                /* simt: count what a profiler would show */
-    bool profile;                 /* simt: by source line as well */
-    int sample;                   /* simt: blocks to run of each grid; 0: all */
-    uint64_t warp_seed;           /* simt: order of warps; 0: as numbered */
-    int threads;                  /* simt; 0: one per core */
+    const struct device *device; /* borrowed for the runner's life */
+    const char *program;         /* NULL: this installation's cutegen-runner */
+    const char *const *wrapper;  /* put before the program, NULL-terminated; NULL: none */
+    bool guest;                  /* foreign code: an empty environment, nothing it says believed */
+    bool trusted;          /* guest: may run unconfined where the driver does not start confined */
+    const char *module;    /* the file it will load; NULL: any (unconfined) */
+    const char *buffers;   /* simt: the folder of its buffers */
+    const char *exchange;  /* guest: the folder its inputs and outputs are in */
+    uint64_t memory_bytes; /* guest: it may use */
+    uint64_t file_bytes;   /* guest: its largest file */
+    const char *check;     /* simt: "off" "memory" "full"; NULL: "full" */
+    bool counters;         /* simt: count what a profiler would show */
+    bool profile;          /* simt: by source line as well */
+    int sample;            /* simt: blocks to run of each grid; 0: all */
+    uint64_t warp_seed;    /* simt: order of warps; 0: as numbered */
+    int threads;           /* simt; 0: one per core */
     int load_ms, run_ms, time_ms; /* deadlines; 0: 60 s, 60 s, 300 s */
     int budget_ms;                /* of one timing, kept to beyond the least samples; 0: none */
     const struct child_source *source; /* CUDA: a process with its context made; NULL: a new one */

@@ -20,17 +20,10 @@ bool trust_allows(const struct confine_report *layers, bool trusted, struct erro
                            "--trust runs it all the same, as you");
 }
 
-bool trust_here(bool trusted, bool gpu, struct error *err)
+bool trust_here(bool trusted, struct error *err)
 {
     struct confine_report layers;
     struct error why = {0};
-
-    if (gpu && !trusted) {
-        error_set(err, ERROR_USE,
-                  "a ModelNew is not run on a GPU without --trust: the CUDA driver does not start "
-                  "inside the confinement, so its code would run as you");
-        return error_hint(err, "--device simt judges it confined; --trust runs it all the same");
-    }
 
     if (!confine_probe(&layers, &why))
         log_debug("the layers: %s", why.text);

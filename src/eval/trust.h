@@ -14,8 +14,7 @@
 
 /* false: err says which layers are missing and what is open without them. */
 bool trust_allows(const struct confine_report *layers, bool trusted, struct error *err);
-/* The same for this machine, by trying. On a GPU the driver's library does not start inside the
- * layers: there a ModelNew runs without them, so only with --trust. */
-bool trust_here(bool trusted, bool gpu, struct error *err);
+/* The same for this machine, by trying. */
+bool trust_here(bool trusted, struct error *err);
 
 #endif

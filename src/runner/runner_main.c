@@ -12,6 +12,7 @@
  *    machine or a request that makes no sense.
  * 3. After a fatal outcome the answer is sent and the process ends.
  */
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/hash.h"
@@ -106,24 +107,44 @@ static bool to_memory(struct session *s, struct text data, const char **path)
     return fd >= 0 && access(*path, R_OK) == 0; /* open as long as we live: names stay unique */
 }
 
+/* The module's bytes: in the request, for one that cannot open files, or in the file it names. */
+static bool take_module(struct session *s, const char *image, const char *path, struct text *out,
+                        struct error *err)
+{
+    size_t chars = image ? strlen(image) : 0, len = 0;
+    char *bytes;
+
+    if (!image)
+        return file_read(path, MODULE_LIMIT, s->a, out, err) ||
+               error_add(err, "loading the candidate's module");
+    bytes = arena_alloc(s->a, chars + 1);
+    if (!base64_decode(image, chars, bytes, &len))
+        return error_set(err, ERROR_USE, "the module in a request is not base64");
+    *out = (struct text){bytes, len};
+    return true;
+}
+
 /* With a hash: *module is loaded from a copy of exactly the bytes that were built, or not at all.
  */
-static bool checked_copy(struct session *s, const char *hash, const char **module,
+static bool checked_copy(struct session *s, const json_t *req, const char **module,
                          struct error *err)
 {
-    const char *copy;
+    const char *hash = json_string_or(req, "sha256", NULL),
+               *image = json_string_or(req, "image", NULL), *copy;
     struct text data;
     char hex[65];
 
-    if (!hash)
+    if (!hash && !image)
         return true;
-    if (!file_read(*module, MODULE_LIMIT, s->a, &data, err))
-        return error_add(err, "loading the candidate's module");
+    if (!take_module(s, image, *module, &data, err))
+        return false;
     hash_text(data, hex);
-    if (strcmp(hex, hash) != 0)
+    if (hash && strcmp(hex, hash) != 0)
         return error_set(err, ERROR_MACHINE, "%s is not the module that was built", *module);
     if (to_memory(s, data, &copy))
         *module = copy;
+    else if (image)
+        return error_set(err, ERROR_MACHINE, "no memory file for the module: %s", strerror(errno));
     return true;
 }
 
@@ -155,8 +176,7 @@ static bool do_load(struct session *s, const json_t *req, struct outcome *said, 
         s->device = s->ready;
     else if (!ops || !ops->open(&config, &s->device, err))
         return false;
-    if (!checked_copy(s, json_string_or(req, "sha256", NULL), &module, err) ||
-        !s->device->ops->load(s->device, module, said, err))
+    if (!checked_copy(s, req, &module, err) || !s->device->ops->load(s->device, module, said, err))
         return false;
     if (ops == &device_simt_ops && !runner_confine(err))
         return false;
@@ -274,6 +294,8 @@ static json_t *handle(struct session *s, struct text line, bool *more)
     answer = ok ? answer_outcome(&said) : json_error(&err);
     if (ok && extra)
         json_object_update(answer, extra);
+    if (!ok && !s->device) /* so that the asker may try in another process */
+        json_object_set_new(answer, "opened", json_false());
     if (said.fatal)
         *more = false;
     json_decref(extra);

@@ -82,10 +82,11 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
         .work_dir = path_join(a, st->work_dir, arena_printf(a, "attempt-%d", cand->attempt))};
     if (!dir_make(out->work_dir, err))
         return false;
-    if (cand->foreign && !trust_here(st->settings.trust, st->device.kind == DEVICE_CUDA, err))
+    if (cand->foreign && !trust_here(st->settings.trust, err))
         return false;
     if (cand->foreign) { /* it builds itself, in its own process */
         out->verdict = (struct verdict){.kind = VERDICT_PASS, .summary = "", .detail = ""};
+        out->trusted = st->settings.trust;
         if (!foreign_prepare(task, cand, st->settings.allow_torch, a, out, err))
             return false;
         json_own(a, out->foreign);

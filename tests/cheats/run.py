@@ -60,8 +60,6 @@ def judge(cutegen: str, path: Path, fields: dict[str, str], options: argparse.Na
     task = HERE / "tasks" / f"{fields.get('task', 'gate')}.py"
     command = [cutegen, "eval", str(task), str(path), "--device", options.device, "--json"]
     command += fields.get("flags", "").split()
-    if path.suffix == ".py" and options.device != "simt":
-        command.append("--trust")  # unconfined there: docs/security.md
     command += ["--accept"] if options.accept else []
     if options.quick and not set(wanted(fields["verdict"], options.device.split(":")[0])) & {"race", "unsafe memory"}:
         command += ["--no-look"]

@@ -151,6 +151,14 @@ static bool magic_key(const struct world *w)
     return can_open("/proc/sysrq-trigger", O_WRONLY);
 }
 
+static bool thread_name(const struct world *w)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "task/%d/comm", (int)w->victim);
+    return can_open(of_victim(w, name), O_WRONLY | O_TRUNC);
+}
+
 static bool oom_score(const struct world *w)
 {
     return can_open(of_victim(w, "oom_score_adj"), O_WRONLY);
@@ -372,6 +380,7 @@ static bool runs_what_it_wrote(const struct world *w)
 
 static const struct attempt rows[] = {
     ROW("write another process's out-of-memory score", oom_score),
+    ROW("name another process's thread", thread_name),
     ROW("read a file in the home folder", home_read),
     ROW("list the home folder", home_list),
     ROW("append to the shell's profile", profile_append),

@@ -3,6 +3,7 @@
 #include "tools.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
 #include <netinet/in.h>
@@ -87,6 +88,18 @@ static bool abstract_socket(const struct world *w)
     memcpy(to.sun_path + 1, w->abstract, strlen(w->abstract));
     return try_connect(socket(AF_UNIX, SOCK_STREAM, 0), &to,
                        offsetof(struct sockaddr_un, sun_path) + 1 + strlen(w->abstract));
+}
+
+/* libcuda makes such sockets. Here a stream socket listens, so the kernel says that once it looks.
+ */
+static bool packet_connects(const struct world *w)
+{
+    struct sockaddr_un to = unix_at(w->socket_path);
+    int s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    bool ok = s >= 0 && connect(s, (void *)&to, sizeof to) != 0 && errno == EPROTOTYPE;
+
+    close_if(s);
+    return ok;
 }
 
 /* A pair needs no address; a datagram one may be given one later. */
@@ -214,6 +227,7 @@ static const struct attempt rows[] = {
     MAYBE("IPv6", inet6),
     ROW("connect to the warm server's socket", server_socket),
     ROW("connect to an abstract socket", abstract_socket),
+    ROW("connect a packet socket to the warm server's", packet_connects),
     ROW("send a datagram from a socket pair", datagram_pair),
     MAYBE("send to an address from a stream pair", stream_pair_sends),
     ROW("a pair of packet sockets", packet_pair),

@@ -29,8 +29,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 /* clang-format off */
@@ -85,12 +87,32 @@ static void run_attempts(const struct confine_policy *p, const struct world *w, 
             o->result[o->at] = attempt_at(o->at)->run(w) ? WORKED : HELD;
 }
 
-static void policy_of(enum confine_role role, const struct world *w, struct arena *a,
+/* Every role, and those that may use a GPU once more with what libcuda needs. */
+struct cage_case {
+    enum confine_role role;
+    bool cuda;
+};
+static const struct cage_case cages[] = {
+    {ROLE_BUILDER, false}, {ROLE_SIMTC, false},  {ROLE_COMPILER, false},
+    {ROLE_RUNNER, false},  {ROLE_ORACLE, false}, {ROLE_GUEST, false},
+    {ROLE_RUNNER, true},   {ROLE_ORACLE, true},  {ROLE_GUEST, true},
+};
+_Static_assert(ARRAY_LEN(cages) == CONFINE_ROLES + 3, "a role without a row");
+
+static const char *cage_name(const struct cage_case *c)
+{
+    static char name[32];
+
+    snprintf(name, sizeof name, "%s%s", confine_role_name(c->role), c->cuda ? " on CUDA" : "");
+    return name;
+}
+
+static void policy_of(const struct cage_case *c, const struct world *w, struct arena *a,
                       struct confine_policy *p)
 {
-    struct confine_place place = {.program = "/usr/bin/env", .work = w->work};
+    struct confine_place place = {.program = "/usr/bin/env", .work = w->work, .cuda = c->cuda};
 
-    confine_role(p, role, &place, a);
+    confine_role(p, c->role, &place, a);
 }
 
 /* Those that start no programs give up exec once they run. */
@@ -100,7 +122,7 @@ static bool seals(enum confine_role role)
 }
 
 /* In a child of its own: forking into a policy changes the caller too. */
-static _Noreturn void confined_child(enum confine_role role, unsigned off, bool refused,
+static _Noreturn void confined_child(const struct cage_case *c, unsigned off, bool refused,
                                      const struct world *w, struct outcome *o)
 {
     struct arena *a = arena_new();
@@ -110,14 +132,14 @@ static _Noreturn void confined_child(enum confine_role role, unsigned off, bool 
     int status = 0;
     pid_t pid;
 
-    policy_of(role, w, a, &p);
+    policy_of(c, w, a, &p);
     p.off = off;
     if (refused)
         refuse_namespaces();
     pid = confine_fork(&p, &birth);
     if (pid == 0) {
         if (!confine_enter(&p, &birth, NULL, &o->report, &err) ||
-            (seals(role) && !confine_seal(CONFINE_NO_EXEC, &err))) {
+            (seals(c->role) && !confine_seal(CONFINE_NO_EXEC, &err))) {
             snprintf(o->why, sizeof o->why, "%.500s", err.text);
             _exit(3);
         }
@@ -130,7 +152,7 @@ static _Noreturn void confined_child(enum confine_role role, unsigned off, bool 
 }
 
 /* Returns how many attempts worked; prints them. `expected`: that is no failure. */
-static int try_role(enum confine_role role, unsigned off, bool refused, const struct world *w,
+static int try_role(const struct cage_case *c, unsigned off, bool refused, const struct world *w,
                     bool expected)
 {
     struct outcome *o = shared_outcome();
@@ -140,10 +162,10 @@ static int try_role(enum confine_role role, unsigned off, bool refused, const st
     fflush(NULL);
     pid = fork();
     if (pid == 0)
-        confined_child(role, off, refused, w, o);
+        confined_child(c, off, refused, w, o);
     waitpid(pid, &status, 0);
     if (status != 0) {
-        printf("    %s: ended with %x at \"%s\": %s\n", confine_role_name(role), (unsigned)status,
+        printf("    %s: ended with %x at \"%s\": %s\n", cage_name(c), (unsigned)status,
                o->at < attempt_count() ? attempt_at(o->at)->name : "?", o->why);
         worked++;
     }
@@ -152,12 +174,12 @@ static int try_role(enum confine_role role, unsigned off, bool refused, const st
         if (o->result[i] != WORKED)
             continue;
         worked++;
-        printf("    %s%s: %s\n", confine_role_name(role), expected ? ", not held" : ": NOT HELD",
+        printf("    %s%s: %s\n", cage_name(c), expected ? ", not held" : ": NOT HELD",
                attempt_at(i)->name);
     }
-    printf("  %-8s uid %d, landlock %d, namespaces %s%s: %d held, %d not\n",
-           confine_role_name(role), (int)getuid(), o->report.landlock_abi,
-           o->report.mount ? "yes" : "no", refused ? " (refused)" : "", held, worked);
+    printf("  %-15s uid %d, landlock %d, namespaces %s%s: %d held, %d not\n", cage_name(c),
+           (int)getuid(), o->report.landlock_abi, o->report.mount ? "yes" : "no",
+           refused ? " (refused)" : "", held, worked);
     if (!expected && held < LEAST_ATTEMPTS)
         worked++;
     munmap(o, sizeof *o);
@@ -256,8 +278,8 @@ static int all_roles(const struct world *w, unsigned off, bool refused)
 {
     int failures = 0;
 
-    for (int role = 0; role < CONFINE_ROLES; role++)
-        failures += try_role((enum confine_role)role, off, refused, w, false);
+    for (size_t i = 0; i < ARRAY_LEN(cages); i++)
+        failures += try_role(&cages[i], off, refused, w, false);
     return failures;
 }
 
@@ -332,7 +354,8 @@ static void every_role_holds_where_namespaces_are_refused(void **state)
 static int with_neither(const struct world *w)
 {
     struct confine_report none = {.seccomp = true, .no_new_privs = true, .capabilities = true};
-    int worked = try_role(ROLE_GUEST, CONFINE_LANDLOCK | CONFINE_NAMESPACES, false, w, true);
+    const struct cage_case guest = {ROLE_GUEST, false};
+    int worked = try_role(&guest, CONFINE_LANDLOCK | CONFINE_NAMESPACES, false, w, true);
 
     return worked == 0 || confine_holds_files(&none);
 }
@@ -510,6 +533,62 @@ static void descriptors_and_environment_are_empty(void **state)
     run_both(nothing_inherited);
 }
 
+/* The first steps of libcuda: a thread gets a name, a socket of its own listens. Ends with 0. */
+static int as_libcuda(void)
+{
+    const char name[] = "confine-test-0";
+    struct sockaddr_un own = {.sun_family = AF_UNIX};
+    char path[64];
+    int fd, s;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)gettid());
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0 || write(fd, name, sizeof name) != (ssize_t)sizeof name)
+        return 1;
+    s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    snprintf(own.sun_path + 1, 64, "confine-test-%d", (int)getpid());
+    return s < 0 || bind(s, (void *)&own, sizeof own) != 0 || listen(s, 8) != 0;
+}
+
+static int cuda_begins(const struct world *w)
+{
+    int failures = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(cages); i++)
+        for (size_t k = 0; k < ARRAY_LEN(offs); k++) {
+            struct arena *a = arena_new();
+            struct confine_report report;
+            struct error err = {0};
+            struct confine_policy p;
+            struct proc_birth birth;
+            int status = 0;
+            pid_t pid;
+
+            policy_of(&cages[i], w, a, &p);
+            p.off = offs[k];
+            fflush(NULL);
+            pid = confine_fork(&p, &birth);
+            if (pid == 0)
+                _exit(confine_enter(&p, &birth, NULL, &report, &err) ? as_libcuda() : 2);
+            waitpid(pid, &status, 0);
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != (cages[i].cuda ? 0 : 1)) {
+                printf("    %s: libcuda's first steps end with %x\n", cage_name(&cages[i]),
+                       (unsigned)status);
+                failures++;
+            }
+            arena_free(a);
+        }
+    return failures;
+}
+
+static void libcuda_begins_where_a_gpu_is_allowed(void **state)
+{
+    (void)state;
+    if (!has_landlock() && !has_private_root())
+        skip();
+    run_both(cuda_begins);
+}
+
 static void a_policy_survives_json(void **state)
 {
     struct arena *a = arena_new();
@@ -611,6 +690,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(disk_without_end_is_ended),
         cmocka_unit_test(daemons_do_not_outlive_their_program),
         cmocka_unit_test(descriptors_and_environment_are_empty),
+        cmocka_unit_test(libcuda_begins_where_a_gpu_is_allowed),
         cmocka_unit_test(a_policy_survives_json),
     };
 

@@ -47,23 +47,12 @@ static void one_of_both_is_enough(void **state)
     assert_false(trust_allows(&no_filter, false, &err));
 }
 
-static void on_a_gpu_it_takes_trust_whatever_the_layers(void **state)
-{
-    struct error err = {0};
-
-    (void)state;
-    assert_false(trust_here(false, true, &err));
-    assert_int_equal(err.kind, ERROR_USE);
-    assert_non_null(strstr(err.hint, "--device simt"));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_landlock_and_namespaces_it_is_refused),
         cmocka_unit_test(with_trust_it_runs),
         cmocka_unit_test(one_of_both_is_enough),
-        cmocka_unit_test(on_a_gpu_it_takes_trust_whatever_the_layers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
