@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from . import scale
+from . import scale, sizes
 from .buffers import Buffer, Pool, pattern_bits
 from .compare import ROUNDOFF, compare_output
 from .describe import SIZES, Analysis, tensor_entry
@@ -178,6 +178,9 @@ class Session:
         _check_tensors(self.task, first.tensors + [h.tensor for h in held_tensors(model)])
         self.graph, results = self._trace(model, first)
         self._refuse_random(model, first, results)
+        self.of_sizes = sizes.annotate(
+            self.source, self.values, self.fixed, self.graph, self.device, FIRST_SEED
+        )
         self.output_names = [name for name, _ in results]
         self.outputs = [
             {**info, "strides": _contiguous(info["shape"])}
@@ -379,6 +382,7 @@ class Session:
         ]
         if self.rules.tf32:
             facts.append("TF32 is allowed in products: the reference and the baselines use it too, where they run on a GPU")
+        facts += sizes.facts(self.of_sizes)
         facts += [f"argument {name} is always {value}" for name, value in self.arguments.constants.items()]
         written = {**self.source.literals, **self.source.constants}
         changed = {n: [written[n], v] for n, v in self.values.items() if v != written[n]}
@@ -401,6 +405,7 @@ class Session:
             "structure": {f"in{k}": _structure(known) for k, known in enumerate(self.known)},
             "scaled": changed or None,
             "full": self._full_size() if changed else None,
+            "of_sizes": self.of_sizes,
             "torch": torch.__version__,
             "source_constants": self.source.constants,
             "tolerance": {"terms": self.rules.terms, "operators": self.rules.operators},

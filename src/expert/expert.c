@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "expert/compose/size_constants.h"
 #include "expert/compose/source_edits.h"
 #include "expert/match/match.h"
 #include "expert/match/partition.h"
@@ -49,8 +50,15 @@ static bool prepare(struct work *w, struct arena *a, struct error *err)
 static bool compose(const struct work *w, unsigned steps, struct arena *a, struct text *out,
                     struct error *err)
 {
-    return w->chain ? chain_compose(w->chain, steps, a, out, err)
-                    : recipe_compose(&w->recipe, w->match.scope, steps, a, out, err);
+    uint64_t literal = 0; /* numbers that follow from sizes, in the text as they are here */
+
+    if (!(w->chain ? chain_compose(w->chain, steps, a, out, &literal, err)
+                   : recipe_compose(&w->recipe, w->match.scope, steps, a, out, err)))
+        return false;
+    if (!w->chain)
+        *out = size_constants_pass(&w->graph, "call", *out, a, &literal);
+    *out = size_constants_require(&w->graph, literal, *out, a);
+    return true;
 }
 
 static const char *cannot(const struct task *task, const struct work *w, struct arena *a)

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "expert/compose/format_source.h"
+#include "expert/compose/size_constants.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -193,6 +194,7 @@ struct file {
     struct sections s[PARTS_MAX]; /* of each form */
     struct text includes[CHAIN_INCLUDES];
     int include_count, form_count;
+    uint64_t *literal; /* size_constants.h */
     struct buf out;
     struct arena *a;
 };
@@ -229,6 +231,7 @@ static bool compose_forms(struct file *f, unsigned steps, struct error *err)
         if (!recipe_compose(&c->recipe[i], c->p->at[i].match.scope, steps_for(c, i, steps), f->a,
                             &source, err))
             return false;
+        source = size_constants_pass(c->p->at[i].g, "task", source, f->a, f->literal);
         f->s[i] = take_apart(source);
         f->form_count++;
         if (f->s[i].head.len <= 1 && f->s[i].helpers.len == 0)
@@ -439,9 +442,9 @@ static void put_host(struct file *f)
 }
 
 bool chain_compose(const struct chain *c, unsigned steps, struct arena *a, struct text *out,
-                   struct error *err)
+                   uint64_t *literal, struct error *err)
 {
-    struct file f = {.c = c, .a = a};
+    struct file f = {.c = c, .a = a, .literal = literal};
     bool ok;
 
     if (!compose_forms(&f, steps, err))

@@ -287,8 +287,12 @@ struct writer {
 
 static const char *operand_text(struct writer *w, const struct operand *o, const char *type)
 {
+    const json_t *arg = o->node ? o->node->value : o->value;
+    const struct size_constant *of_sizes = arg ? graph_of_sizes(w->e->g, arg) : NULL;
     double number = 0;
 
+    if (of_sizes && strcmp(type, "float") == 0)
+        return of_sizes->name; /* handed over by compose/size_constants.c */
     if (o->node && o->node->value)
         graph_number(o->node->value, &number);
     else if (o->node)

@@ -272,6 +272,92 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
     return true;
 }
 
+/* ---- numbers that follow from sizes ---------------------------------------- */
+
+static bool read_term(const json_t *obj, struct size_term *out)
+{
+    const json_t *places = json_object_get(obj, "places");
+    size_t n = json_array_size(places);
+
+    if (n == 0 || n > SIZE_PLACES)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < 2; k++)
+            out->places[i][k] =
+                (int)json_integer_value(json_array_get(json_array_get(places, i), k));
+    out->place_count = (int)n;
+    out->shift = (int)json_int_or(obj, "shift", 0);
+    out->power = json_number_value(json_object_get(obj, "power"));
+    return true;
+}
+
+static bool read_size_constant(const json_t *arg, const json_t *obj, struct arena *a,
+                               struct size_constant *out)
+{
+    const json_t *terms = json_object_get(obj, "terms");
+    size_t n = json_array_size(terms);
+
+    *out = (struct size_constant){.id = (int)json_int_or(obj, "id", SIZE_CONSTANTS),
+                                  .factor = json_number_value(json_object_get(obj, "factor"))};
+    if (n == 0 || n > SIZE_TERMS || out->id < 0 || out->id >= SIZE_CONSTANTS ||
+        !graph_number(arg, &out->value))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!read_term(json_array_get(terms, i), &out->terms[i]))
+            return false;
+    out->term_count = (int)n;
+    out->name = arena_printf(a, "of_sizes%d", out->id);
+    return true;
+}
+
+static void add_size_constant(struct graph *g, struct size_constant *list, const json_t *arg,
+                              struct arena *a)
+{
+    const json_t *obj = json_object_get(arg, "of_sizes");
+
+    if (!obj || graph_of_sizes(g, arg))
+        return;
+    if (g->size_count < SIZE_CONSTANTS && read_size_constant(arg, obj, a, &list[g->size_count]))
+        g->size_count++;
+    else
+        g->size_unknown = true;
+}
+
+void graph_find_sizes(struct graph *g, struct arena *a)
+{
+    struct size_constant *list = arena_array(a, SIZE_CONSTANTS, sizeof(*list));
+
+    g->sizes = list;
+    g->size_count = 0;
+    g->size_unknown = false;
+    for (int i = 0; i < g->count; i++) {
+        const struct node *n = &g->nodes[i];
+        const char *key;
+        json_t *arg;
+        size_t k;
+
+        if (strcmp(n->op, "input") == 0)
+            continue; /* a part's input may keep the arguments of what made it */
+        if (n->value)
+            add_size_constant(g, list, n->value, a);
+        json_array_foreach(n->args, k, arg)
+            add_size_constant(g, list, arg, a);
+        json_object_foreach((json_t *)(uintptr_t)n->kwargs, key, arg)
+            add_size_constant(g, list, arg, a);
+    }
+}
+
+const struct size_constant *graph_of_sizes(const struct graph *g, const json_t *arg)
+{
+    const json_t *obj = json_object_get(arg, "of_sizes");
+    int id = (int)json_int_or(obj, "id", -1);
+
+    for (int i = 0; obj && i < g->size_count; i++)
+        if (g->sizes[i].id == id)
+            return &g->sizes[i];
+    return NULL;
+}
+
 bool graph_read(const json_t *description, struct arena *a, struct graph *out, const char **why)
 {
     const json_t *nodes = json_object_get(description, "graph"), *node;
@@ -315,6 +401,7 @@ bool graph_read(const json_t *description, struct arena *a, struct graph *out, c
             *why = "the graph has no node for an output";
             return false;
         }
+    graph_find_sizes(out, a);
     return true;
 }
 

@@ -18,7 +18,7 @@
 
 #include <jansson.h>
 
-enum { GRAPH_NODES = 256 };
+enum { GRAPH_NODES = 256, SIZE_CONSTANTS = 64, SIZE_TERMS = 4, SIZE_PLACES = 8 };
 
 struct tensor {
     const char *name, *dtype;
@@ -37,6 +37,21 @@ struct node {
     int uses;
 };
 
+/* A number that follows from sizes: factor * product of (size + shift)**power. */
+struct size_term {
+    int places[SIZE_PLACES][2]; /* (input of the task, dimension): equal wherever it was traced */
+    int place_count, shift;
+    double power; /* 0.5, 1 or 2, or one of these negative */
+};
+
+struct size_constant {
+    int id;
+    const char *name;     /* in a kernel: "of_sizes0" */
+    double value, factor; /* value: at the sizes of this description */
+    struct size_term terms[SIZE_TERMS];
+    int term_count;
+};
+
 struct graph {
     const char *name;
     struct node nodes[GRAPH_NODES];
@@ -45,6 +60,9 @@ struct graph {
     int origin[MAX_TENSORS]; /* the task's own input that this is, by index; -1: none */
     int in_count, out_count;
     const json_t *scalars;   /* of the call; may be NULL */
+    const struct size_constant *sizes; /* that the nodes have as arguments */
+    int size_count;
+    bool size_unknown; /* a number varies with sizes, and not by a formula of this kind */
     const json_t *structure; /* of the inputs, as seen on several draws; may be NULL */
     int result[MAX_TENSORS]; /* node that gives each output */
     /* What it will run on: 80, 90, ...; simt runs what sm_80 has. */
@@ -118,6 +136,11 @@ bool view_split(struct view *v, const struct tensor *to);
 bool graph_reshapes(const struct node *n);
 /* Does the op only rearrange its first argument, leaving element values as they are? */
 bool graph_rearranges(const struct node *n);
+
+/* Finds the nodes' numbers that follow from sizes: g->sizes. */
+void graph_find_sizes(struct graph *g, struct arena *a);
+/* The one that this argument or constant is; NULL: it is none. */
+const struct size_constant *graph_of_sizes(const struct graph *g, const json_t *arg);
 
 /* Every op of the graph once, in order, for messages: "sigmoid, mul". */
 const char *graph_ops(const struct graph *g, struct arena *a);

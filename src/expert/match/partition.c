@@ -181,6 +181,7 @@ static struct graph *graph_of(const struct cut *c, const struct node *result, in
         for (int k = 0; k < s->count; k++)
             s->nodes[k].uses += args[k];
     }
+    graph_find_sizes(s, c->a);
     return s;
 }
 

@@ -42,8 +42,9 @@ struct chain;
 /* Reads the recipes. *steps: those of the main recipe that apply to any of its parts. */
 bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsigned *steps,
                 struct error *err);
-/* Parts of other recipes stand at the top of their ladders, whatever the steps. */
+/* Parts of other recipes stand at the top of their ladders, whatever the steps. *literal: see
+ * compose/size_constants.h. */
 bool chain_compose(const struct chain *c, unsigned steps, struct arena *a, struct text *out,
-                   struct error *err);
+                   uint64_t *literal, struct error *err);
 
 #endif

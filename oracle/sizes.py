@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constants of a graph that follow from sizes: found by tracing the task at other sizes, written as formulas over them.
+
+`relu(x) / sqrt(x.size(-1))` is traced as a division by 32.0, which is right at one size only. Here the number gets its
+formula, so that a plan can compute it from the call's tensors.
+
+1. A formula is factor * product of (size + shift)**power, and holds at every size that was tried, the full one included.
+2. A number that varies and has no such formula is marked as unknown; it is never taken for a constant.
+3. Sizes are those of the inputs and parameters. Where two dimensions were equal at every size tried, either may be meant:
+   both are named, and whoever uses the formula requires them to be equal.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .graph import Graph, Node, OnMeta
+from .operators import VIEWS
+from .task import Source, Task
+from .truth import trace
+
+MAX_NAMES = 6  # constants of the task that are varied
+MAX_ELEMENTS = 1 << 24  # of an input: above, only shapes are traced
+NOT_SIZES = ("seed",)
+CLOSE = 1e-9  # relative
+POWERS = (1.0, -1.0, 0.5, -0.5, 2.0, -2.0)
+SHIFTS = (0, -1, 1)
+# operators whose whole numbers are operands, not dimensions or sizes
+ARITHMETIC = frozenset("""
+    mul div add sub rsub pow clamp clamp_min clamp_max lt gt le ge eq ne where remainder fmod
+    floor_divide masked_fill scalar_tensor full addcmul addcdiv lerp threshold maximum minimum
+    """.split())
+
+
+@dataclass
+class Point:
+    """The task at one set of sizes."""
+
+    sizes: dict[tuple[int, int], int]  # (leaf, dimension) -> size
+    nodes: list[Node]
+
+
+def annotate(
+    source: Source, values: dict[str, int], fixed: dict[str, int], graph: Graph, device: torch.device, seed: int
+) -> list[dict[str, Any]]:
+    """Marks every number in the graph's arguments that varies with sizes; returns the list of them."""
+    base = _point(graph)
+    others = [p for p in _points(source, values, fixed, base, device, seed) if _same_operators(base, p)]
+    alone = not others  # it runs at this size only: every number may depend on it
+    if alone and not values:
+        return []
+    found: list[dict[str, Any]] = []
+    live = graph.live()
+    for number, node in enumerate(base.nodes):
+        if number not in live:
+            continue
+        for path, value in _numbers(node):
+            series = [value, *(_at(p.nodes[number], path) for p in others)]
+            if not alone and all(s is not None and _close(s, value) for s in series):
+                continue
+            known = not alone and all(s is not None for s in series)
+            arg = _argument(node, path)
+            formula = _fit([s for s in series if s is not None], [base, *others]) if known else None
+            entry: dict[str, Any] = {"id": len(found), "node": number, "op": node.op, "value": value}
+            same = [f for f in found if formula and f.get("formula") == formula]
+            if formula:
+                entry.update(formula=formula, text=_words(formula))
+            if same:
+                entry["id"] = same[0]["id"]
+            found.append(entry)
+            arg["of_sizes"] = {"id": entry["id"], **(formula or {"unknown": True})}
+    return found
+
+
+def facts(found: list[dict[str, Any]]) -> list[str]:
+    """What a kernel's author has to know of them."""
+    lines = []
+    for f in found:
+        if "text" in f:
+            lines.append(
+                f"the number {f['value']:.9g} in {f['op']} is {f['text']}: compute it in the plan from the call's shapes and "
+                "pass it to the kernel as an argument"
+            )
+        else:
+            lines.append(
+                f"the number {f['value']:.9g} in {f['op']} depends on sizes in a way that was not found: the plan must "
+                "require the shapes it was written for"
+            )
+    return list(dict.fromkeys(lines))
+
+
+# ---- other sizes ------------------------------------------------------------------------------
+
+
+def _point(graph: Graph) -> Point:
+    sizes = {
+        (k, d): size
+        for k, node in enumerate(graph.nodes[: graph.leaves])
+        for d, size in enumerate(node.shape)
+    }
+    return Point(sizes, graph.nodes)
+
+
+def _points(
+    source: Source, values: dict[str, int], fixed: dict[str, int], base: Point, device: torch.device, seed: int
+) -> Iterator[Point]:
+    """The task with one constant changed at a time, with all of them doubled, and as it is written."""
+    now = {**(source.constants or source.literals), **values}
+    needs_numbers = any(n.op == "constant" and "value" in n.kwargs for n in base.nodes)
+    names = [
+        n
+        for n, v in sorted(now.items(), key=lambda item: -item[1])
+        if v > 1 and not any(w in n.lower() for w in NOT_SIZES)
+    ][:MAX_NAMES]
+
+    def tried(changed: dict[str, int]) -> Point | None:
+        point = _run(source, {**values, **changed}, device, seed, needs_numbers)
+        return point if point and point.sizes != base.sizes else None
+
+    for name in names:
+        count = 0
+        for other in (now[name] + 1, 2 * now[name], 3 * now[name], now[name] // 2):
+            point = tried({name: other}) if count < 2 and other > 0 else None
+            if point:
+                count += 1
+                yield point
+    together = tried({name: 2 * now[name] for name in names}) if len(names) > 1 else None
+    if together:
+        yield together
+    if any(values.get(n) != v for n, v in fixed.items()) or set(values) - set(fixed):
+        written = _run(source, dict(fixed), device, seed, needs_numbers)
+        if written:
+            yield written
+
+
+def _run(source: Source, values: dict[str, int], device: torch.device, seed: int, real: bool) -> Point | None:
+    """From shapes alone; on numbers, where they are few, if the task has a constant tensor (`real`) or does not bear it."""
+    for way in [_trace_real, _trace_shapes] if real and device.type == "cpu" else [_trace_shapes, _trace_real]:
+        try:
+            graph = way(source, values, seed)
+        except Exception:  # whatever a task does at sizes it was not written for
+            continue
+        if graph is not None:
+            return _point(graph)
+    return None
+
+
+def _trace_real(source: Source, values: dict[str, int], seed: int) -> Graph | None:
+    if _elements(source, values, seed) > MAX_ELEMENTS:
+        return None
+    task = Task(source, values, torch.device("cpu"))
+    arguments = task.arguments(seed)
+    return trace(task, task.model(seed), arguments, arguments.tensors, limit=8 * MAX_ELEMENTS)[0]
+
+
+def _elements(source: Source, values: dict[str, int], seed: int) -> int:
+    with OnMeta():
+        arguments = Task(source, values, torch.device("cpu")).arguments(seed, torch.device("meta"))
+    return max((t.numel() for t in arguments.tensors), default=0)
+
+
+def _trace_shapes(source: Source, values: dict[str, int], seed: int) -> Graph:
+    meta = torch.device("meta")
+    with OnMeta():
+        task = Task(source, values, torch.device("cpu"))
+        arguments = task.arguments(seed, meta)
+        model = task.model(seed, meta)
+    return trace(task, model, arguments, arguments.tensors)[0]
+
+
+def _same_operators(a: Point, b: Point) -> bool:
+    return [n.op for n in a.nodes] == [n.op for n in b.nodes] and a.sizes.keys() == b.sizes.keys()
+
+
+# ---- the numbers of a graph -------------------------------------------------------------------
+
+Path = tuple[Any, ...]
+
+
+def _numbers(node: Node) -> Iterator[tuple[Path, float]]:
+    """Every number that is an operand, with the way to it."""
+    if node.op == "constant":
+        if _number(node.kwargs.get("value"), True):
+            yield ("constant",), float(node.kwargs["value"])
+        return
+    if node.name in VIEWS or node.op == "input":
+        return
+    whole = node.name.rstrip("_") in ARITHMETIC
+    for kind, items in (("args", enumerate(node.args)), ("kwargs", node.kwargs.items())):
+        for key, arg in items:
+            if isinstance(arg, dict) and _number(arg.get("value"), whole):
+                yield (kind, key), float(arg["value"])
+
+
+def _number(value: Any, whole: bool) -> bool:
+    return (isinstance(value, float) or (whole and isinstance(value, int))) and not isinstance(value, bool)
+
+
+def _argument(node: Node, path: Path) -> dict[str, Any]:
+    if path[0] == "constant":
+        return node.kwargs
+    return node.args[path[1]] if path[0] == "args" else node.kwargs[path[1]]
+
+
+def _at(node: Node, path: Path) -> float | None:
+    try:
+        value = _argument(node, path)["value"]
+    except (LookupError, TypeError):
+        return None
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=CLOSE, abs_tol=0.0)
+
+
+# ---- formulas ---------------------------------------------------------------------------------
+
+
+def _fit(series: list[float], points: list[Point]) -> dict[str, Any] | None:
+    """The simplest formula that gives the number at every point; None: there is none of this kind."""
+    variables: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for place in sorted(points[0].sizes, key=lambda p: (p[0], -p[1])):
+        sizes = tuple(p.sizes[place] for p in points)
+        if len(set(sizes)) > 1 and min(sizes) > 0:
+            variables.setdefault(sizes, []).append(place)
+    for terms in _candidates(variables):
+        factor = _factor(series, [_product(terms, k) for k in range(len(points))])
+        if factor is not None:
+            return {
+                "factor": factor,
+                "terms": [
+                    {"places": [list(p) for p in variables[sizes]], "shift": shift, "power": power}
+                    for sizes, shift, power in terms
+                ],
+            }
+    return None
+
+
+Choice = tuple[tuple[int, ...], int, float]
+
+
+def _candidates(variables: dict[tuple[int, ...], list[tuple[int, int]]]) -> Iterator[list[Choice]]:
+    one = [(v, s, p) for v in variables for s in SHIFTS for p in POWERS if s == 0 or min(v) + s > 0]
+    for choice in one:
+        yield [choice]
+    for a, b in itertools.combinations(one, 2):
+        if a[0] != b[0]:
+            yield [a, b]
+    for count in range(3, len(variables) + 1):
+        for group in itertools.combinations(variables, count):
+            for power in POWERS:
+                yield [(v, 0, power) for v in group]
+
+
+def _product(terms: list[Choice], k: int) -> float:
+    value = 1.0
+    for sizes, shift, power in terms:
+        value *= float(sizes[k] + shift) ** power
+    return value
+
+
+def _factor(series: list[float], made: list[float]) -> float | None:
+    if made[0] == 0.0 or series[0] == 0.0:
+        return None
+    factor = series[0] / made[0]
+    if all(_close(s, factor * m) for s, m in zip(series, made)):
+        return float(f"{factor:.15g}")
+    return None
+
+
+def _words(formula: dict[str, Any]) -> str:
+    """factor * sqrt(in0.shape[1]), for people and models."""
+    above: list[str] = [] if formula["factor"] == 1.0 else [f"{formula['factor']:.9g}"]
+    below: list[str] = []
+    forms: dict[float, Callable[[str], str]] = {
+        1.0: lambda s: s,
+        0.5: lambda s: f"sqrt({s})",
+        2.0: lambda s: f"{s} * {s}",
+    }
+    for term in formula["terms"]:
+        leaf, dim = term["places"][0]
+        size = f"in{leaf}.shape[{dim}]"
+        if term["shift"]:
+            size = f"({size} {'-' if term['shift'] < 0 else '+'} {abs(term['shift'])})"
+        (above if term["power"] > 0 else below).append(forms[abs(term["power"])](size))
+    text = " * ".join(above) or "1"
+    if not below:
+        return text
+    return f"{text} / {below[0] if len(below) == 1 and ' * ' not in below[0] else '(' + ' * '.join(below) + ')'}"

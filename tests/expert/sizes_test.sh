@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# sizes_test.sh - numbers that follow from sizes: a kernel written at reduced sizes is right at others, or refuses them.
+#
+#     tests/expert/sizes_test.sh PATH-TO-CUTEGEN
+#
+# Each task of tests/expert/sizes is run at the sizes that suit simt; its kernel is then judged at sizes it never saw.
+set -u
+program=$(readlink -f "$1")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CONFIG_HOME=$work/config CUTEGEN_SERVER=no CUTEGEN_RUNS=$work/runs CUTEGEN_DRAWS=1
+cd "$work" || exit 3
+n=0
+failed=0
+
+say() # WHETHER SENTENCE
+{
+    n=$((n + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $n - $2"
+        return
+    fi
+    echo "not ok $n - $2"
+    tail -n 20 log | sed 's/^/# /'
+    failed=1
+}
+
+# judged TASK VERDICT SETTINGS... : the kernel the built-in engineer writes, at other sizes.
+judged()
+{
+    local task=$root/tests/expert/sizes/$1.py want=$2 got
+    shift 2
+    "$program" run "$task" --device simt --depth 0 --no-report --json >result 2>log
+    say $? "$(basename "$task" .py): a kernel at reduced sizes passes"
+    "$program" show last --source >kernel.cu 2>>log
+    "$program" eval "$task" kernel.cu --device simt --json "$@" >result 2>>log
+    got=$(python3 -c 'import json; print(json.load(open("result"))["verdict"])')
+    echo "$got" >>log
+    [ "$got" = "$want" ]
+    say $? "$(basename "$task" .py): at $(echo "$*" | sed 's/--set //g'): $want"
+}
+
+judged root pass --set COLUMNS=4100
+judged mean pass --set ROWS=48 --set COLUMNS=1000
+judged unbiased pass --set ROWS=48 --set COLUMNS=1000
+judged positions pass --set ROWS=48 --set COLUMNS=1000
+judged elements pass --set M=192 --set K=160 --set N=64
+judged attention pass --set TOKENS=256 --set WIDTH=48
+# written as a literal, in a recipe's own form: the plan says no
+judged epsilon "bad plan" --set ROWS=48 --set COLUMNS=1000
+# no formula found: likewise
+judged logarithm "bad plan" --set ROWS=48 --set COLUMNS=1000
+"$program" describe "$root/tests/expert/sizes/logarithm.py" --device simt >result 2>log
+grep -q "depends on sizes in a way that was not found" result
+say $? "the description says that no formula was found"
+"$program" describe "$root/tests/expert/sizes/root.py" --device simt >result 2>log
+grep -q "the number 256 in aten.div.Tensor is sqrt(in0.shape\[1\]): compute it in the plan" result
+say $? "the description has the formula, for a model to read"
+echo "1..$n"
+exit $failed
