@@ -11,10 +11,10 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "expert/compose/size_constants.h"
 #include "expert/compose/source_edits.h"
 #include "expert/match/match.h"
 #include "expert/match/partition.h"
+#include "expert/match/size_constants.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "expert/compose/format_source.h"
-#include "expert/compose/size_constants.h"
+#include "expert/match/size_constants.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -292,7 +292,7 @@ static const char *operand_text(struct writer *w, const struct operand *o, const
     double number = 0;
 
     if (of_sizes && strcmp(type, "float") == 0)
-        return of_sizes->name; /* handed over by compose/size_constants.c */
+        return of_sizes->name; /* handed over by match/size_constants.c */
     if (o->node && o->node->value)
         graph_number(o->node->value, &number);
     else if (o->node)

@@ -59,10 +59,10 @@ struct graph {
     struct tensor in[MAX_TENSORS], out[MAX_TENSORS];
     int origin[MAX_TENSORS]; /* the task's own input that this is, by index; -1: none */
     int in_count, out_count;
-    const json_t *scalars;   /* of the call; may be NULL */
+    const json_t *scalars;             /* of the call; may be NULL */
     const struct size_constant *sizes; /* that the nodes have as arguments */
     int size_count;
-    bool size_unknown; /* a number varies with sizes, and not by a formula of this kind */
+    bool size_unknown;       /* a number varies with sizes, and not by a formula of this kind */
     const json_t *structure; /* of the inputs, as seen on several draws; may be NULL */
     int result[MAX_TENSORS]; /* node that gives each output */
     /* What it will run on: 80, 90, ...; simt runs what sm_80 has. */

@@ -43,7 +43,7 @@ struct chain;
 bool chain_open(const struct parts *p, struct arena *a, struct chain **out, unsigned *steps,
                 struct error *err);
 /* Parts of other recipes stand at the top of their ladders, whatever the steps. *literal: see
- * compose/size_constants.h. */
+ * match/size_constants.h. */
 bool chain_compose(const struct chain *c, unsigned steps, struct arena *a, struct text *out,
                    uint64_t *literal, struct error *err);
 

@@ -8,7 +8,7 @@
  * are lengthened. A function that is a member of a struct, or that is named
  * without being called, is out of reach: the number becomes a literal again.
  */
-#include "expert/compose/size_constants.h"
+#include "expert/match/size_constants.h"
 
 #include "base/buf.h"
 #include "base/text.h"
