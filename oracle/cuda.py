@@ -12,7 +12,7 @@ import functools
 
 import torch
 
-from .fault import machine, use
+from .fault import machine, memory
 
 _OUT_OF_MEMORY = 2
 
@@ -27,7 +27,7 @@ def _driver() -> ctypes.CDLL:
 
 def _check(code: int, what: str) -> None:
     if code == _OUT_OF_MEMORY:
-        raise use(f"{what}: the device is out of memory", "make the task smaller, for example --set N=512")
+        raise memory(f"{what}: the device is out of memory")
     if code:
         name = ctypes.c_char_p()
         _driver().cuGetErrorName(code, ctypes.byref(name))

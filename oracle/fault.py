@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fault: why a request could not be carried out, in the words the asker is shown.
 
-`use`: the task file or the request is at fault; `machine`: the machine is.
+`use`: the task file or the request is at fault; `memory`: it needs more than there is; `machine`: the machine is.
 """
 
 import contextlib
@@ -19,6 +19,10 @@ class Fault(Exception):
 
 def use(text: str, hint: str = "") -> Fault:
     return Fault("use", text, hint)
+
+
+def memory(text: str, hint: str = "make the task smaller, for example --set N=512") -> Fault:
+    return Fault("memory", text, hint)
 
 
 def machine(text: str, hint: str = "") -> Fault:
@@ -43,7 +47,4 @@ def memory_is_finite(what: str) -> Iterator[None]:
     except (MemoryError, RuntimeError) as err:
         if not is_out_of_memory(err):
             raise
-        raise use(
-            f"{what} needs more memory than there is: {str(err).splitlines()[0]}",
-            "make the task smaller, for example --set N=512",
-        ) from err
+        raise memory(f"{what} needs more memory than there is: {str(err).splitlines()[0]}") from err

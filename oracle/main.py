@@ -141,7 +141,7 @@ def reply(oracle: Oracle | None, line: str) -> dict[str, Any]:
         return fault.answer()
     except Exception as err:
         traceback.print_exc()
-        kind = "use" if is_out_of_memory(err) else "machine"
+        kind = "memory" if is_out_of_memory(err) else "machine"
         place = traceback.extract_tb(err.__traceback__)[-1]
         return {
             "ok": False,
@@ -149,7 +149,7 @@ def reply(oracle: Oracle | None, line: str) -> dict[str, Any]:
             "text": f"the oracle failed: {type(err).__name__}: {err} ({Path(place.filename).name}:{place.lineno})",
             "hint": (
                 "make the task smaller, for example --set N=512"
-                if kind == "use"
+                if kind == "memory"
                 else "this is a bug in the oracle; its stderr has the trace"
             ),
         }

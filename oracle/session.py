@@ -26,7 +26,7 @@ from .describe import SIZES, Analysis, tensor_entry
 from .draw import check_distribution, lean, nearly, redraw, seed_number, stir_parameters
 from .exchange import Exchange, memory_of
 from .facts import Known, look, words
-from .fault import Fault, machine, memory_is_finite, use
+from .fault import Fault, machine, memory, memory_is_finite, use
 from .graph import Graph, Limit, OnMeta, TooBig, node_flops, tensor_part
 from .noise import Disturb, longest_sums, runs_for, stored_roundoff
 from .operators import RANDOM
@@ -98,10 +98,7 @@ class Session:
         except BaseException as err:
             self.release()
             if isinstance(err, TooBig):
-                raise use(
-                    f"{self.source.path} needs more memory than there is: {err}",
-                    "make it smaller, for example --set N=512",
-                ) from err
+                raise memory(f"{self.source.path} needs more memory than there is: {err}") from err
             raise
 
     # ---- between two users --------------------------------------------------------------------

@@ -28,7 +28,7 @@ from typing import Any
 
 import torch
 
-from .fault import is_out_of_memory, use
+from .fault import is_out_of_memory, memory, use
 from .limits import import_deadline
 
 MODULE = "cutegen_task"
@@ -304,10 +304,7 @@ def task_errors(path: Path, what: str, hint: str = FORMAT) -> Iterator[None]:
         where = f"{path}:{lines[-1]}" if lines else str(path)
         text = (str(err).strip().splitlines() or [""])[0]
         if is_out_of_memory(err):
-            raise use(
-                f"the task needs more memory than there is: {where}: {text}",
-                "make it smaller, for example --set N=512",
-            ) from err
+            raise memory(f"the task needs more memory than there is: {where}: {text}") from err
         newer = _newer_torch_hint(err)
         if newer:
             hint = newer

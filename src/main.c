@@ -167,8 +167,8 @@ const struct command *command_find(const char *name, const char *next)
 
 static const char *error_kind_name(enum error_kind kind)
 {
-    static const char *const names[] = {"none",    "judged", "use",
-                                        "machine", "budget", "interrupted"};
+    static const char *const names[] = {"none",   "judged",      "use",   "machine",
+                                        "budget", "interrupted", "memory"};
 
     return (size_t)kind < ARRAY_LEN(names) ? names[kind] : "machine";
 }

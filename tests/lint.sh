@@ -96,6 +96,13 @@ opcode_text()
         grep -v '^src/simt/ptx/'
 }
 
+# A caller decides by an error's kind: its text is for people.
+error_text()
+{
+    grep -rnE '\b(str(n?(case)?cmp|str|casestr)|memmem|text_starts)\([^;]*\b(err|error|why|first|second|busy|fault|ignored)(->|\.)(text|hint)\b' \
+        src --include='*.[ch]'
+}
+
 licences()
 {
     git ls-files 'src/*.[ch]' 'src/*.def' 'include/*.h' 'oracle/*.py' | xargs grep -L '^\(/\*\|#\) SPDX-License-Identifier: Apache-2.0'
@@ -204,6 +211,7 @@ check "files stay short" long_files
 check "functions stay short" long_functions
 check "struct tags are unique" struct_tags
 check "opcodes are compared as numbers" opcode_text
+check "nothing is decided by the text of an error" error_text
 check "every file begins with what it is for" first_lines
 check "every file names its licence" licences
 check "every source file is named in its room's README" room_readmes

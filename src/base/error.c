@@ -59,6 +59,7 @@ int error_exit_code(const struct error *err)
     case ERROR_JUDGED:
         return 1;
     case ERROR_USE:
+    case ERROR_MEMORY:
         return 2;
     case ERROR_MACHINE:
         return 3;

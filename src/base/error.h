@@ -11,6 +11,7 @@
  *
  * A bad kernel is not an error but a verdict (model.h). Our own mistake is
  * BUG(). Only main.c prints an error and turns its kind into an exit code.
+ * A caller decides by the kind, never by the text.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
@@ -24,6 +25,7 @@ enum error_kind {
     ERROR_MACHINE,     /* the machine lacks something or broke: exit 3 */
     ERROR_BUDGET,      /* a budget ran out: exit 4 */
     ERROR_INTERRUPTED, /* Ctrl-C: exit 130 */
+    ERROR_MEMORY,      /* the task needs more memory than there is: exit 2, as wrong use */
 };
 
 struct error {

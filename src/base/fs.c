@@ -20,6 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define UNKNOWN_MEMORY (UINT64_C(4) << 30) /* where the machine does not say */
+
 static bool fs_error(struct error *err, const char *what, const char *path)
 {
     int code = errno;
@@ -419,7 +421,9 @@ bool home_runtime(struct arena *a, char **out, struct error *err)
 
 uint64_t machine_memory(void)
 {
-    uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE), limit;
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    uint64_t bytes = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UNKNOWN_MEMORY;
+    uint64_t limit;
     struct arena *a = arena_new();
     struct error ignored = {0};
     struct text t;

@@ -108,6 +108,19 @@ void *arena_array(struct arena *a, size_t count, size_t size)
     return arena_alloc(a, count * size);
 }
 
+void *arena_grow(struct arena *a, void *items, size_t count, size_t *cap, size_t size)
+{
+    void *bigger;
+
+    if (count < *cap)
+        return items;
+    *cap = *cap ? *cap * 2 : 16;
+    bigger = arena_array(a, *cap, size);
+    if (count)
+        memcpy(bigger, items, count * size);
+    return bigger;
+}
+
 char *arena_strndup(struct arena *a, const char *s, size_t len)
 {
     char *p = arena_alloc(a, len + 1);

@@ -28,6 +28,8 @@ void arena_defer(struct arena *a, void (*fn)(void *arg), void *arg);
 
 void *arena_alloc(struct arena *a, size_t size); /* zeroed, aligned for anything */
 void *arena_array(struct arena *a, size_t count, size_t size);
+/* `items`, or a larger copy if all *cap of them are in use; *cap begins with 0. */
+void *arena_grow(struct arena *a, void *items, size_t count, size_t *cap, size_t size);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t len);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

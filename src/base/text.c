@@ -22,10 +22,65 @@ bool text_next_line(struct text *rest, struct text *line)
     return true;
 }
 
-struct text text_trim(struct text t)
+bool text_next_whole_line(struct text *rest, struct text *line)
+{
+    if (!text_next_line(rest, line))
+        return false;
+    line->len = (size_t)(rest->data - line->data);
+    return true;
+}
+
+size_t text_line_count(struct text t)
+{
+    size_t count = t.len && t.data[t.len - 1] != '\n';
+
+    for (size_t i = 0; i < t.len; i++)
+        count += t.data[i] == '\n';
+    return count;
+}
+
+struct text *text_lines(struct text t, struct arena *a, size_t *count)
+{
+    struct text *lines = arena_array(a, text_line_count(t) + 1, sizeof(*lines));
+
+    for (*count = 0; text_next_line(&t, &lines[*count]);)
+        ++*count;
+    return lines;
+}
+
+struct text text_line(struct text t, int number)
+{
+    struct text line = {t.data, 0};
+
+    for (int i = 0; i < number; i++)
+        if (!text_next_line(&t, &line))
+            return (struct text){t.data, 0};
+    return line;
+}
+
+struct text text_line_around(struct text t, size_t at)
+{
+    struct text line = {t.data, 0};
+
+    while (at > 0 && t.data[at - 1] != '\n')
+        at--;
+    t.data += at;
+    t.len -= at;
+    line.data = t.data;
+    (void)text_next_line(&t, &line);
+    return line;
+}
+
+struct text text_trim_left(struct text t)
 {
     while (t.len && isspace((unsigned char)t.data[0]))
         t.data++, t.len--;
+    return t;
+}
+
+struct text text_trim(struct text t)
+{
+    t = text_trim_left(t);
     while (t.len && isspace((unsigned char)t.data[t.len - 1]))
         t.len--;
     return t;

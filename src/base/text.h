@@ -18,8 +18,18 @@
  *     for (struct text line; text_next_line(&rest, &line);)
  */
 bool text_next_line(struct text *rest, struct text *line);
+/* The same, with its newline. */
+bool text_next_whole_line(struct text *rest, struct text *line);
+/* All lines; the newline at the end of a text begins none. */
+struct text *text_lines(struct text t, struct arena *a, size_t *count);
+size_t text_line_count(struct text t);
+/* The line with this number, from 1; empty: there is none. */
+struct text text_line(struct text t, int number);
+/* The line that byte `at` is in. */
+struct text text_line_around(struct text t, size_t at);
 /* Without the white space (ASCII) at both ends. */
 struct text text_trim(struct text t);
+struct text text_trim_left(struct text t);
 
 /* Length of the character that t begins with, and which it is; 0: t is empty or not UTF-8 there. */
 size_t text_first_character(struct text t, uint32_t *code);

@@ -5,6 +5,7 @@
  * A modelled time is never shown without its mark. JSON keys are a promise:
  * docs/commands.md lists them.
  */
+#include "base/text.h"
 #include "cli/cmd.h"
 
 #include <math.h>
@@ -76,15 +77,14 @@ void print_visible(FILE *to, const char *text, size_t len)
 /* Several lines, each behind the same indent; at most `limit` of them. */
 static void print_lines(const char *text, const char *indent, int limit)
 {
-    while (text && *text && limit-- > 0) {
-        size_t len = strcspn(text, "\n");
+    struct text rest = text_of(text ? text : ""), line;
 
+    while (limit-- > 0 && text_next_line(&rest, &line)) {
         fputs(indent, stdout);
-        print_visible(stdout, text, len);
+        print_visible(stdout, line.data, line.len);
         putchar('\n');
-        text += len + (text[len] == '\n');
     }
-    if (text && *text)
+    if (rest.len)
         printf("%s...\n", indent);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter.c - the system calls: a seccomp filter, written as BPF by hand so that no library is
- * needed.
+ * filter.c - the system calls of a confined process: a seccomp filter.
  *
  * A list of what is denied, not of what is allowed: NVRTC, PyTorch and compilers use calls that
  * change with every release. Denied is what reaches other processes, makes sockets or namespaces,
@@ -16,12 +15,10 @@
  * sendmsg(), whose address a filter cannot read, reaches nobody new.
  */
 #include "confine/layers.h"
+#include "confine/seccomp.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -32,22 +29,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#define OUR_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define OUR_ARCH AUDIT_ARCH_AARCH64
-#else
-#error "filter.c knows the system calls of x86_64 and aarch64 only"
-#endif
-
 enum { NO_DOMAIN = 0xffff };
-enum { FILTER_MAX = 640, NEWEST_KNOWN = 462 /* mseal */ };
+enum { NEWEST_KNOWN = 462 }; /* mseal */
 enum { DENIED = SECCOMP_RET_ERRNO | EPERM, MISSING = SECCOMP_RET_ERRNO | ENOSYS };
-
-struct filter {
-    struct sock_filter code[FILTER_MAX];
-    unsigned short len;
-};
 
 /* Other processes: their memory, descriptors, limits and time. */
 static const int others[] = {SYS_ptrace,
@@ -153,86 +137,42 @@ static const int missing[] = {425 /* io_uring_setup */, 426 /* io_uring_enter */
 static const int of_pid[] = {SYS_prlimit64, SYS_sched_setaffinity, SYS_sched_setattr,
                              SYS_sched_setparam, SYS_sched_setscheduler};
 
-static void emit(struct filter *f, unsigned code, uint32_t k, unsigned char yes, unsigned char no)
-{
-    if (f->len == FILTER_MAX)
-        BUG("the system call filter is longer than %d", FILTER_MAX);
-    f->code[f->len++] =
-        (struct sock_filter){.code = (unsigned short)code, .jt = yes, .jf = no, .k = k};
-}
-
-static void load(struct filter *f, size_t offset)
-{
-    emit(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
-}
-
-static void load_argument(struct filter *f, int index)
-{
-    load(f, offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t));
-}
-
-static void give(struct filter *f, unsigned action)
-{
-    emit(f, BPF_RET | BPF_K, action, 0, 0);
-}
-
-/* The accumulator holds the call's number between rules. */
-static void begin(struct filter *f)
-{
-    load(f, offsetof(struct seccomp_data, arch));
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, OUR_ARCH, 1, 0);
-    give(f, SECCOMP_RET_KILL_PROCESS);
-    load(f, offsetof(struct seccomp_data, nr));
-#ifdef __x86_64__
-    emit(f, BPF_JMP | BPF_JGE | BPF_K, 0x40000000u, 0, 1);
-    give(f, DENIED);
-#endif
-    emit(f, BPF_JMP | BPF_JGT | BPF_K, NEWEST_KNOWN, 0, 1);
-    give(f, MISSING);
-}
-
-static void on(struct filter *f, int call, unsigned action)
-{
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 1);
-    give(f, action);
-}
-
 static void on_all(struct filter *f, const int *calls, size_t n, unsigned action)
 {
     for (size_t i = 0; i < n; i++)
-        on(f, calls[i], action);
+        filter_on(f, calls[i], action);
 }
 
 /* Allowed when the argument is `value`, else denied. */
 static void only_with(struct filter *f, int call, int index, uint32_t value)
 {
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 4);
-    load_argument(f, index);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
-    give(f, SECCOMP_RET_ALLOW);
-    give(f, DENIED);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 4);
+    filter_load_argument(f, index);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+    filter_give(f, SECCOMP_RET_ALLOW);
+    filter_give(f, DENIED);
 }
 
 /* Denied when the argument is one of `values`; the rest of the filter still applies to others. */
 static void not_with(struct filter *f, int call, int index, const uint32_t *values, size_t n)
 {
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, (unsigned char)(2 * n + 2));
-    load_argument(f, index);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, (unsigned char)(2 * n + 2));
+    filter_load_argument(f, index);
     for (size_t i = 0; i < n; i++) {
-        emit(f, BPF_JMP | BPF_JEQ | BPF_K, values[i], 0, 1);
-        give(f, DENIED);
+        filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, values[i], 0, 1);
+        filter_give(f, DENIED);
     }
-    give(f, SECCOMP_RET_ALLOW);
+    filter_give(f, SECCOMP_RET_ALLOW);
 }
 
 /* Allowed when (argument & mask) is as given: set, or clear. */
 static void only_flags(struct filter *f, int call, int index, uint32_t mask, bool set)
 {
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 4);
-    load_argument(f, index);
-    emit(f, BPF_JMP | BPF_JSET | BPF_K, mask, set ? 0 : 1, set ? 1 : 0);
-    give(f, SECCOMP_RET_ALLOW);
-    give(f, DENIED);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)call, 0, 4);
+    filter_load_argument(f, index);
+    filter_emit(f, BPF_JMP | BPF_JSET | BPF_K, mask, set ? 0 : 1, set ? 1 : 0);
+    filter_give(f, SECCOMP_RET_ALLOW);
+    filter_give(f, DENIED);
 }
 
 static void on_processes(struct filter *f, bool fork)
@@ -242,8 +182,8 @@ static void on_processes(struct filter *f, bool fork)
 
 #ifdef SYS_fork
     if (!fork) {
-        on(f, SYS_fork, DENIED);
-        on(f, SYS_vfork, DENIED);
+        filter_on(f, SYS_fork, DENIED);
+        filter_on(f, SYS_vfork, DENIED);
     }
 #endif
     if (fork)
@@ -268,39 +208,39 @@ static void on_signals(struct filter *f)
 /* Dies with its supervisor, and does not change that. */
 static void on_prctl(struct filter *f)
 {
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 6);
-    load_argument(f, 0);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, PR_SET_PDEATHSIG, 0, 3);
-    load_argument(f, 1);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 1, 0);
-    give(f, DENIED);
-    give(f, SECCOMP_RET_ALLOW);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 6);
+    filter_load_argument(f, 0);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, PR_SET_PDEATHSIG, 0, 3);
+    filter_load_argument(f, 1);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, SIGKILL, 1, 0);
+    filter_give(f, DENIED);
+    filter_give(f, SECCOMP_RET_ALLOW);
 }
 
 /* Pairs of Unix stream sockets only; with `network` also TCP and UDP; for libcuda Unix sockets that
  * listen: it names itself by one, and does not start without. See invariant 3. */
 static void on_sockets(struct filter *f, const struct confine_policy *p)
 {
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 7);
-    load_argument(f, 0);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 0, 4);
-    load_argument(f, 1);
-    emit(f, BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 0, 1);
-    give(f, SECCOMP_RET_ALLOW);
-    give(f, DENIED);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 9);
-    load_argument(f, 0);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->network ? AF_INET : NO_DOMAIN, 5, 0);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->network ? AF_INET6 : NO_DOMAIN, 4, 0);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->cuda ? AF_UNIX : NO_DOMAIN, 0, 4);
-    load_argument(f, 1);
-    emit(f, BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SOCK_SEQPACKET, 0, 1);
-    give(f, SECCOMP_RET_ALLOW);
-    give(f, DENIED);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 7);
+    filter_load_argument(f, 0);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 0, 4);
+    filter_load_argument(f, 1);
+    filter_emit(f, BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, SOCK_STREAM, 0, 1);
+    filter_give(f, SECCOMP_RET_ALLOW);
+    filter_give(f, DENIED);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 9);
+    filter_load_argument(f, 0);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->network ? AF_INET : NO_DOMAIN, 5, 0);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->network ? AF_INET6 : NO_DOMAIN, 4, 0);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, p->cuda ? AF_UNIX : NO_DOMAIN, 0, 4);
+    filter_load_argument(f, 1);
+    filter_emit(f, BPF_ALU | BPF_AND | BPF_K, 0xf, 0, 0);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, SOCK_SEQPACKET, 0, 1);
+    filter_give(f, SECCOMP_RET_ALLOW);
+    filter_give(f, DENIED);
     if (!p->network)
-        on(f, SYS_connect, DENIED);
+        filter_on(f, SYS_connect, DENIED);
     if (!p->network && !p->cuda)
         on_all(f, listening, ARRAY_LEN(listening), DENIED);
     on_all(f, channels, ARRAY_LEN(channels), DENIED);
@@ -322,7 +262,9 @@ bool confine_filter(const struct confine_policy *p, struct error *err)
 {
     struct filter f = {.len = 0};
 
-    begin(&f);
+    filter_begin(&f, DENIED);
+    filter_emit(&f, BPF_JMP | BPF_JGT | BPF_K, NEWEST_KNOWN, 0, 1);
+    filter_give(&f, MISSING);
     on_all(&f, missing, ARRAY_LEN(missing), MISSING);
     on_all(&f, others, ARRAY_LEN(others), DENIED);
     on_all(&f, machine, ARRAY_LEN(machine), DENIED);
@@ -334,7 +276,7 @@ bool confine_filter(const struct confine_policy *p, struct error *err)
     on_signals(&f);
     on_prctl(&f);
     on_sockets(&f, p);
-    give(&f, SECCOMP_RET_ALLOW);
+    filter_give(&f, SECCOMP_RET_ALLOW);
     return install(&f, err);
 }
 
@@ -343,13 +285,15 @@ bool confine_seal(unsigned bits, struct error *err)
     struct filter f = {.len = 0};
 
     (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    begin(&f);
+    filter_begin(&f, DENIED);
+    filter_emit(&f, BPF_JMP | BPF_JGT | BPF_K, NEWEST_KNOWN, 0, 1);
+    filter_give(&f, MISSING);
     if (bits & CONFINE_NO_EXEC) {
-        on(&f, SYS_execve, DENIED);
-        on(&f, SYS_execveat, DENIED);
+        filter_on(&f, SYS_execve, DENIED);
+        filter_on(&f, SYS_execveat, DENIED);
     }
-    on(&f, SYS_clone3, MISSING);
+    filter_on(&f, SYS_clone3, MISSING);
     on_processes(&f, !(bits & CONFINE_NO_FORK));
-    give(&f, SECCOMP_RET_ALLOW);
+    filter_give(&f, SECCOMP_RET_ALLOW);
     return install(&f, err);
 }

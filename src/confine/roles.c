@@ -70,24 +70,9 @@ static const char *const cuda_devices[] = {
     "/dev/nvidia3",     "/dev/nvidia4",    "/dev/nvidia5",          "/dev/nvidia6",
     "/dev/nvidia7"};
 
-/* The machine's memory, or that of our control group where it is less. */
-static uint64_t machine_bytes(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    uint64_t bytes = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 4 * GIB;
-    unsigned long long limit;
-    FILE *f = fopen("/sys/fs/cgroup/memory.max", "re");
-
-    if (f && fscanf(f, "%llu", &limit) == 1 && limit > 0 && limit < bytes)
-        bytes = limit;
-    if (f)
-        fclose(f);
-    return bytes;
-}
-
 uint64_t confine_memory(enum confine_role role)
 {
-    uint64_t part = machine_bytes() / 100 * (uint64_t)roles[role].memory_part;
+    uint64_t part = machine_memory() / 100 * (uint64_t)roles[role].memory_part;
 
     return part < roles[role].data_bytes ? part : roles[role].data_bytes;
 }

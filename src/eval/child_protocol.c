@@ -58,8 +58,11 @@ bool talk_ok(const json_t *answer, struct error *err)
 
     if (json_bool_or(answer, "ok", false))
         return true;
-    error_set(err, strcmp(kind, "use") == 0 ? ERROR_USE : ERROR_MACHINE, "%s",
-              json_string_or(answer, "text", "no reason given"));
+    error_set(err,
+              strcmp(kind, "use") == 0      ? ERROR_USE
+              : strcmp(kind, "memory") == 0 ? ERROR_MEMORY
+                                            : ERROR_MACHINE,
+              "%s", json_string_or(answer, "text", "no reason given"));
     if (*hint)
         error_hint(err, "%s", hint);
     return false;

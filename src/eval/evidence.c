@@ -47,28 +47,32 @@ void evidence_init(struct evidence *e, struct arena *a, const struct task *task,
 
 /* ---- findings ----------------------------------------------------------- */
 
-/* What a finding's kind amounts to (the kinds are device_simt.c's). First match wins. */
+/* What a finding's kind amounts to; the kinds are device_simt.c's. What is not listed is about
+ * memory. */
 static enum verdict_kind kind_verdict(const char *kind)
 {
     static const struct {
-        const char *part;
+        const char *kind;
         enum verdict_kind verdict;
     } table[] = {
         {"write to an input", VERDICT_INPUT_MODIFIED},
-        {"race", VERDICT_RACE},
-        {"asynchronous copy", VERDICT_RACE},
-        {"proxy fence", VERDICT_RACE},
-        {"wgmma", VERDICT_RACE},
-        {"cluster", VERDICT_RACE},
-        {"mbarrier", VERDICT_HANG},
-        {"divergent", VERDICT_RACE},
+        {"shared-memory race", VERDICT_RACE},
+        {"global-memory race", VERDICT_RACE},
+        {"asynchronous copy not waited for", VERDICT_RACE},
+        {"asynchronous copy overwritten", VERDICT_RACE},
+        {"missing proxy fence", VERDICT_RACE},
+        {"wgmma not waited for", VERDICT_RACE},
+        {"cluster misuse", VERDICT_RACE},
+        {"mbarrier misuse", VERDICT_HANG},
+        {"divergent barrier", VERDICT_RACE},
+        {"divergent collective", VERDICT_RACE},
         {"deadlock", VERDICT_HANG},
         {"timeout", VERDICT_HANG},
         {"trap", VERDICT_CRASH},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
-        if (strstr(kind, table[i].part))
+        if (strcmp(kind, table[i].kind) == 0)
             return table[i].verdict;
     return VERDICT_UNSAFE_MEMORY;
 }

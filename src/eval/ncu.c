@@ -10,6 +10,7 @@
 #include "eval/ncu.h"
 
 #include "base/json.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -57,13 +58,8 @@ static const char *take_cell(struct csv *c, bool *last)
 /* The next line that holds cells; false at the end. */
 static bool next_line(struct csv *c)
 {
-    while (c->rest.len && *c->rest.data != '"') {
-        const char *nl = memchr(c->rest.data, '\n', c->rest.len);
-        size_t skip = nl ? (size_t)(nl - c->rest.data) + 1 : c->rest.len;
-
-        c->rest.data += skip;
-        c->rest.len -= skip;
-    }
+    for (struct text other; c->rest.len && *c->rest.data != '"';)
+        (void)text_next_line(&c->rest, &other);
     c->count = 0;
     c->cells = arena_array(c->a, MAX_COLUMNS, sizeof(*c->cells));
     for (bool last = !c->rest.len; !last && c->count < MAX_COLUMNS;)

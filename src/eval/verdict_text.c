@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,21 +19,9 @@ enum { DETAIL_LIMIT = 16 << 10, SHOWN_FINDINGS = 8, SHOWN_WORST = 8 };
 
 const char *words_source_line(struct text source, int line, struct arena *a)
 {
-    const char *at = source.data, *end = source.data + source.len, *stop;
+    struct text t = text_trim(text_line(source, line));
 
-    for (int i = 1; at && i < line; i++) {
-        at = memchr(at, '\n', (size_t)(end - at));
-        at = at ? at + 1 : NULL;
-    }
-    if (line < 1 || !at || at >= end)
-        return "";
-    while (at < end && (*at == ' ' || *at == '\t'))
-        at++;
-    stop = memchr(at, '\n', (size_t)(end - at));
-    stop = stop ? stop : end;
-    while (stop > at && (stop[-1] == ' ' || stop[-1] == '\r' || stop[-1] == '\t'))
-        stop--;
-    return arena_strndup(a, at, (size_t)(stop - at));
+    return arena_strndup(a, t.data, t.len);
 }
 
 static bool in_header(const char *file)

@@ -281,11 +281,11 @@ static void join_round(struct ask *k)
     if (have.len && text_starts(next, "```")) {
         struct arena *a = arena_new();
         struct fence_list list = fence_find(have, a);
-        const char *nl = memchr(next.data, '\n', next.len);
+        struct text rest = next, opening;
 
-        if (list.count && !list.items[list.count - 1].closed && nl) {
-            next.len -= (size_t)(nl + 1 - next.data);
-            next.data = nl + 1;
+        if (list.count && !list.items[list.count - 1].closed && text_next_line(&rest, &opening) &&
+            rest.data > opening.data + opening.len) {
+            next = rest;
             most = have.len < next.len ? have.len : next.len;
         }
         arena_free(a);

@@ -17,6 +17,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "base/text.h"
 #include "base/vault.h"
 #include "loop/loop.h"
 #include "stage/stage.h"
@@ -146,21 +147,17 @@ static bool list_file(const char *file, struct arena *a, struct task_list *l, st
     const char *slash = strrchr(file, '/');
     const char *dir = slash ? arena_strndup(a, file, (size_t)(slash - file)) : ".";
     struct text t;
-    char *line, *rest;
     int number = 0;
 
     if (!file_read(file, MAX_LIST_BYTES, a, &t, err))
         return false;
-    rest = arena_strndup(a, t.data, t.len);
-    while ((line = strsep(&rest, "\n")) != NULL) {
-        char *end = line + strcspn(line, "#");
-        const char *path;
+    for (struct text whole; text_next_line(&t, &whole);) {
+        const char *comment = memchr(whole.data, '#', whole.len);
+        struct text name = text_trim(
+            (struct text){whole.data, comment ? (size_t)(comment - whole.data) : whole.len});
+        const char *line = arena_strndup(a, name.data, name.len), *path;
 
         number++;
-        while (end > line && isspace((unsigned char)end[-1]))
-            end--;
-        *end = '\0';
-        line += strspn(line, " \t");
         if (!*line)
             continue;
         path = path_absolute(a, *line == '/' ? line : path_join(a, dir, line));
@@ -300,27 +297,24 @@ static void start_task(struct suite *u, struct suite_slot *s, size_t number)
         BUG("no thread for a task");
 }
 
-/* The text of the {"error": ...} line that a command ends with, or NULL. */
+/* The text of the last {"error": ...} line among a command's lines of JSON, or NULL. */
 static const char *error_line(struct text out, struct arena *a)
 {
     const char *found = NULL;
 
-    for (const char *p = out.data; (p = strstr(p, "{\"error\":")) != NULL; p++)
-        found = p;
-    if (found) {
-        size_t len = strcspn(found, "\n");
+    for (struct text line; text_next_line(&out, &line);) {
         struct error ignored = {0};
         json_t *o = NULL;
+        const char *text;
 
-        if (json_parse((struct text){found, len}, "the last line", &o, &ignored)) {
-            const char *text = json_string_or(json_object_get(o, "error"), "text", NULL);
-
-            found = text ? arena_strdup(a, text) : NULL;
-            json_decref(o);
-            return found;
-        }
+        if (!text_starts(line, "{") || !json_parse(line, "a line of a run", &o, &ignored))
+            continue;
+        text = json_string_or(json_object_get(o, "error"), "text", NULL);
+        if (text)
+            found = arena_strdup(a, text);
+        json_decref(o);
     }
-    return NULL;
+    return found;
 }
 
 /* What a process that ended says about its task. */

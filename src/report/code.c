@@ -6,7 +6,8 @@
  * alone. The colouring knows comments, strings, numbers, directives and a few
  * words of C++ and CUDA; it is for the eye, not a parser.
  */
-#include "report/diff.h"
+#include "base/diff.h"
+#include "base/text.h"
 #include "report/escape.h"
 #include "report/page.h"
 

@@ -14,6 +14,15 @@ enum { FLUSH_L2S = 4, FLUSH_TOLD = 128 /* in the sink, which begins with a hash 
 static const uint64_t wait_cycles = 40000; /* some 20 us */
 static const uint64_t flush_least_bytes = 64u << 20;
 
+/* %r5: this thread's number in the grid; %r6: how many there are. */
+#define THREAD_AND_STRIDE                                                                          \
+    "mov.u32 %r1, %ctaid.x;\n"                                                                     \
+    "mov.u32 %r2, %ntid.x;\n"                                                                      \
+    "mov.u32 %r3, %tid.x;\n"                                                                       \
+    "mov.u32 %r4, %nctaid.x;\n"                                                                    \
+    "mad.lo.u32 %r5, %r1, %r2, %r3;\n"                                                             \
+    "mul.lo.u32 %r6, %r4, %r2;\n"
+
 /* Small kernels, compiled by the driver: no NVRTC in this process. */
 static const char tools_ptx[] =
     /* clang-format off */
@@ -30,12 +39,7 @@ static const char tools_ptx[] =
     "ld.param.u64 %rd3, [sink];\n"
     "cvta.to.global.u64 %rd1, %rd1;\n"
     "cvta.to.global.u64 %rd3, %rd3;\n"
-    "mov.u32 %r1, %ctaid.x;\n"
-    "mov.u32 %r2, %ntid.x;\n"
-    "mov.u32 %r3, %tid.x;\n"
-    "mov.u32 %r4, %nctaid.x;\n"
-    "mad.lo.u32 %r5, %r1, %r2, %r3;\n"
-    "mul.lo.u32 %r6, %r4, %r2;\n"
+    THREAD_AND_STRIDE
     "cvt.u64.u32 %rd4, %r5;\n"
     "cvt.u64.u32 %rd5, %r6;\n"
     "mov.u32 %r7, 0;\n"
@@ -86,12 +90,7 @@ static const char tools_ptx[] =
     "ld.param.u64 %rd4, [out];\n"
     "cvta.to.global.u64 %rd1, %rd1;\n"
     "cvta.to.global.u64 %rd4, %rd4;\n"
-    "mov.u32 %r1, %ctaid.x;\n"
-    "mov.u32 %r2, %ntid.x;\n"
-    "mov.u32 %r3, %tid.x;\n"
-    "mov.u32 %r4, %nctaid.x;\n"
-    "mad.lo.u32 %r5, %r1, %r2, %r3;\n"
-    "mul.lo.u32 %r6, %r4, %r2;\n"
+    THREAD_AND_STRIDE
     "cvt.u64.u32 %rd5, %r5;\n"
     "cvt.u64.u32 %rd6, %r6;\n"
     "mov.u64 %rd7, 0;\n"
@@ -125,12 +124,7 @@ static const char tools_ptx[] =
     "ld.param.u64 %rd2, [n];\n"
     "ld.param.u64 %rd3, [value];\n"
     "cvta.to.global.u64 %rd1, %rd1;\n"
-    "mov.u32 %r1, %ctaid.x;\n"
-    "mov.u32 %r2, %ntid.x;\n"
-    "mov.u32 %r3, %tid.x;\n"
-    "mov.u32 %r4, %nctaid.x;\n"
-    "mad.lo.u32 %r5, %r1, %r2, %r3;\n"
-    "mul.lo.u32 %r6, %r4, %r2;\n"
+    THREAD_AND_STRIDE
     "cvt.u64.u32 %rd4, %r5;\n"
     "cvt.u64.u32 %rd5, %r6;\n"
     "fill_loop:\n"

@@ -370,19 +370,6 @@ static json_t *triple(const uint32_t v[3])
     return json_pack("[I, I, I]", (json_int_t)v[0], (json_int_t)v[1], (json_int_t)v[2]);
 }
 
-/* simt's text begins with the place and the lowered name, and ends with the
- * other side; the protocol has members for those. */
-static json_t *finding_text(const char *text)
-{
-    const char *what = strstr(text, "thread (");
-    const char *end;
-
-    what = what ? strstr(what, "): ") : NULL;
-    what = what ? what + 3 : text;
-    end = strstr(what, "; the other is thread");
-    return json_from_text((struct text){what, end ? (size_t)(end - what) : strlen(what)});
-}
-
 /* FINDING of docs/architecture.md */
 static json_t *finding_json(const struct plan_op *op, const struct simt_finding *f)
 {
@@ -390,7 +377,7 @@ static json_t *finding_json(const struct plan_op *op, const struct simt_finding 
     json_t *v =
         json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "kind", finding_name(f->kind), "kernel",
                   op->kernel, "block", triple(f->here.block), "thread", triple(f->here.thread),
-                  "text", finding_text(f->text ? f->text : ""), "path", path);
+                  "text", json_from_string(f->what ? f->what : ""), "path", path);
 
     if (f->path_len > 0) {
         json_object_set_new(v, "file", json_from_string(f->path[0].file));

@@ -88,7 +88,8 @@ struct simt_finding {
     const char *allocation; /* nearest, or NULL */
     int64_t overrun;        /* bytes past its end, or before its start (negative) */
     uint64_t times;
-    const char *text;
+    const char *what; /* is wrong, in words */
+    const char *text; /* the same between the place and the other side */
 };
 
 /* Types of factors on tensor cores. */

@@ -62,7 +62,7 @@ bool workshop_oracle(struct stage *st, struct arena *a, struct task *out, struct
     if (start_and_load(st, a, out, &first))
         return true;
     /* Others' oracles that wait on the same GPU may hold the memory this task needs. */
-    if (st->warm && st->device.kind == DEVICE_CUDA && strstr(first.text, "memory")) {
+    if (st->warm && st->device.kind == DEVICE_CUDA && first.kind == ERROR_MEMORY) {
         warm_trim(st->warm);
         return start_and_load(st, a, out, err);
     }

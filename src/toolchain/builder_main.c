@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/vault.h"
 #include "confine/confine.h"
 #include "toolchain/builder_limits.h"
@@ -132,17 +133,14 @@ static bool make_options(const json_t *request, const struct nvrtc_api *nvrtc, s
 /* Lines about precompiled headers say nothing about the kernel. */
 static struct text clean_log(const char *log, struct arena *a)
 {
-    size_t len = strlen(log), n = 0;
-    char *out = arena_alloc(a, len + 1);
-    for (const char *p = log; *p != '\0';) {
-        const char *nl = strchr(p, '\n');
-        size_t l = nl ? (size_t)(nl - p) + 1 : strlen(p);
-        if (memmem(p, l, "precompiled header file", 23) == NULL) {
-            memcpy(out + n, p, l);
-            n += l;
+    struct text rest = text_of(log);
+    char *out = arena_alloc(a, rest.len + 1);
+    size_t n = 0;
+    for (struct text line; text_next_whole_line(&rest, &line);)
+        if (memmem(line.data, line.len, "precompiled header file", 23) == NULL) {
+            memcpy(out + n, line.data, line.len);
+            n += line.len;
         }
-        p += l;
-    }
     return (struct text){out, n};
 }
 

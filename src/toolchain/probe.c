@@ -17,6 +17,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "base/text.h"
 #include "confine/confine.h"
 #include "toolchain/probe_gpu.h"
 #include "toolchain/tools.h"
@@ -263,9 +264,11 @@ static json_t *gpu_list(const char *out, const char *kind)
 {
     json_t *list = json_array();
 
-    for (const char *p = out; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
-        if (!strncmp(p, kind, strlen(kind)) && p[strlen(kind)] == ' ') {
-            json_t *gpu = gpu_json(p + strlen(kind) + 1);
+    struct text rest = text_of(out);
+
+    for (struct text line; text_next_line(&rest, &line);)
+        if (text_starts(line, kind) && line.data[strlen(kind)] == ' ') {
+            json_t *gpu = gpu_json(line.data + strlen(kind) + 1);
 
             if (gpu)
                 json_array_append_new(list, gpu);
@@ -288,12 +291,23 @@ static const char *gpu_text(const json_t *list, struct arena *a)
     return out;
 }
 
+/* What stands behind `word` in the line of the probe's answer that begins with it; NULL: none. */
+static const char *answer_line(const char *out, const char *word)
+{
+    struct text rest = text_of(out);
+
+    for (struct text line; text_next_line(&rest, &line);)
+        if (text_starts(line, word))
+            return line.data + strlen(word);
+    return NULL;
+}
+
 static void look_at_gpus(const struct scene *s, struct arena *a, struct check *c)
 {
     const char *out = probe_collect(s->gpu_pid, s->gpu_fd, s->until_ms, a).data;
-    bool ended = strstr(out, "end\n") != NULL;
+    bool ended = answer_line(out, "end") != NULL;
     json_t *cuda = gpu_list(out, "cuda"), *nvml = gpu_list(out, "nvml");
-    const char *driver = strstr(out, "driver ");
+    const char *driver = answer_line(out, "driver "), *code = answer_line(out, "error ");
 
     if (json_array_size(cuda)) {
         set_ok(c, gpu_text(cuda, a), driver ? find_version(driver, a) : NULL, NULL);
@@ -302,12 +316,12 @@ static void look_at_gpus(const struct scene *s, struct arena *a, struct check *c
         set_ok(c, arena_printf(a, "%s (the driver is slow to start)", gpu_text(nvml, a)), NULL,
                NULL);
         c->more = json_pack("{s:O}", "gpus", nvml);
-    } else if (strstr(out, "error ")) {
+    } else if (code) {
         set_broken(c,
                    arena_printf(a, "libcuda is here but cuInit fails with code %ld",
-                                strtol(strstr(out, "error ") + 6, NULL, 10)),
+                                strtol(code, NULL, 10)),
                    "is the kernel module loaded, and the device visible? kernels run on simt");
-    } else if (!ended && !strstr(out, "no libcuda")) {
+    } else if (!ended && !answer_line(out, "no libcuda")) {
         set_broken(c, "the driver does not answer", "kernels run on simt until it does");
     } else {
         set_missing(c, "no libcuda: kernels run on simt", "");
@@ -316,15 +330,16 @@ static void look_at_gpus(const struct scene *s, struct arena *a, struct check *c
     json_decref(nvml);
 }
 
-/* May an ordinary user read GPU counters? NULL: yes. */
-static const char *counter_fault(struct arena *a)
+/* May an ordinary user read GPU counters? NULL: yes. `root_may`: only root does. */
+static const char *counter_fault(struct arena *a, bool *root_may)
 {
     struct error ignored = {0};
     struct text params;
 
     if (!file_read("/proc/driver/nvidia/params", 65536, a, &params, &ignored))
         return "no NVIDIA driver to profile with";
-    if (strstr(params.data, "RmProfilingAdminOnly: 1") && geteuid() != 0)
+    *root_may = strstr(params.data, "RmProfilingAdminOnly: 1") && geteuid() != 0;
+    if (*root_may)
         return "the driver lets only root read GPU counters";
     return NULL;
 }
@@ -332,6 +347,7 @@ static const char *counter_fault(struct arena *a)
 static void look_at_ncu(const struct scene *s, struct arena *a, struct check *c)
 {
     const char *fault;
+    bool root_may = false;
 
     if (!s->tools.ncu) {
         set_missing(c, "profiles come from simt's counters", "");
@@ -340,10 +356,10 @@ static void look_at_ncu(const struct scene *s, struct arena *a, struct check *c)
     look_at_program(s, a, c, s->tools.ncu, "ncu");
     if (strcmp(c->state, "ok"))
         return;
-    fault = counter_fault(a);
+    fault = counter_fault(a, &root_may);
     c->more = json_pack("{s:b}", "permitted", !fault);
     c->text = arena_printf(a, "%s, %s", c->text, fault ? fault : "GPU counters permitted");
-    if (fault && strstr(fault, "root"))
+    if (root_may)
         set_broken(c, c->text,
                    "as root: options nvidia NVreg_RestrictProfilingToAdminUsers=0 in "
                    "/etc/modprobe.d, then reboot");

@@ -8,6 +8,8 @@
  */
 #include "toolchain/ptx.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,19 +50,13 @@ static struct variable *find(const struct ptx_names *n, struct text name)
     return &n->at[i];
 }
 
-static size_t line_length(const char *p, const char *end)
-{
-    const char *nl = memchr(p, '\n', (size_t)(end - p));
-    return nl ? (size_t)(nl - p) + 1 : (size_t)(end - p);
-}
-
 /* ".visible .global .align 4 .u32 name[3] = {...};" on one line. */
-static bool is_variable(const char *p, size_t len, struct text *name)
+static bool is_variable(struct text line, struct text *name)
 {
     static const char *const starts[] = {".global", ".visible .global", ".weak .global",
                                          ".const",  ".visible .const",  ".weak .const"};
-    struct text line = {p, len};
-    size_t i = 0, last = 0;
+    const char *p = line.data;
+    size_t i = 0, last = 0, len = line.len;
     bool hit = false;
     for (size_t s = 0; s < ARRAY_LEN(starts) && !hit; s++)
         hit = text_starts(line, starts[s]);
@@ -81,24 +77,22 @@ static bool is_variable(const char *p, size_t len, struct text *name)
 
 static void collect(struct ptx_names *n, struct text ptx, struct arena *a)
 {
-    const char *end = ptx.data + ptx.len;
     size_t total = 0;
-    struct text name;
-    for (const char *p = ptx.data; p < end; p += line_length(p, end))
-        total += is_variable(p, line_length(p, end), &name);
+    struct text name, line, rest = ptx;
+    while (text_next_whole_line(&rest, &line))
+        total += is_variable(line, &name);
     for (n->cap = 64; n->cap < 2 * total;)
         n->cap *= 2;
     n->at = arena_array(a, n->cap, sizeof *n->at);
     n->order = arena_array(a, total + 1, sizeof(struct variable *));
-    for (const char *p = ptx.data; p < end; p += line_length(p, end)) {
-        size_t len = line_length(p, end);
+    while (text_next_whole_line(&ptx, &line)) {
         struct variable *v;
-        if (!is_variable(p, len, &name))
+        if (!is_variable(line, &name))
             continue;
         v = find(n, name);
         if (v->name.data == NULL)
             n->order[n->count++] = v;
-        *v = (struct variable){.line = p, .line_len = len, .name = name};
+        *v = (struct variable){.line = line.data, .line_len = line.len, .name = name};
     }
 }
 
@@ -128,27 +122,23 @@ static void mark(struct ptx_names *n, const char *p, size_t len)
 struct text ptx_strip(struct text ptx, struct arena *a)
 {
     struct ptx_names n = {0};
-    const char *end = ptx.data + ptx.len;
     char *out = arena_alloc(a, ptx.len + 1);
     size_t len = 0;
-    struct text name;
+    struct text name, line, rest = ptx;
 
     collect(&n, ptx, a);
-    for (const char *p = ptx.data; p < end; p += line_length(p, end)) {
-        size_t l = line_length(p, end);
+    while (text_next_whole_line(&rest, &line)) {
         /* debug sections come last and name lines, not variables */
-        if (text_starts((struct text){p, l}, ".section") ||
-            text_starts((struct text){p, l}, "\t.section"))
+        if (text_starts(line, ".section") || text_starts(line, "\t.section"))
             break;
-        if (!is_variable(p, l, &name))
-            mark(&n, p, l);
+        if (!is_variable(line, &name))
+            mark(&n, line.data, line.len);
     }
-    for (const char *p = ptx.data; p < end; p += line_length(p, end)) {
-        size_t l = line_length(p, end);
-        if (is_variable(p, l, &name) && !find(&n, name)->used)
+    while (text_next_whole_line(&ptx, &line)) {
+        if (is_variable(line, &name) && !find(&n, name)->used)
             continue;
-        memcpy(out + len, p, l);
-        len += l;
+        memcpy(out + len, line.data, line.len);
+        len += line.len;
     }
     return (struct text){out, len};
 }
@@ -157,25 +147,15 @@ struct text ptx_strip(struct text ptx, struct arena *a)
 
 struct text ptx_line(struct text ptx, int number)
 {
-    const char *end = ptx.data + ptx.len, *p = ptx.data;
-    for (int i = 1; i < number && p < end; i++)
-        p += line_length(p, end);
-    size_t len = p < end ? line_length(p, end) : 0;
-    while (len > 0 && isspace((unsigned char)p[len - 1]))
-        len--;
-    while (len > 0 && isspace((unsigned char)*p))
-        p++, len--;
-    return (struct text){p, len};
+    return text_trim(text_line(ptx, number));
 }
 
 /* The number of a ".file N "name"" whose name ends in `file`; 0: none. */
 static long file_index(struct text ptx, const char *file)
 {
-    const char *end = ptx.data + ptx.len;
-    for (const char *p = ptx.data; p < end; p += line_length(p, end)) {
-        size_t len = line_length(p, end);
-        const char *hit = memmem(p, len, ".file", 5);
-        if (hit != NULL && memmem(p, len, file, strlen(file)) != NULL)
+    for (struct text line; text_next_line(&ptx, &line);) {
+        const char *hit = memmem(line.data, line.len, ".file", 5);
+        if (hit != NULL && memmem(line.data, line.len, file, strlen(file)) != NULL)
             return strtol(hit + 5, NULL, 10);
     }
     return 0;
@@ -202,13 +182,11 @@ static long loc_line(const char *p, size_t len, long file)
 
 int ptx_source_line(struct text ptx, int number, const char *file)
 {
-    const char *end = ptx.data + ptx.len, *p = ptx.data;
     long index = file_index(ptx, file), found = 0;
-    for (int i = 1; i <= number && p < end && index > 0; i++) {
-        size_t len = line_length(p, end);
-        long here = loc_line(p, len, index);
+    struct text line;
+    for (int i = 1; i <= number && index > 0 && text_next_line(&ptx, &line); i++) {
+        long here = loc_line(line.data, line.len, index);
         found = here > 0 ? here : found;
-        p += len;
     }
     return (int)found;
 }
@@ -265,9 +243,9 @@ json_t *ptx_resources(struct text log)
         {"spill_loads", " bytes spill loads"},
     };
     json_t *all = json_object(), *kernel = NULL;
-    const char *end = log.data + log.len;
-    for (const char *p = log.data; p < end; p += line_length(p, end)) {
-        size_t len = line_length(p, end);
+    for (struct text line; text_next_line(&log, &line);) {
+        const char *p = line.data;
+        size_t len = line.len;
         json_t *named = kernel_entry(all, p, len, "Compiling entry function '");
         if (named != NULL) {
             kernel = named;

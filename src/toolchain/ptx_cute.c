@@ -13,6 +13,7 @@
 #include "toolchain/ptx_cute.h"
 
 #include "base/fs.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdint.h>
@@ -31,17 +32,13 @@ struct line_reader {
     struct cute_use use;
 };
 
+/* What the next line of `rest` holds, without its indent; `rest` is not empty. */
 static struct text cut_line(struct text *rest)
 {
-    const char *nl = memchr(rest->data, '\n', rest->len);
-    size_t len = nl ? (size_t)(nl - rest->data) : rest->len, used = nl ? len + 1 : len;
-    struct text line = {rest->data, len};
+    struct text line = {rest->data, 0};
 
-    rest->data += used;
-    rest->len -= used;
-    while (line.len > 0 && isspace((unsigned char)*line.data))
-        line.data++, line.len--;
-    return line;
+    (void)text_next_line(rest, &line);
+    return text_trim_left(line);
 }
 
 /* ---- files ----------------------------------------------------------------- */
@@ -232,8 +229,7 @@ static void read_line(struct line_reader *r, struct text line, bool counting)
         follow(r, &s);
         line.data += used;
         line.len -= used;
-        while (line.len > 0 && isspace((unsigned char)*line.data))
-            line.data++, line.len--;
+        line = text_trim_left(line);
     }
 }
 

@@ -7,6 +7,8 @@
  */
 #include "toolchain/source_halves.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 enum { MAX_NESTING = 64, BOTH = HALF_DEVICE | HALF_HOST };
@@ -108,17 +110,9 @@ static bool follow(struct splitter *s, const struct token *t, size_t n)
     return false;
 }
 
-static int count_lines(struct text source)
-{
-    int lines = 1;
-    for (size_t i = 0; i < source.len; i++)
-        lines += source.data[i] == '\n';
-    return lines;
-}
-
 struct halves halves_of(struct text source, struct tokens t, struct arena *a)
 {
-    struct halves h = {.lines = count_lines(source)};
+    struct halves h = {.lines = (int)text_line_count(source) + 1};
     struct splitter s = {.h = &h, .seen = BOTH, .next_line = 1};
 
     h.seen = arena_alloc(a, (size_t)h.lines + 2);

@@ -36,6 +36,38 @@ static void a_text_is_its_lines(void **state)
     }
 }
 
+/* Every other reader of lines gives what text_next_line() gives. */
+static void lines_by_number_place_and_list_agree(void **state)
+{
+    static const char *const texts[] = {"", "a", "a\n", "\n", "a\nb", "\n\na\n\n", "ab\r\nc\n"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        struct arena *a = arena_new();
+        struct text all = text_of(texts[i]), rest = all, whole = all, line, with_end;
+        size_t count, n = 0;
+        struct text *lines = text_lines(all, a, &count);
+
+        assert_int_equal(text_line_count(all), count);
+        for (; text_next_line(&rest, &line); n++) {
+            size_t at = (size_t)(line.data - all.data);
+
+            assert_true(n < count && text_equal(lines[n], line));
+            assert_true(text_equal(text_line(all, (int)n + 1), line));
+            assert_true(text_equal(text_line_around(all, at), line));
+            assert_true(text_equal(text_line_around(all, at + line.len), line));
+            assert_true(text_next_whole_line(&whole, &with_end));
+            assert_ptr_equal(with_end.data, line.data);
+            assert_int_equal(with_end.len, rest.data - line.data);
+        }
+        assert_int_equal(n, count);
+        assert_false(text_next_whole_line(&whole, &with_end));
+        assert_int_equal(text_line(all, (int)count + 1).len, 0);
+        assert_int_equal(text_line(all, 0).len, 0);
+        arena_free(a);
+    }
+}
+
 static void white_space_goes_from_both_ends_only(void **state)
 {
     static const struct {
@@ -166,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_text_is_its_lines),
+        cmocka_unit_test(lines_by_number_place_and_list_agree),
         cmocka_unit_test(white_space_goes_from_both_ends_only),
         cmocka_unit_test(every_bad_byte_becomes_one_sign),
         cmocka_unit_test(a_cut_leaves_no_half_character),

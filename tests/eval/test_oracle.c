@@ -131,12 +131,33 @@ static void a_task_with_a_mistake_is_the_users_error(void **state)
     bench_close(&b);
 }
 
+/* The workshop frees memory and tries again by the kind, whatever the words are. */
+static void a_task_beyond_the_memory_is_an_error_of_its_own_kind(void **state)
+{
+    struct bench b;
+    bool opened = bench_open(&b,
+                             "import torch\nclass Model(torch.nn.Module):\n"
+                             "    def forward(self, x): return x + 1\n"
+                             "def get_inputs(): return [torch.rand(1 << 21, 1 << 21)]\n"
+                             "def get_init_inputs(): return []\n",
+                             0);
+
+    (void)state;
+    if (strstr(b.err.text, "has no torch"))
+        need(&b, opened);
+    assert_false(opened);
+    assert_int_equal(b.err.kind, ERROR_MEMORY);
+    assert_int_equal(error_exit_code(&b.err), 2);
+    bench_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_is_described_and_scaled),
         cmocka_unit_test(an_unwritten_output_is_seen),
         cmocka_unit_test(a_task_with_a_mistake_is_the_users_error),
+        cmocka_unit_test(a_task_beyond_the_memory_is_an_error_of_its_own_kind),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* diff_test.c - a diff rebuilds both texts, is shortest, and numbers its lines. */
-#include "report/diff.h"
+#include "base/diff.h"
+#include "base/text.h"
 
 #include "base/buf.h"
 

@@ -46,15 +46,6 @@ static struct text stripped(struct text t)
     return t;
 }
 
-static size_t line_count(struct text source)
-{
-    size_t count = 1;
-
-    for (size_t i = 0; i < source.len; i++)
-        count += source.data[i] == '\n';
-    return count;
-}
-
 static size_t split(struct text source, struct line *lines)
 {
     size_t count = 0;
@@ -162,7 +153,7 @@ static void put(struct buf *out, struct line l, size_t column, struct arena *a)
 
 struct text tidy_source(struct text source, struct arena *a)
 {
-    struct line *lines = arena_array(a, line_count(source), sizeof(*lines));
+    struct line *lines = arena_array(a, text_line_count(source) + 1, sizeof(*lines));
     size_t count = split(source, lines);
     struct buf out = buf_init(source.len * 4 + 1024);
     struct text result;

@@ -8,6 +8,7 @@
  * as their call, and what both halves name at file scope gets a number where
  * two forms differ in it.
  */
+#include "base/text.h"
 #include "expert/match/partition.h"
 
 #include "base/buf.h"
@@ -107,16 +108,6 @@ static struct sections take_apart(struct text source)
     return s;
 }
 
-static struct text line_of(struct text *rest)
-{
-    const char *nl = memchr(rest->data, '\n', rest->len);
-    struct text line = {rest->data, nl ? (size_t)(nl - rest->data) + 1 : rest->len};
-
-    rest->data += line.len;
-    rest->len -= line.len;
-    return line;
-}
-
 /* ---- names at file scope ------------------------------------------------------------ */
 
 static bool in_name(char c)
@@ -139,8 +130,7 @@ static struct text name_before(const char *from, const char *end)
 /* Constants and functions that the plan's half declares at file scope. */
 static int names_of(struct text t, const char *starts, char mark, struct text *out, int count)
 {
-    while (t.len) {
-        struct text line = line_of(&t);
+    for (struct text line; text_next_whole_line(&t, &line);) {
         const char *at = text_starts(line, starts) ? memchr(line.data, mark, line.len) : NULL;
 
         if (at && count < CHAIN_NAMES)
@@ -254,8 +244,7 @@ static struct text without_includes(struct file *f, struct text device)
     struct buf b = buf_init(CHAIN_BYTES);
     struct text body;
 
-    while (device.len) {
-        struct text line = line_of(&device);
+    for (struct text line; text_next_whole_line(&device, &line);) {
         bool known = false;
 
         if (!text_starts(line, "#include") && !text_starts(line, "using namespace cute;")) {
@@ -290,8 +279,8 @@ static void put_form(struct file *f, struct text body, int number)
     struct text held = {NULL, 0}; /* a line `template <>` */
 
     buf_printf(&f->out, "namespace part_%d {\n", number);
-    while (body.len) {
-        struct text line = line_of(&body), name = traits_of(line);
+    for (struct text line; text_next_whole_line(&body, &line);) {
+        struct text name = traits_of(line);
 
         if (held.data && name.data) {
             buf_printf(&f->out, "} // namespace part_%d\n", number);

@@ -236,8 +236,6 @@ static bool included(struct text source, int depth, struct arena *a, struct text
                         INCLUDE_DEPTH);
 
     while (ok && next_line(&at, end, &line)) {
-        const char *from;
-
         if (!directive(line, &d) || !is(word(&d), "include")) {
             buf_add(&b, line.data, line.len);
             buf_putc(&b, '\n');
@@ -245,11 +243,10 @@ static bool included(struct text source, int depth, struct arena *a, struct text
         }
         ok = recipe_file(arena_printf(a, "%.*s.cuh", (int)d.len, d.data), a, &part, err) &&
              included(part, depth + 1, a, &part, err);
-        from = ok ? part.data : "";
-        while (ok && text_starts((struct text){from, (size_t)(part.data + part.len - from)}, "// "))
-            from = strchrnul(from, '\n') + (strchr(from, '\n') != NULL);
+        while (ok && text_starts(part, "// "))
+            (void)text_next_line(&part, &line);
         if (ok)
-            buf_add(&b, from, (size_t)(part.data + part.len - from));
+            buf_add(&b, part.data, part.len);
     }
     if (ok && b.overflowed)
         ok = error_set(err, ERROR_MACHINE, "a recipe and its includes are longer than %d bytes",

@@ -2,7 +2,7 @@
 /*
  * source_edits.c - the difference between two sources, as edits a reply can carry.
  *
- * Lines are matched by their longest common subsequence. A hunk whose old
+ * Lines are matched by base/diff. A hunk whose old
  * lines are empty or stand more than once in the source takes neighbouring
  * lines in as context until they are unique; hunks that touch become one.
  *
@@ -13,6 +13,7 @@
 #include "expert/compose/source_edits.h"
 
 #include "base/buf.h"
+#include "base/diff.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -29,46 +30,26 @@ struct hunk {
 
 static struct lines lines_of(struct text t, struct arena *a)
 {
-    struct lines l = {0};
-    size_t count = 0;
+    struct lines l;
 
-    for (size_t i = 0; i < t.len; i++)
-        count += t.data[i] == '\n';
-    l.at = arena_array(a, count + 2, sizeof(*l.at));
-    while (text_next_line(&t, &l.at[l.count]))
-        l.count++;
+    l.at = text_lines(t, a, &l.count);
     return l;
 }
 
-/* Hunks from the longest common subsequence of lines. */
-static size_t hunks_find(const struct lines *x, const struct lines *y, struct arena *a,
-                         struct hunk *out)
+static size_t hunks_find(struct text from, struct text to, struct arena *a, struct hunk *out)
 {
-    size_t width = y->count + 1, count = 0, i = 0, j = 0;
-    unsigned *best = arena_array(a, (x->count + 1) * width, sizeof(*best));
+    struct diff d = diff_make(from, to, a);
+    size_t count = 0, i = 0, j = 0;
 
-    for (size_t p = x->count; p-- > 0;)
-        for (size_t q = y->count; q-- > 0;) {
-            unsigned skip_x = best[(p + 1) * width + q], skip_y = best[p * width + q + 1];
+    for (size_t k = 0; k < d.count; k++) {
+        enum diff_kind kind = d.lines[k].kind;
 
-            best[p * width + q] = text_equal(x->at[p], y->at[q])
-                                      ? best[(p + 1) * width + q + 1] + 1
-                                      : (skip_x > skip_y ? skip_x : skip_y);
-        }
-    while (i < x->count || j < y->count) {
-        struct hunk *last = count ? &out[count - 1] : NULL;
-
-        if (i < x->count && j < y->count && text_equal(x->at[i], y->at[j])) {
-            i++, j++;
-            continue;
-        }
-        if (!last || last->a1 != i || last->b1 != j)
+        if (kind != DIFF_SAME && (!count || out[count - 1].a1 != i || out[count - 1].b1 != j))
             out[count++] = (struct hunk){i, i, j, j};
-        last = &out[count - 1];
-        if (i < x->count && (j == y->count || best[(i + 1) * width + j] >= best[i * width + j + 1]))
-            last->a1 = ++i;
-        else
-            last->b1 = ++j;
+        i += kind != DIFF_NEW;
+        j += kind != DIFF_GONE;
+        if (kind != DIFF_SAME)
+            out[count - 1].a1 = i, out[count - 1].b1 = j;
     }
     return count;
 }
@@ -136,7 +117,7 @@ struct text change_blocks(struct text from, struct text to, struct arena *a)
     struct lines x = lines_of(from, a), y = lines_of(to, a);
     struct hunk *h = arena_array(a, x.count + y.count + 1, sizeof(*h));
     struct buf out = buf_init(4 * (from.len + to.len) + 4096);
-    size_t count = hunks_merge(h, hunks_find(&x, &y, a, h));
+    size_t count = hunks_merge(h, hunks_find(from, to, a, h));
     struct text result;
 
     for (bool again = true; again;) {

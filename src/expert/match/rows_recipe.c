@@ -442,17 +442,7 @@ void rows_column_layout(struct rows *q, struct scope *item, int i)
 static void column_signature(struct rows *q, const bool *in, int times, struct buf *params,
                              struct buf *args)
 {
-    for (int i = 0; i < q->tensor_count; i++) {
-        const struct row_tensor *t = &q->tensors[i];
-        const char *type = expr_memory_type(t->dtype), *constant = t->node ? " const" : "";
-
-        if (!in[i])
-            continue;
-        buf_printf(params, "%s%s *%s, ", type, constant, t->name);
-        buf_printf(
-            args, "%s, ",
-            match_pointer(arena_printf(q->a, "%s%s", type, constant), t->name, t->kept.from, q->a));
-    }
+    rows_pointers(q, in, params, args);
     buf_puts(params, "int n, int inner");
     buf_printf(args, times > 1 ? "(int)tall, (int)wide" : "(int)n, (int)inner");
     for (int m = 0; m < q->col_modes.count && q->col_modes.count > 1; m++) {

@@ -306,8 +306,7 @@ void rows_tensor(struct rows *q, struct scope *item, int i)
     rows_column_layout(q, item, i);
 }
 
-/* Pointers, then sizes, then the strides that are not constants: of the tensors in `in`. */
-void rows_signature(struct rows *q, const bool *in, struct buf *params, struct buf *args)
+void rows_pointers(struct rows *q, const bool *in, struct buf *params, struct buf *args)
 {
     for (int i = 0; i < q->tensor_count; i++) {
         const struct row_tensor *t = &q->tensors[i];
@@ -320,6 +319,12 @@ void rows_signature(struct rows *q, const bool *in, struct buf *params, struct b
             args, "%s, ",
             match_pointer(arena_printf(q->a, "%s%s", type, constant), t->name, t->kept.from, q->a));
     }
+}
+
+/* Pointers, then sizes, then the strides that are not constants: of the tensors in `in`. */
+void rows_signature(struct rows *q, const bool *in, struct buf *params, struct buf *args)
+{
+    rows_pointers(q, in, params, args);
     buf_puts(params, "int n");
     buf_puts(args, "(int)n");
     for (int m = 0; m < q->col_modes.count && q->col_modes.count > 1; m++) {

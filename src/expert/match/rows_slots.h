@@ -41,6 +41,8 @@ bool rows_moves(const struct row_tensor *t);
 bool rows_kept(const struct row_tensor *t);
 const char *rows_call(struct rows *q, const struct function *f, enum place place);
 void rows_tensor(struct rows *q, struct scope *item, int i);
+/* Pointers of the tensors in `in`, as parameters and as arguments. */
+void rows_pointers(struct rows *q, const bool *in, struct buf *params, struct buf *args);
 void rows_signature(struct rows *q, const bool *in, struct buf *params, struct buf *args);
 void rows_check(struct scope *s, const char *list, const char *condition, const char *text);
 const char *rows_size_of(struct rows *q, const struct modes *modes, int mode);

@@ -33,15 +33,7 @@ void edit_set_add(struct edit_set *set, struct edit_op op)
         edit_set_fail(set, op.number, "is one too many (the limit is %d)", MAX_OPS);
         return;
     }
-    if (set->count == set->cap) {
-        size_t cap = set->cap ? set->cap * 2 : 32;
-        struct edit_op *bigger = arena_array(set->arena, cap, sizeof(*bigger));
-
-        if (set->count)
-            memcpy(bigger, set->ops, set->count * sizeof(*bigger));
-        set->ops = bigger;
-        set->cap = cap;
-    }
+    set->ops = arena_grow(set->arena, set->ops, set->count, &set->cap, sizeof(*set->ops));
     op.block = set->block;
     set->ops[set->count++] = op;
 }

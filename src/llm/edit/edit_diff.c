@@ -11,6 +11,7 @@
  * 1. A line without a mark is context as it stands; an empty one is blank context.
  * 2. A hunk without old lines is placed by its number alone (after line N of -N,0).
  */
+#include "base/text.h"
 #include "llm/edit/edit_parse.h"
 
 #include <ctype.h>
@@ -38,17 +39,11 @@ static bool is_file_header(const struct text *lines, size_t count, size_t i)
 
 bool edit_diff_is(struct text block)
 {
-    size_t begin = 0;
     bool header = false, change = false;
 
-    while (begin < block.len) {
-        const char *nl = memchr(block.data + begin, '\n', block.len - begin);
-        size_t end = nl ? (size_t)(nl - block.data) : block.len;
-        struct text l = {block.data + begin, end - begin};
-
+    for (struct text l; text_next_line(&block, &l);) {
         header |= is_hunk_header(l);
         change |= header && l.len && (l.data[0] == '+' || l.data[0] == '-');
-        begin = nl ? end + 1 : end;
     }
     return header && change;
 }

@@ -10,6 +10,7 @@
  * What models get wrong most is set right without guessing: real newlines
  * inside strings and commas before a closing bracket.
  */
+#include "base/text.h"
 #include "llm/edit/edit_parse.h"
 
 #include <ctype.h>
@@ -27,13 +28,6 @@ struct fields {
     bool has_old, has_fresh;
 };
 
-static struct text trim_left(struct text t)
-{
-    while (t.len && isspace((unsigned char)t.data[0]))
-        t.data++, t.len--;
-    return t;
-}
-
 static bool has(struct text t, const char *needle)
 {
     return memmem(t.data, t.len, needle, strlen(needle)) != NULL;
@@ -41,18 +35,18 @@ static bool has(struct text t, const char *needle)
 
 static bool is_empty_list(struct text t)
 {
-    t = trim_left(t);
+    t = text_trim_left(t);
     if (!t.len || t.data[0] != '[')
         return false;
-    t = trim_left((struct text){t.data + 1, t.len - 1});
+    t = text_trim_left((struct text){t.data + 1, t.len - 1});
     if (!t.len || t.data[0] != ']')
         return false;
-    return trim_left((struct text){t.data + 1, t.len - 1}).len == 0;
+    return text_trim_left((struct text){t.data + 1, t.len - 1}).len == 0;
 }
 
 bool edit_json_is(struct text block)
 {
-    struct text t = trim_left(block);
+    struct text t = text_trim_left(block);
 
     if (is_empty_list(t))
         return true;
@@ -62,7 +56,7 @@ bool edit_json_is(struct text block)
 
 bool edit_json_is_list(struct text block)
 {
-    struct text t = trim_left(block);
+    struct text t = text_trim_left(block);
 
     return t.len && (t.data[0] == '[' || has(t, "\"edits\""));
 }
@@ -92,7 +86,7 @@ static size_t copy_string(struct text t, size_t i, struct buf *out)
 
 static bool comma_is_last(struct text t, size_t i)
 {
-    struct text rest = trim_left((struct text){t.data + i + 1, t.len - i - 1});
+    struct text rest = text_trim_left((struct text){t.data + i + 1, t.len - i - 1});
 
     return rest.len && (rest.data[0] == ']' || rest.data[0] == '}');
 }
@@ -332,7 +326,7 @@ static void read_value(struct edit_set *set, const json_t *v)
 
 void edit_json_read(struct edit_set *set, struct text block)
 {
-    struct text t = trim_left(block);
+    struct text t = text_trim_left(block);
     struct buf b = buf_init(block.len * 6 + 64);
 
     while (t.len && (t.data[0] == '[' || t.data[0] == '{')) {
@@ -352,9 +346,9 @@ void edit_json_read(struct edit_set *set, struct text block)
         }
         read_value(set, v);
         json_decref(v);
-        t = trim_left((struct text){t.data + took, t.len - took});
+        t = text_trim_left((struct text){t.data + took, t.len - took});
         if (t.len && t.data[0] == ',')
-            t = trim_left((struct text){t.data + 1, t.len - 1});
+            t = text_trim_left((struct text){t.data + 1, t.len - 1});
     }
     buf_release(&b);
 }
@@ -383,7 +377,7 @@ bool edit_json_unfenced(struct text prose, struct text *out)
 
         if (t.data[0] != '[' && t.data[0] != '{')
             continue;
-        inner = trim_left((struct text){t.data + 1, t.len - 1});
+        inner = text_trim_left((struct text){t.data + 1, t.len - 1});
         if (!inner.len || (inner.data[0] != '{' && inner.data[0] != '"'))
             continue;
         tries++;

@@ -12,6 +12,7 @@
  * quoted lines must stand at one place only. The divider has as many signs as
  * the opening marker, so that a shorter or longer rule in the code is code.
  */
+#include "base/text.h"
 #include "llm/edit/edit_parse.h"
 
 #include <string.h>
@@ -24,16 +25,12 @@ struct cursor {
 
 static bool next_line(struct cursor *c, struct text *out, size_t *begin)
 {
-    const char *nl;
-    size_t end;
+    struct text rest = {c->text.data + c->at, c->text.len - c->at};
 
-    if (c->at >= c->text.len)
-        return false;
     *begin = c->at;
-    nl = memchr(c->text.data + c->at, '\n', c->text.len - c->at);
-    end = nl ? (size_t)(nl - c->text.data) : c->text.len;
-    *out = (struct text){c->text.data + c->at, end - c->at};
-    c->at = nl ? end + 1 : end;
+    if (!text_next_line(&rest, out))
+        return false;
+    c->at = c->text.len - rest.len;
     while (out->len && (out->data[out->len - 1] == '\r' || out->data[out->len - 1] == ' '))
         out->len--;
     return true;

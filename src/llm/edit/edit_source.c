@@ -6,6 +6,7 @@
  * trailing blanks, then with runs of blanks as one. A looser way is tried only
  * when the stricter one finds nothing, and every way must find one place only.
  */
+#include "base/text.h"
 #include "llm/edit/edit_parse.h"
 
 #include <ctype.h>
@@ -79,23 +80,18 @@ static bool line_same(struct text x, struct text y, int mode)
 struct edit_source edit_source_of(struct text t, struct arena *a)
 {
     struct edit_source s = {.eol = {"\n", 1}};
-    size_t lines = 0, i = 0;
 
-    for (size_t k = 0; k < t.len; k++)
-        lines += t.data[k] == '\n';
-    s.lines = arena_array(a, lines + 1, sizeof(*s.lines));
-    while (i < t.len) {
-        const char *nl = memchr(t.data + i, '\n', t.len - i);
-        size_t end = nl ? (size_t)(nl - t.data) : t.len, next = nl ? end + 1 : end;
+    s.lines = arena_array(a, text_line_count(t) + 1, sizeof(*s.lines));
+    for (struct text line; text_next_line(&t, &line);) {
         struct edit_line *l = &s.lines[s.count++];
+        bool ended = t.data > line.data + line.len;
 
-        if (nl && end > i && t.data[end - 1] == '\r')
-            end--;
-        l->text = (struct text){t.data + i, end - i};
-        l->end = (struct text){t.data + end, next - end};
+        if (ended && line.len && line.data[line.len - 1] == '\r')
+            line.len--;
+        l->text = line;
+        l->end = (struct text){line.data + line.len, (size_t)(t.data - line.data) - line.len};
         for (int m = 0; m < EDIT_MODES; m++)
             l->hash[m] = line_hash(l->text, m);
-        i = next;
     }
     if (s.count && s.lines[0].end.len == 2)
         s.eol = s.lines[0].end;
@@ -149,24 +145,13 @@ struct edit_found edit_locate(const struct edit_source *s, const struct text *wa
 
 const struct text *edit_split(struct text t, struct arena *a, size_t *count)
 {
-    size_t n = 1, at = 0;
-    struct text *out;
+    struct text *out = text_lines(t, a, count);
 
-    if (t.len && t.data[t.len - 1] == '\n')
-        t.len--;
-    for (size_t i = 0; i < t.len; i++)
-        n += t.data[i] == '\n';
-    out = arena_array(a, n, sizeof(*out));
-    for (size_t i = 0; i < n; i++) {
-        const char *nl = memchr(t.data + at, '\n', t.len - at);
-        size_t end = nl ? (size_t)(nl - t.data) : t.len;
-
-        out[i] = (struct text){t.data + at, end - at};
+    if (*count == 0)
+        out[(*count)++] = (struct text){t.data, 0}; /* one empty line */
+    for (size_t i = 0; i < *count; i++)
         if (out[i].len && out[i].data[out[i].len - 1] == '\r')
             out[i].len--;
-        at = nl ? end + 1 : end;
-    }
-    *count = n;
     return out;
 }
 

@@ -200,15 +200,7 @@ static void scan_add(struct fence_scan *sc, struct fence f)
 {
     if (sc->count == MAX_BLOCKS)
         return;
-    if (sc->count == sc->cap) {
-        size_t cap = sc->cap ? sc->cap * 2 : 16;
-        struct fence *bigger = arena_array(sc->arena, cap, sizeof(*bigger));
-
-        if (sc->count)
-            memcpy(bigger, sc->items, sc->count * sizeof(*bigger));
-        sc->items = bigger;
-        sc->cap = cap;
-    }
+    sc->items = arena_grow(sc->arena, sc->items, sc->count, &sc->cap, sizeof(*sc->items));
     sc->items[sc->count++] = f;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -114,21 +115,17 @@ static void flush(struct cutter *c, size_t end)
 
 static void cut_file(struct cutter *c)
 {
-    for (size_t at = 0; at < c->text.len;) {
-        const char *nl = memchr(c->text.data + at, '\n', c->text.len - at);
-        size_t end = nl ? (size_t)(nl - c->text.data) : c->text.len, next = nl ? end + 1 : end;
-        struct text l = {c->text.data + at, end - at};
-        bool blank = true;
+    struct text rest = c->text;
 
-        for (size_t i = 0; i < l.len && blank; i++)
-            blank = isspace((unsigned char)l.data[i]) != 0;
+    for (struct text l; text_next_line(&rest, &l);) {
+        bool blank = text_trim(l).len == 0;
+
         if (!blank && !isspace((unsigned char)l.data[0]))
             names_of_line(c, l);
         c->lines++;
-        at = next;
         if (text_starts(l, "}") || (blank && (!c->names.len || c->alias)) ||
             c->lines >= MAX_PASSAGE_LINES)
-            flush(c, at);
+            flush(c, (size_t)(rest.data - c->text.data));
         if (!blank)
             c->alias = (text_starts(l, "using ") || text_starts(l, "static constexpr")) &&
                        memchr(l.data, ';', l.len);

@@ -20,6 +20,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "llm/provider/provider.h"
 
 #include <ctype.h>
@@ -184,23 +185,14 @@ static bool replay_missing(struct error *err)
 static bool replay_open(struct llm *llm, struct error *err)
 {
     struct replay *r = xmalloc(sizeof(*r));
-    struct text t;
-    size_t lines = 1, at = 0;
+    struct text t, line;
 
     llm->state = r;
     if (!file_read(llm->model, MAX_TRANSCRIPT, llm->arena, &t, err))
         return replay_missing(err);
-    for (size_t i = 0; i < t.len; i++)
-        lines += t.data[i] == '\n';
-    r->entries = arena_array(llm->arena, lines, sizeof(*r->entries));
-    for (int number = 1; at < t.len; number++) {
-        const char *nl = memchr(t.data + at, '\n', t.len - at);
-        size_t end = nl ? (size_t)(nl - t.data) : t.len;
-        struct text line = {t.data + at, end - at};
-
-        at = nl ? end + 1 : end;
-        while (line.len && isspace((unsigned char)line.data[0]))
-            line.data++, line.len--;
+    r->entries = arena_array(llm->arena, text_line_count(t), sizeof(*r->entries));
+    for (int number = 1; text_next_line(&t, &line); number++) {
+        line = text_trim(line);
         if (line.len && line.data[0] != '#' && !read_entry(llm, r, line, number, err))
             return error_add(err, "%s:%d", llm->model, number);
     }
@@ -248,17 +240,6 @@ static struct replay_entry *find(struct replay *r, const struct request *req)
     return NULL;
 }
 
-static struct text line_of(struct text t, size_t at)
-{
-    const char *nl;
-    size_t begin = at;
-
-    while (begin > 0 && t.data[begin - 1] != '\n')
-        begin--;
-    nl = memchr(t.data + begin, '\n', t.len - begin);
-    return (struct text){t.data + begin, nl ? (size_t)(nl - t.data) - begin : t.len - begin};
-}
-
 /* Where the recorded prompt and the one asked now first differ, in words. */
 static void tell_difference(const struct request *was, const struct request *is, struct fault *f,
                             int line)
@@ -274,8 +255,8 @@ static void tell_difference(const struct request *was, const struct request *is,
             continue;
         while (k < x.len && k < y.len && x.data[k] == y.data[k])
             row += x.data[k++] == '\n';
-        lx = line_of(x, k);
-        ly = line_of(y, k);
+        lx = text_line_around(x, k);
+        ly = text_line_around(y, k);
         fault_set(f, false,
                   "the transcript does not know this prompt. Against line %d of it, message %zu "
                   "(%s) differs first in its line %zu: recorded \"%.*s\", now \"%.*s\"",

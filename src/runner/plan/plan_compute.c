@@ -7,37 +7,9 @@
  */
 #include "runner/plan/plan_compute.h"
 
-#include <math.h>
-#include <string.h>
+#include "base/float_bits.h"
 
-static double as_f64(uint64_t v)
-{
-    double d;
-    memcpy(&d, &v, sizeof d);
-    return d;
-}
-
-static float as_f32(uint64_t v)
-{
-    uint32_t word = (uint32_t)v;
-    float f;
-    memcpy(&f, &word, sizeof f);
-    return f;
-}
-
-static uint64_t of_f64(double d)
-{
-    uint64_t v;
-    memcpy(&v, &d, sizeof v);
-    return v;
-}
-
-static uint64_t of_f32(float f)
-{
-    uint32_t v;
-    memcpy(&v, &f, sizeof v);
-    return v;
-}
+#include <tgmath.h>
 
 static bool is_signed(enum ptx_type t)
 {
@@ -83,95 +55,59 @@ static bool refuse(const struct plan_insn *in, struct error *err)
                      ptx_type_name((enum ptx_type)in->type));
 }
 
-static bool compute_f32(const struct plan_insn *in, const uint64_t v[3], uint64_t *out,
-                        struct error *err)
+static float as_f32(uint64_t v)
 {
-    float x = as_f32(v[0]), y = as_f32(v[1]), r;
-    switch (in->op) {
-    case OP_add:
-        r = x + y;
-        break;
-    case OP_sub:
-        r = x - y;
-        break;
-    case OP_mul:
-        r = x * y;
-        break;
-    case OP_div:
-        r = x / y;
-        break;
-    case OP_fma:
-        r = fmaf(x, y, as_f32(v[2]));
-        break;
-    case OP_min:
-        r = fminf(x, y);
-        break;
-    case OP_max:
-        r = fmaxf(x, y);
-        break;
-    case OP_neg:
-        r = -x;
-        break;
-    case OP_abs:
-        r = fabsf(x);
-        break;
-    case OP_sqrt:
-        r = sqrtf(x);
-        break;
-    case OP_rcp:
-        r = 1.0f / x;
-        break;
-    default:
-        return refuse(in, err);
-    }
-    *out = of_f32(r);
-    return true;
+    return f32_of_bits((uint32_t)v);
 }
 
-static bool compute_f64(const struct plan_insn *in, const uint64_t v[3], uint64_t *out,
-                        struct error *err)
-{
-    double x = as_f64(v[0]), y = as_f64(v[1]), r;
-    switch (in->op) {
-    case OP_add:
-        r = x + y;
-        break;
-    case OP_sub:
-        r = x - y;
-        break;
-    case OP_mul:
-        r = x * y;
-        break;
-    case OP_div:
-        r = x / y;
-        break;
-    case OP_fma:
-        r = fma(x, y, as_f64(v[2]));
-        break;
-    case OP_min:
-        r = fmin(x, y);
-        break;
-    case OP_max:
-        r = fmax(x, y);
-        break;
-    case OP_neg:
-        r = -x;
-        break;
-    case OP_abs:
-        r = fabs(x);
-        break;
-    case OP_sqrt:
-        r = sqrt(x);
-        break;
-    case OP_rcp:
-        r = 1.0 / x;
-        break;
-    default:
-        return refuse(in, err);
+/* One switch for both widths; the functions are <tgmath.h>'s. */
+#define FLOAT_COMPUTE(name, type, of, bits)                                                        \
+    static bool name(const struct plan_insn *in, const uint64_t v[3], uint64_t *out,               \
+                     struct error *err)                                                            \
+    {                                                                                              \
+        type x = of(v[0]), y = of(v[1]), r;                                                        \
+        switch (in->op) {                                                                          \
+        case OP_add:                                                                               \
+            r = x + y;                                                                             \
+            break;                                                                                 \
+        case OP_sub:                                                                               \
+            r = x - y;                                                                             \
+            break;                                                                                 \
+        case OP_mul:                                                                               \
+            r = x * y;                                                                             \
+            break;                                                                                 \
+        case OP_div:                                                                               \
+            r = x / y;                                                                             \
+            break;                                                                                 \
+        case OP_fma:                                                                               \
+            r = fma(x, y, of(v[2]));                                                               \
+            break;                                                                                 \
+        case OP_min:                                                                               \
+            r = fmin(x, y);                                                                        \
+            break;                                                                                 \
+        case OP_max:                                                                               \
+            r = fmax(x, y);                                                                        \
+            break;                                                                                 \
+        case OP_neg:                                                                               \
+            r = -x;                                                                                \
+            break;                                                                                 \
+        case OP_abs:                                                                               \
+            r = fabs(x);                                                                           \
+            break;                                                                                 \
+        case OP_sqrt:                                                                              \
+            r = sqrt(x);                                                                           \
+            break;                                                                                 \
+        case OP_rcp:                                                                               \
+            r = 1 / x;                                                                             \
+            break;                                                                                 \
+        default:                                                                                   \
+            return refuse(in, err);                                                                \
+        }                                                                                          \
+        *out = bits(r);                                                                            \
+        return true;                                                                               \
     }
-    *out = of_f64(r);
-    return true;
-}
+FLOAT_COMPUTE(compute_f32, float, as_f32, bits_of_f32)
+FLOAT_COMPUTE(compute_f64, double, f64_of_bits, bits_of_f64)
 
 /* ---- conversions ---------------------------------------------------------------- */
 
@@ -209,19 +145,19 @@ static bool convert(const struct plan_insn *in, uint64_t v, uint64_t *out, struc
     if (to == PT_PRED || from == PT_PRED || (is_float(to) && !in->to_integer && in->round != 0))
         return refuse(in, err);
     if (is_float(from)) {
-        double d = from == PT_F64 ? as_f64(v) : (double)as_f32(v);
+        double d = from == PT_F64 ? f64_of_bits(v) : (double)as_f32(v);
         if (in->to_integer)
             d = round_as((enum plan_round)in->round, d);
-        *out = to == PT_F64   ? of_f64(d)
-               : to == PT_F32 ? of_f32((float)d)
+        *out = to == PT_F64   ? bits_of_f64(d)
+               : to == PT_F32 ? bits_of_f32((float)d)
                               : to_integer(to, round_as((enum plan_round)in->round, d));
         return true;
     }
     v = plan_narrow(from, v);
     if (to == PT_F64)
-        *out = of_f64(is_signed(from) ? (double)(int64_t)v : (double)v);
+        *out = bits_of_f64(is_signed(from) ? (double)(int64_t)v : (double)v);
     else if (to == PT_F32)
-        *out = of_f32(is_signed(from) ? (float)(int64_t)v : (float)v);
+        *out = bits_of_f32(is_signed(from) ? (float)(int64_t)v : (float)v);
     else
         *out = plan_narrow(to, v);
     return true;
@@ -252,8 +188,8 @@ static uint64_t compare(const struct plan_insn *in, uint64_t x, uint64_t y)
     enum ptx_type t = (enum ptx_type)in->type;
     enum plan_compare c = (enum plan_compare)in->compare;
     if (is_float(t)) {
-        double a = t == PT_F64 ? as_f64(x) : (double)as_f32(x);
-        double b = t == PT_F64 ? as_f64(y) : (double)as_f32(y);
+        double a = t == PT_F64 ? f64_of_bits(x) : (double)as_f32(x);
+        double b = t == PT_F64 ? f64_of_bits(y) : (double)as_f32(y);
         return isnan(a) || isnan(b) ? in->unordered : holds(c, a < b, a == b);
     }
     x = plan_narrow(t, x);

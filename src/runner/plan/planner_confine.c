@@ -3,22 +3,18 @@
  * planner_confine.c - what the planner's process may still do: nearly nothing.
  *
  * The interpreter is the wall; this is a light layer behind it, for mistakes
- * of ours. Hides resource limits and a seccomp filter, written as BPF by hand
- * so that no library is needed. x86_64 and aarch64.
+ * of ours. Hides resource limits and a seccomp filter.
  *
  * Invariants
  * 1. After confine_calls() nothing is opened and no process or connection is
  *    made; the answer goes to standard output.
  * 2. A kernel without seccomp is no error: no code of a candidate runs here.
  */
+#include "confine/seccomp.h"
 #include "runner/plan/planner.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -26,95 +22,39 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#define OUR_ARCH AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define OUR_ARCH AUDIT_ARCH_AARCH64
-#else
-#error "the planner knows the system calls of x86_64 and aarch64"
-#endif
-
 /* Steps are counted; the CPU limit is only for a fault of ours. */
-enum { FILTER_MAX = 256, CPU_SECONDS = 60, OPEN_FILES = 32, ANSWER_BYTES = 16 << 20 };
+enum { CPU_SECONDS = 60, OPEN_FILES = 32, ANSWER_BYTES = 16 << 20 };
 #define ADDRESS_BYTES (UINT64_C(512) << 20)
 
-struct plan_filter {
-    struct sock_filter code[FILTER_MAX];
-    unsigned short len;
-};
-
-static void emit(struct plan_filter *f, unsigned short code, uint32_t k, unsigned char yes,
-                 unsigned char no)
-{
-    if (f->len == FILTER_MAX)
-        BUG("the system call filter is longer than %d", FILTER_MAX);
-    f->code[f->len++] = (struct sock_filter){.code = code, .jt = yes, .jf = no, .k = k};
-}
-
-static void load(struct plan_filter *f, size_t offset)
-{
-    emit(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
-}
-
-static void give(struct plan_filter *f, uint32_t action)
-{
-    emit(f, BPF_RET | BPF_K, action, 0, 0);
-}
-
-/* The accumulator holds the call's number between rules. */
-static void begin(struct plan_filter *f)
-{
-    load(f, offsetof(struct seccomp_data, arch));
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, OUR_ARCH, 1, 0);
-    give(f, SECCOMP_RET_KILL_PROCESS);
-    load(f, offsetof(struct seccomp_data, nr));
-#if defined(__x86_64__)
-    emit(f, BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1); /* the x32 numbers */
-    give(f, SECCOMP_RET_KILL_PROCESS);
-#endif
-}
-
-static void on(struct plan_filter *f, long nr, uint32_t action)
-{
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 1);
-    give(f, action);
-}
-
-/* Arguments are 64 bits wide; what we look at fits the low half (little-endian). */
-static size_t argument(int index)
-{
-    return offsetof(struct seccomp_data, args) + (size_t)index * sizeof(uint64_t);
-}
-
 /* Allowed while none of `bits` is set in the argument. */
-static void on_without(struct plan_filter *f, long nr, int index, uint32_t bits, uint32_t otherwise)
+static void on_without(struct filter *f, long nr, int index, uint32_t bits, uint32_t otherwise)
 {
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4);
-    load(f, argument(index));
-    emit(f, BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
-    give(f, otherwise);
-    give(f, SECCOMP_RET_ALLOW);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4);
+    filter_load_argument(f, index);
+    filter_emit(f, BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1);
+    filter_give(f, otherwise);
+    filter_give(f, SECCOMP_RET_ALLOW);
 }
 
 /* abort() signals itself; no other process may be signalled. */
-static void on_own_signal(struct plan_filter *f)
+static void on_own_signal(struct filter *f)
 {
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4);
-    load(f, argument(0));
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 1, 0);
-    give(f, SECCOMP_RET_KILL_PROCESS);
-    give(f, SECCOMP_RET_ALLOW);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, SYS_tgkill, 0, 4);
+    filter_load_argument(f, 0);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 1, 0);
+    filter_give(f, SECCOMP_RET_KILL_PROCESS);
+    filter_give(f, SECCOMP_RET_ALLOW);
 }
 
 /* Allowed for 1 and 2. */
-static void on_writing(struct plan_filter *f, long nr)
+static void on_writing(struct filter *f, long nr)
 {
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 5);
-    load(f, argument(0));
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 1, 0);
-    emit(f, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, 1);
-    give(f, SECCOMP_RET_ALLOW);
-    give(f, SECCOMP_RET_KILL_PROCESS);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 5);
+    filter_load_argument(f, 0);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 1, 0);
+    filter_emit(f, BPF_JMP | BPF_JEQ | BPF_K, 2, 0, 1);
+    filter_give(f, SECCOMP_RET_ALLOW);
+    filter_give(f, SECCOMP_RET_KILL_PROCESS);
 }
 
 /* What a C library needs to hand out memory, take locks and end. */
@@ -127,20 +67,20 @@ static const long always_allowed[] = {
 
 void confine_calls(void)
 {
-    struct plan_filter f = {.len = 0};
+    struct filter f = {.len = 0};
     struct sock_fprog program = {.filter = f.code};
 
 #ifdef __SANITIZE_ADDRESS__ /* looks for leaks at the end, with a thread of its own */
     return;
 #endif
-    begin(&f);
+    filter_begin(&f, SECCOMP_RET_KILL_PROCESS);
     for (size_t i = 0; i < ARRAY_LEN(always_allowed); i++)
-        on(&f, always_allowed[i], SECCOMP_RET_ALLOW);
+        filter_on(&f, always_allowed[i], SECCOMP_RET_ALLOW);
     on_without(&f, SYS_mmap, 2, PROT_EXEC, SECCOMP_RET_KILL_PROCESS);
     on_without(&f, SYS_mprotect, 2, PROT_EXEC, SECCOMP_RET_KILL_PROCESS);
     on_own_signal(&f);
     on_writing(&f, SYS_write);
-    give(&f, SECCOMP_RET_KILL_PROCESS);
+    filter_give(&f, SECCOMP_RET_KILL_PROCESS);
     program.len = f.len;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);

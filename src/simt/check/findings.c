@@ -146,7 +146,7 @@ bool finding_add(const struct finding_where *at, enum simt_finding_kind kind, ui
         }
         va_list ap;
         va_start(ap, fmt);
-        const char *what = arena_vprintf(l->a, fmt, ap);
+        f->what = arena_vprintf(l->a, fmt, ap);
         va_end(ap);
         const struct simt_side *h = &f->here;
         const char *place = f->path_len
@@ -154,7 +154,7 @@ bool finding_add(const struct finding_where *at, enum simt_finding_kind kind, ui
                                 : arena_printf(l->a, "PTX line %d", h->ptx_line);
         f->text = arena_printf(l->a, "%s: %s in block (%u,%u,%u) thread (%u,%u,%u): %s", place,
                                l->k->name, h->block[0], h->block[1], h->block[2], h->thread[0],
-                               h->thread[1], h->thread[2], what);
+                               h->thread[1], h->thread[2], f->what);
         if (f->other.op)
             f->text = arena_printf(l->a, "%s; the other is thread (%u,%u,%u) at %s:%d", f->text,
                                    f->other.thread[0], f->other.thread[1], f->other.thread[2],

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atomic.c - atom and red: lane after lane, with the host's atomics. */
+#include "base/float_bits.h"
 #include "simt/check/global_shadow.h"
 #include "simt/device/device.h"
 
@@ -11,31 +12,7 @@
 
 static float as_float(u64 u)
 {
-    u32 v = (u32)u;
-    float f;
-    memcpy(&f, &v, sizeof f);
-    return f;
-}
-
-static u64 of_float(float f)
-{
-    u32 v;
-    memcpy(&v, &f, sizeof v);
-    return v;
-}
-
-static double as_double(u64 u)
-{
-    double f;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-
-static u64 of_double(double f)
-{
-    u64 v;
-    memcpy(&v, &f, sizeof v);
-    return v;
+    return f32_of_bits((u32)u);
 }
 
 /* f16 and bf16 through the exact conversions. */
@@ -48,7 +25,7 @@ static float half_in(u64 bits, bool bf)
 static u64 half_out(float f, bool bf)
 {
     u32 code = (u32)(bf ? PT_BF16 : PT_F16) | (u32)PT_F32 << 8;
-    return convert_bits(code, of_float(f));
+    return convert_bits(code, bits_of_f32(f));
 }
 
 /* A NaN loses to a number; -0 is less than +0. */
@@ -75,10 +52,10 @@ static u64 float_op(enum atom_op op, enum ptx_type t, bool flush, u64 old, u64 b
 {
     switch (t) {
     case PT_F32:
-        return of_float(flush ? flushed(flushed(as_float(old)) + flushed(as_float(b)))
-                              : as_float(old) + as_float(b));
+        return bits_of_f32(flush ? flushed(flushed(as_float(old)) + flushed(as_float(b)))
+                                 : as_float(old) + as_float(b));
     case PT_F64:
-        return of_double(as_double(old) + as_double(b));
+        return bits_of_f64(f64_of_bits(old) + f64_of_bits(b));
     case PT_F16:
     case PT_BF16:
         return half_op(op, old, b, t == PT_BF16);

@@ -6,6 +6,7 @@
  * Products are exact in the accumulator's arithmetic (f32 for 16-bit and
  * smaller floats, f64, s32) and summed in order of k onto the accumulator.
  */
+#include "base/float_bits.h"
 #include "simt/device/device.h"
 
 #include "simt/device/convert.h"
@@ -16,41 +17,15 @@
 
 #include <string.h>
 
-static float bits_float(u32 u)
-{
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-
-static u32 float_bits32(float f)
-{
-    u32 u;
-    memcpy(&u, &f, sizeof u);
-    return u;
-}
-
 static float half_float(u32 h)
 {
     u32 s = (h & 0x8000u) << 16, e = h >> 10 & 31, f = h & 1023;
     if (e == 31)
-        return bits_float(s | 0x7f800000u | f << 13);
+        return f32_of_bits(s | 0x7f800000u | f << 13);
     if (e)
-        return bits_float(s | (e + 112) << 23 | f << 13);
+        return f32_of_bits(s | (e + 112) << 23 | f << 13);
     float r = (float)f * 0x1p-24f;
     return s ? -r : r;
-}
-
-static u32 float_half(float x)
-{
-    u32 u = float_bits32(x), s = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
-    if (a > 0x7f800000u)
-        return 0x7fff;
-    if (a >= 0x477ff000u)
-        return s | 0x7c00u;
-    if (a < 0x38800000u)
-        return s | (float_bits32(bits_float(a) + 0.5f) - 0x3f000000u);
-    return s | ((a - 0x38000000u + 0xfffu + (a >> 13 & 1)) >> 13);
 }
 
 /* ---- one element of a register ---- */
@@ -77,14 +52,14 @@ static float element_float(enum ptx_type t, u32 word, unsigned i)
     case PT_F16:
         return half_float(word >> (16 * i) & 0xffff);
     case PT_BF16:
-        return bits_float((word >> (16 * i) & 0xffff) << 16);
+        return f32_of_bits((word >> (16 * i) & 0xffff) << 16);
     case PT_TF32:
-        return bits_float(word & 0xffffe000u);
+        return f32_of_bits(word & 0xffffe000u);
     case PT_E4M3:
     case PT_E5M2:
-        return bits_float((u32)convert_bits((u32)PT_F32 | (u32)t << 8, word >> (8 * i) & 0xff));
+        return f32_of_bits((u32)convert_bits((u32)PT_F32 | (u32)t << 8, word >> (8 * i) & 0xff));
     default:
-        return bits_float(word);
+        return f32_of_bits(word);
     }
 }
 
@@ -122,7 +97,7 @@ static float c_in(const struct mma_shape *s, const void *const *c, u32 lane, uns
 {
     if (s->c == PT_F16)
         return half_float(((const u32 *)c[e / 2])[lane] >> (16 * (e % 2)) & 0xffff);
-    return bits_float(((const u32 *)c[e])[lane]);
+    return f32_of_bits(((const u32 *)c[e])[lane]);
 }
 
 static void c_out(const struct mma_shape *s, void *const *d, u32 lane, unsigned e, u32 bits)
@@ -144,12 +119,12 @@ static u32 float_sum(const struct mma_shape *s, bool exact, const u32 *a, const 
             x += (double)element_float(s->a, a[k], 0) * (double)element_float(s->b, b[k], 0);
         c = (float)x;
     } else if (exact) {
-        return tensor_exact(s, a, b, float_bits32(c));
+        return tensor_exact(s, a, b, bits_of_f32(c));
     } else {
         for (int k = 0; k < s->k; k++)
             c += element_float(s->a, a[k], 0) * element_float(s->b, b[k], 0);
     }
-    return s->d == PT_F16 ? float_half(c) : float_bits32(c);
+    return s->d == PT_F16 ? half_of_f32(c) : bits_of_f32(c);
 }
 
 static void mma_float(const struct mma_shape *s, bool exact, void *const *d, const void *const *a,

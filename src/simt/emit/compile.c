@@ -172,8 +172,10 @@ static bool only_gcc(const char *flag)
            strcmp(flag, "-fno-tree-bit-ccp") == 0 || strcmp(flag, "-fdisable-rtl-combine") == 0;
 }
 
+/* `crashed`: the compiler itself broke, not over what it was given. */
 static bool run_compiler(const char *cc, const char *const *flag, size_t flags, struct text source,
-                         const char *so, int deadline_ms, struct arena *a, struct error *err)
+                         const char *so, int deadline_ms, struct arena *a, bool *crashed,
+                         struct error *err)
 {
     const char *argv[MAX_FLAGS + 12];
     size_t n = 0;
@@ -199,6 +201,7 @@ static bool run_compiler(const char *cc, const char *const *flag, size_t flags, 
         return error_add(err, "compiling a translated kernel with %s", cc);
     if (r.end != PROC_EXITED || r.code != 0) {
         unlink(temp);
+        *crashed = strstr(r.out.data, "internal compiler error") != NULL; /* gcc's words */
         return error_set(err, ERROR_MACHINE, "%s could not compile a translated kernel: %s: %.600s",
                          cc, proc_end_text(&r, a), r.out.data);
     }
@@ -214,15 +217,16 @@ static bool compile_source(const char *cc, const char **flag, size_t flags, stru
                            const char *so, int deadline_ms, struct arena *a, struct error *err)
 {
     struct error first = {0};
-    if (run_compiler(cc, flag, flags, source, so, deadline_ms, a, &first))
+    bool crashed = false;
+    if (run_compiler(cc, flag, flags, source, so, deadline_ms, a, &crashed, &first))
         return true;
-    if (strstr(first.text, "internal compiler error") && flags < MAX_FLAGS) {
+    if (crashed && flags < MAX_FLAGS) {
         struct error second = {0};
         flag[flags] = "-fno-tree-loop-im";
-        if (run_compiler(cc, flag, flags + 1, source, so, deadline_ms, a, &second))
+        if (run_compiler(cc, flag, flags + 1, source, so, deadline_ms, a, &crashed, &second))
             return true;
         flag[0] = "-O0";
-        return run_compiler(cc, flag, flags, source, so, deadline_ms, a, err);
+        return run_compiler(cc, flag, flags, source, so, deadline_ms, a, &crashed, err);
     }
     *err = first;
     return false;

@@ -43,6 +43,30 @@ bool emit_fail(struct emit *e, const struct insn *in, const char *why)
     return false;
 }
 
+bool emit_by_table(struct emit *e, const struct insn *in, const struct emit_row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].op != in->op)
+            continue;
+        if (in->arg_count < rows[i].args)
+            emit_fail(e, in, "too few operands");
+        else
+            rows[i].write(e, in);
+        return true;
+    }
+    return false;
+}
+
+bool emit_defines(const struct emit *e, const int *insn, int count, int reg)
+{
+    int regs[MAX_INSN_REGS];
+    for (int i = 0; i < count; i++)
+        for (int n = insn_defs(&e->k->insn[insn[i]], regs); n-- > 0;)
+            if (regs[n] == reg)
+                return true;
+    return false;
+}
+
 /* ---- where variables are ---- */
 
 static void place_variables(struct emit *e)

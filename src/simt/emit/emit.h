@@ -181,7 +181,16 @@ void emit_cvt(struct emit *e, const struct insn *in);
 int op_row_count(void);
 void emit_bits(struct emit *e, const struct insn *in);
 
-/* emit_memory.c, emit_warp.c: calls on whole warps */
+/* emit_memory.c, emit_warp.c: calls on whole warps, by a table of opcodes with at least so many
+ * operands; false: the opcode is not in it. */
+struct emit_row {
+    enum ptx_op op;
+    int args;
+    void (*write)(struct emit *, const struct insn *);
+};
+bool emit_by_table(struct emit *e, const struct insn *in, const struct emit_row *rows, size_t n);
+/* Do the instructions define the register? */
+bool emit_defines(const struct emit *e, const int *insn, int count, int reg);
 void emit_call(struct emit *e, const struct insn *in);
 /* The registers of the next site, one after the other; -1: none. */
 void site_reg(struct emit *e, int offset);

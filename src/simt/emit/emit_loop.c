@@ -20,16 +20,6 @@
 
 enum { MAX_BODY = 200, MAX_PAIR = 40 };
 
-static bool defined_in(const struct emit *e, const struct block *bl, int reg)
-{
-    int regs[MAX_INSN_REGS];
-    for (int i = 0; i < bl->count; i++)
-        for (int n = insn_defs(&e->k->insn[bl->insn[i]], regs); n-- > 0;)
-            if (regs[n] == reg)
-                return true;
-    return false;
-}
-
 static bool per_lane(const struct emit *e, const struct insn *in)
 {
     int regs[MAX_INSN_REGS];
@@ -53,7 +43,7 @@ static bool invariant(const struct emit *e, const struct block *bl, const struct
     if (in->pred >= 0)
         return false;
     for (int n = insn_uses(in, regs); n-- > 0;)
-        if (defined_in(e, bl, regs[n]))
+        if (emit_defines(e, bl->insn, bl->count, regs[n]))
             return false;
     for (int n = insn_defs(in, regs); n-- > 0;)
         if (set_has(bl->live_in, regs[n]))
@@ -71,7 +61,7 @@ bool loop_alone(const struct emit *e, int b)
     if (bl->term < 0 || bl->target != b || bl->count > MAX_BODY || bl->collective)
         return false;
     const struct insn *t = &e->k->insn[bl->term];
-    if (t->pred < 0 || !e->ir->varying[t->pred] || !defined_in(e, bl, t->pred))
+    if (t->pred < 0 || !e->ir->varying[t->pred] || !emit_defines(e, bl->insn, bl->count, t->pred))
         return false;
     for (int i = 0; i < bl->count; i++) {
         const struct insn *in = &e->k->insn[bl->insn[i]];

@@ -490,11 +490,7 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
 
 bool emit_memory(struct emit *e, const struct insn *in)
 {
-    static const struct {
-        enum ptx_op op;
-        int args;
-        void (*write)(struct emit *, const struct insn *);
-    } table[] = {
+    static const struct emit_row table[] = {
         {OP_LD, 2, emit_ld},
         {OP_LDU, 2, emit_ld},
         {OP_ST, 2, emit_st},
@@ -505,14 +501,5 @@ bool emit_memory(struct emit *e, const struct insn *in)
         {OP_STMATRIX, 2, emit_matrix},
         {OP_MBARRIER, 1, emit_mbarrier},
     };
-    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-        if (table[i].op != in->op)
-            continue;
-        if (in->arg_count < table[i].args)
-            emit_fail(e, in, "too few operands");
-        else
-            table[i].write(e, in);
-        return true;
-    }
-    return false;
+    return emit_by_table(e, in, table, ARRAY_LEN(table));
 }

@@ -75,16 +75,6 @@ void quad_read(struct emit *e, int reg)
 
 /* ---- stores ---- */
 
-static bool in_segment(const struct emit *e, const struct item *seg, int reg)
-{
-    int regs[MAX_INSN_REGS];
-    for (int i = 0; i < seg->count; i++)
-        for (int n = insn_defs(&e->k->insn[seg->insn[i]], regs); n-- > 0;)
-            if (regs[n] == reg)
-                return true;
-    return false;
-}
-
 /* Defined once in the block, for all lanes. */
 static bool defined_once(const struct emit *e, int reg)
 {
@@ -126,11 +116,13 @@ bool quad_store_begin(struct emit *e, const struct item *seg, const struct item 
 {
     const struct insn *in = &e->k->insn[next->insn[0]];
     int rows[MAX_READ], count;
-    if (next->kind != ITEM_CALL || !is_quad(e, in, OP_ST, 0) || in_segment(e, seg, in->args[0].reg))
+    if (next->kind != ITEM_CALL || !is_quad(e, in, OP_ST, 0) ||
+        emit_defines(e, seg->insn, seg->count, in->args[0].reg))
         return false;
     for (int i = 0; i < 4; i++) {
         int r = in->args[1].list[i].reg;
-        if (!in_segment(e, seg, r) || !defined_once(e, r) || last[r] != index + 1)
+        if (!emit_defines(e, seg->insn, seg->count, r) || !defined_once(e, r) ||
+            last[r] != index + 1)
             return false;
     }
     if ((count = rows_read(e, seg, rows)) < 0)

@@ -309,11 +309,7 @@ static void emit_sleep(struct emit *e, const struct insn *in)
     buf_printf(e->out, "W->fuel = 0; R->tick(W, 1, %d);\n", site);
 }
 
-static const struct warp_row {
-    enum ptx_op op;
-    int args;
-    void (*write)(struct emit *, const struct insn *);
-} table[] = {
+static const struct emit_row table[] = {
     {OP_SHFL, 4, emit_shfl},
     {OP_VOTE, 2, emit_vote},
     {OP_MATCH, 3, emit_match},
@@ -343,16 +339,7 @@ static const struct warp_row {
 
 bool emit_warp(struct emit *e, const struct insn *in)
 {
-    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-        if (table[i].op != in->op)
-            continue;
-        if (in->arg_count < table[i].args)
-            emit_fail(e, in, "too few operands");
-        else
-            table[i].write(e, in);
-        return true;
-    }
-    return false;
+    return emit_by_table(e, in, table, ARRAY_LEN(table));
 }
 
 static bool cvt_of_floats(const struct insn *in)

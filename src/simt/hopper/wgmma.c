@@ -12,6 +12,7 @@
  * is the checker's business: operands in shared memory are held, and marked as
  * read when the warp waits.
  */
+#include "base/float_bits.h"
 #include "simt/hopper/hopper.h"
 
 #include "simt/device/mma_half.h"
@@ -27,48 +28,22 @@ enum { MAX_N = 256, MAX_K = 32, ROWS = 16, ADDRESSES = 1 << 18 };
 
 /* ---- elements ---- */
 
-static inline float as_float(u32 u)
-{
-    float f;
-    memcpy(&f, &u, sizeof f);
-    return f;
-}
-
-static inline u32 as_bits(float f)
-{
-    u32 u;
-    memcpy(&u, &f, sizeof u);
-    return u;
-}
-
 /* The exponent is rebiased by a product, which also gets the subnormals right. */
 static inline float half_in(u32 h)
 {
-    u32 u = as_bits(as_float((h & 0x7fffu) << 13) * 0x1p112f);
+    u32 u = bits_of_f32(f32_of_bits((h & 0x7fffu) << 13) * 0x1p112f);
     u |= (h & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0;
-    return as_float(u | (h & 0x8000u) << 16);
-}
-
-static u32 half_out(float x)
-{
-    u32 u = as_bits(x), s = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
-    if (a > 0x7f800000u)
-        return 0x7fff;
-    if (a >= 0x477ff000u)
-        return s | 0x7c00u;
-    if (a < 0x38800000u)
-        return s | (as_bits(as_float(a) + 0.5f) - 0x3f000000u);
-    return s | ((a - 0x38000000u + 0xfffu + (a >> 13 & 1)) >> 13);
+    return f32_of_bits(u | (h & 0x8000u) << 16);
 }
 
 static float e4m3_in(u32 b)
 {
     u32 s = (b & 0x80) << 24, e = b >> 3 & 15, m = b & 7;
     if (e == 15 && m == 7)
-        return as_float(0x7fffffff);
+        return f32_of_bits(0x7fffffff);
     if (!e)
         return s ? -(float)m * 0x1p-9f : (float)m * 0x1p-9f;
-    return as_float(s | (e + 120) << 23 | m << 20);
+    return f32_of_bits(s | (e + 120) << 23 | m << 20);
 }
 
 static const struct wg_element {
@@ -90,12 +65,12 @@ static inline __attribute__((always_inline)) void chunk_floats(enum wgmma_type t
     case WG_BF16:
         memcpy(h, p, 16);
         for (u32 i = 0; i < 8; i++)
-            out[i * step] = as_float((u32)h[i] << 16);
+            out[i * step] = f32_of_bits((u32)h[i] << 16);
         break;
     case WG_TF32:
         memcpy(w, p, 16);
         for (u32 i = 0; i < 4; i++)
-            out[i * step] = as_float(w[i] & 0xffffe000u);
+            out[i * step] = f32_of_bits(w[i] & 0xffffe000u);
         break;
     case WG_E4M3:
         for (u32 i = 0; i < 16; i++)
@@ -311,8 +286,8 @@ static void fetch_regs(const void *const *a, enum wgmma_type t, float (*A)[MAX_K
                     I[row][col] = t == WG_S8 ? (s32)(signed char)v : (s32)v;
                 else
                     A[row][col] = t == WG_F16    ? half_in(v)
-                                  : t == WG_BF16 ? as_float(v << 16)
-                                  : t == WG_TF32 ? as_float(v & 0xffffe000u)
+                                  : t == WG_BF16 ? f32_of_bits(v << 16)
+                                  : t == WG_TF32 ? f32_of_bits(v & 0xffffe000u)
                                   : t == WG_E4M3 ? e4m3_in(v)
                                                  : half_in(v << 8);
             }
@@ -473,8 +448,8 @@ static void floats_exact(struct scratch *x, u32 kind, const u8 *smem, const stru
     for (u32 r = 0; r < n / 2; r++)
         for (u32 l = 0; l < WARP; l++) {
             u32 row = (l >> 2) + 8 * (r >> 1 & 1), col = 8 * (r >> 2) + 4 * (r & 1) + (l & 3);
-            u32 sum = wgmma_exact(x->EA[row], x->EB[col], (int)kk, as_bits(d[r][l]), f8, half);
-            d[r][l] = half ? half_in(sum) : as_float(sum);
+            u32 sum = wgmma_exact(x->EA[row], x->EB[col], (int)kk, bits_of_f32(d[r][l]), f8, half);
+            d[r][l] = half ? half_in(sum) : f32_of_bits(sum);
         }
 }
 
@@ -514,7 +489,7 @@ static void product_floats(struct scratch *x, u32 kind, const u8 *smem, const st
         floats_other(x, smem, b, t, acc, n);
     for (u32 r = 0; f16 && r < regs; r += 2)
         for (u32 l = 0; l < WARP; l++)
-            ((u32 *)d[r / 2])[l] = half_out(x->acc[r][l]) | half_out(x->acc[r + 1][l]) << 16;
+            ((u32 *)d[r / 2])[l] = half_of_f32(x->acc[r][l]) | half_of_f32(x->acc[r + 1][l]) << 16;
 }
 
 static void product_ints(struct scratch *x, u32 kind, const u8 *smem, const struct matrix *b,

@@ -1,66 +1,6 @@
 // batch_norm: empty, native_batch_norm, fused into one pass over memory.
 #include <cutegen/kernel.h>
 
-#ifdef CUTEGEN_DEVICE
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-#endif
-
 #ifdef CUTEGEN_HOST
 CUTEGEN_PLAN(call)
 {

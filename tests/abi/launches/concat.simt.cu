@@ -1,31 +1,6 @@
 // concat: cat, each input copied to its place.
 #include <cutegen/kernel.h>
 
-#ifdef CUTEGEN_DEVICE
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-#endif
-
 #ifdef CUTEGEN_HOST
 CUTEGEN_PLAN(call)
 {

@@ -1,48 +1,6 @@
 // max_pool: max_pool2d_with_indices, a thread per window.
 #include <cutegen/kernel.h>
 
-#ifdef CUTEGEN_DEVICE
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-#endif
-
 #ifdef CUTEGEN_HOST
 CUTEGEN_PLAN(call)
 {

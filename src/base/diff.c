@@ -7,7 +7,9 @@
  * 2. The search keeps one row of diagonals per edit: EDITS_MAX bounds its
  *    memory and time whatever the texts are.
  */
-#include "report/diff.h"
+#include "base/diff.h"
+
+#include "base/text.h"
 
 #include <string.h>
 
@@ -18,24 +20,6 @@ struct sides {
     int old_count, new_count; /* of the middles */
     int shared;               /* lines before the middles */
 };
-
-struct text *text_lines(struct text t, struct arena *a, size_t *count)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < t.len; i++)
-        n += t.data[i] == '\n';
-    struct text *lines = arena_array(a, n + 1, sizeof(*lines));
-    n = 0;
-    for (size_t at = 0; at < t.len; n++) {
-        const char *end = memchr(t.data + at, '\n', t.len - at);
-        size_t len = end ? (size_t)(end - (t.data + at)) : t.len - at;
-        lines[n] = (struct text){t.data + at, len};
-        at += len + 1;
-    }
-    *count = n;
-    return lines;
-}
 
 static void add_line(struct diff *d, enum diff_kind kind, struct text t, int old_at, int new_at)
 {

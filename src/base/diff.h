@@ -5,8 +5,8 @@
  * The shortest edit script by lines, as Myers finds it. Texts that have too
  * little in common to be worth the search come out as all removed, all added.
  */
-#ifndef REPORT_DIFF_H
-#define REPORT_DIFF_H
+#ifndef BASE_DIFF_H
+#define BASE_DIFF_H
 
 #include "base/mem.h"
 
@@ -25,7 +25,5 @@ struct diff {
 };
 
 struct diff diff_make(struct text before, struct text after, struct arena *a);
-/* Lines of a text; the newline at its end begins no line. */
-struct text *text_lines(struct text t, struct arena *a, size_t *count);
 
 #endif
