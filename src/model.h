@@ -120,6 +120,7 @@ struct candidate {
     int repair;  /* 0: as proposed; n: after the n-th repair */
     struct text source;
     const char *change;  /* one line: what was done */
+    const char *steps;   /* builtin: names of the steps it has, "a b c"; NULL: not known */
     const char *foreign; /* absolute path of a ModelNew module; NULL: `source` is a .cu file */
 };
 

@@ -6,6 +6,7 @@
 #
 #   coverage   every generated task of the built-in engineer (SEED, COUNT)
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes
+#   forms      every form of every recipe compiled by plain nvcc
 #   kill       a run killed at KILLS random moments and resumed
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -36,7 +37,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage gemm kill}; do
+for name in ${SWEEP:-coverage gemm forms kill}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -47,9 +48,13 @@ for name in ${SWEEP:-coverage gemm kill}; do
         sweep gemm bench/gemm_coverage.sh $cutegen simt 24 77 12 --patience 0
         sweep gemm bench/gemm_coverage.sh $cutegen simt 8 78 1 --simt-arch 90a
         ;;
+    forms)
+        ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
+        sweep forms tests/expert/forms.sh $build/tests/expert/expert_ladder $cutegen 1
+        ;;
     kill) sweep kill env SEED="$seed" python3 tests/e2e/kill_test.py $cutegen "$kills" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, gemm or kill" >&2
+        echo "sweep.sh: no sweep '$name': coverage, gemm, forms or kill" >&2
         exit 2
         ;;
     esac

@@ -2,15 +2,16 @@
 /*
  * expert.c - the built-in engineer: which step is next, and saying it.
  *
- * The current kernel is recognised by composing the recipe for every set of
- * steps until one is equal, so nothing has to be remembered or hidden in the
- * source. A step that needs another one which is missing from the current
+ * A reply says which steps its kernel has, and the store keeps them with the
+ * kernel. One without them is recognised by composing the recipe for every set
+ * of steps until one is equal. A step that needs another one which is missing from the current
  * kernel (because it brought nothing alone) is proposed together with it.
  */
 #include "expert/expert.h"
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "expert/compose/source_edits.h"
 #include "expert/match/match.h"
 #include "expert/match/partition.h"
@@ -105,28 +106,80 @@ static unsigned excluded_by(const struct recipe *r, unsigned steps)
     return all;
 }
 
-/* The set of steps whose composition is this source. */
-static bool steps_of(const struct work *w, struct text source, unsigned *out, bool *found,
+/* Can these steps be taken together for this task? */
+static bool is_set(const struct work *w, unsigned set)
+{
+    return !(set & ~w->possible) && needs_of(&w->recipe, set) == set &&
+           !(excluded_by(&w->recipe, set) & set);
+}
+
+static bool composes(const struct work *w, unsigned set, struct text source, bool *equal,
+                     struct error *err)
+{
+    struct arena *scratch = arena_new();
+    struct text composed;
+    bool ok = compose(w, set, scratch, &composed, err);
+
+    *equal = ok && text_equal(composed, source);
+    arena_free(scratch);
+    return ok;
+}
+
+static const char steps_mark[] = "STEPS:";
+
+static const char *step_names(const struct recipe *r, unsigned set, struct arena *a)
+{
+    const char *names = "";
+
+    for (int i = 0; i < r->step_count; i++)
+        if (set >> i & 1)
+            names = arena_printf(a, "%s %s", names, r->steps[i].name);
+    return names;
+}
+
+const char *expert_steps(struct text reply, struct arena *a)
+{
+    for (struct text line; text_next_line(&reply, &line);)
+        if (text_starts(line, steps_mark)) {
+            line.data += strlen(steps_mark);
+            line.len -= strlen(steps_mark);
+            line = text_trim(line);
+            return arena_strndup(a, line.data, line.len);
+        }
+    return NULL;
+}
+
+/* The set that the names say; false: one of them is not a step of this recipe. */
+static bool set_of_names(const struct recipe *r, const char *names, unsigned *out)
+{
+    *out = 0;
+    for (size_t len; *names; names += len + strspn(names + len, " ")) {
+        int i = 0;
+
+        len = strcspn(names, " ");
+        while (i < r->step_count &&
+               (strlen(r->steps[i].name) != len || strncmp(r->steps[i].name, names, len) != 0))
+            i++;
+        if (i == r->step_count)
+            return false;
+        *out |= 1u << i;
+    }
+    return true;
+}
+
+/* The set of steps whose composition is the kernel: the one stored with it, or, where none is or
+ * the recipe has changed since, the first of all. */
+static bool steps_of(const struct work *w, const struct candidate *c, unsigned *out, bool *found,
                      struct error *err)
 {
     *found = false;
+    if (c->steps && set_of_names(&w->recipe, c->steps, out) && is_set(w, *out) &&
+        !composes(w, *out, c->source, found, err))
+        return false;
     for (unsigned set = 0; set < 1u << w->recipe.step_count && !*found; set++) {
-        struct arena *scratch;
-        struct text composed;
-        bool ok;
-
-        if ((set & ~w->possible) || needs_of(&w->recipe, set) != set ||
-            (excluded_by(&w->recipe, set) & set))
-            continue;
-        scratch = arena_new();
-        ok = compose(w, set, scratch, &composed, err);
-        if (ok && text_equal(composed, source)) {
-            *out = set;
-            *found = true;
-        }
-        arena_free(scratch);
-        if (!ok)
+        if (is_set(w, set) && !composes(w, set, c->source, found, err))
             return false;
+        *out = set;
     }
     return true;
 }
@@ -199,19 +252,19 @@ static bool synthesize(const struct request *req, const struct work *w, struct a
     unsigned steps;
     bool found = false;
 
-    if (req->current && !steps_of(w, req->current->source, &steps, &found, err))
+    if (req->current && !steps_of(w, req->current, &steps, &found, err))
         return false;
     if (found) {
         say(out, a, false,
-            arena_printf(a, "CHANGE: %s\n\n```cuda\n%s```\n", req->current->change,
-                         req->current->source.data));
+            arena_printf(a, "CHANGE: %s\n%s%s\n\n```cuda\n%s```\n", req->current->change,
+                         steps_mark, step_names(&w->recipe, steps, a), req->current->source.data));
         return true;
     }
     if (!compose(w, 0, a, &source, err))
         return false;
     say(out, a, false,
-        arena_printf(a, "CHANGE: the plain %s kernel\n\n%s: %s.\n\n```cuda\n%s```\n",
-                     w->recipe.name, w->recipe.name, w->recipe.words, source.data));
+        arena_printf(a, "CHANGE: the plain %s kernel\n%s\n\n%s: %s.\n\n```cuda\n%s```\n",
+                     w->recipe.name, steps_mark, w->recipe.name, w->recipe.words, source.data));
     return true;
 }
 
@@ -234,7 +287,7 @@ static bool optimize(const struct request *req, const struct work *w, struct are
     bool found;
     int step = 0;
 
-    if (!steps_of(w, source, &now, &found, err))
+    if (!steps_of(w, req->current, &now, &found, err))
         return false;
     if (!found) {
         say(out, a, true,
@@ -257,9 +310,9 @@ static bool optimize(const struct request *req, const struct work *w, struct are
     } while (text_equal(source, better));
     blocks = change_blocks(source, better, a);
     say(out, a, false,
-        arena_printf(a, "CHANGE: %s\n\n%s\n\n```\n%s```\n",
-                     change_words(&w->recipe, step, next & ~now, a), w->recipe.steps[step].why,
-                     blocks.data));
+        arena_printf(a, "CHANGE: %s\n%s%s\n\n%s\n\n```\n%s```\n",
+                     change_words(&w->recipe, step, next & ~now, a), steps_mark,
+                     step_names(&w->recipe, next, a), w->recipe.steps[step].why, blocks.data));
     return true;
 }
 

@@ -33,6 +33,10 @@ bool expert_can(const struct task *task, struct arena *a, const char **recipe,
 
 bool expert_ask(const struct request *req, struct arena *a, struct reply *out, struct error *err);
 
+/* Which steps the kernel of such a reply has ("a b c", for candidate.steps); NULL: it does not say.
+ * With them the next question composes one set instead of all. */
+const char *expert_steps(struct text reply, struct arena *a);
+
 /* The recipe nearest to the task as a worked example for a prompt: a whole kernel in the
  * ABI of cutegen/kernel.h, at the top of its ladder; written for this very task where
  * expert_can(), else with the recipe's own example names. */

@@ -90,7 +90,7 @@ static bool loop_remembered(struct loop *l, struct candidate *known, struct ques
 
     if (l->opt.fresh || l->opt.resume_id || strcmp(l->settings->model, "builtin") != 0)
         return true;
-    if (!run_known_best(l->run, l->a, &known->source, &by, err))
+    if (!run_known_best(l->run, l->a, &known->source, &known->steps, &by, err))
         return false;
     if (known->source.data) {
         known->change = arena_printf(l->a, "the best kernel of run %s", by);

@@ -10,8 +10,11 @@ static struct settled *settled_new(struct loop *l, const struct proposal *p, int
 {
     struct settled *s = arena_alloc(l->a, sizeof(*s));
 
-    s->cand = (struct candidate){
-        .depth = depth, .repair = repair, .source = p->source, .change = p->change};
+    s->cand = (struct candidate){.depth = depth,
+                                 .repair = repair,
+                                 .source = p->source,
+                                 .change = p->change,
+                                 .steps = p->steps};
     return s;
 }
 

@@ -144,6 +144,7 @@ bool workshop_ask(struct stage *st, enum stage_kind kind, const struct question 
     if (st->builtin || q->builtin) {
         if (!ask_builtin(st, q, a, out, err))
             return false;
+        out->steps = expert_steps(out->reply.text, a);
     } else {
         if (!render(st, kind, q, a, out, err))
             return false;

@@ -91,6 +91,7 @@ struct proposal {
     struct verdict verdict; /* PASS: `source` holds a kernel; NO_CODE: why not */
     struct text source;
     const char *change; /* one line: what was done */
+    const char *steps;  /* as candidate.steps */
 };
 
 /* All four: false with ERROR_INTERRUPTED when a call was cut; out->reply then has the finish

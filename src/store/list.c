@@ -212,16 +212,17 @@ bool store_run_find(struct store *s, const char *name, struct arena *a, const ch
     return true;
 }
 
-bool run_known_best(struct run *r, struct arena *a, struct text *source, const char **by,
-                    struct error *err)
+bool run_known_best(struct run *r, struct arena *a, struct text *source, const char **steps,
+                    const char **by, struct error *err)
 {
     struct store *s = r->store;
     struct query q;
     const char *sha256 = NULL;
 
     *source = (struct text){NULL, 0};
+    *steps = NULL;
     if (!sql_query(s, &q, err,
-                   "SELECT c.source, o.id FROM runs r JOIN tasks t ON t.id = r.task "
+                   "SELECT c.source, o.id, c.steps FROM runs r JOIN tasks t ON t.id = r.task "
                    "JOIN tasks u ON u.source = t.source AND u.description = t.description "
                    "JOIN runs o ON o.task = u.id AND o.device = r.device AND o.model = r.model "
                    "  AND o.id <> r.id "
@@ -237,6 +238,7 @@ bool run_known_best(struct run *r, struct arena *a, struct text *source, const c
     if (sql_next(&q, err)) {
         sha256 = col_text(&q, 0, a);
         *by = col_text(&q, 1, a);
+        *steps = col_text(&q, 2, a);
     }
     return sql_done(&q) && (!sha256 || blob_get(s, sha256, a, source, err));
 }

@@ -380,6 +380,7 @@ static bool fill_attempt(struct row_reader *r, struct query *q, struct attempt_r
     t->candidate.change = col_text(q, 8, r->a);
     t->candidate.source = col_blob(q, 9, r->a);
     t->parent = col_int(q, 10);
+    t->candidate.steps = col_text(q, 11, r->a);
     return read_outcome(r, t, err);
 }
 
@@ -393,7 +394,7 @@ static bool read_attempts(struct row_reader *r, struct error *err)
     if (!count_rows(r, "SELECT count(*) FROM attempts WHERE run = ?", &n, err) ||
         !sql_query(r->s, &q, err,
                    "SELECT a.number, a.repair, a.stage, a.started_ms, a.ended_ms, a.step, a.kept, "
-                   "c.depth, c.change, b.data, p.number FROM attempts a "
+                   "c.depth, c.change, b.data, p.number, c.steps FROM attempts a "
                    "JOIN candidates c ON c.id = a.candidate "
                    "JOIN blobs b ON b.sha256 = c.source "
                    "LEFT JOIN attempts p ON p.candidate = c.parent "

@@ -198,6 +198,9 @@ static const char *const steps[] = {
     "  note TEXT NOT NULL," /* who checked */
     "  PRIMARY KEY (run, attempt),"
     "  FOREIGN KEY (run, attempt) REFERENCES attempts) STRICT;",
+
+    /* Which steps a kernel of the built-in engineer has; NULL: not known. */
+    "ALTER TABLE candidates ADD COLUMN steps TEXT;",
 };
 
 int schema_version(void)

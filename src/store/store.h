@@ -98,10 +98,10 @@ bool store_run_history(struct store *s, const char *id, struct arena *a, struct 
                        struct error *err);
 void run_history_release(struct run_history *h); /* fine on a zeroed one */
 
-/* The fastest kernel that other runs of the same task, sizes, device and model have found, and the
- * run that did; source->data is NULL when there is none. */
-bool run_known_best(struct run *r, struct arena *a, struct text *source, const char **by,
-                    struct error *err);
+/* The fastest kernel that other runs of the same task, sizes, device and model have found, its
+ * steps (candidate.steps) and the run that did; source->data is NULL when there is none. */
+bool run_known_best(struct run *r, struct arena *a, struct text *source, const char **steps,
+                    const char **by, struct error *err);
 
 /* ---- suites (suite.c) ---------------------------------------------------- */
 

@@ -109,10 +109,10 @@ static bool attempt_insert(struct run *r, const struct candidate *c, enum stage_
     return check_number(r, c->attempt, &again, err) &&
            (!again || attempt_forget(r, c->attempt, err)) && blob_insert(s, c->source, sha, err) &&
            sql_int(s, 0, &candidate, err,
-                   "INSERT INTO candidates (run, depth, change, source, parent) VALUES (?1, ?2, "
-                   "?3, ?4, (SELECT candidate FROM attempts WHERE run = ?1 AND number = ?5)) "
-                   "RETURNING id",
-                   "titti", r->id, c->depth, or_empty(c->change), sha, parent) &&
+                   "INSERT INTO candidates (run, depth, change, source, parent, steps) VALUES (?1, "
+                   "?2, ?3, ?4, (SELECT candidate FROM attempts WHERE run = ?1 AND number = ?5), "
+                   "?6) RETURNING id",
+                   "tittit", r->id, c->depth, or_empty(c->change), sha, parent, c->steps) &&
            sql_run(s, err,
                    "INSERT INTO attempts (run, number, repair, stage, candidate, started_ms) "
                    "VALUES (?, ?, ?, ?, ?, ?)",

@@ -407,6 +407,38 @@ static void a_kernel_found_before_is_where_it_begins(void **state)
     bench_close(&b);
 }
 
+/* Stored steps only save the search: without them, and with stale ones, the answer is the same. */
+static void the_steps_of_a_kernel_come_with_it(void **state)
+{
+    static const char *const stored[] = {NULL, "", "vectorise", "vectorise launch_shape",
+                                         "no_such"};
+    struct bench b;
+    struct reply reply = {0};
+    struct candidate c = {.change = ""};
+    struct edit_result r;
+    char *first = NULL;
+
+    (void)state;
+    bench_open(&b, "swish");
+    c.source = synthesize(&b);
+    assert_string_equal(expert_steps(ask(&b, STAGE_SYNTHESIZE, (struct text){NULL, 0}).text, b.a),
+                        "");
+    reply = ask(&b, STAGE_OPTIMIZE, c.source);
+    assert_string_equal(expert_steps(reply.text, b.a), "vectorise");
+    edit_apply(c.source, reply.text, b.a, &r);
+    c.source = r.source;
+    for (size_t i = 0; i < ARRAY_LEN(stored); i++) {
+        c.steps = stored[i];
+        reply = ask_from(&b, STAGE_OPTIMIZE, &c);
+        assert_string_equal(expert_steps(reply.text, b.a), "vectorise launch_shape");
+        if (!first)
+            first = arena_strndup(b.a, reply.text.data, reply.text.len);
+        assert_string_equal(reply.text.data, first);
+    }
+    assert_null(expert_steps(text_of("CHANGE: a model's\n\n```\n```\n"), b.a));
+    bench_close(&b);
+}
+
 static void repairs_are_declined_and_a_foreign_kernel_is_left_alone(void **state)
 {
     struct bench b;
@@ -610,6 +642,7 @@ int main(void)
         cmocka_unit_test(a_step_that_brought_nothing_comes_along_with_what_needs_it),
         cmocka_unit_test(independent_steps_go_on_from_the_best_kernel),
         cmocka_unit_test(a_kernel_found_before_is_where_it_begins),
+        cmocka_unit_test(the_steps_of_a_kernel_come_with_it),
         cmocka_unit_test(repairs_are_declined_and_a_foreign_kernel_is_left_alone),
         cmocka_unit_test(what_it_cannot_write_it_says_and_names_what_it_saw),
         cmocka_unit_test(the_plain_kernel_says_what_the_graph_says),

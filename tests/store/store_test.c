@@ -113,8 +113,11 @@ static void put_failed_attempt(struct run *r)
 
 static void put_good_attempt(struct run *r)
 {
-    struct candidate c = {
-        .attempt = 2, .repair = 1, .source = text_of("int b;\n"), .change = "a barrier"};
+    struct candidate c = {.attempt = 2,
+                          .repair = 1,
+                          .source = text_of("int b;\n"),
+                          .change = "a barrier",
+                          .steps = "tiles ring"};
     struct test_result t = {.seed = "77", .deterministic = true};
     struct measurement m = {.time_us = 3.5,
                             .trivial = "zeros would pass too",
@@ -192,6 +195,8 @@ static void assert_attempts_come_back(struct place *p, const struct run_history 
     assert_int_equal(a[1].stage, STAGE_REPAIR);
     assert_string_equal(a[1].candidate.source.data, "int b;\n");
     assert_string_equal(a[1].candidate.change, "a barrier");
+    assert_null(a[0].candidate.steps); /* not known */
+    assert_string_equal(a[1].candidate.steps, "tiles ring");
     assert_true(a[1].outcome.kept && a[1].ended_ms >= a[1].started_ms);
     assert_null(a[1].outcome.build);
     assert_true(a[1].outcome.measurement->time_us == 3.5);
@@ -292,18 +297,19 @@ static void the_best_kernel_of_other_runs_of_the_task_is_known(void **state)
     struct error err = {0};
     struct run *one = small_run(p), *two;
     struct text source;
-    const char *by = NULL;
+    const char *by = NULL, *steps;
 
     put_failed_attempt(one);
     put_good_attempt(one);
-    assert_ok(run_known_best(one, p->a, &source, &by, &err));
+    assert_ok(run_known_best(one, p->a, &source, &steps, &by, &err));
     assert_null(source.data); /* its own do not count */
     two = small_run(p);
-    assert_ok(run_known_best(two, p->a, &source, &by, &err));
+    assert_ok(run_known_best(two, p->a, &source, &steps, &by, &err));
     assert_string_equal(source.data, "int b;\n");
     assert_string_equal(by, run_id(one));
+    assert_string_equal(steps, "tiles ring");
     put_refusal(one);
-    assert_ok(run_known_best(two, p->a, &source, &by, &err));
+    assert_ok(run_known_best(two, p->a, &source, &steps, &by, &err));
     assert_null(source.data); /* nor does one that was not accepted */
     run_release(one);
     run_release(two);
