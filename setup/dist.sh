@@ -110,7 +110,6 @@ add_licences()
         package=$(dpkg -S "*/$arch-linux-gnu/$(basename "$name")" 2>/dev/null | head -1 | cut -d: -f1)
         [ -z "$package" ] || cp -L "/usr/share/doc/$package/copyright" "$tree/share/cutegen/licences/$package"
     done
-    [ ! -e /usr/share/doc/tcc/copyright ] || cp /usr/share/doc/tcc/copyright "$tree/share/cutegen/licences/tcc"
 }
 
 # The newest glibc symbol that anything in the tree asks for.
@@ -146,28 +145,6 @@ add_cccl()
     say "no CCCL headers found: the target needs its own"
 }
 
-# tcc compiles plans where there is no C compiler. A script names its own folder to it.
-add_tcc()
-{
-    local arch=$1 tree=$2 from=/ work
-    if [ "$arch" != "$HOST" ]; then
-        work=$(mktemp -d)
-        (cd "$work" && apt-get -q download "tcc:$(debian_arch "$arch")" >/dev/null 2>&1 && dpkg-deb -x tcc_*.deb .) ||
-            { say "no tcc for $arch: plans need a C compiler there"; return 0; }
-        from=$work
-    fi
-    [ -x "$from/usr/bin/tcc" ] || { say "no tcc: plans need a C compiler there"; return 0; }
-    mkdir -p "$tree/libexec/cutegen/tcc-lib"
-    cp "$from/usr/bin/tcc" "$tree/libexec/cutegen/tcc-program"
-    cp -r "$from"/usr/lib/*/tcc/. "$tree/libexec/cutegen/tcc-lib/"
-    cat >"$tree/libexec/cutegen/tcc" <<'END'
-#!/bin/sh
-here=$(dirname "$(readlink -f "$0")")
-exec "$here/tcc-program" -B"$here/tcc-lib" "$@"
-END
-    chmod 755 "$tree/libexec/cutegen/tcc"
-}
-
 # ---- the whole --------------------------------------------------------------
 
 pack()
@@ -178,7 +155,6 @@ pack()
     build "$arch" "$tree" || fail "the build for $arch failed"
     add_cutlass "$tree"
     add_cccl "$tree"
-    add_tcc "$arch" "$tree"
     copy_libraries "$arch" "$tree/lib" "$tree"/bin/cutegen "$tree"/libexec/cutegen/cutegen-*
     add_licences "$arch" "$tree"
     cp LICENSE README.md "$tree/"

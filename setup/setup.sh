@@ -209,7 +209,6 @@ look_for_docs_tools()
 
 look_for_dist_tools()
 {
-    has tcc || want "tcc (compiles plans where there is no C compiler)" tcc
     has readelf || want readelf binutils
 }
 
@@ -331,7 +330,7 @@ download()
     local dir debs wheels
     dir=$(cd "$1" && pwd)
     debs=(make gcc libc6-dev pkg-config git meson ninja-build python3-venv libjansson-dev libsqlite3-dev
-          libcurl4-openssl-dev libcmocka-dev libinih-dev clang tcc postgresql)
+          libcurl4-openssl-dev libcmocka-dev libinih-dev clang postgresql)
     wheels=("nvidia-cuda-nvrtc==$CUDA_WHEELS" "nvidia-cuda-runtime==$CUDA_WHEELS"
             "nvidia-cuda-crt==$CUDA_WHEELS" "nvidia-cuda-cccl==$CUDA_WHEELS" "clang-format==$CLANG_FORMAT"
             "ruff==$RUFF" "mypy==$MYPY" "mkdocs==$MKDOCS")

@@ -8,6 +8,7 @@
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes
 #   forms      every form of every recipe compiled by plain nvcc
 #   kill       a run killed at KILLS random moments and resumed
+#   attacks    ATTACKS attacks and as many candidates through one warm server
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
 set -uo pipefail
@@ -17,6 +18,7 @@ cutegen=$build/src/cutegen
 seed=${SEED:-1}
 count=${COUNT:-176}
 kills=${KILLS:-100}
+attacks=${ATTACKS:-100}
 passed=0
 failed=0
 bad=()
@@ -37,7 +39,11 @@ sweep()
     fi
 }
 
+<<<<<<< HEAD
 for name in ${SWEEP:-coverage gemm forms kill}; do
+=======
+for name in ${SWEEP:-coverage gemm kill attacks}; do
+>>>>>>> 02ac5be (toolchain: a C compiler for simt only; tests: 100 attacks among 100 candidates)
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -53,8 +59,13 @@ for name in ${SWEEP:-coverage gemm forms kill}; do
         sweep forms tests/expert/forms.sh $build/tests/expert/expert_ladder $cutegen 1
         ;;
     kill) sweep kill env SEED="$seed" python3 tests/e2e/kill_test.py $cutegen "$kills" ;;
+    attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
+<<<<<<< HEAD
         echo "sweep.sh: no sweep '$name': coverage, gemm, forms or kill" >&2
+=======
+        echo "sweep.sh: no sweep '$name': coverage, gemm, kill or attacks" >&2
+>>>>>>> 02ac5be (toolchain: a C compiler for simt only; tests: 100 attacks among 100 candidates)
         exit 2
         ;;
     esac

@@ -52,6 +52,7 @@ bool stage_open(const struct settings *settings, struct stage **out, struct erro
     if (!tools_find(&config, st->a, &st->tools, err) ||
         !devices_find(settings->device, settings->models, settings->simt_arch, st->a, &st->device,
                       err) ||
+        (st->device.kind == DEVICE_SIMT && !tools_for_simt(&config, &st->tools, err)) ||
         !dir_temp("cutegen", st->a, &work_dir, err) || !open_model(st, err)) {
         st->work_dir = work_dir;
         stage_close(st);
@@ -113,7 +114,7 @@ json_t *stage_environment(const struct stage *st)
     json_object_set_new(j, "cutegen", json_string(CUTEGEN_VERSION));
     json_object_set_new(j, "nvrtc", json_string(st->tools.nvrtc_version));
     json_object_set_new(j, "cutlass", json_string(st->tools.cutlass_version));
-    json_object_set_new(j, "cc", json_string(st->tools.cc_version));
+    json_object_set_new(j, "cc", json_string(st->tools.cc_version ? st->tools.cc_version : "none"));
     json_object_set_new(j, "torch", json_string(st->torch_version));
     json_object_set_new(j, "device", json_string(st->device.name));
     json_object_set_new(j, "arch", json_string(st->device.arch));

@@ -145,13 +145,10 @@ static void look_at_cc(const struct scene *s, struct arena *a, struct check *c)
     const char *path = s->tools.cc;
 
     if (!path)
-        set_missing(c, "no gcc, clang or tcc: simt needs one",
+        set_missing(c, "no gcc or clang: simt needs one",
                     "apt-get install gcc, or name one: --cc PATH");
     else
-        set_ok(c,
-               arena_printf(a, "%s  %s%s", s->tools.cc_version, path,
-                            s->tools.cc_is_tcc ? " (simt wants gcc or clang)" : ""),
-               s->tools.cc_version, path);
+        set_ok(c, arena_printf(a, "%s  %s", s->tools.cc_version, path), s->tools.cc_version, path);
 }
 
 static void look_at_nvrtc(const struct scene *s, struct arena *a, struct check *c)

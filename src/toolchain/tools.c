@@ -288,7 +288,7 @@ static void find_cutlass_version(struct arena *a, struct tools *out)
 /* ---- the C compiler ------------------------------------------------------------ */
 
 /* "gcc (Debian 12.2.0-14) 12.2.0" -> "gcc 12.2.0": the last word that is a version. */
-static const char *compiler_version(struct arena *a, const char *cc, bool *is_tcc)
+static const char *compiler_version(struct arena *a, const char *cc)
 {
     const char *argv[] = {cc, "--version", NULL};
     struct proc_spec spec = {.argv = argv, .deadline_ms = 10000, .merge_stderr = true};
@@ -298,11 +298,10 @@ static const char *compiler_version(struct arena *a, const char *cc, bool *is_tc
     char *line, *word;
     if (!proc_run(&spec, a, &r, &ignored) || r.end != PROC_EXITED)
         return NULL;
-    *is_tcc = strncmp(r.out.data, "tcc", 3) == 0;
-    if (r.code != 0 && !*is_tcc)
+    if (r.code != 0)
         return NULL;
     line = arena_strndup(a, r.out.data, strcspn(r.out.data, "\n"));
-    kind = strstr(line, "clang") ? "clang" : *is_tcc ? "tcc" : "gcc";
+    kind = strstr(line, "clang") ? "clang" : "gcc";
     while ((word = strsep(&line, " ")) != NULL)
         if (isdigit((unsigned char)word[0]) && strchr(word, '.') != NULL)
             version = word;
@@ -311,19 +310,15 @@ static const char *compiler_version(struct arena *a, const char *cc, bool *is_tc
 
 static void find_compiler(const struct tools_config *config, struct arena *a, struct tools *out)
 {
-    const char *const names[] = {
-        config->cc, config->cc ? NULL : environment("CC"), "cc", "gcc", "clang", "tcc"};
+    const char *const names[] = {config->cc, config->cc ? NULL : environment("CC"), "cc", "gcc",
+                                 "clang"};
     size_t count = config->cc ? 1 : ARRAY_LEN(names);
-    struct error ignored = {0};
-    char *bundled = NULL;
+
     for (size_t i = 0; i < count && out->cc_version == NULL; i++) {
         char *path = names[i] ? path_find_program(a, names[i]) : NULL;
-        if (path != NULL && (out->cc_version = compiler_version(a, path, &out->cc_is_tcc)) != NULL)
+        if (path != NULL && (out->cc_version = compiler_version(a, path)) != NULL)
             out->cc = path;
     }
-    if (out->cc == NULL && config->cc == NULL && home_program("tcc", a, &bundled, &ignored) &&
-        (out->cc_version = compiler_version(a, bundled, &out->cc_is_tcc)) != NULL)
-        out->cc = bundled;
 }
 
 /* ---- NVIDIA's programs ----------------------------------------------------------- */
@@ -391,11 +386,6 @@ bool tools_find(const struct tools_config *config, struct arena *a, struct tools
 {
     static const char demo[] = "run `make demo` once (it installs what is missing), or";
     tools_look(config, a, out);
-    if (out->cc == NULL) {
-        error_set(err, ERROR_MACHINE, "no C compiler: tried %s",
-                  config->cc ? config->cc : "$CC, cc, gcc, clang, tcc and the bundled tcc");
-        return error_hint(err, "%s name one: --cc PATH, or cc = PATH in cutegen.ini", demo);
-    }
     if (out->nvrtc == NULL) {
         error_set(err, ERROR_MACHINE, "no NVRTC (libnvrtc.so, CUDA 12 or newer): tried %s%s",
                   config->cuda ? config->cuda : "",
@@ -423,4 +413,13 @@ bool tools_find(const struct tools_config *config, struct arena *a, struct tools
             err, "the installation is not whole: build it again (make) or unpack it again");
     }
     return true;
+}
+
+bool tools_for_simt(const struct tools_config *config, const struct tools *t, struct error *err)
+{
+    if (t->cc != NULL)
+        return true;
+    error_set(err, ERROR_MACHINE, "simt needs a C compiler: tried %s",
+              config->cc ? config->cc : "$CC, cc, gcc and clang");
+    return error_hint(err, "install gcc, or name one: --cc PATH, or cc = PATH in cutegen.ini");
 }

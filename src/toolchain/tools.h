@@ -23,9 +23,8 @@ struct tools_config {
 };
 
 struct tools {
-    const char *cc;         /* path of a C compiler */
-    const char *cc_version; /* "gcc 12.2.0" */
-    bool cc_is_tcc;
+    const char *cc;                             /* path of a C compiler, for simt */
+    const char *cc_version;                     /* "gcc 12.2.0" */
     const char *nvrtc;                          /* path of libnvrtc.so.* */
     const char *nvrtc_version;                  /* "13.0" */
     const char *nvrtc_from;                     /* "toolkit", "wheel", "system" */
@@ -41,5 +40,7 @@ struct tools {
 void tools_look(const struct tools_config *config, struct arena *a, struct tools *out);
 bool tools_find(const struct tools_config *config, struct arena *a, struct tools *out,
                 struct error *err);
+/* Kernels run as C on simt; a GPU needs no compiler. */
+bool tools_for_simt(const struct tools_config *config, const struct tools *t, struct error *err);
 
 #endif

@@ -157,10 +157,13 @@ static void test_a_toolkit_that_is_named_is_the_one(void **state)
 
 static void test_a_compiler_that_is_named_is_the_one(void **state)
 {
+    struct tools_config config = {.cc = "/nowhere/cc"};
     struct tools t;
     struct error err = {0};
     (void)state;
-    assert_false(tools_find(&(struct tools_config){.cc = "/nowhere/cc"}, a, &t, &err));
+    tools_look(&config, a, &t);
+    assert_null(t.cc);
+    assert_false(tools_for_simt(&config, &t, &err));
     assert_int_equal(err.kind, ERROR_MACHINE);
     assert_non_null(strstr(err.text, "/nowhere/cc"));
     assert_non_null(strstr(err.hint, "--cc PATH"));
