@@ -265,6 +265,19 @@ class Analysis:
         compute = torch.float64 if wide else torch.float32
         return Rules(max(min(terms, SUMS * longest), 1), min(max(count, 1), MAX_OPERATORS), compute)
 
+    def factors(self) -> dict[int, int]:
+        """Inputs whose elements are multiplied with each other, as they are, and how many of them make one result."""
+        found: dict[int, int] = {}
+        for _, node in self.graph.operators():
+            if node.name not in ("prod", "cumprod") or not node.sources():
+                continue
+            source = self.nodes[node.sources()[0]]
+            while source.op != "input" and source.sources() and source.name in VIEWS | SAME | {"clone", "_to_copy", "contiguous"}:
+                source = self.nodes[source.sources()[0]]
+            if source.op == "input":
+                found[source.index] = max(found.get(source.index, 0), reduction_length(self.nodes, node))
+        return found
+
     def float_index(self) -> bool:
         """Some index is computed from floating point values: they must stay as the task makes them."""
         for _, node in self.graph.operators():

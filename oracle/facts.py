@@ -32,6 +32,7 @@ class Known:
     std: float = 0.0
     draws: int = 0
     shape: list[int] = field(default_factory=list)
+    factors: int = 0  # so many of its elements are multiplied with each other
     domain: str = "any"  # "any", "positive", "range", "task": what values the task can bear; see draw.py
 
     def structured(self) -> bool:

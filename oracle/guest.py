@@ -119,6 +119,8 @@ class Guest:
             torch.cuda.init()
             torch.cuda.synchronize()
         limit_memory(int(request.get("memory") or 0))
+        if self.device.type != "cuda":
+            undumpable()
         why = seal()
         if why:
             return {"ok": False, "kind": "machine", "text": f"a module cannot be kept from starting programs here: {why}"}
@@ -490,7 +492,7 @@ if __name__ == "__main__":
     load_package()
     from oracle.limits import limit_memory
     from oracle.plain_data import decode
-    from oracle.seal import seal
+    from oracle.seal import seal, undumpable
 
     code = main()
     sys.stdout.flush()

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import math
 import os
@@ -42,10 +42,39 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
+def stand_in(folder: str, task: str) -> None:
+    """The asker's folder where it is one of ours to see, else the task's: what a task opens by a relative name."""
+    for place in (folder, os.path.dirname(task), "/"):
+        try:
+            os.listdir(place)
+            os.chdir(place)
+            return
+        except OSError:
+            continue
+
+
+def keep_private() -> None:
+    """TMPDIR is this process's own folder: whatever PyTorch compiles or keeps goes there, and is believed by nobody else."""
+    own = os.environ.get("TMPDIR", "")
+    if own:
+        os.environ.update(
+            TORCHINDUCTOR_CACHE_DIR=os.path.join(own, "inductor"),
+            TRITON_CACHE_DIR=os.path.join(own, "triton"),
+            TORCH_EXTENSIONS_DIR=os.path.join(own, "extensions"),
+            XDG_CACHE_HOME=os.path.join(own, "cache"),
+        )
+    if "HOME" not in os.environ:  # confined: there is no home, nor a list of users to look one up in
+        os.environ.update(HOME=own or "/", USER="cutegen", LOGNAME="cutegen")
+        from oracle.seal import undumpable
+
+        undumpable()
+
+
 class Oracle:
     """Carries out requests; at most one task is loaded."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Any) -> None:
+        self.sources = sources
         self.session: Any = None
         self.later: Any = None  # what is done once the answer is out
 
@@ -74,9 +103,10 @@ class Oracle:
         from oracle.limits import IMPORT_S, LIMITS
         from oracle.session import Session
 
+        self.sources.check()
         LIMITS.import_s = float(request.get("import_s") or IMPORT_S)
         if "dir" in request:
-            os.chdir(request["dir"])
+            stand_in(request["dir"], str(request.get("task", "")))
         if self.session is not None and self.session.is_for(request):
             self.session.wake(request)
         else:
@@ -155,10 +185,23 @@ def reply(oracle: Oracle | None, line: str) -> dict[str, Any]:
         }
 
 
+def load_package() -> None:
+    """Our own modules, by their folder alone: what lies beside it need not be readable, and a task's names do not meet them."""
+    folder = Path(__file__).resolve().parent
+    spec = importlib.util.spec_from_file_location("oracle", folder / "__init__.py", submodule_search_locations=[str(folder)])
+    assert spec is not None and spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["oracle"] = package
+    spec.loader.exec_module(package)
+
+
 def main() -> int:
     requests, answers = take_streams()
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # for ours alone: a task's names must not meet them
+    load_package()
     from oracle.limits import LIMITS, limit_memory
+
+    if "--private" in sys.argv[1:]:
+        keep_private()
 
     def last_word(fault: Any) -> None:
         answers.write(json.dumps(fault.answer()) + "\n")
@@ -170,14 +213,14 @@ def main() -> int:
     os.environ.pop("PYTORCH_CUDA_ALLOC_CONF", None)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # the other cores belong to the kernel that is judged
     warnings.simplefilter("ignore")
-    oracle: Oracle | None = Oracle()
+    oracle: Oracle | None = None
     try:
-        importlib.import_module("oracle.session")  # torch is loaded now, not at the first request
+        from oracle.sources import Sources
+
+        oracle = Oracle(Sources())  # torch and all of ours are loaded now, not at the first request
     except ImportError as err:
         if "torch" not in str(err):
             raise
-        oracle = None
-    sys.path.pop(0)
     for line in requests:
         if line.strip():
             answers.write(json.dumps(plain(reply(oracle, line))) + "\n")

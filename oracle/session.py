@@ -21,6 +21,7 @@ import torch
 
 from . import scale, sizes
 from .buffers import Buffer, Pool, pattern_bits
+from .canary import planted
 from .compare import ROUNDOFF, compare_output
 from .describe import SIZES, Analysis, tensor_entry
 from .draw import check_distribution, lean, nearly, redraw, seed_number, stir_parameters
@@ -205,6 +206,8 @@ class Session:
             self._look(self.task.arguments(seed), self.task.model(seed) if self.held else model)
         self.analysis = Analysis(self.graph, self.known)
         self.rules = self.analysis.rules()
+        for k, length in self.analysis.factors().items():
+            self.known[k].factors = length
         self.rules.tf32 = self.tf32 and self.analysis.classify()[0] == "gemm"
         self._find_domains(model, first, results)
 
@@ -609,6 +612,7 @@ class Session:
         return {
             **({"hash": digest} if digest else {}),
             "outputs": outputs,
+            "canary": planted(reference, truth, self.rules),
             "inputs_modified": modified,
             "guards_hit": guards,
             "truth": "float64" if exact else "reference",

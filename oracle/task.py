@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import errno
+import importlib.abc
+import importlib.util
 import inspect
 import os
 import random
@@ -32,6 +35,11 @@ from .fault import is_out_of_memory, memory, use
 from .limits import import_deadline
 
 MODULE = "cutegen_task"
+REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENETUNREACH, errno.ENOENT}
+CONFINED = (
+    "a task is confined: it reads its own folder and Python's, writes into its TMPDIR, and has no network "
+    "without --task-network (docs/security.md); put what it needs beside it"
+)
 FORMAT = "a task defines class Model(nn.Module), get_inputs() and get_init_inputs(); see docs/tasks.md"
 MAX_TENSORS = 64
 MAX_DIMS = 8
@@ -263,15 +271,35 @@ def _forget_neighbours() -> None:
     _neighbours.clear()
 
 
+class _Unlisted(importlib.abc.MetaPathFinder):
+    """Modules of a folder that may not be listed: a task in somebody's home sees the modules beside it and nothing else."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        for file in (self.folder / f"{name}.py", self.folder / name / "__init__.py"):
+            if path is None and os.access(file, os.R_OK):
+                return importlib.util.spec_from_file_location(name, file)
+        return None
+
+
 @contextlib.contextmanager
 def _folder_on_path(path: Path) -> Iterator[None]:
     """A task may import its neighbours."""
+    unlisted = _Unlisted(path.parent)
     sys.path.insert(0, str(path.parent))
+    try:
+        os.listdir(path.parent)
+    except OSError:
+        sys.meta_path.append(unlisted)
     try:
         yield
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(str(path.parent))
+        with contextlib.suppress(ValueError):
+            sys.meta_path.remove(unlisted)
 
 
 MODERN_TORCH = (2, 4)  # has what tasks of today use: scaled_dot_product_attention with all its arguments, compile, ...
@@ -310,6 +338,8 @@ def task_errors(path: Path, what: str, hint: str = FORMAT) -> Iterator[None]:
             hint = newer
         elif isinstance(err, ModuleNotFoundError) and err.name:
             hint = f"install it for the Python that runs tasks: {sys.executable} -m pip install {err.name.partition('.')[0]}"
+        elif isinstance(err, OSError) and err.errno in REFUSED:
+            hint = CONFINED
         raise use(f"{what}: {where}: {type(err).__name__}: {text}", hint) from err
 
 

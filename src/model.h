@@ -127,7 +127,6 @@ struct candidate {
 struct build_result {
     struct verdict verdict;
     const char *work_dir; /* holds the files below */
-    const char *exchange; /* a guest's folder: its inputs and outputs as files; NULL: a .cu file */
     const char *ptx_path, *cubin_path, *log_path;
     const char *module_path; /* what the runner loads: .cubin, or simt's .so */
     const char *module_hash; /* its SHA-256 when it was built: the runner loads nothing else */

@@ -39,11 +39,7 @@ sweep()
     fi
 }
 
-<<<<<<< HEAD
-for name in ${SWEEP:-coverage gemm forms kill}; do
-=======
-for name in ${SWEEP:-coverage gemm kill attacks}; do
->>>>>>> 02ac5be (toolchain: a C compiler for simt only; tests: 100 attacks among 100 candidates)
+for name in ${SWEEP:-coverage gemm forms kill attacks}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -61,11 +57,7 @@ for name in ${SWEEP:-coverage gemm kill attacks}; do
     kill) sweep kill env SEED="$seed" python3 tests/e2e/kill_test.py $cutegen "$kills" ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-<<<<<<< HEAD
-        echo "sweep.sh: no sweep '$name': coverage, gemm, forms or kill" >&2
-=======
-        echo "sweep.sh: no sweep '$name': coverage, gemm, kill or attacks" >&2
->>>>>>> 02ac5be (toolchain: a C compiler for simt only; tests: 100 attacks among 100 candidates)
+        echo "sweep.sh: no sweep '$name': coverage, gemm, forms, kill or attacks" >&2
         exit 2
         ;;
     esac

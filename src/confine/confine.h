@@ -83,6 +83,7 @@ bool confine_parse(const json_t *j, struct arena *a, struct confine_policy *out,
 /* The processes of this product, each with what it needs and no more (roles.c). */
 enum confine_role {
     ROLE_BUILDER,  /* NVRTC and headers */
+    ROLE_PLANNER,  /* interprets a plan's PTX */
     ROLE_SIMTC,    /* PTX to C, and the C compiler that it starts */
     ROLE_COMPILER, /* a C compiler alone */
     ROLE_RUNNER,   /* a candidate's kernels, on simt or through libcuda */

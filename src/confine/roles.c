@@ -27,6 +27,7 @@ static const struct role {
     int memory_part; /* in percent of the machine's memory, where that is less; 0: no limit */
 } roles[CONFINE_ROLES] = {
     [ROLE_BUILDER] = {"builder", true, false, 0, 24 * GIB, 4 * GIB, 0, 90},
+    [ROLE_PLANNER] = {"planner", false, false, 0, GIB, 64 * MIB, 0, 25},
     [ROLE_SIMTC] = {"simtc", true, false, 0, 8 * GIB, GIB, 0, 75},
     [ROLE_COMPILER] = {"compiler", true, false, 0, 8 * GIB, GIB, 0, 75},
     [ROLE_RUNNER] = {"runner", false, false, 0, 64 * GIB, 512 * MIB, 0, 75},
@@ -165,7 +166,7 @@ void confine_role(struct confine_policy *p, enum confine_role role,
         confine_allow(p, system_read[i], CONFINE_READ | (i < 8 ? CONFINE_EXECUTE : 0U));
     confine_allow(p, "/dev/null", CONFINE_READ | CONFINE_DEVICE);
     confine_allow(p, "/dev/zero", CONFINE_READ | CONFINE_DEVICE);
-    confine_allow(p, "/dev/urandom", CONFINE_READ);
+    confine_allow(p, "/dev/urandom", CONFINE_READ | (r->python ? CONFINE_DEVICE : 0U)); /* torch */
     if (place->program) {
         confine_allow(p, place->program, CONFINE_READ | CONFINE_EXECUTE);
         confine_allow(p, real, CONFINE_READ | CONFINE_EXECUTE);

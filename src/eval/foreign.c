@@ -3,6 +3,7 @@
 #include "eval/foreign.h"
 
 #include "base/fs.h"
+#include "base/log.h"
 
 enum { LOAD_MS = 120000 };
 
@@ -21,8 +22,7 @@ bool foreign_prepare(const struct task *task, const struct candidate *cand, bool
 {
     const char *copy = path_join(a, build->work_dir, path_base(cand->foreign));
 
-    build->exchange = path_join(a, build->work_dir, "exchange");
-    if (!file_write(copy, cand->source, err) || !dir_make(build->exchange, err))
+    if (!file_write(copy, cand->source, err))
         return error_add(err, "preparing the module");
     build->foreign =
         json_pack("{s:s, s:o, s:O, s:O, s:b}", "module", copy, "values", changed_sizes(task),
@@ -68,7 +68,8 @@ bool foreign_runner(const struct judge_config *config, const struct build_result
     const char **wrapper = arena_array(a, ARRAY_LEN(flags) + 2, sizeof *wrapper);
     char *script;
 
-    if (!home_data("oracle/guest.py", a, &script, err))
+    if (!home_data("oracle/guest.py", a, &script, err) ||
+        !oracle_exchange(config->oracle, a, &rc->exchange, err))
         return false;
     wrapper[0] = oracle_python(config->python, a);
     for (size_t i = 0; i < ARRAY_LEN(flags); i++)
@@ -78,10 +79,17 @@ bool foreign_runner(const struct judge_config *config, const struct build_result
     rc->guest = true;
     rc->trusted = build->trusted;
     rc->module = json_string_value(json_object_get(build->foreign, "module"));
-    rc->exchange = build->exchange;
     rc->load_ms = LOAD_MS;
     set_limits(config->task, rc);
     return true;
+}
+
+void foreign_end(const struct runner_config *rc)
+{
+    struct error why = {0};
+
+    if (rc->exchange && !dir_remove(rc->exchange, &why))
+        log_debug("%s", why.text);
 }
 
 bool foreign_draw(struct oracle *oracle, struct runner *r, const struct oracle_draw *draw,

@@ -16,13 +16,14 @@
 #include "eval/judge.h"
 #include "eval/runner_client.h"
 
-/* Copies the module and makes the exchange folder, in build->work_dir. build->foreign is a new
- * reference. */
+/* Copies the module into build->work_dir. build->foreign is a new reference. */
 bool foreign_prepare(const struct task *task, const struct candidate *cand, bool allow_torch,
                      struct arena *a, struct build_result *build, struct error *err);
-/* Makes *rc start the guest instead of cutegen-runner. */
+/* Makes *rc start the guest instead of cutegen-runner, and the exchange folder. */
 bool foreign_runner(const struct judge_config *config, const struct build_result *build,
                     struct arena *a, struct runner_config *rc, struct error *err);
+/* Removes the exchange folder, once no guest runs; also after errors and for other candidates. */
+void foreign_end(const struct runner_config *rc);
 /* One draw, as far as the run: the candidate's process has its inputs, or *said is why not. */
 bool foreign_draw(struct oracle *oracle, struct runner *r, const struct oracle_draw *draw,
                   struct arena *a, struct runner_answer *said, struct error *err);

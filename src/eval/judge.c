@@ -281,14 +281,16 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
     bool ok;
 
     memset(out, 0, sizeof *out);
-    *t = (struct trial){.config = config, .a = a, .out = out, .exchange = build->exchange};
+    *t = (struct trial){.config = config, .a = a, .out = out};
     out->seed = config->seed;
     if (!out->seed && !fresh_seed(a, &out->seed, err))
         return false;
     evidence_init(&t->evidence, a, config->task, cand, config->source_name, build->launches);
-    ok = (!build->foreign || foreign_runner(config, build, a, &rc, err)) &&
-         runner_start(&rc, &t->runner, err) && run_draws(t, build, err);
+    ok = !build->foreign || foreign_runner(config, build, a, &rc, err);
+    t->exchange = rc.exchange;
+    ok = ok && runner_start(&rc, &t->runner, err) && run_draws(t, build, err);
     runner_stop(t->runner);
+    foreign_end(&rc);
     if (!ok) {
         json_decref(out->counters);
         out->counters = NULL;

@@ -195,7 +195,7 @@ static bool draw_and_bind(struct measuring *m, enum draw_kind kind, struct error
     struct oracle_draw draw = {.distribution = "mixed",
                                .near = kind == DRAW_NEAR,
                                .anew = kind == DRAW_ANEW,
-                               .guest = m->build->exchange};
+                               .guest = m->rc.exchange};
     struct runner_answer said;
 
     hash_text(text_of(arena_printf(m->a, "%s measure %d", m->seed, (int)kind)), hex);
@@ -581,6 +581,7 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
          runner_start(&m->rc, &m->runners[0], err) && measure_all(m, err);
     for (int i = 0; i < RUNNERS; i++)
         runner_stop(m->runners[i]);
+    foreign_end(&m->rc);
     if (!ok)
         return error_add(err, "measuring the candidate");
     judge_times(m, out);

@@ -12,8 +12,11 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "eval/child_protocol.h"
+#include "eval/oracle_cage.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_DEADLINE_MS = 300000, REST_MS = 10000, ANSWER_LIMIT = 16 << 20, LAST_WORDS = 1200 };
@@ -24,6 +27,7 @@ struct oracle {
     const char *python;
     int deadline_ms;
     uint64_t memory_bytes;
+    const char *own;     /* its process's folder; NULL: none */
     const char *folder;  /* of the buffers */
     bool loaded, broken; /* broken: not to be asked, nor lent to others, any more */
 };
@@ -40,7 +44,7 @@ const char *oracle_python(const char *asked, struct arena *a)
 
     if (!asked && home_tools("venv/bin/python3", a, &venv, &ignored) && file_exists(venv))
         return venv;
-    found = strchr(name, '/') ? NULL : path_find_program(a, name);
+    found = strchr(name, '/') ? path_from_here(a, name) : path_find_program(a, name);
     return found ? found : name;
 }
 
@@ -54,8 +58,10 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
                              .tmp_in_memory = true,
                              /* It keeps to its limit itself; what is mapped, and tasks that find
                               * a way around, are ended from outside. */
-                             .resident_limit_bytes = memory / 4 * 5};
-    char *found, *compiled;
+                             .resident_limit_bytes = memory / 4 * 5,
+                             .disk_limit_bytes = memory};
+    struct oracle_cage cage;
+    char *found;
 
     o->a = arena_new();
     o->deadline_ms = config->deadline_ms > 0 ? config->deadline_ms : DEFAULT_DEADLINE_MS;
@@ -66,8 +72,6 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
             goto failed;
         script = found;
     }
-    if (!home_cache("inductor", o->a, &compiled, err))
-        goto failed;
     /* Isolated: no PYTHON* variable, no user site, nothing from the working folder. */
     spec.argv = (const char *const[]){o->python,
                                       "-I",
@@ -76,12 +80,9 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
                                       script,
                                       "--memory",
                                       arena_printf(o->a, "%llu", (unsigned long long)memory),
+                                      "--private",
                                       NULL};
-    spec.env =
-        (const char *const[]){getenv("TORCHINDUCTOR_CACHE_DIR")
-                                  ? NULL
-                                  : arena_printf(o->a, "TORCHINDUCTOR_CACHE_DIR=%s", compiled),
-                              NULL};
+    oracle_confine(config, script, o->a, &cage, &spec);
     if (!child_obtain(config->source, "oracle", config->tag, &spec, &o->child, err)) {
         error_hint(err, "run `make demo` once (it installs what is missing), or name a Python that "
                         "has PyTorch: --python PATH, or python = PATH in cutegen.ini");
@@ -279,17 +280,33 @@ const char *oracle_folder(const struct oracle *o)
     return o->folder;
 }
 
+bool oracle_exchange(const struct oracle *o, struct arena *a, const char **out, struct error *err)
+{
+    char *path = path_join(a, o->own ? o->own : o->folder, "guest-XXXXXX");
+
+    if (!mkdtemp(path))
+        return error_set(err, ERROR_MACHINE, "cannot make %s: %s", path, strerror(errno));
+    *out = path;
+    return true;
+}
+
 bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena *a,
                  struct task *out, struct error *err)
 {
-    const char *own = child_tmp(o->child), *folder = own ? own : load->work_dir;
+    const char *own = child_tmp(o->child);
+    const char *folder = own ? path_join(o->a, own, "buffers") : load->work_dir;
     json_t *request = json_pack("{s:s, s:s, s:s, s:s}", "do", "load", "task", load->task_path,
                                 "device", load->device, "work", folder);
     json_t *answer, *description;
     char *here = path_absolute(o->a, ".");
     bool ok;
 
+    o->own = own ? arena_strdup(o->a, own) : NULL;
     o->folder = arena_strdup(o->a, folder);
+    if (!dir_make(folder, err)) {
+        json_decref(request);
+        return error_add(err, "a folder for the buffers");
+    }
     json_object_set_new(request, "dir", json_string(here));
     json_object_set_new(request, "set", load->set ? json_incref(load->set) : json_object());
     json_object_set_new(request, "max_elements",
@@ -439,6 +456,30 @@ static bool read_comparisons(const json_t *answer, struct arena *a, struct compa
     return true;
 }
 
+/* An error that the oracle planted into a right result (oracle/canary.py) must have been found, by
+ * its comparison and by our reading of it. */
+static bool canary_seen(const json_t *answer, struct arena *a, struct error *err)
+{
+    const json_t *canary = json_object_get(answer, "canary");
+    struct comparison found;
+
+    if (!canary) {
+        error_set(err, ERROR_MACHINE, "the oracle is of another version: it planted no error");
+        return error_hint(err, "run `cutegen server stop` and try again");
+    }
+    if (json_is_null(canary)) /* nothing in this result can be told from noise */
+        return true;
+    if (!read_comparison(canary, a, &found, err))
+        return false;
+    if (found.wrong > 0)
+        return true;
+    error_set(err, ERROR_MACHINE,
+              "the comparison does not work here: an error planted into a right result was not "
+              "found");
+    return error_hint(err, "run `cutegen server stop` and try again; if it stays so, install "
+                           "PyTorch and cutegen again");
+}
+
 bool oracle_compare(struct oracle *o, struct arena *a, struct comparison_set *out,
                     struct error *err)
 {
@@ -447,7 +488,7 @@ bool oracle_compare(struct oracle *o, struct arena *a, struct comparison_set *ou
 
     if (!ask(o, "comparing with the reference", json_pack("{s:s}", "do", "compare"), &answer, err))
         return false;
-    ok = read_comparisons(answer, a, out, err);
+    ok = read_comparisons(answer, a, out, err) && canary_seen(answer, a, err);
     json_decref(answer);
     return ok || error_add(err, "comparing with the reference");
 }

@@ -31,6 +31,9 @@ struct oracle_config {
     uint64_t memory_bytes;             /* it may use; 0: three quarters of the machine's */
     const struct child_source *source; /* where its process comes from; NULL: started here */
     const char *tag;                   /* names the task and its sizes, for the source */
+    const char *task;                  /* its folder may be read; NULL: none */
+    bool task_network;                 /* the task may connect to the Internet */
+    bool cuda;                         /* on a GPU it is not confined: oracle_cage.c */
 };
 
 struct oracle_load {
@@ -100,8 +103,11 @@ struct time_samples {
 
 bool oracle_start(const struct oracle_config *config, struct oracle **out, struct error *err);
 /* out->description is a new reference. */
-/* The folder its buffers lie in; borrowed. It goes with its process. */
+/* The folder its buffers lie in, and nothing else; borrowed. It goes with its process. */
 const char *oracle_folder(const struct oracle *o);
+/* A new folder through which it and a guest exchange tensors: where a confined oracle can write.
+ * The caller removes it. */
+bool oracle_exchange(const struct oracle *o, struct arena *a, const char **out, struct error *err);
 bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena *a,
                  struct task *out, struct error *err);
 /* *buffers: where the tensors lie. For a guest: what its ModelNew is made from, instead. */

@@ -151,7 +151,6 @@ static void confine_guest(const struct runner_config *config, struct arena *a,
                                         .cuda = config->device->kind == DEVICE_CUDA};
 
     confine_role(policy, ROLE_GUEST, &place, a);
-    confine_allow(policy, "/dev/urandom", CONFINE_READ | CONFINE_DEVICE); /* torch seeds itself */
     allow_driver(policy, place.cuda, a);
     policy->file_bytes = config->file_bytes;
     spec->cage = confine_cage(policy, cage);
@@ -174,6 +173,9 @@ static bool start_child(struct runner *r, const char *program, struct arena *a, 
         /* On a GPU the cage keeps it: libcuda does not start without a socket of its own. */
         .no_network = config->device->kind == DEVICE_SIMT,
         .private_tmp = config->guest,
+        /* what it hands over lies in memory of the machine */
+        .watch_dir = config->exchange,
+        .disk_limit_bytes = config->exchange ? config->memory_bytes : 0,
         .resident_limit_bytes = config->memory_bytes / 4 * 5,
         .file_limit_bytes = config->file_bytes,
         .output_limit = 64 << 10,

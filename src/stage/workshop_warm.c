@@ -42,6 +42,9 @@ static bool start_and_load(struct stage *st, struct arena *a, struct task *out, 
     struct oracle_config config = {.python = st->settings.python,
                                    .source = workshop_source(st),
                                    .tag = load_tag(st, a),
+                                   .task = st->load.task_path,
+                                   .task_network = st->settings.task_network,
+                                   .cuda = st->device.kind == DEVICE_CUDA,
                                    .memory_bytes = (uint64_t)st->settings.task_memory_mib << 20};
     bool ok, held = st->lease != NULL;
 

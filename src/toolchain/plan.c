@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "confine/confine.h"
 #include "toolchain/build_cache.h"
 #include "toolchain/diag.h"
 #include "toolchain/source_halves.h"
@@ -172,11 +173,23 @@ static void refused(const json_t *answer, struct text source, const char *name, 
         arena_printf(a, "%s: %s\n    %s\n", v->findings[0].where, text, v->findings[0].line);
 }
 
+/* It sees the plan's PTX and writes its answer; its own filter (planner_confine.c) is inside. */
+static void confine_planner(const char *program, const char *ptx_path, struct arena *a,
+                            struct confine_policy *policy)
+{
+    const char *const read[] = {ptx_path, NULL};
+    struct confine_place place = {.program = program, .read = read};
+
+    confine_role(policy, ROLE_PLANNER, &place, a);
+}
+
 bool plan_run(const char *ptx_path, const json_t *request, struct text source, const char *name,
               struct arena *a, json_t **launches, struct verdict *verdict, struct error *err)
 {
     char *planner;
-    const char *argv[] = {NULL, ptx_path, NULL}, *env[] = {"LC_ALL=C", NULL};
+    const char *argv[] = {NULL, path_from_here(a, ptx_path), NULL}, *env[] = {"LC_ALL=C", NULL};
+    struct confine_policy policy;
+    struct proc_cage cage;
     struct proc_spec spec = {.argv = argv,
                              .env = env,
                              .clean_env = true,
@@ -192,6 +205,8 @@ bool plan_run(const char *ptx_path, const json_t *request, struct text source, c
     if (!home_program("cutegen-planner", a, &planner, err))
         return false;
     argv[0] = planner;
+    confine_planner(planner, argv[1], a, &policy);
+    spec.cage = confine_cage(&policy, &cage);
     spec.input = text_of(arena_printf(a, "%s\n", json_line(request, a)));
     if (!proc_run(&spec, a, &r, err))
         return error_add(err, "running the plan");

@@ -93,9 +93,9 @@ struct cage_case {
     bool cuda;
 };
 static const struct cage_case cages[] = {
-    {ROLE_BUILDER, false}, {ROLE_SIMTC, false},  {ROLE_COMPILER, false},
-    {ROLE_RUNNER, false},  {ROLE_ORACLE, false}, {ROLE_GUEST, false},
-    {ROLE_RUNNER, true},   {ROLE_ORACLE, true},  {ROLE_GUEST, true},
+    {ROLE_BUILDER, false}, {ROLE_PLANNER, false}, {ROLE_SIMTC, false}, {ROLE_COMPILER, false},
+    {ROLE_RUNNER, false},  {ROLE_ORACLE, false},  {ROLE_GUEST, false}, {ROLE_RUNNER, true},
+    {ROLE_ORACLE, true},   {ROLE_GUEST, true},
 };
 _Static_assert(ARRAY_LEN(cages) == CONFINE_ROLES + 3, "a role without a row");
 
@@ -115,10 +115,11 @@ static void policy_of(const struct cage_case *c, const struct world *w, struct a
     confine_role(p, c->role, &place, a);
 }
 
-/* Those that start no programs give up exec once they run. */
+/* Those that start no programs give up exec once they run (the planner by a filter of its own). */
 static bool seals(enum confine_role role)
 {
-    return role == ROLE_BUILDER || role == ROLE_RUNNER || role == ROLE_GUEST;
+    return role == ROLE_BUILDER || role == ROLE_PLANNER || role == ROLE_RUNNER ||
+           role == ROLE_GUEST;
 }
 
 /* In a child of its own: forking into a policy changes the caller too. */

@@ -356,6 +356,8 @@ static const struct error_case {
     {"garbage at load", "ok", "not JSON", ""},
     {"hang at draw", "ok", "no answer to drawing inputs within 8 s", ""},
     {"refuse at compare", "ok", "no GPU", "buy one"},
+    {"blind", "ok", "an error planted into a right result was not found", "server stop"},
+    {"of another version", "ok", "the oracle is of another version", "server stop"},
     {"huge at compare", "ok", "more than", ""},
     {"right", "refuse at load", "no GPU", "buy one"},
     {"right", "refuse at run", "no GPU", ""},

@@ -44,6 +44,7 @@ static bool bench_open(struct bench *b, const char *text, int64_t max_elements)
     assert_true(dir_temp("oracle-test", b->a, &b->dir, &b->err));
     load.work_dir = b->dir;
     load.task_path = path_join(b->a, b->dir, "task.py");
+    config.task = load.task_path;
     assert_true(file_write(load.task_path, text_of(text), &b->err));
     return oracle_start(&config, &b->oracle, &b->err) &&
            oracle_load(b->oracle, &load, b->a, &b->task, &b->err);

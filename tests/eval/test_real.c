@@ -57,6 +57,7 @@ static bool start(struct bench *b)
         return false;
     load.work_dir = b->dir;
     load.task_path = path_join(b->a, b->dir, "task.py");
+    config.task = load.task_path;
     options.cache_dir = b->dir;
     if (!file_write(load.task_path, text_of(task_text), &b->err) ||
         !simt_compile(ptx, kernels, ARRAY_LEN(kernels), &options, b->a, &built, &b->err) ||

@@ -23,10 +23,10 @@ CODES = {"f32": "f", "f64": "d", "i32": "i", "i64": "q", "u8": "B", "bool": "B",
 class Oracle:
     """One oracle process; ask() sends a request and gives the answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Path = ROOT) -> None:
         self.work = Path(tempfile.mkdtemp(prefix="oracle-test-"))
         self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "oracle" / "main.py")],
+            [sys.executable, str(root / "oracle" / "main.py")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -8,13 +8,15 @@ from __future__ import annotations
 import array
 import math
 import os
+import shutil
 import struct
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 from typing import Any, Callable
 
-from client import COPY, OracleTest, model
+from client import COPY, ROOT, Oracle, OracleTest, model
 
 
 def tf32(value: float) -> float:
@@ -263,6 +265,89 @@ class Trivial(OracleTest):
         self.loaded(model("x): return x - x", "[torch.rand(16, 300)]"))
         self.oracle.draw("one", distribution="task")
         self.assertEqual(self.oracle.judge()["trivial"], [])
+
+
+class Products(OracleTest):
+    def test_the_end_of_a_running_product_tells_as_much_as_its_beginning(self) -> None:
+        """The first 128 columns right and the rest zero."""
+        self.loaded(model("x): return torch.cumprod(x, 1)", "[torch.rand(16, 512)]"))
+        for distribution in ("normal", "wide", "small"):
+            self.oracle.draw("tail", distribution=distribution)
+            self.oracle.ask(do="reference")
+            self.assertEqual(self.oracle.judge()["outputs"][0]["wrong"], 0, distribution)
+            self.oracle.draw("tail", distribution=distribution)
+            self.oracle.ask(do="reference")
+            self.oracle.change("out0", zero_tails)
+            one = self.oracle.judge()["outputs"][0]
+            self.assertGreater(one["wrong"], 16 * 384 * 9 // 10, (distribution, one))
+
+    def test_one_product_of_a_long_row_is_not_zero(self) -> None:
+        self.loaded(model("x): return torch.prod(x, 1)", "[torch.rand(16, 2048)]"))
+        for distribution in ("normal", "wide", "small"):
+            self.oracle.draw("all", distribution=distribution)
+            self.oracle.ask(do="reference")
+            self.assertTrue(all(1e-6 < abs(v) < 1e6 for v in self.oracle.read("out0")), distribution)
+
+
+def zero_tails(values: Any) -> None:
+    for row in range(16):
+        for column in range(128, 512):
+            values[row * 512 + column] = 0.0
+
+
+class Canary(OracleTest):
+    def test_every_judgement_flags_a_planted_error(self) -> None:
+        for forward, inputs in (
+            ("x): return torch.relu(x)", "[torch.rand(16, 300)]"),
+            ("x): return (x > 0.5, x.argmax(1))", "[torch.rand(16, 300)]"),
+            ("x): return x.half() * 60000", "[torch.rand(16, 300)]"),
+            ("x): return x.double() * 1e300", "[torch.rand(16, 300)]"),
+            ("x): return x.sum()", "[torch.rand(16, 300)]"),
+        ):
+            self.loaded(model(forward, inputs))
+            for seed in range(8):
+                self.oracle.draw(str(seed), distribution="task")
+                self.oracle.ask(do="reference")
+                answer = self.oracle.judge()
+                self.assertGreaterEqual((answer["canary"] or {}).get("wrong", 0), 1, (forward, answer))
+                self.assertEqual([o["wrong"] for o in answer["outputs"]], [0] * len(answer["outputs"]), forward)
+
+    def test_nothing_is_planted_where_nothing_is_finite(self) -> None:
+        self.loaded(model("x): return torch.log(-1 - x)", "[torch.rand(16, 30)]"))
+        self.oracle.draw("1", distribution="task")
+        self.assertIsNone(self.oracle.judge()["canary"])
+
+
+class Limits(unittest.TestCase):
+    def test_an_error_over_no_number_is_beyond(self) -> None:
+        sys.path.insert(0, os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve().parents[2]))
+        import torch
+
+        from oracle.compare import Limits as Allowed
+        from oracle.compare import measure
+
+        truth = torch.ones(64, dtype=torch.float64)
+        got = truth.float() * 2
+        self.assertEqual(measure(got, truth.float(), truth, Allowed(1e-6, 1e-6, 1e-30)).beyond, 64)
+        self.assertEqual(measure(got, truth.float(), truth, Allowed(float("nan"), 1e-6, 1e-30)).beyond, 64)
+
+
+class Sources(OracleTest):
+    def test_an_oracle_whose_files_change_judges_nothing(self) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="oracle-copy-"))
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        shutil.copytree(ROOT / "oracle", folder / "oracle", ignore=shutil.ignore_patterns("__pycache__"))
+        other = Oracle(folder)
+        try:
+            text = model("x): return torch.relu(x)", "[torch.rand(16, 30)]")
+            self.assertTrue(other.load_text(text)["ok"])
+            with open(folder / "oracle" / "noise.py", "a", encoding="utf-8") as file:
+                file.write("# newer\n")
+            said = other.load_text(text)
+            self.assertEqual((said["ok"], said["kind"]), (False, "machine"), said)
+            self.assertIn("files have changed since it was started", said["text"])
+        finally:
+            other.close()
 
 
 class Mixed(OracleTest):

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does the comparison see an error? One is planted into a copy of the reference, at a place nobody knows, and compared.
+
+A comparison that is broken (by a mistake of ours, by modules of two versions, by a library) must not pass a candidate. What it
+says about the planted error goes out with every judgement, and the asker refuses the judgement where it is not flagged
+(src/eval/oracle.c). Costs a comparison of at most MOST elements.
+
+1. The error is larger than anything rounding explains, so an honest comparison always flags it.
+2. Where the reference itself is nothing but noise, or has no finite element, there is nothing to plant: None.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import torch
+
+from .compare import Rules, compare_output
+
+MOST = 1 << 13
+FAR = 1024.0  # times the largest magnitude
+NOISE = 1 / 64  # of the largest magnitude: a reference that is so far off is noise
+
+
+def planted(reference: list[torch.Tensor], truth: list[torch.Tensor], rules: Rules) -> dict[str, Any] | None:
+    """The COMPARISON of a planted error, in one of the outputs; None where none can be planted."""
+    order = sorted(range(len(reference)), key=lambda _: secrets.randbits(30))
+    for k in order:
+        size = reference[k].numel()
+        begin = secrets.randbelow(max(size - MOST, 0) + 1)
+        wanted, real = (t.contiguous().reshape(-1)[begin : begin + MOST] for t in (reference[k], truth[k]))
+        got = wanted.clone()
+        if size and (_off_by_far(got, wanted, real) if got.dtype.is_floating_point else _another(got, wanted, real)):
+            return compare_output("a planted error", got, wanted, real, rules, explain=False)
+    return None
+
+
+def _off_by_far(got: torch.Tensor, wanted: torch.Tensor, real: torch.Tensor) -> bool:
+    """Moves one element by far more than the largest; where that is beyond the type's range, turns the largest around."""
+    fine = torch.isfinite(wanted) & torch.isfinite(real)
+    if not bool(fine.any()):
+        return False
+    sizes = torch.where(fine, wanted.double().abs(), torch.zeros_like(real, dtype=torch.float64))
+    largest = float(sizes.max())
+    off = float((wanted.double() - real.double()).abs()[fine].max())
+    if off > largest * NOISE:
+        return False
+    limits = torch.finfo(got.dtype)
+    moved = FAR * (largest + float(limits.tiny))
+    if largest + moved < float(limits.max) / 2:
+        places = torch.nonzero(fine).reshape(-1)
+        place = int(places[secrets.randbelow(places.numel())])
+        got[place] = float(wanted[place]) + moved
+    else:
+        place = int(sizes.argmax())
+        got[place] = -wanted[place]
+    return True
+
+
+def _another(got: torch.Tensor, wanted: torch.Tensor, real: torch.Tensor) -> bool:
+    """Another whole number, or the other flag, where reference and truth agree."""
+    places = torch.nonzero(wanted == real.to(wanted.dtype)).reshape(-1)
+    if not places.numel():
+        return False
+    place = int(places[secrets.randbelow(places.numel())])
+    got[place] = ~wanted[place] if got.dtype == torch.bool else wanted[place] ^ 1
+    return True

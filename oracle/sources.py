@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""This process judges with modules of one state of their files: all are imported at once, and none may change meanwhile.
+
+Without this, an update or a checkout that runs while an oracle starts, or before it imports a module late, would leave a judge
+made of two versions.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+
+from .fault import machine
+
+FOLDER = Path(__file__).resolve().parent
+LATER = {"main", "guest", "__init__"}  # programs, not modules
+
+
+def stamps() -> dict[str, tuple[int, int]]:
+    """Every file of ours: when it was written, and its size."""
+    found = {}
+    for entry in os.scandir(FOLDER):
+        if entry.name.endswith(".py"):
+            state = entry.stat()
+            found[entry.name] = (state.st_mtime_ns, state.st_size)
+    return found
+
+
+class Sources:
+    def __init__(self) -> None:
+        self.first = stamps()
+        for name in sorted(self.first):
+            if name[:-3] not in LATER:
+                importlib.import_module(f"oracle.{name[:-3]}")
+
+    def check(self) -> None:
+        """At the beginning of a task."""
+        if stamps() != self.first:
+            raise machine(
+                "the oracle's own files have changed since it was started: it is not of one version",
+                "run the command again; while cutegen is being installed or updated, nothing can be judged",
+            )

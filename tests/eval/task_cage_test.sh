@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# task_cage_test.sh - a task sees its own folder and Python, writes into its own TMPDIR, and reaches nobody.
+#
+#     tests/eval/task_cage_test.sh PATH-TO-CUTEGEN PATH-TO-CUTEGEN-CONFINE
+#
+# Each thing a task must not do is first done by plain Python, or the test would prove nothing.
+set -u
+program=$(readlink -f "$1")
+confine=$(readlink -f "$2")
+export CUTEGEN_TOOLS=${CUTEGEN_TOOLS:-${XDG_DATA_HOME:-$HOME/.local/share}/cutegen}
+python=${CUTEGEN_PYTHON:-$(cat "$CUTEGEN_TOOLS/python" 2>/dev/null || echo /usr/bin/python3)}
+export CUTEGEN_PYTHON=$python
+work=$(mktemp -d)
+listener=
+cleanup()
+{
+    "$program" server stop >/dev/null 2>&1
+    [ -n "$listener" ] && kill "$listener"
+    rm -rf "$work"
+}
+trap cleanup EXIT
+n=0
+failed=0
+
+ok() # ok SENTENCE STATUS [SAID]
+{
+    n=$((n + 1))
+    if [ "$2" = 0 ]; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        head -8 <<<"${3:-}" | sed 's/^/# /'
+        failed=1
+    fi
+}
+
+"$python" -c 'import torch' 2>/dev/null || { echo "1..0 # SKIP no torch"; exit 0; }
+layers=$("$confine" --report)
+grep -q '"files": 1' <<<"$layers" || { echo "1..0 # SKIP neither Landlock nor namespaces"; exit 0; }
+
+export HOME=$work/home CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs CUTEGEN_CACHE=$work/cache CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=no
+export PLANTED_WORD=swordfish
+mkdir -p "$HOME/.ssh" "$work/tasks/one" "$work/tasks/two" "$work/other"
+echo swordfish | tee "$HOME/.ssh/id" "$work/other/secret" >"$work/tasks/two/data"
+echo 'ONE = 1' | tee "$work/tasks/one/beside.py" >"$HOME/beside.py"
+
+# task FILE LINE... : a good task with these lines in front.
+task()
+{
+    local file=$1
+    shift
+    printf '%s\n' "$@" 'import torch' 'N = 64' 'class Model(torch.nn.Module):' '    def forward(self, x): return x + 1' \
+        'def get_inputs(): return [torch.rand(N, N)]' 'def get_init_inputs(): return []' >"$file"
+}
+
+# A server of this machine that anybody may connect to.
+"$python" -c 'import socket, sys, time
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(50)
+open(sys.argv[1] + ".new", "w").write(str(s.getsockname()[1]))
+import os; os.rename(sys.argv[1] + ".new", sys.argv[1]); time.sleep(3000)' "$work/port" &
+listener=$!
+while [ ! -e "$work/port" ]; do kill -0 "$listener" || exit 3; sleep 0.1; done
+port=$(cat "$work/port")
+
+# refused SENTENCE LINE... : works in plain Python; as a task it is wrong use, and the task and its line are named.
+refused()
+{
+    local sentence=$1 said code file=$work/tasks/one/task.py
+    shift
+    task "$file" "$@"
+    head -n $# "$file" | "$python" -I - >/dev/null 2>&1
+    ok "in plain Python: $sentence" $?
+    said=$("$program" describe "$file" 2>&1)
+    code=$?
+    [ "$code" = 2 ] && grep -q "the task does not load: $file:$#: " <<<"$said" && ! grep -q swordfish <<<"$said"
+    ok "refused as a task: $sentence" $? "exit $code: $said"
+}
+
+allowed() # allowed SENTENCE FILE FLAG... : the task is described
+{
+    local sentence=$1 said
+    shift
+    said=$("$program" describe "$@" 2>&1)
+    grep -q '^class *pointwise' <<<"$said"
+    ok "$sentence" $? "$said"
+}
+
+refused "reads a key in the home"         "open('$HOME/.ssh/id').read()"
+refused "lists the home"                  "import os" "os.listdir('$HOME')"
+refused "reads a file beside its folder"  "open('$work/other/secret').read()"
+refused "reads the folder of another task" "open('$work/tasks/two/data').read()"
+refused "reads the machine's users"       "open('/etc/passwd').read()"
+refused "writes outside"                  "open('$work/other/new', 'w').write('x')"
+refused "writes into the home"            "open('$HOME/.profile', 'a').write('x')"
+refused "writes into its own folder"      "open('$work/tasks/one/made', 'w').write('x')"
+refused "changes itself"                  "import os" "os.open('$work/tasks/one/task.py', os.O_RDWR)"
+refused "reads another process's environment" "import os" "open(f'/proc/{os.getppid()}/environ').read(1)"
+refused "reads another process's memory map"  "import os" "open(f'/proc/{os.getppid()}/maps').read(1)"
+refused "opens a TCP connection"          "import socket" "socket.create_connection(('127.0.0.1', $port), 5)"
+refused "opens a datagram socket"         "import socket" "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"
+refused "opens a Unix socket"             "import socket" "socket.socket(socket.AF_UNIX)"
+refused "signals another process"         "import os" "os.kill($listener, 0)"
+refused "finds a word of the environment" "import os" "os.environ['PLANTED_WORD']"
+refused "starts a program that reads for it" "import subprocess" "subprocess.run(['cat', '$HOME/.ssh/id'], check=True)"
+rm -f "$work/tasks/one/made"
+
+task "$work/tasks/one/task.py" "import beside, os, tempfile" "assert beside.ONE == 1" "here = os.path.dirname(__file__)" \
+    "assert os.listdir(here) and open(os.path.join(here, 'beside.py')).read()" "tempfile.TemporaryFile().write(b'x')" \
+    "assert os.path.expanduser('~') != '$HOME'"
+allowed "a task imports and reads what lies beside it, and has temporary files" "$work/tasks/one/task.py"
+task "$HOME/task.py" "import beside" "try: open('$HOME/.ssh/id'); raise SystemExit('read')" "except OSError: pass"
+allowed "a task in the home itself sees modules beside it, not the home" "$HOME/task.py"
+task "$work/tasks/one/task.py" "import socket" "socket.create_connection(('127.0.0.1', $port), 5)"
+allowed "with --task-network a task connects" "$work/tasks/one/task.py" --task-network
+
+# ---- lent by the warm server ---------------------------------------------------------------------
+export CUTEGEN_SERVER=yes
+task "$work/tasks/two/task.py" "assert open('$work/tasks/two/data').read()"
+allowed "a task of one folder, by an oracle of the warm server" "$work/tasks/two/task.py"
+task "$work/tasks/one/task.py" "open('$work/tasks/two/data').read()"
+said=$("$program" describe "$work/tasks/one/task.py" 2>&1)
+grep -q "$work/tasks/one/task.py:1: " <<<"$said" && ! grep -q swordfish <<<"$said"
+ok "an oracle that was lent for one folder does not serve a task of another" $? "$said"
+task "$work/tasks/one/task.py" "import socket" "socket.create_connection(('127.0.0.1', $port), 5)"
+allowed "one that was started with the network" "$work/tasks/one/task.py" --task-network
+said=$("$program" describe "$work/tasks/one/task.py" --set N=32 2>&1)
+grep -q "$work/tasks/one/task.py:2: " <<<"$said"
+ok "is not lent to a task without it" $? "$said"
+"$program" server status --json | grep -q '"oracle"'
+ok "these came from the warm server" $?
+
+echo "1..$n"
+exit $failed
