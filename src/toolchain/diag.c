@@ -6,6 +6,10 @@
  * compiler named, the user's own line, the assertion's text and the frame of
  * the call the user wrote. The first one leads; its meaning comes from a table
  * of texts that CuTe and NVRTC are known to print.
+ *
+ * EDG (NVRTC, nvcc) prints an error, the notes on it ("this candidate was
+ * rejected because ..."), then the chain of instantiations. The chain belongs
+ * to the error, however many notes stand between.
  */
 #include "toolchain/diag.h"
 
@@ -18,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ERRORS = 8, MAX_MESSAGE = 400, MAX_FRAME = 420 };
+enum { MAX_ERRORS = 8, MAX_MESSAGE = 400, MAX_FRAME = 420, MAX_CALL = 100 };
 
 static const char name_map[] = "__nv_name_map"; /* where NVRTC puts the asked-for kernels */
 
@@ -26,9 +30,12 @@ struct diag_fault {
     struct text file, message;
     int line;            /* in `file` */
     int user_line;       /* in the candidate; 0: unknown */
+    int caller_line;     /* where a template of the candidate was used; 0: none */
     struct text printed; /* the source line the compiler printed */
+    ptrdiff_t indent;    /* of that line */
+    bool at_begin;       /* the caret stands under its first character */
     struct text notes;   /* "argument types are: (...)" */
-    struct text frame;   /* the outermost instantiation: what the user called */
+    struct text frame;   /* the instantiation that the user's line asked for */
 };
 
 /* ---- what is known about texts ------------------------------------------------ */
@@ -59,6 +66,8 @@ static const struct meaning {
     {"AK == BK", "A and B have different extents along K"},
     {"AM == CM", "A and C have different extents along M"},
     {"BN == CN", "B and C have different extents along N"},
+    {"no operator \"=\" matches these operands",
+     "the destination does not take the source's elements: another type, or a const destination"},
     {"must be a modifiable lvalue",
      "the tensor is read-only here: its pointer is const, or the expression gives a copy"},
     {"weakly_congruent", "shape and tiler (or coordinate) are nested differently"},
@@ -78,6 +87,12 @@ static const struct meaning {
      "that header is not there: cutegen, cute, cutlass and cuda headers only"},
     {"A function without execution space", "write __device__ in front of the function"},
     {"calling a __host__ function", "that function is for the host only"},
+    {"Copy_Traits not implemented", "this is not a copy operation of CuTe: name one that exists"},
+    {"MMA_Traits not implemented", "this is not an MMA operation of CuTe: name one that exists"},
+    {"Too many modes in tiler", "the tiler has more modes than the layout it divides"},
+    {"Rank of tensor to be partitioned too small",
+     "the tensor has fewer modes than the tile of the TiledCopy or TiledMMA"},
+    {"expected a \"}\"", "a \"{\" is not closed: count the braces from this line on"},
     {"no instance of", "no overload takes these arguments"},
     {"more than one instance of",
      "several overloads fit: qualify the name (cute::) or cast an argument"},
@@ -161,6 +176,17 @@ static bool parse_edg(struct text line, struct diag_fault *f)
     return true;
 }
 
+/* "At end of source: error: expected a "}"": only a note has a line. */
+static bool parse_end(struct text line, struct diag_fault *f)
+{
+    const char *error = find(line, ": error: ");
+    if (!text_starts(line, "At end of source") || error == NULL)
+        return false;
+    *f = (struct diag_fault){.file = {"end of source", 13},
+                             .message = message_after(line, error + 2)};
+    return true;
+}
+
 /* "file:12:5: error: text" and tcc's "file:12: error: text". */
 static bool parse_gcc(struct text line, struct diag_fault *f)
 {
@@ -230,42 +256,79 @@ static int line_in_candidate(struct text frame, const struct diag_fault *f, cons
     return is_candidate(file, name) ? number_at(p + 8, end) : 0;
 }
 
-static void read_context(struct diag_fault *f, struct text line, const char *name, int index)
+/* One line of the chain. The innermost line of the candidate is the user's; what was
+ * instantiated there is what the user called. */
+static void read_frame(struct diag_fault *f, struct text frame, const char *name)
+{
+    int n = line_in_candidate(frame, f, name);
+    if (f->user_line == 0 || f->frame.len == 0)
+        f->frame = frame;
+    if (n > 0 && f->user_line == 0)
+        f->user_line = n;
+    else if (n > 0 && n != f->user_line)
+        f->caller_line = n;
+}
+
+static void read_context(struct diag_fault *f, struct text line, int index)
 {
     struct text t = text_trim(line);
     if (t.len == 0)
         return;
-    if (text_starts(t, "argument types are:") || text_starts(t, "object type is:"))
-        f->notes = t;
-    else if (text_starts(t, "instantiation of") ||
-             text_starts(t, "detected during instantiation of")) { /* when there is only one */
-        int n = line_in_candidate(t, f, name);
-        f->frame = t;
-        if (n > 0 && f->user_line == 0)
-            f->user_line = n;
-    } else if (index <= 2 && f->printed.len == 0 && t.data[0] != '^' && !find(t, "detected during"))
+    if (text_starts(t, "argument types are:") || text_starts(t, "object type is:") ||
+        text_starts(t, "operand types are:")) {
+        if (f->notes.len == 0)
+            f->notes = t;
+    } else if (t.data[0] == '^') {
+        f->at_begin = f->printed.len > 0 && t.data - line.data == f->indent;
+    } else if (index <= 4 && f->printed.len == 0 && !find(t, "detected during")) {
         f->printed = t;
+        f->indent = t.data - line.data;
+    }
+}
+
+/* candidate.cu(6): note #3196-D: to match this "{" */
+static void read_note(struct diag_fault *f, struct text line, const char *name)
+{
+    const char *note = find(line, "): note"), *p = note;
+    if (note == NULL || f->user_line > 0 || !find(line, "to match this"))
+        return;
+    while (p > line.data && *p != '(')
+        p--;
+    if (is_candidate((struct text){line.data, (size_t)(p - line.data)}, name))
+        f->user_line = number_at(p + 1, note);
+}
+
+static bool is_frame(struct text t)
+{
+    return text_starts(t, "instantiation of") ||
+           text_starts(t, "detected during instantiation of"); /* when there is only one */
 }
 
 static int read_faults(struct text log, const char *name, struct diag_fault *faults)
 {
+    enum { CLOSED, IN_ERROR, IN_NOTES } state = CLOSED;
     int count = 0, since = 0;
-    bool open = false;
     for (struct text rest = log; rest.len > 0;) {
         struct text line = next_line(&rest);
-        struct diag_fault f;
-        if (parse_edg(line, &f) || parse_gcc(line, &f) || parse_other(line, &f)) {
+        struct diag_fault f, *last = count > 0 ? &faults[count - 1] : NULL;
+        if (parse_edg(line, &f) || parse_gcc(line, &f) || parse_end(line, &f) ||
+            parse_other(line, &f)) {
             if (count == MAX_ERRORS)
                 break;
             if (is_candidate(f.file, name))
                 f.user_line = f.line;
             faults[count++] = f;
-            open = true;
+            state = IN_ERROR;
             since = 0;
-        } else if (find(line, "): note") || find(line, ": note:") || find(line, "): warning")) {
-            open = false; /* candidates the compiler did not take */
-        } else if (open) {
-            read_context(&faults[count - 1], line, name, ++since);
+        } else if (find(line, "): warning")) {
+            state = CLOSED;
+        } else if (state != CLOSED && is_frame(text_trim(line))) {
+            read_frame(last, text_trim(line), name);
+        } else if (state != CLOSED && (find(line, "): note") || find(line, ": note:"))) {
+            read_note(last, line, name);
+            state = IN_NOTES; /* candidates the compiler did not take */
+        } else if (state == IN_ERROR) {
+            read_context(last, line, ++since);
         }
     }
     return count;
@@ -322,50 +385,39 @@ static char *fault_text(struct arena *a, const struct diag_fault *f)
     return m;
 }
 
-/* instantiation of "R cute::gemm(...) [with A=..., B=...]" -> gemm with A = ..., B = ... */
-static char *frame_text(struct arena *a, struct text frame)
+/* The name before its parameters or, of a class, before "[with ". */
+static struct text frame_name(struct text frame, const char *with)
 {
-    static const char any[] = "\"decltype(auto) ";
-    const char *with = find(frame, "[with "), *paren, *end, *name, *skip = find(frame, any);
-    if (with == NULL)
-        return NULL;
-    if (skip != NULL)
-        frame = (struct text){skip + strlen(any),
-                              frame.len - (size_t)(skip - frame.data) - strlen(any)};
-    paren = memchr(frame.data, '(', frame.len);
-    if (paren == NULL || paren > with)
-        paren = with;
-    name = paren;
-    for (int angle = 0; name > frame.data; name--) {
+    static const char any[] = "decltype(auto) ", call[] = "operator()";
+    const char *begin = find(frame, any), *end, *name, *op = find(frame, call);
+    begin = begin && begin < with ? begin + strlen(any) : frame.data;
+    end = memchr(begin, '(', (size_t)(with - begin));
+    end = end ? end : with;
+    if (op != NULL && op < with && end == op + strlen(call) - 2)
+        end += 2;
+    while (end > begin && end[-1] == ' ')
+        end--;
+    name = end;
+    for (int angle = 0; name > begin; name--) {
         angle += name[-1] == '>' ? 1 : name[-1] == '<' ? -1 : 0;
         if (angle == 0 && (name[-1] == ' ' || name[-1] == '"'))
             break;
     }
+    return (struct text){name, (size_t)(end - name)};
+}
+
+/* instantiation of "R cute::gemm(...) [with A=..., B=...]" -> gemm with A = ..., B = ... */
+static char *frame_text(struct arena *a, struct text frame)
+{
+    const char *with = find(frame, "[with "), *end;
+    if (with == NULL)
+        return NULL;
+    struct text called = frame_name(frame, with);
     end = find(frame, "]\"");
     end = end ? end : frame.data + frame.len;
     char *args = diag_type((struct text){with + 6, (size_t)(end - with - 6)}, a);
-    return arena_printf(a, "%.*s with %s", (int)(paren - name), name,
+    return arena_printf(a, "%.*s with %s", (int)called.len, called.data,
                         clipped(a, text_of(args), MAX_FRAME));
-}
-
-static void add_finding(struct verdict *v, const struct diag_fault *f, struct text source,
-                        const char *name, struct arena *a)
-{
-    struct finding *out = &v->findings[v->finding_count];
-    if (v->finding_count == MAX_FINDINGS)
-        return;
-    for (int i = 0; i < v->finding_count; i++)
-        if (f->user_line > 0 &&
-            strcmp(v->findings[i].where, arena_printf(a, "%s:%d", name, f->user_line)) == 0)
-            return; /* one per line: the rest follows from it */
-    out->kind = "compile error";
-    out->where = f->user_line > 0 ? arena_printf(a, "%s:%d", name, f->user_line)
-                 : find(f->file, name_map) || f->line == 0
-                     ? name
-                     : arena_printf(a, "%.*s:%d", (int)f->file.len, f->file.data, f->line);
-    out->line = diag_source_line(source, f->user_line, a);
-    out->text = fault_text(a, f);
-    v->finding_count++;
 }
 
 /* "/long/way/include/cute/layout.hpp" -> "cute/layout.hpp" */
@@ -377,6 +429,27 @@ static struct text short_file(struct text file)
     return file;
 }
 
+static void add_finding(struct verdict *v, const struct diag_fault *f, struct text source,
+                        const char *name, struct arena *a)
+{
+    struct finding *out = &v->findings[v->finding_count];
+    struct text file = short_file(f->file);
+    if (v->finding_count == MAX_FINDINGS)
+        return;
+    for (int i = 0; i < v->finding_count; i++)
+        if (f->user_line > 0 &&
+            strcmp(v->findings[i].where, arena_printf(a, "%s:%d", name, f->user_line)) == 0)
+            return; /* one per line: the rest follows from it */
+    out->kind = "compile error";
+    out->where = f->user_line > 0 ? arena_printf(a, "%s:%d", name, f->user_line)
+                 : find(f->file, name_map) || f->line == 0
+                     ? name
+                     : arena_printf(a, "%.*s:%d", (int)file.len, file.data, f->line);
+    out->line = diag_source_line(source, f->user_line, a);
+    out->text = fault_text(a, f);
+    v->finding_count++;
+}
+
 /* "argument types are: (...)" with the types in CuTe's notation. */
 static char *notes_text(struct arena *a, struct text notes)
 {
@@ -386,7 +459,8 @@ static char *notes_text(struct arena *a, struct text notes)
     return arena_printf(a, "%.*s %s", (int)head, notes.data, clipped(a, text_of(types), 400));
 }
 
-static char *detail_text(const struct diag_fault *lead, const struct verdict *v, struct arena *a)
+static char *detail_text(const struct diag_fault *lead, const struct verdict *v, struct text source,
+                         const char *name, struct arena *a)
 {
     struct buf b = buf_init(DIAG_DETAIL_MAX);
     const char *means = meaning_of(lead);
@@ -404,6 +478,9 @@ static char *detail_text(const struct diag_fault *lead, const struct verdict *v,
         buf_printf(&b, "  %s\n", notes_text(a, lead->notes));
     if (frame != NULL)
         buf_printf(&b, "  in %s\n", frame);
+    if (lead->caller_line > 0)
+        buf_printf(&b, "  used at %s:%d: %s\n", name, lead->caller_line,
+                   diag_source_line(source, lead->caller_line, a));
     if (means != NULL)
         buf_printf(&b, "  means: %s\n", means);
     for (int i = 1; i < v->finding_count; i++)
@@ -412,6 +489,48 @@ static char *detail_text(const struct diag_fault *lead, const struct verdict *v,
     out = arena_strndup(a, b.data, b.len);
     buf_release(&b);
     return out;
+}
+
+/* The part of the user's line that calls `name` ("cute::gemm"), up to its closing parenthesis;
+ * the whole line when it does not say so. */
+static struct text call_text(struct text line, struct text name)
+{
+    const char *end = line.data + line.len, *at, *p;
+    int open = 0;
+    for (size_t i = name.len; i > 0; i--)
+        if (name.data[i - 1] == ':') {
+            name = (struct text){name.data + i, name.len - i};
+            break;
+        }
+    p = name.len ? memchr(name.data, '<', name.len) : NULL;
+    name.len = p ? (size_t)(p - name.data) : name.len;
+    at = name.len ? memmem(line.data, line.len, name.data, name.len) : NULL;
+    if (at == NULL)
+        return line;
+    for (p = at; p < end; p++) {
+        open += *p == '(' ? 1 : *p == ')' ? -1 : 0;
+        if (*p == ')' && open <= 0)
+            return open == 0 ? (struct text){at, (size_t)(p - at) + 1} : line;
+    }
+    return line;
+}
+
+/* "candidate.cu:15: gemm(mma, a, b, c): static assertion failed": place, call, cause. */
+static const char *summary_text(const struct diag_fault *f, const struct finding *lead,
+                                struct arena *a)
+{
+    const char *with = f->frame.len ? find(f->frame, "[with ") : NULL;
+    const char *comment = strstr(lead->line, "//");
+    struct text line = {lead->line, comment ? (size_t)(comment - lead->line) : strlen(lead->line)};
+    const char *cause = clipped(a, text_of(lead->text), 200);
+    line = text_trim(line);
+    if (f->line != f->user_line && with != NULL)
+        line = call_text(line, frame_name(f->frame, with));
+    while (line.len > 0 && line.data[line.len - 1] == ';')
+        line.len--;
+    if (line.len == 0)
+        return arena_printf(a, "%s: %s", lead->where, cause);
+    return arena_printf(a, "%s: %s: %s", lead->where, clipped(a, line, MAX_CALL), cause);
 }
 
 /* ptxas -v tells the size before it gives up without a word. */
@@ -457,6 +576,20 @@ static void place_name_fault(struct diag_fault *f, struct text source)
     }
 }
 
+/* A missing semicolon is noticed at the next token, which is often on a later line. */
+static void place_semicolon(struct diag_fault *f, struct text source, struct arena *a)
+{
+    int line = f->user_line - 1;
+    if (!text_starts(f->message, "expected a \";\"") || !f->at_begin || f->user_line != f->line)
+        return;
+    while (line > 0 && diag_source_line(source, line, a)[0] == '\0')
+        line--;
+    if (line == 0)
+        return;
+    f->user_line = f->line = line;
+    f->message = text_of("expected a \";\" at the end of this line");
+}
+
 /* undefined reference to `puts': the last line of the source that names it. */
 static void place_link_fault(struct diag_fault *f, struct text source)
 {
@@ -493,13 +626,13 @@ void diag_compile_error(struct text log, struct text source, const char *name, s
     for (int i = 0; i < count; i++) {
         place_name_fault(&faults[i], source);
         place_link_fault(&faults[i], source);
+        place_semicolon(&faults[i], source, a);
         if (i > 0 && faults[0].user_line > 0 && text_equal(faults[i].file, text_of("ptxas")))
             continue; /* already told with its line */
         add_finding(out, &faults[i], source, name, a);
     }
-    out->summary = arena_printf(a, "%s: %s", out->findings[0].where,
-                                clipped(a, text_of(out->findings[0].text), 200));
-    out->detail = detail_text(&faults[0], out, a);
+    out->summary = summary_text(&faults[0], &out->findings[0], a);
+    out->detail = detail_text(&faults[0], out, source, name, a);
     out->advice = meaning_of(&faults[0]);
 }
 

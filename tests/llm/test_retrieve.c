@@ -101,6 +101,38 @@ static void the_right_passage_is_among_the_first_three(void **state)
     arena_free(a);
 }
 
+/* The error as the verdict has it, not as the compiler printed it. */
+static void a_call_that_fits_nothing_gets_the_overloads_that_exist(void **state)
+{
+    static const char detail[] =
+        "candidate.cu:12: error: no instance of overloaded function \"cute::gemm\" matches the "
+        "argument list\n    gemm(mma, a(_, _, 0), b, c);\n"
+        "  raised at cute/algorithm/gemm.hpp:88: return gemm(mma, C, A, B, C);\n"
+        "  in cute::gemm with MMA=UniversalFMA<float,float,float,float>\n";
+    struct arena *a = arena_new();
+    struct error err = {0};
+    struct tools tools;
+    struct retriever *r;
+    struct text t;
+
+    (void)state;
+    tools_look(&(struct tools_config){0}, a, &tools);
+    if (!tools.cutlass_include) {
+        arena_free(a);
+        skip();
+    }
+    if (!retrieve_open(tools.cutlass_include, &r, &err))
+        fail_msg("%s", err.text);
+    t = retrieve_text(r, text_of(detail), "gemm(mma, a(_, _, 0), b, c);", SHOWN, a);
+    if (!strstr(t.data, "the overloads of gemm, cute/algorithm/gemm.hpp") ||
+        !strstr(t.data, "gemm(MMA_Atom<MMA> const& mma, Tensor<TA, ALayout> const& A,") ||
+        !strstr(t.data, "requires DLayout::rank == 3 && is_rmem<TD>::value && ALayout::rank == 3") ||
+        !strstr(t.data, "(V,M,K) x (V,N,K) => (V,M,N)"))
+        fail_msg("%s", t.data);
+    retrieve_close(r);
+    arena_free(a);
+}
+
 static void headers_that_are_not_there_are_an_error(void **state)
 {
     struct error err = {0};
@@ -115,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_right_passage_is_among_the_first_three),
+        cmocka_unit_test(a_call_that_fits_nothing_gets_the_overloads_that_exist),
         cmocka_unit_test(headers_that_are_not_there_are_an_error),
     };
 

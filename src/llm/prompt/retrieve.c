@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/seal.h"
+#include "llm/prompt/overloads.h"
 #include "llm/prompt/passages.h"
 
 #include <ctype.h>
@@ -31,6 +32,7 @@ enum {
     MAX_WORDS = 40,
     MAX_WORD = 80,
     LOG_READ = 6000,
+    MAX_HEADS = 4000, /* bytes of a list of overloads */
     MAX_VERSION = 64 << 10,
     MAX_INDEX = 256 << 20
 };
@@ -38,7 +40,7 @@ enum {
 struct retriever {
     struct arena *a; /* holds the index */
     sqlite3 *db;
-    sqlite3_stmt *by_place, *by_name, *by_text;
+    sqlite3_stmt *by_place, *by_name, *by_file, *by_text;
 };
 
 /* ---- the index ------------------------------------------------------------------------ */
@@ -159,6 +161,10 @@ bool retrieve_open(const char *include_dir, struct retriever **out, struct error
                             -1, &r->by_name, NULL) != SQLITE_OK ||
          sqlite3_prepare_v2(r->db,
                             arena_printf(a, "%s%s", columns,
+                                         "WHERE passage MATCH ? ORDER BY file, first LIMIT 60"),
+                            -1, &r->by_file, NULL) != SQLITE_OK ||
+         sqlite3_prepare_v2(r->db,
+                            arena_printf(a, "%s%s", columns,
                                          "WHERE passage MATCH ? ORDER BY bm25(passage, 6, 1) "
                                          "LIMIT ?"),
                             -1, &r->by_text, NULL) != SQLITE_OK))
@@ -177,6 +183,7 @@ void retrieve_close(struct retriever *r)
         return;
     sqlite3_finalize(r->by_place);
     sqlite3_finalize(r->by_name);
+    sqlite3_finalize(r->by_file);
     sqlite3_finalize(r->by_text);
     sqlite3_close(r->db);
     arena_free(r->a);
@@ -364,31 +371,88 @@ static void find_undefined(struct retriever *r, struct text message, struct foun
     }
 }
 
-/* The functions of CuTe that were being instantiated, the user's own call first. */
+/* The word at `p`, behind its namespaces and without template arguments. */
+static bool read_name(const char *p, const char *end, char word[MAX_WORD])
+{
+    size_t len = 0;
+
+    for (const char *q = p; q < end && (isalnum((unsigned char)*q) || *q == '_' || *q == ':'); q++)
+        if (*q == ':')
+            p = q + 1;
+    while (p + len < end && len + 1 < MAX_WORD && (isalnum((unsigned char)p[len]) || p[len] == '_'))
+        len++;
+    memcpy(word, p, len);
+    word[len] = 0;
+    return len > 0;
+}
+
+/* All heads of `name` as one passage: which of them was meant, only the reader knows. */
+static void take_heads(struct retriever *r, const char *name, struct found *f)
+{
+    struct buf b = buf_init(MAX_HEADS);
+    const char *file = NULL;
+    char query[MAX_WORD + 16];
+
+    snprintf(query, sizeof(query), "names:\"%s\"", name);
+    sqlite3_bind_text(r->by_file, 1, query, -1, SQLITE_TRANSIENT);
+    while (f->count < f->max && sqlite3_step(r->by_file) == SQLITE_ROW) {
+        const char *body = (const char *)sqlite3_column_text(r->by_file, 3);
+        char *head = body ? overload_head(text_of(body), name, f->arena) : NULL;
+
+        if (!head || (b.len > 0 && memmem(b.data, b.len, head, strlen(head))) ||
+            b.len + strlen(head) + 2 > MAX_HEADS)
+            continue;
+        file = file ? file
+                    : arena_strdup(f->arena, (const char *)sqlite3_column_text(r->by_file, 0));
+        buf_printf(&b, "%s\n", head);
+    }
+    sqlite3_reset(r->by_file);
+    if (file)
+        f->items[f->count++] = (struct passage){
+            .where = arena_printf(f->arena, "the overloads of %s, %s", name, file),
+            .names = arena_strdup(f->arena, name),
+            .text = arena_text(f->arena, b.data, b.len - 1),
+        };
+    buf_release(&b);
+}
+
+/* no instance of overloaded function "cute::gemm" ...: the overloads that there are. */
+static void find_overloads(struct retriever *r, struct text message, struct found *f)
+{
+    static const char *const before[] = {"no instance of ", "more than one instance of "};
+    const char *end = message.data + message.len;
+    char word[MAX_WORD];
+
+    for (size_t k = 0; k < ARRAY_LEN(before); k++) {
+        const char *p = memmem(message.data, message.len, before[k], strlen(before[k]));
+
+        p = p ? memchr(p, '"', (size_t)(end - p)) : NULL;
+        if (p && read_name(p + 1, end, word))
+            take_heads(r, word, f);
+    }
+}
+
+/* The functions of CuTe that were being instantiated, the user's own call first: the outermost of a
+ * compiler's log, or the one that a boiled-down error names ("in cute::gemm with ..."). */
 static void find_trail(struct retriever *r, struct text message, struct found *f)
 {
-    static const char mark[] = "instantiation of ";
-    const char *at[64];
+    static const char *const marks[] = {"instantiation of ", "\n  in "};
+    const char *at[64], *end = message.data + message.len;
     size_t n = 0, most = f->count + 1;
 
-    for (const char *p = message.data, *end = p + message.len;
-         n < ARRAY_LEN(at) && (p = memmem(p, (size_t)(end - p), mark, sizeof(mark) - 1)) != NULL;
-         p += sizeof(mark))
-        at[n++] = p;
+    for (size_t k = 0; k < ARRAY_LEN(marks); k++)
+        for (const char *p = message.data;
+             n < ARRAY_LEN(at) &&
+             (p = memmem(p, (size_t)(end - p), marks[k], strlen(marks[k]))) != NULL;
+             p++)
+            at[n++] = p + 1;
     while (n-- > 0 && f->count < most) {
-        const char *end = message.data + message.len, *name = at[n];
+        const char *name = memmem(at[n], (size_t)(end - at[n]), "cute::", 6);
         char word[MAX_WORD];
-        size_t len = 0;
 
-        name = memmem(name, (size_t)(end - name), "cute::", 6);
         if (!name || memchr(at[n], '\n', (size_t)(name - at[n])))
             continue;
-        for (name += 6; name + len < end && len + 1 < MAX_WORD &&
-                        (isalnum((unsigned char)name[len]) || name[len] == '_');)
-            len++;
-        memcpy(word, name, len);
-        word[len] = 0;
-        if (!is_noise(word))
+        if (read_name(name, end, word) && !is_noise(word))
             ask_name(r, word, false, f);
     }
 }
@@ -424,6 +488,7 @@ size_t retrieve_find(struct retriever *r, struct text log, const char *line, siz
 
     find_places(r, message, &f);
     find_undefined(r, message, &f);
+    find_overloads(r, message, &f);
     find_trail(r, message, &f);
     count = words_of(text_of(line), words, 0);
     find_names(r, words, count, &f);

@@ -1,0 +1,9 @@
+#include <cutegen/kernel.h>
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+using namespace cute;
+__global__ void k(float const *x, float *y)
+{
+    y[0] = std::max(x[0], x[1]); // error: std::max
+}
+#endif

@@ -1,0 +1,12 @@
+#include <cutegen/kernel.h>
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+using namespace cute;
+__global__ void k(float const *x, float *y)
+{
+    auto c = make_tiled_copy(Copy_Atom<DefaultCopy, float>{}, Layout<Shape<_32>>{}, Layout<Shape<_4>>{});
+    Tensor X = make_tensor(make_gmem_ptr(x), Layout<Shape<_128>>{});
+    Tensor t = c.partition_S(X); // error: c.partition_S
+    y[0] = t(0);
+}
+#endif
