@@ -2,6 +2,8 @@
 /* model.c - the printed names of what model.h lists. */
 #include "model.h"
 
+#include <string.h>
+
 const char *const verdict_names[VERDICT_COUNT] = {
 #define VERDICT_NAME(id, name, help) name,
     VERDICTS(VERDICT_NAME)
@@ -17,3 +19,15 @@ const char *const verdict_helps[VERDICT_COUNT] = {
 const char *const class_names[4] = {"pointwise", "reduction", "gemm", "other"};
 
 const char *const stage_names[STAGE_KIND_COUNT] = {"synthesize", "diagnose", "repair", "optimize"};
+
+/* Long texts are clipped in a detail: their beginning decides. */
+bool finding_is_told(const struct verdict *v, const struct finding *f)
+{
+    enum { DECIDES = 80 };
+    char begin[DECIDES + 1] = "";
+
+    if (!v->detail || (f->where && *f->where && !strstr(v->detail, f->where)))
+        return false;
+    strncat(begin, f->text ? f->text : "", DECIDES);
+    return strstr(v->detail, begin) != NULL;
+}

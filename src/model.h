@@ -232,6 +232,9 @@ struct reply {
     bool done; /* builtin, replay: nothing more to propose; text says why */
 };
 
+/* Whether the detail already tells this finding: it need not be shown twice. */
+bool finding_is_told(const struct verdict *v, const struct finding *f);
+
 extern const char *const verdict_names[VERDICT_COUNT]; /* base of all printing: src/model.c */
 extern const char *const verdict_helps[VERDICT_COUNT];
 extern const char *const class_names[4];

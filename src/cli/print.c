@@ -110,8 +110,9 @@ void print_verdict(const struct cli *cli, const struct verdict *v, bool detail)
     if (v->summary && *v->summary && strcmp(v->summary, verdict_names[v->kind]))
         print_lines(v->summary, "  ", 3);
     for (int i = 0; i < shown; i++)
-        print_finding(&v->findings[i]);
-    if (v->finding_count > shown)
+        if (!detail || !finding_is_told(v, &v->findings[i]))
+            print_finding(&v->findings[i]);
+    if (v->finding_count > shown && !detail)
         printf("  and %d more: cutegen show last\n", v->finding_count - shown);
     if (detail || !v->finding_count)
         print_lines(v->detail, "  ", detail ? 400 : 24);

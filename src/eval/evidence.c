@@ -6,6 +6,8 @@
  * 1. The verdict is the gravest thing seen in any draw, by `precedence`.
  * 2. Nothing seen is dropped silently: what is not the verdict is in the
  *    detail, and what does not fit the list of findings is counted.
+ * 3. A draw counts once for each kind of verdict, however often it was run.
+ * 4. Outputs of a run that was ended early are not evidence.
  */
 #include "eval/evidence.h"
 
@@ -95,7 +97,26 @@ static bool same(const struct seen *s, const char *kind, const char *kernel, int
            strcmp(s->kernel, kernel) == 0;
 }
 
-static void add_finding(struct evidence *e, const json_t *v, bool new_in_draw[VERDICT_COUNT])
+static void note(struct evidence *e, enum verdict_kind kind)
+{
+    e->ever[kind] = true;
+    e->draws_with[kind] += !e->apart && !e->in_draw[kind];
+    e->in_draw[kind] |= !e->apart;
+}
+
+void evidence_draw(struct evidence *e)
+{
+    e->draws++;
+    e->apart = e->stopped_now = false;
+    memset(e->in_draw, 0, sizeof e->in_draw);
+}
+
+void evidence_apart(struct evidence *e)
+{
+    e->apart = true;
+}
+
+static void add_finding(struct evidence *e, const json_t *v)
 {
     const json_t *other = json_object_get(v, "other"), *path = json_object_get(v, "path");
     const char *kind = json_string_or(v, "kind", "finding");
@@ -104,7 +125,7 @@ static void add_finding(struct evidence *e, const json_t *v, bool new_in_draw[VE
     int64_t count = json_int_or(v, "count", 1);
     struct seen *s;
 
-    new_in_draw[kind_verdict(kind)] = true;
+    note(e, kind_verdict(kind));
     for (int i = 0; i < e->seen_count; i++)
         if (same(&e->seen[i], kind, kernel, line, other_line)) {
             e->seen[i].count += count;
@@ -135,18 +156,18 @@ static void add_finding(struct evidence *e, const json_t *v, bool new_in_draw[VE
 
 void evidence_answer(struct evidence *e, const struct runner_answer *said)
 {
-    bool in_draw[VERDICT_COUNT] = {false};
-
     for (size_t i = 0; i < json_array_size(said->findings); i++)
-        add_finding(e, json_array_get(said->findings, i), in_draw);
-    for (int i = 0; i < VERDICT_COUNT; i++)
-        e->draws_with[i] += in_draw[i];
+        add_finding(e, json_array_get(said->findings, i));
+    if (said->stopped && !e->apart && !e->stopped_now) {
+        e->stopped_now = true;
+        e->stopped++;
+    }
     if (said->verdict == VERDICT_PASS || e->fatal != VERDICT_PASS)
         return;
     e->fatal = said->verdict;
     e->fatal_text = arena_strdup(e->a, said->text);
     e->fatal_op = said->op;
-    e->draws_with[said->verdict]++;
+    note(e, said->verdict);
 }
 
 /* ---- comparisons -------------------------------------------------------- */
@@ -175,37 +196,53 @@ static void note_distribution(struct evidence *e, const char *name)
         e->distributions[e->distribution_count++] = name;
 }
 
-void evidence_compare(struct evidence *e, const struct comparison_set *set,
-                      const char *distribution)
+/* Of a whole run; guards and inputs of one that was ended early count all the same. */
+static void note_outputs(struct evidence *e, const struct comparison_set *set,
+                         bool found[VERDICT_COUNT])
 {
-    bool in_draw[VERDICT_COUNT] = {false};
-    enum verdict_kind gravest = VERDICT_PASS;
+    bool finite = true;
 
-    e->draws++;
-    note_distribution(e, distribution);
-    in_draw[VERDICT_GUARD_HIT] = set->guard_count > 0;
-    in_draw[VERDICT_INPUT_MODIFIED] = set->modified_count > 0;
     for (int i = 0; i < set->output_count; i++) {
         const struct comparison *c = &set->outputs[i];
 
-        in_draw[VERDICT_NOT_WRITTEN] |= c->unwritten > 0;
-        in_draw[VERDICT_NON_FINITE] |= c->nan > 0 || c->inf > 0;
-        in_draw[VERDICT_WRONG_VALUES] |= c->wrong > 0;
-        in_draw[VERDICT_IMPRECISE] |= c->imprecise;
-        keep_accuracy(&e->accuracy, &c->accuracy);
+        found[VERDICT_NOT_WRITTEN] |= c->unwritten > 0;
+        found[VERDICT_NON_FINITE] |= c->nan > 0 || c->inf > 0;
+        found[VERDICT_WRONG_VALUES] |= c->wrong > 0;
+        found[VERDICT_IMPRECISE] |= c->imprecise;
+        finite &= c->unwritten + c->nan + c->inf == 0;
     }
+    e->compared += finite;
+    for (int i = 0; finite && i < set->output_count; i++) /* of NaN there is no error to tell */
+        keep_accuracy(&e->accuracy, &set->outputs[i].accuracy);
+}
+
+void evidence_compare(struct evidence *e, const struct comparison_set *set,
+                      const char *distribution)
+{
+    bool found[VERDICT_COUNT] = {false};
+    enum verdict_kind gravest = VERDICT_PASS;
+
+    note_distribution(e, distribution);
+    found[VERDICT_GUARD_HIT] = set->guard_count > 0;
+    found[VERDICT_INPUT_MODIFIED] = set->modified_count > 0;
+    if (!e->stopped_now)
+        note_outputs(e, set, found);
     for (int i = 0; i < VERDICT_COUNT; i++) {
-        e->draws_with[i] += in_draw[i];
-        if (in_draw[i] && evidence_rank((enum verdict_kind)i) < evidence_rank(gravest))
+        if (!found[i])
+            continue;
+        note(e, (enum verdict_kind)i);
+        if (evidence_rank((enum verdict_kind)i) < evidence_rank(gravest))
             gravest = (enum verdict_kind)i;
     }
-    e->accuracy.draws = e->draws;
+    e->accuracy.draws = e->compared < e->draws ? e->compared : e->draws;
     e->accuracy.distributions = e->distribution_count;
     if (evidence_rank(gravest) >= evidence_rank(e->worst_kind))
         return;
     e->worst_kind = gravest;
     e->worst = arena_alloc(e->a, sizeof *e->worst);
     *e->worst = *set;
+    if (e->stopped_now)
+        e->worst->output_count = 0;
     e->worst_distribution = distribution;
 }
 
@@ -220,23 +257,70 @@ static bool explained(const struct evidence *e)
     return false;
 }
 
+/* A value that another thread has not written yet reads as uninitialised. Where threads of the same
+ * kernel are known to meet without order, that is the cause, and the read is what follows from it. */
+static bool follows_from_race(const struct evidence *e)
+{
+    bool some = false;
+
+    if (e->fatal == VERDICT_UNSAFE_MEMORY)
+        return false;
+    for (int i = 0; i < e->seen_count; i++) {
+        const struct seen *s = &e->seen[i];
+        bool explained = false;
+
+        if (s->verdict != VERDICT_UNSAFE_MEMORY)
+            continue;
+        if (!strstr(s->kind, "uninitialised"))
+            return false;
+        for (int k = 0; k < e->seen_count; k++)
+            explained |= e->seen[k].verdict == VERDICT_RACE &&
+                         strcmp(e->seen[k].kernel, s->kernel) == 0;
+        if (!explained)
+            return false;
+        some = true;
+    }
+    return some;
+}
+
 static enum verdict_kind pick(const struct evidence *e)
 {
     for (size_t i = 0; i < ARRAY_LEN(precedence); i++) {
         enum verdict_kind kind = precedence[i];
 
-        if (kind == VERDICT_CRASH && explained(e))
+        if ((kind == VERDICT_CRASH && explained(e)) ||
+            (kind == VERDICT_UNSAFE_MEMORY && follows_from_race(e)))
             continue;
-        if (kind == e->fatal || e->draws_with[kind] > 0)
+        if (kind == e->fatal || e->ever[kind])
             return kind;
     }
     return VERDICT_PASS;
+}
+
+/* A barrier that not every thread reaches explains the races behind it. */
+static int finding_rank(const struct seen *s, enum verdict_kind kind)
+{
+    return s->verdict != kind ? 2 : strstr(s->kind, "divergent") ? 0 : 1;
+}
+
+/* What decides the verdict comes first; otherwise in the order of sight. */
+static void lead_with(struct evidence *e, enum verdict_kind kind)
+{
+    for (int i = 1; i < e->seen_count; i++) {
+        struct seen s = e->seen[i];
+        int k = i;
+
+        for (; k > 0 && finding_rank(&e->seen[k - 1], kind) > finding_rank(&s, kind); k--)
+            e->seen[k] = e->seen[k - 1];
+        e->seen[k] = s;
+    }
 }
 
 void evidence_verdict(struct evidence *e, struct verdict *out)
 {
     memset(out, 0, sizeof *out);
     out->kind = pick(e);
+    lead_with(e, out->kind);
     for (int i = 0; i < e->seen_count; i++)
         words_finding(e, &e->seen[i], &out->findings[out->finding_count++]);
     out->summary = words_summary(e, out->kind);

@@ -4,7 +4,9 @@
  * amounts to (private to src/eval).
  *
  *     evidence_init(&e, ...);
- *     per draw:  evidence_answer(&e, &said);  evidence_compare(&e, &set, "normal");
+ *     per draw:  evidence_draw(&e);
+ *                evidence_answer(&e, &said);  evidence_compare(&e, &set, "normal");
+ *     evidence_apart(&e);  evidence_answer(&e, &said);        a run that is not a draw
  *     evidence_verdict(&e, &verdict);
  */
 #ifndef EVAL_EVIDENCE_H
@@ -29,10 +31,13 @@ struct evidence {
     struct text source;      /* of the candidate */
     const char *source_name; /* how the user knows the file */
     const json_t *launches;
-    int draws;
+    int draws, compared;     /* begun; whose outputs were numbers to the last */
+    int stopped;             /* draws that simt ended early: their outputs say nothing */
+    bool in_draw[VERDICT_COUNT], stopped_now, apart; /* of the current draw */
     const char *distributions[8];
     int distribution_count;
     int draws_with[VERDICT_COUNT]; /* draws in which this was seen */
+    bool ever[VERDICT_COUNT];      /* in a draw or apart */
     enum verdict_kind fatal;       /* PASS: none */
     const char *fatal_text;
     int fatal_op;
@@ -47,6 +52,9 @@ struct evidence {
 
 void evidence_init(struct evidence *e, struct arena *a, const struct task *task,
                    const struct candidate *cand, const char *source_name, const json_t *launches);
+/* What follows belongs to the next draw; to a run of its own, which counts for no draw. */
+void evidence_draw(struct evidence *e);
+void evidence_apart(struct evidence *e);
 void evidence_answer(struct evidence *e, const struct runner_answer *said);
 void evidence_compare(struct evidence *e, const struct comparison_set *set,
                       const char *distribution);

@@ -156,6 +156,7 @@ static bool one_draw(struct trial *t, int draw, struct error *err)
     struct comparison_set *set;
     const char *hash = NULL;
 
+    evidence_draw(&t->evidence);
     if (!run_candidate(t, &wanted, draw == 0, &hash, err))
         return false;
     if (t->evidence.fatal != VERDICT_PASS)
@@ -219,6 +220,7 @@ static bool look_again(struct trial *t, struct runner_config rc, const struct bu
     if (!file_exists(log) || !file_read(log, LOG_LIMIT, t->a, &found, &why))
         return false;
     said.findings = sanitizer_findings(found, compiled);
+    evidence_apart(&t->evidence);
     evidence_answer(&t->evidence, &said);
     runner_answer_release(&said);
     return looked;

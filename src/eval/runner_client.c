@@ -384,6 +384,7 @@ static bool ask(struct runner *r, const char *what, json_t *request_take, int de
     }
     out->text = arena_printf(a, "%.*s", MAX_TEXT, json_string_or(said, "text", ""));
     out->op = (int)json_int_or(said, "op", -1);
+    out->stopped = json_bool_or(said, "stopped", false);
     out->findings = take_list(said, "findings");
     out->counters = take_list(said, "counters");
     if (answer)

@@ -50,6 +50,7 @@ struct runner_answer {
                                   REFUSED, COMPILE_ERROR, WRONG_VALUES */
     const char *text;          /* what happened; "" on PASS */
     int op;                    /* index into the launch list, -1: unknown */
+    bool stopped;              /* simt ended a kernel early: outputs are incomplete */
     json_t *findings;          /* new reference to a list, or NULL */
     json_t *counters;          /* new reference to a list, or NULL */
     const char *output_hash;   /* of all outputs, when asked for; else NULL */

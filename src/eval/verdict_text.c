@@ -141,10 +141,11 @@ static void add_output(const struct evidence *e, int index, struct buf *b)
                    c->wrong, c->elements, c->rtol, c->atol);
     if (*c->pattern)
         buf_printf(b, "    pattern: %s\n", c->pattern);
-    buf_printf(b,
-               "    error against float64: max %.3g absolute, %.3g relative, rms %.3g; the "
+    if (c->nan + c->inf + c->unwritten < c->elements)
+        buf_printf(b,
+               "    error%s against float64: max %.3g absolute, %.3g relative, rms %.3g; the "
                "reference's own: %.3g, %.3g, rms %.3g\n",
-               acc->max_abs, acc->max_rel, acc->rms_rel, acc->reference_max_abs,
+               c->nan + c->inf + c->unwritten > 0 ? " of the finite elements" : "", acc->max_abs, acc->max_rel, acc->rms_rel, acc->reference_max_abs,
                acc->reference_max_rel, acc->reference_rms_rel);
     add_worst(c, b);
 }
@@ -190,13 +191,18 @@ const char *words_detail(const struct evidence *e, enum verdict_kind kind)
     add_findings(e, &b);
     add_comparison(e, &b);
     for (int i = VERDICT_PASS + 1; i < VERDICT_COUNT; i++) {
-        if (e->draws_with[i] == 0 || e->draws == 0)
+        if (e->draws_with[i] == 0)
             continue;
         buf_printf(&b, "%s%s in %d", some ? ", " : "seen: ", verdict_names[i], e->draws_with[i]);
         some = true;
     }
     if (some)
-        buf_printf(&b, " of %d draws\n", e->draws);
+        buf_printf(&b, " of %d draw%s\n", e->draws, e->draws == 1 ? "" : "s");
+    if (e->stopped > 0)
+        buf_printf(&b,
+                   "the kernel was stopped in %d of %d draw%s because of so many findings: its "
+                   "outputs there are not judged\n",
+                   e->stopped, e->draws, e->draws == 1 ? "" : "s");
     text = buf_copy(&b, e->a).data;
     buf_release(&b);
     return text;
@@ -291,16 +297,53 @@ static const char *const plain_advice[VERDICT_COUNT] = {
     [VERDICT_NON_FINITE] = "look for uninitialised accumulators, exp() without subtracting the "
                            "maximum, division by zero, and sums over elements out of bounds",
     [VERDICT_WRONG_VALUES] =
-        "compare the worst elements' indices with the tiling: the pattern says "
-        "which part of the index arithmetic is off",
+        "compare the worst elements' indices with the tiling and their values with the formula",
     [VERDICT_IMPRECISE] =
         "accumulate in float32, split fp32 products (not TF32), sum pairwise, and "
         "avoid approximate functions where they cost accuracy",
 };
 
+/* How the outputs differ is known: the advice follows from that. */
+static const char *relation_advice(const struct evidence *e)
+{
+    static const struct {
+        const char *relation, *advice;
+    } table[] = {
+        {"times the right value",
+         "the elements are all off by the same factor: look for a scale that is missing, applied "
+         "twice or inverted; their indices are right"},
+        {"the right value plus",
+         "the elements are all off by the same amount: look for a term that is missing or added "
+         "twice; their indices are right"},
+        {"all of them are zero",
+         "zeros were stored: look for a sum that is never added up or a predicate that is never "
+         "true"},
+        {"transposed", "rows and columns are exchanged: check the strides of the output's layout"},
+        {"off by one", "the index is off by one along that dimension"},
+    };
+    struct comparison sum;
+
+    totals(e, &sum);
+    for (size_t i = 0; sum.pattern && i < ARRAY_LEN(table); i++)
+        if (strstr(sum.pattern, table[i].relation))
+            return table[i].advice;
+    return NULL;
+}
+
 const char *words_advice(const struct evidence *e, enum verdict_kind kind)
 {
     const struct seen *s = first_of(e, kind);
+
+    if (kind == VERDICT_WRONG_VALUES && relation_advice(e))
+        return relation_advice(e);
+    if (s && strstr(s->kind, "divergent barrier"))
+        return "every thread of the block must reach this barrier: move it out of the branch";
+    if (s && strstr(s->kind, "divergent collective"))
+        return "every lane that the mask names must reach it: move it out of the branch, or narrow "
+               "the mask";
+    if (s && strstr(s->kind, "uninitialised"))
+        return "write it before it is read: initialise it, or check which threads or tiles were to "
+               "fill it";
 
     if (kind == VERDICT_RACE && s && s->line > 0 && s->other_line > 0 && s->line != s->other_line) {
         int first = s->line < s->other_line ? s->line : s->other_line;

@@ -123,6 +123,21 @@ static void put_finding(struct buf *b, const struct finding *f)
     buf_puts(b, "</li>");
 }
 
+/* Those that the detail below does not tell. */
+static void put_findings(struct buf *b, const struct verdict *v)
+{
+    bool some = false;
+
+    for (int i = 0; i < v->finding_count; i++) {
+        if (finding_is_told(v, &v->findings[i]))
+            continue;
+        buf_puts(b, some ? "" : "<ul class=\"findings\">");
+        put_finding(b, &v->findings[i]);
+        some = true;
+    }
+    buf_puts(b, some ? "</ul>" : "");
+}
+
 static void put_judgement(struct at *t, const struct attempt_record *r)
 {
     const struct verdict *v = &r->outcome.verdict;
@@ -140,12 +155,8 @@ static void put_judgement(struct at *t, const struct attempt_record *r)
         html_puts(b, v->summary);
         buf_puts(b, "</p>");
     }
-    if (r->ended_ms && v->finding_count) {
-        buf_puts(b, "<ul class=\"findings\">");
-        for (int i = 0; i < v->finding_count; i++)
-            put_finding(b, &v->findings[i]);
-        buf_puts(b, "</ul>");
-    }
+    if (r->ended_ms)
+        put_findings(b, v);
     if (r->ended_ms && v->detail && *v->detail) {
         buf_puts(b, "<pre class=\"quote\">");
         html_puts(b, v->detail);

@@ -451,6 +451,7 @@ static bool run_launch(struct simt_device *d, const struct plan *plan, size_t in
         fputs(result.printed, stderr);
     take_findings(op, &result, said);
     take_outcome(plan, index, &result, said);
+    said->stopped |= result.stopped;
     if (d->counters) {
         json_t *v = launch_counters(d, plan, op, &result.counters);
 

@@ -48,6 +48,8 @@ static json_t *answer_outcome(const struct outcome *said)
     json_t *answer = json_pack("{s:b, s:s, s:o, s:i}", "ok", 1, "outcome", outcome_name(said->kind),
                                "text", json_from_string(said->text), "op", said->op);
 
+    if (said->stopped)
+        json_object_set_new(answer, "stopped", json_true());
     if (said->findings)
         json_object_set(answer, "findings", said->findings);
     if (said->counters)

@@ -143,6 +143,7 @@ enum { SIMT_LINE_COUNTS = 11 + SIMT_TENSOR_TYPES + 32 };
 struct simt_result {
     enum simt_outcome outcome;
     const char *text; /* why, when not SIMT_OK */
+    bool stopped;     /* it reported too often, or could not go on: results are incomplete */
     struct simt_counters counters;
     const struct simt_finding *findings;
     size_t finding_count;

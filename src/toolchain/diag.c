@@ -24,6 +24,7 @@
 
 enum { MAX_ERRORS = 8, MAX_MESSAGE = 400, MAX_FRAME = 420, MAX_CALL = 100 };
 
+static const char end_of_source[] = "end of source";
 static const char name_map[] = "__nv_name_map"; /* where NVRTC puts the asked-for kernels */
 
 struct diag_fault {
@@ -182,8 +183,7 @@ static bool parse_end(struct text line, struct diag_fault *f)
     const char *error = find(line, ": error: ");
     if (!text_starts(line, "At end of source") || error == NULL)
         return false;
-    *f = (struct diag_fault){.file = {"end of source", 13},
-                             .message = message_after(line, error + 2)};
+    *f = (struct diag_fault){.file = text_of(end_of_source), .message = message_after(line, error + 2)};
     return true;
 }
 
@@ -608,6 +608,27 @@ static void place_link_fault(struct diag_fault *f, struct text source)
     }
 }
 
+/* What cannot be the cause goes: a kernel that is not found when the source itself does not
+ * compile. An open brace makes the rest of the file mean something else, so it leads. */
+static int order_faults(struct diag_fault *faults, int count)
+{
+    int kept = 0;
+    bool own = false;
+    for (int i = 0; i < count; i++)
+        own |= !find(faults[i].file, name_map);
+    for (int i = 0; i < count; i++)
+        if (!own || !find(faults[i].file, name_map))
+            faults[kept++] = faults[i];
+    for (int i = 1; i < kept; i++)
+        if (text_equal(faults[i].file, text_of(end_of_source))) {
+            struct diag_fault open = faults[i];
+            memmove(&faults[1], &faults[0], (size_t)i * sizeof faults[0]);
+            faults[0] = open;
+            break;
+        }
+    return kept;
+}
+
 void diag_compile_error(struct text log, struct text source, const char *name, struct arena *a,
                         struct verdict *out)
 {
@@ -623,6 +644,7 @@ void diag_compile_error(struct text log, struct text source, const char *name, s
         out->detail = clipped(a, text_trim(log), DIAG_DETAIL_MAX);
         return;
     }
+    count = order_faults(faults, count);
     for (int i = 0; i < count; i++) {
         place_name_fault(&faults[i], source);
         place_link_fault(&faults[i], source);

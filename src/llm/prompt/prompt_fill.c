@@ -188,6 +188,8 @@ static void fill_verdict(struct prompt_slots *s, const struct verdict *v, struct
     for (int i = 0; v && i < v->finding_count; i++) {
         const struct finding *f = &v->findings[i];
 
+        if (finding_is_told(v, f))
+            continue;
         buf_printf(&b, "%d. %s%s%s\n", i + 1, f->kind ? f->kind : "", f->where ? " at " : "",
                    f->where ? f->where : "");
         if (f->line && *f->line)

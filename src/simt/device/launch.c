@@ -290,6 +290,7 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
     out->seconds = (double)(clock_us() - start_us) * 1e-6;
     bool failed = false;
     gather(&l, a, out);
+    out->stopped = atomic_load(&l.stop) != 0;
     for (int i = 0; i < l.worker_count; i++) {
         failed |= l.workers[i].failed;
         worker_release(&l.workers[i]);
