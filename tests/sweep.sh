@@ -7,6 +7,7 @@
 #   coverage   every generated task of the built-in engineer (SEED, COUNT)
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes
 #   forms      every form of every recipe compiled by plain nvcc
+#   errors     every wrong kernel of tests/toolchain/errors with NVRTC and nvcc
 #   kill       a run killed at KILLS random moments and resumed
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #
@@ -39,7 +40,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage gemm forms kill attacks}; do
+for name in ${SWEEP:-coverage gemm forms errors kill attacks}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -54,10 +55,14 @@ for name in ${SWEEP:-coverage gemm forms kill attacks}; do
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
         sweep forms tests/expert/forms.sh $build/tests/expert/expert_ladder $cutegen 1
         ;;
+    errors)
+        ninja -C $build tests/toolchain/test_toolchain_errors >/dev/null || exit 3
+        sweep errors tests/toolchain/errors.py $build
+        ;;
     kill) sweep kill env SEED="$seed" python3 tests/e2e/kill_test.py $cutegen "$kills" ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, gemm, forms, kill or attacks" >&2
+        echo "sweep.sh: no sweep '$name': coverage, gemm, forms, errors, kill or attacks" >&2
         exit 2
         ;;
     esac

@@ -258,7 +258,8 @@ static bool explained(const struct evidence *e)
 }
 
 /* A value that another thread has not written yet reads as uninitialised. Where threads of the same
- * kernel are known to meet without order, that is the cause, and the read is what follows from it. */
+ * kernel are known to meet without order, that is the cause, and the read is what follows from it.
+ */
 static bool follows_from_race(const struct evidence *e)
 {
     bool some = false;
@@ -274,8 +275,8 @@ static bool follows_from_race(const struct evidence *e)
         if (!strstr(s->kind, "uninitialised"))
             return false;
         for (int k = 0; k < e->seen_count; k++)
-            explained |= e->seen[k].verdict == VERDICT_RACE &&
-                         strcmp(e->seen[k].kernel, s->kernel) == 0;
+            explained |=
+                e->seen[k].verdict == VERDICT_RACE && strcmp(e->seen[k].kernel, s->kernel) == 0;
         if (!explained)
             return false;
         some = true;

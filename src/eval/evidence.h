@@ -31,8 +31,8 @@ struct evidence {
     struct text source;      /* of the candidate */
     const char *source_name; /* how the user knows the file */
     const json_t *launches;
-    int draws, compared;     /* begun; whose outputs were numbers to the last */
-    int stopped;             /* draws that simt ended early: their outputs say nothing */
+    int draws, compared; /* begun; whose outputs were numbers to the last */
+    int stopped;         /* draws that simt ended early: their outputs say nothing */
     bool in_draw[VERDICT_COUNT], stopped_now, apart; /* of the current draw */
     const char *distributions[8];
     int distribution_count;

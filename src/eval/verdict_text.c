@@ -143,10 +143,11 @@ static void add_output(const struct evidence *e, int index, struct buf *b)
         buf_printf(b, "    pattern: %s\n", c->pattern);
     if (c->nan + c->inf + c->unwritten < c->elements)
         buf_printf(b,
-               "    error%s against float64: max %.3g absolute, %.3g relative, rms %.3g; the "
-               "reference's own: %.3g, %.3g, rms %.3g\n",
-               c->nan + c->inf + c->unwritten > 0 ? " of the finite elements" : "", acc->max_abs, acc->max_rel, acc->rms_rel, acc->reference_max_abs,
-               acc->reference_max_rel, acc->reference_rms_rel);
+                   "    error%s against float64: max %.3g absolute, %.3g relative, rms %.3g; the "
+                   "reference's own: %.3g, %.3g, rms %.3g\n",
+                   c->nan + c->inf + c->unwritten > 0 ? " of the finite elements" : "",
+                   acc->max_abs, acc->max_rel, acc->rms_rel, acc->reference_max_abs,
+                   acc->reference_max_rel, acc->reference_rms_rel);
     add_worst(c, b);
 }
 

@@ -29,7 +29,7 @@ struct outcome {
     int op; /* index into the launch list, -1: none in particular */
     char text[2048];
     json_t *findings, *counters; /* owned; NULL: none */
-    bool stopped; /* a kernel was stopped before its end: outputs are incomplete */
+    bool stopped;                /* a kernel was stopped before its end: outputs are incomplete */
     bool fatal;                  /* the device is gone: the process must end */
 };
 

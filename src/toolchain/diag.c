@@ -93,6 +93,7 @@ static const struct meaning {
     {"Too many modes in tiler", "the tiler has more modes than the layout it divides"},
     {"Rank of tensor to be partitioned too small",
      "the tensor has fewer modes than the tile of the TiledCopy or TiledMMA"},
+    {"closing brace of", "a \"{\" of this function is not closed: count its braces"},
     {"expected a \"}\"", "a \"{\" is not closed: count the braces from this line on"},
     {"no instance of", "no overload takes these arguments"},
     {"more than one instance of",
@@ -183,7 +184,8 @@ static bool parse_end(struct text line, struct diag_fault *f)
     const char *error = find(line, ": error: ");
     if (!text_starts(line, "At end of source") || error == NULL)
         return false;
-    *f = (struct diag_fault){.file = text_of(end_of_source), .message = message_after(line, error + 2)};
+    *f = (struct diag_fault){.file = text_of(end_of_source),
+                             .message = message_after(line, error + 2)};
     return true;
 }
 
@@ -620,7 +622,8 @@ static int order_faults(struct diag_fault *faults, int count)
         if (!own || !find(faults[i].file, name_map))
             faults[kept++] = faults[i];
     for (int i = 1; i < kept; i++)
-        if (text_equal(faults[i].file, text_of(end_of_source))) {
+        if (text_equal(faults[i].file, text_of(end_of_source)) ||
+            text_starts(faults[i].message, "closing brace of")) {
             struct diag_fault open = faults[i];
             memmove(&faults[1], &faults[0], (size_t)i * sizeof faults[0]);
             faults[0] = open;

@@ -126,7 +126,8 @@ static void a_call_that_fits_nothing_gets_the_overloads_that_exist(void **state)
     t = retrieve_text(r, text_of(detail), "gemm(mma, a(_, _, 0), b, c);", SHOWN, a);
     if (!strstr(t.data, "the overloads of gemm, cute/algorithm/gemm.hpp") ||
         !strstr(t.data, "gemm(MMA_Atom<MMA> const& mma, Tensor<TA, ALayout> const& A,") ||
-        !strstr(t.data, "requires DLayout::rank == 3 && is_rmem<TD>::value && ALayout::rank == 3") ||
+        !strstr(t.data,
+                "requires DLayout::rank == 3 && is_rmem<TD>::value && ALayout::rank == 3") ||
         !strstr(t.data, "(V,M,K) x (V,N,K) => (V,M,N)"))
         fail_msg("%s", t.data);
     retrieve_close(r);

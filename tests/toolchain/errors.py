@@ -6,7 +6,7 @@
     errors.py BUILD --only nvrtc     only that compiler
     errors.py BUILD --write          keep the logs as errors/NAME.COMPILER.log, for test_errors.c
 
-The line that is wrong ends with `// error: CALL`; test_errors says whether the verdict names line and call.
+A kernel that is not `k` is named by `// launches: NAME`. The line that is wrong ends with `// error: CALL`; test_errors says whether the verdict names line and call.
 """
 import argparse
 import base64
@@ -55,7 +55,7 @@ class Nvrtc:
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def compile(self, source, arch):
-        request = {"arch": "sm_" + arch, "cubin": True, "includes": self.includes, "defines": [], "names": ["k"],
+        request = {"arch": "sm_" + arch, "cubin": True, "includes": self.includes, "defines": [], "names": re.findall(r"// launches: (.*)", source) or ["k"],
                    "deadline_ms": DEADLINE_S * 1000, "source": base64.b64encode(source.encode()).decode()}
         self.child.stdin.write(json.dumps(request) + "\n")
         self.child.stdin.flush()
@@ -97,6 +97,12 @@ def neutral(log, tools):
     return re.sub(r"/tmp/[^\s(]*/candidate", "candidate", log)
 
 
+def compilers_of(tools, only):
+    """Those that are here and wanted."""
+    return [c for c, needs in ((Nvrtc, "NVRTC"), (Nvcc, "nvcc"))
+            if tools.get("CuTe") and tools.get(needs) and only in (None, c.name)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=pathlib.Path)
@@ -106,12 +112,13 @@ def main():
     args = parser.parse_args()
     args.build = args.build.resolve()
     tools = doctor(args.build)
+    if not compilers_of(tools, args.only):
+        print("skipped: no NVRTC or nvcc with CuTe")
+        return 77
     kernels = sorted(p for p in (HERE / "errors").glob("*.cu") if not args.names or p.stem in args.names)
-    compilers = [c for c, needs in ((Nvrtc, "NVRTC"), (Nvcc, "nvcc"))
-                 if tools.get(needs) and args.only in (None, c.name)]
     passed = failed = 0
     out = HERE / "errors" if args.write else pathlib.Path(tempfile.mkdtemp())
-    for compiler in (c(args.build, tools) for c in compilers):
+    for compiler in (c(args.build, tools) for c in compilers_of(tools, args.only)):
         for kernel in kernels:
             source = kernel.read_text()
             arch = "90a" if "SM90" in source else "80"

@@ -4,8 +4,8 @@
  *     test_errors                       all kept logs: errors/NAME.COMPILER.log of errors/NAME.cu
  *     test_errors KERNEL.cu KERNEL.log  that one, whose verdict is printed when it is poor
  *
- * In a kernel the wrong line ends with `// error: CALL` or `// error: CALL | TEXT`, TEXT being something that the detail
- * must say. errors.py makes the logs.
+ * In a kernel the wrong line ends with `// error: CALL` or `// error: CALL | TEXT`, TEXT being
+ * something that the detail must say. errors.py makes the logs.
  */
 #include "base/fs.h"
 #include "base/text.h"
@@ -64,8 +64,7 @@ static const char *lacks(const struct verdict *v, const struct mark *m, struct a
 
     if (strncmp(v->summary, where, strlen(where)) != 0)
         return arena_printf(a, "the summary lacks '%s'", where);
-    if (!v->finding_count || !strstr(v->findings[0].line, m->call) ||
-        !strstr(v->summary, m->call))
+    if (!v->finding_count || !strstr(v->findings[0].line, m->call) || !strstr(v->summary, m->call))
         return arena_printf(a, "the summary lacks '%s'", m->call);
     if (!strstr(v->detail, v->findings[0].line))
         return "the detail does not quote the line";

@@ -402,8 +402,8 @@ static void take_heads(struct retriever *r, const char *name, struct found *f)
         if (!head || (b.len > 0 && memmem(b.data, b.len, head, strlen(head))) ||
             b.len + strlen(head) + 2 > MAX_HEADS)
             continue;
-        file = file ? file
-                    : arena_strdup(f->arena, (const char *)sqlite3_column_text(r->by_file, 0));
+        file =
+            file ? file : arena_strdup(f->arena, (const char *)sqlite3_column_text(r->by_file, 0));
         buf_printf(&b, "%s\n", head);
     }
     sqlite3_reset(r->by_file);

@@ -1,6 +1,6 @@
 // brace: the loop's body is not closed
 // verdict: compile error
-// says: expected a "}"
+// says: closing brace
 // says: is not closed
 // never: a kernel the plan launches
 // never: does not define
