@@ -24,7 +24,10 @@
 
 #include <string.h>
 
-enum { MAX_FAILED_STEPS = 3 }; /* in a row; then the model has nothing more to give */
+enum {
+    MAX_FAILED_STEPS = 3, /* in a row; then the model has nothing more to give */
+    PROFILE_STALE = 2,    /* depths without a gain, after which a profile may name what is missed */
+};
 
 /* The profile of a kernel, taken when it is first wanted and never again. */
 static bool loop_profile(struct loop *l, struct settled *from, struct error *err)
@@ -46,7 +49,7 @@ static bool loop_profile(struct loop *l, struct settled *from, struct error *err
     }
     taken = arena_alloc(l->a, sizeof(*taken));
     from->profile = taken;
-    return stage_profile(l->st, build, &from->test, &from->time, l->a, taken, err) &&
+    return stage_profile(l->st, &from->cand, build, &from->test, &from->time, l->a, taken, err) &&
            run_profile_add(l->run, from->cand.attempt, taken, err);
 }
 
@@ -128,16 +131,15 @@ static bool loop_depth(struct loop *l, int depth, bool *any, bool *done, struct 
 {
     struct settled *from = l->opt.advance == ADVANCE_BEST ? l->best : l->last;
     struct settled *fastest = NULL, *s;
-    bool profiled = depth >= l->profile_from;
 
     l->depth = depth;
     *done = false;
-    if (profiled && !loop_profile(l, from, err))
+    if (l->profiled && !loop_profile(l, from, err))
         return false;
     for (int i = 0; i < l->opt.width && !*done; i++) {
         struct question q = {.current = &from->cand,
                              .time = &from->time,
-                             .profile = profiled ? from->profile : NULL};
+                             .profile = l->profiled ? from->profile : NULL};
 
         if (!loop_step(l, STAGE_OPTIMIZE, &q, depth, &s, err))
             return false;
@@ -169,6 +171,7 @@ bool loop_iterate(struct loop *l, struct error *err)
     while (depth <= l->opt.max_depth) {
         double best_us = l->best->time.time_us;
 
+        l->profiled |= depth >= l->profile_from || (l->profile_early && stale >= PROFILE_STALE);
         if (!loop_depth(l, depth, &any, &done, err))
             return false;
         if (any) {

@@ -90,9 +90,8 @@ struct run_summary {
 json_t *run_options_json(const struct settings *s, const struct run_options *o);
 bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
                          struct run_options *o, struct error *err);
-/* The first depth whose question comes with a profile. */
-int run_profile_depth(const struct settings *s, const struct run_options *o, enum kernel_class of,
-                      enum device_kind on);
+/* The first depth whose question comes with a profile at the latest; o->max_depth is settled. */
+int run_profile_depth(const struct settings *s, const struct run_options *o, enum kernel_class of);
 
 bool loop_run(const struct settings *settings, const struct run_options *options,
               struct progress *progress, struct arena *a, struct run_summary *out,

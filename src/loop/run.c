@@ -191,7 +191,8 @@ bool loop_run(const struct settings *settings, const struct run_options *options
     /* A new run's store comes last: a start that fails leaves nothing behind. */
     if (!store && !store_open(set.runs_dir, set.store_url, STORE_WRITE, &store, err))
         goto done;
-    l.profile_from = run_profile_depth(&set, &l.opt, l.task.class, stage_device(l.st)->kind);
+    l.profile_from = run_profile_depth(&set, &l.opt, l.task.class);
+    l.profile_early = l.opt.profile_from < 0 && !loop_is_ladder(&set);
     if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))
         goto done;
     loop_event(&l, (struct event){.kind = EVENT_TASK, .text = stage_engineer(l.st)});

@@ -35,11 +35,13 @@ struct loop {
     struct stage *st;
     struct run *run;
     struct task task;
-    struct run_history past; /* what a resumed run has already done */
-    size_t next_call;        /* of past.calls */
-    int attempt;             /* number of the last attempt */
-    int depth;               /* being worked on */
-    int profile_from;
+    struct run_history past;   /* what a resumed run has already done */
+    size_t next_call;          /* of past.calls */
+    int attempt;               /* number of the last attempt */
+    int depth;                 /* being worked on */
+    int profile_from;          /* depth from which a profile is read at the latest */
+    bool profile_early;        /* already when structure brings no more gains */
+    bool profiled;             /* it is read from now on */
     struct arena *answers[16]; /* of questions that were asked in a thread of their own */
     size_t answer_count;
     bool accept_later; /* checking the best kernel failed once: not before the end again */

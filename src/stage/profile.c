@@ -3,56 +3,45 @@
  * profile.c - what a profiler says, in few words for whoever optimises.
  *
  * On a GPU it is ncu, run on the candidate now, because now somebody reads it.
- * On simt the counters of the last test are the profile, with the modelled
- * time taken apart by resource. Where ncu is missing or may not read the
+ * On simt the counters are the profile, of one more run that counts by line,
+ * with the modelled time taken apart by resource. Where ncu is missing or may not read the
  * counters, what the compiler says must do, and the text says so.
  */
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "eval/ncu.h"
+#include "eval/simt_profile.h"
 #include "stage/workshop.h"
-
-#include <string.h>
 
 enum { MAX_PROFILE_BYTES = 16 * 1024 };
 
-static void put_object(struct buf *out, const char *indent, const json_t *object)
+/* "registers 40, smem 1024" of each kernel, as the compiler reports them. */
+static void put_resources(struct buf *out, const json_t *resources)
 {
-    const char *key;
-    json_t *value;
+    const char *kernel, *key;
+    json_t *of, *value;
 
-    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    json_object_foreach((json_t *)(uintptr_t)resources, kernel, of)
     {
-        if (json_is_integer(value))
-            buf_printf(out, "%s%s: %lld\n", indent, key, (long long)json_integer_value(value));
-        else if (json_is_real(value))
-            buf_printf(out, "%s%s: %.4g\n", indent, key, json_real_value(value));
-        else if (json_is_string(value))
-            buf_printf(out, "%s%s: %s\n", indent, key, json_string_value(value));
-        else if (json_is_object(value)) {
-            buf_printf(out, "%s%s:\n", indent, key);
-            put_object(out, strcmp(indent, "  ") == 0 ? "    " : "      ", value);
+        bool some = false;
+
+        buf_printf(out, "compiled %s:", kernel);
+        json_object_foreach(of, key, value)
+        {
+            if (json_number_value(value) == 0)
+                continue;
+            buf_printf(out, "%s %s %.6g", some ? "," : "", key, json_number_value(value));
+            some = true;
         }
-    }
-}
-
-static void put_list(struct buf *out, const char *title, const json_t *list)
-{
-    size_t i;
-    json_t *one;
-
-    json_array_foreach(list, i, one)
-    {
-        buf_printf(out, "%s %zu\n", title, i + 1);
-        put_object(out, "  ", one);
+        buf_putc(out, '\n');
     }
 }
 
 static void put_time(struct buf *out, const struct device *d, const struct measurement *time)
 {
     buf_printf(out, "%s time %.2f us on %s; bound by %s; floor %.2f us\n",
-               time->modelled ? "modelled" : "measured", time->time_us,
+               time->modelled ? "modelled (not measured)" : "measured", time->time_us,
                time->modelled ? d->models : d->name, time->bound ? time->bound : "unknown",
                time->floor_us);
 }
@@ -87,29 +76,44 @@ static bool profile_by_ncu(struct stage *st, const struct build_result *build,
     return ok;
 }
 
-/* simt's counters, or without a device's counters only what the compiler says. */
-static void profile_by_counters(const struct build_result *build, const struct test_result *test,
-                                const struct measurement *time, struct profile *out,
+/* Without a device's counters there is only what the compiler says. */
+static void profile_by_compiler(const struct build_result *build, struct profile *out,
                                 struct buf *text)
 {
-    if (time->parts) {
-        put_object(text, "  ", time->parts);
-        put_list(text, "modelled launch", json_object_get(time->parts, "launches"));
-        json_object_set(out->data, "modelled", time->parts);
-    }
-    if (test->counters) {
-        put_list(text, "counters of launch", test->counters);
-        json_object_set(out->data, "counters", test->counters);
-    }
     if (build->resources) {
-        buf_puts(text, "compiled\n");
-        put_object(text, "  ", build->resources);
+        put_resources(text, build->resources);
         json_object_set(out->data, "resources", build->resources);
     }
-    out->source = test->counters ? "simt counters" : "compiler figures";
+    out->source = "compiler figures";
 }
 
-bool stage_profile(struct stage *st, const struct build_result *build,
+/* simt's counters, by line where one more run succeeds: ten lines. */
+static void profile_by_simt(struct stage *st, const struct candidate *cand,
+                            const struct build_result *build, const struct test_result *test,
+                            const struct measurement *time, struct arena *a, struct profile *out,
+                            struct buf *text)
+{
+    struct judge_config config = workshop_judge_config(st, NULL);
+    struct error why = {0};
+    json_t *by_line = NULL;
+
+    if (simt_profile(&config, build, test, a, &by_line, &why))
+        json_own(a, by_line);
+    else
+        log_info("no profile by line: %s", why.text);
+    simt_profile_text(&(struct simt_profile_input){.modelled = time->parts,
+                                                   .counters = by_line ? by_line : test->counters,
+                                                   .source = cand->source,
+                                                   .source_name = WORKSHOP_SOURCE_NAME},
+                      a, text);
+    json_object_set(out->data, "modelled", time->parts);
+    json_object_set(out->data, "counters", by_line ? by_line : test->counters);
+    if (build->resources)
+        json_object_set(out->data, "resources", build->resources);
+    out->source = "simt counters";
+}
+
+bool stage_profile(struct stage *st, const struct candidate *cand, const struct build_result *build,
                    const struct test_result *test, const struct measurement *time, struct arena *a,
                    struct profile *out, struct error *err)
 {
@@ -119,13 +123,15 @@ bool stage_profile(struct stage *st, const struct build_result *build,
     (void)err;
     *out = (struct profile){.source = "ncu", .data = json_own(a, json_object())};
     put_time(&text, &st->device, time);
-    if (st->device.kind == DEVICE_SIMT) {
-        profile_by_counters(build, test, time, out, &text);
+    if (st->device.kind == DEVICE_SIMT && time->parts && test->counters) {
+        profile_by_simt(st, cand, build, test, time, a, out, &text);
+    } else if (st->device.kind == DEVICE_SIMT) {
+        profile_by_compiler(build, out, &text);
     } else if (!profile_by_ncu(st, build, test, a, out, &text, &why)) {
         log_warn("no profile by ncu: %s", why.text);
         buf_printf(&text, "(no profile by ncu: %s; what follows is what the compiler says)\n",
                    why.text);
-        profile_by_counters(build, test, time, out, &text);
+        profile_by_compiler(build, out, &text);
     }
     out->text = buf_copy(&text, a).data;
     buf_release(&text);

@@ -121,7 +121,7 @@ bool stage_accept(struct stage *st, const struct task *task, const struct candid
 bool stage_measure(struct stage *st, const struct task *task, const struct build_result *build,
                    const struct test_result *test, struct arena *a, struct measurement *out,
                    struct error *err);
-bool stage_profile(struct stage *st, const struct build_result *build,
+bool stage_profile(struct stage *st, const struct candidate *cand, const struct build_result *build,
                    const struct test_result *test, const struct measurement *time, struct arena *a,
                    struct profile *out, struct error *err);
 

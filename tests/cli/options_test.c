@@ -112,16 +112,18 @@ static void a_verdict_is_nothing_to_go_on_with(void **state)
 
 static void a_profile_is_taken_for_who_reads_it(void **state)
 {
-    const struct run_options unasked = {.profile_from = -1}, asked = {.profile_from = 1};
+    const struct run_options unasked = {.profile_from = -1, .max_depth = 12};
+    const struct run_options asked = {.profile_from = 1, .max_depth = 12};
+    const struct run_options brief = {.profile_from = -1, .max_depth = 2};
     struct settings s = now;
 
     (void)state;
-    assert_int_equal(run_profile_depth(&s, &unasked, CLASS_POINTWISE, DEVICE_SIMT), 1);
-    assert_true(run_profile_depth(&s, &unasked, CLASS_POINTWISE, DEVICE_CUDA) > 1000);
-    assert_int_equal(run_profile_depth(&s, &asked, CLASS_POINTWISE, DEVICE_CUDA), 1);
+    assert_true(run_profile_depth(&s, &unasked, CLASS_POINTWISE) > 1000);
+    assert_int_equal(run_profile_depth(&s, &asked, CLASS_POINTWISE), 1);
     s.model = "openai:m";
-    assert_int_equal(run_profile_depth(&s, &unasked, CLASS_POINTWISE, DEVICE_CUDA), 1);
-    assert_int_equal(run_profile_depth(&s, &unasked, CLASS_GEMM, DEVICE_CUDA), 11);
+    assert_int_equal(run_profile_depth(&s, &unasked, CLASS_POINTWISE), 1);
+    assert_int_equal(run_profile_depth(&s, &unasked, CLASS_GEMM), 6);
+    assert_int_equal(run_profile_depth(&s, &brief, CLASS_GEMM), 1);
 }
 
 int main(void)

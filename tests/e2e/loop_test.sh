@@ -123,6 +123,25 @@ print("profiled for depths", seen)' <<<"$out")
     case $from in 1) want='\[1, 2\]' ;; 2) want='\[2\]' ;; 9) want='\[\]' ;; esac
     ok "with --profile-from $from no profile is taken before its depth" 0 "^profiled for depths $want\$"
 done
+# A product gets structure first: of four depths the first without a profile, the others with one.
+cat >product.jsonl <<END
+{"stage": "synthesize", "reply_file": "$root/examples/replays/steps/square_matmul/00-synthesize.md"}
+{"stage": "optimize", "reply_file": "$root/examples/replays/steps/square_matmul/01-optimize.md"}
+{"stage": "optimize", "reply_file": "$root/examples/replays/steps/square_matmul/02-optimize.md"}
+END
+run cutegen run "$root/examples/square_matmul.py" --model replay:product.jsonl --depth 4 --set N=128 --json --no-report
+out=$(python3 -c 'import json, sys
+depth, seen = -1, []
+for line in sys.stdin:
+    e = json.loads(line)
+    if e.get("event") == "depth": depth = e["depth"]
+    if e.get("event") == "stage" and e.get("text") == "profile": seen.append(depth + 1)
+print("profiled for depths", seen)' <<<"$out")
+ok "the profile of a product comes after half of the depths" 0 '^profiled for depths \[2'
+run cutegen show last --calls
+ok "a profile on simt names the bound, its fix and the worst lines" 0 'time by resource   .* us \([0-9]+ %\)'
+ok "... what would be left without the bound" 0 'if that were fixed [0-9.]+ us \(-[0-9]+ %\), then bound by'
+ok "... and the source line that uses most of it" 0 'worst lines +candidate.cu:[0-9]+, [0-9]+ % of the'
 run cutegen run "$root/examples/swish.py" --model "$steps" --advance last --depth 2 --profile-from 1 --quiet --no-report
 ok "quiet is quiet until the result" 0 '^best'
 run cutegen report last "$(cutegen runs --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["runs"][1]["run"])')" --output both.html
