@@ -42,6 +42,9 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
+RESTING = 16  # shapes of one task that an oracle knows beside the loaded one
+
+
 def stand_in(folder: str, task: str) -> None:
     """The asker's folder where it is one of ours to see, else the task's: what a task opens by a relative name."""
     for place in (folder, os.path.dirname(task), "/"):
@@ -71,11 +74,12 @@ def keep_private() -> None:
 
 
 class Oracle:
-    """Carries out requests; at most one task is loaded."""
+    """Carries out requests; one task is loaded at a time."""
 
     def __init__(self, sources: Any) -> None:
         self.sources = sources
         self.session: Any = None
+        self.resting: list[Any] = []  # other shapes and tasks, known but without buffers
         self.later: Any = None  # what is done once the answer is out
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -107,10 +111,17 @@ class Oracle:
         LIMITS.import_s = float(request.get("import_s") or IMPORT_S)
         if "dir" in request:
             stand_in(request["dir"], str(request.get("task", "")))
-        if self.session is not None and self.session.is_for(request):
-            self.session.wake(request)
+        if self.session is not None and str(self.session.source.path) != os.path.abspath(str(request.get("task"))):
+            self.release()  # nothing of one task stays beside another
+        known = next((s for s in [self.session, *self.resting] if s is not None and s.is_for(request)), None)
+        if known is not self.session:
+            self.set_aside()
+        if known is not None:
+            self.resting = [s for s in self.resting if s is not known]
+            self.session = known
+            known.wake(request)
         else:
-            self.release()
+            self.set_aside()
             self.session = Session(request)
         return {"task": self.session.description()}
 
@@ -131,7 +142,21 @@ class Oracle:
 
         return baseline(self.session, request)
 
+    def set_aside(self) -> None:
+        """Another shape of a task may be asked for next: what was learnt of this one stays, without its memory."""
+        if self.session is None:
+            return
+        self.session.rest()
+        self.resting.append(self.session)
+        self.session = None
+        for old in self.resting[:-RESTING]:
+            old.release()
+        self.resting = self.resting[-RESTING:]
+
     def release(self) -> None:
+        for session in self.resting:
+            session.release()
+        self.resting = []
         if self.session is not None:
             self.session.release()
             self.session = None

@@ -77,8 +77,9 @@ class Session:
         self.asked = _identity(request)
         self.device = _device(request.get("device", "cpu"))
         self.source = read_source(Path(_field(request, "task", str)).absolute())
+        self.variant = int(request.get("variant") or 0)
         self.values = self._sizes(request)
-        self.task = Task(self.source, self.values, self.device)
+        self.task = Task(self.source, self.values, self.device, self.variant)
         # Allowed by the user, or by the task, which switches it on where it is read.
         self.tf32 = tf32_allowed()
         exact_arithmetic(self.tf32)
@@ -167,7 +168,7 @@ class Session:
         return {n: v for n, v in chosen.items() if v != written[n] or n in fixed}
 
     def _choose(self, sizes: dict[str, int], fixed: dict[str, int], limits: scale.Limits) -> dict[str, int]:
-        return scale.choose(sizes, fixed, limits, lambda values: _cost(self.source, values, limits))
+        return scale.choose(sizes, fixed, limits, lambda values: _cost(self.source, values, limits, self.variant))
 
     def _learn(self) -> None:
         """Runs the task a few times to find out what it is."""
@@ -176,9 +177,7 @@ class Session:
         _check_tensors(self.task, first.tensors + [h.tensor for h in held_tensors(model)])
         self.graph, results = self._trace(model, first)
         self._refuse_random(model, first, results)
-        self.of_sizes = sizes.annotate(
-            self.source, self.values, self.fixed, self.graph, self.device, FIRST_SEED
-        )
+        self.of_sizes = sizes.annotate(self.task, self.fixed, self.values, self.graph, FIRST_SEED)
         self.output_names = [name for name, _ in results]
         self.outputs = [
             {**info, "strides": _contiguous(info["shape"])}
@@ -392,6 +391,7 @@ class Session:
             "scalars": self.arguments.scalars,
             "outputs": [tensor_entry(n, "output", o) for n, o in zip(self.output_names, self.outputs)],
             "returns": self.task.returns,
+            "variants": self.task.variants,
             "tf32": self.rules.tf32,
             "class": kind,
             "evidence": evidence,
@@ -416,7 +416,7 @@ class Session:
         set_by_user = {n: v for n, v in self.values.items() if n in self.fixed}
         try:
             with OnMeta():
-                task = Task(self.source, set_by_user, torch.device("cpu"))
+                task = Task(self.source, set_by_user, torch.device("cpu"), self.variant)
                 arguments = task.arguments(FIRST_SEED, torch.device("meta"))
                 model = task.model(FIRST_SEED, torch.device("meta"))
             graph, results = trace(task, model, arguments, arguments.tensors)
@@ -670,6 +670,7 @@ def _identity(request: dict[str, Any]) -> tuple[Any, ...]:
         request.get("max_elements"),
         request.get("max_flops"),
         bool(request.get("tf32")),
+        request.get("variant"),
     )
 
 
@@ -698,13 +699,13 @@ def free_bytes(device: torch.device) -> int:
     return 1 << 62
 
 
-def _cost(source: Source, values: dict[str, int], limits: scale.Limits) -> scale.Cost:
+def _cost(source: Source, values: dict[str, int], limits: scale.Limits, variant: int = 0) -> scale.Cost:
     """What the task costs at these sizes. On meta tensors where that works: no arithmetic; else executed on the CPU, if not far too big."""
     most = 8 * limits.elements
     too_big = scale.Cost(limits.elements + 1, math.inf, 0)
     try:
         with Limit(most):
-            task = Task(source, values, torch.device("cpu"))
+            task = Task(source, values, torch.device("cpu"), variant)
             arguments = task.arguments(FIRST_SEED)
             model = task.model(FIRST_SEED)
         if max((t.numel() for t in arguments.tensors), default=0) > limits.elements:

@@ -22,7 +22,7 @@ import torch
 
 from .graph import Graph, Node, OnMeta
 from .operators import VIEWS
-from .task import Source, Task
+from .task import Task
 from .truth import trace
 
 MAX_NAMES = 6  # constants of the task that are varied
@@ -47,11 +47,11 @@ class Point:
 
 
 def annotate(
-    source: Source, values: dict[str, int], fixed: dict[str, int], graph: Graph, device: torch.device, seed: int
+    task: Task, fixed: dict[str, int], values: dict[str, int], graph: Graph, seed: int
 ) -> list[dict[str, Any]]:
     """Marks every number in the graph's arguments that varies with sizes; returns the list of them."""
     base = _point(graph)
-    others = [p for p in _points(source, values, fixed, base, device, seed) if _same_operators(base, p)]
+    others = [p for p in _points(task, values, fixed, base, seed) if _same_operators(base, p)]
     alone = not others  # it runs at this size only: every number may depend on it
     if alone and not values:
         return []
@@ -108,9 +108,10 @@ def _point(graph: Graph) -> Point:
 
 
 def _points(
-    source: Source, values: dict[str, int], fixed: dict[str, int], base: Point, device: torch.device, seed: int
+    task: Task, values: dict[str, int], fixed: dict[str, int], base: Point, seed: int
 ) -> Iterator[Point]:
     """The task with one constant changed at a time, with all of them doubled, and as it is written."""
+    source = task.source
     now = {**(source.constants or source.literals), **values}
     needs_numbers = any(n.op == "constant" and "value" in n.kwargs for n in base.nodes)
     names = [
@@ -120,7 +121,7 @@ def _points(
     ][:MAX_NAMES]
 
     def tried(changed: dict[str, int]) -> Point | None:
-        point = _run(source, {**values, **changed}, device, seed, needs_numbers)
+        point = _run(task, {**values, **changed}, seed, needs_numbers)
         return point if point and point.sizes != base.sizes else None
 
     for name in names:
@@ -134,16 +135,16 @@ def _points(
     if together:
         yield together
     if any(values.get(n) != v for n, v in fixed.items()) or set(values) - set(fixed):
-        written = _run(source, dict(fixed), device, seed, needs_numbers)
+        written = _run(task, dict(fixed), seed, needs_numbers)
         if written:
             yield written
 
 
-def _run(source: Source, values: dict[str, int], device: torch.device, seed: int, real: bool) -> Point | None:
+def _run(task: Task, values: dict[str, int], seed: int, real: bool) -> Point | None:
     """From shapes alone; on numbers, where they are few, if the task has a constant tensor (`real`) or does not bear it."""
-    for way in [_trace_real, _trace_shapes] if real and device.type == "cpu" else [_trace_shapes, _trace_real]:
+    for way in [_trace_real, _trace_shapes] if real and task.device.type == "cpu" else [_trace_shapes, _trace_real]:
         try:
-            graph = way(source, values, seed)
+            graph = way(task, values, seed)
         except Exception:  # whatever a task does at sizes it was not written for
             continue
         if graph is not None:
@@ -151,24 +152,24 @@ def _run(source: Source, values: dict[str, int], device: torch.device, seed: int
     return None
 
 
-def _trace_real(source: Source, values: dict[str, int], seed: int) -> Graph | None:
-    if _elements(source, values, seed) > MAX_ELEMENTS:
+def _trace_real(of: Task, values: dict[str, int], seed: int) -> Graph | None:
+    if _elements(of, values, seed) > MAX_ELEMENTS:
         return None
-    task = Task(source, values, torch.device("cpu"))
+    task = Task(of.source, values, torch.device("cpu"), of.variant)
     arguments = task.arguments(seed)
     return trace(task, task.model(seed), arguments, arguments.tensors, limit=8 * MAX_ELEMENTS)[0]
 
 
-def _elements(source: Source, values: dict[str, int], seed: int) -> int:
+def _elements(of: Task, values: dict[str, int], seed: int) -> int:
     with OnMeta():
-        arguments = Task(source, values, torch.device("cpu")).arguments(seed, torch.device("meta"))
+        arguments = Task(of.source, values, torch.device("cpu"), of.variant).arguments(seed, torch.device("meta"))
     return max((t.numel() for t in arguments.tensors), default=0)
 
 
-def _trace_shapes(source: Source, values: dict[str, int], seed: int) -> Graph:
+def _trace_shapes(of: Task, values: dict[str, int], seed: int) -> Graph:
     meta = torch.device("meta")
     with OnMeta():
-        task = Task(source, values, torch.device("cpu"))
+        task = Task(of.source, values, torch.device("cpu"), of.variant)
         arguments = task.arguments(seed, meta)
         model = task.model(seed, meta)
     return trace(task, model, arguments, arguments.tensors)[0]

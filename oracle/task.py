@@ -347,6 +347,8 @@ def _check_format(path: Path, module: types.ModuleType) -> None:
     model = getattr(module, "Model", None)
     if not (isinstance(model, type) and issubclass(model, torch.nn.Module)):
         raise use(f"{path} has no class Model(nn.Module)", FORMAT)
+    if callable(getattr(module, "get_inputs_list", None)) and not hasattr(module, "get_inputs"):
+        module.get_inputs = lambda: module.get_inputs_list()[0]
     if not callable(getattr(module, "get_inputs", None)):
         raise use(f"{path} has no function get_inputs()", FORMAT)
 
@@ -410,16 +412,17 @@ class Arguments:
 class Task:
     """A task file executed with one set of constants, on one device."""
 
-    def __init__(self, source: Source, values: dict[str, int], device: torch.device) -> None:
+    def __init__(self, source: Source, values: dict[str, int], device: torch.device, variant: int = 0) -> None:
         self.source, self.device = source, device
         self.values = {**source.constants, **values}
         self.module = source.execute(values)
         self.path = source.path
+        self.variant, self.variants = variant, 1  # of get_inputs_list()
         self.returns: Any = 0  # how the last forward's results were nested (truth.py)
 
     def arguments(self, seed: int, device: torch.device | None = None) -> Arguments:
         with task_errors(self.path, "get_inputs() fails"), self._seeded(seed) as device_first:
-            made = device_first(self.module.get_inputs)
+            made = device_first(self._get_inputs)
         if isinstance(made, torch.Tensor):
             made = [made]
         if not isinstance(made, (list, tuple, dict)):
@@ -429,6 +432,16 @@ class Task:
             made if isinstance(made, dict) else {},
             device or self.device,
         )
+
+    def _get_inputs(self) -> Any:
+        several = getattr(self.module, "get_inputs_list", None)
+        if several is None:
+            return self.module.get_inputs()
+        made = several()
+        if not isinstance(made, (list, tuple)) or self.variant >= len(made):
+            raise use(f"{self.path}: get_inputs_list() has no entry {self.variant}", "it returns a list of what get_inputs() would return")
+        self.variants = len(made)
+        return made[self.variant]
 
     def model(self, seed: int, device: torch.device | None = None) -> torch.nn.Module:
         """A fresh model with parameters drawn under `seed`, on the device, in the mode it made itself (train, as a rule)."""

@@ -158,6 +158,17 @@ struct test_result {
     int test_ms;
 };
 
+/* A candidate at one of many shapes (--shapes). */
+struct shape_result {
+    const char *label; /* "BATCH=8" */
+    double weight;     /* in the geometric mean of times */
+    json_t *inputs, *outputs; /* lists of TENSOR (docs/architecture.md) */
+    struct verdict verdict;
+    double time_us, floor_us;
+    json_t *launches;        /* its launch list */
+    const char *module_hash; /* of the code it ran: equal where one build serves several shapes */
+};
+
 /* Final acceptance (--accept): what the checkers beyond the test say of a kernel that passed. */
 struct acceptance {
     struct verdict verdict; /* PASS: accepted */

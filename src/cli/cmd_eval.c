@@ -75,6 +75,10 @@ static void print_eval(const struct cli *cli, const struct eval_summary *s)
                "%d distributions\n",
                acc->max_rel, acc->rms_rel, acc->reference_max_rel, acc->reference_rms_rel,
                acc->draws, acc->distributions);
+    for (int i = 0; i < s->shape_count; i++)
+        printf("%s %-24s %s %s\n", i ? "           " : "  shapes   ", s->shapes[i].label,
+               verdict_names[s->shapes[i].verdict.kind],
+               s->shapes[i].time_us > 0 ? show_us(s->shapes[i].time_us, cli->a) : "");
     if (s->accepted)
         printf("  accepted  %s\n", s->accepted);
     printf("%sbuilt %.1f s (cached: %s)   checked on %s", paint_on(cli, PAINT_DIM),
@@ -107,6 +111,16 @@ static json_t *eval_json(const struct eval_summary *s, int code)
                         s->test.accuracy.draws ? json_boolean(s->test.deterministic) : json_null());
     json_object_set_new(o, "seed", s->test.seed ? json_string(s->test.seed) : json_null());
     json_object_set_new(o, "accepted", s->accepted ? json_string(s->accepted) : json_null());
+    if (s->shape_count) {
+        json_t *list = json_array();
+
+        for (int i = 0; i < s->shape_count; i++)
+            json_array_append_new(
+                list, json_pack("{s:s, s:s, s:f}", "label", s->shapes[i].label, "verdict",
+                                verdict_names[s->shapes[i].verdict.kind], "time_us",
+                                s->shapes[i].time_us));
+        json_object_set_new(o, "shapes", list);
+    }
     json_object_set_new(o, "run", s->run_id ? json_string(s->run_id) : json_null());
     return o;
 }

@@ -141,7 +141,7 @@ static json_t *flags_for_runs(const struct cli *cli)
         const char *name = config_keys[i].name, *value = config_get(cli->config, name);
 
         if (!strcmp(config_where(cli->config, name), "default") || !strcmp(name, "runs") ||
-            !strcmp(name, "set"))
+            !strcmp(name, "set") || !strcmp(name, "shapes"))
             continue;
         if (!config_keys[i].value)
             json_array_append_new(list,
@@ -151,6 +151,8 @@ static json_t *flags_for_runs(const struct cli *cli)
     }
     for (size_t i = 0; cli->settings.set && cli->settings.set[i]; i++)
         json_array_append_new(list, json_sprintf("--set=%s", cli->settings.set[i]));
+    for (size_t i = 0; cli->settings.shapes && cli->settings.shapes[i]; i++)
+        json_array_append_new(list, json_sprintf("--shapes=%s", cli->settings.shapes[i]));
     return list;
 }
 

@@ -63,6 +63,7 @@ const struct config_key config_keys[] = {
     {"allow-tf32", GROUP_DEVICE, NULL, "no", "fp32 products may be made of TF32 factors; so are the baseline's"},
     {"scale", GROUP_DEVICE, NULL, "yes", "reduce the task's sizes on simt"},
     {"set", GROUP_DEVICE, "NAME=VALUE", "", "override a size constant of the task; may be given again"},
+    {"shapes", GROUP_DEVICE, "NAME=VALUES", "", "judge at each of these sizes (BATCH=1,8,64); may be given again"},
     {"build-deadline", GROUP_DEVICE, "SECONDS", "180", "longest compile, in CPU time"},
     {"run-deadline", GROUP_DEVICE, "SECONDS", "60", "longest run of a kernel"},
     {"task-deadline", GROUP_DEVICE, "SECONDS", "60", "longest import of a task file"},
@@ -86,8 +87,10 @@ struct config {
         const char *text, *where;
         enum config_origin origin;
     } values[ARRAY_LEN(config_keys)];
-    const char *set[MAX_SET + 1]; /* all values of the key `set`, NULL-terminated */
-    size_t set_count;
+    struct config_list {
+        const char *items[MAX_SET + 1]; /* NULL-terminated */
+        size_t count;
+    } set, shapes; /* keys that may be given again: all their values */
 };
 
 static int key_index(const char *name)
@@ -178,7 +181,7 @@ static const char *value_fault(const struct config_key *k, const char *value)
         return !*value || !strncmp(value, "postgres://", 11) || !strncmp(value, "postgresql://", 13)
                    ? NULL
                    : "postgres://HOST/DATABASE is wanted";
-    if (!strcmp(k->name, "set"))
+    if (!strcmp(k->name, "set") || !strcmp(k->name, "shapes"))
         return strchr(value, '=') && value[0] != '=' ? NULL : "NAME=VALUE is wanted";
     if (!strcmp(k->name, "draws") && is_number(value, true) && strtol(value, NULL, 10) < 1)
         return "at least one draw is wanted";
@@ -210,6 +213,7 @@ bool config_set(struct config *c, const char *key, const char *value, enum confi
 {
     int i = key_index(key);
     const char *fault, *text;
+    struct config_list *list;
 
     if (i < 0)
         return error_set(err, ERROR_USE, "unknown key '%s' (%s)", key, where);
@@ -221,11 +225,14 @@ bool config_set(struct config *c, const char *key, const char *value, enum confi
     if (is_path(config_keys[i].name))
         text =
             resolve_path(c, text, origin == ORIGIN_USER || origin == ORIGIN_PROJECT ? where : NULL);
-    if (!strcmp(config_keys[i].name, "set")) {
-        if (c->set_count == MAX_SET)
-            return error_set(err, ERROR_USE, "more than %d values for set", MAX_SET);
-        c->set[c->set_count++] = text;
-        if (c->set_count > 1)
+    list = !strcmp(config_keys[i].name, "set")      ? &c->set
+           : !strcmp(config_keys[i].name, "shapes") ? &c->shapes
+                                                    : NULL;
+    if (list) {
+        if (list->count == MAX_SET)
+            return error_set(err, ERROR_USE, "more than %d values for %s", MAX_SET, key);
+        list->items[list->count++] = text;
+        if (list->count > 1)
             text = arena_printf(c->a, "%s %s", c->values[i].text, text);
     }
     c->values[i].text = text;
@@ -394,7 +401,8 @@ void config_settings(const struct config *c, struct settings *out)
         .task_memory_mib = get_int(c, "task-memory"),
         .call_deadline_s = get_int(c, "call-deadline"),
         .stall_s = get_int(c, "stall"),
-        .set = c->set_count ? c->set : NULL,
+        .set = c->set.count ? c->set.items : NULL,
+        .shapes = c->shapes.count ? c->shapes.items : NULL,
         .accept = !strcmp(config_get(c, "accept"), "yes"),
         .look = !strcmp(config_get(c, "look"), "yes"),
         .task_network = !strcmp(config_get(c, "task-network"), "yes"),

@@ -312,6 +312,8 @@ bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena 
     json_object_set_new(request, "max_elements",
                         load->max_elements > 0 ? json_integer(load->max_elements) : json_null());
     json_object_set_new(request, "tf32", json_boolean(load->tf32));
+    if (load->variant > 0)
+        json_object_set_new(request, "variant", json_integer(load->variant));
     if (load->import_s > 0)
         json_object_set_new(request, "import_s", json_integer(load->import_s));
     if (!ask(o, arena_printf(o->a, "loading %s", load->task_path), request, &answer, err))

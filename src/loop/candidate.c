@@ -10,10 +10,11 @@
 #include "stage/settings.h"
 #include "stage/stage.h"
 
+#include <math.h>
 #include <string.h>
 
-bool judge_candidate(const struct judging *j, const struct candidate *cand, struct arena *a,
-                     const struct judged *out, struct error *err)
+static bool judge_one(const struct judging *j, const struct candidate *cand, struct arena *a,
+                      const struct judged *out, struct error *err)
 {
     struct attempt_outcome *o = out->outcome;
 
@@ -42,6 +43,113 @@ bool judge_candidate(const struct judging *j, const struct candidate *cand, stru
     o->measurement = out->time;
     o->verdict = out->time->verdict;
     return true;
+}
+
+/* ---- many shapes ---------------------------------------------------------- */
+
+/* Times and floors of all shapes as one: their geometric mean, by weight. */
+static void combine(const struct shape_result *shapes, const struct measurement *each, int count,
+                    struct measurement *out)
+{
+    double weight = 0, time = 0, floor = 0;
+
+    for (int i = 0; i < count; i++) {
+        weight += shapes[i].weight;
+        time += shapes[i].weight * log(shapes[i].time_us);
+        floor += shapes[i].weight * log(shapes[i].floor_us);
+    }
+    for (int b = 0; b < out->baseline_count; b++) {
+        double cold = 0, warm = 0;
+
+        for (int i = 0; i < count; i++) {
+            cold += shapes[i].weight * log(each[i].baselines[b].cold_us);
+            warm += shapes[i].weight * log(each[i].baselines[b].warm_us);
+        }
+        out->baselines[b].cold_us = exp(cold / weight);
+        out->baselines[b].warm_us = exp(warm / weight);
+    }
+    out->time_us = exp(time / weight);
+    out->floor_us = exp(floor / weight);
+    out->warm_us = 0;
+}
+
+/* One shape: loaded, judged, noted. */
+static bool judge_shape(const struct judging *j, const struct candidate *cand, int shape,
+                        struct arena *a, const struct judged *out, struct shape_result *note,
+                        struct error *err)
+{
+    struct task *task = arena_alloc(a, sizeof(*task));
+    struct judging here = *j;
+
+    *note = (struct shape_result){0};
+    note->label = stage_shape_label(j->st, shape, &note->weight);
+    note->label = arena_strdup(a, note->label);
+    if (!stage_shape(j->st, shape, a, task, err))
+        return false;
+    here.task = task;
+    if (!judge_one(&here, cand, a, out, err))
+        return false;
+    note->inputs = json_object_get(task->description, "inputs");
+    note->outputs = json_object_get(task->description, "outputs");
+    note->verdict = out->outcome->verdict;
+    note->launches = out->build->launches;
+    note->module_hash = out->build->module_hash;
+    if (out->outcome->measurement) {
+        note->time_us = out->time->time_us;
+        note->floor_us = out->time->floor_us;
+    }
+    return true;
+}
+
+/* The verdict of a shape that says no is the candidate's. */
+static void refuse_for(const struct shape_result *note, const struct attempt_outcome *at,
+                       struct attempt_outcome *o, struct arena *a)
+{
+    o->step = at->step;
+    o->verdict = at->verdict;
+    o->verdict.summary = arena_printf(a, "at %s: %s", note->label, at->verdict.summary);
+    o->verdict.detail = arena_printf(a, "at %s:\n%s", note->label, at->verdict.detail);
+    if (o->step < STEP_MEASURE)
+        o->measurement = NULL;
+    if (o->step < STEP_TEST)
+        o->test = NULL;
+}
+
+/* The main shape first, whose results stand for the candidate; then every other. */
+static bool judge_shapes(const struct judging *j, const struct candidate *cand, struct arena *a,
+                         const struct judged *out, struct error *err)
+{
+    int count = stage_shape_count(j->st), main = stage_shape_main(j->st), judged = 0;
+    struct shape_result *notes = arena_array(a, (size_t)count, sizeof(*notes));
+    struct measurement *each = arena_array(a, (size_t)count, sizeof(*each));
+    struct task *back = arena_alloc(a, sizeof(*back));
+    bool ok = judge_shape(j, cand, main, a, out, &notes[judged++], err);
+
+    each[0] = *out->time;
+    for (int i = 0; ok && i < count && out->outcome->verdict.kind == VERDICT_PASS; i++) {
+        struct build_result *build = arena_alloc(a, sizeof(*build));
+        struct test_result *test = arena_alloc(a, sizeof(*test));
+        struct attempt_outcome at = {0};
+        struct judged here = {build, test, &each[judged], &at};
+
+        if (i == main)
+            continue;
+        ok = judge_shape(j, cand, i, a, &here, &notes[judged++], err);
+        if (ok && at.verdict.kind != VERDICT_PASS)
+            refuse_for(&notes[judged - 1], &at, out->outcome, a);
+    }
+    out->outcome->shapes = notes;
+    out->outcome->shape_count = judged;
+    if (ok && out->outcome->verdict.kind == VERDICT_PASS)
+        combine(notes, each, judged, out->time);
+    return stage_shape(j->st, main, a, back, ok ? err : &(struct error){0}) && ok;
+}
+
+bool judge_candidate(const struct judging *j, const struct candidate *cand, struct arena *a,
+                     const struct judged *out, struct error *err)
+{
+    return stage_shape_count(j->st) > 1 ? judge_shapes(j, cand, a, out, err)
+                                        : judge_one(j, cand, a, out, err);
 }
 
 /* ---- acceptance ----------------------------------------------------------- */

@@ -2,7 +2,8 @@
 /*
  * candidate.h - how a candidate is judged, for `run` and for `eval`; private to this room.
  *
- *     judge_candidate()    build -> test -> measure; the first that says no decides
+ *     judge_candidate()    build -> test -> measure; the first that says no decides.
+ *                          At each shape, where there are many: it must pass at all of them
  *     accept_candidate()   with --accept: sanitizers and simt on a kernel that passed
  *
  * Neither writes the store: the caller does, before the next thing begins.

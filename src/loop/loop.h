@@ -134,6 +134,8 @@ struct eval_summary {
     struct measurement measurement;
     struct verdict verdict; /* the one that counts: first that is not pass */
     const char *run_id;     /* where `cutegen show` finds the details */
+    const struct shape_result *shapes; /* each of many; verdicts and times */
+    int shape_count;
     const char *accepted;   /* with settings.accept: who accepted it; NULL: not asked, or refused */
 };
 

@@ -88,6 +88,8 @@ static bool eval_stored(const struct settings *settings, struct stage *st, struc
     if (!run_attempt_end(run, cand->attempt, &outcome, err))
         goto done;
     out->verdict = outcome.verdict;
+    out->shapes = outcome.shapes;
+    out->shape_count = outcome.shape_count;
     out->run_id = arena_strdup(a, run_id(run));
     if (settings->accept && outcome.kept && !cand->foreign) {
         tell(&teller, "accept", cand);

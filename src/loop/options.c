@@ -97,7 +97,7 @@ static void restore_model(const json_t *j, struct arena *a, struct settings *s,
 /* What was said with `resume` and is the run's own since it began. */
 static void tell_ignored(const struct run_options *o)
 {
-    static const char *const fixed[] = {"model",        "device", "models", "simt-arch", "set",
+    static const char *const fixed[] = {"model",        "device", "models", "simt-arch", "set", "shapes",
                                         "scale",        "draws",  "check",  "repairs",   "advance",
                                         "profile-from", "width",  "seed",   "target",    "accept",
                                         "allow-tf32",   "fresh"};
@@ -122,6 +122,23 @@ json_t *run_options_json(const struct settings *s, const struct run_options *o)
         "draws", s->draws, "check", s->check, "width", o->width, "seed_builtin", o->seed_builtin,
         "target_cuda", s->target_cuda, "accept", s->accept, "allow_tf32", s->allow_tf32);
     add_model(out, s);
+    if (s->shapes) {
+        json_t *shapes = json_array();
+
+        for (size_t i = 0; s->shapes[i]; i++)
+            json_array_append_new(shapes, json_string(s->shapes[i]));
+        json_object_set_new(out, "shapes", shapes);
+    }
+    return out;
+}
+
+/* A stored list of words, NULL-terminated. */
+static const char *const *words(const json_t *list, struct arena *a)
+{
+    const char **out = arena_array(a, json_array_size(list) + 1, sizeof(*out));
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        out[i] = arena_strdup(a, json_string_value(json_array_get(list, i)));
     return out;
 }
 
@@ -129,17 +146,14 @@ json_t *run_options_json(const struct settings *s, const struct run_options *o)
 bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
                          struct run_options *o, struct error *err)
 {
-    json_t *set = json_object_get(j, "set");
-    const char **names = arena_array(a, json_array_size(set) + 1, sizeof(*names));
 
     if (!strcmp(json_string_or(j, "kind", ""), "eval")) {
         error_set(err, ERROR_USE,
                   "%s is one verdict (cutegen eval): there is nothing to go on with", o->resume_id);
         return error_hint(err, "cutegen show %s shows it; cutegen eval judges again", o->resume_id);
     }
-    for (size_t i = 0; i < json_array_size(set); i++)
-        names[i] = arena_strdup(a, json_string_value(json_array_get(set, i)));
-    s->set = names;
+    s->set = words(json_object_get(j, "set"), a);
+    s->shapes = words(json_object_get(j, "shapes"), a);
     s->model = arena_strdup(a, json_string_or(j, "model", s->model));
     s->device = arena_strdup(a, json_string_or(j, "device", s->device));
     s->models = arena_strdup(a, json_string_or(j, "models", s->models));

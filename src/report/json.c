@@ -162,6 +162,22 @@ static json_t *attempt_json(const struct attempt_record *r)
         add_test(o, t->test);
     if (t->measurement)
         add_measurement(o, t->measurement);
+    if (t->shape_count) {
+        json_t *list = json_array();
+        for (int i = 0; i < t->shape_count; i++) {
+            const struct shape_result *s = &t->shapes[i];
+            json_t *x = json_object();
+            set_text(x, "label", s->label);
+            set(x, "weight", json_number(s->weight));
+            set_text(x, "verdict", verdict_names[s->verdict.kind]);
+            set_time(x, "time_us", s->time_us);
+            set_time(x, "floor_us", s->floor_us);
+            set_text(x, "module_hash", s->module_hash);
+            set(x, "inputs", json_incref(s->inputs));
+            json_array_append_new(list, x);
+        }
+        set(o, "shapes", list);
+    }
     if (r->acceptance) {
         const struct verdict *v = &r->acceptance->verdict;
         json_t *x = json_object();

@@ -139,6 +139,10 @@ static void put_best(struct buf *b, const struct facts *f, struct arena *a)
                    t->accuracy.draws, error_text(t->accuracy.max_rel, a),
                    error_text(t->accuracy.reference_max_rel, a));
     buf_puts(b, "\n");
+    for (int i = 0; i < f->best->outcome.shape_count; i++)
+        buf_printf(b, "%s %-24s %9s\n", i ? "        " : "shapes  ",
+                   plain(f->best->outcome.shapes[i].label, a),
+                   us_text(f->best->outcome.shapes[i].time_us, "u", a));
     if (f->h->info.accepted != ACCEPTED_NOT_ASKED)
         buf_printf(b, "%s attempt %d: %s\n",
                    f->h->info.accepted == ACCEPTED_YES ? "accepted" : "NOT ACCEPTED",

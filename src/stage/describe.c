@@ -43,13 +43,13 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
                     struct error *err)
 {
     const struct settings *s = &st->settings;
-    bool simt = st->device.kind == DEVICE_SIMT;
+    bool ok, simt = st->device.kind == DEVICE_SIMT;
+
     if (!file_exists(task_path)) {
         error_set(err, ERROR_USE, "there is no task file %s", task_path);
         return error_hint(err,
                           "a task is a Python file with a Model and get_inputs(); see examples/");
     }
-    json_decref(st->load.set);
     st->load = (struct oracle_load){
         .task_path = path_absolute(st->a, task_path),
         .device = simt ? "cpu" : arena_printf(st->a, "cuda:%d", st->device.index),
@@ -58,11 +58,16 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
         .tf32 = s->allow_tf32,
         .import_s = s->task_deadline_s,
     };
-    if (!overrides_json(s->set, &st->load.set, err))
+    ok = overrides_json(s->set, &st->load.set, err);
+    json_own(st->a, st->load.set);
+    if (!ok || !shapes_read(st, err))
         return false;
+    st->load.set = st->shapes[0].set;
     if (!workshop_oracle(st, a, out, err))
         return error_add(err, "describing %s", task_path);
     json_own(a, out->description);
+    if (!shapes_describe(st, a, out, err))
+        return false;
     st->torch_version = arena_strdup(st->a, json_string_or(out->description, "torch", "?"));
     return workshop_meet_task(st, out, err);
 }

@@ -38,6 +38,7 @@ struct settings {
     int build_deadline_s, run_deadline_s, call_deadline_s, stall_s;
     int task_deadline_s, task_memory_mib; /* import of a task file; its oracle's memory, 0: auto */
     const char *const *set; /* "N=512" overrides of task constants, NULL-terminated; may be NULL */
+    const char *const *shapes; /* "BATCH=1,8,64": all of them are judged; likewise */
     bool target_cuda;       /* kernels in plain CUDA C++ instead of CuTe */
     bool server;            /* builders and oracles from the warm server */
     int server_idle_s;      /* it ends after so long without a client */

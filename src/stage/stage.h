@@ -53,6 +53,13 @@ json_t *stage_environment(const struct stage *st);
 bool stage_describe(struct stage *st, const char *task_path, struct arena *a, struct task *out,
                     struct error *err);
 
+/* Many shapes (--shapes, get_inputs_list): each is judged. stage_describe() loads the main one;
+ * stage_shape() loads another, and building, testing and measuring is of that one from then on. */
+int stage_shape_count(const struct stage *st);
+int stage_shape_main(const struct stage *st);
+const char *stage_shape_label(const struct stage *st, int shape, double *weight);
+bool stage_shape(struct stage *st, int shape, struct arena *a, struct task *out, struct error *err);
+
 /*
  * While a model thinks: what the judge will want later and can be done now. On a GPU those are
  * its peaks, if not measured yet, and torch.compile, which takes long once and then stands

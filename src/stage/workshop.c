@@ -75,7 +75,6 @@ void stage_close(struct stage *st)
     builder_stop(st->builder);
     workshop_unlease(st);
     warm_close(st->warm);
-    json_decref(st->load.set);
     llm_close(st->llm);
     budget_close(st->budget);
     retrieve_close(st->retriever);

@@ -20,6 +20,15 @@
 
 #define WORKSHOP_SOURCE_NAME "candidate.cu" /* how verdicts call the kernel file */
 
+enum { MAX_SHAPES = 16 };
+
+struct task_shape {
+    const char *label; /* "BATCH=8"; "": as the task has it */
+    json_t *set;       /* constants */
+    int variant;       /* of get_inputs_list() */
+    double weight;
+};
+
 struct stage {
     struct settings settings;
     struct arena *a;      /* lives as long as the workshop */
@@ -42,7 +51,9 @@ struct stage {
     struct retriever *retriever; /* opened at the first compile error */
     struct builder *builder;     /* started at the first build */
     struct oracle *oracle;       /* started by stage_describe() */
-    struct oracle_load load;     /* what it was asked to load; `set` is a reference of ours */
+    struct oracle_load load;     /* what it was asked to load */
+    struct task_shape shapes[MAX_SHAPES];
+    int shape_count, shape_now, shape_main;
     struct warm *warm;           /* the warm server; NULL: everything is started here */
     struct lock *lease;          /* of the GPU, while something runs on it */
 };
@@ -73,6 +84,10 @@ bool workshop_oracle(struct stage *st, struct arena *a, struct task *out, struct
 bool workshop_renew(struct stage *st, struct error *err);
 bool workshop_lease(struct stage *st, struct error *err);
 void workshop_unlease(struct stage *st);
+
+/* The shapes a task is judged at (shapes.c): read before the first load; the others after it. */
+bool shapes_read(struct stage *st, struct error *err);
+bool shapes_describe(struct stage *st, struct arena *a, struct task *out, struct error *err);
 
 /* Measures what the GPU can do at most and keeps it (peaks.c). */
 bool workshop_peaks(struct stage *st, struct arena *a, struct error *err);

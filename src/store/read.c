@@ -350,6 +350,52 @@ static bool read_acceptance(struct row_reader *r, struct attempt_record *t, stru
     return sql_done(&q) && ok;
 }
 
+static bool fill_shape(struct row_reader *r, struct query *q, struct shape_result *x,
+                       struct error *err)
+{
+    int kind;
+
+    x->label = col_text(q, 0, r->a);
+    x->weight = col_double(q, 1);
+    if (!col_name(q, 2, verdict_names, VERDICT_COUNT, &kind, err))
+        return false;
+    x->verdict = (struct verdict){
+        .kind = (enum verdict_kind)kind, .summary = col_text(q, 3, r->a), .detail = ""};
+    x->time_us = col_double(q, 4);
+    x->floor_us = col_double(q, 5);
+    x->module_hash = col_text(q, 6, r->a);
+    return col_json(r, q, 7, &x->inputs, err) && col_json(r, q, 8, &x->outputs, err) &&
+           col_json(r, q, 9, &x->launches, err);
+}
+
+static bool read_shapes(struct row_reader *r, int attempt, struct attempt_outcome *o,
+                        struct error *err)
+{
+    struct shape_result *list;
+    struct query q;
+    int64_t n;
+    bool ok = true;
+
+    if (!sql_int(r->s, 0, &n, err, "SELECT count(*) FROM shapes WHERE run = ? AND attempt = ?",
+                 "ti", r->id, attempt))
+        return false;
+    if (n == 0)
+        return true;
+    if (!sql_query(r->s, &q, err,
+                   "SELECT s.label, s.weight, s.kind, s.summary, s.time_us, s.floor_us, "
+                   "s.module_hash, i.data AS inputs, u.data AS outputs, l.data AS launches "
+                   "FROM shapes s LEFT JOIN blobs i ON i.sha256 = s.inputs "
+                   "LEFT JOIN blobs u ON u.sha256 = s.outputs "
+                   "LEFT JOIN blobs l ON l.sha256 = s.launches "
+                   "WHERE s.run = ? AND s.attempt = ? ORDER BY s.number",
+                   "ti", r->id, attempt))
+        return false;
+    o->shapes = list = arena_array(r->a, (size_t)n, sizeof(*list));
+    while (ok && o->shape_count < n && sql_next(&q, err))
+        ok = fill_shape(r, &q, &list[o->shape_count++], err);
+    return sql_done(&q) && ok;
+}
+
 static bool read_outcome(struct row_reader *r, struct attempt_record *t, struct error *err)
 {
     int n = t->candidate.attempt;
@@ -357,7 +403,8 @@ static bool read_outcome(struct row_reader *r, struct attempt_record *t, struct 
 
     return read_profile(r, t, err) && read_acceptance(r, t, err) &&
            (!t->ended_ms || (read_verdict(r, n, &o->verdict, err) && read_build(r, n, o, err) &&
-                             read_test(r, n, o, err) && read_measurement(r, n, o, err)));
+                             read_test(r, n, o, err) && read_measurement(r, n, o, err) &&
+                             read_shapes(r, n, o, err)));
 }
 
 static bool fill_attempt(struct row_reader *r, struct query *q, struct attempt_record *t,

@@ -53,6 +53,8 @@ struct attempt_outcome {
     const struct test_result *test;
     const struct measurement *measurement; /* read back, what lies before `step` has passed */
     bool kept;                             /* the loop goes on from this kernel */
+    const struct shape_result *shapes;     /* of a task with many; in the order they were judged */
+    int shape_count;                       /* 0: one shape, the task's */
 };
 
 struct attempt_record {

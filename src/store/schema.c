@@ -201,6 +201,21 @@ static const char *const steps[] = {
 
     /* Which steps a kernel of the built-in engineer has; NULL: not known. */
     "ALTER TABLE candidates ADD COLUMN steps TEXT;",
+
+    /* An attempt at each of many shapes. */
+    "CREATE TABLE shapes ("
+    "  run TEXT NOT NULL, attempt INTEGER NOT NULL, number INTEGER NOT NULL,"
+    "  label TEXT NOT NULL,"
+    "  weight REAL NOT NULL,"
+    "  inputs TEXT REFERENCES blobs," /* JSON */
+    "  outputs TEXT REFERENCES blobs," /* JSON */
+    "  kind TEXT NOT NULL,"
+    "  summary TEXT NOT NULL,"
+    "  time_us REAL, floor_us REAL,"
+    "  launches TEXT REFERENCES blobs," /* JSON */
+    "  module_hash TEXT NOT NULL,"
+    "  PRIMARY KEY (run, attempt, number),"
+    "  FOREIGN KEY (run, attempt) REFERENCES attempts) STRICT;",
 };
 
 int schema_version(void)

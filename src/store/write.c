@@ -205,6 +205,24 @@ static bool measurement_insert(struct run *r, int attempt, const struct measurem
     return true;
 }
 
+static bool shape_insert(struct run *r, int attempt, int number, const struct shape_result *x,
+                         struct error *err)
+{
+    char inputs[65], outputs[65], launches[65];
+
+    return blob_insert_json(r->store, x->inputs, inputs, err) &&
+           blob_insert_json(r->store, x->outputs, outputs, err) &&
+           blob_insert_json(r->store, x->launches, launches, err) &&
+           sql_run(r->store, err,
+                   "INSERT INTO shapes (run, attempt, number, label, weight, inputs, outputs, "
+                   "kind, summary, time_us, floor_us, launches, module_hash) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                   "tiitdttttddtt", r->id, attempt, number, or_empty(x->label), x->weight,
+                   sha_or_null(inputs), sha_or_null(outputs), verdict_names[x->verdict.kind],
+                   or_empty(x->verdict.summary), x->time_us, x->floor_us, sha_or_null(launches),
+                   or_empty(x->module_hash));
+}
+
 static bool outcome_insert(struct run *r, int attempt, const struct attempt_outcome *o,
                            struct error *err)
 {
@@ -218,6 +236,9 @@ static bool outcome_insert(struct run *r, int attempt, const struct attempt_outc
         return false;
     if (number != attempt)
         BUG("attempt %d of %s ends, but has not begun", attempt, r->id);
+    for (int i = 0; i < o->shape_count; i++)
+        if (!shape_insert(r, attempt, i, &o->shapes[i], err))
+            return false;
     return verdict_insert(r, attempt, &o->verdict, err) &&
            (!o->build || build_insert(r, attempt, o->build, err)) &&
            (!o->test || test_insert(r, attempt, o->test, err)) &&
