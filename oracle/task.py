@@ -348,7 +348,7 @@ def _check_format(path: Path, module: types.ModuleType) -> None:
     if not (isinstance(model, type) and issubclass(model, torch.nn.Module)):
         raise use(f"{path} has no class Model(nn.Module)", FORMAT)
     if callable(getattr(module, "get_inputs_list", None)) and not hasattr(module, "get_inputs"):
-        module.get_inputs = lambda: module.get_inputs_list()[0]
+        module.__dict__["get_inputs"] = lambda: module.__dict__["get_inputs_list"]()[0]
     if not callable(getattr(module, "get_inputs", None)):
         raise use(f"{path} has no function get_inputs()", FORMAT)
 

@@ -160,8 +160,8 @@ struct test_result {
 
 /* A candidate at one of many shapes (--shapes). */
 struct shape_result {
-    const char *label; /* "BATCH=8" */
-    double weight;     /* in the geometric mean of times */
+    const char *label;        /* "BATCH=8" */
+    double weight;            /* in the geometric mean of times */
     json_t *inputs, *outputs; /* lists of TENSOR (docs/architecture.md) */
     struct verdict verdict;
     double time_us, floor_us;

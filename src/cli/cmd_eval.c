@@ -115,10 +115,10 @@ static json_t *eval_json(const struct eval_summary *s, int code)
         json_t *list = json_array();
 
         for (int i = 0; i < s->shape_count; i++)
-            json_array_append_new(
-                list, json_pack("{s:s, s:s, s:f}", "label", s->shapes[i].label, "verdict",
-                                verdict_names[s->shapes[i].verdict.kind], "time_us",
-                                s->shapes[i].time_us));
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:s, s:f}", "label", s->shapes[i].label,
+                                            "verdict", verdict_names[s->shapes[i].verdict.kind],
+                                            "time_us", s->shapes[i].time_us));
         json_object_set_new(o, "shapes", list);
     }
     json_object_set_new(o, "run", s->run_id ? json_string(s->run_id) : json_null());

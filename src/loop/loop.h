@@ -132,11 +132,11 @@ struct eval_summary {
     struct build_result build;
     struct test_result test;
     struct measurement measurement;
-    struct verdict verdict; /* the one that counts: first that is not pass */
-    const char *run_id;     /* where `cutegen show` finds the details */
+    struct verdict verdict;            /* the one that counts: first that is not pass */
+    const char *run_id;                /* where `cutegen show` finds the details */
     const struct shape_result *shapes; /* each of many; verdicts and times */
     int shape_count;
-    const char *accepted;   /* with settings.accept: who accepted it; NULL: not asked, or refused */
+    const char *accepted; /* with settings.accept: who accepted it; NULL: not asked, or refused */
 };
 
 bool loop_eval(const struct settings *settings, const char *task_path, const char *kernel_path,

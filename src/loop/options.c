@@ -97,10 +97,10 @@ static void restore_model(const json_t *j, struct arena *a, struct settings *s,
 /* What was said with `resume` and is the run's own since it began. */
 static void tell_ignored(const struct run_options *o)
 {
-    static const char *const fixed[] = {"model",        "device", "models", "simt-arch", "set", "shapes",
-                                        "scale",        "draws",  "check",  "repairs",   "advance",
-                                        "profile-from", "width",  "seed",   "target",    "accept",
-                                        "allow-tf32",   "fresh"};
+    static const char *const fixed[] = {"model",   "device",       "models", "simt-arch", "set",
+                                        "shapes",  "scale",        "draws",  "check",     "repairs",
+                                        "advance", "profile-from", "width",  "seed",      "target",
+                                        "accept",  "allow-tf32",   "fresh"};
 
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         if (said(o, fixed[i]))

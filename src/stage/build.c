@@ -79,10 +79,10 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
     int64_t start = clock_ms();
 
     *out = (struct build_result){
-        .work_dir = path_join(a, st->work_dir,
-                              arena_printf(a, st->shape_now == st->shape_main ? "attempt-%d"
-                                                                              : "attempt-%d-shape-%d",
-                                           cand->attempt, st->shape_now))};
+        .work_dir = path_join(
+            a, st->work_dir,
+            arena_printf(a, st->shape_now == st->shape_main ? "attempt-%d" : "attempt-%d-shape-%d",
+                         cand->attempt, st->shape_now))};
     if (!dir_make(out->work_dir, err))
         return false;
     if (cand->foreign && !trust_here(st->settings.trust, err))

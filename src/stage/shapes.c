@@ -84,7 +84,8 @@ static bool multiply(struct stage *st, const char *text, struct error *err)
 bool shapes_read(struct stage *st, struct error *err)
 {
     st->shape_count = 1;
-    st->shapes[0] = (struct task_shape){.label = "", .set = st->load.set, .variant = 0, .weight = 1};
+    st->shapes[0] =
+        (struct task_shape){.label = "", .set = st->load.set, .variant = 0, .weight = 1};
     st->shape_now = st->shape_main = 0;
     for (size_t i = 0; st->settings.shapes && st->settings.shapes[i]; i++)
         if (!multiply(st, st->settings.shapes[i], err))
@@ -100,15 +101,15 @@ static bool add_variants(struct stage *st, int variants, struct error *err)
     for (int v = 1; v < variants; v++)
         for (int i = 0; i < count; i++) {
             if (st->shape_count == MAX_SHAPES)
-                return error_set(err, ERROR_USE, "get_inputs_list() and --shapes give more than %d shapes",
+                return error_set(err, ERROR_USE,
+                                 "get_inputs_list() and --shapes give more than %d shapes",
                                  MAX_SHAPES);
             st->shapes[st->shape_count] = st->shapes[i];
             st->shapes[st->shape_count++].variant = v;
         }
     for (int i = 0; variants > 1 && i < st->shape_count; i++)
-        st->shapes[i].label =
-            arena_printf(st->a, "%s%sinputs %d", st->shapes[i].label,
-                         *st->shapes[i].label ? " " : "", st->shapes[i].variant);
+        st->shapes[i].label = arena_printf(st->a, "%s%sinputs %d", st->shapes[i].label,
+                                           *st->shapes[i].label ? " " : "", st->shapes[i].variant);
     return true;
 }
 

@@ -54,8 +54,8 @@ struct stage {
     struct oracle_load load;     /* what it was asked to load */
     struct task_shape shapes[MAX_SHAPES];
     int shape_count, shape_now, shape_main;
-    struct warm *warm;           /* the warm server; NULL: everything is started here */
-    struct lock *lease;          /* of the GPU, while something runs on it */
+    struct warm *warm;  /* the warm server; NULL: everything is started here */
+    struct lock *lease; /* of the GPU, while something runs on it */
 };
 
 /* Asks whoever answers (ask.c): fills out->request and out->reply. */

@@ -207,7 +207,7 @@ static const char *const steps[] = {
     "  run TEXT NOT NULL, attempt INTEGER NOT NULL, number INTEGER NOT NULL,"
     "  label TEXT NOT NULL,"
     "  weight REAL NOT NULL,"
-    "  inputs TEXT REFERENCES blobs," /* JSON */
+    "  inputs TEXT REFERENCES blobs,"  /* JSON */
     "  outputs TEXT REFERENCES blobs," /* JSON */
     "  kind TEXT NOT NULL,"
     "  summary TEXT NOT NULL,"
