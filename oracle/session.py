@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import itertools
 import math
 import secrets
 import tempfile
@@ -174,6 +175,7 @@ class Session:
         """Runs the task a few times to find out what it is."""
         first = self.task.arguments(FIRST_SEED)
         model = self.task.model(FIRST_SEED)
+        self.training = model.training
         _check_tensors(self.task, first.tensors + [h.tensor for h in held_tensors(model)])
         self.graph, results = self._trace(model, first)
         self._refuse_random(model, first, results)
@@ -392,6 +394,9 @@ class Session:
             "outputs": [tensor_entry(n, "output", o) for n, o in zip(self.output_names, self.outputs)],
             "returns": self.task.returns,
             "variants": self.task.variants,
+            "call": self._call(),
+            "training": self.training,
+            "judged_source": self.source.rewritten(self.values) if changed else None,
             "tf32": self.rules.tf32,
             "class": kind,
             "evidence": evidence,
@@ -410,6 +415,15 @@ class Session:
             "source_constants": self.source.constants,
             "tolerance": {"terms": self.rules.terms, "operators": self.rules.operators},
         }
+
+    def _call(self) -> dict[str, Any] | None:
+        """How forward is called, tensors by number; None where an argument is not plain data."""
+        count = itertools.count()
+        args, kwargs = self.arguments.with_tensors([torch.empty(0)] * len(self.arguments.names))
+        try:
+            return encode([list(args), kwargs], lambda _: next(count), "the call")
+        except Fault:
+            return None
 
     def _full_size(self) -> dict[str, Any] | None:
         """What the task is as it is written, from shapes alone; None where its code needs numbers."""

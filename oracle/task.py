@@ -83,6 +83,17 @@ class Source:
         _check_format(self.path, module)
         return module
 
+    def rewritten(self, values: dict[str, int]) -> str:
+        """The text of what execute(values) runs, its other lines as they are: the reference of an export."""
+        replace = _Replace(values)
+        replace.visit(ast.parse(self.text, str(self.path)))
+        lines = [line.encode() for line in self.text.split("\n")]  # columns are counted in bytes
+        for node, value in sorted(replace.done, key=lambda d: (d[0].lineno, d[0].col_offset), reverse=True):
+            first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+            tail = lines[last][node.end_col_offset :]
+            lines[first : last + 1] = [lines[first][: node.col_offset] + str(value).encode() + tail]
+        return b"\n".join(lines).decode()
+
 
 def read_source(path: Path) -> Source:
     data = _regular_bytes(path)
@@ -208,12 +219,14 @@ class _Replace(ast.NodeTransformer):
 
     def __init__(self, values: dict[str, int]) -> None:
         self.values = values
+        self.done: list[tuple[ast.expr, int]] = []  # what stood there, and its new value
 
     def visit_Module(self, tree: ast.Module) -> ast.Module:
         for maker in _makers(tree) if any(name.isdigit() for name in self.values) else ():
             for node in ast.walk(maker):
-                if isinstance(node, ast.Constant) and type(node.value) is int:
-                    node.value = self.values.get(str(node.value), node.value)
+                if isinstance(node, ast.Constant) and type(node.value) is int and str(node.value) in self.values:
+                    node.value = self.values[str(node.value)]
+                    self.done.append((node, node.value))
         for statement in tree.body:
             if isinstance(statement, ast.Assign):
                 pairs = list(_assigned(statement))
@@ -232,6 +245,7 @@ class _Replace(ast.NodeTransformer):
 
     def _new(self, name: str, value: ast.expr) -> ast.expr:
         if name in self.values:
+            self.done.append((value, self.values[name]))
             return ast.copy_location(ast.Constant(self.values[name]), value)
         if isinstance(value, (ast.Tuple, ast.List)):
             value.elts = [

@@ -43,13 +43,21 @@ static const struct flag runs_flags[] = {
 };
 static const struct flag export_flags[] = {
     {"output", "DIR", "write the files here; default: export/ in the run's folder"},
-    {"fallback", NULL, "ModelNew leaves shapes and types it was not built for to Model"},
-    {"no-shared", NULL, "do not build a shared object with nvcc"},
+    {"layout", "LAYOUT",
+     "folder, wheel (pip install) or hf (Hugging Face kernels); default: folder"},
+    {"wheel", NULL, "the same as --layout wheel"},
+    {"fallback", NULL, "ModelNew leaves what was not judged to Model, with a warning"},
+    {"gradients", "HOW",
+     "reference: those of Model, computed anew; none: an error; default: reference"},
+    {"ptx", NULL,
+     "also for GPUs of other architectures, whose driver compiles it: not judged there"},
+    {"force", NULL, "also a kernel that was not accepted; the record says so"},
     {0},
 };
 static const struct flag simt_flags[] = {
     {"input", "SPEC", "an input tensor, in order: f32[16,128]=normal; may be given again"},
     {"output", "SPEC", "an output tensor, in order: f32[16,128]; may be given again"},
+    {"case", "N", "an exported folder: which of its judged shapes; default: 0"},
     {"scalar", "SPEC", "a scalar of the call, in order: int=3, float=1.5; may be given again"},
     {"profile", NULL, "a page by source line: what bounds the kernel, where, what to try"},
     {"sample", "BLOCKS", "run only so many blocks of each grid and scale the counters"},
@@ -114,11 +122,24 @@ const struct command commands[] = {
     {"show", "RUN", 1, 1, GROUP_STORE, true, false, show_flags, cmd_show,
      "a run: its attempts, verdicts and times", "RUN may be `last`."},
     {"export", "RUN", 1, 1, JUDGING, true, false, export_flags, cmd_export,
-     "the best kernel as files to use: ModelNew module, .cu, record", "RUN may be `last`."},
-    {"simt run", "FILE.cu", 1, 1, GROUP_DEVICE | GROUP_TOOLS, true, false, simt_flags, cmd_simt_run,
-     "run a kernel by hand on the CPU: findings, counters, modelled time",
+     "the best kernel as files to use: the judged code, its launch list, a ModelNew",
+     "RUN may be `last`. The export holds the very code that was judged, for the shapes it was "
+     "judged\n"
+     "at; nothing is compiled. With --device, --set or --no-scale it is judged there first:\n"
+     "\n"
+     "    cutegen export last --output swish\n"
+     "    cutegen export last --device cuda:0 --output swish      judged at full size on that GPU"},
+    {"verify", "EXPORT", 1, 1, JUDGING, true, true, no_flags, cmd_verify,
+     "whether an exported folder is what was judged: hashes, source, verdict",
+     "Compares the hash of every file with the record, builds the source again for the device it "
+     "was\n"
+     "judged on, compares code and launch list, and judges the exported code on this machine.\n"
+     "Exit code 1: something differs, or the verdict is not pass."},
+    {"simt run", "FILE.cu|EXPORT", 1, 1, GROUP_DEVICE | GROUP_TOOLS, true, false, simt_flags,
+     cmd_simt_run, "run a kernel by hand on the CPU: findings, counters, modelled time",
      "    cutegen simt run swish.cu --input f32[1024]=normal --output f32[1024]\n"
-     "An input may come from a file of raw bytes, and an output go into one: f32[1024]=@FILE."},
+     "An input may come from a file of raw bytes, and an output go into one: f32[1024]=@FILE.\n"
+     "An exported folder that was judged on simt runs its judged code, at the judged shapes."},
     {"edit apply", "SRC REPLY", 2, 2, 0, true, false, edit_flags, cmd_edit_apply,
      "apply a model's reply to a file, whole or not at all",
      "REPLY may be - for stdin. Exit codes: 0 applied; 1 the edits do not apply, nothing was "

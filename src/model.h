@@ -130,11 +130,13 @@ struct build_result {
     const char *ptx_path, *cubin_path, *log_path;
     const char *module_path; /* what the runner loads: .cubin, or simt's .so */
     const char *module_hash; /* its SHA-256 when it was built: the runner loads nothing else */
-    json_t *launches;        /* launch list from the planner (docs/architecture.md) */
-    json_t *names;           /* name expression -> lowered name */
-    json_t *resources;       /* kernel -> registers, smem, spills */
-    bool trusted;            /* foreign: the user lets it run unconfined where it must */
-    json_t *foreign;         /* what the guest is given instead of all that; NULL: a .cu file */
+    struct text code, ptx;   /* judged and exported: the cubin, or the PTX on simt; not read back */
+    const char *code_hash, *ptx_hash; /* their SHA-256 */
+    json_t *launches;                 /* launch list from the planner (docs/architecture.md) */
+    json_t *names;                    /* name expression -> lowered name */
+    json_t *resources;                /* kernel -> registers, smem, spills */
+    bool trusted;                     /* foreign: the user lets it run unconfined where it must */
+    json_t *foreign; /* what the guest is given instead of all that; NULL: a .cu file */
     int build_ms;
     bool cached;
 };

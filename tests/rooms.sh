@@ -25,7 +25,7 @@ check()
             may[r[i]] = "^(base/|model\\.h$|confine/confine\\.h$|" r[i] "/)"
         may["simt"]      = "^(base/|confine/confine\\.h$|simt/|cutegen/kernel\\.h$)"
         may["runner"]    = "^(base/|confine/(confine|seccomp)\\.h$|runner/|simt/|cutegen/kernel\\.h$)"
-        may["stage"]     = "^(base/|model\\.h$|llm/|expert/|toolchain/|eval/|server/warm\\.h$|stage/(stage|workshop|settings)\\.h$)"
+        may["stage"]     = "^(base/|model\\.h$|llm/|expert/|toolchain/|eval/|server/warm\\.h$|stage/(stage|workshop|settings|exported)\\.h$)"
         may["loop"]      = "^(base/|model\\.h$|store/|stage/(stage|settings)\\.h$|loop/)"
         may["cli"]       = "^(base/|model\\.h$|store/|report/|stage/(stage|settings)\\.h$|loop/loop\\.h$|cli/)"
         # room inside a room -> what it may include of that room, beside its own files; a room without a row here is open

@@ -2,7 +2,7 @@
 
     python3 bench/gpu/place.py [ELEMENTS [PLACES]]
 
-What export.py does before it captures a graph is done here too, so that the memory is given out in the same order; then so many graphs are
+What exports.py does before it captures a graph is done here too, so that the memory is given out in the same order; then so many graphs are
 captured, each with an output of its own. All are timed three times over, replayed and by a call that writes into the same memory: what is slow
 each time is slow by its place, what is slow once was disturbed. Cold L2, medians in us.
 """

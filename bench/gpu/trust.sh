@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # trust.sh - what only a GPU can show about the judge, in some minutes: exports, peaks, final acceptance, a foreign verdict.
 #
-#     [MEANWHILE=COMMAND] [ONLY=swish] bench/gpu/trust.sh CUTEGEN-TREE OUT-FOLDER
+#     [ONLY=swish] bench/gpu/trust.sh CUTEGEN-TREE OUT-FOLDER
 #
-# CUTEGEN-TREE is the unpacked tarball. Six kernels (or ONLY one, by name) are judged and exported, and the peaks measured; MEANWHILE is run
-# while load_inline builds the modules on the CPU; then they are checked, one of them is judged as a foreign candidate, and some
+# CUTEGEN-TREE is the unpacked tarball. Six kernels (or ONLY one, by name) are judged and exported, the peaks measured,
+# the exports checked, one of them is judged as a foreign candidate, and some
 # cheats are judged with --accept (not with ACCEPT=0). QUICK=1 leaves torch.compile out of the check. OUT-FOLDER gets export.md, peaks.txt, foreign.txt,
 # accept.md. For verdicts of all cheats and examples: cheats.sh, judge_all.sh.
 set -u
@@ -13,7 +13,7 @@ repo=$(cd "$here/../.." && pwd)
 root=$1 out=$2
 work=$(mktemp -d)
 export CUTEGEN_CACHE=${CUTEGEN_CACHE:-$work/cache} CUTEGEN_RUNS=$work/runs CUTEGEN_TOOLS=$work/tools CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes
-export TORCH_EXTENSIONS_DIR=$work/torch CUTLASS_PATH=${CUTLASS_PATH:-$root/share/cutegen/cutlass}
+export CUTLASS_PATH=${CUTLASS_PATH:-$root/share/cutegen/cutlass}
 cutegen=$root/bin/cutegen examples=$root/share/cutegen/examples
 begin=$(date +%s)
 say() { echo "[$(($(date +%s) - begin)) s] $*"; }
@@ -34,24 +34,14 @@ say "once judged, all together"
 for kernel in "${kernels[@]}"; do # this counts: nothing else runs
     name=$(basename "$kernel" .cu)
     judge "$kernel"
-    "$cutegen" export last --no-shared --output "$work/$name" >/dev/null
+    "$cutegen" export last --output "$work/$name" >/dev/null
 done
 say "judged one by one and exported"
 timeout 60 "$cutegen" peaks --device cuda:0 2>&1 | tee "$out/peaks.txt"
 say peaks
-pids=()
-for kernel in "${kernels[@]}"; do
-    name=$(basename "$kernel" .cu)
-    MAX_JOBS=2 timeout 150 python3 "$here/export.py" build "$work/$name" >"$work/$name.build" 2>&1 &
-    pids+=($!)
-done
-[ -z "${MEANWHILE:-}" ] || (eval "$MEANWHILE")
-wait "${pids[@]}"
-tail -n 2 "$work"/*.build
-say built
 folders=()
 for record in "$work"/*/record.json; do folders+=("$(dirname "$record")"); done
-timeout 90 python3 "$here/export.py" check "${folders[@]}" 2>&1 | tee "$out/export.md"
+timeout 90 python3 "$here/exports.py" "${folders[@]}" 2>&1 | tee "$out/export.md"
 say checked
 timeout 60 "$cutegen" eval "$examples/swish.py" "$work/swish/swish_new.py" --device cuda:0 2>&1 | tee "$out/foreign.txt" | head -8
 say "the exported module judged as a foreign candidate"

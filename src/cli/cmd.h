@@ -130,6 +130,7 @@ bool cmd_runs(struct cli *cli, int *code, struct error *err);
 bool cmd_show(struct cli *cli, int *code, struct error *err);
 bool cmd_report(struct cli *cli, int *code, struct error *err);
 bool cmd_export(struct cli *cli, int *code, struct error *err);
+bool cmd_verify(struct cli *cli, int *code, struct error *err);
 bool cmd_simt_run(struct cli *cli, int *code, struct error *err);
 bool cmd_edit_apply(struct cli *cli, int *code, struct error *err);
 bool cmd_ask(struct cli *cli, int *code, struct error *err);

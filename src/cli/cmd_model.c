@@ -268,6 +268,7 @@ bool cmd_simt_run(struct cli *cli, int *code, struct error *err)
         .inputs = flag_all(cli, "input"),
         .outputs = flag_all(cli, "output"),
         .scalars = flag_all(cli, "scalar"),
+        .number = flag_get(cli, "case") ? (int)strtol(flag_get(cli, "case"), NULL, 10) : 0,
         .check = cli->settings.check,
         .profile = flag_get(cli, "profile") != NULL,
         .sample = flag_get(cli, "sample") ? (int)strtol(flag_get(cli, "sample"), NULL, 10) : 0,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_runs.c - `runs`, `show`, `report`, `export`: what the store remembers.
+ * cmd_runs.c - `runs`, `show`, `report`: what the store remembers.
  *
  * How a run looks as text, JSON or a page is the report's; here is only which
  * part of it was asked for.
@@ -207,37 +207,5 @@ bool cmd_report(struct cli *cli, int *code, struct error *err)
         print_json(json_pack("{s:o}", "report", json_from_string(path)));
     else
         printf("%s\n", path);
-    return true;
-}
-
-/* ---- export ----------------------------------------------------------------- */
-
-bool cmd_export(struct cli *cli, int *code, struct error *err)
-{
-    struct export_summary s = {0};
-    struct export_options options = {.dir = flag_get(cli, "output"),
-                                     .fallback = flag_get(cli, "fallback") != NULL,
-                                     .shared = flag_get(cli, "no-shared") == NULL};
-
-    (void)code;
-    if (!loop_export(&cli->settings, cli->words[0], &options, cli->a, &s, err))
-        return false;
-    if (cli->json) {
-        print_json(
-            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "dir", json_from_string(s.dir), "module",
-                      json_from_string(s.module_path), "source", json_from_string(s.source_path),
-                      "record", json_from_string(s.record_path), "shared",
-                      json_from_string(s.shared_path), "no_shared", json_from_string(s.no_shared)));
-        return true;
-    }
-    printf("module    %s   drop-in ModelNew for PyTorch\n", s.module_path);
-    if (s.source_path)
-        printf("source    %s\n", s.source_path);
-    if (s.shared_path)
-        printf("shared    %s   for C, with the .h beside it\n", s.shared_path);
-    else if (s.no_shared)
-        printf("shared    not made: %s\n", s.no_shared);
-    if (s.record_path)
-        printf("record    %s\n", s.record_path);
     return true;
 }

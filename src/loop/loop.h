@@ -10,6 +10,7 @@
  *     loop_run()     a new run, or with resume_id the rest of an old one
  *     loop_eval()    one candidate, one verdict
  *     loop_export()  the best kernel of a run as files to use
+ *     loop_verify()  whether such files still are what was judged
  */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
@@ -143,18 +144,43 @@ bool loop_eval(const struct settings *settings, const char *task_path, const cha
                struct progress *progress, struct arena *a, struct eval_summary *out,
                struct error *err);
 
-/* Writes the exported files of a run's best kernel. */
+/* Writes the exported files of a run's best kernel (export.c). */
 struct export_options {
-    const char *dir; /* NULL: the run's folder */
-    bool fallback;   /* other shapes and dtypes go to the reference */
-    bool shared;     /* a shared object as well */
+    const char *dir;    /* NULL: export/ in the run's folder */
+    const char *layout; /* "folder" "wheel" "hf"; NULL: folder */
+    bool fallback;      /* what was not judged goes to the reference */
+    bool no_gradients;  /* requires_grad is an error; else the reference's gradients */
+    bool ptx;           /* also runs on other architectures, as code that was not judged */
+    bool force;         /* also what was not accepted */
+    bool judge;         /* device or sizes were named: judge it there first, and export that */
 };
 struct export_summary {
-    const char *dir, *module_path, *source_path, *record_path;
-    const char *shared_path, *no_shared; /* NULL: not made; why it could not be */
+    const char *run_id; /* whose judgement it is: another one after `judge` */
+    const char *dir, *module_path, *source_path, *record_path, *wheel_path;
+    const char *device, *scaled; /* judged on; at reduced sizes, or NULL */
+    const char *accepted;        /* "not asked" "yes" "no": the last only if forced */
+    const char *code_hash;
 };
 bool loop_export(const struct settings *settings, const char *run_id,
-                 const struct export_options *options, struct arena *a, struct export_summary *out,
+                 const struct export_options *options, struct progress *progress, struct arena *a,
+                 struct export_summary *out, struct error *err);
+
+/* Judges an exported folder again, on this machine (verify.c). */
+enum verify_kind { VERIFY_SAME, VERIFY_DIFFERS, VERIFY_NOT_HERE };
+struct verify_step {
+    const char *name; /* "files" "source" "launches" "store" "judge" */
+    enum verify_kind kind;
+    const char *text;
+};
+enum { VERIFY_STEPS = 16 };
+struct verify_summary {
+    const char *run_id, *code_hash;
+    struct verify_step steps[VERIFY_STEPS];
+    int count;
+    bool ok; /* no step differs */
+};
+bool loop_verify(const struct settings *settings, const char *dir, bool device_named,
+                 struct progress *progress, struct arena *a, struct verify_summary *out,
                  struct error *err);
 
 /* The task's description, for `cutegen describe`; out->description is the whole. */

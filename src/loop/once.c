@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * once.c - the loop's steps without the loop: describe, eval, export.
+ * once.c - the loop's steps without the loop: describe, eval.
  *
  * `eval` is a run of one attempt, so that its evidence is in the store like
  * any other and `cutegen show last` finds it.
  */
 #include "loop/loop.h"
 
-#include "base/clock.h"
 #include "base/fs.h"
-#include "base/json.h"
 #include "loop/candidate.h"
 #include "stage/stage.h"
 #include "store/store.h"
@@ -156,117 +154,6 @@ bool loop_eval(const struct settings *settings, const char *task_path, const cha
     ok = eval_stored(settings, st, store, &cand, progress, a, out, err);
 done:
     stage_close(st);
-    store_close(store);
-    return ok;
-}
-
-/* ---- export --------------------------------------------------------------- */
-
-static json_t *time_json(const struct measurement *m)
-{
-    json_t *j = json_object(), *baselines = json_object();
-
-    json_object_set_new(j, "modelled", json_boolean(m->modelled));
-    json_object_set_new(j, "time_us", json_number(m->time_us));
-    json_object_set_new(j, "floor_us", json_number(m->floor_us));
-    if (!m->modelled) {
-        json_object_set_new(j, "warm_us", json_number(m->warm_us));
-        json_object_set_new(j, "spread", json_number(m->spread));
-    }
-    for (int i = 0; i < m->baseline_count; i++)
-        json_object_set_new(baselines, m->baselines[i].name, json_number(m->baselines[i].cold_us));
-    json_object_set_new(j, "baselines_us", baselines);
-    return j;
-}
-
-static json_t *accuracy_json(const struct test_result *t)
-{
-    const struct accuracy *acc = &t->accuracy;
-    json_t *j = json_object();
-
-    json_object_set_new(j, "max_abs", json_number(acc->max_abs));
-    json_object_set_new(j, "rms_rel", json_number(acc->rms_rel));
-    json_object_set_new(j, "reference_max_abs", json_number(acc->reference_max_abs));
-    json_object_set_new(j, "reference_rms_rel", json_number(acc->reference_rms_rel));
-    json_object_set_new(j, "draws", json_integer(acc->draws));
-    json_object_set_new(j, "distributions", json_integer(acc->distributions));
-    json_object_set_new(j, "seed", json_string(t->seed ? t->seed : ""));
-    return j;
-}
-
-/* Where the kernel comes from: enough to repeat it and to doubt it. */
-static json_t *export_record(const struct run_history *h, const struct attempt_record *best)
-{
-    json_t *j = json_object(), *prompts = json_array();
-    char stamp[25];
-
-    clock_stamp(h->info.started_ms, stamp);
-    json_object_set_new(j, "run", json_string(h->info.id));
-    json_object_set_new(j, "started", json_string(stamp));
-    json_object_set_new(j, "task", json_string(h->info.task));
-    json_object_set_new(j, "model", json_string(h->info.model));
-    json_object_set_new(j, "device", json_string(h->info.device));
-    json_object_set_new(j, "depth", json_integer(best->candidate.depth));
-    json_object_set_new(j, "attempt", json_integer(best->candidate.attempt));
-    json_object_set(j, "options", h->options);
-    json_object_set(j, "environment", h->environment);
-    if (best->outcome.measurement)
-        json_object_set_new(j, "time", time_json(best->outcome.measurement));
-    if (best->outcome.test)
-        json_object_set_new(j, "accuracy", accuracy_json(best->outcome.test));
-    for (size_t i = 0; i < h->call_count; i++)
-        if (h->calls[i].prompt_hash)
-            json_array_append_new(prompts, json_string(h->calls[i].prompt_hash));
-    json_object_set_new(j, "prompt_hashes", prompts);
-    return j;
-}
-
-bool loop_export(const struct settings *settings, const char *run_name,
-                 const struct export_options *options, struct arena *a, struct export_summary *out,
-                 struct error *err)
-{
-    struct run_history h = {0};
-    struct export_files files;
-    const struct attempt_record *best;
-    struct export_request req;
-    struct store *store = NULL;
-    json_t *record = NULL;
-    const char *id;
-    bool ok = false;
-
-    if (!store_open(settings->runs_dir, settings->store_url, STORE_READ, &store, err) ||
-        !store_run_find(store, run_name, a, &id, err) || !store_run_history(store, id, a, &h, err))
-        goto done;
-    if (h.info.best_attempt == 0) {
-        error_set(err, ERROR_JUDGED, "run %s has no correct kernel to export", id);
-        error_hint(err, "see why: cutegen show %s", id);
-        goto done;
-    }
-    best = &h.attempts[h.info.best_attempt - 1];
-    record = export_record(&h, best);
-    req = (struct export_request){
-        .task = &h.task,
-        .best = &best->candidate,
-        .device = &h.device,
-        .record = record,
-        .settings = settings,
-        .fallback = options->fallback,
-        .shared = options->shared,
-        .dir = options->dir ? options->dir
-                            : path_join(a, path_join(a, store_dir(store), id), "export"),
-    };
-    if (!stage_export(&req, a, &files, err))
-        goto done;
-    *out = (struct export_summary){.dir = req.dir,
-                                   .module_path = files.module_path,
-                                   .source_path = files.source_path,
-                                   .record_path = files.record_path,
-                                   .shared_path = files.shared_path,
-                                   .no_shared = files.no_shared};
-    ok = true;
-done:
-    json_decref(record);
-    run_history_release(&h);
     store_close(store);
     return ok;
 }

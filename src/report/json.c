@@ -157,6 +157,7 @@ static json_t *attempt_json(const struct attempt_record *r)
     if (t->build) {
         set_int(o, "build_ms", t->build->build_ms);
         set(o, "cached", json_boolean(t->build->cached));
+        set_text(o, "code", t->build->code_hash);
     }
     if (t->test)
         add_test(o, t->test);

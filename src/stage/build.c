@@ -39,15 +39,21 @@ static bool make_plan(struct stage *st, const struct task *task, const struct ca
 }
 
 /* From here on the module is these bytes, whatever becomes of the file. */
-static bool hash_module(struct build_result *build, struct arena *a, struct error *err)
+static bool hash_module(struct build_result *build, bool simt, struct arena *a, struct error *err)
 {
     struct text module;
     char hex[65];
 
-    if (!file_read(build->module_path, MODULE_LIMIT, a, &module, err))
+    if (!file_read(build->module_path, MODULE_LIMIT, a, &module, err) ||
+        !file_read(build->ptx_path, MODULE_LIMIT, a, &build->ptx, err))
         return false;
     hash_text(module, hex);
     build->module_hash = arena_strdup(a, hex);
+    build->code = simt ? build->ptx : module;
+    hash_text(build->code, hex);
+    build->code_hash = arena_strdup(a, hex);
+    hash_text(build->ptx, hex);
+    build->ptx_hash = arena_strdup(a, hex);
     return true;
 }
 
@@ -70,7 +76,8 @@ static bool compile(struct stage *st, const struct candidate *cand, struct arena
     json_own(a, build->resources);
     if (ok && build->verdict.kind == VERDICT_PASS && st->device.kind == DEVICE_SIMT)
         ok = simtc_translate(&st->tools, req.deadline_ms, a, build, err);
-    return ok && (build->verdict.kind != VERDICT_PASS || hash_module(build, a, err));
+    return ok && (build->verdict.kind != VERDICT_PASS ||
+                  hash_module(build, st->device.kind == DEVICE_SIMT, a, err));
 }
 
 bool stage_build(struct stage *st, const struct task *task, const struct candidate *cand,
@@ -103,4 +110,17 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
         return error_add(err, "building attempt %d of %s", cand->attempt, task->name);
     out->build_ms = (int)(clock_ms() - start);
     return true;
+}
+
+bool stage_build_for(struct stage *st, const struct device *device, const struct task *task,
+                     const struct candidate *cand, struct arena *a, struct build_result *out,
+                     struct error *err)
+{
+    struct device here = st->device;
+    bool ok;
+
+    st->device = *device;
+    ok = stage_build(st, task, cand, a, out, err);
+    st->device = here;
+    return ok;
 }

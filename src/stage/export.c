@@ -1,130 +1,166 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export.c - the winner as files to use: a ModelNew module, the .cu, a shared object, headers, a
- * record.
+ * export.c - the judged kernel as files to use: its very code, its launch list, a loader.
  *
- * The module is oracle/model_new.py.in with its @SLOTS@ filled. It is one
- * file that needs nothing of cutegen: the kernel and the ABI headers are
- * inside it. Slot texts are put in as they are and never searched again.
+ * Nothing is compiled here, nor by whoever uses the export: the code is the
+ * bytes that were judged, the launch list is the data that was judged. The
+ * source goes along for people. oracle/exported/ has the loader and the
+ * module's template, whose @SLOTS@ are filled once and never searched again.
+ *
+ * Invariants
+ * 1. Every file is made in memory first; layouts only place them (export_layout.c).
+ * 2. record.json names the SHA-256 of every other file.
  */
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "stage/settings.h"
-#include "stage/stage.h"
-#include "toolchain/nvcc.h"
-#include "toolchain/tools.h"
+#include "stage/exported.h"
 
 #include <ctype.h>
-
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_FILE_BYTES = 4 << 20, MAX_MODULE_BYTES = 16 << 20, NVCC_MS = 600000 };
+enum { MAX_FILE_BYTES = 4 << 20, FORMAT = 1, ALIGNMENT = 256 /* of the judge's buffers */ };
 
-static const char *const header_names[] = {"kernel.h", "arith.h", "plan.h", "export.h"};
+/* ---- names --------------------------------------------------------------------- */
 
-/* A Python literal: a readable raw string where that is safe, else an escaped one. */
-static void python_string(struct buf *out, struct text t)
+/* A Python identifier: "3d-conv" becomes "_3d_conv". */
+static const char *identifier(const char *name, struct arena *a)
 {
-    bool raw = t.len && !memmem(t.data, t.len, "'''", 3) && t.data[t.len - 1] == '\n' &&
-               !memchr(t.data, '\r', t.len) && !memchr(t.data, '\0', t.len);
-    json_t *s;
-    char *line;
+    char *out = arena_printf(a, "%s%s", isdigit((unsigned char)*name) || !*name ? "_" : "", name);
 
-    if (raw) {
-        buf_puts(out, "r'''");
-        buf_add(out, t.data, t.len);
-        buf_puts(out, "'''");
-        return;
-    }
-    s = json_stringn_nocheck(t.data, t.len);
-    struct arena *a = arena_new();
-    line = json_line(s, a);
-    buf_puts(out, line);
-    arena_free(a);
-    json_decref(s);
+    for (char *p = out; *p; p++)
+        if (!isalnum((unsigned char)*p))
+            *p = '_';
+    return out;
 }
 
-static json_t *tensors_json(const struct tensor_info *t, int count)
+void export_add(struct export_package *p, const char *name, struct text data)
 {
-    json_t *list = json_array();
+    if (p->count == EXPORT_MAX_FILES)
+        BUG("more than %d files in an export", EXPORT_MAX_FILES);
+    p->files[p->count++] = (struct export_file){name, data};
+}
 
-    for (int i = 0; i < count; i++) {
-        json_t *shape = json_array(), *strides = json_array(), *one = json_object();
+static struct text pretty(const json_t *v, struct arena *a)
+{
+    char *text = json_dumps(v, JSON_INDENT(1)), *copy;
 
-        for (int d = 0; d < t[i].dims; d++) {
-            json_array_append_new(shape, json_integer(t[i].shape[d]));
-            json_array_append_new(strides, json_integer(t[i].strides[d]));
-        }
-        json_object_set_new(one, "name", json_string(t[i].name));
-        json_object_set_new(one, "role", json_string(t[i].role));
-        json_object_set_new(one, "dtype", json_string(t[i].dtype));
-        json_object_set_new(one, "shape", shape);
-        json_object_set_new(one, "strides", strides);
-        json_array_append_new(list, one);
+    copy = arena_printf(a, "%s\n", text ? text : "{}");
+    free(text); /* jansson's own allocation */
+    return text_of(copy);
+}
+
+/* ---- launches.json --------------------------------------------------------------- */
+
+static json_t *device_entry(const struct device *d)
+{
+    return json_pack("{s:s, s:s, s:s, s:i, s:I, s:I}", "kind",
+                     d->kind == DEVICE_CUDA ? "cuda" : "simt", "name", d->name, "arch", d->arch,
+                     "sm_count", d->sm_count, "smem_block_bytes", (json_int_t)d->smem_block_bytes,
+                     "l2_bytes", (json_int_t)d->l2_bytes);
+}
+
+/* Inputs that forward writes into: only what it returns is judged and computed. */
+static json_t *written_inputs(const json_t *description)
+{
+    json_t *facts = json_object_get(description, "facts"), *list = json_array(), *fact;
+    json_t *inputs = json_object_get(description, "inputs");
+    size_t i;
+
+    json_array_foreach(facts, i, fact)
+    {
+        const char *text = json_string_value(fact);
+        size_t number = 0;
+
+        if (!text || !strstr(text, ": forward writes into it") || strncmp(text, "in", 2) != 0)
+            continue;
+        number = (size_t)strtoul(text + 2, NULL, 10);
+        json_array_append(list, json_object_get(json_array_get(inputs, number), "name"));
     }
     return list;
 }
 
-static void spec_literal(const struct export_request *req, struct buf *out)
+static json_t *or_null(json_t *v)
 {
-    const struct task *task = req->task;
-    json_t *spec = json_object(), *returns = json_object_get(task->description, "returns");
-    struct arena *a = arena_new();
-
-    json_object_set_new(spec, "inputs", tensors_json(task->in, task->in_count));
-    json_object_set_new(spec, "outputs", tensors_json(task->out, task->out_count));
-    json_object_set_new(spec, "scaled", json_string(task->scaled ? task->scaled : ""));
-    json_object_set_new(spec, "fallback", json_boolean(req->fallback));
-    json_object_set_new(spec, "returns", returns ? json_incref(returns) : json_integer(0));
-    python_string(out, text_of(arena_printf(a, "%s\n", json_line(spec, a))));
-    json_decref(spec);
-    arena_free(a);
+    return v ? json_incref(v) : json_null();
 }
 
-/* "cutegen_softmax_1f0a2b3c": the operator's namespace belongs to one kernel alone. */
-static const char *operator_name(const struct export_request *req, struct arena *a)
+static json_t *case_entry(const struct export_case *c, size_t module)
 {
-    char hex[65], *name = arena_strdup(a, req->task->name);
+    static const char *const parts[] = {"workspace", "ops", "maps"};
+    json_t *j = json_object(), *scalars = json_object_get(c->description, "scalars");
 
-    for (char *p = name; *p; p++)
-        if (!isalnum((unsigned char)*p))
-            *p = '_';
-    hash_text(req->best->source, hex);
-    return arena_printf(a, "cutegen_%s_%.8s", name, hex);
-}
+    json_object_set_new(j, "module", json_integer((json_int_t)module));
+    json_object_set_new(j, "inputs", or_null(json_object_get(c->description, "inputs")));
+    json_object_set_new(j, "outputs", or_null(json_object_get(c->description, "outputs")));
+    json_object_set_new(j, "scalars", scalars ? json_incref(scalars) : json_array());
+    json_object_set(j, "names", (json_t *)c->build->names);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        json_t *part = json_object_get(c->build->launches, parts[i]);
 
-static bool headers_literal(const char *dir, struct arena *a, struct buf *out, struct error *err)
-{
-    buf_puts(out, "{\n");
-    for (size_t i = 0; i < ARRAY_LEN(header_names); i++) {
-        char *relative = arena_printf(a, "cutegen/%s", header_names[i]), *path;
-        struct text t;
-
-        if (!home_data(arena_printf(a, "include/%s", relative), a, &path, err) ||
-            !file_read(path, MAX_FILE_BYTES, a, &t, err) ||
-            !file_write(path_join(a, dir, relative), t, err))
-            return false;
-        buf_printf(out, "    \"%s\": ", relative);
-        python_string(out, t);
-        buf_puts(out, ",\n");
+        json_object_set_new(j, parts[i], part ? json_incref(part) : json_array());
     }
-    buf_puts(out, "}");
-    return true;
+    return j;
 }
 
-static const char *summary_text(const struct export_request *req, struct arena *a)
+/* Adds a code file; the number of its entry in `modules`. Equal code is one file. */
+static size_t add_code(struct export_package *p, json_t *modules, struct text code,
+                       const char *hash, const char *kind, bool judged, struct arena *a)
 {
-    json_t *time = json_object_get(req->record, "time");
-    double us = json_double_or(time, "time_us", 0);
+    size_t n = json_array_size(modules);
+    const char *name = arena_printf(a, "kernel-%zu.%s", n, kind);
 
-    return arena_printf(a, "\nDevice %s, depth %d, %s %.3f us.%s%s", req->device->name,
-                        req->best->depth,
-                        json_bool_or(time, "modelled", false) ? "modelled time" : "measured time",
-                        us, req->task->scaled ? " Sizes were reduced: " : "",
-                        req->task->scaled ? req->task->scaled : "");
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(json_string_or(json_array_get(modules, i), "sha256", ""), hash))
+            return i;
+    json_array_append_new(modules, json_pack("{s:s, s:s, s:s, s:b}", "file", name, "kind", kind,
+                                             "sha256", hash, "judged", (int)judged));
+    export_add(p, name, code);
+    return n;
+}
+
+static json_t *table(const struct export_request *req, struct export_package *p, struct arena *a)
+{
+    const json_t *d = req->task->description;
+    bool cuda = req->device->kind == DEVICE_CUDA;
+    json_t *modules = json_array(), *cases = json_array(), *j = json_object();
+
+    for (size_t i = 0; i < req->case_count; i++) {
+        const struct build_result *b = req->cases[i].build;
+        size_t at = add_code(p, modules, b->code, b->code_hash, cuda ? "cubin" : "ptx", true, a);
+
+        if (cuda && req->ptx)
+            json_object_set_new(json_array_get(modules, at), "ptx",
+                                json_integer((json_int_t)add_code(p, modules, b->ptx, b->ptx_hash,
+                                                                  "ptx", false, a)));
+        json_array_append_new(cases, case_entry(&req->cases[i], at));
+    }
+    json_object_set_new(j, "format", json_integer(FORMAT));
+    json_object_set_new(j, "name", json_string(p->name));
+    json_object_set_new(j, "device", device_entry(req->device));
+    json_object_set_new(j, "gradients", json_string(req->gradients ? "reference" : "none"));
+    json_object_set_new(j, "fallback", json_boolean(req->fallback));
+    json_object_set_new(j, "scaled", json_string(req->task->scaled ? req->task->scaled : ""));
+    json_object_set_new(j, "training", json_boolean(json_bool_or(d, "training", true)));
+    json_object_set_new(j, "returns", or_null(json_object_get(d, "returns")));
+    json_object_set_new(j, "call", or_null(json_object_get(d, "call")));
+    json_object_set_new(j, "writes", written_inputs(d));
+    json_object_set_new(j, "alignment", json_integer(ALIGNMENT));
+    json_object_set_new(j, "modules", modules);
+    json_object_set_new(j, "cases", cases);
+    return j;
+}
+
+/* ---- texts ------------------------------------------------------------------------ */
+
+static bool own_file(const char *name, struct arena *a, struct text *out, struct error *err)
+{
+    char *path;
+
+    return home_data(arena_printf(a, "oracle/exported/%s", name), a, &path, err) &&
+           file_read(path, MAX_FILE_BYTES, a, out, err);
 }
 
 struct slot {
@@ -132,8 +168,12 @@ struct slot {
     struct text value;
 };
 
-static void fill(struct text template, const struct slot *slots, size_t count, struct buf *out)
+static struct text fill(struct text template, const struct slot *slots, size_t count,
+                        struct arena *a)
 {
+    struct buf out = buf_init(MAX_FILE_BYTES);
+    struct text made;
+
     for (size_t i = 0; i < template.len;) {
         const char *p = template.data + i;
         size_t s = 0;
@@ -141,155 +181,112 @@ static void fill(struct text template, const struct slot *slots, size_t count, s
         while (s < count && strncmp(p, slots[s].name, strlen(slots[s].name)) != 0)
             s++;
         if (*p == '@' && s < count) {
-            buf_add(out, slots[s].value.data, slots[s].value.len);
+            buf_add(&out, slots[s].value.data, slots[s].value.len);
             i += strlen(slots[s].name);
         } else {
-            buf_putc(out, *p);
+            buf_putc(&out, *p);
             i++;
         }
     }
+    made = buf_copy(&out, a);
+    buf_release(&out);
+    return made;
 }
 
-static bool write_module(const struct export_request *req, struct text headers, struct arena *a,
-                         const char *path, struct error *err)
+static const char *shapes_text(const struct export_request *req, struct arena *a)
 {
-    struct buf kernel = buf_init(MAX_MODULE_BYTES), out = buf_init(MAX_MODULE_BYTES);
-    struct buf spec = buf_init(MAX_FILE_BYTES);
-    struct text template;
-    char *template_path;
-    bool ok = false;
+    struct buf b = buf_init(MAX_FILE_BYTES);
+    const char *text;
 
-    if (!home_data("oracle/model_new.py.in", a, &template_path, err) ||
-        !file_read(template_path, MAX_FILE_BYTES, a, &template, err))
-        goto done;
-    python_string(&kernel, req->best->source);
-    spec_literal(req, &spec);
+    for (size_t i = 0; i < req->case_count; i++) {
+        const json_t *inputs = json_object_get(req->cases[i].description, "inputs");
+
+        for (size_t k = 0; k < json_array_size(inputs); k++) {
+            const json_t *t = json_array_get(inputs, k);
+
+            buf_printf(&b, "%s%s %s %s",
+                       k   ? ", "
+                       : i ? "\n"
+                           : "",
+                       json_string_or(t, "name", "?"), json_string_or(t, "dtype", "?"),
+                       json_line(json_object_get(t, "shape"), a));
+        }
+    }
+    text = buf_copy(&b, a).data;
+    buf_release(&b);
+    return text;
+}
+
+static const char *summary_text(const struct export_request *req, struct arena *a)
+{
+    const json_t *time = json_object_get(req->record, "time");
+
+    return arena_printf(
+        a, "Judged on %s (%s), %s %.3f us. Shapes: %s.%s%s%s", req->device->name, req->device->arch,
+        json_bool_or(time, "modelled", false) ? "modelled time" : "measured time",
+        json_double_or(time, "time_us", 0), shapes_text(req, a),
+        req->task->scaled ? " Sizes were reduced: " : "",
+        req->task->scaled ? req->task->scaled : "",
+        json_bool_or(req->record, "forced", false) ? " NOT ACCEPTED; exported by --force." : "");
+}
+
+static bool add_texts(const struct export_request *req, struct export_package *p, struct arena *a,
+                      struct error *err)
+{
+    const char *judged = json_string_or(req->task->description, "judged_source", NULL);
     const struct slot slots[] = {
-        {"@NAME@", text_of(req->task->name)},
+        {"@NAME@", text_of(p->name)},
+        {"@TASK@", text_of(req->task->name)},
         {"@RUN@", text_of(json_string_or(req->record, "run", "?"))},
         {"@SUMMARY@", text_of(summary_text(req, a))},
-        {"@TASK@", req->task->source},
-        {"@SPEC@", buf_text(&spec)},
-        {"@OPERATOR@", text_of(operator_name(req, a))},
-        {"@KERNEL@", buf_text(&kernel)},
-        {"@HEADERS@", headers},
+        {"@ARCH@", text_of(req->device->arch)},
     };
-    fill(template, slots, ARRAY_LEN(slots), &out);
-    if (out.overflowed) {
-        error_set(err, ERROR_USE, "the exported module would be larger than %d bytes",
-                  MAX_MODULE_BYTES);
-        goto done;
-    }
-    ok = file_write(path, buf_text(&out), err);
-done:
-    buf_release(&kernel);
-    buf_release(&spec);
-    buf_release(&out);
-    return ok;
-}
+    struct text template, loader, readme, package;
 
-/* ---- without Python -------------------------------------------------------- */
-
-static void describe_tensors(struct buf *out, const char *what, const struct tensor_info *t,
-                             int count)
-{
-    for (int i = 0; i < count; i++) {
-        buf_printf(out, " *     %s[%d]  %s  %s (", what, i, t[i].name, t[i].dtype);
-        for (int d = 0; d < t[i].dims; d++)
-            buf_printf(out, "%s%lld", d ? ", " : "", (long long)t[i].shape[d]);
-        buf_puts(out, ")\n");
-    }
-}
-
-static bool write_header(const struct export_request *req, const char *path, struct error *err)
-{
-    struct buf out = buf_init(MAX_FILE_BYTES);
-    const char *name = req->task->name;
-    bool ok;
-
-    buf_printf(&out, "/*\n * %s.h - the kernel in %s.so, for C, C++ and whatever calls C.\n *\n",
-               name, name);
-    describe_tensors(&out, "in", req->task->in, req->task->in_count);
-    describe_tensors(&out, "out", req->task->out, req->task->out_count);
-    buf_puts(
-        &out,
-        " *\n"
-        " * struct cutegen_tensor is DLPack's DLTensor, byte for byte; data lies on the device.\n"
-        " * Work is queued on `stream` (a cudaStream_t). Returns 0, or 1 with the reason in\n"
-        " * `error`; nothing throws.\n"
-        " */\n"
-        "#include \"cutegen/kernel.h\"\n"
-        "#ifdef __cplusplus\n"
-        "extern \"C\" {\n"
-        "#endif\n"
-        "int cutegen_call_kernel(const struct cutegen_tensor *in, int in_count,\n"
-        "                        struct cutegen_tensor *out, int out_count,\n"
-        "                        const struct cutegen_scalar *scalars, int scalar_count,\n"
-        "                        void *stream, char *error, size_t error_len);\n"
-        "int cutegen_abi_version(void);\n"
-        "#ifdef __cplusplus\n"
-        "}\n"
-        "#endif\n");
-    ok = file_write(path, buf_text(&out), err);
-    buf_release(&out);
-    return ok;
-}
-
-/* By nvcc where there is one; without it the reason is told and the rest is exported. */
-static bool write_shared(const struct export_request *req, struct arena *a,
-                         struct export_files *out, struct error *err)
-{
-    const struct settings *s = req->settings;
-    struct tools_config config = {
-        .cc = s->cc, .cuda = s->cuda, .cutlass = s->cutlass, .python = s->python};
-    struct nvcc_request build = {
-        .source_path = out->source_path,
-        .arch = req->device->arch,
-        .out_path = path_join(a, req->dir, arena_printf(a, "%s.so", req->task->name)),
-        .deadline_ms = NVCC_MS,
-    };
-    struct verdict verdict;
-    struct tools tools;
-
-    tools_look(&config, a, &tools);
-    if (!tools.nvcc || !tools.cutlass_include) {
-        out->no_shared = tools.nvcc ? "no CUTLASS headers were found" : "no nvcc was found";
-        return true;
-    }
-    if (!nvcc_shared(&tools, &build, a, &verdict, err))
+    if (!own_file("model_new.py.in", a, &template, err) ||
+        !own_file("loader.py", a, &loader, err) || !own_file("README.md.in", a, &readme, err) ||
+        !own_file("__init__.py.in", a, &package, err))
         return false;
-    if (verdict.kind == VERDICT_PASS)
-        out->shared_path = build.out_path;
-    else
-        out->no_shared = verdict.summary;
+    export_add(p, arena_printf(a, "%s_new.py", p->name),
+               fill(template, slots, ARRAY_LEN(slots), a));
+    export_add(p, "__init__.py", fill(package, slots, ARRAY_LEN(slots), a));
+    export_add(p, "loader.py", loader);
+    export_add(p, "reference.py", judged ? text_of(judged) : req->task->source);
+    export_add(p, arena_printf(a, "%s.cu", p->name), req->best->source);
+    export_add(p, "README.md", fill(readme, slots, ARRAY_LEN(slots), a));
     return true;
+}
+
+/* Last: it names all others. */
+static void add_record(const struct export_request *req, struct export_package *p, struct arena *a)
+{
+    json_t *files = json_object(), *record = json_deep_copy(req->record);
+    char hex[65];
+
+    for (size_t i = 0; i < p->count; i++) {
+        hash_text(p->files[i].data, hex);
+        json_object_set_new(files, p->files[i].name, json_string(hex));
+    }
+    json_object_set_new(record, "files", files);
+    export_add(p, "record.json", pretty(record, a));
+    json_decref(record);
 }
 
 bool stage_export(const struct export_request *req, struct arena *a, struct export_files *out,
                   struct error *err)
 {
-    struct buf headers = buf_init(MAX_FILE_BYTES);
-    char *record = json_dumps(req->record, JSON_INDENT(2)), *copy;
-    bool ok = false;
+    struct export_package *p = arena_alloc(a, sizeof(*p));
+    json_t *launches;
 
-    copy = arena_printf(a, "%s\n", record ? record : "{}");
-    free(record); /* jansson's own allocation */
-    *out = (struct export_files){
-        .module_path = path_join(a, req->dir, arena_printf(a, "%s_new.py", req->task->name)),
-        .source_path = path_join(a, req->dir, arena_printf(a, "%s.cu", req->task->name)),
-        .header_path = path_join(a, req->dir, "cutegen"),
-        .record_path = path_join(a, req->dir, "record.json"),
-    };
-    const char *header = path_join(a, req->dir, arena_printf(a, "%s.h", req->task->name));
-
-    if (!dir_make(out->header_path, err) || !headers_literal(req->dir, a, &headers, err) ||
-        !file_write(out->source_path, req->best->source, err) ||
-        !file_write(out->record_path, text_of(copy), err) ||
-        !write_module(req, buf_text(&headers), a, out->module_path, err) ||
-        !write_header(req, header, err) || (req->shared && !write_shared(req, a, out, err)))
-        error_add(err, "exporting to %s", req->dir);
-    else
-        ok = true;
-    buf_release(&headers);
-    return ok;
+    p->name = identifier(req->task->name, a);
+    p->version = json_string_or(req->record, "cutegen", "0");
+    launches = table(req, p, a);
+    export_add(p, "launches.json", pretty(launches, a));
+    json_decref(launches);
+    if (!add_texts(req, p, a, err))
+        return error_add(err, "exporting to %s", req->dir);
+    add_record(req, p, a);
+    if (!export_place(p, req->layout, req->dir, a, out, err))
+        return error_add(err, "exporting to %s", req->dir);
+    return true;
 }

@@ -17,6 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_SOURCE = 4 << 20, GUARD = 4096, SHOWN = 8, SAMPLED_FILL = 64 << 20 };
@@ -445,6 +446,56 @@ done:
     return ok;
 }
 
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool same_tensors(const json_t *judged, const struct tensor_info *given, int count,
+                         const char *what, struct error *err)
+{
+    if (json_array_size(judged) != (size_t)count)
+        return error_set(err, ERROR_USE, "it was judged with %zu %ss, %d are given",
+                         json_array_size(judged), what, count);
+    for (int i = 0; i < count; i++) {
+        const json_t *t = json_array_get(judged, (size_t)i), *shape = json_object_get(t, "shape");
+        int64_t here = 1, there = 1;
+
+        for (int d = 0; d < given[i].dims; d++)
+            here *= given[i].shape[d];
+        for (size_t d = 0; d < json_array_size(shape); d++)
+            there *= json_integer_value(json_array_get(shape, d));
+        if (here != there || strcmp(given[i].dtype, json_string_or(t, "dtype", "")) != 0)
+            return error_set(err, ERROR_USE, "%s %d was judged as %lld elements of %s", what, i,
+                             (long long)there, json_string_or(t, "dtype", "?"));
+    }
+    return true;
+}
+
+/* An exported folder: its judged code, at the shapes it was judged with. */
+static bool adopt(struct stage *st, const struct simt_options *o, const struct task *task,
+                  struct arena *a, struct build_result *build, struct error *err)
+{
+    struct exported *from = arena_alloc(a, sizeof(*from));
+
+    if (!stage_export_read(o->file, a, from, err))
+        return false;
+    if (from->device.kind != DEVICE_SIMT) {
+        error_set(err, ERROR_USE, "%s was judged on %s: simt does not run its code", o->file,
+                  from->device.name);
+        return error_hint(err, "run its source: cutegen simt run %s/%s.cu ...", o->file,
+                          from->name);
+    }
+    if (!stage_adopt(st, from, (size_t)o->number, a, build, err))
+        return false;
+    return same_tensors(json_object_get(build->launches, "inputs"), task->in, task->in_count,
+                        "input", err) &&
+           same_tensors(json_object_get(build->launches, "outputs"), task->out, task->out_count,
+                        "output", err);
+}
+
 bool stage_simt_run(const struct settings *settings, const struct simt_options *options,
                     struct arena *a, json_t **report, struct error *err)
 {
@@ -454,21 +505,23 @@ bool stage_simt_run(const struct settings *settings, const struct simt_options *
     struct build_result build = {0};
     json_t *buffers = json_object();
     struct stage *st = NULL;
-    bool ok = false;
+    bool ok = false, folder = is_folder(options->file);
 
     own.device = "simt";
     own.model = "builtin"; /* no model is asked */
     *report = json_object();
     task.description = json_object();
-    if (!file_read(options->file, MAX_SOURCE, a, &cand.source, err)) {
+    if (!folder && !file_read(options->file, MAX_SOURCE, a, &cand.source, err)) {
         err->kind = ERROR_USE;
         goto done;
     }
     /* No verdict here: a kernel may run whether it is written in CuTe or not. */
-    own.target_cuda = !strstr(cand.source.data, "cute/") && !strstr(cand.source.data, "cutlass/");
+    own.target_cuda =
+        folder || (!strstr(cand.source.data, "cute/") && !strstr(cand.source.data, "cutlass/"));
     if (!take_scalars(options, task.description, err) || !stage_open(&own, &st, err) ||
         !make_buffers(st, options, &task, a, buffers, err) ||
-        !stage_build(st, &task, &cand, a, &build, err))
+        !(folder ? adopt(st, options, &task, a, &build, err)
+                 : stage_build(st, &task, &cand, a, &build, err)))
         goto done;
     if (build.verdict.kind != VERDICT_PASS) {
         json_object_set_new(*report, "verdict", json_string(verdict_names[build.verdict.kind]));

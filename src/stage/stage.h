@@ -117,6 +117,10 @@ bool stage_optimize(struct stage *st, const struct question *q, struct arena *a,
 
 bool stage_build(struct stage *st, const struct task *task, const struct candidate *cand,
                  struct arena *a, struct build_result *out, struct error *err);
+/* The same for a device that need not be here: to compare what comes out. */
+bool stage_build_for(struct stage *st, const struct device *device, const struct task *task,
+                     const struct candidate *cand, struct arena *a, struct build_result *out,
+                     struct error *err);
 bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
                 const struct build_result *build, struct arena *a, struct test_result *out,
                 struct error *err);
@@ -134,25 +138,50 @@ bool stage_profile(struct stage *st, const struct candidate *cand, const struct 
 
 /* ---- using the result ---------------------------------------------------- */
 
+enum export_layout { LAYOUT_FOLDER, LAYOUT_WHEEL, LAYOUT_HF, LAYOUT_COUNT };
+
+/* One set of judged shapes: its code, names and launch list, and the description they are of. */
+struct export_case {
+    const json_t *description;
+    const struct build_result *build; /* code, code_hash, ptx, ptx_hash, launches, names */
+};
+
 struct export_request {
     const struct task *task;
     const struct candidate *best;
-    const struct device *device;
-    const json_t *record; /* written beside it: model, versions, timings, accuracy, seed */
+    const struct device *device; /* it was judged on */
+    const json_t *record;        /* model, versions, timings, accuracy, seed, hashes */
     const char *dir;
-    const struct settings *settings;
-    bool fallback; /* ModelNew leaves other shapes and dtypes to Model */
-    bool shared;   /* a shared object too, by nvcc: takes seconds to a minute */
+    const struct export_case *cases; /* at least one */
+    size_t case_count;
+    enum export_layout layout;
+    bool fallback;  /* ModelNew leaves what was not judged to Model */
+    bool gradients; /* those of the reference; else requires_grad is an error */
+    bool ptx;       /* PTX too, for GPUs of other architectures: not judged there */
 };
 
 struct export_files {
-    const char *module_path, *source_path, *header_path, *record_path;
-    const char *shared_path; /* NULL: not made */
-    const char *no_shared;   /* why it could not be made; NULL: it was, or was not wanted */
+    const char *dir;
+    const char *module_path, *source_path, *record_path; /* NULL in a wheel */
+    const char *wheel_path;                              /* NULL: no wheel */
 };
 
 bool stage_export(const struct export_request *req, struct arena *a, struct export_files *out,
                   struct error *err);
+
+/* An exported folder, read again. The json_t's live in the arena. */
+struct exported {
+    const char *dir;
+    json_t *table, *record; /* launches.json, record.json */
+    const char *name;       /* of the package */
+    struct device device;   /* it was judged on */
+    struct text source;     /* NAME.cu */
+};
+
+bool stage_export_read(const char *dir, struct arena *a, struct exported *out, struct error *err);
+/* The code of a case, as the runner loads it; a file that is not what was judged is an error. */
+bool stage_adopt(struct stage *st, const struct exported *from, size_t number, struct arena *a,
+                 struct build_result *out, struct error *err);
 
 /* ---- single steps by hand: doctor, ask, models, prompt, edit, simt -------- */
 
@@ -179,7 +208,8 @@ enum edit_outcome stage_edit(struct text source, struct text reply, struct arena
                              struct text *result, const char **reason, json_t **report);
 
 struct simt_options {
-    const char *file;           /* .cu with a plan */
+    const char *file;           /* .cu with a plan, or an exported folder */
+    int number;                 /* of the folder's cases */
     const char *const *inputs;  /* "f32[16,128]=normal", NULL-terminated */
     const char *const *outputs; /* "f32[16,128]" */
     const char *const *scalars; /* "float=1.5" */

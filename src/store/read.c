@@ -99,6 +99,7 @@ static void fill_device(const json_t *d, struct device *o)
     o->arch = json_string_or(d, "arch", NULL);
     o->sm_count = (int)json_int_or(d, "sm_count", 0);
     o->smem_block_bytes = json_int_or(d, "smem_block_bytes", 0);
+    o->l2_bytes = json_int_or(d, "l2_bytes", 0);
     o->memory_bytes = json_int_or(d, "memory_bytes", 0);
 }
 
@@ -206,7 +207,7 @@ static bool read_build(struct row_reader *r, int attempt, struct attempt_outcome
 
     if (!sql_query(r->s, &q, err,
                    "SELECT b.build_ms, b.cached, l.data AS launches, n.data AS names, "
-                   "s.data AS resources FROM builds b "
+                   "s.data AS resources, b.code, b.ptx FROM builds b "
                    "LEFT JOIN blobs l ON l.sha256 = b.launches "
                    "LEFT JOIN blobs n ON n.sha256 = b.names "
                    "LEFT JOIN blobs s ON s.sha256 = b.resources "
@@ -220,6 +221,8 @@ static bool read_build(struct row_reader *r, int attempt, struct attempt_outcome
         b->cached = col_int(&q, 1);
         ok = col_json(r, &q, 2, &b->launches, err) && col_json(r, &q, 3, &b->names, err) &&
              col_json(r, &q, 4, &b->resources, err);
+        b->code_hash = col_text(&q, 5, r->a);
+        b->ptx_hash = col_text(&q, 6, r->a);
         o->build = b;
     }
     return sql_done(&q) && ok;

@@ -209,11 +209,11 @@ static bool task_insert(struct store *s, const struct task *t, int64_t *id, stru
 
 static char *device_text(const struct device *d)
 {
-    json_t *v =
-        json_pack("{s:s, s:i, s:s?, s:s?, s:s?, s:i, s:I, s:I}", "kind",
-                  d->kind == DEVICE_CUDA ? "cuda" : "simt", "index", d->index, "name", d->name,
-                  "models", d->models, "arch", d->arch, "sm_count", d->sm_count, "smem_block_bytes",
-                  (json_int_t)d->smem_block_bytes, "memory_bytes", (json_int_t)d->memory_bytes);
+    json_t *v = json_pack("{s:s, s:i, s:s?, s:s?, s:s?, s:i, s:I, s:I, s:I}", "kind",
+                          d->kind == DEVICE_CUDA ? "cuda" : "simt", "index", d->index, "name",
+                          d->name, "models", d->models, "arch", d->arch, "sm_count", d->sm_count,
+                          "smem_block_bytes", (json_int_t)d->smem_block_bytes, "l2_bytes",
+                          (json_int_t)d->l2_bytes, "memory_bytes", (json_int_t)d->memory_bytes);
     if (!v)
         BUG("device \"%s\" is not UTF-8", d->name ? d->name : "");
     char *s = json_text(v);

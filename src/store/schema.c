@@ -216,6 +216,11 @@ static const char *const steps[] = {
     "  module_hash TEXT NOT NULL,"
     "  PRIMARY KEY (run, attempt, number),"
     "  FOREIGN KEY (run, attempt) REFERENCES attempts) STRICT;",
+
+    /* Hashes of the judged code (the cubin, or the PTX on simt) and of its PTX. The code itself is
+     * in blobs where the attempt passed. */
+    "ALTER TABLE builds ADD COLUMN code TEXT;"
+    "ALTER TABLE builds ADD COLUMN ptx TEXT;",
 };
 
 int schema_version(void)

@@ -150,19 +150,28 @@ static bool verdict_insert(struct run *r, int attempt, const struct verdict *v, 
     return true;
 }
 
-static bool build_insert(struct run *r, int attempt, const struct build_result *b,
+/* Code is large: only that of a kernel that passed can be wanted again. */
+static bool code_insert(struct run *r, const struct build_result *b, bool passed, struct error *err)
+{
+    char sha[65];
+
+    return !passed || !b->code_hash ||
+           (blob_insert(r->store, b->code, sha, err) && blob_insert(r->store, b->ptx, sha, err));
+}
+
+static bool build_insert(struct run *r, int attempt, const struct build_result *b, bool passed,
                          struct error *err)
 {
     char launches[65], names[65], resources[65];
 
     return blob_insert_json(r->store, b->launches, launches, err) &&
-           blob_insert_json(r->store, b->names, names, err) &&
+           code_insert(r, b, passed, err) && blob_insert_json(r->store, b->names, names, err) &&
            blob_insert_json(r->store, b->resources, resources, err) &&
            sql_run(r->store, err,
                    "INSERT INTO builds (run, attempt, build_ms, cached, launches, names, "
-                   "resources) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                   "tiiittt", r->id, attempt, b->build_ms, (int)b->cached, sha_or_null(launches),
-                   sha_or_null(names), sha_or_null(resources));
+                   "resources, code, ptx) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                   "tiiittttt", r->id, attempt, b->build_ms, (int)b->cached, sha_or_null(launches),
+                   sha_or_null(names), sha_or_null(resources), b->code_hash, b->ptx_hash);
 }
 
 static bool test_insert(struct run *r, int attempt, const struct test_result *t, struct error *err)
@@ -240,7 +249,8 @@ static bool outcome_insert(struct run *r, int attempt, const struct attempt_outc
         if (!shape_insert(r, attempt, i, &o->shapes[i], err))
             return false;
     return verdict_insert(r, attempt, &o->verdict, err) &&
-           (!o->build || build_insert(r, attempt, o->build, err)) &&
+           (!o->build ||
+            build_insert(r, attempt, o->build, o->verdict.kind == VERDICT_PASS, err)) &&
            (!o->test || test_insert(r, attempt, o->test, err)) &&
            (!o->measurement || measurement_insert(r, attempt, o->measurement, err));
 }

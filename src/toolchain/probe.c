@@ -195,7 +195,7 @@ static void look_at_nvcc(const struct scene *s, struct arena *a, struct check *c
     const char *argv[] = {s->tools.nvcc, "--version", NULL}, *why = "", *out, *release, *version;
 
     if (!s->tools.nvcc) {
-        set_missing(c, "only `cutegen export` uses it, for a shared object", "");
+        set_missing(c, "only needed to compile a kernel file by hand", "");
         return;
     }
     out = first_line(s, a, argv, &why);

@@ -28,7 +28,7 @@ if compgen -G 'examples/replays/*.jsonl' >/dev/null; then
 fi
 show runs
 
-# The exported module on this machine's PyTorch: without a GPU its kernel runs on simt.
+# The exported module on this machine's PyTorch: judged on simt, its code runs there, at the judged (reduced) shape.
 module=$("$cutegen" export "${swish:-last}" --output "$CUTEGEN_RUNS/demo-swish" --json | sed -n 's/.*"module":"\([^"]*\)".*/\1/p')
 python=$("$cutegen" config --json | sed -n 's/.*"python":{"value":"\([^"]*\)".*/\1/p')
 python=${python:-python3}
@@ -42,7 +42,7 @@ import torch
 spec = importlib.util.spec_from_file_location("swish_new", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-x = torch.rand(64, 512)
+(x,) = module.get_inputs()
 difference = (module.ModelNew()(x) - module.Model()(x)).abs().max().item()
 print(f"ModelNew on the CPU, through simt: {tuple(x.shape)}, largest difference from Model {difference:.1e}")
 sys.exit(difference > 1e-5)

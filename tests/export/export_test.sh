@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# export_test.sh - the exported module, shared object and header, used without a GPU.
+# export_test.sh - an export used without a GPU: results, refusals, gradients, layouts, verify.
 #
 #     tests/export/export_test.sh PATH-TO-CUTEGEN
 set -u
@@ -24,55 +24,90 @@ ok()
     fi
 }
 skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
+python() { "$here/../oracle/run.sh" "$@" 2>&1; }
 
 said=$("$program" eval "$here/two.py" "$here/two.cu" --draws 2 2>&1)
 ok "a kernel with two results, a parameter and a scalar passes" '^pass' "$said"
-said=$("$program" export last --output "$work/out" 2>&1)
+said=$("$program" export last --output "$work/two" 2>&1)
 ok "it is exported" 'module .*two_new.py' "$said"
+judged=$("$program" show last --attempt 1 --json | sed -n 's/.*"code":"\([0-9a-f]*\)".*/\1/p')
+ok "the exported code has the hash that was judged" "^$judged " "$(sha256sum "$work/two/kernel-0.ptx")"
+ok "the record names it too" "\"code\": \"$judged\"" "$(cat "$work/two/record.json")"
 
-facts=$("$here/../oracle/run.sh" "$here/check.py" "$work/out/two_new.py" 2>&1)
-ok "the module can be loaded twice" '^loads-twice' "$facts"
-ok "on a CPU it gives the reference's results, arranged as the reference does" '^same-result' "$facts"
-ok "keyword arguments and scalars arrive" '^keyword-scalar' "$facts"
-ok "another shape is refused" '^shape-refused' "$facts"
-ok "another dtype is refused" '^dtype-refused' "$facts"
-ok "the kernel is an operator of torch" '^operator' "$facts"
-ok "what it is built from stays where it is, so that it is built once" '^headers-stay' "$facts"
+facts=$(python "$here/check.py" "$work/two")
+ok "importing it takes less than a second of CPU time" '^import-seconds below-1' "$facts"
+ok "it gives the reference's results, arranged as the reference does" '^same-result' "$facts"
+ok "non-contiguous inputs are copied" '^non-contiguous-copied' "$facts"
+ok "misaligned inputs are copied" '^misaligned-copied' "$facts"
+ok "an empty batch gives an empty result" '^empty-batch' "$facts"
+ok "it works under no_grad" '^no-grad' "$facts"
+ok "deepcopy and state_dict work" '^deepcopy-state-dict' "$facts"
+for what in shape rank dtype scalar half operator; do
+    ok "another $what is a ValueError that names it" "^$what ValueError\$" "$facts"
+done
+for what in numpy constructor keyword; do
+    ok "a wrong $what is a TypeError that says so" "^$what TypeError\$" "$facts"
+done
+ok "50 random shapes: none is taken, every refusal is clear" '^random-shapes 0 of 50' "$facts"
+ok "gradients are those of the reference" '^gradients-of-the-reference' "$(grep -v wrong-gradient <<<"$facts")"
+ok "and none is wrong" '^0$' "$(grep -c wrong-gradient <<<"$facts")"
+ok "second derivatives too" '^second-derivatives' "$facts"
 if "$here/../torch_at_least.sh" 2.4; then
-    ok "with a shape function" '^shape-function' "$facts"
+    facts=$(python "$here/citizen.py" "$work/two")
+    ok "opcheck passes" '^opcheck SUCCESS$' "$facts"
+    ok "torch.compile(fullgraph=True) takes it" '^compiled True' "$facts"
+    ok "and its gradients" '^compiled-gradients True' "$facts"
+    ok "torch.export takes it" '^exported True' "$facts"
 else
-    skip "with a shape function" "needs torch 2.4 or newer"
+    skip "opcheck, torch.compile and torch.export" "needs torch 2.4 or newer"
 fi
 
-"$program" export last --fallback --no-shared --output "$work/lenient" >/dev/null 2>&1
-facts=$("$here/../oracle/run.sh" "$here/check.py" "$work/lenient/two_new.py" 2>&1)
-ok "with --fallback the reference does what the kernel was not built for" '^dtype-(taken|left)' "$facts"
+"$program" export last --gradients none --output "$work/none" >/dev/null 2>&1
+ok "with --gradients none requires_grad is an error" '^none RuntimeError$' "$(python "$here/check.py" "$work/none" none)"
+"$program" export last --fallback --output "$work/lenient" >/dev/null 2>&1
+facts=$(python "$here/check.py" "$work/lenient" fallback)
+ok "with --fallback the reference does what was not judged" '^left-to-model' "$facts"
+ok "and one warning says so" '^told 1$' "$facts"
+ok "other words for gradients are refused" 'neither reference nor none' "$("$program" export last --gradients some 2>&1)"
 
-verdict=$("$program" eval "$here/two.py" "$work/out/two_new.py" --draws 2 2>&1)
-ok "as a foreign candidate it cannot start simt, which is told" '^crash' "$verdict"
+# ---- layouts ----------------------------------------------------------------------
+said=$("$program" export last --wheel --output "$work/wheel" 2>&1)
+ok "a wheel is written" 'wheel .*two-.*-py3-none-any.whl' "$said"
+facts=$(python - "$work"/wheel/*.whl "$work/two" <<'END'
+import base64, hashlib, os, sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+print("sound" if wheel.testzip() is None else "damaged")
+rows = [r.split(",") for r in wheel.read(next(n for n in wheel.namelist() if n.endswith("RECORD"))).decode().splitlines()]
+ok = all(not d or d == "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(wheel.read(n)).digest()).decode().rstrip("=") for n, d, _ in rows)
+print("record" if ok and {r[0] for r in rows} == set(wheel.namelist()) else "bad record")
+print("same" if all(wheel.read("two/" + n) == open(os.path.join(sys.argv[2], n), "rb").read() for n in os.listdir(sys.argv[2]) if n != "__pycache__") else "other")
+END
+)
+ok "it is a sound archive with a right RECORD and the same files" '^sound record same $' "$(tr '\n' ' ' <<<"$facts")"
+"$program" export last --layout hf --output "$work/hf" >/dev/null 2>&1
+ok "the layout of Hugging Face kernels" 'build/torch-universal/two/__init__.py' "$(cd "$work/hf" && find . -name '__init__.py')"
+ok "other layouts are refused" "there is no layout 'flat'" "$("$program" export last --layout flat 2>&1)"
 
-if grep -q 'shared .*two.so' <<<"$said"; then
-    cat >"$work/use.c" <<'EOF'
-#include "two.h"
-#include <stdio.h>
-int main(void)
-{
-    char why[200] = "";
-    struct cutegen_tensor none[65] = {{0}};
+# ---- verify -----------------------------------------------------------------------
+said=$("$program" verify "$work/two" 2>&1)
+ok "verify: files, store, source and launch list are the same, and it passes" \
+    '^files ok store ok source ok launches ok judge ok verified' "$(awk '{printf "%s %s ", $1, $2}' <<<"$said")"
+cp -r "$work/two" "$work/changed"
+echo '// changed' >>"$work/changed/kernel-0.ptx"
+said=$("$program" verify "$work/changed" 2>&1)
+ok "verify: other code is found" 'files +DIFFERS +kernel-0.ptx' "$said"
+ok "and not run" 'judge +DIFFERS .*not the code that was judged' "$said"
+ok "nor does the loader run it" 'is not the code that was judged' "$(python "$here/check.py" "$work/changed")"
+cp -r "$work/two" "$work/lists"
+sed -i '/"grid": \[/{n;s/[0-9]\+/1/}' "$work/lists/launches.json"
+said=$("$program" verify "$work/lists" 2>&1)
+code=$?
+ok "verify: another launch list is found, by hash and by the plan" 'launches +DIFFERS' "$said"
+ok "with exit code 1" '^1$' "$code"
+ok "a folder that is none is told" 'name a folder that .cutegen export. wrote' "$("$program" verify "$work" 2>&1)"
 
-    if (cutegen_abi_version() != CUTEGEN_ABI_VERSION)
-        return 1;
-    if (cutegen_call_kernel(none, 65, none, 1, NULL, 0, NULL, why, sizeof(why)) != 1)
-        return 2;
-    puts(why);
-    return 0;
-}
-EOF
-    facts=$(cc -Wall -Werror -I "$work/out" "$work/use.c" "$work/out/two.so" -Wl,-rpath,"$work/out" -o "$work/use" 2>&1 && "$work/use")
-    ok "C includes the header, links the shared object and is told what is wrong" 'too many tensors' "$facts"
-else
-    skip "C uses the shared object" "no nvcc"
-fi
+verdict=$("$program" eval "$here/two.py" "$work/two/two_new.py" --draws 2 2>&1)
+ok "as a foreign candidate it sees none of its files, which is told" '^compile error' "$verdict"
 
 echo "1..$n"
 exit $failed

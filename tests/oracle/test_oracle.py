@@ -244,6 +244,20 @@ class Scaling(OracleTest):
         self.assertEqual(task["inputs"][0]["shape"][0], 2 * task["inputs"][0]["shape"][1])
         self.assertEqual(task["source_constants"], {"N": 4096, "shape[1]": 8})
 
+    def test_the_text_that_was_judged_has_the_other_sizes_and_every_other_line(self) -> None:
+        constants = "N: int = 1 << 12  # größer\nA, B = (4096,\n        7)\nshape = (N, 8)\n"
+        task = self.scaled(constants, "[torch.rand(N, A, 1), torch.rand(3, 64)]")
+        text, (n, a) = task["judged_source"], task["inputs"][0]["shape"][:2]
+        self.assertIn(f"N: int = {n}  # größer\nA, B = ({a},\n        7)\nshape = (N, 8)\n", text)
+        self.assertEqual(text.count("\n"), model("*x): return x[0] + 1", "[torch.rand(N, A, 1), torch.rand(3, 64)]", "", constants).count("\n"))
+        again = self.loaded(text)
+        self.assertEqual((again["inputs"], again["scaled"], again["judged_source"]), (task["inputs"], None, None))
+
+    def test_the_call_is_told_with_its_tensors_by_number(self) -> None:
+        task = self.loaded(model("p, k=2): return p[0] * k + p[1]", "[[torch.rand(4), torch.rand(4)]]"))
+        self.assertEqual(task["call"], {"list": [{"list": [{"list": [{"tensor": 0}, {"tensor": 1}]}, {"int": "2"}]}, {"dict": {}}]})
+        self.assertTrue(task["training"])
+
     def test_sizes_in_a_tuple_are_scaled_too(self) -> None:
         self.assertIn("shape[0]", self.scaled("shape = (1 << 20,)\n", "[torch.rand(4, *shape)]")["scaled"])
 

@@ -95,15 +95,21 @@ static void assert_race_comes_back(struct place *p, const struct verdict *v)
 static void put_failed_attempt(struct run *r)
 {
     struct candidate c = {.attempt = 1, .source = text_of("int a;\n"), .change = "plain"};
-    struct build_result b = {.build_ms = 412, .cached = true};
+    struct build_result b = {
+        .build_ms = 412, .cached = true, .code = text_of("CODE"), .ptx = text_of("PTX")};
     struct test_result t = {.seed = "81c3",
                             .test_ms = 33,
                             .accuracy = {.max_abs = NAN, .max_rel = INFINITY, .draws = 5}};
     struct attempt_outcome o = {
         .step = STEP_TEST, .verdict = race_verdict(), .build = &b, .test = &t};
     struct error err = {0};
+    char code[65], ptx[65];
 
     b.launches = json_pack("{s:[]}", "ops");
+    hash_text(b.code, code);
+    hash_text(b.ptx, ptx);
+    b.code_hash = code;
+    b.ptx_hash = ptx;
     t.counters = json_pack("[{s:i}]", "sectors", 4);
     assert_ok(run_attempt_begin(r, &c, STAGE_SYNTHESIZE, 0, &err));
     assert_ok(run_attempt_end(r, 1, &o, &err));
@@ -176,6 +182,7 @@ static void put_call(struct run *r)
 static void assert_attempts_come_back(struct place *p, const struct run_history *h)
 {
     const struct attempt_record *a = h->attempts;
+    char code[65];
 
     assert_int_equal(h->attempt_count, 2);
     assert_int_equal(a[0].outcome.step, STEP_TEST);
@@ -185,6 +192,10 @@ static void assert_attempts_come_back(struct place *p, const struct run_history 
     assert_int_equal(a[0].outcome.build->build_ms, 412);
     assert_true(a[0].outcome.build->cached);
     assert_non_null(json_object_get(a[0].outcome.build->launches, "ops"));
+    hash_text(text_of("CODE"), code);
+    assert_string_equal(a[0].outcome.build->code_hash, code);
+    hash_text(text_of("PTX"), code);
+    assert_string_equal(a[0].outcome.build->ptx_hash, code);
     assert_true(isnan(a[0].outcome.test->accuracy.max_abs));
     assert_true(isinf(a[0].outcome.test->accuracy.max_rel));
     assert_int_equal(json_array_size(a[0].outcome.test->counters), 1);

@@ -1,0 +1,274 @@
+"""Checks exports on a GPU: import, first call, accuracy, opcheck, torch.compile, graphs, streams, copies, gradients, time and overhead.
+
+    python3 bench/gpu/exports.py FOLDER...               what `cutegen export` wrote; tables on stdout
+
+Each folder is checked in this process; import times come from a process of their own each. QUICK=1 leaves torch.compile out. Errors are
+against float64, relative to the largest value, beside the reference's own. Cold L2: a buffer is read (flush r) or written (flush w) before each call.
+"""
+
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import warnings
+
+import torch
+
+QUICK = "QUICK" in os.environ
+DRAWS = ("task", "normal", "wide", "small", "skewed")
+torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+warnings.simplefilter("ignore")
+
+
+def load(folder):
+    folder = pathlib.Path(folder).resolve()
+    sys.path.insert(0, str(folder.parent))
+    return __import__(folder.name)
+
+
+def import_seconds(folder):
+    """torch first, which is not ours; then the export."""
+    folder = pathlib.Path(folder).resolve()
+    code = f"import sys, time, torch; sys.path.insert(0, {str(folder.parent)!r}); t = time.time(); import {folder.name}; print(time.time() - t)"
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+
+
+def leaves(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple, dict)):
+        return [t for v in (value.values() if isinstance(value, dict) else value) for t in leaves(v)]
+    return []
+
+
+def distance(got, want):
+    return max(((g.double() - w.double()).abs().max() / w.double().abs().max().clamp_min(1e-30)).item() for g, w in zip(leaves(got), leaves(want)))
+
+
+def redrawn(t, kind):
+    if kind == "task" or not t.is_floating_point():
+        return t
+    x = torch.randn(t.shape, device=t.device)
+    x = {"normal": x, "wide": x * 30, "small": x * 1e-3, "skewed": x.exp()}[kind]
+    return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device).copy_(x)
+
+
+def make(m, seed=1):
+    torch.manual_seed(seed)
+    with torch.device("cuda"):
+        inputs = m.get_inputs()
+        reference, ours = m.Model(*m.get_init_inputs()).cuda(), m.ModelNew(*m.get_init_inputs()).cuda()
+    ours.load_state_dict(reference.state_dict())
+    return reference, ours, [t.cuda() if isinstance(t, torch.Tensor) else t for t in inputs]
+
+
+def median_us(call, flush="r", runs=25, hide_host=True):
+    room = torch.zeros(64 << 20, device="cuda")
+    pairs = []
+    for _ in range(runs + 3):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        if flush == "r":
+            room.amax()
+        elif flush == "w":
+            room.fill_(1.0)
+        if hide_host:
+            torch.cuda._sleep(300_000)
+        begin.record()
+        call()
+        end.record()
+        pairs.append((begin, end))
+    torch.cuda.synchronize()
+    return sorted(1000 * b.elapsed_time(e) for b, e in pairs[3:])[runs // 2]
+
+
+def host_us(call, calls=300):
+    """Host time of a call, queued without waiting; the GPU is kept busy so that nothing waits for it."""
+    call()
+    torch.cuda.synchronize()
+    best = 1e9
+    for _ in range(3):
+        begin = time.perf_counter()
+        for _ in range(calls // 3):
+            call()
+        best = min(best, 1e6 * (time.perf_counter() - begin) / (calls // 3))
+        torch.cuda.synchronize()
+    return best
+
+
+def attempt(what, act):
+    try:
+        return act()
+    except Exception as err:  # one failure must not hide the rest
+        print(f"#   {what}: {type(err).__name__}: {(str(err).splitlines() or [''])[0][:300]}")
+        return None
+
+
+def captured(call):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        call()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept = call()
+    return graph, kept
+
+
+def doubled(model, args):
+    wide = copy.deepcopy(model).double()
+    return wide(*[a.double() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args])
+
+
+def accuracy(reference, ours, inputs):
+    worst, theirs = 0.0, 0.0
+    for kind in DRAWS:
+        args = [redrawn(a, kind) if isinstance(a, torch.Tensor) else a for a in inputs]
+        truth = doubled(reference, args)
+        worst, theirs = max(worst, distance(ours(*args), truth)), max(theirs, distance(reference(*args), truth))
+    return worst, theirs
+
+
+def on_side_stream(ours, inputs, want):
+    side = torch.cuda.Stream()
+    late = [torch.zeros_like(i) if isinstance(i, torch.Tensor) else i for i in inputs]
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(20_000_000)
+        for to, of in zip(late, inputs):
+            if isinstance(to, torch.Tensor):
+                to.copy_(of)
+        kept = [t.clone() for t in leaves(ours(*late))]
+    side.synchronize()
+    return distance(kept, want)
+
+
+def strided(t):
+    return torch.stack([t, t], -1)[..., 0] if t.numel() < 1 << 27 else t.transpose(-1, -2).contiguous().transpose(-1, -2)
+
+
+def shifted(t):
+    room = torch.empty(t.numel() + 1, dtype=t.dtype, device=t.device)
+    room[1:].copy_(t.reshape(-1))
+    return room[1:].view(t.shape)
+
+
+def each(inputs, change):
+    return [change(a) if isinstance(a, torch.Tensor) and a.dim() else a for a in inputs]
+
+
+def gradients(reference, ours, inputs):
+    """The largest distance between our gradients and the reference's, of inputs and parameters."""
+    found = []
+    for model in (reference, ours):
+        args = [a.detach().clone().requires_grad_() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in inputs]
+        model.zero_grad()
+        sum((t.float() * t.float()).mean() for t in leaves(model(*args)) if t.is_floating_point()).backward()
+        found.append([a.grad for a in args if isinstance(a, torch.Tensor) and a.grad is not None] + [p.grad for p in model.parameters()])
+    return distance(found[1], found[0])
+
+
+def check(folder):
+    m = load(folder)
+    record = json.loads((pathlib.Path(folder) / "record.json").read_text())
+    judged = record["time"]["time_us"]
+    name = pathlib.Path(folder).name
+    reference, ours, inputs = make(m)
+    row = [name, f"{import_seconds(folder):.3f}"]
+    with torch.no_grad():
+        torch.cuda.synchronize()
+        begin = time.time()
+        got = ours(*inputs)
+        torch.cuda.synchronize()
+        row.append(f"{time.time() - begin:.3f}")
+        want = reference(*inputs)
+        far, theirs = attempt("accuracy", lambda: accuracy(reference, ours, inputs)) or (float("nan"),) * 2
+        row.append(f"{far:.1e} / {theirs:.1e}")
+        row.append("ok" if distance(got, want) < 3 * max(theirs, 1e-6) else f"{distance(got, want):.1e}")
+        side = attempt("side stream", lambda: on_side_stream(ours, inputs, got))
+        graph = attempt("graph", lambda: captured(lambda: ours(*inputs)))
+        graph_far = None
+        if graph:
+            for t in leaves(graph[1]):
+                t.zero_()
+            graph[0].replay()
+            graph_far = distance(graph[1], got)
+        row += ["-" if v is None else "same" if v == 0 else f"{v:.1e}" for v in (side, graph_far)]
+        for what, change in (("non-contiguous", strided), ("misaligned", shifted)):
+            v = attempt(what, lambda: distance(ours(*each(inputs, change)), got))
+            row.append("-" if v is None else "same" if v == 0 else f"{v:.1e}")
+        empty = [a[:0] if isinstance(a, torch.Tensor) and a.dim() else a for a in inputs]
+        row.append(attempt("empty", lambda: str([list(t.shape) for t in leaves(ours(*empty))] == [list(t.shape) for t in leaves(reference(*empty))])) or "-")
+    v = attempt("gradients", lambda: gradients(reference, ours, inputs))
+    row.append("-" if v is None else f"{v:.1e}")
+    print("| " + " | ".join(row) + " |", flush=True)
+    with torch.no_grad():
+        times = [judged, *(attempt("time", act) or 0 for act in (
+            lambda: median_us(graph[0].replay),
+            lambda: median_us(lambda: ours(*inputs)),
+            lambda: median_us(lambda: ours(*inputs), "w"),
+            lambda: median_us(graph[0].replay, "w"),
+            lambda: median_us(lambda: ours(*inputs), hide_host=False),
+            lambda: median_us(lambda: reference(*inputs)),
+        ))]
+    return name, times
+
+
+def citizen(folder):
+    m = load(folder)
+    reference, ours, inputs = make(m, 2)
+    name = pathlib.Path(folder).name
+    tensors = [a for a in inputs if isinstance(a, torch.Tensor)]
+    held = [t for _, t in [*ours.named_parameters(), *ours.named_buffers()]]
+    args = tuple(t.detach().requires_grad_() if t.is_floating_point() else t for t in tensors + held)
+    checked = attempt("opcheck", lambda: sorted(set(torch.library.opcheck(m.operator, args).values())))
+    with torch.no_grad():
+        whole = attempt("compile", lambda: torch.compile(lambda *a: [t * 2 for t in leaves(ours(*a))], fullgraph=True)(*inputs))
+        far = None if whole is None else distance(whole, [t * 2 for t in leaves(ours(*inputs))])
+        program = attempt("torch.export", lambda: torch.export.export(ours, tuple(inputs)))
+        exported = None if program is None else distance(program.module()(*inputs), ours(*inputs))
+    show = ["-" if v is None else "same" if v == 0 else f"{v:.1e}" for v in (far, exported)]
+    print(f"| {name} | {', '.join(checked or ['-'])} | {' | '.join(show)} |", flush=True)
+
+
+def calls(folder):
+    """Host time of a call beside that of an operator of PyTorch's, in C++."""
+    m = load(folder)
+    _, ours, inputs = make(m, 3)
+    tensors = [a for a in inputs if isinstance(a, torch.Tensor)] + [t for _, t in [*ours.named_parameters(), *ours.named_buffers()]]
+    with torch.no_grad():
+        small = torch.randn(1024, device="cuda")
+        figures = [host_us(lambda: torch.sigmoid(small)), host_us(lambda: m.operator(*tensors)), host_us(lambda: ours(*inputs))]
+    print(f"| {pathlib.Path(folder).name} | " + " | ".join(f"{v:.1f}" for v in figures) + " |", flush=True)
+
+
+def main():
+    folders = sys.argv[1:]
+    print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}, {len(folders)} exports\n")
+    print("| export | import s | first call s | error / reference's, five draws | result | side stream | graph | non-contiguous | misaligned | empty batch | gradients |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    rows = []
+    for folder in folders:
+        rows.append(attempt(folder, lambda: check(folder)))
+        torch.cuda.empty_cache()
+    print("\n| export | judged us | graph us | to judged | called us | to judged | called, flush w us | graph, flush w us | called, host time in us | Model us |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for name, t in filter(None, rows):
+        off = [f"{100 * (v / t[0] - 1):+.1f} %" for v in t[1:3]]
+        print(f"| {name} | {t[0]:.2f} | {t[1]:.2f} | {off[0]} | {t[2]:.2f} | {off[1]} | " + " | ".join(f"{v:.2f}" for v in t[3:]) + " |")
+    print("\n| export | torch.sigmoid us | operator us | ModelNew us |\n|---|---|---|---|")
+    for folder in folders:
+        attempt(folder, lambda: calls(folder))
+        torch.cuda.empty_cache()
+    if QUICK:
+        return
+    print("\n| export | opcheck | compiled, fullgraph | torch.export |\n|---|---|---|---|")
+    for folder in folders:
+        attempt(folder, lambda: citizen(folder))
+        torch.cuda.empty_cache()
+
+
+main()

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export_layout.c - where the files of an export go.
+ *
+ *     folder   DIR/...                                        import it from there
+ *     wheel    DIR/NAME-VERSION-py3-none-any.whl              pip install it
+ *     hf       DIR/build/torch-universal/NAME/...             kernels.get_local_kernel(DIR, NAME)
+ *
+ * No file depends on the host's processor, so one wheel serves all.
+ */
+#include "base/base64.h"
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/zip.h"
+#include "stage/exported.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_WHEEL_BYTES = 1 << 30, MAX_LIST_BYTES = 1 << 20 };
+
+static bool write_folder(const struct export_package *p, const char *dir, struct arena *a,
+                         struct error *err)
+{
+    if (!dir_make(dir, err))
+        return false;
+    for (size_t i = 0; i < p->count; i++)
+        if (!file_write(path_join(a, dir, p->files[i].name), p->files[i].data, err))
+            return false;
+    return true;
+}
+
+/* RECORD's digests are base64 of the bytes, "url-safe", without padding. */
+static const char *wheel_digest(struct text data, struct arena *a)
+{
+    char hex[65], bytes[32], *letters = arena_alloc(a, BASE64_ROOM(sizeof bytes));
+
+    hash_text(data, hex);
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        char two[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
+
+        bytes[i] = (char)strtoul(two, NULL, 16);
+    }
+    base64_encode(bytes, sizeof bytes, "-_", letters);
+    letters[strcspn(letters, "=")] = '\0';
+    return letters;
+}
+
+static void wheel_add(struct zip *z, struct buf *list, const char *name, struct text data,
+                      struct arena *a)
+{
+    zip_add(z, name, data);
+    buf_printf(list, "%s,sha256=%s,%zu\n", name, wheel_digest(data, a), data.len);
+}
+
+static bool write_wheel(const struct export_package *p, const char *dir, struct arena *a,
+                        const char **path, struct error *err)
+{
+    const char *info = arena_printf(a, "%s-%s.dist-info", p->name, p->version);
+    struct zip z = zip_init(MAX_WHEEL_BYTES);
+    struct buf list = buf_init(MAX_LIST_BYTES);
+    struct text archive;
+    bool ok;
+
+    for (size_t i = 0; i < p->count; i++)
+        wheel_add(&z, &list, arena_printf(a, "%s/%s", p->name, p->files[i].name), p->files[i].data,
+                  a);
+    wheel_add(&z, &list, arena_printf(a, "%s/METADATA", info),
+              text_of(arena_printf(a,
+                                   "Metadata-Version: 2.1\nName: %s\nVersion: %s\n"
+                                   "Summary: a kernel judged and exported by cutegen\n"
+                                   "Requires-Python: >=3.8\nRequires-Dist: torch\n",
+                                   p->name, p->version)),
+              a);
+    wheel_add(&z, &list, arena_printf(a, "%s/WHEEL", info),
+              text_of("Wheel-Version: 1.0\nGenerator: cutegen\nRoot-Is-Purelib: true\n"
+                      "Tag: py3-none-any\n"),
+              a);
+    buf_printf(&list, "%s/RECORD,,\n", info);
+    zip_add(&z, arena_printf(a, "%s/RECORD", info), buf_text(&list));
+    archive = zip_end(&z);
+    *path = path_join(a, dir, arena_printf(a, "%s-%s-py3-none-any.whl", p->name, p->version));
+    ok = archive.len ? dir_make(dir, err) && file_write(*path, archive, err)
+                     : error_set(err, ERROR_USE, "the wheel would be larger than 1 GiB");
+    buf_release(&list);
+    zip_release(&z);
+    return ok;
+}
+
+bool export_place(const struct export_package *p, enum export_layout layout, const char *dir,
+                  struct arena *a, struct export_files *out, struct error *err)
+{
+    const char *folder = dir;
+
+    *out = (struct export_files){.dir = dir};
+    if (layout == LAYOUT_WHEEL)
+        return write_wheel(p, dir, a, &out->wheel_path, err);
+    if (layout == LAYOUT_HF)
+        folder = path_join(a, dir, arena_printf(a, "build/torch-universal/%s", p->name));
+    out->dir = folder;
+    out->module_path = path_join(a, folder, arena_printf(a, "%s_new.py", p->name));
+    out->source_path = path_join(a, folder, arena_printf(a, "%s.cu", p->name));
+    out->record_path = path_join(a, folder, "record.json");
+    return write_folder(p, folder, a, err);
+}
