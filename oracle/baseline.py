@@ -51,6 +51,10 @@ def baseline(session: Any, request: dict[str, Any]) -> dict[str, Any]:
             "cold_us": _times(call, _affordable(cold, about, budget / 2), flush),
             "warm_us": _times(call, _affordable(warm, about, budget / 2), None),
         }
+    if session.plan:  # its results are as large as the task
+        del call
+        session.baselines = {kept: call for kept, call in session.baselines.items() if kept == "compile"}
+        session.give_back()
     _keep(session, name, turn, answer)
     return answer
 
@@ -87,14 +91,17 @@ def _kept(session: Any, name: str, turn: str) -> dict[str, Any] | None:
 
 def _prepared(session: Any, name: str) -> Callable[[], Any]:
     """The call, ready to be timed; kept with the session so that a second request does not compile again."""
+    drawn = session.draw_now
+    if name == "compile" and name in session.baselines and drawn:
+        session.baselines[name].bind(drawn)
     if name not in session.baselines:
-        drawn = session.draw_now or session.make("baseline", "task")
+        drawn = drawn or session.make("baseline", "task")
         args, kwargs = drawn.arguments.with_tensors(drawn.tensors)
         model = drawn.model
         makers = {
             "eager": lambda: lambda: model(*args, **kwargs),
             "graph": lambda: _captured(lambda: model(*args, **kwargs)),
-            "compile": lambda: _compiled(model, args, kwargs),
+            "compile": lambda: Compiled(drawn),
         }
         session.baselines[name] = makers[name]()
     return session.baselines[name]
@@ -124,20 +131,37 @@ def _captured(call: Callable[[], Any]) -> Callable[[], Any]:
     return replay
 
 
-def _compiled(model: torch.nn.Module, args: Any, kwargs: Any) -> Callable[[], Any]:
-    if not hasattr(torch, "compile"):
-        raise machine(f"torch {torch.__version__} has no torch.compile", "PyTorch 2 has it")
-    try:
-        compiled = torch.compile(model)
-        compiled(*args, **kwargs)
-    except Fault:
-        raise
-    except Exception as err:
-        raise machine(
-            f"torch.compile fails: {type(err).__name__}: {(str(err).splitlines() or [''])[0]}",
-            "it needs triton and a C compiler",
-        ) from err
-    return lambda: compiled(*args, **kwargs)
+class Compiled:
+    """torch.compile's code for the task. It outlives draws, so it holds none: bind() names the one that is timed."""
+
+    def __init__(self, drawn: Any) -> None:
+        if not hasattr(torch, "compile"):
+            raise machine(f"torch {torch.__version__} has no torch.compile", "PyTorch 2 has it")
+        self.model = drawn.model
+        self.bind(drawn)
+        try:
+            self.code = torch.compile(self.model)
+            self()
+        except Fault:
+            raise
+        except Exception as err:
+            raise machine(
+                f"torch.compile fails: {type(err).__name__}: {(str(err).splitlines() or [''])[0]}",
+                "it needs triton and a C compiler",
+            ) from err
+
+    def bind(self, drawn: Any) -> None:
+        self.model.to(drawn.tensors[0].device if drawn.tensors else "cuda")
+        self.arguments = drawn.arguments.with_tensors(drawn.tensors)
+
+    def rest(self) -> None:
+        """Holds no device memory: parameters wait on the host."""
+        self.arguments = ((), {})
+        self.model.to("cpu")
+
+    def __call__(self) -> Any:
+        args, kwargs = self.arguments
+        return self.code(*args, **kwargs)
 
 
 def _flusher(device: torch.device) -> Callable[[], Any]:

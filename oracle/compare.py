@@ -30,7 +30,7 @@ from .pattern import describe_errors, describe_place
 
 SLICE = {
     "cpu": 1 << 15,
-    "cuda": 1 << 25,
+    "cuda": 1 << 23,
 }  # elements at a time; on the CPU just below what torch spreads over threads: a busy core would stall each step
 WORST = 8
 ELEMENT_FACTOR = 16.0  # times the median of the reference's errors in the block
@@ -125,8 +125,8 @@ def _compare_exact(
         "tolerance": {"rtol": 0.0, "atol": 0.0, "rms": 0.0, "rms_factor": 0.0},
         "imprecise": False,
         "beyond": wrong,
-        "worst": _worst(distance, got, wanted) if wrong and explain else [],
-        "pattern": _explain(bad, got, wanted, int(unwritten.sum())) if wrong and explain else "",
+        "worst": worst(distance, got, wanted) if wrong and explain else [],
+        "pattern": explained(bad, got, wanted, int(unwritten.sum())) if wrong and explain else "",
     }
 
 
@@ -172,38 +172,47 @@ def _compare_floating(
     explain: bool,
     noise: Noise,
 ) -> dict[str, Any]:
-    floor = 2.0**-24 if got.dtype == torch.float16 else float(torch.finfo(got.dtype).tiny)
-    limits = Limits(rules.element(got.dtype), rules.rms(got.dtype), floor)
-    sums = fused.measure(got, reference, truth, limits, measure) or measure(got, reference, truth, limits)
-    found = _judge(got, sums, limits)
+    limits = limits_of(got.dtype, rules)
+    sums = measure_quickly(got, reference, truth, limits)
+    found = judge(got.numel(), got.dtype, sums, limits)
     known = noise() if noise and (found["beyond"] or found["imprecise"]) else None
     if known is not None:
         sums = measure(got, reference, truth, limits, known)
-        found = _judge(got, sums, limits)
+        found = judge(got.numel(), got.dtype, sums, limits)
     bad = found["beyond"] or found["imprecise"]
     return {
         "name": name,
         "elements": got.numel(),
-        "nan": sums.nan,
-        "inf": sums.inf,
-        "unwritten": sums.unwritten,
-        "max_abs": sums.max_abs,
-        "max_rel": sums.max_rel,
-        "reference_max_abs": sums.reference_max_abs,
-        "reference_max_rel": sums.reference_max_rel,
+        **figures(sums),
         **found,
-        "worst": _worst(sums.excess.reshape(got.shape), got, truth) if explain and bad else [],
+        "worst": worst(sums.excess.reshape(got.shape), got, truth) if explain and bad else [],
         "pattern": (
-            _explain((sums.excess > 1.0).reshape(got.shape), got, truth, sums.unwritten)
+            explained((sums.excess > 1.0).reshape(got.shape), got, truth, sums.unwritten)
             if found["beyond"] and explain
             else ""
         ),
     }
 
 
-def _judge(got: torch.Tensor, sums: Sums, limits: Limits) -> dict[str, Any]:
+def limits_of(dtype: torch.dtype, rules: Rules) -> Limits:
+    floor = 2.0**-24 if dtype == torch.float16 else float(torch.finfo(dtype).tiny)
+    return Limits(rules.element(dtype), rules.rms(dtype), floor)
+
+
+def measure_quickly(got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, limits: Limits) -> Any:
+    """By fused.cu where it can."""
+    return fused.measure(got, reference, truth, limits, measure) or measure(got, reference, truth, limits)
+
+
+def figures(sums: Any) -> dict[str, Any]:
+    """The sums that a comparison shows as they are."""
+    names = "nan inf unwritten max_abs max_rel reference_max_abs reference_max_rel"
+    return {name: getattr(sums, name) for name in names.split()}
+
+
+def judge(elements: int, dtype: torch.dtype, sums: Any, limits: Limits) -> dict[str, Any]:
     """What the sums mean."""
-    count = max(got.numel(), 1)
+    count = max(elements, 1)
     magnitude = math.sqrt(sums.truth_square / count) + limits.floor
     rms, reference_rms, noise_rms = (
         math.sqrt(square / count) / magnitude for square in (sums.square, sums.reference_square, sums.noise_square)
@@ -211,7 +220,7 @@ def _judge(got: torch.Tensor, sums: Sums, limits: Limits) -> dict[str, Any]:
     rms_limit = max(RMS_FACTOR * reference_rms, limits.rms, NOISE_RMS * noise_rms)
     if reference_rms > 1:  # nothing but noise
         rms_limit = math.inf
-    gross = max(GROSS[got.dtype], limits.rtol)
+    gross = max(GROSS[dtype], limits.rtol)
     spread_out = 0 < sums.beyond and sums.off > SPREAD * count and sums.max_rel <= gross and not sums.misplaced
     wrong = 0 if spread_out else sums.beyond
     blurred = sums.off_blocks > PART * sums.blocks
@@ -238,14 +247,14 @@ def measure(
     noise: torch.Tensor | None = None,
 ) -> Sums:
     """By torch, part by part. `noise`: of each element, or None where it was not asked for."""
-    flat_got, flat_ref, flat_truth = (t.contiguous().reshape(-1) for t in (got, reference, truth))
+    flat_got, flat_ref, flat_truth = (t.contiguous().reshape(-1) for t in (got, reference, truth))  # the truth may be the host's
     sums = Sums(torch.empty(got.numel(), dtype=torch.float32, device=got.device))
     kind, mark = pattern_bits(got.dtype)
     division = divide(got.shape)
     sums.blocks = division.blocks
     for part in division.parts(SLICE[got.device.type]):
         raw = part.take(flat_got)
-        wide, ref, real = raw.double(), part.take(flat_ref).double(), part.take(flat_truth).double()
+        wide, ref, real = raw.double(), part.take(flat_ref).double(), part.take(flat_truth).to(got.device).double()
         off, ref_off, size = wide.sub(real).abs_(), ref.sub(real).abs_(), real.abs()
         if not bool(torch.isfinite(off.sum() + ref_off.sum())):
             _settle_non_finite(sums, raw, wide, ref, real, off, ref_off, got.dtype, kind, mark)
@@ -289,8 +298,9 @@ def _add_up(
     sums.truth_square += float(size.square().sum())
 
 
-def _explain(bad: torch.Tensor, got: torch.Tensor, truth: torch.Tensor, unwritten: int) -> str:
+def explained(bad: torch.Tensor, got: torch.Tensor, truth: torch.Tensor, unwritten: int) -> str:
     """Where the errors are; what was never written comes first, since the rest may follow from it."""
+    bad, got = bad.to(truth.device), got.to(truth.device)
     kind, mark = pattern_bits(got.dtype)
     if not unwritten:
         return describe_errors(bad, got, truth)
@@ -333,7 +343,7 @@ def _settle_non_finite(
     ref_off[~torch.isfinite(ref_off)] = 0.0
 
 
-def _worst(err: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) -> list[dict[str, Any]]:
+def worst(err: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) -> list[dict[str, Any]]:
     """The elements that are furthest off, with where they are."""
     flat = torch.nan_to_num(err.reshape(-1), nan=math.inf, posinf=torch.finfo(torch.float32).max)
     if flat.numel() == 0:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fault: why a request could not be carried out, in the words the asker is shown.
 
-`use`: the task file or the request is at fault; `memory`: it needs more than there is; `machine`: the machine is.
+`use`: the task file or the request is at fault; `memory`: it needs more than there is; `busy`: others hold the device's
+memory now, so that the same request may succeed later; `machine`: the machine is at fault.
 """
 
 import contextlib
 from collections.abc import Iterator
+
+RESERVED = 1 << 30  # of a device, by its driver and its contexts
 
 
 class Fault(Exception):
@@ -29,6 +32,14 @@ def machine(text: str, hint: str = "") -> Fault:
     return Fault("machine", text, hint)
 
 
+def no_memory(text: str, need: int, free: int, total: int) -> Fault:
+    """More than there will ever be is wrong use; more than is free now is worth waiting for."""
+    text += f"; {free / 1e9:.1f} of {total / 1e9:.1f} GB are free on the device"
+    if need > total - RESERVED:
+        return memory(text)
+    return Fault("busy", text, "wait for what holds the rest (nvidia-smi names it), or make the task smaller")
+
+
 def is_out_of_memory(err: BaseException) -> bool:
     text = str(err).lower()
     return (
@@ -36,6 +47,7 @@ def is_out_of_memory(err: BaseException) -> bool:
         or "out of memory" in text
         or "can't allocate memory" in text
         or "not enough memory" in text
+        or "more memory than there is" in text
     )
 
 

@@ -105,7 +105,7 @@ def measure(
     got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, limits: Any, by_torch: Callable[..., Any]
 ) -> Measured | None:
     """The sums of one output, or None where torch must do it. `by_torch` is what the kernels are held against."""
-    if got.device.type != "cuda" or truth.dtype != torch.float64 or got.numel() < LEAST:
+    if got.device.type != "cuda" or truth.device != got.device or truth.dtype != torch.float64 or got.numel() < LEAST:
         return None
     if got.dtype not in ENTRIES or reference.dtype != got.dtype:
         return None

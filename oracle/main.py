@@ -17,6 +17,8 @@ import warnings
 from pathlib import Path
 from typing import Any, TextIO
 
+OTHERS_SHARE = 16  # of a device's memory: contexts of ours that wait take less
+
 
 def take_streams() -> tuple[TextIO, TextIO]:
     """The asker's pipes, out of reach of prints and reads in a task."""
@@ -161,6 +163,21 @@ class Oracle:
             self.session.release()
             self.session = None
 
+    def out_of_memory(self, shown: dict[str, Any]) -> dict[str, Any]:
+        """The answer with figures, all memory of ours given back: others may hold what was missing."""
+        import torch
+
+        from oracle.fault import no_memory
+
+        if self.session is not None:
+            self.session.rest()
+        device = getattr(self.session, "device", torch.device("cuda") if torch.cuda.is_initialized() else None)
+        if device is None or device.type != "cuda":
+            return shown
+        free, total = torch.cuda.mem_get_info(device)
+        others = total - free > total // OTHERS_SHARE
+        return no_memory(shown["text"], free + 1 if others else total, free, total).answer()
+
     def after(self) -> None:
         """No request waits for this. A failure ends the process: the next borrower gets another."""
         later, self.later = self.later, None
@@ -193,12 +210,14 @@ def reply(oracle: Oracle | None, line: str) -> dict[str, Any]:
     try:
         return {"ok": True, **oracle.answer(request)}
     except Fault as fault:
-        return fault.answer()
+        shown = fault.answer()
+        short = fault.kind == "memory"
     except Exception as err:
         traceback.print_exc()
         kind = "memory" if is_out_of_memory(err) else "machine"
         place = traceback.extract_tb(err.__traceback__)[-1]
-        return {
+        short = kind == "memory"
+        shown = {
             "ok": False,
             "kind": kind,
             "text": f"the oracle failed: {type(err).__name__}: {err} ({Path(place.filename).name}:{place.lineno})",
@@ -208,6 +227,9 @@ def reply(oracle: Oracle | None, line: str) -> dict[str, Any]:
                 else "this is a bug in the oracle; its stderr has the trace"
             ),
         }
+    if short:  # outside of the handler, whose trace holds tensors
+        return oracle.out_of_memory(shown)
+    return shown
 
 
 def load_package() -> None:

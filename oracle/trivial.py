@@ -58,10 +58,13 @@ class Standing:
     def _try(self, session: Any, drawn: Any, reference: list[torch.Tensor], truth: list[torch.Tensor]) -> None:
         inputs = drawn.tensors + drawn.held
         few, real = [_sample(r) for r in reference], [_sample(t) for t in truth]
+        earlier = self.earlier
+        if earlier is not None and [e.shape for e in earlier] != [f.shape for f in few]:
+            earlier = None  # of a part of another size
         fitting = [x if any(x.numel() == r.numel() for r in reference) else x[:0] for x in (t.reshape(-1) for t in inputs)]
         found = {
             name
-            for name, answer in _answers([_sample(x) for x in fitting], few, self.earlier)
+            for name, answer in _answers([_sample(x) for x in fitting], few, earlier)
             if (self.names is None or name in self.names) and _right(answer, few, real, session.rules)
         }
         whole = {n for n in found if n in ("zeros", "ones") or n.startswith("copy")}  # made at once from a draw
@@ -72,8 +75,9 @@ class Standing:
                 for name, answer in _answers(inputs, reference, None)
                 if name in whole and _right(answer, reference, truth, session.rules)
             }
-        if self.earlier is None:
-            found |= {"mean", "the answer to other inputs"}  # not tried yet
+        if earlier is None:
+            untried = {"mean", "the answer to other inputs"}
+            found |= untried if self.names is None else untried & self.names
         self.names, self.earlier = found, few
 
 

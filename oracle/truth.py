@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .fault import use
+from .fault import is_out_of_memory, use
 from .graph import Graph, Tracer
 from .task import Arguments, Task, flatten, held_tensors, plain_tensors, task_errors
 
@@ -182,10 +182,23 @@ def run_double(
         torch.set_default_dtype(torch.float64)
         with _Promote(), disturb or contextlib.nullcontext():
             return [value for _, value in run(task, twin, arguments, wide)]
-    except Exception:  # a task that insists on its types; the caller says so
+    except Exception as err:  # a task that insists on its types; the caller says so
+        if is_out_of_memory(err):
+            raise
         return None
     finally:
         torch.set_default_dtype(before)
+
+
+def run_double_on_host(
+    task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor], disturb: Any = None
+) -> list[torch.Tensor] | None:
+    """The truth where the device has no room for it."""
+    here, twin = copy.copy(task), copy.deepcopy(model).cpu()
+    here.device = torch.device("cpu")
+    for owner, name in plain_tensors(twin):
+        setattr(owner, name, getattr(owner, name).cpu())
+    return run_double(here, twin, arguments, [t.cpu() for t in tensors], disturb)
 
 
 def in_float32(

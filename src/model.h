@@ -156,6 +156,7 @@ struct test_result {
     const char *unchecked_by; /* acceptance: tools that could not run, "racecheck"; NULL: all did */
     const char *trivial; /* an answer that knows nothing of the task and passed every draw, "zeros";
                             or NULL */
+    const char *way;     /* how it was compared: "whole", "in 55 parts of 75 rows"; or NULL */
     json_t *counters;    /* simt: list, one object per launch; else NULL */
     int test_ms;
 };

@@ -62,6 +62,7 @@ int error_exit_code(const struct error *err)
     case ERROR_MEMORY:
         return 2;
     case ERROR_MACHINE:
+    case ERROR_BUSY:
         return 3;
     case ERROR_BUDGET:
         return 4;

@@ -23,6 +23,7 @@ enum error_kind {
     ERROR_JUDGED,      /* the judged thing failed: exit 1 */
     ERROR_USE,         /* wrong use: exit 2 */
     ERROR_MACHINE,     /* the machine lacks something or broke: exit 3 */
+    ERROR_BUSY,        /* others hold the device's memory now; later may do: exit 3 */
     ERROR_BUDGET,      /* a budget ran out: exit 4 */
     ERROR_INTERRUPTED, /* Ctrl-C: exit 130 */
     ERROR_MEMORY,      /* the task needs more memory than there is: exit 2, as wrong use */

@@ -107,6 +107,7 @@ static json_t *eval_json(const struct eval_summary *s, int code)
     json_object_set_new(o, "measurement", measurement_json(&s->measurement));
     json_object_set_new(o, "accuracy",
                         s->test.accuracy.draws ? accuracy_json(&s->test.accuracy) : json_null());
+    json_object_set_new(o, "compared", s->test.way ? json_string(s->test.way) : json_null());
     json_object_set_new(o, "deterministic",
                         s->test.accuracy.draws ? json_boolean(s->test.deterministic) : json_null());
     json_object_set_new(o, "seed", s->test.seed ? json_string(s->test.seed) : json_null());

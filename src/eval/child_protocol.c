@@ -61,6 +61,7 @@ bool talk_ok(const json_t *answer, struct error *err)
     error_set(err,
               strcmp(kind, "use") == 0      ? ERROR_USE
               : strcmp(kind, "memory") == 0 ? ERROR_MEMORY
+              : strcmp(kind, "busy") == 0   ? ERROR_BUSY
                                             : ERROR_MACHINE,
               "%s", json_string_or(answer, "text", "no reason given"));
     if (*hint)

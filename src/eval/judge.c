@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "eval/evidence.h"
 #include "eval/foreign.h"
@@ -39,6 +40,7 @@ enum {
     GLANCE_MS = 4000,
     LOG_LIMIT = 16 << 20
 };
+static const int64_t RESERVED_BYTES = INT64_C(4) << 30; /* contexts, the oracle's own work */
 
 /* The task's own inputs first: most mistakes show there, on familiar ground. */
 static const char *const distributions[] = {"task", "normal", "wide", "mixed", "zeros", "small"};
@@ -166,6 +168,7 @@ static bool one_draw(struct trial *t, int draw, struct error *err)
         return false;
     evidence_compare(&t->evidence, set, distribution);
     t->out->trivial = set->trivial; /* the last draw has the last word */
+    t->out->way = set->way;
     if (draw > 0)
         return true;
     return t->exchange ? guest_again(t, set->hash, err) : run_again(t, hash, err);
@@ -264,6 +267,35 @@ static bool run_draws(struct trial *t, const struct build_result *build, struct 
     return true;
 }
 
+/* What its plan asks for. */
+static double workspace_bytes(const struct build_result *build)
+{
+    const json_t *list = json_object_get(build->launches, "workspace");
+    double sum = 0;
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        sum += json_double_or(json_array_get(list, i), "bytes", 0);
+    return sum;
+}
+
+/* Out of memory is the candidate's fault only where the device could never hold what it asks for;
+ * else somebody else holds it now, and no verdict follows. */
+static bool others_hold_memory(const struct judge_config *config, const struct build_result *build,
+                               const struct evidence *e, struct error *err)
+{
+    double need = workspace_bytes(build) + config->task->bytes_min;
+    double have = (double)config->device->memory_bytes - (double)RESERVED_BYTES;
+
+    if (e->fatal != VERDICT_OUT_OF_MEMORY || config->device->kind != DEVICE_CUDA || need > have)
+        return false;
+    error_set(err, ERROR_BUSY,
+              "the candidate found no memory: it needs about %.1f GB with its inputs and outputs, "
+              "the device has %.1f GB",
+              need / 1e9, (double)config->device->memory_bytes / 1e9);
+    error_hint(err, "see what holds the rest: nvidia-smi");
+    return true;
+}
+
 bool judge_test(const struct judge_config *config, const struct candidate *cand,
                 const struct build_result *build, struct arena *a, struct test_result *out,
                 struct error *err)
@@ -293,6 +325,8 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
     ok = ok && runner_start(&rc, &t->runner, err) && run_draws(t, build, err);
     runner_stop(t->runner);
     foreign_end(&rc);
+    if (ok && others_hold_memory(config, build, &t->evidence, err))
+        ok = false;
     if (!ok) {
         json_decref(out->counters);
         out->counters = NULL;

@@ -109,6 +109,12 @@ static bool rests(struct oracle *o)
     return ok;
 }
 
+void oracle_rest(struct oracle *o)
+{
+    if (o && o->child && o->loaded && !o->broken)
+        o->broken = !rests(o);
+}
+
 void oracle_stop(struct oracle *o)
 {
     if (!o)
@@ -452,6 +458,7 @@ static bool read_comparisons(const json_t *answer, struct arena *a, struct compa
             .bytes = json_int_or(v, "bytes", 0),
         };
     }
+    out->way = arena_strdup(a, json_string_or(answer, "way", "whole"));
     if (json_is_string(json_array_get(json_object_get(answer, "trivial"), 0)))
         out->trivial = arena_strdup(
             a, json_string_value(json_array_get(json_object_get(answer, "trivial"), 0)));

@@ -91,6 +91,7 @@ struct comparison_set {
     struct guard_hit guards[MAX_TENSORS];
     int guard_count;
     const char *trivial; /* passed this draw and all before it, knowing nothing: "zeros"; or NULL */
+    const char *way;     /* "whole", "in 55 parts of 75 rows", "whole, float64 on the host" */
     const char *hash;    /* of a guest's outputs, as they were copied; NULL: none */
 };
 
@@ -130,6 +131,8 @@ bool oracle_baseline(struct oracle *o, const struct oracle_timing *timing, struc
                      struct time_samples *out, struct error *err);
 /* The Python that is used when `asked` (may be NULL) is. */
 const char *oracle_python(const char *asked, struct arena *a);
+/* Gives back all device memory until the next draw: for a GPU that others use meanwhile. */
+void oracle_rest(struct oracle *o); /* NULL is fine */
 /* It is gone because the server that lent it is: another one will do. */
 bool oracle_lost(const struct oracle *o);
 void oracle_stop(struct oracle *o); /* NULL is fine; one that was lent goes back, if it is well */

@@ -8,11 +8,14 @@ bool stage_measure(struct stage *st, const struct task *task, const struct build
                    struct error *err)
 {
     struct judge_config config = workshop_judge_config(st, task);
+    int attempt = 0;
     bool ok;
 
     if (!workshop_lease(st, err))
         return false;
-    ok = judge_measure(&config, build, test, a, out, err);
+    do
+        ok = judge_measure(&config, build, test, a, out, err);
+    while (!ok && workshop_room(st, attempt++, err));
     if (!ok && workshop_renew(st, err)) {
         config = workshop_judge_config(st, task);
         ok = judge_measure(&config, build, test, a, out, err);

@@ -8,12 +8,15 @@ static bool test(struct stage *st, const struct task *task, const struct candida
                  struct test_result *out, struct error *err)
 {
     struct judge_config config = workshop_judge_config(st, task);
+    int attempt = 0;
     bool ok;
 
     config.accept = accept;
     if (!workshop_lease(st, err))
         return false;
-    ok = judge_test(&config, cand, build, a, out, err);
+    do
+        ok = judge_test(&config, cand, build, a, out, err);
+    while (!ok && workshop_room(st, attempt++, err));
     if (!ok && workshop_renew(st, err)) {
         config = workshop_judge_config(st, task);
         config.accept = accept;

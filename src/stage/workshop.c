@@ -72,6 +72,7 @@ void stage_close(struct stage *st)
     if (!st)
         return;
     oracle_stop(st->oracle);
+    st->oracle = NULL;
     builder_stop(st->builder);
     workshop_unlease(st);
     warm_close(st->warm);

@@ -77,13 +77,17 @@ void workshop_no_code(struct proposal *out, const char *summary, const char *det
  * workshop_renew(): after a failure, true when the oracle was lost with the
  * server and another one stands in its place: what failed may be tried again.
  * workshop_lease(): on a GPU, waits until no other cutegen uses it; every
- * process that runs or times kernels there holds it.
+ * process that runs or times kernels there holds it. The GPU's memory goes
+ * with it: workshop_unlease() has the oracle give its own back.
+ * workshop_room(): after a failure, true when it was for memory that others
+ * hold and some of that may be free now: what failed may be tried again.
  */
 const struct child_source *workshop_source(const struct stage *st);
 bool workshop_oracle(struct stage *st, struct arena *a, struct task *out, struct error *err);
 bool workshop_renew(struct stage *st, struct error *err);
 bool workshop_lease(struct stage *st, struct error *err);
 void workshop_unlease(struct stage *st);
+bool workshop_room(struct stage *st, int attempt, struct error *err);
 
 /* The shapes a task is judged at (shapes.c): read before the first load; the others after it. */
 bool shapes_read(struct stage *st, struct error *err);

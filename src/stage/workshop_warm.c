@@ -13,10 +13,13 @@
 #include "base/log.h"
 #include "stage/workshop.h"
 
-#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LEASE_WAIT_MS = 3600 * 1000 };
+
+/* Waits for memory that another program holds: 1, 2, 4, ... seconds, about ten minutes in all. */
+enum { ROOM_ATTEMPTS = 16, ROOM_FIRST_MS = 1000, ROOM_MOST_MS = 60 * 1000 };
 
 const struct child_source *workshop_source(const struct stage *st)
 {
@@ -62,19 +65,17 @@ bool workshop_oracle(struct stage *st, struct arena *a, struct task *out, struct
 {
     struct error first = {0};
 
-    if (start_and_load(st, a, out, &first))
-        return true;
-    /* Others' oracles that wait on the same GPU may hold the memory this task needs. */
-    if (st->warm && st->device.kind == DEVICE_CUDA && first.kind == ERROR_MEMORY) {
-        warm_trim(st->warm);
-        return start_and_load(st, a, out, err);
+    for (int attempt = 0; !start_and_load(st, a, out, &first); attempt++) {
+        if (workshop_room(st, attempt, &first))
+            continue;
+        if (st->oracle && oracle_lost(st->oracle) && workshop_renew(st, err)) {
+            *err = (struct error){0};
+            return oracle_load(st->oracle, &st->load, a, out, err);
+        }
+        *err = first;
+        return false;
     }
-    if (st->oracle && oracle_lost(st->oracle) && workshop_renew(st, err)) {
-        *err = (struct error){0};
-        return oracle_load(st->oracle, &st->load, a, out, err);
-    }
-    *err = first;
-    return false;
+    return true;
 }
 
 bool workshop_renew(struct stage *st, struct error *err)
@@ -123,6 +124,29 @@ bool workshop_lease(struct stage *st, struct error *err)
 
 void workshop_unlease(struct stage *st)
 {
+    if (st->lease)
+        oracle_rest(st->oracle);
     lock_drop(st->lease);
     st->lease = NULL;
+}
+
+/* ---- device memory ------------------------------------------------------- */
+
+/* Who holds the lease is alone with the memory, as far as cutegen goes: the first attempt ends
+ * oracles that wait in the server, the others wait for strangers. */
+bool workshop_room(struct stage *st, int attempt, struct error *err)
+{
+    int wait_ms = attempt < 6 ? ROOM_FIRST_MS << attempt : ROOM_MOST_MS;
+    bool held = st->lease != NULL;
+
+    if (err->kind != ERROR_BUSY || attempt >= ROOM_ATTEMPTS)
+        return false;
+    if (attempt == 0 && st->warm)
+        warm_trim(st->warm);
+    log_info("waiting %d s for memory of the GPU: %s", wait_ms / 1000, err->text);
+    workshop_unlease(st);
+    nanosleep(&(struct timespec){.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000L},
+              NULL);
+    *err = (struct error){0};
+    return !held || workshop_lease(st, err);
 }

@@ -148,6 +148,50 @@ static void what_was_seen_decides_the_verdict(void **state)
         check_verdict(&verdict_cases[i]);
 }
 
+static void memory_that_others_hold_is_an_error_to_wait_for_and_no_verdict(void **state)
+{
+    static const struct {
+        const char *oracle, *runner;
+        int64_t memory_bytes;
+        bool verdict;
+    } cases[] = {
+        {"right", "greedy", INT64_C(80) << 30, false}, /* 512 bytes would fit an empty device */
+        {"right", "greedy", INT64_C(4) << 30, true},   /* and never fit this one */
+        {"full device", "ok", INT64_C(80) << 30, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct bench b;
+        struct test_result test;
+        bool ok;
+
+        assert_true(bench_open(&b, cases[i].oracle, cases[i].runner, DEVICE_CUDA));
+        b.device.memory_bytes = cases[i].memory_bytes;
+        ok = judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err);
+        assert_int_equal(ok, cases[i].verdict);
+        if (ok)
+            assert_int_equal(test.verdict.kind, VERDICT_OUT_OF_MEMORY);
+        else
+            assert_int_equal(b.err.kind, ERROR_BUSY);
+        json_decref(ok ? test.counters : NULL);
+        bench_close(&b);
+    }
+}
+
+static void a_test_says_how_it_was_compared(void **state)
+{
+    struct bench b;
+    struct test_result test;
+
+    (void)state;
+    assert_true(bench_open(&b, "right", "ok", DEVICE_SIMT));
+    assert_true(judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err));
+    assert_string_equal(test.way, "in 4 parts of 9 rows");
+    json_decref(test.counters);
+    bench_close(&b);
+}
+
 static void the_same_race_in_many_threads_is_one_finding_with_advice(void **state)
 {
     struct bench b;
@@ -513,6 +557,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_seen_decides_the_verdict),
+        cmocka_unit_test(memory_that_others_hold_is_an_error_to_wait_for_and_no_verdict),
+        cmocka_unit_test(a_test_says_how_it_was_compared),
         cmocka_unit_test(the_same_race_in_many_threads_is_one_finding_with_advice),
         cmocka_unit_test(determinism_is_told_by_two_runs_of_the_same_inputs),
         cmocka_unit_test(seeds_are_fresh_unless_one_is_repeated),

@@ -381,11 +381,11 @@ class Explaining(unittest.TestCase):
         sys.path.insert(0, os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve().parents[2]))
         import torch
 
-        from oracle.compare import _explain
+        from oracle.compare import explained
 
         bad = torch.zeros(8, 8, dtype=torch.bool)
         bad[3] = True
-        self.assertEqual(_explain(bad, torch.zeros(8, 8), torch.ones(8, 8), 5), "row 3 of 8 only")
+        self.assertEqual(explained(bad, torch.zeros(8, 8), torch.ones(8, 8), 5), "row 3 of 8 only")
 
 
 if __name__ == "__main__":
