@@ -90,6 +90,8 @@ class Oracle:
         doing = request.get("do")
         if doing == "load":
             return self.load(request)
+        if doing == "ready":
+            return self.ready(request)
         if doing == "end":
             self.release()
             return {}
@@ -104,6 +106,13 @@ class Oracle:
         if self.session is None:
             raise use("no task is loaded", "load one first")
         return self.carry_out(doing, request)
+
+    def ready(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The device is open: seconds that nobody needs to hold the GPU for."""
+        from oracle.session import open_device
+
+        open_device(str(request.get("device", "cpu")))
+        return {}
 
     def load(self, request: dict[str, Any]) -> dict[str, Any]:
         from oracle.limits import IMPORT_S, LIMITS
@@ -257,7 +266,8 @@ def main() -> int:
     LIMITS.last_word = last_word
     if sys.argv[1:2] == ["--memory"]:
         limit_memory(int(sys.argv[2]))
-    os.environ.pop("PYTORCH_CUDA_ALLOC_CONF", None)
+    # What is small must not be put into a large block that is free for a moment: the block could not be given back.
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:256"
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # the other cores belong to the kernel that is judged
     warnings.simplefilter("ignore")
     oracle: Oracle | None = None

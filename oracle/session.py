@@ -804,6 +804,13 @@ def _device(name: str) -> torch.device:
     return torch.device("cuda", index)
 
 
+def open_device(name: str) -> None:
+    """Starts the device's context and a first kernel."""
+    device = _device(name)
+    if device.type == "cuda":
+        torch.rand(1 << 10, device=device).double().sum().item()
+
+
 def memory_now(device: torch.device) -> tuple[int, int]:
     """(free, in all) bytes of the device; a host's total is what is free."""
     if device.type == "cuda":

@@ -6,12 +6,14 @@ Every draw of a test is made, answered by PyTorch itself and compared, as the ju
 and the most device memory that was taken while it ran (all of the GPU's, the driver's own included).
 """
 import functools
+import os
 import pathlib
 import sys
 import tempfile
 import threading
 import time
 
+os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:256"  # as oracle/main.py
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent))
 import torch  # noqa: E402
 

@@ -182,6 +182,16 @@ static bool ask(struct oracle *o, const char *what, json_t *request_take, json_t
     return error_add(err, "%s", what);
 }
 
+void oracle_ready(struct oracle *o, const char *device)
+{
+    struct error ignored = {0};
+    json_t *answer = NULL;
+
+    (void)ask(o, "opening the device", json_pack("{s:s, s:s}", "do", "ready", "device", device),
+              &answer, &ignored);
+    json_decref(answer);
+}
+
 /* ---- load --------------------------------------------------------------- */
 
 static bool read_extents(const json_t *obj, const char *key, int64_t *out, int *dims,

@@ -131,6 +131,8 @@ bool oracle_baseline(struct oracle *o, const struct oracle_timing *timing, struc
                      struct time_samples *out, struct error *err);
 /* The Python that is used when `asked` (may be NULL) is. */
 const char *oracle_python(const char *asked, struct arena *a);
+/* Waits until its process has opened the device ("cuda:0"). A failure is met again by the load. */
+void oracle_ready(struct oracle *o, const char *device);
 /* Gives back all device memory until the next draw: for a GPU that others use meanwhile. */
 void oracle_rest(struct oracle *o); /* NULL is fine */
 /* It is gone because the server that lent it is: another one will do. */

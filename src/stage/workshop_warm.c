@@ -53,7 +53,11 @@ static bool start_and_load(struct stage *st, struct arena *a, struct task *out, 
 
     oracle_stop(st->oracle);
     st->oracle = NULL;
-    if (!oracle_start(&config, &st->oracle, err) || !workshop_lease(st, err))
+    if (!oracle_start(&config, &st->oracle, err))
+        return false;
+    if (!held && st->device.kind == DEVICE_CUDA)
+        oracle_ready(st->oracle, st->load.device); /* before others have to wait for it */
+    if (!workshop_lease(st, err))
         return false;
     ok = oracle_load(st->oracle, &st->load, a, out, err);
     if (!held)

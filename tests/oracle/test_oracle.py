@@ -77,6 +77,10 @@ class Faults(OracleTest):
             self.assertIn("not_there_yet", answer["text"])
             self.assertEqual("make torch" in answer["hint"], wanted, answer["hint"])
 
+    def test_a_device_can_be_opened_before_a_task_is_loaded(self) -> None:
+        self.assertEqual(self.oracle.ask(do="ready", device="cpu"), {"ok": True})
+        self.assertIn("no device", self.oracle.ask(do="ready", device="abacus")["text"])
+
     def test_a_missing_file_is_named(self) -> None:
         answer = self.oracle.load("/nowhere/task.py")
         self.assertIn("/nowhere/task.py", answer["text"])
