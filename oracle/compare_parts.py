@@ -236,7 +236,8 @@ def _compare(session: Any, drawn: Any, rows: int) -> dict[str, Any]:
 class _Work:
     def __init__(self, session: Any, drawn: Any, rows: int, outputs: list[torch.Tensor], modified: set[str]) -> None:
         self.session, self.drawn, self.rows, self.outputs, self.modified = session, drawn, rows, outputs, modified
-        self.usable, self.canary = True, None
+        self.usable = True
+        self.canary: dict[str, Any] | None = None
         self.tallies = [
             Tally(name, b.dtype, b.tensor().numel(), session.rules)
             for name, b in zip(session.output_names, session.out_buffers)
