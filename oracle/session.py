@@ -148,6 +148,7 @@ class Session:
     def wake(self, request: dict[str, Any]) -> None:
         """New buffers, where the next user wants them."""
         self.rest()
+        self.standing = Standing()
         self._make_pool(request)
         self._make_buffers()
 
