@@ -30,7 +30,11 @@ struct query {
 
 enum sql_transaction { TRANSACTION_READ, TRANSACTION_WRITE };
 
+/* Where the two have no words in common (jobs.c). */
+enum sql_dialect { DIALECT_SQLITE, DIALECT_POSTGRES };
+
 struct engine {
+    enum sql_dialect dialect;
     /* s->mode, s->dir and s->url are set; leaves s->path and s->handle. */
     bool (*open)(struct store *s, struct error *err);
     void (*close)(struct store *s);
@@ -59,6 +63,10 @@ struct engine {
     bool (*set_version)(struct store *s, int version, struct error *err);
     /* One step of schema.c in this engine's words. */
     char *(*schema)(const char *step, struct arena *a);
+
+    /* Somebody may be waiting for a change of jobs; wait for one, or so long. */
+    bool (*wake)(struct store *s, struct error *err);
+    bool (*wait)(struct store *s, int ms, struct error *err);
 
     /* The right to drive something, by name, while this store is open; *held: others have it, and
      * `who` says who. Only for engines whose store is more than a folder. */

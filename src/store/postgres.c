@@ -12,6 +12,7 @@
  *    user's back: what is written next fails, and `cutegen resume` goes on from the store.
  * 3. Texts reach the server as UTF-8 without NUL; a BLOB travels as it is.
  */
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "store/sql.h"
@@ -19,6 +20,7 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +62,11 @@ enum { DIAG_SQLSTATE = 'C', DIAG_MESSAGE = 'M' };
     F(unsigned, PQftype, (const struct pg_result *, int))                                          \
     F(int, PQgetisnull, (const struct pg_result *, int, int))                                      \
     F(char *, PQgetvalue, (const struct pg_result *, int, int))                                    \
-    F(int, PQgetlength, (const struct pg_result *, int, int))
+    F(int, PQgetlength, (const struct pg_result *, int, int))                                      \
+    F(int, PQsocket, (const struct pg_conn *))                                                     \
+    F(int, PQconsumeInput, (struct pg_conn *))                                                     \
+    F(void *, PQnotifies, (struct pg_conn *))                                                      \
+    F(void, PQfreemem, (void *))
 
 #define LIBPQ_POINTER(type, name, parameters) type(*name) parameters;
 struct libpq {
@@ -103,6 +109,7 @@ struct postgres_server {
     const char *statements[STATEMENTS_MAX]; /* prepared as "s0", "s1", ...; by address */
     int64_t held[HELD_MAX];
     int held_count;
+    bool listening;
 };
 
 static struct postgres_server *server_of(const struct store *s)
@@ -375,6 +382,7 @@ static void reconnect(struct store *s)
     if (connected(s) || server->held_count)
         return;
     memset(server->statements, 0, sizeof(server->statements));
+    server->listening = false;
     pq_of(s)->PQreset(server->conn);
 }
 
@@ -398,6 +406,45 @@ static bool transaction_end(struct store *s, bool commit, struct error *err)
 static bool transaction_alone(struct store *s, struct error *err)
 {
     return sql_run(s, err, "SELECT pg_advisory_xact_lock(?)", "l", (int64_t)ALONE_KEY);
+}
+
+/* ---- waiting -------------------------------------------------------------- */
+
+static bool wake_others(struct store *s, struct error *err)
+{
+    return run_script(s, "NOTIFY cutegen_jobs", err);
+}
+
+static bool notified(struct store *s)
+{
+    struct postgres_server *server = server_of(s);
+    bool any = false;
+    void *note;
+
+    while ((note = pq_of(s)->PQnotifies(server->conn)) != NULL) {
+        pq_of(s)->PQfreemem(note);
+        any = true;
+    }
+    return any;
+}
+
+static bool wait_for_change(struct store *s, int ms, struct error *err)
+{
+    struct postgres_server *server = server_of(s);
+    int64_t until = clock_ms() + ms;
+
+    reconnect(s);
+    if (!server->listening && !run_script(s, "LISTEN cutegen_jobs", err))
+        return false;
+    server->listening = true;
+    while (!notified(s) && clock_ms() < until) {
+        struct pollfd p = {.fd = pq_of(s)->PQsocket(server->conn), .events = POLLIN};
+        if (poll(&p, 1, (int)(until - clock_ms())) < 0)
+            return true; /* a signal: the caller looks why */
+        if (p.revents && !pq_of(s)->PQconsumeInput(server->conn))
+            return fail(s, NULL, err);
+    }
+    return true;
 }
 
 /* ---- version and tables --------------------------------------------------- */
@@ -679,6 +726,7 @@ static void server_close(struct store *s)
 }
 
 const struct engine postgres_engine = {
+    .dialect = DIALECT_POSTGRES,
     .open = server_open,
     .close = server_close,
     .script = run_script,
@@ -693,6 +741,8 @@ const struct engine postgres_engine = {
     .begin = transaction_begin,
     .end = transaction_end,
     .alone = transaction_alone,
+    .wake = wake_others,
+    .wait = wait_for_change,
     .version = version_get,
     .set_version = version_set,
     .schema = schema_translate,

@@ -221,6 +221,40 @@ static const char *const steps[] = {
      * in blobs where the attempt passed. */
     "ALTER TABLE builds ADD COLUMN code TEXT;"
     "ALTER TABLE builds ADD COLUMN ptx TEXT;",
+
+    /* The queue: one job per task of a suite, and who works on it. */
+    "CREATE TABLE workers ("
+    "  id INTEGER PRIMARY KEY,"
+    "  host TEXT NOT NULL,"
+    "  pid INTEGER NOT NULL,"
+    "  kind TEXT NOT NULL," /* simt, cuda */
+    "  gpu TEXT NOT NULL,"
+    "  memory_bytes INTEGER NOT NULL,"
+    "  jobs INTEGER NOT NULL DEFAULT 0," /* ended by it */
+    "  started_ms INTEGER NOT NULL,"
+    "  seen_ms INTEGER NOT NULL) STRICT;" /* by the database's clock; 0: it said goodbye */
+
+    "CREATE TABLE jobs ("
+    "  id INTEGER PRIMARY KEY,"
+    "  suite TEXT NOT NULL,"
+    "  number INTEGER NOT NULL,"
+    "  state TEXT NOT NULL CHECK (state IN ('waiting', 'leased', 'done', 'failed')),"
+    "  priority INTEGER NOT NULL,"
+    "  needs_kind TEXT NOT NULL,"
+    "  needs_gpu TEXT NOT NULL,"
+    "  needs_bytes INTEGER NOT NULL,"
+    "  tries INTEGER NOT NULL DEFAULT 0,"
+    "  problem TEXT NOT NULL DEFAULT '',"
+    "  worker INTEGER REFERENCES workers,"
+    "  added_ms INTEGER NOT NULL,"
+    "  after_ms INTEGER NOT NULL DEFAULT 0," /* not before */
+    "  claimed_ms INTEGER,"
+    "  lease_ms INTEGER NOT NULL DEFAULT 0," /* ends then */
+    "  ended_ms INTEGER,"
+    "  UNIQUE (suite, number),"
+    "  FOREIGN KEY (suite, number) REFERENCES suite_tasks) STRICT;"
+    "CREATE INDEX jobs_by_turn ON jobs (state, priority DESC, id);"
+    "CREATE INDEX jobs_by_worker ON jobs (worker);",
 };
 
 int schema_version(void)

@@ -19,6 +19,7 @@ enum {
     APPLICATION_ID = 0x63757465, /* "cute": tells our file from another program's */
     BUSY_MS = 15000,
     WAL_TRIES = 100,
+    WAIT_STEP_MS = 100,
     STATEMENTS_MAX = 64,
 };
 
@@ -233,6 +234,32 @@ static bool transaction_alone(struct store *s, struct error *err)
     return true;
 }
 
+/* ---- waiting ------------------------------------------------------------ */
+
+static bool wake_others(struct store *s, struct error *err)
+{
+    (void)s;
+    (void)err;
+    return true; /* they look by themselves */
+}
+
+/* PRAGMA data_version changes when another connection has written. */
+static bool wait_for_change(struct store *s, int ms, struct error *err)
+{
+    int64_t before, now;
+
+    if (!sql_int(s, 0, &before, err, "PRAGMA data_version", ""))
+        return false;
+    for (int waited = 0; waited < ms; waited += WAIT_STEP_MS) {
+        usleep(WAIT_STEP_MS * 1000);
+        if (!sql_int(s, 0, &now, err, "PRAGMA data_version", ""))
+            return false;
+        if (now != before)
+            break;
+    }
+    return true;
+}
+
 /* ---- version ------------------------------------------------------------ */
 
 /* PRAGMA user_version is the version; ours, empty, or somebody else's? */
@@ -380,6 +407,7 @@ static void store_file_close(struct store *s)
 }
 
 const struct engine sqlite_engine = {
+    .dialect = DIALECT_SQLITE,
     .open = store_file_open,
     .close = store_file_close,
     .script = run_script,
@@ -394,6 +422,8 @@ const struct engine sqlite_engine = {
     .begin = transaction_begin,
     .end = transaction_end,
     .alone = transaction_alone,
+    .wake = wake_others,
+    .wait = wait_for_change,
     .version = version_get,
     .set_version = version_set,
     .schema = schema_as_written,

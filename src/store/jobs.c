@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jobs.c - the queue: claims, leases, returns, ends; workers.
+ *
+ * Hides how claims stay apart: PostgreSQL skips rows that others are looking at, SQLite has one
+ * writer at a time anyway.
+ */
+#include "store/jobs.h"
+#include "store/read.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { WORKER_GONE_MS = 3 * LEASE_MS };
+
+const char *const job_state_names[JOB_STATE_COUNT] = {"waiting", "leased", "done", "failed"};
+
+/* Milliseconds by the database's clock, as each engine says it. */
+#define NOW_SQLITE   "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+#define NOW_POSTGRES "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+#define BY_ENGINE(sql_of)                                                                          \
+    {                                                                                              \
+        [DIALECT_SQLITE] = sql_of(NOW_SQLITE, ""), [DIALECT_POSTGRES] = sql_of(                    \
+                                                       NOW_POSTGRES, " FOR UPDATE SKIP LOCKED")    \
+    }
+
+/* ---- workers ---------------------------------------------------------------- */
+
+#define WORKER_INSERT(now, lock)                                                                   \
+    "INSERT INTO workers (host, pid, kind, gpu, memory_bytes, started_ms, seen_ms) "               \
+    "VALUES (?, ?, ?, ?, ?, " now ", " now ") RETURNING id"
+
+bool worker_begin(struct store *s, struct worker *w, struct error *err)
+{
+    static const char *const sql[] = BY_ENGINE(WORKER_INSERT);
+    char host[64] = "";
+    bool ok;
+
+    gethostname(host, sizeof(host) - 1);
+    if (!sql_begin(s, err))
+        return false;
+    ok = sql_int(s, 0, &w->id, err, sql[s->engine->dialect], "tittl", host, (int)getpid(),
+                 w->has.kind, w->has.gpu, w->has.memory_bytes);
+    return sql_end(s, ok, err);
+}
+
+bool worker_end(struct store *s, const struct worker *w, struct error *err)
+{
+    if (!sql_begin(s, err))
+        return false;
+    return sql_end(s, sql_run(s, err, "UPDATE workers SET seen_ms = 0 WHERE id = ?", "l", w->id),
+                   err);
+}
+
+/* ---- adding ----------------------------------------------------------------- */
+
+#define JOBS_INSERT(now, lock)                                                                     \
+    "INSERT INTO jobs (suite, number, state, priority, needs_kind, needs_gpu, "                    \
+    "needs_bytes, added_ms) "                                                                      \
+    "SELECT suite, number, 'waiting', CAST(?1 AS BIGINT), CAST(?2 AS TEXT), CAST(?3 AS TEXT), "    \
+    "CAST(?4 AS BIGINT), " now " FROM suite_tasks WHERE suite = ?5 AND ended = 0 "                 \
+    "ORDER BY number "                                                                             \
+    "ON CONFLICT (suite, number) DO UPDATE SET state = 'waiting', tries = 0, after_ms = 0 "        \
+    "WHERE jobs.state IN ('failed', 'done')"
+
+bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *needs, int priority,
+                    struct error *err)
+{
+    static const char *const sql[] = BY_ENGINE(JOBS_INSERT);
+
+    if (!sql_begin(s, err))
+        return false;
+    return (sql_end(s,
+                    sql_run(s, err, sql[s->engine->dialect], "ittlt", priority,
+                            needs->kind ? needs->kind : "", needs->gpu ? needs->gpu : "",
+                            needs->memory_bytes, suite),
+                    err) &&
+            s->engine->wake(s, err)) ||
+           error_add(err, "adding the jobs of %s", suite);
+}
+
+/* ---- claiming --------------------------------------------------------------- */
+
+#define JOB_CLAIM(now, lock)                                                                       \
+    "UPDATE jobs SET state = 'leased', worker = ?1, tries = tries + 1, claimed_ms = " now ", "     \
+    "lease_ms = " now " + ?2 WHERE id = ("                                                         \
+    "SELECT id FROM jobs WHERE state = 'waiting' AND after_ms <= " now " "                         \
+    "AND (needs_kind = '' OR needs_kind = ?3) AND (needs_gpu = '' OR needs_gpu = ?4) "             \
+    "AND needs_bytes <= ?5 AND (?6 IS NULL OR suite = ?6) "                                        \
+    "ORDER BY priority DESC, id LIMIT 1" lock ") RETURNING id, suite, number, tries"
+
+/* Leases that ran out. The last try of a job whose workers are lost each time fails it. */
+#define JOBS_REAP(now, lock)                                                                       \
+    "UPDATE jobs SET worker = NULL, "                                                              \
+    "state = CASE WHEN tries >= ?1 THEN 'failed' ELSE 'waiting' END, "                             \
+    "problem = CASE WHEN tries >= ?1 THEN 'its workers were lost, each time it was tried' "        \
+    "ELSE problem END "                                                                            \
+    "WHERE id IN (SELECT id FROM jobs WHERE state = 'leased' AND lease_ms < " now lock ")"
+
+static bool claim_one(struct store *s, const struct worker *w, struct arena *a, struct job *out,
+                      bool *found, struct error *err)
+{
+    static const char *const sql[] = BY_ENGINE(JOB_CLAIM);
+    struct query q;
+
+    *found = false;
+    if (!sql_query(s, &q, err, sql[s->engine->dialect], "littlt", w->id, (int)LEASE_MS, w->has.kind,
+                   w->has.gpu, w->has.memory_bytes, w->suite))
+        return false;
+    if (sql_next(&q, err)) {
+        *out = (struct job){.id = col_long(&q, 0),
+                            .suite = col_text(&q, 1, a),
+                            .number = col_int(&q, 2),
+                            .tries = col_int(&q, 3)};
+        *found = true;
+        while (sql_next(&q, err))
+            ;
+    }
+    return sql_done(&q);
+}
+
+bool job_claim(struct store *s, const struct worker *w, struct arena *a, struct job *out,
+               bool *found, struct error *err)
+{
+    static const char *const reap[] = BY_ENGINE(JOBS_REAP);
+    bool ok;
+
+    if (!sql_begin(s, err))
+        return false;
+    ok = claim_one(s, w, a, out, found, err);
+    if (ok && !*found)
+        ok = sql_run(s, err, reap[s->engine->dialect], "i", (int)JOB_TRIES) &&
+             claim_one(s, w, a, out, found, err);
+    return sql_end(s, ok, err) || error_add(err, "claiming a job");
+}
+
+#define WORKER_SEEN(now, lock) "UPDATE workers SET seen_ms = " now " WHERE id = ?"
+#define JOB_RENEW(now, lock)                                                                       \
+    "UPDATE jobs SET lease_ms = " now " + ?1 WHERE id = ?2 AND worker = ?3 AND state = 'leased' "  \
+    "RETURNING id"
+
+bool job_beat(struct store *s, const struct worker *w, const struct job *job, bool *mine,
+              struct error *err)
+{
+    static const char *const seen[] = BY_ENGINE(WORKER_SEEN), *const renew[] = BY_ENGINE(JOB_RENEW);
+    int64_t id = 0;
+    bool ok;
+
+    if (!sql_begin(s, err))
+        return false;
+    ok = sql_run(s, err, seen[s->engine->dialect], "l", w->id) &&
+         (!job ||
+          sql_int(s, 0, &id, err, renew[s->engine->dialect], "ill", (int)LEASE_MS, job->id, w->id));
+    *mine = job && id == job->id;
+    return sql_end(s, ok, err);
+}
+
+/* ---- ending ----------------------------------------------------------------- */
+
+#define JOB_STOP(now, lock)                                                                        \
+    "UPDATE jobs SET state = ?1, problem = ?2, ended_ms = " now " "                                \
+    "WHERE id = ?3 AND worker = ?4 AND state = 'leased' RETURNING id"
+
+static bool end_both(struct store *s, const struct worker *w, const struct job *job,
+                     const struct job_end *end, struct error *err)
+{
+    static const char *const sql[] = BY_ENGINE(JOB_STOP);
+    int64_t id = 0;
+
+    if (!sql_int(s, 0, &id, err, sql[s->engine->dialect], "ttll",
+                 job_state_names[end->ended ? JOB_DONE : JOB_FAILED],
+                 end->problem ? end->problem : "", job->id, w->id))
+        return false;
+    /* Somebody else has it: what is to be said about it is theirs to say. */
+    return id != job->id ||
+           (sql_run(s, err,
+                    "UPDATE suite_tasks SET ended = ?, problem = ?, wall_ms = wall_ms + ? "
+                    "WHERE suite = ? AND number = ?",
+                    "itlti", (int)end->ended, end->problem ? end->problem : "", end->wall_ms,
+                    job->suite, job->number) &&
+            sql_run(s, err, "UPDATE workers SET jobs = jobs + 1 WHERE id = ?", "l", w->id));
+}
+
+bool job_end(struct store *s, const struct worker *w, const struct job *job,
+             const struct job_end *end, struct error *err)
+{
+    return (sql_begin(s, err) && sql_end(s, end_both(s, w, job, end, err), err) &&
+            s->engine->wake(s, err)) ||
+           error_add(err, "storing the end of task %d of %s", job->number, job->suite);
+}
+
+#define JOB_BACK(now, lock)                                                                        \
+    "UPDATE jobs SET state = 'waiting', worker = NULL, tries = tries - ?1, problem = ?2, "         \
+    "after_ms = " now " + ?3 WHERE id = ?4 AND worker = ?5 AND state = 'leased'"
+
+bool job_return(struct store *s, const struct worker *w, const struct job *job, bool counts,
+                int after_ms, const char *problem, struct error *err)
+{
+    static const char *const sql[] = BY_ENGINE(JOB_BACK);
+
+    if (counts && job->tries >= JOB_TRIES)
+        return job_end(s, w, job, &(struct job_end){.problem = problem}, err);
+    return (sql_begin(s, err) &&
+            sql_end(s,
+                    sql_run(s, err, sql[s->engine->dialect], "itill", counts ? 0 : 1,
+                            problem ? problem : "", after_ms, job->id, w->id),
+                    err) &&
+            s->engine->wake(s, err)) ||
+           error_add(err, "giving back task %d of %s", job->number, job->suite);
+}
+
+bool jobs_wait(struct store *s, int ms, struct error *err)
+{
+    return s->engine->wait(s, ms, err);
+}
+
+/* ---- what there is ------------------------------------------------------------ */
+
+bool jobs_count(struct store *s, const char *suite, struct job_counts *out, struct error *err)
+{
+    struct query q;
+    bool ok = true;
+    int state;
+
+    *out = (struct job_counts){0};
+    if (!sql_query(s, &q, err,
+                   "SELECT state, count(*) FROM jobs WHERE ?1 IS NULL OR suite = ?1 GROUP BY state",
+                   "t", suite))
+        return false;
+    while (ok && sql_next(&q, err)) {
+        ok = col_name(&q, 0, job_state_names, JOB_STATE_COUNT, &state, err);
+        if (ok)
+            out->of[state] = col_long(&q, 1);
+    }
+    return sql_done(&q) && ok;
+}
+
+#define WORKERS(now, lock)                                                                         \
+    "SELECT w.id, w.host, w.kind, w.gpu, w.pid, j.suite, t.path, " now " - w.seen_ms, "            \
+    "coalesce(" now " - j.claimed_ms, 0), w.jobs FROM workers w "                                  \
+    "LEFT JOIN jobs j ON j.worker = w.id AND j.state = 'leased' "                                  \
+    "LEFT JOIN suite_tasks t ON t.suite = j.suite AND t.number = j.number "                        \
+    "WHERE w.seen_ms > " now " - ?1 ORDER BY w.id"
+
+bool workers_list(struct store *s, struct arena *a, struct worker_info **out, size_t *count,
+                  struct error *err)
+{
+    static const char *const sql[] = BY_ENGINE(WORKERS);
+    struct worker_info *list;
+    struct query q;
+    int64_t most;
+
+    *count = 0;
+    if (!sql_int(s, 0, &most, err, "SELECT count(*) FROM workers WHERE seen_ms > 0", "") ||
+        !sql_query(s, &q, err, sql[s->engine->dialect], "i", (int)WORKER_GONE_MS))
+        return false;
+    list = arena_array(a, (size_t)most + 1, sizeof(*list));
+    while (*count < (size_t)most && sql_next(&q, err))
+        list[(*count)++] = (struct worker_info){.id = col_long(&q, 0),
+                                                .host = col_text(&q, 1, a),
+                                                .kind = col_text(&q, 2, a),
+                                                .gpu = col_text(&q, 3, a),
+                                                .pid = col_int(&q, 4),
+                                                .suite = col_text(&q, 5, a),
+                                                .task = col_text(&q, 6, a),
+                                                .seen_ms = col_long(&q, 7),
+                                                .busy_ms = col_long(&q, 8),
+                                                .jobs = col_long(&q, 9)};
+    *out = list;
+    return sql_done(&q);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jobs.h - the queue in the store: what is to be done, who does it, until when.
+ *
+ *     jobs_add_suite(s, suite, ...)            the tasks that have not ended
+ *     worker_begin(s, &w, err)
+ *     job_claim(s, &w, a, &job, &found, err)   a lease; job_beat() renews it
+ *     job_end(s, &w, &job, &end, err)          or job_return(), to be claimed again
+ *     worker_end(s, &w, err)
+ *
+ * Invariants
+ * 1. A lease runs by the database's clock: a worker's own may be wrong.
+ * 2. Whoever lost a lease changes nothing: every write names the worker and asks for the lease.
+ * 3. What a job leads to is in the store through its run, whose right (run_take) one process has at
+ *    a time. So a job that was claimed twice is one run, and its state and result change together.
+ */
+#ifndef STORE_JOBS_H
+#define STORE_JOBS_H
+
+#include "store/store.h"
+
+enum { LEASE_MS = 60 * 1000, BEAT_MS = 10 * 1000, JOB_TRIES = 5 };
+
+/* What a worker has, and what a job may ask for. "" and 0: anything will do. */
+struct job_needs {
+    const char *kind; /* "simt", "cuda" */
+    const char *gpu;  /* the name of the GPU */
+    int64_t memory_bytes;
+};
+
+struct worker {
+    int64_t id;
+    struct job_needs has;
+    const char *suite; /* only jobs of that one; NULL: all */
+};
+
+struct job {
+    int64_t id;
+    const char *suite;
+    int number; /* the task's in its suite */
+    int tries;  /* this one included */
+};
+
+enum job_state { JOB_WAITING, JOB_LEASED, JOB_DONE, JOB_FAILED, JOB_STATE_COUNT };
+extern const char *const job_state_names[JOB_STATE_COUNT];
+
+struct job_end {
+    bool ended;          /* nothing is left to do: JOB_DONE; else JOB_FAILED, until asked again */
+    const char *problem; /* why there is no result; may be NULL */
+    int64_t wall_ms;
+};
+
+bool worker_begin(struct store *s, struct worker *w, struct error *err);
+bool worker_end(struct store *s, const struct worker *w, struct error *err);
+
+/* Jobs for the suite's tasks that have not ended; those that failed wait again. */
+bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *needs, int priority,
+                    struct error *err);
+bool job_claim(struct store *s, const struct worker *w, struct arena *a, struct job *out,
+               bool *found, struct error *err);
+/* Also says that the worker lives; `job` may be NULL. */
+bool job_beat(struct store *s, const struct worker *w, const struct job *job, bool *mine,
+              struct error *err);
+bool job_end(struct store *s, const struct worker *w, const struct job *job,
+             const struct job_end *end, struct error *err);
+/* To be claimed again after a while; `counts`: this try does. The last one fails it. */
+bool job_return(struct store *s, const struct worker *w, const struct job *job, bool counts,
+                int after_ms, const char *problem, struct error *err);
+
+/* Until something happened to jobs, or so long. False: an error. */
+bool jobs_wait(struct store *s, int ms, struct error *err);
+
+struct job_counts {
+    int64_t of[JOB_STATE_COUNT];
+};
+/* `suite` NULL: all. */
+bool jobs_count(struct store *s, const char *suite, struct job_counts *out, struct error *err);
+
+struct worker_info {
+    int64_t id;
+    const char *host, *kind, *gpu;
+    int pid;
+    const char *suite, *task; /* what it does; NULL: waiting */
+    int64_t seen_ms;          /* ago */
+    int64_t busy_ms;          /* since it claimed that */
+    int64_t jobs;             /* ended by it */
+};
+/* Those seen lately. */
+bool workers_list(struct store *s, struct arena *a, struct worker_info **out, size_t *count,
+                  struct error *err);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobs_test.c - the queue: claims, leases that run out, returns, many workers at once. */
+#include "support.h"
+
+#include "base/clock.h"
+#include "store/jobs.h"
+#include "store/sql.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MANY = 400, WORKERS = 8 };
+
+static const char *add_suite(struct place *p, size_t count, const struct job_needs *needs,
+                             int priority)
+{
+    const char **paths = arena_array(p->a, count, sizeof(*paths));
+    struct error err = {0};
+    const char *name;
+
+    for (size_t i = 0; i < count; i++)
+        paths[i] = arena_printf(p->a, "/tasks/t%zu.py", i);
+    assert_ok(suite_create(p->s, "/tasks", paths, count, NULL, p->a, &name, &err));
+    assert_ok(jobs_add_suite(p->s, name, needs, priority, &err));
+    return name;
+}
+
+static struct worker new_worker(struct place *p, const char *kind, const char *gpu)
+{
+    struct worker w = {.has = {.kind = kind, .gpu = gpu, .memory_bytes = 1 << 20}};
+    struct error err = {0};
+
+    assert_ok(worker_begin(p->s, &w, &err));
+    return w;
+}
+
+static bool claim(struct place *p, const struct worker *w, struct job *out)
+{
+    struct error err = {0};
+    bool found;
+
+    assert_ok(job_claim(p->s, w, p->a, out, &found, &err));
+    return found;
+}
+
+static void run_sql(struct place *p, const char *sql)
+{
+    struct error err = {0};
+
+    assert_ok(p->s->engine->script(p->s, sql, &err));
+}
+
+static struct job_counts counts(struct place *p, const char *suite)
+{
+    struct job_counts c;
+    struct error err = {0};
+
+    assert_ok(jobs_count(p->s, suite, &c, &err));
+    return c;
+}
+
+static void jobs_go_by_priority_then_by_age_and_only_once(void **state)
+{
+    struct place *p = *state;
+    struct worker w = new_worker(p, "simt", "");
+    const char *low = add_suite(p, 2, &(struct job_needs){0}, 0);
+    const char *high = add_suite(p, 1, &(struct job_needs){0}, 5);
+    struct error err = {0};
+    struct job j;
+
+    assert_true(claim(p, &w, &j));
+    assert_string_equal(j.suite, high);
+    assert_int_equal(j.tries, 1);
+    for (int i = 0; i < 2; i++) {
+        assert_true(claim(p, &w, &j));
+        assert_string_equal(j.suite, low);
+        assert_int_equal(j.number, i);
+    }
+    assert_false(claim(p, &w, &j));
+    /* The same suite again adds nothing while its jobs are under way. */
+    assert_ok(jobs_add_suite(p->s, low, &(struct job_needs){0}, 0, &err));
+    assert_false(claim(p, &w, &j));
+}
+
+static void a_job_goes_to_who_has_what_it_needs(void **state)
+{
+    struct place *p = *state;
+    struct worker simt = new_worker(p, "simt", ""), h200 = new_worker(p, "cuda", "H200");
+    struct job j;
+
+    add_suite(p, 1, &(struct job_needs){.kind = "cuda", .gpu = "H200"}, 0);
+    add_suite(p, 1, &(struct job_needs){.kind = "cuda", .gpu = "B200"}, 0);
+    add_suite(p, 1, &(struct job_needs){.memory_bytes = (int64_t)1 << 40}, 0);
+    assert_false(claim(p, &simt, &j));
+    assert_true(claim(p, &h200, &j));
+    assert_false(claim(p, &h200, &j));
+}
+
+/* The test moves the lease, not a clock. */
+static void whoever_lost_a_lease_changes_nothing(void **state)
+{
+    struct place *p = *state;
+    const char *suite = add_suite(p, 1, &(struct job_needs){0}, 0);
+    struct worker slow = new_worker(p, "simt", ""), other = new_worker(p, "simt", "");
+    struct suite_record record;
+    struct error err = {0};
+    struct job a, b;
+    bool mine;
+
+    assert_true(claim(p, &slow, &a));
+    assert_ok(job_beat(p->s, &slow, &a, &mine, &err));
+    assert_true(mine);
+    assert_false(claim(p, &other, &b));
+    run_sql(p, "UPDATE jobs SET lease_ms = 1");
+    assert_true(claim(p, &other, &b));
+    assert_int_equal(b.id, a.id);
+    assert_int_equal(b.tries, 2);
+    assert_ok(job_beat(p->s, &slow, &a, &mine, &err));
+    assert_false(mine);
+    assert_ok(job_end(p->s, &slow, &a, &(struct job_end){.problem = "late"}, &err));
+    assert_ok(job_return(p->s, &slow, &a, true, 0, "late", &err));
+    assert_int_equal(counts(p, suite).of[JOB_LEASED], 1);
+    assert_ok(job_end(p->s, &other, &b, &(struct job_end){.ended = true, .wall_ms = 7}, &err));
+    assert_ok(suite_read(p->s, suite, p->a, &record, &err));
+    assert_true(record.tasks[0].ended);
+    assert_string_equal(record.tasks[0].problem, "");
+    assert_int_equal(record.tasks[0].wall_ms, 7);
+    assert_int_equal(counts(p, suite).of[JOB_DONE], 1);
+}
+
+static void a_job_is_tried_so_often_and_no_more(void **state)
+{
+    struct place *p = *state;
+    const char *suite = add_suite(p, 2, &(struct job_needs){0}, 0);
+    struct worker w = new_worker(p, "simt", "");
+    struct suite_record record;
+    struct error err = {0};
+    struct job j;
+
+    for (int i = 0; i < JOB_TRIES; i++) { /* it breaks the machine each time */
+        assert_true(claim(p, &w, &j));
+        assert_int_equal(j.number, 0);
+        assert_ok(job_return(p->s, &w, &j, true, 0, "no memory", &err));
+    }
+    for (int i = 0; i < JOB_TRIES; i++) { /* its worker is lost each time */
+        assert_true(claim(p, &w, &j));
+        assert_int_equal(j.number, 1);
+        run_sql(p, "UPDATE jobs SET lease_ms = 1");
+    }
+    assert_false(claim(p, &w, &j));
+    assert_int_equal(counts(p, suite).of[JOB_FAILED], 2);
+    assert_ok(suite_read(p->s, suite, p->a, &record, &err));
+    assert_false(record.tasks[0].ended);
+    assert_string_equal(record.tasks[0].problem, "no memory");
+    /* Asked for again, they are tried again. */
+    assert_ok(jobs_add_suite(p->s, suite, &(struct job_needs){0}, 0, &err));
+    assert_true(claim(p, &w, &j));
+    assert_int_equal(j.tries, 1);
+}
+
+static void a_job_given_back_waits_and_may_not_count(void **state)
+{
+    struct place *p = *state;
+    struct worker w = new_worker(p, "simt", "");
+    struct error err = {0};
+    struct job j;
+
+    add_suite(p, 1, &(struct job_needs){0}, 0);
+    assert_true(claim(p, &w, &j));
+    assert_ok(job_return(p->s, &w, &j, false, 3600 * 1000, NULL, &err));
+    assert_false(claim(p, &w, &j));
+    run_sql(p, "UPDATE jobs SET after_ms = 0");
+    assert_true(claim(p, &w, &j));
+    assert_int_equal(j.tries, 1);
+}
+
+/* Claims and ends until there is nothing left; says which jobs it had. */
+static void work(const char *dir, int fd)
+{
+    struct place p = {.a = arena_new()};
+    struct error err = {0};
+    struct worker w = {.has = {.kind = "simt", .gpu = ""}};
+    struct job j;
+    bool found = true;
+
+    if (!store_open(dir, test_url(), STORE_WRITE, &p.s, &err) || !worker_begin(p.s, &w, &err))
+        _exit(2);
+    while (job_claim(p.s, &w, p.a, &j, &found, &err) && found &&
+           job_end(p.s, &w, &j, &(struct job_end){.ended = true}, &err))
+        if (write(fd, &j.number, sizeof(j.number)) != sizeof(j.number))
+            _exit(3);
+    if (err.kind)
+        fprintf(stderr, "%s\n", err.text);
+    _exit(err.kind ? 4 : 0);
+}
+
+static void many_workers_take_each_job_once(void **state)
+{
+    struct place *p = *state;
+    const char *suite = add_suite(p, MANY, &(struct job_needs){0}, 0);
+    int pipes[2], number, seen[MANY] = {0}, status;
+    pid_t pids[WORKERS];
+    int64_t began;
+
+    store_close(p->s);
+    p->s = NULL;
+    assert_int_equal(pipe(pipes), 0);
+    began = clock_ms();
+    for (size_t i = 0; i < WORKERS; i++)
+        if ((pids[i] = fork()) == 0)
+            work(p->dir, pipes[1]);
+    close(pipes[1]);
+    while (read(pipes[0], &number, sizeof(number)) == sizeof(number))
+        seen[number]++;
+    for (size_t i = 0; i < WORKERS; i++) {
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_int_equal(status, 0);
+    }
+    print_message("%d jobs by %d workers in %d ms\n", MANY, WORKERS, (int)(clock_ms() - began));
+    close(pipes[0]);
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(seen[i], 1);
+    place_reopen(p);
+    assert_int_equal(counts(p, suite).of[JOB_DONE], MANY);
+}
+
+static void workers_are_seen_with_what_they_do(void **state)
+{
+    struct place *p = *state;
+    struct worker busy = new_worker(p, "simt", ""), idle = new_worker(p, "cuda", "H200");
+    struct worker_info *list;
+    struct error err = {0};
+    struct job j;
+    size_t n;
+
+    add_suite(p, 1, &(struct job_needs){0}, 0);
+    assert_true(claim(p, &busy, &j));
+    assert_ok(workers_list(p->s, p->a, &list, &n, &err));
+    assert_int_equal(n, 2);
+    assert_string_equal(list[0].task, "/tasks/t0.py");
+    assert_null(list[1].task);
+    assert_string_equal(list[1].gpu, "H200");
+    assert_int_equal(list[0].pid, getpid());
+    assert_ok(worker_end(p->s, &idle, &err));
+    assert_ok(workers_list(p->s, p->a, &list, &n, &err));
+    assert_int_equal(n, 1);
+}
+
+#define JOBS_TEST(f) cmocka_unit_test_setup_teardown(f, place_set_up, place_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        JOBS_TEST(jobs_go_by_priority_then_by_age_and_only_once),
+        JOBS_TEST(a_job_goes_to_who_has_what_it_needs),
+        JOBS_TEST(whoever_lost_a_lease_changes_nothing),
+        JOBS_TEST(a_job_is_tried_so_often_and_no_more),
+        JOBS_TEST(a_job_given_back_waits_and_may_not_count),
+        JOBS_TEST(many_workers_take_each_job_once),
+        JOBS_TEST(workers_are_seen_with_what_they_do),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
