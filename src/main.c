@@ -25,6 +25,15 @@ static const struct flag run_flags[] = {
 static const struct flag suite_flags[] = {
     {"jobs", "N", "runs at a time; default: 1"},
     {"resume", "SUITE", "go on with a suite that was stopped or killed; `last` is the newest"},
+    {"workers", "WHO",
+     "have workers do it: local:N, slurm:N[,OPTION=VALUE...], none (docs/cluster.md)"},
+    {0},
+};
+static const struct flag worker_flags[] = {
+    {"suite", "NAME", "only tasks of that suite"},
+    {"once", NULL, "do one task, then end"},
+    {"idle-exit", "SECONDS", "end after so long without a task; default: never"},
+    {"gpu", "NAME", "what this machine's GPU is called by jobs that want a certain one"},
     {0},
 };
 static const struct flag report_flags[] = {
@@ -107,6 +116,15 @@ const struct command commands[] = {
      "    cutegen suite examples --jobs 2\n"
      "    cutegen suite KernelBench/level1 --model anthropic:MODEL --budget-usd 50\n"
      "    cutegen suite --resume last"},
+    {"worker", "", 0, 0, GROUP_ALL, true, true, worker_flags, cmd_worker,
+     "do tasks of suites from the store's queue, until stopped",
+     "Claims a task, runs it here, claims the next. A task whose worker is lost is claimed by "
+     "another\n"
+     "and goes on where it was. SIGTERM (Slurm's way to end a job) gives the task back.\n"
+     "\n"
+     "    cutegen worker --store postgres://db.example/cutegen\n"
+     "    cutegen worker --idle-exit 60"},
+    {"top", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_top, "the queue and its workers", ""},
     {"eval", "TASK.py FILE", 2, 2, JUDGING, true, true, no_flags, cmd_eval,
      "one candidate -> one verdict",
      "Builds FILE.cu, runs it on fresh inputs, compares with PyTorch and float64, and times it.\n"

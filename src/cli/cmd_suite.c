@@ -176,6 +176,7 @@ bool cmd_suite(struct cli *cli, int *code, struct error *err)
     struct suite_options options = {
         .source = cli->word_count ? cli->words[0] : NULL,
         .resume = flag_get(cli, "resume"),
+        .workers = flag_get(cli, "workers"),
         .key_names = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", cli->settings.key_env}};
     struct error shown = {0};
     const char *name = NULL;

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "model.h"
 #include "stage/settings.h"
+#include "store/jobs.h"
 #include "store/record.h"
 
 #include <signal.h>
@@ -104,6 +105,7 @@ struct suite_options {
     const char *source;       /* a folder or a list of tasks; NULL with resume */
     const char *resume;       /* name of a suite; NULL: a new one */
     int jobs;                 /* runs at a time */
+    const char *workers;      /* "local:N", "slurm:N,...", "none"; NULL: no queue, runs here */
     json_t *flags;            /* list of words that every `cutegen run` gets */
     const char *key_names[4]; /* variables with API keys that runs need; NULL: none */
 };
@@ -126,6 +128,38 @@ struct suite_progress {
 bool loop_suite(const struct settings *settings, const struct suite_options *options,
                 struct suite_progress *progress, struct arena *a, const char **name,
                 struct error *err);
+
+/* ---- a worker (worker.c) ------------------------------------------ */
+
+struct worker_options {
+    struct job_needs has;
+    const char *suite; /* only tasks of that one; NULL: all */
+    bool once;         /* one job, then end */
+    int idle_exit_s;   /* end after so long without one; < 0: never */
+    const char *key_names[4];
+};
+
+enum worker_event_kind {
+    WORKER_BEGINS,
+    WORKER_ENDS,
+    WORKER_RETURNS, /* to be tried again */
+    WORKER_LOST,    /* the lease: somebody else has the job */
+    WORKER_WAITS,   /* for the store to answer */
+};
+
+struct worker_event {
+    enum worker_event_kind kind;
+    const struct job *job; /* may be NULL */
+    const char *text;
+};
+
+struct worker_progress {
+    void (*event)(struct worker_progress *self, const struct worker_event *ev);
+};
+
+/* Until it is interrupted, idle too long, or one job is done; *ended: how many tasks did. */
+bool loop_worker(const struct settings *settings, const struct worker_options *options,
+                 struct worker_progress *progress, struct arena *a, int *ended, struct error *err);
 
 struct eval_summary {
     struct task task;

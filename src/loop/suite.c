@@ -13,6 +13,7 @@
  * 2. A task has ended when its run is done, or when it cannot have one (it does
  *    not load). Interrupted, out of budget, killed, broken machine: not ended.
  */
+#include "loop/suite.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -297,8 +298,7 @@ static void start_task(struct suite *u, struct suite_slot *s, size_t number)
         BUG("no thread for a task");
 }
 
-/* The text of the last {"error": ...} line among a command's lines of JSON, or NULL. */
-static const char *error_line(struct text out, struct arena *a)
+const char *suite_error_line(struct text out, struct arena *a)
 {
     const char *found = NULL;
 
@@ -321,7 +321,7 @@ static const char *error_line(struct text out, struct arena *a)
 static void judge_end(struct suite *u, struct suite_slot *s, bool *ended, const char **problem)
 {
     const struct proc_result *r = &s->result;
-    const char *said = s->ok ? error_line(r->out, s->a) : s->err.text;
+    const char *said = s->ok ? suite_error_line(r->out, s->a) : s->err.text;
 
     *ended = false;
     *problem = said ? said : "";
@@ -370,6 +370,59 @@ static bool finish_task(struct suite *u, struct suite_slot *s, struct error *err
     u->done += ended;
     tell(u, SUITE_TASK_ENDS, t);
     return ok;
+}
+
+/* ---- by workers ------------------------------------------------------------- */
+
+static void workers_did(void *ctx, const struct suite_record *now, size_t running)
+{
+    struct suite *u = ctx;
+
+    u->running = running;
+    for (size_t i = 0; i < u->record.count; i++) {
+        struct suite_task *t = &u->record.tasks[i];
+
+        if (t->ended || !now->tasks[i].ended)
+            continue;
+        t->ended = true;
+        t->problem = arena_strdup(u->a, now->tasks[i].problem);
+        t->run = now->tasks[i].run ? arena_strdup(u->a, now->tasks[i].run) : NULL;
+        t->wall_ms = now->tasks[i].wall_ms;
+        t->state = now->tasks[i].state;
+        u->done++;
+        tell(u, SUITE_TASK_ENDS, t);
+    }
+}
+
+static bool have_it_done(struct suite *u, struct error *err)
+{
+    struct suite_watch watch = {.settings = u->settings,
+                                .options = u->options,
+                                .store = u->store,
+                                .name = u->name,
+                                .program = u->program,
+                                .env = u->env,
+                                .changed = workers_did,
+                                .ctx = u};
+
+    for (size_t i = 0; i < u->record.count; i++)
+        u->done += u->record.tasks[i].ended;
+    tell(u, SUITE_BEGINS, NULL);
+    return suite_watch_workers(&watch, err);
+}
+
+/* A worker takes only some flags from the queue; the others are said when it is started. */
+static json_t *flags_to_store(const struct suite_options *options)
+{
+    json_t *list = json_array(), *flag;
+    size_t i;
+
+    json_array_foreach(options->flags, i, flag)
+    {
+        if (!options->workers || worker_flag_allowed(json_string_value(flag)))
+            json_array_append(list, flag);
+    }
+    return list;
 }
 
 /* ---- all of them ----------------------------------------------------------- */
@@ -459,12 +512,14 @@ static void pass_keys(struct suite *u)
 static bool begin_suite(struct suite *u, struct error *err)
 {
     struct task_list *l = xmalloc(sizeof(*l));
+    json_t *flags = flags_to_store(u->options);
     bool ok;
 
     ok = list_tasks(u->options->source, u->a, l, err) &&
          store_open(u->settings->runs_dir, u->settings->store_url, STORE_WRITE, &u->store, err) &&
-         suite_create(u->store, path_absolute(u->a, u->options->source), l->paths, l->count,
-                      u->options->flags, u->a, &u->name, err);
+         suite_create(u->store, path_absolute(u->a, u->options->source), l->paths, l->count, flags,
+                      u->a, &u->name, err);
+    json_decref(flags);
     xfree(l);
     return ok;
 }
@@ -507,7 +562,8 @@ bool loop_suite(const struct settings *settings, const struct suite_options *opt
     *name = u->name;
     server = stage_server_hold(settings);
     ok = suite_lock(u->store, u->name, &lock, err) &&
-         suite_read(u->store, u->name, a, &u->record, err) && run_all(u, err) && say_why(u, err);
+         suite_read(u->store, u->name, a, &u->record, err) &&
+         (options->workers ? have_it_done(u, err) : run_all(u, err)) && say_why(u, err);
 done:
     if (lock >= 0)
         close(lock);

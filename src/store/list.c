@@ -120,7 +120,7 @@ static bool info_fill(struct query *q, struct arena *a, struct run_info *o, stru
     o->calls = col_int(q, 10);
     o->tokens = col_long(q, 11);
     o->cost_usd = col_double(q, 12);
-    o->alive = o->state == RUN_RUNNING && run_is_alive(q->store, o->id);
+    o->alive = o->state == RUN_RUNNING && store_run_driven(q->store, o->id);
     return find_best(q->store, a, o, err) && find_first(q->store, o, err);
 }
 

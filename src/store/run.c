@@ -41,7 +41,7 @@ static struct flock whole_file(void)
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
 }
 
-bool run_is_alive(struct store *s, const char *id)
+bool store_run_driven(struct store *s, const char *id)
 {
     struct arena *a = arena_new();
     bool alive = false;

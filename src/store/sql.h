@@ -53,7 +53,4 @@ bool blob_insert(struct store *s, struct text data, char sha256[65], struct erro
 bool blob_insert_json(struct store *s, const json_t *v, char sha256[65], struct error *err);
 char *json_text(const json_t *v); /* xfree() it; NULL for NULL */
 
-/* Whether some process drives that run. */
-bool run_is_alive(struct store *s, const char *id);
-
 #endif

@@ -66,6 +66,8 @@ bool run_create(struct store *s, const struct run_spec *spec, struct run **out, 
  * while another process drives it. */
 bool run_take(struct store *s, const char *id, struct run **out, struct error *err);
 void run_release(struct run *r);
+/* Whether some process drives that run. */
+bool store_run_driven(struct store *s, const char *id);
 
 const char *run_id(const struct run *r);
 const char *run_dir(const struct run *r); /* absolute, exists */

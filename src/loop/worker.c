@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker.c - a worker: claims tasks of suites from the store's queue and runs them here.
+ *
+ * Each task is a `cutegen run` (or `resume`) in a process of its own, as in suite.c. The worker
+ * only holds the lease: it renews it while the process runs, and stops the process when the lease
+ * is lost. Everything else is in the store through the run.
+ *
+ * Invariants
+ * 1. A job is data from whoever may write the queue. It names a task file and flags of a list;
+ *    programs, keys, addresses and folders are this worker's own configuration.
+ * 2. A lost connection ends nothing: the worker connects again; a lease that ran out meanwhile is
+ *    somebody else's.
+ * 3. Asked to end (SIGTERM), it stops its process, gives the lease back and does not count the try.
+ */
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/proc.h"
+#include "base/vault.h"
+#include "loop/loop.h"
+#include "loop/suite.h"
+#include "stage/stage.h"
+#include "store/jobs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    OUTPUT_BYTES = 4 << 20,
+    MAX_WORDS = 160,
+    WAIT_MS = 2000,      /* between two looks at an empty queue */
+    RECONNECT_MS = 1000, /* and growing */
+    RECONNECT_MAX_MS = 15000,
+    DRIVEN_MS = 5000, /* somebody still drives the run: its lease ran out before it did */
+    BROKEN_MS = 2000, /* times the number of tries */
+};
+
+struct work {
+    const struct settings *settings;
+    const struct worker_options *options;
+    struct worker_progress *progress;
+    struct worker worker;
+    struct store *store;
+    const char *program;
+    const char *env[8];
+    int64_t idle_since_ms, beat_at_ms;
+    const struct job *job; /* under way */
+    bool lost;             /* its lease */
+    int ended;
+};
+
+/* ---- what a job may say ------------------------------------------------------ */
+
+/* Flags that say how hard to try and how to judge. Everything that names a program, a file, a key
+ * or an address is missing here. */
+static const char *const allowed[] = {
+    "depth",        "repairs",        "patience",    "profile-from", "width",      "seed",
+    "fresh",        "advance",        "simt-as",     "target",       "simt-arch",  "check",
+    "draws",        "accept",         "scale",       "set",          "effort",     "build-deadline",
+    "run-deadline", "task-deadline",  "temperature", "max-tokens",   "budget-usd", "budget-tokens",
+    "budget-calls", "budget-minutes", "look",
+};
+
+/* A model is asked with this worker's key; one that is a command would run here. */
+static bool model_allowed(const char *value)
+{
+    static const char *const providers[] = {"builtin", "openai:", "responses:", "anthropic:"};
+
+    for (size_t i = 0; i < ARRAY_LEN(providers); i++)
+        if (!strncmp(value, providers[i], strlen(providers[i])))
+            return true;
+    return false;
+}
+
+bool worker_flag_allowed(const char *flag)
+{
+    const char *name = flag, *equals = strchr(flag, '=');
+    size_t len;
+
+    if (strncmp(name, "--", 2) != 0)
+        return false;
+    name += 2;
+    if (!equals && !strncmp(name, "no-", 3))
+        name += 3;
+    len = equals ? (size_t)(equals - name) : strlen(name);
+    if (equals && len == 5 && !strncmp(name, "model", 5))
+        return model_allowed(equals + 1);
+    for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
+        if (strlen(allowed[i]) == len && !strncmp(allowed[i], name, len))
+            return true;
+    return false;
+}
+
+/* The words of the process; NULL: `problem` says what is not allowed. */
+static const char *const *job_words(struct work *w, const struct suite_record *suite,
+                                    const struct suite_task *t, struct arena *a,
+                                    const char **problem)
+{
+    const char **words = arena_array(a, MAX_WORDS, sizeof(*words));
+    size_t n = 0;
+
+    words[n++] = w->program;
+    words[n++] = t->run ? "resume" : "run";
+    words[n++] = t->run ? t->run : t->path;
+    words[n++] = "--json";
+    words[n++] = "--suite";
+    words[n++] = suite->name;
+    for (size_t i = 0; suite->flags[i] && n < MAX_WORDS - 8; i++) {
+        if (!worker_flag_allowed(suite->flags[i])) {
+            *problem = arena_printf(a,
+                                    "a worker takes no %s from the queue; set it where the "
+                                    "worker is started",
+                                    suite->flags[i]);
+            return NULL;
+        }
+        words[n++] = suite->flags[i];
+    }
+    words[n++] = "--device";
+    words[n++] = w->settings->device;
+    words[n++] = "--runs";
+    words[n++] = store_dir(w->store);
+    words[n++] = "--store";
+    words[n++] = w->settings->store_url;
+    words[n] = NULL;
+    return words;
+}
+
+/* ---- the store, again and again ------------------------------------------------ */
+
+static void tell(struct work *w, enum worker_event_kind kind, const char *text)
+{
+    struct worker_event ev = {.kind = kind, .job = w->job, .text = text};
+
+    if (w->progress)
+        w->progress->event(w->progress, &ev);
+}
+
+static bool asked_to_end(const struct work *w)
+{
+    (void)w;
+    return loop_interrupts > 0;
+}
+
+/* Until the server answers, or we are to end. */
+static bool connect_again(struct work *w, const struct error *why)
+{
+    int wait_ms = RECONNECT_MS;
+
+    tell(w, WORKER_WAITS, why->text);
+    store_close(w->store);
+    w->store = NULL;
+    while (!asked_to_end(w)) {
+        struct error err = {0};
+
+        if (store_open(w->settings->runs_dir, w->settings->store_url, STORE_WRITE, &w->store, &err))
+            return true;
+        usleep((useconds_t)wait_ms * 1000);
+        wait_ms = 2 * wait_ms < RECONNECT_MAX_MS ? 2 * wait_ms : RECONNECT_MAX_MS;
+    }
+    return false;
+}
+
+/* While the process runs: renews the lease, and says when to stop. */
+static bool stop_now(void *ctx)
+{
+    struct work *w = ctx;
+    struct error err = {0};
+    bool mine;
+
+    if (asked_to_end(w) || w->lost)
+        return true;
+    if (clock_ms() < w->beat_at_ms)
+        return false;
+    w->beat_at_ms = clock_ms() + BEAT_MS;
+    if (!job_beat(w->store, &w->worker, w->job, &mine, &err)) {
+        connect_again(w, &err);
+        w->beat_at_ms = clock_ms();
+        return false;
+    }
+    w->lost = !mine;
+    return w->lost;
+}
+
+/* ---- one job ------------------------------------------------------------------ */
+
+/* The lease is ours still; whatever happens to the connection, this has to be said. */
+static void say_end(struct work *w, const struct job_end *end)
+{
+    struct error err = {0};
+
+    while (w->store && !job_end(w->store, &w->worker, w->job, end, &err)) {
+        if (!connect_again(w, &err))
+            return;
+        err = (struct error){0};
+    }
+    w->ended += end->ended;
+    tell(w, WORKER_ENDS, end->problem ? end->problem : "");
+}
+
+static void say_back(struct work *w, bool counts, int after_ms, const char *problem)
+{
+    struct error err = {0};
+
+    while (w->store && !job_return(w->store, &w->worker, w->job, counts, after_ms, problem, &err)) {
+        if (!connect_again(w, &err))
+            return;
+        err = (struct error){0};
+    }
+    tell(w, WORKER_RETURNS, problem ? problem : "");
+}
+
+static void judge_end(struct work *w, const struct suite_task *t, const struct proc_result *r,
+                      struct arena *a)
+{
+    const char *said = suite_error_line(r->out, a);
+    struct job_end end = {.ended = true, .wall_ms = r->wall_ms, .problem = ""};
+
+    if (w->lost) {
+        tell(w, WORKER_LOST, "");
+    } else if (r->end == PROC_STOPPED) {
+        say_back(w, false, 0, "");
+    } else if (r->end != PROC_EXITED || r->code == 3 || r->code == 130) {
+        say_back(w, true, BROKEN_MS * w->job->tries, said ? said : proc_end_text(r, a));
+    } else if (r->code == 2 && t->run && store_run_driven(w->store, t->run)) {
+        say_back(w, false, DRIVEN_MS, said);
+    } else {
+        end.ended = r->code != 4; /* a spent budget: until somebody asks again */
+        end.problem = r->code >= 2 && said ? said : "";
+        say_end(w, &end);
+    }
+}
+
+static bool read_task(struct work *w, struct arena *a, struct suite_record *suite,
+                      struct error *err)
+{
+    if (!suite_read(w->store, w->job->suite, a, suite, err))
+        return false;
+    if ((size_t)w->job->number >= suite->count)
+        return error_set(err, ERROR_MACHINE, "suite %s has no task %d", w->job->suite,
+                         w->job->number);
+    return true;
+}
+
+static void do_job(struct work *w, struct arena *a)
+{
+    struct suite_record suite;
+    struct proc_result result;
+    struct error err = {0};
+    const char *problem = NULL;
+
+    w->lost = false;
+    w->beat_at_ms = clock_ms() + BEAT_MS;
+    tell(w, WORKER_BEGINS, "");
+    if (!read_task(w, a, &suite, &err)) {
+        say_back(w, true, BROKEN_MS, err.text);
+        return;
+    }
+    const struct suite_task *t = &suite.tasks[w->job->number];
+    struct proc_spec spec = {.argv = job_words(w, &suite, t, a, &problem),
+                             .env = w->env,
+                             .output_limit = OUTPUT_BYTES,
+                             .stop = stop_now,
+                             .stop_ctx = w};
+    if (!spec.argv)
+        say_end(w, &(struct job_end){.ended = true, .problem = problem});
+    else if (!proc_run(&spec, a, &result, &err))
+        say_back(w, true, BROKEN_MS, err.text);
+    else
+        judge_end(w, t, &result, a);
+}
+
+/* ---- the whole ------------------------------------------------------------------ */
+
+static bool idle_too_long(const struct work *w)
+{
+    return w->options->idle_exit_s >= 0 &&
+           clock_ms() - w->idle_since_ms >= (int64_t)w->options->idle_exit_s * 1000;
+}
+
+/* One look at the queue; false: it is time to end. */
+static bool work_once(struct work *w, struct error *err)
+{
+    struct arena *a = arena_new();
+    struct job job;
+    bool found = false, mine;
+
+    if (job_claim(w->store, &w->worker, a, &job, &found, err) && found) {
+        w->job = &job;
+        do_job(w, a);
+        w->job = NULL;
+        w->idle_since_ms = clock_ms();
+    }
+    arena_free(a);
+    if (err->kind != ERROR_NONE || asked_to_end(w) || (found && w->options->once))
+        return false;
+    if (found)
+        return w->store != NULL;
+    if (idle_too_long(w))
+        return false;
+    return job_beat(w->store, &w->worker, NULL, &mine, err) && jobs_wait(w->store, WAIT_MS, err);
+}
+
+static void pass_keys(struct work *w, struct arena *a)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(w->options->key_names); i++) {
+        const char *name = w->options->key_names[i], *value = name ? vault_get(name) : NULL;
+
+        if (value)
+            w->env[n++] = arena_printf(a, "%s=%s", name, value);
+    }
+}
+
+bool loop_worker(const struct settings *settings, const struct worker_options *options,
+                 struct worker_progress *progress, struct arena *a, int *ended, struct error *err)
+{
+    struct work w = {.settings = settings, .options = options, .progress = progress};
+    char *program = realpath("/proc/self/exe", NULL);
+    struct error lost = {0};
+    int server;
+
+    if (!program)
+        return error_set(err, ERROR_MACHINE, "cannot find our own program: %s", strerror(errno));
+    w.program = program;
+    w.worker = (struct worker){.has = options->has, .suite = options->suite};
+    w.idle_since_ms = clock_ms();
+    pass_keys(&w, a);
+    bool ok = store_open(settings->runs_dir, settings->store_url, STORE_WRITE, &w.store, err) &&
+              worker_begin(w.store, &w.worker, err);
+    server = ok ? stage_server_hold(settings) : -1;
+    while (ok) {
+        lost = (struct error){0};
+        if (work_once(&w, &lost))
+            continue;
+        if (lost.kind == ERROR_NONE || asked_to_end(&w) || !connect_again(&w, &lost))
+            break;
+    }
+    lost = (struct error){0};
+    if (ok && w.store)
+        worker_end(w.store, &w.worker, &lost); /* else it is seen to be gone later */
+    if (server >= 0)
+        close(server);
+    store_close(w.store);
+    free(program);
+    *ended = w.ended;
+    return ok;
+}
