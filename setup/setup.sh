@@ -196,6 +196,8 @@ look_for_test_tools()
     has clang || want "clang" clang
     has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 ||
         want "PostgreSQL (tests start one of their own)" postgresql
+    [ -x /usr/sbin/slurmctld ] || has slurmctld ||
+        want "Slurm (tests start one of their own)" slurmctld slurmd slurm-client
     has clang-format-14 || { has clang-format && clang-format --version | grep -q "version 14\."; } ||
         [ -x "$VENV/bin/clang-format" ] || want_wheel "clang-format 14" "clang-format==$CLANG_FORMAT"
     venv_has ruff "$RUFF" || want_wheel "ruff (lints Python)" "ruff==$RUFF"
@@ -331,6 +333,7 @@ download()
     dir=$(cd "$1" && pwd)
     debs=(make gcc libc6-dev pkg-config git meson ninja-build python3-venv libjansson-dev libsqlite3-dev
           libcurl4-openssl-dev libcmocka-dev libinih-dev clang postgresql)
+          libcurl4-openssl-dev libcmocka-dev libinih-dev clang tcc postgresql slurmctld slurmd slurm-client)
     wheels=("nvidia-cuda-nvrtc==$CUDA_WHEELS" "nvidia-cuda-runtime==$CUDA_WHEELS"
             "nvidia-cuda-crt==$CUDA_WHEELS" "nvidia-cuda-cccl==$CUDA_WHEELS" "clang-format==$CLANG_FORMAT"
             "ruff==$RUFF" "mypy==$MYPY" "mkdocs==$MKDOCS")

@@ -34,6 +34,7 @@ static const struct flag worker_flags[] = {
     {"once", NULL, "do one task, then end"},
     {"idle-exit", "SECONDS", "end after so long without a task; default: never"},
     {"gpu", "NAME", "what this machine's GPU is called by jobs that want a certain one"},
+    {"lease", "SECONDS", "others take its task after so long without a sign of life; default: 60"},
     {0},
 };
 static const struct flag report_flags[] = {

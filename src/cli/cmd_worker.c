@@ -38,14 +38,15 @@ static void on_event(struct worker_progress *self, const struct worker_event *ev
     fflush(stdout);
 }
 
-static bool read_idle(const struct cli *cli, int *seconds, struct error *err)
+static bool read_seconds(const struct cli *cli, const char *flag, int unset, int *seconds,
+                         struct error *err)
 {
-    const char *text = flag_get(cli, "idle-exit");
+    const char *text = flag_get(cli, flag);
     char *end;
-    long n = text ? strtol(text, &end, 10) : -1;
+    long n = text ? strtol(text, &end, 10) : unset;
 
     if (text && (*end || !*text || n < 0 || n > 1000000))
-        return error_set(err, ERROR_USE, "--idle-exit: '%s' is not a number of seconds", text);
+        return error_set(err, ERROR_USE, "--%s: '%s' is not a number of seconds", flag, text);
     *seconds = (int)n;
     return true;
 }
@@ -73,7 +74,8 @@ bool cmd_worker(struct cli *cli, int *code, struct error *err)
     int ended = 0;
 
     (void)code;
-    if (!read_idle(cli, &options.idle_exit_s, err) ||
+    if (!read_seconds(cli, "idle-exit", -1, &options.idle_exit_s, err) ||
+        !read_seconds(cli, "lease", 0, &options.lease_s, err) ||
         !loop_worker(&cli->settings, &options, &lines.progress, cli->a, &ended, err))
         return false;
     if (!cli->quiet && !cli->json)

@@ -136,6 +136,7 @@ struct worker_options {
     const char *suite; /* only tasks of that one; NULL: all */
     bool once;         /* one job, then end */
     int idle_exit_s;   /* end after so long without one; < 0: never */
+    int lease_s;       /* others take its job after so long without a sign of life; 0: a minute */
     const char *key_names[4];
 };
 

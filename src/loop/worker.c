@@ -137,6 +137,12 @@ static void tell(struct work *w, enum worker_event_kind kind, const char *text)
         w->progress->event(w->progress, &ev);
 }
 
+/* Six signs of life in a lease: one that is late is not the end of it. */
+static int beat_ms(const struct work *w)
+{
+    return (w->worker.lease_ms > 0 ? w->worker.lease_ms : LEASE_MS) / 6;
+}
+
 static bool asked_to_end(const struct work *w)
 {
     (void)w;
@@ -173,7 +179,7 @@ static bool stop_now(void *ctx)
         return true;
     if (clock_ms() < w->beat_at_ms)
         return false;
-    w->beat_at_ms = clock_ms() + BEAT_MS;
+    w->beat_at_ms = clock_ms() + beat_ms(w);
     if (!job_beat(w->store, &w->worker, w->job, &mine, &err)) {
         connect_again(w, &err);
         w->beat_at_ms = clock_ms();
@@ -211,6 +217,30 @@ static void say_back(struct work *w, bool counts, int after_ms, const char *prob
     tell(w, WORKER_RETURNS, problem ? problem : "");
 }
 
+static bool read_task(struct work *w, struct arena *a, struct suite_record *suite,
+                      struct error *err)
+{
+    if (!suite_read(w->store, w->job->suite, a, suite, err))
+        return false;
+    if ((size_t)w->job->number >= suite->count)
+        return error_set(err, ERROR_MACHINE, "suite %s has no task %d", w->job->suite,
+                         w->job->number);
+    return true;
+}
+
+/* Somebody whose lease ran out was still at it: began the run meanwhile, or drives it. */
+static bool somebody_else_has_it(struct work *w, const struct suite_task *before, struct arena *a)
+{
+    struct suite_record suite;
+    struct error ignored = {0};
+
+    if (!w->store || !read_task(w, a, &suite, &ignored))
+        return true; /* look again later */
+    const char *run = suite.tasks[w->job->number].run;
+    return run &&
+           (!before->run || strcmp(run, before->run) != 0 || store_run_driven(w->store, run));
+}
+
 static void judge_end(struct work *w, const struct suite_task *t, const struct proc_result *r,
                       struct arena *a)
 {
@@ -223,24 +253,13 @@ static void judge_end(struct work *w, const struct suite_task *t, const struct p
         say_back(w, false, 0, "");
     } else if (r->end != PROC_EXITED || r->code == 3 || r->code == 130) {
         say_back(w, true, BROKEN_MS * w->job->tries, said ? said : proc_end_text(r, a));
-    } else if (r->code == 2 && t->run && store_run_driven(w->store, t->run)) {
+    } else if (r->code == 2 && somebody_else_has_it(w, t, a)) {
         say_back(w, false, DRIVEN_MS, said);
     } else {
         end.ended = r->code != 4; /* a spent budget: until somebody asks again */
         end.problem = r->code >= 2 && said ? said : "";
         say_end(w, &end);
     }
-}
-
-static bool read_task(struct work *w, struct arena *a, struct suite_record *suite,
-                      struct error *err)
-{
-    if (!suite_read(w->store, w->job->suite, a, suite, err))
-        return false;
-    if ((size_t)w->job->number >= suite->count)
-        return error_set(err, ERROR_MACHINE, "suite %s has no task %d", w->job->suite,
-                         w->job->number);
-    return true;
 }
 
 static void do_job(struct work *w, struct arena *a)
@@ -251,7 +270,7 @@ static void do_job(struct work *w, struct arena *a)
     const char *problem = NULL;
 
     w->lost = false;
-    w->beat_at_ms = clock_ms() + BEAT_MS;
+    w->beat_at_ms = clock_ms() + beat_ms(w);
     tell(w, WORKER_BEGINS, "");
     if (!read_task(w, a, &suite, &err)) {
         say_back(w, true, BROKEN_MS, err.text);
@@ -325,7 +344,8 @@ bool loop_worker(const struct settings *settings, const struct worker_options *o
     if (!program)
         return error_set(err, ERROR_MACHINE, "cannot find our own program: %s", strerror(errno));
     w.program = program;
-    w.worker = (struct worker){.has = options->has, .suite = options->suite};
+    w.worker = (struct worker){
+        .has = options->has, .suite = options->suite, .lease_ms = options->lease_s * 1000};
     w.idle_since_ms = clock_ms();
     pass_keys(&w, a);
     bool ok = store_open(settings->runs_dir, settings->store_url, STORE_WRITE, &w.store, err) &&

@@ -52,6 +52,11 @@ bool worker_end(struct store *s, const struct worker *w, struct error *err)
                    err);
 }
 
+static int lease_of(const struct worker *w)
+{
+    return w->lease_ms > 0 ? w->lease_ms : LEASE_MS;
+}
+
 /* ---- adding ----------------------------------------------------------------- */
 
 #define JOBS_INSERT(now, lock)                                                                     \
@@ -104,7 +109,7 @@ static bool claim_one(struct store *s, const struct worker *w, struct arena *a, 
     struct query q;
 
     *found = false;
-    if (!sql_query(s, &q, err, sql[s->engine->dialect], "littlt", w->id, (int)LEASE_MS, w->has.kind,
+    if (!sql_query(s, &q, err, sql[s->engine->dialect], "littlt", w->id, lease_of(w), w->has.kind,
                    w->has.gpu, w->has.memory_bytes, w->suite))
         return false;
     if (sql_next(&q, err)) {
@@ -150,7 +155,7 @@ bool job_beat(struct store *s, const struct worker *w, const struct job *job, bo
         return false;
     ok = sql_run(s, err, seen[s->engine->dialect], "l", w->id) &&
          (!job ||
-          sql_int(s, 0, &id, err, renew[s->engine->dialect], "ill", (int)LEASE_MS, job->id, w->id));
+          sql_int(s, 0, &id, err, renew[s->engine->dialect], "ill", lease_of(w), job->id, w->id));
     *mine = job && id == job->id;
     return sql_end(s, ok, err);
 }

@@ -19,7 +19,7 @@
 
 #include "store/store.h"
 
-enum { LEASE_MS = 60 * 1000, BEAT_MS = 10 * 1000, JOB_TRIES = 5 };
+enum { LEASE_MS = 60 * 1000, JOB_TRIES = 5 };
 
 /* What a worker has, and what a job may ask for. "" and 0: anything will do. */
 struct job_needs {
@@ -32,6 +32,7 @@ struct worker {
     int64_t id;
     struct job_needs has;
     const char *suite; /* only jobs of that one; NULL: all */
+    int lease_ms;      /* how long it may be silent before others take its job; 0: LEASE_MS */
 };
 
 struct job {

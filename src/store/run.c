@@ -240,6 +240,24 @@ static bool run_insert(struct run *r, const struct run_spec *spec, int64_t now_m
     return ok;
 }
 
+/* A task of a suite has one run, whoever was asked to begin it: the second to ask is refused. */
+static bool check_suite(struct store *s, const struct run_spec *spec, struct error *err)
+{
+    int64_t n;
+
+    if (!spec->suite)
+        return true;
+    if (!sql_int(s, 0, &n, err,
+                 "SELECT count(*) FROM runs r JOIN tasks t ON t.id = r.task "
+                 "WHERE r.suite = ? AND t.path = ?",
+                 "tt", spec->suite, spec->task->path))
+        return false;
+    if (!n)
+        return true;
+    error_set(err, ERROR_USE, "suite %s has a run of %s already", spec->suite, spec->task->path);
+    return error_hint(err, "go on with the suite: cutegen suite --resume %s", spec->suite);
+}
+
 static struct run *run_new(struct store *s)
 {
     struct run *r = xmalloc(sizeof(*r));
@@ -265,9 +283,9 @@ bool run_create(struct store *s, const struct run_spec *spec, struct run **out, 
     bool ok = sql_begin(s, err);
 
     if (ok) {
-        ok = s->engine->alone(s, err) && last_number(s, stem, &number, err) &&
-             make_folder(r, stem, number, err) && lock_take(r, 1, err) &&
-             run_insert(r, spec, now_ms, err);
+        ok = s->engine->alone(s, err) && check_suite(s, spec, err) &&
+             last_number(s, stem, &number, err) && make_folder(r, stem, number, err) &&
+             lock_take(r, 1, err) && run_insert(r, spec, now_ms, err);
         ok = sql_end(s, ok, err);
     }
     arena_free(a);

@@ -39,6 +39,16 @@ fi
 CUTEGEN_TEST_STORE="postgres:///postgres?host=$top&user=cutegen"
 export CUTEGEN_TEST_STORE
 PGDATA_OF_TEST=$top/data
-export PGDATA_OF_TEST
+# For tests that kill the server: starts it again.
+POSTGRES_RESTART=$top/restart
+cat >"$POSTGRES_RESTART" <<END
+#!/bin/sh
+rm -f '$top/data/postmaster.pid'
+exec $([ "$(id -u)" != 0 ] || echo "setpriv --reuid=$user --regid=$(id -g "$user") --clear-groups --") \\
+    '$bin/pg_ctl' -D '$top/data' -s -w -t 120 -l '$top/data/log' \\
+    -o "-c listen_addresses='' -c unix_socket_directories='$top' ${POSTGRES_OPTIONS:-}" start
+END
+chmod +x "$POSTGRES_RESTART"
+export PGDATA_OF_TEST POSTGRES_RESTART
 cd "$OLDPWD" || exit 1
 "$@"

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A suite done by workers, on a PostgreSQL server and a Slurm that belong to the test; then the same with processes
+killed all the time. Started by postgres.sh and slurm.sh:
+
+    tests/store/postgres.sh tests/e2e/slurm.sh python3 tests/e2e/cluster_test.py CUTEGEN [TASKS [KILLS [MEAN_S]]]
+
+A checker reads the store afterwards: every task ended once, one run each, attempts without gaps, one verdict for each,
+and the same kernels as in the undisturbed suite.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAM = str(Path(sys.argv[1]).resolve())
+TASKS = int(sys.argv[2]) if len(sys.argv) > 2 else 12
+KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 8
+MEAN_S = float(sys.argv[4]) if len(sys.argv) > 4 else 3.0
+SEED = int(os.environ.get("SEED", "0")) or random.randrange(1, 1 << 30)
+URL = os.environ["CUTEGEN_TEST_STORE"]
+DATA = os.environ["PGDATA_OF_TEST"]
+WORKERS = 3
+
+TASK = """import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return {expression}
+
+def get_inputs():
+    return [torch.randn({rows}, {columns})]
+
+def get_init_inputs():
+    return []
+"""
+EXPRESSIONS = ["torch.relu(x) * {k}", "torch.sigmoid(x) + {k}", "torch.tanh(x * {k})", "x * x + {k}"]
+
+done = 0
+failed = 0
+
+
+def ok(what: str, good: bool, more: str = "") -> None:
+    global done, failed
+    done += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {done} - {what}", flush=True)
+    if not good and more:
+        print("\n".join("# " + line for line in more.splitlines()[-40:]), flush=True)
+
+
+def sql(text: str) -> list[list[str]]:
+    out = subprocess.run(["psql", "-d", URL, "-AtF", "|", "-c", text], check=True, capture_output=True, text=True).stdout
+    return [line.split("|") for line in out.splitlines()]
+
+
+def cutegen(*words: str, timeout: int = 3600) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([PROGRAM, *words, "--store", URL], capture_output=True, text=True, timeout=timeout)
+
+
+def write_tasks(folder: Path) -> None:
+    for i in range(TASKS):
+        expression = EXPRESSIONS[i % len(EXPRESSIONS)].format(k=i + 2)
+        (folder / f"{i + 1}_task.py").write_text(TASK.format(expression=expression, rows=64 + i, columns=128))
+
+
+def kernels(suite: str) -> dict[str, str]:
+    """The source of the best kernel by task."""
+    rows = sql(f"""SELECT t.path, v.kind || ' ' || c.source FROM runs r JOIN tasks t ON t.id = r.task
+        JOIN attempts a ON a.run = r.id JOIN candidates c ON c.id = a.candidate
+        JOIN verdicts v ON v.run = a.run AND v.attempt = a.number
+        WHERE r.suite = '{suite}' ORDER BY t.path, a.number""")
+    return {path: kernel for path, kernel in rows}
+
+
+def check_history(suite: str) -> str:
+    """What is wrong with the suite's history; empty: nothing."""
+    checks = {
+        "tasks that did not end": f"SELECT path, problem FROM suite_tasks WHERE suite = '{suite}' AND ended = 0",
+        "jobs that are not done": f"SELECT number, state, problem FROM jobs WHERE suite = '{suite}' AND state <> 'done'",
+        "tasks with more or fewer than one run": f"""SELECT s.path, count(r.id) FROM suite_tasks s
+            LEFT JOIN (runs r JOIN tasks t ON t.id = r.task) ON r.suite = s.suite AND t.path = s.path
+            WHERE s.suite = '{suite}' GROUP BY s.path HAVING count(r.id) <> 1""",
+        "runs that are not done": f"SELECT id, state, reason FROM runs WHERE suite = '{suite}' AND state <> 'done'",
+        "attempts without an end": f"""SELECT a.run, a.number FROM attempts a JOIN runs r ON r.id = a.run
+            WHERE r.suite = '{suite}' AND a.ended_ms IS NULL""",
+        "attempts without one verdict": f"""SELECT a.run, a.number FROM attempts a JOIN runs r ON r.id = a.run
+            LEFT JOIN verdicts v ON v.run = a.run AND v.attempt = a.number
+            WHERE r.suite = '{suite}' GROUP BY a.run, a.number HAVING count(v.kind) <> 1""",
+        "gaps in the numbers": f"""SELECT a.run FROM attempts a JOIN runs r ON r.id = a.run
+            WHERE r.suite = '{suite}' GROUP BY a.run HAVING max(a.number) <> count(*)""",
+    }
+    return "\n".join(f"{what}: {rows}" for what, text in checks.items() if (rows := sql(text)))
+
+
+def suite_name(out: str) -> str:
+    found = re.search(r"^suite +(\S+)", out, re.M)
+    return found[1] if found else ""
+
+
+def by_slurm(folder: Path) -> str:
+    p = cutegen("suite", str(folder), "--workers", "slurm:2", "--depth", "0")
+    name = suite_name(p.stdout)
+    ok(f"{TASKS} tasks by two workers that Slurm launched", p.returncode == 0, p.stdout + p.stderr)
+    ok("nothing lost, nothing doubled", bool(name) and not check_history(name), check_history(name))
+    hosts = sql("SELECT count(*) FROM workers WHERE jobs > 0")
+    ok("a worker did them", int(hosts[0][0]) >= 1)
+    top = json.loads(cutegen("top", "--json").stdout)
+    ok("`top` counts them", top["jobs"]["done"] == TASKS, str(top))
+    return name
+
+
+class Cluster:
+    """Workers and an orchestrator, kept running while they are killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = ""
+        self.log = open(folder.parent / "cluster.log", "w")
+        self.workers: list[subprocess.Popen[bytes] | None] = [None] * WORKERS
+        self.orchestrator: subprocess.Popen[bytes] | None = None
+        self.out = folder.parent / "orchestrator.out"
+
+    def start(self, *words: str, out: Path | None = None) -> subprocess.Popen[bytes]:
+        to = open(out, "wb") if out else self.log
+        return subprocess.Popen([PROGRAM, *words, "--store", URL], stdout=to, stderr=self.log, start_new_session=True)
+
+    def tend(self) -> None:
+        for i, w in enumerate(self.workers):
+            if w is None or w.poll() is not None:
+                self.workers[i] = self.start("worker", "--lease", "4")
+        if self.orchestrator is None or self.orchestrator.poll() not in (None, 0):
+            if not self.name and self.out.exists():
+                self.name = suite_name(self.out.read_text())
+            words = ["--resume", self.name] if self.name else [str(self.folder)]
+            self.orchestrator = self.start("suite", *words, "--workers", "none", "--depth", "0", out=self.out)
+
+    def finished(self) -> bool:
+        return self.orchestrator is not None and self.orchestrator.poll() == 0
+
+    def end(self) -> None:
+        for w in self.workers:
+            if w and w.poll() is None:
+                w.send_signal(signal.SIGTERM)
+        for w in self.workers:
+            if w:
+                w.wait(timeout=120)
+
+
+def kill_backend() -> bool:
+    # A client backend: killed, the server ends all others too and recovers.
+    pids = [p for p in os.listdir("/proc") if p.isdigit()]
+    for pid in random.sample(pids, len(pids)):
+        try:
+            line = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if line.startswith(b"postgres: cutegen "):
+            try:
+                os.kill(int(pid), signal.SIGKILL)
+                return True
+            except ProcessLookupError:
+                continue
+    return False
+
+
+def kill_server() -> bool:
+    pid = int(Path(DATA, "postmaster.pid").read_text().split()[0])
+    os.kill(pid, signal.SIGKILL)
+    subprocess.run([os.environ["POSTGRES_RESTART"]], check=True, stdout=subprocess.DEVNULL)
+    return True
+
+
+def kill_one(c: Cluster, what: str) -> bool:
+    if what == "backend":
+        return kill_backend()
+    if what == "server":
+        return kill_server()
+    p = c.orchestrator if what == "orchestrator" else random.choice(c.workers)
+    if p is None or p.poll() is not None:
+        return False
+    p.kill()
+    p.wait()
+    return True
+
+
+def under_fire(folder: Path) -> str:
+    c = Cluster(folder)
+    kinds = ["worker"] * 5 + ["orchestrator"] * 2 + ["backend"] * 2 + ["server"]
+    counts = dict.fromkeys(kinds, 0)
+    while not c.finished():
+        c.tend()
+        time.sleep(min(random.expovariate(1 / MEAN_S), 4 * MEAN_S) if sum(counts.values()) < KILLS else 0.2)
+        if sum(counts.values()) < KILLS and not c.finished():
+            what = random.choice(kinds)
+            counts[what] += kill_one(c, what)
+    c.end()
+    print(f"# killed: {counts}", flush=True)
+    name = c.name or suite_name(c.out.read_text())
+    ok(f"the suite ends after {sum(counts.values())} kills", bool(name))
+    wrong = check_history(name)
+    ok("nothing lost, nothing doubled", not wrong, wrong)
+    return name
+
+
+def main() -> int:
+    random.seed(SEED)
+    print(f"# seed {SEED}", flush=True)
+    with tempfile.TemporaryDirectory() as top:
+        os.chdir(top)
+        os.environ.update(CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=f"{top}/runs", XDG_CONFIG_HOME=f"{top}/config")
+        folder = Path(top, "tasks")
+        folder.mkdir()
+        write_tasks(folder)
+        calm = by_slurm(folder)
+        fire = under_fire(folder)
+        ok("the same kernels as without kills", kernels(calm) == kernels(fire) and len(kernels(calm)) == TASKS)
+    print(f"1..{done}")
+    return failed != 0
+
+
+sys.exit(main())
