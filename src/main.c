@@ -126,6 +126,16 @@ const struct command commands[] = {
      "    cutegen worker --store postgres://db.example/cutegen\n"
      "    cutegen worker --idle-exit 60"},
     {"top", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_top, "the queue and its workers", ""},
+    {"store copy", "FROM TO", 2, 2, GROUP_STORE, true, false, no_flags, cmd_store_copy,
+     "all runs from one store into another",
+     "FROM and TO are folders of runs or addresses of servers. Runs that are there already stay as "
+     "they\n"
+     "are; reports of the copies are the same, byte for byte.\n"
+     "\n"
+     "    cutegen store copy runs postgres://db.example/cutegen"},
+    {"store check", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_store_check,
+     "whether the store is whole: texts against their hashes, rows against each other",
+     "Exit code 1: it is not."},
     {"eval", "TASK.py FILE", 2, 2, JUDGING, true, true, no_flags, cmd_eval,
      "one candidate -> one verdict",
      "Builds FILE.cu, runs it on fresh inputs, compares with PyTorch and float64, and times it.\n"

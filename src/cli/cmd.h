@@ -125,6 +125,8 @@ bool cmd_run(struct cli *cli, int *code, struct error *err);
 bool cmd_suite(struct cli *cli, int *code, struct error *err);
 bool cmd_worker(struct cli *cli, int *code, struct error *err);
 bool cmd_top(struct cli *cli, int *code, struct error *err);
+bool cmd_store_copy(struct cli *cli, int *code, struct error *err);
+bool cmd_store_check(struct cli *cli, int *code, struct error *err);
 bool cmd_resume(struct cli *cli, int *code, struct error *err);
 bool cmd_eval(struct cli *cli, int *code, struct error *err);
 bool cmd_describe(struct cli *cli, int *code, struct error *err);

@@ -52,6 +52,8 @@ struct engine {
     double (*real)(const struct query *q, int i);
     struct text (*bytes)(const struct query *q, int i);
     const char *(*name)(const struct query *q, int i);
+    int (*columns)(const struct query *q);
+    char (*type)(const struct query *q, int i); /* l, d, t or b as in sql.h; n: a NULL of any */
 
     bool (*begin)(struct store *s, enum sql_transaction kind, struct error *err);
     bool (*end)(struct store *s, bool commit, struct error *err);

@@ -58,6 +58,7 @@ enum { DIAG_SQLSTATE = 'C', DIAG_MESSAGE = 'M' };
     F(char *, PQresultErrorField, (const struct pg_result *, int))                                 \
     F(void, PQclear, (struct pg_result *))                                                         \
     F(int, PQntuples, (const struct pg_result *))                                                  \
+    F(int, PQnfields, (const struct pg_result *))                                                  \
     F(char *, PQfname, (const struct pg_result *, int))                                            \
     F(unsigned, PQftype, (const struct pg_result *, int))                                          \
     F(int, PQgetisnull, (const struct pg_result *, int, int))                                      \
@@ -209,7 +210,18 @@ static char *with_dollars(const char *sql, struct arena *a)
 
 static unsigned type_of(char type)
 {
-    return type == 't' ? OID_TEXT : type == 'b' ? OID_BYTEA : type == 'd' ? OID_FLOAT8 : OID_INT8;
+    switch (type) {
+    case 't':
+        return OID_TEXT;
+    case 'b':
+        return OID_BYTEA;
+    case 'd':
+        return OID_FLOAT8;
+    case 'n':
+        return 0; /* the server finds out */
+    default:
+        return OID_INT8;
+    }
 }
 
 /* The name of the prepared statement. The place after the last is used again and again. */
@@ -370,6 +382,18 @@ static struct text column_bytes(const struct query *q, int i)
 static const char *column_name(const struct query *q, int i)
 {
     return pq_of(q->store)->PQfname(q->rows, i);
+}
+
+static int column_count(const struct query *q)
+{
+    return pq_of(q->store)->PQnfields(q->rows);
+}
+
+static char column_type(const struct query *q, int i)
+{
+    unsigned type = pq_of(q->store)->PQftype(q->rows, i);
+
+    return type == OID_BYTEA ? 'b' : type == OID_TEXT ? 't' : type == OID_FLOAT8 ? 'd' : 'l';
 }
 
 /* ---- transactions -------------------------------------------------------- */
@@ -738,6 +762,8 @@ const struct engine postgres_engine = {
     .real = column_real,
     .bytes = column_bytes,
     .name = column_name,
+    .columns = column_count,
+    .type = column_type,
     .begin = transaction_begin,
     .end = transaction_end,
     .alone = transaction_alone,

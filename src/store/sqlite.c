@@ -209,6 +209,27 @@ static const char *column_name(const struct query *q, int i)
     return sqlite3_column_name(q->rows, i);
 }
 
+static int column_count(const struct query *q)
+{
+    return sqlite3_column_count(q->rows);
+}
+
+static char column_type(const struct query *q, int i)
+{
+    switch (sqlite3_column_type(q->rows, i)) {
+    case SQLITE_INTEGER:
+        return 'l';
+    case SQLITE_FLOAT:
+        return 'd';
+    case SQLITE_BLOB:
+        return 'b';
+    case SQLITE_NULL:
+        return 'n';
+    default:
+        return 't';
+    }
+}
+
 /* ---- transactions ------------------------------------------------------- */
 
 static bool transaction_begin(struct store *s, enum sql_transaction kind, struct error *err)
@@ -419,6 +440,8 @@ const struct engine sqlite_engine = {
     .real = column_real,
     .bytes = column_bytes,
     .name = column_name,
+    .columns = column_count,
+    .type = column_type,
     .begin = transaction_begin,
     .end = transaction_end,
     .alone = transaction_alone,
