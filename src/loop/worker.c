@@ -37,11 +37,11 @@ enum {
     BROKEN_MS = 2000, /* times the number of tries */
 };
 
-struct work {
+struct work_here {
     const struct settings *settings;
     const struct worker_options *options;
     struct worker_progress *progress;
-    struct worker worker;
+    struct queue_worker worker;
     struct store *store;
     const char *program;
     const char *env[8];
@@ -94,7 +94,7 @@ bool worker_flag_allowed(const char *flag)
 }
 
 /* The words of the process; NULL: `problem` says what is not allowed. */
-static const char *const *job_words(struct work *w, const struct suite_record *suite,
+static const char *const *job_words(struct work_here *w, const struct suite_record *suite,
                                     const struct suite_task *t, struct arena *a,
                                     const char **problem)
 {
@@ -129,7 +129,7 @@ static const char *const *job_words(struct work *w, const struct suite_record *s
 
 /* ---- the store, again and again ------------------------------------------------ */
 
-static void tell(struct work *w, enum worker_event_kind kind, const char *text)
+static void tell(struct work_here *w, enum worker_event_kind kind, const char *text)
 {
     struct worker_event ev = {.kind = kind, .job = w->job, .text = text};
 
@@ -138,19 +138,19 @@ static void tell(struct work *w, enum worker_event_kind kind, const char *text)
 }
 
 /* Six signs of life in a lease: one that is late is not the end of it. */
-static int beat_ms(const struct work *w)
+static int beat_ms(const struct work_here *w)
 {
     return (w->worker.lease_ms > 0 ? w->worker.lease_ms : LEASE_MS) / 6;
 }
 
-static bool asked_to_end(const struct work *w)
+static bool asked_to_end(const struct work_here *w)
 {
     (void)w;
     return loop_interrupts > 0;
 }
 
 /* Until the server answers, or we are to end. */
-static bool connect_again(struct work *w, const struct error *why)
+static bool connect_again(struct work_here *w, const struct error *why)
 {
     int wait_ms = RECONNECT_MS;
 
@@ -171,7 +171,7 @@ static bool connect_again(struct work *w, const struct error *why)
 /* While the process runs: renews the lease, and says when to stop. */
 static bool stop_now(void *ctx)
 {
-    struct work *w = ctx;
+    struct work_here *w = ctx;
     struct error err = {0};
     bool mine;
 
@@ -192,7 +192,7 @@ static bool stop_now(void *ctx)
 /* ---- one job ------------------------------------------------------------------ */
 
 /* The lease is ours still; whatever happens to the connection, this has to be said. */
-static void say_end(struct work *w, const struct job_end *end)
+static void say_end(struct work_here *w, const struct job_end *end)
 {
     struct error err = {0};
 
@@ -205,7 +205,7 @@ static void say_end(struct work *w, const struct job_end *end)
     tell(w, WORKER_ENDS, end->problem ? end->problem : "");
 }
 
-static void say_back(struct work *w, bool counts, int after_ms, const char *problem)
+static void say_back(struct work_here *w, bool counts, int after_ms, const char *problem)
 {
     struct error err = {0};
 
@@ -217,7 +217,7 @@ static void say_back(struct work *w, bool counts, int after_ms, const char *prob
     tell(w, WORKER_RETURNS, problem ? problem : "");
 }
 
-static bool read_task(struct work *w, struct arena *a, struct suite_record *suite,
+static bool read_task(struct work_here *w, struct arena *a, struct suite_record *suite,
                       struct error *err)
 {
     if (!suite_read(w->store, w->job->suite, a, suite, err))
@@ -229,7 +229,8 @@ static bool read_task(struct work *w, struct arena *a, struct suite_record *suit
 }
 
 /* Somebody whose lease ran out was still at it: began the run meanwhile, or drives it. */
-static bool somebody_else_has_it(struct work *w, const struct suite_task *before, struct arena *a)
+static bool somebody_else_has_it(struct work_here *w, const struct suite_task *before,
+                                 struct arena *a)
 {
     struct suite_record suite;
     struct error ignored = {0};
@@ -241,7 +242,7 @@ static bool somebody_else_has_it(struct work *w, const struct suite_task *before
            (!before->run || strcmp(run, before->run) != 0 || store_run_driven(w->store, run));
 }
 
-static void judge_end(struct work *w, const struct suite_task *t, const struct proc_result *r,
+static void judge_end(struct work_here *w, const struct suite_task *t, const struct proc_result *r,
                       struct arena *a)
 {
     const char *said = suite_error_line(r->out, a);
@@ -262,7 +263,7 @@ static void judge_end(struct work *w, const struct suite_task *t, const struct p
     }
 }
 
-static void do_job(struct work *w, struct arena *a)
+static void do_job(struct work_here *w, struct arena *a)
 {
     struct suite_record suite;
     struct proc_result result;
@@ -292,14 +293,14 @@ static void do_job(struct work *w, struct arena *a)
 
 /* ---- the whole ------------------------------------------------------------------ */
 
-static bool idle_too_long(const struct work *w)
+static bool idle_too_long(const struct work_here *w)
 {
     return w->options->idle_exit_s >= 0 &&
            clock_ms() - w->idle_since_ms >= (int64_t)w->options->idle_exit_s * 1000;
 }
 
 /* One look at the queue; false: it is time to end. */
-static bool work_once(struct work *w, struct error *err)
+static bool work_once(struct work_here *w, struct error *err)
 {
     struct arena *a = arena_new();
     struct job job;
@@ -321,7 +322,7 @@ static bool work_once(struct work *w, struct error *err)
     return job_beat(w->store, &w->worker, NULL, &mine, err) && jobs_wait(w->store, WAIT_MS, err);
 }
 
-static void pass_keys(struct work *w, struct arena *a)
+static void pass_keys(struct work_here *w, struct arena *a)
 {
     size_t n = 0;
 
@@ -336,7 +337,7 @@ static void pass_keys(struct work *w, struct arena *a)
 bool loop_worker(const struct settings *settings, const struct worker_options *options,
                  struct worker_progress *progress, struct arena *a, int *ended, struct error *err)
 {
-    struct work w = {.settings = settings, .options = options, .progress = progress};
+    struct work_here w = {.settings = settings, .options = options, .progress = progress};
     char *program = realpath("/proc/self/exe", NULL);
     struct error lost = {0};
     int server;
@@ -344,7 +345,7 @@ bool loop_worker(const struct settings *settings, const struct worker_options *o
     if (!program)
         return error_set(err, ERROR_MACHINE, "cannot find our own program: %s", strerror(errno));
     w.program = program;
-    w.worker = (struct worker){
+    w.worker = (struct queue_worker){
         .has = options->has, .suite = options->suite, .lease_ms = options->lease_s * 1000};
     w.idle_since_ms = clock_ms();
     pass_keys(&w, a);

@@ -25,7 +25,7 @@ enum numbered { NUMBERED_TASK, NUMBERED_CANDIDATE, NUMBERED_CALL, NUMBERED_COUNT
 
 enum extent { OF_STORE, OF_RUN, OF_CALL, OF_QUEUE };
 
-static const struct table {
+static const struct store_table {
     const char *name;
     enum extent extent;        /* OF_QUEUE: not copied, it is about now */
     enum numbered id;          /* of its own rows */
@@ -101,7 +101,7 @@ static bool numbers_find(const struct numbers *n, int64_t from, int64_t *to)
 
 /* ---- one row ----------------------------------------------------------------- */
 
-struct row {
+struct copied_row {
     const char *names[COLUMNS_MAX];
     struct sql_value values[COLUMNS_MAX];
     int count;
@@ -109,13 +109,13 @@ struct row {
 };
 
 /* A number of its own is given where the row arrives. */
-static bool is_own_number(const struct table *t, const char *column)
+static bool is_own_number(const struct store_table *t, const char *column)
 {
     return !strcmp(column, "rowid") ||
            (!strcmp(column, "id") && (t->id != NUMBERED_NONE || !strcmp(t->name, "events")));
 }
 
-static bool follow(const struct copying *c, const struct table *t, const char *column,
+static bool follow(const struct copying *c, const struct store_table *t, const char *column,
                    struct sql_value *v, struct error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(t->refer) && t->refer[i]; i++) {
@@ -128,8 +128,8 @@ static bool follow(const struct copying *c, const struct table *t, const char *c
     return true;
 }
 
-static bool row_take(const struct copying *c, const struct table *t, const struct query *q,
-                     struct row *row, struct error *err)
+static bool row_take(const struct copying *c, const struct store_table *t, const struct query *q,
+                     struct copied_row *row, struct error *err)
 {
     int columns = q->store->engine->columns(q);
 
@@ -159,7 +159,8 @@ static bool row_take(const struct copying *c, const struct table *t, const struc
     return true;
 }
 
-static const char *insert_text(struct copying *c, const struct table *t, const struct row *row)
+static const char *insert_text(struct copying *c, const struct store_table *t,
+                               const struct copied_row *row)
 {
     struct buf b = buf_init(SQL_BYTES);
     const char *text;
@@ -176,8 +177,8 @@ static const char *insert_text(struct copying *c, const struct table *t, const s
     return text;
 }
 
-static bool row_put(struct copying *c, const struct table *t, const char *sql,
-                    const struct row *row, struct error *err)
+static bool row_put(struct copying *c, const struct store_table *t, const char *sql,
+                    const struct copied_row *row, struct error *err)
 {
     struct query q = {.store = c->to};
     int64_t id = 0;
@@ -197,7 +198,8 @@ static bool row_put(struct copying *c, const struct table *t, const char *sql,
 /* ---- a table ------------------------------------------------------------------- */
 
 /* The same task described the same way is one row there, too. */
-static bool task_known(struct copying *c, const struct row *row, bool *known, struct error *err)
+static bool task_known(struct copying *c, const struct copied_row *row, bool *known,
+                       struct error *err)
 {
     static const char *const by[] = {"path", "source", "description", "name"};
     struct sql_value values[ARRAY_LEN(by)];
@@ -220,10 +222,11 @@ static bool task_known(struct copying *c, const struct row *row, bool *known, st
     return sql_done(&q);
 }
 
-static bool rows_put(struct copying *c, const struct table *t, struct query *q, struct error *err)
+static bool rows_put(struct copying *c, const struct store_table *t, struct query *q,
+                     struct error *err)
 {
     const char *sql = NULL;
-    struct row row;
+    struct copied_row row;
     bool known = false, ok = true;
 
     while (ok && sql_next(q, err)) {
@@ -236,7 +239,7 @@ static bool rows_put(struct copying *c, const struct table *t, struct query *q, 
     return ok;
 }
 
-static const char *select_text(struct copying *c, const struct table *t)
+static const char *select_text(struct copying *c, const struct store_table *t)
 {
     bool numbered = t->id != NUMBERED_NONE || !strcmp(t->name, "events");
     const char *order = numbered ? "id" : "rowid";
@@ -252,7 +255,7 @@ static const char *select_text(struct copying *c, const struct table *t)
     return arena_printf(c->a, "SELECT * FROM %s ORDER BY %s", t->name, order);
 }
 
-static bool table_copy(struct copying *c, const struct table *t, const char *select,
+static bool table_copy(struct copying *c, const struct store_table *t, const char *select,
                        const char *run, struct error *err)
 {
     struct query q;

@@ -30,7 +30,7 @@ const char *const job_state_names[JOB_STATE_COUNT] = {"waiting", "leased", "done
     "INSERT INTO workers (host, pid, kind, gpu, memory_bytes, started_ms, seen_ms) "               \
     "VALUES (?, ?, ?, ?, ?, " now ", " now ") RETURNING id"
 
-bool worker_begin(struct store *s, struct worker *w, struct error *err)
+bool worker_begin(struct store *s, struct queue_worker *w, struct error *err)
 {
     static const char *const sql[] = BY_ENGINE(WORKER_INSERT);
     char host[64] = "";
@@ -44,7 +44,7 @@ bool worker_begin(struct store *s, struct worker *w, struct error *err)
     return sql_end(s, ok, err);
 }
 
-bool worker_end(struct store *s, const struct worker *w, struct error *err)
+bool worker_end(struct store *s, const struct queue_worker *w, struct error *err)
 {
     if (!sql_begin(s, err))
         return false;
@@ -52,7 +52,7 @@ bool worker_end(struct store *s, const struct worker *w, struct error *err)
                    err);
 }
 
-static int lease_of(const struct worker *w)
+static int lease_of(const struct queue_worker *w)
 {
     return w->lease_ms > 0 ? w->lease_ms : LEASE_MS;
 }
@@ -102,8 +102,8 @@ bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *
     "ELSE problem END "                                                                            \
     "WHERE id IN (SELECT id FROM jobs WHERE state = 'leased' AND lease_ms < " now lock ")"
 
-static bool claim_one(struct store *s, const struct worker *w, struct arena *a, struct job *out,
-                      bool *found, struct error *err)
+static bool claim_one(struct store *s, const struct queue_worker *w, struct arena *a,
+                      struct job *out, bool *found, struct error *err)
 {
     static const char *const sql[] = BY_ENGINE(JOB_CLAIM);
     struct query q;
@@ -124,7 +124,7 @@ static bool claim_one(struct store *s, const struct worker *w, struct arena *a, 
     return sql_done(&q);
 }
 
-bool job_claim(struct store *s, const struct worker *w, struct arena *a, struct job *out,
+bool job_claim(struct store *s, const struct queue_worker *w, struct arena *a, struct job *out,
                bool *found, struct error *err)
 {
     static const char *const reap[] = BY_ENGINE(JOBS_REAP);
@@ -144,7 +144,7 @@ bool job_claim(struct store *s, const struct worker *w, struct arena *a, struct 
     "UPDATE jobs SET lease_ms = " now " + ?1 WHERE id = ?2 AND worker = ?3 AND state = 'leased' "  \
     "RETURNING id"
 
-bool job_beat(struct store *s, const struct worker *w, const struct job *job, bool *mine,
+bool job_beat(struct store *s, const struct queue_worker *w, const struct job *job, bool *mine,
               struct error *err)
 {
     static const char *const seen[] = BY_ENGINE(WORKER_SEEN), *const renew[] = BY_ENGINE(JOB_RENEW);
@@ -166,7 +166,7 @@ bool job_beat(struct store *s, const struct worker *w, const struct job *job, bo
     "UPDATE jobs SET state = ?1, problem = ?2, ended_ms = " now " "                                \
     "WHERE id = ?3 AND worker = ?4 AND state = 'leased' RETURNING id"
 
-static bool end_both(struct store *s, const struct worker *w, const struct job *job,
+static bool end_both(struct store *s, const struct queue_worker *w, const struct job *job,
                      const struct job_end *end, struct error *err)
 {
     static const char *const sql[] = BY_ENGINE(JOB_STOP);
@@ -186,7 +186,7 @@ static bool end_both(struct store *s, const struct worker *w, const struct job *
             sql_run(s, err, "UPDATE workers SET jobs = jobs + 1 WHERE id = ?", "l", w->id));
 }
 
-bool job_end(struct store *s, const struct worker *w, const struct job *job,
+bool job_end(struct store *s, const struct queue_worker *w, const struct job *job,
              const struct job_end *end, struct error *err)
 {
     return (sql_begin(s, err) && sql_end(s, end_both(s, w, job, end, err), err) &&
@@ -198,7 +198,7 @@ bool job_end(struct store *s, const struct worker *w, const struct job *job,
     "UPDATE jobs SET state = 'waiting', worker = NULL, tries = tries - ?1, problem = ?2, "         \
     "after_ms = " now " + ?3 WHERE id = ?4 AND worker = ?5 AND state = 'leased'"
 
-bool job_return(struct store *s, const struct worker *w, const struct job *job, bool counts,
+bool job_return(struct store *s, const struct queue_worker *w, const struct job *job, bool counts,
                 int after_ms, const char *problem, struct error *err)
 {
     static const char *const sql[] = BY_ENGINE(JOB_BACK);

@@ -28,7 +28,7 @@ struct job_needs {
     int64_t memory_bytes;
 };
 
-struct worker {
+struct queue_worker {
     int64_t id;
     struct job_needs has;
     const char *suite; /* only jobs of that one; NULL: all */
@@ -51,21 +51,21 @@ struct job_end {
     int64_t wall_ms;
 };
 
-bool worker_begin(struct store *s, struct worker *w, struct error *err);
-bool worker_end(struct store *s, const struct worker *w, struct error *err);
+bool worker_begin(struct store *s, struct queue_worker *w, struct error *err);
+bool worker_end(struct store *s, const struct queue_worker *w, struct error *err);
 
 /* Jobs for the suite's tasks that have not ended; those that failed wait again. */
 bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *needs, int priority,
                     struct error *err);
-bool job_claim(struct store *s, const struct worker *w, struct arena *a, struct job *out,
+bool job_claim(struct store *s, const struct queue_worker *w, struct arena *a, struct job *out,
                bool *found, struct error *err);
 /* Also says that the worker lives; `job` may be NULL. */
-bool job_beat(struct store *s, const struct worker *w, const struct job *job, bool *mine,
+bool job_beat(struct store *s, const struct queue_worker *w, const struct job *job, bool *mine,
               struct error *err);
-bool job_end(struct store *s, const struct worker *w, const struct job *job,
+bool job_end(struct store *s, const struct queue_worker *w, const struct job *job,
              const struct job_end *end, struct error *err);
 /* To be claimed again after a while; `counts`: this try does. The last one fails it. */
-bool job_return(struct store *s, const struct worker *w, const struct job *job, bool counts,
+bool job_return(struct store *s, const struct queue_worker *w, const struct job *job, bool counts,
                 int after_ms, const char *problem, struct error *err);
 
 /* Until something happened to jobs, or so long. False: an error. */

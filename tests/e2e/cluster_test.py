@@ -78,7 +78,7 @@ def kernels(suite: str) -> dict[str, str]:
         JOIN attempts a ON a.run = r.id JOIN candidates c ON c.id = a.candidate
         JOIN verdicts v ON v.run = a.run AND v.attempt = a.number
         WHERE r.suite = '{suite}' ORDER BY t.path, a.number""")
-    return {path: kernel for path, kernel in rows}
+    return {row[0]: row[1] for row in rows}
 
 
 def check_history(suite: str) -> str:
@@ -127,7 +127,7 @@ class Cluster:
         self.log = open(folder.parent / "cluster.log", "w")
         self.workers: list[subprocess.Popen[bytes] | None] = [None] * WORKERS
         self.orchestrator: subprocess.Popen[bytes] | None = None
-        self.out = folder.parent / "orchestrator.out"
+        self.out = Path(tempfile.mkstemp(dir=folder.parent)[1])
 
     def start(self, *words: str, out: Path | None = None) -> subprocess.Popen[bytes]:
         to = open(out, "wb") if out else self.log
@@ -138,7 +138,7 @@ class Cluster:
             if w is None or w.poll() is not None:
                 self.workers[i] = self.start("worker", "--lease", "4")
         if self.orchestrator is None or self.orchestrator.poll() not in (None, 0):
-            if not self.name and self.out.exists():
+            if not self.name:
                 self.name = suite_name(self.out.read_text())
             words = ["--resume", self.name] if self.name else [str(self.folder)]
             self.orchestrator = self.start("suite", *words, "--workers", "none", "--depth", "0", out=self.out)

@@ -28,16 +28,16 @@ static const char *add_suite(struct place *p, size_t count, const struct job_nee
     return name;
 }
 
-static struct worker new_worker(struct place *p, const char *kind, const char *gpu)
+static struct queue_worker new_worker(struct place *p, const char *kind, const char *gpu)
 {
-    struct worker w = {.has = {.kind = kind, .gpu = gpu, .memory_bytes = 1 << 20}};
+    struct queue_worker w = {.has = {.kind = kind, .gpu = gpu, .memory_bytes = 1 << 20}};
     struct error err = {0};
 
     assert_ok(worker_begin(p->s, &w, &err));
     return w;
 }
 
-static bool claim(struct place *p, const struct worker *w, struct job *out)
+static bool claim(struct place *p, const struct queue_worker *w, struct job *out)
 {
     struct error err = {0};
     bool found;
@@ -65,7 +65,7 @@ static struct job_counts counts(struct place *p, const char *suite)
 static void jobs_go_by_priority_then_by_age_and_only_once(void **state)
 {
     struct place *p = *state;
-    struct worker w = new_worker(p, "simt", "");
+    struct queue_worker w = new_worker(p, "simt", "");
     const char *low = add_suite(p, 2, &(struct job_needs){0}, 0);
     const char *high = add_suite(p, 1, &(struct job_needs){0}, 5);
     struct error err = {0};
@@ -88,7 +88,7 @@ static void jobs_go_by_priority_then_by_age_and_only_once(void **state)
 static void a_job_goes_to_who_has_what_it_needs(void **state)
 {
     struct place *p = *state;
-    struct worker simt = new_worker(p, "simt", ""), h200 = new_worker(p, "cuda", "H200");
+    struct queue_worker simt = new_worker(p, "simt", ""), h200 = new_worker(p, "cuda", "H200");
     struct job j;
 
     add_suite(p, 1, &(struct job_needs){.kind = "cuda", .gpu = "H200"}, 0);
@@ -104,7 +104,7 @@ static void whoever_lost_a_lease_changes_nothing(void **state)
 {
     struct place *p = *state;
     const char *suite = add_suite(p, 1, &(struct job_needs){0}, 0);
-    struct worker slow = new_worker(p, "simt", ""), other = new_worker(p, "simt", "");
+    struct queue_worker slow = new_worker(p, "simt", ""), other = new_worker(p, "simt", "");
     struct suite_record record;
     struct error err = {0};
     struct job a, b;
@@ -135,7 +135,7 @@ static void a_job_is_tried_so_often_and_no_more(void **state)
 {
     struct place *p = *state;
     const char *suite = add_suite(p, 2, &(struct job_needs){0}, 0);
-    struct worker w = new_worker(p, "simt", "");
+    struct queue_worker w = new_worker(p, "simt", "");
     struct suite_record record;
     struct error err = {0};
     struct job j;
@@ -164,7 +164,7 @@ static void a_job_is_tried_so_often_and_no_more(void **state)
 static void a_job_given_back_waits_and_may_not_count(void **state)
 {
     struct place *p = *state;
-    struct worker w = new_worker(p, "simt", "");
+    struct queue_worker w = new_worker(p, "simt", "");
     struct error err = {0};
     struct job j;
 
@@ -182,7 +182,7 @@ static void work(const char *dir, int fd)
 {
     struct place p = {.a = arena_new()};
     struct error err = {0};
-    struct worker w = {.has = {.kind = "simt", .gpu = ""}};
+    struct queue_worker w = {.has = {.kind = "simt", .gpu = ""}};
     struct job j;
     bool found = true;
 
@@ -230,7 +230,7 @@ static void many_workers_take_each_job_once(void **state)
 static void workers_are_seen_with_what_they_do(void **state)
 {
     struct place *p = *state;
-    struct worker busy = new_worker(p, "simt", ""), idle = new_worker(p, "cuda", "H200");
+    struct queue_worker busy = new_worker(p, "simt", ""), idle = new_worker(p, "cuda", "H200");
     struct worker_info *list;
     struct error err = {0};
     struct job j;

@@ -39,14 +39,20 @@ fi
 CUTEGEN_TEST_STORE="postgres:///postgres?host=$top&user=cutegen"
 export CUTEGEN_TEST_STORE
 PGDATA_OF_TEST=$top/data
-# For tests that kill the server: starts it again.
+# For tests that kill the server: starts it again, once the last of its processes has noticed.
 POSTGRES_RESTART=$top/restart
 cat >"$POSTGRES_RESTART" <<END
 #!/bin/sh
-rm -f '$top/data/postmaster.pid'
-exec $([ "$(id -u)" != 0 ] || echo "setpriv --reuid=$user --regid=$(id -g "$user") --clear-groups --") \\
+cd '$top'
+i=0
+until $([ "$(id -u)" != 0 ] || echo "setpriv --reuid=$user --regid=$(id -g "$user") --clear-groups --") \\
     '$bin/pg_ctl' -D '$top/data' -s -w -t 120 -l '$top/data/log' \\
-    -o "-c listen_addresses='' -c unix_socket_directories='$top' ${POSTGRES_OPTIONS:-}" start
+    -o "-c listen_addresses='' -c unix_socket_directories='$top' ${POSTGRES_OPTIONS:-}" start >'$top/restart.log' 2>&1
+do
+    [ \$i -lt 600 ] || { cat '$top/restart.log' '$top/data/log' >&2; exit 1; }
+    sleep 0.2
+    i=\$((i + 1))
+done
 END
 chmod +x "$POSTGRES_RESTART"
 export PGDATA_OF_TEST POSTGRES_RESTART
