@@ -332,8 +332,7 @@ download()
     local dir debs wheels
     dir=$(cd "$1" && pwd)
     debs=(make gcc libc6-dev pkg-config git meson ninja-build python3-venv libjansson-dev libsqlite3-dev
-          libcurl4-openssl-dev libcmocka-dev libinih-dev clang postgresql)
-          libcurl4-openssl-dev libcmocka-dev libinih-dev clang tcc postgresql slurmctld slurmd slurm-client)
+          libcurl4-openssl-dev libcmocka-dev libinih-dev clang postgresql slurmctld slurmd slurm-client)
     wheels=("nvidia-cuda-nvrtc==$CUDA_WHEELS" "nvidia-cuda-runtime==$CUDA_WHEELS"
             "nvidia-cuda-crt==$CUDA_WHEELS" "nvidia-cuda-cccl==$CUDA_WHEELS" "clang-format==$CLANG_FORMAT"
             "ruff==$RUFF" "mypy==$MYPY" "mkdocs==$MKDOCS")

@@ -47,6 +47,7 @@ static const struct store_table {
     {"baselines", OF_RUN, NUMBERED_NONE, {0}, {0}},
     {"profiles", OF_RUN, NUMBERED_NONE, {0}, {0}},
     {"acceptances", OF_RUN, NUMBERED_NONE, {0}, {0}},
+    {"shapes", OF_RUN, NUMBERED_NONE, {0}, {0}},
     {"calls", OF_RUN, NUMBERED_CALL, {0}, {0}},
     {"messages", OF_CALL, NUMBERED_NONE, {"call"}, {NUMBERED_CALL}},
     {"events", OF_RUN, NUMBERED_NONE, {0}, {0}},
