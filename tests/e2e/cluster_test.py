@@ -118,6 +118,18 @@ def by_slurm(folder: Path) -> str:
     return name
 
 
+def moved(suite: str) -> None:
+    """From the server into a folder: the same reports, and whole."""
+    p = subprocess.run([PROGRAM, "store", "copy", URL, "moved"], capture_output=True, text=True)
+    run = sql(f"SELECT id FROM runs WHERE suite = '{suite}' ORDER BY id LIMIT 1")[0][0]
+    here = cutegen("report", run, "--output", "here.html")
+    there = subprocess.run([PROGRAM, "report", run, "--runs", "moved", "--output", "there.html"], capture_output=True)
+    same = here.returncode == there.returncode == 0 and Path("here.html").read_bytes() == Path("there.html").read_bytes()
+    ok("a run moved into a folder has the same report, byte for byte", p.returncode == 0 and same, p.stderr)
+    check = cutegen("store", "check")
+    ok("the store is whole", check.returncode == 0 and "0 faults" in check.stdout, check.stdout + check.stderr)
+
+
 class Cluster:
     """Workers and an orchestrator, kept running while they are killed."""
 
@@ -231,6 +243,7 @@ def main() -> int:
         write_tasks(folder)
         calm = by_slurm(folder)
         ok("every task has its kernel", len(kernels(calm)) == TASKS)
+        moved(calm)
         rounds(folder, calm)
     print(f"1..{done}")
     return failed != 0
