@@ -12,6 +12,7 @@ shift 3
 names=${*:-swish gelu row_sum softmax layer_norm rms_norm cross_entropy hinge_loss square_matmul bfloat16_matmul linear_gelu half_linear_gelu}
 work=$(mktemp -d)
 export CUTEGEN_CACHE=$work/cache CUTEGEN_RUNS=$work/runs CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes CUTEGEN_DEVICE=cuda:0
+export CUTEGEN_PYTHON=${CUTEGEN_PYTHON:-$(command -v python3)}
 cutegen=$root/bin/cutegen examples=$root/share/cutegen/examples
 begin=$(date +%s)
 say() { echo "[$(($(date +%s) - begin)) s] $*"; }
@@ -20,7 +21,7 @@ say() { echo "[$(($(date +%s) - begin)) s] $*"; }
 kernels()
 {
     "$cutegen" describe "$examples/$1.py" --json >"$work/$1.json" 2>"$work/$1.err" &&
-        CUTEGEN_HOME=$root/share/cutegen LD_LIBRARY_PATH=$root/lib "$ladder" "$work/$1.json" "$work/$1" sm_90a >/dev/null 2>"$work/$1.err"
+        CUTEGEN_HOME=$root/share/cutegen LD_LIBRARY_PATH=$root/lib "$ladder" "$work/$1.json" "$work/$1" sm_90a 'try ' >/dev/null 2>"$work/$1.err"
 }
 for name in $names; do
     mkdir -p "$work/$name"
@@ -30,10 +31,12 @@ wait
 say "ladders"
 first()
 {
-    for kernel in $(find "$work/$1" -name '*.cu' | sort -t. -k2 -n -r | head -3); do
+    local rungs
+    mapfile -t rungs < <(cd "$work/$1" && printf '%s\n' *.cu | sort -V -r | head -3)
+    for kernel in "${rungs[@]/#/$work/$1/}"; do
         "$cutegen" eval "$examples/$1.py" "$kernel" --draws 2 2>&1 | grep -q '^pass' && { cp "$kernel" "$work/$1.cu"; return; }
     done
-    echo "$1: no rung passes"
+    echo "$1: no rung passes; $(tail -1 "$work/$1.err")"
 }
 pids=()
 for name in $names; do

@@ -122,6 +122,7 @@ class Module:
         self.driver = driver
         self.context, module, ordinal = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
         self.popped = ctypes.c_void_p()
+        self.popped_at = ctypes.addressof(self.popped)
         check(driver, driver.init(0), "starting the driver")
         check(driver, driver.device(ctypes.addressof(ordinal), device), f"device {device}")
         check(driver, driver.retain(ctypes.addressof(self.context), ordinal.value), f"context of device {device}")
@@ -138,7 +139,7 @@ class Module:
         try:
             yield
         finally:
-            self.driver.pop(ctypes.addressof(self.popped))
+            self.driver.pop(self.popped_at)
 
     @contextlib.contextmanager
     def outside_capture(self):
@@ -263,7 +264,9 @@ class Launcher:
                 slots[i] = pointers[buffer] + offset
             for config in self.configs:
                 config.stream = stream
-            check(driver, driver.push(module.context.value), "making the context current")
+            result = driver.push(module.context.value)
+            if result:
+                check(driver, result, "making the context current")
             try:
                 for m in self.maps:
                     address = pointers[m[0]] + m[1]
@@ -278,7 +281,7 @@ class Launcher:
                     if result:
                         break
             finally:
-                driver.pop(ctypes.addressof(module.popped))
+                driver.pop(module.popped_at)
         if result:
             check(driver, result, f"launching {what}")
 
@@ -410,6 +413,10 @@ class Export:
         self.modules: dict[tuple[int, int], Module] = {}
         self.launchers: dict[tuple[int, int], Launcher] = {}
         self.template: Any = None
+        guard = torch._C._AutoDispatchBelowAutograd
+        self.below: Any = guard if hasattr(guard, "__enter__") else _below_autograd
+        compiler = getattr(torch, "compiler", None)
+        self.compiling = getattr(compiler, "is_compiling", bool)
         self.warned: set[str] = set()
         self.namespace = f"cutegen_{self.table['name']}_{hashlib.sha256(text).hexdigest()[:12]}"
         self.operator = self._register()
@@ -455,7 +462,11 @@ class Export:
             or model._cutegen_unjudged
         ):
             return self._otherwise(model, args, kwargs, tensors, scalars)
-        made = self.operator(*tensors)
+        if self.compiling() or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors)):
+            made = self.operator(*tensors)
+        else:
+            with self.below():  # autograd has nothing to do: save its call
+                made = self.operator(*tensors)
         if self.output_count == 1:
             made = [made]
         return made[0] if self.plain else _arranged(self.returns, list(made))
@@ -625,10 +636,11 @@ class Export:
         number = self._case(ins)
         if number < 0:
             raise self._refusal(ins)
-        place = ins[0].device
-        for t, info in zip(ins, self.inputs):
-            if t.device != place:
-                raise ValueError(f"{info['name']} is on {t.device}, {self.inputs[0]['name']} on {place}")
+        if len(ins) > 1:
+            place = ins[0].device
+            for t, info in zip(ins, self.inputs):
+                if t.device != place:
+                    raise ValueError(f"{info['name']} is on {t.device}, {self.inputs[0]['name']} on {place}")
         return number
 
     def _run_cuda(self, *ins: torch.Tensor) -> Any:
