@@ -6,7 +6,8 @@ which the asker's own clock is held against ours. Nothing in here is secret and 
 task, no reference, no tolerance and no seed; inputs and outputs are files that the oracle writes and copies. What is refused in
 here tells an honest author what is wrong with a module. It proves nothing about a dishonest one, which may change any of it.
 
-1. The module can start no program and no process: seal.py, before it is imported.
+1. The module can start no program and no process: seal.py, before it is imported. What it compiles is made by another process of
+   this program, opened with `build`, which gets no inputs (extensions.py).
 2. ModelNew is made before the inputs of its draw exist in this process or its folder.
 3. What is used after the candidate was loaded was taken hold of before: patching torch or time is told.
 4. A result is copied out at once, in the order of the current stream: work left to other streams, threads or later comes too late.
@@ -103,7 +104,10 @@ class Guest:
         self.frames = sys._current_frames
         self.maps: list[Any] = []
         self.runs = 0
-        self.doings = {"open": self.open, "load": self.load, "make": self.make, "bind": self.bind, "run": self.run, "time": self.time, "burst": self.burst}
+        doings = (self.open, self.load, self.make, self.bind, self.run, self.time, self.burst, self.rehearse, self.witness)
+        self.doings = {doing.__name__: doing for doing in doings}
+        self.building = False
+        self.starts: Any = None
         self.graph: Any = None
         self.made: Any = None  # what forward returned while the graph was captured
 
@@ -118,6 +122,9 @@ class Guest:
             torch.cuda.set_device(self.device)
             torch.cuda.init()
             torch.cuda.synchronize()
+        self.building = bool(request.get("build"))
+        if self.building:
+            return {}
         limit_memory(int(request.get("memory") or 0))
         if self.device.type != "cuda":
             undumpable()
@@ -131,6 +138,11 @@ class Guest:
         self.inputs, self.outputs = request["inputs"], request["outputs"]
         self.allow_torch = bool(request.get("allow_torch"))
         self.values = request.get("values") or {}
+        folder = request.get("extensions")
+        if folder:
+            keep_caches(folder)
+            (note_builds if self.building else find_builds)(folder)
+        self.starts = Starts()
         self.watched = watched()
         self.threads = set(self.frames())
         self.module = self._import()
@@ -165,6 +177,24 @@ class Guest:
         except BaseException as err:
             raise Outcome("compile error", "ModelNew() fails: " + words_of(err, self.path)) from err
         return {}
+
+    def rehearse(self, request: dict[str, Any]) -> dict[str, Any]:
+        """A call with inputs of our own making, so that what is compiled late is compiled while programs may be started."""
+        torch = self.torch
+        args = [self._invented(info) for info in self.inputs if info["role"] == "input"]
+        try:
+            with torch.no_grad():
+                self.model(*args)
+            self._settle()
+        except BaseException as err:  # the judged calls will tell
+            print(words_of(err, self.path), file=sys.stderr)
+        return {}
+
+    def _invented(self, info: dict[str, Any]) -> Any:
+        tensor = self.empty(info["shape"], info["strides"], dtype=self._dtype(info), device=self.device)
+        if tensor.numel() and 0 not in tensor.stride():
+            self.fill(tensor, 1)
+        return tensor
 
     def _check_patches(self) -> None:
         for name, (owner, attribute, before) in self.watched.items():
@@ -430,6 +460,14 @@ class Guest:
         self._settle()
         return [1000.0 * begin.elapsed_time(end) for begin, end in pairs]
 
+    def witness(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Calls and nothing else: what is launched meanwhile is the module's (witness.c records it from outside)."""
+        with self.torch.no_grad():
+            for _ in range(3):
+                self._call(self.arguments, self.keywords)
+        self._settle()
+        return {}
+
     def burst(self, request: dict[str, Any]) -> dict[str, Any]:
         """So many calls, and the whole device finished: for the asker's clock."""
         with self.torch.no_grad():
@@ -443,11 +481,12 @@ class Guest:
 def answer(guest: Guest, request: dict[str, Any]) -> dict[str, Any]:
     doing = request.get("do")
     try:
-        if doing not in ("open", "load", "make", "bind", "run", "time", "burst"):
+        if doing not in guest.doings:
             return {"ok": False, "kind": "use", "text": f"no request {doing!r}", "hint": "see docs/architecture.md"}
         return {"ok": True, "outcome": "ok", **guest.doings[doing](request)}
     except Outcome as outcome:
-        return {"ok": True, "outcome": outcome.kind, "text": outcome.text}
+        wants = not guest.building and guest.starts is not None and guest.starts.seen
+        return {"ok": True, "outcome": outcome.kind, "text": outcome.text, "build": wants}
     except Exception as err:
         from oracle.fault import Fault, is_out_of_memory
 
@@ -490,6 +529,7 @@ def load_package() -> None:
 
 if __name__ == "__main__":
     load_package()
+    from oracle.extensions import Starts, find_builds, keep_caches, note_builds
     from oracle.limits import limit_memory
     from oracle.plain_data import decode
     from oracle.seal import seal, undumpable

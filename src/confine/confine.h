@@ -89,6 +89,7 @@ enum confine_role {
     ROLE_RUNNER,   /* a candidate's kernels, on simt or through libcuda */
     ROLE_ORACLE,   /* a task: the user's Python */
     ROLE_GUEST,    /* a ModelNew: somebody's Python */
+    ROLE_WORKSHOP, /* the same while it compiles: compilers, and no inputs */
     CONFINE_ROLES
 };
 struct confine_place {

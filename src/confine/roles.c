@@ -32,6 +32,7 @@ static const struct role {
     [ROLE_COMPILER] = {"compiler", true, false, 0, 8 * GIB, GIB, 0, 75},
     [ROLE_RUNNER] = {"runner", false, false, 0, 64 * GIB, 512 * MIB, 0, 75},
     [ROLE_ORACLE] = {"oracle", true, true, CONFINE_EXECUTE, 512 * GIB, 64 * GIB, 0, 75},
+    [ROLE_WORKSHOP] = {"workshop", true, true, CONFINE_EXECUTE, 64 * GIB, 4 * GIB, 0, 75},
     [ROLE_GUEST] = {"guest", false, true, 0, 64 * GIB, 4 * GIB, 0, 50},
 };
 

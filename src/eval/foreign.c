@@ -3,9 +3,13 @@
 #include "eval/foreign.h"
 
 #include "base/fs.h"
+#include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 
-enum { LOAD_MS = 120000 };
+#include <string.h>
+
+enum { LOAD_MS = 120000, BUILD_MS = 600000, RECORD_LIMIT = 16 << 20, PART_LIMIT = 256 << 20 };
 
 /* The sizes the task was loaded with, where they are not as written: {"N": 256}. */
 static json_t *changed_sizes(const struct task *task)
@@ -17,12 +21,50 @@ static json_t *changed_sizes(const struct task *task)
     return out;
 }
 
+/* A module that `cutegen export` wrote lies among files that its record names with their hashes;
+ * they go along. Of any other module only the file itself does. */
+static bool copy_parts(const char *module, const char *to, struct arena *a, struct error *err)
+{
+    const char *from = arena_strndup(a, module, (size_t)(path_base(module) - module));
+    const char *path = path_join(a, from, "record.json"), *name;
+    struct text text, part;
+    json_t *record = NULL, *hash;
+    char hex[65];
+    bool ok = true;
+
+    if (!file_exists(path))
+        return true;
+    if (!file_read(path, RECORD_LIMIT, a, &text, err) ||
+        !json_parse(text, "record.json", &record, err))
+        return false;
+    json_object_foreach(json_object_get(record, "files"), name, hash)
+    {
+        const char *wanted = json_string_value(hash);
+
+        if (!ok || !wanted || strchr(name, '/') || name[0] == '.' ||
+            strcmp(name, path_base(module)) == 0)
+            continue;
+        ok = file_read(path_join(a, from, name), PART_LIMIT, a, &part, err);
+        if (!ok)
+            continue;
+        hash_text(part, hex);
+        ok = strcmp(hex, wanted) == 0
+                 ? file_write(path_join(a, to, name), part, err)
+                 : error_set(err, ERROR_USE, "%s is not the file that record.json names", name);
+    }
+    json_decref(record);
+    return ok && file_write(path_join(a, to, "record.json"), text, err);
+}
+
 bool foreign_prepare(const struct task *task, const struct candidate *cand, bool allow_torch,
                      struct arena *a, struct build_result *build, struct error *err)
 {
-    const char *copy = path_join(a, build->work_dir, path_base(cand->foreign));
+    const char *folder = path_join(a, build->work_dir, "module");
+    const char *copy = path_join(a, folder, path_base(cand->foreign));
 
-    if (!file_write(copy, cand->source, err))
+    if (!dir_make(folder, err) || !copy_parts(cand->foreign, folder, a, err) ||
+        !file_write(copy, cand->source, err) ||
+        !dir_make(path_join(a, build->work_dir, "extensions"), err))
         return error_add(err, "preparing the module");
     build->foreign =
         json_pack("{s:s, s:o, s:O, s:O, s:b}", "module", copy, "values", changed_sizes(task),
@@ -79,6 +121,7 @@ bool foreign_runner(const struct judge_config *config, const struct build_result
     rc->guest = true;
     rc->trusted = build->trusted;
     rc->module = json_string_value(json_object_get(build->foreign, "module"));
+    rc->extensions = path_join(a, build->work_dir, "extensions");
     rc->load_ms = LOAD_MS;
     set_limits(config->task, rc);
     return true;
@@ -90,6 +133,33 @@ void foreign_end(const struct runner_config *rc)
 
     if (rc->exchange && !dir_remove(rc->exchange, &why))
         log_debug("%s", why.text);
+}
+
+bool foreign_build(const struct judge_config *config, const struct build_result *build,
+                   struct oracle_draw draw, struct arena *a, struct runner_answer *said,
+                   struct error *err)
+{
+    struct runner_config rc = {.device = config->device, .building = true};
+    struct runner *r = NULL;
+    json_t *binding = NULL;
+    bool ok = foreign_runner(config, build, a, &rc, err);
+
+    draw.guest = rc.exchange;
+    rc.load_ms = BUILD_MS;
+    ok = ok && runner_start(&rc, &r, err) && runner_load(r, build, a, said, err);
+    if (ok && said->verdict == VERDICT_PASS) {
+        runner_answer_release(said);
+        ok = oracle_draw(config->oracle, &draw, &binding, err) &&
+             runner_make(r, binding, a, said, err);
+    }
+    if (ok && said->verdict == VERDICT_PASS) {
+        runner_answer_release(said);
+        ok = runner_rehearse(r, a, said, err);
+    }
+    json_decref(binding);
+    runner_stop(r);
+    foreign_end(&rc);
+    return ok || error_add(err, "building what the module compiles");
 }
 
 bool foreign_draw(struct oracle *oracle, struct runner *r, const struct oracle_draw *draw,

@@ -24,6 +24,11 @@ bool foreign_runner(const struct judge_config *config, const struct build_result
                     struct arena *a, struct runner_config *rc, struct error *err);
 /* Removes the exchange folder, once no guest runs; also after errors and for other candidates. */
 void foreign_end(const struct runner_config *rc);
+/* For a module that compiles for itself: a process that may start programs makes it once, without
+ * inputs; guests find what it built in build->work_dir/extensions. *said is why not. */
+bool foreign_build(const struct judge_config *config, const struct build_result *build,
+                   struct oracle_draw draw, struct arena *a, struct runner_answer *said,
+                   struct error *err);
 /* One draw, as far as the run: the candidate's process has its inputs, or *said is why not. */
 bool foreign_draw(struct oracle *oracle, struct runner *r, const struct oracle_draw *draw,
                   struct arena *a, struct runner_answer *said, struct error *err);

@@ -22,6 +22,7 @@
 #include "eval/foreign.h"
 #include "eval/runner_client.h"
 #include "eval/sanitizer.h"
+#include "eval/witness.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -296,6 +297,51 @@ static bool others_hold_memory(const struct judge_config *config, const struct b
     return true;
 }
 
+/* A guest that wanted to start a program: it gets a process that may, then its chance again. */
+static bool build_for_guest(struct trial *t, const struct build_result *build, struct error *err)
+{
+    struct oracle_draw draw = {.seed = draw_seed(t->out->seed, 0, t->a),
+                               .distribution = distributions[0]};
+    struct runner_answer said;
+
+    log_debug("the module starts programs: it is built in a process of its own");
+    if (!foreign_build(t->config, build, draw, t->a, &said, err))
+        return false;
+    evidence_answer(&t->evidence, &said);
+    runner_answer_release(&said);
+    return true;
+}
+
+/* Right so far: is it the candidate's own work? Only a GPU's driver can be asked. */
+static void see_launches(struct trial *t, const struct build_result *build)
+{
+    struct oracle_draw draw = {.seed = draw_seed(t->out->seed, 0, t->a),
+                               .distribution = distributions[0]};
+    struct runner_answer said = {.verdict = VERDICT_REFUSED, .op = -1};
+    struct error why = {0};
+
+    if (t->config->device->kind != DEVICE_CUDA || t->evidence.fatal != VERDICT_PASS ||
+        json_is_true(json_object_get(build->foreign, "allow_torch")))
+        return;
+    if (!witness_launches(t->config, build, draw, t->a, &said.text, &why))
+        log_warn("the module's launches are not recorded: %s", why.text); /* it stays unattested */
+    if (said.text)
+        evidence_answer(&t->evidence, &said);
+}
+
+/* All draws in one process. */
+static bool run_process(struct trial *t, const struct runner_config *rc,
+                        const struct build_result *build, bool *wants_build, struct error *err)
+{
+    bool ok = runner_start(rc, &t->runner, err) && run_draws(t, build, err);
+
+    *wants_build =
+        ok && build->foreign && t->evidence.fatal != VERDICT_PASS && runner_wants_build(t->runner);
+    runner_stop(t->runner);
+    t->runner = NULL;
+    return ok;
+}
+
 bool judge_test(const struct judge_config *config, const struct candidate *cand,
                 const struct build_result *build, struct arena *a, struct test_result *out,
                 struct error *err)
@@ -312,7 +358,7 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
     struct trial *t = arena_alloc(a, sizeof *t);
     int64_t start = clock_ms();
     const char *tool;
-    bool ok;
+    bool ok, wants_build = false;
 
     memset(out, 0, sizeof *out);
     *t = (struct trial){.config = config, .a = a, .out = out};
@@ -322,8 +368,14 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
     evidence_init(&t->evidence, a, config->task, cand, config->source_name, build->launches);
     ok = !build->foreign || foreign_runner(config, build, a, &rc, err);
     t->exchange = rc.exchange;
-    ok = ok && runner_start(&rc, &t->runner, err) && run_draws(t, build, err);
-    runner_stop(t->runner);
+    ok = ok && run_process(t, &rc, build, &wants_build, err);
+    if (ok && wants_build) {
+        evidence_init(&t->evidence, a, config->task, cand, config->source_name, build->launches);
+        ok = build_for_guest(t, build, err) &&
+             (t->evidence.fatal != VERDICT_PASS || run_process(t, &rc, build, &wants_build, err));
+    }
+    if (ok && build->foreign)
+        see_launches(t, build);
     foreign_end(&rc);
     if (ok && others_hold_memory(config, build, &t->evidence, err))
         ok = false;

@@ -34,16 +34,18 @@ enum {
     MAX_TEXT = 8000,
     MAX_ARGV = 24,
     END_MS = 15000,
+    WORKSHOP_DISK = 1 << 30,
     IMAGE_LIMIT = 40 << 20, /* as base64 within the runner's longest line */
 };
 
 struct runner {
     struct child *child;
     struct runner_config config;
-    bool plain;    /* without confinement: start_plain() */
-    bool unopened; /* it could not open its device */
-    bool doubted;  /* foreign code is in it: it cannot say that the machine is at fault */
-    bool dead;     /* the verdict below is all there will ever be */
+    bool plain;       /* without confinement: start_plain() */
+    bool unopened;    /* it could not open its device */
+    bool doubted;     /* foreign code is in it: it cannot say that the machine is at fault */
+    bool wants_build; /* a guest failed after it tried to start a program */
+    bool dead;        /* the verdict below is all there will ever be */
     enum verdict_kind verdict;
     char why[1024];
 };
@@ -52,20 +54,30 @@ struct runner {
 
 /* A clean environment, and of ours only what the loader and the driver read. A guest gets neither
  * a home nor a path: it has nothing to look for there. */
-static void pass_environment(bool guest, struct arena *a, const char **out)
+static void pass_environment(const struct runner_config *config, struct arena *a, const char **out)
 {
     static const char *const names[] = {
         "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_MPS_PIPE_DIRECTORY",
+        /* from here on only for one that compiles */
+        "PATH", "CUDA_HOME", "CUDA_PATH", "TORCH_CUDA_ARCH_LIST", "CXX", "MAX_JOBS",
         /* from here on not for a guest */
-        "PATH", "HOME", "TMPDIR", "CUDA_CACHE_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"};
-    const size_t for_guests = 4;
-    size_t n = 0;
+        "HOME", "TMPDIR", "CUDA_CACHE_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS"};
+    const size_t for_guests = 4, for_builds = 10;
+    size_t n = 0, count = config->building ? for_builds
+                          : config->guest  ? for_guests
+                                           : ARRAY_LEN(names);
 
-    for (size_t i = 0; i < (guest ? for_guests : ARRAY_LEN(names)) && n + 2 < MAX_ENV; i++) {
+    for (size_t i = 0; i < count && n + 2 < MAX_ENV; i++) {
         const char *value = getenv(names[i]);
 
         if (value)
             out[n++] = arena_printf(a, "%s=%s", names[i], value);
+    }
+    if (config->guest) /* torch asks for it, and would look into /etc/passwd */
+        out[n++] = "USER=guest";
+    if (config->recorder && n + 3 < MAX_ENV) {
+        out[n++] = arena_printf(a, "CUDA_INJECTION64_PATH=%s", config->recorder);
+        out[n++] = arena_printf(a, "CUTEGEN_RECORD=%s", config->record);
     }
     out[n] = NULL;
 }
@@ -137,23 +149,46 @@ static void confine_runner(const struct runner_config *config, struct arena *a,
     spec->cage = confine_cage(policy, cage);
 }
 
-/* A guest sees Python, our package, its own file, and the folder it gets and gives data in. */
+/* As torch chooses: CXX, or c++ on the path. NULL: none. */
+static const char *compiler(struct arena *a)
+{
+    const char *named = getenv("CXX");
+
+    return path_find_program(a, named && *named ? named : "c++");
+}
+
+/* A guest sees Python, our package, the folder of its module, and the folder it gets and gives data
+ * in. */
 static void confine_guest(const struct runner_config *config, struct arena *a,
                           struct confine_policy *policy, struct proc_cage *cage,
                           struct proc_spec *spec)
 {
     const char *script = config->program;
     const char *package = arena_strndup(a, script, (size_t)(path_base(script) - script));
-    const char *const read[] = {package, config->module, NULL};
+    const char *folder =
+        arena_strndup(a, config->module, (size_t)(path_base(config->module) - config->module));
+    const char *const read[] = {package, folder, config->recorder, NULL};
     const struct confine_place place = {.program = path_find_program(a, spec->argv[0]),
+                                        .compiler = config->building ? compiler(a) : NULL,
                                         .read = read,
                                         .work = config->exchange,
                                         .cuda = config->device->kind == DEVICE_CUDA};
 
-    confine_role(policy, ROLE_GUEST, &place, a);
+    confine_role(policy, config->building ? ROLE_WORKSHOP : ROLE_GUEST, &place, a);
+    if (config->extensions) /* what it compiled it loads, and cannot change any more */
+        confine_allow(policy, config->extensions,
+                      config->building ? CONFINE_READ | CONFINE_WRITE | CONFINE_EXECUTE
+                                       : CONFINE_READ);
     allow_driver(policy, place.cuda, a);
-    policy->file_bytes = config->file_bytes;
     spec->cage = confine_cage(policy, cage);
+    if (config->building) {
+        spec->resident_limit_bytes = confine_memory(ROLE_WORKSHOP);
+        spec->file_limit_bytes = policy->file_bytes;
+        spec->disk_limit_bytes = WORKSHOP_DISK;
+        spec->watch_dir = config->extensions;
+        return;
+    }
+    policy->file_bytes = config->file_bytes;
 }
 
 static int or_default(int value, int fallback)
@@ -183,7 +218,7 @@ static bool start_child(struct runner *r, const char *program, struct arena *a, 
     struct confine_policy policy;
     struct proc_cage cage;
 
-    pass_environment(config->guest, a, env);
+    pass_environment(config, a, env);
     join_argv(config->wrapper, program, argv);
     if (config->guest && !r->plain)
         confine_guest(config, a, &policy, &cage, &spec);
@@ -385,6 +420,7 @@ static bool ask(struct runner *r, const char *what, json_t *request_take, int de
     out->text = arena_printf(a, "%.*s", MAX_TEXT, json_string_or(said, "text", ""));
     out->op = (int)json_int_or(said, "op", -1);
     out->stopped = json_bool_or(said, "stopped", false);
+    r->wants_build |= r->config.guest && json_bool_or(said, "build", false);
     out->findings = take_list(said, "findings");
     out->counters = take_list(said, "counters");
     if (answer)
@@ -398,8 +434,9 @@ static bool ask(struct runner *r, const char *what, json_t *request_take, int de
 static bool open_guest(struct runner *r, const char *device, struct arena *a,
                        struct runner_answer *out, struct error *err)
 {
-    json_t *request = json_pack("{s:s, s:s, s:I}", "do", "open", "device", device, "memory",
-                                (json_int_t)r->config.memory_bytes);
+    json_t *request =
+        json_pack("{s:s, s:s, s:I, s:b}", "do", "open", "device", device, "memory",
+                  (json_int_t)r->config.memory_bytes, "build", (int)r->config.building);
 
     if (!ask(r, "its start", request, r->config.load_ms, a, out, NULL, err))
         return false;
@@ -439,6 +476,10 @@ static bool load_guest(struct runner *r, const struct build_result *build, const
     request = json_copy(build->foreign);
     json_object_set_new(request, "do", json_string("load"));
     json_object_set_new(request, "device", json_string(device));
+    if (r->config.record) /* who records does not ask the module's own process */
+        json_object_set_new(request, "allow_torch", json_true());
+    if (r->config.extensions)
+        json_object_set_new(request, "extensions", json_string(r->config.extensions));
     return ask(r, "loading the module", request, r->config.load_ms, a, out, NULL, err);
 }
 
@@ -512,6 +553,24 @@ bool runner_take(struct runner *r, json_t *binding, struct arena *a, struct runn
                  struct error *err)
 {
     return tell(r, "bind", "taking the inputs", binding, a, out, err);
+}
+
+bool runner_rehearse(struct runner *r, struct arena *a, struct runner_answer *out,
+                     struct error *err)
+{
+    return ask(r, "a rehearsal", json_pack("{s:s}", "do", "rehearse"), r->config.load_ms, a, out,
+               NULL, err);
+}
+
+bool runner_witness(struct runner *r, struct arena *a, struct runner_answer *out, struct error *err)
+{
+    return ask(r, "recorded calls", json_pack("{s:s}", "do", "witness"), r->config.run_ms, a, out,
+               NULL, err);
+}
+
+bool runner_wants_build(const struct runner *r)
+{
+    return r->wants_build;
 }
 
 bool runner_bind(struct runner *r, json_t *buffers, struct arena *a, struct runner_answer *out,

@@ -28,18 +28,22 @@ struct runner_config {
     const char *program;         /* NULL: this installation's cutegen-runner */
     const char *const *wrapper;  /* put before the program, NULL-terminated; NULL: none */
     bool guest;                  /* foreign code: an empty environment, nothing it says believed */
-    bool trusted;          /* guest: may run unconfined where the driver does not start confined */
-    const char *module;    /* the file it will load; NULL: any (unconfined) */
-    const char *buffers;   /* simt: the folder of its buffers */
-    const char *exchange;  /* guest: the folder its inputs and outputs are in */
-    uint64_t memory_bytes; /* guest: it may use */
-    uint64_t file_bytes;   /* guest: its largest file */
-    const char *check;     /* simt: "off" "memory" "full"; NULL: "full" */
-    bool counters;         /* simt: count what a profiler would show */
-    bool profile;          /* simt: by source line as well */
-    int sample;            /* simt: blocks to run of each grid; 0: all */
-    uint64_t warp_seed;    /* simt: order of warps; 0: as numbered */
-    int threads;           /* simt; 0: one per core */
+    bool trusted;           /* guest: may run unconfined where the driver does not start confined */
+    const char *module;     /* the file it will load; NULL: any (unconfined) */
+    const char *buffers;    /* simt: the folder of its buffers */
+    const char *recorder;   /* guest: a library the driver loads first; NULL: none */
+    const char *record;     /* where it writes launches: a FIFO in the exchange folder */
+    bool building;          /* guest: it compiles; programs may be started, nothing is bound */
+    const char *extensions; /* guest: the folder of what it compiled; NULL: none */
+    const char *exchange;   /* guest: the folder its inputs and outputs are in */
+    uint64_t memory_bytes;  /* guest: it may use */
+    uint64_t file_bytes;    /* guest: its largest file */
+    const char *check;      /* simt: "off" "memory" "full"; NULL: "full" */
+    bool counters;          /* simt: count what a profiler would show */
+    bool profile;           /* simt: by source line as well */
+    int sample;             /* simt: blocks to run of each grid; 0: all */
+    uint64_t warp_seed;     /* simt: order of warps; 0: as numbered */
+    int threads;            /* simt; 0: one per core */
     int load_ms, run_ms, time_ms; /* deadlines; 0: 60 s, 60 s, 300 s */
     int budget_ms;                /* of one timing, kept to beyond the least samples; 0: none */
     const struct child_source *source; /* CUDA: a process with its context made; NULL: a new one */
@@ -67,6 +71,14 @@ bool runner_make(struct runner *r, json_t *binding, struct arena *a, struct runn
                  struct error *err);
 bool runner_take(struct runner *r, json_t *binding, struct arena *a, struct runner_answer *out,
                  struct error *err);
+/* A guest that builds: a call with inputs of its own making, for what is compiled late. */
+bool runner_rehearse(struct runner *r, struct arena *a, struct runner_answer *out,
+                     struct error *err);
+/* A guest calls its module and nothing else, for who records launches. */
+bool runner_witness(struct runner *r, struct arena *a, struct runner_answer *out,
+                    struct error *err);
+/* A guest failed and has tried to start programs: a run with `building` may help. */
+bool runner_wants_build(const struct runner *r);
 bool runner_run(struct runner *r, bool hash_outputs, struct arena *a, struct runner_answer *out,
                 struct error *err);
 bool runner_time(struct runner *r, int cold, int warm, struct arena *a, struct runner_answer *out,

@@ -50,7 +50,7 @@ def head(path: Path) -> dict[str, str]:
 
 def wanted(text: str, device: str) -> list[str]:
     """The verdicts that do, on this device: "a|b" or "a (simt), b|c (cuda: why)"."""
-    for part in re.findall(r"([^,()]+)\((\w+)[^)]*\)", text):
+    for part in re.findall(r"((?:pass, unattested|[^,()])+)\((\w+)[^)]*\)", text):
         if part[1] == device:
             return [word.strip() for word in part[0].split("|")]
     return [word.strip() for word in text.split("|")]

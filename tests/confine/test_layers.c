@@ -94,10 +94,10 @@ struct cage_case {
 };
 static const struct cage_case cages[] = {
     {ROLE_BUILDER, false}, {ROLE_PLANNER, false}, {ROLE_SIMTC, false}, {ROLE_COMPILER, false},
-    {ROLE_RUNNER, false},  {ROLE_ORACLE, false},  {ROLE_GUEST, false}, {ROLE_RUNNER, true},
-    {ROLE_ORACLE, true},   {ROLE_GUEST, true},
+    {ROLE_RUNNER, false},  {ROLE_ORACLE, false},  {ROLE_GUEST, false}, {ROLE_WORKSHOP, false},
+    {ROLE_RUNNER, true},   {ROLE_ORACLE, true},   {ROLE_GUEST, true},  {ROLE_WORKSHOP, true},
 };
-_Static_assert(ARRAY_LEN(cages) == CONFINE_ROLES + 3, "a role without a row");
+_Static_assert(ARRAY_LEN(cages) == CONFINE_ROLES + 4, "a role without a row");
 
 static const char *cage_name(const struct cage_case *c)
 {

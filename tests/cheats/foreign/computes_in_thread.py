@@ -1,5 +1,5 @@
 # computes_in_thread: leaves the work to PyTorch in a thread, where a tracer of this one sees nothing
-# verdict: pass, unattested
+# verdict: pass, unattested (simt), refused (cuda: its launches are recorded)
 import threading
 
 import torch
