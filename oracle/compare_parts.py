@@ -30,7 +30,7 @@ from .fingerprint import fingerprints
 from .parts import Plan
 from .task import held_tensors
 
-DRAWN_AT_ONCE = 1 << 26  # elements
+DRAWN_AT_ONCE = 1 << 25  # elements; far below the size of blocks that torch does not split (main.py)
 LEAST_ROWS = 64  # of a piece that is drawn: a mixed draw needs some
 SMALL = 1 << 24  # an output of fewer elements is put together and compared whole
 MOST_WORST = 8

@@ -267,7 +267,7 @@ def main() -> int:
     if sys.argv[1:2] == ["--memory"]:
         limit_memory(int(sys.argv[2]))
     # What is small must not be put into a large block that is free for a moment: the block could not be given back.
-    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:256"
+    os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:1024"
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # the other cores belong to the kernel that is judged
     warnings.simplefilter("ignore")
     oracle: Oracle | None = None

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 
-os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:256"  # as oracle/main.py
+os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:1024"  # as oracle/main.py
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent))
 import torch  # noqa: E402
 

@@ -147,7 +147,7 @@ bool workshop_room(struct stage *st, int attempt, struct error *err)
         return false;
     if (attempt == 0 && st->warm)
         warm_trim(st->warm);
-    log_info("waiting %d s for memory of the GPU: %s", wait_ms / 1000, err->text);
+    log_warn("waiting %d s for memory of the GPU: %s", wait_ms / 1000, err->text);
     workshop_unlease(st);
     nanosleep(&(struct timespec){.tv_sec = wait_ms / 1000, .tv_nsec = wait_ms % 1000 * 1000000L},
               NULL);
