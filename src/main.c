@@ -233,12 +233,10 @@ static int report_error(const struct cli *cli, struct error *err)
                              error_kind_name(err->kind), "text", json_from_string(err->text),
                              "hint", json_from_string(err->hint), "exit", error_exit_code(err)));
     fputs("cutegen: ", stderr);
-    print_visible(stderr, err->text, strlen(err->text));
-    fputc('\n', stderr);
+    print_wrapped(stderr, err->text, strlen(err->text), 9, 2);
     if (err->hint[0]) {
         fputs("  ", stderr);
-        print_visible(stderr, err->hint, strlen(err->hint));
-        fputc('\n', stderr);
+        print_wrapped(stderr, err->hint, strlen(err->hint), 2, 2);
     }
     return error_exit_code(err);
 }

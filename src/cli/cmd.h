@@ -97,6 +97,11 @@ const char *show_device(const struct device *d, struct arena *a);     /* "simt a
 /* Text of a task, a candidate or a model: control characters are shown, not sent to the terminal.
  */
 void print_visible(FILE *to, const char *text, size_t len);
+/* Of the terminal that it is; 0: it is none. */
+int terminal_columns(FILE *to);
+/* A line behind `used` columns, broken between words on a terminal; it goes on behind `indent`. */
+void print_fit(int indent, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line */
+void print_wrapped(FILE *to, const char *text, size_t len, int used, int indent);
 void print_verdict(const struct cli *cli, const struct verdict *v, bool detail);
 json_t *verdict_json(const struct verdict *v);
 json_t *measurement_json(const struct measurement *m);

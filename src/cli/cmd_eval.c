@@ -36,8 +36,8 @@ static void print_time(const struct cli *cli, const struct eval_summary *s)
     const struct measurement *m = &s->measurement;
 
     if (m->claimed_us > 0)
-        printf("  claimed   %s by the module's own process; not judged, never ranked\n",
-               show_us(m->claimed_us, cli->a));
+        print_fit(12, "  claimed   %s by the module's own process; not judged, never ranked",
+                  show_us(m->claimed_us, cli->a));
     if (m->time_us <= 0)
         return;
     if (m->modelled) {
@@ -50,7 +50,7 @@ static void print_time(const struct cli *cli, const struct eval_summary *s)
         putchar('\n');
     }
     if (m->trivial && *m->trivial) {
-        printf("  trivial   %s\n", m->trivial);
+        print_fit(12, "  trivial   %s", m->trivial);
         return;
     }
     for (int i = 0; i < m->baseline_count && !m->modelled; i++)
@@ -58,37 +58,37 @@ static void print_time(const struct cli *cli, const struct eval_summary *s)
             printf("%s%.2fx %s%s", i ? "   " : "  speed-up  ", m->baselines[i].cold_us / m->time_us,
                    m->baselines[i].name, i + 1 == m->baseline_count ? "\n" : "");
     if (m->floor_us > 0)
-        printf("  roofline%s %.0f %% of the %s floor%s%s%s\n", m->modelled ? "*" : " ",
-               m->floor_us / m->time_us * 100, show_us(m->floor_us, cli->a), m->bound ? " (" : "",
-               m->bound ? m->bound : "", m->bound ? ")" : "");
+        print_fit(12, "  roofline%s %.0f %% of the %s floor%s%s%s", m->modelled ? "*" : " ",
+                  m->floor_us / m->time_us * 100, show_us(m->floor_us, cli->a),
+                  m->bound ? " (" : "", m->bound ? m->bound : "", m->bound ? ")" : "");
 }
 
 static void print_eval(const struct cli *cli, const struct eval_summary *s)
 {
     const struct accuracy *acc = &s->test.accuracy;
+    bool simt = s->device.kind == DEVICE_SIMT;
 
     print_verdict(cli, &s->verdict, false);
     print_time(cli, s);
     if (acc->draws > 0)
-        printf("  error     relative: max %.2g, rms %.2g (reference: %.2g, %.2g) against float64, "
-               "%d draws x "
-               "%d distributions\n",
-               acc->max_rel, acc->rms_rel, acc->reference_max_rel, acc->reference_rms_rel,
-               acc->draws, acc->distributions);
+        print_fit(
+            12,
+            "  error     relative: max %.2g, rms %.2g (reference: %.2g, %.2g) against float64, "
+            "%d draws x %d distributions",
+            acc->max_rel, acc->rms_rel, acc->reference_max_rel, acc->reference_rms_rel, acc->draws,
+            acc->distributions);
     for (int i = 0; i < s->shape_count; i++)
         printf("%s %-24s %s %s\n", i ? "           " : "  shapes   ", s->shapes[i].label,
                verdict_names[s->shapes[i].verdict.kind],
                s->shapes[i].time_us > 0 ? show_us(s->shapes[i].time_us, cli->a) : "");
     if (s->accepted)
-        printf("  accepted  %s\n", s->accepted);
-    printf("%sbuilt %.1f s (cached: %s)   checked on %s", paint_on(cli, PAINT_DIM),
-           s->build.build_ms / 1000.0, s->build.cached ? "yes" : "no",
-           show_device(&s->device, cli->a));
-    if (s->device.kind == DEVICE_SIMT)
-        printf(" (%s)", cli->settings.check);
-    if (s->test.seed)
-        printf("   seed %.8s", s->test.seed);
-    printf("   details: cutegen show %s%s\n", s->run_id ? s->run_id : "last", paint_off(cli));
+        print_fit(12, "  accepted  %s", s->accepted);
+    print_fit(
+        0, "%sbuilt %.1f s (cached: %s)   checked on %s%s%s%s%s%.8s   details: cutegen show %s%s",
+        paint_on(cli, PAINT_DIM), s->build.build_ms / 1000.0, s->build.cached ? "yes" : "no",
+        show_device(&s->device, cli->a), simt ? " (" : "", simt ? cli->settings.check : "",
+        simt ? ")" : "", s->test.seed ? "   seed " : "", s->test.seed ? s->test.seed : "",
+        s->run_id ? s->run_id : "last", paint_off(cli));
 }
 
 static json_t *eval_json(const struct eval_summary *s, int code)
@@ -187,12 +187,13 @@ static void print_task(const struct task *t, struct arena *a)
                show_shape(&t->out[k], a));
     printf("operators ");
     print_operators(json_object_get(t->description, "graph"));
-    printf("class     %s: %s\n", class_names[t->class], t->class_evidence ? t->class_evidence : "");
+    print_fit(10, "class     %s: %s", class_names[t->class],
+              t->class_evidence ? t->class_evidence : "");
     printf("floor     %.4g bytes must move, %.4g flops must be done\n", t->bytes_min, t->flops_min);
     if (t->scaled)
-        printf("scaled    %s (for simt; --no-scale keeps the sizes)\n", t->scaled);
+        print_fit(10, "scaled    %s (for simt; --no-scale keeps the sizes)", t->scaled);
     json_array_foreach(facts, i, fact)
-        printf("%s %s\n", i ? "         " : "facts    ", json_string_value(fact));
+        print_fit(10, "%s %s", i ? "         " : "facts    ", json_string_value(fact));
 }
 
 bool cmd_describe(struct cli *cli, int *code, struct error *err)

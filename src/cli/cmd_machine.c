@@ -22,10 +22,11 @@ static void print_check(const struct cli *cli, const json_t *check)
 
     while (i + 1 < ARRAY_LEN(states) && strcmp(states[i].name, name))
         i++;
-    printf("%s%-8s%s %-18s %s\n", paint_on(cli, states[i].paint), states[i].name, paint_off(cli),
-           json_string_or(check, "name", "?"), json_string_or(check, "text", ""));
+    print_fit(28, "%s%-8s%s %-18s %s", paint_on(cli, states[i].paint), states[i].name,
+              paint_off(cli), json_string_or(check, "name", "?"),
+              json_string_or(check, "text", ""));
     if (i > 0 && *todo)
-        printf("%-8s %-18s   %s\n", "", "", todo);
+        print_fit(30, "%-8s %-18s   %s", "", "", todo);
 }
 
 bool cmd_doctor(struct cli *cli, int *code, struct error *err)
@@ -118,7 +119,7 @@ bool cmd_config(struct cli *cli, int *code, struct error *err)
                                 json_pack("{s:o, s:o}", "value", json_from_string(value), "from",
                                           json_from_string(where)));
         else
-            printf("%-16s = %-28s ; %s\n", name, value, where);
+            print_fit(19, "%-16s = %-28s ; %s", name, value, where);
     }
     if (cli->json)
         print_json(json_incref(all));

@@ -80,8 +80,8 @@ static void print_model(const json_t *m)
 
     if (json_object_get(m, "key_present"))
         state = json_bool_or(m, "key_present", false) ? "key present" : "no key";
-    printf("%-12s %-48s %s%s%s\n", json_string_or(m, "provider", "?"),
-           json_string_or(m, "title", ""), state, *key ? ": $" : "", key);
+    print_fit(13, "%-12s %-48s %s%s%s", json_string_or(m, "provider", "?"),
+              json_string_or(m, "title", ""), state, *key ? ": $" : "", key);
 }
 
 bool cmd_models(struct cli *cli, int *code, struct error *err)

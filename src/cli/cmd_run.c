@@ -33,17 +33,19 @@ static void print_best(const struct cli *cli, const struct run_summary *s)
         printf(" (modelled)");
     printf("%s\n", paint_off(cli));
     if (trivial)
-        printf("trivial   %s\n", s->best_time.trivial);
+        print_fit(10, "trivial   %s", s->best_time.trivial);
     for (int i = 0; i < s->best_time.baseline_count && !modelled && !trivial; i++)
         if (s->best_time.baselines[i].cold_us > 0)
             printf("          %.2fx %s\n", s->best_time.baselines[i].cold_us / best,
                    s->best_time.baselines[i].name);
     if (s->accepted != ACCEPTED_NOT_ASKED)
-        printf("%s attempt %d: %s\n", s->accepted == ACCEPTED_YES ? "accepted " : "NOT ACCEPTED",
-               s->best.attempt, s->accepted_why);
+        print_fit(10, "%s attempt %d: %s",
+                  s->accepted == ACCEPTED_YES ? "accepted " : "NOT ACCEPTED", s->best.attempt,
+                  s->accepted_why);
     if (acc->draws > 0)
-        printf("checked   %d draws, max relative error %.2g (reference %.2g) against float64\n",
-               acc->draws, acc->max_rel, acc->reference_max_rel);
+        print_fit(10,
+                  "checked   %d draws, max relative error %.2g (reference %.2g) against float64",
+                  acc->draws, acc->max_rel, acc->reference_max_rel);
 }
 
 /* Nothing for the built-in engineer, who costs nothing. */
@@ -67,8 +69,10 @@ static void print_summary(const struct cli *cli, const struct run_summary *s)
         printf("\n%sno correct kernel%s after %d attempts\n", paint_on(cli, PAINT_BAD),
                paint_off(cli), s->attempts);
     print_cost(s);
-    if (s->ended && *s->ended)
-        printf("ended     %s\n", s->ended);
+    if (s->ended && *s->ended) {
+        printf("ended     ");
+        print_wrapped(stdout, s->ended, strlen(s->ended), 10, 10);
+    }
     printf("run       %s\n", s->run_id);
     if (s->report_path)
         printf("report    %s\n", short_path(s->report_path, cli->a));

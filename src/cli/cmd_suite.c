@@ -132,6 +132,13 @@ static bool show_suite(struct cli *cli, const char *name, struct error *err)
 
 /* ---- the command ----------------------------------------------------------------- */
 
+/* Then the worked example must not be the answer, unless that is asked for. */
+static bool measures_a_model(const struct cli *cli)
+{
+    return strcmp(cli->settings.model, "builtin") != 0 &&
+           strcmp(config_where(cli->config, "example"), "default") == 0;
+}
+
 /* What was set for this suite is set for each of its runs. */
 static json_t *flags_for_runs(const struct cli *cli)
 {
@@ -149,6 +156,8 @@ static json_t *flags_for_runs(const struct cli *cli)
         else
             json_array_append_new(list, json_sprintf("--%s=%s", name, value));
     }
+    if (measures_a_model(cli))
+        json_array_append_new(list, json_string("--example=other"));
     for (size_t i = 0; cli->settings.set && cli->settings.set[i]; i++)
         json_array_append_new(list, json_sprintf("--set=%s", cli->settings.set[i]));
     for (size_t i = 0; cli->settings.shapes && cli->settings.shapes[i]; i++)

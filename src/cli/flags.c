@@ -7,6 +7,7 @@
  * not know is answered with the nearest name there is.
  */
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cmd.h"
 
 #include <getopt.h>
@@ -235,11 +236,23 @@ static void help_flag(FILE *out, const char *name, const char *value, const char
                       const char *preset)
 {
     int width = fprintf(out, "  --%s%s%s", name, value ? " " : "", value ? value : "");
+    struct buf b = buf_init(4096);
 
-    fprintf(out, "%*s%s", width < 28 ? 28 - width : 2, "", help);
+    buf_puts(&b, help);
     if (preset && *preset)
-        fprintf(out, " [%s]", preset);
+        buf_printf(&b, " [%s]", preset);
+    width += fprintf(out, "%*s", width < 28 ? 28 - width : 2, "");
+    print_wrapped(out, b.data, b.len, width, 28);
+    buf_release(&b);
+}
+
+static void help_text(FILE *out, const char *help)
+{
+    struct text rest = text_of(help), line;
+
     fputc('\n', out);
+    while (text_next_line(&rest, &line))
+        print_wrapped(out, line.data, line.len, 0, 0);
 }
 
 void help_command(const struct command *c, FILE *out)
@@ -255,7 +268,7 @@ void help_command(const struct command *c, FILE *out)
 
     fprintf(out, "cutegen %s%s%s\n  %s\n", c->name, *c->words ? " " : "", c->words, c->summary);
     if (*c->help)
-        fprintf(out, "\n%s\n", c->help);
+        help_text(out, c->help);
     fprintf(out, "\nFlags [default]\n");
     for (int i = 0; c->flags && c->flags[i].name; i++)
         help_flag(out, c->flags[i].name, c->flags[i].value, c->flags[i].help, NULL);
@@ -286,7 +299,8 @@ void help_all(FILE *out)
     for (const struct command *c = commands; c->name; c++) {
         int width = fprintf(out, "  cutegen %s %s", c->name, c->words);
 
-        fprintf(out, "%*s%s\n", width < 38 ? 38 - width : 2, "", c->summary);
+        width += fprintf(out, "%*s", width < 38 ? 38 - width : 2, "");
+        print_wrapped(out, c->summary, strlen(c->summary), width, 38);
     }
     fprintf(out,
             "\nStart with: cutegen run examples/swish.py\n"

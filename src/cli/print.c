@@ -80,9 +80,13 @@ static void print_lines(const char *text, const char *indent, int limit)
     struct text rest = text_of(text ? text : ""), line;
 
     while (limit-- > 0 && text_next_line(&rest, &line)) {
+        size_t own = 0;
+
+        while (own < line.len && line.data[own] == ' ')
+            own++;
         fputs(indent, stdout);
-        print_visible(stdout, line.data, line.len);
-        putchar('\n');
+        print_wrapped(stdout, line.data, line.len, (int)strlen(indent),
+                      (int)(strlen(indent) + own) + 2);
     }
     if (rest.len)
         printf("%s...\n", indent);
@@ -116,8 +120,10 @@ void print_verdict(const struct cli *cli, const struct verdict *v, bool detail)
         printf("  and %d more: cutegen show last\n", v->finding_count - shown);
     if (detail || !v->finding_count)
         print_lines(v->detail, "  ", detail ? 400 : 24);
-    if (v->advice && *v->advice)
-        printf("  try: %s\n", v->advice);
+    if (v->advice && *v->advice) {
+        printf("  try: ");
+        print_wrapped(stdout, v->advice, strlen(v->advice), 7, 7);
+    }
 }
 
 /* ---- JSON ----------------------------------------------------------------- */

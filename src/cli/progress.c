@@ -19,7 +19,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SPARK_MAX = 64, CHANGE_WIDTH = 40, LIVE_MAX = 160 };
+enum {
+    SPARK_MAX = 64,
+    CHANGE_WIDTH = 40,
+    LIVE_MAX = 160,
+    ERASE = 4, /* bytes that erase the line */
+    WIDE = 80, /* columns from which the table has all of its own */
+    WIDE_FIXED = 54,
+    NARROW_FIXED = 34, /* what the change does not take of a row */
+};
 
 struct live {
     bool on;
@@ -27,6 +35,7 @@ struct live {
     pthread_mutex_t lock;
     pthread_cond_t stop;
     bool stopping;
+    int columns;         /* of the terminal */
     char text[LIVE_MAX]; /* depth, attempt and stage */
     double speedup;      /* of the best over the first; 0: not yet */
     bool modelled;
@@ -41,6 +50,7 @@ struct progress_view {
     struct live live;
     bool live_only;
     bool head_printed, modelled;
+    int columns; /* of the terminal; 0: none */
     const char *models;
     int printed; /* number of the last attempt that has its line */
     struct {     /* passed, its time not yet known */
@@ -76,6 +86,9 @@ static void live_draw(struct live *l)
         n += snprintf(line + n, sizeof(line) - (size_t)n, "  %lld tokens", (long long)l->tokens);
     if (l->cost_usd > 0)
         n += snprintf(line + n, sizeof(line) - (size_t)n, "  %.3f USD", l->cost_usd);
+    /* A line that wraps could not be erased. */
+    if (l->columns > 0 && n - ERASE >= l->columns)
+        n = ERASE + l->columns - 1;
     if (write(STDOUT_FILENO, line, (size_t)n) < 0)
         l->on = false;
 }
@@ -125,6 +138,19 @@ static void live_stop(struct live *l)
 
 /* ---- the table ------------------------------------------------------------ */
 
+/* A narrow terminal gets no build time and no roofline, and less of the change. */
+static bool is_narrow(const struct progress_view *v)
+{
+    return v->columns > 0 && v->columns < WIDE;
+}
+
+static int change_width(const struct progress_view *v)
+{
+    int fixed = is_narrow(v) ? NARROW_FIXED : WIDE_FIXED;
+
+    return v->columns == 0 || v->columns - fixed > CHANGE_WIDTH ? CHANGE_WIDTH : v->columns - fixed;
+}
+
 static void print_head(struct progress_view *v)
 {
     const char *mark = v->modelled ? "*" : " ";
@@ -132,9 +158,13 @@ static void print_head(struct progress_view *v)
     if (v->head_printed)
         return;
     v->head_printed = true;
-    printf("\n%sdepth  %-*s    build  %-14s      time%s  roofline%s%s\n",
-           paint_on(v->cli, PAINT_DIM), CHANGE_WIDTH, "change", "verdict", mark, mark,
-           paint_off(v->cli));
+    if (is_narrow(v))
+        printf("\n%sdepth  %-*s  %-14s      time%s%s\n", paint_on(v->cli, PAINT_DIM),
+               change_width(v), "change", "verdict", mark, paint_off(v->cli));
+    else
+        printf("\n%sdepth  %-*s    build  %-14s      time%s  roofline%s%s\n",
+               paint_on(v->cli, PAINT_DIM), change_width(v), "change", "verdict", mark, mark,
+               paint_off(v->cli));
 }
 
 /* At most `width` columns of UTF-8, padded to it. */
@@ -192,27 +222,30 @@ static void print_row(struct progress_view *v, const struct verdict *verdict, co
     print_head(v);
     if (repair) {
         printf("       %s ", v->cli->utf8 ? "└" : "`");
-        print_padded(arena_printf(a, "repair %d: %s", repair, change), CHANGE_WIDTH - 2);
+        print_padded(arena_printf(a, "repair %d: %s", repair, change), change_width(v) - 2);
     } else {
         printf("%5d  ", depth);
-        print_padded(change, CHANGE_WIDTH);
+        print_padded(change, change_width(v));
     }
-    if (build_ms > 0)
+    if (build_ms > 0 && !is_narrow(v))
         printf("  %5.1f s", build_ms / 1000.0);
-    else
+    else if (!is_narrow(v))
         printf("         ");
     printf("  %s%-14s%s", paint_on(v->cli, pass ? PAINT_GOOD : PAINT_BAD), name, paint_off(v->cli));
     if (m && m->time_us > 0) {
         printf("  %9s", show_us(m->time_us, a));
-        if (m->floor_us > 0)
+        if (m->floor_us > 0 && !is_narrow(v))
             printf("  %7.0f %%", m->floor_us / m->time_us * 100);
         add_spark(v, m->time_us);
-        print_spark(v);
+        if (v->columns == 0 || change_width(v) + WIDE_FIXED + 2 + v->spark_count <= v->columns)
+            print_spark(v);
     }
     putchar('\n');
-    if (!pass && verdict->summary && *verdict->summary)
-        printf("%s         %.*s%s\n", paint_on(v->cli, PAINT_DIM),
-               (int)strcspn(verdict->summary, "\n"), verdict->summary, paint_off(v->cli));
+    if (!pass && verdict->summary && *verdict->summary) {
+        printf("%s         ", paint_on(v->cli, PAINT_DIM));
+        print_wrapped(stdout, verdict->summary, strcspn(verdict->summary, "\n"), 9, 9);
+        fputs(paint_off(v->cli), stdout);
+    }
     arena_free(a);
 }
 
@@ -226,24 +259,32 @@ static void flush_waiting(struct progress_view *v, const struct measurement *m)
               m);
 }
 
+/* "class     gemm  ..." */
+static void print_named(const char *name, const char *text)
+{
+    printf("%-10s", name);
+    print_wrapped(stdout, text, strlen(text), 10, 10);
+}
+
 static void show_task(struct progress_view *v, const struct event *ev)
 {
     struct arena *a = arena_new();
     const struct task *t = ev->task;
-    const char *first = t->in_count ? show_shape(&t->in[0], a) : "";
+    const char *first = t->in_count ? show_shape(&t->in[0], a) : "", *device = "";
 
-    printf("task      %s  %s%s", t->name, first, t->in_count > 1 ? ", ..." : "");
-    if (t->scaled)
-        printf("; scaled for simt: %s", t->scaled);
-    printf("\nclass     %s  %s\n", class_names[t->class],
-           t->class_evidence ? t->class_evidence : "");
-    printf("engineer  %s", ev->text && *ev->text ? ev->text : v->cli->settings.model);
     if (ev->device) {
         v->modelled = ev->device->kind == DEVICE_SIMT;
         v->models = arena_strdup(v->cli->a, ev->device->models ? ev->device->models : "a GPU");
-        printf("        device  %s", show_device(ev->device, a));
+        device = arena_printf(a, "        device  %s", show_device(ev->device, a));
     }
-    putchar('\n');
+    print_named("task",
+                arena_printf(a, "%s  %s%s%s%s", t->name, first, t->in_count > 1 ? ", ..." : "",
+                             t->scaled ? "; scaled for simt: " : "", t->scaled ? t->scaled : ""));
+    print_named("class", arena_printf(a, "%s  %s", class_names[t->class],
+                                      t->class_evidence ? t->class_evidence : ""));
+    print_named(
+        "engineer",
+        arena_printf(a, "%s%s", ev->text && *ev->text ? ev->text : v->cli->settings.model, device));
     arena_free(a);
 }
 
@@ -336,7 +377,7 @@ static void show_event(struct progress_view *v, const struct event *ev)
         show_depth(v, ev);
         break;
     case EVENT_NOTE:
-        printf("note      %s\n", ev->text ? ev->text : "");
+        print_named("note", ev->text ? ev->text : "");
         break;
     case EVENT_STAGE:
         break;
@@ -373,7 +414,10 @@ struct progress *progress_new(const struct cli *cli)
 
     v->progress.event = on_event;
     v->cli = cli;
+    v->columns = v->live.columns = terminal_columns(stdout);
     v->live.on = !cli->json && !cli->quiet && isatty(STDOUT_FILENO);
+    /* Until the first event, which takes PyTorch's start, there is this to see. */
+    snprintf(v->live.text, sizeof(v->live.text), "reading the task");
     live_start(&v->live);
     return &v->progress;
 }
@@ -396,8 +440,8 @@ void progress_end(struct progress *p)
     if (!v->cli->json && !v->cli->quiet) {
         flush_waiting(v, NULL);
         if (v->modelled && v->spark_count)
-            printf("%s* modelled for %s by simt, not measured: run on a GPU to measure%s\n",
-                   paint_on(v->cli, PAINT_DIM), v->models, paint_off(v->cli));
+            print_fit(2, "%s* modelled for %s by simt, not measured: run on a GPU to measure%s",
+                      paint_on(v->cli, PAINT_DIM), v->models, paint_off(v->cli));
     }
     fflush(stdout);
     xfree(v);

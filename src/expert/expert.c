@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "expert/compose/source_edits.h"
 #include "expert/match/match.h"
@@ -62,13 +63,16 @@ static bool compose(const struct work *w, unsigned steps, struct arena *a, struc
     return true;
 }
 
+/* In a few words; what each recipe objects to is in match.why_not. */
 static const char *cannot(const struct task *task, const struct work *w, struct arena *a)
 {
-    return arena_printf(a,
-                        "the built-in engineer cannot write this; configure a model. It recognised "
-                        "%s in %s (%s)",
-                        w->graph.count ? graph_ops(&w->graph, a) : "no operators",
-                        task->name ? task->name : "the task", w->match.why_not);
+    const char *ops = w->graph.count ? graph_ops(&w->graph, a) : NULL;
+
+    if (!ops || strstr(w->match.why_not, "f64"))
+        return arena_printf(a, "%s is not covered by the built-in engineer (%s): configure a model",
+                            task->name ? task->name : "the task", ops ? "f64" : w->match.why_not);
+    return arena_printf(a, "%s%s is not covered by the built-in engineer: configure a model",
+                        strchr(ops, ',') ? "a graph of " : "", ops);
 }
 
 bool expert_can(const struct task *task, struct arena *a, const char **recipe, const char **why_not)
@@ -326,6 +330,7 @@ bool expert_ask(const struct request *req, struct arena *a, struct reply *out, s
         return true;
     }
     if (!recognise(req->task, req->device, a, w)) {
+        log_info("the recipes object: %s", w->match.why_not);
         say(out, a, true, arena_printf(a, "%s.\n", cannot(req->task, w, a)));
         return true;
     }
@@ -338,17 +343,20 @@ bool expert_ask(const struct request *req, struct arena *a, struct reply *out, s
     return optimize(req, w, a, out, err);
 }
 
-bool expert_recipe_text(const struct task *task, struct arena *a, const char **recipe,
+bool expert_recipe_text(const struct task *task, bool other, struct arena *a, const char **recipe,
                         struct text *out, struct error *err)
 {
     struct work *w = arena_alloc(a, sizeof(*w));
     const char *description;
     json_t *example = NULL;
     unsigned all;
-    bool ok = recognise(task, NULL, a, w);
+    bool ok = !other && recognise(task, NULL, a, w);
 
     if (!ok) {
-        match_nearest(task->class, recipe, &description);
+        if (other)
+            match_other(task->class, task->description, recipe, &description);
+        else
+            match_nearest(task->class, recipe, &description);
         if (!json_parse(text_of(description), "an example graph", &example, err))
             return false;
         ok = graph_read(example, a, &w->graph, &w->match.why_not) &&

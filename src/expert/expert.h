@@ -37,10 +37,11 @@ bool expert_ask(const struct request *req, struct arena *a, struct reply *out, s
  * With them the next question composes one set instead of all. */
 const char *expert_steps(struct text reply, struct arena *a);
 
-/* The recipe nearest to the task as a worked example for a prompt: a whole kernel in the
- * ABI of cutegen/kernel.h, at the top of its ladder; written for this very task where
- * expert_can(), else with the recipe's own example names. */
-bool expert_recipe_text(const struct task *task, struct arena *a, const char **recipe,
+/* A worked example for a prompt: a whole kernel in the ABI of cutegen/kernel.h. Unless `other`, it
+ * is the recipe nearest to the task at the top of its ladder, written for this very task where
+ * expert_can(). With `other`, it is about an operator that the task does not have, of the same
+ * class where there is one: style and ABI, not the answer. */
+bool expert_recipe_text(const struct task *task, bool other, struct arena *a, const char **recipe,
                         struct text *out, struct error *err);
 
 #endif

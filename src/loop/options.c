@@ -100,7 +100,7 @@ static void tell_ignored(const struct run_options *o)
     static const char *const fixed[] = {"model",   "device",       "models", "simt-arch", "set",
                                         "shapes",  "scale",        "draws",  "check",     "repairs",
                                         "advance", "profile-from", "width",  "seed",      "target",
-                                        "accept",  "allow-tf32",   "fresh"};
+                                        "accept",  "allow-tf32",   "fresh",  "example"};
 
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         if (said(o, fixed[i]))
@@ -115,11 +115,12 @@ json_t *run_options_json(const struct settings *s, const struct run_options *o)
     for (size_t i = 0; s->set && s->set[i]; i++)
         json_array_append_new(set, json_string(s->set[i]));
     json_t *out = json_pack(
-        "{ss ss ss ss si si si si ss so sb si ss si sb sb sb sb}", "model", s->model, "device",
-        s->device, "models", s->models, "simt_arch", s->simt_arch, "max_depth", o->max_depth,
-        "max_repairs", o->max_repairs, "patience", o->patience, "profile_from", o->profile_from,
-        "advance", o->advance == ADVANCE_BEST ? "best" : "last", "set", set, "scale", s->scale,
-        "draws", s->draws, "check", s->check, "width", o->width, "seed_builtin", o->seed_builtin,
+        "{ss ss ss ss ss si si si si ss so sb si ss si sb sb sb sb}", "model", s->model, "device",
+        s->device, "models", s->models, "simt_arch", s->simt_arch, "example",
+        s->example ? s->example : "best", "max_depth", o->max_depth, "max_repairs", o->max_repairs,
+        "patience", o->patience, "profile_from", o->profile_from, "advance",
+        o->advance == ADVANCE_BEST ? "best" : "last", "set", set, "scale", s->scale, "draws",
+        s->draws, "check", s->check, "width", o->width, "seed_builtin", o->seed_builtin,
         "target_cuda", s->target_cuda, "accept", s->accept, "allow_tf32", s->allow_tf32);
     add_model(out, s);
     if (s->shapes) {
@@ -159,6 +160,7 @@ bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
     s->models = arena_strdup(a, json_string_or(j, "models", s->models));
     s->simt_arch = arena_strdup(a, json_string_or(j, "simt_arch", s->simt_arch));
     s->check = arena_strdup(a, json_string_or(j, "check", s->check));
+    s->example = arena_strdup(a, json_string_or(j, "example", s->example));
     s->scale = json_bool_or(j, "scale", s->scale);
     s->draws = (int)json_int_or(j, "draws", s->draws);
     s->accept = json_bool_or(j, "accept", s->accept);

@@ -224,7 +224,7 @@ void suite_page(struct buf *b, const struct suite_rows *s, struct arena *a)
     put_answer(b, s);
     buf_puts(b, "<main>");
     put_curve(b, s);
-    buf_puts(b, "<section><h2>Tasks</h2><div class=\"scroll\"><table class=\"sums sortable\">"
+    buf_puts(b, "<section><h2>Tasks</h2><div class=\"scroll\"><table class=\"sums tasks sortable\">"
                 "<thead><tr><th class=\"l0\">task</th><th class=\"l0\">class</th><th "
                 "class=\"l0\">trajectory</th><th>speed-up</th><th>time</th><th>of roofline</th>"
                 "<th>passed</th><th>cost</th><th>took</th><th class=\"l0\">run, or why not</th>"

@@ -213,6 +213,8 @@ static void put_run_command(struct buf *b, const struct run_history *h)
     put_option(b, h->options, "model", "model");
     if (strchr(json_string_or(h->options, "model", ""), ':')) /* not builtin */
         put_option(b, h->options, "base_url", "base-url");
+    if (strchr(json_string_or(h->options, "model", ""), ':'))
+        put_option(b, h->options, "example", "example");
     put_option(b, h->options, "device", "device");
     if (!eval && json_int_or(h->options, "max_depth", -1) >= 0)
         buf_printf(b, " --depth %d", (int)json_int_or(h->options, "max_depth", 0));

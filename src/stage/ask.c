@@ -91,12 +91,12 @@ static bool render(struct stage *st, enum stage_kind kind, const struct question
 {
     const char *name = prompt_name(kind, q->task->class, q->profile != NULL);
     struct prompt_slots *slots = arena_alloc(a, sizeof(*slots));
-    const char *recipe_name = "";
+    const char *example = st->settings.example ? st->settings.example : "best", *recipe_name = "";
     struct text recipe = text_of("");
     struct prompt prompt;
 
-    if (kind == STAGE_SYNTHESIZE && !st->settings.target_cuda &&
-        !expert_recipe_text(q->task, a, &recipe_name, &recipe, err))
+    if (kind == STAGE_SYNTHESIZE && !st->settings.target_cuda && strcmp(example, "none") != 0 &&
+        !expert_recipe_text(q->task, !strcmp(example, "other"), a, &recipe_name, &recipe, err))
         return false;
     prompt_fill(&out->request, a, slots);
     prompt_set_string(slots, "recipe_name", recipe_name);

@@ -21,6 +21,7 @@ struct settings {
     const char *cc;        /* NULL: found */
     const char *cuda;      /* toolkit root; NULL: found */
     const char *cutlass;   /* include folder; NULL: found */
+    const char *example;   /* worked example in prompts: "none" "other" "best" */
     const char *prompts;   /* folder; NULL: the product's own */
     const char *runs_dir;
     const char *store_url;                              /* "": store.db in that folder */

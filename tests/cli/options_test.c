@@ -15,6 +15,7 @@ static const struct settings now = {.model = "builtin",
                                     .models = "H200",
                                     .simt_arch = "80",
                                     .check = "full",
+                                    .example = "best",
                                     .draws = 5,
                                     .scale = true};
 
@@ -26,6 +27,7 @@ static void everything_that_decides_comes_back(void **state)
                                   .models = "A100",
                                   .simt_arch = "90a",
                                   .check = "memory",
+                                  .example = "other",
                                   .draws = 2,
                                   .set = set,
                                   .accept = true,
@@ -56,6 +58,7 @@ static void everything_that_decides_comes_back(void **state)
     assert_string_equal(s.model, then.model);
     assert_string_equal(s.device, then.device);
     assert_string_equal(s.models, then.models);
+    assert_string_equal(s.example, then.example);
     assert_string_equal(s.base_url, then.base_url);
     assert_string_equal(s.key_env, then.key_env);
     assert_string_equal(s.effort, then.effort);

@@ -94,6 +94,14 @@ if [ "$source" = "$work/bench" ]; then
     ok "they made three calls together" 4 '^3$'
     run "$program" suite --resume last --jobs 2 --budget-calls 8
     ok "it goes on with a larger one" '[04]' 'correct +[12] of 2'
+    printf '{"stage": "synthesize", "reply": "nothing"}\n' >nothing.jsonl
+    echo "$root/examples/swish.py" >one
+    run "$program" suite one --model replay:nothing.jsonl --jobs 1
+    run "$program" show last --json
+    ok "a suite of a model shows it an example of another operator, and the run says so" '*' '"example":"other"'
+    run "$program" suite one --model replay:nothing.jsonl --jobs 1 --example best
+    run "$program" show last --json
+    ok "unless told otherwise" '*' '"example":"best"'
     run "$program" suite nowhere --runs "$work/untouched"
     ok "a folder that is not there is wrong use" 2 'nowhere'
     out=$(ls "$work/untouched" 2>&1)

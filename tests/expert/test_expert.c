@@ -459,12 +459,10 @@ static void repairs_are_declined_and_a_foreign_kernel_is_left_alone(void **state
 static const struct refusal_case {
     const char *task, *words[4];
 } refusals[] = {
-    {"conv", {"cannot write this; configure a model", "recognised convolution", "gemm: no matrix"}},
-    {"fused_attention",
-     {"cannot write this; configure a model", "recognised scaled_dot_product_attention",
-      "gemm: no matrix"}},
-    {"double", {"cannot write this; configure a model", "f64"}},
-    {"hidden", {"cannot write this; configure a model", "does not show everything"}},
+    {"conv", {"convolution is not covered", "configure a model"}},
+    {"fused_attention", {"scaled_dot_product_attention_math is not covered", "configure a model"}},
+    {"double", {"is not covered", "f64"}},
+    {"hidden", {"is not covered", "does not show everything"}},
 };
 
 static void what_it_cannot_write_it_says_and_names_what_it_saw(void **state)
@@ -623,10 +621,39 @@ static void a_prompt_gets_a_worked_example_for_any_task(void **state)
 
         bench_open(&b, cases[i].task);
         b.task.class = cases[i].class;
-        assert_true(expert_recipe_text(&b.task, b.a, &recipe, &text, &err));
+        assert_true(expert_recipe_text(&b.task, false, b.a, &recipe, &text, &err));
         assert_string_equal(recipe, cases[i].recipe);
         assert_non_null(strstr(text.data, "CUTEGEN_PLAN(call)"));
         assert_null(strstr(text.data, "//!"));
+        bench_close(&b);
+    }
+}
+
+/* What measures a model must not be told to it. */
+static void another_operator_is_the_example_where_the_nearest_would_be_the_answer(void **state)
+{
+    static const struct {
+        const char *task;
+        enum kernel_class class;
+        const char *recipe, *lacks;
+    } cases[] = {{"softmax", CLASS_REDUCTION, "pointwise", "softmax"},
+                 {"swish", CLASS_POINTWISE, "pointwise", "sigmoid"},
+                 {"square_matmul", CLASS_GEMM, "pointwise", "mma"},
+                 {"conv", CLASS_OTHER, "scan", "conv"}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct error err = {0};
+        const char *recipe;
+        struct text text;
+        struct bench b;
+
+        bench_open(&b, cases[i].task);
+        b.task.class = cases[i].class;
+        assert_true(expert_recipe_text(&b.task, true, b.a, &recipe, &text, &err));
+        if (strcmp(recipe, cases[i].recipe) != 0 || strstr(text.data, cases[i].lacks))
+            fail_msg("%s: %s\n%s", cases[i].task, recipe, text.data);
+        assert_non_null(strstr(text.data, "CUTEGEN_PLAN(call)"));
         bench_close(&b);
     }
 }
@@ -648,6 +675,7 @@ int main(void)
         cmocka_unit_test(the_plain_kernel_says_what_the_graph_says),
         cmocka_unit_test(several_products_are_parts_of_one_file),
         cmocka_unit_test(a_prompt_gets_a_worked_example_for_any_task),
+        cmocka_unit_test(another_operator_is_the_example_where_the_nearest_would_be_the_answer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -431,16 +431,32 @@ static void tls_with_an_unknown_authority_fails_at_once_and_works_with_its_file(
     }
     waitpid(pid, NULL, 0);
     server_start(&tls, work, cert, key);
-    c = quick_config("openai:m", arena_printf(a, "https://127.0.0.1:%d/ok/tls", tls.port));
-    assert_false(quick_ask(&c, a, &r, &err));
-    if (!strstr(err.text, "TLS with 127.0.0.1") || strstr(err.text, "attempts"))
-        fail_msg("%s", err.text);
-    assert_int_equal(server_log_count(&tls, "/ok/tls"), 0);
-    c.ca_file = cert;
-    memset(&err, 0, sizeof(err));
-    if (!quick_ask(&c, a, &r, &err))
-        fail_msg("%s", err.text);
-    assert_string_equal(r.text.data, REPLY);
+    for (size_t d = 0; d < ARRAY_LEN(specs); d++) {
+        const char *base = arena_printf(a, "https://127.0.0.1:%d", tls.port);
+
+        memset(&err, 0, sizeof(err));
+        c = quick_config(specs[d], arena_printf(a, "%s/ok/tls%zu", base, d));
+        assert_false(quick_ask(&c, a, &r, &err));
+        if (!strstr(err.text, "TLS with 127.0.0.1") || strstr(err.text, "attempts"))
+            fail_msg("%s: %s", specs[d], err.text);
+        assert_int_equal(server_log_count(&tls, arena_printf(a, "/ok/tls%zu", d)), 0);
+        c.ca_file = cert;
+        memset(&err, 0, sizeof(err));
+        if (!quick_ask(&c, a, &r, &err))
+            fail_msg("%s: %s", specs[d], err.text);
+        assert_string_equal(r.text.data, REPLY);
+        /* Faults over TLS are what they are without. */
+        c = quick_config(specs[d], arena_printf(a, "%s/429-once/tls%zu", base, d));
+        c.ca_file = cert;
+        if (!quick_ask(&c, a, &r, &err))
+            fail_msg("%s: %s", specs[d], err.text);
+        assert_int_equal(r.retries, 1);
+        c = quick_config(specs[d], arena_printf(a, "%s/redirect/tls%zu", base, d));
+        c.ca_file = cert;
+        assert_false(quick_ask(&c, a, &r, &err));
+        if (!strstr(err.text, "the key is not sent there"))
+            fail_msg("%s: %s", specs[d], err.text);
+    }
     server_stop(&tls);
     arena_free(a);
 }

@@ -71,6 +71,12 @@ static const struct example {
     {CLASS_REDUCTION, "row_reduction",
      GRAPH("softmax", "{\"name\": \"x\", " TENSOR "}",
            INPUT(0) ", " OP(1, "aten._softmax.default", "{\"node\": 0}, {\"value\": 1}"), 1)},
+    {CLASS_OTHER, "scan",
+     GRAPH("cumsum", "{\"name\": \"x\", " TENSOR "}",
+           INPUT(0) ", " OP(1, "aten.cumsum.default", "{\"node\": 0}, {\"value\": 1}"), 1)},
+    {CLASS_POINTWISE, "pointwise",
+     GRAPH("tanh", "{\"name\": \"x\", " TENSOR "}",
+           INPUT(0) ", " OP(1, "aten.tanh.default", "{\"node\": 0}"), 1)},
     {CLASS_GEMM, "gemm",
      GRAPH("matmul", "{\"name\": \"A\", " TENSOR "}, {\"name\": \"B\", " TENSOR "}",
            INPUT(0) ", " INPUT(1) ", " OP(2, "aten.mm.default", "{\"node\": 0}, {\"node\": 1}"),
@@ -82,8 +88,51 @@ void match_nearest(enum kernel_class class, const char **recipe, const char **de
     const struct example *e = &examples[ARRAY_LEN(examples) - 1];
 
     for (size_t i = 0; i < ARRAY_LEN(examples); i++)
-        if (examples[i].class == class)
+        if (examples[i].class == class && class != CLASS_OTHER) {
             e = &examples[i];
+            break;
+        }
+    *recipe = e->recipe;
+    *description = e->description;
+}
+
+/* Whether the task has the operator that an example is about; a product is one in any form. */
+static bool has_operator(const json_t *task, const struct example *e)
+{
+    static const struct {
+        const char *recipe, *parts[4];
+    } about[] = {{"pointwise", {"sigmoid", "silu", "tanh"}},
+                 {"row_reduction", {"softmax"}},
+                 {"scan", {"cumsum", "cumprod"}},
+                 {"gemm", {"mm", "matmul", "linear"}}};
+    const json_t *node;
+    size_t i;
+
+    json_array_foreach(json_object_get(task, "graph"), i, node)
+    {
+        const char *op = json_string_or(node, "op", "");
+
+        for (size_t k = 0; k < ARRAY_LEN(about); k++)
+            for (size_t p = 0; !strcmp(about[k].recipe, e->recipe) && about[k].parts[p]; p++)
+                if (strstr(op, about[k].parts[p]) && (strcmp(e->recipe, "pointwise") != 0 ||
+                                                      strstr(e->description, about[k].parts[p])))
+                    return true;
+    }
+    return false;
+}
+
+void match_other(enum kernel_class class, const json_t *task, const char **recipe,
+                 const char **description)
+{
+    const struct example *e = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(examples) && !e; i++)
+        if (examples[i].class == class && !has_operator(task, &examples[i]))
+            e = &examples[i];
+    for (size_t i = 0; i < ARRAY_LEN(examples) && !e; i++) /* none of the class: any other */
+        if (examples[i].class != class && !has_operator(task, &examples[i]))
+            e = &examples[i];
+    e = e ? e : &examples[0];
     *recipe = e->recipe;
     *description = e->description;
 }

@@ -28,6 +28,9 @@ bool match_graph(const struct graph *g, struct arena *a, struct match *out);
 bool match_one(const struct graph *g, struct arena *a, struct match *out);
 /* The recipe a language model should see for this class of task, and a graph for it. */
 void match_nearest(enum kernel_class class, const char **recipe, const char **description);
+/* Likewise, of an operator that the task (its description) does not have. */
+void match_other(enum kernel_class class, const json_t *task, const char **recipe,
+                 const char **description);
 
 bool match_pointwise(const struct graph *g, struct arena *a, struct match *out);
 bool match_rows(const struct graph *g, struct arena *a, struct match *out);
