@@ -97,6 +97,11 @@ class Tracer(TorchDispatchMode):
         self.exact = True  # False: a view was written in place, so the graph hides an effect
         self.mutated: set[int] = set()  # leaves written in place
         self.leaves = len(leaves)
+        self.formulas: dict[str, Any] = {}  # operators that are traced as what they are made of
+        self.following = False  # a backward
+        self.places: dict[Any, tuple[int, int]] = {}  # of a backward: by where a tensor lies
+        self.kept: list[torch.Tensor] = []
+        self.first = leaves
         for i, leaf in enumerate(leaves):
             self.nodes.append(Node("input", parts=[tensor_part(leaf, relabel)], index=i))
             self.mark(leaf, i, 0)
@@ -104,8 +109,11 @@ class Tracer(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         _refuse_big(args, self.limit)
-        result = func(*args, **kwargs)
         name = str(func).split(".")[1] if "." in str(func) else str(func)
+        if name in self.formulas:
+            with self:
+                return self.formulas[name](*args, **kwargs)
+        result = func(*args, **kwargs)
         if name in SAME and args and isinstance(args[0], torch.Tensor):
             self.mark(result, *self.node_of(args[0]))
             return result
@@ -126,8 +134,18 @@ class Tracer(TorchDispatchMode):
             self.mark(tensor, len(self.nodes) - 1, part)
         return result
 
+    def follow(self, formulas: dict[str, Any]) -> None:
+        """A backward is traced: autograd hands out other objects for the tensors it has saved, over the same memory."""
+        self.formulas, self.following = formulas, True
+        for i, leaf in enumerate(self.first):
+            self.mark(leaf, i, 0)
+
     def mark(self, tensor: torch.Tensor, number: int, part: int) -> None:
         tensor._cutegen_node = self.token, number, part
+        place = _place(tensor) if self.following else None
+        if place is not None:
+            self.places[place] = number, part
+            self.kept.append(tensor)  # or its memory would be another's
 
     def _note_mutation(self, name: str, func: Any, args: Any) -> None:
         if not func._schema.is_mutable:
@@ -146,6 +164,9 @@ class Tracer(TorchDispatchMode):
         token, number, part = getattr(tensor, "_cutegen_node", (0, 0, 0))
         if token == self.token:
             return number, part
+        place = _place(tensor) if self.following else None
+        if place is not None and place in self.places:
+            return self.places[place]
         value = {"value": tensor.item()} if tensor.numel() == 1 and tensor.device.type == "cpu" else {}
         self.nodes.append(
             Node("constant", kwargs=value, parts=[tensor_part(tensor, self.relabel)])
@@ -170,6 +191,15 @@ class Tracer(TorchDispatchMode):
         if isinstance(value, torch.dtype):
             return {"dtype": DTYPES.get(value, str(value))}
         return {"text": str(value)}
+
+
+def _place(tensor: torch.Tensor) -> Any:
+    """Where a tensor lies; None where that is not known."""
+    try:
+        storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()._storage
+        return storage._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
+    except (AttributeError, NotImplementedError, RuntimeError):
+        return None
 
 
 def _refuse_big(args: Any, limit: int | None) -> None:

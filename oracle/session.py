@@ -86,8 +86,9 @@ class Session:
         self.device = _device(request.get("device", "cpu"))
         self.source = read_source(Path(_field(request, "task", str)).absolute())
         self.variant = int(request.get("variant") or 0)
+        self.backward = bool(request.get("backward"))
         self.values = self._sizes(request)
-        self.task = Task(self.source, self.values, self.device, self.variant)
+        self.task = Task(self.source, self.values, self.device, self.variant, self.backward)
         # Allowed by the user, or by the task, which switches it on where it is read.
         self.tf32 = tf32_allowed()
         exact_arithmetic(self.tf32)
@@ -196,7 +197,7 @@ class Session:
         return {n: v for n, v in chosen.items() if v != written[n] or n in fixed}
 
     def _choose(self, sizes: dict[str, int], fixed: dict[str, int], limits: scale.Limits) -> dict[str, int]:
-        return scale.choose(sizes, fixed, limits, lambda values: _cost(self.source, values, limits, self.variant))
+        return scale.choose(sizes, fixed, limits, lambda values: _cost(self.source, values, limits, self.variant, self.backward))
 
     def _learn(self) -> None:
         """Runs the task a few times to find out what it is."""
@@ -445,6 +446,7 @@ class Session:
             "call": self._call(),
             "training": self.training,
             "judged_source": self.source.rewritten(self.values) if changed else None,
+            "backward": self.task.backward,
             "tf32": self.rules.tf32,
             "class": kind,
             "evidence": evidence,
@@ -478,7 +480,7 @@ class Session:
         set_by_user = {n: v for n, v in self.values.items() if n in self.fixed}
         try:
             with OnMeta():
-                task = Task(self.source, set_by_user, torch.device("cpu"), self.variant)
+                task = Task(self.source, set_by_user, torch.device("cpu"), self.variant, self.backward)
                 arguments = task.arguments(FIRST_SEED, torch.device("meta"))
                 model = task.model(FIRST_SEED, torch.device("meta"))
             graph, results = trace(task, model, arguments, arguments.tensors)
@@ -787,6 +789,7 @@ def _identity(request: dict[str, Any]) -> tuple[Any, ...]:
         request.get("room"),
         bool(request.get("tf32")),
         request.get("variant"),
+        bool(request.get("backward")),
     )
 
 
@@ -830,13 +833,13 @@ def free_bytes(device: torch.device) -> int:
     return 1 << 62
 
 
-def _cost(source: Source, values: dict[str, int], limits: scale.Limits, variant: int = 0) -> scale.Cost:
+def _cost(source: Source, values: dict[str, int], limits: scale.Limits, variant: int, backward: bool) -> scale.Cost:
     """What the task costs at these sizes. On meta tensors where that works: no arithmetic; else executed on the CPU, if not far too big."""
     most = 8 * limits.elements
     too_big = scale.Cost(limits.elements + 1, math.inf, 0)
     try:
         with Limit(most):
-            task = Task(source, values, torch.device("cpu"), variant)
+            task = Task(source, values, torch.device("cpu"), variant, backward)
             arguments = task.arguments(FIRST_SEED)
             model = task.model(FIRST_SEED)
         if max((t.numel() for t in arguments.tensors), default=0) > limits.elements:

@@ -155,21 +155,21 @@ def _run(task: Task, values: dict[str, int], seed: int, real: bool) -> Point | N
 def _trace_real(of: Task, values: dict[str, int], seed: int) -> Graph | None:
     if _elements(of, values, seed) > MAX_ELEMENTS:
         return None
-    task = Task(of.source, values, torch.device("cpu"), of.variant)
+    task = Task(of.source, values, torch.device("cpu"), of.variant, of.backward)
     arguments = task.arguments(seed)
     return trace(task, task.model(seed), arguments, arguments.tensors, limit=8 * MAX_ELEMENTS)[0]
 
 
 def _elements(of: Task, values: dict[str, int], seed: int) -> int:
     with OnMeta():
-        arguments = Task(of.source, values, torch.device("cpu"), of.variant).arguments(seed, torch.device("meta"))
+        arguments = Task(of.source, values, torch.device("cpu"), of.variant, of.backward).arguments(seed, torch.device("meta"))
     return max((t.numel() for t in arguments.tensors), default=0)
 
 
 def _trace_shapes(of: Task, values: dict[str, int], seed: int) -> Graph:
     meta = torch.device("meta")
     with OnMeta():
-        task = Task(of.source, values, torch.device("cpu"), of.variant)
+        task = Task(of.source, values, torch.device("cpu"), of.variant, of.backward)
         arguments = task.arguments(seed, meta)
         model = task.model(seed, meta)
     return trace(task, model, arguments, arguments.tensors)[0]

@@ -403,6 +403,7 @@ class Arguments:
     tensors: list[torch.Tensor]
     scalars: list[dict[str, Any]]
     constants: dict[str, str]  # arguments that are neither: name -> repr
+    upstream: int = 0  # of a backward: how many of the tensors, the last ones, are gradients of the outputs
 
     def skeleton(self) -> Arguments:
         """The same call without its tensors' memory, to be filled by with_tensors()."""
@@ -410,7 +411,7 @@ class Arguments:
         bound = inspect.BoundArguments(
             self.bound.signature, {n: unflatten(v, empty) for n, v in self.bound.arguments.items()}
         )
-        return Arguments(bound, self.names, [], self.scalars, self.constants)
+        return Arguments(bound, self.names, [], self.scalars, self.constants, self.upstream)
 
     def with_tensors(self, tensors: list[torch.Tensor]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         leaves = iter(tensors)
@@ -426,10 +427,13 @@ class Arguments:
 class Task:
     """A task file executed with one set of constants, on one device."""
 
-    def __init__(self, source: Source, values: dict[str, int], device: torch.device, variant: int = 0) -> None:
+    def __init__(
+        self, source: Source, values: dict[str, int], device: torch.device, variant: int = 0, backward: bool = False
+    ) -> None:
         self.source, self.device = source, device
         self.values = {**source.constants, **values}
         self.module = source.execute(values)
+        self.backward = backward or getattr(self.module, "BACKWARD", False) is True
         self.path = source.path
         self.variant, self.variants = variant, 1  # of get_inputs_list()
         self.returns: Any = 0  # how the last forward's results were nested (truth.py)
@@ -441,11 +445,24 @@ class Task:
             made = [made]
         if not isinstance(made, (list, tuple, dict)):
             raise use(f"{self.path}: get_inputs() gives {type(made).__name__}, not a list", FORMAT)
-        return self._name(
+        arguments = self._name(
             list(made) if not isinstance(made, dict) else [],
             made if isinstance(made, dict) else {},
             device or self.device,
         )
+        return self._with_upstream(arguments, seed, device or self.device) if self.backward else arguments
+
+    def _with_upstream(self, arguments: Arguments, seed: int, device: torch.device) -> Arguments:
+        """A gradient for each output of the forward, as further inputs."""
+        from .backward import upstream
+        from .truth import run
+
+        model = self.model(seed, device)
+        more = upstream(run(self, model, arguments, arguments.tensors), seed)
+        arguments.names += [n for n, _ in more]
+        arguments.tensors += [t for _, t in more]
+        arguments.upstream = len(more)
+        return arguments
 
     def _get_inputs(self) -> Any:
         several = getattr(self.module, "get_inputs_list", None)

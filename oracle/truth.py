@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import backward
 from .fault import is_out_of_memory, use
 from .graph import Graph, Tracer
 from .task import Arguments, Task, flatten, held_tensors, plain_tensors, task_errors
@@ -84,7 +85,10 @@ def run(
         "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())",
     ):
         with default_device(task.device):
-            results = results_of(task, model(*args, **kwargs))
+            if arguments.upstream:
+                results = _gradients(task, model, arguments, [_leaf(t) for t in tensors])
+            else:
+                results = results_of(task, model(*args, **kwargs))
         for buffer, before in saved:
             buffer.copy_(before)
     return [(name, result.detach()) for name, result in results]
@@ -112,11 +116,36 @@ def trace(
         with default_device(task.device), _plain_operators(model), Tracer(leaves, limit, relabel) as tracer:
             for tensor, number in marks:
                 tracer.mark(tensor, number, 0)
-            results = results_of(task, model(*args, **kwargs))
+            if arguments.upstream:
+                tracer.follow(backward.FORMULAS)
+                results = _gradients(task, model, arguments, inputs)
+            else:
+                results = results_of(task, model(*args, **kwargs))
         outputs = [tracer.node_of(r) for _, r in results]
         for buffer, before in saved:
             buffer.copy_(before)
     return Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated), results
+
+
+def _leaf(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach() if tensor.is_floating_point() else tensor
+
+
+def _gradients(
+    task: Task, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]
+) -> list[tuple[str, torch.Tensor]]:
+    """The backward of the forward, for upstream gradients that are the last of `tensors`."""
+    count = len(tensors) - arguments.upstream
+    args, kwargs = arguments.with_tensors(tensors[:count])
+    leaves = [(n, t) for n, t in zip(arguments.names, tensors[:count]) if t.is_floating_point()]
+    for _, tensor in leaves:
+        tensor.requires_grad_(True)
+    with backward.parameters_with_gradients(model) as parameters:
+        made = backward.gradients(
+            task.path, lambda: results_of(task, model(*args, **kwargs)), leaves + parameters, tensors[count:]
+        )
+    task.returns = {"tuple": list(range(len(made)))}
+    return made
 
 
 @contextlib.contextmanager

@@ -328,6 +328,8 @@ bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena 
     json_object_set_new(request, "max_elements",
                         load->max_elements > 0 ? json_integer(load->max_elements) : json_null());
     json_object_set_new(request, "tf32", json_boolean(load->tf32));
+    if (load->backward)
+        json_object_set_new(request, "backward", json_true());
     if (load->variant > 0)
         json_object_set_new(request, "variant", json_integer(load->variant));
     if (load->import_s > 0)

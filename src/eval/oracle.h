@@ -42,6 +42,7 @@ struct oracle_load {
     const char *work_dir;  /* buffers live here where its process has no folder of its own */
     json_t *set;           /* size constants to override; may be NULL; borrowed */
     int variant;           /* of get_inputs_list(), from 0 */
+    bool backward;         /* the gradients are the task */
     int64_t max_elements;  /* scale down to at most this; 0: sizes as written */
     int import_s;          /* longest import of the task file; 0: 60 s */
     bool tf32;             /* fp32 products may be made of TF32 factors, the baselines' too */

@@ -97,10 +97,10 @@ static void restore_model(const json_t *j, struct arena *a, struct settings *s,
 /* What was said with `resume` and is the run's own since it began. */
 static void tell_ignored(const struct run_options *o)
 {
-    static const char *const fixed[] = {"model",   "device",       "models", "simt-arch", "set",
-                                        "shapes",  "scale",        "draws",  "check",     "repairs",
-                                        "advance", "profile-from", "width",  "seed",      "target",
-                                        "accept",  "allow-tf32",   "fresh",  "example"};
+    static const char *const fixed[] = {
+        "backward", "model",  "device", "models",     "simt-arch", "set",          "shapes",
+        "scale",    "draws",  "check",  "repairs",    "advance",   "profile-from", "width",
+        "seed",     "target", "accept", "allow-tf32", "fresh",     "example"};
 
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         if (said(o, fixed[i]))
@@ -123,6 +123,7 @@ json_t *run_options_json(const struct settings *s, const struct run_options *o)
         s->draws, "check", s->check, "width", o->width, "seed_builtin", o->seed_builtin,
         "target_cuda", s->target_cuda, "accept", s->accept, "allow_tf32", s->allow_tf32);
     add_model(out, s);
+    json_object_set_new(out, "backward", json_boolean(s->backward));
     if (s->shapes) {
         json_t *shapes = json_array();
 
@@ -164,6 +165,7 @@ bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
     s->scale = json_bool_or(j, "scale", s->scale);
     s->draws = (int)json_int_or(j, "draws", s->draws);
     s->accept = json_bool_or(j, "accept", s->accept);
+    s->backward = json_bool_or(j, "backward", false);
     s->allow_tf32 = json_bool_or(j, "allow_tf32", false);
     s->target_cuda = json_bool_or(j, "target_cuda", false);
     restore_model(j, a, s, o);

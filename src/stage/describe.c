@@ -56,6 +56,7 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
         .work_dir = st->work_dir,
         .max_elements = simt && s->scale ? SIMT_MAX_ELEMENTS : 0,
         .tf32 = s->allow_tf32,
+        .backward = s->backward,
         .import_s = s->task_deadline_s,
     };
     ok = overrides_json(s->set, &st->load.set, err);

@@ -1,0 +1,20 @@
+"""Gradient of a chain with exp and log1p."""
+import torch
+import torch.nn as nn
+
+BACKWARD = True
+ROWS = 64
+COLUMNS = 256
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.log1p(torch.exp(x))
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLUMNS)]
+
+
+def get_init_inputs():
+    return []

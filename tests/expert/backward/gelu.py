@@ -1,0 +1,20 @@
+"""Gradient of gelu."""
+import torch
+import torch.nn as nn
+
+BACKWARD = True
+ROWS = 64
+COLUMNS = 256
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.gelu(x)
+
+
+def get_inputs():
+    return [torch.randn(ROWS, COLUMNS)]
+
+
+def get_init_inputs():
+    return []
