@@ -53,23 +53,20 @@ static _Noreturn void become(const struct confine_policy *p, const struct proc_b
     _exit(127);
 }
 
-int main(int argc, char **argv)
+/* The exit status of the program, or why there is none. */
+static int run(char **argv, struct arena *a)
 {
-    struct arena *a = arena_new();
     struct confine_policy p;
     struct proc_birth birth;
     struct error err = {0};
     json_t *j = NULL;
     int status;
+    bool good;
     pid_t pid;
 
-    if (argc == 2 && strcmp(argv[1], "--report") == 0)
-        return print_report();
-    if (argc < 4 || strcmp(argv[2], "--") != 0) {
-        fprintf(stderr, "usage: cutegen-confine POLICY-JSON -- PROGRAM ARGUMENT...\n");
-        return 126;
-    }
-    if (!json_parse(text_of(argv[1]), "the policy", &j, &err) || !confine_parse(j, a, &p, &err)) {
+    good = json_parse(text_of(argv[1]), "the policy", &j, &err) && confine_parse(j, a, &p, &err);
+    json_decref(j);
+    if (!good) {
         fprintf(stderr, "cutegen-confine: %s\n", err.text);
         return 126;
     }
@@ -81,4 +78,21 @@ int main(int argc, char **argv)
         return 126;
     }
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int main(int argc, char **argv)
+{
+    struct arena *a;
+    int code;
+
+    if (argc == 2 && strcmp(argv[1], "--report") == 0)
+        return print_report();
+    if (argc < 4 || strcmp(argv[2], "--") != 0) {
+        fprintf(stderr, "usage: cutegen-confine POLICY-JSON -- PROGRAM ARGUMENT...\n");
+        return 126;
+    }
+    a = arena_new();
+    code = run(argv, a);
+    arena_free(a);
+    return code;
 }
