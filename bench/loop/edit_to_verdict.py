@@ -5,7 +5,8 @@
 
 BEFORE and AFTER are source trees with a build in build/release; what they judge are AFTER's kernels. Each build has a warm server
 of its own. A round edits every kernel in every way and has both builds judge it, one after the other, the order changing from
-round to round: what disturbs the machine meets both. ROUNDS: 7. Ways to edit: a comment with a new number among the device
+round to round: what disturbs the machine meets both. Beside the time on the clock stands the CPU time, of the command and of what the
+server lent it, which a busy machine disturbs far less. ROUNDS: 7. Ways to edit: a comment with a new number among the device
 code (kernel), one in the plan (plan), none (unchanged). Standard library only.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -33,15 +35,28 @@ class Build:
         self.env = {**os.environ, **places, "CUTEGEN_HOME": str(self.tree), "CUTEGEN_SERVER": "yes"}
         self.program = str(self.tree / "build" / "release" / "src" / "cutegen")
 
-    def judge(self, task: str, kernel: Path) -> float:
-        """Seconds."""
+    def lent_cpu(self) -> dict[int, float]:
+        """CPU seconds so far of the server's processes."""
+        done = subprocess.run([self.program, "server", "status", "--json"], env=self.env, capture_output=True, text=True, check=False)
+        found = {}
+        for one in json.loads(done.stdout or "{}").get("processes", []):
+            fields = Path(f"/proc/{one['pid']}/stat").read_text().rpartition(")")[2].split()
+            found[one["pid"]] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return found
+
+    def judge(self, task: str, kernel: Path) -> tuple[float, float]:
+        """(seconds, CPU seconds)"""
+        lent, own = self.lent_cpu(), resource.getrusage(resource.RUSAGE_CHILDREN)
         begin = time.monotonic()
         command = [self.program, "eval", str(ROOT / task), str(kernel), "--device", "simt", "--json"]
         done = subprocess.run(command, env=self.env, capture_output=True, text=True, check=False)
         seconds = time.monotonic() - begin
         if '"verdict": "pass"' not in done.stdout and '"verdict":"pass"' not in done.stdout:
             raise SystemExit(f"{self.tree}: {kernel}: {(done.stdout or done.stderr)[:400]}")
-        return seconds
+        now = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = now.ru_utime + now.ru_stime - own.ru_utime - own.ru_stime
+        cpu += sum(used - lent.get(pid, 0.0) for pid, used in self.lent_cpu().items())
+        return seconds, cpu
 
     def stop(self) -> None:
         subprocess.run([self.program, "server", "stop"], env=self.env, capture_output=True, check=False)
@@ -60,13 +75,13 @@ def load() -> str:
 def main() -> int:
     before, after, out = sys.argv[1:4]
     rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 7
-    times: dict[tuple[str, str], list[list[float]]] = {}
+    times: dict[tuple[str, str], list[list[tuple[float, float]]]] = {}
     loads, number = [load()], 0
     with tempfile.TemporaryDirectory(prefix="edit-") as folder:
         work = Path(folder)
         builds = [Build(tree, work / str(k)) for k, tree in enumerate((before, after))]
         try:
-            for name, task, kernel in CASES:
+            for _, task, kernel in CASES:
                 for build in builds:  # warm: the first judgement is not counted
                     build.judge(task, ROOT / kernel)
             for turn in range(rounds):
@@ -75,7 +90,7 @@ def main() -> int:
                     for way in WAYS:
                         number += 1
                         path = edited(source, way, number, work / Path(kernel).name)
-                        pair = [0.0, 0.0]
+                        pair = [(0.0, 0.0), (0.0, 0.0)]
                         for k in (0, 1) if turn % 2 == 0 else (1, 0):
                             pair[k] = builds[k].judge(task, path)
                         times.setdefault((name, way), []).append(pair)
@@ -83,12 +98,12 @@ def main() -> int:
         finally:
             for build in builds:
                 build.stop()
-    lines = ["| kernel | edited | before | after | median of the differences |", "|---|---|---|---|---|"]
+    lines = ["| kernel | edited | before | after | CPU before | CPU after | CPU, median of the differences |", "|---|---|---|---|---|---|---|"]
     for (name, way), pairs in times.items():
-        one, two = (sorted(p[k] for p in pairs) for k in (0, 1))
-        shown = [f"{statistics.median(v):.2f} s ({v[0]:.2f} to {v[-1]:.2f})" for v in (one, two)]
-        gap = statistics.median(p[1] - p[0] for p in pairs)
-        lines.append(f"| {name} | {way} | {shown[0]} | {shown[1]} | {1000 * gap:+.0f} ms |")
+        middle = [[statistics.median(p[k][what] for p in pairs) for k in (0, 1)] for what in (0, 1)]
+        gap = statistics.median(p[1][1] - p[0][1] for p in pairs)
+        row = [name, way, *(f"{v:.2f} s" for v in middle[0] + middle[1]), f"{1000 * gap:+.0f} ms"]
+        lines.append("| " + " | ".join(row) + " |")
     text = "\n".join(lines) + f"\n\n{rounds} rounds; load average of the machine from round to round: {', '.join(loads)}.\n"
     Path(out).write_text(text)
     print(text)
