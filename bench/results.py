@@ -30,6 +30,7 @@ SOURCES = [
     ("Exported modules", "bench/gpu/results/export.md"),
     ("Hand-written steps", "bench/gpu/steps.md"),
     ("The loop", "bench/loop/results.md"),
+    ("From an edit to a verdict on simt", "bench/loop/edit_to_verdict.md"),
     ("Several products in one task", "bench/gemm_coverage.md"),
     ("simt", "bench/simt/results.md"),
 ]
