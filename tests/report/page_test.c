@@ -229,6 +229,41 @@ static void a_suite_counts_every_task_in_page_text_csv_and_json(void **state)
     buf_release(&csv);
 }
 
+/* An answer without work would pass: page, `show` and the table of a suite say so and claim
+ * nothing. */
+static void a_trivial_task_is_named_and_claims_no_speed_up(void **state)
+{
+    static const char *const says[] = {"zeros would pass too"};
+    struct place *p = *state;
+    struct run_history h = p->h[SAMPLE_GEMM];
+    struct suite_task task = {
+        .path = "/s/t.py", .name = h.info.task, .problem = "", .ended = true, .run = h.info.id};
+    struct suite_record suite = {.name = "s", .source = "/s", .tasks = &task, .count = 1};
+    struct suite_view v = {.suite = &suite, .histories = &h};
+    struct buf text = buf_init(1 << 20), table = buf_init(1 << 20);
+    const char *page;
+
+    for (size_t i = 0; i < h.attempt_count; i++)
+        if (h.attempts[i].outcome.measurement) {
+            struct measurement *m = arena_alloc(p->a, sizeof *m);
+
+            *m = *h.attempts[i].outcome.measurement;
+            m->trivial = says[0];
+            h.attempts[i].outcome.measurement = m;
+        }
+    page = page_of(p, &h, 1);
+    report_text(&h, &text);
+    report_suite_text(&v, &table);
+    assert_has(page, says, 1);
+    assert_has(text.data, says, 1);
+    assert_has(table.data, says, 1);
+    assert_null(strstr(page, "faster than PyTorch eager"));
+    assert_null(strstr(text.data, "4.42x"));
+    assert_null(strstr(table.data, "4.42x"));
+    buf_release(&text);
+    buf_release(&table);
+}
+
 static void a_run_that_just_began_has_a_page(void **state)
 {
     struct place *p = *state;
@@ -278,6 +313,7 @@ enum hostile { HOSTILE_MEASURED, HOSTILE_MODELLED, HOSTILE_FAILED, HOSTILE_EMPTY
 
 static void hostile_run(struct place *p, enum hostile how, struct run_history *h)
 {
+    static int made;
     json_t *evil = json_pack("{s:s, s:[s, s]}", "<u>key</u>", "<u>v</u>", "command", "cutegen",
                              "';rm <u>'<u>");
     json_t *description = json_pack("{s:[{s:s, s:s, s:[i]}]}", "inputs", "name", "<i>x</i>",
@@ -293,7 +329,8 @@ static void hostile_run(struct place *p, enum hostile how, struct run_history *h
     struct run_spec spec = {.task = &t,
                             .device = &d,
                             .model = EVIL,
-                            .suite = EVIL,
+                            .suite =
+                                arena_printf(p->a, "%s%d", EVIL, ++made), /* one run of a task */
                             .options = evil,
                             .environment = evil};
     struct error err = {0};
@@ -466,6 +503,7 @@ int main(void)
         cmocka_unit_test(a_run_without_a_kernel_says_that_first),
         cmocka_unit_test(runs_of_one_task_are_overlaid_and_of_several_listed),
         cmocka_unit_test(a_suite_counts_every_task_in_page_text_csv_and_json),
+        cmocka_unit_test(a_trivial_task_is_named_and_claims_no_speed_up),
         cmocka_unit_test(a_run_that_just_began_has_a_page),
         cmocka_unit_test(the_page_asks_for_nothing_from_outside),
         cmocka_unit_test(a_hostile_run_stays_text_on_page_terminal_and_in_json),

@@ -320,7 +320,7 @@ static bool fill_one(struct store *st, const struct sample *s, struct arena *a, 
     struct run_spec spec = {.task = &task,
                             .device = s->gpu ? &gpu : &simt,
                             .model = s->model,
-                            .suite = "sample",
+                            .suite = s->model, /* a suite has one run of a task */
                             .options = options,
                             .environment = environment};
     struct run *r = NULL;
