@@ -26,10 +26,11 @@ cross_setup()
     local arch=$1 deb
     deb=$(debian_arch "$arch")
     local packages=("gcc-${arch//_/-}-linux-gnu" "libc6-dev:$deb" "libjansson-dev:$deb" "libsqlite3-dev:$deb"
-                    "libcurl4-openssl-dev:$deb" "libcmocka-dev:$deb" "libinih-dev:$deb")
+                    "libcurl4-openssl-dev:$deb" "libcmocka-dev:$deb" "libinih-dev:$deb" "libmicrohttpd-dev:$deb")
     if command -v "$arch-linux-gnu-gcc" >/dev/null &&
         [ -e "/usr/lib/$arch-linux-gnu/pkgconfig/libcurl.pc" ] &&
-        [ -e "/usr/lib/$arch-linux-gnu/pkgconfig/inih.pc" ]; then
+        [ -e "/usr/lib/$arch-linux-gnu/pkgconfig/inih.pc" ] &&
+        [ -e "/usr/lib/$arch-linux-gnu/pkgconfig/libmicrohttpd.pc" ]; then
         return 0
     fi
     say "apt, for $arch: ${packages[*]}"

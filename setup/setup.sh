@@ -75,7 +75,7 @@ look_for_build_tools()
     has pkg-config || want pkg-config pkg-config
     local row
     for row in jansson:libjansson-dev sqlite3:libsqlite3-dev libcurl:libcurl4-openssl-dev \
-               cmocka:libcmocka-dev inih:libinih-dev; do
+               cmocka:libcmocka-dev inih:libinih-dev libmicrohttpd:libmicrohttpd-dev; do
         pkg-config --exists "${row%%:*}" 2>/dev/null || want "${row%%:*}" "${row##*:}"
     done
     has git || want git git
@@ -198,6 +198,9 @@ look_for_test_tools()
         want "PostgreSQL (tests start one of their own)" postgresql
     [ -x /usr/sbin/slurmctld ] || has slurmctld ||
         want "Slurm (tests start one of their own)" slurmctld slurmd slurm-client
+    # Where it is a package like any other; elsewhere the test of the live page is skipped without one.
+    has chromium || has chromium-browser || has google-chrome || ! grep -qsx 'ID=debian' /etc/os-release ||
+        want "Chromium (tests open the live page in it)" chromium
     has clang-format-14 || { has clang-format && clang-format --version | grep -q "version 14\."; } ||
         [ -x "$VENV/bin/clang-format" ] || want_wheel "clang-format 14" "clang-format==$CLANG_FORMAT"
     venv_has ruff "$RUFF" || want_wheel "ruff (lints Python)" "ruff==$RUFF"
@@ -332,7 +335,8 @@ download()
     local dir debs wheels
     dir=$(cd "$1" && pwd)
     debs=(make gcc libc6-dev pkg-config git meson ninja-build python3-venv libjansson-dev libsqlite3-dev
-          libcurl4-openssl-dev libcmocka-dev libinih-dev clang postgresql slurmctld slurmd slurm-client)
+          libcurl4-openssl-dev libcmocka-dev libinih-dev libmicrohttpd-dev clang postgresql slurmctld slurmd slurm-client
+          chromium)
     wheels=("nvidia-cuda-nvrtc==$CUDA_WHEELS" "nvidia-cuda-runtime==$CUDA_WHEELS"
             "nvidia-cuda-crt==$CUDA_WHEELS" "nvidia-cuda-cccl==$CUDA_WHEELS" "clang-format==$CLANG_FORMAT"
             "ruff==$RUFF" "mypy==$MYPY" "mkdocs==$MKDOCS")

@@ -51,6 +51,10 @@ static const struct flag runs_flags[] = {
     {"suite", "NAME", "only the runs of that suite"},
     {0},
 };
+static const struct flag live_flags[] = {
+    {"port", "N", "listen here; default: any free port"},
+    {0},
+};
 static const struct flag export_flags[] = {
     {"output", "DIR", "write the files here; default: export/ in the run's folder"},
     {"layout", "LAYOUT",
@@ -148,6 +152,10 @@ const struct command commands[] = {
      "one HTML page of one run, or of several laid over each other", "RUN may be `last`."},
     {"runs", "", 0, 0, GROUP_STORE, true, false, runs_flags, cmd_runs,
      "the runs in the store, newest first", ""},
+    {"live", "", 0, 0, GROUP_STORE, true, true, live_flags, cmd_live,
+     "runs and suites while they go on, as a page on this machine",
+     "Prints an address with a token; open it in a browser on this machine. The page updates by\n"
+     "itself and only reads. Nobody without the token sees anything. Ctrl-C ends it."},
     {"show", "RUN", 1, 1, GROUP_STORE, true, false, show_flags, cmd_show,
      "a run: its attempts, verdicts and times", "RUN may be `last`."},
     {"export", "RUN", 1, 1, JUDGING, true, false, export_flags, cmd_export,
@@ -178,8 +186,10 @@ const struct command commands[] = {
      "one prompt to the model; without words it is read from stdin", ""},
     {"models", "", 0, 0, GROUP_MODEL, true, false, no_flags, cmd_models,
      "the providers, and which of them have a key", ""},
-    {"prompt", "TASK.py", 1, 1, GROUP_MODEL | GROUP_DEVICE | GROUP_TOOLS, true, false, prompt_flags,
-     cmd_prompt, "what would be sent to a model for a task, without sending it", ""},
+    {"prompt", "TASK.py", 1, 1, GROUP_ALL, true, false, prompt_flags, cmd_prompt,
+     "what would be sent to a model for a task, without sending it",
+     "With what other runs of its class learnt on this device, where the store knows something;\n"
+     "--no-memory leaves that out, as it does in a run."},
     {"server status", "", 0, 0, 0, true, false, no_flags, cmd_server_status,
      "what the warm server holds: builders, oracles, who uses them", ""},
     {"server stop", "", 0, 0, 0, true, false, no_flags, cmd_server_stop,

@@ -218,6 +218,21 @@ struct message {
     struct text content;
 };
 
+struct error;
+struct reply;
+struct request;
+
+/* Who is told of a call while it is under way, from the thread that asks. */
+struct call_watch {
+    void *ctx;
+    /* Before each of its requests goes out: what the call may have cost at most when that one has
+     * ended; cost_usd < 0: no price is known. False: the request is not sent. */
+    bool (*begins)(void *ctx, const struct request *req, int64_t prompt_tokens,
+                   int64_t output_tokens, double cost_usd, struct error *err);
+    /* As soon as the reply is whole, before anything else is done with it. */
+    void (*received)(void *ctx, const struct reply *reply);
+};
+
 /* One question. The same facts twice: as messages for a language model, as
  * data for the built-in engineer. Messages go from what never changes to
  * what changes most, so that a provider's prompt cache hits. */
@@ -226,7 +241,8 @@ struct request {
     const struct message *messages;
     size_t message_count;
     int max_output_tokens;
-    const char *prompt_hash; /* of the templates used */
+    const char *prompt_hash;        /* of the templates used */
+    const struct call_watch *watch; /* NULL: nobody wants to know */
     /* for `builtin` */
     const struct task *task;
     const struct device *device;

@@ -19,6 +19,7 @@ check()
         for (i = split("llm expert toolchain eval server store report", r, " "); i; i--)
             may[r[i]] = "^(base/|model\\.h$|" r[i] "/)"
         may["report"]    = "^(base/|model\\.h$|report/|store/record\\.h$)"
+        may["live"]      = "^(base/|live/)"
         may["confine"]   = "^(base/|confine/)"
         may["server"]    = "^(base/|server/|confine/confine\\.h$)"
         for (i = split("toolchain eval", r, " "); i; i--)
@@ -27,7 +28,7 @@ check()
         may["runner"]    = "^(base/|confine/(confine|seccomp)\\.h$|runner/|simt/|cutegen/kernel\\.h$)"
         may["stage"]     = "^(base/|model\\.h$|llm/|expert/|toolchain/|eval/|server/warm\\.h$|stage/(stage|workshop|settings|exported)\\.h$)"
         may["loop"]      = "^(base/|model\\.h$|store/|stage/(stage|settings)\\.h$|loop/)"
-        may["cli"]       = "^(base/|model\\.h$|store/|report/|stage/(stage|settings)\\.h$|loop/loop\\.h$|cli/)"
+        may["cli"]       = "^(base/|model\\.h$|store/|report/|live/live\\.h$|stage/(stage|settings)\\.h$|loop/loop\\.h$|cli/)"
         # room inside a room -> what it may include of that room, beside its own files; a room without a row here is open
         inner["simt/ptx"]     = "^ptx/"
         inner["simt/ir"]      = "^ptx/"
@@ -44,7 +45,7 @@ check()
         inner["expert/compose"] = "^match/(partition|size_constants)\\.h$"
         inner["runner/plan"]    = "^$"
         # library -> the only rooms that may use it (llm: the index of CuTe passages)
-        only["curl/curl.h"] = "llm"; only["sqlite3.h"] = "store llm"; only["ini.h"] = "cli"
+        only["curl/curl.h"] = "llm"; only["sqlite3.h"] = "store llm"; only["ini.h"] = "cli"; only["microhttpd.h"] = "live"
     }
     FNR == 1 {
         n = split(FILENAME, part, "/")          # src/file, src/ROOM/file or src/ROOM/INNER/file

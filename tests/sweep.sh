@@ -9,6 +9,7 @@
 #   forms      every form of every recipe compiled by plain nvcc
 #   errors     every wrong kernel of tests/toolchain/errors with NVRTC and nvcc
 #   kill       a run killed at KILLS random moments and resumed
+#   calls      a run killed at KILLS random events while a model is asked
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -40,7 +41,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage gemm forms errors kill attacks}; do
+for name in ${SWEEP:-coverage gemm forms errors kill calls attacks}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -60,9 +61,10 @@ for name in ${SWEEP:-coverage gemm forms errors kill attacks}; do
         sweep errors tests/toolchain/errors.py $build
         ;;
     kill) sweep kill env SEED="$seed" python3 tests/e2e/kill_test.py $cutegen "$kills" ;;
+    calls) sweep calls env SEED="$seed" python3 tests/e2e/kill_call_test.py $cutegen "$kills" ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, gemm, forms, errors, kill or attacks" >&2
+        echo "sweep.sh: no sweep '$name': coverage, gemm, forms, errors, kill, calls or attacks" >&2
         exit 2
         ;;
     esac

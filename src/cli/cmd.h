@@ -147,6 +147,7 @@ bool cmd_models(struct cli *cli, int *code, struct error *err);
 bool cmd_prompt(struct cli *cli, int *code, struct error *err);
 bool cmd_server_status(struct cli *cli, int *code, struct error *err);
 bool cmd_server_stop(struct cli *cli, int *code, struct error *err);
+bool cmd_live(struct cli *cli, int *code, struct error *err);
 bool cmd_peaks(struct cli *cli, int *code, struct error *err);
 bool cmd_doctor(struct cli *cli, int *code, struct error *err);
 bool cmd_config(struct cli *cli, int *code, struct error *err);

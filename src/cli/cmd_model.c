@@ -123,6 +123,7 @@ bool cmd_prompt(struct cli *cli, int *code, struct error *err)
 {
     const char *stage = flag_get(cli, "stage"), *kernel = flag_get(cli, "kernel");
     enum stage_kind kind = STAGE_SYNTHESIZE;
+    struct run_options options;
     struct request req = {0};
     json_t *list;
 
@@ -133,7 +134,9 @@ bool cmd_prompt(struct cli *cli, int *code, struct error *err)
         error_set(err, ERROR_USE, "the stage %s is about a kernel", stage_names[kind]);
         return error_hint(err, "name it: --kernel FILE.cu");
     }
-    if (!stage_prompt(&cli->settings, kind, cli->words[0], kernel, cli->a, &req, err))
+    config_run_options(cli->config, &options);
+    if (!loop_prompt(&cli->settings, kind, cli->words[0], kernel, options.memory, cli->a, &req,
+                     err))
         return false;
     list = json_array();
     for (size_t i = 0; i < req.message_count; i++) {

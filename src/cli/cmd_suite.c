@@ -158,6 +158,9 @@ static json_t *flags_for_runs(const struct cli *cli)
     }
     if (measures_a_model(cli))
         json_array_append_new(list, json_string("--example=other"));
+    /* What a task is told must not depend on which others were done before it. */
+    if (!strcmp(config_where(cli->config, "memory"), "default"))
+        json_array_append_new(list, json_string("--no-memory"));
     for (size_t i = 0; cli->settings.set && cli->settings.set[i]; i++)
         json_array_append_new(list, json_sprintf("--set=%s", cli->settings.set[i]));
     for (size_t i = 0; cli->settings.shapes && cli->settings.shapes[i]; i++)

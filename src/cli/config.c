@@ -50,6 +50,12 @@ const struct config_key config_keys[] = {
     {"width", GROUP_LOOP, "N", "1", "candidates tried per step"},
     {"seed", GROUP_LOOP, "none|builtin", "none", "builtin: a model starts from the built-in engineer's best kernel"},
     {"fresh", GROUP_LOOP, NULL, "no", "begin anew: the built-in engineer forgets what it found for this task before"},
+    {"search", GROUP_LOOP, "refine|beam|restarts", "refine", "one line of development, several at a time, or one after the other"},
+    {"beam", GROUP_LOOP, "N", "3", "with --search beam: lines of development that are kept"},
+    {"restarts", GROUP_LOOP, "N", "3", "with --search restarts: lines that are begun, each with an equal share of the depth"},
+    {"parallel-calls", GROUP_LOOP, "N", "1", "candidates of one step asked for at the same time, up to 16"},
+    {"floor-stop", GROUP_LOOP, "PERCENT", "3", "stop a model's run this near to the floor; 0: never"},
+    {"memory", GROUP_LOOP, NULL, "yes", "tell the model what other runs of its class on this device learnt"},
     {"advance", GROUP_LOOP, "best|last", "best", "the next step starts from the best kernel, or from the last correct one"},
     {"device", GROUP_DEVICE, "DEVICE", "auto", "auto, simt, or cuda:N"},
     {"simt-as", GROUP_DEVICE, "GPU", "H200", "GPU whose time simt models"},
@@ -187,7 +193,8 @@ static const char *value_fault(const struct config_key *k, const char *value)
         return strchr(value, '=') && value[0] != '=' ? NULL : "NAME=VALUE is wanted";
     if (!strcmp(k->name, "draws") && is_number(value, true) && strtol(value, NULL, 10) < 1)
         return "at least one draw is wanted";
-    if (!strcmp(k->value, "N") || !strcmp(k->value, "DEPTH") || !strcmp(k->value, "MIB"))
+    if (!strcmp(k->value, "N") || !strcmp(k->value, "DEPTH") || !strcmp(k->value, "PERCENT") ||
+        !strcmp(k->value, "MIB"))
         return is_number(value, true) ? NULL : "a whole number is wanted";
     if (!strcmp(k->value, "SECONDS"))
         return is_number(value, true) && strcmp(value, "0") ? NULL : "whole seconds are wanted";
@@ -420,19 +427,32 @@ void config_settings(const struct config *c, struct settings *out)
     };
 }
 
+static int at_least_1(int n)
+{
+    return n > 0 ? n : 1;
+}
+
 void config_run_options(const struct config *c, struct run_options *out)
 {
-    const char *profile = config_get(c, "profile-from");
+    const char *profile = config_get(c, "profile-from"), *search = config_get(c, "search");
 
     *out = (struct run_options){
         .max_depth = strcmp(config_get(c, "depth"), "auto") ? get_int(c, "depth") : -1,
         .max_repairs = get_int(c, "repairs"),
         .patience = get_int(c, "patience"),
         .profile_from = strcmp(profile, "auto") ? get_int(c, "profile-from") : -1,
-        .width = get_int(c, "width") ? get_int(c, "width") : 1,
+        .width = at_least_1(get_int(c, "width")),
         .seed_builtin = !strcmp(config_get(c, "seed"), "builtin"),
         .fresh = !strcmp(config_get(c, "fresh"), "yes"),
         .advance = strcmp(config_get(c, "advance"), "last") ? ADVANCE_BEST : ADVANCE_LAST,
+        .search = !strcmp(search, "beam")       ? SEARCH_BEAM
+                  : !strcmp(search, "restarts") ? SEARCH_RESTARTS
+                                                : SEARCH_REFINE,
+        .beam = at_least_1(get_int(c, "beam")),
+        .restarts = at_least_1(get_int(c, "restarts")),
+        .parallel_calls = at_least_1(get_int(c, "parallel-calls")),
+        .floor_stop = get_int(c, "floor-stop"),
+        .memory = !strcmp(config_get(c, "memory"), "yes"),
     };
 }
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OPTIONS = 96 };
+enum { MAX_OPTIONS = 128 };
 
 /* What getopt's `val` says: an index into one of the tables. */
 enum { OPT_OWN = 1000, OPT_KEY = 2000, OPT_NO_KEY = 3000 };

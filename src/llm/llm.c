@@ -236,6 +236,26 @@ static void count_waste(struct ask *k, const struct wire *w)
     k->wasted_output += a->output_tokens > said ? a->output_tokens : said;
 }
 
+static int64_t at_least_0(int64_t n)
+{
+    return n > 0 ? n : 0;
+}
+
+/* Tells what all requests of this call, the next one included, may cost at most. */
+static bool tell_begins(const struct ask *k, const struct wire *w, struct error *err)
+{
+    const struct call_watch *watch = k->req->watch;
+    int64_t prompt = at_least_0(k->prompt_tokens) + k->wasted_prompt;
+    int64_t output = at_least_0(k->output_tokens) + k->wasted_output + w->max_output_tokens;
+
+    if (!watch || k->llm->provider == &replay_provider)
+        return true;
+    for (size_t i = 0; i < w->message_count; i++)
+        prompt += (int64_t)w->messages[i].content.len / BYTES_PER_TOKEN + 8;
+    return watch->begins(watch->ctx, k->req, prompt, output,
+                         price_cost(k->llm->price, prompt, 0, 0, output), err);
+}
+
 static bool attempts(struct ask *k, struct wire *w, struct error *err)
 {
     struct llm *llm = k->llm;
@@ -249,6 +269,8 @@ static bool attempts(struct ask *k, struct wire *w, struct error *err)
         w->drop = llm->drop;
         if (llm->token_cap && llm->token_cap < w->max_output_tokens)
             w->max_output_tokens = llm->token_cap;
+        if (!tell_begins(k, w, err))
+            return false;
         if (llm->provider->attempt(llm, w, &k->answer, &f) && check_empty(k, &f))
             return true;
         json_array_append_new(k->faults, json_from_string(f.text));
@@ -545,6 +567,8 @@ bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct
     ok = ask_rounds(&k, &whole, err);
     if (ok) {
         make_reply(&k, whole, began, out);
+        if (req->watch && llm->provider != &replay_provider)
+            req->watch->received(req->watch->ctx, out);
         add_totals(llm, out);
         ok = record_call(&k, out, err);
     } else if (err->kind == ERROR_INTERRUPTED) {

@@ -2,11 +2,15 @@
 /*
  * ask.c - one question of the loop, from the store or from the model.
  *
- * While a model thinks, the time is used: what the judge will want later is done beside it.
+ * While a model thinks, the time is used: what the judge will want later is done beside it. Several
+ * questions of one step are asked at the same time, each in a thread of its own.
  *
  * Invariants
- * 1. An answer is stored before it is used.
- * 2. A resumed run gets the stored answers in their order, and asks nothing until they are spent.
+ * 1. A call that can cost something is stored before it is sent, at its upper bound; an answer is
+ *    stored before it is used. Asking threads write the store under the lock `asking`; the loop's
+ * own thread writes nothing while one of them is under way.
+ * 2. A resumed run gets the stored answer of each question again, known by its attempt, slot and
+ *    stage, and asks only what has none.
  */
 #include "base/log.h"
 #include "loop/state.h"
@@ -25,39 +29,81 @@ static stage_asker *const askers[STAGE_KIND_COUNT] = {
     [STAGE_OPTIMIZE] = stage_optimize,
 };
 
-/* One question in a thread of its own, so that the time it takes can be used. */
+/* One question, from the store or under way in a thread of its own. */
 struct asking {
+    struct loop *l;
     stage_asker *ask;
-    struct stage *st;
-    const struct question *q;
-    struct arena *a; /* its own until the answer is there */
+    struct question *q;
+    struct arena *a; /* its own until the answer is stored */
     struct proposal *out;
+    struct call_watch watch;
+    int64_t call;       /* its row in the store; 0: none */
+    struct reply bound; /* what it may cost at most */
+    pthread_t thread;
+    bool threaded, ok;
     struct error err;
-    bool ok;
     atomic_bool answered;
 };
+
+static bool on_begins(void *ctx, const struct request *req, int64_t prompt_tokens,
+                      int64_t output_tokens, double cost_usd, struct error *err)
+{
+    struct asking *k = ctx;
+    bool ok;
+
+    k->bound = (struct reply){.text = text_of(""),
+                              .model = "",
+                              .prompt_tokens = prompt_tokens,
+                              .output_tokens = output_tokens,
+                              .cost_usd = cost_usd};
+    pthread_mutex_lock(&k->l->asking);
+    if (k->call)
+        ok = run_call_raise(k->l->run, k->call, &k->bound, err);
+    else
+        ok =
+            run_call_begin(k->l->run, k->l->attempt + 1, k->q->slot, req, &k->bound, &k->call, err);
+    pthread_mutex_unlock(&k->l->asking);
+    return ok;
+}
+
+static void on_received(void *ctx, const struct reply *reply)
+{
+    const struct asking *k = ctx;
+
+    if (k->call)
+        run_reply_keep(k->l->run, k->call, reply);
+}
 
 static void *ask_thread(void *self)
 {
     struct asking *k = self;
 
-    k->ok = k->ask(k->st, k->q, k->a, k->out, &k->err);
+    k->ok = k->ask(k->l->st, k->q, k->a, k->out, &k->err);
     atomic_store(&k->answered, true);
     return NULL;
 }
 
-/* What outlives the run, moved to where it lives as long as its owner wants. */
+static const char *copy(const char *text, struct arena *a)
+{
+    return text ? arena_strdup(a, text) : NULL;
+}
+
+/* What outlives the question, moved to where it lives as long as the run. */
 static void proposal_move(struct proposal *p, struct arena *a)
 {
-    p->reply.text = arena_text(a, p->reply.text.data, p->reply.text.len);
-    p->reply.model = arena_strdup(a, p->reply.model);
-    p->reply.finish_reason = arena_strdup(a, p->reply.finish_reason);
-    p->source = arena_text(a, p->source.data, p->source.len);
-    p->change = arena_strdup(a, p->change);
-    if (p->verdict.summary)
-        p->verdict.summary = arena_strdup(a, p->verdict.summary);
-    if (p->verdict.detail)
-        p->verdict.detail = arena_strdup(a, p->verdict.detail);
+    p->request = (struct request){.stage = p->request.stage};
+    if (p->reply.text.data)
+        p->reply.text = arena_text(a, p->reply.text.data, p->reply.text.len);
+    p->reply.model = copy(p->reply.model, a);
+    p->reply.finish_reason = copy(p->reply.finish_reason, a);
+    if (p->source.data)
+        p->source = arena_text(a, p->source.data, p->source.len);
+    p->change = copy(p->change, a);
+    p->steps = copy(p->steps, a);
+    p->stop = copy(p->stop, a);
+    p->verdict.summary = copy(p->verdict.summary, a);
+    p->verdict.detail = copy(p->verdict.detail, a);
+    p->verdict.advice = copy(p->verdict.advice, a);
 }
 
 /* What can be done while a model thinks. A failure here is met again where it counts. */
@@ -84,29 +130,12 @@ static void work_ahead(struct loop *l)
              verdict_names[l->best->acceptance->verdict.kind]);
 }
 
-static bool ask_meanwhile(struct loop *l, enum stage_kind kind, const struct question *q,
-                          struct proposal *out, struct error *err)
-{
-    struct asking k = {.ask = askers[kind], .st = l->st, .q = q, .a = arena_new(), .out = out};
-    pthread_t thread;
-
-    l->answers[l->answer_count++] = k.a;
-    if (pthread_create(&thread, NULL, ask_thread, &k) != 0)
-        return askers[kind](l->st, q, l->a, out, err);
-    do
-        work_ahead(l);
-    while (!atomic_load(&k.answered) && has_work(l));
-    pthread_join(thread, NULL);
-    if (k.ok)
-        proposal_move(out, l->a);
-    else
-        *err = k.err;
-    return k.ok;
-}
+/* ---- what was asked before ------------------------------------------------ */
 
 static bool brought_nothing(const struct reply *r)
 {
-    return strcmp(r->finish_reason, "interrupted") == 0 || strcmp(r->finish_reason, "failed") == 0;
+    return strcmp(r->finish_reason, "interrupted") == 0 ||
+           strcmp(r->finish_reason, "failed") == 0 || strcmp(r->finish_reason, CALL_KILLED) == 0;
 }
 
 static void loop_spent(struct loop *l, const struct reply *r)
@@ -118,44 +147,174 @@ static void loop_spent(struct loop *l, const struct reply *r)
     l->unpriced += r->cost_usd < 0;
 }
 
-/* Asks for the attempt that comes next; an answer already in the store is used again. */
-bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, struct proposal *out,
-              struct error *err)
+void loop_recall_calls(struct loop *l)
 {
-    struct error ignored = {0};
-    bool ok;
+    l->used = arena_array(l->a, l->past.call_count + 1, sizeof(*l->used));
+    for (size_t i = 0; i < l->past.call_count; i++) {
+        const struct reply *r = &l->past.calls[i].reply;
 
+        if (!brought_nothing(r))
+            continue;
+        l->used[i] = true; /* asked again, and paid for all the same */
+        loop_spent(l, r);
+        stage_charge(l->st, r);
+    }
+}
+
+/* The stored answer to this question, or NULL. */
+static bool find_recorded(struct loop *l, enum stage_kind kind, struct question *q,
+                          struct error *err)
+{
+    q->recorded = NULL;
+    for (size_t i = 0; i < l->past.call_count; i++) {
+        const struct call_record *call = &l->past.calls[i];
+
+        if (l->used[i] || call->attempt != l->attempt + 1 || call->slot != q->slot)
+            continue;
+        if (call->stage != kind)
+            return error_set(err, ERROR_MACHINE,
+                             "run %s cannot be taken up: its call %zu was for %s, not %s",
+                             run_id(l->run), i + 1, stage_names[call->stage], stage_names[kind]);
+        l->used[i] = true;
+        q->recorded = &call->reply;
+        return true;
+    }
+    return true;
+}
+
+/* ---- asking --------------------------------------------------------------- */
+
+/* What became of a call that failed, as the store keeps it. */
+static struct reply failed_reply(const struct asking *k)
+{
+    struct reply r = k->out->reply;
+
+    if (!r.finish_reason) /* nothing came and nothing was charged */
+        r = (struct reply){.text = text_of(""), .model = "", .finish_reason = "failed"};
+    if (k->call && strcmp(r.finish_reason, "interrupted") == 0) { /* it may have cost all of it */
+        r.prompt_tokens = k->bound.prompt_tokens;
+        r.output_tokens = k->bound.output_tokens;
+        r.cost_usd = k->bound.cost_usd;
+    }
+    return r;
+}
+
+/* Stores what came of a question, and takes it over. */
+static bool ask_store(struct asking *k, struct error *err)
+{
+    struct loop *l = k->l;
+    struct reply failed = {0};
+    const struct reply *reply = &k->out->reply;
+    bool stored = true;
+
+    if (!k->ok) {
+        if (!k->call && !reply->finish_reason)
+            return false;
+        failed = failed_reply(k);
+        reply = &failed;
+    }
+    loop_spent(l, reply);
+    if (k->call)
+        stored = run_call_end(l->run, k->call, reply, err);
+    else if (!k->q->recorded)
+        stored = run_call_add(l->run, l->attempt + 1, k->q->slot, &k->out->request, reply, err);
+    return k->ok && stored;
+}
+
+static bool ask_prepare(struct loop *l, enum stage_kind kind, struct question *q,
+                        struct proposal *out, struct asking *k, struct error *err)
+{
+    *k = (struct asking){.l = l, .ask = askers[kind], .q = q, .out = out};
+    memset(out, 0, sizeof(*out));
+    k->watch = (struct call_watch){.ctx = k, .begins = on_begins, .received = on_received};
     q->task = &l->task;
     q->history = l->history;
     q->builtin = l->seeding;
-    q->recorded = NULL;
-    while (l->next_call < l->past.call_count && brought_nothing(&l->past.calls[l->next_call].reply))
-        loop_spent(l, &l->past.calls[l->next_call++].reply); /* asked again */
-    if (l->next_call < l->past.call_count) {
-        const struct call_record *call = &l->past.calls[l->next_call++];
+    q->watch = &k->watch;
+    q->known = l->known;
+    return find_recorded(l, kind, q, err);
+}
 
-        if (call->stage != kind)
-            return error_set(
-                err, ERROR_MACHINE, "run %s cannot be taken up: its call %zu was for %s, not %s",
-                run_id(l->run), l->next_call, stage_names[call->stage], stage_names[kind]);
-        q->recorded = &call->reply;
-    } else {
+/* Sends those that have no stored answer, each in a thread; where none can be had, here. */
+static void ask_start(struct asking *k, size_t n, bool threads)
+{
+    for (size_t i = 0; i < n; i++) {
+        k[i].a = arena_new();
+        k[i].threaded = threads && !k[i].q->recorded &&
+                        pthread_create(&k[i].thread, NULL, ask_thread, &k[i]) == 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!k[i].threaded)
+            (void)ask_thread(&k[i]);
+}
+
+static bool all_answered(const struct asking *k, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!atomic_load(&k[i].answered))
+            return false;
+    return true;
+}
+
+/* Asks up to `parallel_calls` questions and stores all that came, also when one of them failed. */
+static bool ask_group(struct loop *l, enum stage_kind kind, struct question *q,
+                      struct proposal *out, size_t n, struct error *err)
+{
+    struct asking *k = arena_array(l->a, n, sizeof(*k));
+    bool ok = true, fresh = false, ahead;
+    struct error first = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        if (!ask_prepare(l, kind, &q[i], &out[i], &k[i], err))
+            return false;
+        fresh |= !q[i].recorded;
+    }
+    ahead = fresh && has_work(l);
+    if (fresh)
         loop_event(l, (struct event){.kind = EVENT_STAGE, .text = stage_names[kind]});
+    ask_start(k, n, ahead || n > 1);
+    while (ahead && !all_answered(k, n) && has_work(l))
+        work_ahead(l);
+    for (size_t i = 0; i < n; i++) {
+        if (k[i].threaded)
+            pthread_join(k[i].thread, NULL);
+        if (!ask_store(&k[i], &k[i].err) && ok) {
+            first = k[i].err;
+            ok = false;
+        }
+        if (k[i].ok)
+            proposal_move(&out[i], l->a);
+        arena_free(k[i].a);
     }
-    if (!q->recorded && l->answer_count < ARRAY_LEN(l->answers) && has_work(l))
-        ok = ask_meanwhile(l, kind, q, out, err);
-    else
-        ok = askers[kind](l->st, q, l->a, out, err);
-    if (!ok) {
-        if (out->reply.finish_reason) /* it was cut, or failed after it had cost something */
-            loop_spent(l, &out->reply);
-        if (out->reply.finish_reason)
-            (void)run_call_add(l->run, l->attempt + 1, &out->request, &out->reply, &ignored);
-        return error_add(err, "%s", stage_names[kind]);
-    }
-    loop_spent(l, &out->reply);
-    if (q->recorded)
-        return true;
-    return run_call_add(l->run, l->attempt + 1, &out->request, &out->reply, err) &&
-           !loop_stop_now(l, err);
+    if (ok)
+        return !fresh || !loop_stop_now(l, err);
+    *err = first;
+    return error_add(err, "%s", stage_names[kind]);
+}
+
+bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, struct proposal *out,
+              struct error *err)
+{
+    q->slot = 0;
+    return ask_group(l, kind, q, out, 1, err);
+}
+
+bool loop_ask_many(struct loop *l, enum stage_kind kind, struct question *q, struct proposal *out,
+                   size_t n, struct error *err)
+{
+    size_t group = loop_parallel(l);
+
+    for (size_t i = 0; i < n; i++)
+        q[i].slot = (int)i;
+    for (size_t i = 0; i < n; i += group)
+        if (!ask_group(l, kind, q + i, out + i, n - i < group ? n - i : group, err))
+            return false;
+    return true;
+}
+
+size_t loop_parallel(const struct loop *l)
+{
+    int may = l->seeding ? 1 : stage_parallel(l->st);
+
+    return (size_t)(l->opt.parallel_calls < may ? l->opt.parallel_calls : may);
 }

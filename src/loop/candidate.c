@@ -20,7 +20,7 @@ static bool judge_one(const struct judging *j, const struct candidate *cand, str
 
     o->step = STEP_BUILD;
     j->tell(j->ctx, "build", cand);
-    if (!stage_build(j->st, j->task, cand, a, out->build, err))
+    if (!out->built && !stage_build(j->st, j->task, cand, a, out->build, err))
         return false;
     o->build = out->build;
     o->verdict = out->build->verdict;
@@ -130,7 +130,7 @@ static bool judge_shapes(const struct judging *j, const struct candidate *cand, 
         struct build_result *build = arena_alloc(a, sizeof(*build));
         struct test_result *test = arena_alloc(a, sizeof(*test));
         struct attempt_outcome at = {0};
-        struct judged here = {build, test, &each[judged], &at};
+        struct judged here = {build, test, &each[judged], &at, false};
 
         if (i == main)
             continue;

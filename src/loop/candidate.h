@@ -31,6 +31,7 @@ struct judged {
     struct test_result *test;
     struct measurement *time;
     struct attempt_outcome *outcome;
+    bool built; /* `build` is there already */
 };
 
 bool judge_candidate(const struct judging *j, const struct candidate *cand, struct arena *a,

@@ -10,16 +10,23 @@
 #include "loop/candidate.h"
 #include "loop/state.h"
 
-/* The stored outcome of this attempt, if it came to its end before. */
-static bool loop_recall(struct loop *l, struct settled *s)
+/* The stored outcome of this attempt, if it came to its end before; else NULL. */
+static const struct attempt_record *find_past(const struct loop *l, const struct settled *s)
 {
     const struct attempt_record *rec;
     size_t index = (size_t)s->cand.attempt - 1;
 
     if (index >= l->past.attempt_count)
-        return false;
+        return NULL;
     rec = &l->past.attempts[index];
-    if (!rec->ended_ms || !text_equal(rec->candidate.source, s->cand.source))
+    return rec->ended_ms && text_equal(rec->candidate.source, s->cand.source) ? rec : NULL;
+}
+
+static bool loop_recall(struct loop *l, struct settled *s)
+{
+    const struct attempt_record *rec = find_past(l, s);
+
+    if (!rec)
         return false;
     s->outcome = rec->outcome;
     s->acceptance = rec->acceptance;
@@ -32,6 +39,38 @@ static bool loop_recall(struct loop *l, struct settled *s)
     return true;
 }
 
+static void free_arena(void *a)
+{
+    arena_free(a);
+}
+
+void loop_build_ahead(struct loop *l, struct settled *const *list, const struct proposal *proposals,
+                      size_t n)
+{
+    struct build_job *jobs = arena_array(l->a, n, sizeof(*jobs));
+    struct settled **of = arena_array(l->a, n, sizeof(struct settled *));
+    size_t count = 0;
+    int number = l->attempt;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!list[i])
+            continue;
+        list[i]->cand.attempt = ++number; /* as loop_judge() will number it */
+        if (proposals[i].verdict.kind != VERDICT_PASS || find_past(l, list[i]))
+            continue;
+        of[count] = list[i];
+        jobs[count] =
+            (struct build_job){.cand = &list[i]->cand, .a = arena_new(), .out = &list[i]->build};
+        arena_defer(l->a, free_arena, jobs[count++].a);
+    }
+    if (count < 2)
+        return;
+    loop_event(l, (struct event){.kind = EVENT_STAGE, .text = "build"});
+    stage_build_many(l->st, &l->task, jobs, count);
+    for (size_t i = 0; i < count; i++)
+        of[i]->built = jobs[i].ok; /* what failed is built again, and its error met there */
+}
+
 static void tell_step(void *ctx, const char *step, const struct candidate *cand)
 {
     loop_event(ctx, (struct event){.kind = EVENT_STAGE, .text = step, .candidate = cand});
@@ -40,7 +79,7 @@ static void tell_step(void *ctx, const char *step, const struct candidate *cand)
 static bool judge(struct loop *l, struct settled *s, struct error *err)
 {
     struct judging how = {l->st, &l->task, tell_step, l};
-    struct judged out = {&s->build, &s->test, &s->time, &s->outcome};
+    struct judged out = {&s->build, &s->test, &s->time, &s->outcome, s->built};
 
     return judge_candidate(&how, &s->cand, l->a, &out, err);
 }
@@ -79,6 +118,8 @@ bool loop_take(struct loop *l, struct settled *s)
         l->first = s;
     if (!l->best || s->time.time_us < l->best->time.time_us)
         l->best = s;
+    if (l->opt.search != SEARCH_BEAM && (l->bar_us <= 0 || s->time.time_us < l->bar_us))
+        l->bar_us = s->time.time_us;
     return true;
 }
 
@@ -98,7 +139,7 @@ bool loop_judge(struct loop *l, struct settled *s, const struct verdict *propose
         s->outcome = (struct attempt_outcome){.step = STEP_PROPOSE, .verdict = *proposed};
         if (proposed->kind == VERDICT_PASS && !judge(l, s, err))
             return error_add(err, "attempt %d", s->cand.attempt);
-        faster = !l->best || s->time.time_us < l->best->time.time_us;
+        faster = l->bar_us <= 0 || s->time.time_us < l->bar_us;
         s->outcome.kept =
             s->outcome.verdict.kind == VERDICT_PASS && (faster || l->opt.advance == ADVANCE_LAST);
         if (!run_attempt_end(l->run, s->cand.attempt, &s->outcome, err))

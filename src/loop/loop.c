@@ -5,8 +5,9 @@
  *     synthesize -> judge -> (diagnose -> repair -> judge)*      depth 0
  *     (profile) -> optimize -> judge -> (diagnose -> repair -> judge)*     depth 1, 2, ...
  *
- * loop_first() and loop_depth() are these two lines, loop_step() and
- * loop_mend() (step.c) what is in the parentheses. docs/loop.md tells the options.
+ * loop_first() and loop_follow() are these two lines, loop_step() and
+ * loop_mend() (step.c) what is in the parentheses. search.c has the policies
+ * that follow more than one line of development. docs/loop.md tells the options.
  *
  * A run survives kill -9: what was asked and what came of each attempt is in
  * the store before the next thing begins. To resume, the same loop is run
@@ -25,9 +26,8 @@
 #include <string.h>
 
 enum {
-    MAX_FAILED_STEPS = 3, /* in a row; then the model has nothing more to give */
-    PROFILE_STALE = 2,    /* depths without a gain, after which a profile may name what is missed */
-};
+    PROFILE_STALE = 2
+}; /* depths without a gain, after which a profile may name what is missed */
 
 /* The profile of a kernel, taken when it is first wanted and never again. */
 static bool loop_profile(struct loop *l, struct settled *from, struct error *err)
@@ -102,8 +102,7 @@ static bool loop_remembered(struct loop *l, struct candidate *known, struct ques
     return true;
 }
 
-/* The first correct kernel: depth 0. False in *found: there is none. */
-static bool loop_first(struct loop *l, bool *found, struct error *err)
+bool loop_first(struct loop *l, bool *found, struct error *err)
 {
     struct question q = {0};
     struct candidate known = {0};
@@ -122,34 +121,53 @@ static bool loop_first(struct loop *l, bool *found, struct error *err)
     return true;
 }
 
-/*
- * One depth: `width` candidates from the same kernel, one after the other, so
- * that each is told of those before it. *any: at least one is correct; *done:
- * there is nothing more to propose.
- */
-static bool loop_depth(struct loop *l, int depth, bool *any, bool *done, struct error *err)
+bool loop_question(struct loop *l, struct settled *from, struct question *q, struct error *err)
 {
-    struct settled *from = l->opt.advance == ADVANCE_BEST ? l->best : l->last;
-    struct settled *fastest = NULL, *s;
-
-    l->depth = depth;
-    *done = false;
     if (l->profiled && !loop_profile(l, from, err))
         return false;
-    for (int i = 0; i < l->opt.width && !*done; i++) {
-        struct question q = {.current = &from->cand,
-                             .time = &from->time,
-                             .profile = l->profiled ? from->profile : NULL};
+    *q = (struct question){
+        .current = &from->cand, .time = &from->time, .profile = l->profiled ? from->profile : NULL};
+    return true;
+}
 
-        if (!loop_step(l, STAGE_OPTIMIZE, &q, depth, &s, err))
-            return false;
-        *done = !s; /* l->ended says why */
-        if (s && loop_adopt(l, s) && (!fastest || s->time.time_us < fastest->time.time_us))
-            fastest = s;
+void loop_profile_when(struct loop *l, int depth, int stale)
+{
+    l->profiled |= depth >= l->profile_from || (l->profile_early && stale >= PROFILE_STALE);
+}
+
+static void line_take(struct lineage *line, struct settled *s)
+{
+    if (!line->best || s->time.time_us < line->best->time.time_us)
+        line->best = s;
+}
+
+/* One depth: `width` candidates from the same kernel. *any: at least one is correct. */
+static bool follow_once(struct loop *l, struct lineage *line, int depth, bool *any, bool *done,
+                        struct error *err)
+{
+    size_t n = (size_t)l->opt.width;
+    struct settled *from = l->opt.advance == ADVANCE_BEST ? line->best : line->last;
+    struct settled **got = arena_array(l->a, n, sizeof(struct settled *)), *fastest = NULL;
+    struct question *q = arena_array(l->a, n, sizeof(*q));
+
+    l->depth = depth;
+    l->bar_us = line->best->time.time_us;
+    if (!loop_question(l, from, &q[0], err))
+        return false;
+    for (size_t i = 1; i < n; i++)
+        q[i] = q[0];
+    if (!loop_branches(l, STAGE_OPTIMIZE, q, n, depth, got, done, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (!got[i] || got[i]->outcome.verdict.kind != VERDICT_PASS)
+            continue;
+        line_take(line, got[i]);
+        if (!fastest || got[i]->time.time_us < fastest->time.time_us)
+            fastest = got[i];
     }
     *any = fastest != NULL;
     if (fastest)
-        l->last = fastest;
+        l->last = line->last = fastest;
     return true;
 }
 
@@ -159,27 +177,41 @@ bool loop_is_ladder(const struct settings *s)
     return strcmp(s->model, "builtin") == 0;
 }
 
-bool loop_iterate(struct loop *l, struct error *err)
+bool loop_near_floor(struct loop *l)
 {
-    int depth = 1, failed = 0, stale = 0;
-    bool found, done = false, any, finite = loop_is_ladder(l->settings);
+    const struct measurement *t = &l->best->time;
 
-    if (!loop_first(l, &found, err))
+    if (loop_is_ladder(l->settings) || l->opt.floor_stop <= 0 || t->floor_us <= 0 ||
+        (t->trivial && *t->trivial) ||
+        t->time_us > t->floor_us * (1 + (double)l->opt.floor_stop / 100))
         return false;
-    if (!found)
-        return true;
-    while (depth <= l->opt.max_depth) {
-        double best_us = l->best->time.time_us;
+    l->ended = arena_printf(l->a,
+                            "within %d %% of the floor: %.4g us, and no kernel can take less "
+                            "than %.4g us",
+                            l->opt.floor_stop, t->time_us, t->floor_us);
+    return true;
+}
 
-        l->profiled |= depth >= l->profile_from || (l->profile_early && stale >= PROFILE_STALE);
-        if (!loop_depth(l, depth, &any, &done, err))
+bool loop_follow(struct loop *l, struct lineage *line, int *depth, int end, bool *over,
+                 struct error *err)
+{
+    bool any, done = false, finite = loop_is_ladder(l->settings);
+    int failed = 0, stale = 0;
+
+    *over = loop_near_floor(l);
+    while (!*over && *depth <= end) {
+        double best_us = line->best->time.time_us;
+
+        loop_profile_when(l, *depth, stale);
+        if (!follow_once(l, line, *depth, &any, &done, err))
             return false;
         if (any) {
-            depth++;
+            ++*depth;
             failed = 0;
-            stale = l->best->time.time_us < best_us ? 0 : stale + 1;
+            stale = line->best->time.time_us < best_us ? 0 : stale + 1;
         }
-        if (done)
+        *over = done || loop_near_floor(l);
+        if (*over)
             return true;
         if (!any && ++failed == MAX_FAILED_STEPS && !finite) {
             l->ended = "three steps in a row failed";
@@ -190,6 +222,32 @@ bool loop_iterate(struct loop *l, struct error *err)
             return true;
         }
     }
-    l->ended = arena_printf(l->a, "depth %d reached", l->opt.max_depth);
+    if (!*over)
+        l->ended = arena_printf(l->a, "depth %d reached", end);
     return true;
+}
+
+static bool loop_refine(struct loop *l, struct error *err)
+{
+    struct lineage line;
+    int depth = 1;
+    bool found, over;
+
+    if (!loop_first(l, &found, err))
+        return false;
+    line = (struct lineage){.best = l->best, .last = l->last};
+    return !found || loop_follow(l, &line, &depth, l->opt.max_depth, &over, err);
+}
+
+bool loop_iterate(struct loop *l, struct error *err)
+{
+    switch (l->opt.search) {
+    case SEARCH_BEAM:
+        return loop_beam(l, err);
+    case SEARCH_RESTARTS:
+        return loop_restarts(l, err);
+    case SEARCH_REFINE:
+        break;
+    }
+    return loop_refine(l, err);
 }

@@ -24,6 +24,7 @@
 #include <signal.h>
 
 enum advance { ADVANCE_BEST, ADVANCE_LAST };
+enum search { SEARCH_REFINE, SEARCH_BEAM, SEARCH_RESTARTS };
 
 struct run_options {
     const char *task_path;   /* NULL with resume_id */
@@ -35,9 +36,14 @@ struct run_options {
     int patience;            /* a model: stop after so many depths without a gain; 0: never */
     int profile_from;        /* depth; < 0: by kernel class */
     enum advance advance;
-    int width;         /* candidates per step; they share the judge */
-    bool seed_builtin; /* depth 0 is the built-in engineer's best kernel */
-    bool fresh;        /* it begins anew, not with what it found for this task before */
+    int width; /* candidates per step; they share the judge */
+    enum search search;
+    int beam, restarts; /* lines that are kept; lines that are begun */
+    int parallel_calls; /* questions of one step that are asked at the same time */
+    int floor_stop;     /* a model: stop within so many per cent of the floor; 0: never */
+    bool memory;        /* prompts tell what the store knows of similar tasks */
+    bool seed_builtin;  /* depth 0 is the built-in engineer's best kernel */
+    bool fresh;         /* it begins anew, not with what it found for this task before */
 };
 
 /* What happens, as it happens. Strings are borrowed for the call. */
@@ -221,6 +227,11 @@ bool loop_verify(const struct settings *settings, const char *dir, bool device_n
 /* The task's description, for `cutegen describe`; out->description is the whole. */
 bool loop_describe(const struct settings *settings, const char *task_path, struct arena *a,
                    struct task *out, struct error *err);
+
+/* What would be sent to a model, for `cutegen prompt`; with memory also what other runs learnt. */
+bool loop_prompt(const struct settings *settings, enum stage_kind stage, const char *task_path,
+                 const char *kernel_path, bool memory, struct arena *a, struct request *out,
+                 struct error *err);
 
 /* Set by the signal handler: 1 finish the attempt and stop, 2 stop now. */
 extern volatile sig_atomic_t loop_interrupts;

@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "loop/candidate.h"
+#include "loop/state.h"
 #include "stage/stage.h"
 #include "store/store.h"
 
@@ -72,7 +73,7 @@ static bool eval_stored(const struct settings *settings, struct stage *st, struc
                             .options = options,
                             .environment = environment};
     struct attempt_outcome outcome = {.step = STEP_BUILD};
-    struct judged judged = {&out->build, &out->test, &out->measurement, &outcome};
+    struct judged judged = {&out->build, &out->test, &out->measurement, &outcome, false};
     struct teller teller = {progress, out};
     struct judging judging = {st, &out->task, tell, &teller};
     struct run *run = NULL;
@@ -156,4 +157,35 @@ done:
     stage_close(st);
     store_close(store);
     return ok;
+}
+
+/* ---- prompt --------------------------------------------------------------- */
+
+static bool known_here(void *ctx, const struct task *task, const struct device *device,
+                       struct arena *a, const char **text, struct error *err)
+{
+    const struct settings *settings = ctx;
+    struct error none = {0};
+    struct store *store = NULL;
+    bool ok;
+
+    if (!store_open(settings->runs_dir, settings->store_url, STORE_READ, &store, &none))
+        return true; /* no runs yet: nothing is known */
+    ok = memory_read(store, task, device, "", a, text, err);
+    store_close(store);
+    return ok;
+}
+
+bool loop_prompt(const struct settings *settings, enum stage_kind stage, const char *task_path,
+                 const char *kernel_path, bool memory, struct arena *a, struct request *out,
+                 struct error *err)
+{
+    struct settings own = *settings;
+    struct prompt_preview what = {.stage = stage,
+                                  .task_path = task_path,
+                                  .source_path = kernel_path,
+                                  .known = memory ? known_here : NULL,
+                                  .ctx = &own};
+
+    return stage_prompt(settings, &what, a, out, err);
 }

@@ -34,6 +34,9 @@ int run_profile_depth(const struct settings *s, const struct run_options *o, enu
     return of == CLASS_GEMM && o->max_depth > 2 ? o->max_depth / 2 : PROFILE_FROM_OTHERS;
 }
 
+static const char *const search_names[] = {
+    [SEARCH_REFINE] = "refine", [SEARCH_BEAM] = "beam", [SEARCH_RESTARTS] = "restarts"};
+
 /* The settings about the model, by the key that a flag has; strings that may be NULL. */
 struct named {
     const char *flag, *key;
@@ -100,7 +103,8 @@ static void tell_ignored(const struct run_options *o)
     static const char *const fixed[] = {
         "backward", "model",  "device", "models",     "simt-arch", "set",          "shapes",
         "scale",    "draws",  "check",  "repairs",    "advance",   "profile-from", "width",
-        "seed",     "target", "accept", "allow-tf32", "fresh",     "example"};
+        "seed",     "target", "accept", "allow-tf32", "fresh",     "example",
+        "search",   "beam",   "restarts", "parallel-calls", "memory"};
 
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         if (said(o, fixed[i]))
@@ -122,6 +126,12 @@ json_t *run_options_json(const struct settings *s, const struct run_options *o)
         o->advance == ADVANCE_BEST ? "best" : "last", "set", set, "scale", s->scale, "draws",
         s->draws, "check", s->check, "width", o->width, "seed_builtin", o->seed_builtin,
         "target_cuda", s->target_cuda, "accept", s->accept, "allow_tf32", s->allow_tf32);
+    json_object_set_new(out, "search", json_string(search_names[o->search]));
+    json_object_set_new(out, "beam", json_integer(o->beam));
+    json_object_set_new(out, "restarts", json_integer(o->restarts));
+    json_object_set_new(out, "parallel_calls", json_integer(o->parallel_calls));
+    json_object_set_new(out, "floor_stop", json_integer(o->floor_stop));
+    json_object_set_new(out, "memory", json_boolean(o->memory));
     add_model(out, s);
     json_object_set_new(out, "backward", json_boolean(s->backward));
     if (s->shapes) {
@@ -142,6 +152,23 @@ static const char *const *words(const json_t *list, struct arena *a)
     for (size_t i = 0; i < json_array_size(list); i++)
         out[i] = arena_strdup(a, json_string_value(json_array_get(list, i)));
     return out;
+}
+
+/* How it searches. Whether calls go out together changes the order of attempts: it stays too. */
+static void restore_search(const json_t *j, struct run_options *o)
+{
+    const char *name = json_string_or(j, "search", "refine");
+
+    o->search = SEARCH_REFINE;
+    for (size_t i = 0; i < ARRAY_LEN(search_names); i++)
+        if (strcmp(search_names[i], name) == 0)
+            o->search = (enum search)i;
+    o->beam = (int)json_int_or(j, "beam", 1);
+    o->restarts = (int)json_int_or(j, "restarts", 1);
+    o->parallel_calls = (int)json_int_or(j, "parallel_calls", 1);
+    o->memory = json_bool_or(j, "memory", false);
+    if (!said(o, "floor-stop")) /* one of an earlier version was never ended by it */
+        o->floor_stop = (int)json_int_or(j, "floor_stop", 0);
 }
 
 /* A resumed run goes by what it was started with, but for what its flags may change. */
@@ -178,6 +205,7 @@ bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
     o->profile_from = (int)json_int_or(j, "profile_from", o->profile_from);
     o->width = (int)json_int_or(j, "width", 1);
     o->seed_builtin = json_bool_or(j, "seed_builtin", false);
+    restore_search(j, o);
     o->advance =
         strcmp(json_string_or(j, "advance", "best"), "last") == 0 ? ADVANCE_LAST : ADVANCE_BEST;
     return true;

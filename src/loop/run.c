@@ -85,8 +85,17 @@ static bool keep_changes(struct loop *l, struct error *err)
 
 static bool run_go_on(struct loop *l, struct store *store, struct error *err)
 {
-    if (!run_take(store, l->opt.resume_id, &l->run, err))
+    int in_flight;
+
+    if (!run_take(store, l->opt.resume_id, &l->run, err) ||
+        !run_calls_settle(l->run, &in_flight, err))
         return false;
+    if (in_flight) {
+        run_history_release(&l->past);
+        if (!store_run_history(store, l->opt.resume_id, l->a, &l->past, err))
+            return false;
+    }
+    loop_recall_calls(l);
     if (text_equal(l->past.task.source, l->task.source))
         return keep_changes(l, err);
     error_set(err, ERROR_USE, "the task %s has changed since run %s began", l->task.path,
@@ -169,6 +178,7 @@ bool loop_run(const struct settings *settings, const struct run_options *options
     bool ok = false;
 
     memset(out, 0, sizeof(*out));
+    pthread_mutex_init(&l.asking, NULL);
     if (l.opt.resume_id) {
         if (!store_open(set.runs_dir, set.store_url, STORE_WRITE, &store, err) ||
             !store_run_find(store, l.opt.resume_id, a, &id, err) ||
@@ -196,7 +206,7 @@ bool loop_run(const struct settings *settings, const struct run_options *options
     if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))
         goto done;
     loop_event(&l, (struct event){.kind = EVENT_TASK, .text = stage_engineer(l.st)});
-    ok = loop_iterate(&l, err) && loop_accept_best(&l, err);
+    ok = loop_memory(&l, store, err) && loop_iterate(&l, err) && loop_accept_best(&l, err);
     run_close(&l, ok, err);
     summarise(&l, out);
 done:
@@ -205,7 +215,6 @@ done:
     store_close(store);
     stage_close(l.st);
     json_decref(l.history);
-    while (l.answer_count)
-        arena_free(l.answers[--l.answer_count]);
+    pthread_mutex_destroy(&l.asking);
     return ok;
 }

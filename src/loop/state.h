@@ -15,6 +15,8 @@
 #include "stage/stage.h"
 #include "store/store.h"
 
+#include <pthread.h>
+
 /* One candidate and everything known about it. */
 struct settled {
     struct candidate cand;
@@ -25,6 +27,7 @@ struct settled {
     const struct profile *profile;       /* once somebody wanted to read it; NULL: not yet */
     const struct acceptance *acceptance; /* once it was checked; NULL: not yet */
     struct settled *slower;              /* the next of the correct kernels */
+    bool built;                          /* `build` is there already */
 };
 
 struct loop {
@@ -35,21 +38,22 @@ struct loop {
     struct stage *st;
     struct run *run;
     struct task task;
-    struct run_history past;   /* what a resumed run has already done */
-    size_t next_call;          /* of past.calls */
-    int attempt;               /* number of the last attempt */
-    int depth;                 /* being worked on */
-    int profile_from;          /* depth from which a profile is read at the latest */
-    bool profile_early;        /* already when structure brings no more gains */
-    bool profiled;             /* it is read from now on */
-    struct arena *answers[16]; /* of questions that were asked in a thread of their own */
-    size_t answer_count;
-    bool accept_later; /* checking the best kernel failed once: not before the end again */
-    bool seeding;      /* the built-in engineer answers */
-    json_t *history;   /* what the model is told it has tried */
+    struct run_history past; /* what a resumed run has already done */
+    bool *used;              /* of past.calls: its answer was taken */
+    int attempt;             /* number of the last attempt */
+    int depth;               /* being worked on */
+    int profile_from;        /* depth from which a profile is read at the latest */
+    bool profile_early;      /* already when structure brings no more gains */
+    bool profiled;           /* it is read from now on */
+    pthread_mutex_t asking;  /* threads that ask write the store under it */
+    const char *known;       /* what the store knows of similar tasks; NULL: nothing */
+    bool accept_later;       /* checking the best kernel failed once: not before the end again */
+    bool seeding;            /* the built-in engineer answers */
+    json_t *history;         /* what the model is told it has tried */
     struct settled *first, *best, *last; /* correct kernels; NULL: none yet */
     struct settled *correct;             /* all of them, the fastest first */
-    int stops;                           /* how often the model said STOP */
+    double bar_us; /* a correct kernel must be faster to be gone on from; 0: any is */
+    int stops;     /* how often the model said STOP */
     int calls, unpriced;
     int64_t tokens;
     double cost_usd;
@@ -60,8 +64,30 @@ struct loop {
 void loop_event(struct loop *l, struct event ev);
 bool loop_stop_now(struct loop *l, struct error *err);
 
-/* loop.c */
+/* loop.c: what the policies of search.c are made of. */
+enum { MAX_FAILED_STEPS = 3 }; /* in a row; then the model has nothing more to give */
+
+/* One line of development: the kernels it goes on from. */
+struct lineage {
+    struct settled *best, *last;
+};
 bool loop_iterate(struct loop *l, struct error *err);
+/* The first correct kernel: depth 0. False in *found: there is none. */
+bool loop_first(struct loop *l, bool *found, struct error *err);
+/* The question that takes this kernel on, with its profile when it is time for one. */
+bool loop_question(struct loop *l, struct settled *from, struct question *q, struct error *err);
+/* From now on a profile is read, if this is the depth for it or gains have stayed away. */
+void loop_profile_when(struct loop *l, int depth, int stale);
+/* Takes a line on from *depth to depth `end`, until it fails or gains nothing more. *over: so is
+ * the search, and l->ended says why. */
+bool loop_follow(struct loop *l, struct lineage *line, int *depth, int end, bool *over,
+                 struct error *err);
+/* Whether the best kernel is as near to its floor as is worth paying for; l->ended says so. */
+bool loop_near_floor(struct loop *l);
+
+/* search.c: `--search beam` and `--search restarts`. */
+bool loop_beam(struct loop *l, struct error *err);
+bool loop_restarts(struct loop *l, struct error *err);
 /* A ladder is finite and ends by itself: the step that matters may come after many that do not. */
 bool loop_is_ladder(const struct settings *s);
 
@@ -69,19 +95,41 @@ bool loop_is_ladder(const struct settings *s);
  */
 bool loop_step(struct loop *l, enum stage_kind kind, struct question *q, int depth,
                struct settled **out, struct error *err);
+/*
+ * Several candidates of one step, got[i] from q[i], adopted where they are correct. With parallel
+ * calls they are asked for and built at the same time, and judged one after the other before any is
+ * repaired; without, each is told of those before it. *done: there is nothing more to propose.
+ */
+bool loop_branches(struct loop *l, enum stage_kind kind, struct question *q, size_t n, int depth,
+                   struct settled **got, bool *done, struct error *err);
 /* Takes a step's result into the run; says whether it is a correct kernel. */
 bool loop_adopt(struct loop *l, struct settled *s);
 
 /* ask.c: asks for the attempt that comes next; an answer already in the store is used again. */
 bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, struct proposal *out,
               struct error *err);
+/* Several for the same step, `parallel_calls` at a time. */
+bool loop_ask_many(struct loop *l, enum stage_kind kind, struct question *q, struct proposal *out,
+                   size_t n, struct error *err);
+size_t loop_parallel(const struct loop *l);
+/* A resumed run: calls that brought nothing count as spent. */
+void loop_recall_calls(struct loop *l);
 
 /* judge.c: gives a candidate its number and its verdict. `proposed` is the proposal's own verdict:
  * a reply without usable code is an attempt too. */
 bool loop_judge(struct loop *l, struct settled *s, const struct verdict *proposed,
                 enum stage_kind by, int parent, struct error *err);
+/* Builds at the same time what loop_judge() will be given next, in this order; NULLs are skipped.
+ */
+void loop_build_ahead(struct loop *l, struct settled *const *list, const struct proposal *proposals,
+                      size_t n);
 /* A correct kernel counts, however the run goes on from here. */
 bool loop_take(struct loop *l, struct settled *s);
+
+/* memory.c: what other runs learnt, into l->known; NULL when there is nothing to say. */
+bool loop_memory(struct loop *l, struct store *store, struct error *err);
+bool memory_read(struct store *store, const struct task *task, const struct device *d,
+                 const char *not_run, struct arena *a, const char **text, struct error *err);
 
 /* accept.c: whether checking the best kernel is work that may be done before the end. */
 bool loop_may_accept(const struct loop *l);

@@ -77,33 +77,130 @@ static bool loop_stopped(struct loop *l, const struct proposal *p, struct questi
     return false;
 }
 
-/* Asks until there is code, judges it, repairs it. *out stays NULL when the model is done. */
-bool loop_step(struct loop *l, enum stage_kind kind, struct question *q, int depth,
-               struct settled **out, struct error *err)
+static int parent_of(const struct question *q)
 {
-    int parent = q->current ? q->current->attempt : 0;
+    return q->current ? q->current->attempt : 0;
+}
+
+/* A reply without code leaves the kernel it was asked about as it is. */
+static struct settled *settle(struct loop *l, struct proposal *p, const struct question *q,
+                              int depth, int again)
+{
+    if (p->verdict.kind != VERDICT_PASS)
+        p->source = q->current ? q->current->source : text_of("");
+    return settled_new(l, p, depth, again);
+}
+
+static void end_done(struct loop *l, const struct proposal *p)
+{
+    l->ended = arena_strndup(l->a, p->reply.text.data, strcspn(p->reply.text.data, "\n"));
+}
+
+/* Asks until there is code, for the `again`-th time, judges it, repairs it. */
+static bool step_on(struct loop *l, enum stage_kind kind, struct question *q, int depth, int again,
+                    struct settled **out, struct error *err)
+{
     struct proposal p;
 
-    *out = NULL;
-    for (int again = 0; again <= l->opt.max_repairs; again++) {
+    for (; again <= l->opt.max_repairs; again++) {
         if (!loop_ask(l, kind, q, &p, err))
             return false;
         if (p.done) {
-            l->ended = arena_strndup(l->a, p.reply.text.data, strcspn(p.reply.text.data, "\n"));
+            end_done(l, &p);
             return true;
         }
         if (p.stop && !loop_stopped(l, &p, q))
             continue;
         if (p.stop)
             return true;
-        if (p.verdict.kind != VERDICT_PASS)
-            p.source = q->current ? q->current->source : text_of("");
-        *out = settled_new(l, &p, depth, again);
-        if (!loop_judge(l, *out, &p.verdict, kind, parent, err))
+        *out = settle(l, &p, q, depth, again);
+        if (!loop_judge(l, *out, &p.verdict, kind, parent_of(q), err))
             return false;
         if (p.verdict.kind == VERDICT_PASS)
             return loop_mend(l, out, err);
         q->rejected = p.verdict.detail;
+    }
+    return true;
+}
+
+bool loop_step(struct loop *l, enum stage_kind kind, struct question *q, int depth,
+               struct settled **out, struct error *err)
+{
+    *out = NULL;
+    return step_on(l, kind, q, depth, 0, out, err);
+}
+
+/* ---- several candidates ------------------------------------------------------- */
+
+static bool passes(const struct settled *s)
+{
+    return s && s->outcome.verdict.kind == VERDICT_PASS;
+}
+
+/* All of them said that they are done: ends the search, or asks once for a different idea. */
+static bool all_done(struct loop *l, enum stage_kind kind, struct question *q, int depth,
+                     const struct proposal *p, struct settled **got, bool *done, struct error *err)
+{
+    *done = true;
+    if (p->done) {
+        end_done(l, p);
+        return true;
+    }
+    if (loop_stopped(l, p, q))
+        return true;
+    if (!loop_step(l, kind, q, depth, got, err))
+        return false;
+    *done = !*got;
+    if (*got)
+        (void)loop_adopt(l, *got);
+    return true;
+}
+
+/* Asked for and built at the same time, judged in order, then repaired in order. */
+static bool branch_together(struct loop *l, enum stage_kind kind, struct question *q, size_t n,
+                            int depth, struct settled **got, bool *done, struct error *err)
+{
+    struct proposal *p = arena_array(l->a, n, sizeof(*p));
+    bool any = false;
+
+    if (!loop_ask_many(l, kind, q, p, n, err))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        got[i] = p[i].done || p[i].stop ? NULL : settle(l, &p[i], &q[i], depth, 0);
+    loop_build_ahead(l, got, p, n);
+    for (size_t i = 0; i < n; i++) {
+        if (got[i] && !loop_judge(l, got[i], &p[i].verdict, kind, parent_of(&q[i]), err))
+            return false;
+        if (passes(got[i]))
+            (void)loop_adopt(l, got[i]);
+        any |= got[i] != NULL;
+    }
+    if (!any)
+        return all_done(l, kind, &q[0], depth, &p[0], &got[0], done, err);
+    for (size_t i = 0; i < n; i++) {
+        if (!got[i] || passes(got[i]))
+            continue;
+        q[i].rejected = p[i].verdict.detail;
+        if (!(p[i].verdict.kind == VERDICT_PASS ? loop_mend(l, &got[i], err)
+                                                : step_on(l, kind, &q[i], depth, 1, &got[i], err)))
+            return false;
+        (void)loop_adopt(l, got[i]);
+    }
+    return true;
+}
+
+bool loop_branches(struct loop *l, enum stage_kind kind, struct question *q, size_t n, int depth,
+                   struct settled **got, bool *done, struct error *err)
+{
+    *done = false;
+    if (n > 1 && loop_parallel(l) > 1)
+        return branch_together(l, kind, q, n, depth, got, done, err);
+    for (size_t i = 0; i < n && !*done; i++) {
+        if (!loop_step(l, kind, &q[i], depth, &got[i], err))
+            return false;
+        *done = !got[i]; /* l->ended says why */
+        if (got[i])
+            (void)loop_adopt(l, got[i]);
     }
     return true;
 }

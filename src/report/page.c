@@ -238,7 +238,7 @@ static void put_kernel(struct buf *b, const struct facts *f, struct arena *a)
     buf_puts(b, "</section>");
 }
 
-static void run_page(struct buf *b, const struct facts *runs, size_t count, struct arena *a)
+void run_page(struct buf *b, const struct facts *runs, size_t count, struct arena *a)
 {
     const struct facts *f = &runs[0];
     bool drawable = false;

@@ -41,6 +41,8 @@ void timeline_section(struct buf *b, const struct facts *f, struct arena *a);
 struct suite_rows;
 void suite_page(struct buf *b, const struct suite_rows *rows, struct arena *a);
 
+/* page.c: one run in full, with others of its task laid over it. */
+void run_page(struct buf *b, const struct facts *runs, size_t count, struct arena *a);
 /* page.c: a modelled figure's mark, "" when it was measured. */
 const char *modelled_mark(bool modelled);
 

@@ -38,6 +38,17 @@ void report_suite_csv(const struct suite_view *v, struct buf *out);
 /* {"suite", "source", "tasks": [...], "sums": {...}} (docs/commands.md). New reference. */
 json_t *report_suite_json(const struct suite_view *v);
 
+/* The live page (live.c): the page that asks for pieces, and the pieces. */
+struct live_suite {
+    const char *name;
+    size_t count, ended, running; /* tasks */
+};
+void report_live_shell(const char *nonce, struct buf *out);
+void report_live_overview(const struct run_info *runs, size_t count,
+                          const struct live_suite *suites, size_t suite_count, struct buf *out);
+void report_live_run(const struct run_history *h, struct buf *out);
+void report_live_suite(const struct suite_view *v, struct buf *out);
+
 /* `cutegen show RUN` and `cutegen runs`, without colour. */
 void report_text(const struct run_history *h, struct buf *out);
 void report_runs_text(const struct run_info *runs, size_t count, struct buf *out);

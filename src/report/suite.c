@@ -23,7 +23,7 @@ static void put_answer(struct buf *b, const struct suite_rows *s)
     buf_printf(b, "<div class=\"over\">geometric mean over %s%s</div></div>", reference,
                s->modelled ? ", <span class=\"mod\">modelled</span>" : "");
     buf_printf(b,
-               "<p class=\"lead\"><strong>%d of %d</strong> tasks%s ended with a correct kernel; "
+               "<p class=\"lead\"><strong>%d of %d</strong> tasks%s have a correct kernel; "
                "<strong>%d</strong> of them %s faster than %s.",
                s->correct, s->tasks, s->modelled ? "" : " on a GPU", s->fast[1],
                s->fast[1] == 1 ? "is" : "are", reference);

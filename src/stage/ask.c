@@ -76,14 +76,23 @@ static struct text passages_for(struct stage *st, const struct verdict *v, struc
                          MAX_PASSAGES, a);
 }
 
+/* Where the kernel stands, and how much there is to gain at most. */
 static const char *time_words(const struct measurement *t, struct arena *a)
 {
+    const char *now;
+
     if (!t)
         return "";
-    return arena_printf(a, "%.4g us (%s), %.0f %% of the roofline, bound by %s", t->time_us,
-                        t->modelled ? "modelled" : "measured",
-                        t->time_us > 0 ? 100 * t->floor_us / t->time_us : 0,
-                        t->bound ? t->bound : "what is not known");
+    now = arena_printf(a, "%.4g us (%s), %.0f %% of the roofline, bound by %s", t->time_us,
+                       t->modelled ? "modelled" : "measured",
+                       t->time_us > 0 ? 100 * t->floor_us / t->time_us : 0,
+                       t->bound ? t->bound : "what is not known");
+    if (t->floor_us <= 0 || t->time_us <= 0)
+        return now;
+    return arena_printf(a,
+                        "%s. No kernel for this task can take less than %.4g us: at most %.2fx "
+                        "is left to gain",
+                        now, t->floor_us, t->time_us / t->floor_us);
 }
 
 static bool render(struct stage *st, enum stage_kind kind, const struct question *q,
@@ -105,6 +114,8 @@ static bool render(struct stage *st, enum stage_kind kind, const struct question
     prompt_set_string(slots, "diagnosis", q->diagnosis);
     prompt_set_string(slots, "rejected", q->rejected);
     prompt_set_string(slots, "time", time_words(q->time, a));
+    prompt_set_string(slots, "known", q->known);
+    prompt_set_string(slots, "note", q->note);
     prompt_set(slots, "passages", passages_for(st, q->verdict, a));
     if (!prompt_render(st->book, name, slots, a, &prompt, err))
         return false;
@@ -127,6 +138,7 @@ static void fill_request(const struct stage *st, enum stage_kind kind, const str
         .verdict = q->verdict,
         .profile = q->profile,
         .history = q->history,
+        .watch = q->watch,
     };
 }
 
@@ -137,23 +149,33 @@ bool workshop_render(struct stage *st, enum stage_kind kind, const struct questi
     return render(st, kind, q, a, out, err);
 }
 
+static bool ask_model(struct stage *st, enum stage_kind kind, const struct question *q,
+                      struct arena *a, struct proposal *out, struct error *err)
+{
+    struct llm *llm = NULL;
+    bool ok;
+
+    pthread_mutex_lock(&st->asking);
+    ok = render(st, kind, q, a, out, err) && workshop_llm(st, q->slot, &llm, err);
+    pthread_mutex_unlock(&st->asking);
+    if (!ok)
+        return false;
+    if (!q->recorded)
+        return llm_ask(llm, &out->request, a, &out->reply, err);
+    out->reply = *q->recorded;
+    return llm_recall(st->llm, &out->request, &out->reply, err);
+}
+
 bool workshop_ask(struct stage *st, enum stage_kind kind, const struct question *q, struct arena *a,
                   struct proposal *out, struct error *err)
 {
+    bool builtin = st->builtin || q->builtin;
+
     fill_request(st, kind, q, out);
-    if (st->builtin || q->builtin) {
-        if (!ask_builtin(st, q, a, out, err))
-            return false;
+    if (!(builtin ? ask_builtin(st, q, a, out, err) : ask_model(st, kind, q, a, out, err)))
+        return false;
+    if (builtin)
         out->steps = expert_steps(out->reply.text, a);
-    } else {
-        if (!render(st, kind, q, a, out, err))
-            return false;
-        if (q->recorded)
-            out->reply = *q->recorded;
-        if (!(q->recorded ? llm_recall(st->llm, &out->request, &out->reply, err)
-                          : llm_ask(st->llm, &out->request, a, &out->reply, err)))
-            return false;
-    }
     out->done = out->reply.done;
     out->change = change_line(out->reply.text, stage_names[kind], a);
     return true;

@@ -18,18 +18,21 @@
 #include "toolchain/plan.h"
 #include "toolchain/simtc.h"
 
+#include <unistd.h>
+
 enum { MODULE_LIMIT = 256 << 20 };
 
 /* The launch list; build->verdict says when the plan is no good. */
-static bool make_plan(struct stage *st, const struct task *task, const struct candidate *cand,
-                      struct arena *a, struct build_result *build, struct error *err)
+static bool make_plan(struct stage *st, struct builder *b, const struct task *task,
+                      const struct candidate *cand, struct arena *a, struct build_result *build,
+                      struct error *err)
 {
     json_t *request = plan_request(task, &st->device);
     const char *ptx = NULL;
     bool ok;
 
-    ok = stage_warm(st, err) && plan_compile(st->builder, cand->source, WORKSHOP_SOURCE_NAME,
-                                             build->work_dir, a, &ptx, &build->verdict, err);
+    ok = plan_compile(b, cand->source, WORKSHOP_SOURCE_NAME, build->work_dir, a, &ptx,
+                      &build->verdict, err);
     if (ok && build->verdict.kind == VERDICT_PASS)
         ok = plan_run(ptx, request, cand->source, WORKSHOP_SOURCE_NAME, a, &build->launches,
                       &build->verdict, err);
@@ -57,8 +60,8 @@ static bool hash_module(struct build_result *build, bool simt, struct arena *a, 
     return true;
 }
 
-static bool compile(struct stage *st, const struct candidate *cand, struct arena *a,
-                    struct build_result *build, struct error *err)
+static bool compile(struct stage *st, struct builder *b, const struct candidate *cand,
+                    struct arena *a, struct build_result *build, struct error *err)
 {
     struct build_request req = {
         .source = cand->source,
@@ -70,7 +73,7 @@ static bool compile(struct stage *st, const struct candidate *cand, struct arena
         .work_dir = build->work_dir,
         .deadline_ms = st->settings.build_deadline_s * 1000,
     };
-    bool ok = builder_compile(st->builder, &req, a, build, err);
+    bool ok = builder_compile(b, &req, a, build, err);
 
     json_own(a, build->names);
     json_own(a, build->resources);
@@ -80,10 +83,13 @@ static bool compile(struct stage *st, const struct candidate *cand, struct arena
                   hash_module(build, st->device.kind == DEVICE_SIMT, a, err));
 }
 
-bool stage_build(struct stage *st, const struct task *task, const struct candidate *cand,
-                 struct arena *a, struct build_result *out, struct error *err)
+/* With the builder of that number. */
+static bool build_with(struct stage *st, size_t number, const struct task *task,
+                       const struct candidate *cand, struct arena *a, struct build_result *out,
+                       struct error *err)
 {
     int64_t start = clock_ms();
+    struct builder *b;
 
     *out = (struct build_result){
         .work_dir = path_join(
@@ -105,11 +111,17 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
     if (gate_refuses_as(st->settings.target_cuda ? GATE_CUDA : GATE_CUTE, cand->source,
                         WORKSHOP_SOURCE_NAME, a, &out->verdict))
         return true; /* refused before it costs anything */
-    if (!make_plan(st, task, cand, a, out, err) ||
-        (out->verdict.kind == VERDICT_PASS && !compile(st, cand, a, out, err)))
+    if (!workshop_builder(st, number, &b, err) || !make_plan(st, b, task, cand, a, out, err) ||
+        (out->verdict.kind == VERDICT_PASS && !compile(st, b, cand, a, out, err)))
         return error_add(err, "building attempt %d of %s", cand->attempt, task->name);
     out->build_ms = (int)(clock_ms() - start);
     return true;
+}
+
+bool stage_build(struct stage *st, const struct task *task, const struct candidate *cand,
+                 struct arena *a, struct build_result *out, struct error *err)
+{
+    return build_with(st, 0, task, cand, a, out, err);
 }
 
 bool stage_build_for(struct stage *st, const struct device *device, const struct task *task,
@@ -123,4 +135,49 @@ bool stage_build_for(struct stage *st, const struct device *device, const struct
     ok = stage_build(st, task, cand, a, out, err);
     st->device = here;
     return ok;
+}
+
+/* ---- several ----------------------------------------------------------------- */
+
+struct build_thread {
+    pthread_t thread;
+    bool started;
+    struct stage *st;
+    const struct task *task;
+    struct build_job *jobs;
+    size_t number, step, count; /* it does every step-th job from its number on */
+};
+
+static void *build_some(void *self)
+{
+    struct build_thread *t = self;
+
+    for (size_t i = t->number; i < t->count; i += t->step) {
+        struct build_job *j = &t->jobs[i];
+
+        j->ok = build_with(t->st, t->number, t->task, j->cand, j->a, j->out, &j->err);
+    }
+    return NULL;
+}
+
+void stage_build_many(struct stage *st, const struct task *task, struct build_job *jobs, size_t n)
+{
+    struct build_thread threads[MAX_PARALLEL];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t step = cores > 1 ? (size_t)cores : 1;
+
+    step = step < MAX_PARALLEL ? step : MAX_PARALLEL;
+    step = step < n ? step : n;
+    for (size_t i = 0; i < step; i++) {
+        threads[i] = (struct build_thread){
+            .st = st, .task = task, .jobs = jobs, .number = i, .step = step, .count = n};
+        threads[i].started =
+            i > 0 && pthread_create(&threads[i].thread, NULL, build_some, &threads[i]) == 0;
+    }
+    for (size_t i = 0; i < step; i++)
+        if (!threads[i].started)
+            (void)build_some(&threads[i]);
+    for (size_t i = 0; i < step; i++)
+        if (threads[i].started)
+            pthread_join(threads[i].thread, NULL);
 }

@@ -61,9 +61,10 @@ static struct verdict sample_verdict(void)
                             .detail = "(the evidence: worst elements, pattern, findings)"};
 }
 
-bool stage_prompt(const struct settings *settings, enum stage_kind stage, const char *task_path,
-                  const char *source_path, struct arena *a, struct request *out, struct error *err)
+bool stage_prompt(const struct settings *settings, const struct prompt_preview *what,
+                  struct arena *a, struct request *out, struct error *err)
 {
+    enum stage_kind stage = what->stage;
     struct settings shown = *settings;
     struct verdict verdict = sample_verdict();
     struct candidate *current = arena_alloc(a, sizeof(*current));
@@ -76,11 +77,13 @@ bool stage_prompt(const struct settings *settings, enum stage_kind stage, const 
     bool ok = false;
 
     shown.model = "builtin"; /* no model is asked */
-    if (!stage_open(&shown, &st, err) || !stage_describe(st, task_path, a, task, err))
+    if (!stage_open(&shown, &st, err) || !stage_describe(st, what->task_path, a, task, err))
+        goto done;
+    if (what->known && !what->known(what->ctx, task, &st->device, a, &q.known, err))
         goto done;
     if (asks_about_kernel) {
         current->change = "(the kernel given)";
-        if (!file_read(source_path, 4 << 20, a, &current->source, err))
+        if (!file_read(what->source_path, 4 << 20, a, &current->source, err))
             goto done;
         q.current = current;
     }

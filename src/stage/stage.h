@@ -88,7 +88,17 @@ struct question {
     json_t *history;                 /* [{depth, change, verdict, time_us, kept}] */
     bool builtin;                    /* the built-in engineer is to answer, whoever else could */
     const struct reply *recorded;    /* an answer already paid for: used instead of asking */
+    const char *note;                /* what a first kernel is to be; NULL: nothing special */
+    const char *known;               /* what the store knows of similar tasks; NULL: nothing */
+    const struct call_watch *watch;  /* told of the call while it is under way; NULL: nobody */
+    int slot;                        /* of questions asked at the same time: 0, 1, ... */
 };
+
+/* How many questions may be asked at the same time, each in a thread of its own and with another
+ * slot: 1 where answers come in an order (builtin, replay). */
+int stage_parallel(const struct stage *st);
+/* Counts a call that brought nothing in this process's own budget. */
+void stage_charge(struct stage *st, const struct reply *spent);
 
 struct proposal {
     struct request request; /* as asked, for the store */
@@ -121,6 +131,15 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
 bool stage_build_for(struct stage *st, const struct device *device, const struct task *task,
                      const struct candidate *cand, struct arena *a, struct build_result *out,
                      struct error *err);
+/* Several at the same time, each with a builder of its own. Each job has its own arena. */
+struct build_job {
+    const struct candidate *cand;
+    struct arena *a;
+    struct build_result *out;
+    bool ok;
+    struct error err;
+};
+void stage_build_many(struct stage *st, const struct task *task, struct build_job *jobs, size_t n);
 bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
                 const struct build_result *build, struct arena *a, struct test_result *out,
                 struct error *err);
@@ -199,8 +218,16 @@ bool stage_ask(const struct settings *settings, struct text prompt,
 bool stage_models(const struct settings *settings, struct arena *a, json_t **out,
                   struct error *err);
 /* The messages that would be sent for a task at a stage, without sending. */
-bool stage_prompt(const struct settings *settings, enum stage_kind stage, const char *task_path,
-                  const char *source_path, struct arena *a, struct request *out, struct error *err);
+struct prompt_preview {
+    enum stage_kind stage;
+    const char *task_path, *source_path; /* source: the kernel it is about, where there is one */
+    /* What the store knows of this task, once it is described; NULL: nothing is told. */
+    bool (*known)(void *ctx, const struct task *task, const struct device *device, struct arena *a,
+                  const char **text, struct error *err);
+    void *ctx;
+};
+bool stage_prompt(const struct settings *settings, const struct prompt_preview *what,
+                  struct arena *a, struct request *out, struct error *err);
 
 enum edit_outcome { EDITED, EDIT_NOT_FOUND, EDIT_NOT_APPLIED };
 /* `report` gets the JSON of the result (a new reference); `reason` is "" when applied. */

@@ -47,6 +47,7 @@ bool stage_open(const struct settings *settings, struct stage **out, struct erro
     char *work_dir = NULL;
 
     st->a = arena_new();
+    pthread_mutex_init(&st->asking, NULL);
     st->settings = *settings;
     st->torch_version = "?";
     if (!tools_find(&config, st->a, &st->tools, err) ||
@@ -74,17 +75,51 @@ void stage_close(struct stage *st)
     oracle_stop(st->oracle);
     st->oracle = NULL;
     builder_stop(st->builder);
+    for (size_t i = 0; i < MAX_PARALLEL; i++)
+        builder_stop(st->more_builders[i]);
     workshop_unlease(st);
     warm_close(st->warm);
     llm_close(st->llm);
+    for (size_t i = 0; i < MAX_PARALLEL; i++)
+        llm_close(st->more_llms[i]);
     budget_close(st->budget);
     retrieve_close(st->retriever);
     if (st->work_dir)
         dir_remove(st->work_dir, &ignored);
     if (st->book_arena)
         arena_free(st->book_arena);
+    pthread_mutex_destroy(&st->asking);
     arena_free(st->a);
     xfree(st);
+}
+
+bool workshop_llm(struct stage *st, int slot, struct llm **out, struct error *err)
+{
+    struct llm_config config = workshop_llm_config(&st->settings);
+    struct llm **at = &st->more_llms[slot % MAX_PARALLEL];
+
+    if (slot == 0) {
+        *out = st->llm;
+        return true;
+    }
+    config.budget = st->budget;
+    if (!*at && !llm_open(&config, at, err))
+        return false;
+    *out = *at;
+    return true;
+}
+
+int stage_parallel(const struct stage *st)
+{
+    return stage_may_work(st) ? MAX_PARALLEL : 1;
+}
+
+void stage_charge(struct stage *st, const struct reply *spent)
+{
+    int64_t prompt = spent->prompt_tokens > 0 ? spent->prompt_tokens : 0;
+    int64_t output = spent->output_tokens > 0 ? spent->output_tokens : 0;
+
+    budget_charge(st->budget, prompt + output, spent->cost_usd > 0 ? spent->cost_usd : 0);
 }
 
 bool stage_budget_unpause(const char *path, struct error *err)
@@ -153,6 +188,21 @@ bool stage_warm(struct stage *st, struct error *err)
                                     .source = workshop_source(st)};
 
     return st->builder || builder_start(&config, &st->builder, err);
+}
+
+bool workshop_builder(struct stage *st, size_t number, struct builder **out, struct error *err)
+{
+    /* Learning a kernel for its next edit takes memory: the first one does that for all. */
+    struct builder_config config = {
+        .tools = &st->tools, .warm_arch = st->device.arch, .source = workshop_source(st)};
+    struct builder **at = number ? &st->more_builders[number] : &st->builder;
+
+    if (number == 0 && !stage_warm(st, err))
+        return false;
+    if (!*at && !builder_start(&config, at, err))
+        return false;
+    *out = *at;
+    return true;
 }
 
 struct judge_config workshop_judge_config(const struct stage *st, const struct task *task)

@@ -18,9 +18,11 @@
 #include "toolchain/builder.h"
 #include "toolchain/tools.h"
 
+#include <pthread.h>
+
 #define WORKSHOP_SOURCE_NAME "candidate.cu" /* how verdicts call the kernel file */
 
-enum { MAX_SHAPES = 16 };
+enum { MAX_SHAPES = 16, MAX_PARALLEL = 16 }; /* parallel: questions, or builds, at the same time */
 
 struct task_shape {
     const char *label; /* "BATCH=8"; "": as the task has it */
@@ -39,6 +41,8 @@ struct stage {
     const char *torch_version;
     bool builtin; /* the built-in engineer answers; llm and book are NULL */
     struct llm *llm;
+    struct llm *more_llms[MAX_PARALLEL]; /* of questions asked at the same time, by slot */
+    pthread_mutex_t asking;              /* while one of them is opened or a prompt is made */
     struct budget *budget;
     struct prompt_book *book;
     struct arena *book_arena; /* its own: a question may be asked beside other work */
@@ -50,8 +54,9 @@ struct stage {
     bool compile_ready;          /* torch.compile has compiled the task: a baseline from now on */
     struct retriever *retriever; /* opened at the first compile error */
     struct builder *builder;     /* started at the first build */
-    struct oracle *oracle;       /* started by stage_describe() */
-    struct oracle_load load;     /* what it was asked to load */
+    struct builder *more_builders[MAX_PARALLEL]; /* of builds at the same time */
+    struct oracle *oracle;                       /* started by stage_describe() */
+    struct oracle_load load;                     /* what it was asked to load */
     struct task_shape shapes[MAX_SHAPES];
     int shape_count, shape_now, shape_main;
     struct warm *warm;  /* the warm server; NULL: everything is started here */
@@ -100,5 +105,9 @@ bool workshop_peaks(struct stage *st, struct arena *a, struct error *err);
 bool workshop_meet_task(struct stage *st, const struct task *task, struct error *err);
 struct judge_config workshop_judge_config(const struct stage *st, const struct task *task);
 struct llm_config workshop_llm_config(const struct settings *s);
+/* Whoever answers the question in this slot; one of them is used by one thread at a time. */
+bool workshop_llm(struct stage *st, int slot, struct llm **out, struct error *err);
+/* A further builder, started when it is first wanted. */
+bool workshop_builder(struct stage *st, size_t number, struct builder **out, struct error *err);
 
 #endif

@@ -492,6 +492,7 @@ static bool fill_call(struct row_reader *r, struct query *q, struct call_record 
         return false;
     c->stage = (enum stage_kind)stage;
     c->attempt = col_int(q, 2);
+    c->slot = col_int(q, 15);
     c->at_ms = col_long(q, 3);
     c->prompt_hash = col_text(q, 4, r->a);
     c->reply = (struct reply){.model = col_text(q, 5, r->a),
@@ -518,7 +519,7 @@ static bool read_calls(struct row_reader *r, struct error *err)
         !sql_query(r->s, &q, err,
                    "SELECT c.id, c.stage, c.attempt, c.at_ms, c.prompt_hash, c.model, "
                    "c.finish_reason, c.prompt_tokens, c.cached_tokens, c.output_tokens, "
-                   "c.cost_usd, c.latency_ms, c.retries, c.done, b.data FROM calls c "
+                   "c.cost_usd, c.latency_ms, c.retries, c.done, b.data, c.slot FROM calls c "
                    "JOIN blobs b ON b.sha256 = c.reply WHERE c.run = ? ORDER BY c.id",
                    "t", r->id))
         return false;

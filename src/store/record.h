@@ -70,6 +70,7 @@ struct attempt_record {
 struct call_record {
     enum stage_kind stage;
     int attempt; /* it was made for; when that has not begun, the reply is still unused */
+    int slot;    /* among those made for it at the same time */
     int64_t at_ms;
     const struct message *messages;
     size_t message_count;

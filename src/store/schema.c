@@ -255,6 +255,9 @@ static const char *const steps[] = {
     "  FOREIGN KEY (suite, number) REFERENCES suite_tasks) STRICT;"
     "CREATE INDEX jobs_by_turn ON jobs (state, priority DESC, id);"
     "CREATE INDEX jobs_by_worker ON jobs (worker);",
+
+    /* Calls of one step that are made at the same time. */
+    "ALTER TABLE calls ADD COLUMN slot INTEGER NOT NULL DEFAULT 0;",
 };
 
 int schema_version(void)

@@ -73,8 +73,31 @@ const char *run_id(const struct run *r);
 const char *run_dir(const struct run *r); /* absolute, exists */
 
 bool run_set_options(struct run *r, const json_t *options, struct error *err);
-bool run_call_add(struct run *r, int attempt, const struct request *req, const struct reply *reply,
-                  struct error *err);
+
+/*
+ * A model call (call.c). `slot` tells calls apart that are made at the same time for the same
+ * attempt: 0, 1, ... run_call_add() stores one that is over. One that can cost something is stored
+ * before it is sent, at its upper bound (tokens and cost of `bound`), and ends with its reply:
+ *
+ *     run_call_begin(...)     then run_call_raise() when it is sent again and may cost more
+ *     run_reply_keep(...)     as soon as the reply is whole; from any thread
+ *     run_call_end(...)
+ *
+ * After run_take(), run_calls_settle() sees to those that were in flight when the run was killed:
+ * a reply that had arrived is stored, the others get the finish reason CALL_KILLED and stay at
+ * their upper bound. *count says how many there were.
+ */
+#define CALL_IN_FLIGHT "in flight"
+#define CALL_KILLED    "killed"
+bool run_call_add(struct run *r, int attempt, int slot, const struct request *req,
+                  const struct reply *reply, struct error *err);
+bool run_call_begin(struct run *r, int attempt, int slot, const struct request *req,
+                    const struct reply *bound, int64_t *call, struct error *err);
+bool run_call_raise(struct run *r, int64_t call, const struct reply *bound, struct error *err);
+void run_reply_keep(const struct run *r, int64_t call, const struct reply *reply);
+bool run_call_end(struct run *r, int64_t call, const struct reply *reply, struct error *err);
+bool run_calls_settle(struct run *r, int *count, struct error *err);
+
 /* `parent` is the attempt this one was made from, 0 for none. Begins again an attempt that was
  * cut short: same number, what was there of it is replaced. */
 bool run_attempt_begin(struct run *r, const struct candidate *c, enum stage_kind stage, int parent,
@@ -104,6 +127,30 @@ void run_history_release(struct run_history *h); /* fine on a zeroed one */
  * steps (candidate.steps) and the run that did; source->data is NULL when there is none. */
 bool run_known_best(struct run *r, struct arena *a, struct text *source, const char **steps,
                     const char **by, struct error *err);
+
+/* ---- what other runs learnt (lesson.c) ------------------------------------ */
+
+enum { LESSONS_MAX = 8 };
+struct lesson_query {
+    const char *class, *device, *models; /* as in tasks and devices; models "" on a GPU */
+    const char *not_run;                 /* the run that asks; "" for none */
+};
+/* Of a gain: from one time to the other. Of a failure: what the judge said, and how often. */
+struct lesson {
+    const char *task, *run, *change, *verdict, *why;
+    double before_us, after_us;
+    bool modelled;
+    int times;
+};
+struct lessons {
+    struct lesson gains[LESSONS_MAX], failures[LESSONS_MAX]; /* largest, most frequent first */
+    size_t gain_count, failure_count;
+    struct lesson best; /* nearest to its floor: before_us is the floor, after_us its time */
+    bool has_best;
+};
+/* From attempts that ended with a verdict, and from nothing else. */
+bool store_lessons(struct store *s, const struct lesson_query *want, struct arena *a,
+                   struct lessons *out, struct error *err);
 
 /* ---- suites (suite.c) ---------------------------------------------------- */
 

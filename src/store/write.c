@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write.c - model calls, attempts and what became of them, one transaction each.
+ * write.c - attempts and what became of them, one transaction each.
  *
  * Hides which table holds which part of a record.
  *
@@ -22,49 +22,6 @@ static const char *or_empty(const char *s)
 static const char *sha_or_null(const char *sha256)
 {
     return *sha256 ? sha256 : NULL;
-}
-
-/* ---- calls -------------------------------------------------------------- */
-
-static bool messages_insert(struct store *s, int64_t call, const struct request *req,
-                            struct error *err)
-{
-    for (size_t i = 0; i < req->message_count; i++) {
-        char sha[65];
-        if (!blob_insert(s, req->messages[i].content, sha, err) ||
-            !sql_run(s, err,
-                     "INSERT INTO messages (call, number, role, content) VALUES (?, ?, ?, ?)",
-                     "lltt", call, (int64_t)i, or_empty(req->messages[i].role), sha))
-            return false;
-    }
-    return true;
-}
-
-static bool call_insert(struct run *r, int attempt, const struct request *req,
-                        const struct reply *p, struct error *err)
-{
-    char sha[65];
-    int64_t id;
-
-    return blob_insert(r->store, p->text, sha, err) &&
-           sql_int(r->store, 0, &id, err,
-                   "INSERT INTO calls (run, attempt, stage, at_ms, prompt_hash, model, "
-                   "finish_reason, prompt_tokens, cached_tokens, output_tokens, cost_usd, "
-                   "latency_ms, retries, done, reply) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                   "titltttllldiiit", r->id, attempt, stage_names[req->stage], clock_unix_ms(),
-                   or_empty(req->prompt_hash), or_empty(p->model), or_empty(p->finish_reason),
-                   p->prompt_tokens, p->cached_tokens, p->output_tokens, p->cost_usd, p->latency_ms,
-                   p->retries, (int)p->done, sha) &&
-           messages_insert(r->store, id, req, err);
-}
-
-bool run_call_add(struct run *r, int attempt, const struct request *req, const struct reply *reply,
-                  struct error *err)
-{
-    return (sql_begin(r->store, err) &&
-            sql_end(r->store, call_insert(r, attempt, req, reply, err), err)) ||
-           error_add(err, "storing a reply for attempt %d of %s", attempt, r->id);
 }
 
 /* ---- an attempt begins -------------------------------------------------- */

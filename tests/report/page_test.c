@@ -361,7 +361,7 @@ static void hostile_run(struct place *p, enum hostile how, struct run_history *h
     struct profile prof = {.source = EVIL, .text = EVIL};
     for (c.attempt = 1; c.attempt <= 3 && how != HOSTILE_EMPTY; c.attempt++) {
         o.verdict.kind = c.attempt == 2 || how == HOSTILE_FAILED ? VERDICT_RACE : VERDICT_PASS;
-        assert_ok(run_call_add(r, c.attempt, &req, &reply, &err));
+        assert_ok(run_call_add(r, c.attempt, 0, &req, &reply, &err));
         assert_ok(run_attempt_begin(r, &c, STAGE_OPTIMIZE, c.attempt - 1, &err));
         assert_ok(run_attempt_end(r, c.attempt, &o, &err));
         assert_ok(run_profile_add(r, c.attempt, &prof, &err));

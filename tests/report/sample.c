@@ -174,7 +174,7 @@ static bool add_call(struct run *r, const struct sample *s, const struct step *p
         .latency_ms = paid ? 14000 + 730 * n : 2,
         .retries = paid && n == 7,
     };
-    return run_call_add(r, n, &req, &reply, err);
+    return run_call_add(r, n, 0, &req, &reply, err);
 }
 
 static void fill_verdict(const struct step *p, struct verdict *v)

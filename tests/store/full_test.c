@@ -23,7 +23,7 @@ static bool add_call(struct place *p, struct run *r, struct error *err)
     struct message m = {"user", {big, 20000}};
     struct request req = {.stage = STAGE_OPTIMIZE, .messages = &m, .message_count = 1};
     struct reply reply = {.text = {big, 30000}, .cost_usd = 1};
-    return run_call_add(r, 2, &req, &reply, err);
+    return run_call_add(r, 2, 0, &req, &reply, err);
 }
 
 static bool begin_attempt(struct place *p, struct run *r, struct error *err)

@@ -70,7 +70,7 @@ static bool write_step(struct run *r, int n, bool paid, int fd, struct arena *a,
     struct attempt_outcome o = {.step = STEP_BUILD, .verdict = {.kind = VERDICT_COMPILE_ERROR}};
 
     if (!paid) {
-        if (!run_call_add(r, n, &req, &reply, err))
+        if (!run_call_add(r, n, 0, &req, &reply, err))
             return false;
         say(fd, ACK_CALL, n, r);
     }

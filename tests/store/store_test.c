@@ -176,7 +176,7 @@ static void put_call(struct run *r)
                           .done = true};
     struct error err = {0};
 
-    assert_ok(run_call_add(r, 2, &req, &reply, &err));
+    assert_ok(run_call_add(r, 2, 0, &req, &reply, &err));
 }
 
 static void assert_attempts_come_back(struct place *p, const struct run_history *h)

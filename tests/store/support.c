@@ -144,7 +144,7 @@ bool whole_attempt(struct run *r, int number, struct error *err)
                           .attempt = number,
                           .source = text_of(source_text(a, number)),
                           .change = "one change"};
-    bool ok = run_call_add(r, number, &req, &reply, err) &&
+    bool ok = run_call_add(r, number, 0, &req, &reply, err) &&
               run_attempt_begin(r, &c, STAGE_OPTIMIZE, number - 1, err) &&
               run_attempt_end(r, number, small_outcome(number, a), err);
 

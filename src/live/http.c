@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http.c - the server of live.h, over libmicrohttpd.
+ *
+ * Hides the library. Every refusal is one line of text; nothing of a request
+ * is ever repeated in an answer.
+ */
+#include "base/hash.h"
+#include "base/mem.h"
+#include "live/live.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+enum {
+    PAGE_LIMIT = 64 << 20,
+    SECRET_BYTES = 32,
+    CONNECTIONS = 32,
+    TIMEOUT_S = 30,
+    REQUEST_BYTES = 32 << 10,
+};
+
+struct live_server {
+    struct live_config config;
+    struct MHD_Daemon *daemon;
+    struct arena *a;
+    char token[2 * SECRET_BYTES + 1], nonce[2 * SECRET_BYTES + 1];
+    const char *hosts[2]; /* what a request's Host may be */
+    const char *url, *policy;
+};
+
+static bool secret(char out[2 * SECRET_BYTES + 1], struct error *err)
+{
+    unsigned char bytes[SECRET_BYTES];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return error_set(err, ERROR_MACHINE, "no random numbers: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof(bytes); i++) {
+        out[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+        out[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+    }
+    out[2 * sizeof(bytes)] = '\0';
+    return true;
+}
+
+/* In a time that does not tell how much of it is right. */
+static bool same_secret(const char *given, const char *token)
+{
+    size_t len = strlen(token);
+    unsigned char differs = 0;
+
+    if (strlen(given) != len)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        differs |= (unsigned char)(given[i] ^ token[i]);
+    return differs == 0;
+}
+
+static bool has_token(const struct live_server *l, struct MHD_Connection *c)
+{
+    static const char scheme[] = "Bearer ";
+    const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
+
+    return given && !strncmp(given, scheme, strlen(scheme)) &&
+           same_secret(given + strlen(scheme), l->token);
+}
+
+static bool is_our_host(const struct live_server *l, struct MHD_Connection *c)
+{
+    const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
+
+    return host && (!strcasecmp(host, l->hosts[0]) || !strcasecmp(host, l->hosts[1]));
+}
+
+/* Takes over the body. */
+static enum MHD_Result reply(const struct live_server *l, struct MHD_Connection *c, unsigned status,
+                             const char *type, struct buf *body, const char *tag)
+{
+    struct MHD_Response *r = MHD_create_response_from_buffer(
+        body->len, body->len ? body->data : (void *)(uintptr_t) "", MHD_RESPMEM_MUST_COPY);
+    enum MHD_Result sent = MHD_NO;
+
+    buf_release(body);
+    if (!r)
+        return MHD_NO;
+    MHD_add_response_header(r, "Content-Type", type);
+    MHD_add_response_header(r, "Content-Security-Policy", l->policy);
+    MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(r, "X-Frame-Options", "DENY");
+    MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+    MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
+    MHD_add_response_header(r, "Cache-Control", "no-store");
+    if (tag)
+        MHD_add_response_header(r, "ETag", tag);
+    sent = MHD_queue_response(c, status, r);
+    MHD_destroy_response(r);
+    return sent;
+}
+
+static enum MHD_Result refuse(const struct live_server *l, struct MHD_Connection *c, unsigned status,
+                              const char *why)
+{
+    struct buf b = buf_init(1 << 12);
+
+    buf_puts(&b, why);
+    return reply(l, c, status, "text/plain; charset=utf-8", &b, NULL);
+}
+
+static enum MHD_Result reply_page(const struct live_server *l, struct MHD_Connection *c, const char *path)
+{
+    const char *known = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "If-None-Match");
+    struct buf b = buf_init(PAGE_LIMIT);
+    char hex[65], tag[68];
+
+    if (!l->config.answer(l->config.ctx, path, &b) || b.overflowed) {
+        buf_release(&b);
+        return refuse(l, c, MHD_HTTP_NOT_FOUND, "there is no such page\n");
+    }
+    hash_text(buf_text(&b), hex);
+    tag[0] = '"';
+    memcpy(tag + 1, hex, 64);
+    memcpy(tag + 65, "\"", 2);
+    if (known && !strcmp(known, tag)) {
+        buf_clear(&b);
+        return reply(l, c, MHD_HTTP_NOT_MODIFIED, "text/html; charset=utf-8", &b, tag);
+    }
+    return reply(l, c, MHD_HTTP_OK, "text/html; charset=utf-8", &b, tag);
+}
+
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *path,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_len, void **state)
+{
+    const struct live_server *l = ctx;
+
+    (void)version;
+    (void)upload;
+    (void)state;
+    if (*upload_len || (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0))
+        return refuse(l, c, MHD_HTTP_METHOD_NOT_ALLOWED, "this server only reads\n");
+    if (!is_our_host(l, c))
+        return refuse(l, c, MHD_HTTP_FORBIDDEN, "not by this name\n");
+    if (strcmp(path, "/") == 0) {
+        struct buf b = buf_init(PAGE_LIMIT);
+
+        l->config.shell(l->config.ctx, l->nonce, &b);
+        return reply(l, c, MHD_HTTP_OK, "text/html; charset=utf-8", &b, NULL);
+    }
+    if (!has_token(l, c))
+        return refuse(l, c, MHD_HTTP_UNAUTHORIZED, "the token is missing or wrong\n");
+    return reply_page(l, c, path);
+}
+
+static bool listen_here(struct live_server *l, struct error *err)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)l->config.port),
+                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    const union MHD_DaemonInfo *info;
+
+    l->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)l->config.port, NULL, NULL, on_request, l,
+        MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_END);
+    info = l->daemon ? MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
+    if (info) {
+        l->config.port = info->port;
+        return true;
+    }
+    error_set(err, ERROR_MACHINE, "cannot listen on 127.0.0.1, port %d: %s", l->config.port,
+              strerror(errno));
+    return error_hint(err, "leave out --port: then any free one is taken");
+}
+
+bool live_start(const struct live_config *config, struct live_server **out, struct error *err)
+{
+    struct live_server *l = xmalloc(sizeof(*l));
+
+    l->config = *config;
+    l->a = arena_new();
+    if (!secret(l->token, err) || !secret(l->nonce, err)) {
+        live_stop(l);
+        return false;
+    }
+    /* Before the first request can come. */
+    l->policy = arena_printf(l->a,
+                             "default-src 'none'; script-src 'nonce-%s'; style-src "
+                             "'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "
+                             "form-action 'none'; frame-ancestors 'none'",
+                             l->nonce);
+    l->hosts[0] = l->hosts[1] = "";
+    if (!listen_here(l, err)) {
+        live_stop(l);
+        return false;
+    }
+    l->hosts[0] = arena_printf(l->a, "127.0.0.1:%d", l->config.port);
+    l->hosts[1] = arena_printf(l->a, "localhost:%d", l->config.port);
+    l->url = arena_printf(l->a, "http://%s/#%s", l->hosts[0], l->token);
+    *out = l;
+    return true;
+}
+
+const char *live_url(const struct live_server *l)
+{
+    return l->url;
+}
+
+void live_stop(struct live_server *l)
+{
+    if (!l)
+        return;
+    if (l->daemon)
+        MHD_stop_daemon(l->daemon);
+    arena_free(l->a);
+    xfree(l);
+}

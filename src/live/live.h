@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * live.h - a small HTTP server on this machine alone, that only reads.
+ *
+ *     live_start(&config, &l, err)       listens on 127.0.0.1 and answers in a thread of its own
+ *     ... live_url(l) ...                http://127.0.0.1:PORT/#TOKEN
+ *     live_stop(l);                      also after errors; NULL is fine
+ *
+ * What it lets in, whoever asks:
+ * 1. GET and HEAD; no body is read.
+ * 2. Requests whose Host is this server's own address: a name that somebody
+ *    else's DNS points here (rebinding) is refused.
+ * 3. `/` to anybody: a page without data. Everything else wants the token as
+ *    `Authorization: Bearer`. The page gets it from the part of its address
+ *    behind #, which no browser sends; no cookie is set, because other servers
+ *    on this machine would be sent it.
+ * 4. Paths are names that `answer` looks up; none is ever a file's.
+ */
+#ifndef LIVE_LIVE_H
+#define LIVE_LIVE_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct live_server;
+
+struct live_config {
+    int port; /* 0: any that is free */
+    /* Fills `body`, a piece of HTML; false: there is no such page. Called by one thread. */
+    bool (*answer)(void *ctx, const char *path, struct buf *body);
+    /* The page at `/`; its script carries the nonce. */
+    void (*shell)(void *ctx, const char *nonce, struct buf *body);
+    void *ctx;
+};
+
+bool live_start(const struct live_config *config, struct live_server **out, struct error *err);
+const char *live_url(const struct live_server *l);
+void live_stop(struct live_server *l);
+
+#endif
