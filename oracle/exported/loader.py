@@ -528,7 +528,7 @@ class Export:
         return TypeError(f"{self.argument_tensors} tensors are wanted ({names}), got {count}")
 
     def _reduced(self) -> str:
-        return f" (judged at reduced sizes: {self.table['scaled']})" if self.table["scaled"] else ""
+        return f" (judged with {self.table['scaled']})" if self.table["scaled"] else ""
 
     def _refusal(self, tensors: Any, scalars: Any = None, model: Any = None) -> Exception:
         """Why these are not in the table, in words."""

@@ -93,7 +93,7 @@ static bool judge_shape(const struct judging *j, const struct candidate *cand, i
     note->outputs = json_object_get(task->description, "outputs");
     note->verdict = out->outcome->verdict;
     note->launches = out->build->launches;
-    note->module_hash = out->build->module_hash;
+    note->module_hash = out->build->code_hash;
     if (out->outcome->measurement) {
         note->time_us = out->time->time_us;
         note->floor_us = out->time->floor_us;

@@ -191,20 +191,63 @@ static bool layout_of(const char *name, enum export_layout *out, struct error *e
     return error_hint(err, "layouts: folder, wheel, hf");
 }
 
+/* Are all kernels of a launch list in this code? */
+static bool names_all(const json_t *names, const json_t *launches)
+{
+    const json_t *ops = json_object_get(launches, "ops");
+
+    for (size_t i = 0; i < json_array_size(ops); i++) {
+        const char *kernel = json_string_or(json_array_get(ops, i), "kernel", NULL);
+
+        if (kernel && !json_object_get(names, kernel))
+            return false;
+    }
+    return true;
+}
+
+/* The main shape, then every other one that the same code was judged at. */
+static size_t find_cases(const struct run_history *h, const struct attempt_record *best,
+                         const struct build_result *build, struct arena *a,
+                         struct export_case *cases)
+{
+    const struct attempt_outcome *o = &best->outcome;
+    json_t *scalars = json_object_get(h->task.description, "scalars");
+    size_t count = 0;
+
+    cases[count++] = (struct export_case){.description = h->task.description, .build = build};
+    for (int i = 0; i < o->shape_count; i++) {
+        const struct shape_result *s = &o->shapes[i];
+        struct build_result *own = arena_alloc(a, sizeof(*own));
+
+        if (s->verdict.kind != VERDICT_PASS || !s->module_hash || !s->launches ||
+            strcmp(s->module_hash, build->code_hash) != 0 ||
+            !names_all(build->names, s->launches) ||
+            json_equal(s->inputs, json_object_get(h->task.description, "inputs")))
+            continue;
+        *own = *build;
+        own->launches = s->launches;
+        cases[count++] = (struct export_case){
+            .description = json_own(a, json_pack("{s:O, s:O, s:O?}", "inputs", s->inputs, "outputs",
+                                                 s->outputs, "scalars", scalars)),
+            .build = own};
+    }
+    return count;
+}
+
 static bool write_export(struct store *store, const struct run_history *h,
                          const struct attempt_record *best, const struct export_options *options,
                          struct arena *a, struct export_summary *out, struct error *err)
 {
     struct build_result *build = arena_alloc(a, sizeof(*build));
-    struct export_case one = {.description = h->task.description, .build = build};
+    struct export_case *cases =
+        arena_array(a, (size_t)best->outcome.shape_count + 1, sizeof(*cases));
     json_t *record = json_own(a, export_record(h, best));
     struct export_request req = {
         .task = &h->task,
         .best = &best->candidate,
         .device = &h->device,
         .record = record,
-        .cases = &one,
-        .case_count = 1,
+        .cases = cases,
         .fallback = options->fallback,
         .gradients = !options->no_gradients,
         .ptx = options->ptx,
@@ -216,8 +259,10 @@ static bool write_export(struct store *store, const struct run_history *h,
     *build = *best->outcome.build;
     if (!may_export(h, options->force, err) || !layout_of(options->layout, &req.layout, err) ||
         !stored_code(store, h->info.id, build->code_hash, a, &build->code, err) ||
-        (options->ptx && !stored_code(store, h->info.id, build->ptx_hash, a, &build->ptx, err)) ||
-        !stage_export(&req, a, &files, err))
+        (options->ptx && !stored_code(store, h->info.id, build->ptx_hash, a, &build->ptx, err)))
+        return false;
+    req.case_count = find_cases(h, best, build, a, cases);
+    if (!stage_export(&req, a, &files, err))
         return false;
     *out = (struct export_summary){.run_id = arena_strdup(a, h->info.id),
                                    .dir = files.dir,

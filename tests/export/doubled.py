@@ -2,6 +2,8 @@
 import torch
 import torch.nn as nn
 
+N = 1000
+
 
 class Model(nn.Module):
     def forward(self, x):
@@ -9,7 +11,7 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(1000)]
+    return [torch.randn(N)]
 
 
 def get_init_inputs():

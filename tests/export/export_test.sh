@@ -107,7 +107,27 @@ ok "with exit code 1" '^1$' "$code"
 ok "a folder that is none is told" 'name a folder that .cutegen export. wrote' "$("$program" verify "$work" 2>&1)"
 
 verdict=$("$program" eval "$here/two.py" "$work/two/two_new.py" --draws 2 2>&1)
-ok "as a foreign candidate it sees none of its files, which is told" '^compile error' "$verdict"
+ok "as a foreign candidate it cannot start simt, which is told" '^(crash|compile error)' "$verdict"
+
+# ---- many shapes ------------------------------------------------------------------
+said=$("$program" eval "$here/doubled.py" "$here/doubled.cu" --shapes N=1000,64,4096 --draws 2 2>&1)
+ok "a kernel is judged at three shapes" '^pass' "$said"
+"$program" export last --output "$work/doubled" >/dev/null 2>&1
+facts=$(python - "$work/doubled" <<'END'
+import os, sys
+import torch
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import doubled
+new, model = doubled.ModelNew(), doubled.Model()
+print("right", [n for n in (64, 1000, 4096) if torch.allclose(new(torch.ones(n)), model(torch.ones(n)))])
+try:
+    new(torch.ones(65))
+except ValueError as err:
+    print(err)
+END
+)
+ok "the export runs at all of them" '^right \[64, 1000, 4096\]' "$facts"
+ok "and names them when it is given another" 'of shape \[64\] or \[1000\] or \[4096\] .*, got \[65\]' "$facts"
 
 echo "1..$n"
 exit $failed
