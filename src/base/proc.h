@@ -28,12 +28,14 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include "base/sanitized.h"
+
 #include <jansson.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* RLIMIT_AS for a program of ours; a sanitizer's shadow alone needs more than any such limit. */
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SANITIZED)
 #define PROC_OWN_ADDRESS_LIMIT(bytes) ((uint64_t)0 * (bytes))
 #else
 #define PROC_OWN_ADDRESS_LIMIT(bytes) ((uint64_t)(bytes))

@@ -14,6 +14,7 @@
 
 #include "base/base64.h"
 #include "base/error.h"
+#include "base/sanitized.h"
 
 #include <ctype.h>
 #include <stdint.h>
@@ -263,14 +264,6 @@ void vault_open(void)
     if (environ)
         environ[kept] = NULL;
 }
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 void vault_private(void)
 {

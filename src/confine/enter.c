@@ -5,6 +5,7 @@
  * Namespaces first, since mounting needs what is dropped later; then the private root,
  * capabilities, limits, Landlock (which would forbid mounting) and, last, the system call filter.
  */
+#include "base/sanitized.h"
 #include "confine/layers.h"
 
 #include <errno.h>
@@ -91,7 +92,7 @@ static void set_limits(const struct confine_policy *p)
     limit(RLIMIT_SIGPENDING, 1024);
     if (p->file_bytes)
         limit(RLIMIT_FSIZE, p->file_bytes);
-#if !defined(__SANITIZE_ADDRESS__) /* its shadow counts */
+#if !defined(SANITIZED) /* its shadow counts */
     if (p->data_bytes)
         limit(RLIMIT_DATA, p->data_bytes);
 #endif

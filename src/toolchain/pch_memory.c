@@ -14,13 +14,15 @@
 
 #include "toolchain/pch_memory.h"
 
+#include "base/sanitized.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef __SANITIZE_ADDRESS__ /* which has an mmap() of its own */
+#ifndef SANITIZED /* which has an mmap() of its own */
 
 static char *heap; /* NULL: not seen yet */
 

@@ -38,9 +38,10 @@ fi
 compile()
 {
     local arch=${1%/*}
-    arch=sm_${arch##*/}
-    "$nvcc" -c -std=c++17 "-arch=$arch" --expt-relaxed-constexpr -O1 -Xptxas -O0 -Werror all-warnings -diag-suppress 177 \
-        -Xcompiler -Wall         -DCUTEGEN_EXPORT=1 -I "$root/include" -isystem "$cutlass" -o "$1.o" "$1" >"$1.log" 2>&1 ||
+    arch=${arch##*/}
+    "$nvcc" -c -std=c++17 -gencode "arch=compute_$arch,code=sm_$arch" --expt-relaxed-constexpr -O1 -Xptxas -O0 \
+        -Werror all-warnings -diag-suppress 177 -Xcompiler -Wall -DCUTEGEN_EXPORT=1 -I "$root/include" \
+        -isystem "$cutlass" -o "$1.o" "$1" >"$1.log" 2>&1 ||
         { echo "${1#"$work"/}: nvcc does not take it:"; head -5 "$1.log"; return 1; }
     rm -f "$1.o" "$1.log"
 }

@@ -10,6 +10,7 @@
  *    made; the answer goes to standard output.
  * 2. A kernel without seccomp is no error: no code of a candidate runs here.
  */
+#include "base/sanitized.h"
 #include "confine/seccomp.h"
 #include "runner/plan/planner.h"
 
@@ -70,7 +71,7 @@ void confine_calls(void)
     struct filter f = {.len = 0};
     struct sock_fprog program = {.filter = f.code};
 
-#ifdef __SANITIZE_ADDRESS__ /* looks for leaks at the end, with a thread of its own */
+#ifdef SANITIZED /* looks for leaks at the end, with a thread of its own */
     return;
 #endif
     filter_begin(&f, SECCOMP_RET_KILL_PROCESS);
@@ -101,7 +102,7 @@ bool confine_limits(struct error *err)
 {
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         return error_set(err, ERROR_MACHINE, "prctl: %s", strerror(errno));
-#ifndef __SANITIZE_ADDRESS__ /* its shadow alone is larger */
+#ifndef SANITIZED /* its shadow alone is larger */
     if (!limit(RLIMIT_AS, ADDRESS_BYTES, ADDRESS_BYTES, "memory", err))
         return false;
 #endif

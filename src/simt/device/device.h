@@ -21,6 +21,7 @@
 #define SIMT_DEVICE_H
 
 #include "base/buf.h"
+#include "base/sanitized.h"
 #include "simt/device/fiber.h"
 #include "simt/emit/abi.h"
 #include "simt/simt.h"
@@ -29,8 +30,8 @@
 #include <stdatomic.h>
 
 /* Loops over lanes are worth the host's wider vectors. clang 14 gives clones names of its own,
- * which other files do not find; under ASan they would run before it is ready. */
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+ * which other files do not find; under a sanitizer they would run before it is ready. */
+#if defined(__x86_64__) && !defined(__clang__) && !defined(SANITIZED)
 #define CLONES
 #define HOT __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
 #else

@@ -13,7 +13,19 @@
 #define LEAVE(shadow, stack, bytes) __sanitizer_start_switch_fiber(shadow, stack, bytes)
 #define ENTER(shadow, stack, bytes) __sanitizer_finish_switch_fiber(shadow, stack, bytes)
 #define FORGET(stack, bytes)        __asan_unpoison_memory_region(stack, bytes)
+#define HERE(fiber)                 ((void)0)
+#define THERE(fiber)                ((void)0)
+#elif defined(__SANITIZE_THREAD__)
+/* To ThreadSanitizer a fiber is a thread that runs on its resumer's. */
+#include <sanitizer/tsan_interface.h>
+#define LEAVE(shadow, stack, bytes) ((void)0)
+#define ENTER(shadow, stack, bytes) ((void)0)
+#define FORGET(stack, bytes)        ((void)0)
+#define HERE(fiber)                 ((fiber) = __tsan_get_current_fiber())
+#define THERE(fiber)                __tsan_switch_to_fiber(fiber, 0)
 #else
+#define HERE(fiber)                 ((void)0)
+#define THERE(fiber)                ((void)0)
 #define LEAVE(shadow, stack, bytes) ((void)0)
 #define ENTER(shadow, stack, bytes) ((void)0)
 #define FORGET(stack, bytes)        ((void)0)
@@ -92,6 +104,9 @@ bool fiber_init(struct fiber *f, size_t bytes)
         return false;
     mprotect(p, page, PROT_NONE);
     *f = (struct fiber){.stack = p + page, .bytes = bytes};
+#if defined(__SANITIZE_THREAD__)
+    f->tsan = __tsan_create_fiber(0);
+#endif
     return true;
 }
 
@@ -100,6 +115,10 @@ void fiber_release(struct fiber *f)
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (f->stack)
         munmap(f->stack - page, f->bytes + page);
+#if defined(__SANITIZE_THREAD__)
+    if (f->tsan)
+        __tsan_destroy_fiber(f->tsan);
+#endif
     *f = (struct fiber){0};
 }
 
@@ -125,6 +144,8 @@ void fiber_resume(struct fiber *f)
     void *ours = NULL;
 
     LEAVE(&ours, f->stack, f->bytes);
+    HERE(f->tsan_back);
+    THERE(f->tsan);
     simt_fiber_switch(&f->back, f->sp);
     ENTER(ours, NULL, NULL);
     (void)ours;
@@ -133,6 +154,7 @@ void fiber_resume(struct fiber *f)
 void fiber_yield(struct fiber *f)
 {
     LEAVE(&f->shadow, f->back_stack, f->back_bytes);
+    THERE(f->tsan_back);
     simt_fiber_switch(&f->sp, f->back);
     ENTER(f->shadow, &f->back_stack, &f->back_bytes);
 }

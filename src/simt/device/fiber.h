@@ -23,6 +23,7 @@ struct fiber {
     void *shadow;
     const void *back_stack;
     size_t back_bytes;
+    void *tsan, *tsan_back; /* ThreadSanitizer's names of the fiber and of its resumer */
 };
 
 bool fiber_init(struct fiber *f, size_t bytes);
