@@ -7,6 +7,7 @@
 #   make install  into PREFIX (default /usr/local), DESTDIR honoured
 #   make dist     relocatable tarballs in dist/
 #   make check    format, lint and unit tests: at most 2 minutes, between edits
+#   make tsan     what has threads under ThreadSanitizer: 2 minutes
 #   make sweep    the large generated sweeps: hours (CONTRIBUTING.md)
 #   make docs     the documentation as a site in build/site
 #   make torch    a current PyTorch for cutegen, where the machine has only an old one (some gigabytes)
@@ -48,6 +49,10 @@ check: all
 	@setup/setup.sh test
 	@tests/check.sh
 
+tsan: all
+	@setup/setup.sh test
+	@tests/tsan.sh
+
 sweep: all
 	@tests/sweep.sh
 
@@ -79,4 +84,4 @@ dist:
 clean:
 	@rm -rf build dist
 
-.PHONY: all debug setup torch demo test check sweep docs lint format install dist clean
+.PHONY: all debug setup torch demo test check tsan sweep docs lint format install dist clean
