@@ -148,11 +148,13 @@ static const struct verdict_case {
     const char *text;
 } verdicts[] = {
     {"a compile error has the user's file and line", "__global__ void k(float *y) { y[0] = z; }",
-     "[\"k\"]", "compute_80", VERDICT_COMPILE_ERROR, "mine.cu:4: identifier \"z\" is undefined"},
+     "[\"k\"]", "compute_80", VERDICT_COMPILE_ERROR,
+     "mine.cu:4: __global__ void k(float *y) { y[0] = z; }: identifier \"z\" is undefined"},
     {"a kernel that is not there", "__global__ void k(float *y) { y[0] = 1; }", "[\"other<3>\"]",
      "compute_80", VERDICT_COMPILE_ERROR, "a kernel the plan launches"},
     {"a compile error comes from the cache alike", "__global__ void k(float *y) { y[0] = z; }",
-     "[\"k\"]", "compute_80", VERDICT_COMPILE_ERROR, "mine.cu:4: identifier \"z\" is undefined"},
+     "[\"k\"]", "compute_80", VERDICT_COMPILE_ERROR,
+     "mine.cu:4: __global__ void k(float *y) { y[0] = z; }: identifier \"z\" is undefined"},
     {"state in a variable without a word",
      "int calls;\n__global__ void k(float *y) { y[0] = ++calls; }", "[\"k\"]", "compute_80",
      VERDICT_REFUSED, "mine.cu:5: writes a module variable"},
