@@ -102,8 +102,8 @@ static enum MHD_Result reply(const struct live_server *l, struct MHD_Connection 
     return sent;
 }
 
-static enum MHD_Result refuse(const struct live_server *l, struct MHD_Connection *c, unsigned status,
-                              const char *why)
+static enum MHD_Result refuse(const struct live_server *l, struct MHD_Connection *c,
+                              unsigned status, const char *why)
 {
     struct buf b = buf_init(1 << 12);
 
@@ -111,7 +111,8 @@ static enum MHD_Result refuse(const struct live_server *l, struct MHD_Connection
     return reply(l, c, status, "text/plain; charset=utf-8", &b, NULL);
 }
 
-static enum MHD_Result reply_page(const struct live_server *l, struct MHD_Connection *c, const char *path)
+static enum MHD_Result reply_page(const struct live_server *l, struct MHD_Connection *c,
+                                  const char *path)
 {
     const char *known = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "If-None-Match");
     struct buf b = buf_init(PAGE_LIMIT);

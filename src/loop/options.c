@@ -101,10 +101,11 @@ static void restore_model(const json_t *j, struct arena *a, struct settings *s,
 static void tell_ignored(const struct run_options *o)
 {
     static const char *const fixed[] = {
-        "backward", "model",  "device", "models",     "simt-arch", "set",          "shapes",
-        "scale",    "draws",  "check",  "repairs",    "advance",   "profile-from", "width",
-        "seed",     "target", "accept", "allow-tf32", "fresh",     "example",
-        "search",   "beam",   "restarts", "parallel-calls", "memory"};
+        "backward", "model",   "device",       "models",         "simt-arch",
+        "set",      "shapes",  "scale",        "draws",          "check",
+        "repairs",  "advance", "profile-from", "width",          "seed",
+        "target",   "accept",  "allow-tf32",   "fresh",          "example",
+        "search",   "beam",    "restarts",     "parallel-calls", "memory"};
 
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         if (said(o, fixed[i]))
