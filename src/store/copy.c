@@ -184,7 +184,7 @@ static bool row_put(struct copying *c, const struct store_table *t, const char *
     struct query q = {.store = c->to};
     int64_t id = 0;
 
-    if (!c->to->engine->start(&q, sql, row->values, row->count, err))
+    if (!query_begin(&q, sql, row->values, row->count, err))
         return false;
     while (sql_next(&q, err))
         if (t->id != NUMBERED_NONE)
@@ -211,10 +211,10 @@ static bool task_known(struct copying *c, const struct copied_row *row, bool *kn
             if (!strcmp(row->names[i], by[k]))
                 values[k] = row->values[i];
     *known = false;
-    if (!c->to->engine->start(&q,
-                              "SELECT id FROM tasks WHERE path = ? AND source = ? "
-                              "AND description = ? AND name = ?",
-                              values, ARRAY_LEN(by), err))
+    if (!query_begin(&q,
+                     "SELECT id FROM tasks WHERE path = ? AND source = ? "
+                     "AND description = ? AND name = ?",
+                     values, ARRAY_LEN(by), err))
         return false;
     if (sql_next(&q, err)) {
         numbers_add(&c->numbers[NUMBERED_TASK], row->id, col_long(&q, 0));

@@ -11,6 +11,8 @@
 
 #include "store/store.h"
 
+#include <pthread.h>
+
 /* One parameter. */
 struct sql_value {
     char type; /* as in sql.h */
@@ -55,6 +57,7 @@ struct engine {
     int (*columns)(const struct query *q);
     char (*type)(const struct query *q, int i); /* l, d, t or b as in sql.h; n: a NULL of any */
 
+    /* Called by sql.c, which sees to turns. */
     bool (*begin)(struct store *s, enum sql_transaction kind, struct error *err);
     bool (*end)(struct store *s, bool commit, struct error *err);
     /* Inside a write transaction: until it ends, nobody else passes here. */
@@ -88,6 +91,8 @@ struct store {
     char *path; /* as messages name it; no password */
     enum store_mode mode;
     bool writable;
+    pthread_mutex_t
+        turn; /* from the begin to the end of a transaction: threads of a loop share one */
 };
 
 #endif

@@ -35,9 +35,14 @@ bool store_open(const char *runs_dir, const char *url, enum store_mode mode, str
         return false;
     struct arena *a = arena_new();
     struct store *s = xmalloc(sizeof(*s));
+    pthread_mutexattr_t attr;
 
     s->engine = url && *url ? &postgres_engine : &sqlite_engine;
     s->mode = mode;
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&s->turn, &attr);
+    pthread_mutexattr_destroy(&attr);
     s->dir = xstrdup(path_absolute(a, runs_dir));
     s->url = url && *url ? xstrdup(url) : NULL;
     arena_free(a);
@@ -54,6 +59,7 @@ void store_close(struct store *s)
     if (!s)
         return;
     s->engine->close(s);
+    pthread_mutex_destroy(&s->turn);
     xfree(s->dir);
     xfree(s->url);
     xfree(s->path);

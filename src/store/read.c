@@ -22,19 +22,6 @@ struct row_reader {
     const char *id;
 };
 
-bool read_begin(struct store *s, struct error *err)
-{
-    return s->engine->begin(s, TRANSACTION_READ, err);
-}
-
-bool read_end(struct store *s, bool ok)
-{
-    struct error ignored = {0};
-
-    s->engine->end(s, false, &ignored);
-    return ok;
-}
-
 /* A JSON column; SQL NULL gives NULL. */
 static bool col_json(struct row_reader *r, struct query *q, int i, json_t **out, struct error *err)
 {

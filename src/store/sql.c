@@ -8,7 +8,7 @@
  * 1. Whatever fails inside a transaction, sql_end() leaves none open.
  * 2. A BLOB is borrowed until the statement ends, never copied: only sql_run() is given one.
  */
-#include "store/sql.h"
+#include "store/read.h"
 
 #include "base/vault.h"
 
@@ -48,6 +48,17 @@ static struct sql_value value_of(char type, va_list *ap, struct arena *a)
     return v;
 }
 
+/* Threads that share a store take turns: from here to sql_done(), and through a transaction. */
+bool query_begin(struct query *q, const char *sql, const struct sql_value *values, int count,
+                 struct error *err)
+{
+    pthread_mutex_lock(&q->store->turn);
+    if (q->store->engine->start(q, sql, values, count, err))
+        return true;
+    pthread_mutex_unlock(&q->store->turn);
+    return false;
+}
+
 static bool start(struct store *s, struct query *q, const char *sql, const char *types, va_list *ap,
                   struct arena *a, struct error *err)
 {
@@ -60,7 +71,7 @@ static bool start(struct store *s, struct query *q, const char *sql, const char 
         values[n] = value_of(types[n], ap, a);
     }
     *q = (struct query){.store = s};
-    return s->engine->start(q, sql, values, n, err);
+    return query_begin(q, sql, values, n, err);
 }
 
 bool sql_query(struct store *s, struct query *q, struct error *err, const char *sql,
@@ -85,6 +96,7 @@ bool sql_done(struct query *q)
 {
     q->store->engine->finish(q);
     q->rows = NULL;
+    pthread_mutex_unlock(&q->store->turn);
     return !q->failed;
 }
 
@@ -192,16 +204,46 @@ bool col_name(const struct query *q, int i, const char *const *names, int count,
 
 /* ---- transactions ------------------------------------------------------- */
 
+static bool turn_begin(struct store *s, enum sql_transaction kind, struct error *err)
+{
+    pthread_mutex_lock(&s->turn);
+    if (s->engine->begin(s, kind, err))
+        return true;
+    pthread_mutex_unlock(&s->turn);
+    return false;
+}
+
+static bool turn_end(struct store *s, bool commit, struct error *err)
+{
+    bool ok = s->engine->end(s, commit, err);
+
+    pthread_mutex_unlock(&s->turn);
+    return ok;
+}
+
 bool sql_begin(struct store *s, struct error *err)
 {
     if (!s->writable) {
         error_set(err, ERROR_MACHINE, "may not write %s: it was opened for reading", s->path);
         return error_hint(err, "make the folder writable, or name another: --runs DIR");
     }
-    return s->engine->begin(s, TRANSACTION_WRITE, err);
+    return turn_begin(s, TRANSACTION_WRITE, err);
 }
 
 bool sql_end(struct store *s, bool ok, struct error *err)
 {
-    return s->engine->end(s, ok, err) && ok;
+    return turn_end(s, ok, err) && ok;
+}
+
+bool read_begin(struct store *s, struct error *err)
+{
+    return turn_begin(s, TRANSACTION_READ, err);
+}
+
+bool read_end(struct store *s, bool ok)
+{
+    struct error ignored = {0};
+
+    turn_end(s, false, &ignored);
+    return ok;
 }

@@ -23,6 +23,9 @@
 bool sql_run(struct store *s, struct error *err, const char *sql, const char *types, ...);
 bool sql_query(struct store *s, struct query *q, struct error *err, const char *sql,
                const char *types, ...);
+/* The same with values at hand; q->store is set. */
+bool query_begin(struct query *q, const char *sql, const struct sql_value *values, int count,
+                 struct error *err);
 bool sql_next(struct query *q, struct error *err);
 bool sql_done(struct query *q); /* also in the middle; true: no error so far */
 /* One integer; `fallback` when there is no row or it is NULL. */

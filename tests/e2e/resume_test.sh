@@ -75,7 +75,7 @@ run cutegen show last --json
 ok "the address is kept" 0 "\"base_url\": ?\"$ours\""
 run cutegen runs --json
 ok "an unknown cost is null" 0 '"cost_usd": ?null'
-run grep -oE -e '--base-url [^ ]+ --device simt --depth 1' runs/*/report.html
+run grep -oE -e '--base-url [^ ]+ --example [a-z]+ --device simt --depth 1' runs/*/report.html
 ok "the report says how to do it again" 0 "$ours"
 
 mkdir other

@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -496,6 +497,49 @@ static void four_processes_write_one_store_and_nothing_is_lost(void **state)
     assert_string_equal(store_health(p->dir, p->a), "ok");
 }
 
+enum { THREAD_ATTEMPTS = 150 };
+
+struct thread_run {
+    struct run *run;
+    bool ok;
+    struct error err;
+};
+
+static void *drive_in_thread(void *self)
+{
+    struct thread_run *t = self;
+
+    t->ok = true;
+    for (int i = 1; i <= THREAD_ATTEMPTS && t->ok; i++)
+        t->ok = whole_attempt(t->run, i, &t->err);
+    return NULL;
+}
+
+/* A loop that asks several questions at once stores their calls from several threads. */
+static void threads_that_share_a_store_take_turns(void **state)
+{
+    struct place *p = *state;
+    struct thread_run runs[3] = {{0}};
+    pthread_t threads[3];
+    struct error err = {0};
+    struct run_info *list;
+    size_t n;
+
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++)
+        runs[i].run = small_run(p);
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, drive_in_thread, &runs[i]), 0);
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+        pthread_join(threads[i], NULL);
+        if (!runs[i].ok)
+            fail_msg("%s", runs[i].err.text);
+        run_release(runs[i].run);
+    }
+    assert_ok(store_run_list(p->s, NULL, p->a, &list, &n, &err));
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(list[i].attempts, THREAD_ATTEMPTS);
+}
+
 /* ---- damage ---------------------------------------------------------------- */
 
 static void sql(struct place *p, const char *text)
@@ -634,7 +678,7 @@ static void a_suite_remembers_its_tasks_and_finds_their_runs(void **state)
     struct suite_record suite;
     struct error err = {0};
     struct run *run;
-    const char *name, *found;
+    const char *name, *found, *id;
     int lock, second;
 
     paths[0] = t.path;
@@ -646,12 +690,14 @@ static void a_suite_remembers_its_tasks_and_finds_their_runs(void **state)
     assert_ok(suite_task_set(p->s, name, 1, true, "it does not load", 50, &err));
     assert_ok(suite_find(p->s, "last", p->a, &found, &err));
     assert_string_equal(found, name);
+    id = arena_strdup(p->a, run_id(run));
+    run_release(run);
     place_reopen(p);
     assert_ok(suite_read(p->s, name, p->a, &suite, &err));
     assert_int_equal(suite.count, 2);
     assert_string_equal(suite.flags[1], "--device=simt");
     assert_null(suite.flags[2]);
-    assert_string_equal(suite.tasks[0].run, run_id(run));
+    assert_string_equal(suite.tasks[0].run, id);
     assert_int_equal(suite.tasks[0].state, RUN_RUNNING);
     assert_false(suite.tasks[0].ended);
     assert_null(suite.tasks[1].run);
@@ -665,7 +711,6 @@ static void a_suite_remembers_its_tasks_and_finds_their_runs(void **state)
     memset(&err, 0, sizeof(err));
     assert_false(suite_find(p->s, "no-such", p->a, &found, &err));
     assert_int_equal(err.kind, ERROR_USE);
-    run_release(run);
     json_decref(flags);
     json_decref(t.description);
 }
@@ -685,6 +730,7 @@ int main(void)
         STORE_TEST(an_attempt_cut_short_begins_again_with_the_same_number),
         STORE_TEST(a_gap_in_the_numbers_is_our_own_mistake),
         STORE_TEST(four_processes_write_one_store_and_nothing_is_lost),
+        STORE_TEST(threads_that_share_a_store_take_turns),
         STORE_TEST(damage_is_told_with_what_to_do_next),
         STORE_TEST(a_folder_that_may_not_be_written_can_still_be_read),
         STORE_TEST(a_suite_remembers_its_tasks_and_finds_their_runs),

@@ -109,8 +109,11 @@ int main(int argc, char **argv)
     int good = 0, bad = 0;
     glob_t found;
 
-    if (argc == 3)
-        return judge(argv[1], argv[2], getenv("TELL") != NULL) ? 0 : 1;
+    if (argc == 3) {
+        bad = !judge(argv[1], argv[2], getenv("TELL") != NULL);
+        arena_free(a);
+        return bad;
+    }
     if (glob(arena_printf(a, "%s/errors/*.log", getenv("TEST_SOURCES")), 0, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc; i++) {
             bool ok = judge(kernel_of(found.gl_pathv[i], a), found.gl_pathv[i], false);
