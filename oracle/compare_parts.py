@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import secrets
 from collections.abc import Iterator
 from typing import Any
@@ -208,7 +209,10 @@ def compare(session: Any, drawn: Any) -> dict[str, Any]:
             rows = session.plan.smaller(rows) if is_out_of_memory(err) else None
             if rows is None:
                 raise
-        session.give_back()  # outside of the handler: the error's trace holds what the part had
+        # Outside of the handler: the error's trace holds what the part had, and with newer versions of torch it is
+        # part of a cycle.
+        gc.collect()
+        session.give_back()
 
 
 def _compare(session: Any, drawn: Any, rows: int) -> dict[str, Any]:
