@@ -93,7 +93,7 @@ def why_not(python: str) -> str:
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return (done.stderr.strip().splitlines() or ["torch does not start"])[-1]
-    return "" if done.stdout.strip() == "True" else "this PyTorch comes without its C++ headers"
+    return "" if done.stdout.strip() == "True" else "needs torch 2.4 or newer: this one comes without its C++ headers"
 
 
 def judge(cutegen: str, folder: Path, text: str) -> dict[str, object]:
