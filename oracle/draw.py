@@ -16,6 +16,7 @@ import hashlib
 
 import torch
 
+from . import fused
 from .facts import Known
 from .fault import use
 
@@ -97,9 +98,12 @@ def lean(tensor: torch.Tensor, known: Known, up: bool) -> torch.Tensor:
     if tensor.dtype != torch.float32 or not free(tensor, known) or known.unit_rows or 0 in tensor.stride():
         return tensor
     made = tensor.clone()
+    begin = (1 << LOW_BITS) * (23 if up else 2) // 40  # [0.05, 0.425) or [0.575, 0.95)
+    if fused.move_low_bits(made, LOW_BITS, begin):
+        return made
     bits = made.view(torch.int32)
     low = bits & ((1 << LOW_BITS) - 1)
-    window = (low * 3 >> 3) + ((1 << LOW_BITS) * (23 if up else 2) // 40)  # [0.05, 0.425) or [0.575, 0.95)
+    window = (low * 3 >> 3) + begin
     moved = (low != 0) & torch.isfinite(made)
     bits.add_(torch.where(moved, window - low, torch.zeros_like(low)))
     return made

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sums of compare.py on a GPU, one pass over the output instead of some hundred: fused.cu, as PTX for the driver.
+"""The sums of compare.py in one pass over the output instead of some hundred.
 
-1. Only a shortcut: what it cannot do (another type, anything not finite, a driver that does not take the PTX) is done by torch.
+On a GPU by fused.cu, as PTX for the driver; on the host by src/eval/errors.c, a shared object that the asker names (--errors).
+
+1. Only a shortcut: what it cannot do (another type, anything not finite, a driver that does not take the PTX, an object that is
+   not there) is done by torch.
 2. Before it is used on a device, it is held against torch's own answer on some thousand numbers.
 """
 
@@ -27,8 +30,9 @@ ENTRIES = {
 FIGURES = (
     "square reference_square max_abs reference_max_abs max_rel reference_max_rel truth_sum truth_square".split()
 )
-LEAST = 1 << 16  # below that torch is as fast
+LEAST = 1 << 16  # below that torch is as fast on a GPU
 _modules: dict[int, Kernels | None] = {}
+_host: Library | None = None
 
 
 class Kernels:
@@ -59,6 +63,40 @@ class Kernels:
         return out.tolist()
 
 
+class Library:
+    """errors.c, loaded into this process. One entry: 16-bit numbers are exact in 32 bits."""
+
+    def __init__(self, path: str) -> None:
+        library = ctypes.CDLL(path)
+        self.errors, self.move_low_bits = library.cutegen_errors_f32, library.cutegen_lean_f32
+
+    def launch(self, name: str, results: int, arguments: list[Any], device: torch.device) -> list[float]:
+        out = torch.zeros(results, dtype=torch.float64)
+        narrow = [a.float() if isinstance(a, torch.Tensor) and a.dtype in ENTRIES else a for a in arguments]
+        if self.errors(*[_argument(a) for a in [*narrow, out]]):
+            raise ValueError(name)
+        return out.tolist()
+
+
+def load_host(path: str, by_torch: Callable[..., Any]) -> None:
+    """Takes the shared object into use, if it can be loaded and says what torch says."""
+    global _host
+    try:
+        library = Library(path)
+        if all(_agrees(library, dtype, torch.device("cpu"), by_torch) for dtype in ENTRIES):
+            _host = library
+    except (AttributeError, OSError, ValueError):  # of another machine, of another version: torch does it
+        pass
+
+
+def move_low_bits(numbers: torch.Tensor, low_bits: int, begin: int) -> bool:
+    """draw.py's lean() of contiguous fp32 numbers of the host, where they lie; False: not done."""
+    if _host is None or numbers.device.type != "cpu" or not numbers.is_contiguous():
+        return False
+    count = ctypes.c_uint64(numbers.numel())
+    return _host.move_low_bits(ctypes.c_uint64(numbers.data_ptr()), count, low_bits, begin) == 0
+
+
 def _argument(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return ctypes.c_uint64(value.data_ptr())
@@ -72,7 +110,7 @@ class Measured:
     noise_square = 0.0
 
     def __init__(
-        self, kernels: Kernels, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, limits: Any
+        self, kernels: Kernels | Library, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, limits: Any
     ) -> None:
         division = divide(got.shape)
         self.blocks = division.blocks
@@ -105,11 +143,11 @@ def measure(
     got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, limits: Any, by_torch: Callable[..., Any]
 ) -> Measured | None:
     """The sums of one output, or None where torch must do it. `by_torch` is what the kernels are held against."""
-    if got.device.type != "cuda" or truth.device != got.device or truth.dtype != torch.float64 or got.numel() < LEAST:
+    if got.dtype not in ENTRIES or reference.dtype != got.dtype or truth.device != got.device or truth.dtype != torch.float64:
         return None
-    if got.dtype not in ENTRIES or reference.dtype != got.dtype:
-        return None
-    kernels = _kernels(got.device, by_torch)
+    kernels: Kernels | Library | None = _host
+    if got.device.type != "cpu":
+        kernels = _kernels(got.device, by_torch) if got.device.type == "cuda" and got.numel() >= LEAST else None
     if not kernels:
         return None
     made = Measured(kernels, got.contiguous(), reference.contiguous(), truth.contiguous(), limits)
@@ -130,7 +168,7 @@ def _kernels(device: torch.device, by_torch: Callable[..., Any]) -> Kernels | No
     return _modules[index]
 
 
-def _agrees(kernels: Kernels, dtype: torch.dtype, device: torch.device, by_torch: Callable[..., Any]) -> bool:
+def _agrees(kernels: Kernels | Library, dtype: torch.dtype, device: torch.device, by_torch: Callable[..., Any]) -> bool:
     """Do the kernels say what torch says, on a few thousand numbers?"""
     limits = SimpleNamespace(rtol=1e-3, rms=5e-4, floor=1e-30)
     generator = torch.Generator(device).manual_seed(1)

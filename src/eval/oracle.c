@@ -61,7 +61,8 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
                              .resident_limit_bytes = memory / 4 * 5,
                              .disk_limit_bytes = memory};
     struct oracle_cage cage;
-    char *found;
+    struct error ignored = {0};
+    char *found, *errors = NULL;
 
     o->a = arena_new();
     o->deadline_ms = config->deadline_ms > 0 ? config->deadline_ms : DEFAULT_DEADLINE_MS;
@@ -72,6 +73,8 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
             goto failed;
         script = found;
     }
+    /* Without it, torch does the same, only slower. */
+    home_program("cutegen-errors.so", o->a, &errors, &ignored);
     /* Isolated: no PYTHON* variable, no user site, nothing from the working folder. */
     spec.argv = (const char *const[]){o->python,
                                       "-I",
@@ -80,9 +83,11 @@ bool oracle_start(const struct oracle_config *config, struct oracle **out, struc
                                       script,
                                       "--memory",
                                       arena_printf(o->a, "%llu", (unsigned long long)memory),
+                                      "--errors",
+                                      errors ? errors : "",
                                       "--private",
                                       NULL};
-    oracle_confine(config, script, o->a, &cage, &spec);
+    oracle_confine(config, script, errors, o->a, &cage, &spec);
     if (!child_obtain(config->source, "oracle", config->tag, &spec, &o->child, err)) {
         error_hint(err, "run `make demo` once (it installs what is missing), or name a Python that "
                         "has PyTorch: --python PATH, or python = PATH in cutegen.ini");

@@ -125,11 +125,11 @@ static const char *const *environment(struct arena *a)
     return out;
 }
 
-void oracle_confine(const struct oracle_config *config, const char *script, struct arena *a,
-                    struct oracle_cage *c, struct proc_spec *spec)
+void oracle_confine(const struct oracle_config *config, const char *script, const char *errors,
+                    struct arena *a, struct oracle_cage *c, struct proc_spec *spec)
 {
     const char *package = strchr(script, '/') ? folder_of(path_from_here(a, script), a) : NULL;
-    const char *const read[] = {package, NULL};
+    const char *const read[] = {package ? package : errors, package ? errors : NULL, NULL};
     struct confine_place place = {.program = path_from_here(a, spec->argv[0]),
                                   .read = read,
                                   .cuda = config->cuda,

@@ -19,7 +19,7 @@ struct oracle_cage {
 
 /* Adds to *spec what confines it, and the environment; `c` lives as long as the spec. On a GPU only
  * the environment. */
-void oracle_confine(const struct oracle_config *config, const char *script, struct arena *a,
-                    struct oracle_cage *c, struct proc_spec *spec);
+void oracle_confine(const struct oracle_config *config, const char *script, const char *errors,
+                    struct arena *a, struct oracle_cage *c, struct proc_spec *spec);
 
 #endif

@@ -41,6 +41,7 @@ struct precompiler {
     int fd;
     bool ready;       /* it has learned */
     bool asked;       /* the answer that is seen next was its own */
+    bool late;        /* it was not ready when that answer was asked for */
     int64_t plain_ms; /* what the learned source took without all this */
     struct arena *a;  /* of the child's life */
     struct text includes;
@@ -148,7 +149,8 @@ bool precompiler_ask(struct precompiler *l, const json_t *request, struct text d
     bool ok = false;
 
     l->asked = false;
-    if (is_ready(l) && knows_one(l, json_object_get(request, "names")) &&
+    l->late = !is_ready(l);
+    if (!l->late && knows_one(l, json_object_get(request, "names")) &&
         strcmp(options_of(request, a), l->options) == 0 && learn_includes(device, a, &includes) &&
         text_equal(includes, l->includes)) {
         ok = send_line(l->fd, line) && read_line(l->fd, &said) &&
@@ -278,7 +280,7 @@ void precompiler_see(struct precompiler *l, const json_t *request, struct text d
 
     if (l->least_ms <= 0 || took_ms < l->least_ms || !json_bool_or(answer, "compiled", false))
         return;
-    if (l->asked ? took_ms < 3 * l->plain_ms / 4 : l->child > 0 && !is_ready(l))
-        return; /* it helps, or is not done with the last one */
+    if (l->asked ? took_ms < 3 * l->plain_ms / 4 : l->child > 0 && l->late)
+        return; /* it helps, or could not be asked yet */
     learn(l, request, device, took_ms, compile, ctx);
 }
