@@ -145,6 +145,8 @@ def measure(
     """The sums of one output, or None where torch must do it. `by_torch` is what the kernels are held against."""
     if got.dtype not in ENTRIES or reference.dtype != got.dtype or truth.device != got.device or truth.dtype != torch.float64:
         return None
+    if not all(math.isfinite(limit) for limit in (limits.rtol, limits.rms, limits.floor)):
+        return None
     kernels: Kernels | Library | None = _host
     if got.device.type != "cpu":
         kernels = _kernels(got.device, by_torch) if got.device.type == "cuda" and got.numel() >= LEAST else None

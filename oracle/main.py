@@ -251,6 +251,11 @@ def load_package() -> None:
     spec.loader.exec_module(package)
 
 
+def option(name: str) -> str:
+    """What follows a flag of the command line; "" without it."""
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv[1:-1] else ""
+
+
 def use_errors(path: str) -> None:
     """The shared object that measures errors on the host; without one, torch does."""
     from oracle import compare, fused
@@ -272,9 +277,8 @@ def main() -> int:
         answers.flush()
 
     LIMITS.last_word = last_word
-    if sys.argv[1:2] == ["--memory"]:
-        limit_memory(int(sys.argv[2]))
-    errors = sys.argv[4] if sys.argv[3:4] == ["--errors"] else ""
+    if option("--memory"):
+        limit_memory(int(option("--memory")))
     # What is small must not be put into a large block that is free for a moment: the block could not be given back.
     os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:1024"
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # the other cores belong to the kernel that is judged
@@ -284,7 +288,7 @@ def main() -> int:
         from oracle.sources import Sources
 
         oracle = Oracle(Sources())  # torch and all of ours are loaded now, not at the first request
-        use_errors(errors)
+        use_errors(option("--errors"))
     except ImportError as err:
         if "torch" not in str(err):
             raise

@@ -30,17 +30,17 @@ enum { MOST = 256, BITS = 31 };
 /* As in compare.py. */
 static const double element_factor = 16.0, own_factor = 8.0, rms_factor = 8.0;
 
-struct limits {
+struct error_limits {
     double rtol, rms, floor;
 };
 
 /* In the order in which fused.py reads them. */
-struct sums {
+struct error_sums {
     double square, ref_square, most, ref_most, rel, ref_rel;
     double beyond, off, off_blocks, truth_sum, truth_square, odd;
 };
 
-struct block {
+struct error_block {
     double size[MOST], off[MOST], ref_off[MOST];
     uint32_t size_key[MOST], ref_key[MOST]; /* in the order of the numbers; ~0: does not count */
 };
@@ -89,7 +89,7 @@ static double median(const uint32_t *key)
 
 FOR_THIS_MACHINE
 static void take_block(const float *got, const float *reference, const double *truth, int size,
-                       struct block *b, struct sums *s)
+                       struct error_block *b, struct error_sums *s)
 {
     int odd = 0;
 
@@ -112,8 +112,8 @@ static void take_block(const float *got, const float *reference, const double *t
 }
 
 FOR_THIS_MACHINE
-static void judge_block(const struct block *b, int size, const struct limits *l, float *excess,
-                        struct sums *s)
+static void judge_block(const struct error_block *b, int size, const struct error_limits *l,
+                        float *excess, struct error_sums *s)
 {
     double scale = median(b->size_key), usual = median(b->ref_key);
     double most = 0, ref_most = 0, rel = 0, ref_rel = 0;
@@ -153,14 +153,14 @@ static void judge_block(const struct block *b, int size, const struct limits *l,
 }
 
 /* A row of `columns` elements is divided evenly into `segments` blocks of at most MOST (blocks.py).
- * out: the members of struct sums, over all blocks. */
+ * out: the members of struct error_sums, over all blocks. */
 int cutegen_errors_f32(const float *got, const float *reference, const double *truth,
                        uint64_t blocks, uint64_t columns, uint64_t segments, double rtol,
                        double rms, double floor, float *excess, double *out)
 {
-    struct limits limits = {rtol, rms, floor};
-    struct sums sums = {0};
-    struct block block;
+    struct error_limits limits = {rtol, rms, floor};
+    struct error_sums sums = {0};
+    struct error_block block;
 
     for (uint64_t b = 0; b < blocks; b++) {
         uint64_t row = b / segments, segment = b % segments;

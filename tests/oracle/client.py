@@ -26,7 +26,7 @@ class Oracle:
     def __init__(self, root: Path = ROOT) -> None:
         self.work = Path(tempfile.mkdtemp(prefix="oracle-test-"))
         self.process = subprocess.Popen(
-            [sys.executable, str(root / "oracle" / "main.py")],
+            [sys.executable, str(root / "oracle" / "main.py"), "--errors", os.environ.get("CUTEGEN_ERRORS", "")],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -332,6 +332,72 @@ class Limits(unittest.TestCase):
         self.assertEqual(measure(got, truth.float(), truth, Allowed(float("nan"), 1e-6, 1e-30)).beyond, 64)
 
 
+class OnePass(unittest.TestCase):
+    """src/eval/errors.c beside torch's own sums."""
+
+    def setUp(self) -> None:
+        sys.path.insert(0, os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve().parents[2]))
+        from oracle import compare, fused
+
+        fused.load_host(os.environ.get("CUTEGEN_ERRORS", ""), compare.measure)
+        self.assertIsNotNone(fused._host, "set CUTEGEN_ERRORS to cutegen-errors.so of the build")
+
+    def test_it_says_what_torch_says(self) -> None:
+        import torch
+
+        from oracle import fused
+        from oracle.compare import Limits as Allowed
+        from oracle.compare import measure
+
+        torch.manual_seed(5)
+        shapes = [(1,), (3,), (255,), (256,), (257,), (7, 701), (65, 3), (2, 3, 5, 7), (33, 512), (4, 1000)]
+        for dtype in (torch.float32, torch.float16, torch.bfloat16):
+            for shape in shapes:
+                for scale, zeros, off in ((1.0, 0.0, 1e-6), (1e-20, 0.5, 1e-2), (1e4, 1.0, 0.0), (3.0, 0.9, 10.0)):
+                    truth = torch.randn(shape, dtype=torch.float64) * scale * (torch.rand(shape) >= zeros)
+                    got, reference = ((truth * (1 + off * torch.randn(shape))).to(dtype) for _ in range(2))
+                    limits = Allowed(1e-5, 1e-6, 1e-38)
+                    made, sums = fused.measure(got, reference, truth, limits, measure), measure(got, reference, truth, limits)
+                    for name in fused.FIGURES:
+                        one, other = getattr(made, name), getattr(sums, name)
+                        self.assertTrue(math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-300), (dtype, shape, name, one, other))
+                    for name in ("beyond", "off", "off_blocks", "blocks"):
+                        self.assertLessEqual(abs(getattr(made, name) - getattr(sums, name)), 1, (dtype, shape, name))
+                    self.assertTrue(torch.allclose(made.excess, sums.excess, rtol=1e-5, atol=0.0))
+
+    def test_what_is_not_finite_is_left_to_torch(self) -> None:
+        import torch
+
+        from oracle import fused
+        from oracle.compare import Limits as Allowed
+        from oracle.compare import measure
+
+        truth = torch.ones(600, dtype=torch.float64)
+        limits = Allowed(1e-5, 1e-6, 1e-38)
+        self.assertIsNotNone(fused.measure(truth.float(), truth.float(), truth, limits, measure))
+        for place in range(3):
+            values = [truth.float(), truth.float(), truth.clone()]
+            values[place][599] = math.inf
+            self.assertIsNone(fused.measure(*values, limits, measure))
+            values[place][599] = math.nan
+            self.assertIsNone(fused.measure(*values, limits, measure))
+        self.assertIsNone(fused.measure(truth.float(), truth.float(), truth, Allowed(math.nan, 1e-6, 1e-38), measure))
+
+    def test_low_bits_are_moved_as_torch_moves_them(self) -> None:
+        import torch
+
+        from oracle import draw, fused
+        from oracle.facts import Known
+
+        numbers = torch.cat([torch.randn(5000), torch.tensor([0.0, -0.0, math.inf, math.nan, 1e-42, 3.0])])
+        for up in (False, True):
+            fast = draw.lean(numbers, Known(), up)
+            held, fused._host = fused._host, None
+            slow = draw.lean(numbers, Known(), up)
+            fused._host = held
+            self.assertTrue(torch.equal(fast.view(torch.int32), slow.view(torch.int32)))
+
+
 class Sources(OracleTest):
     def test_an_oracle_whose_files_change_judges_nothing(self) -> None:
         folder = Path(tempfile.mkdtemp(prefix="oracle-copy-"))
