@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long PyTorch takes: eager, the same in a CUDA graph, torch.compile. CUDA events, cold and warm L2.
+"""How long PyTorch takes: eager, the same in a CUDA graph, torch.compile, eager under the other settings of fp32 (truth.py).
+CUDA events, cold and warm L2.
 
 1. The flush reads: a flush that writes leaves dirty lines, and evicting them is charged to what is timed.
 2. A sample counts when all of it was queued before the device began with it: no time of the host is in it, however busy the
@@ -12,15 +13,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import time
+from collections.abc import Iterator
 from typing import Any, Callable
 
 import torch
 
 from .fault import Fault, machine, memory_is_finite, use
+from .truth import SETTINGS, set_arithmetic
 
-NAMES = ("eager", "graph", "compile")
+COMPILED = {"compile": None, "autotune": "max-autotune"}  # modes of torch.compile
+NAMES = ("eager", "graph", *COMPILED, *SETTINGS)
 MOST = 10000
 LEAST = 5
 WARM_UP = 2
@@ -42,7 +47,7 @@ def baseline(session: Any, request: dict[str, Any]) -> dict[str, Any]:
     kept = _kept(session, name, turn)
     if kept:
         return kept
-    with memory_is_finite("the baseline"), torch.cuda.device(session.device), torch.no_grad():
+    with memory_is_finite("the baseline"), torch.cuda.device(session.device), torch.no_grad(), arithmetic(session, name):
         call = _prepared(session, name)
         flush = session.flush = session.flush or _flusher(session.device)
         about = _about(call)
@@ -53,10 +58,20 @@ def baseline(session: Any, request: dict[str, Any]) -> dict[str, Any]:
         }
     if session.plan:  # its results are as large as the task
         del call
-        session.baselines = {kept: call for kept, call in session.baselines.items() if kept == "compile"}
+        session.baselines = {kept: call for kept, call in session.baselines.items() if kept in COMPILED}
         session.give_back()
     _keep(session, name, turn, answer)
     return answer
+
+
+@contextlib.contextmanager
+def arithmetic(session: Any, name: str) -> Iterator[None]:
+    """Inside, PyTorch computes as the baseline's name says; a baseline that is no setting, as the task was loaded."""
+    set_arithmetic(*SETTINGS.get(name, session.tf32))
+    try:
+        yield
+    finally:
+        set_arithmetic(*session.tf32)
 
 
 def _affordable(count: int, about_us: float, budget_us: float) -> int:
@@ -92,7 +107,7 @@ def _kept(session: Any, name: str, turn: str) -> dict[str, Any] | None:
 def _prepared(session: Any, name: str) -> Callable[[], Any]:
     """The call, ready to be timed; kept with the session so that a second request does not compile again."""
     drawn = session.draw_now
-    if name == "compile" and name in session.baselines and drawn:
+    if name in COMPILED and name in session.baselines and drawn:
         session.baselines[name].bind(drawn)
     if name not in session.baselines:
         drawn = drawn or session.make("baseline", "task")
@@ -101,9 +116,11 @@ def _prepared(session: Any, name: str) -> Callable[[], Any]:
         makers = {
             "eager": lambda: lambda: model(*args, **kwargs),
             "graph": lambda: _captured(lambda: model(*args, **kwargs)),
-            "compile": lambda: Compiled(drawn),
         }
-        session.baselines[name] = makers[name]()
+        if name in COMPILED:
+            session.baselines[name] = Compiled(drawn, COMPILED[name])
+        else:
+            session.baselines[name] = makers["graph" if name == "graph" else "eager"]()
     return session.baselines[name]
 
 
@@ -134,13 +151,13 @@ def _captured(call: Callable[[], Any]) -> Callable[[], Any]:
 class Compiled:
     """torch.compile's code for the task. It outlives draws, so it holds none: bind() names the one that is timed."""
 
-    def __init__(self, drawn: Any) -> None:
+    def __init__(self, drawn: Any, mode: str | None = None) -> None:
         if not hasattr(torch, "compile"):
             raise machine(f"torch {torch.__version__} has no torch.compile", "PyTorch 2 has it")
         self.model = drawn.model
         self.bind(drawn)
         try:
-            self.code = torch.compile(self.model)
+            self.code = torch.compile(self.model, mode=mode)
             self()
         except Fault:
             raise

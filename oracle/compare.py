@@ -18,7 +18,7 @@ err = |got - truth| / (|truth| + scale), where scale is the median magnitude of 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Callable, Optional
 
 import torch
@@ -64,6 +64,9 @@ class Rules:
     operators: int
     compute: torch.dtype  # sums are made in this type: float32 for 16-bit types
     tf32: bool = False  # factors of float32 products may be TF32
+
+    def strict(self) -> Rules:
+        return replace(self, tf32=False)
 
     def roundoff(self, dtype: torch.dtype) -> float:
         return TF32 if self.tf32 and dtype == torch.float32 else ROUNDOFF[dtype]
@@ -125,6 +128,7 @@ def _compare_exact(
         "tolerance": {"rtol": 0.0, "atol": 0.0, "rms": 0.0, "rms_factor": 0.0},
         "imprecise": False,
         "beyond": wrong,
+        "class": class_name(got.dtype),
         "worst": worst(distance, got, wanted) if wrong and explain else [],
         "pattern": explained(bad, got, wanted, int(unwritten.sum())) if wrong and explain else "",
     }
@@ -185,6 +189,7 @@ def _compare_floating(
         "elements": got.numel(),
         **figures(sums),
         **found,
+        "class": _class_of(got, reference, truth, rules, known, noise),
         "worst": worst(sums.excess.reshape(got.shape), got, truth) if explain and bad else [],
         "pattern": (
             explained((sums.excess > 1.0).reshape(got.shape), got, truth, sums.unwritten)
@@ -192,6 +197,30 @@ def _compare_floating(
             else ""
         ),
     }
+
+
+def class_name(dtype: torch.dtype, as_fp32: bool = True) -> str:
+    """The accuracy class of an output: that of its type, and TF32's where it does not stand fp32's limits."""
+    if not dtype.is_floating_point:
+        return "exact"
+    if dtype in (torch.float16, torch.bfloat16):
+        return "16-bit"
+    return "fp64" if dtype == torch.float64 else "fp32" if as_fp32 else "TF32-class"
+
+
+def _class_of(
+    got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, rules: Rules, known: torch.Tensor | None, noise: Noise
+) -> str:
+    """Where TF32 is allowed, the limits of fp32 decide which of the two it is."""
+    if not rules.tf32 or got.dtype != torch.float32:
+        return class_name(got.dtype)
+    limits = limits_of(got.dtype, rules.strict())
+    found = judge(got.numel(), got.dtype, measure_quickly(got, reference, truth, limits), limits)
+    if found["beyond"] or found["imprecise"]:
+        known = noise() if noise and known is None else known
+        if known is not None:
+            found = judge(got.numel(), got.dtype, measure(got, reference, truth, limits, known), limits)
+    return class_name(got.dtype, not (found["beyond"] or found["imprecise"]))
 
 
 def limits_of(dtype: torch.dtype, rules: Rules) -> Limits:

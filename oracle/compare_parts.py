@@ -22,7 +22,7 @@ import torch
 
 from .buffers import Buffer, pattern_bits
 from .canary import planted
-from .compare import Limits, Sums, compare_output, figures, judge, limits_of, measure, measure_quickly
+from .compare import Limits, Sums, class_name, compare_output, figures, judge, limits_of, measure, measure_quickly
 from .compare import explained as explain_errors
 from .compare import worst as worst_elements
 from .draw import lean, nearly, redraw, seed_number, stir_parameters
@@ -109,16 +109,26 @@ def _marks(session: Any) -> dict[int, torch.Tensor]:
 # ---- one output over all parts -----------------------------------------------------------------
 
 
+def _add_sums(total: Sums, one: Any) -> None:
+    for field in dataclasses.fields(Sums):
+        if field.name != "excess":
+            both = getattr(total, field.name), getattr(one, field.name)
+            setattr(total, field.name, max(both) if "max" in field.name else sum(both))
+
+
 class Tally:
     """What the parts of one output add up to."""
 
     def __init__(self, name: str, dtype: torch.dtype, elements: int, rules: Any) -> None:
         self.name, self.dtype, self.elements, self.rules = name, dtype, elements, rules
         self.limits: Limits | None = limits_of(dtype, rules) if dtype.is_floating_point else None
+        # Where TF32 is allowed, fp32's own limits say which of the two classes it is.
+        self.strict = limits_of(dtype, rules.strict()) if rules.tf32 and dtype == torch.float32 else None
         self.begin()
 
     def begin(self) -> None:
         self.sums, self.pattern = Sums(torch.empty(0)), ""
+        self.strict_sums = Sums(torch.empty(0))
         self.worst: list[dict[str, Any]] = []
         self.exact: list[dict[str, Any]] = []
         self.pieces: list[tuple[torch.Tensor, ...]] = []
@@ -143,11 +153,14 @@ class Tally:
             one = measure_quickly(got, reference, truth, self.limits)
         else:
             one = measure(got, reference, truth, self.limits, noise)
-        for field in dataclasses.fields(Sums):
-            if field.name == "excess":
-                continue
-            both = getattr(self.sums, field.name), getattr(one, field.name)
-            setattr(self.sums, field.name, max(both) if "max" in field.name else sum(both))
+        _add_sums(self.sums, one)
+        if self.strict is not None:
+            _add_sums(
+                self.strict_sums,
+                measure_quickly(got, reference, truth, self.strict)
+                if noise is None
+                else measure(got, reference, truth, self.strict, noise),
+            )
         if one.beyond:
             excess = one.excess.reshape(got.shape)
             pattern = "" if self.pattern else explain_errors(excess > 1.0, got, truth, one.unwritten)
@@ -182,9 +195,16 @@ class Tally:
             "elements": self.elements,
             **figures(self.sums),
             **found,
+            "class": class_name(self.dtype, self._as_fp32()),
             "worst": self.worst,
             "pattern": self.pattern if found["beyond"] else "",
         }
+
+    def _as_fp32(self) -> bool:
+        if self.strict is None:
+            return True
+        found = judge(self.elements, self.dtype, self.strict_sums, self.strict)
+        return not (found["beyond"] or found["imprecise"])
 
     def _exact(self) -> dict[str, Any]:
         found = dict(self.exact[0], elements=self.elements, worst=self.worst, pattern=self.pattern)

@@ -20,6 +20,7 @@ from .graph import Graph, Node, attention_sizes, node_flops, product_sizes, redu
 from .operators import (
     ADDERS,
     ATTENTION,
+    CONVOLUTIONS,
     FACTORIES,
     GATHERS,
     JOINS,
@@ -189,6 +190,12 @@ class Analysis:
         return False
 
     # ---- class --------------------------------------------------------------------------------
+
+    def has_convolution(self) -> bool:
+        return any(node.name in CONVOLUTIONS for _, node in self.graph.operators())
+
+    def has_product(self) -> bool:
+        return any(node.name in PRODUCTS | ATTENTION and node.name not in CONVOLUTIONS for _, node in self.graph.operators())
 
     def classify(self) -> tuple[str, str]:
         """(class, evidence)."""

@@ -99,7 +99,7 @@ class Guest:
         self.torch, self.task_module, self.Tracer, self.operators = torch, task, Tracer, operators
         self.baseline, self.cuda, self.write_all = baseline, cuda, write_all
         self.is_out_of_memory = is_out_of_memory
-        truth.exact_arithmetic()
+        truth.set_arithmetic(*truth.SETTINGS["strict"])
         self.copy, self.fill, self.empty = torch.Tensor.copy_, torch.Tensor.fill_, torch.empty_strided
         self.frames = sys._current_frames
         self.maps: list[Any] = []

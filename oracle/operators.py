@@ -22,6 +22,8 @@ PRODUCTS = frozenset("""
     cudnn_convolution mkldnn_convolution einsum addr ger _addmm_activation
     """.split())
 
+CONVOLUTIONS = frozenset("convolution _convolution cudnn_convolution mkldnn_convolution".split())
+
 # fused attention
 ATTENTION = frozenset("""
     _scaled_dot_product_attention _scaled_dot_product_flash_attention

@@ -22,6 +22,7 @@ from typing import Any
 import torch
 
 from . import compare_parts, scale, sizes
+from .baseline import COMPILED
 from .buffers import Buffer, Pool, pattern_bits
 from .canary import planted
 from .compare import ROUNDOFF, compare_output
@@ -47,7 +48,18 @@ from .task import (
     read_source,
 )
 from .trivial import Standing
-from .truth import exact_arithmetic, in_float32, on_meta, run, run_double, run_double_on_host, tf32_allowed, trace
+from .truth import (
+    SETTINGS,
+    in_float32,
+    on_meta,
+    run,
+    run_double,
+    run_double_on_host,
+    set_arithmetic,
+    setting_name,
+    tf32_allowed,
+    trace,
+)
 
 FIRST_SEED = 20
 MOVING = {"nonzero", "masked_select", "index", "_unique2", "unique_dim", "unique_consecutive", "nonzero_numpy"}  # their results' sizes may
@@ -80,7 +92,10 @@ class Draw:
 
 class Session:
     def __init__(self, request: dict[str, Any]) -> None:
-        exact_arithmetic(bool(request.get("tf32")))
+        setting = request.get("baseline") or "defaults"
+        if setting not in SETTINGS:
+            raise use(f"no setting {setting!r} of the baseline", "one of: " + ", ".join(SETTINGS))
+        set_arithmetic(*SETTINGS[setting])
         self.asked = _identity(request)
         self.room = int(request.get("room") or 0)  # bytes a judgement may take; 0: what is free
         self.device = _device(request.get("device", "cpu"))
@@ -89,9 +104,9 @@ class Session:
         self.backward = bool(request.get("backward"))
         self.values = self._sizes(request)
         self.task = Task(self.source, self.values, self.device, self.variant, self.backward)
-        # Allowed by the user, or by the task, which switches it on where it is read.
+        # As the user says, and the task, which may switch TF32 on where it is read.
         self.tf32 = tf32_allowed()
-        exact_arithmetic(self.tf32)
+        set_arithmetic(*self.tf32)
         self.narrow: torch.dtype | None = (
             None  # a 16-bit type this PyTorch cannot compute in: float32 stands in
         )
@@ -122,7 +137,7 @@ class Session:
         """Lets go of all memory that a draw needs; what was learnt about the task stays."""
         self.draw_now = None
         self._end_exchange()
-        self.baselines = {name: call for name, call in self.baselines.items() if name == "compile"}
+        self.baselines = {name: call for name, call in self.baselines.items() if name in COMPILED}
         for call in self.baselines.values():
             call.rest()
         self.flush = None
@@ -237,7 +252,10 @@ class Session:
         self.rules = self.analysis.rules()
         for k, length in self.analysis.factors().items():
             self.known[k].factors = length
-        self.rules.tf32 = self.tf32 and self.analysis.classify()[0] == "gemm"
+        products, convolutions = self.tf32
+        self.rules.tf32 = self.analysis.classify()[0] == "gemm" and (
+            (products and self.analysis.has_product()) or (convolutions and self.analysis.has_convolution())
+        )
         self._find_domains(model, first, results)
         self.plan = self._plan_parts(model, first)
 
@@ -431,7 +449,8 @@ class Session:
             if node.op == "constant" and node.numel > 1 and number in live
         ]
         if self.rules.tf32:
-            facts.append("TF32 is allowed in products: the reference and the baselines use it too, where they run on a GPU")
+            where = " and ".join(n for n, on in zip(("products", "convolutions"), self.tf32) if on)
+            facts.append(f"TF32 is allowed in {where}: the reference and the baselines use it too, where they run on a GPU")
         facts += sizes.facts(self.of_sizes)
         facts += [f"argument {name} is always {value}" for name, value in self.arguments.constants.items()]
         written = {**self.source.literals, **self.source.constants}
@@ -448,6 +467,9 @@ class Session:
             "judged_source": self.source.rewritten(self.values) if changed else None,
             "backward": self.task.backward,
             "tf32": self.rules.tf32,
+            "tf32_products": self.tf32[0],
+            "settings_differ": kind == "gemm" and any(i["dtype"] == "f32" for i in self.inputs),
+            "baseline": setting_name(self.tf32),
             "class": kind,
             "evidence": evidence,
             "graph": nodes[:MAX_NODES],
@@ -787,7 +809,7 @@ def _identity(request: dict[str, Any]) -> tuple[Any, ...]:
         request.get("max_elements"),
         request.get("max_flops"),
         request.get("room"),
-        bool(request.get("tf32")),
+        request.get("baseline") or "defaults",
         request.get("variant"),
         bool(request.get("backward")),
     )

@@ -25,21 +25,35 @@ from .task import Arguments, Task, flatten, held_tensors, plain_tensors, task_er
 NARROW = (torch.float16, torch.bfloat16, torch.float32)
 
 
-def exact_arithmetic(tf32: bool = False) -> None:
-    """fp32 means fp32: no TF32 in products or convolutions (unless it is allowed), no reduced-precision sums."""
-    torch.backends.cuda.matmul.allow_tf32 = tf32
-    torch.backends.cudnn.allow_tf32 = tf32
+# Where PyTorch may compute fp32 with TF32 factors: (in products, in convolutions).
+SETTINGS = {"defaults": (False, True), "strict": (False, False), "tf32": (True, True)}
+
+
+def set_arithmetic(products: bool, convolutions: bool) -> None:
+    """fp32 means fp32 but where TF32 is allowed by name; no reduced-precision sums."""
+    torch.backends.cuda.matmul.allow_tf32 = products
+    torch.backends.cudnn.allow_tf32 = convolutions
     for name in ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction"):
         with contextlib.suppress(AttributeError, AssertionError):  # older releases lack one of them
             setattr(torch.backends.cuda.matmul, name, False)
 
 
-def tf32_allowed() -> bool:
-    """Is TF32 switched on now, by whatever name this release has for it?"""
+def tf32_allowed() -> tuple[bool, bool]:
+    """Where TF32 is switched on now, by whatever name this release has for it: in products, in convolutions."""
+    return _allows(torch.backends.cuda.matmul), _allows(torch.backends.cudnn)
+
+
+def _allows(where: Any) -> bool:
     try:
-        return bool(torch.backends.cuda.matmul.allow_tf32)
+        return bool(where.allow_tf32)
     except RuntimeError:  # newer releases refuse the older name once the newer one was used
-        return getattr(torch.backends.cuda.matmul, "fp32_precision", "") == "tf32"
+        part = getattr(where, "conv", where)
+        return getattr(part, "fp32_precision", "") == "tf32"
+
+
+def setting_name(allowed: tuple[bool, bool]) -> str:
+    """The setting that allows just this; a task may switch TF32 on in products alone."""
+    return next((name for name, allows in SETTINGS.items() if allows == allowed), "tf32 in products")
 
 
 def default_device(device: torch.device) -> Any:

@@ -20,6 +20,7 @@ enum {
     MAX_TENSORS = 64, /* inputs, or outputs, of one task */
     MAX_DIMS = 8,
     MAX_FINDINGS = 32,
+    MAX_BASELINES = 8,
 };
 
 /* ---- task: what is asked ------------------------------------------------ */
@@ -156,6 +157,8 @@ struct test_result {
     const char *unchecked_by; /* acceptance: tools that could not run, "racecheck"; NULL: all did */
     const char *trivial; /* an answer that knows nothing of the task and passed every draw, "zeros";
                             or NULL */
+    const char
+        *accuracy_class; /* "fp32", "TF32-class", "16-bit", "fp64", "exact"; NULL, "": none */
     const char *way;     /* how it was compared: "whole", "in 55 parts of 75 rows"; or NULL */
     json_t *counters;    /* simt: list, one object per launch; else NULL */
     int test_ms;
@@ -179,7 +182,7 @@ struct acceptance {
 };
 
 struct baseline {
-    const char *name; /* "eager", "eager graph", "compile" */
+    const char *name; /* "eager", "eager graph", "compile", "eager strict", ... */
     double cold_us, warm_us;
 };
 
@@ -192,7 +195,7 @@ struct measurement {
     double floor_us;        /* roofline: the time below which it cannot be */
     const char *bound;      /* "memory", "fp32", "issue", ... */
     const char *trivial;    /* why the time says nothing, a sentence; NULL or "": it does */
-    struct baseline baselines[4];
+    struct baseline baselines[MAX_BASELINES];
     int baseline_count;
     json_t *parts; /* modelled: microseconds by resource */
 };

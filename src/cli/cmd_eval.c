@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_eval.c - `eval`: one candidate, one verdict; `describe`: what a task is. */
 #include "base/fs.h"
+#include "base/json.h"
 #include "cli/cmd.h"
 
 #include <string.h>
@@ -77,6 +78,9 @@ static void print_eval(const struct cli *cli, const struct eval_summary *s)
             "%d draws x %d distributions",
             acc->max_rel, acc->rms_rel, acc->reference_max_rel, acc->reference_rms_rel, acc->draws,
             acc->distributions);
+    if (s->test.accuracy_class && *s->test.accuracy_class)
+        print_fit(12, "  class     %s; the baseline is PyTorch's %s", s->test.accuracy_class,
+                  json_string_or(s->task.description, "baseline", "defaults"));
     for (int i = 0; i < s->shape_count; i++)
         printf("%s %-24s %s %s\n", i ? "           " : "  shapes   ", s->shapes[i].label,
                verdict_names[s->shapes[i].verdict.kind],
@@ -107,6 +111,9 @@ static json_t *eval_json(const struct eval_summary *s, int code)
     json_object_set_new(o, "measurement", measurement_json(&s->measurement));
     json_object_set_new(o, "accuracy",
                         s->test.accuracy.draws ? accuracy_json(&s->test.accuracy) : json_null());
+    json_object_set_new(o, "accuracy_class", json_from_string(s->test.accuracy_class));
+    json_object_set_new(o, "baseline",
+                        json_from_string(json_string_or(s->task.description, "baseline", NULL)));
     json_object_set_new(o, "compared", s->test.way ? json_string(s->test.way) : json_null());
     json_object_set_new(o, "deterministic",
                         s->test.accuracy.draws ? json_boolean(s->test.deterministic) : json_null());

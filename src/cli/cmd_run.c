@@ -43,9 +43,11 @@ static void print_best(const struct cli *cli, const struct run_summary *s)
                   s->accepted == ACCEPTED_YES ? "accepted " : "NOT ACCEPTED", s->best.attempt,
                   s->accepted_why);
     if (acc->draws > 0)
-        print_fit(10,
-                  "checked   %d draws, max relative error %.2g (reference %.2g) against float64",
-                  acc->draws, acc->max_rel, acc->reference_max_rel);
+        print_fit(
+            10, "checked   %d draws, max relative error %.2g (reference %.2g) against float64%s%s",
+            acc->draws, acc->max_rel, acc->reference_max_rel,
+            s->best_test.accuracy_class ? ", accuracy class " : "",
+            s->best_test.accuracy_class ? s->best_test.accuracy_class : "");
 }
 
 /* Nothing for the built-in engineer, who costs nothing. */

@@ -70,13 +70,16 @@ static void on_event(struct suite_progress *self, const struct suite_event *ev)
 static bool write_files(struct cli *cli, const struct suite_view *v, const char *dir,
                         struct error *err)
 {
-    struct buf csv = buf_init(MAX_TABLE);
+    struct buf csv = buf_init(MAX_TABLE), field = buf_init(MAX_TABLE);
     bool ok;
 
     report_suite_csv(v, &csv);
+    report_field_csv(v, &field);
     ok = file_write(path_join(cli->a, dir, "suite.csv"), buf_text(&csv), err) &&
+         file_write(path_join(cli->a, dir, "field.csv"), buf_text(&field), err) &&
          report_suite_write(v, path_join(cli->a, dir, "report.html"), err);
     buf_release(&csv);
+    buf_release(&field);
     return ok;
 }
 
@@ -89,6 +92,7 @@ static void print_view(struct cli *cli, const struct suite_view *v, const char *
 
         json_object_set_new(o, "event", json_string("result"));
         json_object_set_new(o, "csv", json_from_string(path_join(cli->a, dir, "suite.csv")));
+        json_object_set_new(o, "field_csv", json_from_string(path_join(cli->a, dir, "field.csv")));
         json_object_set_new(o, "report", json_from_string(path_join(cli->a, dir, "report.html")));
         print_json(o);
         return;
@@ -98,8 +102,8 @@ static void print_view(struct cli *cli, const struct suite_view *v, const char *
     report_suite_text(v, &b);
     fwrite(b.data, 1, b.len, stdout);
     buf_release(&b);
-    printf("suite     %s\ntable     %s/suite.csv\nreport    %s/report.html\n", v->suite->name, dir,
-           dir);
+    printf("suite     %s\ntable     %s/suite.csv, field.csv\nreport    %s/report.html\n",
+           v->suite->name, dir, dir);
 }
 
 static bool show_suite(struct cli *cli, const char *name, struct error *err)

@@ -67,7 +67,8 @@ const struct config_key config_keys[] = {
     {"look", GROUP_DEVICE, NULL, "yes", "on a GPU: a failure is run again under compute-sanitizer, to explain it"},
     {"allow-torch", GROUP_DEVICE, NULL, "no", "judge a ModelNew that uses torch's operators inside"},
     {"trust", GROUP_DEVICE, NULL, "no", "run a ModelNew also where the kernel cannot confine it (cutegen doctor)"},
-    {"allow-tf32", GROUP_DEVICE, NULL, "no", "fp32 products may be made of TF32 factors; so are the baseline's"},
+    {"baseline", GROUP_DEVICE, "defaults|strict|tf32", "defaults", "PyTorch's arithmetic: TF32 in convolutions, nowhere, or everywhere"},
+    {"compile", GROUP_DEVICE, "none|default|max-autotune", "default", "torch.compile as a further baseline, on a GPU, once the last step is done"},
     {"scale", GROUP_DEVICE, NULL, "yes", "reduce the task's sizes on simt"},
     {"set", GROUP_DEVICE, "NAME=VALUE", "", "override a size constant of the task; may be given again"},
     {"backward", GROUP_DEVICE, NULL, "no", "judge gradients: of inputs and parameters, for drawn gradients of the outputs"},
@@ -217,6 +218,14 @@ static const char *resolve_path(struct config *c, const char *value, const char 
     return path_join(c->a, arena_strndup(c->a, file, (size_t)(slash - file)), value);
 }
 
+const char *config_was(const char *key)
+{
+    if (strcmp(key, "allow-tf32") == 0 || strcmp(key, "allow_tf32") == 0)
+        return "baseline has taken its place: --baseline tf32 allows TF32 everywhere, strict "
+               "nowhere; without it, PyTorch's defaults hold (convolutions, not products)";
+    return NULL;
+}
+
 bool config_set(struct config *c, const char *key, const char *value, enum config_origin origin,
                 const char *where, struct error *err)
 {
@@ -224,8 +233,10 @@ bool config_set(struct config *c, const char *key, const char *value, enum confi
     const char *fault, *text;
     struct config_list *list;
 
-    if (i < 0)
-        return error_set(err, ERROR_USE, "unknown key '%s' (%s)", key, where);
+    if (i < 0) {
+        error_set(err, ERROR_USE, "unknown key '%s' (%s)", key, where);
+        return config_was(key) ? error_hint(err, "%s", config_was(key)) : false;
+    }
     fault = value_fault(&config_keys[i], value);
     if (fault)
         return error_set(err, ERROR_USE, "%s: '%s' is not a value for %s: %s", where, value,
@@ -267,8 +278,10 @@ static int ini_line(void *user, const char *section, const char *name, const cha
         return 0;
     if (*section && strcmp(section, "cutegen"))
         return error_set(&r->first, ERROR_USE, "unknown section [%s]", section);
-    if (key_index(name) < 0)
-        return error_set(&r->first, ERROR_USE, "unknown key '%s'", name);
+    if (key_index(name) < 0) {
+        error_set(&r->first, ERROR_USE, "unknown key '%s'", name);
+        return config_was(name) ? error_hint(&r->first, "%s", config_was(name)) : false;
+    }
     return config_set(r->c, name, value, r->origin, r->path, &r->first);
 }
 
@@ -289,7 +302,9 @@ bool config_read_file(struct config *c, const char *path, enum config_origin ori
     error_set(err, ERROR_USE, "%s:%d: %s", path, line,
               r.first.kind == ERROR_NONE ? "neither a [section] nor a `key = value`"
                                          : r.first.text);
-    return error_hint(err, "`cutegen config` lists all keys; comments begin with ;");
+    return error_hint(err, "%s",
+                      r.first.hint[0] ? r.first.hint
+                                      : "`cutegen config` lists all keys; comments begin with ;");
 }
 
 static bool read_environment(struct config *c, struct error *err)
@@ -419,7 +434,8 @@ void config_settings(const struct config *c, struct settings *out)
         .task_network = !strcmp(config_get(c, "task-network"), "yes"),
         .trust = !strcmp(config_get(c, "trust"), "yes"),
         .allow_torch = !strcmp(config_get(c, "allow-torch"), "yes"),
-        .allow_tf32 = !strcmp(config_get(c, "allow-tf32"), "yes"),
+        .baseline = config_get(c, "baseline"),
+        .compile = config_get(c, "compile"),
         .target_cuda = !strcmp(config_get(c, "target"), "cuda"),
         .server = !strcmp(config_get(c, "server"), "yes"),
         .server_idle_s = get_int(c, "server-idle"),

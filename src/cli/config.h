@@ -58,6 +58,8 @@ bool config_read_file(struct config *c, const char *path, enum config_origin ori
 bool config_set(struct config *c, const char *key, const char *value, enum config_origin origin,
                 const char *where, struct error *err);
 
+/* What has taken the place of a key of an earlier version; NULL: it never was one. */
+const char *config_was(const char *key);
 void config_settings(const struct config *c, struct settings *out);
 void config_run_options(const struct config *c, struct run_options *out);
 /* The keys that were given as flags, NULL-terminated. */

@@ -108,6 +108,8 @@ static bool unknown_flag(struct cli *cli, const struct option *options, size_t c
         names[i] = options[i].name;
     near = nearest_name(bare + strspn(bare, "-"), names, count);
     error_set(err, ERROR_USE, "cutegen %s has no flag %s", cli->command->name, bare);
+    if (config_was(bare + strspn(bare, "-")))
+        return error_hint(err, "%s", config_was(bare + strspn(bare, "-")));
     if (near)
         return error_hint(err, "did you mean --%s? `cutegen help %s` lists them all", near,
                           cli->command->name);

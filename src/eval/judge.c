@@ -147,6 +147,22 @@ static bool run_candidate(struct trial *t, const struct oracle_draw *draw, bool 
     return true;
 }
 
+/* The class of the least accurate output, over all draws. */
+static const char *worst_class(const char *before, const struct comparison_set *set)
+{
+    static const char *const order[] = {"", "exact", "fp64", "fp32", "TF32-class", "16-bit"};
+    size_t worst = 0;
+
+    for (size_t k = 0; k < ARRAY_LEN(order); k++) {
+        if (before && strcmp(before, order[k]) == 0)
+            worst = k > worst ? k : worst;
+        for (int i = 0; i < set->output_count; i++)
+            if (strcmp(set->outputs[i].accuracy_class, order[k]) == 0)
+                worst = k > worst ? k : worst;
+    }
+    return order[worst];
+}
+
 static bool one_draw(struct trial *t, int draw, struct error *err)
 {
     const char *distribution = distributions[(size_t)draw % ARRAY_LEN(distributions)];
@@ -170,6 +186,7 @@ static bool one_draw(struct trial *t, int draw, struct error *err)
     evidence_compare(&t->evidence, set, distribution);
     t->out->trivial = set->trivial; /* the last draw has the last word */
     t->out->way = set->way;
+    t->out->accuracy_class = worst_class(t->out->accuracy_class, set);
     if (draw > 0)
         return true;
     return t->exchange ? guest_again(t, set->hash, err) : run_again(t, hash, err);

@@ -332,7 +332,8 @@ bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena 
     json_object_set_new(request, "set", load->set ? json_incref(load->set) : json_object());
     json_object_set_new(request, "max_elements",
                         load->max_elements > 0 ? json_integer(load->max_elements) : json_null());
-    json_object_set_new(request, "tf32", json_boolean(load->tf32));
+    json_object_set_new(request, "baseline",
+                        json_string(load->baseline ? load->baseline : "defaults"));
     if (load->backward)
         json_object_set_new(request, "backward", json_true());
     if (load->variant > 0)
@@ -439,6 +440,7 @@ static bool read_comparison(const json_t *v, struct arena *a, struct comparison 
     out->atol = json_double_or(tolerance, "atol", 0);
     out->rms_factor = json_double_or(tolerance, "rms_factor", 0);
     out->pattern = arena_strdup(a, json_string_or(v, "pattern", ""));
+    out->accuracy_class = arena_strdup(a, json_string_or(v, "class", ""));
     read_worst(json_object_get(v, "worst"), out);
     return true;
 }

@@ -45,7 +45,7 @@ struct oracle_load {
     bool backward;         /* the gradients are the task */
     int64_t max_elements;  /* scale down to at most this; 0: sizes as written */
     int import_s;          /* longest import of the task file; 0: 60 s */
-    bool tf32;             /* fp32 products may be made of TF32 factors, the baselines' too */
+    const char *baseline;  /* where TF32 is allowed: "defaults" "strict" "tf32"; NULL: defaults */
 };
 
 struct oracle_draw {
@@ -74,6 +74,7 @@ struct comparison {
     struct accuracy accuracy; /* draws and distributions stay 0 */
     double rtol, atol, rms_factor;
     bool imprecise;
+    const char *accuracy_class; /* "fp32", "TF32-class", "16-bit", ... */
     struct worst_element worst[MAX_WORST];
     int worst_count;
     const char *pattern; /* "rows 64..127 of every 128"; may be "" */

@@ -101,11 +101,10 @@ static void restore_model(const json_t *j, struct arena *a, struct settings *s,
 static void tell_ignored(const struct run_options *o)
 {
     static const char *const fixed[] = {
-        "backward", "model",   "device",       "models",         "simt-arch",
-        "set",      "shapes",  "scale",        "draws",          "check",
-        "repairs",  "advance", "profile-from", "width",          "seed",
-        "target",   "accept",  "allow-tf32",   "fresh",          "example",
-        "search",   "beam",    "restarts",     "parallel-calls", "memory"};
+        "backward", "model",    "device",         "models",   "simt-arch", "set",          "shapes",
+        "scale",    "draws",    "check",          "repairs",  "advance",   "profile-from", "width",
+        "seed",     "target",   "accept",         "baseline", "fresh",     "example",      "search",
+        "beam",     "restarts", "parallel-calls", "memory"};
 
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         if (said(o, fixed[i]))
@@ -119,14 +118,15 @@ json_t *run_options_json(const struct settings *s, const struct run_options *o)
 
     for (size_t i = 0; s->set && s->set[i]; i++)
         json_array_append_new(set, json_string(s->set[i]));
-    json_t *out = json_pack(
-        "{ss ss ss ss ss si si si si ss so sb si ss si sb sb sb sb}", "model", s->model, "device",
-        s->device, "models", s->models, "simt_arch", s->simt_arch, "example",
-        s->example ? s->example : "best", "max_depth", o->max_depth, "max_repairs", o->max_repairs,
-        "patience", o->patience, "profile_from", o->profile_from, "advance",
-        o->advance == ADVANCE_BEST ? "best" : "last", "set", set, "scale", s->scale, "draws",
-        s->draws, "check", s->check, "width", o->width, "seed_builtin", o->seed_builtin,
-        "target_cuda", s->target_cuda, "accept", s->accept, "allow_tf32", s->allow_tf32);
+    json_t *out =
+        json_pack("{ss ss ss ss ss si si si si ss so sb si ss si sb sb sb ss}", "model", s->model,
+                  "device", s->device, "models", s->models, "simt_arch", s->simt_arch, "example",
+                  s->example ? s->example : "best", "max_depth", o->max_depth, "max_repairs",
+                  o->max_repairs, "patience", o->patience, "profile_from", o->profile_from,
+                  "advance", o->advance == ADVANCE_BEST ? "best" : "last", "set", set, "scale",
+                  s->scale, "draws", s->draws, "check", s->check, "width", o->width, "seed_builtin",
+                  o->seed_builtin, "target_cuda", s->target_cuda, "accept", s->accept, "baseline",
+                  s->baseline ? s->baseline : "defaults");
     json_object_set_new(out, "search", json_string(search_names[o->search]));
     json_object_set_new(out, "beam", json_integer(o->beam));
     json_object_set_new(out, "restarts", json_integer(o->restarts));
@@ -194,7 +194,9 @@ bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
     s->draws = (int)json_int_or(j, "draws", s->draws);
     s->accept = json_bool_or(j, "accept", s->accept);
     s->backward = json_bool_or(j, "backward", false);
-    s->allow_tf32 = json_bool_or(j, "allow_tf32", false);
+    /* One of before the settings had names allowed TF32 everywhere or nowhere. */
+    s->baseline = arena_strdup(
+        a, json_string_or(j, "baseline", json_bool_or(j, "allow_tf32", false) ? "tf32" : "strict"));
     s->target_cuda = json_bool_or(j, "target_cuda", false);
     restore_model(j, a, s, o);
     tell_ignored(o);

@@ -12,11 +12,14 @@
  *    gone on with by reading it again.
  * 2. A task has ended when its run is done, or when it cannot have one (it does
  *    not load). Interrupted, out of budget, killed, broken machine: not ended.
+ * 3. A task that the machine failed is tried again in the same sitting, after the others, a few
+ *    times. That is counted apart (suite_tasks.retries) and says nothing about the task.
  */
 #include "loop/suite.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/proc.h"
 #include "base/text.h"
 #include "base/vault.h"
@@ -39,6 +42,7 @@ enum {
     MAX_LIST_BYTES = 1 << 20,
     MAX_JOBS = 64,
     OUTPUT_BYTES = 4 << 20,
+    MAX_RETRIES = 2, /* of one task, in one sitting */
     MAX_WORDS = 160
 };
 
@@ -223,6 +227,8 @@ struct suite {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     size_t next, done, running;
+    size_t *again, again_count; /* tasks that the machine failed, to be tried after the others */
+    unsigned char *tries;       /* of each task, in this sitting */
     bool out_of_budget;
     struct error broken; /* the first task that met a broken machine */
 };
@@ -317,15 +323,17 @@ const char *suite_error_line(struct text out, struct arena *a)
     return found;
 }
 
-/* What a process that ended says about its task. */
-static void judge_end(struct suite *u, struct suite_slot *s, bool *ended, const char **problem)
+/* What a process that ended says about its task. *failed: the machine's fault, not the task's. */
+static void judge_end(struct suite *u, struct suite_slot *s, bool *ended, bool *failed,
+                      const char **problem)
 {
     const struct proc_result *r = &s->result;
     const char *said = s->ok ? suite_error_line(r->out, s->a) : s->err.text;
 
-    *ended = false;
+    *ended = *failed = false;
     *problem = said ? said : "";
     if (!s->ok || r->end != PROC_EXITED) {
+        *failed = true;
         if (!said)
             *problem = proc_end_text(r, s->a);
         return;
@@ -343,12 +351,26 @@ static void judge_end(struct suite *u, struct suite_slot *s, bool *ended, const 
         u->out_of_budget = true;
         break;
     case 3:
-        if (u->broken.kind == ERROR_NONE)
-            error_set(&u->broken, ERROR_MACHINE, "%s", *problem);
+        *failed = true;
         break;
     default:
         break;
     }
+}
+
+/* Once more, after the others; or the machine is broken for good. */
+static bool try_again(struct suite *u, size_t number, const char *problem, struct error *err)
+{
+    if (loop_interrupts || u->tries[number] >= MAX_RETRIES) {
+        if (u->broken.kind == ERROR_NONE && *problem)
+            error_set(&u->broken, ERROR_MACHINE, "%s", problem);
+        return true;
+    }
+    u->tries[number]++;
+    u->again[u->again_count++] = number;
+    log_info("%s: the machine failed (%s); it is tried again", u->record.tasks[number].name,
+             problem);
+    return suite_task_retry(u->store, u->name, number, err);
 }
 
 static bool finish_task(struct suite *u, struct suite_slot *s, struct error *err)
@@ -356,11 +378,12 @@ static bool finish_task(struct suite *u, struct suite_slot *s, struct error *err
     struct suite_task *t = &u->record.tasks[s->number];
     struct suite_record now;
     const char *problem;
-    bool ended, ok;
+    bool ended, failed, ok;
 
     pthread_join(s->thread, NULL);
-    judge_end(u, s, &ended, &problem);
-    ok = suite_task_set(u->store, u->name, s->number, ended, problem, s->wall_ms, err) &&
+    judge_end(u, s, &ended, &failed, &problem);
+    ok = (!failed || try_again(u, s->number, problem, err)) &&
+         suite_task_set(u->store, u->name, s->number, ended, problem, s->wall_ms, err) &&
          suite_read(u->store, u->name, u->a, &now, err);
     if (ok)
         *t = now.tasks[s->number];
@@ -429,18 +452,33 @@ static json_t *flags_to_store(const struct suite_options *options)
 
 static bool may_start(const struct suite *u)
 {
-    return u->next < u->record.count && !loop_interrupts && !u->out_of_budget;
+    return (u->next < u->record.count || u->again_count) && !loop_interrupts && !u->out_of_budget;
+}
+
+/* The first that has not ended; then those that are tried again, the one that has waited longest
+ * first. False: none is left. */
+static bool next_task(struct suite *u, size_t *number)
+{
+    while (u->next < u->record.count && u->record.tasks[u->next].ended)
+        u->next++;
+    if (u->next < u->record.count) {
+        *number = u->next++;
+        return true;
+    }
+    if (!u->again_count)
+        return false;
+    *number = u->again[0];
+    memmove(u->again, u->again + 1, --u->again_count * sizeof(*u->again));
+    return true;
 }
 
 static void fill_slots(struct suite *u, int jobs)
 {
     for (int i = 0; i < jobs && may_start(u); i++) {
-        if (u->slots[i].busy)
-            continue;
-        while (u->next < u->record.count && u->record.tasks[u->next].ended)
-            u->next++;
-        if (u->next < u->record.count)
-            start_task(u, &u->slots[i], u->next++);
+        size_t number;
+
+        if (!u->slots[i].busy && next_task(u, &number))
+            start_task(u, &u->slots[i], number);
     }
 }
 
@@ -466,6 +504,8 @@ static bool run_all(struct suite *u, struct error *err)
     int jobs = u->options->jobs < 1 ? 1 : u->options->jobs > MAX_JOBS ? MAX_JOBS : u->options->jobs;
     bool ok = true;
 
+    u->again = arena_array(u->a, u->record.count * (MAX_RETRIES + 1) + 1, sizeof(*u->again));
+    u->tries = arena_array(u->a, u->record.count + 1, sizeof(*u->tries));
     for (size_t i = 0; i < u->record.count; i++)
         u->done += u->record.tasks[i].ended;
     tell(u, SUITE_BEGINS, NULL);

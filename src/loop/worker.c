@@ -60,7 +60,7 @@ static const char *const allowed[] = {
     "fresh",        "advance",        "simt-as",     "target",       "simt-arch",  "check",
     "draws",        "accept",         "scale",       "set",          "effort",     "build-deadline",
     "run-deadline", "task-deadline",  "temperature", "max-tokens",   "budget-usd", "budget-tokens",
-    "budget-calls", "budget-minutes", "look",
+    "budget-calls", "budget-minutes", "look",        "baseline",     "compile",
 };
 
 /* A model is asked with this worker's key; one that is a command would run here. */

@@ -187,6 +187,10 @@ static void put_accuracy(struct at *t, const struct test_result *r)
         c->draws == 1 ? "" : "s");
     if (c->distributions > 1)
         buf_printf(b, " " TIMES " %d distributions", c->distributions);
+    if (r->accuracy_class && *r->accuracy_class) {
+        buf_puts(b, "; accuracy class ");
+        html_puts(b, r->accuracy_class);
+    }
     buf_printf(b, "; %s, seed ", r->deterministic ? "deterministic" : "not bitwise repeatable");
     html_puts(b, r->seed);
     buf_puts(b, "</dd>");

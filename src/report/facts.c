@@ -104,9 +104,34 @@ static double eager_us(const struct attempt_record *r)
     return 0;
 }
 
+static double compile_us(const struct measurement *m)
+{
+    double least = 0;
+
+    for (int i = 0; m && i < m->baseline_count; i++)
+        if (m->baselines[i].name && strncmp(m->baselines[i].name, "compile", 7) == 0 &&
+            m->baselines[i].cold_us > 0 && (least == 0 || m->baselines[i].cold_us < least))
+            least = m->baselines[i].cold_us;
+    return least;
+}
+
+/* As the task was loaded; a run of before the settings had names says what it allowed. */
+static const char *setting_of(const struct run_history *h)
+{
+    const char *asked = json_string_or(
+        h->options, "baseline", json_bool_or(h->options, "allow_tf32", false) ? "tf32" : "strict");
+
+    return json_string_or(h->task.description, "baseline", asked);
+}
+
 static void compare_best(struct facts *f)
 {
     const struct measurement *m = f->best ? f->best->outcome.measurement : NULL;
+    const struct test_result *t = f->best ? f->best->outcome.test : NULL;
+
+    f->setting = setting_of(f->h);
+    f->accuracy_class = t && t->accuracy_class ? t->accuracy_class : "";
+    f->compile_us = compile_us(m);
 
     f->trivial = m && m->trivial ? m->trivial : "";
     f->best_us = f->best ? attempt_us(f->best) : 0;

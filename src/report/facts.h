@@ -22,14 +22,17 @@ struct facts {
     const struct attempt_record *best, *first; /* of those that passed; NULL: none */
     bool modelled;
     double best_us, first_us;
-    const char *reference;    /* "PyTorch eager", "the first correct kernel" */
-    double reference_us;      /* what speed-ups are over; 0: none */
-    double speedup;           /* 0: unknown */
-    const char *trivial;      /* why there is none, a sentence; "": there is one */
-    double roofline;          /* fraction of the floor reached; 0: unknown */
-    int depth_max;            /* -1: no attempt */
-    int passed, failed, open; /* attempts */
-    int profile_from;         /* the first depth that saw a profile; -1: none did */
+    const char *reference;      /* "PyTorch eager", "the first correct kernel" */
+    double reference_us;        /* what speed-ups are over; 0: none */
+    double speedup;             /* 0: unknown */
+    const char *setting;        /* of PyTorch's arithmetic: "defaults", "strict", "tf32" */
+    const char *accuracy_class; /* of the best: "fp32", "TF32-class", "16-bit"; "": not known */
+    double compile_us;          /* torch.compile, the quicker of its modes; 0: not timed */
+    const char *trivial;        /* why there is none, a sentence; "": there is one */
+    double roofline;            /* fraction of the floor reached; 0: unknown */
+    int depth_max;              /* -1: no attempt */
+    int passed, failed, open;   /* attempts */
+    int profile_from;           /* the first depth that saw a profile; -1: none did */
     struct stage_sum stages[STAGE_KIND_COUNT], all;
     int64_t wall_ms, model_ms, build_ms, test_ms, measure_ms;
 };

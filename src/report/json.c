@@ -118,6 +118,7 @@ static void add_test(json_t *o, const struct test_result *t)
     set_text(o, "seed", t->seed);
     set(o, "deterministic", json_boolean(t->deterministic));
     set(o, "accuracy", v);
+    set_text(o, "accuracy_class", t->accuracy_class);
 }
 
 static void add_measurement(json_t *o, const struct measurement *m)

@@ -35,6 +35,8 @@ bool report_suite_write(const struct suite_view *v, const char *path, struct err
 void report_suite_text(const struct suite_view *v, struct buf *out);
 /* One line per task after a line of names (docs/commands.md). */
 void report_suite_csv(const struct suite_view *v, struct buf *out);
+/* The table of the field: one line per baseline, kernel class and accuracy class. */
+void report_field_csv(const struct suite_view *v, struct buf *out);
 /* {"suite", "source", "tasks": [...], "sums": {...}} (docs/commands.md). New reference. */
 json_t *report_suite_json(const struct suite_view *v);
 

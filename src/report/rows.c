@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "report/escape.h"
+#include "report/field.h"
 
 #include <math.h>
 #include <string.h>
@@ -74,8 +75,11 @@ struct suite_rows suite_rows_of(const struct suite_view *v, struct arena *a)
             f = arena_alloc(a, sizeof(*f));
             *f = facts_of(&v->histories[i]);
         }
-        s.rows[i] = (struct suite_row){
-            .task = t->name, .problem = t->problem, .f = f, .wall_ms = t->wall_ms};
+        s.rows[i] = (struct suite_row){.task = t->name,
+                                       .problem = t->problem,
+                                       .f = f,
+                                       .wall_ms = t->wall_ms,
+                                       .retries = t->retries};
         if (!t->ended && !*t->problem && !f)
             s.rows[i].problem = "not begun";
     }
@@ -146,6 +150,7 @@ static void put_row(struct buf *b, const struct suite_row *r, int width, struct 
 static void put_sums(struct buf *b, const struct suite_rows *s, struct arena *a)
 {
     const char *over = s->modelled ? "depth 0 (modelled)" : "PyTorch eager";
+    struct field field = field_of(s, a);
 
     buf_printf(b, "\ncorrect   %d of %d tasks (%.0f %%)\n", s->correct, s->tasks,
                s->tasks ? 100.0 * s->correct / s->tasks : 0);
@@ -166,6 +171,7 @@ static void put_sums(struct buf *b, const struct suite_rows *s, struct arena *a)
                s->cost_known ? money_text(s->cost_usd, a) : "none known",
                s->cost_known && !s->cost_whole ? " and calls whose price is unknown" : "",
                ms_text(s->wall_ms, a));
+    field_text(&field, s->modelled, b, a);
 }
 
 void report_suite_text(const struct suite_view *v, struct buf *out)
@@ -216,7 +222,8 @@ void report_suite_csv(const struct suite_view *v, struct buf *out)
     struct suite_rows s = suite_rows_of(v, a);
 
     buf_puts(out, "task,state,run,class,device,modelled,depth,attempts,passed,time_us,reference_us,"
-                  "speedup,roofline,calls,tokens,cost_usd,wall_s,why\n");
+                  "speedup,roofline,calls,tokens,cost_usd,wall_s,why,setting,accuracy_class,"
+                  "compile_us,retries\n");
     for (size_t i = 0; i < s.count; i++) {
         const struct suite_row *r = &s.rows[i];
         const struct facts *f = r->f;
@@ -245,8 +252,24 @@ void report_suite_csv(const struct suite_view *v, struct buf *out)
         put_figure(out, (double)r->wall_ms / 1000, true);
         buf_putc(out, ',');
         put_field(out, row_why(r));
+        buf_putc(out, ',');
+        put_field(out, f ? f->setting : "");
+        buf_putc(out, ',');
+        put_field(out, f ? f->accuracy_class : "");
+        put_figure(out, best ? f->compile_us : 0, best && f->compile_us > 0);
+        put_figure(out, r->retries, true);
         buf_puts(out, "\n");
     }
+    arena_free(a);
+}
+
+void report_field_csv(const struct suite_view *v, struct buf *out)
+{
+    struct arena *a = arena_new();
+    struct suite_rows s = suite_rows_of(v, a);
+    struct field field = field_of(&s, a);
+
+    field_csv(&field, out);
     arena_free(a);
 }
 
@@ -281,6 +304,11 @@ static json_t *row_json(const struct suite_row *r, struct arena *a)
     json_object_set_new(o, "cost_usd",
                         f && f->all.cost_known ? json_number(f->all.cost_usd) : json_null());
     json_object_set_new(o, "wall_ms", json_integer(r->wall_ms));
+    json_object_set_new(o, "baseline", f ? safe_string(f->setting, a) : json_null());
+    json_object_set_new(o, "accuracy_class",
+                        f && *f->accuracy_class ? safe_string(f->accuracy_class, a) : json_null());
+    json_object_set_new(o, "compile_us", known(f ? f->compile_us : 0));
+    json_object_set_new(o, "retries", json_integer(r->retries));
     json_object_set_new(o, "why", safe_string(row_why(r), a));
     return o;
 }
@@ -289,6 +317,7 @@ json_t *report_suite_json(const struct suite_view *v)
 {
     struct arena *a = arena_new();
     struct suite_rows s = suite_rows_of(v, a);
+    struct field field = field_of(&s, a);
     json_t *tasks = json_array(), *fast = json_object(), *o;
 
     for (size_t i = 0; i < s.count; i++)
@@ -302,6 +331,7 @@ json_t *report_suite_json(const struct suite_view *v)
                   known(s.geomean), "fast", fast, "roofline", known(s.roofline), "cost_usd",
                   s.cost_known ? json_number(s.cost_usd) : json_null(), "cost_whole", s.cost_whole,
                   "wall_ms", (json_int_t)s.wall_ms);
+    json_object_set_new(o, "field", field_json(&field));
     arena_free(a);
     return o;
 }

@@ -21,6 +21,7 @@ struct suite_row {
     const struct facts *f;      /* NULL: it has no run */
     bool counted;               /* in the sums */
     int64_t wall_ms;
+    int retries; /* steps that the machine failed */
 };
 
 struct suite_rows {

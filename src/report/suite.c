@@ -3,6 +3,7 @@
  * suite.c - many tasks on one page: one row each, how many are how fast, what failed and why.
  */
 #include "report/escape.h"
+#include "report/field.h"
 #include "report/page.h"
 #include "report/rows.h"
 
@@ -221,6 +222,8 @@ static void put_row(struct buf *b, const struct suite_row *r, struct arena *a)
 
 void suite_page(struct buf *b, const struct suite_rows *s, struct arena *a)
 {
+    struct field field = field_of(s, a);
+
     put_answer(b, s);
     buf_puts(b, "<main>");
     put_curve(b, s);
@@ -237,6 +240,7 @@ void suite_page(struct buf *b, const struct suite_rows *s, struct arena *a)
                     "compared with the first correct kernel. Measured runs are compared with "
                     "PyTorch eager.</p>");
     buf_puts(b, "</section>");
+    field_html(&field, s->modelled, b, a);
     put_sums(b, s, a);
     buf_puts(b, "</main>");
 }

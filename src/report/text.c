@@ -139,6 +139,9 @@ static void put_best(struct buf *b, const struct facts *f, struct arena *a)
                    t->accuracy.draws, error_text(t->accuracy.max_rel, a),
                    error_text(t->accuracy.reference_max_rel, a));
     buf_puts(b, "\n");
+    if (*f->accuracy_class)
+        buf_printf(b, "class    %s; the baseline is PyTorch's %s\n", plain(f->accuracy_class, a),
+                   plain(f->setting, a));
     for (int i = 0; i < f->best->outcome.shape_count; i++)
         buf_printf(b, "%s %-24s %9s\n", i ? "        " : "shapes  ",
                    plain(f->best->outcome.shapes[i].label, a),

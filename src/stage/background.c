@@ -6,9 +6,12 @@
  * GPU's own from the first measurement on. torch.compile takes tens of seconds
  * the first time; once it has compiled the task it is one more baseline, timed
  * in turn with the others. A recorded or built-in answer is there at once:
- * then nothing is done ahead, because somebody would wait for it.
+ * then nothing is done ahead, because somebody would wait for it. For those,
+ * and for what was not ready in time, stage_all_baselines() does it after the
+ * last step, when no kernel is built or measured.
  */
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "eval/peaks.h"
 #include "stage/workshop.h"
@@ -26,9 +29,45 @@ bool stage_has_work(const struct stage *st)
     return stage_may_work(st) && st->device.kind == DEVICE_CUDA && st->ahead < AHEAD_NOTHING;
 }
 
+/* What the oracle calls torch.compile in the mode that is wanted. */
+static const char *compile_name(const struct stage *st)
+{
+    const char *mode = st->settings.compile;
+
+    return mode && strcmp(mode, "max-autotune") == 0 ? "autotune" : "compile";
+}
+
+static bool compile_wanted(const struct stage *st)
+{
+    return !st->settings.compile || strcmp(st->settings.compile, "none") != 0;
+}
+
+static bool has_baseline(const struct stage *st, const char *name)
+{
+    for (int i = 0; st->baselines[i]; i++)
+        if (strcmp(st->baselines[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* One more column from the next measurement on, beside the usual two. */
+static void add_baseline(struct stage *st, const char *name)
+{
+    int n = 0;
+
+    if (!st->baselines[0]) {
+        st->baselines[0] = "eager";
+        st->baselines[1] = "graph";
+    }
+    while (st->baselines[n])
+        n++;
+    if (n < MAX_BASELINES && !has_baseline(st, name))
+        st->baselines[n] = name;
+}
+
 static bool compile_reference(struct stage *st, struct arena *a, struct error *err)
 {
-    struct oracle_timing timing = {.name = "compile", .turn = "ahead", .cold = 1, .warm = 1};
+    struct oracle_timing timing = {.name = compile_name(st), .turn = "ahead", .cold = 1, .warm = 1};
     char seed[65];
     struct oracle_draw draw = {.seed = seed, .distribution = "task"};
     struct time_samples ignored;
@@ -57,14 +96,37 @@ static void measure_peaks(struct stage *st, struct arena *a)
 static void compile_baseline(struct stage *st, const struct task *task, struct arena *a)
 {
     struct error why = {0};
+    bool ready = false;
 
-    log_info("while the model thinks: torch.compile of %s", task->name);
+    if (!compile_wanted(st) || has_baseline(st, compile_name(st)))
+        return;
+    log_info("torch.compile of %s, while nothing is measured", task->name);
     if (workshop_lease(st, &why)) {
-        st->compile_ready = compile_reference(st, a, &why);
+        ready = compile_reference(st, a, &why);
         workshop_unlease(st);
     }
-    if (!st->compile_ready)
+    if (ready)
+        add_baseline(st, compile_name(st));
+    else
         log_info("no baseline by torch.compile for %s: %s", task->name, why.text);
+}
+
+bool stage_all_baselines(struct stage *st, const struct task *task)
+{
+    static const char *const settings[] = {"defaults", "strict", "tf32"};
+    const char *here = json_string_or(task->description, "baseline", "");
+    struct arena *a;
+
+    if (st->device.kind != DEVICE_CUDA || !st->oracle)
+        return false; /* modelled times are compared with modelled times alone */
+    a = arena_new();
+    compile_baseline(st, task, a);
+    arena_free(a);
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+        if (json_bool_or(task->description, "settings_differ", false) &&
+            strcmp(settings[i], here) != 0)
+            add_baseline(st, settings[i]);
+    return st->baselines[0] != NULL;
 }
 
 void stage_work_ahead(struct stage *st, const struct task *task)

@@ -55,7 +55,7 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
         .device = simt ? "cpu" : arena_printf(st->a, "cuda:%d", st->device.index),
         .work_dir = st->work_dir,
         .max_elements = simt && s->scale ? SIMT_MAX_ELEMENTS : 0,
-        .tf32 = s->allow_tf32,
+        .baseline = s->baseline ? s->baseline : "defaults",
         .backward = s->backward,
         .import_s = s->task_deadline_s,
     };

@@ -48,12 +48,13 @@ struct settings {
     /* How often Ctrl-C was pressed, and from which on a model call is cut; NULL: never. */
     const volatile sig_atomic_t *interrupts;
     int interrupts_cut_call;
-    bool look;         /* CUDA: a failure is explained by compute-sanitizer */
-    bool accept;       /* a kernel that passes goes through every checker */
-    bool task_network; /* a task may connect to the Internet */
-    bool trust;        /* a ModelNew runs also where it cannot be confined */
-    bool allow_torch;  /* a foreign candidate may leave work to torch's operators */
-    bool allow_tf32;   /* fp32 products may be made of TF32 factors, the baselines' too */
+    bool look;            /* CUDA: a failure is explained by compute-sanitizer */
+    bool accept;          /* a kernel that passes goes through every checker */
+    bool task_network;    /* a task may connect to the Internet */
+    bool trust;           /* a ModelNew runs also where it cannot be confined */
+    bool allow_torch;     /* a foreign candidate may leave work to torch's operators */
+    const char *baseline; /* PyTorch's arithmetic: "defaults" "strict" "tf32"; NULL: defaults */
+    const char *compile;  /* torch.compile as a baseline: "none" "default" "max-autotune" */
 };
 
 #endif

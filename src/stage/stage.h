@@ -71,6 +71,9 @@ bool stage_has_work(const struct stage *st);
  */
 bool stage_may_work(const struct stage *st);
 void stage_work_ahead(struct stage *st, const struct task *task);
+/* After the last step: torch.compile is made ready, and the next measurement times all columns,
+ * eager under the other settings of fp32 among them. False: there are none to add (simt). */
+bool stage_all_baselines(struct stage *st, const struct task *task);
 
 /* A suite goes on: idle time does not count as minutes. */
 bool stage_budget_unpause(const char *path, struct error *err);

@@ -207,8 +207,6 @@ bool workshop_builder(struct stage *st, size_t number, struct builder **out, str
 
 struct judge_config workshop_judge_config(const struct stage *st, const struct task *task)
 {
-    static const char *const with_compile[] = {"eager", "graph", "compile", NULL};
-
     return (struct judge_config){
         .device = &st->device,
         .oracle = st->oracle,
@@ -218,7 +216,7 @@ struct judge_config workshop_judge_config(const struct stage *st, const struct t
         .python = st->settings.python,
         .run_ms = st->settings.run_deadline_s * 1000,
         .source = workshop_source(st),
-        .baselines = st->compile_ready ? with_compile : NULL,
+        .baselines = st->baselines[0] ? st->baselines : NULL,
         .sanitizer = st->device.kind == DEVICE_CUDA && (st->settings.look || st->settings.accept)
                          ? st->tools.sanitizer
                          : NULL,

@@ -50,10 +50,10 @@ struct stage {
         AHEAD_PEAKS,
         AHEAD_COMPILE,
         AHEAD_NOTHING
-    } ahead;                     /* what stage_work_ahead() does next */
-    bool compile_ready;          /* torch.compile has compiled the task: a baseline from now on */
-    struct retriever *retriever; /* opened at the first compile error */
-    struct builder *builder;     /* started at the first build */
+    } ahead;                                     /* what stage_work_ahead() does next */
+    const char *baselines[MAX_BASELINES + 1];    /* of the next measurement; none: the usual two */
+    struct retriever *retriever;                 /* opened at the first compile error */
+    struct builder *builder;                     /* started at the first build */
     struct builder *more_builders[MAX_PARALLEL]; /* of builds at the same time */
     struct oracle *oracle;                       /* started by stage_describe() */
     struct oracle_load load;                     /* what it was asked to load */

@@ -33,9 +33,9 @@ static const char *load_tag(const struct stage *st, struct arena *a)
 {
     char hex[65];
 
-    hash_text(text_of(arena_printf(a, "%s %s %lld %s%s %d", st->load.task_path, st->load.device,
+    hash_text(text_of(arena_printf(a, "%s %s %lld %s %s %d", st->load.task_path, st->load.device,
                                    (long long)st->load.max_elements, json_line(st->load.set, a),
-                                   st->load.tf32 ? " tf32" : "",
+                                   st->load.baseline,
                                    st->load.backward ? -1 - st->load.variant : st->load.variant)),
               hex);
     return arena_printf(a, "%s %.12s", path_base(st->load.task_path), hex);

@@ -224,7 +224,7 @@ static bool read_test(struct row_reader *r, int attempt, struct attempt_outcome 
     if (!sql_query(r->s, &q, err,
                    "SELECT t.test_ms, t.seed, t.deterministic, t.draws, t.distributions, "
                    "t.max_abs, t.max_rel, t.rms_rel, t.reference_max_abs, t.reference_max_rel, "
-                   "t.reference_rms_rel, c.data AS counters FROM tests t "
+                   "t.reference_rms_rel, c.data AS counters, t.accuracy_class FROM tests t "
                    "LEFT JOIN blobs c ON c.sha256 = t.counters WHERE run = ? AND attempt = ?",
                    "ti", r->id, attempt))
         return false;
@@ -243,6 +243,7 @@ static bool read_test(struct row_reader *r, int attempt, struct attempt_outcome 
                                         .reference_max_rel = col_double(&q, 9),
                                         .reference_rms_rel = col_double(&q, 10)};
         ok = col_json(r, &q, 11, &t->counters, err);
+        t->accuracy_class = col_text(&q, 12, r->a);
         o->test = t;
     }
     return sql_done(&q) && ok;

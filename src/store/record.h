@@ -104,6 +104,7 @@ struct suite_task {
     bool ended;              /* nothing is left to do */
     const char *problem;     /* why it has no result; "" none */
     int64_t wall_ms;         /* over all sittings */
+    int retries;             /* begun again because the machine failed, not the task */
     const char *run;         /* its newest run; NULL: none yet */
     enum run_state state;    /* of that run */
 };

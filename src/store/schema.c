@@ -258,6 +258,11 @@ static const char *const steps[] = {
 
     /* Calls of one step that are made at the same time. */
     "ALTER TABLE calls ADD COLUMN slot INTEGER NOT NULL DEFAULT 0;",
+
+    /* How accurate an attempt's results are: fp32, TF32-class, 16-bit. How often a suite's task
+     * was begun again because the machine failed. */
+    "ALTER TABLE tests ADD COLUMN accuracy_class TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE suite_tasks ADD COLUMN retries INTEGER NOT NULL DEFAULT 0;",
 };
 
 int schema_version(void)

@@ -106,6 +106,8 @@ bool run_attempt_end(struct run *r, int attempt, const struct attempt_outcome *o
                      struct error *err);
 /* What the final acceptance says of an attempt that passed; the later one stands. */
 bool run_accept_add(struct run *r, int attempt, const struct acceptance *what, struct error *err);
+/* The last measurement of an attempt, beside more baselines: it takes the place of the first. */
+bool run_measured_again(struct run *r, int attempt, const struct measurement *m, struct error *err);
 bool run_profile_add(struct run *r, int attempt, const struct profile *p, struct error *err);
 /* The machine's log: what happened beside attempts and calls. `data` may be NULL. */
 bool run_event_add(struct run *r, const char *kind, const json_t *data, struct error *err);
@@ -165,6 +167,8 @@ bool suite_read(struct store *s, const char *name, struct arena *a, struct suite
 /* What became of a task in this sitting; wall_ms is added to what it took before. */
 bool suite_task_set(struct store *s, const char *name, size_t number, bool ended,
                     const char *problem, int64_t wall_ms, struct error *err);
+/* It is begun once more because the machine failed. */
+bool suite_task_retry(struct store *s, const char *name, size_t number, struct error *err);
 /* The right to drive a suite, until the descriptor is closed. ERROR_USE while another has it. */
 bool suite_lock(struct store *s, const char *name, int *fd, struct error *err);
 

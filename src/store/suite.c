@@ -165,14 +165,16 @@ static bool read_tasks(struct store *s, struct arena *a, struct suite_record *ou
 
     if (!sql_int(s, 0, &count, err, "SELECT count(*) FROM suite_tasks WHERE suite = ?", "t",
                  out->name) ||
-        !sql_query(s, &q, err,
-                   "SELECT t.path, t.ended, t.problem, t.wall_ms, r.id, coalesce(r.state, 'failed')"
-                   " FROM suite_tasks t LEFT JOIN runs r ON r.rowid = "
-                   "  (SELECT x.rowid FROM runs x JOIN tasks y ON y.id = x.task "
-                   "   WHERE x.suite = t.suite AND y.path = t.path "
-                   "   ORDER BY x.started_ms DESC, x.rowid DESC LIMIT 1) "
-                   "WHERE t.suite = ? ORDER BY t.number",
-                   "t", out->name))
+        !sql_query(
+            s, &q, err,
+            "SELECT t.path, t.ended, t.problem, t.wall_ms, r.id, coalesce(r.state, 'failed'), "
+            "  t.retries"
+            " FROM suite_tasks t LEFT JOIN runs r ON r.rowid = "
+            "  (SELECT x.rowid FROM runs x JOIN tasks y ON y.id = x.task "
+            "   WHERE x.suite = t.suite AND y.path = t.path "
+            "   ORDER BY x.started_ms DESC, x.rowid DESC LIMIT 1) "
+            "WHERE t.suite = ? ORDER BY t.number",
+            "t", out->name))
         return false;
     out->tasks = arena_array(a, (size_t)count + 1, sizeof(*out->tasks));
     while (ok && out->count < (size_t)count && sql_next(&q, err)) {
@@ -184,6 +186,7 @@ static bool read_tasks(struct store *s, struct arena *a, struct suite_record *ou
         t->problem = col_text(&q, 2, a);
         t->wall_ms = col_long(&q, 3);
         t->run = col_text(&q, 4, a);
+        t->retries = col_int(&q, 6);
         ok = col_name(&q, 5, run_state_names, RUN_STATE_COUNT, &state, err);
         t->state = ok ? (enum run_state)state : RUN_FAILED;
     }
@@ -211,6 +214,17 @@ bool suite_task_set(struct store *s, const char *name, size_t number, bool ended
                             (int)number),
                     err)) ||
            error_add(err, "storing a task of %s", name);
+}
+
+bool suite_task_retry(struct store *s, const char *name, size_t number, struct error *err)
+{
+    return (sql_begin(s, err) && sql_end(s,
+                                         sql_run(s, err,
+                                                 "UPDATE suite_tasks SET retries = retries + 1 "
+                                                 "WHERE suite = ? AND number = ?",
+                                                 "ti", name, (int)number),
+                                         err)) ||
+           error_add(err, "storing a retry of %s", name);
 }
 
 static bool refuse_driven(const char *name, struct error *err)

@@ -140,12 +140,12 @@ static bool test_insert(struct run *r, int attempt, const struct test_result *t,
            sql_run(r->store, err,
                    "INSERT INTO tests (run, attempt, test_ms, seed, deterministic, draws, "
                    "distributions, max_abs, max_rel, rms_rel, reference_max_abs, "
-                   "reference_max_rel, reference_rms_rel, counters) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                   "tiitiiiddddddt", r->id, attempt, t->test_ms, or_empty(t->seed),
+                   "reference_max_rel, reference_rms_rel, counters, accuracy_class) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                   "tiitiiiddddddtt", r->id, attempt, t->test_ms, or_empty(t->seed),
                    (int)t->deterministic, c->draws, c->distributions, c->max_abs, c->max_rel,
                    c->rms_rel, c->reference_max_abs, c->reference_max_rel, c->reference_rms_rel,
-                   sha_or_null(counters));
+                   sha_or_null(counters), or_empty(t->accuracy_class));
 }
 
 static bool measurement_insert(struct run *r, int attempt, const struct measurement *m,
@@ -169,6 +169,23 @@ static bool measurement_insert(struct run *r, int attempt, const struct measurem
             return false;
     }
     return true;
+}
+
+static bool measurement_replace(struct run *r, int attempt, const struct measurement *m,
+                                struct error *err)
+{
+    return sql_run(r->store, err, "DELETE FROM baselines WHERE run = ? AND attempt = ?", "ti",
+                   r->id, attempt) &&
+           sql_run(r->store, err, "DELETE FROM measurements WHERE run = ? AND attempt = ?", "ti",
+                   r->id, attempt) &&
+           measurement_insert(r, attempt, m, err);
+}
+
+bool run_measured_again(struct run *r, int attempt, const struct measurement *m, struct error *err)
+{
+    return (sql_begin(r->store, err) &&
+            sql_end(r->store, measurement_replace(r, attempt, m, err), err)) ||
+           error_add(err, "storing the last measurement of attempt %d of %s", attempt, r->id);
 }
 
 static bool shape_insert(struct run *r, int attempt, int number, const struct shape_result *x,

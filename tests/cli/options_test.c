@@ -31,7 +31,7 @@ static void everything_that_decides_comes_back(void **state)
                                   .draws = 2,
                                   .set = set,
                                   .accept = true,
-                                  .allow_tf32 = true,
+                                  .baseline = "tf32",
                                   .base_url = "http://127.0.0.1:8000/v1",
                                   .key_env = "MY_API_KEY",
                                   .effort = "high",
@@ -72,7 +72,7 @@ static void everything_that_decides_comes_back(void **state)
     assert_int_equal(s.draws, then.draws);
     assert_false(s.scale);
     assert_true(s.accept);
-    assert_true(s.allow_tf32);
+    assert_string_equal(s.baseline, "tf32");
     assert_true(s.target_cuda);
     assert_memory_equal(&o, &begun, sizeof(o));
     arena_free(a);
@@ -87,10 +87,10 @@ static void what_an_older_run_did_not_keep_is_as_it_was_then(void **state)
     json_t *kept = json_object();
 
     (void)state;
-    s.allow_tf32 = true; /* a flag of today */
+    s.baseline = "tf32"; /* a flag of today */
     assert_true(run_options_restore(kept, a, &s, &o, &err));
     json_decref(kept);
-    assert_false(s.allow_tf32);
+    assert_string_equal(s.baseline, "strict");
     assert_string_equal(s.simt_arch, "80");
     assert_int_equal(o.max_depth, 9);
     assert_int_equal(o.width, 1);

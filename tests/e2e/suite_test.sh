@@ -102,6 +102,19 @@ if [ "$source" = "$work/bench" ]; then
     run "$program" suite one --model replay:nothing.jsonl --jobs 1 --example best
     run "$program" show last --json
     ok "unless told otherwise" '*' '"example":"best"'
+    "$program" suite one --jobs 1 --depth 0 --fresh >retried.out 2>&1 &
+    pid=$!
+    for _ in $(seq 12000); do # until the task's own process is there
+        child=$(pgrep -f -- "--suite .*--runs $work/runs" | head -1)
+        [ -n "$child" ] && break
+        kill -0 $pid 2>/dev/null || break
+        sleep 0.02
+    done
+    kill -KILL "$child" 2>/dev/null
+    wait $pid
+    code=$? out=$(cat retried.out)
+    ok "a step that the machine failed is tried again" 0 'correct +1 of 1 tasks'
+    ok "and counted apart" 0 'retried +1 times'
     run "$program" suite nowhere --runs "$work/untouched"
     ok "a folder that is not there is wrong use" 2 'nowhere'
     out=$(ls "$work/untouched" 2>&1)

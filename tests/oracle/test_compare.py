@@ -195,11 +195,41 @@ class Comparing(OracleTest):
     def test_tf32_factors_pass_where_they_are_allowed(self) -> None:
         self.assertFalse(self.loaded(self.SQUARE)["tf32"])
         task_allows = self.SQUARE.replace("import torch\n", "import torch\ntorch.backends.cuda.matmul.allow_tf32 = True\n", 1)
-        for text, more in ((self.SQUARE, {"tf32": True}), (task_allows, {})):
+        for text, more in ((self.SQUARE, {"baseline": "tf32"}), (task_allows, {})):
             self.assertTrue(self.loaded(text, **more)["tf32"])
             one = self.products(tf32, rounded)
-            self.assertEqual((one["wrong"], one["imprecise"]), (0, False))
+            self.assertEqual((one["wrong"], one["imprecise"], one["class"]), (0, False, "TF32-class"))
+            one = self.products(lambda v: v, rounded)
+            self.assertEqual((one["wrong"], one["imprecise"], one["class"]), (0, False, "fp32"))
         self.assertFalse(self.loaded(self.SQUARE)["tf32"])
+        self.assertEqual(self.products(lambda v: v, rounded)["class"], "fp32")
+
+    def test_the_baselines_setting_decides_where_tf32_is_allowed(self) -> None:
+        convolution = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.conv2d(x, w)
+
+def get_inputs():
+    return [torch.randn(2, 8, 12, 12), torch.randn(8, 8, 3, 3)]
+
+def get_init_inputs():
+    return []
+"""
+        allowed = {
+            (name, kind): self.loaded(text, baseline=name)
+            for name in ("defaults", "strict", "tf32")
+            for kind, text in (("product", self.SQUARE), ("convolution", convolution))
+        }
+        self.assertEqual(
+            sorted(key for key, task in allowed.items() if task["tf32"]),
+            [("defaults", "convolution"), ("tf32", "convolution"), ("tf32", "product")],
+        )
+        self.assertEqual({(key[0], task["baseline"]) for key, task in allowed.items()}, {(n, n) for n in ("defaults", "strict", "tf32")})
+        self.assertEqual(self.loaded(convolution)["baseline"], "defaults")
+        self.assertTrue(allowed["strict", "product"]["settings_differ"])
 
     def test_half_precision_sums_are_caught(self) -> None:
         self.loaded(self.SQUARE)

@@ -184,10 +184,19 @@ static void runs_of_one_task_are_overlaid_and_of_several_listed(void **state)
 
 static void a_suite_counts_every_task_in_page_text_csv_and_json(void **state)
 {
-    static const char *const in_text[] = {"correct   2 of 4 tasks (50 %)", "fast_p    0.8: 50 %",
-                                          "does not load", "no run"};
-    static const char *const in_page[] = {"2 of 4</strong> tasks on a GPU", "fast<sub>1.5</sub>",
-                                          "it does not load, =1+1"};
+    static const char *const in_text[] = {"correct   2 of 4 tasks (50 %)",
+                                          "fast_p    0.8: 50 %",
+                                          "does not load",
+                                          "no run",
+                                          "PyTorch eager (strict) ",
+                                          "compile  ",
+                                          "TF32-class ",
+                                          "gemm  ",
+                                          "retried   3 times",
+                                          "per task  "};
+    static const char *const in_page[] = {
+        "2 of 4</strong> tasks on a GPU", "fast<sub>1.5</sub>", "it does not load, =1+1",
+        "PyTorch eager (strict)",         "TF32-class</th>",    "tried again: 3, of 1 tasks"};
     struct place *p = *state;
     struct suite_task *tasks = arena_array(p->a, SAMPLE_COUNT + 1, sizeof(*tasks));
     struct run_history *all = arena_array(p->a, SAMPLE_COUNT + 1, sizeof(*all));
@@ -210,12 +219,17 @@ static void a_suite_counts_every_task_in_page_text_csv_and_json(void **state)
     }
     tasks[SAMPLE_COUNT] = (struct suite_task){
         .path = "/s/bad.py", .name = "bad", .ended = true, .problem = "it does not load, =1+1"};
+    tasks[0].retries = 3;
     suite.count = SAMPLE_COUNT + 1;
     report_suite_text(&v, &text);
     assert_has(text.data, in_text, ARRAY_LEN(in_text));
     report_suite_csv(&v, &csv);
     assert_int_equal(times_in(csv.data, "\n"), SAMPLE_COUNT + 2);
     assert_non_null(strstr(csv.data, "\"bad\",\"no run\",\"\","));
+    buf_release(&csv);
+    report_field_csv(&v, &csv);
+    assert_non_null(strstr(csv.data, "\nover,\"compile\",4,2,2,"));
+    assert_non_null(strstr(csv.data, "\naccuracy,\"TF32-class\",2,2,2,"));
     assert_ok(report_suite_write(&v, path, &err));
     assert_ok(file_read(path, 64 << 20, p->a, &page, &err));
     assert_has(page.data, in_page, ARRAY_LEN(in_page));
@@ -224,6 +238,11 @@ static void a_suite_counts_every_task_in_page_text_csv_and_json(void **state)
     o = report_suite_json(&v);
     assert_int_equal(json_array_size(json_object_get(o, "tasks")), SAMPLE_COUNT + 1);
     assert_int_equal(json_integer_value(json_object_get(json_object_get(o, "sums"), "tasks")), 4);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(o, "field"), "retries")),
+                     3);
+    assert_string_equal(json_string_value(json_object_get(
+                            json_array_get(json_object_get(o, "tasks"), 0), "accuracy_class")),
+                        "TF32-class");
     json_decref(o);
     buf_release(&text);
     buf_release(&csv);

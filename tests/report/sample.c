@@ -235,6 +235,7 @@ static bool add_outcome(struct run *r, const struct sample *s, const struct step
     struct test_result test = {.seed = "81c3f0aa",
                                .test_ms = 900,
                                .deterministic = true,
+                               .accuracy_class = s->gpu ? "TF32-class" : "fp32",
                                .accuracy = {.max_abs = 1.5e-3,
                                             .max_rel = 6.0e-8,
                                             .rms_rel = 4.9e-9,

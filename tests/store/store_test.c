@@ -125,7 +125,7 @@ static void put_good_attempt(struct run *r)
                           .source = text_of("int b;\n"),
                           .change = "a barrier",
                           .steps = "tiles ring"};
-    struct test_result t = {.seed = "77", .deterministic = true};
+    struct test_result t = {.seed = "77", .deterministic = true, .accuracy_class = "TF32-class"};
     struct measurement m = {.time_us = 3.5,
                             .trivial = "zeros would pass too",
                             .warm_us = 3.25,
@@ -213,6 +213,8 @@ static void assert_attempts_come_back(struct place *p, const struct run_history 
     assert_null(a[1].outcome.build);
     assert_true(a[1].outcome.measurement->time_us == 3.5);
     assert_string_equal(a[1].outcome.measurement->trivial, "zeros would pass too");
+    assert_string_equal(a[1].outcome.test->accuracy_class, "TF32-class");
+    assert_string_equal(a[0].outcome.test->accuracy_class, "");
     assert_int_equal(a[1].outcome.measurement->baseline_count, 2);
     assert_string_equal(a[1].outcome.measurement->baselines[1].name, "compile");
     assert_non_null(json_object_get(a[1].outcome.measurement->parts, "dram"));
@@ -220,6 +222,31 @@ static void assert_attempts_come_back(struct place *p, const struct run_history 
     assert_null(a[0].acceptance);
     assert_int_equal(a[1].acceptance->verdict.kind, VERDICT_RACE);
     assert_string_equal(a[1].acceptance->verdict.summary, "line 7");
+}
+
+/* Beside more baselines, after the last step: it takes the place of the first measurement. */
+static void the_last_measurement_takes_the_place_of_the_first(void **state)
+{
+    struct place *p = *state;
+    struct measurement m = {
+        .time_us = 3.25,
+        .bound = "memory",
+        .baselines = {{"eager", 13, 12}, {"compile", 7, 6}, {"eager tf32", 5, 4}},
+        .baseline_count = 3};
+    struct run_history h = {0};
+    struct error err = {0};
+    struct run *r = small_run(p);
+    const char *id = arena_strdup(p->a, run_id(r));
+
+    put_failed_attempt(r);
+    put_good_attempt(r);
+    assert_ok(run_measured_again(r, 2, &m, &err));
+    run_release(r);
+    assert_ok(store_run_history(p->s, id, p->a, &h, &err));
+    assert_true(h.attempts[1].outcome.measurement->time_us == 3.25);
+    assert_int_equal(h.attempts[1].outcome.measurement->baseline_count, 3);
+    assert_string_equal(h.attempts[1].outcome.measurement->baselines[2].name, "eager tf32");
+    run_history_release(&h);
 }
 
 static void assert_call_comes_back(const struct run_history *h)
@@ -688,6 +715,8 @@ static void a_suite_remembers_its_tasks_and_finds_their_runs(void **state)
     assert_ok(run_create(p->s, &spec, &run, &err));
     assert_ok(suite_task_set(p->s, name, 1, true, "it does not load", 700, &err));
     assert_ok(suite_task_set(p->s, name, 1, true, "it does not load", 50, &err));
+    assert_ok(suite_task_retry(p->s, name, 1, &err));
+    assert_ok(suite_task_retry(p->s, name, 1, &err));
     assert_ok(suite_find(p->s, "last", p->a, &found, &err));
     assert_string_equal(found, name);
     id = arena_strdup(p->a, run_id(run));
@@ -703,6 +732,8 @@ static void a_suite_remembers_its_tasks_and_finds_their_runs(void **state)
     assert_null(suite.tasks[1].run);
     assert_true(suite.tasks[1].ended);
     assert_int_equal(suite.tasks[1].wall_ms, 750);
+    assert_int_equal(suite.tasks[0].retries, 0);
+    assert_int_equal(suite.tasks[1].retries, 2);
     assert_string_equal(suite.tasks[1].problem, "it does not load");
     assert_ok(suite_lock(p->s, name, &lock, &err));
     assert_false(suite_lock(p->s, name, &second, &err));
@@ -723,6 +754,7 @@ int main(void)
         STORE_TEST(a_text_is_stored_once_and_comes_back_byte_for_byte),
         STORE_TEST(runs_are_named_by_day_task_and_number),
         STORE_TEST(a_run_comes_back_whole_in_another_process),
+        STORE_TEST(the_last_measurement_takes_the_place_of_the_first),
         STORE_TEST(the_list_has_the_newest_first_and_knows_who_is_alive),
         STORE_TEST(the_best_kernel_of_other_runs_of_the_task_is_known),
         STORE_TEST(a_run_is_found_by_id_beginning_or_last),
