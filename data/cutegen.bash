@@ -6,7 +6,7 @@ _cutegen()
     local cmd=${COMP_WORDS[1]-} words
     COMPREPLY=()
     case $cmd in
-    simt) [ "$COMP_CWORD" = 2 ] && words=run ;;
+    simt) [ "$COMP_CWORD" = 2 ] && words="exec run" ;;
     edit) [ "$COMP_CWORD" = 2 ] && words=apply ;;
     server) [ "$COMP_CWORD" = 2 ] && words="status stop" ;;
     esac

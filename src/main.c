@@ -77,6 +77,11 @@ static const struct flag simt_flags[] = {
     {"sample", "BLOCKS", "run only so many blocks of each grid and scale the counters"},
     {0},
 };
+static const struct flag exec_flags[] = {
+    {"format", "FORMAT", "of the report at the end: text, json or sarif; default: text"},
+    {"output", "FILE", "where json and sarif go; default: stdout, after the program's own"},
+    {0},
+};
 static const struct flag peaks_flags[] = {
     {"show", NULL, "what is known; nothing is measured"},
     {0},
@@ -177,6 +182,13 @@ const struct command commands[] = {
      "    cutegen simt run swish.cu --input f32[1024]=normal --output f32[1024]\n"
      "An input may come from a file of raw bytes, and an output go into one: f32[1024]=@FILE.\n"
      "An exported folder that was judged on simt runs its judged code, at the judged shapes."},
+    {"simt exec", "-- PROGRAM [ARG...]", 1, CLI_MAX_WORDS, GROUP_DEVICE, false, false, exec_flags,
+     cmd_simt_exec, "run a CUDA program without a GPU: simt is its device and checks its kernels",
+     "    nvcc -lineinfo -o app app.cu && cutegen simt exec -- ./app\n"
+     "    cutegen simt exec --format sarif --output simt.sarif -- ./app --size 64\n"
+     "Findings are on stderr as they happen. --simt-as chooses the GPU it stands in for, --check\n"
+     "what is checked. Exit codes: 1 there were findings; 3 a kernel could not be run; otherwise\n"
+     "the program's own (128 and the signal's number where one ended it)."},
     {"edit apply", "SRC REPLY", 2, 2, 0, true, false, edit_flags, cmd_edit_apply,
      "apply a model's reply to a file, whole or not at all",
      "REPLY may be - for stdin. Exit codes: 0 applied; 1 the edits do not apply, nothing was "

@@ -10,6 +10,7 @@
 #   errors     every wrong kernel of tests/toolchain/errors with NVRTC and nvcc
 #   kill       a run killed at KILLS random moments and resumed
 #   calls      a run killed at KILLS random events while a model is asked
+#   programs   every CUDA program of tests/simt/programs on simt, both runtimes, with and without its bug
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -41,7 +42,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage gemm forms errors kill calls attacks}; do
+for name in ${SWEEP:-coverage gemm forms errors kill calls programs attacks}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -55,6 +56,9 @@ for name in ${SWEEP:-coverage gemm forms errors kill calls attacks}; do
     forms)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
         sweep forms tests/expert/forms.sh $build/tests/expert/expert_ladder $cutegen 1
+        ;;
+    programs)
+        sweep programs tests/simt/programs.sh "$PWD/$cutegen" all
         ;;
     errors)
         ninja -C $build tests/toolchain/test_toolchain_errors >/dev/null || exit 3

@@ -30,7 +30,7 @@ enum {
     EXIT_INTERRUPTED = 130
 };
 
-enum { CLI_MAX_WORDS = 64, CLI_MAX_FLAGS = 64 };
+enum { CLI_MAX_WORDS = 512, CLI_MAX_FLAGS = 64 };
 
 struct flag {
     const char *name;
@@ -140,6 +140,7 @@ bool cmd_show(struct cli *cli, int *code, struct error *err);
 bool cmd_report(struct cli *cli, int *code, struct error *err);
 bool cmd_export(struct cli *cli, int *code, struct error *err);
 bool cmd_verify(struct cli *cli, int *code, struct error *err);
+bool cmd_simt_exec(struct cli *cli, int *code, struct error *err);
 bool cmd_simt_run(struct cli *cli, int *code, struct error *err);
 bool cmd_edit_apply(struct cli *cli, int *code, struct error *err);
 bool cmd_ask(struct cli *cli, int *code, struct error *err);

@@ -250,4 +250,10 @@ struct simt_options {
 bool stage_simt_run(const struct settings *settings, const struct simt_options *options,
                     struct arena *a, json_t **report, struct error *err);
 
+/* Runs a program with simt as its GPU. {"program", "exit", "launches", "findings": [FINDING],
+ * "refused": [{"kernel", "text"}], "device"}; a new reference. */
+bool stage_simt_exec(const struct settings *settings, const char *const *argv, struct arena *a,
+                     json_t **report, struct error *err);
+json_t *stage_sarif(const json_t *report); /* its findings; a new reference */
+
 #endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call.h - how an entry point does its part: the device, the lock, an error that stays. */
+#ifndef SIMT_CUDA_CALL_H
+#define SIMT_CUDA_CALL_H
+
+#include "simt/cuda/cuda.h"
+
+/* The body of an entry point: `expr` may use `c`. */
+#define CALL(expr)                                                                                 \
+    do {                                                                                           \
+        struct cuda *c = cuda_get();                                                               \
+        int rc_;                                                                                   \
+        if (!c)                                                                                    \
+            return CU_NO_DEVICE;                                                                   \
+        cuda_lock();                                                                               \
+        (void)c;                                                                                   \
+        rc_ = c->sticky ? c->sticky : (expr);                                                      \
+        cuda_unlock();                                                                             \
+        return rc_;                                                                                \
+    } while (0)
+
+#endif
