@@ -8,6 +8,7 @@ _cutegen()
     case $cmd in
     simt) [ "$COMP_CWORD" = 2 ] && words="exec run" ;;
     edit) [ "$COMP_CWORD" = 2 ] && words=apply ;;
+    agent) [ "$COMP_CWORD" = 2 ] && words=install ;;
     server) [ "$COMP_CWORD" = 2 ] && words="status stop" ;;
     esac
     if [ "$COMP_CWORD" = 1 ] || { [ "$COMP_CWORD" = 2 ] && [ "$cmd" = help ]; }; then

@@ -7,7 +7,7 @@ function __cutegen_complete
     set -l count (count $tokens)
     if test $count -eq 1; or test $count -eq 2 -a "$cmd" = help
         $prog help 2>/dev/null | sed -n 's/^  cutegen \([a-z]*\).*/\1/p' | sort -u
-    else if test $count -eq 2; and contains -- "$cmd" simt edit server
+    else if test $count -eq 2; and contains -- "$cmd" simt edit server agent
         $prog help 2>/dev/null | sed -n "s/^  cutegen $cmd \([a-z]*\).*/\1/p"
     else if string match -q -- '-*' "$current"
         $prog help $cmd 2>/dev/null | sed -n 's/^  --\(\[no-\]\)\{0,1\}\([a-z-]*\).*/--\2/p'

@@ -6,7 +6,7 @@ _cutegen()
     local -a found
     if ((CURRENT == 2)) || { ((CURRENT == 3)) && [[ $cmd == help ]]; }; then
         found=(${(f)"$($prog help 2>/dev/null | sed -n 's/^  cutegen \([a-z]*\).*/\1/p' | sort -u)"})
-    elif ((CURRENT == 3)) && [[ $cmd == (simt|edit|server) ]]; then
+    elif ((CURRENT == 3)) && [[ $cmd == (simt|edit|server|agent) ]]; then
         found=(${(f)"$($prog help 2>/dev/null | sed -n "s/^  cutegen $cmd \([a-z]*\).*/\1/p")"})
     elif [[ ${words[CURRENT]-} == -* ]]; then
         found=(${(f)"$($prog help $cmd 2>/dev/null | sed -n 's/^  --\(\[no-\]\)\{0,1\}\([a-z-]*\).*/--\2/p')"})

@@ -289,6 +289,19 @@ install_wheels()
     [ ${#pip_missing[@]} = 0 ] || pip_install "${pip_missing[@]}"
 }
 
+# The reference client that tests of `cutegen mcp` use, in a venv of its own. Where it cannot be had, those lines of the
+# tests are skipped.
+try_mcp_client()
+{
+    local from=() python=$TOOLS/mcp/bin/python
+    [ -z "$PACKAGES" ] || from=(--no-index --find-links "$PACKAGES")
+    "$python" -c 'import mcp.client.client' 2>/dev/null && return
+    say "pip, into $TOOLS/mcp: mcp==$MCP"
+    { "$(venv_python)" -m venv --clear "$TOOLS/mcp" &&
+        "$TOOLS/mcp/bin/pip" -q --disable-pip-version-check install --retries 1 "${from[@]}" "mcp==$MCP"; } >/dev/null 2>&1 ||
+        say "  not to be had (it needs Python 3.10): what it would test is skipped"
+}
+
 # ---- the whole ------------------------------------------------------------
 
 set_up()
@@ -354,7 +367,11 @@ download()
 }
 
 case ${1:-run} in
-run | test | dist | docs) set_up "${1:-run}" ;;
+test)
+    set_up test
+    try_mcp_client
+    ;;
+run | dist | docs) set_up "${1:-run}" ;;
 torch) current_torch ;;
 download)
     set_up run

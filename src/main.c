@@ -55,6 +55,30 @@ static const struct flag live_flags[] = {
     {"port", "N", "listen here; default: any free port"},
     {0},
 };
+static const struct flag mcp_flags[] = {
+    {"http", NULL, "over HTTP on this machine, with a token, instead of stdin and stdout"},
+    {"port", "N", "with --http: listen here; default: any free port"},
+    {"root", "DIR", "tools take files below this folder only; default: whatever you may read"},
+    {0},
+};
+static const struct flag agent_flags[] = {
+    {"claude", NULL, "Claude Code: .mcp.json and .claude/skills/cutegen"},
+    {"codex", NULL, "Codex: .codex/config.toml and .agents/skills/cutegen"},
+    {"cursor", NULL, "Cursor: .cursor/mcp.json and .cursor/skills/cutegen"},
+    {"print", NULL, "only show what would be written"},
+    {"remove", NULL, "take out what an earlier install wrote"},
+    {0},
+};
+static const struct flag search_flags[] = {
+    {"max", "N", "passages of headers at most, up to 10; default: 4"},
+    {0},
+};
+static const struct flag eval_flags[] = {
+    {"format", "FORMAT", "text, json, or github (workflow commands); default: text"},
+    {"profile", NULL, "also profile a kernel that passes"},
+    {"events", NULL, "with --json: a line per step before the verdict"},
+    {0},
+};
 static const struct flag export_flags[] = {
     {"output", "DIR", "write the files here; default: export/ in the run's folder"},
     {"layout", "LAYOUT",
@@ -93,6 +117,7 @@ static const struct flag edit_flags[] = {
 static const struct flag prompt_flags[] = {
     {"stage", "STAGE", "synthesize, diagnose, repair or optimize; default: synthesize"},
     {"kernel", "FILE.cu", "the kernel to diagnose, repair or optimize"},
+    {"judged", "FILE", "what `eval --json` said of it; else words stand for the verdict"},
     {0},
 };
 
@@ -145,12 +170,15 @@ const struct command commands[] = {
     {"store check", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_store_check,
      "whether the store is whole: texts against their hashes, rows against each other",
      "Exit code 1: it is not."},
-    {"eval", "TASK.py FILE", 2, 2, JUDGING, true, true, no_flags, cmd_eval,
+    {"eval", "TASK.py FILE", 2, 2, JUDGING, true, true, eval_flags, cmd_eval,
      "one candidate -> one verdict",
      "Builds FILE.cu, runs it on fresh inputs, compares with PyTorch and float64, and times it.\n"
      "FILE may also be a Python file with a class ModelNew, as KernelBench has them: it is judged\n"
      "in a process of its own, as far as the same protocol goes.\n"
      "Exit code 0: pass; 1: any other verdict."},
+    {"watch", "TASK.py FILE", 2, 2, JUDGING, true, true, no_flags, cmd_watch,
+     "a verdict at every save of the kernel or its task",
+     "Shows the last verdict, the time and what changed since the one before. Ctrl-C ends it."},
     {"describe", "TASK.py", 1, 1, GROUP_DEVICE | GROUP_TOOLS, true, false, no_flags, cmd_describe,
      "what the task is: operators, shapes, class, unavoidable bytes and flops", ""},
     {"report", "RUN...", 1, CLI_MAX_WORDS, GROUP_STORE, true, false, report_flags, cmd_report,
@@ -161,6 +189,20 @@ const struct command commands[] = {
      "runs and suites while they go on, as a page on this machine",
      "Prints an address with a token; open it in a browser on this machine. The page updates by\n"
      "itself and only reads. Nobody without the token sees anything. Ctrl-C ends it."},
+    {"mcp", "", 0, 0, GROUP_ALL, true, false, mcp_flags, cmd_mcp,
+     "the judge as tools for coding agents: a Model Context Protocol server",
+     "Speaks the protocol (revisions 2025-06-18, 2025-11-25 and 2026-07-28) on stdin and stdout, "
+     "or\n"
+     "with --http at an address on this machine that it prints. Flags hold for whatever the tools "
+     "do.\n"
+     "docs/mcp.md lists tools, resources and prompts."},
+    {"agent install", "", 0, 0, 0, true, false, agent_flags, cmd_agent_install,
+     "the entry and a skill for a coding agent, in this project's folder",
+     "Shows each file as it will be, then writes it. What is in a file already stays; a file that\n"
+     "cannot be kept is named, and nothing is written. A second time changes nothing."},
+    {"search", "WORDS...", 1, CLI_MAX_WORDS, GROUP_DEVICE | GROUP_TOOLS, true, false, search_flags,
+     cmd_search, "declarations of CuTe and sections of the guides about some words",
+     "WORDS may be a compile error as it is. Exit code 1: nothing was found."},
     {"show", "RUN", 1, 1, GROUP_STORE, true, false, show_flags, cmd_show,
      "a run: its attempts, verdicts and times", "RUN may be `last`."},
     {"export", "RUN", 1, 1, JUDGING, true, false, export_flags, cmd_export,

@@ -20,6 +20,7 @@ check()
             may[r[i]] = "^(base/|model\\.h$|" r[i] "/)"
         may["report"]    = "^(base/|model\\.h$|report/|store/record\\.h$)"
         may["live"]      = "^(base/|live/)"
+        may["mcp"]       = "^(base/|live/live\\.h$|mcp/)"
         may["confine"]   = "^(base/|confine/)"
         may["server"]    = "^(base/|server/|confine/confine\\.h$)"
         for (i = split("toolchain eval", r, " "); i; i--)
@@ -28,7 +29,7 @@ check()
         may["runner"]    = "^(base/|confine/(confine|seccomp)\\.h$|runner/|simt/|cutegen/kernel\\.h$)"
         may["stage"]     = "^(base/|model\\.h$|llm/|expert/|toolchain/|eval/|server/warm\\.h$|stage/(stage|workshop|settings|exported)\\.h$)"
         may["loop"]      = "^(base/|model\\.h$|store/|stage/(stage|settings)\\.h$|loop/)"
-        may["cli"]       = "^(base/|model\\.h$|store/|report/|live/live\\.h$|stage/(stage|settings)\\.h$|loop/loop\\.h$|cli/)"
+        may["cli"]       = "^(base/|model\\.h$|store/|report/|live/live\\.h$|mcp/mcp\\.h$|stage/(stage|settings)\\.h$|loop/loop\\.h$|cli/)"
         # room inside a room -> what it may include of that room, beside its own files; a room without a row here is open
         inner["simt/ptx"]     = "^ptx/"
         inner["simt/ir"]      = "^ptx/"
@@ -118,6 +119,9 @@ src/eval/judge.c|#include "../llm/llm.h"
 src/confine/roles.c|#include "model.h"
 src/base/supervise.c|#include "confine/confine.h"
 src/server/pool.c|#include "confine/layers.h"
+src/mcp/tools.c|#include "store/store.h"
+src/mcp/http.c|#include <microhttpd.h>
+src/cli/cmd_mcp.c|#include "mcp/server.h"
 src/attic/new.c|#include "base/mem.h"
 ROWS
     check "$here" >/dev/null || { echo "rooms: the tree itself does not pass"; failed=1; }

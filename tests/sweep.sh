@@ -11,6 +11,7 @@
 #   kill       a run killed at KILLS random moments and resumed
 #   calls      a run killed at KILLS random events while a model is asked
 #   programs   every CUDA program of tests/simt/programs on simt, both runtimes, with and without its bug
+#   mcp        every MCP tool by the reference client at every revision and transport; broken messages, FUZZ of them
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -42,7 +43,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage gemm forms errors kill calls programs attacks}; do
+for name in ${SWEEP:-coverage gemm forms errors kill calls programs mcp attacks}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -66,9 +67,13 @@ for name in ${SWEEP:-coverage gemm forms errors kill calls programs attacks}; do
         ;;
     kill) sweep kill env SEED="$seed" python3 tests/e2e/kill_test.py $cutegen "$kills" ;;
     calls) sweep calls env SEED="$seed" python3 tests/e2e/kill_call_test.py $cutegen "$kills" ;;
+    mcp)
+        sweep mcp python3 tests/mcp/protocol_test.py $cutegen "${FUZZ:-20000}" "$seed"
+        sweep mcp python3 tests/mcp/judge_test.py $cutegen full
+        ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, gemm, forms, errors, kill, calls or attacks" >&2
+        echo "sweep.sh: no sweep '$name': coverage, gemm, forms, errors, kill, calls, mcp or attacks" >&2
         exit 2
         ;;
     esac

@@ -576,6 +576,22 @@ static void sink_err(void *self, const char *data, size_t len)
     buf_add(&((struct run_sink *)self)->err, data, len);
 }
 
+/* Hands on the lines that came since `told`; the last one may not be whole yet. */
+static void tell_lines(const struct proc_spec *spec, const struct buf *out, size_t *told)
+{
+    const char *end;
+
+    while (spec->line && *told < out->len &&
+           (end = memchr(out->data + *told, '\n', out->len - *told)) != NULL) {
+        struct arena *a = arena_new();
+        struct text line = {out->data + *told, (size_t)(end - out->data) - *told};
+
+        spec->line(spec->line_ctx, vault_scrub(line, a));
+        arena_free(a);
+        *told += line.len + 1;
+    }
+}
+
 bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result *out,
               struct error *err)
 {
@@ -584,6 +600,7 @@ bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result 
     struct supervise_report report = {0};
     struct text input = spec->input;
     struct child *c;
+    size_t told = 0;
     bool ok, stopped = false;
 
     if (!child_start(spec, &c, err))
@@ -592,6 +609,7 @@ bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result 
         if (!input.len)
             close_fd(&c->in);
         child_pump(c, &input, spec->stop ? STOP_POLL_MS : -1, sink_out, sink_err, &sink);
+        tell_lines(spec, &sink.out, &told);
         stopped = spec->stop && spec->stop(spec->stop_ctx);
     }
     close_fd(&c->in);

@@ -84,6 +84,10 @@ struct proc_spec {
     /* proc_run() asks a few times a second; true kills the program. May be NULL. */
     bool (*stop)(void *ctx);
     void *stop_ctx;
+    /* proc_run(): each whole line of stdout as soon as it is there, scrubbed; it is in the result
+     * too. May be NULL. */
+    void (*line)(void *ctx, struct text line);
+    void *line_ctx;
 };
 
 enum proc_end {

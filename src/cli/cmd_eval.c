@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "cli/cmd.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool want_file(const char *path, const char *what, struct error *err)
@@ -87,6 +88,8 @@ static void print_eval(const struct cli *cli, const struct eval_summary *s)
                s->shapes[i].time_us > 0 ? show_us(s->shapes[i].time_us, cli->a) : "");
     if (s->accepted)
         print_fit(12, "  accepted  %s", s->accepted);
+    if (s->profile.text)
+        printf("  profile   (%s)\n%s", s->profile.source, s->profile.text);
     print_fit(
         0, "%sbuilt %.1f s (cached: %s)   checked on %s%s%s%s%s%.8s   details: cutegen show %s%s",
         paint_on(cli, PAINT_DIM), s->build.build_ms / 1000.0, s->build.cached ? "yes" : "no",
@@ -129,20 +132,97 @@ static json_t *eval_json(const struct eval_summary *s, int code)
                                             "time_us", s->shapes[i].time_us));
         json_object_set_new(o, "shapes", list);
     }
+    if (s->profile.text)
+        json_object_set_new(o, "profile",
+                            json_pack("{s:o, s:o}", "source", json_from_string(s->profile.source),
+                                      "text", json_from_string(s->profile.text)));
     json_object_set_new(o, "run", s->run_id ? json_string(s->run_id) : json_null());
     return o;
+}
+
+/* ---- for the log of a CI ----------------------------------------------------- */
+
+/* GitHub reads % and line ends in a workflow command as escapes, and : and , in a property. */
+static void put_escaped(struct buf *out, const char *text, bool property)
+{
+    for (; text && *text; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ',')))
+            buf_printf(out, "%%%02X", c);
+        else
+            buf_putc(out, c < 32 ? ' ' : (char)c);
+    }
+}
+
+/* ::error file=FILE,line=N,title=TITLE::TEXT, which GitHub shows beside the line. */
+static void put_annotation(struct buf *out, const char *file, const char *where, const char *title,
+                           const char *text)
+{
+    const char *colon = where ? strrchr(where, ':') : NULL;
+    long line = colon ? strtol(colon + 1, NULL, 10) : 0;
+
+    buf_puts(out, "::error file=");
+    put_escaped(out, file, true);
+    if (line > 0)
+        buf_printf(out, ",line=%ld", line);
+    buf_puts(out, ",title=");
+    put_escaped(out, title, true);
+    buf_puts(out, "::");
+    put_escaped(out, text, false);
+    buf_putc(out, '\n');
+}
+
+static void print_github(const struct cli *cli, const struct eval_summary *s, bool good)
+{
+    struct buf b = buf_init(1 << 20);
+    const struct verdict *v = &s->verdict;
+    const char *file = cli->words[1];
+
+    for (int i = 0; i < v->finding_count && i < 10 && !good; i++)
+        put_annotation(&b, file, v->findings[i].where, verdict_names[v->kind], v->findings[i].text);
+    if (!good && !v->finding_count)
+        put_annotation(&b, file, NULL, verdict_names[v->kind], v->summary);
+    if (good)
+        buf_puts(&b, "::notice file=");
+    if (good)
+        put_escaped(&b, file, true);
+    if (good)
+        buf_printf(&b, ",title=cutegen: %s::%s%s\n", verdict_names[v->kind],
+                   show_us(s->measurement.time_us, cli->a),
+                   s->measurement.modelled ? " (modelled, not measured)" : "");
+    fwrite(b.data, 1, b.len, stdout);
+    if (!good && v->advice)
+        printf("try: %s\n", v->advice);
+    buf_release(&b);
+}
+
+static bool read_format(struct cli *cli, bool *github, struct error *err)
+{
+    const char *format = flag_get(cli, "format");
+
+    *github = format && !strcmp(format, "github");
+    if (format && !strcmp(format, "json"))
+        cli->json = true;
+    if (!format || *github || cli->json || !strcmp(format, "text"))
+        return true;
+    error_set(err, ERROR_USE, "--format %s is not text, json or github", format);
+    return error_hint(err, "github: workflow commands, which GitHub shows beside the lines");
 }
 
 bool cmd_eval(struct cli *cli, int *code, struct error *err)
 {
     struct eval_summary *s = arena_alloc(cli->a, sizeof(*s));
     struct progress *progress = NULL;
-    bool ok;
+    bool ok, github;
 
-    if (!want_file(cli->words[0], "task file", err) || !want_file(cli->words[1], "kernel", err) ||
-        !want_order(cli->words[0], cli->words[1], err))
+    if (!read_format(cli, &github, err) || !want_file(cli->words[0], "task file", err) ||
+        !want_file(cli->words[1], "kernel", err) || !want_order(cli->words[0], cli->words[1], err))
         return false;
-    if (!cli->json)
+    cli->settings.profile = flag_get(cli, "profile") != NULL;
+    if (cli->json && flag_get(cli, "events"))
+        progress = progress_new(cli);
+    else if (!cli->json)
         progress = progress_new_live(cli);
     ok = loop_eval(&cli->settings, cli->words[0], cli->words[1], progress, cli->a, s, err);
     progress_end(progress);
@@ -152,6 +232,8 @@ bool cmd_eval(struct cli *cli, int *code, struct error *err)
                                                                                      : EXIT_JUDGED;
     if (cli->json)
         print_json(eval_json(s, *code));
+    else if (github)
+        print_github(cli, s, *code == EXIT_DONE);
     else
         print_eval(cli, s);
     return true;

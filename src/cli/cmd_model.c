@@ -119,9 +119,44 @@ static bool stage_named(const char *name, enum stage_kind *out, struct error *er
     return error_hint(err, "one of: synthesize, diagnose, repair, optimize");
 }
 
+/* What `eval --json` said of the kernel. */
+static bool read_judged(const struct cli *cli, const char *path, struct verdict *out,
+                        struct error *err)
+{
+    struct text text;
+    json_t *j = NULL, *one;
+    const char *name;
+    size_t i;
+
+    if (!file_read(path, 16 << 20, cli->a, &text, err) || !json_parse(text, path, &j, err)) {
+        err->kind = ERROR_USE;
+        return false;
+    }
+    json_own(cli->a, j);
+    *out = (struct verdict){.kind = VERDICT_COUNT,
+                            .summary = json_string_or(j, "summary", ""),
+                            .detail = json_string_or(j, "detail", ""),
+                            .advice = json_string_or(j, "advice", NULL)};
+    name = json_string_or(j, "verdict", "");
+    for (int v = 0; v < VERDICT_COUNT; v++)
+        if (!strcmp(verdict_names[v], name))
+            out->kind = (enum verdict_kind)v;
+    if (out->kind == VERDICT_COUNT)
+        return error_set(err, ERROR_USE, "%s is not what `cutegen eval --json` writes", path);
+    json_array_foreach(json_object_get(j, "findings"), i, one) if (i < MAX_FINDINGS)
+        out->findings[out->finding_count++] =
+        (struct finding){.kind = json_string_or(one, "kind", ""),
+                         .where = json_string_or(one, "where", ""),
+                         .line = json_string_or(one, "line", ""),
+                         .text = json_string_or(one, "text", "")};
+    return true;
+}
+
 bool cmd_prompt(struct cli *cli, int *code, struct error *err)
 {
     const char *stage = flag_get(cli, "stage"), *kernel = flag_get(cli, "kernel");
+    const char *judged = flag_get(cli, "judged");
+    struct verdict *verdict = judged ? arena_alloc(cli->a, sizeof(*verdict)) : NULL;
     enum stage_kind kind = STAGE_SYNTHESIZE;
     struct run_options options;
     struct request req = {0};
@@ -135,8 +170,10 @@ bool cmd_prompt(struct cli *cli, int *code, struct error *err)
         return error_hint(err, "name it: --kernel FILE.cu");
     }
     config_run_options(cli->config, &options);
-    if (!loop_prompt(&cli->settings, kind, cli->words[0], kernel, options.memory, cli->a, &req,
-                     err))
+    if ((judged && !read_judged(cli, judged, verdict, err)) ||
+        !loop_prompt(&cli->settings,
+                     &(struct prompt_options){kind, cli->words[0], kernel, verdict, options.memory},
+                     cli->a, &req, err))
         return false;
     list = json_array();
     for (size_t i = 0; i < req.message_count; i++) {

@@ -23,6 +23,9 @@ enum {
     CONNECTIONS = 32,
     TIMEOUT_S = 30,
     REQUEST_BYTES = 32 << 10,
+    SERVED_CONNECTIONS = 128, /* several clients, each with several requests */
+    PIECE = 64 << 10,
+    TOO_LARGE = 413, /* its name differs between versions of the library */
 };
 
 struct live_server {
@@ -157,18 +160,194 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     return reply_page(l, c, path);
 }
 
+/* ---- requests with a body ---------------------------------------------------------- */
+
+/* What a connection's request has brought so far. */
+struct upload {
+    struct buf body;
+    bool refused;
+};
+
+/* The rest of a stream's piece that did not fit, and who makes the next. */
+struct stream {
+    struct live_answer answer;
+    struct buf piece;
+    size_t sent;
+    int connection;
+};
+
+static const char *request_header(const struct live_request *r, const char *name)
+{
+    return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
+}
+
+/* No page of another site may send requests here, even if it knew the token. */
+static bool is_our_origin(const struct live_server *l, struct MHD_Connection *c)
+{
+    static const char scheme[] = "http://";
+    const char *origin = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Origin");
+
+    return !origin || (!strncmp(origin, scheme, strlen(scheme)) &&
+                       (!strcasecmp(origin + strlen(scheme), l->hosts[0]) ||
+                        !strcasecmp(origin + strlen(scheme), l->hosts[1])));
+}
+
+static ssize_t stream_read(void *ctx, uint64_t at, char *out, size_t room)
+{
+    struct stream *s = ctx;
+    size_t n;
+
+    (void)at;
+    if (s->sent == s->piece.len) {
+        buf_clear(&s->piece);
+        s->sent = 0;
+        if (!s->answer.next(s->answer.ctx, s->connection, &s->piece) || !s->piece.len)
+            return MHD_CONTENT_READER_END_OF_STREAM;
+    }
+    n = s->piece.len - s->sent < room ? s->piece.len - s->sent : room;
+    memcpy(out, s->piece.data + s->sent, n);
+    s->sent += n;
+    return (ssize_t)n;
+}
+
+static void stream_end(void *ctx)
+{
+    struct stream *s = ctx;
+
+    s->answer.left(s->answer.ctx);
+    buf_release(&s->piece);
+    xfree(s);
+}
+
+static enum MHD_Result reply_stream(struct MHD_Connection *c, const struct live_answer *answer)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct stream *s = xmalloc(sizeof(*s));
+    struct MHD_Response *r;
+    enum MHD_Result sent;
+
+    s->answer = *answer;
+    s->piece = buf_init(PAGE_LIMIT);
+    s->connection = info ? info->connect_fd : -1;
+    r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PIECE, stream_read, s, stream_end);
+    if (!r) {
+        stream_end(s);
+        return MHD_NO;
+    }
+    MHD_add_response_header(r, "Content-Type", answer->type);
+    MHD_add_response_header(r, "Cache-Control", "no-store");
+    MHD_add_response_header(r, "X-Accel-Buffering", "no");
+    sent = MHD_queue_response(c, answer->status, r);
+    MHD_destroy_response(r);
+    return sent;
+}
+
+static enum MHD_Result reply_served(const struct live_server *l, struct MHD_Connection *c,
+                                    struct live_answer *answer)
+{
+    struct MHD_Response *r;
+    enum MHD_Result sent = MHD_NO;
+
+    (void)l;
+    if (answer->next) {
+        buf_release(&answer->body);
+        return reply_stream(c, answer);
+    }
+    r = MHD_create_response_from_buffer(
+        answer->body.len, answer->body.len ? answer->body.data : (void *)(uintptr_t) "",
+        MHD_RESPMEM_MUST_COPY);
+    buf_release(&answer->body);
+    if (!r)
+        return MHD_NO;
+    MHD_add_response_header(r, "Content-Type", answer->type);
+    MHD_add_response_header(r, "Cache-Control", "no-store");
+    MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+    if (answer->header)
+        MHD_add_response_header(r, answer->header, answer->value);
+    sent = MHD_queue_response(c, answer->status, r);
+    MHD_destroy_response(r);
+    return sent;
+}
+
+/* Who may not come in is told so before a byte of the body is read. */
+static enum MHD_Result let_in(const struct live_server *l, struct MHD_Connection *c, void **state)
+{
+    struct upload *u;
+
+    if (!is_our_host(l, c))
+        return refuse(l, c, MHD_HTTP_FORBIDDEN, "not by this name\n");
+    if (!is_our_origin(l, c))
+        return refuse(l, c, MHD_HTTP_FORBIDDEN, "not from this origin\n");
+    if (!has_token(l, c))
+        return refuse(l, c, MHD_HTTP_UNAUTHORIZED, "the token is missing or wrong\n");
+    u = xmalloc(sizeof(*u));
+    u->body = buf_init(l->config.body_limit + 1);
+    *state = u;
+    return MHD_YES;
+}
+
+static enum MHD_Result on_served(void *ctx, struct MHD_Connection *c, const char *path,
+                                 const char *method, const char *version, const char *data,
+                                 size_t *len, void **state)
+{
+    const struct live_server *l = ctx;
+    struct upload *u = *state;
+    struct live_answer answer = {.status = MHD_HTTP_OK, .type = "text/plain"};
+    struct live_request request;
+
+    (void)version;
+    if (!u)
+        return let_in(l, c, state);
+    if (*len) { /* what is over the limit is read and dropped */
+        buf_add(&u->body, data, *len);
+        *len = 0;
+        return MHD_YES;
+    }
+    if (u->refused)
+        return MHD_NO;
+    u->refused = true; /* one answer per request */
+    if (u->body.overflowed || u->body.len > l->config.body_limit)
+        return refuse(l, c, TOO_LARGE, "the body is too large\n");
+    request = (struct live_request){method, path, buf_text(&u->body), request_header, c};
+    answer.body = buf_init(PAGE_LIMIT);
+    l->config.serve(l->config.ctx, &request, &answer);
+    return reply_served(l, c, &answer);
+}
+
+static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
+                         enum MHD_RequestTerminationCode how)
+{
+    struct upload *u = *state;
+
+    (void)ctx;
+    (void)c;
+    (void)how;
+    if (!u)
+        return;
+    buf_release(&u->body);
+    xfree(u);
+    *state = NULL;
+}
+
+/* ---- the server --------------------------------------------------------------------- */
+
 static bool listen_here(struct live_server *l, struct error *err)
 {
+    bool served = l->config.serve != NULL;
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)l->config.port),
                              .sin_addr = {htonl(INADDR_LOOPBACK)}};
     const union MHD_DaemonInfo *info;
 
     l->daemon = MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)l->config.port, NULL, NULL, on_request, l,
+        MHD_USE_INTERNAL_POLLING_THREAD | (served ? MHD_USE_THREAD_PER_CONNECTION : 0U),
+        (uint16_t)l->config.port, NULL, NULL, served ? on_served : on_request, l,
         MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_END);
+        (unsigned)(served ? SERVED_CONNECTIONS : CONNECTIONS), MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)(served ? 4 * REQUEST_BYTES : REQUEST_BYTES), MHD_OPTION_NOTIFY_COMPLETED,
+        on_completed, NULL, MHD_OPTION_END);
     info = l->daemon ? MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
     if (info) {
         l->config.port = info->port;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live.h - a small HTTP server on this machine alone, that only reads.
+ * live.h - a small HTTP server on this machine alone, with a token.
  *
  *     live_start(&config, &l, err)       listens on 127.0.0.1 and answers in a thread of its own
  *     ... live_url(l) ...                http://127.0.0.1:PORT/#TOKEN
  *     live_stop(l);                      also after errors; NULL is fine
  *
  * What it lets in, whoever asks:
- * 1. GET and HEAD; no body is read.
- * 2. Requests whose Host is this server's own address: a name that somebody
- *    else's DNS points here (rebinding) is refused.
+ * 1. GET and HEAD; no body is read. With `serve` any method, and a body up to
+ *    its limit, which is read only once the token was right.
+ * 2. Requests whose Host, and Origin where there is one, is this server's own
+ *    address: a name that somebody else's DNS points here (rebinding) is refused.
  * 3. `/` to anybody: a page without data. Everything else wants the token as
  *    `Authorization: Bearer`. The page gets it from the part of its address
  *    behind #, which no browser sends; no cookie is set, because other servers
@@ -24,8 +25,34 @@
 
 struct live_server;
 
+/* A request to `serve`; all of it is borrowed. */
+struct live_request {
+    const char *method, *path;
+    struct text body;
+    const char *(*header)(const struct live_request *r, const char *name); /* NULL: not there */
+    void *connection;                                                      /* live's own */
+};
+
+struct live_answer {
+    unsigned status;
+    const char *type;
+    struct buf body;    /* to be filled; released by live */
+    const char *header; /* one more header, or NULL */
+    char value[72];
+    /* Instead of the body, a stream: `next` waits for a piece and adds it to `out`; false: it has
+     * ended. It watches `connection`, a socket, for the client's leaving. `left` is called once at
+     * the end, whoever ended it. */
+    bool (*next)(void *ctx, int connection, struct buf *out);
+    void (*left)(void *ctx);
+    void *ctx;
+};
+
 struct live_config {
     int port; /* 0: any that is free */
+    /* Takes every request that has the token, in a thread of its connection's own. NULL: the two
+     * below answer, and nothing but GET is let in. */
+    void (*serve)(void *ctx, const struct live_request *request, struct live_answer *answer);
+    size_t body_limit;
     /* Fills `body`, a piece of HTML; false: there is no such page. Called by one thread. */
     bool (*answer)(void *ctx, const char *path, struct buf *body);
     /* The page at `/`; its script carries the nonce. */

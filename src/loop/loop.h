@@ -178,7 +178,8 @@ struct eval_summary {
     const char *run_id;                /* where `cutegen show` finds the details */
     const struct shape_result *shapes; /* each of many; verdicts and times */
     int shape_count;
-    const char *accepted; /* with settings.accept: who accepted it; NULL: not asked, or refused */
+    const char *accepted;   /* with settings.accept: who accepted it; NULL: not asked, or refused */
+    struct profile profile; /* with settings.profile, of one that passes; text NULL: none */
 };
 
 bool loop_eval(const struct settings *settings, const char *task_path, const char *kernel_path,
@@ -229,9 +230,14 @@ bool loop_describe(const struct settings *settings, const char *task_path, struc
                    struct task *out, struct error *err);
 
 /* What would be sent to a model, for `cutegen prompt`; with memory also what other runs learnt. */
-bool loop_prompt(const struct settings *settings, enum stage_kind stage, const char *task_path,
-                 const char *kernel_path, bool memory, struct arena *a, struct request *out,
-                 struct error *err);
+struct prompt_options {
+    enum stage_kind stage;
+    const char *task_path, *kernel_path; /* kernel NULL: synthesizing */
+    const struct verdict *verdict;       /* of the kernel; NULL: words stand for it */
+    bool memory;
+};
+bool loop_prompt(const struct settings *settings, const struct prompt_options *options,
+                 struct arena *a, struct request *out, struct error *err);
 
 /* Set by the signal handler: 1 finish the attempt and stop, 2 stop now. */
 extern volatile sig_atomic_t loop_interrupts;

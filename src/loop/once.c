@@ -95,6 +95,13 @@ static bool eval_stored(const struct settings *settings, struct stage *st, struc
         if (!eval_accept(settings, st, run, cand, a, out, err))
             goto done;
     }
+    if (settings->profile && outcome.kept && !cand->foreign) {
+        tell(&teller, "profile", cand);
+        if (!stage_profile(st, cand, &out->build, &out->test, &out->measurement, a, &out->profile,
+                           err) ||
+            !run_profile_add(run, cand->attempt, &out->profile, err))
+            goto done;
+    }
     ok = run_end(run, RUN_DONE, verdict_names[out->verdict.kind], err);
 done:
     if (run && !ok) {
@@ -176,15 +183,15 @@ static bool known_here(void *ctx, const struct task *task, const struct device *
     return ok;
 }
 
-bool loop_prompt(const struct settings *settings, enum stage_kind stage, const char *task_path,
-                 const char *kernel_path, bool memory, struct arena *a, struct request *out,
-                 struct error *err)
+bool loop_prompt(const struct settings *settings, const struct prompt_options *options,
+                 struct arena *a, struct request *out, struct error *err)
 {
     struct settings own = *settings;
-    struct prompt_preview what = {.stage = stage,
-                                  .task_path = task_path,
-                                  .source_path = kernel_path,
-                                  .known = memory ? known_here : NULL,
+    struct prompt_preview what = {.stage = options->stage,
+                                  .task_path = options->task_path,
+                                  .source_path = options->kernel_path,
+                                  .verdict = options->verdict,
+                                  .known = options->memory ? known_here : NULL,
                                   .ctx = &own};
 
     return stage_prompt(settings, &what, a, out, err);

@@ -49,6 +49,7 @@ struct settings {
     const volatile sig_atomic_t *interrupts;
     int interrupts_cut_call;
     bool look;            /* CUDA: a failure is explained by compute-sanitizer */
+    bool profile;         /* eval: a kernel that passes is profiled */
     bool accept;          /* a kernel that passes goes through every checker */
     bool task_network;    /* a task may connect to the Internet */
     bool trust;           /* a ModelNew runs also where it cannot be confined */

@@ -88,8 +88,8 @@ bool stage_prompt(const struct settings *settings, const struct prompt_preview *
         q.current = current;
     }
     if (stage == STAGE_DIAGNOSE || stage == STAGE_REPAIR)
-        q.verdict = &verdict;
-    if (stage == STAGE_REPAIR)
+        q.verdict = what->verdict ? what->verdict : &verdict;
+    if (stage == STAGE_REPAIR && !what->verdict)
         q.diagnosis = "(what the diagnosis said)";
     if (!prompt_open(settings->prompts, st->a, &st->book, err) ||
         !workshop_render(st, stage, &q, a, &p, err))

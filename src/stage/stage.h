@@ -224,6 +224,7 @@ bool stage_models(const struct settings *settings, struct arena *a, json_t **out
 struct prompt_preview {
     enum stage_kind stage;
     const char *task_path, *source_path; /* source: the kernel it is about, where there is one */
+    const struct verdict *verdict;       /* what is wrong with it; NULL: words stand for it */
     /* What the store knows of this task, once it is described; NULL: nothing is told. */
     bool (*known)(void *ctx, const struct task *task, const struct device *device, struct arena *a,
                   const char **text, struct error *err);
@@ -231,6 +232,11 @@ struct prompt_preview {
 };
 bool stage_prompt(const struct settings *settings, const struct prompt_preview *what,
                   struct arena *a, struct request *out, struct error *err);
+
+/* Passages of CuTe's headers and sections of the guides that concern some words or a compile
+ * error: {"passages": [{"where", "text"}]}, best first. New reference. */
+bool stage_search(const struct settings *settings, const char *query, int max, struct arena *a,
+                  json_t **out, struct error *err);
 
 enum edit_outcome { EDITED, EDIT_NOT_FOUND, EDIT_NOT_APPLIED };
 /* `report` gets the JSON of the result (a new reference); `reason` is "" when applied. */

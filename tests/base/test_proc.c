@@ -377,6 +377,42 @@ static void when_cutegen_is_killed_its_programs_die_with_it(void **state)
     wait_for_nobody(f, true);
 }
 
+struct heard {
+    char text[64];
+    int count;
+};
+
+/* The program goes on only once somebody has answered its first line: a file appears. */
+static void hear(void *ctx, struct text line)
+{
+    struct heard *h = ctx;
+
+    if (h->count++ == 0)
+        close(open(h->text, O_RDWR | O_CREAT, 0600));
+    assert_true(text_equal(line, text_of(h->count == 1 ? "first" : "second")));
+}
+
+static void whole_lines_are_told_as_they_come(void **state)
+{
+    struct fixture *f = *state;
+    struct heard heard = {.count = 0};
+    const char *argv[] = {"sh",
+                          "-c",
+                          "echo first; while [ ! -e \"$1\" ]; do sleep 0.1; done; echo second; "
+                          "printf 'not whole'",
+                          "sh",
+                          heard.text,
+                          NULL};
+    struct proc_spec spec = {
+        .argv = argv, .deadline_ms = PATIENCE_MS, .line = hear, .line_ctx = &heard};
+    struct proc_result r;
+
+    snprintf(heard.text, sizeof(heard.text), "%s/heard", f->dir);
+    assert_true(proc_run(&spec, f->a, &r, &f->err));
+    assert_int_equal(heard.count, 2);
+    assert_string_equal(r.out.data, "first\nsecond\nnot whole");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -395,6 +431,7 @@ int main(void)
         TEST(what_cannot_be_started_is_an_error_that_names_it),
         TEST(a_supervisor_that_dies_at_once_is_named),
         TEST(what_does_not_die_when_killed_is_given_up),
+        TEST(whole_lines_are_told_as_they_come),
         TEST(a_child_answers_line_by_line_and_says_when_it_cannot),
         TEST(a_child_that_ends_or_floods_is_told_apart),
         TEST(its_own_temporary_folder_goes_with_a_program),

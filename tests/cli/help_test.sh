@@ -17,7 +17,7 @@ ok()
     fi
 }
 
-commands=$("$program" help | sed -n 's/^  cutegen \([a-z]*\( run\| exec\| apply\| status\| stop\)\{0,1\}\) .*/\1/p' | sort -u)
+commands=$("$program" help | sed -n 's/^  cutegen \([a-z]*\( run\| exec\| apply\| status\| stop\| install\)\{0,1\}\) .*/\1/p' | sort -u)
 [ "$(wc -l <<<"$commands")" -ge 15 ]
 ok "the list of commands is there" $?
 while IFS= read -r name; do

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * command.h - cutegen commands in processes of their own, and what a tool's arguments name.
+ * Private to src/mcp.
+ */
+#ifndef MCP_COMMAND_H
+#define MCP_COMMAND_H
+
+#include "mcp/server.h"
+
+enum { COMMAND_FLAGS = 40, COMMAND_WORDS = 4 };
+
+/* Its strings are borrowed until it has run. Words stand behind "--": none of them is a flag. */
+struct mcp_command {
+    const char *program, *name;
+    const char *flags[COMMAND_FLAGS], *words[COMMAND_WORDS];
+    int flag_count, word_count;
+    bool keys; /* it may ask a model */
+    void (*event)(void *ctx, const json_t *event);
+    void *ctx;
+};
+
+struct mcp_command command_of(const struct mcp *m, const char *name);
+void command_word(struct mcp_command *c, const char *word);
+void command_flag(struct mcp_command *c, const char *flag,
+                  const char *value); /* value NULL: none */
+/* Device, target and sizes that a tool's arguments name. */
+bool command_where(struct mcp_job *j, struct mcp_command *c, const json_t *args, struct error *why);
+/*
+ * Runs it and gives the object on its last line, which lives in j->a. False: it could not be done;
+ * `why` has the message and what to do next, or says that it was cancelled. Steps of the command
+ * are the job's progress.
+ */
+bool command_run(struct mcp_job *j, const struct mcp_command *c, const json_t **out,
+                 struct error *why);
+/* The same without --json: what it wrote. */
+bool command_text(struct mcp_job *j, const struct mcp_command *c, struct text *out,
+                  struct error *why);
+
+/*
+ * A file that a tool's arguments give: a path in `path_key`, or its text in `text_key`, which is
+ * written to a folder of its own that the job's arena removes.
+ */
+bool argument_file(struct mcp_job *j, const json_t *args, const char *path_key,
+                   const char *text_key, const char *name, const char **out, struct error *why);
+/* A folder that goes with the job. */
+bool job_folder(struct mcp_job *j, char **out, struct error *why);
+/* "last", or an id; nothing that could be a flag. */
+bool argument_run(const json_t *args, const char **out, struct error *why);
+/* Where something may be written or read: below the root, where there is one. */
+bool path_allowed(const struct mcp *m, const char *path, struct arena *a, struct error *why);
+
+#endif

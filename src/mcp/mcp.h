@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mcp.h - a Model Context Protocol server: the judge's tools for coding agents.
+ *
+ *     mcp_serve_stdio(&config, err)              until stdin ends
+ *     mcp_serve_http(&config, port, ready, err)  until it is interrupted
+ *
+ * Every tool is a cutegen command with --json in a process of its own: what a
+ * candidate or a task may do is decided there, and nothing they do can reach
+ * this process. What is long is a job in a thread; requests go on meanwhile.
+ *
+ * Revisions: 2025-06-18 and 2025-11-25 (initialize), 2026-07-28 (each request
+ * says its own). docs/mcp.md describes tools, resources and prompts.
+ */
+#ifndef MCP_MCP_H
+#define MCP_MCP_H
+
+#include "base/error.h"
+
+#include <signal.h>
+
+struct mcp_config {
+    const char *program;                     /* cutegen itself */
+    const char *const *env;                  /* NAME=VALUE for every command; ended by NULL */
+    const char *const *keys;                 /* the same for a run that may ask a model */
+    const char *root;                        /* files below it only; NULL: any the user may read */
+    const volatile sig_atomic_t *interrupts; /* above 0: end */
+};
+
+bool mcp_serve_stdio(const struct mcp_config *config, struct error *err);
+/* `ready` is told address and token once it listens; port 0: any that is free. */
+bool mcp_serve_http(const struct mcp_config *config, int port,
+                    void (*ready)(void *ctx, const char *url, const char *token), void *ctx,
+                    struct error *err);
+
+#endif

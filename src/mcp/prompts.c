@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * prompts.c - the prompts that a run sends, for whoever wants to send them: synthesis, repair.
+ *
+ * The protocol has no system messages: what a run says there comes as the
+ * first of the user's. A repair is about a real verdict: the kernel is judged
+ * first.
+ */
+#include "base/fs.h"
+#include "mcp/tools.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_MESSAGE = 1 << 20 };
+
+json_t *prompts_list(void)
+{
+    json_t *task = json_pack("{s:s, s:s, s:b}", "name", "task", "description",
+                             "Path of the task (a Python file)", "required", 1);
+    json_t *kernel = json_pack("{s:s, s:s, s:b}", "name", "kernel", "description",
+                               "Path of the kernel that is wrong", "required", 1);
+    json_t *list = json_pack(
+        "[{s:s, s:s, s:s, s:[O]}, {s:s, s:s, s:s, s:[O, O]}]", "name", "synthesis", "title",
+        "Write a first kernel", "description",
+        "What a run tells a model to write the first kernel of a task", "arguments", task, "name",
+        "repair", "title", "Repair a kernel", "description",
+        "Judges a kernel, and what a run tells a model to repair it", "arguments", task, kernel);
+
+    json_decref(task);
+    json_decref(kernel);
+    return json_pack("{s:o}", "prompts", list);
+}
+
+static void add_message(json_t *list, const char *role, struct text content)
+{
+    json_array_append_new(list,
+                          json_pack("{s:s, s:{s:s, s:o}}", "role",
+                                    strcmp(role, "assistant") ? "user" : "assistant", "content",
+                                    "type", "text", "text", json_from_text(content)));
+}
+
+/* Judges the kernel and keeps the judgement in a file for `prompt --judged`. */
+static bool judge_for(struct mcp_job *j, const char *task, const char *kernel, const char **file,
+                      struct error *why)
+{
+    struct mcp_command c = command_of(j->mcp, "eval");
+    const json_t *judged;
+    char *dir = NULL;
+    bool ok;
+
+    command_word(&c, task);
+    command_word(&c, kernel);
+    if (!job_enter(j))
+        return error_set(why, ERROR_INTERRUPTED, "cancelled");
+    ok = command_run(j, &c, &judged, why);
+    job_leave(j);
+    if (!ok || !job_folder(j, &dir, why))
+        return false;
+    *file = path_join(j->a, dir, "judged.json");
+    return file_write(*file, text_of(json_line(judged, j->a)), why);
+}
+
+static bool prompt_command(struct mcp_job *j, const char *name, const json_t *args,
+                           struct mcp_command *c, struct error *why)
+{
+    const char *task = NULL, *kernel = NULL, *judged = NULL;
+
+    *c = command_of(j->mcp, "prompt");
+    if (!argument_file(j, args, "task", "task_source", "task.py", &task, why))
+        return false;
+    command_word(c, task);
+    if (!strcmp(name, "synthesis"))
+        return true;
+    if (!argument_file(j, args, "kernel", "source", "candidate.cu", &kernel, why) ||
+        !judge_for(j, task, kernel, &judged, why))
+        return false;
+    command_flag(c, "--stage", "repair");
+    command_flag(c, "--kernel", kernel);
+    command_flag(c, "--judged", judged);
+    return true;
+}
+
+bool prompt_work(struct mcp_job *j, struct rpc_fault *fault)
+{
+    const char *name = json_string_or(j->params, "name", "");
+    json_t *list, *message;
+    const json_t *answer;
+    struct error why = {0};
+    struct mcp_command c;
+    size_t i;
+
+    if (strcmp(name, "synthesis") && strcmp(name, "repair"))
+        return rpc_fail(fault, RPC_INVALID_PARAMS, "there is no prompt '%.80s'", name);
+    if (!prompt_command(j, name, json_object_get(j->params, "arguments"), &c, &why) ||
+        !command_run(j, &c, &answer, &why))
+        return rpc_fail(fault, RPC_INVALID_PARAMS, "%.380s%s%.120s", why.text,
+                        why.hint[0] ? "; " : "", why.hint);
+    list = json_array();
+    json_array_foreach(json_object_get(answer, "messages"), i, message)
+    {
+        json_t *content = json_object_get(message, "content");
+
+        add_message(list, json_string_or(message, "role", "user"),
+                    (struct text){json_string_value(content), json_string_length(content)});
+    }
+    j->result = json_pack("{s:s, s:o}", "description", name, "messages", list);
+    return true;
+}
