@@ -25,6 +25,11 @@ SHIFTS = 64
 CUDA_UNIT = 2 << 20  # smaller device allocations share one IPC block with others
 
 
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as whole numbers: equal bits are equal, NaN or not."""
+    return tensor.view(pattern_bits(tensor.dtype)[0])
+
+
 def pattern_bits(dtype: torch.dtype) -> tuple[torch.dtype, int]:
     """The integer type to view a tensor with, and the mark of an unwritten element: a signalling NaN where there is one."""
     return {

@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from .buffers import Buffer, pattern_bits
+from .buffers import Buffer, bits
 from .canary import planted
 from .compare import Limits, Sums, class_name, compare_output, figures, judge, limits_of, measure, measure_quickly
 from .compare import explained as explain_errors
@@ -241,7 +241,7 @@ def _compare(session: Any, drawn: Any, rows: int) -> dict[str, Any]:
     guards = [hit for b in session.in_buffers + session.out_buffers for hit in b.guards_hit()]
     whole = [k for k in range(len(session.in_buffers)) if k not in plan.cut]
     values = drawn.tensors + drawn.held
-    modified = {f"in{k}" for k in whole if not torch.equal(session.in_buffers[k].as_bits(), _bits(values[k]))}
+    modified = {f"in{k}" for k in whole if not torch.equal(session.in_buffers[k].as_bits(), bits(values[k]))}
     work = _Work(session, drawn, rows, outputs, modified)
     trivial = work.run(noisy=False, sample=True)
     if work.turned_down() and work.usable:
@@ -314,10 +314,6 @@ class _Work:
 
 def _of(marks: torch.Tensor, top: int, end: int, unit: int) -> torch.Tensor:
     return marks[top // unit : -(-end // unit)]
-
-
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.view(pattern_bits(tensor.dtype)[0])
 
 
 def write_reference(session: Any, drawn: Any) -> None:

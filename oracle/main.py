@@ -109,7 +109,7 @@ class Oracle:
 
     def ready(self, request: dict[str, Any]) -> dict[str, Any]:
         """The device is open: seconds that nobody needs to hold the GPU for."""
-        from oracle.session import open_device
+        from oracle.devices import open_device
 
         open_device(str(request.get("device", "cpu")))
         return {}

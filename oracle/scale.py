@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Smaller sizes for small devices: which values of a task's constants fit into limits.
+"""The sizes of a task: as the request sets them, and smaller ones for small devices.
 
 Hides the search. Sizes are tried from small to large and executed, so nothing large is ever made.
 
@@ -10,17 +10,24 @@ Hides the search. Sizes are tried from small to large and executed, so nothing l
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Callable
+from typing import Any, Callable
+
+import torch
 
 from .fault import Fault, use
+from .graph import Limit, TooBig, node_flops
+from .task import FIRST_SEED, Source, Task
+from .truth import in_float32, on_meta, trace
 
 KEPT = (32, 16, 4)
 STEPS = [i / 20 for i in range(5, 21)]  # t
 NOT_SIZES = ("seed",)
+FLOPS_LIMIT = 5e7
 
 
 @dataclass
@@ -39,6 +46,67 @@ class Limits:
         return (
             cost.elements <= self.elements and cost.flops <= self.flops and cost.total <= 16 * self.elements
         )
+
+
+def check_set(source: Source, fixed: dict[str, Any]) -> None:
+    """Are these constants of the task, with whole numbers for them?"""
+    for name, value in fixed.items():
+        if name not in source.constants and name not in source.literals:
+            known = ", ".join(f"{n}={v}" for n, v in source.constants.items()) or "none"
+            if source.literals:
+                known += "; and numbers written out: " + ", ".join(source.literals)
+            raise use(f"{source.path} has no integer constant {name!r} at top level", f"it has: {known}")
+        if type(value) is not int or value < 0:
+            raise use(f"{name} must be a whole number, not {value!r}", "for example --set N=512")
+
+
+def sizes_for(source: Source, fixed: dict[str, int], request: dict[str, Any], variant: int, backward: bool) -> dict[str, int]:
+    """The constants that differ from what is written: those of `fixed`, and as many others as the request's limits ask for."""
+    check_set(source, fixed)
+    most = request.get("max_elements")
+    if not most:
+        return dict(fixed)
+    with Limit(8 * int(most)), contextlib.suppress(TooBig):
+        source.execute(fixed)  # what does not load at all is no matter of size
+    limits = Limits(int(most), float(request.get("max_flops") or FLOPS_LIMIT))
+    written = {**source.constants, **source.literals}
+
+    def cost_of(values: dict[str, int]) -> Cost:
+        return _cost(source, values, limits, variant, backward)
+
+    try:
+        chosen = choose(source.constants, fixed, limits, cost_of)
+    except Fault:
+        if not source.literals:
+            raise
+        chosen = choose(written, fixed, limits, cost_of)  # sizes written out, where names are not enough
+    return {n: v for n, v in chosen.items() if v != written[n] or n in fixed}
+
+
+def _cost(source: Source, values: dict[str, int], limits: Limits, variant: int, backward: bool) -> Cost:
+    """What the task costs at these sizes. On meta tensors where that works: no arithmetic; else executed on the CPU, if not far too big."""
+    most = 8 * limits.elements
+    too_big = Cost(limits.elements + 1, math.inf, 0)
+    try:
+        with Limit(most):
+            task = Task(source, values, torch.device("cpu"), variant, backward)
+            arguments = task.arguments(FIRST_SEED)
+            model = task.model(FIRST_SEED)
+        if max((t.numel() for t in arguments.tensors), default=0) > limits.elements:
+            return too_big
+        try:
+            graph, _ = trace(
+                task, on_meta(model), arguments, [t.to("meta") for t in arguments.tensors], limit=most
+            )
+        except (Fault, NotImplementedError):
+            twin, tensors = in_float32(model, arguments.tensors)
+            graph, _ = trace(task, twin, arguments, tensors, limit=most)
+    except TooBig:
+        return too_big
+    sizes = [math.prod(part["shape"]) for node in graph.nodes for part in node.parts]
+    return Cost(
+        max(sizes, default=0), sum(node_flops(graph.nodes, n) for _, n in graph.operators()), sum(sizes)
+    )
 
 
 def shrink(value: int, t: float, kept: int) -> int:

@@ -41,6 +41,7 @@ CONFINED = (
     "without --task-network (docs/security.md); put what it needs beside it"
 )
 FORMAT = "a task defines class Model(nn.Module), get_inputs() and get_init_inputs(); see docs/tasks.md"
+FIRST_SEED = 20  # of the draw a task is known by
 MAX_TENSORS = 64
 MAX_DIMS = 8
 MAX_SOURCE_BYTES = 1 << 20
@@ -286,7 +287,7 @@ def _forget_neighbours() -> None:
 
 
 class _Unlisted(importlib.abc.MetaPathFinder):
-    """Modules of a folder that may not be listed: a task in somebody's home sees the modules beside it and nothing else."""
+    """Modules of a folder that may not be listed: a task in a user's home sees the modules beside it and nothing else."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loaded task: what a few runs of it tell, before there is a buffer or a draw to judge.
+
+In: a request with a task file, a device and sizes. Out: the operator graph, inputs and outputs, facts about them, the rules for
+the comparison, how it is judged in parts, and the description that goes to the user and the model.
+
+1. Whatever cannot be judged is refused here: random results, shapes that depend on values, tensors that no kernel takes.
+2. PyTorch's own answer (reference) is that of the task's type, also where this PyTorch cannot compute in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from . import sizes
+from .buffers import bits
+from .describe import SIZES, Analysis, tensor_entry
+from .devices import free_bytes, named_device
+from .draw import redraw
+from .facts import Known, look, words
+from .fault import Fault, memory, memory_is_finite, use
+from .graph import Graph, Limit, OnMeta, TooBig, tensor_part
+from .operators import RANDOM
+from .parts import PART_BYTES, TRIED_ROWS, Plan, plan, same_but_for_rows
+from .plain_data import encode
+from .scale import sizes_for
+from .task import DTYPES, FIRST_SEED, MAX_DIMS, MAX_TENSORS, Arguments, Task, held_tensors, read_source
+from .truth import SETTINGS, in_float32, run, set_arithmetic, setting_name, tf32_allowed, trace
+
+MOVING = {"nonzero", "masked_select", "index", "_unique2", "unique_dim", "unique_consecutive", "nonzero_numpy"}  # their results' sizes may
+LOOKS = 3  # draws that facts are based on
+MAX_NODES = 2000
+SMALL_BYTES = 1 << 30
+NO_HALF = (
+    "not implemented for 'Half'",
+    "not implemented for 'BFloat16'",
+    "not supported for Half",
+    "expected scalar type Float but found",
+)
+
+
+class Loaded:
+    def __init__(self, request: dict[str, Any]) -> None:
+        setting = request.get("baseline") or "defaults"
+        if setting not in SETTINGS:
+            raise use(f"no setting {setting!r} of the baseline", "one of: " + ", ".join(SETTINGS))
+        set_arithmetic(*SETTINGS[setting])
+        self.room = int(request.get("room") or 0)  # bytes a judgement may take; 0: what is free
+        self.device = named_device(request.get("device", "cpu"))
+        self.source = read_source(Path(field(request, "task", str)).absolute())
+        self.variant = int(request.get("variant") or 0)
+        self.backward = bool(request.get("backward"))
+        self.fixed: dict[str, int] = request.get("set") or {}
+        self.values = sizes_for(self.source, self.fixed, request, self.variant, self.backward)
+        self.task = Task(self.source, self.values, self.device, self.variant, self.backward)
+        # As the user says, and the task, which may switch TF32 on where it is read.
+        self.tf32 = tf32_allowed()
+        set_arithmetic(*self.tf32)
+        self.narrow: torch.dtype | None = None  # a 16-bit type this PyTorch cannot compute in: float32 stands in
+        try:
+            with memory_is_finite("the task"), Limit(free_bytes(self.device) // 8):
+                self._examine()
+        except TooBig as err:
+            raise memory(f"{self.source.path} needs more memory than there is: {err}") from err
+
+    def _examine(self) -> None:
+        """Runs the task a few times to find out what it is."""
+        first = self.task.arguments(FIRST_SEED)
+        model = self.task.model(FIRST_SEED)
+        self.training = model.training
+        check_tensors(self.task, first.tensors + [h.tensor for h in held_tensors(model)])
+        self.graph, results = self._trace(model, first)
+        self._refuse_random(model, first, results)
+        self.of_sizes = sizes.annotate(self.task, self.fixed, self.values, self.graph, FIRST_SEED)
+        self.output_names = [name for name, _ in results]
+        self.outputs = [
+            {**info, "strides": contiguous(info["shape"])}
+            for info in (self.graph.nodes[n].parts[p] for n, p in self.graph.outputs)
+        ]
+        check_tensors(self.task, [r for _, r in results])
+        self.arguments = first.skeleton()
+        self.held = held_tensors(model)
+        self.inputs = [tensor_entry(n, "input", tensor_part(t)) for n, t in zip(first.names, first.tensors)]
+        self.inputs += [tensor_entry(h.name, h.role, tensor_part(h.tensor)) for h in self.held]
+        if len(self.inputs) > MAX_TENSORS or len(self.outputs) > MAX_TENSORS:
+            raise use(
+                f"{self.task.path}: {len(self.inputs)} input and {len(self.outputs)} output tensors, {MAX_TENSORS} of each at most",
+                "a task is one operator or a small block, not a whole network",
+            )
+        if not any(r.numel() for _, r in results):
+            raise use(
+                f"{self.task.path}: nothing is computed: {', '.join(f'{n} is {list(r.shape)}' for n, r in results)}",
+                "give the task sizes above zero",
+            )
+        self._refuse_moving_shapes(model, results)
+        self.known = [Known() for _ in self.inputs]
+        self._look(first, model)
+        for seed in range(FIRST_SEED + 1, FIRST_SEED + LOOKS):
+            self._look(self.task.arguments(seed), self.task.model(seed) if self.held else model)
+        self.analysis = Analysis(self.graph, self.known)
+        self.rules = self.analysis.rules()
+        for k, length in self.analysis.factors().items():
+            self.known[k].factors = length
+        products, convolutions = self.tf32
+        self.rules.tf32 = self.analysis.classify()[0] == "gemm" and (
+            (products and self.analysis.has_product()) or (convolutions and self.analysis.has_convolution())
+        )
+        self._find_domains(model, first, results)
+        self.plan = self._plan_parts(model, first)
+
+    def _plan_parts(self, model: torch.nn.Module, first: Arguments) -> Plan | None:
+        """How a large task is cut; None: it is small, or its rows depend on each other."""
+        size = sum(math.prod(i["shape"]) * SIZES[i["dtype"]] for i in self.inputs + self.outputs)
+        if self.narrow or size < (SMALL_BYTES if self.device.type == "cuda" else self.room or size + 1):
+            return None
+        found = plan(self.graph, len(first.tensors), min(PART_BYTES, self.room // 8 or PART_BYTES))
+        if found is None:
+            return None
+        few = [t[:TRIED_ROWS] if k in found.cut else t for k, t in enumerate(first.tensors)]
+        try:
+            part, _ = trace(self.task, model, first, few)
+        except Fault:
+            return None
+        return found if same_but_for_rows(self.graph, part, found.batch, TRIED_ROWS) else None
+
+    def _trace(
+        self, model: torch.nn.Module, arguments: Arguments
+    ) -> tuple[Graph, list[tuple[str, torch.Tensor]]]:
+        try:
+            return trace(self.task, model, arguments, arguments.tensors)
+        except Fault as fault:
+            narrow = {t.dtype for t in arguments.tensors + list(model.parameters())} & {
+                torch.float16,
+                torch.bfloat16,
+            }
+            if (
+                self.device.type != "cpu"
+                or len(narrow) != 1
+                or not any(words_ in fault.text for words_ in NO_HALF)
+            ):
+                raise
+            self.narrow = narrow.pop()
+        twin, tensors = in_float32(model, arguments.tensors)
+        graph, results = trace(self.task, twin, arguments, tensors, relabel={"f32": DTYPES[self.narrow]})
+        return graph, [(n, r.to(self.narrow) if r.dtype == torch.float32 else r) for n, r in results]
+
+    def reference(
+        self, model: torch.nn.Module, arguments: Arguments, tensors: list[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """PyTorch's own answer."""
+        if self.narrow:
+            twin, wide = in_float32(model, tensors)
+            return [
+                r.to(self.narrow) if r.dtype == torch.float32 else r
+                for _, r in run(self.task, twin, arguments, wide)
+            ]
+        if self.graph.mutated:
+            tensors = [t.clone() for t in tensors]
+        return [r for _, r in run(self.task, model, arguments, tensors)]
+
+    def _refuse_random(
+        self, model: torch.nn.Module, arguments: Arguments, results: list[tuple[str, torch.Tensor]]
+    ) -> None:
+        hint = "a kernel can only be judged against one right answer: call self.eval() in __init__, or draw the noise in get_inputs()"
+        random = [node.op for _, node in self.graph.operators() if node.name in RANDOM]
+        if random:
+            raise use(f"{self.task.path}: forward is random ({random[0]})", hint)
+        again = self.reference(model, arguments, arguments.tensors)
+        for (name, one), two in zip(results, again):
+            if one.shape != two.shape or not torch.equal(bits(one), bits(two)):
+                distance = (
+                    (one.double() - two.double()).abs().max() / one.double().abs().max().clamp_min(1e-30)
+                    if one.shape == two.shape
+                    else math.inf
+                )
+                if not float(distance) < max(
+                    1e-3, 16 * torch.finfo(one.dtype).eps if one.is_floating_point() else 0
+                ):
+                    raise use(
+                        f"{self.task.path}: forward is random or keeps state: two runs on the same input give different values of {name!r}",
+                        hint,
+                    )
+
+    def _refuse_moving_shapes(self, model: torch.nn.Module, results: list[tuple[str, torch.Tensor]]) -> None:
+        """Results whose sizes follow from values have no buffer that fits."""
+        if not any(node.name in MOVING for _, node in self.graph.operators()):
+            return
+        other = self.task.arguments(FIRST_SEED + 1)
+        for (name, one), two in zip(results, self.reference(model, other, other.tensors)):
+            if one.shape != two.shape:
+                raise use(
+                    f"{self.task.path}: the shape of {name!r} depends on the values of the inputs: {list(one.shape)} for one draw, {list(two.shape)} for another",
+                    "a kernel's outputs have one shape: return the values where they are, with a mask or a count beside them",
+                )
+
+    def _look(self, arguments: Arguments, model: torch.nn.Module) -> None:
+        tensors = arguments.tensors + [h.tensor for h in held_tensors(model)]
+        same = len(tensors) == len(self.known) and all(
+            list(t.shape) == i["shape"] for t, i in zip(tensors, self.inputs)
+        )
+        if not same:
+            raise use(
+                f"{self.task.path}: shapes differ from draw to draw",
+                "a task has one set of shapes; make them constants",
+            )
+        for known, tensor in zip(self.known, tensors):
+            look(known, tensor)
+
+    def _find_domains(
+        self, model: torch.nn.Module, arguments: Arguments, results: list[tuple[str, torch.Tensor]]
+    ) -> None:
+        """Which inputs bear any value, which must stay positive or in range: tried, all at once and then one at a time."""
+        bounded = any(
+            node.name == "binary_cross_entropy" for _, node in self.graph.operators()
+        )  # CUDA would abort on others
+        free = [
+            k
+            for k, t in enumerate(arguments.tensors)
+            if t.is_floating_point() and not self.known[k].few_values
+        ]
+        nans = [int(torch.isnan(r).sum()) if r.is_floating_point() else 0 for _, r in results]
+        if self.analysis.float_index():
+            for k in free:
+                self.known[k].domain = "task"
+            return
+        if not bounded and self._bears(model, arguments, free, nans):
+            return
+        for k in free:
+            known = self.known[k]
+            for known.domain in (  # noqa: B020
+                ["range"] if bounded else ["any", *(["positive"] if known.low >= 0 else []), "range", "task"]
+            ):
+                if known.domain == "task" or self._bears(model, arguments, [k], nans):
+                    break
+
+    def _bears(
+        self, model: torch.nn.Module, arguments: Arguments, places: list[int], nans: list[int]
+    ) -> bool:
+        """Does the reference give as few NaN as before with normal values, as far as their domain allows, in these inputs?"""
+        generator = torch.Generator(self.device).manual_seed(FIRST_SEED)
+        tensors = list(arguments.tensors)
+        for k in places:
+            tensors[k] = redraw(tensors[k], self.known[k], "normal", generator)
+        try:
+            made = self.reference(model, arguments, tensors)
+        except Fault:
+            return False
+        return all(
+            int(torch.isnan(r).sum()) <= n if r.is_floating_point() else True for r, n in zip(made, nans)
+        )
+
+    # ---- what is told of it -------------------------------------------------------------------
+
+    def description(self) -> dict[str, Any]:
+        kind, evidence = self.analysis.classify()
+        nodes = self.graph.write()
+        facts = [line for k, known in enumerate(self.known) for line in words(f"in{k}", known)]
+        facts += [
+            f"in{k}: forward writes into it; only what forward returns is judged"
+            for k in sorted(self.graph.mutated)
+        ]
+        live = self.graph.live()
+        facts += [f"in{k} is not used by forward" for k in range(len(self.inputs)) if k not in live]
+        if not self.graph.exact:
+            facts.append("forward writes into views, which the graph does not show exactly")
+        if self.narrow:
+            facts.append(
+                f"this PyTorch cannot compute in {DTYPES[self.narrow]} on the CPU: the reference is float32, rounded at the end"
+            )
+        facts += [
+            f"forward uses a tensor of shape {node.shape} that is neither argument nor part of the model: the kernel is not given it"
+            for number, node in enumerate(self.graph.nodes)
+            if node.op == "constant" and node.numel > 1 and number in live
+        ]
+        if self.rules.tf32:
+            where = " and ".join(n for n, on in zip(("products", "convolutions"), self.tf32) if on)
+            facts.append(f"TF32 is allowed in {where}: the reference and the baselines use it too, where they run on a GPU")
+        facts += sizes.facts(self.of_sizes)
+        facts += [f"argument {name} is always {value}" for name, value in self.arguments.constants.items()]
+        written = {**self.source.literals, **self.source.constants}
+        changed = {n: [written[n], v] for n, v in self.values.items() if v != written[n]}
+        return {
+            "name": self.source.path.stem,
+            "inputs": self.inputs,
+            "scalars": self.arguments.scalars,
+            "outputs": [tensor_entry(n, "output", o) for n, o in zip(self.output_names, self.outputs)],
+            "returns": self.task.returns,
+            "variants": self.task.variants,
+            "call": self._call(),
+            "training": self.training,
+            "judged_source": self.source.rewritten(self.values) if changed else None,
+            "backward": self.task.backward,
+            "tf32": self.rules.tf32,
+            "tf32_products": self.tf32[0],
+            "settings_differ": kind == "gemm" and any(i["dtype"] == "f32" for i in self.inputs),
+            "baseline": setting_name(self.tf32),
+            "class": kind,
+            "evidence": evidence,
+            "graph": nodes[:MAX_NODES],
+            "graph_truncated": len(nodes) > MAX_NODES,
+            "graph_exact": self.graph.exact,
+            "bytes_min": self.analysis.bytes_min(),
+            "flops_min": self.analysis.flops_min(),
+            "flops": self.analysis.flops_written(),
+            "facts": facts,
+            "structure": {f"in{k}": structure(known) for k, known in enumerate(self.known)},
+            "scaled": changed or None,
+            "full": self._full_size() if changed else None,
+            "of_sizes": self.of_sizes,
+            "torch": torch.__version__,
+            "source_constants": self.source.constants,
+            "tolerance": {"terms": self.rules.terms, "operators": self.rules.operators},
+        }
+
+    def _call(self) -> dict[str, Any] | None:
+        """How forward is called, tensors by number; None where an argument is not plain data."""
+        count = itertools.count()
+        args, kwargs = self.arguments.with_tensors([torch.empty(0)] * len(self.arguments.names))
+        try:
+            return encode([list(args), kwargs], lambda _: next(count), "the call")
+        except Fault:
+            return None
+
+    def _full_size(self) -> dict[str, Any] | None:
+        """What the task is as it is written, from shapes alone; None where its code needs numbers."""
+        set_by_user = {n: v for n, v in self.values.items() if n in self.fixed}
+        try:
+            with OnMeta():
+                task = Task(self.source, set_by_user, torch.device("cpu"), self.variant, self.backward)
+                arguments = task.arguments(FIRST_SEED, torch.device("meta"))
+                model = task.model(FIRST_SEED, torch.device("meta"))
+            graph, results = trace(task, model, arguments, arguments.tensors)
+        except Exception:  # whatever a task does on tensors without numbers
+            return None
+        known = [dataclasses.replace(k, shape=list(graph.nodes[i].shape)) for i, k in enumerate(self.known)]
+        whole = Analysis(graph, known)
+        return {
+            "inputs": [node.shape for node in graph.nodes[: graph.leaves]],
+            "outputs": [list(r.shape) for _, r in results],
+            "bytes_min": whole.bytes_min(),
+            "flops_min": whole.flops_min(),
+            "flops": whole.flops_written(),
+        }
+
+
+# ---- helpers ----------------------------------------------------------------------------------
+
+
+def field(request: dict[str, Any], name: str, kind: type) -> Any:
+    value = request.get(name)
+    if not isinstance(value, kind):
+        raise use(f"the request has no {name!r}", "see docs/architecture.md")
+    return value
+
+
+def check_tensors(task: Task, tensors: list[torch.Tensor]) -> None:
+    for tensor in tensors:
+        if tensor.layout != torch.strided or tensor.dtype not in DTYPES:
+            raise use(
+                f"{task.path}: a tensor of type {tensor.dtype}, {tensor.layout} cannot be handed to a kernel",
+                "types: " + ", ".join(DTYPES.values()),
+            )
+        if tensor.dim() > MAX_DIMS:
+            raise use(
+                f"{task.path}: a tensor has {tensor.dim()} dimensions, {MAX_DIMS} at most",
+                "flatten some of them",
+            )
+
+
+def contiguous(shape: list[int]) -> list[int]:
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return strides[::-1]
+
+
+def structure(known: Known) -> dict[str, Any]:
+    return {
+        "triangle": (
+            "diagonal"
+            if known.upper and known.lower
+            else "upper" if known.upper else "lower" if known.lower else None
+        ),
+        "symmetric": known.symmetric,
+        "low": known.low if math.isfinite(known.low) else None,
+        "high": known.high if math.isfinite(known.high) else None,
+        "domain": known.domain,
+        "few_values": known.few_values,
+    }
