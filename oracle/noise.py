@@ -8,7 +8,9 @@ from the truth by the noise of an honest kernel, element by element, however ill
 
 1. Inputs and parameters are off by a roundoff of the arithmetic alone, whatever type they are kept in: a function of them begins
    with a product, such as x log2(e) of a fast exponential.
-2. It costs a few float64 runs, so it is asked for only when an answer would be turned down without it.
+2. An operator that normalizes subtracts a mean inside. What its operand's noise does to the result is divided away again, so
+   the roundoff that the difference has of its two parts is added to the result (NORMALIZING).
+3. It costs a few float64 runs, so it is asked for only when an answer would be turned down without it.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ MAX_TERMS = 1 << 16
 UNIFORM = 3.0**0.5  # half the width of a uniform distribution of variance one
 UNTOUCHED = VIEWS | SAME | FACTORIES | OTHER
 CANCELLING = {"gelu"}  # x/2 (1 + erf x): where erf is near -1, what is left of the sum has the roundoff of the 1
+NORMALIZING = {"native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit", "cudnn_batch_norm"}
 RANGED = {"cumprod", "prod"}  # on the way they leave the range of float32, and come back with fewer bits
 ROUNDOFF = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
 
@@ -49,6 +52,9 @@ class Disturb(TorchDispatchMode):
         result = func(*args, **(kwargs or {}))
         if base in CANCELLING:
             result = result + self._uniform(args[0], 0.25 * self.summed) * args[0]
+        if base in NORMALIZING:
+            parts = _parts_of_difference(base, args, result[2])
+            result = (result[0] + self._uniform(parts, self.summed) * parts, *result[1:])
         if base not in VIEWS | SAME or any(id(a) in self.made for a in args if isinstance(a, torch.Tensor)):
             for tensor in result if isinstance(result, (tuple, list)) else [result]:
                 if isinstance(tensor, torch.Tensor):
@@ -67,6 +73,27 @@ class Disturb(TorchDispatchMode):
         """Random numbers of that root mean square."""
         noise = torch.rand(like.shape, generator=self.generator, dtype=like.dtype, device=like.device)
         return noise.sub_(0.5).mul_(2.0 * UNIFORM * size)
+
+
+def _parts_of_difference(base: str, args: Any, rstd: torch.Tensor) -> torch.Tensor:
+    """x w / sigma of a result (x - mean) w / sigma: what the subtraction is rounded by, in roundoffs. `rstd`: as the operator
+    gives it out; nothing where it normalizes by numbers that it was given."""
+    x, weight = args[0], args[2] if base == "native_layer_norm" else args[1]
+    if rstd.numel() == 0:
+        return torch.zeros_like(x)
+    if base == "native_group_norm":  # (N, groups)
+        scaled = (x.reshape(*rstd.shape, -1) * rstd[..., None]).reshape(x.shape)
+    elif base == "native_layer_norm":  # (..., 1)
+        scaled = x * rstd
+    else:  # (channels)
+        scaled = x * _by_channel(rstd, x)
+    if weight is None:
+        return scaled
+    return scaled * (weight if base == "native_layer_norm" else _by_channel(weight, x))
+
+
+def _by_channel(values: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    return values.reshape(1, -1, *[1] * (like.dim() - 2))
 
 
 def longest_sums(graph: Graph) -> dict[str, int]:

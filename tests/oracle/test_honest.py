@@ -208,6 +208,23 @@ class Tails(unittest.TestCase):
             self.assertFalse(passes(one))
 
 
+class Normalized(unittest.TestCase):
+    def test_a_norm_may_have_the_roundoff_of_the_mean_it_subtracts(self) -> None:
+        """x/sigma - mean/sigma, rounded in this order, of rows that lie far from zero."""
+        for seed in range(8):
+            source = Source(30 + seed)
+            case = Case(5 + source.normal(33, 16) / 100, torch.eye(16), "layer_norm", source)
+            case.reference = case.truth.float()  # it may be as lucky as can be
+            wide = case.a.double()
+            scale = (1 / torch.sqrt(wide.var(-1, unbiased=False, keepdim=True) + 1e-5)).float()
+            shift = wide.mean(-1, keepdim=True).float() * scale
+            got = case.a * scale - shift
+            self.assertFalse(passes(compare_output("", got, case.reference, case.truth, case.rules, explain=False)))
+            one = compare_output("", got, case.reference, case.truth, case.rules, explain=False, noise=case.noise)
+            self.assertTrue(passes(one), one)
+            self.assertFalse(passes(case.judged(tf32(case.a))))
+
+
 class Deep(unittest.TestCase):
     """Many operators behind a product: some ways grow what is rounded at their beginning, others damp it."""
 
