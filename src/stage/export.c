@@ -2,7 +2,7 @@
 /*
  * export.c - the judged kernel as files to use: its very code, its launch list, a loader.
  *
- * Nothing is compiled here, nor by whoever uses the export: the code is the
+ * Nothing is compiled here, nor by the user of the export: the code is the
  * bytes that were judged, the launch list is the data that was judged. The
  * source goes along for people. oracle/exported/ has the loader and the
  * module's template, whose @SLOTS@ are filled once and never searched again.
@@ -241,16 +241,17 @@ static bool add_texts(const struct export_request *req, struct export_package *p
         {"@SUMMARY@", text_of(summary_text(req, a))},
         {"@ARCH@", text_of(req->device->arch)},
     };
-    struct text template, loader, readme, package;
+    struct text template, loader, launcher, readme, package;
 
     if (!own_file("model_new.py.in", a, &template, err) ||
-        !own_file("loader.py", a, &loader, err) || !own_file("README.md.in", a, &readme, err) ||
-        !own_file("__init__.py.in", a, &package, err))
+        !own_file("loader.py", a, &loader, err) || !own_file("launcher.py", a, &launcher, err) ||
+        !own_file("README.md.in", a, &readme, err) || !own_file("__init__.py.in", a, &package, err))
         return false;
     export_add(p, arena_printf(a, "%s_new.py", p->name),
                fill(template, slots, ARRAY_LEN(slots), a));
     export_add(p, "__init__.py", fill(package, slots, ARRAY_LEN(slots), a));
     export_add(p, "loader.py", loader);
+    export_add(p, "launcher.py", launcher);
     export_add(p, "reference.py", judged ? text_of(judged) : req->task->source);
     export_add(p, arena_printf(a, "%s.cu", p->name), req->best->source);
     export_add(p, "README.md", fill(readme, slots, ARRAY_LEN(slots), a));

@@ -9,6 +9,7 @@ import types
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "oracle", "exported"))
+import launcher  # noqa: E402
 import loader  # noqa: E402
 
 
@@ -21,7 +22,7 @@ class Recorded:
 
     def __init__(self, fail=None):
         self.calls, self.stack, self.fail = [], [], fail or {}
-        for name in loader._CALLS:
+        for name in launcher._CALLS:
             if not hasattr(self, name):
                 setattr(self, name, lambda *args, name=name: self._note(name, *args))
 
@@ -57,8 +58,8 @@ class Recorded:
         return self._note("attribute", which, function)
 
     def launch(self, config, function, params, extra):
-        c = loader._Config.from_address(config)
-        attributes = (loader._Attribute * max(1, c.attribute_count)).from_address(c.attributes)
+        c = launcher._Config.from_address(config)
+        attributes = (launcher._Attribute * max(1, c.attribute_count)).from_address(c.attributes)
         pointers = (ctypes.c_void_p * 3).from_address(params)
         said = {
             "function": function,
@@ -104,7 +105,7 @@ POINTERS = [0x1000, 0x2000, 0x3000]
 class Launches(unittest.TestCase):
     def made(self, what, device=0, driver=None):
         driver = driver or Recorded()
-        return driver, loader.Launcher(loader.Module(driver, device, b"ELF!"), what)
+        return driver, launcher.Launcher(launcher.Module(driver, device, b"ELF!"), what)
 
     def test_arguments_arrive_as_pointers_bytes_and_offsets(self):
         args = [{"buffer": "in1", "offset": 16}, {"bytes": "0a000000"}, {"buffer": "out0", "offset": 0}]
@@ -145,8 +146,8 @@ class Launches(unittest.TestCase):
 
     @staticmethod
     def attributes(config):
-        c = loader._Config.from_address(config)
-        return list((loader._Attribute * 2).from_address(c.attributes))[: c.attribute_count]
+        c = launcher._Config.from_address(config)
+        return list((launcher._Attribute * 2).from_address(c.attributes))[: c.attribute_count]
 
     def test_workspaces_lie_apart_in_one_piece_and_memsets_come_in_order(self):
         ops = [
@@ -206,7 +207,7 @@ class Launches(unittest.TestCase):
 
         driver.launch = lambda config, function, params, extra: (
             wrong.append(1)
-            if read(ctypes.c_uint64, (ctypes.c_void_p * 1).from_address(params)[0]) != 0x1000 * loader._Config.from_address(config).stream
+            if read(ctypes.c_uint64, (ctypes.c_void_p * 1).from_address(params)[0]) != 0x1000 * launcher._Config.from_address(config).stream
             else None
         ) or 0
         threads = [threading.Thread(target=call, args=(n,)) for n in (1, 2, 3)]
