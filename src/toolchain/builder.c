@@ -49,7 +49,8 @@ enum {
     KEPT_LIMIT = 1 << 20,
     LOG_LIMIT = 4 << 20,
     PTX_LIMIT = 64 << 20,
-    WARM_MS = 20000,  /* of CPU time, as the deadline */
+    WARM_MS = 200000, /* of CPU time, to get ready: longer is a broken machine, not a slow one */
+    FIRST_MS = 20000, /* more for the first compile of a builder that was not warmed */
     WALL_FACTOR = 10, /* clock over CPU time, before a compile counts as stuck */
     PRUNE_EVERY = 16,
     MAX_READ = 48
@@ -335,24 +336,70 @@ static bool machine_answer(const json_t *answer, struct error *err)
     return error_add(err, "building");
 }
 
+static bool ask_child(struct builder *b, const char *question, int cpu_ms, struct arena *a,
+                      enum child_answer *how, struct text *line, struct error *err)
+{
+    struct child_limits limits = {.cpu_ms = cpu_ms};
+
+    limits.wall_ms = cpu_ms < INT32_MAX / WALL_FACTOR ? WALL_FACTOR * cpu_ms : 0;
+    if (child_ask_within(b->child, text_of(question), limits, BUILDER_ANSWER_LIMIT, a, how, line,
+                         err))
+        return true;
+    child_stop(b->child);
+    b->child = NULL;
+    return error_add(err, "asking the builder");
+}
+
+static bool read_answer(struct text line, json_t **answer, struct error *err)
+{
+    if (!json_parse(line, "the builder's answer", answer, err))
+        return false;
+    if (json_bool_or(*answer, "ok", false))
+        return true;
+    machine_answer(*answer, err);
+    json_decref(*answer);
+    *answer = NULL;
+    return false;
+}
+
+/* Waits for what the process precompiles before it reads a request: no source pays for that with
+ * its deadline. What has ended is noticed at the question. */
+static bool await_warm(struct builder *b, struct arena *a, struct error *err)
+{
+    enum child_answer how;
+    struct text line;
+    json_t *answer;
+
+    if (!ask_child(b, "{\"do\": \"ready\"}", WARM_MS, a, &how, &line, err))
+        return false;
+    if (how == CHILD_LATE) {
+        child_stop(b->child);
+        b->child = NULL;
+        return error_set(err, ERROR_MACHINE, "the builder was not ready after %d s of CPU time",
+                         WARM_MS / 1000);
+    }
+    if (how == CHILD_ENDED)
+        return true;
+    if (!read_answer(line, &answer, err))
+        return false;
+    json_decref(answer);
+    b->warming = false;
+    return true;
+}
+
 bool builder_ask(struct builder *b, const struct builder_question *q, struct arena *a,
                  json_t **answer, struct verdict *v, struct error *err)
 {
-    struct child_limits limits = {.cpu_ms = q->deadline_ms};
     enum child_answer how;
     struct text line, said;
 
     *answer = NULL;
     if (b->child == NULL && !start_child(b, err))
         return false;
-    limits.cpu_ms += b->warming ? WARM_MS : 0;
-    limits.wall_ms = limits.cpu_ms < INT32_MAX / WALL_FACTOR ? WALL_FACTOR * limits.cpu_ms : 0;
-    if (!child_ask_within(b->child, text_of(q->line), limits, BUILDER_ANSWER_LIMIT, a, &how, &line,
-                          err)) {
-        child_stop(b->child);
-        b->child = NULL;
-        return error_add(err, "asking the builder");
-    }
+    if (b->warming && b->warm_request && !await_warm(b, a, err))
+        return false;
+    if (!ask_child(b, q->line, q->deadline_ms + (b->warming ? FIRST_MS : 0), a, &how, &line, err))
+        return false;
     if (how == CHILD_ENDED && child_lost(b->child)) {
         log_warn("the warm server ended; building without it");
         child_stop(b->child);
@@ -362,14 +409,8 @@ bool builder_ask(struct builder *b, const struct builder_question *q, struct are
     }
     if (how == CHILD_LINE) {
         b->warming = false;
-        if (!json_parse(line, "the builder's answer", answer, err))
+        if (!read_answer(line, answer, err))
             return false;
-        if (!json_bool_or(*answer, "ok", false)) {
-            machine_answer(*answer, err);
-            json_decref(*answer);
-            *answer = NULL;
-            return false;
-        }
         log_debug("compiled in %d ms, precompiled header %s%s", (int)json_int_or(*answer, "ms", 0),
                   json_string_or(*answer, "pch", "not used"),
                   json_bool_or(*answer, "learned", false) ? ", from what was learned" : "");

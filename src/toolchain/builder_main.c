@@ -520,6 +520,11 @@ static void put_answer(json_t *answer, struct arena *a)
     fflush(stdout);
 }
 
+static bool is_do(const json_t *request, const char *what)
+{
+    return strcmp(json_string_or(request, "do", ""), what) == 0;
+}
+
 /* Answers one request; what it took is learned from after the answer is out. */
 static void serve(struct nvrtc_api *nvrtc, struct precompiler *precompiler, struct text line,
                   struct arena *a)
@@ -531,9 +536,10 @@ static void serve(struct nvrtc_api *nvrtc, struct precompiler *precompiler, stru
 
     if (line.len > BUILDER_REQUEST_LIMIT)
         error_set(&err, ERROR_USE, "a request of %zu bytes", line.len);
-    else if (json_parse(line, "the request", &request, &err) &&
-             read_source(request, a, &source, &err)) {
-        plan = strcmp(json_string_or(request, "do", ""), "plan") == 0;
+    else if (json_parse(line, "the request", &request, &err) && is_do(request, "ready"))
+        answer = json_pack("{s:b}", "ok", 1);
+    else if (request && read_source(request, a, &source, &err)) {
+        plan = is_do(request, "plan");
         device = halves_view(source, plan ? HALF_HOST : HALF_DEVICE, a);
         if (plan)
             compile_plan(nvrtc, request, device, a, &answer, &err);

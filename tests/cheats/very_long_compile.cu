@@ -1,4 +1,4 @@
-// very_long_compile: keeps the compiler busy
+// very_long_compile: keeps the compiler busy, with little memory: 2^31 instantiations, each of which counts to 2^14
 // verdict: compile timeout
 // flags: --build-deadline 6
 #include <cutegen/kernel.h>
@@ -6,11 +6,17 @@
 #ifdef CUTEGEN_DEVICE
 #include <cute/tensor.hpp>
 
+constexpr unsigned busy(unsigned n)
+{
+    for (int i = 0; i < (1 << 14); ++i)
+        n = 3 * n + 1;
+    return n;
+}
 template <int N, int ID> struct Count {
-    static constexpr long value = Count<N - 1, 2 * ID>::value + Count<N - 1, 2 * ID + 1>::value;
+    static constexpr unsigned value = busy(Count<N - 1, 2 * ID>::value) + Count<N - 1, 2 * ID + 1>::value;
 };
 template <int ID> struct Count<0, ID> {
-    static constexpr long value = ID;
+    static constexpr unsigned value = busy(ID);
 };
 
 template <int THREADS>

@@ -197,7 +197,8 @@ static void test_verdicts(void **state)
     }
 }
 
-/* A compile that is stopped is a verdict, and the next one works. */
+/* A compile that is stopped is a verdict, and the next one works. The process that follows one that
+ * was stopped precompiles CuTe first: that time is not the source's. */
 static void test_deadline(void **state)
 {
     struct fixture *f = *state;
@@ -205,6 +206,8 @@ static void test_deadline(void **state)
         return;
     struct text source = text_of(arena_printf(f->a, "// again\n%s", f->example.data));
     struct build_result r = build(f, source, names, "compute_80", 5);
+    assert_int_equal(r.verdict.kind, VERDICT_COMPILE_TIMEOUT);
+    r = build(f, source, names, "compute_80", 5);
     assert_int_equal(r.verdict.kind, VERDICT_COMPILE_TIMEOUT);
     r = build(f, source, names, "compute_80", 120000);
     assert_int_equal(r.verdict.kind, VERDICT_PASS);
