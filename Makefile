@@ -7,7 +7,7 @@
 #   make install  into PREFIX (default /usr/local), DESTDIR honoured
 #   make dist     relocatable tarballs in dist/
 #   make check    format, lint and unit tests: at most 2 minutes, between edits
-#   make tsan     what has threads under ThreadSanitizer: 2 minutes
+#   make tsan     what has threads under ThreadSanitizer: 5 minutes
 #   make sweep    the large generated sweeps: hours (CONTRIBUTING.md)
 #   make docs     the documentation as a site in build/site
 #   make torch    a current PyTorch for cutegen, where the machine has only an old one (some gigabytes)
@@ -32,8 +32,8 @@ build/release/build.ninja: | setup
 
 build/debug/build.ninja: | setup
 	@mkdir -p build
-	@$(MESON) setup build/debug --buildtype=debugoptimized -Db_sanitize=address,undefined \
-	    -Db_lundef=false >build/setup.log 2>&1 || { cat build/setup.log; exit 1; }
+	@$(MESON) setup build/debug --buildtype=debugoptimized -Doptimization=1 \
+	    -Db_sanitize=address,undefined -Db_lundef=false >build/setup.log 2>&1 || { cat build/setup.log; exit 1; }
 
 setup:
 	@setup/setup.sh run

@@ -10,7 +10,8 @@ cutegen=$(readlink -f "$1") device=$2 count=$3 seed=${4:-1} depth=${5:-0}
 shift $(($# < 5 ? $# : 5))
 here=$(dirname "$(readlink -f "$0")")
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '"$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this script's own
 "${PYTHON:-python3}" "$here/gemm_tasks.py" "$work/tasks" "$count" "$seed" || exit 3
 
 # one TASK FLAG...: its line, and the end of what was said where it failed

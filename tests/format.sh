@@ -21,10 +21,10 @@ if [ "${1:-}" = --write ]; then
     "$format" -i "${files[@]}"
     exit 0
 fi
-if ! "$format" --dry-run --Werror "${files[@]}" 2>/tmp/format.$$; then
-    grep -E 'error:' /tmp/format.$$ | cut -d: -f1 | sort | uniq -c
-    rm -f /tmp/format.$$
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! printf '%s\0' "${files[@]}" | xargs -0 -n 40 -P "$(nproc)" "$format" --dry-run --Werror 2>"$log"; then
+    grep -E 'error:' "$log" | cut -d: -f1 | sort | uniq -c
     echo "format: run make format" >&2
     exit 1
 fi
-rm -f /tmp/format.$$

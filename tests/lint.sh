@@ -180,6 +180,26 @@ long_lines()
         grep -vE '^(prompts|bench)/[^:]*:[0-9]+:\|' | cut -c1-100
 }
 
+# A timeout says that a test hangs, not that a machine is slow: every test has a long one (tests/meson.build).
+test_timeouts()
+{
+    local file tests
+    for file in tests/*/meson.build; do
+        grep -nE 'timeout: ([0-9]|[0-9][0-9]|[1-5][0-9][0-9])\b' "$file" | sed "s|^|$file: below 600 s: |"
+        tests=$(grep -cE '(^|[^A-Za-z_])test\(' "$file")
+        [ "$tests" = "$(grep -oE 'timeout: ' "$file" | wc -l)" ] || echo "$file: a test without 'timeout: patience'"
+    done
+}
+
+# The second column of the table of moved files.
+moved_files()
+{
+    local path
+    sed -n 's/^| `[^`]*` | `\([^`]*\)`.*/\1/p' docs/moved-files.md | while IFS= read -r path; do
+        [ -e "$path" ] || echo "docs/moved-files.md: $path is not there"
+    done
+}
+
 scripts()
 {
     command -v shellcheck >/dev/null || return 0
@@ -222,6 +242,8 @@ check "documents name files that exist" doc_paths
 check "links between documents lead somewhere" doc_links
 check "documents use the words of the glossary" plain_words
 check "docs/results.md is what bench/results.py writes" results
+check "moved files are where the table says" moved_files
+check "every test has a long timeout" test_timeouts
 check "shell scripts are clean" scripts
 check "completion scripts parse" completion
 check "ruff finds nothing in Python" python_style

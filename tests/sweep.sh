@@ -12,6 +12,8 @@
 #   calls      a run killed at KILLS random events while a model is asked
 #   programs   every CUDA program of tests/simt/programs on simt, both runtimes, with and without its bug
 #   mcp        every MCP tool by the reference client at every revision and transport; broken messages, FUZZ of them
+#   examples   every example with a right kernel and one that is wrong in each way
+#   clients    CLIENTS candidates of four clients through one warm server, with kills
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -23,6 +25,7 @@ seed=${SEED:-1}
 count=${COUNT:-176}
 kills=${KILLS:-100}
 attacks=${ATTACKS:-100}
+clients=${CLIENTS:-400}
 passed=0
 failed=0
 bad=()
@@ -43,7 +46,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage gemm forms errors kill calls programs mcp attacks}; do
+for name in ${SWEEP:-coverage gemm forms errors kill calls examples clients programs mcp attacks}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -71,9 +74,11 @@ for name in ${SWEEP:-coverage gemm forms errors kill calls programs mcp attacks}
         sweep mcp python3 tests/mcp/protocol_test.py $cutegen "${FUZZ:-20000}" "$seed"
         sweep mcp python3 tests/mcp/judge_test.py $cutegen full
         ;;
+    examples) sweep examples python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 7 ;;
+    clients) sweep clients env CUTEGEN_TEST_CANDIDATES="$clients" tests/server/clients_test.sh $cutegen ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, gemm, forms, errors, kill, calls, mcp or attacks" >&2
+        echo "sweep.sh: no sweep '$name': coverage, gemm, forms, errors, kill, calls, examples, clients, programs, mcp or attacks" >&2
         exit 2
         ;;
     esac

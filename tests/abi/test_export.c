@@ -29,7 +29,7 @@ static struct proc_result nvcc(struct fixture *f, const char *in, const char *ou
                           in,
                           NULL};
     struct proc_spec spec = {
-        .argv = argv, .deadline_ms = 280000, .merge_stderr = true, .dir = f->dir};
+        .argv = argv, .deadline_ms = 3000000, .merge_stderr = true, .dir = f->dir};
     check_machine(proc_run(&spec, f->a, &r, &err), &err);
     return r;
 }

@@ -17,7 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TASK = HERE / "tasks" / "gate.py"
-DEADLINE_S = 1500
+DEADLINE_S = 3600
 
 SOURCE = '''
 #include <cmath>

@@ -11,6 +11,7 @@ program=$(readlink -f "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset OPENAI_API_KEY ANTHROPIC_API_KEY
+unset CUTEGEN_BUILD_DEADLINE CUTEGEN_RUN_DEADLINE CUTEGEN_TASK_DEADLINE CUTEGEN_CALL_DEADLINE # defaults are tested here
 export HOME=$work/home XDG_CONFIG_HOME=$work/config
 mkdir -p "$HOME" "$XDG_CONFIG_HOME/cutegen"
 n=0

@@ -390,7 +390,7 @@ static int run_self(enum confine_role role, unsigned off, const char *what, cons
     spec.argv = argv;
     spec.env = env;
     spec.clean_env = true;
-    spec.deadline_ms = 60000;
+    spec.deadline_ms = 600000;
     spec.cage = confine_cage(&p, &cage);
     if (!proc_run(&spec, a, r, &err)) {
         printf("    %s %s: %s\n", confine_role_name(role), what, err.text);

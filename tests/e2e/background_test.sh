@@ -32,7 +32,7 @@ ok()
 cat >model.sh <<'END'
 k=$(cat count 2>/dev/null || echo 0)
 echo $((k + 1)) >count
-[ "$k" != 1 ] || for i in $(seq 600); do
+[ "$k" != 1 ] || for i in $(seq 6000); do
     grep -q "the check of attempt 1:" log && echo "in time" >thought && break
     sleep 0.2
 done

@@ -90,7 +90,7 @@ class Page:
     def value(self, expression):
         return self.ask("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
-    def wait(self, expression, seconds=300):
+    def wait(self, expression, seconds=1800):
         """Until it is true. The limit only ends a test that would never end."""
         end = time.time() + seconds
         while time.time() < end:

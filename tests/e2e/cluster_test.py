@@ -164,7 +164,7 @@ class Cluster:
                 w.send_signal(signal.SIGTERM)
         for w in self.workers:
             if w:
-                w.wait(timeout=120)
+                w.wait(timeout=1200)
 
 
 def kill_backend() -> bool:

@@ -135,7 +135,8 @@ url, trap_url = serve(Handler), serve(Trap)
 with open(os.path.join(work, "prices.json"), "w") as f:
     json.dump({"models": {"openai:scripted": {"input": PRICE_IN, "output": PRICE_OUT}}}, f)
 env = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and k not in ("http_proxy", "OPENAI_BASE_URL")}
-env.update(XDG_CONFIG_HOME=work + "/config", CUTEGEN_DEVICE="simt", OPENAI_API_KEY="sk-kill-4711", CUTEGEN_DRAWS="1")
+env.update(XDG_CONFIG_HOME=work + "/config", CUTEGEN_DEVICE="simt", OPENAI_API_KEY="sk-kill-4711", CUTEGEN_DRAWS="1",
+           CUTEGEN_SERVER="yes", CUTEGEN_RUNTIME=work + "/rt")  # a warm server of this test's own
 RUN = [program, "run", os.path.join(root, "examples/swish.py"), "--model", "openai:scripted", "--base-url", url, "--depth", "2",
        "--max-tokens", str(MAX_TOKENS), "--prices", os.path.join(work, "prices.json"), "--no-report", "--json", "--floor-stop", "0"]
 POLICIES = [["--search", "refine"], ["--search", "beam", "--beam", "2", "--parallel-calls", "2"]]
@@ -243,6 +244,7 @@ while kills < times and tries < 10 * times + 20:
         on_their_way += way
         problems += ["kill %d: %s" % (kills, p) for p in found]
     shutil.rmtree(runs, ignore_errors=True)
+subprocess.run([program, "server", "stop"], env=env, cwd=work, capture_output=True, check=False)
 shutil.rmtree(work, ignore_errors=True)
 if kills < times:
     problems.append("only %d of %d runs could be killed" % (kills, times))

@@ -20,7 +20,7 @@ root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 work = tempfile.mkdtemp(prefix="cutegen-kill-")
 random.seed(int(os.environ.get("SEED", "7")))
 env = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
-env.update(XDG_CONFIG_HOME=work + "/config", CUTEGEN_DEVICE="simt")
+env.update(XDG_CONFIG_HOME=work + "/config", CUTEGEN_DEVICE="simt", CUTEGEN_DRAWS="1")
 RUN = [os.path.join(root, "examples/swish.py"), "--model", "replay:" + os.path.join(root, "examples/replays/swish-repaired.jsonl"),
        "--depth", "2", "--no-report"]
 

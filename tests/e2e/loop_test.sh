@@ -12,7 +12,7 @@ work=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; "$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 unset OPENAI_API_KEY ANTHROPIC_API_KEY http_proxy
-export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs
+export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs CUTEGEN_DRAWS=1
 export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this test's own
 cd "$work" || exit 3
 n=0

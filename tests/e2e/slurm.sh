@@ -75,7 +75,7 @@ ready()
 {
     i=0
     while [ "$(sinfo --noheader --format=%t --Node 2>/dev/null | grep -c '^idle$')" != 2 ]; do
-        [ $i -lt 1200 ] || return 1
+        [ $i -lt 12000 ] || return 1
         sleep 0.1
         i=$((i + 1))
     done

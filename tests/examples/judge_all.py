@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Judges every example with a right kernel, which must pass, and with a wrong one, which must get its verdict.
 
-    tests/examples/judge_all.py CUTEGEN [--device simt|cuda:0] [--jobs 2] [--table FILE] [--wrong N] [--kernels FOLDER] [NAME...]
+    tests/examples/judge_all.py CUTEGEN [--device simt|cuda:0] [--jobs 2] [--table FILE] [--wrong N] [--every M]
+                                [--kernels FOLDER] [NAME...]
 
 The right kernel is NAME.cu of this folder, or else the built-in engineer's first one. The wrong kernel is the right one with a
 second kernel behind it that spoils the result in one of several ways (WAYS); each example gets the next way, or N of them with --wrong N.
+With --every M only each Mth example has a wrong kernel, and these take the ways in turn.
 Prints TAP. Standard library only.
 """
 
@@ -24,7 +26,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-DEADLINE_S = 900
+DEADLINE_S = 3600
 
 # what is done to the output y of n elements (and to the bytes x of the input), by thread i of many, and the verdicts for it
 WAYS: list[tuple[str, str, str]] = [
@@ -149,8 +151,9 @@ class Example:
         self.row.append(" ".join(f"{b['name']} {b['cold_us']:.1f}" for b in measured.get("baselines") or []))
         dtype = said["task"]["outputs"][0]["dtype"] if "task" in said else self.output_dtype()
         ways = WHOLE_NUMBERS if dtype.startswith(("i", "u", "b")) and dtype != "bf16" else WAYS
-        for turn in range(self.options.wrong):
-            what, way, want = ways[(self.number + turn) % len(ways)]
+        wrong = self.options.wrong if self.number % self.options.every == 0 else 0
+        for turn in range(wrong):
+            what, way, want = ways[(self.number // self.options.every + turn) % len(ways)]
             path = self.work / f"{self.name}-{turn}.cu"
             path.write_text(spoilt(kernel.read_text(), dtype, way))
             said = self.eval(path)
@@ -166,6 +169,7 @@ def main() -> int:
     parser.add_argument("--device", default="simt")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--wrong", type=int, default=1)
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--table")
     parser.add_argument("--kernels", action="append", default=[], help="a folder with more right kernels, NAME.cu")
     parser.add_argument("names", nargs="*")

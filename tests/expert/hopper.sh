@@ -7,7 +7,8 @@ set -u
 ladder=$(readlink -f "$1") cutegen=$(readlink -f "$2") all=${3:-}
 root=$(dirname "$(readlink -f "$0")")/../..
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '"$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this test's own
 cd "$work" || exit 3
 failed=0
 
@@ -39,7 +40,7 @@ judge()
     sed "s/call->device.sm_count/$processors/" "$1" >"$kernel"
     shift; shift
     for size; do sizes+=(--set "$size"); done
-    if "$cutegen" eval "$task" "$kernel" --device simt --simt-arch 90a --draws 1 --no-server --no-scale "${sizes[@]}" >log 2>&1; then
+    if "$cutegen" eval "$task" "$kernel" --device simt --simt-arch 90a --draws 1 --no-scale "${sizes[@]}" >log 2>&1; then
         echo "pass  $(basename "$kernel")"
     else
         echo "FAIL  $(basename "$kernel")"

@@ -6,8 +6,9 @@ set -u
 program=$(readlink -f "$1")
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '"$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs CUTEGEN_PROGRAM=$program
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this test's own
 n=0
 failed=0
 
@@ -35,7 +36,7 @@ ok "the exported code has the hash that was judged" "^$judged " "$(sha256sum "$w
 ok "the record names it too" "\"code\": \"$judged\"" "$(cat "$work/two/record.json")"
 
 facts=$(python "$here/check.py" "$work/two")
-ok "importing it takes less than a second of CPU time" '^import-seconds below-1' "$facts"
+ok "importing it takes less CPU time than importing torch" '^import-cheaper-than-torch' "$facts"
 ok "it gives the reference's results, arranged as the reference does" '^same-result' "$facts"
 ok "non-contiguous inputs are copied" '^non-contiguous-copied' "$facts"
 ok "misaligned inputs are copied" '^misaligned-copied' "$facts"

@@ -41,7 +41,7 @@ def main():
         look.write_text(f"<body>{frames}<pre id=out></pre>{LOOK}</body>")
         done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
                                f"--user-data-dir={folder}/profile", "--window-size=1600,1000", "--dump-dom",
-                               look.as_uri()], capture_output=True, text=True, check=False, timeout=600)
+                               look.as_uri()], capture_output=True, text=True, check=False, timeout=3600)
     said = re.search(r'<pre id="out">([^<]*)</pre>', done.stdout)
     rows = [[int(n) for n in row.split()] for row in html.unescape(said.group(1)).split(";")] if said and said[1] else []
     print(f"1..{len(WIDTHS)}")

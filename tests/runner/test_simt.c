@@ -73,7 +73,7 @@ static json_t *ask(struct bench *b, const char *request)
 
     for (char *c = line; *c; c++)
         *c = *c == '\'' ? '"' : *c;
-    assert_true(child_ask(b->child, text_of(line), 30000, 1 << 20, b->a, &how, &answer, &b->err));
+    assert_true(child_ask(b->child, text_of(line), 1200000, 1 << 20, b->a, &how, &answer, &b->err));
     if (how != CHILD_LINE)
         fail_msg("%s\n-> no answer: %s", request, child_stderr(b->child, b->a).data);
     if (!json_parse(answer, "answer", &v, &b->err))

@@ -10,7 +10,7 @@ program=$(readlink -f "$1")
 total=${CUTEGEN_TEST_CANDIDATES:-100}
 work=$(mktemp -d /tmp/cutegen-clients-XXXXXX)
 export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt CUTEGEN_CACHE=$work/cache TMPDIR=$work/tmp XDG_CONFIG_HOME=$work/config
-export CUTEGEN_DEVICE=simt CUTEGEN_DRAWS=2 CUTEGEN_RUN_DEADLINE=300 OMP_NUM_THREADS=1
+export CUTEGEN_DEVICE=simt CUTEGEN_DRAWS=2 CUTEGEN_RUN_DEADLINE=3600 OMP_NUM_THREADS=1
 mkdir -p "$work/tmp"
 cd "$work" || exit 3
 n=0
@@ -31,7 +31,7 @@ ok()
 ours() { grep -la -- "$work" /proc/[0-9]*/environ 2>/dev/null | sed 's|/proc/\([0-9]*\)/.*|\1|' | grep -vx "$$"; }
 helpers() { for pid in $(ours); do grep -sqE '^(cutegen-(builder|runner|server|planner)|python)' "/proc/$pid/comm" && echo "$pid"; done; }
 # Waits until the command after it succeeds; two minutes and more without that mean that something is broken.
-soon() { for _ in $(seq 1200); do "$@" && return 0; sleep 0.1; done; return 1; }
+soon() { for _ in $(seq 12000); do "$@" && return 0; sleep 0.1; done; return 1; }
 no_helpers() { [ -z "$(helpers)" ]; }
 server_pid() { "$program" server status --json | sed -n 's/.*"pid":\([0-9]*\),"version".*/\1/p'; }
 status() { "$program" server status --json; }
@@ -114,7 +114,7 @@ client()
         kind=${mix[i % ${#mix[@]}]}
         [ $((i % 17)) = 5 ] && kind=hang
         # Only what never ends may meet its deadline, on a busy machine too.
-        [ $kind = hang ] && deadline=3 || deadline=300
+        [ $kind = hang ] && deadline=3 || deadline=3600
         said=$("$program" eval task.py $kind.cu --runs "runs-$1" --json --run-deadline $deadline 2>>"err-$1" |
             sed -n 's/^{"verdict":"\([^"]*\)".*/\1/p')
         [ "$said" = "${wanted[$kind]}" ] || echo "$kind: '$said', not '${wanted[$kind]}'"

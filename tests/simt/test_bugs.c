@@ -135,7 +135,7 @@ static void each_mistake_is_found_as_what_it_is_and_on_its_line(void **state)
         struct arena *a = arena_new();
         /* Only what is found by waiting is waited for. */
         bool waits = bugs[i].kind == SIMT_TIMEOUT || bugs[i].kind == SIMT_MBARRIER;
-        struct simt_result r = run(&bugs[i], bugs[i].kernel, waits ? 400 : 300000, 0, a);
+        struct simt_result r = run(&bugs[i], bugs[i].kernel, waits ? 2000 : 1200000, 0, a);
         int line = line_of(bugs[i].kernel, a);
         bool found = false;
         for (size_t f = 0; f < r.finding_count; f++)
@@ -158,7 +158,7 @@ static void the_correct_twin_of_each_gives_no_finding(void **state)
         for (uint64_t seed = 0; seed < 3; seed++) {
             struct arena *a = arena_new();
             const char *name = arena_printf(a, "%s_ok", bugs[i].kernel);
-            struct simt_result r = run(&bugs[i], name, 300000, seed, a);
+            struct simt_result r = run(&bugs[i], name, 1200000, seed, a);
             if (r.outcome != SIMT_OK || r.finding_count)
                 tell(&bugs[i], name, &r, 0), bad++;
             arena_free(a);

@@ -16,7 +16,7 @@ struct run {
     struct simt_module *mod;
 };
 
-enum { PATIENCE_MS = 300000 }; /* for what ends */
+enum { PATIENCE_MS = 1200000 }; /* for what ends */
 
 static char *so_of[2]; /* bugs, parts: compiled once, set before the tests run */
 
@@ -136,7 +136,7 @@ static void each_injected_bug_is_found_on_its_line(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bugs); i++) {
         struct run r;
         run_begin(&r, so_of[0], SIMT_CHECK_FULL, bugs[i].out_flags,
-                  bugs[i].kind == SIMT_TIMEOUT ? 300 : PATIENCE_MS, 0);
+                  bugs[i].kind == SIMT_TIMEOUT ? 2000 : PATIENCE_MS, 0);
         struct simt_result res = run_kernel(&r, bugs[i].kernel, bugs[i].grid, row, bugs[i].n);
         int line = line_of(bugs[i].kernel, r.a);
         if (!has_finding(&res, bugs[i].kind, line))

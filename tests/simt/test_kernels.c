@@ -128,7 +128,7 @@ static void kernels_hold(const struct simt_config *c, bool check_values)
 static void every_kernel_is_right_and_without_a_finding(void **state)
 {
     (void)state;
-    struct simt_config c = {.threads = 2, .check = SIMT_CHECK_FULL, .watchdog_ms = 120000};
+    struct simt_config c = {.threads = 2, .check = SIMT_CHECK_FULL, .watchdog_ms = 1200000};
     kernels_hold(&c, true);
 }
 
@@ -137,7 +137,7 @@ static void the_order_of_warps_brings_no_finding(void **state)
     (void)state;
     struct simt_config c = {.threads = 2,
                             .check = SIMT_CHECK_FULL,
-                            .watchdog_ms = 120000,
+                            .watchdog_ms = 1200000,
                             .warp_order_seed = 11,
                             .exact_mma = true};
     kernels_hold(&c, true);

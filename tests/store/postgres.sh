@@ -31,7 +31,7 @@ trap 'exit 130' INT TERM
 
 cd "$top" || exit 1
 if ! as_user "$bin/initdb" -D "$top/data" -U cutegen -A trust -E UTF8 --locale=C --no-sync >"$top/log" 2>&1 ||
-    ! as_user "$bin/pg_ctl" -D "$top/data" -s -w -t 120 -l "$top/data/log" \
+    ! as_user "$bin/pg_ctl" -D "$top/data" -s -w -t 1200 -l "$top/data/log" \
         -o "-c listen_addresses='' -c unix_socket_directories='$top' ${POSTGRES_OPTIONS:-}" start; then
     cat "$top/log" "$top/data/log" >&2
     exit 1
@@ -46,10 +46,10 @@ cat >"$POSTGRES_RESTART" <<END
 cd '$top'
 i=0
 until $([ "$(id -u)" != 0 ] || echo "setpriv --reuid=$user --regid=$(id -g "$user") --clear-groups --") \\
-    '$bin/pg_ctl' -D '$top/data' -s -w -t 120 -l '$top/data/log' \\
+    '$bin/pg_ctl' -D '$top/data' -s -w -t 1200 -l '$top/data/log' \\
     -o "-c listen_addresses='' -c unix_socket_directories='$top' ${POSTGRES_OPTIONS:-}" start >'$top/restart.log' 2>&1
 do
-    [ \$i -lt 600 ] || { cat '$top/restart.log' '$top/data/log' >&2; exit 1; }
+    [ \$i -lt 6000 ] || { cat '$top/restart.log' '$top/data/log' >&2; exit 1; }
     sleep 0.2
     i=\$((i + 1))
 done

@@ -176,7 +176,7 @@ const char *store_health(const char *runs_dir, struct arena *a)
     if (test_url()) /* the server checks its keys itself */
         return "ok";
     if (sqlite3_open(path_join(a, runs_dir, "store.db"), &db) == SQLITE_OK) {
-        sqlite3_busy_timeout(db, 10000);
+        sqlite3_busy_timeout(db, 600000);
         health = first_row(db, "PRAGMA integrity_check", a);
         keys = first_row(db, "PRAGMA foreign_key_check", a);
         if (keys)

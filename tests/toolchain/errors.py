@@ -21,7 +21,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 HOME = HERE.parent.parent
-DEADLINE_S = 600
+DEADLINE_S = 3600
 
 
 def doctor(build):

@@ -1,6 +1,6 @@
 // A virtual function: a pointer in disguise.
 // verdict: bad plan
-// says: which is no table
+// says: which is not a table
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_HOST

@@ -65,7 +65,7 @@ static struct simt_result run_case(const struct hopper_case *x, enum simt_check 
     struct simt_config c = {.threads = 2,
                             .check = check,
                             .counters = true,
-                            .watchdog_ms = 300000,
+                            .watchdog_ms = 1200000,
                             .warp_order_seed = seed,
                             .profile = r->profile,
                             .exact_mma = r->exact};
