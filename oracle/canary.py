@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Does the comparison see an error? One is planted into a copy of the reference, at a place nobody knows, and compared.
+"""Does the comparison see an error? One is planted into a copy of the reference, at a secret place, and compared.
 
 A comparison that is broken (by a mistake of ours, by modules of two versions, by a library) must not pass a candidate. What it
 says about the planted error goes out with every judgement, and the asker refuses the judgement where it is not flagged

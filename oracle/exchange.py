@@ -5,7 +5,7 @@ Everything in the folder may be changed by the guest at any moment, also while w
 
 1. Files are written and read, never mapped: one that is cut short is a short read, not a fault of ours.
 2. What is compared was copied into memory of our own first.
-3. Our files have names nobody can guess and are new; what is read is a regular file of the right size with one name. A link,
+3. Our files are new and have names that cannot be guessed; what is read is a regular file of the right size with one name. A link,
    a FIFO or a folder in its place is an output that was not written.
 """
 

@@ -58,7 +58,7 @@ def _opened(entry: dict[str, Any]) -> Any:
         return entry["library"]
     spec = importlib.util.spec_from_file_location(entry["name"], entry["library"])
     if spec is None or spec.loader is None:
-        raise ImportError(f"{entry['library']} is no extension")
+        raise ImportError(f"{entry['library']} is not an extension")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     sys.modules[entry["name"]] = module

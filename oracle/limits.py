@@ -5,7 +5,7 @@ Hides rlimits and the alarm.
 
 1. Memory beyond the limit is an ordinary MemoryError where it was asked for: the process lives on and says which task it was.
 2. An import that does not return is interrupted. Code that swallows the interruption gets one more, and then the process ends
-   with the answer given for it: nobody waits for the asker's own deadline.
+   with the answer given for it: the asker need not wait for its own deadline.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Overtime(BaseException):
 
 
 class Limits:
-    """Of this process; `last_word` answers the request under way in place of whoever does not come back."""
+    """Of this process; `last_word` answers the request under way in place of code that does not return."""
 
     def __init__(self) -> None:
         self.import_s = IMPORT_S

@@ -7,7 +7,7 @@ formula, so that a plan can compute it from the call's tensors.
 1. A formula is factor * product of (size + shift)**power, and holds at every size that was tried, the full one included.
 2. A number that varies and has no such formula is marked as unknown; it is never taken for a constant.
 3. Sizes are those of the inputs and parameters. Where two dimensions were equal at every size tried, either may be meant:
-   both are named, and whoever uses the formula requires them to be equal.
+   both are named, and the user of the formula requires them to be equal.
 """
 
 from __future__ import annotations

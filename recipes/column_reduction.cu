@@ -14,7 +14,7 @@
 //! fact moments: a mean, then the sum of squares about it
 //! fact many: one pass, and columns enough to fill the device without sharing them
 //! fact splits: one pass and a value per column, and few or odd columns: parts can be reduced apart
-//! fact odd: columns are no whole vectors, but four rows are
+//! fact odd: columns are not whole vectors, but four rows are
 //! fact narrow: (not told here) values have 16 bits
 //! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference

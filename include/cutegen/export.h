@@ -11,7 +11,7 @@
  *    compiling: count, size, and float against integer.
  * 2. Workspace lives from the plan's request to the end of its work on the
  *    stream (cudaMallocAsync, cudaFreeAsync), also when the plan fails.
- * 3. The first error wins and is told in the caller's buffer; nothing throws.
+ * 3. The first error wins and is written to the caller's buffer; nothing throws.
  */
 #ifndef CUTEGEN_EXPORT_H
 #define CUTEGEN_EXPORT_H
@@ -199,7 +199,7 @@ template <class... P> struct cutegen_parameters {
         if constexpr (sizeof...(P) == sizeof...(A))
             return (cutegen_fits<P, A>() && ...);
         else
-            return true; /* the count is told by an assert of its own */
+            return true; /* the count has an assert of its own */
     }
 };
 

@@ -5,7 +5,7 @@
  * A lock is a file; the system gives it up when its holder dies, however it
  * dies. The file stays.
  *
- *     if (!lock_take(path, 60000, &l, err)) ...     somebody else holds it that long
+ *     if (!lock_take(path, 60000, &l, err)) ...     another process holds it that long
  *     lock_drop(l);                                 NULL is fine
  */
 #ifndef BASE_LOCK_H

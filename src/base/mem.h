@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A run of bytes somebody else owns; data[len] is '\0' when made by an arena. */
+/* A run of bytes with another owner; data[len] is '\0' when made by an arena. */
 struct text {
     const char *data;
     size_t len;

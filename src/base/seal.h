@@ -10,7 +10,7 @@
  * no confined process can read. So neither a file that was changed, nor one
  * that was put in the place of another, is ever used.
  *
- * seal_load() hands out the very bytes that were checked: whoever needs a
+ * seal_load() hands out the very bytes that were checked: a caller that needs a
  * file writes them to a place of his own. What does not match its seal is
  * removed, with a warning, and counts as not there.
  */

@@ -502,7 +502,7 @@ _Noreturn void supervise(const struct supervise_plan *plan)
 
     setsid();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    signal(SIGPIPE, SIG_IGN); /* a report that nobody reads must not end us before the program */
+    signal(SIGPIPE, SIG_IGN); /* a report without a reader must not end us before the program */
     close_others(plan);
     sigemptyset(&mask);
     sigaddset(&mask, SIGCHLD);
@@ -529,7 +529,7 @@ _Noreturn void supervise(const struct supervise_plan *plan)
             }
         if (!running)
             break;
-        if (wait[0].revents) { /* nobody is left to report to, or we are told to stop */
+        if (wait[0].revents) { /* the process to report to is gone, or we are told to stop */
             told_to_stop = true;
             running = false;
         } else if (spec->deadline_ms && clock_ms() - start >= spec->deadline_ms) {

@@ -200,7 +200,7 @@ bool cmd_suite(struct cli *cli, int *code, struct error *err)
 
     (void)code;
     if (!options.source == !options.resume) {
-        error_set(err, ERROR_USE, "a folder or list of tasks is wanted, or --resume SUITE");
+        error_set(err, ERROR_USE, "name a folder or a list of tasks, or --resume SUITE");
         return error_hint(err, "cutegen suite examples --jobs 2");
     }
     if (!read_jobs(cli, &options.jobs, err))

@@ -88,7 +88,7 @@ enum confine_role {
     ROLE_COMPILER, /* a C compiler alone */
     ROLE_RUNNER,   /* a candidate's kernels, on simt or through libcuda */
     ROLE_ORACLE,   /* a task: the user's Python */
-    ROLE_GUEST,    /* a ModelNew: somebody's Python */
+    ROLE_GUEST,    /* a ModelNew: foreign Python */
     ROLE_WORKSHOP, /* the same while it compiles: compilers, and no inputs */
     CONFINE_ROLES
 };

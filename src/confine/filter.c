@@ -12,7 +12,7 @@
  * 2. Arguments that are compared are 32 bits wide for the kernel too (pid_t, int, flags of clone),
  *    so that their low half decides (little-endian).
  * 3. No datagram socket can be made, not even a pair: it could be sent to any address. So
- * sendmsg(), whose address a filter cannot read, reaches nobody new.
+ * sendmsg(), whose address a filter cannot read, reaches no new process.
  */
 #include "confine/layers.h"
 #include "confine/seccomp.h"
@@ -192,7 +192,7 @@ static void on_processes(struct filter *f, bool fork)
         only_flags(f, SYS_clone, 0, CLONE_THREAD, true); /* no namespace goes with a thread */
 }
 
-/* abort() and thread libraries signal their own process; nobody else is signalled. */
+/* abort() and thread libraries signal their own process; no other process is signalled. */
 static void on_signals(struct filter *f)
 {
     static const uint32_t owner[] = {F_SETOWN, F_SETOWN_EX, F_SETSIG},

@@ -91,7 +91,7 @@ static char *folder_of(const char *path, struct arena *a)
     return arena_strndup(a, path, len > 1 ? len - 1 : len);
 }
 
-/* Not the whole prefix: somebody's home may be one. */
+/* Not the whole prefix: a user's home may be one. */
 static void allow_prefix(struct confine_policy *p, const char *program, struct arena *a)
 {
     static const char *const parts[] = {"bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg"};

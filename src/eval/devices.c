@@ -135,7 +135,7 @@ static bool recall(const char *path, struct arena *a, json_t **answer)
            json_parse(text, "a device", answer, &ignored);
 }
 
-/* What the driver says now, or said to somebody before. */
+/* What the driver says now, or said to an earlier process. */
 static bool describe(const char *program, const char *name, struct arena *a, json_t **answer,
                      struct error *err)
 {

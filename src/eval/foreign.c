@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* foreign.c - somebody else's ModelNew as a candidate; see foreign.h. */
+/* foreign.c - a foreign ModelNew as a candidate; see foreign.h. */
 #include "eval/foreign.h"
 
 #include "base/fs.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * foreign.h - somebody else's ModelNew as a candidate (private to src/eval, and for stage/build.c).
+ * foreign.h - a foreign ModelNew as a candidate (private to src/eval, and for stage/build.c).
  *
  * It cannot be taken apart into kernels and a plan, so it is run whole, by
  * oracle/guest.py in a process of its own that speaks the runner's protocol:

@@ -5,7 +5,7 @@
  *     if (ncu_profile(&config, build, test, ncu, a, &pages, err)) ...    runs the candidate once
  * under ncu json_t *kernels = ncu_summary(pages.raw, pages.details);           one object per
  * kernel, new reference ncu_text(kernels, &buf);                                           for
- * whoever optimises
+ * the optimizing model
  *
  * ncu is run on the runner, so what is profiled is the launch list that is
  * timed, with the same inputs' shapes. Its own clock is not the judge's: the

@@ -236,7 +236,7 @@ static bool peaks_path(const char *device, struct arena *a, char **out, struct e
     return home_tools(arena_printf(a, "peaks/%s.json", name), a, out, err);
 }
 
-/* A floor made of somebody else's figures would let an impossible time pass. */
+/* A floor made of another device's figures would let an impossible time pass. */
 static const char *seal_name(const char *path, struct arena *a)
 {
     return arena_printf(a, "peaks/%s", path_base(path));

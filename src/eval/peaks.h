@@ -46,7 +46,7 @@ struct floor peaks_floor(const struct gpu *gpu, const struct gpu *best, const st
 
 /* Keeps the figures that can be; the others are named in figures["implausible"]. */
 bool peaks_save(const char *device, json_t *figures, struct arena *a, struct error *err);
-/* Whether somebody measured this device. */
+/* Whether this device was measured. */
 bool peaks_measured(const char *device, struct arena *a);
 /* The device's GPU with what was measured on it in `out`, and the better of table and measurement
  * in `best`. False: neither is known. */

@@ -463,7 +463,7 @@ static bool add_image(json_t *request, const char *path, struct arena *a, struct
     return true;
 }
 
-/* What a guest is told of its module. */
+/* What a guest learns about its module. */
 static bool load_guest(struct runner *r, const struct build_result *build, const char *device,
                        struct arena *a, struct runner_answer *out, struct error *err)
 {

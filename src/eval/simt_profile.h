@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * simt_profile.h - simt's counters as ten lines for whoever optimises.
+ * simt_profile.h - simt's counters as ten lines for the model that optimizes.
  *
  *     if (simt_profile(&config, build, test, a, &counters, err)) ...   runs the candidate once
  *     simt_profile_text(&(struct simt_profile_input){...}, &buf);
@@ -19,7 +19,7 @@ struct simt_profile_input {
     const json_t *modelled;  /* measurement.parts */
     const json_t *counters;  /* of the same launches; with "lines" where they were counted */
     struct text source;      /* of the candidate */
-    const char *source_name; /* how whoever reads knows it */
+    const char *source_name; /* its name for the reader */
 };
 
 /* Counters by line: *out is a new reference. False: the run failed. */

@@ -2,7 +2,7 @@
 /*
  * trust.h - may foreign code run on this machine?
  *
- * A ModelNew is somebody's native code. Where neither Landlock nor namespaces keep files out of its
+ * A ModelNew is foreign native code. Where neither Landlock nor namespaces keep files out of its
  * reach, it runs only for a user who says --trust. Candidates in .cu files have no code outside of
  * the GPU or its simulation and are not asked about.
  */

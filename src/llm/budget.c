@@ -119,7 +119,7 @@ static bool file_load(struct budget *b, struct error *err)
     return true;
 }
 
-/* One write, padded so that it is never shorter than what it replaces: whoever is killed leaves
+/* One write, padded so that it is never shorter than what it replaces: a killed process leaves
  * the old content or the new one. */
 static bool file_save(struct budget *b, struct error *err)
 {

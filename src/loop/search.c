@@ -197,7 +197,7 @@ bool loop_restarts(struct loop *l, struct error *err)
             return false;
         if (over)
             return true;
-        depth = end + 1; /* a line that gave up early leaves its share to nobody */
+        depth = end + 1; /* a line that gave up early does not pass its share on */
     }
     l->ended = arena_printf(l->a, "%d starts, %s", starts, l->ended);
     return true;

@@ -3,8 +3,8 @@
  * workers.c - a suite done by workers: puts its tasks into the queue, has workers launched, waits.
  *
  * Hides who launches them: this process (local:N), Slurm (slurm:N,OPTION=VALUE,...), or the user
- * (none). The suite is finished when no job of it waits or is leased, whoever did them; so this
- * process may end at any time and another goes on.
+ * (none). The suite is finished when no job of it waits or is leased, no matter which worker did
+ * them; so this process may end at any time and another goes on.
  */
 #include "base/buf.h"
 #include "base/clock.h"

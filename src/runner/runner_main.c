@@ -309,7 +309,7 @@ static json_t *handle(struct session *s, struct text line, bool *more)
 /* ---- the line ----------------------------------------------------------- */
 
 /* Opens the device before anybody asks, so that a candidate's load finds it open. What goes wrong
- * here goes wrong again, and is told, when a candidate is loaded. */
+ * here fails again, with a message, when a candidate is loaded. */
 static void warm(struct session *s, const char *name)
 {
     struct device_config config = {.check = "off"};

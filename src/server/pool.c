@@ -86,7 +86,7 @@ static bool words_of(const json_t *wish, const char *key, struct arena *a, const
     for (size_t i = 0; i < json_array_size(list); i++) {
         words[i] = json_string_value(json_array_get(list, i));
         if (!words[i] || i == MAX_WORDS)
-            return error_set(err, ERROR_USE, "%s of a wish is not a list of words", key);
+            return error_set(err, ERROR_USE, "%s of a request is not a list of words", key);
     }
     *out = words;
     return true;
@@ -246,7 +246,7 @@ void pool_back(struct pool *pool, struct pooled *p, bool fit)
         end(p);
 }
 
-/* Is a spare one missing, and nobody being timed who could be disturbed by its start? Who is timed
+/* Is a spare one missing, and is no timing under way that its start could disturb? Who is timed
  * has borrowed one; those who have only a builder or an oracle are not that far yet. */
 static bool wants_spare(const struct pool *pool)
 {

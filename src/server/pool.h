@@ -16,7 +16,7 @@
  * 1. A process that waits is quiet: nothing of an earlier borrower is left in its streams.
  * 2. A process that came back unfit, or that was lent `once`, is ended.
  * 3. A spare one in place of what was lent `once` is started when nothing of
- *    that sort is lent: its start would disturb whoever is being timed.
+ *    that sort is lent: its start would disturb a measurement.
  * 4. Nothing here waits for a process: ending one and reaping it are two steps.
  */
 #ifndef SERVER_POOL_H

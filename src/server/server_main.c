@@ -65,7 +65,7 @@ static bool listen_at(struct server *s, struct error *err)
 
     snprintf(address.sun_path, sizeof address.sun_path, "%s", s->socket_path);
     s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    unlink(s->socket_path); /* we hold the lock: whoever made it is gone */
+    unlink(s->socket_path); /* we hold the lock: its maker is gone */
     if (s->listener < 0 || bind(s->listener, (struct sockaddr *)&address, sizeof address) != 0 ||
         chmod(s->socket_path, 0600) != 0 || listen(s->listener, 64) != 0)
         return error_set(err, ERROR_MACHINE, "cannot listen at %s: %s", s->socket_path,
@@ -328,7 +328,7 @@ int main(int argc, char **argv)
         return 3;
     }
     if (argc > 3)
-        close(number(argv[3], -1)); /* whoever started us may connect now */
+        close(number(argv[3], -1)); /* the process that started us may connect now */
     s.pool = pool_new(&limits);
     serve(&s);
     retire(&s);

@@ -69,7 +69,7 @@ static _Noreturn void become_server(char *const *argv, char *const *env, int rea
     _exit(3);
 }
 
-/* True when a server may be listening now: ours, or that of somebody who was faster. */
+/* True when a server may be listening now: ours, or one that another process started first. */
 static bool start_server(const struct warm *w, const char *program, struct arena *a)
 {
     char *argv[] = {arena_strdup(a, program),

@@ -22,7 +22,7 @@
 
 enum { MODULE_LIMIT = 256 << 20 };
 
-/* The launch list; build->verdict says when the plan is no good. */
+/* The launch list; build->verdict says when the plan is bad. */
 static bool make_plan(struct stage *st, struct builder *b, const struct task *task,
                       const struct candidate *cand, struct arena *a, struct build_result *build,
                       struct error *err)

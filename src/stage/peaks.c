@@ -5,7 +5,7 @@
  * The file is built once, by a plan that launches every kernel of it; each
  * figure is one more plan over the same module, timed by a runner as any
  * candidate's, without an oracle, since nothing is computed. A figure that
- * cannot be is told and not kept.
+ * cannot be is reported and not kept.
  */
 #include "eval/peaks.h"
 #include "base/clock.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile.c - what a profiler says, in few words for whoever optimises.
+ * profile.c - what a profiler says, in few words for the model that optimizes.
  *
- * On a GPU it is ncu, run on the candidate now, because now somebody reads it.
+ * On a GPU it is ncu, run on the candidate now, because it is read now.
  * On simt the counters are the profile, of one more run that counts by line,
  * with the modelled time taken apart by resource. Where ncu is missing or may not read the
  * counters, what the compiler says must do, and the text says so.

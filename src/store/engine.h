@@ -60,7 +60,7 @@ struct engine {
     /* Called by sql.c, which sees to turns. */
     bool (*begin)(struct store *s, enum sql_transaction kind, struct error *err);
     bool (*end)(struct store *s, bool commit, struct error *err);
-    /* Inside a write transaction: until it ends, nobody else passes here. */
+    /* Inside a write transaction: until it ends, no other process passes here. */
     bool (*alone)(struct store *s, struct error *err);
 
     /* The version of the tables, 0 for none, and that it changed. Refuses what is not a store. */

@@ -63,7 +63,7 @@ static bool explain(struct store *s, int rc, struct error *err)
         error_set(err, ERROR_MACHINE, "%s is locked by another process", at);
         return error_hint(err, "a cutegen or sqlite3 process holds it for long; end that one "
                                "and try again");
-    case SQLITE_ERROR: /* a table is missing: somebody else changed it */
+    case SQLITE_ERROR: /* a table is missing: another program changed it */
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         error_set(err, ERROR_MACHINE, "%s is damaged, or not a store: %s", at, why);
@@ -283,7 +283,7 @@ static bool wait_for_change(struct store *s, int ms, struct error *err)
 
 /* ---- version ------------------------------------------------------------ */
 
-/* PRAGMA user_version is the version; ours, empty, or somebody else's? */
+/* PRAGMA user_version is the version; ours, empty, or another program's? */
 static bool version_get(struct store *s, int64_t *out, struct error *err)
 {
     int64_t application, tables;
@@ -337,7 +337,7 @@ static bool refuse_read_only(const struct store *s, struct error *err)
     return error_hint(err, "make it writable, or name another: --runs DIR");
 }
 
-/* A file in a folder that may not be written is read as it stands; only when nobody's WAL lies
+/* A file in a folder that may not be written is read as it stands; only when no WAL lies
  * beside it is "as it stands" the whole truth. */
 static char *file_uri(const struct store *s, struct arena *a)
 {

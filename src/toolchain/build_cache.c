@@ -5,7 +5,7 @@
  * Invariants
  * 1. An entry is written into a folder of its own and renamed into place; a
  *    rename that loses the race throws its copy away.
- * 2. An entry leaves by one rename too: whoever was reading it notices.
+ * 2. An entry leaves by one rename too: its reader notices.
  * 3. An entry's modification time is its last use.
  * 4. Every file is sealed (base/seal.h) and handed out as a copy of the bytes that were checked.
  */

@@ -376,7 +376,7 @@ static char *message_text(struct arena *a, struct text m)
     return out;
 }
 
-/* An assertion without text is told by its condition. */
+/* An assertion without text is quoted by its condition. */
 static char *fault_text(struct arena *a, const struct diag_fault *f)
 {
     char *m = message_text(a, f->message);

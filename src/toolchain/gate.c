@@ -106,7 +106,7 @@ static bool starts_with(const struct token *t, const char *prefix)
     return text_starts(t->text, prefix);
 }
 
-/* What is judged must be what is exported, whoever compiles it. */
+/* What is judged must be what is exported, with any compiler. */
 static void check_condition(struct gate *g, size_t hash, size_t end)
 {
     static const char *const tells[] = {

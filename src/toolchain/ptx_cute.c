@@ -192,7 +192,7 @@ static void count_access(struct line_reader *r, const struct ptx_statement *s)
     r->use.stores_through += store && through;
 }
 
-/* What an instruction computes; copies of a register and of an address space are nobody's work. */
+/* What an instruction computes; copies of a register and of an address space are not counted. */
 static void follow(struct line_reader *r, const struct ptx_statement *s)
 {
     bool plain = text_starts(s->op, "mov") || text_starts(s->op, "cvta");

@@ -138,7 +138,8 @@ static void put(struct buf *out, struct line l, size_t column, struct arena *a)
     while (indent < l.text.len && l.text.data[indent] == ' ')
         indent++;
     if (!l.code && l.text.len - indent >= 2 && memcmp(l.text.data + indent, "//", 2) == 0) {
-        buf_add(out, l.text.data, l.text.len); /* all of it a comment: its commas are no list */
+        buf_add(out, l.text.data,
+                l.text.len); /* all of it a comment: its commas do not separate a list */
     } else if (!l.code) {
         put_code(out, l.text, a);
     } else {

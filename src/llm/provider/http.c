@@ -87,7 +87,8 @@ const char *http_url(const struct llm_config *c, const struct dialect *d, struct
 
 /* ---- open, close ------------------------------------------------------------- */
 
-/* This machine by a name or address that nobody else can have: localhost, 127.x.y.z or [::1]. */
+/* This machine by a name or address that no other machine can have: localhost, 127.x.y.z or [::1].
+ */
 static bool is_local(const char *host)
 {
     size_t len = strcspn(host, "/:?#");

@@ -127,7 +127,7 @@ bool secret_load(const struct llm_config *c, const struct dialect *d, struct sec
                  struct error *err);
 void secret_release(struct secret *s);
 
-/* fault.c: how a fault is told, and how long to wait before the next attempt. */
+/* fault.c: the message of a fault, and how long to wait before the next attempt. */
 bool fault_set(struct fault *f, bool passes, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 bool fault_hint(struct fault *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -423,7 +423,7 @@ static bool read_access(struct body *b, struct plan_insn *in, struct error *err)
         return false;
     for (int i = 0; load && i < in->count; i++)
         if (in->a[i].kind != FROM_REG)
-            return error_set(err, ERROR_JUDGED, "a load into something that is no register");
+            return error_set(err, ERROR_JUDGED, "a load into something that is not a register");
     return true;
 }
 
@@ -544,7 +544,7 @@ static bool read_plain(struct body *b, struct plan_insn *in, struct error *err)
         if ((i > 0 && !ptx_expect(&b->lx, ',', err)) || !read_operand(b, &in->a[i], err))
             return false;
     if (count > 0 && in->a[0].kind != FROM_REG)
-        return error_set(err, ERROR_JUDGED, "a result that is no register");
+        return error_set(err, ERROR_JUDGED, "a result that is not a register");
     return true;
 }
 
@@ -695,7 +695,7 @@ static bool read_brace(struct body *b, bool open, struct error *err)
 {
     lex_next(&b->lx);
     if (open ? b->depth == MAX_NESTING : b->depth == 0)
-        return error_set(err, ERROR_JUDGED, "PTX line %d: braces", b->lx.line);
+        return error_set(err, ERROR_JUDGED, "PTX line %d: unbalanced braces", b->lx.line);
     if (open)
         b->top[b->depth++] = b->used;
     else

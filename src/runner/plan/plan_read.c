@@ -28,7 +28,7 @@ static bool place_variables(struct plan_reader *r, struct error *err)
             return error_set(err, ERROR_JUDGED, "a plan has no shared or external memory (%.80s)",
                              v->name);
         if (v->align == 0 || v->align > 256)
-            return error_set(err, ERROR_JUDGED, "PTX line %d: alignment", v->line);
+            return error_set(err, ERROR_JUDGED, "PTX line %d: bad alignment", v->line);
         at = (at + v->align - 1) / v->align * v->align;
         if (v->bytes > PLAN_MAX_CONST_BYTES || at + v->bytes > PLAN_MAX_CONST_BYTES)
             return error_set(err, ERROR_JUDGED, "the plan's tables have more than %d bytes",
@@ -62,7 +62,8 @@ static bool read_value(struct plan_reader *r, struct ptx_lexer *lx, uint64_t *ou
         t = lex_next(lx);
     int var = t.kind == TOKEN_WORD ? strmap_get(&r->m.vars, t.s, t.len) : -1;
     if (var < 0)
-        return error_set(err, ERROR_JUDGED, "a table of the plan points to %.*s, which is no table",
+        return error_set(err, ERROR_JUDGED,
+                         "a table of the plan points to %.*s, which is not a table",
                          (int)(t.len < 80 ? t.len : 80), t.s);
     *out = r->var_address[var];
     return !wrapped || ptx_expect(lx, ')', err);
@@ -76,7 +77,8 @@ static bool fill_variable(struct plan_reader *r, int index, struct error *err)
     unsigned size = ptx_type_bytes(v->type);
     unsigned char *to = r->code->constants + (r->var_address[index] - PLAN_CONST_BASE);
     if (size == 0 || size > 8)
-        return error_set(err, ERROR_JUDGED, "PTX line %d: a table of this type", v->line);
+        return error_set(err, ERROR_JUDGED, "PTX line %d: a table of a type that plans do not have",
+                         v->line);
     for (uint64_t n = 0;;) {
         struct ptx_token t = lex_peek(&lx);
         uint64_t value;
@@ -110,7 +112,8 @@ static const struct known_call {
     {"cutegen_plan_return", PLAN_CALL_RETURN, 1, false},
 };
 
-/* A function without a body is the planner's, or nobody's: calling that is refused in plan_body.c.
+/* A function without a body is the planner's, or unknown: calling an unknown one is refused in
+ * plan_body.c.
  */
 static bool know_call(struct plan_function *f, struct error *err)
 {

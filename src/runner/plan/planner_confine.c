@@ -8,7 +8,7 @@
  * Invariants
  * 1. After confine_calls() nothing is opened and no process or connection is
  *    made; the answer goes to standard output.
- * 2. A kernel without seccomp is no error: no code of a candidate runs here.
+ * 2. A kernel without seccomp is not an error: no code of a candidate runs here.
  */
 #include "base/sanitized.h"
 #include "confine/seccomp.h"

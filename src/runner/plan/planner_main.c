@@ -48,7 +48,7 @@ static void write_all(int fd, const char *data, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return; /* nobody listens any more */
+            return; /* the reader is gone */
         data += n;
         len -= (size_t)n;
     }

@@ -192,7 +192,7 @@ static void name_form(struct buf *out, int number, const char *form, int blocks)
         buf_puts(out, "{0}, ");
 }
 
-/* A word nobody knows has no meaning to guess at: not even the passes may see it. */
+/* An unknown opcode is an error before the passes: its meaning cannot be guessed. */
 static bool known_words(struct emit_unit *u, struct ptx_kernel *k, struct error *err)
 {
     struct emit e = {.unit = u, .k = k, .a = u->a, .err = err};

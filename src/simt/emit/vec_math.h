@@ -436,7 +436,7 @@ AI u32 S_remu(u32 x, u32 y)
     return y == 0 ? ~0u : x % y;
 }
 #if defined(NEON)
-/* In f64: a quotient of 32 bits that is no whole number is further from the next one than the 53
+/* In f64: a quotient of 32 bits that is not an integer is further from the next one than the 53
  * bits of its rounding. */
 #define QUOTIENT(x, y, q, wide, to, from)                                                          \
     do {                                                                                           \

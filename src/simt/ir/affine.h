@@ -24,7 +24,7 @@ struct affine {
 /* Per register, in the arena; those that are not varying are AFFINE_NO. */
 struct affine *affine_find(const struct ir *ir, struct arena *a);
 
-/* Compares base + lane with what is the same for all lanes, for nobody but branches and masks: the
+/* Compares base + lane with what is the same for all lanes, for branches and masks only: the
  * bits of all lanes follow from two scalars. */
 bool insn_tests_row(const struct ir *ir, const struct insn *in);
 

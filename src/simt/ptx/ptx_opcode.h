@@ -3,7 +3,7 @@
  * ptx_opcode.h - the words of an instruction as numbers: opcodes, modifiers, types, special
  * registers, and the traits of opcodes. All of it comes from ptx_ops.def.
  *
- * The reader looks each word up once; after it nobody compares text. A word that is not in the
+ * The reader looks each word up once; after that no text is compared. A word that is not in the
  * table is OP_UNKNOWN, MOD_UNKNOWN or SREG_UNKNOWN, and the kernel is refused before any pass.
  */
 #ifndef SIMT_PTX_OPCODE_H
