@@ -68,7 +68,7 @@ tests/format.sh
 count "format" $?
 
 say "clang build"
-configure build/clang clang --buildtype=debug && compile build/clang # for its warnings alone
+configure build/clang clang --buildtype=plain && compile build/clang # for its warnings alone
 count "clang, -Werror" $?
 
 say "release: gcc build and tests"
