@@ -1,9 +1,11 @@
 """client.py - a small client of `cutegen mcp`, with nothing but Python's own library: for tests and benchmarks."""
 import http.client
 import json
+import os
 import queue
 import subprocess
 import threading
+import time
 
 REVISIONS = ["2025-06-18", "2025-11-25", "2026-07-28"]
 PATIENCE = 900  # seconds, for a machine that is busy with something else
@@ -139,6 +141,26 @@ class Http:
         return self.ask("tools/call", {"name": tool, "arguments": arguments})["result"]
 
 
+def children(pid):
+    """Commands that a server runs now."""
+    found = []
+    for task in os.listdir("/proc/%d/task" % pid):
+        try:
+            with open("/proc/%d/task/%s/children" % (pid, task)) as f:
+                found += f.read().split()
+        except FileNotFoundError:
+            pass  # that thread has ended
+    return found
+
+
+def wait_until(condition):
+    """True once it holds; false when it never did."""
+    end = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
 class Listening:
     """A server over HTTP, ended with the block."""
 
@@ -148,6 +170,7 @@ class Listening:
     def __enter__(self):
         self.process = subprocess.Popen(self.command, env=self.env, cwd=self.cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL)
+        self.pid = self.process.pid
         return json.loads(self.process.stdout.readline())
 
     def __exit__(self, *why):

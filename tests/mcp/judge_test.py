@@ -3,13 +3,15 @@
 The reference client runs in the Python that $CUTEGEN_MCP_PYTHON names, or that set-up made; without one its lines are
 skipped. FULL: it goes through all tools at every revision over both transports (make sweep). Prints TAP.
 """
+import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 
-from client import PATIENCE, Stdio
+from client import PATIENCE, Http, Listening, Stdio, children, meta_of, wait_until
 
 program = os.path.abspath(sys.argv[1])
 full = len(sys.argv) > 2
@@ -75,11 +77,34 @@ def tools():
     with s.changed:
         s.changed.wait_for(lambda: not s.notices.empty() or str(ident) in s.answers, PATIENCE)
     s.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": ident}})
+    ok("what is cancelled is no longer worked on", wait_until(lambda: not children(s.process.pid)), children(s.process.pid))
     made = s.ask("tools/call", {"name": "run_task", "arguments": {"task": root + "/examples/softmax.py"}, "task": {}})["result"]["task"]
     r = s.ask("tasks/cancel", {"taskId": made["taskId"]})["result"]
     ok("a task is cancelled", r["status"] == "cancelled" and s.ask("tasks/result", {"taskId": made["taskId"]})["error"]["code"] == -32602, r)
     ok("a cancelled request has no answer", s.ask("ping")["result"] == {} and str(ident) not in s.answers, s.answers)
     ok("the end", s.close() == 0)
+
+
+def left():
+    """A request of 2026-07-28 over HTTP is cancelled by closing its stream."""
+    server = Listening(program, env, work)
+    with server as address:
+        c = Http(address, "2026-07-28")
+        ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+               "params": {"name": "start_kernel", "arguments": {"task": root + "/examples/softmax.py", "which": "best"},
+                          "_meta": {**meta_of("2026-07-28"), "progressToken": 1}}}
+        stream = socket.create_connection(("127.0.0.1", c.port))
+        body = json.dumps(ask).encode()
+        stream.sendall(("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n"
+                        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: start_kernel\r\n\r\n"
+                        % (c.port, c.token, len(body))).encode() + body)
+        seen = b""
+        while b"progress" not in seen:
+            seen += stream.recv(65536) or b"progress: the stream ended"
+        ok("a stream tells the progress of a request", b"notifications/progress" in seen and children(server.pid), seen)
+        stream.close()
+        ok("closing it ends the work", wait_until(lambda: not children(server.pid)), children(server.pid))
+        ok("and nothing else", c.call("evaluate_kernel", task=task, kernel=right, target="cuda")["structuredContent"]["pass"])
 
 
 def reference_python():
@@ -105,6 +130,7 @@ def reference():
 
 try:
     tools()
+    left()
     reference()
 finally:
     subprocess.run([program, "server", "stop"], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -144,6 +145,16 @@ def fuzz(messages, seed):
     s.close()
 
 
+def deaf():
+    """A client that sends and never reads: its pipe fills up, and the end of stdin still ends the server."""
+    p = subprocess.Popen([program, "mcp"], env=env, cwd=work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    p.stdin.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n')
+    p.stdin.write(b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % (i + 1) for i in range(500)))
+    p.stdin.close()
+    ok("a client that never reads does not hold the server", p.wait(client.PATIENCE) == 0)
+    p.stdout.close()
+
+
 # ---- over HTTP ------------------------------------------------------------------------------------
 
 def http_transport():
@@ -216,6 +227,7 @@ def files():
 try:
     stdio_revisions()
     fuzz(int(sys.argv[2]) if len(sys.argv) > 2 else 300, int(sys.argv[3]) if len(sys.argv) > 3 else 1)
+    deaf()
     http_transport()
     files()
 finally:
