@@ -144,12 +144,13 @@ class Http:
 def children(pid):
     """Commands that a server runs now."""
     found = []
-    for task in os.listdir("/proc/%d/task" % pid):
+    for name in os.listdir("/proc"):
         try:
-            with open("/proc/%d/task/%s/children" % (pid, task)) as f:
-                found += f.read().split()
-        except FileNotFoundError:
-            pass  # that thread has ended
+            with open("/proc/%d/stat" % int(name)) as f:
+                if int(f.read().rsplit(")", 1)[1].split()[1]) == pid:
+                    found.append(name)
+        except (ValueError, OSError):
+            pass  # not a process, or one that has ended
     return found
 
 
