@@ -8,8 +8,10 @@
 #include "stage/stage.h"
 
 #include <ctype.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Commands that the server runs get its flags as CUTEGEN_* variables. */
 static const char *const *said_as_environment(const struct cli *cli)
@@ -43,6 +45,24 @@ static const char *const *keys_as_environment(const struct cli *cli)
     return env;
 }
 
+struct held {
+    const struct cli *cli;
+    int fd; /* to the warm server; -1: none */
+};
+
+/* A warm server that a command of ours started would end with that command: it is started here. */
+static void hold_server(void *ctx)
+{
+    struct held *h = ctx;
+    struct pollfd lost = {h->fd, POLLIN, 0};
+
+    if (h->fd >= 0 && poll(&lost, 1, 0) == 0)
+        return;
+    if (h->fd >= 0)
+        close(h->fd);
+    h->fd = stage_server_hold(&h->cli->settings);
+}
+
 static void tell_address(void *ctx, const char *url, const char *token)
 {
     const struct cli *cli = ctx;
@@ -62,8 +82,11 @@ bool cmd_mcp(struct cli *cli, int *code, struct error *err)
     const char *port = flag_get(cli, "port"), *root = flag_get(cli, "root");
     struct mcp_config config = {.env = said_as_environment(cli),
                                 .keys = keys_as_environment(cli),
-                                .interrupts = &loop_interrupts};
+                                .interrupts = &loop_interrupts,
+                                .prepare = hold_server};
+    struct held held = {cli, -1};
     char *program = NULL, *end;
+    bool ok;
     long number = port ? strtol(port, &end, 10) : 0;
 
     (void)code;
@@ -74,10 +97,15 @@ bool cmd_mcp(struct cli *cli, int *code, struct error *err)
     if (!home_program("cutegen", cli->a, &program, err))
         return false;
     config.program = program;
+    config.ctx = &held;
     interrupts_catch();
-    if (!flag_get(cli, "http"))
-        return mcp_serve_stdio(&config, err);
-    return mcp_serve_http(&config, (int)number, tell_address, cli, err);
+    if (flag_get(cli, "http"))
+        ok = mcp_serve_http(&config, (int)number, tell_address, cli, err);
+    else
+        ok = mcp_serve_stdio(&config, err);
+    if (held.fd >= 0)
+        close(held.fd);
+    return ok;
 }
 
 /* ---- search -------------------------------------------------------------------- */

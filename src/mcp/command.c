@@ -14,7 +14,12 @@ enum { MAX_OUTPUT = 64 << 20, MAX_SOURCE = 4 << 20, MAX_SET = 8 };
 
 struct mcp_command command_of(const struct mcp *m, const char *name)
 {
-    return (struct mcp_command){.program = m->config.program, .name = name};
+    static const char *const judging[] = {"describe", "eval", "run", "prompt", "export"};
+    bool warm = false;
+
+    for (size_t i = 0; i < ARRAY_LEN(judging); i++)
+        warm = warm || !strcmp(judging[i], name);
+    return (struct mcp_command){.program = m->config.program, .name = name, .warm = warm};
 }
 
 void command_word(struct mcp_command *c, const char *word)
@@ -119,6 +124,11 @@ static bool run(struct mcp_job *j, const struct mcp_command *c, bool json, struc
         argv[n++] = "--json";
     argv[n++] = "--";
     memcpy(argv + n, c->words, (size_t)c->word_count * sizeof(*argv));
+    if (j->mcp->config.prepare && c->warm) {
+        pthread_mutex_lock(&j->mcp->preparing);
+        j->mcp->config.prepare(j->mcp->config.ctx);
+        pthread_mutex_unlock(&j->mcp->preparing);
+    }
     if (!proc_run(&spec, j->a, r, why))
         return false;
     if (r->end == PROC_STOPPED)

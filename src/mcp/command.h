@@ -16,6 +16,7 @@ struct mcp_command {
     const char *flags[COMMAND_FLAGS], *words[COMMAND_WORDS];
     int flag_count, word_count;
     bool keys; /* it may ask a model */
+    bool warm; /* it uses the warm server */
     void (*event)(void *ctx, const json_t *event);
     void *ctx;
 };

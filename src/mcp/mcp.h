@@ -25,6 +25,10 @@ struct mcp_config {
     const char *const *keys;                 /* the same for a run that may ask a model */
     const char *root;                        /* files below it only; NULL: any the user may read */
     const volatile sig_atomic_t *interrupts; /* above 0: end */
+    /* Called before a command begins, by any thread, one at a time: to keep alive what commands
+     * would start and take with them. May be NULL. */
+    void (*prepare)(void *ctx);
+    void *ctx;
 };
 
 bool mcp_serve_stdio(const struct mcp_config *config, struct error *err);

@@ -20,6 +20,7 @@ struct mcp *mcp_new(const struct mcp_config *config)
     m->config = *config;
     m->slots = cores < 2 ? 2 : cores > 16 ? 16 : (int)cores;
     pthread_mutex_init(&m->lock, NULL);
+    pthread_mutex_init(&m->preparing, NULL);
     pthread_cond_init(&m->changed, NULL);
     return m;
 }
@@ -40,6 +41,7 @@ void mcp_free(struct mcp *m)
     jobs_clear(m); /* tasks that had ended */
     pthread_mutex_unlock(&m->lock);
     pthread_mutex_destroy(&m->lock);
+    pthread_mutex_destroy(&m->preparing);
     pthread_cond_destroy(&m->changed);
     xfree(m);
 }

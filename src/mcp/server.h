@@ -62,7 +62,7 @@ struct mcp_job {
 
 struct mcp {
     struct mcp_config config;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock, preparing;
     pthread_cond_t changed;
     struct mcp_job *jobs; /* under way, and tasks that are kept */
     int threads, slots;
