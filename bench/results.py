@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write docs/results.md from the tables kept in bench/.
+"""Write docs/results.md from the tables kept in bench/, and what known kernels reach, for prompts.
 
-    bench/results.py            rewrites docs/results.md
-    bench/results.py --check    exits 1 if docs/results.md is not what this writes
+    bench/results.py            rewrites docs/results.md and peaks/reached.json
+    bench/results.py --check    exits 1 if one of them is not what this writes
 
 A table to show stands in a bench document between two comments:
 
@@ -15,7 +15,9 @@ The order of documents is that of SOURCES, the order of tables that of the docum
 
 from __future__ import annotations
 
+import json
 import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -34,6 +36,12 @@ SOURCES = [
     ("Several products in one task", "bench/gemm_coverage.md"),
     ("simt", "bench/simt/results.md"),
 ]
+REACHED = ROOT / "peaks" / "reached.json"
+# Tables with a column "of the limit", and what the tasks of each are. Memory-bound ones are reductions unless named here.
+CLASS_OF = {"bench/gpu/memory.md": "reduction", "bench/gpu/gemm.md": "gemm"}
+POINTWISE = (
+    "relu leaky_relu sigmoid tanh gelu gelu_tanh selu hard_sigmoid softplus elu hard_tanh swish softsign rope matrix-scalar"
+).split() + ["diag(A) @ B, 4096"]
 HEAD = """# Results
 
 Measured tables, copied from `bench/` by `bench/results.py`; do not edit this page. Each source says on which machine,
@@ -90,16 +98,46 @@ def page() -> str:
     return text
 
 
+def limits_of(path: str) -> list[tuple[str, str, float]]:
+    """(class, task, fraction of the floor) of every row that has one."""
+    rows = []
+    for _, table in tables_of(path):
+        lines = [[c.strip() for c in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("|")]
+        if "of the limit" not in lines[0]:
+            continue
+        at = lines[0].index("of the limit")
+        for cells in lines[2:]:
+            figure = re.fullmatch(r"([\d.]+)( %)?", cells[at])
+            if figure:
+                plain = re.sub(r"_b?f16$", "", cells[0])
+                of = "pointwise" if plain in POINTWISE else CLASS_OF[path]
+                rows.append((of, cells[0], float(figure[1]) / (100 if figure[2] else 1)))
+    return rows
+
+
+def reached() -> str:
+    """By class: the best, its task, the median and of how many. A floor is what nothing is below: at most 1."""
+    rows = [row for path in CLASS_OF for row in limits_of(path)]
+    classes = {}
+    for name in ("pointwise", "reduction", "gemm"):
+        mine = [(part, task) for of, task, part in rows if of == name]
+        best, task = max(mine)
+        median = statistics.median(part for part, _ in mine)
+        classes[name] = {"tasks": len(mine), "best": min(best, 1), "task": task, "median": round(min(median, 1), 3)}
+    return json.dumps({"device": "an NVIDIA H200", "source": "docs/results.md", "classes": classes}, indent=2) + "\n"
+
+
 def main() -> int:
-    text = page()
+    written = {TARGET: page(), REACHED: reached()}
     if sys.argv[1:] == ["--check"]:
-        if TARGET.read_text() != text:
-            print("docs/results.md is not what bench/results.py writes; run it")
-            return 1
-        return 0
+        stale = [path for path, text in written.items() if not path.exists() or path.read_text() != text]
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is not what bench/results.py writes; run it")
+        return bool(stale)
     if sys.argv[1:]:
         sys.exit(__doc__)
-    TARGET.write_text(text)
+    for path, text in written.items():
+        path.write_text(text)
     return 0
 
 

@@ -373,6 +373,7 @@ int main(int argc, char **argv)
     int code = EXIT_DONE;
 
     vault_open(); /* before anything is started or read */
+    log_set_put(print_log, NULL);
     setlocale(LC_CTYPE, "");
     cli.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
     cli.colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR") && getenv("TERM") &&

@@ -2,8 +2,8 @@
 /*
  * log.c - lines on stderr by level.
  *
- * The level is the one piece of process-wide state in base: it is set once by
- * main.c before anything runs.
+ * The level and how a line is written are process-wide state, the only of base:
+ * main.c sets them once before anything runs.
  */
 #include "base/log.h"
 
@@ -12,16 +12,32 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static enum log_level current_level = LOG_WARN;
+static void put_whole(void *ctx, const char *text, size_t len)
+{
+    (void)ctx;
+    fprintf(stderr, "%.*s\n", (int)len, text);
+}
+
+static struct {
+    enum log_level level;
+    log_put *put;
+    void *ctx;
+} current_log = {LOG_WARN, put_whole, NULL};
 
 void log_set_level(enum log_level level)
 {
-    current_level = level;
+    current_log.level = level;
 }
 
 enum log_level log_level(void)
 {
-    return current_level;
+    return current_log.level;
+}
+
+void log_set_put(log_put *put, void *ctx)
+{
+    current_log.put = put;
+    current_log.ctx = ctx;
 }
 
 static void log_line(enum log_level level, const char *prefix, const char *fmt, va_list ap)
@@ -29,11 +45,14 @@ static void log_line(enum log_level level, const char *prefix, const char *fmt, 
     struct arena *a;
     struct text line;
 
-    if (level > current_level)
+    if (level > current_log.level)
         return;
     a = arena_new();
     line = vault_scrub(text_of(arena_vprintf(a, fmt, ap)), a);
-    fprintf(stderr, "cutegen: %s%.*s\n", prefix, (int)line.len, line.data);
+    line = text_of(arena_printf(a, "cutegen: %s%.*s", prefix, (int)line.len, line.data));
+    flockfile(stderr); /* threads log too */
+    current_log.put(current_log.ctx, line.data, line.len);
+    funlockfile(stderr);
     arena_free(a);
 }
 

@@ -94,6 +94,7 @@ void print_json(json_t *v);                      /* one line; takes the referenc
 const char *show_us(double us, struct arena *a); /* "0.611 ms", "3.91 us" */
 const char *show_shape(const struct tensor_info *t, struct arena *a); /* "(16, 128) f32" */
 const char *show_device(const struct device *d, struct arena *a);     /* "simt as H200" */
+const char *short_path(const char *path, struct arena *a); /* from here, where that is shorter */
 /* Text of a task, a candidate or a model: control characters are shown, not sent to the terminal.
  */
 void print_visible(FILE *to, const char *text, size_t len);
@@ -102,6 +103,12 @@ int terminal_columns(FILE *to);
 /* A line behind `used` columns, broken between words on a terminal; it goes on behind `indent`. */
 void print_fit(int indent, const char *fmt, ...) __attribute__((format(printf, 2, 3))); /* a line */
 void print_wrapped(FILE *to, const char *text, size_t len, int used, int indent);
+/* The same; where there is no terminal, for a page of 80 columns. */
+void print_help(FILE *to, const char *text, size_t len, int used, int indent);
+/* Lines that are safe to print, each broken as it must be. */
+void print_page(const struct buf *page, int indent);
+/* A line of the log (base/log.h). */
+void print_log(void *ctx, const char *text, size_t len);
 void print_verdict(const struct cli *cli, const struct verdict *v, bool detail);
 json_t *verdict_json(const struct verdict *v);
 json_t *measurement_json(const struct measurement *m);

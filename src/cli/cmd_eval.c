@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cli/cmd.h"
+#include "report/facts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,12 +74,14 @@ static void print_eval(const struct cli *cli, const struct eval_summary *s)
     print_verdict(cli, &s->verdict, false);
     print_time(cli, s);
     if (acc->draws > 0)
-        print_fit(
-            12,
-            "  error     relative: max %.2g, rms %.2g (reference: %.2g, %.2g) against float64, "
-            "%d draws x %d distributions",
-            acc->max_rel, acc->rms_rel, acc->reference_max_rel, acc->reference_rms_rel, acc->draws,
-            acc->distributions);
+        print_fit(12,
+                  "  error     relative: max %s, rms %s (reference: %s, %s) against float64, "
+                  "%d draw%s x %d distribution%s",
+                  error_text(acc->max_rel, cli->a), error_text(acc->rms_rel, cli->a),
+                  error_text(acc->reference_max_rel, cli->a),
+                  error_text(acc->reference_rms_rel, cli->a), acc->draws,
+                  acc->draws == 1 ? "" : "s", acc->distributions,
+                  acc->distributions == 1 ? "" : "s");
     if (s->test.accuracy_class && *s->test.accuracy_class)
         print_fit(12, "  class     %s; the baseline is PyTorch's %s", s->test.accuracy_class,
                   json_string_or(s->task.description, "baseline", "defaults"));

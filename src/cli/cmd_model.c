@@ -202,11 +202,15 @@ bool cmd_edit_apply(struct cli *cli, int *code, struct error *err)
     json_t *report = NULL;
     enum edit_outcome outcome;
 
-    if (!file_read(source_path, MAX_TEXT_BYTES, cli->a, &source, err))
+    if (!file_read(source_path, MAX_TEXT_BYTES, cli->a, &source, err)) {
+        err->kind = ERROR_USE;
         return error_add(err, "reading the source");
+    }
     if (strcmp(reply_path, "-") ? !file_read(reply_path, MAX_TEXT_BYTES, cli->a, &reply, err)
-                                : !read_stdin(cli->a, &reply, err))
+                                : !read_stdin(cli->a, &reply, err)) {
+        err->kind = ERROR_USE;
         return error_add(err, "reading the reply");
+    }
     outcome = stage_edit(source, reply, cli->a, &result, &reason, &report);
     *code = outcome == EDITED ? EXIT_DONE : outcome == EDIT_NOT_FOUND ? EXIT_NOTHING : EXIT_JUDGED;
     if (outcome == EDITED && flag_get(cli, "write") && !file_write(source_path, result, err)) {

@@ -3,19 +3,9 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "cli/cmd.h"
+#include "report/facts.h"
 
 #include <string.h>
-
-/* A path as the user would write it: seen from the working directory if below it. */
-static const char *short_path(const char *path, struct arena *a)
-{
-    const char *here = path_absolute(a, ".");
-    size_t len = strlen(here);
-
-    if (path && !strncmp(path, here, len) && path[len] == '/')
-        return path + len + 1;
-    return path;
-}
 
 static void print_best(const struct cli *cli, const struct run_summary *s)
 {
@@ -43,11 +33,12 @@ static void print_best(const struct cli *cli, const struct run_summary *s)
                   s->accepted == ACCEPTED_YES ? "accepted " : "NOT ACCEPTED", s->best.attempt,
                   s->accepted_why);
     if (acc->draws > 0)
-        print_fit(
-            10, "checked   %d draws, max relative error %.2g (reference %.2g) against float64%s%s",
-            acc->draws, acc->max_rel, acc->reference_max_rel,
-            s->best_test.accuracy_class ? ", accuracy class " : "",
-            s->best_test.accuracy_class ? s->best_test.accuracy_class : "");
+        print_fit(10,
+                  "checked   %d draw%s, max relative error %s (reference %s) against float64%s%s",
+                  acc->draws, acc->draws == 1 ? "" : "s", error_text(acc->max_rel, cli->a),
+                  error_text(acc->reference_max_rel, cli->a),
+                  s->best_test.accuracy_class ? ", accuracy class " : "",
+                  s->best_test.accuracy_class ? s->best_test.accuracy_class : "");
 }
 
 /* Nothing for the built-in engineer, who costs nothing. */
@@ -60,7 +51,7 @@ static void print_cost(const struct run_summary *s)
         printf("unknown, ");
     else
         printf("$%.4f%s, ", s->cost_usd, s->unpriced ? " and calls whose price is unknown" : "");
-    printf("%d calls, %lld tokens\n", s->calls, (long long)s->tokens);
+    printf("%d call%s, %lld tokens\n", s->calls, s->calls == 1 ? "" : "s", (long long)s->tokens);
 }
 
 static void print_summary(const struct cli *cli, const struct run_summary *s)
@@ -68,8 +59,8 @@ static void print_summary(const struct cli *cli, const struct run_summary *s)
     if (s->found)
         print_best(cli, s);
     else
-        printf("\n%sno correct kernel%s after %d attempts\n", paint_on(cli, PAINT_BAD),
-               paint_off(cli), s->attempts);
+        printf("\n%sno correct kernel%s after %d attempt%s\n", paint_on(cli, PAINT_BAD),
+               paint_off(cli), s->attempts, s->attempts == 1 ? "" : "s");
     print_cost(s);
     if (s->ended && *s->ended) {
         printf("ended     ");

@@ -27,8 +27,8 @@ static void print_runs(const struct cli *cli, const struct run_info *list, size_
     } else if (!count) {
         printf("no runs yet; begin with: cutegen run examples/swish.py\n");
     } else {
-        report_runs_text(list, count, &b);
-        fwrite(b.data, 1, b.len, stdout);
+        report_runs_text(list, count, terminal_columns(stdout), &b);
+        print_page(&b, 2);
     }
     buf_release(&b);
 }
@@ -144,8 +144,8 @@ static bool show_history(struct cli *cli, const struct run_history *h, struct er
         print_attempt(cli, one);
     } else {
         b = buf_init(MAX_PRINT);
-        report_text(h, &b);
-        fwrite(b.data, 1, b.len, stdout);
+        report_text(h, terminal_columns(stdout), &b);
+        print_page(&b, 9);
         buf_release(&b);
         if (flag_get(cli, "calls"))
             print_calls(h);

@@ -26,13 +26,25 @@ static void print_end(const struct suite_lines *v, const struct suite_event *ev)
     const struct suite_task *t = ev->task;
     bool good = t->ended && t->run && !*t->problem;
 
-    printf("%3zu of %zu  %-40.40s %s%-8s%s %6.1f s  %s\n", ev->done, ev->count, t->name,
-           paint_on(v->cli, good ? PAINT_GOOD : PAINT_BAD),
-           good                     ? "done"
-           : t->ended               ? "no run"
-           : t->state == RUN_FAILED ? "failed"
-                                    : "stopped",
-           paint_off(v->cli), (double)t->wall_ms / 1000, *t->problem ? t->problem : t->run);
+    print_fit(12, "%3zu of %zu  %-*.40s %s%-8s%s %6.1f s  %s", ev->done, ev->count,
+              terminal_columns(stdout) ? 24 : 40, t->name,
+              paint_on(v->cli, good ? PAINT_GOOD : PAINT_BAD),
+              good                     ? "done"
+              : t->ended               ? "no run"
+              : t->state == RUN_FAILED ? "failed"
+                                       : "stopped",
+              paint_off(v->cli), (double)t->wall_ms / 1000, *t->problem ? t->problem : t->run);
+}
+
+/* The last line on a terminal, which is erased: one that wraps could not be. */
+static void print_running(const struct suite_event *ev, struct arena *a)
+{
+    bool begins = ev->kind == SUITE_TASK_BEGINS;
+    int columns = terminal_columns(stdout);
+
+    printf("%.*s", columns > 0 ? columns - 1 : 0,
+           arena_printf(a, "%zu of %zu done, %zu running%s%s", ev->done, ev->count, ev->running,
+                        begins ? ": " : "", begins ? ev->task->name : ""));
 }
 
 static void on_event(struct suite_progress *self, const struct suite_event *ev)
@@ -55,13 +67,12 @@ static void on_event(struct suite_progress *self, const struct suite_event *ev)
     if (v->live)
         printf("\r\033[K");
     if (ev->kind == SUITE_BEGINS)
-        printf("suite     %s    %zu tasks, %zu of them done\n", ev->suite, ev->count, ev->done);
+        print_fit(10, "suite     %s    %zu tasks, %zu of them done", ev->suite, ev->count,
+                  ev->done);
     else if (ev->kind == SUITE_TASK_ENDS)
         print_end(v, ev);
     if (v->live && ev->running)
-        printf("%zu of %zu done, %zu running%s%s", ev->done, ev->count, ev->running,
-               ev->kind == SUITE_TASK_BEGINS ? ": " : "",
-               ev->kind == SUITE_TASK_BEGINS ? ev->task->name : "");
+        print_running(ev, v->cli->a);
     fflush(stdout);
 }
 
@@ -99,11 +110,13 @@ static void print_view(struct cli *cli, const struct suite_view *v, const char *
     }
     b = buf_init(MAX_TABLE);
     buf_puts(&b, "\n");
-    report_suite_text(v, &b);
-    fwrite(b.data, 1, b.len, stdout);
+    report_suite_text(v, terminal_columns(stdout), &b);
+    print_page(&b, 10);
     buf_release(&b);
-    printf("suite     %s\ntable     %s/suite.csv, field.csv\nreport    %s/report.html\n",
-           v->suite->name, dir, dir);
+    print_fit(10, "suite     %s", v->suite->name);
+    dir = short_path(dir, cli->a);
+    print_fit(10, "table     %s/suite.csv, field.csv", dir);
+    print_fit(10, "report    %s/report.html", dir);
 }
 
 static bool show_suite(struct cli *cli, const char *name, struct error *err)

@@ -244,7 +244,7 @@ static void help_flag(FILE *out, const char *name, const char *value, const char
     if (preset && *preset)
         buf_printf(&b, " [%s]", preset);
     width += fprintf(out, "%*s", width < 28 ? 28 - width : 2, "");
-    print_wrapped(out, b.data, b.len, width, 28);
+    print_help(out, b.data, b.len, width, 28);
     buf_release(&b);
 }
 
@@ -254,7 +254,7 @@ static void help_text(FILE *out, const char *help)
 
     fputc('\n', out);
     while (text_next_line(&rest, &line))
-        print_wrapped(out, line.data, line.len, 0, 0);
+        print_help(out, line.data, line.len, 0, 0);
 }
 
 void help_command(const struct command *c, FILE *out)
@@ -268,7 +268,8 @@ void help_command(const struct command *c, FILE *out)
                   {GROUP_DEVICE, "Device and judgement"},
                   {GROUP_TOOLS, "Tools"}};
 
-    fprintf(out, "cutegen %s%s%s\n  %s\n", c->name, *c->words ? " " : "", c->words, c->summary);
+    fprintf(out, "cutegen %s%s%s\n  ", c->name, *c->words ? " " : "", c->words);
+    print_help(out, c->summary, strlen(c->summary), 2, 2);
     if (*c->help)
         help_text(out, c->help);
     fprintf(out, "\nFlags [default]\n");
@@ -302,7 +303,7 @@ void help_all(FILE *out)
         int width = fprintf(out, "  cutegen %s %s", c->name, c->words);
 
         width += fprintf(out, "%*s", width < 38 ? 38 - width : 2, "");
-        print_wrapped(out, c->summary, strlen(c->summary), width, 38);
+        print_help(out, c->summary, strlen(c->summary), width, 38);
     }
     fprintf(out,
             "\nStart with: cutegen run examples/swish.py\n"

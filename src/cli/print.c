@@ -5,6 +5,7 @@
  * A modelled time is never shown without its mark. JSON keys are a promise:
  * docs/commands.md lists them.
  */
+#include "base/fs.h"
 #include "base/text.h"
 #include "cli/cmd.h"
 
@@ -63,6 +64,17 @@ const char *show_device(const struct device *d, struct arena *a)
     if (d->kind == DEVICE_SIMT)
         return arena_printf(a, "simt as %s", d->models ? d->models : "no GPU");
     return arena_printf(a, "%s (cuda:%d)", d->name, d->index);
+}
+
+/* A path as the user would write it: seen from the working directory if below it. */
+const char *short_path(const char *path, struct arena *a)
+{
+    const char *here = path_absolute(a, ".");
+    size_t len = strlen(here);
+
+    if (path && !strncmp(path, here, len) && path[len] == '/')
+        return path + len + 1;
+    return path;
 }
 
 void print_visible(FILE *to, const char *text, size_t len)

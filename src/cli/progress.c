@@ -13,6 +13,7 @@
  * 2. The column heads carry a * exactly when the times are modelled.
  */
 #include "base/clock.h"
+#include "base/log.h"
 #include "cli/cmd.h"
 
 #include <pthread.h>
@@ -93,6 +94,18 @@ static void live_draw(struct live *l)
         l->on = false;
 }
 
+/* A line of the log stands above the live one. */
+static void live_log(void *ctx, const char *text, size_t len)
+{
+    struct live *l = ctx;
+
+    pthread_mutex_lock(&l->lock);
+    live_erase(l);
+    print_log(NULL, text, len);
+    live_draw(l);
+    pthread_mutex_unlock(&l->lock);
+}
+
 static void *live_loop(void *arg)
 {
     struct live *l = arg;
@@ -119,12 +132,14 @@ static void live_start(struct live *l)
     l->since_ms = clock_ms();
     if (l->on && pthread_create(&l->thread, NULL, live_loop, l))
         l->on = false;
+    log_set_put(live_log, l);
 }
 
 static void live_stop(struct live *l)
 {
     bool running = l->on;
 
+    log_set_put(print_log, NULL);
     pthread_mutex_lock(&l->lock);
     l->stopping = true;
     pthread_cond_signal(&l->stop);

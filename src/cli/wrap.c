@@ -3,18 +3,20 @@
  * wrap.c - lines that fit the terminal.
  *
  * On a terminal, text is broken between words and goes on behind an indent. Into a pipe or a file
- * every line stays whole: programs and grep read it.
+ * every line stays whole: programs and grep read it. Help is for people, who also read it in a
+ * pager: it is broken there too.
  */
 #include "cli/cmd.h"
 
 #include "base/buf.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LEAST = 40 };
+enum { LEAST = 40, PAGE = 80 };
 
 int terminal_columns(FILE *to)
 {
@@ -47,10 +49,10 @@ static void put_plain(FILE *to, const char *text, size_t len)
     fwrite(text, 1, len, to);
 }
 
-static void put_words(FILE *to, const char *text, size_t len, int used, int indent, put_fn *put)
+/* Width 0: in one line. */
+static void put_words(FILE *to, const char *text, size_t len, int width, int used, int indent,
+                      put_fn *put)
 {
-    int width = terminal_columns(to);
-
     if (!width) {
         put(to, text, len);
         fputc('\n', to);
@@ -76,7 +78,28 @@ static void put_words(FILE *to, const char *text, size_t len, int used, int inde
 
 void print_wrapped(FILE *to, const char *text, size_t len, int used, int indent)
 {
-    put_words(to, text, len, used, indent, print_visible);
+    put_words(to, text, len, terminal_columns(to), used, indent, print_visible);
+}
+
+void print_help(FILE *to, const char *text, size_t len, int used, int indent)
+{
+    int width = terminal_columns(to);
+
+    put_words(to, text, len, width ? width : PAGE, used, indent, print_visible);
+}
+
+void print_page(const struct buf *page, int indent)
+{
+    struct text rest = {page->data, page->len}, line;
+
+    while (text_next_line(&rest, &line))
+        put_words(stdout, line.data, line.len, terminal_columns(stdout), 0, indent, put_plain);
+}
+
+void print_log(void *ctx, const char *text, size_t len)
+{
+    (void)ctx;
+    print_wrapped(stderr, text, len, 0, 2);
 }
 
 void print_fit(int indent, const char *fmt, ...)
@@ -87,6 +110,6 @@ void print_fit(int indent, const char *fmt, ...)
     va_start(ap, fmt);
     buf_vprintf(&b, fmt, ap);
     va_end(ap);
-    put_words(stdout, b.data ? b.data : "", b.len, 0, indent, put_plain);
+    put_words(stdout, b.data ? b.data : "", b.len, terminal_columns(stdout), 0, indent, put_plain);
     buf_release(&b);
 }

@@ -238,10 +238,13 @@ static const char *finding_summary(const struct evidence *e, const struct seen *
 
 static const char *values_summary(const struct evidence *e, enum verdict_kind kind)
 {
+    static const char said[] = "never written: "; /* the sentence says so already */
     struct comparison sum;
     const char *tail;
 
     totals(e, &sum);
+    if (kind == VERDICT_NOT_WRITTEN && sum.pattern && !strncmp(sum.pattern, said, strlen(said)))
+        sum.pattern += strlen(said);
     tail = sum.pattern ? arena_printf(e->a, ": %s", sum.pattern) : "";
     if (kind == VERDICT_NOT_WRITTEN)
         return arena_printf(e->a, "%" PRId64 " of %" PRId64 " output elements were never written%s",
@@ -263,8 +266,9 @@ const char *words_summary(const struct evidence *e, enum verdict_kind kind)
 
     if (kind == VERDICT_PASS)
         return arena_printf(
-            e->a, "%d draws of %d distributions, max relative error %.3g (reference %.3g)",
-            e->draws, e->distribution_count, e->accuracy.max_rel, e->accuracy.reference_max_rel);
+            e->a, "%d draw%s of %d distributions, max relative error %.3g (reference %.3g)",
+            e->draws, e->draws == 1 ? "" : "s", e->distribution_count, e->accuracy.max_rel,
+            e->accuracy.reference_max_rel);
     if (s) /* it has a line; the outcome alone has not */
         return finding_summary(e, s);
     if (kind == e->fatal)

@@ -121,9 +121,26 @@ bool loop_first(struct loop *l, bool *found, struct error *err)
     return true;
 }
 
+/* The depth from which profiles are read, once, for the report: it may be earlier than planned. */
+static bool loop_profile_tell(struct loop *l, struct error *err)
+{
+    json_t *data;
+    bool ok;
+
+    for (size_t i = 0; i < l->past.event_count && !l->profile_told; i++)
+        l->profile_told = strcmp(l->past.events[i].kind, EVENT_PROFILE_FROM) == 0;
+    if (l->profile_told)
+        return true;
+    l->profile_told = true;
+    data = json_pack("{s:i}", "depth", l->depth);
+    ok = run_event_add(l->run, EVENT_PROFILE_FROM, data, err);
+    json_decref(data);
+    return ok;
+}
+
 bool loop_question(struct loop *l, struct settled *from, struct question *q, struct error *err)
 {
-    if (l->profiled && !loop_profile(l, from, err))
+    if (l->profiled && (!loop_profile(l, from, err) || !loop_profile_tell(l, err)))
         return false;
     *q = (struct question){
         .current = &from->cand, .time = &from->time, .profile = l->profiled ? from->profile : NULL};

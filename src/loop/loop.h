@@ -32,6 +32,7 @@ struct run_options {
     const char *const *said; /* with resume_id: the keys that were given as flags; may be NULL */
     const char *suite;       /* the suite it belongs to and whose budget it shares; NULL: none */
     int max_depth;           /* optimisation steps at most; -1: as many as suit whoever answers */
+    int share_depth;         /* what restarts divided when the run began; 0: max_depth */
     int max_repairs;         /* per step */
     int patience;            /* a model: stop after so many depths without a gain; 0: never */
     int profile_from;        /* depth; < 0: by kernel class */

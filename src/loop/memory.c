@@ -19,10 +19,12 @@ enum { MAX_TEXT = 4096, MAX_WORDS = 110, GAINS = 4, FAILURES = 3 };
 /* One line of printable text, cut. */
 static void put_line(struct buf *b, const char *text)
 {
-    struct text t = text_cut(text_of(text ? text : ""), MAX_WORDS);
+    struct text whole = text_of(text ? text : ""), t = text_cut(whole, MAX_WORDS);
 
     for (size_t i = 0; i < t.len; i++)
         buf_putc(b, (unsigned char)t.data[i] < ' ' ? ' ' : t.data[i]);
+    if (t.len < whole.len)
+        buf_puts(b, " ...");
 }
 
 static void put_gains(struct buf *b, const struct lessons *l)

@@ -130,6 +130,8 @@ json_t *run_options_json(const struct settings *s, const struct run_options *o)
     json_object_set_new(out, "search", json_string(search_names[o->search]));
     json_object_set_new(out, "beam", json_integer(o->beam));
     json_object_set_new(out, "restarts", json_integer(o->restarts));
+    json_object_set_new(out, "share_depth",
+                        json_integer(o->share_depth ? o->share_depth : o->max_depth));
     json_object_set_new(out, "parallel_calls", json_integer(o->parallel_calls));
     json_object_set_new(out, "floor_stop", json_integer(o->floor_stop));
     json_object_set_new(out, "memory", json_boolean(o->memory));
@@ -166,6 +168,7 @@ static void restore_search(const json_t *j, struct run_options *o)
             o->search = (enum search)i;
     o->beam = (int)json_int_or(j, "beam", 1);
     o->restarts = (int)json_int_or(j, "restarts", 1);
+    o->share_depth = (int)json_int_or(j, "share_depth", json_int_or(j, "max_depth", 0));
     o->parallel_calls = (int)json_int_or(j, "parallel_calls", 1);
     o->memory = json_bool_or(j, "memory", false);
     if (!said(o, "floor-stop")) /* one of an earlier version was never ended by it */

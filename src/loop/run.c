@@ -83,6 +83,21 @@ static bool keep_changes(struct loop *l, struct error *err)
     return ok;
 }
 
+/* What was reached stays reached: the way back to it is gone again, and none of it is lost. */
+static void keep_depth(struct loop *l)
+{
+    int reached = 0;
+
+    for (size_t i = 0; i < l->past.attempt_count; i++)
+        if (l->past.attempts[i].candidate.depth > reached)
+            reached = l->past.attempts[i].candidate.depth;
+    if (l->opt.max_depth < 0 || l->opt.max_depth >= reached)
+        return;
+    log_warn("--depth %d is ignored: run %s has reached depth %d", l->opt.max_depth,
+             l->opt.resume_id, reached);
+    l->opt.max_depth = reached;
+}
+
 static bool run_go_on(struct loop *l, struct store *store, struct error *err)
 {
     int in_flight;
@@ -223,6 +238,7 @@ bool loop_run(const struct settings *settings, const struct run_options *options
         l.opt.task_path = l.past.task.path;
         if (!run_options_restore(l.past.options, a, &set, &l.opt, err))
             goto done;
+        keep_depth(&l);
     }
     if (!check_target(&set, &l.opt, err))
         goto done;
@@ -237,12 +253,18 @@ bool loop_run(const struct settings *settings, const struct run_options *options
     if (!store && !store_open(set.runs_dir, set.store_url, STORE_WRITE, &store, err))
         goto done;
     l.profile_from = run_profile_depth(&set, &l.opt, l.task.class);
+    if (l.past.options) /* a greater depth does not move it */
+        l.profile_from = (int)json_int_or(l.past.options, "profile_depth", l.profile_from);
     l.profile_early = l.opt.profile_from < 0 && !loop_is_ladder(&set);
     if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))
         goto done;
     loop_event(&l, (struct event){.kind = EVENT_TASK, .text = stage_engineer(l.st)});
     ok = loop_memory(&l, store, err) && loop_iterate(&l, err) && loop_accept_best(&l, err) &&
          loop_all_columns(&l, err);
+    if (ok && (size_t)l.attempt < l.past.attempt_count)
+        log_warn("with these flags run %s ends after %d of the %zu attempts it has made; `cutegen "
+                 "show %s` has the best of all",
+                 run_id(l.run), l.attempt, l.past.attempt_count, run_id(l.run));
     run_close(&l, ok, err);
     summarise(&l, out);
 done:

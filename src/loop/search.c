@@ -166,6 +166,17 @@ static bool start_again(struct loop *l, int depth, struct settled **out, struct 
     return true;
 }
 
+/*
+ * The last depth of a start. The shares are those the run began with: a resumed run must take the
+ * same way again, and what `resume --depth` adds is the last start's.
+ */
+static int start_end(const struct run_options *o, int start, int starts)
+{
+    int64_t all = o->share_depth ? o->share_depth : o->max_depth, end = all * (start + 1) / starts;
+
+    return start == starts - 1 || end > o->max_depth ? o->max_depth : (int)end;
+}
+
 bool loop_restarts(struct loop *l, struct error *err)
 {
     int depth = 1, starts = l->opt.restarts < 1 ? 1 : l->opt.restarts;
@@ -179,7 +190,7 @@ bool loop_restarts(struct loop *l, struct error *err)
         return true;
     line = (struct lineage){.best = l->best, .last = l->last};
     for (int i = 0; i < starts; i++) {
-        int end = (int)((int64_t)l->opt.max_depth * (i + 1) / starts);
+        int end = start_end(&l->opt, i, starts);
 
         if (i > 0) {
             if (depth > end)

@@ -45,6 +45,7 @@ struct loop {
     int profile_from;        /* depth from which a profile is read at the latest */
     bool profile_early;      /* already when structure brings no more gains */
     bool profiled;           /* it is read from now on */
+    bool profile_told;       /* and the store knows from which depth */
     pthread_mutex_t asking;  /* threads that ask write the store under it */
     const char *known;       /* what the store knows of similar tasks; NULL: nothing */
     bool accept_later;       /* checking the best kernel failed once: not before the end again */

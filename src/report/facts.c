@@ -10,6 +10,7 @@
 #include "report/facts.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/json.h"
 
 #include <math.h>
@@ -82,6 +83,12 @@ static void find_profile(struct facts *f)
         json_int_or(h->options, "profile_depth", json_int_or(h->options, "profile_from", -1));
 
     f->profile_from = -1;
+    for (size_t i = 0; i < h->event_count; i++)
+        if (strcmp(h->events[i].kind, EVENT_PROFILE_FROM) == 0) {
+            f->profile_from = (int)json_int_or(h->events[i].data, "depth", -1);
+            return;
+        }
+    /* A run of an earlier version: what was planned, once a profile was taken. */
     for (size_t i = 0; i < h->attempt_count; i++) {
         if (!h->attempts[i].profile)
             continue;
@@ -167,7 +174,10 @@ struct facts facts_of(const struct run_history *h)
     f.best = attempt_find(h, h->info.best_attempt);
     f.model_ms = f.all.ms;
     int64_t end_ms = h->info.ended_ms;
-    if (!end_ms && h->attempt_count) {
+    if (!end_ms && h->info.alive) { /* whole seconds: a page is sent again when it has changed */
+        int64_t passed_ms = clock_unix_ms() - h->info.started_ms;
+        end_ms = h->info.started_ms + passed_ms / 1000 * 1000;
+    } else if (!end_ms && h->attempt_count) {
         const struct attempt_record *last = &h->attempts[h->attempt_count - 1];
         end_ms = last->ended_ms ? last->ended_ms : last->started_ms;
     }

@@ -115,25 +115,31 @@ static double share(int n, int of)
     return of ? 100.0 * n / of : 0;
 }
 
-void field_text(const struct field *f, bool modelled, struct buf *b, struct arena *a)
+void field_text(const struct field *f, bool modelled, int columns, struct buf *b, struct arena *a)
 {
+    enum { NAME = 28, SHORT_NAME = 16, FIGURES = 28, EACH_FAST = 9 };
     const char *group = "", *star = modelled ? "*" : "";
+    bool all = columns == 0 || columns >= NAME + FIGURES + FAST_COUNT * EACH_FAST;
+    int name = all ? NAME : SHORT_NAME, fasts = FAST_COUNT;
+
+    while (!all && fasts > 0 && name + FIGURES + fasts * EACH_FAST > columns)
+        fasts--;
 
     for (int i = 0; i < f->count; i++) {
         const struct field_line *l = &f->lines[i];
 
         if (strcmp(group, l->group) != 0) {
-            buf_printf(b, "\n%-28s %7s %9s %9s", group_title(l->group), "tasks", "correct",
-                       arena_printf(a, "geomean%s", star));
-            for (int p = 0; p < FAST_COUNT; p++)
+            buf_printf(b, "\n%-*.*s %7s %9s %9s", name, name, group_title(l->group), "tasks",
+                       "correct", arena_printf(a, "geomean%s", star));
+            for (int p = 0; p < fasts; p++)
                 buf_printf(b, " %8s", arena_printf(a, "fast_%g", fast_limits[p]));
             buf_puts(b, "\n");
         }
         group = l->group;
-        buf_printf(b, "%-28.28s %7d %7.0f %% %8s%s", plain(l->name, a), l->tasks,
+        buf_printf(b, "%-*.*s %7d %7.0f %% %8s%s", name, name, plain(l->name, a), l->tasks,
                    share(l->correct, l->tasks), ratio_text(l->geomean, a),
                    l->geomean > 0 ? "x" : " ");
-        for (int p = 0; p < FAST_COUNT; p++)
+        for (int p = 0; p < fasts; p++)
             buf_printf(b, " %6.0f %%", share(l->fast[p], l->tasks));
         buf_puts(b, "\n");
     }

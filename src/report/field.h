@@ -29,7 +29,7 @@ struct field {
 };
 
 struct field field_of(const struct suite_rows *s, struct arena *a);
-void field_text(const struct field *f, bool modelled, struct buf *b, struct arena *a);
+void field_text(const struct field *f, bool modelled, int columns, struct buf *b, struct arena *a);
 void field_html(const struct field *f, bool modelled, struct buf *b, struct arena *a);
 json_t *field_json(const struct field *f); /* new reference */
 void field_csv(const struct field *f, struct buf *b);

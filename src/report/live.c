@@ -25,12 +25,18 @@ static const char live_style[] =
     "#line{position:sticky;top:0;z-index:2;background:var(--paper);border-bottom:1px solid "
     "var(--line)}#line>div{max-width:1088px;margin:0 auto;padding:9px 24px;display:flex;gap:16px;"
     "justify-content:space-between;font-size:13px;color:var(--dim)}#line a{text-decoration:none}"
-    "#live header{padding-top:26px}.suite-card{padding:6px 0 4px}.suite-card h3{margin:18px 0 2px;"
+    "#live header{padding-top:26px}.suite-card{padding:6px 0 "
+    "4px}main>.suite-card{padding-top:18px}.suite-card h3{margin:18px 0 2px;"
     "font-size:16px}.suite-card p{margin:0;color:var(--dim);font-size:13px}"
     ".sums td a,.sums th a,.suite-card h3 a{text-decoration:none}"
+    ".runs th:nth-child(1){width:22%}.runs th:nth-child(2){width:13%}.runs th:nth-child(3),"
+    ".runs th:nth-child(4){width:12%}.runs th:nth-child(n+5){width:8%}.runs th:nth-child(9){"
+    "width:auto}"
     ".sums td a:hover,.sums th a:hover,.suite-card h3 a:hover{text-decoration:underline}"
     "@media(max-width:640px){main,header,footer{padding:0 16px}#line>div{padding:9px 16px}"
-    "#live .wide{display:none}#live .sums th,#live .sums td{padding-left:12px}"
+    "#live .wide{display:none}.runs th:nth-child(1){width:34%}.runs th:nth-child(2){width:22%}"
+    "#live .runs td{white-space:nowrap}#live .runs th{overflow-wrap:anywhere}"
+    "#live .sums th,#live .sums td{padding-left:12px}"
     "#live .sums th:first-child,#live .sums td:first-child{padding-left:0}"
     ".lead{font-size:18px}.hero{padding:20px 0}#live .hero .big{font-size:52px}"
     ".crumbs{flex-wrap:wrap;gap:2px 16px}.crumbs span{overflow-wrap:anywhere}}";
@@ -124,8 +130,9 @@ static void put_runs(struct buf *b, const char *title, const struct run_info *ru
     if (!shown)
         return;
     buf_printf(b,
-               "<section><h2>%s</h2><div class=\"scroll\"><table class=\"sums\"><thead><tr><th "
-               "class=\"l0\">task</th><th class=\"l0\">state</th><th>best</th><th>speed-up</th><th "
+               "<section><h2>%s</h2><div class=\"scroll\"><table class=\"sums "
+               "runs\"><thead><tr><th class=\"l0\">task</th><th "
+               "class=\"l0\">state</th><th>best</th><th>speed-up</th><th "
                "class=\"wide\">attempts</th><th class=\"wide\">calls</th><th class=\"wide\">cost"
                "</th><th class=\"wide\">took</th><th class=\"l0 wide\">model</th></tr></thead>"
                "<tbody>",
@@ -139,13 +146,17 @@ static void put_runs(struct buf *b, const char *title, const struct run_info *ru
     buf_puts(b, "</tbody></table></div></section>");
 }
 
-static void put_card(struct buf *b, const struct live_suite *s)
+static void put_card(struct buf *b, const struct live_suite *s, bool named)
 {
     size_t part = s->count ? 100 * s->ended / s->count : 0;
 
-    buf_puts(b, "<div class=\"suite-card\"><h3>");
-    put_link(b, "suite", s->name, s->name);
-    buf_printf(b, "</h3><div class=\"bar2\"><span style=\"width:%zu%%\"></span></div>", part);
+    buf_puts(b, "<div class=\"suite-card\">");
+    if (named) {
+        buf_puts(b, "<h3>");
+        put_link(b, "suite", s->name, s->name);
+        buf_puts(b, "</h3>");
+    }
+    buf_printf(b, "<div class=\"bar2\"><span style=\"width:%zu%%\"></span></div>", part);
     buf_printf(b, "<p>%zu of %zu tasks done, %zu running</p></div>", s->ended, s->count,
                s->running);
 }
@@ -168,7 +179,7 @@ void report_live_overview(const struct run_info *runs, size_t count,
     if (suite_count)
         buf_puts(b, "<section><h2>Suites</h2>");
     for (size_t i = 0; i < suite_count; i++)
-        put_card(b, &suites[i]);
+        put_card(b, &suites[i], true);
     if (suite_count)
         buf_puts(b, "</section>");
     put_runs(b, "Running", runs, count, true, a);
@@ -194,8 +205,31 @@ void report_live_run(const struct run_history *h, struct buf *b)
     arena_free(a);
 }
 
+static void put_task_now(struct buf *b, const struct suite_task *t, const struct run_history *h,
+                         struct arena *a)
+{
+    struct facts f;
+
+    buf_puts(b, "<tr><th scope=\"row\" class=\"l0\">");
+    if (!t->run) {
+        html_puts(b, t->name);
+        buf_puts(b, "</th><td class=\"l0\"><span class=\"state\">waiting</span></td><td "
+                    "class=\"wide\"></td><td></td><td></td></tr>");
+        return;
+    }
+    f = facts_of(h);
+    put_link(b, "run", t->run, t->name);
+    buf_puts(b, "</th><td class=\"l0\">");
+    put_state(b, &h->info);
+    buf_printf(b, "</td><td class=\"wide\">%zu attempt%s</td><td>", h->attempt_count,
+               h->attempt_count == 1 ? "" : "s");
+    if (f.best_us > 0)
+        buf_printf(b, "%s%s", us_text(f.best_us, MICRO, a), modelled_mark(f.modelled));
+    buf_printf(b, "</td><td>%s</td></tr>", ms_text(f.wall_ms, a));
+}
+
 /* What each task is at, before what they came to. */
-static void put_now(struct buf *b, const struct suite_view *v)
+static void put_now(struct buf *b, const struct suite_view *v, struct arena *a)
 {
     struct live_suite card = {.name = v->suite->name, .count = v->suite->count};
 
@@ -206,26 +240,11 @@ static void put_now(struct buf *b, const struct suite_view *v)
     if (card.ended == card.count)
         return;
     buf_puts(b, "<main>");
-    put_card(b, &card);
+    put_card(b, &card, false);
     buf_puts(b, "<div class=\"scroll\"><table class=\"sums\"><tbody>");
-    for (size_t i = 0; i < v->suite->count; i++) {
-        const struct suite_task *t = &v->suite->tasks[i];
-
-        if (t->ended)
-            continue;
-        buf_puts(b, "<tr><th scope=\"row\" class=\"l0\">");
-        if (t->run)
-            put_link(b, "run", t->run, t->name);
-        else
-            html_puts(b, t->name);
-        buf_puts(b, "</th><td class=\"l0\">");
-        if (t->run)
-            put_state(b, &v->histories[i].info);
-        else
-            buf_puts(b, "<span class=\"state\">waiting</span>");
-        buf_printf(b, "</td><td>%zu attempts</td></tr>",
-                   t->run ? v->histories[i].attempt_count : 0);
-    }
+    for (size_t i = 0; i < v->suite->count; i++)
+        if (!v->suite->tasks[i].ended)
+            put_task_now(b, &v->suite->tasks[i], &v->histories[i], a);
     buf_puts(b, "</tbody></table></div></main>");
 }
 
@@ -234,7 +253,7 @@ void report_live_suite(const struct suite_view *v, struct buf *b)
     struct arena *a = arena_new();
     struct suite_rows rows = suite_rows_of(v, a);
 
-    put_now(b, v);
+    put_now(b, v, a);
     suite_page(b, &rows, a);
     arena_free(a);
 }

@@ -32,7 +32,7 @@ struct suite_view {
     const struct run_history *histories;
 };
 bool report_suite_write(const struct suite_view *v, const char *path, struct error *err);
-void report_suite_text(const struct suite_view *v, struct buf *out);
+void report_suite_text(const struct suite_view *v, int columns, struct buf *out);
 /* One line per task after a line of names (docs/commands.md). */
 void report_suite_csv(const struct suite_view *v, struct buf *out);
 /* The table of the field: one line per baseline, kernel class and accuracy class. */
@@ -51,9 +51,10 @@ void report_live_overview(const struct run_info *runs, size_t count,
 void report_live_run(const struct run_history *h, struct buf *out);
 void report_live_suite(const struct suite_view *v, struct buf *out);
 
-/* `cutegen show RUN` and `cutegen runs`, without colour. */
-void report_text(const struct run_history *h, struct buf *out);
-void report_runs_text(const struct run_info *runs, size_t count, struct buf *out);
+/* `cutegen show RUN` and `cutegen runs`, without colour. Tables, a suite's too, leave columns out
+ * that do not fit; columns 0: there is room. Other lines are the caller's to break. */
+void report_text(const struct run_history *h, int columns, struct buf *out);
+void report_runs_text(const struct run_info *runs, size_t count, int columns, struct buf *out);
 
 /*
  * New references. Times are in microseconds, dates in Unix milliseconds; what is not known is

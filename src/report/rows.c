@@ -78,7 +78,7 @@ struct suite_rows suite_rows_of(const struct suite_view *v, struct arena *a)
         s.rows[i] = (struct suite_row){.task = t->name,
                                        .problem = t->problem,
                                        .f = f,
-                                       .wall_ms = t->wall_ms,
+                                       .wall_ms = t->ended || !f ? t->wall_ms : f->wall_ms,
                                        .retries = t->retries};
         if (!t->ended && !*t->problem && !f)
             s.rows[i].problem = "not begun";
@@ -113,6 +113,11 @@ const char *row_why(const struct suite_row *r)
     return h->info.reason ? h->info.reason : "";
 }
 
+const char *row_took(const struct suite_row *r, struct arena *a)
+{
+    return r->wall_ms > 0 ? ms_text(r->wall_ms, a) : "";
+}
+
 const char *row_state(const struct suite_row *r)
 {
     if (!r->f)
@@ -124,30 +129,40 @@ const char *row_state(const struct suite_row *r)
 
 /* ---- text -------------------------------------------------------------------- */
 
-static void put_row(struct buf *b, const struct suite_row *r, int width, struct arena *a)
+enum { ALL = 72, SOME = 36, WHY = 80 }; /* columns behind the name; of a reason */
+
+static void put_row(struct buf *b, const struct suite_row *r, int width, int columns,
+                    struct arena *a)
 {
     const struct facts *f = r->f;
+    bool all = columns == 0 || columns >= width + ALL;
+    bool best = f && f->best;
 
-    buf_printf(b, "%-*s  %-9s ", width, plain(r->task, a), row_state(r));
-    if (!f || !f->best) {
-        buf_printf(b, "%5s %11s %9s %9s", "", "", "", "");
-    } else {
-        buf_printf(b, "%5d %10s%s ", f->best->candidate.depth,
-                   f->best_us > 0 ? us_text(f->best_us, "u", a) : "-", f->modelled ? "*" : " ");
-        buf_printf(b, "%7sx%s ", ratio_text(f->speedup, a), f->modelled ? "*" : " ");
-        if (f->roofline > 0)
-            buf_printf(b, "%6.0f %%%s", f->roofline * 100, f->modelled ? "*" : " ");
-        else
-            buf_printf(b, "%9s", "");
-    }
-    buf_printf(b, " %9s", f && f->all.cost_known ? money_text(f->all.cost_usd, a) : "-");
-    buf_printf(b, " %12s", ms_text(r->wall_ms, a));
+    buf_printf(b, "%-*.*s  %-9s", width, width, plain(r->task, a), row_state(r));
+    if (all && best)
+        buf_printf(b, " %5d", f->best->candidate.depth);
+    else if (all)
+        buf_printf(b, " %5s", "");
+    if (best)
+        buf_printf(b, " %10s%s %7sx%s", f->best_us > 0 ? us_text(f->best_us, "u", a) : "-",
+                   f->modelled ? "*" : " ", ratio_text(f->speedup, a), f->modelled ? "*" : " ");
+    else
+        buf_printf(b, " %11s %9s", "", "");
+    if (all && best && f->roofline > 0)
+        buf_printf(b, " %6.0f %%%s", f->roofline * 100, f->modelled ? "*" : " ");
+    else if (all)
+        buf_printf(b, " %9s", "");
+    if (all)
+        buf_printf(b, " %9s %12s", f && f->all.cost_known ? money_text(f->all.cost_usd, a) : "-",
+                   row_took(r, a));
+    while (b->len && b->data[b->len - 1] == ' ')
+        b->data[--b->len] = '\0';
     if (*row_why(r))
-        buf_printf(b, "  %.80s", plain(row_why(r), a));
+        buf_printf(b, "%s%.*s", columns ? "\n    " : "  ", (int)WHY, plain(row_why(r), a));
     buf_puts(b, "\n");
 }
 
-static void put_sums(struct buf *b, const struct suite_rows *s, struct arena *a)
+static void put_sums(struct buf *b, const struct suite_rows *s, int columns, struct arena *a)
 {
     const char *over = s->modelled ? "depth 0 (modelled)" : "PyTorch eager";
     struct field field = field_of(s, a);
@@ -171,25 +186,29 @@ static void put_sums(struct buf *b, const struct suite_rows *s, struct arena *a)
                s->cost_known ? money_text(s->cost_usd, a) : "none known",
                s->cost_known && !s->cost_whole ? " and calls whose price is unknown" : "",
                ms_text(s->wall_ms, a));
-    field_text(&field, s->modelled, b, a);
+    field_text(&field, s->modelled, columns, b, a);
 }
 
-void report_suite_text(const struct suite_view *v, struct buf *out)
+void report_suite_text(const struct suite_view *v, int columns, struct buf *out)
 {
     struct arena *a = arena_new();
     struct suite_rows s = suite_rows_of(v, a);
+    bool all;
     int width = 4;
 
     for (size_t i = 0; i < s.count; i++)
         width = (int)strlen(s.rows[i].task) > width ? (int)strlen(s.rows[i].task) : width;
     width = width > 40 ? 40 : width;
-    buf_printf(out, "%-*s  %-9s %5s %11s %9s %9s %9s %12s\n", width, "task", "state", "depth",
-               "time ", "speed-up", "roofline", "cost", "took");
+    if (columns && width + SOME > columns)
+        width = columns - SOME;
+    all = columns == 0 || columns >= width + ALL;
+    buf_printf(out, "%-*s  %-9s%s %11s %9s%s\n", width, "task", "state", all ? " depth" : "",
+               "time ", "speed-up", all ? "  roofline      cost         took" : "");
     for (size_t i = 0; i < s.count; i++)
-        put_row(out, &s.rows[i], width, a);
+        put_row(out, &s.rows[i], width, columns, a);
     if (s.modelled && s.timed)
         buf_puts(out, "* modelled, not measured; speed-ups are over depth 0\n");
-    put_sums(out, &s, a);
+    put_sums(out, &s, columns, a);
     arena_free(a);
 }
 

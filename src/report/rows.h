@@ -45,5 +45,7 @@ struct suite_rows suite_rows_of_runs(const struct facts *runs, size_t count, str
 /* Why a row has no kernel, one line; "" when it has one. */
 const char *row_why(const struct suite_row *r);
 const char *row_state(const struct suite_row *r); /* "correct", "no kernel", "killed", ... */
+/* Until now, for one that is running; "" for one that has not begun. */
+const char *row_took(const struct suite_row *r, struct arena *a);
 
 #endif

@@ -130,7 +130,7 @@ static int count_above(const struct suite_rows *s, double p)
 static void put_curve(struct buf *b, const struct suite_rows *s)
 {
     buf_printf(b,
-               "<section><h2>How many are how fast</h2><figure class=\"chart\"><svg "
+               "<section><h2>How many are how fast</h2><figure class=\"chart curve\"><svg "
                "viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"fast_p\">",
                CURVE_W, CURVE_H);
     put_axes(b, s);
@@ -212,7 +212,7 @@ static void put_row(struct buf *b, const struct suite_row *r, struct arena *a)
         buf_puts(b, "</td><td data-v=\"0\"></td><td data-v=\"0\"></td><td data-v=\"0\"></td>"
                     "<td data-v=\"0\"></td><td data-v=\"0\"></td>");
     buf_printf(b, "<td data-v=\"%lld\">%s</td><td class=\"l0 wrap\">", (long long)r->wall_ms,
-               ms_text(r->wall_ms, a));
+               row_took(r, a));
     if (f && f->best)
         html_puts(b, f->h->info.id);
     else

@@ -13,7 +13,32 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHANGE_COLUMNS = 40 };
+enum {
+    CHANGE_COLUMNS = 40,
+    WIDE = 100,         /* columns from which a run's table has all of its own */
+    ROOFLINE_FROM = 72, /* from which it has the fraction of the roofline */
+    LEAST_CHANGE = 12,
+};
+
+/* What a run's table has room for. */
+struct layout {
+    bool build, roofline; /* build: and the line of blocks */
+    int change;
+};
+
+static struct layout layout_of(int columns)
+{
+    struct layout l = {.build = true, .roofline = true, .change = CHANGE_COLUMNS};
+
+    if (columns == 0 || columns >= WIDE)
+        return l;
+    l.build = false;
+    l.roofline = columns >= ROOFLINE_FROM;
+    l.change = columns - 7 - 1 - 15 - 11 - (l.roofline ? 10 : 0);
+    l.change = l.change > CHANGE_COLUMNS ? CHANGE_COLUMNS : l.change;
+    l.change = l.change < LEAST_CHANGE ? LEAST_CHANGE : l.change;
+    return l;
+}
 
 /* Cut and padded to `width` columns, counted in characters. */
 static void put_column(struct buf *b, const char *s, int width)
@@ -88,7 +113,7 @@ static void put_spark(struct buf *b, const struct facts *f, const struct attempt
 }
 
 static void put_attempt(struct buf *b, const struct facts *f, const struct attempt_record *r,
-                        struct arena *a)
+                        const struct layout *l, struct arena *a)
 {
     const struct attempt_outcome *o = &r->outcome;
     const char *change = plain(r->candidate.change, a);
@@ -101,8 +126,10 @@ static void put_attempt(struct buf *b, const struct facts *f, const struct attem
     } else {
         buf_printf(b, "%3d    ", r->candidate.depth);
     }
-    put_column(b, change, CHANGE_COLUMNS);
-    buf_printf(b, " %7s   ", r->ended_ms && o->build ? ms_text(o->build->build_ms, a) : "");
+    put_column(b, change, l->change);
+    if (l->build)
+        buf_printf(b, " %7s  ", r->ended_ms && o->build ? ms_text(o->build->build_ms, a) : "");
+    buf_puts(b, " ");
     put_column(b,
                refused       ? "not accepted"
                : r->ended_ms ? verdict_names[o->verdict.kind]
@@ -110,9 +137,10 @@ static void put_attempt(struct buf *b, const struct facts *f, const struct attem
                15);
     if (us > 0) {
         buf_printf(b, " %9s", us_text(us, "u", a));
-        if (o->measurement->floor_us > 0)
-            buf_printf(b, " %8.0f %%", o->measurement->floor_us / us * 100);
-        put_spark(b, f, r);
+        if (o->measurement->floor_us > 0 && l->roofline)
+            buf_printf(b, " %7.0f %%", o->measurement->floor_us / us * 100);
+        if (l->build)
+            put_spark(b, f, r);
     }
     while (b->len && b->data[b->len - 1] == ' ')
         b->data[--b->len] = '\0';
@@ -135,8 +163,9 @@ static void put_best(struct buf *b, const struct facts *f, struct arena *a)
         buf_printf(b, ", trivial: %s", plain(f->trivial, a));
     t = f->best->outcome.test;
     if (t && t->accuracy.draws)
-        buf_printf(b, "      checked %d draws, max relative error %s (reference %s)",
-                   t->accuracy.draws, error_text(t->accuracy.max_rel, a),
+        buf_printf(b, "\nchecked  %d draw%s, max relative error %s (reference %s)",
+                   t->accuracy.draws, t->accuracy.draws == 1 ? "" : "s",
+                   error_text(t->accuracy.max_rel, a),
                    error_text(t->accuracy.reference_max_rel, a));
     buf_puts(b, "\n");
     if (*f->accuracy_class)
@@ -162,17 +191,27 @@ static void put_next(struct buf *b, const struct facts *f)
         buf_printf(b, "next     cutegen export %s\n", r->id);
 }
 
-void report_text(const struct run_history *h, struct buf *out)
+static void put_attempts(struct buf *b, const struct facts *f, int columns, struct arena *a)
+{
+    struct layout l = layout_of(columns);
+    const char *mark = f->modelled ? "*" : "";
+
+    buf_printf(b, "depth  %-*s%s verdict         %8s%s", l.change, "change",
+               l.build ? "   build  " : "", "time", mark);
+    if (l.roofline)
+        buf_printf(b, " %8s%s", "roofline", mark);
+    buf_puts(b, "\n");
+    for (size_t i = 0; i < f->h->attempt_count; i++)
+        put_attempt(b, f, &f->h->attempts[i], &l, a);
+}
+
+void report_text(const struct run_history *h, int columns, struct buf *out)
 {
     struct arena *a = arena_new();
     struct facts f = facts_of(h);
-    const char *mark = f.modelled ? "*" : "";
 
     put_task(out, h, a);
-    buf_printf(out, "depth  %-*s   build   verdict          %8s%s %8s%s\n", CHANGE_COLUMNS,
-               "change", "time", mark, "roofline", mark);
-    for (size_t i = 0; i < h->attempt_count; i++)
-        put_attempt(out, &f, &h->attempts[i], a);
+    put_attempts(out, &f, columns, a);
     if (f.modelled)
         buf_printf(out, "* modelled for %s; run on a GPU to measure\n",
                    plain(h->device.models ? h->device.models : "a GPU", a));
@@ -198,35 +237,55 @@ static int column_width(const struct run_info *runs, size_t count)
     return (int)width;
 }
 
-void report_runs_text(const struct run_info *runs, size_t count, struct buf *out)
+/* What a list of runs has room for. */
+struct run_columns {
+    int id;         /* columns of the name */
+    bool all, some; /* all of them; depth and speed-up at least */
+};
+
+static void put_run(struct buf *b, const struct run_info *r, const struct run_columns *c,
+                    struct arena *a)
 {
+    double from = !r->modelled && r->eager_us > 0 ? r->eager_us : r->first_us;
+
+    buf_printf(b, "%-*s  %-8s", c->id, r->id, state_text(r));
+    if (c->all) {
+        buf_puts(b, " ");
+        put_column(b, plain(r->model, a), 21);
+        buf_puts(b, " ");
+        put_column(b, plain(r->device, a), 21);
+        buf_printf(b, " %8d", r->attempts);
+    }
+    if (r->best_depth >= 0 && c->some)
+        buf_printf(b, " %6d", r->best_depth);
+    if (r->best_depth >= 0)
+        buf_printf(b, " %10s%s", r->best_us > 0 ? us_text(r->best_us, "u", a) : "-",
+                   r->modelled ? "*" : " ");
+    if (r->best_us > 0 && from > 0 && c->some)
+        buf_printf(b, " %8sx%s", ratio_text(from / r->best_us, a),
+                   from == r->eager_us ? " eager" : "");
+    buf_puts(b, "\n");
+}
+
+void report_runs_text(const struct run_info *runs, size_t count, int columns, struct buf *out)
+{
+    enum { ALL = 100, SOME = 45 }; /* behind the name */
     struct arena *a = arena_new();
-    int width = column_width(runs, count);
+    struct run_columns c = {.id = column_width(runs, count)};
     bool modelled = false;
 
-    buf_printf(out,
-               "%-*s  state    engineer              device                attempts  depth "
-               "       best   speed-up\n",
-               width, "run");
+    c.all = columns == 0 || columns >= c.id + ALL;
+    c.some = c.all || columns >= c.id + SOME;
+    buf_printf(out, "%-*s  state   %s%s        best%s\n", c.id, "run",
+               c.all ? " engineer              device                attempts" : "",
+               c.some ? "  depth" : "", c.some ? "   speed-up" : "");
     for (size_t i = 0; i < count; i++) {
-        const struct run_info *r = &runs[i];
-        double from = !r->modelled && r->eager_us > 0 ? r->eager_us : r->first_us;
-        buf_printf(out, "%-*s  %-8s ", width, r->id, state_text(r));
-        put_column(out, plain(r->model, a), 21);
-        buf_puts(out, " ");
-        put_column(out, plain(r->device, a), 21);
-        buf_printf(out, " %8d", r->attempts);
-        if (r->best_depth >= 0)
-            buf_printf(out, " %6d %10s%s", r->best_depth,
-                       r->best_us > 0 ? us_text(r->best_us, "u", a) : "-", r->modelled ? "*" : " ");
-        if (r->best_us > 0 && from > 0)
-            buf_printf(out, " %8sx%s", ratio_text(from / r->best_us, a),
-                       from == r->eager_us ? " eager" : "");
-        buf_puts(out, "\n");
-        modelled = modelled || (r->modelled && r->best_us > 0);
+        put_run(out, &runs[i], &c, a);
+        modelled = modelled || (runs[i].modelled && runs[i].best_us > 0);
     }
     if (modelled)
         buf_puts(out, "* modelled, not measured\n");
-    buf_puts(out, "speed-up is over depth 0 where it does not say eager\n");
+    if (c.some)
+        buf_puts(out, "speed-up is over depth 0 where it does not say eager\n");
     arena_free(a);
 }

@@ -114,6 +114,8 @@ static bool render(struct stage *st, enum stage_kind kind, const struct question
     prompt_set_string(slots, "diagnosis", q->diagnosis);
     prompt_set_string(slots, "rejected", q->rejected);
     prompt_set_string(slots, "time", time_words(q->time, a));
+    if (kind == STAGE_OPTIMIZE)
+        prompt_set_string(slots, "reached", workshop_reached(q->task->class, a));
     prompt_set_string(slots, "known", q->known);
     prompt_set_string(slots, "note", q->note);
     prompt_set(slots, "passages", passages_for(st, q->verdict, a));

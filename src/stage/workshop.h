@@ -69,6 +69,8 @@ bool workshop_ask(struct stage *st, enum stage_kind kind, const struct question 
 /* Only makes the messages (ask.c): for showing what would be sent. */
 bool workshop_render(struct stage *st, enum stage_kind kind, const struct question *q,
                      struct arena *a, struct proposal *out, struct error *err);
+/* What the best kernels known of a class reach of their floor, a sentence; NULL: not known. */
+const char *workshop_reached(enum kernel_class of, struct arena *a);
 /* Takes edits, or a whole file, out of out->reply (ask.c). */
 void workshop_take_edits(const struct candidate *current, struct arena *a, struct proposal *out);
 

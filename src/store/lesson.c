@@ -10,13 +10,18 @@
 
 #include <string.h>
 
-enum { MOST_ATTEMPTS = 4000, MANY = 64 }; /* the newest are read; different ones that are counted */
+enum {
+    MOST_ATTEMPTS = 4000, /* the newest are read */
+    MANY = 64,            /* different lessons that are counted */
+    RUN_ATTEMPTS = 512,   /* of a run, whose repairs are followed to what they repair */
+};
 
 static const double WORTH_TELLING = 1.05; /* a smaller gain teaches nothing */
 
 /* One judged attempt. */
 struct judged_row {
     const char *task, *run, *change, *stage, *verdict, *summary;
+    int number, parent;
     bool kept, modelled, counts; /* counts: its time says something, and it was not refused later */
     double time_us, floor_us;
 };
@@ -26,8 +31,9 @@ struct collection {
     size_t gain_count, failure_count;
     struct lesson best;
     bool has_best;
-    const char *run; /* being read */
-    double run_us;   /* its best so far; 0: none */
+    const char *run;                   /* being read */
+    double run_us;                     /* its best so far; 0: none */
+    const char *changes[RUN_ATTEMPTS]; /* by number: what its attempts tried */
 };
 
 static bool same_device(const char *line, const struct lesson_query *want)
@@ -87,14 +93,27 @@ static void take_pass(struct collection *c, const struct judged_row *r)
     }
 }
 
-static void take(struct collection *c, const struct judged_row *r)
+/* A repair carries out the change that it repairs: that is what was learnt about. */
+static void name_change(struct collection *c, struct judged_row *r)
+{
+    bool known = r->parent > 0 && r->parent < RUN_ATTEMPTS && c->changes[r->parent];
+
+    if (known && strcmp(r->stage, stage_names[STAGE_REPAIR]) == 0)
+        r->change = c->changes[r->parent];
+    if (r->number > 0 && r->number < RUN_ATTEMPTS)
+        c->changes[r->number] = r->change;
+}
+
+static void take(struct collection *c, struct judged_row *r)
 {
     struct lesson *l;
 
     if (!c->run || strcmp(c->run, r->run) != 0) {
         c->run = r->run;
         c->run_us = 0;
+        memset(c->changes, 0, sizeof(c->changes));
     }
+    name_change(c, r);
     if (strcmp(r->verdict, verdict_names[VERDICT_PASS]) == 0)
         take_pass(c, r);
     else if (strcmp(r->verdict, verdict_names[VERDICT_UNATTESTED]) != 0 &&
@@ -140,10 +159,12 @@ static bool read_all(struct store *s, const struct lesson_query *want, struct ar
     if (!sql_query(s, &q, err,
                    "SELECT t.name, a.run, c.change, a.stage, v.kind, v.summary, a.kept, "
                    "coalesce(m.modelled, 0), coalesce(m.time_us, 0), coalesce(m.floor_us, 0), "
-                   "coalesce(m.trivial, ''), coalesce(x.kind, 'pass'), r.device "
+                   "coalesce(m.trivial, ''), coalesce(x.kind, 'pass'), r.device, a.number, "
+                   "coalesce(p.number, 0) "
                    "FROM attempts a JOIN candidates c ON c.id = a.candidate "
                    "JOIN verdicts v ON v.run = a.run AND v.attempt = a.number "
                    "JOIN runs r ON r.id = a.run JOIN tasks t ON t.id = r.task "
+                   "LEFT JOIN attempts p ON p.candidate = c.parent "
                    "LEFT JOIN measurements m ON m.run = a.run AND m.attempt = a.number "
                    "LEFT JOIN acceptances x ON x.run = a.run AND x.attempt = a.number "
                    "WHERE t.class = ? AND a.run <> ? AND r.model <> 'eval' "
@@ -160,7 +181,9 @@ static bool read_all(struct store *s, const struct lesson_query *want, struct ar
                                .kept = col_int(&q, 6) != 0,
                                .modelled = col_int(&q, 7) != 0,
                                .time_us = col_double(&q, 8),
-                               .floor_us = col_double(&q, 9)};
+                               .floor_us = col_double(&q, 9),
+                               .number = col_int(&q, 13),
+                               .parent = col_int(&q, 14)};
 
         r.counts = r.time_us > 0 && !*col_text(&q, 10, a) &&
                    strcmp(col_text(&q, 11, a), verdict_names[VERDICT_PASS]) == 0;

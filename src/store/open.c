@@ -22,9 +22,12 @@ static bool make_dir(const char *runs_dir, struct error *err)
 
 bool store_possible(const char *runs_dir, struct error *err)
 {
+    bool there = file_exists(runs_dir);
+
     if (!make_dir(runs_dir, err))
         return false;
-    (void)rmdir(runs_dir); /* one that is used stays */
+    if (!there)
+        (void)rmdir(runs_dir); /* one that is used by now stays */
     return true;
 }
 

@@ -78,6 +78,9 @@ struct call_record {
     struct reply reply;
 };
 
+/* {"depth": N}: prompts have a profile from this depth on. */
+#define EVENT_PROFILE_FROM "profile"
+
 struct event_record {
     int64_t at_ms;
     const char *kind;

@@ -101,7 +101,10 @@ row "edits are written in place"                          0 '^B$' 'printf "a\nb\
 row "edits that do not fit change nothing and exit 1"     1 'nothing was changed' 'printf "a\n" >s; printf "\140\140\140json\n[{\"action\":\"delete\",\"line_number\":9}]\n\140\140\140\n" >r; @ edit apply --write s r; code=$?; [ "$(cat s)" = a ] && exit $code; exit 99'
 row "a reply without edits exits 5"                       5 'no edit' 'echo a >s; echo hello >r; @ edit apply s r'
 row "a reply from stdin"                                  5 'no edit' 'echo a >s; echo hello | @ edit apply s -'
-row "a source that is not there"                          3 'reading the source: cannot open nowhere' '@ edit apply nowhere r'
+documented=$(tr '\n' ' ' <"$(dirname "$0")/../../docs/edits.md" | grep -oE 'exit [0-9]+ if applied, [0-9]+ if rejected, [0-9]+ if the reply has no edit' | grep -oE '[0-9]+' | xargs)
+row "docs/edits.md has the codes that edit apply exits with" 0 "^$documented\$" 'echo a >s; echo hello >none; printf "\140\140\140json\n[{\"action\":\"delete\",\"line_number\":9}]\n\140\140\140\n" >bad; printf "\140\140\140json\n[{\"action\":\"insert\",\"line_number\":1,\"new_code\":\"b\"}]\n\140\140\140\n" >good; for r in good bad none; do @ edit apply s $r >/dev/null 2>&1; codes="${codes:-}${codes:+ }$?"; done; echo "$codes"'
+row "an empty folder for runs stays when a run cannot begin" 0 '^stays$' 'mkdir r; @ run task.py --runs r --device simt --no-server >/dev/null 2>&1; [ -d r ] && echo stays'
+row "a source that is not there"                          2 'reading the source: cannot open nowhere' '@ edit apply nowhere r'
 
 row "models say whether a key is there, and not which"    0 'key present' 'OPENAI_API_KEY=sk-secret-123 @ models | tee out; ! grep -q sk-secret out'
 row "models as JSON"                                      0 '^\{.*"providers":\[' '@ models --json'

@@ -39,6 +39,7 @@ static void everything_that_decides_comes_back(void **state)
                                   .max_tokens = 777,
                                   .target_cuda = true};
     static const struct run_options begun = {.max_depth = 7,
+                                             .share_depth = 5,
                                              .max_repairs = 2,
                                              .patience = 3,
                                              .profile_from = 4,

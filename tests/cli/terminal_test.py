@@ -9,6 +9,7 @@ import pathlib
 import pty
 import re
 import struct
+import subprocess
 import sys
 import tempfile
 import termios
@@ -60,6 +61,7 @@ def main():
     program = str(pathlib.Path(sys.argv[1]).resolve())
     tests = []
     with tempfile.TemporaryDirectory() as runs:
+        runs = os.path.realpath(runs)
         os.chdir(runs)
         for words in COMMANDS:
             words = [w.format(home=HOME) for w in words]
@@ -72,6 +74,21 @@ def main():
         tests.append(("a run's table fits 60 columns", "depth  change" in text and not wide, wide or [text]))
         tests.append(("something is shown before the task is read",
                       -1 < text.find("reading the task") < text.find("task      "), [text[:400]]))
+        text = on_terminal(program, ["resume", "last", "--width", "3", "--no-report"], 60, runs)
+        wide = too_long(text, 60)
+        tests.append(("a warning fits 60 columns", "--width is ignored" in text and not wide, wide or [text]))
+        tasks = pathlib.Path(runs, "tasks")
+        tasks.mkdir()
+        (tasks / "a_task_with_quite_a_long_name_indeed.py").write_text((HOME / "examples/swish.py").read_text())
+        (tasks / "bad.py").write_text("class Model: pass\n")
+        for words, wanted in ((["show", "last"], "checked"), (["runs"], "best"), (["suite", str(tasks), "--depth", "0"], "fast_p")):
+            text = on_terminal(program, words, 60, runs)
+            wide = too_long(text, 60)
+            tests.append((f"cutegen {words[0]} fits 60 columns", wanted in text and not wide, wide or [text]))
+        for words in (["help"], ["help", "run"], ["help", "suite"]):
+            text = subprocess.run([program, *words], stdout=subprocess.PIPE, text=True, check=False).stdout
+            tests.append((f"cutegen {' '.join(words)} into a pager fits 80 columns", bool(text) and not too_long(text, 80),
+                          too_long(text, 80)))
     print(f"1..{len(tests)}")
     for number, (name, good, why) in enumerate(tests, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {name}")

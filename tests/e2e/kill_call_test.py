@@ -7,7 +7,7 @@ reply, or a random line of the run's own progress. After each kill the run is re
   requests after it are together as many as the replies it holds at the end;
 - every request that was on its way at the kill is listed as a call "killed", with at least the tokens it can have cost, and
   what the run says it cost includes them.
-Every other run searches with two lines and parallel calls. Prints TAP.
+The runs refine, search with two lines and parallel calls, and restart, in turn. Prints TAP and a line of figures.
 """
 import collections
 import hashlib
@@ -139,7 +139,8 @@ env.update(XDG_CONFIG_HOME=work + "/config", CUTEGEN_DEVICE="simt", OPENAI_API_K
            CUTEGEN_SERVER="yes", CUTEGEN_RUNTIME=work + "/rt")  # a warm server of this test's own
 RUN = [program, "run", os.path.join(root, "examples/swish.py"), "--model", "openai:scripted", "--base-url", url, "--depth", "2",
        "--max-tokens", str(MAX_TOKENS), "--prices", os.path.join(work, "prices.json"), "--no-report", "--json", "--floor-stop", "0"]
-POLICIES = [["--search", "refine"], ["--search", "beam", "--beam", "2", "--parallel-calls", "2"]]
+POLICIES = [["--search", "refine"], ["--search", "beam", "--beam", "2", "--parallel-calls", "2"],
+            ["--search", "restarts", "--restarts", "2"]]
 
 
 def store(runs):
@@ -235,13 +236,19 @@ def check(runs, flags):
 
 
 problems, kills, on_their_way, tries = [], 0, 0, 0
+figures = collections.Counter()
 while kills < times and tries < 10 * times + 20:
     tries += 1
     runs = os.path.join(work, "r%d" % tries)
-    found, way, _ = check(runs, POLICIES[tries % 2])
+    policy = POLICIES[tries % len(POLICIES)]
+    found, way, begun = check(runs, policy)
     if found is not None:
         kills += 1
         on_their_way += way
+        figures["%s" % policy[1]] += 1
+        figures["with a call on its way"] += way > 0
+        figures["before the run was in the store"] += not begun
+        figures["at a byte of a reply" if tries % 4 != 3 else "at a line of progress"] += 1
         problems += ["kill %d: %s" % (kills, p) for p in found]
     shutil.rmtree(runs, ignore_errors=True)
 subprocess.run([program, "server", "stop"], env=env, cwd=work, capture_output=True, check=False)
@@ -252,5 +259,6 @@ print("%s 1 - killed at %d random events with %d calls on their way: same server
       "on its way booked at its upper bound" % ("not ok" if problems else "ok", kills, on_their_way))
 for p in problems:
     print("#", p)
+print("#", ", ".join("%s: %d" % item for item in figures.items()))
 print("1..1")
 sys.exit(bool(problems))

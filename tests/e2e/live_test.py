@@ -1,7 +1,7 @@
 """live_test.py CUTEGEN [PICTURES] - the live page: who gets in, and what a real browser shows of a suite while it runs.
 
-PICTURES is a folder for screenshots at 1400 and 400 pixels, light and dark. Prints TAP; the part with a browser is skipped
-where there is none.
+PICTURES is a folder for screenshots at 1400 and 400 pixels, light and dark, of a larger suite: two tasks are done, two run, two
+wait (docs/pictures was made by this). Prints TAP; the part with a browser is skipped where there is none.
 """
 import atexit
 import http.client
@@ -85,19 +85,35 @@ ok("it listens on this machine alone", len(mine) == 1 and mine[0][1].startswith(
 
 # ---- a suite while it runs, in a browser ----------------------------------------------
 gate = os.path.join(work, "gate")
-with open(os.path.join(work, "model.sh"), "w") as f:  # the first question of a run is answered at once, the others when the gate is open
-    f.write("if [ \"$CUTEGEN_STAGE\" != synthesize ]; then until [ -e %s ]; do sleep 0.2; done; fi\n"
-            "exec python3 %s/bench/loop/stochastic.py 3 \"$(mktemp -u %s/draws.XXXX)\" fault=0\n" % (gate, root, work))
+# Name of the task and of the example it is a copy of.
+TASKS = {"swish_small": "swish", "swish_wide": "swish", "swish_last": "swish"}
+if pictures:
+    TASKS = {"a_square_matmul": "square_matmul", "b_row_sum": "row_sum", "c_swish": "swish", "d_matmul_again": "square_matmul",
+             "e_row_sum_again": "row_sum", "f_swish_again": "swish"}
+free = list(TASKS)[:2] if pictures else []  # these never wait
+MODEL = '''import os, subprocess, sys, time
+tasks, free, gate, answers = %r, %r, %r, %d
+prompt = sys.stdin.read()
+name = min((t for t in tasks if t in prompt), key=prompt.index)
+draws = %r + name
+# The first questions of a run are answered at once, the others when the gate is open.
+while name not in free and os.path.exists(draws) and os.path.getsize(draws) >= answers and not os.path.exists(gate):
+    time.sleep(0.2)
+words = [sys.executable, %r, "5", draws, "task=" + tasks[name], "fault=%g"]
+sys.exit(subprocess.run(words, input=prompt, text=True).returncode)
+''' % (TASKS, free, gate, 4 if pictures else 1, work + "/draws.", root + "/bench/loop/stochastic.py", 0.25 if pictures else 0)
+with open(os.path.join(work, "model.py"), "w") as f:
+    f.write(MODEL)
 tasks = os.path.join(work, "tasks")
 os.mkdir(tasks)
-for name in ("swish_small", "swish_wide", "swish_last"):
-    shutil.copy(os.path.join(root, "examples/swish.py"), os.path.join(tasks, name + ".py"))
+for name, example in TASKS.items():
+    shutil.copy(os.path.join(root, "examples", example + ".py"), os.path.join(tasks, name + ".py"))
 suite = None
 
 
 def start_suite():
-    return subprocess.Popen([program, "suite", tasks, "--jobs", "2", "--model", "exec:sh %s/model.sh" % work, "--depth", "2", "--floor-stop",
-                             "0", "--json"], env=env, cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen([program, "suite", tasks, "--jobs", "2", "--model", "exec:python3 model.py", "--depth", "4" if pictures else "2",
+                             "--floor-stop", "0", "--json"], env=env, cwd=work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def in_browser():
@@ -109,23 +125,24 @@ def in_browser():
         ok("and the token is no longer in its address", token not in page.value("location.href"))
         page.value("window.mark = 1")
         suite = start_suite()
-        seen = page.wait("document.querySelectorAll('.state.running').length >= 3 && document.body.innerText.includes('of 3 tasks done')")
+        seen = page.wait("document.querySelectorAll('.state.running').length >= 3 && document.body.innerText.includes('of %d tasks done')" % len(TASKS))
         ok("the suite and its runs appear while they go on", seen, page.value("document.body.innerText"))
-        # A correct kernel: each of the two runs has a time.
-        ok("with the times they have", page.wait("document.querySelectorAll('tbody strong').length >= 2"), page.value("document.body.innerText"))
+        # A correct kernel: each of the two runs has a time; before pictures, two more are done.
+        ok("with the times they have", page.wait("document.querySelectorAll('tbody strong').length >= %d" % (2 + len(free))),
+           page.value("document.body.innerText"))
         ok("no sideways scrolling at 400 pixels", fits(page, 400))
         shots(page, "overview")
         page.value("location.hash = document.querySelector('.suite-card a').hash")
         ok("a suite opens", page.wait("document.body.innerText.includes('How many are how fast')"), page.value("document.body.innerText"))
         ok("nor is there here", fits(page, 400))
+        ok("a running task took some time", page.wait("!document.body.innerText.includes('0 ms')"), page.value("document.body.innerText"))
         shots(page, "suite")
         page.value("location.hash = '#/'")
         open(gate, "w").close()
-        ok("the end of the suite is seen", page.wait("document.body.innerText.includes('3 of 3 tasks done, 0 running')"),
+        ok("the end of the suite is seen", page.wait("document.body.innerText.includes('%d of %d tasks done, 0 running')" % (len(TASKS), len(TASKS))),
            page.value("document.body.innerText"))
         page.value("location.hash = document.querySelector('tbody a').hash")
         ok("a run opens as its report", page.wait("document.body.innerText.includes('The kernel')"), page.value("document.body.innerText"))
-        shots(page, "run")
         ok("all without loading the page again", page.value("window.mark") == 1)
         live.send_signal(signal.SIGINT)
         ok("Ctrl-C ends the server", live.wait() == 0)
@@ -143,7 +160,7 @@ def shots(page, name):
     os.makedirs(pictures, exist_ok=True)
     for width in (1400, 400):
         for dark in (False, True):
-            page.shot("%s/%s-%d-%s.png" % (pictures, name, width, "dark" if dark else "light"), width, dark=dark)
+            page.shot("%s/live-%s-%d-%s.png" % (pictures, name, width, "dark" if dark else "light"), width, 1300, dark=dark)
 
 
 if browser.found():

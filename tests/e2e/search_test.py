@@ -60,6 +60,15 @@ for policy, flags in LINES.items():
     code, out = cutegen("resume", "last", "--runs", os.path.join(work, policy + "-cut"), "--no-report", "--budget-calls", "99")
     ok("resumed, %s makes the same attempts as without the stop" % policy,
        code == 0 and rows(policy, ATTEMPTS) == rows(policy + "-cut", ATTEMPTS), out)
+MADE = ATTEMPTS.replace("a.number, ", "a.number, a.started_ms, ")
+before = rows("restarts", MADE)
+code, out = cutegen("resume", "last", "--runs", os.path.join(work, "restarts"), "--no-report", "--depth", "5")
+after = rows("restarts", MADE)
+ok("a finished run with restarts is taken further, and what was made stays", code == 0 and "depth 5 reached" in out and
+   after[:len(before)] == before and max(r[4] for r in after) == 5, out)
+code, out = cutegen("resume", "last", "--runs", os.path.join(work, "restarts"), "--no-report", "--depth", "2")
+ok("resume does not take it back", code == 0 and "--depth 2 is ignored" in out and "has reached depth 5" in out and
+   rows("restarts", MADE) == after, out)
 first = rows("beam", "SELECT count(*) FROM calls WHERE stage = 'synthesize'")[0][0]
 ok("beam begins with two first kernels", first >= 2, first)
 new = rows("restarts", "SELECT DISTINCT c.depth FROM attempts a JOIN candidates c ON c.id = a.candidate WHERE a.stage = 'synthesize'")
@@ -88,6 +97,9 @@ for name, words in PROMPTS:
     ok("the prompt for %s tells what other runs learnt, with figures" % name,
        with_it[0] == 0 and "modelled" in text and "% of its floor" in text, with_it[1][-600:])
     ok("and does not with --no-memory", without[0] == 0 and TITLE not in without[1])
+told = cutegen("prompt", os.path.join(root, "examples/hard_sigmoid.py"), *here)[1].partition(TITLE)[2].partition("# What to do")[0]
+ok("a repaired step is told by its change", "): repair" not in told and ("): threads" in told or "): vec" in told or "): per" in told or
+   "): a larger" in told), told)
 code, out = cutegen("prompt", os.path.join(root, "examples/softmax.py"), *here)
 ok("nothing is told of another class", code == 0 and TITLE not in out, out[-300:])
 code, out = run("refine", "--depth", "1")

@@ -6,6 +6,7 @@
  */
 #include "sample.h"
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "report/report.h"
@@ -221,7 +222,7 @@ static void a_suite_counts_every_task_in_page_text_csv_and_json(void **state)
         .path = "/s/bad.py", .name = "bad", .ended = true, .problem = "it does not load, =1+1"};
     tasks[0].retries = 3;
     suite.count = SAMPLE_COUNT + 1;
-    report_suite_text(&v, &text);
+    report_suite_text(&v, 0, &text);
     assert_has(text.data, in_text, ARRAY_LEN(in_text));
     report_suite_csv(&v, &csv);
     assert_int_equal(times_in(csv.data, "\n"), SAMPLE_COUNT + 2);
@@ -262,6 +263,8 @@ static void a_trivial_task_is_named_and_claims_no_speed_up(void **state)
     struct buf text = buf_init(1 << 20), table = buf_init(1 << 20);
     const char *page;
 
+    h.attempts = arena_array(p->a, h.attempt_count, sizeof(*h.attempts)); /* others read these */
+    memcpy(h.attempts, p->h[SAMPLE_GEMM].attempts, h.attempt_count * sizeof(*h.attempts));
     for (size_t i = 0; i < h.attempt_count; i++)
         if (h.attempts[i].outcome.measurement) {
             struct measurement *m = arena_alloc(p->a, sizeof *m);
@@ -271,8 +274,8 @@ static void a_trivial_task_is_named_and_claims_no_speed_up(void **state)
             h.attempts[i].outcome.measurement = m;
         }
     page = page_of(p, &h, 1);
-    report_text(&h, &text);
-    report_suite_text(&v, &table);
+    report_text(&h, 0, &text);
+    report_suite_text(&v, 0, &table);
     assert_has(page, says, 1);
     assert_has(text.data, says, 1);
     assert_has(table.data, says, 1);
@@ -298,6 +301,53 @@ static void a_run_that_just_began_has_a_page(void **state)
     assert_non_null(strstr(page_of(p, &h, 1), "The run is going on"));
     assert_non_null(strstr(page_of(p, &h, 1), "No attempt has begun"));
     run_history_release(&h);
+    run_release(r);
+}
+
+/* Profiles may be read earlier than planned: the line stands where they were. */
+static void the_chart_shows_from_which_depth_a_profile_was_read(void **state)
+{
+    struct place *p = *state;
+    struct event_record early = {.kind = EVENT_PROFILE_FROM,
+                                 .data = json_pack("{s:i}", "depth", 4)};
+    struct run_history h = p->h[SAMPLE_GEMM];
+
+    assert_non_null(strstr(page_of(p, &h, 1), "<line class=\"profile\" x1=\"841.0\"")); /* 9 */
+    h.events = &early;
+    h.event_count = 1;
+    assert_non_null(strstr(page_of(p, &h, 1), "<line class=\"profile\" x1=\"391.0\"")); /* 4 */
+    json_decref(early.data);
+}
+
+static void a_running_task_took_the_time_until_now(void **state)
+{
+    enum { HOURS = 3, MORE_MS = 10000 };
+    struct place *p = *state;
+    struct error err = {0};
+    struct task t = {.name = "new", .path = "/new.py"};
+    struct device d = {.name = "simt", .models = "H200"};
+    struct run_spec spec = {.task = &t, .device = &d, .model = "builtin"};
+    struct suite_task tasks[2] = {{.path = "/s/new.py", .name = "new", .problem = ""},
+                                  {.path = "/s/later.py", .name = "later", .problem = ""}};
+    struct suite_record suite = {.name = "s", .source = "/s", .tasks = tasks, .count = 2};
+    struct run_history h[2] = {0};
+    struct suite_view v = {.suite = &suite, .histories = h};
+    struct buf page = buf_init(1 << 20), text = buf_init(1 << 20);
+    struct run *r;
+
+    assert_ok(run_create(p->s, &spec, &r, &err));
+    assert_ok(store_run_history(p->s, run_id(r), p->a, &h[0], &err));
+    tasks[0].run = run_id(r);
+    h[0].info.started_ms = clock_unix_ms() - HOURS * 3600 * 1000 - MORE_MS;
+    report_live_suite(&v, &page);
+    report_suite_text(&v, 0, &text);
+    assert_non_null(strstr(page.data, "3 h 0 min"));
+    assert_non_null(strstr(text.data, "3 h 0 min"));
+    assert_null(strstr(page.data, "0 ms"));
+    assert_null(strstr(text.data, "0 ms"));
+    buf_release(&page);
+    buf_release(&text);
+    run_history_release(&h[0]);
     run_release(r);
 }
 
@@ -445,8 +495,8 @@ static void a_hostile_run_stays_text_on_page_terminal_and_in_json(void **state)
         assert_harmless(p, h, 2); /* two of one task */
         assert_harmless(p, h, 3); /* a suite */
         assert_non_null(strstr(page_of(p, h, 1), "cutegen &#39;&#39;\\&#39;&#39;;rm &lt;u&gt;"));
-        report_text(&h[0], &b);
-        report_runs_text(&h[0].info, 1, &b);
+        report_text(&h[0], 0, &b);
+        report_runs_text(&h[0].info, 1, 0, &b);
         assert_null(strpbrk(b.data, "\x1b\x07\xff"));
         json_t *v = report_run_json(&h[0]);
         assert_true(json_is_string(json_object_get(v, "reason")));
@@ -470,12 +520,12 @@ static void the_text_is_the_table_of_a_run(void **state)
         "  0    plain: one element per thread              5.7 s   pass              3.91 us",
         "\n       \xe2\x94\x94 repair 1: guard the tail ",
         "* modelled for H200; run on a GPU to measure\n",
-        ("best     depth 3, 4.20x over depth 0 (modelled)      checked 5 draws, max relative error "
-         "6.0e-8"),
+        "best     depth 3, 4.20x over depth 0 (modelled)\nchecked  5 draws, max relative error "
+        "6.0e-8",
         "89 %  \xe2\x96\x82\xe2\x96\x84\xe2\x96\x86\xe2\x96\x88\n",
     };
 
-    report_text(&p->h[SAMPLE_SWISH], &b);
+    report_text(&p->h[SAMPLE_SWISH], 0, &b);
     assert_has(b.data, wanted, ARRAY_LEN(wanted));
     buf_release(&b);
 }
@@ -518,12 +568,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_measured_run_says_its_result_and_its_evidence),
+        cmocka_unit_test(the_chart_shows_from_which_depth_a_profile_was_read),
         cmocka_unit_test(a_modelled_run_says_so_at_every_figure),
         cmocka_unit_test(a_run_without_a_kernel_says_that_first),
         cmocka_unit_test(runs_of_one_task_are_overlaid_and_of_several_listed),
         cmocka_unit_test(a_suite_counts_every_task_in_page_text_csv_and_json),
         cmocka_unit_test(a_trivial_task_is_named_and_claims_no_speed_up),
         cmocka_unit_test(a_run_that_just_began_has_a_page),
+        cmocka_unit_test(a_running_task_took_the_time_until_now),
         cmocka_unit_test(the_page_asks_for_nothing_from_outside),
         cmocka_unit_test(a_hostile_run_stays_text_on_page_terminal_and_in_json),
         cmocka_unit_test(the_text_is_the_table_of_a_run),

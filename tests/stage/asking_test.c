@@ -179,6 +179,10 @@ static void an_optimisation_is_told_time_profile_and_what_was_tried(void **state
     assert_int_equal(r.verdict.kind, VERDICT_PASS);
     assert_non_null(strstr(r.source.data, "better"));
     assert_non_null(strstr(sent, "12.5 us (measured), 40 % of the roofline, bound by memory"));
+    assert_non_null(strstr(sent, "No kernel for this task can take less than 5 us: at most 2.50x"));
+    assert_non_null(strstr(sent,
+                           "Measured on an NVIDIA H200 at full sizes, the best kernel known of "
+                           "the class pointwise reaches 100 % of its floor"));
     assert_non_null(strstr(sent, "DRAM 40 %"));
     assert_non_null(strstr(sent, "wider loads: wrong values: row 3 differs (not kept)"));
     assert_non_null(strstr(sent, "Reading the profile"));
