@@ -8,7 +8,7 @@ import threading
 import time
 
 REVISIONS = ["2025-06-18", "2025-11-25", "2026-07-28"]
-PATIENCE = 900  # seconds, for a machine that is busy with something else
+PATIENCE = 3600  # seconds, for a machine that is busy with something else
 META = "io.modelcontextprotocol/"
 
 

@@ -17,6 +17,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+mcp.client.session.DISCOVER_TIMEOUT_SECONDS = 3600  # a slow machine is not an older server
 program, work, kernel = sys.argv[1:4]
 full = "full" in sys.argv
 root = os.environ["CUTEGEN_HOME"]
@@ -94,7 +95,7 @@ async def converse(transport, revision, how, deep):
     what = "%s over %s, reference client: " % (revision, how)
     mode = "2026-07-28" if revision == "2026-07-28" else "legacy"
     try:
-        async with Client(transport, mode="auto" if mode != "legacy" else mode, read_timeout_seconds=900) as c:
+        async with Client(transport, mode="auto" if mode != "legacy" else mode, read_timeout_seconds=3600) as c:
             tell(what + "agreed", c.protocol_version == revision, c.protocol_version)
             await light(c, what)
             if deep:
@@ -112,7 +113,7 @@ async def main():
             mcp.client.session.LATEST_HANDSHAKE_VERSION = revision if revision != "2026-07-28" else "2025-11-25"
             stdio = StdioServerParameters(command=program, args=["mcp"], env=dict(os.environ), cwd=work)
             await converse(stdio, revision, "stdio", full or revision == "2025-11-25")
-            async with httpx2.AsyncClient(headers={"Authorization": "Bearer " + address["token"]}, timeout=900) as web:
+            async with httpx2.AsyncClient(headers={"Authorization": "Bearer " + address["token"]}, timeout=3600) as web:
                 await converse(streamable_http_client(address["url"], http_client=web), revision, "HTTP", full)
     finally:
         http.terminate()
