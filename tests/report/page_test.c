@@ -520,8 +520,8 @@ static void the_text_is_the_table_of_a_run(void **state)
         "  0    plain: one element per thread              5.7 s   pass              3.91 us",
         "\n       \xe2\x94\x94 repair 1: guard the tail ",
         "* modelled for H200; run on a GPU to measure\n",
-        "best     depth 3, 4.20x over depth 0 (modelled)\nchecked  5 draws, max relative error "
-        "6.0e-8",
+        ("best     depth 3, 4.20x over depth 0 (modelled)\nchecked  5 draws, max relative error "
+         "6.0e-8"),
         "89 %  \xe2\x96\x82\xe2\x96\x84\xe2\x96\x86\xe2\x96\x88\n",
     };
 
