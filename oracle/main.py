@@ -59,7 +59,7 @@ def stand_in(folder: str, task: str) -> None:
 
 
 def keep_private() -> None:
-    """TMPDIR is this process's own folder: whatever PyTorch compiles or keeps goes there, and is believed by nobody else."""
+    """TMPDIR is this process's own folder: whatever PyTorch compiles or keeps goes there, and is used by no other process."""
     own = os.environ.get("TMPDIR", "")
     if own:
         os.environ.update(
@@ -108,7 +108,7 @@ class Oracle:
         return self.carry_out(doing, request)
 
     def ready(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The device is open: seconds that nobody needs to hold the GPU for."""
+        """The device is open: done before the GPU has to be held."""
         from oracle.devices import open_device
 
         open_device(str(request.get("device", "cpu")))

@@ -397,7 +397,7 @@ bool home_tools(const char *relative, struct arena *a, char **out, struct error 
     return true;
 }
 
-/* 0700 and ours, or nothing: whoever can write there can pose as the server. */
+/* 0700 and ours, or nothing: a process that can write there can pose as the server. */
 bool home_runtime(struct arena *a, char **out, struct error *err)
 {
     const char *own = getenv("CUTEGEN_RUNTIME"), *xdg = getenv("XDG_RUNTIME_DIR");

@@ -297,7 +297,7 @@ static double workspace_bytes(const struct build_result *build)
 }
 
 /* Out of memory is the candidate's fault only where the device could never hold what it asks for;
- * else somebody else holds it now, and no verdict follows. */
+ * else another process holds it now, and no verdict follows. */
 static bool others_hold_memory(const struct judge_config *config, const struct build_result *build,
                                const struct evidence *e, struct error *err)
 {

@@ -54,7 +54,7 @@ enum { DOUBTED_REPLAYS = 10 };
 /* Replays in a row by the host's clock: launches are in it, so it is only held against gross lies.
  */
 static const double wall_factor = 3, wall_slack_us = 200;
-static const double unsteady = 1.5; /* medians of rounds this far apart are no measurement */
+static const double unsteady = 1.5; /* medians of rounds this far apart are not a measurement */
 static const double alike = 1.02;   /* and so near they are one, of which all samples count */
 
 /* Samples of one contestant over all rounds. */
@@ -481,7 +481,8 @@ static void fill_times(struct measuring *m, struct measurement *out)
             out->baselines[out->baseline_count++] = baseline_of(m->baselines[i], m->baseline[i]);
 }
 
-/* Right on every draw. Whether its own kernels did it, or PyTorch's, nobody outside can see. */
+/* Right on every draw. Whether its own kernels did it, or PyTorch's, cannot be seen from outside.
+ */
 static void unattested(const struct measuring *m, struct verdict *v)
 {
     v->kind = VERDICT_UNATTESTED;

@@ -101,7 +101,7 @@ failed:
     return false;
 }
 
-/* Lets go of buffers and draws; the task stays loaded for whoever comes next. */
+/* Lets go of buffers and draws; the task stays loaded for the next user. */
 static bool rests(struct oracle *o)
 {
     struct error ignored = {0};

@@ -33,7 +33,7 @@ static bool is_in(const char *path, const char *folder)
            (path[len] == '\0' || path[len] == '/' || strcmp(folder, "/") == 0);
 }
 
-/* Too much else lies there: somebody's home, everybody's temporary files, the machine itself. */
+/* Too much else lies there: a user's home, all users' temporary files, the machine itself. */
 static bool is_shared(const char *folder, struct arena *a)
 {
     static const char *const whole[] = {"/etc", "/proc", "/sys", "/run"};

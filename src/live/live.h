@@ -6,11 +6,11 @@
  *     ... live_url(l) ...                http://127.0.0.1:PORT/#TOKEN
  *     live_stop(l);                      also after errors; NULL is fine
  *
- * What it lets in, whoever asks:
+ * What it lets in:
  * 1. GET and HEAD; no body is read. With `serve` any method, and a body up to
  *    its limit, which is read only once the token was right.
  * 2. Requests whose Host, and Origin where there is one, is this server's own
- *    address: a name that somebody else's DNS points here (rebinding) is refused.
+ *    address: a name that someone else's DNS points here (rebinding) is refused.
  * 3. `/` to anybody: a page without data. Everything else wants the token as
  *    `Authorization: Bearer`. The page gets it from the part of its address
  *    behind #, which no browser sends; no cookie is set, because other servers

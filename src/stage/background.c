@@ -6,7 +6,7 @@
  * GPU's own from the first measurement on. torch.compile takes tens of seconds
  * the first time; once it has compiled the task it is one more baseline, timed
  * in turn with the others. A recorded or built-in answer is there at once:
- * then nothing is done ahead, because somebody would wait for it. For those,
+ * then nothing is done ahead, because a user would wait for it. For those,
  * and for what was not ready in time, stage_all_baselines() does it after the
  * last step, when no kernel is built or measured.
  */

@@ -6,7 +6,7 @@
  * 1. The child is asked only for a kernel it has learned, under its options
  *    and after its include lines: the header is of use for nothing else, and
  *    large.
- * 2. It ends with the builder, and when its socket closes: a confined process may signal nobody
+ * 2. It ends with the builder, and when its socket closes: a confined process may send no signal
  *    else, so that kill() alone would not end it.
  */
 #include "toolchain/precompiler.h"
