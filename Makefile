@@ -32,8 +32,8 @@ build/release/build.ninja: | setup
 
 build/debug/build.ninja: | setup
 	@mkdir -p build
-	@$(MESON) setup build/debug --buildtype=debugoptimized -Doptimization=1 \
-	    -Db_sanitize=address,undefined -Db_lundef=false >build/setup.log 2>&1 || { cat build/setup.log; exit 1; }
+	@$(MESON) setup build/debug --buildtype=debugoptimized -Db_sanitize=address,undefined \
+	    -Db_lundef=false >build/setup.log 2>&1 || { cat build/setup.log; exit 1; }
 
 setup:
 	@setup/setup.sh run
