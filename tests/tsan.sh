@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tsan.sh - what has threads, under ThreadSanitizer: simt's workers and fibers, the loop (parallel calls, builds ahead, work
-# while a model thinks, suites), the store, the live line, the doctor's probes.
+# while a model thinks, suites), the store, the MCP server, the live line, the doctor's probes.
 #
 #     tests/tsan.sh      builds build/tsan and runs them; the last line is `N passed, N failed`
 #
@@ -80,6 +80,7 @@ run "the loop: a suite, two tasks at a time" suite
 run "the store: threads that share one" $build/tests/store/store_store_test
 run "simt: workers and fibers" $build/tests/simt/test_simt_device
 run "simt: the checker's shared state" $build/tests/simt/test_simt_checks
+run "the MCP server: requests, streams, ten clients" python3 tests/mcp/protocol_test.py "$mixed/cutegen"
 run "the live line" $build/tests/cli/progress_test
 run "the doctor's probes" $build/src/cutegen doctor
 echo "$passed passed, $failed failed"

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
@@ -33,6 +34,7 @@ struct live_server {
     struct MHD_Daemon *daemon;
     struct arena *a;
     char token[2 * SECRET_BYTES + 1], nonce[2 * SECRET_BYTES + 1];
+    atomic_bool ready;    /* hosts are known: requests may come before */
     const char *hosts[2]; /* what a request's Host may be */
     const char *url, *policy;
 };
@@ -77,7 +79,8 @@ static bool is_our_host(const struct live_server *l, struct MHD_Connection *c)
 {
     const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host");
 
-    return host && (!strcasecmp(host, l->hosts[0]) || !strcasecmp(host, l->hosts[1]));
+    return host && atomic_load(&l->ready) &&
+           (!strcasecmp(host, l->hosts[0]) || !strcasecmp(host, l->hosts[1]));
 }
 
 /* Takes over the body. */
@@ -381,6 +384,7 @@ bool live_start(const struct live_config *config, struct live_server **out, stru
     }
     l->hosts[0] = arena_printf(l->a, "127.0.0.1:%d", l->config.port);
     l->hosts[1] = arena_printf(l->a, "localhost:%d", l->config.port);
+    atomic_store(&l->ready, true);
     l->url = arena_printf(l->a, "http://%s/#%s", l->hosts[0], l->token);
     *out = l;
     return true;

@@ -113,7 +113,7 @@ static struct exchange *exchange_new(struct mcp_http *h, const struct mcp_job *j
     x->signal = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     x->refs = 2;
     x->modern = j->revision == REVISION_2026_07;
-    x->id = json_incref(j->id);
+    x->id = json_deep_copy(j->id); /* of another thread than the job's */
     snprintf(x->owner, sizeof(x->owner), "%s", j->owner);
     pthread_mutex_init(&x->lock, NULL);
     return x;

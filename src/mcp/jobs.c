@@ -86,9 +86,10 @@ struct mcp_job *job_new(struct mcp *m, const struct mcp_peer *peer, const struct
     } else {
         j = xmalloc(sizeof(*j));
         j->mcp = m;
-        j->id = json_incref(call->id);
-        j->params = call->params ? json_incref(call->params) : json_object();
-        j->token = json_incref(json_object_get(call->meta, "progressToken"));
+        /* Copies: values of jansson may not be shared by threads that free them. */
+        j->id = json_deep_copy(call->id);
+        j->params = call->params ? json_deep_copy(call->params) : json_object();
+        j->token = json_deep_copy(json_object_get(call->meta, "progressToken"));
         if (!json_is_string(j->token) && !json_is_integer(j->token)) {
             json_decref(j->token);
             j->token = NULL;

@@ -90,7 +90,7 @@ static bool result_work(struct mcp_job *j, struct rpc_fault *fault)
         rpc_fail(fault, t->fault.code, "%s", t->fault.text);
     } else if (t && t->ended) {
         fault->code = 0;
-        j->result = json_copy(t->result);
+        j->result = json_deep_copy(t->result);
         meta = json_pack("{s:{s:s}}", RELATED, "taskId", t->task_id);
         json_object_set_new(j->result, "_meta", meta);
     } else if (!fault->code) {

@@ -104,6 +104,7 @@ static bool wait_for_run(struct mcp_job *j, struct mcp_job *b, struct tool_reply
                          struct error *why)
 {
     struct mcp *m = j->mcp;
+    json_t *done = NULL;
     bool ok = false;
 
     pthread_mutex_lock(&m->lock);
@@ -116,11 +117,13 @@ static bool wait_for_run(struct mcp_job *j, struct mcp_job *b, struct tool_reply
         error_set(why, ERROR_USE, "%s", b->fault.text);
     } else {
         ok = true;
-        out->data = b->ended ? ended_data(b->result)
+        done = json_deep_copy(b->result); /* of another thread */
+        out->data = b->ended ? ended_data(done)
                              : json_pack("{s:s, s:s, s:n, s:n}", "run", b->run, "state", "running",
                                          "best_us", "attempts");
     }
     pthread_mutex_unlock(&m->lock);
+    json_decref(done);
     return ok;
 }
 
