@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from . import sizes
+from . import primitives, sizes
 from .buffers import bits
 from .describe import SIZES, Analysis, tensor_entry
 from .devices import free_bytes, named_device
@@ -260,6 +260,7 @@ class Loaded:
     def description(self) -> dict[str, Any]:
         kind, evidence = self.analysis.classify()
         nodes = self.graph.write()
+        primitives.expand(self.graph, nodes)
         facts = [line for k, known in enumerate(self.known) for line in words(f"in{k}", known)]
         facts += [
             f"in{k}: forward writes into it; only what forward returns is judged"

@@ -43,6 +43,7 @@ check()
         inner["llm/provider"] = "^(utf8|llm|budget|price)\\.h$"
         inner["expert/graph"]   = "^compose/recipe\\.h$"
         inner["expert/match"]   = "^(graph|compose)/"
+        inner["expert/generic"] = "^(graph/|match/match\\.h$)"
         inner["expert/compose"] = "^match/(partition|size_constants)\\.h$"
         inner["runner/plan"]    = "^$"
         # library -> the only rooms that may use it (llm: the index of CuTe passages)

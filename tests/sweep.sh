@@ -5,6 +5,7 @@
 #     SWEEP="coverage gemm" tests/sweep.sh
 #
 #   coverage   every generated task of the built-in engineer (SEED, COUNT)
+#   modules    modules of every operator family, chains and small networks (SEED)
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes
 #   forms      every form of every recipe compiled by plain nvcc
 #   errors     every wrong kernel of tests/toolchain/errors with NVRTC and nvcc
@@ -46,11 +47,16 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage gemm forms errors kill calls examples clients programs mcp attacks}; do
+for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs mcp attacks}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
         sweep coverage tests/expert/coverage.sh $build "$count" "$seed" 1
+        ;;
+    modules)
+        ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
+        sweep modules env GENERATE="$PWD/tests/expert/modules.py" tests/expert/coverage.sh $build \
+            "$(python3 tests/expert/modules.py --count)" "$seed" 1
         ;;
     gemm)
         sweep gemm bench/gemm_coverage.sh $cutegen simt 120 "$seed" 0
@@ -78,7 +84,7 @@ for name in ${SWEEP:-coverage gemm forms errors kill calls examples clients prog
     clients) sweep clients env CUTEGEN_TEST_CANDIDATES="$clients" tests/server/clients_test.sh $cutegen ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, gemm, forms, errors, kill, calls, examples, clients, programs, mcp or attacks" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, gemm, forms, errors, kill, calls, examples, clients, programs, mcp or attacks" >&2
         exit 2
         ;;
     esac

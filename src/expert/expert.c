@@ -68,6 +68,9 @@ static const char *cannot(const struct task *task, const struct work *w, struct 
 {
     const char *ops = w->graph.count ? graph_ops(&w->graph, a) : NULL;
 
+    if (w->match.refused)
+        return arena_printf(a, "%s is not covered by the built-in engineer (%s): configure a model",
+                            task->name ? task->name : "the task", w->match.refused);
     if (!ops || strstr(w->match.why_not, "f64"))
         return arena_printf(a, "%s is not covered by the built-in engineer (%s): configure a model",
                             task->name ? task->name : "the task", ops ? "f64" : w->match.why_not);
@@ -352,7 +355,7 @@ bool expert_recipe_text(const struct task *task, bool other, struct arena *a, co
     unsigned all;
     bool ok = !other && recognise(task, NULL, a, w);
 
-    if (!ok) {
+    if (!ok || strcmp(w->match.recipe, "generic") == 0) { /* nothing to learn from that one */
         if (other)
             match_other(task->class, task->description, recipe, &description);
         else

@@ -6,7 +6,8 @@
 # The kernel at the end of the ladder is judged, on simt or on $DEVICE. Prints one line per task; exit 1: some failed.
 # ARCH: the ladder of that device (sm_90a); START: the first of them; JOBS: so many at a time; KEEP: a folder for
 # what failed; KERNELS: a folder for the kernels; one that is there already is judged as it is; CUTEGEN, LADDER,
-# CUTEGEN_HOME: an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's.
+# CUTEGEN_HOME: an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's; GENERATE:
+# another program that writes tasks (modules.py).
 set -u
 build=$(cd "$1" && pwd)
 count=${2:-208} seed=${3:-1} every=${4:-1}
@@ -41,7 +42,7 @@ one() {
 }
 export -f one
 
-python3 "$here/generate.py" "$work/tasks" "$count" "$seed"
+python3 "${GENERATE:-$here/generate.py}" "$work/tasks" "$count" "$seed"
 seq "${START:-0}" "$every" $((count - 1)) | xargs -P "${JOBS:-1}" -I{} bash -c 'one {}' | tee "$work/lines"
 passed=$(grep -c ': pass, ' "$work/lines") failed=$(grep -c ': FAILED, ' "$work/lines")
 echo "$passed passed, $failed failed"

@@ -190,6 +190,8 @@ static const struct ladder_case {
     {"max_pool", "pooling", {"launch_shape", "columns", "vectorise", "bands"}},
     {"avg_pool", "pooling", {"launch_shape", "columns", "vectorise"}},
     {"concat", "concat", {"vectorise", "launch_shape"}},
+    {"conv", "generic", {"launch_shape"}},
+    {"top_k", "generic", {"launch_shape"}},
     {"batch_norm", "pointwise", {"vectorise", "launch_shape"}},
     {"rope", "pointwise", {"vectorise", "launch_shape"}},
     {"long_softmax@sm_90a",
@@ -459,8 +461,8 @@ static void repairs_are_declined_and_a_foreign_kernel_is_left_alone(void **state
 static const struct refusal_case {
     const char *task, *words[4];
 } refusals[] = {
-    {"conv", {"convolution is not covered", "configure a model"}},
-    {"fused_attention", {"scaled_dot_product_attention_math is not covered", "configure a model"}},
+    {"fused_attention",
+     {"is not covered", "scaled_dot_product_attention_math", "configure a model"}},
     {"double", {"is not covered", "f64"}},
     {"hidden", {"is not covered", "does not show everything"}},
 };
@@ -518,6 +520,10 @@ static const struct source_case {
     {"max_pool", {"w * 2 - 1 + a * 1", "at_w < 0 || at_w >= width"}},
     {"avg_pool", {"value / float(3 * 3 * 1)"}},
     {"concat", {"int64_t rows = y->shape[0]", "CUTEGEN_AT(float, y, from)"}},
+    {"conv", {"Tensor x0 = make_tensor(make_gmem_ptr(p0)", "y(", "are written into the kernel"}},
+    {"top_k", {"sorts_before<true>(", "cutegen_workspace(call, "}},
+    {"pooled_product",
+     {"// 2 parts", "pooled_product_1_finish(", "part_2::pooled_product_2_1<", "larger(acc"}},
     {"reverse_cumsum", {"in ? n - 1 - k : 0"}},
     {"scaled_cumsum", {"return value * 2.0f;", "gY(i) = finish("}},
     {"slices",

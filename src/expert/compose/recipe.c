@@ -25,7 +25,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { RECIPE_BYTES = 256 * 1024, SOURCE_BYTES = 256 * 1024, INCLUDE_DEPTH = 8 };
+enum { RECIPE_BYTES = 256 * 1024, SOURCE_BYTES = 2 * 1024 * 1024, INCLUDE_DEPTH = 8 };
 
 struct walk {
     const struct recipe *r;

@@ -447,6 +447,48 @@ bool expr_body(struct expr *e, const struct node *root, const char **out, const 
     return ok;
 }
 
+static bool is_float(const char *dtype)
+{
+    return strchr(dtype, 'f') != NULL;
+}
+
+bool expr_operator(const struct graph *g, const struct node *n, const struct expr_source *from,
+                   struct arena *a, const char **out, const char **why)
+{
+    struct expr *e = arena_alloc(a, sizeof(*e));
+    struct buf text = buf_init(4096);
+    struct writer *w = arena_alloc(a, sizeof(*w));
+    struct operand operands[MAX_PARAMETERS];
+    const struct op_form *form;
+    int count = 0;
+
+    *e = (struct expr){.g = g, .a = a, .row = from->row, .col = from->col};
+    *w = (struct writer){.e = e, .out = &text};
+    form = form_find(g, n, from->row != NULL, a, operands, &count);
+    if (!form)
+        *why = arena_printf(a, "%s is not an operator it knows with these arguments", n->op);
+    for (int i = 0; form && i < count; i++) {
+        const struct node *x = operands[i].node;
+        const char *value;
+
+        if (!x || x->value)
+            continue;
+        value = from->operand(from->self, x);
+        if (!value) {
+            form = NULL;
+            break;
+        }
+        if (is_float(n->t.dtype) && !is_float(x->t.dtype)) /* integers would divide as such */
+            value = arena_printf(a, "float(%s)", value);
+        w->value[x - g->nodes] = value;
+    }
+    if (form)
+        put_form(w, form->exact, operands, count, n, &text);
+    *out = form ? buf_copy(&text, a).data : NULL;
+    buf_release(&text);
+    return form != NULL;
+}
+
 void expr_helpers(const char *body, struct scope *s, struct arena *a)
 {
     for (size_t i = 0; i < ARRAY_LEN(helpers); i++) {

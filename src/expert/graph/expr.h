@@ -41,6 +41,16 @@ bool expr_knows_placed(const struct node *n, struct arena *a);
  * operator or argument there is no C for. */
 bool expr_body(struct expr *e, const struct node *root, const char **out, const char **why);
 
+/* What one operator reads: the C text of each tensor argument, and of its own coordinates. */
+struct expr_source {
+    const char *(*operand)(void *self, const struct node *arg); /* NULL: it cannot be had */
+    void *self;
+    const char *row, *col; /* or NULL */
+};
+/* One operator as a C expression over the texts of its operands. */
+bool expr_operator(const struct graph *g, const struct node *n, const struct expr_source *from,
+                   struct arena *a, const char **out, const char **why);
+
 /* Adds to the list `helper` of s what the body calls and the list does not have yet. */
 struct scope;
 void expr_helpers(const char *body, struct scope *s, struct arena *a);

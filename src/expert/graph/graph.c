@@ -173,18 +173,11 @@ static const struct two_results {
     {"aten.std_mean.correction", "aten.std.correction", "aten.mean.dim"},
 };
 
-/* Does any argument take a second result that has no node? */
-static bool takes_part(const struct graph *g, const json_t *args)
-{
-    size_t i;
-    const json_t *arg;
+static const char other_result[] = "result of ";
 
-    json_array_foreach(args, i, arg)
-    {
-        if (json_int_or(arg, "part", 0) != 0 && !graph_node(g, graph_id(arg)))
-            return true;
-    }
-    return false;
+bool graph_other_result(const struct node *n)
+{
+    return strncmp(n->op, other_result, strlen(other_result)) == 0;
 }
 
 /* Operators whose results are parts of their argument. */
@@ -195,15 +188,20 @@ static bool gives_parts(const struct node *n)
 }
 
 /* The node just read, when it has several results that are used: one node for each. */
-static bool split_results(struct graph *g, const json_t *obj)
+static bool split_results(struct graph *g, const json_t *obj, struct arena *a)
 {
     const json_t *parts = json_object_get(obj, "parts");
     struct node *n = &g->nodes[g->count - 1];
+    bool two = false;
 
-    for (size_t k = 1; gives_parts(n) && k < json_array_size(parts); k++) {
+    for (size_t i = 0; i < ARRAY_LEN(two_results); i++)
+        two = two || strcmp(n->op, two_results[i].op) == 0;
+    for (size_t k = 1; !(two && json_array_size(parts) == 2) && k < json_array_size(parts); k++) {
         if (g->count == GRAPH_NODES)
             return false;
         n[k] = *n;
+        if (!gives_parts(n)) /* no matcher may take it for the first */
+            n[k].op = arena_printf(a, "%s%s", other_result, n->op);
         n[k].part = (int)k;
         n[k].id += SECOND_ID * (int)k;
         g->count++;
@@ -225,7 +223,7 @@ static bool split_results(struct graph *g, const json_t *obj)
     return true;
 }
 
-static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const char **why)
+bool graph_add_node(struct graph *g, const json_t *obj, struct arena *a, const char **why)
 {
     struct node *n = &g->nodes[g->count];
     const json_t *arg = json_array_get(json_object_get(obj, "args"), 0);
@@ -235,6 +233,7 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
                        .args = json_object_get(obj, "args"),
                        .kwargs = json_object_get(obj, "kwargs"),
                        .t = {.name = "", .dtype = ""},
+                       .whole = obj,
                        .index = (int)json_int_or(obj, "index", -1)};
     if (strcmp(n->op, "constant") == 0 && json_object_get(obj, "value"))
         n->value = obj;
@@ -242,10 +241,6 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
         n->value = arg;
     if (graph_op_is(n, "aten.full") && json_array_size(json_object_get(obj, "shape")) == 0)
         n->value = json_array_get(n->args, 1);
-    if (takes_part(g, n->args)) {
-        *why = "it needs the second result of an operator";
-        return false;
-    }
     if (strcmp(n->op, "output") == 0) {
         if (n->index < 0 || n->index >= MAX_TENSORS) {
             *why = "the graph has an output without an index";
@@ -265,7 +260,7 @@ static bool read_node(const json_t *obj, struct arena *a, struct graph *g, const
                sizeof(n->t.strides)); /* as the call has it */
     g->count++;
     count_uses(g, n);
-    if (!split_results(g, obj)) {
+    if (!split_results(g, obj, a)) {
         *why = arena_printf(a, "the second result of %s does not read", n->op);
         return false;
     }
@@ -360,7 +355,7 @@ const struct size_constant *graph_of_sizes(const struct graph *g, const json_t *
 bool graph_read(const json_t *description, struct arena *a, struct graph *out, const char **why)
 {
     const json_t *nodes = json_object_get(description, "graph"), *node;
-    size_t i;
+    size_t i, room = 0;
 
     memset(out, 0, sizeof(*out));
     out->name = json_string_or(description, "name", "task");
@@ -379,11 +374,12 @@ bool graph_read(const json_t *description, struct arena *a, struct graph *out, c
         *why = "the description has no operator graph";
         return false;
     }
-    if (json_array_size(nodes) > GRAPH_NODES) {
-        *why = arena_printf(a, "the graph has %zu nodes, more than %d", json_array_size(nodes),
-                            GRAPH_NODES);
+    json_array_foreach(nodes, i, node) room += 1 + json_array_size(json_object_get(node, "parts"));
+    if (room > GRAPH_NODES) {
+        *why = arena_printf(a, "the graph has %zu results, more than %d", room, GRAPH_NODES);
         return false;
     }
+    out->nodes = arena_array(a, room, sizeof(*out->nodes));
     if (!json_bool_or(description, "graph_exact", true) ||
         json_bool_or(description, "graph_truncated", false)) {
         *why = "the graph does not show everything that happens";
@@ -393,7 +389,7 @@ bool graph_read(const json_t *description, struct arena *a, struct graph *out, c
         out->result[k] = -1;
     json_array_foreach(nodes, i, node)
     {
-        if (!read_node(node, a, out, why))
+        if (!graph_add_node(out, node, a, why))
             return false;
     }
     for (int k = 0; k < out->out_count; k++)

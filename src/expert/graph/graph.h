@@ -18,7 +18,7 @@
 
 #include <jansson.h>
 
-enum { GRAPH_NODES = 256, SIZE_CONSTANTS = 64, SIZE_TERMS = 4, SIZE_PLACES = 8 };
+enum { GRAPH_NODES = 4096, SIZE_CONSTANTS = 64, SIZE_TERMS = 4, SIZE_PLACES = 8 };
 
 struct tensor {
     const char *name, *dtype;
@@ -34,7 +34,9 @@ struct node {
     int index;           /* of an input or output */
     int part;            /* which of its results this is */
     const json_t *value; /* of a constant with one element; else NULL */
+    const json_t *whole; /* as the description has it */
     int uses;
+    bool inner; /* of a body: what an operator is made of (generic/lower.c) */
 };
 
 /* A number that follows from sizes: factor * product of (size + shift)**power. */
@@ -54,7 +56,7 @@ struct size_constant {
 
 struct graph {
     const char *name;
-    struct node nodes[GRAPH_NODES];
+    struct node *nodes; /* room for all that it has */
     int count;
     struct tensor in[MAX_TENSORS], out[MAX_TENSORS];
     int origin[MAX_TENSORS]; /* the task's own input that this is, by index; -1: none */
@@ -75,6 +77,12 @@ struct graph {
 bool graph_read(const json_t *description, struct arena *a, struct graph *out, const char **why);
 /* Notes the device the kernels are for; NULL: the one every GPU can run. */
 void graph_device(struct graph *g, const struct device *device);
+
+/* Adds the node that the description has in `obj`, and one more for each further result; there must
+ * be room for them. */
+bool graph_add_node(struct graph *g, const json_t *obj, struct arena *a, const char **why);
+/* Is it another result than the first, of an operator that no recipe knows by its second? */
+bool graph_other_result(const struct node *n);
 
 const struct node *graph_node(const struct graph *g, int id);
 /* The id that an argument {"node": 3, "part": 1} means: a second result has a node of its own. */

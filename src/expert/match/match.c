@@ -36,7 +36,7 @@ bool match_one(const struct graph *g, struct arena *a, struct match *out)
 
 bool match_graph(const struct graph *g, struct arena *a, struct match *out)
 {
-    struct match parts = {.recipe = NULL};
+    struct match parts = {.recipe = NULL}, generic = {.recipe = "generic"};
 
     if (match_one(g, a, out))
         return true;
@@ -44,8 +44,14 @@ bool match_graph(const struct graph *g, struct arena *a, struct match *out)
         *out = parts;
         return true;
     }
+    if (match_generic(g, a, &generic)) {
+        *out = generic;
+        return true;
+    }
     if (parts.why_not)
         out->why_not = arena_printf(a, "%s; several kernels: %s", out->why_not, parts.why_not);
+    out->why_not = arena_printf(a, "%s; generic: %s", out->why_not, generic.why_not);
+    out->refused = generic.why_not;
     return false;
 }
 

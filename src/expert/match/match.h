@@ -20,6 +20,7 @@ struct match {
     const char *recipe;
     struct scope *scope;
     const char *why_not;       /* when it does not match */
+    const char *refused;       /* one operator, and why no kernel can have it; may be NULL */
     const struct parts *parts; /* of a task that takes several kernels (partition.h); else NULL */
 };
 
@@ -38,6 +39,8 @@ bool match_scan(const struct graph *g, struct arena *a, struct match *out);
 bool match_pooling(const struct graph *g, struct arena *a, struct match *out);
 bool match_concat(const struct graph *g, struct arena *a, struct match *out);
 bool match_gemm(const struct graph *g, struct arena *a, struct match *out);
+/* What no recipe covers (generic/): right, not fast. */
+bool match_generic(const struct graph *g, struct arena *a, struct match *out);
 
 /* ---- shared by matchers --------------------------------------------------- */
 

@@ -155,6 +155,7 @@ static struct graph *graph_of(const struct cut *c, const struct node *result, in
                         .measured = left->measured,
                         .tf32 = left->tf32,
                         .out_count = 1};
+    s->nodes = arena_array(c->a, (size_t)left->count, sizeof(*s->nodes));
     number_inputs(c, result, seen, s, from);
     closure(left, result, in);
     for (int i = 0; i < left->count; i++) {
@@ -324,8 +325,8 @@ static int form_of(const struct cut *c, struct graph *s, const struct match *m)
     return c->p->count;
 }
 
-/* A part that makes `result`, when a recipe writes it. */
-static bool take(struct cut *c, const struct node *result)
+/* A part that makes `result`, when a recipe writes it; `any`: or a kernel without one. */
+static bool take(struct cut *c, const struct node *result, bool any)
 {
     struct parts *p = c->p;
     struct graph *left = c->left, *s;
@@ -337,9 +338,14 @@ static bool take(struct cut *c, const struct node *result)
         return match_no(c->out, c->a, "more than %d parts", PARTS_MAX);
     s = graph_of(c, result, from);
     *part = (struct part){.g = s, .out = output_of(left, result)};
-    if (!match_one(s, c->a, &part->match))
-        return match_no(c->out, c->a, "of its parts, %s: %s", graph_ops(s, c->a),
-                        part->match.why_not);
+    if (!match_one(s, c->a, &part->match)) {
+        struct match generic = {.recipe = "generic"};
+
+        if (!any || !match_generic(s, c->a, &generic))
+            return match_no(c->out, c->a, "of its parts, %s: %s", graph_ops(s, c->a),
+                            part->match.why_not);
+        part->match = generic;
+    }
     part->form = form_of(c, s, &part->match);
     for (int i = 0; i < s->in_count; i++)
         part->from[i] = from[i] < c->g->in_count ? from[i] : c->g->in_count - from[i] - 1;
@@ -412,9 +418,10 @@ static bool take_product(struct cut *c, const struct node *product)
     const struct graph *g = c->left;
 
     for (int i = g->count; i-- > product - g->nodes;)
-        if ((&g->nodes[i] == product || ends(c, product, &g->nodes[i])) && take(c, &g->nodes[i]))
+        if ((&g->nodes[i] == product || ends(c, product, &g->nodes[i])) &&
+            take(c, &g->nodes[i], false))
             return true;
-    return false;
+    return take(c, product, true);
 }
 
 static bool take_front(struct cut *c, const struct node *product)
@@ -423,7 +430,7 @@ static bool take_front(struct cut *c, const struct node *product)
         const struct node *n = unreadable(c->left, graph_arg(c->left, product, i));
 
         if (n)
-            return take(c, n);
+            return take(c, n, true);
     }
     return take_product(c, product);
 }
@@ -447,15 +454,19 @@ bool match_parts(const struct graph *g, struct arena *a, struct match *out)
 
     *c = (struct cut){.g = g, .left = arena_alloc(a, sizeof(*g)), .p = p, .a = a, .out = out};
     *c->left = *g;
+    c->left->nodes = arena_array(a, (size_t)g->count, sizeof(*g->nodes));
+    memcpy(c->left->nodes, g->nodes, (size_t)g->count * sizeof(*g->nodes));
     if (!first_product(g))
         return false; /* the matchers have said why not */
+    if (g->count > PARTS_NODES)
+        return match_no(out, a, "%d nodes are too many to look for products", g->count);
     while ((product = first_product(c->left)))
         if (!take_front(c, product))
             return false;
     for (int k = 0; k < g->out_count; k++) {
         const struct node *n = graph_node(c->left, g->result[k]);
 
-        if (strcmp(n->op, "input") != 0 && !take(c, n))
+        if (strcmp(n->op, "input") != 0 && !take(c, n, true))
             return false;
         if (output_of(g, n) != k || n->index < g->in_count)
             return match_no(out, a, "it returns an input, or the same result twice");

@@ -14,7 +14,7 @@
 
 #include "expert/match/match.h"
 
-enum { PARTS_MAX = 24 };
+enum { PARTS_MAX = 24, PARTS_NODES = 400 };
 
 struct part {
     const struct graph *g;

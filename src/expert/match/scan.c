@@ -5,6 +5,7 @@
  * A scan is cut as a reduction is (rows.h): the scanned dimension is the
  * "row", what is scanned an element function. Backwards comes as flips around it.
  */
+#include "expert/match/reduction_ops.h"
 #include "expert/match/rows.h"
 
 /* Is n a flip of dimension `dim` alone? */
@@ -88,6 +89,9 @@ bool match_scan(const struct graph *g, struct arena *a, struct match *out)
     }
     if (!x || tensor_numel(&x->t) == 0 || !expr_value_type(x->t.dtype))
         return match_no(out, a, "a running value of nothing");
+    for (int i = 0; i < g->count; i++)
+        if (row_form_of(g, &g->nodes[i]))
+            return match_no(out, a, "%s is a reduction beside a running value", g->nodes[i].op);
     scan->sum = graph_op_is(inner, "aten.cumsum");
     rows_start(q, g, a, out);
     q->scan = scan;

@@ -1,0 +1,911 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an operator is made of: its body, as primitives that a kernel without a recipe can have.
+
+A node of the description whose operator has a formula here gets `body` (nodes with ids of their own, which read the
+same tensors) and `made` (which of them are its results). Matchers that know the operator itself pass over them.
+
+1. A formula is ordinary PyTorch; it is traced on shapes alone, so a body costs no arithmetic and no memory.
+2. A formula that fails on shapes (a torch that has no such kernel) gives no body: the engineer then refuses the operator.
+3. torch's own decompositions come after ours: ours keep sums in one pass and avoid what the primitives do not have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from .graph import Graph, Node, Tracer
+from .task import DTYPES
+
+MAX_BODY = 3000  # nodes of one body
+_TYPES = {name: dtype for dtype, name in DTYPES.items()}
+
+
+# ---- softmax and norms ------------------------------------------------------------------------
+
+
+def _softmax(x: Any, dim: int, half: bool = False, dtype: Any = None) -> Any:
+    if x.dim() == 0:
+        return torch.ones_like(x)
+    e = torch.exp(x - x.amax(dim, keepdim=True))
+    return e / e.sum(dim, keepdim=True)
+
+
+def _log_softmax(x: Any, dim: int, half: bool = False) -> Any:
+    if x.dim() == 0:
+        return torch.zeros_like(x)
+    y = x - x.amax(dim, keepdim=True)
+    return y - torch.log(torch.exp(y).sum(dim, keepdim=True))
+
+
+def _logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
+    most = x.amax(dim, keepdim=True)
+    most = torch.where(torch.abs(most) == math.inf, torch.zeros_like(most), most)
+    total = torch.log(torch.exp(x - most).sum(dim, keepdim=True)) + most
+    return total if keepdim else total.reshape(_without(x, dim))
+
+
+def _without(x: Any, dim: Any) -> list[int]:
+    dims = _dims(x, dim)
+    return [s for k, s in enumerate(x.shape) if k not in dims]
+
+
+def _dims(x: Any, dim: Any) -> list[int]:
+    if dim is None or (isinstance(dim, (list, tuple)) and not dim):
+        return list(range(x.dim()))
+    return [d % max(x.dim(), 1) for d in (dim if isinstance(dim, (list, tuple)) else [dim])]
+
+
+def _standardize(x: Any, dims: list[int], eps: float) -> tuple[Any, Any, Any]:
+    mean = x.mean(dims, keepdim=True)
+    centred = x - mean
+    rstd = torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
+    return centred * rstd, mean, rstd
+
+
+def _layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    y, mean, rstd = _standardize(x, list(range(x.dim() - len(shape), x.dim())), eps)
+    y = y if weight is None else y * weight
+    return (y if bias is None else y + bias), mean, rstd
+
+
+def _rms_norm(x: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    dims = list(range(x.dim() - len(shape), x.dim()))
+    rstd = torch.rsqrt((x * x).mean(dims, keepdim=True) + (torch.finfo(x.dtype).eps if eps is None else eps))
+    return (x * rstd if weight is None else x * rstd * weight), rstd
+
+
+def _group_norm(x: Any, weight: Any, bias: Any, n: int, c: int, hw: int, groups: int, eps: float) -> Any:
+    y, mean, rstd = _standardize(x.reshape(n, groups, -1), [2], eps)
+    y = y.reshape(x.shape)
+    shape = [1, c] + [1] * (x.dim() - 2)
+    y = y if weight is None else y * weight.reshape(shape)
+    return (y if bias is None else y + bias.reshape(shape)), mean.reshape(n, groups), rstd.reshape(n, groups)
+
+
+def _batch_norm(
+    x: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    shape = [1, x.shape[1]] + [1] * (x.dim() - 2)
+    if training:
+        y, batch_mean, rstd = _standardize(x, [d for d in range(x.dim()) if d != 1], eps)
+        made = (batch_mean.reshape(-1), rstd.reshape(-1))
+    else:
+        y = (x - mean.reshape(shape)) * torch.rsqrt(var.reshape(shape) + eps)
+        made = (x.new_empty(0), x.new_empty(0))
+    y = y if weight is None else y * weight.reshape(shape)
+    return (y if bias is None else y + bias.reshape(shape)), *made
+
+
+def _batch_norm_no_stats(x: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float) -> Any:
+    return _batch_norm(x, weight, bias, None, None, True, momentum, eps)
+
+
+def _batch_norm_eval(x: Any, weight: Any, bias: Any, mean: Any, var: Any, momentum: float, eps: float) -> Any:
+    return _batch_norm(x, weight, bias, mean, var, False, momentum, eps)
+
+
+def _var(x: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False, unbiased: Any = None) -> Any:
+    if isinstance(dim, bool):  # var(x, unbiased)
+        dim, correction = None, int(dim)
+    if isinstance(correction, bool):
+        correction = int(correction)
+    correction = 1 if correction is None else correction
+    dims = _dims(x, dim)
+    count = math.prod(x.shape[d] for d in dims)
+    centred = x - x.mean(dims, keepdim=True)
+    return (centred * centred).sum(dims, keepdim=keepdim) / max(count - correction, 0)
+
+
+def _std(x: Any, *args: Any, **kwargs: Any) -> Any:
+    return torch.sqrt(_var(x, *args, **kwargs))
+
+
+def _var_mean(x: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
+    return _var(x, dim, correction, keepdim), x.mean(_dims(x, dim), keepdim=keepdim)
+
+
+def _std_mean(x: Any, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
+    return _std(x, dim, correction, keepdim), x.mean(_dims(x, dim), keepdim=keepdim)
+
+
+def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    ord = 2 if ord is None else ord
+    dims, x = _dims(x, dim), x if dtype is None else x.to(dtype)
+    if ord == 2:
+        return torch.sqrt((x * x).sum(dims, keepdim=keepdim))
+    size = torch.abs(x)
+    if ord == 1:
+        return size.sum(dims, keepdim=keepdim)
+    if ord == 0:
+        return (x != 0).to(x.dtype).sum(dims, keepdim=keepdim)
+    if ord == math.inf:
+        return size.amax(dims, keepdim=keepdim)
+    if ord == -math.inf:
+        return size.amin(dims, keepdim=keepdim)
+    return torch.pow(torch.pow(size, ord).sum(dims, keepdim=keepdim), 1.0 / ord)
+
+
+def _norm(x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return _vector_norm(x, 2 if p is None else p, dim, keepdim, dtype)
+
+
+# ---- products ---------------------------------------------------------------------------------
+
+
+def _scaled(x: Any, factor: Any) -> Any:
+    return x if factor == 1 else x * factor
+
+
+def _addmm(c: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = _scaled(torch.mm(a, b), alpha)
+    return product if beta == 0 else product + _scaled(c, beta)
+
+
+def _baddbmm(c: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = _scaled(torch.bmm(a, b), alpha)
+    return product if beta == 0 else product + _scaled(c, beta)
+
+
+def _addbmm(c: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return _scaled(torch.bmm(a, b).sum(0), alpha) + _scaled(c, beta)
+
+
+def _mv(a: Any, v: Any) -> Any:
+    return (a * v).sum(1)
+
+
+def _addmv(c: Any, a: Any, v: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return _scaled(_mv(a, v), alpha) + _scaled(c, beta)
+
+
+def _addr(c: Any, u: Any, v: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return _scaled(u.unsqueeze(1) * v, alpha) + _scaled(c, beta)
+
+
+# ---- attention --------------------------------------------------------------------------------
+
+
+def _attention(
+    q: Any, k: Any, v: Any, mask: Any = None, p: float = 0.0, causal: bool = False, scale: Any = None
+) -> Any:
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    if k.shape[1] != q.shape[1]:  # grouped heads
+        k = k.repeat_interleave(q.shape[1] // k.shape[1], 1)
+        v = v.repeat_interleave(q.shape[1] // v.shape[1], 1)
+    scores = torch.matmul(q, k.transpose(-2, -1)) * scale
+    if causal:
+        rows = torch.arange(q.shape[-2], device=q.device).unsqueeze(1)
+        keys = torch.arange(k.shape[-2], device=q.device)
+        scores = torch.where(keys > rows, torch.full_like(scores, -math.inf), scores)
+    if mask is not None:
+        scores = torch.where(mask, scores, torch.full_like(scores, -math.inf)) if mask.dtype == torch.bool else scores + mask
+    return torch.matmul(torch.softmax(scores, -1), v)
+
+
+def _flash_cpu(q: Any, k: Any, v: Any, p: float = 0.0, causal: bool = False, *, attn_mask: Any = None, scale: Any = None) -> Any:
+    return _attention(q, k, v, attn_mask, p, causal, scale), None
+
+
+def _attention_math(
+    q: Any, k: Any, v: Any, mask: Any = None, p: float = 0.0, causal: bool = False, dropout: Any = None, *, scale: Any = None, enable_gqa: bool = False
+) -> Any:
+    return _attention(q, k, v, mask, p, causal, scale), None
+
+
+def _attention_113(q: Any, k: Any, v: Any, mask: Any = None, p: float = 0.0, weights: bool = False, causal: bool = False) -> Any:
+    return _attention(q, k, v, mask, p, causal), None
+
+
+def _multi_head(
+    q: Any, k: Any, v: Any, dim: int, heads: int, weight: Any, bias: Any, out_weight: Any, out_bias: Any,
+    mask: Any = None, need_weights: bool = True, average: bool = True, mask_type: Any = None,
+) -> Any:
+    """Batch first; the projections of q, k and v are rows of one weight."""
+    parts = [
+        (torch.matmul(x, weight[i * dim : (i + 1) * dim].t()) + bias[i * dim : (i + 1) * dim])
+        .reshape(x.shape[0], x.shape[1], heads, dim // heads).transpose(1, 2)
+        for i, x in enumerate((q, k, v))
+    ]
+    scores = torch.matmul(parts[0], parts[1].transpose(-2, -1)) / math.sqrt(dim // heads)
+    if mask is not None:
+        raise NotImplementedError("a mask in the fast path")
+    weights = torch.softmax(scores, -1)
+    y = torch.matmul(weights, parts[2]).transpose(1, 2).reshape(q.shape[0], q.shape[1], dim)
+    y = torch.matmul(y, out_weight.t()) + out_bias
+    if not need_weights:
+        return y, None
+    return y, weights.mean(1) if average else weights
+
+
+def _encoder_layer(
+    x: Any, dim: int, heads: int, qkv_weight: Any, qkv_bias: Any, out_weight: Any, out_bias: Any, gelu: bool,
+    norm_first: bool, eps: float, w1: Any, b1: Any, w2: Any, b2: Any, f1: Any, c1: Any, f2: Any, c2: Any,
+    mask: Any = None, mask_type: Any = None,
+) -> Any:
+    def attend(y: Any) -> Any:
+        return _multi_head(y, y, y, dim, heads, qkv_weight, qkv_bias, out_weight, out_bias, mask, False)[0]
+
+    def forward(y: Any) -> Any:
+        inner = torch.matmul(y, f1.t()) + c1
+        return torch.matmul(F.gelu(inner) if gelu else torch.relu(inner), f2.t()) + c2
+
+    def norm(y: Any, w: Any, b: Any) -> Any:
+        return _layer_norm(y, [dim], w, b, eps)[0]
+
+    if norm_first:
+        x = x + attend(norm(x, w1, b1))
+        return x + forward(norm(x, w2, b2))
+    x = norm(x + attend(x), w1, b1)
+    return norm(x + forward(x), w2, b2)
+
+
+# ---- losses -----------------------------------------------------------------------------------
+
+NONE, MEAN, SUM = 0, 1, 2
+
+
+def _reduced(x: Any, reduction: int) -> Any:
+    return x if reduction == NONE else x.mean() if reduction == MEAN else x.sum()
+
+
+def _smooth_l1(x: Any, y: Any, reduction: int = MEAN, beta: float = 1.0) -> Any:
+    d = torch.abs(x - y)
+    return _reduced(d if beta == 0 else torch.where(d < beta, d * d * (0.5 / beta), d - 0.5 * beta), reduction)
+
+
+def _huber(x: Any, y: Any, reduction: int = MEAN, delta: float = 1.0) -> Any:
+    d = torch.abs(x - y)
+    return _reduced(torch.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction)
+
+
+def _bce(x: Any, y: Any, weight: Any = None, reduction: int = MEAN) -> Any:
+    loss = -(y * torch.clamp(torch.log(x), min=-100) + (1 - y) * torch.clamp(torch.log1p(-x), min=-100))
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _bce_logits(x: Any, y: Any, weight: Any = None, pos_weight: Any = None, reduction: int = MEAN) -> Any:
+    tail = torch.log1p(torch.exp(-torch.abs(x))) + torch.clamp(-x, min=0)
+    loss = (1 - y) * x + (tail if pos_weight is None else (1 + (pos_weight - 1) * y) * tail)
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _nll(x: Any, target: Any, weight: Any, reduction: int, ignore: int) -> Any:
+    """Classes in dimension 1 (0 of a vector)."""
+    dim = 1 if x.dim() > 1 else 0
+    valid = target != ignore
+    safe = torch.where(valid, target, torch.zeros_like(target))
+    picked = -torch.gather(x, dim, safe.unsqueeze(dim)).squeeze(dim)
+    scale = valid.to(x.dtype) if weight is None else torch.where(valid, torch.index_select(weight, 0, safe.reshape(-1)).reshape(safe.shape), torch.zeros_like(picked))
+    picked = torch.where(valid, picked if weight is None else picked * scale, torch.zeros_like(picked))
+    total = scale.sum()
+    if reduction == NONE:
+        return picked, total
+    return (picked.sum() / total if reduction == MEAN else picked.sum()), total
+
+
+def _soft_margin(x: Any, y: Any, reduction: int = MEAN) -> Any:
+    return _reduced(torch.log1p(torch.exp(-y * x)), reduction)
+
+
+def _multi_margin(x: Any, target: Any, p: Any = 1, margin: Any = 1, weight: Any = None, reduction: int = MEAN) -> Any:
+    rows = x if x.dim() > 1 else x.unsqueeze(0)
+    target = target.reshape(-1, 1)
+    z = torch.clamp(margin - torch.gather(rows, 1, target) + rows, min=0)
+    z = z if p == 1 else z * z
+    z = z if weight is None else z * weight[target]
+    own = torch.arange(rows.shape[1], device=x.device) == target
+    loss = torch.where(own, torch.zeros_like(z), z).sum(1) / rows.shape[1]
+    return _reduced(loss if x.dim() > 1 else loss.squeeze(0), reduction)
+
+
+def _cdist(x: Any, y: Any, p: float, mode: Any = None) -> Any:
+    return _vector_norm(x.unsqueeze(-2) - y.unsqueeze(-3), p, [-1])
+
+
+def _euclidean(x: Any, y: Any) -> Any:
+    return _cdist(x, y, 2.0)
+
+
+# ---- pictures ---------------------------------------------------------------------------------
+
+
+def _source(size: int, out: int, align: bool, scale: Any, device: Any) -> Any:
+    """The coordinate in the input of each of the output's, as a float."""
+    at = torch.arange(out, device=device).to(torch.float32)
+    if align:
+        return at * ((size - 1) / (out - 1) if out > 1 else 0.0)
+    ratio = 1.0 / scale if scale is not None and scale > 0 else size / out
+    return (at + 0.5) * ratio - 0.5
+
+
+def _interpolate_dim(x: Any, dim: int, out: int, align: bool, scale: Any) -> Any:
+    size = x.shape[dim]
+    at = torch.clamp(_source(size, out, align, scale, x.device), min=0.0)
+    low = torch.clamp(at.to(torch.int64), max=size - 1)
+    high = torch.clamp(low + 1, max=size - 1)
+    part = (at - low.to(torch.float32)).reshape([-1] + [1] * (x.dim() - 1 - dim)).to(x.dtype)
+    a, b = torch.index_select(x, dim, low), torch.index_select(x, dim, high)
+    return (1 - part) * a + part * b
+
+
+def _sizes(x: Any, size: Any, scales: Any, dims: int) -> tuple[list[int], list[Any]]:
+    """Sizes of the result and scales, as either form of the operator gives them."""
+    given = list(scales[0]) if scales and isinstance(scales[0], (list, tuple)) else list(scales)
+    given = (given + [None] * dims)[:dims]
+    if size is None:
+        size = [int(math.floor(x.shape[x.dim() - dims + k] * given[k])) for k in range(dims)]
+    return list(size), given
+
+
+def _linear(dims: int) -> Callable[..., Any]:
+    def formula(x: Any, size: Any, align: bool = False, *scales: Any, **kwargs: Any) -> Any:
+        size, given = _sizes(x, size, scales, dims)
+        for k in range(dims):
+            x = _interpolate_dim(x, x.dim() - dims + k, size[k], align, given[k])
+        return x
+
+    return formula
+
+
+def _nearest(dims: int, exact: bool) -> Callable[..., Any]:
+    def formula(x: Any, size: Any, *scales: Any, **kwargs: Any) -> Any:
+        size, given = _sizes(x, size, scales, dims)
+        for k in range(dims):
+            d = x.dim() - dims + k
+            ratio = 1.0 / given[k] if given[k] else x.shape[d] / size[k]
+            at = torch.arange(size[k], device=x.device).to(torch.float32)
+            at = torch.floor((at + 0.5 if exact else at) * ratio).to(torch.int64)
+            x = torch.index_select(x, d, torch.clamp(at, max=x.shape[d] - 1))
+        return x
+
+    return formula
+
+
+def _cubic_weight(t: Any, a: float = -0.75) -> list[Any]:
+    def near(s: Any) -> Any:
+        return ((a + 2) * s - (a + 3)) * s * s + 1
+
+    def far(s: Any) -> Any:
+        return ((a * s - 5 * a) * s + 8 * a) * s - 4 * a
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _bicubic(x: Any, size: Any, align: bool = False, *scales: Any, **kwargs: Any) -> Any:
+    size, given = _sizes(x, size, scales, 2)
+    for k in range(2):
+        d = x.dim() - 2 + k
+        at = _source(x.shape[d], size[k], align, given[k], x.device)
+        low = torch.floor(at)
+        weights = _cubic_weight(at - low)
+        total: Any = None
+        for j, w in enumerate(weights):
+            i = torch.clamp(low.to(torch.int64) + (j - 1), 0, x.shape[d] - 1)
+            term = torch.index_select(x, d, i) * w.reshape([-1] + [1] * (x.dim() - 1 - d)).to(x.dtype)
+            total = term if total is None else total + term
+        x = total
+    return x
+
+
+def _pixel_shuffle(x: Any, r: int) -> Any:
+    *lead, c, h, w = x.shape
+    return x.reshape(*lead, c // (r * r), r, r, h, w).permute(
+        *range(len(lead)), len(lead), len(lead) + 3, len(lead) + 1, len(lead) + 4, len(lead) + 2
+    ).reshape(*lead, c // (r * r), h * r, w * r)
+
+
+def _pixel_unshuffle(x: Any, r: int) -> Any:
+    *lead, c, h, w = x.shape
+    n = len(lead)
+    return x.reshape(*lead, c, h // r, r, w // r, r).permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(
+        *lead, c * r * r, h // r, w // r
+    )
+
+
+def _channel_shuffle(x: Any, groups: int) -> Any:
+    return x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]).transpose(1, 2).reshape(x.shape)
+
+
+def _im2col(x: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    n, c = x.shape[0], x.shape[1]
+    x = F.pad(x, [padding[1], padding[1], padding[0], padding[0]])
+    for d in (0, 1):
+        x = x.unfold(2 + d, dilation[d] * (kernel[d] - 1) + 1, stride[d])
+    x = x[..., :: dilation[0], :: dilation[1]]
+    return x.permute(0, 1, 4, 5, 2, 3).reshape(n, c * kernel[0] * kernel[1], -1)
+
+
+# ---- others -----------------------------------------------------------------------------------
+
+
+def _glu(x: Any, dim: int = -1) -> Any:
+    a, b = x.chunk(2, dim)
+    return a * torch.sigmoid(b)
+
+
+def _aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Any:
+    dims = _dims(x, dim)
+    return x.amin(dims, keepdim=keepdim), x.amax(dims, keepdim=keepdim)
+
+
+def _count_nonzero(x: Any, dim: Any = None) -> Any:
+    return (x != 0).to(torch.int64).sum(_dims(x, dim))
+
+
+def _nansum(x: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    return torch.where(torch.isnan(x), torch.zeros_like(x), x).sum(_dims(x, dim), keepdim=keepdim)
+
+
+def _trace(x: Any) -> Any:
+    return torch.diagonal(x).sum()
+
+
+def _repeat_interleave(x: Any, repeats: int, dim: Any = None, **kwargs: Any) -> Any:
+    x = x.reshape(-1) if dim is None else x
+    dim = (0 if dim is None else dim) % x.dim()
+    index = torch.arange(x.shape[dim] * repeats, device=x.device) // repeats
+    return torch.index_select(x, dim, index)
+
+
+def _searchsorted(sorted_: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: Any = None, sorter: Any = None) -> Any:
+    right = right or side == "right"
+    a = sorted_.unsqueeze(-2) if sorted_.dim() > 1 else sorted_
+    b = values.unsqueeze(-1)
+    return (a <= b if right else a < b).to(torch.int32 if out_int32 else torch.int64).sum(-1).to(torch.int32 if out_int32 else torch.int64)
+
+
+def _bucketize(values: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    return _searchsorted(boundaries, values, out_int32=out_int32, right=right)
+
+
+def _index_fill(x: Any, dim: int, index: Any, value: Any) -> Any:
+    shape = [1] * x.dim()
+    shape[dim] = x.shape[dim]
+    hit = (torch.arange(x.shape[dim], device=x.device).unsqueeze(1) == index.reshape(1, -1)).any(1).reshape(shape)
+    return torch.where(hit, value.to(x.dtype) if isinstance(value, torch.Tensor) else torch.full_like(x, value), x)
+
+
+def _lstm_layer(x: Any, w: list[Any], h: Any, c: Any, reverse: bool) -> Any:
+    """x (time, batch, features)."""
+    gates = torch.matmul(x, w[0].t()) + (w[2] + w[3] if len(w) > 2 else 0)
+    steps = range(x.shape[0] - 1, -1, -1) if reverse else range(x.shape[0])
+    made: list[Any] = [None] * x.shape[0]
+    for t in steps:
+        i, f, g, o = (gates[t] + torch.mm(h, w[1].t())).chunk(4, 1)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        h = torch.sigmoid(o) * torch.tanh(c)
+        made[t] = h
+    return torch.stack(made), h, c
+
+
+def _mkldnn_rnn(
+    x: Any, w0: Any, w1: Any, w2: Any, w3: Any, h: Any, c: Any, reverse: bool, batch_sizes: Any, mode: int,
+    hidden: int, layers: int, has_biases: bool, bidirectional: bool, batch_first: bool, train: bool,
+) -> Any:
+    if mode != 2 or batch_sizes:
+        raise NotImplementedError("only LSTM")
+    y, h, c = _lstm_layer(x, [w0, w1, w2, w3] if has_biases else [w0, w1], h.reshape(-1, hidden), c.reshape(-1, hidden), reverse)
+    return y, h.unsqueeze(0), c.unsqueeze(0), x.new_empty(0)
+
+
+# ---- scatters: every element of the result looks for what was written to it ------------------------
+
+
+def _hits(index: Any, size: int, dim: int) -> Any:
+    """(.., size, writers, ..): does this writer (dim + 1) write here (dim)?"""
+    shape = [1] * (index.dim() + 1)
+    shape[dim] = size
+    return torch.arange(size, device=index.device).reshape(shape) == index.unsqueeze(dim)
+
+
+def _pad_like(x: Any, y: Any, dim: int) -> Any:
+    """x without what lies beyond y's sizes, but along dim."""
+    for d in range(x.dim()):
+        if d != dim and x.shape[d] != y.shape[d]:
+            x = x.narrow(d, 0, y.shape[d])
+    return x
+
+
+def _beyond(x: Any, part: Any, dim: int) -> Any:
+    """`part` in the corner of x; x elsewhere."""
+    for d in range(x.dim()):
+        if d != dim and part.shape[d] != x.shape[d]:
+            part = torch.cat([part, _pad_rest(x, part, d)], d)
+    return part
+
+
+def _pad_rest(x: Any, part: Any, d: int) -> Any:
+    rest = x.narrow(d, part.shape[d], x.shape[d] - part.shape[d])
+    for e in range(x.dim()):
+        if e != d and rest.shape[e] != part.shape[e]:
+            rest = rest.narrow(e, 0, part.shape[e])
+    return rest
+
+
+def _last_writer(x: Any, dim: int, index: Any, src: Any) -> Any:
+    hit = _hits(index, x.shape[dim], dim)
+    shape = [1] * hit.dim()
+    shape[dim + 1] = index.shape[dim]
+    order = torch.arange(index.shape[dim], device=index.device).reshape(shape)
+    last = torch.where(hit, order, torch.full_like(order, -1)).amax(dim + 1)
+    value = src if not isinstance(src, torch.Tensor) else torch.gather(src, dim, torch.clamp(last, min=0))
+    return torch.where(last >= 0, value, x)
+
+
+def _scatter(x: Any, dim: int, index: Any, src: Any = 0, *, value: Any = None, reduce: Any = None) -> Any:
+    src = src if value is None else value
+    if reduce in ("add", "multiply"):
+        raise NotImplementedError(reduce)
+    dim %= max(x.dim(), 1)
+    if isinstance(src, torch.Tensor):
+        src = src[tuple(slice(0, n) for n in index.shape)]
+    else:
+        src = torch.full(index.shape, src, dtype=x.dtype, device=x.device)
+    corner = _last_writer(_pad_like(x, index, dim), dim, index, src)
+    return _beyond(x, corner, dim)
+
+
+def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
+    dim %= max(x.dim(), 1)
+    src = src[tuple(slice(0, n) for n in index.shape)]
+    hit = _hits(index, x.shape[dim], dim)
+    added = torch.where(hit, src.unsqueeze(dim), torch.zeros_like(src).unsqueeze(dim)).sum(dim + 1).to(x.dtype)
+    return _beyond(x, _pad_like(x, index, dim) + added, dim)
+
+
+def _scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    dim %= max(x.dim(), 1)
+    src = src[tuple(slice(0, n) for n in index.shape)].unsqueeze(dim)
+    hit = _hits(index, x.shape[dim], dim)
+    corner = _pad_like(x, index, dim)
+    count = hit.to(torch.int64).sum(dim + 1)
+    neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}[reduce]
+    terms = torch.where(hit, src, torch.full_like(src, neutral))
+    if reduce in ("sum", "mean"):
+        made = terms.sum(dim + 1)
+        made = made + corner if include_self else made
+        if reduce == "mean":
+            made = made / torch.clamp(count + int(include_self), min=1).to(x.dtype)
+    elif reduce == "prod":
+        made = terms.prod(dim + 1)
+        made = made * corner if include_self else made
+    else:
+        made = terms.amax(dim + 1) if reduce == "amax" else terms.amin(dim + 1)
+        if include_self:
+            made = torch.maximum(made, corner) if reduce == "amax" else torch.minimum(made, corner)
+    return _beyond(x, made if include_self else torch.where(count > 0, made, corner), dim)
+
+
+def _rows_of(x: Any, dim: int, index: Any, y: Any) -> Any:
+    shape = [1] * x.dim()
+    shape[dim] = index.numel()
+    return index.reshape(shape).expand(y.shape)
+
+
+def _index_add(x: Any, dim: int, index: Any, y: Any, *, alpha: Any = 1) -> Any:
+    dim %= max(x.dim(), 1)
+    return _scatter_add(x, dim, _rows_of(x, dim, index, y), _scaled(y, alpha))
+
+
+def _index_copy(x: Any, dim: int, index: Any, y: Any) -> Any:
+    dim %= max(x.dim(), 1)
+    return _scatter(x, dim, _rows_of(x, dim, index, y), y)
+
+
+def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False, unsafe: bool = False) -> Any:
+    given = [d for d, i in enumerate(indices) if i is not None]
+    if any(indices[d].dtype in (torch.bool, torch.uint8) for d in given):
+        if len(indices) != 1 or values.numel() != 1 or accumulate:
+            raise NotImplementedError("a mask of several values")
+        mask = indices[0].reshape(list(indices[0].shape) + [1] * (x.dim() - indices[0].dim()))
+        return torch.where(mask, values.reshape([1] * x.dim()).to(x.dtype), x)
+    rest = [d for d in range(x.dim()) if d not in given]
+    together = given == list(range(given[0], given[-1] + 1))
+    shape = list(torch.broadcast_shapes(*[indices[d].shape for d in given]))
+    flat: Any = None
+    for d in given:
+        i = torch.where(indices[d] < 0, indices[d] + x.shape[d], indices[d]).expand(shape)
+        flat = i if flat is None else flat * x.shape[d] + i
+    order = given + rest
+    rows = x.permute(order).reshape(math.prod(x.shape[d] for d in given), -1)
+    front = given[0] if together else 0
+    whole = [x.shape[d] for d in rest[:front]] + shape + [x.shape[d] for d in rest[front:]]
+    values = values.expand(whole)
+    values = values.permute(list(range(front, front + len(shape))) + list(range(front)) + list(range(front + len(shape), len(whole))))
+    values = values.reshape(math.prod(shape), -1)
+    index = flat.reshape(-1, 1).expand(values.shape)
+    rows = _scatter_add(rows, 0, index, values) if accumulate else _scatter(rows, 0, index, values)
+    back = [0] * x.dim()
+    for k, d in enumerate(order):
+        back[d] = k
+    return rows.reshape([x.shape[d] for d in order]).permute(back)
+
+
+# ---- sorting: runs, then merges; each is one kernel -------------------------------------------------
+
+RUN = 16
+_tracers: list[Tracer] = []
+
+
+def _primitive(op: str, tensors: list[Any], numbers: dict[str, Any], result: Any) -> Any:
+    tracer = _tracers[-1]
+    node = Node(op, [tracer._argument(t) for t in tensors], {k: {"value": v} for k, v in numbers.items()})
+    node.parts = [{"dtype": DTYPES[result.dtype], "shape": list(result.shape), "strides": list(result.stride())}]
+    tracer.nodes.append(node)
+    tracer.mark(result, len(tracer.nodes) - 1, 0)
+    return result
+
+
+def _order(x: Any, dim: int, descending: bool) -> Any:
+    """Places of the elements in sorted order, the first of equal ones first."""
+    size, width = x.shape[dim], RUN
+    numbers = {"dim": dim, "descending": descending}
+
+    def empty() -> Any:
+        return torch.empty(x.shape, dtype=torch.int64, device="meta")
+
+    order = _primitive("generic.sort_runs", [x], {**numbers, "width": width}, empty())
+    while width < size:
+        order = _primitive("generic.sort_merge", [x, order], {**numbers, "width": width}, empty())
+        width *= 2
+    return order
+
+
+def _sort(x: Any, dim: Any = -1, descending: bool = False, *, stable: Any = None) -> Any:
+    if x.dim() == 0:
+        return x, torch.zeros_like(x, dtype=torch.int64)
+    if isinstance(dim, bool):
+        dim, descending = -1, dim
+    dim %= x.dim()
+    order = _order(x, dim, descending)
+    return torch.gather(x, dim, order), order
+
+
+def _sort_stable(x: Any, stable: Any = None, dim: int = -1, descending: bool = False) -> Any:
+    return _sort(x, dim, descending)
+
+
+def _sorted(x: Any, *args: Any, **kwargs: Any) -> Any:
+    if args and (isinstance(args[0], bool) or args[0] is None) or "stable" in kwargs:
+        return _sort_stable(x, *args, **kwargs)
+    return _sort(x, *args, **kwargs)
+
+
+def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, ordered: bool = True) -> Any:
+    values, order = _sort(x, dim, largest)
+    return values.narrow(dim, 0, k), order.narrow(dim, 0, k)
+
+
+def _kth(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    values, order = _sort(x, dim, False)
+    values, order = values.narrow(dim, k - 1, 1), order.narrow(dim, k - 1, 1)
+    return (values, order) if keepdim else (values.squeeze(dim), order.squeeze(dim))
+
+
+def _median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    if dim is None:
+        return _kth(x.reshape(-1), (x.numel() + 1) // 2, 0)[0]
+    return _kth(x, (x.shape[dim] + 1) // 2, dim, keepdim)
+
+
+BODIES: dict[str, Callable[..., Any]] = {
+    "sort": _sorted,
+    "topk": _topk,
+    "kthvalue": _kth,
+    "median": _median,
+    "scatter": _scatter,
+    "scatter_add": _scatter_add,
+    "scatter_reduce": _scatter_reduce,
+    "index_add": _index_add,
+    "index_copy": _index_copy,
+    "index_put": _index_put,
+    "_index_put_impl": _index_put,
+    "_softmax": _softmax,
+    "_log_softmax": _log_softmax,
+    "logsumexp": _logsumexp,
+    "native_layer_norm": _layer_norm,
+    "_fused_rms_norm": _rms_norm,
+    "native_group_norm": _group_norm,
+    "native_batch_norm": _batch_norm,
+    "cudnn_batch_norm": lambda x, w, b, m, v, training, momentum, eps: (*_batch_norm(x, w, b, m, v, training, momentum, eps), None),
+    "_native_batch_norm_legit": _batch_norm,
+    "_native_batch_norm_legit_no_training": _batch_norm_eval,
+    "_batch_norm_no_update": lambda *a: (*_batch_norm_eval(*a), None),
+    "var": _var,
+    "std": _std,
+    "var_mean": _var_mean,
+    "std_mean": _std_mean,
+    "linalg_vector_norm": _vector_norm,
+    "norm": _norm,
+    "addmm": _addmm,
+    "baddbmm": _baddbmm,
+    "addbmm": _addbmm,
+    "mv": _mv,
+    "addmv": _addmv,
+    "dot": lambda a, b: (a * b).sum(),
+    "vdot": lambda a, b: (a * b).sum(),
+    "addr": _addr,
+    "ger": lambda u, v: u.unsqueeze(1) * v,
+    "_scaled_dot_product_flash_attention_for_cpu": _flash_cpu,
+    "_scaled_dot_product_attention_math": _attention_math,
+    "_scaled_dot_product_attention": _attention_113,
+    "_scaled_dot_product_flash_attention": lambda q, k, v, p=0.0, causal=False, debug=False, *, scale=None: (
+        _attention(q, k, v, None, p, causal, scale), None, None, None, None, None, None, None, None),
+    "_scaled_dot_product_efficient_attention": lambda q, k, v, mask, lse, p=0.0, causal=False, *, scale=None: (
+        _attention(q, k, v, mask, p, causal, scale), None, None, None),
+    "_scaled_dot_product_cudnn_attention": lambda q, k, v, mask, lse, p=0.0, causal=False, debug=False, *, scale=None: (
+        _attention(q, k, v, mask, p, causal, scale), None, None, None, None, None, None, None, None),
+    "_native_multi_head_attention": _multi_head,
+    "_transformer_encoder_layer_fwd": _encoder_layer,
+    "mse_loss": lambda x, y, reduction=MEAN: _reduced((x - y) * (x - y), reduction),
+    "l1_loss": lambda x, y, reduction=MEAN: _reduced(torch.abs(x - y), reduction),
+    "smooth_l1_loss": _smooth_l1,
+    "huber_loss": _huber,
+    "binary_cross_entropy": _bce,
+    "binary_cross_entropy_with_logits": _bce_logits,
+    "nll_loss_forward": _nll,
+    "nll_loss2d_forward": _nll,
+    "soft_margin_loss": _soft_margin,
+    "multi_margin_loss": _multi_margin,
+    "_cdist_forward": _cdist,
+    "cdist": _cdist,
+    "_euclidean_dist": _euclidean,
+    "upsample_linear1d": _linear(1),
+    "upsample_bilinear2d": _linear(2),
+    "upsample_trilinear3d": _linear(3),
+    "upsample_nearest1d": _nearest(1, False),
+    "upsample_nearest2d": _nearest(2, False),
+    "upsample_nearest3d": _nearest(3, False),
+    "_upsample_nearest_exact1d": _nearest(1, True),
+    "_upsample_nearest_exact2d": _nearest(2, True),
+    "_upsample_nearest_exact3d": _nearest(3, True),
+    "upsample_bicubic2d": _bicubic,
+    "pixel_shuffle": _pixel_shuffle,
+    "pixel_unshuffle": _pixel_unshuffle,
+    "channel_shuffle": _channel_shuffle,
+    "native_channel_shuffle": _channel_shuffle,
+    "im2col": _im2col,
+    "glu": _glu,
+    "aminmax": _aminmax,
+    "count_nonzero": _count_nonzero,
+    "nansum": _nansum,
+    "trace": _trace,
+    "repeat_interleave": _repeat_interleave,
+    "searchsorted": _searchsorted,
+    "bucketize": _bucketize,
+    "index_fill": _index_fill,
+    "mkldnn_rnn_layer": _mkldnn_rnn,
+}
+
+
+# ---- tracing them -----------------------------------------------------------------------------
+
+
+def _name(node: Node) -> str:
+    """What it writes in place is the same value."""
+    return node.name if node.name in BODIES or not node.name.endswith("_") else node.name[:-1]
+
+
+class _Bodies:
+    def __init__(self, graph: Graph, first_id: int) -> None:
+        self.graph, self.next = graph, first_id
+
+    def expand(self, node: Node) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
+        """(body, made) of a node; None: it has none."""
+        leaves: list[torch.Tensor] = []
+        refs: list[dict[str, Any]] = []
+
+        def value(arg: Any) -> Any:
+            if "node" in arg:
+                ref = {k: arg[k] for k in ("node", "part") if k in arg}
+                source = self.graph.nodes[arg["node"]].parts[arg.get("part", 0)]
+                if ref not in refs:
+                    refs.append(ref)
+                    leaves.append(
+                        torch.empty_strided(source["shape"], source["strides"], dtype=_TYPES[source["dtype"]], device="meta")
+                    )
+                return leaves[refs.index(ref)]
+            if "none" in arg:
+                return None
+            for key in ("ints", "value"):
+                if key in arg:
+                    return arg[key]
+            if "list" in arg:
+                return [value(a) for a in arg["list"]]
+            if "dtype" in arg:
+                return _TYPES.get(arg["dtype"])
+            text = arg.get("text", "")
+            return float(text) if text in ("inf", "-inf", "nan") else text
+
+        args = [value(a) for a in node.args]
+        kwargs = {k: value(v) for k, v in node.kwargs.items() if k not in ("device", "layout", "pin_memory", "memory_format")}
+        tracer = Tracer(leaves)
+        tracer.formulas = BODIES
+        _tracers.append(tracer)
+        try:
+            with torch.no_grad(), tracer:
+                made = BODIES[_name(node)](*args, **kwargs)
+        finally:
+            _tracers.pop()
+        results = list(made) if isinstance(made, (list, tuple)) else [made]
+        return self._write(tracer, refs, results, node)
+
+    def _write(
+        self, tracer: Tracer, refs: list[dict[str, Any]], results: list[Any], node: Node
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
+        outputs = [tracer.node_of(r) if isinstance(r, torch.Tensor) else None for r in results]
+        live = Graph(tracer.nodes, len(refs), [o for o in outputs if o], True, set()).live()
+        if len(live) > MAX_BODY or not tracer.exact:
+            return None
+        numbers = {}
+        for k in sorted(live):
+            if k >= len(refs):
+                numbers[k], self.next = self.next, self.next + 1
+
+        def turn(arg: Any) -> Any:
+            if not isinstance(arg, dict):
+                return arg
+            if "list" in arg:
+                return {"list": [turn(a) for a in arg["list"]]}
+            if "node" not in arg:
+                return arg
+            if arg["node"] < len(refs):
+                return refs[arg["node"]]
+            return {**arg, "node": numbers[arg["node"]]}
+
+        body = []
+        for k, number in numbers.items():
+            inner = tracer.nodes[k]
+            inner.args, inner.kwargs = [turn(a) for a in inner.args], {n: turn(a) for n, a in inner.kwargs.items()}
+            body.append(inner.write(number))
+        made: list[dict[str, Any]] = []
+        for output in outputs:
+            if output is None:
+                made.append({"none": True})
+                continue
+            k, part = output
+            ref: dict[str, Any] = dict(refs[k]) if k < len(refs) else {"node": numbers[k]}
+            made.append({**ref, "part": part} if part else ref)
+        return body, made
+
+
+def expand(graph: Graph, nodes: list[dict[str, Any]]) -> None:
+    """Adds `body` and `made` to the written nodes that have a formula."""
+    bodies = _Bodies(graph, len(graph.nodes) + len(graph.outputs))
+    for entry in nodes:
+        if entry["op"] in ("input", "constant", "output"):
+            continue
+        node = graph.nodes[entry["id"]]
+        if _name(node) not in BODIES:
+            continue
+        try:
+            found = bodies.expand(node)
+        except Exception:  # this torch has no such kernel for shapes: no body
+            found = None
+        if found is not None:
+            entry["body"], entry["made"] = found

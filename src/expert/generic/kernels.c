@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels.c - a graph as kernels that no recipe has: their text, their workspace, their launches.
+ *
+ * Kernels of equal text are one kernel, launched with other tensors. What
+ * lies in workspace has its place there by its lifetime: two results share
+ * memory when the first is not read after the second is written.
+ */
+#include "expert/generic/generic.h"
+
+#include "base/json.h"
+#include "expert/match/match.h"
+
+#include <string.h>
+
+enum { TEAM_BLOCK = 128, WARP = 32, ALIGNMENT = 256 };
+
+struct kernel_launch {
+    const struct node *n;
+    const char *text; /* of its kernel, but for the name */
+    int kernel;       /* number of the kernel that has this text */
+    int reads[GENERIC_ARGS], read_count;
+    int64_t count; /* of threads */
+    bool block;    /* a team is a block */
+};
+
+struct kept_buffer {
+    const struct node *n;
+    int out; /* the output that it is; -1: it lies in workspace */
+    int64_t bytes, offset;
+    int first, last; /* launches that write it, and read it last */
+};
+
+struct writing {
+    struct generic in;
+    struct kept_buffer *buffers; /* by position of the node */
+    struct kernel_launch *launches;
+    int launch_count, kernel_count;
+    int64_t workspace;
+};
+
+/* ---- text of a kernel ------------------------------------------------------------------ */
+
+static bool is_wide(const struct generic *in)
+{
+    for (int i = 0; i < in->g->count; i++)
+        if (tensor_numel(&in->g->nodes[i].t) > INT32_MAX / 4)
+            return true;
+    return false;
+}
+
+static int64_t stride_of(const struct writing *w, const struct node *n, int d)
+{
+    const struct kept_buffer *b = &w->buffers[n - w->in.g->nodes];
+    int64_t stride = 1;
+
+    if (strcmp(n->op, "input") == 0)
+        return w->in.g->in[n->index].strides[d];
+    if (b->out >= 0)
+        return w->in.g->out[b->out].strides[d];
+    for (int i = n->t.dims - 1; i > d; i--)
+        stride *= n->t.shape[i];
+    return stride;
+}
+
+/* Tensor x = make_tensor(...); // (3,4) */
+static void put_tensor(const struct writing *w, struct buf *out, const char *name,
+                       const char *pointer, const struct node *n, bool wide)
+{
+    const char *cast = wide ? "int64_t" : "";
+
+    buf_printf(out, "    Tensor %s = make_tensor(make_gmem_ptr(%s), make_layout(make_shape(", name,
+               pointer);
+    for (int d = 0; d < n->t.dims; d++)
+        buf_printf(out, "%s%s(%lld)", d ? ", " : "", cast, (long long)n->t.shape[d]);
+    buf_printf(out, "%s), make_stride(", n->t.dims ? "" : "1");
+    for (int d = 0; d < n->t.dims; d++)
+        buf_printf(out, "%s%s(%lld)", d ? ", " : "", cast, (long long)stride_of(w, n, d));
+    buf_printf(out, "%s))); // (", n->t.dims ? "" : "1");
+    for (int d = 0; d < n->t.dims; d++)
+        buf_printf(out, "%s%lld", d ? "," : "", (long long)n->t.shape[d]);
+    buf_puts(out, ")\n");
+}
+
+const char *place_text(const struct node *n, const struct coords *at, struct arena *a)
+{
+    const char *text = "";
+
+    for (int d = 0; d < n->t.dims; d++)
+        text = arena_printf(a, "%s%s%s", text, d ? ", " : "", at->at[d]);
+    return *text ? text : "0";
+}
+
+/* Coordinates of element `i`, dimension `without` left out (-1: none). */
+struct coords coordinates(struct kernel *k, const struct node *n, int without)
+{
+    struct coords p = {{NULL}};
+    int64_t stride = 1, all = tensor_numel(&n->t);
+
+    all /= without >= 0 && n->t.shape[without] ? n->t.shape[without] : 1;
+    for (int d = n->t.dims; d-- > 0;) {
+        int64_t size = n->t.shape[d];
+        const char *text = "i";
+
+        if (d == without || size == 1) {
+            p.at[d] = "0";
+            continue;
+        }
+        if (stride > 1)
+            text = arena_printf(k->in->a, "%s / %lld", text, (long long)stride);
+        if (stride * size < all)
+            text = arena_printf(k->in->a, "%s %% %lld", text, (long long)size);
+        p.at[d] = kernel_index(k, "%s", text);
+        stride *= size;
+    }
+    return p;
+}
+
+static bool write_map(struct kernel *k)
+{
+    struct coords at = coordinates(k, k->root, -1);
+    const char *v = value_at(k, k->root, &at), *to = place_text(k->root, &at, k->in->a);
+    const char *type = value_memory(k->in, k->root);
+
+    if (!v)
+        return false;
+    if (k->team > 1)
+        kernel_line(k, "if (threadIdx.x %% %d == 0)", k->team);
+    kernel_line(k, "%sy(%s) = %s(%s);", k->team > 1 ? "    " : "", to, type, v);
+    return true;
+}
+
+static struct kernel *kernel_start(struct writing *w, const struct node *n, int team)
+{
+    struct kernel *k = arena_alloc(w->in.a, sizeof(*k));
+
+    *k = (struct kernel){.in = &w->in, .root = n, .team = team, .depth = 2};
+    k->index = is_wide(&w->in) ? "int64_t" : "int";
+    k->body = buf_init(GENERIC_BYTES);
+    return k;
+}
+
+/* Few results of long sums: a warp or a block for each. */
+static int team_for(const struct kernel *k, int64_t results)
+{
+    if (k->terms < 64 || (results >= 65536 && !k->along))
+        return 1;
+    return k->terms >= 1024 && results <= 8192 ? TEAM_BLOCK : WARP;
+}
+
+/* A kernel's parameter: the plan has no name for 16-bit floats, so in workspace they are bits. */
+static const char *parameter_type(const struct writing *w, const struct node *n)
+{
+    const char *memory = value_memory(&w->in, n);
+    bool workspace = strcmp(n->op, "input") != 0 && w->buffers[n - w->in.g->nodes].out < 0;
+
+    return workspace && (strcmp(memory, "half_t") == 0 || strcmp(memory, "bfloat16_t") == 0)
+               ? "uint16_t"
+               : memory;
+}
+
+static const char *pointer_in_kernel(const struct writing *w, const struct node *n,
+                                     const char *name, const char *qualifier)
+{
+    const char *memory = value_memory(&w->in, n);
+
+    return strcmp(memory, parameter_type(w, n)) == 0
+               ? name
+               : arena_printf(w->in.a, "reinterpret_cast<%s%s *>(%s)", memory, qualifier, name);
+}
+
+static const char *kernel_text(struct writing *w, struct kernel *k, int64_t items)
+{
+    bool wide = strcmp(k->index, "int64_t") == 0;
+    struct buf out = buf_init(GENERIC_BYTES * 2);
+    const char *text;
+
+    for (int i = 0; i < k->read_count; i++)
+        buf_printf(&out, "%s const *p%d, ", parameter_type(w, &w->in.g->nodes[k->reads[i]]), i);
+    buf_printf(&out, "%s *py)\n{\n", parameter_type(w, k->root));
+    for (int i = 0; i < k->read_count; i++) {
+        const struct node *n = &w->in.g->nodes[k->reads[i]];
+
+        put_tensor(w, &out, arena_printf(w->in.a, "x%d", i),
+                   pointer_in_kernel(w, n, arena_printf(w->in.a, "p%d", i), " const"), n, wide);
+    }
+    put_tensor(w, &out, "y", pointer_in_kernel(w, k->root, "py", ""), k->root, wide);
+    buf_printf(&out, "    %s const i = (%s(blockIdx.x) * THREADS + threadIdx.x)", k->index,
+               k->index);
+    if (k->team > 1)
+        buf_printf(&out, " / %d", k->team);
+    buf_printf(&out, ";\n    if (i < %lld) {\n", (long long)items);
+    buf_add(&out, k->body.data, k->body.len);
+    buf_puts(&out, "    }\n}");
+    text = out.overflowed || k->body.overflowed ? NULL : buf_copy(&out, w->in.a).data;
+    buf_release(&out);
+    if (!text)
+        value_no(k, k->root, "its kernel is too long");
+    return text;
+}
+
+static bool write_kernel(struct writing *w, const struct node *n)
+{
+    struct kernel_launch *l = &w->launches[w->launch_count];
+    bool scan = storage_alone(n);
+    int64_t items = tensor_numel(&n->t);
+    struct kernel *k = kernel_start(w, n, 1);
+    int team;
+    bool ok;
+
+    if (items == 0)
+        return true;
+    if (scan && n->t.dims)
+        items /= n->t.shape[scan_dim(n)];
+    ok = scan ? write_scan(k) : write_map(k);
+    team = scan ? 1 : team_for(k, items);
+    if (ok && team > 1) {
+        buf_release(&k->body);
+        k = kernel_start(w, n, team);
+        ok = write_map(k);
+    }
+    *l = (struct kernel_launch){.n = n,
+                                .text = ok ? kernel_text(w, k, items) : NULL,
+                                .read_count = k->read_count,
+                                .count = items * k->team,
+                                .block = k->team == TEAM_BLOCK};
+    memcpy(l->reads, k->reads, sizeof(l->reads));
+    buf_release(&k->body);
+    if (!l->text)
+        return false;
+    l->kernel = w->kernel_count;
+    for (int i = 0; i < w->launch_count && l->kernel == w->kernel_count; i++)
+        if (strcmp(w->launches[i].text, l->text) == 0)
+            l->kernel = w->launches[i].kernel;
+    w->kernel_count += l->kernel == w->kernel_count;
+    w->launch_count++;
+    return true;
+}
+
+/* ---- workspace --------------------------------------------------------------------------- */
+
+static void note_lifetimes(struct writing *w)
+{
+    for (int j = 0; j < w->launch_count; j++) {
+        struct kernel_launch *l = &w->launches[j];
+
+        w->buffers[l->n - w->in.g->nodes].first = w->buffers[l->n - w->in.g->nodes].last = j;
+        for (int i = 0; i < l->read_count; i++)
+            w->buffers[l->reads[i]].last = j;
+    }
+}
+
+/* The lowest offset at which b meets none of `placed` in memory and time. */
+static int64_t lowest_offset(const struct kept_buffer *b, struct kept_buffer **placed, int count)
+{
+    int64_t offset = 0;
+    bool moved = true;
+
+    while (moved) {
+        moved = false;
+        for (int i = 0; i < count; i++) {
+            const struct kept_buffer *o = placed[i];
+
+            if (o->first > b->last || b->first > o->last || o->offset >= offset + b->bytes ||
+                offset >= o->offset + o->bytes)
+                continue;
+            offset = o->offset + o->bytes;
+            moved = true;
+        }
+    }
+    return offset;
+}
+
+/* Largest first. */
+static void plan_workspace(struct writing *w)
+{
+    struct kept_buffer **todo =
+        arena_array(w->in.a, (size_t)w->in.g->count, sizeof(struct kept_buffer *));
+    int count = 0;
+
+    note_lifetimes(w);
+    for (int j = 0; j < w->launch_count; j++) {
+        struct kept_buffer *b = &w->buffers[w->launches[j].n - w->in.g->nodes];
+        int at = count;
+
+        if (b->out >= 0)
+            continue;
+        while (at > 0 && todo[at - 1]->bytes < b->bytes) {
+            todo[at] = todo[at - 1];
+            at--;
+        }
+        todo[at] = b;
+        count++;
+    }
+    for (int i = 0; i < count; i++) {
+        struct kept_buffer *b = todo[i];
+
+        b->offset = lowest_offset(b, todo, i);
+        if (b->offset + b->bytes > w->workspace)
+            w->workspace = b->offset + b->bytes;
+    }
+}
+
+/* ---- slots ----------------------------------------------------------------------------------- */
+
+static int type_bytes(const char *memory)
+{
+    static const struct {
+        const char *type;
+        int bytes;
+    } rows[] = {{"float", 4},   {"half_t", 2},  {"bfloat16_t", 2}, {"uint8_t", 1},
+                {"int32_t", 4}, {"int64_t", 8}, {"int16_t", 2},    {"int8_t", 1}};
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (strcmp(rows[i].type, memory) == 0)
+            return rows[i].bytes;
+    return 8;
+}
+
+static const char *pointer_text(const struct writing *w, const struct node *n, bool written)
+{
+    const struct kept_buffer *b = &w->buffers[n - w->in.g->nodes];
+    const char *type = arena_printf(w->in.a, "%s%s", parameter_type(w, n), written ? "" : " const");
+
+    if (strcmp(n->op, "input") == 0)
+        return arena_printf(w->in.a, "CUTEGEN_DATA(%s, &call->in[%d])", type, n->index);
+    if (b->out >= 0)
+        return arena_printf(w->in.a, "CUTEGEN_DATA(%s, &call->out[%d])", type, b->out);
+    return arena_printf(w->in.a, "(%s *)(ws + %lld)", type, (long long)b->offset);
+}
+
+static void require(struct scope *s, const char *tensor, const char *condition)
+{
+    struct scope *item = scope_item(s, "check");
+
+    scope_set(item, "condition", "%s", condition);
+    scope_set(item, "text", "the shape and strides of %s are written into the kernel", tensor);
+}
+
+static void require_shape(struct scope *s, const char *tensor, const struct tensor *t,
+                          struct arena *a)
+{
+    require(s, tensor, arena_printf(a, "%s.ndim == %d", tensor, t->dims));
+    for (int d = 0; d < t->dims; d++) {
+        const char *size =
+            arena_printf(a, "%s.shape[%d] == %lld", tensor, d, (long long)t->shape[d]);
+
+        require(s, tensor,
+                t->shape[d] == 1 ? size
+                                 : arena_printf(a, "%s && %s.strides[%d] == %lld", size, tensor, d,
+                                                (long long)t->strides[d]));
+    }
+}
+
+static void fill_kernels(const struct writing *w, struct scope *s)
+{
+    int done = 0;
+
+    for (int j = 0; j < w->launch_count; j++) {
+        const struct kernel_launch *l = &w->launches[j];
+        struct scope *item;
+
+        if (l->kernel != done)
+            continue;
+        done++;
+        item = scope_item(s, "generic");
+        scope_set(item, "number", "%d", done);
+        scope_set(item, "makes", "%s", graph_short_name(l->n->op, w->in.a));
+        scope_set(item, "text", "%s", l->text);
+    }
+}
+
+static void fill_launches(const struct writing *w, struct scope *s)
+{
+    for (int j = 0; j < w->launch_count; j++) {
+        const struct kernel_launch *l = &w->launches[j];
+        struct scope *item = scope_item(s, "launch");
+        const char *args = "";
+
+        for (int i = 0; i < l->read_count; i++)
+            args = arena_printf(w->in.a, "%s%s, ", args,
+                                pointer_text(w, &w->in.g->nodes[l->reads[i]], false));
+        scope_set(item, "number", "%d", l->kernel + 1);
+        scope_set(item, "args", "%s%s", args, pointer_text(w, l->n, true));
+        scope_set(item, "blocks", "%lld", (long long)((l->count + 255) / 256));
+        scope_set(item, "small_blocks", "%lld", (long long)((l->count + 127) / 128));
+        if (l->block)
+            scope_fact(item, "team_block");
+    }
+}
+
+static struct scope *fill_scope(const struct writing *w, const struct graph *g)
+{
+    struct scope *s = scope_new(w->in.a, NULL);
+
+    scope_set(s, "kernel", "%s", match_kernel_name(g, w->in.a));
+    scope_set(s, "ops", "%s", graph_ops(g, w->in.a));
+    scope_set(s, "bytes", "%lld", (long long)(w->workspace ? w->workspace : ALIGNMENT));
+    if (w->workspace)
+        scope_fact(s, "workspace");
+    for (int i = 0; i < g->in_count; i++)
+        require_shape(s, arena_printf(w->in.a, "call->in[%d]", i), &g->in[i], w->in.a);
+    for (int i = 0; i < g->out_count; i++)
+        require_shape(s, arena_printf(w->in.a, "call->out[%d]", i), &g->out[i], w->in.a);
+    match_scalars(g, s);
+    fill_kernels(w, s);
+    fill_launches(w, s);
+    return s;
+}
+
+/* ---- the matcher ------------------------------------------------------------------------------
+ */
+
+/* A result that is an input, or another result too, gets a node of its own. */
+static void own_results(struct graph *p, struct arena *a)
+{
+    struct node *more = arena_array(a, (size_t)p->count + MAX_TENSORS, sizeof(*more));
+
+    memcpy(more, p->nodes, (size_t)p->count * sizeof(*more));
+    p->nodes = more;
+    for (int k = 0; k < p->out_count; k++) {
+        const struct node *n = graph_node(p, p->result[k]);
+        struct node *copy = &p->nodes[p->count];
+        bool twice = strcmp(n->op, "input") == 0 || strcmp(n->op, "constant") == 0 || n->value;
+
+        for (int j = 0; j < k; j++)
+            twice = twice || p->result[j] == p->result[k];
+        if (!twice)
+            continue;
+        *copy = *n;
+        copy->op = "aten.alias.default";
+        copy->value = NULL;
+        copy->args = json_own(
+            a, json_pack("[{s:i,s:i}]", "node", n->id & ((1 << 20) - 1), "part", n->id >> 20));
+        copy->id = (1 << 19) + k;
+        copy->inner = false;
+        p->result[k] = copy->id;
+        p->count++;
+    }
+}
+
+static void name_buffers(struct writing *w)
+{
+    const struct graph *g = w->in.g;
+
+    w->buffers = arena_array(w->in.a, (size_t)g->count, sizeof(*w->buffers));
+    for (int i = 0; i < g->count; i++) {
+        struct kept_buffer *b = &w->buffers[i];
+
+        *b = (struct kept_buffer){.n = &g->nodes[i], .out = -1, .first = -1, .last = -1};
+        for (int k = 0; k < g->out_count; k++)
+            if (g->result[k] == g->nodes[i].id)
+                b->out = k;
+        if (!w->in.kept[i])
+            continue;
+        b->bytes =
+            tensor_numel(&g->nodes[i].t) *
+            type_bytes(expr_value_type(g->nodes[i].t.dtype) ? value_memory(&w->in, b->n) : "");
+        b->bytes = (b->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+}
+
+bool match_generic(const struct graph *g, struct arena *a, struct match *out)
+{
+    struct writing *w = arena_alloc(a, sizeof(*w));
+    const char *why = NULL;
+    struct graph *p = graph_lower(g, a, &why);
+
+    if (!p)
+        return match_no(out, a, "%s", why);
+    own_results(p, a);
+    w->in = (struct generic){.g = p, .a = a};
+    storage_decide(&w->in);
+    name_buffers(w);
+    w->launches = arena_array(a, (size_t)p->count, sizeof(*w->launches));
+    for (int i = 0; i < p->count; i++)
+        if (w->in.kept[i] && !write_kernel(w, &p->nodes[i]))
+            return match_no(out, a, "%s",
+                            w->in.why ? w->in.why : "a kernel that cannot be written");
+    if (w->launch_count == 0)
+        return match_no(out, a, "nothing is computed");
+    plan_workspace(w);
+    out->scope = fill_scope(w, g);
+    return true;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lower.c - a graph of primitives: operators that have a body are replaced by it.
+ *
+ * The oracle gives the body of an operator as nodes with ids of their own
+ * (oracle/primitives.py); "made" says which of them are its results. The
+ * operator itself stays as an alias, so no argument has to be rewritten.
+ */
+#include "expert/generic/generic.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+static bool expands(const struct node *n)
+{
+    return strcmp(n->op, "input") != 0 && json_object_get(n->whole, "body");
+}
+
+static size_t room_for(const struct graph *g)
+{
+    size_t room = 0, i;
+    const json_t *inner;
+
+    for (int k = 0; k < g->count; k++) {
+        const json_t *body =
+            expands(&g->nodes[k]) ? json_object_get(g->nodes[k].whole, "body") : NULL;
+
+        room++;
+        json_array_foreach(body, i, inner) room +=
+            1 + json_array_size(json_object_get(inner, "parts"));
+    }
+    return room;
+}
+
+/* The nodes of n's body, once for all of its results. */
+static bool add_body(struct graph *p, const struct node *n, struct arena *a, const char **why)
+{
+    const json_t *body = json_object_get(n->whole, "body"), *inner;
+    size_t i;
+
+    if (graph_node(p, (int)json_int_or(json_array_get(body, 0), "id", -1)))
+        return true;
+    json_array_foreach(body, i, inner)
+    {
+        int before = p->count;
+
+        if (!graph_add_node(p, inner, a, why))
+            return false;
+        for (; before < p->count; before++)
+            p->nodes[before].inner = true;
+    }
+    return true;
+}
+
+static bool add(struct graph *p, const struct node *n, struct arena *a, const char **why)
+{
+    const json_t *made = json_object_get(n->whole, "made"), *result;
+    struct node *copy;
+    json_t *args;
+
+    if (expands(n) && json_array_size(json_object_get(n->whole, "body")) && !add_body(p, n, a, why))
+        return false;
+    copy = &p->nodes[p->count++];
+    *copy = *n;
+    if (!expands(n))
+        return true;
+    result = json_array_get(made, (size_t)(n->id >> 20));
+    if (!json_object_get(result, "node")) {
+        *why = arena_printf(a, "%s: a result that its body does not make", n->op);
+        return false;
+    }
+    args = json_array();
+    json_array_append(args, (json_t *)(uintptr_t)result);
+    copy->args = json_own(a, args);
+    copy->op = "aten.alias.default";
+    copy->part = 0;
+    return true;
+}
+
+struct graph *graph_lower(const struct graph *g, struct arena *a, const char **why)
+{
+    struct graph *p = arena_alloc(a, sizeof(*p));
+    size_t room = room_for(g);
+
+    *p = *g;
+    p->count = 0;
+    p->size_count = 0; /* numbers are written as they are */
+    if (room > GRAPH_NODES) {
+        *why = arena_printf(a, "it has %zu primitives, more than %d", room, GRAPH_NODES);
+        return NULL;
+    }
+    p->nodes = arena_array(a, room, sizeof(*p->nodes));
+    for (int k = 0; k < g->count; k++)
+        if (!add(p, &g->nodes[k], a, why))
+            return NULL;
+    return p;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scans.c - running sums, products, extremes and their places, log-sum-exp: a thread per row. */
+#include "expert/generic/generic.h"
+
+#include <string.h>
+
+static const struct scan_op {
+    const char *op, *start;
+    bool extreme;
+} scans[] = {
+    {"aten.cumsum", "0", false}, {"aten.cumprod", "1", false},      {"aten.cummax", "0", true},
+    {"aten.cummin", "0", true},  {"aten.logcumsumexp", "0", false},
+};
+
+static const struct scan_op *scan_find(const struct node *n)
+{
+    struct node first = *n;
+
+    first.op = operator_name(n);
+    for (size_t i = 0; i < ARRAY_LEN(scans); i++)
+        if (graph_op_is(&first, scans[i].op))
+            return &scans[i];
+    return NULL;
+}
+
+int scan_dim(const struct node *n)
+{
+    return dim_wrap(arg_int_or(n, 1, "dim", 0), n->t.dims);
+}
+
+/* What the row's next element, `v`, changes. */
+static void put_step(struct kernel *k, const struct scan_op *scan, const char *v)
+{
+    if (scan->extreme) {
+        bool largest = strcmp(scan->op, "aten.cummax") == 0;
+        int mark = kernel_open(k, false, "if (s == 0 || (acc == acc && (%s %s acc || %s != %s)))",
+                               v, largest ? ">=" : "<=", v, v);
+
+        kernel_line(k, "acc = %s;", v);
+        kernel_line(k, "where = s;");
+        kernel_close(k, mark, false);
+    } else if (strcmp(scan->op, "aten.logcumsumexp") == 0) {
+        kernel_line(k, "float const most = s == 0 ? %s : larger(acc, %s);", v, v);
+        kernel_line(k, "acc = s == 0 || fabsf(most) == __int_as_float(0x7f800000) ? most");
+        kernel_line(k, "      : most + log1pf(expf(-fabsf(acc - %s)));", v);
+    } else {
+        kernel_line(k, "acc %s %s;", strcmp(scan->op, "aten.cumsum") == 0 ? "+=" : "*=", v);
+    }
+}
+
+bool write_scan(struct kernel *k)
+{
+    const struct node *n = k->root, *x = graph_arg(k->in->g, n, 0);
+    const struct scan_op *scan = scan_find(n);
+    int d = n->t.dims ? scan_dim(n) : -1, mark;
+    struct coords at = coordinates(k, n, d);
+    bool whole;
+    const char *v;
+
+    if (!x || !scan)
+        return value_no(k, n, "a running value it does not know") != NULL;
+    whole = strcmp(value_type(scan->extreme ? x : n), "float") != 0;
+    kernel_line(k, "%s acc = %s;", whole ? "int64_t" : "float", scan->start);
+    if (scan->extreme)
+        kernel_line(k, "%s where = 0;", k->index);
+    mark = kernel_open(k, true, "for (%s s = 0; s < %lld; s++)", k->index,
+                       (long long)(d < 0 ? 1 : n->t.shape[d]));
+    if (d >= 0)
+        at.at[d] = "s";
+    v = value_at(k, x, &at);
+    if (!v)
+        return false;
+    put_step(k, scan, v);
+    kernel_line(k, "y(%s) = %s(%s);", place_text(n, &at, k->in->a), value_memory(k->in, n),
+                graph_other_result(n) ? "where" : "acc");
+    kernel_close(k, mark, true);
+    return true;
+}
