@@ -15,6 +15,7 @@
 #   mcp        every MCP tool by the reference client at every revision and transport; broken messages, FUZZ of them
 #   examples   every example with a right kernel and one that is wrong in each way
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
+#   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton)
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -47,7 +48,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs mcp attacks}; do
+for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs triton mcp attacks}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -69,6 +70,9 @@ for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clie
         ;;
     programs)
         sweep programs tests/simt/programs.sh "$PWD/$cutegen" all
+        ;;
+    triton)
+        sweep triton tests/simt/triton.sh "$PWD/$cutegen"
         ;;
     errors)
         ninja -C $build tests/toolchain/test_toolchain_errors >/dev/null || exit 3

@@ -75,11 +75,20 @@ static bool make_folder(struct arena *a, char **dir, struct error *err)
     return true;
 }
 
-/* Ours with three changes: where libraries are found, which is loaded first, which device. */
-static char **make_environment(const char *dir, char *device, struct arena *a)
+/* "NAME=mine:what it was" */
+static char *in_front(const char *name, const char *mine, struct arena *a)
 {
-    static const char *const own[] = {"LD_LIBRARY_PATH=", "LD_PRELOAD=", "CUTEGEN_SIMT_EXEC="};
-    const char *path = getenv("LD_LIBRARY_PATH"), *preload = getenv("LD_PRELOAD");
+    const char *was = getenv(name);
+
+    return arena_printf(a, "%s=%s%s%s", name, mine, was && *was ? ":" : "", was ? was : "");
+}
+
+/* Ours with what is changed: where libraries are found, which is loaded first, Python's start,
+ * the device. */
+static char **make_environment(const char *dir, const char *python, char *device, struct arena *a)
+{
+    static const char *const own[] = {"LD_LIBRARY_PATH=", "LD_PRELOAD=", "PYTHONPATH=",
+                                      "CUTEGEN_SIMT_LIBRARIES=", "CUTEGEN_SIMT_EXEC="};
     size_t n = 0, count = 0;
     char **env;
 
@@ -94,10 +103,10 @@ static char **make_environment(const char *dir, char *device, struct arena *a)
         if (!mine)
             env[count++] = environ[i];
     }
-    env[count++] =
-        arena_printf(a, "LD_LIBRARY_PATH=%s%s%s", dir, path && *path ? ":" : "", path ? path : "");
-    env[count++] = arena_printf(a, "LD_PRELOAD=%s/libcudart.so.13%s%s", dir,
-                                preload && *preload ? ":" : "", preload ? preload : "");
+    env[count++] = in_front("LD_LIBRARY_PATH", dir, a);
+    env[count++] = in_front("LD_PRELOAD", path_join(a, dir, "libcudart.so.13"), a);
+    env[count++] = in_front("PYTHONPATH", python, a);
+    env[count++] = arena_printf(a, "CUTEGEN_SIMT_LIBRARIES=%s", dir);
     env[count++] = device;
     return env;
 }
@@ -211,10 +220,10 @@ static bool read_report(const char *path, struct arena *a, json_t *report, struc
 bool stage_simt_exec(const struct settings *settings, const char *const *argv, struct arena *a,
                      json_t **report, struct error *err)
 {
-    char *dir = NULL, *device = NULL, *lines;
+    char *dir = NULL, *device = NULL, *lines, *python = NULL;
     struct error ignored = {0};
     int status = 0, code;
-    bool ok = make_folder(a, &dir, err);
+    bool ok = make_folder(a, &dir, err) && home_data("oracle/simt_exec", a, &python, err);
 
     *report = json_pack("{s:[], s:i, s:[], s:[], s:s}", "program", "launches", 0, "findings",
                         "refused", "device", settings->models);
@@ -222,7 +231,7 @@ bool stage_simt_exec(const struct settings *settings, const char *const *argv, s
         json_array_append_new(json_object_get(*report, "program"), json_from_string(argv[i]));
     lines = ok ? path_join(a, dir, "launches.jsonl") : NULL;
     ok = ok && device_json_for(settings, lines, a, &device, err) &&
-         run(argv, make_environment(dir, device, a), &status, err) &&
+         run(argv, make_environment(dir, path_absolute(a, python), device, a), &status, err) &&
          read_report(lines, a, *report, err);
     if (dir)
         dir_remove(dir, &ignored);

@@ -5,15 +5,21 @@
 #     tests/simt/programs.sh CUTEGEN [all | NAME...]
 #
 # all: each program with the static and the shared runtime. NAME: with the one that `:shared` or
-# nothing (static) says. Exit 77: there is no nvcc.
+# nothing (static) says. Exit 77: there is no nvcc of CUDA 13 that can link a program.
 set -uo pipefail
-cutegen=$1
+cutegen=$(realpath "$1")
 shift
 here=$(cd "$(dirname "$0")/programs" && pwd)
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 [ -n "$nvcc" ] || { echo "programs: SKIP, there is no nvcc"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+"$nvcc" --version | grep -q 'release 13\.' || { echo "programs: SKIP, nvcc is not of CUDA 13"; exit 77; }
+echo 'int main() { return cudaFree(nullptr) == 12345; }' >"$work/probe.cu"
+for runtime in static shared; do
+    "$nvcc" -cudart $runtime -o "$work/probe" "$work/probe.cu" >"$work/err" 2>&1 ||
+        { echo "programs: SKIP, nvcc cannot link the $runtime runtime: $(tail -1 "$work/err")"; exit 77; }
+done
 CUTEGEN_CACHE=${CUTEGEN_CACHE:-$work/cache}
 export CUTEGEN_CACHE
 failed=0 passed=0
@@ -72,6 +78,19 @@ sys.exit(not any(f["kind"] == kind and f.get("file", "").endswith(file) and f.ge
                  for f in report["findings"]))
 P
         fail "$name with its bug, $runtime runtime: exit $code, no $kind at line $line"
+        return
+    fi
+    passed=$((passed + 1))
+    [ "$name" = vector_add ] && annotated "$line"
+}
+
+# The same bug as an annotation of a CI run.
+annotated()
+{
+    (cd "$here" && GITHUB_ACTIONS=true ../../../setup/simt_ci.sh --cutegen "$cutegen" --sarif "$work/sarif" -- "$work/program") \
+        >"$work/out" 2>"$work/err"
+    if [ $? != 1 ] || ! grep -q "^::error file=vector_add.cu,line=$1,title=simt out_of_bounds::" "$work/out"; then
+        fail "vector_add: no annotation of line $1"
         return
     fi
     passed=$((passed + 1))

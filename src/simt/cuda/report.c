@@ -26,10 +26,9 @@ static void write_line(const struct cuda *c, json_t *v)
 
 static void print_finding(const struct simt_finding *f)
 {
-    fprintf(stderr, "cutegen simt: %s: ", simt_finding_name(f->kind));
-    if (f->path_len > 0)
-        fprintf(stderr, "%s:%d: ", f->path[0].file, f->path[0].line);
-    fprintf(stderr, "%s\n", f->text && *f->text ? f->text : f->what ? f->what : "");
+    const char *text = f->text && *f->text ? f->text : f->what ? f->what : "";
+
+    fprintf(stderr, "cutegen simt: %s: %s\n", simt_finding_name(f->kind), text);
 }
 
 void report_launch(struct cuda *c, const char *kernel, const struct simt_result *r)
