@@ -33,6 +33,7 @@ static const struct flag worker_flags[] = {
     {"suite", "NAME", "only tasks of that suite"},
     {"once", NULL, "do one task, then end"},
     {"idle-exit", "SECONDS", "end after so long without a task; default: never"},
+    {"tasks", "DIR", "only tasks that lie in that folder; default: any that can be read here"},
     {"gpu", "NAME", "what this machine's GPU is called by jobs that want a certain one"},
     {"lease", "SECONDS", "others take its task after so long without a sign of life; default: 60"},
     {0},
@@ -49,6 +50,16 @@ static const struct flag show_flags[] = {
 };
 static const struct flag runs_flags[] = {
     {"suite", "NAME", "only the runs of that suite"},
+    {"limit", "N", "the newest so many; 0: all of them; default: 100"},
+    {0},
+};
+static const struct flag prune_flags[] = {
+    {"older-than", "DAYS", "of runs that ended so long ago"},
+    {"dry-run", NULL, "only say how many there are"},
+    {0},
+};
+static const struct flag upgrade_flags[] = {
+    {"no-backup", NULL, "a server was backed up by other means than pg_dump"},
     {0},
 };
 static const struct flag live_flags[] = {
@@ -170,6 +181,16 @@ const struct command commands[] = {
     {"store check", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_store_check,
      "whether the store is whole: texts against their hashes, rows against each other",
      "Exit code 1: it is not."},
+    {"store prune", "", 0, 0, GROUP_STORE, true, false, prune_flags, cmd_store_prune,
+     "remove prompts, replies, logs and all but the best kernels of old runs",
+     "Verdicts, times and costs stay, and so do the best kernel of each run and every attempt that "
+     "was\n"
+     "exported, with all that belongs to them. A run that was pruned is not resumed.\n"
+     "\n"
+     "    cutegen store prune --older-than 90 --dry-run"},
+    {"store upgrade", "", 0, 0, GROUP_STORE, true, false, upgrade_flags, cmd_store_upgrade,
+     "bring the tables on a server to this version, after a backup with pg_dump",
+     "A SQLite file needs no command: it is copied to store.db.vN and changed when it is opened."},
     {"eval", "TASK.py FILE", 2, 2, JUDGING, true, true, eval_flags, cmd_eval,
      "one candidate -> one verdict",
      "Builds FILE.cu, runs it on fresh inputs, compares with PyTorch and float64, and times it.\n"

@@ -197,7 +197,8 @@ struct measurement {
     const char *trivial;    /* why the time says nothing, a sentence; NULL or "": it does */
     struct baseline baselines[MAX_BASELINES];
     int baseline_count;
-    json_t *parts; /* modelled: microseconds by resource */
+    json_t *parts;       /* modelled: microseconds by resource */
+    const char *machine; /* where it was taken: JSON (stage/machine.c); NULL or "": unknown */
 };
 
 struct profile {

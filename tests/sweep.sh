@@ -16,6 +16,7 @@
 #   examples   every example with a right kernel and one that is wrong in each way
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
 #   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton)
+#   cluster    suites by workers, CLUSTER_KILLS SIGKILLs, and dropped connections, full disks, wrong clocks
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -28,6 +29,7 @@ count=${COUNT:-176}
 kills=${KILLS:-100}
 attacks=${ATTACKS:-100}
 clients=${CLIENTS:-400}
+cluster_kills=${CLUSTER_KILLS:-200}
 passed=0
 failed=0
 bad=()
@@ -48,7 +50,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs triton mcp attacks}; do
+for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs triton mcp cluster attacks}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -86,9 +88,10 @@ for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clie
         ;;
     examples) sweep examples python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 7 ;;
     clients) sweep clients env CUTEGEN_TEST_CANDIDATES="$clients" tests/server/clients_test.sh $cutegen ;;
+    cluster) sweep cluster env SEED="$seed" tests/e2e/cluster.sh $cutegen 40 "$cluster_kills" 4 ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, gemm, forms, errors, kill, calls, examples, clients, programs, mcp or attacks" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster or attacks" >&2
         exit 2
         ;;
     esac

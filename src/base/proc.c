@@ -601,7 +601,7 @@ bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result 
     struct text input = spec->input;
     struct child *c;
     size_t told = 0;
-    bool ok, stopped = false;
+    bool ok, asked = false, stopped = false;
 
     if (!child_start(spec, &c, err))
         return false;
@@ -610,6 +610,10 @@ bool proc_run(const struct proc_spec *spec, struct arena *a, struct proc_result 
             close_fd(&c->in);
         child_pump(c, &input, spec->stop ? STOP_POLL_MS : -1, sink_out, sink_err, &sink);
         tell_lines(spec, &sink.out, &told);
+        if (spec->ask && !asked && spec->ask(spec->stop_ctx)) {
+            asked = true;
+            kill(child_pid(c), SIGTERM);
+        }
         stopped = spec->stop && spec->stop(spec->stop_ctx);
     }
     close_fd(&c->in);

@@ -83,7 +83,10 @@ struct proc_spec {
     int ending_ms; /* how long none of its processes may die when all are killed; 0: 30 s */
     /* proc_run() asks a few times a second; true kills the program. May be NULL. */
     bool (*stop)(void *ctx);
-    void *stop_ctx;
+    /* Once it says so, the program gets SIGTERM: it may end by itself until stop() ends it. NULL:
+     * it is never asked. */
+    bool (*ask)(void *ctx);
+    void *stop_ctx; /* of both */
     /* proc_run(): each whole line of stdout as soon as it is there, scrubbed; it is in the result
      * too. May be NULL. */
     void (*line)(void *ctx, struct text line);

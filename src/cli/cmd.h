@@ -138,6 +138,8 @@ bool cmd_suite(struct cli *cli, int *code, struct error *err);
 bool cmd_worker(struct cli *cli, int *code, struct error *err);
 bool cmd_top(struct cli *cli, int *code, struct error *err);
 bool cmd_store_copy(struct cli *cli, int *code, struct error *err);
+bool cmd_store_prune(struct cli *cli, int *code, struct error *err);
+bool cmd_store_upgrade(struct cli *cli, int *code, struct error *err);
 bool cmd_store_check(struct cli *cli, int *code, struct error *err);
 bool cmd_resume(struct cli *cli, int *code, struct error *err);
 bool cmd_eval(struct cli *cli, int *code, struct error *err);

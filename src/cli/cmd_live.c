@@ -3,13 +3,14 @@
 #include "cli/cmd.h"
 #include "live/live.h"
 #include "report/report.h"
+#include "store/jobs.h"
 #include "store/store.h"
 
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SUITES = 8, WAIT_MS = 1000 };
+enum { MAX_SUITES = 8, MAX_RUNS = 200, WAIT_MS = 1000 };
 
 static void make_shell(void *ctx, const char *nonce, struct buf *body)
 {
@@ -42,17 +43,40 @@ static size_t list_suites(struct store *store, const struct run_info *runs, size
     return n;
 }
 
+static bool read_queue(struct store *store, struct arena *a, struct live_queue *out)
+{
+    struct worker_info *workers = NULL;
+    struct job_counts jobs;
+    struct job_rates rates;
+    struct error ignored = {0};
+
+    if (!jobs_count(store, NULL, &jobs, &ignored) || !jobs_rates(store, &rates, &ignored) ||
+        !workers_list(store, a, &workers, &out->workers, &ignored))
+        return false;
+    out->waiting = jobs.of[JOB_WAITING];
+    out->leased = jobs.of[JOB_LEASED];
+    out->done = jobs.of[JOB_DONE];
+    out->failed = jobs.of[JOB_FAILED];
+    out->done_hour = rates.done_hour;
+    out->failed_hour = rates.failed_hour;
+    for (size_t i = 0; i < out->workers; i++)
+        out->busy += workers[i].task != NULL;
+    return true;
+}
+
 static bool put_overview(struct store *store, struct arena *a, struct buf *body)
 {
     struct live_suite suites[MAX_SUITES];
     struct run_info *runs = NULL;
     struct error ignored = {0};
+    struct live_queue queue = {0};
     size_t count = 0, suite_count;
 
-    if (!store_run_list(store, NULL, a, &runs, &count, &ignored))
+    if (!store_run_newest(store, NULL, MAX_RUNS, a, &runs, &count, &queue.runs, &ignored) ||
+        !read_queue(store, a, &queue))
         return false;
     suite_count = list_suites(store, runs, count, a, suites);
-    report_live_overview(runs, count, suites, suite_count, body);
+    report_live_overview(&queue, runs, count, suites, suite_count, body);
     return true;
 }
 
@@ -109,7 +133,7 @@ static bool make_page(void *ctx, const char *path, struct buf *body)
                                        &store, &why);
 
     if (strcmp(path, "/view") == 0 && !open) { /* no store yet: the first run makes it */
-        report_live_overview(NULL, 0, NULL, 0, body);
+        report_live_overview(&(struct live_queue){0}, NULL, 0, NULL, 0, body);
         ok = true;
     } else if (open && strcmp(path, "/view") == 0) {
         ok = put_overview(store, a, body);

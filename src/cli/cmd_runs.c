@@ -14,39 +14,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PRINT = 64 << 20 };
+enum { MAX_PRINT = 64 << 20, RUNS_LIMIT = 100 };
 
 /* ---- runs ------------------------------------------------------------------- */
 
-static void print_runs(const struct cli *cli, const struct run_info *list, size_t count)
+static void print_runs(const struct cli *cli, const struct run_info *list, size_t count,
+                       int64_t total)
 {
     struct buf b = buf_init(MAX_PRINT);
 
     if (cli->json) {
-        print_json(json_pack("{s:o}", "runs", report_runs_json(list, count)));
+        print_json(json_pack("{s:o, s:I}", "runs", report_runs_json(list, count), "total",
+                             (json_int_t)total));
     } else if (!count) {
         printf("no runs yet; begin with: cutegen run examples/swish.py\n");
     } else {
         report_runs_text(list, count, terminal_columns(stdout), &b);
         print_page(&b, 2);
+        if ((int64_t)count < total)
+            printf("the newest %zu of %lld; --limit N shows more, --limit 0 all\n", count,
+                   (long long)total);
     }
     buf_release(&b);
+}
+
+static bool read_limit(const struct cli *cli, int64_t *limit, struct error *err)
+{
+    const char *text = flag_get(cli, "limit");
+    char *end;
+    long n = text ? strtol(text, &end, 10) : RUNS_LIMIT;
+
+    if (text && (*end || !*text || n < 0))
+        return error_set(err, ERROR_USE, "--limit: '%s' is not a number of runs", text);
+    *limit = n ? n : INT64_MAX;
+    return true;
 }
 
 bool cmd_runs(struct cli *cli, int *code, struct error *err)
 {
     struct store *store = NULL;
     struct run_info *list = NULL;
+    int64_t limit, total;
     size_t count = 0;
     bool ok;
 
     (void)code;
-    if (!store_open(cli->settings.runs_dir, cli->settings.store_url, STORE_READ, &store, err))
+    if (!read_limit(cli, &limit, err) ||
+        !store_open(cli->settings.runs_dir, cli->settings.store_url, STORE_READ, &store, err))
         return false;
-    ok = store_run_list(store, flag_get(cli, "suite"), cli->a, &list, &count, err);
+    ok = store_run_newest(store, flag_get(cli, "suite"), limit, cli->a, &list, &count, &total, err);
     store_close(store);
     if (ok)
-        print_runs(cli, list, count);
+        print_runs(cli, list, count, total);
     return ok;
 }
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_store.c - `store copy` and `store check`: stores as a whole. */
+/* cmd_store.c - `store copy`, `check`, `prune` and `upgrade`: stores as a whole. */
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/proc.h"
 #include "cli/cmd.h"
 #include "store/copy.h"
+#include "store/prune.h"
 #include "store/store.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A folder of runs, or the address of a server. */
@@ -72,4 +76,99 @@ bool cmd_store_check(struct cli *cli, int *code, struct error *err)
     print_faults(cli, &faults);
     *code = faults.count ? EXIT_JUDGED : EXIT_DONE;
     return true;
+}
+
+/* ---- prune ------------------------------------------------------------------------- */
+
+static const int64_t DAY_MS = 24 * 60 * 60 * 1000;
+
+static bool read_days(const struct cli *cli, int64_t *before_ms, struct error *err)
+{
+    const char *text = flag_get(cli, "older-than");
+    char *end;
+    long days = text ? strtol(text, &end, 10) : 0;
+
+    if (!text) {
+        error_set(err, ERROR_USE, "how old a run has to be is not said");
+        return error_hint(err, "for instance: cutegen store prune --older-than 90 --dry-run");
+    }
+    if (*end || !*text || days < 0 || days > 100000)
+        return error_set(err, ERROR_USE, "--older-than: '%s' is not a number of days", text);
+    *before_ms = clock_unix_ms() - days * DAY_MS;
+    return true;
+}
+
+bool cmd_store_prune(struct cli *cli, int *code, struct error *err)
+{
+    struct prune_rules rules = {.dry = flag_get(cli, "dry-run") != NULL};
+    struct prune_done done = {0};
+    struct store *s = NULL;
+    bool ok;
+
+    (void)code;
+    if (!read_days(cli, &rules.before_ms, err))
+        return false;
+    ok = store_open(cli->settings.runs_dir, cli->settings.store_url,
+                    rules.dry ? STORE_READ : STORE_WRITE, &s, err) &&
+         store_prune(s, &rules, &done, err);
+    store_close(s);
+    if (!ok)
+        return false;
+    if (cli->json)
+        print_json(json_pack("{s:I, s:I, s:I, s:b}", "runs", (json_int_t)done.runs, "texts",
+                             (json_int_t)done.texts, "bytes", (json_int_t)done.bytes, "dry_run",
+                             (int)rules.dry));
+    else if (rules.dry)
+        printf("%lld runs would be pruned\n", (long long)done.runs);
+    else
+        printf("%lld runs pruned, %lld texts removed (%.1f MB)\n", (long long)done.runs,
+               (long long)done.texts, (double)done.bytes / 1e6);
+    return true;
+}
+
+/* ---- upgrade ----------------------------------------------------------------------- */
+
+/* The address holds no password, so it may be a word of a command. */
+static bool dump_server(struct cli *cli, const char **path, struct error *err)
+{
+    char stamp[25];
+    const char *argv[] = {"pg_dump", "--format=custom", "--file", NULL, "--dbname", NULL, NULL};
+    struct proc_spec spec = {.argv = argv};
+    struct proc_result r;
+
+    clock_stamp(clock_unix_ms(), stamp);
+    for (char *p = stamp; *p; p++)
+        *p = *p == ':' ? '-' : *p;
+    *path =
+        path_join(cli->a, cli->settings.runs_dir, arena_printf(cli->a, "store-%.19s.dump", stamp));
+    argv[3] = *path;
+    argv[5] = cli->settings.store_url;
+    if (dir_make(cli->settings.runs_dir, err) && proc_run(&spec, cli->a, &r, err)) {
+        if (r.end == PROC_EXITED && r.code == 0)
+            return true;
+        error_set(err, ERROR_MACHINE, "pg_dump: %s: %.300s", proc_end_text(&r, cli->a), r.err.data);
+    }
+    error_hint(err, "nothing was changed; install it (apt-get install postgresql-client), or back "
+                    "up by your own means and say --no-backup");
+    return error_add(err, "backing up the store");
+}
+
+bool cmd_store_upgrade(struct cli *cli, int *code, struct error *err)
+{
+    bool server = cli->settings.store_url && *cli->settings.store_url;
+    const char *backup = NULL;
+    struct store *s = NULL;
+    bool ok = !server || flag_get(cli, "no-backup") || dump_server(cli, &backup, err);
+
+    (void)code;
+    ok = ok && store_open(cli->settings.runs_dir, cli->settings.store_url, STORE_UPGRADE, &s, err);
+    store_close(s);
+    if (ok && cli->json)
+        print_json(json_pack("{s:i, s:o}", "version", store_version(), "backup",
+                             json_from_string(backup)));
+    else if (ok && backup)
+        printf("version %d; backup: %s\n", store_version(), backup);
+    else if (ok)
+        printf("version %d\n", store_version());
+    return ok;
 }

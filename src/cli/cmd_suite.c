@@ -86,7 +86,9 @@ static bool write_files(struct cli *cli, const struct suite_view *v, const char 
 
     report_suite_csv(v, &csv);
     report_field_csv(v, &field);
-    ok = file_write(path_join(cli->a, dir, "suite.csv"), buf_text(&csv), err) &&
+    /* The folder is this machine's; the suite may have begun on another. */
+    ok = dir_make(dir, err) &&
+         file_write(path_join(cli->a, dir, "suite.csv"), buf_text(&csv), err) &&
          file_write(path_join(cli->a, dir, "field.csv"), buf_text(&field), err) &&
          report_suite_write(v, path_join(cli->a, dir, "report.html"), err);
     buf_release(&csv);

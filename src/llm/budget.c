@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * budget.c - limits, and what has been spent of them, in memory or in a locked file.
+ * budget.c - limits, and what has been spent of them, in memory, in a locked file or a shared text.
  *
- * Hides the file: one line of JSON under flock(). Threads of this process are
- * kept apart by a mutex, because a lock on a file does not do that.
+ * Hides where it is: the file is one line of JSON under flock(), the text the same line. Threads of
+ * this process are kept apart by a mutex, because a lock on a file does not do that.
  */
 #include "llm/budget.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/mem.h"
 
@@ -16,6 +17,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -28,12 +30,19 @@ enum {
     LEAST_OUTPUT = 256, /* a call that may not say more than this is not worth its prompt */
     WAIT_STEP_MS = 50,
     PAD = 1024,
+    OWNER = 16,
 };
+
+/* A holder on another machine cannot be asked whether it lives. No call takes so long, also by
+ * clocks that are wrong by an hour. */
+static const int64_t LOST_MS = 4LL * 3600 * 1000;
 
 struct reservation {
     uint64_t id;
     int64_t pid, tokens;
     double usd;
+    int64_t at_ms;         /* in a shared text */
+    char owner[OWNER + 1]; /* likewise; "" in a file */
 };
 
 struct state {
@@ -48,6 +57,8 @@ struct state {
 struct budget {
     struct budget_limits limits;
     char *path;
+    const struct shared_text *place;
+    char owner[OWNER + 1];
     int fd;
     pthread_mutex_t lock;
     struct state state;
@@ -72,12 +83,16 @@ static void state_from_json(const json_t *o, struct state *s)
     {
         if (s->held_count == MAX_RESERVED)
             break;
-        s->held[s->held_count++] = (struct reservation){
+        struct reservation *to = &s->held[s->held_count++];
+
+        *to = (struct reservation){
             .id = (uint64_t)json_int_or(r, "id", 0),
             .pid = json_int_or(r, "pid", 0),
             .tokens = json_int_or(r, "tokens", 0),
             .usd = json_double_or(r, "usd", 0),
+            .at_ms = json_int_or(r, "at_ms", 0),
         };
+        snprintf(to->owner, sizeof(to->owner), "%s", json_string_or(r, "owner", ""));
     }
 }
 
@@ -93,10 +108,11 @@ static json_t *state_to_json(const struct state *s)
     json_object_set_new(o, "usd_unknown", json_boolean(s->usd_unknown));
     json_object_set_new(o, "next_id", json_integer((json_int_t)s->next_id));
     for (size_t i = 0; i < s->held_count; i++)
-        json_array_append_new(list,
-                              json_pack("{s:I, s:I, s:I, s:f}", "id", (json_int_t)s->held[i].id,
-                                        "pid", (json_int_t)s->held[i].pid, "tokens",
-                                        (json_int_t)s->held[i].tokens, "usd", s->held[i].usd));
+        json_array_append_new(
+            list, json_pack("{s:I, s:I, s:I, s:f, s:I, s:s}", "id", (json_int_t)s->held[i].id,
+                            "pid", (json_int_t)s->held[i].pid, "tokens",
+                            (json_int_t)s->held[i].tokens, "usd", s->held[i].usd, "at_ms",
+                            (json_int_t)s->held[i].at_ms, "owner", s->held[i].owner));
     json_object_set_new(o, "held", list);
     return o;
 }
@@ -144,9 +160,49 @@ static bool file_save(struct budget *b, struct error *err)
     return true;
 }
 
+/* ---- the shared text --------------------------------------------------------------- */
+
+static bool place_load(struct budget *b, struct error *err)
+{
+    struct arena *a = arena_new();
+    struct text t;
+    json_t *o;
+    bool ok = b->place->begin(b->place->ctx, a, &t, err);
+
+    if (ok && t.len) {
+        ok = json_parse(t, "the shared budget", &o, err);
+        if (ok) {
+            state_from_json(o, &b->state);
+            json_decref(o);
+        } else {
+            struct error ignored = {0};
+            b->place->end(b->place->ctx, NULL, &ignored);
+        }
+    }
+    arena_free(a);
+    return ok;
+}
+
+static bool place_save(struct budget *b, bool changed, struct error *err)
+{
+    json_t *o = changed ? state_to_json(&b->state) : NULL;
+    char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
+    bool ok = b->place->end(b->place->ctx, text, err);
+
+    json_decref(o);
+    free(text);
+    return ok;
+}
+
+/* ---- one at a time ----------------------------------------------------------------- */
+
 static bool begin(struct budget *b, struct error *err)
 {
     pthread_mutex_lock(&b->lock);
+    if (b->place && !place_load(b, err)) {
+        pthread_mutex_unlock(&b->lock);
+        return false;
+    }
     if (!b->path)
         return true;
     while (flock(b->fd, LOCK_EX) != 0) {
@@ -165,7 +221,7 @@ static bool begin(struct budget *b, struct error *err)
 
 static bool end(struct budget *b, bool changed, struct error *err)
 {
-    bool ok = true;
+    bool ok = !b->place || place_save(b, changed, err);
 
     if (b->path) {
         if (changed)
@@ -183,8 +239,10 @@ static void bury_dead(struct state *s)
 {
     for (size_t i = 0; i < s->held_count;) {
         const struct reservation *r = &s->held[i];
+        bool dead = *r->owner ? clock_unix_ms() - r->at_ms > LOST_MS
+                              : kill((pid_t)r->pid, 0) != 0 && errno == ESRCH;
 
-        if (kill((pid_t)r->pid, 0) == 0 || errno != ESRCH) {
+        if (!dead) {
             i++;
             continue;
         }
@@ -287,7 +345,9 @@ static enum verdict try_reserve(struct budget *b, const struct budget_want *w,
         .pid = getpid(),
         .tokens = out->prompt_tokens + fits,
         .usd = out->usd,
+        .at_ms = clock_unix_ms(),
     };
+    memcpy(s->held[s->held_count - 1].owner, b->owner, sizeof(b->owner));
     return GRANTED;
 }
 
@@ -326,6 +386,46 @@ bool budget_open(const char *path, const struct budget_limits *limits, struct bu
     if (!budget_attach(path, limits, &b, err))
         return false;
     if (path && (!begin(b, err) || !end(b, true, err))) { /* writes started_ms */
+        budget_close(b);
+        return false;
+    }
+    *out = b;
+    return true;
+}
+
+/* What we held before we were killed is gone, wherever that was. */
+static void bury_own(struct budget *b)
+{
+    struct state *s = &b->state;
+
+    for (size_t i = 0; i < s->held_count;) {
+        if (strcmp(s->held[i].owner, b->owner) != 0) {
+            i++;
+            continue;
+        }
+        s->tokens += s->held[i].tokens;
+        s->usd += s->held[i].usd;
+        s->held[i] = s->held[--s->held_count];
+    }
+}
+
+bool budget_open_shared(const struct shared_text *place, const struct budget_limits *limits,
+                        struct budget **out, struct error *err)
+{
+    struct budget *b;
+    char sha256[65];
+
+    if (!budget_attach(NULL, limits, &b, err))
+        return false;
+    b->place = place;
+    hash_text(text_of(place->owner), sha256);
+    memcpy(b->owner, sha256, OWNER);
+    if (!begin(b, err)) {
+        budget_close(b);
+        return false;
+    }
+    bury_own(b);
+    if (!end(b, true, err)) {
         budget_close(b);
         return false;
     }
@@ -381,7 +481,7 @@ void budget_charge(struct budget *b, int64_t tokens, double usd)
 {
     struct error ignored = {0};
 
-    if (b->path || !begin(b, &ignored))
+    if (b->path || b->place || !begin(b, &ignored))
         return;
     b->state.calls++;
     b->state.tokens += tokens;
@@ -389,18 +489,35 @@ void budget_charge(struct budget *b, int64_t tokens, double usd)
     end(b, true, &ignored);
 }
 
+static bool unpause(struct budget *b, struct error *err)
+{
+    int64_t now = clock_unix_ms();
+
+    if (!begin(b, err))
+        return false;
+    b->state.started_ms += b->state.last_ms && now > b->state.last_ms ? now - b->state.last_ms : 0;
+    return end(b, true, err);
+}
+
 bool budget_unpause(const char *path, struct error *err)
 {
     struct budget_limits none = {0};
     struct budget *b = NULL;
-    bool ok = budget_attach(path, &none, &b, err) && begin(b, err);
+    bool ok = budget_attach(path, &none, &b, err) && unpause(b, err);
+
+    budget_close(b);
+    return ok;
+}
+
+bool budget_unpause_shared(const struct shared_text *place, struct error *err)
+{
+    struct budget_limits none = {0};
+    struct budget *b = NULL;
+    bool ok = budget_attach(NULL, &none, &b, err);
 
     if (ok) {
-        int64_t now = clock_unix_ms();
-
-        b->state.started_ms +=
-            b->state.last_ms && now > b->state.last_ms ? now - b->state.last_ms : 0;
-        ok = end(b, true, err);
+        b->place = place;
+        ok = unpause(b, err);
     }
     budget_close(b);
     return ok;

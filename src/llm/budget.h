@@ -10,7 +10,9 @@
  *
  * With a path, all processes that open the same file share one budget: the
  * file is locked for every step, and a reservation of a process that died is
- * counted as spent. Without a path it is this process's own. When only other
+ * counted as spent. Processes on many machines share a text in the store
+ * instead (base/shared.h); there a reservation is dead once its owner opens the
+ * budget again, or after hours. Without either it is this process's own. When only other
  * calls' reservations stand in the way, budget_reserve waits for them.
  *
  * Invariants
@@ -22,6 +24,7 @@
 #define LLM_BUDGET_H
 
 #include "base/error.h"
+#include "base/shared.h"
 
 #include <stdint.h>
 
@@ -55,6 +58,9 @@ struct budget_spent {
 struct budget;
 bool budget_open(const char *path, const struct budget_limits *limits, struct budget **out,
                  struct error *err);
+/* The same, kept in a text that others share; `place` is borrowed until budget_close(). */
+bool budget_open_shared(const struct shared_text *place, const struct budget_limits *limits,
+                        struct budget **out, struct error *err);
 bool budget_reserve(struct budget *b, const struct budget_want *want, struct budget_grant *out,
                     struct error *err);
 /* tokens < 0: unknown, what was reserved counts. usd < 0: unknown. */
@@ -63,6 +69,7 @@ void budget_settle(struct budget *b, const struct budget_grant *grant, int64_t t
 void budget_charge(struct budget *b, int64_t tokens, double usd);
 /* A suite goes on after a pause: idle time does not count. */
 bool budget_unpause(const char *path, struct error *err);
+bool budget_unpause_shared(const struct shared_text *place, struct error *err);
 bool budget_has_money(const struct budget *b); /* is there a limit in dollars? */
 bool budget_spent(struct budget *b, struct budget_spent *out, struct error *err);
 void budget_close(struct budget *b); /* NULL is fine */

@@ -175,6 +175,7 @@ static void run_on_simt(const struct acceptance_request *req, struct arena *a,
     own.check = "full";
     own.model = "builtin"; /* no model is asked */
     own.budget_file = NULL;
+    own.budget_text = NULL;
     if (device->kind == DEVICE_CUDA && !strcmp(device->arch, "sm_90a"))
         own.simt_arch = "90a";
     ok = stage_open(&own, &st, &out->why) &&

@@ -11,8 +11,10 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "loop/loop.h"
 #include "stage/stage.h"
+#include "store/prune.h"
 #include "store/store.h"
 
 #include <string.h>
@@ -277,6 +279,20 @@ static bool write_export(struct store *store, const struct run_history *h,
     return true;
 }
 
+/* So that `store prune` keeps what it cites. Whoever may only read the store exports all the same.
+ */
+static void note_export(const struct settings *settings, const char *run, int attempt,
+                        const char *path)
+{
+    struct error why = {0};
+    struct store *store = NULL;
+
+    if (!store_open(settings->runs_dir, settings->store_url, STORE_WRITE, &store, &why) ||
+        !store_export_add(store, run, attempt, path ? path : "", &why))
+        log_debug("the store does not know of this export: %s", why.text);
+    store_close(store);
+}
+
 /* Exports a run as it is, or with `judge` only finds out which run that is. */
 static bool export_run(const struct settings *settings, const char *run_name,
                        const struct export_options *options, struct progress *progress,
@@ -298,8 +314,10 @@ static bool export_run(const struct settings *settings, const char *run_name,
     } else if (ok) {
         ok = write_export(store, &h, best, options, a, out, err);
     }
-    run_history_release(&h);
     store_close(store);
+    if (ok && !judged_id)
+        note_export(settings, h.info.id, best->candidate.attempt, out->source_path);
+    run_history_release(&h);
     return ok;
 }
 

@@ -98,6 +98,23 @@ static void keep_depth(struct loop *l)
     l->opt.max_depth = reached;
 }
 
+/* Times of one run are compared with each other, so they are of one kind of device. */
+static bool check_same_device(const struct loop *l, struct error *err)
+{
+    const struct device *was = &l->past.device, *is = stage_device(l->st);
+    const char *was_models = was->models ? was->models : "", *models = is->models ? is->models : "";
+
+    if (was->kind == is->kind && !strcmp(was->name, is->name) && !strcmp(was_models, models))
+        return true;
+    error_set(err, ERROR_USE,
+              "run %s began on %s%s%s; here is %s%s%s, and their times say nothing "
+              "about each other",
+              l->opt.resume_id, was->name, *was_models ? " as " : "", was_models, is->name,
+              *models ? " as " : "", models);
+    return error_hint(err, "go on where that device is, or start a new run: cutegen run %s",
+                      l->task.path);
+}
+
 static bool run_go_on(struct loop *l, struct store *store, struct error *err)
 {
     int in_flight;
@@ -105,12 +122,14 @@ static bool run_go_on(struct loop *l, struct store *store, struct error *err)
     if (!run_take(store, l->opt.resume_id, &l->run, err) ||
         !run_calls_settle(l->run, &in_flight, err))
         return false;
-    if (in_flight) {
-        run_history_release(&l->past);
-        if (!store_run_history(store, l->opt.resume_id, l->a, &l->past, err))
-            return false;
-    }
+    /* What was read before the run was ours may be old: somebody may have driven it until now. */
+    run_history_release(&l->past);
+    l->past = (struct run_history){0};
+    if (!store_run_history(store, l->opt.resume_id, l->a, &l->past, err))
+        return false;
     loop_recall_calls(l);
+    if (!check_same_device(l, err))
+        return false;
     if (text_equal(l->past.task.source, l->task.source))
         return keep_changes(l, err);
     error_set(err, ERROR_USE, "the task %s has changed since run %s began", l->task.path,
@@ -212,6 +231,21 @@ static bool check_target(const struct settings *s, const struct run_options *o, 
     return error_hint(err, "name a model (--model), or leave out --target cuda");
 }
 
+/* With the suite's other runs: through a file, or through the store where they may be elsewhere. */
+static bool share_budget(struct loop *l, struct settings *set, struct store **store,
+                         struct error *err)
+{
+    bool server = set->store_url && *set->store_url;
+
+    if (server && !*store && !store_open(set->runs_dir, set->store_url, STORE_WRITE, store, err))
+        return false;
+    if (server)
+        set->budget_text = suite_budget(*store, l->opt.suite, l->opt.task_path, l->a);
+    else
+        set->budget_file = suite_budget_path(l->a, set->runs_dir, l->opt.suite);
+    return true;
+}
+
 bool loop_run(const struct settings *settings, const struct run_options *options,
               struct progress *progress, struct arena *a, struct run_summary *out,
               struct error *err)
@@ -244,8 +278,8 @@ bool loop_run(const struct settings *settings, const struct run_options *options
         goto done;
     if (l.opt.max_depth < 0)
         l.opt.max_depth = loop_is_ladder(&set) ? LADDER_DEPTH : MODEL_DEPTH;
-    if (l.opt.suite)
-        set.budget_file = suite_budget_path(a, set.runs_dir, l.opt.suite);
+    if (l.opt.suite && !share_budget(&l, &set, &store, err))
+        goto done;
     if (!store_possible(set.runs_dir, err) || !stage_open(&set, &l.st, err) ||
         !stage_warm(l.st, err) || !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
         goto done;

@@ -566,11 +566,15 @@ static bool begin_suite(struct suite *u, struct error *err)
 
 static bool go_on(struct suite *u, struct error *err)
 {
+    const struct shared_text *shared;
     const char *budget;
 
     if (!store_open(u->settings->runs_dir, u->settings->store_url, STORE_WRITE, &u->store, err) ||
         !suite_find(u->store, u->options->resume, u->a, &u->name, err))
         return false;
+    shared = suite_budget(u->store, u->name, "", u->a);
+    if (shared)
+        return stage_budget_unpause_shared(shared, err);
     budget = suite_budget_path(u->a, u->settings->runs_dir, u->name);
     return !file_exists(budget) || stage_budget_unpause(budget, err);
 }

@@ -11,6 +11,9 @@ const char *suite_error_line(struct text out, struct arena *a);
 
 /* A flag that a worker takes from the queue (worker.c). */
 bool worker_flag_allowed(const char *flag);
+/* A suite's or run's name, a task's path, that it takes from there. */
+bool worker_name_allowed(const char *name);
+bool worker_path_allowed(const char *path);
 
 /* Has the suite's tasks done by workers (workers.c). `ended` is called for each that ends. */
 struct suite_watch {

@@ -246,6 +246,7 @@ bool loop_verify(const struct settings *settings, const char *dir, bool device_n
     verify_store(settings, &e, a, out);
     own.model = "builtin"; /* no model is asked */
     own.budget_file = NULL;
+    own.budget_text = NULL;
     own.scale = false; /* reference.py has the judged sizes */
     own.set = NULL;
     own.target_cuda =

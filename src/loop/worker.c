@@ -11,7 +11,11 @@
  *    programs, keys, addresses and folders are this worker's own configuration.
  * 2. A lost connection ends nothing: the worker connects again; a lease that ran out meanwhile is
  *    somebody else's.
- * 3. Asked to end (SIGTERM), it stops its process, gives the lease back and does not count the try.
+ * 3. Asked to end (SIGTERM), it lets its process finish the attempt under way (a model call that is
+ *    paid for is not thrown away) for GRACE_MS, then stops it, gives the lease back and does not
+ *    count the try.
+ * 4. What comes from the queue is checked before it becomes a word of a command: a name is a name,
+ *    a path is absolute, a flag is one word of a list.
  */
 #include "base/clock.h"
 #include "base/json.h"
@@ -22,7 +26,9 @@
 #include "stage/stage.h"
 #include "store/jobs.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,8 +39,11 @@ enum {
     WAIT_MS = 2000,      /* between two looks at an empty queue */
     RECONNECT_MS = 1000, /* and growing */
     RECONNECT_MAX_MS = 15000,
-    DRIVEN_MS = 5000, /* somebody still drives the run: its lease ran out before it did */
-    BROKEN_MS = 2000, /* times the number of tries */
+    DRIVEN_MS = 5000,     /* somebody still drives the run: its lease ran out before it did */
+    BROKEN_MS = 2000,     /* times the number of tries */
+    GRACE_MS = 45 * 1000, /* Slurm asks a minute before it kills (workers.c) */
+    NAME_BYTES = 200,
+    FLAG_BYTES = 1000,
 };
 
 struct work_here {
@@ -48,6 +57,7 @@ struct work_here {
     int64_t idle_since_ms, beat_at_ms;
     const struct job *job; /* under way */
     bool lost;             /* its lease */
+    int64_t asked_ms;      /* when we were asked to end; 0: not yet */
     int ended;
 };
 
@@ -56,11 +66,15 @@ struct work_here {
 /* Flags that say how hard to try and how to judge. Everything that names a program, a file, a key
  * or an address is missing here. */
 static const char *const allowed[] = {
-    "depth",        "repairs",        "patience",    "profile-from", "width",      "seed",
-    "fresh",        "advance",        "simt-as",     "target",       "simt-arch",  "check",
-    "draws",        "accept",         "scale",       "set",          "effort",     "build-deadline",
-    "run-deadline", "task-deadline",  "temperature", "max-tokens",   "budget-usd", "budget-tokens",
-    "budget-calls", "budget-minutes", "look",        "baseline",     "compile",
+    "depth",        "repairs",        "patience",      "profile-from",   "width",
+    "seed",         "fresh",          "advance",       "search",         "beam",
+    "restarts",     "parallel-calls", "floor-stop",    "memory",         "example",
+    "simt-as",      "target",         "simt-arch",     "check",          "draws",
+    "accept",       "scale",          "set",           "shapes",         "backward",
+    "allow-tf32",   "effort",         "temperature",   "max-tokens",     "build-deadline",
+    "run-deadline", "task-deadline",  "call-deadline", "stall",          "look",
+    "budget-usd",   "budget-tokens",  "budget-calls",  "budget-minutes", "baseline",
+    "compile",
 };
 
 /* A model is asked with this worker's key; one that is a command would run here. */
@@ -93,6 +107,81 @@ bool worker_flag_allowed(const char *flag)
     return false;
 }
 
+/* Names of runs and suites are folders here and words of commands. */
+bool worker_name_allowed(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len > 0 && len <= NAME_BYTES && isalnum((unsigned char)name[0]) &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
+}
+
+static bool is_printable(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            return false;
+    return true;
+}
+
+/* A task is a Python file. Who put it there is not asked: its code runs confined, as every task. */
+bool worker_path_allowed(const char *path)
+{
+    size_t len = strlen(path);
+
+    return path[0] == '/' && len > 4 && len < PATH_MAX && !strcmp(path + len - 3, ".py") &&
+           is_printable(path);
+}
+
+/* Wherever links lead. A file that is not there is the run's to refuse. */
+static bool lies_in(const char *path, const char *folder)
+{
+    char *file = realpath(path, NULL), *dir = realpath(folder, NULL);
+    size_t len = dir ? strlen(dir) : 0;
+    bool in = !file || (dir && !strncmp(file, dir, len) && file[len] == '/');
+
+    free(file);
+    free(dir);
+    return in;
+}
+
+static const char *refused(struct arena *a, const char *what, const char *text)
+{
+    char shown[64];
+    size_t n = 0;
+
+    for (; text[n] && n < sizeof(shown) - 1; n++)
+        shown[n] = text[n] < ' ' || text[n] == 127 ? '?' : text[n];
+    shown[n] = '\0';
+    return arena_printf(a, "a worker takes no such %s from the queue: %s", what, shown);
+}
+
+/* What is wrong with a job; NULL: nothing. */
+static const char *job_problem(const struct work_here *w, const struct suite_record *suite,
+                               const struct suite_task *t, struct arena *a)
+{
+    if (!worker_name_allowed(suite->name))
+        return refused(a, "suite", suite->name);
+    if (!worker_path_allowed(t->path))
+        return refused(a, "path", t->path);
+    if (w->options->tasks && !lies_in(t->path, w->options->tasks))
+        return refused(a, "path", t->path);
+    if (t->run && !worker_name_allowed(t->run))
+        return refused(a, "run", t->run);
+    for (size_t i = 0; suite->flags[i]; i++) {
+        const char *flag = suite->flags[i];
+
+        if (i >= MAX_WORDS - 16)
+            return "a worker takes no so many flags from the queue";
+        if (strlen(flag) > FLAG_BYTES || !is_printable(flag))
+            return refused(a, "flag", flag);
+        if (!worker_flag_allowed(flag))
+            return arena_printf(a, "%s; set it where the worker is started",
+                                refused(a, "flag", flag));
+    }
+    return NULL;
+}
+
 /* The words of the process; NULL: `problem` says what is not allowed. */
 static const char *const *job_words(struct work_here *w, const struct suite_record *suite,
                                     const struct suite_task *t, struct arena *a,
@@ -101,22 +190,17 @@ static const char *const *job_words(struct work_here *w, const struct suite_reco
     const char **words = arena_array(a, MAX_WORDS, sizeof(*words));
     size_t n = 0;
 
+    *problem = job_problem(w, suite, t, a);
+    if (*problem)
+        return NULL;
     words[n++] = w->program;
     words[n++] = t->run ? "resume" : "run";
     words[n++] = t->run ? t->run : t->path;
     words[n++] = "--json";
     words[n++] = "--suite";
     words[n++] = suite->name;
-    for (size_t i = 0; suite->flags[i] && n < MAX_WORDS - 8; i++) {
-        if (!worker_flag_allowed(suite->flags[i])) {
-            *problem = arena_printf(a,
-                                    "a worker takes no %s from the queue; set it where the "
-                                    "worker is started",
-                                    suite->flags[i]);
-            return NULL;
-        }
+    for (size_t i = 0; suite->flags[i]; i++)
         words[n++] = suite->flags[i];
-    }
     words[n++] = "--device";
     words[n++] = w->settings->device;
     words[n++] = "--runs";
@@ -168,6 +252,21 @@ static bool connect_again(struct work_here *w, const struct error *why)
     return false;
 }
 
+static bool ask_now(void *ctx)
+{
+    return asked_to_end(ctx);
+}
+
+/* Twice asked, or once and long enough ago. */
+static bool out_of_patience(struct work_here *w)
+{
+    if (!asked_to_end(w))
+        return false;
+    if (!w->asked_ms)
+        w->asked_ms = clock_ms();
+    return loop_interrupts > 1 || clock_ms() - w->asked_ms > GRACE_MS;
+}
+
 /* While the process runs: renews the lease, and says when to stop. */
 static bool stop_now(void *ctx)
 {
@@ -175,11 +274,13 @@ static bool stop_now(void *ctx)
     struct error err = {0};
     bool mine;
 
-    if (asked_to_end(w) || w->lost)
+    if (out_of_patience(w) || w->lost)
         return true;
     if (clock_ms() < w->beat_at_ms)
         return false;
     w->beat_at_ms = clock_ms() + beat_ms(w);
+    if (!w->store)
+        return true; /* it was lost while we were asked to end */
     if (!job_beat(w->store, &w->worker, w->job, &mine, &err)) {
         connect_again(w, &err);
         w->beat_at_ms = clock_ms();
@@ -220,12 +321,7 @@ static void say_back(struct work_here *w, bool counts, int after_ms, const char 
 static bool read_task(struct work_here *w, struct arena *a, struct suite_record *suite,
                       struct error *err)
 {
-    if (!suite_read(w->store, w->job->suite, a, suite, err))
-        return false;
-    if ((size_t)w->job->number >= suite->count)
-        return error_set(err, ERROR_MACHINE, "suite %s has no task %d", w->job->suite,
-                         w->job->number);
-    return true;
+    return suite_read_task(w->store, w->job->suite, w->job->number, a, suite, err);
 }
 
 /* Somebody whose lease ran out was still at it: began the run meanwhile, or drives it. */
@@ -237,7 +333,7 @@ static bool somebody_else_has_it(struct work_here *w, const struct suite_task *b
 
     if (!w->store || !read_task(w, a, &suite, &ignored))
         return true; /* look again later */
-    const char *run = suite.tasks[w->job->number].run;
+    const char *run = suite.tasks[0].run;
     return run &&
            (!before->run || strcmp(run, before->run) != 0 || store_run_driven(w->store, run));
 }
@@ -250,7 +346,7 @@ static void judge_end(struct work_here *w, const struct suite_task *t, const str
 
     if (w->lost) {
         tell(w, WORKER_LOST, "");
-    } else if (r->end == PROC_STOPPED) {
+    } else if (r->end == PROC_STOPPED || (asked_to_end(w) && r->code == 130)) {
         say_back(w, false, 0, "");
     } else if (r->end != PROC_EXITED || r->code == 3 || r->code == 130) {
         say_back(w, true, BROKEN_MS * w->job->tries, said ? said : proc_end_text(r, a));
@@ -277,11 +373,12 @@ static void do_job(struct work_here *w, struct arena *a)
         say_back(w, true, BROKEN_MS, err.text);
         return;
     }
-    const struct suite_task *t = &suite.tasks[w->job->number];
+    const struct suite_task *t = &suite.tasks[0];
     struct proc_spec spec = {.argv = job_words(w, &suite, t, a, &problem),
                              .env = w->env,
                              .output_limit = OUTPUT_BYTES,
                              .stop = stop_now,
+                             .ask = ask_now,
                              .stop_ctx = w};
     if (!spec.argv)
         say_end(w, &(struct job_end){.ended = true, .problem = problem});

@@ -27,7 +27,7 @@ enum {
     LOOK_MS = 1000,
     SLURM_LOOK_MS = 10 * 1000,
     SLURM_IDLE_S = 60,
-    GOODBYE_MS = 20 * 1000, /* a worker stops its process and gives the lease back */
+    GOODBYE_MS = 60 * 1000, /* a worker lets its process finish and gives the lease back */
     SCRIPT_BYTES = 1 << 16,
 };
 
@@ -141,7 +141,7 @@ static void stop_local(struct launcher *l)
     for (int i = 0; i < l->count; i++)
         if (kid_alive(l->kids[i]))
             kill(child_pid(l->kids[i]), SIGTERM);
-    while (local_alive(l) && clock_ms() < until)
+    while (local_alive(l) && clock_ms() < until && loop_interrupts < 2)
         usleep(20 * 1000);
     for (int i = 0; i < l->count; i++)
         child_stop(l->kids[i]);

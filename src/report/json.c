@@ -54,6 +54,7 @@ static json_t *info_json(const struct run_info *r)
     set_text(o, "model", r->model);
     set_text(o, "device", r->device);
     set_text(o, "suite", r->suite);
+    set_text(o, "owner", r->owner && *r->owner ? r->owner : NULL);
     set_text(o, "state", state_text(r));
     set_text(o, "reason", r->reason);
     set_int(o, "started_ms", r->started_ms);
@@ -124,6 +125,7 @@ static void add_test(json_t *o, const struct test_result *t)
 static void add_measurement(json_t *o, const struct measurement *m)
 {
     json_t *baselines = json_object();
+    json_error_t ignored;
 
     for (int i = 0; i < m->baseline_count; i++)
         set_time(baselines, m->baselines[i].name, m->baselines[i].cold_us);
@@ -134,6 +136,8 @@ static void add_measurement(json_t *o, const struct measurement *m)
     set_time(o, "floor_us", m->floor_us);
     set_text(o, "bound", m->bound);
     set_text(o, "trivial", m->trivial);
+    set(o, "machine",
+        m->machine && *m->machine ? json_loads(m->machine, 0, &ignored) : json_null());
     set(o, "baselines", baselines);
 }
 

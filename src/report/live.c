@@ -161,7 +161,21 @@ static void put_card(struct buf *b, const struct live_suite *s, bool named)
                s->running);
 }
 
-void report_live_overview(const struct run_info *runs, size_t count,
+/* Nothing where no suite was ever given to workers. */
+static void put_queue(struct buf *b, const struct live_queue *q)
+{
+    if (!q->waiting && !q->leased && !q->done && !q->failed && !q->workers)
+        return;
+    buf_printf(b,
+               "<section><h2>Queue</h2><p><strong>%lld</strong> waiting, <strong>%lld</strong> "
+               "under way, %lld done, %lld failed. In the last hour %lld done, %lld failed. "
+               "%zu worker%s, %zu of them busy.</p></section>",
+               (long long)q->waiting, (long long)q->leased, (long long)q->done,
+               (long long)q->failed, (long long)q->done_hour, (long long)q->failed_hour, q->workers,
+               q->workers == 1 ? "" : "s", q->busy);
+}
+
+void report_live_overview(const struct live_queue *queue, const struct run_info *runs, size_t count,
                           const struct live_suite *suites, size_t suite_count, struct buf *b)
 {
     struct arena *a = arena_new();
@@ -173,9 +187,10 @@ void report_live_overview(const struct run_info *runs, size_t count,
     if (!count)
         buf_puts(b, "No runs yet. They appear here as soon as one begins.");
     else
-        buf_printf(b, "<strong>%zu running</strong>, %zu run%s in the store.", running, count,
-                   count == 1 ? "" : "s");
+        buf_printf(b, "<strong>%zu running</strong>, %lld run%s in the store.", running,
+                   (long long)queue->runs, queue->runs == 1 ? "" : "s");
     buf_puts(b, "</p></header><main>");
+    put_queue(b, queue);
     if (suite_count)
         buf_puts(b, "<section><h2>Suites</h2>");
     for (size_t i = 0; i < suite_count; i++)

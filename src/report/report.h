@@ -45,8 +45,15 @@ struct live_suite {
     const char *name;
     size_t count, ended, running; /* tasks */
 };
+struct live_queue {
+    int64_t runs;                          /* in the store */
+    int64_t waiting, leased, done, failed; /* jobs */
+    int64_t done_hour, failed_hour;
+    size_t workers, busy;
+};
 void report_live_shell(const char *nonce, struct buf *out);
-void report_live_overview(const struct run_info *runs, size_t count,
+/* The newest runs. */
+void report_live_overview(const struct live_queue *queue, const struct run_info *runs, size_t count,
                           const struct live_suite *suites, size_t suite_count, struct buf *out);
 void report_live_run(const struct run_history *h, struct buf *out);
 void report_live_suite(const struct suite_view *v, struct buf *out);
@@ -61,16 +68,17 @@ void report_runs_text(const struct run_info *runs, size_t count, int columns, st
  * null.
  *
  * report_runs_json: a list of
- *   {"run", "task", "model", "device", "suite", "state": "running|killed|done|stopped|failed",
- *    "reason", "started_ms", "ended_ms", "attempts", "calls", "best_attempt", "best_depth",
- *    "first_us", "best_us", "eager_us", "modelled", "tokens", "cost_usd"}
+ *   {"run", "task", "model", "device", "suite", "owner",
+ *    "state": "running|killed|done|stopped|failed", "reason", "started_ms", "ended_ms",
+ *    "attempts", "calls", "best_attempt", "best_depth", "first_us",
+ *    "best_us", "eager_us", "modelled", "tokens", "cost_usd"}
  * report_run_json: the same object, in which
  *   "attempts" is a list of {"attempt", "depth", "repair", "stage", "parent", "change",
  *     "started_ms", "ended_ms", "kept", "step", "verdict", "summary", "detail", "advice",
  *     "findings": [{"kind", "where", "line", "text"}], "build_ms", "cached", "test_ms", "seed",
  *     "deterministic", "accuracy": {"max_abs", "max_rel", "rms_rel", "reference_max_abs", ...},
- *     "time_us", "warm_us", "spread", "floor_us", "bound", "trivial", "modelled",
- *     "baselines": {NAME: us}},
+ *     "time_us", "warm_us", "spread", "floor_us", "bound", "trivial", "machine",
+ *     "modelled", "baselines": {NAME: us}},
  *   "calls" is a list of {"stage", "attempt", "at_ms", "model", "finish_reason", "prompt_tokens",
  *     "cached_tokens", "output_tokens", "cost_usd", "latency_ms", "retries", "prompt_hash"},
  *   and "task_path", "class", "scaled", "options", "environment" are added.

@@ -20,6 +20,8 @@ bool stage_measure(struct stage *st, const struct task *task, const struct build
         config = workshop_judge_config(st, task);
         ok = judge_measure(&config, build, test, a, out, err);
     }
+    if (ok)
+        out->machine = workshop_machine(st, a);
     workshop_unlease(st);
     if (!ok)
         return error_add(err, "measuring %s", task->name);

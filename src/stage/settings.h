@@ -33,9 +33,10 @@ struct settings {
     double budget_usd; /* 0: none; likewise the next three */
     int64_t budget_tokens;
     int budget_calls, budget_minutes;
-    const char *budget_file; /* shared by the runs of a suite; NULL: this run's own */
-    const char *check;       /* simt: "off" "memory" "full" */
-    int draws;               /* input draws per test */
+    const char *budget_file;               /* shared by the runs of a suite; NULL: this run's own */
+    const struct shared_text *budget_text; /* instead of the file, where they share no folder */
+    const char *check;                     /* simt: "off" "memory" "full" */
+    int draws;                             /* input draws per test */
     int build_deadline_s, run_deadline_s, call_deadline_s, stall_s;
     int task_deadline_s, task_memory_mib; /* import of a task file; its oracle's memory, 0: auto */
     const char *const *set; /* "N=512" overrides of task constants, NULL-terminated; may be NULL */

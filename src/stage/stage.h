@@ -77,6 +77,8 @@ bool stage_all_baselines(struct stage *st, const struct task *task);
 
 /* A suite goes on: idle time does not count as minutes. */
 bool stage_budget_unpause(const char *path, struct error *err);
+struct shared_text;
+bool stage_budget_unpause_shared(const struct shared_text *place, struct error *err);
 
 /* ---- asking a model ------------------------------------------------------ */
 

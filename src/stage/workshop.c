@@ -27,7 +27,8 @@ static bool open_model(struct stage *st, struct error *err)
 
     st->builtin = strcmp(s->model, "builtin") == 0;
     st->engineer = arena_strdup(st->a, s->model);
-    if (!budget_open(s->budget_file, &limits, &st->budget, err))
+    if (!(s->budget_text ? budget_open_shared(s->budget_text, &limits, &st->budget, err)
+                         : budget_open(s->budget_file, &limits, &st->budget, err)))
         return false;
     if (st->builtin)
         return true;
@@ -125,6 +126,11 @@ void stage_charge(struct stage *st, const struct reply *spent)
 bool stage_budget_unpause(const char *path, struct error *err)
 {
     return budget_unpause(path, err);
+}
+
+bool stage_budget_unpause_shared(const struct shared_text *place, struct error *err)
+{
+    return budget_unpause_shared(place, err);
 }
 
 const struct device *stage_device(const struct stage *st)

@@ -51,6 +51,8 @@ static const struct store_table {
     {"calls", OF_RUN, NUMBERED_CALL, {0}, {0}},
     {"messages", OF_CALL, NUMBERED_NONE, {"call"}, {NUMBERED_CALL}},
     {"events", OF_RUN, NUMBERED_NONE, {0}, {0}},
+    {"exports", OF_RUN, NUMBERED_NONE, {0}, {0}},
+    {"budgets", OF_STORE, NUMBERED_NONE, {0}, {0}},
     {"workers", OF_QUEUE, NUMBERED_NONE, {0}, {0}},
     {"jobs", OF_QUEUE, NUMBERED_NONE, {0}, {0}},
 };
@@ -109,11 +111,17 @@ struct copied_row {
     int64_t id; /* where it came from */
 };
 
+/* Rows with a number that nobody refers to. */
+static bool has_loose_number(const struct store_table *t)
+{
+    return !strcmp(t->name, "events") || !strcmp(t->name, "exports");
+}
+
 /* A number of its own is given where the row arrives. */
 static bool is_own_number(const struct store_table *t, const char *column)
 {
     return !strcmp(column, "rowid") ||
-           (!strcmp(column, "id") && (t->id != NUMBERED_NONE || !strcmp(t->name, "events")));
+           (!strcmp(column, "id") && (t->id != NUMBERED_NONE || has_loose_number(t)));
 }
 
 static bool follow(const struct copying *c, const struct store_table *t, const char *column,
@@ -242,7 +250,7 @@ static bool rows_put(struct copying *c, const struct store_table *t, struct quer
 
 static const char *select_text(struct copying *c, const struct store_table *t)
 {
-    bool numbered = t->id != NUMBERED_NONE || !strcmp(t->name, "events");
+    bool numbered = t->id != NUMBERED_NONE || has_loose_number(t);
     const char *order = numbered ? "id" : "rowid";
 
     if (t->extent == OF_RUN)

@@ -66,6 +66,9 @@ struct engine {
     /* The version of the tables, 0 for none, and that it changed. Refuses what is not a store. */
     bool (*version)(struct store *s, int64_t *out, struct error *err);
     bool (*set_version)(struct store *s, int version, struct error *err);
+    /* Before tables of that version change: a copy to go back to, or a refusal that says how to
+     * make one. */
+    bool (*back_up)(struct store *s, int64_t version, struct error *err);
     /* One step of schema.c in this engine's words. */
     char *(*schema)(const char *step, struct arena *a);
 

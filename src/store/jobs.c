@@ -86,13 +86,19 @@ bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *
 
 /* ---- claiming --------------------------------------------------------------- */
 
-#define JOB_CLAIM(now, lock)                                                                       \
+#define CLAIM_FROM(now, lock, where)                                                               \
     "UPDATE jobs SET state = 'leased', worker = ?1, tries = tries + 1, claimed_ms = " now ", "     \
-    "lease_ms = " now " + ?2 WHERE id = ("                                                         \
+    "lease_ms = " now " + ?2, needs_kind = ?3, needs_gpu = ?4 WHERE id = ("                        \
     "SELECT id FROM jobs WHERE state = 'waiting' AND after_ms <= " now " "                         \
     "AND (needs_kind = '' OR needs_kind = ?3) AND (needs_gpu = '' OR needs_gpu = ?4) "             \
-    "AND needs_bytes <= ?5 AND (?6 IS NULL OR suite = ?6) "                                        \
-    "ORDER BY priority DESC, id LIMIT 1" lock ") RETURNING id, suite, number, tries"
+    "AND needs_bytes <= ?5 " where "ORDER BY priority DESC, id LIMIT 1" lock                       \
+    ") RETURNING id, suite, number, tries"
+#define JOB_CLAIM(now, lock)       CLAIM_FROM(now, lock, "")
+#define JOB_CLAIM_SUITE(now, lock) CLAIM_FROM(now, lock, "AND suite = ?6 ")
+
+/* The first row of the index is the one wanted. What the server knows of a queue is always old, and
+ * by old figures it would rather read all that wait and sort them, for every claim. */
+#define IN_ORDER "SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off"
 
 /* Leases that ran out. The last try of a job whose workers are lost each time fails it. */
 #define JOBS_REAP(now, lock)                                                                       \
@@ -105,12 +111,13 @@ bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *
 static bool claim_one(struct store *s, const struct queue_worker *w, struct arena *a,
                       struct job *out, bool *found, struct error *err)
 {
-    static const char *const sql[] = BY_ENGINE(JOB_CLAIM);
+    static const char *const any[] = BY_ENGINE(JOB_CLAIM), *const of[] = BY_ENGINE(JOB_CLAIM_SUITE);
     struct query q;
 
     *found = false;
-    if (!sql_query(s, &q, err, sql[s->engine->dialect], "littlt", w->id, lease_of(w), w->has.kind,
-                   w->has.gpu, w->has.memory_bytes, w->suite))
+    if (!sql_query(s, &q, err, (w->suite ? of : any)[s->engine->dialect],
+                   w->suite ? "littlt" : "littl", w->id, lease_of(w), w->has.kind, w->has.gpu,
+                   w->has.memory_bytes, w->suite))
         return false;
     if (sql_next(&q, err)) {
         *out = (struct job){.id = col_long(&q, 0),
@@ -132,7 +139,8 @@ bool job_claim(struct store *s, const struct queue_worker *w, struct arena *a, s
 
     if (!sql_begin(s, err))
         return false;
-    ok = claim_one(s, w, a, out, found, err);
+    ok = (s->engine->dialect != DIALECT_POSTGRES || s->engine->script(s, IN_ORDER, err)) &&
+         claim_one(s, w, a, out, found, err);
     if (ok && !*found)
         ok = sql_run(s, err, reap[s->engine->dialect], "i", (int)JOB_TRIES) &&
              claim_one(s, w, a, out, found, err);
@@ -189,8 +197,8 @@ static bool end_both(struct store *s, const struct queue_worker *w, const struct
 bool job_end(struct store *s, const struct queue_worker *w, const struct job *job,
              const struct job_end *end, struct error *err)
 {
-    return (sql_begin(s, err) && sql_end(s, end_both(s, w, job, end, err), err) &&
-            s->engine->wake(s, err)) ||
+    /* Nobody is woken: there is nothing to claim, and whoever watches a suite looks by itself. */
+    return (sql_begin(s, err) && sql_end(s, end_both(s, w, job, end, err), err)) ||
            error_add(err, "storing the end of task %d of %s", job->number, job->suite);
 }
 
@@ -238,6 +246,38 @@ bool jobs_count(struct store *s, const char *suite, struct job_counts *out, stru
             out->of[state] = col_long(&q, 1);
     }
     return sql_done(&q) && ok;
+}
+
+#define ENDED(now, lock)                                                                           \
+    "SELECT CAST(coalesce(sum(CASE WHEN state = 'done' AND ended_ms > " now " - 600000 "           \
+    "THEN 1 ELSE 0 END), 0) AS BIGINT), "                                                          \
+    "CAST(coalesce(sum(CASE WHEN state = 'done' THEN 1 ELSE 0 END), 0) AS BIGINT), "               \
+    "CAST(coalesce(sum(CASE WHEN state = 'failed' THEN 1 ELSE 0 END), 0) AS BIGINT) "              \
+    "FROM jobs WHERE state IN ('done', 'failed') AND ended_ms > " now " - 3600000"
+#define SPENT(now, lock)                                                                           \
+    "SELECT count(*), CAST(coalesce(sum(CASE WHEN cost_usd > 0 THEN cost_usd ELSE 0 END), 0) AS "  \
+    "DOUBLE PRECISION) FROM calls WHERE at_ms > " now " - 86400000"
+
+bool jobs_rates(struct store *s, struct job_rates *out, struct error *err)
+{
+    static const char *const ended[] = BY_ENGINE(ENDED), *const spent[] = BY_ENGINE(SPENT);
+    struct query q;
+
+    *out = (struct job_rates){0};
+    if (!sql_query(s, &q, err, ended[s->engine->dialect], ""))
+        return false;
+    if (sql_next(&q, err)) {
+        out->done_10min = col_long(&q, 0);
+        out->done_hour = col_long(&q, 1);
+        out->failed_hour = col_long(&q, 2);
+    }
+    if (!sql_done(&q) || !sql_query(s, &q, err, spent[s->engine->dialect], ""))
+        return false;
+    if (sql_next(&q, err)) {
+        out->calls_day = col_long(&q, 0);
+        out->cost_day_usd = col_double(&q, 1);
+    }
+    return sql_done(&q);
 }
 
 #define WORKERS(now, lock)                                                                         \

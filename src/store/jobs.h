@@ -11,7 +11,8 @@
  * Invariants
  * 1. A lease runs by the database's clock: a worker's own may be wrong.
  * 2. Whoever lost a lease changes nothing: every write names the worker and asks for the lease.
- * 3. What a job leads to is in the store through its run, whose right (run_take) one process has at
+ * 3. Once claimed, a job goes on only where the same kind of device is: its run compares times.
+ * 4. What a job leads to is in the store through its run, whose right (run_take) one process has at
  *    a time. So a job that was claimed twice is one run, and its state and result change together.
  */
 #ifndef STORE_JOBS_H
@@ -76,6 +77,14 @@ struct job_counts {
 };
 /* `suite` NULL: all. */
 bool jobs_count(struct store *s, const char *suite, struct job_counts *out, struct error *err);
+
+/* What was done lately, by the database's clock; money by those of the machines that spent it. */
+struct job_rates {
+    int64_t done_10min, done_hour, failed_hour;
+    int64_t calls_day;
+    double cost_day_usd;
+};
+bool jobs_rates(struct store *s, struct job_rates *out, struct error *err);
 
 struct worker_info {
     int64_t id;

@@ -24,7 +24,7 @@
     "    WHERE run = r.id), "                                                                      \
     "  (SELECT CASE WHEN max(cost_usd) < 0 THEN -1 ELSE "                                          \
     "    coalesce(sum(CASE WHEN cost_usd > 0 THEN cost_usd ELSE 0 END), 0) END "                   \
-    "    FROM calls WHERE run = r.id) "                                                            \
+    "    FROM calls WHERE run = r.id), r.owner "                                                   \
     "FROM runs r JOIN tasks t ON t.id = r.task "
 
 static const char *device_label(const char *line, struct arena *a)
@@ -120,6 +120,7 @@ static bool info_fill(struct query *q, struct arena *a, struct run_info *o, stru
     o->calls = col_int(q, 10);
     o->tokens = col_long(q, 11);
     o->cost_usd = col_double(q, 12);
+    o->owner = col_text(q, 13, a);
     o->alive = o->state == RUN_RUNNING && store_run_driven(q->store, o->id);
     return find_best(q->store, a, o, err) && find_first(q->store, o, err);
 }
@@ -141,29 +142,47 @@ bool run_info_read(struct store *s, const char *id, struct arena *a, struct run_
     return found || error_set(err, ERROR_USE, "there is no run %s in %s", id, s->dir);
 }
 
-bool store_run_list(struct store *s, const char *suite, struct arena *a, struct run_info **out,
-                    size_t *count, struct error *err)
+/* Two texts: with a suite its own index is the way, without one that of time. */
+#define NEWEST "ORDER BY r.started_ms DESC, r.rowid DESC LIMIT ?1"
+
+static bool list_begin(struct store *s, const char *suite, int64_t most, int64_t *total,
+                       struct query *q, struct error *err)
+{
+    if (suite)
+        return sql_int(s, 0, total, err, "SELECT count(*) FROM runs WHERE suite = ?", "t", suite) &&
+               sql_query(s, q, err, INFO_COLUMNS "WHERE r.suite = ?2 " NEWEST, "lt",
+                         most < *total ? most : *total, suite);
+    return sql_int(s, 0, total, err, "SELECT count(*) FROM runs", "") &&
+           sql_query(s, q, err, INFO_COLUMNS NEWEST, "l", most < *total ? most : *total);
+}
+
+bool store_run_newest(struct store *s, const char *suite, int64_t most, struct arena *a,
+                      struct run_info **out, size_t *count, int64_t *total, struct error *err)
 {
     struct query q;
-    int64_t total;
     size_t n = 0;
     bool ok = true;
 
     if (!read_begin(s, err))
         return false;
-    if (!sql_int(s, 0, &total, err, "SELECT count(*) FROM runs", "") ||
-        !sql_query(s, &q, err,
-                   INFO_COLUMNS "WHERE ?1 IS NULL OR r.suite = ?1 "
-                                "ORDER BY r.started_ms DESC, r.rowid DESC",
-                   "t", suite))
+    if (!list_begin(s, suite, most, total, &q, err))
         return read_end(s, false);
-    struct run_info *list = arena_array(a, (size_t)total + 1, sizeof(*list));
-    while (ok && n < (size_t)total && sql_next(&q, err))
+    most = most < *total ? most : *total;
+    struct run_info *list = arena_array(a, (size_t)most + 1, sizeof(*list));
+    while (ok && n < (size_t)most && sql_next(&q, err))
         ok = info_fill(&q, a, &list[n++], err);
     ok = sql_done(&q) && ok;
     *out = list;
     *count = n;
     return read_end(s, ok);
+}
+
+bool store_run_list(struct store *s, const char *suite, struct arena *a, struct run_info **out,
+                    size_t *count, struct error *err)
+{
+    int64_t total;
+
+    return store_run_newest(s, suite, INT64_MAX, a, out, count, &total, err);
 }
 
 /* ---- a run by its name -------------------------------------------------- */
@@ -180,33 +199,42 @@ static bool refuse_name(struct store *s, const char *name, int64_t matches, stru
     return error_hint(err, "`cutegen runs` lists them; \"last\" is the newest");
 }
 
+/* The first row's text; *found stays as it was when there is none. */
+static bool first_text(struct store *s, struct arena *a, const char **found, struct error *err,
+                       const char *sql, const char *name)
+{
+    struct query q;
+    bool ok = name ? sql_query(s, &q, err, sql, "t", name) : sql_query(s, &q, err, sql, "");
+
+    if (!ok)
+        return false;
+    if (sql_next(&q, err))
+        *found = col_text(&q, 0, a);
+    return sql_done(&q);
+}
+
+/* Ids that begin so lie next to each other in the index; none of their letters comes after ~. */
+#define BEGINS_SO "id >= ?1 AND id < ?1 || '~'"
+
 bool store_run_find(struct store *s, const char *name, struct arena *a, const char **id,
                     struct error *err)
 {
-    bool last = strcmp(name, "last") == 0;
     const char *found = NULL;
     int64_t matches = 0;
-    struct query q;
 
-    /* The whole id first: one id may begin another. */
-    if (!sql_query(s, &q, err,
-                   "SELECT id FROM runs WHERE ?1 = 1 OR substr(id, 1, length(?2)) = ?2 "
-                   "ORDER BY id = ?2 DESC, started_ms DESC, rowid DESC",
-                   "it", (int)last, name))
-        return false;
-    while (sql_next(&q, err)) {
-        const char *one = col_text(&q, 0, a);
-        if (!found)
-            found = one;
-        matches++;
-        if (last || strcmp(one, name) == 0) {
-            matches = 1;
-            break;
-        }
+    if (!strcmp(name, "last")) {
+        if (!first_text(s, a, &found, err,
+                        "SELECT id FROM runs ORDER BY started_ms DESC, rowid DESC LIMIT 1", NULL))
+            return false;
+    } else if (!first_text(s, a, &found, err, "SELECT id FROM runs WHERE id = ?1", name)) {
+        return false; /* the whole id first: one id may begin another */
+    } else if (!found) {
+        if (!first_text(s, a, &found, err, "SELECT id FROM runs WHERE " BEGINS_SO " LIMIT 1",
+                        name) ||
+            !sql_int(s, 0, &matches, err, "SELECT count(*) FROM runs WHERE " BEGINS_SO, "t", name))
+            return false;
     }
-    if (!sql_done(&q))
-        return false;
-    if (matches != 1 || !*name)
+    if (!found || matches > 1 || !*name)
         return refuse_name(s, name, matches, err);
     *id = found;
     return true;

@@ -10,6 +10,7 @@
 #include "base/vault.h"
 #include "store/sql.h"
 
+#include <pwd.h>
 #include <unistd.h>
 
 static bool make_dir(const char *runs_dir, struct error *err)
@@ -34,7 +35,7 @@ bool store_possible(const char *runs_dir, struct error *err)
 bool store_open(const char *runs_dir, const char *url, enum store_mode mode, struct store **out,
                 struct error *err)
 {
-    if (mode == STORE_WRITE && !make_dir(runs_dir, err))
+    if (mode != STORE_READ && !make_dir(runs_dir, err))
         return false;
     struct arena *a = arena_new();
     struct store *s = xmalloc(sizeof(*s));
@@ -69,9 +70,44 @@ void store_close(struct store *s)
     xfree(s);
 }
 
+int store_version(void)
+{
+    return schema_version();
+}
+
 const char *store_dir(const struct store *s)
 {
     return s->dir;
+}
+
+static bool one_text(struct store *s, const char *sql, const char *value, struct arena *a,
+                     const char **out, struct error *err)
+{
+    struct query q;
+    bool ok = value ? sql_query(s, &q, err, sql, "t", value) : sql_query(s, &q, err, sql, "");
+
+    if (!ok)
+        return false;
+    if (sql_next(&q, err) && !col_null(&q, 0))
+        *out = col_text(&q, 0, a);
+    return sql_done(&q);
+}
+
+bool store_owner(struct store *s, const char *suite, struct arena *a, const char **out,
+                 struct error *err)
+{
+    const struct passwd *user;
+
+    *out = "";
+    if (suite && !one_text(s, "SELECT owner FROM suites WHERE name = ?", suite, a, out, err))
+        return false;
+    if (**out)
+        return true;
+    if (s->engine->dialect == DIALECT_POSTGRES)
+        return one_text(s, "SELECT CAST(current_user AS TEXT)", NULL, a, out, err);
+    user = getpwuid(geteuid());
+    *out = user ? arena_strdup(a, user->pw_name) : arena_printf(a, "%d", (int)geteuid());
+    return true;
 }
 
 /* ---- texts -------------------------------------------------------------- */

@@ -495,6 +495,17 @@ static bool version_set(struct store *s, int version, struct error *err)
            sql_run(s, err, "INSERT INTO cutegen_store (version) VALUES (?)", "i", version);
 }
 
+/* Others work with the tables as they are, so whoever owns the store says when they change. */
+static bool back_up(struct store *s, int64_t version, struct error *err)
+{
+    if (s->mode == STORE_UPGRADE)
+        return true; /* who asks for that has seen to it */
+    error_set(err, ERROR_MACHINE, "the tables of %s are of version %lld; this cutegen needs %d",
+              s->path, (long long)version, schema_version());
+    return error_hint(err, "once workers of the older version have ended: cutegen store upgrade "
+                           "(it makes a backup with pg_dump first)");
+}
+
 /* SQLite's words for types, and ours. Longer ones first. */
 static const struct {
     const char *theirs, *ours;
@@ -702,7 +713,7 @@ static bool check_server(struct store *s, struct error *err)
 
     xfree(s->path);
     s->path = shown_address(pq_of(s), server_of(s)->conn);
-    s->writable = s->mode == STORE_WRITE;
+    s->writable = s->mode != STORE_READ;
     if (version >= OLDEST_SERVER)
         return true;
     return error_set(err, ERROR_MACHINE, "%s is PostgreSQL %d; 13 or newer is needed", s->path,
@@ -771,6 +782,7 @@ const struct engine postgres_engine = {
     .wait = wait_for_change,
     .version = version_get,
     .set_version = version_set,
+    .back_up = back_up,
     .schema = schema_translate,
     .hold = hold,
     .let_go = let_go,

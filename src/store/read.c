@@ -138,44 +138,64 @@ static bool read_run(struct row_reader *r, struct error *err)
 
 /* ---- attempts ----------------------------------------------------------- */
 
-static bool read_findings(struct row_reader *r, int attempt, struct verdict *v, struct error *err)
+/* One query for a run, not one for each attempt: a page of a suite asks for many runs, and a server
+ * may be far away. Rows come by attempt. NULL: of an attempt that has not ended, or of none. */
+static struct attempt_record *attempt_of(struct row_reader *r, const struct query *q, int column)
+{
+    size_t number = (size_t)col_int(q, column);
+    struct attempt_record *t;
+
+    if (number < 1 || number > r->h->attempt_count)
+        return NULL;
+    t = &r->h->attempts[number - 1];
+    return t->ended_ms ? t : NULL;
+}
+
+static bool read_findings(struct row_reader *r, struct error *err)
 {
     struct query q;
 
     if (!sql_query(r->s, &q, err,
-                   "SELECT kind, place, line, text FROM findings WHERE run = ? AND attempt = ? "
-                   "ORDER BY number LIMIT ?",
-                   "tii", r->id, attempt, (int)MAX_FINDINGS))
+                   "SELECT attempt, kind, place, line, text FROM findings WHERE run = ? "
+                   "ORDER BY attempt, number",
+                   "t", r->id))
         return false;
     while (sql_next(&q, err)) {
-        struct finding *f = &v->findings[v->finding_count++];
-        f->kind = col_text(&q, 0, r->a);
-        f->where = col_text(&q, 1, r->a);
-        f->line = col_text(&q, 2, r->a);
-        f->text = col_text(&q, 3, r->a);
+        struct attempt_record *t = attempt_of(r, &q, 0);
+        struct verdict *v = t ? &t->outcome.verdict : NULL;
+
+        if (v && v->finding_count < MAX_FINDINGS)
+            v->findings[v->finding_count++] = (struct finding){.kind = col_text(&q, 1, r->a),
+                                                               .where = col_text(&q, 2, r->a),
+                                                               .line = col_text(&q, 3, r->a),
+                                                               .text = col_text(&q, 4, r->a)};
     }
     return sql_done(&q);
 }
 
-static bool read_verdict(struct row_reader *r, int attempt, struct verdict *v, struct error *err)
+static bool read_verdicts(struct row_reader *r, struct error *err)
 {
     struct query q;
-    int kind = 0;
     bool ok = true;
+    int kind = 0;
 
     if (!sql_query(r->s, &q, err,
-                   "SELECT kind, summary, detail, advice FROM verdicts "
-                   "WHERE run = ? AND attempt = ?",
-                   "ti", r->id, attempt))
+                   "SELECT attempt, kind, summary, detail, advice FROM verdicts WHERE run = ? "
+                   "ORDER BY attempt",
+                   "t", r->id))
         return false;
-    if (sql_next(&q, err)) {
-        ok = col_name(&q, 0, verdict_names, VERDICT_COUNT, &kind, err);
-        v->kind = (enum verdict_kind)kind;
-        v->summary = col_text(&q, 1, r->a);
-        v->detail = col_text(&q, 2, r->a);
-        v->advice = col_text(&q, 3, r->a);
+    while (ok && sql_next(&q, err)) {
+        struct attempt_record *t = attempt_of(r, &q, 0);
+
+        if (!t)
+            continue;
+        ok = col_name(&q, 1, verdict_names, VERDICT_COUNT, &kind, err);
+        t->outcome.verdict = (struct verdict){.kind = (enum verdict_kind)kind,
+                                              .summary = col_text(&q, 2, r->a),
+                                              .detail = col_text(&q, 3, r->a),
+                                              .advice = col_text(&q, 4, r->a)};
     }
-    return sql_done(&q) && ok && read_findings(r, attempt, v, err);
+    return sql_done(&q) && ok;
 }
 
 /* A step before the one that decided has passed, or the attempt had ended there. */
@@ -186,157 +206,177 @@ static struct verdict verdict_at(const struct attempt_outcome *o, enum attempt_s
     return (struct verdict){.kind = VERDICT_PASS, .summary = "", .detail = ""};
 }
 
-static bool read_build(struct row_reader *r, int attempt, struct attempt_outcome *o,
-                       struct error *err)
+static bool read_builds(struct row_reader *r, struct error *err)
 {
     struct query q;
     bool ok = true;
 
     if (!sql_query(r->s, &q, err,
-                   "SELECT b.build_ms, b.cached, l.data AS launches, n.data AS names, "
+                   "SELECT b.attempt, b.build_ms, b.cached, l.data AS launches, n.data AS names, "
                    "s.data AS resources, b.code, b.ptx FROM builds b "
                    "LEFT JOIN blobs l ON l.sha256 = b.launches "
                    "LEFT JOIN blobs n ON n.sha256 = b.names "
                    "LEFT JOIN blobs s ON s.sha256 = b.resources "
-                   "WHERE b.run = ? AND b.attempt = ?",
-                   "ti", r->id, attempt))
+                   "WHERE b.run = ? ORDER BY b.attempt",
+                   "t", r->id))
         return false;
-    if (sql_next(&q, err)) {
-        struct build_result *b = arena_alloc(r->a, sizeof(*b));
-        b->verdict = verdict_at(o, STEP_BUILD);
-        b->build_ms = col_int(&q, 0);
-        b->cached = col_int(&q, 1);
-        ok = col_json(r, &q, 2, &b->launches, err) && col_json(r, &q, 3, &b->names, err) &&
-             col_json(r, &q, 4, &b->resources, err);
-        b->code_hash = col_text(&q, 5, r->a);
-        b->ptx_hash = col_text(&q, 6, r->a);
-        o->build = b;
+    while (ok && sql_next(&q, err)) {
+        struct attempt_record *t = attempt_of(r, &q, 0);
+        struct build_result *b;
+
+        if (!t)
+            continue;
+        t->outcome.build = b = arena_alloc(r->a, sizeof(*b));
+        b->verdict = verdict_at(&t->outcome, STEP_BUILD);
+        b->build_ms = col_int(&q, 1);
+        b->cached = col_int(&q, 2);
+        ok = col_json(r, &q, 3, &b->launches, err) && col_json(r, &q, 4, &b->names, err) &&
+             col_json(r, &q, 5, &b->resources, err);
+        b->code_hash = col_text(&q, 6, r->a);
+        b->ptx_hash = col_text(&q, 7, r->a);
     }
     return sql_done(&q) && ok;
 }
 
-static bool read_test(struct row_reader *r, int attempt, struct attempt_outcome *o,
-                      struct error *err)
+static bool read_tests(struct row_reader *r, struct error *err)
 {
     struct query q;
     bool ok = true;
 
     if (!sql_query(r->s, &q, err,
-                   "SELECT t.test_ms, t.seed, t.deterministic, t.draws, t.distributions, "
-                   "t.max_abs, t.max_rel, t.rms_rel, t.reference_max_abs, t.reference_max_rel, "
-                   "t.reference_rms_rel, c.data AS counters, t.accuracy_class FROM tests t "
-                   "LEFT JOIN blobs c ON c.sha256 = t.counters WHERE run = ? AND attempt = ?",
-                   "ti", r->id, attempt))
+                   "SELECT t.attempt, t.test_ms, t.seed, t.deterministic, t.draws, "
+                   "t.distributions, t.max_abs, t.max_rel, t.rms_rel, t.reference_max_abs, "
+                   "t.reference_max_rel, t.reference_rms_rel, c.data AS counters, "
+                   "t.accuracy_class FROM tests t "
+                   "LEFT JOIN blobs c ON c.sha256 = t.counters WHERE t.run = ? ORDER BY t.attempt",
+                   "t", r->id))
         return false;
-    if (sql_next(&q, err)) {
-        struct test_result *t = arena_alloc(r->a, sizeof(*t));
-        t->verdict = verdict_at(o, STEP_TEST);
-        t->test_ms = col_int(&q, 0);
-        t->seed = col_text(&q, 1, r->a);
-        t->deterministic = col_int(&q, 2);
-        t->accuracy = (struct accuracy){.draws = col_int(&q, 3),
-                                        .distributions = col_int(&q, 4),
-                                        .max_abs = col_double(&q, 5),
-                                        .max_rel = col_double(&q, 6),
-                                        .rms_rel = col_double(&q, 7),
-                                        .reference_max_abs = col_double(&q, 8),
-                                        .reference_max_rel = col_double(&q, 9),
-                                        .reference_rms_rel = col_double(&q, 10)};
-        ok = col_json(r, &q, 11, &t->counters, err);
-        t->accuracy_class = col_text(&q, 12, r->a);
-        o->test = t;
+    while (ok && sql_next(&q, err)) {
+        struct attempt_record *at = attempt_of(r, &q, 0);
+        struct test_result *t;
+
+        if (!at)
+            continue;
+        at->outcome.test = t = arena_alloc(r->a, sizeof(*t));
+        t->verdict = verdict_at(&at->outcome, STEP_TEST);
+        t->test_ms = col_int(&q, 1);
+        t->seed = col_text(&q, 2, r->a);
+        t->deterministic = col_int(&q, 3);
+        t->accuracy = (struct accuracy){.draws = col_int(&q, 4),
+                                        .distributions = col_int(&q, 5),
+                                        .max_abs = col_double(&q, 6),
+                                        .max_rel = col_double(&q, 7),
+                                        .rms_rel = col_double(&q, 8),
+                                        .reference_max_abs = col_double(&q, 9),
+                                        .reference_max_rel = col_double(&q, 10),
+                                        .reference_rms_rel = col_double(&q, 11)};
+        ok = col_json(r, &q, 12, &t->counters, err);
+        t->accuracy_class = col_text(&q, 13, r->a);
     }
     return sql_done(&q) && ok;
 }
 
-static bool read_baselines(struct row_reader *r, int attempt, struct measurement *m,
-                           struct error *err)
+static bool read_baselines(struct row_reader *r, struct measurement **of, struct error *err)
 {
     struct query q;
 
     if (!sql_query(r->s, &q, err,
-                   "SELECT name, cold_us, warm_us FROM baselines WHERE run = ? AND attempt = ? "
-                   "ORDER BY number LIMIT ?",
-                   "tii", r->id, attempt, (int)ARRAY_LEN(m->baselines)))
+                   "SELECT attempt, name, cold_us, warm_us FROM baselines WHERE run = ? "
+                   "ORDER BY attempt, number",
+                   "t", r->id))
         return false;
     while (sql_next(&q, err)) {
-        struct baseline *b = &m->baselines[m->baseline_count++];
-        b->name = col_text(&q, 0, r->a);
-        b->cold_us = col_double(&q, 1);
-        b->warm_us = col_double(&q, 2);
+        struct attempt_record *t = attempt_of(r, &q, 0);
+        struct measurement *m = t ? of[t->candidate.attempt - 1] : NULL;
+
+        if (m && m->baseline_count < (int)ARRAY_LEN(m->baselines))
+            m->baselines[m->baseline_count++] = (struct baseline){.name = col_text(&q, 1, r->a),
+                                                                  .cold_us = col_double(&q, 2),
+                                                                  .warm_us = col_double(&q, 3)};
     }
     return sql_done(&q);
 }
 
-static bool read_measurement(struct row_reader *r, int attempt, struct attempt_outcome *o,
-                             struct error *err)
+static bool read_measurements(struct row_reader *r, struct error *err)
 {
-    struct measurement *m = NULL;
+    struct measurement **of = arena_array(r->a, r->h->attempt_count + 1, sizeof(*of));
     struct query q;
     bool ok = true;
 
     if (!sql_query(r->s, &q, err,
-                   "SELECT m.modelled, m.time_us, m.warm_us, m.spread, m.floor_us, m.bound, "
-                   "m.trivial, p.data AS parts FROM measurements m "
-                   "LEFT JOIN blobs p ON p.sha256 = m.parts WHERE run = ? AND attempt = ?",
-                   "ti", r->id, attempt))
+                   "SELECT m.attempt, m.modelled, m.time_us, m.warm_us, m.spread, m.floor_us, "
+                   "m.bound, m.trivial, p.data AS parts, m.machine FROM measurements m "
+                   "LEFT JOIN blobs p ON p.sha256 = m.parts WHERE m.run = ? ORDER BY m.attempt",
+                   "t", r->id))
         return false;
-    if (sql_next(&q, err)) {
-        m = arena_alloc(r->a, sizeof(*m));
-        m->verdict = verdict_at(o, STEP_MEASURE);
-        m->modelled = col_int(&q, 0);
-        m->time_us = col_double(&q, 1);
-        m->warm_us = col_double(&q, 2);
-        m->spread = col_double(&q, 3);
-        m->floor_us = col_double(&q, 4);
-        m->bound = col_text(&q, 5, r->a);
-        m->trivial = col_text(&q, 6, r->a);
-        ok = col_json(r, &q, 7, &m->parts, err);
-        o->measurement = m;
+    while (ok && sql_next(&q, err)) {
+        struct attempt_record *t = attempt_of(r, &q, 0);
+        struct measurement *m;
+
+        if (!t)
+            continue;
+        t->outcome.measurement = m = of[t->candidate.attempt - 1] = arena_alloc(r->a, sizeof(*m));
+        m->verdict = verdict_at(&t->outcome, STEP_MEASURE);
+        m->modelled = col_int(&q, 1);
+        m->time_us = col_double(&q, 2);
+        m->warm_us = col_double(&q, 3);
+        m->spread = col_double(&q, 4);
+        m->floor_us = col_double(&q, 5);
+        m->bound = col_text(&q, 6, r->a);
+        m->trivial = col_text(&q, 7, r->a);
+        ok = col_json(r, &q, 8, &m->parts, err);
+        m->machine = col_text(&q, 9, r->a);
     }
-    return sql_done(&q) && ok && (!m || read_baselines(r, attempt, m, err));
+    return sql_done(&q) && ok && read_baselines(r, of, err);
 }
 
-static bool read_profile(struct row_reader *r, struct attempt_record *t, struct error *err)
+static bool read_profiles(struct row_reader *r, struct error *err)
 {
     struct query q;
     bool ok = true;
 
     if (!sql_query(r->s, &q, err,
-                   "SELECT p.source, t.data, d.data AS data FROM profiles p "
+                   "SELECT p.attempt, p.source, t.data, d.data AS data FROM profiles p "
                    "JOIN blobs t ON t.sha256 = p.text LEFT JOIN blobs d ON d.sha256 = p.data "
-                   "WHERE run = ? AND attempt = ?",
-                   "ti", r->id, t->candidate.attempt))
+                   "WHERE p.run = ? ORDER BY p.attempt",
+                   "t", r->id))
         return false;
-    if (sql_next(&q, err)) {
-        struct profile *p = arena_alloc(r->a, sizeof(*p));
-        p->source = col_text(&q, 0, r->a);
-        p->text = col_blob(&q, 1, r->a).data;
-        ok = col_json(r, &q, 2, &p->data, err);
-        t->profile = p;
+    while (ok && sql_next(&q, err)) {
+        size_t number = (size_t)col_int(&q, 0);
+        struct profile *p;
+
+        if (number < 1 || number > r->h->attempt_count)
+            continue;
+        r->h->attempts[number - 1].profile = p = arena_alloc(r->a, sizeof(*p));
+        p->source = col_text(&q, 1, r->a);
+        p->text = col_blob(&q, 2, r->a).data;
+        ok = col_json(r, &q, 3, &p->data, err);
     }
     return sql_done(&q) && ok;
 }
 
-static bool read_acceptance(struct row_reader *r, struct attempt_record *t, struct error *err)
+static bool read_acceptances(struct row_reader *r, struct error *err)
 {
     struct query q;
     int kind = 0;
     bool ok = true;
 
     if (!sql_query(r->s, &q, err,
-                   "SELECT kind, summary, detail, note FROM acceptances "
-                   "WHERE run = ? AND attempt = ?",
-                   "ti", r->id, t->candidate.attempt))
+                   "SELECT attempt, kind, summary, detail, note FROM acceptances WHERE run = ?",
+                   "t", r->id))
         return false;
-    if (sql_next(&q, err)) {
-        struct acceptance *what = arena_alloc(r->a, sizeof(*what));
-        ok = col_name(&q, 0, verdict_names, VERDICT_COUNT, &kind, err);
+    while (ok && sql_next(&q, err)) {
+        struct attempt_record *t = attempt_of(r, &q, 0);
+        struct acceptance *what;
+
+        if (!t)
+            continue;
+        t->acceptance = what = arena_alloc(r->a, sizeof(*what));
+        ok = col_name(&q, 1, verdict_names, VERDICT_COUNT, &kind, err);
         what->verdict = (struct verdict){.kind = (enum verdict_kind)kind,
-                                         .summary = col_text(&q, 1, r->a),
-                                         .detail = col_text(&q, 2, r->a)};
-        what->note = col_text(&q, 3, r->a);
-        t->acceptance = what;
+                                         .summary = col_text(&q, 2, r->a),
+                                         .detail = col_text(&q, 3, r->a)};
+        what->note = col_text(&q, 4, r->a);
     }
     return sql_done(&q) && ok;
 }
@@ -346,56 +386,60 @@ static bool fill_shape(struct row_reader *r, struct query *q, struct shape_resul
 {
     int kind;
 
-    x->label = col_text(q, 0, r->a);
-    x->weight = col_double(q, 1);
-    if (!col_name(q, 2, verdict_names, VERDICT_COUNT, &kind, err))
+    x->label = col_text(q, 1, r->a);
+    x->weight = col_double(q, 2);
+    if (!col_name(q, 3, verdict_names, VERDICT_COUNT, &kind, err))
         return false;
     x->verdict = (struct verdict){
-        .kind = (enum verdict_kind)kind, .summary = col_text(q, 3, r->a), .detail = ""};
-    x->time_us = col_double(q, 4);
-    x->floor_us = col_double(q, 5);
-    x->module_hash = col_text(q, 6, r->a);
-    return col_json(r, q, 7, &x->inputs, err) && col_json(r, q, 8, &x->outputs, err) &&
-           col_json(r, q, 9, &x->launches, err);
+        .kind = (enum verdict_kind)kind, .summary = col_text(q, 4, r->a), .detail = ""};
+    x->time_us = col_double(q, 5);
+    x->floor_us = col_double(q, 6);
+    x->module_hash = col_text(q, 7, r->a);
+    return col_json(r, q, 8, &x->inputs, err) && col_json(r, q, 9, &x->outputs, err) &&
+           col_json(r, q, 10, &x->launches, err);
 }
 
-static bool read_shapes(struct row_reader *r, int attempt, struct attempt_outcome *o,
-                        struct error *err)
+static bool read_shapes(struct row_reader *r, struct error *err)
 {
     struct shape_result *list;
     struct query q;
-    int64_t n;
     bool ok = true;
+    size_t n, i = 0;
 
-    if (!sql_int(r->s, 0, &n, err, "SELECT count(*) FROM shapes WHERE run = ? AND attempt = ?",
-                 "ti", r->id, attempt))
+    if (!count_rows(r, "SELECT count(*) FROM shapes WHERE run = ?", &n, err))
         return false;
     if (n == 0)
         return true;
     if (!sql_query(r->s, &q, err,
-                   "SELECT s.label, s.weight, s.kind, s.summary, s.time_us, s.floor_us, "
+                   "SELECT s.attempt, s.label, s.weight, s.kind, s.summary, s.time_us, s.floor_us, "
                    "s.module_hash, i.data AS inputs, u.data AS outputs, l.data AS launches "
                    "FROM shapes s LEFT JOIN blobs i ON i.sha256 = s.inputs "
                    "LEFT JOIN blobs u ON u.sha256 = s.outputs "
                    "LEFT JOIN blobs l ON l.sha256 = s.launches "
-                   "WHERE s.run = ? AND s.attempt = ? ORDER BY s.number",
-                   "ti", r->id, attempt))
+                   "WHERE s.run = ? ORDER BY s.attempt, s.number",
+                   "t", r->id))
         return false;
-    o->shapes = list = arena_array(r->a, (size_t)n, sizeof(*list));
-    while (ok && o->shape_count < n && sql_next(&q, err))
-        ok = fill_shape(r, &q, &list[o->shape_count++], err);
+    list = arena_array(r->a, n, sizeof(*list));
+    while (ok && i < n && sql_next(&q, err)) {
+        struct attempt_record *t = attempt_of(r, &q, 0);
+
+        if (!t)
+            continue;
+        if (!t->outcome.shapes)
+            t->outcome.shapes = &list[i];
+        t->outcome.shape_count++;
+        ok = fill_shape(r, &q, &list[i++], err);
+    }
     return sql_done(&q) && ok;
 }
 
-static bool read_outcome(struct row_reader *r, struct attempt_record *t, struct error *err)
+/* Verdicts first: the others read them. */
+static bool read_outcomes(struct row_reader *r, struct error *err)
 {
-    int n = t->candidate.attempt;
-    struct attempt_outcome *o = &t->outcome;
-
-    return read_profile(r, t, err) && read_acceptance(r, t, err) &&
-           (!t->ended_ms || (read_verdict(r, n, &o->verdict, err) && read_build(r, n, o, err) &&
-                             read_test(r, n, o, err) && read_measurement(r, n, o, err) &&
-                             read_shapes(r, n, o, err)));
+    return r->h->attempt_count == 0 ||
+           (read_verdicts(r, err) && read_findings(r, err) && read_profiles(r, err) &&
+            read_acceptances(r, err) && read_builds(r, err) && read_tests(r, err) &&
+            read_measurements(r, err) && read_shapes(r, err));
 }
 
 static bool fill_attempt(struct row_reader *r, struct query *q, struct attempt_record *t,
@@ -419,7 +463,10 @@ static bool fill_attempt(struct row_reader *r, struct query *q, struct attempt_r
     t->candidate.source = col_blob(q, 9, r->a);
     t->parent = col_int(q, 10);
     t->candidate.steps = col_text(q, 11, r->a);
-    return read_outcome(r, t, err);
+    if (t->candidate.attempt == (int)r->h->attempt_count)
+        return true;
+    return error_set(err, ERROR_MACHINE, "%s: run %s has no attempt %zu", r->s->path, r->id,
+                     r->h->attempt_count);
 }
 
 static bool read_attempts(struct row_reader *r, struct error *err)
@@ -442,7 +489,7 @@ static bool read_attempts(struct row_reader *r, struct error *err)
     h->attempts = arena_array(r->a, n + 1, sizeof(*h->attempts));
     while (ok && h->attempt_count < n && sql_next(&q, err))
         ok = fill_attempt(r, &q, &h->attempts[h->attempt_count++], err);
-    return sql_done(&q) && ok;
+    return sql_done(&q) && ok && read_outcomes(r, err);
 }
 
 /* ---- calls and events --------------------------------------------------- */

@@ -37,8 +37,9 @@ struct run_info {
     const char *accepted_why; /* who checked it, or what was found; "" when not asked */
     double eager_us;          /* baseline "eager" of the best; 0: not measured */
     bool modelled;
-    int64_t tokens;  /* prompt and output, where known */
-    double cost_usd; /* sum of what is known; < 0: there were calls, and none has a price */
+    int64_t tokens;    /* prompt and output, where known */
+    const char *owner; /* who began it, or its suite; "" in a run of an older version */
+    double cost_usd;   /* sum of what is known; < 0: there were calls, and none has a price */
 };
 
 /* Who decided an attempt's verdict: the stage that came last. */

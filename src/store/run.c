@@ -156,7 +156,7 @@ static bool last_number(struct store *s, const char *stem, int64_t *out, struct 
                    "SELECT max(CASE WHEN trim(substr(id, length(?1) + 1), '0123456789') = '' "
                    "AND length(id) BETWEEN length(?1) + 1 AND length(?1) + 9 "
                    "THEN CAST(substr(id, length(?1) + 1) AS BIGINT) ELSE 0 END) FROM runs "
-                   "WHERE substr(id, 1, length(?1)) = ?1",
+                   "WHERE id >= ?1 AND id < ?1 || '~'",
                    "t", stem);
 }
 
@@ -225,15 +225,20 @@ static bool run_insert(struct run *r, const struct run_spec *spec, int64_t now_m
                        struct error *err)
 {
     int64_t task;
+    const char *owner;
+    struct arena *a = arena_new();
     char *device = device_text(spec->device);
     char *options = json_text(spec->options), *environment = json_text(spec->environment);
     bool ok = task_insert(r->store, spec->task, &task, err) &&
+              store_owner(r->store, spec->suite, a, &owner, err) &&
               sql_run(r->store, err,
                       "INSERT INTO runs (id, task, model, suite, device, options, environment, "
-                      "state, reason, started_ms) VALUES (?, ?, ?, ?, ?, ?, ?, 'running', '', ?)",
-                      "tltttttl", r->id, task, spec->model, spec->suite, device,
-                      options ? options : "{}", environment ? environment : "{}", now_ms);
+                      "state, reason, started_ms, owner) "
+                      "VALUES (?, ?, ?, ?, ?, ?, ?, 'running', '', ?, ?)",
+                      "tltttttlt", r->id, task, spec->model, spec->suite, device,
+                      options ? options : "{}", environment ? environment : "{}", now_ms, owner);
 
+    arena_free(a);
     xfree(device);
     xfree(options);
     xfree(environment);
@@ -302,10 +307,15 @@ bool run_create(struct store *s, const struct run_spec *spec, struct run **out, 
 
 static bool run_exists(struct store *s, const char *id, struct error *err)
 {
-    int64_t n;
+    int64_t n, pruned;
 
-    if (!sql_int(s, 0, &n, err, "SELECT count(*) FROM runs WHERE id = ?", "t", id))
+    if (!sql_int(s, 0, &n, err, "SELECT count(*) FROM runs WHERE id = ?", "t", id) ||
+        !sql_int(s, 0, &pruned, err, "SELECT pruned_ms FROM runs WHERE id = ?", "t", id))
         return false;
+    if (pruned) {
+        error_set(err, ERROR_USE, "run %s was pruned: its kernels are gone, but for the best", id);
+        return error_hint(err, "start a new run of its task");
+    }
     if (n)
         return true;
     error_set(err, ERROR_USE, "there is no run %s in %s", id, s->dir);

@@ -263,6 +263,37 @@ static const char *const steps[] = {
      * was begun again because the machine failed. */
     "ALTER TABLE tests ADD COLUMN accuracy_class TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE suite_tasks ADD COLUMN retries INTEGER NOT NULL DEFAULT 0;",
+
+    /* Many runs and many jobs: what is asked often finds its rows without reading all of them.
+     * Who began something; what cites an attempt. A suite's budget, where its runs share no
+     * folder. Where a time was taken. */
+    "DROP INDEX runs_by_suite;"
+    "CREATE INDEX runs_by_suite ON runs (suite, task);"
+    "CREATE INDEX runs_by_task ON runs (task);"
+    "CREATE INDEX tasks_by_source ON tasks (source);"
+    "CREATE INDEX suites_by_time ON suites (started_ms);"
+    "DROP INDEX jobs_by_turn;"
+    "CREATE INDEX jobs_by_turn ON jobs (priority DESC, id) WHERE state = 'waiting';"
+    "CREATE INDEX jobs_by_suite ON jobs (suite, priority DESC, id) WHERE state = 'waiting';"
+    "CREATE INDEX jobs_by_lease ON jobs (lease_ms) WHERE state = 'leased';"
+    "CREATE INDEX jobs_by_end ON jobs (ended_ms) WHERE state IN ('done', 'failed');"
+    "CREATE INDEX workers_by_time ON workers (seen_ms);"
+    "CREATE INDEX runs_by_end ON runs (ended_ms);"
+    "CREATE INDEX calls_by_time ON calls (at_ms);"
+    "ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE runs ADD COLUMN pruned_ms INTEGER;" /* NULL: it has all its texts */
+    "ALTER TABLE suites ADD COLUMN owner TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE measurements ADD COLUMN machine TEXT NOT NULL DEFAULT '';" /* JSON */
+    "CREATE TABLE exports ("
+    "  id INTEGER PRIMARY KEY,"
+    "  run TEXT NOT NULL REFERENCES runs,"
+    "  attempt INTEGER NOT NULL,"
+    "  at_ms INTEGER NOT NULL,"
+    "  path TEXT NOT NULL) STRICT;"
+    "CREATE INDEX exports_by_run ON exports (run);"
+    "CREATE TABLE budgets ("
+    "  suite TEXT PRIMARY KEY,"
+    "  state TEXT NOT NULL) STRICT;", /* JSON (llm/budget.c) */
 };
 
 int schema_version(void)
@@ -301,6 +332,8 @@ bool schema_bring_up(struct store *s, struct error *err)
         error_set(err, ERROR_USE, "no runs yet: %s is empty", s->path);
         return error_hint(err, "make one: cutegen run TASK.py");
     }
+    if (version > 0 && !s->engine->back_up(s, version, err))
+        return false;
     if (!sql_begin(s, err))
         return false;
     /* Another process may have been faster. */

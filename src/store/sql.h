@@ -51,6 +51,11 @@ bool sql_end(struct store *s, bool ok, struct error *err);
 bool schema_bring_up(struct store *s, struct error *err); /* schema.c */
 int schema_version(void);
 
+/* Whose a run is: the suite's owner where it is of one, else who asks, as the server knows them or
+ * by their login name. */
+bool store_owner(struct store *s, const char *suite, struct arena *a, const char **out,
+                 struct error *err);
+
 /* Within a transaction of the caller's. */
 bool blob_insert(struct store *s, struct text data, char sha256[65], struct error *err);
 bool blob_insert_json(struct store *s, const json_t *v, char sha256[65], struct error *err);

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -311,6 +312,30 @@ static bool version_set(struct store *s, int version, struct error *err)
     return ok;
 }
 
+/* Appears by one rename, so it is whole; the first copy of a version stays. */
+static bool back_up(struct store *s, int64_t version, struct error *err)
+{
+    struct arena *a = arena_new();
+    const char *to = arena_printf(a, "%s.v%lld", s->path, (long long)version);
+    const char *part = arena_printf(a, "%s.%d.part", to, (int)getpid());
+    bool ok = true;
+
+    if (s->writable && !file_exists(to)) {
+        (void)unlink(part);
+        ok = sql_run(s, err, "VACUUM INTO ?", "t", part);
+        if (ok && rename(part, to) != 0)
+            ok = error_set(err, ERROR_MACHINE, "cannot make %s: %s", to, strerror(errno));
+        if (!ok) {
+            (void)unlink(part);
+            error_hint(err, "the store is as it was; this version of cutegen wants to change it "
+                            "and needs room for a copy first");
+            error_add(err, "backing up %s", s->path);
+        }
+    }
+    arena_free(a);
+    return ok;
+}
+
 static char *schema_as_written(const char *step, struct arena *a)
 {
     return arena_strdup(a, step);
@@ -391,7 +416,7 @@ static bool open_file(struct store *s, struct error *err)
 {
     struct arena *a = arena_new();
     int flags = SQLITE_OPEN_URI | (s->writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) |
-                (s->mode == STORE_WRITE ? SQLITE_OPEN_CREATE : 0);
+                (s->mode != STORE_READ ? SQLITE_OPEN_CREATE : 0);
     int rc;
 
     s->handle = xmalloc(sizeof(struct sqlite_file));
@@ -408,7 +433,7 @@ static bool store_file_open(struct store *s, struct error *err)
     s->path = xstrdup(path_join(a, s->dir, "store.db"));
     arena_free(a);
     s->writable = may_write(s);
-    if (s->mode == STORE_WRITE && !s->writable)
+    if (s->mode != STORE_READ && !s->writable)
         return refuse_read_only(s, err);
     if (s->mode == STORE_READ && !file_exists(s->path))
         return refuse_missing(s, err);
@@ -449,5 +474,6 @@ const struct engine sqlite_engine = {
     .wait = wait_for_change,
     .version = version_get,
     .set_version = version_set,
+    .back_up = back_up,
     .schema = schema_as_written,
 };

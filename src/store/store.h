@@ -35,8 +35,10 @@ struct store;
 struct run;
 
 /* STORE_WRITE makes the folder and the file; STORE_READ wants them there, and also reads
- * a folder it may not write. */
-enum store_mode { STORE_WRITE, STORE_READ };
+ * a folder it may not write. STORE_UPGRADE also changes the tables of an older version on a server,
+ * which the others refuse; a file is copied to store.db.vN and changed by any of them. */
+enum store_mode { STORE_WRITE, STORE_READ, STORE_UPGRADE };
+int store_version(void); /* of the tables that this program makes */
 
 /* Could one be opened here for writing? Leaves nothing behind: for telling before anything is
  * begun. */
@@ -118,7 +120,10 @@ bool run_end(struct run *r, enum run_state state, const char *reason, struct err
 /* "last", a whole id, or the beginning of exactly one. */
 bool store_run_find(struct store *s, const char *name, struct arena *a, const char **id,
                     struct error *err);
-/* Newest first; `suite` NULL: all. */
+/* Newest first, so many at most; `suite` NULL: of all. *total: how many there are. */
+bool store_run_newest(struct store *s, const char *suite, int64_t most, struct arena *a,
+                      struct run_info **out, size_t *count, int64_t *total, struct error *err);
+/* All of them. */
 bool store_run_list(struct store *s, const char *suite, struct arena *a, struct run_info **out,
                     size_t *count, struct error *err);
 bool store_run_history(struct store *s, const char *id, struct arena *a, struct run_history *out,
@@ -164,6 +169,9 @@ bool suite_find(struct store *s, const char *name, struct arena *a, const char *
                 struct error *err);
 bool suite_read(struct store *s, const char *name, struct arena *a, struct suite_record *out,
                 struct error *err);
+/* The same with one task only: out->tasks[0]. */
+bool suite_read_task(struct store *s, const char *name, int number, struct arena *a,
+                     struct suite_record *out, struct error *err);
 /* What became of a task in this sitting; wall_ms is added to what it took before. */
 bool suite_task_set(struct store *s, const char *name, size_t number, bool ended,
                     const char *problem, int64_t wall_ms, struct error *err);
@@ -171,6 +179,13 @@ bool suite_task_set(struct store *s, const char *name, size_t number, bool ended
 bool suite_task_retry(struct store *s, const char *name, size_t number, struct error *err);
 /* The right to drive a suite, until the descriptor is closed. ERROR_USE while another has it. */
 bool suite_lock(struct store *s, const char *name, int *fd, struct error *err);
+
+/* The budget of a suite, in turns with all others (budget.c). NULL: the store is this machine's,
+ * and a file in the suite's folder does. `owner` names the task that spends. Freed with the arena.
+ */
+struct shared_text;
+const struct shared_text *suite_budget(struct store *s, const char *suite, const char *owner,
+                                       struct arena *a);
 
 /* ---- texts -------------------------------------------------------------- */
 

@@ -66,10 +66,15 @@ static bool insert_all(struct store *s, const char *name, const char *source,
                        struct error *err)
 {
     char *text = json_text(flags);
-    bool ok =
-        sql_run(s, err, "INSERT INTO suites (name, source, flags, started_ms) VALUES (?, ?, ?, ?)",
-                "tttl", name, source, text ? text : "[]", clock_unix_ms());
+    struct arena *a = arena_new();
+    const char *owner;
+    bool ok = store_owner(s, NULL, a, &owner, err) &&
+              sql_run(s, err,
+                      "INSERT INTO suites (name, source, flags, started_ms, owner) "
+                      "VALUES (?, ?, ?, ?, ?)",
+                      "tttlt", name, source, text ? text : "[]", clock_unix_ms(), owner);
 
+    arena_free(a);
     xfree(text);
     for (size_t i = 0; ok && i < count; i++)
         ok = sql_run(s, err, "INSERT INTO suite_tasks (suite, number, path) VALUES (?, ?, ?)",
@@ -88,34 +93,48 @@ bool suite_create(struct store *s, const char *source, const char *const *paths,
            error_add(err, "starting a suite of %s", source);
 }
 
+static bool first_name(struct store *s, struct arena *a, const char **found, struct error *err,
+                       const char *sql, const char *name)
+{
+    struct query q;
+    bool ok = name ? sql_query(s, &q, err, sql, "t", name) : sql_query(s, &q, err, sql, "");
+
+    if (!ok)
+        return false;
+    if (sql_next(&q, err))
+        *found = col_text(&q, 0, a);
+    return sql_done(&q);
+}
+
+/* As run ids are found (list.c). */
+#define BEGINS_SO "name >= ?1 AND name < ?1 || '~'"
+
 bool suite_find(struct store *s, const char *name, struct arena *a, const char **found,
                 struct error *err)
 {
-    bool last = strcmp(name, "last") == 0;
-    struct query q;
-    int matches = 0;
+    const char *one = NULL;
+    int64_t matches = 0;
 
-    if (!sql_query(s, &q, err,
-                   "SELECT name FROM suites WHERE ?1 = 1 OR substr(name, 1, length(?2)) = ?2 "
-                   "ORDER BY name = ?2 DESC, started_ms DESC, rowid DESC",
-                   "it", (int)last, name))
+    if (!strcmp(name, "last")) {
+        if (!first_name(s, a, &one, err,
+                        "SELECT name FROM suites ORDER BY started_ms DESC, rowid DESC LIMIT 1",
+                        NULL))
+            return false;
+    } else if (!first_name(s, a, &one, err, "SELECT name FROM suites WHERE name = ?1", name)) {
         return false;
-    while (sql_next(&q, err)) {
-        const char *one = col_text(&q, 0, a);
-
-        if (matches++ == 0)
-            *found = one;
-        if (last || strcmp(one, name) == 0) {
-            matches = 1;
-            break;
-        }
+    } else if (!one) {
+        if (!first_name(s, a, &one, err, "SELECT name FROM suites WHERE " BEGINS_SO " LIMIT 1",
+                        name) ||
+            !sql_int(s, 0, &matches, err, "SELECT count(*) FROM suites WHERE " BEGINS_SO, "t",
+                     name))
+            return false;
     }
-    if (!sql_done(&q))
-        return false;
-    if (matches == 1 && *name)
+    if (one && matches <= 1 && *name) {
+        *found = one;
         return true;
+    }
     error_set(err, ERROR_USE, "%s in %s begins with \"%s\"",
-              matches ? "more than one suite" : "no suite", s->dir, name);
+              matches > 1 ? "more than one suite" : "no suite", s->dir, name);
     return error_hint(err, "`cutegen runs` shows suites in their runs; \"last\" is the newest");
 }
 
@@ -127,7 +146,9 @@ static bool read_head(struct store *s, const char *name, struct arena *a, struct
     json_t *flags = NULL;
     bool found = false;
 
-    if (!sql_query(s, &q, err, "SELECT name, source, flags, started_ms FROM suites WHERE name = ?",
+    if (!sql_query(s, &q, err,
+                   "SELECT name, source, CASE WHEN length(flags) <= 65536 THEN flags "
+                   "ELSE '[\"--flags-too-long\"]' END, started_ms FROM suites WHERE name = ?",
                    "t", name))
         return false;
     if (sql_next(&q, err)) {
@@ -142,8 +163,11 @@ static bool read_head(struct store *s, const char *name, struct arena *a, struct
     if (!found)
         return error_set(err, ERROR_USE, "there is no suite %s in %s", name, s->dir);
     out->flags = arena_array(a, json_array_size(flags) + 1, sizeof(*out->flags));
-    for (size_t i = 0; i < json_array_size(flags); i++)
-        out->flags[i] = arena_strdup(a, json_string_value(json_array_get(flags, i)));
+    for (size_t i = 0; i < json_array_size(flags); i++) {
+        const char *flag = json_string_value(json_array_get(flags, i));
+
+        out->flags[i] = arena_strdup(a, flag ? flag : ""); /* whoever may write here wrote it */
+    }
     json_decref(flags);
     return true;
 }
@@ -155,42 +179,75 @@ static const char *stem_of(const char *path, struct arena *a)
     return arena_strndup(a, base, dot ? (size_t)(dot - base) : strlen(base));
 }
 
+/* By id, which has an index on both engines; a rowid has none on a server. */
+#define TASK_COLUMNS                                                                               \
+    "SELECT substr(t.path, 1, 5000), t.ended, substr(t.problem, 1, 4000), t.wall_ms, r.id, "       \
+    "coalesce(r.state, 'failed'), t.retries "                                                      \
+    "FROM suite_tasks t LEFT JOIN runs r ON r.id = "                                               \
+    "  (SELECT x.id FROM runs x JOIN tasks y ON y.id = x.task "                                    \
+    "   WHERE x.suite = t.suite AND y.path = t.path "                                              \
+    "   ORDER BY x.started_ms DESC, x.rowid DESC LIMIT 1) "
+
+static bool fill_suite_task(struct query *q, struct arena *a, struct suite_task *t,
+                            struct error *err)
+{
+    int state;
+
+    t->path = col_text(q, 0, a);
+    t->name = stem_of(t->path, a);
+    t->ended = col_int(q, 1) != 0;
+    t->problem = col_text(q, 2, a);
+    t->wall_ms = col_long(q, 3);
+    t->run = col_text(q, 4, a);
+    t->retries = col_int(q, 6);
+    if (!col_name(q, 5, run_state_names, RUN_STATE_COUNT, &state, err))
+        return false;
+    t->state = (enum run_state)state;
+    return true;
+}
+
 static bool read_tasks(struct store *s, struct arena *a, struct suite_record *out,
                        struct error *err)
 {
     struct query q;
     int64_t count;
     bool ok = true;
-    int state;
 
     if (!sql_int(s, 0, &count, err, "SELECT count(*) FROM suite_tasks WHERE suite = ?", "t",
                  out->name) ||
-        !sql_query(
-            s, &q, err,
-            "SELECT t.path, t.ended, t.problem, t.wall_ms, r.id, coalesce(r.state, 'failed'), "
-            "  t.retries"
-            " FROM suite_tasks t LEFT JOIN runs r ON r.rowid = "
-            "  (SELECT x.rowid FROM runs x JOIN tasks y ON y.id = x.task "
-            "   WHERE x.suite = t.suite AND y.path = t.path "
-            "   ORDER BY x.started_ms DESC, x.rowid DESC LIMIT 1) "
-            "WHERE t.suite = ? ORDER BY t.number",
-            "t", out->name))
+        !sql_query(s, &q, err, TASK_COLUMNS "WHERE t.suite = ? ORDER BY t.number", "t", out->name))
         return false;
     out->tasks = arena_array(a, (size_t)count + 1, sizeof(*out->tasks));
-    while (ok && out->count < (size_t)count && sql_next(&q, err)) {
-        struct suite_task *t = &out->tasks[out->count++];
-
-        t->path = col_text(&q, 0, a);
-        t->name = stem_of(t->path, a);
-        t->ended = col_int(&q, 1) != 0;
-        t->problem = col_text(&q, 2, a);
-        t->wall_ms = col_long(&q, 3);
-        t->run = col_text(&q, 4, a);
-        t->retries = col_int(&q, 6);
-        ok = col_name(&q, 5, run_state_names, RUN_STATE_COUNT, &state, err);
-        t->state = ok ? (enum run_state)state : RUN_FAILED;
-    }
+    while (ok && out->count < (size_t)count && sql_next(&q, err))
+        ok = fill_suite_task(&q, a, &out->tasks[out->count++], err);
     return sql_done(&q) && ok;
+}
+
+static bool read_one_task(struct store *s, int number, struct arena *a, struct suite_record *out,
+                          struct error *err)
+{
+    struct query q;
+    bool ok = true;
+
+    if (!sql_query(s, &q, err, TASK_COLUMNS "WHERE t.suite = ? AND t.number = ?", "ti", out->name,
+                   number))
+        return false;
+    out->tasks = arena_array(a, 1, sizeof(*out->tasks));
+    if (sql_next(&q, err))
+        ok = fill_suite_task(&q, a, &out->tasks[out->count++], err);
+    if (!sql_done(&q) || !ok)
+        return false;
+    return out->count == 1 ||
+           error_set(err, ERROR_MACHINE, "suite %s has no task %d", out->name, number);
+}
+
+bool suite_read_task(struct store *s, const char *name, int number, struct arena *a,
+                     struct suite_record *out, struct error *err)
+{
+    *out = (struct suite_record){0};
+    if (!read_begin(s, err))
+        return false;
+    return read_end(s, read_head(s, name, a, out, err) && read_one_task(s, number, a, out, err));
 }
 
 bool suite_read(struct store *s, const char *name, struct arena *a, struct suite_record *out,
@@ -248,9 +305,13 @@ bool suite_lock(struct store *s, const char *name, int *fd, struct error *err)
     if (s->engine->hold)
         return right_take(s, name, err);
     struct arena *a = arena_new();
-    const char *path = path_join(a, path_join(a, s->dir, name), "lock");
+    const char *dir = path_join(a, s->dir, name), *path = path_join(a, dir, "lock");
     bool ok;
 
+    if (!dir_make(dir, err)) {
+        arena_free(a);
+        return false;
+    }
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     ok = *fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB) == 0;
     if (!ok && *fd >= 0) {

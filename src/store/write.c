@@ -156,9 +156,11 @@ static bool measurement_insert(struct run *r, int attempt, const struct measurem
     if (!blob_insert_json(r->store, m->parts, parts, err) ||
         !sql_run(r->store, err,
                  "INSERT INTO measurements (run, attempt, modelled, time_us, warm_us, spread, "
-                 "floor_us, bound, trivial, parts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                 "tiiddddttt", r->id, attempt, (int)m->modelled, m->time_us, m->warm_us, m->spread,
-                 m->floor_us, or_empty(m->bound), or_empty(m->trivial), sha_or_null(parts)))
+                 "floor_us, bound, trivial, parts, machine) "
+                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                 "tiiddddtttt", r->id, attempt, (int)m->modelled, m->time_us, m->warm_us, m->spread,
+                 m->floor_us, or_empty(m->bound), or_empty(m->trivial), sha_or_null(parts),
+                 or_empty(m->machine)))
         return false;
     for (int i = 0; i < m->baseline_count; i++) {
         const struct baseline *b = &m->baselines[i];

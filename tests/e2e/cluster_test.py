@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A suite done by workers, on a PostgreSQL server and a Slurm that belong to the test; then the same with processes
-killed all the time. Started by postgres.sh and slurm.sh:
+"""A suite done by workers, on a PostgreSQL server and a Slurm that belong to the test; then the same with faults all the
+time: processes are killed, connections dropped or frozen, the server's disk is full for a while, and one worker's clock
+is an hour ahead. Started by cluster.sh:
 
-    tests/store/postgres.sh tests/e2e/slurm.sh python3 tests/e2e/cluster_test.py CUTEGEN [TASKS [KILLS [MEAN_S]]]
+    tests/e2e/cluster.sh CUTEGEN [TASKS [KILLS [MEAN_S]]]
 
-A checker reads the store afterwards: every task ended once, one run each, attempts without gaps, one verdict for each,
-and the same kernels as in the undisturbed suite.
+KILLS counts SIGKILLs; about half as many other faults come on top. A checker reads the store afterwards: every task
+ended once, one run each, attempts without gaps, one verdict for each, and the same kernels as in the undisturbed suite.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -28,7 +31,11 @@ MEAN_S = float(sys.argv[4]) if len(sys.argv) > 4 else 3.0
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1, 1 << 30)
 URL = os.environ["CUTEGEN_TEST_STORE"]
 DATA = os.environ["PGDATA_OF_TEST"]
+FAULTS = os.environ.get("FAULTS_LIBRARY", "")
+FULL = os.environ.get("FAULTS_FULL_FLAG", "")
 WORKERS = 3
+CLOCKS_S = [0, 3600, -3600]  # how wrong each worker's clock is
+LEASE_S = 4
 
 TASK = """import torch
 
@@ -130,25 +137,97 @@ def moved(suite: str) -> None:
     ok("the store is whole", check.returncode == 0 and "0 faults" in check.stdout, check.stdout + check.stderr)
 
 
+class Proxy:
+    """A socket between the clients and the server, whose connections can be cut or frozen."""
+
+    def __init__(self, folder: Path) -> None:
+        found = re.search(r"host=([^&]+)", URL)
+        assert found
+        self.server = f"{found[1]}/.s.PGSQL.5432"
+        folder.mkdir()
+        self.url = URL.replace(found[1], str(folder))
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(f"{folder}/.s.PGSQL.5432")
+        self.listener.listen(128)
+        self.pairs: list[tuple[socket.socket, socket.socket]] = []
+        self.frozen: dict[socket.socket, float] = {}  # until when nothing passes
+        self.lock = threading.Lock()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        while True:
+            client, _ = self.listener.accept()
+            server = socket.socket(socket.AF_UNIX)
+            try:
+                server.connect(self.server)
+            except OSError:
+                client.close()
+                continue
+            with self.lock:
+                self.pairs.append((client, server))
+            for a, b in ((client, server), (server, client)):
+                threading.Thread(target=self.pump, args=(a, b, client), daemon=True).start()
+
+    def pump(self, a: socket.socket, b: socket.socket, client: socket.socket) -> None:
+        try:
+            while data := a.recv(65536):
+                while self.frozen.get(client, 0) > time.monotonic():
+                    time.sleep(0.05)
+                b.sendall(data)
+        except OSError:
+            pass
+        self.close(a, b)
+
+    def close(self, a: socket.socket, b: socket.socket) -> None:
+        for s in (a, b):
+            try:
+                s.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        with self.lock:
+            self.pairs = [p for p in self.pairs if a not in p]
+
+    def some(self) -> list[tuple[socket.socket, socket.socket]]:
+        with self.lock:
+            return random.sample(self.pairs, random.randint(1, len(self.pairs))) if self.pairs else []
+
+    def drop(self) -> bool:
+        chosen = self.some()
+        for a, b in chosen:
+            self.close(a, b)
+        return bool(chosen)
+
+    def freeze(self) -> bool:
+        """Half-open: nothing passes for longer than a lease; what was under way then arrives late."""
+        chosen = self.some()
+        for client, _ in chosen:
+            self.frozen[client] = time.monotonic() + 1.5 * LEASE_S
+        return bool(chosen)
+
+
 class Cluster:
     """Workers and an orchestrator, kept running while they are killed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, proxy: Proxy) -> None:
         self.folder = folder
+        self.proxy = proxy
         self.name = ""
         self.log = open(folder.parent / "cluster.log", "w")
         self.workers: list[subprocess.Popen[bytes] | None] = [None] * WORKERS
         self.orchestrator: subprocess.Popen[bytes] | None = None
         self.out = Path(tempfile.mkstemp(dir=folder.parent)[1])
 
-    def start(self, *words: str, out: Path | None = None) -> subprocess.Popen[bytes]:
+    def start(self, *words: str, out: Path | None = None, clock_s: int = 0) -> subprocess.Popen[bytes]:
         to = open(out, "wb") if out else self.log
-        return subprocess.Popen([PROGRAM, *words, "--store", URL], stdout=to, stderr=self.log, start_new_session=True)
+        env = {**os.environ, "LD_PRELOAD": FAULTS, "FAULTS_CLOCK_S": str(clock_s)} if clock_s and FAULTS else None
+        return subprocess.Popen(
+            [PROGRAM, *words, "--store", self.proxy.url], stdout=to, stderr=self.log, start_new_session=True, env=env
+        )
 
     def tend(self) -> None:
         for i, w in enumerate(self.workers):
             if w is None or w.poll() is not None:
-                self.workers[i] = self.start("worker", "--lease", "4")
+                self.workers[i] = self.start("worker", "--lease", str(LEASE_S), clock_s=CLOCKS_S[i])
         if self.orchestrator is None or self.orchestrator.poll() not in (None, 0):
             if not self.name:
                 self.name = suite_name(self.out.read_text())
@@ -167,34 +246,63 @@ class Cluster:
                 w.wait(timeout=1200)
 
 
+def postmaster() -> int:
+    """Our server's first process; 0: it has none."""
+    try:
+        pid = int(Path(DATA, "postmaster.pid").read_text().split()[0])
+        os.kill(pid, 0)
+        return pid
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 def kill_backend() -> bool:
     # A client backend: killed, the server ends all others too and recovers.
-    pids = [p for p in os.listdir("/proc") if p.isdigit()]
-    for pid in random.sample(pids, len(pids)):
+    parent = postmaster()
+    for pid in random.sample(pids := [p for p in os.listdir("/proc") if p.isdigit()], len(pids)):
         try:
-            line = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if line.startswith(b"postgres: cutegen "):
-            try:
+            ours = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1] == str(parent)
+            if ours and Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"postgres: cutegen "):
                 os.kill(int(pid), signal.SIGKILL)
                 return True
-            except ProcessLookupError:
-                continue
+        except (OSError, IndexError):
+            continue
     return False
 
 
+def server_answers() -> None:
+    """Waits for it, and starts it where it has ended itself."""
+    while subprocess.run(["psql", "-d", URL, "-c", "SELECT 1"], capture_output=True).returncode:
+        if not postmaster():
+            subprocess.run([os.environ["POSTGRES_RESTART"]], check=True, stdout=subprocess.DEVNULL)
+        time.sleep(0.2)
+
+
 def kill_server() -> bool:
-    pid = int(Path(DATA, "postmaster.pid").read_text().split()[0])
-    os.kill(pid, signal.SIGKILL)
+    os.kill(postmaster(), signal.SIGKILL)
     subprocess.run([os.environ["POSTGRES_RESTART"]], check=True, stdout=subprocess.DEVNULL)
     return True
 
 
-def kill_one(c: Cluster, what: str) -> bool:
+def fill_disk() -> bool:
+    Path(FULL).touch()
+    time.sleep(2)
+    Path(FULL).unlink()
+    server_answers()  # where its log could not be written, it has ended itself
+    return True
+
+
+def disturb(c: Cluster, what: str) -> bool:
     if what == "backend":
         return kill_backend()
+    if what == "drop":
+        return c.proxy.drop()
+    if what == "freeze":
+        return c.proxy.freeze()
+    if what == "full disk":
+        return bool(FULL) and fill_disk()
     if what == "server":
+        server_answers()
         return kill_server()
     p = c.orchestrator if what == "orchestrator" else random.choice(c.workers)
     if p is None or p.poll() is not None:
@@ -204,15 +312,22 @@ def kill_one(c: Cluster, what: str) -> bool:
     return True
 
 
-def under_fire(folder: Path, counts: dict[str, int]) -> str:
-    c = Cluster(folder)
-    kinds = ["worker"] * 5 + ["orchestrator"] * 2 + ["backend"] * 2 + ["server"]
+KILLED = ["worker"] * 5 + ["orchestrator"] * 2 + ["backend"] * 2 + ["server"]
+OTHERS = ["drop"] * 3 + ["freeze"] * 2 + ["full disk"]
+
+
+def kills(counts: dict[str, int]) -> int:
+    return sum(n for what, n in counts.items() if what in KILLED)
+
+
+def under_fire(folder: Path, proxy: Proxy, counts: dict[str, int]) -> str:
+    c = Cluster(folder, proxy)
     while not c.finished():
         c.tend()
-        time.sleep(min(random.expovariate(1 / MEAN_S), 4 * MEAN_S) if sum(counts.values()) < KILLS else 0.2)
-        if sum(counts.values()) < KILLS and not c.finished():
-            what = random.choice(kinds)
-            counts[what] = counts.get(what, 0) + kill_one(c, what)
+        time.sleep(min(random.expovariate(1 / MEAN_S), 4 * MEAN_S) if kills(counts) < KILLS else 0.2)
+        if kills(counts) < KILLS and not c.finished():
+            what = random.choice(KILLED if random.random() < 2 / 3 else OTHERS)
+            counts[what] = counts.get(what, 0) + disturb(c, what)
     c.end()
     return c.name or suite_name(c.out.read_text())
 
@@ -221,15 +336,18 @@ def rounds(folder: Path, calm: str) -> None:
     """Suites under fire, until enough was killed."""
     counts: dict[str, int] = {}
     number = 0
-    while sum(counts.values()) < KILLS:
+    proxy = Proxy(folder.parent / "proxy")
+    while kills(counts) < KILLS:
         before = sum(counts.values())
         number += 1
-        name = under_fire(folder, counts)
+        name = under_fire(folder, proxy, counts)
         wrong = check_history(name) if name else "no suite"
-        killed = sum(counts.values()) - before
-        ok(f"suite {number} ends after {killed} kills: nothing lost, nothing doubled", not wrong, wrong)
-        ok("the same kernels as without kills", kernels(calm) == kernels(name))
-    print(f"# killed: {counts}", flush=True)
+        faults = sum(counts.values()) - before
+        ok(f"suite {number} ends after {faults} faults: nothing lost, nothing doubled", not wrong, wrong)
+        ok("the same kernels as without faults", kernels(calm) == kernels(name))
+    check = cutegen("store", "check")
+    ok("the store is whole after them", check.returncode == 0 and "0 faults" in check.stdout, check.stdout + check.stderr)
+    print(f"# faults: {counts}; workers' clocks wrong by {CLOCKS_S} s", flush=True)
 
 
 def main() -> int:

@@ -276,6 +276,65 @@ static const struct budget_want plain = {
     .usd_per_output_token = 1e-5,
 };
 
+/* A text that two budgets share, as runs on two machines share a row of the store. */
+struct kept_text {
+    char text[4096];
+    int inside;
+};
+
+static bool kept_begin(void *ctx, struct arena *a, struct text *text, struct error *err)
+{
+    struct kept_text *k = ctx;
+
+    (void)err;
+    assert_int_equal(k->inside++, 0);
+    *text = text_of(arena_strdup(a, k->text));
+    return true;
+}
+
+static bool kept_end(void *ctx, const char *changed, struct error *err)
+{
+    struct kept_text *k = ctx;
+
+    (void)err;
+    assert_int_equal(--k->inside, 0);
+    if (changed)
+        snprintf(k->text, sizeof(k->text), "%s", changed);
+    return true;
+}
+
+static void budgets_on_two_machines_are_one(void **state)
+{
+    struct kept_text kept = {.text = ""};
+    struct shared_text here = {kept_begin, kept_end, &kept, "/tasks/a.py"},
+                       there = {kept_begin, kept_end, &kept, "/tasks/b.py"};
+    struct budget_limits limits = {.calls = 3, .tokens = 100000};
+    struct budget *a, *b;
+    struct budget_grant grant, other;
+    struct budget_spent spent;
+    struct error err = {0};
+
+    (void)state;
+    assert_true(budget_open_shared(&here, &limits, &a, &err));
+    assert_true(budget_open_shared(&there, &limits, &b, &err));
+    assert_true(budget_reserve(a, &plain, &grant, &err));
+    assert_true(budget_reserve(b, &plain, &other, &err));
+    budget_settle(b, &other, 700, 0.001);
+    assert_true(budget_spent(a, &spent, &err));
+    assert_int_equal(spent.calls, 2);
+    assert_int_equal(spent.tokens, 700);
+    /* The first is killed and goes on elsewhere: what it held counts, and is not held any more. */
+    budget_close(a);
+    assert_true(budget_open_shared(&here, &limits, &a, &err));
+    assert_true(budget_spent(b, &spent, &err));
+    assert_int_equal(spent.tokens, 700 + grant.prompt_tokens + grant.output_tokens);
+    assert_true(budget_reserve(a, &plain, &grant, &err));
+    assert_false(budget_reserve(b, &plain, &other, &err));
+    assert_int_equal(err.kind, ERROR_BUDGET);
+    budget_close(a);
+    budget_close(b);
+}
+
 static void a_budget_ends_calls_tokens_money_and_minutes(void **state)
 {
     static const struct {
@@ -659,6 +718,7 @@ int main(void)
         cmocka_unit_test(a_command_ends_when_interrupted),
         cmocka_unit_test(an_unknown_model_is_wrong_use),
         cmocka_unit_test(a_price_is_the_models_own_or_unknown),
+        cmocka_unit_test(budgets_on_two_machines_are_one),
         cmocka_unit_test(a_budget_ends_calls_tokens_money_and_minutes),
         cmocka_unit_test(a_grant_is_never_more_than_what_is_left),
         cmocka_unit_test(parallel_runs_share_one_budget_through_its_file),

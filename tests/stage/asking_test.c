@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "stage/settings.h"
 #include "stage/stage.h"
+#include "stage/workshop.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -204,6 +205,23 @@ static void an_answer_already_paid_for_is_not_asked_again(void **state)
     assert_false(file_exists(path_join(p->a, p->dir, "prompt")));
 }
 
+static void what_a_gpu_says_of_itself_is_kept_as_far_as_it_says(void **state)
+{
+    struct place *p = *state;
+    json_t *o = json_object();
+
+    machine_add_gpu(o, "GPU-1234-ab, 550.54, 1980, 2619, [N/A], 45\n", p->a);
+    assert_string_equal(json_string_value(json_object_get(o, "gpu_uuid")), "GPU-1234-ab");
+    assert_string_equal(json_string_value(json_object_get(o, "driver")), "550.54");
+    assert_true(json_number_value(json_object_get(o, "sm_mhz")) == 1980);
+    assert_null(json_object_get(o, "sm_max_mhz"));
+    assert_true(json_number_value(json_object_get(o, "temperature_c")) == 45);
+    json_object_clear(o);
+    machine_add_gpu(o, "No devices were found\n", p->a);
+    assert_null(json_object_get(o, "driver"));
+    json_decref(o);
+}
+
 int main(void)
 {
 #define ALONE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -214,6 +232,7 @@ int main(void)
         ALONE(a_repair_applies_edits_or_says_why_not),
         ALONE(an_optimisation_is_told_time_profile_and_what_was_tried),
         ALONE(an_answer_already_paid_for_is_not_asked_again),
+        ALONE(what_a_gpu_says_of_itself_is_kept_as_far_as_it_says),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

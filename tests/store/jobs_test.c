@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include "base/clock.h"
+#include "base/shared.h"
 #include "store/jobs.h"
 #include "store/sql.h"
 
@@ -249,6 +250,63 @@ static void workers_are_seen_with_what_they_do(void **state)
     assert_int_equal(n, 1);
 }
 
+/* So many processes add one to a suite's budget, so often; none of it is lost. */
+static void add_to_budget(const char *dir, const char *suite, int times)
+{
+    struct arena *a = arena_new();
+    struct store *s = NULL;
+    struct error err = {0};
+    struct text t;
+
+    if (!store_open(dir, test_url(), STORE_WRITE, &s, &err))
+        _exit(2);
+    const struct shared_text *budget = suite_budget(s, suite, "me", a);
+    for (int i = 0; i < times; i++)
+        if (!budget->begin(budget->ctx, a, &t, &err) ||
+            !budget->end(budget->ctx, arena_printf(a, "%ld", strtol(t.data, NULL, 10) + 1), &err))
+            _exit(3);
+    _exit(0);
+}
+
+static void a_budget_is_changed_in_turns(void **state)
+{
+    struct place *p = *state;
+    const char *suite = add_suite(p, 1, &(struct job_needs){0}, 0);
+    const struct shared_text *budget;
+    struct error err = {0};
+    struct text t;
+    int status;
+
+    if (!test_url()) { /* one machine: a file does */
+        assert_null(suite_budget(p->s, suite, "me", p->a));
+        return;
+    }
+    for (int i = 0; i < 4; i++)
+        if (fork() == 0)
+            add_to_budget(p->dir, suite, 25);
+    for (int i = 0; i < 4; i++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+    budget = suite_budget(p->s, suite, "me", p->a);
+    assert_ok(budget->begin(budget->ctx, p->a, &t, &err));
+    assert_string_equal(t.data, "100");
+    assert_ok(budget->end(budget->ctx, NULL, &err));
+}
+
+static void a_job_goes_on_on_the_kind_of_gpu_it_began_on(void **state)
+{
+    struct place *p = *state;
+    struct queue_worker h200 = new_worker(p, "cuda", "H200"), b200 = new_worker(p, "cuda", "B200");
+    struct job j;
+
+    add_suite(p, 1, &(struct job_needs){0}, 0);
+    assert_true(claim(p, &h200, &j));
+    run_sql(p, "UPDATE jobs SET lease_ms = 1"); /* it is lost */
+    assert_false(claim(p, &b200, &j));
+    assert_true(claim(p, &h200, &j));
+}
+
 #define JOBS_TEST(f) cmocka_unit_test_setup_teardown(f, place_set_up, place_tear_down)
 
 int main(void)
@@ -261,6 +319,8 @@ int main(void)
         JOBS_TEST(a_job_given_back_waits_and_may_not_count),
         JOBS_TEST(many_workers_take_each_job_once),
         JOBS_TEST(workers_are_seen_with_what_they_do),
+        JOBS_TEST(a_budget_is_changed_in_turns),
+        JOBS_TEST(a_job_goes_on_on_the_kind_of_gpu_it_began_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

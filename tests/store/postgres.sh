@@ -4,6 +4,7 @@
 #
 # The server lives in a new folder, listens on a Unix socket there and nowhere else, runs as an ordinary user, and
 # ends with the command. $CUTEGEN_TEST_STORE is its address. Exit 77 (a skip) where PostgreSQL is not installed.
+# $POSTGRES_OPTIONS are given to the server; $POSTGRES_ENV (NAME=VALUE ...) is its environment, not the command's.
 set -u
 bin=
 for dir in $(ls -d /usr/lib/postgresql/*/bin /usr/pgsql-*/bin 2>/dev/null | sort -V) "$(dirname "$(command -v postgres || echo /none/x)")"; do
@@ -21,6 +22,7 @@ if [ "$(id -u)" = 0 ]; then # initdb refuses root
     chmod 755 "$top"
     as_user() { setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups -- "$@"; }
 fi
+as_server() { as_user env ${POSTGRES_ENV:-} "$@"; }
 finish()
 {
     as_user "$bin/pg_ctl" -D "$top/data" -m immediate -s stop >/dev/null 2>&1
@@ -31,7 +33,7 @@ trap 'exit 130' INT TERM
 
 cd "$top" || exit 1
 if ! as_user "$bin/initdb" -D "$top/data" -U cutegen -A trust -E UTF8 --locale=C --no-sync >"$top/log" 2>&1 ||
-    ! as_user "$bin/pg_ctl" -D "$top/data" -s -w -t 1200 -l "$top/data/log" \
+    ! as_server "$bin/pg_ctl" -D "$top/data" -s -w -t 1200 -l "$top/data/log" \
         -o "-c listen_addresses='' -c unix_socket_directories='$top' ${POSTGRES_OPTIONS:-}" start; then
     cat "$top/log" "$top/data/log" >&2
     exit 1
@@ -45,7 +47,7 @@ cat >"$POSTGRES_RESTART" <<END
 #!/bin/sh
 cd '$top'
 i=0
-until $([ "$(id -u)" != 0 ] || echo "setpriv --reuid=$user --regid=$(id -g "$user") --clear-groups --") \\
+until $([ "$(id -u)" != 0 ] || echo "setpriv --reuid=$user --regid=$(id -g "$user") --clear-groups --") env ${POSTGRES_ENV:-} \\
     '$bin/pg_ctl' -D '$top/data' -s -w -t 1200 -l '$top/data/log' \\
     -o "-c listen_addresses='' -c unix_socket_directories='$top' ${POSTGRES_OPTIONS:-}" start >'$top/restart.log' 2>&1
 do

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shared.h - a text that processes on many machines change in turns.
+ *
+ *     if (!t->begin(t->ctx, a, &text, err)) ...      nobody else is between the two
+ *     t->end(t->ctx, changed, err)                   NULL: it stays as it was
+ *
+ * Whoever keeps texts (the store) gives one to whoever needs it, so that neither knows the other.
+ */
+#ifndef BASE_SHARED_H
+#define BASE_SHARED_H
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+struct shared_text {
+    /* `text` lives in the arena; empty: it was never written. */
+    bool (*begin)(void *ctx, struct arena *a, struct text *text, struct error *err);
+    bool (*end)(void *ctx, const char *changed, struct error *err);
+    void *ctx;
+    const char *owner; /* who holds what is held in it: one at a time has that name */
+};
+
+#endif

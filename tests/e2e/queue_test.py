@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A queue that somebody hostile may write, and roles that keep them from it. Started by postgres.sh:
+
+    tests/store/postgres.sh python3 tests/e2e/queue_test.py CUTEGEN
+
+Rows are put in by SQL. A worker must take from them nothing that it would not take from a file, and say why.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAM = str(Path(sys.argv[1]).resolve())
+HOME = Path(__file__).resolve().parents[2]
+URL = os.environ["CUTEGEN_TEST_STORE"]
+EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+TASK = """import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+def get_inputs():
+    return [torch.randn(16, 64)]
+
+def get_init_inputs():
+    return []
+"""
+done = 0
+failed = 0
+
+
+def ok(what: str, good: bool, more: str = "") -> None:
+    global done, failed
+    done += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {done} - {what}", flush=True)
+    if not good and more:
+        print("\n".join("# " + line for line in more.splitlines()[-40:]), flush=True)
+
+
+def psql(text: str, user: str = "cutegen") -> subprocess.CompletedProcess[str]:
+    url = URL.replace("user=cutegen", f"user={user}")
+    return subprocess.run(["psql", "-v", "ON_ERROR_STOP=1", "-d", url, "-At", "-c", text], capture_output=True, text=True)
+
+
+def cutegen(*words: str, user: str = "cutegen") -> subprocess.CompletedProcess[str]:
+    url = URL.replace("user=cutegen", f"user={user}")
+    return subprocess.run([PROGRAM, *words, "--store", url], capture_output=True, text=True)
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def put_job(name: str, flags: str, path: str, run: str = "") -> None:
+    text = f"""INSERT INTO suites (name, source, flags, started_ms) VALUES ({quoted(name)}, '/x', {quoted(flags)}, 1);
+        INSERT INTO suite_tasks (suite, number, path) VALUES ({quoted(name)}, 0, {quoted(path)});
+        INSERT INTO jobs (suite, number, state, priority, needs_kind, needs_gpu, needs_bytes, added_ms)
+        VALUES ({quoted(name)}, 0, 'waiting', 0, '', '', 0, 1);"""
+    if run:
+        text += f"""INSERT INTO blobs (sha256, size, data) VALUES ('{EMPTY}', 0, '') ON CONFLICT DO NOTHING;
+            INSERT INTO tasks (name, path, source, description, class, evidence)
+            VALUES ('x', {quoted(path)}, '{EMPTY}', '{EMPTY}', 'pointwise', '');
+            INSERT INTO runs (id, task, model, suite, device, options, environment, state, reason, started_ms)
+            SELECT {quoted(run)}, max(id), 'builtin', {quoted(name)}, '{{}}', '{{}}', '{{}}', 'stopped', '', 1 FROM tasks;"""
+    p = subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", URL], input=text, capture_output=True, text=True)
+    if p.returncode:
+        sys.exit(p.stderr)
+
+
+def hostile(top: Path) -> None:
+    trap = top / "trap"
+    good = "/tasks/there-is-none.py"
+    cases = {
+        "a model that is a command": (f'["--model=exec:touch {trap}"]', good),
+        "a program": (f'["--python={trap}"]', good),
+        "a file to write": (f'["--record={trap}"]', good),
+        "an address that gets the key": ('["--base-url=http://evil.example"]', good),
+        "trust": ('["--trust"]', good),
+        "two words in one": (f'["--depth=1\\n--record={trap}"]', good),
+        "a flag that is none": ('["-h"]', good),
+        "numbers for flags": ("[1, null, {}]", good),
+        "a flag of a megabyte": (json.dumps(["--depth=" + "1" * 1000000]), good),
+        "ten thousand flags": (json.dumps(["--depth=1"] * 10000), good),
+        "a flag for a path": ("[]", f"--record={trap}"),
+        "a relative path": ("[]", "../../etc/x.py"),
+        "a path with a newline": ("[]", "/tmp/a\nb.py"),
+        "a path of a megabyte": ("[]", "/" + "a" * 1000000 + ".py"),
+        "a file that is no task": ("[]", "/etc/passwd"),
+        "another folder than the worker's": ("[]", str(top / "others" / "secret.py")),
+        "a link out of the worker's folder": ("[]", str(top / "tasks" / "link.py")),
+    }
+    (top / "tasks").mkdir()
+    (top / "others").mkdir()
+    (top / "others" / "secret.py").write_text(TASK)
+    (top / "tasks" / "link.py").symlink_to(top / "others" / "secret.py")
+    for i, (flags, path) in enumerate(cases.values()):
+        put_job(f"hostile-{i}", flags, path)
+    put_job(f"../{trap.name}", "[]", good)
+    put_job("--json", "[]", good)
+    put_job("hostile-run", "[]", good, f"--record={trap}")
+    p = cutegen("worker", "--idle-exit", "0", "--tasks", str(top / "tasks"))
+    ok("a worker ends when it has refused all of them", p.returncode == 0, p.stdout + p.stderr)
+    rows = dict(r.split("|", 1) for r in psql("SELECT suite, problem FROM jobs WHERE state = 'done'").stdout.splitlines())
+    for i, what in enumerate(cases):
+        problem = rows.get(f"hostile-{i}", "")
+        refused = problem.startswith("a worker takes no")
+        ok(f"refused: {what}", refused and len(problem) < 300, problem[:300])
+    names = [rows.get(n, "") for n in ("../trap", "--json", "hostile-run")]
+    ok("refused: names that are paths or flags", all(n.startswith("a worker takes no") for n in names), str(rows))
+    ok("nothing was run, nothing written", not trap.exists() and not (top / "runs" / ".." / "trap").exists())
+    left = psql("SELECT count(*) FROM jobs WHERE state <> 'done'").stdout.strip()
+    stored = psql("SELECT count(*) FROM blobs WHERE size > 0").stdout.strip()
+    ok("no job is left, and no file of others is in the store", (left, stored) == ("0", "0"), f"{left} {stored}")
+    psql("UPDATE workers SET host = E'\\x1b[2Jnode', seen_ms = 9e15")
+    out = cutegen("top").stdout
+    ok("`top` prints no control characters", "\x1b" not in out and "node" in out, repr(out))
+
+
+def roles(top: Path) -> None:
+    script = ["psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", URL, "-f", str(HOME / "setup/roles.sql")]
+    p, again = (subprocess.run(script, capture_output=True, text=True) for _ in range(2))
+    ok("roles.sql runs, also twice", p.returncode == 0 and again.returncode == 0, p.stderr)
+    for who in ("reader", "worker", "owner"):
+        psql(f"CREATE ROLE a_{who} LOGIN; GRANT cutegen_{who} TO a_{who}")
+    task = top / "tasks" / "relu.py"
+    task.write_text(TASK)
+    p = cutegen("run", str(task), "--depth", "0", "--no-report", user="a_worker")
+    ok("a worker may drive a run", p.returncode == 0, p.stdout + p.stderr)
+    runs = json.loads(cutegen("runs", "--json", user="a_reader").stdout or "{}").get("runs", [{}])
+    ok("a reader sees it, and whose it is", runs[0].get("owner") == "a_worker", str(runs)[:300])
+    p = cutegen("run", str(task), "--depth", "0", "--no-report", user="a_reader")
+    ok("a reader may not write, and is told what to ask for", p.returncode == 3 and "cutegen_worker" in p.stderr, p.stderr)
+    denied = {
+        "reader": ["DELETE FROM runs", "UPDATE jobs SET state = 'done'", "CREATE TABLE x (i INTEGER)"],
+        "worker": ["DELETE FROM blobs", "UPDATE suites SET flags = '[]'", "UPDATE suite_tasks SET path = '/x'",
+                   "INSERT INTO suites (name, source, flags, started_ms) VALUES ('x', '', '[]', 1)",
+                   "INSERT INTO jobs (suite, number, state, priority, needs_kind, needs_gpu, needs_bytes, added_ms) "
+                   "VALUES ('x', 0, 'waiting', 0, '', '', 0, 1)", "DROP TABLE runs", "CREATE TABLE x (i INTEGER)"],
+        "owner": ["DROP TABLE runs", "UPDATE cutegen_store SET version = 1"],
+    }
+    for who, statements in denied.items():
+        let = [s for s in statements if "permission denied" not in (e := psql(s, f"a_{who}").stderr) and "must be owner" not in e]
+        ok(f"what is denied to a role: {who}", not let, str(let))
+    p = cutegen("store", "prune", "--older-than", "0", user="a_worker")
+    ok("a worker may not prune", p.returncode == 3, p.stdout + p.stderr)
+    p = cutegen("store", "prune", "--older-than", "0", user="a_owner")
+    ok("an owner may", p.returncode == 0 and "pruned" in p.stdout, p.stdout + p.stderr)
+    p = cutegen("store", "check", user="a_reader")
+    ok("the store is whole after it", "0 faults" in p.stdout, p.stdout + p.stderr)
+
+
+def drained(top: Path) -> None:
+    """Asked to end while a model is asked, a worker waits for the reply: it is paid for."""
+    script = top / "model.sh"
+    script.write_text(
+        f"#!/bin/sh\ncat >/dev/null\necho x >>{top}/asked\n"
+        f"until [ -e {top}/go ]; do sleep 0.1; done\necho 'I do not know.'\n"
+    )
+    script.chmod(0o755)
+    put_job("drained", '["--depth=0"]', str(top / "tasks" / "relu.py"))
+    env = {**os.environ, "CUTEGEN_MODEL": f"exec:{script}", "CUTEGEN_STORE": URL}
+    worker = subprocess.Popen([PROGRAM, "worker", "--suite", "drained"], env=env, stdout=subprocess.DEVNULL)
+    for _ in range(6000):
+        if (top / "asked").exists() or worker.poll() is not None:
+            break
+        time.sleep(0.1)
+    worker.terminate()
+    (top / "go").touch()
+    worker.wait()
+    job = psql("SELECT state, tries FROM jobs WHERE suite = 'drained'").stdout.strip()
+    ok("its task is given back, and the try does not count", job == "waiting|0", job)
+    calls = psql("SELECT finish_reason FROM calls c JOIN runs r ON r.id = c.run WHERE r.suite = 'drained'").stdout.split("\n")
+    asked = (top / "asked").read_text().count("x")
+    kept = [c for c in calls if c and c not in ("killed", "in flight")]
+    ok("every reply that was asked for is in the store", len(kept) == asked == 1, f"{calls} {asked}")
+
+
+def upkeep(top: Path) -> None:
+    """A backup, and the way back from it."""
+    p = cutegen("store", "upgrade", "--json")
+    backup = json.loads(p.stdout or "{}").get("backup") or ""
+    ok("`store upgrade` makes a backup first", p.returncode == 0 and Path(backup).is_file(), p.stdout + p.stderr)
+    psql("CREATE DATABASE restored")
+    url = URL.replace("///postgres", "///restored")
+    subprocess.run(["pg_restore", "--no-owner", "-d", url, backup], capture_output=True)
+    reports = [subprocess.run([PROGRAM, "runs", "--json", "--store", u], capture_output=True, text=True).stdout for u in (URL, url)]
+    ok("what is restored from it has the same runs", bool(reports[0]) and reports[0] == reports[1], "\n".join(reports))
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        top = Path(folder)
+        os.chdir(top)
+        os.environ.update(CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=f"{top}/runs", XDG_CONFIG_HOME=f"{top}/config")
+        cutegen("worker", "--idle-exit", "0")  # makes the tables
+        hostile(top)
+        roles(top)
+        drained(top)
+        upkeep(top)
+    print(f"1..{done}")
+    return failed != 0
+
+
+sys.exit(main())

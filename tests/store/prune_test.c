@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prune_test.c - what stays of an old run, and that tables of an older version are backed up first.
+ */
+#include "support.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "store/copy.h"
+#include "store/prune.h"
+#include "store/sql.h"
+
+#include <string.h>
+
+static void run_sql(struct store *s, const char *sql)
+{
+    struct error err = {0};
+
+    assert_ok(s->engine->script(s, sql, &err));
+}
+
+/* Four attempts, each quicker than the one before; the second was exported. */
+static const char *old_run(struct place *p)
+{
+    struct run *r = small_run(p);
+    const char *id = arena_strdup(p->a, run_id(r));
+    struct error err = {0};
+
+    for (int i = 1; i <= 4; i++)
+        assert_ok(whole_attempt(r, i, &err));
+    assert_ok(run_end(r, RUN_DONE, "", &err));
+    run_release(r);
+    assert_ok(store_export_add(p->s, id, 2, "/export", &err));
+    return id;
+}
+
+static void the_best_and_what_was_exported_stay(void **state)
+{
+    struct place *p = *state;
+    const char *id = old_run(p);
+    struct prune_rules rules = {.before_ms = clock_unix_ms() + 1000};
+    struct prune_done done;
+    struct store_faults faults;
+    struct run_history h;
+    struct error err = {0};
+    struct run *r;
+
+    assert_ok(store_prune(p->s, &(struct prune_rules){rules.before_ms, true}, &done, &err));
+    assert_int_equal(done.runs, 1);
+    assert_ok(store_prune(p->s, &rules, &done, &err));
+    assert_int_equal(done.runs, 1);
+    assert_true(done.texts >= 4 && done.bytes > 0);
+    assert_ok(store_run_history(p->s, id, p->a, &h, &err));
+    assert_int_equal(h.attempt_count, 4);
+    assert_int_equal(h.info.best_attempt, 4);
+    for (int i = 1; i <= 4; i++) {
+        const char *source = h.attempts[i - 1].candidate.source.data;
+        bool kept = i == 2 || i == 4;
+
+        assert_int_equal(strcmp(source, source_text(p->a, i)) == 0, kept);
+        assert_int_equal(h.attempts[i - 1].outcome.verdict.kind, VERDICT_PASS);
+        assert_true(h.attempts[i - 1].outcome.measurement->time_us > 0);
+    }
+    assert_null(strstr(h.calls[0].reply.text.data, "reply 1"));
+    run_history_release(&h);
+    assert_ok(store_check(p->s, p->a, &faults, &err));
+    assert_int_equal(faults.count, 0);
+    assert_false(run_take(p->s, id, &r, &err)); /* its kernels are gone */
+    assert_non_null(strstr(err.text, "pruned"));
+    err = (struct error){0};
+    assert_ok(store_prune(p->s, &rules, &done, &err));
+    assert_int_equal(done.runs, 0);
+}
+
+static void what_is_new_or_runs_stays_whole(void **state)
+{
+    struct place *p = *state;
+    const char *id = old_run(p);
+    struct run *running = small_run(p);
+    struct prune_rules rules = {.before_ms = clock_unix_ms() - 60000};
+    struct prune_done done;
+    struct run_history h;
+    struct error err = {0};
+
+    assert_ok(whole_attempt(running, 1, &err));
+    assert_ok(store_prune(p->s, &rules, &done, &err));
+    assert_int_equal(done.runs, 0);
+    rules.before_ms = clock_unix_ms() + 1000;
+    assert_ok(store_prune(p->s, &rules, &done, &err));
+    assert_int_equal(done.runs, 1);
+    assert_ok(store_run_history(p->s, run_id(running), p->a, &h, &err));
+    assert_string_equal(h.attempts[0].candidate.source.data, source_text(p->a, 1));
+    run_history_release(&h);
+    assert_ok(store_run_history(p->s, id, p->a, &h, &err));
+    run_history_release(&h);
+    run_release(running);
+}
+
+/* The tables as they were before the last step. */
+static void make_older(struct place *p)
+{
+    run_sql(p->s,
+            "DROP TABLE exports; DROP TABLE budgets; DROP INDEX runs_by_suite; "
+            "CREATE INDEX runs_by_suite ON runs (suite); DROP INDEX runs_by_task; "
+            "DROP INDEX tasks_by_source; DROP INDEX suites_by_time; DROP INDEX jobs_by_suite; "
+            "DROP INDEX jobs_by_lease; DROP INDEX jobs_by_end; DROP INDEX workers_by_time; "
+            "DROP INDEX runs_by_end; DROP INDEX calls_by_time; "
+            "ALTER TABLE runs DROP COLUMN owner; ALTER TABLE runs DROP COLUMN pruned_ms; "
+            "ALTER TABLE suites DROP COLUMN owner; "
+            "ALTER TABLE measurements DROP COLUMN machine");
+    if (test_url())
+        run_sql(p->s, "UPDATE cutegen_store SET version = version - 1");
+    else
+        run_sql(p->s, arena_printf(p->a, "PRAGMA user_version = %d", store_version() - 1));
+}
+
+static void tables_of_an_older_version_are_backed_up_first(void **state)
+{
+    struct place *p = *state;
+    const char *backup = arena_printf(p->a, "%s/store.db.v%d", p->dir, store_version() - 1);
+    struct error err = {0};
+    struct run *r = small_run(p);
+    const char *id = arena_strdup(p->a, run_id(r)), *found;
+
+    run_release(r);
+    make_older(p);
+    store_close(p->s);
+    p->s = NULL;
+    if (test_url()) { /* others may be at work: the owner says when */
+        assert_false(store_open(p->dir, test_url(), STORE_WRITE, &p->s, &err));
+        assert_non_null(strstr(err.hint, "store upgrade"));
+        err = (struct error){0};
+    }
+    assert_ok(store_open(p->dir, test_url(), STORE_UPGRADE, &p->s, &err));
+    assert_ok(store_run_find(p->s, id, p->a, &found, &err));
+    assert_ok(store_export_add(p->s, id, 1, "/x", &err));
+    if (!test_url())
+        assert_true(file_exists(backup));
+    place_reopen(p);
+}
+
+static void a_run_has_an_owner(void **state)
+{
+    struct place *p = *state;
+    struct run *r = small_run(p);
+    struct run_info *list;
+    struct error err = {0};
+    size_t n;
+
+    assert_ok(store_run_list(p->s, NULL, p->a, &list, &n, &err));
+    assert_true(*list[0].owner);
+    if (test_url())
+        assert_string_equal(list[0].owner, "cutegen"); /* as the server knows us */
+    run_release(r);
+}
+
+#define PRUNE_TEST(f) cmocka_unit_test_setup_teardown(f, place_set_up, place_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PRUNE_TEST(the_best_and_what_was_exported_stay),
+        PRUNE_TEST(what_is_new_or_runs_stays_whole),
+        PRUNE_TEST(tables_of_an_older_version_are_backed_up_first),
+        PRUNE_TEST(a_run_has_an_owner),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
