@@ -17,6 +17,7 @@
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
 #   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton)
 #   cluster    suites by workers, CLUSTER_KILLS SIGKILLs, and dropped connections, full disks, wrong clocks
+#   bugs       the injected bugs of simt and their twins in BUG_ORDERS orders of warps: a table
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -50,7 +51,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs triton mcp cluster attacks}; do
+for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -82,6 +83,11 @@ for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clie
         ;;
     kill) sweep kill env SEED="$seed" python3 tests/e2e/kill_test.py $cutegen "$kills" ;;
     calls) sweep calls env SEED="$seed" python3 tests/e2e/kill_call_test.py $cutegen "$kills" ;;
+    bugs)
+        ninja -C $build tests/simt/test_simt_bug_table tests/simt/test_simt_bugs >/dev/null || exit 3
+        sweep bugs $build/tests/simt/test_simt_bug_table "${BUG_ORDERS:-8}"
+        sweep bugs $build/tests/simt/test_simt_bugs
+        ;;
     mcp)
         sweep mcp python3 tests/mcp/protocol_test.py $cutegen "${FUZZ:-20000}" "$seed"
         sweep mcp python3 tests/mcp/judge_test.py $cutegen full
@@ -91,7 +97,7 @@ for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clie
     cluster) sweep cluster env SEED="$seed" tests/e2e/cluster.sh $cutegen 40 "$cluster_kills" 4 ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster or attacks" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks or bugs" >&2
         exit 2
         ;;
     esac

@@ -64,6 +64,9 @@ static enum verdict_kind kind_verdict(const char *kind)
         {"asynchronous copy overwritten", VERDICT_RACE},
         {"missing proxy fence", VERDICT_RACE},
         {"wgmma not waited for", VERDICT_RACE},
+        {"missing wgmma fence", VERDICT_RACE},
+        {"shuffle outside its mask", VERDICT_RACE},
+        {"missing fence", VERDICT_RACE},
         {"cluster misuse", VERDICT_RACE},
         {"mbarrier misuse", VERDICT_HANG},
         {"divergent barrier", VERDICT_RACE},
@@ -116,6 +119,19 @@ void evidence_apart(struct evidence *e)
     e->apart = true;
 }
 
+/* "k.cu:40, k.cu:51", or "" */
+static const char *callers(struct arena *a, const json_t *list)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_is_string(json_array_get(list, i)))
+            text = arena_printf(a, "%s%s%s", text, *text ? ", " : "",
+                                path_base(json_string_value(json_array_get(list, i))));
+    return text;
+}
+
+/* A warning decides nothing: only `cutegen simt run` shows it. */
 static void add_finding(struct evidence *e, const json_t *v)
 {
     const json_t *other = json_object_get(v, "other"), *path = json_object_get(v, "path");
@@ -125,6 +141,8 @@ static void add_finding(struct evidence *e, const json_t *v)
     int64_t count = json_int_or(v, "count", 1);
     struct seen *s;
 
+    if (json_bool_or(v, "warning", false))
+        return;
     note(e, kind_verdict(kind));
     for (int i = 0; i < e->seen_count; i++)
         if (same(&e->seen[i], kind, kernel, line, other_line)) {
@@ -147,6 +165,7 @@ static void add_finding(struct evidence *e, const json_t *v)
         .thread = place(e->a, json_object_get(v, "thread")),
         .other_thread = place(e->a, json_object_get(other, "thread")),
         .path = "",
+        .callers = callers(e->a, json_object_get(v, "callers")),
         .count = count,
         .verdict = kind_verdict(kind),
     };

@@ -20,7 +20,7 @@
 struct seen {
     const char *kind, *kernel, *file, *text;
     int line, other_line;
-    const char *block, *thread, *other_thread, *path; /* of the first sight */
+    const char *block, *thread, *other_thread, *path, *callers; /* of the first sight */
     int64_t count;
     enum verdict_kind verdict;
 };

@@ -58,6 +58,8 @@ void words_finding(const struct evidence *e, const struct seen *s, struct findin
                    words_source_line(e->source, s->other_line, e->a));
     if (*s->path)
         buf_printf(&b, "; inside %s", s->path);
+    if (*s->callers)
+        buf_printf(&b, "; called from %s", s->callers);
     if (s->count > 1)
         buf_printf(&b, "; seen %" PRId64 " times", s->count);
     out->text = buf_copy(&b, e->a).data;
@@ -201,7 +203,7 @@ const char *words_detail(const struct evidence *e, enum verdict_kind kind)
         buf_printf(&b, " of %d draw%s\n", e->draws, e->draws == 1 ? "" : "s");
     if (e->stopped > 0)
         buf_printf(&b,
-                   "the kernel was stopped in %d of %d draw%s because of so many findings: its "
+                   "the kernel was stopped in %d of %d draw%s because it could not go on: its "
                    "outputs there are not judged\n",
                    e->stopped, e->draws, e->draws == 1 ? "" : "s");
     text = buf_copy(&b, e->a).data;

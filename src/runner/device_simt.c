@@ -360,6 +360,11 @@ static const char *finding_name(enum simt_finding_kind kind)
         [SIMT_TENSOR_MAP] = "bad tensor map",
         [SIMT_CLUSTER] = "cluster misuse",
         [SIMT_WGMMA] = "wgmma not waited for",
+        [SIMT_WGMMA_FENCE] = "missing wgmma fence",
+        [SIMT_SHUFFLE] = "shuffle outside its mask",
+        [SIMT_MISSING_FENCE] = "missing fence",
+        [SIMT_SAME_VALUE] = "same value stored twice",
+        [SIMT_BARRIER_EXIT] = "barrier after an exit",
     };
 
     return kind < SIMT_FINDING_KINDS && names[kind] ? names[kind] : simt_finding_name(kind);
@@ -385,6 +390,16 @@ static json_t *finding_json(const struct plan_op *op, const struct simt_finding 
     }
     for (size_t i = 1; i < f->path_len; i++)
         json_array_append_new(path, json_sprintf("%s:%d", f->path[i].file, f->path[i].line));
+    if (f->caller_count > 0) {
+        json_t *callers = json_array();
+
+        for (size_t i = 0; i < f->caller_count; i++)
+            json_array_append_new(callers,
+                                  json_sprintf("%s:%d", f->callers[i].file, f->callers[i].line));
+        json_object_set_new(v, "callers", callers);
+    }
+    if (simt_finding_warns(f->kind))
+        json_object_set_new(v, "warning", json_true());
     if (f->other.op)
         json_object_set_new(v, "other",
                             json_pack("{s:i, s:o}", "line", f->other.at.file ? f->other.at.line : 0,

@@ -58,11 +58,17 @@ enum simt_finding_kind {
     SIMT_DEADLOCK,
     SIMT_TIMEOUT,
     SIMT_TRAP,
-    SIMT_MBARRIER,   /* phases, arrivals and bytes that do not fit together */
-    SIMT_PROXY,      /* fence.proxy.async is missing */
-    SIMT_TENSOR_MAP, /* no map, or not one for this instruction */
-    SIMT_CLUSTER,    /* another block's memory, or the cluster barrier, used wrongly */
-    SIMT_WGMMA,      /* registers of a wgmma touched before its wait */
+    SIMT_MBARRIER,      /* phases, arrivals and bytes that do not fit together */
+    SIMT_PROXY,         /* fence.proxy.async is missing */
+    SIMT_TENSOR_MAP,    /* no map, or not one for this instruction */
+    SIMT_CLUSTER,       /* another block's memory, or the cluster barrier, used wrongly */
+    SIMT_WGMMA,         /* registers of a wgmma touched before its wait */
+    SIMT_WGMMA_FENCE,   /* wgmma.fence is missing */
+    SIMT_SHUFFLE,       /* a shuffle reads a lane that does not take part in it */
+    SIMT_MISSING_FENCE, /* blocks hand data over by a flag, without a fence before it */
+    SIMT_SAME_VALUE,    /* threads store the same value to one place: a warning */
+    SIMT_BARRIER_EXIT,  /* a barrier of the whole block after some of its warps have left: likewise
+                         */
     SIMT_FINDING_KINDS
 };
 
@@ -84,6 +90,8 @@ struct simt_finding {
     struct simt_side here, other;  /* other.op is NULL when there is none */
     const struct simt_place *path; /* user's line first, then into headers */
     size_t path_len;
+    const struct simt_place *callers; /* of the user's line, by inlined calls; innermost first */
+    size_t caller_count;
     uint64_t address;
     const char *allocation; /* nearest, or NULL */
     int64_t overrun;        /* bytes past its end, or before its start (negative) */
@@ -143,7 +151,7 @@ enum { SIMT_LINE_COUNTS = 11 + SIMT_TENSOR_TYPES + 32 };
 struct simt_result {
     enum simt_outcome outcome;
     const char *text; /* why, when not SIMT_OK */
-    bool stopped;     /* it reported too often, or could not go on: results are incomplete */
+    bool stopped;     /* it could not go on: results are incomplete, and the outcome is not ok */
     struct simt_counters counters;
     const struct simt_finding *findings;
     size_t finding_count;
@@ -210,6 +218,7 @@ struct simt_map {
 bool simt_map_encode(const struct simt_map *map, unsigned char out[128], char *why, size_t size);
 
 const char *simt_finding_name(enum simt_finding_kind kind);
+bool simt_finding_warns(enum simt_finding_kind kind); /* worth a look; not a mistake by itself */
 const char *simt_outcome_name(enum simt_outcome outcome);
 const char *simt_class_name(int cls);
 const char *simt_tensor_name(enum simt_tensor_type type);

@@ -18,6 +18,8 @@ for f in pointwise reduce tile gemm intrinsics; do
     make_ptx "$here/kernels/diff/$f.cu" compute_89
 done
 make_ptx "$here/kernels/bugs_cute.cu" compute_89 -lineinfo
-for f in bugs parts; do
+make_ptx "$here/bugs/bugs.cu" compute_80 -lineinfo
+mv "$here/ptx/bugs.ptx" "$here/bugs/bugs.ptx"
+for f in bugs parts; do # after the other bugs.cu
     make_ptx "$here/kernels/$f.cu" compute_80 -lineinfo
 done

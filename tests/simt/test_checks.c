@@ -65,6 +65,15 @@ static const char head[] =
 #define HALF(address)                                                                              \
     "ld.shared.u16 %r15, [" address "];\nadd.u32 %r16, %r16, %r15;\nst.global.u32 [%rd8], %r16;\n"
 
+/* %rd6: the word of the thread whose number differs by `mask`. */
+#define OF_OTHER(mask)                                                                             \
+    "xor.b32 %r4, %r1, " #mask ";\nmul.wide.u32 %rd6, %r4, 4;\nadd.s64 %rd6, %rd6, %rd2;\n"
+#define OUT      "st.global.u32 [%rd5], %r1;\n"
+#define READ_IT  "ld.global.u32 %r5, [%rd6];\nst.global.u32 [%rd5+1024], %r5;\n"
+#define HALF_OUT "mul.wide.u32 %rd7, %r1, 2;\nadd.s64 %rd7, %rd7, %rd2;\n"
+#define FLAG     "setp.eq.u32 %p5, %r1, 0;\n"
+#define TWO      ".shared .align 4 .b8 one[64];\n.shared .align 4 .b8 two[256];\n"
+
 static const struct check_case {
     const char *name, *body;
     unsigned grid, threads, launches;
@@ -76,10 +85,10 @@ static const struct check_case {
      4, 32, 1, NONE},
     {"a block writes a line, another one word of it",
      "@%p1 st.global.u32 [%rd5], %r1;\nsetp.eq.and.u32 %p5, %r1, 7, %p2;\n"
-     "@%p5 st.global.u32 [%rd5], %r1;\n",
+     "@%p5 st.global.u32 [%rd5], %r2;\n",
      2, 32, 1, SIMT_RACE_GLOBAL},
     {"a block writes a word, another the line around it",
-     "setp.eq.and.u32 %p5, %r1, 7, %p1;\n@%p5 st.global.u32 [%rd5], %r1;\n"
+     "setp.eq.and.u32 %p5, %r1, 7, %p1;\n@%p5 st.global.u32 [%rd5], %r2;\n"
      "@%p2 st.global.u32 [%rd5], %r1;\n",
      2, 32, 1, SIMT_RACE_GLOBAL},
     {"a block comes back to its words and its line",
@@ -223,6 +232,84 @@ static const struct check_case {
      "sub.s64 %rd6, %rd7, %rd6;\nld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd6];\n"
      "st.global.u32 [%rd5], %r5;\n",
      1, 32, 1, SIMT_MISALIGNED},
+    {"threads of a block meet in global memory", OUT OF_OTHER(32) READ_IT, 1, 64, 1,
+     SIMT_RACE_GLOBAL},
+    {"threads of a block meet after a barrier", OUT "bar.sync 0;\n" OF_OTHER(32) READ_IT, 1, 64, 1,
+     NONE},
+    {"lanes of a warp meet in global memory", OUT OF_OTHER(1) READ_IT, 1, 32, 1, SIMT_RACE_GLOBAL},
+    {"lanes of a warp meet after a warp sync", OUT "bar.warp.sync -1;\n" OF_OTHER(1) READ_IT, 1, 32,
+     1, NONE},
+    {"a word of another thread is written after it was read",
+     OUT "bar.sync 0;\n" OF_OTHER(32) READ_IT "st.global.u32 [%rd5], %r5;\n", 1, 64, 1,
+     SIMT_RACE_GLOBAL},
+    {"each thread comes back to its own word",
+     OUT "ld.global.u32 %r5, [%rd5];\nadd.u32 %r5, %r5, 1;\nst.global.u32 [%rd5], %r5;\n", 1, 64, 1,
+     NONE},
+    {"threads write the halves of a word", HALF_OUT "st.global.u16 [%rd7], %r1;\n", 1, 64, 1, NONE},
+    {"threads write one half",
+     HALF_OUT "st.global.u16 [%rd7], %r1;\nxor.b32 %r4, %r1, 33;\nmul.wide.u32 %rd7, %r4, 2;\n"
+              "add.s64 %rd7, %rd7, %rd2;\nst.global.u16 [%rd7], %r1;\n",
+     1, 64, 1, SIMT_RACE_GLOBAL},
+    {"blocks write the halves of a word",
+     "mul.wide.u32 %rd7, %r2, 2;\nadd.s64 %rd7, %rd7, %rd5;\nst.global.u16 [%rd7], %r1;\n", 2, 32,
+     1, NONE},
+    {"blocks write one byte",
+     "mul.wide.u32 %rd7, %r1, 1;\nadd.s64 %rd7, %rd7, %rd2;\nst.global.u8 [%rd7], %r2;\n", 2, 32, 1,
+     SIMT_RACE_GLOBAL},
+    {"a block reads what its threads update atomically",
+     "red.global.add.u32 [%rd2], 1;\nld.global.u32 %r4, [%rd2];\n"
+     "st.global.u32 [%rd5+1024], %r4;\n",
+     1, 64, 1, SIMT_RACE_GLOBAL},
+    {"a block reads what others update atomically",
+     "@%p1 red.global.add.u32 [%rd2], 1;\n@%p2 ld.global.u32 %r4, [%rd2];\n"
+     "@%p2 st.global.u32 [%rd5+1024], %r4;\n",
+     2, 32, 1, SIMT_RACE_GLOBAL},
+    {"all update atomically", "atom.global.add.u32 %r4, [%rd2], 1;\n", 2, 64, 1, NONE},
+    {"each block reads the word that it updates",
+     "mul.wide.u32 %rd6, %r2, 4;\nadd.s64 %rd6, %rd6, %rd2;\nred.global.add.u32 [%rd6], 1;\n"
+     "bar.sync 0;\nld.global.u32 %r4, [%rd6];\nmul.wide.u32 %rd7, %r2, 512;\n"
+     "add.s64 %rd7, %rd7, %rd5;\nst.global.u32 [%rd7+1024], %r4;\n",
+     3, 64, 1, NONE},
+    {"a flag without a fence",
+     FLAG BLOCK(0, OUT "bar.sync 0;\n@%p5 st.volatile.global.u32 [%rd2+2048], 1;\n")
+         BLOCK(1, "ld.volatile.global.u32 %r4, [%rd2+2048];\nld.global.u32 %r5, [%rd5];\n"
+                  "st.global.u32 [%rd5+1024], %r5;\n"),
+     2, 64, 1, SIMT_MISSING_FENCE},
+    {"a flag after a fence",
+     FLAG BLOCK(0, OUT "bar.sync 0;\nmembar.gl;\n@%p5 st.volatile.global.u32 [%rd2+2048], 1;\n")
+         BLOCK(1, "ld.volatile.global.u32 %r4, [%rd2+2048];\nld.global.u32 %r5, [%rd5];\n"
+                  "st.global.u32 [%rd5+1024], %r5;\n"),
+     2, 64, 1, NONE},
+    {"threads store one value to one place", "st.global.u32 [%rd2], 7;\n", 1, 64, 1,
+     SIMT_SAME_VALUE},
+    {"blocks store one value to one place",
+     "setp.eq.u32 %p5, %r1, 0;\n@%p5 st.global.u32 [%rd2], 7;\n", 2, 32, 1, SIMT_SAME_VALUE},
+    {"warps store one value to one word of shared memory",
+     "and.b32 %r4, %r1, 31;\nsetp.eq.u32 %p5, %r4, 0;\n@%p5 st.shared.u32 [%r9], 7;\n", 1, 64, 1,
+     SIMT_SAME_VALUE},
+    {"a shuffle from a lane outside its mask",
+     "setp.gt.u32 %p5, %r1, 15;\n@%p5 bra END;\nshfl.sync.idx.b32 %r4, %r1, 20, 31, 65535;\n"
+     "st.global.u32 [%rd5], %r4;\n",
+     1, 32, 1, SIMT_SHUFFLE},
+    {"the sum of half a warp",
+     "setp.gt.u32 %p5, %r1, 15;\n@%p5 bra END;\nshfl.sync.down.b32 %r4, %r1, 8, 31, 65535;\n"
+     "add.u32 %r1, %r1, %r4;\nshfl.sync.down.b32 %r4, %r1, 4, 31, 65535;\n"
+     "st.global.u32 [%rd5], %r4;\n",
+     1, 32, 1, NONE},
+    {"one array of shared memory overruns into the next",
+     TWO "mov.u32 %r4, one;\nmad.lo.u32 %r4, %r1, 4, %r4;\nst.shared.u32 [%r4], %r1;\n", 1, 32, 1,
+     SIMT_OUT_OF_BOUNDS},
+    {"an array of shared memory to its last word",
+     TWO "mov.u32 %r4, two;\nmad.lo.u32 %r4, %r1, 4, %r4;\nst.shared.u32 [%r4], %r1;\n"
+         "mov.u32 %r5, one;\nand.b32 %r6, %r1, 15;\nmad.lo.u32 %r5, %r6, 4, %r5;\n"
+         "setp.lt.u32 %p5, %r1, 16;\n@%p5 st.shared.u32 [%r5], %r1;\n",
+     1, 64, 1, NONE},
+    {"a barrier after warps have left", "setp.gt.u32 %p5, %r1, 31;\n@%p5 bra END;\nbar.sync 0;\n",
+     1, 64, 1, SIMT_BARRIER_EXIT},
+    {"registers that are vectors",
+     ".reg .v4 .u32 %v;\n.reg .v2 .u32 %w<2>;\nld.global.v4.u32 %v, [%rd1];\n"
+     "ld.global.v2.u32 %w1, [%rd1+16];\nadd.u32 %v.x, %v.w, %w1.y;\nst.global.u32 [%rd5], %v.x;\n",
+     1, 32, 1, NONE},
 };
 
 /* After as many meetings as the launch has a number, and one: the marks of words, which say when
@@ -284,6 +371,10 @@ static void run_case(const struct check_case *x, enum simt_check check, bool eac
             found = (int)res.findings[i].kind;
         if (x->finds == NONE && res.finding_count)
             fail_msg("%s: %s", x->name, res.findings[0].text);
+        if (getenv("SIMT_SHOW"))
+            for (size_t i = 0; i < res.finding_count; i++)
+                print_message("%s: %s\n", simt_finding_name(res.findings[i].kind),
+                              res.findings[i].text);
         if (each && check == SIMT_CHECK_FULL && found != x->finds)
             fail_msg("%s, launch %u: found %d, not %d", x->name, turn, found, x->finds);
     }
@@ -313,11 +404,59 @@ static void nothing_is_forgotten_or_made_up_over_many_barriers(void **state)
     }
 }
 
+/* A kernel that is wrong in every turn of a loop still runs to its end, and has one finding. */
+static void a_cause_is_one_finding_with_a_count_and_ends_nothing(void **state)
+{
+    static uint32_t in[WORDS], out[WORDS];
+    enum { TURNS = 8000, GRID = 2 };
+    struct arena *a = arena_new();
+    struct error err = {0};
+    struct simt *dev;
+    struct simt_module *m;
+    struct simt_result res;
+    struct simt_config config = {.threads = 2, .check = SIMT_CHECK_FULL};
+    struct bench_args args = {0};
+    const void *to[2] = {in, out};
+    uint32_t turn = 0;
+    char *so =
+        compile_text(text_of(arena_printf(
+                         a,
+                         "%smov.u32 %%r4, 0;\nTURN:\nst.global.u32 [%%rd5+%d], %%r1;\n"
+                         "add.u32 %%r4, %%r4, 1;\nsetp.lt.u32 %%p5, %%r4, %d;\n@%%p5 bra TURN;\n"
+                         "mul.wide.u32 %%rd6, %%r2, 128;\nadd.s64 %%rd6, %%rd6, %%rd5;\n"
+                         "st.global.u32 [%%rd6], 5;\nret;\n}\n",
+                         head, 1 << 20, TURNS)),
+                     a);
+    (void)state;
+    assert_true(simt_open(&config, &dev, &err));
+    simt_alloc_register(dev, in, sizeof in, "in", SIMT_ALLOC_WRITTEN);
+    simt_alloc_register(dev, out, sizeof out, "out", 0);
+    put_arg(&args, &to[0], 8);
+    put_arg(&args, &to[1], 8);
+    put_arg(&args, &turn, 4);
+    struct simt_launch l = {.kernel = "k",
+                            .grid = {GRID, 1, 1},
+                            .block = {32, 1, 1},
+                            .params = args.data,
+                            .param_bytes = args.len};
+    if (!simt_load(dev, so, &m, &err) || !simt_launch(dev, m, &l, a, &res, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(res.outcome, SIMT_FAULT);
+    assert_false(res.stopped);
+    assert_int_equal(res.finding_count, 1);
+    assert_int_equal(res.findings[0].times, TURNS * GRID * 32);
+    for (int i = 0; i < GRID * 32; i++)
+        assert_int_equal(out[i], 5);
+    simt_close(dev);
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_check_finds_it_or_has_nothing_to_say),
         cmocka_unit_test(nothing_is_forgotten_or_made_up_over_many_barriers),
+        cmocka_unit_test(a_cause_is_one_finding_with_a_count_and_ends_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

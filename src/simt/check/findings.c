@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * findings.c - what the checker saw, once per place and bounded in number.
+ * findings.c - what the checker saw, once per cause and bounded in number.
+ *
+ * A cause is a kind and a line of the user's. What comes again is only counted, at the cost of one
+ * addition, so a kernel that is wrong everywhere still runs to its end.
  */
 #include "simt/device/device.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Reports of one place, and places without room, before the kernel is stopped. */
-enum { MAX_TIMES = 100000, MAX_DROPPED = 10000 };
+enum { MAX_PATH = 16 };
 
 static const char *const names[SIMT_FINDING_KINDS] = {
     [SIMT_OUT_OF_BOUNDS] = "out_of_bounds",
@@ -29,11 +31,21 @@ static const char *const names[SIMT_FINDING_KINDS] = {
     [SIMT_TENSOR_MAP] = "tensor_map",
     [SIMT_CLUSTER] = "cluster",
     [SIMT_WGMMA] = "wgmma_not_waited",
+    [SIMT_WGMMA_FENCE] = "missing_wgmma_fence",
+    [SIMT_SHUFFLE] = "shuffle_outside_mask",
+    [SIMT_MISSING_FENCE] = "missing_fence",
+    [SIMT_SAME_VALUE] = "same_value_store",
+    [SIMT_BARRIER_EXIT] = "barrier_after_exit",
 };
 
 const char *simt_finding_name(enum simt_finding_kind kind)
 {
     return kind < SIMT_FINDING_KINDS ? names[kind] : "unknown";
+}
+
+bool simt_finding_warns(enum simt_finding_kind kind)
+{
+    return kind == SIMT_SAME_VALUE || kind == SIMT_BARRIER_EXIT;
 }
 
 const char *simt_outcome_name(enum simt_outcome outcome)
@@ -57,112 +69,156 @@ const char *simt_tensor_name(enum simt_tensor_type type)
     return text[type];
 }
 
-/* The chain of a site: the user's line, and from there into headers. The user's is
- * the innermost one of the file the kernel stands in; its callers are left out. */
-static size_t place_path(struct launch *l, uint32_t site, const struct simt_place **out)
+/* Places of a site, innermost first, as indices into locs. *mine: how many up to the user's line,
+ * which is the innermost one of the file the kernel stands in; the rest called it. */
+static size_t place_chain(const struct launch *l, uint32_t site, int chain[MAX_PATH], size_t *mine)
 {
     const struct sw_kernel *k = l->k;
-    struct simt_place chain[16];
-    size_t n = 0;
     int at = site < k->site_count ? k->sites[site].loc : -1;
-    while (at >= 0 && (u32)at < k->loc_count && n < ARRAY_LEN(chain)) {
-        int file = k->locs[at].file;
-        chain[n++] = (struct simt_place){
-            file >= 0 && (u32)file < l->mod->file_count && l->mod->files[file] ? l->mod->files[file]
-                                                                               : "?",
-            k->locs[at].line};
-        at = k->locs[at].inlined_at;
-    }
-    size_t mine = n;
-    for (size_t i = 0; i < n && mine == n; i++)
-        if (strcmp(chain[i].file, chain[n - 1].file) == 0)
-            mine = i + 1;
-    struct simt_place *path = arena_array(l->a, mine + 1, sizeof *path);
+    size_t n = 0;
+    for (; at >= 0 && (u32)at < k->loc_count && n < MAX_PATH; at = k->locs[at].inlined_at)
+        chain[n++] = at;
+    *mine = n;
+    for (size_t i = 0; i < n && *mine == n; i++)
+        if (k->locs[chain[i]].file == k->locs[chain[n - 1]].file)
+            *mine = i + 1;
+    return n;
+}
+
+static struct simt_place place_of(struct launch *l, int loc)
+{
+    int file = l->k->locs[loc].file;
+    bool known = file >= 0 && (u32)file < l->mod->file_count && l->mod->files[file];
+    return (struct simt_place){known ? arena_strdup(l->a, l->mod->files[file]) : "?",
+                               l->k->locs[loc].line};
+}
+
+static void fill_path(struct launch *l, struct simt_finding *f, uint32_t site)
+{
+    int chain[MAX_PATH];
+    size_t mine, n = place_chain(l, site, chain, &mine);
+    struct simt_place *path = arena_array(l->a, n + 1, sizeof *path);
     for (size_t i = 0; i < mine; i++)
-        path[i] = (struct simt_place){arena_strdup(l->a, chain[mine - 1 - i].file),
-                                      chain[mine - 1 - i].line};
-    *out = path;
-    return mine;
+        path[i] = place_of(l, chain[mine - 1 - i]);
+    for (size_t i = mine; i < n; i++)
+        path[i] = place_of(l, chain[i]);
+    f->path = path;
+    f->path_len = mine;
+    f->callers = path + mine;
+    f->caller_count = n - mine;
 }
 
 static void fill_side(struct launch *l, struct simt_side *s, const struct warp *w, uint32_t lane,
                       uint32_t site)
 {
-    const struct simt_place *path;
-    size_t n = place_path(l, site, &path);
+    int chain[MAX_PATH];
+    size_t mine;
     lane &= 31;
     for (int i = 0; i < 3; i++) {
         s->block[i] = w->blk->b.ctaid[i];
         s->thread[i] = w->w.tid[i][lane];
     }
-    if (n)
-        s->at = path[0];
+    if (place_chain(l, site, chain, &mine))
+        s->at = place_of(l, chain[mine - 1]);
     s->ptx_line = site < l->k->site_count ? l->k->sites[site].line : 0;
     s->op = site < l->k->site_count && l->k->sites[site].op
                 ? arena_strdup(l->a, l->k->sites[site].op)
                 : "?";
 }
 
-static struct finding_slot *same_place(struct launch *l, enum simt_finding_kind kind, uint32_t site,
-                                       uint32_t other)
+/* The finding of this cause; *key: a new one of it. */
+static struct finding_slot *same_cause(const struct launch *l, enum simt_finding_kind kind,
+                                       uint32_t site, struct finding_slot *key)
 {
+    int chain[MAX_PATH];
+    size_t mine;
+    *key = (struct finding_slot){.file = -1, .f.kind = kind};
+    if (place_chain(l, site, chain, &mine)) {
+        key->file = l->k->locs[chain[mine - 1]].file;
+        key->line = l->k->locs[chain[mine - 1]].line;
+    } else if (site < l->k->site_count) {
+        key->line = l->k->sites[site].line;
+    }
     for (size_t i = 0; i < l->slots; i++)
-        if (l->slot[i].f.kind == kind && l->slot[i].site == site && l->slot[i].other_site == other)
+        if (l->slot[i].f.kind == kind && l->slot[i].file == key->file &&
+            l->slot[i].line == key->line)
             return &l->slot[i];
     return NULL;
 }
 
-bool finding_add(const struct finding_where *at, enum simt_finding_kind kind, uint64_t address,
+/* "k.cu:12 (called from k.cu:40, k.cu:51)" */
+static const char *place_text(struct launch *l, const struct simt_finding *f)
+{
+    const char *text = f->path_len ? arena_printf(l->a, "%s:%d", f->path[0].file, f->path[0].line)
+                                   : arena_printf(l->a, "PTX line %d", f->here.ptx_line);
+    for (size_t i = 0; i < f->caller_count; i++)
+        text = arena_printf(l->a, "%s%s%s:%d", text, i ? ", " : " (called from ",
+                            f->callers[i].file, f->callers[i].line);
+    return f->caller_count ? arena_printf(l->a, "%s)", text) : text;
+}
+
+static void fill_text(struct launch *l, struct simt_finding *f)
+{
+    const struct simt_side *h = &f->here, *o = &f->other;
+    f->text = arena_printf(l->a, "%s: %s in block (%u,%u,%u) thread (%u,%u,%u): %s",
+                           place_text(l, f), l->k->name, h->block[0], h->block[1], h->block[2],
+                           h->thread[0], h->thread[1], h->thread[2], f->what);
+    if (o->op)
+        f->text =
+            arena_printf(l->a, "%s; the other is thread (%u,%u,%u) at %s:%d", f->text, o->thread[0],
+                         o->thread[1], o->thread[2], o->at.file ? o->at.file : "PTX",
+                         o->at.file ? o->at.line : o->ptx_line);
+}
+
+static void fill_near(struct launch *l, struct simt_finding *f, const struct alloc *near)
+{
+    if (!near)
+        return;
+    f->allocation = arena_strdup(l->a, near->name);
+    f->overrun = f->address >= near->hi  ? (int64_t)(f->address - near->hi) + 1
+                 : f->address < near->lo ? -(int64_t)(near->lo - f->address)
+                                         : 0;
+}
+
+void finding_add(const struct finding_where *at, enum simt_finding_kind kind, uint64_t address,
                  const struct alloc *near, int other_warp, int other_lane, int other_site,
                  const char *fmt, ...)
 {
-    struct launch *l = at->w->t->l;
+    struct worker *t = at->w->t;
+    struct launch *l = t->l;
+    struct finding_slot *told = at->site < l->k->site_count ? t->told[at->site] : NULL;
+    if (told && told->f.kind == kind) {
+        __atomic_fetch_add(&told->f.times, 1, __ATOMIC_RELAXED);
+        return;
+    }
     pthread_mutex_lock(&l->dev->lock);
-    struct finding_slot *s = same_place(l, kind, at->site, (uint32_t)other_site);
-    bool go = true;
+    struct finding_slot key, *s = same_cause(l, kind, at->site, &key);
     if (s) {
-        s->f.times++;
-        /* A broken kernel would otherwise report for ever. */
-        go = s->f.times < MAX_TIMES;
+        __atomic_fetch_add(&s->f.times, 1, __ATOMIC_RELAXED);
     } else if (l->slots == l->max_slots) {
         l->dropped++;
-        go = l->dropped < MAX_DROPPED;
     } else {
-        s = &l->slot[l->slots++];
-        *s = (struct finding_slot){.site = at->site, .other_site = (uint32_t)other_site};
-        struct simt_finding *f = &s->f;
-        *f = (struct simt_finding){
-            .kind = kind, .kernel = arena_strdup(l->a, l->k->name), .address = address, .times = 1};
-        f->path_len = place_path(l, at->site, &f->path);
+        struct simt_finding *f = &key.f;
+        f->kernel = arena_strdup(l->a, l->k->name);
+        f->address = address;
+        f->times = 1;
+        fill_path(l, f, at->site);
         fill_side(l, &f->here, at->w, at->lane, at->site);
         if (other_warp >= 0 && (uint32_t)other_warp < l->nwarps)
             fill_side(l, &f->other, &at->w->blk->warp[other_warp], (uint32_t)other_lane,
                       (uint32_t)other_site);
-        if (near) {
-            f->allocation = arena_strdup(l->a, near->name);
-            f->overrun = address >= near->hi  ? (int64_t)(address - near->hi) + 1
-                         : address < near->lo ? -(int64_t)(near->lo - address)
-                                              : 0;
-        }
+        fill_near(l, f, near);
         va_list ap;
         va_start(ap, fmt);
         f->what = arena_vprintf(l->a, fmt, ap);
         va_end(ap);
-        const struct simt_side *h = &f->here;
-        const char *place = f->path_len
-                                ? arena_printf(l->a, "%s:%d", f->path[0].file, f->path[0].line)
-                                : arena_printf(l->a, "PTX line %d", h->ptx_line);
-        f->text = arena_printf(l->a, "%s: %s in block (%u,%u,%u) thread (%u,%u,%u): %s", place,
-                               l->k->name, h->block[0], h->block[1], h->block[2], h->thread[0],
-                               h->thread[1], h->thread[2], f->what);
-        if (f->other.op)
-            f->text = arena_printf(l->a, "%s; the other is thread (%u,%u,%u) at %s:%d", f->text,
-                                   f->other.thread[0], f->other.thread[1], f->other.thread[2],
-                                   f->other.at.file ? f->other.at.file : "PTX",
-                                   f->other.at.file ? f->other.at.line : f->other.ptx_line);
+        fill_text(l, f);
+        s = &l->slot[l->slots++];
+        *s = key;
     }
+    if (s && at->site < l->k->site_count)
+        t->told[at->site] = s;
     pthread_mutex_unlock(&l->dev->lock);
-    return go;
 }
 
 /* ---- JSON ---- */
@@ -198,6 +254,12 @@ json_t *simt_finding_json(const struct simt_finding *f)
         json_array_append_new(
             path, json_pack("{s:s, s:i}", "file", f->path[i].file, "line", f->path[i].line));
     json_object_set_new(j, "path", path);
+    json_t *callers = json_array();
+    for (size_t i = 0; i < f->caller_count; i++)
+        json_array_append_new(callers, json_pack("{s:s, s:i}", "file", f->callers[i].file, "line",
+                                                 f->callers[i].line));
+    json_object_set_new(j, "callers", callers);
+    json_object_set_new(j, "warning", json_boolean(simt_finding_warns(f->kind)));
     json_object_set_new(j, "here", side_json(&f->here));
     if (f->other.op)
         json_object_set_new(j, "other", side_json(&f->other));

@@ -3,13 +3,17 @@
  * global_shadow.c - global memory under every check: reads of what nothing wrote, blocks that race.
  *
  * Hides: how writers are kept (global_shadow.h). A row of lanes is a few lines, looked at at once;
- * where that shows anything, the lanes are gone through word by word for the report.
+ * where that shows anything, the lanes are gone through word by word for the report. Where a block
+ * meets itself, block_log.c finds out which threads those were.
+ *
+ * Blocks that may be ordered (fences, locks, volatile accesses, clusters) race where the writer has
+ * not executed a fence since it wrote: without one no flag can hand the data over.
  *
  * Host threads share the marks. A line that goes over to words is BUSY meanwhile.
  */
 #include "simt/check/global_shadow.h"
 
-#include "simt/device/device.h"
+#include "simt/check/block_log.h"
 
 #include <string.h>
 
@@ -22,7 +26,12 @@ struct shadow *shadow_new(uint64_t bytes, bool ever_written)
     struct shadow *s = xmalloc(sizeof *s);
     s->lines = (size_t)(bytes / SHADOW_LINE + 1);
     s->line = xmalloc(s->lines * sizeof *s->line);
+    s->words = (size_t)((bytes + 3) / 4);
     s->word = xmalloc(s->lines * WORDS * sizeof *s->word);
+    s->part = xmalloc(s->lines * WORDS * sizeof *s->part);
+    s->read = xmalloc(s->lines * sizeof *s->read);
+    s->atom = xmalloc(s->lines * sizeof *s->atom);
+    s->by = xmalloc(s->lines * WORDS * sizeof *s->by);
     if (!ever_written)
         s->ever = xmalloc(s->lines * sizeof *s->ever);
     return s;
@@ -34,6 +43,11 @@ void shadow_free(struct shadow *s)
         return;
     xfree(s->line);
     xfree(s->word);
+    xfree(s->part);
+    xfree(s->read);
+    xfree(s->atom);
+    xfree(s->by);
+    xfree(s->fence);
     xfree(s->ever);
     xfree(s);
 }
@@ -44,20 +58,45 @@ static uint32_t marks(uint64_t blocks)
     return blocks < 1u << 30 ? (uint32_t)blocks : 1u << 30;
 }
 
-void shadow_begin(struct shadow *s, uint64_t blocks)
+/* All of it was written by now: nothing more is to be known of single words. */
+static void settle_ever(struct shadow *s)
+{
+    if (!s->ever)
+        return;
+    for (size_t i = 0; i < s->words / WORDS; i++)
+        if (s->ever[i] != ~0u)
+            return;
+    if (s->words % WORDS && s->ever[s->words / WORDS] != (1u << s->words % WORDS) - 1)
+        return;
+    xfree(s->ever);
+    s->ever = NULL;
+}
+
+void shadow_begin(struct shadow *s, uint64_t blocks, bool orders)
 {
     if (s->written) /* the marks that were given out are used up */
         s->floor += s->written;
     if (s->floor > UINT32_MAX - 4 - marks(blocks)) {
         memset(s->line, 0, s->lines * sizeof *s->line);
+        memset(s->read, 0, s->lines * sizeof *s->read);
+        memset(s->atom, 0, s->lines * sizeof *s->atom);
         s->floor = 0;
     }
     s->written = 0;
+    settle_ever(s);
+    if (orders && !s->fence)
+        s->fence = xmalloc(s->lines * WORDS * sizeof *s->fence);
 }
 
 void shadow_ever(struct shadow *s, uint64_t at, uint64_t bytes)
 {
-    for (uint64_t w = at / 4; s->ever && w <= (at + bytes - 1) / 4; w++) {
+    uint64_t end = (at + bytes - 1) / 4;
+    for (uint64_t w = at / 4; s->ever && w <= end; w++) {
+        if (w % WORDS == 0 && end - w >= WORDS) {
+            __atomic_store_n(&s->ever[w / WORDS], ~0u, __ATOMIC_RELAXED);
+            w += WORDS - 1;
+            continue;
+        }
         uint32_t *e = &s->ever[w / WORDS], bit = 1u << w % WORDS;
         if (!(__atomic_load_n(e, __ATOMIC_RELAXED) & bit))
             __atomic_fetch_or(e, bit, __ATOMIC_RELAXED);
@@ -97,6 +136,7 @@ static void line_split(struct shadow *s, uint64_t line)
         }
         for (int i = 0; i < WORDS; i++)
             s->word[line * WORDS + (uint64_t)i] = v >> i & 1 ? owner_of(v) : 0;
+        memset(s->part + line * WORDS, 15, WORDS);
         __atomic_store_n(&s->line[line], (uint64_t)(s->floor + 1) << 32, __ATOMIC_RELEASE);
         return;
     }
@@ -139,9 +179,48 @@ static void line_write(struct shadow *s, uint64_t line, uint32_t some, uint64_t 
             return;
     }
     line_split(s, line);
+    for (; some; some &= some - 1) {
+        uint64_t word = line * WORDS + (uint64_t)__builtin_ctz(some);
+        s->part[word] = 15;
+        __atomic_store_n(&s->word[word], me, __ATOMIC_RELAXED);
+    }
+}
+
+/* Some bytes of a word. */
+static void part_write(struct shadow *s, uint64_t word, uint32_t bytes, uint32_t me)
+{
+    line_split(s, word / WORDS);
+    s->part[word] = (uint8_t)(s->word[word] == me ? s->part[word] | bytes : bytes);
+    __atomic_store_n(&s->word[word], me, __ATOMIC_RELAXED);
+}
+
+/* The block itself wrote one of these words. */
+static inline bool line_own(const struct shadow *s, uint64_t line, uint32_t some, uint64_t v,
+                            uint32_t me)
+{
+    if (owner_of(v) != s->floor + 1)
+        return owner_of(v) == me && (uint32_t)v & some;
     for (; some; some &= some - 1)
-        __atomic_store_n(&s->word[line * WORDS + (uint64_t)__builtin_ctz(some)], me,
-                         __ATOMIC_RELAXED);
+        if (s->word[line * WORDS + (uint64_t)__builtin_ctz(some)] == me)
+            return true;
+    return false;
+}
+
+/* What readers left on these words: the block's own, or another's. */
+static inline bool mark_own(uint64_t v, uint32_t some, uint32_t me)
+{
+    return owner_of(v) == me && (uint32_t)v & some;
+}
+static inline bool mark_other(const struct shadow *s, uint64_t v, uint32_t some, uint32_t me)
+{
+    return owner_of(v) > s->floor && owner_of(v) != me && (uint32_t)v & some;
+}
+static inline void mark_read(struct shadow *s, uint64_t line, uint32_t some, uint32_t me)
+{
+    uint64_t v = __atomic_load_n(&s->read[line], __ATOMIC_RELAXED);
+    uint64_t mine = (uint64_t)me << 32 | some | (owner_of(v) == me ? (uint32_t)v : 0);
+    if (v != mine)
+        __atomic_store_n(&s->read[line], mine, __ATOMIC_RELAXED);
 }
 
 /* ---- accesses ---- */
@@ -172,6 +251,116 @@ bool shadow_quiet(const struct alloc *x)
                                  !__atomic_load_n(&x->shadow->written, __ATOMIC_RELAXED)));
 }
 
+/* Who updated one of these words atomically: *own, or others, whose mark it returns. */
+static uint32_t atom_marks(const struct shadow *s, uint64_t line, uint32_t some, uint32_t me,
+                           bool *own)
+{
+    uint64_t v = __atomic_load_n(&s->atom[line], __ATOMIC_RELAXED);
+    uint32_t other = 0;
+    if (__builtin_expect(owner_of(v) <= s->floor, 1))
+        return 0;
+    for (some &= (uint32_t)v; some; some &= some - 1) {
+        uint32_t who =
+            __atomic_load_n(&s->by[line * WORDS + (uint64_t)__builtin_ctz(some)], __ATOMIC_RELAXED);
+        *own |= who == me || who == s->floor + 1;
+        other = who != me ? who : other;
+    }
+    return other;
+}
+
+static void atom_mark(struct shadow *s, uint64_t word, uint32_t me)
+{
+    uint64_t *line = &s->atom[word / WORDS], v = __atomic_load_n(line, __ATOMIC_RELAXED), now;
+    uint32_t who = __atomic_load_n(&s->by[word], __ATOMIC_RELAXED);
+    bool first = owner_of(v) <= s->floor || !(v >> word % WORDS & 1);
+    if (who != me)
+        __atomic_store_n(&s->by[word], first ? me : s->floor + 1, __ATOMIC_RELAXED);
+    do {
+        now = (uint64_t)(s->floor + 1) << 32 | 1u << word % WORDS |
+              (owner_of(v) > s->floor ? (uint32_t)v : 0);
+    } while (v != now && !__atomic_compare_exchange_n(line, &v, now, false, __ATOMIC_RELAXED,
+                                                      __ATOMIC_RELAXED));
+}
+
+/* ---- blocks that are ordered ---- */
+
+/* Its fences so far; 0 where nobody counts them. */
+static uint16_t fences_of(const struct launch *l, uint64_t block)
+{
+    return l->fences ? (uint16_t)__atomic_load_n(&l->fences[block], __ATOMIC_RELAXED) : 0;
+}
+
+static void fence_marks(const struct warp *w, struct shadow *s, uint64_t line, uint32_t some)
+{
+    uint16_t now = fences_of(w->t->l, w->blk->index);
+    for (; some; some &= some - 1)
+        s->fence[line * WORDS + (uint64_t)__builtin_ctz(some)] = now;
+}
+
+/* Whoever wrote the word has executed a fence since; or nobody can tell. */
+static bool word_fenced(const struct launch *l, const struct shadow *s, uint64_t word, uint32_t who)
+{
+    if (!l->orders)
+        return false;
+    if (!l->fences || !s->fence)
+        return true;
+    if (fences_of(l, who - s->floor - 2) != s->fence[word])
+        return true;
+    atomic_thread_fence(memory_order_seq_cst);
+    return fences_of(l, who - s->floor - 2) != s->fence[word];
+}
+
+static bool words_fenced(const struct launch *l, const struct shadow *s, uint64_t line,
+                         uint32_t some, uint32_t me)
+{
+    for (; some; some &= some - 1) {
+        uint64_t word = line * WORDS + (uint64_t)__builtin_ctz(some);
+        uint32_t who = word_mark(s, word);
+        if (who > s->floor + 1 && who != me && !word_fenced(l, s, word, who))
+            return false;
+    }
+    return true;
+}
+
+static void block_log_note(struct warp *w, const struct log_access *x, bool again)
+{
+    if (site_of(w, x->site)->flags & SW_STRONG || x->bytes > 32)
+        return;
+    if (again)
+        block_log_check(w, x);
+    block_log_add(w, x);
+}
+
+/* ---- rows ---- */
+
+/* Which words of a line lie in [first, end). */
+static uint32_t words_in(uint64_t line, uint64_t first, uint64_t end)
+{
+    uint32_t some = ~0u;
+    if (line * WORDS < first)
+        some &= ~0u << first % WORDS;
+    if (end - line * WORDS < WORDS)
+        some &= ~(~0u << end % WORDS);
+    return some;
+}
+
+/* What of the line is written or read by others, or by the block itself: *again. */
+static inline bool line_free(const struct warp *w, const struct shadow *s, uint64_t i,
+                             uint32_t some, uint64_t v, uint32_t me, bool write, bool *again)
+{
+    const struct launch *l = w->t->l;
+    if (line_other(s, i, some, v, me) && !(l->orders && words_fenced(l, s, i, some, me)))
+        return false;
+    if (atom_marks(s, i, some, me, again) && !l->orders)
+        return false;
+    *again |= line_own(s, i, some, v, me);
+    if (!write)
+        return true;
+    uint64_t read = __atomic_load_n(&s->read[i], __ATOMIC_RELAXED);
+    *again |= mark_own(read, some, me);
+    return l->orders || !mark_other(s, read, some, me);
+}
+
 bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
 {
     struct alloc *x = w->t->cache[site].alloc;
@@ -182,20 +371,21 @@ bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
     struct shadow *s = x->shadow;
     uint32_t me = my_mark(w, s), bad = 0;
     uint64_t first = (at - x->lo) / 4, end = first + (uint64_t)bytes * WARP / 4;
-    bool ordered = w->t->l->k->strong || site_of(w, site)->flags & SW_STRONG;
+    bool strong = site_of(w, site)->flags & SW_STRONG, again = false;
     if (write)
         now_written(w, x);
     for (uint64_t i = first / WORDS; i * WORDS < end; i++) {
-        uint32_t some = ~0u;
+        uint32_t some = words_in(i, first, end);
         uint64_t v = line_load(s, i);
-        if (i * WORDS < first)
-            some &= ~0u << first % WORDS;
-        if (end - i * WORDS < WORDS)
-            some &= ~(~0u << end % WORDS);
-        if (!ordered && line_other(s, i, some, v, me))
+        if (!strong && !line_free(w, s, i, some, v, me, write, &again))
             return false;
-        if (write)
+        if (write && !strong) {
             line_write(s, i, some, v, me);
+            if (s->fence && w->t->l->orders)
+                fence_marks(w, s, i, some);
+        } else if (!strong) {
+            mark_read(s, i, some, me);
+        }
         if (!s->ever)
             continue;
         if (!write)
@@ -203,8 +393,18 @@ bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
         else if ((__atomic_load_n(&s->ever[i], __ATOMIC_RELAXED) & some) != some)
             __atomic_fetch_or(&s->ever[i], some, __ATOMIC_RELAXED);
     }
+    if (!bad)
+        block_log_note(w,
+                       &(struct log_access){.m = ~0u,
+                                            .bytes = bytes,
+                                            .site = site,
+                                            .how = write ? LOG_WRITE : LOG_READ,
+                                            .row = at},
+                       again);
     return !bad;
 }
+
+/* ---- lanes anywhere ---- */
 
 /* All lanes inside the buffer; *low: low bits of where. */
 static HOT bool all_inside(const struct alloc *x, u32 m, const uint64_t *host, u32 bytes,
@@ -222,19 +422,23 @@ static HOT bool all_inside(const struct alloc *x, u32 m, const uint64_t *host, u
     return !(bad >> 63);
 }
 
-static bool line_mine(struct shadow *s, uint64_t line, uint32_t some, uint32_t me)
+static bool line_mine(struct warp *w, struct shadow *s, uint64_t line, uint32_t some, uint32_t me,
+                      bool *again)
 {
     uint64_t v = line_load(s, line);
-    if (line_other(s, line, some, v, me))
+    if (!line_free(w, s, line, some, v, me, true, again))
         return false;
     line_write(s, line, some, v, me);
+    if (s->fence && w->t->l->orders)
+        fence_marks(w, s, line, some);
     if (s->ever && (__atomic_load_n(&s->ever[line], __ATOMIC_RELAXED) & some) != some)
         __atomic_fetch_or(&s->ever[line], some, __ATOMIC_RELAXED);
     return true;
 }
 
 /* Stores of whole words where no other block has stored; neighbours fill a line together. */
-static bool shadow_words(struct warp *w, struct alloc *x, u32 m, const uint64_t *host, u32 n)
+static bool shadow_words(struct warp *w, struct alloc *x, u32 m, const uint64_t *host, u32 n,
+                         bool *again)
 {
     struct shadow *s = x->shadow;
     uint32_t me = my_mark(w, s), some = 0;
@@ -245,77 +449,188 @@ static bool shadow_words(struct warp *w, struct alloc *x, u32 m, const uint64_t 
         if (word % WORDS + n > WORDS)
             return false;
         if (some && word / WORDS != line) {
-            if (!line_mine(s, line, some, me))
+            if (!line_mine(w, s, line, some, me, again))
                 return false;
             some = 0;
         }
         line = word / WORDS;
         some |= (uint32_t)((UINT64_C(1) << n) - 1) << word % WORDS;
     }
-    return !some || line_mine(s, line, some, me);
+    return !some || line_mine(w, s, line, some, me, again);
 }
 
-static bool report_unset(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x)
+static void report_unset(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x)
 {
-    return finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED, at, x, -1, -1,
-                       -1, "reads %s at offset %llu, which nothing has written", x->name,
-                       (unsigned long long)(at - x->lo));
+    finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED, at, x, -1, -1, -1,
+                "reads %s at offset %llu, which nothing has written", x->name,
+                (unsigned long long)(at - x->lo));
 }
 
-static bool report_race(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x,
-                        bool write, uint32_t block)
+/* did: what the other block does to it. */
+static void report_race(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x,
+                        const char *does, const char *did, uint32_t who)
 {
-    return finding_add(&(struct finding_where){w, lane, site}, SIMT_RACE_GLOBAL, at, x, -1, -1, -1,
-                       "%s %s at offset %llu, which block %u of this grid writes too",
-                       write ? "writes" : "reads", x->name, (unsigned long long)(at - x->lo),
-                       block);
+    const struct launch *l = w->t->l;
+    uint32_t block = who - x->shadow->floor - 2;
+    bool same = strcmp(does, "writes") == 0 && strcmp(did, "writes") == 0 &&
+                store_repeats(w, lane, site, (const void *)(uintptr_t)at);
+    enum simt_finding_kind kind = same                                      ? SIMT_SAME_VALUE
+                                  : l->orders && strcmp(did, "writes") == 0 ? SIMT_MISSING_FENCE
+                                                                            : SIMT_RACE_GLOBAL;
+    struct finding_where at_site = {w, lane, site};
+    unsigned long long off = (unsigned long long)(at - x->lo);
+    if (who == x->shadow->floor + 1)
+        finding_add(&at_site, kind, at, x, -1, -1, -1,
+                    "%s %s at offset %llu, which other blocks of this grid update atomically", does,
+                    x->name, off);
+    else
+        finding_add(&at_site, kind, at, x, -1, -1, -1,
+                    "%s %s at offset %llu, which block %u of this grid %s too%s", does, x->name,
+                    off, block, did,
+                    same                         ? "; the value is the same"
+                    : kind == SIMT_MISSING_FENCE ? ", without a fence (__threadfence) after it"
+                                                 : "");
+}
+
+/* Another block wrote these bytes of a word, with nothing to order it. */
+static uint32_t word_race(const struct warp *w, const struct shadow *s, uint64_t word,
+                          uint32_t bytes, uint32_t me, bool *again)
+{
+    uint32_t who = word_mark(s, word);
+    if (who <= s->floor + 1 ||
+        (owner_of(line_load(s, word / WORDS)) == s->floor + 1 && !(s->part[word] & bytes)))
+        return 0;
+    *again |= who == me;
+    return who != me && !word_fenced(w->t->l, s, word, who) ? who : 0;
+}
+
+/* False: reported. */
+static bool word_free(struct warp *w, u32 lane, struct alloc *x, uint64_t at, uint64_t word,
+                      uint32_t bytes, u32 site, bool write, bool *again)
+{
+    struct shadow *s = x->shadow;
+    uint32_t me = my_mark(w, s), bit = 1u << word % WORDS;
+    uint32_t who = word_race(w, s, word, bytes, me, again);
+    const char *does = write ? "writes" : "reads";
+    uint32_t by = atom_marks(s, word / WORDS, bit, me, again);
+    uint64_t read = write ? __atomic_load_n(&s->read[word / WORDS], __ATOMIC_RELAXED) : 0;
+    *again |= mark_own(read, bit, me);
+    if (who)
+        report_race(w, lane, site, at, x, does, "writes", who);
+    else if (!w->t->l->orders && by)
+        report_race(w, lane, site, at, x, does, "updates atomically", by);
+    else if (!w->t->l->orders && bytes == 15 && mark_other(s, read, bit, me))
+        report_race(w, lane, site, at, x, does, "reads", owner_of(read));
+    else
+        return true;
+    return false;
 }
 
 static void shadow_lane(struct warp *w, u32 lane, struct alloc *x, uint64_t at, u32 bytes, u32 site,
-                        bool write, bool ordered)
+                        bool write, bool *again)
 {
     struct shadow *s = x->shadow;
     uint32_t me = my_mark(w, s);
+    bool strong = site_of(w, site)->flags & SW_STRONG;
     for (uint64_t c = (at - x->lo) / 4; c <= (at - x->lo + bytes - 1) / 4; c++) {
-        uint32_t who = word_mark(s, c);
+        uint64_t lo = c * 4 < at - x->lo ? at - x->lo - c * 4 : 0;
+        uint64_t hi = at - x->lo + bytes - c * 4 > 4 ? 4 : at - x->lo + bytes - c * 4;
+        uint32_t part = (1u << hi) - (1u << lo);
         if (!write && s->ever &&
             !(__atomic_load_n(&s->ever[c / WORDS], __ATOMIC_RELAXED) >> c % WORDS & 1)) {
-            if (!report_unset(w, lane, site, at, x))
-                warp_abort(w);
+            report_unset(w, lane, site, at, x);
             return;
         }
-        if (who > s->floor + 1 && who != me && !ordered && bytes >= 4) {
-            if (!report_race(w, lane, site, at, x, write, who - s->floor - 2))
-                warp_abort(w);
+        if (!strong && !word_free(w, lane, x, at, c, part, site, write, again))
             return;
+        if (!write) {
+            if (!strong)
+                mark_read(s, c / WORDS, 1u << c % WORDS, me);
+            continue;
         }
-        if (write) {
-            now_written(w, x);
+        now_written(w, x);
+        shadow_ever(s, c * 4, 4);
+        if (strong)
+            continue;
+        if (part == 15)
             line_write(s, c / WORDS, 1u << c % WORDS, line_load(s, c / WORDS), me);
-            shadow_ever(s, c * 4, 4);
-        }
+        else
+            part_write(s, c, part, me);
+        if (s->fence && w->t->l->orders)
+            s->fence[c] = fences_of(w->t->l, w->blk->index);
     }
 }
 
-void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write)
+static bool lanes_shadow(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site,
+                         bool write)
 {
-    const struct sw_site *site_is = site_of(w, site);
-    struct launch *l = w->t->l;
     struct alloc *last = w->t->cache[site].alloc;
-    bool ordered = l->k->strong & SW_K_ORDERS || site_is->flags & SW_STRONG;
+    bool again = false, strong = site_of(w, site)->flags & SW_STRONG;
     uint64_t low;
     if (last && last->shadow && all_inside(last, m, host, bytes, &low)) {
         if (!write && shadow_quiet(last))
-            return;
-        if (write && !((low | bytes) & 3) && shadow_words(w, last, m, host, bytes / 4))
-            return;
+            return false;
+        if (write && !strong && !((low | bytes) & 3) &&
+            shadow_words(w, last, m, host, bytes / 4, &again))
+            return again;
     }
     for (; m; m &= m - 1) {
         u32 lane = (u32)__builtin_ctz(m);
         struct alloc *x = last;
         if (!x || host[lane] < x->lo || host[lane] + bytes > x->hi)
-            x = alloc_find(l->dev, host[lane], bytes);
-        if (x && x->shadow)
-            shadow_lane(w, lane, x, host[lane], bytes, site, write, ordered);
+            x = alloc_find(w->t->l->dev, host[lane], bytes);
+        if (x && x->shadow && !(!write && shadow_quiet(x)))
+            shadow_lane(w, lane, x, host[lane], bytes, site, write, &again);
     }
+    return again;
+}
+
+void shadow_bulk(struct warp *w, u32 lane, const uint64_t *host, u32 bytes, u32 site, bool write)
+{
+    lanes_shadow(w, 1u << lane, host, bytes, site, write);
+}
+
+void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write)
+{
+    const struct alloc *x = w->t->cache[site].alloc;
+    bool again = lanes_shadow(w, m, host, bytes, site, write);
+    if (write || !x || !shadow_quiet(x))
+        block_log_note(w,
+                       &(struct log_access){.m = m,
+                                            .bytes = bytes,
+                                            .site = site,
+                                            .how = write ? LOG_WRITE : LOG_READ,
+                                            .host = host},
+                       again);
+}
+
+/* ---- atomics ---- */
+
+void shadow_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site)
+{
+    struct log_access log = {.m = m, .bytes = bytes, .site = site, .how = LOG_ATOMIC, .host = host};
+    bool again = false;
+    for (u32 left = m; left; left &= left - 1) {
+        u32 lane = (u32)__builtin_ctz(left);
+        struct alloc *x = w->t->cache[site].alloc;
+        if (!x || host[lane] < x->lo || host[lane] + bytes > x->hi)
+            x = alloc_find(w->t->l->dev, host[lane], bytes);
+        if (!x || !x->shadow)
+            continue;
+        struct shadow *s = x->shadow;
+        uint64_t word = (host[lane] - x->lo) / 4, line = word / WORDS;
+        uint32_t me = my_mark(w, s), bit = (bytes == 8 ? 3u : 1u) << word % WORDS;
+        shadow_ever(s, host[lane] - x->lo, bytes);
+        if (bytes < 4)
+            continue;
+        now_written(w, x);
+        uint32_t who = word_race(w, s, word, 15, me, &again);
+        if (who)
+            report_race(w, lane, site, host[lane], x, "updates", "writes", who);
+        again |= mark_own(__atomic_load_n(&s->read[line], __ATOMIC_RELAXED), bit, me);
+        for (uint64_t c = word; c < word + bytes / 4; c++)
+            atom_mark(s, c, me);
+    }
+    if (bytes >= 4)
+        block_log_note(w, &log, again);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * global_shadow.h - the shadow of one buffer of global memory: which block wrote what in this
- * launch, and what was ever written.
+ * global_shadow.h - the shadow of one buffer of global memory: which block wrote, read or updated
+ * what in this launch, and what was ever written.
  *
  * A line is 32 words. Nearly always one block alone writes to a line, so there is one mark per
  * line with the words it has; marks of single words only where blocks share a line.
@@ -9,7 +9,7 @@
  * Invariants
  * 1. Marks grow from launch to launch: one that is not above the launch's floor is of an
  *    earlier launch and says nothing. So nothing is cleared between launches.
- * 2. word[] of a line holds something only while line[] says so.
+ * 2. word[] and part[] of a line hold something only while line[] says so.
  */
 #ifndef SIMT_GLOBAL_SHADOW_H
 #define SIMT_GLOBAL_SHADOW_H
@@ -25,16 +25,23 @@ enum { SHADOW_LINE = 128 };
 struct shadow {
     uint64_t *line; /* who << 32 | which words; or "see the words" << 32 */
     uint32_t *word;
+    uint8_t *part;  /* per word: which of its bytes its block wrote */
+    uint64_t *read; /* per line: who << 32 | which words, of the last reader */
+    uint64_t *atom; /* per line: floor + 1 << 32 | which words were updated atomically, */
+    uint32_t *by;   /* and per word who did; floor + 1: several blocks */
+    uint16_t
+        *fence;     /* per word: fences of its block before it wrote; NULL: nothing orders blocks */
     uint32_t *ever; /* per line: which words were ever written; NULL: all of it was */
-    size_t lines;
+    size_t lines, words;
     uint32_t floor;   /* of this launch; floor + 1: see the words; floor + 2 + n: block n */
     uint32_t written; /* in this launch */
 };
 
 struct shadow *shadow_new(uint64_t bytes, bool ever_written);
 void shadow_free(struct shadow *s);
-/* A launch begins whose blocks are numbered below `blocks`. */
-void shadow_begin(struct shadow *s, uint64_t blocks);
+/* A launch begins whose blocks are numbered below `blocks`; orders: they may wait for each other.
+ */
+void shadow_begin(struct shadow *s, uint64_t blocks, bool orders);
 void shadow_ever(struct shadow *s, uint64_t at, uint64_t bytes); /* something wrote it */
 
 #endif

@@ -15,6 +15,7 @@
  * byte and, of each half, the set of warps that read since the last barrier.
  */
 #include "simt/check/shared_race.h"
+#include "simt/check/block_log.h"
 
 #include <string.h>
 
@@ -26,17 +27,15 @@ static bool ordered(const struct warp *w, uint32_t warp, uint32_t time)
 static void report(struct warp *w, u32 lane, u32 site, uint32_t at, enum simt_finding_kind kind,
                    uint32_t owarp, uint32_t olane, uint32_t osite, const char *what)
 {
-    if (!finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL, (int)owarp,
-                     olane == LANE_MANY ? 0 : (int)olane, (int)osite,
-                     "shared memory at offset %u: %s", at, what))
-        warp_abort(w);
+    finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL, (int)owarp,
+                olane == LANE_MANY ? 0 : (int)olane, (int)osite, "shared memory at offset %u: %s",
+                at, what);
 }
 
 static void report_unset(struct warp *w, u32 lane, u32 site, uint32_t at)
 {
-    if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED, at, NULL, -1, -1,
-                     -1, "shared memory at offset %u: read before anything wrote it", at))
-        warp_abort(w);
+    finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED, at, NULL, -1, -1, -1,
+                "shared memory at offset %u: read before anything wrote it", at);
 }
 
 /* Each byte of them was read by this lane and no other. */
@@ -63,8 +62,10 @@ static void check_write(struct warp *w, u32 lane, u32 site, uint32_t at, struct 
     else if (c->wtime && (c->wbytes & bytes) && !ordered(w, c->wwarp, c->wtime) &&
              (c->wwarp != me || c->wlane != lane) &&
              !(c->wwarp == me && c->wsite == (uint16_t)site && c->wtime == now))
-        report(w, lane, site, at, SIMT_RACE_SHARED, c->wwarp, c->wlane, c->wsite,
-               "two threads write it with no barrier in between");
+        report(w, lane, site, at,
+               store_repeats(w, lane, site, w->blk->b.smem + at) ? SIMT_SAME_VALUE
+                                                                 : SIMT_RACE_SHARED,
+               c->wwarp, c->wlane, c->wsite, "two threads write it with no barrier in between");
     else if (c->rtime && (c->rbytes & bytes) && !ordered(w, c->rwarp, c->rtime) &&
              (c->rwarp != me || !only_reader(c, lane, c->rbytes & bytes)))
         report(w, lane, site, at, SIMT_RACE_SHARED, c->rwarp,

@@ -18,6 +18,7 @@
  * Invariant: of two accesses to one word in one epoch, both in the list, either none is a store
  * or both are of one thread. So the order of the list is an order the cells may see.
  */
+#include "simt/check/block_log.h"
 #include "simt/check/shared_race.h"
 
 #include <string.h>
@@ -87,6 +88,7 @@ static void epoch_next(struct blk *b)
 
 void race_all_met(struct blk *b)
 {
+    block_log_clear(b);
     log_check(b);
     forget(b);
     b->quiet = !b->flights && !b->hop && !b->t->l->direct;
@@ -113,6 +115,7 @@ void race_reset(struct blk *b)
     if (b->flights)
         memset(b->stored, 0, b->cells * sizeof *b->stored);
     memset(b->locks, 0, sizeof b->locks);
+    block_log_clear(b);
     forget(b);
     log_forget(b);
     b->flights = b->hidden = b->written = 0;

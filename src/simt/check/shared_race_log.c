@@ -39,9 +39,8 @@ void log_arm(struct blk *b)
 /* It may be told in another warp's turn, so only the launch is stopped here. */
 static void report(struct warp *w, u32 lane, u32 site, u32 at)
 {
-    if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED, at, NULL, -1, -1,
-                     -1, "shared memory at offset %u: read before anything wrote it", at))
-        atomic_store(&w->t->l->stop, 1);
+    finding_add(&(struct finding_where){w, lane, site}, SIMT_UNINITIALISED, at, NULL, -1, -1, -1,
+                "shared memory at offset %u: read before anything wrote it", at);
 }
 
 static void check_words(struct warp *w, u32 at, u32 n, u32 site)

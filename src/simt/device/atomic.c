@@ -140,34 +140,57 @@ static u64 apply(void *p, u32 esize, u32 kind, bool flush, u64 b, u64 c)
 
 /* A lock is taken and given back by compare-and-swap and exchange: what was done under
  * it comes before what is done by whoever takes it next. All locks of a block count as one. */
-static void lock_orders(struct warp *w)
+void lock_acquires(struct warp *w)
+{
+    const uint32_t *locks = w->blk->locks;
+    for (uint32_t i = 0; i < w->blk->b.nwarps; i++)
+        w->clock[i] = w->clock[i] > locks[i] ? w->clock[i] : locks[i];
+}
+
+void lock_releases(struct warp *w)
 {
     uint32_t *locks = w->blk->locks;
-    for (uint32_t i = 0; i < w->blk->b.nwarps; i++) {
-        w->clock[i] = w->clock[i] > locks[i] ? w->clock[i] : locks[i];
-        locks[i] = w->clock[i];
-    }
+    for (uint32_t i = 0; i < w->blk->b.nwarps; i++)
+        locks[i] = w->clock[i] > locks[i] ? w->clock[i] : locks[i];
     clock_tick(w);
     locks[w->w.id] = w->clock[w->w.id];
     clock_tick(w);
+}
+
+static void lock_orders(struct warp *w)
+{
+    lock_acquires(w);
+    lock_releases(w);
 }
 
 static void note(struct warp *w, u32 lane, uint64_t host, u32 bytes, u32 site)
 {
     struct blk *b = w->blk;
     uint64_t at = host - (uint64_t)(uintptr_t)b->b.smem;
+    bool locks = atom_locks(site_of(w, site)->kind);
     if (at < b->b.smem_bytes) {
-        enum atom_op op = atom_op_of(site_of(w, site)->kind);
         if (!b->cell)
             return;
         race_atomic(w, lane, at, bytes, site);
-        if (op == ATOM_CAS || op == ATOM_EXCH)
+        if (locks)
             lock_orders(w);
         return;
     }
-    struct alloc *x = alloc_find(w->t->l->dev, host, bytes);
-    if (x && x->shadow)
+    struct alloc *x = locks ? alloc_find(w->t->l->dev, host, bytes) : NULL;
+    if (x && x->shadow) {
         shadow_ever(x->shadow, host - x->lo, bytes);
+        lock_orders(w);
+    }
+}
+
+/* All lanes at once; a lock is not data. */
+static void note_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site)
+{
+    const struct sw_site *s = site_of(w, site);
+    if (s->flags & SW_RELEASE)
+        fence_count(w);
+    if (!atom_locks(s->kind))
+        shadow_atomic(w, m, host, bytes, site);
 }
 
 void dev_atom(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *dst, const void *b,
@@ -181,6 +204,8 @@ void dev_atom(struct sw_warp *sw, u32 m, const void *addr, u32 site, void *dst, 
     bool wide = s->esize == 8;
     lanes_resolve(w, &m, addr, site, s->esize, true, host, &space);
     count_atomic(w, m, host, s->esize, site, space == SW_SHARED);
+    if (space != SW_SHARED && w->t->l->dev->config.check == SIMT_CHECK_FULL)
+        note_global(w, m, host, s->esize, site);
     for (u32 left = asked; left; left &= left - 1) {
         u32 i = (u32)__builtin_ctz(left);
         u64 x = wide ? ((const u64 *)b)[i] : ((const u32 *)b)[i];

@@ -131,9 +131,11 @@ static inline bool wanted(const struct warp *w, u32 site, u32 n)
 }
 
 /* All lanes inside shared memory at every offset, and aligned. */
-INLINE bool shared_inside(const struct warp *w, const u32 *a, s64 lo, s64 hi, u32 bytes)
+INLINE bool shared_inside(const struct warp *w, const struct sw_site *s, const u32 *a, s64 lo,
+                          s64 hi, u32 bytes)
 {
-    u32 bad = 0, low = 0, size = w->blk->b.smem_bytes, span = (u32)(hi - lo), off = (u32)lo;
+    u32 begin, size = smem_window(w, s, &begin), bad = 0, low = 0, span = (u32)(hi - lo);
+    u32 off = (u32)lo - begin;
     if (size < span)
         return false;
     for (int i = 0; i < WARP; i++) {
@@ -149,7 +151,7 @@ static HOT bool loads_shared(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
     const struct sw_site *s = site_of(w, site);
     u32 bytes = (u32)s->esize * s->vec;
     const u32 *a = (const u32 *)(const void *)(w->w.fr + s->addr);
-    if (!shared_inside(w, a, lo, hi, bytes) ||
+    if (!shared_inside(w, s, a, lo, hi, bytes) ||
         (w->blk->cell && !race_read_later(w, a, bytes, site, n)))
         return false;
     enum pattern how = pattern_of(a, bytes);
@@ -161,12 +163,13 @@ static HOT bool loads_shared(struct warp *w, u32 site, u32 n, s64 lo, s64 hi)
     return true;
 }
 
-static HOT bool strip_fits(const struct warp *w, const u32 *a, s64 lo, s64 hi, u32 lanes, u32 step)
+static HOT bool strip_fits(const struct warp *w, const struct sw_site *s, const u32 *a, s64 lo,
+                           s64 hi, u32 lanes, u32 step)
 {
     u32 bad = 0;
     for (u32 i = 0; i < WARP; i++)
         bad |= (a[i] - a[i & (0 - lanes)]) ^ step * (i & (lanes - 1));
-    return !bad && shared_inside(w, a, lo, hi, 4);
+    return !bad && shared_inside(w, s, a, lo, hi, 4);
 }
 
 u32 dev_strip(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi, u32 kind)
@@ -181,7 +184,8 @@ u32 dev_strip(struct sw_warp *sw, u32 m, u32 site, u32 n, s64 lo, s64 hi, u32 ki
     }
     w->last_site = site;
     return m == (u32)ALL && !cfg->profile &&
-           strip_fits(w, a, lo, hi, kind >> STRIP_LANES_SHIFT, kind & STRIP_ROW ? 4 : 0) &&
+           strip_fits(w, site_of(w, site), a, lo, hi, kind >> STRIP_LANES_SHIFT,
+                      kind & STRIP_ROW ? 4 : 0) &&
            (!w->blk->cell || race_read_later(w, a, 4, site, n));
 }
 

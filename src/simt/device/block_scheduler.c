@@ -73,9 +73,21 @@ static HOT void clocks_meet(struct blk *b, struct barrier *bar)
         memset(bar->fenced, 0, sizeof bar->fenced);
 }
 
+/* Hardware lets it pass; what the others were to do before it may be missing. */
+static void warn_exit(struct blk *b, const struct barrier *bar)
+{
+    struct warp *w = &b->warp[__builtin_ctz(bar->waiting_mask)];
+    finding_add(
+        &(struct finding_where){w, w->w.live ? (u32)__builtin_ctz(w->w.live) : 0, bar->site},
+        SIMT_BARRIER_EXIT, 0, NULL, -1, -1, -1,
+        "a barrier of the whole block, of which %u of %u warps have left", b->done, b->b.nwarps);
+}
+
 static void barrier_complete(struct blk *b, struct barrier *bar)
 {
     uint32_t n = b->b.nwarps;
+    if (b->done && !bar->expected && bar->waiting_mask && b->cell)
+        warn_exit(b, bar);
     if (has_clocks(b))
         clocks_meet(b, bar);
     for (uint32_t m = bar->waiting_mask; m; m &= m - 1) {
@@ -413,11 +425,20 @@ void spare_release(struct simt *dev)
     xfree(dev->spare);
 }
 
+/* The kernel's frame as its compiler gave it, or a guess; and room for what it calls. */
+size_t stack_bytes(const struct launch *l)
+{
+    size_t frame = (size_t)l->mod->stack_bytes;
+    if (!frame)
+        frame = l->k->frame_bytes + (size_t)l->k->insn_count * 256;
+    return frame + (256 << 10);
+}
+
 /* Twice as many fibers as before. Warps keep pointers to theirs, so none moves. */
 static bool fibers_more(struct worker *t)
 {
     uint32_t add = t->fiber_count ? t->fiber_count : 1;
-    size_t bytes = t->l->k->frame_bytes + (size_t)t->l->form->block_count * 64 + (256 << 10);
+    size_t bytes = stack_bytes(t->l);
 
     if (t->fiber_count + add > MAX_RESIDENT * MAX_WARPS)
         return false;
@@ -451,9 +472,7 @@ static void warp_run(struct worker *t, struct warp *w)
         fiber_start(w->fiber, warp_main, w);
     }
     w->state = WARP_READY;
-    t->running = w;
     fiber_resume(w->fiber);
-    t->running = NULL;
     if (w->state != WARP_DONE)
         return;
     t->idle[t->idle_count++] = w->fiber;
@@ -625,6 +644,7 @@ static void blk_free(struct blk *b, uint32_t nwarps)
     xfree(b->cell);
     xfree(b->stored);
     xfree(b->logs);
+    xfree(b->log);
     xfree(b->late_known);
     xfree(b->late);
     xfree(b->late_at);
@@ -651,6 +671,7 @@ void worker_release(struct worker *t)
     xfree(t->fast);
     xfree(t->wanted);
     xfree(t->spread);
+    xfree(t->told);
     xfree(t->sure);
     reuse_free(t);
     xfree(t->counts);

@@ -4,6 +4,7 @@
 #include "simt/hopper/hopper.h"
 
 #include "simt/device/convert.h"
+#include "simt/ptx/call_kinds.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -14,9 +15,14 @@ static u64 dev_cvt(u32 how, u64 bits)
     return convert_bits(how, bits);
 }
 
-static void dev_fence(struct sw_warp *w, u32 site)
+static void dev_fence(struct sw_warp *sw, u32 site)
 {
-    warp_of(w)->last_site = site;
+    struct warp *w = warp_of(sw);
+    w->last_site = site;
+    if (!(site_of(w, site)->kind & FENCE_BLOCK))
+        fence_count(w);
+    if (w->blk->cell)
+        lock_releases(w);
     atomic_thread_fence(memory_order_seq_cst);
 }
 

@@ -62,9 +62,10 @@ struct simt_module {
     struct simt_module *next;
 };
 
+/* A finding with its cause: the kind, and the user's line or, without one, the PTX line. */
 struct finding_slot {
     struct simt_finding f;
-    uint32_t site, other_site;
+    int file, line;
 };
 
 struct simt {
@@ -89,6 +90,8 @@ struct launch {
     uint64_t blocks, sample; /* blocks or clusters of the grid; those to run */
     uint64_t marks;          /* blocks of the grid */
     bool direct;             /* check full: the cells are asked by others, too, and must know all */
+    bool orders;             /* blocks may be ordered: by fences, locks, clusters */
+    uint32_t *fences;        /* check full, and they may: how many each block executed */
     /* Written for every block, on a line of the host's cache that nothing else is on. */
     char apart[128];
     atomic_uint_fast64_t next_block;
@@ -219,6 +222,7 @@ struct blk {
     uint32_t locks[MAX_WARPS]; /* clock of those that gave locks back */
     uint8_t *smem_alloc, *local;
     u64 *logs;
+    struct block_log *log;   /* check full: block_log.c */
     uint32_t written;        /* words from the first on that are full */
     struct cluster *cluster; /* hopper.h; NULL: launched without */
     struct hopper *hop;
@@ -245,12 +249,13 @@ struct worker {
     struct fiber **fibers; /* all of this worker's; each stays where it is */
     struct fiber **idle;   /* those no warp runs on */
     uint32_t fiber_count, idle_count;
-    struct range *cache;   /* per site */
-    struct memo *memo;     /* MEMO_WAYS per site */
-    struct sw_fast *fast;  /* per site: what kernels may do without a call */
-    struct sure *sure;     /* per site; check full */
-    uint8_t *wanted;       /* per first site of a group of loads: batched_access.c */
-    struct spread *spread; /* likewise */
+    struct range *cache;        /* per site */
+    struct memo *memo;          /* MEMO_WAYS per site */
+    struct sw_fast *fast;       /* per site: what kernels may do without a call */
+    struct sure *sure;          /* per site; check full */
+    uint8_t *wanted;            /* per first site of a group of loads: batched_access.c */
+    struct spread *spread;      /* likewise */
+    struct finding_slot **told; /* per site: what it reported last */
     uint64_t *counts;
     struct site_use *use; /* per site, or NULL */
     struct simt_counters n;
@@ -261,7 +266,6 @@ struct worker {
     uint64_t run_next, run_end;       /* blocks it has taken */
     uint64_t share;                   /* blocks it will run, about */
     uint64_t atomic_low, atomic_high; /* global addresses */
-    struct warp *running;
     void *wgmma_scratch;
     uint64_t progress_seen; /* cluster.c: when no warp could go on last */
     uint32_t idle_rounds;
@@ -277,6 +281,13 @@ static inline struct warp *warp_of(struct sw_warp *w)
 static inline const struct sw_site *site_of(const struct warp *w, uint32_t site)
 {
     return &w->t->l->k->sites[site];
+}
+
+/* Where in shared memory the instruction may be: *begin, and so many bytes. */
+static inline u32 smem_window(const struct warp *w, const struct sw_site *s, u32 *begin)
+{
+    *begin = s->begin;
+    return s->end ? s->end - s->begin : w->blk->b.smem_bytes;
 }
 
 /* The lanes of an instruction's register number i; NULL when it is not wanted. */
@@ -307,6 +318,13 @@ static inline void clock_tick(struct warp *w)
         w->log_time = w->clock[w->w.id];
 }
 
+/* The block has executed one: what it wrote may be handed to others. */
+static inline void fence_count(const struct warp *w)
+{
+    if (w->t->l->fences)
+        __atomic_fetch_add(&w->t->l->fences[w->blk->index], 1, __ATOMIC_SEQ_CST);
+}
+
 /* device.c */
 struct alloc *alloc_find(const struct simt *dev, uint64_t addr, uint64_t bytes);
 struct alloc *alloc_nearest(const struct simt *dev, uint64_t addr);
@@ -316,14 +334,16 @@ struct finding_where {
     struct warp *w;
     uint32_t lane, site;
 };
-/* True when the caller may go on; false: too many, the launch stops. */
-bool finding_add(const struct finding_where *at, enum simt_finding_kind kind, uint64_t address,
+/* Findings of one cause are one, with a count. Whoever reports goes on: no launch ends because it
+ * has reported too often. */
+void finding_add(const struct finding_where *at, enum simt_finding_kind kind, uint64_t address,
                  const struct alloc *near, int other_warp, int other_lane, int other_site,
                  const char *fmt, ...) __attribute__((format(printf, 8, 9)));
 
 /* block_scheduler.c */
 void spare_release(struct simt *dev);
 void worker_run(struct worker *t);
+size_t stack_bytes(const struct launch *l); /* of one warp */
 void worker_release(struct worker *t);
 _Noreturn void warp_abort(struct warp *w);
 void warp_yield(struct warp *w, enum warp_state state);
@@ -375,6 +395,9 @@ void reuse_total(const struct launch *l, struct simt_counters *c);
 /* global_shadow.c: As shadow_global() for lanes side by side, when there is nothing to report. */
 bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write);
 void shadow_global(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site, bool write);
+void shadow_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site);
+/* By the asynchronous proxy, on behalf of a lane. */
+void shadow_bulk(struct warp *w, u32 lane, const uint64_t *host, u32 bytes, u32 site, bool write);
 bool shadow_quiet(const struct alloc *x); /* nothing can be wrong with reading it */
 
 /* shared_race.c */
@@ -404,6 +427,10 @@ void dev_cp_wait(struct sw_warp *, u32 left, u32 site);
 void cp_land_all(struct warp *w);
 
 u64 atom_combine(u32 kind, u64 old, u64 b, u64 c);
+/* What was done under a lock or before a fence comes before what is done by whoever then takes the
+ * lock or reads a flag. */
+void lock_releases(struct warp *w);
+void lock_acquires(struct warp *w);
 
 /* profile.c */
 void profile_table(struct sw_ops *ops);

@@ -31,6 +31,9 @@
 #define FORGET(stack, bytes)        ((void)0)
 #endif
 
+/* Below a stack nothing can be touched: pages of every size that machines have fit into it. */
+enum { GUARD = 256 << 10 };
+
 void simt_fiber_switch(void **save, void *to);
 void simt_fiber_entry(void);
 
@@ -98,12 +101,12 @@ bool fiber_init(struct fiber *f, size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     bytes = (bytes + page - 1) / page * page;
-    char *p = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE,
+    char *p = mmap(NULL, bytes + GUARD, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return false;
-    mprotect(p, page, PROT_NONE);
-    *f = (struct fiber){.stack = p + page, .bytes = bytes};
+    mprotect(p, GUARD, PROT_NONE);
+    *f = (struct fiber){.stack = p + GUARD, .bytes = bytes};
 #if defined(__SANITIZE_THREAD__)
     f->tsan = __tsan_create_fiber(0);
 #endif
@@ -112,9 +115,8 @@ bool fiber_init(struct fiber *f, size_t bytes)
 
 void fiber_release(struct fiber *f)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (f->stack)
-        munmap(f->stack - page, f->bytes + page);
+        munmap(f->stack - GUARD, f->bytes + GUARD);
 #if defined(__SANITIZE_THREAD__)
     if (f->tsan)
         __tsan_destroy_fiber(f->tsan);

@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Blocks whose fences are counted; stack of a warp. */
+enum { MAX_FENCED = 1 << 22, MAX_STACK = 256 << 20 };
+
 static bool refuse(struct simt_result *out, struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static bool refuse(struct simt_result *out, struct arena *a, const char *fmt, ...)
@@ -139,6 +142,7 @@ static void *worker_thread(void *arg)
     t->cache = apart((l->k->site_count + 1) * sizeof *t->cache);
     t->wanted = apart(l->k->site_count + 1);
     t->spread = apart((l->k->site_count + 1) * sizeof *t->spread);
+    t->told = apart((l->k->site_count + 1) * sizeof *t->told);
     if (l->dev->config.check == SIMT_CHECK_FULL)
         t->sure = apart((l->k->site_count + 1) * sizeof *t->sure);
     for (u32 site = 0; l->dev->config.check == SIMT_CHECK_OFF && site < l->k->site_count; site++)
@@ -184,7 +188,7 @@ static void begin_shadows(const struct launch *l)
 {
     for (size_t i = 0; i < l->dev->alloc_count; i++)
         if (l->dev->alloc[i].shadow)
-            shadow_begin(l->dev->alloc[i].shadow, l->marks);
+            shadow_begin(l->dev->alloc[i].shadow, l->marks, l->fences != NULL);
 }
 
 /* A sample stands for the whole grid. */
@@ -231,6 +235,8 @@ static void gather(struct launch *l, struct arena *a, struct simt_result *out)
                 f[i].kind == SIMT_TRAP || f[i].kind == SIMT_WRITE_TO_INPUT ||
                 f[i].kind == SIMT_TENSOR_MAP)
                 out->outcome = SIMT_FAULT;
+    if (out->outcome == SIMT_OK && atomic_load(&l->stop))
+        out->outcome = SIMT_FAULT; /* a grid that was cut short is not ok */
     if (out->outcome != SIMT_OK && l->slots)
         out->text = f[l->slots - 1].text;
 }
@@ -281,10 +287,21 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
     if (!l.form->fn)
         return error_set(err, ERROR_USE, "%s was translated for other blocks than %ux%ux%u",
                          spec->kernel, spec->block[0], spec->block[1], spec->block[2]);
+    if (stack_bytes(&l) > MAX_STACK) {
+        refuse(out, a,
+               "%s needs a stack of %zu bytes per warp on this device; at most %d fit: split the "
+               "kernel, or unroll less",
+               k->name, stack_bytes(&l), MAX_STACK);
+        return true;
+    }
     l.slot = arena_array(a, l.max_slots + 1, sizeof *l.slot);
     l.started_ms = clock_ms();
     l.deadline_ms = l.started_ms + dev->config.watchdog_ms;
     int64_t start_us = clock_us();
+    l.orders =
+        k->strong & SW_K_ORDERS || spec->cluster[0] * spec->cluster[1] * spec->cluster[2] > 1;
+    if (l.orders && dev->config.check == SIMT_CHECK_FULL && l.marks <= MAX_FENCED)
+        l.fences = xmalloc(l.marks * sizeof *l.fences);
     begin_shadows(&l);
     run_workers(&l);
     out->seconds = (double)(clock_us() - start_us) * 1e-6;
@@ -296,8 +313,12 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
         worker_release(&l.workers[i]);
     }
     xfree(l.workers);
+    xfree(l.fences);
     buf_release(&l.printed);
     if (failed)
-        return error_set(err, ERROR_MACHINE, "no memory for the stacks of %s", k->name);
+        return error_set(err, ERROR_MACHINE,
+                         "no memory for the stacks of %s: %zu bytes for each of "
+                         "%u warps",
+                         k->name, stack_bytes(&l), l.nwarps);
     return true;
 }

@@ -125,10 +125,11 @@ fast_shared(const struct warp *w, const struct sw_site *s, const u32 *a, u32 byt
     }
     uint64_t at = (u32)(first + (u32)s->off);
     uint64_t span = row ? bytes : (uint64_t)bytes * WARP;
+    u32 begin, size = smem_window(w, s, &begin);
     f->at = at + (uint64_t)(uintptr_t)w->blk->b.smem;
     f->space = SW_SHARED;
     f->shape = !row ? SHAPE_ROW : SHAPE_SAME;
-    return (!row || !same) && at + span <= w->blk->b.smem_bytes && !(at & (bytes - 1));
+    return (!row || !same) && (u32)at - begin + span <= size && !(at & (bytes - 1));
 }
 
 /* Global memory inside the buffer this instruction touched last. */
@@ -198,13 +199,13 @@ static inline __attribute__((always_inline)) bool fast_mixed(struct warp *w,
                                                              void *const *dst)
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
-    u32 at[WARP], bad = 0, low = 0, size = w->blk->b.smem_bytes, off = (u32)s->off;
+    u32 at[WARP], bad = 0, low = 0, begin, size = smem_window(w, s, &begin), off = (u32)s->off;
     if (s->space != SW_SHARED || !(s->flags & SW_A32) || m != (u32)ALL || s->esize > 4 ||
         s->flags & SW_WIDE || size < bytes)
         return false;
     for (int i = 0; i < WARP; i++) {
         at[i] = a[i] + off;
-        bad |= at[i] | (size - bytes - at[i]);
+        bad |= (at[i] - begin) | (size - bytes - (at[i] - begin));
         low |= at[i];
     }
     if (bad >> 31 || low & (bytes - 1) || (w->blk->cell && !race_read_later(w, a, bytes, site, 1)))
@@ -286,7 +287,8 @@ static inline void learn(const struct warp *w, u32 site, u32 span, bool write)
     const struct range *c = &w->t->cache[site];
     if (full && !shared && (!c->alloc || !shadow_quiet(c->alloc)))
         return;
-    u64 lo = shared ? 0 : c->lo, hi = shared ? w->blk->b.smem_bytes : c->hi;
+    u32 begin, size = smem_window(w, s, &begin);
+    u64 lo = shared ? begin : c->lo, hi = shared ? (u64)begin + size : c->hi;
     if (hi - lo < span ||
         (!shared && (!c->alloc || (write && c->alloc->flags & SIMT_ALLOC_READONLY))))
         return;
@@ -302,6 +304,8 @@ static inline void may_poll(struct sw_warp *sw, const struct sw_site *s)
 {
     if (!(s->flags & SW_STRONG))
         return;
+    if (warp_of(sw)->blk->cell && s->space != SW_SHARED)
+        lock_acquires(warp_of(sw)); /* it may read what a fence has handed over */
     warp_of(sw)->polled = true;
     if (sw->fuel > 50)
         sw->fuel = 50;
@@ -415,7 +419,7 @@ static inline __attribute__((always_inline)) bool few_words(struct warp *w, cons
                                                             bool write)
 {
     const struct simt_config *cfg = &w->t->l->dev->config;
-    u32 size = w->blk->b.smem_bytes, off = (u32)s->off;
+    u32 begin, size = smem_window(w, s, &begin), off = (u32)s->off;
     if (s->space != SW_SHARED || !(s->flags & SW_A32) || s->flags & SW_WIDE || s->esize != 4 ||
         s->vec != 1 || !reg || __builtin_popcount(m) > 8 || size < 4 || cfg->counters ||
         cfg->check == SIMT_CHECK_FULL)
@@ -423,7 +427,7 @@ static inline __attribute__((always_inline)) bool few_words(struct warp *w, cons
     u32 bad = 0;
     for (u32 left = m; left; left &= left - 1) {
         u32 at = a[__builtin_ctz(left)] + off;
-        bad |= (u32)(at > size - 4) | (at & 3);
+        bad |= (u32)(at - begin > size - 4) | (at & 3);
     }
     if (bad)
         return false;
@@ -508,6 +512,11 @@ static HOT void store(struct sw_warp *sw, u32 m, u32 site, const void *addr)
     enum sw_space space;
     struct fast f;
     u32 bytes = (u32)s->esize * s->vec;
+    if (UNLIKELY(s->flags & SW_RELEASE)) {
+        fence_count(w);
+        if (w->blk->cell)
+            lock_releases(w);
+    }
     if (m != (u32)ALL && few_words(w, s, m, addr, src[0], site, true))
         return;
     if (fast_case(w, s, m, addr, bytes, site, &f) && f.shape == SHAPE_ROW &&
@@ -558,10 +567,10 @@ static inline __attribute__((always_inline)) bool affine_row(const struct warp *
         return false;
     f->shape = SHAPE_ROW;
     if (s->space == SW_SHARED && s->flags & SW_A32) {
-        u32 at = (u32)base + (u32)s->off;
+        u32 at = (u32)base + (u32)s->off, begin, size = smem_window(w, s, &begin);
         f->space = SW_SHARED;
         f->at = at + (u64)(uintptr_t)w->blk->b.smem;
-        return at + (u64)bytes * WARP <= w->blk->b.smem_bytes && !(at & (bytes - 1));
+        return at - begin + (u64)bytes * WARP <= size && !(at & (bytes - 1));
     }
     const struct range *c = &w->t->cache[site];
     f->space = SW_GLOBAL;
@@ -608,7 +617,7 @@ HOT void dev_sta(struct sw_warp *sw, u32 m, u64 base, u32 wrapped, u32 site)
     struct warp *w = warp_of(sw);
     const struct sw_site *s = site_of(w, site);
     struct fast f;
-    if (affine_row(w, s, m, base, wrapped, site, &f) &&
+    if (affine_row(w, s, m, base, wrapped, site, &f) && !(s->flags & SW_RELEASE) &&
         (f.space == SW_SHARED || !(w->t->cache[site].alloc->flags & SIMT_ALLOC_READONLY)) &&
         checks_done(w, &f, (u32)s->esize * s->vec, site, true)) {
         void *src[8];
@@ -648,8 +657,10 @@ void dev_ldun(struct sw_warp *sw, u32 m, u64 addr, u32 site, u64 *out)
             out[v] = load_one(q + (size_t)v * s->esize, s->esize, s->flags & SW_SIGNED);
         return;
     }
-    u64 near = s->flags & SW_A32 ? (u32)at : at, size = w->blk->b.smem_bytes;
-    if (s->space == SW_SHARED && near < size && bytes <= size - near && !(near & (bytes - 1)) &&
+    u64 near = s->flags & SW_A32 ? (u32)at : at;
+    u32 begin, size = smem_window(w, s, &begin);
+    if (s->space == SW_SHARED && near >= begin && near - begin < size &&
+        bytes <= size - (near - begin) && !(near & (bytes - 1)) &&
         (!w->blk->cell || race_read_same(w, m, (u32)near, bytes, site))) {
         w->last_site = site;
         if (cfg->counters) {

@@ -8,6 +8,7 @@
  * An access goes: lane addresses -> host addresses with checks -> data.
  * Lanes that fail a check are dropped and reported; the rest goes on.
  */
+#include "simt/check/block_log.h"
 #include "simt/hopper/hopper.h"
 
 #include <string.h>
@@ -21,35 +22,33 @@ static void report_bounds(struct warp *w, u32 lane, u32 site, uint64_t at, u32 b
     const struct alloc *near = alloc_nearest(w->t->l->dev, at);
     const char *what = write ? "writes" : "reads";
     struct finding_where here = {w, lane, site};
-    bool go;
     if (near && near->gone && at >= near->lo && at < near->hi)
-        go = finding_add(&here, SIMT_OUT_OF_BOUNDS, at, near, -1, -1, -1,
-                         "%s %u bytes of %s after it was freed", what, bytes, near->name);
+        finding_add(&here, SIMT_OUT_OF_BOUNDS, at, near, -1, -1, -1,
+                    "%s %u bytes of %s after it was freed", what, bytes, near->name);
     else if (near && at + bytes > near->hi && at >= near->lo)
-        go = finding_add(&here, SIMT_OUT_OF_BOUNDS, at, near, -1, -1, -1,
-                         "%s %u bytes at offset %llu of %s, which has %llu bytes", what, bytes,
-                         (unsigned long long)(at - near->lo), near->name,
-                         (unsigned long long)(near->hi - near->lo));
+        finding_add(&here, SIMT_OUT_OF_BOUNDS, at, near, -1, -1, -1,
+                    "%s %u bytes at offset %llu of %s, which has %llu bytes", what, bytes,
+                    (unsigned long long)(at - near->lo), near->name,
+                    (unsigned long long)(near->hi - near->lo));
     else if (near)
-        go = finding_add(&here, SIMT_OUT_OF_BOUNDS, at, near, -1, -1, -1,
-                         "%s %u bytes at %#llx, outside every buffer; %s is nearest", what, bytes,
-                         (unsigned long long)at, near->name);
+        finding_add(&here, SIMT_OUT_OF_BOUNDS, at, near, -1, -1, -1,
+                    "%s %u bytes at %#llx, outside every buffer; %s is nearest", what, bytes,
+                    (unsigned long long)at, near->name);
     else
-        go = finding_add(&here, SIMT_OUT_OF_BOUNDS, at, NULL, -1, -1, -1,
-                         "%s %u bytes at %#llx; no buffer is registered", what, bytes,
-                         (unsigned long long)at);
-    if (!go)
-        warp_abort(w);
+        finding_add(&here, SIMT_OUT_OF_BOUNDS, at, NULL, -1, -1, -1,
+                    "%s %u bytes at %#llx; no buffer is registered", what, bytes,
+                    (unsigned long long)at);
 }
 
 static void report_window(struct warp *w, u32 lane, u32 site, int64_t at, u32 bytes, bool write,
                           const char *space, uint64_t size)
 {
-    if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_OUT_OF_BOUNDS, (uint64_t)at, NULL,
-                     -1, -1, -1, "%s %u bytes at offset %lld of %s memory, which has %llu bytes",
-                     write ? "writes" : "reads", bytes, (long long)at, space,
-                     (unsigned long long)size))
-        warp_abort(w);
+    const struct sw_site *s = site_of(w, site);
+    bool array = s->end && strcmp(space, "shared") == 0;
+    finding_add(&(struct finding_where){w, lane, site}, SIMT_OUT_OF_BOUNDS, (uint64_t)at, NULL, -1,
+                -1, -1, "%s %u bytes at offset %lld of %s%s%s, which has %llu bytes",
+                write ? "writes" : "reads", bytes, (long long)at, space,
+                array ? " array " : " memory", array ? s->array : "", (unsigned long long)size);
 }
 
 /* ---- addresses ---- */
@@ -74,10 +73,8 @@ static void global_check(struct warp *w, u32 *m, u32 site, u32 bytes, bool write
             report_bounds(w, lane, site, host[lane], bytes, write);
             *m &= ~(1u << lane);
         } else if (write && x->flags & SIMT_ALLOC_READONLY) {
-            if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_WRITE_TO_INPUT,
-                             host[lane], x, -1, -1, -1, "writes %u bytes to %s, which is an input",
-                             bytes, x->name))
-                warp_abort(w);
+            finding_add(&(struct finding_where){w, lane, site}, SIMT_WRITE_TO_INPUT, host[lane], x,
+                        -1, -1, -1, "writes %u bytes to %s, which is an input", bytes, x->name);
             *m &= ~(1u << lane);
         }
     }
@@ -90,11 +87,10 @@ static void align_check(struct warp *w, u32 *m, u32 site, u32 bytes, const uint6
         u32 lane = (u32)__builtin_ctz(left);
         if (((host[lane] - base) & (bytes - 1)) == 0)
             continue;
-        if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_MISALIGNED, host[lane] - base,
-                         NULL, -1, -1, -1,
-                         "an access of %u bytes at an address that is not a multiple of %u", bytes,
-                         bytes))
-            warp_abort(w);
+        finding_add(&(struct finding_where){w, lane, site}, SIMT_MISALIGNED, host[lane] - base,
+                    NULL, -1, -1, -1,
+                    "an access of %u bytes at an address that is not a multiple of %u", bytes,
+                    bytes);
         *m &= ~(1u << lane);
     }
 }
@@ -110,18 +106,22 @@ static inline __attribute__((always_inline)) void window_resolve(struct warp *w,
     uint64_t base =
         space == SW_SHARED ? (uint64_t)(uintptr_t)w->blk->b.smem : (uint64_t)(uintptr_t)w->w.local;
     uint64_t step = space == SW_SHARED ? 0 : w->w.local_bytes;
+    const struct sw_site *s = site_of(w, site);
+    u32 begin = 0;
+    if (space == SW_SHARED && s->space == SW_SHARED)
+        size = smem_window(w, s, &begin);
     uint64_t bad = 0, low_bits = 0, room = size - bytes;
     for (u32 i = 0; i < WARP; i++) {
-        uint64_t on = 0 - (uint64_t)(*m >> i & 1);
-        bad |= (host[i] | (room - host[i])) & on;
+        uint64_t on = 0 - (uint64_t)(*m >> i & 1), at = host[i] - begin;
+        bad |= (at | (room - at)) & on;
         low_bits |= host[i] & on;
     }
     if (check && UNLIKELY(bad >> 63 || bytes > size)) {
         for (u32 left = *m; left; left &= left - 1) {
             u32 lane = (u32)__builtin_ctz(left);
-            if (host[lane] <= size && bytes <= size - host[lane])
+            if (host[lane] - begin <= size && bytes <= size - (host[lane] - begin))
                 continue;
-            report_window(w, lane, site, (int64_t)host[lane], bytes, write,
+            report_window(w, lane, site, (int64_t)(host[lane] - begin), bytes, write,
                           space == SW_SHARED ? "shared" : "local", size);
             *m &= ~(1u << lane);
         }
@@ -187,13 +187,13 @@ static void global_slow(struct warp *w, u32 *m, u32 site, u32 bytes, bool write,
 static bool few_shared(const struct warp *w, u32 m, const u32 *a, const struct sw_site *s,
                        u32 bytes, uint64_t *host)
 {
-    u32 size = w->blk->b.smem_bytes;
+    u32 begin, size = smem_window(w, s, &begin);
     if (__builtin_popcount(m) > 8 || size < bytes)
         return false;
     memset(host, 0, WARP * sizeof *host);
     for (; m; m &= m - 1) {
         u32 lane = (u32)__builtin_ctz(m), at = a[lane] + (u32)s->off;
-        if (at > size - bytes || at & (bytes - 1))
+        if (at - begin > size - bytes || at & (bytes - 1))
             return false;
         host[lane] = at + (uint64_t)(uintptr_t)w->blk->b.smem;
     }
@@ -320,6 +320,8 @@ void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum
                     enum shape shape, u32 site, bool write)
 {
     const struct simt_config *c = &w->t->l->dev->config;
+    if (write && shape != SHAPE_ROW && c->check == SIMT_CHECK_FULL && space != SW_LOCAL)
+        store_lanes_meet(w, m, host, bytes, site);
     if (space == SW_SHARED) {
         if (c->counters) {
             if (shape == SHAPE_SAME || (shape == SHAPE_ROW && bytes == 4)) {

@@ -9,10 +9,27 @@
 #include <stdio.h>
 #include <string.h>
 
+/* outside: lanes that read from a lane which is not there, so that they get anything. At the end of
+ * a sum or a scan some do and nobody looks at what they got, so there the lane counts that has the
+ * result: the first, or the last. */
+static void shuffle_check(struct warp *w, u32 m, u32 mode, u32 outside, const u8 *from, u32 site)
+{
+    u32 first = m & (0 - m), last = UINT32_C(1) << (31 - __builtin_clz(m));
+    u32 counts = mode == SHFL_DOWN ? first : mode == SHFL_UP ? last : m;
+    if (!(outside & counts) || w->t->l->dev->config.check == SIMT_CHECK_OFF)
+        return;
+    u32 lane = (u32)__builtin_ctz(outside & counts);
+    finding_add(&(struct finding_where){w, lane, site}, SIMT_SHUFFLE, 0, NULL, -1, -1, -1,
+                "lane %u reads from lane %u, which %s (%08x do): its value is undefined", lane,
+                from[lane],
+                w->w.live >> from[lane] & 1 ? "does not take part" : "has left or is no thread", m);
+}
+
 u32 dev_shfl(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *src, const u32 *b,
              const u32 *c, u32 members, u32 site)
 {
-    u32 out[WARP], p = 0;
+    u32 out[WARP], p = 0, outside = 0;
+    u8 reads[WARP];
     const u32 *from = src;
     dev_sync(sw, m, members, site);
     for (u32 i = 0; i < WARP; i++) {
@@ -41,7 +58,11 @@ u32 dev_shfl(struct sw_warp *sw, u32 m, u32 mode, void *dst, const void *src, co
             j = i;
         p |= (u32)in << i;
         out[i] = from[j & 31];
+        reads[i] = (u8)(j & 31);
+        outside |= (u32) !(m >> (j & 31) & 1) << i;
     }
+    if (outside & m)
+        shuffle_check(warp_of(sw), m, mode, outside & m, reads, site);
     if (dst && m == ~0u)
         memcpy(dst, out, sizeof out);
     else

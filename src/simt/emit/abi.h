@@ -9,7 +9,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 10
+#define SIMT_ABI_VERSION 11
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -46,11 +46,13 @@ enum sw_class {
 };
 
 enum sw_site_flag {
-    SW_A32 = 1,      /* addresses are u32[32], else u64[32] */
-    SW_WIDE = 2,     /* register lanes are u64, else u32 */
-    SW_SIGNED = 4,   /* extend the sign of narrow loads */
-    SW_STRONG = 8,   /* volatile, relaxed, acquire, release: ordered on purpose */
-    SW_READONLY = 16 /* ld.global.nc, ld.const */
+    SW_A32 = 1,       /* addresses are u32[32], else u64[32] */
+    SW_WIDE = 2,      /* register lanes are u64, else u32 */
+    SW_SIGNED = 4,    /* extend the sign of narrow loads */
+    SW_STRONG = 8,    /* volatile, relaxed, acquire, release: ordered on purpose */
+    SW_READONLY = 16, /* ld.global.nc, ld.const */
+    SW_RELEASE = 32,  /* what came before it is visible to whoever sees it */
+    SW_UNFENCED = 64  /* a wgmma without wgmma.fence */
 };
 
 /* One memory or collective instruction, as the device needs to know it. */
@@ -77,6 +79,8 @@ struct sw_site {
     u32 regs;         /* its registers: index into sw_kernel.regs */
     s64 stride, wrap; /* lda, sta: from lane to lane; of lanes behind a wrap */
     const char *op;
+    u32 begin, end;    /* shared memory: of the array its address is in; end 0: any place */
+    const char *array; /* its name */
 };
 
 /* Where an instruction may go without asking the device: an address in [lo, lo + room) has all
@@ -255,7 +259,11 @@ struct sw_kernel {
     u32 loc_count;
 };
 
+/* In front of stack_bytes, so that the translator finds it in the file that the compiler wrote. */
+#define SW_STACK_MARK 0x9d1f4e63b7a2c805ull
+
 struct sw_module {
+    u64 stack_mark, stack_bytes; /* largest frame of a function, from the compiler; 0: unknown */
     u32 abi, kernel_count, file_count, var_count;
     const struct sw_kernel *kernels;
     const char *const *files;

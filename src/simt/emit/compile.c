@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum {
-    TRANSLATOR_VERSION = 1,
+    TRANSLATOR_VERSION = 2,
     TINY_KERNEL = 64,
     SMALL_KERNEL = 100,
     LONG_KERNEL = 600,
@@ -144,6 +144,7 @@ static size_t compiler_flags(struct text source, int lanes, int instructions, co
                                          "-fno-trapping-math",
                                          "-fwrapv",
                                          "-fno-stack-protector",
+                                         "-fstack-usage",
                                          "-fvisibility=default"};
     for (size_t i = 0; i < ARRAY_LEN(always); i++)
         flag[n++] = always[i];
@@ -170,6 +171,54 @@ static bool only_gcc(const char *flag)
     return strcmp(flag, "-fexpensive-optimizations") == 0 ||
            strcmp(flag, "-fschedule-insns") == 0 || strcmp(flag, "-fno-tree-dominator-opts") == 0 ||
            strcmp(flag, "-fno-tree-bit-ccp") == 0 || strcmp(flag, "-fdisable-rtl-combine") == 0;
+}
+
+/* ---- the frame ---- */
+
+/* The largest of "file:line:function\tbytes\tstatic" lines. */
+static uint64_t largest_frame(struct text t)
+{
+    uint64_t most = 0;
+    for (const char *p = t.data; p && (p = strchr(p, '\t')) != NULL; p = strchr(p, '\n')) {
+        uint64_t bytes = strtoull(p + 1, NULL, 10);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* What -fstack-usage said, in the file that the compiler put beside its output; 0: nothing. */
+static uint64_t frame_bytes(const char *temp, struct arena *a)
+{
+    const char *dot = strrchr(temp, '.');
+    char *names[] = {arena_printf(a, "%s--.su", temp),                     /* gcc */
+                     arena_printf(a, "%.*s.su", (int)(dot - temp), temp)}; /* clang */
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct error err = {0};
+        struct text t;
+        if (file_exists(names[i]) && file_read(names[i], 16 << 20, a, &t, &err))
+            bytes = largest_frame(t);
+        unlink(names[i]);
+    }
+    return bytes;
+}
+
+/* The device sizes its stacks by it (abi.h: stack_mark). */
+static bool write_frame(const char *temp, uint64_t bytes, struct arena *a, struct error *err)
+{
+    const uint64_t mark = SW_STACK_MARK;
+    struct text t;
+    if (!file_read(temp, (size_t)1 << 30, a, &t, err))
+        return false;
+    char *at = memmem(t.data, t.len, &mark, sizeof mark);
+    if (!at || (size_t)(t.data + t.len - at) < sizeof mark + sizeof bytes)
+        return true; /* then it stays unknown */
+    FILE *f = fopen(temp, "r+b");
+    bool ok = f && fseek(f, (long)(at - t.data) + (long)sizeof mark, SEEK_SET) == 0 &&
+              fwrite(&bytes, sizeof bytes, 1, f) == 1;
+    if (f)
+        ok &= fclose(f) == 0;
+    return ok || error_set(err, ERROR_MACHINE, "cannot write to %s", temp);
 }
 
 /* `crashed`: the compiler itself broke, not over what it was given. */
@@ -199,11 +248,16 @@ static bool run_compiler(const char *cc, const char *const *flag, size_t flags, 
     struct proc_result r;
     if (!proc_run(&spec, a, &r, err))
         return error_add(err, "compiling a translated kernel with %s", cc);
+    uint64_t frame = frame_bytes(temp, a);
     if (r.end != PROC_EXITED || r.code != 0) {
         unlink(temp);
         *crashed = strstr(r.out.data, "internal compiler error") != NULL; /* gcc's words */
         return error_set(err, ERROR_MACHINE, "%s could not compile a translated kernel: %s: %.600s",
                          cc, proc_end_text(&r, a), r.out.data);
+    }
+    if (frame && !write_frame(temp, frame, a, err)) {
+        unlink(temp);
+        return false;
     }
     if (rename(temp, so) != 0) {
         unlink(temp);

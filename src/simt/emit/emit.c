@@ -771,6 +771,7 @@ bool emit_kernel(struct emit_unit *unit, struct ptx_kernel *k, bool rows, int nu
                            .reg_count = state->reg_count};
     plan_kernel(state);
     place_variables(state);
+    state->arrays = shared_arrays(k, unit->a);
     for (int b = 0; b < ir->block_count; b++)
         divided |= ir->block[b].div;
     for (int b = 0; b < ir->block_count && !state->failed; b++)

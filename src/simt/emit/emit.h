@@ -23,6 +23,7 @@
 #include "simt/ir/affine.h"
 #include "simt/ir/ir.h"
 #include "simt/ir/register_frame.h"
+#include "simt/ir/shared_arrays.h"
 
 enum reg_class { CLASS_P, CLASS_I, CLASS_F, CLASS_Q };
 
@@ -57,8 +58,9 @@ struct emit {
     struct arena *a;
     struct buf *out, *sites, *regs;
     int site_count, reg_count;
-    struct block_plan *plan; /* per block */
-    int *slot;               /* frame offset of a varying register, -1: none */
+    struct block_plan *plan;       /* per block */
+    int *slot;                     /* frame offset of a varying register, -1: none */
+    const struct ptx_var **arrays; /* per register: of shared memory, the array it points into */
     int frame;
     int scratch;          /* bytes of scratch in use by the call being written */
     int addr_at;          /* offset of the lanes of the address last asked for */

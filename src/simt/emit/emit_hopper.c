@@ -525,7 +525,7 @@ static void emit_wgmma(struct emit *e, const struct insn *in)
     const char *scale = in->args[3].kind == OPND_INT ? (in->args[3].bits ? "1u" : "0u")
                                                      : arena_printf(e->a, "((%s & mm) != 0)",
                                                                     pred_bits(e, in, &in->args[3]));
-    int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, kind);
+    int site = emit_site(e, in, PS_SHARED, 16, 1, in->unfenced ? SW_UNFENCED : 0u, 0, kind);
     buf_printf(e->out, "R->wgmma(W, mm, %d, (void *[]){%s}, (const void *[]){%s}, %s, %s, %s);\n",
                site, list, alist, adesc, bdesc, scale);
 }

@@ -59,9 +59,21 @@ static unsigned site_role(const struct insn *in)
     }
 }
 
+/* The array of shared memory that a load, store or atomic is to stay in, or NULL. */
+static const struct ptx_var *site_array(const struct emit *e, const struct insn *in,
+                                        enum ptx_space space)
+{
+    bool plain = in->op == OP_LD || in->op == OP_ST || in->op == OP_ATOM || in->op == OP_RED;
+    for (int i = 0; plain && space == PS_SHARED && e->arrays && i < in->arg_count; i++)
+        if (in->args[i].kind == OPND_ADDR)
+            return shared_array_of(&in->args[i], e->arrays);
+    return NULL;
+}
+
 int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsigned esize, int vec,
               unsigned flags, int64_t off, unsigned kind)
 {
+    const struct ptx_var *array = site_array(e, in, space);
     static const char *const names[] = {"SW_GENERIC", "SW_GLOBAL", "SW_SHARED",
                                         "SW_CONST",   "SW_LOCAL",  "SW_PARAM"};
     buf_printf(e->sites,
@@ -73,7 +85,11 @@ int emit_site(struct emit *e, const struct insn *in, enum ptx_space space, unsig
     e->stride = e->wrap = 0;
     e->regs_at = e->reg_count;
     insn_mods_text(in, e->sites);
-    buf_puts(e->sites, "\"},\n");
+    if (array)
+        buf_printf(e->sites, "\", %" PRIu64 ", %" PRIu64 ", \"%s\"},\n", array->offset,
+                   array->offset + array->bytes, array->name);
+    else
+        buf_puts(e->sites, "\", 0, 0, 0},\n");
     return e->site_count++;
 }
 
@@ -150,6 +166,8 @@ static unsigned access_flags(const struct emit *e, const struct insn *in, const 
     if (insn_has_any(in, MOD_VOLATILE, MOD_RELAXED, MOD_ACQUIRE, MOD_RELEASE, MOD_ACQ_REL,
                      MOD_MMIO))
         flags |= SW_STRONG;
+    if (insn_has_any(in, MOD_RELEASE, MOD_ACQ_REL))
+        flags |= SW_RELEASE;
     return flags;
 }
 
@@ -362,9 +380,9 @@ static void emit_atom(struct emit *e, const struct insn *in)
             c = lanes_of(e, in, &in->args[first + 2], wide);
         if (old && old[i].kind == OPND_REG)
             d = arena_printf(e->a, "fr + %d", reg_slot(e, old[i].reg));
-        int site =
-            emit_site(e, in, x.space, x.esize, 1, (x.a32 ? SW_A32 : 0u) | (wide ? SW_WIDE : 0u),
-                      x.off + i * (int64_t)x.esize, kind);
+        int site = emit_site(e, in, x.space, x.esize, 1,
+                             (x.a32 ? SW_A32 : 0u) | (wide ? SW_WIDE : 0u) | (x.flags & SW_RELEASE),
+                             x.off + i * (int64_t)x.esize, kind);
         buf_printf(e->out, "R->atom(W, mm, %s, %d, %s, %s, %s);\n", x.addr, site, d, b, c);
     }
 }

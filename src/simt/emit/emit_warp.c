@@ -273,7 +273,8 @@ static void emit_elect(struct emit *e, const struct insn *in)
 
 static void emit_fence(struct emit *e, const struct insn *in)
 {
-    int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
+    int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0,
+                         insn_has(in, MOD_CTA) ? (unsigned)FENCE_BLOCK : 0u);
     buf_printf(e->out, "R->fence(W, %d);\n", site);
     if (!insn_has(in, MOD_CTA))
         e->strong |= SW_K_SPINS | SW_K_ORDERS;

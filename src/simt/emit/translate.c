@@ -192,11 +192,24 @@ static void name_form(struct buf *out, int number, const char *form, int blocks)
         buf_puts(out, "{0}, ");
 }
 
+static bool is_texture(const struct insn *in)
+{
+    static const char *const words[] = {"tex.",  "tld4.",  "txq.", "suld.",
+                                        "sust.", "sured.", "suq."};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strncmp(in->text, words[i], strlen(words[i])) == 0)
+            return true;
+    return false;
+}
+
 /* An unknown opcode is an error before the passes: its meaning cannot be guessed. */
 static bool known_words(struct emit_unit *u, struct ptx_kernel *k, struct error *err)
 {
     struct emit e = {.unit = u, .k = k, .a = u->a, .err = err};
     for (int i = 0; i < k->insn_count; i++) {
+        if (k->insn[i].op == OP_UNKNOWN && is_texture(&k->insn[i]))
+            return emit_fail(&e, &k->insn[i],
+                             "textures and surfaces are not supported; read global memory instead");
         if (k->insn[i].op == OP_UNKNOWN)
             return emit_fail(&e, &k->insn[i], "this device does not know the instruction");
         if (insn_has(&k->insn[i], MOD_UNKNOWN))
@@ -297,7 +310,8 @@ static void write_source(struct emit_unit *u, struct unit_out *o, struct buf *va
                o->rows.data ? o->rows.data : "");
     buf_printf(out,
                "extern const struct sw_module simt_module;\n"
-               "const struct sw_module simt_module = {SIMT_ABI_VERSION, %zu, %d, %d, kernels, "
+               "const struct sw_module simt_module = {SW_STACK_MARK, 0, SIMT_ABI_VERSION, %zu, %d, "
+               "%d, kernels, "
                "files, vars, &R};\n",
                kernels, u->m->file_count, u->var_count);
 }

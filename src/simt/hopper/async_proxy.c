@@ -35,13 +35,12 @@ static void say(struct warp *w, u32 lane, u32 site, enum simt_finding_kind kind,
 {
     uint32_t owarp = writer ? c->wwarp : c->rwarp, osite = writer ? c->wsite : c->rsite;
     uint32_t olane = writer ? c->wlane : c->rlane[0];
-    if (!finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL,
-                     owarp < MAX_WARPS ? (int)owarp
-                     : owarp >= HELD   ? (int)(owarp - HELD) * 4
-                                       : -1,
-                     olane == LANE_MANY ? 0 : (int)olane, (int)osite,
-                     "shared memory at offset %u: %s", at, what))
-        give_up(w);
+    finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL,
+                owarp < MAX_WARPS ? (int)owarp
+                : owarp >= HELD   ? (int)(owarp - HELD) * 4
+                                  : -1,
+                olane == LANE_MANY ? 0 : (int)olane, (int)osite, "shared memory at offset %u: %s",
+                at, what);
 }
 
 static void holders(struct blk *b)
@@ -187,13 +186,12 @@ void proxy_check_write(struct warp *w, u32 lane, u32 site, uint32_t at, uint32_t
 {
     const struct hopper *h = w->blk->hop;
     for (uint32_t i = at / 16; i <= (at + bytes - 1) / 16; i++)
-        if (h->busy[i] &&
-            !finding_add(&(struct finding_where){w, lane, site}, SIMT_ASYNC_OVERWRITE, at, NULL, -1,
-                         -1, (int)h->by_site[i] - 1,
-                         "shared memory at offset %u: written while an asynchronous operation "
-                         "that reads it (%s) has not been waited for",
-                         at, site_of(w, h->by_site[i] - 1)->op))
-            give_up(w);
+        if (h->busy[i])
+            finding_add(&(struct finding_where){w, lane, site}, SIMT_ASYNC_OVERWRITE, at, NULL, -1,
+                        -1, (int)h->by_site[i] - 1,
+                        "shared memory at offset %u: written while an asynchronous operation "
+                        "that reads it (%s) has not been waited for",
+                        at, site_of(w, h->by_site[i] - 1)->op);
 }
 
 HOT void proxy_arrive(struct warp *w, struct barrier *bar)

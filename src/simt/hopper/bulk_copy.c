@@ -24,9 +24,7 @@ static bool full_check(const struct warp *w)
 static void complain(struct warp *w, u32 lane, u32 site, enum simt_finding_kind kind, uint64_t at,
                      const char *what)
 {
-    if (!finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL, -1, -1, -1, "%s",
-                     what))
-        give_up(w);
+    finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL, -1, -1, -1, "%s", what);
 }
 
 /* ---- global memory ---- */
@@ -65,11 +63,10 @@ bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t byt
     x = alloc_find(dev, addr, bytes);
     if (!x) {
         const struct alloc *near = alloc_nearest(dev, addr);
-        if (!finding_add(&(struct finding_where){w, lane, site}, SIMT_OUT_OF_BOUNDS, addr, near, -1,
-                         -1, -1, "the copy %s %u bytes at %#llx, outside every buffer%s%s",
-                         write ? "writes" : "reads", bytes, (unsigned long long)addr,
-                         near ? "; nearest is " : "", near ? near->name : ""))
-            give_up(w);
+        finding_add(&(struct finding_where){w, lane, site}, SIMT_OUT_OF_BOUNDS, addr, near, -1, -1,
+                    -1, "the copy %s %u bytes at %#llx, outside every buffer%s%s",
+                    write ? "writes" : "reads", bytes, (unsigned long long)addr,
+                    near ? "; nearest is " : "", near ? near->name : "");
         return false;
     }
     if (write && x->flags & SIMT_ALLOC_READONLY) {
@@ -80,7 +77,7 @@ bool global_span(struct warp *w, u32 lane, u32 site, uint64_t addr, uint32_t byt
         uint64_t host[WARP];
         for (u32 i = 0; i < WARP; i++)
             host[i] = addr;
-        shadow_global(w, 1u << lane, host, bytes, site, write);
+        shadow_bulk(w, lane, host, bytes, site, write);
     }
     return true;
 }

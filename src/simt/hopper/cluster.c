@@ -77,22 +77,12 @@ void hopper_free(struct blk *b, uint32_t nwarps)
     xfree(b->hop);
 }
 
-/* Findings about a copy may come up while another warp runs, or none. */
-void give_up(struct warp *w)
-{
-    atomic_store(&w->t->l->stop, 1);
-    if (w->t->running)
-        warp_abort(w->t->running);
-}
-
 /* ---- addresses ---- */
 
 static bool dropped(struct warp *w, u32 lane, u32 site, enum simt_finding_kind kind, uint64_t at,
                     const char *what)
 {
-    if (!finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL, -1, -1, -1, "%s",
-                     what))
-        give_up(w);
+    finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL, -1, -1, -1, "%s", what);
     return false;
 }
 
@@ -362,6 +352,7 @@ void dev_cl_bar(struct sw_warp *sw, u32 m, u32 kind, u32 site)
         if (h->cl_arrived && check)
             dropped(w, (u32)__builtin_ctz(m), site, SIMT_CLUSTER, 0,
                     "arrives at the cluster barrier twice without waiting");
+        fence_count(w);
         clock_tick(w);
         memcpy(h->cl_clock, w->clock, sizeof h->cl_clock);
         memcpy(h->cl_fenced, h->fenced, sizeof h->cl_fenced);

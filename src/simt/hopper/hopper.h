@@ -114,7 +114,6 @@ struct hopper *hopper_of(struct blk *b);
 struct warp_hopper *warp_hopper_of(struct warp *w);
 void hopper_reset(struct blk *b);
 void hopper_free(struct blk *b, uint32_t nwarps);
-void give_up(struct warp *w); /* too many findings; may return outside of a warp */
 
 /* cluster.c */
 struct place {

@@ -164,12 +164,10 @@ static bool matrix_inside(struct warp *w, u32 site, const struct matrix *x, cons
         }
     if (worst + 16 <= w->blk->b.smem_bytes)
         return true;
-    if (!finding_add(&(struct finding_where){w, 0, site}, SIMT_OUT_OF_BOUNDS, worst, NULL, -1, -1,
-                     -1,
-                     "the descriptor of %s reaches offset %u of shared memory, which has %u "
-                     "(start %u, leading %u, stride %u)",
-                     name, worst, w->blk->b.smem_bytes, x->start, x->lead, x->stride))
-        give_up(w);
+    finding_add(&(struct finding_where){w, 0, site}, SIMT_OUT_OF_BOUNDS, worst, NULL, -1, -1, -1,
+                "the descriptor of %s reaches offset %u of shared memory, which has %u "
+                "(start %u, leading %u, stride %u)",
+                name, worst, w->blk->b.smem_bytes, x->start, x->lead, x->stride);
     return false;
 }
 
@@ -213,12 +211,11 @@ void dev_wg_touch(struct sw_warp *sw, u32 m, const void *reg, u32 site)
     struct warp *w = warp_of(sw);
     const struct warp_hopper *h = w->hop;
     for (size_t i = 0; h && i < h->results; i++)
-        if (h->result[i].reg == reg &&
-            !finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m), site}, SIMT_WGMMA, 0,
-                         NULL, (int)sw->id, 0, (int)h->result[i].site,
-                         "reads an accumulator of a wgmma that has not been waited for "
-                         "(wgmma.wait_group)"))
-            give_up(w);
+        if (h->result[i].reg == reg)
+            finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m), site}, SIMT_WGMMA, 0,
+                        NULL, (int)sw->id, 0, (int)h->result[i].site,
+                        "reads an accumulator of a wgmma that has not been waited for "
+                        "(wgmma.wait_group)");
 }
 
 /* ---- operands ---- */
@@ -539,6 +536,9 @@ void dev_wgmma(struct sw_warp *sw, u32 m, u32 site, void *const *d, const void *
         x = w->t->wgmma_scratch = xmalloc(sizeof *x);
     if ((!regs && !matrix_inside(w, site, &ma, "A")) || !matrix_inside(w, site, &mb, "B"))
         return;
+    if (site_of(w, site)->flags & SW_UNFENCED && w->t->l->dev->config.check != SIMT_CHECK_OFF)
+        finding_add(&(struct finding_where){w, 0, site}, SIMT_WGMMA_FENCE, 0, NULL, -1, -1, -1,
+                    "its registers were written and not fenced: wgmma.fence is missing");
     if (w->blk->cell) {
         if (!regs)
             matrix_hold(w, site, &ma, ma.mn ? first / 8 : first, ma.mn ? ROWS / 8 : ROWS);

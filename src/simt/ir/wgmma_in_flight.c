@@ -7,6 +7,9 @@
  * register that may still be under way on some path gets a check before the
  * instruction that reads it, and the device decides whether it is. Plain
  * moves are ignored: the compiler makes them around inline assembly.
+ *
+ * Likewise wgmma.fence: its registers must be fenced after they were written otherwise. A wgmma is
+ * marked where that is missing on every path to it.
  */
 #include "simt/ir/wgmma_in_flight.h"
 
@@ -125,6 +128,48 @@ static void insert(struct ptx_kernel *k, const int *reg, struct arena *a)
     k->insn_count = k->insn_cap = n;
 }
 
+/* Writes a register that some wgmma takes or gives. */
+static bool writes_operand(const struct insn *in, const bool *operand)
+{
+    int regs[MAX_INSN_REGS];
+    if (in->op == OP_MOV || in->op == OP_WGMMA)
+        return false;
+    for (int n = insn_defs(in, regs); n-- > 0;)
+        if (operand[regs[n]])
+            return true;
+    return false;
+}
+
+static void mark_unfenced(struct ptx_kernel *k, struct arena *a)
+{
+    bool *operand = arena_array(a, (size_t)k->reg_count + 1, sizeof *operand);
+    bool *fenced = arena_array(a, (size_t)k->insn_count + 1, sizeof *fenced); /* on some path */
+    int regs[MAX_INSN_REGS];
+    for (int i = 0; i < k->insn_count; i++)
+        for (int q = 0; is_wgmma(&k->insn[i]) && q < 2; q++) {
+            int n = 0;
+            if (k->insn[i].args[q].kind == OPND_VEC) /* else a descriptor */
+                operand_regs(&k->insn[i].args[q], regs, &n);
+            while (n-- > 0)
+                operand[regs[n]] = true;
+        }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = 0; i < k->insn_count; i++) {
+            const struct insn *in = &k->insn[i];
+            bool fence = in->op == OP_WGMMA && insn_has(in, MOD_FENCE);
+            bool out = fence || (fenced[i] && !writes_operand(in, operand));
+            bool bra = in->op == OP_BRA, leaves = in->op == OP_RET;
+            if (out && bra && !fenced[in->args[0].target])
+                changed = fenced[in->args[0].target] = true;
+            if (out && (!(bra || leaves) || in->pred >= 0) && !fenced[i + 1])
+                changed = fenced[i + 1] = true;
+        }
+    }
+    for (int i = 0; i < k->insn_count; i++)
+        k->insn[i].unfenced = is_wgmma(&k->insn[i]) && !fenced[i];
+}
+
 void wgmma_mark(struct ptx_kernel *k, struct arena *a)
 {
     int *number = arena_array(a, (size_t)k->reg_count + 1, sizeof *number);
@@ -132,6 +177,7 @@ void wgmma_mark(struct ptx_kernel *k, struct arena *a)
     struct flow f = {.k = k, .words = (n + 63) / 64};
     if (!n)
         return;
+    mark_unfenced(k, a);
     f.in = arena_array(a, (size_t)(k->insn_count + 1) * (size_t)f.words, sizeof *f.in);
     find_flow(&f, number, a);
     reg = arena_array(a, (size_t)k->insn_count + 1, sizeof *reg);

@@ -42,4 +42,7 @@ enum mapa_kind { MAPA_PLACE, MAPA_RANK_SHARED, MAPA_RANK_GENERIC, MAPA_TO_GENERI
 /* S_carry32() and its like in vec_lanes.h. */
 enum carry_kind { CARRY_ADD, CARRY_SUB, CARRY_MAD_LO, CARRY_MAD_HI, CARRY_MAD_HI_SIGNED };
 
+/* fence */
+enum { FENCE_BLOCK = 1 }; /* orders threads of the block only */
+
 #endif

@@ -87,6 +87,7 @@ struct insn {
     enum ptx_type type, type2; /* last type, and the one before it */
     int pred;                  /* guard register or -1 */
     bool pred_not;
+    bool unfenced; /* a wgmma that no wgmma.fence can have come before: wgmma_in_flight.c */
     struct opnd *args;
     int arg_count;
     int line;         /* in the PTX text */

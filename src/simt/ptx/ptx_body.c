@@ -10,14 +10,60 @@
 
 /* ---- declarations ---- */
 
+/* .reg .v4 .f32 v: v.x, v.y, v.z and v.w, also v.r to v.a; alone it is {v.x, v.y, v.z, v.w}. */
+static void vector_add(struct ptx_reader *r, const char *nm, enum ptx_type type, int width)
+{
+    static const char letters[2][5] = {"xyzw", "rgba"};
+    struct name all = {.kind = NAME_VECTOR, .width = width};
+    for (int i = 0; i < width; i++) {
+        int reg = ptx_reg_new(r, nm, type);
+        all.reg = i ? all.reg : reg;
+        for (int set = 0; set < 2; set++) {
+            const char *part = arena_printf(r->a, "%s.%c", nm, letters[set][i]);
+            ptx_name_add(r, part, strlen(part), (struct name){.kind = NAME_REG, .reg = reg});
+        }
+    }
+    ptx_name_add(r, nm, strlen(nm), all);
+}
+
+static bool read_vectors(struct ptx_reader *r, enum ptx_type type, int width, struct error *err)
+{
+    for (;;) {
+        struct ptx_token t = lex_next(&r->lx);
+        uint64_t count = 0;
+        if (t.kind != TOKEN_WORD)
+            return ptx_syntax(t, "a register name", err);
+        const char *nm = arena_strndup(r->a, t.s, t.len);
+        if (token_mark(lex_peek(&r->lx), '<')) {
+            lex_next(&r->lx);
+            if (!ptx_small_int(&r->lx, MAX_VECTORS, &count, err) || !ptx_expect(&r->lx, '>', err))
+                return false;
+            for (uint64_t i = 0; i < count; i++)
+                vector_add(r, arena_printf(r->a, "%s%d", nm, (int)i), type, width);
+        } else {
+            vector_add(r, nm, type, width);
+        }
+        t = lex_next(&r->lx);
+        if (token_mark(t, ';'))
+            return true;
+        if (!token_mark(t, ','))
+            return ptx_syntax(t, "';'", err);
+    }
+}
+
 static bool read_regs(struct ptx_reader *r, struct error *err)
 {
     struct ptx_token t = lex_next(&r->lx);
+    int width = token_is(t, ".v2") ? 2 : token_is(t, ".v4") ? 4 : 0;
+    if (width)
+        t = lex_next(&r->lx);
     if (t.kind != TOKEN_WORD || t.s[0] != '.')
         return ptx_syntax(t, "a register type", err);
     enum ptx_type type = ptx_type_of(arena_strndup(r->a, t.s + 1, t.len - 1));
     if (type == PT_NONE)
         return ptx_syntax(t, "a register type", err);
+    if (width)
+        return read_vectors(r, type, width, err);
     for (;;) {
         t = lex_next(&r->lx);
         if (t.kind != TOKEN_WORD)
@@ -67,7 +113,7 @@ static bool read_loc(struct ptx_reader *r, struct error *err)
     for (int i = 0; i < 3; i++)
         if (!ptx_small_int(&r->lx, 1 << 30, &v[i], err))
             return false;
-    struct ptx_loc loc = {(int)v[0], (int)v[1], (int)v[2], -1};
+    struct ptx_loc loc = {(int)v[0], (int)v[1], (int)v[2], r->called_at};
     if (token_mark(lex_peek(&r->lx), ',')) {
         lex_next(&r->lx);
         struct ptx_token t = lex_next(&r->lx);
@@ -87,7 +133,8 @@ static bool read_loc(struct ptx_reader *r, struct error *err)
         loc.inlined_at = strmap_get(&r->locs, key, strlen(key));
         if (loc.inlined_at < 0) {
             GROW(r->m->a, r->m->locs, r->m->loc_count, r->m->loc_cap);
-            r->m->locs[r->m->loc_count] = (struct ptx_loc){(int)u[0], (int)u[1], (int)u[2], -1};
+            r->m->locs[r->m->loc_count] =
+                (struct ptx_loc){(int)u[0], (int)u[1], (int)u[2], r->called_at};
             strmap_put(&r->locs, key, strlen(key), r->m->loc_count);
             loc.inlined_at = r->m->loc_count++;
         }
@@ -274,7 +321,9 @@ bool ptx_body_read(struct ptx_reader *r, const struct ptx_function *f, struct er
 {
     int first_fix = r->fix_count, first_insn = r->k->insn_count, top = r->at;
     struct strmap caller_locs = r->locs;
+    int called_at = r->called_at;
     r->locs = strmap_init(r->a);
+    r->called_at = r->loc;
     r->loc = -1;
     r->lx =
         (struct ptx_lexer){r->m->text.data + f->body, r->m->text.data + f->body_end, f->body_line};
@@ -297,6 +346,7 @@ bool ptx_body_read(struct ptx_reader *r, const struct ptx_function *f, struct er
     if (r->depth > 1)
         returns_to_branches(r, first_insn);
     r->locs = caller_locs;
+    r->called_at = called_at;
     return resolve(r, first_fix, err);
 }
 
@@ -340,7 +390,8 @@ bool ptx_kernel_read(struct ptx_module *m, const char *name, struct arena *a,
     if (f < 0 || !m->fn[f].entry || !m->fn[f].defined)
         return error_set(err, ERROR_JUDGED, "the module has no kernel %s", name);
     *out = (struct ptx_kernel){.fn = &m->fn[f], .m = m};
-    struct ptx_reader r = {.m = m, .k = out, .a = a, .loc = -1, .locs = strmap_init(a)};
+    struct ptx_reader r = {
+        .m = m, .k = out, .a = a, .loc = -1, .called_at = -1, .locs = strmap_init(a)};
     r.at = ptx_scope_push(&r, -1);
     r.calls[r.depth++] = out->fn;
     if (!read_params(&r, err) || !ptx_body_read(&r, out->fn, err))

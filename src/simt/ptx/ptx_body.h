@@ -10,7 +10,13 @@
 
 #include "simt/ptx/ptx_module.h"
 
-enum { MAX_CALL_DEPTH = 24, MAX_INSNS = 2000000, MAX_PARAM_BYTES = 32764, MAX_OPERANDS = 160 };
+enum {
+    MAX_CALL_DEPTH = 24,
+    MAX_INSNS = 2000000,
+    MAX_PARAM_BYTES = 32764,
+    MAX_OPERANDS = 160,
+    MAX_VECTORS = 4096
+};
 
 struct family {
     enum ptx_type type;
@@ -27,11 +33,12 @@ struct piece_set {
     int count, cap;
 };
 
-enum name_kind { NAME_REG, NAME_FAMILY, NAME_VAR, NAME_PIECES };
+enum name_kind { NAME_REG, NAME_FAMILY, NAME_VAR, NAME_PIECES, NAME_VECTOR };
 
 struct name {
     enum name_kind kind;
-    int reg;
+    int reg;   /* VECTOR: the first; the others follow */
+    int width; /* VECTOR */
     struct family family;
     struct ptx_var *var;
     struct piece_set *pieces;
@@ -59,7 +66,7 @@ struct ptx_reader {
     struct fixup *fix;
     int fix_count, fix_cap;
     struct strmap locs;
-    int loc;
+    int loc, called_at; /* called_at: where the function that is being read was called */
     const struct ptx_function *calls[MAX_CALL_DEPTH];
     int depth;
 };

@@ -116,6 +116,15 @@ static bool read_word(struct ptx_reader *r, struct ptx_token t, struct opnd *o, 
         o->reg = n->reg;
         return true;
     }
+    if (n && n->kind == NAME_VECTOR) {
+        o->kind = OPND_VEC;
+        o->count = n->width;
+        o->list = arena_array(r->a, (size_t)n->width, sizeof *o->list);
+        for (int i = 0; i < n->width; i++)
+            o->list[i] =
+                (struct opnd){.kind = OPND_REG, .reg = n->reg + i, .reg2 = -1, .target = -1};
+        return true;
+    }
     if (t.len == 1 && t.s[0] == '_') {
         o->kind = OPND_SINK;
         return true;

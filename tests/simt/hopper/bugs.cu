@@ -191,6 +191,18 @@ BUG(wgmma_overwrite)
     wg_wait<0>();
     put_acc(c, d, 64, false);
 }
+BUG(wgmma_unfenced)
+{
+    operands(a, b);
+    fence_async();
+    __syncthreads();
+    float d[32] = {};
+    if (OK) wg_fence();
+    STEPS(); // BUG:wgmma_unfenced
+    wg_commit();
+    wg_wait<0>();
+    put_acc(c, d, 64, false);
+}
 BUG(wgmma_early)
 {
     operands(a, b);
@@ -205,6 +217,7 @@ BUG(wgmma_early)
     asm volatile("add.f32 %0, %1, %2;" : "=f"(sum) : "f"(d[0]), "f"(d[1])); // BUG:wgmma_early
     wg_wait<0>();
     put_acc(c, d, 64, false);
+    __syncthreads();
     ((float *)c)[threadIdx.x] = sum;
 }
 BUG(wgmma_wait_one)
@@ -221,6 +234,7 @@ BUG(wgmma_wait_one)
     asm volatile("add.f32 %0, %1, %2;" : "=f"(sum) : "f"(d[4]), "f"(d[7])); // BUG:wgmma_wait_one
     wg_wait<0>();
     put_acc(c, d, 64, false);
+    __syncthreads();
     ((float *)c)[threadIdx.x] = sum;
 }
 BUG(wgmma_in_flight)

@@ -206,6 +206,7 @@ static const struct hopper_bug {
     {"wgmma_no_fence", SIMT_PROXY, 1, NULL},
     {"wgmma_overwrite", SIMT_ASYNC_OVERWRITE, 1, NULL},
     {"wgmma_early", SIMT_WGMMA, 1, NULL},
+    {"wgmma_unfenced", SIMT_WGMMA_FENCE, 1, NULL},
     {"wgmma_wait_one", SIMT_WGMMA, 1, NULL},
     {"wgmma_in_flight", SIMT_ASYNC_NOT_WAITED, 1, NULL},
     {"wgmma_refill", SIMT_ASYNC_OVERWRITE, 1, NULL},

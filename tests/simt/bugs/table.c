@@ -1,0 +1,179 @@
+/*
+ * table.c - the injected bugs of bugs.cu: found or not, on which line, and what their twins give.
+ *
+ *     test_simt_bug_table [ORDERS]
+ *
+ * Prints one row per bug and a line of sums; fails unless every bug is found as its kind and on its
+ * line and no twin has a finding. ORDERS (1 unless given) is how many orders of warps each runs in.
+ * The PTX is checked in: bugs.ptx is made from bugs.cu by ../ptx.sh.
+ */
+#include "../support.h"
+
+#include <stdio.h>
+
+enum { INPUT = 256, WORDS = 1024, N = 200, MAX_BUGS = 100 };
+
+struct bug {
+    char name[40], kind[40];
+    unsigned grid, block;
+    int line, caller; /* caller: of a helper's line, 0: none */
+};
+
+struct sums {
+    int found, on_line, false_findings, kinds;
+};
+
+static const char *so;
+
+/* The word after `mark` on a line, if it is there. */
+static bool word_after(const char *line, const char *mark, char out[40])
+{
+    const char *at = strstr(line, mark);
+    return at && sscanf(at + strlen(mark), "%39s", out) == 1;
+}
+
+static void read_bug(const char *line, int number, struct bug *b)
+{
+    char text[40];
+    *b = (struct bug){.grid = 1, .block = 64, .line = number};
+    const char *at = strstr(line, "// BUG:");
+    if (!at || sscanf(at, "// BUG:%39s %39s", b->name, b->kind) != 2)
+        fail_msg("line %d of bugs.cu: not a bug", number);
+    if (word_after(line, " grid=", text))
+        b->grid = (unsigned)strtoul(text, NULL, 10);
+    if (word_after(line, " block=", text))
+        b->block = (unsigned)strtoul(text, NULL, 10);
+}
+
+static size_t read_bugs(struct bug *bugs, struct arena *a)
+{
+    struct error err = {0};
+    struct text src;
+    size_t n = 0;
+    int number = 0;
+    if (!file_read(SIMT_TESTS_DIR "/bugs/bugs.cu", 1 << 20, a, &src, &err))
+        fail_msg("%s", err.text);
+    for (char *line = arena_strndup(a, src.data, src.len), *end; line && *line;
+         line = end ? end + 1 : NULL) {
+        char caller[40];
+        end = strchr(line, '\n');
+        if (end)
+            *end = '\0';
+        number++;
+        if (strstr(line, "; // BUG:") || strstr(line, "} // BUG:")) {
+            assert_true(n < MAX_BUGS);
+            read_bug(line, number, &bugs[n++]);
+        }
+        for (size_t i = 0; word_after(line, "// CALLER:", caller) && i < n; i++)
+            if (strcmp(bugs[i].name, caller) == 0)
+                bugs[i].caller = number;
+    }
+    return n;
+}
+
+static struct simt_result run(const struct bug *b, const char *kernel, uint64_t seed,
+                              struct arena *a)
+{
+    /* Between the buffers lies memory that belongs to none. */
+    static float memory[INPUT + 2 * WORDS + 4 * 512] __attribute__((aligned(256)));
+    float *in = memory + 512, *out = in + INPUT + 512;
+    int *w = (int *)(void *)(out + WORDS + 512), n = N;
+    struct simt_config c = {
+        .threads = 2, .check = SIMT_CHECK_FULL, .watchdog_ms = 600000, .warp_order_seed = seed};
+    struct error err = {0};
+    struct bench_args x = {0};
+    struct simt *dev;
+    struct simt_module *mod;
+    struct simt_result r = {0};
+    memset(memory, 0, sizeof memory);
+    assert_true(simt_open(&c, &dev, &err));
+    simt_alloc_register(dev, in, INPUT * sizeof *in, "in",
+                        SIMT_ALLOC_READONLY | SIMT_ALLOC_WRITTEN);
+    simt_alloc_register(dev, out, WORDS * sizeof *out, "out", 0);
+    simt_alloc_register(dev, w, WORDS * sizeof *w, "w", SIMT_ALLOC_WRITTEN);
+    put_arg(&x, &in, 8);
+    put_arg(&x, &out, 8);
+    put_arg(&x, &w, 8);
+    put_arg(&x, &n, 4);
+    struct simt_launch l = {.kernel = kernel,
+                            .grid = {b->grid, 1, 1},
+                            .block = {b->block, 1, 1},
+                            .params = x.data,
+                            .param_bytes = x.len};
+    if (!simt_load(dev, so, &mod, &err) || !simt_launch(dev, mod, &l, a, &r, &err))
+        fail_msg("%s: %s", kernel, err.text);
+    simt_close(dev);
+    return r;
+}
+
+static bool called_from(const struct simt_finding *f, int line)
+{
+    for (size_t i = 0; i < f->caller_count; i++)
+        if (f->callers[i].line == line)
+            return true;
+    return line == 0;
+}
+
+static void row(const struct bug *b, uint64_t seed, struct sums *s)
+{
+    struct arena *a = arena_new();
+    struct simt_result r = run(b, b->name, seed, a);
+    const char *twin = arena_printf(a, "%s_ok", b->name);
+    bool found = false, on_line = false;
+    for (size_t i = 0; i < r.finding_count; i++) {
+        const struct simt_finding *f = &r.findings[i];
+        bool kind = strcmp(simt_finding_name(f->kind), b->kind) == 0;
+        found |= kind;
+        on_line |= kind && f->path_len && f->path[0].line == b->line && called_from(f, b->caller);
+    }
+    if (!on_line)
+        for (size_t i = 0; i < r.finding_count; i++)
+            print_message("    %s: %s\n", simt_finding_name(r.findings[i].kind),
+                          r.findings[i].text);
+    r = run(b, twin, seed, a);
+    print_message("%-14s %-22s %-6s %-5s %zu\n", b->name, b->kind, found ? "found" : "MISSED",
+                  on_line ? "line" : "-", r.finding_count);
+    for (size_t i = 0; i < r.finding_count; i++)
+        print_message("    %s: %s\n", twin, r.findings[i].text);
+    s->found += found;
+    s->on_line += on_line;
+    s->false_findings += (int)r.finding_count + (r.outcome != SIMT_OK);
+    arena_free(a);
+}
+
+static int kinds_of(const struct bug *bugs, size_t n)
+{
+    int kinds = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool before = false;
+        for (size_t k = 0; k < i; k++)
+            before |= strcmp(bugs[k].kind, bugs[i].kind) == 0;
+        kinds += !before;
+    }
+    return kinds;
+}
+
+int main(int argc, char **argv)
+{
+    static struct bug bugs[MAX_BUGS];
+    struct arena *a = arena_new();
+    struct error err = {0};
+    struct text ptx;
+    struct sums s = {0};
+    size_t n = read_bugs(bugs, a);
+    int orders = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 1;
+    if (!file_read(SIMT_TESTS_DIR "/bugs/bugs.ptx", 64 << 20, a, &ptx, &err))
+        fail_msg("%s", err.text);
+    so = compile_text(ptx, a);
+    print_message("%-14s %-22s %-6s %-5s %s\n", "bug", "kind", "found", "line", "of its twin");
+    for (int order = 0; order < orders; order++)
+        for (size_t i = 0; i < n; i++)
+            row(&bugs[i], (uint64_t)order, &s);
+    int all = (int)n * orders;
+    print_message(
+        "%zu bugs of %d kinds of finding, %d orders of warps: %d of %d found, %d on their "
+        "line, %d false findings\n",
+        n, kinds_of(bugs, n), orders, s.found, all, s.on_line, s.false_findings);
+    arena_free(a);
+    return n >= 60 && s.found == all && s.on_line == all && s.false_findings == 0 ? 0 : 1;
+}
