@@ -22,14 +22,27 @@ static bool read_format(const char *name, enum format *out, struct error *err)
     return !name || error_set(err, ERROR_USE, "no format is called %s (text, json, sarif)", name);
 }
 
+/* Those that are more than warnings, or the warnings. */
+static size_t count(const json_t *report, bool warnings)
+{
+    const json_t *list = json_object_get(report, "findings");
+    size_t n = 0;
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        n += json_bool_or(json_array_get(list, i), "warning", false) == warnings;
+    return n;
+}
+
 static void print_summary(const json_t *report)
 {
-    size_t findings = json_array_size(json_object_get(report, "findings"));
+    size_t findings = count(report, false), warnings = count(report, true);
     long long launches = json_int_or(report, "launches", 0);
     size_t refused = json_array_size(json_object_get(report, "refused"));
 
     fprintf(stderr, "cutegen simt: %lld launch%s, %zu finding%s", launches,
             launches == 1 ? "" : "es", findings, findings == 1 ? "" : "s");
+    if (warnings)
+        fprintf(stderr, ", %zu warning%s", warnings, warnings == 1 ? "" : "s");
     if (refused)
         fprintf(stderr, ", %zu not run", refused);
     fputc('\n', stderr);
@@ -56,7 +69,7 @@ bool cmd_simt_exec(struct cli *cli, int *code, struct error *err)
         return false;
     if (!stage_simt_exec(&cli->settings, cli->words, cli->a, &report, err))
         return false;
-    if (json_array_size(json_object_get(report, "findings")))
+    if (count(report, false))
         *code = EXIT_JUDGED;
     else if (json_array_size(json_object_get(report, "refused")))
         *code = EXIT_MACHINE;

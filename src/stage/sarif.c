@@ -33,10 +33,10 @@ static json_t *result_of(const json_t *f)
     json_t *related = json_array(), *place;
     const json_t *other = json_object_get(f, "other");
     const char *kind = json_string_or(f, "kind", "finding");
-    json_t *r =
-        json_pack("{s:s, s:s, s:{s:o}, s:[], s:o}", "ruleId", kind, "level", "error", "message",
-                  "text", json_sprintf("%s: %s", kind, json_string_or(f, "text", "")), "locations",
-                  "relatedLocations", related);
+    json_t *r = json_pack("{s:s, s:s, s:{s:o}, s:[], s:o}", "ruleId", kind, "level",
+                          json_bool_or(f, "warning", false) ? "warning" : "error", "message",
+                          "text", json_sprintf("%s: %s", kind, json_string_or(f, "text", "")),
+                          "locations", "relatedLocations", related);
     size_t i;
 
     if (json_object_get(f, "file"))
