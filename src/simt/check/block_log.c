@@ -59,21 +59,23 @@ static bool repeats(const struct block_log *l, u32 i, const struct warp *w,
            (e->row ? e->base == x->row : memcmp(l->at[i], x->host, sizeof l->at[i]) == 0);
 }
 
-void block_log_add(struct warp *w, const struct log_access *x)
+void block_log_add(struct warp *w, const struct log_access *x, bool again)
 {
     struct blk *b = w->blk;
     if (!b->log)
         b->log = xmalloc(sizeof *b->log);
     struct block_log *l = b->log;
-    u16 *key = &l->key[(x->site * 5 + w->w.id) % KEYS];
-    if (repeats(l, *key, w, x)) {
-        l->e[*key].time = w->clock[w->w.id];
-        return;
-    }
     u32 i = l->next;
+    if (again) {
+        u16 *key = &l->key[(x->site * 5 + w->w.id) % KEYS];
+        if (repeats(l, *key, w, x)) {
+            l->e[*key].time = w->clock[w->w.id];
+            return;
+        }
+        *key = (u16)i;
+    }
     l->next = (i + 1) % ENTRIES;
     l->count = l->count < ENTRIES ? l->count + 1 : ENTRIES;
-    *key = (u16)i;
     l->e[i] = (struct entry){.base = x->row,
                              .site = x->site,
                              .time = w->clock[w->w.id],
@@ -137,22 +139,32 @@ static void lanes_meet(struct warp *w, u32 one, u32 two, uint64_t at, u32 site, 
                        "may stay");
 }
 
-void store_lanes_meet(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site)
+/* Each lane lies behind the one before it: no two can meet. */
+static bool lanes_rise(const uint64_t *host)
 {
-    uint64_t seen = 0, base = (uint64_t)(uintptr_t)w->blk->b.smem;
-    if (!is_store(w, site) || site_of(w, site)->flags & SW_STRONG)
+    uint64_t falls = 0;
+    for (u32 i = 1; i < WARP; i++)
+        falls |= (uint64_t)(host[i] <= host[i - 1]);
+    return !falls;
+}
+
+void store_lanes_meet(struct warp *w, u32 m, const uint64_t *host, u32 site)
+{
+    uint64_t seen[4] = {0}, base = (uint64_t)(uintptr_t)w->blk->b.smem;
+    if ((m == ~0u && lanes_rise(host)) || !is_store(w, site) || site_of(w, site)->flags & SW_STRONG)
         return;
     for (u32 left = m; left; left &= left - 1) {
         u32 lane = (u32)__builtin_ctz(left);
-        uint64_t bit = UINT64_C(1) << (host[lane] / bytes & 63);
-        for (u32 o = seen & bit ? m & ((1u << lane) - 1) : 0; o; o &= o - 1) {
+        uint64_t hash = host[lane] * UINT64_C(0x9e3779b97f4a7c15) >> 56;
+        uint64_t bit = UINT64_C(1) << (hash & 63), *set = &seen[hash >> 6];
+        for (u32 o = *set & bit ? m & ((1u << lane) - 1) : 0; o; o &= o - 1) {
             u32 other = (u32)__builtin_ctz(o);
             if (host[other] != host[lane])
                 continue;
             lanes_meet(w, other, lane, host[lane], site, host[lane] - base < w->blk->b.smem_bytes);
             return;
         }
-        seen |= bit;
+        *set |= bit;
     }
 }
 

@@ -16,12 +16,13 @@ struct log_access {
     uint64_t row;
 };
 
-void block_log_add(struct warp *w, const struct log_access *x);
+/* again: the block was there before. */
+void block_log_add(struct warp *w, const struct log_access *x, bool again);
 /* Reports what earlier accesses of other threads, with nothing to order them, did to the place. */
 void block_log_check(struct warp *w, const struct log_access *x);
 void block_log_clear(struct blk *b); /* all warps met */
 /* Two lanes of one store at one place: a race, or, with the same value, a warning. */
-void store_lanes_meet(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 site);
+void store_lanes_meet(struct warp *w, u32 m, const uint64_t *host, u32 site);
 /* What the lane is about to store is there already. */
 bool store_repeats(const struct warp *w, u32 lane, u32 site, const void *at);
 

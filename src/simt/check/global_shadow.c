@@ -83,6 +83,7 @@ void shadow_begin(struct shadow *s, uint64_t blocks, bool orders)
         s->floor = 0;
     }
     s->written = 0;
+    s->reads = s->atoms = false;
     settle_ever(s);
     if (orders && !s->fence)
         s->fence = xmalloc(s->lines * WORDS * sizeof *s->fence);
@@ -215,8 +216,16 @@ static inline bool mark_other(const struct shadow *s, uint64_t v, uint32_t some,
 {
     return owner_of(v) > s->floor && owner_of(v) != me && (uint32_t)v & some;
 }
+static inline uint64_t read_marks(const struct shadow *s, uint64_t line)
+{
+    return __atomic_load_n(&s->reads, __ATOMIC_RELAXED)
+               ? __atomic_load_n(&s->read[line], __ATOMIC_RELAXED)
+               : 0;
+}
 static inline void mark_read(struct shadow *s, uint64_t line, uint32_t some, uint32_t me)
 {
+    if (!__atomic_load_n(&s->reads, __ATOMIC_RELAXED))
+        __atomic_store_n(&s->reads, true, __ATOMIC_RELAXED);
     uint64_t v = __atomic_load_n(&s->read[line], __ATOMIC_RELAXED);
     uint64_t mine = (uint64_t)me << 32 | some | (owner_of(v) == me ? (uint32_t)v : 0);
     if (v != mine)
@@ -255,9 +264,11 @@ bool shadow_quiet(const struct alloc *x)
 static uint32_t atom_marks(const struct shadow *s, uint64_t line, uint32_t some, uint32_t me,
                            bool *own)
 {
-    uint64_t v = __atomic_load_n(&s->atom[line], __ATOMIC_RELAXED);
     uint32_t other = 0;
-    if (__builtin_expect(owner_of(v) <= s->floor, 1))
+    if (!__atomic_load_n(&s->atoms, __ATOMIC_RELAXED))
+        return 0;
+    uint64_t v = __atomic_load_n(&s->atom[line], __ATOMIC_RELAXED);
+    if (owner_of(v) <= s->floor)
         return 0;
     for (some &= (uint32_t)v; some; some &= some - 1) {
         uint32_t who =
@@ -270,6 +281,8 @@ static uint32_t atom_marks(const struct shadow *s, uint64_t line, uint32_t some,
 
 static void atom_mark(struct shadow *s, uint64_t word, uint32_t me)
 {
+    if (!__atomic_load_n(&s->atoms, __ATOMIC_RELAXED))
+        __atomic_store_n(&s->atoms, true, __ATOMIC_RELAXED);
     uint64_t *line = &s->atom[word / WORDS], v = __atomic_load_n(line, __ATOMIC_RELAXED), now;
     uint32_t who = __atomic_load_n(&s->by[word], __ATOMIC_RELAXED);
     bool first = owner_of(v) <= s->floor || !(v >> word % WORDS & 1);
@@ -328,7 +341,7 @@ static void block_log_note(struct warp *w, const struct log_access *x, bool agai
         return;
     if (again)
         block_log_check(w, x);
-    block_log_add(w, x);
+    block_log_add(w, x, again);
 }
 
 /* ---- rows ---- */
@@ -356,7 +369,7 @@ static inline bool line_free(const struct warp *w, const struct shadow *s, uint6
     *again |= line_own(s, i, some, v, me);
     if (!write)
         return true;
-    uint64_t read = __atomic_load_n(&s->read[i], __ATOMIC_RELAXED);
+    uint64_t read = read_marks(s, i);
     *again |= mark_own(read, some, me);
     return l->orders || !mark_other(s, read, some, me);
 }
@@ -377,7 +390,8 @@ bool shadow_row(struct warp *w, uint64_t at, u32 bytes, u32 site, bool write)
     for (uint64_t i = first / WORDS; i * WORDS < end; i++) {
         uint32_t some = words_in(i, first, end);
         uint64_t v = line_load(s, i);
-        if (!strong && !line_free(w, s, i, some, v, me, write, &again))
+        bool untouched = owner_of(v) <= s->floor && !s->reads && !s->atoms;
+        if (!strong && !untouched && !line_free(w, s, i, some, v, me, write, &again))
             return false;
         if (write && !strong) {
             line_write(s, i, some, v, me);
@@ -513,7 +527,7 @@ static bool word_free(struct warp *w, u32 lane, struct alloc *x, uint64_t at, ui
     uint32_t who = word_race(w, s, word, bytes, me, again);
     const char *does = write ? "writes" : "reads";
     uint32_t by = atom_marks(s, word / WORDS, bit, me, again);
-    uint64_t read = write ? __atomic_load_n(&s->read[word / WORDS], __ATOMIC_RELAXED) : 0;
+    uint64_t read = write ? read_marks(s, word / WORDS) : 0;
     *again |= mark_own(read, bit, me);
     if (who)
         report_race(w, lane, site, at, x, does, "writes", who);
@@ -627,7 +641,7 @@ void shadow_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 s
         uint32_t who = word_race(w, s, word, 15, me, &again);
         if (who)
             report_race(w, lane, site, host[lane], x, "updates", "writes", who);
-        again |= mark_own(__atomic_load_n(&s->read[line], __ATOMIC_RELAXED), bit, me);
+        again |= mark_own(read_marks(s, line), bit, me);
         for (uint64_t c = word; c < word + bytes / 4; c++)
             atom_mark(s, c, me);
     }

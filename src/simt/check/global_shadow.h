@@ -33,8 +33,9 @@ struct shadow {
         *fence;     /* per word: fences of its block before it wrote; NULL: nothing orders blocks */
     uint32_t *ever; /* per line: which words were ever written; NULL: all of it was */
     size_t lines, words;
-    uint32_t floor;   /* of this launch; floor + 1: see the words; floor + 2 + n: block n */
-    uint32_t written; /* in this launch */
+    uint32_t floor;    /* of this launch; floor + 1: see the words; floor + 2 + n: block n */
+    uint32_t written;  /* in this launch */
+    bool reads, atoms; /* likewise: whether read and atom hold anything of it */
 };
 
 struct shadow *shadow_new(uint64_t bytes, bool ever_written);

@@ -184,8 +184,9 @@ static void global_slow(struct warp *w, u32 *m, u32 site, u32 bytes, bool write,
 }
 
 /* A few lanes of shared memory, all of them where they may be. */
-static bool few_shared(const struct warp *w, u32 m, const u32 *a, const struct sw_site *s,
-                       u32 bytes, uint64_t *host)
+static inline __attribute__((always_inline)) bool few_shared(const struct warp *w, u32 m,
+                                                             const u32 *a, const struct sw_site *s,
+                                                             u32 bytes, uint64_t *host)
 {
     u32 begin, size = smem_window(w, s, &begin);
     if (__builtin_popcount(m) > 8 || size < bytes)
@@ -321,7 +322,7 @@ void access_account(struct warp *w, u32 m, const uint64_t *host, u32 bytes, enum
 {
     const struct simt_config *c = &w->t->l->dev->config;
     if (write && shape != SHAPE_ROW && c->check == SIMT_CHECK_FULL && space != SW_LOCAL)
-        store_lanes_meet(w, m, host, bytes, site);
+        store_lanes_meet(w, m, host, site);
     if (space == SW_SHARED) {
         if (c->counters) {
             if (shape == SHAPE_SAME || (shape == SHAPE_ROW && bytes == 4)) {

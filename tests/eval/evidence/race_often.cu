@@ -1,10 +1,9 @@
-// race_cut_off: so many races that simt ends the kernel early; it writes every output all the same
+// race_often: millions of races; simt counts them and runs the kernel to its end
 // verdict: race
-// says: the kernel was stopped in
-// says: its outputs there are not judged
+// first: shared-memory race
+// never: the kernel was stopped in
 // never: never written
 // never: NaN
-// never: wrong values
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE
