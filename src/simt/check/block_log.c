@@ -19,7 +19,7 @@
 
 enum { ENTRIES = 256, KEYS = 64 };
 
-struct entry {
+struct log_entry {
     u64 base; /* of a row */
     u32 site, time, mask;
     u16 warp;
@@ -30,7 +30,7 @@ struct entry {
 struct block_log {
     u32 count, next;
     u64 lo[ENTRIES], hi[ENTRIES];
-    struct entry e[ENTRIES];
+    struct log_entry e[ENTRIES];
     u64 at[ENTRIES][WARP]; /* where the lanes are not in a row */
     u16 key[KEYS];         /* the last entry of an instruction and warp, by hash */
 };
@@ -53,7 +53,7 @@ static void span(const struct log_access *x, u64 *lo, u64 *hi)
 static bool repeats(const struct block_log *l, u32 i, const struct warp *w,
                     const struct log_access *x)
 {
-    const struct entry *e = &l->e[i];
+    const struct log_entry *e = &l->e[i];
     return i < l->count && e->site == x->site && e->warp == w->w.id && e->mask == x->m &&
            e->row == !x->host &&
            (e->row ? e->base == x->row : memcmp(l->at[i], x->host, sizeof l->at[i]) == 0);
@@ -76,14 +76,14 @@ void block_log_add(struct warp *w, const struct log_access *x, bool again)
     }
     l->next = (i + 1) % ENTRIES;
     l->count = l->count < ENTRIES ? l->count + 1 : ENTRIES;
-    l->e[i] = (struct entry){.base = x->row,
-                             .site = x->site,
-                             .time = w->clock[w->w.id],
-                             .mask = x->m,
-                             .warp = (u16)w->w.id,
-                             .bytes = (u8)x->bytes,
-                             .how = (u8)x->how,
-                             .row = !x->host};
+    l->e[i] = (struct log_entry){.base = x->row,
+                                 .site = x->site,
+                                 .time = w->clock[w->w.id],
+                                 .mask = x->m,
+                                 .warp = (u16)w->w.id,
+                                 .bytes = (u8)x->bytes,
+                                 .how = (u8)x->how,
+                                 .row = !x->host};
     if (x->host)
         memcpy(l->at[i], x->host, sizeof l->at[i]);
     span(x, &l->lo[i], &l->hi[i]);
@@ -179,7 +179,7 @@ static u64 lane_at(const struct block_log *l, u32 i, u32 lane)
 static int lane_met(const struct block_log *l, u32 i, const struct warp *w, u32 lane, u64 at,
                     u32 bytes)
 {
-    const struct entry *e = &l->e[i];
+    const struct log_entry *e = &l->e[i];
     u32 m = e->mask & (e->warp == w->w.id ? ~(1u << lane) : ~0u);
     if (e->row) { /* those that can be */
         if (at + bytes <= e->base || at >= e->base + (u64)e->bytes * WARP)
@@ -200,7 +200,7 @@ static int lane_met(const struct block_log *l, u32 i, const struct warp *w, u32 
 }
 
 static void report(struct warp *w, u32 lane, u64 at, const struct log_access *x,
-                   const struct entry *e, u32 other)
+                   const struct log_entry *e, u32 other)
 {
     static const char *const did[] = {
         [LOG_READ] = "read", [LOG_WRITE] = "wrote", [LOG_ATOMIC] = "updated"};
@@ -223,7 +223,7 @@ static void report(struct warp *w, u32 lane, u64 at, const struct log_access *x,
 static void meet(struct warp *w, const struct log_access *x, u32 i)
 {
     const struct block_log *l = w->blk->log;
-    const struct entry *e = &l->e[i];
+    const struct log_entry *e = &l->e[i];
     bool plain = x->how == LOG_WRITE || e->how == LOG_WRITE;
     bool atomic = (x->how == LOG_ATOMIC) != (e->how == LOG_ATOMIC);
     if ((!plain && !atomic) || w->clock[e->warp] > e->time)
