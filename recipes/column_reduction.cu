@@ -68,6 +68,7 @@
 //! step bigger_team: try sixteen threads per column
 //!   why: More loads under way per column; which number suits a device is found by measuring.
 //!   when: measured and not fits or measured and not reread
+//!   likely: never
 //!   needs: team
 //! text
 // $kernel: $ops, along columns.

@@ -78,6 +78,7 @@
 //! step both: split A and B inside the product, tiles of 128x128
 //!   why: Where operands are used only a few times, their planes cost more memory traffic than they save work.
 //!   when: a_k_major and a_vectors and b_vectors and c_vectors and not short_k and not upper_upper and not lower_lower
+//!   likely: few_tiles
 //!   needs: ring
 //!   excludes: wide cluster fuse store once triangle
 //! text

@@ -94,9 +94,11 @@
 //! step more_threads: try twice the threads per row
 //!   why: Each has half as much to load and to keep; which number suits a device is found by measuring.
 //!   when: more
+//!   likely: never
 //! step fewer_threads: try half the threads per row
 //!   why: Each has more loads under way at once; which number suits a device is found by measuring.
 //!   when: fewer
+//!   likely: never
 //!   excludes: more_threads
 //! text
 // $kernel: $ops, along rows.

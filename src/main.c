@@ -22,6 +22,10 @@ static const struct flag run_flags[] = {
     {"suite", "NAME", "the suite this run is of: they share one budget"},
     {0},
 };
+static const struct flag tune_flags[] = {
+    {"no-report", NULL, "do not write report.html at the end"},
+    {0},
+};
 static const struct flag suite_flags[] = {
     {"jobs", "N", "runs at a time; default: 1"},
     {"resume", "SUITE", "go on with a suite that was stopped or killed; `last` is the newest"},
@@ -191,6 +195,13 @@ const struct command commands[] = {
     {"store upgrade", "", 0, 0, GROUP_STORE, true, false, upgrade_flags, cmd_store_upgrade,
      "bring the tables on a server to this version, after a backup with pg_dump",
      "A SQLite file needs no command: it is copied to store.db.vN and changed when it is opened."},
+    {"tune", "TASK.py KERNEL.cu", 2, 2, JUDGING | GROUP_LOOP, true, true, tune_flags, cmd_tune,
+     "search the tunables that a kernel declares",
+     "Judges KERNEL.cu, then other values of what it declares with CUTEGEN_TUNE, nearest first, "
+     "as\n"
+     "many as --tune says. `cutegen show RUN --source` prints the best, `cutegen export RUN` ships "
+     "it.\n"
+     "`cutegen run` does the same with its best kernel."},
     {"eval", "TASK.py FILE", 2, 2, JUDGING, true, true, eval_flags, cmd_eval,
      "one candidate -> one verdict",
      "Builds FILE.cu, runs it on fresh inputs, compares with PyTorch and float64, and times it.\n"

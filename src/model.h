@@ -248,6 +248,7 @@ struct request {
     const char *prompt_hash;        /* of the templates used */
     const struct call_watch *watch; /* NULL: nobody wants to know */
     /* for `builtin` */
+    bool predicted; /* begin with the composition that is predicted to be best, not the plain one */
     const struct task *task;
     const struct device *device;
     const struct candidate *current; /* synthesizing: the best one known from before, or NULL */

@@ -23,6 +23,17 @@
 
 #define CUTEGEN_ABI_VERSION 2
 
+/*
+ * A parameter for the machine to search (docs/kernel-abi.md, Tunables), at file scope and outside
+ * of both halves: the first value is in force, `cutegen tune` and `cutegen run` try the others.
+ * CUTEGEN_TUNE_IF says which combinations are possible.
+ */
+#ifdef __cplusplus
+#define CUTEGEN_TUNE_FIRST(first, ...) (first)
+#define CUTEGEN_TUNE(name, ...)        constexpr int name = CUTEGEN_TUNE_FIRST(__VA_ARGS__, 0)
+#define CUTEGEN_TUNE_IF(...)           static_assert(__VA_ARGS__, "CUTEGEN_TUNE_IF")
+#endif
+
 #if defined(CUTEGEN_EXPORT) || (defined(__CUDACC__) && !defined(__CUDACC_RTC__) &&                 \
                                 !defined(CUTEGEN_HOST) && !defined(CUTEGEN_DEVICE))
 #undef CUTEGEN_EXPORT

@@ -148,6 +148,23 @@ bool cmd_run(struct cli *cli, int *code, struct error *err)
     return drive(cli, &options, code, err);
 }
 
+bool cmd_tune(struct cli *cli, int *code, struct error *err)
+{
+    struct run_options options;
+
+    config_run_options(cli->config, &options);
+    options.task_path = cli->words[0];
+    options.kernel_path = cli->words[1];
+    options.given = true;
+    for (int i = 0; i < 2; i++)
+        if (!file_exists(cli->words[i])) {
+            error_set(err, ERROR_USE, "there is no file %s", cli->words[i]);
+            return error_hint(err, "cutegen tune TASK.py KERNEL.cu");
+        }
+    cli->settings.model = "builtin"; /* nobody is asked, so no key is wanted */
+    return drive(cli, &options, code, err);
+}
+
 bool cmd_resume(struct cli *cli, int *code, struct error *err)
 {
     struct run_options options;

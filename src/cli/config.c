@@ -56,6 +56,9 @@ const struct config_key config_keys[] = {
     {"parallel-calls", GROUP_LOOP, "N", "1", "candidates of one step asked for at the same time, up to 16"},
     {"floor-stop", GROUP_LOOP, "PERCENT", "3", "stop a model's run this near to the floor; 0: never"},
     {"memory", GROUP_LOOP, NULL, "yes", "tell the model what other runs of its class on this device learnt"},
+    {"tune", GROUP_LOOP, "N", "12", "combinations of the best kernel's tunables (CUTEGEN_TUNE) that are tried; 0: none"},
+    {"ahead", GROUP_LOOP, "N", "auto", "kernels of the built-in engineer compiled ahead at a time; auto: by cores and memory"},
+    {"order", GROUP_LOOP, "auto|steps|predicted", "auto", "where the built-in engineer begins: plain, or predicted to be best; auto: that on a GPU"},
     {"advance", GROUP_LOOP, "best|last", "best", "the next step starts from the best kernel, or from the last correct one"},
     {"device", GROUP_DEVICE, "DEVICE", "auto", "auto, simt, or cuda:N"},
     {"simt-as", GROUP_DEVICE, "GPU", "H200", "GPU whose time simt models"},
@@ -184,7 +187,9 @@ static const char *value_fault(const struct config_key *k, const char *value)
         return as_bool(value) ? NULL : "yes or no is wanted";
     if (strchr(k->value, '|'))
         return is_choice(k->value, value) ? NULL : k->value;
-    if ((!strcmp(k->name, "profile-from") || !strcmp(k->name, "depth")) && !strcmp(value, "auto"))
+    if ((!strcmp(k->name, "profile-from") || !strcmp(k->name, "depth") ||
+         !strcmp(k->name, "ahead")) &&
+        !strcmp(value, "auto"))
         return NULL;
     if (!strcmp(k->name, "store"))
         return !*value || !strncmp(value, "postgres://", 11) || !strncmp(value, "postgresql://", 13)
@@ -435,6 +440,8 @@ void config_settings(const struct config *c, struct settings *out)
         .trust = !strcmp(config_get(c, "trust"), "yes"),
         .allow_torch = !strcmp(config_get(c, "allow-torch"), "yes"),
         .baseline = config_get(c, "baseline"),
+        .order = config_get(c, "order"),
+        .ahead = strcmp(config_get(c, "ahead"), "auto") ? get_int(c, "ahead") : -1,
         .compile = config_get(c, "compile"),
         .target_cuda = !strcmp(config_get(c, "target"), "cuda"),
         .server = !strcmp(config_get(c, "server"), "yes"),
@@ -468,6 +475,7 @@ void config_run_options(const struct config *c, struct run_options *out)
         .restarts = at_least_1(get_int(c, "restarts")),
         .parallel_calls = at_least_1(get_int(c, "parallel-calls")),
         .floor_stop = get_int(c, "floor-stop"),
+        .tune = get_int(c, "tune"),
         .memory = !strcmp(config_get(c, "memory"), "yes"),
     };
 }

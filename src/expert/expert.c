@@ -191,6 +191,31 @@ static bool steps_of(const struct work *w, const struct candidate *c, unsigned *
     return true;
 }
 
+/* The composition that is predicted to be best: every step that is likely to pay, the later of two
+ * that exclude each other. */
+static bool predicted_set(const struct work *w, unsigned *out, struct error *err)
+{
+    const struct recipe *r = &w->recipe;
+    unsigned likely, set = 0, before;
+
+    if (!recipe_likely(r, w->match.scope, &likely, err))
+        return false;
+    for (int i = 0; i < r->step_count; i++) {
+        unsigned want = needs_of(r, 1u << i);
+
+        if ((w->possible & likely) >> i & 1 && !(want & ~w->possible))
+            set = (set & ~excluded_by(r, want)) | want;
+    }
+    do { /* what lost a step that it needs goes too */
+        before = set;
+        for (int i = 0; i < r->step_count; i++)
+            if (set >> i & 1 && r->steps[i].needs & ~set)
+                set &= ~(1u << i);
+    } while (set != before);
+    *out = is_set(w, set) ? set : 0;
+    return true;
+}
+
 /* How a step went before: not at all, passed, or failed. */
 enum tried { TRIED_NOT, TRIED_PASSED, TRIED_FAILED };
 
@@ -240,6 +265,27 @@ static bool next_step(const struct work *w, const json_t *history, unsigned now,
     return false;
 }
 
+static const char without[] = "leave out: ";
+
+/* A neighbour with one step less, one that no other builds on; the last of the ladder first. */
+static bool one_less(const struct work *w, const json_t *history, unsigned now, unsigned not,
+                     int *step, unsigned *next, struct arena *a)
+{
+    const struct recipe *r = &w->recipe;
+
+    for (int i = r->step_count - 1; i >= 0; i--) {
+        const char *words = arena_printf(a, "%s%s", without, r->steps[i].words);
+
+        *next = now & ~(1u << i);
+        if (!((now & ~not ) >> i & 1) || !is_set(w, *next) ||
+            tried_before(history, words) != TRIED_NOT)
+            continue;
+        *step = i;
+        return true;
+    }
+    return false;
+}
+
 /* ---- answers ---------------------------------------------------------------- */
 
 static void say(struct reply *out, struct arena *a, bool done, const char *text)
@@ -248,6 +294,18 @@ static void say(struct reply *out, struct arena *a, bool done, const char *text)
                           .model = "builtin",
                           .finish_reason = "stop",
                           .done = done};
+}
+
+static bool plain(const struct work *w, struct arena *a, struct reply *out, struct error *err)
+{
+    struct text source;
+
+    if (!compose(w, 0, a, &source, err))
+        return false;
+    say(out, a, false,
+        arena_printf(a, "CHANGE: the plain %s kernel\n%s\n\n%s: %s.\n\n```cuda\n%s```\n",
+                     w->recipe.name, steps_mark, w->recipe.name, w->recipe.words, source.data));
+    return true;
 }
 
 /* What was found for this task before, as long as the recipe still writes it; else the plain form.
@@ -267,11 +325,34 @@ static bool synthesize(const struct request *req, const struct work *w, struct a
                          steps_mark, step_names(&w->recipe, steps, a), req->current->source.data));
         return true;
     }
-    if (!compose(w, 0, a, &source, err))
+    if (req->predicted && !predicted_set(w, &steps, err))
         return false;
-    say(out, a, false,
-        arena_printf(a, "CHANGE: the plain %s kernel\n%s\n\n%s: %s.\n\n```cuda\n%s```\n",
-                     w->recipe.name, steps_mark, w->recipe.name, w->recipe.words, source.data));
+    if (req->predicted && steps) {
+        if (!compose(w, steps, a, &source, err))
+            return false;
+        say(out, a, false,
+            arena_printf(
+                a, "CHANGE: the %s kernel that is predicted to be best\n%s%s\n\n```cuda\n%s```\n",
+                w->recipe.name, steps_mark, step_names(&w->recipe, steps, a), source.data));
+        return true;
+    }
+    return plain(w, a, out, err);
+}
+
+/* A kernel of several steps may fail as a whole where the plain one does not. */
+static bool step_back(const struct request *req, const struct work *w, struct arena *a,
+                      struct reply *out, bool *back, struct error *err)
+{
+    unsigned steps;
+    bool found = false;
+
+    *back = req->predicted && req->current && req->current->depth == 0;
+    if (*back && !steps_of(w, req->current, &steps, &found, err))
+        return false;
+    *back = *back && found && steps;
+    if (!*back || req->stage == STAGE_REPAIR)
+        return !*back || plain(w, a, out, err);
+    say(out, a, false, "All steps at once do not work here: the plain kernel comes first.\n");
     return true;
 }
 
@@ -286,13 +367,55 @@ static const char *change_words(const struct recipe *r, int step, unsigned added
     return words;
 }
 
+static const char *at_end(const struct request *req, const struct work *w, struct arena *a)
+{
+    return arena_printf(a, "The %s ladder is at its end: %s.\n", w->recipe.name,
+                        req->predicted ? "nothing untried is predicted to win"
+                                       : "every step that applies was tried");
+}
+
+/* The neighbour that is tried next; *more false: the ladder is at its end. */
+struct neighbour {
+    int step;
+    bool less;     /* without that step, not with it */
+    unsigned next; /* the steps it has */
+    struct text source;
+};
+
+static bool next_neighbour(const struct request *req, const struct work *w, unsigned now,
+                           struct arena *a, struct neighbour *out, bool *more, struct error *err)
+{
+    unsigned idle = 0;
+
+    do {
+        out->less = false;
+        *more = next_step(w, req->history, now, idle, &out->step, &out->next);
+        if (!*more)
+            *more = out->less =
+                req->predicted && one_less(w, req->history, now, idle, &out->step, &out->next, a);
+        if (!*more)
+            return true;
+        if (!compose(w, out->next, a, &out->source, err))
+            return false;
+        idle |= 1u << out->step; /* it may change nothing beside the steps there are */
+    } while (text_equal(req->current->source, out->source));
+    return true;
+}
+
+static const char *neighbour_words(const struct work *w, const struct neighbour *n, unsigned now,
+                                   struct arena *a)
+{
+    return arena_printf(a, "%s%s", n->less ? without : "",
+                        change_words(&w->recipe, n->step, n->next & ~now, a));
+}
+
 static bool optimize(const struct request *req, const struct work *w, struct arena *a,
                      struct reply *out, struct error *err)
 {
-    struct text source = req->current->source, better, blocks;
-    unsigned now = 0, next = 0, idle = 0;
-    bool found;
-    int step = 0;
+    struct neighbour n;
+    struct text blocks;
+    unsigned now = 0;
+    bool found, more;
 
     if (!steps_of(w, req->current, &now, &found, err))
         return false;
@@ -304,32 +427,65 @@ static bool optimize(const struct request *req, const struct work *w, struct are
                          w->recipe.name));
         return true;
     }
-    do {
-        if (!next_step(w, req->history, now, idle, &step, &next)) {
-            say(out, a, true,
-                arena_printf(a, "The %s ladder is at its end: every step that applies was tried.\n",
-                             w->recipe.name));
-            return true;
-        }
-        if (!compose(w, next, a, &better, err))
-            return false;
-        idle |= 1u << step; /* it may change nothing beside the steps there are */
-    } while (text_equal(source, better));
-    blocks = change_blocks(source, better, a);
+    if (!next_neighbour(req, w, now, a, &n, &more, err))
+        return false;
+    if (!more) {
+        say(out, a, true, at_end(req, w, a));
+        return true;
+    }
+    blocks = change_blocks(req->current->source, n.source, a);
     say(out, a, false,
-        arena_printf(a, "CHANGE: %s\n%s%s\n\n%s\n\n```\n%s```\n",
-                     change_words(&w->recipe, step, next & ~now, a), steps_mark,
-                     step_names(&w->recipe, next, a), w->recipe.steps[step].why, blocks.data));
+        arena_printf(a, "CHANGE: %s\n%s%s\n\n%s\n\n```\n%s```\n", neighbour_words(w, &n, now, a),
+                     steps_mark, step_names(&w->recipe, n.next, a),
+                     n.less ? "" : w->recipe.steps[n.step].why, blocks.data));
     return true;
 }
+
+bool expert_ahead(const struct request *asked, struct text *sources, int most, int *count,
+                  struct arena *a, struct error *err)
+{
+    struct work *w = arena_alloc(a, sizeof(*w));
+    struct candidate current = *asked->current;
+    struct request req = *asked;
+    struct neighbour n;
+    unsigned now = 0;
+    bool found = false, more = true, ok;
+
+    *count = 0;
+    if (!recognise(req.task, req.device, a, w))
+        return true;
+    if (!prepare(w, a, err) || !steps_of(w, &current, &now, &found, err))
+        return false;
+    req.current = &current;
+    req.history = json_deep_copy(asked->history);
+    for (ok = true; ok && found && more && *count < most;) {
+        ok = next_neighbour(&req, w, now, a, &n, &more, err);
+        if (!ok || !more)
+            break;
+        sources[(*count)++] = n.source;
+        json_array_append_new(req.history,
+                              json_pack("{s:s, s:s}", "change", neighbour_words(w, &n, now, a),
+                                        "verdict", verdict_names[VERDICT_PASS]));
+        if (!req.predicted) { /* each step pays, and the next builds on it */
+            now = n.next;
+            current.source = n.source;
+        }
+    }
+    json_decref(req.history);
+    return ok;
+}
+
+static const char no_repair[] =
+    "The built-in engineer does not guess at repairs: it takes the step back.\n";
 
 bool expert_ask(const struct request *req, struct arena *a, struct reply *out, struct error *err)
 {
     struct work *w = arena_alloc(a, sizeof(*w));
 
-    if (req->stage == STAGE_DIAGNOSE || req->stage == STAGE_REPAIR) {
-        say(out, a, true,
-            "The built-in engineer does not guess at repairs: it takes the step back.\n");
+    bool repair = req->stage == STAGE_DIAGNOSE || req->stage == STAGE_REPAIR, back = false;
+
+    if (repair && !req->predicted) {
+        say(out, a, true, no_repair);
         return true;
     }
     if (!recognise(req->task, req->device, a, w)) {
@@ -339,6 +495,13 @@ bool expert_ask(const struct request *req, struct arena *a, struct reply *out, s
     }
     if (!prepare(w, a, err))
         return false;
+    if (repair) {
+        if (!step_back(req, w, a, out, &back, err))
+            return false;
+        if (!back)
+            say(out, a, true, no_repair);
+        return true;
+    }
     if (req->stage == STAGE_SYNTHESIZE)
         return synthesize(req, w, a, out, err);
     if (!req->current)

@@ -31,6 +31,10 @@
 bool expert_can(const struct task *task, struct arena *a, const char **recipe,
                 const char **why_not);
 
+/* The kernels that optimise questions are likely to lead to from here, up to `most`, in their
+ * order: as if each step paid (from the plain kernel) or none did (from the predicted one). */
+bool expert_ahead(const struct request *asked, struct text *sources, int most, int *count,
+                  struct arena *a, struct error *err);
 bool expert_ask(const struct request *req, struct arena *a, struct reply *out, struct error *err);
 
 /* Which steps the kernel of such a reply has ("a b c", for candidate.steps); NULL: it does not say.

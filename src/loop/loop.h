@@ -45,6 +45,9 @@ struct run_options {
     bool memory;        /* prompts tell what the store knows of similar tasks */
     bool seed_builtin;  /* depth 0 is the built-in engineer's best kernel */
     bool fresh;         /* it begins anew, not with what it found for this task before */
+    int tune;           /* combinations of the best kernel's tunables that are tried; 0: none */
+    bool given;         /* `cutegen tune`: depth 0 is kernel_path, and nobody is asked */
+    const char *kernel_path; /* NULL: resumed, the store has it */
 };
 
 /* What happens, as it happens. Strings are borrowed for the call. */

@@ -135,6 +135,10 @@ json_t *run_options_json(const struct settings *s, const struct run_options *o)
     json_object_set_new(out, "parallel_calls", json_integer(o->parallel_calls));
     json_object_set_new(out, "floor_stop", json_integer(o->floor_stop));
     json_object_set_new(out, "memory", json_boolean(o->memory));
+    json_object_set_new(out, "tune", json_integer(o->tune));
+    json_object_set_new(out, "order", json_string(s->order ? s->order : "auto"));
+    if (o->given)
+        json_object_set_new(out, "given", json_true());
     add_model(out, s);
     json_object_set_new(out, "backward", json_boolean(s->backward));
     if (s->shapes) {
@@ -171,6 +175,9 @@ static void restore_search(const json_t *j, struct run_options *o)
     o->share_depth = (int)json_int_or(j, "share_depth", json_int_or(j, "max_depth", 0));
     o->parallel_calls = (int)json_int_or(j, "parallel_calls", 1);
     o->memory = json_bool_or(j, "memory", false);
+    o->given = json_bool_or(j, "given", false);
+    if (!said(o, "tune"))
+        o->tune = (int)json_int_or(j, "tune", 0);
     if (!said(o, "floor-stop")) /* one of an earlier version was never ended by it */
         o->floor_stop = (int)json_int_or(j, "floor_stop", 0);
 }
@@ -201,6 +208,7 @@ bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
     s->baseline = arena_strdup(
         a, json_string_or(j, "baseline", json_bool_or(j, "allow_tf32", false) ? "tf32" : "strict"));
     s->target_cuda = json_bool_or(j, "target_cuda", false);
+    s->order = arena_strdup(a, json_string_or(j, "order", "steps"));
     restore_model(j, a, s, o);
     tell_ignored(o);
     if (!said(o, "depth"))

@@ -48,7 +48,7 @@ static bool run_begin(struct loop *l, struct store *store, const struct settings
     json_t *environment = stage_environment(l->st);
     struct run_spec spec = {.task = &l->task,
                             .device = stage_device(l->st),
-                            .model = settings->model,
+                            .model = l->opt.given ? "tune" : settings->model,
                             .suite = l->opt.suite,
                             .options = options,
                             .environment = environment};
@@ -293,8 +293,8 @@ bool loop_run(const struct settings *settings, const struct run_options *options
     if (!(l.opt.resume_id ? run_go_on(&l, store, err) : run_begin(&l, store, &set, err)))
         goto done;
     loop_event(&l, (struct event){.kind = EVENT_TASK, .text = stage_engineer(l.st)});
-    ok = loop_memory(&l, store, err) && loop_iterate(&l, err) && loop_accept_best(&l, err) &&
-         loop_all_columns(&l, err);
+    ok = loop_memory(&l, store, err) && loop_iterate(&l, err) && loop_tune(&l, err) &&
+         loop_accept_best(&l, err) && loop_all_columns(&l, err);
     if (ok && (size_t)l.attempt < l.past.attempt_count)
         log_warn("with these flags run %s ends after %d of the %zu attempts it has made; `cutegen "
                  "show %s` has the best of all",

@@ -106,6 +106,10 @@ bool loop_branches(struct loop *l, enum stage_kind kind, struct question *q, siz
 /* Takes a step's result into the run; says whether it is a correct kernel. */
 bool loop_adopt(struct loop *l, struct settled *s);
 
+/* tune.c: searches the tunables of the best kernel; depth 0 of `cutegen tune`. */
+bool loop_tune(struct loop *l, struct error *err);
+bool loop_given(struct loop *l, struct error *err);
+
 /* ask.c: asks for the attempt that comes next; an answer already in the store is used again. */
 bool loop_ask(struct loop *l, enum stage_kind kind, struct question *q, struct proposal *out,
               struct error *err);

@@ -127,8 +127,8 @@ static bool render(struct stage *st, enum stage_kind kind, const struct question
     return true;
 }
 
-static void fill_request(const struct stage *st, enum stage_kind kind, const struct question *q,
-                         struct proposal *out)
+void workshop_request(const struct stage *st, enum stage_kind kind, const struct question *q,
+                      struct proposal *out)
 {
     memset(out, 0, sizeof(*out));
     out->request = (struct request){
@@ -140,6 +140,9 @@ static void fill_request(const struct stage *st, enum stage_kind kind, const str
         .verdict = q->verdict,
         .profile = q->profile,
         .history = q->history,
+        .predicted = st->settings.order && strcmp(st->settings.order, "auto") != 0
+                         ? strcmp(st->settings.order, "predicted") == 0
+                         : st->device.kind == DEVICE_CUDA,
         .watch = q->watch,
     };
 }
@@ -147,7 +150,7 @@ static void fill_request(const struct stage *st, enum stage_kind kind, const str
 bool workshop_render(struct stage *st, enum stage_kind kind, const struct question *q,
                      struct arena *a, struct proposal *out, struct error *err)
 {
-    fill_request(st, kind, q, out);
+    workshop_request(st, kind, q, out);
     return render(st, kind, q, a, out, err);
 }
 
@@ -173,7 +176,7 @@ bool workshop_ask(struct stage *st, enum stage_kind kind, const struct question 
 {
     bool builtin = st->builtin || q->builtin;
 
-    fill_request(st, kind, q, out);
+    workshop_request(st, kind, q, out);
     if (!(builtin ? ask_builtin(st, q, a, out, err) : ask_model(st, kind, q, a, out, err)))
         return false;
     if (builtin)

@@ -55,6 +55,8 @@ struct settings {
     bool task_network;    /* a task may connect to the Internet */
     bool trust;           /* a ModelNew runs also where it cannot be confined */
     bool allow_torch;     /* a foreign candidate may leave work to torch's operators */
+    int ahead;            /* kernels of a ladder compiled at a time, ahead; < 0: by cores, memory */
+    const char *order;    /* of the built-in engineer: "auto" "steps" "predicted"; NULL: auto */
     const char *baseline; /* PyTorch's arithmetic: "defaults" "strict" "tf32"; NULL: defaults */
     const char *compile;  /* torch.compile as a baseline: "none" "default" "max-autotune" */
 };

@@ -145,6 +145,10 @@ struct build_job {
     struct error err;
 };
 void stage_build_many(struct stage *st, const struct task *task, struct build_job *jobs, size_t n);
+/* The built-in engineer's next kernels, compiled at the same time where cores and memory allow
+ * (settings.ahead); found in the cache when they are asked for. */
+void stage_ladder_ahead(struct stage *st, const struct task *task, const struct candidate *current,
+                        json_t *history);
 bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
                 const struct build_result *build, struct arena *a, struct test_result *out,
                 struct error *err);

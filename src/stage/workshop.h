@@ -74,6 +74,10 @@ const char *workshop_reached(enum kernel_class of, struct arena *a);
 /* Takes edits, or a whole file, out of out->reply (ask.c). */
 void workshop_take_edits(const struct candidate *current, struct arena *a, struct proposal *out);
 
+/* What a question asks, without messages (ask.c). */
+void workshop_request(const struct stage *st, enum stage_kind kind, const struct question *q,
+                      struct proposal *out);
+
 void workshop_no_code(struct proposal *out, const char *summary, const char *detail);
 
 /*

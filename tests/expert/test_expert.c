@@ -23,6 +23,7 @@ struct bench {
     struct task task;
     json_t *history;
     struct device device;
+    bool predicted; /* begins with the composition predicted to be best */
 };
 
 /* "swish": for simt; "swish@sm_90a": for that device. */
@@ -61,7 +62,8 @@ static struct reply ask_from(struct bench *b, enum stage_kind stage,
                           .task = &b->task,
                           .device = &b->device,
                           .current = current,
-                          .history = b->history};
+                          .history = b->history,
+                          .predicted = b->predicted};
     struct error err = {0};
     struct reply reply;
 
@@ -267,6 +269,51 @@ static void every_ladder_goes_step_by_step_to_its_end(void **state)
         assert_null(step(&b, source, &change).data);
         bench_close(&b);
     }
+}
+
+/* From the prediction on: no kernel twice, at most one per step, and an end that says why. Each
+ * neighbour is told to bring nothing, so that all of them are proposed. */
+static void a_predicted_ladder_tries_its_neighbours_once_and_ends(void **state)
+{
+    int begun = 0;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ladders); i++) {
+        struct bench b;
+        struct match m;
+        struct recipe r;
+        struct text plain, first, back;
+        const char *change, *reason, *seen[2 * RECIPE_STEPS + 1];
+        struct candidate failed = {0};
+        int count = 0;
+
+        bench_open(&b, ladders[i].task);
+        load(&b, &m, &r);
+        plain = synthesize(&b);
+        b.predicted = true;
+        first = synthesize(&b);
+        assert_null(strstr(first.data, "//!"));
+        begun += !text_equal(first, plain);
+        for (struct text s; (s = step(&b, first, &change)).data;) {
+            for (int k = 0; k < count; k++)
+                assert_string_not_equal(seen[k], change);
+            assert_true(count < 2 * RECIPE_STEPS);
+            assert_false(text_equal(s, first));
+            seen[count++] = change;
+            remember(&b, change, "pass");
+        }
+        assert_non_null(strstr(ask(&b, STAGE_OPTIMIZE, first).text.data, "predicted to win"));
+        failed.source = first;
+        if (!text_equal(first, plain)) {
+            assert_false(ask_from(&b, STAGE_DIAGNOSE, &failed).done);
+            assert_true(fence_code(ask_from(&b, STAGE_REPAIR, &failed).text, b.a, &back, &reason));
+            assert_string_equal(back.data, plain.data);
+        }
+        failed.source = plain; /* there is nothing plainer */
+        assert_true(ask_from(&b, STAGE_DIAGNOSE, &failed).done);
+        bench_close(&b);
+    }
+    assert_true(begun > 0);
 }
 
 /* Independent steps: any set that has what it needs is a kernel, free of directives. */
@@ -668,6 +715,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_ladder_goes_step_by_step_to_its_end),
+        cmocka_unit_test(a_predicted_ladder_tries_its_neighbours_once_and_ends),
         cmocka_unit_test(every_set_of_steps_composes_to_plain_source),
         cmocka_unit_test(
             what_the_tensor_cores_cut_off_is_made_up_for_where_cublas_is_more_accurate),

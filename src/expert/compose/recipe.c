@@ -155,7 +155,7 @@ static bool step_set(struct recipe *r, struct text names, int line, unsigned *bi
     return true;
 }
 
-/* `step NAME: words` and its attributes `why: needs: when: always: excludes:`. */
+/* `step NAME: words` and its attributes `why: needs: when: always: likely: excludes:`. */
 static bool head_line(struct recipe *r, struct text d, int line, struct arena *a, struct error *err)
 {
     struct text key = word(&d);
@@ -179,6 +179,8 @@ static bool head_line(struct recipe *r, struct text d, int line, struct arena *a
                                : arena_strndup(a, d.data, d.len);
     } else if (is(key, "when:") && last) {
         last->when = arena_strndup(a, d.data, d.len);
+    } else if (is(key, "likely:") && last) {
+        last->likely = arena_strndup(a, d.data, d.len);
     } else if (is(key, "always:") && last) {
         last->always = arena_strndup(a, d.data, d.len);
     } else if (is(key, "needs:") && last) {
@@ -482,5 +484,20 @@ bool recipe_steps(const struct recipe *r, const struct scope *s, unsigned *out, 
             bits |= 1u << i;
     }
     *out = bits;
+    return true;
+}
+
+bool recipe_likely(const struct recipe *r, const struct scope *s, unsigned *out, struct error *err)
+{
+    *out = 0;
+    for (int i = 0; i < r->step_count; i++) {
+        const char *likely = r->steps[i].likely;
+        bool holds = !likely;
+
+        if (likely && strcmp(likely, "never") != 0 && s &&
+            !condition(r, s, 0, text_of(likely), 0, &holds, err))
+            return false;
+        *out |= holds ? 1u << i : 0;
+    }
     return true;
 }

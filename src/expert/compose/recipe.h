@@ -30,6 +30,7 @@ struct recipe_step {
     const char *why;    /* one sentence for people; may be "" */
     const char *when;   /* condition on facts; NULL: always */
     const char *always; /* where it holds, every kernel with what the step needs has it; or NULL */
+    const char *likely; /* where it holds, the predicted composition has it; NULL: always */
     unsigned needs;     /* steps that must be taken before, or with it */
     unsigned excludes;  /* steps that may not be taken together with it */
 };
@@ -62,5 +63,7 @@ bool recipe_compose(const struct recipe *r, const struct scope *s, unsigned step
 /* Steps whose `when` holds in this scope, as bits; a step that needs one that does not is left out.
  */
 bool recipe_steps(const struct recipe *r, const struct scope *s, unsigned *out, struct error *err);
+/* Steps that are predicted to pay in this scope (NULL: by what needs no fact), as bits. */
+bool recipe_likely(const struct recipe *r, const struct scope *s, unsigned *out, struct error *err);
 
 #endif
