@@ -97,7 +97,7 @@ run "$program" tune "$task" nowhere.cu
 ok "a file that is not there is wrong use" 2 'nowhere.cu'
 
 run env XDG_CACHE_HOME="$work/cache" "$program" run "$task" --fresh --order predicted --ahead 2 --draws 1
-ok "the built-in engineer begins with its prediction" 0 'kernel that is predicted to be best'
+ok "the built-in engineer begins with its prediction" 0 '^ *0  the pointwise kernel that is predic'
 ok "tries neighbours" 0 'leave out: '
 ok "and says why it ends" 0 'nothing untried is predicted to win'
 run "$program" show last --json
