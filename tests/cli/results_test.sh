@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# results_test.sh - a skip for want of a newer torch is taken on an old one only; any other skip never.
+# results_test.sh - a skip for want of a newer torch is taken on an old one only, for want of Triton always; any other never.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 log=$(mktemp)
@@ -10,6 +10,7 @@ cat >"$log" <<'END'
 {"name": "whole", "result": "SKIP", "stderr": "needs torch 2.4 or newer\n"}
 {"name": "other", "result": "SKIP", "stderr": "no compiler\n"}
 {"name": "silent", "result": "SKIP"}
+{"name": "tl", "result": "SKIP", "stdout": "python3 needs Triton 3.5 or newer\n"}
 END
 n=0
 failed=0
@@ -23,7 +24,7 @@ same() # SENTENCE NEW_TORCH WANTED
     failed=1
 }
 same "an old torch excuses what names it" no \
-    "OK=passes,OK=part,OLD TORCH=part: compiles,OLD TORCH=whole,SKIP=other,SKIP=silent,"
-same "a new torch excuses nothing" yes "OK=passes,OK=part,SKIP=part: compiles,SKIP=whole,SKIP=other,SKIP=silent,"
+    "OK=passes,OK=part,OLD TORCH=part: compiles,OLD TORCH=whole,SKIP=other,SKIP=silent,NO TRITON=tl,"
+same "a new torch excuses nothing" yes "OK=passes,OK=part,SKIP=part: compiles,SKIP=whole,SKIP=other,SKIP=silent,NO TRITON=tl,"
 echo "1..$n"
 exit $failed

@@ -11,9 +11,9 @@ shift
 here=$(cd "$(dirname "$0")/triton" && pwd)
 python=${CUTEGEN_PYTHON:-python3}
 "$python" -c 'import torch, triton; assert tuple(map(int, triton.__version__.split(".")[:2])) >= (3, 5)' 2>/dev/null ||
-    { echo "triton: SKIP, $python has no torch with Triton 3.5 or later"; exit 77; }
+    { echo "triton: SKIP, $python needs Triton 3.5 or newer, with its torch"; exit 77; }
 "$python" -c 'import os, sysconfig; assert os.path.exists(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null ||
-    { echo "triton: SKIP, $python has no Python.h"; exit 77; }
+    { echo "triton: SKIP, $python needs Triton 3.5 or newer and Python.h for its launcher"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export CUTEGEN_CACHE=${CUTEGEN_CACHE:-$work/cache}
