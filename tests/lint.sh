@@ -92,7 +92,7 @@ struct_tags()
 # Behind the reader an opcode is a number.
 opcode_text()
 {
-    grep -rnE 'str(n?cmp|str)\([^;]*(->|\.)op\b|insn_has\([^,()]*, "|(->|\.)op\[' src/simt --include='*.[ch]' |
+    grep -rnE 'str(n?cmp|str)\([^;]*(->|\.)op\b|insn_has[a-z_]*\([^,()]*, "|(->|\.)op\[' src/simt --include='*.[ch]' |
         grep -v '^src/simt/ptx/'
 }
 

@@ -317,7 +317,7 @@ static void addresses_of_shared_memory_are_made_narrow(void **state)
     assert_true(ptx_kernel_read(&m, "k", a, &k, &err));
     narrow_shared(&k);
     for (int i = 0; i < k.insn_count; i++)
-        for (int j = 0; insn_has(&k.insn[i], MOD_SHARED) && j < k.insn[i].arg_count; j++) {
+        for (int j = 0; insn_has_mod(&k.insn[i], MOD_SHARED) && j < k.insn[i].arg_count; j++) {
             const struct opnd *o = &k.insn[i].args[j];
             if (o->kind != OPND_ADDR || o->reg < 0)
                 continue;

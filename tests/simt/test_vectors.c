@@ -304,8 +304,8 @@ static struct insn insn_of(const char *name, const struct ptx_words *words)
 
 static bool is_for(const struct op_row *row, enum ptx_mod type, const struct insn *in)
 {
-    if (in->op == OP_CVT && insn_has(in, MOD_PACK)) /* cvt.pack.sat.u8.s32.b32 */
-        return row->op == OP_CVTPACK && insn_has(in, row->required[0]);
+    if (in->op == OP_CVT && insn_has_mod(in, MOD_PACK)) /* cvt.pack.sat.u8.s32.b32 */
+        return row->op == OP_CVTPACK && insn_has_mod(in, row->required[0]);
     const struct op_row *found = op_find(in, in->op == OP_SETP ? OP_CMP : in->op);
     return found && (enum ptx_mod)in->type == type && found->op == row->op &&
            memcmp(found->required, row->required, sizeof row->required) == 0 &&

@@ -532,7 +532,7 @@ static void write_branch(struct emit *e, int b)
 
 static bool is_block_barrier(const struct insn *in)
 {
-    return (in->op == OP_BAR || in->op == OP_BARRIER) && !insn_has(in, MOD_WARP);
+    return (in->op == OP_BAR || in->op == OP_BARRIER) && !insn_has_mod(in, MOD_WARP);
 }
 
 /* Which lanes a collective in a block of its own needs before it can run. */

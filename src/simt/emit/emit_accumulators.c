@@ -20,7 +20,7 @@ enum { FIRST = 16, SUMS = 16 };
 static bool is_sum(const struct emit *e, const struct insn *in)
 {
     if (in->op != OP_FMA || in->type != PT_F32 || in->pred >= 0 || in->arg_count != 4 ||
-        insn_has(in, MOD_FTZ) || insn_has(in, MOD_SAT))
+        insn_has_mod(in, MOD_FTZ) || insn_has_mod(in, MOD_SAT))
         return false;
     for (int i = 0; i < 4; i++)
         if (in->args[i].kind != OPND_REG || !e->ir->varying[in->args[i].reg] ||

@@ -80,8 +80,8 @@ void emit_affine(struct emit *e, const struct insn *in)
         bool shared = insn_shared(in);
         t = base_of(e, in, x, 'Q');
         if (shared)
-            t = arena_printf(e->a, "(%s %c (u64)B->smem)", t, insn_has(in, MOD_TO) ? '-' : '+');
-    } else if (insn_has(in, MOD_WIDE)) {
+            t = arena_printf(e->a, "(%s %c (u64)B->smem)", t, insn_has_mod(in, MOD_TO) ? '-' : '+');
+    } else if (insn_has_mod(in, MOD_WIDE)) {
         char s = sign ? 'S' : 'I';
         const struct opnd *lane = affine_operand(e, x) || x->kind == OPND_SREG ? x : x + 1;
         t = arena_printf(e->a, sign ? "(u64)((s64)%s * %s)" : "((u64)%s * %s)",
@@ -113,10 +113,10 @@ void emit_affine(struct emit *e, const struct insn *in)
 /* The bits of a comparison (insn_tests_row): lanes below a limit, or the others. */
 const char *affine_test(struct emit *e, const struct insn *in)
 {
-    bool sign = in->type == PT_S32, reach = insn_has(in, MOD_LE) || insn_has(in, MOD_GT);
+    bool sign = in->type == PT_S32, reach = insn_has_mod(in, MOD_LE) || insn_has_mod(in, MOD_GT);
     const char *cast = sign ? "(s64)(s32)" : "(s64)(u32)";
     return arena_printf(e->a, "%srow_below(%s(%s), %s(%s)%s, %s)",
-                        insn_has(in, MOD_GT) || insn_has(in, MOD_GE) ? "~" : "", cast,
+                        insn_has_mod(in, MOD_GT) || insn_has_mod(in, MOD_GE) ? "~" : "", cast,
                         base_of(e, in, &in->args[1], 'I'), cast,
                         scalar_value(e, in, &in->args[2], 'I'), reach ? " + 1" : "",
                         sign ? "0x7fffffffll" : "0xffffffffll");

@@ -51,7 +51,7 @@ static bool row_matches(const struct op_row *row, const struct insn *in)
     if (!list_has(row->types, (enum ptx_mod)in->type))
         return false;
     for (int i = 0; i < MAX_LIST && row->required[i]; i++)
-        if (!insn_has(in, row->required[i]))
+        if (!insn_has_mod(in, row->required[i]))
             return false;
     for (int i = 0; i < in->mod_count; i++) {
         enum ptx_mod mod = in->mods[i];
@@ -468,7 +468,7 @@ static const char *row_value(struct emit *e, const struct row_use *u, enum reg_c
 static const char *combine(struct emit *e, const struct insn *in, const char *cmp,
                            const struct opnd *with)
 {
-    const char *op = insn_has(in, MOD_AND) ? "&" : insn_has(in, MOD_OR) ? "|" : "^";
+    const char *op = insn_has_mod(in, MOD_AND) ? "&" : insn_has_mod(in, MOD_OR) ? "|" : "^";
     return arena_printf(e->a, "(%s) %s (%s)", cmp, op, value(e, in, with, 'P'));
 }
 
@@ -488,7 +488,8 @@ static void emit_set_pair(struct emit *e, const struct insn *in, struct insn *pl
     }
     struct op_row row = *found;
     row.sig = bf ? "P=ll" : "P=kk";
-    struct row_use u = {.row = &row, .in = in, .ops = &in->args[1], .ftz = insn_has(in, MOD_FTZ)};
+    struct row_use u = {
+        .row = &row, .in = in, .ops = &in->args[1], .ftz = insn_has_mod(in, MOD_FTZ)};
     const char *side[2];
     for (int h = 0; h < 2; h++) {
         const char *t = narrow_text(e, &u, h + 1);
@@ -543,7 +544,8 @@ static void emit_setp(struct emit *e, const struct insn *in)
         emit_fail(e, in, "not a known comparison");
         return;
     }
-    struct row_use u = {.row = row, .in = in, .ops = &in->args[1], .ftz = insn_has(in, MOD_FTZ)};
+    struct row_use u = {
+        .row = row, .in = in, .ops = &in->args[1], .ftz = insn_has_mod(in, MOD_FTZ)};
     enum reg_class cls;
     const char *cmp = named(e, row_value(e, &u, &cls), e->vec ? "M" : "s32");
     const char *p = combined ? combine(e, in, cmp, &in->args[3]) : cmp;
@@ -616,8 +618,8 @@ void emit_alu(struct emit *e, const struct insn *in)
     struct row_use u = {.row = row,
                         .in = in,
                         .ops = &in->args[1],
-                        .ftz = insn_has(in, MOD_FTZ),
-                        .sat = insn_has(in, MOD_SAT)};
+                        .ftz = insn_has_mod(in, MOD_FTZ),
+                        .sat = insn_has_mod(in, MOD_SAT)};
     enum reg_class cls;
     const char *t = row_value(e, &u, &cls);
     if (cls == CLASS_P)

@@ -58,11 +58,11 @@ static void int_to_int(struct emit *e, const struct insn *in)
 
 static const char *rounder(const struct insn *in)
 {
-    return insn_has(in, MOD_RNI)   ? "rint"
-           : insn_has(in, MOD_RZI) ? "trunc"
-           : insn_has(in, MOD_RMI) ? "floor"
-           : insn_has(in, MOD_RPI) ? "ceil"
-                                   : NULL;
+    return insn_has_mod(in, MOD_RNI)   ? "rint"
+           : insn_has_mod(in, MOD_RZI) ? "trunc"
+           : insn_has_mod(in, MOD_RMI) ? "floor"
+           : insn_has_mod(in, MOD_RPI) ? "ceil"
+                                       : NULL;
 }
 
 /* True when it wrote the conversion. */
@@ -71,7 +71,7 @@ static bool common_cvt(struct emit *e, const struct insn *in)
     enum ptx_type to = in->type2, from = in->type;
     const struct opnd *s = &in->args[1];
     char v = e->vec ? 'V' : 'S';
-    bool ftz = insn_has(in, MOD_FTZ), sat = insn_has(in, MOD_SAT);
+    bool ftz = insn_has_mod(in, MOD_FTZ), sat = insn_has_mod(in, MOD_SAT);
     if (insn_has_any(in, MOD_RELU, MOD_SATFINITE))
         return false;
     if (is_int(to) && is_int(from) && !sat) {
@@ -103,7 +103,7 @@ static bool common_cvt(struct emit *e, const struct insn *in)
     }
     if (sat)
         return false;
-    if (to == PT_F32 && is_int(from) && ptx_type_bytes(from) <= 4 && insn_has(in, MOD_RN)) {
+    if (to == PT_F32 && is_int(from) && ptx_type_bytes(from) <= 4 && insn_has_mod(in, MOD_RN)) {
         const char *x = extend(e, value(e, in, s, 'I'), from);
         const char *t =
             e->vec
@@ -119,7 +119,7 @@ static bool common_cvt(struct emit *e, const struct insn *in)
         assign(e, in, &in->args[0], x, CLASS_F);
         return true;
     }
-    if (from != PT_F32 || !insn_has(in, MOD_RN) || ftz)
+    if (from != PT_F32 || !insn_has_mod(in, MOD_RN) || ftz)
         return false;
     if (to == PT_F16 || to == PT_BF16) {
         assign(e, in, &in->args[0],
@@ -148,9 +148,9 @@ static void emit_cvt_pack(struct emit *e, const struct insn *in)
     plain.type = PT_B32;
     plain.mod_count = 0;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        if (insn_has(in, kinds[i]))
+        if (insn_has_mod(in, kinds[i]))
             plain.mods[plain.mod_count++] = kinds[i];
-    if (!insn_has(in, MOD_SAT) || !insn_has(in, MOD_S32))
+    if (!insn_has_mod(in, MOD_SAT) || !insn_has_mod(in, MOD_S32))
         plain.mod_count = 0;
     plain.op = OP_CVTPACK;
     plain.mods[plain.mod_count++] = MOD_B32;
@@ -161,7 +161,7 @@ void emit_cvt(struct emit *e, const struct insn *in)
 {
     enum ptx_type to = in->type2, from = in->type;
     bool two = in->arg_count == 3;
-    if (insn_has(in, MOD_PACK)) {
+    if (insn_has_mod(in, MOD_PACK)) {
         emit_cvt_pack(e, in);
         return;
     }

@@ -39,7 +39,7 @@ static const char *address_lanes(struct emit *e, const struct insn *in, const st
 
 static bool shared_cluster(const struct insn *in)
 {
-    return insn_has(in, MOD_SHARED_CLUSTER);
+    return insn_has_mod(in, MOD_SHARED_CLUSTER);
 }
 
 static enum ptx_space shared_or_generic(const struct insn *in)
@@ -120,7 +120,7 @@ static void emit_cluster_st(struct emit *e, const struct insn *in)
     const struct opnd *regs;
     int n = values(&in->args[1], &regs);
     unsigned esize = ptx_type_bytes(in->type);
-    bool async = insn_has(in, MOD_ASYNC);
+    bool async = insn_has_mod(in, MOD_ASYNC);
     if (n > 4 || !esize || esize > 8 || in->arg_count < (async ? 3 : 2) || (async && esize < 4)) {
         emit_fail(e, in, "this width of access is not supported");
         return;
@@ -162,16 +162,17 @@ static void emit_cluster_atom(struct emit *e, const struct insn *in)
 static void emit_cluster_bar(struct emit *e, const struct insn *in)
 {
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
-    buf_printf(e->out, "R->cl_bar(W, mm, %d, %d);\n", insn_has(in, MOD_WAIT), site);
+    buf_printf(e->out, "R->cl_bar(W, mm, %d, %d);\n", insn_has_mod(in, MOD_WAIT), site);
 }
 
 /* mapa, getctarank, cvta.shared::cluster: one address to another, lane by lane. */
 static void emit_mapa(struct emit *e, const struct insn *in)
 {
     bool shared = shared_cluster(in), rank = in->op == OP_GETCTARANK;
-    unsigned kind = in->op == OP_CVTA ? (insn_has(in, MOD_TO) ? MAPA_TO_SHARED : MAPA_TO_GENERIC)
-                    : rank            ? (shared ? MAPA_RANK_SHARED : MAPA_RANK_GENERIC)
-                                      : MAPA_PLACE;
+    unsigned kind = in->op == OP_CVTA
+                        ? (insn_has_mod(in, MOD_TO) ? MAPA_TO_SHARED : MAPA_TO_GENERIC)
+                    : rank ? (shared ? MAPA_RANK_SHARED : MAPA_RANK_GENERIC)
+                           : MAPA_PLACE;
     const struct opnd *d = &in->args[0];
     bool wide = d->kind == OPND_REG && reg_class(e, d->reg) == CLASS_Q;
     if (d->kind != OPND_REG || in->arg_count < 2) {
@@ -216,7 +217,7 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
     }
     const char *addr = "0", *count = "0", *state = "0";
     bool waits = mbar_op_of(kind) == MBAR_TEST || mbar_op_of(kind) == MBAR_TRY;
-    bool parity = insn_has(in, MOD_PARITY);
+    bool parity = insn_has_mod(in, MOD_PARITY);
     const struct opnd *d = first ? &in->args[0] : NULL;
     if (mbar_op_of(kind) == MBAR_PENDING) { /* of a state, not of memory */
         const char *of = lanes_of(e, in, &in->args[first], true);
@@ -247,7 +248,7 @@ static void emit_cp_mbar(struct emit *e, const struct insn *in)
 {
     enum ptx_space space = shared_or_generic(in);
     const char *addr = address_lanes(e, in, &in->args[0], &space);
-    int site = emit_site(e, in, space, 8, 1, 0, 0, insn_has(in, MOD_NOINC));
+    int site = emit_site(e, in, space, 8, 1, 0, 0, insn_has_mod(in, MOD_NOINC));
     buf_printf(e->out, "R->cp_mbar(W, mm, %s, %d);\n", addr, site);
 }
 
@@ -258,16 +259,16 @@ _Static_assert(MOD_5D == MOD_1D + 4, "ranks stand in a row");
 static unsigned bulk_rank(const struct insn *in)
 {
     for (unsigned i = 0; i < 5; i++)
-        if (insn_has(in, MOD_1D + i))
+        if (insn_has_mod(in, MOD_1D + i))
             return i + 1;
     return 0;
 }
 
 static unsigned bulk_kind(const struct insn *in)
 {
-    bool tensor = insn_has(in, MOD_TENSOR), reduce = insn_has(in, MOD_REDUCE);
+    bool tensor = insn_has_mod(in, MOD_TENSOR), reduce = insn_has_mod(in, MOD_REDUCE);
     unsigned kind = bulk_rank(in) << BULK_RANK_SHIFT;
-    if (insn_has(in, MOD_PREFETCH))
+    if (insn_has_mod(in, MOD_PREFETCH))
         return kind | (tensor ? BULK_PREFETCH_TENSOR : BULK_PREFETCH);
     /* the destination is named first */
     int to_shared = -1;
@@ -277,12 +278,12 @@ static unsigned bulk_kind(const struct insn *in)
             to_shared = 1;
         else if (in->mods[i] == MOD_GLOBAL)
             to_shared = 0;
-    bool global = insn_has(in, MOD_GLOBAL);
+    bool global = insn_has_mod(in, MOD_GLOBAL);
     kind |= !to_shared ? (tensor ? BULK_TENSOR_OUT : BULK_OUT)
             : !global  ? BULK_ACROSS
             : tensor   ? BULK_TENSOR_IN
                        : BULK_IN;
-    if (insn_has(in, MOD_MULTICAST_CLUSTER))
+    if (insn_has_mod(in, MOD_MULTICAST_CLUSTER))
         kind |= BULK_MULTICAST;
     if (insn_has_any(in, MOD_IM2COL, MOD_IM2COL_NO_OFFS))
         kind |= BULK_IM2COL;
@@ -323,7 +324,7 @@ static void bulk_tensor_in(struct emit *e, const struct insn *in, int t, unsigne
     bulk_address(e, in, t, "map", 1, PS_GENERIC);
     bulk_coords(e, in, &in->args[1], t);
     bulk_address(e, in, t, "mbar", 2, PS_SHARED);
-    if (insn_has(in, MOD_IM2COL) && next < in->arg_count && in->args[next].kind == OPND_VEC) {
+    if (insn_has_mod(in, MOD_IM2COL) && next < in->arg_count && in->args[next].kind == OPND_VEC) {
         for (int i = 0; i < in->args[next].count && i < 3; i++)
             buf_printf(e->out, "b%d.offset[%d] = (const u32 *)%s;\n", t, i,
                        lanes_of(e, in, &in->args[next].list[i], false));
@@ -388,7 +389,7 @@ static bool bulk_known(const struct insn *in, unsigned kind)
 static void emit_bulk(struct emit *e, const struct insn *in)
 {
     if (insn_has_any(in, MOD_COMMIT_GROUP, MOD_WAIT_GROUP)) {
-        bool wait = insn_has(in, MOD_WAIT_GROUP);
+        bool wait = insn_has_mod(in, MOD_WAIT_GROUP);
         int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, 0);
         buf_printf(e->out, "R->bulk_group(W, mm, %d, %u, %d);\n", wait,
                    wait && in->arg_count ? (unsigned)in->args[0].bits : 0u, site);
@@ -446,7 +447,7 @@ static unsigned wgmma_kind(const struct insn *in, unsigned *k)
         (acc == WG_ACC_S32) != (a >= WG_S8))
         return 0;
     return n / 8 | acc << WG_ACC | a << WG_A | b << WG_B |
-           (insn_has(in, MOD_SATFINITE) ? (unsigned)WG_SAT : 0u);
+           (insn_has_mod(in, MOD_SATFINITE) ? (unsigned)WG_SAT : 0u);
 }
 
 enum { WARP_ROWS = 16 }; /* of the 64 of a warp group */
@@ -454,7 +455,7 @@ enum { WARP_ROWS = 16 }; /* of the 64 of a warp group */
 uint32_t hopper_flops(const struct insn *in, unsigned *flops)
 {
     unsigned k, kind;
-    if (in->op != OP_WGMMA || !insn_has(in, MOD_MMA_ASYNC))
+    if (in->op != OP_WGMMA || !insn_has_mod(in, MOD_MMA_ASYNC))
         return 0;
     kind = wgmma_kind(in, &k);
     *flops = 2 * WARP_ROWS * wg_n(kind) * k;
@@ -470,10 +471,10 @@ static const char *first_value(struct emit *e, const struct insn *in, const stru
 
 static void emit_wgmma(struct emit *e, const struct insn *in)
 {
-    if (!insn_has(in, MOD_MMA_ASYNC)) {
-        unsigned what = insn_has(in, MOD_FENCE)          ? WG_FENCE
-                        : insn_has(in, MOD_COMMIT_GROUP) ? WG_COMMIT
-                                                         : WG_WAIT;
+    if (!insn_has_mod(in, MOD_MMA_ASYNC)) {
+        unsigned what = insn_has_mod(in, MOD_FENCE)          ? WG_FENCE
+                        : insn_has_mod(in, MOD_COMMIT_GROUP) ? WG_COMMIT
+                                                             : WG_WAIT;
         int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, 0);
         buf_printf(e->out, "R->wg_sync(W, %u, %u, %d);\n", what,
                    in->arg_count ? (unsigned)in->args[0].bits : 0u, site);
@@ -570,17 +571,17 @@ static bool any_address(const struct insn *in)
 
 static bool is_bulk(const struct insn *in)
 {
-    return insn_has(in, MOD_BULK);
+    return insn_has_mod(in, MOD_BULK);
 }
 
 static bool is_cp_mbar(const struct insn *in)
 {
-    return insn_has(in, MOD_MBARRIER);
+    return insn_has_mod(in, MOD_MBARRIER);
 }
 
 static bool is_cluster_bar(const struct insn *in)
 {
-    return insn_has(in, MOD_CLUSTER);
+    return insn_has_mod(in, MOD_CLUSTER);
 }
 
 static bool is_proxy(const struct insn *in)
@@ -590,7 +591,7 @@ static bool is_proxy(const struct insn *in)
 
 static bool is_async(const struct insn *in)
 {
-    return insn_has(in, MOD_ASYNC);
+    return insn_has_mod(in, MOD_ASYNC);
 }
 
 /* First match counts. */

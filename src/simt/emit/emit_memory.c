@@ -29,9 +29,9 @@ static bool concerns_proxy(const struct insn *in)
     case OP_CP:
         return insn_has_any(in, MOD_BULK, MOD_REDUCE);
     case OP_FENCE:
-        return insn_has(in, MOD_PROXY);
+        return insn_has_mod(in, MOD_PROXY);
     case OP_ST:
-        return insn_has(in, MOD_ASYNC);
+        return insn_has_mod(in, MOD_ASYNC);
     default:
         return false;
     }
@@ -157,7 +157,7 @@ struct access {
 static unsigned access_flags(const struct emit *e, const struct insn *in, const struct opnd *regs,
                              int n)
 {
-    unsigned flags = insn_has(in, MOD_NC) ? SW_READONLY : 0u;
+    unsigned flags = insn_has_mod(in, MOD_NC) ? SW_READONLY : 0u;
     if (in->type == PT_S8 || in->type == PT_S16 || in->type == PT_S32)
         flags |= SW_SIGNED;
     for (int i = 0; i < n; i++)
@@ -389,12 +389,12 @@ static void emit_atom(struct emit *e, const struct insn *in)
 
 static void emit_cp_async(struct emit *e, const struct insn *in)
 {
-    if (insn_has(in, MOD_COMMIT_GROUP)) {
+    if (insn_has_mod(in, MOD_COMMIT_GROUP)) {
         buf_puts(e->out, "R->cp_commit(W);\n");
         return;
     }
     if (insn_has_any(in, MOD_WAIT_GROUP, MOD_WAIT_ALL)) {
-        bool all = insn_has(in, MOD_WAIT_ALL);
+        bool all = insn_has_mod(in, MOD_WAIT_ALL);
         int site = emit_site(e, in, PS_SHARED, 4, 1, 0, 0, all);
         buf_printf(e->out, "R->cp_wait(W, %u, %d);\n",
                    all || !in->arg_count ? 0u : (unsigned)in->args[0].bits, site);
@@ -403,16 +403,17 @@ static void emit_cp_async(struct emit *e, const struct insn *in)
     enum ptx_space space = PS_SHARED;
     int64_t off;
     bool a32, uniform;
-    if (insn_has(in, MOD_MBARRIER)) {
+    if (insn_has_mod(in, MOD_MBARRIER)) {
         const char *addr = address_of(e, in, &in->args[0], &space, &off, &a32, &uniform);
         if (uniform)
             spread_address(e, in, &addr, &a32);
-        int site = emit_site(e, in, space, 8, 1, a32 ? SW_A32 : 0u, off, insn_has(in, MOD_NOINC));
+        int site =
+            emit_site(e, in, space, 8, 1, a32 ? SW_A32 : 0u, off, insn_has_mod(in, MOD_NOINC));
         buf_printf(e->out, "R->cp_mbar(W, mm, %s, %d);\n", addr, site);
         return;
     }
-    bool bulk = insn_has(in, MOD_BULK);
-    if (bulk || in->arg_count < 3 || in->args[2].kind != OPND_INT || !insn_has(in, MOD_ASYNC)) {
+    bool bulk = insn_has_mod(in, MOD_BULK);
+    if (bulk || in->arg_count < 3 || in->args[2].kind != OPND_INT || !insn_has_mod(in, MOD_ASYNC)) {
         emit_fail(e, in, "this device does not know the copy");
         return;
     }
@@ -469,7 +470,7 @@ static void emit_matrix(struct emit *e, const struct insn *in)
         site_reg(e, !load                      ? lanes_at(e, in, &regs[i], false)
                     : regs[i].kind == OPND_REG ? reg_slot(e, regs[i].reg)
                                                : -1);
-    int site = emit_site(e, in, space, 16, n, a32 ? SW_A32 : 0u, off, insn_has(in, MOD_TRANS));
+    int site = emit_site(e, in, space, 16, n, a32 ? SW_A32 : 0u, off, insn_has_mod(in, MOD_TRANS));
     buf_printf(e->out, "R->%s(W, mm, %d);\n", ptx_op_name(in->op), site);
 }
 
@@ -489,7 +490,7 @@ static void emit_mbarrier(struct emit *e, const struct insn *in)
         spread_address(e, in, &addr, &a32);
     bool state_in = mbar_op_of(kind) == MBAR_TEST || mbar_op_of(kind) == MBAR_TRY;
     const char *count = "0", *state = "0";
-    bool parity = insn_has(in, MOD_PARITY);
+    bool parity = insn_has_mod(in, MOD_PARITY);
     if (in->arg_count > first + 1) {
         if (state_in && !parity)
             state = lanes_of(e, in, &in->args[first + 1], true);

@@ -134,7 +134,7 @@ static void emit_ld_param(struct emit *e, const struct insn *in)
 /* Generic addresses are host addresses; shared ones count from the block's memory. */
 static void emit_cvta(struct emit *e, const struct insn *in)
 {
-    bool to = insn_has(in, MOD_TO), local = insn_has(in, MOD_LOCAL);
+    bool to = insn_has_mod(in, MOD_TO), local = insn_has_mod(in, MOD_LOCAL);
     const char *v = value(e, in, &in->args[1], 'Q'), *base = NULL;
     if (insn_shared(in))
         base = "(u64)B->smem";
@@ -153,7 +153,7 @@ static void emit_cvta(struct emit *e, const struct insn *in)
 
 static bool is_carry(const struct insn *in)
 {
-    return insn_has(in, MOD_CC) || insn_is(in, TRAIT_READS_CARRY);
+    return insn_has_mod(in, MOD_CC) || insn_is(in, TRAIT_READS_CARRY);
 }
 
 /* add.cc, addc, sub.cc, subc, mad.cc, madc */
@@ -162,11 +162,11 @@ static void emit_carry(struct emit *e, const struct insn *in)
     bool mad = in->op == OP_MAD || in->op == OP_MADC, reads = insn_is(in, TRAIT_READS_CARRY),
          sub = in->op == OP_SUB || in->op == OP_SUBC, wide_op = ptx_type_bytes(in->type) == 8;
     bool is_signed = in->type == PT_S32 || in->type == PT_S64;
-    unsigned kind = sub                     ? CARRY_SUB
-                    : !mad                  ? CARRY_ADD
-                    : !insn_has(in, MOD_HI) ? CARRY_MAD_LO
-                    : is_signed             ? CARRY_MAD_HI_SIGNED
-                                            : CARRY_MAD_HI;
+    unsigned kind = sub                         ? CARRY_SUB
+                    : !mad                      ? CARRY_ADD
+                    : !insn_has_mod(in, MOD_HI) ? CARRY_MAD_LO
+                    : is_signed                 ? CARRY_MAD_HI_SIGNED
+                                                : CARRY_MAD_HI;
     int want = (mad ? 4 : 3) + reads;
     if (in->arg_count != want || in->args[0].kind != OPND_REG) {
         emit_fail(e, in, "not a known form of carry arithmetic");

@@ -22,7 +22,7 @@ enum { MAX_READ = 8, BYTES = 4 * SLOT_BYTES };
 static bool is_quad(const struct emit *e, const struct insn *in, enum ptx_op op, int addr)
 {
     if (e->unit->lanes != 4 || in->op != op || in->pred >= 0 || in->arg_count != 2 ||
-        !insn_has(in, MOD_GLOBAL) || ptx_type_bytes(in->type) != 4 ||
+        !insn_has_mod(in, MOD_GLOBAL) || ptx_type_bytes(in->type) != 4 ||
         (e->once && e->once[e->block]) ||
         insn_has_any(in, MOD_VOLATILE, MOD_RELAXED, MOD_ACQUIRE, MOD_RELEASE, MOD_MMIO))
         return false;

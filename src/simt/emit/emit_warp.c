@@ -16,9 +16,9 @@ static void emit_shfl(struct emit *e, const struct insn *in)
         [SHFL_UP] = MOD_UP, [SHFL_DOWN] = MOD_DOWN, [SHFL_BFLY] = MOD_BFLY, [SHFL_IDX] = MOD_IDX};
     unsigned mode = SHFL_MODES;
     for (unsigned i = 0; i < SHFL_MODES; i++)
-        if (insn_has(in, modes[i]))
+        if (insn_has_mod(in, modes[i]))
             mode = i;
-    bool sync = insn_has(in, MOD_SYNC);
+    bool sync = insn_has_mod(in, MOD_SYNC);
     if (mode == SHFL_MODES || in->arg_count != (sync ? 5 : 4)) {
         emit_fail(e, in, "not a known form of shfl");
         return;
@@ -64,17 +64,17 @@ static const char *members_of(struct emit *e, const struct insn *in, int at)
 static void emit_vote(struct emit *e, const struct insn *in)
 {
     const char *bits = pred_bits(e, in, &in->args[1]);
-    const char *among = members_of(e, in, insn_has(in, MOD_SYNC) ? 2 : in->arg_count);
+    const char *among = members_of(e, in, insn_has_mod(in, MOD_SYNC) ? 2 : in->arg_count);
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
     buf_printf(e->out, "u32 am = %s & mm; R->sync(W, mm, %s, %d);\n", among, among, site);
     const char *t = NULL;
-    if (insn_has(in, MOD_BALLOT))
+    if (insn_has_mod(in, MOD_BALLOT))
         t = arena_printf(e->a, "(%s & am)", bits);
-    else if (insn_has(in, MOD_ALL))
+    else if (insn_has_mod(in, MOD_ALL))
         t = arena_printf(e->a, "((%s & am) == am)", bits);
-    else if (insn_has(in, MOD_ANY))
+    else if (insn_has_mod(in, MOD_ANY))
         t = arena_printf(e->a, "((%s & am) != 0)", bits);
-    else if (insn_has(in, MOD_UNI))
+    else if (insn_has_mod(in, MOD_UNI))
         t = arena_printf(e->a, "((%s & am) == am || !(%s & am))", bits, bits);
     if (!t) {
         emit_fail(e, in, "not a known form of vote");
@@ -85,7 +85,7 @@ static void emit_vote(struct emit *e, const struct insn *in)
 
 static void emit_match(struct emit *e, const struct insn *in)
 {
-    bool wide = ptx_type_bytes(in->type) == 8, all = insn_has(in, MOD_ALL);
+    bool wide = ptx_type_bytes(in->type) == 8, all = insn_has_mod(in, MOD_ALL);
     const struct opnd *d = &in->args[0];
     if (d->kind != OPND_REG || in->arg_count != 3) {
         emit_fail(e, in, "not a known form of match");
@@ -105,7 +105,7 @@ static void emit_redux(struct emit *e, const struct insn *in)
         [REDUX_ADD] = MOD_ADD, [REDUX_MIN] = MOD_MIN, [REDUX_MAX] = MOD_MAX,
         [REDUX_AND] = MOD_AND, [REDUX_OR] = MOD_OR,   [REDUX_XOR] = MOD_XOR};
     for (unsigned i = 0; i < ARRAY_LEN(ops); i++) {
-        if (!insn_has(in, ops[i]))
+        if (!insn_has_mod(in, ops[i]))
             continue;
         const char *src = lanes_of(e, in, &in->args[1], false);
         unsigned kind = i | (in->type == PT_S32 ? (unsigned)REDUX_SIGNED : 0u);
@@ -120,21 +120,21 @@ static void emit_redux(struct emit *e, const struct insn *in)
 static void emit_bar(struct emit *e, const struct insn *in)
 {
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
-    if (insn_has(in, MOD_WARP)) {
+    if (insn_has_mod(in, MOD_WARP)) {
         buf_printf(e->out, "R->sync(W, mm, %s, %d);\n", members_of(e, in, 0), site);
         return;
     }
-    if (insn_has(in, MOD_CLUSTER)) {
+    if (insn_has_mod(in, MOD_CLUSTER)) {
         emit_fail(e, in, "clusters are not supported");
         return;
     }
-    bool red = insn_has(in, MOD_RED);
-    unsigned kind = insn_has(in, MOD_ARRIVE) ? BAR_ARRIVE
-                    : !red                   ? BAR_SYNC
-                    : insn_has(in, MOD_POPC) ? BAR_POPC
-                    : insn_has(in, MOD_AND)  ? BAR_AND
-                                             : BAR_OR;
-    if (in->op == OP_BAR || insn_has(in, MOD_ALIGNED))
+    bool red = insn_has_mod(in, MOD_RED);
+    unsigned kind = insn_has_mod(in, MOD_ARRIVE) ? BAR_ARRIVE
+                    : !red                       ? BAR_SYNC
+                    : insn_has_mod(in, MOD_POPC) ? BAR_POPC
+                    : insn_has_mod(in, MOD_AND)  ? BAR_AND
+                                                 : BAR_OR;
+    if (in->op == OP_BAR || insn_has_mod(in, MOD_ALIGNED))
         kind |= BAR_ALIGNED;
     int at = red ? 1 : 0, left = in->arg_count - at - (red ? 1 : 0);
     if (left < 1 || left > 2) {
@@ -198,11 +198,11 @@ static void emit_mma(struct emit *e, const struct insn *in)
 
 static void emit_wmma(struct emit *e, const struct insn *in)
 {
-    if (insn_has(in, MOD_MMA)) {
+    if (insn_has_mod(in, MOD_MMA)) {
         emit_mma(e, in);
         return;
     }
-    bool load = insn_has(in, MOD_LOAD);
+    bool load = insn_has_mod(in, MOD_LOAD);
     int regs = 0;
     uint32_t kind = wmma_find(in, &regs);
     if (!kind || in->arg_count < 2) {
@@ -210,9 +210,9 @@ static void emit_wmma(struct emit *e, const struct insn *in)
         return;
     }
     bool wide = in->type == PT_F64, a32, uniform;
-    enum ptx_space space = insn_shared(in)            ? PS_SHARED
-                           : insn_has(in, MOD_GLOBAL) ? PS_GLOBAL
-                                                      : PS_GENERIC;
+    enum ptx_space space = insn_shared(in)                ? PS_SHARED
+                           : insn_has_mod(in, MOD_GLOBAL) ? PS_GLOBAL
+                                                          : PS_GENERIC;
     int64_t off;
     const char *addr = address_of(e, in, &in->args[load ? 1 : 0], &space, &off, &a32, &uniform);
     if (!uniform)
@@ -238,11 +238,11 @@ static void emit_print(struct emit *e, const struct insn *in)
 
 static void emit_isspacep(struct emit *e, const struct insn *in)
 {
-    unsigned space = insn_has(in, MOD_GLOBAL)  ? SW_GLOBAL
-                     : insn_has(in, MOD_CONST) ? SW_CONST
-                     : insn_has(in, MOD_LOCAL) ? SW_LOCAL
-                     : insn_has(in, MOD_PARAM) ? SW_PARAM
-                                               : SW_SHARED;
+    unsigned space = insn_has_mod(in, MOD_GLOBAL)  ? SW_GLOBAL
+                     : insn_has_mod(in, MOD_CONST) ? SW_CONST
+                     : insn_has_mod(in, MOD_LOCAL) ? SW_LOCAL
+                     : insn_has_mod(in, MOD_PARAM) ? SW_PARAM
+                                                   : SW_SHARED;
     const struct opnd *d = &in->args[0];
     if (d->kind != OPND_REG || in->arg_count != 2) {
         emit_fail(e, in, "not a known form of isspacep");
@@ -274,9 +274,9 @@ static void emit_elect(struct emit *e, const struct insn *in)
 static void emit_fence(struct emit *e, const struct insn *in)
 {
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0,
-                         insn_has(in, MOD_CTA) ? (unsigned)FENCE_BLOCK : 0u);
+                         insn_has_mod(in, MOD_CTA) ? (unsigned)FENCE_BLOCK : 0u);
     buf_printf(e->out, "R->fence(W, %d);\n", site);
-    if (!insn_has(in, MOD_CTA))
+    if (!insn_has_mod(in, MOD_CTA))
         e->strong |= SW_K_SPINS | SW_K_ORDERS;
 }
 
@@ -359,11 +359,13 @@ enum sw_class op_class(const struct insn *in)
     bool shared = insn_shared(in);
     switch (in->op) {
     case OP_WGMMA:
-        return insn_has(in, MOD_MMA_ASYNC) ? SW_C_TENSOR : SW_C_OTHER;
+        return insn_has_mod(in, MOD_MMA_ASYNC) ? SW_C_TENSOR : SW_C_OTHER;
     case OP_WMMA:
-        return insn_has(in, MOD_MMA) ? SW_C_TENSOR : insn_has(in, MOD_LOAD) ? SW_C_LDG : SW_C_STG;
+        return insn_has_mod(in, MOD_MMA)    ? SW_C_TENSOR
+               : insn_has_mod(in, MOD_LOAD) ? SW_C_LDG
+                                            : SW_C_STG;
     case OP_LD:
-        return insn_has(in, MOD_PARAM) ? SW_C_OTHER : shared ? SW_C_LDS : SW_C_LDG;
+        return insn_has_mod(in, MOD_PARAM) ? SW_C_OTHER : shared ? SW_C_LDS : SW_C_LDG;
     case OP_ST:
         return shared ? SW_C_STS : SW_C_STG;
     case OP_CVT: /* another width: a move, or nothing */
@@ -383,7 +385,7 @@ uint32_t mma_kind(const struct insn *in, unsigned *flops)
     if (wg)
         return wg;
     uint32_t kind =
-        in->op == OP_MMA || (in->op == OP_WMMA && insn_has(in, MOD_MMA)) ? mma_find(in) : 0;
+        in->op == OP_MMA || (in->op == OP_WMMA && insn_has_mod(in, MOD_MMA)) ? mma_find(in) : 0;
     const struct mma_shape *s = kind ? mma_row(kind) : NULL;
     *flops = s ? 2u * (unsigned)(s->m * s->n * s->k) : 0;
     return kind;

@@ -212,7 +212,7 @@ static bool known_words(struct emit_unit *u, struct ptx_kernel *k, struct error 
                              "textures and surfaces are not supported; read global memory instead");
         if (k->insn[i].op == OP_UNKNOWN)
             return emit_fail(&e, &k->insn[i], "this device does not know the instruction");
-        if (insn_has(&k->insn[i], MOD_UNKNOWN))
+        if (insn_has_mod(&k->insn[i], MOD_UNKNOWN))
             return emit_fail(&e, &k->insn[i],
                              arena_printf(u->a, "this device does not know the modifier .%s",
                                           insn_unknown_mod(&k->insn[i], &u->m->words, u->a)));

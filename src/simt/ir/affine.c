@@ -179,7 +179,7 @@ static struct affine result(const struct ir *ir, const struct affine *reg, const
                        bytes == 8 && to == 8 && x->kind == OPND_REG
                    ? operand(ir, reg, x)
                    : none;
-    if ((in->op == OP_MUL || in->op == OP_MAD) && insn_has(in, MOD_WIDE)) {
+    if ((in->op == OP_MUL || in->op == OP_MAD) && insn_has_mod(in, MOD_WIDE)) {
         bool mad = in->op == OP_MAD;
         if (bytes != 4 || to != 8 || !only_mods(in, MOD_WIDE) || in->arg_count != 3 + mad)
             return none;

@@ -116,7 +116,7 @@ static struct strip of_result(const struct ir *ir, const struct strip *reg, cons
     }
     if (in->op == OP_BFI && in->arg_count == 5 && a.is && !a.stride)
         return (struct strip){b.is, b.group < a.group ? b.group : a.group, b.stride};
-    if ((in->op == OP_MUL || in->op == OP_MAD) && !insn_has(in, MOD_HI)) {
+    if ((in->op == OP_MUL || in->op == OP_MAD) && !insn_has_mod(in, MOD_HI)) {
         struct strip p = sum(a, b, 1);
         if (a.is && b.is && a.stride && b.stride)
             p.is = false;

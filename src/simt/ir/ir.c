@@ -37,7 +37,7 @@ int insn_uses(const struct insn *in, int *out)
 bool insn_collective(const struct insn *in)
 {
     return insn_is(in, TRAIT_COLLECTIVE) ||
-           (insn_has(in, MOD_SYNC) && insn_is(in, TRAIT_COLLECTIVE_SYNC));
+           (insn_has_mod(in, MOD_SYNC) && insn_is(in, TRAIT_COLLECTIVE_SYNC));
 }
 
 /* ---- blocks ---- */
@@ -287,7 +287,7 @@ static bool operand_varies(const struct ir *ir, const struct opnd *o)
 static bool always_varies(const struct insn *in)
 {
     return insn_is(in, TRAIT_VARIES) ||
-           ((in->op == OP_LD || in->op == OP_CVTA) && insn_has(in, MOD_LOCAL));
+           ((in->op == OP_LD || in->op == OP_CVTA) && insn_has_mod(in, MOD_LOCAL));
 }
 
 bool insn_masks_tid(const struct ir *ir, const struct insn *in, bool warp)

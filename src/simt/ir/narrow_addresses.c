@@ -49,7 +49,7 @@ static bool widens(const struct insn *in)
     if (in->op == OP_CVT)
         return is_wide(in->type2) && only(in, MOD_NONE) && in->type >= PT_B8 &&
                in->type != PT_F16 && in->type != PT_BF16 && in->type <= PT_S32;
-    return (in->op == OP_MUL || in->op == OP_MAD) && insn_has(in, MOD_WIDE) &&
+    return (in->op == OP_MUL || in->op == OP_MAD) && insn_has_mod(in, MOD_WIDE) &&
            (in->type == PT_S32 || in->type == PT_U32) && only(in, MOD_WIDE);
 }
 
@@ -71,7 +71,7 @@ static bool keeps_halves(const struct insn *in)
         return only(in, MOD_NONE);
     case OP_MUL:
     case OP_MAD:
-        return insn_has(in, MOD_LO) && only(in, MOD_LO);
+        return insn_has_mod(in, MOD_LO) && only(in, MOD_LO);
     default:
         return false;
     }

@@ -19,12 +19,13 @@
 
 static bool is_wgmma(const struct insn *in)
 {
-    return in->op == OP_WGMMA && insn_has(in, MOD_MMA_ASYNC);
+    return in->op == OP_WGMMA && insn_has_mod(in, MOD_MMA_ASYNC);
 }
 
 static bool waits_for_all(const struct insn *in)
 {
-    return in->op == OP_WGMMA && insn_has(in, MOD_WAIT_GROUP) && in->arg_count && !in->args[0].bits;
+    return in->op == OP_WGMMA && insn_has_mod(in, MOD_WAIT_GROUP) && in->arg_count &&
+           !in->args[0].bits;
 }
 
 struct flow {
@@ -157,7 +158,7 @@ static void mark_unfenced(struct ptx_kernel *k, struct arena *a)
         changed = false;
         for (int i = 0; i < k->insn_count; i++) {
             const struct insn *in = &k->insn[i];
-            bool fence = in->op == OP_WGMMA && insn_has(in, MOD_FENCE);
+            bool fence = in->op == OP_WGMMA && insn_has_mod(in, MOD_FENCE);
             bool out = fence || (fenced[i] && !writes_operand(in, operand));
             bool bra = in->op == OP_BRA, leaves = in->op == OP_RET;
             if (out && bra && !fenced[in->args[0].target])

@@ -10,10 +10,10 @@ uint32_t atom_kind(const struct insn *in)
     } ops[] = {{MOD_ADD, ATOM_ADD}, {MOD_MIN, ATOM_MIN}, {MOD_MAX, ATOM_MAX},   {MOD_AND, ATOM_AND},
                {MOD_OR, ATOM_OR},   {MOD_XOR, ATOM_XOR}, {MOD_EXCH, ATOM_EXCH}, {MOD_CAS, ATOM_CAS},
                {MOD_INC, ATOM_INC}, {MOD_DEC, ATOM_DEC}};
-    if (in->type == PT_NONE || insn_has(in, MOD_ASYNC))
+    if (in->type == PT_NONE || insn_has_mod(in, MOD_ASYNC))
         return 0;
     for (size_t i = 0; i < ARRAY_LEN(ops); i++)
-        if (insn_has(in, ops[i].mod))
+        if (insn_has_mod(in, ops[i].mod))
             return (uint32_t)ops[i].op | (uint32_t)in->type << KIND_TYPE_SHIFT;
     return 0;
 }
@@ -33,9 +33,9 @@ uint32_t mbar_kind(const struct insn *in)
                {MOD_EXPECT_TX, MBAR_EXPECT_TX},
                {MOD_COMPLETE_TX, MBAR_COMPLETE_TX}};
     for (size_t i = 0; i < ARRAY_LEN(ops); i++)
-        if (insn_has(in, ops[i].mod))
-            return (uint32_t)ops[i].op | (insn_has(in, MOD_PARITY) ? MBAR_PARITY : 0u) |
-                   (insn_has(in, MOD_NOCOMPLETE) ? MBAR_NOCOMPLETE : 0u) |
-                   (insn_has(in, MOD_EXPECT_TX) ? MBAR_EXPECT : 0u);
+        if (insn_has_mod(in, ops[i].mod))
+            return (uint32_t)ops[i].op | (insn_has_mod(in, MOD_PARITY) ? MBAR_PARITY : 0u) |
+                   (insn_has_mod(in, MOD_NOCOMPLETE) ? MBAR_NOCOMPLETE : 0u) |
+                   (insn_has_mod(in, MOD_EXPECT_TX) ? MBAR_EXPECT : 0u);
     return 0;
 }

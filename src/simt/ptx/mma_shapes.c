@@ -130,15 +130,15 @@ uint32_t mma_find(const struct insn *in)
     } else {
         return 0;
     }
-    enum mma_op op = is_wmma                        ? MMA_WMMA_ROW
-                     : insn_has(in, MOD_POPC)       ? (insn_has(in, MOD_XOR) ? MMA_XOR : MMA_AND)
+    enum mma_op op = is_wmma                      ? MMA_WMMA_ROW
+                     : insn_has_mod(in, MOD_POPC) ? (insn_has_mod(in, MOD_XOR) ? MMA_XOR : MMA_AND)
                      : is_m8n8k4(in) && a == PT_F16 ? MMA_QUADS
                                                     : MMA_MUL;
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         const struct mma_shape *s = &table[i];
         if (!has_shape(in, s) || s->a != a || s->b != b || s->c != c || s->d != d || s->op != op)
             continue;
-        uint32_t flags = insn_has(in, MOD_SATFINITE) ? MMA_SAT : 0;
+        uint32_t flags = insn_has_mod(in, MOD_SATFINITE) ? MMA_SAT : 0;
         if (is_wmma)
             return (uint32_t)(i + 1) | flags | MMA_WMMA;
         return (uint32_t)(i + 1) | flags | layout_flags(in);
@@ -154,7 +154,7 @@ uint32_t wmma_find(const struct insn *in, int *regs)
         if (s->op != MMA_WMMA_ROW || !has_shape(in, s))
             continue;
         for (uint32_t p = 0; p < 4; p++) {
-            if (!insn_has(in, parts[p]))
+            if (!insn_has_mod(in, parts[p]))
                 continue;
             enum ptx_type t[] = {s->a, s->b, s->c, s->d};
             int r[] = {s->a_regs, s->b_regs, s->c_regs, s->d_regs};
@@ -162,7 +162,7 @@ uint32_t wmma_find(const struct insn *in, int *regs)
                 break;
             *regs = r[p];
             return (uint32_t)(i + 1) | p << WMMA_PART_SHIFT |
-                   (insn_has(in, MOD_ROW) ? MMA_ROW_A : 0u);
+                   (insn_has_mod(in, MOD_ROW) ? MMA_ROW_A : 0u);
         }
     }
     return 0;

@@ -147,7 +147,7 @@ bool ptx_kernel_read(struct ptx_module *m, const char *name, struct arena *a,
                      struct ptx_kernel *out, struct error *err);
 
 /* ptx_insn.c: questions about one instruction */
-bool insn_has(const struct insn *in, enum ptx_mod mod);
+bool insn_has_mod(const struct insn *in, enum ptx_mod mod);
 bool insn_has_list(const struct insn *in, const uint8_t *mods); /* one of them; ends with 0 */
 #define insn_has_any(in, ...) insn_has_list(in, (const uint8_t[]){__VA_ARGS__, MOD_NONE})
 bool insn_shared(const struct insn *in);          /* names the block's own shared memory */

@@ -153,7 +153,7 @@ static bool read_loc(struct ptx_reader *r, struct error *err)
 
 static struct piece_set *param_pieces(struct ptx_reader *r, const struct insn *in)
 {
-    if (!insn_has(in, MOD_PARAM) || in->arg_count < 2)
+    if (!insn_has_mod(in, MOD_PARAM) || in->arg_count < 2)
         return NULL;
     const struct opnd *addr = in->op == OP_LD   ? &in->args[1]
                               : in->op == OP_ST ? &in->args[0]
@@ -167,7 +167,7 @@ static struct piece_set *param_pieces(struct ptx_reader *r, const struct insn *i
 /* The carry flag becomes an operand: written as the second result, read last. */
 static void name_carry(struct ptx_reader *r, struct insn *in)
 {
-    bool writes = insn_has(in, MOD_CC);
+    bool writes = insn_has_mod(in, MOD_CC);
     bool reads = insn_is(in, TRAIT_READS_CARRY);
     if ((!writes && !reads) || in->arg_count < 3 || in->args[0].kind != OPND_REG)
         return;

@@ -91,7 +91,7 @@ const char *insn_unknown_mod(const struct insn *in, const struct ptx_words *w, s
 
 /* ---- questions ---- */
 
-bool insn_has(const struct insn *in, enum ptx_mod mod)
+bool insn_has_mod(const struct insn *in, enum ptx_mod mod)
 {
     for (int i = 0; i < in->mod_count; i++)
         if (in->mods[i] == mod)
@@ -102,7 +102,7 @@ bool insn_has(const struct insn *in, enum ptx_mod mod)
 bool insn_has_list(const struct insn *in, const uint8_t *mods)
 {
     for (; *mods; mods++)
-        if (insn_has(in, *mods))
+        if (insn_has_mod(in, *mods))
             return true;
     return false;
 }
@@ -126,18 +126,18 @@ enum ptx_space insn_space(const struct insn *in)
                   {MOD_CONST, PS_CONST},      {MOD_LOCAL, PS_LOCAL},   {MOD_PARAM, PS_PARAM},
                   {MOD_PARAM_ENTRY, PS_PARAM}};
     for (size_t i = 0; i < ARRAY_LEN(spaces); i++)
-        if (insn_has(in, spaces[i].mod))
+        if (insn_has_mod(in, spaces[i].mod))
             return spaces[i].space;
     return PS_GENERIC;
 }
 
 bool insn_is_call(const struct insn *in)
 {
-    bool cluster = insn_has(in, MOD_SHARED_CLUSTER);
+    bool cluster = insn_has_mod(in, MOD_SHARED_CLUSTER);
     if (in->op == OP_CVTA)
         return cluster;
     /* A kernel's own parameter is a load in place. */
-    if (in->op == OP_LD && insn_has(in, MOD_PARAM) && in->arg_count == 2 &&
+    if (in->op == OP_LD && insn_has_mod(in, MOD_PARAM) && in->arg_count == 2 &&
         in->args[1].kind == OPND_ADDR && in->args[1].reg < 0)
         return cluster;
     return insn_is(in, TRAIT_DEVICE_CALL);
@@ -148,11 +148,11 @@ bool insn_writes_nothing(const struct insn *in)
     switch (in->op) {
     case OP_BAR:
     case OP_BARRIER:
-        return !insn_has(in, MOD_RED);
+        return !insn_has_mod(in, MOD_RED);
     case OP_WMMA:
-        return insn_has(in, MOD_STORE);
+        return insn_has_mod(in, MOD_STORE);
     case OP_WGMMA:
-        return !insn_has(in, MOD_MMA_ASYNC);
+        return !insn_has_mod(in, MOD_MMA_ASYNC);
     case OP_MBARRIER:
         return insn_has_any(in, MOD_INIT, MOD_INVAL) || in->arg_count < 1 ||
                in->args[0].kind == OPND_ADDR;
