@@ -94,6 +94,12 @@ static void forget(struct precompiler *l)
     l->ready = false;
 }
 
+void precompiler_free(struct precompiler *l)
+{
+    forget(l);
+    xfree(l);
+}
+
 /* Its first line says that it has learned. */
 static bool is_ready(struct precompiler *l)
 {

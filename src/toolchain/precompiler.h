@@ -11,7 +11,7 @@
  *     if (!precompiler_ask(l, request, device, line, a, &answer)) ... compile here
  *     precompiler_see(l, request, device, answer, serve, ctx);        after the answer was given
  *
- * Lives as long as the builder.
+ * A builder's lives until the builder ends.
  */
 #ifndef TOOLCHAIN_PRECOMPILER_H
 #define TOOLCHAIN_PRECOMPILER_H
@@ -35,6 +35,7 @@ typedef json_t *precompiler_compile(void *ctx, const json_t *request, const stru
 
 /* least_ms: what a compile must have taken to be learned from; 0: nothing is learned. */
 struct precompiler *precompiler_new(int least_ms);
+void precompiler_free(struct precompiler *l); /* its child ends */
 bool precompiler_ask(struct precompiler *l, const json_t *request, struct text device,
                      struct text line, struct arena *a, json_t **answer);
 void precompiler_see(struct precompiler *l, const json_t *request, struct text device,

@@ -68,6 +68,7 @@ static void test_ready_between_question_and_answer(void **state)
     /* Would another learning begin, it would wait at the gate for ever. */
     while (!ask(p, request, a))
         usleep(10000);
+    precompiler_free(p);
     json_decref(slow);
     json_decref(request);
     arena_free(a);
