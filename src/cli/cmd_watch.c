@@ -123,7 +123,7 @@ static void show_verdict(struct save_watch *w, const struct eval_summary *s, int
     fflush(stdout);
 }
 
-/* A broken task or machine is told and waited out: the next save may mend it. */
+/* A broken task or machine is reported and the watch goes on: the next save may repair it. */
 static void judge_now(struct save_watch *w)
 {
     struct arena *a = arena_new();

@@ -6,7 +6,7 @@
  *     (profile) -> optimize -> judge -> (diagnose -> repair -> judge)*     depth 1, 2, ...
  *
  * loop_first() and loop_follow() are these two lines, loop_step() and
- * loop_mend() (step.c) what is in the parentheses. search.c has the policies
+ * loop_repair() (step.c) what is in the parentheses. search.c has the policies
  * that follow more than one line of development. docs/loop.md tells the options.
  *
  * A run survives kill -9: what was asked and what came of each attempt is in

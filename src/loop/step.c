@@ -22,7 +22,7 @@ static struct settled *settled_new(struct loop *l, const struct proposal *p, int
  * Diagnose and repair, a small patch at a time. On return *s is the last
  * attempt; whether it passes is in its verdict.
  */
-static bool loop_mend(struct loop *l, struct settled **s, struct error *err)
+static bool loop_repair(struct loop *l, struct settled **s, struct error *err)
 {
     const struct candidate *broken = &(*s)->cand;
     struct verdict verdict = (*s)->outcome.verdict;
@@ -117,7 +117,7 @@ static bool step_on(struct loop *l, enum stage_kind kind, struct question *q, in
         if (!loop_judge(l, *out, &p.verdict, kind, parent_of(q), err))
             return false;
         if (p.verdict.kind == VERDICT_PASS)
-            return loop_mend(l, out, err);
+            return loop_repair(l, out, err);
         q->rejected = p.verdict.detail;
     }
     return true;
@@ -181,7 +181,7 @@ static bool branch_together(struct loop *l, enum stage_kind kind, struct questio
         if (!got[i] || passes(got[i]))
             continue;
         q[i].rejected = p[i].verdict.detail;
-        if (!(p[i].verdict.kind == VERDICT_PASS ? loop_mend(l, &got[i], err)
+        if (!(p[i].verdict.kind == VERDICT_PASS ? loop_repair(l, &got[i], err)
                                                 : step_on(l, kind, &q[i], depth, 1, &got[i], err)))
             return false;
         (void)loop_adopt(l, got[i]);
