@@ -6,6 +6,7 @@
 #   make test     format, lint, unit and end-to-end tests, release and sanitizers
 #   make install  into PREFIX (default /usr/local), DESTDIR honoured
 #   make dist     relocatable tarballs in dist/
+#   make wheel    Python wheels in dist/, x86_64 and aarch64
 #   make check    format, lint and unit tests: at most 2 minutes, between edits
 #   make tsan     what has threads under ThreadSanitizer: 5 minutes
 #   make sweep    the large generated sweeps: hours (CONTRIBUTING.md)
@@ -81,7 +82,11 @@ dist:
 	@setup/setup.sh dist
 	@setup/dist.sh
 
+wheel:
+	@setup/setup.sh dist
+	@setup/wheel.py
+
 clean:
 	@rm -rf build dist
 
-.PHONY: all debug setup torch demo test check tsan sweep docs lint format install dist clean
+.PHONY: all debug setup torch demo test check tsan sweep docs lint format install dist wheel clean

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 STAGE = ROOT / "build" / "site-src"
 SITE = ROOT / "build" / "site"
 DOCUMENTS = ["*.md", "LICENSE", "docs/*.md", "docs/*.png", "docs/*.svg",
-             "docs/h200/*.html", "src/**/README.md", "oracle/README.md", "recipes/README.md"]
+             "docs/h200/*.html", "src/**/README.md", "oracle/README.md", "python/cutegen/README.md", "recipes/README.md"]
 
 
 def version() -> str:

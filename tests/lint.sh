@@ -105,7 +105,7 @@ error_text()
 
 licences()
 {
-    git ls-files 'src/*.[ch]' 'src/*.def' 'include/*.h' 'oracle/*.py' | xargs grep -L '^\(/\*\|#\) SPDX-License-Identifier: Apache-2.0'
+    git ls-files 'src/*.[ch]' 'src/*.def' 'include/*.h' 'oracle/*.py' 'python/*.py' | xargs grep -L '^\(/\*\|#\) SPDX-License-Identifier: Apache-2.0'
 }
 
 first_lines()
@@ -125,7 +125,7 @@ room_readmes()
         grep -qsF "\`$name\`" "$dir/README.md" ||
             { [ "$dir" != src ] && grep -qsF "\`$name\`" "$(dirname "$dir")/README.md"; } ||
             echo "$file: not named in $dir/README.md"
-    done < <(find src oracle recipes \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.cu' -o -name '*.cuh' \) | sort)
+    done < <(find src oracle python recipes \( -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.cu' -o -name '*.cuh' \) | sort)
 }
 
 # A row of a README whose file is gone.
@@ -138,7 +138,7 @@ room_readmes_stale()
             while IFS= read -r name; do
                 [ -n "$(find "$dir" -maxdepth 2 -name "$name" -print -quit)" ] || echo "$readme: names $name, which is not there"
             done
-    done < <(find src oracle recipes -name README.md | sort)
+    done < <(find src oracle python recipes -name README.md | sort)
 }
 
 # Every file that a document names in backquotes, by its path from the top.
@@ -146,7 +146,7 @@ doc_paths()
 {
     local row path
     git ls-files README.md CONTRIBUTING.md 'docs/*.md' ':!docs/moved-files.md' | xargs \
-        grep -noE '`(src|oracle|recipes|tests|bench|prompts|examples|setup|data|include)/[A-Za-z0-9_./-]+`' | tr -d '`' |
+        grep -noE '`(src|oracle|python|recipes|tests|bench|prompts|examples|setup|data|include)/[A-Za-z0-9_./-]+`' | tr -d '`' |
         while IFS= read -r row; do
             path=${row##*:}
             [ -e "$path" ] || [[ $path == recipes/roll.cu || $path == *match/roll.c || $path == */STEP.c || $path == */NAME.* ]] || echo "$row: not there"

@@ -18,6 +18,7 @@
 #   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton)
 #   cluster    suites by workers, CLUSTER_KILLS SIGKILLs, and dropped connections, full disks, wrong clocks
 #   bugs       the injected bugs of simt and their twins in BUG_ORDERS orders of warps: a table
+#   wheel      the wheels, built twice; one with all that it depends on (from the network) in an empty venv (gigabytes)
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -51,7 +52,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs}; do
+for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs wheel}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -95,9 +96,10 @@ for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clie
     examples) sweep examples python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 7 ;;
     clients) sweep clients env CUTEGEN_TEST_CANDIDATES="$clients" tests/server/clients_test.sh $cutegen ;;
     cluster) sweep cluster env SEED="$seed" tests/e2e/cluster.sh $cutegen 40 "$cluster_kills" 4 ;;
+    wheel) sweep wheel tests/python/wheel_sweep.sh ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks or bugs" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs or wheel" >&2
         exit 2
         ;;
     esac

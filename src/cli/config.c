@@ -328,15 +328,20 @@ static bool read_environment(struct config *c, struct error *err)
     return true;
 }
 
-/* Set-up wrote down which Python has PyTorch: a default that this machine's set-up made. */
+/* Which Python has PyTorch, if nothing says so: the one that a wheel's `cutegen` was started by, or
+ * the one that this machine's set-up wrote down. */
 static void read_setup(struct config *c)
 {
+    const char *started_by = getenv("CUTEGEN_STARTED_BY");
     struct error ignored = {0};
     struct text line;
     char *path;
 
-    if (home_tools("python", c->a, &path, &ignored) && file_exists(path) &&
-        file_read(path, 4096, c->a, &line, &ignored) && line.len > 1)
+    if (started_by && *started_by)
+        config_set(c, "python", started_by, ORIGIN_DEFAULT,
+                   "the Python that cutegen is installed in", &ignored);
+    else if (home_tools("python", c->a, &path, &ignored) && file_exists(path) &&
+             file_read(path, 4096, c->a, &line, &ignored) && line.len > 1)
         config_set(c, "python", arena_strndup(c->a, line.data, strcspn(line.data, "\n")),
                    ORIGIN_DEFAULT, path, &ignored);
 }

@@ -123,6 +123,16 @@ static void add_python_paths(struct roots *r, struct arena *a, const char *pytho
             add_root(r, line, "wheel", true);
 }
 
+/* `pip install cutegen` puts what it depends on beside itself: the site-packages around
+ * cutegen/_tree/share/cutegen/wheel, a file that only a wheel has. NULL: this is not from one. */
+static const char *wheel_site(struct arena *a)
+{
+    enum { LEVELS = 5 };
+    struct error absent = {0};
+    char *mark = NULL;
+    return home_data("wheel", a, &mark, &absent) ? above(a, mark, LEVELS) : NULL;
+}
+
 /* What is named is the only place for CUDA; the others may still hold CuTe. */
 static void collect_roots(const struct tools_config *config, struct arena *a, struct roots *r)
 {
@@ -138,6 +148,7 @@ static void collect_roots(const struct tools_config *config, struct arena *a, st
     add_root(r, "/usr/local/cuda", "toolkit", false);
     if (nvcc != NULL)
         add_root(r, above(a, path_absolute(a, nvcc), 2), "toolkit", false);
+    add_root(r, wheel_site(a), "wheel", true);
     if (home_tools("venv", a, &venv, &ignored))
         add_site_packages(r, a, venv);
     if (config->python != NULL && strchr(config->python, '/') != NULL)
@@ -384,7 +395,9 @@ void tools_look(const struct tools_config *config, struct arena *a, struct tools
 bool tools_find(const struct tools_config *config, struct arena *a, struct tools *out,
                 struct error *err)
 {
-    static const char demo[] = "run `make demo` once (it installs what is missing), or";
+    const char *demo = wheel_site(a) != NULL
+                           ? "install what cutegen depends on (pip install cutegen), or"
+                           : "run `make demo` once (it installs what is missing), or";
     tools_look(config, a, out);
     if (out->nvrtc == NULL) {
         error_set(err, ERROR_MACHINE, "no NVRTC (libnvrtc.so, CUDA 12 or newer): tried %s%s",
@@ -421,5 +434,6 @@ bool tools_for_simt(const struct tools_config *config, const struct tools *t, st
         return true;
     error_set(err, ERROR_MACHINE, "simt needs a C compiler: tried %s",
               config->cc ? config->cc : "$CC, cc, gcc and clang");
-    return error_hint(err, "install gcc, or name one: --cc PATH, or cc = PATH in cutegen.ini");
+    return error_hint(err, "install gcc (apt-get install gcc), or name a compiler: --cc PATH, or "
+                           "cc = PATH in cutegen.ini");
 }

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""optimized.py - a module in, a module with a verified, faster kernel out; or the same module, and why."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from cutegen.kernels import Outcome, device_of, find, load
+from cutegen.picture import Progress, optimized_html, optimized_text, trajectory_svg
+from cutegen.program import Json, environment, program
+from cutegen.trace import Task, Untraceable, flatten, state_of, task_of
+
+AGREEMENT = {torch.float64: 1e-6, torch.float32: 1e-2, torch.float16: 5e-2, torch.bfloat16: 1e-1}
+
+
+class _Case:
+    """One way of calling the module that a kernel was judged for."""
+
+    def __init__(self, task: Task, outcome: Outcome, given: Any, spec: Any, training: bool, tensors: int) -> None:
+        self.task, self.outcome, self.spec, self.training = task, outcome, spec, training
+        self.plain, self.call_spec = given.plain, given.spec
+        self.operator = load(outcome)
+        self.names_from = tensors  # flat tensors before the state begins
+        self.wanted = [(i, s, d) for i, s, d in zip(task.inputs, task.shapes, task.dtypes)]
+
+    def fits(self, given: Any, training: bool, tensors: list[torch.Tensor]) -> bool:
+        return (
+            training == self.training
+            and given.spec == self.call_spec
+            and given.plain == self.plain
+            and all(tensors[i].shape == s and tensors[i].dtype == d for i, s, d in self.wanted)
+        )
+
+    def run(self, tensors: list[torch.Tensor]) -> Any:
+        made = self.operator(*[tensors[i] for i in self.task.inputs])
+        return pytree.tree_unflatten([made] if self.task.outputs == 1 else list(made), self.spec)
+
+
+class Optimized(torch.nn.Module):
+    """The module with its forward done by verified kernels, for the calls they were judged for.
+
+    `verdict` says in a sentence what runs and why; `outcomes` has each run. Parameters and buffers are the original's own.
+    """
+
+    def __init__(self, original: torch.nn.Module, device: str) -> None:
+        super().__init__()
+        self.original = original
+        self.device = device
+        self.outcomes: list[Outcome] = []
+        self.reasons: list[str] = []
+        self._cases: list[_Case] = []
+        self._warned = False
+
+    @property
+    def optimized(self) -> bool:
+        """Whether any call runs a kernel; otherwise this is the original."""
+        return bool(self._cases)
+
+    @property
+    def verdict(self) -> str:
+        return "; ".join(self.reasons)
+
+    @property
+    def speedup(self) -> float | None:
+        """Over PyTorch eager, measured beside it; None where times are modelled or there is no kernel."""
+        if not self._cases:
+            return None
+        outcome = self._cases[0].outcome
+        return outcome.eager_us / outcome.time_us if outcome.eager_us and outcome.time_us else None
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        if self._cases:
+            given = flatten(args, kwargs)
+            tensors = [*given.tensors, *state_of(self.original).values()]
+            for case in self._cases:
+                if case.fits(given, self.original.training, tensors):
+                    return case.run(tensors)
+            if not self._warned:
+                self._warned = True
+                shapes = ", ".join(str(tuple(t.shape)) for t in given.tensors)
+                warnings.warn(f"cutegen: no kernel was judged for this call ({shapes}): the original module runs", stacklevel=2)
+        return self.original(*args, **kwargs)
+
+    def trajectory(self) -> str:
+        """The attempts of the first run as an SVG picture."""
+        return trajectory_svg(self.outcomes[0]) if self.outcomes else ""
+
+    def extra_repr(self) -> str:
+        return optimized_text(self)
+
+    def _repr_html_(self) -> str:
+        return optimized_html(self)
+
+
+def _agrees(got: Any, want: Any) -> bool:
+    """A last look beside the judge: the kernel answers as the module itself does for the example."""
+    mine, theirs = pytree.tree_flatten(got)[0], pytree.tree_flatten(want)[0]
+    for a, b in zip(mine, theirs):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return False
+        if not b.is_floating_point():
+            continue  # an index may differ where values are equal: the judge knows
+        x, y = a.double(), b.double()
+        finite = torch.isfinite(y)
+        x, y = x[finite], y[finite]
+        limit = AGREEMENT.get(b.dtype, 1e-1)
+        if y.numel() and float((x - y).square().mean().sqrt()) > limit * (float(y.square().mean().sqrt()) + 1e-12):
+            return False
+    return len(mine) == len(theirs)
+
+
+def _reason(outcome: Outcome, keep: str) -> tuple[bool, str]:
+    """Whether the kernel is used, and why, in a sentence."""
+    if not outcome.found:
+        return False, f"the original runs: {outcome.reason}"
+    if outcome.modelled or outcome.eager_us is None:
+        text = f"verified kernel, {outcome.time_us:.3g} us modelled" if outcome.time_us else "verified kernel"
+        if keep == "faster" and not outcome.device.startswith("simt"):
+            return False, f"the original runs: {text}, and no time of PyTorch to compare with"
+        return True, f"{text}; it runs on simt here, which checks and does not hurry"
+    ratio = outcome.eager_us / outcome.time_us if outcome.time_us else 0.0
+    text = f"{outcome.time_us:.3g} us against {outcome.eager_us:.3g} us of PyTorch eager"
+    if ratio <= 1 and keep == "faster":
+        return False, f"the original runs: the best verified kernel is not faster ({text})"
+    return True, f"verified kernel, {ratio:.2f} times as fast: {text}"
+
+
+def optimize(
+    module: torch.nn.Module,
+    example_inputs: Sequence[Any],
+    budget: float | None = None,
+    model: str = "builtin",
+    device: str | None = None,
+    shapes: Sequence[Sequence[Any]] | None = None,
+    *,
+    keep: str = "faster",
+    fresh: bool = False,
+    progress: bool | None = None,
+    runs: str | None = None,
+    **settings: Any,
+) -> Optimized:
+    """Runs the loop on a module and returns it with the best verified kernel inside.
+
+    budget    minutes that the loop may take (per shape)
+    model     who writes kernels: "builtin", "anthropic:MODEL", ... (docs/models.md)
+    device    None: where the tensors are; tensors on the CPU are judged by simt
+    shapes    further example inputs; each gets a kernel of its own
+    keep      "faster": the original stays unless a kernel is verified and faster; "verified": unless one is verified
+    settings  flags of `cutegen run`: depth=3, budget_usd=5.0, accept=True
+
+    Where nothing verified is faster the original runs, and `verdict` says why. Results are cached (fresh=True: anew).
+    """
+    if keep not in ("faster", "verified"):
+        raise ValueError(f"keep={keep!r}: faster or verified")
+    calls = [example_inputs, *(shapes or [])]
+    if any(not isinstance(inputs, (list, tuple)) for inputs in calls):
+        raise TypeError("example_inputs is a list or tuple of the forward's arguments: (x,)")
+    place = device or device_of(module, example_inputs)
+    made = Optimized(module, place)
+    asked = {"model": model, "budget_minutes": budget, **settings}
+    _known_program()
+    for inputs in calls:
+        _add_case(made, inputs, {k: v for k, v in asked.items() if v is not None}, keep, fresh, progress, runs)
+    if not made.optimized:
+        print(f"cutegen: {made.verdict}", file=sys.stderr)
+    return made
+
+
+def _known_program() -> None:
+    """Exports that were judged on simt run through the program: the one that judged them."""
+    os.environ.setdefault("CUTEGEN_PROGRAM", program())
+    os.environ.setdefault("CUTEGEN_STARTED_BY", environment()["CUTEGEN_STARTED_BY"])
+
+
+def _add_case(made: Optimized, inputs: Sequence[Any], asked: Json, keep: str, fresh: bool, progress: bool | None, runs: str | None) -> None:
+    module = made.original
+    try:
+        task, spec = task_of(module, inputs)
+    except Untraceable as why:
+        made.reasons.append(f"the original runs: {why}")
+        return
+    with Progress(task.name, progress) as heard:
+        outcome = find(task, made.device, asked, fresh, heard.event, runs)
+    made.outcomes.append(outcome)
+    used, reason = _reason(outcome, keep)
+    if used:
+        given = flatten(inputs, {})
+        case = _Case(task, outcome, given, spec, module.training, len(given.tensors))
+        tensors = [*given.tensors, *state_of(module).values()]
+        with torch.no_grad():
+            if _agrees(case.run(tensors), module(*inputs)):
+                made._cases.append(case)
+            else:
+                reason = "the original runs: the verified kernel of its trace does not answer as the module does"
+    made.reasons.append(reason)

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""api_test.py CUTEGEN - import cutegen: tracing, judge(), optimize(), runs() and the backend, on simt. Prints TAP.
+
+Kernels are the built-in engineer's first ones (depth 0): what is tested is the road to and from the program.
+"""
+
+import os
+import re
+import sys
+import tempfile
+import warnings
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "python"))
+WORK = tempfile.TemporaryDirectory(prefix="cutegen-api-test-")
+os.environ.update(CUTEGEN_PROGRAM=os.path.abspath(sys.argv[1]), CUTEGEN_CACHE=WORK.name + "/cache", CUTEGEN_RUNS=WORK.name + "/runs")
+os.environ.setdefault("CUTEGEN_PYTHON", sys.executable)
+
+import cutegen  # noqa: E402
+import torch  # noqa: E402
+import torch.nn as nn  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from cutegen.trace import Untraceable, task_of  # noqa: E402
+
+count = 0
+failed = 0
+
+
+def ok(what, good, told=""):
+    global count, failed
+    count += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {what}", flush=True)
+    if not good:
+        print(f"#   {told}", flush=True)
+
+
+def skip(what, why):
+    global count
+    count += 1
+    print(f"ok {count} - {what} # SKIP {why}", flush=True)
+
+
+class Swish(nn.Module):
+    def forward(self, x):
+        return x * torch.sigmoid(x)
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up = nn.LayerNorm(24), nn.Linear(24, 40)
+        self.register_buffer("mask", torch.tril(torch.ones(40, 40)).bool())
+
+    def forward(self, x, scale=2.0):
+        y = F.gelu(self.up(self.norm(x)))
+        return {"y": y * scale, "m": (y @ self.mask.to(y.dtype), y.sum())}
+
+
+class Broken(nn.Module):
+    def forward(self, x):
+        return x[:1] if x.sum() > 0 else x
+
+
+class Writes(nn.Module):
+    def forward(self, x):
+        return x.add_(1)
+
+
+def run_task(source, tensors):
+    """What a task file computes with these inputs and weights."""
+    space = {}
+    exec(compile(source, "task.py", "exec"), space)
+    model = space["Model"]()
+    drawn = space["get_inputs"]()
+    inputs, held = tensors[: len(drawn)], tensors[len(drawn) :]
+    same = all(a.shape == b.shape and a.dtype == b.dtype and a.stride() == b.stride() for a, b in zip(drawn, inputs))
+    with torch.no_grad():
+        for parameter, value in zip(model.parameters(), held):
+            parameter.copy_(value)
+    return model(*inputs), same
+
+
+def tracing():
+    torch.manual_seed(0)
+    block, x = Block().eval(), torch.randn(8, 24)
+    task, _ = task_of(block, (x,))
+    state = [*dict(block.named_parameters()).values(), *dict(block.named_buffers()).values()]
+    made, same = run_task(task.source, [([x] + state)[i] for i in task.inputs])
+    want = block(x)
+    flat = [want["y"], *want["m"]]
+    ok("a traced module computes the same, nested results and masks too", all(torch.allclose(a, b, atol=1e-5) for a, b in zip(made, flat)))
+    ok("what is drawn has the same shapes, types and strides", same)
+    other = Block().eval()
+    ok("other weights have the same key", task_of(other, (torch.randn(8, 24),))[0].key == task.key)
+    ok("another shape has another key", task_of(block, (torch.randn(9, 24),))[0].key != task.key)
+    ok("another plain argument has another key", task_of(block, (x, 3.0))[0].key != task.key)
+    turned = task_of(Swish(), (torch.randn(6, 10).t(),))[0]
+    ok("strides are kept", run_task(turned.source, [torch.randn(6, 10).t()])[1], turned.source)
+    for module, inputs, words in (
+        (Broken(), (torch.randn(4, 4),), "cannot be traced"),
+        (Writes(), (torch.randn(4, 4),), "writes into"),
+        (Swish(), (torch.zeros(0, 4),), "empty"),
+    ):
+        try:
+            task_of(module, inputs)
+            said = "it was traced"
+        except Untraceable as why:
+            said = str(why)
+        ok(f"{type(module).__name__}: refused ({words})", words in said, said)
+
+
+def judging():
+    task = os.path.join(ROOT, "examples", "swish.py")
+    with open(os.path.join(ROOT, "examples", "kernels", "swish.cu"), encoding="utf-8") as file:
+        source = file.read()
+    wrong = cutegen.judge(task, source.replace("{", "{ nonsense", 1), device="simt")
+    ok("a kernel that does not compile is a verdict", not wrong and wrong.kind == "compile error", wrong)
+    ok("with findings, and a page for a notebook", bool(wrong.findings) and "compile error" in wrong._repr_html_())
+    try:
+        cutegen.judge(task, source, no_such_flag=3)
+        said = "it was judged"
+    except cutegen.CutegenError as error:
+        said = f"{error.kind} {error.exit}"
+    ok("an unknown setting is an error of use", said == "use 2", said)
+    told = cutegen.describe(Swish(), (torch.randn(4, 8),))
+    ok("a module is described", told["class"] == "pointwise" and told["inputs"][0]["shape"] == [4, 8], told)
+
+
+def optimizing():
+    x = torch.randn(16, 32)
+    fast = cutegen.optimize(Swish(), (x,), depth=0, progress=False)
+    ok("a module is optimized", fast.optimized, fast.verdict)
+    ok("it gives the module's results", torch.allclose(fast(x), Swish()(x), atol=1e-6))
+    ok("the verdict says that its time is modelled", "modelled" in fast.verdict and fast.speedup is None, fast.verdict)
+    picture = fast._repr_html_()
+    ok("a notebook gets the trajectory", re.search(r"<svg .*<circle .*</svg>", picture, re.S) is not None, picture[:300])
+    again = cutegen.optimize(Swish(), (torch.randn(16, 32),), depth=0, progress=False)
+    ok("the second time it comes from the cache", again.optimized and again.outcomes[0].cached)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        other = fast(torch.ones(3, 5))
+    ok("another shape runs the original, and says so", torch.equal(other, Swish()(torch.ones(3, 5))) and "no kernel was judged" in str(heard[-1].message))
+    left = cutegen.optimize(Broken(), (x,), progress=False)
+    ok("what cannot be traced stays as it is, and says why", not left.optimized and "cannot be traced" in left.verdict and left(x).shape[1] == 32)
+    rows = cutegen.runs()
+    ok("runs are rows", rows.total >= 1 and {r["task"] for r in rows} >= {"swish"} and "<table>" in rows._repr_html_(), rows)
+    weight = x.clone().requires_grad_()
+    fast(weight).sum().backward()
+    want = x.clone().requires_grad_()
+    Swish()(want).sum().backward()
+    ok("gradients are the module's", torch.allclose(weight.grad, want.grad, atol=1e-5))
+
+
+class Broken2(nn.Module):
+    """Two graphs: the print between them cannot be compiled."""
+
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(16, 24)
+
+    def forward(self, x):
+        y = torch.relu(self.up(x))
+        torch._dynamo.graph_break()
+        return y.cumsum(1).sort(dim=1)[0]
+
+
+def compiling():
+    from cutegen import compiled, groups
+
+    module, x = Broken2().eval(), torch.randn(8, 16)
+    options = {"depth": 0, "progress": False}
+    groups.WHOLE_LIMIT, whole = 2, groups.WHOLE_LIMIT  # the second graph is larger: its groups are tried alone
+    fast = torch.compile(module, backend=cutegen.backend, options=options)
+    with torch.no_grad():
+        made = fast(x)
+        ok("a compiled module gives the same results", torch.allclose(made, module(x), atol=1e-5), (made - module(x)).abs().max())
+        plans = compiled.report()
+        ok("graph breaks: each graph is compiled for itself", len(plans) == 2, plans)
+        ok("a subgraph with a verified kernel is replaced", any("linear" in r for r in plans[0].replaced), plans)
+        ok("and one inside a larger graph", plans[1].take == "groups" and plans[1].replaced == ["cumsum"], plans)
+        torch._dynamo.reset()
+        torch.compile(module, backend=cutegen.backend, options=options)(x)
+        ok("the second start comes from the cache", all(p.cached for p in compiled.report()[2:]) and len(compiled.report()) == 4)
+        ok("another size is left to PyTorch", torch.allclose(fast(x[:5]), module(x[:5]), atol=1e-5))
+    fast(x).sum().backward()
+    ok("gradients flow", module.up.weight.grad is not None and bool(module.up.weight.grad.abs().sum() > 0))
+    groups.WHOLE_LIMIT = whole
+
+
+tracing()
+judging()
+optimizing()
+if tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) >= (2, 5):
+    compiling()
+else:
+    skip("torch.compile(backend='cutegen')", "needs torch 2.4 or newer")
+print(f"1..{count}")
+sys.exit(failed != 0)
