@@ -19,13 +19,14 @@ import os
 import statistics
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
 import torch
 
 from cutegen.groups import Group, groups_of, replaced, whole_of
-from cutegen.kernels import cache_folder, find, load
+from cutegen.kernels import Outcome, cache_folder, find, lease, load
 from cutegen.optimized import _known_program
 from cutegen.picture import Progress
 from cutegen.program import CutegenError, Json
@@ -34,7 +35,9 @@ from cutegen.version import __version__
 
 GAIN = 0.99  # of Inductor's time: what is slower than this is not taken
 ROUNDS, CALLS = 7, 20
+OPTIONS = ("budget", "progress", "whole", "anchors")  # ours; all others are flags of `cutegen run`
 Compiled = Callable[..., Any]
+Part = tuple[Group, Task, Any]  # and its kernel, an operator
 
 
 @dataclass
@@ -58,7 +61,8 @@ def report() -> list[Plan]:
 
 
 def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Any = None, options: Json | None = None) -> Compiled:
-    """For torch.compile. options: budget (minutes per kernel), model, and other flags of `cutegen run`."""
+    """For torch.compile. options: budget (minutes per kernel), whole (try whole graphs), anchors (which operators groups are
+    built around: ["linear"]), progress; all others are flags of `cutegen run`."""
     try:
         made = _compiled(graph, example_inputs, dict(options or {}))
     except (CutegenError, Untraceable) as error:
@@ -148,44 +152,55 @@ def _keep(path: str, plan: Plan) -> None:
     os.replace(f"{path}.{os.getpid()}", path)
 
 
-def _ways(graph: torch.fx.GraphModule, inputs: Sequence[Any], device: str, options: Json, plan: Plan) -> dict[str, list[tuple[Group, Task, Any]]]:
+def _ways(graph: torch.fx.GraphModule, inputs: Sequence[Any], device: str, options: Json, plan: Plan) -> dict[str, list[Part]]:
     """Which parts have a verified kernel: of the whole graph, and of its groups."""
-    ways: dict[str, list[tuple[Group, Task, Any]]] = {}
-    whole = whole_of(graph, inputs)
+    ways: dict[str, list[Part]] = {}
+    whole = whole_of(graph, inputs) if options.get("whole", True) else None
     if plan.take in ("", "whole"):
         found = _with_kernels([whole], device, options, plan.left) if whole else []
         if found:
             ways["whole"] = found
     if plan.take in ("", "groups") and not (device == "simt" and "whole" in ways):
-        groups = [g for g in groups_of(graph, inputs) if whole is None or len(g.nodes) < len(whole.nodes)]
+        groups = [g for g in groups_of(graph, inputs, options.get("anchors")) if whole is None or len(g.nodes) < len(whole.nodes)]
         found = _with_kernels(groups, device, options, plan.left)
         if found:
             ways["groups"] = found
     return ways
 
 
-def _with_kernels(groups: list[Group], device: str, options: Json, left: list[str]) -> list[tuple[Group, Task, Any]]:
+def _with_kernels(groups: list[Group], device: str, options: Json, left: list[str]) -> list[Part]:
+    """Those of the groups that have a kernel. Kernels are searched side by side; the GPU is leased by turns."""
     settings = {"budget_minutes": options.get("budget", 3), "model": "builtin"}
     if device != "simt":
         settings["compile"] = "none"  # Inductor is timed here, around the kernel
-    settings.update({k: v for k, v in options.items() if k not in ("budget", "progress")})
-    found = []
+    settings.update({k: v for k, v in options.items() if k not in OPTIONS})
+    tasks: list[tuple[Group, Task]] = []
     for group in groups:
         try:
-            task = group.task()
+            tasks.append((group, group.task()))
         except Untraceable as why:
             left.append(f"{group.text}: {why}")
-            continue
+
+    def search(task: Task) -> Outcome:
         with Progress(task.name, options.get("progress")) as heard:
-            outcome = find(task, device, settings, on_event=heard.event, runs=os.path.join(cache_folder(), "runs"))
-        if outcome.found:
-            found.append((group, task, load(outcome)))
-        else:
+            return find(task, device, settings, on_event=heard.event, runs=os.path.join(cache_folder(), "runs"))
+
+    different = {task.key: task for _, task in tasks}
+    with ThreadPoolExecutor(max(1, min(len(different), (os.cpu_count() or 1) // 2))) as pool:
+        outcomes = dict(zip(different, pool.map(search, different.values())))
+    found = []
+    for group, task in tasks:
+        outcome = outcomes[task.key]
+        if not outcome.found:
             left.append(f"{group.text}: {outcome.reason}")
+        elif outcome.eager_us and outcome.time_us and outcome.time_us > outcome.eager_us:
+            left.append(f"{group.text}: verified, and slower than PyTorch ({outcome.time_us:.3g} us, {outcome.eager_us:.3g} us)")
+        else:
+            found.append((group, task, load(outcome)))
     return found
 
 
-def _chosen(graph: torch.fx.GraphModule, inputs: Sequence[Any], ways: dict[str, list[tuple[Group, Task, Any]]], plan: Plan) -> Compiled | None:
+def _chosen(graph: torch.fx.GraphModule, inputs: Sequence[Any], ways: dict[str, list[Part]], plan: Plan) -> Compiled | None:
     """The fastest way, or None: as it was. Fills in the plan."""
     made: dict[str, Compiled] = {}
     for way, parts in ways.items():
@@ -209,7 +224,7 @@ def _chosen(graph: torch.fx.GraphModule, inputs: Sequence[Any], ways: dict[str, 
 def _timed(ways: dict[str, Compiled], inputs: Sequence[Any]) -> dict[str, float]:
     """Microseconds per call of each, interleaved so that none has the better minute."""
     samples: dict[str, list[float]] = {name: [] for name in ways}
-    with torch.no_grad():
+    with torch.no_grad(), lease(next(t.device for t in inputs if isinstance(t, torch.Tensor))):
         for run in ways.values():
             for _ in range(3):
                 run(*inputs)

@@ -113,11 +113,12 @@ def _extends(last: torch.fx.Node, after: torch.fx.Node) -> bool:
     return not (_name(after) == "dropout" and True in (after.args[2:3] or (after.kwargs.get("training", True),)))
 
 
-def groups_of(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> list[Group]:
-    """Every anchor with what follows it."""
+def groups_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], anchors: Sequence[str] | None = None) -> list[Group]:
+    """Every anchor (of these names, if given) with what follows it."""
+    wanted = ANCHORS if anchors is None else frozenset(anchors)
     given, found, taken = _given(graph, inputs), [], set()
     for node in graph.graph.nodes:
-        if node.op not in ("call_function", "call_method") or _name(node) not in ANCHORS or node in taken or _value(node) is None:
+        if node.op not in ("call_function", "call_method") or _name(node) not in wanted or node in taken or _value(node) is None:
             continue
         chain = [node]
         while len(chain[-1].users) == 1:
@@ -132,7 +133,7 @@ def groups_of(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> list[Group]
     return found
 
 
-def replaced(copy: torch.fx.GraphModule, graph: torch.fx.GraphModule, parts: list[tuple[Group, Task, Any]]) -> torch.fx.GraphModule:
+def replaced(copy: torch.fx.GraphModule, graph: torch.fx.GraphModule, parts: Sequence[tuple[Group, Task, Any]]) -> torch.fx.GraphModule:
     """`copy`, a copy of `graph`, with each part's kernel in its place."""
     twins = dict(zip(graph.graph.nodes, copy.graph.nodes))
     for group, task, operator in parts:

@@ -9,6 +9,7 @@ That nothing was found is kept too. Removing the folder is always safe.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import importlib.util
 import json
@@ -17,7 +18,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -197,6 +198,20 @@ def _made(task: Task, device: str, settings: Json, work: str, on_event: Event | 
         return Outcome(task.name, device, False, reason, result, attempts)
     call(["export", result["run"], "--output", os.path.join(work, "export"), *flags(place)])
     return Outcome(task.name, device, True, str(result.get("ended")), result, attempts)
+
+
+@contextlib.contextmanager
+def lease(device: torch.device) -> Iterator[None]:
+    """The GPU for this process alone, as far as cutegen goes: its own lock (docs/architecture.md, The warm server)."""
+    place = torch.cuda.get_device_properties(device)
+    names = [f"{getattr(place, n, 0):0{w}x}" for n, w in (("pci_domain_id", 4), ("pci_bus_id", 2), ("pci_device_id", 2))]
+    folder = "/run/lock" if os.access("/run/lock", os.W_OK) else "/tmp"
+    path = os.path.join(folder, f"cutegen-gpu-{':'.join(names)}")
+    with open(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666), "rb") as file:
+        with contextlib.suppress(OSError):
+            os.fchmod(file.fileno(), 0o666)  # another user's cutegen takes it too, whatever the umask
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def load(outcome: Outcome) -> Callable[..., Any]:
