@@ -16,11 +16,10 @@ python=$(command -v python3)
     { tail -2 "$work/pip.log"; "$python" -m zipfile -e "$wheel" "$work/site"; chmod +x "$work"/site/cutegen/_tree/bin/* "$work"/site/cutegen/_tree/libexec/cutegen/*; }
 mkdir -p "$work/cutlass" && tar xJf "$headers" -C "$work/cutlass"
 export PYTHONPATH=$work/site CUTLASS_PATH=$work/cutlass/include CUTEGEN_CACHE=$work/cache CUTEGEN_RUNS=$work/runs CUTEGEN_RUNTIME=$work/rt
-export TORCHINDUCTOR_CACHE_DIR=$work/inductor TRITON_CACHE_DIR=$work/triton
+export TORCHINDUCTOR_CACHE_DIR=$work/inductor TRITON_CACHE_DIR=$work/triton TORCHINDUCTOR_COMPILE_THREADS=1
 say "installed: $("$python" -m cutegen --version)"
-"$python" -m cutegen doctor --json >"${OUT:-$work}/doctor.json" 2>&1 &
 "$python" -u "$here/backend.py" "$deadline" "$@"
 say "done"
 "$python" -m cutegen server stop >/dev/null 2>&1
 [ -z "${OUT:-}" ] || "$python" -m cutegen runs --json >"$OUT/runs.json" 2>/dev/null
-rm -rf "$work"
+rm -rf "$work" 2>/dev/null

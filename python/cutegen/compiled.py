@@ -168,12 +168,17 @@ def _ways(graph: torch.fx.GraphModule, inputs: Sequence[Any], device: str, optio
     return ways
 
 
-def _with_kernels(groups: list[Group], device: str, options: Json, left: list[str]) -> list[Part]:
-    """Those of the groups that have a kernel. Kernels are searched side by side; the GPU is leased by turns."""
+def settings_of(device: str, options: Json) -> Json:
+    """The flags of `cutegen run`, which are part of a kernel's key."""
     settings = {"budget_minutes": options.get("budget", 3), "model": "builtin"}
     if device != "simt":
         settings["compile"] = "none"  # Inductor is timed here, around the kernel
-    settings.update({k: v for k, v in options.items() if k not in OPTIONS})
+    return {**settings, **{k: v for k, v in options.items() if k not in OPTIONS}}
+
+
+def _with_kernels(groups: list[Group], device: str, options: Json, left: list[str]) -> list[Part]:
+    """Those of the groups that have a kernel. Kernels are searched side by side; the GPU is leased by turns."""
+    settings = settings_of(device, options)
     tasks: list[tuple[Group, Task]] = []
     for group in groups:
         try:
