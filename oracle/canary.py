@@ -11,6 +11,7 @@ says about the planted error goes out with every judgement, and the asker refuse
 
 from __future__ import annotations
 
+import math
 import secrets
 from typing import Any
 
@@ -18,7 +19,7 @@ import torch
 
 from .compare import Rules, compare_output
 
-MOST = 1 << 13
+MOST = 1 << 11
 FAR = 1024.0  # times the largest magnitude
 NOISE = 1 / 64  # of the largest magnitude: a reference that is so far off is noise
 
@@ -38,19 +39,23 @@ def planted(reference: list[torch.Tensor], truth: list[torch.Tensor], rules: Rul
 
 def _off_by_far(got: torch.Tensor, wanted: torch.Tensor, real: torch.Tensor) -> bool:
     """Moves one element by far more than the largest; where that is beyond the type's range, turns the largest around."""
-    fine = torch.isfinite(wanted) & torch.isfinite(real)
-    if not bool(fine.any()):
+    wide = wanted.double()
+    off, sizes = wide.sub(real).abs_(), wide.abs()
+    places = None  # all
+    if not math.isfinite(float(off.sum() + sizes.sum())):
+        fine = torch.isfinite(wanted) & torch.isfinite(real)
+        places = torch.nonzero(fine).reshape(-1)
+        off, sizes = off[fine], torch.where(fine, sizes, torch.zeros_like(sizes))
+    if places is not None and not places.numel():
         return False
-    sizes = torch.where(fine, wanted.double().abs(), torch.zeros_like(real, dtype=torch.float64))
     largest = float(sizes.max())
-    off = float((wanted.double() - real.double()).abs()[fine].max())
-    if off > largest * NOISE:
+    if float(off.max()) > largest * NOISE:
         return False
     limits = torch.finfo(got.dtype)
     moved = FAR * (largest + float(limits.tiny))
     if largest + moved < float(limits.max) / 2:
-        places = torch.nonzero(fine).reshape(-1)
-        place = int(places[secrets.randbelow(places.numel())])
+        place = secrets.randbelow(got.numel() if places is None else places.numel())
+        place = place if places is None else int(places[place])
         got[place] = float(wanted[place]) + moved
     else:
         place = int(sizes.argmax())

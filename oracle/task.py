@@ -14,6 +14,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import errno
+import functools
 import importlib.abc
 import importlib.util
 import inspect
@@ -495,9 +496,14 @@ class Task:
         with task_errors(self.path, "get_init_inputs() fails"), self._seeded(seed) as device_first:
             return device_first(init)
 
-    def _name(self, positional: list[Any], keyword: dict[str, Any], device: torch.device) -> Arguments:
+    @functools.cached_property
+    def _signature(self) -> inspect.Signature:
+        """Of forward, without self."""
         signature = inspect.signature(self.module.Model.forward)
-        signature = signature.replace(parameters=list(signature.parameters.values())[1:])  # self
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+    def _name(self, positional: list[Any], keyword: dict[str, Any], device: torch.device) -> Arguments:
+        signature = self._signature
         with task_errors(self.path, "get_inputs() does not fit Model.forward"):
             bound = signature.bind(*positional, **keyword)
         given = set(bound.arguments)
@@ -531,7 +537,10 @@ class Task:
         """Seeds every generator a task may use; yields a caller that makes tensors on the device where the task allows it."""
 
         def seed_all() -> None:
-            torch.manual_seed(seed)
+            if self.device.type == "cpu" and not torch.cuda.is_initialized():
+                torch.default_generator.manual_seed(seed)  # torch.manual_seed() would keep a stack trace for CUDA each time
+            else:
+                torch.manual_seed(seed)
             random.seed(seed)
             if "numpy" in sys.modules:
                 sys.modules["numpy"].random.seed(seed % (1 << 32))
@@ -588,5 +597,6 @@ def held_tensors(model: torch.nn.Module) -> list[Held]:
     return held
 
 
+@functools.lru_cache(maxsize=1)
 def _names_duplicates() -> bool:
     return "remove_duplicate" in inspect.signature(torch.nn.Module.named_parameters).parameters

@@ -10,6 +10,13 @@
 
 #include <stdio.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+/* cpuid may be slow (a virtual machine traps it): asked where that does not count. */
+enum { QUICK_BLOCKS = 256 };
 
 static const uint32_t round_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -46,7 +53,7 @@ static inline void hash_round(uint32_t s[8], int first, uint32_t input)
         t1 + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
 }
 
-static void hash_block(struct hash *h, const unsigned char *p)
+static void hash_block(uint32_t state[8], const unsigned char *p)
 {
     uint32_t w[64], s[8];
 
@@ -59,7 +66,7 @@ static void hash_block(struct hash *h, const unsigned char *p)
 
         w[i] = w[i - 16] + s0 + w[i - 7] + s1;
     }
-    memcpy(s, h->state, sizeof(s));
+    memcpy(s, state, sizeof(s));
     for (int i = 0; i < 64; i += 8) { /* the names turn instead of the values */
         hash_round(s, 0, w[i] + round_constants[i]);
         hash_round(s, 7, w[i + 1] + round_constants[i + 1]);
@@ -71,7 +78,65 @@ static void hash_block(struct hash *h, const unsigned char *p)
         hash_round(s, 1, w[i + 7] + round_constants[i + 7]);
     }
     for (int i = 0; i < 8; i++)
-        h->state[i] += s[i];
+        state[i] += s[i];
+}
+
+#if defined(__x86_64__)
+/* By the processor's own instructions, which nearly every one has; about six times as fast. */
+__attribute__((target("sha,sse4.1"))) static void
+hash_blocks_quickly(uint32_t state[8], const unsigned char *p, size_t blocks)
+{
+    const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state), 0xb1); /* CDAB */
+    __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 4)), 0x1b);
+    __m128i abef = _mm_alignr_epi8(low, high, 8), cdgh = _mm_blend_epi16(high, low, 0xf0);
+
+    for (; blocks; blocks--, p += 64) {
+        __m128i w[4], abef_before = abef, cdgh_before = cdgh;
+
+        for (int i = 0; i < 4; i++)
+            w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i)),
+                                    order);
+        for (int i = 0; i < 16; i++) { /* four rounds each */
+            __m128i sum = _mm_loadu_si128((const __m128i *)(round_constants + 4 * i));
+            __m128i last = w[(i + 3) & 3];
+
+            if (i >= 4)
+                w[i & 3] = _mm_sha256msg2_epu32(
+                    _mm_add_epi32(_mm_sha256msg1_epu32(w[i & 3], w[(i + 1) & 3]),
+                                  _mm_alignr_epi8(last, w[(i + 2) & 3], 4)),
+                    last);
+            sum = _mm_add_epi32(sum, w[i & 3]);
+            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+        }
+        abef = _mm_add_epi32(abef, abef_before);
+        cdgh = _mm_add_epi32(cdgh, cdgh_before);
+    }
+    low = _mm_shuffle_epi32(abef, 0x1b);
+    high = _mm_shuffle_epi32(cdgh, 0xb1);
+    _mm_storeu_si128((__m128i *)state, _mm_blend_epi16(low, high, 0xf0));
+    _mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(high, low, 8));
+}
+
+static bool has_instructions(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 29 & 1;
+}
+#endif
+
+static void hash_blocks(uint32_t state[8], const unsigned char *p, size_t blocks)
+{
+#if defined(__x86_64__)
+    if (blocks >= QUICK_BLOCKS && has_instructions()) {
+        hash_blocks_quickly(state, p, blocks);
+        return;
+    }
+#endif
+    for (; blocks; blocks--, p += 64)
+        hash_block(state, p);
 }
 
 void hash_add(struct hash *h, const void *data, size_t len)
@@ -84,10 +149,12 @@ void hash_add(struct hash *h, const void *data, size_t len)
         if (take > len)
             take = len;
         if (have == 0 && len >= 64) { /* whole blocks where they lie */
-            hash_block(h, p);
-            h->bytes += 64;
-            p += 64;
-            len -= 64;
+            size_t whole = len / 64 * 64;
+
+            hash_blocks(h->state, p, len / 64);
+            h->bytes += whole;
+            p += whole;
+            len -= whole;
             continue;
         }
         memcpy(h->block + have, p, take);
@@ -95,7 +162,7 @@ void hash_add(struct hash *h, const void *data, size_t len)
         p += take;
         len -= take;
         if (h->bytes % 64 == 0)
-            hash_block(h, h->block);
+            hash_block(h->state, h->block);
     }
 }
 

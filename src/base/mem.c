@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { CHUNK_BYTES = 16 * 1024, ALIGN = alignof(max_align_t) };
 
@@ -228,4 +229,20 @@ char *xstrdup(const char *s)
 void xfree(void *p)
 {
     free(p);
+}
+
+void *xmap(size_t size)
+{
+    void *p = mmap(NULL, size ? size : 1, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (p == MAP_FAILED)
+        out_of_memory(size);
+    return p;
+}
+
+void xunmap(void *p, size_t size)
+{
+    if (p)
+        munmap(p, size ? size : 1);
 }

@@ -45,6 +45,10 @@ void *xmalloc(size_t size); /* zeroed */
 void *xrealloc(void *p, size_t size);
 char *xstrdup(const char *s);
 void xfree(void *p);
+/* Zeroed pages, which take memory and time only once they are touched: for large tables that stay
+ * mostly empty. */
+void *xmap(size_t size);
+void xunmap(void *p, size_t size); /* NULL is fine */
 
 #define ARRAY_LEN(x) (sizeof(x) / sizeof((x)[0]))
 

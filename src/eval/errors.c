@@ -8,6 +8,7 @@
  */
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -25,7 +26,7 @@ int cutegen_lean_f32(uint32_t *bits, uint64_t count, int low_bits, int begin);
 #define FOR_THIS_MACHINE
 #endif
 
-enum { MOST = 256, BITS = 31 };
+enum { MOST = 256, LANES = 8, NO_KEY = INT32_MAX };
 
 /* As in compare.py. */
 static const double element_factor = 16.0, own_factor = 8.0, rms_factor = 8.0;
@@ -40,9 +41,12 @@ struct error_sums {
     double beyond, off, off_blocks, truth_sum, truth_square, odd;
 };
 
+/* Filled up with zeros to `full`, a multiple of LANES; the keys to MOST. */
 struct error_block {
     double size[MOST], off[MOST], ref_off[MOST];
-    uint32_t size_key[MOST], ref_key[MOST]; /* in the order of the numbers; ~0: does not count */
+    int32_t size_key[MOST], ref_key[MOST]; /* in the order of the numbers; NO_KEY: does not count */
+    double most, ref_most;
+    int full;
 };
 
 static double larger(double a, double b)
@@ -50,38 +54,125 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-static uint32_t key_of(double v)
+static int32_t key_of(double v)
 {
     float narrow = (float)v;
-    uint32_t bits;
+    int32_t bits;
 
     memcpy(&bits, &narrow, sizeof(bits));
     return bits;
 }
 
-/* The lower median of the keys below 2^31, bit by bit; 0: there are none. */
+/* Sums in parts, which a vector unit adds up side by side. n: a multiple of LANES. */
 FOR_THIS_MACHINE
-static double median(const uint32_t *key)
+static double sum_of(const double *x, int n)
 {
-    uint32_t pick = 0;
-    int count = 0, rank;
+    double part[LANES] = {0}, sum = 0;
+
+    for (int i = 0; i < n; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            part[j] += x[i + j];
+    for (int j = 0; j < LANES; j++)
+        sum += part[j];
+    return sum;
+}
+
+FOR_THIS_MACHINE
+static double sum_of_squares(const double *x, int n)
+{
+    double part[LANES] = {0}, sum = 0;
+
+    for (int i = 0; i < n; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            part[j] += x[i + j] * x[i + j];
+    for (int j = 0; j < LANES; j++)
+        sum += part[j];
+    return sum;
+}
+
+/* NaN is passed over. */
+FOR_THIS_MACHINE
+static double most_of(const double *x, int n)
+{
+    double part[LANES] = {0}, most = 0;
+
+    for (int i = 0; i < n; i += LANES)
+        for (int j = 0; j < LANES; j++)
+            part[j] = larger(x[i + j], part[j]);
+    for (int j = 0; j < LANES; j++)
+        most = larger(most, part[j]);
+    return most;
+}
+
+/* Keys below `limit`; four sums, since each addition waits for the one before. */
+FOR_THIS_MACHINE
+static int keys_below(const int32_t *key, int32_t limit)
+{
+    enum { STEP = MOST / 4 };
+    int one = 0, two = 0, three = 0, four = 0;
+
+    for (int i = 0; i < STEP; i++) {
+        one += key[i] < limit;
+        two += key[i + STEP] < limit;
+        three += key[i + 2 * STEP] < limit;
+        four += key[i + 3 * STEP] < limit;
+    }
+    return one + two + three + four;
+}
+
+/* The largest key that is not above `limit`. */
+FOR_THIS_MACHINE
+static int32_t largest_below(const int32_t *key, int32_t limit)
+{
+    enum { STEP = MOST / 2 };
+    int32_t one = 0, two = 0;
+
+    for (int i = 0; i < STEP; i++) {
+        int32_t a = key[i] > limit ? 0 : key[i], b = key[i + STEP] > limit ? 0 : key[i + STEP];
+
+        one = a > one ? a : one;
+        two = b > two ? b : two;
+    }
+    return one > two ? one : two;
+}
+
+/* The key that `rank` of `count` keys are below; all of them agree above `bit`, as `pick` does.
+ * Goes on bit by bit until one is left. */
+static int32_t key_of_rank(const int32_t *key, int32_t pick, int bit, int count, int rank)
+{
+    int below = 0;
+
+    for (; bit >= 0 && count - below > 1; bit--) {
+        int less = keys_below(key, pick | 1 << bit);
+
+        if (rank >= less) {
+            pick |= 1 << bit;
+            below = less;
+        } else {
+            count = less;
+        }
+    }
+    return bit >= 0 ? largest_below(key, pick | ((2 << bit) - 1)) : pick;
+}
+
+/* The lower median of the keys; 0: there are none. */
+FOR_THIS_MACHINE
+static double median(const int32_t *key)
+{
+    int32_t low = NO_KEY, high, pick;
+    int count = 0, bit;
     float found;
 
     for (int i = 0; i < MOST; i++)
-        count += key[i] >> BITS == 0;
+        low = key[i] < low ? key[i] : low;
+    count = keys_below(key, NO_KEY);
     if (count == 0)
         return 0;
-    rank = (count - 1) / 2;
-    for (int bit = BITS - 1; bit >= 0; bit--) {
-        uint32_t wanted = pick >> bit;
-        int below = 0;
-
-        for (int i = 0; i < MOST; i++)
-            below += key[i] >> bit == wanted;
-        if (rank >= below) {
-            rank -= below;
-            pick |= 1u << bit;
-        }
+    high = largest_below(key, NO_KEY - 1);
+    pick = low;
+    if (low != high) {
+        bit = 31 - __builtin_clz((uint32_t)(low ^ high));
+        pick = key_of_rank(key, high >> bit >> 1 << bit << 1, bit, count, (count - 1) / 2);
     }
     memcpy(&found, &pick, sizeof(found));
     return found;
@@ -89,71 +180,80 @@ static double median(const uint32_t *key)
 
 FOR_THIS_MACHINE
 static void take_block(const float *got, const float *reference, const double *truth, int size,
-                       struct error_block *b, struct error_sums *s)
+                       struct error_block *b)
 {
-    int odd = 0;
-
+    b->full = (size + LANES - 1) / LANES * LANES;
     for (int i = 0; i < size; i++) {
         b->size[i] = fabs(truth[i]);
         b->off[i] = fabs((double)got[i] - truth[i]);
         b->ref_off[i] = fabs((double)reference[i] - truth[i]);
-        odd += !(b->off[i] <= (double)FLT_MAX) + !(b->ref_off[i] <= (double)FLT_MAX) +
-               !(b->size[i] <= (double)FLT_MAX);
     }
+    for (int i = size; i < b->full; i++)
+        b->size[i] = b->off[i] = b->ref_off[i] = 0;
     for (int i = 0; i < size; i++) {
-        uint32_t key = key_of(b->size[i]);
+        int32_t key = key_of(b->size[i]);
 
-        b->size_key[i] = key > 0 ? key : UINT32_MAX;
+        b->size_key[i] = key > 0 ? key : NO_KEY;
         b->ref_key[i] = key_of(b->ref_off[i]);
     }
     for (int i = size; i < MOST; i++)
-        b->size_key[i] = b->ref_key[i] = UINT32_MAX;
-    s->odd += odd;
+        b->size_key[i] = b->ref_key[i] = NO_KEY;
 }
 
+/* False: something is not a finite float, and torch must judge it. */
+static bool add_block(struct error_block *b, struct error_sums *s)
+{
+    double size = most_of(b->size, b->full);
+
+    b->most = most_of(b->off, b->full);
+    b->ref_most = most_of(b->ref_off, b->full);
+    s->square += sum_of_squares(b->off, b->full);
+    s->ref_square += sum_of_squares(b->ref_off, b->full);
+    s->truth_sum += sum_of(b->size, b->full);
+    s->truth_square += sum_of_squares(b->size, b->full);
+    s->most = larger(s->most, b->most);
+    s->ref_most = larger(s->ref_most, b->ref_most);
+    return larger(larger(b->most, b->ref_most), size) <= (double)FLT_MAX &&
+           !isnan(s->square + s->ref_square + s->truth_square);
+}
+
+/* excess: each element's error over what is allowed; NULL: not wanted. */
 FOR_THIS_MACHINE
 static void judge_block(const struct error_block *b, int size, const struct error_limits *l,
                         float *excess, struct error_sums *s)
 {
-    double scale = median(b->size_key), usual = median(b->ref_key);
-    double most = 0, ref_most = 0, rel = 0, ref_rel = 0;
-    int far = 0, beyond = 0;
+    double scale = median(b->size_key), usual = median(b->ref_key), base = scale + l->floor;
+    double rel[MOST], ref_rel[MOST];
+    int64_t far = 0, beyond = 0;
 
-    for (int i = 0; i < size; i++) {
-        most = larger(most, b->off[i]);
-        ref_most = larger(ref_most, b->ref_off[i]);
-    }
     if (scale < usual)
-        usual = ref_most;
-    for (int i = 0; i < size; i++) {
-        double weight = b->size[i] + (scale + l->floor);
+        usual = b->ref_most;
+    for (int i = 0; i < b->full; i++) {
+        double weight = b->size[i] + base, inverse = 1 / weight;
         double allowed =
             larger(larger(weight * l->rtol, usual * element_factor), b->ref_off[i] * own_factor);
-        double part = b->off[i] / allowed;
 
         far += b->off[i] > larger(weight * l->rms, usual * rms_factor);
         beyond += b->off[i] > allowed;
-        rel = larger(rel, b->off[i] / weight);
-        ref_rel = larger(ref_rel, b->ref_off[i] / weight);
-        excess[i] = (float)part;
+        rel[i] = b->off[i] * inverse;
+        ref_rel[i] = b->ref_off[i] * inverse;
     }
-    for (int i = 0; i < size; i++) {
-        s->square += b->off[i] * b->off[i];
-        s->ref_square += b->ref_off[i] * b->ref_off[i];
-        s->truth_sum += b->size[i];
-        s->truth_square += b->size[i] * b->size[i];
+    for (int i = 0; excess && i < size; i++) {
+        double weight = b->size[i] + base;
+        double allowed =
+            larger(larger(weight * l->rtol, usual * element_factor), b->ref_off[i] * own_factor);
+
+        excess[i] = (float)(b->off[i] / allowed);
     }
-    s->most = larger(s->most, most);
-    s->ref_most = larger(s->ref_most, ref_most);
-    s->rel = larger(s->rel, rel);
-    s->ref_rel = larger(s->ref_rel, ref_rel);
-    s->beyond += beyond;
-    s->off += far;
+    s->rel = larger(s->rel, most_of(rel, b->full));
+    s->ref_rel = larger(s->ref_rel, most_of(ref_rel, b->full));
+    s->beyond += (double)beyond;
+    s->off += (double)far;
     s->off_blocks += 2 * far > size;
 }
 
 /* A row of `columns` elements is divided evenly into `segments` blocks of at most MOST (blocks.py).
- * out: the members of struct error_sums, over all blocks. */
+ * excess may be NULL. out: the members of struct error_sums, over all blocks. */
 int cutegen_errors_f32(const float *got, const float *reference, const double *truth,
                        uint64_t blocks, uint64_t columns, uint64_t segments, double rtol,
                        double rms, double floor, float *excess, double *out)
@@ -169,11 +269,12 @@ int cutegen_errors_f32(const float *got, const float *reference, const double *t
 
         if (end - begin > MOST)
             return 1;
-        take_block(got + begin, reference + begin, truth + begin, (int)(end - begin), &block,
-                   &sums);
-        if (sums.odd > 0)
+        take_block(got + begin, reference + begin, truth + begin, (int)(end - begin), &block);
+        if (!add_block(&block, &sums)) {
+            sums.odd = 1;
             break; /* torch must do it */
-        judge_block(&block, (int)(end - begin), &limits, excess + begin, &sums);
+        }
+        judge_block(&block, (int)(end - begin), &limits, excess ? excess + begin : NULL, &sums);
     }
     memcpy(out, &sums, sizeof(sums));
     return 0;

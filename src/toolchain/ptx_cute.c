@@ -271,7 +271,6 @@ struct cute_use ptx_cute_use(struct text ptx, const char *const *includes, const
     const char *body = NULL;
     int depth = 0;
 
-    memset(r, 0, sizeof *r);
     r->mark = mark;
     read_files(r, ptx, includes);
     while (ptx.len > 0) {

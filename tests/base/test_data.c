@@ -173,6 +173,44 @@ static void sha256_gives_the_published_digests(void **state)
         hash_add(&h, "a", 1);
     hash_hex(&h, hex);
     assert_string_equal(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    /* The same at once: many blocks may go another way than single ones. */
+    char *many = xmalloc(1000000);
+    memset(many, 'a', 1000000);
+    hash_text((struct text){many, 1000000}, hex);
+    assert_string_equal(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    xfree(many);
+}
+
+static void many_blocks_and_single_ones_give_one_hash(void **state)
+{
+    unsigned char *data = xmalloc(100000);
+    char one[65], two[65];
+
+    (void)state;
+    for (size_t i = 0; i < 100000; i++)
+        data[i] = (unsigned char)(i * i >> 7);
+    for (size_t len = 16000; len < 100000; len += 7777) {
+        struct hash whole = hash_init(), pieces = hash_init();
+        hash_add(&whole, data + 1, len);
+        for (size_t at = 0; at < len; at += 100)
+            hash_add(&pieces, data + 1 + at, len - at < 100 ? len - at : 100);
+        hash_hex(&whole, one);
+        hash_hex(&pieces, two);
+        assert_string_equal(one, two);
+    }
+    xfree(data);
+}
+
+static void mapped_pages_are_zeroed_and_take_no_memory_at_first(void **state)
+{
+    size_t size = (size_t)1 << 28;
+    char *p = xmap(size);
+
+    (void)state;
+    assert_int_equal(p[0] | p[size / 2] | p[size - 1], 0);
+    p[size - 1] = 1;
+    xunmap(p, size);
+    xunmap(NULL, 0);
 }
 
 static void the_parts_of_a_hash_cannot_be_shifted(void **state)
@@ -243,6 +281,8 @@ int main(void)
         cmocka_unit_test(arena_memory_is_zeroed_aligned_and_kept),
         cmocka_unit_test(a_buffer_stops_at_its_limit_and_says_so),
         cmocka_unit_test(sha256_gives_the_published_digests),
+        cmocka_unit_test(many_blocks_and_single_ones_give_one_hash),
+        cmocka_unit_test(mapped_pages_are_zeroed_and_take_no_memory_at_first),
         cmocka_unit_test(the_parts_of_a_hash_cannot_be_shifted),
         cmocka_unit_test(json_members_are_typed_and_missing_ones_named),
         cmocka_unit_test(times_are_written_in_one_form),

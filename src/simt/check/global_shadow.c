@@ -21,19 +21,26 @@
 
 enum { WORDS = SHADOW_LINE / 4 };
 
+/* Of a line, in the order in which the tables lie behind each other: wide members first. */
+enum {
+    LINE_BYTES = 3 * sizeof(uint64_t) + (2 * WORDS + 1) * sizeof(uint32_t) + WORDS,
+    FENCE_BYTES = WORDS * sizeof(uint16_t),
+};
+
 struct shadow *shadow_new(uint64_t bytes, bool ever_written)
 {
     struct shadow *s = xmalloc(sizeof *s);
-    s->lines = (size_t)(bytes / SHADOW_LINE + 1);
-    s->line = xmalloc(s->lines * sizeof *s->line);
+    size_t lines = (size_t)(bytes / SHADOW_LINE + 1);
+    s->lines = lines;
     s->words = (size_t)((bytes + 3) / 4);
-    s->word = xmalloc(s->lines * WORDS * sizeof *s->word);
-    s->part = xmalloc(s->lines * WORDS * sizeof *s->part);
-    s->read = xmalloc(s->lines * sizeof *s->read);
-    s->atom = xmalloc(s->lines * sizeof *s->atom);
-    s->by = xmalloc(s->lines * WORDS * sizeof *s->by);
-    if (!ever_written)
-        s->ever = xmalloc(s->lines * sizeof *s->ever);
+    s->line = xmap(lines * LINE_BYTES);
+    s->read = s->line + lines;
+    s->atom = s->read + lines;
+    s->word = (uint32_t *)(s->atom + lines);
+    s->by = s->word + lines * WORDS;
+    uint32_t *ever = s->by + lines * WORDS;
+    s->ever = ever_written ? NULL : ever;
+    s->part = (uint8_t *)(ever + lines);
     return s;
 }
 
@@ -41,14 +48,8 @@ void shadow_free(struct shadow *s)
 {
     if (!s)
         return;
-    xfree(s->line);
-    xfree(s->word);
-    xfree(s->part);
-    xfree(s->read);
-    xfree(s->atom);
-    xfree(s->by);
-    xfree(s->fence);
-    xfree(s->ever);
+    xunmap(s->line, s->lines * LINE_BYTES);
+    xunmap(s->fence, s->lines * FENCE_BYTES);
     xfree(s);
 }
 
@@ -68,7 +69,6 @@ static void settle_ever(struct shadow *s)
             return;
     if (s->words % WORDS && s->ever[s->words / WORDS] != (1u << s->words % WORDS) - 1)
         return;
-    xfree(s->ever);
     s->ever = NULL;
 }
 
@@ -86,7 +86,7 @@ void shadow_begin(struct shadow *s, uint64_t blocks, bool orders)
     s->reads = s->atoms = false;
     settle_ever(s);
     if (orders && !s->fence)
-        s->fence = xmalloc(s->lines * WORDS * sizeof *s->fence);
+        s->fence = xmap(s->lines * FENCE_BYTES);
 }
 
 void shadow_ever(struct shadow *s, uint64_t at, uint64_t bytes)

@@ -150,7 +150,8 @@ void simt_alloc_register(struct simt *dev, void *base, size_t bytes, const char 
     }
     dev->alloc[at] = (struct alloc){
         .lo = lo, .hi = lo + bytes, .name = xstrdup(name ? name : "buffer"), .flags = flags};
-    if (dev->config.check == SIMT_CHECK_FULL)
+    bool constant = flags & SIMT_ALLOC_READONLY && flags & SIMT_ALLOC_WRITTEN;
+    if (dev->config.check == SIMT_CHECK_FULL && !constant)
         dev->alloc[at].shadow = shadow_new(bytes, flags & SIMT_ALLOC_WRITTEN);
 }
 
