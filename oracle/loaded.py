@@ -297,6 +297,7 @@ class Loaded:
             "training": self.training,
             "judged_source": self.source.rewritten(self.values) if changed else None,
             "backward": self.task.backward,
+            "upstream": self.arguments.upstream,
             "tf32": self.rules.tf32,
             "tf32_products": self.tf32[0],
             "settings_differ": kind == "gemm" and any(i["dtype"] == "f32" for i in self.inputs),

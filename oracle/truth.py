@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import backward
+from . import backward, derivatives
 from .fault import is_out_of_memory, use
 from .graph import Graph, Tracer
 from .task import Arguments, Task, flatten, held_tensors, plain_tensors, task_errors
@@ -131,7 +131,7 @@ def trace(
             for tensor, number in marks:
                 tracer.mark(tensor, number, 0)
             if arguments.upstream:
-                tracer.follow(backward.FORMULAS)
+                tracer.follow(derivatives.FORMULAS)
                 results = _gradients(task, model, arguments, inputs)
             else:
                 results = results_of(task, model(*args, **kwargs))

@@ -101,7 +101,8 @@ static const struct flag export_flags[] = {
     {"wheel", NULL, "the same as --layout wheel"},
     {"fallback", NULL, "ModelNew leaves what was not judged to Model, with a warning"},
     {"gradients", "HOW",
-     "reference: those of Model, computed anew; none: an error; default: reference"},
+     "reference: those of Model, computed anew; none: an error; RUN: the kernel of that run, made "
+     "with --backward; default: reference"},
     {"ptx", NULL,
      "also for GPUs of other architectures, whose driver compiles it: not judged there"},
     {"force", NULL, "also a kernel that was not accepted; the record says so"},

@@ -2,6 +2,8 @@
 """Runs the judged binary of an exported kernel inside PyTorch. The same file in every export; nothing is compiled.
 
     launcher.py      launches through the CUDA driver
+    gradients.py     what autograd asks for
+    backward/        where the gradients are a judged kernel's: its export
     launches.json    the table: judged shapes, dtypes and scalars, each with its launch list as plain data
     kernel-N.cubin   the code that was judged (kernel-N.ptx: judged on simt, cutegen's CUDA device on the CPU)
     reference.py     the task: Model, get_inputs, get_init_inputs
@@ -10,8 +12,8 @@
 1. Code runs only if its SHA-256 is the one that was judged, on the architecture it was judged on.
 2. A launch list runs only for the shapes, dtypes, strides, alignment and scalars it was judged with; other strides
    and addresses are copied to such, everything else is an error, or left to Model where the export says so.
-3. The operator is pure: outputs are new, inputs stay as they are. An input that requires grad gets the gradient of
-   the reference, or an error.
+3. The operator is pure: outputs are new, inputs stay as they are. An input that requires grad gets its gradient
+   (gradients.py), or an error.
 """
 
 from __future__ import annotations
@@ -84,20 +86,6 @@ def _storage_bytes(tensor: torch.Tensor) -> bytes:
 # ---- one export ----------------------------------------------------------------------------------------
 
 
-def _leaves(value: Any, out: list[Any]) -> None:
-    """Tensors and all else of nested arguments, in order."""
-    if isinstance(value, torch.Tensor):
-        out.append(value)
-    elif isinstance(value, dict):
-        for item in value.values():
-            _leaves(item, out)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            _leaves(item, out)
-    else:
-        out.append(value)
-
-
 def _arranged(returns: Any, outs: list[Any]) -> Any:
     """The outputs as Model returns them: a tensor, tuple, list or dict."""
     if isinstance(returns, int):
@@ -109,22 +97,6 @@ def _arranged(returns: Any, outs: list[Any]) -> Any:
         return items
     made = [_arranged(item, outs) for item in items]
     return made if kind == "list" else tuple(made)
-
-
-def _decoded(data: dict[str, Any], tensors: list[Any]) -> Any:
-    """An argument of the judged call, its tensors by number."""
-    ((kind, value),) = data.items()
-    if kind == "tensor":
-        return tensors[value]
-    if kind in ("list", "tuple"):
-        items = [_decoded(item, tensors) for item in value]
-        return items if kind == "list" else tuple(items)
-    if kind == "dict":
-        return {key: _decoded(item, tensors) for key, item in value.items()}
-    plain: dict[str, Callable[[Any], Any]] = {"int": int, "float": float.fromhex, "dtype": lambda v: getattr(torch, v), "none": lambda v: None}
-    if kind == "device":
-        return tensors[0].device if tensors else torch.device("cpu")
-    return plain.get(kind, lambda v: v)(value)
 
 
 def _plain_facts(model: torch.nn.Module) -> dict[str, Any]:
@@ -140,10 +112,22 @@ def _plain_facts(model: torch.nn.Module) -> dict[str, Any]:
     return facts
 
 
-class Export:
-    """What NAME_new.py uses: the table, the operator, and ModelNew's forward. `launcher`: launcher.py, loaded."""
+_PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter)
 
-    def __init__(self, folder: str, reference: Any, launcher: Any) -> None:
+
+def _modes() -> tuple[Callable[[], Any], ...] | None:
+    """What tells whether anything of torch's wants to see operators called; None: this torch cannot say."""
+    found = []
+    for name in ("_len_torch_dispatch_stack", "_len_torch_function_stack"):
+        found.append(getattr(torch._C, name, None))
+    found.append(getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", None))
+    return tuple(found) if all(found) else None
+
+
+class Export:
+    """What NAME_new.py uses: the table, the operator, and ModelNew's forward. `launcher`, `gradients`: those files, loaded."""
+
+    def __init__(self, folder: str, reference: Any, launcher: Any, gradients: Any) -> None:
         with open(os.path.join(folder, "launches.json"), "rb") as file:
             text = file.read()
         self.folder, self.reference, self.launcher, self.table = folder, reference, launcher, json.loads(text)
@@ -154,10 +138,13 @@ class Export:
         self.plain = self.returns == 0  # one tensor, not nested
         first = self.cases[0]
         self.inputs, self.output_count = first["inputs"], len(first["outputs"])
-        self.argument_tensors = sum(t["role"] == "input" for t in self.inputs)
+        self.upstream = self.table["upstream"]  # of a backward: the last arguments are gradients of Model's results
+        self.argument_tensors = sum(t["role"] == "input" for t in self.inputs) - self.upstream
         self.held = [t["name"].split(".") for t in self.inputs if t["role"] != "input"]
         self.dtypes = [DTYPES[t["dtype"]] for t in self.inputs]
         self.shapes = [[tuple(t["shape"]) for t in case["inputs"]] for case in self.cases]
+        self.forward_dtypes = self._without_upstream(self.dtypes)
+        self.forward_shapes = [self._without_upstream(shapes) for shapes in self.shapes]
         self.strides = [[tuple(t["strides"]) for t in case["inputs"]] for case in self.cases]
         self.outs = [[(tuple(t["shape"]), tuple(t["strides"]), DTYPES[t["dtype"]]) for t in case["outputs"]] for case in self.cases]
         self.scalars = [[s["value"] for s in case["scalars"]] for case in self.cases]
@@ -170,20 +157,28 @@ class Export:
         self.driver: Any = None
         self.modules: dict[tuple[int, int], Any] = {}
         self.launchers: dict[tuple[int, int], Any] = {}
-        self.template: Any = None
+        self.with_gradients = gradients
+        kernel = None
+        if self.upstream or self.table["gradients"] == "kernel":
+            kernel = self if self.upstream else Export(os.path.join(folder, "backward"), reference, launcher, gradients)
+        self.gradients = gradients.Gradients(self, kernel)
         guard = torch._C._AutoDispatchBelowAutograd
         self.below: Any = guard if hasattr(guard, "__enter__") else _below_autograd
         compiler = getattr(torch, "compiler", None)
         self.compiling = getattr(compiler, "is_compiling", bool)
+        self.modes = _modes()
         self.warned: set[str] = set()
         self.namespace = f"cutegen_{self.table['name']}_{hashlib.sha256(text).hexdigest()[:12]}"
         self.operator = self._register()
+
+    def _without_upstream(self, items: list[Any]) -> list[Any]:
+        return items[: self.argument_tensors] + items[self.argument_tensors + self.upstream :]
 
     # ---- the module -------------------------------------------------------------------------------------
 
     def accept(self, model: torch.nn.Module) -> None:
         """Was the kernel judged for a model made like this one? Called when a ModelNew is made."""
-        mine, judged = _plain_facts(model), _plain_facts(self._template())
+        mine, judged = _plain_facts(model), _plain_facts(self.gradients.model())
         other = [key for key in sorted(set(mine) | set(judged)) if mine.get(key) != judged.get(key)]
         if other and not self.fallback:
             key = other[0]
@@ -200,13 +195,9 @@ class Export:
         given: Any = args
         if kwargs or len(args) != len(self.parameters):
             given = self._bound(args, kwargs)
-        leaves: list[Any] = []
-        for value in given:
-            _leaves(value, leaves)
-        tensors = [v for v in leaves if isinstance(v, torch.Tensor)]
-        scalars = [v for v in leaves if isinstance(v, (bool, int, float))]
+        tensors, scalars = self._sorted_out(given)
         if len(tensors) != self.argument_tensors:
-            raise self._arguments_wrong(leaves)
+            raise self._arguments_wrong(given)
         if any(t.numel() == 0 for t in tensors):
             return self.reference.Model.forward(model, *args, **kwargs)  # nothing to compute: Model knows its shape
         for path in self.held:
@@ -214,20 +205,49 @@ class Export:
             for name in path:
                 held = getattr(held, name)
             tensors.append(held)
-        if (
-            self._case(tensors, scalars) < 0
-            or (self.training_counts and model.training != self.training)
-            or model._cutegen_unjudged
-        ):
+        number = self._case(tensors, scalars)
+        if number < 0 or model._cutegen_unjudged or (self.training_counts and model.training != self.training):
             return self._otherwise(model, args, kwargs, tensors, scalars)
-        if self.compiling() or (torch.is_grad_enabled() and any(t.requires_grad for t in tensors)):
+        wants_grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+        if self.upstream:
+            return self.gradients.forward(tensors) if wants_grad else self.reference.Model.forward(model, *args, **kwargs)
+        if wants_grad or self.compiling():
             made = self.operator(*tensors)
+        elif self._nobody_watches(tensors):
+            made = self._launched(number, tensors)  # what the operator would do in the end
         else:
             with self.below():  # autograd has nothing to do: save its call
                 made = self.operator(*tensors)
-        if self.output_count == 1:
-            made = [made]
-        return made[0] if self.plain else _arranged(self.returns, list(made))
+        if self.plain:
+            return made
+        return _arranged(self.returns, [made] if self.output_count == 1 else list(made))
+
+    def _sorted_out(self, given: Any) -> tuple[list[Any], list[Any]]:
+        """Tensors and numbers of nested arguments, in order."""
+        tensors, scalars = [], []
+        for value in given:
+            if isinstance(value, torch.Tensor):
+                tensors.append(value)
+            elif isinstance(value, (list, tuple, dict)):
+                inner = self._sorted_out(value.values() if isinstance(value, dict) else value)
+                tensors += inner[0]
+                scalars += inner[1]
+            elif isinstance(value, (bool, int, float)):
+                scalars.append(value)
+        return tensors, scalars
+
+    def _nobody_watches(self, tensors: list[Any]) -> bool:
+        """On a GPU, and no mode, transform or subclass of torch's wants to see the operator called?"""
+        if self.modes is None or self.device["kind"] != "cuda":
+            return False
+        for count in self.modes:
+            if count():
+                return False
+        place = tensors[0].device
+        for t in tensors:
+            if type(t) not in _PLAIN_TENSORS or t.device != place:
+                return False
+        return place.type == "cuda"
 
     def _bound(self, args: Any, kwargs: dict[str, Any]) -> list[Any]:
         """The arguments in the forward's order, defaults filled in; torch.compile follows this, and not inspect.bind."""
@@ -246,11 +266,12 @@ class Export:
         return given
 
     def _case(self, tensors: Any, scalars: Any = None) -> int:
-        """The number of the case that was judged with these, or -1."""
-        for t, dtype in zip(tensors, self.dtypes):
+        """The number of the case that was judged with these, or -1. Without upstream gradients: those follow from the rest."""
+        whole = len(tensors) == len(self.inputs)
+        for t, dtype in zip(tensors, self.dtypes if whole else self.forward_dtypes):
             if t.dtype != dtype:
                 return -1
-        for number, shapes in enumerate(self.shapes):
+        for number, shapes in enumerate(self.shapes if whole else self.forward_shapes):
             if scalars is not None and scalars != self.scalars[number]:
                 continue
             for t, shape in zip(tensors, shapes):
@@ -277,7 +298,9 @@ class Export:
 
     # ---- refusals -------------------------------------------------------------------------------------
 
-    def _arguments_wrong(self, leaves: list[Any]) -> Exception:
+    def _arguments_wrong(self, given: Any) -> Exception:
+        leaves: list[Any] = []
+        self.with_gradients.leaves_of(list(given), leaves)
         for value in leaves:
             if type(value).__module__.partition(".")[0] == "numpy":
                 return TypeError(f"got a {type(value).__module__}.{type(value).__name__}; tensors are wanted: torch.from_numpy(...)")
@@ -292,7 +315,10 @@ class Export:
         """Why these are not in the table, in words."""
         if getattr(model, "_cutegen_unjudged", None):
             return ValueError(f"this ModelNew was made with another {model._cutegen_unjudged} than was judged")
-        for t, dtype, info in zip(tensors, self.dtypes, self.inputs):
+        inputs, dtypes, table = self.inputs, self.dtypes, self.shapes
+        if len(tensors) < len(inputs):
+            inputs, dtypes, table = self._without_upstream(inputs), self.forward_dtypes, self.forward_shapes
+        for t, dtype, info in zip(tensors, dtypes, inputs):
             if t.dtype != dtype:
                 return ValueError(f"this kernel takes {info['name']} as {dtype}, got {t.dtype}: it was judged in that type only (no .half())")
         if self.training_counts and model is not None and model.training != self.training:
@@ -300,15 +326,15 @@ class Export:
             return ValueError(
                 f"this kernel was judged in {mode[self.training]} mode, the module is in {mode[model.training]} mode: call .{mode[self.training]}()"
             )
-        for t, shape, info in zip(tensors, self.shapes[0], self.inputs):
+        for t, shape, info in zip(tensors, table[0], inputs):
             if t.dim() != len(shape):
                 return ValueError(f"this kernel takes {info['name']} with {len(shape)} dimensions, {list(shape)}, got {list(t.shape)}")
-        for k, (t, info) in enumerate(zip(tensors, self.inputs)):
-            known = sorted({shapes[k] for shapes in self.shapes})
+        for k, (t, info) in enumerate(zip(tensors, inputs)):
+            known = sorted({shapes[k] for shapes in table})
             if tuple(t.shape) not in known:
-                table = " or ".join(str(list(shape)) for shape in known)
+                shapes = " or ".join(str(list(shape)) for shape in known)
                 return ValueError(
-                    f"this kernel was judged for {info['name']} of shape {table}{self._reduced()}, got {list(t.shape)}; "
+                    f"this kernel was judged for {info['name']} of shape {shapes}{self._reduced()}, got {list(t.shape)}; "
                     f"use Model, judge that shape with cutegen, or export with --fallback"
                 )
         if scalars is not None and all(scalars != known for known in self.scalars):
@@ -351,7 +377,7 @@ class Export:
         if self.table["gradients"] == "none" or self.call is None:
             library.impl("run", self._refuse_gradients, "Autograd")
         elif hasattr(torch.library, "register_autograd"):
-            torch.library.register_autograd(f"{self.namespace}::run", self._backward, setup_context=_save_inputs, lib=library)
+            torch.library.register_autograd(f"{self.namespace}::run", self.gradients.backward, setup_context=self.with_gradients.save_inputs, lib=library)
         else:
             library.impl("run", self._with_gradients, "Autograd")
 
@@ -361,15 +387,29 @@ class Export:
             raise RuntimeError(
                 f"{names} requires grad, and this kernel has no gradients: call it under torch.no_grad(), or export with --gradients reference"
             )
-        with _below_autograd():
-            return getattr(torch.ops, self.namespace).run.default(*ins)
+        return self.below_autograd(*ins)
 
     def _with_gradients(self, *ins: torch.Tensor) -> Any:
         """As torch.library.register_autograd does it, for a torch that has none."""
         if torch.is_grad_enabled() and any(t.requires_grad for t in ins):
-            return _Run.apply(self, *ins)
+            return self.with_gradients.Run.apply(self, *ins)
+        return self.below_autograd(*ins)
+
+    def below_autograd(self, *ins: torch.Tensor) -> Any:
         with _below_autograd():
             return getattr(torch.ops, self.namespace).run.default(*ins)
+
+    def judged_gradients(self, ins: list[torch.Tensor], grads: list[Any]) -> list[Any] | None:
+        """Of a backward: the gradient of each of `ins`, None where there is none; None: not judged for these shapes."""
+        number, first = self._case(ins), self.argument_tensors
+        if number < 0:
+            return None
+        kinds = zip(self.dtypes[first : first + self.upstream], self.shapes[number][first : first + self.upstream])
+        given = [g for g in grads if g is None or g.is_floating_point()]
+        filled = [torch.zeros(s, dtype=d, device=ins[0].device) if g is None else g for g, (d, s) in zip(given, kinds)]
+        made = self.operator(*ins[:first], *filled, *ins[first:])
+        by_name = dict(zip((t["name"] for t in self.cases[0]["outputs"]), [made] if self.output_count == 1 else made))
+        return [by_name.get(f"grad_{t['name']}") for t in self._without_upstream(self.inputs)]
 
     def _fake(self, *ins: torch.Tensor) -> Any:
         number = self._case(ins)
@@ -381,14 +421,15 @@ class Export:
         made = [torch.empty_strided(shape, strides, dtype=dtype, device=device) for shape, strides, dtype in self.outs[number]]
         return made[0] if self.output_count == 1 else tuple(made)
 
+    def _copied(self, t: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
+        return torch.empty_strided(t.shape, strides, dtype=t.dtype, device=t.device).copy_(t)
+
     def _fitted(self, number: int, ins: Any) -> list[torch.Tensor]:
         """The inputs with the strides and the alignment that were judged: copies where they have others."""
-        fitted = []
-        for t, strides in zip(ins, self.strides[number]):
-            if t.stride() != strides or t.data_ptr() % self.alignment:
-                t = torch.empty_strided(t.shape, strides, dtype=t.dtype, device=t.device).copy_(t)
-            fitted.append(t)
-        return fitted
+        return [
+            self._copied(t, strides) if t.stride() != strides or t.data_ptr() % self.alignment else t
+            for t, strides in zip(ins, self.strides[number])
+        ]
 
     def _judged_case(self, ins: Any) -> int:
         number = self._case(ins)
@@ -402,19 +443,29 @@ class Export:
         return number
 
     def _run_cuda(self, *ins: torch.Tensor) -> Any:
-        number = self._judged_case(ins)
-        device = ins[0].device.index
+        return self._launched(self._judged_case(ins), ins)
+
+    def _launched(self, number: int, ins: Any) -> Any:
+        place = ins[0].device
+        device = place.index
         launcher = self.launchers.get((number, device)) or self._prepare(number, device)
-        fitted = self._fitted(number, ins)
-        made = self._empty(number, ins[0].device)
-        pointers = [t.data_ptr() for t in fitted]
-        pointers += [made.data_ptr()] if self.output_count == 1 else [t.data_ptr() for t in made]
+        pointers, kept = [], []
+        for t, strides in zip(ins, self.strides[number]):
+            pointer = t.data_ptr()
+            if pointer % self.alignment or t.stride() != strides:
+                t = self._copied(t, strides)
+                kept.append(t)
+                pointer = t.data_ptr()
+            pointers.append(pointer)
+        made = [torch.empty_strided(shape, strides, dtype=dtype, device=place) for shape, strides, dtype in self.outs[number]]
+        for t in made:
+            pointers.append(t.data_ptr())
         workspace = 0
         if launcher.workspace_bytes:
-            room = torch.empty(launcher.workspace_bytes, dtype=torch.uint8, device=ins[0].device)
-            workspace = room.data_ptr()
+            kept.append(torch.empty(launcher.workspace_bytes, dtype=torch.uint8, device=place))
+            workspace = kept[-1].data_ptr()
         launcher.launch(torch._C._cuda_getCurrentRawStream(device), pointers, workspace)
-        return made
+        return made[0] if self.output_count == 1 else tuple(made)
 
     def _run_simt(self, *ins: torch.Tensor) -> Any:
         number = self._judged_case(ins)
@@ -469,63 +520,6 @@ class Export:
             raise RuntimeError(f"{entry['file']} is not the code that was judged: its SHA-256 differs from launches.json")
         return code
 
-    # ---- gradients ------------------------------------------------------------------------------------
-
-    def _template(self) -> torch.nn.Module:
-        """A Model made as the judged one; its tensors are replaced before it is used."""
-        with self.lock:
-            if self.template is None:
-                init: Any = getattr(self.reference, "get_init_inputs", list)
-
-                def make() -> torch.nn.Module:
-                    made = init()
-                    return self.reference.Model(**made) if isinstance(made, dict) else self.reference.Model(*made)
-
-                with torch.random.fork_rng(devices=[]):
-                    model = None
-                    if hasattr(torch.device("meta"), "__enter__"):
-                        with contextlib.suppress(Exception), torch.device("meta"):
-                            model = make()  # without memory; a constructor that computes fails here
-                    self.template = (model or make()).train(self.training)
-            return self.template
-
-    @contextlib.contextmanager
-    def _filled(self, tensors: list[torch.Tensor]):
-        """The template with these tensors in place of its own."""
-        with self.lock:
-            model, before = self._template(), []
-            try:
-                for path, tensor in zip(self.held, tensors):
-                    owner: Any = model
-                    for name in path[:-1]:
-                        owner = getattr(owner, name)
-                    store = next((s for s in (owner._parameters, owner._buffers) if path[-1] in s), owner.__dict__)
-                    before.append((store, path[-1], store.get(path[-1])))
-                    store[path[-1]] = tensor
-                yield model
-            finally:
-                for store, name, value in reversed(before):
-                    store[name] = value
-
-    def _backward(self, ctx: Any, *grads: Any) -> Any:
-        """Gradients of the reference, computed anew from the inputs; derivatives of them too where they are asked for."""
-        ins, again = list(ctx.saved_tensors), torch.is_grad_enabled()
-        wanted = [k for k, needed in enumerate(ctx.needs_input_grad[-len(ins) :]) if needed]
-        leaves = ins if again else [t.detach().requires_grad_(k in wanted) for k, t in enumerate(ins)]
-        with torch.enable_grad(), self._filled(leaves[self.argument_tensors :]) as model:
-            args, kwargs = _decoded(self.call, leaves[: self.argument_tensors])
-            outs: list[Any] = []
-            _leaves(self.reference.Model.forward(model, *args, **kwargs), outs)
-            outs = [o for o in outs if isinstance(o, torch.Tensor)]
-            pairs = [(o, g) for o, g in zip(outs, grads) if o.requires_grad and g is not None]
-            found = torch.autograd.grad(
-                [o for o, _ in pairs], [leaves[k] for k in wanted], [g for _, g in pairs], allow_unused=True, create_graph=again
-            )
-        result: list[Any] = [None] * len(ins)
-        for k, grad in zip(wanted, found):
-            result[k] = torch.zeros_like(ins[k]) if grad is None else grad
-        return tuple(result) if len(result) > 1 else result[0]
-
 
 @contextlib.contextmanager
 def _below_autograd():
@@ -539,24 +533,3 @@ def _below_autograd():
             yield
         finally:
             del guard
-
-
-def _save_inputs(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(*inputs)
-
-
-class _Run(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, export: Export, *ins: torch.Tensor) -> Any:
-        ctx.export = export
-        ctx.save_for_backward(*ins)
-        with _below_autograd():
-            made = getattr(torch.ops, export.namespace).run.default(*ins)
-        whole = [t for t in ([made] if export.output_count == 1 else made) if not t.is_floating_point()]
-        ctx.mark_non_differentiable(*whole)
-        return made
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        found = ctx.export._backward(ctx, *grads)
-        return (None, *(found if isinstance(found, tuple) else (found,)))

@@ -33,21 +33,26 @@ static bool read_options(const struct cli *cli, struct export_options *out, stru
                                    .ptx = flag_get(cli, "ptx") != NULL,
                                    .force = flag_get(cli, "force") != NULL,
                                    .judge = wants_judging(cli)};
-    if (!gradients || out->no_gradients || !strcmp(gradients, "reference"))
-        return true;
-    error_set(err, ERROR_USE, "--gradients %s is neither reference nor none", gradients);
-    return error_hint(err, "reference: those of Model, computed anew; none: an error");
+    if (gradients && !*gradients) {
+        error_set(err, ERROR_USE, "--gradients wants reference, none or the name of a run");
+        return error_hint(err, "reference: those of Model, computed anew; none: an error; "
+                               "RUN: the kernel of a run with --backward");
+    }
+    if (gradients && !out->no_gradients && strcmp(gradients, "reference") != 0)
+        out->backward = gradients;
+    return true;
 }
 
 static void print_export(const struct cli *cli, const struct export_summary *s)
 {
     if (cli->json) {
         print_json(json_pack(
-            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", json_from_string(s->run_id),
+            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", json_from_string(s->run_id),
             "accepted", json_from_string(s->accepted), "dir", json_from_string(s->dir), "module",
             json_from_string(s->module_path), "source", json_from_string(s->source_path), "record",
             json_from_string(s->record_path), "wheel", json_from_string(s->wheel_path), "code",
-            json_from_string(s->code_hash), "scaled", json_from_string(s->scaled)));
+            json_from_string(s->code_hash), "scaled", json_from_string(s->scaled), "backward",
+            json_from_string(s->backward_id)));
         return;
     }
     if (s->wheel_path)
@@ -55,6 +60,8 @@ static void print_export(const struct cli *cli, const struct export_summary *s)
     else
         printf("module    %s   drop-in ModelNew for PyTorch\n", s->module_path);
     printf("judged    %s on %s, code %.16s...\n", s->run_id, s->device, s->code_hash);
+    if (s->backward_id)
+        printf("gradients %s, code %.16s...\n", s->backward_id, s->backward_hash);
     if (!strcmp(s->accepted, "no"))
         printf("NOT ACCEPTED: exported because of --force; the record says so\n");
     if (s->scaled)
@@ -95,13 +102,28 @@ static json_t *verify_json(const struct verify_summary *s)
         json_array_append_new(steps, json_pack("{s:s, s:s, s:o}", "step", s->steps[i].name,
                                                "result", kinds[s->steps[i].kind], "text",
                                                json_from_string(s->steps[i].text)));
-    return json_pack("{s:b, s:o, s:o, s:o}", "ok", (int)s->ok, "run", json_from_string(s->run_id),
-                     "code", json_from_string(s->code_hash), "steps", steps);
+    return json_pack("{s:b, s:o, s:o, s:o, s:o}", "ok", (int)s->ok, "run",
+                     json_from_string(s->run_id), "code", json_from_string(s->code_hash), "steps",
+                     steps, "backward", s->backward ? verify_json(s->backward) : json_null());
+}
+
+static void print_steps(const struct verify_summary *s)
+{
+    static const char *const marks[] = {"ok", "DIFFERS", "-"};
+
+    for (int i = 0; i < s->count; i++) {
+        printf("%-9s %-8s ", s->steps[i].name, marks[s->steps[i].kind]);
+        print_visible(stdout, s->steps[i].text, strlen(s->steps[i].text));
+        putchar('\n');
+    }
+    if (s->backward) {
+        printf("gradients\n");
+        print_steps(s->backward);
+    }
 }
 
 bool cmd_verify(struct cli *cli, int *code, struct error *err)
 {
-    static const char *const marks[] = {"ok", "DIFFERS", "-"};
     struct progress *progress = progress_new_live(cli);
     const char *const *said = config_said(cli->config);
     struct verify_summary s = {0};
@@ -118,11 +140,7 @@ bool cmd_verify(struct cli *cli, int *code, struct error *err)
         print_json(verify_json(&s));
         return true;
     }
-    for (int i = 0; i < s.count; i++) {
-        printf("%-9s %-8s ", s.steps[i].name, marks[s.steps[i].kind]);
-        print_visible(stdout, s.steps[i].text, strlen(s.steps[i].text));
-        putchar('\n');
-    }
+    print_steps(&s);
     printf("%s\n", s.ok ? "verified" : "NOT VERIFIED");
     return true;
 }

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "loop/loop.h"
 #include "stage/stage.h"
 #include "store/prune.h"
@@ -193,6 +194,73 @@ static bool layout_of(const char *name, enum export_layout *out, struct error *e
     return error_hint(err, "layouts: folder, wheel, hf");
 }
 
+/* ---- the gradients' kernel ------------------------------------------------------------ */
+
+/* The next line of a task that is not its BACKWARD = ...; false at the end. */
+static bool next_line(struct text *rest, struct text *line)
+{
+    static const char word[] = "BACKWARD";
+
+    while (text_next_line(rest, line))
+        if (line->len < strlen(word) || strncmp(line->data, word, strlen(word)) != 0)
+            return true;
+    return false;
+}
+
+static bool same_task(const struct task *one, const struct task *two)
+{
+    struct text p = one->source, q = two->source, a, b;
+    bool more, also;
+
+    do {
+        more = next_line(&p, &a);
+        also = next_line(&q, &b);
+    } while (more && also && text_equal(a, b));
+    return !more && !also;
+}
+
+/* A backward's inputs are the forward's with the upstream gradients after the arguments. */
+static bool same_inputs(const json_t *forward, const json_t *backward)
+{
+    json_t *mine = json_object_get(forward, "inputs"), *all = json_object_get(backward, "inputs");
+    size_t upstream = (size_t)json_int_or(backward, "upstream", 0), arguments = 0;
+
+    while (arguments < json_array_size(mine) &&
+           !strcmp(json_string_or(json_array_get(mine, arguments), "role", ""), "input"))
+        arguments++;
+    for (size_t i = 0; i < json_array_size(mine); i++)
+        if (!json_equal(json_array_get(mine, i),
+                        json_array_get(all, i < arguments ? i : i + upstream)))
+            return false;
+    return json_array_size(mine) + upstream == json_array_size(all);
+}
+
+static bool backward_fits(const struct run_history *h, const struct run_history *g,
+                          struct error *err)
+{
+    const char *id = g->info.id;
+
+    if (json_int_or(g->task.description, "upstream", 0) == 0 ||
+        json_int_or(h->task.description, "upstream", 0) > 0) {
+        error_set(err, ERROR_USE, "run %s does not judge the gradients of run %s", id, h->info.id);
+        return error_hint(err, "make such a run: cutegen run TASK --backward");
+    }
+    if (!same_task(&h->task, &g->task))
+        return error_set(err, ERROR_USE, "run %s is of another task than run %s", id, h->info.id);
+    if (h->device.kind != g->device.kind || strcmp(h->device.arch, g->device.arch) != 0) {
+        error_set(err, ERROR_USE, "run %s was judged on %s, run %s on %s", id, g->device.name,
+                  h->info.id, h->device.name);
+        return error_hint(err, "judge both on one device: cutegen export ... --device DEVICE");
+    }
+    if (!same_inputs(h->task.description, g->task.description)) {
+        error_set(err, ERROR_USE, "run %s was judged at other sizes than run %s", id, h->info.id);
+        return error_hint(err, "judge both at the same: --set NAME=VALUE, or --no-scale");
+    }
+    return true;
+}
+
+/* ---- what is written -------------------------------------------------------------------- */
+
 /* Are all kernels of a launch list in this code? */
 static bool names_all(const json_t *names, const json_t *launches)
 {
@@ -236,34 +304,73 @@ static size_t find_cases(const struct run_history *h, const struct attempt_recor
     return count;
 }
 
-static bool write_export(struct store *store, const struct run_history *h,
-                         const struct attempt_record *best, const struct export_options *options,
-                         struct arena *a, struct export_summary *out, struct error *err)
+/* A run and its best kernel, as the store has them. */
+struct chosen {
+    struct run_history h;
+    const struct attempt_record *best;
+};
+
+static bool choose(struct store *store, const char *name, struct arena *a, struct chosen *out,
+                   struct error *err)
+{
+    const char *id = NULL;
+
+    *out = (struct chosen){0};
+    return store_run_find(store, name, a, &id, err) &&
+           store_run_history(store, id, a, &out->h, err) &&
+           find_best(id, &out->h, &out->best, err);
+}
+
+/* What is to be written of a run: its code, every judged shape, its record. */
+static bool make_request(struct store *store, const struct chosen *c,
+                         const struct export_options *options, struct arena *a,
+                         struct export_request *req, struct error *err)
 {
     struct build_result *build = arena_alloc(a, sizeof(*build));
     struct export_case *cases =
-        arena_array(a, (size_t)best->outcome.shape_count + 1, sizeof(*cases));
-    json_t *record = json_own(a, export_record(h, best));
-    struct export_request req = {
-        .task = &h->task,
-        .best = &best->candidate,
-        .device = &h->device,
-        .record = record,
+        arena_array(a, (size_t)c->best->outcome.shape_count + 1, sizeof(*cases));
+
+    *req = (struct export_request){
+        .task = &c->h.task,
+        .best = &c->best->candidate,
+        .device = &c->h.device,
+        .record = json_own(a, export_record(&c->h, c->best)),
         .cases = cases,
         .fallback = options->fallback,
         .gradients = !options->no_gradients,
         .ptx = options->ptx,
-        .dir = options->dir ? options->dir
-                            : path_join(a, path_join(a, store_dir(store), h->info.id), "export"),
     };
+    *build = *c->best->outcome.build;
+    if (!may_export(&c->h, options->force, err) ||
+        !stored_code(store, c->h.info.id, build->code_hash, a, &build->code, err) ||
+        (options->ptx && !stored_code(store, c->h.info.id, build->ptx_hash, a, &build->ptx, err)))
+        return false;
+    req->case_count = find_cases(&c->h, c->best, build, a, cases);
+    return true;
+}
+
+static bool write_export(struct store *store, const struct chosen *c, const struct chosen *backward,
+                         const struct export_options *options, struct arena *a,
+                         struct export_summary *out, struct error *err)
+{
+    const struct run_history *h = &c->h;
+    struct export_request req, *of_backward = arena_alloc(a, sizeof(*of_backward));
     struct export_files files;
 
-    *build = *best->outcome.build;
-    if (!may_export(h, options->force, err) || !layout_of(options->layout, &req.layout, err) ||
-        !stored_code(store, h->info.id, build->code_hash, a, &build->code, err) ||
-        (options->ptx && !stored_code(store, h->info.id, build->ptx_hash, a, &build->ptx, err)))
+    if (!make_request(store, c, options, a, &req, err) ||
+        !layout_of(options->layout, &req.layout, err))
         return false;
-    req.case_count = find_cases(h, best, build, a, cases);
+    req.dir = options->dir ? options->dir
+                           : path_join(a, path_join(a, store_dir(store), h->info.id), "export");
+    if (backward) {
+        if (!backward_fits(h, &backward->h, err) ||
+            !make_request(store, backward, options, a, of_backward, err))
+            return false;
+        req.backward = of_backward;
+        json_object_set_new((json_t *)req.record, "backward",
+                            json_pack("{s:s, s:s}", "run", backward->h.info.id, "code",
+                                      backward->best->outcome.build->code_hash));
+    }
     if (!stage_export(&req, a, &files, err))
         return false;
     *out = (struct export_summary){.run_id = arena_strdup(a, h->info.id),
@@ -275,7 +382,11 @@ static bool write_export(struct store *store, const struct run_history *h,
                                    .device = arena_strdup(a, h->device.name),
                                    .scaled = h->task.scaled,
                                    .accepted = accepted_names[h->info.accepted],
-                                   .code_hash = build->code_hash};
+                                   .code_hash = req.cases[0].build->code_hash};
+    if (backward) {
+        out->backward_id = arena_strdup(a, backward->h.info.id);
+        out->backward_hash = of_backward->cases[0].build->code_hash;
+    }
     return true;
 }
 
@@ -293,31 +404,41 @@ static void note_export(const struct settings *settings, const char *run, int at
     store_close(store);
 }
 
-/* Exports a run as it is, or with `judge` only finds out which run that is. */
-static bool export_run(const struct settings *settings, const char *run_name,
-                       const struct export_options *options, struct progress *progress,
-                       struct arena *a, const char **judged_id, struct export_summary *out,
-                       struct error *err)
+static bool export_run(const struct settings *settings, const char *run_name, const char *backward,
+                       const struct export_options *options, struct arena *a,
+                       struct export_summary *out, struct error *err)
 {
-    struct run_history h = {0};
-    const struct attempt_record *best = NULL;
+    struct chosen c = {0}, g = {0};
     struct store *store = NULL;
-    const char *id = NULL;
     bool ok = store_open(settings->runs_dir, settings->store_url, STORE_READ, &store, err) &&
-              store_run_find(store, run_name, a, &id, err) &&
-              store_run_history(store, id, a, &h, err) && find_best(id, &h, &best, err);
+              choose(store, run_name, a, &c, err) &&
+              (!backward || choose(store, backward, a, &g, err)) &&
+              write_export(store, &c, backward ? &g : NULL, options, a, out, err);
 
-    if (ok && judged_id) {
-        store_close(store); /* the judgement writes it */
-        store = NULL;
-        ok = judge_first(settings, &h, best, progress, a, judged_id, err);
-    } else if (ok) {
-        ok = write_export(store, &h, best, options, a, out, err);
-    }
     store_close(store);
-    if (ok && !judged_id)
-        note_export(settings, h.info.id, best->candidate.attempt, out->source_path);
-    run_history_release(&h);
+    if (ok)
+        note_export(settings, c.h.info.id, c.best->candidate.attempt, out->source_path);
+    if (ok && backward)
+        note_export(settings, g.h.info.id, g.best->candidate.attempt, out->source_path);
+    run_history_release(&c.h);
+    run_history_release(&g.h);
+    return ok;
+}
+
+/* Judges a run's kernel as the settings say; *name becomes that judgement's. */
+static bool judge_run(const struct settings *settings, struct progress *progress, struct arena *a,
+                      const char **name, struct error *err)
+{
+    struct settings own = *settings;
+    struct chosen c = {0};
+    struct store *store = NULL;
+    bool ok = store_open(settings->runs_dir, settings->store_url, STORE_READ, &store, err) &&
+              choose(store, *name, a, &c, err);
+
+    store_close(store); /* the judgement writes it */
+    own.backward = own.backward || json_bool_or(c.h.task.description, "backward", false);
+    ok = ok && judge_first(&own, &c.h, c.best, progress, a, name, err);
+    run_history_release(&c.h);
     return ok;
 }
 
@@ -325,8 +446,11 @@ bool loop_export(const struct settings *settings, const char *run_name,
                  const struct export_options *options, struct progress *progress, struct arena *a,
                  struct export_summary *out, struct error *err)
 {
+    const char *backward = options->backward;
+
     if (options->judge &&
-        !export_run(settings, run_name, options, progress, a, &run_name, out, err))
+        (!judge_run(settings, progress, a, &run_name, err) ||
+         (backward && !judge_run(settings, progress, a, &backward, err))))
         return false;
-    return export_run(settings, run_name, options, progress, a, NULL, out, err);
+    return export_run(settings, run_name, backward, options, a, out, err);
 }

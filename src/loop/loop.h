@@ -197,6 +197,7 @@ struct export_options {
     const char *layout; /* "folder" "wheel" "hf"; NULL: folder */
     bool fallback;      /* what was not judged goes to the reference */
     bool no_gradients;  /* requires_grad is an error; else the reference's gradients */
+    const char *backward; /* or those of this run's kernel, a backward of the same task; or NULL */
     bool ptx;           /* also runs on other architectures, as code that was not judged */
     bool force;         /* also what was not accepted */
     bool judge;         /* device or sizes were named: judge it there first, and export that */
@@ -207,6 +208,7 @@ struct export_summary {
     const char *device, *scaled; /* judged on; at reduced sizes, or NULL */
     const char *accepted;        /* "not asked" "yes" "no": the last only if forced */
     const char *code_hash;
+    const char *backward_id, *backward_hash; /* of the gradients' kernel, or NULL */
 };
 bool loop_export(const struct settings *settings, const char *run_id,
                  const struct export_options *options, struct progress *progress, struct arena *a,
@@ -224,7 +226,8 @@ struct verify_summary {
     const char *run_id, *code_hash;
     struct verify_step steps[VERIFY_STEPS];
     int count;
-    bool ok; /* no step differs */
+    bool ok;                         /* no step differs */
+    struct verify_summary *backward; /* of the gradients' own kernel, or NULL */
 };
 bool loop_verify(const struct settings *settings, const char *dir, bool device_named,
                  struct progress *progress, struct arena *a, struct verify_summary *out,

@@ -36,6 +36,14 @@ static const char *short_hash(const char *hash, struct arena *a)
 
 /* ---- hashes --------------------------------------------------------------------- */
 
+/* The name of a file in the folder of the gradients' kernel, or in the export's own. */
+static const char *inner_name(const char *name)
+{
+    static const char within[] = EXPORT_BACKWARD "/";
+
+    return strncmp(name, within, strlen(within)) ? name : name + strlen(within);
+}
+
 static void verify_files(const struct exported *e, struct arena *a, struct verify_summary *s)
 {
     json_t *files = json_object_get(e->record, "files"), *hash;
@@ -47,7 +55,7 @@ static void verify_files(const struct exported *e, struct arena *a, struct verif
         struct text data;
         char hex[65] = "";
 
-        if (!strchr(name, '/') &&
+        if (!strchr(inner_name(name), '/') &&
             file_read(path_join(a, e->dir, name), MAX_FILE_BYTES, a, &data, &why))
             hash_text(data, hex);
         if (strcmp(hex, json_string_value(hash) ? json_string_value(hash) : "?") != 0 && !bad)
@@ -255,5 +263,15 @@ bool loop_verify(const struct settings *settings, const char *dir, bool device_n
         own.device = "simt";
     if (e.device.kind == DEVICE_SIMT && !strncmp(e.device.arch, "compute_", 8))
         own.simt_arch = e.device.arch + 8;
-    return verify_here(&own, &e, progress, a, out, err);
+    own.backward = json_int_or(e.table, "upstream", 0) > 0;
+    if (!verify_here(&own, &e, progress, a, out, err))
+        return false;
+    if (strcmp(json_string_or(e.table, "gradients", ""), "kernel") != 0 || own.backward)
+        return true;
+    out->backward = arena_alloc(a, sizeof(*out->backward));
+    if (!loop_verify(settings, path_join(a, e.dir, EXPORT_BACKWARD), device_named, progress, a,
+                     out->backward, err))
+        return error_add(err, "verifying the gradients' kernel of %s", dir);
+    out->ok = out->ok && out->backward->ok;
+    return true;
 }

@@ -10,6 +10,7 @@
  * Invariants
  * 1. Every file is made in memory first; layouts only place them (export_layout.c).
  * 2. record.json names the SHA-256 of every other file.
+ * 3. The kernel of the gradients is an export of its own, in the folder backward/.
  */
 #include "base/buf.h"
 #include "base/fs.h"
@@ -140,7 +141,11 @@ static json_t *table(const struct export_request *req, struct export_package *p,
     json_object_set_new(j, "format", json_integer(FORMAT));
     json_object_set_new(j, "name", json_string(p->name));
     json_object_set_new(j, "device", device_entry(req->device));
-    json_object_set_new(j, "gradients", json_string(req->gradients ? "reference" : "none"));
+    json_object_set_new(j, "gradients",
+                        json_string(req->backward    ? "kernel"
+                                    : req->gradients ? "reference"
+                                                     : "none"));
+    json_object_set_new(j, "upstream", json_integer(json_int_or(d, "upstream", 0)));
     json_object_set_new(j, "fallback", json_boolean(req->fallback));
     json_object_set_new(j, "scaled", json_string(req->task->scaled ? req->task->scaled : ""));
     json_object_set_new(j, "training", json_boolean(json_bool_or(d, "training", true)));
@@ -241,17 +246,20 @@ static bool add_texts(const struct export_request *req, struct export_package *p
         {"@SUMMARY@", text_of(summary_text(req, a))},
         {"@ARCH@", text_of(req->device->arch)},
     };
-    struct text template, loader, launcher, readme, package;
+    static const char *const same[] = {"loader.py", "launcher.py", "gradients.py"};
+    struct text template, file, readme, package;
 
     if (!own_file("model_new.py.in", a, &template, err) ||
-        !own_file("loader.py", a, &loader, err) || !own_file("launcher.py", a, &launcher, err) ||
         !own_file("README.md.in", a, &readme, err) || !own_file("__init__.py.in", a, &package, err))
         return false;
+    for (size_t i = 0; i < ARRAY_LEN(same); i++) {
+        if (!own_file(same[i], a, &file, err))
+            return false;
+        export_add(p, same[i], file);
+    }
     export_add(p, arena_printf(a, "%s_new.py", p->name),
                fill(template, slots, ARRAY_LEN(slots), a));
     export_add(p, "__init__.py", fill(package, slots, ARRAY_LEN(slots), a));
-    export_add(p, "loader.py", loader);
-    export_add(p, "launcher.py", launcher);
     export_add(p, "reference.py", judged ? text_of(judged) : req->task->source);
     export_add(p, arena_printf(a, "%s.cu", p->name), req->best->source);
     export_add(p, "README.md", fill(readme, slots, ARRAY_LEN(slots), a));
@@ -273,10 +281,10 @@ static void add_record(const struct export_request *req, struct export_package *
     json_decref(record);
 }
 
-bool stage_export(const struct export_request *req, struct arena *a, struct export_files *out,
-                  struct error *err)
+static bool make_package(const struct export_request *req, struct arena *a,
+                         struct export_package **out, struct error *err)
 {
-    struct export_package *p = arena_alloc(a, sizeof(*p));
+    struct export_package *p = arena_alloc(a, sizeof(*p)), *backward;
     json_t *launches;
 
     p->name = identifier(req->task->name, a);
@@ -285,9 +293,25 @@ bool stage_export(const struct export_request *req, struct arena *a, struct expo
     export_add(p, "launches.json", pretty(launches, a));
     json_decref(launches);
     if (!add_texts(req, p, a, err))
-        return error_add(err, "exporting to %s", req->dir);
+        return false;
+    if (req->backward) {
+        if (!make_package(req->backward, a, &backward, err))
+            return false;
+        for (size_t i = 0; i < backward->count; i++)
+            export_add(p, arena_printf(a, EXPORT_BACKWARD "/%s", backward->files[i].name),
+                       backward->files[i].data);
+    }
     add_record(req, p, a);
-    if (!export_place(p, req->layout, req->dir, a, out, err))
+    *out = p;
+    return true;
+}
+
+bool stage_export(const struct export_request *req, struct arena *a, struct export_files *out,
+                  struct error *err)
+{
+    struct export_package *p;
+
+    if (!make_package(req, a, &p, err) || !export_place(p, req->layout, req->dir, a, out, err))
         return error_add(err, "exporting to %s", req->dir);
     return true;
 }

@@ -23,7 +23,11 @@ enum { MAX_WHEEL_BYTES = 1 << 30, MAX_LIST_BYTES = 1 << 20 };
 static bool write_folder(const struct export_package *p, const char *dir, struct arena *a,
                          struct error *err)
 {
-    if (!dir_make(dir, err))
+    bool backward = false;
+
+    for (size_t i = 0; i < p->count; i++)
+        backward = backward || strchr(p->files[i].name, '/');
+    if (!dir_make(backward ? path_join(a, dir, EXPORT_BACKWARD) : dir, err))
         return false;
     for (size_t i = 0; i < p->count; i++)
         if (!file_write(path_join(a, dir, p->files[i].name), p->files[i].data, err))

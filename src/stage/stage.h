@@ -185,8 +185,11 @@ struct export_request {
     enum export_layout layout;
     bool fallback;  /* ModelNew leaves what was not judged to Model */
     bool gradients; /* those of the reference; else requires_grad is an error */
+    const struct export_request *backward; /* the gradients' own kernel, or NULL */
     bool ptx;       /* PTX too, for GPUs of other architectures: not judged there */
 };
+
+#define EXPORT_BACKWARD "backward" /* the folder of the gradients' own kernel */
 
 struct export_files {
     const char *dir;
