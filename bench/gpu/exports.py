@@ -2,8 +2,10 @@
 
     python3 bench/gpu/exports.py FOLDER...               what `cutegen export` wrote; tables on stdout
 
-Each folder is checked in this process; import times come from a process of their own each. QUICK=1 leaves torch.compile out. Errors are
-against float64, relative to the largest value, beside the reference's own. Cold L2: a buffer is read (flush r) or written (flush w) before each call.
+Each folder is checked in this process; import times come from a process of their own each. ONLY="check calls citizen" names what is done (the
+default: all), COMPILE a backend of torch.compile. Errors are against float64, relative to the largest value, beside the reference's own. Cold L2: a
+buffer is read (flush r) or written (flush w) before each call. Timed inputs are like the judge's: the task's, an eighth of their rows normal (what a
+product takes depends on its numbers, where the GPU is limited by power).
 """
 
 import copy
@@ -17,7 +19,7 @@ import warnings
 
 import torch
 
-QUICK = "QUICK" in os.environ
+ONLY = os.environ.get("ONLY", "check calls citizen").split()
 DRAWS = ("task", "normal", "wide", "small", "skewed")
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 warnings.simplefilter("ignore")
@@ -54,6 +56,14 @@ def redrawn(t, kind):
     x = torch.randn(t.shape, device=t.device)
     x = {"normal": x, "wide": x * 30, "small": x * 1e-3, "skewed": x.exp()}[kind]
     return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device).copy_(x)
+
+
+def mixed(t):
+    """As oracle/draw.py makes what is timed."""
+    if not isinstance(t, torch.Tensor) or not t.is_floating_point() or t.dim() < 2:
+        return t
+    mask = torch.rand(t.shape[:-1], device=t.device) < 1 / 8
+    return t.copy_(torch.where(mask.unsqueeze(-1), torch.randn(t.shape, device=t.device, dtype=t.dtype), t))
 
 
 def make(m, seed=1):
@@ -156,6 +166,19 @@ def shifted(t):
     return room[1:].view(t.shape)
 
 
+def as_reference(act, reference, ours):
+    """Both give the same, or both refuse."""
+    try:
+        want = act(reference)
+    except Exception:
+        try:
+            act(ours)
+        except Exception:
+            return "refused, as by Model"
+        return "taken, refused by Model"
+    return str(act(ours) == want)
+
+
 def each(inputs, change):
     return [change(a) if isinstance(a, torch.Tensor) and a.dim() else a for a in inputs]
 
@@ -202,11 +225,14 @@ def check(folder):
             v = attempt(what, lambda: distance(ours(*each(inputs, change)), got))
             row.append("-" if v is None else "same" if v == 0 else f"{v:.1e}")
         empty = [a[:0] if isinstance(a, torch.Tensor) and a.dim() else a for a in inputs]
-        row.append(attempt("empty", lambda: str([list(t.shape) for t in leaves(ours(*empty))] == [list(t.shape) for t in leaves(reference(*empty))])) or "-")
+        row.append(attempt("empty", lambda: as_reference(lambda m: [list(t.shape) for t in leaves(m(*empty))], reference, ours)) or "-")
     v = attempt("gradients", lambda: gradients(reference, ours, inputs))
     row.append("-" if v is None else f"{v:.1e}")
     print("| " + " | ".join(row) + " |", flush=True)
     with torch.no_grad():
+        for t in [*inputs, *ours.parameters()]:
+            mixed(t)
+        reference.load_state_dict(ours.state_dict())
         times = [judged, *(attempt("time", act) or 0 for act in (
             lambda: median_us(graph[0].replay),
             lambda: median_us(lambda: ours(*inputs)),
@@ -216,6 +242,10 @@ def check(folder):
             lambda: median_us(lambda: reference(*inputs)),
         ))]
     return name, times
+
+
+def compiled(function):
+    return torch.compile(function, fullgraph=True, backend=os.environ.get("COMPILE", "inductor"))
 
 
 def citizen(folder):
@@ -228,7 +258,7 @@ def citizen(folder):
     args = tuple(t.detach().requires_grad_() if t.is_floating_point() else t for t in tensors + held)
     checked = attempt("opcheck", lambda: sorted(set(torch.library.opcheck(m.operator, args).values())))
     with torch.no_grad():
-        whole = attempt("compile", lambda: torch.compile(lambda *a: [t * 2 for t in leaves(ours(*a))], fullgraph=True)(*inputs))
+        whole = attempt("compile", lambda: compiled(lambda *a: [t * 2 for t in leaves(ours(*a))])(*inputs))
         far = None if whole is None else distance(whole, [t * 2 for t in leaves(ours(*inputs))])
         program = attempt("torch.export", lambda: torch.export.export(ours, tuple(inputs)))
         exported = None if program is None else distance(program.module()(*inputs), ours(*inputs))
@@ -253,7 +283,7 @@ def main():
     print("| export | import s | first call s | error / reference's, five draws | result | side stream | graph | non-contiguous | misaligned | empty batch | gradients |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     rows = []
-    for folder in folders:
+    for folder in folders if "check" in ONLY else ():
         rows.append(attempt(folder, lambda: check(folder)))
         torch.cuda.empty_cache()
     print("\n| export | judged us | graph us | to judged | called us | to judged | called, flush w us | graph, flush w us | called, host time in us | Model us |")
@@ -262,10 +292,10 @@ def main():
         off = [f"{100 * (v / t[0] - 1):+.1f} %" for v in t[1:3]]
         print(f"| {name} | {t[0]:.2f} | {t[1]:.2f} | {off[0]} | {t[2]:.2f} | {off[1]} | " + " | ".join(f"{v:.2f}" for v in t[3:]) + " |")
     print("\n| export | torch.sigmoid us | operator us | ModelNew us |\n|---|---|---|---|")
-    for folder in folders:
+    for folder in folders if "calls" in ONLY else ():
         attempt(folder, lambda: calls(folder))
         torch.cuda.empty_cache()
-    if QUICK:
+    if "citizen" not in ONLY:
         return
     print("\n| export | opcheck | compiled, fullgraph | torch.export |\n|---|---|---|---|")
     for folder in folders:

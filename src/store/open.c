@@ -11,6 +11,7 @@
 #include "store/sql.h"
 
 #include <pwd.h>
+#include <string.h>
 #include <unistd.h>
 
 static bool make_dir(const char *runs_dir, struct error *err)
@@ -21,15 +22,25 @@ static bool make_dir(const char *runs_dir, struct error *err)
     return error_add(err, "making the folder of runs");
 }
 
+/* Tried with a folder beside it: another process may be making the real one just now. */
 bool store_possible(const char *runs_dir, struct error *err)
 {
-    bool there = file_exists(runs_dir);
+    struct arena *a;
+    char *beside;
+    bool ok;
 
-    if (!make_dir(runs_dir, err))
-        return false;
-    if (!there)
-        (void)rmdir(runs_dir); /* one that is used by now stays */
-    return true;
+    if (file_exists(runs_dir))
+        return make_dir(runs_dir, err); /* says so where it is not a folder */
+    a = arena_new();
+    beside = arena_strdup(a, runs_dir);
+    for (size_t len = strlen(beside); len > 1 && beside[len - 1] == '/';)
+        beside[--len] = '\0';
+    beside = arena_printf(a, "%s.try-%ld", beside, (long)getpid());
+    ok = make_dir(beside, err);
+    if (ok)
+        (void)rmdir(beside);
+    arena_free(a);
+    return ok;
 }
 
 bool store_open(const char *runs_dir, const char *url, enum store_mode mode, struct store **out,

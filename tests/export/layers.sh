@@ -24,7 +24,7 @@ layer()
         of+=("$id")
     done
     if ! "$program" export "${of[0]}" --gradients "${of[1]}" --output "$out/$name" 2>&1 | tail -2; then
-        tail -3 "$out/tasks/$name"*.log
+        tail -qn 3 "$out/tasks/$name"*.log
         return 1
     fi
 }

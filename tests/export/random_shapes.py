@@ -85,6 +85,7 @@ def main():
         for k in range(int(sys.argv[1])):
             shapes = draw.choice(known) if k % 2 else changed(draw, draw.choice(known))
             tensors = [drawn(draw, s, t) for s, t in zip(shapes, like)]
+            tensors = [t if t.is_floating_point() else t % min(s[0][-1] for s in known) for t in tensors]  # a class of every shape
             if k % 10 == 0:  # as judged, in another type
                 tensors[0] = drawn(draw, known[0][0], like[0]).to(torch.float64 if like[0].dtype != torch.float64 else torch.float32)
             in_table = [list(t.shape) for t in tensors] in known and tensors[0].dtype == like[0].dtype

@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# ships.sh - what an export owes beyond exports.sh, in little time: gradients judged, training, random shapes, calls.
+#
+#     bench/gpu/ships.sh CUTEGEN-TREE OUT PART...
+#
+#   gradients   the tasks of tests/expert/backward: their gradients judged on the GPU; a table
+#   train       five layers with their backwards, exported; 200 steps beside PyTorch and float64
+#   calls       twelve examples at small sizes: host time of a call, opcheck, torch.compile, torch.export; hashes
+#   products    two products at full size: exported time beside the judged one
+#   shapes      ten tasks judged at four shapes each; fifty random calls of each export
+#
+# First everything is judged and exported, JOBS at a time, then each part is checked by itself.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+repo=$(cd "$here/../.." && pwd)
+root=$(readlink -f "$1") out=$(readlink -f "$2")
+shift 2
+work=$(mktemp -d)
+export CUTEGEN_CACHE=$work/cache CUTEGEN_RUNS=$work/runs CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes CUTEGEN_DEVICE=${DEVICE:-cuda:0}
+export CUTEGEN_PYTHON=${CUTEGEN_PYTHON:-$(command -v python3)}
+export cutegen=$root/bin/cutegen work repo
+begin=$(date +%s)
+say() { echo "[$(($(date +%s) - begin)) s] $*"; }
+mkdir -p "$work/tasks"
+backwards=${BACKWARDS:-relu gelu silu tanh exponential softmax log_softmax rms_norm layer_norm linear affine_norm cross_entropy}
+forwards="relu gelu silu tanh exponential softmax log_softmax rms_norm layer_norm cross_entropy"
+
+# one KEY TASK OPTIONS...: judges the first kernel and exports it as $work/exports/KEY; one line
+one()
+{
+    local key=$1 task=$2 said id code=cubin
+    shift 2
+    cp "$task" "$work/tasks/$key.py"
+    said=$("$cutegen" run "$work/tasks/$key.py" --depth 0 --no-report --compile none "$@" 2>&1)
+    id=$(sed -n 's/^run  *//p' <<<"$said")
+    "$cutegen" export "$id" --output "$work/exports/$key" >"$work/$key.export" 2>&1 || {
+        echo "| $key | $(grep -m1 -E '^ +0 |ended|cutegen:' <<<"$said") $(head -1 "$work/$key.export") | |"
+        return
+    }
+    [ -f "$work/exports/$key/kernel-0.$code" ] || code=ptx
+    echo "| $key | $(sed -n 's/^checked  *//p' <<<"$said") | $(sed -n 's/^best  *depth 0, //p' <<<"$said") | $(
+        judged=$("$cutegen" show "$id" --attempt 1 --json | sed -n 's/.*"code":"\([0-9a-f]*\)".*/\1/p')
+        [ "$(sha256sum <"$work/exports/$key/kernel-0.$code" | cut -d' ' -f1)" = "$judged" ] && echo same || echo OTHER
+    ) |"
+}
+export -f one
+
+# jobs_PART: the arguments of `one`, a line each; check_PART: what is done with the exports.
+jobs_gradients()
+{
+    for name in $backwards; do
+        grep -v '^BACKWARD' "$repo/tests/expert/backward/$name.py" >"$work/$name.forward"
+        echo "grad_$name $work/$name.forward --backward --set ROWS=${ROWS:-4096} --set COLUMNS=${COLUMNS:-1024}"
+    done
+}
+check_gradients() { :; }
+
+jobs_train() { :; }
+check_train() { "$CUTEGEN_PYTHON" "$repo/tests/export/train.py" "$work/net" "${STEPS:-200}"; }
+
+jobs_calls()
+{
+    while read -r name set; do
+        echo "$name $root/share/cutegen/examples/$name.py $(printf -- '--set %s ' $set)"
+    done <<'END'
+swish BATCH=256 DIM=4096
+gelu BATCH=256 DIM=4096
+row_sum ROWS=256 COLUMNS=4096
+softmax BATCH=256 DIM=4096
+layer_norm TOKENS=256 DIM=1024
+rms_norm BATCH=4 FEATURES=64 HEIGHT=64 WIDTH=64
+cross_entropy BATCH=256 CLASSES=1024
+hinge_loss BATCH=256 DIM=1024
+square_matmul N=512
+bfloat16_matmul N=512
+linear_gelu BATCH=256 FEATURES_IN=256 FEATURES_OUT=512
+half_linear_gelu BATCH=256 FEATURES_IN=256 FEATURES_OUT=512
+END
+}
+check_calls()
+{
+    local folders=()
+    for name in rms_norm cross_entropy hinge_loss square_matmul bfloat16_matmul linear_gelu half_linear_gelu swish gelu row_sum softmax layer_norm; do
+        [ -d "$work/exports/$name" ] && folders+=("$work/exports/$name")
+    done
+    ONLY="calls citizen" COMPILE=${COMPILE:-aot_eager} "$CUTEGEN_PYTHON" -u "$here/exports.py" "${folders[@]}"
+}
+
+jobs_products() { :; }
+check_products()
+{
+    for name in square_matmul half_linear_gelu; do
+        one "full_$name" "$root/share/cutegen/examples/$name.py"
+        ONLY=check "$CUTEGEN_PYTHON" -u "$here/exports.py" "$work/exports/full_$name"
+    done
+}
+
+jobs_shapes()
+{
+    for name in $forwards; do
+        grep -v '^BACKWARD' "$repo/tests/expert/backward/$name.py" >"$work/$name.at"
+        echo "at_$name $work/$name.at --shapes ROWS=64,3 --shapes COLUMNS=256,100"
+    done
+}
+check_shapes()
+{
+    local folders=()
+    for name in $forwards; do folders+=("$work/exports/at_$name"); done
+    "$CUTEGEN_PYTHON" "$repo/tests/export/random_shapes.py" "${CALLS:-50}" "${folders[@]}"
+}
+
+case " $* " in
+*" train "*) "$repo/tests/export/layers.sh" "$cutegen" "$work/net" ${NET:-256 64 256 10} >"$work/layers" 2>&1 & ;;
+esac
+echo "| export | checked | time | code as judged |" | tee "$out/ships_judged.md"
+for part in "$@"; do "jobs_$part"; done | xargs -P "${JOBS:-12}" -I{} bash -c 'one {}' | tee -a "$out/ships_judged.md"
+wait
+say "judged and exported"
+for part in "$@"; do
+    echo "== $part"
+    "check_$part" 2>&1 | tee "$out/ships_$part.md"
+    say "$part"
+done
+"$cutegen" server stop >/dev/null 2>&1
+rm -rf "$work"
