@@ -19,6 +19,7 @@
 #   cluster    suites by workers, CLUSTER_KILLS SIGKILLs, and dropped connections, full disks, wrong clocks
 #   bugs       the injected bugs of simt and their twins in BUG_ORDERS orders of warps: a table
 #   wheel      the wheels, built twice; one with all that it depends on (from the network) in an empty venv (gigabytes)
+#   exports    every example exported: hashes; gradients judged; 200 steps of training; random shapes (bench/gpu/ships.sh)
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -52,7 +53,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs wheel}; do
+for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs wheel exports}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -97,9 +98,15 @@ for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clie
     clients) sweep clients env CUTEGEN_TEST_CANDIDATES="$clients" tests/server/clients_test.sh $cutegen ;;
     cluster) sweep cluster env SEED="$seed" tests/e2e/cluster.sh $cutegen 40 "$cluster_kills" 4 ;;
     wheel) sweep wheel tests/python/wheel_sweep.sh ;;
+    exports)
+        table=$(mktemp -d)
+        sweep exports env DEVICE=simt JOBS="$JOBS" ROWS=16 COLUMNS=32 NET="16 12 8 4" bench/gpu/ships.sh $cutegen "$table" \
+            hashes gradients train shapes
+        rm -rf "$table"
+        ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs or wheel" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs, wheel or exports" >&2
         exit 2
         ;;
     esac

@@ -1,27 +1,29 @@
 #!/usr/bin/env bash
 # ships.sh - what an export owes beyond exports.sh, in little time: gradients judged, training, random shapes, calls.
 #
-#     bench/gpu/ships.sh CUTEGEN-TREE OUT PART...
+#     bench/gpu/ships.sh PATH-TO-CUTEGEN OUT-FOLDER PART...
 #
 #   gradients   the tasks of tests/expert/backward: their gradients judged on the GPU; a table
 #   train       five layers with their backwards, exported; 200 steps beside PyTorch and float64
 #   calls       twelve examples at small sizes: host time of a call, opcheck, torch.compile, torch.export; hashes
 #   products    two products at full size: exported time beside the judged one
+#   hashes      every example (NAMES): the exported code is the judged code
 #   shapes      ten tasks judged at four shapes each; fifty random calls of each export
 #
+# DEVICE=simt does all but calls and products without a GPU (tests/sweep.sh, SWEEP=exports). Exit status 1: a check failed.
 # First everything is judged and exported, JOBS at a time, then each part is checked by itself.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
-root=$(readlink -f "$1") out=$(readlink -f "$2")
+program=$(readlink -f "$1") out=$(readlink -f "$2")
 shift 2
 work=$(mktemp -d)
 export CUTEGEN_CACHE=$work/cache CUTEGEN_RUNS=$work/runs CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes CUTEGEN_DEVICE=${DEVICE:-cuda:0}
 export CUTEGEN_PYTHON=${CUTEGEN_PYTHON:-$(command -v python3)}
-export cutegen=$root/bin/cutegen work repo
-begin=$(date +%s)
+export cutegen=$program CUTEGEN_PROGRAM=$program work repo
+begin=$(date +%s) failed=0
 say() { echo "[$(($(date +%s) - begin)) s] $*"; }
-mkdir -p "$work/tasks"
+mkdir -p "$work/tasks" "$CUTEGEN_RUNS"
 backwards=${BACKWARDS:-relu gelu silu tanh exponential softmax log_softmax rms_norm layer_norm linear affine_norm cross_entropy}
 forwards="relu gelu silu tanh exponential softmax log_softmax rms_norm layer_norm cross_entropy"
 
@@ -53,15 +55,19 @@ jobs_gradients()
         echo "grad_$name $work/$name.forward --backward --set ROWS=${ROWS:-4096} --set COLUMNS=${COLUMNS:-1024}"
     done
 }
-check_gradients() { :; }
+check_gradients() { ! grep '^| grad_' "$out/ships_judged.md" | grep -v '| same |$'; }
 
 jobs_train() { :; }
-check_train() { "$CUTEGEN_PYTHON" "$repo/tests/export/train.py" "$work/net" "${STEPS:-200}"; }
+check_train()
+{
+    cat "$work/layers"
+    "$CUTEGEN_PYTHON" "$repo/tests/export/train.py" "$work/net" "${STEPS:-200}"
+}
 
 jobs_calls()
 {
     while read -r name set; do
-        echo "$name $root/share/cutegen/examples/$name.py $(printf -- '--set %s ' $set)"
+        echo "$name $repo/examples/$name.py $(printf -- '--set %s ' $set)"
     done <<'END'
 swish BATCH=256 DIM=4096
 gelu BATCH=256 DIM=4096
@@ -86,11 +92,26 @@ check_calls()
     ONLY="calls citizen" COMPILE=${COMPILE:-aot_eager} "$CUTEGEN_PYTHON" -u "$here/exports.py" "${folders[@]}"
 }
 
+jobs_hashes()
+{
+    for task in "$repo"/examples/*.py; do
+        name=$(basename "$task" .py)
+        case " ${NAMES:-$name} " in *" $name "*) echo "hash_$name $task" ;; esac
+    done
+}
+check_hashes()
+{
+    local judged same
+    judged=$(grep -c '^| hash_' "$out/ships_judged.md") same=$(grep -c '^| hash_.*| same |$' "$out/ships_judged.md")
+    echo "$same of $judged examples: the exported code is the judged code"
+    [ "$same" = "$judged" ]
+}
+
 jobs_products() { :; }
 check_products()
 {
     for name in square_matmul half_linear_gelu; do
-        one "full_$name" "$root/share/cutegen/examples/$name.py"
+        one "full_$name" "$repo/examples/$name.py"
         ONLY=check "$CUTEGEN_PYTHON" -u "$here/exports.py" "$work/exports/full_$name"
     done
 }
@@ -118,8 +139,10 @@ wait
 say "judged and exported"
 for part in "$@"; do
     echo "== $part"
-    "check_$part" 2>&1 | tee "$out/ships_$part.md"
+    "check_$part" >"$out/ships_$part.md" 2>&1 || failed=1
+    cat "$out/ships_$part.md"
     say "$part"
 done
 "$cutegen" server stop >/dev/null 2>&1
 rm -rf "$work"
+exit "$failed"

@@ -32,6 +32,13 @@
 #define CUTEGEN_TUNE_FIRST(first, ...) (first)
 #define CUTEGEN_TUNE(name, ...)        constexpr int name = CUTEGEN_TUNE_FIRST(__VA_ARGS__, 0)
 #define CUTEGEN_TUNE_IF(...)           static_assert(__VA_ARGS__, "CUTEGEN_TUNE_IF")
+/*
+ * The plan is meant for every value from `least` to `most` of a constant of the task: `cutegen
+ * eval` judges the edges and some values between. At file scope, outside of both halves, once per
+ * constant.
+ */
+#define CUTEGEN_SHAPES(name, least, most)                                                          \
+    static_assert((least) >= 1 && (least) <= (most), "CUTEGEN_SHAPES: least, then most")
 #endif
 
 #if defined(CUTEGEN_EXPORT) || (defined(__CUDACC__) && !defined(__CUDACC_RTC__) &&                 \

@@ -8,11 +8,13 @@
 #include "loop/loop.h"
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "loop/candidate.h"
 #include "loop/state.h"
 #include "stage/stage.h"
 #include "store/store.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_KERNEL_BYTES = 4 << 20 };
@@ -136,11 +138,65 @@ static struct text without_mark(struct text t)
     return t.len >= n && !memcmp(t.data, mark, n) ? (struct text){t.data + n, t.len - n} : t;
 }
 
-bool loop_eval(const struct settings *settings, const char *task_path, const char *kernel_path,
+/* ---- the range of shapes that a plan declares --------------------------------------- */
+
+enum { MAX_DECLARED = 4 };
+
+/* "CUTEGEN_SHAPES(BATCH, 1, 512);" as --shapes has it; NULL: the line is not one. */
+static const char *declared_range(struct text line, struct arena *a)
+{
+    static const char word[] = "CUTEGEN_SHAPES";
+    struct text t = text_trim(line);
+    char name[64];
+    long long least, most;
+
+    if (t.len < strlen(word) || strncmp(t.data, word, strlen(word)) != 0)
+        return NULL;
+    if (sscanf(arena_strndup(a, t.data, t.len), "CUTEGEN_SHAPES ( %63[A-Za-z0-9_] , %lld , %lld )",
+               name, &least, &most) != 3)
+        return NULL;
+    return arena_printf(a, "%s=%lld..%lld", name, least, most);
+}
+
+static bool is_given(const char *const *shapes, const char *range)
+{
+    size_t name = strcspn(range, "=") + 1;
+
+    for (; shapes && *shapes; shapes++)
+        if (!strncmp(*shapes, range, name))
+            return true;
+    return false;
+}
+
+/* What the source declares comes after what the user asked for; a constant has one of the two. */
+static void add_declared(struct text source, struct arena *a, struct settings *s)
+{
+    size_t count = 0, declared = 0;
+    const char **all;
+
+    while (s->shapes && s->shapes[count])
+        count++;
+    all = arena_array(a, count + MAX_DECLARED + 1, sizeof(*all));
+    for (size_t i = 0; i < count; i++)
+        all[i] = s->shapes[i];
+    for (struct text line; declared < MAX_DECLARED && text_next_line(&source, &line);) {
+        const char *range = declared_range(line, a);
+
+        if (range && !is_given(s->shapes, range))
+            all[count + declared++] = range;
+    }
+    count += declared;
+    all[count] = NULL;
+    if (count)
+        s->shapes = all;
+}
+
+bool loop_eval(const struct settings *given, const char *task_path, const char *kernel_path,
                struct progress *progress, struct arena *a, struct eval_summary *out,
                struct error *err)
 {
     struct candidate cand = {.attempt = 1, .change = path_base(kernel_path)};
+    struct settings own = *given, *settings = &own;
     struct store *store = NULL;
     struct stage *st = NULL;
     bool ok = false;
@@ -153,6 +209,7 @@ bool loop_eval(const struct settings *settings, const char *task_path, const cha
         goto done;
     }
     cand.source = without_mark(cand.source);
+    add_declared(cand.source, a, &own);
     /* The store comes last: a start that fails leaves nothing behind. */
     if (!store_possible(settings->runs_dir, err) || !stage_open(settings, &st, err) ||
         !stage_warm(st, err) || !stage_describe(st, task_path, a, &out->task, err) ||

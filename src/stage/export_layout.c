@@ -4,7 +4,8 @@
  *
  *     folder   DIR/...                                        import it from there
  *     wheel    DIR/NAME-VERSION-py3-none-any.whl              pip install it
- *     hf       DIR/build/torch-universal/NAME/...             kernels.get_local_kernel(DIR, NAME)
+ *     hf       DIR/build/torch-universal/NAME/...             kernels.get_local_kernel(DIR)
+ *              DIR/build/torch-universal/metadata.json        what that package reads first
  *
  * No file depends on the host's processor, so one wheel serves all.
  */
@@ -14,6 +15,7 @@
 #include "base/zip.h"
 #include "stage/exported.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,6 +94,37 @@ static bool write_wheel(const struct export_package *p, const char *dir, struct 
     return ok;
 }
 
+/* As the hub wants names: lower case, digits and dashes, a letter first; or with `_` for Python. */
+static const char *hub_name(const char *name, char dash, struct arena *a)
+{
+    char *out = arena_printf(a, "%s%s", isalpha((unsigned char)*name) ? "" : "k", name);
+    size_t len = strlen(out);
+
+    for (char *p = out; *p; p++)
+        *p = isalnum((unsigned char)*p) ? (char)tolower((unsigned char)*p) : dash;
+    while (len > 1 && out[len - 1] == dash)
+        out[--len] = '\0';
+    return out;
+}
+
+static bool write_metadata(const struct export_package *p, const char *variant, struct arena *a,
+                           struct error *err)
+{
+    const char *name = hub_name(p->name, '_', a);
+    char hex[65];
+
+    hash_text(p->files[p->count - 1].data, hex); /* record.json, which names all others */
+    return dir_make(variant, err) &&
+           file_write(path_join(a, variant, "metadata.json"),
+                      text_of(arena_printf(a,
+                                           "{\"name\": \"%s\", \"id\": \"_%s_%.10s\", "
+                                           "\"version\": 1, \"license\": \"unknown\", "
+                                           "\"python-depends\": [], "
+                                           "\"backend\": {\"type\": \"cuda\"}}\n",
+                                           hub_name(p->name, '-', a), name, hex)),
+                      err);
+}
+
 bool export_place(const struct export_package *p, enum export_layout layout, const char *dir,
                   struct arena *a, struct export_files *out, struct error *err)
 {
@@ -100,8 +133,13 @@ bool export_place(const struct export_package *p, enum export_layout layout, con
     *out = (struct export_files){.dir = dir};
     if (layout == LAYOUT_WHEEL)
         return write_wheel(p, dir, a, &out->wheel_path, err);
-    if (layout == LAYOUT_HF)
-        folder = path_join(a, dir, arena_printf(a, "build/torch-universal/%s", p->name));
+    if (layout == LAYOUT_HF) {
+        const char *variant = path_join(a, dir, "build/torch-universal");
+
+        if (!write_metadata(p, variant, a, err))
+            return false;
+        folder = path_join(a, variant, hub_name(p->name, '_', a));
+    }
     out->dir = folder;
     out->module_path = path_join(a, folder, arena_printf(a, "%s_new.py", p->name));
     out->source_path = path_join(a, folder, arena_printf(a, "%s.cu", p->name));

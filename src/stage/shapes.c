@@ -2,15 +2,17 @@
 /*
  * shapes.c - one task at many shapes: which they are, and which of them is loaded.
  *
- * --shapes BATCH=1,8,64 gives a constant of the task several values; a task
- * with get_inputs_list() has several sets of inputs. All combinations are
- * shapes. The main one, whose description an engineer reads, is the one that
- * moves most bytes.
+ * --shapes BATCH=1,8,64 gives a constant of the task several values, BATCH=1..512
+ * a range: its edges and some members between. A task with get_inputs_list()
+ * has several sets of inputs. All combinations are shapes. The main one, whose
+ * description an engineer reads, is the one that moves most bytes.
  *
  * Invariants
  * 1. The oracle has the shape loaded that shape_now names.
- * 2. Weights are of the geometric mean of times: 1 where none is given (VALUE:WEIGHT).
+ * 2. The members of a range follow from its text, so that a run that goes on has the same ones.
+ * 3. Weights are of the geometric mean of times: 1 where none is given (VALUE:WEIGHT).
  */
+#include "base/hash.h"
 #include "base/json.h"
 #include "stage/workshop.h"
 
@@ -18,10 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RANGE_BETWEEN = 2 };
+
 static bool bad_shapes(const char *text, struct error *err)
 {
-    error_set(err, ERROR_USE, "--shapes %s is not NAME=NUMBER,NUMBER,...", text);
-    return error_hint(err, "for example --shapes BATCH=1,8,64; NUMBER:WEIGHT counts more often");
+    error_set(err, ERROR_USE, "--shapes %s is not NAME=NUMBER,NUMBER,... or NAME=LEAST..MOST",
+              text);
+    return error_hint(err, "for example --shapes BATCH=1,8,64 or BATCH=1..512; NUMBER:WEIGHT counts "
+                           "more often");
 }
 
 /* One value of one constant, for every shape there is so far. */
@@ -44,7 +50,49 @@ static bool add_value(struct stage *st, const struct task_shape *before, int cou
     return true;
 }
 
-/* "BATCH=1,8:2,64", multiplied with the shapes there are. */
+/* Both edges of a range and up to two numbers between; how many. */
+static int range_members(const char *text, long long least, long long most, long long *out)
+{
+    int count = 0;
+
+    out[count++] = least;
+    for (int k = 0; k < RANGE_BETWEEN && most - least > 1; k++) {
+        char hex[65], first[16];
+        long long member;
+
+        hash_text((struct text){text, strlen(text)}, hex);
+        memcpy(first, hex + 15 * k, 15);
+        first[15] = '\0';
+        member = least + 1 + (long long)(strtoull(first, NULL, 16) %
+                                         (unsigned long long)(most - least - 1));
+        if (member != out[count - 1])
+            out[count++] = member;
+    }
+    if (most > least)
+        out[count++] = most;
+    return count;
+}
+
+/* One number, or a range of them: the values, how many, and where the text goes on; 0: neither. */
+static int read_values(const char *text, const char *p, long long *out, char **end)
+{
+    long long most;
+    char *dots;
+
+    errno = 0;
+    out[0] = strtoll(p, &dots, 10);
+    *end = dots;
+    if (dots == p || errno || out[0] < 1)
+        return 0;
+    if (strncmp(dots, "..", 2) != 0)
+        return 1;
+    most = strtoll(dots + 2, end, 10);
+    if (*end == dots + 2 || errno || most < out[0])
+        return 0;
+    return range_members(text, out[0], most, out);
+}
+
+/* "BATCH=1,8:2,64" or "BATCH=1..512", multiplied with the shapes there are. */
 static bool multiply(struct stage *st, const char *text, struct error *err)
 {
     const char *equals = strchr(text, '='), *p = equals ? equals + 1 : text;
@@ -58,13 +106,12 @@ static bool multiply(struct stage *st, const char *text, struct error *err)
     memcpy(before, st->shapes, sizeof(before));
     st->shape_count = 0;
     while (*p) {
+        long long values[RANGE_BETWEEN + 2];
         double weight = 1;
         char *end;
-        long long value;
+        int members = read_values(text, p, values, &end);
 
-        errno = 0;
-        value = strtoll(p, &end, 10);
-        if (end == p || errno || value < 1)
+        if (members == 0)
             return bad_shapes(text, err);
         if (*end == ':') {
             p = end + 1;
@@ -74,8 +121,9 @@ static bool multiply(struct stage *st, const char *text, struct error *err)
         }
         if ((*end && *end != ',') || (*end == ',' && !end[1]))
             return bad_shapes(text, err);
-        if (!add_value(st, before, count, name, value, weight, err))
-            return false;
+        for (int i = 0; i < members; i++)
+            if (!add_value(st, before, count, name, values[i], weight, err))
+                return false;
         p = *end ? end + 1 : end;
     }
     return true;

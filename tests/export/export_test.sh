@@ -87,6 +87,8 @@ END
 ok "it is a sound archive with a right RECORD and the same files" '^sound record same $' "$(tr '\n' ' ' <<<"$facts")"
 "$program" export last --layout hf --output "$work/hf" >/dev/null 2>&1
 ok "the layout of Hugging Face kernels" 'build/torch-universal/two/__init__.py' "$(cd "$work/hf" && find . -name '__init__.py')"
+ok "with the metadata that its package reads" '^two _two_[0-9a-f]{10} 1 cuda$' \
+    "$(python -c 'import json, sys; m = json.load(open(sys.argv[1])); print(m["name"], m["id"], m["version"], m["backend"]["type"])' "$work/hf/build/torch-universal/metadata.json")"
 ok "other layouts are refused" "there is no layout 'flat'" "$("$program" export last --layout flat 2>&1)"
 
 # ---- verify -----------------------------------------------------------------------
@@ -129,6 +131,60 @@ END
 )
 ok "the export runs at all of them" '^right \[64, 1000, 4096\]' "$facts"
 ok "and names them when it is given another" 'of shape \[64\] or \[1000\] or \[4096\] .*, got \[65\]' "$facts"
+
+sed 's|^#ifdef CUTEGEN_DEVICE|CUTEGEN_SHAPES(N, 7, 5000);\n&|' "$here/doubled.cu" >"$work/ranged.cu"
+said=$("$program" eval "$here/doubled.py" "$work/ranged.cu" --draws 2 2>&1)
+ok "a plan that declares its range of shapes is judged at the edges and between" '^pass' "$said"
+"$program" export last --output "$work/ranged" >/dev/null 2>&1
+ok "and exported for those" '^7 [0-9]+ [0-9]+ 5000 $' \
+    "$(python -c 'import json, sys; print(*sorted(c["inputs"][0]["shape"][0] for c in json.load(open(sys.argv[1]))["cases"]), "")' "$work/ranged/launches.json")"
+sed -i 's/(N, 7, 5000)/(N, 7, 5001)/; s|/\* PLAN LINES \*/|if (n > 5000) n = 5000;|' "$work/ranged.cu"
+said=$("$program" eval "$here/doubled.py" "$work/ranged.cu" --draws 2 2>&1)
+ok "one that is wrong at an edge of its range is found there" 'N=5001' "$said"
+ok "a range that runs backwards is refused" 'NAME=LEAST..MOST' "$("$program" eval "$here/doubled.py" "$here/doubled.cu" --shapes N=9..3 2>&1)"
+
+# ---- gradients by a judged kernel ----------------------------------------------------
+said=$("$here/layers.sh" "$program" "$work/net" 8 6 5 3 linear2 loss 2>&1)
+ok "two layers are exported, each with the kernel of its gradients" '^2$' "$(grep -c '^record' <<<"$said")"
+facts=$(python "$here/train.py" "$work/net" 3)
+ok "trained, their loss is that of PyTorch within rounding" '^follows' "$facts"
+ok "and every gradient is the judged kernel's" '^kernels of every step' "$facts"
+forward=$(sed -n 's/^ "run": "\(.*\)",/\1/p' "$work/net/loss/record.json")
+backward=$(sed -n 's/^ "run": "\(.*\)",/\1/p' "$work/net/loss/backward/record.json")
+other=$(sed -n 's/^ "run": "\(.*\)",/\1/p' "$work/net/linear2/backward/record.json")
+ok "the record names both runs" "\"run\": \"$backward\"" "$(grep -A3 '"backward"' "$work/net/loss/record.json")"
+said=$("$program" verify "$work/net/loss" 2>&1)
+ok "verify judges both kernels" '^files ok store ok source ok launches ok judge ok gradients files ok store ok source ok launches ok judge ok verified' \
+    "$(awk '{printf "%s %s ", $1, $1 == "gradients" ? "" : $2}' <<<"$said" | tr -s ' ')"
+echo '// changed' >>"$work/net/loss/backward/kernel-0.ptx"
+ok "other code of the gradients is found" 'files +DIFFERS +backward/kernel-0.ptx' "$("$program" verify "$work/net/loss" 2>&1)"
+ok "and not run" 'is not the code that was judged' "$(python "$here/train.py" "$work/net" 1)"
+ok "a forward is not a kernel of gradients" 'does not judge the gradients' "$("$program" export "$forward" --gradients "$forward" 2>&1)"
+ok "nor is the backward of another task" 'is of another task' "$("$program" export "$forward" --gradients "$other" 2>&1)"
+"$program" export "$backward" --output "$work/only" >/dev/null 2>&1
+facts=$(python - "$work/only" <<'END'
+import os, sys
+import torch
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import only
+x, target = only.get_inputs()
+grads = []
+for kind in (only.ModelNew, only.Model):
+    leaf = x.clone().requires_grad_()
+    kind()(leaf, target).backward()
+    grads.append(leaf.grad)
+print("same-gradient" if torch.allclose(*grads, atol=1e-6) else "other-gradient")
+with torch.no_grad():
+    print("forward-of-the-reference" if only.ModelNew()(x, target) == only.Model()(x, target) else "other-forward")
+try:
+    only.ModelNew()(torch.randn(2, 3, requires_grad=True), target[:2])
+except ValueError as err:
+    print(err)
+END
+)
+ok "a backward alone: Model's forward with the kernel's gradients" '^same-gradient' "$facts"
+ok "without gradients it is Model" '^forward-of-the-reference' "$facts"
+ok "and another shape is refused" 'was judged for x of shape \[8, 3\].*got \[2, 3\]' "$facts"
 
 echo "1..$n"
 exit $failed

@@ -77,6 +77,7 @@ def main():
     print("kernels", "of every step" if all(len(c) == steps for c in calls) else f"called {[len(c) for c in calls]} times")
     print("learns" if steps < 20 or ours[-1] < 0.9 * ours[0] else "does not learn")
     print("follows" if far <= 4 * own + 1e-6 else "leaves")
+    sys.exit(far > 4 * own + 1e-6)
 
 
 main()
