@@ -117,9 +117,7 @@ _PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 def _modes() -> tuple[Callable[[], Any], ...] | None:
     """What tells whether anything of torch's wants to see operators called; None: this torch cannot say."""
-    found = []
-    for name in ("_len_torch_dispatch_stack", "_len_torch_function_stack"):
-        found.append(getattr(torch._C, name, None))
+    found: list[Any] = [getattr(torch._C, name, None) for name in ("_len_torch_dispatch_stack", "_len_torch_function_stack")]
     found.append(getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", None))
     return tuple(found) if all(found) else None
 

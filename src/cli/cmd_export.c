@@ -47,12 +47,12 @@ static void print_export(const struct cli *cli, const struct export_summary *s)
 {
     if (cli->json) {
         print_json(json_pack(
-            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", json_from_string(s->run_id),
-            "accepted", json_from_string(s->accepted), "dir", json_from_string(s->dir), "module",
-            json_from_string(s->module_path), "source", json_from_string(s->source_path), "record",
-            json_from_string(s->record_path), "wheel", json_from_string(s->wheel_path), "code",
-            json_from_string(s->code_hash), "scaled", json_from_string(s->scaled), "backward",
-            json_from_string(s->backward_id)));
+            "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run",
+            json_from_string(s->run_id), "accepted", json_from_string(s->accepted), "dir",
+            json_from_string(s->dir), "module", json_from_string(s->module_path), "source",
+            json_from_string(s->source_path), "record", json_from_string(s->record_path), "wheel",
+            json_from_string(s->wheel_path), "code", json_from_string(s->code_hash), "scaled",
+            json_from_string(s->scaled), "backward", json_from_string(s->backward_id)));
         return;
     }
     if (s->wheel_path)

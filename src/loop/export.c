@@ -317,8 +317,7 @@ static bool choose(struct store *store, const char *name, struct arena *a, struc
 
     *out = (struct chosen){0};
     return store_run_find(store, name, a, &id, err) &&
-           store_run_history(store, id, a, &out->h, err) &&
-           find_best(id, &out->h, &out->best, err);
+           store_run_history(store, id, a, &out->h, err) && find_best(id, &out->h, &out->best, err);
 }
 
 /* What is to be written of a run: its code, every judged shape, its record. */
@@ -448,9 +447,8 @@ bool loop_export(const struct settings *settings, const char *run_name,
 {
     const char *backward = options->backward;
 
-    if (options->judge &&
-        (!judge_run(settings, progress, a, &run_name, err) ||
-         (backward && !judge_run(settings, progress, a, &backward, err))))
+    if (options->judge && (!judge_run(settings, progress, a, &run_name, err) ||
+                           (backward && !judge_run(settings, progress, a, &backward, err))))
         return false;
     return export_run(settings, run_name, backward, options, a, out, err);
 }

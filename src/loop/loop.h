@@ -193,14 +193,14 @@ bool loop_eval(const struct settings *settings, const char *task_path, const cha
 
 /* Writes the exported files of a run's best kernel (export.c). */
 struct export_options {
-    const char *dir;    /* NULL: export/ in the run's folder */
-    const char *layout; /* "folder" "wheel" "hf"; NULL: folder */
-    bool fallback;      /* what was not judged goes to the reference */
-    bool no_gradients;  /* requires_grad is an error; else the reference's gradients */
+    const char *dir;      /* NULL: export/ in the run's folder */
+    const char *layout;   /* "folder" "wheel" "hf"; NULL: folder */
+    bool fallback;        /* what was not judged goes to the reference */
+    bool no_gradients;    /* requires_grad is an error; else the reference's gradients */
     const char *backward; /* or those of this run's kernel, a backward of the same task; or NULL */
-    bool ptx;           /* also runs on other architectures, as code that was not judged */
-    bool force;         /* also what was not accepted */
-    bool judge;         /* device or sizes were named: judge it there first, and export that */
+    bool ptx;             /* also runs on other architectures, as code that was not judged */
+    bool force;           /* also what was not accepted */
+    bool judge;           /* device or sizes were named: judge it there first, and export that */
 };
 struct export_summary {
     const char *run_id; /* whose judgement it is: another one after `judge` */

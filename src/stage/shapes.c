@@ -26,8 +26,9 @@ static bool bad_shapes(const char *text, struct error *err)
 {
     error_set(err, ERROR_USE, "--shapes %s is not NAME=NUMBER,NUMBER,... or NAME=LEAST..MOST",
               text);
-    return error_hint(err, "for example --shapes BATCH=1,8,64 or BATCH=1..512; NUMBER:WEIGHT counts "
-                           "more often");
+    return error_hint(err,
+                      "for example --shapes BATCH=1,8,64 or BATCH=1..512; NUMBER:WEIGHT counts "
+                      "more often");
 }
 
 /* One value of one constant, for every shape there is so far. */
@@ -63,8 +64,8 @@ static int range_members(const char *text, long long least, long long most, long
         hash_text((struct text){text, strlen(text)}, hex);
         memcpy(first, hex + 15 * k, 15);
         first[15] = '\0';
-        member = least + 1 + (long long)(strtoull(first, NULL, 16) %
-                                         (unsigned long long)(most - least - 1));
+        member = least + 1 +
+                 (long long)(strtoull(first, NULL, 16) % (unsigned long long)(most - least - 1));
         if (member != out[count - 1])
             out[count++] = member;
     }

@@ -186,7 +186,7 @@ struct export_request {
     bool fallback;  /* ModelNew leaves what was not judged to Model */
     bool gradients; /* those of the reference; else requires_grad is an error */
     const struct export_request *backward; /* the gradients' own kernel, or NULL */
-    bool ptx;       /* PTX too, for GPUs of other architectures: not judged there */
+    bool ptx; /* PTX too, for GPUs of other architectures: not judged there */
 };
 
 #define EXPORT_BACKWARD "backward" /* the folder of the gradients' own kernel */

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 sys.path.insert(0, os.environ.get("CUTEGEN_ROOT", str(pathlib.Path(__file__).resolve().parents[2])))
-from oracle.derivatives import FORMULAS  # noqa: E402
 
+from oracle.derivatives import FORMULAS  # noqa: E402
 
 OF_GPUS = {"cudnn_batch_norm", "cudnn_batch_norm_backward", "_fused_rms_norm", "_fused_rms_norm_backward"}
 
