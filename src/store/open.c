@@ -12,6 +12,7 @@
 
 #include <pwd.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static bool make_dir(const char *runs_dir, struct error *err)
@@ -25,12 +26,13 @@ static bool make_dir(const char *runs_dir, struct error *err)
 /* Tried with a folder beside it: another process may be making the real one just now. */
 bool store_possible(const char *runs_dir, struct error *err)
 {
+    struct stat st;
     struct arena *a;
     char *beside;
     bool ok;
 
-    if (file_exists(runs_dir))
-        return make_dir(runs_dir, err); /* says so where it is not a folder */
+    if (stat(runs_dir, &st) == 0)
+        return S_ISDIR(st.st_mode) || make_dir(runs_dir, err); /* the latter says why not */
     a = arena_new();
     beside = arena_strdup(a, runs_dir);
     for (size_t len = strlen(beside); len > 1 && beside[len - 1] == '/';)

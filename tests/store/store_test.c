@@ -567,6 +567,36 @@ static void threads_that_share_a_store_take_turns(void **state)
         assert_int_equal(list[i].attempts, THREAD_ATTEMPTS);
 }
 
+enum { QUESTIONS = 500 };
+
+static void *ask_whether_possible(void *dir)
+{
+    struct error err = {0};
+
+    for (int i = 0; i < QUESTIONS; i++)
+        if (!store_possible(dir, &err))
+            return dir;
+    return NULL;
+}
+
+/* Commands that start at once: what one of them has just made stays. */
+static void asking_whether_a_store_is_possible_makes_and_removes_no_folder_of_runs(void **state)
+{
+    struct place *p = *state;
+    char *dir = path_join(p->a, p->dir, "new");
+    pthread_t thread;
+    void *failed;
+
+    assert_int_equal(pthread_create(&thread, NULL, ask_whether_possible, dir), 0);
+    for (int i = 0; i < QUESTIONS; i++) {
+        assert_int_equal(mkdir(dir, 0777), 0);
+        assert_int_equal(rmdir(dir), 0);
+    }
+    pthread_join(thread, &failed);
+    assert_null(failed);
+    assert_false(file_exists(dir));
+}
+
 /* ---- damage ---------------------------------------------------------------- */
 
 static void sql(struct place *p, const char *text)
@@ -763,6 +793,7 @@ int main(void)
         STORE_TEST(a_gap_in_the_numbers_is_our_own_mistake),
         STORE_TEST(four_processes_write_one_store_and_nothing_is_lost),
         STORE_TEST(threads_that_share_a_store_take_turns),
+        STORE_TEST(asking_whether_a_store_is_possible_makes_and_removes_no_folder_of_runs),
         STORE_TEST(damage_is_told_with_what_to_do_next),
         STORE_TEST(a_folder_that_may_not_be_written_can_still_be_read),
         STORE_TEST(a_suite_remembers_its_tasks_and_finds_their_runs),
