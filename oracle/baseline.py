@@ -148,6 +148,13 @@ def _captured(call: Callable[[], Any]) -> Callable[[], Any]:
     return replay
 
 
+def _compile_here() -> None:
+    """No processes beside this one: theirs need semaphores in /dev/shm, which the confinement keeps, and they would outlive the compile."""
+    import torch._inductor.config as inductor
+
+    inductor.compile_threads = 1
+
+
 class Compiled:
     """torch.compile's code for the task. It outlives draws, so it holds none: bind() names the one that is timed."""
 
@@ -157,6 +164,7 @@ class Compiled:
         self.model = drawn.model
         self.bind(drawn)
         try:
+            _compile_here()
             self.code = torch.compile(self.model, mode=mode)
             self()
         except Fault:

@@ -7,7 +7,7 @@ import contextlib
 
 import torch
 
-from .fault import machine, use
+from .fault import is_out_of_memory, unopened, use
 
 
 def named_device(name: str) -> torch.device:
@@ -16,9 +16,7 @@ def named_device(name: str) -> torch.device:
     if not name.startswith("cuda"):
         raise use(f"no device {name!r}", "cpu or cuda:0")
     if not torch.cuda.is_available():
-        raise machine(
-            "this PyTorch sees no CUDA device", "use --device simt, or a Python whose torch has CUDA"
-        )
+        raise unopened("this PyTorch sees no CUDA device", "use --device simt, or a Python whose torch has CUDA")
     index = int(name.split(":")[1]) if ":" in name else 0
     if index >= torch.cuda.device_count():
         raise use(f"there is no {name}: {torch.cuda.device_count()} CUDA devices", "cuda:0 is the first")
@@ -28,8 +26,14 @@ def named_device(name: str) -> torch.device:
 def open_device(name: str) -> None:
     """Starts the device's context and a first kernel."""
     device = named_device(name)
-    if device.type == "cuda":
+    if device.type != "cuda":
+        return
+    try:
         torch.rand(1 << 10, device=device).double().sum().item()
+    except RuntimeError as err:
+        if is_out_of_memory(err):
+            raise
+        raise unopened(f"{name} does not open: {str(err).splitlines()[0]}", "see cutegen doctor") from err
 
 
 def memory_now(device: torch.device) -> tuple[int, int]:

@@ -12,12 +12,13 @@ RESERVED = 1 << 30  # of a device, by its driver and its contexts
 
 
 class Fault(Exception):
-    def __init__(self, kind: str, text: str, hint: str = "") -> None:
+    def __init__(self, kind: str, text: str, hint: str = "", opened: bool = True) -> None:
         super().__init__(text)
-        self.kind, self.text, self.hint = kind, text, hint
+        self.kind, self.text, self.hint, self.opened = kind, text, hint, opened
 
     def answer(self) -> dict:
-        return {"ok": False, "kind": self.kind, "text": self.text, "hint": self.hint}
+        said = {"ok": False, "kind": self.kind, "text": self.text, "hint": self.hint}
+        return said if self.opened else {**said, "opened": False}
 
 
 def use(text: str, hint: str = "") -> Fault:
@@ -30,6 +31,11 @@ def memory(text: str, hint: str = "make the task smaller, for example --set N=51
 
 def machine(text: str, hint: str = "") -> Fault:
     return Fault("machine", text, hint)
+
+
+def unopened(text: str, hint: str = "") -> Fault:
+    """The device's driver does not start."""
+    return Fault("machine", text, hint, opened=False)
 
 
 def no_memory(text: str, need: int, free: int, total: int) -> Fault:

@@ -158,9 +158,11 @@ struct test_result {
     const char *trivial; /* an answer that knows nothing of the task and passed every draw, "zeros";
                             or NULL */
     const char
-        *accuracy_class; /* "fp32", "TF32-class", "16-bit", "fp64", "exact"; NULL, "": none */
-    const char *way;     /* how it was compared: "whole", "in 55 parts of 75 rows"; or NULL */
-    json_t *counters;    /* simt: list, one object per launch; else NULL */
+        *accuracy_class;    /* "fp32", "TF32-class", "16-bit", "fp64", "exact"; NULL, "": none */
+    const char *way;        /* how it was compared: "whole", "in 55 parts of 75 rows"; or NULL */
+    const char *unconfined; /* CUDA: what ran outside of the layers because the driver does not
+                               start inside: "the task"; NULL: nothing did */
+    json_t *counters;       /* simt: list, one object per launch; else NULL */
     int test_ms;
 };
 

@@ -27,7 +27,9 @@ static bool filter_but_for_permitted(struct error *err)
     struct confine_policy sockets = policy;
 
     sockets.cuda = !layer['X'];
-    begin(&f);
+    filter_begin(&f, DENIED);
+    filter_emit(&f, BPF_JMP | BPF_JGT | BPF_K, NEWEST_KNOWN, 0, 1);
+    filter_give(&f, MISSING);
     on_all(&f, missing, ARRAY_LEN(missing), MISSING);
     on_all(&f, others, ARRAY_LEN(others), DENIED);
     on_all(&f, machine, ARRAY_LEN(machine), DENIED);
@@ -39,7 +41,7 @@ static bool filter_but_for_permitted(struct error *err)
     on_signals(&f);
     on_prctl(&f);
     on_sockets(&f, &sockets);
-    give(&f, SECCOMP_RET_ALLOW);
+    filter_give(&f, SECCOMP_RET_ALLOW);
     for (unsigned short i = 5; i < f.len; i++)
         for (size_t k = 0; k < permitted_count; k++)
             if (f.code[i].code == (BPF_JMP | BPF_JEQ | BPF_K) && f.code[i].k == permitted[k] && f.code[i].jt == 0)

@@ -89,6 +89,9 @@ static void print_eval(const struct cli *cli, const struct eval_summary *s)
         printf("%s %-24s %s %s\n", i ? "           " : "  shapes   ", s->shapes[i].label,
                verdict_names[s->shapes[i].verdict.kind],
                s->shapes[i].time_us > 0 ? show_us(s->shapes[i].time_us, cli->a) : "");
+    if (s->test.unconfined)
+        print_fit(12, "  confined  not %s: the CUDA driver does not start inside (cutegen doctor)",
+                  s->test.unconfined);
     if (s->accepted)
         print_fit(12, "  accepted  %s", s->accepted);
     if (s->profile.text)
@@ -120,6 +123,8 @@ static json_t *eval_json(const struct eval_summary *s, int code)
     json_object_set_new(o, "accuracy_class", json_from_string(s->test.accuracy_class));
     json_object_set_new(o, "baseline",
                         json_from_string(json_string_or(s->task.description, "baseline", NULL)));
+    json_object_set_new(o, "unconfined",
+                        s->test.unconfined ? json_string(s->test.unconfined) : json_null());
     json_object_set_new(o, "compared", s->test.way ? json_string(s->test.way) : json_null());
     json_object_set_new(o, "deterministic",
                         s->test.accuracy.draws ? json_boolean(s->test.deterministic) : json_null());

@@ -89,6 +89,7 @@ struct trial {
     struct evidence evidence;
     struct test_result *out;
     const char *exchange; /* a guest's folder; NULL: a .cu file */
+    bool plain;           /* its process was not confined */
 };
 
 /* Same inputs again: are the outputs the same, bit for bit? */
@@ -354,9 +355,21 @@ static bool run_process(struct trial *t, const struct runner_config *rc,
 
     *wants_build =
         ok && build->foreign && t->evidence.fatal != VERDICT_PASS && runner_wants_build(t->runner);
+    t->plain = t->runner && !runner_is_confined(t->runner);
     runner_stop(t->runner);
     t->runner = NULL;
     return ok;
+}
+
+/* What ran outside of the layers; NULL: nothing did. */
+static const char *unconfined(const struct trial *t, const struct build_result *build)
+{
+    bool task = t->config->oracle && !oracle_is_confined(t->config->oracle);
+    const char *candidate = build->foreign ? "the module" : "the kernels";
+
+    if (task && t->plain)
+        return build->foreign ? "the task and the module" : "the task and the kernels";
+    return task ? "the task" : t->plain ? candidate : NULL;
 }
 
 bool judge_test(const struct judge_config *config, const struct candidate *cand,
@@ -401,6 +414,7 @@ bool judge_test(const struct judge_config *config, const struct candidate *cand,
         out->counters = NULL;
         return error_add(err, "testing the candidate");
     }
+    out->unconfined = unconfined(t, build);
     evidence_verdict(&t->evidence, &out->verdict);
     tool = config->device->kind == DEVICE_CUDA ? sanitizer_tool(out->verdict.kind) : NULL;
     if (tool && !build->foreign && config->sanitizer && build->work_dir) {

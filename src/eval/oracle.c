@@ -10,6 +10,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/proc.h"
 #include "eval/child_protocol.h"
 #include "eval/oracle_cage.h"
@@ -24,12 +25,14 @@ enum { DEFAULT_DEADLINE_MS = 300000, REST_MS = 10000, ANSWER_LIMIT = 16 << 20, L
 struct oracle {
     struct child *child;
     struct arena *a;
+    struct oracle_config config; /* its strings are ours */
     const char *python;
     int deadline_ms;
     uint64_t memory_bytes;
     const char *own;     /* its process's folder; NULL: none */
     const char *folder;  /* of the buffers */
     bool loaded, broken; /* broken: not to be asked, nor lent to others, any more */
+    bool plain;          /* not confined: the CUDA driver does not start inside */
 };
 
 /* ---- start -------------------------------------------------------------- */
@@ -48,57 +51,75 @@ const char *oracle_python(const char *asked, struct arena *a)
     return found ? found : name;
 }
 
-bool oracle_start(const struct oracle_config *config, struct oracle **out, struct error *err)
+/* Starts its process; with `source` it may be one that others used before. */
+static bool start_process(struct oracle *o, const struct child_source *source, struct error *err)
 {
-    struct oracle *o = xmalloc(sizeof *o);
-    const char *script = config->script;
-    uint64_t memory = config->memory_bytes ? config->memory_bytes : machine_memory() / 4 * 3;
+    const char *script = o->config.script;
     struct proc_spec spec = {.output_limit = 64 << 10,
                              .private_tmp = true, /* its buffers; torch leaves folders, too */
                              .tmp_in_memory = true,
                              /* It keeps to its limit itself; what is mapped, and tasks that find
                               * a way around, are ended from outside. */
-                             .resident_limit_bytes = memory / 4 * 5,
-                             .disk_limit_bytes = memory};
+                             .resident_limit_bytes = o->memory_bytes / 4 * 5,
+                             .disk_limit_bytes = o->memory_bytes};
     struct oracle_cage cage;
     struct error ignored = {0};
     char *found, *errors = NULL;
 
-    o->a = arena_new();
-    o->deadline_ms = config->deadline_ms > 0 ? config->deadline_ms : DEFAULT_DEADLINE_MS;
-    o->memory_bytes = memory;
-    o->python = arena_strdup(o->a, oracle_python(config->python, o->a));
     if (!script) {
         if (!home_data("oracle/main.py", o->a, &found, err))
-            goto failed;
+            return false;
         script = found;
     }
     /* Without it, torch does the same, only slower. */
     home_program("cutegen-errors.so", o->a, &errors, &ignored);
     /* Isolated: no PYTHON* variable, no user site, nothing from the working folder. */
-    spec.argv = (const char *const[]){o->python,
-                                      "-I",
-                                      "-B",
-                                      "-u",
-                                      script,
-                                      "--memory",
-                                      arena_printf(o->a, "%llu", (unsigned long long)memory),
-                                      "--errors",
-                                      errors ? errors : "",
-                                      "--private",
-                                      NULL};
-    oracle_confine(config, script, errors, o->a, &cage, &spec);
-    if (!child_obtain(config->source, "oracle", config->tag, &spec, &o->child, err)) {
-        error_hint(err, "run `make demo` once (it installs what is missing), or name a Python that "
-                        "has PyTorch: --python PATH, or python = PATH in cutegen.ini");
-        goto failed;
+    spec.argv =
+        (const char *const[]){o->python,
+                              "-I",
+                              "-B",
+                              "-u",
+                              script,
+                              "--memory",
+                              arena_printf(o->a, "%llu", (unsigned long long)o->memory_bytes),
+                              "--errors",
+                              errors ? errors : "",
+                              "--private",
+                              o->config.cuda ? "--cuda" : NULL,
+                              NULL};
+    if (!o->plain)
+        oracle_confine(&o->config, script, errors, o->a, &cage, &spec);
+    if (child_obtain(source, "oracle", o->config.tag, &spec, &o->child, err))
+        return true;
+    return error_hint(err,
+                      "run `make demo` once (it installs what is missing), or name a Python that "
+                      "has PyTorch: --python PATH, or python = PATH in cutegen.ini");
+}
+
+static const char *own(const char *text, struct arena *a)
+{
+    return text ? arena_strdup(a, text) : NULL;
+}
+
+bool oracle_start(const struct oracle_config *config, struct oracle **out, struct error *err)
+{
+    struct oracle *o = xmalloc(sizeof *o);
+
+    o->a = arena_new();
+    o->config = *config;
+    o->config.script = own(config->script, o->a);
+    o->config.tag = own(config->tag, o->a);
+    o->config.task = own(config->task, o->a);
+    o->deadline_ms = config->deadline_ms > 0 ? config->deadline_ms : DEFAULT_DEADLINE_MS;
+    o->memory_bytes = config->memory_bytes ? config->memory_bytes : machine_memory() / 4 * 3;
+    o->python = arena_strdup(o->a, oracle_python(config->python, o->a));
+    if (!start_process(o, config->source, err)) {
+        error_add(err, "cannot start the oracle");
+        oracle_stop(o);
+        return false;
     }
     *out = o;
     return true;
-failed:
-    error_add(err, "cannot start the oracle");
-    oracle_stop(o);
-    return false;
 }
 
 /* Lets go of buffers and draws; the task stays loaded for the next user. */
@@ -187,14 +208,51 @@ static bool ask(struct oracle *o, const char *what, json_t *request_take, json_t
     return error_add(err, "%s", what);
 }
 
+/* false: its driver did not start, by its own word (`opened`); any other failure is met again. */
+static bool opens(struct oracle *o, const char *device, struct error *why)
+{
+    json_t *answer = NULL;
+    enum talk_end end = talk(o->child, json_pack("{s:s, s:s}", "do", "ready", "device", device),
+                             o->deadline_ms, ANSWER_LIMIT, &answer, why);
+    bool closed =
+        end == TALK_ANSWER && !talk_ok(answer, why) && !json_bool_or(answer, "opened", true);
+
+    if (end != TALK_ANSWER)
+        o->broken = true;
+    json_decref(answer);
+    return !closed;
+}
+
+static bool start_again(struct oracle *o, bool plain)
+{
+    struct error why = {0};
+
+    child_stop(o->child);
+    o->child = NULL;
+    o->plain = plain;
+    o->broken = !start_process(o, plain ? o->config.source : NULL, &why);
+    return !o->broken;
+}
+
+/* A process that a task was in may say anything: only one that is new, confined and not lent is
+ * believed when it says that the driver does not start. */
 void oracle_ready(struct oracle *o, const char *device)
 {
-    struct error ignored = {0};
-    json_t *answer = NULL;
+    struct error why = {0}, plain = {0};
 
-    (void)ask(o, "opening the device", json_pack("{s:s, s:s}", "do", "ready", "device", device),
-              &answer, &ignored);
-    json_decref(answer);
+    if (opens(o, device, &why) || o->plain || !o->config.cuda)
+        return;
+    if (child_is_lent(o->child) && (!start_again(o, false) || opens(o, device, &why)))
+        return;
+    if (start_again(o, true) && opens(o, device, &plain))
+        log_warn("the CUDA driver does not start inside the confinement (%s); the task runs "
+                 "without it",
+                 why.text);
+}
+
+bool oracle_is_confined(const struct oracle *o)
+{
+    return !o->plain;
 }
 
 /* ---- load --------------------------------------------------------------- */

@@ -33,7 +33,7 @@ struct oracle_config {
     const char *tag;                   /* names the task and its sizes, for the source */
     const char *task;                  /* its folder may be read; NULL: none */
     bool task_network;                 /* the task may connect to the Internet */
-    bool cuda;                         /* on a GPU it is not confined: oracle_cage.c */
+    bool cuda;                         /* it opens a GPU: ask oracle_ready() before oracle_load() */
 };
 
 struct oracle_load {
@@ -133,8 +133,10 @@ bool oracle_baseline(struct oracle *o, const struct oracle_timing *timing, struc
                      struct time_samples *out, struct error *err);
 /* The Python that is used when `asked` (may be NULL) is. */
 const char *oracle_python(const char *asked, struct arena *a);
-/* Waits until its process has opened the device ("cuda:0"). A failure is met again by the load. */
+/* Waits until its process has opened the device ("cuda:0"). A failure is met again by the load, but
+ * where the driver does not start inside the confinement: then another process runs without it. */
 void oracle_ready(struct oracle *o, const char *device);
+bool oracle_is_confined(const struct oracle *o);
 /* Gives back all device memory until the next draw: for a GPU that others use meanwhile. */
 void oracle_rest(struct oracle *o); /* NULL is fine */
 /* It is gone because the server that lent it is: another one will do. */

@@ -9,10 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The role has what libcuda needs, but torch.compile and IPC from inside it have not been shown on
- * a GPU: until they are, a task runs there as the user. */
-static const bool confined_on_cuda = false;
-
 enum { MAX_BESIDE = 12, MAX_LIBRARIES = 8, MAX_ENTRIES = 128 };
 
 extern char **environ;
@@ -135,8 +131,6 @@ void oracle_confine(const struct oracle_config *config, const char *script, cons
                                   .cuda = config->cuda,
                                   .network = config->task_network};
 
-    if (config->cuda && !confined_on_cuda)
-        return;
     confine_role(&c->policy, ROLE_ORACLE, &place, a);
     c->policy.data_bytes = 0; /* it keeps to its own limit, which the user may have set */
     if (config->task)

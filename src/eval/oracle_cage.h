@@ -17,8 +17,7 @@ struct oracle_cage {
     struct proc_cage cage;
 };
 
-/* Adds to *spec what confines it, and the environment; `c` lives as long as the spec. On a GPU only
- * the environment. */
+/* Adds to *spec what confines it, and the environment; `c` lives as long as the spec. */
 void oracle_confine(const struct oracle_config *config, const char *script, const char *errors,
                     struct arena *a, struct oracle_cage *c, struct proc_spec *spec);
 

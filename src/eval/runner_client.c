@@ -279,6 +279,11 @@ static bool start_plain(struct runner *r, struct error *err)
     return start(r, err);
 }
 
+bool runner_is_confined(const struct runner *r)
+{
+    return !r->plain;
+}
+
 void runner_end(struct runner *r)
 {
     struct error ignored = {0};

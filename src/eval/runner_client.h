@@ -79,6 +79,8 @@ bool runner_witness(struct runner *r, struct arena *a, struct runner_answer *out
                     struct error *err);
 /* A guest failed and has tried to start programs: a run with `building` may help. */
 bool runner_wants_build(const struct runner *r);
+/* false: its driver does not start inside the layers, and it runs without them. */
+bool runner_is_confined(const struct runner *r);
 bool runner_run(struct runner *r, bool hash_outputs, struct arena *a, struct runner_answer *out,
                 struct error *err);
 bool runner_time(struct runner *r, int cold, int warm, struct arena *a, struct runner_answer *out,

@@ -56,7 +56,7 @@ static bool start_and_load(struct stage *st, struct arena *a, struct task *out, 
     st->oracle = NULL;
     if (!oracle_start(&config, &st->oracle, err))
         return false;
-    if (!held && st->device.kind == DEVICE_CUDA)
+    if (st->device.kind == DEVICE_CUDA)
         oracle_ready(st->oracle, st->load.device); /* before others have to wait for it */
     if (!workshop_lease(st, err))
         return false;

@@ -41,8 +41,8 @@ struct scene {
     struct tools tools;
     const char *python; /* NULL: none */
     int64_t until_ms;
-    pid_t gpu_pid, nvrtc_pid;
-    int gpu_fd, nvrtc_fd;
+    pid_t gpu_pid, confined_pid, nvrtc_pid;
+    int gpu_fd, confined_fd, nvrtc_fd;
 };
 
 struct probe {
@@ -426,6 +426,21 @@ static void look_at_disk(const struct scene *s, struct arena *a, struct check *c
     c->more = json_pack("{s:f, s:f}", "free_bytes", runs, "free_memory_bytes", shared);
 }
 
+/* What a GPU's driver says inside the layers: NULL, that it starts; "", that there is none. */
+static const char *closed_driver(const struct scene *s, struct arena *a)
+{
+    const char *out = probe_collect(s->confined_pid, s->confined_fd, s->until_ms, a).data;
+    const char *why = answer_line(out, "closed "), *layers = answer_line(out, "layers ");
+
+    if (answer_line(out, "opened"))
+        return NULL;
+    if (why || layers)
+        return arena_strndup(a, why ? why : layers, strcspn(why ? why : layers, "\n"));
+    if (access("/dev/nvidiactl", F_OK) != 0)
+        return ""; /* no GPU */
+    return answer_line(out, "no libcuda") ? "libcuda is not found there" : "it does not answer";
+}
+
 /* Which layers hold around a candidate's processes, by trying them. */
 static void look_at_layers(const struct scene *s, struct arena *a, struct check *c)
 {
@@ -437,19 +452,25 @@ static void look_at_layers(const struct scene *s, struct arena *a, struct check 
         arena_printf(a, "%s%s%s%s", r.seccomp ? "seccomp" : "no seccomp",
                      r.landlock_abi ? ", " : ", no ", r.landlock_abi ? landlock : "Landlock",
                      r.mount ? ", private root and namespaces" : ", no namespaces");
-    const char *missing = confine_missing(&r, a);
+    const char *missing = confine_missing(&r, a), *closed = closed_driver(s, a);
 
-    (void)s;
     if (!entered)
         text = arena_printf(a, "%s (%s)", text, err.text);
+    if (!closed)
+        text = arena_printf(a, "%s; CUDA starts inside", text);
+    else if (*closed)
+        text = arena_printf(
+            a, "%s; CUDA does not start inside (%s): on the GPU tasks and kernels run outside",
+            text, closed);
     if (confine_holds_files(&r))
         set_ok(c, text, NULL, NULL);
     else
         set_missing(c, text,
                     "a ModelNew is run only with --trust; .cu candidates are not affected");
-    c->more = json_pack("{s:b, s:i, s:b, s:b, s:b, s:s}", "seccomp", r.seccomp, "landlock",
+    c->more = json_pack("{s:b, s:i, s:b, s:b, s:b, s:s, s:b}", "seccomp", r.seccomp, "landlock",
                         r.landlock_abi, "private_root", r.mount, "network_namespace", r.net,
-                        "holds_files", confine_holds_files(&r), "not_held", missing ? missing : "");
+                        "holds_files", confine_holds_files(&r), "not_held", missing ? missing : "",
+                        "cuda_inside", !closed);
 }
 
 static const struct probe_row probes[] = {
@@ -531,6 +552,8 @@ bool probe_machine(const struct probe_request *req, struct arena *a, json_t **re
     (void)err;
     find_tools(&scene, a);
     scene.gpu_pid = probe_fork(probe_gpus, NULL, &scene.gpu_fd);
+    scene.confined_pid =
+        probe_fork(probe_confined_gpu, getenv("LD_LIBRARY_PATH"), &scene.confined_fd);
     scene.nvrtc_pid = -1;
     if (scene.tools.nvrtc)
         scene.nvrtc_pid = probe_fork(probe_nvrtc, scene.tools.nvrtc, &scene.nvrtc_fd);

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "confine/confine.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -164,6 +165,60 @@ void probe_gpus(int fd, const char *unused)
     probe_nvml(fd);
     probe_driver(fd);
     dprintf(fd, "end\n");
+}
+
+/* A context, inside the layers that a runner and an oracle have: "opened", or why not. */
+static _Noreturn void open_confined(const struct confine_policy *p, const struct proc_birth *birth,
+                                    int fd)
+{
+    const int keep[] = {fd, -1};
+    struct confine_report report;
+    struct error err = {0};
+    void *lib, *context = NULL;
+    int (*init)(unsigned) = NULL, (*retain)(void **, int) = NULL;
+    int code = 0;
+
+    if (!confine_enter(p, birth, keep, &report, &err)) {
+        dprintf(fd, "layers %s\n", err.text);
+        _exit(0);
+    }
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* as after exec */
+    lib = dlopen("libcuda.so.1", RTLD_NOW);
+    if (lib) {
+        LOOKUP(lib, init, "cuInit");
+        LOOKUP(lib, retain, "cuDevicePrimaryCtxRetain");
+    }
+    if (init && retain && (code = init(0)) == 0 && (code = retain(&context, 0)) == 0)
+        dprintf(fd, "opened\n");
+    else if (!init || !retain)
+        dprintf(fd, "no libcuda\n");
+    else
+        dprintf(fd, "closed CUDA says %d\n", code);
+    _exit(0);
+}
+
+void probe_confined_gpu(int fd, const char *libraries)
+{
+    struct confine_place place = {.cuda = true};
+    struct confine_policy p;
+    struct arena *a = arena_new();
+    struct proc_birth birth;
+    pid_t pid;
+
+    confine_role(&p, ROLE_RUNNER, &place, a);
+    for (const char *at = libraries; at && *at;) {
+        size_t len = strcspn(at, ":");
+
+        confine_allow(&p, arena_strndup(a, at, len), CONFINE_READ);
+        at += len + (at[len] == ':');
+    }
+    pid = confine_fork(&p, &birth);
+    if (pid == 0)
+        open_confined(&p, &birth, fd);
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    dprintf(fd, "end\n");
+    arena_free(a);
 }
 
 void probe_nvrtc(int fd, const char *library)
