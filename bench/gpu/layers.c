@@ -2,11 +2,11 @@
 /*
  * layers.c - starts a program inside some of the layers of src/confine, to find out what a driver needs.
  *
- *     layers [-nclsr] [--role guest] [--program P] [--read P]... [--write P]... [--device P]... [--permit NR]... -- PROGRAM...
+ *     layers [-nclsr] [--role guest] [--program P] [--read P]... [--write P]... [--own P]... [--device P]... [--permit NR]... -- PROGRAM...
  *
  * -n namespaces, -c capabilities and no_new_privs, -l Landlock, -s system calls, -r limits; none of them: plain.
  * -X no socket at all.
- * --permit takes a call off the filter. bench/gpu/layers.py drives it and has the compile line.
+ * --own: may be written, and what was written there may be run. --permit takes a call off the filter. bench/gpu/layers.py drives it and has the compile line.
  */
 #include "../../src/confine/filter.c"
 
@@ -141,7 +141,9 @@ int main(int argc, char **argv)
         return 2;
     confine_role(&policy, role, &place, a);
     for (size_t k = 0; k < n; k += 2)
-        confine_allow(&policy, more[k + 1], CONFINE_READ | (more[k][2] == 'd' ? CONFINE_DEVICE : more[k][2] == 'w' ? CONFINE_WRITE : CONFINE_EXECUTE));
+        confine_allow(&policy, more[k + 1],
+                      CONFINE_READ | (more[k][2] == 'd' ? CONFINE_DEVICE : more[k][2] == 'w' ? CONFINE_WRITE : CONFINE_EXECUTE) |
+                          (more[k][2] == 'o' ? CONFINE_WRITE : 0U));
     if (!layer['n'])
         policy.off |= CONFINE_NAMESPACES;
     pid = confine_fork(&policy, &birth);

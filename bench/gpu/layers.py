@@ -7,6 +7,8 @@
 
 Each layer alone and all together; the calls that fail there and not outside; then what failed is allowed, one round after another,
 until CUDA starts; then each addition is taken away again to see whether it was needed. The same with PyTorch as a guest.
+
+    bench/gpu/layers.py FOLDER oracle     instead: what an oracle does (bench/gpu/oracle_steps.py), with all layers and without one of them
 """
 
 from __future__ import annotations
@@ -129,7 +131,33 @@ def ask_peers(base: list[str], known: set[str]) -> None:
         exporter.wait()
 
 
+def ask_oracle(python: str) -> int:
+    """An oracle's steps inside the layers of its role, several sets beside each other; then, where one fails, what it lacks."""
+    steps = Path(__file__).resolve().parent / "oracle_steps.py"
+    started = []
+    for layers in ("", "nclsr", "clsr", "ncsr"):
+        own = tempfile.mkdtemp()
+        environ = {"PATH": os.environ["PATH"], "TMPDIR": own, "HOME": own, "USER": "cutegen", "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", "")}
+        role = ["--role", "oracle", "--program", python, "--own", own, "--read", str(steps)]
+        command = [python, "-I", "-B", "-u", str(steps)]
+        inside = [LAYERS, "-" + layers, *role, "--", *command] if layers else command
+        started.append((layers, role, command, subprocess.Popen(inside, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)))
+    failed = []
+    for layers, role, command, process in started:
+        out, _ = process.communicate()
+        say(f"oracle -{layers or ' (plain)'}: exit {process.returncode}")
+        print("      " + out.strip().replace("\n", "\n      ")[-3000:], flush=True)
+        if process.returncode and layers:
+            failed.append((layers, role, command))
+    known = traced(failed[0][2]) if failed else set()
+    for layers, role, command in failed:
+        find_needs("oracle", role, command, known, layers)
+    return 1 if failed else 0
+
+
 def main() -> int:
+    if sys.argv[2:] == ["oracle"]:
+        return ask_oracle(shutil.which("python3") or sys.executable)
     python = shutil.which("python3") or sys.executable
     base = ["--program", SMALL[0]]
     say(f"plain: {start(SMALL)}")

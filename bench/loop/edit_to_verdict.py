@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""From an edit to its verdict on simt, two builds of cutegen beside each other.
+"""From an edit to its verdict, two builds of cutegen beside each other.
 
-    bench/loop/edit_to_verdict.py BEFORE AFTER OUT.md [ROUNDS]
+    [DEVICE=cuda:0] [ONLY=gate] bench/loop/edit_to_verdict.py BEFORE AFTER OUT.md [ROUNDS]
 
-BEFORE and AFTER are source trees with a build in build/release; what they judge are AFTER's kernels. Each build has a warm server
+BEFORE and AFTER are source trees with a build in build/release, or unpacked tarballs; what they judge are this tree's kernels. Each build has a warm server
 of its own. A round edits every kernel in every way and has both builds judge it, one after the other, the order changing from
 round to round: what disturbs the machine meets both. Beside the time on the clock stands the CPU time, of the command and of what the
 server lent it, which a busy machine disturbs far less. ROUNDS: 7. Ways to edit: a comment with a new number among the device
@@ -12,6 +12,7 @@ code (kernel), one in the plan (plan), none (unchanged). Standard library only.
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import resource
@@ -25,6 +26,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 CASES = [("pointwise (swish)", "examples/swish.py", "examples/kernels/swish.cu"), ("gate", "tests/cheats/tasks/gate.py", "tests/cheats/honest.cu")]
+CASES = [case for case in CASES if os.environ.get("ONLY", "") in case[0]]
+DEVICE = os.environ.get("DEVICE", "simt")
 WAYS = {"kernel": "#ifdef CUTEGEN_DEVICE\n", "plan": "#ifdef CUTEGEN_HOST\n", "unchanged": ""}
 
 
@@ -32,8 +35,11 @@ class Build:
     def __init__(self, tree: str, work: Path) -> None:
         self.tree = Path(tree).resolve()
         places = {name: str(work / name.lower()) for name in ("CUTEGEN_CACHE", "CUTEGEN_RUNS", "CUTEGEN_RUNTIME")}
-        self.env = {**os.environ, **places, "CUTEGEN_HOME": str(self.tree), "CUTEGEN_SERVER": "yes"}
-        self.program = str(self.tree / "build" / "release" / "src" / "cutegen")
+        self.env = {**os.environ, **places, "CUTEGEN_SERVER": "yes"}
+        self.program = str(self.tree / "bin" / "cutegen")
+        if not Path(self.program).exists():
+            self.env["CUTEGEN_HOME"] = str(self.tree)
+            self.program = str(self.tree / "build" / "release" / "src" / "cutegen")
 
     def lent_cpu(self) -> dict[int, float]:
         """CPU seconds so far of the server's processes."""
@@ -48,7 +54,7 @@ class Build:
         """(seconds, CPU seconds)"""
         lent, own = self.lent_cpu(), resource.getrusage(resource.RUSAGE_CHILDREN)
         begin = time.monotonic()
-        command = [self.program, "eval", str(ROOT / task), str(kernel), "--device", "simt", "--json"]
+        command = [self.program, "eval", str(ROOT / task), str(kernel), "--device", DEVICE, "--json"]
         done = subprocess.run(command, env=self.env, capture_output=True, text=True, check=False)
         seconds = time.monotonic() - begin
         if '"verdict": "pass"' not in done.stdout and '"verdict":"pass"' not in done.stdout:
@@ -81,9 +87,9 @@ def main() -> int:
         work = Path(folder)
         builds = [Build(tree, work / str(k)) for k, tree in enumerate((before, after))]
         try:
-            for _, task, kernel in CASES:
-                for build in builds:  # warm: the first judgement is not counted
-                    build.judge(task, ROOT / kernel)
+            for _, task, kernel in CASES:  # warm: the first judgement is not counted
+                with concurrent.futures.ThreadPoolExecutor() as pool:
+                    list(pool.map(lambda build: build.judge(task, ROOT / kernel), builds))
             for turn in range(rounds):
                 for name, task, kernel in CASES:
                     source = (ROOT / kernel).read_text()

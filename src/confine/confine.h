@@ -32,7 +32,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { CONFINE_MAX_PATHS = 128 };
+enum { CONFINE_MAX_PATHS = 192 };
 
 /* What may be done beneath a path. Code may be mapped from whatever may be read. */
 enum confine_right {

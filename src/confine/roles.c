@@ -18,6 +18,9 @@
 #define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 
+/* Of a policy, for what callers add: a large machine has dozens of buses. */
+enum { LEFT_FREE = 64 };
+
 static const struct role {
     const char *name;
     bool fork;           /* starts programs */
@@ -130,7 +133,7 @@ static void allow_buses(struct confine_policy *p, struct arena *a)
     struct dirent *e;
 
     while (d && (e = readdir(d)))
-        if (strncmp(e->d_name, "pci", 3) == 0 && p->paths + 24 < CONFINE_MAX_PATHS)
+        if (strncmp(e->d_name, "pci", 3) == 0 && p->paths + LEFT_FREE < CONFINE_MAX_PATHS)
             confine_allow(p, path_join(a, "/sys/devices", e->d_name), CONFINE_READ);
     if (d)
         closedir(d);

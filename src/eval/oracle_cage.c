@@ -121,12 +121,25 @@ static const char *const *environment(struct arena *a)
     return out;
 }
 
+/* As Triton chooses, for torch.compile: CC, or what is on the path. NULL: none. */
+static const char *compiler(struct arena *a)
+{
+    static const char *const names[] = {"gcc", "cc", "clang"};
+    const char *found = getenv("CC");
+
+    found = found && *found ? path_find_program(a, found) : NULL;
+    for (size_t i = 0; !found && i < ARRAY_LEN(names); i++)
+        found = path_find_program(a, names[i]);
+    return found;
+}
+
 void oracle_confine(const struct oracle_config *config, const char *script, const char *errors,
                     struct arena *a, struct oracle_cage *c, struct proc_spec *spec)
 {
     const char *package = strchr(script, '/') ? folder_of(path_from_here(a, script), a) : NULL;
     const char *const read[] = {package ? package : errors, package ? errors : NULL, NULL};
     struct confine_place place = {.program = path_from_here(a, spec->argv[0]),
+                                  .compiler = compiler(a),
                                   .read = read,
                                   .cuda = config->cuda,
                                   .network = config->task_network};
