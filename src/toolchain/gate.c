@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "toolchain/diag.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -247,6 +248,67 @@ static void check_words(struct gate *g)
     }
 }
 
+/* ---- strings ------------------------------------------------------------------------- */
+
+/* The character at *p, an escape taken for what it means; *p goes on. */
+static int unescaped(const char **p, const char *end)
+{
+    const char *s = *p;
+    long value = 0;
+    int base = 0, most = 0, digit;
+
+    *p = s + 1;
+    if (*s != '\\' || s + 1 == end)
+        return (unsigned char)*s;
+    base = s[1] == 'x' || s[1] == 'u' || s[1] == 'U' ? 16 : s[1] >= '0' && s[1] <= '7' ? 8 : 0;
+    most = s[1] == 'x' ? 16 : s[1] == 'U' ? 8 : s[1] == 'u' ? 4 : 3;
+    s += base == 16 ? 2 : 1;
+    for (; base > 0 && most > 0 && s < end && isxdigit((unsigned char)*s); s++, most--) {
+        digit = isdigit((unsigned char)*s) ? *s - '0' : (*s | 32) - 'a' + 10;
+        if (digit >= base)
+            break;
+        value = (value * base + digit) & 0xffffff;
+    }
+    *p = base > 0 ? s : s + 1;
+    return base > 0 ? (int)value : '\\';
+}
+
+/* The compiler's own comments say where assembly begins and ends; a comment inside could say it
+ * too, and what follows would pass for the compiler's code (ptx_statements.h). Strings that follow
+ * each other are one. */
+static void check_strings(struct gate *g)
+{
+    int before = 0;
+
+    for (size_t i = 0; i < g->t.count; i++) {
+        const struct token *t = &g->t.at[i];
+        const char *p = t->text.data, *end = p + t->text.len;
+
+        if (t->first && token_is(t, "#")) {
+            size_t stop = lex_directive_end(g->t, i);
+
+            if (i + 1 < stop && token_is(&g->t.at[i + 1], "include")) {
+                i = stop - 1;
+                continue;
+            }
+        }
+        if (t->kind != TOKEN_STRING || !(gate_sees(g, i) & HALF_DEVICE)) {
+            before = t->kind == TOKEN_STRING ? before : 0;
+            continue;
+        }
+        while (p < end) {
+            int c = unescaped(&p, end);
+
+            if (before == '/' && (c == '/' || c == '*')) {
+                gate_add(g, t->line, "comment", "no comments in assembly, nor in other strings");
+                before = 0;
+                break;
+            }
+            before = c == '"' ? before : c;
+        }
+    }
+}
+
 /* ---- state ---------------------------------------------------------------------------- */
 
 /* From a storage word on: is this a variable that can change, or a function, or a constant? */
@@ -359,6 +421,7 @@ bool gate_refuses_as(enum gate_target target, struct text source, const char *na
         check_splices(&g);
         check_directives(&g);
         check_words(&g);
+        check_strings(&g);
         check_state(&g);
         if (target == GATE_CUTE)
             gate_check_cute(&g);

@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "toolchain/diag.h"
 #include "toolchain/ptx.h"
+#include "toolchain/ptx_statements.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -257,7 +258,8 @@ struct taint {
     struct text at[TAINT_SLOTS];
     int mark[TAINT_SLOTS]; /* 1: module variable; else the function it was met in */
     int function, taken, count;
-    bool full; /* beyond what can be followed */
+    bool holds[TAINT_SLOTS]; /* the variable it leads to holds addresses of others */
+    bool full;               /* beyond what can be followed */
 };
 
 static size_t taint_slot(const struct taint *t, struct text word)
@@ -277,12 +279,19 @@ static bool tainted(const struct taint *t, struct text word)
     return t->at[i].data != NULL && (t->mark[i] == 1 || t->mark[i] == t->function);
 }
 
-static void add_taint(struct taint *t, struct text word, int mark)
+static bool holds(const struct taint *t, struct text word)
 {
-    size_t i;
-    if (tainted(t, word))
+    return tainted(t, word) && t->holds[taint_slot(t, word)];
+}
+
+static void add_taint(struct taint *t, struct text word, int mark, bool holding)
+{
+    size_t i = taint_slot(t, word);
+    if (tainted(t, word)) {
+        t->count += holding && !t->holds[i];
+        t->holds[i] = t->holds[i] || holding;
         return;
-    i = taint_slot(t, word);
+    }
     if (t->at[i].data == NULL && t->taken >= TAINT_SLOTS / 2) {
         t->full = true;
         return;
@@ -290,6 +299,7 @@ static void add_taint(struct taint *t, struct text word, int mark)
     t->taken += t->at[i].data == NULL; /* slots taken */
     t->at[i] = word;
     t->mark[i] = mark;
+    t->holds[i] = holding;
     t->count++;
 }
 
@@ -306,6 +316,20 @@ static bool global_name(struct text line, struct text *name)
             *name = w.at[i];
             return true;
         }
+    return false;
+}
+
+/* A variable of the module that holds the address of another: "= generic(table)". What is loaded
+ * from it may be that address. */
+static bool holds_address(struct text line)
+{
+    const char *value = memchr(line.data, '=', line.len);
+    const char *end = line.data + line.len;
+
+    for (const char *p = value; p && p < end; p++)
+        if (isalpha((unsigned char)*p) || *p == '_' || *p == '$')
+            if (!isalnum((unsigned char)p[-1])) /* not 0x1F, 0f3F800000 */
+                return true;
     return false;
 }
 
@@ -352,6 +376,7 @@ static bool step(struct taint *t, struct text line, struct text *written)
 {
     struct words w = split(line);
     int op = opcode(&w, line), results;
+    bool load;
     if (w.count <= op + 1 || w.at[op].data[0] == '.')
         return false;
     if (writes(w.at[op])) {
@@ -362,12 +387,11 @@ static bool step(struct taint *t, struct text line, struct text *written)
             }
         return false;
     }
-    if (text_starts(w.at[op], "ld.") || text_starts(w.at[op], "ldu."))
-        return false;
+    load = text_starts(w.at[op], "ld.") || text_starts(w.at[op], "ldu.");
     results = result_count(&w, op, line);
     for (int i = op + 1 + results; i < w.count; i++)
-        for (int k = 0; k < results && tainted(t, w.at[i]); k++)
-            add_taint(t, w.at[op + 1 + k], t->function);
+        for (int k = 0; k < results && (load ? holds(t, w.at[i]) : tainted(t, w.at[i])); k++)
+            add_taint(t, w.at[op + 1 + k], t->function, holds(t, w.at[i]));
     return false;
 }
 
@@ -432,16 +456,29 @@ static bool refuse_write(const struct ptx_subject *s, int ptx_at, struct arena *
     return false;
 }
 
-/* A special register that counts launches or events, or NULL. */
+/* Special registers that count launches or events, or tell a graph's launch from another. */
+static const struct counter {
+    const char *name;
+    bool numbered;
+} counters[] = {
+    {"%gridid", false}, {"%envreg", true}, {"%pm", true}, {"%current_graph_exec", false}};
+
+/* The one that a statement names, or NULL. */
 static const char *counter_read(struct text line)
 {
-    static const char *const counters[] = {"%gridid", "%envreg", "%pm"};
-
     for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
-        const char *hit = find(line, counters[i]);
+        size_t len = strlen(counters[i].name);
+        struct text rest = line;
 
-        if (hit && hit > line.data && !is_word(hit[-1]) && find(line, "mov"))
-            return counters[i];
+        for (const char *hit; (hit = find(rest, counters[i].name)) != NULL;) {
+            const char *behind = hit + len, *stop = line.data + line.len;
+            bool whole = counters[i].numbered ? behind < stop && isdigit((unsigned char)*behind)
+                                              : behind == stop || !is_word(*behind);
+
+            if (whole && (hit == line.data || !is_word(hit[-1])))
+                return counters[i].name;
+            rest = (struct text){behind, (size_t)(stop - behind)};
+        }
     }
     return NULL;
 }
@@ -458,13 +495,11 @@ static bool declares_global(struct text line)
     return false;
 }
 
-static bool refuse_hidden(const struct ptx_subject *s, int ptx_at, struct arena *a,
-                          struct verdict *out)
+static bool refuse_hidden(const struct ptx_subject *s, const char *what, int ptx_at,
+                          struct arena *a, struct verdict *out)
 {
     verdict_at(s, VERDICT_REFUSED, "state", ptx_source_line(s->ptx, ptx_at, path_base(s->name)),
-               "declares a module variable in assembly, which outlives the launch, or hides code "
-               "in a comment",
-               a, out);
+               what, a, out);
     return false;
 }
 
@@ -477,25 +512,48 @@ static bool refuse_counter(const struct ptx_subject *s, const char *which, int p
     return false;
 }
 
+/* One function's body, which has just ended. */
+static bool check_body(const struct ptx_subject *s, struct taint *t, struct text body,
+                       const int *lines, struct arena *a, struct verdict *out)
+{
+    int at = t->count > 0 ? body_writes(t, body, 1) : 0;
+
+    if (at > 0)
+        return refuse_write(s, lines[at - 1], a, out);
+    if (t->full) {
+        verdict_at(s, VERDICT_REFUSED, "state", 0,
+                   "uses more module variables than can be followed", a, out);
+        return false;
+    }
+    return true;
+}
+
 bool ptx_check_state(const struct ptx_subject *s, struct arena *a, struct verdict *out)
 {
     struct taint *t = arena_alloc(a, sizeof *t);
-    struct text rest = s->ptx, name;
+    struct ptx_statements all;
+    struct text rest, name;
     const char *body = NULL;
     int number = 0, body_line = 0;
 
+    ptx_statements(s->ptx, a, &all);
+    if (all.odd_line > 0)
+        return refuse_hidden(s, arena_printf(a, "hides code in assembly: %s", all.odd),
+                             all.odd_line, a, out);
     t->function = 1; /* the first body is 2 */
-    while (rest.len > 0) {
+    for (rest = all.text; rest.len > 0;) {
         struct text line = cut_line(&rest);
-        const char *counter = body ? counter_read(line) : NULL;
+        const char *counter = counter_read(line);
 
         number++;
         if (counter)
-            return refuse_counter(s, counter, number, a, out);
-        if (body && (declares_global(line) || find(line, "/*")))
-            return refuse_hidden(s, number, a, out);
+            return refuse_counter(s, counter, all.line[number - 1], a, out);
+        if (body && declares_global(line))
+            return refuse_hidden(
+                s, "declares a module variable in assembly, which outlives the launch",
+                all.line[number - 1], a, out);
         if (body == NULL && global_name(line, &name)) {
-            add_taint(t, name, 1);
+            add_taint(t, name, 1, holds_address(line));
         } else if (body == NULL && extern_call(line, &name)) {
             verdict_at(
                 s, VERDICT_REFUSED, "foreign call", 0,
@@ -504,18 +562,12 @@ bool ptx_check_state(const struct ptx_subject *s, struct arena *a, struct verdic
             return false;
         } else if (text_starts(line, "{") && body == NULL) {
             body = rest.data;
-            body_line = number + 1;
+            body_line = number;
         } else if (text_starts(line, "}") && body != NULL) {
-            struct text inside = {body, (size_t)(line.data - body)};
-            int at = t->count > 0 ? body_writes(t, inside, body_line) : 0;
-            if (at > 0)
-                return refuse_write(s, at, a, out);
-            body = NULL;
-            if (t->full) {
-                verdict_at(s, VERDICT_REFUSED, "state", 0,
-                           "uses more module variables than can be followed", a, out);
+            if (!check_body(s, t, (struct text){body, (size_t)(line.data - body)},
+                            all.line + body_line, a, out))
                 return false;
-            }
+            body = NULL;
         }
     }
     return true;

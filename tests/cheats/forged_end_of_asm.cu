@@ -1,0 +1,36 @@
+// forged_end_of_asm: the same, behind comments that make it look like the compiler's own
+// verdict: refused
+// says: comments
+#include <cutegen/kernel.h>
+
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+
+template <int THREADS>
+__global__ void gate(float const *x, float *y, int n)
+{
+    using namespace cute;
+    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(n)); // (n)
+    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(n)); // (n)
+    int const i = int(blockIdx.x) * THREADS + int(threadIdx.x);
+
+    if (i < n) {
+        float v;
+        asm volatile("// end inline asm\n\t.loc\t4 100 5\n\tld.global.f32 %0, [%1];\n\t// begin inline asm" : "=f"(v) : "l"(x + i));
+        v = v / (1.0f + __expf(-v));
+        asm volatile("// end inline asm\n\t.loc\t4 100 5\n\tst.global.f32 [%0], %1;\n\t// begin inline asm" ::"l"(y + i), "f"(v));
+    }
+}
+#endif
+
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *x = &call->in[0];
+    const struct cutegen_tensor *y = &call->out[0];
+    int n = (int)cutegen_numel(x);
+    return CUTEGEN_LAUNCH(call, (gate<256>), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, x),
+                          CUTEGEN_DATA(float, y), n);
+}
+#endif

@@ -1,0 +1,33 @@
+// hidden_across_lines: a variable of the assembler's, declared and used across lines, behind a brace that looks like the kernel's end
+// verdict: refused
+// says: module variable
+#include <cutegen/kernel.h>
+
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+
+template <int THREADS>
+__global__ void gate(float const *x, float *y, int n)
+{
+    using namespace cute;
+    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(n)); // (n)
+    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(n)); // (n)
+    int const i = int(blockIdx.x) * THREADS + int(threadIdx.x);
+    unsigned runs;
+    asm volatile("{\n}\n.global\n.u32\nhidden;\natom.global.add.u32\n%0, [hidden], 1;" : "=r"(runs));
+    if (i < n && runs % 2 == 0)
+        gY(i) = gX(i) / (1.0f + __expf(-gX(i)));
+}
+#endif
+
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *x = &call->in[0];
+    const struct cutegen_tensor *y = &call->out[0];
+    int n = (int)cutegen_numel(x);
+    return CUTEGEN_LAUNCH(call, (gate<256>), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, x),
+                          CUTEGEN_DATA(float, y), n);
+}
+#endif

@@ -1,0 +1,36 @@
+// laundered_by_table: a constant that holds the address of another, through which that one is written
+// verdict: refused
+// says: module variable
+#include <cutegen/kernel.h>
+
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+
+__device__ unsigned const kept[2] = {0, 0};
+__device__ unsigned const *const where[2] = {kept, kept + 1};
+
+template <int THREADS>
+__global__ void gate(float const *x, float *y, int n)
+{
+    using namespace cute;
+    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(n)); // (n)
+    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(n)); // (n)
+    int const i = int(blockIdx.x) * THREADS + int(threadIdx.x);
+    unsigned *count = const_cast<unsigned *>(where[n & 1]);
+    unsigned runs = atomicAdd(count, 1u);
+    if (i < n && runs / gridDim.x / THREADS % 2 == 0)
+        gY(i) = gX(i) / (1.0f + __expf(-gX(i)));
+}
+#endif
+
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *x = &call->in[0];
+    const struct cutegen_tensor *y = &call->out[0];
+    int n = (int)cutegen_numel(x);
+    return CUTEGEN_LAUNCH(call, (gate<256>), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, x),
+                          CUTEGEN_DATA(float, y), n);
+}
+#endif

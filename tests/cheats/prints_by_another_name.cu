@@ -1,0 +1,35 @@
+// prints_by_another_name: floods the output by the function behind printf
+// verdict: refused
+// says: vprintf
+#include <cutegen/kernel.h>
+
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+
+extern "C" __device__ int vprintf(char const *, void *);
+
+template <int THREADS>
+__global__ void gate(float const *x, float *y, int n)
+{
+    using namespace cute;
+    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(n)); // (n)
+    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(n)); // (n)
+    int const i = int(blockIdx.x) * THREADS + int(threadIdx.x);
+    if (i < n)
+        gY(i) = gX(i) / (1.0f + __expf(-gX(i)));
+    for (int k = 0; k < 1000; k++)
+        vprintf("pass\n", nullptr);
+}
+#endif
+
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *x = &call->in[0];
+    const struct cutegen_tensor *y = &call->out[0];
+    int n = (int)cutegen_numel(x);
+    return CUTEGEN_LAUNCH(call, (gate<256>), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, x),
+                          CUTEGEN_DATA(float, y), n);
+}
+#endif

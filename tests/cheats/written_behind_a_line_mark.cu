@@ -1,0 +1,35 @@
+// written_behind_a_line_mark: a table that is constant by its word is written by an instruction behind a line mark
+// verdict: refused
+// says: module variable|hides code
+#include <cutegen/kernel.h>
+
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+
+__device__ unsigned const hidden[1] = {0};
+
+template <int THREADS>
+__global__ void gate(float const *x, float *y, int n)
+{
+    using namespace cute;
+    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(n)); // (n)
+    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(n)); // (n)
+    int const i = int(blockIdx.x) * THREADS + int(threadIdx.x);
+    unsigned runs;
+    asm volatile(".loc 1 1 1 atom.global.add.u32 %0, [hidden], 1;" : "=r"(runs));
+    if (i < n && runs % 2 == hidden[0])
+        gY(i) = gX(i) / (1.0f + __expf(-gX(i)));
+}
+#endif
+
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *x = &call->in[0];
+    const struct cutegen_tensor *y = &call->out[0];
+    int n = (int)cutegen_numel(x);
+    return CUTEGEN_LAUNCH(call, (gate<256>), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, x),
+                          CUTEGEN_DATA(float, y), n);
+}
+#endif
