@@ -210,7 +210,7 @@ static bool write_kernel(struct writing *w, const struct node *n)
 
     if (items == 0)
         return true;
-    if (scan && n->t.dims)
+    if (scan && n->t.dims && n->t.shape[scan_dim(n)] > 0)
         items /= n->t.shape[scan_dim(n)];
     ok = scan ? write_scan(k) : write_map(k);
     team = scan ? 1 : team_for(k, items);

@@ -66,7 +66,7 @@ static bool add(struct graph *p, const struct node *n, struct arena *a, const ch
     if (!expands(n))
         return true;
     result = json_array_get(made, (size_t)(n->id >> 20));
-    if (!json_object_get(result, "node")) {
+    if (!json_object_get(result, "node") || !graph_node(p, graph_id(result))) {
         *why = arena_printf(a, "%s: a result that its body does not make", n->op);
         return false;
     }

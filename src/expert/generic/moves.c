@@ -89,7 +89,7 @@ static const char *bounds(struct kernel *k, const char *text, const char *i, int
 /* Sizes of padding stand innermost dimension first, left and right. */
 static const char *padded(struct kernel *k, const struct node *n, const struct coords *at)
 {
-    const struct node *x = graph_arg(k->in->g, n, 0);
+    const struct node *x = graph_first(k->in->g, n);
     const json_t *pads = json_object_get(json_array_get(n->args, 1), "ints");
     const json_t *fill = graph_arg_json(n, 2, "value");
     struct coords p = *at;
@@ -98,7 +98,7 @@ static const char *padded(struct kernel *k, const struct node *n, const struct c
 
     if (fill && !graph_number(fill, &value))
         return value_no(k, n, "a fill value that is not a number");
-    for (size_t i = 0; i < json_array_size(pads) / 2; i++) {
+    for (size_t i = 0; i < json_array_size(pads) / 2 && (int)i < x->t.dims; i++) {
         int d = x->t.dims - 1 - (int)i;
         int64_t left = json_integer_value(json_array_get(pads, 2 * i));
         int64_t right = json_integer_value(json_array_get(pads, 2 * i + 1));
@@ -116,12 +116,12 @@ static const char *padded(struct kernel *k, const struct node *n, const struct c
 static const char *edge_padded(struct kernel *k, const struct node *n, const struct coords *at,
                                bool mirror)
 {
-    const struct node *x = graph_arg(k->in->g, n, 0);
+    const struct node *x = graph_first(k->in->g, n);
     int64_t pads[MAX_DIMS];
     int count = graph_arg_ints(n, 1, "padding", pads);
     struct coords p = *at;
 
-    for (int i = 0; i < count / 2; i++) {
+    for (int i = 0; i < count / 2 && i < x->t.dims; i++) {
         int d = x->t.dims - 1 - i;
         long long last = (long long)x->t.shape[d] - 1;
         const char *j = kernel_index(k, "%s - %lld", at->at[d], (long long)pads[2 * i]);
@@ -157,7 +157,7 @@ static const char *picked(struct kernel *k, const struct node *n, const struct n
 static const char *gathered(struct kernel *k, const struct node *n, const struct coords *at)
 {
     bool rows = graph_op_is(n, "aten.embedding"), gather = graph_op_is(n, "aten.gather");
-    const struct node *x = graph_arg(k->in->g, n, 0), *index = graph_arg(k->in->g, n, rows ? 1 : 2);
+    const struct node *x = graph_first(k->in->g, n), *index = graph_arg(k->in->g, n, rows ? 1 : 2);
     int d = rows ? 0 : dim_wrap(arg_int_or(n, 1, "dim", 0), x->t.dims);
     struct coords p = *at, where = *at;
     const char *i;
@@ -182,7 +182,7 @@ static const char *gathered(struct kernel *k, const struct node *n, const struct
  * else in front. */
 static const char *indexed(struct kernel *k, const struct node *n, const struct coords *at)
 {
-    const struct node *x = graph_arg(k->in->g, n, 0), *index[MAX_DIMS] = {NULL};
+    const struct node *x = graph_first(k->in->g, n), *index[MAX_DIMS] = {NULL};
     const json_t *list = json_object_get(json_array_get(n->args, 1), "list");
     int first = -1, last = -1, count = 0, dims = 0, from;
     struct tensor shape = {.dims = 0};
@@ -227,7 +227,7 @@ static const char *indexed(struct kernel *k, const struct node *n, const struct 
 static const char *part_set(struct kernel *k, const struct node *n, const struct coords *at,
                             bool select)
 {
-    const struct node *x = graph_arg(k->in->g, n, 0), *y = graph_arg(k->in->g, n, 1);
+    const struct node *x = graph_first(k->in->g, n), *y = graph_arg(k->in->g, n, 1);
     int d = dim_wrap(arg_int_or(n, 2, "dim", 0), x->t.dims);
     int64_t size = x->t.shape[d], from = arg_int_or(n, 3, select ? "index" : "start", 0);
     int64_t step = select ? 1 : arg_int_or(n, 5, "step", 1), count = select ? 1 : y->t.shape[d];
@@ -250,7 +250,7 @@ static const char *part_set(struct kernel *k, const struct node *n, const struct
 
 static const char *diagonal_set(struct kernel *k, const struct node *n, const struct coords *at)
 {
-    const struct node *x = graph_arg(k->in->g, n, 0);
+    const struct node *x = graph_first(k->in->g, n);
     int64_t offset = arg_int_or(n, 1, "offset", 0);
     int p = dim_wrap(arg_int_or(n, 2, "dim1", -2), n->t.dims);
     int q = dim_wrap(arg_int_or(n, 3, "dim2", -1), n->t.dims);

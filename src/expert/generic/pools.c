@@ -54,7 +54,7 @@ static bool pool_read(const struct graph *g, const struct node *n, struct window
                  strncmp(op, "aten.adaptive_avg_pool", 22) == 0 ||
                  strncmp(op, "aten.mkldnn_max_pool", 20) == 0);
 
-    *p = (struct window_op){.x = known ? graph_arg(g, n, 0) : NULL};
+    *p = (struct window_op){.x = known ? graph_first(g, n) : NULL};
     if (!p->x || strstr(op, "backward"))
         return false;
     p->dims = pool[5] - '0';

@@ -88,7 +88,7 @@ static const struct reduction *reduction_find(const struct node *n)
 bool reduction_of(const struct graph *g, const struct node *n, bool reduced[MAX_DIMS],
                   int64_t *count)
 {
-    const struct node *x = graph_arg(g, n, 0);
+    const struct node *x = graph_first(g, n);
     int64_t dims[MAX_DIMS];
     int given;
 
@@ -215,7 +215,7 @@ const char *value_reduced(struct kernel *k, const struct node *n, const struct c
                           bool *mine)
 {
     const struct reduction *r = reduction_find(n);
-    const struct node *x = r ? graph_arg(k->in->g, n, 0) : NULL;
+    const struct node *x = r ? graph_first(k->in->g, n) : NULL;
 
     *mine = r && x;
     if (!*mine)
@@ -240,7 +240,7 @@ static const char *sum_closed(struct kernel *k, const struct node *n, const char
 
 static const char *multiplied(struct kernel *k, const struct node *n, const struct coords *at)
 {
-    const struct node *x = graph_arg(k->in->g, n, 0), *y = graph_arg(k->in->g, n, 1);
+    const struct node *x = graph_first(k->in->g, n), *y = graph_arg(k->in->g, n, 1);
     const char *acc = arena_printf(k->in->a, "acc%d", ++k->names), *r, *a, *b;
     bool shared = loops_shared(k);
     struct coords p = *at, q = *at;
@@ -279,7 +279,7 @@ static bool convolution_read(const struct graph *g, const struct node *n, struct
 {
     int64_t flag = 0;
 
-    *c = (struct convolution){.x = graph_arg(g, n, 0), .w = graph_arg(g, n, 1), .groups = 1};
+    *c = (struct convolution){.x = graph_first(g, n), .w = graph_arg(g, n, 1), .groups = 1};
     if (!c->x || !c->w)
         return false;
     c->dims = c->x->t.dims - 2;

@@ -50,7 +50,7 @@ static void put_step(struct kernel *k, const struct scan_op *scan, const char *v
 
 bool write_scan(struct kernel *k)
 {
-    const struct node *n = k->root, *x = graph_arg(k->in->g, n, 0);
+    const struct node *n = k->root, *x = graph_first(k->in->g, n);
     const struct scan_op *scan = scan_find(n);
     int d = n->t.dims ? scan_dim(n) : -1, mark;
     struct coords at = coordinates(k, n, d);

@@ -135,7 +135,7 @@ static const char *merge_place(struct kernel *k, const struct node *n, const str
 const char *value_sorted(struct kernel *k, const struct node *n, const struct coords *at,
                          bool *mine)
 {
-    struct sort_row r = {.x = graph_arg(k->in->g, n, 0), .at = *at};
+    struct sort_row r = {.x = graph_first(k->in->g, n), .at = *at};
     bool down = arg_int_or(n, 9, "descending", 0);
 
     *mine = sort_is_pass(n);

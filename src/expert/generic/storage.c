@@ -38,9 +38,9 @@ double storage_terms(const struct graph *g, const struct node *n)
     if (sort_is_pass(n))
         return 2 * sort_steps(n);
     if (graph_op_is(n, "aten.mm") || graph_op_is(n, "aten.bmm")) {
-        const struct node *x = graph_arg(g, n, 0);
+        const struct node *x = graph_first(g, n);
 
-        return x ? (double)x->t.shape[x->t.dims - 1] : 1;
+        return x && x->t.dims ? (double)x->t.shape[x->t.dims - 1] : 1;
     }
     if (graph_op_is(n, "aten.convolution")) {
         const struct node *w = graph_arg(g, n, 1);

@@ -108,8 +108,10 @@ int64_t arg_int_or(const struct node *n, size_t index, const char *keyword, int6
 
 int dim_wrap(int64_t dim, int dims)
 {
-    dim += dim < 0 ? (dims ? dims : 1) : 0;
-    return (int)dim;
+    int64_t last = dims > 0 ? dims - 1 : 0;
+
+    dim += dim < 0 ? last + 1 : 0;
+    return (int)(dim < 0 ? 0 : dim > last ? last : dim); /* a graph may say anything */
 }
 
 const char *operator_name(const struct node *n)
@@ -292,6 +294,8 @@ const char *value_at(struct kernel *k, const struct node *n, const struct coords
 {
     const char *key;
 
+    if (!n || n->id < 0)
+        return value_no(k, k->root, "an argument of its graph is not a tensor");
     if (n->value && strcmp(n->op, "input") != 0)
         return value_constant(k, n);
     if (strcmp(n->op, "constant") == 0)

@@ -184,7 +184,8 @@ static void place_rolled(struct kernel *k, const struct node *n, const struct no
     *out = *at;
     for (int i = 0; i < count && i < over; i++) {
         int d = dim_wrap(dims[i], x->t.dims);
-        int64_t size = x->t.shape[d], by = ((-shifts[i]) % size + size) % size;
+        int64_t size = x->t.shape[d] > 0 ? x->t.shape[d] : 1;
+        int64_t by = (size - (shifts[i] % size + size) % size) % size;
 
         if (by)
             out->at[d] =
@@ -193,7 +194,8 @@ static void place_rolled(struct kernel *k, const struct node *n, const struct no
     if (over <= 0 && count == 1) {
         struct tensor row = {.dims = 1, .shape = {tensor_numel(&x->t)}};
         struct coords flat = {{NULL}};
-        int64_t size = row.shape[0], by = ((-shifts[0]) % size + size) % size;
+        int64_t size = row.shape[0] > 0 ? row.shape[0] : 1;
+        int64_t by = (size - (shifts[0] % size + size) % size) % size;
 
         reshape_place(k, &x->t, at, &row, &flat);
         flat.at[0] =
@@ -208,9 +210,9 @@ static void place_repeated(struct kernel *k, const struct node *n, const struct 
     int skip = n->t.dims - x->t.dims;
 
     for (int d = 0; d < x->t.dims; d++) {
-        const char *i = at->at[d + skip];
+        const char *i = d + skip < 0 ? "0" : at->at[d + skip];
 
-        if (x->t.shape[d] == 1)
+        if (x->t.shape[d] == 1 || d + skip < 0)
             out->at[d] = "0";
         else if (x->t.shape[d] == n->t.shape[d + skip])
             out->at[d] = i;
@@ -226,7 +228,7 @@ static void place_diagonal(struct kernel *k, const struct node *n, const struct 
     int64_t offset = arg_int_or(n, 1, "offset", 0);
     int p = dim_wrap(arg_int_or(n, 2, "dim1", 0), x->t.dims);
     int q = dim_wrap(arg_int_or(n, 3, "dim2", 1), x->t.dims);
-    const char *last = at->at[n->t.dims - 1];
+    const char *last = n->t.dims > 0 ? at->at[n->t.dims - 1] : "0";
 
     for (int d = 0, j = 0; d < x->t.dims; d++)
         if (d != p && d != q)

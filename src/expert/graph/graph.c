@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECOND_ID = 1 << 20 }; /* added to the id of a node: its second result */
+enum { SECOND_ID = GRAPH_IDS }; /* added to the id of a node: its second result */
 
 int64_t tensor_numel(const struct tensor *t)
 {
@@ -53,6 +53,8 @@ static bool read_tensor(const json_t *obj, struct tensor *out)
 {
     int strides = 0;
 
+    if (!graph_tensor_reads(obj))
+        return false;
     out->name = json_string_or(obj, "name", "");
     out->dtype = json_string_or(obj, "dtype", "");
     if (!read_ints(json_object_get(obj, "shape"), out->shape, &out->dims))
@@ -60,7 +62,7 @@ static bool read_tensor(const json_t *obj, struct tensor *out)
     if (json_object_get(obj, "strides"))
         return read_ints(json_object_get(obj, "strides"), out->strides, &strides) &&
                strides == out->dims;
-    for (int i = out->dims, s = 1; i-- > 0; s *= (int)out->shape[i])
+    for (int64_t i = out->dims, s = 1; i-- > 0; s *= out->shape[i])
         out->strides[i] = s;
     return true;
 }
@@ -88,8 +90,12 @@ const struct node *graph_node(const struct graph *g, int id)
 
 int graph_id(const json_t *arg)
 {
-    return (int)json_integer_value(json_object_get(arg, "node")) +
-           SECOND_ID * (int)json_int_or(arg, "part", 0);
+    int64_t node = json_integer_value(json_object_get(arg, "node"));
+    int64_t part = json_int_or(arg, "part", 0);
+
+    if (node < 0 || node >= SECOND_ID || part < 0 || part >= GRAPH_PARTS)
+        return -1; /* nobody's */
+    return (int)(node + SECOND_ID * part);
 }
 
 const struct node *graph_arg(const struct graph *g, const struct node *n, size_t index)
@@ -97,6 +103,15 @@ const struct node *graph_arg(const struct graph *g, const struct node *n, size_t
     const json_t *arg = json_array_get(n->args, index);
 
     return json_object_get(arg, "node") ? graph_node(g, graph_id(arg)) : NULL;
+}
+
+const struct node *graph_first(const struct graph *g, const struct node *n)
+{
+    static const struct node missing = {
+        .id = -1, .op = "missing", .t = {.name = "", .dtype = "f32"}, .index = -1};
+    const struct node *first = graph_arg(g, n, 0);
+
+    return first ? first : &missing;
 }
 
 const json_t *graph_arg_json(const struct node *n, size_t index, const char *keyword)
@@ -227,7 +242,13 @@ bool graph_add_node(struct graph *g, const json_t *obj, struct arena *a, const c
 {
     struct node *n = &g->nodes[g->count];
     const json_t *arg = json_array_get(json_object_get(obj, "args"), 0);
+    const char *fault = graph_node_fault(g, obj);
 
+    if (fault) {
+        *why = arena_printf(a, "the graph's node %lld does not read: %s",
+                            (long long)json_int_or(obj, "id", -1), fault);
+        return false;
+    }
     *n = (struct node){.id = (int)json_int_or(obj, "id", -1),
                        .op = json_string_or(obj, "op", ""),
                        .args = json_object_get(obj, "args"),

@@ -18,6 +18,7 @@
 
 #include <jansson.h>
 
+enum { GRAPH_IDS = 1 << 20, GRAPH_PARTS = 64 }; /* numbers of nodes and of their results */
 enum { GRAPH_NODES = 4096, SIZE_CONSTANTS = 64, SIZE_TERMS = 4, SIZE_PLACES = 8 };
 
 struct tensor {
@@ -78,6 +79,9 @@ bool graph_read(const json_t *description, struct arena *a, struct graph *out, c
 /* Notes the device the kernels are for; NULL: the one every GPU can run. */
 void graph_device(struct graph *g, const struct device *device);
 
+/* Why `obj` of a description is not a node that may come next; NULL: it is one (node_check.c). */
+const char *graph_node_fault(const struct graph *g, const json_t *obj);
+bool graph_tensor_reads(const json_t *obj);
 /* Adds the node that the description has in `obj`, and one more for each further result; there must
  * be room for them. */
 bool graph_add_node(struct graph *g, const json_t *obj, struct arena *a, const char **why);
@@ -89,6 +93,9 @@ const struct node *graph_node(const struct graph *g, int id);
 int graph_id(const json_t *arg);
 /* The n-th argument as a node, or NULL when it is something else. */
 const struct node *graph_arg(const struct graph *g, const struct node *n, size_t index);
+/* The first one, which every operator has; where a graph has none, a node without a number (id < 0)
+ * that is no operator. */
+const struct node *graph_first(const struct graph *g, const struct node *n);
 /* The argument as it stands, by position or keyword; NULL: not given, or none. */
 const json_t *graph_arg_json(const struct node *n, size_t index, const char *keyword);
 bool graph_arg_int(const struct node *n, size_t index, const char *keyword, int64_t *out);
