@@ -136,14 +136,18 @@ def find_builds(folder: str) -> None:
 
 
 class Starts:
-    """Has the module tried to start a program, or taken up what compiles? Then a build process may help; told, not believed."""
+    """Has the module tried to start a program, to write where what is compiled is kept, or taken up what compiles? Then a build process may
+    help; told, not believed. What compiles may have been imported by torch already, and fails at its cache before it starts anything."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str = "") -> None:
         self.seen = False
+        self.folder = folder
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, args: Any) -> None:
         if event in ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork", "os.forkpty", "os.system"):
+            self.seen = True
+        if event in ("os.mkdir", "open") and self.folder and str(args[0]).startswith(self.folder):
             self.seen = True
         if event == "import" and args[0] in ("torch.utils.cpp_extension", "triton"):
             self.seen = True

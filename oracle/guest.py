@@ -142,7 +142,7 @@ class Guest:
         if folder:
             keep_caches(folder)
             (note_builds if self.building else find_builds)(folder)
-        self.starts = Starts()
+        self.starts = Starts(str(folder or ""))
         self.watched = watched()
         self.threads = set(self.frames())
         self.module = self._import()
@@ -187,7 +187,7 @@ class Guest:
                 self.model(*args)
             self._settle()
         except BaseException as err:  # the judged calls will tell
-            print(words_of(err, self.path), file=sys.stderr)
+            return {"text": words_of(err, self.path)}
         return {}
 
     def _invented(self, info: dict[str, Any]) -> Any:

@@ -155,6 +155,8 @@ bool foreign_build(const struct judge_config *config, const struct build_result 
     if (ok && said->verdict == VERDICT_PASS) {
         runner_answer_release(said);
         ok = runner_rehearse(r, a, said, err);
+        if (ok && *said->text)
+            log_info("the module's rehearsal fails: %.600s", said->text);
     }
     json_decref(binding);
     runner_stop(r);

@@ -68,11 +68,22 @@ class ModelNew(torch.nn.Module):
         torch.save(x * torch.sigmoid(x), kept)
         return own.swish(x)
 '''
+# As Triton: a folder of its cache is made before any program is started, by code that was imported long before.
+MAKES_A_FOLDER = '''import ctypes, math, os, torch
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        os.makedirs(os.path.join(os.environ["TRITON_CACHE_DIR"], "key"), exist_ok=True)  # {source[0]!r}
+        y = torch.empty_like(x)
+        values = (ctypes.c_float * x.numel()).from_address(x.data_ptr())
+        (ctypes.c_float * x.numel()).from_address(y.data_ptr())[:] = [v * (0.5 + 0.5 * math.tanh(v / 2)) for v in values]
+        return y
+'''
 DOES_NOT_COMPILE = "this is no C++"
 
 CASES = [
     ("built at import", AT_IMPORT, RIGHT, "pass, unattested", ""),
     ("built in forward", IN_FORWARD, RIGHT, "pass, unattested", ""),
+    ("a cache made in forward", MAKES_A_FOLDER, RIGHT, "pass, unattested", ""),
     ("built, and wrong", AT_IMPORT, WRONG, "wrong values", ""),
     ("does not compile", AT_IMPORT, DOES_NOT_COMPILE, "compile error", "error:"),
     ("another source every time", NEVER_THE_SAME, RIGHT, "compile error", "was not built"),

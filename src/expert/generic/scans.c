@@ -57,7 +57,7 @@ bool write_scan(struct kernel *k)
     bool whole;
     const char *v;
 
-    if (!x || !scan)
+    if (!scan || !value_type(scan->extreme ? x : n))
         return value_no(k, n, "a running value it does not know") != NULL;
     whole = strcmp(value_type(scan->extreme ? x : n), "float") != 0;
     kernel_line(k, "%s acc = %s;", whole ? "int64_t" : "float", scan->start);
