@@ -171,6 +171,18 @@ json_t *json_from_string(const char *s)
     return s ? json_from_text(text_of(s)) : json_null();
 }
 
+bool json_can_name(const char *path, struct error *err)
+{
+    json_t *v = json_string(path);
+
+    if (!v) {
+        error_set(err, ERROR_USE, "the name %s is not UTF-8", path);
+        return error_hint(err, "rename the file, or the folder it lies in");
+    }
+    json_decref(v);
+    return true;
+}
+
 json_t *json_error(const struct error *err)
 {
     return json_pack("{s:b, s:s, s:o, s:o}", "ok", 0, "kind",

@@ -41,6 +41,8 @@ char *json_line(const json_t *v, struct arena *a);
  * gives null. What comes from outside (paths, compilers, models) goes into JSON by these. */
 json_t *json_from_text(struct text t);
 json_t *json_from_string(const char *s);
+/* Can JSON carry it as it is? A name that is not UTF-8 it cannot: an error that says so. */
+bool json_can_name(const char *path, struct error *err);
 /* How a process of ours answers that it could not: {"ok": false, "kind", "text", "hint"}. */
 json_t *json_error(const struct error *err);
 /* NaN and infinities become strings, so that no figure is lost. */

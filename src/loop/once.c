@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "base/text.h"
+#include "base/json.h"
 #include "loop/candidate.h"
 #include "loop/state.h"
 #include "stage/stage.h"
@@ -202,6 +203,8 @@ bool loop_eval(const struct settings *given, const char *task_path, const char *
     bool ok = false;
 
     memset(out, 0, sizeof(*out));
+    if (!json_can_name(kernel_path, err))
+        return false;
     if (strlen(kernel_path) > 3 && !strcmp(kernel_path + strlen(kernel_path) - 3, ".py"))
         cand.foreign = path_absolute(a, kernel_path);
     if (!file_read(kernel_path, MAX_KERNEL_BYTES, a, &cand.source, err)) {

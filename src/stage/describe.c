@@ -59,6 +59,8 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
         .backward = s->backward,
         .import_s = s->task_deadline_s,
     };
+    if (!json_can_name(st->load.task_path, err))
+        return false;
     ok = overrides_json(s->set, &st->load.set, err);
     json_own(st->a, st->load.set);
     if (!ok || !shapes_read(st, err))

@@ -66,6 +66,11 @@ want=0 ok "and so is a candidate" '^pass' "$program" eval "$here/../cheats/tasks
 task hostile.py 'raise RuntimeError("\x1b]0;owned\x07\x1b[2J")'
 ok "control characters of a task are shown, not sent" '\\x1b\]0;owned\\x07\\x1b\[2J' "$program" describe hostile.py
 
+task "$(printf 'not\xfftext.py')"
+ok "a name that is not UTF-8 is refused, not a bug"  'is not UTF-8'  "$program" describe "$(printf 'not\xfftext.py')"
+cp "$here/../cheats/honest.cu" "$(printf 'not\xfftext.cu')"
+ok "and so is a candidate of such a name"            'is not UTF-8'  "$program" eval good.py "$(printf 'not\xfftext.cu')"
+
 task waits.py 'import time' 'time.sleep(100000)'
 ok "an import that never returns ends at its deadline, and the task is named" \
     "importing .*/waits.py took more than 2 s" "$program" describe waits.py --task-deadline 2

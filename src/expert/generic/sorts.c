@@ -144,7 +144,7 @@ const char *value_sorted(struct kernel *k, const struct node *n, const struct co
     if (k->loops || k->team > 1)
         return value_no(k, n, "a sort inside of a sum");
     r.order = is_merge(n) ? graph_arg(k->in->g, n, 1) : NULL;
-    r.dim = (int)arg_int_or(n, 9, "dim", 0);
+    r.dim = dim_wrap(arg_int_or(n, 9, "dim", 0), n->t.dims);
     r.width = arg_int_or(n, 9, "width", 16);
     r.size = n->t.shape[r.dim];
     r.before = down ? "sorts_before<true>" : "sorts_before<false>";
