@@ -8,8 +8,8 @@
 #include "loop/loop.h"
 
 #include "base/fs.h"
-#include "base/text.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "loop/candidate.h"
 #include "loop/state.h"
 #include "stage/stage.h"
