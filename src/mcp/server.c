@@ -2,8 +2,9 @@
 /* server.c - from a message to what it leads to: the methods of the protocol. */
 #include "mcp/server.h"
 
+#include "base/cpus.h"
+
 #include <string.h>
-#include <unistd.h>
 
 static const char instructions[] =
     "Verified CUDA kernels (CuTe or CUDA C++) for PyTorch modules. Begin with describe_task. Write "
@@ -15,10 +16,10 @@ static const char instructions[] =
 struct mcp *mcp_new(const struct mcp_config *config)
 {
     struct mcp *m = xmalloc(sizeof(*m));
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int cores = cpus_usable();
 
     m->config = *config;
-    m->slots = cores < 2 ? 2 : cores > 16 ? 16 : (int)cores;
+    m->slots = cores < 2 ? 2 : cores > 16 ? 16 : cores;
     pthread_mutex_init(&m->lock, NULL);
     pthread_mutex_init(&m->preparing, NULL);
     pthread_cond_init(&m->changed, NULL);

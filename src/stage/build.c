@@ -8,6 +8,7 @@
  * compiler must produce. Each step may end the build with its verdict.
  */
 #include "base/clock.h"
+#include "base/cpus.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -185,9 +186,7 @@ static void build_jobs(struct stage *st, const struct task *task, struct build_j
 
 void stage_build_many(struct stage *st, const struct task *task, struct build_job *jobs, size_t n)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-    build_jobs(st, task, jobs, n, cores > 1 ? (size_t)cores : 1);
+    build_jobs(st, task, jobs, n, (size_t)cpus_usable());
 }
 
 /* ---- a ladder ----------------------------------------------------------------- */
@@ -196,7 +195,7 @@ void stage_build_many(struct stage *st, const struct task *task, struct build_jo
 static size_t builders_ahead(const struct stage *st)
 {
     enum { LEAST_CORES = 4, BUILDER_BYTES = 2000000000 };
-    long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_AVPHYS_PAGES);
+    long cores = cpus_usable(), pages = sysconf(_SC_AVPHYS_PAGES);
     double bytes = (double)pages * (double)sysconf(_SC_PAGESIZE);
     long most = (long)(bytes / 2 / BUILDER_BYTES);
 

@@ -8,6 +8,7 @@
  */
 #include "stage/workshop.h"
 
+#include "base/cpus.h"
 #include "base/fs.h"
 #include "eval/devices.h"
 #include "expert/expert.h"
@@ -183,7 +184,7 @@ static int learn_ms(void)
 {
     enum { CORES = 4, WORTH_MS = 3000 };
 
-    return sysconf(_SC_NPROCESSORS_ONLN) >= CORES ? WORTH_MS : 0;
+    return cpus_usable() >= CORES ? WORTH_MS : 0;
 }
 
 bool stage_warm(struct stage *st, struct error *err)

@@ -194,11 +194,24 @@ static bool end_both(struct store *s, const struct queue_worker *w, const struct
             sql_run(s, err, "UPDATE workers SET jobs = jobs + 1 WHERE id = ?", "l", w->id));
 }
 
+/* Most ends wake nobody: there is nothing to claim. Whoever watches a suite is told of the last
+ * one. */
+static bool wake_after_last(struct store *s, const char *suite, struct error *err)
+{
+    int64_t left = 0;
+
+    if (!sql_int(s, 0, &left, err,
+                 "SELECT id FROM jobs WHERE suite = ? AND state IN ('leased', 'waiting') LIMIT 1",
+                 "t", suite))
+        return false;
+    return left != 0 || s->engine->wake(s, err);
+}
+
 bool job_end(struct store *s, const struct queue_worker *w, const struct job *job,
              const struct job_end *end, struct error *err)
 {
-    /* Nobody is woken: there is nothing to claim, and whoever watches a suite looks by itself. */
-    return (sql_begin(s, err) && sql_end(s, end_both(s, w, job, end, err), err)) ||
+    return (sql_begin(s, err) && sql_end(s, end_both(s, w, job, end, err), err) &&
+            wake_after_last(s, job->suite, err)) ||
            error_add(err, "storing the end of task %d of %s", job->number, job->suite);
 }
 

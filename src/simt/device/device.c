@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - the device's life, its allocations and its modules. */
+#include "base/cpus.h"
 #include "simt/check/global_shadow.h"
 #include "simt/hopper/hopper.h"
 
@@ -84,10 +85,8 @@ bool simt_open(const struct simt_config *config, struct simt **out, struct error
     struct simt *dev = xmalloc(sizeof *dev);
     dev->config = *config;
     struct simt_config *c = &dev->config;
-    if (c->threads <= 0) {
-        long n = sysconf(_SC_NPROCESSORS_ONLN);
-        c->threads = n > 0 ? (int)n : 1;
-    }
+    if (c->threads <= 0)
+        c->threads = cpus_usable();
     if (c->threads > 256)
         c->threads = 256;
     c->watchdog_ms = c->watchdog_ms > 0 ? c->watchdog_ms : 60000;
