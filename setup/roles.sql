@@ -27,7 +27,7 @@ GRANT SELECT ON ALL TABLES IN SCHEMA public TO cutegen_reader;
 
 -- What a run writes. An attempt that was cut short is begun again: its rows are replaced.
 GRANT INSERT ON blobs, tasks, runs, candidates, attempts, verdicts, findings, builds, tests, measurements, baselines,
-    profiles, acceptances, shapes, calls, messages, events, exports, budgets, workers TO cutegen_worker;
+    profiles, acceptances, shapes, calls, messages, events, exports, budgets, workers, kernels TO cutegen_worker;
 GRANT UPDATE ON runs, attempts, profiles, acceptances, calls, budgets, workers TO cutegen_worker;
 GRANT DELETE ON candidates, attempts, verdicts, findings, builds, tests, measurements, baselines, profiles, acceptances,
     shapes TO cutegen_worker;

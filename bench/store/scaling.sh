@@ -15,6 +15,7 @@
 #     task      seconds that a task took, in the middle; growth with workers is the machine's (shared caches, two threads
 #               to a core, clocks), not the queue's
 #     machine   the efficiency of as many compilers (gcc -O2) without any cutegen, where there is one
+#     cores     that were busy meanwhile; many more than workers: somebody else used the machine, and the figures are not good
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { echo "scaling.sh CUTEGEN [TASKS|auto:SECONDS [WORKERS...]]" >&2; exit 2; }
@@ -118,15 +119,15 @@ echo "# $tasks tasks of $depth optimisation steps; a task alone takes $alone s; 
 
 # ---- what the machine itself loses ----------------------------------------------------
 
-{ echo '#include <math.h>'; for i in $(seq 150); do
+{ echo '#include <math.h>'; for i in $(seq 60); do
     echo "double f$i(const double *a, int n) { double s = $i; for (int i = 0; i < n; i++) for (int j = 0; j < i % 7; j++) s += sin(a[i] * j + s) * a[j]; return s; }"
 done; } >"$top/unit.c"
 compile_alone() { taskset -c "$(core "$1")" gcc -O2 -w -c "$top/unit.c" -o "$top/unit$1.o"; }
-hardware() # seconds of one compile on each of N cores at once, three in a row
+hardware() # seconds of one compile on each of N cores at once, twice
 {
     began=$(now)
     for i in $(seq "$1"); do
-        (compile_alone "$i"; compile_alone "$i"; compile_alone "$i") &
+        (compile_alone "$i"; compile_alone "$i") &
     done
     wait
     since "$began"
@@ -136,15 +137,20 @@ one=
 
 # ---- rounds ---------------------------------------------------------------------------
 
-echo "workers seconds speedup efficiency   busy   task  machine"
+# Ticks that all cores of the machine were busy, ours and others'.
+ticks() { awk '/^cpu / { print $2 + $3 + $4 + $7 + $8 }' /proc/stat; }
+
+echo "workers seconds speedup efficiency   busy   task  machine  cores"
 first=
+round=0
 for n in $workers; do
-    mkdir -p "$top/tasks$n"
+    round=$((round + 1))
+    mkdir -p "$top/tasks$round"
     for i in $(seq "$tasks"); do
-        task "$top/tasks$n/${i}_task.py" "$((1000 * n + i))"
+        task "$top/tasks$round/${i}_task.py" "$((1000 * round + i))"
     done
     for i in $(seq "$n"); do
-        $(machine "$i") "$cutegen" worker --store "$CUTEGEN_TEST_STORE" --tasks "$top/tasks$n" --quiet \
+        $(machine "$i") "$cutegen" worker --store "$CUTEGEN_TEST_STORE" --tasks "$top/tasks$round" --quiet \
             >"$top/worker$i.log" 2>&1 &
         pids="$pids $!"
     done
@@ -152,9 +158,11 @@ for n in $workers; do
         sleep 0.2
     done
     began=$(now)
-    CUTEGEN_RUNS=$top/runs "$cutegen" suite "$top/tasks$n" --depth "$depth" --workers none \
+    before=$(ticks)
+    CUTEGEN_RUNS=$top/runs "$cutegen" suite "$top/tasks$round" --depth "$depth" --workers none \
         --store "$CUTEGEN_TEST_STORE" --json >"$top/out$n" || { tail -3 "$top/out$n"; tail -3 "$top"/worker*.log; exit 1; }
     took=$(since "$began")
+    cores=$(echo "$(ticks) $before $took $(getconf CLK_TCK)" | awk '{ printf "%.1f", ($1 - $2) / $3 / $4 }')
     stop_workers
     [ -n "$first" ] || first=$(echo "$took $n" | awk '{ print $1 * $2 }')
     gcc=-
@@ -162,8 +170,8 @@ for n in $workers; do
     csv=$(sed -n 's/.*"csv": *"\([^"]*\)".*/\1/p' "$top/out$n" | tail -1)
     awk -F, 'NR > 1 && $10 > 0 { print $17 }' "$csv" | sort -n >"$top/walls" # tasks with a time of their kernel
     [ "$(wc -l <"$top/walls")" = "$tasks" ] || { echo "scaling.sh: not all tasks ended:" >&2; tail -3 "$top/out$n" >&2; exit 1; }
-    awk -v n="$n" -v took="$took" -v first="$first" -v gcc="$gcc" '
+    awk -v n="$n" -v took="$took" -v first="$first" -v gcc="$gcc" -v cores="$cores" '
         { sum += $1; all[NR] = $1 }
-        END { printf "%7d %7.1f %7.2f %10.2f %5.0f%% %6.2f  %7s\n", n, took, first / took, first / took / n,
-                     100 * sum / n / took, all[int((NR + 1) / 2)], gcc }' "$top/walls"
+        END { printf "%7d %7.1f %7.2f %10.2f %5.0f%% %6.2f  %7s  %5s\n", n, took, first / took, first / took / n,
+                     100 * sum / n / took, all[int((NR + 1) / 2)], gcc, cores }' "$top/walls"
 done

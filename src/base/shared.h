@@ -6,6 +6,7 @@
  *     t->end(t->ctx, changed, err)                   NULL: it stays as it was
  *
  * Whoever keeps texts (the store) gives one to whoever needs it, so that neither knows the other.
+ * shared_files is the same for what is written once under a key and never changed.
  */
 #ifndef BASE_SHARED_H
 #define BASE_SHARED_H
@@ -20,6 +21,13 @@ struct shared_text {
     bool (*end)(void *ctx, const char *changed, struct error *err);
     void *ctx;
     const char *owner; /* who holds what is held in it: one at a time has that name */
+};
+
+struct shared_files {
+    /* Exactly what was put under that key; false: there is nothing, or it cannot be had now. */
+    bool (*get)(void *ctx, const char *key, struct arena *a, struct text *data);
+    void (*put)(void *ctx, const char *key, struct text data); /* failure is not an error */
+    void *ctx;
 };
 
 #endif

@@ -70,7 +70,7 @@ bool cmd_worker(struct cli *cli, int *code, struct error *err)
         .has = what_is_here(cli),
         .suite = flag_get(cli, "suite"),
         .once = flag_get(cli, "once") != NULL,
-        .tasks = flag_get(cli, "tasks"),
+        .tasks = flag_get(cli, "tasks") ? flag_get(cli, "tasks") : ".",
         .key_names = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", cli->settings.key_env}};
     int ended = 0;
 

@@ -145,7 +145,7 @@ struct worker_options {
     struct job_needs has;
     const char *suite; /* only tasks of that one; NULL: all */
     bool once;         /* one job, then end */
-    const char *tasks; /* only tasks in that folder; NULL: anywhere */
+    const char *tasks; /* only tasks in that folder; "/": anywhere */
     int idle_exit_s;   /* end after so long without one; < 0: never */
     int lease_s;       /* others take its job after so long without a sign of life; 0: a minute */
     const char *key_names[4];

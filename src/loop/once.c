@@ -197,7 +197,7 @@ bool loop_eval(const struct settings *given, const char *task_path, const char *
                struct error *err)
 {
     struct candidate cand = {.attempt = 1, .change = path_base(kernel_path)};
-    struct settings own = *given, *settings = &own;
+    struct settings own = *given;
     struct store *store = NULL;
     struct stage *st = NULL;
     bool ok = false;
@@ -213,13 +213,14 @@ bool loop_eval(const struct settings *given, const char *task_path, const char *
     }
     cand.source = without_mark(cand.source);
     add_declared(cand.source, a, &own);
-    /* The store comes last: a start that fails leaves nothing behind. */
-    if (!store_possible(settings->runs_dir, err) || !stage_open(settings, &st, err) ||
-        !stage_warm(st, err) || !stage_describe(st, task_path, a, &out->task, err) ||
-        !store_open(settings->runs_dir, settings->store_url, STORE_WRITE, &store, err))
+    /* A store that is a file comes last: a start that fails leaves nothing behind. */
+    if (!store_possible(own.runs_dir, err) || !loop_share_kernels(&own, &store, a, err) ||
+        !stage_open(&own, &st, err) || !stage_warm(st, err) ||
+        !stage_describe(st, task_path, a, &out->task, err) ||
+        (!store && !store_open(own.runs_dir, own.store_url, STORE_WRITE, &store, err)))
         goto done;
     out->device = device_copy(stage_device(st), a);
-    ok = eval_stored(settings, st, store, &cand, progress, a, out, err);
+    ok = eval_stored(&own, st, store, &cand, progress, a, out, err);
 done:
     stage_close(st);
     store_close(store);

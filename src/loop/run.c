@@ -231,19 +231,24 @@ static bool check_target(const struct settings *s, const struct run_options *o, 
     return error_hint(err, "name a model (--model), or leave out --target cuda");
 }
 
-/* With the suite's other runs: through a file, or through the store where they may be elsewhere. */
-static bool share_budget(struct loop *l, struct settings *set, struct store **store,
-                         struct error *err)
+bool loop_share_kernels(struct settings *set, struct store **store, struct arena *a,
+                        struct error *err)
 {
-    bool server = set->store_url && *set->store_url;
-
-    if (server && !*store && !store_open(set->runs_dir, set->store_url, STORE_WRITE, store, err))
+    if (!set->store_url || !*set->store_url)
+        return true;
+    if (!*store && !store_open(set->runs_dir, set->store_url, STORE_WRITE, store, err))
         return false;
-    if (server)
-        set->budget_text = suite_budget(*store, l->opt.suite, l->opt.task_path, l->a);
+    set->kernels = store_kernels(*store, a);
+    return true;
+}
+
+/* With the suite's other runs: through a file, or through the store where they may be elsewhere. */
+static void share_budget(struct loop *l, struct settings *set, struct store *store)
+{
+    if (store && set->kernels)
+        set->budget_text = suite_budget(store, l->opt.suite, l->opt.task_path, l->a);
     else
         set->budget_file = suite_budget_path(l->a, set->runs_dir, l->opt.suite);
-    return true;
 }
 
 bool loop_run(const struct settings *settings, const struct run_options *options,
@@ -278,8 +283,10 @@ bool loop_run(const struct settings *settings, const struct run_options *options
         goto done;
     if (l.opt.max_depth < 0)
         l.opt.max_depth = loop_is_ladder(&set) ? LADDER_DEPTH : MODEL_DEPTH;
-    if (l.opt.suite && !share_budget(&l, &set, &store, err))
+    if (!loop_share_kernels(&set, &store, a, err))
         goto done;
+    if (l.opt.suite)
+        share_budget(&l, &set, store);
     if (!store_possible(set.runs_dir, err) || !stage_open(&set, &l.st, err) ||
         !stage_warm(l.st, err) || !stage_describe(l.st, l.opt.task_path, a, &l.task, err))
         goto done;
@@ -304,8 +311,8 @@ bool loop_run(const struct settings *settings, const struct run_options *options
 done:
     run_release(l.run);
     run_history_release(&l.past);
+    stage_close(l.st); /* first: its builders use the store's kernels */
     store_close(store);
-    stage_close(l.st);
     json_decref(l.history);
     pthread_mutex_destroy(&l.asking);
     return ok;

@@ -143,4 +143,9 @@ bool loop_accept_one(struct loop *l, struct settled *s, struct error *err);
 /* At the end: `best` becomes the fastest kernel that is accepted. */
 bool loop_accept_best(struct loop *l, struct error *err);
 
+/* On a server: opens the store, if it is not open, and lets the stages use kernels that other
+ * machines compiled (run.c). */
+bool loop_share_kernels(struct settings *set, struct store **store, struct arena *a,
+                        struct error *err);
+
 #endif

@@ -18,6 +18,7 @@
  *    a path is absolute, a flag is one word of a list.
  */
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/vault.h"
@@ -53,12 +54,14 @@ struct work_here {
     struct queue_worker worker;
     struct store *store;
     const char *program;
+    const char *folder; /* whose tasks it takes; absolute, no links */
     const char *env[8];
     int64_t idle_since_ms, beat_at_ms;
     const struct job *job; /* under way */
     bool lost;             /* its lease */
     int64_t asked_ms;      /* when we were asked to end; 0: not yet */
     int ended;
+    bool told_elsewhere; /* that tasks of other folders wait */
 };
 
 /* ---- what a job may say ------------------------------------------------------ */
@@ -138,7 +141,7 @@ static bool lies_in(const char *path, const char *folder)
 {
     char *file = realpath(path, NULL), *dir = realpath(folder, NULL);
     size_t len = dir ? strlen(dir) : 0;
-    bool in = !file || (dir && !strncmp(file, dir, len) && file[len] == '/');
+    bool in = !file || (dir && (len == 1 || (!strncmp(file, dir, len) && file[len] == '/')));
 
     free(file);
     free(dir);
@@ -164,8 +167,8 @@ static const char *job_problem(const struct work_here *w, const struct suite_rec
         return refused(a, "suite", suite->name);
     if (!worker_path_allowed(t->path))
         return refused(a, "path", t->path);
-    if (w->options->tasks && !lies_in(t->path, w->options->tasks))
-        return refused(a, "path", t->path);
+    if (!lies_in(t->path, w->folder)) /* a link that leads out of it */
+        return arena_printf(a, "%s; it serves %s", refused(a, "path", t->path), w->folder);
     if (t->run && !worker_name_allowed(t->run))
         return refused(a, "run", t->run);
     for (size_t i = 0; suite->flags[i]; i++) {
@@ -338,12 +341,30 @@ static bool somebody_else_has_it(struct work_here *w, const struct suite_task *b
            (!before->run || strcmp(run, before->run) != 0 || store_run_driven(w->store, run));
 }
 
+/* A process that was killed may have left a reply that is paid for (store/call.c), in a folder that
+ * only this machine has: into the store with it before another machine goes on. */
+static void save_replies(struct work_here *w, struct arena *a)
+{
+    struct suite_record suite;
+    struct error ignored = {0};
+    struct run *run = NULL;
+    int count = 0;
+
+    if (!w->store || !read_task(w, a, &suite, &ignored) || !suite.tasks[0].run)
+        return;
+    if (run_take(w->store, suite.tasks[0].run, &run, &ignored))
+        run_calls_settle(run, &count, &ignored);
+    run_release(run);
+}
+
 static void judge_end(struct work_here *w, const struct suite_task *t, const struct proc_result *r,
                       struct arena *a)
 {
     const char *said = suite_error_line(r->out, a);
     struct job_end end = {.ended = true, .wall_ms = r->wall_ms, .problem = ""};
 
+    if (r->end != PROC_EXITED)
+        save_replies(w, a);
     if (w->lost) {
         tell(w, WORKER_LOST, "");
     } else if (r->end == PROC_STOPPED || (asked_to_end(w) && r->code == 130)) {
@@ -396,6 +417,20 @@ static bool idle_too_long(const struct work_here *w)
            clock_ms() - w->idle_since_ms >= (int64_t)w->options->idle_exit_s * 1000;
 }
 
+/* Once: whoever waits for those tasks would wonder. */
+static void tell_elsewhere(struct work_here *w, struct arena *a)
+{
+    struct error ignored = {0};
+    const char *path = NULL;
+
+    if (w->told_elsewhere || !jobs_elsewhere(w->store, &w->worker, a, &path, &ignored) || !path)
+        return;
+    w->told_elsewhere = true;
+    tell(w, WORKER_WAITS,
+         arena_printf(a, "tasks of other folders are waiting (%s); this worker serves %s (--tasks)",
+                      path, w->folder));
+}
+
 /* One look at the queue; false: it is time to end. */
 static bool work_once(struct work_here *w, struct error *err)
 {
@@ -408,6 +443,8 @@ static bool work_once(struct work_here *w, struct error *err)
         do_job(w, a);
         w->job = NULL;
         w->idle_since_ms = clock_ms();
+    } else if (err->kind == ERROR_NONE) {
+        tell_elsewhere(w, a);
     }
     arena_free(a);
     if (err->kind != ERROR_NONE || asked_to_end(w) || (found && w->options->once))
@@ -431,6 +468,28 @@ static void pass_keys(struct work_here *w, struct arena *a)
     }
 }
 
+static const char *with_slash(const char *path, struct arena *a)
+{
+    return arena_printf(a, "%s%s", path, path[strlen(path) - 1] == '/' ? "" : "/");
+}
+
+/* Paths in the queue are absolute, but may go through links. */
+static bool set_folder(struct work_here *w, struct arena *a, struct error *err)
+{
+    const char *given = path_from_here(a, w->options->tasks);
+    char *real = realpath(given, NULL);
+
+    if (!real) {
+        error_set(err, ERROR_USE, "--tasks %s: %s", w->options->tasks, strerror(errno));
+        return error_hint(err, "name the folder whose tasks this worker may run");
+    }
+    w->folder = arena_strdup(a, real);
+    w->worker.folder = with_slash(given, a);
+    w->worker.real_folder = with_slash(real, a);
+    free(real);
+    return true;
+}
+
 bool loop_worker(const struct settings *settings, const struct worker_options *options,
                  struct worker_progress *progress, struct arena *a, int *ended, struct error *err)
 {
@@ -446,9 +505,12 @@ bool loop_worker(const struct settings *settings, const struct worker_options *o
         .has = options->has, .suite = options->suite, .lease_ms = options->lease_s * 1000};
     w.idle_since_ms = clock_ms();
     pass_keys(&w, a);
-    bool ok = store_open(settings->runs_dir, settings->store_url, STORE_WRITE, &w.store, err) &&
+    bool ok = set_folder(&w, a, err) &&
+              store_open(settings->runs_dir, settings->store_url, STORE_WRITE, &w.store, err) &&
               worker_begin(w.store, &w.worker, err);
     server = ok ? stage_server_hold(settings) : -1;
+    if (ok)
+        tell(&w, WORKER_WAITS, arena_printf(a, "takes tasks in %s", w.folder));
     while (ok) {
         lost = (struct error){0};
         if (work_once(&w, &lost))

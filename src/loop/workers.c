@@ -75,6 +75,30 @@ static bool read_launcher(const char *text, struct launcher *l, struct error *er
     return true;
 }
 
+/* The folder that all tasks of the suite lie in: its workers need no other. */
+static const char *tasks_folder(const struct launcher *l)
+{
+    struct suite_record suite;
+    struct error ignored = {0};
+    char *common = NULL;
+
+    if (!suite_read(l->watch->store, l->watch->name, l->a, &suite, &ignored))
+        return "/";
+    for (size_t i = 0; i < suite.count; i++) {
+        const char *path = suite.tasks[i].path;
+        size_t n = 0, slash = 0;
+
+        if (!common)
+            common = arena_strdup(l->a, path);
+        for (; common[n] && common[n] == path[n]; n++)
+            slash = common[n] == '/' ? n : slash;
+        common[slash ? slash : 1] = '\0';
+        if (slash) /* so that the next one agrees up to it */
+            common = arena_printf(l->a, "%s/", common);
+    }
+    return common ? common : "/";
+}
+
 /* What a worker is started with: flags that it would not take from the queue are said here. */
 static const char *const *worker_words(const struct launcher *l, int idle_exit_s)
 {
@@ -94,9 +118,11 @@ static const char *const *worker_words(const struct launcher *l, int idle_exit_s
     }
     json_array_foreach(watch->options->flags, i, flag)
     {
-        if (!worker_flag_allowed(json_string_value(flag)) && n < MAX_WORDS - 5)
+        if (!worker_flag_allowed(json_string_value(flag)) && n < MAX_WORDS - 7)
             words[n++] = json_string_value(flag);
     }
+    words[n++] = "--tasks";
+    words[n++] = tasks_folder(l);
     words[n++] = "--runs";
     words[n++] = store_dir(watch->store);
     words[n++] = "--store";

@@ -35,6 +35,7 @@ struct settings {
     int budget_calls, budget_minutes;
     const char *budget_file;               /* shared by the runs of a suite; NULL: this run's own */
     const struct shared_text *budget_text; /* instead of the file, where they share no folder */
+    const struct shared_files *kernels;    /* compiled on other machines; NULL: none */
     const char *check;                     /* simt: "off" "memory" "full" */
     int draws;                             /* input draws per test */
     int build_deadline_s, run_deadline_s, call_deadline_s, stall_s;

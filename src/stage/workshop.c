@@ -192,6 +192,7 @@ bool stage_warm(struct stage *st, struct error *err)
     struct builder_config config = {.tools = &st->tools,
                                     .warm_arch = st->device.arch,
                                     .learn_ms = learn_ms(),
+                                    .share = st->settings.kernels,
                                     .source = workshop_source(st)};
 
     return st->builder || builder_start(&config, &st->builder, err);
@@ -200,8 +201,10 @@ bool stage_warm(struct stage *st, struct error *err)
 bool workshop_builder(struct stage *st, size_t number, struct builder **out, struct error *err)
 {
     /* Learning a kernel for its next edit takes memory: the first one does that for all. */
-    struct builder_config config = {
-        .tools = &st->tools, .warm_arch = st->device.arch, .source = workshop_source(st)};
+    struct builder_config config = {.tools = &st->tools,
+                                    .warm_arch = st->device.arch,
+                                    .share = st->settings.kernels,
+                                    .source = workshop_source(st)};
     struct builder **at = number ? &st->more_builders[number] : &st->builder;
 
     if (number == 0 && !stage_warm(st, err))

@@ -55,6 +55,7 @@ static const struct store_table {
     {"budgets", OF_STORE, NUMBERED_NONE, {0}, {0}},
     {"workers", OF_QUEUE, NUMBERED_NONE, {0}, {0}},
     {"jobs", OF_QUEUE, NUMBERED_NONE, {0}, {0}},
+    {"kernels", OF_QUEUE, NUMBERED_NONE, {0}, {0}}, /* a cache */
 };
 
 const char *store_table_name(size_t i)

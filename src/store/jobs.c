@@ -86,15 +86,20 @@ bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *
 
 /* ---- claiming --------------------------------------------------------------- */
 
+/* A task in one of two folders: ?6 and ?7, "" for any. */
+#define LIES_IN                                                                                    \
+    "(substr(t.path, 1, length(CAST(?6 AS TEXT))) = ?6 OR "                                        \
+    "substr(t.path, 1, length(CAST(?7 AS TEXT))) = ?7)"
 #define CLAIM_FROM(now, lock, where)                                                               \
     "UPDATE jobs SET state = 'leased', worker = ?1, tries = tries + 1, claimed_ms = " now ", "     \
     "lease_ms = " now " + ?2, needs_kind = ?3, needs_gpu = ?4 WHERE id = ("                        \
     "SELECT id FROM jobs WHERE state = 'waiting' AND after_ms <= " now " "                         \
     "AND (needs_kind = '' OR needs_kind = ?3) AND (needs_gpu = '' OR needs_gpu = ?4) "             \
-    "AND needs_bytes <= ?5 " where "ORDER BY priority DESC, id LIMIT 1" lock                       \
-    ") RETURNING id, suite, number, tries"
+    "AND needs_bytes <= ?5 AND EXISTS (SELECT 1 FROM suite_tasks t "                               \
+    "WHERE t.suite = jobs.suite AND t.number = jobs.number AND " LIES_IN ") " where                \
+    "ORDER BY priority DESC, id LIMIT 1" lock ") RETURNING id, suite, number, tries"
 #define JOB_CLAIM(now, lock)       CLAIM_FROM(now, lock, "")
-#define JOB_CLAIM_SUITE(now, lock) CLAIM_FROM(now, lock, "AND suite = ?6 ")
+#define JOB_CLAIM_SUITE(now, lock) CLAIM_FROM(now, lock, "AND suite = ?8 ")
 
 /* The first row of the index is the one wanted. What the server knows of a queue is always old, and
  * by old figures it would rather read all that wait and sort them, for every claim. */
@@ -116,8 +121,9 @@ static bool claim_one(struct store *s, const struct queue_worker *w, struct aren
 
     *found = false;
     if (!sql_query(s, &q, err, (w->suite ? of : any)[s->engine->dialect],
-                   w->suite ? "littlt" : "littl", w->id, lease_of(w), w->has.kind, w->has.gpu,
-                   w->has.memory_bytes, w->suite))
+                   w->suite ? "littlttt" : "littltt", w->id, lease_of(w), w->has.kind, w->has.gpu,
+                   w->has.memory_bytes, w->folder ? w->folder : "",
+                   w->real_folder ? w->real_folder : "", w->suite))
         return false;
     if (sql_next(&q, err)) {
         *out = (struct job){.id = col_long(&q, 0),
@@ -145,6 +151,29 @@ bool job_claim(struct store *s, const struct queue_worker *w, struct arena *a, s
         ok = sql_run(s, err, reap[s->engine->dialect], "i", (int)JOB_TRIES) &&
              claim_one(s, w, a, out, found, err);
     return sql_end(s, ok, err) || error_add(err, "claiming a job");
+}
+
+bool jobs_elsewhere(struct store *s, const struct queue_worker *w, struct arena *a,
+                    const char **path, struct error *err)
+{
+    struct query q;
+
+    *path = NULL;
+    if (!w->folder)
+        return true;
+    if (!sql_query(
+            s, &q, err,
+            "SELECT t.path FROM jobs j JOIN suite_tasks t ON t.suite = j.suite AND t.number = "
+            "j.number "
+            "WHERE j.state = 'waiting' AND substr(t.path, 1, length(CAST(?1 AS TEXT))) <> ?1 "
+            "AND substr(t.path, 1, length(CAST(?2 AS TEXT))) <> ?2 LIMIT 1",
+            "tt", w->folder, w->real_folder))
+        return false;
+    if (sql_next(&q, err))
+        *path = col_text(&q, 0, a);
+    while (*path && sql_next(&q, err))
+        ;
+    return sql_done(&q);
 }
 
 #define WORKER_SEEN(now, lock) "UPDATE workers SET seen_ms = " now " WHERE id = ?"
@@ -191,7 +220,8 @@ static bool end_both(struct store *s, const struct queue_worker *w, const struct
                     "WHERE suite = ? AND number = ?",
                     "itlti", (int)end->ended, end->problem ? end->problem : "", end->wall_ms,
                     job->suite, job->number) &&
-            sql_run(s, err, "UPDATE workers SET jobs = jobs + 1 WHERE id = ?", "l", w->id));
+            sql_run(s, err, "UPDATE workers SET jobs = jobs + 1, done = done + ? WHERE id = ?",
+                    "il", (int)end->ended, w->id));
 }
 
 /* Most ends wake nobody: there is nothing to claim. Whoever watches a suite is told of the last
@@ -242,6 +272,20 @@ bool jobs_wait(struct store *s, int ms, struct error *err)
 
 /* ---- what there is ------------------------------------------------------------ */
 
+/* Jobs that are done are never counted one by one: there may be a million. Each worker knows how
+ * many it did; the others are found by an index that holds them alone. */
+static bool count_all(struct store *s, struct job_counts *out, struct error *err)
+{
+    return sql_int(s, 0, &out->of[JOB_WAITING], err,
+                   "SELECT count(*) FROM jobs WHERE state = 'waiting'", "") &&
+           sql_int(s, 0, &out->of[JOB_LEASED], err,
+                   "SELECT count(*) FROM jobs WHERE state = 'leased'", "") &&
+           sql_int(s, 0, &out->of[JOB_FAILED], err,
+                   "SELECT count(*) FROM jobs WHERE state = 'failed'", "") &&
+           sql_int(s, 0, &out->of[JOB_DONE], err,
+                   "SELECT CAST(coalesce(sum(done), 0) AS BIGINT) FROM workers", "");
+}
+
 bool jobs_count(struct store *s, const char *suite, struct job_counts *out, struct error *err)
 {
     struct query q;
@@ -249,8 +293,9 @@ bool jobs_count(struct store *s, const char *suite, struct job_counts *out, stru
     int state;
 
     *out = (struct job_counts){0};
-    if (!sql_query(s, &q, err,
-                   "SELECT state, count(*) FROM jobs WHERE ?1 IS NULL OR suite = ?1 GROUP BY state",
+    if (!suite)
+        return count_all(s, out, err);
+    if (!sql_query(s, &q, err, "SELECT state, count(*) FROM jobs WHERE suite = ? GROUP BY state",
                    "t", suite))
         return false;
     while (ok && sql_next(&q, err)) {

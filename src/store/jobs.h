@@ -33,7 +33,10 @@ struct queue_worker {
     int64_t id;
     struct job_needs has;
     const char *suite; /* only jobs of that one; NULL: all */
-    int lease_ms;      /* how long it may be silent before others take its job; 0: LEASE_MS */
+    /* Only tasks whose path begins so, in either spelling (links): absolute, with a / at the end.
+     * NULL: any. */
+    const char *folder, *real_folder;
+    int lease_ms; /* how long it may be silent before others take its job; 0: LEASE_MS */
 };
 
 struct job {
@@ -68,6 +71,10 @@ bool job_end(struct store *s, const struct queue_worker *w, const struct job *jo
 /* To be claimed again after a while; `counts`: this try does. The last one fails it. */
 bool job_return(struct store *s, const struct queue_worker *w, const struct job *job, bool counts,
                 int after_ms, const char *problem, struct error *err);
+
+/* A task that waits, but not for this worker: it lies in another folder. NULL: there is none. */
+bool jobs_elsewhere(struct store *s, const struct queue_worker *w, struct arena *a,
+                    const char **path, struct error *err);
 
 /* Until something happened to jobs, or so long. False: an error. */
 bool jobs_wait(struct store *s, int ms, struct error *err);

@@ -86,6 +86,14 @@ static bool remove_unused(struct store *s, struct prune_done *out, struct error 
     return sql_end(s, ok, err) || error_add(err, "removing texts that nothing refers to");
 }
 
+/* A cache: whoever misses one compiles it again. */
+static bool remove_kernels(struct store *s, int64_t before_ms, struct error *err)
+{
+    return sql_begin(s, err) &&
+           sql_end(s, sql_run(s, err, "DELETE FROM kernels WHERE made_ms < ?", "l", before_ms),
+                   err);
+}
+
 static bool list_old(struct store *s, int64_t before_ms, struct arena *a, const char ***out,
                      size_t *count, struct error *err)
 {
@@ -123,7 +131,8 @@ bool store_prune(struct store *s, const struct prune_rules *rules, struct prune_
         ok = rules->dry || (run_info_read(s, ids[i], a, &info, err) && prune_run(s, &info, err));
         out->runs += ok;
     }
-    ok = ok && (rules->dry || remove_unused(s, out, err));
+    ok = ok &&
+         (rules->dry || (remove_unused(s, out, err) && remove_kernels(s, rules->before_ms, err)));
     arena_free(a);
     if (ok && !rules->dry && s->engine->dialect == DIALECT_SQLITE)
         ok =

@@ -294,6 +294,19 @@ static const char *const steps[] = {
     "CREATE TABLE budgets ("
     "  suite TEXT PRIMARY KEY,"
     "  state TEXT NOT NULL) STRICT;", /* JSON (llm/budget.c) */
+
+    /* Kernels that were compiled on any machine, by the hash of all that went into them. How many
+     * jobs a worker has done, so that nobody has to count them. */
+    "CREATE TABLE kernels ("
+    "  key TEXT PRIMARY KEY,"
+    "  sha256 TEXT NOT NULL," /* of the data */
+    "  made_ms INTEGER NOT NULL,"
+    "  data BLOB NOT NULL) STRICT;"
+    "CREATE INDEX kernels_by_time ON kernels (made_ms);"
+    "ALTER TABLE workers ADD COLUMN done INTEGER NOT NULL DEFAULT 0;"
+    "UPDATE workers SET done = "
+    "(SELECT count(*) FROM jobs WHERE jobs.worker = workers.id AND jobs.state = 'done');"
+    "CREATE INDEX jobs_by_failure ON jobs (id) WHERE state = 'failed';",
 };
 
 int schema_version(void)

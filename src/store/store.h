@@ -187,6 +187,11 @@ struct shared_text;
 const struct shared_text *suite_budget(struct store *s, const char *suite, const char *owner,
                                        struct arena *a);
 
+/* Kernels compiled on any machine (kernels.c), for as long as the store is open. NULL: the store is
+ * this machine's, whose own cache does. */
+struct shared_files;
+const struct shared_files *store_kernels(struct store *s, struct arena *a);
+
 /* ---- texts -------------------------------------------------------------- */
 
 bool blob_put(struct store *s, struct text data, char sha256[65], struct error *err);

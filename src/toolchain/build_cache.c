@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/seal.h"
+#include "base/shared.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -24,7 +25,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_LIMIT = 256 << 20, HEADER_LIMIT = 1 << 20, LIST_LIMIT = 4096, KEY_LEN = 64 };
+enum {
+    FILE_LIMIT = 256 << 20,
+    HEADER_LIMIT = 1 << 20,
+    LIST_LIMIT = 4096,
+    KEY_LEN = 64,
+    LINE_LIMIT = 96
+};
 
 static const char list_file[] = "entry"; /* the names of the others: a missing one is noticed */
 
@@ -123,6 +130,94 @@ void build_cache_keep(const char *key, const char *dir, const char *const *files
         dir_remove(temp, &ignored);
     buf_release(&list);
 }
+
+/* ---- shared by machines ------------------------------------------------------- */
+
+/*
+ * An entry as one text: its key in the first line, then each file as a line "NAME BYTES" and its
+ * bytes. Only names that the reader asks for are written here. It was made by another machine's
+ * builder, which is believed as little as our own: its code runs confined and is judged.
+ */
+static const char packed_magic[] = "cutegen kernel 1 ";
+
+static bool pack(const char *key, const char *dir, const char *const *files, size_t count,
+                 struct buf *out, struct arena *a)
+{
+    struct error ignored = {0};
+
+    buf_printf(out, "%s%s\n", packed_magic, key);
+    for (size_t i = 0; i < count; i++) {
+        char *from = path_join(a, dir, files[i]);
+        struct text data;
+
+        if (!file_exists(from))
+            continue;
+        if (!file_read(from, FILE_LIMIT, a, &data, &ignored))
+            return false;
+        buf_printf(out, "%s %zu\n", files[i], data.len);
+        buf_add(out, data.data, data.len);
+    }
+    return !out->overflowed;
+}
+
+static bool wanted(const char *name, const char *const *files, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(files[i], name))
+            return true;
+    return false;
+}
+
+static bool unpack(const char *key, struct text data, const char *dir, const char *const *files,
+                   size_t count, struct arena *a)
+{
+    const char *head = arena_printf(a, "%s%s\n", packed_magic, key);
+    const char *at = data.data + strlen(head), *end = data.data + data.len;
+    struct error ignored = {0};
+
+    if (data.len < strlen(head) || memcmp(data.data, head, strlen(head)) != 0)
+        return false;
+    while (at < end) {
+        const char *line = memchr(at, '\n', (size_t)(end - at));
+        size_t bytes;
+        char name[64];
+
+        if (!line || line - at > LINE_LIMIT ||
+            sscanf(arena_strndup(a, at, (size_t)(line - at)), "%63s %zu", name, &bytes) != 2 ||
+            bytes > (size_t)(end - line - 1) || !wanted(name, files, count) ||
+            !file_write(path_join(a, dir, name), (struct text){line + 1, bytes}, &ignored))
+            return false;
+        at = line + 1 + bytes;
+    }
+    return true;
+}
+
+bool build_cache_find(const struct shared_files *share, const char *key, const char *dir,
+                      const char *const *files, size_t count, struct arena *a)
+{
+    struct text data;
+
+    if (build_cache_fetch(key, dir, files, count, a))
+        return true;
+    if (!share || !share->get(share->ctx, key, a, &data) ||
+        !unpack(key, data, dir, files, count, a))
+        return false;
+    build_cache_keep(key, dir, files, count, a);
+    return true;
+}
+
+void build_cache_add(const struct shared_files *share, const char *key, const char *dir,
+                     const char *const *files, size_t count, struct arena *a)
+{
+    struct buf packed = buf_init(FILE_LIMIT);
+
+    build_cache_keep(key, dir, files, count, a);
+    if (share && pack(key, dir, files, count, &packed, a))
+        share->put(share->ctx, key, buf_text(&packed));
+    buf_release(&packed);
+}
+
+/* ---- keys and age --------------------------------------------------------------- */
 
 bool build_cache_headers(const char *kernel_include, struct arena *a, char hex[65],
                          struct error *err)

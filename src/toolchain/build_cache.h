@@ -23,6 +23,13 @@ bool build_cache_fetch(const char *key, const char *dir, const char *const *file
  */
 void build_cache_keep(const char *key, const char *dir, const char *const *files, size_t count,
                       struct arena *a);
+/* The same where machines share what they compile (`share` may be NULL): what is not here is asked
+ * for there, and stays here; what is made here goes there. */
+struct shared_files;
+bool build_cache_find(const struct shared_files *share, const char *key, const char *dir,
+                      const char *const *files, size_t count, struct arena *a);
+void build_cache_add(const struct shared_files *share, const char *key, const char *dir,
+                     const char *const *files, size_t count, struct arena *a);
 /* Hash of what a kernel includes of ours: part of every key. */
 bool build_cache_headers(const char *kernel_include, struct arena *a, char hex[65],
                          struct error *err);

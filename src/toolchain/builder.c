@@ -218,6 +218,11 @@ bool builder_caches(const struct builder *b)
     return !b->config.no_cache;
 }
 
+const struct shared_files *builder_share(const struct builder *b)
+{
+    return b->config.share;
+}
+
 const char *builder_headers(const struct builder *b)
 {
     return b->headers_hash;
@@ -543,7 +548,8 @@ static bool check_cute(struct builder *b, const struct build_request *req, const
     if (ptx_cute_enough(&use))
         return true;
     hash_text(text_of(arena_printf(a, "%s marked", key)), marked_key);
-    if (!b->config.no_cache && build_cache_fetch(marked_key, req->work_dir, kept, 1, a) &&
+    if (!b->config.no_cache &&
+        build_cache_find(b->config.share, marked_key, req->work_dir, kept, 1, a) &&
         file_read(path, KEPT_LIMIT, a, &line, &ignored) &&
         json_parse(line, "counts", &counts, &ignored)) {
         use = (struct cute_use){.accesses = (int)json_int_or(counts, "accesses", 0),
@@ -559,7 +565,7 @@ static bool check_cute(struct builder *b, const struct build_request *req, const
         counts = json_pack("{s:i, s:i, s:i, s:i}", "accesses", use.accesses, "through", use.through,
                            "stores", use.stores, "stores_through", use.stores_through);
         if (!b->config.no_cache && file_write(path, text_of(json_line(counts, a)), &ignored))
-            build_cache_keep(marked_key, req->work_dir, kept, 1, a);
+            build_cache_add(b->config.share, marked_key, req->work_dir, kept, 1, a);
         json_decref(counts);
     }
     if (!ptx_cute_enough(&use))
@@ -636,23 +642,24 @@ static bool take_answer(const struct build_request *req, const json_t *answer, s
 }
 
 /* The answer is kept as a file beside the code, so that a hit is the same as a build. */
-static bool fetch_answer(const struct build_request *req, const char *key, struct arena *a,
-                         json_t **answer)
+static bool fetch_answer(const struct builder *b, const struct build_request *req, const char *key,
+                         struct arena *a, json_t **answer)
 {
     struct error ignored = {0};
     struct text line;
-    return build_cache_fetch(key, req->work_dir, kept_files, ARRAY_LEN(kept_files), a) &&
+    return build_cache_find(b->config.share, key, req->work_dir, kept_files, ARRAY_LEN(kept_files),
+                            a) &&
            file_read(path_join(a, req->work_dir, answer_file), KEPT_LIMIT, a, &line, &ignored) &&
            json_parse(line, "a cached build", answer, &ignored);
 }
 
-static void keep_answer(const struct build_request *req, const char *key, const json_t *answer,
-                        struct arena *a)
+static void keep_answer(const struct builder *b, const struct build_request *req, const char *key,
+                        const json_t *answer, struct arena *a)
 {
     struct error ignored = {0};
     if (file_write(path_join(a, req->work_dir, answer_file), text_of(json_line(answer, a)),
                    &ignored))
-        build_cache_keep(key, req->work_dir, kept_files, ARRAY_LEN(kept_files), a);
+        build_cache_add(b->config.share, key, req->work_dir, kept_files, ARRAY_LEN(kept_files), a);
 }
 
 bool builder_compile(struct builder *b, const struct build_request *asked, struct arena *a,
@@ -675,7 +682,7 @@ bool builder_compile(struct builder *b, const struct build_request *asked, struc
         goto done;
     }
     cache_key(b, req, a, key);
-    out->cached = !b->config.no_cache && fetch_answer(req, key, a, &answer);
+    out->cached = !b->config.no_cache && fetch_answer(b, req, key, a, &answer);
     if (!out->cached) {
         const struct builder_question question = {request_line(b, req, a), req->source,
                                                   req->deadline_ms};
@@ -683,7 +690,7 @@ bool builder_compile(struct builder *b, const struct build_request *asked, struc
             (answer != NULL && !write_files(req, answer, a, err)))
             goto done;
         if (answer != NULL && !b->config.no_cache)
-            keep_answer(req, key, answer, a);
+            keep_answer(b, req, key, answer, a);
     }
     ok = answer == NULL || take_answer(req, answer, a, out, err);
     if (ok && answer != NULL && req->cute && out->verdict.kind == VERDICT_PASS)

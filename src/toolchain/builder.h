@@ -29,6 +29,7 @@ struct builder_config {
     const struct tools *tools; /* borrowed until builder_stop() */
     const char *warm_arch;     /* precompile CuTe for it at once, in the background; NULL: later */
     bool no_cache;
+    const struct shared_files *share; /* kernels of other machines; NULL: none. Borrowed likewise */
     int learn_ms; /* what takes longer is precompiled for its next edit, beside; 0: never */
     const struct child_source *source; /* where its process comes from; NULL: started here */
 };
@@ -77,6 +78,7 @@ bool builder_ask(struct builder *b, const struct builder_question *q, struct are
 const char *builder_source(struct text source, struct arena *a);
 const struct tools *builder_tools(const struct builder *b);
 bool builder_caches(const struct builder *b);
+const struct shared_files *builder_share(const struct builder *b);
 const char *builder_headers(const struct builder *b); /* hash of include/cutegen */
 
 #endif

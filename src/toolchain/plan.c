@@ -90,7 +90,8 @@ bool plan_compile(struct builder *b, struct text source, const char *name, const
     verdict_set(verdict, VERDICT_PASS, "the plan compiles");
     *ptx_path = path_join(a, dir, ptx_file);
     plan_key(b, source, a, key);
-    if (builder_caches(b) && build_cache_fetch(key, dir, kept_files, ARRAY_LEN(kept_files), a) &&
+    if (builder_caches(b) &&
+        build_cache_find(builder_share(b), key, dir, kept_files, ARRAY_LEN(kept_files), a) &&
         file_exists(*ptx_path))
         return true;
     if (!builder_ask(b, &q, a, &answer, verdict, err))
@@ -102,7 +103,7 @@ bool plan_compile(struct builder *b, struct text source, const char *name, const
     } else {
         ok = file_write(*ptx_path, text_of(json_string_or(answer, "ptx", "")), err);
         if (ok && builder_caches(b))
-            build_cache_keep(key, dir, kept_files, ARRAY_LEN(kept_files), a);
+            build_cache_add(builder_share(b), key, dir, kept_files, ARRAY_LEN(kept_files), a);
     }
     json_decref(answer);
     return ok || error_add(err, "compiling the plan");

@@ -227,7 +227,7 @@ class Cluster:
     def tend(self) -> None:
         for i, w in enumerate(self.workers):
             if w is None or w.poll() is not None:
-                self.workers[i] = self.start("worker", "--lease", str(LEASE_S), clock_s=CLOCKS_S[i])
+                self.workers[i] = self.start("worker", "--tasks", str(self.folder), "--lease", str(LEASE_S), clock_s=CLOCKS_S[i])
         if self.orchestrator is None or self.orchestrator.poll() not in (None, 0):
             if not self.name:
                 self.name = suite_name(self.out.read_text())

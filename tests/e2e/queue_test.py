@@ -78,7 +78,7 @@ def put_job(name: str, flags: str, path: str, run: str = "") -> None:
 
 def hostile(top: Path) -> None:
     trap = top / "trap"
-    good = "/tasks/there-is-none.py"
+    good = str(top / "tasks" / "there-is-none.py")
     cases = {
         "a model that is a command": (f'["--model=exec:touch {trap}"]', good),
         "a program": (f'["--python={trap}"]', good),
@@ -98,6 +98,8 @@ def hostile(top: Path) -> None:
         "another folder than the worker's": ("[]", str(top / "others" / "secret.py")),
         "a link out of the worker's folder": ("[]", str(top / "tasks" / "link.py")),
     }
+    nobodys = ("a flag for a path", "a relative path")  # a folder's paths begin with a /
+    others = ("a path with a newline", "a path of a megabyte", "a file that is no task", "another folder than the worker's", *nobodys)
     (top / "tasks").mkdir()
     (top / "others").mkdir()
     (top / "others" / "secret.py").write_text(TASK)
@@ -109,15 +111,24 @@ def hostile(top: Path) -> None:
     put_job("hostile-run", "[]", good, f"--record={trap}")
     p = cutegen("worker", "--idle-exit", "0", "--tasks", str(top / "tasks"))
     ok("a worker ends when it has refused all of them", p.returncode == 0, p.stdout + p.stderr)
+    ok("it says whose tasks it takes, and that others wait", f"takes tasks in {top}/tasks" in p.stdout and
+       "tasks of other folders are waiting" in p.stdout, p.stdout)
+    left = psql("SELECT suite FROM jobs WHERE state = 'waiting' AND tries = 0 ORDER BY id").stdout.split()
+    ok("what lies in other folders waits for other workers", left == [f"hostile-{i}" for i, w in enumerate(cases) if w in others], str(left))
+    secret = "hostile-%d" % list(cases).index("another folder than the worker's")
+    psql(f"DELETE FROM jobs WHERE suite = '{secret}'")
+    cutegen("worker", "--idle-exit", "0", "--tasks", "/")
     rows = dict(r.split("|", 1) for r in psql("SELECT suite, problem FROM jobs WHERE state = 'done'").stdout.splitlines())
     for i, what in enumerate(cases):
+        if what in nobodys or f"hostile-{i}" == secret:
+            continue
         problem = rows.get(f"hostile-{i}", "")
         refused = problem.startswith("a worker takes no")
         ok(f"refused: {what}", refused and len(problem) < 300, problem[:300])
     names = [rows.get(n, "") for n in ("../trap", "--json", "hostile-run")]
     ok("refused: names that are paths or flags", all(n.startswith("a worker takes no") for n in names), str(rows))
     ok("nothing was run, nothing written", not trap.exists() and not (top / "runs" / ".." / "trap").exists())
-    left = psql("SELECT count(*) FROM jobs WHERE state <> 'done'").stdout.strip()
+    left = psql("SELECT count(*) FROM jobs WHERE state <> 'done' AND tries > 0").stdout.strip()
     stored = psql("SELECT count(*) FROM blobs WHERE size > 0").stdout.strip()
     ok("no job is left, and no file of others is in the store", (left, stored) == ("0", "0"), f"{left} {stored}")
     psql("UPDATE workers SET host = E'\\x1b[2Jnode', seen_ms = 9e15")
@@ -168,7 +179,7 @@ def drained(top: Path) -> None:
     script.chmod(0o755)
     put_job("drained", '["--depth=0"]', str(top / "tasks" / "relu.py"))
     env = {**os.environ, "CUTEGEN_MODEL": f"exec:{script}", "CUTEGEN_STORE": URL}
-    worker = subprocess.Popen([PROGRAM, "worker", "--suite", "drained"], env=env, stdout=subprocess.DEVNULL)
+    worker = subprocess.Popen([PROGRAM, "worker", "--suite", "drained", "--tasks", str(top / "tasks")], env=env, stdout=subprocess.DEVNULL)
     for _ in range(6000):
         if (top / "asked").exists() or worker.poll() is not None:
             break
@@ -182,6 +193,31 @@ def drained(top: Path) -> None:
     asked = (top / "asked").read_text().count("x")
     kept = [c for c in calls if c and c not in ("killed", "in flight")]
     ok("every reply that was asked for is in the store", len(kept) == asked == 1, f"{calls} {asked}")
+
+
+def compiled_once(top: Path) -> None:
+    """Two machines, each with a cache of its own: the second compiles nothing, and believes nothing that was changed."""
+    task = top / "tasks" / "once.py"
+    task.write_text(TASK.replace("relu(x)", "relu(x) * 3.5"))
+
+    def run(machine: str) -> tuple[bool, str]:
+        env = {**os.environ, "XDG_CACHE_HOME": str(top / machine)}
+        words = [PROGRAM, "run", str(task), "--depth", "0", "--no-report", "--fresh", "--store", URL]
+        p = subprocess.run(words, env=env, capture_output=True, text=True)
+        run_id = json.loads(cutegen("runs", "--json").stdout)["runs"][0]["run"]
+        attempt = json.loads(cutegen("show", run_id, "--json").stdout)["attempts"][0]
+        if p.returncode or attempt["verdict"] != "pass":
+            return False, p.stdout + p.stderr
+        return attempt["cached"], attempt["code"]
+
+    first, second = run("one"), run("two")
+    ok("what one machine compiled another does not compile", first[0] is False and second == (True, first[1]), f"{first} {second}")
+    psql("UPDATE kernels SET data = overlay(data placing 'x' from 100)")
+    third = run("three")
+    ok("what was changed in the store is compiled again, to the same code", third == first, f"{first} {third}")
+    psql("UPDATE kernels SET data = (SELECT data FROM kernels k WHERE k.key < kernels.key LIMIT 1) WHERE true")
+    psql("UPDATE kernels SET sha256 = encode(sha256(data), 'hex')")
+    ok("nor does one stand for another", run("four") == first)
 
 
 def upkeep(top: Path) -> None:
@@ -201,10 +237,13 @@ def main() -> int:
         top = Path(folder)
         os.chdir(top)
         os.environ.update(CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=f"{top}/runs", XDG_CONFIG_HOME=f"{top}/config")
+        p = cutegen("worker", "--idle-exit", "0", "--tasks", "nowhere")
+        ok("a folder that is not there is refused", p.returncode == 2 and "--tasks nowhere" in p.stderr, p.stderr)
         cutegen("worker", "--idle-exit", "0")  # makes the tables
         hostile(top)
         roles(top)
         drained(top)
+        compiled_once(top)
         upkeep(top)
     print(f"1..{done}")
     return failed != 0

@@ -307,6 +307,68 @@ static void a_job_goes_on_on_the_kind_of_gpu_it_began_on(void **state)
     assert_true(claim(p, &h200, &j));
 }
 
+static void a_worker_claims_only_what_lies_in_its_folder(void **state)
+{
+    struct place *p = *state;
+    struct queue_worker here = new_worker(p, "simt", ""), there = here, linked = here;
+    struct error err = {0};
+    const char *path;
+    struct job j;
+
+    here.folder = here.real_folder = "/task/"; /* not a folder of /tasks/t0.py */
+    there.folder = there.real_folder = "/tasks/";
+    linked.folder = "/link/";
+    linked.real_folder = "/tasks/";
+    add_suite(p, 2, &(struct job_needs){0}, 0);
+    assert_false(claim(p, &here, &j));
+    assert_ok(jobs_elsewhere(p->s, &here, p->a, &path, &err));
+    assert_string_equal(path, "/tasks/t0.py");
+    assert_ok(jobs_elsewhere(p->s, &linked, p->a, &path, &err));
+    assert_null(path);
+    assert_true(claim(p, &there, &j));
+    assert_true(claim(p, &linked, &j));
+}
+
+static void what_is_done_is_known_without_counting(void **state)
+{
+    struct place *p = *state;
+    struct queue_worker w = new_worker(p, "simt", "");
+    struct error err = {0};
+    struct job j;
+
+    add_suite(p, 5, &(struct job_needs){0}, 0);
+    for (int i = 0; i < 3; i++) {
+        assert_true(claim(p, &w, &j));
+        assert_ok(job_end(p->s, &w, &j, &(struct job_end){.ended = i < 2}, &err));
+    }
+    assert_true(claim(p, &w, &j));
+    struct job_counts c = counts(p, NULL);
+    assert_int_equal(c.of[JOB_DONE], 2);
+    assert_int_equal(c.of[JOB_FAILED], 1);
+    assert_int_equal(c.of[JOB_LEASED], 1);
+    assert_int_equal(c.of[JOB_WAITING], 1);
+}
+
+static void a_kernel_of_another_machine_is_what_that_machine_put(void **state)
+{
+    struct place *p = *state;
+    const struct shared_files *f = store_kernels(p->s, p->a);
+    struct text data;
+
+    if (!test_url()) { /* a file is one machine's */
+        assert_null(f);
+        return;
+    }
+    assert_false(f->get(f->ctx, "k", p->a, &data));
+    f->put(f->ctx, "k", (struct text){"a\0b", 3});
+    f->put(f->ctx, "k", text_of("somebody was faster"));
+    assert_true(f->get(f->ctx, "k", p->a, &data));
+    assert_int_equal(data.len, 3);
+    assert_memory_equal(data.data, "a\0b", 3);
+    run_sql(p, "UPDATE kernels SET data = 'other'");
+    assert_false(f->get(f->ctx, "k", p->a, &data));
+}
+
 #define JOBS_TEST(f) cmocka_unit_test_setup_teardown(f, place_set_up, place_tear_down)
 
 int main(void)
@@ -321,6 +383,9 @@ int main(void)
         JOBS_TEST(workers_are_seen_with_what_they_do),
         JOBS_TEST(a_budget_is_changed_in_turns),
         JOBS_TEST(a_job_goes_on_on_the_kind_of_gpu_it_began_on),
+        JOBS_TEST(a_worker_claims_only_what_lies_in_its_folder),
+        JOBS_TEST(what_is_done_is_known_without_counting),
+        JOBS_TEST(a_kernel_of_another_machine_is_what_that_machine_put),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,14 +99,7 @@ static void what_is_new_or_runs_stays_whole(void **state)
 static void make_older(struct place *p)
 {
     run_sql(p->s,
-            "DROP TABLE exports; DROP TABLE budgets; DROP INDEX runs_by_suite; "
-            "CREATE INDEX runs_by_suite ON runs (suite); DROP INDEX runs_by_task; "
-            "DROP INDEX tasks_by_source; DROP INDEX suites_by_time; DROP INDEX jobs_by_suite; "
-            "DROP INDEX jobs_by_lease; DROP INDEX jobs_by_end; DROP INDEX workers_by_time; "
-            "DROP INDEX runs_by_end; DROP INDEX calls_by_time; "
-            "ALTER TABLE runs DROP COLUMN owner; ALTER TABLE runs DROP COLUMN pruned_ms; "
-            "ALTER TABLE suites DROP COLUMN owner; "
-            "ALTER TABLE measurements DROP COLUMN machine");
+            "DROP TABLE kernels; DROP INDEX jobs_by_failure; ALTER TABLE workers DROP COLUMN done");
     if (test_url())
         run_sql(p->s, "UPDATE cutegen_store SET version = version - 1");
     else
@@ -138,6 +131,33 @@ static void tables_of_an_older_version_are_backed_up_first(void **state)
     place_reopen(p);
 }
 
+static void kernels_compiled_long_ago_go(void **state)
+{
+    struct place *p = *state;
+    struct prune_done done;
+    struct text data = text_of("x");
+    struct error err = {0};
+    int64_t left;
+
+    for (int i = 0; i < 2; i++)
+        assert_ok(
+            sql_begin(p->s, &err) &&
+            sql_end(
+                p->s,
+                sql_run(p->s, &err,
+                        "INSERT INTO kernels (key, sha256, made_ms, data) VALUES (?, 'x', ?, ?)",
+                        "tib", i ? "new" : "old", i ? 1000 : 10, &data),
+                &err));
+    assert_ok(store_prune(p->s, &(struct prune_rules){.before_ms = 500, .dry = true}, &done, &err));
+    assert_ok(sql_int(p->s, 0, &left, &err, "SELECT count(*) FROM kernels", ""));
+    assert_int_equal(left, 2);
+    assert_ok(store_prune(p->s, &(struct prune_rules){.before_ms = 500}, &done, &err));
+    assert_ok(sql_int(p->s, 0, &left, &err, "SELECT count(*) FROM kernels WHERE key = 'new'", ""));
+    assert_int_equal(left, 1);
+    assert_ok(sql_int(p->s, 0, &left, &err, "SELECT count(*) FROM kernels", ""));
+    assert_int_equal(left, 1);
+}
+
 static void a_run_has_an_owner(void **state)
 {
     struct place *p = *state;
@@ -161,6 +181,7 @@ int main(void)
         PRUNE_TEST(the_best_and_what_was_exported_stay),
         PRUNE_TEST(what_is_new_or_runs_stays_whole),
         PRUNE_TEST(tables_of_an_older_version_are_backed_up_first),
+        PRUNE_TEST(kernels_compiled_long_ago_go),
         PRUNE_TEST(a_run_has_an_owner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* test_cache.c - many processes keep, fetch and drop the same entries; no process ever gets half of
  * one. */
 #include "base/fs.h"
+#include "base/shared.h"
 #include "toolchain/build_cache.h"
 
 #include <setjmp.h>
@@ -105,9 +106,91 @@ static void no_process_gets_half_an_entry(void **state)
     arena_free(a);
 }
 
+/* ---- between machines ---------------------------------------------------------- */
+
+struct other_machine {
+    struct text kept;
+    struct arena *a;
+    int puts;
+};
+
+static bool other_get(void *ctx, const char *key, struct arena *a, struct text *data)
+{
+    struct other_machine *o = ctx;
+
+    (void)key, (void)a;
+    *data = o->kept;
+    return o->kept.data != NULL;
+}
+
+static void other_put(void *ctx, const char *key, struct text data)
+{
+    struct other_machine *o = ctx;
+
+    (void)key;
+    o->kept = arena_text(o->a, data.data, data.len);
+    o->puts++;
+}
+
+static char *new_cache(struct arena *a)
+{
+    struct error err = {0};
+    char *cache;
+
+    assert_true(dir_temp("cache-test", a, &cache, &err));
+    setenv("CUTEGEN_CACHE", cache, 1);
+    return cache;
+}
+
+static void a_machine_gets_what_another_made_and_nothing_else(void **state)
+{
+    struct arena *a = arena_new();
+    struct other_machine other = {.a = a};
+    const struct shared_files share = {other_get, other_put, &other};
+    struct error err = {0};
+    char *here = new_cache(a), *there, *dir;
+    static const char *const bad[] = {
+        "",
+        "cutegen kernel 1 KEY\n../escaped 1\nx",
+        "cutegen kernel 1 KEY\nkernel.ptx 1000\nx",
+        "cutegen kernel 1 KEY\nkernel.ptx -1\nx",
+        "cutegen kernel 1 KEY\nkernel.ptx\n",
+        "cutegen kernel 1 KEY\nkernel.ptx 1",
+    };
+
+    (void)state;
+    assert_true(dir_temp("cache-test", a, &dir, &err) && put_files(dir, 3, a));
+    assert_false(build_cache_find(&share, key_of(3, a), dir, files, ARRAY_LEN(files), a));
+    build_cache_add(&share, key_of(3, a), dir, files, ARRAY_LEN(files), a);
+    assert_int_equal(other.puts, 1);
+    there = new_cache(a);
+    assert_true(dir_temp("cache-test", a, &dir, &err));
+    assert_false(build_cache_find(NULL, key_of(3, a), dir, files, ARRAY_LEN(files), a));
+    assert_false(build_cache_find(&share, key_of(4, a), dir, files, ARRAY_LEN(files), a));
+    assert_true(build_cache_find(&share, key_of(3, a), dir, files, ARRAY_LEN(files), a));
+    assert_true(whole(dir, 3, a));
+    assert_true(
+        build_cache_find(NULL, key_of(3, a), dir, files, ARRAY_LEN(files), a)); /* it stays */
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        const char *at = strstr(bad[i], "KEY");
+
+        other.kept = text_of(
+            at ? arena_printf(a, "%.*s%s%s", (int)(at - bad[i]), bad[i], key_of(4, a), at + 3)
+               : bad[i]);
+        if (build_cache_find(&share, key_of(4, a), dir, files, ARRAY_LEN(files), a))
+            fail_msg("taken: %s", bad[i]);
+    }
+    assert_false(file_exists(arena_printf(a, "%s/../escaped", dir)));
+    assert_true(dir_remove(here, &err) && dir_remove(there, &err) && dir_remove(dir, &err));
+    arena_free(a);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_process_gets_half_an_entry)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_process_gets_half_an_entry),
+        cmocka_unit_test(a_machine_gets_what_another_made_and_nothing_else),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
