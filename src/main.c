@@ -31,6 +31,9 @@ static const struct flag suite_flags[] = {
     {"resume", "SUITE", "go on with a suite that was stopped or killed; `last` is the newest"},
     {"workers", "WHO",
      "have workers do it: local:N, slurm:N[,OPTION=VALUE...], none (docs/cluster.md)"},
+    {"require", "DEVICE",
+     "only workers with that device: simt, cuda, or cuda:NAME (worker --gpu NAME)"},
+    {"priority", "N", "in the queue before suites with a lower one; default: 0"},
     {0},
 };
 static const struct flag worker_flags[] = {

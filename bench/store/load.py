@@ -55,6 +55,7 @@ FILL = [
     "INSERT INTO jobs (suite, number, state, priority, needs_kind, needs_gpu, needs_bytes, added_ms, ended_ms, worker)"
     " SELECT 'suite-' || (n / TASKS), n % TASKS, CASE WHEN n < RUNS / 2 THEN 'done' ELSE 'waiting' END, 0, '', '', 0, n,"
     " CASE WHEN n < RUNS / 2 THEN {now} - n * 100 END, n % 1000 + 1 FROM {series:RUNS}",
+    "UPDATE workers SET done = (SELECT count(*) FROM jobs WHERE worker = workers.id AND state = 'done')",
 ]
 SOURCES = 1000
 

@@ -62,7 +62,8 @@ core()
 # machine N: the words that run a command on the N-th machine.
 machine()
 {
-    mkdir -p -m 700 "$top/machine$1/run" "$top/machine$1/cache"
+    mkdir -p "$top/machine$1/run" "$top/machine$1/cache"
+    chmod 700 "$top/machine$1/run"
     echo "env XDG_RUNTIME_DIR=$top/machine$1/run XDG_CACHE_HOME=$top/machine$1/cache CUTEGEN_RUNS=$top/machine$1/runs" \
         "taskset -c $(core "$1")"
 }

@@ -116,6 +116,8 @@ struct suite_options {
     const char *resume;       /* name of a suite; NULL: a new one */
     int jobs;                 /* runs at a time */
     const char *workers;      /* "local:N", "slurm:N,...", "none"; NULL: no queue, runs here */
+    struct job_needs needs;   /* of a worker that takes its tasks */
+    int priority;             /* before others in the queue: higher */
     json_t *flags;            /* list of words that every `cutegen run` gets */
     const char *key_names[4]; /* variables with API keys that runs need; NULL: none */
 };

@@ -341,7 +341,8 @@ bool suite_watch_workers(const struct suite_watch *watch, struct error *err)
 {
     struct launcher l = {.watch = watch, .a = arena_new()};
     bool ok = read_launcher(watch->options->workers, &l, err) &&
-              jobs_add_suite(watch->store, watch->name, &(struct job_needs){0}, 0, err) &&
+              jobs_add_suite(watch->store, watch->name, &watch->options->needs,
+                             watch->options->priority, err) &&
               launch(&l, err) && watch_to_the_end(&l, err);
 
     stop(&l);

@@ -8,11 +8,14 @@ Rows are put in by SQL. A worker must take from them nothing that it would not t
 
 from __future__ import annotations
 
+import http.server
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -195,6 +198,122 @@ def drained(top: Path) -> None:
     ok("every reply that was asked for is in the store", len(kept) == asked == 1, f"{calls} {asked}")
 
 
+class Seller(http.server.BaseHTTPRequestHandler):
+    """A model that is paid for each request; `asked` has their prompts. The last piece of a reply waits for `before_last`."""
+
+    protocol_version = "HTTP/1.1"
+    asked: list[str] = []
+    reply = ""
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+    @staticmethod
+    def before_last() -> None:
+        pass
+
+    def piece(self, text: str) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(text.encode()), text.encode()))
+        self.wfile.flush()
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.asked.append(str(json.loads(body)["messages"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for choice in ({"delta": {"content": self.reply}}, {"delta": {}, "finish_reason": "stop"}):
+            self.piece("data: " + json.dumps({"id": "x", "model": "scripted-1", "choices": [{"index": 0, **choice}]}) + "\n\n")
+        Seller.before_last()
+        self.piece("data: [DONE]\n\n")
+        self.piece("")
+
+
+def process_of(suite: str) -> int:
+    """The `cutegen run` that a worker started."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[1:2] == [b"run"] and suite.encode() in words and b"cutegen" in words[0]:
+            return int(folder.name)
+    return 0
+
+
+def paid_once(top: Path) -> None:
+    """A run is killed after its reply has arrived and before the store has it. Another machine, with another folder of runs,
+    goes on: the reply is not paid for again."""
+    task = top / "tasks" / "paid.py"
+    task.write_text((HOME / "examples/swish.py").read_text())
+    Seller.reply = sorted((HOME / "examples/replays/steps/swish").iterdir())[0].read_text()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Seller)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    lock: list[subprocess.Popen[str]] = []
+
+    def hold() -> None:  # no reply gets into the store from here on
+        if not lock:
+            lock.append(subprocess.Popen(["psql", "-q", "-d", URL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            print("BEGIN; LOCK TABLE calls IN SHARE MODE; \\echo held", file=lock[0].stdin, flush=True)
+            lock[0].stdout.readline()
+
+    def worker(machine: str) -> subprocess.Popen[bytes]:
+        env = {**os.environ, "CUTEGEN_MODEL": "openai:scripted", "CUTEGEN_BASE_URL": f"http://127.0.0.1:{server.server_port}/v1",
+               "OPENAI_API_KEY": "sk-4711", "CUTEGEN_STORE": URL, "CUTEGEN_RUNS": str(top / machine)}
+        words = [PROGRAM, "worker", "--once", "--suite", "paid", "--tasks", str(top / "tasks")]
+        return subprocess.Popen(words, env=env, stdout=subprocess.DEVNULL)
+
+    Seller.before_last = staticmethod(hold)
+    put_job("paid", '["--depth=0"]', str(task))
+    first = worker("one")
+    for _ in range(12000):
+        if any(f.stat().st_size for f in (top / "one").glob("*/reply-*.json")) or first.poll() is not None:
+            break
+        time.sleep(0.1)
+    pid = process_of("paid")
+    ok("a reply has arrived that the store does not have", pid > 0 and psql(
+        "SELECT count(*) FROM calls c JOIN runs r ON r.id = c.run WHERE r.suite = 'paid' AND finish_reason = 'in flight'"
+    ).stdout.strip() == "1")
+    if pid:
+        os.kill(pid, signal.SIGKILL)
+    if lock:
+        lock[0].communicate("COMMIT;\n")
+    first.wait()
+    state = psql("SELECT state, tries FROM jobs WHERE suite = 'paid'").stdout.strip()
+    ok("its task is given back", state == "waiting|1", state)
+    psql("UPDATE jobs SET after_ms = 0 WHERE suite = 'paid'")
+    worker("two").wait()
+    state = psql("SELECT state, problem FROM jobs WHERE suite = 'paid'").stdout.strip()
+    ok("another machine goes on to the end", state == "done|", state)
+    calls = psql("SELECT finish_reason FROM calls c JOIN runs r ON r.id = c.run WHERE r.suite = 'paid'").stdout.split()
+    ok("what was paid for is not asked for again", len(Seller.asked) == len(calls) == 1 and "killed" not in calls, f"{calls} {len(Seller.asked)}")
+    ok("no reply is left in a folder", not list(top.glob("*/*/reply-*.json")))
+    server.shutdown()
+
+
+def required(top: Path) -> None:
+    psql("DELETE FROM jobs WHERE state = 'waiting'")
+    p = cutegen("suite", str(top / "tasks"), "--workers", "none", "--require", "tpu")
+    ok("a device that there is not is refused", p.returncode == 2 and "cuda:NAME" in p.stderr, p.stderr)
+    words = [PROGRAM, "suite", str(top / "tasks"), "--workers", "none", "--require", "cuda:H200", "--priority", "7", "--store", URL]
+    suite = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    wanted = "SELECT DISTINCT needs_kind, needs_gpu FROM jobs WHERE priority = 7"
+    for _ in range(6000):
+        if psql(wanted).stdout.strip() or suite.poll() is not None:
+            break
+        time.sleep(0.1)
+    found = psql(wanted).stdout.strip()
+    ok("its tasks wait for the device that was asked for", found == "cuda|H200", found)
+    suite.terminate()
+    suite.wait()
+    p = cutegen("worker", "--idle-exit", "0", "--tasks", str(top / "tasks"))
+    left = psql("SELECT count(*) FROM jobs WHERE priority = 7 AND state <> 'waiting'").stdout.strip()
+    ok("a worker without it leaves them alone", p.returncode == 0 and left == "0", left)
+    psql("DELETE FROM jobs WHERE priority = 7")
+
+
 def compiled_once(top: Path) -> None:
     """Two machines, each with a cache of its own: the second compiles nothing, and believes nothing that was changed."""
     task = top / "tasks" / "once.py"
@@ -215,9 +334,11 @@ def compiled_once(top: Path) -> None:
     psql("UPDATE kernels SET data = overlay(data placing 'x' from 100)")
     third = run("three")
     ok("what was changed in the store is compiled again, to the same code", third == first, f"{first} {third}")
-    psql("UPDATE kernels SET data = (SELECT data FROM kernels k WHERE k.key < kernels.key LIMIT 1) WHERE true")
+    psql("DELETE FROM kernels")
+    run("four")
+    psql("UPDATE kernels SET data = overlay(data placing 'z' from 18)")  # the first letter of its key
     psql("UPDATE kernels SET sha256 = encode(sha256(data), 'hex')")
-    ok("nor does one stand for another", run("four") == first)
+    ok("one under another's key is not used", run("five") == first)
 
 
 def upkeep(top: Path) -> None:
@@ -243,7 +364,9 @@ def main() -> int:
         hostile(top)
         roles(top)
         drained(top)
+        required(top)
         compiled_once(top)
+        paid_once(top)
         upkeep(top)
     print(f"1..{done}")
     return failed != 0
