@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# scaling.sh CUTEGEN [TASKS|auto:SECONDS [WORKERS...]] - one suite of compile and judge jobs on simt by 1, 2, 4, 8, 16 workers.
+# scaling.sh CUTEGEN [TASKS|each:N|auto:SECONDS [WORKERS...]] - one suite of compile and judge jobs on simt by 1, 2, 4, 8, 16 workers.
 #
 # A worker stands for a machine with one core: it is pinned to a core of its own and has its own warm server and kernel
-# cache. All of them share a PostgreSQL server. The workers are started and warm (their builders and oracles run) before
-# the clock starts, as on a cluster that has worked for a minute; the clock runs from `cutegen suite` to its last line.
-# Every round has its own tasks: nothing is in a cache. auto:SECONDS takes as many tasks as one worker does in that time.
+# cache. All of them share a PostgreSQL server. The workers are started, and their builders warm, before the clock starts,
+# as on a cluster that has worked for a minute; the clock runs from `cutegen suite` to its last line. Every round has its
+# own tasks: nothing is in a cache. auto:SECONDS takes as many tasks as one worker does in that time; each:N takes N for
+# each worker, where a suite of the same size for all would take one worker too long: speedup is then of tasks per second.
 #
 # Runs on a machine without Debian's packages too: PG_BIN names a folder with PostgreSQL's programs (carried along with
 # their lib and share folders); libpq.so.5 must be found (LD_LIBRARY_PATH).
@@ -18,7 +19,7 @@
 #     cores     that were busy meanwhile; many more than workers: somebody else used the machine, and the figures are not good
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-[ $# -ge 1 ] || { echo "scaling.sh CUTEGEN [TASKS|auto:SECONDS [WORKERS...]]" >&2; exit 2; }
+[ $# -ge 1 ] || { echo "scaling.sh CUTEGEN [TASKS|each:N|auto:SECONDS [WORKERS...]]" >&2; exit 2; }
 cutegen=$(realpath "$1")
 tasks=${2:-auto:100}
 shift
@@ -92,13 +93,11 @@ echo "# $(nproc) cores$(lscpu 2>/dev/null | sed -n 's/^Thread(s) per core: */, t
 
 # ---- machines that have worked before -----------------------------------------------
 
-# As many oracles as a server keeps (3), so that none is started while the clock runs.
+# The first task of a machine precompiles CuTe. Oracles are not kept: each is confined to its task.
 warm()
 {
-    for j in 1 2 3 4; do
-        task "$top/warm$1/$j.py" "$((90000 + 10 * $1 + j))"
-        $(machine "$1") "$cutegen" run "$top/warm$1/$j.py" --depth "$depth" --quiet >/dev/null
-    done
+    task "$top/warm$1/1.py" "$((90000 + $1))"
+    $(machine "$1") "$cutegen" run "$top/warm$1/1.py" --depth "$depth" --quiet >/dev/null
 }
 began=$(now)
 for i in $(seq "$most"); do
@@ -107,16 +106,16 @@ for i in $(seq "$most"); do
 done
 warm 1
 wait
-task "$top/warm1/9.py" 99999
-alone=$(now)
-$(machine 1) "$cutegen" run "$top/warm1/9.py" --depth "$depth" --quiet >/dev/null
-alone=$(since "$alone")
+warmed=$(since "$began")
 case $tasks in
 auto:*) # a multiple of the workers: the last round of tasks is as full as the others
-    tasks=$(echo "${tasks#auto:} $alone $most" |
-        awk '{ n = int($1 / $2 / $3) * $3; print n < $3 ? $3 : n > 10 * $3 ? 10 * $3 : n }') ;;
+    task "$top/warm1/9.py" 99999
+    alone=$(now)
+    $(machine 1) "$cutegen" run "$top/warm1/9.py" --depth "$depth" --quiet >/dev/null
+    tasks=$(echo "${tasks#auto:} $(since "$alone") $most" |
+        awk '{ n = int($1 / $2 / $3) * $3; if (n < $3) n = $3; if (n > 10 * $3) n = 10 * $3; print n }') ;;
 esac
-echo "# $tasks tasks of $depth optimisation steps; a task alone takes $alone s; $most machines were warm after $(since "$began") s"
+echo "# $tasks tasks of $depth optimisation steps; $most machines were warm after $warmed s"
 
 # ---- what the machine itself loses ----------------------------------------------------
 
@@ -146,8 +145,10 @@ first=
 round=0
 for n in $workers; do
     round=$((round + 1))
+    count=$tasks
+    [ "${tasks#each:}" = "$tasks" ] || count=$((${tasks#each:} * n))
     mkdir -p "$top/tasks$round"
-    for i in $(seq "$tasks"); do
+    for i in $(seq "$count"); do
         task "$top/tasks$round/${i}_task.py" "$((1000 * round + i))"
     done
     for i in $(seq "$n"); do
@@ -165,13 +166,13 @@ for n in $workers; do
     took=$(since "$began")
     cores=$(echo "$(ticks) $before $took $(getconf CLK_TCK)" | awk '{ printf "%.1f", ($1 - $2) / $3 / $4 }')
     stop_workers
-    [ -n "$first" ] || first=$(echo "$took $n" | awk '{ print $1 * $2 }')
+    [ -n "$first" ] || first=$(echo "$took $n $count" | awk '{ print $1 * $2 / $3 }') # one worker's seconds for a task
     gcc=-
     [ -z "$one" ] || gcc=$(echo "$one $(hardware "$n")" | awk '{ printf "%.2f", $1 / $2 }')
     csv=$(sed -n 's/.*"csv": *"\([^"]*\)".*/\1/p' "$top/out$n" | tail -1)
     awk -F, 'NR > 1 && $10 > 0 { print $17 }' "$csv" | sort -n >"$top/walls" # tasks with a time of their kernel
-    [ "$(wc -l <"$top/walls")" = "$tasks" ] || { echo "scaling.sh: not all tasks ended:" >&2; tail -3 "$top/out$n" >&2; exit 1; }
-    awk -v n="$n" -v took="$took" -v first="$first" -v gcc="$gcc" -v cores="$cores" '
+    [ "$(wc -l <"$top/walls")" = "$count" ] || { echo "scaling.sh: not all tasks ended:" >&2; tail -3 "$top/out$n" >&2; exit 1; }
+    awk -v n="$n" -v took="$took" -v first="$(echo "$first $count" | awk '{ print $1 * $2 }')" -v gcc="$gcc" -v cores="$cores" '
         { sum += $1; all[NR] = $1 }
         END { printf "%7d %7.1f %7.2f %10.2f %5.0f%% %6.2f  %7s  %5s\n", n, took, first / took, first / took / n,
                      100 * sum / n / took, all[int((NR + 1) / 2)], gcc, cores }' "$top/walls"
