@@ -63,7 +63,7 @@ const char *store_table_name(size_t i)
     return i < ARRAY_LEN(tables) ? tables[i].name : NULL;
 }
 
-/* Old numbers and new ones; both grow, so a search halves. */
+/* Old numbers, growing, and what became of each: a search halves. */
 struct numbers {
     int64_t *from, *to;
     size_t count, room;
@@ -77,13 +77,20 @@ struct copying {
 
 static void numbers_add(struct numbers *n, int64_t from, int64_t to)
 {
+    size_t at = n->count;
+
     if (n->count == n->room) {
         n->room = n->room ? 2 * n->room : 256;
         n->from = xrealloc(n->from, n->room * sizeof(*n->from));
         n->to = xrealloc(n->to, n->room * sizeof(*n->to));
     }
-    n->from[n->count] = from;
-    n->to[n->count++] = to;
+    for (; at > 0 && n->from[at - 1] > from; at--) { /* runs that were done at once interleave */
+        n->from[at] = n->from[at - 1];
+        n->to[at] = n->to[at - 1];
+    }
+    n->from[at] = from;
+    n->to[at] = to;
+    n->count++;
 }
 
 static bool numbers_find(const struct numbers *n, int64_t from, int64_t *to)

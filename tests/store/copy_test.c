@@ -19,18 +19,21 @@ static struct store *open_file(struct place *p, const char *name)
     return s;
 }
 
+/* Runs that go on side by side, as those of several workers: their rows' numbers interleave. */
 static void fill(struct place *p)
 {
+    struct run *runs[RUNS];
     struct error err = {0};
 
+    for (int i = 0; i < RUNS; i++)
+        runs[i] = small_run(p);
+    for (int k = 1; k <= ATTEMPTS; k++)
+        for (int i = 0; i < RUNS; i++)
+            assert_ok(whole_attempt(runs[i], k, &err));
     for (int i = 0; i < RUNS; i++) {
-        struct run *r = small_run(p);
-
-        for (int k = 1; k <= ATTEMPTS; k++)
-            assert_ok(whole_attempt(r, k, &err));
-        assert_ok(run_event_add(r, "something", NULL, &err));
-        assert_ok(run_end(r, RUN_DONE, "enough", &err));
-        run_release(r);
+        assert_ok(run_event_add(runs[i], "something", NULL, &err));
+        assert_ok(run_end(runs[i], RUN_DONE, "enough", &err));
+        run_release(runs[i]);
     }
 }
 
