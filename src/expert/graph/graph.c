@@ -384,6 +384,8 @@ bool graph_read(const json_t *description, struct arena *a, struct graph *out, c
     out->structure = json_object_get(description, "structure");
     out->tf32 = json_bool_or(description, "tf32", false) &&
                 json_bool_or(description, "tf32_products", true);
+    out->tf32_convolutions = json_bool_or(description, "tf32", false) &&
+                             json_bool_or(description, "tf32_convolutions", true);
     if (!read_tensors(json_object_get(description, "inputs"), out->in, &out->in_count) ||
         !read_tensors(json_object_get(description, "outputs"), out->out, &out->out_count)) {
         *why = "the description's tensors do not read";

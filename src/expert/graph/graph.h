@@ -71,6 +71,7 @@ struct graph {
     /* What it will run on: 80, 90, ...; simt runs what sm_80 has. */
     int arch, sm_count;
     bool tf32;     /* fp32 products may be made of TF32 factors */
+    bool tf32_convolutions; /* and convolutions, which PyTorch allows by default */
     bool measured; /* times will be measured, not modelled: tuning is worth its while */
 };
 

@@ -154,6 +154,7 @@ static struct graph *graph_of(const struct cut *c, const struct node *result, in
                         .sm_count = left->sm_count,
                         .measured = left->measured,
                         .tf32 = left->tf32,
+                        .tf32_convolutions = left->tf32_convolutions,
                         .out_count = 1};
     s->nodes = arena_array(c->a, (size_t)left->count, sizeof(*s->nodes));
     number_inputs(c, result, seen, s, from);

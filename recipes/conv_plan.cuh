@@ -1,0 +1,100 @@
+// conv_plan.cuh - workspace, tensor maps and launches; a part of convolution.cu.
+//! if wgmma
+// Rows of `elements` for TMA, boxes of ROW elements of `box` rows.
+static struct cutegen_map rows_map(struct cutegen_call *call, void *data, int64_t elements, int64_t rows, int box)
+{
+    struct cutegen_map_spec s;
+
+    for (int i = 0; i < 5; i++)
+        s.dims[i] = 1, s.strides_bytes[i] = 0, s.box[i] = 1, s.element_strides[i] = 1;
+    s.data = data;
+    s.dtype = $map_type;
+    s.rank = 2;
+    s.dims[0] = elements, s.dims[1] = rows;
+    s.strides_bytes[0] = elements * 2;
+    s.box[0] = ROW, s.box[1] = box;
+    s.swizzle = ROW == 32 ? CUTEGEN_SWIZZLE_64 : CUTEGEN_SWIZZLE_128;
+    s.fill = CUTEGEN_FILL_ZERO;
+    s.l2 = CUTEGEN_L2_256;
+    return cutegen_map_tiled(call, &s);
+}
+
+//! end
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *x = &call->in[$x_index]; // $x_name
+    const struct cutegen_tensor *w = &call->in[$w_index]; // $w_name
+    const struct cutegen_tensor *y = &call->out[0];
+//! each leaf
+    const struct cutegen_tensor *$x = &call->in[$i];
+//! end
+
+    CUTEGEN_REQUIRE(call, x->ndim == $ndim && w->ndim == $ndim && y->ndim == $ndim, "x, w and y must be $ndim-dimensional");
+//! each leaf
+    CUTEGEN_REQUIRE(call, $x->ndim == $ndim, "$x must be $ndim-dimensional");
+//! end
+//! each check
+    CUTEGEN_REQUIRE(call, $condition, "$text");
+//! end
+//! each scalar
+    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
+//! end
+    int64_t N = y->shape[0];
+    CUTEGEN_REQUIRE(call, x->shape[0] == N, "x and y must have one batch");
+    CUTEGEN_REQUIRE(call, cutegen_contiguous(w) && cutegen_contiguous(y), "w and y must be contiguous");
+//! if columns
+    CUTEGEN_REQUIRE(call, cutegen_aligned(x, 16) && cutegen_aligned(y, 16), "x and y must start on 16 bytes");
+    int64_t tiles = cutegen_ceil_div(OUT_W, $lanes * 4) * cutegen_ceil_div(OUT_H, 8 * (128 / $lanes));
+    return CUTEGEN_LAUNCH(call, ${kernel}_columns, cutegen_dim3(tiles * C_OUT * N, 1, 1), cutegen_dim3(128, 1, 1), 0, $args);
+//! elif tensor
+    int64_t rows = PARTS * N * WALK, pixels = N * WALK, processors = call->device.sm_count;
+    CUTEGEN_REQUIRE(call, rows + 1024 < INT32_MAX, "rows of planes are counted in 32 bits");
+    uint16_t *planes_x = (uint16_t *)cutegen_workspace(call, rows * CHUNKS_X * ROW * 2);
+    uint16_t *planes_w = (uint16_t *)cutegen_workspace(call, (int64_t)C_OUT * STEPS * ROW * 2);
+//! if overlap
+    uint32_t flags = CUTEGEN_OVERLAP;
+//! else
+    uint32_t flags = 0;
+//! end
+    struct cutegen_dim one = cutegen_dim3(1, 1, 1);
+//! if narrow
+    float *unscale = (float *)planes_w; // not read
+    uint32_t *state = (uint32_t *)planes_w;
+    uint32_t first_flags = 0;
+//! else
+    float *unscale = (float *)cutegen_workspace(call, C_OUT * 4);
+    uint32_t *state = (uint32_t *)cutegen_workspace(call, 16);
+    uint32_t first_flags = flags;
+    CUTEGEN_REQUIRE(call, cutegen_aligned(x, 16), "x must start on 16 bytes");
+    CUTEGEN_TRY(cutegen_memset(call, state, 0, 16));
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_largest, cutegen_dim3(cutegen_min(processors * 8, cutegen_ceil_div(cutegen_numel(x), 1024 * EVERY)), 1, 1), cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, x), state, cutegen_numel(x)));
+//! end
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_w, cutegen_dim3(C_OUT, 1, 1), cutegen_dim3(256, 1, 1), one, 0, first_flags, CUTEGEN_DATA($w_type const, w), planes_w, unscale, state));
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_x, cutegen_dim3(cutegen_ceil_div(rows, 256), CHUNKS_X, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA($x_type const, x), planes_x, state, (int)N, $x_strides));
+//! if wgmma
+    struct cutegen_map map_x = rows_map(call, planes_x, CHUNKS_X * ROW, rows, 256);
+    struct cutegen_map map_halo = rows_map(call, planes_x, CHUNKS_X * ROW, rows, 32);
+    struct cutegen_map map_w = rows_map(call, planes_w, (int64_t)STEPS * ROW, C_OUT, TILE_K);
+    int64_t tiles = cutegen_ceil_div(pixels, TILE_P) * cutegen_ceil_div(C_OUT, TILE_K), blocks = cutegen_min(tiles, processors);
+//! end
+    // A phase of a transposed convolution after the other; any other has one.
+    for (int phase = 0; phase < $phases; phase++) {
+//! if transposed
+        int d = phase / (STRIDE_H * STRIDE_W), h = phase / STRIDE_W % STRIDE_H, v = phase % STRIDE_W;
+//! else
+        int d = 0, h = 0, v = 0;
+//! end
+//! if wgmma
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1), one, SMEM_BYTES, flags, map_x, map_halo, map_w, (float const *)unscale, (uint32_t const *)state, d, h, v, $args));
+//! else
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_product, cutegen_dim3(cutegen_ceil_div(pixels, TILE_P), cutegen_ceil_div(C_OUT, TILE_K), 1), cutegen_dim3(256, 1, 1), 0, (uint16_t const *)planes_x, (uint16_t const *)planes_w, (float const *)unscale, (uint32_t const *)state, d, h, v, $args));
+//! end
+    }
+//! if not narrow
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_repeat, cutegen_dim3(cutegen_min(processors * 8, cutegen_ceil_div(cutegen_numel(y), 256)), 1, 1), cutegen_dim3(256, 1, 1), one, 0, flags, (uint32_t const *)state, $args));
+//! end
+    return 0;
+//! else
+    return CUTEGEN_LAUNCH(call, ${kernel}_plain, cutegen_dim3(cutegen_min(cutegen_ceil_div(cutegen_numel(y), 256), 1 << 20), 1, 1), cutegen_dim3(256, 1, 1), 0, $args);
+//! end
+}

@@ -1,0 +1,217 @@
+// conv_planes.cuh - x and w as rows of 16-bit channels; a part of convolution.cu.
+//! if narrow
+using Element = $x_type;
+//! else
+using Element = half_t;
+
+// state[0]: bits of x's largest magnitude; state[1]: compute everything again, in fp32.
+__device__ inline int exponent_of(unsigned largest)
+{
+    return largest == 0 ? 127 : int(largest >> 23);
+}
+// The exponent that scales follow, where the largest magnitude is neither tiny nor huge.
+__device__ inline int scaled_exponent(unsigned largest)
+{
+    return cute::min(cute::max(exponent_of(largest), 67), 187);
+}
+__device__ inline float power_of_two(int e)
+{
+    return __uint_as_float(unsigned(e + 127) << 23);
+}
+__device__ inline float scale_of_x(unsigned const *state)
+{
+    return power_of_two(TOP - (scaled_exponent(state[0]) - 127));
+}
+__device__ inline float unscale_of_x(unsigned const *state)
+{
+    return power_of_two(scaled_exponent(state[0]) - 127 - TOP);
+}
+
+// The largest magnitude of x, or of every EVERY-th block of 1024 elements of it.
+__global__ void __launch_bounds__(256)
+    ${kernel}_largest(float const *x, unsigned *state, int64_t count)
+{
+    Tensor mX = make_tensor(make_gmem_ptr(x), make_layout(count)); // (count)
+    unsigned top = 0;
+//! if overlap
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+    for (int64_t b = int64_t(blockIdx.x) * EVERY; b * 1024 < count; b += int64_t(gridDim.x) * EVERY) {
+        int64_t const i = b * 1024 + threadIdx.x * 4;
+        if (i + 3 < count) {
+            float4 const v = *reinterpret_cast<float4 const *>(&mX(i));
+            top = cute::max(cute::max(__float_as_uint(fabsf(v.x)), __float_as_uint(fabsf(v.y))), top);
+            top = cute::max(cute::max(__float_as_uint(fabsf(v.z)), __float_as_uint(fabsf(v.w))), top);
+        } else {
+            for (int64_t j = i; j < count; ++j)
+                top = cute::max(__float_as_uint(fabsf(mX(j))), top);
+        }
+    }
+    top = __reduce_max_sync(~0u, top);
+    if (threadIdx.x % 32 == 0)
+        atomicMax(&state[0], top);
+}
+//! end
+
+// Eight elements in 16 bytes.
+struct alignas(16) Eight {
+    Element v[8];
+};
+
+// The j-th position modulo the stride that some tap needs.
+__device__ inline int position_of(unsigned used, int j)
+{
+    for (; j > 0; --j)
+        used &= used - 1;
+    return __ffs(int(used)) - 1;
+}
+
+// A warp brings 32 pixels of a chunk of channels: read along the width, written along the channels.
+__global__ void __launch_bounds__(256)
+    ${kernel}_split_x($x_type const *x, uint16_t *planes, unsigned *state, int N, int64_t x_n, int64_t x_c, int64_t x_d, int64_t x_h, int64_t x_w)
+{
+    constexpr int VECTORS = ROW / 8; // of a row
+    __shared__ Eight staged[8 * 32 * VECTORS];
+    int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, chunk = blockIdx.y;
+    int const rows = PARTS * N * WALK, first = (blockIdx.x * 8 + warp) * 32, row = first + lane;
+    Tensor sRow = make_tensor(make_smem_ptr(staged + warp * 32 * VECTORS), Layout<Shape<Int<VECTORS>, _32>>{}); // (VECTORS,32)
+    Tensor mRow = make_tensor(make_gmem_ptr(reinterpret_cast<Eight *>(planes)), make_shape(Int<VECTORS>{}, Int<CHUNKS_X>{}, rows)); // (VECTORS,CHUNKS_X,rows)
+//! if overlap
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+    if (first >= rows)
+        return;
+    int const part = row / (N * WALK), n = row / WALK % N, d = row / (WALK_H * WALK_W) % WALK_D;
+    int const h = row / WALK_W % WALK_H, v = row % WALK_W;
+//! if transposed
+    int const at_d = d - LEAD_D, at_h = h - LEAD_H, at_w = v - LEAD_W;
+//! elif expand
+    int const at_d = (d - LEAD_D) * STRIDE_D + position_of(USED_D, part / PARTS_H);
+    int const at_h = (h - LEAD_H) * STRIDE_H + position_of(USED_H, part % PARTS_H);
+    int const at_w = v * STRIDE_W - PAD_W; // of the first tap
+//! else
+    int const at_d = (d - LEAD_D) * STRIDE_D + position_of(USED_D, part / (PARTS_H * PARTS_W));
+    int const at_h = (h - LEAD_H) * STRIDE_H + position_of(USED_H, part / PARTS_W % PARTS_H);
+    int const at_w = (v - LEAD_W) * STRIDE_W + position_of(USED_W, part % PARTS_W);
+//! end
+    bool const there = row < rows && at_d >= 0 && at_d < IN_D && at_h >= 0 && at_h < IN_H;
+    Tensor mX = make_tensor(make_gmem_ptr(x + (there ? n * x_n + at_d * x_d + at_h * x_h : 0)), make_shape(Int<IN_W>{}, Int<C_IN>{}), make_stride(x_w, x_c)); // (IN_W,C_IN)
+    $x_type value[CHANNELS];
+    CUTE_UNROLL
+    for (int i = 0; i < CHANNELS; ++i) {
+//! if expand
+        int const term = chunk * CHANNELS + i, c = term % C_IN, column = at_w + term / C_IN * STEP_W;
+        bool const wanted = there && term < TERMS && column >= 0 && column < IN_W;
+//! else
+        int const c = chunk * CHANNELS + i, column = at_w;
+        bool const wanted = there && c < C_IN && column >= 0 && column < IN_W;
+//! end
+        value[i] = wanted ? mX(column, c) : $x_type(0.0f);
+    }
+    alignas(16) Element split[ROW];
+//! if narrow
+    CUTE_UNROLL
+    for (int i = 0; i < CHANNELS; ++i)
+        split[i] = value[i];
+//! else
+    float const scale = scale_of_x(state);
+    float largest = 0.0f, sum = 0.0f;
+    CUTE_UNROLL
+    for (int i = 0; i < CHANNELS; ++i) {
+        float const v = value[i] * scale;
+        largest = fmaxf(largest, fabsf(v)); // NaN is lost here, not in the sum
+        sum += fabsf(v);
+        split[i] = half_t(v);
+        if constexpr (PRODUCTS == 3)
+            split[CHANNELS + i] = half_t(v - float(split[i]));
+    }
+    // Too large for fp16, or not a number; or most pixels so far below the largest that their low parts lose bits.
+    bool const weak = sum > 0.0f && sum < power_of_two(TOP - 13);
+    int const weak_ones = __popc(__ballot_sync(~0u, weak)), others = __popc(__ballot_sync(~0u, sum > 0.0f && !weak));
+    bool const bad = !(largest < 65504.0f) || !(sum < __int_as_float(0x7f800000)) || (PRODUCTS == 3 && weak_ones >= 8 && weak_ones > others);
+    if (__any_sync(~0u, bad) && lane == 0)
+        atomicOr(&state[1], 1u);
+    if (row == 0 && chunk == 0 && exponent_of(state[0]) != scaled_exponent(state[0]))
+        atomicOr(&state[1], 1u);
+//! end
+    // A quarter-warp's 16-byte accesses must meet different banks: vectors are put in an order that differs by row.
+    CUTE_UNROLL
+    for (int i = 0; i < VECTORS; ++i)
+        sRow(i ^ (VECTORS == 8 ? lane % 8 : lane / 2 % 4), lane) = reinterpret_cast<Eight *>(split)[i];
+    __syncwarp();
+    CUTE_UNROLL
+    for (int i = 0; i < VECTORS; ++i) {
+        int const at = i * 32 + lane, of = at / VECTORS, u = at % VECTORS;
+        if (first + of < rows)
+            mRow(u, chunk, first + of) = sRow(u ^ (VECTORS == 8 ? of % 8 : of / 2 % 4), of);
+    }
+}
+
+// The weights of an output channel, a block's work: (ROW,STEPS,C_OUT), a step for each tap and chunk of channels.
+__global__ void __launch_bounds__(256)
+    ${kernel}_split_w($w_type const *w, uint16_t *planes, float *unscale, unsigned *state)
+{
+    constexpr int TAPS = TAPS_D * TAPS_H * TAPS_W, EACH = C_EACH * TAPS; // of an output channel
+    int const k = blockIdx.x, group = k / (C_OUT / GROUPS);
+//! if transposed
+    Tensor mW = make_tensor(make_gmem_ptr(w + (int64_t(group) * C_EACH * (C_OUT / GROUPS) + k % (C_OUT / GROUPS)) * TAPS), Layout<Shape<Int<TAPS>, Int<C_EACH>>, Stride<_1, Int<(C_OUT / GROUPS) * TAPS>>>{}); // (TAPS,C_EACH)
+//! else
+    Tensor mW = make_tensor(make_gmem_ptr(w + int64_t(k) * EACH), Layout<Shape<Int<TAPS>, Int<C_EACH>>>{}); // (TAPS,C_EACH)
+//! end
+    Tensor mRow = make_tensor(make_gmem_ptr(reinterpret_cast<Element *>(planes)), make_shape(Int<ROW>{}, Int<STEPS>{}, Int<C_OUT>{})); // (ROW,STEPS,C_OUT)
+//! if overlap
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+//! if not narrow
+    __shared__ unsigned tops[8], weak_ones;
+    unsigned top = 0;
+    for (int i = threadIdx.x; i < EACH; i += 256)
+        top = cute::max(__float_as_uint(fabsf(mW(i % TAPS, i / TAPS))), top);
+    top = __reduce_max_sync(~0u, top);
+    if (threadIdx.x % 32 == 0)
+        tops[threadIdx.x / 32] = top;
+    if (threadIdx.x == 0)
+        weak_ones = 0;
+    __syncthreads();
+    for (int i = 0; i < 8; ++i)
+        top = cute::max(tops[i], top);
+    float const scale = power_of_two(14 - (scaled_exponent(top) - 127));
+    if (threadIdx.x == 0) {
+        unscale[k] = power_of_two(scaled_exponent(top) - 127 - 14);
+        if (exponent_of(top) != scaled_exponent(top))
+            atomicOr(&state[1], 1u);
+    }
+    unsigned weak = 0; // so far below the largest that the low part loses bits
+//! end
+    for (int i = threadIdx.x; i < STEPS * CHANNELS; i += 256) {
+        int const step = i / CHANNELS, j = i % CHANNELS, chunk = step % CHUNKS, tap = step / CHUNKS;
+//! if expand
+        int const term = chunk * CHANNELS + j, c = term % C_IN, at = tap * TAPS_W + term / C_IN;
+        bool const there = term < TERMS;
+//! elif grouped
+        int const c = chunk * CHANNELS + j, at = tap;
+        bool const there = true;
+//! else
+        int const c = chunk * CHANNELS + j - group * C_EACH, at = tap; // those of other groups count as zero
+        bool const there = c >= 0 && c < C_EACH;
+//! end
+//! if narrow
+        mRow(j, step, k) = there ? mW(at, c) : Element(0.0f);
+//! else
+        float const v = there ? mW(at, c) * scale : 0.0f;
+        half_t const hi = half_t(v);
+        weak += v != 0.0f && fabsf(v) < power_of_two(0);
+        mRow(j, step, k) = hi;
+        if constexpr (PRODUCTS == 3)
+            mRow(CHANNELS + j, step, k) = half_t(v - float(hi));
+//! end
+    }
+//! if not narrow
+    atomicAdd(&weak_ones, weak);
+    __syncthreads();
+    if (threadIdx.x == 0 && PRODUCTS == 3 && weak_ones * 4 > EACH)
+        atomicOr(&state[1], 1u);
+//! end
+}

@@ -1,0 +1,295 @@
+// conv_sm90.cuh - the product by wgmma, tiles brought by TMA; a part of convolution.cu.
+
+// (ROWS,ROW,STAGES): rows of a ring whose slots have SLOT elements, in the order in which TMA brings and wgmma reads them
+template <int ROWS, int SLOT, int STAGES>
+CUTE_HOST_DEVICE constexpr auto ring_layout()
+{
+    using Atom = conditional_t<ROW == 32, GMMA::Layout_K_SW64_Atom<Element>, GMMA::Layout_K_SW128_Atom<Element>>;
+    auto const tile = tile_to_shape(Atom{}, Shape<Int<ROWS>, Int<ROW>>{});
+    return composition(tile.layout_a(), tile.offset(), make_layout(get<0>(tile.layout_b()), get<1>(tile.layout_b()), make_layout(Int<STAGES>{}, Int<SLOT>{})));
+}
+
+// A place in a ring, and the parity of its turn.
+template <int STAGES>
+struct Turn {
+    int slot, parity;
+    __device__ void next()
+    {
+        if (++slot == STAGES)
+            slot = 0, parity ^= 1;
+    }
+};
+
+// Operands in shared memory, `rows` rows further on.
+template <class Fragment>
+__device__ inline auto further(Fragment const &f, int rows)
+{
+    return make_tensor(f.data() + rows * (ROW / 8), f.layout());
+}
+
+__global__ void __launch_bounds__(384, 1)
+    ${kernel}_product(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_halo, const __grid_constant__ CUtensorMap map_w, float const *unscale, unsigned const *state, int phase_d, int phase_h, int phase_w, $params)
+{
+    extern __shared__ unsigned char memory[];
+    constexpr uint64_t HINT = 0x1000000000000000; // evict as usual
+    unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024; // tiles start on 1024 bytes
+    Element *smem_p = reinterpret_cast<Element *>(memory + skip), *smem_w = smem_p + STAGES_P * SLOT_P;
+    float *smem_y = reinterpret_cast<float *>(smem_w + STAGES_W * SLOT_W);
+    uint64_t *full_p = reinterpret_cast<uint64_t *>(smem_y + 8 * 16 * PITCH), *empty_p = full_p + STAGES_P;
+    uint64_t *full_w = empty_p + STAGES_P, *empty_w = full_w + STAGES_W;
+    Phase const phase = {phase_d, phase_h, phase_w};
+    int const group = threadIdx.x / 128, pixels = N * WALK;
+    int const tiles_k = (C_OUT + TILE_K - 1) / TILE_K, tiles = (pixels + TILE_P - 1) / TILE_P * tiles_k;
+
+    if (threadIdx.x < STAGES_P + STAGES_W) { // a thread for each slot
+        bool const of_p = threadIdx.x < STAGES_P;
+        int const i = of_p ? threadIdx.x : threadIdx.x - STAGES_P;
+        initialize_barrier(of_p ? full_p[i] : full_w[i], 1);
+        initialize_barrier(of_p ? empty_p[i] : empty_w[i], 2);
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+//! if overlap
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+
+    if (group == 0) { // one thread fetches
+        cutlass::arch::warpgroup_reg_dealloc<24>();
+        Turn<STAGES_P> at_p = {0, 1};
+        Turn<STAGES_W> at_w = {0, 1};
+        auto const fetch_pixels = [&](int row, int chunk) {
+            Element *to = smem_p + at_p.slot * SLOT_P;
+            wait_barrier(empty_p[at_p.slot], at_p.parity);
+            set_barrier_transaction_bytes(full_p[at_p.slot], SLOT_P * sizeof(Element));
+            for (int i = 0; i < TILE_P; i += 256)
+                SM90_TMA_LOAD_2D::copy(&map_x, &full_p[at_p.slot], HINT, to + i * ROW, chunk * ROW, row + i);
+            if constexpr (HALO > 0)
+                SM90_TMA_LOAD_2D::copy(&map_halo, &full_p[at_p.slot], HINT, to + TILE_P * ROW, chunk * ROW, row + TILE_P);
+            at_p.next();
+        };
+        auto const fetch_weights = [&](int k, int step) {
+            wait_barrier(empty_w[at_w.slot], at_w.parity);
+            set_barrier_transaction_bytes(full_w[at_w.slot], SLOT_W * sizeof(Element));
+            SM90_TMA_LOAD_2D::copy(&map_w, &full_w[at_w.slot], HINT, smem_w + at_w.slot * SLOT_W, step * ROW, k);
+            at_w.next();
+        };
+        for (int t = blockIdx.x; threadIdx.x == 0 && t < tiles; t += gridDim.x) {
+            int const k0 = t % tiles_k * TILE_K, pixel0 = t / tiles_k * TILE_P;
+//! if grouped
+            int const chunk0 = k0 / (C_OUT / GROUPS) * CHUNKS;
+//! else
+            constexpr int chunk0 = 0;
+//! end
+#pragma unroll 1
+            for (int i = 0; i < TAPS_D * TAPS_H; ++i) {
+                Tap const d = tap_d(i / TAPS_H, phase.d), h = tap_h(i % TAPS_H, phase.h);
+                if (!d.there || !h.there)
+                    continue;
+//! if share
+//! if transposed
+                Tap const v = tap_w(RUN - 1, phase.w); // the one that begins first
+//! else
+                Tap const v = tap_w(0, phase.w);       // the one that begins first
+//! end
+#pragma unroll 1
+                for (int c = 0; c < CHUNKS; ++c) {
+                    fetch_pixels(pixel0 + row_of(d, h, v, N), chunk0 + c);
+#pragma unroll 1
+                    for (int s = 0; s < RUN; ++s)
+                        fetch_weights(k0, (i * WALK_TAPS_W + s) * CHUNKS + c);
+                }
+//! else
+#pragma unroll 1
+                for (int s = 0; s < WALK_TAPS_W; ++s) {
+                    Tap const v = tap_w(s, phase.w);
+                    if (!v.there)
+                        continue;
+#pragma unroll 1
+                    for (int c = 0; c < CHUNKS; ++c) {
+                        fetch_pixels(pixel0 + row_of(d, h, v, N), chunk0 + c);
+                        fetch_weights(k0, (i * WALK_TAPS_W + s) * CHUNKS + c);
+                    }
+                }
+//! end
+            }
+        }
+    } else { // two warpgroups compute
+        cutlass::arch::warpgroup_reg_alloc<240>();
+        int const half = group - 1, thread = threadIdx.x % 128, lane = threadIdx.x % 32, warp = thread / 32;
+        int const steps = taps_of(phase) * CHUNKS;
+        auto mma = make_tiled_mma(SM90_64x128x16_F32${wgmma_type}_SS<GMMA::Major::K, GMMA::Major::K>{});
+        auto thr = mma.get_slice(thread);
+        Tensor sW = make_tensor(make_smem_ptr(smem_w + (TILE_K == 128 ? half * 64 * ROW : 0)), ring_layout<64, SLOT_W, STAGES_W>());             // (64,ROW,STAGES_W)
+        Tensor sP = make_tensor(make_smem_ptr(smem_p + (TILE_K == 128 ? 0 : half * PIECES * PIECE * ROW)), ring_layout<PIECE, SLOT_P, STAGES_P>()); // (PIECE,ROW,STAGES_P)
+        Tensor tCrW = thr.partition_fragment_A(sW); // (MMA,1,ROW/16,STAGES_W)
+        Tensor tCrP = thr.partition_fragment_B(sP); // (MMA,1,ROW/16,STAGES_P)
+        Tensor sum = make_tensor<float>(Shape<Int<PIECE / 2>, Int<PIECES>>{}); // (MMA,PIECES)
+        Tensor sY = make_tensor(make_smem_ptr(smem_y + (half * 4 + warp) * 16 * PITCH), Layout<Shape<_32, _16>, Stride<_1, Int<PITCH>>>{}); // (32,16)
+        Tensor mY = make_tensor(make_gmem_ptr(y), make_shape(Int<PIXELS>{}, Int<C_OUT>{}, N), make_stride(_1{}, int64_t(PIXELS), int64_t(PIXELS) * C_OUT)); // (PIXELS,C_OUT,N)
+//! each leaf
+        Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(N, Int<C_OUT>{}, Int<PIXELS>{}), make_stride($n, $k, $p)); // (N,C_OUT,PIXELS)
+//! end
+        Turn<STAGES_P> at_p = {0, 0};
+        Turn<STAGES_W> at_w = {0, 0};
+        int s = 0; // tap of the slot of pixels
+        // Where the pixels of a tap begin in their slot.
+        auto const begin_of = [&](int tap) {
+//! if share
+//! if transposed
+            return (RUN - 1 - tap) * STEP_W;
+//! else
+            return tap * STEP_W;
+//! end
+//! else
+            return 0;
+//! end
+        };
+
+        for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
+            int const k0 = t % tiles_k * TILE_K + (TILE_K == 128 ? half * 64 : 0) + warp * 16;
+            int const pixel0 = t / tiles_k * TILE_P + (TILE_K == 128 ? 0 : half * PIECES * PIECE);
+            clear(sum);
+            if constexpr (PRODUCTS == 3) {
+                constexpr int LOW = CHANNELS / 16; // where low parts begin, in blocks of 16
+                Tensor acc = partition_fragment_C(mma, Shape<_64, Int<PIECE>>{}); // (MMA,1,1)
+                // Adds COUNT steps. The accumulator truncates, so sums in it are short; small terms come first.
+                auto const multiply = [&](auto count) {
+                    constexpr int COUNT = decltype(count)::value;
+                    int slot_w[COUNT], slot_p[COUNT], begin[COUNT], done[COUNT];
+                    CUTE_UNROLL
+                    for (int u = 0; u < COUNT; ++u) {
+                        if (s == 0)
+                            wait_barrier(full_p[at_p.slot], at_p.parity);
+                        wait_barrier(full_w[at_w.slot], at_w.parity);
+                        slot_w[u] = at_w.slot, slot_p[u] = at_p.slot, begin[u] = begin_of(s), done[u] = 0;
+                        at_w.next();
+                        if (++s == RUN)
+                            s = 0, done[u] = 1, at_p.next();
+                    }
+                    CUTE_UNROLL
+                    for (int piece = 0; piece < PIECES; ++piece) {
+                        warpgroup_fence_operand(acc);
+                        warpgroup_arrive();
+                        mma.accumulate_ = GMMA::ScaleOut::Zero;
+                        CUTE_UNROLL
+                        for (int u = 0; u < COUNT; ++u) {
+                            CUTE_UNROLL
+                            for (int j = 0; j < CHANNELS / 16; ++j) {
+                                gemm(mma, tCrW(_, _, j, slot_w[u]), further(tCrP(_, _, LOW + j, slot_p[u]), begin[u] + piece * PIECE), acc);
+                                mma.accumulate_ = GMMA::ScaleOut::One;
+                                gemm(mma, tCrW(_, _, LOW + j, slot_w[u]), further(tCrP(_, _, j, slot_p[u]), begin[u] + piece * PIECE), acc);
+                            }
+                        }
+                        CUTE_UNROLL
+                        for (int u = 0; u < COUNT; ++u) {
+                            CUTE_UNROLL
+                            for (int j = 0; j < CHANNELS / 16; ++j)
+                                gemm(mma, tCrW(_, _, j, slot_w[u]), further(tCrP(_, _, j, slot_p[u]), begin[u] + piece * PIECE), acc);
+                        }
+                        warpgroup_commit_batch();
+                        warpgroup_wait<0>();
+                        warpgroup_fence_operand(acc);
+                        if (piece == PIECES - 1 && thread == 0) {
+                            CUTE_UNROLL
+                            for (int u = 0; u < COUNT; ++u) {
+                                arrive_barrier(empty_w[slot_w[u]]);
+                                if (done[u])
+                                    arrive_barrier(empty_p[slot_p[u]]);
+                            }
+                        }
+                        CUTE_UNROLL
+                        for (int i = 0; i < size(acc); ++i)
+                            sum(i, piece) += acc(i);
+                    }
+                };
+                int left = steps;
+#pragma unroll 1
+                for (; left >= TOGETHER; left -= TOGETHER)
+                    multiply(Int<TOGETHER>{});
+                if constexpr (TOGETHER > 1) {
+                    if (left > 0)
+                        multiply(_1{});
+                }
+            } else {
+                // Sums stay in the accumulators; slots are let go when the next step's products have begun.
+                Tensor acc0 = make_tensor(sum.data(), partition_shape_C(mma, Shape<_64, Int<PIECE>>{}));             // (MMA,1,1)
+                Tensor acc1 = make_tensor(sum.data() + PIECE / 2, partition_shape_C(mma, Shape<_64, Int<PIECE>>{})); // (MMA,1,1)
+                int before_w = -1, before_p = -1;
+                auto const release = [&]() {
+                    if (thread == 0 && before_w >= 0)
+                        arrive_barrier(empty_w[before_w]);
+                    if (thread == 0 && before_p >= 0)
+                        arrive_barrier(empty_p[before_p]);
+                    __syncwarp(); // wgmma is for whole warps
+                };
+                mma.accumulate_ = GMMA::ScaleOut::One;
+#pragma unroll 1
+                for (int left = steps; left > 0; --left) {
+                    if (s == 0)
+                        wait_barrier(full_p[at_p.slot], at_p.parity);
+                    wait_barrier(full_w[at_w.slot], at_w.parity);
+                    int const begin = begin_of(s);
+                    warpgroup_fence_operand(acc0);
+                    warpgroup_fence_operand(acc1);
+                    warpgroup_arrive();
+                    CUTE_UNROLL
+                    for (int j = 0; j < CHANNELS / 16; ++j) {
+                        gemm(mma, tCrW(_, _, j, at_w.slot), further(tCrP(_, _, j, at_p.slot), begin), acc0);
+                        gemm(mma, tCrW(_, _, j, at_w.slot), further(tCrP(_, _, j, at_p.slot), begin + PIECE), acc1);
+                    }
+                    warpgroup_commit_batch();
+                    warpgroup_wait<1>();
+                    release();
+                    before_w = at_w.slot, before_p = -1;
+                    at_w.next();
+                    if (++s == RUN)
+                        s = 0, before_p = at_p.slot, at_p.next();
+                }
+                warpgroup_wait<0>();
+                warpgroup_fence_operand(acc0);
+                warpgroup_fence_operand(acc1);
+                release();
+            }
+
+            // Out, 16 channels of 32 pixels at a time: a thread has rows m and m + 8 and two neighbours of every eight pixels.
+            float scale[2] = {1.0f, 1.0f};
+//! if not narrow
+            CUTE_UNROLL
+            for (int q = 0; q < 2; ++q)
+                scale[q] = k0 + lane / 4 + q * 8 < C_OUT ? unscale[k0 + lane / 4 + q * 8] * unscale_of_x(state) : 0.0f;
+//! end
+            CUTE_UNROLL
+            for (int part = 0; part < PIECES * PIECE / 32; ++part) {
+                __syncwarp();
+                CUTE_UNROLL
+                for (int i = 0; i < 16; i += 2) {
+                    int const q = i / 2 % 2, from = part % 4 * 16 + i, piece = part / 4;
+                    *reinterpret_cast<float2 *>(&sY(i / 4 * 8 + lane % 4 * 2, lane / 4 + q * 8)) = make_float2(sum(from, piece) * scale[q], sum(from + 1, piece) * scale[q]);
+                }
+                __syncwarp();
+                Place const to = place_of(pixel0 + part * 32 + lane, phase, N);
+                float value[16];
+                CUTE_UNROLL
+                for (int i = 0; i < 16; ++i)
+                    value[i] = sY(lane, i);
+                [[maybe_unused]] int const n = to.n, p = to.p;
+                if (p >= 0) {
+                    CUTE_UNROLL
+                    for (int i = 0; i < 16; ++i) {
+                        int const k = k0 + i;
+                        float const acc = value[i];
+                        if (k < C_OUT)
+//! if epilogue
+                            mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
+//! else
+                            mY(p, k, n) = $y_type(acc);
+//! end
+                    }
+                }
+            }
+            __syncwarp(); // wgmma is for whole warps
+        }
+    }
+}

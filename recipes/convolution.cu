@@ -1,0 +1,224 @@
+// recipes/convolution.cu - convolutions of one to three dimensions, strided, dilated, grouped or transposed.
+//
+// Lines that begin with //! direct the composer (docs/recipes.md); all else is the kernel's text.
+//
+// The plain form computes each result by itself. The fast forms are a matrix product without the matrix
+// ("implicit"): Y(k,pixel) = sum over taps and channels of W(k,tap,c) * X(pixel + tap,c). A pass brings x into planes:
+// channels last, borders of zeros, fp32 scaled by a power of two and split into two fp16 parts, x = hi + lo. In
+// planes a tap is the same run of pixels, a fixed number of rows further on: pixels are counted with the borders, and a
+// row's right border is the next one's left border. What a stride skips lies in planes of its own (PARTS), so that
+// a strided convolution is a dense one too; the results of a strided transposed convolution are PHASES, each a
+// convolution with some of the taps.
+//
+//! recipe convolution: sums over taps and channels; sizes are constants, the batch comes from the call
+//! fact epilogue: pointwise operators follow, or a bias
+//! fact narrow: fp16 or bf16, which tensor cores take as they are
+//! fact tf32: the reference may round factors to 11 bits
+//! fact hopper: the device is sm_90
+//! fact transposed: a transposed convolution
+//! fact products: there is enough to do for tensor cores
+//! fact depthwise: each result needs one channel, rows are whole vectors, no stride, no dilation
+//! fact expand: so few channels that the taps of a filter row become channels
+//! fact grouped: a tile's output channels are of one group
+//! fact few_rows: at most 64 output channels
+//! fact shared_taps: the taps of a filter row are neighbours, and a tile with a border of 32 pixels holds all
+//! fact sampled: x is so large that its largest magnitude is taken from a sample
+//!
+//! step columns: compute four results of eight rows per thread
+//!   why: Each row of the input is loaded once, as whole vectors, for all results that need it.
+//!   when: depthwise
+//! step tensor: multiply on the tensor cores (mma.sync): channels last, fp32 split into two fp16 parts
+//!   why: Three fp16 products at sixteen times the rate of fp32 arithmetic give all bits that matter.
+//!   when: products
+//! step single: multiply the high parts alone
+//!   why: fp16 has TF32's 11 bits, and the scale stands for its exponent: one product is as accurate as the reference.
+//!   when: tf32 and not narrow
+//!   needs: tensor
+//! step wgmma: multiply by wgmma, fetched by TMA through rings of slots by a thread of its own
+//!   why: Tiles of 128x256 need a third of the traffic, and the computing warps never wait for addresses.
+//!   when: hopper
+//!   needs: tensor
+//! step share: fetch a run of pixels once for all taps of a filter row
+//!   why: The taps of a row read the same pixels, one further each; the tensor core can start at any row of a tile.
+//!   when: shared_taps
+//!   needs: wgmma
+//! step overlap: launch each kernel while the one before ends
+//!   why: Programmatic dependent launch hides launch latency and barrier set-up.
+//!   needs: wgmma
+//! text
+// $kernel: $ops.
+#include <cutegen/kernel.h>
+
+constexpr int C_IN = $c_in, C_OUT = $c_out, GROUPS = $groups, C_EACH = C_IN / GROUPS; // channels; of a group
+constexpr int IN_D = $in_d, IN_H = $in_h, IN_W = $in_w;
+constexpr int OUT_D = $out_d, OUT_H = $out_h, OUT_W = $out_w, PIXELS = OUT_D * OUT_H * OUT_W;
+constexpr int TAPS_D = $taps_d, TAPS_H = $taps_h, TAPS_W = $taps_w; // the filter
+constexpr int STRIDE_D = $stride_d, STRIDE_H = $stride_h, STRIDE_W = $stride_w;
+constexpr int PAD_D = $pad_d, PAD_H = $pad_h, PAD_W = $pad_w;
+constexpr int STEP_D = $step_d, STEP_H = $step_h, STEP_W = $step_w; // dilation
+//! if tensor
+
+// The planes: (PARTS,N,WALK_D,WALK_H,WALK_W) pixels of CHUNKS_X rows of ROW elements.
+constexpr int WALK_D = $walk_d, WALK_H = $walk_h, WALK_W = $walk_w; // with borders
+constexpr int WALK = WALK_D * WALK_H * WALK_W;
+constexpr int LEAD_D = $lead_d, LEAD_H = $lead_h, LEAD_W = $lead_w; // borders before
+constexpr unsigned USED_D = $used_d, USED_H = $used_h, USED_W = $used_w; // positions modulo the stride, as bits
+constexpr int PARTS_D = $parts_d, PARTS_H = $parts_h, PARTS_W = $parts_w, PARTS = PARTS_D * PARTS_H * PARTS_W;
+//! if narrow
+constexpr int PRODUCTS = 1; // elements as they are
+constexpr int ROW = $row_single;     // elements of a row
+//! elif single
+constexpr int PRODUCTS = 1; // high parts alone
+constexpr int ROW = $row_single;     // elements of a row
+//! else
+constexpr int PRODUCTS = 3; // hi lo, lo hi, hi hi
+constexpr int ROW = $row_split;     // elements of a row: high parts, then low parts
+//! end
+constexpr int CHANNELS = PRODUCTS == 3 ? ROW / 2 : ROW; // of a row
+//! if expand
+constexpr int TERMS = C_IN * TAPS_W, WALK_TAPS_W = 1; // the taps of a filter row are channels
+//! else
+constexpr int TERMS = C_IN, WALK_TAPS_W = TAPS_W;
+//! end
+constexpr int CHUNKS_X = (TERMS + CHANNELS - 1) / CHANNELS;
+//! if grouped
+constexpr int CHUNKS = C_EACH / CHANNELS; // that a result needs: those of its group
+//! else
+constexpr int CHUNKS = CHUNKS_X; // that a result needs
+//! end
+constexpr int STEPS = TAPS_D * TAPS_H * WALK_TAPS_W * CHUNKS; // rows of an output channel's weights
+//! if sampled
+constexpr int EVERY = 16, TOP = 10; // of 16 blocks one is searched for the largest magnitude, which becomes 2^TOP
+//! else
+constexpr int EVERY = 1, TOP = 14;  // the largest magnitude becomes 2^TOP
+//! end
+//! if wgmma
+//! include conv_tiles
+//! else
+constexpr int TILE_K = 64;  // output channels
+constexpr int TILE_P = 128; // pixels
+//! end
+//! end
+
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+//! if wgmma
+#include <cutlass/arch/reg_reconfig.h>
+//! end
+
+using namespace cute;
+
+//! each helper
+// $helper_words
+__device__ inline float $helper(float x)
+{
+    $helper_body
+}
+
+//! end
+//! if epilogue
+// What becomes of one sum.
+__device__ inline float ${kernel}_finish($finish_params)
+{
+    $finish_body
+}
+
+//! end
+//! if columns
+//! include conv_depthwise
+//! else
+// Where output o meets the input through tap r; -1: nowhere.
+__device__ inline int meets(int o, int r, int stride, int pad, int step, int size)
+{
+//! if transposed
+    int const at = o + pad - r * step;
+    return at >= 0 && at % stride == 0 && at / stride < size ? at / stride : -1;
+//! else
+    int const at = o * stride - pad + r * step;
+    return at < size ? at : -1;
+//! end
+}
+
+// One result: the sums of each channel's taps, added up.
+__device__ inline float convolve($x_type const *x, $w_type const *w, int n, int k, int p, int64_t x_n, int64_t x_c, int64_t x_d, int64_t x_h, int64_t x_w)
+{
+    int const d = p / (OUT_H * OUT_W), h = p / OUT_W % OUT_H, v = p % OUT_W, group = k / (C_OUT / GROUPS);
+    Tensor mX = make_tensor(make_gmem_ptr(x + n * x_n + group * C_EACH * x_c), make_shape(Int<IN_W>{}, Int<IN_H>{}, Int<IN_D>{}, Int<C_EACH>{}), make_stride(x_w, x_h, x_d, x_c)); // (IN_W,IN_H,IN_D,C_EACH)
+//! if transposed
+    Tensor mW = make_tensor(make_gmem_ptr(w), make_shape(Int<TAPS_W>{}, Int<TAPS_H>{}, Int<TAPS_D>{}, Int<C_OUT / GROUPS>{}, Int<C_IN>{})); // (TAPS_W,TAPS_H,TAPS_D,C_OUT/GROUPS,C_IN)
+//! else
+    Tensor mW = make_tensor(make_gmem_ptr(w), make_shape(Int<TAPS_W>{}, Int<TAPS_H>{}, Int<TAPS_D>{}, Int<C_EACH>{}, Int<C_OUT>{})); // (TAPS_W,TAPS_H,TAPS_D,C_EACH,C_OUT)
+//! end
+    float total = 0.0f;
+    for (int c = 0; c < C_EACH; ++c) {
+        float sum = 0.0f;
+        for (int t = 0; t < TAPS_D; ++t) {
+            int const at_d = meets(d, t, STRIDE_D, PAD_D, STEP_D, IN_D);
+            for (int r = 0; r < TAPS_H; ++r) {
+                int const at_h = meets(h, r, STRIDE_H, PAD_H, STEP_H, IN_H);
+                for (int s = 0; s < TAPS_W; ++s) {
+                    int const at_w = meets(v, s, STRIDE_W, PAD_W, STEP_W, IN_W);
+                    if (at_d >= 0 && at_h >= 0 && at_w >= 0)
+//! if transposed
+                        sum = fmaf(float(mX(at_w, at_h, at_d, c)), float(mW(s, r, t, k % (C_OUT / GROUPS), group * C_EACH + c)), sum);
+//! else
+                        sum = fmaf(float(mX(at_w, at_h, at_d, c)), float(mW(s, r, t, c, k)), sum);
+//! end
+                }
+            }
+        }
+        total += sum;
+    }
+    return total;
+}
+
+//! if tensor and not narrow
+// Computes everything again, where the split may have lost bits that matter.
+__global__ void __launch_bounds__(256)
+    ${kernel}_repeat(unsigned const *state, $params)
+//! else
+__global__ void __launch_bounds__(256)
+    ${kernel}_plain($params)
+//! end
+{
+    Tensor mY = make_tensor(make_gmem_ptr(y), make_shape(Int<PIXELS>{}, Int<C_OUT>{}, N), make_stride(_1{}, int64_t(PIXELS), int64_t(PIXELS) * C_OUT)); // (PIXELS,C_OUT,N)
+//! each leaf
+    Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(N, Int<C_OUT>{}, Int<PIXELS>{}), make_stride($n, $k, $p)); // (N,C_OUT,PIXELS)
+//! end
+    int64_t const all = int64_t(N) * C_OUT * PIXELS;
+//! if tensor and overlap and not narrow
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+//! end
+//! if tensor and not narrow
+    if (state[1] == 0)
+        return;
+//! end
+    for (int64_t i = int64_t(blockIdx.x) * 256 + threadIdx.x; i < all; i += int64_t(gridDim.x) * 256) {
+        int const p = int(i % PIXELS), k = int(i / PIXELS % C_OUT), n = int(i / PIXELS / C_OUT);
+        float const acc = convolve(x, w, n, k, p, x_n, x_c, x_d, x_h, x_w);
+//! if epilogue
+        mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
+//! else
+        mY(p, k, n) = $y_type(acc);
+//! end
+    }
+}
+
+//! end
+//! if tensor
+// ---- planes --------------------------------------------------------------------------------
+//! include conv_planes
+
+// ---- the product ---------------------------------------------------------------------------
+//! include conv_walk
+//! if wgmma
+//! include conv_sm90
+//! else
+//! include conv_sm80
+//! end
+//! end
+#endif
+
+#ifdef CUTEGEN_HOST
+//! include conv_plan
+#endif

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * convolution.c - one convolution with a bias and pointwise operators behind it.
+ *
+ * One and two dimensions are three with sizes of 1. Sizes are written into the
+ * kernel as numbers; the batch comes from the call. The fast forms walk planes
+ * with borders (recipes/convolution.cu): how wide borders must be, and which
+ * parts a stride makes of the planes, is computed here.
+ */
+#include "expert/match/convolution.h"
+
+#include "base/buf.h"
+#include "expert/match/match.h"
+
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    CONV_DIMS = 3,
+    CONV_LEAVES = 6,
+    LEAST_TERMS = 16,       /* of a sum on tensor cores */
+    LEAST_RESULTS = 16,     /* output channels, likewise */
+    LEAST_WORK = 1 << 18,   /* multiplications, likewise */
+    EXPANDED_CHANNELS = 8,  /* so few that taps become channels */
+    DENSE_GROUPS = 8,       /* so few that other groups' weights may be zeros */
+    SAMPLED = 1 << 22,      /* elements: from here on the maximum of a sample will do */
+    MOST_STRIDE = 16,
+    HALO = 32,              /* pixels behind a tile */
+    DEPTHWISE_TAPS = 63,    /* kept in registers */
+};
+
+struct conv_leaf {
+    const struct node *node;
+    int input;
+    const char *name;
+    struct axis n, k, p;
+};
+
+struct conv {
+    const struct graph *g;
+    struct arena *a;
+    const struct node *node, *x, *w;
+    int64_t in[CONV_DIMS], out[CONV_DIMS], taps[CONV_DIMS], stride[CONV_DIMS], pad[CONV_DIMS],
+        step[CONV_DIMS];
+    int64_t channels, results, groups;
+    int dims;
+    bool transposed, expand;
+    struct tensor shape; /* of the result as (batch, channels, pixels) */
+    struct conv_leaf leaves[CONV_LEAVES];
+    int leaf_count;
+    bool biased;
+    struct names names;
+    bool seen[GRAPH_NODES];
+};
+
+bool conv_is(const struct node *n)
+{
+    return graph_op_is(n, "aten.convolution");
+}
+
+/* ---- what it is ----------------------------------------------------------------- */
+
+/* A list with one number per dimension, or one for all; the innermost last. */
+static bool read_dims(const struct conv *q, size_t index, const char *keyword, int64_t fill,
+                      int64_t out[CONV_DIMS])
+{
+    int64_t given[MAX_DIMS];
+    int count = graph_arg_ints(q->node, index, keyword, given);
+
+    for (int d = 0; d < CONV_DIMS; d++)
+        out[d] = fill;
+    if (count != 1 && count != q->dims)
+        return false;
+    for (int d = 0; d < q->dims; d++)
+        out[CONV_DIMS - q->dims + d] = given[count == 1 ? 0 : d];
+    return true;
+}
+
+static void lift(const struct tensor *t, int dims, int64_t out[CONV_DIMS])
+{
+    for (int d = 0; d < CONV_DIMS; d++)
+        out[d] = d < CONV_DIMS - dims ? 1 : t->shape[2 + d - (CONV_DIMS - dims)];
+}
+
+static bool plain_input(const struct node *n)
+{
+    return n && strcmp(n->op, "input") == 0;
+}
+
+/* Every element once, in any order. */
+static bool without_holes(const struct tensor *t)
+{
+    int64_t last = 0;
+
+    for (int d = 0; d < t->dims; d++)
+        last += (t->shape[d] - 1) * t->strides[d];
+    return last + 1 == tensor_numel(t);
+}
+
+static bool read_convolution(struct conv *q, struct match *out)
+{
+    const struct node *n = q->node;
+    int64_t flag = 0;
+
+    q->x = graph_arg(q->g, n, 0);
+    q->w = graph_arg(q->g, n, 1);
+    if (!plain_input(q->x) || !plain_input(q->w) || !without_holes(&q->x->t) ||
+        !tensor_contiguous(&q->w->t))
+        return match_no(out, q->a, "a convolution of something computed");
+    q->dims = q->x->t.dims - 2;
+    if (q->dims < 1 || q->dims > CONV_DIMS || q->w->t.dims != q->x->t.dims)
+        return match_no(out, q->a, "a convolution of %d dimensions", q->dims);
+    q->groups = 1;
+    graph_arg_int(n, 6, "transposed", &flag);
+    graph_arg_int(n, 8, "groups", &q->groups);
+    q->transposed = flag;
+    if (!read_dims(q, 3, "stride", 1, q->stride) || !read_dims(q, 4, "padding", 0, q->pad) ||
+        !read_dims(q, 5, "dilation", 1, q->step))
+        return match_no(out, q->a, "a convolution with other arguments");
+    lift(&q->x->t, q->dims, q->in);
+    lift(&q->w->t, q->dims, q->taps);
+    lift(&n->t, q->dims, q->out);
+    q->channels = q->x->t.shape[1];
+    q->results = n->t.shape[1];
+    for (int d = 0; d < CONV_DIMS; d++)
+        if (q->stride[d] < 1 || q->stride[d] > MOST_STRIDE || q->step[d] < 1)
+            return match_no(out, q->a, "a stride of %lld", (long long)q->stride[d]);
+    return tensor_numel(&n->t) > 0 || match_no(out, q->a, "an empty convolution");
+}
+
+static bool types_fit(struct conv *q, struct match *out)
+{
+    const char *x = q->x->t.dtype, *w = q->w->t.dtype, *y = q->g->out[0].dtype;
+    bool ok = strcmp(x, w) == 0 && strcmp(x, y) == 0 &&
+              (strcmp(x, "f32") == 0 || strcmp(x, "f16") == 0 || strcmp(x, "bf16") == 0);
+
+    return ok || match_no(out, q->a, "a convolution of %s and %s to %s", x, w, y);
+}
+
+/* ---- epilogue --------------------------------------------------------------------- */
+
+static bool leaf_add(struct conv *q, const struct node *n, struct view *v, struct match *out)
+{
+    if (q->leaf_count == CONV_LEAVES)
+        return match_no(out, q->a, "more than %d tensors beside the convolution", CONV_LEAVES);
+    if (!expr_value_type(n->t.dtype) || !view_reshape(v, &q->shape))
+        return match_no(out, q->a, "'%s' does not broadcast to the convolution",
+                        q->g->in[v->input].name);
+    q->leaves[q->leaf_count++] =
+        (struct conv_leaf){n,          v->input,   names_add(&q->names, q->g->in[v->input].name, q->a),
+                           v->axes[0], v->axes[1], v->axes[2]};
+    return true;
+}
+
+/* The bias, which runs along dimension 1. */
+static bool bias_add(struct conv *q, struct match *out)
+{
+    const struct node *n = graph_arg(q->g, q->node, 2);
+    struct tensor column = q->node->t;
+    struct view v;
+
+    if (!n)
+        return true;
+    for (int d = 0; d < column.dims; d++)
+        column.shape[d] = d == 1 ? q->results : 1;
+    if (!graph_view(q->g, n, &v) || !view_reshape(&v, &column) || !view_expand(&v, &q->node->t))
+        return match_no(out, q->a, "a computed bias");
+    q->biased = true;
+    return leaf_add(q, n, &v, out);
+}
+
+/* Walks from the result down to the convolution; everything else must be inputs. */
+static bool epilogue(struct conv *q, const struct node *n, struct match *out)
+{
+    size_t i;
+    const json_t *arg;
+
+    if (q->seen[n - q->g->nodes] || n == q->node || n->value)
+        return true;
+    q->seen[n - q->g->nodes] = true;
+    if (!graph_reshapes(n) && !expr_knows(n, q->a))
+        return match_no(out, q->a, "%s after the convolution", n->op);
+    if (tensor_numel(&n->t) != tensor_numel(&q->node->t))
+        return match_no(out, q->a, "%s changes the convolution's size", n->op);
+    json_array_foreach(n->args, i, arg)
+    {
+        const struct node *used = graph_arg(q->g, n, i);
+        struct view v;
+        bool ok = true;
+
+        if (used && !q->seen[used - q->g->nodes] && graph_view(q->g, used, &v)) {
+            q->seen[used - q->g->nodes] = true;
+            ok = (view_expand(&v, &n->t) && leaf_add(q, used, &v, out)) ||
+                 match_no(out, q->a, "%s beside the convolution", used->op);
+        } else if (used) {
+            ok = epilogue(q, used, out);
+        }
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static bool fill_epilogue(struct conv *q, struct scope *s, struct match *out)
+{
+    struct expr e = {.g = q->g, .a = q->a, .see_through = true};
+    const struct node *root = graph_node(q->g, q->g->result[0]);
+    const char *params = "float acc", *finish = "", *body;
+
+    for (int i = 0; i < q->leaf_count; i++) {
+        const char *value = expr_value_type(q->leaves[i].node->t.dtype), *name = q->leaves[i].name;
+
+        if (!q->biased || i > 0)
+            e.leaf[q->leaves[i].node - q->g->nodes] = name;
+        params = arena_printf(q->a, "%s, %s %s", params, value, name);
+        finish = arena_printf(q->a, "%s, %s(m%s(n, k, p))", finish, value, match_capital(name, q->a));
+    }
+    e.leaf[q->node - q->g->nodes] = q->biased ? "sum" : "acc";
+    if (!expr_body(&e, root, &body, &out->why_not))
+        return false;
+    if (q->biased)
+        body = strcmp(body, "return sum;") == 0
+                   ? arena_printf(q->a, "return acc + %s;", q->leaves[0].name)
+                   : arena_printf(q->a, "float const sum = acc + %s;\n%s", q->leaves[0].name, body);
+    if (strcmp(body, "return acc;") != 0)
+        scope_fact(s, "epilogue");
+    expr_helpers(body, s, q->a);
+    scope_set(s, "finish_params", "%s", params);
+    scope_set(s, "finish_body", "%s", body);
+    scope_set(s, "finish", "%s", finish);
+    return true;
+}
+
+/* ---- slots --------------------------------------------------------------------------- */
+
+static const char letters[CONV_DIMS] = {'d', 'h', 'w'};
+
+static void set_dim(struct conv *q, struct scope *s, const char *what, int d, int64_t value)
+{
+    scope_set(s, arena_printf(q->a, "%s_%c", what, letters[d]), "%lld", (long long)value);
+}
+
+/* How planes must be walked along one dimension. */
+struct walk {
+    int64_t size, lead, parts;
+    uint32_t used;
+};
+
+static struct walk walk_of(const struct conv *q, int d)
+{
+    int64_t s = q->stride[d], low = INT32_MAX, high = INT32_MIN;
+    int64_t results = q->transposed ? (q->out[d] + s - 1) / s : q->out[d];
+    int64_t data = q->transposed ? q->in[d] : (q->in[d] + s - 1) / s;
+    struct walk w = {.used = q->transposed};
+
+    if (q->expand && d == CONV_DIMS - 1)
+        return (struct walk){.size = q->out[d], .parts = 1, .used = 1};
+    for (int64_t r = 0; r < q->taps[d]; r++)
+        for (int64_t f = 0; f < (q->transposed ? s : 1); f++) {
+            int64_t at = q->transposed ? f + q->pad[d] - r * q->step[d] : r * q->step[d] - q->pad[d];
+            int64_t position = (at % s + s) % s, shift = (at - position) / s;
+
+            if (q->transposed && position != 0)
+                continue;
+            w.used |= q->transposed ? 0 : UINT32_C(1) << position;
+            low = shift < low ? shift : low;
+            high = shift > high ? shift : high;
+        }
+    w.lead = low < 0 ? -low : 0;
+    w.size = w.lead + data;
+    w.size = w.size > results ? w.size : results;
+    w.size = w.size > results + high ? w.size : results + high;
+    for (uint32_t bits = w.used; bits; bits &= bits - 1)
+        w.parts++;
+    return w;
+}
+
+/* Channels of a row: as many as 128 bytes hold, or half of that where it wastes less. */
+static int row_of(int64_t terms, int64_t channels)
+{
+    int64_t over = terms % channels;
+
+    return over > 0 && over <= channels / 2 && terms < 4 * channels ? 32 : 64;
+}
+
+static bool is_depthwise(const struct conv *q)
+{
+    bool ok = q->groups == q->channels && !q->transposed && q->results % q->channels == 0 &&
+              strcmp(q->x->t.dtype, "f32") == 0 && tensor_contiguous(&q->x->t) &&
+              q->in[2] % 4 == 0 && q->in[0] == 1 && q->taps[0] == 1 && q->pad[0] == 0 &&
+              q->pad[2] < q->taps[2] && q->taps[1] <= 7 && q->taps[2] <= 9 &&
+              q->taps[1] * q->taps[2] <= DEPTHWISE_TAPS;
+
+    for (int d = 0; d < CONV_DIMS; d++)
+        ok = ok && q->stride[d] == 1 && q->step[d] == 1;
+    return ok;
+}
+
+/* Is there enough to do for tensor cores? Few channels of many groups are not. */
+static bool pays(const struct conv *q, bool grouped)
+{
+    double terms = (double)(q->channels / q->groups) * (double)(q->taps[0] * q->taps[1] * q->taps[2]);
+
+    return terms >= LEAST_TERMS && q->results >= LEAST_RESULTS &&
+           (double)tensor_numel(&q->node->t) * terms >= LEAST_WORK &&
+           (q->groups == 1 || grouped || (q->groups <= DENSE_GROUPS && q->channels <= 512));
+}
+
+static void fill_forms(struct conv *q, struct scope *s)
+{
+    bool narrow = strcmp(q->x->t.dtype, "f32") != 0, depthwise = is_depthwise(q);
+    int64_t terms = q->expand ? q->channels * q->taps[2] : q->channels, each = q->channels / q->groups;
+    bool grouped = q->groups > 1 && each % 64 == 0 && q->results / q->groups % 128 == 0;
+    int64_t lanes = 32, run = (q->taps[2] - 1) * q->step[2];
+
+    while (lanes < 128 && lanes * 4 < q->out[2])
+        lanes *= 2;
+    scope_set(s, "lanes", "%d", (int)lanes);
+    scope_set(s, "row_split", "%d", row_of(terms, 32));
+    scope_set(s, "row_single", "%d", row_of(terms, 64));
+    if (depthwise)
+        scope_fact(s, "depthwise");
+    else if (pays(q, grouped))
+        scope_fact(s, "products");
+    if (narrow)
+        scope_fact(s, "narrow");
+    if (q->g->tf32_convolutions && !narrow && q->groups == 1 && q->channels >= LEAST_TERMS)
+        scope_fact(s, "tf32");
+    if (q->g->arch == 90)
+        scope_fact(s, "hopper");
+    if (q->transposed)
+        scope_fact(s, "transposed");
+    if (q->expand)
+        scope_fact(s, "expand");
+    if (grouped)
+        scope_fact(s, "grouped");
+    if (q->results <= 64)
+        scope_fact(s, "few_rows");
+    if (!q->expand && q->stride[2] == 1 && q->taps[2] > 1 && run <= HALO)
+        scope_fact(s, "shared_taps");
+    if (tensor_numel(&q->x->t) >= SAMPLED)
+        scope_fact(s, "sampled");
+}
+
+static void fill_sizes(struct conv *q, struct scope *s)
+{
+    int64_t phases = 1;
+
+    for (int d = 0; d < CONV_DIMS; d++) {
+        struct walk w = walk_of(q, d);
+
+        set_dim(q, s, "in", d, q->in[d]);
+        set_dim(q, s, "out", d, q->out[d]);
+        set_dim(q, s, "taps", d, q->taps[d]);
+        set_dim(q, s, "stride", d, q->stride[d]);
+        set_dim(q, s, "pad", d, q->pad[d]);
+        set_dim(q, s, "step", d, q->step[d]);
+        set_dim(q, s, "walk", d, w.size);
+        set_dim(q, s, "lead", d, w.lead);
+        set_dim(q, s, "used", d, w.used);
+        set_dim(q, s, "parts", d, w.parts);
+        phases *= q->transposed ? q->stride[d] : 1;
+    }
+    scope_set(s, "phases", "%lld", (long long)phases);
+    scope_set(s, "c_in", "%lld", (long long)q->channels);
+    scope_set(s, "c_out", "%lld", (long long)q->results);
+    scope_set(s, "groups", "%lld", (long long)q->groups);
+}
+
+/* The plan requires the sizes that are written into the kernel. */
+static void check_shape(struct conv *q, struct scope *s, const char *name, const struct tensor *t,
+                        int from)
+{
+    struct scope *item = scope_item(s, "check");
+    const char *all = "";
+
+    for (int d = from; d < t->dims; d++)
+        all = arena_printf(q->a, "%s%s%s->shape[%d] == %lld", all, *all ? " && " : "", name, d,
+                           (long long)t->shape[d]);
+    scope_set(item, "condition", "%s", all);
+    scope_set(item, "text", "sizes of %s are written into the kernel", name);
+}
+
+/* The stride of one mode of a leaf: "_0{}", "_1{}" or a kernel parameter, which is added. */
+static const char *mode_stride(struct conv *q, const struct conv_leaf *leaf, const struct axis *x,
+                               const char *mode, struct buf *params, struct buf *args)
+{
+    const char *name = arena_printf(q->a, "%s_%s", match_lower(leaf->name, q->a), mode);
+
+    if (x->stride == 0 || x->first == x->last)
+        return "_0{}";
+    buf_printf(params, ", int64_t %s", name);
+    buf_printf(args, ", (int64_t)%s", match_axis_stride(leaf->name, x, q->a));
+    return name;
+}
+
+static void fill_leaf(struct conv *q, struct scope *s, const struct conv_leaf *leaf,
+                      struct buf *params, struct buf *args)
+{
+    struct scope *item = scope_item(s, "leaf");
+
+    scope_set(item, "x", "%s", leaf->name);
+    scope_set(item, "X", "%s", match_capital(leaf->name, q->a));
+    scope_set(item, "i", "%d", leaf->input);
+    scope_set(item, "ndim", "%d", q->g->in[leaf->input].dims);
+    scope_set(item, "n", "%s", mode_stride(q, leaf, &leaf->n, "n", params, args));
+    scope_set(item, "k", "%s", mode_stride(q, leaf, &leaf->k, "k", params, args));
+    scope_set(item, "p", "%s", mode_stride(q, leaf, &leaf->p, "p", params, args));
+}
+
+static void fill_signature(struct conv *q, struct scope *s)
+{
+    const char *type = expr_memory_type(q->x->t.dtype), *pointers = "", *passed = "", *strides = "";
+    struct buf params = buf_init(4096), args = buf_init(4096);
+
+    for (int i = 0; i < q->leaf_count; i++) {
+        const char *t = expr_memory_type(q->leaves[i].node->t.dtype), *name = q->leaves[i].name;
+
+        fill_leaf(q, s, &q->leaves[i], &params, &args);
+        pointers = arena_printf(q->a, "%s, %s const *%s", pointers, t, name);
+        passed = arena_printf(q->a, "%s, CUTEGEN_DATA(%s const, %s)", passed, t, name);
+    }
+    for (int d = -2; d < CONV_DIMS; d++) {
+        int at = d < 0 ? d + 2 : 2 + d - (CONV_DIMS - q->dims);
+
+        strides = d >= 0 && d < CONV_DIMS - q->dims
+                      ? arena_printf(q->a, "%s, (int64_t)0", strides)
+                      : arena_printf(q->a, "%s%s(int64_t)x->strides[%d]", strides,
+                                     *strides ? ", " : "", at);
+    }
+    scope_set(s, "x_strides", "%s", strides);
+    scope_set(s, "params",
+              "%s const *x, %s const *w%s, %s *y, int N, int64_t x_n, int64_t x_c, int64_t x_d, "
+              "int64_t x_h, int64_t x_w%s",
+              type, type, pointers, type, buf_text(&params).data ? buf_text(&params).data : "");
+    scope_set(s, "args",
+              "CUTEGEN_DATA(%s const, x), CUTEGEN_DATA(%s const, w)%s, CUTEGEN_DATA(%s, y), (int)N, "
+              "%s%s",
+              type, type, passed, type, strides, buf_text(&args).data ? buf_text(&args).data : "");
+    scope_set(s, "x_type", "%s", type);
+    scope_set(s, "w_type", "%s", type);
+    scope_set(s, "y_type", "%s", type);
+    buf_release(&params);
+    buf_release(&args);
+}
+
+static bool fill(struct conv *q, struct match *out)
+{
+    struct scope *s = out->scope = scope_new(q->a, NULL);
+    bool bfloat = strcmp(q->x->t.dtype, "bf16") == 0;
+
+    scope_set(s, "kernel", "%s", match_kernel_name(q->g, q->a));
+    scope_set(s, "ops", "%s", graph_ops(q->g, q->a));
+    scope_set(s, "x_index", "%d", q->x->index);
+    scope_set(s, "w_index", "%d", q->w->index);
+    scope_set(s, "x_name", "%s", q->g->in[q->x->index].name);
+    scope_set(s, "w_name", "%s", q->g->in[q->w->index].name);
+    scope_set(s, "ndim", "%d", q->x->t.dims);
+    scope_set(s, "mma", "SM80_16x8x16_F32%sF32_TN", bfloat ? "BF16BF16" : "F16F16");
+    scope_set(s, "wgmma_type", "%s", bfloat ? "BF16BF16" : "F16F16");
+    scope_set(s, "map_type", "%s", bfloat ? "CUTEGEN_BF16" : "CUTEGEN_F16");
+    check_shape(q, s, "x", &q->x->t, 1);
+    check_shape(q, s, "w", &q->w->t, 0);
+    check_shape(q, s, "y", &q->node->t, 1);
+    match_scalars(q->g, s);
+    fill_sizes(q, s);
+    fill_forms(q, s);
+    fill_signature(q, s);
+    return fill_epilogue(q, s, out);
+}
+
+static bool same_shape(const struct tensor *a, const struct tensor *b)
+{
+    bool same = a->dims == b->dims;
+
+    for (int d = 0; same && d < a->dims; d++)
+        same = a->shape[d] == b->shape[d];
+    return same;
+}
+
+bool match_convolution(const struct graph *g, struct arena *a, struct match *out)
+{
+    static const char *const taken[] = {"x", "w", "y", "N", "n", "k", "p", "sum", "acc", "state"};
+    struct conv *q = arena_alloc(a, sizeof(*q));
+
+    q->g = g;
+    q->a = a;
+    for (size_t i = 0; i < ARRAY_LEN(taken); i++)
+        q->names.used[q->names.count++] = taken[i];
+    for (int i = 0; i < g->count; i++) {
+        if (!conv_is(&g->nodes[i]))
+            continue;
+        if (q->node)
+            return match_no(out, a, "more than one convolution");
+        q->node = &g->nodes[i];
+    }
+    if (!q->node)
+        return match_no(out, a, "no convolution");
+    if (!read_convolution(q, out) || !types_fit(q, out))
+        return false;
+    if (g->out_count != 1 || !tensor_contiguous(&g->out[0]) || !same_shape(&g->out[0], &q->node->t))
+        return match_no(out, a, "the output is not the convolution's shape, without gaps");
+    q->expand = !q->transposed && q->groups == 1 && q->channels <= EXPANDED_CHANNELS && q->taps[2] > 1;
+    q->shape = (struct tensor){.dims = 3,
+                               .shape = {q->node->t.shape[0], q->results,
+                                         q->out[0] * q->out[1] * q->out[2]}};
+    if (!bias_add(q, out) || !epilogue(q, graph_node(g, g->result[0]), out))
+        return false;
+    return fill(q, out);
+}
