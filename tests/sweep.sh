@@ -6,6 +6,7 @@
 #
 #   coverage   every generated task of the built-in engineer (SEED, COUNT)
 #   modules    modules of every operator family, chains and small networks (SEED)
+#   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes
 #   forms      every form of every recipe compiled by plain nvcc
 #   errors     every wrong kernel of tests/toolchain/errors with NVRTC and nvcc
@@ -53,7 +54,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs wheel exports}; do
+for name in ${SWEEP:-coverage modules conv gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs wheel exports}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -63,6 +64,13 @@ for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clie
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
         sweep modules env GENERATE="$PWD/tests/expert/modules.py" tests/expert/coverage.sh $build \
             "$(python3 tests/expert/modules.py --count)" "$seed" 1
+        ;;
+    conv)
+        ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
+        generated=$PWD/tests/expert/convolutions.py
+        sweep conv env GENERATE="$generated" BASELINE=strict tests/expert/coverage.sh $build 100 "$seed" 1
+        sweep conv env GENERATE="$generated" BASELINE=strict ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 50 "$((seed + 1))" 1
+        sweep conv env GENERATE="$generated" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 50 "$((seed + 2))" 1
         ;;
     gemm)
         sweep gemm bench/gemm_coverage.sh $cutegen simt 120 "$seed" 0
@@ -106,7 +114,7 @@ for name in ${SWEEP:-coverage modules gemm forms errors kill calls examples clie
         ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs, wheel or exports" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, conv, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs, wheel or exports" >&2
         exit 2
         ;;
     esac

@@ -6,7 +6,7 @@
 
 LIBS holds SHAPE.x3.so and SHAPE.x1.so (conv.sh builds them): three products, and the high parts alone. Each is called
 through the exported entry with the task's tensors, workspace from the stream's pool. All columns of a row come from
-one sitting: three rounds, variants in turn, L2 flushed before each call, medians. Errors are those of the first image
+one sitting: three rounds, variants in turn, L2 flushed before each call, medians. Kernels may still be being built. Errors are those of the first image
 against float64, on several distributions: rms relative to the result's, maximum relative to the convolution of
 magnitudes. A row that the given seconds do not allow for is named and left out.
 """
@@ -240,6 +240,18 @@ def times(s, kernels, flush, nhwc):
     return {name: statistics.median(v[1:]) for name, v in seen.items()}
 
 
+def ready(libs, names, end):
+    """The shapes in their order as far as their kernels are built, which may still be going on."""
+    while names and time.monotonic() < end:
+        built = next((n for n in names if (pathlib.Path(libs) / f"{n}.x3.so").exists()), None)
+        if built:
+            names.remove(built)
+            yield built
+        else:
+            time.sleep(0.2)
+    print("not measured:", *names, flush=True)
+
+
 def measure(libs, out, seconds, names, nhwc=False):
     import torch
 
@@ -248,15 +260,10 @@ def measure(libs, out, seconds, names, nhwc=False):
     flush = torch.zeros(64 << 20, device="cuda")
     rows, wrong = [], []
     out = pathlib.Path(out)
-    for name in names or SHAPES:
-        s, kernels = Shape(name), {}
-        if time.monotonic() > end:
-            print(f"{name}: no time left", flush=True)
-            continue
-        for form in ("x3", "x1"):
-            path = pathlib.Path(libs) / f"{name}.{form}.so"
-            if path.exists():
-                kernels[form] = Kernel(path)
+    for name in ready(libs, list(names or SHAPES), end):
+        s = Shape(name)
+        paths = {form: pathlib.Path(libs) / f"{name}.{form}.so" for form in ("x3", "x1")}
+        kernels = {form: Kernel(path) for form, path in paths.items() if path.exists()}
         try:
             for kind in ("uniform", "normal", "wide", "spiky", "half zeros") if name in CLOSELY else ("uniform",):
                 errors(s, kernels, kind, wrong)

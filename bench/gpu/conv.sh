@@ -2,7 +2,7 @@
 # conv.sh - the table of convolutions on a GPU: what the engineer writes, built by nvcc, beside PyTorch.
 #
 #     bench/gpu/conv.sh write LADDER KERNELS                    SHAPE.x3.cu and SHAPE.x1.cu; needs no GPU
-#     bench/gpu/conv.sh build KERNELS LIBS CUTLASS [JOBS]       by nvcc, for sm_90a
+#     bench/gpu/conv.sh build KERNELS LIBS CUTLASS [JOBS]       by nvcc, for sm_90a; the oldest file first
 #     bench/gpu/conv.sh measure LIBS OUT [SECONDS [NAME...]] [--nhwc]
 set -u
 here=$(dirname "$(readlink -f "$0")")
@@ -29,10 +29,10 @@ build)
     kernels=$2 libs=$3 cutlass=$4 jobs=${5:-$(nproc)}
     mkdir -p "$libs"
     export cutlass libs root
-    for k in "$kernels"/*.cu; do echo "$k"; done | xargs -P "$jobs" -I{} bash -c '
+    ls -tr "$kernels"/*.cu | xargs -P "$jobs" -I{} bash -c '
         name=$(basename {} .cu)
-        nvcc -std=c++17 -arch=sm_90a --expt-relaxed-constexpr -diag-suppress 177 -shared -Xcompiler -fPIC -DCUTEGEN_EXPORT=1 \
-            -I "$root/include" -isystem "$cutlass" {} -o "$libs/$name.so" -lcuda >"$libs/$name.log" 2>&1 ||
+        nvcc -std=c++17 -arch=sm_90a --expt-relaxed-constexpr -diag-suppress 177 -shared -cudart shared -Xcompiler -fPIC -DCUTEGEN_EXPORT=1 \
+            -I "$root/include" -isystem "$cutlass" {} -o "$libs/$name.new" -lcuda >"$libs/$name.log" 2>&1 && mv "$libs/$name.new" "$libs/$name.so" ||
             { echo "$name: nvcc does not take it"; head -5 "$libs/$name.log"; }'
     ;;
 measure)

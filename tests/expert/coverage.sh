@@ -7,7 +7,7 @@
 # ARCH: the ladder of that device (sm_90a); START: the first of them; JOBS: so many at a time; KEEP: a folder for
 # what failed; KERNELS: a folder for the kernels; one that is there already is judged as it is; CUTEGEN, LADDER,
 # CUTEGEN_HOME: an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's; GENERATE:
-# another program that writes tasks (modules.py).
+# another program that writes tasks (modules.py); SIMT_ARCH: what simt is then (90a); BASELINE: strict.
 set -u
 build=$(cd "$1" && pwd)
 count=${2:-208} seed=${3:-1} every=${4:-1}
@@ -24,7 +24,7 @@ one() {
     name=$(printf 'task%03d' "$1")
     what=$(head -1 "$work/tasks/$name.py" | tr -d '"')
     if [ -z "$(find "$kernels" -name "$name.*.cu" 2>/dev/null)" ]; then
-        if ! "$cutegen" describe "$work/tasks/$name.py" --device simt --no-scale --json >"$work/$name.json" 2>"$work/$name.why"; then
+        if ! "$cutegen" describe "$work/tasks/$name.py" --device simt --no-scale ${BASELINE:+--baseline "$BASELINE"} --json >"$work/$name.json" 2>"$work/$name.why"; then
             echo "$name: FAILED, not described: $(head -1 "$work/$name.why")"
             return
         fi
@@ -33,7 +33,8 @@ one() {
     kernel=$(find "$kernels" -name "$name.*.cu" 2>/dev/null | sort -t. -k2 -n | tail -1)
     if [ -z "$kernel" ]; then
         echo "$name: FAILED, not written: $(tail -1 "$work/$name.ladder")"
-    elif verdict=$("$cutegen" eval "$work/tasks/$name.py" "$kernel" --device "${DEVICE:-simt}" --no-scale 2>&1); then
+    elif verdict=$("$cutegen" eval "$work/tasks/$name.py" "$kernel" --device "${DEVICE:-simt}" --no-scale ${SIMT_ARCH:+--simt-arch "$SIMT_ARCH"} \
+        ${BASELINE:+--baseline "$BASELINE"} 2>&1); then
         echo "$name: pass, $(basename "$kernel"), ${what#*: }"
     else
         echo "$name: FAILED, $(basename "$kernel"), $what"$'\n'"$(printf '%s\n' "$verdict" | head -20)"

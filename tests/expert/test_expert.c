@@ -192,7 +192,10 @@ static const struct ladder_case {
     {"max_pool", "pooling", {"launch_shape", "columns", "vectorise", "bands"}},
     {"avg_pool", "pooling", {"launch_shape", "columns", "vectorise"}},
     {"concat", "concat", {"vectorise", "launch_shape"}},
-    {"conv", "generic", {"launch_shape"}},
+    {"conv", "convolution", {NULL}},
+    {"conv_wide", "convolution", {"tensor", "single"}},
+    {"conv_wide@sm_90a", "convolution", {"tensor", "single", "wgmma", "share", "overlap"}},
+    {"depthwise", "convolution", {"columns"}},
     {"top_k", "generic", {"launch_shape"}},
     {"batch_norm", "pointwise", {"vectorise", "launch_shape"}},
     {"rope", "pointwise", {"vectorise", "launch_shape"}},
@@ -567,7 +570,9 @@ static const struct source_case {
     {"max_pool", {"w * 2 - 1 + a * 1", "at_w < 0 || at_w >= width"}},
     {"avg_pool", {"value / float(3 * 3 * 1)"}},
     {"concat", {"int64_t rows = y->shape[0]", "CUTEGEN_AT(float, y, from)"}},
-    {"conv", {"Tensor x0 = make_tensor(make_gmem_ptr(p0)", "y(", "are written into the kernel"}},
+    {"conv", {"convolve(x, w, n, k, p, ", "C_IN = 3, C_OUT = 8", "sizes of x are written into the kernel"}},
+    {"conv_wide",
+     {"float const sum = acc + conv_bias;", "y->shape[1] == 72 && y->shape[2] == 10"}},
     {"top_k", {"sorts_before<true>(", "cutegen_workspace(call, "}},
     {"pooled_product",
      {"// 2 parts", "pooled_product_1_finish(", "part_2::pooled_product_2_1<", "larger(acc"}},
@@ -660,10 +665,11 @@ static void a_prompt_gets_a_worked_example_for_any_task(void **state)
         enum kernel_class class;
         const char *recipe;
     } cases[] = {{"softmax", CLASS_REDUCTION, "row_reduction"},
-                 {"conv", CLASS_GEMM, "gemm"},
-                 {"conv", CLASS_POINTWISE, "pointwise"},
-                 {"conv", CLASS_REDUCTION, "row_reduction"},
-                 {"conv", CLASS_OTHER, "gemm"}};
+                 {"conv", CLASS_GEMM, "convolution"},
+                 {"top_k", CLASS_GEMM, "gemm"},
+                 {"top_k", CLASS_POINTWISE, "pointwise"},
+                 {"top_k", CLASS_REDUCTION, "row_reduction"},
+                 {"top_k", CLASS_OTHER, "gemm"}};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -6,7 +6,7 @@
  * is left, until every output is made. First the operands that the first
  * product cannot read as they lie, then that product with all that can
  * follow it in its epilogue, and so on; what is left without products is one
- * part per output.
+ * part per output. What is said of products here holds for convolutions too.
  *
  * Invariant: nodes keep their ids in every graph cut from the task's, so that
  * arguments need no rewriting.
@@ -14,6 +14,7 @@
 #include "expert/match/partition.h"
 
 #include "base/json.h"
+#include "expert/match/convolution.h"
 #include "expert/match/gemm.h"
 
 #include <string.h>
@@ -78,13 +79,19 @@ static int output_of(const struct graph *g, const struct node *n)
     return -1;
 }
 
+/* What the parts are built around. */
+static bool is_core(const struct node *n)
+{
+    return gemm_is_product(n) || conv_is(n);
+}
+
 static const struct node *first_product(const struct graph *g)
 {
     bool live[GRAPH_NODES];
 
     alive(g, live);
     for (int i = 0; i < g->count; i++)
-        if (live[i] && gemm_is_product(&g->nodes[i]))
+        if (live[i] && is_core(&g->nodes[i]))
             return &g->nodes[i];
     return NULL;
 }
@@ -282,6 +289,8 @@ static const char *dim_text(const struct shapes *s, const struct node *n, int d)
         x = graph_arg(g, n, first + last);
         return x ? dim_text(s, x, d) : NULL;
     }
+    if (conv_is(n)) /* but for the batch, sizes are numbers */
+        return x && d == 0 ? dim_text(s, x, 0) : NULL;
     if (x && graph_reshapes(n))
         return merged_text(s, n, x, d);
     if (x && (graph_op_is(n, "aten.t") || graph_op_is(n, "aten.mT") ||
@@ -391,7 +400,7 @@ static bool ends(const struct cut *c, const struct node *product, const struct n
     if (!in[product - g->nodes])
         return false;
     for (int i = 0; i < g->count; i++)
-        if (in[i] && &g->nodes[i] != product && gemm_is_product(&g->nodes[i]))
+        if (in[i] && &g->nodes[i] != product && is_core(&g->nodes[i]))
             return false;
     on_way[product - g->nodes] = true;
     for (int i = (int)(product - g->nodes); i < g->count; i++) {
@@ -441,7 +450,7 @@ static double work_of(const struct part *p)
     double work = (double)tensor_numel(&p->g->out[0]);
 
     for (int i = 0; i < p->g->count; i++)
-        if (gemm_is_product(&p->g->nodes[i]))
+        if (is_core(&p->g->nodes[i]))
             work *= 1e3 * (double)tensor_numel(&graph_arg(p->g, &p->g->nodes[i], 1)->t);
     return work;
 }
