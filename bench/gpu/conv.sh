@@ -29,7 +29,7 @@ build)
     kernels=$2 libs=$3 cutlass=$4 jobs=${5:-$(nproc)}
     mkdir -p "$libs"
     export cutlass libs root
-    ls -tr "$kernels"/*.cu | xargs -P "$jobs" -I{} bash -c '
+    find "$kernels" -name '*.cu' -printf '%T@ %p\n' | sort -n | cut -d' ' -f2 | xargs -P "$jobs" -I{} bash -c '
         name=$(basename {} .cu)
         nvcc -std=c++17 -arch=sm_90a --expt-relaxed-constexpr -diag-suppress 177 -shared -cudart shared -Xcompiler -fPIC -DCUTEGEN_EXPORT=1 \
             -I "$root/include" -isystem "$cutlass" {} -o "$libs/$name.new" -lcuda >"$libs/$name.log" 2>&1 && mv "$libs/$name.new" "$libs/$name.so" ||

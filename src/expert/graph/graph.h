@@ -70,9 +70,9 @@ struct graph {
     int result[MAX_TENSORS]; /* node that gives each output */
     /* What it will run on: 80, 90, ...; simt runs what sm_80 has. */
     int arch, sm_count;
-    bool tf32;     /* fp32 products may be made of TF32 factors */
+    bool tf32;              /* fp32 products may be made of TF32 factors */
     bool tf32_convolutions; /* and convolutions, which PyTorch allows by default */
-    bool measured; /* times will be measured, not modelled: tuning is worth its while */
+    bool measured;          /* times will be measured, not modelled: tuning is worth its while */
 };
 
 /* False: the description does not read, or is larger than the limits; *why says which. */

@@ -18,15 +18,15 @@
 enum {
     CONV_DIMS = 3,
     CONV_LEAVES = 6,
-    LEAST_TERMS = 16,       /* of a sum on tensor cores */
-    LEAST_RESULTS = 16,     /* output channels, likewise */
-    LEAST_WORK = 1 << 18,   /* multiplications, likewise */
-    EXPANDED_CHANNELS = 8,  /* so few that taps become channels */
-    DENSE_GROUPS = 8,       /* so few that other groups' weights may be zeros */
-    SAMPLED = 1 << 22,      /* elements: from here on the maximum of a sample will do */
+    LEAST_TERMS = 16,      /* of a sum on tensor cores */
+    LEAST_RESULTS = 16,    /* output channels, likewise */
+    LEAST_WORK = 1 << 18,  /* multiplications, likewise */
+    EXPANDED_CHANNELS = 8, /* so few that taps become channels */
+    DENSE_GROUPS = 8,      /* so few that other groups' weights may be zeros */
+    SAMPLED = 1 << 22,     /* elements: from here on the maximum of a sample will do */
     MOST_STRIDE = 16,
-    HALO = 32,              /* pixels behind a tile */
-    DEPTHWISE_TAPS = 63,    /* kept in registers */
+    HALO = 32,           /* pixels behind a tile */
+    DEPTHWISE_TAPS = 63, /* kept in registers */
 };
 
 struct conv_leaf {
@@ -146,9 +146,9 @@ static bool leaf_add(struct conv *q, const struct node *n, struct view *v, struc
     if (!expr_value_type(n->t.dtype) || !view_reshape(v, &q->shape))
         return match_no(out, q->a, "'%s' does not broadcast to the convolution",
                         q->g->in[v->input].name);
-    q->leaves[q->leaf_count++] =
-        (struct conv_leaf){n,          v->input,   names_add(&q->names, q->g->in[v->input].name, q->a),
-                           v->axes[0], v->axes[1], v->axes[2]};
+    q->leaves[q->leaf_count++] = (struct conv_leaf){
+        n,          v->input,   names_add(&q->names, q->g->in[v->input].name, q->a),
+        v->axes[0], v->axes[1], v->axes[2]};
     return true;
 }
 
@@ -213,7 +213,8 @@ static bool fill_epilogue(struct conv *q, struct scope *s, struct match *out)
         if (!q->biased || i > 0)
             e.leaf[q->leaves[i].node - q->g->nodes] = name;
         params = arena_printf(q->a, "%s, %s %s", params, value, name);
-        finish = arena_printf(q->a, "%s, %s(m%s(n, k, p))", finish, value, match_capital(name, q->a));
+        finish =
+            arena_printf(q->a, "%s, %s(m%s(n, k, p))", finish, value, match_capital(name, q->a));
     }
     e.leaf[q->node - q->g->nodes] = q->biased ? "sum" : "acc";
     if (!expr_body(&e, root, &body, &out->why_not))
@@ -257,7 +258,8 @@ static struct walk walk_of(const struct conv *q, int d)
         return (struct walk){.size = q->out[d], .parts = 1, .used = 1};
     for (int64_t r = 0; r < q->taps[d]; r++)
         for (int64_t f = 0; f < (q->transposed ? s : 1); f++) {
-            int64_t at = q->transposed ? f + q->pad[d] - r * q->step[d] : r * q->step[d] - q->pad[d];
+            int64_t at =
+                q->transposed ? f + q->pad[d] - r * q->step[d] : r * q->step[d] - q->pad[d];
             int64_t position = (at % s + s) % s, shift = (at - position) / s;
 
             if (q->transposed && position != 0)
@@ -299,7 +301,8 @@ static bool is_depthwise(const struct conv *q)
 /* Is there enough to do for tensor cores? Few channels of many groups are not. */
 static bool pays(const struct conv *q, bool grouped)
 {
-    double terms = (double)(q->channels / q->groups) * (double)(q->taps[0] * q->taps[1] * q->taps[2]);
+    double terms =
+        (double)(q->channels / q->groups) * (double)(q->taps[0] * q->taps[1] * q->taps[2]);
 
     return terms >= LEAST_TERMS && q->results >= LEAST_RESULTS &&
            (double)tensor_numel(&q->node->t) * terms >= LEAST_WORK &&
@@ -309,7 +312,8 @@ static bool pays(const struct conv *q, bool grouped)
 static void fill_forms(struct conv *q, struct scope *s)
 {
     bool narrow = strcmp(q->x->t.dtype, "f32") != 0, depthwise = is_depthwise(q);
-    int64_t terms = q->expand ? q->channels * q->taps[2] : q->channels, each = q->channels / q->groups;
+    int64_t terms = q->expand ? q->channels * q->taps[2] : q->channels,
+            each = q->channels / q->groups;
     bool grouped = q->groups > 1 && each % 64 == 0 && q->results / q->groups % 128 == 0;
     int64_t lanes = 32, run = (q->taps[2] - 1) * q->step[2];
 
@@ -433,10 +437,11 @@ static void fill_signature(struct conv *q, struct scope *s)
               "%s const *x, %s const *w%s, %s *y, int N, int64_t x_n, int64_t x_c, int64_t x_d, "
               "int64_t x_h, int64_t x_w%s",
               type, type, pointers, type, buf_text(&params).data ? buf_text(&params).data : "");
-    scope_set(s, "args",
-              "CUTEGEN_DATA(%s const, x), CUTEGEN_DATA(%s const, w)%s, CUTEGEN_DATA(%s, y), (int)N, "
-              "%s%s",
-              type, type, passed, type, strides, buf_text(&args).data ? buf_text(&args).data : "");
+    scope_set(
+        s, "args",
+        "CUTEGEN_DATA(%s const, x), CUTEGEN_DATA(%s const, w)%s, CUTEGEN_DATA(%s, y), (int)N, "
+        "%s%s",
+        type, type, passed, type, strides, buf_text(&args).data ? buf_text(&args).data : "");
     scope_set(s, "x_type", "%s", type);
     scope_set(s, "w_type", "%s", type);
     scope_set(s, "y_type", "%s", type);
@@ -500,10 +505,10 @@ bool match_convolution(const struct graph *g, struct arena *a, struct match *out
         return false;
     if (g->out_count != 1 || !tensor_contiguous(&g->out[0]) || !same_shape(&g->out[0], &q->node->t))
         return match_no(out, a, "the output is not the convolution's shape, without gaps");
-    q->expand = !q->transposed && q->groups == 1 && q->channels <= EXPANDED_CHANNELS && q->taps[2] > 1;
-    q->shape = (struct tensor){.dims = 3,
-                               .shape = {q->node->t.shape[0], q->results,
-                                         q->out[0] * q->out[1] * q->out[2]}};
+    q->expand =
+        !q->transposed && q->groups == 1 && q->channels <= EXPANDED_CHANNELS && q->taps[2] > 1;
+    q->shape = (struct tensor){
+        .dims = 3, .shape = {q->node->t.shape[0], q->results, q->out[0] * q->out[1] * q->out[2]}};
     if (!bias_add(q, out) || !epilogue(q, graph_node(g, g->result[0]), out))
         return false;
     return fill(q, out);
