@@ -625,6 +625,12 @@ static const struct parts_case {
     {"mlp@sm_90a", 8, "123", {"part_1::mlp_1_plain", "part_3::mlp_3_kernel<64, 64, 16>"}},
     {"two_products", 4, "12", {"in2[] = {t1, call->in[0]};"}},
     {"attention", 6, "123", {"attention_2: softmax", "do_part_3(call, in3,"}},
+    {"two_convs",
+     1,
+     "12",
+     {"C_IN = 3, C_OUT = 16,", "PIXELS_2 = OUT_D_2 * OUT_H_2 * OUT_W_2;",
+      "int64_t shape1[4] = {call->in[0].shape[0], 16, 12, 12}, strides1[4];",
+      "part_2::two_convs_2_plain"}},
 };
 
 static void several_products_are_parts_of_one_file(void **state)

@@ -18,7 +18,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { CHAIN_BYTES = 2 * 1024 * 1024, CHAIN_NAMES = 40, CHAIN_INCLUDES = 16 };
+enum { CHAIN_BYTES = 2 * 1024 * 1024, CHAIN_NAMES = 160, CHAIN_INCLUDES = 16 };
 
 struct chain {
     const struct parts *p;
@@ -127,14 +127,32 @@ static struct text name_before(const char *from, const char *end)
     return (struct text){p, (size_t)(end - p)};
 }
 
-/* Constants and functions that the plan's half declares at file scope. */
+/* Does a name end before this mark? Not before a comparison, nor behind the start of a comment. */
+static bool ends_name(struct text line, const char *at)
+{
+    char before = at > line.data ? at[-1] : ' ',
+         after = at + 1 < line.data + line.len ? at[1] : ' ';
+
+    for (const char *p = line.data; p + 1 < at; p++)
+        if (p[0] == '/' && p[1] == '/')
+            return false;
+    return after != '=' && !strchr("=<>!", before);
+}
+
+/* Constants and functions that the plan's half declares at file scope; a line may have several
+ * constants. */
 static int names_of(struct text t, const char *starts, char mark, struct text *out, int count)
 {
     for (struct text line; text_next_whole_line(&t, &line);) {
-        const char *at = text_starts(line, starts) ? memchr(line.data, mark, line.len) : NULL;
+        const char *end = line.data + line.len, *at = line.data;
 
-        if (at && count < CHAIN_NAMES)
-            out[count++] = name_before(line.data, at);
+        while (text_starts(line, starts) && (at = memchr(at, mark, (size_t)(end - at)))) {
+            if (ends_name(line, at) && count < CHAIN_NAMES)
+                out[count++] = name_before(line.data, at);
+            if (mark == '(')
+                break;
+            at++;
+        }
     }
     return count;
 }
