@@ -29,12 +29,14 @@ __global__ void __launch_bounds__(128)
     for (int i = 0; i < TAPS_H * 4; ++i)
         sum[i / 4][i % 4] = 0.0f;
     float4 ring[AHEAD][WIDE];
-    auto const fetch = [&](int row, float4(&to)[WIDE]) {
-        int const h = h0 + row - PAD_H;
+    auto const fetch = [&](int row, float4 (&to)[WIDE]) {
+        int const h = h0 + row - PAD_H, h_safe = cute::min(cute::max(h, 0), IN_H - 1);
         CUTE_UNROLL
-        for (int j = 0; j < WIDE; ++j) {
-            int const v = v0 + (j - BEFORE) * 4;
-            to[j] = h >= 0 && h < IN_H && v >= 0 && v < IN_W ? *reinterpret_cast<float4 const *>(&mX(v, h)) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        for (int j = 0; j < WIDE; ++j) { // no load depends on a condition; what lies outside becomes zero
+            int const v = v0 + (j - BEFORE) * 4, v_safe = cute::min(cute::max(v, 0), IN_W - 4);
+            float4 const in = __ldg(reinterpret_cast<float4 const *>(&mX(v_safe, h_safe)));
+            bool const there = h == h_safe && v == v_safe;
+            to[j] = make_float4(there ? in.x : 0.0f, there ? in.y : 0.0f, there ? in.z : 0.0f, there ? in.w : 0.0f);
         }
     };
     CUTE_UNROLL
@@ -76,11 +78,11 @@ __global__ void __launch_bounds__(128)
 //! end
             }
             if constexpr (OUT_W % 4 == 0) {
-                *reinterpret_cast<float4 *>(&mY(first, k, n)) = *reinterpret_cast<float4 *>(result);
+                __stcs(reinterpret_cast<float4 *>(&mY(first, k, n)), *reinterpret_cast<float4 *>(result));
             } else if constexpr (OUT_W % 2 == 0) {
-                *reinterpret_cast<float2 *>(&mY(first, k, n)) = make_float2(result[0], result[1]);
+                __stcs(reinterpret_cast<float2 *>(&mY(first, k, n)), make_float2(result[0], result[1]));
                 if (v0 + 2 < OUT_W)
-                    *reinterpret_cast<float2 *>(&mY(first + 2, k, n)) = make_float2(result[2], result[3]);
+                    __stcs(reinterpret_cast<float2 *>(&mY(first + 2, k, n)), make_float2(result[2], result[3]));
             } else {
                 CUTE_UNROLL
                 for (int i = 0; i < 4; ++i)

@@ -58,12 +58,14 @@ struct alignas(16) Eight {
     Element v[8];
 };
 
-// The j-th position modulo the stride that some tap needs.
-__device__ inline int position_of(unsigned used, int j)
+// The j-th position modulo the stride that some tap needs, of COUNT.
+template <unsigned USED, int COUNT>
+__device__ inline int position_of(int j)
 {
-    for (; j > 0; --j)
-        used &= used - 1;
-    return __ffs(int(used)) - 1;
+    unsigned rest = USED;
+    for (; COUNT > 1 && j > 0; --j)
+        rest &= rest - 1;
+    return __ffs(int(rest)) - 1;
 }
 
 // A warp brings 32 pixels of a chunk of channels: read along the width, written along the channels.
@@ -82,32 +84,35 @@ __global__ void __launch_bounds__(256)
 //! end
     if (first >= rows)
         return;
-    int const part = row / (N * WALK), n = row / WALK % N, d = row / (WALK_H * WALK_W) % WALK_D;
+    int const part = PARTS == 1 ? 0 : row / (N * WALK), n = row / WALK - part * N, d = row / (WALK_H * WALK_W) % WALK_D;
     int const h = row / WALK_W % WALK_H, v = row % WALK_W;
 //! if transposed
     int const at_d = d - LEAD_D, at_h = h - LEAD_H, at_w = v - LEAD_W;
 //! elif expand
-    int const at_d = (d - LEAD_D) * STRIDE_D + position_of(USED_D, part / PARTS_H);
-    int const at_h = (h - LEAD_H) * STRIDE_H + position_of(USED_H, part % PARTS_H);
+    int const at_d = (d - LEAD_D) * STRIDE_D + position_of<USED_D, PARTS_D>(part / PARTS_H);
+    int const at_h = (h - LEAD_H) * STRIDE_H + position_of<USED_H, PARTS_H>(part % PARTS_H);
     int const at_w = v * STRIDE_W - PAD_W; // of the first tap
 //! else
-    int const at_d = (d - LEAD_D) * STRIDE_D + position_of(USED_D, part / (PARTS_H * PARTS_W));
-    int const at_h = (h - LEAD_H) * STRIDE_H + position_of(USED_H, part / PARTS_W % PARTS_H);
-    int const at_w = (v - LEAD_W) * STRIDE_W + position_of(USED_W, part % PARTS_W);
+    int const at_d = (d - LEAD_D) * STRIDE_D + position_of<USED_D, PARTS_D>(part / (PARTS_H * PARTS_W));
+    int const at_h = (h - LEAD_H) * STRIDE_H + position_of<USED_H, PARTS_H>(part / PARTS_W % PARTS_H);
+    int const at_w = (v - LEAD_W) * STRIDE_W + position_of<USED_W, PARTS_W>(part % PARTS_W);
 //! end
     bool const there = row < rows && at_d >= 0 && at_d < IN_D && at_h >= 0 && at_h < IN_H;
     Tensor mX = make_tensor(make_gmem_ptr(x + (there ? n * x_n + at_d * x_d + at_h * x_h : 0)), make_shape(Int<IN_W>{}, Int<C_IN>{}), make_stride(x_w, x_c)); // (IN_W,C_IN)
+    // All loads begin before the first is waited for: none depends on a condition, and what is not wanted becomes zero.
     $x_type value[CHANNELS];
     CUTE_UNROLL
     for (int i = 0; i < CHANNELS; ++i) {
 //! if expand
-        int const term = chunk * CHANNELS + i, c = term % C_IN, column = at_w + term / C_IN * STEP_W;
+        int const term = chunk * CHANNELS + i, column = at_w + term / C_IN * STEP_W;
         bool const wanted = there && term < TERMS && column >= 0 && column < IN_W;
+        $x_type const v = mX(wanted ? column : 0, term % C_IN);
 //! else
-        int const c = chunk * CHANNELS + i, column = at_w;
-        bool const wanted = there && c < C_IN && column >= 0 && column < IN_W;
+        int const c = chunk * CHANNELS + i;
+        bool const wanted = there && at_w >= 0 && at_w < IN_W && (C_IN % CHANNELS == 0 || c < C_IN);
+        $x_type const v = mX(at_w >= 0 && at_w < IN_W ? at_w : 0, C_IN % CHANNELS == 0 || c < C_IN ? c : 0);
 //! end
-        value[i] = wanted ? mX(column, c) : $x_type(0.0f);
+        value[i] = wanted ? v : $x_type(0.0f);
     }
     alignas(16) Element split[ROW];
 //! if narrow

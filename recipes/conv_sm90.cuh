@@ -147,6 +147,10 @@ __global__ void __launch_bounds__(384, 1)
 //! end
         };
 
+//! if turns and not single
+        if (half == 1)
+            asm volatile("bar.arrive 1, 256;" ::: "memory");
+//! end
         for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
             int const k0 = t % tiles_k * TILE_K + (TILE_K == 128 ? half * 64 : 0) + warp * 16;
             int const pixel0 = t / tiles_k * TILE_P + (TILE_K == 128 ? 0 : half * PIECES * PIECE);
@@ -170,6 +174,9 @@ __global__ void __launch_bounds__(384, 1)
                     }
                     CUTE_UNROLL
                     for (int piece = 0; piece < PIECES; ++piece) {
+//! if turns and not single
+                        asm volatile("bar.sync %0, 256;" ::"r"(1 + half) : "memory");
+//! end
                         warpgroup_fence_operand(acc);
                         warpgroup_arrive();
                         mma.accumulate_ = GMMA::ScaleOut::Zero;
@@ -189,6 +196,9 @@ __global__ void __launch_bounds__(384, 1)
                                 gemm(mma, tCrW(_, _, j, slot_w[u]), further(tCrP(_, _, j, slot_p[u]), begin[u] + piece * PIECE), acc);
                         }
                         warpgroup_commit_batch();
+//! if turns and not single
+                        asm volatile("bar.arrive %0, 256;" ::"r"(2 - half) : "memory");
+//! end
                         warpgroup_wait<0>();
                         warpgroup_fence_operand(acc);
                         if (piece == PIECES - 1 && thread == 0) {
@@ -291,5 +301,9 @@ __global__ void __launch_bounds__(384, 1)
             }
             __syncwarp(); // wgmma is for whole warps
         }
+//! if turns and not single
+        if (half == 0)
+            asm volatile("bar.sync 1, 256;" ::: "memory"); // take up the last arrival
+//! end
     }
 }

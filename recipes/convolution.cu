@@ -42,6 +42,10 @@
 //!   why: The taps of a row read the same pixels, one further each; the tensor core can start at any row of a tile.
 //!   when: shared_taps
 //!   needs: wgmma
+//! step turns: let the two warpgroups take turns, one multiplying while the other adds
+//!   why: The accumulator is emptied into registers after every 32 terms; the tensor cores then have the other's work.
+//!   when: not narrow
+//!   needs: wgmma
 //! step overlap: launch each kernel while the one before ends
 //!   why: Programmatic dependent launch hides launch latency and barrier set-up.
 //!   needs: wgmma

@@ -4,9 +4,10 @@
     bench/gpu/conv.py describe OUT          a description per shape, for expert_ladder (needs no GPU, no PyTorch)
     bench/gpu/conv.py measure LIBS OUT [SECONDS [NAME...]]
 
-LIBS holds SHAPE.x3.so and SHAPE.x1.so (conv.sh builds them): three products, and the high parts alone. Each is called
+LIBS holds SHAPE.x3.so, SHAPE.x3u.so and SHAPE.x1.so (conv.sh builds them): three products, the same without turns, the
+high parts alone. Each is called
 through the exported entry with the task's tensors, workspace from the stream's pool. All columns of a row come from
-one sitting: three rounds, variants in turn, L2 flushed before each call, medians. Kernels may still be being built. Errors are those of the first image
+one sitting: three rounds, variants in turn, each a CUDA graph, L2 flushed before each call, medians. Kernels may still be being built. Errors are those of the first image
 against float64, on several distributions: rms relative to the result's, maximum relative to the convolution of
 magnitudes. A row that the given seconds do not allow for is named and left out.
 """
@@ -202,6 +203,22 @@ def errors(s, kernels, kind, rows):
     rows.append(row)
 
 
+def graphed(call):
+    """As a graph, as the judge times kernels: the host's time to launch does not count, for no column."""
+    import torch
+
+    call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            call()
+    except RuntimeError as e:
+        print(f"no graph: {e}", flush=True)
+        return call
+    return graph.replay
+
+
 def timed(call, flush):
     import torch
 
@@ -226,10 +243,10 @@ def times(s, kernels, flush, nhwc):
         calls["nhwc"] = lambda: reference(s, xl, wl, True, True)
     calls |= {form: lambda kernel=kernel: kernel(x, w, y) for form, kernel in kernels.items()}
     seen, dead = {}, set()
-    for name, call in calls.items():
+    for name, call in list(calls.items()):
         try:
-            call()
-            seen[name] = [timed(call, flush)]
+            calls[name] = graphed(call)
+            seen[name] = [timed(calls[name], flush)]
         except Exception as e:
             dead.add(name)
             print(f"{s.name} {name}: {e}", flush=True)
@@ -241,12 +258,18 @@ def times(s, kernels, flush, nhwc):
 
 
 def ready(libs, names, end):
-    """The shapes in their order as far as their kernels are built, which may still be going on."""
+    """The shapes in their order as far as all their kernels are built, which may still be going on."""
+    libs = pathlib.Path(libs)
+
+    def built(name):
+        begun = [p.with_suffix(".so") for p in libs.glob(f"{name}.x*.log") if not p.stat().st_size]
+        return (libs / f"{name}.x3.so").exists() and all(p.exists() for p in begun)
+
     while names and time.monotonic() < end:
-        built = next((n for n in names if (pathlib.Path(libs) / f"{n}.x3.so").exists()), None)
-        if built:
-            names.remove(built)
-            yield built
+        found = next(filter(built, names), None)
+        if found:
+            names.remove(found)
+            yield found
         else:
             time.sleep(0.2)
     print("not measured:", *names, flush=True)
@@ -262,7 +285,7 @@ def measure(libs, out, seconds, names, nhwc=False):
     out = pathlib.Path(out)
     for name in ready(libs, list(names or SHAPES), end):
         s = Shape(name)
-        paths = {form: pathlib.Path(libs) / f"{name}.{form}.so" for form in ("x3", "x1")}
+        paths = {form: pathlib.Path(libs) / f"{name}.{form}.so" for form in ("x3", "x3u", "x1")}
         kernels = {form: Kernel(path) for form, path in paths.items() if path.exists()}
         try:
             for kind in ("uniform", "normal", "wide", "spiky", "half zeros") if name in CLOSELY else ("uniform",):
@@ -283,7 +306,7 @@ def measure(libs, out, seconds, names, nhwc=False):
 
 def summary(rows):
     for base in ("defaults", "strict", "nhwc"):
-        for form in ("x3", "x1"):
+        for form in ("x3", "x3u", "x1"):
             ratios = [float(r[base]) / float(r[form]) for r in rows if r.get(base) and r.get(form)]
             if ratios:
                 mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

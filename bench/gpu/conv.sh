@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # conv.sh - the table of convolutions on a GPU: what the engineer writes, built by nvcc, beside PyTorch.
 #
-#     bench/gpu/conv.sh write LADDER KERNELS                    SHAPE.x3.cu and SHAPE.x1.cu; needs no GPU
+#     bench/gpu/conv.sh write LADDER KERNELS                    SHAPE.x3.cu, SHAPE.x3u.cu, SHAPE.x1.cu; needs no GPU
 #     bench/gpu/conv.sh build KERNELS LIBS CUTLASS [JOBS]       by nvcc, for sm_90a; the oldest file first
 #     bench/gpu/conv.sh measure LIBS OUT [SECONDS [NAME...]] [--nhwc]
 set -u
@@ -15,12 +15,14 @@ write)
     python3 "$here/conv.py" describe "$work" || exit 1
     for said in "$work"/*.json; do
         name=$(basename "$said" .json)
-        for form in x3 x1; do
+        for form in x3 x3u x1; do
             rm -f "$work"/k/*
             skip=()
             [ $form = x1 ] || skip=("multiply the high parts alone")
+            [ $form = x3 ] || skip+=("let the two warpgroups")
             CUTEGEN_HOME=$root "$ladder" "$said" "$work/k" sm_90a "${skip[@]}" >"$work/log" || { cat "$work/log"; exit 1; }
-            [ $form = x3 ] || grep -q "multiply the high parts alone" "$work/log" || continue
+            [ $form != x1 ] || grep -q "multiply the high parts alone" "$work/log" || continue
+            [ $form != x3u ] || grep -q "let the two warpgroups" "$work/log" || continue
             cp "$(ls "$work"/k/*.cu | sort -t. -k2n | tail -1)" "$to/$name.$form.cu"
         done
     done

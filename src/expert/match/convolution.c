@@ -25,6 +25,7 @@ enum {
     DENSE_GROUPS = 8,      /* so few that other groups' weights may be zeros */
     SAMPLED = 1 << 22,     /* elements: from here on the maximum of a sample will do */
     MOST_STRIDE = 16,
+    MOST_PHASES = 64,    /* launches of a transposed convolution on tensor cores */
     HALO = 32,           /* pixels behind a tile */
     DEPTHWISE_TAPS = 63, /* kept in registers */
 };
@@ -304,6 +305,8 @@ static bool pays(const struct conv *q, bool grouped)
     double terms =
         (double)(q->channels / q->groups) * (double)(q->taps[0] * q->taps[1] * q->taps[2]);
 
+    if (q->transposed && q->stride[0] * q->stride[1] * q->stride[2] > MOST_PHASES)
+        return false;
     return terms >= LEAST_TERMS && q->results >= LEAST_RESULTS &&
            (double)tensor_numel(&q->node->t) * terms >= LEAST_WORK &&
            (q->groups == 1 || grouped || (q->groups <= DENSE_GROUPS && q->channels <= 512));
