@@ -243,20 +243,20 @@ static void set_dim(struct conv *q, struct scope *s, const char *what, int d, in
 }
 
 /* How planes must be walked along one dimension. */
-struct walk {
+struct conv_walk {
     int64_t size, lead, parts;
     uint32_t used;
 };
 
-static struct walk walk_of(const struct conv *q, int d)
+static struct conv_walk walk_of(const struct conv *q, int d)
 {
     int64_t s = q->stride[d], low = INT32_MAX, high = INT32_MIN;
     int64_t results = q->transposed ? (q->out[d] + s - 1) / s : q->out[d];
     int64_t data = q->transposed ? q->in[d] : (q->in[d] + s - 1) / s;
-    struct walk w = {.used = q->transposed};
+    struct conv_walk w = {.used = q->transposed};
 
     if (q->expand && d == CONV_DIMS - 1)
-        return (struct walk){.size = q->out[d], .parts = 1, .used = 1};
+        return (struct conv_walk){.size = q->out[d], .parts = 1, .used = 1};
     for (int64_t r = 0; r < q->taps[d]; r++)
         for (int64_t f = 0; f < (q->transposed ? s : 1); f++) {
             int64_t at =
@@ -354,7 +354,7 @@ static void fill_sizes(struct conv *q, struct scope *s)
     int64_t phases = 1;
 
     for (int d = 0; d < CONV_DIMS; d++) {
-        struct walk w = walk_of(q, d);
+        struct conv_walk w = walk_of(q, d);
 
         set_dim(q, s, "in", d, q->in[d]);
         set_dim(q, s, "out", d, q->out[d]);
