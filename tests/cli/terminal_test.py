@@ -19,7 +19,7 @@ HOME = HERE.parent.parent
 COMMANDS = [
     ["help"], ["help", "run"], ["help", "eval"], ["help", "suite"], ["config"], ["models"], ["doctor"], ["runs"],
     ["nothing"], ["run"], ["run", "missing.py"], ["show", "last"], ["run", "x.py", "--no-such-flag"],
-    ["run", "{home}/examples/conv2d.py", "--no-report"],
+    ["run", "{home}/examples/swish.py", "--no-report"],
     ["describe", "{home}/examples/swish.py"],
 ]
 
