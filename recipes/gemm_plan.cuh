@@ -99,9 +99,9 @@ CUTEGEN_PLAN(call)
     int64_t L_a = $a_count, step_a = $a_step;
 //! end
 //! if fuse
-    int64_t count_a = 1;
-    int32_t *guard_a = (int32_t *)cutegen_workspace(call, 16);
-    CUTEGEN_TRY(cutegen_memset(call, guard_a, 0, 16));
+    int64_t count_a = 1, flags_a = cutegen_ceil_div(M, 128) * 4 * L; // one for each 32 rows
+    int32_t *guard_a = (int32_t *)cutegen_workspace(call, 16 + flags_a * 4);
+    CUTEGEN_TRY(cutegen_memset(call, guard_a, 0, 16 + flags_a * 4));
 //! elif a_k_major
     int64_t ld_a = cutegen_round_up(K, 8), rows_a = M * L_a;
     int64_t count_a = cutegen_min(cutegen_ceil_div(rows_a, K <= 512 ? 32 : K <= 1024 ? 16 : K <= 4096 ? 4 : 1), processors * 8);
@@ -118,7 +118,7 @@ CUTEGEN_PLAN(call)
 //! if not fuse
     uint16_t *planes_a = (uint16_t *)cutegen_workspace(call, rows_a * ld_a * 2 * 2);
     float *scale_a = (float *)cutegen_workspace(call, M * L_a * 4);
-    int32_t *guard_a = (int32_t *)cutegen_workspace(call, count_a * 16);
+    int32_t *guard_a = (int32_t *)cutegen_workspace(call, (count_a + M * L_a) * 16); // of blocks, then of rows
 //! end
 
     // B
@@ -150,7 +150,7 @@ CUTEGEN_PLAN(call)
 //! end
     uint16_t *planes_b = (uint16_t *)cutegen_workspace(call, rows_b * ld_b * 2 * 2);
     float *scale_b = (float *)cutegen_workspace(call, N * L_b * 4);
-    int32_t *guard_b = (int32_t *)cutegen_workspace(call, count_b * 16);
+    int32_t *guard_b = (int32_t *)cutegen_workspace(call, (count_b + N * L_b) * 16); // of blocks, then of columns
 
     // The splits.
 //! if once and b_k_major

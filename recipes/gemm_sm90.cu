@@ -30,6 +30,7 @@
 //! fact shortest_parts: it is smaller still, and K is not long
 //! fact cut_matters: cuBLAS may divide K: the mean of what the tensor core's accumulator cuts off is added
 //! fact long_sums: sums so long that K is divided to round less, wherever cuBLAS may divide it
+//! fact few_columns: C has so few columns that A is split as often as it is read: inside the product that is cheaper
 //! fact one_block: K is one block of 64 or less
 //! fact one_sum: K is one sum of 32 or less
 //! fact big_result: C is larger than L2
@@ -66,6 +67,7 @@
 //! step fuse: split A in registers, on its way from shared memory into the tensor cores
 //!   why: A is read once and never written as planes; its scales are per 64 of K, applied when sums are added.
 //!   when: a_k_major and a_vectors and not upper_upper and not lower_lower
+//!   likely: few_columns
 //!   needs: wide
 //! step store: store the result by TMA, out of shared memory
 //!   why: Whole lines leave while the next ones are made ready; edges need no care.
@@ -680,7 +682,7 @@ __global__ void __launch_bounds__(384, 1)
 //! if cut_matters
             float cut[2];
 //! end
-            // May the split of these rows have lost bits that matter? As must_repeat() below.
+            // May the split of these rows have lost bits that matter? As doubtful() below.
             CUTE_UNROLL
             for (int q = 0; q < 2; ++q) {
                 Row &r = rows[q];
@@ -692,8 +694,11 @@ __global__ void __launch_bounds__(384, 1)
                 int const both = terms - limits[1], depth = terms * int(r.largest >> 23) - r.exponents;
                 bool const deep = (r.lost & 1) || limits[2];
                 if (terms > 0 && (terms < 16 || r.lost > 1 ||
-                                  (deep && (both < ceil_div(K, 8) || depth + limits[0] > 12 * both))))
-                    guard_a[3] = 1;
+                                  (deep && (both < ceil_div(K, 8) || depth + limits[0] > 12 * both)))) {
+                    int const m = w.m + rank * TILE_M + half * 64 + warp * 16 + order + q * 8;
+                    guard_a[3] = 1;                                      // somewhere
+                    guard_a[4 + w.l * ceil_div(M, 128) * 4 + m / 32] = 1; // in these 32 rows
+                }
             }
 
 //! end

@@ -219,7 +219,9 @@ __global__ void __launch_bounds__(512, 2)
 //! else
                 scales[row] = s.unscale();
 //! end
-                bad = worse(bad, s.guard(length));
+                int4 const g = s.guard(length);
+                bad = worse(bad, g);
+                reinterpret_cast<int4 *>(guard)[gridDim.x + row] = g;
             }
 //! if fuse
             CUTE_UNROLL
@@ -344,12 +346,15 @@ __global__ void __launch_bounds__(512, HELD > 8 ? 1 : 2)
         factor[lane] = all.scale();
         if (blockIdx.x == 0) {
             int4 w = all.guard(until - from);
-            if (first + lane < columns)
+            if (first + lane < columns) {
+                int64_t const at = int64_t(blockIdx.z) * columns + first + lane;
 //! if cut_matters
-                scales[int64_t(blockIdx.z) * columns + first + lane] = all.marked(until - from);
+                scales[at] = all.marked(until - from);
 //! else
-                scales[int64_t(blockIdx.z) * columns + first + lane] = all.unscale();
+                scales[at] = all.unscale();
 //! end
+                reinterpret_cast<int4 *>(guard)[gridDim.y * gridDim.z + at] = w;
+            }
             for (int far = 1; far < 32; far *= 2)
                 w = worse(w, make_int4(__shfl_xor_sync(~0u, w.x, far), __shfl_xor_sync(~0u, w.y, far),
                                        __shfl_xor_sync(~0u, w.z, far), __shfl_xor_sync(~0u, w.w, far)));
@@ -474,12 +479,15 @@ __global__ void __launch_bounds__(256)
         }
         factor[threadIdx.x] = s.scale();
         worst[threadIdx.x] = s.guard(until - from);
-        if (part == 0 && c < columns)
+        if (part == 0 && c < columns) {
+            int64_t const at = int64_t(blockIdx.z) * columns + c;
 //! if cut_matters
-            scales[int64_t(blockIdx.z) * columns + c] = s.marked(until - from);
+            scales[at] = s.marked(until - from);
 //! else
-            scales[int64_t(blockIdx.z) * columns + c] = s.unscale();
+            scales[at] = s.unscale();
 //! end
+            reinterpret_cast<int4 *>(guard)[gridDim.x * gridDim.z + at] = worst[threadIdx.x];
+        }
     }
     __syncthreads();
     if (part == 0 && threadIdx.x == 0) {

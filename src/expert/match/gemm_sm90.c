@@ -19,6 +19,7 @@ enum {
     MOST_DIVIDED = 320, /* tiles of a result for which cuBLAS was seen to divide K */
     SPLIT_SMALL = 320,  /* where the result is smallest */
     BIG_RESULT = 100 << 20,
+    FEW_COLUMNS = 1024,
     LONGEST_HELD = 8192, /* by a cluster of eight */
     SMALLEST_SIDE = 64,
     SM90_PROCESSORS = 132,
@@ -234,6 +235,8 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
         scope_fact(s, "shortest_parts");
     if (q->C.l.size * q->C.row.size * q->C.col.size > BIG_RESULT / 4)
         scope_fact(s, "big_result");
+    if (q->C.col.size <= FEW_COLUMNS)
+        scope_fact(s, "few_columns");
     if (cut_matters(q))
         scope_fact(s, "cut_matters");
     if (long_sums(q))
