@@ -47,7 +47,7 @@ def baseline(session: Any, request: dict[str, Any]) -> dict[str, Any]:
     kept = _kept(session, name, turn)
     if kept:
         return kept
-    with memory_is_finite("the baseline"), torch.cuda.device(session.device), torch.no_grad(), arithmetic(session, name):
+    with memory_is_finite("the baseline"), torch.cuda.device(session.device), torch.no_grad(), arithmetic(session, name), statistics_stay(session):
         call = _prepared(session, name)
         flush = session.flush = session.flush or _flusher(session.device)
         about = _about(call)
@@ -72,6 +72,18 @@ def arithmetic(session: Any, name: str) -> Iterator[None]:
         yield
     finally:
         set_arithmetic(*session.tf32)
+
+
+@contextlib.contextmanager
+def statistics_stay(session: Any) -> Iterator[None]:
+    """A batch norm that trains changes its running statistics, which are inputs of the candidate: they are put back."""
+    drawn = session.draw_now
+    held = [(b, b.clone()) for b in drawn.model.buffers()] if drawn else []
+    try:
+        yield
+    finally:
+        for buffer, value in held:
+            buffer.copy_(value)
 
 
 def _affordable(count: int, about_us: float, budget_us: float) -> int:

@@ -113,5 +113,19 @@ class Baselines(unittest.TestCase):
         self.assertEqual(kept and kept["cold_us"], [11.5])
 
 
+class Statistics(unittest.TestCase):
+    def test_running_statistics_are_the_candidates_inputs_and_stay_as_drawn(self) -> None:
+        import torch
+
+        norm = torch.nn.BatchNorm1d(4)
+        before = [b.clone() for b in norm.buffers()]
+        with baseline.statistics_stay(types.SimpleNamespace(draw_now=types.SimpleNamespace(model=norm))):
+            norm(torch.randn(16, 4))
+            self.assertFalse(all(torch.equal(b, kept) for b, kept in zip(norm.buffers(), before)))
+        self.assertTrue(all(torch.equal(b, kept) for b, kept in zip(norm.buffers(), before)))
+        with baseline.statistics_stay(types.SimpleNamespace(draw_now=None)):
+            pass
+
+
 if __name__ == "__main__":
     unittest.main()
