@@ -11,6 +11,7 @@
 //! fact few: windows can be counted in 32 bits
 //! fact short: a thread reads so little that code of its own for windows away from the edges fits the instruction cache
 //! fact overlap: windows of neighbouring rows or planes share elements
+//! fact walks: windows of neighbouring rows share elements, those of planes do not, and there are rows enough to walk down
 //!
 //! step launch_shape: launch blocks of 128 threads
 //!   why: Small blocks end and start more evenly, so the memory system never runs dry between waves.
@@ -24,6 +25,11 @@
 //!   why: Each row of the input is loaded and reduced once, for all windows of the thread that contain it.
 //!   when: overlap
 //!   excludes: columns
+//! step walk: walk down the rows of windows, keeping what the next ones share
+//!   why: Each row of the input is loaded and reduced once per thread, and few rows are read by two of them.
+//!   when: walks and vectors
+//!   needs: vectorise
+//!   excludes: bands
 //! text
 // $kernel: $ops, a thread per window.
 #include <cutegen/kernel.h>
@@ -41,20 +47,28 @@ constexpr int VEC = 1;                    // windows side by side per thread
 //! end
 //! if bands
 constexpr int ROWS = $band_rows, PLANES = $band_planes; // of windows per thread
+//! elif walk
+constexpr int ROWS = $walk_rows, GROUP = 4; // of windows per thread; of these at a time
+constexpr int KEEP = ($kernel_height - 1) * $dilation_height + 1 - $stride_height; // rows that the next windows share
+constexpr int NEW = GROUP * $stride_height;                                         // rows of the input that a group adds
 //! else
 constexpr int ROWS = 1, PLANES = 1;       // of windows per thread
 //! end
 constexpr int FIRST = -(($pad_width + VEC - 1) / VEC);            // the first vector under a thread's windows, from theirs
 constexpr int SHIFT = -$pad_width - FIRST * VEC;                  // where in it the first window begins
 constexpr int SPAN = SHIFT + (VEC - 1) * $stride_width + ($kernel_width - 1) * $dilation_width + 1;
+//! if not walk
 constexpr int ROWS_IN = (ROWS - 1) * $stride_height + ($kernel_height - 1) * $dilation_height + 1;
 constexpr int PLANES_IN = (PLANES - 1) * $stride_depth + ($kernel_depth - 1) * $dilation_depth + 1;
+//! end
+//! if not walk
 
 // Does element `at`, counted from the beginning of a window, belong to it?
 CUTE_HOST_DEVICE constexpr bool in_window(int at, int size, int dilation)
 {
     return at >= 0 && at % dilation == 0 && at / dilation < size;
 }
+//! end
 
 //! end
 //! if largest
@@ -67,7 +81,43 @@ __device__ inline float larger(float a, float b)
 }
 
 //! end
-//! if vectorise or bands
+//! if walk
+// Reduces the row of the input at h across, for each of a thread's windows side by side; `there`: its vectors exist.
+template <class Input, class There, class Value>
+__device__ void reduce_across(Input const &gX, There const &there, Value &&across, int h, int v0)
+{
+    using Vector = AutoVectorizingCopyWithAssumedAlignment<int(sizeof($type)) * VEC * 8>;
+//! if largest
+    float const NONE = __int_as_float(0xff800000);
+//! else
+    constexpr float NONE = 0.0f;
+//! end
+    bool const inside = h >= 0 && h < size<2>(gX);
+    Tensor row = make_tensor<float>(make_shape(Int<VEC>{}, size(there))); // (VEC,span)
+    CUTE_UNROLL
+    for (int u = 0; u < size(there); ++u) {
+        Tensor loaded = make_tensor<$type>(Int<VEC>{}); // (VEC)
+        fill(loaded, $type(NONE));
+        if (inside && there(u))
+            copy(Vector{}, gX(_, v0 + u, h), loaded);
+        CUTE_UNROLL
+        for (int e = 0; e < VEC; ++e)
+            row(e, u) = float(loaded(e));
+    }
+    CUTE_UNROLL
+    for (int w = 0; w < VEC; ++w) {
+        across(w) = row(SHIFT + w * $stride_width);
+        CUTE_UNROLL
+        for (int a = 1; a < $kernel_width; ++a)
+//! if largest
+            across(w) = larger(across(w), row(SHIFT + w * $stride_width + a * $dilation_width));
+//! else
+            across(w) += row(SHIFT + w * $stride_width + a * $dilation_width);
+//! end
+    }
+}
+
+//! elif vectorise or bands
 // Reduces the windows of a thread, which begin at plane d0, row h0 and vector v0 of the input. EDGES: they may reach over
 // the edges.
 template <bool EDGES, class Input, class Value>
@@ -136,19 +186,31 @@ __global__ void __launch_bounds__(THREADS)
 //! if vectorise or bands
     using Vector = AutoVectorizingCopyWithAssumedAlignment<int(sizeof($type)) * VEC * 8>;
     int const vectors = width / VEC, out_vectors = ceil_div(out_width, VEC);
+//! if walk
+    int const bands = ceil_div(out_height, ROWS);
+//! else
     int const bands = ceil_div(out_height, ROWS), slabs = ceil_div(out_depth, PLANES);
+//! end
     Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(Int<VEC>{}, vectors, height, depth, planes), make_stride(_1{}, Int<VEC>{}, int64_t(width), int64_t(width) * height, int64_t(width) * height * depth)); // (VEC,vectors,height,depth,planes)
     Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(out_width, out_height, out_depth, planes), make_stride(_1{}, int64_t(out_width), int64_t(out_width) * out_height, int64_t(out_width) * out_height * out_depth)); // (out_width,out_height,out_depth,planes)
     $index const i = $index(blockIdx.x) * THREADS + threadIdx.x;
     $index const line = i / out_vectors;
     int const v = int(i % out_vectors), h0 = int(line % bands) * ROWS;
+//! if walk
+    bool const inside = line / bands < planes * depth;
+    int64_t const plane = inside ? line / bands / depth : 0;
+    int const d = inside ? int(line / bands % depth) : 0; // windows of planes share nothing
+    int const from_v = v * $stride_width + FIRST;
+//! else
     int const d0 = int(line / bands % slabs) * PLANES;
     bool const inside = line / bands / slabs < planes;
     int64_t const plane = inside ? line / bands / slabs : 0;
     Tensor value = make_tensor<float>(make_shape(Int<VEC>{}, Int<ROWS>{}, Int<PLANES>{})); // (VEC,ROWS,PLANES)
     int const from_d = d0 * $stride_depth - $pad_depth, from_h = h0 * $stride_height - $pad_height;
     int const from_v = v * $stride_width + FIRST;
-//! if short
+//! end
+//! if walk
+//! elif short
     if (from_d >= 0 && from_d + PLANES_IN <= depth && from_h >= 0 && from_h + ROWS_IN <= height && from_v >= 0 && from_v + ceil_div(SPAN, VEC) <= vectors)
         reduce_windows<false>(gX(_, _, _, _, plane), value, from_d, from_h, from_v);
     else
@@ -163,21 +225,24 @@ __global__ void __launch_bounds__(THREADS)
     int const lane = threadIdx.x % 32, v0 = v - lane;
     bool const one_row = __all_sync(0xffffffff, __shfl_sync(0xffffffff, line, 0) == line && inside);
 //! end
-    CUTE_UNROLL
-    for (int k = 0; k < PLANES * ROWS; ++k) {
-        int const p = k / ROWS, r = k % ROWS, h = h0 + r, d = d0 + p;
+    // Stores the windows of a row, side by side.
+    auto const put = [&](auto const &value, int h, int d) {
+//! if walk
+        bool const wanted = h < out_height && inside;
+//! else
         bool const wanted = h < out_height && d < out_depth && inside;
+//! end
         Tensor result = make_tensor<$type>(Int<VEC>{}); // (VEC)
         CUTE_UNROLL
         for (int w = 0; w < VEC; ++w) {
 //! if largest
-            result(w) = $type(value(w, r, p));
+            result(w) = $type(value(w));
 //! elif padded and not whole_windows
             int const at_w = (v * VEC + w) * $stride_width - $pad_width, at_h = h * $stride_height - $pad_height, at_d = d * $stride_depth - $pad_depth;
             int const wide = min(at_w + $kernel_width, width) - max(at_w, 0), high = min(at_h + $kernel_height, height) - max(at_h, 0);
-            result(w) = $type(value(w, r, p) / float(wide * high * (min(at_d + $kernel_depth, depth) - max(at_d, 0))));
+            result(w) = $type(value(w) / float(wide * high * (min(at_d + $kernel_depth, depth) - max(at_d, 0))));
 //! else
-            result(w) = $type(value(w, r, p) / float($kernel_width * $kernel_height * $kernel_depth));
+            result(w) = $type(value(w) / float($kernel_width * $kernel_height * $kernel_depth));
 //! end
         }
 //! if vectorise and not whole_rows
@@ -191,7 +256,7 @@ __global__ void __launch_bounds__(THREADS)
             for (int w = 0; w < VEC; ++w)
                 if (wanted && v0 * VEC + w * 32 + lane < out_width)
                     gY(v0 * VEC + w * 32 + lane, h, d, plane) = $type(sY(w * 32 + lane));
-            continue;
+            return;
         }
         CUTE_UNROLL
         for (int w = 0; w < VEC; ++w)
@@ -204,7 +269,46 @@ __global__ void __launch_bounds__(THREADS)
         if (wanted)
             gY(v, h, d, plane) = result(0);
 //! end
+    };
+//! if walk
+    Tensor there = make_tensor<bool>(Int<ceil_div(SPAN, VEC)>{}); // (span)
+    CUTE_UNROLL
+    for (int u = 0; u < size(there); ++u)
+        there(u) = inside && from_v + u >= 0 && from_v + u < vectors;
+    Tensor plane_in = gX(_, _, _, d, plane);                                       // (VEC,vectors,height)
+    Tensor across = make_tensor<float>(make_shape(Int<VEC>{}, Int<KEEP + NEW>{})); // (VEC,KEEP+NEW)
+    CUTE_UNROLL
+    for (int b = 0; b < KEEP; ++b)
+        reduce_across(plane_in, there, across(_, NEW + b), h0 * $stride_height - $pad_height + b, from_v);
+#pragma unroll 1
+    for (int first = h0; first < min(h0 + ROWS, out_height); first += GROUP) {
+        CUTE_UNROLL
+        for (int b = 0; b < KEEP; ++b)
+            copy(across(_, NEW + b), across(_, b));
+        CUTE_UNROLL
+        for (int b = 0; b < NEW; ++b)
+            reduce_across(plane_in, there, across(_, KEEP + b), first * $stride_height - $pad_height + KEEP + b, from_v);
+        CUTE_UNROLL
+        for (int k = 0; k < GROUP; ++k) {
+            Tensor value = make_tensor_like(across(_, 0)); // (VEC)
+            copy(across(_, k * $stride_height), value);
+            CUTE_UNROLL
+            for (int b = 1; b < $kernel_height; ++b)
+                CUTE_UNROLL
+                for (int w = 0; w < VEC; ++w)
+//! if largest
+                    value(w) = larger(value(w), across(w, k * $stride_height + b * $dilation_height));
+//! else
+                    value(w) += across(w, k * $stride_height + b * $dilation_height);
+//! end
+            put(value, first + k, d);
+        }
     }
+//! else
+    CUTE_UNROLL
+    for (int k = 0; k < PLANES * ROWS; ++k)
+        put(value(_, k % ROWS, k / ROWS), h0 + k % ROWS, d0 + k / ROWS);
+//! end
 //! else
     Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(width, height, depth, planes), make_stride(_1{}, int64_t(width), int64_t(width) * height, int64_t(width) * height * depth)); // (width,height,depth,planes)
     Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(out_width, out_height, out_depth, planes), make_stride(_1{}, int64_t(out_width), int64_t(out_width) * out_height, int64_t(out_width) * out_height * out_depth)); // (out_width,out_height,out_depth,planes)
@@ -291,6 +395,9 @@ CUTEGEN_PLAN(call)
 //! end
 //! if vectorise and bands
     int64_t blocks = cutegen_ceil_div(planes * cutegen_ceil_div(out_depth, $band_planes) * cutegen_ceil_div(out_height, $band_rows) * cutegen_ceil_div(out_width, $vec), threads);
+//! elif walk
+    CUTEGEN_REQUIRE(call, depth == out_depth, "windows have a depth of one plane");
+    int64_t blocks = cutegen_ceil_div(planes * depth * cutegen_ceil_div(out_height, $walk_rows) * cutegen_ceil_div(out_width, $vec), threads);
 //! elif vectorise
     int64_t blocks = cutegen_ceil_div(planes * out_depth * out_height * cutegen_ceil_div(out_width, $vec), threads);
 //! elif bands

@@ -11,6 +11,7 @@
 //! fact fits: a row is exactly what the block's threads can hold
 //! fact sum: it adds; else it multiplies
 //! fact reverse: from the end to the beginning
+//! fact exclusive: a running value ends before its element
 //! fact finishes: something becomes of the running value before it is written
 //!
 //! step shuffles: scan within warps by shuffles
@@ -82,6 +83,67 @@ __device__ inline float value_of(Run a)
     int const power = min(max(a.power, -252), 254), half = power / 2; // zero or infinity beyond these
     return a.part * __int_as_float((half + 127) << 23) * __int_as_float((power - half + 127) << 23);
 }
+//! if vectorise
+// Are products of these within the range of a float? Magnitudes in [2^-24, 2^24), or zero.
+template <class Values>
+__device__ inline bool moderate(Values const &x)
+{
+    bool all = size(x) <= 4; // products of more would be beyond it
+    CUTE_UNROLL
+    for (int v = 0; v < size(x); ++v)
+        all = all && (x(v) == 0.0f || unsigned((__float_as_int(x(v)) >> 23 & 255) - 103) < 48u);
+    return all;
+}
+template <class Values>
+__device__ inline Run product_of(Values const &x)
+{
+    Run whole = NONE;
+    if (moderate(x)) {
+        float product = x(0);
+        CUTE_UNROLL
+        for (int v = 1; v < size(x); ++v)
+            product *= x(v);
+        return run_of(product);
+    }
+    CUTE_UNROLL
+    for (int v = 0; v < size(x); ++v)
+        whole = combine(whole, run_of(x(v)));
+    return whole;
+}
+// Running products from `before` on, in place.
+template <class Values>
+__device__ inline void run_on(Run before, Values &&x)
+{
+    if (moderate(x)) {
+        int const power = min(max(before.power, -252), 254), half = power / 2; // as value_of()
+        float const low = __int_as_float((half + 127) << 23), high = __int_as_float((power - half + 127) << 23);
+        float product = before.part;
+        CUTE_UNROLL
+        for (int v = 0; v < size(x); ++v) {
+//! if exclusive
+            float const here = product;
+            product *= x(v);
+            x(v) = here * low * high;
+//! else
+            product *= x(v);
+            x(v) = product * low * high;
+//! end
+        }
+        return;
+    }
+    CUTE_UNROLL
+    for (int v = 0; v < size(x); ++v) {
+//! if exclusive
+        float const here = value_of(before);
+        before = combine(before, run_of(x(v)));
+        x(v) = here;
+//! else
+        before = combine(before, run_of(x(v)));
+        x(v) = value_of(before);
+//! end
+    }
+}
+//! end
 __device__ inline Run shuffled_up(Run a, int lanes)
 {
     return {__shfl_up_sync(0xffffffff, a.part, lanes), __shfl_up_sync(0xffffffff, a.power, lanes)};
@@ -141,14 +203,19 @@ __global__ void __launch_bounds__(THREADS)
 //! else
         int const i = k;
 //! end
+//! if exclusive
+        gY(i) = $cast(value_of(run));
+//! end
 //! if sum
         float const value = $plain_call - lost, next = run + value;
-        lost = (next - run) - value;
+        lost = fabsf(next) < __int_as_float(0x7f800000) ? (next - run) - value : 0.0f;
         run = next;
 //! else
         run = combine(run, run_of($plain_call));
 //! end
+//! if not exclusive
         gY(i) = $cast(value_of(run));
+//! end
     }
 }
 //! else
@@ -195,20 +262,14 @@ __global__ void __launch_bounds__(THREADS)
     }
     CUTE_UNROLL
     for (int j = 0; j < ITEMS; ++j) {
-//! if not sum
-        Run whole = NONE;
-//! end
-        CUTE_UNROLL
+        Run all;
 //! if sum
+        CUTE_UNROLL
         for (int v = 1; v < VEC; ++v)
             values(v, j) = combine(values(v - 1, j), values(v, j));
-        Run all;
         before[j] = warp_before(values(VEC - 1, j), &all);
 //! else
-        for (int v = 0; v < VEC; ++v)
-            whole = v ? combine(whole, run_of(values(v, j))) : run_of(values(v, j));
-        Run all;
-        before[j] = warp_before(whole, &all);
+        before[j] = warp_before(product_of(values(_, j)), &all);
 //! end
         if (lane == 0)
             totals[j * WARPS + warp] = all;
@@ -231,14 +292,16 @@ __global__ void __launch_bounds__(THREADS)
         Run const carry = combine(totals[j * WARPS + warp], before[j]);
         CUTE_UNROLL
         for (int v = 0; v < VEC; ++v)
-            rY(v) = $cast(combine(carry, values($v_at, j)));
+//! if exclusive
+            rY(v) = $cast(v ? combine(carry, values(v - 1, j)) : carry);
 //! else
-        Run run = combine(totals[j * WARPS + warp], before[j]);
+            rY(v) = $cast(combine(carry, values($v_at, j)));
+//! end
+//! else
+        run_on(combine(totals[j * WARPS + warp], before[j]), values(_, j));
         CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v) {
-            run = combine(run, run_of(values(v, j)));
-            rY($v_at) = $cast(value_of(run));
-        }
+        for (int v = 0; v < VEC; ++v)
+            rY($v_at) = $cast(values(v, j));
 //! end
         copy(Vector{}, rY, gY(_, i));
     }
@@ -281,11 +344,7 @@ __global__ void __launch_bounds__(THREADS)
             values(v) = combine(values(v - 1), values(v));
         Run all, before = warp_before(in ? values(VEC - 1) : NONE, &all);
 //! else
-        Run whole = NONE;
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v)
-            whole = combine(whole, run_of(values(v)));
-        Run all, before = warp_before(in ? whole : NONE, &all);
+        Run all, before = warp_before(in ? product_of(values) : NONE, &all);
 //! end
 //! else
     for (int tile = 0; tile < n; tile += THREADS) {
@@ -316,21 +375,27 @@ __global__ void __launch_bounds__(THREADS)
 //! if vectorise
         if (in) {
             Tensor rY = make_tensor<$y_type>(Int<VEC>{}); // (VEC)
+//! if not sum
+            run_on(before, values);
+//! end
             CUTE_UNROLL
-//! if sum
             for (int v = 0; v < VEC; ++v)
-                rY(v) = $cast(combine(before, values($v_at)));
+//! if not sum
+                rY($v_at) = $cast(values(v));
+//! elif exclusive
+                rY(v) = $cast(v ? combine(before, values(v - 1)) : before);
 //! else
-            for (int v = 0; v < VEC; ++v) {
-                before = combine(before, run_of(values(v)));
-                rY($v_at) = $cast(value_of(before));
-            }
+                rY(v) = $cast(combine(before, values($v_at)));
 //! end
             copy(Vector{}, rY, gY(_, i));
         }
 //! else
         if (in)
+//! if exclusive
+            gY(i) = $cast(value_of(before));
+//! else
             gY(i) = $cast(value_of(combine(before, value)));
+//! end
 //! end
         __syncthreads(); // before totals is used again
 //! else
@@ -343,7 +408,11 @@ __global__ void __launch_bounds__(THREADS)
             __syncthreads();
         }
         if (in)
+//! if exclusive
+            gY(i) = $cast(value_of(combine(run, threadIdx.x ? values[threadIdx.x - 1] : NONE)));
+//! else
             gY(i) = $cast(value_of(combine(run, values[threadIdx.x])));
+//! end
         run = combine(run, values[THREADS - 1]);
         __syncthreads(); // before values is used again
 //! end

@@ -257,7 +257,7 @@ static bool next_step(const struct work *w, const json_t *history, unsigned now,
             tried_before(history, r->steps[i].words) != TRIED_NOT || (want & failed))
             continue;
         *next = (now & ~excluded_by(r, want)) | want;
-        if (needs_of(r, *next) != *next)
+        if (!is_set(w, *next)) /* what it needs is gone, or one that is there excludes it */
             continue;
         *step = i;
         return true;

@@ -3,7 +3,8 @@
  *
  *     ladder DESCRIPTION.json OUT_DIR [ARCH [WORDS...]]
  *
- * ARCH: sm_90a; the default is what simt runs.
+ * ARCH: sm_90a; the default is what simt runs. With the first word `predicted` one kernel is
+ * written, the one that is predicted to be best.
  *
  * Asks the built-in engineer as the loop would, each answer judged a pass,
  * and writes OUT_DIR/NAME.0.cu, NAME.1.cu, ... A step whose change begins with
@@ -53,6 +54,7 @@ int main(int argc, char **argv)
     struct task task = {0};
     struct device device = {.sm_count = 132};
     json_t *history = json_array();
+    bool predicted = argc > 4 && strcmp(argv[4], "predicted") == 0;
 
     if (argc < 3)
         return fprintf(stderr, "usage: ladder DESCRIPTION.json OUT_DIR [ARCH [WORDS...]]\n"), 2;
@@ -62,13 +64,14 @@ int main(int argc, char **argv)
         !json_parse(text, argv[1], &task.description, &err) || !dir_make(argv[2], &err))
         return complain(&err);
     task.name = json_string_or(task.description, "name", "task");
-    for (int depth = 0; depth < 20; depth++) {
+    for (int depth = 0; depth < (predicted ? 1 : 20); depth++) {
         struct candidate current = {.depth = depth, .source = source};
         struct request req = {.stage = depth ? STAGE_OPTIMIZE : STAGE_SYNTHESIZE,
                               .task = &task,
                               .device = &device,
                               .current = depth ? &current : NULL,
-                              .history = history};
+                              .history = history,
+                              .predicted = predicted};
         struct reply reply;
         const char *reason;
         char *change;

@@ -29,7 +29,7 @@ int scan_dim(const struct node *n)
 }
 
 /* What the row's next element, `v`, changes. */
-static void put_step(struct kernel *k, const struct scan_op *scan, const char *v)
+static void put_step(struct kernel *k, const struct scan_op *scan, bool whole, const char *v)
 {
     if (scan->extreme) {
         bool largest = strcmp(scan->op, "aten.cummax") == 0;
@@ -43,6 +43,11 @@ static void put_step(struct kernel *k, const struct scan_op *scan, const char *v
         kernel_line(k, "float const most = s == 0 ? %s : larger(acc, %s);", v, v);
         kernel_line(k, "acc = s == 0 || fabsf(most) == __int_as_float(0x7f800000) ? most");
         kernel_line(k, "      : most + log1pf(expf(-fabsf(acc - %s)));", v);
+    } else if (strcmp(scan->op, "aten.cumsum") == 0 && !whole) { /* Kahan's */
+        kernel_line(k, "float const term = %s - lost, next = acc + term;", v);
+        kernel_line(k,
+                    "lost = fabsf(next) < __int_as_float(0x7f800000) ? (next - acc) - term : 0;");
+        kernel_line(k, "acc = next;");
     } else {
         kernel_line(k, "acc %s %s;", strcmp(scan->op, "aten.cumsum") == 0 ? "+=" : "*=", v);
     }
@@ -63,6 +68,8 @@ bool write_scan(struct kernel *k)
     kernel_line(k, "%s acc = %s;", whole ? "int64_t" : "float", scan->start);
     if (scan->extreme)
         kernel_line(k, "%s where = 0;", k->index);
+    if (strcmp(scan->op, "aten.cumsum") == 0 && !whole)
+        kernel_line(k, "float lost = 0; // to rounding");
     mark = kernel_open(k, true, "for (%s s = 0; s < %lld; s++)", k->index,
                        (long long)(d < 0 ? 1 : n->t.shape[d]));
     if (d >= 0)
@@ -70,7 +77,7 @@ bool write_scan(struct kernel *k)
     v = value_at(k, x, &at);
     if (!v)
         return false;
-    put_step(k, scan, v);
+    put_step(k, scan, whole, v);
     kernel_line(k, "y(%s) = %s(%s);", place_text(n, &at, k->in->a), value_memory(k->in, n),
                 graph_other_result(n) ? "where" : "acc");
     kernel_close(k, mark, true);

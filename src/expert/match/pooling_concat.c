@@ -132,6 +132,22 @@ static void set_bands(const struct graph *g, struct scope *s, const struct windo
         scope_fact(s, "overlap");
 }
 
+/* Rows of windows that a thread walks down: many, so that few rows of the input are read by two
+ * threads, as long as all have work. Those it keeps of the input stay in registers. */
+static void set_walk(const struct graph *g, struct scope *s, const struct window *w,
+                     const int64_t out[3], int64_t vec)
+{
+    int64_t rows = 32, threads = tensor_numel(&g->out[0]) / vec;
+    int64_t kept = under(w, 1, 1) - w->stride[1];
+
+    while (rows > 8 && (rows > out[1] || threads / rows < 512LL * g->sm_count))
+        rows /= 2;
+    scope_set(s, "walk_rows", "%d", (int)rows);
+    if (overlaps(w, 1) && w->size[0] == 1 && w->stride[0] == 1 && w->pad[0] == 0 &&
+        out[1] >= rows && (kept + 4 * w->stride[1]) * vec <= POOL_ROW_REGISTERS)
+        scope_fact(s, "walks");
+}
+
 /* What a thread may compute at once: vectors across, bands down. */
 static void set_sharing(const struct graph *g, struct scope *s, const struct window *w,
                         const struct tensor *x, const int64_t out[3])
@@ -154,6 +170,7 @@ static void set_sharing(const struct graph *g, struct scope *s, const struct win
     if (out[2] % vec == 0)
         scope_fact(s, "whole_rows");
     set_bands(g, s, w, out, vectors ? across : w->size[2], vectors ? vec : 1);
+    set_walk(g, s, w, out, vec);
 }
 
 bool match_pooling(const struct graph *g, struct arena *a, struct match *out)

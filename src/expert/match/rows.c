@@ -376,9 +376,8 @@ static bool operand(struct rows *q, const struct node *n, const struct row_form 
         return element_leaf(q, used, true);
     if (f->dims_arg == GROUPS && i > 0)
         return channel_leaf(q, used);
-    if (f->dims_arg == CHANNELS && i > 0)
-        return i < 3 ? rows_leaf(q, used, &q->kept)
-                     : match_no(q->out, q->a, "%s updates running statistics", n->op);
+    if (f->dims_arg == CHANNELS && i > 0) /* running statistics are not read, nor an output */
+        return i > 2 || rows_leaf(q, used, &q->kept);
     return rows_element(q, used);
 }
 

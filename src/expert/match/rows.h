@@ -68,7 +68,7 @@ struct rows {
 };
 
 struct scan {
-    bool sum, reverse;
+    bool sum, reverse, exclusive;
     const char *finish; /* statements that make the output of `value`; NULL: it is the output */
 };
 

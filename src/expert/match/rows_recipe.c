@@ -624,6 +624,8 @@ static bool form_scan(struct rows *q, struct scope *s)
     if (n % (threads * vec) == 0 && registers_hold(n / vec / threads, threads) &&
         n / vec / threads * (threads / 32) % 32 == 0)
         scope_fact(s, "fits");
+    if (q->scan->exclusive)
+        scope_fact(s, "exclusive");
     if (q->scan->sum)
         scope_fact(s, "sum");
     if (back)

@@ -69,11 +69,86 @@ static const struct node *below_finish(const struct graph *g, struct arena *a, s
     return expr_body(&e, result, &scan->finish, &why) ? n : NULL;
 }
 
+/* Zeros where it adds, ones where it multiplies? */
+static bool is_start(const struct node *n, bool sum)
+{
+    static const char *const ops[2][3] = {{"aten.ones_like", "aten.ones", "aten.new_ones"},
+                                          {"aten.zeros_like", "aten.zeros", "aten.new_zeros"}};
+
+    for (int i = 0; n && i < 3; i++)
+        if (graph_op_is(n, ops[sum][i]))
+            return true;
+    return false;
+}
+
+/* All but the last of dimension `dim`? */
+static const struct node *without_last(const struct graph *g, const struct node *n, int dim)
+{
+    const struct node *x;
+    int64_t d, start = 0, step = 1;
+
+    if (!n || !graph_op_is(n, "aten.slice") || !(x = graph_arg(g, n, 0)) || x->t.dims != n->t.dims)
+        return NULL;
+    for (int i = 0; i < n->t.dims; i++)
+        if (n->t.shape[i] != x->t.shape[i] - (i == dim))
+            return NULL;
+    graph_arg_int(n, 2, "start", &start);
+    graph_arg_int(n, 4, "step", &step);
+    return graph_arg_int(n, 1, "dim", &d) && (d < 0 ? d + n->t.dims : d) == dim && start == 0 &&
+                   step == 1
+               ? x
+               : NULL;
+}
+
+/* What follows one slice of zeros (ones) along `dim`, in a concatenation of just these. */
+static const struct node *behind_start(const struct graph *g, const struct node *n, int dim,
+                                       bool sum)
+{
+    const json_t *list = n && graph_op_is(n, "aten.cat")
+                             ? json_object_get(json_array_get(n->args, 0), "list")
+                             : NULL;
+    const struct node *first, *rest;
+    int64_t d = 0;
+
+    if (json_array_size(list) != 2)
+        return NULL;
+    graph_arg_int(n, 1, "dim", &d);
+    first = graph_node(g, graph_id(json_array_get(list, 0)));
+    rest = graph_node(g, graph_id(json_array_get(list, 1)));
+    return (d < 0 ? d + n->t.dims : d) == dim && is_start(first, sum) && rest &&
+                   first->t.dims == n->t.dims && first->t.shape[dim] == 1
+               ? rest
+               : NULL;
+}
+
+/* Running values that end before their element are written as those of what was moved on by one, or
+ * are moved on themselves: (0, x)[:-1] or (0, scan[:-1]). */
+static const struct node *moved_operand(const struct graph *g, const struct node *x, int dim,
+                                        bool sum)
+{
+    return behind_start(g, without_last(g, x, dim), dim, sum);
+}
+
+static const struct node *moved_result(const struct graph *g, const struct node *n)
+{
+    for (int dim = 0; n && dim < n->t.dims; dim++)
+        for (int sum = 0; sum < 2; sum++) {
+            const struct node *scan = without_last(g, behind_start(g, n, dim, sum), dim);
+            int along;
+
+            if (scan && is_scan(scan) && graph_op_is(scan, "aten.cumsum") == (sum == 1) &&
+                scan_dim(scan, &along) && along == dim)
+                return scan;
+        }
+    return NULL;
+}
+
 bool match_scan(const struct graph *g, struct arena *a, struct match *out)
 {
     struct rows *q = arena_alloc(a, sizeof(*q));
     struct scan *scan = arena_alloc(a, sizeof(*scan));
-    const struct node *n = below_finish(g, a, scan), *x;
+    const struct node *moved = moved_result(g, graph_node(g, g->result[0])), *x;
+    const struct node *n = moved ? moved : below_finish(g, a, scan);
     const struct node *inner = n && graph_op_is(n, "aten.flip") ? graph_arg(g, n, 0) : n;
     int dim;
 
@@ -87,12 +162,17 @@ bool match_scan(const struct graph *g, struct arena *a, struct match *out)
         x = graph_arg(g, x, 0);
         scan->reverse = true;
     }
+    scan->sum = graph_op_is(inner, "aten.cumsum");
+    scan->exclusive = moved != NULL;
+    if (!scan->reverse && !moved && moved_operand(g, x, dim, scan->sum)) {
+        scan->exclusive = true;
+        x = moved_operand(g, x, dim, scan->sum);
+    }
     if (!x || tensor_numel(&x->t) == 0 || !expr_value_type(x->t.dtype))
         return match_no(out, a, "a running value of nothing");
     for (int i = 0; i < g->count; i++)
         if (row_form_of(g, &g->nodes[i]))
             return match_no(out, a, "%s is a reduction beside a running value", g->nodes[i].op);
-    scan->sum = graph_op_is(inner, "aten.cumsum");
     rows_start(q, g, a, out);
     q->scan = scan;
     q->full = x->t;
