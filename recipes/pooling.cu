@@ -28,6 +28,7 @@
 //! step walk: walk down the rows of windows, keeping what the next ones share
 //!   why: Each row of the input is loaded and reduced once per thread, and few rows are read by two of them.
 //!   when: walks and vectors
+//!   likely: never
 //!   needs: vectorise
 //!   excludes: bands
 //! text

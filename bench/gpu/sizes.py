@@ -2,6 +2,7 @@
 
     python3 bench/gpu/sizes.py prepare CUTEGEN LADDER OUT [NAME...]    tasks and kernels into OUT; needs no GPU
     python3 bench/gpu/sizes.py judge CUTEGEN OUT SECONDS JOBS [NAME...]  one verdict each, as far as the time goes
+    python3 bench/gpu/sizes.py table DIR...                            what `judge` left, the later folder's row first: Markdown
     python3 bench/gpu/sizes.py forty OUT                               forty tasks for `cutegen suite`, 0.1 to 0.5 GB a tensor
 
 LADDER is build/release/tests/expert/expert_ladder. A task is described with primes for its batch sizes, which is quick; the sizes
@@ -187,11 +188,24 @@ def forty(out):
         pathlib.Path(out, f"{name}.py").write_text(text)
 
 
+def table(folders):
+    print("| task | us | eager us | over eager | of the roofline | verdict |\n|---|---|---|---|---|---|")
+    for name in ROWS:
+        found = next((p for p in (pathlib.Path(f, f"{name}.json") for f in reversed(folders)) if p.exists() and "measurement" in p.read_text()), None)
+        answer = json.loads(found.read_text()) if found else {}
+        took = answer.get("measurement") or {}
+        us, eager = took.get("time_us"), next((b["cold_us"] for b in took.get("baselines", []) if b["name"] == "eager"), 0)
+        if us:
+            print(f"| {name} | {us:.0f} | {eager:.0f} | {eager / us:.2f} | {100 * (took.get('floor_us') or 0) / us:.0f} % | {answer['verdict']} |")
+
+
 def main():
     rows()
     what, *words = sys.argv[1:]
     if what == "prepare":
         prepare(*words[:3], words[3:])
+    elif what == "table":
+        table(words)
     elif what == "forty":
         forty(words[0])
     else:
