@@ -186,11 +186,11 @@ __global__ void __launch_bounds__(THREADS)
 {
 //! if vectorise or bands
     using Vector = AutoVectorizingCopyWithAssumedAlignment<int(sizeof($type)) * VEC * 8>;
-    int const vectors = width / VEC, out_vectors = ceil_div(out_width, VEC);
+    int const vectors = width / VEC, out_vectors = (out_width + VEC - 1) / VEC;
 //! if walk
-    int const bands = ceil_div(out_height, ROWS);
+    int const bands = (out_height + ROWS - 1) / ROWS;
 //! else
-    int const bands = ceil_div(out_height, ROWS), slabs = ceil_div(out_depth, PLANES);
+    int const bands = (out_height + ROWS - 1) / ROWS, slabs = (out_depth + PLANES - 1) / PLANES;
 //! end
     Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(Int<VEC>{}, vectors, height, depth, planes), make_stride(_1{}, Int<VEC>{}, int64_t(width), int64_t(width) * height, int64_t(width) * height * depth)); // (VEC,vectors,height,depth,planes)
     Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(out_width, out_height, out_depth, planes), make_stride(_1{}, int64_t(out_width), int64_t(out_width) * out_height, int64_t(out_width) * out_height * out_depth)); // (out_width,out_height,out_depth,planes)
@@ -282,7 +282,7 @@ __global__ void __launch_bounds__(THREADS)
     for (int b = 0; b < KEEP; ++b)
         reduce_across(plane_in, there, across(_, NEW + b), h0 * $stride_height - $pad_height + b, from_v);
 #pragma unroll 1
-    for (int first = h0; first < min(h0 + ROWS, out_height); first += GROUP) {
+    for (int first = h0; first < h0 + ROWS && first < out_height; first += GROUP) {
         CUTE_UNROLL
         for (int b = 0; b < KEEP; ++b)
             copy(across(_, NEW + b), across(_, b));

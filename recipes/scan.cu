@@ -39,7 +39,10 @@ using namespace cute;
 
 //! if sum
 using Run = float; // of a sum
-constexpr Run NONE = 0.0f;
+__device__ inline Run none()
+{
+    return 0.0f;
+}
 __device__ inline Run combine(Run a, Run b)
 {
     return a + b;
@@ -63,7 +66,10 @@ struct Run {
     float part; // zero, not finite, or its absolute value in [1, 2)
     int power;
 };
-constexpr Run NONE = {1.0f, 0};
+__device__ inline Run none()
+{
+    return {1.0f, 0};
+}
 __device__ inline Run run_of(float value)
 {
     bool const small = fabsf(value) < 1.17549435e-38f; // zero, or too small for a normal number
@@ -97,7 +103,7 @@ __device__ inline bool moderate(Values const &x)
 template <class Values>
 __device__ inline Run product_of(Values const &x)
 {
-    Run whole = NONE;
+    Run whole = none();
     if (moderate(x)) {
         float product = x(0);
         CUTE_UNROLL
@@ -190,7 +196,7 @@ __global__ void __launch_bounds__(THREADS)
 //! each tensor
     Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape($shape, $rows), make_stride($stride, $row_stride))(_, row); // (n)
 //! end
-    Run run = NONE;
+    Run run = none();
 //! if sum
     float lost = 0.0f; // what rounding took from the sum (Kahan)
 //! end
@@ -231,7 +237,7 @@ __device__ inline Run warp_before(Run value, Run *all)
     }
     *all = shuffled(value, 31);
     Run const left = shuffled_up(value, 1); // by a shuffle: subtracting would lose small values
-    return lane ? left : NONE;
+    return lane ? left : none();
 }
 
 //! end
@@ -276,7 +282,7 @@ __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
     if (warp == 0) {
-        Run run = NONE;
+        Run run = none();
         for (int k = 0; k < ITEMS * WARPS; k += 32) {
             Run all, left = warp_before(totals[k + lane], &all);
             totals[k + lane] = combine(run, left);
@@ -324,7 +330,7 @@ __global__ void __launch_bounds__(THREADS)
     Tensor g$X = make_tensor(make_gmem_ptr($x), make_shape($shape, $rows), make_stride($stride, $row_stride))(_, row); // (n)
 //! end
 //! end
-    Run run = NONE; // of the tiles before this one
+    Run run = none(); // of the tiles before this one
 //! if vectorise
     for (int tile = 0; tile < n / VEC; tile += THREADS) {
         int const k = tile + threadIdx.x;
@@ -342,9 +348,9 @@ __global__ void __launch_bounds__(THREADS)
         CUTE_UNROLL
         for (int v = 1; v < VEC; ++v)
             values(v) = combine(values(v - 1), values(v));
-        Run all, before = warp_before(in ? values(VEC - 1) : NONE, &all);
+        Run all, before = warp_before(in ? values(VEC - 1) : none(), &all);
 //! else
-        Run all, before = warp_before(in ? product_of(values) : NONE, &all);
+        Run all, before = warp_before(in ? product_of(values) : none(), &all);
 //! end
 //! else
     for (int tile = 0; tile < n; tile += THREADS) {
@@ -352,9 +358,9 @@ __global__ void __launch_bounds__(THREADS)
         bool const in = k < n;
         int const i = in ? $tile_plain : 0;
 //! if sum
-        Run const value = in ? $plain_call : NONE;
+        Run const value = in ? $plain_call : none();
 //! else
-        Run const value = in ? run_of($plain_call) : NONE;
+        Run const value = in ? run_of($plain_call) : none();
 //! end
 //! if shuffles
         Run all, before = warp_before(value, &all);
@@ -402,14 +408,14 @@ __global__ void __launch_bounds__(THREADS)
         values[threadIdx.x] = value;
         __syncthreads();
         for (int d = 1; d < THREADS; d *= 2) {
-            Run const left = threadIdx.x >= d ? values[threadIdx.x - d] : NONE;
+            Run const left = threadIdx.x >= d ? values[threadIdx.x - d] : none();
             __syncthreads();
             values[threadIdx.x] = combine(left, values[threadIdx.x]);
             __syncthreads();
         }
         if (in)
 //! if exclusive
-            gY(i) = $cast(value_of(combine(run, threadIdx.x ? values[threadIdx.x - 1] : NONE)));
+            gY(i) = $cast(value_of(combine(run, threadIdx.x ? values[threadIdx.x - 1] : none())));
 //! else
             gY(i) = $cast(value_of(combine(run, values[threadIdx.x])));
 //! end
