@@ -7,6 +7,7 @@
 #   make install  into PREFIX (default /usr/local), DESTDIR honoured
 #   make dist     relocatable tarballs in dist/
 #   make wheel    Python wheels in dist/, x86_64 and aarch64
+#   make deb      a Debian package in dist/
 #   make check    format, lint and unit tests: at most 2 minutes, between edits
 #   make tsan     what has threads under ThreadSanitizer: 5 minutes
 #   make sweep    the large generated sweeps: hours (CONTRIBUTING.md)
@@ -86,7 +87,11 @@ wheel:
 	@setup/setup.sh dist
 	@setup/wheel.py
 
+deb:
+	@setup/setup.sh dist
+	@setup/deb.sh
+
 clean:
 	@rm -rf build dist
 
-.PHONY: all debug setup torch demo test check tsan sweep docs lint format install dist wheel clean
+.PHONY: all debug setup torch demo test check tsan sweep docs lint format install dist wheel deb clean

@@ -21,6 +21,7 @@
 #   bugs       the injected bugs of simt and their twins in BUG_ORDERS orders of warps: a table
 #   wheel      the wheels, built twice; one with all that it depends on (from the network) in an empty venv (gigabytes)
 #   exports    every example exported: hashes; gradients judged; 200 steps of training; random shapes (bench/gpu/ships.sh)
+#   packages   the Debian package, twice the same bytes; its program, unpacked
 #   attacks    ATTACKS attacks and as many candidates through one warm server
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
@@ -54,7 +55,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules conv gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs wheel exports}; do
+for name in ${SWEEP:-coverage modules conv gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs wheel exports packages}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -112,9 +113,10 @@ for name in ${SWEEP:-coverage modules conv gemm forms errors kill calls examples
             hashes gradients train shapes
         rm -rf "$table"
         ;;
+    packages) sweep packages tests/python/packages_sweep.sh ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, conv, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs, wheel or exports" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, conv, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
         exit 2
         ;;
     esac

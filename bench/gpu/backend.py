@@ -66,13 +66,13 @@ def build(name):
 
     torch.manual_seed(0)
     module, shape = {
-        "swish": lambda: (Swish(), (BATCH, 4 * WIDE)),
+        "swish": lambda: (Swish(), (BATCH, 2 * WIDE)),
         "linear_gelu": lambda: (nn.Sequential(nn.Linear(NARROW, WIDE), nn.GELU()), (BATCH, NARROW)),
         "layer_norm": lambda: (nn.LayerNorm(WIDE), (BATCH, WIDE)),
         "feed_forward": lambda: (FeedForward(), (BATCH, NARROW)),
         "gate": lambda: (Gate(), (BATCH, NARROW)),
         "classifier": lambda: (nn.Sequential(nn.Linear(NARROW, WIDE), nn.LogSoftmax(-1)), (BATCH, NARROW)),
-        "scores": lambda: (Scores(), (2, 32, 64) if SMALL else (16, 1024, 256)),
+        "scores": lambda: (Scores(), (2, 32, 64) if SMALL else (8, 1024, 256)),
         "residual": lambda: (Residual(), (BATCH, NARROW)),
     }[name]()
     return module.eval().to(DEVICE), torch.randn(*shape, device=DEVICE)
