@@ -149,6 +149,7 @@ def find(task: Task, device: str, settings: Json, fresh: bool = False, on_event:
     known = None if fresh else kept(key)
     if known is not None:
         return known
+    call(["config", *flags(settings)])  # a setting that does not exist is the caller's error, not the task's
     work = tempfile.mkdtemp(prefix=f"{key}.", dir=cache_folder())
     try:
         outcome = _made(task, device, settings, work, on_event, runs)

@@ -211,6 +211,32 @@ class _Writer:
         self.names[node] = f"self.{self.known[literal]}"
 
 
+def _root(node: torch.fx.Node) -> torch.fx.Node:
+    """Whose memory a node's result is: views lead to what they view."""
+    while node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and node.args:
+        returns, first = node.target._schema.returns, node.args[0]
+        if not returns or returns[0].alias_info is None or not isinstance(first, torch.fx.Node):
+            break
+        node = first
+    return node
+
+
+def _check_pure(traced: torch.fx.GraphModule, results: list[torch.fx.Node]) -> None:
+    """A kernel makes new results and changes nothing: what the graph writes must be its own."""
+    for node in traced.graph.nodes:
+        if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+            continue
+        for k, argument in enumerate(node.target._schema.arguments):
+            written = node.args[k] if k < len(node.args) else node.kwargs.get(argument.name)
+            writes = argument.alias_info is not None and argument.alias_info.is_write
+            if writes and isinstance(written, torch.fx.Node) and _root(written).op == "placeholder":
+                raise Untraceable("it writes into its inputs")
+            if argument.name in ("training", "use_input_stats") and written is True and "norm" in str(node.target):
+                raise Untraceable("a norm in training mode writes its statistics")
+    if any(_root(r).op == "placeholder" for r in results):
+        raise Untraceable("a result is an input, or a view of one")
+
+
 def _results(node: torch.fx.Node) -> list[torch.fx.Node]:
     found = node.args[0]
     return [r for r in (found if isinstance(found, (list, tuple)) else [found]) if isinstance(r, torch.fx.Node)]
@@ -250,6 +276,7 @@ def make_task(
             results = _results(node)
     if not writer.lines or not results:
         raise Untraceable("it computes nothing")
+    _check_pure(traced, results)
     draws = [_drawn((samples or tensors)[i], i in held) for i in called + held]
     source = _written(name, writer, [d[0] for d in draws], len(called), [writer.names[r] for r in results])
     order = called + held

@@ -143,6 +143,12 @@ def optimizing():
     ok("another shape runs the original, and says so", torch.equal(other, Swish()(torch.ones(3, 5))) and "no kernel was judged" in str(heard[-1].message))
     left = cutegen.optimize(Broken(), (x,), progress=False)
     ok("what cannot be traced stays as it is, and says why", not left.optimized and "cannot be traced" in left.verdict and left(x).shape[1] == 32)
+    try:
+        cutegen.optimize(Swish(), (x,), progress=False, no_such_flag=3)
+        said = "it was run"
+    except cutegen.CutegenError as error:
+        said = error.kind
+    ok("an unknown setting is an error, not a module left alone", said == "use", said)
     rows = cutegen.runs()
     ok("runs are rows", rows.total >= 1 and {r["task"] for r in rows} >= {"swish"} and "<table>" in rows._repr_html_(), rows)
     weight = x.clone().requires_grad_()
@@ -150,6 +156,11 @@ def optimizing():
     want = x.clone().requires_grad_()
     Swish()(want).sum().backward()
     ok("gradients are the module's", torch.allclose(weight.grad, want.grad, atol=1e-5))
+
+
+class Writes2(nn.Module):
+    def forward(self, x):
+        return x.view(-1).add_(1) * 2
 
 
 class Broken2(nn.Module):
@@ -186,6 +197,14 @@ def compiling():
     fast(x).sum().backward()
     ok("gradients flow", module.up.weight.grad is not None and bool(module.up.weight.grad.abs().sum() > 0))
     groups.WHOLE_LIMIT = whole
+    torch._dynamo.reset()
+    norm, mine, theirs = nn.BatchNorm1d(16), x.clone(), x.clone()
+    with torch.no_grad():
+        torch.compile(norm, backend=cutegen.backend, options=options)(x)
+        made = torch.compile(Writes2(), backend=cutegen.backend, options=options)(mine)
+        want = Writes2()(theirs)
+    ok("running statistics are still written", bool(norm.running_mean.abs().sum() > 0), compiled.report()[-2:])
+    ok("and so are inputs", torch.equal(mine, theirs) and torch.equal(made, want), compiled.report()[-1])
 
 
 tracing()
