@@ -76,10 +76,10 @@ judge()
     fi
 }
 
-cp "$root"/tests/expert/tasks/{big_matmul,divided_matmul,short_sum,big_half,small_half,half_gelu,long_softmax,wide_norm}.json .
+cp "$root"/tests/expert/tasks/{big_matmul,divided_matmul,short_sum,big_half,small_half,half_gelu,long_softmax,wide_norm,thin_matmul,thin_half,thin_columns}.json .
 sed 's/\<64\>/32/g; s/short_sum/one_sum/' short_sum.json >one_sum.json
 sed 's/\<4096\>/512/g; s/big_matmul/small_result/' big_matmul.json >small_result.json
-for task in big_matmul divided_matmul short_sum one_sum small_result big_half small_half half_gelu long_softmax wide_norm; do
+for task in big_matmul divided_matmul short_sum one_sum small_result big_half small_half half_gelu long_softmax wide_norm thin_matmul thin_half thin_columns; do
     CUTEGEN_HOME=$root "$ladder" "$task.json" . sm_90a >ladder.log || { cat ladder.log; exit 1; }
 done
 if [ -n "$all" ]; then
@@ -107,6 +107,10 @@ judge "$hold" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=520 FEA
 judge "$(ls small_half.*.cu | sort -t. -k2n | tail -1)" narrow.py N=328
 processors=12
 judge "$(ls small_result.*.cu | sort -t. -k2n | tail -1)" "$root/examples/matmul.py" M=140 K=520 N=260
+# Few rows or columns: sizes that are no multiple of anything.
+judge "$(ls thin_matmul.*.cu | sort -t. -k2n | tail -1)" "$root/examples/matmul.py" M=20 K=521 N=524
+judge "$(ls thin_half.*.cu | sort -t. -k2n | tail -1)" "$root/examples/half_linear_gelu.py" BATCH=35 FEATURES_IN=520 FEATURES_OUT=523
+judge "$(ls thin_columns.*.cu | sort -t. -k2n | tail -1)" "$root/examples/transposed_both_matmul.py" M=516 K=523 N=7
 judge "$(ls long_softmax.*.cu | sort -t. -k2n | tail -1)" "$root/examples/log_softmax.py" BATCH=2 DIM=131072
 judge "$(grep -l Retained wide_norm.*.cu | sort -t. -k2n | head -1)" "$root/examples/layer_norm.py" TOKENS=3
 exit $failed

@@ -484,7 +484,9 @@ static bool fill(struct gemm *q, struct match *out)
               scope_get(s, "c_type"), buf_text(&strides.args).data);
     fill_sizes(q, s);
     ok = fill_epilogue(q, s, out);
-    if (ok && gemm_suits_sm90(q) && (q->a_body || q->b_body))
+    if (ok && gemm_suits_thin(q))
+        gemm_fill_thin(q, out);
+    else if (ok && gemm_suits_sm90(q) && (q->a_body || q->b_body))
         ok = match_no(out, q->a, "an operand is computed"); /* by a kernel before it, here */
     else if (ok && gemm_suits_sm90(q))
         gemm_fill_sm90(q, out);

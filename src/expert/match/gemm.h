@@ -45,4 +45,9 @@ bool gemm_is_product(const struct node *n);
 bool gemm_suits_sm90(const struct gemm *q);
 void gemm_fill_sm90(struct gemm *q, struct match *out);
 
+/* Few rows or few columns (recipes/gemm_thin.cu): is reading the large operand all the time it
+ * takes? */
+bool gemm_suits_thin(const struct gemm *q);
+void gemm_fill_thin(struct gemm *q, struct match *out);
+
 #endif
