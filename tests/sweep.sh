@@ -5,6 +5,7 @@
 #     SWEEP="coverage gemm" tests/sweep.sh
 #
 #   coverage   every generated task of the built-in engineer (SEED, COUNT)
+#   attention  ATTENTIONS generated attentions, for sm_80 and sm_90a (SEED; operators need a PyTorch that has them)
 #   modules    modules of every operator family, chains and small networks (SEED)
 #   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes
@@ -55,7 +56,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules conv gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs wheel exports packages}; do
+for name in ${SWEEP:-coverage modules conv attention gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs wheel exports packages}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -72,6 +73,15 @@ for name in ${SWEEP:-coverage modules conv gemm forms errors kill calls examples
         sweep conv env GENERATE="$generated" BASELINE=strict tests/expert/coverage.sh $build 100 "$seed" 1
         sweep conv env GENERATE="$generated" BASELINE=strict ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 50 "$((seed + 1))" 1
         sweep conv env GENERATE="$generated" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 50 "$((seed + 2))" 1
+        ;;
+    attention)
+        ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
+        written=1
+        "${CUTEGEN_PYTHON:-python3}" -c 'from torch.nn.functional import scaled_dot_product_attention' 2>/dev/null && written=
+        for arch in "" 90a; do
+            sweep attention env GENERATE="$PWD/tests/expert/attentions.py" WRITTEN=$written ARCH="${arch:+sm_$arch}" \
+                SIMT_ARCH="$arch" tests/expert/coverage.sh $build "${ATTENTIONS:-120}" "$seed" 1
+        done
         ;;
     gemm)
         sweep gemm bench/gemm_coverage.sh $cutegen simt 120 "$seed" 0
@@ -116,7 +126,7 @@ for name in ${SWEEP:-coverage modules conv gemm forms errors kill calls examples
     packages) sweep packages tests/python/packages_sweep.sh ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, conv, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, conv, attention, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
         exit 2
         ;;
     esac

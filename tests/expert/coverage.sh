@@ -4,7 +4,7 @@
 #     tests/expert/coverage.sh BUILD_DIR [COUNT [SEED [EVERY]]]         EVERY 8: each eighth task
 #
 # The kernel at the end of the ladder is judged, on simt or on $DEVICE. Prints one line per task; exit 1: some failed.
-# ARCH: the ladder of that device (sm_90a); START: the first of them; JOBS: so many at a time; KEEP: a folder for
+# ARCH: the ladder of that device (sm_90a); SIMT_ARCH: what simt is then (90a); START: the first of them; JOBS: so many at a time; KEEP: a folder for
 # what failed; KERNELS: a folder for the kernels; one that is there already is judged as it is; CUTEGEN, LADDER,
 # CUTEGEN_HOME: an installed cutegen, expert_ladder and the folder of its recipes instead of BUILD_DIR's; GENERATE:
 # another program that writes tasks (modules.py); SIMT_ARCH: what simt is then (90a); BASELINE: strict.

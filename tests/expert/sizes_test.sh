@@ -47,7 +47,7 @@ judged mean pass --set ROWS=48 --set COLUMNS=1000
 judged unbiased pass --set ROWS=48 --set COLUMNS=1000
 judged positions pass --set ROWS=48 --set COLUMNS=1000
 judged elements pass --set M=192 --set K=160 --set N=64
-judged attention pass --set TOKENS=256 --set WIDTH=48
+judged attention pass --set TOKENS=256
 # written as a literal, in a recipe's own form: the plan says no
 judged epsilon "bad plan" --set ROWS=48 --set COLUMNS=1000
 # no formula found: likewise

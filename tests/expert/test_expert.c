@@ -142,6 +142,11 @@ static const struct ladder_case {
     {"triangles@sm_90a",
      "gemm_sm90",
      {"tensor", "ring", "wide", "raster", "cluster", "overlap", "triangle", "store", "once"}},
+    {"attention", "attention", {"tiles"}},
+    {"fused_attention", "attention", {"tiles"}},
+    {"half_attention", "attention", {"tiles", "tensor"}},
+    {"fused_attention@sm_90a", "attention_split_sm90", {"tensor"}},
+    {"half_attention@sm_90a", "attention_sm90", {"tensor", "turns"}},
     {"tf32_matmul",
      "gemm",
      {"tiles", "registers", "vectorise", "pipeline", "split_k", "wide", "tensor"}},
@@ -520,8 +525,6 @@ static void repairs_are_declined_and_a_foreign_kernel_is_left_alone(void **state
 static const struct refusal_case {
     const char *task, *words[4];
 } refusals[] = {
-    {"fused_attention",
-     {"is not covered", "scaled_dot_product_attention_math", "configure a model"}},
     {"double", {"is not covered", "f64"}},
     {"hidden", {"is not covered", "does not show everything"}},
 };
@@ -636,13 +639,16 @@ static const struct parts_case {
       "return do_part_3(call, in3, &call->out[0]);"}},
     {"mlp@sm_90a", 8, "123", {"part_1::mlp_1_plain", "part_3::mlp_3_pack"}},
     {"two_products", 4, "12", {"in2[] = {t1, call->in[0]};"}},
-    {"attention", 6, "123", {"attention_2: softmax", "do_part_3(call, in3,"}},
     {"two_convs",
      1,
      "12",
      {"C_IN = 3, C_OUT = 16,", "PIXELS_2 = OUT_D_2 * OUT_H_2 * OUT_W_2;",
       "int64_t shape1[4] = {call->in[0].shape[0], 16, 12, 12}, strides1[4];",
       "part_2::two_convs_2_plain"}},
+    {"attention_block",
+     3,
+     "123",
+     {"int64_t shape2[2] = {", "attention_block_2: ", "do_part_3(call, in3,"}},
 };
 
 static void several_products_are_parts_of_one_file(void **state)

@@ -15,7 +15,7 @@ static const struct matcher {
 } matchers[] = {
     {"pointwise", match_pointwise},     {"row_reduction", match_rows}, {"scan", match_scan},
     {"pooling", match_pooling},         {"concat", match_concat},      {"gemm", match_gemm},
-    {"convolution", match_convolution},
+    {"convolution", match_convolution}, {"attention", match_attention},
 };
 
 bool match_one(const struct graph *g, struct arena *a, struct match *out)

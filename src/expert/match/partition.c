@@ -14,6 +14,7 @@
 #include "expert/match/partition.h"
 
 #include "base/json.h"
+#include "expert/match/attention.h"
 #include "expert/match/convolution.h"
 #include "expert/match/gemm.h"
 
@@ -91,7 +92,7 @@ static const struct node *first_product(const struct graph *g)
 
     alive(g, live);
     for (int i = 0; i < g->count; i++)
-        if (live[i] && is_core(&g->nodes[i]))
+        if (live[i] && (is_core(&g->nodes[i]) || attention_is_fused(&g->nodes[i])))
             return &g->nodes[i];
     return NULL;
 }
@@ -282,6 +283,10 @@ static const char *dim_text(const struct shapes *s, const struct node *n, int d)
 
         return arena_printf(s->c->a, "%s.shape[%d]", x_text, d);
     }
+    if (attention_is_fused(n)) {
+        x = graph_arg(g, n, d == n->t.dims - 1 ? 2 : 0);
+        return x ? dim_text(s, x, d) : NULL;
+    }
     if (gemm_is_product(n)) {
         size_t first = graph_op_is(n, "aten.addmm") || graph_op_is(n, "aten.baddbmm");
         bool last = d == n->t.dims - 1;
@@ -434,8 +439,31 @@ static bool take_product(struct cut *c, const struct node *product)
     return take(c, product, true);
 }
 
+/* Attention as one part, with what only rearranges its result, or a part that it reads. False: it
+ * is none, or no recipe writes it. */
+static bool take_attention(struct cut *c, const struct node *n)
+{
+    const struct graph *g = c->left;
+    struct attention_core core;
+    const struct node *first, *end;
+
+    if (!attention_find(g, n, &core))
+        return false;
+    first = attention_unreadable(g, &core, c->a);
+    if (first)
+        return !gemm_is_product(first) && !attention_is_fused(first) && take(c, first, true);
+    for (end = attention_end(g, core.values); end != core.values; end = graph_arg(g, end, 0))
+        if (take(c, end, false))
+            return true;
+    return take(c, core.values, false);
+}
+
 static bool take_front(struct cut *c, const struct node *product)
 {
+    if (take_attention(c, product))
+        return true;
+    if (attention_is_fused(product))
+        return take(c, product, true);
     for (size_t i = 0; i < json_array_size(product->args); i++) {
         const struct node *n = unreadable(c->left, graph_arg(c->left, product, i));
 
@@ -448,7 +476,11 @@ static bool take_front(struct cut *c, const struct node *product)
 static double work_of(const struct part *p)
 {
     double work = (double)tensor_numel(&p->g->out[0]);
+    struct attention_core core;
 
+    for (int i = 0; strncmp(p->match.recipe, "attention", 9) == 0 && i < p->g->count; i++)
+        if (attention_find(p->g, &p->g->nodes[i], &core))
+            return work * 1e3 * (double)tensor_numel(&core.k->t);
     for (int i = 0; i < p->g->count; i++)
         if (is_core(&p->g->nodes[i]))
             work *= 1e3 * (double)tensor_numel(&graph_arg(p->g, &p->g->nodes[i], 1)->t);

@@ -1,4 +1,4 @@
-"""Attention written out: the scale is a number of its first kernel, in a chain of three."""
+"""Attention written out: the number of tokens comes from the call, the width is written into the kernel."""
 import torch
 import torch.nn as nn
 

@@ -1,0 +1,80 @@
+"""The kernels of the table of attention, as the built-in engineer writes them for an H200. Needs no GPU.
+
+    python3 bench/gpu/attention_kernels.py CUTEGEN LADDER OUT [NAME...]      OUT/NAME.cu
+
+Sizes other than those of heads, and numbers of heads that are shared, come from the call: tasks are described at small
+ones. A name is dtype, head size and
+form: f16_128_causal, bf16_128_gqa; with _plain behind it, without the last step of its ladder. Built by
+
+    nvcc -std=c++17 -O3 -arch=sm_90a --expt-relaxed-constexpr -shared -Xcompiler -fPIC -DCUTEGEN_EXPORT=1 ...
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+TASK = '''import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def forward(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal={causal}{gqa})
+
+
+def get_inputs():
+    return [torch.randn(2, h, 128, {head}).to({dtype}) for h in ({heads}, {shared}, {shared})]
+
+
+def get_init_inputs():
+    return []
+'''
+DTYPES = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32"}
+NAMES = ["f16_128", "f16_128_causal", "bf16_128", "bf16_128_causal", "bf16_128_gqa_causal", "f16_64", "f16_64_causal",
+         "f32_128", "f32_128_causal", "f32_64", "f32_32", "f32_96_causal"]
+
+
+def task(name):
+    dtype, head, *form = name.split("_")
+    gqa = "gqa" in form
+    return TASK.format(causal="causal" in form, gqa=", enable_gqa=True" if gqa else "", head=head, dtype=DTYPES[dtype], heads=32 if gqa else 4,
+                       shared=8 if gqa else 4)
+
+
+def fused(description, name):
+    """The operator as a GPU has it, where a CPU's own description takes it apart or is another operator."""
+    inputs = [node for node in description["graph"] if node["op"] == "input"]
+    result = dict(description["outputs"][0])
+    result.update(id=3, op="aten.scaled_dot_product_attention.default", kwargs={},
+                  args=[{"node": 0}, {"node": 1}, {"node": 2}, {"none": True}, {"value": 0.0}, {"value": "causal" in name}])
+    return dict(description, graph=inputs + [result, {"op": "output", "args": [{"node": 3}], "index": 0}])
+
+
+def main():
+    cutegen, ladder, out = sys.argv[1:4]
+    root = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+    os.environ.setdefault("CUTEGEN_HOME", root)
+    os.makedirs(out, exist_ok=True)
+    for name in sys.argv[4:] or NAMES:
+        with tempfile.TemporaryDirectory() as work:
+            with open(f"{work}/{name}.py", "w") as file:
+                file.write(task(name.removesuffix("_plain")))
+            run = subprocess.run([cutegen, "describe", f"{work}/{name}.py", "--device", "simt", "--no-scale", "--json"],
+                                 capture_output=True, text=True)
+            if run.returncode:
+                raise SystemExit(f"{name}: {run.stderr[-300:]}")
+            with open(f"{work}/{name}.json", "w") as file:
+                json.dump(fused(json.loads(run.stdout), name), file)
+            run = subprocess.run([ladder, f"{work}/{name}.json", work, "sm_90a"], capture_output=True, text=True)
+            if run.returncode:
+                raise SystemExit(f"{name}: {run.stderr}")
+            steps = sorted((x for x in os.listdir(work) if x.endswith(".cu")), key=lambda x: int(x.split(".")[-2]))
+            chosen = steps[-2 if name.endswith("_plain") else -1]
+            with open(f"{work}/{chosen}") as file, open(f"{out}/{name}.cu", "w") as to:
+                to.write(file.read())
+            print(f"{name}: {chosen}", flush=True)
+
+
+main()

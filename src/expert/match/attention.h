@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attention.h - what the matcher of attention knows; shared by its files and the partition.
+ *
+ * attention_find.c recognizes attention in a graph, as one operator or written
+ * out. attention.c reads its operands as they lie and fills the slots that
+ * every form needs; attention_sm90.c decides whether Hopper's forms suit.
+ */
+#ifndef EXPERT_ATTENTION_H
+#define EXPERT_ATTENTION_H
+
+#include "expert/graph/nest.h"
+#include "expert/match/match.h"
+
+enum { ATTENTION_LEAVES = 2, ATTENTION_MODES = 3, ATTENTION_TENSORS = 4 + ATTENTION_LEAVES };
+
+/* softmax(scores) V, where it stands in the graph. */
+struct attention_core {
+    const struct node *scores;           /* the first product, or the operator that does it all */
+    const struct node *weights;          /* the softmax; the operator */
+    const struct node *values;           /* the second product; the operator */
+    const struct node *q, *k, *v, *mask; /* mask: of the operator; NULL: none */
+    bool fused;                          /* it is one operator */
+    bool causal, safe;                   /* safe: a row without keys gives zeros, not NaN */
+    double scale;                        /* of the operator */
+};
+
+/* Is n attention, or the first product of attention? */
+bool attention_find(const struct graph *g, const struct node *n, struct attention_core *out);
+/* Is it an operator that is attention? */
+bool attention_is_fused(const struct node *n);
+/* The last node that only rearranges what `values` gives and that all of its users go through. */
+const struct node *attention_end(const struct graph *g, const struct node *values);
+/* What must be computed before so that attention can read it; NULL: nothing. */
+const struct node *attention_unreadable(const struct graph *g, const struct attention_core *core,
+                                        struct arena *a);
+
+enum { AT_O, AT_Q, AT_K, AT_V, AT_LEAF };
+
+struct attention_mode { /* of the batch: a size, and a strand of each tensor */
+    int64_t size;
+    const char *text; /* the size, as the plan has it */
+    struct strand at[ATTENTION_TENSORS];
+};
+
+struct attention_leaf {
+    const struct node *node;
+    const char *name;
+};
+
+struct attention {
+    const struct graph *g;
+    struct arena *a;
+    struct attention_core core;
+    struct nest nests[ATTENTION_TENSORS]; /* (batch..., row, column) */
+    const char *names[ATTENTION_TENSORS]; /* in the plan */
+    int tensors;                          /* 4 and the leaves */
+    struct attention_leaf leaves[ATTENTION_LEAVES];
+    int leaf_count;
+    struct attention_mode modes[ATTENTION_MODES]; /* the innermost first */
+    int mode_count;
+    struct strand row[ATTENTION_TENSORS], col[ATTENTION_TENSORS];
+    int64_t queries, keys, head, head_v;
+    bool scaled; /* scores are products times a number */
+    double factor;
+    struct names taken;
+};
+
+const struct tensor *attention_tensor(const struct attention *q, int t);
+/* As the plan has them: a stride ("0": none), and where a tensor's first element is. */
+const char *attention_stride(struct attention *q, int t, const struct strand *x);
+const char *attention_pointer(struct attention *q, int t, bool constant);
+/* Hopper's forms (recipes/attention_sm90.cu, attention_split_sm90.cu). */
+void attention_fill_sm90(struct attention *q, struct match *out);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attention_find.c - recognize attention: the operators that are it, and softmax(Q K^T) V written
+ * out.
+ *
+ * Written out it is a product, pointwise operators (scale, masks, biases), a
+ * softmax over the last dimension and a second product, with rearrangements
+ * in between, where nothing else needs what lies between the products.
+ */
+#include "expert/match/attention.h"
+
+#include "expert/match/gemm.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Where each operator has its arguments; -1: it has none. */
+static const struct fused_form {
+    const char *op;
+    int mask, dropout, causal;
+} fused_forms[] = {
+    {"aten.scaled_dot_product_attention", 3, 4, 5},
+    {"aten._scaled_dot_product_attention_math", 3, 4, 5},
+    {"aten._scaled_dot_product_flash_attention_for_cpu", -1, 3, 4},
+    {"aten._scaled_dot_product_flash_attention", -1, 3, 4},
+    {"aten._scaled_dot_product_efficient_attention", 3, 5, 6},
+    {"aten._scaled_dot_product_cudnn_attention", 3, 5, 6},
+    {"aten._scaled_dot_product_fused_attention_overrideable", 3, 4, 5},
+    {"aten._scaled_dot_product_attention", 3, 4, 6}, /* of torch 1.13 */
+};
+
+static const struct fused_form *fused_form(const struct node *n)
+{
+    for (size_t i = 0; i < ARRAY_LEN(fused_forms); i++)
+        if (graph_op_is(n, fused_forms[i].op))
+            return &fused_forms[i];
+    return NULL;
+}
+
+bool attention_is_fused(const struct node *n)
+{
+    return fused_form(n) != NULL;
+}
+
+static bool flag(const struct node *n, int index, const char *keyword)
+{
+    const json_t *arg = index < 0 ? NULL : graph_arg_json(n, (size_t)index, keyword);
+    double number = 0;
+
+    return json_is_true(json_object_get(arg, "value")) ||
+           (graph_number(arg, &number) && number > 0);
+}
+
+static bool find_fused(const struct graph *g, const struct node *n, struct attention_core *out)
+{
+    const struct fused_form *f = fused_form(n);
+    const json_t *scale = json_object_get(n->kwargs, "scale");
+    const json_t *mask = json_object_get(n->kwargs, "attn_mask");
+
+    *out = (struct attention_core){.scores = n, .weights = n, .values = n, .fused = true};
+    out->q = graph_arg(g, n, 0);
+    out->k = graph_arg(g, n, 1);
+    out->v = graph_arg(g, n, 2);
+    if (!out->q || !out->k || !out->v || out->q->t.dims < 3 || flag(n, f->dropout, "dropout_p"))
+        return false;
+    if (f->mask >= 0)
+        out->mask = graph_arg(g, n, (size_t)f->mask);
+    if (json_object_get(mask, "node"))
+        out->mask = graph_node(g, graph_id(mask));
+    out->causal = flag(n, f->causal, "is_causal");
+    out->safe = true;
+    if (!graph_number(scale, &out->scale))
+        out->scale = 1 / sqrt((double)out->q->t.shape[out->q->t.dims - 1]);
+    return !(out->causal && out->mask);
+}
+
+/* ---- written out ------------------------------------------------------------------------ */
+
+static bool uses(const struct graph *g, const struct node *n, const struct node *x)
+{
+    size_t i, k;
+    const json_t *arg, *item;
+
+    if (strcmp(n->op, "input") == 0 || graph_op_is(n, "aten.full_like") ||
+        graph_op_is(n, "aten.zeros_like"))
+        return false; /* of its shape alone */
+    json_array_foreach(n->args, i, arg)
+    {
+        if (graph_arg(g, n, i) == x)
+            return true;
+        json_array_foreach(json_object_get(arg, "list"), k, item)
+        {
+            if (json_object_get(item, "node") && graph_id(item) == x->id)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_output(const struct graph *g, const struct node *n)
+{
+    for (int k = 0; k < g->out_count; k++)
+        if (g->result[k] == n->id)
+            return true;
+    return false;
+}
+
+/* Nodes that something comes of. */
+static void mark_live(const struct graph *g, bool *live)
+{
+    for (int i = g->count; i-- > 0;) {
+        live[i] = is_output(g, &g->nodes[i]);
+        for (int u = i + 1; u < g->count && !live[i]; u++)
+            live[i] = live[u] && uses(g, &g->nodes[u], &g->nodes[i]);
+    }
+}
+
+/* The only node that needs n; NULL: several do, or the task returns it. */
+static const struct node *only_user(const struct graph *g, const bool *live, const struct node *n)
+{
+    const struct node *user = NULL;
+
+    if (is_output(g, n))
+        return NULL;
+    for (const struct node *u = n + 1; u < g->nodes + g->count; u++) {
+        if (!live[u - g->nodes] || !uses(g, u, n))
+            continue;
+        if (user)
+            return NULL;
+        user = u;
+    }
+    return user;
+}
+
+static bool is_softmax(const struct node *n, bool *safe)
+{
+    int64_t dim = 0;
+
+    *safe = graph_op_is(n, "aten._safe_softmax");
+    return (*safe || graph_op_is(n, "aten._softmax") || graph_op_is(n, "aten.softmax")) &&
+           graph_arg_int(n, 1, "dim", &dim) && (dim == -1 || dim == n->t.dims - 1);
+}
+
+static bool to_other_float(const struct node *n)
+{
+    return graph_op_is(n, "aten._to_copy") && expr_value_type(n->t.dtype) &&
+           strcmp(expr_value_type(n->t.dtype), "float") == 0;
+}
+
+/* From a product, over pointwise operators that keep its elements in order, to a softmax. */
+static const struct node *softmax_after(const struct graph *g, const bool *live,
+                                        const struct node *product, bool *safe)
+{
+    const struct node *n = product;
+    struct arena *scratch = arena_new();
+
+    do {
+        n = only_user(g, live, n);
+        if (n && is_softmax(n, safe))
+            break;
+    } while (n && tensor_numel(&n->t) == tensor_numel(&product->t) &&
+             (graph_reshapes(n) || graph_op_is(n, "aten.expand") || to_other_float(n) ||
+              expr_knows_placed(n, scratch)));
+    arena_free(scratch);
+    return n && is_softmax(n, safe) ? n : NULL;
+}
+
+/* Is n what `base` gives, in the same order? */
+static bool same_order(const struct graph *g, const struct node *n, const struct node *base)
+{
+    struct nest v;
+    int64_t stride = 1;
+
+    if (!nest_of(g, n, base, NEST_FACTOR, &v) || v.factor < 1 || v.factor > 1)
+        return false;
+    for (int i = v.first[v.dims]; i-- > 0; stride *= v.s[i].size)
+        if (v.s[i].stride != stride)
+            return false;
+    return stride == tensor_numel(&base->t);
+}
+
+static bool find_written(const struct graph *g, const struct node *n, struct attention_core *out)
+{
+    const struct node *p;
+    bool live[GRAPH_NODES];
+
+    if (!graph_op_is(n, "aten.bmm") && !graph_op_is(n, "aten.mm"))
+        return false;
+    mark_live(g, live);
+    *out = (struct attention_core){.scores = n};
+    out->weights = softmax_after(g, live, n, &out->safe);
+    if (!out->weights)
+        return false;
+    for (p = only_user(g, live, out->weights); p && (graph_rearranges(p) || to_other_float(p));)
+        p = only_user(g, live, p);
+    if (!p || strcmp(p->op, n->op) != 0 || !graph_arg(g, p, 0) ||
+        !same_order(g, graph_arg(g, p, 0), out->weights) ||
+        tensor_numel(&out->weights->t) != tensor_numel(&n->t) ||
+        p->t.shape[p->t.dims - 2] != n->t.shape[n->t.dims - 2] ||
+        (p->t.dims == 3 && p->t.shape[0] != n->t.shape[0]))
+        return false;
+    out->values = p;
+    out->q = graph_arg(g, n, 0);
+    out->k = graph_arg(g, n, 1);
+    out->v = graph_arg(g, p, 1);
+    return out->q && out->k && out->v;
+}
+
+bool attention_find(const struct graph *g, const struct node *n, struct attention_core *out)
+{
+    if (strcmp(n->op, "input") == 0)
+        return false;
+    return attention_is_fused(n) ? find_fused(g, n, out) : find_written(g, n, out);
+}
+
+const struct node *attention_end(const struct graph *g, const struct node *values)
+{
+    const struct node *end = values, *n;
+    bool live[GRAPH_NODES];
+
+    mark_live(g, live);
+    while ((n = only_user(g, live, end)) != NULL &&
+           (to_other_float(n) || (graph_rearranges(n) && !graph_op_is(n, "aten.expand"))))
+        end = n;
+    return end;
+}
+
+/* ---- what it cannot read ------------------------------------------------------------------ */
+
+static const struct node *operand_first(const struct graph *g, const struct node *n)
+{
+    struct nest v;
+
+    if (nest_of(g, n, NULL, NEST_FACTOR, &v))
+        return NULL;
+    while ((graph_rearranges(n) || to_other_float(n)) && graph_arg(g, n, 0))
+        n = graph_arg(g, n, 0);
+    return n;
+}
+
+static bool depends(const struct graph *g, const struct node *n, const struct node *x)
+{
+    if (n <= x || strcmp(n->op, "input") == 0)
+        return n == x;
+    for (size_t i = 0; i < json_array_size(n->args); i++)
+        if (graph_arg(g, n, i) && depends(g, graph_arg(g, n, i), x))
+            return true;
+    return false;
+}
+
+/* Beside the scores stand inputs seen through rearrangements, and functions of such. */
+static const struct node *beside_first(const struct graph *g, const struct node *n,
+                                       const struct node *scores, struct arena *a)
+{
+    const struct node *first = NULL;
+    struct nest v;
+
+    if (n == scores || n->value || nest_of(g, n, NULL, NEST_PLAIN, &v))
+        return NULL;
+    if (!depends(g, n, scores) && (graph_rearranges(n) || !expr_knows(n, a)))
+        return n;
+    for (size_t i = 0; i < json_array_size(n->args) && !first; i++)
+        if (graph_arg(g, n, i))
+            first = beside_first(g, graph_arg(g, n, i), scores, a);
+    return first;
+}
+
+const struct node *attention_unreadable(const struct graph *g, const struct attention_core *core,
+                                        struct arena *a)
+{
+    const struct node *operands[] = {core->q, core->k, core->v}, *first = NULL;
+    struct nest v;
+
+    for (size_t i = 0; i < ARRAY_LEN(operands) && !first; i++)
+        first = operand_first(g, operands[i]);
+    if (!first && core->mask && !nest_of(g, core->mask, NULL, NEST_PLAIN, &v))
+        first = core->mask;
+    if (!first && !core->fused)
+        first = beside_first(g, graph_arg(g, core->weights, 0), core->scores, a);
+    return first;
+}

@@ -1,0 +1,170 @@
+"""Generated attentions for the built-in engineer: every one must be recognized and be right.
+
+    python3 tests/expert/attentions.py OUT_DIR [COUNT [SEED]]
+
+Written out in the orders people write it, and as PyTorch's operator; with masks, biases, shared heads, packed and
+transposed operands, and sizes that are odd. WRITTEN=1: only written out, which every PyTorch has. The same seed gives
+the same files, whatever the Python.
+"""
+import os
+import pathlib
+import sys
+
+TASK = '''"""Attention {number}: {words}."""
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+SCALE = 1
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+{init}        self.eval()
+
+    def forward(self, {arguments}):
+{body}        return {result}
+
+
+def get_inputs():
+    return [{inputs}]
+
+
+def get_init_inputs():
+    return []
+'''
+DTYPES = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32"}
+
+
+class Draw:
+    """Numbers that are the same in every Python."""
+
+    def __init__(self, seed):
+        self.state = seed * 2654435761 % 2**32 or 1
+
+    def below(self, n):
+        self.state = (self.state * 1664525 + 1013904223) % 2**32
+        return (self.state >> 8) % n
+
+    def pick(self, items):
+        return items[self.below(len(items))]
+
+
+def operands(d, dtype, batch, heads, shared, queries, keys, head, head_v, layout):
+    """Arguments, inputs and the statements that give q, k and v as (batch, heads, rows, columns)."""
+    if layout == "packed":
+        width = head * heads
+        body = [f"q, k, v = x.split({width}, dim=2)"]
+        body += [f"{n} = {n}.view({batch}, {queries}, {heads}, {head}).transpose(1, 2)" for n in "qkv"]
+        return ["x"], [f"torch.randn({batch}, {queries}, {3 * width}).to({dtype})"], body
+    shapes = {"q": (heads, queries, head), "k": (shared, keys, head), "v": (shared, keys, head_v)}
+    inputs, body = [], []
+    for name, (h, rows, columns) in shapes.items():
+        if layout == "rows":
+            inputs.append(f"torch.randn({batch}, {rows}, {h}, {columns}).to({dtype})")
+            body.append(f"{name} = {name}.{d.pick(['transpose(1, 2)', 'permute(0, 2, 1, 3)'])}")
+        else:
+            inputs.append(f"torch.randn({batch}, {h}, {rows}, {columns}).to({dtype})")
+    return list("qkv"), inputs, body
+
+
+MASKS = ["none", "none", "causal", "bool", "added", "padding", "buffer", "lowest", "softcap", "bias"]
+
+
+def written(d, kind, batch, heads, shared, queries, keys, head):
+    """Scores and weights, in one of the orders in which they are written."""
+    arguments, inputs, init, body = [], [], [], []
+    if shared != heads:
+        body += [f"{n} = {n}.repeat_interleave({heads // shared}, dim=1)" for n in "kv"]
+    where, root = d.pick(["scores", "divided", "query", "both"]), head ** -0.5
+    query = {"query": f"(q * {root!r})", "both": f"(q * {head ** -0.25!r})"}.get(where, "q")
+    key = f"(k * {head ** -0.25!r})" if where == "both" else "k"
+    body.append(f"s = {query} @ {key}.{d.pick(['transpose(-2, -1)', 'transpose(2, 3)', 'mT'])}")
+    scale = {"scores": f"s = s * {root!r}", "divided": f"s = s / math.sqrt({head})"}.get(where)
+    if scale:
+        body.append(scale)
+    if kind == "causal":
+        body += [f"s = s.masked_fill(torch.triu(torch.ones({queries}, {keys}), 1).bool(), float('-inf'))"]
+    elif kind == "bool":
+        arguments, inputs = ["mask"], [f"torch.rand({batch}, 1, {queries}, {keys}) > 0.3"]
+        body.append("s = torch.where(mask, s, torch.full_like(s, -1e4))")
+    elif kind == "added":
+        arguments, inputs = ["mask"], [f"torch.randn({queries}, {keys})"]
+        body.append("s = s + mask.to(s.dtype)")
+    elif kind == "padding":
+        arguments, inputs = ["mask"], [f"torch.rand({batch}, {keys}) > 0.4"]
+        body.append("s = s.masked_fill(mask[:, None, None, :], -10000.0)")
+    elif kind == "buffer":
+        init.append(f'self.register_buffer("seen", torch.tril(torch.ones({queries + 3}, {keys + 5})).view(1, 1, {queries + 3}, {keys + 5}))')
+        body.append(f"s = s.masked_fill(self.seen[:, :, :{queries}, :{keys}] == 0, float('-inf'))")
+    elif kind == "lowest":
+        arguments, inputs = ["mask"], [f"torch.rand({batch}, 1, 1, {keys}) > 0.5"]
+        body.append("s = s + (1.0 - mask.to(s.dtype)) * -30000.0")
+    elif kind == "softcap":
+        body.append("s = 5.0 * torch.tanh(s / 5.0)")
+    elif kind == "bias":
+        init.append(f"self.table = nn.Parameter(torch.randn({heads}, {queries}, {keys}))")
+        body.append("s = s + self.table[None].to(s.dtype)")
+    body.append(d.pick(["p = F.softmax(s, dim=-1)", "p = torch.softmax(s, 3)", "p = F.softmax(s.float(), dim=-1).type_as(q)",
+                        "p = F.dropout(F.softmax(s, dim=-1), 0.0)"]))
+    body.append("o = p @ v")
+    return arguments, inputs, init, body
+
+
+def fused(kind, batch, heads, shared, queries, keys, head):
+    arguments, inputs, body, more = [], [], [], ""
+    if kind == "causal":
+        more = ", is_causal=True"
+    elif kind in ("bool", "padding"):
+        shape = f"{batch}, 1, {queries}, {keys}" if kind == "bool" else f"{batch}, 1, 1, {keys}"
+        arguments, inputs, more = ["mask"], [f"torch.rand({shape}) > 0.3"], ", attn_mask=mask"
+    elif kind in ("added", "bias", "lowest"):
+        arguments, inputs, more = ["mask"], [f"torch.randn({heads}, {queries}, {keys})"], ", attn_mask=mask.to(q.dtype)"
+    elif kind == "softcap":
+        more = ", scale=0.25"
+    if shared != heads:
+        more += ", enable_gqa=True"
+    body.append(f"o = F.scaled_dot_product_attention(q, k, v{more})")
+    return arguments, inputs, [], body
+
+
+def task(number, seed):
+    d = Draw(seed * 1009 + number * 7919 + 17)
+    for _ in range(4):
+        d.below(7)
+    dtype = ["f32", "f16", "bf16"][number % 3]
+    batch, heads = 1 + d.below(2), d.pick([1, 2, 3, 4])
+    shared = d.pick([heads, heads, heads, 1, 2]) if heads % 2 == 0 else heads
+    queries, keys = d.pick([1, 17, 33, 64, 70, 100, 129]), d.pick([16, 33, 64, 77, 128, 141, 160])
+    head = d.pick([8, 16, 32, 32, 40, 64, 64, 80, 96, 128])
+    head_v = d.pick([head, head, head, 32, 48])
+    layout = d.pick(["heads", "heads", "rows", "rows", "packed"])
+    kind, whole = d.pick(MASKS), d.below(2) == 0
+    if layout == "packed":
+        keys, shared, head_v = queries, heads, head
+    if kind in ("causal", "buffer") and d.below(3):
+        keys = queries if layout == "packed" or queries > 1 else keys
+    names, inputs, body = operands(d, DTYPES[dtype], batch, heads, shared, queries, keys, head, head_v, layout)
+    operator = not os.environ.get("WRITTEN") and d.below(2) == 0
+    sizes = (batch, heads, shared, queries, keys, head)
+    more, drawn, init, rest = fused(kind, *sizes) if operator else written(d, kind, *sizes)
+    result = f"o.transpose(1, 2).reshape({batch}, {queries}, {heads * head_v})" if whole else "o"
+    words = f"{dtype} {'operator' if operator else 'written out'}, {kind}, {layout}, {batch}x{heads}/{shared} heads, {queries}x{keys} of {head}/{head_v}"
+    return TASK.format(number=number, words=words, init="".join(f"        {line}\n" for line in init),
+                       arguments=", ".join(names + more), body="".join(f"        {line}\n" for line in body + rest),
+                       result=result, inputs=", ".join(inputs + drawn))
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    count = int(sys.argv[2]) if len(sys.argv) > 2 else 120
+    seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
+    out.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        (out / f"task{number:03d}.py").write_text(task(number, seed))
+
+
+main()
