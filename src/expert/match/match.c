@@ -13,8 +13,8 @@ static const struct matcher {
     const char *recipe;
     bool (*match)(const struct graph *g, struct arena *a, struct match *out);
 } matchers[] = {
-    {"pointwise", match_pointwise},     {"row_reduction", match_rows}, {"scan", match_scan},
-    {"pooling", match_pooling},         {"concat", match_concat},      {"gemm", match_gemm},
+    {"pointwise", match_pointwise},     {"row_reduction", match_rows},  {"scan", match_scan},
+    {"pooling", match_pooling},         {"concat", match_concat},       {"gemm", match_gemm},
     {"convolution", match_convolution}, {"attention", match_attention},
 };
 
