@@ -26,6 +26,8 @@ TARGET = ROOT / "docs" / "results.md"
 SOURCES = [
     ("Memory-bound kernels on an H200", "bench/gpu/memory.md"),
     ("Matrix products on an H200", "bench/gpu/gemm.md"),
+    ("Attention on an H200", "bench/gpu/attention.md"),
+    ("Convolutions on an H200", "bench/gpu/conv.md"),
     ("From an edit to a verdict", "bench/gpu/results/speed.md"),
     ("Repeatability of times", "bench/gpu/results/timing.md"),
     ("Faulting kernels", "bench/gpu/results/faults.md"),
