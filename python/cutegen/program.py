@@ -39,7 +39,7 @@ def program() -> str:
             return path
     found = shutil.which("cutegen")
     if not found:
-        raise CutegenError("there is no cutegen program", "pip install cutegen, or run make in a checkout; CUTEGEN_PROGRAM names one")
+        raise CutegenError("there is no cutegen program", "install the wheel of `make wheel`, or run make in a checkout; CUTEGEN_PROGRAM names one")
     return found
 
 
