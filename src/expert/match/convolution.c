@@ -170,36 +170,14 @@ static bool bias_add(struct conv *q, struct match *out)
     return leaf_add(q, n, &v, out);
 }
 
-/* Walks from the result down to the convolution; everything else must be inputs. */
-static bool epilogue(struct conv *q, const struct node *n, struct match *out)
+static bool leaf_beside(void *owner, const struct node *n, const struct tensor *at,
+                        struct match *out)
 {
-    size_t i;
-    const json_t *arg;
+    struct conv *q = owner;
+    struct view v;
 
-    if (q->seen[n - q->g->nodes] || n == q->node || n->value)
-        return true;
-    q->seen[n - q->g->nodes] = true;
-    if (!graph_reshapes(n) && !expr_knows(n, q->a))
-        return match_no(out, q->a, "%s after the convolution", n->op);
-    if (tensor_numel(&n->t) != tensor_numel(&q->node->t))
-        return match_no(out, q->a, "%s changes the convolution's size", n->op);
-    json_array_foreach(n->args, i, arg)
-    {
-        const struct node *used = graph_arg(q->g, n, i);
-        struct view v;
-        bool ok = true;
-
-        if (used && !q->seen[used - q->g->nodes] && graph_view(q->g, used, &v)) {
-            q->seen[used - q->g->nodes] = true;
-            ok = (view_expand(&v, &n->t) && leaf_add(q, used, &v, out)) ||
-                 match_no(out, q->a, "%s beside the convolution", used->op);
-        } else if (used) {
-            ok = epilogue(q, used, out);
-        }
-        if (!ok)
-            return false;
-    }
-    return true;
+    return (graph_view(q->g, n, &v) && view_expand(&v, at) && leaf_add(q, n, &v, out)) ||
+           match_no(out, q->a, "%s beside the convolution", n->op);
 }
 
 static bool fill_epilogue(struct conv *q, struct scope *s, struct match *out)
@@ -490,6 +468,7 @@ bool match_convolution(const struct graph *g, struct arena *a, struct match *out
 {
     static const char *const taken[] = {"x", "w", "y", "N", "n", "k", "p", "sum", "acc", "state"};
     struct conv *q = arena_alloc(a, sizeof(*q));
+    struct epilogue after;
 
     q->g = g;
     q->a = a;
@@ -512,7 +491,8 @@ bool match_convolution(const struct graph *g, struct arena *a, struct match *out
         !q->transposed && q->groups == 1 && q->channels <= EXPANDED_CHANNELS && q->taps[2] > 1;
     q->shape = (struct tensor){
         .dims = 3, .shape = {q->node->t.shape[0], q->results, q->out[0] * q->out[1] * q->out[2]}};
-    if (!bias_add(q, out) || !epilogue(q, graph_node(g, g->result[0]), out))
+    after = (struct epilogue){g, a, q->node, "convolution", q->seen, expr_knows, leaf_beside, q};
+    if (!bias_add(q, out) || !match_epilogue(&after, graph_node(g, g->result[0]), out))
         return false;
     return fill(q, out);
 }

@@ -134,35 +134,10 @@ static bool leaf_add(struct gemm *q, const struct node *n, const struct tensor *
     return true;
 }
 
-/* Walks from the output down to the product; everything else must be inputs. */
-static bool epilogue(struct gemm *q, const struct node *n, struct match *out)
+static bool leaf_beside(void *owner, const struct node *n, const struct tensor *at,
+                        struct match *out)
 {
-    size_t i;
-    const json_t *arg;
-
-    if (q->seen[n - q->g->nodes] || n == q->product || n->value)
-        return true;
-    q->seen[n - q->g->nodes] = true;
-    if (!graph_reshapes(n) && !expr_knows_placed(n, q->a))
-        return match_no(out, q->a, "%s after the product", n->op);
-    if (tensor_numel(&n->t) != tensor_numel(&q->product->t))
-        return match_no(out, q->a, "%s changes the product's size", n->op);
-    json_array_foreach(n->args, i, arg)
-    {
-        const struct node *used = graph_arg(q->g, n, i);
-        struct view v;
-        bool ok = true;
-
-        if (used && !q->seen[used - q->g->nodes] && graph_view(q->g, used, &v)) {
-            q->seen[used - q->g->nodes] = true;
-            ok = leaf_add(q, used, &n->t, out);
-        } else if (used) {
-            ok = epilogue(q, used, out);
-        }
-        if (!ok)
-            return false;
-    }
-    return true;
+    return leaf_add(owner, n, at, out);
 }
 
 static double scale_of(const struct node *n, const char *keyword)
@@ -501,6 +476,7 @@ bool match_gemm(const struct graph *g, struct arena *a, struct match *out)
 {
     static const char *const taken[] = {"A", "B", "C", "M", "N", "K", "L", "sum", "acc"};
     struct gemm *q = arena_alloc(a, sizeof(*q));
+    struct epilogue after;
 
     q->g = g;
     q->a = a;
@@ -512,7 +488,9 @@ bool match_gemm(const struct graph *g, struct arena *a, struct match *out)
         return match_no(out, a, "an empty product");
     if (q->added && !leaf_add(q, graph_arg(g, q->product, 0), &q->product->t, out))
         return false;
-    if (!epilogue(q, graph_node(g, g->result[0]), out))
+    after =
+        (struct epilogue){g, a, q->product, "product", q->seen, expr_knows_placed, leaf_beside, q};
+    if (!match_epilogue(&after, graph_node(g, g->result[0]), out))
         return false;
     q->index = "int";
     for (int i = 0; i < g->in_count; i++)

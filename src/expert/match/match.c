@@ -154,6 +154,36 @@ bool match_no(struct match *out, struct arena *a, const char *fmt, ...)
     return false;
 }
 
+bool match_epilogue(const struct epilogue *e, const struct node *n, struct match *out)
+{
+    size_t i;
+    const json_t *arg;
+
+    if (e->seen[n - e->g->nodes] || n == e->core || n->value)
+        return true;
+    e->seen[n - e->g->nodes] = true;
+    if (!graph_reshapes(n) && !e->knows(n, e->a))
+        return match_no(out, e->a, "%s after the %s", n->op, e->what);
+    if (tensor_numel(&n->t) != tensor_numel(&e->core->t))
+        return match_no(out, e->a, "%s changes the %s's size", n->op, e->what);
+    json_array_foreach(n->args, i, arg)
+    {
+        const struct node *used = graph_arg(e->g, n, i);
+        struct view v;
+        bool ok = true;
+
+        if (used && !e->seen[used - e->g->nodes] && graph_view(e->g, used, &v)) {
+            e->seen[used - e->g->nodes] = true;
+            ok = e->leaf(e->owner, used, &n->t, out);
+        } else if (used) {
+            ok = match_epilogue(e, used, out);
+        }
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
 void match_scalars(const struct graph *g, struct scope *s)
 {
     size_t i;

@@ -63,6 +63,20 @@ const char *match_pointer(const char *type, const char *tensor, const int64_t fr
  * false: none is. */
 bool match_split_checks(struct scope *s, const char *tensor, const struct tensor *t,
                         const struct axis *axes, int count, struct arena *a);
+/* What follows the operator that a recipe is about: walked from the result down to that operator;
+ * everything else must be inputs, which go to `leaf` with the tensor they are read beside. */
+struct epilogue {
+    const struct graph *g;
+    struct arena *a;
+    const struct node *core;
+    const char *what; /* "product": for reasons */
+    bool *seen;       /* of every node */
+    bool (*knows)(const struct node *n, struct arena *a);
+    bool (*leaf)(void *owner, const struct node *n, const struct tensor *at, struct match *out);
+    void *owner;
+};
+
+bool match_epilogue(const struct epilogue *e, const struct node *n, struct match *out);
 /* The list `scalar`: the numbers the task was called with, which are written into the kernel. */
 void match_scalars(const struct graph *g, struct scope *s);
 bool match_no(struct match *out, struct arena *a, const char *fmt, ...)
