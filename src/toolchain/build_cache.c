@@ -235,6 +235,40 @@ bool build_cache_headers(const char *kernel_include, struct arena *a, char hex[6
     return true;
 }
 
+/* Adds the files of a folder and of those below, in the order of their names. */
+static void add_tree(struct hash *h, const char *dir, int depth, struct arena *a)
+{
+    struct dirent **names = NULL;
+    int count = depth > 0 ? scandir(dir, &names, NULL, alphasort) : 0;
+
+    for (int i = 0; i < count; i++) {
+        const char *name = names[i]->d_name, *path = path_join(a, dir, name);
+        struct stat st;
+
+        if (*name != '.' && lstat(path, &st) == 0) {
+            hash_add_text(h, text_of(name));
+            if (S_ISDIR(st.st_mode))
+                add_tree(h, path, depth - 1, a);
+            else
+                hash_add_text(h, text_of(arena_printf(a, "%lld", (long long)st.st_size)));
+        }
+        free(names[i]);
+    }
+    free(names);
+}
+
+void build_cache_library(const char *include, const char *const folders[2], char hex[65])
+{
+    enum { DEEPEST = 12 };
+    struct arena *scratch = arena_new();
+    struct hash h = hash_init();
+
+    for (int i = 0; include != NULL && i < 2; i++)
+        add_tree(&h, path_join(scratch, include, folders[i]), DEEPEST, scratch);
+    hash_hex(&h, hex);
+    arena_free(scratch);
+}
+
 struct aged {
     time_t used;
     char *path;

@@ -33,6 +33,10 @@ void build_cache_add(const struct shared_files *share, const char *key, const ch
 /* Hash of what a kernel includes of ours: part of every key. */
 bool build_cache_headers(const char *kernel_include, struct arena *a, char hex[65],
                          struct error *err);
+/* What distinguishes the copies of a library's headers that an entry may have been built with,
+ * wherever they lie: names and sizes of all files of two folders below `include`. Changes of a file
+ * that leave its size as it is are not seen. */
+void build_cache_library(const char *include, const char *const folders[2], char hex[65]);
 /* Drops the least recently used entries beyond the limit. */
 void build_cache_prune(size_t limit, struct arena *a);
 

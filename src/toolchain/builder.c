@@ -10,8 +10,9 @@
  * 2. A process that ended with the server that lent it is not a verdict: the same
  *    question goes to one of our own.
  * 3. The cache key covers everything that decides the result: the device half, names,
- *    arch, defines, the versions and places of NVRTC and headers, kernel.h's
- *    own text. What timed out is never kept.
+ *    arch, defines, the versions of NVRTC and CUTLASS, names and sizes of CUTLASS' headers,
+ *    kernel.h's own text. Not where they lie: what was built on one machine is found on
+ *    another. What timed out is never kept.
  * 4. The process is confined and may be shared with other commands: it sees none of our folders.
  *    Source goes to it and code comes back in the lines; files are written here.
  */
@@ -68,6 +69,7 @@ struct builder {
     char *program;
     char *warm_request; /* NULL: none */
     char *headers_hash; /* of include/cutegen */
+    char *library_hash; /* of CUTLASS, wherever it lies */
     struct child *child;
     bool warming; /* the process may still be precompiling: give it more time */
 };
@@ -84,7 +86,11 @@ static json_t *include_list(const struct tools *t)
 
 static bool hash_headers(struct builder *b, struct error *err)
 {
+    static const char *const folders[2] = {"cute", "cutlass"};
     char hex[65];
+
+    build_cache_library(b->config.tools->cutlass_include, folders, hex);
+    b->library_hash = arena_strdup(b->a, hex);
     if (!build_cache_headers(b->config.tools->kernel_include, b->a, hex, err))
         return false;
     b->headers_hash = arena_strdup(b->a, hex);
@@ -254,7 +260,7 @@ static void cache_key(const struct builder *b, const struct build_request *req, 
 {
     const struct tools *t = b->config.tools;
     struct hash h = hash_init();
-    hash_add_text(&h, text_of("cutegen build 2 " CUTEGEN_VERSION));
+    hash_add_text(&h, text_of("cutegen build 3 " CUTEGEN_VERSION));
     hash_add_text(&h, device_half(req->source, a));
     hash_add_text(&h, text_of(req->names ? json_line(req->names, a) : "[]"));
     hash_add_text(&h, text_of(req->arch));
@@ -262,8 +268,7 @@ static void cache_key(const struct builder *b, const struct build_request *req, 
     hash_add_text(&h, text_of(t->nvrtc_version ? t->nvrtc_version : t->nvrtc));
     hash_add_text(&h, text_of(t->cutlass_version ? t->cutlass_version : ""));
     hash_add_text(&h, text_of(b->headers_hash));
-    for (int i = 0; t->includes[i] != NULL; i++)
-        hash_add_text(&h, text_of(t->includes[i]));
+    hash_add_text(&h, text_of(b->library_hash));
     for (int i = 0; req->defines && req->defines[i] != NULL; i++)
         hash_add_text(&h, text_of(req->defines[i]));
     hash_hex(&h, key);

@@ -185,11 +185,48 @@ static void a_machine_gets_what_another_made_and_nothing_else(void **state)
     arena_free(a);
 }
 
+/* ---- headers ------------------------------------------------------------------- */
+
+/* What a copy of a library's headers is known by. */
+static void library(const char *include, char hex[65])
+{
+    static const char *const folders[2] = {"cute", "cutlass"};
+    build_cache_library(include, folders, hex);
+}
+
+static void copies_of_a_library_are_one_wherever_they_lie(void **state)
+{
+    struct arena *a = arena_new();
+    struct error err = {0};
+    char *copy[2], hex[3][65];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_true(dir_temp("cache-test", a, &copy[i], &err));
+        assert_true(dir_make(path_join(a, copy[i], "cute"), &err));
+        assert_true(dir_make(path_join(a, copy[i], "cute/atom"), &err));
+        assert_true(dir_make(path_join(a, copy[i], "cutlass"), &err));
+        assert_true(file_write(path_join(a, copy[i], "cute/tensor.hpp"), text_of("t"), &err));
+        assert_true(file_write(path_join(a, copy[i], "cute/atom/copy.hpp"), text_of("c"), &err));
+        library(copy[i], hex[i]);
+    }
+    assert_string_equal(hex[0], hex[1]);
+    assert_true(file_write(path_join(a, copy[1], "cute/atom/copy.hpp"), text_of("changed"), &err));
+    library(copy[1], hex[2]);
+    assert_string_not_equal(hex[0], hex[2]);
+    assert_true(file_write(path_join(a, copy[0], "cutlass/more.h"), text_of(""), &err));
+    library(copy[0], hex[2]);
+    assert_string_not_equal(hex[0], hex[2]);
+    for (int i = 0; i < 2; i++)
+        assert_true(dir_remove(copy[i], &err));
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_process_gets_half_an_entry),
         cmocka_unit_test(a_machine_gets_what_another_made_and_nothing_else),
+        cmocka_unit_test(copies_of_a_library_are_one_wherever_they_lie),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
