@@ -18,6 +18,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from . import formulas_images, formulas_scatter, formulas_sort
 from .graph import Graph, Node, Tracer
 from .task import DTYPES
 
@@ -331,115 +332,6 @@ def _euclidean(x: Any, y: Any) -> Any:
     return _cdist(x, y, 2.0)
 
 
-# ---- pictures ---------------------------------------------------------------------------------
-
-
-def _source(size: int, out: int, align: bool, scale: Any, device: Any) -> Any:
-    """The coordinate in the input of each of the output's, as a float."""
-    at = torch.arange(out, device=device).to(torch.float32)
-    if align:
-        return at * ((size - 1) / (out - 1) if out > 1 else 0.0)
-    ratio = 1.0 / scale if scale is not None and scale > 0 else size / out
-    return (at + 0.5) * ratio - 0.5
-
-
-def _interpolate_dim(x: Any, dim: int, out: int, align: bool, scale: Any) -> Any:
-    size = x.shape[dim]
-    at = torch.clamp(_source(size, out, align, scale, x.device), min=0.0)
-    low = torch.clamp(at.to(torch.int64), max=size - 1)
-    high = torch.clamp(low + 1, max=size - 1)
-    part = (at - low.to(torch.float32)).reshape([-1] + [1] * (x.dim() - 1 - dim)).to(x.dtype)
-    a, b = torch.index_select(x, dim, low), torch.index_select(x, dim, high)
-    return (1 - part) * a + part * b
-
-
-def _sizes(x: Any, size: Any, scales: Any, dims: int) -> tuple[list[int], list[Any]]:
-    """Sizes of the result and scales, as either form of the operator gives them."""
-    given = list(scales[0]) if scales and isinstance(scales[0], (list, tuple)) else list(scales)
-    given = (given + [None] * dims)[:dims]
-    if size is None:
-        size = [int(math.floor(x.shape[x.dim() - dims + k] * given[k])) for k in range(dims)]
-    return list(size), given
-
-
-def _linear(dims: int) -> Callable[..., Any]:
-    def formula(x: Any, size: Any, align: bool = False, *scales: Any, **kwargs: Any) -> Any:
-        size, given = _sizes(x, size, scales, dims)
-        for k in range(dims):
-            x = _interpolate_dim(x, x.dim() - dims + k, size[k], align, given[k])
-        return x
-
-    return formula
-
-
-def _nearest(dims: int, exact: bool) -> Callable[..., Any]:
-    def formula(x: Any, size: Any, *scales: Any, **kwargs: Any) -> Any:
-        size, given = _sizes(x, size, scales, dims)
-        for k in range(dims):
-            d = x.dim() - dims + k
-            ratio = 1.0 / given[k] if given[k] else x.shape[d] / size[k]
-            at = torch.arange(size[k], device=x.device).to(torch.float32)
-            at = torch.floor((at + 0.5 if exact else at) * ratio).to(torch.int64)
-            x = torch.index_select(x, d, torch.clamp(at, max=x.shape[d] - 1))
-        return x
-
-    return formula
-
-
-def _cubic_weight(t: Any, a: float = -0.75) -> list[Any]:
-    def near(s: Any) -> Any:
-        return ((a + 2) * s - (a + 3)) * s * s + 1
-
-    def far(s: Any) -> Any:
-        return ((a * s - 5 * a) * s + 8 * a) * s - 4 * a
-
-    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
-
-
-def _bicubic(x: Any, size: Any, align: bool = False, *scales: Any, **kwargs: Any) -> Any:
-    size, given = _sizes(x, size, scales, 2)
-    for k in range(2):
-        d = x.dim() - 2 + k
-        at = _source(x.shape[d], size[k], align, given[k], x.device)
-        low = torch.floor(at)
-        weights = _cubic_weight(at - low)
-        total: Any = None
-        for j, w in enumerate(weights):
-            i = torch.clamp(low.to(torch.int64) + (j - 1), 0, x.shape[d] - 1)
-            term = torch.index_select(x, d, i) * w.reshape([-1] + [1] * (x.dim() - 1 - d)).to(x.dtype)
-            total = term if total is None else total + term
-        x = total
-    return x
-
-
-def _pixel_shuffle(x: Any, r: int) -> Any:
-    *lead, c, h, w = x.shape
-    return x.reshape(*lead, c // (r * r), r, r, h, w).permute(
-        *range(len(lead)), len(lead), len(lead) + 3, len(lead) + 1, len(lead) + 4, len(lead) + 2
-    ).reshape(*lead, c // (r * r), h * r, w * r)
-
-
-def _pixel_unshuffle(x: Any, r: int) -> Any:
-    *lead, c, h, w = x.shape
-    n = len(lead)
-    return x.reshape(*lead, c, h // r, r, w // r, r).permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(
-        *lead, c * r * r, h // r, w // r
-    )
-
-
-def _channel_shuffle(x: Any, groups: int) -> Any:
-    return x.reshape(x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]).transpose(1, 2).reshape(x.shape)
-
-
-def _im2col(x: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
-    n, c = x.shape[0], x.shape[1]
-    x = F.pad(x, [padding[1], padding[1], padding[0], padding[0]])
-    for d in (0, 1):
-        x = x.unfold(2 + d, dilation[d] * (kernel[d] - 1) + 1, stride[d])
-    x = x[..., :: dilation[0], :: dilation[1]]
-    return x.permute(0, 1, 4, 5, 2, 3).reshape(n, c * kernel[0] * kernel[1], -1)
-
-
 # ---- others -----------------------------------------------------------------------------------
 
 
@@ -513,218 +405,18 @@ def _mkldnn_rnn(
     return y, h.unsqueeze(0), c.unsqueeze(0), x.new_empty(0)
 
 
-# ---- scatters: every element of the result looks for what was written to it ------------------------
-
-
-def _hits(index: Any, size: int, dim: int) -> Any:
-    """(.., size, writers, ..): does this writer (dim + 1) write here (dim)?"""
-    shape = [1] * (index.dim() + 1)
-    shape[dim] = size
-    return torch.arange(size, device=index.device).reshape(shape) == index.unsqueeze(dim)
-
-
-def _pad_like(x: Any, y: Any, dim: int) -> Any:
-    """x without what lies beyond y's sizes, but along dim."""
-    for d in range(x.dim()):
-        if d != dim and x.shape[d] != y.shape[d]:
-            x = x.narrow(d, 0, y.shape[d])
-    return x
-
-
-def _beyond(x: Any, part: Any, dim: int) -> Any:
-    """`part` in the corner of x; x elsewhere."""
-    for d in range(x.dim()):
-        if d != dim and part.shape[d] != x.shape[d]:
-            part = torch.cat([part, _pad_rest(x, part, d)], d)
-    return part
-
-
-def _pad_rest(x: Any, part: Any, d: int) -> Any:
-    rest = x.narrow(d, part.shape[d], x.shape[d] - part.shape[d])
-    for e in range(x.dim()):
-        if e != d and rest.shape[e] != part.shape[e]:
-            rest = rest.narrow(e, 0, part.shape[e])
-    return rest
-
-
-def _last_writer(x: Any, dim: int, index: Any, src: Any) -> Any:
-    hit = _hits(index, x.shape[dim], dim)
-    shape = [1] * hit.dim()
-    shape[dim + 1] = index.shape[dim]
-    order = torch.arange(index.shape[dim], device=index.device).reshape(shape)
-    last = torch.where(hit, order, torch.full_like(order, -1)).amax(dim + 1)
-    value = src if not isinstance(src, torch.Tensor) else torch.gather(src, dim, torch.clamp(last, min=0))
-    return torch.where(last >= 0, value, x)
-
-
-def _scatter(x: Any, dim: int, index: Any, src: Any = 0, *, value: Any = None, reduce: Any = None) -> Any:
-    src = src if value is None else value
-    if reduce in ("add", "multiply"):
-        raise NotImplementedError(reduce)
-    dim %= max(x.dim(), 1)
-    if isinstance(src, torch.Tensor):
-        src = src[tuple(slice(0, n) for n in index.shape)]
-    else:
-        src = torch.full(index.shape, src, dtype=x.dtype, device=x.device)
-    corner = _last_writer(_pad_like(x, index, dim), dim, index, src)
-    return _beyond(x, corner, dim)
-
-
-def _scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
-    dim %= max(x.dim(), 1)
-    src = src[tuple(slice(0, n) for n in index.shape)]
-    hit = _hits(index, x.shape[dim], dim)
-    added = torch.where(hit, src.unsqueeze(dim), torch.zeros_like(src).unsqueeze(dim)).sum(dim + 1).to(x.dtype)
-    return _beyond(x, _pad_like(x, index, dim) + added, dim)
-
-
-def _scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
-    dim %= max(x.dim(), 1)
-    src = src[tuple(slice(0, n) for n in index.shape)].unsqueeze(dim)
-    hit = _hits(index, x.shape[dim], dim)
-    corner = _pad_like(x, index, dim)
-    count = hit.to(torch.int64).sum(dim + 1)
-    neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}[reduce]
-    terms = torch.where(hit, src, torch.full_like(src, neutral))
-    if reduce in ("sum", "mean"):
-        made = terms.sum(dim + 1)
-        made = made + corner if include_self else made
-        if reduce == "mean":
-            made = made / torch.clamp(count + int(include_self), min=1).to(x.dtype)
-    elif reduce == "prod":
-        made = terms.prod(dim + 1)
-        made = made * corner if include_self else made
-    else:
-        made = terms.amax(dim + 1) if reduce == "amax" else terms.amin(dim + 1)
-        if include_self:
-            made = torch.maximum(made, corner) if reduce == "amax" else torch.minimum(made, corner)
-    return _beyond(x, made if include_self else torch.where(count > 0, made, corner), dim)
-
-
-def _rows_of(x: Any, dim: int, index: Any, y: Any) -> Any:
-    shape = [1] * x.dim()
-    shape[dim] = index.numel()
-    return index.reshape(shape).expand(y.shape)
-
-
-def _index_add(x: Any, dim: int, index: Any, y: Any, *, alpha: Any = 1) -> Any:
-    dim %= max(x.dim(), 1)
-    return _scatter_add(x, dim, _rows_of(x, dim, index, y), _scaled(y, alpha))
-
-
-def _index_copy(x: Any, dim: int, index: Any, y: Any) -> Any:
-    dim %= max(x.dim(), 1)
-    return _scatter(x, dim, _rows_of(x, dim, index, y), y)
-
-
-def _index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False, unsafe: bool = False) -> Any:
-    given = [d for d, i in enumerate(indices) if i is not None]
-    if any(indices[d].dtype in (torch.bool, torch.uint8) for d in given):
-        if len(indices) != 1 or values.numel() != 1 or accumulate:
-            raise NotImplementedError("a mask of several values")
-        mask = indices[0].reshape(list(indices[0].shape) + [1] * (x.dim() - indices[0].dim()))
-        return torch.where(mask, values.reshape([1] * x.dim()).to(x.dtype), x)
-    rest = [d for d in range(x.dim()) if d not in given]
-    together = given == list(range(given[0], given[-1] + 1))
-    shape = list(torch.broadcast_shapes(*[indices[d].shape for d in given]))
-    flat: Any = None
-    for d in given:
-        i = torch.where(indices[d] < 0, indices[d] + x.shape[d], indices[d]).expand(shape)
-        flat = i if flat is None else flat * x.shape[d] + i
-    order = given + rest
-    rows = x.permute(order).reshape(math.prod(x.shape[d] for d in given), -1)
-    front = given[0] if together else 0
-    whole = [x.shape[d] for d in rest[:front]] + shape + [x.shape[d] for d in rest[front:]]
-    values = values.expand(whole)
-    values = values.permute(list(range(front, front + len(shape))) + list(range(front)) + list(range(front + len(shape), len(whole))))
-    values = values.reshape(math.prod(shape), -1)
-    index = flat.reshape(-1, 1).expand(values.shape)
-    rows = _scatter_add(rows, 0, index, values) if accumulate else _scatter(rows, 0, index, values)
-    back = [0] * x.dim()
-    for k, d in enumerate(order):
-        back[d] = k
-    return rows.reshape([x.shape[d] for d in order]).permute(back)
-
-
-# ---- sorting: runs, then merges; each is one kernel -------------------------------------------------
-
-RUN = 16
-_tracers: list[Tracer] = []
-
-
-def _primitive(op: str, tensors: list[Any], numbers: dict[str, Any], result: Any) -> Any:
-    tracer = _tracers[-1]
-    node = Node(op, [tracer._argument(t) for t in tensors], {k: {"value": v} for k, v in numbers.items()})
-    node.parts = [{"dtype": DTYPES[result.dtype], "shape": list(result.shape), "strides": list(result.stride())}]
-    tracer.nodes.append(node)
-    tracer.mark(result, len(tracer.nodes) - 1, 0)
-    return result
-
-
-def _order(x: Any, dim: int, descending: bool) -> Any:
-    """Places of the elements in sorted order, the first of equal ones first."""
-    size, width = x.shape[dim], RUN
-    numbers = {"dim": dim, "descending": descending}
-
-    def empty() -> Any:
-        return torch.empty(x.shape, dtype=torch.int64, device="meta")
-
-    order = _primitive("generic.sort_runs", [x], {**numbers, "width": width}, empty())
-    while width < size:
-        order = _primitive("generic.sort_merge", [x, order], {**numbers, "width": width}, empty())
-        width *= 2
-    return order
-
-
-def _sort(x: Any, dim: Any = -1, descending: bool = False, *, stable: Any = None) -> Any:
-    if x.dim() == 0:
-        return x, torch.zeros_like(x, dtype=torch.int64)
-    if isinstance(dim, bool):
-        dim, descending = -1, dim
-    dim %= x.dim()
-    order = _order(x, dim, descending)
-    return torch.gather(x, dim, order), order
-
-
-def _sort_stable(x: Any, stable: Any = None, dim: int = -1, descending: bool = False) -> Any:
-    return _sort(x, dim, descending)
-
-
-def _sorted(x: Any, *args: Any, **kwargs: Any) -> Any:
-    if args and (isinstance(args[0], bool) or args[0] is None) or "stable" in kwargs:
-        return _sort_stable(x, *args, **kwargs)
-    return _sort(x, *args, **kwargs)
-
-
-def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, ordered: bool = True) -> Any:
-    values, order = _sort(x, dim, largest)
-    return values.narrow(dim, 0, k), order.narrow(dim, 0, k)
-
-
-def _kth(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    values, order = _sort(x, dim, False)
-    values, order = values.narrow(dim, k - 1, 1), order.narrow(dim, k - 1, 1)
-    return (values, order) if keepdim else (values.squeeze(dim), order.squeeze(dim))
-
-
-def _median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    if dim is None:
-        return _kth(x.reshape(-1), (x.numel() + 1) // 2, 0)[0]
-    return _kth(x, (x.shape[dim] + 1) // 2, dim, keepdim)
-
-
 BODIES: dict[str, Callable[..., Any]] = {
-    "sort": _sorted,
-    "topk": _topk,
-    "kthvalue": _kth,
-    "median": _median,
-    "scatter": _scatter,
-    "scatter_add": _scatter_add,
-    "scatter_reduce": _scatter_reduce,
-    "index_add": _index_add,
-    "index_copy": _index_copy,
-    "index_put": _index_put,
-    "_index_put_impl": _index_put,
+    "sort": formulas_sort.sorted,
+    "topk": formulas_sort.topk,
+    "kthvalue": formulas_sort.kth,
+    "median": formulas_sort.median,
+    "scatter": formulas_scatter.scatter,
+    "scatter_add": formulas_scatter.scatter_add,
+    "scatter_reduce": formulas_scatter.scatter_reduce,
+    "index_add": formulas_scatter.index_add,
+    "index_copy": formulas_scatter.index_copy,
+    "index_put": formulas_scatter.index_put,
+    "_index_put_impl": formulas_scatter.index_put,
     "_softmax": _softmax,
     "_log_softmax": _log_softmax,
     "logsumexp": _logsumexp,
@@ -775,21 +467,21 @@ BODIES: dict[str, Callable[..., Any]] = {
     "_cdist_forward": _cdist,
     "cdist": _cdist,
     "_euclidean_dist": _euclidean,
-    "upsample_linear1d": _linear(1),
-    "upsample_bilinear2d": _linear(2),
-    "upsample_trilinear3d": _linear(3),
-    "upsample_nearest1d": _nearest(1, False),
-    "upsample_nearest2d": _nearest(2, False),
-    "upsample_nearest3d": _nearest(3, False),
-    "_upsample_nearest_exact1d": _nearest(1, True),
-    "_upsample_nearest_exact2d": _nearest(2, True),
-    "_upsample_nearest_exact3d": _nearest(3, True),
-    "upsample_bicubic2d": _bicubic,
-    "pixel_shuffle": _pixel_shuffle,
-    "pixel_unshuffle": _pixel_unshuffle,
-    "channel_shuffle": _channel_shuffle,
-    "native_channel_shuffle": _channel_shuffle,
-    "im2col": _im2col,
+    "upsample_linear1d": formulas_images.linear(1),
+    "upsample_bilinear2d": formulas_images.linear(2),
+    "upsample_trilinear3d": formulas_images.linear(3),
+    "upsample_nearest1d": formulas_images.nearest(1, False),
+    "upsample_nearest2d": formulas_images.nearest(2, False),
+    "upsample_nearest3d": formulas_images.nearest(3, False),
+    "_upsample_nearest_exact1d": formulas_images.nearest(1, True),
+    "_upsample_nearest_exact2d": formulas_images.nearest(2, True),
+    "_upsample_nearest_exact3d": formulas_images.nearest(3, True),
+    "upsample_bicubic2d": formulas_images.bicubic,
+    "pixel_shuffle": formulas_images.pixel_shuffle,
+    "pixel_unshuffle": formulas_images.pixel_unshuffle,
+    "channel_shuffle": formulas_images.channel_shuffle,
+    "native_channel_shuffle": formulas_images.channel_shuffle,
+    "im2col": formulas_images.im2col,
     "glu": _glu,
     "aminmax": _aminmax,
     "count_nonzero": _count_nonzero,
@@ -846,12 +538,12 @@ class _Bodies:
         kwargs = {k: value(v) for k, v in node.kwargs.items() if k not in ("device", "layout", "pin_memory", "memory_format")}
         tracer = Tracer(leaves)
         tracer.formulas = BODIES
-        _tracers.append(tracer)
+        formulas_sort.tracers.append(tracer)
         try:
             with torch.no_grad(), tracer:
                 made = BODIES[_name(node)](*args, **kwargs)
         finally:
-            _tracers.pop()
+            formulas_sort.tracers.pop()
         results = list(made) if isinstance(made, (list, tuple)) else [made]
         return self._write(tracer, refs, results, node)
 

@@ -2,7 +2,7 @@
 /*
  * sorts.c - passes of a sort: the places of a row's elements in sorted order.
  *
- * The first pass sorts runs (oracle/primitives.py has their width), each
+ * The first pass sorts runs (oracle/formulas_sort.py has their width), each
  * further one merges two neighbours: an element of the result finds by
  * bisection how many come from the left run (merge path). Equal elements stay
  * in their order.

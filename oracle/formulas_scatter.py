@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formulas of scatters: every element of the result looks for what was written to it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+
+def _hits(index: Any, size: int, dim: int) -> Any:
+    """(.., size, writers, ..): does this writer (dim + 1) write here (dim)?"""
+    shape = [1] * (index.dim() + 1)
+    shape[dim] = size
+    return torch.arange(size, device=index.device).reshape(shape) == index.unsqueeze(dim)
+
+
+def _pad_like(x: Any, y: Any, dim: int) -> Any:
+    """x without what lies beyond y's sizes, but along dim."""
+    for d in range(x.dim()):
+        if d != dim and x.shape[d] != y.shape[d]:
+            x = x.narrow(d, 0, y.shape[d])
+    return x
+
+
+def _beyond(x: Any, part: Any, dim: int) -> Any:
+    """`part` in the corner of x; x elsewhere."""
+    for d in range(x.dim()):
+        if d != dim and part.shape[d] != x.shape[d]:
+            part = torch.cat([part, _pad_rest(x, part, d)], d)
+    return part
+
+
+def _pad_rest(x: Any, part: Any, d: int) -> Any:
+    rest = x.narrow(d, part.shape[d], x.shape[d] - part.shape[d])
+    for e in range(x.dim()):
+        if e != d and rest.shape[e] != part.shape[e]:
+            rest = rest.narrow(e, 0, part.shape[e])
+    return rest
+
+
+def _last_writer(x: Any, dim: int, index: Any, src: Any) -> Any:
+    hit = _hits(index, x.shape[dim], dim)
+    shape = [1] * hit.dim()
+    shape[dim + 1] = index.shape[dim]
+    order = torch.arange(index.shape[dim], device=index.device).reshape(shape)
+    last = torch.where(hit, order, torch.full_like(order, -1)).amax(dim + 1)
+    value = src if not isinstance(src, torch.Tensor) else torch.gather(src, dim, torch.clamp(last, min=0))
+    return torch.where(last >= 0, value, x)
+
+
+def scatter(x: Any, dim: int, index: Any, src: Any = 0, *, value: Any = None, reduce: Any = None) -> Any:
+    src = src if value is None else value
+    if reduce in ("add", "multiply"):
+        raise NotImplementedError(reduce)
+    dim %= max(x.dim(), 1)
+    if isinstance(src, torch.Tensor):
+        src = src[tuple(slice(0, n) for n in index.shape)]
+    else:
+        src = torch.full(index.shape, src, dtype=x.dtype, device=x.device)
+    corner = _last_writer(_pad_like(x, index, dim), dim, index, src)
+    return _beyond(x, corner, dim)
+
+
+def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
+    dim %= max(x.dim(), 1)
+    src = src[tuple(slice(0, n) for n in index.shape)]
+    hit = _hits(index, x.shape[dim], dim)
+    added = torch.where(hit, src.unsqueeze(dim), torch.zeros_like(src).unsqueeze(dim)).sum(dim + 1).to(x.dtype)
+    return _beyond(x, _pad_like(x, index, dim) + added, dim)
+
+
+def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    dim %= max(x.dim(), 1)
+    src = src[tuple(slice(0, n) for n in index.shape)].unsqueeze(dim)
+    hit = _hits(index, x.shape[dim], dim)
+    corner = _pad_like(x, index, dim)
+    count = hit.to(torch.int64).sum(dim + 1)
+    neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}[reduce]
+    terms = torch.where(hit, src, torch.full_like(src, neutral))
+    if reduce in ("sum", "mean"):
+        made = terms.sum(dim + 1)
+        made = made + corner if include_self else made
+        if reduce == "mean":
+            made = made / torch.clamp(count + int(include_self), min=1).to(x.dtype)
+    elif reduce == "prod":
+        made = terms.prod(dim + 1)
+        made = made * corner if include_self else made
+    else:
+        made = terms.amax(dim + 1) if reduce == "amax" else terms.amin(dim + 1)
+        if include_self:
+            made = torch.maximum(made, corner) if reduce == "amax" else torch.minimum(made, corner)
+    return _beyond(x, made if include_self else torch.where(count > 0, made, corner), dim)
+
+
+def _rows_of(x: Any, dim: int, index: Any, y: Any) -> Any:
+    shape = [1] * x.dim()
+    shape[dim] = index.numel()
+    return index.reshape(shape).expand(y.shape)
+
+
+def index_add(x: Any, dim: int, index: Any, y: Any, *, alpha: Any = 1) -> Any:
+    dim %= max(x.dim(), 1)
+    return scatter_add(x, dim, _rows_of(x, dim, index, y), (y if alpha == 1 else y * alpha))
+
+
+def index_copy(x: Any, dim: int, index: Any, y: Any) -> Any:
+    dim %= max(x.dim(), 1)
+    return scatter(x, dim, _rows_of(x, dim, index, y), y)
+
+
+def index_put(x: Any, indices: list[Any], values: Any, accumulate: bool = False, unsafe: bool = False) -> Any:
+    given = [d for d, i in enumerate(indices) if i is not None]
+    if any(indices[d].dtype in (torch.bool, torch.uint8) for d in given):
+        if len(indices) != 1 or values.numel() != 1 or accumulate:
+            raise NotImplementedError("a mask of several values")
+        mask = indices[0].reshape(list(indices[0].shape) + [1] * (x.dim() - indices[0].dim()))
+        return torch.where(mask, values.reshape([1] * x.dim()).to(x.dtype), x)
+    rest = [d for d in range(x.dim()) if d not in given]
+    together = given == list(range(given[0], given[-1] + 1))
+    shape = list(torch.broadcast_shapes(*[indices[d].shape for d in given]))
+    flat: Any = None
+    for d in given:
+        i = torch.where(indices[d] < 0, indices[d] + x.shape[d], indices[d]).expand(shape)
+        flat = i if flat is None else flat * x.shape[d] + i
+    order = given + rest
+    rows = x.permute(order).reshape(math.prod(x.shape[d] for d in given), -1)
+    front = given[0] if together else 0
+    whole = [x.shape[d] for d in rest[:front]] + shape + [x.shape[d] for d in rest[front:]]
+    values = values.expand(whole)
+    values = values.permute(list(range(front, front + len(shape))) + list(range(front)) + list(range(front + len(shape), len(whole))))
+    values = values.reshape(math.prod(shape), -1)
+    index = flat.reshape(-1, 1).expand(values.shape)
+    rows = scatter_add(rows, 0, index, values) if accumulate else scatter(rows, 0, index, values)
+    back = [0] * x.dim()
+    for k, d in enumerate(order):
+        back[d] = k
+    return rows.reshape([x.shape[d] for d in order]).permute(back)
