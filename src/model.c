@@ -2,6 +2,8 @@
 /* model.c - the printed names of what model.h lists. */
 #include "model.h"
 
+#include "base/json.h"
+
 #include <string.h>
 
 const char *const verdict_names[VERDICT_COUNT] = {
@@ -30,4 +32,20 @@ bool finding_is_told(const struct verdict *v, const struct finding *f)
         return false;
     strncat(begin, f->text ? f->text : "", DECIDES);
     return strstr(v->detail, begin) != NULL;
+}
+
+/* The constants of the model were fitted and checked on this one (docs/simt.md, modelled time). */
+bool modelled_validated(const char *models)
+{
+    return !models || strcmp(models, "H200") == 0;
+}
+
+const char *modelled_words(const char *models)
+{
+    return modelled_validated(models) ? "modelled" : "modelled, unvalidated";
+}
+
+const char *measurement_words(const struct measurement *m)
+{
+    return modelled_words(json_string_or(m->parts, "gpu", NULL));
 }

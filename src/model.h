@@ -60,8 +60,14 @@ struct device {
     const char *models; /* simt: the GPU whose time is modelled, "H200" */
     const char *arch;   /* what code is built for: "sm_90a"; simt: "compute_80" */
     int sm_count;
+    int cluster_blocks; /* simt: blocks of a cluster at most; 0: not known */
     int64_t smem_block_bytes, l2_bytes, memory_bytes;
 };
+
+/* How the time of a GPU that simt stands in for is called wherever it is shown: "modelled", or
+ * "modelled, unvalidated" where no kernel was ever measured on such a GPU. NULL: "modelled". */
+const char *modelled_words(const char *models);
+bool modelled_validated(const char *models);
 
 /* ---- verdict: a closed list -------------------------------------------- */
 
@@ -202,6 +208,9 @@ struct measurement {
     json_t *parts;       /* modelled: microseconds by resource */
     const char *machine; /* where it was taken: JSON (stage/machine.c); NULL or "": unknown */
 };
+
+/* modelled_words() of the GPU that a modelled time is for. */
+const char *measurement_words(const struct measurement *m);
 
 struct profile {
     const char *source; /* "ncu", "simt counters" */

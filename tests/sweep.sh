@@ -9,6 +9,7 @@
 #   modules    modules of every operator family, chains and small networks (SEED)
 #   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes
+#   cards      every form of every recipe planned for each GPU that simt stands in for; examples judged as each of them
 #   forms      every form of every recipe compiled by plain nvcc
 #   errors     every wrong kernel of tests/toolchain/errors with NVRTC and nvcc
 #   kill       a run killed at KILLS random moments and resumed
@@ -56,7 +57,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules conv attention gemm forms errors kill calls examples clients programs triton mcp cluster attacks bugs wheel exports packages}; do
+for name in ${SWEEP:-coverage modules conv attention gemm forms cards errors kill calls examples clients programs triton mcp cluster attacks bugs wheel exports packages}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -92,6 +93,15 @@ for name in ${SWEEP:-coverage modules conv attention gemm forms errors kill call
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
         sweep forms tests/expert/forms.sh $build/tests/expert/expert_ladder $cutegen 1
         ;;
+    cards)
+        ninja -C $build tests/expert/expert_ladder tests/expert/expert_plans >/dev/null || exit 3
+        sweep cards tests/expert/cards.sh $build/tests/expert/expert_ladder $build/tests/expert/expert_plans $cutegen 1
+        for card in a100 rtx4090 h100 h200 b200 rtx5090; do
+            sweep cards python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 0 --as $card
+        done
+        sweep cards python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 0 --as rtx4090 --arch 89
+        sweep cards python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 0 --as rtx5090 --arch 120a
+        ;;
     programs)
         sweep programs tests/simt/programs.sh "$PWD/$cutegen" all
         ;;
@@ -126,7 +136,7 @@ for name in ${SWEEP:-coverage modules conv attention gemm forms errors kill call
     packages) sweep packages tests/python/packages_sweep.sh ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, conv, attention, gemm, forms, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
         exit 2
         ;;
     esac

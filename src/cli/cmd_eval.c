@@ -44,8 +44,8 @@ static void print_time(const struct cli *cli, const struct eval_summary *s)
     if (m->time_us <= 0)
         return;
     if (m->modelled) {
-        printf("  time*     %s   modelled for %s, not measured\n", show_us(m->time_us, cli->a),
-               s->device.models);
+        printf("  time*     %s   %s for %s, not measured\n", show_us(m->time_us, cli->a),
+               modelled_words(s->device.models), s->device.models);
     } else {
         printf("  time      %s (cold L2, +-%.1f %%)", show_us(m->time_us, cli->a), m->spread * 100);
         if (m->warm_us > 0)
@@ -198,7 +198,9 @@ static void print_github(const struct cli *cli, const struct eval_summary *s, bo
     if (good)
         buf_printf(&b, ",title=cutegen: %s::%s%s\n", verdict_names[v->kind],
                    show_us(s->measurement.time_us, cli->a),
-                   s->measurement.modelled ? " (modelled, not measured)" : "");
+                   s->measurement.modelled ? arena_printf(cli->a, " (%s, not measured)",
+                                                          measurement_words(&s->measurement))
+                                           : "");
     fwrite(b.data, 1, b.len, stdout);
     if (!good && v->advice)
         printf("try: %s\n", v->advice);

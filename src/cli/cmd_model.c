@@ -301,8 +301,9 @@ static void print_simt(const json_t *report)
             printf("    %-32s %.6g\n", key, json_number_value(v));
     }
     if (json_double_or(report, "time_us", 0) > 0)
-        printf("  time* %.3f us   modelled for %s, not measured\n",
-               json_double_or(report, "time_us", 0), json_string_or(report, "models", "a GPU"));
+        printf("  time* %.3f us   %s for %s, not measured\n", json_double_or(report, "time_us", 0),
+               modelled_words(json_string_or(report, "models", NULL)),
+               json_string_or(report, "models", "a GPU"));
 }
 
 bool cmd_simt_run(struct cli *cli, int *code, struct error *err)

@@ -20,7 +20,7 @@ static void print_best(const struct cli *cli, const struct run_summary *s)
     if (best > 0 && first > 0 && s->best.depth > 0 && !trivial)
         printf(", %.2fx over depth 0", first / best);
     if (best > 0 && modelled)
-        printf(" (modelled)");
+        printf(" (%s)", measurement_words(&s->best_time));
     printf("%s\n", paint_off(cli));
     if (trivial)
         print_fit(10, "trivial   %s", s->best_time.trivial);

@@ -95,7 +95,9 @@ static void print_attempt(const struct cli *cli, const struct attempt_record *r)
     print_verdict(cli, &r->outcome.verdict, true);
     if (r->outcome.measurement && r->outcome.measurement->time_us > 0)
         printf("  time      %s%s\n", show_us(r->outcome.measurement->time_us, cli->a),
-               r->outcome.measurement->modelled ? " (modelled)" : "");
+               r->outcome.measurement->modelled
+                   ? arena_printf(cli->a, " (%s)", measurement_words(r->outcome.measurement))
+                   : "");
     if (r->outcome.measurement && r->outcome.measurement->trivial &&
         *r->outcome.measurement->trivial)
         printf("  trivial   %s\n", r->outcome.measurement->trivial);

@@ -114,10 +114,11 @@ static void show_verdict(struct save_watch *w, const struct eval_summary *s, int
         print_json(o);
         return;
     }
-    printf("%s#%d  %s  %s%s, %s  (judged in %.1f s)%s\n", paint_on(cli, PAINT_BOLD), w->number,
+    printf("%s#%d  %s  %s%s%s, %s  (judged in %.1f s)%s\n", paint_on(cli, PAINT_BOLD), w->number,
            verdict_names[s->verdict.kind], show_us(s->measurement.time_us, a),
-           s->measurement.modelled ? " modelled" : "", change, (double)took_ms / 1000,
-           paint_off(cli));
+           s->measurement.modelled ? " " : "",
+           s->measurement.modelled ? measurement_words(&s->measurement) : "", change,
+           (double)took_ms / 1000, paint_off(cli));
     if (!pass)
         print_verdict(cli, &s->verdict, false);
     fflush(stdout);

@@ -174,12 +174,13 @@ json_t *measurement_json(const struct measurement *m)
                                                    json_from_string(m->baselines[i].name),
                                                    "cold_us", positive(m->baselines[i].cold_us),
                                                    "warm_us", positive(m->baselines[i].warm_us)));
-    return json_pack("{s:f, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:O?}", "time_us", m->time_us,
+    return json_pack("{s:f, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:O?, s:b}", "time_us", m->time_us,
                      "modelled", m->modelled, "warm_us", positive(m->warm_us), "spread",
                      positive(m->spread), "floor_us", positive(m->floor_us), "bound",
                      json_from_string(m->bound), "trivial",
                      m->trivial && *m->trivial ? json_from_string(m->trivial) : json_null(),
-                     "baselines", baselines, "parts", m->parts);
+                     "baselines", baselines, "parts", m->parts, "unvalidated",
+                     m->modelled && !modelled_validated(json_string_or(m->parts, "gpu", NULL)));
 }
 
 json_t *accuracy_json(const struct accuracy *acc)

@@ -183,9 +183,11 @@ void print_profile(const json_t *report)
     {
         const json_t *l = json_array_get(launches, i);
 
-        printf("\n%s: %.2f us on %s, modelled, not measured; bound by %s\n",
+        printf("\n%s: %.2f us on %s, %s, not measured; bound by %s\n",
                json_string_or(c, "kernel", ""), json_double_or(l, "time_us", 0),
-               json_string_or(report, "models", "a GPU"), json_string_or(l, "bound", "?"));
+               json_string_or(report, "models", "a GPU"),
+               modelled_words(json_string_or(report, "models", NULL)),
+               json_string_or(l, "bound", "?"));
         printf(
             "  occupancy    %.0f%% (%.0f warps per SM, held by %s; %.0f registers), %.1f waves\n",
             100 * part(l, "occupancy"), part(l, "warps_sm"), json_string_or(l, "limiter", "?"),

@@ -455,8 +455,9 @@ void progress_end(struct progress *p)
     if (!v->cli->json && !v->cli->quiet) {
         flush_waiting(v, NULL);
         if (v->modelled && v->spark_count)
-            print_fit(2, "%s* modelled for %s by simt, not measured: run on a GPU to measure%s",
-                      paint_on(v->cli, PAINT_DIM), v->models, paint_off(v->cli));
+            print_fit(2, "%s* %s for %s by simt, not measured: run on a GPU to measure%s",
+                      paint_on(v->cli, PAINT_DIM), modelled_words(v->models), v->models,
+                      paint_off(v->cli));
     }
     fflush(stdout);
     xfree(v);

@@ -19,6 +19,15 @@
 /* A driver not used since the machine started is read from the disk first. */
 enum { DESCRIBE_MS = 60000, ANSWER_LIMIT = 1 << 16 };
 
+/* Code for an earlier GPU runs on a later one, unless it is of one GPU's own ('a'). */
+static bool runs_code(const struct gpu *gpu, const char *arch)
+{
+    char *end;
+    long number = strtol(arch, &end, 10);
+
+    return *end == 'a' ? gpu->arch == number : gpu->arch >= number;
+}
+
 static bool simt_device(const char *models, const char *arch, struct arena *a, struct device *out,
                         struct error *err)
 {
@@ -26,11 +35,13 @@ static bool simt_device(const char *models, const char *arch, struct arena *a, s
 
     if (!gpu) {
         error_set(err, ERROR_USE, "simt cannot model the time of a %s", models);
-        return error_hint(err, "GPUs it knows: H200, H100, A100, RTX 4090 (--simt-as NAME)");
+        return error_hint(err, "GPUs it knows: %s (--simt-as NAME)", gpu_names(a));
     }
-    if (strcmp(arch, "90a") == 0 && gpu->smem_block_kib < 227) {
-        error_set(err, ERROR_USE, "simt stands in for a %s, which has no sm_90a", gpu->name);
-        return error_hint(err, "--simt-arch 80, or --simt-as H200");
+    if (!runs_code(gpu, arch)) {
+        error_set(err, ERROR_USE, "simt stands in for a %s (sm_%d), which runs no code for sm_%s",
+                  gpu->name, gpu->arch, arch);
+        return error_hint(err, "--simt-arch 80 runs on every GPU; sm_90a is of H100 and H200, "
+                               "sm_100a of B200, sm_120a of RTX 5090 (--simt-as)");
     }
     *out = (struct device){
         .kind = DEVICE_SIMT,
@@ -40,6 +51,7 @@ static bool simt_device(const char *models, const char *arch, struct arena *a, s
         .arch = arena_printf(a, "compute_%s", arch),
         .sm_count = gpu->sms,
         .smem_block_bytes = (int64_t)gpu->smem_block_kib * 1024,
+        .cluster_blocks = gpu->cluster_blocks,
         .l2_bytes = (int64_t)(gpu->l2_mib * 1024 * 1024),
     };
     return true;

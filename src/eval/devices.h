@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "model.h"
 
-/* `models` is the GPU whose time simt models, `simt_arch` what its code is built for ("80", "90a";
- * NULL: "80"). Strings live in the arena. */
+/* `models` is the GPU whose time simt models, `simt_arch` what its code is built for ("80", "90a",
+ * "100a"; NULL: "80"). Strings live in the arena. */
 bool devices_find(const char *name, const char *models, const char *simt_arch, struct arena *a,
                   struct device *out, struct error *err);
 

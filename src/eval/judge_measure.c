@@ -148,7 +148,7 @@ static bool measure_modelled(const struct judge_config *config, const struct bui
     if (!gpu)
         return error_set(err, ERROR_USE, "no GPU called %s is modelled",
                          config->device->models ? config->device->models : "(none)"),
-               error_hint(err, "one of H200, H100, A100, RTX 4090");
+               error_hint(err, "one of %s", gpu_names(a));
     if (!modelled_time(&(struct modelled_input){.gpu = gpu,
                                                 .counters = test->counters,
                                                 .resources = build->resources,
@@ -161,8 +161,8 @@ static bool measure_modelled(const struct judge_config *config, const struct bui
     out->parts = m.parts;
     out->floor_us = peaks_floor(gpu, gpu, config->task).us;
     out->verdict.kind = VERDICT_PASS;
-    out->verdict.summary =
-        arena_printf(a, "%.3f us modelled for %s, bound by %s", m.time_us, gpu->name, m.bound);
+    out->verdict.summary = arena_printf(a, "%.3f us %s for %s, bound by %s", m.time_us,
+                                        modelled_words(gpu->name), gpu->name, m.bound);
     out->verdict.detail = "";
     return true;
 }

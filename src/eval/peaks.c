@@ -30,10 +30,14 @@ static const double impossible_margin = 0.93;
 static const double one_sided = 0.05; /* below this share, traffic counts as one-sided */
 
 static const struct gpu gpus[] = {
-#define GPU(name_, matches_, sms_, ghz_, read_, write_, mixed_, l2bw_, l2_, smem_, block_, regs_,  \
-            warps_, blocks_, fp32_, int_, fp64_, sfu_, f16_, tf32_, launch_, ns_)                  \
+#define GPU(name_, matches_, arch_, cluster_, source_, sms_, ghz_, read_, write_, mixed_, l2bw_,   \
+            l2_, smem_, block_, regs_, warps_, blocks_, fp32_, int_, fp64_, sfu_, f16_, tf32_,     \
+            f8_, f4_, launch_, ns_)                                                                \
     {.name = (name_),                                                                              \
      .matches = (matches_),                                                                        \
+     .source = (source_),                                                                          \
+     .arch = (arch_),                                                                              \
+     .cluster_blocks = (cluster_),                                                                 \
      .sms = (sms_),                                                                                \
      .clock_ghz = (ghz_),                                                                          \
      .read_gbps = (read_),                                                                         \
@@ -52,6 +56,8 @@ static const struct gpu gpus[] = {
      .sfu_lanes = (sfu_),                                                                          \
      .tensor_f16_tflops = (f16_),                                                                  \
      .tensor_tf32_tflops = (tf32_),                                                                \
+     .tensor_f8_tflops = (f8_),                                                                    \
+     .tensor_f4_tflops = (f4_),                                                                    \
      .launch_us = (launch_),                                                                       \
      .dram_latency_ns = (ns_)},
 #include "eval/gpus.def"
@@ -62,6 +68,15 @@ const struct gpu *gpu_list(size_t *count)
 {
     *count = ARRAY_LEN(gpus);
     return gpus;
+}
+
+const char *gpu_names(struct arena *a)
+{
+    const char *names = "";
+
+    for (size_t i = 0; i < ARRAY_LEN(gpus); i++)
+        names = arena_printf(a, "%s%s%s", names, i ? ", " : "", gpus[i].name);
+    return names;
 }
 
 /* Letters and digits only, in small letters: "RTX 4090" is "rtx4090". */
@@ -344,6 +359,8 @@ json_t *peaks_report(const struct device *device, struct arena *a)
                   : known  ? "table"
                            : "none",
                   "figures", figures);
+    if (!measured && known && gpu_find(name))
+        json_object_set_new(out, "from", json_string(gpu_find(name)->source));
     if (measured && json_object_get(measured, "measured"))
         json_object_set(out, "measured", json_object_get(measured, "measured"));
     if (measured && json_object_get(measured, "implausible"))

@@ -18,6 +18,9 @@
 struct gpu {
     const char *name;    /* "H200" */
     const char *matches; /* in the driver's device name, "H200" */
+    const char *source;  /* where the public figures are from */
+    int arch;            /* 90 */
+    int cluster_blocks;  /* 1: no clusters */
     int sms;
     double clock_ghz;                         /* boost */
     double read_gbps, write_gbps, mixed_gbps; /* DRAM, reachable */
@@ -27,6 +30,7 @@ struct gpu {
     int regs_sm, warps_sm, blocks_sm;
     int fp32_lanes, int_lanes, fp64_lanes, sfu_lanes; /* per SM and clock */
     double tensor_f16_tflops, tensor_tf32_tflops;     /* dense */
+    double tensor_f8_tflops, tensor_f4_tflops;        /* 0: none */
     double fp32_tflops, fp64_tflops;                  /* measured; 0: from lanes and clock */
     double launch_us;                                 /* one kernel node of a graph */
     double dram_latency_ns;
@@ -34,6 +38,7 @@ struct gpu {
 
 const struct gpu *gpu_find(const char *name); /* name or device name; NULL: unknown */
 const struct gpu *gpu_list(size_t *count);
+const char *gpu_names(struct arena *a); /* "H200, H100, ..." for a message */
 
 struct floor {
     double us;         /* roofline, for "% of roofline" */
@@ -51,8 +56,8 @@ bool peaks_measured(const char *device, struct arena *a);
 /* The device's GPU with what was measured on it in `out`, and the better of table and measurement
  * in `best`. False: neither is known. */
 bool peaks_find(const char *device, struct arena *a, struct gpu *out, struct gpu *best);
-/* For `cutegen peaks`: {"device", "source": "measured|table|none", "measured", "figures": {...}}.
- */
+/* For `cutegen peaks`: {"device", "source": "measured|table|none", "measured", "figures": {...},
+ * "from": the paper, for the table's}. */
 json_t *peaks_report(const struct device *device, struct arena *a);
 
 #endif

@@ -502,6 +502,11 @@ static json_t *load_request(const struct runner *r, const struct build_result *b
 
     if (!request)
         BUG("a build result without module, names or launch list");
+    if (c->device->kind == DEVICE_SIMT && c->device->smem_block_bytes > 0)
+        json_object_set_new(request, "smem_block_bytes",
+                            json_integer((json_int_t)c->device->smem_block_bytes));
+    if (c->device->kind == DEVICE_SIMT && c->device->cluster_blocks > 0)
+        json_object_set_new(request, "cluster_blocks", json_integer(c->device->cluster_blocks));
     if (c->profile)
         json_object_set_new(request, "profile", json_true());
     if (c->sample > 0)

@@ -29,6 +29,8 @@ static json_t *time_json(const struct measurement *m)
     json_t *j = json_object(), *baselines = json_object();
 
     json_object_set_new(j, "modelled", json_boolean(m->modelled));
+    if (m->modelled && !modelled_validated(json_string_or(m->parts, "gpu", NULL)))
+        json_object_set_new(j, "unvalidated", json_true());
     json_object_set_new(j, "time_us", json_number(m->time_us));
     json_object_set_new(j, "floor_us", json_number(m->floor_us));
     if (!m->modelled) {

@@ -75,7 +75,9 @@ static const char *lessons_text(const struct lessons *l, const struct task *task
                "what fits.\n",
                class_names[task->class], modelled ? "simt as " : d->name,
                modelled && d->models ? d->models : "",
-               modelled ? ", times modelled" : ", measured");
+               !modelled                       ? ", measured"
+               : modelled_validated(d->models) ? ", times modelled"
+                                               : ", times modelled, unvalidated");
     put_gains(&b, l);
     put_failures(&b, l);
     if (l->has_best) {

@@ -64,6 +64,7 @@ json_t *brief_verdict(const json_t *judged)
         o, "fix", pass ? json_null() : cut_string(json_object_get(judged, "advice"), MAX_SENTENCE));
     json_object_set_new(o, "time_us", json_or_null(json_object_get(m, "time_us")));
     json_object_set_new(o, "modelled", json_boolean(json_bool_or(m, "modelled", false)));
+    json_object_set_new(o, "unvalidated", json_boolean(json_bool_or(m, "unvalidated", false)));
     json_object_set_new(o, "floor_us", json_or_null(json_object_get(m, "floor_us")));
     json_object_set_new(o, "bound", json_or_null(json_object_get(m, "bound")));
     json_object_set_new(o, "speedup", eager_speedup(m));
@@ -82,7 +83,10 @@ void brief_time(const json_t *brief, struct buf *out)
     if (us <= 0)
         return;
     buf_printf(out, "%.4g us%s", us,
-               json_bool_or(brief, "modelled", false) ? " (modelled, not measured)" : "");
+               !json_bool_or(brief, "modelled", false) ? ""
+               : json_bool_or(brief, "unvalidated", false)
+                   ? " (modelled, unvalidated, not measured)"
+                   : " (modelled, not measured)");
 }
 
 static void put_member(const json_t *brief, const char *key, const char *title, struct buf *out)

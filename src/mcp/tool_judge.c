@@ -276,9 +276,10 @@ bool tool_start(struct mcp_job *j, const json_t *args, struct tool_reply *out, s
     command_flag(&show, "--source", NULL);
     if (!command_text(j, &show, &source, why))
         return false;
-    out->data = json_pack("{s:o, s:s, s:o, s:b}", "source", json_from_text(source), "run", run,
+    out->data = json_pack("{s:o, s:s, s:o, s:b, s:b}", "source", json_from_text(source), "run", run,
                           "time_us", json_or_null(json_object_get(best, "time_us")), "modelled",
-                          json_bool_or(best, "modelled", false));
+                          json_bool_or(best, "modelled", false), "unvalidated",
+                          json_bool_or(best, "unvalidated", false));
     buf_printf(&out->text, "%s kernel of the built-in engineer, judged: pass, ",
                first ? "first" : "best");
     brief_time(out->data, &out->text);

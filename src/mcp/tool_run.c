@@ -178,9 +178,9 @@ static bool stop_run(struct mcp *m, const char *id)
 
 bool tool_status(struct mcp_job *j, const json_t *args, struct tool_reply *out, struct error *why)
 {
-    static const char *const kept[] = {"run",      "state",        "task",
-                                       "attempts", "best_attempt", "first_us",
-                                       "best_us",  "modelled",     "reason"};
+    static const char *const kept[] = {"run",          "state",    "task",    "attempts",
+                                       "best_attempt", "first_us", "best_us", "modelled",
+                                       "unvalidated",  "reason"};
     struct mcp_command c = command_of(j->mcp, "show");
     const json_t *run, *attempts;
     const char *id, *last;
@@ -205,7 +205,10 @@ bool tool_status(struct mcp_job *j, const json_t *args, struct tool_reply *out, 
                json_string_or(run, "state", "?"), json_array_size(attempts));
     if (json_double_or(run, "best_us", 0) > 0)
         buf_printf(&out->text, ", best %.4g us%s, first %.4g us", json_double_or(run, "best_us", 0),
-                   json_bool_or(run, "modelled", false) ? " (modelled, not measured)" : "",
+                   !json_bool_or(run, "modelled", false) ? ""
+                   : json_bool_or(run, "unvalidated", false)
+                       ? " (modelled, unvalidated, not measured)"
+                       : " (modelled, not measured)",
                    json_double_or(run, "first_us", 0));
     buf_printf(&out->text, "%s%s\n", last ? ", last verdict: " : "", last ? last : "");
     reply_link(out, json_string_or(run, "run", NULL), 0);

@@ -438,7 +438,8 @@ void depths_section(struct buf *b, const struct facts *f, struct arena *a)
     if (f->h->attempt_count)
         buf_puts(b, "</div>");
     if (f->modelled) {
-        buf_puts(b, "<p class=\"note\"><span class=\"mod\">*</span> modelled for ");
+        buf_printf(b, "<p class=\"note\"><span class=\"mod\">*</span> %s for ",
+                   modelled_words(f->h->device.models));
         html_puts(b, f->h->device.models ? f->h->device.models : "a GPU");
         buf_puts(b, " from what simt counted; run on a GPU to measure.</p>");
     }

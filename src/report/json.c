@@ -69,6 +69,7 @@ static json_t *info_json(const struct run_info *r)
     set_time(o, "best_us", r->best_us);
     set_time(o, "eager_us", r->eager_us);
     set(o, "modelled", json_boolean(r->modelled));
+    set(o, "unvalidated", json_boolean(r->modelled && r->unvalidated));
     set_int(o, "tokens", r->tokens);
     set(o, "cost_usd", r->cost_usd >= 0 ? json_number(r->cost_usd) : json_null());
     return o;
@@ -130,6 +131,8 @@ static void add_measurement(json_t *o, const struct measurement *m)
     for (int i = 0; i < m->baseline_count; i++)
         set_time(baselines, m->baselines[i].name, m->baselines[i].cold_us);
     set(o, "modelled", json_boolean(m->modelled));
+    set(o, "unvalidated",
+        json_boolean(m->modelled && !modelled_validated(json_string_or(m->parts, "gpu", NULL))));
     set_time(o, "time_us", m->time_us);
     set_time(o, "warm_us", m->warm_us);
     set(o, "spread", json_number(m->spread));

@@ -74,8 +74,9 @@ static void put_number(struct buf *b, const struct facts *f)
                    f->speedup < 100 ? 2 : 0, f->speedup);
         buf_printf(b, "<div class=\"over\">%s ", f->speedup >= 1 ? "faster than" : "the speed of");
         html_puts(b, f->reference);
-        buf_puts(b, f->modelled ? ", <span class=\"mod\">modelled</span></div></div>"
-                                : "</div></div>");
+        if (f->modelled)
+            buf_printf(b, ", <span class=\"mod\">%s</span>", modelled_words(f->h->device.models));
+        buf_puts(b, "</div></div>");
     } else if (f->best) {
         buf_puts(b, "<div><div class=\"big\">correct</div><div class=\"over\">not "
                     "measured</div></div>");
@@ -94,6 +95,8 @@ static void put_outcome(struct buf *b, const struct facts *f, struct arena *a)
         buf_puts(b, us_text(f->best_us, MICRO, a));
         buf_puts(b, " on ");
         html_puts(b, f->modelled && f->h->device.models ? f->h->device.models : r->device);
+        if (f->modelled && !modelled_validated(f->h->device.models))
+            buf_puts(b, " (unvalidated: no such GPU was measured)");
         if (*f->trivial) {
             buf_puts(b, ". The task is trivial: ");
             html_puts(b, f->trivial);

@@ -157,8 +157,9 @@ static void put_best(struct buf *b, const struct facts *f, struct arena *a)
     }
     buf_printf(b, "best     depth %d", f->best->candidate.depth);
     if (f->speedup > 0)
-        buf_printf(b, ", %sx over %s%s", ratio_text(f->speedup, a),
-                   f->modelled ? "depth 0" : f->reference, f->modelled ? " (modelled)" : "");
+        buf_printf(
+            b, ", %sx over %s%s", ratio_text(f->speedup, a), f->modelled ? "depth 0" : f->reference,
+            f->modelled ? arena_printf(a, " (%s)", modelled_words(f->h->device.models)) : "");
     if (*f->trivial)
         buf_printf(b, ", trivial: %s", plain(f->trivial, a));
     t = f->best->outcome.test;
@@ -213,7 +214,7 @@ void report_text(const struct run_history *h, int columns, struct buf *out)
     put_task(out, h, a);
     put_attempts(out, &f, columns, a);
     if (f.modelled)
-        buf_printf(out, "* modelled for %s; run on a GPU to measure\n",
+        buf_printf(out, "* %s for %s; run on a GPU to measure\n", modelled_words(h->device.models),
                    plain(h->device.models ? h->device.models : "a GPU", a));
     buf_puts(out, "\n");
     put_best(out, &f, a);
@@ -272,7 +273,7 @@ void report_runs_text(const struct run_info *runs, size_t count, int columns, st
     enum { ALL = 100, SOME = 45 }; /* behind the name */
     struct arena *a = arena_new();
     struct run_columns c = {.id = column_width(runs, count)};
-    bool modelled = false;
+    bool modelled = false, unvalidated = false;
 
     c.all = columns == 0 || columns >= c.id + ALL;
     c.some = c.all || columns >= c.id + SOME;
@@ -282,9 +283,11 @@ void report_runs_text(const struct run_info *runs, size_t count, int columns, st
     for (size_t i = 0; i < count; i++) {
         put_run(out, &runs[i], &c, a);
         modelled = modelled || (runs[i].modelled && runs[i].best_us > 0);
+        unvalidated = unvalidated || (runs[i].modelled && runs[i].unvalidated);
     }
     if (modelled)
-        buf_puts(out, "* modelled, not measured\n");
+        buf_printf(out, "* modelled%s, not measured\n",
+                   unvalidated ? " (unvalidated for all but the H200)" : "");
     if (c.some)
         buf_puts(out, "speed-up is over depth 0 where it does not say eager\n");
     arena_free(a);

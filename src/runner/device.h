@@ -25,8 +25,9 @@ struct device_config {
     bool profile;    /* simt: counters by source line */
     uint64_t sample; /* simt: blocks to run of each grid; 0: all */
     uint64_t warp_seed;
-    int threads;     /* 0: one per core */
-    int watchdog_ms; /* simt: one launch; 0: none */
+    int threads;                               /* 0: one per core */
+    int watchdog_ms;                           /* simt: one launch; 0: none */
+    uint64_t smem_block_bytes, cluster_blocks; /* simt: of the GPU it stands in for; 0: an H200's */
 };
 
 struct device_facts {

@@ -28,8 +28,8 @@
 
 enum { MAX_MAPPINGS = 256, POISON = 0xFF };
 
-/* What a block may have on the GPUs that simt stands in for. */
-static const uint64_t smem_block_bytes = 227 << 10;
+/* The most of the GPUs that simt stands in for. */
+static const uint64_t most_smem_bytes = 227 << 10, most_cluster_blocks = 16;
 
 struct mapping {
     void *base;
@@ -41,7 +41,7 @@ struct simt_device {
     struct simt *simt;
     struct simt_module *module;
     bool counters, profile;
-    uint64_t sample;
+    uint64_t sample, smem_block_bytes, cluster_blocks;
     struct mapping mappings[MAX_MAPPINGS]; /* of the present binding */
     size_t mapping_count;
     struct mapping workspace[PLAN_MAX_BUFFERS]; /* by buffer index */
@@ -81,15 +81,22 @@ static bool check_named(const char *name, enum simt_check *out, struct error *er
     return error_set(err, ERROR_USE, "no check is called %s (off, memory, full)", name);
 }
 
+/* What is asked for, if the GPU has that much; 0 is all of it. */
+static uint64_t limit_of(uint64_t asked, uint64_t most)
+{
+    return asked > 0 && asked < most ? asked : most;
+}
+
 static bool device_open(const struct device_config *config, struct run_device **out,
                         struct error *err)
 {
+    uint64_t smem = limit_of(config->smem_block_bytes, most_smem_bytes);
     struct simt_config sc = {.threads = config->threads,
                              .counters = config->counters,
                              .profile = config->profile,
                              .warp_order_seed = config->warp_seed,
                              .watchdog_ms = config->watchdog_ms,
-                             .max_shared_bytes = (uint32_t)smem_block_bytes};
+                             .max_shared_bytes = (uint32_t)smem};
     struct simt_device *d;
 
     if (!check_named(config->check, &sc.check, err))
@@ -99,6 +106,8 @@ static bool device_open(const struct device_config *config, struct run_device **
     d->counters = config->counters;
     d->profile = config->profile;
     d->sample = config->sample;
+    d->smem_block_bytes = smem;
+    d->cluster_blocks = limit_of(config->cluster_blocks, most_cluster_blocks);
     if (!simt_open(&sc, &d->simt, err)) {
         xfree(d);
         return false;
@@ -109,16 +118,17 @@ static bool device_open(const struct device_config *config, struct run_device **
 
 static void device_facts(struct run_device *base, struct device_facts *out)
 {
-    (void)base;
+    const struct simt_device *d = (const struct simt_device *)base;
+
     *out = (struct device_facts){.name = "simt",
                                  .arch = 80,
                                  .sm_count = 1,
                                  .grid = {INT32_MAX, 65535, 65535},
                                  .block = {1024, 1024, 64},
                                  .threads_block = 1024,
-                                 .smem_block_bytes = smem_block_bytes,
-                                 .cluster_blocks = 16,
-                                 .tensor_maps = true};
+                                 .smem_block_bytes = d->smem_block_bytes,
+                                 .cluster_blocks = d->cluster_blocks,
+                                 .tensor_maps = d->cluster_blocks > 1};
 }
 
 static bool device_load(struct run_device *base, const char *path, struct outcome *said,

@@ -163,6 +163,8 @@ static bool do_load(struct session *s, const json_t *req, struct outcome *said, 
         .warp_seed = (uint64_t)json_int_or(req, "warp_seed", 0),
         .threads = (int)json_int_or(req, "threads", 0),
         .watchdog_ms = (int)json_int_or(req, "watchdog_ms", 0),
+        .smem_block_bytes = (uint64_t)json_int_or(req, "smem_block_bytes", 0),
+        .cluster_blocks = (uint64_t)json_int_or(req, "cluster_blocks", 0),
     };
     const struct device_ops *ops;
     struct device_facts facts;

@@ -84,7 +84,7 @@ static const char *time_words(const struct measurement *t, struct arena *a)
     if (!t)
         return "";
     now = arena_printf(a, "%.4g us (%s), %.0f %% of the roofline, bound by %s", t->time_us,
-                       t->modelled ? "modelled" : "measured",
+                       t->modelled ? measurement_words(t) : "measured",
                        t->time_us > 0 ? 100 * t->floor_us / t->time_us : 0,
                        t->bound ? t->bound : "what is not known");
     if (t->floor_us <= 0 || t->time_us <= 0)

@@ -228,7 +228,9 @@ static const char *summary_text(const struct export_request *req, struct arena *
 
     return arena_printf(
         a, "Judged on %s (%s), %s %.3f us. Shapes: %s.%s%s%s", req->device->name, req->device->arch,
-        json_bool_or(time, "modelled", false) ? "modelled time" : "measured time",
+        !json_bool_or(time, "modelled", false)     ? "measured time"
+        : json_bool_or(time, "unvalidated", false) ? "modelled, unvalidated time"
+                                                   : "modelled time",
         json_double_or(time, "time_us", 0), shapes_text(req, a),
         req->task->scaled ? " Sizes were reduced: " : "",
         req->task->scaled ? req->task->scaled : "",

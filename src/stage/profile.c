@@ -40,8 +40,9 @@ static void put_resources(struct buf *out, const json_t *resources)
 
 static void put_time(struct buf *out, const struct device *d, const struct measurement *time)
 {
-    buf_printf(out, "%s time %.2f us on %s; bound by %s; floor %.2f us\n",
-               time->modelled ? "modelled (not measured)" : "measured", time->time_us,
+    buf_printf(out, "%s%s time %.2f us on %s; bound by %s; floor %.2f us\n",
+               time->modelled ? modelled_words(d->models) : "measured",
+               time->modelled ? " (not measured)" : "", time->time_us,
                time->modelled ? d->models : d->name, time->bound ? time->bound : "unknown",
                time->floor_us);
 }

@@ -24,34 +24,22 @@ enum { MAX_REPORT = 256 << 20, KIB = 1024 };
 
 extern char **environ;
 
-/* The compute capability of the GPUs of gpus.def. */
-static const struct {
-    const char *name;
-    int major, minor;
-} capabilities[] = {{"H200", 9, 0}, {"H100", 9, 0}, {"A100", 8, 0}, {"RTX 4090", 8, 9}};
-
 static bool device_json_for(const struct settings *s, const char *report, struct arena *a,
                             char **out, struct error *err)
 {
     const struct gpu *g = gpu_find(s->models);
-    int major = 0, minor = 0;
     json_t *v;
 
-    for (size_t i = 0; g && i < ARRAY_LEN(capabilities); i++)
-        if (strcmp(capabilities[i].name, g->name) == 0) {
-            major = capabilities[i].major;
-            minor = capabilities[i].minor;
-        }
-    if (!major) {
+    if (!g) {
         error_set(err, ERROR_USE, "simt cannot stand in for '%s'", s->models);
-        return error_hint(err, "--simt-as takes H200, H100, A100 or \"RTX 4090\"");
+        return error_hint(err, "--simt-as takes one of %s", gpu_names(a));
     }
     v = json_pack("{s:o, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "name",
-                  json_sprintf("NVIDIA %s", g->name), "major", major, "minor", minor, "sms", g->sms,
-                  "clock_khz", (int)(g->clock_ghz * 1e6), "threads_sm", g->warps_sm * 32,
-                  "blocks_sm", g->blocks_sm, "regs_sm", g->regs_sm, "smem_sm_bytes",
-                  g->smem_sm_kib * KIB, "smem_block_bytes", g->smem_block_kib * KIB, "l2_bytes",
-                  (int)(g->l2_mib * KIB * KIB));
+                  json_sprintf("NVIDIA %s", g->name), "major", g->arch / 10, "minor", g->arch % 10,
+                  "sms", g->sms, "clock_khz", (int)(g->clock_ghz * 1e6), "threads_sm",
+                  g->warps_sm * 32, "blocks_sm", g->blocks_sm, "regs_sm", g->regs_sm,
+                  "smem_sm_bytes", g->smem_sm_kib * KIB, "smem_block_bytes",
+                  g->smem_block_kib * KIB, "l2_bytes", (int)(g->l2_mib * KIB * KIB));
     json_object_set_new(v, "memory_bytes", json_integer((json_int_t)(machine_memory() / 4 * 3)));
     json_object_set_new(v, "check", json_from_string(s->check));
     json_object_set_new(v, "report", json_from_string(report));

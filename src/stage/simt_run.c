@@ -436,6 +436,8 @@ static bool run_built(struct stage *st, const struct task *task, const struct bu
             goto done;
         json_object_set_new(report, "time_us", json_number(time.time_us));
         json_object_set_new(report, "models", json_string(st->device.models));
+        json_object_set_new(report, "unvalidated",
+                            json_boolean(!modelled_validated(st->device.models)));
         json_object_set_new(report, "parts", time.parts);
     }
     json_object_set_new(report, "outputs", show_outputs(st, task, a));

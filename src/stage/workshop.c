@@ -161,7 +161,11 @@ json_t *stage_environment(const struct stage *st)
     json_object_set_new(j, "device", json_string(st->device.name));
     json_object_set_new(j, "arch", json_string(st->device.arch));
     if (st->device.kind == DEVICE_SIMT)
-        json_object_set_new(j, "time modelled for", json_string(st->device.models));
+        json_object_set_new(j,
+                            modelled_validated(st->device.models)
+                                ? "time modelled for"
+                                : "time modelled, unvalidated, for",
+                            json_string(st->device.models));
     return j;
 }
 

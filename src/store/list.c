@@ -27,7 +27,7 @@
     "    FROM calls WHERE run = r.id), r.owner "                                                   \
     "FROM runs r JOIN tasks t ON t.id = r.task "
 
-static const char *device_label(const char *line, struct arena *a)
+static const char *device_label(const char *line, struct arena *a, bool *unvalidated)
 {
     json_error_t ignored;
     json_t *d = json_loads(line, 0, &ignored);
@@ -35,6 +35,7 @@ static const char *device_label(const char *line, struct arena *a)
     const char *name = json_string_or(d, "name", "unknown");
     const char *label = models ? arena_printf(a, "%s as %s", name, models) : arena_strdup(a, name);
 
+    *unvalidated = !modelled_validated(models);
     json_decref(d);
     return label;
 }
@@ -108,7 +109,7 @@ static bool info_fill(struct query *q, struct arena *a, struct run_info *o, stru
     o->id = col_text(q, 0, a);
     o->task = col_text(q, 1, a);
     o->model = col_text(q, 2, a);
-    o->device = device_label(col_text(q, 3, a), a);
+    o->device = device_label(col_text(q, 3, a), a, &o->unvalidated);
     o->suite = col_text(q, 4, a);
     if (!col_name(q, 5, run_state_names, RUN_STATE_COUNT, &state, err))
         return false;

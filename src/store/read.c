@@ -85,6 +85,7 @@ static void fill_device(const json_t *d, struct device *o)
     o->models = json_string_or(d, "models", NULL);
     o->arch = json_string_or(d, "arch", NULL);
     o->sm_count = (int)json_int_or(d, "sm_count", 0);
+    o->cluster_blocks = (int)json_int_or(d, "cluster_blocks", 0);
     o->smem_block_bytes = json_int_or(d, "smem_block_bytes", 0);
     o->l2_bytes = json_int_or(d, "l2_bytes", 0);
     o->memory_bytes = json_int_or(d, "memory_bytes", 0);

@@ -37,6 +37,7 @@ struct run_info {
     const char *accepted_why; /* who checked it, or what was found; "" when not asked */
     double eager_us;          /* baseline "eager" of the best; 0: not measured */
     bool modelled;
+    bool unvalidated;  /* modelled for a GPU that was never measured */
     int64_t tokens;    /* prompt and output, where known */
     const char *owner; /* who began it, or its suite; "" in a run of an older version */
     double cost_usd;   /* sum of what is known; < 0: there were calls, and none has a price */

@@ -214,6 +214,8 @@ static char *device_text(const struct device *d)
                           d->name, "models", d->models, "arch", d->arch, "sm_count", d->sm_count,
                           "smem_block_bytes", (json_int_t)d->smem_block_bytes, "l2_bytes",
                           (json_int_t)d->l2_bytes, "memory_bytes", (json_int_t)d->memory_bytes);
+    if (v && d->cluster_blocks)
+        json_object_set_new(v, "cluster_blocks", json_integer(d->cluster_blocks));
     if (!v)
         BUG("device \"%s\" is not UTF-8", d->name ? d->name : "");
     char *s = json_text(v);

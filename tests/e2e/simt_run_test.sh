@@ -97,6 +97,18 @@ run good.cu "${inputs[@]}" --output "f32[256]=@$work/first.bin"
 run last.cu "${inputs[@]}" --output "f32[256]=@$work/last.bin"
 ! cmp -s first.bin last.bin || code="9 the same"
 ok "the first and the eleventh input are filled with other numbers" 0 '^ok'
+run good.cu --input 'f32[256]=index' --output 'f32[256]' --simt-as rtx5090
+ok "a time of a card that was never measured says so" 0 'modelled, unvalidated for RTX 5090, not measured'
+sed 's/cutegen_dim3(128, 1, 1), 0/cutegen_dim3(128, 1, 1), 100 * 1024/' good.cu > large.cu
+run large.cu --input 'f32[256]=index' --output 'f32[256]' --simt-as h100
+ok "100 KB of shared memory fit an H100" 0 'modelled, unvalidated for H100'
+run large.cu --input 'f32[256]=index' --output 'f32[256]' --simt-as rtx4090
+ok "and no RTX 4090" 1 '102400 bytes of dynamic shared memory.* 101376'
+sed 's/__shared__ float s\[128\]/__shared__ float s[4096]/; s/cutegen_dim3(128, 1, 1), 0/cutegen_dim3(128, 1, 1), 99 * 1024/' good.cu > both.cu
+run both.cu --input 'f32[256]=index' --output 'f32[256]' --simt-as rtx4090
+ok "static shared memory counts as well" 1 'dynamic.*static.* 101376'
+run good.cu --input 'f32[256]=index' --output 'f32[256]' --simt-as b200 --simt-arch 90a
+ok "code of another GPU alone is refused" 2 'B200 .sm_100., which runs no code for sm_90a'
 run good.cu --input 'f32[256]=nonsense' --output 'f32[256]'
 ok "a fill that does not exist is refused" 2 "does not say how to fill"
 run missing.cu --input 'f32[256]' --output 'f32[256]'

@@ -1,6 +1,7 @@
 /* test_modelled.c - better kernels get smaller modelled times; floors are floors. */
 #include "base/fs.h"
 #include "base/json.h"
+#include "eval/devices.h"
 #include "eval/modelled.h"
 
 #include <math.h>
@@ -286,6 +287,9 @@ static void gpus_are_found_by_any_of_their_names(void **state)
                  {"NVIDIA A100-SXM4-80GB", "A100"},
                  {"NVIDIA GeForce RTX 4090", "RTX 4090"},
                  {"rtx4090", "RTX 4090"},
+                 {"NVIDIA B200", "B200"},
+                 {"NVIDIA GeForce RTX 5090", "RTX 5090"},
+                 {"rtx5090", "RTX 5090"},
                  {"Voodoo 2", NULL},
                  {"", NULL}};
 
@@ -296,6 +300,55 @@ static void gpus_are_found_by_any_of_their_names(void **state)
         if (cases[i].found ? !g || strcmp(g->name, cases[i].found) != 0 : g != NULL)
             fail_msg("%s: got %s", cases[i].asked, g ? g->name : "nothing");
     }
+}
+
+static void cards_have_limits_a_source_and_run_their_own_code(void **state)
+{
+    static const struct {
+        const char *card, *arch;
+        bool runs;
+        int smem_kib, cluster;
+    } cases[] = {{"a100", "80", true, 163, 1},     {"a100", "86", false, 0, 0},
+                 {"rtx4090", "89", true, 99, 1},   {"rtx4090", "90a", false, 0, 0},
+                 {"h100", "90a", true, 227, 16},   {"h200", "90a", true, 227, 16},
+                 {"h200", "100a", false, 0, 0},    {"b200", "100a", true, 227, 16},
+                 {"b200", "90a", false, 0, 0},     {"b200", "80", true, 227, 16},
+                 {"rtx5090", "120a", true, 99, 8}, {"rtx5090", "89", true, 99, 8},
+                 {"rtx5090", "100a", false, 0, 0}, {"voodoo2", "80", false, 0, 0}};
+    struct arena *a = arena_new();
+    size_t count;
+    const struct gpu *list = gpu_list(&count);
+
+    (void)state;
+    for (size_t i = 0; i < count; i++)
+        assert_true(strlen(list[i].source) > 10);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct error err = {0};
+        struct device d = {0};
+        bool ok = devices_find("simt", cases[i].card, cases[i].arch, a, &d, &err);
+
+        if (ok != cases[i].runs || (ok && (d.smem_block_bytes != cases[i].smem_kib * 1024 ||
+                                           d.cluster_blocks != cases[i].cluster)))
+            fail_msg("%s for sm_%s: %s", cases[i].card, cases[i].arch, ok ? "limits" : err.text);
+        if (!ok)
+            assert_true(strlen(err.hint) > 10);
+    }
+    arena_free(a);
+}
+
+static void a_time_is_called_unvalidated_unless_the_gpu_was_measured(void **state)
+{
+    size_t count;
+    const struct gpu *list = gpu_list(&count);
+    struct measurement m = {.parts = json_pack("{s:s}", "gpu", "B200")};
+
+    (void)state;
+    for (size_t i = 0; i < count; i++)
+        assert_string_equal(modelled_words(list[i].name), strcmp(list[i].name, "H200") == 0
+                                                              ? "modelled"
+                                                              : "modelled, unvalidated");
+    assert_string_equal(measurement_words(&m), "modelled, unvalidated");
+    json_decref(m.parts);
 }
 
 static const struct floor_case {
@@ -397,6 +450,8 @@ int main(void)
         cmocka_unit_test(nothing_counted_is_an_error_and_not_a_time),
         cmocka_unit_test(garbage_in_counters_never_gives_a_nan),
         cmocka_unit_test(gpus_are_found_by_any_of_their_names),
+        cmocka_unit_test(cards_have_limits_a_source_and_run_their_own_code),
+        cmocka_unit_test(a_time_is_called_unvalidated_unless_the_gpu_was_measured),
         cmocka_unit_test(the_floor_is_the_larger_of_bytes_and_flops),
     };
 

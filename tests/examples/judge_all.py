@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges every example with a right kernel, which must pass, and with a wrong one, which must get its verdict.
 
-    tests/examples/judge_all.py CUTEGEN [--device simt|cuda:0] [--jobs 2] [--table FILE] [--wrong N] [--every M]
+    tests/examples/judge_all.py CUTEGEN [--device simt|cuda:0] [--as GPU] [--arch 80] [--jobs 2] [--table FILE] [--wrong N] [--every M]
                                 [--kernels FOLDER] [NAME...]
 
 The right kernel is NAME.cu of this folder, or else the built-in engineer's first one. The wrong kernel is the right one with a
@@ -100,6 +100,10 @@ class Example:
 
     def ask(self, *words: str) -> tuple[int, str]:
         env = {**os.environ, "CUTEGEN_RUNS": str(self.work / self.name)}
+        if self.options.card:
+            env["CUTEGEN_SIMT_AS"] = self.options.card
+        if self.options.arch:
+            env["CUTEGEN_SIMT_ARCH"] = self.options.arch
         try:
             done = subprocess.run([self.options.cutegen, *words], capture_output=True, text=True, timeout=DEADLINE_S, env=env, check=False)
         except subprocess.TimeoutExpired:
@@ -167,6 +171,8 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("cutegen")
     parser.add_argument("--device", default="simt")
+    parser.add_argument("--as", dest="card", help="the GPU that simt stands in for")
+    parser.add_argument("--arch", help="what simt's code is built for")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--wrong", type=int, default=1)
     parser.add_argument("--every", type=int, default=1)
