@@ -10,6 +10,7 @@ the comparison, how it is judged in parts, and the description that goes to the 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import math
@@ -57,6 +58,7 @@ class Loaded:
         self.variant = int(request.get("variant") or 0)
         self.backward = bool(request.get("backward"))
         self.fixed: dict[str, int] = request.get("set") or {}
+        self.as_written = bool(request.get("as_written"))  # described at its own sizes, whatever it was examined at
         self.values = sizes_for(self.source, self.fixed, request, self.variant, self.backward)
         self.task = Task(self.source, self.values, self.device, self.variant, self.backward)
         # As the user says, and the task, which may switch TF32 on where it is read.
@@ -258,6 +260,8 @@ class Loaded:
     # ---- what is told of it -------------------------------------------------------------------
 
     def description(self) -> dict[str, Any]:
+        if self.as_written:
+            return self._in_full().description()
         kind, evidence = self.analysis.classify()
         nodes = self.graph.write()
         primitives.expand(self.graph, nodes)
@@ -329,19 +333,24 @@ class Loaded:
         except Fault:
             return None
 
-    def _full_size(self) -> dict[str, Any] | None:
-        """What the task is as it is written, from shapes alone; None where its code needs numbers."""
+    def _traced_in_full(self) -> tuple[Task, Graph, list[tuple[str, torch.Tensor]]] | None:
+        """The task as it is written, from shapes alone; None where its code needs numbers."""
         set_by_user = {n: v for n, v in self.values.items() if n in self.fixed}
         try:
             with OnMeta():
                 task = Task(self.source, set_by_user, torch.device("cpu"), self.variant, self.backward)
                 arguments = task.arguments(FIRST_SEED, torch.device("meta"))
                 model = task.model(FIRST_SEED, torch.device("meta"))
-            graph, results = trace(task, model, arguments, arguments.tensors)
+            return (task, *trace(task, model, arguments, arguments.tensors))
         except Exception:  # whatever a task does on tensors without numbers
             return None
-        known = [dataclasses.replace(k, shape=list(graph.nodes[i].shape)) for i, k in enumerate(self.known)]
-        whole = Analysis(graph, known)
+
+    def _full_size(self) -> dict[str, Any] | None:
+        traced = self._traced_in_full()
+        if traced is None:
+            return None
+        _, graph, results = traced
+        whole = Analysis(graph, self._known_in_full(graph))
         return {
             "inputs": [node.shape for node in graph.nodes[: graph.leaves]],
             "outputs": [list(r.shape) for _, r in results],
@@ -349,6 +358,34 @@ class Loaded:
             "flops_min": whole.flops_min(),
             "flops": whole.flops_written(),
         }
+
+    def _known_in_full(self, graph: Graph) -> list[Known]:
+        return [dataclasses.replace(k, shape=list(graph.nodes[i].shape)) for i, k in enumerate(self.known)]
+
+    def _in_full(self) -> Loaded:
+        """The task at the sizes it has written: shapes traced without numbers, facts from the sizes it was examined at."""
+        full = copy.copy(self)
+        full.as_written = False
+        if all(n in self.fixed for n in self.values):
+            return full
+        traced = self._traced_in_full()
+        if traced is None or (traced[1].leaves, len(traced[2])) != (self.graph.leaves, len(self.outputs)):
+            raise use(
+                f"{self.source.path} cannot be described at its own sizes without its tensors: its code depends on their values or sizes",
+                "describe it with them (--no-scale), or set smaller sizes: --set N=512",
+            )
+        full.task, full.graph, results = traced
+        full.values = {n: v for n, v in self.values.items() if n in self.fixed}
+        full.inputs = [{**i, **full.graph.nodes[k].parts[0]} for k, i in enumerate(self.inputs)]
+        full.outputs = [
+            {**o, "shape": list(r.shape), "strides": contiguous(list(r.shape))}
+            for o, (_, r) in zip(self.outputs, results)
+        ]
+        full.known = self._known_in_full(full.graph)
+        full.of_sizes = sizes.annotate(full.task, self.fixed, full.values, full.graph, FIRST_SEED)
+        full.analysis = Analysis(full.graph, full.known)
+        full.rules = dataclasses.replace(full.analysis.rules(), tf32=self.rules.tf32)
+        return full
 
 
 # ---- helpers ----------------------------------------------------------------------------------

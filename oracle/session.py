@@ -438,4 +438,5 @@ def _identity(request: dict[str, Any]) -> tuple[Any, ...]:
         request.get("baseline") or "defaults",
         request.get("variant"),
         bool(request.get("backward")),
+        bool(request.get("as_written")),
     )

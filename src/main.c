@@ -22,6 +22,10 @@ static const struct flag run_flags[] = {
     {"suite", "NAME", "the suite this run is of: they share one budget"},
     {0},
 };
+static const struct flag build_flags[] = {
+    {"depth", "N", "the first kernel and so many more; default: all that are known"},
+    {0},
+};
 static const struct flag tune_flags[] = {
     {"no-report", NULL, "do not write report.html at the end"},
     {0},
@@ -207,6 +211,19 @@ const struct command commands[] = {
      "many as --tune says. `cutegen show RUN --source` prints the best, `cutegen export RUN` ships "
      "it.\n"
      "`cutegen run` does the same with its best kernel."},
+    {"build", "TASK.py...", 1, CLI_MAX_WORDS, GROUP_DEVICE | GROUP_TOOLS, true, true, build_flags,
+     cmd_build, "compile the built-in engineer's kernels for a GPU that need not be here",
+     "Describes each task at its own size without making its tensors, and compiles the kernels "
+     "that\n"
+     "`run` would begin with. They are kept in the cache. Copy the cache folder, seal.key "
+     "included,\n"
+     "to the machine with the GPU (or set CUTEGEN_CACHE to it there): with the same versions of "
+     "NVRTC\n"
+     "and CUTLASS, `run`, `suite` and `eval` find them and compile nothing.\n"
+     "\n"
+     "    cutegen build examples/softmax.py --device for:H200\n"
+     "\n"
+     "Exit code 1: a task has no kernel, or one that does not compile."},
     {"eval", "TASK.py FILE", 2, 2, JUDGING, true, true, eval_flags, cmd_eval,
      "one candidate -> one verdict",
      "Builds FILE.cu, runs it on fresh inputs, compares with PyTorch and float64, and times it.\n"

@@ -62,6 +62,7 @@ struct device {
     int sm_count;
     int cluster_blocks; /* simt: blocks of a cluster at most; 0: not known */
     int64_t smem_block_bytes, l2_bytes, memory_bytes;
+    bool absent; /* a GPU that is not here: tasks are described and kernels built for it, no more */
 };
 
 /* How the time of a GPU that simt stands in for is called wherever it is shown: "modelled", or

@@ -143,6 +143,7 @@ bool cmd_store_upgrade(struct cli *cli, int *code, struct error *err);
 bool cmd_store_check(struct cli *cli, int *code, struct error *err);
 bool cmd_resume(struct cli *cli, int *code, struct error *err);
 bool cmd_tune(struct cli *cli, int *code, struct error *err);
+bool cmd_build(struct cli *cli, int *code, struct error *err);
 bool cmd_eval(struct cli *cli, int *code, struct error *err);
 bool cmd_describe(struct cli *cli, int *code, struct error *err);
 bool cmd_runs(struct cli *cli, int *code, struct error *err);

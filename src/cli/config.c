@@ -60,7 +60,7 @@ const struct config_key config_keys[] = {
     {"ahead", GROUP_LOOP, "N", "auto", "kernels of the built-in engineer compiled ahead at a time; auto: by cores and memory"},
     {"order", GROUP_LOOP, "auto|steps|predicted", "auto", "where the built-in engineer begins: plain, or predicted to be best; auto: that on a GPU"},
     {"advance", GROUP_LOOP, "best|last", "best", "the next step starts from the best kernel, or from the last correct one"},
-    {"device", GROUP_DEVICE, "DEVICE", "auto", "auto, simt, or cuda:N"},
+    {"device", GROUP_DEVICE, "DEVICE", "auto", "auto, simt, cuda:N; for:H200 to build for a GPU that is not here"},
     {"simt-as", GROUP_DEVICE, "GPU", "H200", "GPU whose limits and time simt has: H200, H100, A100, B200, RTX4090, RTX5090"},
     {"target", GROUP_DEVICE, "cute|cuda", "cute", "what kernels are written in: CuTe, or CUDA C++ without it"},
     {"simt-arch", GROUP_DEVICE, "80|86|89|90a|100a|120a", "80", "what code is built for on simt; with an a: instructions of one GPU alone"},

@@ -193,6 +193,31 @@ done:
     return ok;
 }
 
+/* A GPU of the table, at another machine. */
+static bool absent_device(const char *name, struct arena *a, struct device *out, struct error *err)
+{
+    const struct gpu *gpu = gpu_find(name);
+
+    if (!gpu) {
+        error_set(err, ERROR_USE, "nothing is known of a GPU called %s", name);
+        return error_hint(err, "GPUs it knows: H200, H100, A100, RTX 4090 (--device for:NAME)");
+    }
+    *out = (struct device){
+        .kind = DEVICE_CUDA,
+        .name = arena_strdup(a, gpu->name),
+        .place = "",
+        .arch = cuda_arch(gpu->smem_block_kib >= 227   ? 90
+                          : gpu->smem_block_kib >= 163 ? 80
+                                                       : 89,
+                          a),
+        .sm_count = gpu->sms,
+        .smem_block_bytes = (int64_t)gpu->smem_block_kib * 1024,
+        .l2_bytes = (int64_t)(gpu->l2_mib * 1024 * 1024),
+        .absent = true,
+    };
+    return true;
+}
+
 bool devices_find(const char *name, const char *models, const char *simt_arch, struct arena *a,
                   struct device *out, struct error *err)
 {
@@ -206,9 +231,12 @@ bool devices_find(const char *name, const char *models, const char *simt_arch, s
         return error_hint(err,
                           "see what is there: cutegen doctor; without a GPU use --device simt");
     }
+    if (strncmp(name, "for:", 4) == 0)
+        return absent_device(name + 4, a, out, err);
     if (strcmp(name, "auto") != 0) {
         error_set(err, ERROR_USE, "no device is called %s", name);
-        return error_hint(err, "devices: auto, simt, cuda:0, cuda:1, ...");
+        return error_hint(err,
+                          "devices: auto, simt, cuda:0, cuda:1, ...; for:H200 to build for one");
     }
     if (file_exists("/dev/nvidia0") || file_exists("/dev/nvidiactl") || file_exists("/dev/dxg")) {
         struct error why = {0};

@@ -6,6 +6,7 @@
  *
  * "auto" takes the first GPU where there is one and simt elsewhere. A GPU is
  * described by a runner process of its own: a driver may hang or crash.
+ * "for:H200" is such a GPU at another machine, from the table of peaks.h.
  */
 #ifndef EVAL_DEVICES_H
 #define EVAL_DEVICES_H

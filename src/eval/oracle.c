@@ -392,6 +392,8 @@ bool oracle_load(struct oracle *o, const struct oracle_load *load, struct arena 
                         load->max_elements > 0 ? json_integer(load->max_elements) : json_null());
     json_object_set_new(request, "baseline",
                         json_string(load->baseline ? load->baseline : "defaults"));
+    if (load->as_written)
+        json_object_set_new(request, "as_written", json_true());
     if (load->backward)
         json_object_set_new(request, "backward", json_true());
     if (load->variant > 0)

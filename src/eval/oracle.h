@@ -44,6 +44,7 @@ struct oracle_load {
     int variant;           /* of get_inputs_list(), from 0 */
     bool backward;         /* the gradients are the task */
     int64_t max_elements;  /* scale down to at most this; 0: sizes as written */
+    bool as_written;       /* described at its own sizes all the same, from shapes alone */
     int import_s;          /* longest import of the task file; 0: 60 s */
     const char *baseline;  /* where TF32 is allowed: "defaults" "strict" "tf32"; NULL: defaults */
 };

@@ -12,16 +12,12 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/log.h"
 #include "eval/foreign.h"
 #include "eval/trust.h"
-#include "expert/expert.h"
 #include "stage/workshop.h"
 #include "toolchain/gate.h"
 #include "toolchain/plan.h"
 #include "toolchain/simtc.h"
-
-#include <unistd.h>
 
 enum { MODULE_LIMIT = 256 << 20 };
 
@@ -163,8 +159,8 @@ static void *build_some(void *self)
     return NULL;
 }
 
-static void build_jobs(struct stage *st, const struct task *task, struct build_job *jobs, size_t n,
-                       size_t step)
+void workshop_build_jobs(struct stage *st, const struct task *task, struct build_job *jobs,
+                         size_t n, size_t step)
 {
     struct build_thread threads[MAX_PARALLEL];
 
@@ -186,56 +182,5 @@ static void build_jobs(struct stage *st, const struct task *task, struct build_j
 
 void stage_build_many(struct stage *st, const struct task *task, struct build_job *jobs, size_t n)
 {
-    build_jobs(st, task, jobs, n, (size_t)cpus_usable());
-}
-
-/* ---- a ladder ----------------------------------------------------------------- */
-
-/* How many builders may run beside each other. Few cores have none to spare. */
-static size_t builders_ahead(const struct stage *st)
-{
-    enum { LEAST_CORES = 4, BUILDER_BYTES = 2000000000 };
-    long cores = cpus_usable(), pages = sysconf(_SC_AVPHYS_PAGES);
-    double bytes = (double)pages * (double)sysconf(_SC_PAGESIZE);
-    long most = (long)(bytes / 2 / BUILDER_BYTES);
-
-    if (st->settings.ahead >= 0)
-        return (size_t)st->settings.ahead;
-    if (cores < LEAST_CORES)
-        return 0;
-    return (size_t)(most < cores - 1 ? (most > 0 ? most : 0) : cores - 1);
-}
-
-void stage_ladder_ahead(struct stage *st, const struct task *task, const struct candidate *current,
-                        json_t *history)
-{
-    enum { MOST = 24, NUMBERS = 100000 };
-    struct question q = {.task = task, .current = current, .history = history};
-    struct text sources[MOST];
-    struct build_job jobs[MOST];
-    struct candidate cands[MOST];
-    struct build_result builds[MOST];
-    size_t step = builders_ahead(st);
-    struct arena *a;
-    struct proposal p;
-    struct error why = {0};
-    int n = 0;
-
-    if (!st->builtin || step < 2 || st->shape_count > 1)
-        return;
-    a = arena_new();
-    workshop_request(st, STAGE_OPTIMIZE, &q, &p);
-    if (!expert_ahead(&p.request, sources, MOST, &n, a, &why))
-        log_info("nothing is compiled ahead: %s", why.text);
-    for (int i = 0; i < n; i++) {
-        cands[i] = (struct candidate){.attempt = NUMBERS + i, .source = sources[i]};
-        jobs[i] = (struct build_job){.cand = &cands[i], .a = arena_new(), .out = &builds[i]};
-    }
-    if (n > 1) {
-        log_info("%d kernels are compiled ahead, %zu at a time", n, step);
-        build_jobs(st, task, jobs, (size_t)n, step);
-    }
-    for (int i = 0; i < n; i++)
-        arena_free(jobs[i].a);
-    arena_free(a);
+    workshop_build_jobs(st, task, jobs, n, (size_t)cpus_usable());
 }

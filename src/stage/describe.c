@@ -43,7 +43,7 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
                     struct error *err)
 {
     const struct settings *s = &st->settings;
-    bool ok, simt = st->device.kind == DEVICE_SIMT;
+    bool ok, here = st->device.kind == DEVICE_SIMT || st->device.absent; /* on this CPU */
 
     if (!file_exists(task_path)) {
         error_set(err, ERROR_USE, "there is no task file %s", task_path);
@@ -52,9 +52,10 @@ bool stage_describe(struct stage *st, const char *task_path, struct arena *a, st
     }
     st->load = (struct oracle_load){
         .task_path = path_absolute(st->a, task_path),
-        .device = simt ? "cpu" : arena_printf(st->a, "cuda:%d", st->device.index),
+        .device = here ? "cpu" : arena_printf(st->a, "cuda:%d", st->device.index),
         .work_dir = st->work_dir,
-        .max_elements = simt && s->scale ? SIMT_MAX_ELEMENTS : 0,
+        .max_elements = here && s->scale ? SIMT_MAX_ELEMENTS : 0,
+        .as_written = st->device.absent,
         .baseline = s->baseline ? s->baseline : "defaults",
         .backward = s->backward,
         .import_s = s->task_deadline_s,

@@ -149,6 +149,18 @@ void stage_build_many(struct stage *st, const struct task *task, struct build_jo
  * (settings.ahead); found in the cache when they are asked for. */
 void stage_ladder_ahead(struct stage *st, const struct task *task, const struct candidate *current,
                         json_t *history);
+
+enum { LADDER_MOST = 24 }; /* kernels compiled ahead */
+
+/* The kernels that a run of the built-in engineer begins with, and the next `depth`, compiled into
+ * the cache: for this device, which need not be here (struct device, `absent`). */
+struct ladder_built {
+    int kernels, found, failed; /* found: in the cache already */
+    const char *why_not;        /* the engineer has no kernel for this task; NULL: it has */
+    const char *why_failed;     /* the first verdict that is not a pass; NULL: none */
+};
+bool stage_ladder_build(struct stage *st, const struct task *task, int depth, struct arena *a,
+                        struct ladder_built *out, struct error *err);
 bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
                 const struct build_result *build, struct arena *a, struct test_result *out,
                 struct error *err);

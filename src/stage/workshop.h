@@ -111,6 +111,10 @@ bool shapes_describe(struct stage *st, struct arena *a, struct task *out, struct
 /* Measures what the GPU can do at most and keeps it (peaks.c). */
 bool workshop_peaks(struct stage *st, struct arena *a, struct error *err);
 
+/* Builds jobs, `step` at a time, each with a builder of its own (build.c). */
+void workshop_build_jobs(struct stage *st, const struct task *task, struct build_job *jobs,
+                         size_t n, size_t step);
+
 /* Once the task is known: can the built-in engineer write it, and who is the engineer. */
 bool workshop_meet_task(struct stage *st, const struct task *task, struct error *err);
 struct judge_config workshop_judge_config(const struct stage *st, const struct task *task);

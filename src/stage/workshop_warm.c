@@ -33,9 +33,10 @@ static const char *load_tag(const struct stage *st, struct arena *a)
 {
     char hex[65];
 
-    hash_text(text_of(arena_printf(a, "%s %s %lld %s %s %d", st->load.task_path, st->load.device,
-                                   (long long)st->load.max_elements, json_line(st->load.set, a),
-                                   st->load.baseline,
+    hash_text(text_of(arena_printf(a, "%s %s %lld%s %s %s %d", st->load.task_path, st->load.device,
+                                   (long long)st->load.max_elements,
+                                   st->load.as_written ? " as written" : "",
+                                   json_line(st->load.set, a), st->load.baseline,
                                    st->load.backward ? -1 - st->load.variant : st->load.variant)),
               hex);
     return arena_printf(a, "%s %.12s", path_base(st->load.task_path), hex);
@@ -43,12 +44,13 @@ static const char *load_tag(const struct stage *st, struct arena *a)
 
 static bool start_and_load(struct stage *st, struct arena *a, struct task *out, struct error *err)
 {
+    bool gpu = st->device.kind == DEVICE_CUDA && !st->device.absent;
     struct oracle_config config = {.python = st->settings.python,
                                    .source = workshop_source(st),
                                    .tag = load_tag(st, a),
                                    .task = st->load.task_path,
                                    .task_network = st->settings.task_network,
-                                   .cuda = st->device.kind == DEVICE_CUDA,
+                                   .cuda = gpu,
                                    .memory_bytes = (uint64_t)st->settings.task_memory_mib << 20};
     bool ok, held = st->lease != NULL;
 
@@ -56,9 +58,9 @@ static bool start_and_load(struct stage *st, struct arena *a, struct task *out, 
     st->oracle = NULL;
     if (!oracle_start(&config, &st->oracle, err))
         return false;
-    if (st->device.kind == DEVICE_CUDA)
+    if (gpu)
         oracle_ready(st->oracle, st->load.device); /* before others have to wait for it */
-    if (!workshop_lease(st, err))
+    if (gpu && !workshop_lease(st, err))
         return false;
     ok = oracle_load(st->oracle, &st->load, a, out, err);
     if (!held)
@@ -117,6 +119,10 @@ bool workshop_lease(struct stage *st, struct error *err)
 
     if (st->device.kind != DEVICE_CUDA || st->lease)
         return true;
+    if (st->device.absent) {
+        error_set(err, ERROR_USE, "nothing runs on a %s that is not here", st->device.name);
+        return error_hint(err, "--device for:%s is for `describe` and `build`", st->device.name);
+    }
     path = arena_printf(st->a, "%s/cutegen-gpu-%s", dir,
                         st->device.place && *st->device.place
                             ? st->device.place

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# build_test.sh - kernels built without their GPU: at full size, found by content, never run.
+#
+#     tests/e2e/build_test.sh PATH-TO-CUTEGEN
+set -u
+program=$(readlink -f "$1")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export XDG_CONFIG_HOME=$work/config CUTEGEN_RUNS=$work/runs CUTEGEN_SERVER=no CUTEGEN_CACHE=$work/cache CUTEGEN_RUNTIME=$work/rt
+cd "$work" || exit 3
+n=0
+failed=0
+
+# ok SENTENCE CODE
+ok()
+{
+    n=$((n + 1))
+    if [ "$2" = 0 ]; then
+        echo "ok $n - $1"
+        return
+    fi
+    echo "not ok $n - $1"
+    tail -15 out 2>/dev/null | sed 's/^/# /'
+    failed=1
+}
+
+# task NAME FORWARD SHAPES...
+task()
+{
+    printf 'import torch\n\nclass Model(torch.nn.Module):\n    def forward(self, %s):\n        return %s\n\n' "$3" "$2"
+    printf 'def get_inputs():\n    return [%s]\n\ndef get_init_inputs():\n    return []\n' "$4"
+}
+task scaled 'torch.relu(x) * 2' x 'torch.randn(4096, 393216)' >scaled.py
+task softmax 'torch.softmax(x, 1)' x 'torch.rand(1300, 1024)' >softmax.py
+task product 'torch.relu(x @ w.t())' 'x, w' 'torch.rand(1100, 130), torch.rand(1500, 130)' >product.py
+task random 'torch.rand_like(x)' x 'torch.rand(300, 300)' >random.py
+
+# 6.4 GB a tensor, in less memory than one of them.
+"$program" build scaled.py --device for:H200 --depth 0 --task-memory 4000 --json >out 2>&1 &&
+    grep -q '"kernels": *1' out && grep -q '"found": *0' out && grep -q sm_90a out
+ok "a task of 6.4 GB tensors is described and its kernel compiled without them" $?
+
+cp -r cache elsewhere
+include=$("$program" doctor | sed -n 's/^ok *CuTe .*  \(\/.*\)$/\1/p')
+cp -rL "$include" headers
+CUTEGEN_CACHE=$work/elsewhere "$program" build scaled.py --device for:H200 --depth 0 --cutlass "$work/headers" --json >out 2>&1 &&
+    grep -q '"found": *1' out
+ok "another cache folder and another copy of CUTLASS: it is found, not compiled" $?
+
+"$program" build random.py scaled.py --depth 0 >out 2>&1
+[ $? = 1 ] && grep -q 'random.py .*forward is random' out && grep -q '1 found' out
+ok "a task that cannot be described does not keep the others from it" $?
+
+"$program" eval scaled.py "$root/tests/cheats/honest.cu" --device for:H200 >out 2>&1
+[ $? = 2 ] && grep -q 'nothing runs on a H200 that is not here' out
+ok "nothing is judged on a GPU that is not here" $?
+
+"$program" build scaled.py --device for:Voodoo >out 2>&1
+[ $? = 2 ] && grep -q 'GPUs it knows' out
+ok "a GPU that is not known is wrong use" $?
+
+for name in softmax product; do
+    "$program" describe $name.py --device for:H200 --json >shapes.json 2>out &&
+        "$program" describe $name.py --device simt --no-scale --json >tensors.json 2>>out &&
+        python3 - 2>>out <<'SAME'
+import json
+a, b = json.load(open("shapes.json")), json.load(open("tensors.json"))
+same = ("inputs", "outputs", "graph", "class", "bytes_min", "flops_min", "flops", "scaled", "of_sizes", "tolerance")
+differ = [k for k in same if a[k] != b[k]]
+raise SystemExit(f"differ: {differ}" if differ else 0)
+SAME
+    ok "$name is described from shapes as it is with its tensors" $?
+done
+
+echo "1..$n"
+exit $failed
