@@ -200,18 +200,16 @@ static bool absent_device(const char *name, struct arena *a, struct device *out,
 
     if (!gpu) {
         error_set(err, ERROR_USE, "nothing is known of a GPU called %s", name);
-        return error_hint(err, "GPUs it knows: H200, H100, A100, RTX 4090 (--device for:NAME)");
+        return error_hint(err, "GPUs it knows: %s (--device for:NAME)", gpu_names(a));
     }
     *out = (struct device){
         .kind = DEVICE_CUDA,
         .name = arena_strdup(a, gpu->name),
         .place = "",
-        .arch = cuda_arch(gpu->smem_block_kib >= 227   ? 90
-                          : gpu->smem_block_kib >= 163 ? 80
-                                                       : 89,
-                          a),
+        .arch = cuda_arch(gpu->arch, a),
         .sm_count = gpu->sms,
         .smem_block_bytes = (int64_t)gpu->smem_block_kib * 1024,
+        .cluster_blocks = gpu->cluster_blocks,
         .l2_bytes = (int64_t)(gpu->l2_mib * 1024 * 1024),
         .absent = true,
     };
