@@ -193,7 +193,8 @@ static double tensor_work(const json_t *v)
     static const struct {
         const char *type;
         double cost;
-    } rates[] = {{"f16", 1}, {"bf16", 1}, {"tf32", 2}, {"f8", 0.5}, {"int", 0.5}, {"f64", 15}};
+    } rates[] = {{"f16", 1},   {"bf16", 1},  {"tf32", 2}, {"f8", 0.5},
+                 {"f4", 0.25}, {"int", 0.5}, {"f64", 15}};
     const json_t *by_type = json_object_get(v, "tensor_flops_by_type");
     double work = 0;
 

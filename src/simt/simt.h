@@ -105,7 +105,8 @@ enum simt_tensor_type {
     SIMT_TENSOR_F16,
     SIMT_TENSOR_BF16,
     SIMT_TENSOR_TF32,
-    SIMT_TENSOR_F8,
+    SIMT_TENSOR_F8, /* and six bits, which are in bytes too */
+    SIMT_TENSOR_F4,
     SIMT_TENSOR_INT,
     SIMT_TENSOR_F64,
     SIMT_TENSOR_TYPES

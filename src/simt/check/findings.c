@@ -65,7 +65,8 @@ const char *simt_class_name(int cls)
 
 const char *simt_tensor_name(enum simt_tensor_type type)
 {
-    static const char *const text[SIMT_TENSOR_TYPES] = {"f16", "bf16", "tf32", "f8", "int", "f64"};
+    static const char *const text[SIMT_TENSOR_TYPES] = {"f16", "bf16", "tf32", "f8",
+                                                        "f4",  "int",  "f64"};
     return text[type];
 }
 

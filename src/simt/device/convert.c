@@ -25,11 +25,13 @@ enum {
 static const struct float_form {
     enum ptx_type type;
     int exp_bits, frac_bits;
-    bool no_inf; /* e4m3: the top exponent holds numbers */
+    bool no_inf;   /* e4m3: the top exponent holds numbers */
+    bool all_real; /* no NaN either: every code is a number */
 } forms[] = {
-    {PT_F16, 5, 10, false},  {PT_BF16, 8, 7, false},  {PT_F32, 8, 23, false},
-    {PT_F64, 11, 52, false}, {PT_TF32, 8, 10, false}, {PT_E4M3, 4, 3, true},
-    {PT_E5M2, 5, 2, false},
+    {PT_F16, 5, 10, false, false},  {PT_BF16, 8, 7, false, false},  {PT_F32, 8, 23, false, false},
+    {PT_F64, 11, 52, false, false}, {PT_TF32, 8, 10, false, false}, {PT_E4M3, 4, 3, true, false},
+    {PT_E5M2, 5, 2, false, false},  {PT_E3M2, 3, 2, true, true},    {PT_E2M3, 2, 3, true, true},
+    {PT_E2M1, 2, 1, true, true},    {PT_UE8M0, 8, 0, true, false},
 };
 
 static const struct float_form *form_of(enum ptx_type t)
@@ -63,6 +65,14 @@ static enum ptx_type half_type(enum ptx_type t)
         return PT_E4M3;
     case PT_E5M2X2:
         return PT_E5M2;
+    case PT_E3M2X2:
+        return PT_E3M2;
+    case PT_E2M3X2:
+        return PT_E2M3;
+    case PT_E2M1X2:
+        return PT_E2M1;
+    case PT_UE8M0X2:
+        return PT_UE8M0;
     default:
         return t;
     }
@@ -124,13 +134,15 @@ static double float_value(const struct float_form *f, uint64_t bits)
         memcpy(&x, &u, sizeof x);
         return (double)x;
     }
+    if (f->type == PT_UE8M0)
+        return (bits & 255) == 255 ? (double)NAN : ldexp(1.0, (int)(bits & 255) - 127);
     int width = 1 + f->exp_bits + f->frac_bits, bias = (1 << (f->exp_bits - 1)) - 1;
     uint64_t frac = bits & ((UINT64_C(1) << f->frac_bits) - 1);
     int top = (1 << f->exp_bits) - 1, exp = (int)(bits >> f->frac_bits) & top;
     double sign = bits >> (width - 1) & 1 ? -1.0 : 1.0;
     if (exp == top && !f->no_inf)
         return frac ? (double)NAN : sign * (double)INFINITY;
-    if (exp == top && f->no_inf && frac == (UINT64_C(1) << f->frac_bits) - 1)
+    if (exp == top && f->no_inf && !f->all_real && frac == (UINT64_C(1) << f->frac_bits) - 1)
         return (double)NAN;
     double m = ldexp((double)frac, -f->frac_bits);
     return exp ? sign * ldexp(1.0 + m, exp - bias) : sign * ldexp(m, 1 - bias);
@@ -154,17 +166,41 @@ static double round_to_integer(double x, uint32_t mode)
     }
 }
 
+/* The power of two of a scale, toward zero or up; the sign does not count. */
+static uint64_t scale_bits(double x, uint32_t code)
+{
+    uint64_t most = code & CODE_FINITE ? 254 : 255;
+    double a = fabs(x);
+    if (isnan(x))
+        return 255;
+    if (isinf(x))
+        return most;
+    if (a <= 0x1p-127)
+        return 0;
+    int e;
+    double m = frexp(a, &e); /* a = m * 2^e, m in [0.5, 1) */
+    uint64_t r = (uint64_t)(e - 1 + 127);
+    if ((code >> CODE_ROUND_SHIFT & CODE_ROUND) == ROUND_RP && m != 0.5)
+        r++;
+    return r < most ? r : most;
+}
+
 /* x, exact, into a form; the result's bits. sticky: something below x was lost. */
 static uint64_t float_bits(const struct float_form *f, double x, uint32_t code)
 {
+    if (f->type == PT_UE8M0)
+        return scale_bits(x, code);
     uint32_t mode = code >> CODE_ROUND_SHIFT & CODE_ROUND;
     int width = 1 + f->exp_bits + f->frac_bits, bias = (1 << (f->exp_bits - 1)) - 1;
     int top = (1 << f->exp_bits) - 1;
     uint64_t sign = (uint64_t)(signbit(x) != 0) << (width - 1);
     uint64_t frac_mask = (UINT64_C(1) << f->frac_bits) - 1;
-    uint64_t inf = (uint64_t)top << f->frac_bits,
-             largest = f->no_inf ? inf | (frac_mask - 1) : inf - 1;
+    uint64_t inf = (uint64_t)top << f->frac_bits, largest = f->all_real ? inf | frac_mask
+                                                            : f->no_inf ? inf | (frac_mask - 1)
+                                                                        : inf - 1;
     if (isnan(x)) {
+        if (f->all_real)
+            return largest; /* positive */
         if (f->type == PT_TF32 || f->type == PT_F32)
             return 0x7fffffffu;
         if (f->type == PT_F64)

@@ -13,6 +13,7 @@
 #include "simt/device/matrix8x8.h"
 #include "simt/device/mma_half.h"
 #include "simt/device/tensor_core.h"
+#include "simt/ptx/call_kinds.h"
 #include "simt/ptx/mma_shapes.h"
 
 #include <string.h>
@@ -337,7 +338,12 @@ enum simt_tensor_type mma_type(uint32_t kind, uint64_t *flops)
         return SIMT_TENSOR_TF32;
     case PT_E4M3:
     case PT_E5M2:
+    case PT_E3M2:
+    case PT_E2M3:
+    case PT_E2M1:
         return SIMT_TENSOR_F8;
+    case PT_E2M1X2:
+        return SIMT_TENSOR_F4;
     case PT_F64:
         return SIMT_TENSOR_F64;
     default:
@@ -383,7 +389,10 @@ void dev_mma(struct sw_warp *sw, u32 site)
     u32 kind = at->kind;
     const struct mma_shape *s = mma_row(kind);
     void *regs[64];
-    regs_lanes(w, at, 0, (u32)(s->d_regs + s->a_regs + s->b_regs + s->c_regs), regs);
+    u32 count = (u32)(s->d_regs + s->a_regs + s->b_regs + s->c_regs);
+    if (kind >> MMA_SCALE_SHIFT & MMA_SCALES)
+        count += MMA_SCALE_REGS;
+    regs_lanes(w, at, 0, count, regs);
     clock_tick(w);
     enum simt_tensor_type type = mma_type(kind, &flops);
     w->t->n.tensor_flops_of[type] += flops;
@@ -391,6 +400,8 @@ void dev_mma(struct sw_warp *sw, u32 site)
     if (half && s->op == MMA_MUL && s->c == PT_F32 && !exact) {
         const void *const *a = (const void *const *)regs + 4, *const *b = a + s->a_regs;
         mma_half(regs, a, b, b + s->b_regs, s->k, s->a == PT_BF16);
+    } else if (s->op == MMA_LOW) {
+        mma_low(s, kind, regs);
     } else {
         mma_any(s, kind, exact, regs);
     }
@@ -478,6 +489,20 @@ static bool rows_at(struct warp *w, const struct sw_site *s, u32 m, u32 site, bo
     return true;
 }
 
+/* A row of sixteen elements, packed at its beginning, to bytes. */
+static half8 spread_row(const void *at, u32 bits)
+{
+    unsigned char out[16], in[16];
+    half8 row;
+    memcpy(in, at, sizeof in);
+    for (u32 i = 0; i < 16; i++) {
+        u32 first = i * bits, word = (u32)in[first / 8] | (u32)in[first / 8 + 1] << 8;
+        out[i] = (unsigned char)(word >> (first % 8) & ((1u << bits) - 1));
+    }
+    memcpy(&row, out, sizeof row);
+    return row;
+}
+
 void dev_ldmatrix(struct sw_warp *sw, u32 m, u32 site)
 {
     struct warp *w = warp_of(sw);
@@ -500,8 +525,11 @@ void dev_ldmatrix(struct sw_warp *sw, u32 m, u32 site)
     for (u32 v = 0; v < s->vec && s->kind; v++) {
         half8 r[8];
         for (u32 i = 0; i < 8; i++)
-            r[i] = *(const half8 *)(uintptr_t)host[8 * v + i];
-        halves_turn(r);
+            r[i] = s->kind == MATRIX_TRANS ? *(const half8 *)(uintptr_t)host[8 * v + i]
+                                           : spread_row((const void *)(uintptr_t)host[8 * v + i],
+                                                        s->kind == MATRIX_B4 ? 4 : 6);
+        if (s->kind == MATRIX_TRANS)
+            halves_turn(r);
         memcpy(dst[v], r, sizeof r);
     }
     clock_tick(w);

@@ -10,6 +10,11 @@
 enum simt_tensor_type mma_type(uint32_t kind, uint64_t *flops);
 enum simt_tensor_type wgmma_type(uint32_t kind, uint64_t *flops);
 
+/* Factors of eight bits and fewer, in one warp's registers: d, a, b, c and those of the scales. */
+void mma_low(const struct mma_shape *s, uint32_t kind, void *const *regs);
+/* The value of such a factor or of a scale (ue8m0, ue4m3), from its low bits. */
+float low_value(enum ptx_type type, uint32_t bits);
+
 /* One element: bits of k factors each and of the accumulator as f32; the result's bits
  * are of the type the shape gives. */
 uint32_t tensor_exact(const struct mma_shape *s, const uint32_t *a, const uint32_t *b, uint32_t c);

@@ -31,7 +31,7 @@ enum reg_class { CLASS_P, CLASS_I, CLASS_F, CLASS_Q };
 enum { MAX_LIST = 4 };
 struct op_row {
     enum ptx_op op;
-    uint8_t required[MAX_LIST], optional[MAX_LIST], types[MAX_LIST];
+    uint16_t required[MAX_LIST], optional[MAX_LIST], types[MAX_LIST];
     const char *sig;
     enum { HOW_EACH, HOW_CALL, HOW_LANE } how;
     enum sw_class cls;

@@ -38,7 +38,7 @@ int op_row_count(void)
 
 /* ---- finding the row ---- */
 
-static bool list_has(const uint8_t *list, enum ptx_mod mod)
+static bool list_has(const uint16_t *list, enum ptx_mod mod)
 {
     for (int i = 0; i < MAX_LIST && list[i]; i++)
         if (list[i] == mod)
@@ -479,7 +479,7 @@ static void emit_set_pair(struct emit *e, const struct insn *in, struct insn *pl
     enum ptx_type half = bf ? PT_BF16 : PT_F16;
     for (int i = 0; i < plain->mod_count; i++)
         if (ptx_mod_type(plain->mods[i]) == in->type)
-            plain->mods[i] = (uint8_t)half;
+            plain->mods[i] = (uint16_t)half;
     plain->type = half;
     const struct op_row *found = op_find(plain, OP_CMP);
     if (!found || in->arg_count != 3) {
@@ -526,7 +526,7 @@ static struct insn comparison(const struct insn *in, bool *combined)
         else if (!dropped && ptx_mod_type(mod) == in->type2)
             dropped = true;
         else
-            plain.mods[plain.mod_count++] = (uint8_t)mod;
+            plain.mods[plain.mod_count++] = (uint16_t)mod;
     }
     return plain;
 }

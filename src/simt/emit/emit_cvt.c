@@ -142,8 +142,8 @@ static bool common_cvt(struct emit *e, const struct insn *in)
  * the work stands in ptx_ops.def under the type of the pieces. */
 static void emit_cvt_pack(struct emit *e, const struct insn *in)
 {
-    static const uint8_t kinds[] = {MOD_U16, MOD_S16, MOD_U8, MOD_S8,
-                                    MOD_U4,  MOD_S4,  MOD_U2, MOD_S2};
+    static const uint16_t kinds[] = {MOD_U16, MOD_S16, MOD_U8, MOD_S8,
+                                     MOD_U4,  MOD_S4,  MOD_U2, MOD_S2};
     struct insn plain = *in;
     plain.type = PT_B32;
     plain.mod_count = 0;

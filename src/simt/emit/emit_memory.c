@@ -7,6 +7,8 @@
  */
 #include "simt/emit/emit.h"
 
+#include "simt/ptx/call_kinds.h"
+
 #include "simt/ptx/atomic_ops.h"
 
 #include <inttypes.h>
@@ -459,7 +461,15 @@ static void emit_matrix(struct emit *e, const struct insn *in)
     enum ptx_space space = PS_SHARED;
     int64_t off;
     bool a32, uniform;
-    if (in->shape.m != 8 || in->shape.n != 8 || in->shape.k || in->type != PT_B16 || n > 4) {
+    /* m8n16: rows of sixteen, spread to bytes; else 8x8 of 16 bits */
+    unsigned kind = insn_has_mod(in, MOD_TRANS)       ? MATRIX_TRANS
+                    : insn_has_mod(in, MOD_B4X16_P64) ? MATRIX_B4
+                    : insn_has_mod(in, MOD_B6X16_P32) ? MATRIX_B6
+                                                      : MATRIX_PLAIN;
+    bool spread = kind == MATRIX_B4 || kind == MATRIX_B6;
+    bool known = spread ? load && in->shape.n == 16 && insn_has_mod(in, MOD_B8X16)
+                        : in->shape.n == 8 && in->type == PT_B16;
+    if (in->shape.m != 8 || in->shape.k || !known || n > 4) {
         emit_fail(e, in, "this shape of matrix is not supported");
         return;
     }
@@ -470,7 +480,7 @@ static void emit_matrix(struct emit *e, const struct insn *in)
         site_reg(e, !load                      ? lanes_at(e, in, &regs[i], false)
                     : regs[i].kind == OPND_REG ? reg_slot(e, regs[i].reg)
                                                : -1);
-    int site = emit_site(e, in, space, 16, n, a32 ? SW_A32 : 0u, off, insn_has_mod(in, MOD_TRANS));
+    int site = emit_site(e, in, space, 16, n, a32 ? SW_A32 : 0u, off, kind);
     buf_printf(e->out, "R->%s(W, mm, %d);\n", ptx_op_name(in->op), site);
 }
 

@@ -31,16 +31,18 @@ static void emit_lop3(struct emit *e, const struct insn *in)
     assign(e, in, &in->args[0], arena_printf(e->a, "(%s)", t), CLASS_I);
 }
 
-/* mov d, {a, b} and mov {a, b}, s: pieces of 16 or 32 bits. */
+/* mov d, {a, b} and mov {a, b}, s: pieces of 8, 16 or 32 bits. */
 static void emit_pack(struct emit *e, const struct insn *in)
 {
     const struct opnd *d = &in->args[0], *s = &in->args[1];
     if (s->kind == OPND_VEC) {
         bool is_wide = ptx_type_bytes(in->type) == 8;
-        unsigned bits = (is_wide ? 64 : 32) / (unsigned)s->count;
+        unsigned bits = 8 * ptx_type_bytes(in->type) / (unsigned)s->count;
         const char *t = NULL;
         for (int i = 0; i < s->count; i++) {
             const char *p = value(e, in, &s->list[i], bits == 32 ? 'I' : bits == 16 ? 'H' : 'I');
+            if (bits == 8)
+                p = arena_printf(e->a, "(%s & 0xffu)", p);
             if (is_wide && e->vec)
                 t = t ? arena_printf(e->a, "Q_or(%s, Q_up(Q_wu(%s), %u))", t, p, bits * (unsigned)i)
                       : arena_printf(e->a, "Q_wu(%s)", p);
@@ -54,7 +56,7 @@ static void emit_pack(struct emit *e, const struct insn *in)
         return;
     }
     bool is_wide = ptx_type_bytes(in->type) == 8;
-    unsigned bits = (is_wide ? 64 : 32) / (unsigned)d->count;
+    unsigned bits = 8 * ptx_type_bytes(in->type) / (unsigned)d->count;
     const char *x = named(e, value(e, in, s, is_wide ? 'Q' : 'I'),
                           e->vec    ? (is_wide ? "Q" : "I")
                           : is_wide ? "u64"
@@ -82,7 +84,7 @@ static void emit_mov(struct emit *e, const struct insn *in)
     if (d->kind == OPND_VEC || s->kind == OPND_VEC) {
         const struct opnd *v = d->kind == OPND_VEC ? d : s;
         if ((v->count != 2 && v->count != 4) || ptx_type_bytes(in->type) > 8 ||
-            ptx_type_bytes(in->type) < 4)
+            ptx_type_bytes(in->type) < 2 || (v->count == 4 && ptx_type_bytes(in->type) < 4))
             emit_fail(e, in, "not a known form of mov");
         else
             emit_pack(e, in);

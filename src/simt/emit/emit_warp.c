@@ -191,6 +191,13 @@ static void emit_mma(struct emit *e, const struct insn *in)
     reg_list(e, in, &in->args[1], s->a_regs, wide, false);
     reg_list(e, in, &in->args[2], s->b_regs, wide, false);
     reg_list(e, in, &in->args[3], s->c_regs, wide, false);
+    bool scaled = kind >> MMA_SCALE_SHIFT & MMA_SCALES;
+    if (in->arg_count != (scaled ? 8 : 4)) {
+        emit_fail(e, in, "wrong number of operands for this kind");
+        return;
+    }
+    for (int i = 4; i < in->arg_count; i++) /* {scales}, {byte, lanes} */
+        reg_list(e, in, &in->args[i], i % 2 ? 2 : 1, false, false);
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, kind);
     buf_printf(e->out, "if (mm != 0xffffffffu) R->sync(W, mm, 0xffffffffu, %d);\nR->mma(W, %d);\n",
                site, site);

@@ -195,7 +195,7 @@ static void retype(struct insn *in)
         if (in->mods[i] == MOD_WIDE)
             in->mods[i] = MOD_LO;
         else if (is_wide(t))
-            in->mods[i] = (uint8_t)half_type(t);
+            in->mods[i] = (uint16_t)half_type(t);
     }
     in->type = half_type(in->type);
     in->type2 = half_type(in->type2);

@@ -45,4 +45,7 @@ enum carry_kind { CARRY_ADD, CARRY_SUB, CARRY_MAD_LO, CARRY_MAD_HI, CARRY_MAD_HI
 /* fence */
 enum { FENCE_BLOCK = 1 }; /* orders threads of the block only */
 
+/* ldmatrix and stmatrix: as stored, transposed, sixteen elements of 4 or 6 bits spread to bytes. */
+enum { MATRIX_PLAIN, MATRIX_TRANS, MATRIX_B4, MATRIX_B6 };
+
 #endif

@@ -10,7 +10,8 @@
 
 #include "simt/ptx/ptx.h"
 
-enum mma_op { MMA_MUL, MMA_XOR, MMA_AND, MMA_QUADS, MMA_WMMA_ROW };
+/* MMA_LOW: of eight bits and fewer, with or without scales. */
+enum mma_op { MMA_MUL, MMA_XOR, MMA_AND, MMA_QUADS, MMA_WMMA_ROW, MMA_LOW };
 
 struct mma_shape {
     int m, n, k;
@@ -22,6 +23,9 @@ struct mma_shape {
 /* Above the row: flags, and the part of a wmma.load or store. */
 enum { MMA_ROWS = 0xffff, WMMA_PART_SHIFT = 20, WMMA_PARTS = 3 };
 enum { MMA_ROW_A = 1 << 16, MMA_COL_B = 1 << 17, MMA_SAT = 1 << 18, MMA_WMMA = 1 << 19 };
+/* Scales of rows of A and columns of B: how many of each, as 1 + log2; 0: none. Their registers
+ * come last: the scales of A, which byte, which lanes; the same for B. */
+enum { MMA_SCALE_SHIFT = 22, MMA_SCALES = 3, MMA_UE4M3 = 1 << 24, MMA_SCALE_REGS = 6 };
 enum wmma_part { WMMA_A, WMMA_B, WMMA_C, WMMA_D };
 
 uint32_t mma_find(const struct insn *in); /* row + 1 and flags; 0: unknown */

@@ -81,7 +81,7 @@ enum { MAX_MODS = 16, MAX_INSN_REGS = 160 };
 
 struct insn {
     enum ptx_op op;
-    uint8_t mods[MAX_MODS]; /* enum ptx_mod, in the order of the text */
+    uint16_t mods[MAX_MODS]; /* enum ptx_mod, in the order of the text */
     int mod_count;
     struct ptx_shape shape;    /* of MOD_SHAPE, when it is among them */
     enum ptx_type type, type2; /* last type, and the one before it */
@@ -148,8 +148,8 @@ bool ptx_kernel_read(struct ptx_module *m, const char *name, struct arena *a,
 
 /* ptx_insn.c: questions about one instruction */
 bool insn_has_mod(const struct insn *in, enum ptx_mod mod);
-bool insn_has_list(const struct insn *in, const uint8_t *mods); /* one of them; ends with 0 */
-#define insn_has_any(in, ...) insn_has_list(in, (const uint8_t[]){__VA_ARGS__, MOD_NONE})
+bool insn_has_list(const struct insn *in, const uint16_t *mods); /* one of them; ends with 0 */
+#define insn_has_any(in, ...) insn_has_list(in, (const uint16_t[]){__VA_ARGS__, MOD_NONE})
 bool insn_shared(const struct insn *in);          /* names the block's own shared memory */
 enum ptx_space insn_space(const struct insn *in); /* the memory its modifiers name */
 bool insn_is(const struct insn *in, enum ptx_trait trait);

@@ -33,7 +33,7 @@ static void emit_mov(struct ptx_reader *r, struct opnd dst, struct opnd src, enu
 {
     struct insn *in = ptx_insn_add(r, like->line);
     in->op = OP_MOV;
-    in->mods[0] = (uint8_t)type;
+    in->mods[0] = (uint16_t)type;
     in->mod_count = 1;
     in->type = type;
     in->pred = like->pred;

@@ -65,7 +65,7 @@ bool insn_words_read(const struct ptx_words *w, const char *s, size_t len, struc
         else if (in->mod_count == MAX_MODS)
             return false;
         else
-            in->mods[in->mod_count++] = (uint8_t)read_mod(w, s, n, in);
+            in->mods[in->mod_count++] = (uint16_t)read_mod(w, s, n, in);
         s += n + 1;
     }
     insn_types_set(in);
@@ -99,7 +99,7 @@ bool insn_has_mod(const struct insn *in, enum ptx_mod mod)
     return false;
 }
 
-bool insn_has_list(const struct insn *in, const uint8_t *mods)
+bool insn_has_list(const struct insn *in, const uint16_t *mods)
 {
     for (; *mods; mods++)
         if (insn_has_mod(in, *mods))

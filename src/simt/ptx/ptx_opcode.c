@@ -37,9 +37,6 @@ static const struct opcode_row {
 #include "simt/ptx/ptx_ops.def"
 };
 
-/* Modifiers are kept in bytes. */
-_Static_assert(MOD_COUNT <= 256, "a modifier does not fit a byte");
-
 enum ptx_type ptx_type_of(const char *name)
 {
     for (int t = 1; t < PT_COUNT; t++)
