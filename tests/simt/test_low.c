@@ -414,9 +414,7 @@ static unsigned nearest(const struct format *f, double x)
         double v = code_value(f, code), off = fabs(fabs(x) - v);
         if (!isfinite(v))
             continue;
-        if (v <= fabs(x) / 4) /* far off: differences are not exact */
-            off = INFINITY;
-        if (fabs(x) > 1e6)
+        if (fabs(x) > 1e6) /* far off: differences are not exact */
             off = -v;
         if (off < least || (off == least && !(code & 1))) {
             least = off;
