@@ -277,8 +277,8 @@ static bool bind_shared(struct cuda_device *d, struct plan_buffer *b, const json
     return true;
 }
 
-/* Workspace has pieces of memory of its own; what is left of them is guard. */
-static uint64_t guard_after(const struct plan_buffer *b)
+/* What is left of its pieces of memory is guard. */
+uint64_t cuda_guard_after(const struct plan_buffer *b)
 {
     uint64_t used = CUDA_GUARD_BYTES + b->bytes, all = used + CUDA_GUARD_BYTES;
 
@@ -297,12 +297,12 @@ static bool bind_workspace(struct cuda_device *d, struct plan_buffer *b, struct 
     if (b->bytes > d->facts.memory_bytes)
         result = CUDA_OUT_OF_MEMORY;
     else
-        result = d->api.alloc(&base, CUDA_GUARD_BYTES + b->bytes + guard_after(b));
+        result = d->api.alloc(&base, CUDA_GUARD_BYTES + b->bytes + cuda_guard_after(b));
     if (result == CUDA_OK)
         result = d->api.memset8(base, CUDA_GUARD_VALUE, CUDA_GUARD_BYTES, d->stream);
     if (result == CUDA_OK)
         result = d->api.memset8(base + CUDA_GUARD_BYTES + b->bytes, CUDA_GUARD_VALUE,
-                                guard_after(b), d->stream);
+                                cuda_guard_after(b), d->stream);
     if (result == CUDA_OUT_OF_MEMORY)
         return outcome_set(said, OUTCOME_OUT_OF_MEMORY, -1, "workspace %s of %" PRIu64 " bytes",
                            b->name, b->bytes);
@@ -341,6 +341,7 @@ static bool cuda_bind(struct run_device *base, struct plan *plan, const json_t *
     if (d->exec)
         (void)d->api.exec_destroy(d->exec);
     d->exec = NULL;
+    d->audited = false;
     for (size_t i = 0; i < plan->buffer_count; i++) {
         struct plan_buffer *b = &plan->buffers[i];
 
@@ -534,7 +535,7 @@ static bool check_guards(struct cuda_device *d, const struct plan *plan, struct 
             d->guard = arena_alloc(d->a, CUDA_UNIT_BYTES + 2 * CUDA_GUARD_BYTES);
         for (int after = 0; after < 2; after++) {
             uint64_t at = after ? b->address + b->bytes : b->address - CUDA_GUARD_BYTES;
-            size_t size = after ? guard_after(b) : CUDA_GUARD_BYTES;
+            size_t size = after ? cuda_guard_after(b) : CUDA_GUARD_BYTES;
             int result = d->api.copy_to_host(d->guard, at, size, d->stream);
             int hits = 0;
 

@@ -42,6 +42,8 @@ struct cuda_device {
     uint64_t flush_address, flush_bytes, sink_address;
     unsigned char *guard;             /* room for what a guard is read into; NULL: none was */
     uint64_t fresh[PLAN_MAX_BUFFERS]; /* first bytes of each output as it was bound, 8 of them */
+    bool audited;                     /* since the buffers were bound; then: */
+    uint64_t untouched;               /* hash of what the plan may not write */
 };
 
 /* What an API call's failure means for the candidate; false, always. */
@@ -67,8 +69,17 @@ int cuda_enqueue_fill(struct cuda_device *d, uint64_t address, uint64_t bytes, u
 int cuda_enqueue_wait(struct cuda_device *d);
 /* Was the memory that a flush reads written to? It belongs to no tensor. */
 bool cuda_flush_spoilt(struct cuda_device *d, bool *spoilt, struct error *err);
+int cuda_enqueue_hash(struct cuda_device *d, uint64_t address, uint64_t words, uint64_t seed);
 bool cuda_hash(struct run_device *base, const struct plan *plan, uint64_t *out, struct error *err);
 bool cuda_time(struct run_device *base, struct plan *plan, struct runner_samples *samples,
                struct outcome *said, struct error *err);
+/* Bytes of guard after a workspace, which has pieces of memory of its own. */
+uint64_t cuda_guard_after(const struct plan_buffer *b);
+/* Before the first timed run on buffers; after a sample for which cuda_audit_due(): a finding where
+ * something was written that may only be read, or that is around a buffer. */
+bool cuda_audit_begin(struct cuda_device *d, const struct plan *plan, struct error *err);
+bool cuda_audit_due(size_t sample);
+bool cuda_audit(struct cuda_device *d, const struct plan *plan, struct outcome *said,
+                struct error *err);
 
 #endif

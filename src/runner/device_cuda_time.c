@@ -18,7 +18,8 @@
  * What is done before each cold sample means that no sample can live on what an
  * earlier one left behind, nor know from what it finds that it is timed. And
  * every cold sample's outputs are checked: a kernel that works half of
- * the time would have a short median.
+ * the time would have a short median. After some of them, so is all that it may not write
+ * (device_cuda_audit.c).
  */
 #include "base/clock.h"
 #include "runner/device_cuda.h"
@@ -97,7 +98,8 @@ static bool forget(struct cuda_device *d, const struct plan *plan, struct error 
 }
 
 static bool cold_samples(struct cuda_device *d, const struct plan *plan, struct runner_samples *s,
-                         size_t least, int64_t until_ms, int *result, struct error *err)
+                         size_t least, int64_t until_ms, int *result, struct outcome *said,
+                         struct error *err)
 {
     size_t wanted = s->cold_count;
     uint64_t first = 0, hash = 0;
@@ -112,6 +114,8 @@ static bool cold_samples(struct cuda_device *d, const struct plan *plan, struct 
         if (*result == CUDA_OK)
             *result = sample(d, plan, &s->cold_us[s->cold_count]);
         if (*result == CUDA_OK && !cuda_hash(&d->base, plan, &hash, err))
+            return false;
+        if (*result == CUDA_OK && cuda_audit_due(s->cold_count) && !cuda_audit(d, plan, said, err))
             return false;
         if (s->cold_count == 0)
             first = hash;
@@ -168,10 +172,10 @@ bool cuda_time(struct run_device *base, struct plan *plan, struct runner_samples
     size_t least = LEAST_SAMPLES;
     int result = CUDA_OK;
 
+    if (!cuda_tools(d, err) || !cuda_audit_begin(d, plan, err))
+        return false;
     if (!cuda_prepare(d, plan, said, err))
         return said->kind != OUTCOME_OK;
-    if (!cuda_tools(d, err))
-        return false;
     result =
         wall_time(d, plan, 1, &s->wall_us); /* the first replay may take longer than any after it */
     if (result == CUDA_OK)
@@ -184,7 +188,7 @@ bool cuda_time(struct run_device *base, struct plan *plan, struct runner_samples
         result = wall_time(d, plan, wall_replays(s->wall_us), &s->wall_us);
     if (result == CUDA_OK)
         result = warm_samples(d, plan, s, least, start_ms + budget_ms / 2);
-    if (result == CUDA_OK && !cold_samples(d, plan, s, least, start_ms + budget_ms, &result, err))
+    if (result == CUDA_OK && !cold_samples(d, plan, s, least, start_ms + budget_ms, &result, said, err))
         return false;
     if (result != CUDA_OK)
         return cuda_fault(d, plan, -1, result, said), true;

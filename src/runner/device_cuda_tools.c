@@ -313,7 +313,7 @@ int cuda_enqueue_wait(struct cuda_device *d)
     return d->api.launch_ex(&config, d->wait, params, NULL);
 }
 
-static int enqueue_hash(struct cuda_device *d, uint64_t address, uint64_t words, uint64_t seed)
+int cuda_enqueue_hash(struct cuda_device *d, uint64_t address, uint64_t words, uint64_t seed)
 {
     void *params[] = {&address, &words, &seed, &d->sink_address};
     struct cuda_launch_config config = {
@@ -340,7 +340,7 @@ bool cuda_hash(struct run_device *base, const struct plan *plan, uint64_t *out, 
             continue;
         tail = i;
         if (b->bytes >= sizeof tail)
-            result = enqueue_hash(d, b->address, b->bytes / sizeof tail, (uint64_t)i << 48);
+            result = cuda_enqueue_hash(d, b->address, b->bytes / sizeof tail, (uint64_t)i << 48);
         if (result == CUDA_OK && rest > 0)
             result = d->api.copy_to_host(&tail, b->address + b->bytes - rest, rest, d->stream);
         if (result == CUDA_OK)

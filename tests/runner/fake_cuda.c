@@ -7,6 +7,7 @@
  *
  *     scale OUT IN COUNT     out[i] = 2 * in[i], floats
  *     stomp OUT BYTES        writes BYTES bytes of zeros from OUT on
+ *     hoard AT BYTES         another bit at AT + BYTES, from its 30th run to the 199th
  *     others                 do nothing
  *
  * Every call that does something goes to the file $FAKE_CUDA_LOG.
@@ -52,7 +53,12 @@ static struct kernel kernels[MAX_KERNELS];
 static size_t kernel_count;
 static struct graph *capturing;
 static float now_ms;
-static int lazy_runs;
+static int lazy_runs, hoard_runs;
+static struct mapping {
+    uint64_t start;
+    size_t size;
+} mapped[64];
+static size_t mapped_count;
 
 static void note(const char *what)
 {
@@ -293,14 +299,18 @@ CALL(cuIpcOpenMemHandle_v2, uint64_t *address, struct cuda_ipc_handle handle, un
     *address = (uint64_t)(uintptr_t)mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
                                          MAP_SHARED, fd, 0);
     close(fd);
+    mapped[mapped_count++ % 64] = (struct mapping){*address, (size_t)st.st_size};
     return 0;
 }
 
 CALL(cuMemGetAddressRange_v2, uint64_t *base, size_t *size, uint64_t address)
 {
-    (void)base;
-    (void)size;
-    (void)address;
+    for (size_t i = 0; i < 64; i++)
+        if (address - mapped[i].start < mapped[i].size) {
+            *base = mapped[i].start;
+            *size = mapped[i].size;
+            return 0;
+        }
     return CUDA_INVALID_VALUE;
 }
 
@@ -356,10 +366,12 @@ static void carry_out(const struct step *s)
     if (strcmp(s->kernel->name, "cutegen_hash") == 0)
         for (uint64_t i = 0; i < word(s, 1); i++)
             *(uint64_t *)(uintptr_t)word(s, 3) +=
-                (i + 1) * ((const uint64_t *)(uintptr_t)word(s, 0))[i];
+                (2 * i + 1) * ((const uint64_t *)(uintptr_t)word(s, 0))[i];
     if (strcmp(s->kernel->name, "lazy") == 0 && ++lazy_runs % 2) /* every other time it works */
         for (uint64_t i = 0; i < word(s, 2); i++)
             ((float *)(uintptr_t)word(s, 0))[i] = 2 * ((float *)(uintptr_t)word(s, 1))[i];
+    if (strcmp(s->kernel->name, "hoard") == 0 && (++hoard_runs == 30 || hoard_runs == 200))
+        *(unsigned char *)(uintptr_t)(word(s, 0) + word(s, 1)) ^= 1;
     if (strcmp(s->kernel->name, "stomp") == 0)
         memset((void *)(uintptr_t)word(s, 0), 0, word(s, 1));
 }

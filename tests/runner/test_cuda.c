@@ -88,7 +88,7 @@ static const char *make_module(struct bench *b)
     const char *path = path_join(b->a, b->dir, "module");
 
     assert_true(
-        file_write(path, text_of("scale 8 8 4\nlazy 8 8 4\nstomp 8 8\nmapped 128\n"), &b->err));
+        file_write(path, text_of("scale 8 8 4\nlazy 8 8 4\nstomp 8 8\nhoard 8 8\nmapped 128\n"), &b->err));
     return path;
 }
 
@@ -96,7 +96,7 @@ static const char *load_request(struct bench *b, const char *plan)
 {
     return arena_printf(b->a,
                         "{'do':'load','device':'cuda:0','module':'%s','names':{'scale<2>':'scale',"
-                        "'lazy<2>':'lazy','stomp':'stomp','mapped':'mapped'},'plan':%s}",
+                        "'lazy<2>':'lazy','stomp':'stomp','hoard':'hoard','mapped':'mapped'},'plan':%s}",
                         make_module(b), plan);
 }
 
@@ -361,6 +361,45 @@ static void a_kernel_that_works_every_other_time_is_noticed(void **state)
     close_bench(&b);
 }
 
+/* It puts everything back before the measurement ends; only who looks in between can tell. */
+static void what_is_kept_between_timed_runs_is_a_finding(void **state)
+{
+    static const struct keeping {
+        const char *where, *buffer, *bytes;
+        size_t findings;
+    } cases[] = {
+        {"in its output", "out0", "0000000000000000", 0},
+        {"in its workspace", "ws0", "0000000000000000", 0},
+        {"in an input", "in0", "0000000000000000", 1},
+        {"behind an input", "in0", "0004000000000000", 1},
+        {"before its output", "out0", "ffffffffffffffff", 1},
+        {"behind its output", "out0", "0004000000000000", 1},
+        {"behind its workspace", "ws0", "0302000000000000", 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bench b;
+        json_t *v;
+
+        open_bench(&b, NULL);
+        expect(&b,
+               load_request(&b, arena_printf(b.a,
+                                             "{'workspace':[{'bytes':515}],'maps':[],'ops':["
+                                             "{'op':'launch','kernel':'hoard','line':2," ONE
+                                             "'args':[{'buffer':'%s','offset':0},{'bytes':'%s'}]}]}",
+                                             cases[i].buffer, cases[i].bytes)),
+               "ok", "");
+        bind_buffers(&b);
+        v = ask(&b, "{'do':'time','cold':300,'warm':0}");
+        assert_string_equal(json_string_or(v, "outcome", ""), "ok");
+        if (json_array_size(json_object_get(v, "findings")) != cases[i].findings)
+            fail_msg("%s: %s", cases[i].where, json_dumps(v, JSON_COMPACT));
+        json_decref(v);
+        close_bench(&b);
+    }
+}
+
 /* ---- faults ------------------------------------------------------------- */
 
 static const struct fault_case {
@@ -545,6 +584,7 @@ int main(void)
         cmocka_unit_test(a_kernel_that_works_every_other_time_is_noticed),
         cmocka_unit_test(every_cold_sample_is_poisoned_flushed_and_timed_around_the_graph_alone),
         cmocka_unit_test(a_plan_of_one_launch_is_timed_without_a_graph),
+        cmocka_unit_test(what_is_kept_between_timed_runs_is_a_finding),
         cmocka_unit_test(a_fault_is_told_and_the_process_ends),
         cmocka_unit_test(a_fault_while_timing_is_told),
         cmocka_unit_test(workspace_that_does_not_fit_is_out_of_memory),
