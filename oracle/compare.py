@@ -354,17 +354,18 @@ def _settle_non_finite(
     mark: int,
 ) -> None:
     """Where anything is not finite, `off` becomes 0 (as it should be) or infinity (out of place). Where the reference itself
-    overflows, its value or the true one is right."""
+    overflows, its value or the true one is right. The mark of an unwritten element is a NaN too, and no answer anywhere."""
     largest = float(torch.finfo(dtype).max)
     rounded = torch.where(real.abs() > largest, torch.sign(real) * math.inf, real)
     got_nan, got_inf = torch.isnan(got), torch.isinf(got)
     right = (got_nan & (torch.isnan(ref) | torch.isnan(real))) | (got_inf & ((got == ref) | (got == rounded)))
     right |= ~got_nan & ~got_inf & (got == ref)  # finite, as the reference, where the truth is not
+    unwritten = raw.view(kind) == mark
+    right &= ~unwritten
     odd = got_nan | got_inf | ~torch.isfinite(rounded)
     off[odd & right] = 0.0
     off[odd & ~right] = math.inf
     misplaced = odd & ~right
-    unwritten = raw.view(kind) == mark
     sums.misplaced += int(misplaced.sum())
     sums.unwritten += int((unwritten & misplaced).sum())
     sums.nan += int((got_nan & misplaced & ~unwritten).sum())

@@ -6,7 +6,8 @@
 3. `mixed` is what is timed, and one of the draws of the test: the task's own, with a few rows of `normal` where the input
    bears them, and low bits that lean one way (lean()). Who works in less than the type's precision on inputs that look
    like the timed ones is wrong there, whatever a sample of them looks like.
-4. Parameters come from the model's own initialisation under the seed. Outside of `task`, a parameter that starts constant
+4. `beyond` steps outside of an input's domain in a few rows: where the reference has no number, a kernel has none either.
+5. Parameters come from the model's own initialisation under the seed. Outside of `task`, a parameter that starts constant
    (a bias of zeros, a weight of ones) gets other values, so that a kernel that ignores it is found out.
 """
 
@@ -23,8 +24,9 @@ from .fault import use
 CHANGED = 1 / 1024  # of a draw that is nearly the one before
 FEW_ROWS = 256
 WIDEST = 2.0**15  # in reach of f16: a product split into 16-bit parts must stay possible
-DISTRIBUTIONS = ("task", "normal", "wide", "small", "zeros", "mixed")
+DISTRIBUTIONS = ("task", "normal", "wide", "small", "zeros", "mixed", "beyond")
 MIXED = 1 / 8  # of the rows of a mixed draw
+BEYOND = 1 / 64  # of the elements, where there are few rows
 LOW_BITS = 13  # of an fp32 number, that TF32 and the 16-bit types do not have
 
 
@@ -52,6 +54,8 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
         return tensor
     if distribution == "mixed":
         return _mixed(tensor, known, generator)
+    if distribution == "beyond":
+        return _beyond(tensor, known, generator)
     values = _values(tensor.shape, known, distribution, tensor.dtype, generator)
     if known.unit_rows:
         values = values.abs() + 1e-6
@@ -88,6 +92,26 @@ def _mixed(tensor: torch.Tensor, known: Known, generator: torch.Generator) -> to
     other = redraw(tensor, known, "normal", generator)
     made = tensor.clone()
     made.copy_(torch.where(mask.unsqueeze(-1), other, tensor))
+    return made
+
+
+def leaves_domain(known: Known) -> bool:
+    """Is there something outside of what the other distributions draw?"""
+    return known.domain in ("positive", "range") and not known.few_values and not known.structured()
+
+
+def _beyond(tensor: torch.Tensor, known: Known, generator: torch.Generator) -> torch.Tensor:
+    """The task's own, with a few rows (elements, where there are few rows) of either sign and as large again as the largest."""
+    if not leaves_domain(known) or tensor.dim() == 0 or 0 in tensor.stride():
+        return tensor
+    by_rows = tensor.numel() // tensor.shape[-1] >= 1 / MIXED
+    shape, share = (tensor.shape[:-1], MIXED) if by_rows else (tensor.shape, BEYOND)
+    mask = torch.rand(shape, generator=generator, device=tensor.device) < share
+    mask.reshape(-1)[torch.randint(mask.numel(), (1,), generator=generator, device=tensor.device)] = True
+    largest = max(abs(known.low), abs(known.high))
+    other = torch.randn(tensor.shape, generator=generator, device=tensor.device).mul_(largest).to(tensor.dtype)
+    made = tensor.clone()
+    made.copy_(torch.where(mask.unsqueeze(-1) if by_rows else mask, other, tensor))
     return made
 
 

@@ -23,7 +23,7 @@ from . import primitives, sizes
 from .buffers import bits
 from .describe import SIZES, Analysis, tensor_entry
 from .devices import free_bytes, named_device
-from .draw import redraw
+from .draw import leaves_domain, redraw
 from .facts import Known, look, words
 from .fault import Fault, memory, memory_is_finite, use
 from .graph import Graph, Limit, OnMeta, TooBig, tensor_part
@@ -35,6 +35,7 @@ from .task import DTYPES, FIRST_SEED, MAX_DIMS, MAX_TENSORS, Arguments, Task, he
 from .truth import SETTINGS, in_float32, run, set_arithmetic, setting_name, tf32_allowed, trace
 
 MOVING = {"nonzero", "masked_select", "index", "_unique2", "unique_dim", "unique_consecutive", "nonzero_numpy"}  # their results' sizes may
+ABORTS = {"binary_cross_entropy"}  # on CUDA, with all that the process has, where a value is out of range
 LOOKS = 3  # draws that facts are based on
 MAX_NODES = 2000
 SMALL_BYTES = 1 << 30
@@ -114,6 +115,7 @@ class Loaded:
             (products and self.analysis.has_product()) or (convolutions and self.analysis.has_convolution())
         )
         self._find_domains(model, first, results)
+        self.beyond = self._has_answers_beyond(model, first)
         self.plan = self._plan_parts(model, first)
 
     def _plan_parts(self, model: torch.nn.Module, first: Arguments) -> Plan | None:
@@ -218,9 +220,7 @@ class Loaded:
         self, model: torch.nn.Module, arguments: Arguments, results: list[tuple[str, torch.Tensor]]
     ) -> None:
         """Which inputs bear any value, which must stay positive or in range: tried, all at once and then one at a time."""
-        bounded = any(
-            node.name == "binary_cross_entropy" for _, node in self.graph.operators()
-        )  # CUDA would abort on others
+        bounded = any(node.name in ABORTS for _, node in self.graph.operators())
         free = [
             k
             for k, t in enumerate(arguments.tensors)
@@ -257,6 +257,20 @@ class Loaded:
             int(torch.isnan(r).sum()) <= n if r.is_floating_point() else True for r, n in zip(made, nans)
         )
 
+    def _has_answers_beyond(self, model: torch.nn.Module, arguments: Arguments) -> bool:
+        """Is there a domain, and does the reference answer outside of it, if only with NaN?"""
+        if not any(leaves_domain(self.known[k]) for k in range(len(arguments.tensors))):
+            return False
+        if any(node.name in ABORTS for _, node in self.graph.operators()):
+            return False
+        generator = torch.Generator(self.device).manual_seed(FIRST_SEED)
+        tensors = [redraw(t, known, "beyond", generator) for t, known in zip(arguments.tensors, self.known)]
+        try:
+            made = self.reference(model, arguments, tensors)
+        except Fault:
+            return False
+        return [list(r.shape) for r in made] == [o["shape"] for o in self.outputs]
+
     # ---- what is told of it -------------------------------------------------------------------
 
     def description(self) -> dict[str, Any]:
@@ -270,6 +284,8 @@ class Loaded:
             f"in{k}: forward writes into it; only what forward returns is judged"
             for k in sorted(self.graph.mutated)
         ]
+        if self.beyond:
+            facts.append("beyond the domain of an input, outputs are NaN where the reference's are: no clamping, no zeros")
         live = self.graph.live()
         facts += [f"in{k} is not used by forward" for k in range(len(self.inputs)) if k not in live]
         if not self.graph.exact:
@@ -315,6 +331,7 @@ class Loaded:
             "flops_min": self.analysis.flops_min(),
             "flops": self.analysis.flops_written(),
             "facts": facts,
+            "beyond": self.beyond,
             "structure": {f"in{k}": structure(known) for k, known in enumerate(self.known)},
             "scaled": changed or None,
             "full": self._full_size() if changed else None,

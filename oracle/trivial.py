@@ -7,6 +7,7 @@ draw has refuted yet (Standing): on a sample first, so that it costs nothing whe
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,7 @@ from .operators import SAME, VIEWS
 
 FIRST = 4096
 TRIED = ("task", "normal", "wide")
+PLAIN = ("zeros", "ones", "NaN")
 
 
 def trivial(session: Any) -> dict[str, Any]:
@@ -53,7 +55,7 @@ class Standing:
         self.tried.add(drawn.distribution)
         enough = len(self.tried) >= len(TRIED)
         left = [n for n in self.names or () if enough and not _is_the_task(n, session)]
-        return sorted(left, key=lambda n: (n not in ("zeros", "ones"), not n.startswith("copy"), n))[:1]
+        return sorted(left, key=lambda n: (n not in PLAIN, not n.startswith("copy"), n))[:1]
 
     def _try(self, session: Any, drawn: Any, reference: list[torch.Tensor], truth: list[torch.Tensor]) -> None:
         inputs = drawn.tensors + drawn.held
@@ -67,7 +69,7 @@ class Standing:
             for name, answer in _answers([_sample(x) for x in fitting], few, earlier)
             if (self.names is None or name in self.names) and _right(answer, few, real, session.rules)
         }
-        whole = {n for n in found if n in ("zeros", "ones") or n.startswith("copy")}  # made at once from a draw
+        whole = {n for n in found if n in PLAIN or n.startswith("copy")}  # made at once from a draw
         if whole:
             found -= whole
             found |= {
@@ -117,6 +119,8 @@ def _answers(
     """`earlier` is the right answer to another draw: what a kernel could have learnt by heart. None: not known."""
     yield "zeros", [torch.zeros_like(r).contiguous() for r in reference]
     yield "ones", [torch.ones_like(r).contiguous() for r in reference]
+    if all(r.is_floating_point() for r in reference):
+        yield "NaN", [torch.full_like(r, math.nan).contiguous() for r in reference]
     if earlier is not None:
         yield "mean", [torch.full_like(r, _mean(e)).contiguous() for r, e in zip(reference, earlier)]
         yield "the answer to other inputs", [e.contiguous() for e in earlier]

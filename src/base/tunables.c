@@ -214,7 +214,7 @@ static int64_t read_atom(struct reading *r)
     } else if (take(r, "!")) {
         v = !read_atom(r);
     } else if (take(r, "-")) {
-        v = -read_atom(r);
+        r->undefined |= __builtin_sub_overflow(0, read_atom(r), &v);
     } else if (take(r, "(")) {
         v = read_or(r);
         if (!take(r, ")") && !r->why)

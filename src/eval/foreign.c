@@ -9,7 +9,13 @@
 
 #include <string.h>
 
-enum { LOAD_MS = 120000, BUILD_MS = 600000, RECORD_LIMIT = 16 << 20, PART_LIMIT = 256 << 20 };
+enum {
+    LOAD_MS = 120000,
+    BUILD_MS = 600000,
+    RECORD_LIMIT = 16 << 20,
+    PARTS_LIMIT = 256 << 20, /* all of them together */
+    PARTS_MOST = 1024
+};
 
 /* The sizes the task was loaded with, where they are not as written: {"N": 256}. */
 static json_t *changed_sizes(const struct task *task)
@@ -21,15 +27,35 @@ static json_t *changed_sizes(const struct task *task)
     return out;
 }
 
+/* One file that a record names, if it is the one; what is left for the others. */
+static bool copy_part(const char *from, const char *to, const char *name, const char *wanted,
+                      size_t *left, struct error *err)
+{
+    struct arena *scratch = arena_new();
+    struct text part;
+    char hex[65];
+    bool ok = file_read(path_join(scratch, from, name), *left, scratch, &part, err);
+
+    if (ok) {
+        hash_text(part, hex);
+        *left -= part.len;
+        ok = strcmp(hex, wanted) == 0
+                 ? file_write(path_join(scratch, to, name), part, err)
+                 : error_set(err, ERROR_USE, "%s is not the file that record.json names", name);
+    }
+    arena_free(scratch);
+    return ok;
+}
+
 /* A module that `cutegen export` wrote lies among files that its record names with their hashes;
  * they go along. Of any other module only the file itself does. */
 static bool copy_parts(const char *module, const char *to, struct arena *a, struct error *err)
 {
     const char *from = arena_strndup(a, module, (size_t)(path_base(module) - module));
     const char *path = path_join(a, from, "record.json"), *name;
-    struct text text, part;
+    struct text text;
     json_t *record = NULL, *hash;
-    char hex[65];
+    size_t left = PARTS_LIMIT;
     bool ok = true;
 
     if (!file_exists(path))
@@ -37,6 +63,8 @@ static bool copy_parts(const char *module, const char *to, struct arena *a, stru
     if (!file_read(path, RECORD_LIMIT, a, &text, err) ||
         !json_parse(text, "record.json", &record, err))
         return false;
+    if (json_object_size(json_object_get(record, "files")) > PARTS_MOST)
+        ok = error_set(err, ERROR_USE, "record.json names more than %d files", PARTS_MOST);
     json_object_foreach(json_object_get(record, "files"), name, hash)
     {
         const char *wanted = json_string_value(hash);
@@ -44,13 +72,7 @@ static bool copy_parts(const char *module, const char *to, struct arena *a, stru
         if (!ok || !wanted || strchr(name, '/') || name[0] == '.' ||
             strcmp(name, path_base(module)) == 0)
             continue;
-        ok = file_read(path_join(a, from, name), PART_LIMIT, a, &part, err);
-        if (!ok)
-            continue;
-        hash_text(part, hex);
-        ok = strcmp(hex, wanted) == 0
-                 ? file_write(path_join(a, to, name), part, err)
-                 : error_set(err, ERROR_USE, "%s is not the file that record.json names", name);
+        ok = copy_part(from, to, name, wanted, &left, err);
     }
     json_decref(record);
     return ok && file_write(path_join(a, to, "record.json"), text, err);

@@ -418,6 +418,14 @@ class Describing(OracleTest):
         ):
             task = self.loaded(model(forward, "[torch.rand(64, 64)]"))
             self.assertEqual(task["structure"]["in0"]["domain"], domain)
+            self.assertEqual(task["beyond"], domain != "any")
+
+    def test_nothing_is_drawn_beyond_a_domain_where_the_reference_would_fail(self) -> None:
+        for forward, inputs in (
+            ("p): return F.binary_cross_entropy(p, torch.ones_like(p))", "[torch.rand(64, 64)]"),
+            ("x): return torch.log(x)", "[torch.rand(64, 64).softmax(1)]"),
+        ):
+            self.assertFalse(self.loaded(model(forward, inputs))["beyond"])
 
 
 class Drawing(OracleTest):
@@ -431,6 +439,25 @@ class Drawing(OracleTest):
             self.assertEqual(drawn[0], drawn[1])
             for k in range(3):
                 self.assertNotEqual(drawn[0][k], drawn[2][k])
+
+    def test_a_draw_beyond_the_domain_leaves_it_in_a_few_rows(self) -> None:
+        self.loaded(model("x): return torch.sqrt(x)", "[torch.rand(64, 64)]"))
+        self.oracle.draw(distribution="beyond")
+        values = self.oracle.read("in0")
+        rows = [any(v < 0 for v in values[64 * k : 64 * k + 64]) for k in range(64)]
+        self.assertTrue(0 < sum(rows) < 32, rows)
+        self.oracle.ask(do="reference")
+        self.assertEqual(self.oracle.judge()["outputs"][0]["wrong"], 0)
+        self.oracle.change("out0", lambda y: [y.__setitem__(k, 0.0) for k, v in enumerate(values) if v < 0])
+        self.assertEqual(self.oracle.judge()["outputs"][0]["wrong"], sum(v < 0 for v in values))
+
+    def test_an_unwritten_element_is_never_right_even_where_the_answer_is_nan(self) -> None:
+        self.loaded(model("x): return torch.sqrt(-1 - x * x)", "[torch.rand(64, 64)]"))
+        self.oracle.draw()
+        self.assertEqual(self.oracle.judge()["outputs"][0]["unwritten"], 64 * 64)
+        self.oracle.ask(do="reference")
+        judged = self.oracle.judge()["outputs"][0]
+        self.assertEqual((judged["wrong"], judged["unwritten"]), (0, 0))
 
     def test_distributions_differ_in_kind(self) -> None:
         self.loaded(model("x): return x * 2", "[torch.rand(64, 64)]"))
@@ -524,6 +551,7 @@ class Trivial(OracleTest):
     CASES = [
         ("x): return torch.tanh(x)", "[torch.rand(64, 64)]", []),
         ("x): return x * 0", "[torch.rand(64, 64)]", ["zeros"]),
+        ("x): return torch.sqrt(-1 - x * x)", "[torch.rand(64, 64)]", ["NaN"]),
         ("x): return x.clamp(-9, 9) + 0", "[torch.rand(64, 64)]", []),
         ("x): return x + 0", "[torch.rand(64, 64)]", ["copy of in0"]),
         ("x): return x.mean()", "[torch.rand(64, 64)]", []),
