@@ -188,7 +188,8 @@ bool cuda_time(struct run_device *base, struct plan *plan, struct runner_samples
         result = wall_time(d, plan, wall_replays(s->wall_us), &s->wall_us);
     if (result == CUDA_OK)
         result = warm_samples(d, plan, s, least, start_ms + budget_ms / 2);
-    if (result == CUDA_OK && !cold_samples(d, plan, s, least, start_ms + budget_ms, &result, said, err))
+    if (result == CUDA_OK &&
+        !cold_samples(d, plan, s, least, start_ms + budget_ms, &result, said, err))
         return false;
     if (result != CUDA_OK)
         return cuda_fault(d, plan, -1, result, said), true;

@@ -1,4 +1,5 @@
-/* test_foreign.c - what goes along with a module: the files that its record names, and no others. */
+/* test_foreign.c - what goes along with a module: the files that its record names, and no others.
+ */
 #include "eval/foreign.h"
 
 #include "base/buf.h"

@@ -87,17 +87,18 @@ static const char *make_module(struct bench *b)
 {
     const char *path = path_join(b->a, b->dir, "module");
 
-    assert_true(
-        file_write(path, text_of("scale 8 8 4\nlazy 8 8 4\nstomp 8 8\nhoard 8 8\nmapped 128\n"), &b->err));
+    assert_true(file_write(
+        path, text_of("scale 8 8 4\nlazy 8 8 4\nstomp 8 8\nhoard 8 8\nmapped 128\n"), &b->err));
     return path;
 }
 
 static const char *load_request(struct bench *b, const char *plan)
 {
-    return arena_printf(b->a,
-                        "{'do':'load','device':'cuda:0','module':'%s','names':{'scale<2>':'scale',"
-                        "'lazy<2>':'lazy','stomp':'stomp','hoard':'hoard','mapped':'mapped'},'plan':%s}",
-                        make_module(b), plan);
+    return arena_printf(
+        b->a,
+        "{'do':'load','device':'cuda:0','module':'%s','names':{'scale<2>':'scale',"
+        "'lazy<2>':'lazy','stomp':'stomp','hoard':'hoard','mapped':'mapped'},'plan':%s}",
+        make_module(b), plan);
 }
 
 /* A file with guards and 256 floats 0, 1, 2, ...; as the oracle would share it. */
@@ -383,13 +384,14 @@ static void what_is_kept_between_timed_runs_is_a_finding(void **state)
         json_t *v;
 
         open_bench(&b, NULL);
-        expect(&b,
-               load_request(&b, arena_printf(b.a,
-                                             "{'workspace':[{'bytes':515}],'maps':[],'ops':["
-                                             "{'op':'launch','kernel':'hoard','line':2," ONE
-                                             "'args':[{'buffer':'%s','offset':0},{'bytes':'%s'}]}]}",
-                                             cases[i].buffer, cases[i].bytes)),
-               "ok", "");
+        expect(
+            &b,
+            load_request(&b, arena_printf(b.a,
+                                          "{'workspace':[{'bytes':515}],'maps':[],'ops':["
+                                          "{'op':'launch','kernel':'hoard','line':2," ONE
+                                          "'args':[{'buffer':'%s','offset':0},{'bytes':'%s'}]}]}",
+                                          cases[i].buffer, cases[i].bytes)),
+            "ok", "");
         bind_buffers(&b);
         v = ask(&b, "{'do':'time','cold':300,'warm':0}");
         assert_string_equal(json_string_or(v, "outcome", ""), "ok");
