@@ -197,7 +197,6 @@ static bool cuda_kernel(struct run_device *base, const char *lowered, struct ker
         out->max_threads = (uint64_t)value;
     if (d->api.function_get(&value, CUDA_FUNC_STATIC_SMEM, out->function) == CUDA_OK && value > 0)
         out->static_smem_bytes = (uint64_t)value;
-    d->static_smem = d->static_smem || out->static_smem_bytes > 0;
     if (d->api.function_get(&value, CUDA_FUNC_LOCAL_BYTES, out->function) == CUDA_OK &&
         value > d->local_bytes)
         d->local_bytes = value;

@@ -36,9 +36,8 @@ struct cuda_device {
     void *exec; /* graph of the plan as bound now; NULL: not built */
     /* tools, made when first asked for */
     void *flush, *wait, *hash, *fill, *scrub, *stack, *start, *stop;
-    bool static_smem; /* a kernel of the module has shared memory of its own */
-    int local_bytes;  /* the largest share of a thread's own memory that a kernel of the module has
-                       */
+    int local_bytes; /* the largest share of a thread's own memory that a kernel of the module has
+                      */
     uint64_t flush_address, flush_bytes, sink_address;
     unsigned char *guard;             /* room for what a guard is read into; NULL: none was */
     uint64_t fresh[PLAN_MAX_BUFFERS]; /* first bytes of each output as it was bound, 8 of them */

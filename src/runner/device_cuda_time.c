@@ -77,7 +77,6 @@ static int warm_samples(struct cuda_device *d, const struct plan *plan, struct r
 /* Everything a kernel could have left for itself is gone. */
 static bool forget(struct cuda_device *d, const struct plan *plan, struct error *err)
 {
-    bool shared = d->static_smem;
     int result = CUDA_OK;
 
     if (d->api.reset_kept)
@@ -88,9 +87,7 @@ static bool forget(struct cuda_device *d, const struct plan *plan, struct error 
         if (plan->buffers[i].kind == BUFFER_OUT)
             result =
                 cuda_enqueue_fill(d, plan->buffers[i].address, plan->buffers[i].bytes, d->fresh[i]);
-    for (size_t i = 0; i < plan->op_count && !shared; i++)
-        shared = plan->ops[i].kind == PLAN_LAUNCH && plan->ops[i].smem > 0;
-    if (result == CUDA_OK && shared)
+    if (result == CUDA_OK) /* a kernel without shared memory reaches some of it all the same */
         result = cuda_enqueue_scrub(d);
     if (result == CUDA_OK && d->local_bytes > 0)
         result = cuda_enqueue_stack_scrub(d);

@@ -288,6 +288,7 @@ static void every_cold_sample_is_poisoned_flushed_and_timed_around_the_graph_alo
 {
     static const char cold[] =
         "nothing is kept\nmemset ff 512\nlaunch cutegen_fill grid 32 cluster 0 overlap 0 smem 0\n"
+        "launch cutegen_scrub grid 4 cluster 0 overlap 0 smem 232448\n"
         "launch cutegen_flush grid 32 "
         "cluster "
         "0 overlap 0 smem 0\nlaunch cutegen_wait grid 1 cluster 0 overlap 0 "
@@ -353,7 +354,7 @@ static void a_kernel_that_works_every_other_time_is_noticed(void **state)
     v = ask(&b, "{'do':'time','cold':6,'warm':0}");
     assert_string_equal(json_string_or(v, "outcome", ""), "ok");
     assert_int_equal(json_int_or(v, "other_outputs", 0), 3);
-    /* it has shared memory, which is scrubbed before each of them */
+    /* shared memory is scrubbed before each of them */
     assert_int_equal(
         count(read_log(&b),
               "launch cutegen_scrub grid 4 cluster 0 overlap 0 smem 232448\nlaunch cutegen_flush"),
