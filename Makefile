@@ -8,6 +8,7 @@
 #   make dist     relocatable tarballs in dist/
 #   make wheel    Python wheels in dist/, x86_64 and aarch64
 #   make deb      a Debian package in dist/
+#   make image    an OCI image in dist/ (mmdebstrap, root)
 #   make check    format, lint and unit tests: at most 2 minutes, between edits
 #   make tsan     what has threads under ThreadSanitizer: 5 minutes
 #   make sweep    the large generated sweeps: hours (CONTRIBUTING.md)
@@ -34,7 +35,7 @@ build/release/build.ninja: | setup
 
 build/debug/build.ninja: | setup
 	@mkdir -p build
-	@$(MESON) setup build/debug --buildtype=debugoptimized -Db_sanitize=address,undefined \
+	@$(MESON) setup build/debug -Ddebug=true -Doptimization=1 -Db_sanitize=address,undefined \
 	    -Db_lundef=false >build/setup.log 2>&1 || { cat build/setup.log; exit 1; }
 
 setup:
@@ -91,7 +92,11 @@ deb:
 	@setup/setup.sh dist
 	@setup/deb.sh
 
+image:
+	@setup/setup.sh dist
+	@setup/image.py
+
 clean:
 	@rm -rf build dist
 
-.PHONY: all debug setup torch demo test check tsan sweep docs lint format install dist wheel deb clean
+.PHONY: all debug setup torch demo test check tsan sweep docs lint format install dist wheel deb image clean

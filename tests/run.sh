@@ -85,7 +85,7 @@ fi
 tests/lint.sh >build/lint.log 2>&1 &
 lint=$!
 say "sanitizers: ASan and UBSan build"
-configure build/debug "${CC:-gcc}" --buildtype=debugoptimized -Db_sanitize=address,undefined \
+configure build/debug "${CC:-gcc}" -Ddebug=true -Doptimization=1 -Db_sanitize=address,undefined \
     -Db_lundef=false && compile build/debug
 sanitized=$?
 count "sanitizers, -Werror" $sanitized

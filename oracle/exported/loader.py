@@ -206,19 +206,27 @@ class Export:
         number = self._case(tensors, scalars)
         if number < 0 or model._cutegen_unjudged or (self.training_counts and model.training != self.training):
             return self._otherwise(model, args, kwargs, tensors, scalars)
-        wants_grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
         if self.upstream:
+            wants_grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
             return self.gradients.forward(tensors) if wants_grad else self.reference.Model.forward(model, *args, **kwargs)
-        if wants_grad or self.compiling():
-            made = self.operator(*tensors)
-        elif self._nobody_watches(tensors):
-            made = self._launched(number, tensors)  # what the operator would do in the end
-        else:
-            with self.below():  # autograd has nothing to do: save its call
-                made = self.operator(*tensors)
+        made = self._made(number, tensors)
         if self.plain:
             return made
         return _arranged(self.returns, [made] if self.output_count == 1 else list(made))
+
+    def _made(self, number: int, tensors: list[Any]) -> Any:
+        """The operator's results, by the shortest way that torch allows."""
+        if self.compiling() or torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
+            return self.operator(*tensors)
+        if self._nobody_watches(tensors):
+            return self._launched(number, tensors)  # what the operator would do in the end
+        with self.below():  # autograd has nothing to do: save its call
+            return self.operator(*tensors)
+
+    def run(self, *tensors: torch.Tensor) -> Any:
+        """As the operator does it, and sooner: for callers that torch does not trace."""
+        number = self._case(tensors)
+        return self._made(number, list(tensors)) if number >= 0 else self.operator(*tensors)
 
     def _sorted_out(self, given: Any) -> tuple[list[Any], list[Any]]:
         """Tensors and numbers of nested arguments, in order."""

@@ -201,7 +201,7 @@ def _with_kernels(groups: list[Group], device: str, options: Json, left: list[st
         elif outcome.eager_us and outcome.time_us and outcome.time_us > outcome.eager_us:
             left.append(f"{group.text}: verified, and slower than PyTorch ({outcome.time_us:.3g} us, {outcome.eager_us:.3g} us)")
         else:
-            found.append((group, task, load(outcome)))
+            found.append((group, task, load(outcome).operator))
     return found
 
 

@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any
 
 import torch
 
@@ -215,8 +215,9 @@ def lease(device: torch.device) -> Iterator[None]:
         yield
 
 
-def load(outcome: Outcome) -> Callable[..., Any]:
-    """The operator of an outcome's kernel: takes the task's inputs in order (docs/export.md, The operator)."""
+def load(outcome: Outcome) -> Any:
+    """The export of an outcome's kernel. Its `operator`, and its `run`, which is quicker to call, take the task's inputs in
+    order (docs/export.md, The operator)."""
     assert outcome.folder is not None
     name = "cutegen_kernel_" + re.sub(r"\W", "_", os.path.basename(os.path.dirname(outcome.folder)))
     if name not in sys.modules:
@@ -230,4 +231,4 @@ def load(outcome: Outcome) -> Callable[..., Any]:
         except BaseException:
             del sys.modules[name]
             raise
-    return sys.modules[name].operator
+    return sys.modules[name]

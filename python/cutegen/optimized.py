@@ -23,12 +23,17 @@ AGREEMENT = {torch.float64: 1e-6, torch.float32: 1e-2, torch.float16: 5e-2, torc
 class _Case:
     """One way of calling the module that a kernel was judged for."""
 
-    def __init__(self, task: Task, outcome: Outcome, given: Any, spec: Any, training: bool, tensors: int) -> None:
-        self.task, self.outcome, self.spec, self.training = task, outcome, spec, training
+    def __init__(self, task: Task, outcome: Outcome, given: Any, spec: Any, module: torch.nn.Module) -> None:
+        self.task, self.outcome, self.spec, self.training = task, outcome, spec, module.training
         self.plain, self.call_spec = given.plain, given.spec
-        self.operator = load(outcome)
-        self.names_from = tensors  # flat tensors before the state begins
-        self.wanted = [(i, s, d) for i, s, d in zip(task.inputs, task.shapes, task.dtypes)]
+        export = load(outcome)
+        self.kernel = getattr(export, "run", export.operator)  # what an earlier cutegen exported has no `run`
+        self.one = task.outputs == 1 and spec == pytree.tree_flatten(given.tensors[0] if given.tensors else 0)[1]
+        self.wanted = list(zip(task.inputs, task.shapes, task.dtypes))
+        count = len(given.tensors)
+        names = [name.split(".") for name in state_of(module)]
+        self.arguments = count if flatten(given.tensors, {}).spec == given.spec else -1  # tensors alone; -1: something else
+        self.places = [(i if i < count else names[i - count], s, d) for i, s, d in self.wanted]
 
     def fits(self, given: Any, training: bool, tensors: list[torch.Tensor]) -> bool:
         return (
@@ -38,9 +43,26 @@ class _Case:
             and all(tensors[i].shape == s and tensors[i].dtype == d for i, s, d in self.wanted)
         )
 
-    def run(self, tensors: list[torch.Tensor]) -> Any:
-        made = self.operator(*[tensors[i] for i in self.task.inputs])
-        return pytree.tree_unflatten([made] if self.task.outputs == 1 else list(made), self.spec)
+    def gathered(self, args: tuple[Any, ...], module: torch.nn.Module) -> list[torch.Tensor] | None:
+        """The kernel's inputs, of a call with tensors alone; None: it is another call, or not so simple."""
+        if len(args) != self.arguments or module.training != self.training:
+            return None
+        found = []
+        for place, shape, dtype in self.places:
+            value: Any = module
+            if isinstance(place, int):
+                value = args[place]
+            else:
+                for name in place:
+                    value = getattr(value, name, None)
+            if not isinstance(value, torch.Tensor) or value.shape != shape or value.dtype != dtype:
+                return None
+            found.append(value)
+        return found if all(isinstance(value, torch.Tensor) for value in args) else None
+
+    def run(self, inputs: list[torch.Tensor]) -> Any:
+        made = self.kernel(*inputs)
+        return made if self.one else pytree.tree_unflatten([made] if self.task.outputs == 1 else list(made), self.spec)
 
 
 class Optimized(torch.nn.Module):
@@ -76,12 +98,16 @@ class Optimized(torch.nn.Module):
         return outcome.eager_us / outcome.time_us if outcome.eager_us and outcome.time_us else None
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        for case in self._cases:  # the usual call: tensors alone
+            inputs = case.gathered(args, self.original) if not kwargs else None
+            if inputs is not None:
+                return case.run(inputs)
         if self._cases:
             given = flatten(args, kwargs)
             tensors = [*given.tensors, *state_of(self.original).values()]
             for case in self._cases:
                 if case.fits(given, self.original.training, tensors):
-                    return case.run(tensors)
+                    return case.run([tensors[i] for i in case.task.inputs])
             if not self._warned:
                 self._warned = True
                 shapes = ", ".join(str(tuple(t.shape)) for t in given.tensors)
@@ -192,10 +218,10 @@ def _add_case(made: Optimized, inputs: Sequence[Any], asked: Json, keep: str, fr
     used, reason = _reason(outcome, keep)
     if used:
         given = flatten(inputs, {})
-        case = _Case(task, outcome, given, spec, module.training, len(given.tensors))
+        case = _Case(task, outcome, given, spec, module)
         tensors = [*given.tensors, *state_of(module).values()]
         with torch.no_grad():
-            if _agrees(case.run(tensors), module(*inputs)):
+            if _agrees(case.run([tensors[i] for i in task.inputs]), module(*inputs)):
                 made._cases.append(case)
             else:
                 reason = "the original runs: the verified kernel of its trace does not answer as the module does"

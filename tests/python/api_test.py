@@ -20,6 +20,7 @@ import cutegen  # noqa: E402
 import torch  # noqa: E402
 import torch.nn as nn  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
+from cutegen import optimized, trace  # noqa: E402
 from cutegen.trace import Untraceable, task_of  # noqa: E402
 
 count = 0
@@ -127,6 +128,39 @@ def judging():
     ok("a module is described", told["class"] == "pointwise" and told["inputs"][0]["shape"] == [4, 8], told)
 
 
+class Told:
+    """An export whose kernel gives back what it was called with."""
+
+    outputs = 1
+    inputs, shapes, dtypes = [0, 1], [torch.Size([2, 4]), torch.Size([4, 4])], [torch.float32] * 2
+
+    @staticmethod
+    def run(*tensors):
+        return tensors
+
+    operator = run
+
+
+def calling():
+    """Which calls of an optimized module reach the kernel, and with which tensors."""
+    module, x = nn.Linear(4, 4, bias=False), torch.randn(2, 4)
+    kept, optimized.load = optimized.load, lambda outcome: Told
+    fast = optimized.Optimized(module, "simt")
+    given = trace.flatten((x,), {})
+    fast._cases.append(optimized._Case(Told, None, given, given.spec, module))
+    fast._cases[0].one = True
+    optimized.load = kept
+    module.weight = nn.Parameter(torch.ones(4, 4))
+    got = fast(x)
+    ok("a parameter that was replaced is the one the kernel gets", got[0] is x and got[1] is module.weight)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        calls = [fast(torch.ones(3, 4)), fast(x[:1])]
+        module.eval()
+        calls.append(fast(x))
+    ok("other shapes and another mode run the original", all(torch.is_tensor(c) for c in calls) and len(heard) == 1, calls)
+
+
 def optimizing():
     x = torch.randn(16, 32)
     fast = cutegen.optimize(Swish(), (x,), depth=0, progress=False)
@@ -209,6 +243,7 @@ def compiling():
 
 tracing()
 judging()
+calling()
 optimizing()
 if tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) >= (2, 5):
     compiling()
