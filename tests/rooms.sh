@@ -33,10 +33,11 @@ check()
         # room inside a room -> what it may include of that room, beside its own files; a room without a row here is open
         inner["simt/ptx"]     = "^ptx/"
         inner["simt/ir"]      = "^ptx/"
-        inner["simt/emit"]    = "^(ptx/|ir/|device/convert\\.h$|hopper/(hopper|wgmma)\\.h$)"
-        inner["simt/device"]  = "^(simt\\.h$|ptx/|emit/abi\\.h$|check/|hopper/)"
+        inner["simt/emit"]    = "^(ptx/|ir/|device/convert\\.h$|hopper/(hopper|wgmma)\\.h$|blackwell/blackwell\\.h$)"
+        inner["simt/device"]  = "^(simt\\.h$|ptx/|emit/abi\\.h$|check/|hopper/|blackwell/)"
         inner["simt/check"]   = "^(simt\\.h$|emit/abi\\.h$|device/|hopper/)"
         inner["simt/count"]   = "^(simt\\.h$|emit/abi\\.h$|device/|hopper/)"
+        inner["simt/blackwell"] = "^(simt\\.h$|ptx/|emit/abi\\.h$|device/|check/|hopper/)"
         inner["simt/hopper"]  = "^(simt\\.h$|ptx/|emit/abi\\.h$|device/|check/)"
         inner["llm/edit"]     = "^utf8\\.h$"
         inner["llm/prompt"]   = "^(utf8\\.h$|edit/edit\\.h$)"

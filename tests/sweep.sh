@@ -18,6 +18,7 @@
 #   mcp        every MCP tool by the reference client at every revision and transport; broken messages, FUZZ of them
 #   examples   every example with a right kernel and one that is wrong in each way
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
+#   blackwell  the CuTe tutorials for sm_100a that come with CUTLASS, on simt
 #   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton)
 #   cluster    suites by workers, CLUSTER_KILLS SIGKILLs, and dropped connections, full disks, wrong clocks
 #   bugs       the injected bugs of simt and their twins in BUG_ORDERS orders of warps: a table
@@ -57,7 +58,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules conv attention gemm forms cards errors kill calls examples clients programs triton mcp cluster attacks bugs wheel exports packages}; do
+for name in ${SWEEP:-coverage modules conv attention gemm forms cards errors kill calls examples clients programs blackwell triton mcp cluster attacks bugs wheel exports packages}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -105,6 +106,7 @@ for name in ${SWEEP:-coverage modules conv attention gemm forms cards errors kil
     programs)
         sweep programs tests/simt/programs.sh "$PWD/$cutegen" all
         ;;
+    blackwell) sweep blackwell tests/simt/blackwell/tutorials.sh "$PWD/$cutegen" ;;
     triton)
         sweep triton tests/simt/triton.sh "$PWD/$cutegen"
         ;;
@@ -118,6 +120,8 @@ for name in ${SWEEP:-coverage modules conv attention gemm forms cards errors kil
         ninja -C $build tests/simt/test_simt_bug_table tests/simt/test_simt_bugs >/dev/null || exit 3
         sweep bugs $build/tests/simt/test_simt_bug_table "${BUG_ORDERS:-8}"
         sweep bugs $build/tests/simt/test_simt_bugs
+        ninja -C $build tests/simt/test_simt_blackwell >/dev/null || exit 3
+        sweep bugs $build/tests/simt/test_simt_blackwell "${BUG_ORDERS:-8}"
         ;;
     mcp)
         sweep mcp python3 tests/mcp/protocol_test.py $cutegen "${FUZZ:-20000}" "$seed"
@@ -136,7 +140,7 @@ for name in ${SWEEP:-coverage modules conv attention gemm forms cards errors kil
     packages) sweep packages tests/python/packages_sweep.sh ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, programs, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, programs, blackwell, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
         exit 2
         ;;
     esac

@@ -370,6 +370,7 @@ static const char *finding_name(enum simt_finding_kind kind)
         [SIMT_TENSOR_MAP] = "bad tensor map",
         [SIMT_CLUSTER] = "cluster misuse",
         [SIMT_WGMMA] = "wgmma not waited for",
+        [SIMT_TENSOR_MEMORY] = "tensor memory used wrongly",
         [SIMT_WGMMA_FENCE] = "missing wgmma fence",
         [SIMT_SHUFFLE] = "shuffle outside its mask",
         [SIMT_MISSING_FENCE] = "missing fence",

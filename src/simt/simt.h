@@ -64,6 +64,7 @@ enum simt_finding_kind {
     SIMT_CLUSTER,       /* another block's memory, or the cluster barrier, used wrongly */
     SIMT_WGMMA,         /* registers of a wgmma touched before its wait */
     SIMT_WGMMA_FENCE,   /* wgmma.fence is missing */
+    SIMT_TENSOR_MEMORY, /* columns, lanes and descriptors of tensor memory used wrongly */
     SIMT_SHUFFLE,       /* a shuffle reads a lane that does not take part in it */
     SIMT_MISSING_FENCE, /* blocks hand data over by a flag, without a fence before it */
     SIMT_SAME_VALUE,    /* threads store the same value to one place: a warning */

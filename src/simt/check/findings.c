@@ -32,6 +32,7 @@ static const char *const names[SIMT_FINDING_KINDS] = {
     [SIMT_CLUSTER] = "cluster",
     [SIMT_WGMMA] = "wgmma_not_waited",
     [SIMT_WGMMA_FENCE] = "missing_wgmma_fence",
+    [SIMT_TENSOR_MEMORY] = "tensor_memory",
     [SIMT_SHUFFLE] = "shuffle_outside_mask",
     [SIMT_MISSING_FENCE] = "missing_fence",
     [SIMT_SAME_VALUE] = "same_value_store",

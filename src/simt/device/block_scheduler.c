@@ -10,6 +10,7 @@
  * 1. A warp's fiber belongs to it from its start until it is done.
  * 2. A barrier completes when all expected warps arrived or left.
  */
+#include "simt/blackwell/blackwell.h"
 #include "simt/hopper/hopper.h"
 #include "simt/ptx/call_kinds.h"
 
@@ -484,6 +485,8 @@ static void warp_run(struct worker *t, struct warp *w)
             barrier_complete(b, &b->bar[i]);
     if (b->done == b->b.nwarps && b->cell)
         race_ends(b);
+    if (b->done == b->b.nwarps && b->hop)
+        tensor_leave(b);
     if (b->done == b->b.nwarps && b->cluster)
         cluster_done(b);
     else if (b->cluster)
@@ -676,5 +679,6 @@ void worker_release(struct worker *t)
     reuse_free(t);
     xfree(t->counts);
     xfree(t->wgmma_scratch);
+    xfree(t->tcgen05_work);
     xfree(t->use);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - the device's life, its allocations and its modules. */
 #include "base/cpus.h"
+#include "simt/blackwell/blackwell.h"
 #include "simt/check/global_shadow.h"
 #include "simt/hopper/hopper.h"
 
@@ -74,6 +75,7 @@ static const struct sw_ops ops = {
     .bulk = dev_bulk,
     .bulk_group = dev_bulk_group,
     .wgmma = dev_wgmma,
+    .tc = dev_tc,
     .wg_sync = dev_wg_sync,
     .wg_touch = dev_wg_touch,
     .proxy = dev_proxy,

@@ -42,9 +42,10 @@ enum {
     MAX_WARPS = 32,
     BARRIERS = 16,
     WARP = 32,
-    ASYNC = MAX_WARPS,    /* entry of a clock for what copies wrote */
-    HELD = MAX_WARPS + 1, /* and, per warpgroup, for what its wgmmas read */
-    CLOCKS = HELD + MAX_WARPS / 4
+    ASYNC = MAX_WARPS,             /* entry of a clock for what copies wrote */
+    HELD = MAX_WARPS + 1,          /* and, per warpgroup, for what its wgmmas read */
+    TENSOR = HELD + MAX_WARPS / 4, /* and for what tcgen05 wrote and read */
+    CLOCKS = TENSOR + 1
 };
 
 struct alloc {
@@ -266,7 +267,7 @@ struct worker {
     uint64_t run_next, run_end;       /* blocks it has taken */
     uint64_t share;                   /* blocks it will run, about */
     uint64_t atomic_low, atomic_high; /* global addresses */
-    void *wgmma_scratch;
+    void *wgmma_scratch, *tcgen05_work;
     uint64_t progress_seen; /* cluster.c: when no warp could go on last */
     uint32_t idle_rounds;
     pthread_t thread;

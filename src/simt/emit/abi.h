@@ -9,7 +9,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 11
+#define SIMT_ABI_VERSION 12
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -129,6 +129,14 @@ struct sw_bulk {
     const u32 *size, *mask, *coord[5], *offset[3];
 };
 
+/* The operands of a tcgen05, 32 lanes each as 64 bits: address, descriptors and others; the
+ * registers of a load or store; the lanes whose predicate is set. */
+struct sw_tc {
+    const u64 *x[6];
+    void *const *regs;
+    u32 count, pred, masked; /* masked: some lanes of D are not to be written */
+};
+
 /* What the device does for a kernel. m: active lanes. */
 struct sw_ops {
     void (*ld)(struct sw_warp *, u32 m, u32 site);
@@ -197,6 +205,7 @@ struct sw_ops {
     void (*wg_sync)(struct sw_warp *, u32 kind, u32 left, u32 site);
     void (*wg_touch)(struct sw_warp *, u32 m, const void *reg, u32 site);
     void (*proxy)(struct sw_warp *, u32 kind, u32 site);
+    void (*tc)(struct sw_warp *, u32 m, u32 site, const struct sw_tc *); /* sm_100: tcgen05 */
 };
 
 enum sw_arith { SW_ADD, SW_SUB, SW_MUL, SW_DIV, SW_FMA, SW_SQRT };

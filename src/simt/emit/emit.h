@@ -209,6 +209,9 @@ const char *address_of(struct emit *e, const struct insn *in, const struct opnd 
                        enum ptx_space *space, int64_t *off, bool *a32, bool *uniform);
 uint32_t mma_kind(const struct insn *in, unsigned *flops); /* 0: unknown */
 
+/* emit_blackwell.c */
+void emit_tcgen05(struct emit *e, const struct insn *in);
+
 /* emit_hopper.c: what sm_90 added */
 bool emit_hopper(struct emit *e, const struct insn *in);       /* false: not one of them */
 uint32_t hopper_flops(const struct insn *in, unsigned *flops); /* of one warp; 0: no wgmma */

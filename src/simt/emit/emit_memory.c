@@ -27,6 +27,7 @@ static bool concerns_proxy(const struct insn *in)
 {
     switch (in->op) {
     case OP_WGMMA:
+    case OP_TCGEN05:
         return true;
     case OP_CP:
         return insn_has_any(in, MOD_BULK, MOD_REDUCE);
@@ -53,6 +54,8 @@ static unsigned site_role(const struct insn *in)
         return SW_R_MMA;
     case OP_WGMMA:
         return proxy | SW_R_WGMMA;
+    case OP_TCGEN05:
+        return proxy | SW_R_OTHER;
     case OP_MBARRIER:
         return SW_R_WAIT;
     default:

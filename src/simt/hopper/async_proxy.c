@@ -36,9 +36,9 @@ static void say(struct warp *w, u32 lane, u32 site, enum simt_finding_kind kind,
     uint32_t owarp = writer ? c->wwarp : c->rwarp, osite = writer ? c->wsite : c->rsite;
     uint32_t olane = writer ? c->wlane : c->rlane[0];
     finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL,
-                owarp < MAX_WARPS ? (int)owarp
-                : owarp >= HELD   ? (int)(owarp - HELD) * 4
-                                  : -1,
+                owarp < MAX_WARPS                 ? (int)owarp
+                : owarp >= HELD && owarp < TENSOR ? (int)(owarp - HELD) * 4
+                                                  : -1,
                 olane == LANE_MANY ? 0 : (int)olane, (int)osite, "shared memory at offset %u: %s",
                 at, what);
 }
@@ -164,22 +164,33 @@ void proxy_release(struct warp *w, struct blk *b, uint32_t at, uint32_t bytes, u
         race_note_read(w, 0, site, at, bytes);
 }
 
-/* All warps of the group that wait for the wgmma come after what it read. */
-void proxy_release_group(struct warp *w, uint32_t at, u32 site)
+/* 16 bytes were read by asynchronous work that one entry of the clocks stands for. */
+static void release(struct blk *b, uint32_t at, u32 site, uint32_t who, uint32_t time)
 {
-    struct hopper *h = hopper_of(w->blk);
-    uint32_t group = w->w.id / 4;
+    struct hopper *h = hopper_of(b);
     if (h->busy && h->busy[at / 16])
         h->busy[at / 16]--;
     for (uint32_t i = at / 4; i < at / 4 + 4; i++) {
-        struct cell *c = &w->blk->cell[i];
-        c->rwarp = (uint8_t)(HELD + group);
-        c->rtime = h->held_time[group];
+        struct cell *c = &b->cell[i];
+        c->rwarp = (uint8_t)who;
+        c->rtime = time;
         memset(c->rlane, 0, sizeof c->rlane);
         c->rsite = (uint16_t)site;
         c->rbytes = 15;
         c->rmask[0] = c->rmask[1] = 0;
     }
+}
+
+/* All warps of the group that wait for the wgmma come after what it read. */
+void proxy_release_group(struct warp *w, uint32_t at, u32 site)
+{
+    uint32_t group = w->w.id / 4;
+    release(w->blk, at, site, HELD + group, hopper_of(w->blk)->held_time[group]);
+}
+
+void proxy_release_tensor(struct blk *b, uint32_t at, u32 site, uint32_t time)
+{
+    release(b, at, site, TENSOR, time);
 }
 
 void proxy_check_write(struct warp *w, u32 lane, u32 site, uint32_t at, uint32_t bytes)

@@ -45,12 +45,15 @@ void hopper_reset(struct blk *b)
                                       .read = q->read,
                                       .read_cap = q->read_cap,
                                       .result = q->result,
-                                      .result_cap = q->result_cap};
+                                      .result_cap = q->result_cap,
+                                      .tc_read = q->tc_read,
+                                      .tc_read_cap = q->tc_read_cap};
     }
     if (!h)
         return;
     if (h->busy)
         memset(h->busy, 0, (b->b.smem_bytes / 16 + 1) * sizeof *h->busy);
+    xfree(h->tensor);
     *h = (struct hopper){.flight = h->flight,
                          .flight_cap = h->flight_cap,
                          .mbar = h->mbar,
@@ -66,6 +69,7 @@ void hopper_free(struct blk *b, uint32_t nwarps)
             xfree(b->warp[i].hop->leaving);
             xfree(b->warp[i].hop->read);
             xfree(b->warp[i].hop->result);
+            xfree(b->warp[i].hop->tc_read);
             xfree(b->warp[i].hop);
         }
     if (!b->hop)
@@ -74,6 +78,7 @@ void hopper_free(struct blk *b, uint32_t nwarps)
     xfree(b->hop->mbar);
     xfree(b->hop->busy);
     xfree(b->hop->by_site);
+    xfree(b->hop->tensor);
     xfree(b->hop);
 }
 

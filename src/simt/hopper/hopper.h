@@ -83,6 +83,7 @@ struct hopper {
     uint64_t progress;
     uint32_t remote_epoch, remote_site, remote_lane; /* last plain access from another block */
     struct warp *remote_by;
+    struct tensor_memory *tensor; /* blackwell.h; NULL until it is used */
 };
 
 /* 16 bytes that a warp's wgmma reads until it is waited for. */
@@ -102,7 +103,13 @@ struct warp_hopper {
         uint32_t group, site;
     } * result;
     size_t results, result_cap;
-    bool wg_waits; /* for the other warps of its warpgroup */
+    struct tc_read {
+        struct blk *b;
+        uint32_t at, site;
+    } * tc_read; /* 16 bytes that its tcgen05 reads until they are committed */
+    size_t tc_reads, tc_read_cap;
+    uint32_t ld_seq, ld_over, st_seq, st_over; /* of tensor memory: begun, waited for */
+    bool wg_waits;                             /* for the other warps of its warpgroup */
     bool cl_arrived, cl_waits;
     uint32_t cl_phase, cl_clock[CLOCKS], cl_fenced[CLOCKS];
     struct blk *wait_blk; /* whose mbarrier it waits for, if it does */
@@ -199,7 +206,11 @@ uint32_t map_tile_span(const struct tensor_map *t);  /* that shared memory holds
 void map_load(struct flight *f);
 void map_store(struct warp *w, const struct leaving *l);
 
+/* An arrival by tcgen05.commit; time: of the tensor memory's work that it stands for. */
+void mbar_commit(struct warp *w, u32 lane, u32 site, struct place p, uint32_t time);
+
 /* wgmma.c */
+void results_note(struct warp *w, u32 site, void *const *d, u32 n);
 enum wg_sync { WG_FENCE, WG_COMMIT, WG_WAIT };
 void dev_wgmma(struct sw_warp *, u32 m, u32 site, void *const *d, const void *const *a, u64 adesc,
                u64 bdesc, u32 scale_d);
@@ -216,6 +227,7 @@ void proxy_write_end(struct flight *f);
 void proxy_hold(struct warp *w, struct blk *b, uint32_t at, uint32_t bytes, u32 site);
 void proxy_release(struct warp *w, struct blk *b, uint32_t at, uint32_t bytes, u32 site);
 void proxy_release_group(struct warp *w, uint32_t at, u32 site); /* 16 bytes of a wgmma */
+void proxy_release_tensor(struct blk *b, uint32_t at, u32 site, uint32_t time); /* of a tcgen05 */
 /* An ordinary write of a thread: is anything asynchronous still reading there? */
 void proxy_check_write(struct warp *w, u32 lane, u32 site, uint32_t at, uint32_t bytes);
 /* What is known to be fenced travels through barriers. */

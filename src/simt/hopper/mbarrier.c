@@ -193,6 +193,15 @@ static void arrive(struct warp *w, u32 lane, u32 site, struct place p, struct mb
     settle(p.b, word, v, sh);
 }
 
+void mbar_commit(struct warp *w, u32 lane, u32 site, struct place p, uint32_t time)
+{
+    struct mbar_shadow *sh = mbar_shadow(p.b, p.at);
+    check_ready(w, lane, site, p, sh);
+    if (sh->clock[TENSOR] < time + 1)
+        sh->clock[TENSOR] = time + 1;
+    arrive(w, lane, site, p, sh, 1, 0, false);
+}
+
 static bool phase_over(struct place p, bool parity, u32 want)
 {
     struct mbar v = unpack(*word_at(p.b, p.at));

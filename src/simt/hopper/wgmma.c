@@ -190,7 +190,7 @@ static void matrix_hold(struct warp *w, u32 site, const struct matrix *x, u32 fi
 }
 
 /* Accumulators that must not be read before the wait. */
-static void results_note(struct warp *w, u32 site, void *const *d, u32 n)
+void results_note(struct warp *w, u32 site, void *const *d, u32 n)
 {
     struct warp_hopper *h = warp_hopper_of(w);
     for (u32 r = 0; r < n; r++) {

@@ -24,8 +24,20 @@ static bool is_wgmma(const struct insn *in)
 
 static bool waits_for_all(const struct insn *in)
 {
-    return in->op == OP_WGMMA && insn_has_mod(in, MOD_WAIT_GROUP) && in->arg_count &&
-           !in->args[0].bits;
+    return (in->op == OP_WGMMA && insn_has_mod(in, MOD_WAIT_GROUP) && in->arg_count &&
+            !in->args[0].bits) ||
+           (in->op == OP_TCGEN05 && insn_has_mod(in, MOD_WAIT_LD));
+}
+
+/* Likewise of tcgen05.ld: there after its wait. */
+static bool is_tensor_load(const struct insn *in)
+{
+    return in->op == OP_TCGEN05 && insn_has_mod(in, MOD_LD);
+}
+
+static bool starts(const struct insn *in)
+{
+    return is_wgmma(in) || is_tensor_load(in);
 }
 
 struct flow {
@@ -54,7 +66,7 @@ static int number_registers(const struct ptx_kernel *k, int *number)
     for (int i = 0; i < k->reg_count; i++)
         number[i] = -1;
     for (int i = 0; i < k->insn_count; i++)
-        for (int q = 0; is_wgmma(&k->insn[i]) && q < k->insn[i].args[0].count; q++) {
+        for (int q = 0; starts(&k->insn[i]) && q < k->insn[i].args[0].count; q++) {
             int reg = k->insn[i].args[0].list[q].reg;
             if (reg >= 0 && number[reg] < 0)
                 number[reg] = n++;
@@ -73,7 +85,7 @@ static void find_flow(struct flow *f, const int *number, struct arena *a)
             memcpy(out, f->in + (size_t)i * (size_t)f->words, (size_t)f->words * sizeof *out);
             if (waits_for_all(in))
                 memset(out, 0, (size_t)f->words * sizeof *out);
-            for (int q = 0; is_wgmma(in) && q < in->args[0].count; q++)
+            for (int q = 0; starts(in) && q < in->args[0].count; q++)
                 if (in->args[0].list[q].reg >= 0)
                     set_add(out, number[in->args[0].list[q].reg]);
             bool bra = in->op == OP_BRA, leaves = in->op == OP_RET;
@@ -90,7 +102,7 @@ static int touched(const struct flow *f, const int *number, int i)
     int regs[MAX_INSN_REGS], n;
     const struct insn *in = &f->k->insn[i];
     const uint64_t *set = f->in + (size_t)i * (size_t)f->words;
-    if (in->op == OP_MOV || in->op == OP_WGMMA)
+    if (in->op == OP_MOV || in->op == OP_WGMMA || is_tensor_load(in))
         return -1;
     n = insn_uses(in, regs);
     for (int q = 0; q < n; q++)

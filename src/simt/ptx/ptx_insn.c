@@ -153,6 +153,8 @@ bool insn_writes_nothing(const struct insn *in)
         return insn_has_mod(in, MOD_STORE);
     case OP_WGMMA:
         return !insn_has_mod(in, MOD_MMA_ASYNC);
+    case OP_TCGEN05:
+        return !insn_has_mod(in, MOD_LD);
     case OP_MBARRIER:
         return insn_has_any(in, MOD_INIT, MOD_INVAL) || in->arg_count < 1 ||
                in->args[0].kind == OPND_ADDR;
