@@ -31,9 +31,19 @@ GRANT INSERT ON blobs, tasks, runs, candidates, attempts, verdicts, findings, bu
 GRANT UPDATE ON runs, attempts, profiles, acceptances, calls, budgets, workers TO cutegen_worker;
 GRANT DELETE ON candidates, attempts, verdicts, findings, builds, tests, measurements, baselines, profiles, acceptances,
     shapes TO cutegen_worker;
--- Of a job only who has it and what became of it: not what is to be done.
-GRANT UPDATE (state, tries, problem, worker, after_ms, claimed_ms, lease_ms, ended_ms, needs_kind, needs_gpu) ON jobs
-    TO cutegen_worker;
+-- Of a job only who has it and what became of it: not what is to be done. It asks for nothing but code to be compiled.
+GRANT UPDATE (state, tries, problem, worker, after_ms, claimed_ms, lease_ms, ended_ms, needs_kind, needs_gpu, run, result)
+    ON jobs TO cutegen_worker;
+GRANT INSERT ON jobs TO cutegen_worker;
+ALTER TABLE jobs ENABLE ROW LEVEL SECURITY;
+DROP POLICY IF EXISTS reads ON jobs;
+DROP POLICY IF EXISTS works ON jobs;
+DROP POLICY IF EXISTS asks ON jobs;
+DROP POLICY IF EXISTS owns ON jobs;
+CREATE POLICY reads ON jobs FOR SELECT TO cutegen_reader USING (true);
+CREATE POLICY works ON jobs FOR UPDATE TO cutegen_worker USING (true);
+CREATE POLICY asks ON jobs FOR INSERT TO cutegen_worker WITH CHECK (kind = 'compile');
+CREATE POLICY owns ON jobs TO cutegen_owner USING (true) WITH CHECK (true);
 GRANT UPDATE (ended, problem, wall_ms, retries) ON suite_tasks TO cutegen_worker;
 
 GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO cutegen_owner;

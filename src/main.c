@@ -20,6 +20,7 @@ static const struct flag no_flags[] = {{0}};
 static const struct flag run_flags[] = {
     {"no-report", NULL, "do not write report.html at the end"},
     {"suite", "NAME", "the suite this run is of: they share one budget"},
+    {"job", "N", "the job of the queue whose run this is: what a worker says"},
     {0},
 };
 static const struct flag build_flags[] = {
@@ -35,9 +36,27 @@ static const struct flag suite_flags[] = {
     {"resume", "SUITE", "go on with a suite that was stopped or killed; `last` is the newest"},
     {"workers", "WHO",
      "have workers do it: local:N, slurm:N[,OPTION=VALUE...], none (docs/cluster.md)"},
+    {"builders", "WHO",
+     "have other workers compile for them, likewise: CPU nodes compile, GPU nodes judge"},
     {"require", "DEVICE",
-     "only workers with that device: simt, cuda, or cuda:NAME (worker --gpu NAME)"},
+     "only workers with that device: simt, cuda, cuda:NAME; then ,arch=90 ,memory=GIB"},
     {"priority", "N", "in the queue before suites with a lower one; default: 0"},
+    {0},
+};
+static const struct flag queue_add_flags[] = {
+    {"wait", NULL, "until it has ended, and show what came of it"},
+    {"again", NULL, "also if the same was asked before; default: that job's result stands"},
+    {"require", "DEVICE",
+     "only workers with that device: simt, cuda, cuda:NAME; then ,arch=90 ,memory=GIB"},
+    {"priority", "N", "before jobs with a lower one; default: 0"},
+    {0},
+};
+static const struct flag queue_wait_flags[] = {
+    {"output", "DIR", "of an export: write the files there"},
+    {0},
+};
+static const struct flag compile_flags[] = {
+    {"arch", "ARCH", "what it is compiled for; default: sm_90a"},
     {0},
 };
 static const struct flag worker_flags[] = {
@@ -46,7 +65,8 @@ static const struct flag worker_flags[] = {
     {"idle-exit", "SECONDS", "end after so long without a task; default: never"},
     {"tasks", "DIR",
      "takes tasks that lie in that folder and no others; default: where it is started"},
-    {"gpu", "NAME", "what this machine's GPU is called by jobs that want a certain one"},
+    {"gpu", "NAME", "what jobs call this machine's GPU; default: its name, as H200"},
+    {"take", "WORK", "judge, compile, or both; default: judge with a GPU, both without"},
     {"lease", "SECONDS", "others take its task after so long without a sign of life; default: 60"},
     {0},
 };
@@ -99,6 +119,9 @@ static const struct flag search_flags[] = {
 static const struct flag eval_flags[] = {
     {"format", "FORMAT", "text, json, or github (workflow commands); default: text"},
     {"profile", NULL, "also profile a kernel that passes"},
+    {"all-baselines", NULL,
+     "also time a kernel that passes once more, in turn with every baseline"},
+    {"job", "N", "the job of the queue that this verdict is for: what a worker says"},
     {"events", NULL, "with --json: a line per step before the verdict"},
     {0},
 };
@@ -176,13 +199,31 @@ const struct command commands[] = {
      "    cutegen suite KernelBench/level1 --model anthropic:MODEL --budget-usd 50\n"
      "    cutegen suite --resume last"},
     {"worker", "", 0, 0, GROUP_ALL, true, true, worker_flags, cmd_worker,
-     "do tasks of suites from the store's queue, until stopped",
-     "Claims a task, runs it here, claims the next. A task whose worker is lost is claimed by "
+     "do jobs from the store's queue, until stopped: tasks of suites, and others",
+     "Claims a job, does it here, claims the next. A job whose worker is lost is claimed by "
      "another\n"
-     "and goes on where it was. SIGTERM (Slurm's way to end a job) gives the task back.\n"
+     "and goes on where it was. SIGTERM (Slurm's way to end a job) gives it back.\n"
      "\n"
      "    cutegen worker --store postgres://db.example/cutegen\n"
      "    cutegen worker --idle-exit 60"},
+    {"queue add", "KIND WHAT...", 2, CLI_MAX_WORDS, GROUP_ALL, true, true, queue_add_flags,
+     cmd_queue_add, "put a job into the queue, for a worker to do",
+     "    cutegen queue add run TASK.py...            the loop on a task\n"
+     "    cutegen queue add eval TASK.py FILE...      a verdict on each candidate\n"
+     "    cutegen queue add measure RUN...            its best kernel again, beside all baselines\n"
+     "    cutegen queue add profile RUN...            likewise, with a profile\n"
+     "    cutegen queue add export RUN...             likewise; `queue wait --output` writes it\n"
+     "\n"
+     "The same asked twice is one job: the result that is there stands (--again: judged anew).\n"
+     "Exit code 1 with --wait: one of them is not a pass."},
+    {"queue wait", "JOB...", 1, CLI_MAX_WORDS, GROUP_ALL, true, true, queue_wait_flags,
+     cmd_queue_wait, "until jobs have ended, and what came of them",
+     "Exit code 1: one of them is not a pass."},
+    {"queue list", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_queue_list,
+     "the newest jobs that were put there by themselves, with their results", ""},
+    {"queue cancel", "JOB...", 1, CLI_MAX_WORDS, GROUP_STORE, true, false, no_flags,
+     cmd_queue_cancel, "take jobs that wait out of the queue",
+     "Exit code 1: one of them is under way or has ended."},
     {"top", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_top, "the queue and its workers", ""},
     {"store copy", "FROM TO", 2, 2, GROUP_STORE, true, false, no_flags, cmd_store_copy,
      "all runs from one store into another",
@@ -224,11 +265,19 @@ const struct command commands[] = {
      "    cutegen build examples/softmax.py --device for:H200\n"
      "\n"
      "Exit code 1: a task has no kernel, or one that does not compile."},
-    {"eval", "TASK.py FILE", 2, 2, JUDGING, true, true, eval_flags, cmd_eval,
+    {"compile", "FILE.cu [KERNEL...]", 1, CLI_MAX_WORDS, JUDGING, true, true, compile_flags,
+     cmd_compile, "device code into the caches of kernels, for whoever judges it later",
+     "KERNEL: an instantiation, as a launch names it. On a store for many machines all of them "
+     "find "
+     "it.\n"
+     "\n"
+     "    cutegen compile gemm.cu 'gemm<128, 128, 16>' --arch sm_90a"},
+    {"eval", "TASK.py FILE|RUN", 1, 2, JUDGING, true, true, eval_flags, cmd_eval,
      "one candidate -> one verdict",
      "Builds FILE.cu, runs it on fresh inputs, compares with PyTorch and float64, and times it.\n"
      "FILE may also be a Python file with a class ModelNew, as KernelBench has them: it is judged\n"
      "in a process of its own, as far as the same protocol goes.\n"
+     "With the name of a run alone, its best kernel is judged once more.\n"
      "Exit code 0: pass; 1: any other verdict."},
     {"watch", "TASK.py FILE", 2, 2, JUDGING, true, true, no_flags, cmd_watch,
      "a verdict at every save of the kernel or its task",

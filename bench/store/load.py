@@ -52,8 +52,8 @@ FILL = [
     "DELETE FROM workers",
     "INSERT INTO workers (id, host, pid, kind, gpu, memory_bytes, started_ms, seen_ms) SELECT n + 1, 'node' || n, n,"
     " 'cuda', 'H200', 1, 0, {now} FROM {series:1000}",
-    "INSERT INTO jobs (suite, number, state, priority, needs_kind, needs_gpu, needs_bytes, added_ms, ended_ms, worker)"
-    " SELECT 'suite-' || (n / TASKS), n % TASKS, CASE WHEN n < RUNS / 2 THEN 'done' ELSE 'waiting' END, 0, '', '', 0, n,"
+    "INSERT INTO jobs (suite, number, path, state, priority, needs_kind, needs_gpu, needs_bytes, added_ms, ended_ms, worker)"
+    " SELECT 'suite-' || (n / TASKS), n % TASKS, '/tasks/x.py', CASE WHEN n < RUNS / 2 THEN 'done' ELSE 'waiting' END, 0, '', '', 0, n,"
     " CASE WHEN n < RUNS / 2 THEN {now} - n * 100 END, n % 1000 + 1 FROM {series:RUNS}",
     "UPDATE workers SET done = (SELECT count(*) FROM jobs WHERE worker = workers.id AND state = 'done')",
 ]

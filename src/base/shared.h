@@ -27,6 +27,10 @@ struct shared_files {
     /* Exactly what was put under that key; false: there is nothing, or it cannot be had now. */
     bool (*get)(void *ctx, const char *key, struct arena *a, struct text *data);
     void (*put)(void *ctx, const char *key, struct text data); /* failure is not an error */
+    /* Has it made by others from a source and a request (JSON); true once they say that it is
+     * there, false: nobody does. NULL: nobody can be asked. From any thread. */
+    bool (*make)(void *ctx, const char *key, struct text source, const char *request);
+    bool offer; /* also what was here before is put there */
     void *ctx;
 };
 

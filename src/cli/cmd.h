@@ -78,6 +78,14 @@ bool flags_parse(struct cli *cli, int argc, char **argv, struct error *err);
 const char *flag_get(const struct cli *cli, const char *name);
 /* All values of an own flag, NULL-terminated. */
 const char *const *flag_all(const struct cli *cli, const char *name);
+/* "--key=value" of every setting that was a flag, but those of the place: runs, store, device.
+ * NULL-terminated. */
+const char *const *flags_said(const struct cli *cli);
+bool read_job(struct cli *cli, struct error *err); /* --job (cmd_eval.c) */
+/* --require and --priority (cmd_queue.c). */
+struct job_needs;
+bool flags_needs(const struct cli *cli, struct job_needs *needs, struct error *err);
+bool flags_priority(const struct cli *cli, int *priority, struct error *err);
 /* print_profile.c: a page per launch of `simt run --profile`. */
 void print_profile(const json_t *report);
 /* The nearest of `names` to what was written, or NULL when none is near. */
@@ -136,6 +144,11 @@ void interrupts_catch(void);
 bool cmd_run(struct cli *cli, int *code, struct error *err);
 bool cmd_suite(struct cli *cli, int *code, struct error *err);
 bool cmd_worker(struct cli *cli, int *code, struct error *err);
+bool cmd_queue_add(struct cli *cli, int *code, struct error *err);
+bool cmd_queue_wait(struct cli *cli, int *code, struct error *err);
+bool cmd_queue_list(struct cli *cli, int *code, struct error *err);
+bool cmd_queue_cancel(struct cli *cli, int *code, struct error *err);
+bool cmd_compile(struct cli *cli, int *code, struct error *err);
 bool cmd_top(struct cli *cli, int *code, struct error *err);
 bool cmd_store_copy(struct cli *cli, int *code, struct error *err);
 bool cmd_store_prune(struct cli *cli, int *code, struct error *err);

@@ -220,21 +220,45 @@ static bool read_format(struct cli *cli, bool *github, struct error *err)
     return error_hint(err, "github: workflow commands, which GitHub shows beside the lines");
 }
 
+/* A worker says which job it does. */
+bool read_job(struct cli *cli, struct error *err)
+{
+    const char *text = flag_get(cli, "job");
+    char *end;
+
+    if (!text)
+        return true;
+    cli->settings.job = strtoll(text, &end, 10);
+    if (cli->settings.job > 0 && !*end)
+        return true;
+    return error_set(err, ERROR_USE, "--job: '%s' is not the number of a job", text);
+}
+
 bool cmd_eval(struct cli *cli, int *code, struct error *err)
 {
     struct eval_summary *s = arena_alloc(cli->a, sizeof(*s));
     struct progress *progress = NULL;
     bool ok, github;
 
-    if (!read_format(cli, &github, err) || !want_file(cli->words[0], "task file", err) ||
-        !want_file(cli->words[1], "kernel", err) || !want_order(cli->words[0], cli->words[1], err))
+    if (!read_format(cli, &github, err) || !read_job(cli, err))
         return false;
+    if (cli->word_count == 2 &&
+        (!want_file(cli->words[0], "task file", err) || !want_file(cli->words[1], "kernel", err) ||
+         !want_order(cli->words[0], cli->words[1], err)))
+        return false;
+    if (cli->word_count == 1 && ends_with(cli->words[0], ".py")) {
+        error_set(err, ERROR_USE, "%s is a task; which kernel is to be judged?", cli->words[0]);
+        return error_hint(err, "cutegen eval %s KERNEL.cu, or cutegen eval RUN", cli->words[0]);
+    }
     cli->settings.profile = flag_get(cli, "profile") != NULL;
+    cli->settings.all_baselines = flag_get(cli, "all-baselines") != NULL;
     if (cli->json && flag_get(cli, "events"))
         progress = progress_new(cli);
     else if (!cli->json)
         progress = progress_new_live(cli);
-    ok = loop_eval(&cli->settings, cli->words[0], cli->words[1], progress, cli->a, s, err);
+    ok = cli->word_count == 1
+             ? loop_eval_run(&cli->settings, cli->words[0], progress, cli->a, s, err)
+             : loop_eval(&cli->settings, cli->words[0], cli->words[1], progress, cli->a, s, err);
     progress_end(progress);
     if (!ok)
         return false;
@@ -246,6 +270,34 @@ bool cmd_eval(struct cli *cli, int *code, struct error *err)
         print_github(cli, s, *code == EXIT_DONE);
     else
         print_eval(cli, s);
+    return true;
+}
+
+/* ---- compile ---------------------------------------------------------------- */
+
+bool cmd_compile(struct cli *cli, int *code, struct error *err)
+{
+    struct compile_request req = {cli->words[0], flag_get(cli, "arch"), cli->words + 1};
+    struct compile_summary s;
+
+    if (!want_file(req.file, "kernel", err))
+        return false;
+    if (!req.arch)
+        req.arch = "sm_90a";
+    if (!loop_compile(&cli->settings, &req, cli->a, &s, err))
+        return false;
+    *code = s.verdict.kind == VERDICT_PASS ? EXIT_DONE : EXIT_JUDGED;
+    if (cli->json) {
+        json_t *o = verdict_json(&s.verdict);
+
+        json_object_set_new(o, "build_ms", json_integer(s.build_ms));
+        json_object_set_new(o, "cached", json_boolean(s.cached));
+        print_json(o);
+        return true;
+    }
+    print_verdict(cli, &s.verdict, true);
+    printf("built %.1f s (cached: %s) for %s\n", s.build_ms / 1000.0, s.cached ? "yes" : "no",
+           req.arch);
     return true;
 }
 

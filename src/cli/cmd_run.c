@@ -140,6 +140,8 @@ bool cmd_run(struct cli *cli, int *code, struct error *err)
     config_run_options(cli->config, &options);
     options.task_path = cli->words[0];
     options.suite = flag_get(cli, "suite");
+    if (!read_job(cli, err))
+        return false;
     if (!file_exists(options.task_path)) {
         error_set(err, ERROR_USE, "there is no task file %s", options.task_path);
         return error_hint(err, "a task is a Python file with a Model and get_inputs(); see "

@@ -199,38 +199,6 @@ static bool read_jobs(const struct cli *cli, int *jobs, struct error *err)
     return true;
 }
 
-/* simt, cuda or cuda:NAME. */
-static bool read_needs(const struct cli *cli, struct job_needs *needs, struct error *err)
-{
-    const char *text = flag_get(cli, "require");
-
-    if (!text)
-        return true;
-    if (!strcmp(text, "simt") || !strcmp(text, "cuda")) {
-        needs->kind = text;
-    } else if (!strncmp(text, "cuda:", 5) && text[5]) {
-        needs->kind = "cuda";
-        needs->gpu = text + 5;
-    } else {
-        error_set(err, ERROR_USE, "--require: '%s' is not a device", text);
-        return error_hint(err, "simt, cuda, or cuda:NAME, as in `cutegen worker --gpu NAME`");
-    }
-    return true;
-}
-
-static bool read_priority(const struct cli *cli, int *priority, struct error *err)
-{
-    const char *text = flag_get(cli, "priority");
-    char *end;
-    long n = text ? strtol(text, &end, 10) : 0;
-
-    if (text && (!*text || *end || n < -1000 || n > 1000))
-        return error_set(err, ERROR_USE, "--priority: '%s' is not a number from -1000 to 1000",
-                         text);
-    *priority = (int)n;
-    return true;
-}
-
 bool cmd_suite(struct cli *cli, int *code, struct error *err)
 {
     struct suite_lines lines = {.progress = {.event = on_event},
@@ -240,6 +208,7 @@ bool cmd_suite(struct cli *cli, int *code, struct error *err)
         .source = cli->word_count ? cli->words[0] : NULL,
         .resume = flag_get(cli, "resume"),
         .workers = flag_get(cli, "workers"),
+        .builders = flag_get(cli, "builders"),
         .key_names = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", cli->settings.key_env}};
     struct error shown = {0};
     const char *name = NULL;
@@ -250,10 +219,16 @@ bool cmd_suite(struct cli *cli, int *code, struct error *err)
         error_set(err, ERROR_USE, "name a folder or a list of tasks, or --resume SUITE");
         return error_hint(err, "cutegen suite examples --jobs 2");
     }
-    if (!read_jobs(cli, &options.jobs, err) || !read_needs(cli, &options.needs, err) ||
-        !read_priority(cli, &options.priority, err))
+    if (options.builders && !options.workers) {
+        error_set(err, ERROR_USE, "--builders compile for workers, and there are none");
+        return error_hint(err, "name them: --workers local:2 --builders local:2");
+    }
+    if (!read_jobs(cli, &options.jobs, err) || !flags_needs(cli, &options.needs, err) ||
+        !flags_priority(cli, &options.priority, err))
         return false;
     options.flags = flags_for_runs(cli);
+    if (options.builders)
+        json_array_append_new(options.flags, json_string("--compile-on=queue"));
     ok = loop_suite(&cli->settings, &options, &lines.progress, cli->a, &name, err);
     json_decref(options.flags);
     /* Stopped, or short of something: what it has so far is worth showing all the same. */

@@ -2,10 +2,12 @@
 /* cmd_worker.c - `worker`, which does jobs of the store's queue, and `top`, which shows them. */
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/proc.h"
 #include "cli/cmd.h"
 #include "store/jobs.h"
 #include "store/store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,18 +23,20 @@ static void on_event(struct worker_progress *self, const struct worker_event *ev
 {
     static const char *const names[] = {"begin", "end", "return", "lost", "wait"};
     const struct cli *cli = ((struct worker_lines *)self)->cli;
-    char stamp[25];
+    char stamp[25], title[JOB_TITLE];
 
     if (cli->quiet)
         return;
     clock_stamp(clock_unix_ms(), stamp);
     if (cli->json)
-        print_json(json_pack("{s:s, s:s, s:o, s:i, s:o}", "event", names[ev->kind], "at", stamp,
-                             "suite", json_from_string(ev->job ? ev->job->suite : NULL), "number",
-                             ev->job ? ev->job->number : -1, "text", json_from_string(ev->text)));
+        print_json(json_pack("{s:s, s:s, s:o, s:i, s:o, s:o, s:I}", "event", names[ev->kind], "at",
+                             stamp, "suite", json_from_string(ev->job ? ev->job->suite : NULL),
+                             "number", ev->job && ev->job->suite ? ev->job->number : -1, "text",
+                             json_from_string(ev->text), "kind",
+                             json_from_string(ev->job ? job_kind_names[ev->job->kind] : NULL),
+                             "job", (json_int_t)(ev->job ? ev->job->id : 0)));
     else if (ev->job)
-        printf("%s  %-6s  task %d of %s  %s\n", stamp, names[ev->kind], ev->job->number,
-               ev->job->suite, ev->text);
+        printf("%s  %-6s  %s  %s\n", stamp, names[ev->kind], job_title(ev->job, title), ev->text);
     else
         printf("%s  %-6s  %s\n", stamp, names[ev->kind], ev->text);
     fflush(stdout);
@@ -51,16 +55,66 @@ static bool read_seconds(const struct cli *cli, const char *flag, int unset, int
     return true;
 }
 
+/* "NVIDIA H200" is H200 in --require and --gpu. */
+static const char *without_maker(const char *name)
+{
+    return !strncmp(name, "NVIDIA ", 7) ? name + 7 : name;
+}
+
+/* Name, memory and architecture of the GPU, as nvidia-smi tells them; what it does not tell stays
+ * unknown, and jobs that ask for it go to others. */
+static void ask_gpu(const struct cli *cli, struct job_needs *has)
+{
+    const char *device = cli->settings.device;
+    const char *argv[] = {
+        "nvidia-smi", "--query-gpu=memory.total,compute_cap,name", "--format=csv,noheader,nounits",
+        arena_printf(cli->a, "--id=%s", device[4] == ':' ? device + 5 : "0"), NULL};
+    struct proc_spec spec = {.argv = argv, .deadline_ms = 60 * 1000};
+    struct error ignored = {0};
+    struct proc_result r;
+    long mib, major, minor;
+    int at = 0;
+
+    if (!proc_run(&spec, cli->a, &r, &ignored) || r.end != PROC_EXITED || r.code != 0 ||
+        sscanf(r.out.data, "%ld, %ld.%ld, %n", &mib, &major, &minor, &at) != 3 || !at)
+        return;
+    has->memory_bytes = (int64_t)mib << 20;
+    has->arch = arena_printf(cli->a, "%ld%ld", major, minor);
+    has->gpu =
+        without_maker(arena_strndup(cli->a, r.out.data + at, strcspn(r.out.data + at, "\r\n")));
+}
+
 /* What jobs may ask of this machine; the judge finds out the rest. */
 static struct job_needs what_is_here(const struct cli *cli)
 {
-    const char *device = cli->settings.device;
+    const char *device = cli->settings.device, *gpu = flag_get(cli, "gpu");
     bool cuda = !strncmp(device, "cuda", 4) ||
                 (!strcmp(device, "auto") && access("/dev/nvidiactl", R_OK) == 0);
-    const char *gpu = flag_get(cli, "gpu");
+    struct job_needs has = {.kind = cuda ? "cuda" : "simt", .gpu = "", .memory_bytes = INT64_MAX};
 
-    return (struct job_needs){
-        .kind = cuda ? "cuda" : "simt", .gpu = gpu ? gpu : "", .memory_bytes = INT64_MAX};
+    if (cuda)
+        ask_gpu(cli, &has);
+    if (gpu)
+        has.gpu = gpu;
+    return has;
+}
+
+/* A GPU is for judging; who has none can compile for those who do. */
+static bool read_take(const struct cli *cli, bool cuda, int *takes, struct error *err)
+{
+    const char *text = flag_get(cli, "take");
+
+    *takes = cuda ? TAKE_JUDGE : TAKE_BOTH;
+    if (!text)
+        return true;
+    *takes = !strcmp(text, "judge")     ? TAKE_JUDGE
+             : !strcmp(text, "compile") ? TAKE_COMPILE
+             : !strcmp(text, "both")    ? TAKE_BOTH
+                                        : 0;
+    if (*takes)
+        return true;
+    error_set(err, ERROR_USE, "--take: '%s' is not a kind of work", text);
+    return error_hint(err, "judge (runs, verdicts, times), compile, or both");
 }
 
 bool cmd_worker(struct cli *cli, int *code, struct error *err)
@@ -71,16 +125,18 @@ bool cmd_worker(struct cli *cli, int *code, struct error *err)
         .suite = flag_get(cli, "suite"),
         .once = flag_get(cli, "once") != NULL,
         .tasks = flag_get(cli, "tasks") ? flag_get(cli, "tasks") : ".",
+        .own_flags = flags_said(cli),
         .key_names = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", cli->settings.key_env}};
     int ended = 0;
 
     (void)code;
-    if (!read_seconds(cli, "idle-exit", -1, &options.idle_exit_s, err) ||
+    if (!read_take(cli, !strcmp(options.has.kind, "cuda"), &options.takes, err) ||
+        !read_seconds(cli, "idle-exit", -1, &options.idle_exit_s, err) ||
         !read_seconds(cli, "lease", 0, &options.lease_s, err) ||
         !loop_worker(&cli->settings, &options, &lines.progress, cli->a, &ended, err))
         return false;
     if (!cli->quiet && !cli->json)
-        printf("%d task%s done\n", ended, ended == 1 ? "" : "s");
+        printf("%d job%s done\n", ended, ended == 1 ? "" : "s");
     return true;
 }
 
@@ -88,11 +144,11 @@ bool cmd_worker(struct cli *cli, int *code, struct error *err)
 
 static json_t *worker_json(const struct worker_info *w)
 {
-    return json_pack("{s:I, s:s, s:i, s:s, s:s, s:o, s:o, s:I, s:I, s:I}", "id", (json_int_t)w->id,
-                     "host", w->host, "pid", w->pid, "kind", w->kind, "gpu", w->gpu, "suite",
-                     json_from_string(w->suite), "task", json_from_string(w->task), "seen_ms",
-                     (json_int_t)w->seen_ms, "busy_ms", (json_int_t)w->busy_ms, "jobs",
-                     (json_int_t)w->jobs);
+    return json_pack("{s:I, s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I}", "id",
+                     (json_int_t)w->id, "host", w->host, "pid", w->pid, "kind", w->kind, "gpu",
+                     w->gpu, "job", json_from_string(w->job), "suite", json_from_string(w->suite),
+                     "task", json_from_string(w->task), "seen_ms", (json_int_t)w->seen_ms,
+                     "busy_ms", (json_int_t)w->busy_ms, "jobs", (json_int_t)w->jobs);
 }
 
 static void print_top_json(const struct job_counts *c, const struct job_rates *r,
@@ -125,7 +181,7 @@ static void print_devices(const struct worker_info *list, size_t n)
                 continue;
             first = first == n ? j : first;
             all++;
-            busy += list[j].task != NULL;
+            busy += list[j].job != NULL;
         }
         if (first == i)
             printf("  %-4s %-20.20s %5zu, %zu of them busy\n", list[i].kind, list[i].gpu, all,
@@ -167,13 +223,14 @@ static void print_top(const struct job_counts *c, const struct job_rates *r,
         const struct worker_info *w = &list[i];
         const char *slash = w->task ? strrchr(w->task, '/') : NULL;
 
-        printf("  %-20.20s %7d  %-4s %-8.8s %5lld done  %.60s", shown(w->host, a), w->pid,
+        printf("  %-20.20s %7d  %-4s %-8.8s %5lld done  %.8s %.60s", shown(w->host, a), w->pid,
                shown(w->kind, a), shown(w->gpu, a), (long long)w->jobs,
+               w->job ? shown(w->job, a) : "waiting",
                shown(slash     ? slash + 1
                      : w->task ? w->task
-                               : "waiting",
+                               : "",
                      a));
-        if (w->task)
+        if (w->job)
             printf("  %lld s", (long long)w->busy_ms / 1000);
         printf("\n");
     }

@@ -83,6 +83,7 @@ const struct config_key config_keys[] = {
     {"task-network", GROUP_DEVICE, NULL, "no", "a task may connect to the Internet"},
     {"server", GROUP_TOOLS, NULL, "yes", "keep builders and oracles warm in a background server"},
     {"server-idle", GROUP_TOOLS, "SECONDS", "600", "the server ends after so long without work"},
+    {"compile-on", GROUP_TOOLS, "here|queue", "here", "who compiles kernels: this machine, or workers that take compile jobs (docs/cluster.md)"},
     {"python", GROUP_TOOLS, "PATH", "", "Python with PyTorch; found if not set"},
     {"cc", GROUP_TOOLS, "PATH", "", "C compiler; found if not set"},
     {"cuda", GROUP_TOOLS, "DIR", "", "CUDA toolkit; found if not set"},
@@ -221,6 +222,13 @@ static const char *resolve_path(struct config *c, const char *value, const char 
     if (!slash || value[0] == '/' || !*value || !strchr(value, '/'))
         return value;
     return path_join(c->a, arena_strndup(c->a, file, (size_t)(slash - file)), value);
+}
+
+bool config_takes_value(const char *key)
+{
+    int i = key_index(key);
+
+    return i >= 0 && config_keys[i].value;
 }
 
 const char *config_was(const char *key)
@@ -448,6 +456,7 @@ void config_settings(const struct config *c, struct settings *out)
         .order = config_get(c, "order"),
         .ahead = strcmp(config_get(c, "ahead"), "auto") ? get_int(c, "ahead") : -1,
         .compile = config_get(c, "compile"),
+        .compile_on_queue = !strcmp(config_get(c, "compile-on"), "queue"),
         .target_cuda = !strcmp(config_get(c, "target"), "cuda"),
         .server = !strcmp(config_get(c, "server"), "yes"),
         .server_idle_s = get_int(c, "server-idle"),

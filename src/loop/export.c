@@ -100,50 +100,6 @@ static json_t *export_record(const struct run_history *h, const struct attempt_r
     return j;
 }
 
-/* ---- judging first ---------------------------------------------------------------- */
-
-/* The task as the run had it: its file, or a copy where that has changed since. */
-static bool task_file(const struct run_history *h, const char *dir, struct arena *a,
-                      const char **path, struct error *err)
-{
-    struct error ignored = {0};
-    struct text now;
-
-    *path = h->task.path;
-    if (file_read(h->task.path, h->task.source.len + 1, a, &now, &ignored) &&
-        text_equal(now, h->task.source))
-        return true;
-    *path = path_join(a, dir, arena_printf(a, "%s.py", h->task.name));
-    return file_write(*path, h->task.source, err);
-}
-
-static bool judge_first(const struct settings *settings, const struct run_history *h,
-                        const struct attempt_record *best, struct progress *progress,
-                        struct arena *a, const char **id, struct error *err)
-{
-    struct eval_summary *eval = arena_alloc(a, sizeof(*eval));
-    const char *task, *kernel;
-    struct error ignored = {0};
-    char *dir = NULL;
-    bool ok;
-
-    if (!dir_temp("cutegen-export", a, &dir, err))
-        return false;
-    kernel = path_join(a, dir, arena_printf(a, "%s.cu", h->task.name));
-    ok = file_write(kernel, best->candidate.source, err) && task_file(h, dir, a, &task, err) &&
-         loop_eval(settings, task, kernel, progress, a, eval, err);
-    dir_remove(dir, &ignored);
-    if (!ok)
-        return error_add(err, "judging %s before its export", h->info.id);
-    if (eval->verdict.kind != VERDICT_PASS) {
-        error_set(err, ERROR_JUDGED, "not exported: on %s its kernel is '%s': %s",
-                  eval->device.name, verdict_names[eval->verdict.kind], eval->verdict.summary);
-        return error_hint(err, "see why: cutegen show %s", eval->run_id);
-    }
-    *id = eval->run_id;
-    return true;
-}
-
 /* ---- what the store has -------------------------------------------------------------- */
 
 static bool stored_code(struct store *store, const char *id, const char *hash, struct arena *a,
@@ -430,17 +386,17 @@ static bool export_run(const struct settings *settings, const char *run_name, co
 static bool judge_run(const struct settings *settings, struct progress *progress, struct arena *a,
                       const char **name, struct error *err)
 {
-    struct settings own = *settings;
-    struct chosen c = {0};
-    struct store *store = NULL;
-    bool ok = store_open(settings->runs_dir, settings->store_url, STORE_READ, &store, err) &&
-              choose(store, *name, a, &c, err);
+    struct eval_summary *eval = arena_alloc(a, sizeof(*eval));
 
-    store_close(store); /* the judgement writes it */
-    own.backward = own.backward || json_bool_or(c.h.task.description, "backward", false);
-    ok = ok && judge_first(&own, &c.h, c.best, progress, a, name, err);
-    run_history_release(&c.h);
-    return ok;
+    if (!loop_eval_run(settings, *name, progress, a, eval, err))
+        return error_add(err, "judging %s before its export", *name);
+    if (eval->verdict.kind != VERDICT_PASS) {
+        error_set(err, ERROR_JUDGED, "not exported: on %s its kernel is '%s': %s",
+                  eval->device.name, verdict_names[eval->verdict.kind], eval->verdict.summary);
+        return error_hint(err, "see why: cutegen show %s", eval->run_id);
+    }
+    *name = eval->run_id;
+    return true;
 }
 
 bool loop_export(const struct settings *settings, const char *run_name,

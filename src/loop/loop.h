@@ -116,6 +116,7 @@ struct suite_options {
     const char *resume;       /* name of a suite; NULL: a new one */
     int jobs;                 /* runs at a time */
     const char *workers;      /* "local:N", "slurm:N,...", "none"; NULL: no queue, runs here */
+    const char *builders;     /* likewise: who compiles for them; NULL: they do */
     struct job_needs needs;   /* of a worker that takes its tasks */
     int priority;             /* before others in the queue: higher */
     json_t *flags;            /* list of words that every `cutegen run` gets */
@@ -145,11 +146,13 @@ bool loop_suite(const struct settings *settings, const struct suite_options *opt
 
 struct worker_options {
     struct job_needs has;
-    const char *suite; /* only tasks of that one; NULL: all */
-    bool once;         /* one job, then end */
-    const char *tasks; /* only tasks in that folder; "/": anywhere */
-    int idle_exit_s;   /* end after so long without one; < 0: never */
-    int lease_s;       /* others take its job after so long without a sign of life; 0: a minute */
+    int takes;                    /* enum job_take */
+    const char *const *own_flags; /* that its runs get, too; NULL-terminated; may be NULL */
+    const char *suite;            /* only tasks of that one; NULL: all */
+    bool once;                    /* one job, then end */
+    const char *tasks;            /* only tasks in that folder; "/": anywhere */
+    int idle_exit_s;              /* end after so long without one; < 0: never */
+    int lease_s; /* others take its job after so long without a sign of life; 0: a minute */
     const char *key_names[4];
 };
 
@@ -170,6 +173,9 @@ struct worker_event {
 struct worker_progress {
     void (*event)(struct worker_progress *self, const struct worker_event *ev);
 };
+
+/* A flag that a worker takes from the queue (work.c); the others are its own. */
+bool worker_flag_allowed(const char *flag);
 
 /* Until it is interrupted, idle too long, or one job is done; *ended: how many tasks did. */
 bool loop_worker(const struct settings *settings, const struct worker_options *options,
@@ -192,6 +198,23 @@ struct eval_summary {
 bool loop_eval(const struct settings *settings, const char *task_path, const char *kernel_path,
                struct progress *progress, struct arena *a, struct eval_summary *out,
                struct error *err);
+
+/* The same of the best kernel of a run (again.c). */
+bool loop_eval_run(const struct settings *settings, const char *run, struct progress *progress,
+                   struct arena *a, struct eval_summary *out, struct error *err);
+
+/* Device code for an architecture into the caches, this machine's and the store's (once.c). */
+struct compile_request {
+    const char *file, *arch;
+    const char *const *kernels; /* instantiations, NULL-terminated: "gemm<128, 128>" */
+};
+struct compile_summary {
+    struct verdict verdict;
+    int build_ms;
+    bool cached;
+};
+bool loop_compile(const struct settings *settings, const struct compile_request *req,
+                  struct arena *a, struct compile_summary *out, struct error *err);
 
 /* Writes the exported files of a run's best kernel (export.c). */
 struct export_options {

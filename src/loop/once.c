@@ -13,6 +13,7 @@
 #include "loop/candidate.h"
 #include "loop/state.h"
 #include "stage/stage.h"
+#include "store/queue.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -65,14 +66,58 @@ static bool eval_accept(const struct settings *settings, struct stage *st, struc
     return true;
 }
 
+/* A run of its own; or of a job, which may have begun it before. */
+static bool open_run(const struct settings *settings, struct store *store,
+                     const struct run_spec *spec, struct arena *a, struct run **run,
+                     struct error *err)
+{
+    struct queue_entry job;
+
+    if (!settings->job)
+        return run_create(store, spec, run, err);
+    if (!queue_read(store, settings->job, a, &job, err))
+        return false;
+    return *job.run ? run_take(store, job.run, run, err) && run_start_over(*run, err)
+                    : run_create(store, spec, run, err);
+}
+
+/* Every column of one sitting; the later figures stand. */
+static bool eval_columns(struct stage *st, struct run *run, const struct candidate *cand,
+                         struct arena *a, struct eval_summary *out, struct error *err)
+{
+    struct measurement m;
+
+    if (!stage_all_baselines(st, &out->task))
+        return true; /* simt: there are none */
+    if (!stage_measure(st, &out->task, &out->build, &out->test, a, &m, err))
+        return false;
+    if (m.verdict.kind != VERDICT_PASS)
+        return true;
+    out->measurement = m;
+    return run_measured_again(run, cand->attempt, &m, err);
+}
+
+static json_t *eval_options(const struct settings *s)
+{
+    json_t *options = json_pack("{ss}", "kind", "eval"), *set = json_array();
+
+    for (size_t i = 0; s->set && s->set[i]; i++)
+        json_array_append_new(set, json_from_string(s->set[i]));
+    json_object_set_new(options, "set", set);
+    json_object_set_new(options, "baseline", json_string(s->baseline ? s->baseline : "defaults"));
+    json_object_set_new(options, "target_cuda", json_boolean(s->target_cuda));
+    return options;
+}
+
 static bool eval_stored(const struct settings *settings, struct stage *st, struct store *store,
                         const struct candidate *cand, struct progress *progress, struct arena *a,
                         struct eval_summary *out, struct error *err)
 {
-    json_t *options = json_pack("{ss}", "kind", "eval"), *environment = stage_environment(st);
+    json_t *options = eval_options(settings), *environment = stage_environment(st);
     struct run_spec spec = {.task = &out->task,
                             .device = &out->device,
                             .model = "eval",
+                            .job = settings->job,
                             .options = options,
                             .environment = environment};
     struct attempt_outcome outcome = {.step = STEP_BUILD};
@@ -82,7 +127,7 @@ static bool eval_stored(const struct settings *settings, struct stage *st, struc
     struct run *run = NULL;
     bool ok = false;
 
-    if (!run_create(store, &spec, &run, err) ||
+    if (!open_run(settings, store, &spec, a, &run, err) ||
         !run_attempt_begin(run, cand, STAGE_SYNTHESIZE, 0, err) ||
         !judge_candidate(&judging, cand, a, &judged, err))
         goto done;
@@ -96,6 +141,11 @@ static bool eval_stored(const struct settings *settings, struct stage *st, struc
     if (settings->accept && outcome.kept && !cand->foreign) {
         tell(&teller, "accept", cand);
         if (!eval_accept(settings, st, run, cand, a, out, err))
+            goto done;
+    }
+    if (settings->all_baselines && outcome.kept && !cand->foreign && !out->shape_count) {
+        tell(&teller, "measure", cand);
+        if (!eval_columns(st, run, cand, a, out, err))
             goto done;
     }
     if (settings->profile && outcome.kept && !cand->foreign) {
@@ -224,6 +274,52 @@ bool loop_eval(const struct settings *given, const char *task_path, const char *
 done:
     stage_close(st);
     store_close(store);
+    return ok;
+}
+
+/* ---- compile -------------------------------------------------------------- */
+
+/* What NVRTC takes for an architecture, and nothing that only looks like it. */
+static bool is_arch(const char *text)
+{
+    const char *p = !strncmp(text, "sm_", 3)        ? text + 3
+                    : !strncmp(text, "compute_", 8) ? text + 8
+                                                    : "";
+    size_t digits = strspn(p, "0123456789");
+
+    return digits >= 2 && digits <= 3 &&
+           (!p[digits] || (strchr("af", p[digits]) && !p[digits + 1]));
+}
+
+bool loop_compile(const struct settings *settings, const struct compile_request *req,
+                  struct arena *a, struct compile_summary *out, struct error *err)
+{
+    struct settings own = *settings;
+    struct build_result build = {0};
+    json_t *names = json_array();
+    struct store *store = NULL;
+    struct stage *st = NULL;
+    struct text source;
+    bool ok;
+
+    if (!is_arch(req->arch)) {
+        json_decref(names);
+        error_set(err, ERROR_USE, "'%s' is not an architecture", req->arch);
+        return error_hint(err, "for instance --arch sm_90a");
+    }
+    for (size_t i = 0; req->kernels[i]; i++)
+        json_array_append_new(names, json_from_string(req->kernels[i]));
+    own.model = "builtin"; /* nobody is asked */
+    ok = file_read(req->file, MAX_KERNEL_BYTES, a, &source, err) &&
+         store_open(own.runs_dir, own.store_url, STORE_WRITE, &store, err);
+    if (ok)
+        own.kernels = store_kernels(store, COMPILED_FOR_QUEUE, a);
+    ok = ok && stage_open(&own, &st, err) &&
+         stage_compile(st, without_mark(source), req->arch, names, a, &build, err);
+    *out = (struct compile_summary){build.verdict, build.build_ms, build.cached};
+    stage_close(st);
+    store_close(store);
+    json_decref(names);
     return ok;
 }
 

@@ -50,6 +50,7 @@ static bool run_begin(struct loop *l, struct store *store, const struct settings
                             .device = stage_device(l->st),
                             .model = l->opt.given ? "tune" : settings->model,
                             .suite = l->opt.suite,
+                            .job = settings->job,
                             .options = options,
                             .environment = environment};
     bool ok;
@@ -234,11 +235,12 @@ static bool check_target(const struct settings *s, const struct run_options *o, 
 bool loop_share_kernels(struct settings *set, struct store **store, struct arena *a,
                         struct error *err)
 {
-    if (!set->store_url || !*set->store_url)
+    if ((!set->store_url || !*set->store_url) && !set->compile_on_queue)
         return true;
     if (!*store && !store_open(set->runs_dir, set->store_url, STORE_WRITE, store, err))
         return false;
-    set->kernels = store_kernels(*store, a);
+    set->kernels =
+        store_kernels(*store, set->compile_on_queue ? COMPILED_BY_QUEUE : COMPILED_HERE, a);
     return true;
 }
 

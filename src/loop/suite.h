@@ -9,11 +9,31 @@
 /* The text of the last {"error": ...} line among a command's lines of JSON, or NULL. */
 const char *suite_error_line(struct text out, struct arena *a);
 
-/* A flag that a worker takes from the queue (worker.c). */
-bool worker_flag_allowed(const char *flag);
 /* A suite's or run's name, a task's path, that it takes from there. */
 bool worker_name_allowed(const char *name);
 bool worker_path_allowed(const char *path);
+
+/* What a job becomes here (work.c). */
+enum { MOST_FLAGS = 140 };
+struct work_place {
+    const struct settings *settings;
+    struct store *store;
+    const char *program;
+    const char *folder;           /* whose tasks it takes; absolute, no links */
+    const char *const *own_flags; /* of this worker, NULL-terminated; may be NULL */
+};
+struct work {
+    const char *const *words;
+    const char *problem; /* what is not allowed; NULL: nothing */
+    const char *run;     /* that there was before; "": none */
+    char *dir;           /* of files for the process */
+};
+bool work_prepare(const struct work_place *p, const struct job *job, struct arena *a,
+                  struct work *out, struct error *err);
+void work_release(struct work *w); /* also after errors */
+/* JSON, from what the store has of the job by now; *done: its run has ended well. */
+bool work_result(struct store *s, const struct job *job, struct arena *a, const char **result,
+                 bool *done, struct error *err);
 
 /* Has the suite's tasks done by workers (workers.c). `ended` is called for each that ends. */
 struct suite_watch {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker.c - a worker: claims tasks of suites from the store's queue and runs them here.
+ * worker.c - a worker: claims jobs from the store's queue and does them here.
  *
- * Each task is a `cutegen run` (or `resume`) in a process of its own, as in suite.c. The worker
+ * Each is a command of ours in a process of its own (work.c), as in suite.c. The worker
  * only holds the lease: it renews it while the process runs, and stops the process when the lease
  * is lost. Everything else is in the store through the run.
  *
@@ -14,8 +14,6 @@
  * 3. Asked to end (SIGTERM), it lets its process finish the attempt under way (a model call that is
  *    paid for is not thrown away) for GRACE_MS, then stops it, gives the lease back and does not
  *    count the try.
- * 4. What comes from the queue is checked before it becomes a word of a command: a name is a name,
- *    a path is absolute, a flag is one word of a list.
  */
 #include "base/clock.h"
 #include "base/fs.h"
@@ -25,26 +23,21 @@
 #include "loop/loop.h"
 #include "loop/suite.h"
 #include "stage/stage.h"
-#include "store/jobs.h"
+#include "store/queue.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
     OUTPUT_BYTES = 4 << 20,
-    MAX_WORDS = 160,
     WAIT_MS = 2000,      /* between two looks at an empty queue */
     RECONNECT_MS = 1000, /* and growing */
     RECONNECT_MAX_MS = 15000,
     DRIVEN_MS = 5000,     /* somebody still drives the run: its lease ran out before it did */
     BROKEN_MS = 2000,     /* times the number of tries */
     GRACE_MS = 45 * 1000, /* Slurm asks a minute before it kills (workers.c) */
-    NAME_BYTES = 200,
-    FLAG_BYTES = 1000,
 };
 
 struct work_here {
@@ -63,156 +56,6 @@ struct work_here {
     int ended;
     bool told_elsewhere; /* that tasks of other folders wait */
 };
-
-/* ---- what a job may say ------------------------------------------------------ */
-
-/* Flags that say how hard to try and how to judge. Everything that names a program, a file, a key
- * or an address is missing here. */
-static const char *const allowed[] = {
-    "depth",        "repairs",        "patience",      "profile-from",   "width",
-    "seed",         "fresh",          "advance",       "search",         "beam",
-    "restarts",     "parallel-calls", "floor-stop",    "memory",         "example",
-    "simt-as",      "target",         "simt-arch",     "check",          "draws",
-    "accept",       "scale",          "set",           "shapes",         "backward",
-    "allow-tf32",   "effort",         "temperature",   "max-tokens",     "build-deadline",
-    "run-deadline", "task-deadline",  "call-deadline", "stall",          "look",
-    "budget-usd",   "budget-tokens",  "budget-calls",  "budget-minutes", "baseline",
-    "compile",
-};
-
-/* A model is asked with this worker's key; one that is a command would run here. */
-static bool model_allowed(const char *value)
-{
-    static const char *const providers[] = {"builtin", "openai:", "responses:", "anthropic:"};
-
-    for (size_t i = 0; i < ARRAY_LEN(providers); i++)
-        if (!strncmp(value, providers[i], strlen(providers[i])))
-            return true;
-    return false;
-}
-
-bool worker_flag_allowed(const char *flag)
-{
-    const char *name = flag, *equals = strchr(flag, '=');
-    size_t len;
-
-    if (strncmp(name, "--", 2) != 0)
-        return false;
-    name += 2;
-    if (!equals && !strncmp(name, "no-", 3))
-        name += 3;
-    len = equals ? (size_t)(equals - name) : strlen(name);
-    if (equals && len == 5 && !strncmp(name, "model", 5))
-        return model_allowed(equals + 1);
-    for (size_t i = 0; i < ARRAY_LEN(allowed); i++)
-        if (strlen(allowed[i]) == len && !strncmp(allowed[i], name, len))
-            return true;
-    return false;
-}
-
-/* Names of runs and suites are folders here and words of commands. */
-bool worker_name_allowed(const char *name)
-{
-    size_t len = strlen(name);
-
-    return len > 0 && len <= NAME_BYTES && isalnum((unsigned char)name[0]) &&
-           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == len;
-}
-
-static bool is_printable(const char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 127)
-            return false;
-    return true;
-}
-
-/* A task is a Python file. Who put it there is not asked: its code runs confined, as every task. */
-bool worker_path_allowed(const char *path)
-{
-    size_t len = strlen(path);
-
-    return path[0] == '/' && len > 4 && len < PATH_MAX && !strcmp(path + len - 3, ".py") &&
-           is_printable(path);
-}
-
-/* Wherever links lead. A file that is not there is the run's to refuse. */
-static bool lies_in(const char *path, const char *folder)
-{
-    char *file = realpath(path, NULL), *dir = realpath(folder, NULL);
-    size_t len = dir ? strlen(dir) : 0;
-    bool in = !file || (dir && (len == 1 || (!strncmp(file, dir, len) && file[len] == '/')));
-
-    free(file);
-    free(dir);
-    return in;
-}
-
-static const char *refused(struct arena *a, const char *what, const char *text)
-{
-    char shown[64];
-    size_t n = 0;
-
-    for (; text[n] && n < sizeof(shown) - 1; n++)
-        shown[n] = text[n] < ' ' || text[n] == 127 ? '?' : text[n];
-    shown[n] = '\0';
-    return arena_printf(a, "a worker takes no such %s from the queue: %s", what, shown);
-}
-
-/* What is wrong with a job; NULL: nothing. */
-static const char *job_problem(const struct work_here *w, const struct suite_record *suite,
-                               const struct suite_task *t, struct arena *a)
-{
-    if (!worker_name_allowed(suite->name))
-        return refused(a, "suite", suite->name);
-    if (!worker_path_allowed(t->path))
-        return refused(a, "path", t->path);
-    if (!lies_in(t->path, w->folder)) /* a link that leads out of it */
-        return arena_printf(a, "%s; it serves %s", refused(a, "path", t->path), w->folder);
-    if (t->run && !worker_name_allowed(t->run))
-        return refused(a, "run", t->run);
-    for (size_t i = 0; suite->flags[i]; i++) {
-        const char *flag = suite->flags[i];
-
-        if (i >= MAX_WORDS - 16)
-            return "a worker takes no so many flags from the queue";
-        if (strlen(flag) > FLAG_BYTES || !is_printable(flag))
-            return refused(a, "flag", flag);
-        if (!worker_flag_allowed(flag))
-            return arena_printf(a, "%s; set it where the worker is started",
-                                refused(a, "flag", flag));
-    }
-    return NULL;
-}
-
-/* The words of the process; NULL: `problem` says what is not allowed. */
-static const char *const *job_words(struct work_here *w, const struct suite_record *suite,
-                                    const struct suite_task *t, struct arena *a,
-                                    const char **problem)
-{
-    const char **words = arena_array(a, MAX_WORDS, sizeof(*words));
-    size_t n = 0;
-
-    *problem = job_problem(w, suite, t, a);
-    if (*problem)
-        return NULL;
-    words[n++] = w->program;
-    words[n++] = t->run ? "resume" : "run";
-    words[n++] = t->run ? t->run : t->path;
-    words[n++] = "--json";
-    words[n++] = "--suite";
-    words[n++] = suite->name;
-    for (size_t i = 0; suite->flags[i]; i++)
-        words[n++] = suite->flags[i];
-    words[n++] = "--device";
-    words[n++] = w->settings->device;
-    words[n++] = "--runs";
-    words[n++] = store_dir(w->store);
-    words[n++] = "--store";
-    words[n++] = w->settings->store_url;
-    words[n] = NULL;
-    return words;
-}
 
 /* ---- the store, again and again ------------------------------------------------ */
 
@@ -321,43 +164,68 @@ static void say_back(struct work_here *w, bool counts, int after_ms, const char 
     tell(w, WORKER_RETURNS, problem ? problem : "");
 }
 
-static bool read_task(struct work_here *w, struct arena *a, struct suite_record *suite,
-                      struct error *err)
+/* The run that the job has now; "": none. */
+static bool run_now(struct work_here *w, struct arena *a, const char **run, struct error *err)
 {
-    return suite_read_task(w->store, w->job->suite, w->job->number, a, suite, err);
+    struct suite_record suite;
+    struct queue_entry entry;
+
+    *run = "";
+    if (!w->job->suite) {
+        if (!queue_read(w->store, w->job->id, a, &entry, err))
+            return false;
+        *run = entry.run;
+        return true;
+    }
+    if (!suite_read_task(w->store, w->job->suite, w->job->number, a, &suite, err))
+        return false;
+    if (suite.tasks[0].run)
+        *run = suite.tasks[0].run;
+    return true;
 }
 
 /* Somebody whose lease ran out was still at it: began the run meanwhile, or drives it. */
-static bool somebody_else_has_it(struct work_here *w, const struct suite_task *before,
-                                 struct arena *a)
+static bool somebody_else_has_it(struct work_here *w, const char *before, struct arena *a)
 {
-    struct suite_record suite;
     struct error ignored = {0};
+    const char *run;
 
-    if (!w->store || !read_task(w, a, &suite, &ignored))
+    if (!w->store || !run_now(w, a, &run, &ignored))
         return true; /* look again later */
-    const char *run = suite.tasks[0].run;
-    return run &&
-           (!before->run || strcmp(run, before->run) != 0 || store_run_driven(w->store, run));
+    return *run && (strcmp(run, before) != 0 || store_run_driven(w->store, run));
 }
 
 /* A process that was killed may have left a reply that is paid for (store/call.c), in a folder that
  * only this machine has: into the store with it before another machine goes on. */
 static void save_replies(struct work_here *w, struct arena *a)
 {
-    struct suite_record suite;
     struct error ignored = {0};
     struct run *run = NULL;
+    const char *id;
     int count = 0;
 
-    if (!w->store || !read_task(w, a, &suite, &ignored) || !suite.tasks[0].run)
+    if (w->job->kind != JOB_RUN || !w->store || !run_now(w, a, &id, &ignored) || !*id)
         return;
-    if (run_take(w->store, suite.tasks[0].run, &run, &ignored))
+    if (run_take(w->store, id, &run, &ignored))
         run_calls_settle(run, &count, &ignored);
     run_release(run);
 }
 
-static void judge_end(struct work_here *w, const struct suite_task *t, const struct proc_result *r,
+/* With what the store has of it: state and result change together. */
+static void say_done(struct work_here *w, struct job_end *end, struct arena *a)
+{
+    struct error err = {0};
+    bool done;
+
+    while (w->store && !work_result(w->store, w->job, a, &end->result, &done, &err)) {
+        if (!connect_again(w, &err))
+            return;
+        err = (struct error){0};
+    }
+    say_end(w, end);
+}
+
+static void judge_end(struct work_here *w, const char *run, const struct proc_result *r,
                       struct arena *a)
 {
     const char *said = suite_error_line(r->out, a);
@@ -371,42 +239,55 @@ static void judge_end(struct work_here *w, const struct suite_task *t, const str
         say_back(w, false, 0, "");
     } else if (r->end != PROC_EXITED || r->code == 3 || r->code == 130) {
         say_back(w, true, BROKEN_MS * w->job->tries, said ? said : proc_end_text(r, a));
-    } else if (r->code == 2 && somebody_else_has_it(w, t, a)) {
+    } else if (r->code == 2 && somebody_else_has_it(w, run, a)) {
         say_back(w, false, DRIVEN_MS, said);
     } else {
         end.ended = r->code != 4; /* a spent budget: until somebody asks again */
         end.problem = r->code >= 2 && said ? said : "";
-        say_end(w, &end);
+        say_done(w, &end, a);
     }
+}
+
+/* Whoever had it before may have come to its end and not said so. */
+static bool done_before(struct work_here *w, struct arena *a)
+{
+    struct error ignored = {0};
+    const char *result;
+    bool done = false;
+
+    if (w->job->suite || w->job->tries < 2 ||
+        !work_result(w->store, w->job, a, &result, &done, &ignored) || !done)
+        return false;
+    say_end(w, &(struct job_end){.ended = true, .result = result});
+    return true;
 }
 
 static void do_job(struct work_here *w, struct arena *a)
 {
-    struct suite_record suite;
+    struct work_place place = {w->settings, w->store, w->program, w->folder, w->options->own_flags};
     struct proc_result result;
     struct error err = {0};
-    const char *problem = NULL;
+    struct work work = {0};
 
     w->lost = false;
     w->beat_at_ms = clock_ms() + beat_ms(w);
     tell(w, WORKER_BEGINS, "");
-    if (!read_task(w, a, &suite, &err)) {
-        say_back(w, true, BROKEN_MS, err.text);
+    if (done_before(w, a))
         return;
-    }
-    const struct suite_task *t = &suite.tasks[0];
-    struct proc_spec spec = {.argv = job_words(w, &suite, t, a, &problem),
+    bool ok = work_prepare(&place, w->job, a, &work, &err);
+    struct proc_spec spec = {.argv = work.words,
                              .env = w->env,
                              .output_limit = OUTPUT_BYTES,
                              .stop = stop_now,
                              .ask = ask_now,
                              .stop_ctx = w};
-    if (!spec.argv)
-        say_end(w, &(struct job_end){.ended = true, .problem = problem});
-    else if (!proc_run(&spec, a, &result, &err))
+    if (ok && work.problem)
+        say_end(w, &(struct job_end){.ended = true, .problem = work.problem});
+    else if (!ok || !proc_run(&spec, a, &result, &err))
         say_back(w, true, BROKEN_MS, err.text);
     else
-        judge_end(w, t, &result, a);
+        judge_end(w, work.run, &result, a);
+    work_release(&work);
 }
 
 /* ---- the whole ------------------------------------------------------------------ */
@@ -501,8 +382,10 @@ bool loop_worker(const struct settings *settings, const struct worker_options *o
     if (!program)
         return error_set(err, ERROR_MACHINE, "cannot find our own program: %s", strerror(errno));
     w.program = program;
-    w.worker = (struct queue_worker){
-        .has = options->has, .suite = options->suite, .lease_ms = options->lease_s * 1000};
+    w.worker = (struct queue_worker){.has = options->has,
+                                     .takes = options->takes,
+                                     .suite = options->suite,
+                                     .lease_ms = options->lease_s * 1000};
     w.idle_since_ms = clock_ms();
     pass_keys(&w, a);
     bool ok = set_folder(&w, a, err) &&

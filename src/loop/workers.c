@@ -27,11 +27,13 @@ enum {
     LOOK_MS = 1000,
     SLURM_LOOK_MS = 10 * 1000,
     SLURM_IDLE_S = 60,
+    BUILDER_IDLE_S = 3600,  /* while models think, nothing is to be compiled */
     GOODBYE_MS = 60 * 1000, /* a worker lets its process finish and gives the lease back */
     SCRIPT_BYTES = 1 << 16,
 };
 
 struct launcher {
+    bool builds; /* its workers compile for the others */
     const struct suite_watch *watch;
     struct arena *a;
     enum { LAUNCH_NONE, LAUNCH_LOCAL, LAUNCH_SLURM } kind;
@@ -44,10 +46,10 @@ struct launcher {
 
 /* ---- what was asked for --------------------------------------------------------- */
 
-static bool refuse_workers(const char *text, struct error *err)
+static bool refuse_workers(const struct launcher *l, const char *text, struct error *err)
 {
-    error_set(err, ERROR_USE, "--workers: '%s' is not local:N, slurm:N[,OPTION=VALUE...] or none",
-              text);
+    error_set(err, ERROR_USE, "--%s: '%s' is not local:N, slurm:N[,OPTION=VALUE...] or none",
+              l->builds ? "builders" : "workers", text);
     return error_hint(err, "for instance --workers local:2, or "
                            "--workers slurm:8,partition=gpu,gres=gpu:1,time=60");
 }
@@ -61,7 +63,7 @@ static bool read_launcher(const char *text, struct launcher *l, struct error *er
     if (!strcmp(text, "none"))
         return true;
     if (!colon)
-        return refuse_workers(text, err);
+        return refuse_workers(l, text, err);
     l->kind = !strncmp(text, "local:", 6)   ? LAUNCH_LOCAL
               : !strncmp(text, "slurm:", 6) ? LAUNCH_SLURM
                                             : LAUNCH_NONE;
@@ -69,7 +71,7 @@ static bool read_launcher(const char *text, struct launcher *l, struct error *er
     n = strtol(colon + 1, &end, 10);
     if (l->kind == LAUNCH_NONE || end == colon + 1 || n < 1 || n > most ||
         (*end && (*end != ',' || l->kind != LAUNCH_SLURM)))
-        return refuse_workers(text, err);
+        return refuse_workers(l, text, err);
     l->count = (int)n;
     l->slurm_options = *end ? end + 1 : "";
     return true;
@@ -112,13 +114,17 @@ static const char *const *worker_words(const struct launcher *l, int idle_exit_s
     words[n++] = "--quiet";
     words[n++] = "--suite";
     words[n++] = watch->name;
+    if (l->builds || watch->options->builders) {
+        words[n++] = "--take";
+        words[n++] = l->builds ? "compile" : "judge";
+    }
     if (idle_exit_s >= 0) {
         words[n++] = "--idle-exit";
         words[n++] = arena_printf(l->a, "%d", idle_exit_s);
     }
     json_array_foreach(watch->options->flags, i, flag)
     {
-        if (!worker_flag_allowed(json_string_value(flag)) && n < MAX_WORDS - 7)
+        if (!worker_flag_allowed(json_string_value(flag)) && n < MAX_WORDS - 9)
             words[n++] = json_string_value(flag);
     }
     words[n++] = "--tasks";
@@ -189,7 +195,7 @@ static void put_quoted(struct buf *b, const char *word)
 
 static const char *batch_script(struct launcher *l)
 {
-    const char *const *words = worker_words(l, SLURM_IDLE_S);
+    const char *const *words = worker_words(l, l->builds ? BUILDER_IDLE_S : SLURM_IDLE_S);
     struct buf b = buf_init(SCRIPT_BYTES);
     const char *text;
 
@@ -230,7 +236,7 @@ static bool launch_slurm(struct launcher *l, struct error *err)
     struct text out;
 
     log = path_join(l->a, path_join(l->a, store_dir(l->watch->store), l->watch->name),
-                    "worker-%a.log");
+                    l->builds ? "builder-%a.log" : "worker-%a.log");
     argv[n++] = "sbatch";
     argv[n++] = "--parsable";
     argv[n++] = arena_printf(l->a, "--job-name=cutegen-%s", l->watch->name);
@@ -337,15 +343,20 @@ static bool watch_to_the_end(struct launcher *l, struct error *err)
     }
 }
 
+/* Builders come first: what runs find none, compile themselves. */
 bool suite_watch_workers(const struct suite_watch *watch, struct error *err)
 {
-    struct launcher l = {.watch = watch, .a = arena_new()};
-    bool ok = read_launcher(watch->options->workers, &l, err) &&
-              jobs_add_suite(watch->store, watch->name, &watch->options->needs,
-                             watch->options->priority, err) &&
-              launch(&l, err) && watch_to_the_end(&l, err);
+    struct launcher l = {.watch = watch, .a = arena_new()}, b = {.builds = true, .watch = watch};
+    const char *builders = watch->options->builders ? watch->options->builders : "none";
+    bool ok;
 
+    b.a = l.a;
+    ok = read_launcher(watch->options->workers, &l, err) && read_launcher(builders, &b, err) &&
+         jobs_add_suite(watch->store, watch->name, &watch->options->needs, watch->options->priority,
+                        err) &&
+         launch(&b, err) && launch(&l, err) && watch_to_the_end(&l, err);
     stop(&l);
+    stop(&b);
     arena_free(l.a);
     return ok;
 }

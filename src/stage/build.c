@@ -136,6 +136,34 @@ bool stage_build_for(struct stage *st, const struct device *device, const struct
     return ok;
 }
 
+bool stage_compile(struct stage *st, struct text source, const char *arch, const json_t *names,
+                   struct arena *a, struct build_result *out, struct error *err)
+{
+    struct build_request req = {
+        .source = source,
+        .name = WORKSHOP_SOURCE_NAME,
+        .names = names,
+        .arch = arch,
+        .cubin = true,
+        .cute = !st->settings.target_cuda,
+        .work_dir = path_join(a, st->work_dir, "compile"),
+        .deadline_ms = st->settings.build_deadline_s * 1000,
+    };
+    struct builder *b;
+
+    *out = (struct build_result){.work_dir = req.work_dir};
+    if (!dir_make(req.work_dir, err))
+        return false;
+    if (gate_refuses_as(st->settings.target_cuda ? GATE_CUDA : GATE_CUTE, source,
+                        WORKSHOP_SOURCE_NAME, a, &out->verdict))
+        return true;
+    if (!workshop_builder(st, 0, &b, err) || !builder_compile(b, &req, a, out, err))
+        return error_add(err, "compiling for %s", arch);
+    json_own(a, out->names);
+    json_own(a, out->resources);
+    return true;
+}
+
 /* ---- several ----------------------------------------------------------------- */
 
 struct build_thread {

@@ -36,8 +36,11 @@ struct settings {
     const char *budget_file;               /* shared by the runs of a suite; NULL: this run's own */
     const struct shared_text *budget_text; /* instead of the file, where they share no folder */
     const struct shared_files *kernels;    /* compiled on other machines; NULL: none */
-    const char *check;                     /* simt: "off" "memory" "full" */
-    int draws;                             /* input draws per test */
+    bool compile_on_queue; /* by workers that take compile jobs, while there are any */
+    bool all_baselines;    /* eval: a kernel that passes is timed once more, beside all of them */
+    int64_t job;           /* of the queue, whose run this is; 0: none */
+    const char *check;     /* simt: "off" "memory" "full" */
+    int draws;             /* input draws per test */
     int build_deadline_s, run_deadline_s, call_deadline_s, stall_s;
     int task_deadline_s, task_memory_mib; /* import of a task file; its oracle's memory, 0: auto */
     const char *const *set; /* "N=512" overrides of task constants, NULL-terminated; may be NULL */

@@ -136,6 +136,10 @@ bool stage_build(struct stage *st, const struct task *task, const struct candida
 bool stage_build_for(struct stage *st, const struct device *device, const struct task *task,
                      const struct candidate *cand, struct arena *a, struct build_result *out,
                      struct error *err);
+/* Device code alone, for an architecture that need not be here: into the caches. Names as in
+ * ["gemm<128, 128>"]. */
+bool stage_compile(struct stage *st, struct text source, const char *arch, const json_t *names,
+                   struct arena *a, struct build_result *out, struct error *err);
 /* Several at the same time, each with a builder of its own. Each job has its own arena. */
 struct build_job {
     const struct candidate *cand;

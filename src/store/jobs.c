@@ -8,12 +8,15 @@
 #include "store/jobs.h"
 #include "store/read.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { WORKER_GONE_MS = 3 * LEASE_MS };
 
 const char *const job_state_names[JOB_STATE_COUNT] = {"waiting", "leased", "done", "failed"};
+const char *const job_kind_names[JOB_KIND_COUNT] = {"run",     "eval",   "measure",
+                                                    "profile", "export", "compile"};
 
 /* Milliseconds by the database's clock, as each engine says it. */
 #define NOW_SQLITE   "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
@@ -27,8 +30,13 @@ const char *const job_state_names[JOB_STATE_COUNT] = {"waiting", "leased", "done
 /* ---- workers ---------------------------------------------------------------- */
 
 #define WORKER_INSERT(now, lock)                                                                   \
-    "INSERT INTO workers (host, pid, kind, gpu, memory_bytes, started_ms, seen_ms) "               \
-    "VALUES (?, ?, ?, ?, ?, " now ", " now ") RETURNING id"
+    "INSERT INTO workers (host, pid, kind, gpu, memory_bytes, takes, started_ms, seen_ms) "        \
+    "VALUES (?, ?, ?, ?, ?, ?, " now ", " now ") RETURNING id"
+
+static int takes_of(const struct queue_worker *w)
+{
+    return w->takes ? w->takes : TAKE_BOTH;
+}
 
 bool worker_begin(struct store *s, struct queue_worker *w, struct error *err)
 {
@@ -39,8 +47,8 @@ bool worker_begin(struct store *s, struct queue_worker *w, struct error *err)
     gethostname(host, sizeof(host) - 1);
     if (!sql_begin(s, err))
         return false;
-    ok = sql_int(s, 0, &w->id, err, sql[s->engine->dialect], "tittl", host, (int)getpid(),
-                 w->has.kind, w->has.gpu, w->has.memory_bytes);
+    ok = sql_int(s, 0, &w->id, err, sql[s->engine->dialect], "tittli", host, (int)getpid(),
+                 w->has.kind, w->has.gpu, w->has.memory_bytes, takes_of(w));
     return sql_end(s, ok, err);
 }
 
@@ -60,10 +68,11 @@ static int lease_of(const struct queue_worker *w)
 /* ---- adding ----------------------------------------------------------------- */
 
 #define JOBS_INSERT(now, lock)                                                                     \
-    "INSERT INTO jobs (suite, number, state, priority, needs_kind, needs_gpu, "                    \
-    "needs_bytes, added_ms) "                                                                      \
-    "SELECT suite, number, 'waiting', CAST(?1 AS BIGINT), CAST(?2 AS TEXT), CAST(?3 AS TEXT), "    \
-    "CAST(?4 AS BIGINT), " now " FROM suite_tasks WHERE suite = ?5 AND ended = 0 "                 \
+    "INSERT INTO jobs (suite, number, path, state, priority, needs_kind, needs_gpu, "              \
+    "needs_bytes, needs_arch, added_ms) "                                                          \
+    "SELECT suite, number, path, 'waiting', CAST(?1 AS BIGINT), CAST(?2 AS TEXT), "                \
+    "CAST(?3 AS TEXT), CAST(?4 AS BIGINT), CAST(?5 AS TEXT), " now " "                             \
+    "FROM suite_tasks WHERE suite = ?6 AND ended = 0 "                                             \
     "ORDER BY number "                                                                             \
     "ON CONFLICT (suite, number) DO UPDATE SET state = 'waiting', tries = 0, after_ms = 0 "        \
     "WHERE jobs.state IN ('failed', 'done')"
@@ -76,9 +85,9 @@ bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *
     if (!sql_begin(s, err))
         return false;
     return (sql_end(s,
-                    sql_run(s, err, sql[s->engine->dialect], "ittlt", priority,
+                    sql_run(s, err, sql[s->engine->dialect], "ittltt", priority,
                             needs->kind ? needs->kind : "", needs->gpu ? needs->gpu : "",
-                            needs->memory_bytes, suite),
+                            needs->memory_bytes, needs->arch ? needs->arch : "", suite),
                     err) &&
             s->engine->wake(s, err)) ||
            error_add(err, "adding the jobs of %s", suite);
@@ -88,18 +97,26 @@ bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *
 
 /* A task in one of two folders: ?6 and ?7, "" for any. */
 #define LIES_IN                                                                                    \
-    "(substr(t.path, 1, length(CAST(?6 AS TEXT))) = ?6 OR "                                        \
-    "substr(t.path, 1, length(CAST(?7 AS TEXT))) = ?7)"
+    "(substr(path, 1, length(CAST(?6 AS TEXT))) = ?6 OR "                                          \
+    "substr(path, 1, length(CAST(?7 AS TEXT))) = ?7)"
+/* Whoever may write the queue may write much; a worker reads so much of it and no more. */
+#define SHORT(column) "CASE WHEN length(" column ") <= 65536 THEN " column " ELSE 'too long' END"
 #define CLAIM_FROM(now, lock, where)                                                               \
     "UPDATE jobs SET state = 'leased', worker = ?1, tries = tries + 1, claimed_ms = " now ", "     \
-    "lease_ms = " now " + ?2, needs_kind = ?3, needs_gpu = ?4 WHERE id = ("                        \
-    "SELECT id FROM jobs WHERE state = 'waiting' AND after_ms <= " now " "                         \
+    "lease_ms = " now " + ?2, "                                                                    \
+    "needs_kind = CASE WHEN kind = 'compile' THEN '' ELSE CAST(?3 AS TEXT) END, "                  \
+    "needs_gpu = CASE WHEN kind = 'compile' THEN '' ELSE CAST(?4 AS TEXT) END "                    \
+    "WHERE id = (SELECT id FROM jobs WHERE state = 'waiting' AND after_ms <= " now " "             \
     "AND (needs_kind = '' OR needs_kind = ?3) AND (needs_gpu = '' OR needs_gpu = ?4) "             \
-    "AND needs_bytes <= ?5 AND EXISTS (SELECT 1 FROM suite_tasks t "                               \
-    "WHERE t.suite = jobs.suite AND t.number = jobs.number AND " LIES_IN ") " where                \
-    "ORDER BY priority DESC, id LIMIT 1" lock ") RETURNING id, suite, number, tries"
-#define JOB_CLAIM(now, lock)       CLAIM_FROM(now, lock, "")
-#define JOB_CLAIM_SUITE(now, lock) CLAIM_FROM(now, lock, "AND suite = ?8 ")
+    "AND needs_bytes <= ?5 AND (needs_arch = '' OR needs_arch = ?8) AND " where                    \
+    "ORDER BY priority DESC, id LIMIT 1" lock ") "                                                 \
+    "RETURNING id, kind, suite, number, tries, substr(path, 1, 5000), " SHORT("flags") ", " SHORT( \
+        "payload") ", coalesce(source, ''), run"
+#define JOB_CLAIM(now, lock)       CLAIM_FROM(now, lock, "kind <> 'compile' AND " LIES_IN " ")
+#define JOB_CLAIM_SUITE(now, lock) CLAIM_FROM(now, lock, LIES_IN " AND suite = ?9 ")
+/* Code of any folder: what is compiled has no path. */
+#define JOB_CLAIM_COMPILE(now, lock)                                                               \
+    CLAIM_FROM(now, lock, "kind = 'compile' AND CAST(?6 AS TEXT) = ?6 AND CAST(?7 AS TEXT) = ?7 ")
 
 /* The first row of the index is the one wanted. What the server knows of a queue is always old, and
  * by old figures it would rather read all that wait and sort them, for every claim. */
@@ -113,28 +130,59 @@ bool jobs_add_suite(struct store *s, const char *suite, const struct job_needs *
     "ELSE problem END "                                                                            \
     "WHERE id IN (SELECT id FROM jobs WHERE state = 'leased' AND lease_ms < " now lock ")"
 
-static bool claim_one(struct store *s, const struct queue_worker *w, struct arena *a,
-                      struct job *out, bool *found, struct error *err)
+static bool take_row(struct query *q, struct arena *a, struct job *out, struct error *err)
 {
-    static const char *const any[] = BY_ENGINE(JOB_CLAIM), *const of[] = BY_ENGINE(JOB_CLAIM_SUITE);
-    struct query q;
+    int kind;
 
-    *found = false;
-    if (!sql_query(s, &q, err, (w->suite ? of : any)[s->engine->dialect],
-                   w->suite ? "littlttt" : "littltt", w->id, lease_of(w), w->has.kind, w->has.gpu,
+    if (!col_name(q, 1, job_kind_names, JOB_KIND_COUNT, &kind, err))
+        return false;
+    *out = (struct job){.id = col_long(q, 0),
+                        .kind = (enum job_kind)kind,
+                        .suite = col_text(q, 2, a),
+                        .number = col_int(q, 3),
+                        .tries = col_int(q, 4),
+                        .path = col_text(q, 5, a),
+                        .flags = col_text(q, 6, a),
+                        .payload = col_text(q, 7, a),
+                        .source = col_text(q, 8, a),
+                        .run = col_text(q, 9, a)};
+    return true;
+}
+
+static bool claim_by(struct store *s, const struct queue_worker *w, const char *sql,
+                     const char *types, struct arena *a, struct job *out, bool *found,
+                     struct error *err)
+{
+    struct query q;
+    bool ok = true;
+
+    if (!sql_query(s, &q, err, sql, types, w->id, lease_of(w), w->has.kind, w->has.gpu,
                    w->has.memory_bytes, w->folder ? w->folder : "",
-                   w->real_folder ? w->real_folder : "", w->suite))
+                   w->real_folder ? w->real_folder : "", w->has.arch ? w->has.arch : "", w->suite))
         return false;
     if (sql_next(&q, err)) {
-        *out = (struct job){.id = col_long(&q, 0),
-                            .suite = col_text(&q, 1, a),
-                            .number = col_int(&q, 2),
-                            .tries = col_int(&q, 3)};
-        *found = true;
+        ok = take_row(&q, a, out, err);
+        *found = ok;
         while (sql_next(&q, err))
             ;
     }
-    return sql_done(&q);
+    return sql_done(&q) && ok;
+}
+
+/* What others wait for comes first. */
+static bool claim_one(struct store *s, const struct queue_worker *w, struct arena *a,
+                      struct job *out, bool *found, struct error *err)
+{
+    static const char *const any[] = BY_ENGINE(JOB_CLAIM), *const of[] = BY_ENGINE(JOB_CLAIM_SUITE),
+                             *const code[] = BY_ENGINE(JOB_CLAIM_COMPILE);
+    enum sql_dialect d = s->engine->dialect;
+
+    *found = false;
+    if ((takes_of(w) & TAKE_COMPILE) && !claim_by(s, w, code[d], "littlttt", a, out, found, err))
+        return false;
+    return *found || !(takes_of(w) & TAKE_JUDGE) ||
+           claim_by(s, w, (w->suite ? of : any)[d], w->suite ? "littltttt" : "littlttt", a, out,
+                    found, err);
 }
 
 bool job_claim(struct store *s, const struct queue_worker *w, struct arena *a, struct job *out,
@@ -163,10 +211,9 @@ bool jobs_elsewhere(struct store *s, const struct queue_worker *w, struct arena 
         return true;
     if (!sql_query(
             s, &q, err,
-            "SELECT t.path FROM jobs j JOIN suite_tasks t ON t.suite = j.suite AND t.number = "
-            "j.number "
-            "WHERE j.state = 'waiting' AND substr(t.path, 1, length(CAST(?1 AS TEXT))) <> ?1 "
-            "AND substr(t.path, 1, length(CAST(?2 AS TEXT))) <> ?2 LIMIT 1",
+            "SELECT substr(path, 1, 5000) FROM jobs WHERE state = 'waiting' AND kind <> 'compile' "
+            "AND substr(path, 1, length(CAST(?1 AS TEXT))) <> ?1 "
+            "AND substr(path, 1, length(CAST(?2 AS TEXT))) <> ?2 LIMIT 1",
             "tt", w->folder, w->real_folder))
         return false;
     if (sql_next(&q, err))
@@ -199,9 +246,18 @@ bool job_beat(struct store *s, const struct queue_worker *w, const struct job *j
 
 /* ---- ending ----------------------------------------------------------------- */
 
+const char *job_title(const struct job *job, char out[JOB_TITLE])
+{
+    if (job->suite)
+        snprintf(out, JOB_TITLE, "task %d of %s", job->number, job->suite);
+    else
+        snprintf(out, JOB_TITLE, "job %lld (%s)", (long long)job->id, job_kind_names[job->kind]);
+    return out;
+}
+
 #define JOB_STOP(now, lock)                                                                        \
-    "UPDATE jobs SET state = ?1, problem = ?2, ended_ms = " now " "                                \
-    "WHERE id = ?3 AND worker = ?4 AND state = 'leased' RETURNING id"
+    "UPDATE jobs SET state = ?1, problem = ?2, result = ?3, ended_ms = " now " "                   \
+    "WHERE id = ?4 AND worker = ?5 AND state = 'leased' RETURNING id"
 
 static bool end_both(struct store *s, const struct queue_worker *w, const struct job *job,
                      const struct job_end *end, struct error *err)
@@ -209,28 +265,30 @@ static bool end_both(struct store *s, const struct queue_worker *w, const struct
     static const char *const sql[] = BY_ENGINE(JOB_STOP);
     int64_t id = 0;
 
-    if (!sql_int(s, 0, &id, err, sql[s->engine->dialect], "ttll",
+    if (!sql_int(s, 0, &id, err, sql[s->engine->dialect], "tttll",
                  job_state_names[end->ended ? JOB_DONE : JOB_FAILED],
-                 end->problem ? end->problem : "", job->id, w->id))
+                 end->problem ? end->problem : "", end->result ? end->result : "", job->id, w->id))
         return false;
     /* Somebody else has it: what is to be said about it is theirs to say. */
     return id != job->id ||
-           (sql_run(s, err,
-                    "UPDATE suite_tasks SET ended = ?, problem = ?, wall_ms = wall_ms + ? "
-                    "WHERE suite = ? AND number = ?",
-                    "itlti", (int)end->ended, end->problem ? end->problem : "", end->wall_ms,
-                    job->suite, job->number) &&
+           ((!job->suite ||
+             sql_run(s, err,
+                     "UPDATE suite_tasks SET ended = ?, problem = ?, wall_ms = wall_ms + ? "
+                     "WHERE suite = ? AND number = ?",
+                     "itlti", (int)end->ended, end->problem ? end->problem : "", end->wall_ms,
+                     job->suite, job->number)) &&
             sql_run(s, err, "UPDATE workers SET jobs = jobs + 1, done = done + ? WHERE id = ?",
                     "il", (int)end->ended, w->id));
 }
 
-/* Most ends wake nobody: there is nothing to claim. Whoever watches a suite is told of the last
- * one. */
+/* Most ends of a suite's tasks wake nobody: there is nothing to claim. Whoever watches it is told
+ * of the last one, and whoever put a job there of its end. */
 static bool wake_after_last(struct store *s, const char *suite, struct error *err)
 {
     int64_t left = 0;
 
-    if (!sql_int(s, 0, &left, err,
+    if (suite &&
+        !sql_int(s, 0, &left, err,
                  "SELECT id FROM jobs WHERE suite = ? AND state IN ('leased', 'waiting') LIMIT 1",
                  "t", suite))
         return false;
@@ -240,9 +298,11 @@ static bool wake_after_last(struct store *s, const char *suite, struct error *er
 bool job_end(struct store *s, const struct queue_worker *w, const struct job *job,
              const struct job_end *end, struct error *err)
 {
+    char title[JOB_TITLE];
+
     return (sql_begin(s, err) && sql_end(s, end_both(s, w, job, end, err), err) &&
             wake_after_last(s, job->suite, err)) ||
-           error_add(err, "storing the end of task %d of %s", job->number, job->suite);
+           error_add(err, "storing the end of %s", job_title(job, title));
 }
 
 #define JOB_BACK(now, lock)                                                                        \
@@ -253,6 +313,7 @@ bool job_return(struct store *s, const struct queue_worker *w, const struct job 
                 int after_ms, const char *problem, struct error *err)
 {
     static const char *const sql[] = BY_ENGINE(JOB_BACK);
+    char title[JOB_TITLE];
 
     if (counts && job->tries >= JOB_TRIES)
         return job_end(s, w, job, &(struct job_end){.problem = problem}, err);
@@ -262,7 +323,7 @@ bool job_return(struct store *s, const struct queue_worker *w, const struct job 
                             problem ? problem : "", after_ms, job->id, w->id),
                     err) &&
             s->engine->wake(s, err)) ||
-           error_add(err, "giving back task %d of %s", job->number, job->suite);
+           error_add(err, "giving back %s", job_title(job, title));
 }
 
 bool jobs_wait(struct store *s, int ms, struct error *err)
@@ -338,11 +399,20 @@ bool jobs_rates(struct store *s, struct job_rates *out, struct error *err)
     return sql_done(&q);
 }
 
+#define COMPILERS(now, lock)                                                                       \
+    "SELECT count(*) FROM workers WHERE takes >= 2 AND seen_ms > " now " - ?1"
+
+bool workers_who_compile(struct store *s, int64_t *count, struct error *err)
+{
+    static const char *const sql[] = BY_ENGINE(COMPILERS);
+
+    return sql_int(s, 0, count, err, sql[s->engine->dialect], "i", (int)LEASE_MS);
+}
+
 #define WORKERS(now, lock)                                                                         \
-    "SELECT w.id, w.host, w.kind, w.gpu, w.pid, j.suite, t.path, " now " - w.seen_ms, "            \
-    "coalesce(" now " - j.claimed_ms, 0), w.jobs FROM workers w "                                  \
+    "SELECT w.id, w.host, w.kind, w.gpu, w.pid, j.suite, j.path, " now " - w.seen_ms, "            \
+    "coalesce(" now " - j.claimed_ms, 0), w.jobs, j.kind FROM workers w "                          \
     "LEFT JOIN jobs j ON j.worker = w.id AND j.state = 'leased' "                                  \
-    "LEFT JOIN suite_tasks t ON t.suite = j.suite AND t.number = j.number "                        \
     "WHERE w.seen_ms > " now " - ?1 ORDER BY w.id"
 
 bool workers_list(struct store *s, struct arena *a, struct worker_info **out, size_t *count,
@@ -368,7 +438,8 @@ bool workers_list(struct store *s, struct arena *a, struct worker_info **out, si
                                                 .task = col_text(&q, 6, a),
                                                 .seen_ms = col_long(&q, 7),
                                                 .busy_ms = col_long(&q, 8),
-                                                .jobs = col_long(&q, 9)};
+                                                .jobs = col_long(&q, 9),
+                                                .job = col_text(&q, 10, a)};
     *out = list;
     return sql_done(&q);
 }

@@ -2,7 +2,7 @@
 /*
  * jobs.h - the queue in the store: what is to be done, who does it, until when.
  *
- *     jobs_add_suite(s, suite, ...)            the tasks that have not ended
+ *     jobs_add_suite(s, suite, ...)            the tasks that have not ended; single jobs: queue.h
  *     worker_begin(s, &w, err)
  *     job_claim(s, &w, a, &job, &found, err)   a lease; job_beat() renews it
  *     job_end(s, &w, &job, &end, err)          or job_return(), to be claimed again
@@ -14,6 +14,7 @@
  * 3. Once claimed, a job goes on only where the same kind of device is: its run compares times.
  * 4. What a job leads to is in the store through its run, whose right (run_take) one process has at
  *    a time. So a job that was claimed twice is one run, and its state and result change together.
+ * 5. Compile jobs ask for no device; all others are judgements, which do.
  */
 #ifndef STORE_JOBS_H
 #define STORE_JOBS_H
@@ -26,11 +27,31 @@ enum { LEASE_MS = 60 * 1000, JOB_TRIES = 5 };
 struct job_needs {
     const char *kind; /* "simt", "cuda" */
     const char *gpu;  /* the name of the GPU */
+    const char *arch; /* "90"; may be NULL */
     int64_t memory_bytes;
 };
 
+/* What is to be done. "run": a task, from the module to its kernel; "eval": one candidate;
+ * "measure", "profile", "export": the best kernel of a run once more, on the device of whoever
+ * claims it, in turn with all baselines, with a profile, or to be shipped; "compile": device code,
+ * for whoever judges it. */
+enum job_kind {
+    JOB_RUN,
+    JOB_EVAL,
+    JOB_MEASURE,
+    JOB_PROFILE,
+    JOB_EXPORT,
+    JOB_COMPILE,
+    JOB_KIND_COUNT
+};
+extern const char *const job_kind_names[JOB_KIND_COUNT];
+
+/* What a worker claims; 0 is both. */
+enum job_take { TAKE_JUDGE = 1, TAKE_COMPILE = 2, TAKE_BOTH = 3 };
+
 struct queue_worker {
     int64_t id;
+    int takes; /* enum job_take */
     struct job_needs has;
     const char *suite; /* only jobs of that one; NULL: all */
     /* Only tasks whose path begins so, in either spelling (links): absolute, with a / at the end.
@@ -41,10 +62,18 @@ struct queue_worker {
 
 struct job {
     int64_t id;
-    const char *suite;
-    int number; /* the task's in its suite */
-    int tries;  /* this one included */
+    enum job_kind kind;
+    const char *suite;                  /* NULL: a job by itself, and what is asked is here: */
+    const char *path, *flags, *payload; /* of the task; words and the rest, both JSON */
+    const char *source;                 /* hash of a kernel in the store; "": none */
+    const char *run;                    /* that it led to; "": none yet */
+    int number;                         /* the task's in its suite */
+    int tries;                          /* this one included */
 };
+
+/* "task 3 of SUITE", "job 7 (eval)". */
+enum { JOB_TITLE = 256 };
+const char *job_title(const struct job *job, char out[JOB_TITLE]);
 
 enum job_state { JOB_WAITING, JOB_LEASED, JOB_DONE, JOB_FAILED, JOB_STATE_COUNT };
 extern const char *const job_state_names[JOB_STATE_COUNT];
@@ -52,6 +81,7 @@ extern const char *const job_state_names[JOB_STATE_COUNT];
 struct job_end {
     bool ended;          /* nothing is left to do: JOB_DONE; else JOB_FAILED, until asked again */
     const char *problem; /* why there is no result; may be NULL */
+    const char *result;  /* JSON, of a job by itself; may be NULL */
     int64_t wall_ms;
 };
 
@@ -97,11 +127,13 @@ struct worker_info {
     int64_t id;
     const char *host, *kind, *gpu;
     int pid;
-    const char *suite, *task; /* what it does; NULL: waiting */
-    int64_t seen_ms;          /* ago */
-    int64_t busy_ms;          /* since it claimed that */
-    int64_t jobs;             /* ended by it */
+    const char *job, *suite, *task; /* what it does, of which kind; NULL: waiting */
+    int64_t seen_ms;                /* ago */
+    int64_t busy_ms;                /* since it claimed that */
+    int64_t jobs;                   /* ended by it */
 };
+/* How many of those seen lately take compile jobs. */
+bool workers_who_compile(struct store *s, int64_t *count, struct error *err);
 /* Those seen lately. */
 bool workers_list(struct store *s, struct arena *a, struct worker_info **out, size_t *count,
                   struct error *err);

@@ -11,15 +11,24 @@
  */
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/shared.h"
 #include "base/vault.h"
+#include "store/queue.h"
 #include "store/read.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { MOST_BYTES = 16 << 20 };
+enum {
+    MOST_BYTES = 16 << 20,
+    REQUEST_BYTES = 60000,
+    UNCLAIMED_MS = 60 * 1000, /* whoever has compilers has too much to do: this machine does it */
+    LOOK_MS = 20,             /* and growing */
+    LOOK_MOST_MS = 250,
+};
 
 static bool kernel_get(void *ctx, const char *key, struct arena *a, struct text *data)
 {
@@ -66,13 +75,78 @@ static void kernel_put(void *ctx, const char *key, struct text data)
     arena_free(a);
 }
 
-const struct shared_files *store_kernels(struct store *s, struct arena *a)
+/* ---- compiled by workers ---------------------------------------------------- */
+
+/* Somebody who takes compile jobs lives. */
+static bool somebody_compiles(struct store *s, struct error *err)
+{
+    int64_t n = 0;
+
+    return workers_who_compile(s, &n, err) && n > 0;
+}
+
+/* Until the job has ended, or nobody is there to do it. */
+static bool wait_for(struct store *s, int64_t id, struct error *err)
+{
+    int64_t began = clock_ms();
+    int look_ms = LOOK_MS;
+
+    for (;;) {
+        struct arena *a = arena_new();
+        struct queue_entry job = {0};
+        bool ok = queue_read(s, id, a, &job, err), was;
+
+        arena_free(a);
+        if (!ok || job.state == JOB_DONE || job.state == JOB_FAILED)
+            return ok && job.state == JOB_DONE;
+        if (!somebody_compiles(s, err) ||
+            (job.state == JOB_WAITING && clock_ms() - began > UNCLAIMED_MS &&
+             queue_cancel(s, id, &was, err) && was))
+            return false;
+        usleep((useconds_t)look_ms * 1000);
+        look_ms = 2 * look_ms < LOOK_MOST_MS ? 2 * look_ms : LOOK_MOST_MS;
+    }
+}
+
+static bool kernel_make(void *ctx, const char *key, struct text source, const char *request)
+{
+    struct store *s = ctx;
+    struct error err = {0};
+    struct queue_order order = {.kind = JOB_COMPILE, .source = source, .salt = key};
+    enum job_state state;
+    bool made = false;
+    int64_t id;
+
+    if (strlen(request) > REQUEST_BYTES || !somebody_compiles(s, &err) ||
+        !json_parse(text_of(request), "a compile request", &order.payload, &err))
+        return false;
+    made = queue_add(s, &order, &id, &state, &err) && (state == JOB_DONE || wait_for(s, id, &err));
+    json_decref(order.payload);
+    if (err.kind != ERROR_NONE)
+        log_info("compiled here, not by a worker: %s", err.text);
+    return made;
+}
+
+bool store_has_kernel(struct store *s, const char *key, bool *has, struct error *err)
+{
+    int64_t n = 0;
+    bool ok = sql_int(s, 0, &n, err, "SELECT count(*) FROM kernels WHERE key = ?", "t", key);
+
+    *has = n > 0;
+    return ok;
+}
+
+const struct shared_files *store_kernels(struct store *s, enum compiled_by who, struct arena *a)
 {
     struct shared_files *f;
 
-    if (!s->url)
+    if (!s->url && who == COMPILED_HERE)
         return NULL;
     f = arena_alloc(a, sizeof(*f));
-    *f = (struct shared_files){kernel_get, kernel_put, s};
+    *f = (struct shared_files){.get = kernel_get,
+                               .put = kernel_put,
+                               .make = who == COMPILED_BY_QUEUE ? kernel_make : NULL,
+                               .offer = who == COMPILED_FOR_QUEUE,
+                               .ctx = s};
     return f;
 }

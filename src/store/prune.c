@@ -46,7 +46,7 @@ static const char *const steps[] = {
     "EXCEPT SELECT text FROM profiles EXCEPT SELECT data FROM profiles "                           \
     "EXCEPT SELECT reply FROM calls EXCEPT SELECT content FROM messages "                          \
     "EXCEPT SELECT inputs FROM shapes EXCEPT SELECT outputs FROM shapes "                          \
-    "EXCEPT SELECT launches FROM shapes"
+    "EXCEPT SELECT launches FROM shapes EXCEPT SELECT source FROM jobs"
 
 static bool prune_run(struct store *s, const struct run_info *run, struct error *err)
 {
@@ -86,11 +86,16 @@ static bool remove_unused(struct store *s, struct prune_done *out, struct error 
     return sql_end(s, ok, err) || error_add(err, "removing texts that nothing refers to");
 }
 
-/* A cache: whoever misses one compiles it again. */
+/* A cache: whoever misses one compiles it again. Jobs that compiled them have said all. */
 static bool remove_kernels(struct store *s, int64_t before_ms, struct error *err)
 {
     return sql_begin(s, err) &&
-           sql_end(s, sql_run(s, err, "DELETE FROM kernels WHERE made_ms < ?", "l", before_ms),
+           sql_end(s,
+                   sql_run(s, err, "DELETE FROM kernels WHERE made_ms < ?", "l", before_ms) &&
+                       sql_run(s, err,
+                               "DELETE FROM jobs WHERE kind = 'compile' AND ended_ms < ? "
+                               "AND state IN ('done', 'failed')",
+                               "l", before_ms),
                    err);
 }
 
@@ -132,7 +137,7 @@ bool store_prune(struct store *s, const struct prune_rules *rules, struct prune_
         out->runs += ok;
     }
     ok = ok &&
-         (rules->dry || (remove_unused(s, out, err) && remove_kernels(s, rules->before_ms, err)));
+         (rules->dry || (remove_kernels(s, rules->before_ms, err) && remove_unused(s, out, err)));
     arena_free(a);
     if (ok && !rules->dry && s->engine->dialect == DIALECT_SQLITE)
         ok =

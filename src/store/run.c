@@ -265,6 +265,23 @@ static bool check_suite(struct store *s, const struct run_spec *spec, struct err
     return error_hint(err, "go on with the suite: cutegen suite --resume %s", spec->suite);
 }
 
+/* So does a job by itself. Nobody else reads or writes which in the meantime: we are alone. */
+static bool name_run(struct run *r, const struct run_spec *spec, struct error *err)
+{
+    int64_t job = 0;
+
+    if (!spec->job)
+        return true;
+    if (!sql_int(r->store, 0, &job, err,
+                 "UPDATE jobs SET run = ? WHERE id = ? AND run = '' RETURNING id", "tl", r->id,
+                 spec->job))
+        return false;
+    if (job)
+        return true;
+    error_set(err, ERROR_USE, "job %lld has a run already, or is not there", (long long)spec->job);
+    return error_hint(err, "`cutegen queue list` shows jobs and their runs");
+}
+
 static struct run *run_new(struct store *s)
 {
     struct run *r = xmalloc(sizeof(*r));
@@ -292,7 +309,7 @@ bool run_create(struct store *s, const struct run_spec *spec, struct run **out, 
     if (ok) {
         ok = s->engine->alone(s, err) && check_suite(s, spec, err) &&
              last_number(s, stem, &number, err) && make_folder(r, stem, number, err) &&
-             lock_take(r, 1, err) && run_insert(r, spec, now_ms, err);
+             lock_take(r, 1, err) && run_insert(r, spec, now_ms, err) && name_run(r, spec, err);
         ok = sql_end(s, ok, err);
     }
     arena_free(a);

@@ -307,6 +307,56 @@ static const char *const steps[] = {
     "UPDATE workers SET done = "
     "(SELECT count(*) FROM jobs WHERE jobs.worker = workers.id AND jobs.state = 'done');"
     "CREATE INDEX jobs_by_failure ON jobs (id) WHERE state = 'failed';",
+
+    /* Jobs of several kinds, of a suite or by themselves (queue.h): what is asked, its hash, what
+     * came of it. Nobody refers to a job by its number, so they get new ones. */
+    "CREATE TABLE jobs_of_kinds ("
+    "  id INTEGER PRIMARY KEY,"
+    "  kind TEXT NOT NULL DEFAULT 'run',"
+    "  suite TEXT," /* NULL: of none; the rest of what is asked is then here */
+    "  number INTEGER,"
+    "  hash TEXT UNIQUE,"                   /* of all that is asked; NULL: a task of a suite */
+    "  path TEXT NOT NULL DEFAULT '',"      /* of the task; '': it has none */
+    "  flags TEXT NOT NULL DEFAULT '[]',"   /* JSON */
+    "  payload TEXT NOT NULL DEFAULT '{}'," /* JSON, by kind */
+    "  source TEXT REFERENCES blobs,"       /* a kernel that is not in the store otherwise */
+    "  owner TEXT NOT NULL DEFAULT '',"
+    "  run TEXT NOT NULL DEFAULT '',"    /* that it led to; of a suite's task: '' */
+    "  result TEXT NOT NULL DEFAULT ''," /* JSON, with the state */
+    "  state TEXT NOT NULL CHECK (state IN ('waiting', 'leased', 'done', 'failed')),"
+    "  priority INTEGER NOT NULL,"
+    "  needs_kind TEXT NOT NULL,"
+    "  needs_gpu TEXT NOT NULL,"
+    "  needs_bytes INTEGER NOT NULL,"
+    "  needs_arch TEXT NOT NULL DEFAULT '',"
+    "  tries INTEGER NOT NULL DEFAULT 0,"
+    "  problem TEXT NOT NULL DEFAULT '',"
+    "  worker INTEGER REFERENCES workers,"
+    "  added_ms INTEGER NOT NULL,"
+    "  after_ms INTEGER NOT NULL DEFAULT 0,"
+    "  claimed_ms INTEGER,"
+    "  lease_ms INTEGER NOT NULL DEFAULT 0,"
+    "  ended_ms INTEGER,"
+    "  UNIQUE (suite, number),"
+    "  FOREIGN KEY (suite, number) REFERENCES suite_tasks) STRICT;"
+    "INSERT INTO jobs_of_kinds (suite, number, path, state, priority, needs_kind, needs_gpu, "
+    "needs_bytes, tries, problem, worker, added_ms, after_ms, claimed_ms, lease_ms, ended_ms) "
+    "SELECT j.suite, j.number, t.path, j.state, j.priority, j.needs_kind, j.needs_gpu, "
+    "j.needs_bytes, j.tries, j.problem, j.worker, j.added_ms, j.after_ms, j.claimed_ms, "
+    "j.lease_ms, j.ended_ms FROM jobs j "
+    "JOIN suite_tasks t ON t.suite = j.suite AND t.number = j.number ORDER BY j.id;"
+    "DROP TABLE jobs;"
+    "ALTER TABLE jobs_of_kinds RENAME TO jobs;"
+    "CREATE INDEX jobs_by_worker ON jobs (worker);"
+    "CREATE INDEX jobs_by_turn ON jobs (priority DESC, id) "
+    "WHERE state = 'waiting' AND kind <> 'compile';"
+    "CREATE INDEX jobs_to_compile ON jobs (priority DESC, id) "
+    "WHERE state = 'waiting' AND kind = 'compile';"
+    "CREATE INDEX jobs_by_suite ON jobs (suite, priority DESC, id) WHERE state = 'waiting';"
+    "CREATE INDEX jobs_by_lease ON jobs (lease_ms) WHERE state = 'leased';"
+    "CREATE INDEX jobs_by_end ON jobs (ended_ms) WHERE state IN ('done', 'failed');"
+    "CREATE INDEX jobs_by_failure ON jobs (id) WHERE state = 'failed';"
+    "ALTER TABLE workers ADD COLUMN takes INTEGER NOT NULL DEFAULT 1;", /* enum job_take */
 };
 
 int schema_version(void)

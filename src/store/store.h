@@ -57,6 +57,7 @@ struct run_spec {
     const struct device *device;
     const char *model; /* "builtin", "openai:..." */
     const char *suite; /* NULL: none */
+    int64_t job;       /* of the queue, that it is the run of (queue.h); 0: none */
     /* The report knows "command": ["cutegen", "run", ...], "model", "device" and "profile_depth";
      * the rest is shown as it is. May be NULL. */
     const json_t *options, *environment;
@@ -67,6 +68,8 @@ bool run_create(struct store *s, const struct run_spec *spec, struct run **out, 
 /* Takes up a run again, whatever its state: it is `running` from here on. Fails (ERROR_USE)
  * while another process drives it. */
 bool run_take(struct store *s, const char *id, struct run **out, struct error *err);
+/* A judgement that was cut short is made again in the same run: forgets its attempts. */
+bool run_start_over(struct run *r, struct error *err);
 void run_release(struct run *r);
 /* Whether some process drives that run. */
 bool store_run_driven(struct store *s, const char *id);
@@ -187,10 +190,14 @@ struct shared_text;
 const struct shared_text *suite_budget(struct store *s, const char *suite, const char *owner,
                                        struct arena *a);
 
-/* Kernels compiled on any machine (kernels.c), for as long as the store is open. NULL: the store is
- * this machine's, whose own cache does. */
+/* Kernels compiled on any machine (kernels.c), for as long as the store is open. By whom: this
+ * machine; workers that take compile jobs, as long as there are some; or this machine for others,
+ * which offers what it has. NULL: the store is this machine's, whose own cache does. */
+enum compiled_by { COMPILED_HERE, COMPILED_BY_QUEUE, COMPILED_FOR_QUEUE };
 struct shared_files;
-const struct shared_files *store_kernels(struct store *s, struct arena *a);
+const struct shared_files *store_kernels(struct store *s, enum compiled_by who, struct arena *a);
+/* Whether there is one under that key. */
+bool store_has_kernel(struct store *s, const char *key, bool *has, struct error *err);
 
 /* ---- texts -------------------------------------------------------------- */
 

@@ -55,6 +55,26 @@ static bool attempt_forget(struct run *r, int number, struct error *err)
            sql_run(r->store, err, "DELETE FROM candidates WHERE id = ?", "l", candidate);
 }
 
+/* Rows that refer to others first. */
+bool run_start_over(struct run *r, struct error *err)
+{
+    static const char *const steps[] = {
+        "DELETE FROM findings WHERE run = ?",   "DELETE FROM verdicts WHERE run = ?",
+        "DELETE FROM builds WHERE run = ?",     "DELETE FROM tests WHERE run = ?",
+        "DELETE FROM baselines WHERE run = ?",  "DELETE FROM measurements WHERE run = ?",
+        "DELETE FROM profiles WHERE run = ?",   "DELETE FROM acceptances WHERE run = ?",
+        "DELETE FROM shapes WHERE run = ?",     "DELETE FROM attempts WHERE run = ?",
+        "DELETE FROM candidates WHERE run = ?",
+    };
+    bool ok = sql_begin(r->store, err);
+
+    if (!ok)
+        return false;
+    for (size_t i = 0; ok && i < ARRAY_LEN(steps); i++)
+        ok = sql_run(r->store, err, steps[i], "t", r->id);
+    return sql_end(r->store, ok, err) || error_add(err, "judging %s again", r->id);
+}
+
 static bool attempt_insert(struct run *r, const struct candidate *c, enum stage_kind stage,
                            int parent, struct error *err)
 {

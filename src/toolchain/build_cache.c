@@ -192,13 +192,26 @@ static bool unpack(const char *key, struct text data, const char *dir, const cha
     return true;
 }
 
+static void offer(const struct shared_files *share, const char *key, const char *dir,
+                  const char *const *files, size_t count, struct arena *a)
+{
+    struct buf packed = buf_init(FILE_LIMIT);
+
+    if (pack(key, dir, files, count, &packed, a))
+        share->put(share->ctx, key, buf_text(&packed));
+    buf_release(&packed);
+}
+
 bool build_cache_find(const struct shared_files *share, const char *key, const char *dir,
                       const char *const *files, size_t count, struct arena *a)
 {
     struct text data;
 
-    if (build_cache_fetch(key, dir, files, count, a))
+    if (build_cache_fetch(key, dir, files, count, a)) {
+        if (share && share->offer)
+            offer(share, key, dir, files, count, a);
         return true;
+    }
     if (!share || !share->get(share->ctx, key, a, &data) ||
         !unpack(key, data, dir, files, count, a))
         return false;
@@ -209,12 +222,9 @@ bool build_cache_find(const struct shared_files *share, const char *key, const c
 void build_cache_add(const struct shared_files *share, const char *key, const char *dir,
                      const char *const *files, size_t count, struct arena *a)
 {
-    struct buf packed = buf_init(FILE_LIMIT);
-
     build_cache_keep(key, dir, files, count, a);
-    if (share && pack(key, dir, files, count, &packed, a))
-        share->put(share->ctx, key, buf_text(&packed));
-    buf_release(&packed);
+    if (share)
+        offer(share, key, dir, files, count, a);
 }
 
 /* ---- keys and age --------------------------------------------------------------- */

@@ -27,6 +27,7 @@
 #include "base/kernel_name.h"
 #include "base/log.h"
 #include "base/proc.h"
+#include "base/shared.h"
 #include "base/vault.h"
 #include "confine/confine.h"
 #include "toolchain/build_cache.h"
@@ -658,6 +659,23 @@ static bool fetch_answer(const struct builder *b, const struct build_request *re
            json_parse(line, "a cached build", answer, &ignored);
 }
 
+/* Others compile it, where they are asked to and there are any. */
+static bool made_elsewhere(const struct builder *b, const struct build_request *req,
+                           const char *key, struct arena *a)
+{
+    const struct shared_files *share = b->config.share;
+    json_t *r;
+    bool made;
+
+    if (!req->cubin || req->mark || req->defines)
+        return false; /* not what a judgement asks for */
+    r = json_pack("{s:s, s:s, s:O?, s:b}", "key", key, "arch", req->arch, "names", req->names,
+                  "cute", (int)req->cute);
+    made = share->make(share->ctx, key, req->source, json_line(r, a));
+    json_decref(r);
+    return made;
+}
+
 static void keep_answer(const struct builder *b, const struct build_request *req, const char *key,
                         const json_t *answer, struct arena *a)
 {
@@ -687,7 +705,10 @@ bool builder_compile(struct builder *b, const struct build_request *asked, struc
         goto done;
     }
     cache_key(b, req, a, key);
-    out->cached = !b->config.no_cache && fetch_answer(b, req, key, a, &answer);
+    out->cached = !b->config.no_cache &&
+                  (fetch_answer(b, req, key, a, &answer) ||
+                   (b->config.share && b->config.share->make && made_elsewhere(b, req, key, a) &&
+                    fetch_answer(b, req, key, a, &answer)));
     if (!out->cached) {
         const struct builder_question question = {request_line(b, req, a), req->source,
                                                   req->deadline_ms};

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A suite done by workers, on a PostgreSQL server and a Slurm that belong to the test; then the same with faults all the
+"""A suite done by workers, on a PostgreSQL server and a Slurm that belong to the test; then suites with faults all the
 time: processes are killed, connections dropped or frozen, the server's disk is full for a while, and one worker's clock
-is an hour ahead. Started by cluster.sh:
+is an hour ahead. The model of those is a server of this test's own, whose every reply is paid for. Started by cluster.sh:
 
-    tests/e2e/cluster.sh CUTEGEN [TASKS [KILLS [MEAN_S]]]
+    tests/e2e/cluster.sh CUTEGEN [TASKS [KILLS [MEAN_S [TASKS_WITH_FAULTS]]]]
 
 KILLS counts SIGKILLs; about half as many other faults come on top. A checker reads the store afterwards: every task
-ended once, one run each, attempts without gaps, one verdict for each, and the same kernels as in the undisturbed suite.
+ended once, one run each, attempts without gaps, one verdict for each, and the same kernels as in an undisturbed run. It
+compares calls with requests: one reply for each prompt, and as many requests more as calls are booked as killed.
 """
 
 from __future__ import annotations
 
+import collections
+import hashlib
+import http.server
 import json
 import os
 import random
@@ -28,6 +32,8 @@ PROGRAM = str(Path(sys.argv[1]).resolve())
 TASKS = int(sys.argv[2]) if len(sys.argv) > 2 else 12
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 8
 MEAN_S = float(sys.argv[4]) if len(sys.argv) > 4 else 3.0
+FIRE_TASKS = int(sys.argv[5]) if len(sys.argv) > 5 else TASKS
+HOME = Path(__file__).resolve().parents[2]
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1, 1 << 30)
 URL = os.environ["CUTEGEN_TEST_STORE"]
 DATA = os.environ["PGDATA_OF_TEST"]
@@ -50,6 +56,8 @@ def get_init_inputs():
     return []
 """
 EXPRESSIONS = ["torch.relu(x) * {k}", "torch.sigmoid(x) + {k}", "torch.tanh(x * {k})", "x * x + {k}"]
+
+REPLIES = [f.read_text() for f in sorted((HOME / "examples/replays/steps/swish").iterdir())]
 
 done = 0
 failed = 0
@@ -77,6 +85,83 @@ def write_tasks(folder: Path) -> None:
     for i in range(TASKS):
         expression = EXPRESSIONS[i % len(EXPRESSIONS)].format(k=i + 2)
         (folder / f"{i + 1}_task.py").write_text(TASK.format(expression=expression, rows=64 + i, columns=128))
+
+
+def write_paid_tasks(folder: Path) -> None:
+    """One module, whose kernels the model knows; other texts, so that no two prompts are the same."""
+    text = (HOME / "examples/swish.py").read_text()
+    for i in range(FIRE_TASKS):
+        (folder / f"{i + 1}_swish.py").write_text(f"# task {i + 1} of {FIRE_TASKS}\n{text}")
+
+
+def key_of(contents: list[str]) -> str:
+    return hashlib.sha256("".join("".join(contents).split()).encode()).hexdigest()
+
+
+class Seller(http.server.BaseHTTPRequestHandler):
+    """A model that is paid for every request. Replies take a moment, so that some are cut."""
+
+    protocol_version = "HTTP/1.1"
+    asked: collections.Counter[str] = collections.Counter()  # requests by prompt
+    sent: collections.Counter[str] = collections.Counter()  # replies that left here whole
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+    def piece(self, text: str) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(text.encode()), text.encode()))
+        self.wfile.flush()
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        contents = [m["content"] for m in body["messages"]]
+        key, last = key_of(contents), contents[-1]
+        self.asked[key] += 1
+        # By the kind of question, so that a resumed run gets what an undisturbed one does.
+        text = REPLIES[max(last.count("- depth "), 1) % len(REPLIES) or 1] if "edits for one change" in last else REPLIES[0]
+        try:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for choice in ({"delta": {"content": text[:20]}}, {"delta": {"content": text[20:]}}, {"delta": {}, "finish_reason": "stop"}):
+                time.sleep(0.3)
+                self.piece("data: " + json.dumps({"id": "x", "model": "scripted-1", "choices": [{"index": 0, **choice}]}) + "\n\n")
+            self.piece("data: [DONE]\n\n")
+            self.piece("")
+            self.sent[key] += 1
+        except OSError:
+            pass  # whoever asked was killed
+
+
+class Market(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass
+
+
+def check_paid(suite: str) -> tuple[str, str]:
+    """What is wrong with what was paid for, and the figures."""
+    calls: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
+    prompts: dict[str, list[str]] = collections.defaultdict(list)
+    reasons = {}
+    for call, reason, data in sql(f"""SELECT c.id, c.finish_reason, encode(b.data, 'hex') FROM calls c JOIN runs r ON r.id = c.run
+            JOIN messages m ON m.call = c.id JOIN blobs b ON b.sha256 = m.content
+            WHERE r.suite = '{suite}' ORDER BY c.id, m.number"""):
+        prompts[call].append(bytes.fromhex(data).decode())
+        reasons[call] = "killed" if reason in ("killed", "in flight") else "received"
+    for call, contents in prompts.items():
+        calls[key_of(contents)][reasons[call]] += 1
+    wrong = []
+    for key, count in calls.items():
+        if count["received"] != 1:
+            wrong.append(f"a prompt with {count['received']} replies")
+        if Seller.asked[key] > count["received"] + count["killed"]:
+            wrong.append(f"{Seller.asked[key]} requests, but {dict(count)} calls are booked")
+    requests, killed = sum(Seller.asked[k] for k in calls), sum(c["killed"] for c in calls.values())
+    twice = sum(Seller.sent[k] > 1 for k in calls)
+    return "\n".join(wrong), f"{len(calls)} prompts, {requests} requests, {killed} calls cut and booked, {twice} sent whole twice"
 
 
 def kernels(suite: str) -> dict[str, str]:
@@ -205,6 +290,9 @@ class Proxy:
         return bool(chosen)
 
 
+PAID = ["--depth", "1", "--model", "openai:scripted", "--draws", "1", "--floor-stop", "0"]
+
+
 class Cluster:
     """Workers and an orchestrator, kept running while they are killed."""
 
@@ -232,7 +320,7 @@ class Cluster:
             if not self.name:
                 self.name = suite_name(self.out.read_text())
             words = ["--resume", self.name] if self.name else [str(self.folder)]
-            self.orchestrator = self.start("suite", *words, "--workers", "none", "--depth", "0", out=self.out)
+            self.orchestrator = self.start("suite", *words, "--workers", "none", *PAID, out=self.out)
 
     def finished(self) -> bool:
         return self.orchestrator is not None and self.orchestrator.poll() == 0
@@ -332,7 +420,35 @@ def under_fire(folder: Path, proxy: Proxy, counts: dict[str, int]) -> str:
     return c.name or suite_name(c.out.read_text())
 
 
-def rounds(folder: Path, calm: str) -> None:
+def sources(suite: str) -> dict[str, list[str]]:
+    """Verdict and kernel of every attempt, by task."""
+    rows = sql(f"""SELECT t.path, v.kind || ' ' || c.source FROM runs r JOIN tasks t ON t.id = r.task
+        JOIN attempts a ON a.run = r.id JOIN candidates c ON c.id = a.candidate
+        JOIN verdicts v ON v.run = a.run AND v.attempt = a.number
+        WHERE r.suite = '{suite}' ORDER BY t.path, a.number""")
+    found: dict[str, list[str]] = {}
+    for path, what in rows:
+        found.setdefault(path, []).append(what)
+    return found
+
+
+def undisturbed(folder: Path) -> list[str]:
+    """What a run of one of the tasks comes to without faults."""
+    one = folder.parent / "calm"
+    one.mkdir()
+    (one / "1_swish.py").write_text((folder / "1_swish.py").read_text())
+    p = cutegen("suite", str(one), "--workers", "local:1", *PAID)
+    name = suite_name(p.stdout)
+    found = list(sources(name).values()) if name else []
+    ok("a task is done by a model that is paid", p.returncode == 0 and len(found) == 1 and len(found[0]) == 2, p.stdout + p.stderr)
+    wrong, figures = check_paid(name) if name else ("no suite", "")
+    ok("each prompt was asked for once", not wrong and ", 0 calls cut" in figures, wrong + figures)
+    Seller.asked.clear()
+    Seller.sent.clear()
+    return found[0] if found else []
+
+
+def rounds(folder: Path, calm: list[str]) -> None:
     """Suites under fire, until enough was killed."""
     counts: dict[str, int] = {}
     number = 0
@@ -344,7 +460,12 @@ def rounds(folder: Path, calm: str) -> None:
         wrong = check_history(name) if name else "no suite"
         faults = sum(counts.values()) - before
         ok(f"suite {number} ends after {faults} faults: nothing lost, nothing doubled", not wrong, wrong)
-        ok("the same kernels as without faults", kernels(calm) == kernels(name))
+        found = sources(name)
+        ok("the same kernels as without faults", len(found) == FIRE_TASKS and all(s == calm for s in found.values()))
+        wrong, figures = check_paid(name)
+        ok(f"no reply is paid for twice: {figures}", not wrong, wrong)
+        Seller.asked.clear()
+        Seller.sent.clear()
     check = cutegen("store", "check")
     ok("the store is whole after them", check.returncode == 0 and "0 faults" in check.stdout, check.stdout + check.stderr)
     print(f"# faults: {counts}; workers' clocks wrong by {CLOCKS_S} s", flush=True)
@@ -353,16 +474,21 @@ def rounds(folder: Path, calm: str) -> None:
 def main() -> int:
     random.seed(SEED)
     print(f"# seed {SEED}", flush=True)
+    market = Market(("127.0.0.1", 0), Seller)
+    threading.Thread(target=market.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as top:
         os.chdir(top)
-        os.environ.update(CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=f"{top}/runs", XDG_CONFIG_HOME=f"{top}/config")
-        folder = Path(top, "tasks")
+        os.environ.update(CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=f"{top}/runs", XDG_CONFIG_HOME=f"{top}/config",
+                          OPENAI_API_KEY="sk-cluster-4711", CUTEGEN_BASE_URL=f"http://127.0.0.1:{market.server_port}/v1")
+        folder, fire = Path(top, "tasks"), Path(top, "fire")
         folder.mkdir()
+        fire.mkdir()
         write_tasks(folder)
+        write_paid_tasks(fire)
         calm = by_slurm(folder)
         ok("every task has its kernel", len(kernels(calm)) == TASKS)
         moved(calm)
-        rounds(folder, calm)
+        rounds(fire, undisturbed(fire))
     print(f"1..{done}")
     return failed != 0
 

@@ -63,20 +63,24 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def run_sql(text: str) -> None:
+    p = subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", URL], input=text, capture_output=True, text=True)
+    if p.returncode:
+        sys.exit(p.stderr)
+
+
 def put_job(name: str, flags: str, path: str, run: str = "") -> None:
     text = f"""INSERT INTO suites (name, source, flags, started_ms) VALUES ({quoted(name)}, '/x', {quoted(flags)}, 1);
         INSERT INTO suite_tasks (suite, number, path) VALUES ({quoted(name)}, 0, {quoted(path)});
-        INSERT INTO jobs (suite, number, state, priority, needs_kind, needs_gpu, needs_bytes, added_ms)
-        VALUES ({quoted(name)}, 0, 'waiting', 0, '', '', 0, 1);"""
+        INSERT INTO jobs (suite, number, path, state, priority, needs_kind, needs_gpu, needs_bytes, added_ms)
+        VALUES ({quoted(name)}, 0, {quoted(path)}, 'waiting', 0, '', '', 0, 1);"""
     if run:
         text += f"""INSERT INTO blobs (sha256, size, data) VALUES ('{EMPTY}', 0, '') ON CONFLICT DO NOTHING;
             INSERT INTO tasks (name, path, source, description, class, evidence)
             VALUES ('x', {quoted(path)}, '{EMPTY}', '{EMPTY}', 'pointwise', '');
             INSERT INTO runs (id, task, model, suite, device, options, environment, state, reason, started_ms)
             SELECT {quoted(run)}, max(id), 'builtin', {quoted(name)}, '{{}}', '{{}}', '{{}}', 'stopped', '', 1 FROM tasks;"""
-    p = subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", URL], input=text, capture_output=True, text=True)
-    if p.returncode:
-        sys.exit(p.stderr)
+    run_sql(text)
 
 
 def hostile(top: Path) -> None:
@@ -139,6 +143,95 @@ def hostile(top: Path) -> None:
     ok("`top` prints no control characters", "\x1b" not in out and "node" in out, repr(out))
 
 
+def hostile_singles(top: Path) -> None:
+    """Jobs by themselves, of every kind, whose payload nobody of ours wrote."""
+    task = str(top / "tasks" / "there-is-none.py")
+    cases = {
+        "a payload that is none": ("eval", task, "[]", "]"),
+        "a list for a payload": ("measure", task, "[]", "[]"),
+        "a payload of a megabyte": ("eval", task, "[]", json.dumps({"name": "x" * 1000000})),
+        "a run that is a flag": ("measure", task, "[]", '{"run": "--record=/x"}'),
+        "a run that is a path": ("profile", task, "[]", '{"run": "../../etc"}'),
+        "an export without a run": ("export", task, "[]", "{}"),
+        "a flag that is a program": ("run", task, '["--python=/bin/sh"]', "{}"),
+        "flags that are none": ("run", task, '{"--depth": 1}', "{}"),
+        "a path out of the folder": ("run", str(top / "tasks" / "link.py"), "[]", "{}"),
+    }
+    for i, (kind, path, flags, payload) in enumerate(cases.values()):
+        run_sql(f"""INSERT INTO jobs (kind, hash, path, flags, payload, state, priority, needs_kind, needs_gpu, needs_bytes, added_ms)
+            VALUES ('{kind}', 'h{i}', {quoted(path)}, {quoted(flags)}, {quoted(payload)}, 'waiting', 0, '', '', 0, 1);""")
+    cutegen("worker", "--idle-exit", "0", "--tasks", str(top / "tasks"))
+    rows = dict(r.split("|", 1) for r in psql("SELECT hash, problem FROM jobs WHERE hash IS NOT NULL AND state = 'done'").stdout.splitlines())
+    for i, what in enumerate(cases):
+        ok(f"refused: {what}", rows.get(f"h{i}", "").startswith("a worker takes no"), rows.get(f"h{i}", ""))
+    psql("DELETE FROM jobs WHERE hash IS NOT NULL")
+
+
+def kinds(top: Path) -> None:
+    """Each kind of job, put there by a command and done by two workers: one compiles, with a cache of its own, one judges."""
+    task, kernel = top / "kinds" / "swish.py", HOME / "examples/kernels/swish.cu"
+    task.parent.mkdir()
+    task.write_text((HOME / "examples/swish.py").read_text())
+    bad = top / "bad.cu"
+    bad.write_text(kernel.read_text().replace("int64_t const i =", "no_such_type const i ="))
+    words = ["--draws", "1"]
+
+    def worker(take: str, *more: str) -> subprocess.Popen[bytes]:
+        env = {**os.environ, "XDG_CACHE_HOME": str(top / f"cache-{take}"), "CUTEGEN_STORE": URL}
+        return subprocess.Popen([PROGRAM, "worker", "--take", take, "--tasks", str(task.parent), *more], env=env, stdout=subprocess.DEVNULL)
+
+    def add(*what: str) -> list[dict]:
+        p = cutegen("queue", "add", *what, "--json", *words)
+        return [json.loads(line) for line in p.stdout.splitlines()] if p.returncode == 0 else [{"error": p.stderr}]
+
+    builder = worker("compile")
+    for _ in range(6000):
+        if psql("SELECT count(*) FROM workers WHERE takes = 2").stdout.strip() == "1" or builder.poll() is not None:
+            break
+        time.sleep(0.1)
+    first = add("eval", str(task), str(kernel), str(bad))
+    again = add("eval", str(task), str(kernel))
+    ok("a candidate that is asked for twice is one job", len(first) == 2 and again[0].get("job") == first[0].get("job"), f"{first} {again}")
+    judge = worker("judge", "--compile-on", "queue")
+
+    def wait(jobs: list[dict], *more: str) -> list[dict]:
+        p = cutegen("queue", "wait", *[str(j["job"]) for j in jobs], "--json", *more)
+        return [json.loads(line) for line in p.stdout.splitlines() if line.startswith("{")]
+
+    done = wait(first)
+    ok("one passes, the other does not compile", [j["result"].get("verdict") for j in done] == ["pass", "compile error"], str(done)[:600])
+    ok("results say how fast, and where", done[0]["result"]["time_us"] > 0 and done[0]["result"]["machine"]["host"] != "", str(done[0]))
+    rows = psql("SELECT result, w.takes, count(*) FROM jobs j JOIN workers w ON w.id = j.worker WHERE j.kind = 'compile' GROUP BY 1, 2").stdout.split()
+    ok("what was judged was compiled by the worker that compiles", rows == ['{"made":', 'true}|2|2'], str(rows))
+    run = done[0]["run"]
+    built = psql(f"SELECT cached FROM builds WHERE run = '{run}'").stdout.strip()
+    ok("and by nobody else", built == "1", built)
+    more = wait([add(kind, run)[0] for kind in ("measure", "profile", "export")])
+    ok("measure, profile, export: judged once more, a run each", [j["result"].get("verdict") for j in more] == ["pass"] * 3 and
+       len({j["run"] for j in more} | {run}) == 4, str(more)[:600])
+    ok("a profile comes with its job", "profile" in more[1]["result"] and "profile" not in more[0]["result"])
+    wait(more[2:], "--output", str(top / "exported"))
+    ok("an export is written where it is wanted", (top / "exported" / "record.json").is_file() or
+       bool(list((top / "exported").rglob("record.json"))), str(list((top / "exported").glob("*")) if (top / "exported").is_dir() else "none"))
+    task.write_text(task.read_text() + "\n# changed\n")
+    put = add("run", str(task), "--depth", "0")
+    ran = wait(put)
+    ok("a task is run, and its best kernel is the result", ran[0]["result"].get("verdict") == "pass" and ran[0]["problem"] == "", str(ran)[:600])
+    psql(f"UPDATE jobs SET state = 'waiting', tries = 1, result = '' WHERE id = {put[0]['job']}")
+    ok("a job whose end was not said is not done again", wait(put)[0]["run"] == ran[0]["run"])
+    late = add("eval", str(task), str(kernel), "--draws", "2", "--priority", "-5")
+    for w in (judge, builder):
+        w.terminate()
+    for w in (judge, builder):
+        w.wait()
+    gone = cutegen("queue", "cancel", str(late[0]["job"]), "--json")
+    state = json.loads(gone.stdout or "{}").get("state")
+    ok("a job that waits is cancelled", state in ("failed", "done"), gone.stdout + gone.stderr)
+    owner = psql("SELECT DISTINCT owner FROM jobs WHERE hash IS NOT NULL AND kind <> 'compile'").stdout.split()
+    ok("jobs have an owner", owner == ["cutegen"], str(owner))
+    psql("DELETE FROM jobs WHERE state = 'waiting'")
+
+
 def roles(top: Path) -> None:
     script = ["psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", URL, "-f", str(HOME / "setup/roles.sql")]
     p, again = (subprocess.run(script, capture_output=True, text=True) for _ in range(2))
@@ -158,12 +251,20 @@ def roles(top: Path) -> None:
         "worker": ["DELETE FROM blobs", "UPDATE suites SET flags = '[]'", "UPDATE suite_tasks SET path = '/x'",
                    "INSERT INTO suites (name, source, flags, started_ms) VALUES ('x', '', '[]', 1)",
                    "INSERT INTO jobs (suite, number, state, priority, needs_kind, needs_gpu, needs_bytes, added_ms) "
-                   "VALUES ('x', 0, 'waiting', 0, '', '', 0, 1)", "DROP TABLE runs", "CREATE TABLE x (i INTEGER)"],
+                   "VALUES ('x', 0, 'waiting', 0, '', '', 0, 1)", "UPDATE jobs SET payload = '{}'", "DROP TABLE runs", "CREATE TABLE x (i INTEGER)"],
         "owner": ["DROP TABLE runs", "UPDATE cutegen_store SET version = 1"],
     }
     for who, statements in denied.items():
-        let = [s for s in statements if "permission denied" not in (e := psql(s, f"a_{who}").stderr) and "must be owner" not in e]
+        let = [s for s in statements if "permission denied" not in (e := psql(s, f"a_{who}").stderr) and "must be owner" not in e
+               and "row-level security" not in e]
         ok(f"what is denied to a role: {who}", not let, str(let))
+    p = psql("INSERT INTO jobs (kind, hash, state, priority, needs_kind, needs_gpu, needs_bytes, added_ms) "
+             "VALUES ('compile', 'x', 'done', 0, '', '', 0, 1)", "a_worker")
+    ok("a worker may ask for what it judges to be compiled", p.returncode == 0, p.stderr)
+    p = cutegen("queue", "add", "run", str(task), user="a_worker")
+    q = cutegen("queue", "add", "run", str(task), user="a_owner")
+    ok("a worker may put no other job there, an owner may", (p.returncode, q.returncode) == (3, 0), p.stderr + q.stderr)
+    psql("DELETE FROM jobs WHERE hash IS NOT NULL")
     p = cutegen("store", "prune", "--older-than", "0", user="a_worker")
     ok("a worker may not prune", p.returncode == 3, p.stdout + p.stderr)
     p = cutegen("store", "prune", "--older-than", "0", user="a_owner")
@@ -315,30 +416,27 @@ def required(top: Path) -> None:
 
 
 def compiled_once(top: Path) -> None:
-    """Two machines, each with a cache of its own: the second compiles nothing, and believes nothing that was changed."""
-    task = top / "tasks" / "once.py"
-    task.write_text(TASK.replace("relu(x)", "relu(x) * 3.5"))
-
-    def run(machine: str) -> tuple[bool, str]:
-        env = {**os.environ, "XDG_CACHE_HOME": str(top / machine)}
-        words = [PROGRAM, "run", str(task), "--depth", "0", "--no-report", "--fresh", "--store", URL]
-        p = subprocess.run(words, env=env, capture_output=True, text=True)
-        run_id = json.loads(cutegen("runs", "--json").stdout)["runs"][0]["run"]
-        attempt = json.loads(cutegen("show", run_id, "--json").stdout)["attempts"][0]
-        if p.returncode or attempt["verdict"] != "pass":
-            return False, p.stdout + p.stderr
-        return attempt["cached"], attempt["code"]
-
-    first, second = run("one"), run("two")
-    ok("what one machine compiled another does not compile", first[0] is False and second == (True, first[1]), f"{first} {second}")
-    psql("UPDATE kernels SET data = overlay(data placing 'x' from 100)")
-    third = run("three")
-    ok("what was changed in the store is compiled again, to the same code", third == first, f"{first} {third}")
+    """Machines, each with a cache of its own: the second compiles nothing, and believes nothing that was changed."""
+    kernel = HOME / "examples/kernels/swish.cu"
     psql("DELETE FROM kernels")
-    run("four")
+
+    def compiled(machine: str) -> bool:
+        env = {**os.environ, "XDG_CACHE_HOME": str(top / machine), "CUTEGEN_SERVER": "no"}
+        words = [PROGRAM, "compile", str(kernel), "swish<256>", "--arch", "sm_80", "--json", "--store", URL]
+        p = subprocess.run(words, env=env, capture_output=True, text=True)
+        said = json.loads(p.stdout or "{}")
+        if p.returncode or said.get("verdict") != "pass":
+            ok(f"machine {machine} compiles", False, p.stdout + p.stderr)
+        return not said.get("cached")
+
+    ok("what one machine compiled another does not compile", [compiled("one"), compiled("two")] == [True, False])
+    psql("UPDATE kernels SET data = overlay(data placing 'x' from 100)")
+    ok("what was changed in the store is compiled again", compiled("three"))
+    psql("DELETE FROM kernels")
+    compiled("four")
     psql("UPDATE kernels SET data = overlay(data placing 'z' from 18)")  # the first letter of its key
     psql("UPDATE kernels SET sha256 = encode(sha256(data), 'hex')")
-    ok("one under another's key is not used", run("five") == first)
+    ok("one under another's key is not used", compiled("five"))
 
 
 def upkeep(top: Path) -> None:
@@ -362,7 +460,9 @@ def main() -> int:
         ok("a folder that is not there is refused", p.returncode == 2 and "--tasks nowhere" in p.stderr, p.stderr)
         cutegen("worker", "--idle-exit", "0")  # makes the tables
         hostile(top)
+        hostile_singles(top)
         roles(top)
+        kinds(top)
         drained(top)
         required(top)
         compiled_once(top)

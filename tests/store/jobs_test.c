@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/shared.h"
-#include "store/jobs.h"
+#include "store/queue.h"
 #include "store/sql.h"
 
 #include <stdio.h>
@@ -352,7 +352,7 @@ static void what_is_done_is_known_without_counting(void **state)
 static void a_kernel_of_another_machine_is_what_that_machine_put(void **state)
 {
     struct place *p = *state;
-    const struct shared_files *f = store_kernels(p->s, p->a);
+    const struct shared_files *f = store_kernels(p->s, COMPILED_HERE, p->a);
     struct text data;
 
     if (!test_url()) { /* a file is one machine's */
@@ -367,6 +367,209 @@ static void a_kernel_of_another_machine_is_what_that_machine_put(void **state)
     assert_memory_equal(data.data, "a\0b", 3);
     run_sql(p, "UPDATE kernels SET data = 'other'");
     assert_false(f->get(f->ctx, "k", p->a, &data));
+}
+
+static struct queue_order some_order(enum job_kind kind, const char *path)
+{
+    return (struct queue_order){.kind = kind, .path = path};
+}
+
+static int64_t put(struct place *p, const struct queue_order *order, enum job_state want)
+{
+    struct error err = {0};
+    enum job_state state;
+    int64_t id;
+
+    assert_ok(queue_add(p->s, order, &id, &state, &err));
+    assert_int_equal(state, want);
+    return id;
+}
+
+static void the_same_asked_twice_is_one_job_with_one_result(void **state)
+{
+    struct place *p = *state;
+    struct queue_order one = some_order(JOB_EVAL, "/tasks/a.py"), other = one;
+    struct queue_worker w = new_worker(p, "simt", "");
+    struct queue_entry e;
+    struct error err = {0};
+    struct job j;
+    int64_t id;
+
+    one.source = text_of("kernel one");
+    other.source = text_of("kernel two");
+    id = put(p, &one, JOB_WAITING);
+    assert_int_equal(put(p, &one, JOB_WAITING), id);
+    assert_int_not_equal(put(p, &other, JOB_WAITING), id);
+    assert_true(claim(p, &w, &j));
+    assert_int_equal(j.id, id);
+    assert_int_equal(j.kind, JOB_EVAL);
+    assert_null(j.suite);
+    assert_string_equal(j.path, "/tasks/a.py");
+    assert_int_equal(put(p, &one, JOB_LEASED), id);
+    assert_ok(job_end(p->s, &w, &j, &(struct job_end){.ended = true, .result = "{\"a\":1}"}, &err));
+    assert_int_equal(put(p, &one, JOB_DONE), id);
+    assert_ok(queue_read(p->s, id, p->a, &e, &err));
+    assert_string_equal(e.result, "{\"a\":1}");
+    /* Whoever lost the lease changes neither. */
+    assert_ok(job_end(p->s, &w, &j, &(struct job_end){.ended = true, .result = "late"}, &err));
+    assert_ok(queue_read(p->s, id, p->a, &e, &err));
+    assert_string_equal(e.result, "{\"a\":1}");
+}
+
+static void what_failed_or_was_cancelled_is_tried_when_asked_again(void **state)
+{
+    struct place *p = *state;
+    struct queue_order order = some_order(JOB_RUN, "/tasks/a.py");
+    struct queue_worker w = new_worker(p, "simt", "");
+    struct error err = {0};
+    struct job j;
+    bool was;
+    int64_t id = put(p, &order, JOB_WAITING);
+
+    assert_ok(queue_cancel(p->s, id, &was, &err));
+    assert_true(was);
+    assert_false(claim(p, &w, &j));
+    assert_ok(queue_cancel(p->s, id, &was, &err));
+    assert_false(was);
+    assert_int_equal(put(p, &order, JOB_WAITING), id);
+    assert_true(claim(p, &w, &j));
+    assert_ok(queue_cancel(p->s, id, &was, &err));
+    assert_false(was);
+    assert_ok(job_end(p->s, &w, &j, &(struct job_end){.problem = "no budget"}, &err));
+    assert_int_equal(put(p, &order, JOB_WAITING), id);
+    assert_false(queue_read(p->s, 4711, p->a, &(struct queue_entry){0}, &err));
+    assert_int_equal(err.kind, ERROR_USE);
+}
+
+static void compile_jobs_go_to_who_compiles_and_come_first(void **state)
+{
+    struct place *p = *state;
+    struct queue_worker gpu = new_worker(p, "cuda", "H200"), cpu = new_worker(p, "simt", ""),
+                        both = new_worker(p, "simt", "");
+    struct queue_order order = {.kind = JOB_COMPILE, .source = text_of("code")};
+    struct queue_order next = {.kind = JOB_COMPILE, .source = text_of("more code")};
+    struct error err = {0};
+    struct job j;
+
+    gpu.takes = TAKE_JUDGE;
+    cpu.takes = TAKE_COMPILE;
+    cpu.suite = "somebody's"; /* whoever compiles does so for all */
+    cpu.folder = cpu.real_folder = "/elsewhere/";
+    add_suite(p, 2, &(struct job_needs){0}, 0);
+    put(p, &order, JOB_WAITING);
+    put(p, &next, JOB_WAITING);
+    assert_true(claim(p, &gpu, &j));
+    assert_int_equal(j.kind, JOB_RUN);
+    assert_true(claim(p, &cpu, &j));
+    assert_int_equal(j.kind, JOB_COMPILE);
+    assert_int_equal(strlen(j.source), 64);
+    assert_ok(job_return(p->s, &cpu, &j, true, 0, "", &err));
+    for (int i = 0; i < 3; i++) {
+        assert_true(claim(p, &both, &j));
+        assert_int_equal(j.kind, i < 2 ? JOB_COMPILE : JOB_RUN);
+    }
+    assert_false(claim(p, &cpu, &j));
+    assert_false(claim(p, &gpu, &j));
+}
+
+static void a_job_goes_to_a_gpu_with_memory_and_architecture(void **state)
+{
+    struct place *p = *state;
+    struct queue_worker small = new_worker(p, "cuda", "A10"), large = new_worker(p, "cuda", "H200");
+    struct queue_order order = some_order(JOB_MEASURE, "/tasks/a.py");
+    struct job j;
+
+    small.has.arch = "86";
+    large.has.arch = "90";
+    large.has.memory_bytes = (int64_t)141 << 30;
+    order.needs =
+        (struct job_needs){.kind = "cuda", .arch = "90", .memory_bytes = (int64_t)80 << 30};
+    put(p, &order, JOB_WAITING);
+    assert_false(claim(p, &small, &j));
+    small.has.memory_bytes = large.has.memory_bytes;
+    assert_false(claim(p, &small, &j));
+    assert_true(claim(p, &large, &j));
+}
+
+/* A worker was lost between its run's end and its job's: the next one finds one run, not two. */
+static void a_job_has_one_run_and_a_cut_judgement_starts_over(void **state)
+{
+    struct place *p = *state;
+    struct queue_order order = some_order(JOB_EVAL, "/tasks/a.py");
+    struct task task = small_task(p->a);
+    struct run_spec spec = {.task = &task, .device = &small_device, .model = "eval"};
+    struct run_history h;
+    struct queue_entry e;
+    struct error err = {0};
+    struct run *run = NULL, *second = NULL;
+
+    spec.job = put(p, &order, JOB_WAITING);
+    assert_ok(run_create(p->s, &spec, &run, &err));
+    assert_ok(queue_read(p->s, spec.job, p->a, &e, &err));
+    assert_string_equal(e.run, run_id(run));
+    assert_false(run_create(p->s, &spec, &second, &err));
+    assert_int_equal(err.kind, ERROR_USE);
+    err = (struct error){0};
+    assert_ok(whole_attempt(run, 1, &err));
+    run_release(run);
+    assert_ok(run_take(p->s, e.run, &run, &err));
+    assert_ok(run_start_over(run, &err));
+    assert_ok(whole_attempt(run, 1, &err));
+    assert_ok(run_end(run, RUN_DONE, "", &err));
+    run_release(run);
+    assert_ok(store_run_history(p->s, e.run, p->a, &h, &err));
+    assert_int_equal(h.attempt_count, 1);
+    run_history_release(&h);
+    json_decref(task.description);
+}
+
+/* Somebody compiles, and says so; or is gone, and the asker does it. */
+static void compile_for_others(const char *dir)
+{
+    struct place p = {.a = arena_new()};
+    struct queue_worker w = {.has = {.kind = "simt", .gpu = ""}, .takes = TAKE_COMPILE};
+    const struct shared_files *f;
+    struct error err = {0};
+    bool found = false;
+    struct job j;
+
+    if (!store_open(dir, test_url(), STORE_WRITE, &p.s, &err) || !worker_begin(p.s, &w, &err))
+        _exit(2);
+    f = store_kernels(p.s, COMPILED_FOR_QUEUE, p.a);
+    while (!found) {
+        if (!job_claim(p.s, &w, p.a, &j, &found, &err) || !jobs_wait(p.s, 20, &err))
+            _exit(3);
+    }
+    f->put(f->ctx, "key", text_of("machine code"));
+    _exit(!job_end(p.s, &w, &j, &(struct job_end){.ended = true}, &err) ||
+          !worker_end(p.s, &w, &err));
+}
+
+static void what_others_compile_is_waited_for_while_they_live(void **state)
+{
+    struct place *p = *state;
+    const struct shared_files *f = store_kernels(p->s, COMPILED_BY_QUEUE, p->a);
+    struct error err = {0};
+    int64_t compilers = 0;
+    struct text data;
+    int status;
+    pid_t pid;
+
+    assert_false(f->make(f->ctx, "key", text_of("source"), "{\"key\": \"key\"}"));
+    store_close(p->s);
+    if ((pid = fork()) == 0)
+        compile_for_others(p->dir);
+    p->s = NULL;
+    place_reopen(p);
+    f = store_kernels(p->s, COMPILED_BY_QUEUE, p->a);
+    while (!compilers)
+        assert_ok(workers_who_compile(p->s, &compilers, &err) && jobs_wait(p->s, 20, &err));
+    assert_true(f->make(f->ctx, "key", text_of("source"), "{\"key\": \"key\"}"));
+    assert_true(f->get(f->ctx, "key", p->a, &data));
+    assert_int_equal(data.len, strlen("machine code"));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_false(f->make(f->ctx, "other", text_of("source"), "{\"key\": \"other\"}"));
 }
 
 #define JOBS_TEST(f) cmocka_unit_test_setup_teardown(f, place_set_up, place_tear_down)
@@ -386,6 +589,12 @@ int main(void)
         JOBS_TEST(a_worker_claims_only_what_lies_in_its_folder),
         JOBS_TEST(what_is_done_is_known_without_counting),
         JOBS_TEST(a_kernel_of_another_machine_is_what_that_machine_put),
+        JOBS_TEST(the_same_asked_twice_is_one_job_with_one_result),
+        JOBS_TEST(what_failed_or_was_cancelled_is_tried_when_asked_again),
+        JOBS_TEST(compile_jobs_go_to_who_compiles_and_come_first),
+        JOBS_TEST(a_job_goes_to_a_gpu_with_memory_and_architecture),
+        JOBS_TEST(a_job_has_one_run_and_a_cut_judgement_starts_over),
+        JOBS_TEST(what_others_compile_is_waited_for_while_they_live),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "store/copy.h"
+#include "store/jobs.h"
 #include "store/prune.h"
 #include "store/sql.h"
 
@@ -95,15 +96,43 @@ static void what_is_new_or_runs_stays_whole(void **state)
     run_release(running);
 }
 
-/* The tables as they were before the last step. */
+/* The tables as they were before the last step, with a job that waits. */
 static void make_older(struct place *p)
 {
-    run_sql(p->s,
-            "DROP TABLE kernels; DROP INDEX jobs_by_failure; ALTER TABLE workers DROP COLUMN done");
+    static const char older[] =
+        "DROP TABLE jobs;"
+        "ALTER TABLE workers DROP COLUMN takes;"
+        "CREATE TABLE jobs (id INTEGER PRIMARY KEY, suite TEXT NOT NULL, number INTEGER NOT NULL,"
+        " state TEXT NOT NULL, priority INTEGER NOT NULL, needs_kind TEXT NOT NULL,"
+        " needs_gpu TEXT NOT NULL, needs_bytes INTEGER NOT NULL, tries INTEGER NOT NULL DEFAULT 0,"
+        " problem TEXT NOT NULL DEFAULT '', worker INTEGER REFERENCES workers,"
+        " added_ms INTEGER NOT NULL, after_ms INTEGER NOT NULL DEFAULT 0, claimed_ms INTEGER,"
+        " lease_ms INTEGER NOT NULL DEFAULT 0, ended_ms INTEGER, UNIQUE (suite, number),"
+        " FOREIGN KEY (suite, number) REFERENCES suite_tasks) STRICT;"
+        "INSERT INTO suites (name, source, flags, started_ms) VALUES ('s', '/', '[]', 1);"
+        "INSERT INTO suite_tasks (suite, number, path) VALUES ('s', 0, '/tasks/old.py');"
+        "INSERT INTO jobs (suite, number, state, priority, needs_kind, needs_gpu, needs_bytes,"
+        " added_ms) VALUES ('s', 0, 'waiting', 3, '', '', 0, 1)";
+
+    run_sql(p->s, p->s->engine->schema(older, p->a));
     if (test_url())
         run_sql(p->s, "UPDATE cutegen_store SET version = version - 1");
     else
         run_sql(p->s, arena_printf(p->a, "PRAGMA user_version = %d", store_version() - 1));
+}
+
+static void assert_job_waits(struct place *p)
+{
+    struct queue_worker w = {.has = {.kind = "simt", .gpu = ""}, .folder = "/tasks/"};
+    struct error err = {0};
+    struct job job;
+    bool found;
+
+    assert_ok(worker_begin(p->s, &w, &err));
+    assert_ok(job_claim(p->s, &w, p->a, &job, &found, &err));
+    assert_true(found);
+    assert_string_equal(job.path, "/tasks/old.py");
+    assert_int_equal(job.kind, JOB_RUN);
 }
 
 static void tables_of_an_older_version_are_backed_up_first(void **state)
@@ -128,6 +157,7 @@ static void tables_of_an_older_version_are_backed_up_first(void **state)
     assert_ok(store_export_add(p->s, id, 1, "/x", &err));
     if (!test_url())
         assert_true(file_exists(backup));
+    assert_job_waits(p);
     place_reopen(p);
 }
 

@@ -146,7 +146,7 @@ static void a_machine_gets_what_another_made_and_nothing_else(void **state)
 {
     struct arena *a = arena_new();
     struct other_machine other = {.a = a};
-    const struct shared_files share = {other_get, other_put, &other};
+    const struct shared_files share = {.get = other_get, .put = other_put, .ctx = &other};
     struct error err = {0};
     char *here = new_cache(a), *there, *dir;
     static const char *const bad[] = {
