@@ -1,4 +1,5 @@
--- roles.sql - who may do what with a store on a server. Run it once, as the user who made the tables:
+-- roles.sql - who may do what with a store on a server. Run it once, as the user who made the tables and who may create
+-- roles (createuser --createrole):
 --
 --     psql -d postgres://db.example/cutegen -f setup/roles.sql
 --     psql -d postgres://db.example/cutegen -c 'GRANT cutegen_worker TO alice'
@@ -8,6 +9,8 @@
 -- cutegen_owner    also submits suites and prunes; tables are changed by whoever made them
 --
 -- Again after `cutegen store upgrade`: new tables need it.
+\set ON_ERROR_STOP on
+SET client_min_messages = warning;
 DO $$
 DECLARE name TEXT;
 BEGIN

@@ -169,7 +169,7 @@ static const struct flag prompt_flags[] = {
 };
 
 enum {
-    JUDGING = GROUP_STORE | GROUP_DEVICE | GROUP_TOOLS,
+    JUDGING = GROUP_JUDGING,
 };
 
 const struct command commands[] = {

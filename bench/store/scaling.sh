@@ -15,7 +15,7 @@
 #     busy      of the workers' time was spent on tasks; the rest waited for the queue, for the last task, for the page
 #     task      seconds that a task took, in the middle; growth with workers is the machine's (shared caches, two threads
 #               to a core, clocks), not the queue's
-#     machine   the efficiency of as many compilers (gcc -O2) without any cutegen, where there is one
+#     machine   the efficiency of as many compilers (gcc -O2) without any cutegen, where there is one (not with NO_GCC=1)
 #     cores     that were busy meanwhile; many more than workers: somebody else used the machine, and the figures are not good
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -133,7 +133,7 @@ hardware() # seconds of one compile on each of N cores at once, twice
     since "$began"
 }
 one=
-! command -v gcc >/dev/null || one=$(hardware 1)
+[ -n "${NO_GCC:-}" ] || ! command -v gcc >/dev/null || { hardware 1 >/dev/null; one=$(hardware 1); } # the first one is cold
 
 # ---- rounds ---------------------------------------------------------------------------
 

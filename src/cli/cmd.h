@@ -78,9 +78,11 @@ bool flags_parse(struct cli *cli, int argc, char **argv, struct error *err);
 const char *flag_get(const struct cli *cli, const char *name);
 /* All values of an own flag, NULL-terminated. */
 const char *const *flag_all(const struct cli *cli, const char *name);
-/* "--key=value" of every setting that was a flag, but those of the place: runs, store, device.
- * NULL-terminated. */
-const char *const *flags_said(const struct cli *cli);
+/* "--key=value" of every setting of these groups that was a flag, but those of the place: runs,
+ * store, device. NULL-terminated. */
+const char *const *flags_said(const struct cli *cli, int groups);
+/* Settings that commands have which judge. */
+enum { GROUP_JUDGING = GROUP_STORE | GROUP_DEVICE | GROUP_TOOLS };
 bool read_job(struct cli *cli, struct error *err); /* --job (cmd_eval.c) */
 /* --require and --priority (cmd_queue.c). */
 struct job_needs;

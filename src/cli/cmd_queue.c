@@ -65,7 +65,7 @@ bool flags_priority(const struct cli *cli, int *priority, struct error *err)
 
 /* ---- what is asked --------------------------------------------------------------- */
 
-struct adding {
+struct queue_adding {
     struct cli *cli;
     struct store *store;
     struct queue_order order;
@@ -76,9 +76,15 @@ struct adding {
 /* Only what was said for this job, and only what a worker takes. */
 static bool job_flags(const struct cli *cli, json_t **out, struct error *err)
 {
-    const char *const *said = flags_said(cli);
+    bool runs = !strcmp(cli->words[0], job_kind_names[JOB_RUN]);
+    const char *const *said = flags_said(cli, runs ? GROUP_ALL : GROUP_JUDGING);
 
     *out = json_array();
+    if (!runs && *flags_said(cli, GROUP_LOOP | GROUP_MODEL)) {
+        error_set(err, ERROR_USE, "%s is for runs, not for a single judgement",
+                  *flags_said(cli, GROUP_LOOP | GROUP_MODEL));
+        return error_hint(err, "cutegen queue add run TASK.py");
+    }
     for (; *said; said++) {
         if (!worker_flag_allowed(*said)) {
             error_set(err, ERROR_USE, "a worker takes no %.*s from the queue",
@@ -90,7 +96,7 @@ static bool job_flags(const struct cli *cli, json_t **out, struct error *err)
     return true;
 }
 
-static bool add_one(struct adding *x, struct error *err)
+static bool add_one(struct queue_adding *x, struct error *err)
 {
     enum job_state state;
 
@@ -104,7 +110,7 @@ static bool add_one(struct adding *x, struct error *err)
     return ok;
 }
 
-static bool read_task(struct adding *x, const char *word, json_t *payload, struct error *err)
+static bool read_task(struct queue_adding *x, const char *word, json_t *payload, struct error *err)
 {
     struct text task;
     char sha[65];
@@ -119,7 +125,7 @@ static bool read_task(struct adding *x, const char *word, json_t *payload, struc
     return true;
 }
 
-static bool add_run(struct adding *x, struct error *err)
+static bool add_run(struct queue_adding *x, struct error *err)
 {
     for (int i = 1; i < x->cli->word_count; i++) {
         x->order.payload = json_object();
@@ -132,7 +138,7 @@ static bool add_run(struct adding *x, struct error *err)
     return true;
 }
 
-static bool add_eval(struct adding *x, struct error *err)
+static bool add_eval(struct queue_adding *x, struct error *err)
 {
     struct arena *a = x->cli->a;
 
@@ -158,7 +164,7 @@ static bool add_eval(struct adding *x, struct error *err)
 }
 
 /* The best kernel of a run, on the kind of device that it was judged on unless another is asked. */
-static bool add_again(struct adding *x, struct error *err)
+static bool add_again(struct queue_adding *x, struct error *err)
 {
     struct arena *a = x->cli->a;
 
@@ -285,7 +291,7 @@ static bool wait_for(struct cli *cli, struct store *store, const int64_t *ids, s
 
 /* ---- the commands ------------------------------------------------------------------ */
 
-static bool add_by_kind(struct adding *x, struct error *err)
+static bool add_by_kind(struct queue_adding *x, struct error *err)
 {
     const char *kind = x->cli->words[0];
 
@@ -304,10 +310,10 @@ static bool add_by_kind(struct adding *x, struct error *err)
 
 bool cmd_queue_add(struct cli *cli, int *code, struct error *err)
 {
-    struct adding *x = arena_alloc(cli->a, sizeof(*x));
+    struct queue_adding *x = arena_alloc(cli->a, sizeof(*x));
     bool ok;
 
-    *x = (struct adding){.cli = cli};
+    *x = (struct queue_adding){.cli = cli};
     ok = flags_needs(cli, &x->order.needs, err) && flags_priority(cli, &x->order.priority, err) &&
          job_flags(cli, &x->order.flags, err) &&
          store_open(cli->settings.runs_dir, cli->settings.store_url, STORE_WRITE, &x->store, err) &&

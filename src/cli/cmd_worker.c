@@ -125,7 +125,8 @@ bool cmd_worker(struct cli *cli, int *code, struct error *err)
         .suite = flag_get(cli, "suite"),
         .once = flag_get(cli, "once") != NULL,
         .tasks = flag_get(cli, "tasks") ? flag_get(cli, "tasks") : ".",
-        .own_flags = flags_said(cli),
+        .own_flags = flags_said(cli, GROUP_ALL),
+        .own_judging = flags_said(cli, GROUP_JUDGING),
         .key_names = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY", cli->settings.key_env}};
     int ended = 0;
 

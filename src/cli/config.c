@@ -224,11 +224,11 @@ static const char *resolve_path(struct config *c, const char *value, const char 
     return path_join(c->a, arena_strndup(c->a, file, (size_t)(slash - file)), value);
 }
 
-bool config_takes_value(const char *key)
+const struct config_key *config_find(const char *key)
 {
     int i = key_index(key);
 
-    return i >= 0 && config_keys[i].value;
+    return i >= 0 ? &config_keys[i] : NULL;
 }
 
 const char *config_was(const char *key)

@@ -59,7 +59,7 @@ bool config_set(struct config *c, const char *key, const char *value, enum confi
                 const char *where, struct error *err);
 
 /* What has taken the place of a key of an earlier version; NULL: it never was one. */
-bool config_takes_value(const char *key); /* else it is yes or no */
+const struct config_key *config_find(const char *key); /* NULL: there is none */
 const char *config_was(const char *key);
 void config_settings(const struct config *c, struct settings *out);
 void config_run_options(const struct config *c, struct run_options *out);

@@ -221,26 +221,29 @@ const char *flag_get(const struct cli *cli, const char *name)
     return NULL;
 }
 
-const char *const *flags_said(const struct cli *cli)
+const char *const *flags_said(const struct cli *cli, int groups)
 {
     const char **out = arena_array(cli->a, config_key_count + 2 * CLI_MAX_FLAGS, sizeof(*out));
     const char *const *said = config_said(cli->config);
+    bool device = (groups & GROUP_DEVICE) != 0;
     size_t n = 0;
 
     for (; *said; said++) {
-        const char *name = *said, *value = config_get(cli->config, name);
-        bool list = !strcmp(name, "set") || !strcmp(name, "shapes");
+        const struct config_key *k = config_find(*said);
+        const char *value = config_get(cli->config, k->name);
 
-        if (list || !strcmp(name, "runs") || !strcmp(name, "store") || !strcmp(name, "device"))
+        if (!((int)k->group & groups) || !strcmp(k->name, "set") || !strcmp(k->name, "shapes") ||
+            !strcmp(k->name, "runs") || !strcmp(k->name, "store") || !strcmp(k->name, "device"))
             continue;
-        out[n++] = config_takes_value(name)
-                       ? arena_printf(cli->a, "--%s=%s", name, value)
-                       : arena_printf(cli->a, "--%s%s", strcmp(value, "yes") ? "no-" : "", name);
+        out[n++] = k->value
+                       ? arena_printf(cli->a, "--%s=%s", k->name, value)
+                       : arena_printf(cli->a, "--%s%s", strcmp(value, "yes") ? "no-" : "", k->name);
     }
-    for (size_t i = 0; cli->settings.set && cli->settings.set[i] && i < CLI_MAX_FLAGS; i++)
-        out[n++] = arena_printf(cli->a, "--set=%s", cli->settings.set[i]);
-    for (size_t i = 0; cli->settings.shapes && cli->settings.shapes[i] && i < CLI_MAX_FLAGS - 1;
+    for (size_t i = 0; device && cli->settings.set && cli->settings.set[i] && i < CLI_MAX_FLAGS;
          i++)
+        out[n++] = arena_printf(cli->a, "--set=%s", cli->settings.set[i]);
+    for (size_t i = 0;
+         device && cli->settings.shapes && cli->settings.shapes[i] && i < CLI_MAX_FLAGS - 1; i++)
         out[n++] = arena_printf(cli->a, "--shapes=%s", cli->settings.shapes[i]);
     return out;
 }

@@ -146,13 +146,15 @@ bool loop_suite(const struct settings *settings, const struct suite_options *opt
 
 struct worker_options {
     struct job_needs has;
-    int takes;                    /* enum job_take */
-    const char *const *own_flags; /* that its runs get, too; NULL-terminated; may be NULL */
-    const char *suite;            /* only tasks of that one; NULL: all */
-    bool once;                    /* one job, then end */
-    const char *tasks;            /* only tasks in that folder; "/": anywhere */
-    int idle_exit_s;              /* end after so long without one; < 0: never */
-    int lease_s; /* others take its job after so long without a sign of life; 0: a minute */
+    int takes; /* enum job_take */
+    /* That whatever it does gets, too; single judgements only know some. NULL-terminated; may be
+     * NULL. */
+    const char *const *own_flags, *const *own_judging;
+    const char *suite; /* only tasks of that one; NULL: all */
+    bool once;         /* one job, then end */
+    const char *tasks; /* only tasks in that folder; "/": anywhere */
+    int idle_exit_s;   /* end after so long without one; < 0: never */
+    int lease_s;       /* others take its job after so long without a sign of life; 0: a minute */
     const char *key_names[4];
 };
 

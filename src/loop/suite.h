@@ -19,18 +19,18 @@ struct work_place {
     const struct settings *settings;
     struct store *store;
     const char *program;
-    const char *folder;           /* whose tasks it takes; absolute, no links */
-    const char *const *own_flags; /* of this worker, NULL-terminated; may be NULL */
+    const char *folder; /* whose tasks it takes; absolute, no links */
+    const char *const *own_flags, *const *own_judging; /* of this worker (loop.h) */
 };
-struct work {
+struct job_work {
     const char *const *words;
     const char *problem; /* what is not allowed; NULL: nothing */
     const char *run;     /* that there was before; "": none */
     char *dir;           /* of files for the process */
 };
 bool work_prepare(const struct work_place *p, const struct job *job, struct arena *a,
-                  struct work *out, struct error *err);
-void work_release(struct work *w); /* also after errors */
+                  struct job_work *out, struct error *err);
+void work_release(struct job_work *w); /* also after errors */
 /* JSON, from what the store has of the job by now; *done: its run has ended well. */
 bool work_result(struct store *s, const struct job *job, struct arena *a, const char **result,
                  bool *done, struct error *err);

@@ -48,7 +48,7 @@ static const char *const allowed[] = {
     "allow-tf32",   "effort",         "temperature",   "max-tokens",     "build-deadline",
     "run-deadline", "task-deadline",  "call-deadline", "stall",          "look",
     "budget-usd",   "budget-tokens",  "budget-calls",  "budget-minutes", "baseline",
-    "compile",      "compile-on",
+    "compile",      "compile-on",     "ahead",         "order",          "tune",
 };
 
 /* A model is asked with this worker's key; one that is a command would run here. */
@@ -132,25 +132,25 @@ static const char *refused(struct arena *a, const char *what, const char *text)
 
 /* ---- words ------------------------------------------------------------------ */
 
-struct words {
+struct word_list {
     const char **list;
     size_t count;
 };
 
-static void add(struct words *w, const char *word)
+static void add(struct word_list *w, const char *word)
 {
     if (w->count < MAX_WORDS - 1)
         w->list[w->count++] = word;
 }
 
 /* This worker's own configuration, which flags of a job may override. */
-static void add_own(struct words *w, const struct work_place *p)
+static void add_own(struct word_list *w, const char *const *flags)
 {
-    for (size_t i = 0; p->own_flags && p->own_flags[i]; i++)
-        add(w, p->own_flags[i]);
+    for (; flags && *flags; flags++)
+        add(w, *flags);
 }
 
-static void add_place(struct words *w, const struct work_place *p)
+static void add_place(struct word_list *w, const struct work_place *p)
 {
     add(w, "--device");
     add(w, p->settings->device);
@@ -198,9 +198,9 @@ static const char *suite_problem(const struct work_place *p, const struct suite_
 }
 
 static bool prepare_task(const struct work_place *p, const struct job *job, struct arena *a,
-                         struct work *out, struct error *err)
+                         struct job_work *out, struct error *err)
 {
-    struct words w = {arena_array(a, MAX_WORDS, sizeof(char *)), 0};
+    struct word_list w = {arena_array(a, MAX_WORDS, sizeof(char *)), 0};
     struct suite_record suite;
     const struct suite_task *t;
 
@@ -215,7 +215,7 @@ static bool prepare_task(const struct work_place *p, const struct job *job, stru
     add(&w, "--json");
     add(&w, "--suite");
     add(&w, suite.name);
-    add_own(&w, p);
+    add_own(&w, p->own_flags);
     for (size_t i = 0; !out->problem && suite.flags[i]; i++)
         add(&w, suite.flags[i]);
     add_place(&w, p);
@@ -268,7 +268,8 @@ static const char *payload_problem(const struct work_place *p, const struct job 
 
 /* A kernel of the store as a file. Its name is for people; only some letters get into it. */
 static bool write_kernel(const struct work_place *p, const struct job *job, const json_t *payload,
-                         struct arena *a, struct work *out, const char **path, struct error *err)
+                         struct arena *a, struct job_work *out, const char **path,
+                         struct error *err)
 {
     const char *name = json_string_or(payload, "name", "");
     bool python = json_bool_or(payload, "python", false);
@@ -285,7 +286,7 @@ static bool write_kernel(const struct work_place *p, const struct job *job, cons
 }
 
 /* Names are checked by the builder, before anything is compiled. */
-static void add_kernels(struct words *w, const json_t *payload, struct arena *a)
+static void add_kernels(struct word_list *w, const json_t *payload, struct arena *a)
 {
     json_t *names = json_object_get(payload, "names"), *name;
     const char *arch = json_string_or(payload, "arch", "");
@@ -301,8 +302,8 @@ static void add_kernels(struct words *w, const json_t *payload, struct arena *a)
 }
 
 static bool add_words(const struct work_place *p, const struct job *job, const json_t *payload,
-                      const json_t *flags, struct words *w, struct arena *a, struct work *out,
-                      struct error *err)
+                      const json_t *flags, struct word_list *w, struct arena *a,
+                      struct job_work *out, struct error *err)
 {
     bool resumes = job->kind == JOB_RUN && *job->run, compiles = job->kind == JOB_COMPILE;
     const char *kernel = NULL;
@@ -325,7 +326,7 @@ static bool add_words(const struct work_place *p, const struct job *job, const j
         add(w, "--profile");
     if (!compiles && !resumes)
         add(w, arena_printf(a, "--job=%lld", (long long)job->id));
-    add_own(w, p);
+    add_own(w, job->kind == JOB_RUN ? p->own_flags : p->own_judging);
     for (size_t i = 0; i < json_array_size(flags); i++)
         add(w, arena_strdup(a, json_string_value(json_array_get(flags, i))));
     add_place(w, p);
@@ -336,9 +337,9 @@ static bool add_words(const struct work_place *p, const struct job *job, const j
 }
 
 static bool prepare_single(const struct work_place *p, const struct job *job, struct arena *a,
-                           struct work *out, struct error *err)
+                           struct job_work *out, struct error *err)
 {
-    struct words w = {arena_array(a, MAX_WORDS, sizeof(char *)), 0};
+    struct word_list w = {arena_array(a, MAX_WORDS, sizeof(char *)), 0};
     json_t *payload = NULL, *flags = NULL;
     struct error bad = {0};
     bool ok = true;
@@ -358,13 +359,13 @@ static bool prepare_single(const struct work_place *p, const struct job *job, st
 }
 
 bool work_prepare(const struct work_place *p, const struct job *job, struct arena *a,
-                  struct work *out, struct error *err)
+                  struct job_work *out, struct error *err)
 {
-    *out = (struct work){.run = ""};
+    *out = (struct job_work){.run = ""};
     return job->suite ? prepare_task(p, job, a, out, err) : prepare_single(p, job, a, out, err);
 }
 
-void work_release(struct work *w)
+void work_release(struct job_work *w)
 {
     struct error ignored = {0};
 

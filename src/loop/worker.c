@@ -264,10 +264,15 @@ static bool done_before(struct work_here *w, struct arena *a)
 
 static void do_job(struct work_here *w, struct arena *a)
 {
-    struct work_place place = {w->settings, w->store, w->program, w->folder, w->options->own_flags};
+    struct work_place place = {w->settings,
+                               w->store,
+                               w->program,
+                               w->folder,
+                               w->options->own_flags,
+                               w->options->own_judging};
     struct proc_result result;
     struct error err = {0};
-    struct work work = {0};
+    struct job_work work = {0};
 
     w->lost = false;
     w->beat_at_ms = clock_ms() + beat_ms(w);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A suite done by workers, on a PostgreSQL server and a Slurm that belong to the test; then suites with faults all the
 time: processes are killed, connections dropped or frozen, the server's disk is full for a while, and one worker's clock
-is an hour ahead. The model of those is a server of this test's own, whose every reply is paid for. Started by cluster.sh:
+is an hour ahead. The model of those is a server of this test's own, whose every reply is paid for. BUILDERS=slurm:1 has others compile for the first suite. Started by
+cluster.sh:
 
     tests/e2e/cluster.sh CUTEGEN [TASKS [KILLS [MEAN_S [TASKS_WITH_FAULTS]]]]
 
@@ -32,6 +33,7 @@ PROGRAM = str(Path(sys.argv[1]).resolve())
 TASKS = int(sys.argv[2]) if len(sys.argv) > 2 else 12
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 8
 MEAN_S = float(sys.argv[4]) if len(sys.argv) > 4 else 3.0
+BUILDERS = os.environ.get("BUILDERS", "")  # --builders of the first suite
 FIRE_TASKS = int(sys.argv[5]) if len(sys.argv) > 5 else TASKS
 HOME = Path(__file__).resolve().parents[2]
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1, 1 << 30)
@@ -199,14 +201,18 @@ def suite_name(out: str) -> str:
 
 
 def by_slurm(folder: Path) -> str:
-    p = cutegen("suite", str(folder), "--workers", "slurm:2", "--depth", "0")
+    builders = ["--builders", BUILDERS] if BUILDERS else []
+    p = cutegen("suite", str(folder), "--workers", "slurm:2", "--depth", "0", *builders)
     name = suite_name(p.stdout)
     ok(f"{TASKS} tasks by two workers that Slurm launched", p.returncode == 0, p.stdout + p.stderr)
     ok("nothing lost, nothing doubled", bool(name) and not check_history(name), check_history(name))
     hosts = sql("SELECT count(*) FROM workers WHERE jobs > 0")
     ok("a worker did them", int(hosts[0][0]) >= 1)
+    compiled = int(sql("SELECT count(*) FROM jobs WHERE kind = 'compile' AND state = 'done'")[0][0])
+    ok(f"{compiled} kernels were compiled by workers that do nothing else" if builders else "workers compiled for themselves",
+       (compiled > 0) == bool(builders))
     top = json.loads(cutegen("top", "--json").stdout)
-    ok("`top` counts them", top["jobs"]["done"] == TASKS, str(top))
+    ok("`top` counts them", top["jobs"]["done"] == TASKS + compiled, str(top))
     return name
 
 
@@ -485,6 +491,8 @@ def main() -> int:
         fire.mkdir()
         write_tasks(folder)
         write_paid_tasks(fire)
+        if BUILDERS:
+            os.environ["XDG_CACHE_HOME"] = f"{top}/cache"
         calm = by_slurm(folder)
         ok("every task has its kernel", len(kernels(calm)) == TASKS)
         moved(calm)
