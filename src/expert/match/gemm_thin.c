@@ -10,9 +10,9 @@
 #include <string.h>
 
 enum {
-    FIRST_ARCH = 80,     /* mma.sync with TF32 */
-    MOST_ROWS = 64,      /* of the small side: memory is the limit up to about here */
-    MOST_ROWS_F32 = 128, /* where the large operand is so large that no other form hides it */
+    FIRST_ARCH = 80,       /* mma.sync with TF32 */
+    MOST_ROWS = 64,        /* of the small side: memory is the limit up to about here */
+    MOST_ROWS_LARGE = 128, /* where the large operand is so large that no other form hides it */
     FEWEST_LONG = 256,
     SHORTEST_K = 128,
     LONG_K = 512,
@@ -59,8 +59,8 @@ bool gemm_suits_thin(const struct gemm *q)
 
     if (!dtype || q->g->arch < FIRST_ARCH || q->C.l.size != 1 || q->a_body || q->b_body)
         return false;
-    if (strcmp(dtype, "f32") == 0 && rows * K >= LARGE)
-        most = MOST_ROWS_F32;
+    if ((strcmp(dtype, "f32") == 0 || q->g->arch == 90) && rows * K >= LARGE)
+        most = MOST_ROWS_LARGE;
     return held <= most && rows >= FEWEST_LONG && rows >= 4 * held && K >= SHORTEST_K &&
            rows * K >= SMALL && streams(swap ? &q->A : &q->B, strcmp(dtype, "f32") == 0 ? 4 : 8);
 }
@@ -88,6 +88,35 @@ static void fill_checks(struct gemm *q, struct scope *s, const struct side *x, i
           along_k ? arena_printf(q->a, "K %% %d == 0", vector)
                   : arena_printf(q->a, "%s %% 4 == 0", scope_get(s, "s_size")),
           arena_printf(q->a, "%s must be read in whole vectors", S));
+}
+
+/* TMA takes lines that begin on 16 bytes. */
+static bool lines_for_tma(const struct side *x, int bytes)
+{
+    const struct axis *slow = x->col.stride == 1 ? &x->row : &x->col;
+
+    return slow->stride * bytes % 16 == 0;
+}
+
+/* On Hopper: the forms that TMA feeds. In fp32 the warpgroups split the large operand in registers.
+ */
+static void fill_sm90(struct match *out, const struct side *x, int64_t held, bool half)
+{
+    struct scope *s = out->scope;
+    const struct axis *slow = x->col.stride == 1 ? &x->row : &x->col;
+    int count = 8;
+
+    while (count < held)
+        count *= 2;
+    out->recipe = half ? "gemm_thin_half_sm90" : "gemm_thin_sm90";
+    scope_set(s, "count", "%d", count);
+    scope_set(s, "terms", "%d", count > 64 ? 64 : 32);
+    scope_set(s, "warpgroups", "%d", count > 32 ? 2 : 4);
+    scope_set(s, "registers", "%d", count > 32 ? 240 : 112);
+    scope_set(s, "stages_s", "%d", count > 64 ? 4 : count > 32 ? 5 : 3);
+    scope_set(s, "stages_h", "%d", count > 64 ? 3 : 4);
+    scope_set(s, "stages", "%d", count > 64 ? 3 : count > 32 ? 4 : count > 16 ? 5 : 6);
+    scope_set(s, "s_line", "%s->strides[%d]", scope_get(s, "s_tensor"), slow->last - 1);
 }
 
 void gemm_fill_thin(struct gemm *q, struct match *out)
@@ -127,4 +156,17 @@ void gemm_fill_thin(struct gemm *q, struct match *out)
     if (q->g->arch >= 90)
         scope_fact(s, "hopper");
     fill_checks(q, s, x, half ? 8 : 4);
+    if (q->g->arch != 90 || !lines_for_tma(x, half ? 2 : 4))
+        return;
+    fill_sm90(out, x, held, half);
+    if (half) {
+        bool bf16 = strcmp(dtype_of(q), "bf16") == 0;
+
+        scope_set(s, "wgmma", "%s_SS", bf16 ? "BF16BF16" : "F16F16");
+        scope_set(s, "map_type", "%s", bf16 ? "CUTEGEN_BF16" : "CUTEGEN_F16");
+        check(s,
+              arena_printf(q->a, "%s->strides[%d] %% 8 == 0", scope_get(s, "s_tensor"),
+                           (x->col.stride == 1 ? x->row.last : x->col.last) - 1),
+              arena_printf(q->a, "rows of %s must start on 16 bytes", scope_get(s, "s_tensor")));
+    }
 }
