@@ -11,6 +11,9 @@
 //! fact few: windows can be counted in 32 bits
 //! fact short: a thread reads so little that code of its own for windows away from the edges fits the instruction cache
 //! fact overlap: windows of neighbouring rows or planes share elements
+//! fact largest_of_pairs: a maximum of 16-bit elements, windows side by side
+//! fact words: elements have 16 bits
+//! fact half: they are fp16
 //! fact walks: windows of neighbouring rows share elements, those of planes do not, and there are rows enough to walk down
 //!
 //! step launch_shape: launch blocks of 128 threads
@@ -28,9 +31,12 @@
 //! step walk: walk down the rows of windows, keeping what the next ones share
 //!   why: Each row of the input is loaded and reduced once per thread, and few rows are read by two of them.
 //!   when: walks and vectors
-//!   likely: never
 //!   needs: vectorise
 //!   excludes: bands
+//! step pairs: take the largest of two 16-bit elements at a time
+//!   why: Elements need no conversion, and half as many instructions compare them.
+//!   when: largest_of_pairs
+//!   needs: walk
 //! text
 // $kernel: $ops, a thread per window.
 #include <cutegen/kernel.h>
@@ -82,6 +88,19 @@ __device__ inline float larger(float a, float b)
 }
 
 //! end
+//! if pairs
+__device__ inline uint32_t larger(uint32_t a, uint32_t b)
+{
+    uint32_t c;
+//! if half
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+//! else
+    asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+//! end
+    return c;
+}
+
+//! end
 //! if walk
 // Reduces the row of the input at h across, for each of a thread's windows side by side; `there`: its vectors exist.
 template <class Input, class There, class Value>
@@ -94,6 +113,23 @@ __device__ void reduce_across(Input const &gX, There const &there, Value &&acros
     constexpr float NONE = 0.0f;
 //! end
     bool const inside = h >= 0 && h < size<2>(gX);
+//! if pairs
+    Tensor row = make_tensor<$type>(make_shape(Int<VEC>{}, size(there))); // (VEC,span)
+    fill(row, $type(NONE));
+    CUTE_UNROLL
+    for (int u = 0; u < size(there); ++u)
+        if (inside && there(u))
+            copy(Vector{}, gX(_, v0 + u, h), row(_, u));
+    Tensor words = recast<uint32_t>(row); // (VEC/2,span)
+    auto const pair = [&](int i) { return i % 2 ? __byte_perm(words(i / 2), words(i / 2 + 1), 0x5432) : words(i / 2); };
+    CUTE_UNROLL
+    for (int w = 0; w < VEC / 2; ++w) {
+        across(w) = pair(SHIFT + 2 * w);
+        CUTE_UNROLL
+        for (int a = 1; a < $kernel_width; ++a)
+            across(w) = larger(across(w), pair(SHIFT + 2 * w + a * $dilation_width));
+    }
+//! else
     Tensor row = make_tensor<float>(make_shape(Int<VEC>{}, size(there))); // (VEC,span)
     CUTE_UNROLL
     for (int u = 0; u < size(there); ++u) {
@@ -116,6 +152,7 @@ __device__ void reduce_across(Input const &gX, There const &there, Value &&acros
             across(w) += row(SHIFT + w * $stride_width + a * $dilation_width);
 //! end
     }
+//! end
 }
 
 //! elif vectorise or bands
@@ -221,8 +258,8 @@ __global__ void __launch_bounds__(THREADS)
 //! end
 //! if vectorise and not whole_rows
     // Rows of the output begin anywhere: where a warp has windows of one row alone, it stores them element after element.
-    __shared__ float staged[THREADS * VEC];
-    Tensor sY = make_tensor(make_smem_ptr(staged + threadIdx.x / 32 * 32 * VEC), Int<32 * VEC>{}); // (32*VEC)
+    __shared__ __align__(16) unsigned char staged[THREADS * 16];
+    Tensor sY = make_tensor(make_smem_ptr(reinterpret_cast<$type *>(staged) + threadIdx.x / 32 * 32 * VEC), Int<32 * VEC>{}); // (32*VEC)
     int const lane = threadIdx.x % 32, v0 = v - lane;
     bool const one_row = __all_sync(0xffffffff, __shfl_sync(0xffffffff, line, 0) == line && inside);
 //! end
@@ -234,6 +271,9 @@ __global__ void __launch_bounds__(THREADS)
         bool const wanted = h < out_height && d < out_depth && inside;
 //! end
         Tensor result = make_tensor<$type>(Int<VEC>{}); // (VEC)
+//! if pairs
+        copy(value, recast<uint32_t>(result));
+//! else
         CUTE_UNROLL
         for (int w = 0; w < VEC; ++w) {
 //! if largest
@@ -246,17 +286,37 @@ __global__ void __launch_bounds__(THREADS)
             result(w) = $type(value(w) / float($kernel_width * $kernel_height * $kernel_depth));
 //! end
         }
+//! end
 //! if vectorise and not whole_rows
         if (one_row) {
             __syncwarp();
-            CUTE_UNROLL
-            for (int w = 0; w < VEC; ++w)
-                sY(lane * VEC + w) = float(result(w));
+            copy(Vector{}, result, make_tensor(sY.data() + lane * VEC, Int<VEC>{}));
             __syncwarp();
+//! if words
+            // Two elements at a time, at even places in memory: the first of a row may be alone, and so may the last.
+            int64_t const begin = gY.layout()(v0 * VEC, h, d, plane);
+            int const odd = int(begin % 2);
+            Tensor pairs = recast<uint32_t>(sY);                                                                       // (16*VEC)
+            Tensor to = recast<uint32_t>(make_tensor(gY.data() + (begin + odd), make_layout(Int<32 * VEC>{}))); // (16*VEC)
+            CUTE_UNROLL
+            for (int w = 0; w < VEC / 2; ++w) {
+                int const i = w * 32 + lane, e = 2 * i + odd;
+                uint32_t x = pairs(i);
+                if (odd)
+                    x = __byte_perm(x, pairs(min(i + 1, 16 * VEC - 1)), 0x5432);
+                if (wanted && e + 1 < 32 * VEC && v0 * VEC + e + 1 < out_width)
+                    to(i) = x;
+                else if (wanted && v0 * VEC + e < out_width)
+                    gY(v0 * VEC + e, h, d, plane) = sY(e);
+            }
+            if (odd && wanted && lane == 0)
+                gY(v0 * VEC, h, d, plane) = sY(0);
+//! else
             CUTE_UNROLL
             for (int w = 0; w < VEC; ++w)
                 if (wanted && v0 * VEC + w * 32 + lane < out_width)
-                    gY(v0 * VEC + w * 32 + lane, h, d, plane) = $type(sY(w * 32 + lane));
+                    gY(v0 * VEC + w * 32 + lane, h, d, plane) = sY(w * 32 + lane);
+//! end
             return;
         }
         CUTE_UNROLL
@@ -277,7 +337,13 @@ __global__ void __launch_bounds__(THREADS)
     for (int u = 0; u < size(there); ++u)
         there(u) = inside && from_v + u >= 0 && from_v + u < vectors;
     Tensor plane_in = gX(_, _, _, d, plane);                                       // (VEC,vectors,height)
-    Tensor across = make_tensor<float>(make_shape(Int<VEC>{}, Int<KEEP + NEW>{})); // (VEC,KEEP+NEW)
+//! if pairs
+    constexpr int PARTS = VEC / 2;                                                       // of two windows
+    Tensor across = make_tensor<uint32_t>(make_shape(Int<PARTS>{}, Int<KEEP + NEW>{})); // (PARTS,KEEP+NEW)
+//! else
+    constexpr int PARTS = VEC;
+    Tensor across = make_tensor<float>(make_shape(Int<PARTS>{}, Int<KEEP + NEW>{})); // (PARTS,KEEP+NEW)
+//! end
     CUTE_UNROLL
     for (int b = 0; b < KEEP; ++b)
         reduce_across(plane_in, there, across(_, NEW + b), h0 * $stride_height - $pad_height + b, from_v);
@@ -291,12 +357,12 @@ __global__ void __launch_bounds__(THREADS)
             reduce_across(plane_in, there, across(_, KEEP + b), first * $stride_height - $pad_height + KEEP + b, from_v);
         CUTE_UNROLL
         for (int k = 0; k < GROUP; ++k) {
-            Tensor value = make_tensor_like(across(_, 0)); // (VEC)
+            Tensor value = make_tensor_like(across(_, 0)); // (PARTS)
             copy(across(_, k * $stride_height), value);
             CUTE_UNROLL
             for (int b = 1; b < $kernel_height; ++b)
                 CUTE_UNROLL
-                for (int w = 0; w < VEC; ++w)
+                for (int w = 0; w < PARTS; ++w)
 //! if largest
                     value(w) = larger(value(w), across(w, k * $stride_height + b * $dilation_height));
 //! else
@@ -387,6 +453,8 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, width % $vec == 0 && cutegen_aligned(x, 16), "rows of x must be whole vectors of 16 bytes");
 //! if whole_rows
     CUTEGEN_REQUIRE(call, out_width % $vec == 0 && cutegen_aligned(y, 16), "rows of y must be whole vectors of 16 bytes");
+//! elif words
+    CUTEGEN_REQUIRE(call, cutegen_aligned(y, 4), "y must start on 4 bytes");
 //! end
 //! end
 //! if launch_shape

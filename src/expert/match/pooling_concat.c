@@ -171,6 +171,13 @@ static void set_sharing(const struct graph *g, struct scope *s, const struct win
         scope_fact(s, "whole_rows");
     set_bands(g, s, w, out, vectors ? across : w->size[2], vectors ? vec : 1);
     set_walk(g, s, w, out, vec);
+    if (expr_bytes(x->dtype) == 2) {
+        scope_fact(s, "words");
+        if (strcmp(x->dtype, "f16") == 0)
+            scope_fact(s, "half");
+        if (scope_has(s, "largest") && w->stride[2] == 1)
+            scope_fact(s, "largest_of_pairs");
+    }
 }
 
 bool match_pooling(const struct graph *g, struct arena *a, struct match *out)
