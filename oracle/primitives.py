@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from . import formulas_images, formulas_scatter, formulas_sort
+from . import formulas_images, formulas_more, formulas_scatter, formulas_sort
 from .graph import Graph, Node, Tracer
 from .task import DTYPES
 
@@ -492,6 +492,27 @@ BODIES: dict[str, Callable[..., Any]] = {
     "bucketize": _bucketize,
     "index_fill": _index_fill,
     "mkldnn_rnn_layer": _mkldnn_rnn,
+    "affine_grid_generator": formulas_more.affine_grid,
+    "grid_sampler_2d": formulas_more.grid_sampler_2d,
+    "cudnn_grid_sampler": lambda x, grid: formulas_more.grid_sampler_2d(x, grid, 0, 0, True),
+    "col2im": formulas_more.col2im,
+    "max_unpool2d": formulas_more.max_unpool,
+    "max_unpool3d": formulas_more.max_unpool,
+    "rot90": formulas_more.rot90,
+    "_trilinear": formulas_more.trilinear,
+    "linalg_cross": formulas_more.cross,
+    "_pdist_forward": formulas_more.pdist,
+    "renorm": formulas_more.renorm,
+    "triu_indices": formulas_more.triu_indices,
+    "tril_indices": formulas_more.tril_indices,
+    "isin": formulas_more.isin,
+    "histc": formulas_more.histc,
+    "masked_scatter": formulas_more.masked_scatter,
+    "nanmedian": formulas_more.nanmedian,
+    "_embedding_bag": formulas_more.embedding_bag,
+    "_embedding_bag_forward_only": formulas_more.embedding_bag,
+    "__lshift__": lambda x, n: torch.bitwise_left_shift(x, n),
+    "__rshift__": lambda x, n: torch.bitwise_right_shift(x, n),
 }
 
 
