@@ -285,6 +285,8 @@ static unsigned bulk_kind(const struct insn *in)
                        : BULK_IN;
     if (insn_has_mod(in, MOD_MULTICAST_CLUSTER))
         kind |= BULK_MULTICAST;
+    if (insn_has_mod(in, MOD_CTA_GROUP_2))
+        kind |= BULK_PAIR;
     if (insn_has_any(in, MOD_IM2COL, MOD_IM2COL_NO_OFFS))
         kind |= BULK_IM2COL;
     if (reduce) {
@@ -324,11 +326,6 @@ static void bulk_tensor_in(struct emit *e, const struct insn *in, int t, unsigne
     bulk_address(e, in, t, "map", 1, PS_GENERIC);
     bulk_coords(e, in, &in->args[1], t);
     bulk_address(e, in, t, "mbar", 2, PS_SHARED);
-    if (insn_has_mod(in, MOD_CTA_GROUP_2)) /* of a pair, the even block's mbarrier is told */
-        buf_printf(e->out,
-                   "if (B->cl_rank & 1) for (int i = 0; i < 32; i++) if (!(b%d.mbar[i] >> 24)) "
-                   "((u64 *)b%d.mbar)[i] |= (u64)B->cl_rank << 24;\n",
-                   t, t);
     if (insn_has_mod(in, MOD_IM2COL) && next < in->arg_count && in->args[next].kind == OPND_VEC) {
         for (int i = 0; i < in->args[next].count && i < 3; i++)
             buf_printf(e->out, "b%d.offset[%d] = (const u32 *)%s;\n", t, i,

@@ -191,11 +191,18 @@ static void take_off(struct blk *owner, const struct flight *f)
         proxy_write_begin(f->by, f->lane, f->site, f->dst, f->at, f->span ? f->span : f->bytes);
 }
 
-/* Both ends of the copy and its mbarrier are in one block, which must be there. */
+/* The block whose mbarrier a copy into b tells: of a pair the even one. An address in the own block
+ * stands for it: CUTLASS clears the bit of the rank that hardware has in such addresses. */
+static struct blk *told_by(struct blk *b, bool pair)
+{
+    return pair && b->cluster && b->b.cl_rank & 1 ? b->cluster->blk[b->b.cl_rank - 1] : b;
+}
+
+/* Both ends of the copy and its mbarrier are in one block, which must be there; or in a pair. */
 static void send(struct flight *f, struct place dst, struct place bar)
 {
     struct warp *w = f->by;
-    if (dst.b != bar.b) {
+    if (told_by(dst.b, f->pair) != bar.b) {
         complain(w, f->lane, f->site, SIMT_MBARRIER, bar.at,
                  "the copy's destination and its mbarrier are in different blocks of the cluster");
         return;
@@ -258,7 +265,8 @@ static void multicast(struct warp *w, struct flight *f, struct place dst, struct
     for (u32 r = 0; r < n; r++) {
         if (!(mask >> r & 1))
             continue;
-        dst.b = bar.b = w->blk->cluster ? w->blk->cluster->blk[r] : w->blk;
+        dst.b = w->blk->cluster ? w->blk->cluster->blk[r] : w->blk;
+        bar.b = told_by(dst.b, f->pair);
         send(f, dst, bar);
         f->again = true;
     }
@@ -269,7 +277,7 @@ static void bulk_in(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
     u32 kind = site_of(w, site)->kind;
     enum bulk_form form = bulk_form_of(kind);
     bool tensor = form == BULK_TENSOR_IN;
-    struct flight f = {.by = w, .lane = i, .site = site};
+    struct flight f = {.by = w, .lane = i, .site = site, .pair = kind & BULK_PAIR};
     struct place dst, bar;
     if (!(tensor ? tensor_flight(w, &f, kind, x) : plain_flight(w, &f, kind, x)))
         return;
@@ -278,6 +286,8 @@ static void bulk_in(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
                     &dst) ||
         !place_find(w, i, site, false, x->mbar[i], 8, 8, true, &bar))
         return;
+    if (bar.b == w->blk)
+        bar.b = told_by(w->blk, f.pair);
     if (form == BULK_ACROSS) {
         struct place src;
         if (!place_find(w, i, site, false, x->src[i], f.bytes, MIN_ALIGN, false, &src))

@@ -44,6 +44,7 @@ struct flight {
     int32_t coord[MAP_RANK];
     uint16_t offset[3];
     bool value; /* st.async: the bytes are here */
+    bool pair;  /* cta_group::2 */
     bool again; /* a multicast, which another block's flight has read from memory */
     uint8_t data[16];
 };
@@ -170,6 +171,7 @@ enum {
     BULK_MULTICAST = 1 << 8,
     BULK_REDUCE = 1 << 9,
     BULK_IM2COL = 1 << 10,
+    BULK_PAIR = 1 << 11, /* cta_group::2: the mbarrier is the even block's of the pair */
     BULK_OP_SHIFT = 16,
     BULK_OP = 15,
     BULK_TYPE_SHIFT = 20,

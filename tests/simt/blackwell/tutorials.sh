@@ -4,6 +4,9 @@
 #
 #     tests/simt/blackwell/tutorials.sh CUTEGEN [NAME...]
 #
+# One tile of K: with more of them nothing keeps the tutorials' warps within a phase of each other, and a warp that is
+# two phases behind at an mbarrier waits for ever, which simt's order of warps shows. 01 has no fence.proxy.async between
+# its stores and the product: that finding is expected.
 # Exit 77: there is no nvcc of CUDA 13, or no CUTLASS with its examples.
 set -uo pipefail
 cutegen=$(realpath "$1")
@@ -23,9 +26,12 @@ for name in "${names[@]}"; do
     "$nvcc" -std=c++17 -arch=compute_100a -lineinfo -cudart shared -DCUTLASS_ARCH_MMA_SM100_SUPPORTED --expt-relaxed-constexpr -diag-suppress 177 \
         -I "$include" -I "$include/../tools/util/include" -I "$tutorials" -o "$work/$name" "$tutorials/$name.cu" >"$work/log" 2>&1 ||
         { echo "$name: FAILED, nvcc: $(tail -1 "$work/log")"; failed=1; continue; }
-    "$cutegen" simt exec --simt-as b200 --format json --output "$work/report" -- "$work/$name" 512 512 256 >"$work/out" 2>"$work/err"
-    if grep -q 'Execution is successful' "$work/out" && grep -q '"findings":\[\]' <(tr -d ' ' <"$work/report"); then
-        echo "$name: right, nothing found"
+    "$cutegen" simt exec --simt-as b200 --format json --output "$work/report" -- "$work/$name" 512 512 64 >"$work/out" 2>"$work/err"
+    found=$(grep -o '"kind": *"[a-z_]*"' "$work/report" | sort -u | tr -d ' "\n')
+    expected=
+    [ "$name" != 01_mma_sm100 ] || expected=kind:missing_proxy_fence
+    if grep -q 'Execution is successful' "$work/out" && [ "$found" = "$expected" ]; then
+        echo "$name: right, found: ${found:-nothing}"
     else
         echo "$name: FAILED"
         tail -3 "$work/out"
