@@ -26,7 +26,7 @@ for name in "${names[@]}"; do
     "$nvcc" -std=c++17 -arch=compute_100a -lineinfo -cudart shared -DCUTLASS_ARCH_MMA_SM100_SUPPORTED --expt-relaxed-constexpr -diag-suppress 177 \
         -I "$include" -I "$include/../tools/util/include" -I "$tutorials" -o "$work/$name" "$tutorials/$name.cu" >"$work/log" 2>&1 ||
         { echo "$name: FAILED, nvcc: $(tail -1 "$work/log")"; failed=1; continue; }
-    "$cutegen" simt exec --simt-as b200 --format json --output "$work/report" -- "$work/$name" 512 512 64 >"$work/out" 2>"$work/err"
+    "$cutegen" simt exec --simt-as b200 --format json --output "$work/report" -- "$work/$name" 512 1024 64 >"$work/out" 2>"$work/err"
     found=$(grep -o '"kind": *"[a-z_]*"' "$work/report" | sort -u | tr -d ' "\n')
     expected=
     [ "$name" != 01_mma_sm100 ] || expected=kind:missing_proxy_fence
