@@ -2,7 +2,8 @@
 /*
  * device_cuda_audit.c - is what a plan may not write as it was?
  *
- * That is: its inputs, and the memory around inputs, outputs and workspace. A kernel that writes
+ * That is: its inputs, the memory around inputs, outputs and workspace, and buffers of earlier
+ * rounds, which stay mapped. A kernel that writes
  * there while it is timed could keep answers from one sample to the next, and put everything back
  * before the oracle compares: how many runs a measurement has can be counted. So the audit comes
  * after samples that nobody can foresee.
@@ -67,6 +68,24 @@ static int add_buffer(struct cuda_device *d, const struct plan_buffer *b, uint64
     return result == CUDA_OK ? add_zone(d, b->address + b->bytes, end, h) : result;
 }
 
+/* Buffers that were bound before, and whoever bound them is done with them. */
+static int add_former(struct cuda_device *d, const struct plan *plan, uint64_t *h)
+{
+    int result = CUDA_OK;
+
+    for (size_t i = 0; i < d->mapping_count && result == CUDA_OK; i++) {
+        uint64_t start = 0;
+        size_t size = 0;
+        bool bound = d->api.address_range(&start, &size, d->mappings[i].address) != CUDA_OK;
+
+        for (size_t k = 0; k < plan->buffer_count && !bound; k++)
+            bound = plan->buffers[k].address >= start && plan->buffers[k].address - start < size;
+        if (!bound)
+            result = add_zone(d, start, start + size, h);
+    }
+    return result;
+}
+
 static bool audit(struct cuda_device *d, const struct plan *plan, uint64_t *out, struct error *err)
 {
     uint64_t h = 1, sum = 0;
@@ -74,6 +93,8 @@ static bool audit(struct cuda_device *d, const struct plan *plan, uint64_t *out,
 
     for (size_t i = 0; i < plan->buffer_count && result == CUDA_OK; i++)
         result = add_buffer(d, &plan->buffers[i], &h);
+    if (result == CUDA_OK)
+        result = add_former(d, plan, &h);
     if (result == CUDA_OK)
         result = d->api.copy_to_host(&sum, d->sink_address, sizeof sum, d->stream);
     if (result == CUDA_OK)

@@ -8,6 +8,7 @@
  *     scale OUT IN COUNT     out[i] = 2 * in[i], floats
  *     stomp OUT BYTES        writes BYTES bytes of zeros from OUT on
  *     hoard AT BYTES         another bit at AT + BYTES, from its 30th run to the 199th
+ *     stray AT BYTES         the same in the buffer that was opened first, wherever AT is
  *     others                 do nothing
  *
  * Every call that does something goes to the file $FAKE_CUDA_LOG.
@@ -372,6 +373,8 @@ static void carry_out(const struct step *s)
             ((float *)(uintptr_t)word(s, 0))[i] = 2 * ((float *)(uintptr_t)word(s, 1))[i];
     if (strcmp(s->kernel->name, "hoard") == 0 && (++hoard_runs == 30 || hoard_runs == 200))
         *(unsigned char *)(uintptr_t)(word(s, 0) + word(s, 1)) ^= 1;
+    if (strcmp(s->kernel->name, "stray") == 0 && (++hoard_runs == 30 || hoard_runs == 200))
+        *(unsigned char *)(uintptr_t)(mapped[0].start + word(s, 1)) ^= 1;
     if (strcmp(s->kernel->name, "stomp") == 0)
         memset((void *)(uintptr_t)word(s, 0), 0, word(s, 1));
 }

@@ -88,7 +88,7 @@ static const char *make_module(struct bench *b)
     const char *path = path_join(b->a, b->dir, "module");
 
     assert_true(file_write(
-        path, text_of("scale 8 8 4\nlazy 8 8 4\nstomp 8 8\nhoard 8 8\nmapped 128\n"), &b->err));
+        path, text_of("scale 8 8 4\nlazy 8 8 4\nstomp 8 8\nhoard 8 8\nstray 8 8\nmapped 128\n"), &b->err));
     return path;
 }
 
@@ -97,7 +97,7 @@ static const char *load_request(struct bench *b, const char *plan)
     return arena_printf(
         b->a,
         "{'do':'load','device':'cuda:0','module':'%s','names':{'scale<2>':'scale',"
-        "'lazy<2>':'lazy','stomp':'stomp','hoard':'hoard','mapped':'mapped'},'plan':%s}",
+        "'lazy<2>':'lazy','stomp':'stomp','hoard':'hoard','stray':'stray','mapped':'mapped'},'plan':%s}",
         make_module(b), plan);
 }
 
@@ -403,6 +403,35 @@ static void what_is_kept_between_timed_runs_is_a_finding(void **state)
     }
 }
 
+/* A short kernel is timed on buffer after buffer, and the former ones stay where they are. */
+static void what_is_kept_in_buffers_of_an_earlier_round_is_a_finding(void **state)
+{
+    struct bench b;
+    json_t *v;
+
+    (void)state;
+    open_bench(&b, NULL);
+    expect(&b,
+           load_request(&b, "{'workspace':[],'maps':[],'ops':[{'op':'launch','kernel':'stray',"
+                            "'line':2," ONE "'args':[{'buffer':'out0','offset':0},"
+                            "{'bytes':'0010000000000000'}]}]}"),
+           "ok", "");
+    for (int round = 0; round < 2; round++) {
+        const char *in = make_buffer(&b, round ? "in1" : "in0");
+        const char *out = make_buffer(&b, round ? "out1" : "out0");
+
+        expect(&b,
+               arena_printf(b.a, "{'do':'bind','buffers':{'in0'%s,'out0'%s}}", strchr(in, ':'),
+                            strchr(out, ':')),
+               "ok", "");
+    }
+    v = ask(&b, "{'do':'time','cold':300,'warm':0}");
+    if (json_array_size(json_object_get(v, "findings")) != 1)
+        fail_msg("%s", json_dumps(v, JSON_COMPACT));
+    json_decref(v);
+    close_bench(&b);
+}
+
 /* ---- faults ------------------------------------------------------------- */
 
 static const struct fault_case {
@@ -588,6 +617,7 @@ int main(void)
         cmocka_unit_test(every_cold_sample_is_poisoned_flushed_and_timed_around_the_graph_alone),
         cmocka_unit_test(a_plan_of_one_launch_is_timed_without_a_graph),
         cmocka_unit_test(what_is_kept_between_timed_runs_is_a_finding),
+        cmocka_unit_test(what_is_kept_in_buffers_of_an_earlier_round_is_a_finding),
         cmocka_unit_test(a_fault_is_told_and_the_process_ends),
         cmocka_unit_test(a_fault_while_timing_is_told),
         cmocka_unit_test(workspace_that_does_not_fit_is_out_of_memory),
