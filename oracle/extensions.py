@@ -49,6 +49,12 @@ def key_of(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> s
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def question_key(function: Callable[..., Any], args: Any, kwargs: Any) -> str:
+    """Of a program that is asked something: its environment names folders of this process, and does not count. Python asks `file` what
+    platform this is with a copy of it, and Triton's cache goes by the answer."""
+    return key_of("ask", function, args, {k: v for k, v in kwargs.items() if k not in ("env", "timeout")})
+
+
 def _opened(entry: dict[str, Any]) -> Any:
     """The library of a note, as the call would have given it."""
     if not entry["python"]:
@@ -93,7 +99,7 @@ def note_builds(folder: str) -> None:
             output = original(*args, **kwargs)
             data = output.encode() if isinstance(output, str) else output
             if isinstance(data, bytes) and len(data) <= MAX_OUTPUT:
-                notes.put(key_of("ask", original, args, kwargs), {"output": base64.b64encode(data).decode(), "text": isinstance(output, str)})
+                notes.put(question_key(original, args, kwargs), {"output": base64.b64encode(data).decode(), "text": isinstance(output, str)})
             return output
 
         return call
@@ -122,7 +128,7 @@ def find_builds(folder: str) -> None:
 
     def answering(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            entry = notes.found.get(key_of("ask", original, args, kwargs))
+            entry = notes.found.get(question_key(original, args, kwargs))
             if entry is None:
                 return original(*args, **kwargs)
             data = base64.b64decode(entry["output"])

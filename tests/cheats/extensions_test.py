@@ -68,11 +68,17 @@ class ModelNew(torch.nn.Module):
         torch.save(x * torch.sigmoid(x), kept)
         return own.swish(x)
 '''
-# As Triton: a folder of its cache is made before any program is started, by code that was imported long before.
-MAKES_A_FOLDER = '''import ctypes, math, os, torch
+# As Triton: a folder of its cache is made before any program is started, by code that was imported long before. Its name
+# depends on what a program said that was asked with the environment of the process.
+MAKES_A_FOLDER = '''import ctypes, math, os, subprocess, torch
+def key():
+    try:
+        return subprocess.check_output(["/bin/echo", "key"], text=True, env=dict(os.environ, LC_ALL="C", PROCESS=str(os.getpid()))).strip()
+    except OSError:
+        return "another"
 class ModelNew(torch.nn.Module):
     def forward(self, x):
-        os.makedirs(os.path.join(os.environ["TRITON_CACHE_DIR"], "key"), exist_ok=True)  # {source[0]!r}
+        os.makedirs(os.path.join(os.environ["TRITON_CACHE_DIR"], key()), exist_ok=True)  # {source[0]!r}
         y = torch.empty_like(x)
         values = (ctypes.c_float * x.numel()).from_address(x.data_ptr())
         (ctypes.c_float * x.numel()).from_address(y.data_ptr())[:] = [v * (0.5 + 0.5 * math.tanh(v / 2)) for v in values]
