@@ -88,17 +88,18 @@ static const char *make_module(struct bench *b)
     const char *path = path_join(b->a, b->dir, "module");
 
     assert_true(file_write(
-        path, text_of("scale 8 8 4\nlazy 8 8 4\nstomp 8 8\nhoard 8 8\nstray 8 8\nmapped 128\n"), &b->err));
+        path, text_of("scale 8 8 4\nlazy 8 8 4\nstomp 8 8\nhoard 8 8\nstray 8 8\nmapped 128\n"),
+        &b->err));
     return path;
 }
 
 static const char *load_request(struct bench *b, const char *plan)
 {
-    return arena_printf(
-        b->a,
-        "{'do':'load','device':'cuda:0','module':'%s','names':{'scale<2>':'scale',"
-        "'lazy<2>':'lazy','stomp':'stomp','hoard':'hoard','stray':'stray','mapped':'mapped'},'plan':%s}",
-        make_module(b), plan);
+    return arena_printf(b->a,
+                        "{'do':'load','device':'cuda:0','module':'%s','names':{'scale<2>':'scale',"
+                        "'lazy<2>':'lazy','stomp':'stomp','hoard':'hoard','stray':'stray','mapped':"
+                        "'mapped'},'plan':%s}",
+                        make_module(b), plan);
 }
 
 /* A file with guards and 256 floats 0, 1, 2, ...; as the oracle would share it. */
