@@ -129,7 +129,7 @@ for name in ${SWEEP:-coverage modules conv attention gemm forms cards errors kil
         ;;
     examples) sweep examples python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 7 ;;
     clients) sweep clients env CUTEGEN_TEST_CANDIDATES="$clients" tests/server/clients_test.sh $cutegen ;;
-    cluster) sweep cluster env SEED="$seed" BUILDERS=slurm:1 tests/e2e/cluster.sh $cutegen 12 "$cluster_kills" 4 30 ;;
+    cluster) sweep cluster env SEED="$seed" BUILDERS=slurm:1 KILL_RUNS=1 tests/e2e/cluster.sh $cutegen 12 "$cluster_kills" 4 30 ;;
     wheel) sweep wheel tests/python/wheel_sweep.sh ;;
     exports)
         table=$(mktemp -d)

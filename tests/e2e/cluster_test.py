@@ -33,6 +33,7 @@ PROGRAM = str(Path(sys.argv[1]).resolve())
 TASKS = int(sys.argv[2]) if len(sys.argv) > 2 else 12
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 8
 MEAN_S = float(sys.argv[4]) if len(sys.argv) > 4 else 3.0
+RUNS_TOO = os.environ.get("KILL_RUNS", "") == "1"  # also the processes of tasks
 BUILDERS = os.environ.get("BUILDERS", "")  # --builders of the first suite
 FIRE_TASKS = int(sys.argv[5]) if len(sys.argv) > 5 else TASKS
 HOME = Path(__file__).resolve().parents[2]
@@ -386,7 +387,23 @@ def fill_disk() -> bool:
     return True
 
 
+def kill_run(c: Cluster) -> bool:
+    """The process of a task: maybe in the middle of a reply."""
+    for pid in random.sample(pids := [p for p in os.listdir("/proc") if p.isdigit()], len(pids)):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if words[1:2] in ([b"run"], [b"resume"]) and c.name and c.name.encode() in words:
+                os.kill(int(pid), signal.SIGKILL)
+                return True
+        except OSError:
+            continue
+    return False
+
+
 def disturb(c: Cluster, what: str) -> bool:
+    if what == "run":
+        c.name = c.name or suite_name(c.out.read_text())
+        return kill_run(c)
     if what == "backend":
         return kill_backend()
     if what == "drop":
@@ -406,7 +423,7 @@ def disturb(c: Cluster, what: str) -> bool:
     return True
 
 
-KILLED = ["worker"] * 5 + ["orchestrator"] * 2 + ["backend"] * 2 + ["server"]
+KILLED = ["worker"] * 5 + (["run"] * 4 if RUNS_TOO else []) + ["orchestrator"] * 2 + ["backend"] * 2 + ["server"]
 OTHERS = ["drop"] * 3 + ["freeze"] * 2 + ["full disk"]
 
 
