@@ -165,6 +165,8 @@ class Analysis:
         for number, node in self.graph.operators():
             if node.name in PRODUCTS:
                 total += 0.0 if self._can_be_avoided(number) else 2.0 * self.product_macs(number)
+            elif node.name == "recurrent":
+                total += node_flops(self.nodes, node)
             elif node.name in ATTENTION:
                 total += node_flops(self.nodes, node) * (
                     0.5 if any(a.get("value") is True for a in [*node.args, *node.kwargs.values()]) else 1.0
@@ -267,7 +269,7 @@ class Analysis:
             length = reduction_length(self.nodes, node)
             terms += length if length > 1 else 0
             longest = max(longest, length)
-            count += 1
+            count += MAX_OPERATORS if node.name == "recurrent" else 1  # of each step
             wide |= bool(node.parts) and node.parts[0]["dtype"] == "f64"
         compute = torch.float64 if wide else torch.float32
         return Rules(max(min(terms, SUMS * longest), 1), min(max(count, 1), MAX_OPERATORS), compute)

@@ -99,6 +99,7 @@ class Tracer(TorchDispatchMode):
         self.leaves = len(leaves)
         self.formulas: dict[str, Any] = {}  # operators that are traced as what they are made of
         self.following = False  # a backward
+        self.paused = False  # what runs is not recorded
         self.places: dict[Any, tuple[int, int]] = {}  # of a backward: by where a tensor lies
         self.kept: list[torch.Tensor] = []
         self.first = leaves
@@ -108,6 +109,8 @@ class Tracer(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self.paused:
+            return func(*args, **kwargs)
         _refuse_big(args, self.limit)
         name = str(func).split(".")[1] if "." in str(func) else str(func)
         if name in self.formulas:
@@ -346,6 +349,12 @@ def attention_sizes(nodes: list[Node], node: Node) -> tuple[int, int, int, int, 
     return math.prod(q[:-2]), q[-2], k[-2], q[-1], v[-1]
 
 
+def recurrent_sizes(nodes: list[Node], node: Node) -> tuple[int, int, int, int, int]:
+    """(steps * directions, batch, gates * hidden, hidden, layers) of recurrent layers (recurrent.py)."""
+    gates, weight = (nodes[arg["list"][0]["node"]].shape for arg in node.args[:2])
+    return gates[0] * len(node.args[0]["list"]), gates[1], weight[0], weight[1], node.kwargs["layers"]["value"]
+
+
 def reduction_length(nodes: list[Node], node: Node) -> int:
     """How many terms are added up for one result of this operator; 1 for elementwise ones."""
     sizes = product_sizes(nodes, node)
@@ -354,6 +363,8 @@ def reduction_length(nodes: list[Node], node: Node) -> int:
     attention = attention_sizes(nodes, node)
     if attention:
         return attention[3] + attention[2]
+    if node.name == "recurrent":
+        return recurrent_sizes(nodes, node)[3]
     if node.name not in REDUCTIONS or not node.sources():
         return 1
     source = nodes[node.sources()[0]]
@@ -391,6 +402,9 @@ def node_flops(nodes: list[Node], node: Node) -> float:
     if attention:
         heads, queries, keys, head, value_head = attention
         return 2.0 * heads * queries * keys * (head + value_head)
+    if node.name == "recurrent":
+        steps, batch, rows, hidden, layers = recurrent_sizes(nodes, node)
+        return 2.0 * steps * batch * rows * hidden * (2 * layers - 1)
     if (
         node.name in VIEWS
         or node.name in SAME

@@ -61,7 +61,7 @@ OTHER = frozenset("""
     upsample_nearest2d upsample_bilinear2d grid_sampler_2d pixel_shuffle im2col col2im linalg_inv_ex
     linalg_qr _linalg_svd cholesky histc bincount searchsorted bucketize argsort repeat tile
     _thnn_fused_lstm_cell _thnn_fused_gru_cell repeat_interleave masked_scatter mkldnn_rnn_layer
-    _cudnn_rnn lstm gru
+    _cudnn_rnn lstm gru recurrent
     """.split())
 
 # tensors side by side

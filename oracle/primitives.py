@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from . import formulas_images, formulas_more, formulas_scatter, formulas_sort
+from . import formulas_images, formulas_more, formulas_scatter, formulas_sort, recurrent
 from .graph import Graph, Node, Tracer
 from .task import DTYPES
 
@@ -513,6 +513,7 @@ BODIES: dict[str, Callable[..., Any]] = {
     "_embedding_bag_forward_only": formulas_more.embedding_bag,
     "__lshift__": lambda x, n: torch.bitwise_left_shift(x, n),
     "__rshift__": lambda x, n: torch.bitwise_right_shift(x, n),
+    "recurrent": recurrent.formula,
 }
 
 

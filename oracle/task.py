@@ -43,7 +43,7 @@ CONFINED = (
 )
 FORMAT = "a task defines class Model(nn.Module), get_inputs() and get_init_inputs(); see docs/tasks.md"
 FIRST_SEED = 20  # of the draw a task is known by
-MAX_TENSORS = 64
+MAX_TENSORS = 512
 MAX_DIMS = 8
 MAX_SOURCE_BYTES = 1 << 20
 DTYPES = {

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import backward, derivatives
+from . import backward, derivatives, recurrent
 from .fault import is_out_of_memory, use
 from .graph import Graph, Tracer
 from .task import Arguments, Task, flatten, held_tensors, plain_tensors, task_errors
@@ -127,7 +127,9 @@ def trace(
         "Model.forward fails",
         "try it with plain PyTorch first: Model(*get_init_inputs())(*get_inputs())",
     ):
-        with default_device(task.device), _plain_operators(model), Tracer(leaves, limit, relabel) as tracer:
+        with default_device(task.device), _plain_operators(model), Tracer(
+            leaves, limit, relabel
+        ) as tracer, recurrent.Recurrent(tracer):
             for tensor, number in marks:
                 tracer.mark(tensor, number, 0)
             if arguments.upstream:
@@ -138,7 +140,9 @@ def trace(
         outputs = [tracer.node_of(r) for _, r in results]
         for buffer, before in saved:
             buffer.copy_(before)
-    return Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated), results
+    graph = Graph(tracer.nodes, len(leaves), outputs, tracer.exact, tracer.mutated)
+    recurrent.finish(graph)
+    return graph, results
 
 
 def _leaf(tensor: torch.Tensor) -> torch.Tensor:

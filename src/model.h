@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 enum {
-    MAX_TENSORS = 64, /* inputs, or outputs, of one task */
+    MAX_TENSORS = 512, /* inputs, or outputs, of one task */
     MAX_DIMS = 8,
     MAX_FINDINGS = 32,
     MAX_BASELINES = 8,

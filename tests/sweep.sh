@@ -7,6 +7,7 @@
 #   coverage   every generated task of the built-in engineer (SEED, COUNT)
 #   attention  ATTENTIONS generated attentions, for sm_80 and sm_90a (SEED; operators need a PyTorch that has them)
 #   modules    modules of every operator family, chains and small networks (SEED)
+#   networks   small networks of every style; recurrent ones in the form for Hopper, too
 #   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes
 #   cards      every form of every recipe planned for each GPU that simt stands in for; examples judged as each of them
@@ -58,7 +59,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules conv attention gemm forms cards errors kill calls examples clients programs blackwell triton mcp cluster attacks bugs wheel exports packages}; do
+for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards errors kill calls examples clients programs blackwell triton mcp cluster attacks bugs wheel exports packages}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -68,6 +69,14 @@ for name in ${SWEEP:-coverage modules conv attention gemm forms cards errors kil
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
         sweep modules env GENERATE="$PWD/tests/expert/modules.py" tests/expert/coverage.sh $build \
             "$(python3 tests/expert/modules.py --count)" "$seed" 1
+        ;;
+    networks)
+        ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
+        generated=$PWD/tests/expert/networks.py
+        recurrent="lstm lstm_states lstm_last_c bilstm gru bigru rnn seq2seq conv_lstm"
+        sweep networks env GENERATE="$generated" tests/expert/coverage.sh $build "$(python3 "$generated" --count)" "$seed" 1
+        sweep networks env GENERATE="$generated" NETWORKS="$recurrent" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build \
+            "$(wc -w <<<"$recurrent")" "$seed" 1
         ;;
     conv)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -140,7 +149,7 @@ for name in ${SWEEP:-coverage modules conv attention gemm forms cards errors kil
     packages) sweep packages tests/python/packages_sweep.sh ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, programs, blackwell, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, networks, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, programs, blackwell, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
         exit 2
         ;;
     esac

@@ -25,7 +25,11 @@
 
 static_assert(sizeof(struct cutegen_map) == sizeof(CUtensorMap), "a map is a CUtensorMap");
 
-enum { CUTEGEN_MAX_WORKSPACES = 64, CUTEGEN_MAX_EXPORT_TENSORS = 64, CUTEGEN_MAX_EXPORT_DIMS = 16 };
+enum {
+    CUTEGEN_MAX_WORKSPACES = 512,
+    CUTEGEN_MAX_EXPORT_TENSORS = 512,
+    CUTEGEN_MAX_EXPORT_DIMS = 16
+};
 
 struct cutegen_export_state {
     cudaStream_t stream;

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ARG_MAX_BYTES = 4096 };
+enum { ARG_MAX_BYTES = 4096, MAX_WORKSPACES = 512 };
 
 /* Where in the list we are, for messages. */
 struct list_reader {
@@ -310,9 +310,9 @@ static bool parse_workspace(struct list_reader *r, const json_t *list)
 {
     struct plan *p = r->plan;
 
-    if (json_array_size(list) > 64)
+    if (json_array_size(list) > MAX_WORKSPACES)
         return outcome_set(r->said, OUTCOME_BAD_LAUNCH, -1,
-                           "the plan asks for more than 64 workspaces");
+                           "the plan asks for too many workspaces");
     for (size_t i = 0; i < json_array_size(list); i++) {
         struct plan_buffer *b = &p->buffers[p->buffer_count++];
 

@@ -649,6 +649,12 @@ static const struct parts_case {
      3,
      "123",
      {"int64_t shape2[2] = {", "attention_block_2: ", "do_part_3(call, in3,"}},
+    {"lstm",
+     0,
+     "12",
+     {"float const *const all_w_ih[] = {w_ih0};", "while (acquired(done - LINE",
+      "return do_part_2(call, in2, &call->out[0]);"}},
+    {"lstm@sm_90a", 1, "12", {"float const *const all_w_hh[] = {w_hh0, w_hh1};"}},
 };
 
 static void several_products_are_parts_of_one_file(void **state)

@@ -37,7 +37,7 @@ class Faults(OracleTest):
         ),
         ("arguments that do not fit are reported", model("x, y): return x", "[torch.rand(2)]"), "does not fit Model.forward"),
         ("exit in a task ends the task only", model("x): raise SystemExit(3)", "[torch.rand(2)]"), "SystemExit"),
-        ("too many tensors are refused", model("*x): return x[0]", "[torch.rand(2) for _ in range(65)]"), "64 of each at most"),
+        ("too many tensors are refused", model("*x): return x[0]", "[torch.rand(2) for _ in range(513)]"), "512 of each at most"),
         ("a tensor beyond the memory is refused", model("x): return x", "[torch.rand(1 << 21, 1 << 21)]"), "needs more memory"),
         ("a result of no elements is refused", model("x): return x * 2", "[torch.rand(0, 16)]"), "nothing is computed: out is [0, 16]"),
         ("a shape made of values is refused", model("x): return torch.nonzero(x > 0.5)", "[torch.rand(64, 64)]"), "depends on the values"),

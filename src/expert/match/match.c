@@ -13,9 +13,15 @@ static const struct matcher {
     const char *recipe;
     bool (*match)(const struct graph *g, struct arena *a, struct match *out);
 } matchers[] = {
-    {"pointwise", match_pointwise},     {"row_reduction", match_rows},  {"scan", match_scan},
-    {"pooling", match_pooling},         {"concat", match_concat},       {"gemm", match_gemm},
-    {"convolution", match_convolution}, {"attention", match_attention},
+    {"pointwise", match_pointwise},
+    {"row_reduction", match_rows},
+    {"scan", match_scan},
+    {"pooling", match_pooling},
+    {"concat", match_concat},
+    {"gemm", match_gemm},
+    {"convolution", match_convolution},
+    {"attention", match_attention},
+    {"recurrent", match_recurrent},
 };
 
 bool match_one(const struct graph *g, struct arena *a, struct match *out)

@@ -41,6 +41,7 @@ bool match_concat(const struct graph *g, struct arena *a, struct match *out);
 bool match_convolution(const struct graph *g, struct arena *a, struct match *out);
 bool match_gemm(const struct graph *g, struct arena *a, struct match *out);
 bool match_attention(const struct graph *g, struct arena *a, struct match *out);
+bool match_recurrent(const struct graph *g, struct arena *a, struct match *out);
 /* What no recipe covers (generic/): right, not fast. */
 bool match_generic(const struct graph *g, struct arena *a, struct match *out);
 

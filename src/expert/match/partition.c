@@ -17,6 +17,7 @@
 #include "expert/match/attention.h"
 #include "expert/match/convolution.h"
 #include "expert/match/gemm.h"
+#include "expert/match/recurrent.h"
 
 #include <string.h>
 
@@ -83,7 +84,7 @@ static int output_of(const struct graph *g, const struct node *n)
 /* What the parts are built around. */
 static bool is_core(const struct node *n)
 {
-    return gemm_is_product(n) || conv_is(n);
+    return gemm_is_product(n) || conv_is(n) || recurrent_is(n);
 }
 
 static const struct node *first_product(const struct graph *g)
@@ -379,14 +380,15 @@ static bool take(struct cut *c, const struct node *result, bool any)
 /* What must be made so that an operand can be read; NULL: it can be as it lies. */
 static const struct node *unreadable(const struct graph *g, const struct node *n)
 {
+    const struct node *operand = n;
     struct view v;
 
     if (!n || n->value || graph_view(g, n, &v))
         return NULL;
     while (graph_rearranges(n) && graph_arg(g, n, 0)) {
         n = graph_arg(g, n, 0);
-        if (graph_view(g, n, &v))
-            return n; /* a copy of it, in its own order, can be seen as what follows */
+        if (graph_view(g, n, &v)) /* a copy of it, in its own order, can be seen as what follows */
+            return strcmp(n->op, "input") == 0 ? operand : n;
     }
     return n;
 }
@@ -458,12 +460,25 @@ static bool take_attention(struct cut *c, const struct node *n)
     return take(c, core.values, false);
 }
 
+/* Recurrent layers with what only rearranges their result, or a part that they read. */
+static bool take_recurrent(struct cut *c, const struct node *n)
+{
+    const struct node *first = recurrent_unreadable(c->left, n), *end;
+
+    for (end = first ? n : attention_end(c->left, n); end != n; end = graph_arg(c->left, end, 0))
+        if (take(c, end, false))
+            return true;
+    return take(c, first ? first : n, true);
+}
+
 static bool take_front(struct cut *c, const struct node *product)
 {
     if (take_attention(c, product))
         return true;
     if (attention_is_fused(product))
         return take(c, product, true);
+    if (recurrent_is(product))
+        return take_recurrent(c, product);
     for (size_t i = 0; i < json_array_size(product->args); i++) {
         const struct node *n = unreadable(c->left, graph_arg(c->left, product, i));
 
@@ -481,8 +496,10 @@ static double work_of(const struct part *p)
     for (int i = 0; strncmp(p->match.recipe, "attention", 9) == 0 && i < p->g->count; i++)
         if (attention_find(p->g, &p->g->nodes[i], &core))
             return work * 1e3 * (double)tensor_numel(&core.k->t);
+    if (strcmp(p->match.recipe, "recurrent") == 0)
+        return work * 1e12; /* its steps come one after the other */
     for (int i = 0; i < p->g->count; i++)
-        if (is_core(&p->g->nodes[i]))
+        if (is_core(&p->g->nodes[i]) && !recurrent_is(&p->g->nodes[i]))
             work *= 1e3 * (double)tensor_numel(&graph_arg(p->g, &p->g->nodes[i], 1)->t);
     return work;
 }

@@ -14,7 +14,7 @@
 
 #include "expert/match/match.h"
 
-enum { PARTS_MAX = 24, PARTS_NODES = 400 };
+enum { PARTS_MAX = 160, PARTS_NODES = 1200 };
 
 struct part {
     const struct graph *g;

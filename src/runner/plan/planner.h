@@ -31,11 +31,11 @@
 #define PLANNER_IMAGE_BASE UINT64_C(0x10000000)
 
 enum {
-    PLANNER_MAX_TENSORS = 64,    /* inputs, or outputs */
-    PLANNER_MAX_WORKSPACES = 64, /* as in export.h */
+    PLANNER_MAX_TENSORS = 512,    /* inputs, or outputs */
+    PLANNER_MAX_WORKSPACES = 512, /* as in export.h */
     PLANNER_MAX_DIMS = 8,
-    PLANNER_MAX_OPS = 1024,
-    PLANNER_MAX_MAPS = 256,
+    PLANNER_MAX_OPS = 4096,
+    PLANNER_MAX_MAPS = 1024,
     PLANNER_MAX_TEXT = 512,
     PLANNER_SLOTS = 2 * PLANNER_MAX_TENSORS + PLANNER_MAX_WORKSPACES,
 };

@@ -1,6 +1,6 @@
 // Launch upon launch, errors ignored.
 // verdict: bad plan
-// says: more than 1024 launches
+// says: more than 4096 launches
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_HOST

@@ -1,6 +1,6 @@
 // Workspace upon workspace.
 // verdict: bad plan
-// says: workspace 64 of 1048576 bytes
+// says: workspace 512 of 1048576 bytes
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_HOST

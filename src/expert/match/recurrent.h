@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recurrent.h - recurrent layers, as the oracle gives them (oracle/recurrent.py): for the
+ * partition. */
+#ifndef EXPERT_RECURRENT_H
+#define EXPERT_RECURRENT_H
+
+#include "expert/match/match.h"
+
+bool recurrent_is(const struct node *n);
+/* An operand that must be computed or copied first; NULL: all lie as the kernel reads them. */
+const struct node *recurrent_unreadable(const struct graph *g, const struct node *n);
+
+#endif
