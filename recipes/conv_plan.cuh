@@ -1,5 +1,46 @@
 // conv_plan.cuh - workspace, tensor maps and launches; a part of convolution.cu.
-//! if wgmma
+//! if direct
+// (PIXELS,channels,N) in fp32 for TMA.
+static struct cutegen_map image_map(struct cutegen_call *call, void *data, int64_t channels, int64_t n, int box_p, int box_c, int swizzle)
+{
+    struct cutegen_map_spec s;
+
+    for (int i = 0; i < 5; i++)
+        s.dims[i] = 1, s.strides_bytes[i] = 0, s.box[i] = 1, s.element_strides[i] = 1;
+    s.data = data;
+    s.dtype = CUTEGEN_F32;
+    s.rank = 3;
+    s.dims[0] = PIXELS, s.dims[1] = channels, s.dims[2] = n;
+    s.strides_bytes[0] = (int64_t)PIXELS * 4, s.strides_bytes[1] = (int64_t)PIXELS * channels * 4;
+    s.box[0] = box_p, s.box[1] = box_c;
+    s.swizzle = swizzle;
+    s.fill = CUTEGEN_FILL_ZERO;
+    s.l2 = CUTEGEN_L2_256;
+    return cutegen_map_tiled(call, &s);
+}
+
+//! elif wgmma
+//! if bulk
+// The results for TMA: runs of pixels, 32 of 16 channels at a time.
+static struct cutegen_map results_map(struct cutegen_call *call, void *data, int64_t n)
+{
+    struct cutegen_map_spec s;
+
+    for (int i = 0; i < 5; i++)
+        s.dims[i] = 1, s.strides_bytes[i] = 0, s.box[i] = 1, s.element_strides[i] = 1;
+    s.data = data;
+    s.dtype = CUTEGEN_F32;
+    s.rank = 4;
+    s.dims[0] = RUN_P, s.dims[1] = PIXELS / RUN_P, s.dims[2] = C_OUT, s.dims[3] = n;
+    s.strides_bytes[0] = (int64_t)RUN_P * 4, s.strides_bytes[1] = (int64_t)PIXELS * 4, s.strides_bytes[2] = (int64_t)PIXELS * C_OUT * 4;
+    s.box[0] = 32, s.box[2] = 16;
+    s.swizzle = CUTEGEN_SWIZZLE_128;
+    s.fill = CUTEGEN_FILL_ZERO;
+    s.l2 = CUTEGEN_L2_256;
+    return cutegen_map_tiled(call, &s);
+}
+
+//! end
 // Rows of `elements` for TMA, boxes of ROW elements of `box` rows.
 static struct cutegen_map rows_map(struct cutegen_call *call, void *data, int64_t elements, int64_t rows, int box)
 {
@@ -46,6 +87,13 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, cutegen_aligned(x, 16) && cutegen_aligned(y, 16), "x and y must start on 16 bytes");
     int64_t tiles = cutegen_ceil_div(OUT_W, $lanes * 4) * cutegen_ceil_div(OUT_H, 8 * (128 / $lanes));
     return CUTEGEN_LAUNCH(call, ${kernel}_columns, cutegen_dim3(tiles * C_OUT * N, 1, 1), cutegen_dim3(128, 1, 1), 0, $args);
+//! elif direct
+    CUTEGEN_REQUIRE(call, cutegen_contiguous(x) && cutegen_aligned(x, 16) && cutegen_aligned(y, 16), "x and y must be contiguous and start on 16 bytes");
+    struct cutegen_map map_x = image_map(call, (void *)CUTEGEN_DATA(float const, x), C_IN, N, TILE_P, TERMS, CUTEGEN_SWIZZLE_NONE);
+    struct cutegen_map map_y = image_map(call, CUTEGEN_DATA(float, y), C_OUT, N, 32, 64, CUTEGEN_SWIZZLE_128);
+    int64_t tiles = cutegen_ceil_div(PIXELS, TILE_P) * N, tiles_k = cutegen_ceil_div(C_OUT, TILE_K);
+    int64_t blocks = cutegen_min(tiles, cutegen_max(call->device.sm_count / tiles_k, 1));
+    return CUTEGEN_LAUNCH(call, ${kernel}_direct, cutegen_dim3(blocks, tiles_k, 1), cutegen_dim3(384, 1, 1), SMEM_BYTES, map_x, map_y, $args);
 //! elif tensor
     int64_t rows = PARTS * N * WALK, pixels = N * WALK, processors = call->device.sm_count;
     CUTEGEN_REQUIRE(call, rows + 1024 < INT32_MAX, "rows of planes are counted in 32 bits");
@@ -75,6 +123,10 @@ CUTEGEN_PLAN(call)
     struct cutegen_map map_x = rows_map(call, planes_x, CHUNKS_X * ROW, rows, 256);
     struct cutegen_map map_halo = rows_map(call, planes_x, CHUNKS_X * ROW, rows, 32);
     struct cutegen_map map_w = rows_map(call, planes_w, (int64_t)STEPS * ROW, C_OUT, TILE_K);
+//! if bulk
+    CUTEGEN_REQUIRE(call, cutegen_aligned(y, 16), "y must start on 16 bytes");
+    struct cutegen_map map_y = results_map(call, CUTEGEN_DATA(float, y), N);
+//! end
     int64_t tiles = cutegen_ceil_div(pixels, TILE_P) * cutegen_ceil_div(C_OUT, TILE_K), blocks = cutegen_min(tiles, processors);
 //! end
     // A phase of a transposed convolution after the other; any other has one.
@@ -85,7 +137,11 @@ CUTEGEN_PLAN(call)
         int d = 0, h = 0, v = 0;
 //! end
 //! if wgmma
+//! if bulk
+        CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1), one, SMEM_BYTES, flags, map_x, map_halo, map_w, map_y, (float const *)unscale, (uint32_t const *)state, d, h, v, $args));
+//! else
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1), one, SMEM_BYTES, flags, map_x, map_halo, map_w, (float const *)unscale, (uint32_t const *)state, d, h, v, $args));
+//! end
 //! else
         CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_product, cutegen_dim3(cutegen_ceil_div(pixels, TILE_P), cutegen_ceil_div(C_OUT, TILE_K), 1), cutegen_dim3(256, 1, 1), 0, (uint16_t const *)planes_x, (uint16_t const *)planes_w, (float const *)unscale, (uint32_t const *)state, d, h, v, $args));
 //! end

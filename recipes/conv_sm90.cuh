@@ -28,14 +28,18 @@ __device__ inline auto further(Fragment const &f, int rows)
 }
 
 __global__ void __launch_bounds__(384, 1)
+//! if bulk
+    ${kernel}_product(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_halo, const __grid_constant__ CUtensorMap map_w, const __grid_constant__ CUtensorMap map_y, float const *unscale, unsigned const *state, int phase_d, int phase_h, int phase_w, $params)
+//! else
     ${kernel}_product(const __grid_constant__ CUtensorMap map_x, const __grid_constant__ CUtensorMap map_halo, const __grid_constant__ CUtensorMap map_w, float const *unscale, unsigned const *state, int phase_d, int phase_h, int phase_w, $params)
+//! end
 {
     extern __shared__ unsigned char memory[];
     constexpr uint64_t HINT = 0x1000000000000000; // evict as usual
     unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024; // tiles start on 1024 bytes
     Element *smem_p = reinterpret_cast<Element *>(memory + skip), *smem_w = smem_p + STAGES_P * SLOT_P;
     float *smem_y = reinterpret_cast<float *>(smem_w + STAGES_W * SLOT_W);
-    uint64_t *full_p = reinterpret_cast<uint64_t *>(smem_y + 8 * 16 * PITCH), *empty_p = full_p + STAGES_P;
+    uint64_t *full_p = reinterpret_cast<uint64_t *>(smem_y + OUT_BYTES / 4), *empty_p = full_p + STAGES_P;
     uint64_t *full_w = empty_p + STAGES_P, *empty_w = full_w + STAGES_W;
     Phase const phase = {phase_d, phase_h, phase_w};
     int const group = threadIdx.x / 128, pixels = N * WALK;
@@ -126,7 +130,11 @@ __global__ void __launch_bounds__(384, 1)
         Tensor tCrW = thr.partition_fragment_A(sW); // (MMA,1,ROW/16,STAGES_W)
         Tensor tCrP = thr.partition_fragment_B(sP); // (MMA,1,ROW/16,STAGES_P)
         Tensor sum = make_tensor<float>(Shape<Int<PIECE / 2>, Int<PIECES>>{}); // (MMA,PIECES)
+//! if bulk
+        Tensor sY = make_tensor(make_smem_ptr(smem_y + (half * 4 + warp) * 2 * 16 * 32), tile_to_shape(GMMA::Layout_K_SW128_Atom<float>{}, Shape<_16, _32, _2>{})); // (16,32,2)
+//! else
         Tensor sY = make_tensor(make_smem_ptr(smem_y + (half * 4 + warp) * 16 * PITCH), Layout<Shape<_32, _16>, Stride<_1, Int<PITCH>>>{}); // (32,16)
+//! end
         Tensor mY = make_tensor(make_gmem_ptr(y), make_shape(Int<PIXELS>{}, Int<C_OUT>{}, N), make_stride(_1{}, int64_t(PIXELS), int64_t(PIXELS) * C_OUT)); // (PIXELS,C_OUT,N)
 //! each leaf
         Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(N, Int<C_OUT>{}, Int<PIXELS>{}), make_stride($n, $k, $p)); // (N,C_OUT,PIXELS)
@@ -270,6 +278,46 @@ __global__ void __launch_bounds__(384, 1)
             for (int q = 0; q < 2; ++q)
                 scale[q] = k0 + lane / 4 + q * 8 < C_OUT ? unscale[k0 + lane / 4 + q * 8] * unscale_of_x(state) : 0.0f;
 //! end
+//! if bulk
+            CUTE_UNROLL
+            for (int part = 0; part < PIECES * PIECE / 32; ++part) {
+                if (lane == 0)
+                    tma_store_wait<1>(); // the one before the last has left shared memory
+                __syncwarp();
+                CUTE_UNROLL
+                for (int i = 0; i < 16; i += 2) {
+                    int const q = i / 2 % 2, row = lane / 4 + q * 8, from = part % 4 * 16 + i, piece = part / 4;
+                    float result[2];
+                    CUTE_UNROLL
+                    for (int e = 0; e < 2; ++e) {
+                        float const acc = sum(from + e, piece) * scale[q];
+//! if epilogue
+                        [[maybe_unused]] int const n = 0, k = cute::min(k0 + row, C_OUT - 1), p = 0;
+                        result[e] = ${kernel}_finish(acc$finish);
+//! else
+                        result[e] = acc;
+//! end
+                    }
+                    *reinterpret_cast<float2 *>(&sY(row, i / 4 * 8 + lane % 4 * 2, part % 2)) = make_float2(result[0], result[1]);
+                }
+                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                __syncwarp();
+                Place const to = place_of(pixel0 + part * 32, phase, N), end = place_of(pixel0 + part * 32 + 31, phase, N);
+                bool const whole = to.p >= 0 && to.p % RUN_P % 4 == 0 && end.n == to.n && end.p == to.p + 31 && to.p / RUN_P == end.p / RUN_P;
+                if (k0 < C_OUT && whole) { // nothing wholly outside may be stored by TMA
+                    if (lane == 0)
+                        SM90_TMA_STORE_4D::copy(&map_y, &sY(0, 0, part % 2), to.p % RUN_P, to.p / RUN_P, k0, to.n);
+                } else if (k0 < C_OUT) {
+                    Place const mine = place_of(pixel0 + part * 32 + lane, phase, N);
+                    CUTE_UNROLL
+                    for (int i = 0; mine.p >= 0 && i < 16; ++i)
+                        if (k0 + i < C_OUT)
+                            mY(mine.p, k0 + i, mine.n) = sY(i, lane, part % 2);
+                }
+                if (lane == 0)
+                    tma_store_arrive();
+            }
+//! else
             CUTE_UNROLL
             for (int part = 0; part < PIECES * PIECE / 32; ++part) {
                 __syncwarp();
@@ -299,11 +347,16 @@ __global__ void __launch_bounds__(384, 1)
                     }
                 }
             }
+//! end
             __syncwarp(); // wgmma is for whole warps
         }
 //! if turns and not single
         if (half == 0)
             asm volatile("bar.sync 1, 256;" ::: "memory"); // take up the last arrival
+//! end
+//! if bulk
+        if (lane == 0)
+            tma_store_wait<0>();
 //! end
     }
 }

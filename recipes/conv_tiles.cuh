@@ -16,10 +16,22 @@ constexpr int RUN = 1;      // taps that share a slot of pixels
 constexpr int PIECE = 128;  // pixels of one accumulator
 constexpr int PIECES = 2;   // of a warpgroup
 constexpr int SLOT_P = (TILE_P + HALO) * ROW, SLOT_W = TILE_K * ROW; // elements
+//! if bulk
+constexpr int OUT_BYTES = 8 * 2 * 16 * 32 * 4; // results on their way out: a warp's 16 channels of 32 pixels, twice
+//! else
 constexpr int PITCH = 40;   // of a row of 32 results on its way out
 constexpr int OUT_BYTES = 8 * 16 * PITCH * 4;
+//! end
 constexpr int ROOM = 232448 - 1024 - 512 - OUT_BYTES;
-constexpr int WANTED_W = (HALO ? 6 : 4) * (64 / ROW) * (128 / TILE_K), STAGES_W = WANTED_W < 12 ? WANTED_W : 12;
+// Slots: two or more of pixels must fit, and weights are needed for every tap of them.
+//! if share and bulk
+constexpr int WANTED_W = (TILE_K == 128 ? 5 : 7) * (64 / ROW), STAGES_W = WANTED_W < 12 ? WANTED_W : 12;
+//! elif share
+constexpr int WANTED_W = (TILE_K == 128 ? 6 : 8) * (64 / ROW), STAGES_W = WANTED_W < 12 ? WANTED_W : 12;
+//! else
+constexpr int WANTED_W = (TILE_K == 128 ? 4 : 6) * (64 / ROW), STAGES_W = WANTED_W < 12 ? WANTED_W : 12;
+//! end
 constexpr int FITTING_P = (ROOM - STAGES_W * SLOT_W * 2) / (SLOT_P * 2), STAGES_P = FITTING_P < 8 ? FITTING_P : 8;
+static_assert(STAGES_P >= 2, "one slot of pixels must be filled while another is multiplied");
 constexpr int SMEM_BYTES = 1024 + (STAGES_P * SLOT_P + STAGES_W * SLOT_W) * 2 + OUT_BYTES + 512;
 constexpr int TOGETHER = PRODUCTS == 3 && ROW == 32 ? 2 : 1; // rows of a sum between two additions into fp32 registers

@@ -22,6 +22,8 @@
 //! fact grouped: a tile's output channels are of one group
 //! fact few_rows: at most 64 output channels
 //! fact shared_taps: the taps of a filter row are neighbours, and a tile with a border of 32 pixels holds all
+//! fact one_tap: a filter of one tap on whole vectors of pixels, so few channels that all weights of a tile stay in memory
+//! fact runs: results lie in runs of whole vectors, and what follows needs no position among them
 //! fact sampled: x is so large that its largest magnitude is taken from a sample
 //!
 //! step columns: compute four results of eight rows per thread
@@ -38,16 +40,25 @@
 //!   why: Tiles of 128x256 need a third of the traffic, and the computing warps never wait for addresses.
 //!   when: hopper
 //!   needs: tensor
+//! step direct: split x inside the product, without planes
+//!   why: Each element of x is needed by one pixel alone, and planes would be written and read for nothing.
+//!   when: one_tap
+//!   needs: wgmma
 //! step share: fetch a run of pixels once for all taps of a filter row
 //!   why: The taps of a row read the same pixels, one further each; the tensor core can start at any row of a tile.
 //!   when: shared_taps
 //!   needs: wgmma
+//! step bulk: store results by TMA
+//!   why: A thread starts the store of 16 channels of 32 pixels, and the warps go on to the next products meanwhile.
+//!   when: runs and not one_tap
+//!   needs: wgmma
 //! step turns: let the two warpgroups take turns, one multiplying while the other adds
 //!   why: The accumulator is emptied into registers after every 32 terms; the tensor cores then have the other's work.
-//!   when: not narrow
+//!   when: not narrow and not one_tap
 //!   needs: wgmma
 //! step overlap: launch each kernel while the one before ends
 //!   why: Programmatic dependent launch hides launch latency and barrier set-up.
+//!   when: not one_tap
 //!   needs: wgmma
 //! text
 // $kernel: $ops.
@@ -60,12 +71,16 @@ constexpr int TAPS_D = $taps_d, TAPS_H = $taps_h, TAPS_W = $taps_w; // the filte
 constexpr int STRIDE_D = $stride_d, STRIDE_H = $stride_h, STRIDE_W = $stride_w;
 constexpr int PAD_D = $pad_d, PAD_H = $pad_h, PAD_W = $pad_w;
 constexpr int STEP_D = $step_d, STEP_H = $step_h, STEP_W = $step_w; // dilation
-//! if tensor
+//! if direct
+
+//! include conv_direct
+//! elif tensor
 
 // The planes: (PARTS,N,WALK_D,WALK_H,WALK_W) pixels of CHUNKS_X rows of ROW elements.
 constexpr int WALK_D = $walk_d, WALK_H = $walk_h, WALK_W = $walk_w; // with borders
 constexpr int WALK = WALK_D * WALK_H * WALK_W;
 constexpr int LEAD_D = $lead_d, LEAD_H = $lead_h, LEAD_W = $lead_w; // borders before
+constexpr int RUN_P = $run_p; // results that lie next to each other wherever they do in the walk
 constexpr unsigned USED_D = $used_d, USED_H = $used_h, USED_W = $used_w; // positions modulo the stride, as bits
 constexpr int PARTS_D = $parts_d, PARTS_H = $parts_h, PARTS_W = $parts_w, PARTS = PARTS_D * PARTS_H * PARTS_W;
 //! if narrow
@@ -176,40 +191,13 @@ __device__ inline float convolve($x_type const *x, $w_type const *w, int n, int 
     return total;
 }
 
-//! if tensor and not narrow
-// Computes everything again, where the split may have lost bits that matter.
-__global__ void __launch_bounds__(256)
-    ${kernel}_repeat(unsigned const *state, $params)
-//! else
-__global__ void __launch_bounds__(256)
-    ${kernel}_plain($params)
+//! if not direct
+//! include conv_plain
 //! end
-{
-    Tensor mY = make_tensor(make_gmem_ptr(y), make_shape(Int<PIXELS>{}, Int<C_OUT>{}, N), make_stride(_1{}, int64_t(PIXELS), int64_t(PIXELS) * C_OUT)); // (PIXELS,C_OUT,N)
-//! each leaf
-    Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(N, Int<C_OUT>{}, Int<PIXELS>{}), make_stride($n, $k, $p)); // (N,C_OUT,PIXELS)
 //! end
-    int64_t const all = int64_t(N) * C_OUT * PIXELS;
-//! if tensor and overlap and not narrow
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-//! end
-//! if tensor and not narrow
-    if (state[1] == 0)
-        return;
-//! end
-    for (int64_t i = int64_t(blockIdx.x) * 256 + threadIdx.x; i < all; i += int64_t(gridDim.x) * 256) {
-        int const p = int(i % PIXELS), k = int(i / PIXELS % C_OUT), n = int(i / PIXELS / C_OUT);
-        float const acc = convolve(x, w, n, k, p, x_n, x_c, x_d, x_h, x_w);
-//! if epilogue
-        mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
-//! else
-        mY(p, k, n) = $y_type(acc);
-//! end
-    }
-}
-
-//! end
-//! if tensor
+//! if direct
+//! include conv_direct_sm90
+//! elif tensor
 // ---- planes --------------------------------------------------------------------------------
 //! include conv_planes
 

@@ -28,6 +28,8 @@ enum {
     MOST_PHASES = 64,    /* launches of a transposed convolution on tensor cores */
     HALO = 32,           /* pixels behind a tile */
     DEPTHWISE_TAPS = 63, /* kept in registers */
+    LEAST_RUN = 128,     /* pixels of a run that TMA stores */
+    DIRECT_CHANNELS = 128, /* whose weights stay in shared memory */
 };
 
 struct conv_leaf {
@@ -251,9 +253,34 @@ static struct conv_walk walk_of(const struct conv *q, int d)
     w.size = w.lead + data;
     w.size = w.size > results ? w.size : results;
     w.size = w.size > results + high ? w.size : results + high;
+    if (d == CONV_DIMS - 1 && w.size != q->out[d] && q->out[d] % 4 == 0 && q->out[d] >= LEAST_RUN)
+        w.size = (w.size + 3) / 4 * 4; /* rows of results begin on whole vectors */
     for (uint32_t bits = w.used; bits; bits &= bits - 1)
         w.parts++;
     return w;
+}
+
+/* Results that lie next to each other wherever they do in the walk: rows, planes or images. */
+static int64_t run_of(const struct conv *q)
+{
+    int64_t run = q->out[2];
+
+    for (int d = CONV_DIMS - 1; d > 0 && walk_of(q, d).size == q->out[d]; d--)
+        run *= q->out[d - 1];
+    return run;
+}
+
+/* Can TMA store results? What follows may not depend on a result's place within its channel. */
+static bool stores_runs(const struct conv *q)
+{
+    bool ok = strcmp(q->x->t.dtype, "f32") == 0 && run_of(q) % 4 == 0 && run_of(q) >= LEAST_RUN;
+
+    for (int d = 0; d < CONV_DIMS; d++)
+        ok = ok && (!q->transposed || q->stride[d] == 1);
+    for (int i = 0; i < q->leaf_count; i++)
+        ok = ok && (q->leaves[i].n.stride == 0 || q->leaves[i].n.first == q->leaves[i].n.last) &&
+             (q->leaves[i].p.stride == 0 || q->leaves[i].p.first == q->leaves[i].p.last);
+    return ok;
 }
 
 /* Channels of a row: as many as 128 bytes hold, or half of that where it wastes less. */
@@ -274,6 +301,18 @@ static bool is_depthwise(const struct conv *q)
 
     for (int d = 0; d < CONV_DIMS; d++)
         ok = ok && q->stride[d] == 1 && q->step[d] == 1;
+    return ok;
+}
+
+/* One tap on whole vectors: x is read where it lies. */
+static bool is_one_tap(const struct conv *q)
+{
+    bool ok = q->groups == 1 && !q->transposed && q->channels <= DIRECT_CHANNELS &&
+              strcmp(q->x->t.dtype, "f32") == 0 && tensor_contiguous(&q->x->t) &&
+              q->shape.shape[2] % 4 == 0;
+
+    for (int d = 0; d < CONV_DIMS; d++)
+        ok = ok && q->taps[d] == 1 && q->stride[d] == 1 && q->pad[d] == 0;
     return ok;
 }
 
@@ -323,6 +362,10 @@ static void fill_forms(struct conv *q, struct scope *s)
         scope_fact(s, "few_rows");
     if (!q->expand && q->stride[2] == 1 && q->taps[2] > 1 && run <= HALO)
         scope_fact(s, "shared_taps");
+    if (stores_runs(q))
+        scope_fact(s, "runs");
+    if (is_one_tap(q))
+        scope_fact(s, "one_tap");
     if (tensor_numel(&q->x->t) >= SAMPLED)
         scope_fact(s, "sampled");
 }
@@ -347,6 +390,7 @@ static void fill_sizes(struct conv *q, struct scope *s)
         phases *= q->transposed ? q->stride[d] : 1;
     }
     scope_set(s, "phases", "%lld", (long long)phases);
+    scope_set(s, "run_p", "%lld", (long long)run_of(q));
     scope_set(s, "c_in", "%lld", (long long)q->channels);
     scope_set(s, "c_out", "%lld", (long long)q->results);
     scope_set(s, "groups", "%lld", (long long)q->groups);
