@@ -30,13 +30,12 @@ __global__ void __launch_bounds__(128)
         sum[i / 4][i % 4] = 0.0f;
     float4 ring[AHEAD][WIDE];
     auto const fetch = [&](int row, float4 (&to)[WIDE]) {
-        int const h = h0 + row - PAD_H, h_safe = cute::min(cute::max(h, 0), IN_H - 1);
+        int const h = h0 + row - PAD_H;
         CUTE_UNROLL
-        for (int j = 0; j < WIDE; ++j) { // no load depends on a condition; what lies outside becomes zero
-            int const v = v0 + (j - BEFORE) * 4, v_safe = cute::min(cute::max(v, 0), IN_W - 4);
-            float4 const in = __ldg(reinterpret_cast<float4 const *>(&mX(v_safe, h_safe)));
-            bool const there = h == h_safe && v == v_safe;
-            to[j] = make_float4(there ? in.x : 0.0f, there ? in.y : 0.0f, there ? in.z : 0.0f, there ? in.w : 0.0f);
+        for (int j = 0; j < WIDE; ++j) {
+            int const v = v0 + (j - BEFORE) * 4;
+            bool const there = unsigned(h) < unsigned(IN_H) && unsigned(v) < unsigned(IN_W);
+            to[j] = there ? __ldg(reinterpret_cast<float4 const *>(&mX(v, h))) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         }
     };
     CUTE_UNROLL

@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(384, 1)
             set_barrier_transaction_bytes(full_x[i % STAGES], SLOT_P * 4);
             SM90_TMA_LOAD_3D::copy(&map_x, &full_x[i % STAGES], HINT, smem_x + i % STAGES * SLOT_P, t % ACROSS * TILE_P, i % CHUNKS * TERMS, t / ACROSS);
         };
-        for (int i = 0; thread == 0 && i < cute::min(STAGES, all); ++i)
+        for (int i = 0; thread == 0 && i < STAGES && i < all; ++i)
             fetch(i);
 #pragma unroll 1
         for (int i = 0; i < all; ++i) {

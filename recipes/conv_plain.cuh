@@ -1,26 +1,16 @@
 // conv_plain.cuh - each result by itself; a part of convolution.cu.
-//! if tensor and not narrow
-// Computes everything again, where the split may have lost bits that matter.
-__global__ void __launch_bounds__(256)
-    ${kernel}_repeat(unsigned const *state, $params)
-//! else
-__global__ void __launch_bounds__(256)
-    ${kernel}_plain($params)
-//! end
+
+// All results, divided among the threads of the grid.
+__device__ inline void every_result($params)
 {
     Tensor mY = make_tensor(make_gmem_ptr(y), make_shape(Int<PIXELS>{}, Int<C_OUT>{}, N), make_stride(_1{}, int64_t(PIXELS), int64_t(PIXELS) * C_OUT)); // (PIXELS,C_OUT,N)
 //! each leaf
     Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(N, Int<C_OUT>{}, Int<PIXELS>{}), make_stride($n, $k, $p)); // (N,C_OUT,PIXELS)
 //! end
-    int64_t const all = int64_t(N) * C_OUT * PIXELS;
-//! if tensor and overlap and not narrow
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-//! end
-//! if tensor and not narrow
-    if (state[1] == 0)
-        return;
-//! end
-    for (int64_t i = int64_t(blockIdx.x) * 256 + threadIdx.x; i < all; i += int64_t(gridDim.x) * 256) {
+    int64_t const all = int64_t(N) * C_OUT * PIXELS, blocks = int64_t(gridDim.x) * gridDim.y;
+    int64_t const first = (int64_t(blockIdx.y) * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x;
+#pragma unroll 1
+    for (int64_t i = first; i < all; i += blocks * blockDim.x) {
         int const p = int(i % PIXELS), k = int(i / PIXELS % C_OUT), n = int(i / PIXELS / C_OUT);
         float const acc = convolve(x, w, n, k, p, x_n, x_c, x_d, x_h, x_w);
 //! if epilogue
@@ -31,3 +21,11 @@ __global__ void __launch_bounds__(256)
     }
 }
 
+//! if not tensor
+__global__ void __launch_bounds__(256)
+    ${kernel}_plain($params)
+{
+    every_result($names);
+}
+
+//! end

@@ -98,7 +98,7 @@ CUTEGEN_PLAN(call)
     int64_t rows = PARTS * N * WALK, pixels = N * WALK, processors = call->device.sm_count;
     CUTEGEN_REQUIRE(call, rows + 1024 < INT32_MAX, "rows of planes are counted in 32 bits");
     uint16_t *planes_x = (uint16_t *)cutegen_workspace(call, rows * CHUNKS_X * ROW * 2);
-    uint16_t *planes_w = (uint16_t *)cutegen_workspace(call, (int64_t)C_OUT * STEPS * ROW * 2);
+    uint16_t *planes_w = (uint16_t *)cutegen_workspace(call, (int64_t)ROWS * STEPS * ROW * 2);
 //! if overlap
     uint32_t flags = CUTEGEN_OVERLAP;
 //! else
@@ -108,30 +108,30 @@ CUTEGEN_PLAN(call)
 //! if narrow
     float *unscale = (float *)planes_w; // not read
     uint32_t *state = (uint32_t *)planes_w;
-    uint32_t first_flags = 0;
+    int64_t blocks_x = 0;
 //! else
-    float *unscale = (float *)cutegen_workspace(call, C_OUT * 4);
-    uint32_t *state = (uint32_t *)cutegen_workspace(call, 16);
-    uint32_t first_flags = flags;
+    int64_t blocks_x = cutegen_min(processors * 4, cutegen_ceil_div(cutegen_numel(x), 1024 * EVERY));
+    float *unscale = (float *)cutegen_workspace(call, ROWS * 4);
+    uint32_t *state = (uint32_t *)cutegen_workspace(call, (4 + blocks_x + ROWS) * 4);
     CUTEGEN_REQUIRE(call, cutegen_aligned(x, 16), "x must start on 16 bytes");
-    CUTEGEN_TRY(cutegen_memset(call, state, 0, 16));
-    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_largest, cutegen_dim3(cutegen_min(processors * 8, cutegen_ceil_div(cutegen_numel(x), 1024 * EVERY)), 1, 1), cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, x), state, cutegen_numel(x)));
 //! end
-    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_w, cutegen_dim3(C_OUT, 1, 1), cutegen_dim3(256, 1, 1), one, 0, first_flags, CUTEGEN_DATA($w_type const, w), planes_w, unscale, state));
-    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_x, cutegen_dim3(cutegen_ceil_div(rows, 256), CHUNKS_X, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA($x_type const, x), planes_x, state, (int)N, $x_strides));
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_prepare, cutegen_dim3(blocks_x + ROWS, 1, 1), cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA($x_type const, x), CUTEGEN_DATA($w_type const, w), planes_w, unscale, state, cutegen_numel(x), (int)blocks_x));
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_x, cutegen_dim3(cutegen_ceil_div(rows, 256), CHUNKS_X, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA($x_type const, x), planes_x, state, (int)blocks_x, (int)N, $x_strides));
 //! if wgmma
     struct cutegen_map map_x = rows_map(call, planes_x, CHUNKS_X * ROW, rows, 256);
     struct cutegen_map map_halo = rows_map(call, planes_x, CHUNKS_X * ROW, rows, 32);
-    struct cutegen_map map_w = rows_map(call, planes_w, (int64_t)STEPS * ROW, C_OUT, TILE_K);
+    struct cutegen_map map_w = rows_map(call, planes_w, (int64_t)STEPS * ROW, ROWS, TILE_K);
 //! if bulk
     CUTEGEN_REQUIRE(call, cutegen_aligned(y, 16), "y must start on 16 bytes");
     struct cutegen_map map_y = results_map(call, CUTEGEN_DATA(float, y), N);
 //! end
-    int64_t tiles = cutegen_ceil_div(pixels, TILE_P) * cutegen_ceil_div(C_OUT, TILE_K), blocks = cutegen_min(tiles, processors);
+    int64_t tiles = cutegen_ceil_div(pixels, TILE_P) * cutegen_ceil_div(ROWS, TILE_K), blocks = cutegen_min(tiles, processors);
 //! end
     // A phase of a transposed convolution after the other; any other has one.
     for (int phase = 0; phase < $phases; phase++) {
-//! if transposed
+//! if interleaved
+        int d = phase / STRIDE_H, h = phase % STRIDE_H, v = 0;
+//! elif transposed
         int d = phase / (STRIDE_H * STRIDE_W), h = phase / STRIDE_W % STRIDE_H, v = phase % STRIDE_W;
 //! else
         int d = 0, h = 0, v = 0;
@@ -143,12 +143,9 @@ CUTEGEN_PLAN(call)
         CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_product, cutegen_dim3(blocks, 1, 1), cutegen_dim3(384, 1, 1), one, SMEM_BYTES, flags, map_x, map_halo, map_w, (float const *)unscale, (uint32_t const *)state, d, h, v, $args));
 //! end
 //! else
-        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_product, cutegen_dim3(cutegen_ceil_div(pixels, TILE_P), cutegen_ceil_div(C_OUT, TILE_K), 1), cutegen_dim3(256, 1, 1), 0, (uint16_t const *)planes_x, (uint16_t const *)planes_w, (float const *)unscale, (uint32_t const *)state, d, h, v, $args));
+        CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_product, cutegen_dim3(cutegen_ceil_div(pixels, TILE_P), cutegen_ceil_div(ROWS, TILE_K), 1), cutegen_dim3(256, 1, 1), 0, (uint16_t const *)planes_x, (uint16_t const *)planes_w, (float const *)unscale, (uint32_t const *)state, d, h, v, $args));
 //! end
     }
-//! if not narrow
-    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_repeat, cutegen_dim3(cutegen_min(processors * 8, cutegen_ceil_div(cutegen_numel(y), 256)), 1, 1), cutegen_dim3(256, 1, 1), one, 0, flags, (uint32_t const *)state, $args));
-//! end
     return 0;
 //! else
     return CUTEGEN_LAUNCH(call, ${kernel}_plain, cutegen_dim3(cutegen_min(cutegen_ceil_div(cutegen_numel(y), 256), 1 << 20), 1, 1), cutegen_dim3(256, 1, 1), 0, $args);

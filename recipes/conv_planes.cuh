@@ -4,7 +4,8 @@ using Element = $x_type;
 //! else
 using Element = half_t;
 
-// state[0]: bits of x's largest magnitude; state[1]: compute everything again, in fp32.
+// state[0]: bits of x's largest magnitude; state[1]: compute everything again, in fp32. Behind them: what the blocks
+// that prepare have found, x's largest magnitudes and for each output channel whether its weights lose bits.
 __device__ inline int exponent_of(unsigned largest)
 {
     return largest == 0 ? 127 : int(largest >> 23);
@@ -18,38 +19,41 @@ __device__ inline float power_of_two(int e)
 {
     return __uint_as_float(unsigned(e + 127) << 23);
 }
-__device__ inline float scale_of_x(unsigned const *state)
-{
-    return power_of_two(TOP - (scaled_exponent(state[0]) - 127));
-}
 __device__ inline float unscale_of_x(unsigned const *state)
 {
     return power_of_two(scaled_exponent(state[0]) - 127 - TOP);
 }
 
-// The largest magnitude of x, or of every EVERY-th block of 1024 elements of it.
-__global__ void __launch_bounds__(256)
-    ${kernel}_largest(float const *x, unsigned *state, int64_t count)
+// The largest magnitude of a block's share of x, or of every EVERY-th 1024 elements of it, to tops[block].
+__device__ inline void largest_of(float const *x, unsigned *tops, int64_t count, int block, int blocks)
 {
+    constexpr int AT_ONCE = 4; // loads on their way
     Tensor mX = make_tensor(make_gmem_ptr(x), make_layout(count)); // (count)
+    __shared__ unsigned top_of[8];
     unsigned top = 0;
-//! if overlap
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-//! end
-    for (int64_t b = int64_t(blockIdx.x) * EVERY; b * 1024 < count; b += int64_t(gridDim.x) * EVERY) {
-        int64_t const i = b * 1024 + threadIdx.x * 4;
-        if (i + 3 < count) {
-            float4 const v = *reinterpret_cast<float4 const *>(&mX(i));
-            top = cute::max(cute::max(__float_as_uint(fabsf(v.x)), __float_as_uint(fabsf(v.y))), top);
-            top = cute::max(cute::max(__float_as_uint(fabsf(v.z)), __float_as_uint(fabsf(v.w))), top);
-        } else {
-            for (int64_t j = i; j < count; ++j)
-                top = cute::max(__float_as_uint(fabsf(mX(j))), top);
+    for (int64_t b = int64_t(block) * EVERY; b * 1024 < count; b += int64_t(blocks) * AT_ONCE * EVERY) {
+        float4 v[AT_ONCE];
+        CUTE_UNROLL
+        for (int u = 0; u < AT_ONCE; ++u) {
+            int64_t const i = (b + int64_t(blocks) * u * EVERY) * 1024 + threadIdx.x * 4;
+            v[u] = *reinterpret_cast<float4 const *>(&mX(i + 3 < count ? i : 0)); // the first elements at worst once more
+        }
+        CUTE_UNROLL
+        for (int u = 0; u < AT_ONCE; ++u) {
+            top = cute::max(cute::max(__float_as_uint(fabsf(v[u].x)), __float_as_uint(fabsf(v[u].y))), top);
+            top = cute::max(cute::max(__float_as_uint(fabsf(v[u].z)), __float_as_uint(fabsf(v[u].w))), top);
         }
     }
+    if (block == 0 && threadIdx.x < count % 4)
+        top = cute::max(__float_as_uint(fabsf(mX(count - 1 - threadIdx.x))), top);
     top = __reduce_max_sync(~0u, top);
     if (threadIdx.x % 32 == 0)
-        atomicMax(&state[0], top);
+        top_of[threadIdx.x / 32] = top;
+    __syncthreads();
+    for (int i = 0; i < 8; ++i)
+        top = cute::max(top_of[i], top);
+    if (threadIdx.x == 0)
+        tops[block] = top;
 }
 //! end
 
@@ -70,7 +74,7 @@ __device__ inline int position_of(int j)
 
 // A warp brings 32 pixels of a chunk of channels: read along the width, written along the channels.
 __global__ void __launch_bounds__(256)
-    ${kernel}_split_x($x_type const *x, uint16_t *planes, unsigned *state, int N, int64_t x_n, int64_t x_c, int64_t x_d, int64_t x_h, int64_t x_w)
+    ${kernel}_split_x($x_type const *x, uint16_t *planes, unsigned *state, int blocks, int N, int64_t x_n, int64_t x_c, int64_t x_d, int64_t x_h, int64_t x_w)
 {
     constexpr int VECTORS = ROW / 8; // of a row
     __shared__ Eight staged[8 * 32 * VECTORS];
@@ -82,8 +86,15 @@ __global__ void __launch_bounds__(256)
     asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 //! end
+//! if not narrow
+    __shared__ unsigned top_of[8];
+    unsigned largest_x = 0;
+    for (int i = threadIdx.x; i < blocks; i += 256)
+        largest_x = cute::max(largest_x, state[4 + i]);
+//! else
     if (first >= rows)
         return;
+//! end
     int const part = PARTS == 1 ? 0 : row / (N * WALK), n = row / WALK - part * N, d = row / (WALK_H * WALK_W) % WALK_D;
     int const h = row / WALK_W % WALK_H, v = row % WALK_W;
 //! if transposed
@@ -120,7 +131,13 @@ __global__ void __launch_bounds__(256)
     for (int i = 0; i < CHANNELS; ++i)
         split[i] = value[i];
 //! else
-    float const scale = scale_of_x(state);
+    largest_x = __reduce_max_sync(~0u, largest_x);
+    if (lane == 0)
+        top_of[warp] = largest_x;
+    __syncthreads();
+    for (int i = 0; i < 8; ++i)
+        largest_x = cute::max(top_of[i], largest_x);
+    float const scale = power_of_two(TOP - (scaled_exponent(largest_x) - 127));
     float largest = 0.0f, sum = 0.0f;
     CUTE_UNROLL
     for (int i = 0; i < CHANNELS; ++i) {
@@ -137,8 +154,15 @@ __global__ void __launch_bounds__(256)
     bool const bad = !(largest < 65504.0f) || !(sum < __int_as_float(0x7f800000)) || (PRODUCTS == 3 && weak_ones >= 8 && weak_ones > others);
     if (__any_sync(~0u, bad) && lane == 0)
         atomicOr(&state[1], 1u);
-    if (row == 0 && chunk == 0 && exponent_of(state[0]) != scaled_exponent(state[0]))
-        atomicOr(&state[1], 1u);
+    if (blockIdx.x == 0 && chunk == 0) {
+        unsigned lost = exponent_of(largest_x) != scaled_exponent(largest_x);
+        for (int i = threadIdx.x; i < ROWS; i += 256)
+            lost |= state[4 + blocks + i];
+        if (lost)
+            atomicOr(&state[1], 1u);
+        if (threadIdx.x == 0)
+            state[0] = largest_x;
+    }
 //! end
     // A quarter-warp's 16-byte accesses must meet different banks: vectors are put in an order that differs by row.
     CUTE_UNROLL
@@ -153,27 +177,28 @@ __global__ void __launch_bounds__(256)
     }
 }
 
-// The weights of an output channel, a block's work: (ROW,STEPS,C_OUT), a step for each tap and chunk of channels.
-__global__ void __launch_bounds__(256)
-    ${kernel}_split_w($w_type const *w, uint16_t *planes, float *unscale, unsigned *state)
+// A line of the product's weights, a block's work: (ROW,STEPS,ROWS), a step for each tap and chunk of channels.
+__device__ inline void split_weights($w_type const *w, uint16_t *planes, float *unscale, unsigned *lost, int line)
 {
     constexpr int TAPS = TAPS_D * TAPS_H * TAPS_W, EACH = C_EACH * TAPS; // of an output channel
-    int const k = blockIdx.x, group = k / (C_OUT / GROUPS);
+    int const k = line / EACH_K, group = k / (C_OUT / GROUPS);
 //! if transposed
     Tensor mW = make_tensor(make_gmem_ptr(w + (int64_t(group) * C_EACH * (C_OUT / GROUPS) + k % (C_OUT / GROUPS)) * TAPS), Layout<Shape<Int<TAPS>, Int<C_EACH>>, Stride<_1, Int<(C_OUT / GROUPS) * TAPS>>>{}); // (TAPS,C_EACH)
 //! else
     Tensor mW = make_tensor(make_gmem_ptr(w + int64_t(k) * EACH), Layout<Shape<Int<TAPS>, Int<C_EACH>>>{}); // (TAPS,C_EACH)
 //! end
-    Tensor mRow = make_tensor(make_gmem_ptr(reinterpret_cast<Element *>(planes)), make_shape(Int<ROW>{}, Int<STEPS>{}, Int<C_OUT>{})); // (ROW,STEPS,C_OUT)
-//! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-//! end
+    Tensor mRow = make_tensor(make_gmem_ptr(reinterpret_cast<Element *>(planes)), make_shape(Int<ROW>{}, Int<STEPS>{}, Int<ROWS>{})); // (ROW,STEPS,ROWS)
 //! if not narrow
     __shared__ unsigned tops[8], weak_ones;
     unsigned top = 0;
-    for (int i = threadIdx.x; i < EACH; i += 256)
-        top = cute::max(__float_as_uint(fabsf(mW(i % TAPS, i / TAPS))), top);
+    constexpr bool KEPT = EACH <= 8192; // in shared memory, in the order of w
+    __shared__ float kept[KEPT ? EACH : 1];
+    for (int i = threadIdx.x; i < EACH; i += 256) {
+        float const v = mW(i % TAPS, i / TAPS);
+        top = cute::max(__float_as_uint(fabsf(v)), top);
+        if constexpr (KEPT)
+            kept[i] = v;
+    }
     top = __reduce_max_sync(~0u, top);
     if (threadIdx.x % 32 == 0)
         tops[threadIdx.x / 32] = top;
@@ -183,11 +208,8 @@ __global__ void __launch_bounds__(256)
     for (int i = 0; i < 8; ++i)
         top = cute::max(tops[i], top);
     float const scale = power_of_two(14 - (scaled_exponent(top) - 127));
-    if (threadIdx.x == 0) {
-        unscale[k] = power_of_two(scaled_exponent(top) - 127 - 14);
-        if (exponent_of(top) != scaled_exponent(top))
-            atomicOr(&state[1], 1u);
-    }
+    if (threadIdx.x == 0)
+        unscale[line] = power_of_two(scaled_exponent(top) - 127 - 14);
     unsigned weak = 0; // so far below the largest that the low part loses bits
 //! end
     for (int i = threadIdx.x; i < STEPS * CHANNELS; i += 256) {
@@ -195,28 +217,63 @@ __global__ void __launch_bounds__(256)
 //! if expand
         int const term = chunk * CHANNELS + j, c = term % C_IN, at = tap * TAPS_W + term / C_IN;
         bool const there = term < TERMS;
-//! elif grouped
-        int const c = chunk * CHANNELS + j, at = tap;
-        bool const there = true;
 //! else
-        int const c = chunk * CHANNELS + j - group * C_EACH, at = tap; // those of other groups count as zero
-        bool const there = c >= 0 && c < C_EACH;
+//! if interleaved
+        // The tap by which this phase reads the pixel, if there is one.
+        int const phase = line % EACH_K, reach = phase + PAD_W - STRIDE_W * (LOW_W + tap % WALK_TAPS_W), s = reach / STEP_W;
+        bool const some = phase < STRIDE_W && reach >= 0 && reach % STEP_W == 0 && s < TAPS_W;
+        int const at = tap / WALK_TAPS_W * TAPS_W + (some ? s : 0);
+//! else
+        constexpr bool some = true;
+        int const at = tap;
+//! end
+//! if grouped
+        int const c = chunk * CHANNELS + j;
+        bool const there = some;
+//! else
+        int const c = chunk * CHANNELS + j - group * C_EACH; // those of other groups count as zero
+        bool const there = some && c >= 0 && c < C_EACH;
+//! end
 //! end
 //! if narrow
-        mRow(j, step, k) = there ? mW(at, c) : Element(0.0f);
+        mRow(j, step, line) = there ? mW(at, c) : Element(0.0f);
 //! else
-        float const v = there ? mW(at, c) * scale : 0.0f;
+        float v = 0.0f;
+        if constexpr (KEPT)
+            v = there ? kept[c * TAPS + at] * scale : 0.0f;
+        else
+            v = there ? mW(at, c) * scale : 0.0f;
         half_t const hi = half_t(v);
         weak += v != 0.0f && fabsf(v) < power_of_two(0);
-        mRow(j, step, k) = hi;
+        mRow(j, step, line) = hi;
         if constexpr (PRODUCTS == 3)
-            mRow(CHANNELS + j, step, k) = half_t(v - float(hi));
+            mRow(CHANNELS + j, step, line) = half_t(v - float(hi));
 //! end
     }
 //! if not narrow
     atomicAdd(&weak_ones, weak);
     __syncthreads();
-    if (threadIdx.x == 0 && PRODUCTS == 3 && weak_ones * 4 > EACH)
-        atomicOr(&state[1], 1u);
+    if (threadIdx.x == 0)
+        lost[line] = exponent_of(top) != scaled_exponent(top) || (PRODUCTS == 3 && weak_ones * 4 > EACH);
+//! end
+}
+
+// What comes before the planes of x: blocks for each output channel's weights, the others for x's largest magnitude.
+__global__ void __launch_bounds__(256)
+    ${kernel}_prepare($x_type const *x, $w_type const *w, uint16_t *planes, float *unscale, unsigned *state, int64_t count, int blocks)
+{
+//! if overlap
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+//! if narrow
+    split_weights(w, planes, unscale, state, blockIdx.x);
+//! else
+    if (blockIdx.x >= blocks) {
+        split_weights(w, planes, unscale, state + 4 + blocks, blockIdx.x - blocks);
+    } else {
+        largest_of(x, state + 4, count, blockIdx.x, blocks);
+        if (blockIdx.x == 0 && threadIdx.x == 0)
+            state[1] = 0;
+    }
 //! end
 }

@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(384, 1)
     uint64_t *full_w = empty_p + STAGES_P, *empty_w = full_w + STAGES_W;
     Phase const phase = {phase_d, phase_h, phase_w};
     int const group = threadIdx.x / 128, pixels = N * WALK;
-    int const tiles_k = (C_OUT + TILE_K - 1) / TILE_K, tiles = (pixels + TILE_P - 1) / TILE_P * tiles_k;
+    int const tiles_k = (ROWS + TILE_K - 1) / TILE_K, tiles = (pixels + TILE_P - 1) / TILE_P * tiles_k;
 
     if (threadIdx.x < STAGES_P + STAGES_W) { // a thread for each slot
         bool const of_p = threadIdx.x < STAGES_P;
@@ -57,6 +57,13 @@ __global__ void __launch_bounds__(384, 1)
 //! if overlap
     asm volatile("griddepcontrol.wait;" ::: "memory");
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//! end
+//! if not narrow
+    if (state[1] != 0) { // the split may have lost bits that matter
+        if (phase.d + phase.h + phase.w == 0)
+            every_result($names);
+        return;
+    }
 //! end
 
     if (group == 0) { // one thread fetches
@@ -82,7 +89,7 @@ __global__ void __launch_bounds__(384, 1)
         for (int t = blockIdx.x; threadIdx.x == 0 && t < tiles; t += gridDim.x) {
             int const k0 = t % tiles_k * TILE_K, pixel0 = t / tiles_k * TILE_P;
 //! if grouped
-            int const chunk0 = k0 / (C_OUT / GROUPS) * CHUNKS;
+            int const chunk0 = k0 / (ROWS / GROUPS) * CHUNKS;
 //! else
             constexpr int chunk0 = 0;
 //! end
@@ -92,7 +99,7 @@ __global__ void __launch_bounds__(384, 1)
                 if (!d.there || !h.there)
                     continue;
 //! if share
-//! if transposed
+//! if transposed and not interleaved
                 Tap const v = tap_w(RUN - 1, phase.w); // the one that begins first
 //! else
                 Tap const v = tap_w(0, phase.w);       // the one that begins first
@@ -145,7 +152,9 @@ __global__ void __launch_bounds__(384, 1)
         // Where the pixels of a tap begin in their slot.
         auto const begin_of = [&](int tap) {
 //! if share
-//! if transposed
+//! if interleaved
+            return tap;
+//! elif transposed
             return (RUN - 1 - tap) * STEP_W;
 //! else
             return tap * STEP_W;
@@ -276,7 +285,7 @@ __global__ void __launch_bounds__(384, 1)
 //! if not narrow
             CUTE_UNROLL
             for (int q = 0; q < 2; ++q)
-                scale[q] = k0 + lane / 4 + q * 8 < C_OUT ? unscale[k0 + lane / 4 + q * 8] * unscale_of_x(state) : 0.0f;
+                scale[q] = k0 + lane / 4 + q * 8 < ROWS ? unscale[k0 + lane / 4 + q * 8] * unscale_of_x(state) : 0.0f;
 //! end
 //! if bulk
             CUTE_UNROLL
@@ -327,6 +336,33 @@ __global__ void __launch_bounds__(384, 1)
                     *reinterpret_cast<float2 *>(&sY(i / 4 * 8 + lane % 4 * 2, lane / 4 + q * 8)) = make_float2(sum(from, piece) * scale[q], sum(from + 1, piece) * scale[q]);
                 }
                 __syncwarp();
+//! if interleaved
+                // Results of a channel lie next to each other, a pixel's phases and then the next pixel's.
+                CUTE_UNROLL
+                for (int c = 0; c < STRIDE_W; ++c) {
+                    int const pixel = (c * 32 + lane) / STRIDE_W, f = (c * 32 + lane) % STRIDE_W;
+                    Place const to = place_of(pixel0 + part * 32 + pixel, {phase.d, phase.h, f}, N);
+                    [[maybe_unused]] int const n = to.n, p = to.p;
+                    float value[16 / EACH_K];
+                    CUTE_UNROLL
+                    for (int i = 0; i < 16 / EACH_K; ++i)
+                        value[i] = sY(pixel, i * EACH_K + f);
+                    if (p < 0)
+                        continue;
+                    CUTE_UNROLL
+                    for (int i = 0; i < 16 / EACH_K; ++i) {
+                        int const k = k0 / EACH_K + i;
+                        float const acc = value[i];
+                        if (k < C_OUT)
+//! if epilogue
+                            mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
+//! else
+                            mY(p, k, n) = $y_type(acc);
+//! end
+                    }
+                }
+            }
+//! else
                 Place const to = place_of(pixel0 + part * 32 + lane, phase, N);
                 float value[16];
                 CUTE_UNROLL
@@ -347,6 +383,7 @@ __global__ void __launch_bounds__(384, 1)
                     }
                 }
             }
+//! end
 //! end
             __syncwarp(); // wgmma is for whole warps
         }

@@ -30,6 +30,8 @@ __device__ inline Tap tap_w(int s, int phase)
 {
 //! if expand
     return {true, 0, 0};
+//! elif interleaved
+    return {true, 0, LOW_W + s};
 //! else
     return tap_at<STRIDE_W, PAD_W, STEP_W, USED_W>(s, phase);
 //! end

@@ -19,6 +19,7 @@
 //! fact products: there is enough to do for tensor cores
 //! fact depthwise: each result needs one channel, rows are whole vectors, no stride, no dilation
 //! fact expand: so few channels that the taps of a filter row become channels
+//! fact interleaved: transposed with a stride along the width, whose phases are rows of one product
 //! fact grouped: a tile's output channels are of one group
 //! fact few_rows: at most 64 output channels
 //! fact shared_taps: the taps of a filter row are neighbours, and a tile with a border of 32 pixels holds all
@@ -96,9 +97,13 @@ constexpr int ROW = $row_split;     // elements of a row: high parts, then low p
 constexpr int CHANNELS = PRODUCTS == 3 ? ROW / 2 : ROW; // of a row
 //! if expand
 constexpr int TERMS = C_IN * TAPS_W, WALK_TAPS_W = 1; // the taps of a filter row are channels
+//! elif interleaved
+constexpr int TERMS = C_IN, WALK_TAPS_W = $shifts_w, LOW_W = $low_w; // pixels that some phase along the width reads; the first
 //! else
 constexpr int TERMS = C_IN, WALK_TAPS_W = TAPS_W;
 //! end
+constexpr int EACH_K = $rows_each; // rows of the product for an output channel: phases along the width
+constexpr int ROWS = C_OUT * EACH_K;
 constexpr int CHUNKS_X = (TERMS + CHANNELS - 1) / CHANNELS;
 //! if grouped
 constexpr int CHUNKS = C_EACH / CHANNELS; // that a result needs: those of its group
@@ -191,7 +196,9 @@ __device__ inline float convolve($x_type const *x, $w_type const *w, int n, int 
     return total;
 }
 
-//! if not direct
+//! if not tensor
+//! include conv_plain
+//! elif not narrow and not direct
 //! include conv_plain
 //! end
 //! end

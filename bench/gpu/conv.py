@@ -2,14 +2,16 @@
 """Convolutions beside PyTorch: what the engineer writes for the shapes of a table, timed and compared with float64.
 
     bench/gpu/conv.py describe OUT          a description per shape, for expert_ladder (needs no GPU, no PyTorch)
-    bench/gpu/conv.py measure LIBS OUT [SECONDS [NAME...]]
+    bench/gpu/conv.py measure LIBS OUT [SECONDS [NAME...]] [--nhwc] [--quick] [--kernels]
+    bench/gpu/conv.py once LIB NAME [BATCH]  one call, for a profiler
 
-LIBS holds SHAPE.x3.so, SHAPE.x3u.so and SHAPE.x1.so (conv.sh builds them): three products, the same without turns, the
-high parts alone. Each is called
-through the exported entry with the task's tensors, workspace from the stream's pool. All columns of a row come from
-one sitting: three rounds, variants in turn, each a CUDA graph, L2 flushed before each call, medians. Kernels may still be being built. Errors are those of the first image
-against float64, on several distributions: rms relative to the result's, maximum relative to the convolution of
-magnitudes. A row that the given seconds do not allow for is named and left out.
+LIBS holds SHAPE.FORM.so (conv.sh builds them), of the forms x3 (three products), x1 (the high parts alone) and any
+other. Each is called through the exported entry with the task's tensors, workspace from the stream's pool. All columns
+of a row come from one sitting: three rounds, variants in turn, each a CUDA graph, L2 flushed before each call, medians.
+--quick: one distribution, without strict fp32. --kernels: also the time of each kernel of a call. --wait=KERNELS: what
+`conv.sh build` is still building out of that folder is waited for.
+Errors are those of the first image against float64, on several distributions: rms relative to the result's, maximum
+relative to the convolution of magnitudes. A row that the given seconds do not allow for is named and left out.
 """
 import csv
 import ctypes
@@ -231,13 +233,15 @@ def timed(call, flush):
     return begin.elapsed_time(end)
 
 
-def times(s, kernels, flush, nhwc):
+def times(s, kernels, flush, flags):
     import torch
 
     x, w = torch.rand(s.x, device="cuda"), torch.randn(s.w, device="cuda") / math.sqrt(s.w[1] * math.prod(s.taps))
     y = torch.empty(s.y, device="cuda")
-    calls = {"defaults": lambda: reference(s, x, w, True), "strict": lambda: reference(s, x, w)}
-    if nhwc and len(s.taps) > 1:
+    calls = {"defaults": lambda: reference(s, x, w, True)}
+    if "--quick" not in flags:
+        calls["strict"] = lambda: reference(s, x, w)
+    if "--nhwc" in flags and len(s.taps) > 1:
         form = torch.channels_last if len(s.taps) == 2 else torch.channels_last_3d
         xl, wl = x.to(memory_format=form), w.to(memory_format=form)
         calls["nhwc"] = lambda: reference(s, xl, wl, True, True)
@@ -245,6 +249,8 @@ def times(s, kernels, flush, nhwc):
     seen, dead = {}, set()
     for name, call in list(calls.items()):
         try:
+            if "--kernels" in flags and name in kernels:
+                print(s.name, name, *kernel_times(call), flush=True)
             calls[name] = graphed(call)
             seen[name] = [timed(calls[name], flush)]
         except Exception as e:
@@ -257,25 +263,30 @@ def times(s, kernels, flush, nhwc):
     return {name: statistics.median(v[1:]) for name, v in seen.items()}
 
 
-def ready(libs, names, end):
-    """The shapes in their order as far as all their kernels are built, which may still be going on."""
-    libs = pathlib.Path(libs)
+def kernel_times(call):
+    """Each kernel of a call with its time in microseconds."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
 
-    def built(name):
-        begun = [p.with_suffix(".so") for p in libs.glob(f"{name}.x*.log") if not p.stat().st_size]
-        return (libs / f"{name}.x3.so").exists() and all(p.exists() for p in begun)
-
-    while names and time.monotonic() < end:
-        found = next(filter(built, names), None)
-        if found:
-            names.remove(found)
-            yield found
-        else:
-            time.sleep(0.2)
-    print("not measured:", *names, flush=True)
+    call()
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+        call()
+        torch.cuda.synchronize()
+    return [f"{e.name.split('(')[0]}={e.time_range.elapsed_us():.1f}" for e in seen.events()]
 
 
-def measure(libs, out, seconds, names, nhwc=False):
+def once(lib, name, batch):
+    import torch
+
+    s = Shape(name)
+    n = batch or s.n
+    x, w = torch.rand((n, *s.x[1:]), device="cuda"), torch.randn(s.w, device="cuda")
+    Kernel(lib)(x, w, torch.empty((n, *s.y[1:]), device="cuda"))
+    torch.cuda.synchronize()
+
+
+def measure(libs, out, seconds, names, flags):
     import torch
 
     end = time.monotonic() + seconds
@@ -283,14 +294,21 @@ def measure(libs, out, seconds, names, nhwc=False):
     flush = torch.zeros(64 << 20, device="cuda")
     rows, wrong = [], []
     out = pathlib.Path(out)
-    for name in ready(libs, list(names or SHAPES), end):
+    sources = next((pathlib.Path(f[len("--wait=") :]) for f in flags if f.startswith("--wait=")), None)
+    for name in names or SHAPES:
         s = Shape(name)
-        paths = {form: pathlib.Path(libs) / f"{name}.{form}.so" for form in ("x3", "x3u", "x1")}
-        kernels = {form: Kernel(path) for form, path in paths.items() if path.exists()}
+        pending = [pathlib.Path(libs) / f"{k.stem}.done" for k in sources.glob(f"{name}.*.cu")] if sources else []
+        while time.monotonic() < end and not all(p.exists() for p in pending):
+            time.sleep(0.1)
+        kernels = {path.name.split(".")[1]: Kernel(path) for path in sorted(pathlib.Path(libs).glob(f"{name}.*.so"))}
+        if not kernels or time.monotonic() > end:
+            print(f"{name}: not measured", flush=True)
+            continue
+        closely = name in CLOSELY and "--quick" not in flags
         try:
-            for kind in ("uniform", "normal", "wide", "spiky", "half zeros") if name in CLOSELY else ("uniform",):
+            for kind in ("uniform", "normal", "wide", "spiky", "half zeros") if closely else ("uniform",):
                 errors(s, kernels, kind, wrong)
-            rows.append({"shape": name, **{k: f"{v:.4f}" for k, v in times(s, kernels, flush, nhwc).items()}})
+            rows.append({"shape": name, **{k: f"{v:.4f}" for k, v in times(s, kernels, flush, flags).items()}})
             print(rows[-1], {k: v for k, v in wrong[-1].items() if "rms" in k}, flush=True)
         except Exception as e:
             print(f"{name}: {e}", flush=True)
@@ -306,7 +324,7 @@ def measure(libs, out, seconds, names, nhwc=False):
 
 def summary(rows):
     for base in ("defaults", "strict", "nhwc"):
-        for form in ("x3", "x3u", "x1"):
+        for form in sorted({k for r in rows for k in r} - {"shape", "defaults", "strict", "nhwc"}):
             ratios = [float(r[base]) / float(r[form]) for r in rows if r.get(base) and r.get(form)]
             if ratios:
                 mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
@@ -317,9 +335,11 @@ def main():
     if sys.argv[1:2] == ["describe"] and len(sys.argv) == 3:
         return describe(sys.argv[2])
     if sys.argv[1:2] == ["measure"] and len(sys.argv) > 3:
-        nhwc = "--nhwc" in sys.argv
-        rest = [a for a in sys.argv[4:] if a != "--nhwc"]
-        return measure(sys.argv[2], sys.argv[3], float(rest[0]) if rest else 600, rest[1:], nhwc)
+        flags = {a for a in sys.argv if a.startswith("--")}
+        rest = [a for a in sys.argv[4:] if a not in flags]
+        return measure(sys.argv[2], sys.argv[3], float(rest[0]) if rest else 600, rest[1:], flags)
+    if sys.argv[1:2] == ["once"] and len(sys.argv) in (4, 5):
+        return once(sys.argv[2], sys.argv[3], int(sys.argv[4]) if len(sys.argv) == 5 else 0)
     sys.exit(__doc__)
 
 

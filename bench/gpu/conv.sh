@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # conv.sh - the table of convolutions on a GPU: what the engineer writes, built by nvcc, beside PyTorch.
 #
-#     bench/gpu/conv.sh write LADDER KERNELS                    SHAPE.x3.cu, SHAPE.x3u.cu, SHAPE.x1.cu; needs no GPU
+#     bench/gpu/conv.sh write LADDER KERNELS                    SHAPE.x3.cu, SHAPE.x1.cu; needs no GPU
 #     bench/gpu/conv.sh build KERNELS LIBS CUTLASS [JOBS]       by nvcc, for sm_90a; the oldest file first
-#     bench/gpu/conv.sh measure LIBS OUT [SECONDS [NAME...]] [--nhwc]
+#     bench/gpu/conv.sh measure LIBS OUT [SECONDS [NAME...]] [--nhwc] [--quick] [--kernels]
 set -u
 here=$(dirname "$(readlink -f "$0")")
 root=$here/../..
@@ -15,14 +15,12 @@ write)
     python3 "$here/conv.py" describe "$work" || exit 1
     for said in "$work"/*.json; do
         name=$(basename "$said" .json)
-        for form in x3 x3u x1; do
+        for form in x3 x1; do
             rm -f "$work"/k/*
             skip=()
             [ $form = x1 ] || skip=("multiply the high parts alone")
-            [ $form = x3 ] || skip+=("let the two warpgroups")
             CUTEGEN_HOME=$root "$ladder" "$said" "$work/k" sm_90a "${skip[@]}" >"$work/log" || { cat "$work/log"; exit 1; }
             [ $form != x1 ] || grep -q "multiply the high parts alone" "$work/log" || continue
-            [ $form != x3u ] || grep -q "let the two warpgroups" "$work/log" || continue
             cp "$(ls "$work"/k/*.cu | sort -t. -k2n | tail -1)" "$to/$name.$form.cu"
         done
     done
@@ -35,7 +33,8 @@ build)
         name=$(basename {} .cu)
         nvcc -std=c++17 -arch=sm_90a --expt-relaxed-constexpr -diag-suppress 177 -shared -cudart shared -Xcompiler -fPIC -DCUTEGEN_EXPORT=1 \
             -I "$root/include" -isystem "$cutlass" {} -o "$libs/$name.new" -lcuda >"$libs/$name.log" 2>&1 && mv "$libs/$name.new" "$libs/$name.so" ||
-            { echo "$name: nvcc does not take it"; head -5 "$libs/$name.log"; }'
+            { echo "$name: nvcc does not take it"; head -5 "$libs/$name.log"; }
+        touch "$libs/$name.done"'
     ;;
 measure)
     shift

@@ -48,6 +48,7 @@ struct conv {
     int64_t channels, results, groups;
     int dims;
     bool transposed, expand;
+    int64_t rows_each; /* of the product, for an output channel */
     struct tensor shape; /* of the result as (batch, channels, pixels) */
     struct conv_leaf leaves[CONV_LEAVES];
     int leaf_count;
@@ -225,6 +226,7 @@ static void set_dim(struct conv *q, struct scope *s, const char *what, int d, in
 /* How planes must be walked along one dimension. */
 struct conv_walk {
     int64_t size, lead, parts;
+    int64_t low, shifts; /* of a transposed one: the first pixel that some phase reads, how many there are */
     uint32_t used;
 };
 
@@ -249,6 +251,8 @@ static struct conv_walk walk_of(const struct conv *q, int d)
             low = shift < low ? shift : low;
             high = shift > high ? shift : high;
         }
+    w.low = low;
+    w.shifts = high - low + 1;
     w.lead = low < 0 ? -low : 0;
     w.size = w.lead + data;
     w.size = w.size > results ? w.size : results;
@@ -358,9 +362,12 @@ static void fill_forms(struct conv *q, struct scope *s)
         scope_fact(s, "expand");
     if (grouped)
         scope_fact(s, "grouped");
-    if (q->results <= 64)
+    if (q->rows_each > 1)
+        scope_fact(s, "interleaved");
+    if (q->results * q->rows_each <= 64)
         scope_fact(s, "few_rows");
-    if (!q->expand && q->stride[2] == 1 && q->taps[2] > 1 && run <= HALO)
+    if (q->rows_each > 1 ? walk_of(q, 2).shifts > 1 && walk_of(q, 2).shifts <= HALO
+                         : !q->expand && q->stride[2] == 1 && q->taps[2] > 1 && run <= HALO)
         scope_fact(s, "shared_taps");
     if (stores_runs(q))
         scope_fact(s, "runs");
@@ -387,8 +394,12 @@ static void fill_sizes(struct conv *q, struct scope *s)
         set_dim(q, s, "lead", d, w.lead);
         set_dim(q, s, "used", d, w.used);
         set_dim(q, s, "parts", d, w.parts);
-        phases *= q->transposed ? q->stride[d] : 1;
+        phases *= q->transposed && (d < CONV_DIMS - 1 || q->rows_each == 1) ? q->stride[d] : 1;
     }
+    scope_set(s, "low_w", "%lld", (long long)walk_of(q, CONV_DIMS - 1).low);
+    scope_set(s, "shifts_w", "%lld", (long long)walk_of(q, CONV_DIMS - 1).shifts);
+    scope_set(s, "rows_each", "%lld", (long long)q->rows_each);
+    scope_set(s, "phases_w", "%lld", (long long)(q->rows_each > 1 ? q->stride[2] : 1));
     scope_set(s, "phases", "%lld", (long long)phases);
     scope_set(s, "run_p", "%lld", (long long)run_of(q));
     scope_set(s, "c_in", "%lld", (long long)q->channels);
@@ -437,6 +448,26 @@ static void fill_leaf(struct conv *q, struct scope *s, const struct conv_leaf *l
     scope_set(item, "p", "%s", mode_stride(q, leaf, &leaf->p, "p", params, args));
 }
 
+/* The names of parameters, to be passed on: the last word of each. */
+static const char *passed_on(const char *params, struct arena *a)
+{
+    struct buf out = buf_init(4096);
+    const char *names, *word = params;
+
+    for (const char *c = params;; c++) {
+        if (*c == ' ' || *c == '*')
+            word = c + 1;
+        if (*c != ',' && *c != '\0')
+            continue;
+        buf_printf(&out, "%s%.*s", out.len ? ", " : "", (int)(c - word), word);
+        if (*c == '\0')
+            break;
+    }
+    names = arena_printf(a, "%s", buf_text(&out).data);
+    buf_release(&out);
+    return names;
+}
+
 static void fill_signature(struct conv *q, struct scope *s)
 {
     const char *type = expr_memory_type(q->x->t.dtype), *pointers = "", *passed = "", *strides = "";
@@ -462,6 +493,7 @@ static void fill_signature(struct conv *q, struct scope *s)
               "%s const *x, %s const *w%s, %s *y, int N, int64_t x_n, int64_t x_c, int64_t x_d, "
               "int64_t x_h, int64_t x_w%s",
               type, type, pointers, type, buf_text(&params).data ? buf_text(&params).data : "");
+    scope_set(s, "names", "%s", passed_on(scope_get(s, "params"), q->a));
     scope_set(
         s, "args",
         "CUTEGEN_DATA(%s const, x), CUTEGEN_DATA(%s const, w)%s, CUTEGEN_DATA(%s, y), (int)N, "
@@ -533,6 +565,9 @@ bool match_convolution(const struct graph *g, struct arena *a, struct match *out
         return match_no(out, a, "the output is not the convolution's shape, without gaps");
     q->expand =
         !q->transposed && q->groups == 1 && q->channels <= EXPANDED_CHANNELS && q->taps[2] > 1;
+    q->rows_each = 1;
+    while (q->transposed && q->stride[2] <= 8 && q->rows_each < q->stride[2])
+        q->rows_each *= 2;
     q->shape = (struct tensor){
         .dims = 3, .shape = {q->node->t.shape[0], q->results, q->out[0] * q->out[1] * q->out[2]}};
     after = (struct epilogue){g, a, q->node, "convolution", q->seen, expr_knows, leaf_beside, q};
