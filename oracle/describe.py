@@ -220,7 +220,7 @@ class Analysis:
             if self.product_macs(number) <= batch * m * n and k > 1:
                 return "pointwise", f"{text}, but one factor is diagonal: rows or columns are scaled"
             if min(m, n) > 1:
-                return "gemm", text
+                return "convolution" if node.name in CONVOLUTIONS else "gemm", text
             thin = f"{text}: one row or column, so every result is a dot product"
         if thin:
             return "reduction", thin

@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(128)
 //! each leaf
     Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(N, Int<C_OUT>{}, Int<PIXELS>{}), make_stride($n, $k, $p)); // (N,C_OUT,PIXELS)
 //! end
-    if (v0 >= OUT_W || h0 >= OUT_H)
+    if (h0 >= OUT_H || v0 - int(threadIdx.x % 32) * 4 >= OUT_W) // of whole warps
         return;
     float filter[TAPS_H][TAPS_W], sum[TAPS_H][4];
     CUTE_UNROLL
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(128)
             alignas(16) float result[4];
             CUTE_UNROLL
             for (int i = 0; i < 4; ++i) {
-                [[maybe_unused]] int const p = v0 + i < OUT_W ? first + i : first;
+                [[maybe_unused]] int const p = v0 + i < OUT_W ? first + i : (h0 + out) * OUT_W;
 //! if epilogue
                 float const acc = done[i];
                 result[i] = ${kernel}_finish(acc$finish);
@@ -77,11 +77,18 @@ __global__ void __launch_bounds__(128)
 //! end
             }
             if constexpr (OUT_W % 4 == 0) {
-                __stcs(reinterpret_cast<float4 *>(&mY(first, k, n)), *reinterpret_cast<float4 *>(result));
+                if (v0 < OUT_W)
+                    __stcs(reinterpret_cast<float4 *>(&mY(first, k, n)), *reinterpret_cast<float4 *>(result));
             } else if constexpr (OUT_W % 2 == 0) {
-                __stcs(reinterpret_cast<float2 *>(&mY(first, k, n)), make_float2(result[0], result[1]));
-                if (v0 + 2 < OUT_W)
-                    __stcs(reinterpret_cast<float2 *>(&mY(first + 2, k, n)), make_float2(result[2], result[3]));
+                // Lanes exchange results, so that each store covers whole sectors.
+                CUTE_UNROLL
+                for (int part = 0; part < 2; ++part) {
+                    int const lane = threadIdx.x % 32, from = part * 16 + lane / 2, column = v0 - lane * 4 + part * 64 + lane * 2;
+                    float const a = __shfl_sync(~0u, result[0], from), b = __shfl_sync(~0u, result[1], from);
+                    float const c = __shfl_sync(~0u, result[2], from), d = __shfl_sync(~0u, result[3], from);
+                    if (column < OUT_W)
+                        __stcs(reinterpret_cast<float2 *>(&mY((h0 + out) * OUT_W + column, k, n)), lane % 2 ? make_float2(c, d) : make_float2(a, b));
+                }
             } else {
                 CUTE_UNROLL
                 for (int i = 0; i < 4; ++i)

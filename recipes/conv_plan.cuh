@@ -116,9 +116,9 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, cutegen_aligned(x, 16), "x must start on 16 bytes");
 //! end
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_prepare, cutegen_dim3(blocks_x + ROWS, 1, 1), cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA($x_type const, x), CUTEGEN_DATA($w_type const, w), planes_w, unscale, state, cutegen_numel(x), (int)blocks_x));
-    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_x, cutegen_dim3(cutegen_ceil_div(rows, 256), CHUNKS_X, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA($x_type const, x), planes_x, state, (int)blocks_x, (int)N, $x_strides));
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_split_x, cutegen_dim3(cutegen_ceil_div(pixels, 256) * PARTS, CHUNKS_X, 1), cutegen_dim3(256, 1, 1), one, 0, flags, CUTEGEN_DATA($x_type const, x), planes_x, state, (int)blocks_x, (int)N, $x_strides));
 //! if wgmma
-    struct cutegen_map map_x = rows_map(call, planes_x, CHUNKS_X * ROW, rows, 256);
+    struct cutegen_map map_x = rows_map(call, planes_x, CHUNKS_X * ROW, rows, BOX_P);
     struct cutegen_map map_halo = rows_map(call, planes_x, CHUNKS_X * ROW, rows, 32);
     struct cutegen_map map_w = rows_map(call, planes_w, (int64_t)STEPS * ROW, ROWS, TILE_K);
 //! if bulk

@@ -79,7 +79,9 @@ __global__ void __launch_bounds__(256)
     constexpr int VECTORS = ROW / 8; // of a row
     __shared__ Eight staged[8 * 32 * VECTORS];
     int const warp = threadIdx.x / 32, lane = threadIdx.x % 32, chunk = blockIdx.y;
-    int const rows = PARTS * N * WALK, first = (blockIdx.x * 8 + warp) * 32, row = first + lane;
+    // Parts of the same pixels are neighbours, so that they find in L2 what the others have read.
+    int const pixels = N * WALK, rows = PARTS * pixels, part = blockIdx.x % PARTS;
+    int const start = (blockIdx.x / PARTS * 8 + warp) * 32, first = part * pixels + start;
     Tensor sRow = make_tensor(make_smem_ptr(staged + warp * 32 * VECTORS), Layout<Shape<Int<VECTORS>, _32>>{}); // (VECTORS,32)
     Tensor mRow = make_tensor(make_gmem_ptr(reinterpret_cast<Eight *>(planes)), make_shape(Int<VECTORS>{}, Int<CHUNKS_X>{}, rows)); // (VECTORS,CHUNKS_X,rows)
 //! if overlap
@@ -92,11 +94,11 @@ __global__ void __launch_bounds__(256)
     for (int i = threadIdx.x; i < blocks; i += 256)
         largest_x = cute::max(largest_x, state[4 + i]);
 //! else
-    if (first >= rows)
+    if (start >= pixels)
         return;
 //! end
-    int const part = PARTS == 1 ? 0 : row / (N * WALK), n = row / WALK - part * N, d = row / (WALK_H * WALK_W) % WALK_D;
-    int const h = row / WALK_W % WALK_H, v = row % WALK_W;
+    int const pixel = start + lane, n = pixel / WALK, d = pixel / (WALK_H * WALK_W) % WALK_D;
+    int const h = pixel / WALK_W % WALK_H, v = pixel % WALK_W;
 //! if transposed
     int const at_d = d - LEAD_D, at_h = h - LEAD_H, at_w = v - LEAD_W;
 //! elif expand
@@ -108,7 +110,7 @@ __global__ void __launch_bounds__(256)
     int const at_h = (h - LEAD_H) * STRIDE_H + position_of<USED_H, PARTS_H>(part / PARTS_W % PARTS_H);
     int const at_w = (v - LEAD_W) * STRIDE_W + position_of<USED_W, PARTS_W>(part % PARTS_W);
 //! end
-    bool const there = row < rows && at_d >= 0 && at_d < IN_D && at_h >= 0 && at_h < IN_H;
+    bool const there = pixel < pixels && at_d >= 0 && at_d < IN_D && at_h >= 0 && at_h < IN_H;
     Tensor mX = make_tensor(make_gmem_ptr(x + (there ? n * x_n + at_d * x_d + at_h * x_h : 0)), make_shape(Int<IN_W>{}, Int<C_IN>{}), make_stride(x_w, x_c)); // (IN_W,C_IN)
     // All loads begin before the first is waited for: none depends on a condition, and what is not wanted becomes zero.
     $x_type value[CHANNELS];
@@ -172,7 +174,7 @@ __global__ void __launch_bounds__(256)
     CUTE_UNROLL
     for (int i = 0; i < VECTORS; ++i) {
         int const at = i * 32 + lane, of = at / VECTORS, u = at % VECTORS;
-        if (first + of < rows)
+        if (start + of < pixels)
             mRow(u, chunk, first + of) = sRow(u ^ (VECTORS == 8 ? of % 8 : of / 2 % 4), of);
     }
 }

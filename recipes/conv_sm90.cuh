@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(384, 1)
             Element *to = smem_p + at_p.slot * SLOT_P;
             wait_barrier(empty_p[at_p.slot], at_p.parity);
             set_barrier_transaction_bytes(full_p[at_p.slot], SLOT_P * sizeof(Element));
-            for (int i = 0; i < TILE_P; i += 256)
+            for (int i = 0; i < TILE_P; i += BOX_P)
                 SM90_TMA_LOAD_2D::copy(&map_x, &full_p[at_p.slot], HINT, to + i * ROW, chunk * ROW, row + i);
             if constexpr (HALO > 0)
                 SM90_TMA_LOAD_2D::copy(&map_halo, &full_p[at_p.slot], HINT, to + TILE_P * ROW, chunk * ROW, row + TILE_P);
@@ -139,6 +139,8 @@ __global__ void __launch_bounds__(384, 1)
         Tensor sum = make_tensor<float>(Shape<Int<PIECE / 2>, Int<PIECES>>{}); // (MMA,PIECES)
 //! if bulk
         Tensor sY = make_tensor(make_smem_ptr(smem_y + (half * 4 + warp) * 2 * 16 * 32), tile_to_shape(GMMA::Layout_K_SW128_Atom<float>{}, Shape<_16, _32, _2>{})); // (16,32,2)
+//! elif aligned
+        Tensor sY = make_tensor(make_smem_ptr(smem_y + (half * 4 + warp) * 16 * PITCH), Layout<Shape<_64, _16>, Stride<_1, Int<PITCH>>>{}); // (64,16): two parts
 //! else
         Tensor sY = make_tensor(make_smem_ptr(smem_y + (half * 4 + warp) * 16 * PITCH), Layout<Shape<_32, _16>, Stride<_1, Int<PITCH>>>{}); // (32,16)
 //! end
@@ -236,13 +238,14 @@ __global__ void __launch_bounds__(384, 1)
                 for (; left >= TOGETHER; left -= TOGETHER)
                     multiply(Int<TOGETHER>{});
                 if constexpr (TOGETHER > 1) {
-                    if (left > 0)
+#pragma unroll 1
+                    for (; left > 0; --left)
                         multiply(_1{});
                 }
             } else {
                 // Sums stay in the accumulators; slots are let go when the next step's products have begun.
                 Tensor acc0 = make_tensor(sum.data(), partition_shape_C(mma, Shape<_64, Int<PIECE>>{}));             // (MMA,1,1)
-                Tensor acc1 = make_tensor(sum.data() + PIECE / 2, partition_shape_C(mma, Shape<_64, Int<PIECE>>{})); // (MMA,1,1)
+                Tensor acc1 = make_tensor(sum.data() + (PIECES - 1) * PIECE / 2, partition_shape_C(mma, Shape<_64, Int<PIECE>>{})); // (MMA,1,1)
                 int before_w = -1, before_p = -1;
                 auto const release = [&]() {
                     if (thread == 0 && before_w >= 0)
@@ -264,7 +267,8 @@ __global__ void __launch_bounds__(384, 1)
                     CUTE_UNROLL
                     for (int j = 0; j < CHANNELS / 16; ++j) {
                         gemm(mma, tCrW(_, _, j, at_w.slot), further(tCrP(_, _, j, at_p.slot), begin), acc0);
-                        gemm(mma, tCrW(_, _, j, at_w.slot), further(tCrP(_, _, j, at_p.slot), begin + PIECE), acc1);
+                        if constexpr (PIECES == 2)
+                            gemm(mma, tCrW(_, _, j, at_w.slot), further(tCrP(_, _, j, at_p.slot), begin + PIECE), acc1);
                     }
                     warpgroup_commit_batch();
                     warpgroup_wait<1>();
@@ -327,6 +331,60 @@ __global__ void __launch_bounds__(384, 1)
                     tma_store_arrive();
             }
 //! else
+//! if aligned
+            // Where results of a channel lie next to each other they leave in whole lines: lanes store what was computed up to
+            // 31 pixels before.
+            constexpr int COUNT = PIECES * PIECE;
+            Place const begin = place_of(pixel0, phase, N);
+            int const column = pixel0 % WALK_W, length = OUT_W - column < COUNT ? OUT_W - column : COUNT;
+            bool const together = begin.p >= 0 && column + COUNT <= WALK_W;
+            $y_type *const line = &mY(together ? begin.p : 0, k0 < C_OUT ? k0 : 0, together ? begin.n : 0);
+            unsigned const odd = unsigned(reinterpret_cast<uintptr_t>(line) / sizeof($y_type)); // elements after a whole line
+            CUTE_UNROLL
+            for (int part = 0; part < COUNT / 32 + 1; ++part) {
+                __syncwarp();
+                CUTE_UNROLL
+                for (int i = 0; part < COUNT / 32 && i < 16; i += 2) {
+                    int const q = i / 2 % 2, from = part % 4 * 16 + i, piece = part / 4;
+                    *reinterpret_cast<float2 *>(&sY(part % 2 * 32 + i / 4 * 8 + lane % 4 * 2, lane / 4 + q * 8)) = make_float2(sum(from, piece) * scale[q], sum(from + 1, piece) * scale[q]);
+                }
+                __syncwarp();
+                if (together) {
+                    float value[16];
+                    CUTE_UNROLL
+                    for (int i = 0; i < 16; ++i) {
+                        int const at = part * 32 + lane - int((odd + i * unsigned(PIXELS)) % 32);
+                        value[i] = sY((at < 0 ? lane : at) % 64, i);
+                    }
+                    CUTE_UNROLL
+                    for (int i = 0; i < 16; ++i) {
+                        int const at = part * 32 + lane - int((odd + i * unsigned(PIXELS)) % 32), k = k0 + i;
+                        [[maybe_unused]] int const n = begin.n, p = begin.p + at;
+                        float const acc = value[i];
+                        if (at >= 0 && at < length && k < C_OUT)
+//! if epilogue
+                            line[int64_t(i) * PIXELS + at] = $y_type(${kernel}_finish(acc$finish));
+//! else
+                            line[int64_t(i) * PIXELS + at] = $y_type(acc);
+//! end
+                    }
+                } else if (part < COUNT / 32) {
+                    Place const to = place_of(pixel0 + part * 32 + lane, phase, N);
+                    [[maybe_unused]] int const n = to.n, p = to.p;
+                    CUTE_UNROLL
+                    for (int i = 0; p >= 0 && i < 16; ++i) {
+                        int const k = k0 + i;
+                        float const acc = sY(part % 2 * 32 + lane, i);
+                        if (k < C_OUT)
+//! if epilogue
+                            mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
+//! else
+                            mY(p, k, n) = $y_type(acc);
+//! end
+                    }
+                }
+            }
+//! else
             CUTE_UNROLL
             for (int part = 0; part < PIECES * PIECE / 32; ++part) {
                 __syncwarp();
@@ -383,6 +441,7 @@ __global__ void __launch_bounds__(384, 1)
                     }
                 }
             }
+//! end
 //! end
 //! end
             __syncwarp(); // wgmma is for whole warps

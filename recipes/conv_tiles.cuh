@@ -1,10 +1,16 @@
 // conv_tiles.cuh - tiles and rings of the product on sm_90a; a part of convolution.cu.
+constexpr int PIECE = 128;  // pixels of one accumulator
+//! if small_tiles
+constexpr int PIECES = 1;   // of a warpgroup: tiles are few
+//! else
+constexpr int PIECES = 2;   // of a warpgroup
+//! end
 //! if few_rows
 constexpr int TILE_K = 64;  // output channels
-constexpr int TILE_P = 512; // pixels, 256 of each warpgroup
+constexpr int TILE_P = 256 * PIECES; // pixels, half of them of each warpgroup
 //! else
 constexpr int TILE_K = 128; // output channels, 64 of each warpgroup
-constexpr int TILE_P = 256; // pixels
+constexpr int TILE_P = 128 * PIECES; // pixels
 //! end
 //! if share
 constexpr int HALO = 32;    // pixels behind a tile
@@ -13,11 +19,13 @@ constexpr int RUN = WALK_TAPS_W; // taps that share a slot of pixels
 constexpr int HALO = 0;     // pixels behind a tile
 constexpr int RUN = 1;      // taps that share a slot of pixels
 //! end
-constexpr int PIECE = 128;  // pixels of one accumulator
-constexpr int PIECES = 2;   // of a warpgroup
+constexpr int BOX_P = TILE_P < 256 ? TILE_P : 256; // pixels that TMA brings at a time
 constexpr int SLOT_P = (TILE_P + HALO) * ROW, SLOT_W = TILE_K * ROW; // elements
 //! if bulk
 constexpr int OUT_BYTES = 8 * 2 * 16 * 32 * 4; // results on their way out: a warp's 16 channels of 32 pixels, twice
+//! elif aligned
+constexpr int PITCH = 72;   // of a row of 64 results on its way out
+constexpr int OUT_BYTES = 8 * 16 * PITCH * 4;
 //! else
 constexpr int PITCH = 40;   // of a row of 32 results on its way out
 constexpr int OUT_BYTES = 8 * 16 * PITCH * 4;
@@ -26,6 +34,8 @@ constexpr int ROOM = 232448 - 1024 - 512 - OUT_BYTES;
 // Slots: two or more of pixels must fit, and weights are needed for every tap of them.
 //! if share and bulk
 constexpr int WANTED_W = (TILE_K == 128 ? 5 : 7) * (64 / ROW), STAGES_W = WANTED_W < 12 ? WANTED_W : 12;
+//! elif share and aligned
+constexpr int WANTED_W = (TILE_K == 128 ? 5 : 6) * (64 / ROW), STAGES_W = WANTED_W < 12 ? WANTED_W : 12;
 //! elif share
 constexpr int WANTED_W = (TILE_K == 128 ? 6 : 8) * (64 / ROW), STAGES_W = WANTED_W < 12 ? WANTED_W : 12;
 //! else
@@ -34,4 +44,5 @@ constexpr int WANTED_W = (TILE_K == 128 ? 4 : 6) * (64 / ROW), STAGES_W = WANTED
 constexpr int FITTING_P = (ROOM - STAGES_W * SLOT_W * 2) / (SLOT_P * 2), STAGES_P = FITTING_P < 8 ? FITTING_P : 8;
 static_assert(STAGES_P >= 2, "one slot of pixels must be filled while another is multiplied");
 constexpr int SMEM_BYTES = 1024 + (STAGES_P * SLOT_P + STAGES_W * SLOT_W) * 2 + OUT_BYTES + 512;
-constexpr int TOGETHER = PRODUCTS == 3 && ROW == 32 ? 2 : 1; // rows of a sum between two additions into fp32 registers
+// Steps of a sum between two additions into fp32 registers: 32 terms, or 64 of long sums, whose rounding matters more.
+constexpr int TOGETHER = (ROW == 32 ? 2 : 1) * (STEPS * CHANNELS >= 512 ? 2 : 1);

@@ -25,6 +25,8 @@
 //! fact shared_taps: the taps of a filter row are neighbours, and a tile with a border of 32 pixels holds all
 //! fact one_tap: a filter of one tap on whole vectors of pixels, so few channels that all weights of a tile stay in memory
 //! fact runs: results lie in runs of whole vectors, and what follows needs no position among them
+//! fact wide_rows: results do not lie on whole vectors, but in rows that are longer than a tile
+//! fact small_tiles: tiles of half the pixels occupy the processors better
 //! fact sampled: x is so large that its largest magnitude is taken from a sample
 //!
 //! step columns: compute four results of eight rows per thread
@@ -52,6 +54,10 @@
 //! step bulk: store results by TMA
 //!   why: A thread starts the store of 16 channels of 32 pixels, and the warps go on to the next products meanwhile.
 //!   when: runs and not one_tap
+//!   needs: wgmma
+//! step aligned: store whole lines of 128 bytes
+//!   why: Rows of results begin anywhere; a store that covers parts of sectors takes about twice the time.
+//!   when: wide_rows and not one_tap
 //!   needs: wgmma
 //! step turns: let the two warpgroups take turns, one multiplying while the other adds
 //!   why: The accumulator is emptied into registers after every 32 terms; the tensor cores then have the other's work.

@@ -25,7 +25,14 @@ enum {
 
 /* ---- task: what is asked ------------------------------------------------ */
 
-enum kernel_class { CLASS_POINTWISE, CLASS_REDUCTION, CLASS_GEMM, CLASS_OTHER };
+enum kernel_class {
+    CLASS_POINTWISE,
+    CLASS_REDUCTION,
+    CLASS_GEMM,
+    CLASS_CONVOLUTION,
+    CLASS_OTHER,
+    CLASS_COUNT
+};
 
 struct tensor_info {
     const char *name;  /* forward argument, or state_dict key */
@@ -284,7 +291,7 @@ bool finding_is_told(const struct verdict *v, const struct finding *f);
 
 extern const char *const verdict_names[VERDICT_COUNT]; /* base of all printing: src/model.c */
 extern const char *const verdict_helps[VERDICT_COUNT];
-extern const char *const class_names[4];
+extern const char *const class_names[CLASS_COUNT];
 extern const char *const stage_names[STAGE_KIND_COUNT];
 
 #endif

@@ -2,13 +2,13 @@
 """Convolutions beside PyTorch: what the engineer writes for the shapes of a table, timed and compared with float64.
 
     bench/gpu/conv.py describe OUT          a description per shape, for expert_ladder (needs no GPU, no PyTorch)
-    bench/gpu/conv.py measure LIBS OUT [SECONDS [NAME...]] [--nhwc] [--quick] [--kernels]
+    bench/gpu/conv.py measure LIBS OUT [SECONDS [NAME...]] [--nhwc=PREFIX] [--quick] [--kernels]
     bench/gpu/conv.py once LIB NAME [BATCH]  one call, for a profiler
 
 LIBS holds SHAPE.FORM.so (conv.sh builds them), of the forms x3 (three products), x1 (the high parts alone) and any
 other. Each is called through the exported entry with the task's tensors, workspace from the stream's pool. All columns
 of a row come from one sitting: three rounds, variants in turn, each a CUDA graph, L2 flushed before each call, medians.
---quick: one distribution, without strict fp32. --kernels: also the time of each kernel of a call. --wait=KERNELS: what
+--nhwc=PREFIX: also channels last, of names that begin so. --quick: one distribution, without strict fp32. --kernels: also the time of each kernel of a call. --wait=KERNELS: what
 `conv.sh build` is still building out of that folder is waited for.
 Errors are those of the first image against float64, on several distributions: rms relative to the result's, maximum
 relative to the convolution of magnitudes. A row that the given seconds do not allow for is named and left out.
@@ -112,7 +112,7 @@ def describe(out):
             | {"args": [*args, {"ints": list(s.more)}, {"value": s.groups}]},
             {"op": "output", "args": [{"node": 2}], "index": 0},
         ]
-        said = {"name": "conv", "scalars": [], "class": "gemm", "graph": graph, "tf32": True, "tf32_products": False}
+        said = {"name": "conv", "scalars": [], "class": "convolution", "graph": graph, "tf32": True, "tf32_products": False}
         said["inputs"] = [{"name": "x", "role": "input", **tensor(s.x)}, {"name": "w", "role": "parameter", **tensor(s.w)}]
         said["outputs"] = [{"name": "y", "role": "output", **tensor(s.y)}]
         (pathlib.Path(out) / f"{name}.json").write_text(json.dumps(said))
@@ -241,7 +241,8 @@ def times(s, kernels, flush, flags):
     calls = {"defaults": lambda: reference(s, x, w, True)}
     if "--quick" not in flags:
         calls["strict"] = lambda: reference(s, x, w)
-    if "--nhwc" in flags and len(s.taps) > 1:
+    prefix = next((f[len("--nhwc=") :] for f in flags if f.startswith("--nhwc=")), None)
+    if prefix is not None and s.name.startswith(prefix) and len(s.taps) > 1:
         form = torch.channels_last if len(s.taps) == 2 else torch.channels_last_3d
         xl, wl = x.to(memory_format=form), w.to(memory_format=form)
         calls["nhwc"] = lambda: reference(s, xl, wl, True, True)
@@ -273,7 +274,8 @@ def kernel_times(call):
     with profile(activities=[ProfilerActivity.CUDA]) as seen:
         call()
         torch.cuda.synchronize()
-    return [f"{e.name.split('(')[0]}={e.time_range.elapsed_us():.1f}" for e in seen.events()]
+    kernels = [e for e in seen.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+    return [f"{e.name.split('(')[0]}={e.time_range.elapsed_us():.1f}" for e in kernels]
 
 
 def once(lib, name, batch):

@@ -3,7 +3,7 @@
 #
 #     bench/gpu/conv.sh write LADDER KERNELS                    SHAPE.x3.cu, SHAPE.x1.cu; needs no GPU
 #     bench/gpu/conv.sh build KERNELS LIBS CUTLASS [JOBS]       by nvcc, for sm_90a; the oldest file first
-#     bench/gpu/conv.sh measure LIBS OUT [SECONDS [NAME...]] [--nhwc] [--quick] [--kernels]
+#     bench/gpu/conv.sh measure LIBS OUT [SECONDS [NAME...]] [--nhwc=PREFIX] [--quick] [--kernels]
 set -u
 here=$(dirname "$(readlink -f "$0")")
 root=$here/../..

@@ -312,7 +312,7 @@ static bool read_tensors(const json_t *obj, const char *key, struct arena *a,
 
 static enum kernel_class class_of(const char *name)
 {
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < CLASS_COUNT; i++)
         if (strcmp(name, class_names[i]) == 0)
             return (enum kernel_class)i;
     return CLASS_OTHER;

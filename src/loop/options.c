@@ -21,9 +21,9 @@ enum {
 };
 
 /*
- * Products get structure first and a profile later, as in the paper: from half of the depths on.
- * The paper's depth 11 is beyond what a run of 12 with patience reaches. The built-in engineer
- * reads no profile.
+ * Products and convolutions get structure first and a profile later, as in the paper: from half of
+ * the depths on. The paper's depth 11 is beyond what a run of 12 with patience reaches. The
+ * built-in engineer reads no profile.
  */
 int run_profile_depth(const struct settings *s, const struct run_options *o, enum kernel_class of)
 {
@@ -31,7 +31,8 @@ int run_profile_depth(const struct settings *s, const struct run_options *o, enu
         return o->profile_from;
     if (!strcmp(s->model, "builtin"))
         return PROFILE_NEVER;
-    return of == CLASS_GEMM && o->max_depth > 2 ? o->max_depth / 2 : PROFILE_FROM_OTHERS;
+    return (of == CLASS_GEMM || of == CLASS_CONVOLUTION) && o->max_depth > 2 ? o->max_depth / 2
+                                                                             : PROFILE_FROM_OTHERS;
 }
 
 static const char *const search_names[] = {

@@ -27,6 +27,7 @@ static const struct guide {
     {"pointwise", "prompts/class-pointwise.md", "text/markdown", "Pointwise kernels"},
     {"reduction", "prompts/class-reduction.md", "text/markdown", "Reductions and norms"},
     {"gemm", "prompts/class-gemm.md", "text/markdown", "Matrix products"},
+    {"convolution", "prompts/class-convolution.md", "text/markdown", "Convolutions"},
     {"other", "prompts/class-other.md", "text/markdown", "Other kernels"},
     {"profile", "prompts/profile-reading.md", "text/markdown", "How to read a profile"},
 };

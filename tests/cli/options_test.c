@@ -127,6 +127,7 @@ static void a_profile_is_taken_for_who_reads_it(void **state)
     s.model = "openai:m";
     assert_int_equal(run_profile_depth(&s, &unasked, CLASS_POINTWISE), 1);
     assert_int_equal(run_profile_depth(&s, &unasked, CLASS_GEMM), 6);
+    assert_int_equal(run_profile_depth(&s, &unasked, CLASS_CONVOLUTION), 6);
     assert_int_equal(run_profile_depth(&s, &brief, CLASS_GEMM), 1);
 }
 

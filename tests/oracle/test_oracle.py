@@ -315,7 +315,7 @@ class Describing(OracleTest):
         ("a, b): return a @ b", "[torch.rand(64, 64), torch.rand(64, 64)]", "gemm"),
         ("a, b): return a @ b", "[torch.rand(64, 64), torch.rand(64, 1)]", "reduction"),
         ("a, b): return torch.diag(a) @ b", "[torch.rand(64), torch.rand(64, 64)]", "pointwise"),
-        ("a, w): return F.conv2d(a, w)", "[torch.rand(2, 8, 16, 16), torch.rand(8, 8, 3, 3)]", "gemm"),
+        ("a, w): return F.conv2d(a, w)", "[torch.rand(2, 8, 16, 16), torch.rand(8, 8, 3, 3)]", "convolution"),
         ("i, w): return F.embedding(i, w)", "[torch.randint(0, 9, (64,)), torch.rand(9, 64)]", "other"),
         ("x): return x.sort(-1)[0]", "[torch.rand(64, 64)]", "other"),
         ("x): return torch.cat([x, x], 1)", "[torch.rand(64, 64)]", "other"),

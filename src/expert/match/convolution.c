@@ -17,7 +17,7 @@
 
 enum {
     CONV_DIMS = 3,
-    CONV_LEAVES = 6,
+    CONV_LEAVES = 12,
     LEAST_TERMS = 16,      /* of a sum on tensor cores */
     LEAST_RESULTS = 16,    /* output channels, likewise */
     LEAST_WORK = 1 << 18,  /* multiplications, likewise */
@@ -25,10 +25,13 @@ enum {
     DENSE_GROUPS = 8,      /* so few that other groups' weights may be zeros */
     SAMPLED = 1 << 22,     /* elements: from here on the maximum of a sample will do */
     MOST_STRIDE = 16,
-    MOST_PHASES = 64,    /* launches of a transposed convolution on tensor cores */
-    HALO = 32,           /* pixels behind a tile */
-    DEPTHWISE_TAPS = 63, /* kept in registers */
-    LEAST_RUN = 128,     /* pixels of a run that TMA stores */
+    MOST_PHASES = 64,      /* launches of a transposed convolution on tensor cores */
+    HALO = 32,             /* pixels behind a tile */
+    DEPTHWISE_TAPS = 63,   /* kept in registers */
+    LEAST_RUN = 128,       /* pixels of a run that TMA stores */
+    WIDE_ROW = 256,        /* pixels of a tile */
+    PROCESSORS = 132,      /* of an H200 */
+    TINY = 4,              /* tiles: too few to matter */
     DIRECT_CHANNELS = 128, /* whose weights stay in shared memory */
 };
 
@@ -47,12 +50,13 @@ struct conv {
         step[CONV_DIMS];
     int64_t channels, results, groups;
     int dims;
-    bool transposed, expand;
-    int64_t rows_each; /* of the product, for an output channel */
+    bool transposed, expand, joined;
+    int64_t rows_each;   /* of the product, for an output channel */
     struct tensor shape; /* of the result as (batch, channels, pixels) */
     struct conv_leaf leaves[CONV_LEAVES];
     int leaf_count;
     bool biased;
+    const char *special[GRAPH_NODES]; /* by node: its form */
     struct names names;
     bool seen[GRAPH_NODES];
 };
@@ -132,6 +136,30 @@ static bool read_convolution(struct conv *q, struct match *out)
     return tensor_numel(&n->t) > 0 || match_no(out, q->a, "an empty convolution");
 }
 
+/*
+ * A filter that is one tap wide moves along the height alone: rows are joined, and the height
+ * becomes a width with a dilation. Its taps can then be expanded, or share a load.
+ */
+static void join_rows(struct conv *q)
+{
+    int64_t wide = q->in[2];
+
+    if (q->taps[2] != 1 || q->taps[1] == 1 || q->pad[2] != 0 || q->stride[2] != 1 ||
+        q->stride[1] != 1 || q->groups > 1 || !tensor_contiguous(&q->x->t) ||
+        (q->channels > EXPANDED_CHANNELS && (q->taps[1] - 1) * q->step[1] * wide > HALO))
+        return;
+    q->joined = true;
+    q->in[2] *= q->in[1];
+    q->out[2] *= q->out[1];
+    q->taps[2] = q->taps[1];
+    q->step[2] = q->step[1] * wide;
+    q->pad[2] = q->pad[1] * wide;
+    q->in[1] = q->in[0], q->out[1] = q->out[0], q->taps[1] = q->taps[0];
+    q->step[1] = q->step[0], q->pad[1] = q->pad[0], q->stride[1] = q->stride[0];
+    q->in[0] = q->out[0] = q->taps[0] = q->step[0] = q->stride[0] = 1;
+    q->pad[0] = 0;
+}
+
 static bool types_fit(struct conv *q, struct match *out)
 {
     const char *x = q->x->t.dtype, *w = q->w->t.dtype, *y = q->g->out[0].dtype;
@@ -139,6 +167,15 @@ static bool types_fit(struct conv *q, struct match *out)
               (strcmp(x, "f32") == 0 || strcmp(x, "f16") == 0 || strcmp(x, "bf16") == 0);
 
     return ok || match_no(out, q->a, "a convolution of %s and %s to %s", x, w, y);
+}
+
+static bool same_shape(const struct tensor *a, const struct tensor *b)
+{
+    bool same = a->dims == b->dims;
+
+    for (int d = 0; same && d < a->dims; d++)
+        same = a->shape[d] == b->shape[d];
+    return same;
 }
 
 /* ---- epilogue --------------------------------------------------------------------- */
@@ -173,6 +210,30 @@ static bool bias_add(struct conv *q, struct match *out)
     return leaf_add(q, n, &v, out);
 }
 
+/* A batch norm in inference: a value per channel each of weight, bias, mean and variance. */
+static bool norm_behind(void *owner, const struct node *n, struct match *out)
+{
+    struct conv *q = owner;
+    const char *form = same_shape(&n->t, &q->node->t) ? match_fixed_norm(q->g, n, q->a) : NULL;
+
+    for (size_t arg = 1; form && arg < 5; arg++) {
+        const struct node *given = graph_arg(q->g, n, arg);
+        struct tensor column = q->node->t;
+        struct view v;
+
+        if (!given || q->seen[given - q->g->nodes])
+            continue;
+        for (int d = 0; d < column.dims; d++)
+            column.shape[d] = d == 1 ? q->results : 1;
+        q->seen[given - q->g->nodes] = true;
+        if (!graph_view(q->g, given, &v) || !view_reshape(&v, &column) ||
+            !view_expand(&v, &q->node->t) || !leaf_add(q, given, &v, out))
+            form = NULL;
+    }
+    q->special[n - q->g->nodes] = form;
+    return form != NULL;
+}
+
 static bool leaf_beside(void *owner, const struct node *n, const struct tensor *at,
                         struct match *out)
 {
@@ -189,6 +250,7 @@ static bool fill_epilogue(struct conv *q, struct scope *s, struct match *out)
     const struct node *root = graph_node(q->g, q->g->result[0]);
     const char *params = "float acc", *finish = "", *body;
 
+    memcpy(e.special, q->special, sizeof(e.special));
     for (int i = 0; i < q->leaf_count; i++) {
         const char *value = expr_value_type(q->leaves[i].node->t.dtype), *name = q->leaves[i].name;
 
@@ -226,7 +288,8 @@ static void set_dim(struct conv *q, struct scope *s, const char *what, int d, in
 /* How planes must be walked along one dimension. */
 struct conv_walk {
     int64_t size, lead, parts;
-    int64_t low, shifts; /* of a transposed one: the first pixel that some phase reads, how many there are */
+    int64_t low,
+        shifts; /* of a transposed one: the first pixel that some phase reads, how many there are */
     uint32_t used;
 };
 
@@ -285,6 +348,28 @@ static bool stores_runs(const struct conv *q)
         ok = ok && (q->leaves[i].n.stride == 0 || q->leaves[i].n.first == q->leaves[i].n.last) &&
              (q->leaves[i].p.stride == 0 || q->leaves[i].p.first == q->leaves[i].p.last);
     return ok;
+}
+
+/* Else: are rows so long that most tiles lie in one? */
+static bool has_wide_rows(const struct conv *q)
+{
+    return strcmp(q->x->t.dtype, "f32") == 0 && walk_of(q, 2).size >= WIDE_ROW &&
+           (!q->transposed || (q->stride[0] == 1 && q->stride[1] == 1 && q->stride[2] == 1));
+}
+
+/* Would tiles of half the pixels leave fewer processors idle at the end? */
+static bool wants_small_tiles(const struct conv *q)
+{
+    int64_t rows = q->results * q->rows_each, pixels = q->x->t.shape[0], large, small;
+
+    for (int d = 0; d < CONV_DIMS; d++)
+        pixels *= walk_of(q, d).size;
+    large = (pixels + (rows <= 64 ? 511 : 255)) / (rows <= 64 ? 512 : 256);
+    small = (pixels + (rows <= 64 ? 255 : 127)) / (rows <= 64 ? 256 : 128);
+    rows = (rows + 127) / 128;
+    small = (small * rows + PROCESSORS - 1) / PROCESSORS; /* tiles of a processor */
+    large = large * rows <= TINY ? 0 : 2 * ((large * rows + PROCESSORS - 1) / PROCESSORS);
+    return small * 100 < large * 92;
 }
 
 /* Channels of a row: as many as 128 bytes hold, or half of that where it wastes less. */
@@ -371,6 +456,10 @@ static void fill_forms(struct conv *q, struct scope *s)
         scope_fact(s, "shared_taps");
     if (stores_runs(q))
         scope_fact(s, "runs");
+    else if (has_wide_rows(q))
+        scope_fact(s, "wide_rows");
+    if (wants_small_tiles(q))
+        scope_fact(s, "small_tiles");
     if (is_one_tap(q))
         scope_fact(s, "one_tap");
     if (tensor_numel(&q->x->t) >= SAMPLED)
@@ -483,7 +572,9 @@ static void fill_signature(struct conv *q, struct scope *s)
     for (int d = -2; d < CONV_DIMS; d++) {
         int at = d < 0 ? d + 2 : 2 + d - (CONV_DIMS - q->dims);
 
-        strides = d >= 0 && d < CONV_DIMS - q->dims
+        if (q->joined && d >= 0) /* the height is the depth; there is no depth */
+            at = d == 2 ? q->dims + 1 : 2;
+        strides = (d >= 0 && d < CONV_DIMS - q->dims) || (q->joined && d >= 0 && d + q->dims < 4)
                       ? arena_printf(q->a, "%s, (int64_t)0", strides)
                       : arena_printf(q->a, "%s%s(int64_t)x->strides[%d]", strides,
                                      *strides ? ", " : "", at);
@@ -531,15 +622,6 @@ static bool fill(struct conv *q, struct match *out)
     return fill_epilogue(q, s, out);
 }
 
-static bool same_shape(const struct tensor *a, const struct tensor *b)
-{
-    bool same = a->dims == b->dims;
-
-    for (int d = 0; same && d < a->dims; d++)
-        same = a->shape[d] == b->shape[d];
-    return same;
-}
-
 bool match_convolution(const struct graph *g, struct arena *a, struct match *out)
 {
     static const char *const taken[] = {"x", "w", "y", "N", "n", "k", "p", "sum", "acc", "state"};
@@ -561,6 +643,7 @@ bool match_convolution(const struct graph *g, struct arena *a, struct match *out
         return match_no(out, a, "no convolution");
     if (!read_convolution(q, out) || !types_fit(q, out))
         return false;
+    join_rows(q);
     if (g->out_count != 1 || !tensor_contiguous(&g->out[0]) || !same_shape(&g->out[0], &q->node->t))
         return match_no(out, a, "the output is not the convolution's shape, without gaps");
     q->expand =
@@ -570,7 +653,8 @@ bool match_convolution(const struct graph *g, struct arena *a, struct match *out
         q->rows_each *= 2;
     q->shape = (struct tensor){
         .dims = 3, .shape = {q->node->t.shape[0], q->results, q->out[0] * q->out[1] * q->out[2]}};
-    after = (struct epilogue){g, a, q->node, "convolution", q->seen, expr_knows, leaf_beside, q};
+    after = (struct epilogue){g,          a,           q->node, "convolution", q->seen,
+                              expr_knows, leaf_beside, q,       norm_behind};
     if (!bias_add(q, out) || !match_epilogue(&after, graph_node(g, g->result[0]), out))
         return false;
     return fill(q, out);

@@ -488,8 +488,8 @@ bool match_gemm(const struct graph *g, struct arena *a, struct match *out)
         return match_no(out, a, "an empty product");
     if (q->added && !leaf_add(q, graph_arg(g, q->product, 0), &q->product->t, out))
         return false;
-    after =
-        (struct epilogue){g, a, q->product, "product", q->seen, expr_knows_placed, leaf_beside, q};
+    after = (struct epilogue){g,           a, q->product, "product", q->seen, expr_knows_placed,
+                              leaf_beside, q, NULL};
     if (!match_epilogue(&after, graph_node(g, g->result[0]), out))
         return false;
     q->index = "int";

@@ -72,6 +72,9 @@ bool match_graph(const struct graph *g, struct arena *a, struct match *out)
     "}], \"graph\": [" nodes ", {\"op\": \"output\", \"args\": [{\"node\": " #result               \
     "}], \"index\": 0}]}"
 
+#define PIXELS "\"dtype\": \"f32\", \"shape\": [8, 64, 56, 56], \"strides\": [200704, 3136, 56, 1]"
+#define FILTER "\"dtype\": \"f32\", \"shape\": [64, 64, 3, 3], \"strides\": [576, 9, 3, 1]"
+
 static const struct example {
     enum kernel_class class;
     const char *recipe, *description;
@@ -90,6 +93,15 @@ static const struct example {
     {CLASS_POINTWISE, "pointwise",
      GRAPH("tanh", "{\"name\": \"x\", " TENSOR "}",
            INPUT(0) ", " OP(1, "aten.tanh.default", "{\"node\": 0}"), 1)},
+    {CLASS_CONVOLUTION, "convolution",
+     "{\"name\": \"conv\", \"inputs\": [{\"name\": \"x\", " PIXELS "}, {\"name\": \"w\", " FILTER
+     "}], \"outputs\": [{\"name\": \"y\", " PIXELS "}], \"graph\": ["
+     "{\"id\": 0, \"op\": \"input\", \"index\": 0, " PIXELS "}, "
+     "{\"id\": 1, \"op\": \"input\", \"index\": 1, " FILTER "}, "
+     "{\"id\": 2, \"op\": \"aten.convolution.default\", \"args\": [{\"node\": 0}, {\"node\": 1}, "
+     "{\"none\": true}, {\"ints\": [1, 1]}, {\"ints\": [1, 1]}, {\"ints\": [1, 1]}, "
+     "{\"value\": false}, {\"ints\": [0, 0]}, {\"value\": 1}], \"kwargs\": {}, " PIXELS "}, "
+     "{\"op\": \"output\", \"args\": [{\"node\": 2}], \"index\": 0}]}"},
     {CLASS_GEMM, "gemm",
      GRAPH("matmul", "{\"name\": \"A\", " TENSOR "}, {\"name\": \"B\", " TENSOR "}",
            INPUT(0) ", " INPUT(1) ", " OP(2, "aten.mm.default", "{\"node\": 0}, {\"node\": 1}"),
@@ -117,6 +129,7 @@ static bool has_operator(const json_t *task, const struct example *e)
     } about[] = {{"pointwise", {"sigmoid", "silu", "tanh"}},
                  {"row_reduction", {"softmax"}},
                  {"scan", {"cumsum", "cumprod"}},
+                 {"convolution", {"convolution"}},
                  {"gemm", {"mm", "matmul", "linear"}}};
     const json_t *node;
     size_t i;
@@ -160,6 +173,25 @@ bool match_no(struct match *out, struct arena *a, const char *fmt, ...)
     return false;
 }
 
+const char *match_fixed_norm(const struct graph *g, const struct node *n, struct arena *a)
+{
+    bool fixed = strstr(n->op, "no_training") != NULL;
+    double training = 0, eps = 0;
+    const char *form;
+
+    if (!strstr(n->op, "batch_norm") || n->t.dims < 2 || !graph_arg(g, n, 0) ||
+        !graph_arg(g, n, 3) || !graph_arg(g, n, 4) ||
+        !graph_number(graph_arg_json(n, fixed ? 6 : 7, NULL), &eps) ||
+        (!fixed && (!graph_number(graph_arg_json(n, 5, NULL), &training) || training > 0)))
+        return NULL;
+    form = arena_printf(a, "($0 - $3) * rsqrtf($4 + %s)", expr_literal(eps, "float", a));
+    if (graph_arg(g, n, 1))
+        form = arena_printf(a, "%s * $1", form);
+    if (graph_arg(g, n, 2))
+        form = arena_printf(a, "%s + $2", form);
+    return form;
+}
+
 bool match_epilogue(const struct epilogue *e, const struct node *n, struct match *out)
 {
     size_t i;
@@ -168,6 +200,8 @@ bool match_epilogue(const struct epilogue *e, const struct node *n, struct match
     if (e->seen[n - e->g->nodes] || n == e->core || n->value)
         return true;
     e->seen[n - e->g->nodes] = true;
+    if (e->own && e->own(e->owner, n, out))
+        return match_epilogue(e, graph_arg(e->g, n, 0), out);
     if (!graph_reshapes(n) && !e->knows(n, e->a))
         return match_no(out, e->a, "%s after the %s", n->op, e->what);
     if (tensor_numel(&n->t) != tensor_numel(&e->core->t))

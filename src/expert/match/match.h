@@ -75,9 +75,13 @@ struct epilogue {
     bool (*knows)(const struct node *n, struct arena *a);
     bool (*leaf)(void *owner, const struct node *n, const struct tensor *at, struct match *out);
     void *owner;
+    /* Operators the owner writes itself, whose first argument comes from the core; or NULL. */
+    bool (*own)(void *owner, const struct node *n, struct match *out);
 };
 
 bool match_epilogue(const struct epilogue *e, const struct node *n, struct match *out);
+/* A batch norm with the statistics it is given, arguments 1 to 4: its form over them; or NULL. */
+const char *match_fixed_norm(const struct graph *g, const struct node *n, struct arena *a);
 /* The list `scalar`: the numbers the task was called with, which are written into the kernel. */
 void match_scalars(const struct graph *g, struct scope *s);
 bool match_no(struct match *out, struct arena *a, const char *fmt, ...)

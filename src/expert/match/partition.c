@@ -399,7 +399,8 @@ static bool ends(const struct cut *c, const struct node *product, const struct n
     const struct graph *g = c->left;
     bool in[GRAPH_NODES], on_way[GRAPH_NODES] = {false}, live[GRAPH_NODES];
 
-    if (!(graph_reshapes(n) || expr_knows_placed(n, c->a)) ||
+    if (!(graph_reshapes(n) || expr_knows_placed(n, c->a) ||
+          (conv_is(product) && match_fixed_norm(g, n, c->a))) ||
         tensor_numel(&n->t) != tensor_numel(&product->t))
         return false;
     closure(g, n, in);

@@ -92,22 +92,13 @@ static bool channel_leaf(struct fused *f, const struct node *n, size_t arg, stru
 /* A batch norm with the statistics it has is pointwise. */
 static bool collect_norm(struct fused *f, const struct node *n, struct match *out)
 {
-    bool fixed = strstr(n->op, "no_training") != NULL;
-    double training = 0, eps = 0;
-    const char *form;
+    const char *form = match_fixed_norm(f->g, n, f->a);
 
-    if (n->t.dims < 2 || !graph_arg(f->g, n, 0) || !graph_arg(f->g, n, 3) ||
-        !graph_arg(f->g, n, 4) || !graph_number(graph_arg_json(n, fixed ? 6 : 7, NULL), &eps) ||
-        (!fixed && (!graph_number(graph_arg_json(n, 5, NULL), &training) || training > 0)))
+    if (!form)
         return match_no(out, f->a, "%s that takes its own statistics", n->op);
     for (size_t arg = 1; arg < 5; arg++)
         if (!channel_leaf(f, n, arg, out))
             return false;
-    form = arena_printf(f->a, "($0 - $3) * rsqrtf($4 + %s)", expr_literal(eps, "float", f->a));
-    if (graph_arg(f->g, n, 1))
-        form = arena_printf(f->a, "%s * $1", form);
-    if (graph_arg(f->g, n, 2))
-        form = arena_printf(f->a, "%s + $2", form);
     f->special[n - f->g->nodes] = form;
     return collect(f, graph_arg(f->g, n, 0), out);
 }

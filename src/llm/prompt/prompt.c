@@ -377,10 +377,10 @@ bool prompt_render(struct prompt_book *book, const char *name, const struct prom
 const char *prompt_name(enum stage_kind stage, enum kernel_class class, bool profile)
 {
     static const char *const plain[] = {"optimize-pointwise", "optimize-reduction", "optimize-gemm",
-                                        "optimize-other"};
-    static const char *const profiled[] = {"optimize-profile-pointwise",
-                                           "optimize-profile-reduction", "optimize-profile-gemm",
-                                           "optimize-profile-other"};
+                                        "optimize-convolution", "optimize-other"};
+    static const char *const profiled[] = {
+        "optimize-profile-pointwise", "optimize-profile-reduction", "optimize-profile-gemm",
+        "optimize-profile-convolution", "optimize-profile-other"};
 
     switch (stage) {
     case STAGE_SYNTHESIZE:
