@@ -8,7 +8,7 @@
 #   attention  ATTENTIONS generated attentions, for sm_80 and sm_90a (SEED; operators need a PyTorch that has them)
 #   modules    modules of every operator family, chains and small networks (SEED)
 #   networks   small networks of every style; recurrent ones in the form for Hopper, too
-#   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed
+#   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed; 60 chains
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes
 #   cards      every form of every recipe planned for each GPU that simt stands in for; examples judged as each of them
 #   forms      every form of every recipe compiled by plain nvcc
@@ -84,6 +84,8 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         sweep conv env GENERATE="$generated" BASELINE=strict tests/expert/coverage.sh $build 100 "$seed" 1
         sweep conv env GENERATE="$generated" BASELINE=strict ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 50 "$((seed + 1))" 1
         sweep conv env GENERATE="$generated" ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 50 "$((seed + 2))" 1
+        sweep conv env GENERATE="$generated" CHAINS=1 tests/expert/coverage.sh $build 30 "$((seed + 3))" 1
+        sweep conv env GENERATE="$generated" CHAINS=1 ARCH=sm_90a SIMT_ARCH=90a tests/expert/coverage.sh $build 30 "$((seed + 4))" 1
         ;;
     attention)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3

@@ -5,8 +5,8 @@
     bench/gpu/conv.py measure LIBS OUT [SECONDS [NAME...]] [--nhwc=PREFIX] [--quick] [--kernels]
     bench/gpu/conv.py once LIB NAME [BATCH]  one call, for a profiler
 
-LIBS holds SHAPE.FORM.so (conv.sh builds them), of the forms x3 (three products), x1 (the high parts alone) and any
-other. Each is called through the exported entry with the task's tensors, workspace from the stream's pool. All columns
+LIBS holds SHAPE.FORM.so (conv.sh builds them), of the forms x3 (three products), x1 (the high parts alone), f16 and
+bf16 (beside cuDNN in channels last) and any other. Each is called through the exported entry with the task's tensors, workspace from the stream's pool. All columns
 of a row come from one sitting: three rounds, variants in turn, each a CUDA graph, L2 flushed before each call, medians.
 --nhwc=PREFIX: also channels last, of names that begin so. --quick: one distribution, without strict fp32. --kernels: also the time of each kernel of a call. --wait=KERNELS: what
 `conv.sh build` is still building out of that folder is waited for.
@@ -64,6 +64,8 @@ SHAPES = {
     "r512-512_7": (0, 64, 512, 512, (3, 3), (7, 7), {"pad": 1}),
     "r64-128_56_s2": (0, 64, 64, 128, (3, 3), (56, 56), {"stride": 2, "pad": 1}),
 }
+# Where 16-bit types are measured too.
+HALVES = ("64-128_3x3", "r64-64_56", "r128-128_28", "r256-256_14", "t64-64_3x3", "32-64_5x9", "64-128_5x7", "64-128_1x1")
 # Where errors are measured on every distribution; elsewhere on uniform x alone.
 CLOSELY = ("64-128_3x3", "32-64_5x9", "3-64_3x3x3", "t64-64_3x7", "r256-256_14")
 
@@ -100,8 +102,8 @@ def strides(shape):
 
 def describe(out):
     """What the oracle would say of a module with this one convolution, for the engineer alone."""
-    tensor = lambda shape: {"dtype": "f32", "shape": list(shape), "strides": strides(shape)}
-    for name in SHAPES:
+    for name, dtype in [(n, "f32") for n in SHAPES] + [(n, d) for n in HALVES for d in ("f16", "bf16")]:
+        tensor = lambda shape: {"dtype": dtype, "shape": list(shape), "strides": strides(shape)}
         s = Shape(name)
         numbers = [{"ints": list(v)} for v in (s.stride, s.pad, s.dil)]
         args = [{"node": 0}, {"node": 1}, {"none": True}, *numbers, {"value": bool(s.transposed)}]
@@ -112,10 +114,11 @@ def describe(out):
             | {"args": [*args, {"ints": list(s.more)}, {"value": s.groups}]},
             {"op": "output", "args": [{"node": 2}], "index": 0},
         ]
-        said = {"name": "conv", "scalars": [], "class": "convolution", "graph": graph, "tf32": True, "tf32_products": False}
+        said = {"name": "conv", "scalars": [], "class": "convolution", "graph": graph}
+        said |= {"tf32": dtype == "f32", "tf32_products": False}
         said["inputs"] = [{"name": "x", "role": "input", **tensor(s.x)}, {"name": "w", "role": "parameter", **tensor(s.w)}]
         said["outputs"] = [{"name": "y", "role": "output", **tensor(s.y)}]
-        (pathlib.Path(out) / f"{name}.json").write_text(json.dumps(said))
+        (pathlib.Path(out) / f"{name}{'' if dtype == 'f32' else '@' + dtype}.json").write_text(json.dumps(said))
 
 
 class Tensor(ctypes.Structure):
@@ -136,7 +139,8 @@ class Tensor(ctypes.Structure):
     @staticmethod
     def of(t):
         dims = ctypes.c_int64 * t.dim()
-        return Tensor(t.data_ptr(), (2, 0), t.dim(), 2, 32, 1, dims(*t.shape), dims(*t.stride()), 0)
+        kind = 4 if str(t.dtype) == "torch.bfloat16" else 2
+        return Tensor(t.data_ptr(), (2, 0), t.dim(), kind, t.element_size() * 8, 1, dims(*t.shape), dims(*t.stride()), 0)
 
 
 class Kernel:
@@ -246,7 +250,16 @@ def times(s, kernels, flush, flags):
         form = torch.channels_last if len(s.taps) == 2 else torch.channels_last_3d
         xl, wl = x.to(memory_format=form), w.to(memory_format=form)
         calls["nhwc"] = lambda: reference(s, xl, wl, True, True)
-    calls |= {form: lambda kernel=kernel: kernel(x, w, y) for form, kernel in kernels.items()}
+    for form, kernel in kernels.items():
+        if form not in ("f16", "bf16"):
+            calls[form] = lambda kernel=kernel: kernel(x, w, y)
+            continue
+        dtype = torch.float16 if form == "f16" else torch.bfloat16
+        calls[form] = lambda kernel=kernel, given=(x.to(dtype), w.to(dtype), y.to(dtype)): kernel(*given)
+        last = {"memory_format": torch.channels_last if len(s.taps) == 2 else torch.channels_last_3d}
+        if len(s.taps) > 1:
+            narrow = x.to(dtype, **last), w.to(dtype, **last)
+            calls[f"{form} nhwc"] = lambda narrow=narrow: reference(s, *narrow, True, True)
     seen, dead = {}, set()
     for name, call in list(calls.items()):
         try:
@@ -308,8 +321,9 @@ def measure(libs, out, seconds, names, flags):
             continue
         closely = name in CLOSELY and "--quick" not in flags
         try:
+            wide = {form: kernel for form, kernel in kernels.items() if form not in ("f16", "bf16")}
             for kind in ("uniform", "normal", "wide", "spiky", "half zeros") if closely else ("uniform",):
-                errors(s, kernels, kind, wrong)
+                errors(s, wide, kind, wrong)
             rows.append({"shape": name, **{k: f"{v:.4f}" for k, v in times(s, kernels, flush, flags).items()}})
             print(rows[-1], {k: v for k, v in wrong[-1].items() if "rms" in k}, flush=True)
         except Exception as e:
@@ -325,8 +339,10 @@ def measure(libs, out, seconds, names, flags):
 
 
 def summary(rows):
-    for base in ("defaults", "strict", "nhwc"):
-        for form in sorted({k for r in rows for k in r} - {"shape", "defaults", "strict", "nhwc"}):
+    for base in ("defaults", "strict", "nhwc", "f16 nhwc", "bf16 nhwc"):
+        forms = {k for r in rows for k in r} - {"shape", "defaults", "strict"}
+        narrow = base.removesuffix(" nhwc") if "f16" in base else ""
+        for form in sorted(f for f in forms if f == narrow or (not narrow and "f16" not in f and "nhwc" not in f)):
             ratios = [float(r[base]) / float(r[form]) for r in rows if r.get(base) and r.get(form)]
             if ratios:
                 mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # conv.sh - the table of convolutions on a GPU: what the engineer writes, built by nvcc, beside PyTorch.
 #
-#     bench/gpu/conv.sh write LADDER KERNELS                    SHAPE.x3.cu, SHAPE.x1.cu; needs no GPU
+#     bench/gpu/conv.sh write LADDER KERNELS                    SHAPE.x3.cu, .x1.cu, .f16.cu; needs no GPU
 #     bench/gpu/conv.sh build KERNELS LIBS CUTLASS [JOBS]       by nvcc, for sm_90a; the oldest file first
 #     bench/gpu/conv.sh measure LIBS OUT [SECONDS [NAME...]] [--nhwc=PREFIX] [--quick] [--kernels]
 set -u
@@ -14,14 +14,15 @@ write)
     mkdir -p "$to"
     python3 "$here/conv.py" describe "$work" || exit 1
     for said in "$work"/*.json; do
-        name=$(basename "$said" .json)
-        for form in x3 x1; do
+        name=$(basename "$said" .json) forms="x3 x1"
+        [[ $name != *@* ]] || forms=${name#*@} # a type
+        for form in $forms; do
             rm -f "$work"/k/*
             skip=()
-            [ $form = x1 ] || skip=("multiply the high parts alone")
+            [ "$form" = x1 ] || skip=("multiply the high parts alone")
             CUTEGEN_HOME=$root "$ladder" "$said" "$work/k" sm_90a "${skip[@]}" >"$work/log" || { cat "$work/log"; exit 1; }
-            [ $form != x1 ] || grep -q "multiply the high parts alone" "$work/log" || continue
-            cp "$(ls "$work"/k/*.cu | sort -t. -k2n | tail -1)" "$to/$name.$form.cu"
+            [ "$form" != x1 ] || grep -q "multiply the high parts alone" "$work/log" || continue
+            cp "$(ls "$work"/k/*.cu | sort -t. -k2n | tail -1)" "$to/${name%@*}.$form.cu"
         done
     done
     ;;

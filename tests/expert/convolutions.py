@@ -3,7 +3,9 @@
     python3 tests/expert/convolutions.py OUT_DIR [COUNT [SEED]]
 
 The same seed gives the same files, whatever the Python. Most are large enough for tensor cores; some are not.
+CHAINS=1: chains of three to six operators behind each, with norms, pools, means and softmax at their ends.
 """
+import os
 import pathlib
 import random
 import sys
@@ -21,10 +23,11 @@ class Model(nn.Module):
         super().__init__()
         self.conv = {module}
         self.gain = nn.Parameter(torch.randn({gain}){to})
+        self.norm = nn.BatchNorm{dims}d({outer}){to}.eval()
 
     def forward(self, {arguments}):
         y = self.conv(x)
-        return {result}
+{before}        return {result}
 
 
 def get_inputs():
@@ -37,9 +40,28 @@ def get_init_inputs():
 
 BEHIND = (
     "y;F.relu(y);torch.sigmoid(y)*y;F.gelu(y+self.gain);y*self.gain;torch.clamp(y*2,-1,1)+0.25;F.leaky_relu(y,0.1)-self.gain;"
-    "torch.tanh(y)*self.gain+1;F.hardswish(y)"
+    "torch.tanh(y)*self.gain+1;F.hardswish(y);F.relu(self.norm(y));self.norm(y)"
 ).split(";")
 BESIDE = ["y+r", "F.relu(y+r)*self.gain", "torch.maximum(y,r)"]  # r: another input
+
+LINKS = (
+    "self.norm(y);F.relu(y);F.silu(y);F.gelu(y);torch.sigmoid(y);F.hardswish(y);torch.clamp(y,-2,2);y*self.gain;y+self.gain;"
+    "y*0.5;y-1;torch.tanh(y);F.leaky_relu(y,0.2)"
+).split(";")
+ENDS = (
+    "y;y;y.mean({all});F.softmax(y,1);torch.logsumexp(y,1,keepdim=True);F.group_norm(y,{groups});F.max_pool{dims}d(y,2);"
+    "F.avg_pool{dims}d(y,2);y.mean(1,keepdim=True);F.instance_norm(y)"
+).split(";")
+
+
+def chain(rng, result):
+    """Lines between the convolution and the last operator, and that operator."""
+    dims = len(result) - 2
+    links = [rng.choice(LINKS) for _ in range(rng.randrange(2, 6))]
+    end = rng.choice(ENDS).format(all=tuple(range(2, dims + 2)), dims=dims, groups=2 - result[1] % 2)
+    if min(result[2:]) < 2 and ("pool" in end or "instance" in end):
+        end = "y"
+    return "".join(f"        y = {link}\n" for link in links), end
 
 
 def form(rng):
@@ -97,16 +119,21 @@ def main():
         kind, module, shape, result = convolution(rng)
         dtype = rng.choice(["float32", "float32", "float32", "bfloat16", "float16"])
         to = "" if dtype == "float32" else f".to(torch.{dtype})"
-        behind = rng.choice(BEHIND + BESIDE)
+        before, behind = "", rng.choice(BEHIND + BESIDE)
+        if os.environ.get("CHAINS"):
+            before, behind = chain(rng, result)
         inputs = [f"torch.randn({', '.join(map(str, shape))}){to}"]
         if behind in BESIDE:
             inputs.append(f"torch.randn({', '.join(map(str, result))}){to}")
         text = TASK.format(
             number=number,
-            kind=f"{kind}, {dtype}, {behind}",
+            kind=f"{kind}, {dtype}, {'; '.join(before.split(chr(10) + ' ' * 8)).strip()} {behind}".replace("  ", " "),
             module=module + to,
             gain=", ".join(["1", str(result[1]), *["1"] * (len(result) - 2)]),
             to=to,
+            dims=len(result) - 2,
+            outer=result[1],
+            before=before,
             arguments="x: torch.Tensor" + (", r: torch.Tensor" if len(inputs) > 1 else ""),
             result=behind,
             inputs=", ".join(inputs),
