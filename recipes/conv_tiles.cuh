@@ -45,4 +45,9 @@ constexpr int FITTING_P = (ROOM - STAGES_W * SLOT_W * 2) / (SLOT_P * 2), STAGES_
 static_assert(STAGES_P >= 2, "one slot of pixels must be filled while another is multiplied");
 constexpr int SMEM_BYTES = 1024 + (STAGES_P * SLOT_P + STAGES_W * SLOT_W) * 2 + OUT_BYTES + 512;
 // Steps of a sum between two additions into fp32 registers: 32 terms, or 64 of long sums, whose rounding matters more.
-constexpr int TOGETHER = (ROW == 32 ? 2 : 1) * (STEPS * CHANNELS >= 512 ? 2 : 1);
+//! if transposed
+constexpr int SUMMED = C_EACH * TAPS_D * TAPS_H * TAPS_W / (STRIDE_D * STRIDE_H * STRIDE_W); // terms of a result
+//! else
+constexpr int SUMMED = C_EACH * TAPS_D * TAPS_H * TAPS_W; // terms of a result
+//! end
+constexpr int TOGETHER = (ROW == 32 ? 2 : 1) * (SUMMED >= 512 ? 2 : 1);

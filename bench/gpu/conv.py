@@ -6,12 +6,13 @@
     bench/gpu/conv.py once LIB NAME [BATCH]  one call, for a profiler
 
 LIBS holds SHAPE.FORM.so (conv.sh builds them), of the forms x3 (three products), x1 (the high parts alone), f16 and
-bf16 (beside cuDNN in channels last) and any other. Each is called through the exported entry with the task's tensors, workspace from the stream's pool. All columns
-of a row come from one sitting: three rounds, variants in turn, each a CUDA graph, L2 flushed before each call, medians.
---nhwc=PREFIX: also channels last, of names that begin so. --quick: one distribution, without strict fp32. --kernels: also the time of each kernel of a call. --wait=KERNELS: what
-`conv.sh build` is still building out of that folder is waited for.
-Errors are those of the first image against float64, on several distributions: rms relative to the result's, maximum
-relative to the convolution of magnitudes. A row that the given seconds do not allow for is named and left out.
+bf16 (beside cuDNN in channels last) and any other. Each is called through the exported entry with the task's tensors,
+workspace from the stream's pool. All columns of a row come from one sitting: three rounds, variants in turn, each a
+CUDA graph, L2 flushed before each call, medians. --nhwc=PREFIX: also channels last, of names that begin so. --quick:
+one distribution, without strict fp32. --kernels: also the time of each kernel of a call. --wait=KERNELS: what
+`conv.sh build` is still building out of that folder is waited for. Errors are those of the first image against
+float64, on several distributions: rms relative to the result's, maximum relative to the convolution of magnitudes. A
+row that the given seconds do not allow for is named and left out.
 """
 import csv
 import ctypes
@@ -255,7 +256,8 @@ def times(s, kernels, flush, flags):
             calls[form] = lambda kernel=kernel: kernel(x, w, y)
             continue
         dtype = torch.float16 if form == "f16" else torch.bfloat16
-        calls[form] = lambda kernel=kernel, given=(x.to(dtype), w.to(dtype), y.to(dtype)): kernel(*given)
+        given = x.to(dtype), w.to(dtype), y.to(dtype)
+        calls[form] = lambda kernel=kernel, given=given: kernel(*given)
         last = {"memory_format": torch.channels_last if len(s.taps) == 2 else torch.channels_last_3d}
         if len(s.taps) > 1:
             narrow = x.to(dtype, **last), w.to(dtype, **last)
