@@ -225,7 +225,8 @@ __global__ void __launch_bounds__(384, 1)
                     if (k < C_OUT && p < PIXELS) {
                         float const acc = convolve(x, w, n, k, p, x_n, x_c, x_d, x_h, x_w);
 //! if epilogue
-                        mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
+                        float const result = ${kernel}_finish(acc$finish);
+                        mY(p, k, n) = $y_type(result);
 //! else
                         mY(p, k, n) = $y_type(acc);
 //! end

@@ -14,7 +14,8 @@ __device__ inline void every_result($params)
         int const p = int(i % PIXELS), k = int(i / PIXELS % C_OUT), n = int(i / PIXELS / C_OUT);
         float const acc = convolve(x, w, n, k, p, x_n, x_c, x_d, x_h, x_w);
 //! if epilogue
-        mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
+        float const result = ${kernel}_finish(acc$finish);
+        mY(p, k, n) = $y_type(result);
 //! else
         mY(p, k, n) = $y_type(acc);
 //! end

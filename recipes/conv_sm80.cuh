@@ -128,7 +128,8 @@ __global__ void __launch_bounds__(256)
         float const acc = sum(i) * unscale[line] * unscale_x;
 //! end
 //! if epilogue
-        mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
+        float const result = ${kernel}_finish(acc$finish);
+        mY(p, k, n) = $y_type(result);
 //! else
         mY(p, k, n) = $y_type(acc);
 //! end

@@ -361,12 +361,14 @@ __global__ void __launch_bounds__(384, 1)
                         int const at = part * 32 + lane - int((odd + i * unsigned(PIXELS)) % 32), k = k0 + i;
                         [[maybe_unused]] int const n = begin.n, p = begin.p + at;
                         float const acc = value[i];
-                        if (at >= 0 && at < length && k < C_OUT)
+                        if (at >= 0 && at < length && k < C_OUT) {
 //! if epilogue
-                            line[int64_t(i) * PIXELS + at] = $y_type(${kernel}_finish(acc$finish));
+                            float const result = ${kernel}_finish(acc$finish);
+                            line[int64_t(i) * PIXELS + at] = $y_type(result);
 //! else
                             line[int64_t(i) * PIXELS + at] = $y_type(acc);
 //! end
+                        }
                     }
                 } else if (part < COUNT / 32) {
                     Place const to = place_of(pixel0 + part * 32 + lane, phase, N);
@@ -375,12 +377,14 @@ __global__ void __launch_bounds__(384, 1)
                     for (int i = 0; p >= 0 && i < 16; ++i) {
                         int const k = k0 + i;
                         float const acc = sY(part % 2 * 32 + lane, i);
-                        if (k < C_OUT)
+                        if (k < C_OUT) {
 //! if epilogue
-                            mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
+                            float const result = ${kernel}_finish(acc$finish);
+                            mY(p, k, n) = $y_type(result);
 //! else
                             mY(p, k, n) = $y_type(acc);
 //! end
+                        }
                     }
                 }
             }
@@ -411,12 +415,14 @@ __global__ void __launch_bounds__(384, 1)
                     for (int i = 0; i < 16 / EACH_K; ++i) {
                         int const k = k0 / EACH_K + i;
                         float const acc = value[i];
-                        if (k < C_OUT)
+                        if (k < C_OUT) {
 //! if epilogue
-                            mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
+                            float const result = ${kernel}_finish(acc$finish);
+                            mY(p, k, n) = $y_type(result);
 //! else
                             mY(p, k, n) = $y_type(acc);
 //! end
+                        }
                     }
                 }
             }
@@ -432,12 +438,14 @@ __global__ void __launch_bounds__(384, 1)
                     for (int i = 0; i < 16; ++i) {
                         int const k = k0 + i;
                         float const acc = value[i];
-                        if (k < C_OUT)
+                        if (k < C_OUT) {
 //! if epilogue
-                            mY(p, k, n) = $y_type(${kernel}_finish(acc$finish));
+                            float const result = ${kernel}_finish(acc$finish);
+                            mY(p, k, n) = $y_type(result);
 //! else
                             mY(p, k, n) = $y_type(acc);
 //! end
+                        }
                     }
                 }
             }
