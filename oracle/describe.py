@@ -48,6 +48,7 @@ SIZES = {
 }
 COPIES = {"clone", "_to_copy", "contiguous", "copy_", "copy"}
 SUMS, MAX_OPERATORS = 4, 64  # what a rule made of counts allows for; see Analysis.rules()
+SOFTMAXES = {"_softmax", "softmax", "_safe_softmax"}
 MOVES = VIEWS | SAME | COPIES | FACTORIES | OTHER | {"triu", "tril"}  # no arithmetic
 
 
@@ -209,7 +210,7 @@ class Analysis:
             attention = attention_sizes(self.nodes, node)
             if attention:
                 return (
-                    "gemm",
+                    "attention",
                     f"{node.op}: {attention[0]} heads, {attention[1]} queries x {attention[2]} keys of {attention[3]}",
                 )
             sizes = product_sizes(self.nodes, node)
@@ -217,6 +218,8 @@ class Analysis:
                 continue
             batch, m, n, k = sizes
             text = f"{node.op}: {f'{batch} x ' if batch > 1 else ''}({m} x {k}) by ({k} x {n})"
+            if self._is_attention(number):
+                return "attention", f"{text}, a softmax, and a product of it"
             if self.product_macs(number) <= batch * m * n and k > 1:
                 return "pointwise", f"{text}, but one factor is diagonal: rows or columns are scaled"
             if min(m, n) > 1:
@@ -225,6 +228,23 @@ class Analysis:
         if thin:
             return "reduction", thin
         return self._light_class()
+
+    def _reached(self, number: int, names: set[str]) -> int | None:
+        """The first of these operators that needs the node's result, with nothing but small operators in between."""
+        todo, seen = [number], {number}
+        while todo:
+            for user in self.users.get(todo.pop(0), []):
+                if self.nodes[user].name in names:
+                    return user
+                if user not in seen and self.nodes[user].name not in PRODUCTS | SOFTMAXES:
+                    seen.add(user)
+                    todo.append(user)
+        return None
+
+    def _is_attention(self, number: int) -> bool:
+        """A batched product whose softmax is multiplied again."""
+        weights = self._reached(number, SOFTMAXES) if self.nodes[number].name == "bmm" else None
+        return weights is not None and self._reached(weights, {"bmm"}) is not None
 
     def _light_class(self) -> tuple[str, str]:
         operators = [

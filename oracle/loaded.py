@@ -111,7 +111,7 @@ class Loaded:
         for k, length in self.analysis.factors().items():
             self.known[k].factors = length
         products, convolutions = self.tf32
-        self.rules.tf32 = self.analysis.classify()[0] in ("gemm", "convolution") and (
+        self.rules.tf32 = self.analysis.classify()[0] in ("gemm", "convolution", "attention") and (
             (products and self.analysis.has_product()) or (convolutions and self.analysis.has_convolution())
         )
         self._find_domains(model, first, results)
@@ -320,7 +320,7 @@ class Loaded:
             "upstream": self.arguments.upstream,
             "tf32": self.rules.tf32,
             "tf32_products": self.tf32[0],
-            "settings_differ": kind in ("gemm", "convolution") and any(i["dtype"] == "f32" for i in self.inputs),
+            "settings_differ": kind in ("gemm", "convolution", "attention") and any(i["dtype"] == "f32" for i in self.inputs),
             "baseline": setting_name(self.tf32),
             "class": kind,
             "evidence": evidence,

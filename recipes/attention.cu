@@ -7,6 +7,8 @@
 //! fact words: elements have 4 bytes
 //! fact narrow: elements have 2 bytes, as the tensor cores take them
 //! fact scaled: a score is a product times a positive number
+//! fact linear: weights are the scores themselves, there is no softmax
+//! fact paged: keys lie in pages that a table names (attention_decode)
 //! fact causal: a query sees the keys up to its own place
 //! fact safe: a row without keys gives zeros
 //! fact vectors: rows of Q, K and V start on 16 bytes and are a multiple of them

@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(WARPS * 32)
             sQ(i / HEAD, i % HEAD) = m0 + i / HEAD < queries ? float(mQ(m0 + i / HEAD, i % HEAD)) : 0.0f;
         CUTE_UNROLL
         for (int r = 0; r < ROWS; ++r) {
-            best[r] = MINUS_INFINITY, sum[r] = 0.0f;
+            best[r] = UNSEEN, sum[r] = 0.0f;
             CUTE_UNROLL
             for (int c = 0; c < COLUMNS; ++c)
                 out[r][c] = 0.0f;
@@ -69,7 +69,10 @@ __global__ void __launch_bounds__(WARPS * 32)
 //! else
                 bool const seen = n < keys && m < queries;
 //! end
-                float const score = seen ? ${kernel}_score2(p[r]$score_args) : MINUS_INFINITY; // in units of log 2
+                float const score = seen ? ${kernel}_score2(p[r]$score_args) : UNSEEN; // in units of log 2
+//! if linear
+                p[r] = score;
+//! else
                 float const top = fmaxf(best[r], warp_max(score)), base = top > MINUS_INFINITY ? top : 0.0f;
                 float const before = exp2f(best[r] - base); // what came before is worth this much now
                 p[r] = exp2f(score - base);
@@ -78,6 +81,7 @@ __global__ void __launch_bounds__(WARPS * 32)
                 CUTE_UNROLL
                 for (int c = 0; c < COLUMNS; ++c)
                     out[r][c] *= before;
+//! end
             }
             for (int j = 0; j < cute::min(32, keys - n0); ++j) {
                 CUTE_UNROLL

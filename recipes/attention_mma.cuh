@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(128)
     Tensor tXrK = thr_k.retile_D(tSrK); // (CPY,TILE_N/16,WIDTH/16)
     Tensor tXsV = thr_v.partition_S(sVt); // (CPY,WIDTH_V/16,TILE_N/16)
     Tensor tXrV = thr_v.retile_D(tOrV); // (CPY,WIDTH_V/16,TILE_N/16)
-    float best[2] = {MINUS_INFINITY, MINUS_INFINITY}, sum[2] = {0.0f, 0.0f}; // of rows m and m + 8
+    [[maybe_unused]] float best[2] = {UNSEEN, UNSEEN}, sum[2] = {0.0f, 0.0f}; // of rows m and m + 8
 
     clear(out);
     fetch_rows<64, HEAD, WIDTH>(mQ, sQ, m0, queries);
@@ -99,8 +99,13 @@ __global__ void __launch_bounds__(128)
 //! else
             bool const seen = n < keys && m < queries;
 //! end
-            scores(i) = seen ? ${kernel}_score2(scores(i)$score_args) : MINUS_INFINITY; // in units of log 2
+            scores(i) = seen ? ${kernel}_score2(scores(i)$score_args) : UNSEEN; // in units of log 2
         }
+//! if linear
+        CUTE_UNROLL
+        for (int i = 0; i < size(scores); ++i)
+            tOrP(i) = Element(scores(i));
+//! else
         CUTE_UNROLL
         for (int r = 0; r < 2; ++r) {
             float top = best[r], more = 0.0f;
@@ -127,6 +132,7 @@ __global__ void __launch_bounds__(128)
             sum[r] = sum[r] * before + more;
             best[r] = top;
         }
+//! end
         CUTE_UNROLL
         for (int k = 0; k < TILE_N / 16; ++k) {
             copy(copy_v, tXsV(_, _, k), tXrV(_, _, k));

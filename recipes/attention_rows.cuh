@@ -17,7 +17,15 @@ __global__ void __launch_bounds__(WARPS * 32)
 //! each leaf
     Tensor m$X = make_tensor(make_gmem_ptr($x + ($x_at)), make_shape(queries, keys), make_stride($m, $n)); // (queries,keys)
 //! end
-    float best = MINUS_INFINITY, sum = 0.0f, out[COLUMNS] = {};
+//! if paged
+    Tensor mT = make_tensor(make_gmem_ptr(Table + ($table_at)), make_shape(keys / PAGE), make_stride($table_col)); // (pages of a sequence)
+    auto const page_of = [&](int n) { // a place from the end counts as in PyTorch
+        int64_t const page = int64_t(mT(n / PAGE));
+        return page < 0 ? page + pages : page;
+    };
+//! end
+    [[maybe_unused]] float best = UNSEEN, sum = 0.0f;
+    float out[COLUMNS] = {};
 //! if causal
     int const end = cute::min(keys, m + 1);
 //! else
@@ -25,13 +33,22 @@ __global__ void __launch_bounds__(WARPS * 32)
 //! end
     for (int n0 = 0; n0 < end; n0 += 32) {
         int const n = n0 + lane;
-        float score = MINUS_INFINITY; // in units of log 2
+        float score = UNSEEN; // in units of log 2
         if (n < end) {
             float product = 0.0f;
+//! if paged
+            int64_t const shift = page_of(n) * k_page;
+            for (int d = 0; d < HEAD; ++d)
+                product = fmaf(float(mQ(m, d)), float(*(&mK(n % PAGE, d) + shift)), product);
+//! else
             for (int d = 0; d < HEAD; ++d)
                 product = fmaf(float(mQ(m, d)), float(mK(n, d)), product);
+//! end
             score = ${kernel}_score2(product$score_args);
         }
+//! if linear
+        float const p = score;
+//! else
         float const top = fmaxf(best, warp_max(score)), base = top > MINUS_INFINITY ? top : 0.0f;
         float const before = exp2f(best - base), p = exp2f(score - base); // before: what came so far is worth this much now
         sum = sum * before + warp_sum(p);
@@ -39,12 +56,20 @@ __global__ void __launch_bounds__(WARPS * 32)
         CUTE_UNROLL
         for (int c = 0; c < COLUMNS; ++c)
             out[c] *= before;
+//! end
         for (int j = 0; j < cute::min(32, end - n0); ++j) {
             float const weight = __shfl_sync(~0u, p, j);
+//! if paged
+            int64_t const shift = page_of(n0 + j) * v_page;
+//! end
             CUTE_UNROLL
             for (int c = 0; c < COLUMNS; ++c)
                 if (c * 32 + lane < HEAD_V)
+//! if paged
+                    out[c] = fmaf(weight, float(*(&mV((n0 + j) % PAGE, c * 32 + lane) + shift)), out[c]);
+//! else
                     out[c] = fmaf(weight, float(mV(n0 + j, c * 32 + lane)), out[c]);
+//! end
         }
     }
     CUTE_UNROLL

@@ -10,6 +10,8 @@
 //! fact narrow: elements have 2 bytes
 //! fact words: elements have 4 bytes
 //! fact scaled: a score is a product times a positive number
+//! fact linear: weights are the scores themselves, there is no softmax
+//! fact paged: keys lie in pages that a table names (attention_decode)
 //! fact causal: a query sees the keys up to its own place
 //! fact safe: a row without keys gives zeros
 //! fact vectors: rows of Q, K and V start on 16 bytes and are a multiple of them
@@ -37,7 +39,8 @@ constexpr int CHUNK = WIDTH % 64 == 0 ? 64 : 32, CHUNK_V = WIDTH_V % 64 == 0 ? 6
 constexpr int SLOT = TILE_N * (WIDTH > WIDTH_V ? WIDTH : WIDTH_V); // elements
 constexpr int STAGES = $stages;
 constexpr int QUEUE = $queue; // tiles of Q: with two, the next one comes during this one
-constexpr int SMEM_BYTES = 1024 + (QUEUE * TILE_M * WIDTH + STAGES * SLOT) * 2 + 256;
+constexpr int SIZE_Q = TILE_M * WIDTH; // elements of such a tile
+constexpr int SMEM_BYTES = 1024 + (QUEUE * SIZE_Q + STAGES * SLOT) * 2 + 256;
 static_assert(SMEM_BYTES <= 232448, "shared memory of a block");
 //! else
 constexpr int WARPS = 4;
@@ -73,40 +76,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //! end
                         int heads, int together, $out_params)
 {
-    using Element = $type;
-    extern __shared__ unsigned char memory[];
-    unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024; // tiles start on 1024 bytes
-    Element *smem_q = reinterpret_cast<Element *>(memory + skip), *ring = smem_q + QUEUE * TILE_M * WIDTH;
-    uint64_t *full = reinterpret_cast<uint64_t *>(ring + STAGES * SLOT), *empty = full + STAGES;
-    uint64_t *full_q = empty + STAGES, *empty_q = full_q + QUEUE;
-    int const group = threadIdx.x / 128;
-    Span tile;
-//! if causal
-    uint64_t *full_t = empty_q + QUEUE, *empty_t = full_t + 2;
-    Walk walk = {queries, keys, heads, together, int(blockIdx.x), counter, reinterpret_cast<int *>(empty_t + 2), full_t, empty_t, {0, 0}};
-//! else
-    Walk walk = {queries, keys, heads, together, int(blockIdx.x)};
-//! end
-
-    if (threadIdx.x == 0) {
-//! if causal
-        for (int i = 0; i < 2; ++i) {
-            initialize_barrier(full_t[i], 1);
-            initialize_barrier(empty_t[i], 128 * GROUPS);
-        }
-//! end
-        for (int i = 0; i < STAGES; ++i) {
-            initialize_barrier(full[i], 1);
-            initialize_barrier(empty[i], GROUPS);
-        }
-        for (int i = 0; i < QUEUE; ++i) {
-            initialize_barrier(full_q[i], 1);
-            initialize_barrier(empty_q[i], GROUPS);
-        }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    }
-    __syncthreads();
+//! include attention_start
 
     if (group == 0) { // one thread fetches
         cutlass::arch::warpgroup_reg_dealloc<24>();
@@ -114,24 +84,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
         while (threadIdx.x == 0 && walk.lead(tile)) {
             [[maybe_unused]] int const l = tile.l;
             $places
-            auto const fetch_k = [&](int block) __attribute__((always_inline)) {
-                wait_barrier(empty[p.slot], p.turn);
-                set_barrier_transaction_bytes(full[p.slot], TILE_N * WIDTH * 2);
-                CUTE_UNROLL
-                for (int c = 0; c < WIDTH / CHUNK; ++c)
-                    SM90_TMA_LOAD_5D::copy(&map_k, &full[p.slot], USUAL, ring + p.slot * SLOT + c * TILE_N * CHUNK,
-                                           c * CHUNK, block * TILE_N, $k_place);
-                p.next<STAGES>();
-            };
-            auto const fetch_v = [&](int block) __attribute__((always_inline)) {
-                wait_barrier(empty[p.slot], p.turn);
-                set_barrier_transaction_bytes(full[p.slot], TILE_N * WIDTH_V * 2);
-                CUTE_UNROLL
-                for (int c = 0; c < WIDTH_V / CHUNK_V; ++c)
-                    SM90_TMA_LOAD_5D::copy(&map_v, &full[p.slot], USUAL, ring + p.slot * SLOT + c * TILE_N * CHUNK_V,
-                                           c * CHUNK_V, block * TILE_N, $v_place);
-                p.next<STAGES>();
-            };
+//! include attention_fetch
             fetch_k(tile.blocks - 1);
             wait_barrier(empty_q[pq.slot], pq.turn);
             set_barrier_transaction_bytes(full_q[pq.slot], TILE_M * WIDTH * 2);
@@ -167,7 +120,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
         Tensor tOrP = make_tensor<Element>(Shape<Shape<_2, _2, _2>, _1, Int<TILE_N / 16>>{}); // (MMA,1,TILE_N/16)
         Tensor pairs = recast<unsigned>(tOrP); // ((1,2,2),1,TILE_N/16)
         Place p = {0, 0}, pq = {0, 0};
-        float best[2], sum[2], before[2]; // of rows m and m + 8: the maximum, the sum of weights, what came so far is worth
+        [[maybe_unused]] float best[2], sum[2], before[2]; // of rows m and m + 8: the maximum, the sum of weights, what came so far is worth
 //! if turns
         if (half == GROUPS - 1)
             give_turn(0);
@@ -218,12 +171,13 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                         if (n >= keys)
                             scores(i) = MINUS_INFINITY;
 //! elif causal
-                        scores(i) = n < keys && n <= m && m < queries ? ${kernel}_score2(scores(i)$score_args) : MINUS_INFINITY;
+                        scores(i) = n < keys && n <= m && m < queries ? ${kernel}_score2(scores(i)$score_args) : UNSEEN;
 //! else
-                        scores(i) = n < keys && m < queries ? ${kernel}_score2(scores(i)$score_args) : MINUS_INFINITY;
+                        scores(i) = n < keys && m < queries ? ${kernel}_score2(scores(i)$score_args) : UNSEEN;
 //! end
                     }
                 }
+//! if not linear
 //! if scaled
                 constexpr float SCALE = $scale2;
 //! else
@@ -246,13 +200,14 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                     CUTE_UNROLL
                     for (int i = 0; i < size(scores); i += 4) {
                         float &a = scores(i + r * 2), &b = scores(i + r * 2 + 1);
-                        a = quick_exp2(fmaf(a, SCALE, -base));
-                        b = quick_exp2(fmaf(b, SCALE, -base));
+                        a = quick_exp2(__fmul_rn(a, SCALE) - base); // not fused: the maximum has a weight of exactly 1
+                        b = quick_exp2(__fmul_rn(b, SCALE) - base);
                         u += a;
                         w += b;
                     }
                     sum[r] = fmaf(sum[r], before[r], u + w);
                 }
+//! end
             };
             auto const narrow = [&]() __attribute__((always_inline)) {
                 CUTE_UNROLL
@@ -260,7 +215,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                     pairs(i) = pack(scores(2 * i), scores(2 * i + 1));
             };
 
-            best[0] = best[1] = MINUS_INFINITY;
+            best[0] = best[1] = UNSEEN;
             sum[0] = sum[1] = 0.0f;
             clear(out);
             mma_v.accumulate_ = GMMA::ScaleOut::One;
@@ -298,11 +253,13 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                 warpgroup_wait<0>();
                 warpgroup_fence_operand(out);
                 release(slot_v);
+//! if not linear
                 if (__any_sync(~0u, before[0] != 1.0f || before[1] != 1.0f)) {
                     CUTE_UNROLL
                     for (int i = 0; i < size(out); ++i)
                         out(i) *= before[i / 2 % 2];
                 }
+//! end
                 narrow();
             };
 //! if causal and scaled

@@ -11,6 +11,8 @@
 //! fact narrow: elements have 2 bytes
 //! fact words: elements have 4 bytes
 //! fact scaled: a score is a product times a positive number
+//! fact linear: weights are the scores themselves, there is no softmax
+//! fact paged: keys lie in pages that a table names (attention_decode)
 //! fact causal: a query sees the keys up to its own place
 //! fact safe: a row without keys gives zeros
 //! fact vectors: rows of Q, K and V start on 16 bytes and are a multiple of them
@@ -40,7 +42,9 @@ constexpr int WIDTH = (HEAD + 31) / 32 * 32, WIDTH_V = (HEAD_V + 31) / 32 * 32; 
 constexpr int CHUNK = WIDTH % 64 == 0 ? 64 : 32, CHUNK_V = WIDTH_V % 64 == 0 ? 64 : 32; // columns that TMA brings together
 constexpr int SLOT = TILE_N * (WIDTH > WIDTH_V ? WIDTH : WIDTH_V); // elements: one plane of K or V
 constexpr int STAGES = $stages;
-constexpr int SMEM_BYTES = 1024 + (2 * TILE_M * WIDTH + STAGES * SLOT) * 2 + 256;
+constexpr int QUEUE = 1; // tiles of Q
+constexpr int SIZE_Q = 2 * TILE_M * WIDTH; // elements of such a tile: two planes
+constexpr int SMEM_BYTES = 1024 + (QUEUE * SIZE_Q + STAGES * SLOT) * 2 + 256;
 static_assert(SMEM_BYTES <= 232448, "shared memory of a block");
 constexpr int WARPS = 8; // of a block that computes in fp32
 constexpr int ROWS = 4; // queries of a warp
@@ -73,37 +77,8 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //! end
                         int heads, int together, $out_params)
 {
-    extern __shared__ unsigned char memory[];
-    unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024; // tiles start on 1024 bytes
-    half_t *smem_q = reinterpret_cast<half_t *>(memory + skip), *ring = smem_q + 2 * TILE_M * WIDTH;
-    uint64_t *full = reinterpret_cast<uint64_t *>(ring + STAGES * SLOT), *empty = full + STAGES;
-    uint64_t *full_q = empty + STAGES, *empty_q = full_q + 1;
-    int const group = threadIdx.x / 128, blocks_k = (keys + TILE_N - 1) / TILE_N, blocks_q = (queries + 63) / 64;
-    Span tile;
-//! if causal
-    uint64_t *full_t = empty_q + 1, *empty_t = full_t + 2;
-    Walk walk = {queries, keys, heads, together, int(blockIdx.x), counter, reinterpret_cast<int *>(empty_t + 2), full_t, empty_t, {0, 0}};
-//! else
-    Walk walk = {queries, keys, heads, together, int(blockIdx.x)};
-//! end
-
-    if (threadIdx.x == 0) {
-//! if causal
-        for (int i = 0; i < 2; ++i) {
-            initialize_barrier(full_t[i], 1);
-            initialize_barrier(empty_t[i], 128 * GROUPS);
-        }
-//! end
-        for (int i = 0; i < STAGES; ++i) {
-            initialize_barrier(full[i], 1);
-            initialize_barrier(empty[i], GROUPS);
-        }
-        initialize_barrier(*full_q, 1);
-        initialize_barrier(*empty_q, GROUPS);
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    }
-    __syncthreads();
+//! include attention_start
+    int const blocks_k = (keys + TILE_N - 1) / TILE_N, blocks_q = (queries + 63) / 64;
 
     if (group == 0) { // one thread fetches
         cutlass::arch::warpgroup_reg_dealloc<24>();
@@ -111,24 +86,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
         while (threadIdx.x == 0 && walk.lead(tile)) {
             [[maybe_unused]] int const l = tile.l;
             $places
-            auto const fetch_k = [&](int block, int plane) __attribute__((always_inline)) {
-                wait_barrier(empty[p.slot], p.turn);
-                set_barrier_transaction_bytes(full[p.slot], TILE_N * WIDTH * 2);
-                CUTE_UNROLL
-                for (int c = 0; c < WIDTH / CHUNK; ++c)
-                    SM90_TMA_LOAD_5D::copy(&map_k, &full[p.slot], USUAL, ring + p.slot * SLOT + c * TILE_N * CHUNK,
-                                           c * CHUNK, block * TILE_N, $k_head, plane, 0);
-                p.next<STAGES>();
-            };
-            auto const fetch_v = [&](int block, int plane) __attribute__((always_inline)) {
-                wait_barrier(empty[p.slot], p.turn);
-                set_barrier_transaction_bytes(full[p.slot], TILE_N * WIDTH_V * 2);
-                CUTE_UNROLL
-                for (int c = 0; c < WIDTH_V / CHUNK_V; ++c)
-                    SM90_TMA_LOAD_5D::copy(&map_v, &full[p.slot], USUAL, ring + p.slot * SLOT + c * TILE_N * CHUNK_V,
-                                           c * CHUNK_V, block * TILE_N, $v_head, plane, 0);
-                p.next<STAGES>();
-            };
+//! include attention_fetch
             wait_barrier(*empty_q, pq.turn);
             set_barrier_transaction_bytes(*full_q, 2 * TILE_M * WIDTH * 2);
             CUTE_UNROLL
@@ -181,7 +139,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
         float out[size(acc)];
         Place p = {0, 0}, pq = {0, 0};
         // Of rows m and m + 8: the maximum, the sum of weights, what O is multiplied by before a block is added.
-        float best[2], sum[2], next[2], factor[2];
+        [[maybe_unused]] float best[2], sum[2], next[2], factor[2];
         int k_low, k_high, v_low, v_high; // slots
 
         while (walk.follow(tile)) {
@@ -190,7 +148,12 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
             int const row = tile.m + half * 64 + thread / 32 * 16 + lane / 4;
             float const *block_k = scales_k + ($k_head) * blocks_k, *block_v = scales_v + ($v_head) * blocks_k;
             float const scale_q = scales_q[($q_head) * blocks_q + cute::min(tile.m / 64 + half, blocks_q - 1)];
+//! if linear
+            float unit[2] = {1.0f, 1.0f}; // O is held in this many, of rows m and m + 8
+            int peak[2] = {67, 67}; // exponents of the largest weights so far
+//! else
             float unit = 1.0f; // O is held in this many
+//! end
 //! each leaf
             Tensor m$X = make_tensor(make_gmem_ptr($x + ($x_at)), make_shape(queries, keys), make_stride($m, $n)); // (queries,keys)
 //! end
@@ -264,13 +227,33 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //! else
                         float const product = scores(i) * (scale_q * scale_k);
 //! if causal
-                        scores(i) = n < keys && n <= m && m < queries ? ${kernel}_score2(product$score_args) : MINUS_INFINITY;
+                        scores(i) = n < keys && n <= m && m < queries ? ${kernel}_score2(product$score_args) : UNSEEN;
 //! else
-                        scores(i) = n < keys && m < queries ? ${kernel}_score2(product$score_args) : MINUS_INFINITY;
+                        scores(i) = n < keys && m < queries ? ${kernel}_score2(product$score_args) : UNSEEN;
 //! end
 //! end
                     }
                 }
+//! if linear
+                // Weights of a row are scaled by a power of two of the largest so far, which the unit of its sums undoes.
+                CUTE_UNROLL
+                for (int r = 0; r < 2; ++r) {
+                    float x = 0.0f;
+                    CUTE_UNROLL
+                    for (int i = 0; i < size(scores); i += 4)
+                        x = fmaxf(x, fmaxf(fabsf(scores(i + r * 2)), fabsf(scores(i + r * 2 + 1))));
+                    x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+                    x = fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+                    peak[r] = cute::min(cute::max(int(__float_as_uint(x) >> 23), peak[r]), 187);
+                    float const scale = __uint_as_float(unsigned(268 - peak[r]) << 23);
+                    float const own = scale_v * __uint_as_float(unsigned(peak[r] - 14) << 23);
+                    CUTE_UNROLL
+                    for (int i = 0; i < size(scores); i += 4)
+                        scores(i + r * 2) *= scale, scores(i + r * 2 + 1) *= scale;
+                    next[r] = unit[r] / own; // powers of two: exact
+                    unit[r] = own;
+                }
+//! else
 //! if scaled
                 float const scale = $scale2 * (scale_q * scale_k);
 //! else
@@ -303,6 +286,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                     sum[r] = fmaf(sum[r], before, u + w);
                     next[r] = before * change;
                 }
+//! end
             };
             auto const split_weights = [&]() __attribute__((always_inline)) {
                 CUTE_UNROLL
@@ -315,7 +299,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                     out[i] = fmaf(out[i], factor[i / 2 % 2], acc(i));
             };
 
-            best[0] = best[1] = MINUS_INFINITY;
+            best[0] = best[1] = UNSEEN;
             sum[0] = sum[1] = 0.0f;
             CUTE_UNROLL
             for (int i = 0; i < size(acc); ++i)
@@ -408,7 +392,11 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                 int const m = row + r * 8;
                 sum[r] += __shfl_xor_sync(~0u, sum[r], 1);
                 sum[r] += __shfl_xor_sync(~0u, sum[r], 2);
+//! if linear
+                float const share = unit[r];
+//! else
                 float const share = finish_row(unit, sum[r]);
+//! end
                 CUTE_UNROLL
                 for (int j = 0; j < WIDTH_V / 8; ++j) {
                     int const n = j * 8 + lane % 4 * 2;

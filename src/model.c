@@ -18,8 +18,8 @@ const char *const verdict_helps[VERDICT_COUNT] = {
 #undef VERDICT_HELP
 };
 
-const char *const class_names[CLASS_COUNT] = {"pointwise", "reduction", "gemm", "convolution",
-                                              "other"};
+const char *const class_names[CLASS_COUNT] = {"pointwise",   "reduction", "gemm",
+                                              "convolution", "attention", "other"};
 
 const char *const stage_names[STAGE_KIND_COUNT] = {"synthesize", "diagnose", "repair", "optimize"};
 

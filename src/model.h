@@ -30,6 +30,7 @@ enum kernel_class {
     CLASS_REDUCTION,
     CLASS_GEMM,
     CLASS_CONVOLUTION,
+    CLASS_ATTENTION,
     CLASS_OTHER,
     CLASS_COUNT
 };

@@ -143,7 +143,8 @@ static double flop_rate(const struct gpu *g, const struct task *task, const char
     double fp32 = g->fp32_tflops > 0 ? g->fp32_tflops * 1e6 : lanes * g->fp32_lanes;
     double fp64 = g->fp64_tflops > 0 ? g->fp64_tflops * 1e6 : lanes * g->fp64_lanes;
     bool matrix =
-        task->class == CLASS_GEMM || task->class == CLASS_CONVOLUTION || task->class == CLASS_OTHER;
+        task->class == CLASS_GEMM || task->class == CLASS_CONVOLUTION ||
+        task->class == CLASS_ATTENTION || task->class == CLASS_OTHER;
 
     if (strcmp(dtype, "f64") == 0) {
         *unit = "fp64";

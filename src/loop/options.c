@@ -21,18 +21,19 @@ enum {
 };
 
 /*
- * Products and convolutions get structure first and a profile later, as in the paper: from half of
+ * Products, convolutions and attention get structure first and a profile later, as in the paper: from half of
  * the depths on. The paper's depth 11 is beyond what a run of 12 with patience reaches. The
  * built-in engineer reads no profile.
  */
 int run_profile_depth(const struct settings *s, const struct run_options *o, enum kernel_class of)
 {
+    bool products = of == CLASS_GEMM || of == CLASS_CONVOLUTION || of == CLASS_ATTENTION;
+
     if (o->profile_from >= 0)
         return o->profile_from;
     if (!strcmp(s->model, "builtin"))
         return PROFILE_NEVER;
-    return (of == CLASS_GEMM || of == CLASS_CONVOLUTION) && o->max_depth > 2 ? o->max_depth / 2
-                                                                             : PROFILE_FROM_OTHERS;
+    return products && o->max_depth > 2 ? o->max_depth / 2 : PROFILE_FROM_OTHERS;
 }
 
 static const char *const search_names[] = {

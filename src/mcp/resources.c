@@ -28,6 +28,7 @@ static const struct guide {
     {"reduction", "prompts/class-reduction.md", "text/markdown", "Reductions and norms"},
     {"gemm", "prompts/class-gemm.md", "text/markdown", "Matrix products"},
     {"convolution", "prompts/class-convolution.md", "text/markdown", "Convolutions"},
+    {"attention", "prompts/class-attention.md", "text/markdown", "Attention"},
     {"other", "prompts/class-other.md", "text/markdown", "Other kernels"},
     {"profile", "prompts/profile-reading.md", "text/markdown", "How to read a profile"},
 };

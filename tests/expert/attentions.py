@@ -2,9 +2,10 @@
 
     python3 tests/expert/attentions.py OUT_DIR [COUNT [SEED]]
 
-Written out in the orders people write it, and as PyTorch's operator; with masks, biases, shared heads, packed and
-transposed operands, and sizes that are odd. WRITTEN=1: only written out, which every PyTorch has. The same seed gives
-the same files, whatever the Python.
+Written out in the orders people write it, and as PyTorch's operator; with masks, biases, windows, slopes, lengths, shared
+heads, packed, projected and transposed operands, rotations and norms of Q and K, other functions than the softmax, few
+queries with many keys, keys in pages, and sizes that are odd. WRITTEN=1: only written out, which every PyTorch has;
+KINDS="relu paged": only these. The same seed gives the same files, whatever the Python.
 """
 import os
 import pathlib
@@ -55,6 +56,17 @@ class Draw:
 
 def operands(d, dtype, batch, heads, shared, queries, keys, head, head_v, layout):
     """Arguments, inputs and the statements that give q, k and v as (batch, heads, rows, columns)."""
+    if layout == "projected":
+        width = head * heads
+        body = [f"q, k, v = self.project(x).split({width}, dim=2)"]
+        body += [f"{n} = {n}.view({batch}, {queries}, {heads}, {head}).transpose(1, 2)" for n in "qkv"]
+        return ["x"], [f"torch.randn({batch}, {queries}, 32).to({dtype})"], body
+    if layout == "paged":
+        body = [f"{n} = {n}[table].reshape({batch}, {keys}, {shared}, {w}).transpose(1, 2)" for n, w in (("k", head), ("v", head_v))]
+        pages = batch * keys // 16
+        inputs = [f"torch.randn({batch}, {heads}, {queries}, {head}).to({dtype})"]
+        inputs += [f"torch.randn({pages + 3}, 16, {shared}, {w}).to({dtype})" for w in (head, head_v)]
+        return ["q", "k", "v", "table"], inputs + [f"torch.randperm({pages + 3})[:{pages}].reshape({batch}, {keys // 16})"], body
     if layout == "packed":
         width = head * heads
         body = [f"q, k, v = x.split({width}, dim=2)"]
@@ -71,14 +83,46 @@ def operands(d, dtype, batch, heads, shared, queries, keys, head, head_v, layout
     return list("qkv"), inputs, body
 
 
-MASKS = ["none", "none", "causal", "bool", "added", "padding", "buffer", "lowest", "softcap", "bias"]
+KINDS = ["none", "relu", "causal", "window", "bool", "alibi", "added", "lengths", "padding", "relative", "buffer", "rope",
+         "lowest", "norm", "softcap", "decode", "bias", "paged", "none", "projected", "causal", "gate"]
+WEIGHTS = ["F.relu(s)", "torch.sigmoid(s)", "F.relu(s).square()", "F.relu(s) * 0.125", "F.silu(s)"]
+PLACES = ["i = torch.arange({queries})[:, None]", "j = torch.arange({keys})[None, :]"]
+
+
+def before(kind, batch, heads, queries, keys, head):
+    """Statements that change Q and K before their product, and what they need."""
+    if kind == "rope":
+        init = [f'self.register_buffer("{n}{x}", torch.randn({size}, {head}))' for n in ("cos", "sin")
+                for x, size in (("q", queries), ("k", keys))]
+        half = head // 2
+        return init, [f"{x} = ({x} * self.cos{x} + torch.cat([-{x}[..., {half}:], {x}[..., :{half}]], -1) * self.sin{x}).type_as({x})" for x in "qk"]
+    if kind == "norm":
+        return [], [f"{x} = {x} * torch.rsqrt({x}.float().pow(2).mean(-1, keepdim=True) + 1e-6).type_as({x})" for x in "qk"]
+    return [], []
+
+
+def beside(kind, batch, heads, queries, keys):
+    """Statements that compute places of queries and keys."""
+    places = [line.format(queries=queries, keys=keys) for line in PLACES]
+    if kind == "window":
+        return [], [], [], places + ["s = s.masked_fill((i - j > 20) | (j - i > 9), -10000.0)"]
+    if kind == "alibi":
+        init = [f'self.register_buffer("slopes", 2.0 ** -torch.arange(1, {heads + 1}).float())']
+        return [], [], init, places + ["s = s + (self.slopes[:, None, None] * (j - i)).to(s.dtype)"]
+    if kind in ("lengths", "paged"):
+        inputs = ["torch.tensor([" + ", ".join(str(keys - 5 - 3 * b) for b in range(batch)) + "])"]
+        return ["lengths"], inputs, [], [f"s = s.masked_fill(torch.arange({keys})[None, None, None, :] >= lengths[:, None, None, None], -10000.0)"]
+    if kind == "relative":
+        init = [f"self.table = nn.Parameter(torch.randn({queries + keys}, {heads}))"]
+        return [], [], init, places + [f"s = s + self.table[j - i + {queries}].permute(2, 0, 1).to(s.dtype)"]
+    return [], [], [], []
 
 
 def written(d, kind, batch, heads, shared, queries, keys, head):
     """Scores and weights, in one of the orders in which they are written."""
-    arguments, inputs, init, body = [], [], [], []
-    if shared != heads:
-        body += [f"{n} = {n}.repeat_interleave({heads // shared}, dim=1)" for n in "kv"]
+    init, body = before(kind, batch, heads, queries, keys, head)
+    if shared != heads:  # repeat_interleave, in operators that every PyTorch has
+        body += [f"{n} = {n}.unsqueeze(2).expand(-1, -1, {heads // shared}, -1, -1).reshape({batch}, {heads}, {keys}, -1)" for n in "kv"]
     where, root = d.pick(["scores", "divided", "query", "both"]), head ** -0.5
     query = {"query": f"(q * {root!r})", "both": f"(q * {head ** -0.25!r})"}.get(where, "q")
     key = f"(k * {head ** -0.25!r})" if where == "both" else "k"
@@ -86,6 +130,8 @@ def written(d, kind, batch, heads, shared, queries, keys, head):
     scale = {"scores": f"s = s * {root!r}", "divided": f"s = s / math.sqrt({head})"}.get(where)
     if scale:
         body.append(scale)
+    arguments, inputs, more, rest = beside(kind, batch, heads, queries, keys)
+    init, body = init + more, body + rest
     if kind == "causal":
         body += [f"s = s.masked_fill(torch.triu(torch.ones({queries}, {keys}), 1).bool(), float('-inf'))"]
     elif kind == "bool":
@@ -108,10 +154,20 @@ def written(d, kind, batch, heads, shared, queries, keys, head):
     elif kind == "bias":
         init.append(f"self.table = nn.Parameter(torch.randn({heads}, {queries}, {keys}))")
         body.append("s = s + self.table[None].to(s.dtype)")
+    if kind == "relu":
+        body.append(f"p = {d.pick(WEIGHTS)}")
+        body.append("o = p @ v")
+        return arguments, inputs, init, body
     body.append(d.pick(["p = F.softmax(s, dim=-1)", "p = torch.softmax(s, 3)", "p = F.softmax(s.float(), dim=-1).type_as(q)",
                         "p = F.dropout(F.softmax(s, dim=-1), 0.0)"]))
     body.append("o = p @ v")
+    if kind == "gate":
+        arguments, inputs = ["gate"], [f"torch.randn({batch}, {heads}, {queries}, 1)"]
+        body.append("o = o * torch.sigmoid(gate).type_as(o)")
     return arguments, inputs, init, body
+
+
+WHOLE = ["none", "causal", "bool", "added", "padding", "lowest", "softcap", "bias", "decode"]
 
 
 def fused(kind, batch, heads, shared, queries, keys, head):
@@ -142,15 +198,25 @@ def task(number, seed):
     head = d.pick([8, 16, 32, 32, 40, 64, 64, 80, 96, 128])
     head_v = d.pick([head, head, head, 32, 48])
     layout = d.pick(["heads", "heads", "rows", "rows", "packed"])
-    kind, whole = d.pick(MASKS), d.below(2) == 0
-    if layout == "packed":
+    kinds = os.environ.get("KINDS", "").split() or KINDS
+    kind, whole = kinds[number // 3 % len(kinds)], d.below(2) == 0
+    if kind in ("decode", "paged"):
+        queries, keys = d.pick([1, 1, 2]), d.pick([256, 400, 608])
+        layout = "paged" if kind == "paged" else d.pick(["heads", "rows"])
+    if kind == "projected":
+        layout, head = kind, d.pick([8, 16, 32])
+    if layout in ("packed", "projected"):
         keys, shared, head_v = queries, heads, head
     if kind in ("causal", "buffer") and d.below(3):
         keys = queries if layout == "packed" or queries > 1 else keys
+    if kind == "gate":
+        head_v = head
     names, inputs, body = operands(d, DTYPES[dtype], batch, heads, shared, queries, keys, head, head_v, layout)
-    operator = not os.environ.get("WRITTEN") and d.below(2) == 0
+    operator = not os.environ.get("WRITTEN") and kind in WHOLE and d.below(2) == 0
     sizes = (batch, heads, shared, queries, keys, head)
     more, drawn, init, rest = fused(kind, *sizes) if operator else written(d, kind, *sizes)
+    if kind == "projected":
+        init = [f"self.project = nn.Linear(32, {3 * heads * head}).to({DTYPES[dtype]})"] + init
     result = f"o.transpose(1, 2).reshape({batch}, {queries}, {heads * head_v})" if whole else "o"
     words = f"{dtype} {'operator' if operator else 'written out'}, {kind}, {layout}, {batch}x{heads}/{shared} heads, {queries}x{keys} of {head}/{head_v}"
     return TASK.format(number=number, words=words, init="".join(f"        {line}\n" for line in init),

@@ -147,6 +147,11 @@ static const struct ladder_case {
     {"half_attention", "attention", {"tiles", "tensor"}},
     {"fused_attention@sm_90a", "attention_split_sm90", {"tensor"}},
     {"half_attention@sm_90a", "attention_sm90", {"tensor", "turns"}},
+    {"relu_attention", "attention", {"tiles", "tensor"}},
+    {"relu_attention@sm_90a", "attention_sm90", {"tensor", "turns"}},
+    {"decode_attention", "attention_decode", {"split"}},
+    {"decode_attention@sm_90a", "attention_decode", {"split", "early"}},
+    {"paged_attention", "attention_decode", {"split"}},
     {"tf32_matmul",
      "gemm",
      {"tiles", "registers", "vectorise", "pipeline", "split_k", "wide", "tensor"}},
@@ -709,6 +714,8 @@ static void a_prompt_gets_a_worked_example_for_any_task(void **state)
                  {"top_k", CLASS_GEMM, "gemm"},
                  {"top_k", CLASS_POINTWISE, "pointwise"},
                  {"top_k", CLASS_REDUCTION, "row_reduction"},
+                 {"top_k", CLASS_ATTENTION, "attention"},
+                 {"paged_attention", CLASS_ATTENTION, "attention_decode"},
                  {"top_k", CLASS_OTHER, "gemm"}};
 
     (void)state;
@@ -738,6 +745,7 @@ static void another_operator_is_the_example_where_the_nearest_would_be_the_answe
     } cases[] = {{"softmax", CLASS_REDUCTION, "pointwise", "softmax"},
                  {"swish", CLASS_POINTWISE, "pointwise", "sigmoid"},
                  {"square_matmul", CLASS_GEMM, "pointwise", "mma"},
+                 {"fused_attention", CLASS_ATTENTION, "pointwise", "softmax"},
                  {"conv", CLASS_OTHER, "scan", "conv"}};
 
     (void)state;

@@ -314,6 +314,11 @@ class Describing(OracleTest):
         ("x): return F.layer_norm(x, (64,))", "[torch.rand(64, 64)]", "reduction"),
         ("a, b): return a @ b", "[torch.rand(64, 64), torch.rand(64, 64)]", "gemm"),
         ("a, b): return a @ b", "[torch.rand(64, 64), torch.rand(64, 1)]", "reduction"),
+        (
+            "q, k, v): return ((q @ k.transpose(1, 2)) * 0.1).softmax(-1) @ v",
+            "[torch.rand(2, 8, 16), torch.rand(2, 32, 16), torch.rand(2, 32, 16)]",
+            "attention",
+        ),
         ("a, b): return torch.diag(a) @ b", "[torch.rand(64), torch.rand(64, 64)]", "pointwise"),
         ("a, w): return F.conv2d(a, w)", "[torch.rand(2, 8, 16, 16), torch.rand(8, 8, 3, 3)]", "convolution"),
         ("i, w): return F.embedding(i, w)", "[torch.randint(0, 9, (64,)), torch.rand(9, 64)]", "other"),

@@ -65,6 +65,20 @@ static bool share_heads(struct nest *v, int64_t heads)
     return nest_reshape(v, &to);
 }
 
+/* K or V as they lie, or as they were gathered page by page. */
+static bool find_keys(struct attention *q, const struct node *n, int t)
+{
+    const struct node *pages;
+
+    if (nest_of(q->g, n, NULL, NEST_FACTOR, &q->nests[t]))
+        return true;
+    pages = attention_pages(q->g, n);
+    if (!pages || !nest_of(q->g, n, pages, NEST_FACTOR, &q->nests[t]))
+        return false;
+    q->page = -1; /* until it is known */
+    return true;
+}
+
 /* The output as (batch..., query, column) of what the second product gives. */
 static bool find_output(struct attention *q, struct match *out)
 {
@@ -112,9 +126,8 @@ static bool find_operands(struct attention *q, struct match *out)
 
     if (tensor_numel(&c->q->t) <= 0 || tensor_numel(&c->k->t) <= 0 || tensor_numel(&c->v->t) <= 0)
         return match_no(out, q->a, "an empty attention");
-    if (!nest_of(q->g, c->q, NULL, NEST_FACTOR, &n[AT_Q]) ||
-        !nest_of(q->g, c->k, NULL, NEST_FACTOR, &n[AT_K]) ||
-        !nest_of(q->g, c->v, NULL, NEST_FACTOR, &n[AT_V]))
+    if (!nest_of(q->g, c->q, NULL, NEST_FACTOR, &n[AT_Q]) || !find_keys(q, c->k, AT_K) ||
+        !find_keys(q, c->v, AT_V))
         return match_no(out, q->a, "an operand of attention is computed");
     if (!c->fused)
         swap_last(&n[AT_K]);
@@ -124,7 +137,11 @@ static bool find_operands(struct attention *q, struct match *out)
     q->factor = n[AT_Q].factor * n[AT_K].factor * (c->fused ? c->scale : 1);
     if (n[AT_V].factor < 1 || n[AT_V].factor > 1)
         return match_no(out, q->a, "V is scaled");
-    return find_output(q, out);
+    q->queries = nest_size(&n[AT_Q], n[AT_Q].dims - 2);
+    q->head = nest_size(&n[AT_Q], n[AT_Q].dims - 1);
+    q->keys = nest_size(&n[AT_K], n[AT_K].dims - 2);
+    q->head_v = nest_size(&n[AT_V], n[AT_V].dims - 1);
+    return (!q->page || attention_find_pages(q, out)) && find_output(q, out);
 }
 
 static bool dtypes_fit(struct attention *q, struct match *out)
@@ -147,7 +164,7 @@ static bool leaf_add(struct attention *q, const struct node *n, const struct ten
 {
     const struct tensor *first = &q->core.scores->t;
     struct tensor scores = q->core.fused ? q->core.q->t : *first;
-    struct nest *v = &q->nests[AT_LEAF + q->leaf_count];
+    struct nest *v = &q->nests[q->first_leaf + q->leaf_count];
 
     scores.shape[scores.dims - 1] = q->keys;
     for (int i = 0; i < q->leaf_count; i++)
@@ -167,11 +184,41 @@ static bool leaf_add(struct attention *q, const struct node *n, const struct ten
     return true;
 }
 
+/* arange beside the scores: the place of a query or of a key. */
+static bool place_add(struct attention *q, const struct node *n, const struct node *counts,
+                      int64_t from, const struct tensor *at, struct match *out)
+{
+    struct tensor scores = q->core.scores->t;
+    const char *name = NULL;
+    struct nest v;
+    int d = scores.dims;
+
+    scores.shape[d - 1] = q->keys;
+    if (!expr_value_type(counts->t.dtype) || !nest_of(q->g, n, counts, NEST_PLAIN, &v) ||
+        !nest_expand(&v, at) || !nest_reshape(&v, &scores))
+        return match_no(out, q->a, "%s beside the scores", n->op);
+    for (int i = 0; i < v.first[d]; i++)
+        if (v.s[i].dim == 0) {
+            if (name || !v.s[i].whole || v.s[i].times != 1 || i < v.first[d - 2])
+                return match_no(out, q->a, "places in another order beside the scores");
+            name = i < v.first[d - 1] ? "m" : "n";
+        }
+    if (!name) /* of one element */
+        name = "0";
+    q->places[n - q->g->nodes] = arena_printf(
+        q->a, "%s(%s + %lld)", expr_value_type(counts->t.dtype), name, (long long)from);
+    q->uses_place = true;
+    return true;
+}
+
 /* Walks from the softmax down to the product; `at` is the shape at which a value meets the scores.
  */
 static bool beside(struct attention *q, const struct node *n, const struct tensor *at,
                    struct match *out)
 {
+    const struct node *counts;
+    int64_t from = 0;
+    double number;
     struct nest v;
     bool on_way = tensor_numel(&n->t) == tensor_numel(&q->core.scores->t);
 
@@ -179,6 +226,13 @@ static bool beside(struct attention *q, const struct node *n, const struct tenso
         return true;
     if (nest_of(q->g, n, NULL, NEST_PLAIN, &v))
         return leaf_add(q, n, at, out);
+    if (attention_fills(n, &number) && expr_value_type(n->t.dtype)) {
+        q->places[n - q->g->nodes] = expr_literal(number, expr_value_type(n->t.dtype), q->a);
+        return true;
+    }
+    counts = attention_counts(q->g, n, &from);
+    if (counts)
+        return place_add(q, n, counts, from, at, out);
     for (size_t i = 0; i < json_array_size(n->args); i++)
         if (graph_arg(q->g, n, i) && !beside(q, graph_arg(q->g, n, i), on_way ? &n->t : at, out))
             return false;
@@ -192,7 +246,8 @@ static bool only_scaled(struct attention *q)
 
     if (q->core.fused)
         return !q->core.mask && q->factor > 0;
-    if (!nest_of(q->g, graph_arg(q->g, q->core.weights, 0), q->core.scores, NEST_FACTOR, &v) ||
+    if (q->core.linear ||
+        !nest_of(q->g, graph_arg(q->g, q->core.weights, 0), q->core.scores, NEST_FACTOR, &v) ||
         !(q->factor * v.factor > 0))
         return false;
     q->factor *= v.factor;
@@ -230,13 +285,16 @@ static bool fill_score(struct attention *q, struct scope *s, struct match *out)
         buf_printf(&args, ", %s(m%s(m, n))", value, match_capital(q->leaves[i].name, q->a));
         buf_printf(&names, ", %s", q->leaves[i].name);
     }
+    for (int i = 0; i < q->g->count; i++)
+        if (q->places[i])
+            e.leaf[i] = q->places[i];
     if (q->core.fused) {
         body = fused_body(q);
     } else {
         e.leaf[q->core.scores - q->g->nodes] = "acc";
-        ok = expr_body(&e, graph_arg(q->g, q->core.weights, 0), &body, &out->why_not);
+        ok = expr_body(&e, attention_scores(q->g, &q->core), &body, &out->why_not);
     }
-    if (ok && e.uses_place) {
+    if (ok && (e.uses_place || q->uses_place)) {
         buf_puts(&params, ", int m, int n");
         buf_puts(&args, ", m, n");
         buf_puts(&names, ", m, n");
@@ -326,7 +384,7 @@ static bool find_sides(struct attention *q, struct match *out)
         if (!one_strand(&q->nests[t], q->nests[t].dims - 2, &q->row[t]) ||
             !one_strand(&q->nests[t], q->nests[t].dims - 1, &q->col[t]))
             return match_no(out, q->a, "rows or columns without one stride");
-    if (q->row[AT_O].size != q->queries || q->row[AT_V].size != q->keys ||
+    if (q->row[AT_O].size != q->queries || q->row[AT_V].size != (q->page ? q->page : q->keys) ||
         q->col[AT_K].size != q->head || q->col[AT_O].size != q->head_v)
         return match_no(out, q->a, "operands of different sizes");
     return true;
@@ -436,7 +494,7 @@ static void fill_tensor(struct attention *q, struct scope *s, struct parameters 
 static void fill_leaf(struct attention *q, struct scope *s, struct parameters *sig, int i)
 {
     struct scope *item = scope_item(s, "leaf");
-    int t = AT_LEAF + i;
+    int t = q->first_leaf + i;
     const char *name = q->names[t];
 
     fill_tensor(q, s, sig, t);
@@ -472,13 +530,16 @@ static void fill_sizes(struct attention *q, struct scope *s)
     for (int t = 0; t < q->tensors; t++)
         check_strand(q, s, t, &rows[t], "queries");
     for (int t = 0; t < q->tensors; t++)
-        rows[t] = t == AT_K || t == AT_V ? q->row[t]
-                  : t >= AT_LEAF         ? q->col[t]
-                                         : (struct strand){.dim = -1};
-    text = size_text(q, q->keys, rows);
+        rows[t] = t >= q->first_leaf                     ? q->col[t]
+                  : (t == AT_K || t == AT_V) && !q->page ? q->row[t]
+                                                         : (struct strand){.dim = -1};
+    text = q->page ? arena_printf(q->a, "Table->shape[%d] * PAGE", q->col[AT_TABLE].dim)
+                   : size_text(q, q->keys, rows);
     scope_set(s, "keys", "%s", text);
     for (int t = 0; t < q->tensors; t++)
         check_strand(q, s, t, &rows[t], "keys");
+    for (int t = AT_K; t <= AT_V && q->page; t++)
+        check_strand(q, s, t, &q->row[t], "PAGE");
     for (int t = AT_O; t <= AT_V; t++) {
         bool v = t == AT_O || t == AT_V;
 
@@ -511,7 +572,8 @@ static bool vectors(const struct attention *q)
     for (int t = AT_Q; t <= AT_V; t++) {
         const struct tensor *x = attention_tensor(q, t);
 
-        if (q->col[t].stride != 1 || q->col[t].size % count || q->row[t].stride % count)
+        if (q->col[t].stride != 1 || q->col[t].size % count || q->row[t].stride % count ||
+            (q->page && t != AT_Q && x->strides[0] % count))
             return false;
         for (int i = 0; i < q->mode_count; i++)
             if (q->modes[i].at[t].stride % count)
@@ -537,6 +599,9 @@ static void fill_vectors(struct attention *q, struct scope *s)
             if (strcmp(text, "0") != 0)
                 strides = arena_printf(q->a, "%s && %s %% %d == 0", strides, text, count);
         }
+        if (q->page && t != AT_Q)
+            strides =
+                arena_printf(q->a, "%s && %s->strides[0] %% %d == 0", strides, q->names[t], count);
         struct scope *item = scope_item(s, "vector_check");
         scope_set(item, "condition", "cutegen_aligned(%s, 16)%s", q->names[t], strides);
         scope_set(item, "text", "rows of %s must start on 16 bytes", q->names[t]);
@@ -558,12 +623,21 @@ static void fill_signature(struct attention *q, struct scope *s)
     for (int i = 0; i < q->mode_count; i++)
         sign(&sig, "int", arena_printf(q->a, "n%d", i), arena_printf(q->a, "n%d", i));
     fill_tensor(q, s, &sig, AT_O);
+    if (q->page) {
+        fill_tensor(q, s, &sig, AT_TABLE);
+        buf_printf(&pointers, "%s const *Table, ",
+                   expr_memory_type(attention_tensor(q, AT_TABLE)->dtype));
+        buf_printf(&data, "%s, ", attention_pointer(q, AT_TABLE, true));
+        sign(&sig, "int64_t", "pages", "K->shape[0]");
+        sign(&sig, "int64_t", "k_page", "K->strides[0]");
+        sign(&sig, "int64_t", "v_page", "V->strides[0]");
+    }
     for (int i = 0; i < q->leaf_count; i++) {
         const char *leaf = expr_memory_type(q->leaves[i].node->t.dtype);
 
         fill_leaf(q, s, &sig, i);
         buf_printf(&pointers, "%s const *%s, ", leaf, q->leaves[i].name);
-        buf_printf(&data, "%s, ", attention_pointer(q, AT_LEAF + i, true));
+        buf_printf(&data, "%s, ", attention_pointer(q, q->first_leaf + i, true));
     }
     buf_printf(&pointers, "%s *O", type);
     buf_printf(&data, "%s", attention_pointer(q, AT_O, false));
@@ -615,6 +689,8 @@ static bool fill(struct attention *q, struct match *out)
     for (int t = AT_Q; t <= AT_V; t++)
         scope_set(s, arena_printf(q->a, "%s_index", names[t]), "%d", q->nests[t].input);
     scope_fact(s, strcmp(dtype, "f32") == 0 ? "words" : "narrow");
+    if (q->core.linear)
+        scope_fact(s, "linear");
     scope_set(s, "mma", "SM80_16x8x16_F32%sF32_TN",
               strcmp(dtype, "f16") == 0 ? "F16F16" : "BF16BF16");
     if (q->core.causal)
@@ -633,6 +709,12 @@ static bool fill(struct attention *q, struct match *out)
     fill_sizes(q, s);
     if (vectors(q))
         fill_vectors(q, s);
+    if (q->page)
+        attention_fill_pages(q, s);
+    if (attention_fill_decode(q, out))
+        return true;
+    if (q->page)
+        return match_no(out, q->a, "pages of keys for more than a few queries");
     attention_fill_sm90(q, out);
     return true;
 }
@@ -649,22 +731,19 @@ static bool worth(const struct attention *q)
 bool match_attention(const struct graph *g, struct arena *a, struct match *out)
 {
     static const char *const names[] = {"O", "Q", "K", "V"};
-    static const char *const taken[] = {"O", "Q", "K", "V", "queries", "keys", "acc", "score"};
+    static const char *const taken[] = {"O",       "Q",    "K",   "V",    "Table",
+                                        "queries", "keys", "acc", "score"};
     struct attention *q = arena_alloc(a, sizeof(*q));
 
     memset(q, 0, sizeof(*q));
     q->g = g;
     q->a = a;
-    q->tensors = 4;
+    q->tensors = q->first_leaf = 4;
     memcpy(q->names, names, sizeof(names));
     for (size_t i = 0; i < ARRAY_LEN(taken); i++)
         q->taken.used[q->taken.count++] = taken[i];
     if (!find_core(q, out) || !find_operands(q, out) || !dtypes_fit(q, out))
         return false;
-    q->queries = nest_size(&q->nests[AT_Q], q->nests[AT_Q].dims - 2);
-    q->head = nest_size(&q->nests[AT_Q], q->nests[AT_Q].dims - 1);
-    q->keys = nest_size(&q->nests[AT_K], q->nests[AT_K].dims - 2);
-    q->head_v = nest_size(&q->nests[AT_V], q->nests[AT_V].dims - 1);
     if (tensor_numel(&g->out[0]) == 0 || q->keys == 0 || q->head == 0)
         return match_no(out, a, "an empty attention");
     if (q->head > LARGEST_HEAD || q->head_v > LARGEST_HEAD)
@@ -675,7 +754,7 @@ bool match_attention(const struct graph *g, struct arena *a, struct match *out)
     if (q->core.mask && !leaf_add(q, q->core.mask, NULL, out))
         return false;
     if (!q->scaled && !q->core.fused &&
-        !beside(q, graph_arg(g, q->core.weights, 0), &q->core.scores->t, out))
+        !beside(q, attention_scores(g, &q->core), &q->core.scores->t, out))
         return false;
     return find_modes(q, out) && find_sides(q, out) && fill(q, out);
 }

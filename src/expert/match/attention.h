@@ -12,15 +12,16 @@
 #include "expert/graph/nest.h"
 #include "expert/match/match.h"
 
-enum { ATTENTION_LEAVES = 2, ATTENTION_MODES = 3, ATTENTION_TENSORS = 4 + ATTENTION_LEAVES };
+enum { ATTENTION_LEAVES = 2, ATTENTION_MODES = 3, ATTENTION_TENSORS = 5 + ATTENTION_LEAVES };
 
-/* softmax(scores) V, where it stands in the graph. */
+/* softmax(scores) V, where it stands in the graph; or f(scores) V. */
 struct attention_core {
     const struct node *scores;           /* the first product, or the operator that does it all */
-    const struct node *weights;          /* the softmax; the operator */
+    const struct node *weights;          /* the softmax; the operator; what is multiplied with V */
     const struct node *values;           /* the second product; the operator */
     const struct node *q, *k, *v, *mask; /* mask: of the operator; NULL: none */
     bool fused;                          /* it is one operator */
+    bool linear;                         /* weights are a function of each score alone */
     bool causal, safe;                   /* safe: a row without keys gives zeros, not NaN */
     double scale;                        /* of the operator */
 };
@@ -29,13 +30,22 @@ struct attention_core {
 bool attention_find(const struct graph *g, const struct node *n, struct attention_core *out);
 /* Is it an operator that is attention? */
 bool attention_is_fused(const struct node *n);
+/* What becomes of the scores before the softmax, or the weights where there is none. */
+const struct node *attention_scores(const struct graph *g, const struct attention_core *core);
+/* Is it a tensor of one number? */
+bool attention_fills(const struct node *n, double *number);
+/* Is it arange, seen through rearrangements? Then that node; `from`: its first value. */
+const struct node *attention_counts(const struct graph *g, const struct node *n, int64_t *from);
+/* Is it K or V gathered page by page, cache[table]? Then the gathering node, else NULL. */
+const struct node *attention_pages(const struct graph *g, const struct node *n);
 /* The last node that only rearranges what `values` gives and that all of its users go through. */
 const struct node *attention_end(const struct graph *g, const struct node *values);
 /* What must be computed before so that attention can read it; NULL: nothing. */
 const struct node *attention_unreadable(const struct graph *g, const struct attention_core *core,
                                         struct arena *a);
 
-enum { AT_O, AT_Q, AT_K, AT_V, AT_LEAF };
+/* Then the table of pages, if there is one, and the leaves. */
+enum { AT_O, AT_Q, AT_K, AT_V, AT_TABLE };
 
 struct attention_mode { /* of the batch: a size, and a strand of each tensor */
     int64_t size;
@@ -54,9 +64,14 @@ struct attention {
     struct attention_core core;
     struct nest nests[ATTENTION_TENSORS]; /* (batch..., row, column) */
     const char *names[ATTENTION_TENSORS]; /* in the plan */
-    int tensors;                          /* 4 and the leaves */
+    int tensors;                          /* 4, the table and the leaves */
+    int first_leaf;                       /* 4, or 5 behind a table */
+    int64_t page;                         /* keys of a page; 0: keys lie one after the other */
     struct attention_leaf leaves[ATTENTION_LEAVES];
     int leaf_count;
+    /* By position in the graph: a query's or a key's place, or a number. */
+    const char *places[GRAPH_NODES];
+    bool uses_place;
     struct attention_mode modes[ATTENTION_MODES]; /* the innermost first */
     int mode_count;
     struct strand row[ATTENTION_TENSORS], col[ATTENTION_TENSORS];
@@ -70,6 +85,11 @@ const struct tensor *attention_tensor(const struct attention *q, int t);
 /* As the plan has them: a stride ("0": none), and where a tensor's first element is. */
 const char *attention_stride(struct attention *q, int t, const struct strand *x);
 const char *attention_pointer(struct attention *q, int t, bool constant);
+/* Keys that lie in pages: K and V as the cache has them, and the table (attention_pages.c). */
+bool attention_find_pages(struct attention *q, struct match *out);
+void attention_fill_pages(struct attention *q, struct scope *s);
+/* Few queries with many keys (recipes/attention_decode.cu); false: that is not what it is. */
+bool attention_fill_decode(struct attention *q, struct match *out);
 /* Hopper's forms (recipes/attention_sm90.cu, attention_split_sm90.cu). */
 void attention_fill_sm90(struct attention *q, struct match *out);
 

@@ -5,7 +5,8 @@
  *
  * Written out it is a product, pointwise operators (scale, masks, biases), a
  * softmax over the last dimension and a second product, with rearrangements
- * in between, where nothing else needs what lies between the products.
+ * in between, where nothing else needs what lies between the products. In
+ * place of the softmax there may be any function of each score (ReLU).
  */
 #include "expert/match/attention.h"
 
@@ -179,6 +180,91 @@ static bool same_order(const struct graph *g, const struct node *n, const struct
     return stride == tensor_numel(&base->t);
 }
 
+/* Likewise to what a second product multiplies: a function of each score in place of a softmax.
+ * Only of batches: two products of matrices are a network's layers. */
+static const struct node *function_after(const struct graph *g, const bool *live,
+                                         const struct node *product)
+{
+    const struct node *n = product, *last = product, *user;
+    struct arena *scratch = arena_new();
+    struct nest v;
+
+    while ((user = only_user(g, live, n)) != NULL &&
+           tensor_numel(&user->t) == tensor_numel(&product->t) &&
+           (graph_reshapes(user) || graph_op_is(user, "aten.expand") || to_other_float(user) ||
+            expr_knows_placed(user, scratch))) {
+        n = user;
+        if (!graph_rearranges(n) && !to_other_float(n))
+            last = n;
+    }
+    arena_free(scratch);
+    return user && graph_op_is(product, "aten.bmm") && graph_op_is(user, "aten.bmm") &&
+                   !nest_of(g, last, product, NEST_FACTOR, &v)
+               ? last
+               : NULL;
+}
+
+const struct node *attention_scores(const struct graph *g, const struct attention_core *core)
+{
+    return core->linear ? core->weights : graph_arg(g, core->weights, 0);
+}
+
+bool attention_fills(const struct node *n, double *number)
+{
+    *number = graph_op_is(n, "aten.ones") ? 1 : 0;
+    return graph_op_is(n, "aten.ones") || graph_op_is(n, "aten.zeros") ||
+           (graph_op_is(n, "aten.full") &&
+            graph_number(graph_arg_json(n, 1, "fill_value"), number));
+}
+
+/* Below reshapes, broadcasts and other types. */
+static const struct node *below(const struct graph *g, const struct node *n)
+{
+    while (n &&
+           (graph_reshapes(n) || graph_op_is(n, "aten.expand") || graph_op_is(n, "aten._to_copy")))
+        n = graph_arg(g, n, 0);
+    return n;
+}
+
+/* Is it `op` of ones at every (query, key), from diagonal `from` on? */
+static bool triangle(const struct graph *g, const struct node *n, const struct tensor *scores,
+                     const char *op, int64_t from)
+{
+    const struct node *ones = n ? below(g, graph_arg(g, n, 0)) : NULL;
+    int64_t diagonal = 0;
+    double fill = 0;
+
+    if (!ones || !graph_op_is(n, op) || n->t.dims != 2 ||
+        n->t.shape[0] != scores->shape[scores->dims - 2] ||
+        n->t.shape[1] != scores->shape[scores->dims - 1])
+        return false;
+    graph_arg_int(n, 1, "diagonal", &diagonal);
+    return diagonal == from && attention_fills(ones, &fill) && fill > 0;
+}
+
+/* Are keys behind a query's own place, and no others, masked by -inf right before the softmax? Then
+ * blocks of them need not be read. What masks them stays part of the scores. */
+static bool masks_later(const struct graph *g, const struct attention_core *core)
+{
+    const struct node *n = below(g, attention_scores(g, core)), *mask;
+    double number = 0, value = 0;
+
+    if (core->linear && n && (graph_op_is(n, "aten.relu") || graph_op_is(n, "aten.sigmoid")))
+        n = below(g, graph_arg(g, n, 0));
+    if (!n || !graph_op_is(n, "aten.masked_fill") ||
+        !graph_number(graph_arg_json(n, 2, "value"), &value) || !isinf(value) || value > 0)
+        return false;
+    mask = below(g, graph_arg(g, n, 1));
+    if (triangle(g, mask, &core->scores->t, "aten.triu", 1))
+        return true;
+    if (!mask || !(graph_op_is(mask, "aten.logical_not") || graph_op_is(mask, "aten.bitwise_not") ||
+                   (graph_op_is(mask, "aten.eq") &&
+                    graph_number(graph_arg_json(mask, 1, "other"), &number) && !(number > 0) &&
+                    !(number < 0))))
+        return false;
+    return triangle(g, below(g, graph_arg(g, mask, 0)), &core->scores->t, "aten.tril", 0);
+}
+
 static bool find_written(const struct graph *g, const struct node *n, struct attention_core *out)
 {
     const struct node *p;
@@ -189,6 +275,10 @@ static bool find_written(const struct graph *g, const struct node *n, struct att
     mark_live(g, live);
     *out = (struct attention_core){.scores = n};
     out->weights = softmax_after(g, live, n, &out->safe);
+    if (!out->weights) {
+        out->weights = function_after(g, live, n);
+        out->linear = out->weights != NULL;
+    }
     if (!out->weights)
         return false;
     for (p = only_user(g, live, out->weights); p && (graph_rearranges(p) || to_other_float(p));)
@@ -203,6 +293,7 @@ static bool find_written(const struct graph *g, const struct node *n, struct att
     out->q = graph_arg(g, n, 0);
     out->k = graph_arg(g, n, 1);
     out->v = graph_arg(g, p, 1);
+    out->causal = masks_later(g, out);
     return out->q && out->k && out->v;
 }
 
@@ -227,6 +318,26 @@ const struct node *attention_end(const struct graph *g, const struct node *value
 
 /* ---- what it cannot read ------------------------------------------------------------------ */
 
+const struct node *attention_pages(const struct graph *g, const struct node *n)
+{
+    const struct node *base = n, *table;
+    const json_t *list;
+    struct nest v;
+
+    while (base && strcmp(base->op, "input") != 0 && !graph_op_is(base, "aten.index"))
+        base = graph_arg(g, base, 0);
+    if (!base || strcmp(base->op, "input") == 0 || !nest_of(g, n, base, NEST_FACTOR, &v))
+        return NULL;
+    list = json_object_get(graph_arg_json(base, 1, "indices"), "list");
+    table = json_array_size(list) == 1 && json_object_get(json_array_get(list, 0), "node")
+                ? graph_node(g, graph_id(json_array_get(list, 0)))
+                : NULL;
+    return table && strcmp(table->op, "input") == 0 && graph_arg(g, base, 0) &&
+                   strcmp(graph_arg(g, base, 0)->op, "input") == 0
+               ? base
+               : NULL;
+}
+
 static const struct node *operand_first(const struct graph *g, const struct node *n)
 {
     struct nest v;
@@ -236,6 +347,23 @@ static const struct node *operand_first(const struct graph *g, const struct node
     while ((graph_rearranges(n) || to_other_float(n)) && graph_arg(g, n, 0))
         n = graph_arg(g, n, 0);
     return n;
+}
+
+const struct node *attention_counts(const struct graph *g, const struct node *n, int64_t *from)
+{
+    int64_t step = 1;
+    bool start;
+
+    while (n && graph_rearranges(n) && !graph_op_is(n, "aten.arange"))
+        n = graph_arg(g, n, 0);
+    if (!n || !graph_op_is(n, "aten.arange") || n->t.dims != 1)
+        return NULL;
+    start = json_array_size(n->args) > 1;
+    *from = 0;
+    if (start && (!graph_arg_int(n, 0, "start", from) ||
+                  (json_array_size(n->args) > 2 && !graph_arg_int(n, 2, "step", &step))))
+        return NULL;
+    return step == 1 ? n : NULL;
 }
 
 static bool depends(const struct graph *g, const struct node *n, const struct node *x)
@@ -248,16 +376,40 @@ static bool depends(const struct graph *g, const struct node *n, const struct no
     return false;
 }
 
+/* Does it have a value for every (query, key), and is it a triangle of such? The places are known.
+ */
+static bool has_places(const struct node *n, const struct tensor *scores)
+{
+    return n && n->t.dims >= 2 && n->t.shape[n->t.dims - 2] == scores->shape[scores->dims - 2] &&
+           n->t.shape[n->t.dims - 1] == scores->shape[scores->dims - 1];
+}
+
+static bool knows_beside(const struct graph *g, const struct node *n, const struct tensor *scores,
+                         struct arena *a)
+{
+    const struct node *x = graph_arg(g, n, 0);
+
+    if (graph_op_is(n, "aten.triu") || graph_op_is(n, "aten.tril"))
+        return n->t.dims == 2 && has_places(n, scores) && expr_knows_placed(n, a);
+    if (graph_reshapes(n)) /* with dimensions of one in front */
+        return has_places(n, scores) && has_places(x, scores) &&
+               tensor_numel(&x->t) == tensor_numel(&n->t);
+    return !graph_rearranges(n) && expr_knows(n, a);
+}
+
 /* Beside the scores stand inputs seen through rearrangements, and functions of such. */
 static const struct node *beside_first(const struct graph *g, const struct node *n,
                                        const struct node *scores, struct arena *a)
 {
     const struct node *first = NULL;
     struct nest v;
+    double number;
+    int64_t from;
 
-    if (n == scores || n->value || nest_of(g, n, NULL, NEST_PLAIN, &v))
+    if (n == scores || n->value || nest_of(g, n, NULL, NEST_PLAIN, &v) ||
+        attention_fills(n, &number) || attention_counts(g, n, &from))
         return NULL;
-    if (!depends(g, n, scores) && (graph_rearranges(n) || !expr_knows(n, a)))
+    if (!depends(g, n, scores) && !knows_beside(g, n, &scores->t, a))
         return n;
     for (size_t i = 0; i < json_array_size(n->args) && !first; i++)
         if (graph_arg(g, n, i))
@@ -269,13 +421,15 @@ const struct node *attention_unreadable(const struct graph *g, const struct atte
                                         struct arena *a)
 {
     const struct node *operands[] = {core->q, core->k, core->v}, *first = NULL;
+    bool paged = attention_pages(g, core->k) && attention_pages(g, core->v);
     struct nest v;
 
     for (size_t i = 0; i < ARRAY_LEN(operands) && !first; i++)
-        first = operand_first(g, operands[i]);
+        if (i == 0 || !paged)
+            first = operand_first(g, operands[i]);
     if (!first && core->mask && !nest_of(g, core->mask, NULL, NEST_PLAIN, &v))
         first = core->mask;
     if (!first && !core->fused)
-        first = beside_first(g, graph_arg(g, core->weights, 0), core->scores, a);
+        first = beside_first(g, attention_scores(g, core), core->scores, a);
     return first;
 }

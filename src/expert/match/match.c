@@ -74,6 +74,10 @@ bool match_graph(const struct graph *g, struct arena *a, struct match *out)
 
 #define PIXELS "\"dtype\": \"f32\", \"shape\": [8, 64, 56, 56], \"strides\": [200704, 3136, 56, 1]"
 #define FILTER "\"dtype\": \"f32\", \"shape\": [64, 64, 3, 3], \"strides\": [576, 9, 3, 1]"
+#define HEADS                                                                                      \
+    "\"dtype\": \"f16\", \"shape\": [4, 16, 1024, 64], "                                           \
+    "\"strides\": [1048576, 65536, 64, 1]"
+#define HEAD_INPUT(i) "{\"id\": " #i ", \"op\": \"input\", \"index\": " #i ", " HEADS "}"
 
 static const struct example {
     enum kernel_class class;
@@ -106,17 +110,23 @@ static const struct example {
      GRAPH("matmul", "{\"name\": \"A\", " TENSOR "}, {\"name\": \"B\", " TENSOR "}",
            INPUT(0) ", " INPUT(1) ", " OP(2, "aten.mm.default", "{\"node\": 0}, {\"node\": 1}"),
            2)},
+    {CLASS_ATTENTION, "attention",
+     "{\"name\": \"attention\", \"inputs\": [{\"name\": \"q\", " HEADS "}, {\"name\": \"k\", " HEADS
+     "}, {\"name\": \"v\", " HEADS "}], \"outputs\": [{\"name\": \"y\", " HEADS
+     "}], \"graph\": [" HEAD_INPUT(0) ", " HEAD_INPUT(1) ", " HEAD_INPUT(
+         2) ", {\"id\": 3, \"op\": \"aten.scaled_dot_product_attention.default\", \"args\": "
+            "[{\"node\": 0}, {\"node\": 1}, {\"node\": 2}], \"kwargs\": {}, " HEADS
+            "}, {\"op\": \"output\", \"args\": [{\"node\": 3}], \"index\": 0}]}"},
 };
 
 void match_nearest(enum kernel_class class, const char **recipe, const char **description)
 {
-    const struct example *e = &examples[ARRAY_LEN(examples) - 1];
+    const struct example *e = NULL;
 
-    for (size_t i = 0; i < ARRAY_LEN(examples); i++)
-        if (examples[i].class == class && class != CLASS_OTHER) {
+    for (size_t i = 0; i < ARRAY_LEN(examples) && !e; i++)
+        if (examples[i].class == (class == CLASS_OTHER ? CLASS_GEMM : class))
             e = &examples[i];
-            break;
-        }
+    e = e ? e : &examples[0];
     *recipe = e->recipe;
     *description = e->description;
 }
@@ -130,7 +140,8 @@ static bool has_operator(const json_t *task, const struct example *e)
                  {"row_reduction", {"softmax"}},
                  {"scan", {"cumsum", "cumprod"}},
                  {"convolution", {"convolution"}},
-                 {"gemm", {"mm", "matmul", "linear"}}};
+                 {"gemm", {"mm", "matmul", "linear"}},
+                 {"attention", {"attention", "softmax"}}};
     const json_t *node;
     size_t i;
 

@@ -458,7 +458,10 @@ static bool take_attention(struct cut *c, const struct node *n)
     for (end = attention_end(g, core.values); end != core.values; end = graph_arg(g, end, 0))
         if (take(c, end, false))
             return true;
-    return take(c, core.values, false);
+    if (take(c, core.values, false))
+        return true;
+    first = attention_pages(g, core.k); /* no recipe reads these pages: gather them first */
+    return first && take(c, first, true);
 }
 
 /* Recurrent layers with what only rearranges their result, or a part that they read. */
