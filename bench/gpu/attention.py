@@ -4,7 +4,7 @@
 
 Every column of a row comes from one run: each round times our kernels and PyTorch's backends one after the other, in
 another order, cold (256 MiB written before each call); the median over all rounds counts. TFLOP/s are 4 B H Sq Sk D / time, half of it when
-causal. Clocks and power are those of nvidia-smi after the row. While KERNELS has a file `building`, kernels that are not
+causal; of one query, the share of the memory's speed (4.3 TB/s) at which K and V are read. Clocks and power are those of nvidia-smi after the row. While KERNELS has a file `building`, kernels that are not
 there yet are waited for.
 """
 import ctypes
@@ -35,7 +35,10 @@ ROWS = {
     "f16 D64 S1024": (["f16_64", "f16_64_plain"], "f16", 4, 16, 16, 1024, 1024, 64, False, 20),
     "f16 D128 S16384": (["f16_128", "f16_128_plain"], "f16", 4, 16, 16, 16384, 16384, 128, False, 4),
     "f16 D64 S16384": (["f16_64", "f16_64_plain"], "f16", 4, 16, 16, 16384, 16384, 64, False, 4),
-    "bf16 decode 8192 GQA 32/8": (["bf16_128_gqa"], "bf16", 16, 32, 8, 1, 8192, 128, False, 20),
+    "bf16 decode 8192 GQA 32/8": (["bf16_128_gqa_decode"], "bf16", 16, 32, 8, 1, 8192, 128, False, 20),
+    "bf16 decode 131072 GQA 32/8 B1": (["bf16_128_gqa_decode"], "bf16", 1, 32, 8, 1, 131072, 128, False, 20),
+    "bf16 decode 32768 8/2 B1": (["bf16_128_gqa_decode"], "bf16", 1, 8, 2, 1, 32768, 128, False, 20),
+    "f32 decode 8192 GQA 32/8": (["f32_128_gqa_decode"], "f32", 8, 32, 8, 1, 8192, 128, False, 12),
     "f32 D128 S1024": (["f32_128"], "f32", 4, 16, 16, 1024, 1024, 128, False, 12),
     "f32 D128 S4096 causal": (["f32_128_causal"], "f32", 4, 16, 16, 4096, 4096, 128, True, 4),
     "bf16 D128 S16384 causal": (["bf16_128_causal", "bf16_128_causal_plain"], "bf16", 4, 16, 16, 16384, 16384, 128, True, 4),
@@ -44,6 +47,7 @@ DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
 ROUNDS = 3
+MEMORY = 4.3e6  # bytes in a microsecond
 
 
 class Tensor(ctypes.Structure):
@@ -54,7 +58,8 @@ class Tensor(ctypes.Structure):
 
 def wrap(t):
     n = t.dim()
-    code = {torch.float32: (2, 32), torch.float16: (2, 16), torch.bfloat16: (4, 16)}[t.dtype]
+    code = {torch.float32: (2, 32), torch.float16: (2, 16), torch.bfloat16: (4, 16), torch.bool: (6, 8),
+            torch.int64: (0, 64)}[t.dtype]
     return Tensor(t.data_ptr(), (ctypes.c_int32 * 2)(2, 0), n, code[0], code[1], 1, (ctypes.c_int64 * n)(*t.shape),
                   (ctypes.c_int64 * n)(*t.stride()), 0)
 
@@ -156,7 +161,8 @@ def columns(row, kernels):
 
 
 def measure(row, kernels, flush):
-    _, _, batch, heads, _, queries, keys, head, causal, calls = ROWS[row]
+    _, dtype, batch, heads, shared, queries, keys, head, causal, calls = ROWS[row]
+    floor_us = 2.0 * batch * shared * keys * head * (4 if dtype == "f32" else 2) / MEMORY
     torch.manual_seed(1)
     q, k, v, out = columns(row, kernels)
     found = {name: [] for name in out}
@@ -175,7 +181,10 @@ def measure(row, kernels, flush):
         us = median(found[name])
         worst, rms = errors(get(), rows, picks)
         result["columns"][name] = {"us": us, "tflops": flops / us / 1e6, "max": worst, "rms": rms, "min_us": min(found[name])}
-        print(f"{row:34} {name:24} {us:10.1f} us {flops / us / 1e6:7.1f} TFLOP/s  max {worst:.2e} rms {rms:.2e}", flush=True)
+        if queries == 1:
+            result["columns"][name]["floor"] = floor_us / us
+        speed = f"{floor_us / us:7.3f} of memory" if queries == 1 else f"{flops / us / 1e6:7.1f} TFLOP/s"
+        print(f"{row:34} {name:24} {us:10.1f} us {speed}  max {worst:.2e} rms {rms:.2e}", flush=True)
     theirs = min(c["us"] for n, c in result["columns"].items() if n == "default" or n in BACKENDS)
     ours = [c["us"] for n, c in result["columns"].items() if n != "default" and n not in BACKENDS]
     if ours:
@@ -199,4 +208,5 @@ def main():
         torch.cuda.empty_cache()
 
 
-main()
+if __name__ == "__main__":
+    main()

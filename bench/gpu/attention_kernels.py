@@ -3,8 +3,9 @@
     python3 bench/gpu/attention_kernels.py CUTEGEN LADDER OUT [NAME...]      OUT/NAME.cu
 
 Sizes other than those of heads, and numbers of heads that are shared, come from the call: tasks are described at small
-ones. A name is dtype, head size and
-form: f16_128_causal, bf16_128_gqa; with _plain behind it, without the last step of its ladder. Built by
+ones. A name is dtype, head size and form: f16_128_causal, bf16_128_gqa_decode (one query), f16_128_mask (boolean),
+f32_64_added (a mask that is added), bf16_128_paged (one query, pages of 16 keys); with _plain behind it, without the
+last step of its ladder. Built by
 
     nvcc -std=c++17 -O3 -arch=sm_90a --expt-relaxed-constexpr -shared -Xcompiler -fPIC -DCUTEGEN_EXPORT=1 ...
 """
@@ -25,7 +26,29 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(2, h, 128, {head}).to({dtype}) for h in ({heads}, {shared}, {shared})]
+    sizes = (({heads}, {queries}), ({shared}, 128), ({shared}, 128))
+    return [torch.randn(2, h, rows, {head}).to({dtype}) for h, rows in sizes]
+
+
+def get_init_inputs():
+    return []
+'''
+PAGED = '''import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, q, k_cache, v_cache, table, lengths):
+        k = k_cache[table].reshape(2, 256, 8, {head}).transpose(1, 2).repeat_interleave(4, dim=1)
+        v = v_cache[table].reshape(2, 256, 8, {head}).transpose(1, 2).repeat_interleave(4, dim=1)
+        scores = q @ k.transpose(-2, -1) * {head} ** -0.5
+        unseen = torch.arange(256)[None, None, None, :] >= lengths[:, None, None, None]
+        return torch.softmax(scores.masked_fill(unseen, float("-inf")), -1) @ v
+
+
+def get_inputs():
+    caches = [torch.randn(40, 16, 8, {head}).to({dtype}) for _ in range(2)]
+    return [torch.randn(2, 32, 1, {head}).to({dtype}), *caches, torch.randperm(40)[:32].reshape(2, 16), torch.tensor([200, 256])]
 
 
 def get_init_inputs():
@@ -33,23 +56,35 @@ def get_init_inputs():
 '''
 DTYPES = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32"}
 NAMES = ["f16_128", "f16_128_causal", "bf16_128", "bf16_128_causal", "bf16_128_gqa_causal", "f16_64", "f16_64_causal",
-         "f32_128", "f32_128_causal", "f32_64", "f32_32", "f32_96_causal"]
+         "f32_128", "f32_128_causal", "f32_64", "f32_32", "f32_96_causal", "bf16_128_gqa_decode", "f32_128_gqa_decode",
+         "bf16_128_paged", "f16_128_mask", "f32_64_mask", "f16_128_added", "f32_64_added"]
 
 
 def task(name):
     dtype, head, *form = name.split("_")
     gqa = "gqa" in form
+    if "paged" in form:
+        return PAGED.format(head=head, dtype=DTYPES[dtype])
     return TASK.format(causal="causal" in form, gqa=", enable_gqa=True" if gqa else "", head=head, dtype=DTYPES[dtype], heads=32 if gqa else 4,
-                       shared=8 if gqa else 4)
+                       shared=8 if gqa else 4, queries=1 if "decode" in form else 128)
 
 
 def fused(description, name):
     """The operator as a GPU has it, where a CPU's own description takes it apart or is another operator."""
+    if "paged" in name:
+        return description
     inputs = [node for node in description["graph"] if node["op"] == "input"]
+    tensors, mask = description["inputs"], {"none": True}
+    if "mask" in name or "added" in name:
+        shape, dtype = [1, 1, 128, 128], "bool" if "mask" in name else tensors[0]["dtype"]
+        like = {"dtype": dtype, "shape": shape, "strides": [128 * 128, 128 * 128, 128, 1]}
+        inputs = inputs + [dict(like, id=3, op="input", index=3)]
+        tensors = tensors + [dict(like, name="mask", role="input")]
+        mask = {"node": 3}
     result = dict(description["outputs"][0])
-    result.update(id=3, op="aten.scaled_dot_product_attention.default", kwargs={},
-                  args=[{"node": 0}, {"node": 1}, {"node": 2}, {"none": True}, {"value": 0.0}, {"value": "causal" in name}])
-    return dict(description, graph=inputs + [result, {"op": "output", "args": [{"node": 3}], "index": 0}])
+    result.update(id=9, op="aten.scaled_dot_product_attention.default", kwargs={},
+                  args=[{"node": 0}, {"node": 1}, {"node": 2}, mask, {"value": 0.0}, {"value": "causal" in name}])
+    return dict(description, inputs=tensors, graph=inputs + [result, {"op": "output", "args": [{"node": 9}], "index": 0}])
 
 
 def main():
