@@ -31,10 +31,8 @@
 
 constexpr int HEAD = $head;     // columns of Q and K
 constexpr int HEAD_V = $head_v; // columns of V and O
-constexpr int WARPS = 4;
 //! if split
 constexpr int ROWS = $rows; // queries of a tile, of all heads that share K and V
-constexpr int BLOCKS = 3; // of a processor at the same time
 //! if narrow
 constexpr int TALL = 16; // rows of Q in shared memory: mma.sync takes no less
 constexpr int TILE_N = 16; // keys that a warp takes at a time
@@ -48,12 +46,16 @@ constexpr int VECTOR = 4; // elements of 16 bytes
 //! end
 constexpr int PITCH = WIDTH + VECTOR, PITCH_V = WIDTH_V + VECTOR; // of a row: neighbours start in different banks
 constexpr int SLOT = TILE_N * (PITCH + PITCH_V); // elements
+constexpr int FIT = $fit - TALL * PITCH * (16 / VECTOR); // bytes for the rings
+constexpr int PAIRS = FIT / (2 * SLOT * (16 / VECTOR)); // of tiles
+constexpr int WARPS = PAIRS >= 8 ? 8 : PAIRS >= 4 ? 4 : 2; // of one block to a processor: the fewest parts to bring together
 constexpr int RING_BYTES = WARPS * SLOT * (16 / VECTOR);
-constexpr int FIT = 226000 / BLOCKS - 1024 - TALL * PITCH * (16 / VECTOR); // bytes for rings of a block
 constexpr int STAGES = FIT / RING_BYTES < 2 ? 2 : FIT / RING_BYTES > 4 ? 4 : FIT / RING_BYTES;
 constexpr int SUMS_BYTES = WARPS * ROWS * (HEAD_V + 2) * 4; // what warps found takes the ring's place
 constexpr int SMEM_BYTES = TALL * PITCH * (16 / VECTOR) + (STAGES * RING_BYTES > SUMS_BYTES ? STAGES * RING_BYTES : SUMS_BYTES);
 static_assert(SMEM_BYTES <= 232448, "shared memory of a block");
+//! else
+constexpr int WARPS = 4;
 //! end
 //! if paged
 constexpr int PAGE = $page; // keys of a page
@@ -82,7 +84,7 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, $condition, "$text");
 //! end
     int64_t heads = $heads / $shared, tiles = cutegen_ceil_div(queries * $shared, ROWS) * heads;
-    int64_t slots = call->device.sm_count * cutegen_min(BLOCKS, 233472 / (SMEM_BYTES + 1024)); // blocks at the same time
+    int64_t slots = call->device.sm_count * (233472 / (SMEM_BYTES + 1024)); // blocks at the same time
     int64_t most = cutegen_ceil_div(keys, WARPS * TILE_N * 4), splits = 1;
     // The fewest parts that keep nearly all processors busy to the end, in thousandths of them.
     for (int64_t s = 1, best = 0; s <= cutegen_min(most, 256); s++) {

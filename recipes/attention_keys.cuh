@@ -37,7 +37,7 @@ __device__ inline void fetch_keys(Global const &from, Shared const &to, int firs
 }
 
 // A block has a part of the keys, for ROWS queries of the heads that share them. Each warp takes every WARPS-th tile of it.
-__global__ void __launch_bounds__(WARPS * 32, BLOCKS)
+__global__ void __launch_bounds__(WARPS * 32)
     ${kernel}_decode(float *sums, float2 *tops, int splits, int span, $params)
 {
     using Element = $type;

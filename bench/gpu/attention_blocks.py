@@ -1,9 +1,9 @@
 """Whole blocks with attention in fp32 on a GPU: our kernels beside eager PyTorch and torch.compile.
 
-    python3 bench/gpu/attention_blocks.py tasks DIR               the blocks as tasks, with a small batch
+    python3 bench/gpu/attention_blocks.py tasks DIR               the blocks as tasks
     python3 bench/gpu/attention_blocks.py time KERNELS OUT.json [BLOCK...]      KERNELS: BLOCK.so, as attention_kernels.py says
 
-The kernels take the batch from the call. Cold L2, medians of three interleaved rounds, TF32 off. COMPILE=no: without
+The kernels are for the batch that they were described with. Cold L2, medians of three interleaved rounds, TF32 off. COMPILE=no: without
 torch.compile, whose compilations take most of the time.
 """
 import json
@@ -21,7 +21,7 @@ BATCH = {batch}
 
 '''
 BLOCKS = {
-    "mingpt": (2, 32, '''
+    "mingpt": (32, '''
 class Model(nn.Module):
     """A causal block: 8 heads of 96, 512 tokens."""
 
@@ -42,7 +42,7 @@ class Model(nn.Module):
 def get_inputs():
     return [torch.randn(BATCH, 512, 768)]
 '''),
-    "vit": (2, 64, '''
+    "vit": (64, '''
 class Model(nn.Module):
     """A block of a vision transformer: 12 heads of 64, 197 patches."""
 
@@ -62,7 +62,7 @@ class Model(nn.Module):
 def get_inputs():
     return [torch.randn(BATCH, 197, 768)]
 '''),
-    "relu": (2, 16, '''
+    "relu": (16, '''
 class Model(nn.Module):
     """ReLU in place of the softmax, causal: 12 heads of 64, 1024 tokens."""
 
@@ -81,7 +81,7 @@ class Model(nn.Module):
 def get_inputs():
     return [torch.randn(BATCH, 1024, 768)]
 '''),
-    "cross": (2, 32, '''
+    "cross": (32, '''
 class Model(nn.Module):
     """Cross attention: 1024 queries, 256 keys of a context, 8 heads of 64."""
 
@@ -107,15 +107,15 @@ def get_init_inputs():
 '''
 
 
-def text(name, batch):
-    return HEAD.format(batch=batch) + BLOCKS[name][2] + END
+def text(name):
+    return HEAD.format(batch=BLOCKS[name][0]) + BLOCKS[name][1] + END
 
 
 def columns(name, kernels):
     import attention
     import torch
     space = {}
-    exec(compile(text(name, BLOCKS[name][1]), name, "exec"), space)
+    exec(compile(text(name), name, "exec"), space)
     torch.manual_seed(0)
     model = space["Model"]().cuda().eval()
     inputs = [x.cuda() for x in space["get_inputs"]()]
@@ -164,9 +164,9 @@ def measure(name, kernels, flush):
 def main():
     if sys.argv[1] == "tasks":
         os.makedirs(sys.argv[2], exist_ok=True)
-        for name, (batch, _, _) in BLOCKS.items():
+        for name in BLOCKS:
             with open(f"{sys.argv[2]}/{name}.py", "w") as file:
-                file.write(text(name, batch))
+                file.write(text(name))
         return
     import torch
     flush, results = torch.empty(64 << 20, dtype=torch.float32, device="cuda"), {}

@@ -362,6 +362,13 @@ static const char *dtype_text(const char *dtype)
 static void put_checks(struct file *f, const struct part *part)
 {
     for (int i = 0; part->fixed && i < part->g->in_count; i++)
+        for (int d = 0; part->from[i] < 0 && d < part->g->in[i].dims; d++)
+            buf_printf(&f->out,
+                       "    CUTEGEN_REQUIRE(call, %s.shape[%d] == %lld, "
+                       "\"sizes of inputs are written into the plan\");\n",
+                       part_tensor(f->c->p, part->from[i], f->a), d,
+                       (long long)part->g->in[i].shape[d]);
+    for (int i = 0; part->fixed && i < part->g->in_count; i++)
         for (int d = 0; part->from[i] >= 0 && d < part->g->in[i].dims; d++)
             buf_printf(&f->out,
                        "    CUTEGEN_REQUIRE(call, call->in[%d].ndim == %d && "

@@ -38,6 +38,12 @@ static int rows_of_tile(int64_t rows, bool words)
     return tile;
 }
 
+/* Bytes of shared memory that a block can have. */
+static int shared_memory(int arch)
+{
+    return arch == 90 || arch == 100 ? 226000 : arch == 80 || arch == 87 ? 160000 : 98000;
+}
+
 bool attention_fill_decode(struct attention *q, struct match *out)
 {
     struct scope *s = out->scope;
@@ -50,6 +56,7 @@ bool attention_fill_decode(struct attention *q, struct match *out)
         return false;
     scope_set(s, "shared", "%s", shared ? "n0" : "1");
     scope_set(s, "rows", "%d", rows_of_tile(rows, words));
+    scope_set(s, "fit", "%d", shared_memory(q->g->arch));
     if (q->g->arch >= FIRST_DEPENDENT)
         scope_fact(s, "dependent");
     out->recipe = "attention_decode";
