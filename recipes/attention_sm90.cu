@@ -197,24 +197,13 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
                     float const top = fmaxf(best[r], x * SCALE), base = top > MINUS_INFINITY ? top : 0.0f;
                     before[r] = quick_exp2(best[r] - base);
                     best[r] = top;
-                    // Fused, the weight of a large maximum would not be 1, and its rounding would show.
-                    if (__any_sync(~0u, fabsf(base) > 1024.0f)) {
-                        CUTE_UNROLL
-                        for (int i = 0; i < size(scores); i += 4) {
-                            scores(i + r * 2) = quick_exp2(__fmul_rn(scores(i + r * 2), SCALE) - base);
-                            scores(i + r * 2 + 1) = quick_exp2(__fmul_rn(scores(i + r * 2 + 1), SCALE) - base);
-                        }
-                    } else {
-                        CUTE_UNROLL
-                        for (int i = 0; i < size(scores); i += 4) {
-                            scores(i + r * 2) = quick_exp2(fmaf(scores(i + r * 2), SCALE, -base));
-                            scores(i + r * 2 + 1) = quick_exp2(fmaf(scores(i + r * 2 + 1), SCALE, -base));
-                        }
-                    }
                     CUTE_UNROLL
                     for (int i = 0; i < size(scores); i += 4) {
-                        u += scores(i + r * 2);
-                        w += scores(i + r * 2 + 1);
+                        float &a = scores(i + r * 2), &b = scores(i + r * 2 + 1);
+                        a = quick_exp2(__fmul_rn(a, SCALE) - base); // not fused: the maximum has a weight of exactly 1
+                        b = quick_exp2(__fmul_rn(b, SCALE) - base);
+                        u += a;
+                        w += b;
                     }
                     sum[r] = fmaf(sum[r], before[r], u + w);
                 }
