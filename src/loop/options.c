@@ -21,9 +21,9 @@ enum {
 };
 
 /*
- * Products, convolutions and attention get structure first and a profile later, as in the paper: from half of
- * the depths on. The paper's depth 11 is beyond what a run of 12 with patience reaches. The
- * built-in engineer reads no profile.
+ * Products, convolutions and attention get structure first and a profile later, as in the paper:
+ * from half of the depths on. The paper's depth 11 is beyond what a run of 12 with patience
+ * reaches. The built-in engineer reads no profile.
  */
 int run_profile_depth(const struct settings *s, const struct run_options *o, enum kernel_class of)
 {
