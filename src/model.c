@@ -18,6 +18,16 @@ const char *const verdict_helps[VERDICT_COUNT] = {
 #undef VERDICT_HELP
 };
 
+const char *const language_names[LANGUAGE_COUNT] = {"cute", "cuda", "triton"};
+
+enum language language_named(const char *name)
+{
+    for (int i = 0; i < LANGUAGE_COUNT; i++)
+        if (strcmp(name, language_names[i]) == 0)
+            return (enum language)i;
+    return LANGUAGE_CUTE;
+}
+
 const char *const class_names[CLASS_COUNT] = {"pointwise",   "reduction", "gemm",
                                               "convolution", "attention", "other"};
 

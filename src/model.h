@@ -56,6 +56,10 @@ struct task {
     json_t *description;         /* whole, as the oracle gave it (docs/architecture.md) */
 };
 
+/* ---- language: what a candidate is written in ------------------------------ */
+
+enum language { LANGUAGE_CUTE, LANGUAGE_CUDA, LANGUAGE_TRITON, LANGUAGE_COUNT };
+
 /* ---- device: what it runs on ------------------------------------------- */
 
 enum device_kind { DEVICE_SIMT, DEVICE_CUDA };
@@ -128,7 +132,7 @@ struct verdict {
     int finding_count;
 };
 
-/* ---- candidate: one .cu file and what became of it ---------------------- */
+/* ---- candidate: one source file and what became of it ------------------- */
 
 struct candidate {
     int depth;   /* 0: first correct kernel */
@@ -137,7 +141,8 @@ struct candidate {
     struct text source;
     const char *change;  /* one line: what was done */
     const char *steps;   /* builtin: names of the steps it has, "a b c"; NULL: not known */
-    const char *foreign; /* absolute path of a ModelNew module; NULL: `source` is a .cu file */
+    const char *foreign; /* absolute path of a ModelNew module; NULL: `source` is a .cu file,
+                            or Python with a plan (LANGUAGE_TRITON) */
 };
 
 struct build_result {
@@ -293,6 +298,8 @@ bool finding_is_told(const struct verdict *v, const struct finding *f);
 extern const char *const verdict_names[VERDICT_COUNT]; /* base of all printing: src/model.c */
 extern const char *const verdict_helps[VERDICT_COUNT];
 extern const char *const class_names[CLASS_COUNT];
+extern const char *const language_names[LANGUAGE_COUNT]; /* "cute", "cuda", "triton" */
+enum language language_named(const char *name);          /* LANGUAGE_CUTE: there is none such */
 extern const char *const stage_names[STAGE_KIND_COUNT];
 
 #endif

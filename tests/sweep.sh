@@ -20,7 +20,7 @@
 #   examples   every example with a right kernel and one that is wrong in each way
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
 #   blackwell  the CuTe tutorials for sm_100a that come with CUTLASS, on simt
-#   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton)
+#   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton), and every cheat in it
 #   cluster    suites by workers, CLUSTER_KILLS SIGKILLs, and dropped connections, full disks, wrong clocks
 #   bugs       the injected bugs of simt and their twins in BUG_ORDERS orders of warps: a table
 #   wheel      the wheels, built twice; one with all that it depends on (from the network) in an empty venv (gigabytes)
@@ -120,6 +120,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
     blackwell) sweep blackwell tests/simt/blackwell/tutorials.sh "$PWD/$cutegen" ;;
     triton)
         sweep triton tests/simt/triton.sh "$PWD/$cutegen"
+        sweep triton tests/cheats/run.py "$PWD/$cutegen" --triton --jobs "$JOBS"
         ;;
     errors)
         ninja -C $build tests/toolchain/test_toolchain_errors >/dev/null || exit 3

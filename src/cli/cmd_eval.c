@@ -72,6 +72,8 @@ static void print_eval(const struct cli *cli, const struct eval_summary *s)
     bool simt = s->device.kind == DEVICE_SIMT;
 
     print_verdict(cli, &s->verdict, false);
+    if (s->language && !strcmp(s->language, "triton"))
+        puts("  language  triton");
     print_time(cli, s);
     if (acc->draws > 0)
         print_fit(12,
@@ -112,6 +114,7 @@ static json_t *eval_json(const struct eval_summary *s, int code)
     json_object_set_new(o, "claimed_us",
                         s->measurement.claimed_us > 0 ? json_real(s->measurement.claimed_us)
                                                       : json_null());
+    json_object_set_new(o, "language", s->language ? json_string(s->language) : json_null());
     json_object_set_new(o, "attested", json_boolean(s->verdict.kind == VERDICT_PASS));
     json_object_set_new(o, "task", task_json(&s->task));
     json_object_set_new(o, "device", device_json(&s->device));

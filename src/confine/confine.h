@@ -90,6 +90,7 @@ enum confine_role {
     ROLE_ORACLE,   /* a task: the user's Python */
     ROLE_GUEST,    /* a ModelNew: foreign Python */
     ROLE_WORKSHOP, /* the same while it compiles: compilers, and no inputs */
+    ROLE_COMPOSER, /* a candidate in Triton: foreign Python that has shapes and no data */
     CONFINE_ROLES
 };
 struct confine_place {

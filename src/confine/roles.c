@@ -37,6 +37,7 @@ static const struct role {
     [ROLE_ORACLE] = {"oracle", true, true, CONFINE_EXECUTE, 512 * GIB, 64 * GIB, 0, 75},
     [ROLE_WORKSHOP] = {"workshop", true, true, CONFINE_EXECUTE, 64 * GIB, 4 * GIB, 0, 75},
     [ROLE_GUEST] = {"guest", false, true, 0, 64 * GIB, 4 * GIB, 0, 50},
+    [ROLE_COMPOSER] = {"composer", false, true, 0, 4 * GIB, 256 * MIB, 0, 50},
 };
 
 /* Of the C library and loader: no one's secrets, the same on every machine of a kind. */

@@ -164,7 +164,7 @@ static void put_line(const struct simt_profile_input *in, const json_t *v, doubl
 {
     const char *file = path_base(json_string_or(v, "file", "?"));
     size_t len = strlen(file);
-    bool own = len > 3 && strcmp(file + len - 3, ".cu") == 0;
+    bool own = len > 3 && (!strcmp(file + len - 3, ".cu") || !strcmp(file + len - 3, ".py"));
     int line = (int)json_int_or(v, "line", 0);
 
     buf_printf(out, "%s:%d, %.0f %% of the %s: %.*s\n", own ? in->source_name : file, line, percent,

@@ -28,7 +28,7 @@ static bool in_header(const char *file)
 {
     size_t len = strlen(file);
 
-    return len >= 3 && strcmp(file + len - 3, ".cu") != 0;
+    return len >= 3 && strcmp(file + len - 3, ".cu") != 0 && strcmp(file + len - 3, ".py") != 0;
 }
 
 /* "my.cu:87"; the candidate's file by the name the user knows, a header by its own. */

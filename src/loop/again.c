@@ -49,7 +49,10 @@ static struct settings as_the_run(const struct settings *given, const struct run
     if (json_object_get(h->options, "baseline") && (!s.baseline || !strcmp(s.baseline, "defaults")))
         s.baseline = arena_strdup(a, json_string_or(h->options, "baseline", "defaults"));
     s.backward = s.backward || json_bool_or(h->task.description, "backward", false);
-    s.target_cuda = s.target_cuda || json_bool_or(h->options, "target_cuda", false);
+    if (s.target == LANGUAGE_CUTE)
+        s.target = language_named(
+            json_string_or(h->options, "target",
+                           json_bool_or(h->options, "target_cuda", false) ? "cuda" : "cute"));
     return s;
 }
 
@@ -66,7 +69,9 @@ static bool judge(const struct settings *settings, const struct run_history *h,
 
     if (!dir_temp("cutegen-again", a, &dir, err))
         return false;
-    kernel = path_join(a, dir, arena_printf(a, "%s.cu", h->task.name));
+    kernel = path_join(
+        a, dir,
+        arena_printf(a, "%s.%s", h->task.name, own.target == LANGUAGE_TRITON ? "py" : "cu"));
     ok = file_write(kernel, best->source, err) && task_file(h, dir, a, &task, err) &&
          loop_eval(&own, task, kernel, progress, a, out, err);
     dir_remove(dir, &ignored);

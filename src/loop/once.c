@@ -105,7 +105,7 @@ static json_t *eval_options(const struct settings *s)
         json_array_append_new(set, json_from_string(s->set[i]));
     json_object_set_new(options, "set", set);
     json_object_set_new(options, "baseline", json_string(s->baseline ? s->baseline : "defaults"));
-    json_object_set_new(options, "target_cuda", json_boolean(s->target_cuda));
+    json_object_set_new(options, "target", json_string(language_names[s->target]));
     return options;
 }
 
@@ -242,6 +242,25 @@ static void add_declared(struct text source, struct arena *a, struct settings *s
         s->shapes = all;
 }
 
+/* A .py file is a ModelNew, or kernels with a plan in Python; any other file is CUDA C++. */
+static bool choose_door(const char *path, struct arena *a, struct settings *s,
+                        struct candidate *cand, struct error *err)
+{
+    size_t len = strlen(path);
+    bool foreign = false;
+
+    if (len < 4 || strcmp(path + len - 3, ".py") != 0) {
+        if (s->target != LANGUAGE_TRITON)
+            return true;
+        error_set(err, ERROR_USE, "--target triton judges a .py file, and %s is none", path);
+        return error_hint(err, "leave out --target for CuTe, or --target cuda");
+    }
+    if (!stage_python_door(cand->source, path, &s->target, &foreign, err))
+        return false;
+    cand->foreign = foreign ? path_absolute(a, path) : NULL;
+    return true;
+}
+
 bool loop_eval(const struct settings *given, const char *task_path, const char *kernel_path,
                struct progress *progress, struct arena *a, struct eval_summary *out,
                struct error *err)
@@ -255,13 +274,13 @@ bool loop_eval(const struct settings *given, const char *task_path, const char *
     memset(out, 0, sizeof(*out));
     if (!json_can_name(kernel_path, err))
         return false;
-    if (strlen(kernel_path) > 3 && !strcmp(kernel_path + strlen(kernel_path) - 3, ".py"))
-        cand.foreign = path_absolute(a, kernel_path);
     if (!file_read(kernel_path, MAX_KERNEL_BYTES, a, &cand.source, err)) {
         err->kind = ERROR_USE;
         goto done;
     }
     cand.source = without_mark(cand.source);
+    if (!choose_door(kernel_path, a, &own, &cand, err))
+        goto done;
     add_declared(cand.source, a, &own);
     /* A store that is a file comes last: a start that fails leaves nothing behind. */
     if (!store_possible(own.runs_dir, err) || !loop_share_kernels(&own, &store, a, err) ||
@@ -270,6 +289,7 @@ bool loop_eval(const struct settings *given, const char *task_path, const char *
         (!store && !store_open(own.runs_dir, own.store_url, STORE_WRITE, &store, err)))
         goto done;
     out->device = device_copy(stage_device(st), a);
+    out->language = cand.foreign ? NULL : language_names[own.target];
     ok = eval_stored(&own, st, store, &cand, progress, a, out, err);
 done:
     stage_close(st);

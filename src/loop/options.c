@@ -127,8 +127,9 @@ json_t *run_options_json(const struct settings *s, const struct run_options *o)
                   o->max_repairs, "patience", o->patience, "profile_from", o->profile_from,
                   "advance", o->advance == ADVANCE_BEST ? "best" : "last", "set", set, "scale",
                   s->scale, "draws", s->draws, "check", s->check, "width", o->width, "seed_builtin",
-                  o->seed_builtin, "target_cuda", s->target_cuda, "accept", s->accept, "baseline",
-                  s->baseline ? s->baseline : "defaults");
+                  o->seed_builtin, "target_cuda", s->target == LANGUAGE_CUDA, "accept", s->accept,
+                  "baseline", s->baseline ? s->baseline : "defaults");
+    json_object_set_new(out, "target", json_string(language_names[s->target]));
     json_object_set_new(out, "search", json_string(search_names[o->search]));
     json_object_set_new(out, "beam", json_integer(o->beam));
     json_object_set_new(out, "restarts", json_integer(o->restarts));
@@ -209,7 +210,9 @@ bool run_options_restore(const json_t *j, struct arena *a, struct settings *s,
     /* One of before the settings had names allowed TF32 everywhere or nowhere. */
     s->baseline = arena_strdup(
         a, json_string_or(j, "baseline", json_bool_or(j, "allow_tf32", false) ? "tf32" : "strict"));
-    s->target_cuda = json_bool_or(j, "target_cuda", false);
+    /* One of before there were three only says whether it is CUDA C++. */
+    s->target = language_named(
+        json_string_or(j, "target", json_bool_or(j, "target_cuda", false) ? "cuda" : "cute"));
     s->order = arena_strdup(a, json_string_or(j, "order", "steps"));
     restore_model(j, a, s, o);
     tell_ignored(o);

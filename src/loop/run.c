@@ -226,10 +226,13 @@ static void run_close(struct loop *l, bool ok, const struct error *why)
 
 static bool check_target(const struct settings *s, const struct run_options *o, struct error *err)
 {
-    if (!s->target_cuda || (strcmp(s->model, "builtin") != 0 && !o->seed_builtin))
+    static const char *const words[LANGUAGE_COUNT] = {"CuTe", "plain CUDA", "Triton"};
+
+    if (s->target == LANGUAGE_CUTE || (strcmp(s->model, "builtin") != 0 && !o->seed_builtin))
         return true;
-    error_set(err, ERROR_USE, "the built-in engineer writes CuTe, not plain CUDA");
-    return error_hint(err, "name a model (--model), or leave out --target cuda");
+    error_set(err, ERROR_USE, "the built-in engineer writes CuTe, not %s", words[s->target]);
+    return error_hint(err, "name a model (--model), or leave out --target %s",
+                      language_names[s->target]);
 }
 
 bool loop_share_kernels(struct settings *set, struct store **store, struct arena *a,

@@ -257,8 +257,8 @@ bool loop_verify(const struct settings *settings, const char *dir, bool device_n
     own.budget_text = NULL;
     own.scale = false; /* reference.py has the judged sizes */
     own.set = NULL;
-    own.target_cuda =
-        own.target_cuda || (!strstr(e.source.data, "cute/") && !strstr(e.source.data, "cutlass/"));
+    if (!strstr(e.source.data, "cute/") && !strstr(e.source.data, "cutlass/"))
+        own.target = LANGUAGE_CUDA;
     if (e.device.kind == DEVICE_SIMT && !device_named)
         own.device = "simt";
     if (e.device.kind == DEVICE_SIMT && !strncmp(e.device.arch, "compute_", 8))

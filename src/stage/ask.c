@@ -65,7 +65,7 @@ static struct text passages_for(struct stage *st, const struct verdict *v, struc
 {
     struct error why = {0};
 
-    if (!v || v->kind != VERDICT_COMPILE_ERROR || st->settings.target_cuda)
+    if (!v || v->kind != VERDICT_COMPILE_ERROR || st->settings.target != LANGUAGE_CUTE)
         return text_of("");
     if (!st->retriever && !retrieve_open(st->tools.cutlass_include, &st->retriever, &why)) {
         log_warn("no passages of CuTe for this error: %s", why.text);
@@ -104,13 +104,14 @@ static bool render(struct stage *st, enum stage_kind kind, const struct question
     struct text recipe = text_of("");
     struct prompt prompt;
 
-    if (kind == STAGE_SYNTHESIZE && !st->settings.target_cuda && strcmp(example, "none") != 0 &&
+    if (kind == STAGE_SYNTHESIZE && st->settings.target == LANGUAGE_CUTE &&
+        strcmp(example, "none") != 0 &&
         !expert_recipe_text(q->task, !strcmp(example, "other"), a, &recipe_name, &recipe, err))
         return false;
     prompt_fill(&out->request, a, slots);
     prompt_set_string(slots, "recipe_name", recipe_name);
     prompt_set(slots, "recipe", recipe);
-    prompt_set_string(slots, st->settings.target_cuda ? "cuda" : "cute", "yes");
+    prompt_set_string(slots, language_names[st->settings.target], "yes");
     prompt_set_string(slots, "diagnosis", q->diagnosis);
     prompt_set_string(slots, "rejected", q->rejected);
     prompt_set_string(slots, "time", time_words(q->time, a));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * build.c - from a .cu file to something the runner can load.
+ * build.c - from a candidate's file to something the runner can load.
  *
  *     gate -> plan.ptx -> launch list -> kernel names -> PTX, cubin -> (simt: .so)
  *
  * The plan runs first: its launch list names the instantiations that the
- * compiler must produce. Each step may end the build with its verdict.
+ * compiler must produce. Each step may end the build with its verdict. A candidate in Triton goes
+ * another way to the same (triton.c), a ModelNew is not built here.
  */
 #include "base/clock.h"
 #include "base/cpus.h"
@@ -68,7 +69,7 @@ static bool compile(struct stage *st, struct builder *b, const struct candidate 
         .launches = build->launches,
         .arch = st->device.arch,
         .cubin = true,
-        .cute = !st->settings.target_cuda,
+        .cute = st->settings.target == LANGUAGE_CUTE,
         .work_dir = build->work_dir,
         .deadline_ms = st->settings.build_deadline_s * 1000,
     };
@@ -76,10 +77,42 @@ static bool compile(struct stage *st, struct builder *b, const struct candidate 
 
     json_own(a, build->names);
     json_own(a, build->resources);
-    if (ok && build->verdict.kind == VERDICT_PASS && st->device.kind == DEVICE_SIMT)
-        ok = simtc_translate(&st->tools, req.deadline_ms, a, build, err);
-    return ok && (build->verdict.kind != VERDICT_PASS ||
-                  hash_module(build, st->device.kind == DEVICE_SIMT, a, err));
+    return ok;
+}
+
+/* What is built becomes what the runner loads. */
+static bool finish(struct stage *st, struct arena *a, struct build_result *build, struct error *err)
+{
+    bool simt = st->device.kind == DEVICE_SIMT, ok = true;
+
+    if (build->verdict.kind == VERDICT_PASS && simt)
+        ok = simtc_translate(&st->tools, st->settings.build_deadline_s * 1000, a, build, err);
+    return ok && (build->verdict.kind != VERDICT_PASS || hash_module(build, simt, a, err));
+}
+
+static bool build_cuda(struct stage *st, size_t number, const struct task *task,
+                       const struct candidate *cand, struct arena *a, struct build_result *out,
+                       struct error *err)
+{
+    enum gate_target gate = st->settings.target == LANGUAGE_CUDA ? GATE_CUDA : GATE_CUTE;
+    struct builder *b;
+
+    if (gate_refuses_as(gate, cand->source, WORKSHOP_SOURCE_NAME, a, &out->verdict))
+        return true; /* refused before it costs anything */
+    return workshop_builder(st, number, &b, err) && make_plan(st, b, task, cand, a, out, err) &&
+           (out->verdict.kind != VERDICT_PASS || compile(st, b, cand, a, out, err));
+}
+
+/* It builds itself, in its own process. */
+static bool build_foreign(struct stage *st, const struct task *task, const struct candidate *cand,
+                          struct arena *a, struct build_result *out, struct error *err)
+{
+    out->verdict = (struct verdict){.kind = VERDICT_PASS, .summary = "", .detail = ""};
+    out->trusted = st->settings.trust;
+    if (!foreign_prepare(task, cand, st->settings.allow_torch, a, out, err))
+        return false;
+    json_own(a, out->foreign);
+    return true;
 }
 
 /* With the builder of that number. */
@@ -88,7 +121,7 @@ static bool build_with(struct stage *st, size_t number, const struct task *task,
                        struct error *err)
 {
     int64_t start = clock_ms();
-    struct builder *b;
+    bool triton = st->settings.target == LANGUAGE_TRITON && !cand->foreign;
 
     *out = (struct build_result){
         .work_dir = path_join(
@@ -97,21 +130,13 @@ static bool build_with(struct stage *st, size_t number, const struct task *task,
                          cand->attempt, st->shape_now))};
     if (!dir_make(out->work_dir, err))
         return false;
-    if (cand->foreign && !trust_here(st->settings.trust, err))
+    if ((cand->foreign || triton) && !trust_here(st->settings.trust, err))
         return false;
-    if (cand->foreign) { /* it builds itself, in its own process */
-        out->verdict = (struct verdict){.kind = VERDICT_PASS, .summary = "", .detail = ""};
-        out->trusted = st->settings.trust;
-        if (!foreign_prepare(task, cand, st->settings.allow_torch, a, out, err))
-            return false;
-        json_own(a, out->foreign);
-        return true;
-    }
-    if (gate_refuses_as(st->settings.target_cuda ? GATE_CUDA : GATE_CUTE, cand->source,
-                        WORKSHOP_SOURCE_NAME, a, &out->verdict))
-        return true; /* refused before it costs anything */
-    if (!workshop_builder(st, number, &b, err) || !make_plan(st, b, task, cand, a, out, err) ||
-        (out->verdict.kind == VERDICT_PASS && !compile(st, b, cand, a, out, err)))
+    if (cand->foreign)
+        return build_foreign(st, task, cand, a, out, err);
+    if (!(triton ? workshop_triton(st, task, cand, a, out, err)
+                 : build_cuda(st, number, task, cand, a, out, err)) ||
+        !finish(st, a, out, err))
         return error_add(err, "building attempt %d of %s", cand->attempt, task->name);
     out->build_ms = (int)(clock_ms() - start);
     return true;
@@ -145,7 +170,7 @@ bool stage_compile(struct stage *st, struct text source, const char *arch, const
         .names = names,
         .arch = arch,
         .cubin = true,
-        .cute = !st->settings.target_cuda,
+        .cute = st->settings.target == LANGUAGE_CUTE,
         .work_dir = path_join(a, st->work_dir, "compile"),
         .deadline_ms = st->settings.build_deadline_s * 1000,
     };
@@ -154,7 +179,7 @@ bool stage_compile(struct stage *st, struct text source, const char *arch, const
     *out = (struct build_result){.work_dir = req.work_dir};
     if (!dir_make(req.work_dir, err))
         return false;
-    if (gate_refuses_as(st->settings.target_cuda ? GATE_CUDA : GATE_CUTE, source,
+    if (gate_refuses_as(st->settings.target == LANGUAGE_CUDA ? GATE_CUDA : GATE_CUTE, source,
                         WORKSHOP_SOURCE_NAME, a, &out->verdict))
         return true;
     if (!workshop_builder(st, 0, &b, err) || !builder_compile(b, &req, a, out, err))

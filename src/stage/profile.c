@@ -105,7 +105,7 @@ static void profile_by_simt(struct stage *st, const struct candidate *cand,
     simt_profile_text(&(struct simt_profile_input){.modelled = time->parts,
                                                    .counters = by_line ? by_line : test->counters,
                                                    .source = cand->source,
-                                                   .source_name = WORKSHOP_SOURCE_NAME},
+                                                   .source_name = workshop_source_name(st)},
                       a, text);
     json_object_set(out->data, "modelled", time->parts);
     json_object_set(out->data, "counters", by_line ? by_line : test->counters);

@@ -518,8 +518,10 @@ bool stage_simt_run(const struct settings *settings, const struct simt_options *
         goto done;
     }
     /* No verdict here: a kernel may run whether it is written in CuTe or not. */
-    own.target_cuda =
-        folder || (!strstr(cand.source.data, "cute/") && !strstr(cand.source.data, "cutlass/"));
+    own.target =
+        folder || (!strstr(cand.source.data, "cute/") && !strstr(cand.source.data, "cutlass/"))
+            ? LANGUAGE_CUDA
+            : LANGUAGE_CUTE;
     if (!take_scalars(options, task.description, err) || !stage_open(&own, &st, err) ||
         !make_buffers(st, options, &task, a, buffers, err) ||
         !(folder ? adopt(st, options, &task, a, &build, err)

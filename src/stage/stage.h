@@ -128,6 +128,11 @@ bool stage_repair(struct stage *st, const struct question *q, struct arena *a, s
 bool stage_optimize(struct stage *st, const struct question *q, struct arena *a,
                     struct proposal *out, struct error *err);
 
+/* What kind of candidate a .py file is: a ModelNew (*foreign), or kernels with a plan(p), then
+ * *target says in which language. LANGUAGE_TRITON given: it is that. Neither is wrong use. */
+bool stage_python_door(struct text source, const char *path, enum language *target, bool *foreign,
+                       struct error *err);
+
 /* ---- judging a candidate ------------------------------------------------- */
 
 bool stage_build(struct stage *st, const struct task *task, const struct candidate *cand,

@@ -13,6 +13,7 @@
 #include "eval/devices.h"
 #include "expert/expert.h"
 #include "llm/prompt/retrieve.h"
+#include "toolchain/triton.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -53,6 +54,7 @@ bool stage_open(const struct settings *settings, struct stage **out, struct erro
     st->settings = *settings;
     st->torch_version = "?";
     if (!tools_find(&config, st->a, &st->tools, err) ||
+        (settings->target == LANGUAGE_TRITON && !workshop_find_triton(st, err)) ||
         !devices_find(settings->device, settings->models, settings->simt_arch, st->a, &st->device,
                       err) ||
         (st->device.kind == DEVICE_SIMT && !tools_for_simt(&config, &st->tools, err)) ||
@@ -134,6 +136,11 @@ bool stage_budget_unpause_shared(const struct shared_text *place, struct error *
     return budget_unpause_shared(place, err);
 }
 
+const char *workshop_source_name(const struct stage *st)
+{
+    return st->settings.target == LANGUAGE_TRITON ? TRITON_SOURCE_NAME : WORKSHOP_SOURCE_NAME;
+}
+
 const struct device *stage_device(const struct stage *st)
 {
     return &st->device;
@@ -160,6 +167,8 @@ json_t *stage_environment(const struct stage *st)
     json_object_set_new(j, "torch", json_string(st->torch_version));
     json_object_set_new(j, "device", json_string(st->device.name));
     json_object_set_new(j, "arch", json_string(st->device.arch));
+    if (st->triton)
+        json_object_set_new(j, "triton", json_string(st->triton->version));
     if (st->device.kind == DEVICE_SIMT)
         json_object_set_new(j,
                             modelled_validated(st->device.models)
@@ -199,6 +208,8 @@ bool stage_warm(struct stage *st, struct error *err)
                                     .share = st->settings.kernels,
                                     .source = workshop_source(st)};
 
+    if (st->settings.target == LANGUAGE_TRITON) /* no kernel of it needs NVRTC */
+        return true;
     return st->builder || builder_start(&config, &st->builder, err);
 }
 
@@ -228,6 +239,8 @@ struct judge_config workshop_judge_config(const struct stage *st, const struct t
         .draws = st->settings.draws,
         .check = st->settings.check,
         .python = st->settings.python,
+        .compiled_name = workshop_source_name(st),
+        .source_name = workshop_source_name(st),
         .run_ms = st->settings.run_deadline_s * 1000,
         .source = workshop_source(st),
         .baselines = st->baselines[0] ? st->baselines : NULL,

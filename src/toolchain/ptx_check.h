@@ -2,13 +2,15 @@
 /*
  * ptx_check.h - what the compiled code says that the source could hide.
  *
- * Two looks at PTX before anything runs:
+ * Looks at PTX before anything runs:
  * - launches: every argument of a launch list against the kernel's own
  *   parameters (count, size, float against integer) and its launch bounds;
  * - state: no kernel writes a module variable (it would outlive the launch),
  *   none calls what is not in the module (printf, malloc), none reads what
- *   counts launches (%gridid).
- * Both return true when all is well; else the verdict has the user's line.
+ *   counts launches (%gridid);
+ * - module: outside of functions there is only what a module of kernels consists of. For PTX that
+ *   foreign code wrote as a whole (ptx_module.c).
+ * All return true when all is well; else the verdict has the user's line.
  */
 #ifndef TOOLCHAIN_PTX_CHECK_H
 #define TOOLCHAIN_PTX_CHECK_H
@@ -23,5 +25,6 @@ struct ptx_subject {
 bool ptx_check_launches(const struct ptx_subject *s, const json_t *names, const json_t *launches,
                         struct arena *a, struct verdict *out);
 bool ptx_check_state(const struct ptx_subject *s, struct arena *a, struct verdict *out);
+bool ptx_check_module(const struct ptx_subject *s, struct arena *a, struct verdict *out);
 
 #endif

@@ -158,9 +158,11 @@ static void comment(struct reader *r)
 
 static void quoted(struct reader *r)
 {
-    do
+    do {
+        if (r->ptx.data[r->at] == '\\') /* where the string ends would be a matter of opinion */
+            odd(r, "an escape in a string");
         put(r, r->ptx.data[r->at++]);
-    while (r->at < r->ptx.len && r->ptx.data[r->at] != '"' && r->ptx.data[r->at] != '\n');
+    } while (r->at < r->ptx.len && r->ptx.data[r->at] != '"' && r->ptx.data[r->at] != '\n');
     if (r->at < r->ptx.len && r->ptx.data[r->at] == '"')
         put(r, r->ptx.data[r->at++]);
 }

@@ -37,7 +37,7 @@ static void everything_that_decides_comes_back(void **state)
                                   .effort = "high",
                                   .temperature = 0.25,
                                   .max_tokens = 777,
-                                  .target_cuda = true};
+                                  .target = LANGUAGE_TRITON};
     static const struct run_options begun = {.max_depth = 7,
                                              .share_depth = 5,
                                              .max_repairs = 2,
@@ -74,7 +74,7 @@ static void everything_that_decides_comes_back(void **state)
     assert_false(s.scale);
     assert_true(s.accept);
     assert_string_equal(s.baseline, "tf32");
-    assert_true(s.target_cuda);
+    assert_int_equal(s.target, LANGUAGE_TRITON);
     assert_memory_equal(&o, &begun, sizeof(o));
     arena_free(a);
 }

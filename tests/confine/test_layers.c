@@ -93,9 +93,10 @@ struct cage_case {
     bool cuda;
 };
 static const struct cage_case cages[] = {
-    {ROLE_BUILDER, false}, {ROLE_PLANNER, false}, {ROLE_SIMTC, false}, {ROLE_COMPILER, false},
-    {ROLE_RUNNER, false},  {ROLE_ORACLE, false},  {ROLE_GUEST, false}, {ROLE_WORKSHOP, false},
-    {ROLE_RUNNER, true},   {ROLE_ORACLE, true},   {ROLE_GUEST, true},  {ROLE_WORKSHOP, true},
+    {ROLE_BUILDER, false},  {ROLE_PLANNER, false}, {ROLE_SIMTC, false}, {ROLE_COMPILER, false},
+    {ROLE_RUNNER, false},   {ROLE_ORACLE, false},  {ROLE_GUEST, false}, {ROLE_WORKSHOP, false},
+    {ROLE_RUNNER, true},    {ROLE_ORACLE, true},   {ROLE_GUEST, true},  {ROLE_WORKSHOP, true},
+    {ROLE_COMPOSER, false},
 };
 _Static_assert(ARRAY_LEN(cages) == CONFINE_ROLES + 4, "a role without a row");
 
@@ -119,7 +120,7 @@ static void policy_of(const struct cage_case *c, const struct world *w, struct a
 static bool seals(enum confine_role role)
 {
     return role == ROLE_BUILDER || role == ROLE_PLANNER || role == ROLE_RUNNER ||
-           role == ROLE_GUEST;
+           role == ROLE_GUEST || role == ROLE_COMPOSER;
 }
 
 /* In a child of its own: forking into a policy changes the caller too. */

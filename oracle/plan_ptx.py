@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The PTX of several kernels as one module, with lines of the candidate's own file where it has any.
+
+Compilers of Python give a module per kernel. The judge takes one. Names that several modules have get a number; DWARF is left out
+(.loc stays), and a line inside of a library counts for the line of the candidate that called it.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ENTRY = re.compile(r"\.visible \.entry ([A-Za-z_$][\w$]*)")
+_SYMBOL = re.compile(r"^(?:\.visible |\.weak |\.extern )*\.(?:func|global|const|shared)\b[^;{=]*?([A-Za-z_$][\w$]*)\s*(?:\[[^;]*|\(|;|=|$)", re.M)
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)".*$', re.M)
+_LOC = re.compile(r"^(\s*)\.loc\s+(\d+) (\d+) (\d+)(.*)$", re.M)
+_SHARED = re.compile(r"^\.extern \.shared \.align (\d+) \.b8 global_smem\[\];\n", re.M)
+
+
+def _without_dwarf(ptx: str) -> str:
+    """Debug sections stand behind the last function: "\\t.section\\t.debug_info\\n\\t{ ... }"."""
+    return re.sub(r"^\s*\.section\s+\.debug_\w+\s*\{[^}]*\}\s*$", "", ptx, flags=re.M)
+
+
+def entry_of(ptx: str) -> str:
+    return _ENTRY.findall(ptx)[0]
+
+
+def parameter_count(ptx: str) -> int:
+    head = ptx[ptx.index(".entry ") :]
+    return head[: head.index(")")].count(".param ")
+
+
+def _lines(ptx: str, own: str) -> str:
+    """Lines of `own` are lines of file 1, all others of file 2."""
+    files = dict(_FILE.findall(ptx))
+    name = own.rsplit("/", 1)[-1]
+    caller = re.compile(r"@\[ " + re.escape(name) + r":(\d+):(\d+)")
+
+    def place(m: re.Match[str]) -> str:
+        if files.get(m[2]) == own:
+            return f"{m[1]}.loc\t1 {m[3]} {m[4]}"
+        called = caller.search(m[5])
+        return f"{m[1]}.loc\t1 {called[1]} {called[2]}" if called else f"{m[1]}.loc\t2 {m[3]} {m[4]}"
+
+    return _LOC.sub(place, _FILE.sub("", ptx))
+
+
+def _renamed(body: str, taken: set[str], entry: str) -> tuple[str, str]:
+    """Symbols that another module has already get another name."""
+    for symbol in {entry, *_SYMBOL.findall(body)} - {"global_smem"}:
+        name, number = symbol, 1
+        while name in taken:
+            number += 1
+            name = f"{symbol}_{number}"
+        taken.add(name)
+        if name != symbol:
+            body = re.sub(r"(?<![\w$.%])" + re.escape(symbol) + r"(?=(_param_\d+)?(?![\w$]))", name, body)
+            entry = name if symbol == entry else entry
+    return body, entry
+
+
+class Joined:
+    """Takes one module after the other."""
+
+    def __init__(self, own: str) -> None:
+        self.own, self.taken, self.align = own, set[str](), 0
+        self.head, self.bodies = "", list[str]()
+
+    def add(self, ptx: str) -> str:
+        """The name its kernel has from now on."""
+        ptx = _lines(_without_dwarf(ptx), self.own)
+        start = re.search(r"^\.address_size 64\s*$", ptx, re.M)
+        if not start:
+            raise ValueError("this is not PTX")
+        self.head = self.head or ptx[: start.end()]
+        body = ptx[start.end() :]
+        self.align = max([self.align, *map(int, _SHARED.findall(body))])
+        body, name = _renamed(_SHARED.sub("", body), self.taken, entry_of(ptx))
+        self.bodies.append(body.strip("\n"))
+        return name
+
+    def text(self) -> str:
+        shared = f".extern .shared .align {self.align} .b8 global_smem[];\n" if self.align else ""
+        name = self.own.rsplit("/", 1)[-1]
+        files = f'\t.file\t1 "{name}"\n\t.file\t2 "library"\n'
+        return "\n".join([self.head, shared, *self.bodies, files])

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * triton.c - candidates in Triton: which .py files are, and from one to something the runner loads.
+ *
+ *     candidate.py -> plan, PTX -> checks -> cubin -> (simt: .so)
+ */
+#include "toolchain/triton.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "eval/oracle.h"
+#include "stage/workshop.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* At the beginning of a line: "def plan(p):". */
+static bool has_plan(struct text source)
+{
+    static const char begin[] = "def plan";
+    size_t len = sizeof begin - 1;
+
+    for (struct text rest = source, line; text_next_line(&rest, &line);)
+        if (text_starts(line, begin) &&
+            (line.len == len || !(isalnum((unsigned char)line.data[len]) || line.data[len] == '_')))
+            return true;
+    return false;
+}
+
+bool stage_python_door(struct text source, const char *path, enum language *target, bool *foreign,
+                       struct error *err)
+{
+    static const char model[] = "ModelNew";
+    bool has_model = source.len > 0 && memmem(source.data, source.len, model, sizeof model - 1);
+
+    *foreign = has_model && *target != LANGUAGE_TRITON;
+    if (*foreign)
+        return true;
+    if (has_plan(source)) {
+        *target = LANGUAGE_TRITON;
+        return true;
+    }
+    error_set(err, ERROR_USE, "%s defines neither ModelNew nor plan(p)", path_base(path));
+    return error_hint(err,
+                      "write a Triton kernel and def plan(p): kernel[grid](*p.inputs, *p.outputs, "
+                      "...) (docs/triton.md), or class ModelNew (docs/tasks.md)");
+}
+
+bool workshop_find_triton(struct stage *st, struct error *err)
+{
+    st->triton = arena_alloc(st->a, sizeof *st->triton);
+    return triton_find(oracle_python(st->settings.python, st->a), &st->tools, st->a, st->triton,
+                       err);
+}
+
+bool workshop_triton(struct stage *st, const struct task *task, const struct candidate *cand,
+                     struct arena *a, struct build_result *out, struct error *err)
+{
+    const struct triton_request req = {
+        .source = cand->source,
+        .task = task,
+        .device = &st->device,
+        .work_dir = out->work_dir,
+        .share = st->settings.kernels,
+        .deadline_ms = st->settings.build_deadline_s * 1000,
+    };
+    bool ok = triton_build(st->triton, &req, a, out, err);
+
+    json_own(a, out->launches);
+    json_own(a, out->names);
+    json_own(a, out->resources);
+    return ok;
+}

@@ -1,0 +1,23 @@
+# triton: PTX with a section of its own
+# verdict: refused
+# says: alias
+
+import triton
+import triton.language as tl
+from triton.backends.nvidia import compiler
+
+original = compiler.CUDABackend.make_ptx
+compiler.CUDABackend.make_ptx = lambda self, *rest: original(self, *rest) + "\n.alias hidden, gate;\n"
+
+
+@triton.jit
+def gate(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)  # (BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    tl.store(y + i, v * tl.sigmoid(v), mask=i < n)
+
+
+def plan(p):
+    (x,), (y,) = p.inputs, p.outputs
+    n = x.numel()
+    gate[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)

@@ -1,0 +1,20 @@
+# triton: the plan clears an input
+# verdict: bad plan
+# says: memset of an input
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def gate(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)  # (BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    tl.store(y + i, v * tl.sigmoid(v), mask=i < n)
+
+
+def plan(p):
+    (x,), (y,) = p.inputs, p.outputs
+    p.memset(x)
+    n = x.numel()
+    gate[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)
