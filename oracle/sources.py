@@ -14,7 +14,8 @@ from pathlib import Path
 from .fault import machine
 
 FOLDER = Path(__file__).resolve().parent
-LATER = {"main", "guest", "__init__"}  # programs, not modules
+# Programs, and what only the composer imports: it needs Triton, which not every machine has.
+LATER = {"main", "guest", "__init__", "plan_guest", "plan_objects", "plan_ptx", "plan_triton"}
 
 
 def stamps() -> dict[str, tuple[int, int]]:
