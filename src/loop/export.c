@@ -126,6 +126,11 @@ static bool find_best(const char *id, const struct run_history *h,
         error_set(err, ERROR_JUDGED, "run %s has no correct kernel to export", id);
         return error_hint(err, "see why: cutegen show %s", id);
     }
+    if (!strcmp(json_string_or(h->options, "target", ""), language_names[LANGUAGE_TRITON])) {
+        error_set(err, ERROR_USE, "run %s judged a kernel in Triton, which is not exported yet",
+                  id);
+        return error_hint(err, "the judged file runs as it is wherever Triton does");
+    }
     *best = &h->attempts[h->info.best_attempt - 1];
     return (*best)->outcome.build ||
            error_set(err, ERROR_USE, "run %s has no built kernel to export", id);

@@ -228,6 +228,10 @@ static bool check_target(const struct settings *s, const struct run_options *o, 
 {
     static const char *const words[LANGUAGE_COUNT] = {"CuTe", "plain CUDA", "Triton"};
 
+    if (s->target == LANGUAGE_TRITON && strcmp(s->model, "builtin") != 0) {
+        error_set(err, ERROR_USE, "there are no prompts for kernels in Triton yet");
+        return error_hint(err, "judge one: cutegen eval TASK.py KERNEL.py (docs/triton.md)");
+    }
     if (s->target == LANGUAGE_CUTE || (strcmp(s->model, "builtin") != 0 && !o->seed_builtin))
         return true;
     error_set(err, ERROR_USE, "the built-in engineer writes CuTe, not %s", words[s->target]);

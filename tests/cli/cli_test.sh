@@ -103,6 +103,7 @@ row "a Python file that is no candidate"                  2 'defines neither Mod
 row "it says what to write"                               2 'def plan\(p\): kernel\[grid\]' '@ eval task.py task.py'
 row "CUDA C++ is not Triton"                              2 'judges a .py file' 'touch a.cu; @ eval task.py a.cu --target triton'
 row "the built-in engineer writes no Triton"              2 'writes CuTe, not Triton' '@ run task.py --target triton'
+row "models are not asked for Triton"                     2 'no prompts for kernels in Triton' '@ run task.py --target triton --model openai:x'
 row "no kernel"                                           2 'there is no kernel nowhere.cu' '@ eval task.py nowhere.cu'
 row "a store that is not there"                           2 '--runs DIR' '@ show last'
 row "a folder that cannot be written"                     3 'cutegen: .*/proc/nowhere' '@ run task.py --runs /proc/nowhere'
