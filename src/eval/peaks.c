@@ -142,9 +142,8 @@ static double flop_rate(const struct gpu *g, const struct task *task, const char
     double lanes = 2e3 * g->sms * g->clock_ghz;
     double fp32 = g->fp32_tflops > 0 ? g->fp32_tflops * 1e6 : lanes * g->fp32_lanes;
     double fp64 = g->fp64_tflops > 0 ? g->fp64_tflops * 1e6 : lanes * g->fp64_lanes;
-    bool matrix =
-        task->class == CLASS_GEMM || task->class == CLASS_CONVOLUTION ||
-        task->class == CLASS_ATTENTION || task->class == CLASS_OTHER;
+    bool matrix = task->class == CLASS_GEMM || task->class == CLASS_CONVOLUTION ||
+                  task->class == CLASS_ATTENTION || task->class == CLASS_OTHER;
 
     if (strcmp(dtype, "f64") == 0) {
         *unit = "fp64";

@@ -22,11 +22,9 @@ struct section {
     int score;
 };
 
-static const char *const guides[] = {"guide",           "abi",
-                                     "class-pointwise", "class-reduction",
-                                     "class-gemm",      "class-convolution",
-                                     "class-attention", "class-other",
-                                     "profile-reading"};
+static const char *const guides[] = {"guide",           "abi",         "class-pointwise",
+                                     "class-reduction", "class-gemm",  "class-convolution",
+                                     "class-attention", "class-other", "profile-reading"};
 
 /* The query's words of three letters or more, each once. */
 static size_t words_of(const char *query, struct text *out)

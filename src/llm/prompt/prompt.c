@@ -376,9 +376,9 @@ bool prompt_render(struct prompt_book *book, const char *name, const struct prom
 
 const char *prompt_name(enum stage_kind stage, enum kernel_class class, bool profile)
 {
-    static const char *const plain[CLASS_COUNT] = {
-        "optimize-pointwise",   "optimize-reduction", "optimize-gemm",
-        "optimize-convolution", "optimize-attention", "optimize-other"};
+    static const char *const plain[CLASS_COUNT] = {"optimize-pointwise", "optimize-reduction",
+                                                   "optimize-gemm",      "optimize-convolution",
+                                                   "optimize-attention", "optimize-other"};
     static const char *const profiled[CLASS_COUNT] = {
         "optimize-profile-pointwise",   "optimize-profile-reduction", "optimize-profile-gemm",
         "optimize-profile-convolution", "optimize-profile-attention", "optimize-profile-other"};
