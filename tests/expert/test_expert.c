@@ -562,6 +562,18 @@ static void what_it_cannot_write_it_says_and_names_what_it_saw(void **state)
     }
 }
 
+static void more_arguments_than_a_launch_takes_are_not_pointwise(void **state)
+{
+    const char *recipe, *why;
+    struct bench b;
+
+    (void)state;
+    bench_open(&b, "side_by_side");
+    assert_true(expert_can(&b.task, b.a, &recipe, &why));
+    assert_string_equal(recipe, "generic");
+    bench_close(&b);
+}
+
 static const struct source_case {
     const char *task, *has[6];
 } sources[] = {
@@ -780,6 +792,7 @@ int main(void)
         cmocka_unit_test(the_steps_of_a_kernel_come_with_it),
         cmocka_unit_test(repairs_are_declined_and_a_foreign_kernel_is_left_alone),
         cmocka_unit_test(what_it_cannot_write_it_says_and_names_what_it_saw),
+        cmocka_unit_test(more_arguments_than_a_launch_takes_are_not_pointwise),
         cmocka_unit_test(the_plain_kernel_says_what_the_graph_says),
         cmocka_unit_test(several_products_are_parts_of_one_file),
         cmocka_unit_test(a_prompt_gets_a_worked_example_for_any_task),

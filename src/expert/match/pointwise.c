@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { LAUNCH_ARGUMENTS = 32 }; /* CUTEGEN_MAX_ARGS of cutegen/kernel.h */
+
 struct pointwise_leaf {
     const struct node *node;
     struct view view;
@@ -375,6 +377,17 @@ static const char *vector_layout(const struct fused *f, int t, const char *name)
     return text;
 }
 
+/* Pointers, sizes and strides: what the launch is given. */
+static int launch_arguments(const struct fused *f)
+{
+    int count = f->modes.tensors + (is_flat(f) ? 1 : f->modes.count);
+
+    for (int t = 0; t < f->modes.tensors && !is_flat(f); t++)
+        for (int m = 0; m < f->modes.count; m++)
+            count += stride_text(f, t, m, "s")[0] != '_';
+    return count;
+}
+
 /* Adds what tensor t brings to the kernel's parameters and the launch's arguments. */
 static void add_strides(const struct fused *f, int t, const char *name, const char *plan_name,
                         const char *index, struct buf *params, struct buf *args)
@@ -720,5 +733,10 @@ bool match_pointwise(const struct graph *g, struct arena *a, struct match *out)
     if (f->leaf_count == 0)
         return match_no(out, a, "it reads no input");
     sort_leaves(f);
-    return bring_together(f, out) && fill(f, out);
+    if (!bring_together(f, out))
+        return false;
+    if (launch_arguments(f) > LAUNCH_ARGUMENTS)
+        return match_no(out, a, "a launch with %d arguments, of which there may be %d",
+                        launch_arguments(f), LAUNCH_ARGUMENTS);
+    return fill(f, out);
 }
