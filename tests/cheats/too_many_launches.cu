@@ -1,6 +1,6 @@
 // too_many_launches: a launch list without end
 // verdict: bad plan
-// says: 1024
+// says: 4096
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE
