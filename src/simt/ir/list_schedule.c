@@ -134,7 +134,8 @@ static bool plain_load(const struct ir *ir, const struct insn *in)
 
 static bool same_mods(const struct insn *x, const struct insn *y)
 {
-    return x->mod_count == y->mod_count && memcmp(x->mods, y->mods, (size_t)x->mod_count) == 0;
+    return x->mod_count == y->mod_count &&
+           memcmp(x->mods, y->mods, (size_t)x->mod_count * sizeof x->mods[0]) == 0;
 }
 
 static bool alike(const struct ir *ir, int xi, int yi)
