@@ -30,8 +30,7 @@ static void retype(struct insn *in, bool vector)
     in->type = PT_B64;
     if (!vector)
         return;
-    memmove(&in->mods[at + 1], &in->mods[at],
-            (size_t)(in->mod_count - at) * sizeof in->mods[0]);
+    memmove(&in->mods[at + 1], &in->mods[at], (size_t)(in->mod_count - at) * sizeof in->mods[0]);
     in->mods[at] = MOD_V2;
     in->mod_count++;
 }
