@@ -17,11 +17,13 @@ import os
 import random
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 program = os.path.abspath(sys.argv[1])
 times = int(sys.argv[2]) if len(sys.argv) > 2 else 4
@@ -120,18 +122,40 @@ class Trap(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
+    open = 0  # connections that were taken and have not ended
+
     def handle_error(self, request, client_address):
         pass  # whoever asked was killed
+
+    def process_request(self, request, client_address):
+        with model.lock:
+            self.open += 1
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request, client_address):
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with model.lock:
+                self.open -= 1
+
+    def drain(self):
+        """Waits until all that a killed process sent was read: connections are taken in order, and this one is the last."""
+        with socket.create_connection(("127.0.0.1", self.server_port)) as last:
+            last.shutdown(socket.SHUT_WR)
+            last.recv(1)
+        while self.open:
+            time.sleep(0.01)
 
 
 def serve(handler):
     server = Server(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    return "http://127.0.0.1:%d/v1" % server.server_port
+    return server, "http://127.0.0.1:%d/v1" % server.server_port
 
 
-url, trap_url = serve(Handler), serve(Trap)
+(server, url), (_, trap_url) = serve(Handler), serve(Trap)
 with open(os.path.join(work, "prices.json"), "w") as f:
     json.dump({"models": {"openai:scripted": {"input": PRICE_IN, "output": PRICE_OUT}}}, f)
 env = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY") and k not in ("http_proxy", "OPENAI_BASE_URL")}
@@ -204,6 +228,7 @@ def check(runs, flags):
     """Problems after one kill and one resume; None when there was no kill."""
     if not killed_run(runs, flags):
         return None, 0, 0
+    server.drain()
     before = list(model.asked)
     calls, begun = store(runs)
     got, way = held(runs, calls)
