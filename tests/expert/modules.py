@@ -350,6 +350,8 @@ def main():
     if sys.argv[1:2] == ["--count"]:
         print(len(rows(1)))
         return
+    if not sys.argv[1:] or sys.argv[1].startswith("-"):
+        sys.exit(__doc__)
     out, count, seed = pathlib.Path(sys.argv[1]), int((sys.argv[2:3] or ["0"])[0]), int((sys.argv[3:4] or ["1"])[0])
     out.mkdir(parents=True, exist_ok=True)
     found = rows(seed)

@@ -635,6 +635,8 @@ def main():
     if sys.argv[1] == "--count":
         print(len(list(rows())))
         return
+    if sys.argv[1].startswith("-"):
+        sys.exit(__doc__)
     out, count, seed = pathlib.Path(sys.argv[1]), int(sys.argv[2] if len(sys.argv) > 2 else 0), int(sys.argv[3] if len(sys.argv) > 3 else 1)
     wanted = os.environ.get("NETWORKS", "").split()
     found = [r for r in rows() if not wanted or r[0] in wanted]
