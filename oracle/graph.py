@@ -22,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .operators import ATTENTION, FACTORIES, PRODUCTS, REDUCTIONS, SAME, VIEWS
 from .task import DTYPES
 
+TABLE = 1024  # numbers of a constant tensor that a kernel may hold
 _tokens = itertools.count(1)
 
 
@@ -170,12 +171,21 @@ class Tracer(TorchDispatchMode):
         place = _place(tensor) if self.following else None
         if place is not None and place in self.places:
             return self.places[place]
-        value = {"value": tensor.item()} if tensor.numel() == 1 and tensor.device.type == "cpu" else {}
         self.nodes.append(
-            Node("constant", kwargs=value, parts=[tensor_part(tensor, self.relabel)])
+            Node("constant", kwargs=self._constant(tensor), parts=[tensor_part(tensor, self.relabel)])
         )  # made outside of the trace
         self.mark(tensor, len(self.nodes) - 1, 0)
         return len(self.nodes) - 1, 0
+
+    def _constant(self, tensor: torch.Tensor) -> dict[str, Any]:
+        """Its number, or its numbers in the order of its shape if they are few: a kernel has them as a table."""
+        if tensor.device.type == "meta" or tensor.layout != torch.strided or tensor.is_complex():
+            return {}
+        if tensor.numel() == 1:
+            return {"value": tensor.item()} if tensor.device.type == "cpu" else {}
+        if not 0 < tensor.numel() <= TABLE:
+            return {}
+        return {"values": [self._argument(v) for v in tensor.detach().reshape(-1).tolist()]}
 
     def _argument(self, value: Any) -> dict[str, Any]:
         if isinstance(value, torch.Tensor):

@@ -297,7 +297,12 @@ class Loaded:
         facts += [
             f"forward uses a tensor of shape {node.shape} that is neither argument nor part of the model: the kernel is not given it"
             for number, node in enumerate(self.graph.nodes)
-            if node.op == "constant" and node.numel > 1 and number in live
+            if node.op == "constant" and node.numel > 1 and number in live and "values" not in node.kwargs
+        ]
+        facts += [
+            f"forward uses a constant tensor of shape {node.shape}: its numbers are the values of node {number} of the graph"
+            for number, node in enumerate(self.graph.nodes)
+            if "values" in node.kwargs and number in live
         ]
         if self.rules.tf32:
             where = " and ".join(n for n, on in zip(("products", "convolutions"), self.tf32) if on)

@@ -60,6 +60,9 @@ def annotate(
     for number, node in enumerate(base.nodes):
         if number not in live:
             continue
+        if "values" in node.kwargs and (alone or any(_table(p.nodes[number]) != _table(node) for p in others)):
+            found.append({"id": len(found), "node": number, "op": node.op, "table": node.shape})
+            node.kwargs["of_sizes"] = {"id": found[-1]["id"], "unknown": True}
         for path, value in _numbers(node):
             series = [value, *(_at(p.nodes[number], path) for p in others)]
             if not alone and all(s is not None and _close(s, value) for s in series):
@@ -82,7 +85,12 @@ def facts(found: list[dict[str, Any]]) -> list[str]:
     """What a kernel's author has to know of them."""
     lines = []
     for f in found:
-        if "text" in f:
+        if "table" in f:
+            lines.append(
+                f"the numbers of the constant tensor of shape {f['table']} depend on sizes: the plan must require the shapes "
+                "it was written for"
+            )
+        elif "text" in f:
             lines.append(
                 f"the number {f['value']:.9g} in {f['op']} is {f['text']}: compute it in the plan from the call's shapes and "
                 "pass it to the kernel as an argument"
@@ -113,7 +121,7 @@ def _points(
     """The task with one constant changed at a time, with all of them doubled, and as it is written."""
     source = task.source
     now = {**(source.constants or source.literals), **values}
-    needs_numbers = any(n.op == "constant" and "value" in n.kwargs for n in base.nodes)
+    needs_numbers = any(n.op == "constant" and n.kwargs for n in base.nodes)
     names = [
         n
         for n, v in sorted(now.items(), key=lambda item: -item[1])
@@ -197,6 +205,10 @@ def _numbers(node: Node) -> Iterator[tuple[Path, float]]:
         for key, arg in items:
             if isinstance(arg, dict) and _number(arg.get("value"), whole):
                 yield (kind, key), float(arg["value"])
+
+
+def _table(node: Node) -> Any:
+    return node.kwargs.get("values") if node.op == "constant" else None
 
 
 def _number(value: Any, whole: bool) -> bool:

@@ -107,6 +107,11 @@ gathers|a=randn(9,12);i=index(12,9)|torch.take_along_dim(a,i[:,None],1)
 gathers|i=index(7,5)|F.one_hot(i,7).float()*2
 gathers|a=randn(9,12)|torch.index_select(a,1,a.sum(0).argmax().reshape(1))
 gathers|a=randn(9,12);i=index(9,5)|a.index_fill(0,i,2.0)
+constant tensors|a=randn(5,7,12)|a[:,[0,5,-1]]*torch.tensor([0.5,float('inf'),-2.0]).clamp(max=7)[:,None]
+constant tensors|a=randn(9,5)|a.index_select(1,torch.tensor([3,1,4,1]))@torch.tensor([[0.1,0.2],[0.3,-0.4],[0.5,0.6],[0.7,-0.8]])
+constant tensors|a=randn(9,12)|(a[...,None]>torch.tensor([-1,0,1],dtype=torch.int32)).sum(-1),a+torch.tensor([1,-2,3]*4)
+constant tensors|a=randn(2,3,9,8)|F.conv2d(a,torch.tensor([[1.,0.,-1.],[2.,0.,-2.],[1.,0.,-1.]]).expand(3,1,3,3),groups=3)
+constant tensors|a=randn(2,3,9,8)|(a-torch.tensor([0.485,0.456,0.406]).view(3,1,1))/torch.tensor([0.229,0.224,0.225]).view(3,1,1)
 gathers|a=randn(9,12);v=randn(7)|torch.searchsorted(a.cumsum(1).abs().cumsum(1)[0],v.abs()),torch.bucketize(v,c)|c=nn.Parameter(torch.arange(5.0))
 gathers|a=randn(9,12);i=index(144,4)|torch.take(torch.cat([a,a]).reshape(-1)[:108],i%108)
 scatters|a=randn(9,12);i=index(9,5,12);b=randn(5,12)|torch.scatter_add(a,0,i,b)

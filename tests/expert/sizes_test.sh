@@ -52,6 +52,7 @@ judged attention pass --set TOKENS=256
 judged epsilon "bad plan" --set ROWS=48 --set COLUMNS=1000
 # no formula found: likewise
 judged logarithm "bad plan" --set ROWS=48 --set COLUMNS=1000
+judged table "bad plan" --set ROWS=48 --set COLUMNS=1000
 "$program" describe "$root/tests/expert/sizes/logarithm.py" --device simt >result 2>log
 grep -q "depends on sizes in a way that was not found" result
 say $? "the description says that no formula was found"

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { TABLE_TEXT = 64 << 10 }; /* of the numbers of a constant tensor */
+
 /* ---- statements ------------------------------------------------------------- */
 
 static void indent(struct kernel *k)
@@ -252,6 +254,46 @@ static const char *value_pointwise(struct kernel *k, const struct node *n, const
     return kernel_name(k, value_type(n), "%s", wrapped(n, text, k->in->a));
 }
 
+/* Of a tensor that is neither argument nor part of the model; NULL: its numbers are not known. */
+static const json_t *table_of(const struct node *n)
+{
+    const json_t *values = json_object_get(n->whole, "values");
+
+    return strcmp(n->op, "constant") == 0 && !n->value &&
+                   (int64_t)json_array_size(values) == tensor_numel(&n->t)
+               ? values
+               : NULL;
+}
+
+/* An element of a constant tensor: its numbers are a table of the kernel. */
+static const char *value_tabled(struct kernel *k, const struct node *n, const struct coords *at)
+{
+    const json_t *values = table_of(n);
+    const char *type = value_type(n), *name, *place = "0";
+    struct buf b = buf_init(TABLE_TEXT);
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(values, i, item)
+    {
+        double number;
+
+        if (!graph_number(item, &number)) {
+            buf_release(&b);
+            return value_no(k, n, "a number of its constant does not read");
+        }
+        buf_printf(&b, "%s%s", i ? ", " : "", expr_literal(number, type, k->in->a));
+    }
+    for (int d = 0; d < n->t.dims; d++)
+        place = d ? arena_printf(k->in->a, "(%s) * %lld + %s", place, (long long)n->t.shape[d],
+                                 at->at[d])
+                  : at->at[d];
+    name = arena_printf(k->in->a, "t%d", ++k->names);
+    kernel_line(k, "%s const %s[] = {%s};", type, name, b.data);
+    buf_release(&b);
+    return kernel_name(k, type, "%s[%s]", name, place);
+}
+
 static const char *value_constant(struct kernel *k, const struct node *n)
 {
     double number = 0;
@@ -296,9 +338,8 @@ const char *value_at(struct kernel *k, const struct node *n, const struct coords
 
     if (!n || n->id < 0)
         return value_no(k, k->root, "an argument of its graph is not a tensor");
-    if (n->value && strcmp(n->op, "input") != 0)
-        return value_constant(k, n);
-    if (strcmp(n->op, "constant") == 0)
+    if ((n->value && strcmp(n->op, "input") != 0) ||
+        (strcmp(n->op, "constant") == 0 && !table_of(n)))
         return value_constant(k, n);
     if (!value_type(n))
         return value_no(k, n,
@@ -307,6 +348,8 @@ const char *value_at(struct kernel *k, const struct node *n, const struct coords
     for (int i = k->memo_count; i-- > 0;)
         if (k->memo[i].n == n && strcmp(k->memo[i].key, key) == 0)
             return k->memo[i].value;
+    if (table_of(n))
+        return remember(k, n, key, value_tabled(k, n, at));
     if (strcmp(n->op, "input") == 0 || (k->in->kept[n - k->in->g->nodes] && n != k->root))
         return remember(k, n, key, value_loaded(k, n, at));
     return remember(k, n, key, value_computed(k, n, at));

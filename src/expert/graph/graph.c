@@ -356,6 +356,8 @@ void graph_find_sizes(struct graph *g, struct arena *a)
             continue; /* a part's input may keep the arguments of what made it */
         if (n->value)
             add_size_constant(g, list, n->value, a);
+        else if (strcmp(n->op, "constant") == 0)
+            add_size_constant(g, list, n->whole, a);
         json_array_foreach(n->args, k, arg) add_size_constant(g, list, arg, a);
         json_object_foreach((json_t *)(uintptr_t)n->kwargs, key, arg)
             add_size_constant(g, list, arg, a);
