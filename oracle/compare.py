@@ -52,7 +52,7 @@ ROUNDOFF = {
     torch.bfloat16: 2.0**-8,
 }
 TF32 = 2.0**-10  # of a factor, cut rather than rounded
-Noise = Optional[Callable[[], Optional[torch.Tensor]]]
+Noise = Optional[Callable[..., Optional[torch.Tensor]]]  # strict=True: of fp32, even where TF32 is allowed
 MAX_TERMS = 1 << 16  # nobody adds up more than this one after the other
 
 
@@ -189,7 +189,7 @@ def _compare_floating(
         "elements": got.numel(),
         **figures(sums),
         **found,
-        "class": _class_of(got, reference, truth, rules, known, noise),
+        "class": _class_of(got, reference, truth, rules, noise),
         "worst": worst(sums.excess.reshape(got.shape), got, truth) if explain and bad else [],
         "pattern": (
             explained((sums.excess > 1.0).reshape(got.shape), got, truth, sums.unwritten)
@@ -209,7 +209,7 @@ def class_name(dtype: torch.dtype, as_fp32: bool = True) -> str:
 
 
 def _class_of(
-    got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, rules: Rules, known: torch.Tensor | None, noise: Noise
+    got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, rules: Rules, noise: Noise
 ) -> str:
     """Where TF32 is allowed, the limits of fp32 decide which of the two it is."""
     if not rules.tf32 or got.dtype != torch.float32:
@@ -217,7 +217,7 @@ def _class_of(
     limits = limits_of(got.dtype, rules.strict())
     found = judge(got.numel(), got.dtype, measure_quickly(got, reference, truth, limits), limits)
     if found["beyond"] or found["imprecise"]:
-        known = noise() if noise and known is None else known
+        known = noise(strict=True) if noise else None
         if known is not None:
             found = judge(got.numel(), got.dtype, measure(got, reference, truth, limits, known), limits)
     return class_name(got.dtype, not (found["beyond"] or found["imprecise"]))

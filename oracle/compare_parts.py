@@ -133,9 +133,17 @@ class Tally:
         self.exact: list[dict[str, Any]] = []
         self.pieces: list[tuple[torch.Tensor, ...]] = []
 
-    def add(self, top: int, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, noise: torch.Tensor | None) -> None:
+    def add(
+        self,
+        top: int,
+        got: torch.Tensor,
+        reference: torch.Tensor,
+        truth: torch.Tensor,
+        noise: tuple[torch.Tensor, torch.Tensor] | None,
+    ) -> None:
+        """`noise`: with what is allowed, and of fp32."""
         if self.elements <= SMALL:
-            self.pieces.append((got, reference, truth) if noise is None else (got, reference, truth, noise.reshape(got.shape)))
+            self.pieces.append((got, reference, truth, *(n.reshape(got.shape) for n in noise or ())))
         elif self.limits is None:
             self._add_exact(top, compare_output(self.name, got, reference, truth, self.rules))
         else:
@@ -146,20 +154,25 @@ class Tally:
         self._note(top, found["worst"], found["pattern"])
 
     def _add_floating(
-        self, top: int, got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor, noise: torch.Tensor | None
+        self,
+        top: int,
+        got: torch.Tensor,
+        reference: torch.Tensor,
+        truth: torch.Tensor,
+        noise: tuple[torch.Tensor, torch.Tensor] | None,
     ) -> None:
         assert self.limits is not None
         if noise is None:
             one = measure_quickly(got, reference, truth, self.limits)
         else:
-            one = measure(got, reference, truth, self.limits, noise)
+            one = measure(got, reference, truth, self.limits, noise[0])
         _add_sums(self.sums, one)
         if self.strict is not None:
             _add_sums(
                 self.strict_sums,
                 measure_quickly(got, reference, truth, self.strict)
                 if noise is None
-                else measure(got, reference, truth, self.strict, noise),
+                else measure(got, reference, truth, self.strict, noise[1]),
             )
         if one.beyond:
             excess = one.excess.reshape(got.shape)
@@ -182,7 +195,7 @@ class Tally:
     def comparison(self) -> dict[str, Any]:
         if self.pieces:
             got, reference, truth, *noise = (torch.cat(column) for column in zip(*self.pieces))
-            known = (lambda: noise[0].reshape(-1)) if noise else None
+            known = (lambda strict=False: noise[strict].reshape(-1)) if noise else None
             found = compare_output(self.name, got, reference, truth, self.rules, noise=known)
             found["wrong"] += self.sums.beyond
             found["pattern"] = found["pattern"] or self.pattern
@@ -279,17 +292,22 @@ class _Work:
         for number, (top, end) in enumerate(parts):
             piece = self._piece(top, end)
             reference, truth = self._answers(piece)
-            noise = self.session.noise(piece, truth) if noisy else None
+            noise = self._noise(piece, truth) if noisy else {}
             for k, (tally, buffer) in enumerate(zip(self.tallies, self.session.out_buffers)):
                 got = self._copy(buffer, k, top, end)
                 if got is None:
                     tally.changed(top, buffer.tensor()[top:end].numel())
                 else:
-                    tally.add(top, got, reference[k], truth[k], (noise or {}).get(k))
+                    tally.add(top, got, reference[k], truth[k], noise.get(k))
             if sample and number == lot:
                 trivial = self.session.standing.narrow(self.session, piece, reference, truth)
                 self.canary = planted(reference, truth, self.session.rules)
         return trivial
+
+    def _noise(self, piece: Any, truth: list[torch.Tensor]) -> dict[int, tuple[torch.Tensor, torch.Tensor]]:
+        allowed = self.session.noise(piece, truth)
+        of_fp32 = self.session.noise(piece, truth, strict=True) if allowed and self.session.rules.tf32 else allowed
+        return {k: (allowed[k], of_fp32[k]) for k in allowed} if allowed and of_fp32 else {}
 
     def _piece(self, top: int, end: int) -> Any:
         """A draw of these rows, private and checked."""

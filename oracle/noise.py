@@ -11,6 +11,8 @@ from the truth by the noise of an honest kernel, element by element, however ill
 2. An operator that normalizes subtracts a mean inside. What its operand's noise does to the result is divided away again, so
    the roundoff that the difference has of its two parts is added to the result (NORMALIZING).
 3. It costs a few float64 runs, so it is asked for only when an answer would be turned down without it.
+4. Where TF32 is allowed and the reference was computed without it, factors are off by TF32's rounding: in the first run they are
+   rounded as the hardware rounds them, so that an element that only just leaves a clamp has what a rounded kernel has.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .graph import Graph, reduction_length
-from .operators import FACTORIES, OTHER, SAME, VIEWS
+from .operators import CONVOLUTIONS, FACTORIES, OTHER, PRODUCTS, SAME, VIEWS
 
 RUNS, RUNS_SMALL, SMALL = 4, 12, 4096  # a small output gives few samples of its noise in one run
 IN_ORDER = 0.35  # times sqrt(L) roundoffs: the noise of L terms added one after the other
@@ -30,16 +32,28 @@ UNIFORM = 3.0**0.5  # half the width of a uniform distribution of variance one
 UNTOUCHED = VIEWS | SAME | FACTORIES | OTHER
 CANCELLING = {"gelu"}  # x/2 (1 + erf x): where erf is near -1, what is left of the sum has the roundoff of the 1
 NORMALIZING = {"native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit", "cudnn_batch_norm"}
+ADDED_TO = {"addmm", "baddbmm", "addbmm", "addmv", "addr", "_addmm_activation"}  # a third operand comes first
 RANGED = {"cumprod", "prod"}  # on the way they leave the range of float32, and come back with fewer bits
+TF32_BITS, TF32_RMS = 11, 2.0**-12  # of a factor; the root mean square of what rounding to them is off
 ROUNDOFF = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
 
 
 class Disturb(TorchDispatchMode):
-    """Inside `with`, operators get operands that are off by their rounding. `terms`: operator -> L."""
+    """Inside `with`, operators get operands that are off by their rounding. `terms`: operator -> L; `short`: operators whose
+    factors may be TF32; `nearest`: they are rounded to TF32, else off by as much."""
 
-    def __init__(self, terms: dict[str, int], stored: float, summed: float, generator: torch.Generator) -> None:
+    def __init__(
+        self,
+        terms: dict[str, int],
+        stored: float,
+        summed: float,
+        generator: torch.Generator,
+        short: frozenset[str] = frozenset(),
+        nearest: bool = False,
+    ) -> None:
         super().__init__()
         self.terms, self.stored, self.summed, self.generator = terms, stored, summed, generator
+        self.short, self.nearest = short, nearest
         self.made: dict[int, torch.Tensor] = {}  # results of operators: rounded where they were stored
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -47,6 +61,8 @@ class Disturb(TorchDispatchMode):
         base = name.rstrip("_")
         if base not in UNTOUCHED and not func._schema.is_mutable:
             args = [self._off(a, self.terms.get(base, 1)) for a in args]
+        if base in self.short:
+            args = self._shortened(base, args)
         if base in RANGED and self.stored > ROUNDOFF["f64"]:
             args = [a.float() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args]
         result = func(*args, **(kwargs or {}))
@@ -69,10 +85,30 @@ class Disturb(TorchDispatchMode):
             size += self.summed * (1.0 + IN_ORDER * min(terms, MAX_TERMS) ** 0.5)
         return self._uniform(value, size).add_(1.0).mul_(value)
 
+    def _shortened(self, base: str, args: list[Any]) -> list[Any]:
+        """Operands with TF32 factors; what is added to the product keeps its bits."""
+        first = 1 if base in ADDED_TO else 0
+
+        def short(value: torch.Tensor) -> torch.Tensor:
+            return to_tf32(value) if self.nearest else self._uniform(value, TF32_RMS).add_(1.0).mul_(value)
+
+        factors = [short(a) if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args[first : first + 2]]
+        return [*args[:first], *factors, *args[first + 2 :]]
+
     def _uniform(self, like: torch.Tensor, size: float) -> torch.Tensor:
         """Random numbers of that root mean square."""
         noise = torch.rand(like.shape, generator=self.generator, dtype=like.dtype, device=like.device)
         return noise.sub_(0.5).mul_(2.0 * UNIFORM * size)
+
+
+def to_tf32(value: torch.Tensor) -> torch.Tensor:
+    fraction, exponent = torch.frexp(value)
+    return torch.ldexp(torch.round(fraction * 2.0**TF32_BITS) / 2.0**TF32_BITS, exponent)
+
+
+def short_factors(products: bool, convolutions: bool) -> frozenset[str]:
+    """Operators whose factors may be TF32."""
+    return (PRODUCTS - CONVOLUTIONS if products else frozenset()) | (CONVOLUTIONS if convolutions else frozenset())
 
 
 def _parts_of_difference(base: str, args: Any, rstd: torch.Tensor) -> torch.Tensor:

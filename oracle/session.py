@@ -32,7 +32,7 @@ from .exchange import Exchange, memory_of
 from .fault import Fault, is_out_of_memory, memory_is_finite, no_memory, use
 from .graph import tensor_part
 from .loaded import SMALL_BYTES, Loaded, field
-from .noise import Disturb, longest_sums, runs_for, stored_roundoff
+from .noise import Disturb, longest_sums, runs_for, short_factors, stored_roundoff
 from .plain_data import encode
 from .task import DTYPES, Arguments, held_tensors, neighbours_unchanged, read_source
 from .trivial import Standing
@@ -333,16 +333,19 @@ class Session(Loaded):
         self.give_back()
         return run_double_on_host(self.task, drawn.model, drawn.arguments, drawn.tensors)
 
-    def noise(self, drawn: Draw, truth: list[torch.Tensor]) -> dict[int, torch.Tensor] | None:
-        """For each floating point output, what rounding on the way does to each of its elements (flat): noise.py."""
+    def noise(self, drawn: Draw, truth: list[torch.Tensor], strict: bool = False) -> dict[int, torch.Tensor] | None:
+        """For each floating point output, what rounding on the way does to each of its elements (flat): noise.py. A CPU has no
+        TF32: there, unless `strict`, the noise is that of the reference on a GPU."""
         runs = runs_for(max(t.numel() for t in truth))
         terms, stored = longest_sums(self.graph), stored_roundoff(self.graph)
         summed = ROUNDOFF[self.rules.compute]
         where, run_there = truth[0].device, run_double if truth[0].device.type == self.device.type else run_double_on_host
         square = {k: torch.zeros_like(t).reshape(-1) for k, t in enumerate(truth) if t.is_floating_point()}
-        for _ in range(runs):
+        tf32 = self.rules.tf32 and not strict and self.device.type == "cpu"
+        short = short_factors(*self.tf32) if tf32 else frozenset()
+        for number in range(runs):
             generator = torch.Generator(where).manual_seed(secrets.randbits(60))
-            disturb = Disturb(terms, stored, summed, generator)
+            disturb = Disturb(terms, stored, summed, generator, short, nearest=number == 0)
             made = run_there(self.task, drawn.model, drawn.arguments, drawn.tensors, disturb)
             if made is None or any(m.shape != t.shape for m, t in zip(made, truth)):
                 return None
@@ -375,9 +378,9 @@ class Session(Loaded):
             ]
         reference, truth, exact = self.answers(drawn)
         on_host = any(t.device.type == "cpu" for t in truth) and self.device.type != "cpu"
-        noise = functools.lru_cache(None)(lambda: self.noise(drawn, truth) if exact else None)
+        noise = functools.lru_cache(None)(lambda strict=False: self.noise(drawn, truth, strict) if exact else None)
         outputs = [
-            compare_output(name, m, r, t, self.rules, noise=lambda k=k: (noise() or {}).get(k))
+            compare_output(name, m, r, t, self.rules, noise=lambda strict=False, k=k: (noise(strict) or {}).get(k))
             for k, (name, m, r, t) in enumerate(zip(self.output_names, made, reference, truth))
         ]
         return {

@@ -12,10 +12,12 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(pathlib.Path(os.environ.get("CUTEGEN_ROOT", pathlib.Path(__file__).resolve().parents[2]))))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import torch  # noqa: E402
 from client import model  # noqa: E402
 from meter import Meter  # noqa: E402
 
 from oracle import compare_parts, fingerprint  # noqa: E402
+from oracle.compare import passes  # noqa: E402
 from oracle.fault import Fault, no_memory  # noqa: E402
 from oracle.session import Session  # noqa: E402
 
@@ -24,10 +26,10 @@ IMAGES, ROWS = "[torch.rand(64, 8, 16, 16)]", "[torch.rand(256, 300)]"
 
 
 class Parts(unittest.TestCase):
-    def session(self, text: str, room: int = ROOM) -> Session:
+    def session(self, text: str, room: int = ROOM, baseline: str = "defaults") -> Session:
         folder = pathlib.Path(tempfile.mkdtemp())
         (folder / "task.py").write_text(text)
-        one = Session({"task": str(folder / "task.py"), "device": "cpu", "room": room, "work": str(folder)})
+        one = Session({"task": str(folder / "task.py"), "device": "cpu", "room": room, "work": str(folder), "baseline": baseline})
         self.addCleanup(one.release)
         if one.plan:
             one.plan.rows = one.plan.batch // 3
@@ -145,6 +147,34 @@ class Parts(unittest.TestCase):
             self.assertTrue(self.judged(one, "normal", blur)["outputs"][0]["imprecise"])
         finally:
             compare_parts.SMALL = before
+
+    def test_tf32_factors_behind_a_clamp_pass_where_they_are_allowed(self) -> None:
+        # Sums of wide inputs are large; the few that a clamp leaves are small, and their errors are those of the large terms.
+        text = model("x): return torch.clamp(self.f(x), -2, 2)", "[torch.randn(8, 16, 15, 19)]", "self.f = nn.Conv2d(16, 40, 4, bias=False)")
+
+        def rounded(bits: int) -> Any:
+            def short(x: torch.Tensor) -> torch.Tensor:
+                fraction, exponent = torch.frexp(x.double())
+                return torch.ldexp(torch.round(torch.ldexp(fraction, torch.tensor(bits))), exponent - bits)
+
+            def spoil(s: Session) -> None:
+                x, w = (b.tensor() for b in s.in_buffers)
+                s.out_buffers[0].tensor().copy_(torch.clamp(torch.conv2d(short(x), short(w)), -2, 2))
+
+            return spoil
+
+        for room in (0, ROOM):
+            for baseline, bits, right, found in (
+                ("defaults", 11, True, "TF32-class"),  # TF32
+                ("defaults", 23, True, "fp32"),
+                ("defaults", 8, False, "TF32-class"),  # bf16
+                ("strict", 11, False, "fp32"),
+            ):
+                with self.subTest((room, baseline, bits)):
+                    one = self.session(text, room, baseline)
+                    self.assertEqual(one.plan is None, room == 0)
+                    out = self.judged(one, "wide", rounded(bits))["outputs"][0]
+                    self.assertEqual((passes(out), out["class"]), (right, found), out)
 
     def test_nearly_the_same_inputs_are_drawn_in_place(self) -> None:
         one = self.session(model("x): return F.gelu(x)", ROWS))
