@@ -4,6 +4,8 @@
 # A test that needs one skips with the reason "needs torch MAJOR.MINOR or newer"; run.sh takes that reason on an
 # older torch only.
 exec "$(dirname "$0")/oracle/run.sh" -c '
-import re, sys, torch
-have, want = (tuple(map(int, re.match(r"(\d+)\.(\d+)", v).groups())) for v in (torch.__version__, sys.argv[1]))
+import importlib.util, os, re, runpy, sys
+folder = os.path.dirname(importlib.util.find_spec("torch").origin)
+version = runpy.run_path(os.path.join(folder, "version.py"))["__version__"]  # without importing all of torch
+have, want = (tuple(map(int, re.match(r"(\d+)\.(\d+)", v).groups())) for v in (version, sys.argv[1]))
 sys.exit(have < want)' "$1"

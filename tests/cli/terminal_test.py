@@ -28,7 +28,7 @@ def on_terminal(program, words, columns, runs):
     """Everything the program writes to a terminal of so many columns."""
     pid, fd = pty.fork()
     if pid == 0:
-        os.environ.update(CUTEGEN_HOME=str(HOME), CUTEGEN_SERVER="no", CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=runs,
+        os.environ.update(CUTEGEN_HOME=str(HOME), CUTEGEN_SERVER="yes", CUTEGEN_RUNTIME=runs + "/rt", CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=runs,
                           TERM="xterm", LC_ALL="C.UTF-8", XDG_CONFIG_HOME=runs)
         os.execv(program, [program, *words])
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
@@ -89,6 +89,7 @@ def main():
             text = subprocess.run([program, *words], stdout=subprocess.PIPE, text=True, check=False).stdout
             tests.append((f"cutegen {' '.join(words)} into a pager fits 80 columns", bool(text) and not too_long(text, 80),
                           too_long(text, 80)))
+        subprocess.run([program, "server", "stop"], env={**os.environ, "CUTEGEN_RUNTIME": runs + "/rt"}, capture_output=True, check=False)
     print(f"1..{len(tests)}")
     for number, (name, good, why) in enumerate(tests, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {name}")

@@ -6,8 +6,9 @@ set -u
 program=$(readlink -f "$1")
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export XDG_CONFIG_HOME=$work/config CUTEGEN_RUNS=$work/runs CUTEGEN_SERVER=no CUTEGEN_CACHE=$work/cache CUTEGEN_RUNTIME=$work/rt
+trap '"$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+export XDG_CONFIG_HOME=$work/config CUTEGEN_RUNS=$work/runs CUTEGEN_CACHE=$work/cache
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this test's own
 cd "$work" || exit 3
 n=0
 failed=0
