@@ -9,7 +9,7 @@
 #   modules    modules of every operator family, chains and small networks (SEED)
 #   networks   small networks of every style; recurrent ones in the form for Hopper, too
 #   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed; 60 chains
-#   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes
+#   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes, every step of its ladders
 #   cards      every form of every recipe planned for each GPU that simt stands in for; examples judged as each of them
 #   forms      every form of every recipe compiled by plain nvcc
 #   errors     every wrong kernel of tests/toolchain/errors with NVRTC and nvcc
@@ -17,7 +17,7 @@
 #   calls      a run killed at KILLS random events while a model is asked
 #   programs   every CUDA program of tests/simt/programs on simt, both runtimes, with and without its bug
 #   mcp        every MCP tool by the reference client at every revision and transport; broken messages, FUZZ of them
-#   examples   every example with a right kernel and one that is wrong in each way
+#   examples   every example (make test: each second) with a right kernel and with one that is wrong in each way
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
 #   blackwell  the CuTe tutorials for sm_100a that come with CUTLASS, on simt
 #   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton), and every cheat in it
@@ -101,6 +101,8 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         sweep gemm bench/gemm_coverage.sh $cutegen simt 120 "$seed" 0
         sweep gemm bench/gemm_coverage.sh $cutegen simt 24 77 12 --patience 0
         sweep gemm bench/gemm_coverage.sh $cutegen simt 8 78 1 --simt-arch 90a
+        ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
+        sweep gemm tests/expert/hopper.sh $build/tests/expert/expert_ladder $cutegen all
         ;;
     forms)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3

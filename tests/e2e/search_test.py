@@ -35,9 +35,9 @@ def cutegen(*words):
     return p.returncode, p.stdout
 
 
-def run(name, *flags, seed=1):
+def run(name, *flags, seed=1, depth=2):
     model = "exec:python3 %s/bench/loop/stochastic.py %d %s/%s.draws" % (root, seed, work, name)
-    return cutegen("run", swish, "--model", model, "--runs", os.path.join(work, name), "--no-report", "--depth", "3", "--floor-stop",
+    return cutegen("run", swish, "--model", model, "--runs", os.path.join(work, name), "--no-report", "--depth", str(depth), "--floor-stop",
                    "0", *flags)
 
 
@@ -53,9 +53,10 @@ ATTEMPTS = ("SELECT a.number, a.stage, a.repair, c.depth, c.change, c.source, v.
             "c.id = a.candidate JOIN verdicts v ON v.run = a.run AND v.attempt = a.number ORDER BY a.number")
 LINES = {"refine": [], "beam": ["--search", "beam", "--beam", "2"], "restarts": ["--search", "restarts", "--restarts", "3"]}
 for policy, flags in LINES.items():
-    code, out = run(policy, *flags)
+    depth = 3 if policy == "restarts" else 2
+    code, out = run(policy, *flags, depth=depth)
     ok("%s finds a kernel" % policy, code == 0, out)
-    code, out = run(policy + "-cut", *flags, "--budget-calls", "4")
+    code, out = run(policy + "-cut", *flags, "--budget-calls", "3", depth=depth)
     ok("%s is stopped by its budget of calls" % policy, code == 4, out)
     code, out = cutegen("resume", "last", "--runs", os.path.join(work, policy + "-cut"), "--no-report", "--budget-calls", "99")
     ok("resumed, %s makes the same attempts as without the stop" % policy,

@@ -2,11 +2,12 @@
 """Judges every example with a right kernel, which must pass, and with a wrong one, which must get its verdict.
 
     tests/examples/judge_all.py CUTEGEN [--device simt|cuda:0] [--as GPU] [--arch 80] [--jobs 2] [--table FILE] [--wrong N] [--every M]
-                                [--kernels FOLDER] [NAME...]
+                                [--sample K] [--kernels FOLDER] [NAME...]
 
 The right kernel is NAME.cu of this folder, or else the built-in engineer's first one. The wrong kernel is the right one with a
 second kernel behind it that spoils the result in one of several ways (WAYS); each example gets the next way, or N of them with --wrong N.
-With --every M only each Mth example has a wrong kernel, and these take the ways in turn.
+With --every M only each Mth example has a wrong kernel, and these take the ways in turn. With --sample K only each Kth example is
+judged, and those with a kernel of this folder.
 Prints TAP. Standard library only.
 """
 
@@ -176,12 +177,13 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--wrong", type=int, default=1)
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--sample", type=int, default=1)
     parser.add_argument("--table")
     parser.add_argument("--kernels", action="append", default=[], help="a folder with more right kernels, NAME.cu")
     parser.add_argument("names", nargs="*")
     options = parser.parse_intermixed_args()
     every = sorted(p.stem for p in (ROOT / "examples").glob("*.py"))
-    names = options.names or every
+    names = options.names or [n for k, n in enumerate(every) if k % options.sample == 0 or (HERE / f"{n}.cu").exists()]
     count = failed = 0
     table = ["| example | kernel | verdict | us | baselines us | wrong kernels |", "|---|---|---|---|---|---|"]
     rows: dict[int, str] = {}

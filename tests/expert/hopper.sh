@@ -2,7 +2,7 @@
 # hopper.sh - the last steps of the sm_90a products, a row that a cluster shares, and one that the L2 cache is asked to
 # keep pass simt's judge with every check; so do products some of whose rows the split would lose bits of.
 #
-#     tests/expert/hopper.sh LADDER CUTEGEN [all]         all: every step of the four ladders, by hand
+#     tests/expert/hopper.sh LADDER CUTEGEN [all]         all: every step of the four ladders (SWEEP=gemm)
 set -u
 ladder=$(readlink -f "$1") cutegen=$(readlink -f "$2") all=${3:-}
 root=$(dirname "$(readlink -f "$0")")/../..
