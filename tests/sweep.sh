@@ -19,7 +19,7 @@
 #   mcp        every MCP tool by the reference client at every revision and transport; broken messages, FUZZ of them
 #   examples   every example (make test: each second) with a right kernel and with one that is wrong in each way
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
-#   blackwell  the CuTe tutorials for sm_100a that come with CUTLASS, on simt
+#   blackwell  the CuTe tutorials for sm_100a that come with CUTLASS, on simt; every step of the product for sm_100a
 #   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton), and every cheat in it
 #   cluster    suites by workers, CLUSTER_KILLS SIGKILLs, and dropped connections, full disks, wrong clocks
 #   bugs       the injected bugs of simt and their twins in BUG_ORDERS orders of warps: a table
@@ -120,7 +120,11 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
     programs)
         sweep programs tests/simt/programs.sh "$PWD/$cutegen" all
         ;;
-    blackwell) sweep blackwell tests/simt/blackwell/tutorials.sh "$PWD/$cutegen" ;;
+    blackwell)
+        ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
+        sweep blackwell tests/simt/blackwell/tutorials.sh "$PWD/$cutegen"
+        sweep blackwell tests/expert/blackwell.sh $build/tests/expert/expert_ladder $cutegen all
+        ;;
     triton)
         sweep triton tests/simt/triton.sh "$PWD/$cutegen"
         sweep triton tests/cheats/run.py "$PWD/$cutegen" --triton --jobs "$JOBS"

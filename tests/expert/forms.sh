@@ -4,7 +4,7 @@
 #
 #     tests/expert/forms.sh LADDER CUTEGEN [EVERY [JOBS]]
 #
-# The forms are the kernels of all ladders of tests/expert/tasks, for simt and for sm_90a; equal ones count once. The
+# The forms are the kernels of all ladders of tests/expert/tasks, for simt, sm_90a and sm_100a; equal ones count once. The
 # text of each is checked, and each EVERYth is compiled (1: all, hours on two cores). Without nvcc: a named skip (77).
 set -u
 ladder=$(readlink -f "$1") cutegen=$(readlink -f "$2") every=${3:-1} jobs=${4:-$(nproc)}
@@ -21,12 +21,14 @@ nvcc=$(tool nvcc) cutlass=$(tool CuTe)
 # Kernels by architecture; a description that no recipe takes has none.
 for task in "$root"/tests/expert/tasks/*.json; do
     "$ladder" "$task" "$work/80" >/dev/null || exit 1
-    "$ladder" "$task" "$work/90a" sm_90a >/dev/null || exit 1
+    for arch in 90a 100a; do "$ladder" "$task" "$work/$arch" sm_$arch >/dev/null || exit 1; done
 done
-for kernel in "$work"/90a/*.cu; do # what is written alike for both is compiled for the older one
-    ! cmp -s "$kernel" "$work/80/${kernel##*/}" || rm "$kernel"
+for kernel in "$work"/{90a,100a}/*.cu; do # what is written alike is compiled for the older one
+    for older in 80 90a; do
+        if [[ $kernel != */$older/* ]] && cmp -s "$kernel" "$work/$older/${kernel##*/}"; then rm -f "$kernel"; fi
+    done
 done
-forms=("$work"/80/*.cu "$work"/90a/*.cu)
+forms=("$work"/80/*.cu "$work"/90a/*.cu "$work"/100a/*.cu)
 [ ${#forms[@]} -ge 300 ] || { echo "only ${#forms[@]} forms"; exit 1; }
 
 if LC_ALL=C.UTF-8 grep -nE '//!|\$[a-z_]|	| $|^.{201,}' "${forms[@]}" | sed "s|$work/||" | head -20 | grep .; then

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gemm_sm90.c - which products go to Hopper's tensor cores, and what those recipes need.
+ * gemm_sm90.c - which products go to Hopper's and Blackwell's tensor cores, and what those recipes
+ * need. On Blackwell (sm_100) only those of 16 bits do.
  *
  * Short sums stay on the FMA units: there the result is bound by writing it,
  * and the split's three products would be no more accurate than one.
@@ -59,8 +60,9 @@ bool gemm_suits_sm90(const struct gemm *q)
 {
     double work = (double)q->C.l.size * (double)q->C.row.size * (double)q->C.col.size;
 
-    if (q->g->arch != 90 || !readable(&q->A) || !readable(&q->B) || q->C.row.size < SMALLEST_SIDE ||
-        q->C.col.size < SMALLEST_SIDE || work * (double)q->A.col.size < 1 << 26)
+    if ((q->g->arch != 90 && (q->g->arch != 100 || !narrow(q))) || !readable(&q->A) ||
+        !readable(&q->B) || q->C.row.size < SMALLEST_SIDE || q->C.col.size < SMALLEST_SIDE ||
+        work * (double)q->A.col.size < 1 << 26)
         return false;
     return narrow(q) ? mappable(&q->A) && mappable(&q->B)
                      : all_are(q, "f32") && q->A.col.size >= SHORTEST_K;
@@ -208,7 +210,7 @@ void gemm_fill_sm90(struct gemm *q, struct match *out)
     fill_side(q, s, &q->B, "B");
     fill_result(q, s);
     if (narrow(q)) {
-        out->recipe = "gemm_half_sm90";
+        out->recipe = q->g->arch == 100 ? "gemm_half_sm100" : "gemm_half_sm90";
         fill_narrow(q, s);
         return;
     }
