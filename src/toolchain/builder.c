@@ -536,43 +536,62 @@ static void refuse_fake(const struct cute_use *use, struct arena *a, struct verd
     v->finding_count = 1;
 }
 
+/* Counts that were made when the code was built. The paths in its lines are those of that machine:
+ * counted again elsewhere, nothing would lie in CuTe, and all of it would be compiled once more. */
+static bool find_counts(const struct builder *b, const struct build_request *req, const char *key,
+                        struct arena *a, struct cute_use *use)
+{
+    const char *kept[] = {cute_file};
+    struct error ignored = {0};
+    struct text line;
+    json_t *counts = NULL;
+
+    if (b->config.no_cache ||
+        !build_cache_find(b->config.share, key, req->work_dir, kept, ARRAY_LEN(kept), a) ||
+        !file_read(path_join(a, req->work_dir, cute_file), KEPT_LIMIT, a, &line, &ignored) ||
+        !json_parse(line, "counts", &counts, &ignored))
+        return false;
+    *use = (struct cute_use){.accesses = (int)json_int_or(counts, "accesses", 0),
+                             .through = (int)json_int_or(counts, "through", 0),
+                             .stores = (int)json_int_or(counts, "stores", 0),
+                             .stores_through = (int)json_int_or(counts, "stores_through", 0)};
+    json_decref(counts);
+    return true;
+}
+
+static void keep_counts(const struct builder *b, const struct build_request *req, const char *key,
+                        const struct cute_use *use, struct arena *a)
+{
+    const char *kept[] = {cute_file};
+    struct error ignored = {0};
+    json_t *counts =
+        json_pack("{s:i, s:i, s:i, s:i}", "accesses", use->accesses, "through", use->through,
+                  "stores", use->stores, "stores_through", use->stores_through);
+
+    if (!b->config.no_cache &&
+        file_write(path_join(a, req->work_dir, cute_file), text_of(json_line(counts, a)), &ignored))
+        build_cache_add(b->config.share, key, req->work_dir, kept, ARRAY_LEN(kept), a);
+    json_decref(counts);
+}
+
 /* Does CuTe do some of the work, or is it only shown? The counts are kept beside the code. */
 static bool check_cute(struct builder *b, const struct build_request *req, const char *key,
                        struct arena *a, struct build_result *out, struct error *err)
 {
-    const char *kept[] = {cute_file};
-    const char *path = path_join(a, req->work_dir, cute_file);
-    char marked_key[65];
+    char counts_key[65];
     struct cute_use use;
-    struct text ptx, line;
-    struct error ignored = {0};
-    json_t *counts = NULL;
+    struct text ptx;
 
-    if (!file_read(out->ptx_path, PTX_LIMIT, a, &ptx, err))
-        return false;
-    use = count_cute(b, ptx, NULL, a);
-    if (ptx_cute_enough(&use))
-        return true;
-    hash_text(text_of(arena_printf(a, "%s marked", key)), marked_key);
-    if (!b->config.no_cache &&
-        build_cache_find(b->config.share, marked_key, req->work_dir, kept, 1, a) &&
-        file_read(path, KEPT_LIMIT, a, &line, &ignored) &&
-        json_parse(line, "counts", &counts, &ignored)) {
-        use = (struct cute_use){.accesses = (int)json_int_or(counts, "accesses", 0),
-                                .through = (int)json_int_or(counts, "through", 0),
-                                .stores = (int)json_int_or(counts, "stores", 0),
-                                .stores_through = (int)json_int_or(counts, "stores_through", 0)};
-        json_decref(counts);
-    } else {
-        if (!count_marked(b, req, a, &use, &out->verdict, err))
+    hash_text(text_of(arena_printf(a, "%s cute", key)), counts_key);
+    if (!find_counts(b, req, counts_key, a, &use)) {
+        if (!file_read(out->ptx_path, PTX_LIMIT, a, &ptx, err))
+            return false;
+        use = count_cute(b, ptx, NULL, a);
+        if (!ptx_cute_enough(&use) && !count_marked(b, req, a, &use, &out->verdict, err))
             return false;
         if (out->verdict.kind != VERDICT_PASS)
             return true;
-        counts = json_pack("{s:i, s:i, s:i, s:i}", "accesses", use.accesses, "through", use.through,
-                           "stores", use.stores, "stores_through", use.stores_through);
-        if (!b->config.no_cache && file_write(path, text_of(json_line(counts, a)), &ignored))
-            build_cache_add(b->config.share, marked_key, req->work_dir, kept, 1, a);
-        json_decref(counts);
+        keep_counts(b, req, counts_key, &use, a);
     }
     if (!ptx_cute_enough(&use))
         refuse_fake(&use, a, &out->verdict);

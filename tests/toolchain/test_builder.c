@@ -332,9 +332,18 @@ static void test_cute_is_used(void **state)
     struct fixture *f = *state;
     struct error err = {0};
 
-    for (size_t i = 0; f->builder && i < ARRAY_LEN(cute_cases); i++) {
+    struct tools elsewhere = f->tools;
+    struct builder *other = NULL;
+
+    if (f->builder == NULL)
+        return;
+    elsewhere.nvrtc = "/nowhere/libnvrtc.so.13"; /* nothing is compiled there */
+    memset(elsewhere.includes, 0, sizeof elsewhere.includes);
+    elsewhere.includes[0] = "/nowhere/include";
+    check_machine(builder_start(&(struct builder_config){.tools = &elsewhere}, &other, &err), &err);
+    for (size_t i = 0; i < ARRAY_LEN(cute_cases); i++) {
         const struct cute_case *c = &cute_cases[i];
-        struct build_result r[2] = {0};
+        struct build_result r[3] = {0};
         json_t *list = json_pack("[s]", "k");
         struct build_request req = {
             .source = text_of(
@@ -351,8 +360,11 @@ static void test_cute_is_used(void **state)
             .deadline_ms = 120000};
 
         check_machine(dir_make(req.work_dir, &err), &err);
-        for (int k = 0; k < 2; k++) { /* the second time from the cache */
-            check_machine(builder_compile(f->builder, &req, f->a, &r[k], &err), &err);
+        for (int k = 0; k < 3;
+             k++) { /* again from the cache; then where the headers lie elsewhere */
+            check_machine(builder_compile(k < 2 ? f->builder : other, &req, f->a, &r[k], &err),
+                          &err);
+            assert_int_equal(r[k].cached, k > 0);
             if ((r[k].verdict.kind == VERDICT_REFUSED) != c->refused ||
                 (!c->refused && r[k].verdict.kind != VERDICT_PASS))
                 fail_msg("%s: %s\n%s", c->name, r[k].verdict.summary, r[k].verdict.detail);
@@ -361,6 +373,7 @@ static void test_cute_is_used(void **state)
         }
         json_decref(list);
     }
+    builder_stop(other);
 }
 
 /* Many writers of one entry: one wins, all can read it. */
