@@ -212,6 +212,7 @@ def reply(oracle: Oracle | None, line: str) -> dict[str, Any]:
         return {
             "ok": False,
             "kind": "machine",
+            "missing": "torch",
             "text": f"{sys.executable} has no torch",
             "hint": "install PyTorch for it, or name a Python that has it: --python PATH",
         }

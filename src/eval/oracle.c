@@ -16,11 +16,19 @@
 #include "eval/oracle_cage.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { DEFAULT_DEADLINE_MS = 300000, REST_MS = 10000, ANSWER_LIMIT = 16 << 20, LAST_WORDS = 1200 };
+enum {
+    DEFAULT_DEADLINE_MS = 300000,
+    REST_MS = 10000,
+    ASK_MS = 120000,
+    ANSWER_LIMIT = 16 << 20,
+    LAST_WORDS = 1200
+};
 
 struct oracle {
     struct child *child;
@@ -37,6 +45,26 @@ struct oracle {
 
 /* ---- start -------------------------------------------------------------- */
 
+/* A script that starts a Python, as pyenv's shims are: the Python it starts, which is what can be
+ * confined. `program` itself where it is not a script, or does not say. */
+static const char *behind_script(const char *program, struct arena *a)
+{
+    const char *argv[] = {program, "-I", "-c", "import sys; print(sys.executable)", NULL};
+    struct proc_spec spec = {.argv = argv, .deadline_ms = ASK_MS, .output_limit = PATH_MAX};
+    struct error ignored = {0};
+    struct proc_result r;
+    char begin[2] = "", path[PATH_MAX];
+    FILE *f = fopen(program, "re");
+    bool script = f && fread(begin, sizeof begin, 1, f) == 1 && memcmp(begin, "#!", 2) == 0;
+
+    if (f)
+        fclose(f);
+    if (script && proc_run(&spec, a, &r, &ignored) && r.end == PROC_EXITED && r.code == 0 &&
+        sscanf(r.out.data, "%4095[^\n]", path) == 1 && *path == '/' && access(path, X_OK) == 0)
+        return arena_strdup(a, path);
+    return program;
+}
+
 /* With its whole path: a confined process is told what it may read before it is started, and has no
  * PATH. */
 const char *oracle_python(const char *asked, struct arena *a)
@@ -48,7 +76,7 @@ const char *oracle_python(const char *asked, struct arena *a)
     if (!asked && home_tools("venv/bin/python3", a, &venv, &ignored) && file_exists(venv))
         return venv;
     found = strchr(name, '/') ? path_from_here(a, name) : path_find_program(a, name);
-    return found ? found : name;
+    return found ? behind_script(found, a) : name;
 }
 
 /* Starts its process; with `source` it may be one that others used before. */
@@ -192,6 +220,29 @@ static bool oracle_broke(struct oracle *o, const char *what, enum talk_end end,
     return false;
 }
 
+/* Inside the confinement there is no torch. Outside there may be: a path file of its site-packages
+ * can lead anywhere. */
+static bool without_torch(const struct oracle *o, const json_t *answer, struct error *err)
+{
+    const char *argv[] = {o->python, "-I", "-c",
+                          "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))",
+                          NULL};
+    struct proc_spec spec = {.argv = argv, .deadline_ms = ASK_MS, .output_limit = PATH_MAX};
+    struct error ignored = {0};
+    struct proc_result r;
+    char folder[PATH_MAX];
+
+    if (o->plain || !proc_run(&spec, o->a, &r, &ignored) || r.end != PROC_EXITED || r.code != 0 ||
+        sscanf(r.out.data, "%4095[^\n]", folder) != 1)
+        return talk_ok(answer, err);
+    error_set(err, ERROR_MACHINE, "%s has torch in %s, which is out of reach: tasks are confined",
+              o->python, folder);
+    return error_hint(err,
+                      "they read Python's own folders, no others: install PyTorch there (%s -m pip "
+                      "install torch), or name a Python that has it: --python PATH",
+                      o->python);
+}
+
 /* Takes over the request; *answer is a new reference. */
 static bool ask(struct oracle *o, const char *what, json_t *request_take, json_t **answer,
                 struct error *err)
@@ -201,7 +252,9 @@ static bool ask(struct oracle *o, const char *what, json_t *request_take, json_t
 
     if (end != TALK_ANSWER)
         return oracle_broke(o, what, end, &why, err);
-    if (talk_ok(*answer, err))
+    if (strcmp(json_string_or(*answer, "missing", ""), "torch") == 0)
+        (void)without_torch(o, *answer, err);
+    else if (talk_ok(*answer, err))
         return true;
     json_decref(*answer);
     *answer = NULL;

@@ -113,6 +113,25 @@ allowed "a task in the home itself sees modules beside it, not the home" "$HOME/
 task "$work/tasks/one/task.py" "import socket" "socket.create_connection(('127.0.0.1', $port), 5)"
 allowed "with --task-network a task connects" "$work/tasks/one/task.py" --task-network
 
+# ---- Pythons that are not where they seem ---------------------------------------------------------
+printf '#!/bin/sh\nexec "$(dirname "$0")/real" "$@"\n' >"$work/other/python"
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >"$work/other/real"
+chmod +x "$work/other/python" "$work/other/real"
+task "$work/tasks/one/task.py"
+printf '%s\n' 'import torch' 'class ModelNew(torch.nn.Module):' '    def forward(self, x): return x + 1' >"$work/tasks/one/new.py"
+said=$("$program" eval "$work/tasks/one/task.py" "$work/tasks/one/new.py" --allow-torch --draws 1 --python "$work/other/python" 2>&1)
+grep -q '^pass, unattested' <<<"$said"
+ok "a script that starts a Python stands for it, also for a module" $? "$said"
+site=$work/venv/$("$python" -I -c 'import sys; print("lib/python%d.%d/site-packages" % sys.version_info[:2])')
+mkdir -p "$work/venv/bin" "$site" "$work/far/torch"
+ln -s "$(readlink -f "$python")" "$work/venv/bin/python"
+echo "home = $(dirname "$(readlink -f "$python")")" >"$work/venv/pyvenv.cfg"
+touch "$work/far/torch/__init__.py"
+echo "$work/far" >"$site/far.pth"
+said=$("$program" describe "$work/tasks/one/task.py" --python "$work/venv/bin/python" 2>&1)
+grep -q "has torch in $work/far, which is out of reach" <<<"$said"
+ok "torch outside of Python's own folders is said to be out of reach" $? "$said"
+
 # ---- lent by the warm server ---------------------------------------------------------------------
 export CUTEGEN_SERVER=yes
 task "$work/tasks/two/task.py" "assert open('$work/tasks/two/data').read()"
