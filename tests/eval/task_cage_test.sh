@@ -125,7 +125,7 @@ ok "a script that starts a Python stands for it, also for a module" $? "$said"
 site=$work/venv/$("$python" -I -c 'import sys; print("lib/python%d.%d/site-packages" % sys.version_info[:2])')
 mkdir -p "$work/venv/bin" "$site" "$work/far/torch"
 ln -s "$(readlink -f "$python")" "$work/venv/bin/python"
-echo "home = $(dirname "$(readlink -f "$python")")" >"$work/venv/pyvenv.cfg"
+printf 'home = %s\ninclude-system-site-packages = false\n' "$(dirname "$(readlink -f "$python")")" >"$work/venv/pyvenv.cfg"
 touch "$work/far/torch/__init__.py"
 echo "$work/far" >"$site/far.pth"
 said=$("$program" describe "$work/tasks/one/task.py" --python "$work/venv/bin/python" 2>&1)
