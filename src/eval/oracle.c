@@ -224,9 +224,9 @@ static bool oracle_broke(struct oracle *o, const char *what, enum talk_end end,
  * can lead anywhere. */
 static bool without_torch(const struct oracle *o, const json_t *answer, struct error *err)
 {
-    const char *argv[] = {o->python, "-I", "-c",
-                          "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))",
-                          NULL};
+    const char *argv[] = {
+        o->python, "-I", "-c",
+        "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))", NULL};
     struct proc_spec spec = {.argv = argv, .deadline_ms = ASK_MS, .output_limit = PATH_MAX};
     struct error ignored = {0};
     struct proc_result r;
