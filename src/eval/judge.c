@@ -311,14 +311,16 @@ static double workspace_bytes(const struct build_result *build)
 }
 
 /* Out of memory is the candidate's fault only where the device could never hold what it asks for;
- * else another process holds it now, and no verdict follows. */
+ * else another process holds it now, and no verdict follows. A module's own word for it is its
+ * verdict: whoever says so would never get one. */
 static bool others_hold_memory(const struct judge_config *config, const struct build_result *build,
                                const struct evidence *e, struct error *err)
 {
     double need = workspace_bytes(build) + config->task->bytes_min;
     double have = (double)config->device->memory_bytes - (double)RESERVED_BYTES;
 
-    if (e->fatal != VERDICT_OUT_OF_MEMORY || config->device->kind != DEVICE_CUDA || need > have)
+    if (e->fatal != VERDICT_OUT_OF_MEMORY || config->device->kind != DEVICE_CUDA || need > have ||
+        build->foreign)
         return false;
     error_set(err, ERROR_BUSY,
               "the candidate found no memory: it needs about %.1f GB with its inputs and outputs, "
