@@ -6,6 +6,7 @@ Hides torch's dispatch mode. The graph is what was executed, not what the source
 1. Node 0.. are the leaves (inputs, parameters, buffers) in the order a kernel gets them.
 2. An operator that writes in place makes a new node, and the tensor it wrote stands for that node from then on.
 3. Nothing here keeps tensors alive: a tensor carries its node's number as an attribute.
+4. A write through a view is a new value of what it is a view of (aliases.py).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import aliases
 from .operators import ATTENTION, FACTORIES, PRODUCTS, REDUCTIONS, SAME, VIEWS
 from .task import DTYPES
 
@@ -95,7 +97,7 @@ class Tracer(TorchDispatchMode):
         self.nodes: list[Node] = []
         self.token = next(_tokens)  # a tensor may carry a number of an earlier trace
         self.limit, self.relabel = limit, relabel
-        self.exact = True  # False: a view was written in place, so the graph hides an effect
+        self.exact = True  # False: a write through a view that the graph has no operator for
         self.mutated: set[int] = set()  # leaves written in place
         self.leaves = len(leaves)
         self.formulas: dict[str, Any] = {}  # operators that are traced as what they are made of
@@ -120,6 +122,9 @@ class Tracer(TorchDispatchMode):
         result = func(*args, **kwargs)
         if name in SAME and args and isinstance(args[0], torch.Tensor):
             self.mark(result, *self.node_of(args[0]))
+            if result is not args[0] and aliases.shares_memory(result, args[0]):
+                twin = self._alias_of(args[0])
+                self._set_alias(result, aliases.Alias(twin.root, twin.steps, twin.root.version))
             return result
         node = Node(
             str(func), [self._argument(a) for a in args], {k: self._argument(v) for k, v in kwargs.items()}
@@ -132,10 +137,14 @@ class Tracer(TorchDispatchMode):
         node.parts = [tensor_part(r, self.relabel) for r in results]
         if self.limit and any(r.numel() > self.limit for r in results):
             raise TooBig(f"{func} makes {max(r.numel() for r in results)} elements")
-        self._note_mutation(name, func, args)
+        written = self._written(func, args)
         self.nodes.append(node)
         for part, tensor in enumerate(results):
             self.mark(tensor, len(self.nodes) - 1, part)
+        if written is not None:
+            self._write_through(written, len(self.nodes) - 1)
+        elif aliases.is_view(name) and args and isinstance(args[0], torch.Tensor):
+            self._note_views(name, node, args[0], results)
         return result
 
     def follow(self, formulas: dict[str, Any]) -> None:
@@ -151,22 +160,54 @@ class Tracer(TorchDispatchMode):
             self.places[place] = number, part
             self.kept.append(tensor)  # or its memory would be another's
 
-    def _note_mutation(self, name: str, func: Any, args: Any) -> None:
-        if not func._schema.is_mutable:
+    # ---- tensors over the same memory (aliases.py) ----
+
+    def _make(self, op: str, args: list[dict[str, Any]], part: dict[str, Any]) -> tuple[int, int]:
+        self.nodes.append(Node(op, args, {}, [part]))
+        return len(self.nodes) - 1, 0
+
+    def _alias_of(self, tensor: torch.Tensor) -> aliases.Alias:
+        token, alias = getattr(tensor, "_cutegen_alias", (0, None))
+        if token != self.token:
+            place = self.node_of(tensor)
+            alias = aliases.Alias(aliases.Root(place, place[0] if self.nodes[place[0]].op == "input" else -1))
+            self._set_alias(tensor, alias)
+        return alias
+
+    def _set_alias(self, tensor: torch.Tensor, alias: aliases.Alias) -> None:
+        tensor._cutegen_alias = self.token, alias
+
+    def _note_views(self, name: str, node: Node, base: torch.Tensor, results: list[torch.Tensor]) -> None:
+        if any(not aliases.shares_memory(r, base) for r in results):
             return
-        target = args[0] if args and isinstance(args[0], torch.Tensor) else None
-        if target is None:
-            return
-        number = self.node_of(target)[0]
-        if self.nodes[number].op == "input":
+        alias, before = self._alias_of(base), tensor_part(base, self.relabel)
+        for k, tensor in enumerate(results):
+            step = aliases.step_of(name, node.op, node.args[1:], before, node.parts[k], k)
+            self._set_alias(tensor, aliases.Alias(alias.root, (*alias.steps, step), alias.root.version))
+
+    def _written(self, func: Any, args: Any) -> torch.Tensor | None:
+        """What an operator writes in place."""
+        if not func._schema.is_mutable or not args or not isinstance(args[0], torch.Tensor):
+            return None
+        number = self._alias_of(args[0]).root.leaf
+        if number >= 0:
             self.mutated.add(number)
-        if target._is_view():
+        return args[0]
+
+    def _write_through(self, target: torch.Tensor, number: int) -> None:
+        alias = self._alias_of(target)
+        if not aliases.written(alias, (number, 0), self._make):
             self.exact = False
 
     def node_of(self, tensor: torch.Tensor) -> tuple[int, int]:
         """(node, part) a tensor stands for."""
         token, number, part = getattr(tensor, "_cutegen_node", (0, 0, 0))
         if token == self.token:
+            known, alias = getattr(tensor, "_cutegen_alias", (0, None))
+            if known == token and alias.version != alias.root.version:  # written since
+                number, part = aliases.made_again(alias, self._make)
+                alias.version = alias.root.version
+                self.mark(tensor, number, part)
             return number, part
         place = _place(tensor) if self.following else None
         if place is not None and place in self.places:

@@ -289,7 +289,7 @@ class Loaded:
         live = self.graph.live()
         facts += [f"in{k} is not used by forward" for k in range(len(self.inputs)) if k not in live]
         if not self.graph.exact:
-            facts.append("forward writes into views, which the graph does not show exactly")
+            facts.append("forward writes through views in a way that the graph does not show")
         if self.narrow:
             facts.append(
                 f"this PyTorch cannot compute in {DTYPES[self.narrow]} on the CPU: the reference is float32, rounded at the end"

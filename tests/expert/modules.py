@@ -107,6 +107,12 @@ gathers|a=randn(9,12);i=index(12,9)|torch.take_along_dim(a,i[:,None],1)
 gathers|i=index(7,5)|F.one_hot(i,7).float()*2
 gathers|a=randn(9,12)|torch.index_select(a,1,a.sum(0).argmax().reshape(1))
 gathers|a=randn(9,12);i=index(9,5)|a.index_fill(0,i,2.0)
+writes through views|a=randn(4,6)|y=a*2;y[:,1:3]=a[:,:2];v=y.view(-1);v[3]=7.0;y[0]+=1;y,v*2
+writes through views|a=randn(4,6)|y=a.clone();l,r=y.chunk(2,1);t=y.t();r.mul_(3);l+=r;t.relu(),y
+writes through views|a=randn(5,7)|o=torch.zeros(5,3,4);o[:,0]=a[:,:4];o[:,1]=a[:,1:5]*2;o[:,2]=a[:,2:6].exp();o,o[:,-1]
+writes through views|a=randn(4,6)|y=a.clone();z=y.unsqueeze(1).permute(2,0,1);z[-1].fill_(5.0);z[::2]*=2;y[y>1]=0.0;y,z
+writes through views|a=randn(3,5,5)|y=a@a;y.diagonal(0,1,2).fill_(float('-inf'));torch.softmax(y,-1)
+writes through views|a=randn(2,3,8,8)|F.conv2d(F.pad(a,(1,1,2,2),mode='circular'),self.c.weight)|c=nn.Conv2d(3,4,3,bias=False)
 constant tensors|a=randn(5,7,12)|a[:,[0,5,-1]]*torch.tensor([0.5,float('inf'),-2.0]).clamp(max=7)[:,None]
 constant tensors|a=randn(9,5)|a.index_select(1,torch.tensor([3,1,4,1]))@torch.tensor([[0.1,0.2],[0.3,-0.4],[0.5,0.6],[0.7,-0.8]])
 constant tensors|a=randn(9,12)|(a[...,None]>torch.tensor([-1,0,1],dtype=torch.int32)).sum(-1),a+torch.tensor([1,-2,3]*4)

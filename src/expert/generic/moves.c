@@ -248,16 +248,22 @@ static const char *part_set(struct kernel *k, const struct node *n, const struct
     return set_where(k, name, when, n, y, &p) ? name : NULL;
 }
 
-static const char *diagonal_set(struct kernel *k, const struct node *n, const struct coords *at)
+/* diag_embed(x, offset, dim1, dim2); scatter: diagonal_scatter(old, x, offset, dim1, dim2). */
+static const char *diagonal_set(struct kernel *k, const struct node *n, const struct coords *at,
+                                bool scatter)
 {
-    const struct node *x = graph_first(k->in->g, n);
-    int64_t offset = arg_int_or(n, 1, "offset", 0);
-    int p = dim_wrap(arg_int_or(n, 2, "dim1", -2), n->t.dims);
-    int q = dim_wrap(arg_int_or(n, 3, "dim2", -1), n->t.dims);
-    const char *name = variable(k, n, "0"), *when;
+    size_t first = scatter ? 2 : 1;
+    const struct node *x = graph_arg(k->in->g, n, first - 1);
+    int64_t offset = arg_int_or(n, first, "offset", 0);
+    int p = dim_wrap(arg_int_or(n, first + 1, "dim1", scatter ? 0 : -2), n->t.dims);
+    int q = dim_wrap(arg_int_or(n, first + 2, "dim2", scatter ? 1 : -1), n->t.dims);
+    const char *old = scatter ? value_at(k, graph_first(k->in->g, n), at) : "0", *name, *when;
     struct coords place = {{NULL}};
     int j = 0;
 
+    if (!old || !x)
+        return NULL;
+    name = variable(k, n, old);
     for (int d = 0; d < n->t.dims; d++)
         if (d != p && d != q)
             place.at[j++] = at->at[d];
@@ -292,7 +298,9 @@ const char *value_moved(struct kernel *k, const struct node *n, const struct coo
     if (graph_op_is(n, "aten.select_scatter"))
         return part_set(k, n, at, true);
     if (graph_op_is(n, "aten.diag_embed"))
-        return diagonal_set(k, n, at);
+        return diagonal_set(k, n, at, false);
+    if (graph_op_is(n, "aten.diagonal_scatter"))
+        return diagonal_set(k, n, at, true);
     *mine = false;
     return NULL;
 }
