@@ -76,7 +76,7 @@ def _of_many(name: str, args: list[dict[str, Any]], before: Part, after: Part, w
 def _plain(name: str, args: list[dict[str, Any]], before: Part) -> list[dict[str, Any]]:
     """Without negative numbers, defaults and ends beyond the end."""
     shape = before["shape"]
-    given = [arg.get("value") for arg in args]
+    given: list[Any] = [arg.get("value") for arg in args]
     dim = int(given[0] or 0) % max(len(shape), 1)
     size = shape[dim]
     if name == "select":

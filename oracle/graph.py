@@ -167,12 +167,16 @@ class Tracer(TorchDispatchMode):
         return len(self.nodes) - 1, 0
 
     def _alias_of(self, tensor: torch.Tensor) -> aliases.Alias:
-        token, alias = getattr(tensor, "_cutegen_alias", (0, None))
-        if token != self.token:
+        token, alias = self._alias_mark(tensor)
+        if alias is None or token != self.token:
             place = self.node_of(tensor)
             alias = aliases.Alias(aliases.Root(place, place[0] if self.nodes[place[0]].op == "input" else -1))
             self._set_alias(tensor, alias)
         return alias
+
+    @staticmethod
+    def _alias_mark(tensor: torch.Tensor) -> tuple[int, aliases.Alias | None]:
+        return getattr(tensor, "_cutegen_alias", (0, None))
 
     def _set_alias(self, tensor: torch.Tensor, alias: aliases.Alias) -> None:
         tensor._cutegen_alias = self.token, alias
@@ -203,8 +207,8 @@ class Tracer(TorchDispatchMode):
         """(node, part) a tensor stands for."""
         token, number, part = getattr(tensor, "_cutegen_node", (0, 0, 0))
         if token == self.token:
-            known, alias = getattr(tensor, "_cutegen_alias", (0, None))
-            if known == token and alias.version != alias.root.version:  # written since
+            known, alias = self._alias_mark(tensor)
+            if alias is not None and known == token and alias.version != alias.root.version:  # written since
                 number, part = aliases.made_again(alias, self._make)
                 alias.version = alias.root.version
                 self.mark(tensor, number, part)
