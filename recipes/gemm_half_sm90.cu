@@ -78,16 +78,7 @@ constexpr int SMEM_BYTES = 1024 + STAGES * (TILE_M + TILE_N) * TILE_K * 2 + 8 * 
 //! else
 constexpr int SMEM_BYTES = 1024 + STAGES * (TILE_M + TILE_N) * TILE_K * 2 + 256;
 //! end
-//! if a_k_major
-constexpr int A_K_MAJOR = 1;
-//! else
-constexpr int A_K_MAJOR = 0;
-//! end
-//! if b_k_major
-constexpr int B_K_MAJOR = 1;
-//! else
-constexpr int B_K_MAJOR = 0;
-//! end
+//! include gemm_majors
 
 //! end
 #ifdef CUTEGEN_DEVICE
@@ -158,13 +149,7 @@ struct Place {
 };
 
 // Tells block `rank` of the cluster that a warpgroup here is done with a slot.
-__device__ inline void release(uint64_t &barrier, unsigned rank)
-{
-    asm volatile("{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
-                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t}" ::"r"(cast_smem_ptr_to_uint(&barrier)),
-                 "r"(rank)
-                 : "memory");
-}
+//! include ring_release
 
 // Brings ROWS rows of a tile, to every block of the cluster or to this one.
 template <bool K_MAJOR, int ROWS, bool EVERYWHERE>

@@ -163,16 +163,7 @@ constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TIL
 //! else
 constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TILE_K * 4 + 256;
 //! end
-//! if a_k_major
-constexpr int A_K_MAJOR = 1;
-//! else
-constexpr int A_K_MAJOR = 0;
-//! end
-//! if b_k_major
-constexpr int B_K_MAJOR = 1;
-//! else
-constexpr int B_K_MAJOR = 0;
-//! end
+//! include gemm_majors
 
 //! end
 #ifdef CUTEGEN_DEVICE
@@ -220,25 +211,11 @@ CUTE_HOST_DEVICE constexpr auto ring_layout()
 }
 
 // A place in a ring, and the parity of its turn.
-struct Place {
-    int slot, turn;
-    template <int STAGES>
-    __device__ void next()
-    {
-        if (++slot == STAGES)
-            slot = 0, turn ^= 1;
-    }
-};
+//! include ring_place
 
 //! if not both
 // Tells block `rank` of the cluster that a warpgroup here is done with a slot.
-__device__ inline void release(uint64_t &barrier, unsigned rank)
-{
-    asm volatile("{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
-                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t}" ::"r"(cast_smem_ptr_to_uint(&barrier)),
-                 "r"(rank)
-                 : "memory");
-}
+//! include ring_release
 
 // Brings one plane of a tile; `mask` names the blocks of the cluster that get it.
 template <bool K_MAJOR, bool EVERYWHERE>

@@ -358,65 +358,25 @@ __global__ void __launch_bounds__(256, GROUPS <= 2 ? 2 : 1)
 __global__ void __launch_bounds__(256)
     ${kernel}_add_parts(float const *partial, int parts, $params)
 {
-    int const r = blockIdx.x * 256 + threadIdx.x, h = blockIdx.y;
-    Tensor mP = make_tensor(make_gmem_ptr(partial), make_shape($h_size, $s_size, parts),
-                            make_stride($s_size, _1{}, int64_t($h_size) * $s_size)); // (H,R,parts)
-    Tensor mC = make_tensor(make_gmem_ptr(C), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
-//! each leaf
-    Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(M, N), make_stride($m, $n)); // (M,N)
-//! end
-//! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-//! end
+//! include gemm_thin_part
     double total = 0.0;
     for (int part = 0; part < parts && r < $s_size; ++part)
         total += double(mP(h, r, part));
     float acc = float(total);
 //! if not half
     // Infinities have no low part, and sums may overflow on their way: such elements once more, in fp32.
-    Tensor mS = make_tensor(make_gmem_ptr($s_tensor), make_shape($s_size, K), make_stride($s_row, $s_k)); // (R,K)
-    Tensor mH = make_tensor(make_gmem_ptr($h_tensor), make_shape($h_size, K), make_stride($h_row, $h_k)); // (H,K)
-    int const lane = threadIdx.x % 32;
-    unsigned again = __ballot_sync(~0u, !isfinite(acc));
-    for (; again; again &= again - 1) {
-        int const which = __ffs(again) - 1;
-        float one = 0.0f;
-        for (int k = lane; k < K && one == one; k += 32)
-            one += mH(h, k) * mS(r - lane + which, k);
-        for (int step = 16; step; step /= 2)
-            one += __shfl_xor_sync(~0u, one, step);
-        if (lane == which)
-            acc = one;
-    }
+//! include gemm_thin_again
 //! end
     if (r >= $s_size)
         return;
-//! if swapped
-    int const m = r, n = h;
-//! else
-    int const m = h, n = r;
-//! end
-//! if epilogue
-    mC(m, n) = $c_open${kernel}_finish(acc$finish)$c_close;
-//! else
-    mC(m, n) = ${c_open}acc$c_close;
-//! end
+//! include gemm_thin_store
 }
 #endif
 
 #ifdef CUTEGEN_HOST
 CUTEGEN_PLAN(call)
 {
-//! include gemm_head
-//! each check
-    CUTEGEN_REQUIRE(call, $condition, "$text");
-//! end
-//! each thin_check
-    CUTEGEN_REQUIRE(call, $condition, "$text");
-//! end
-//! each scalar
-    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
-//! end
+//! include gemm_thin_head
     int64_t groups = cutegen_round_up(cutegen_ceil_div($h_size, 8), $groups), chunks = cutegen_ceil_div(K, $chunk);
     int64_t blocks = cutegen_ceil_div($s_size, 256) * (groups / $groups);
 //! if split_k

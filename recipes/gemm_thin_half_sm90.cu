@@ -175,31 +175,13 @@ __global__ void __launch_bounds__(384, 1)
 __global__ void __launch_bounds__(256)
     ${kernel}_add_parts(float const *partial, int parts, $params)
 {
-    int const r = blockIdx.x * 256 + threadIdx.x, h = blockIdx.y;
-    Tensor mP = make_tensor(make_gmem_ptr(partial), make_shape($h_size, $s_size, parts),
-                            make_stride($s_size, _1{}, int64_t($h_size) * $s_size)); // (H,R,parts)
-    Tensor mC = make_tensor(make_gmem_ptr(C), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
-//! each leaf
-    Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(M, N), make_stride($m, $n)); // (M,N)
-//! end
-//! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-//! end
+//! include gemm_thin_part
     if (r >= $s_size)
         return;
     float acc = 0.0f;
     for (int part = 0; part < parts; ++part)
         acc += mP(h, r, part);
-//! if swapped
-    int const m = r, n = h;
-//! else
-    int const m = h, n = r;
-//! end
-//! if epilogue
-    mC(m, n) = $c_open${kernel}_finish(acc$finish)$c_close;
-//! else
-    mC(m, n) = ${c_open}acc$c_close;
-//! end
+//! include gemm_thin_store
 }
 #endif
 
@@ -224,29 +206,14 @@ static struct cutegen_map line_map(struct cutegen_call *call, void *data, int64_
 
 CUTEGEN_PLAN(call)
 {
-//! include gemm_head
-//! each check
-    CUTEGEN_REQUIRE(call, $condition, "$text");
-//! end
-//! each thin_check
-    CUTEGEN_REQUIRE(call, $condition, "$text");
-//! end
-//! each scalar
-    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
-//! end
+//! include gemm_thin_head
     CUTEGEN_REQUIRE(call, $h_size <= COUNT, "the number of ${h}s is written into the kernel");
     int64_t ld = cutegen_round_up(K, TILE_K), blocks_k = ld / TILE_K, tiles = cutegen_ceil_div($s_size, TILE_R);
 //! if split_k
 
     // As many parts as keep every processor busy to the end. Counted are slots, and what it costs to write and add parts.
     int64_t processors = call->device.sm_count, parts = 1, least = 0;
-    for (int64_t p = 1; p <= cutegen_min(64, cutegen_max(1, blocks_k / 4)); p++) {
-        int64_t cost = cutegen_ceil_div(tiles * p, processors) * (cutegen_ceil_div(blocks_k, p) + 4) * 4096 +
-                       p * $h_size * $s_size / (2 * processors);
-        if (!least || cost < least)
-            least = cost, parts = p;
-    }
-    parts = cutegen_ceil_div(blocks_k, cutegen_ceil_div(blocks_k, parts));
+//! include gemm_thin_split
 //! else
     int64_t parts = 1;
 //! end

@@ -113,24 +113,10 @@ __global__ void __launch_bounds__(256)
 }
 
 // A place in a ring, and the parity of its turn.
-struct Place {
-    int slot, turn;
-    template <int STAGES>
-    __device__ void next()
-    {
-        if (++slot == STAGES)
-            slot = 0, turn ^= 1;
-    }
-};
+//! include ring_place
 
 // Tells block `rank` of the cluster that a warp here is done with a slot.
-__device__ inline void release(uint64_t &barrier, unsigned rank)
-{
-    asm volatile("{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
-                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t}" ::"r"(cast_smem_ptr_to_uint(&barrier)),
-                 "r"(rank)
-                 : "memory");
-}
+//! include ring_release
 
 // Starts a sum of TERMS of k, from step `from` on: hi lo and lo hi, then hi hi. Small terms come first.
 template <class Mma, class A, class B, class Sum>
@@ -344,47 +330,16 @@ __global__ void __launch_bounds__(128 * (WARPGROUPS + 1), 1)
 __global__ void __launch_bounds__(256)
     ${kernel}_add_parts(float const *partial, int parts, $params)
 {
-    int const r = blockIdx.x * 256 + threadIdx.x, h = blockIdx.y;
-    Tensor mP = make_tensor(make_gmem_ptr(partial), make_shape($h_size, $s_size, parts),
-                            make_stride($s_size, _1{}, int64_t($h_size) * $s_size)); // (H,R,parts)
-    Tensor mC = make_tensor(make_gmem_ptr(C), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
-//! each leaf
-    Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(M, N), make_stride($m, $n)); // (M,N)
-//! end
-//! if overlap
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-//! end
+//! include gemm_thin_part
     double total = 0.0;
     for (int part = 0; part < parts && r < $s_size; ++part)
         total += double(mP(h, r, part));
     float acc = float(total);
     // Infinities have no low part, and sums may overflow on their way: such elements once more, in fp32.
-    Tensor mS = make_tensor(make_gmem_ptr($s_tensor), make_shape($s_size, K), make_stride($s_row, $s_k)); // (R,K)
-    Tensor mH = make_tensor(make_gmem_ptr($h_tensor), make_shape($h_size, K), make_stride($h_row, $h_k)); // (H,K)
-    int const lane = threadIdx.x % 32;
-    unsigned again = __ballot_sync(~0u, !isfinite(acc));
-    for (; again; again &= again - 1) {
-        int const which = __ffs(again) - 1;
-        float one = 0.0f;
-        for (int k = lane; k < K && one == one; k += 32)
-            one += mH(h, k) * mS(r - lane + which, k);
-        for (int step = 16; step; step /= 2)
-            one += __shfl_xor_sync(~0u, one, step);
-        if (lane == which)
-            acc = one;
-    }
+//! include gemm_thin_again
     if (r >= $s_size)
         return;
-//! if swapped
-    int const m = r, n = h;
-//! else
-    int const m = h, n = r;
-//! end
-//! if epilogue
-    mC(m, n) = $c_open${kernel}_finish(acc$finish)$c_close;
-//! else
-    mC(m, n) = ${c_open}acc$c_close;
-//! end
+//! include gemm_thin_store
 }
 #endif
 
@@ -410,16 +365,7 @@ static struct cutegen_map line_map(struct cutegen_call *call, void *data, int dt
 
 CUTEGEN_PLAN(call)
 {
-//! include gemm_head
-//! each check
-    CUTEGEN_REQUIRE(call, $condition, "$text");
-//! end
-//! each thin_check
-    CUTEGEN_REQUIRE(call, $condition, "$text");
-//! end
-//! each scalar
-    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
-//! end
+//! include gemm_thin_head
     CUTEGEN_REQUIRE(call, $h_size <= COUNT, "the number of ${h}s is written into the kernel");
     int64_t ld = cutegen_round_up(K, TILE_K), blocks_k = ld / TILE_K;
     int64_t tiles = cutegen_round_up(cutegen_ceil_div($s_size, TILE_R), CLUSTER);
@@ -427,13 +373,7 @@ CUTEGEN_PLAN(call)
 
     // As many parts as keep every processor busy to the end. Counted are slots, and what it costs to write and add parts.
     int64_t processors = call->device.sm_count / CLUSTER * CLUSTER, parts = 1, least = 0;
-    for (int64_t p = 1; p <= cutegen_min(64, cutegen_max(1, blocks_k / 4)); p++) {
-        int64_t cost = cutegen_ceil_div(tiles * p, processors) * (cutegen_ceil_div(blocks_k, p) + 4) * 4096 +
-                       p * $h_size * $s_size / (2 * processors);
-        if (!least || cost < least)
-            least = cost, parts = p;
-    }
-    parts = cutegen_ceil_div(blocks_k, cutegen_ceil_div(blocks_k, parts));
+//! include gemm_thin_split
 //! else
     int64_t parts = 1;
 //! end

@@ -490,17 +490,7 @@ __global__ void __launch_bounds__(THREADS)
 #pragma unroll 4
 //! end
     for (int i = from + threadIdx.x; i < to; i += THREADS) {
-//! each output_use
-        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
-        copy(${copy}g$X(_, i), r$X);
-//! end
-//! each output
-        Tensor r$X = make_tensor<$type>(Int<VEC>{}); // (VEC)
-        CUTE_UNROLL
-        for (int v = 0; v < VEC; ++v)
-            r$X(v) = $vector_call;
-        copy(Vector{}, r$X, g$X(_, i));
-//! end
+//! include row_vectors
     }
 //! else
     int const from = int(int64_t(n) * slice / slices);

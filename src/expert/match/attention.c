@@ -336,7 +336,7 @@ static struct strand take_inner(struct strand *s, int64_t size)
 /* The fewest modes that the batch of every tensor is made of. */
 static bool find_modes(struct attention *q, struct match *out)
 {
-    int left[ATTENTION_TENSORS];
+    int left[ATTENTION_TENSORS] = {0};
 
     for (int t = 0; t < q->tensors; t++)
         left[t] = q->nests[t].first[q->nests[t].dims - 2];
