@@ -100,7 +100,7 @@ def _keep(session: Any, name: str, turn: str, answer: dict[str, Any]) -> None:
 
 
 def _eager_now(session: Any, name: str, answer: dict[str, Any]) -> float:
-    """Eager's median as of now; 0 when it was not timed or not cold."""
+    """Eager's current median; 0 when it was not timed or not cold."""
     samples = answer["cold_us"] if name == "eager" else session.timed.get("eager", (0, 0, 0, {"cold_us": []}))[3]["cold_us"]
     return statistics.median(samples) if samples else 0.0
 

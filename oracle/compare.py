@@ -53,7 +53,7 @@ ROUNDOFF = {
 }
 TF32 = 2.0**-10  # of a factor, cut rather than rounded
 Noise = Optional[Callable[..., Optional[torch.Tensor]]]  # strict=True: of fp32, even where TF32 is allowed
-MAX_TERMS = 1 << 16  # nobody adds up more than this one after the other
+MAX_TERMS = 1 << 16  # no kernel adds more than this one after the other
 
 
 @dataclass

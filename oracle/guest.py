@@ -9,9 +9,9 @@ here tells an honest author what is wrong with a module. It proves nothing about
 1. The module can start no program and no process: seal.py, before it is imported. What it compiles is made by another process of
    this program, opened with `build`, which gets no inputs (extensions.py).
 2. ModelNew is made before the inputs of its draw exist in this process or its folder.
-3. What is used after the candidate was loaded was taken hold of before: patching torch or time is told.
+3. What is used after the candidate was loaded was saved before: a patched torch or time is detected.
 4. A result is copied out at once, in the order of the current stream: work left to other streams, threads or later comes too late.
-5. The memory a call's result may land in holds NaN before the call: a result of an earlier call is no result.
+5. The memory a call's result may land in holds NaN before the call: a result of an earlier call does not count.
 6. Inputs get their values late, in stream order, after other values stood there: what does not wait reads the wrong ones.
 """
 

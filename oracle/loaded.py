@@ -271,7 +271,7 @@ class Loaded:
             return False
         return [list(r.shape) for r in made] == [o["shape"] for o in self.outputs]
 
-    # ---- what is told of it -------------------------------------------------------------------
+    # ---- its description --------------------------------------------------------------------
 
     def description(self) -> dict[str, Any]:
         if self.as_written:

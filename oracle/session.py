@@ -91,7 +91,7 @@ class Session(Loaded):
         self.give_back()
 
     def give_back(self, least: int = 0) -> None:
-        """Device memory that torch keeps for later and nobody uses, where it is at least so much."""
+        """Device memory that torch caches and does not use, where it is at least so much."""
         if self.device.type != "cuda":
             return
         if torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device) >= least:
@@ -102,7 +102,7 @@ class Session(Loaded):
 
     def is_small(self) -> bool:
         """May its device memory be given back a little later? While processes that had it open end, the driver takes a tenth of a
-        second for each of them; but whoever comes next must not find a GPU full of buffers that nobody needs."""
+        second for each of them; but the next process must not find a GPU full of unused buffers."""
         held = sum(b.bytes for pool in [*self.former, self.pool] for b in pool.buffers)
         return self.device.type == "cuda" and held < SMALL_BYTES
 

@@ -291,7 +291,7 @@ const struct command commands[] = {
     {"live", "", 0, 0, GROUP_STORE, true, true, live_flags, cmd_live,
      "runs and suites while they go on, as a page on this machine",
      "Prints an address with a token; open it in a browser on this machine. The page updates by\n"
-     "itself and only reads. Nobody without the token sees anything. Ctrl-C ends it."},
+     "itself and only reads. Nothing is shown without the token. Ctrl-C ends it."},
     {"mcp", "", 0, 0, GROUP_ALL, true, false, mcp_flags, cmd_mcp,
      "the judge as tools for coding agents: a Model Context Protocol server",
      "Speaks the protocol (revisions 2025-06-18, 2025-11-25 and 2026-07-28) on stdin and stdout, "

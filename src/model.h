@@ -251,7 +251,7 @@ struct error;
 struct reply;
 struct request;
 
-/* Who is told of a call while it is under way, from the thread that asks. */
+/* Notified of a call while it is under way, from the thread that asks. */
 struct call_watch {
     void *ctx;
     /* Before each of its requests goes out: what the call may have cost at most when that one has
@@ -271,7 +271,7 @@ struct request {
     size_t message_count;
     int max_output_tokens;
     const char *prompt_hash;        /* of the templates used */
-    const struct call_watch *watch; /* NULL: nobody wants to know */
+    const struct call_watch *watch; /* NULL: no watcher */
     /* for `builtin` */
     bool predicted; /* begin with the composition that is predicted to be best, not the plain one */
     const struct task *task;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh - the measuring half of speed.sh, in the folder it made. Wants gcc and cores nobody else uses.
+# run.sh - the measuring half of speed.sh, in the folder it made. Needs gcc and idle cores.
 #
 #     run.sh [PART...]      parts: nine two compile; all without
 #

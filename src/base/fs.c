@@ -376,7 +376,7 @@ static char *home_user(const char *override, const char *xdg, const char *fallba
     return arena_printf(a, "%s/%s/cutegen", home && *home ? home : "/tmp", fallback);
 }
 
-/* Nobody else's to write to, nor to read: results of private tasks are in it. */
+/* Readable and writable by its owner only: it holds results of private tasks. */
 bool home_cache(const char *relative, struct arena *a, char **out, struct error *err)
 {
     char *root = home_user("CUTEGEN_CACHE", "XDG_CACHE_HOME", ".cache", a);

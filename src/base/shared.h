@@ -2,7 +2,7 @@
 /*
  * shared.h - a text that processes on many machines change in turns.
  *
- *     if (!t->begin(t->ctx, a, &text, err)) ...      nobody else is between the two
+ *     if (!t->begin(t->ctx, a, &text, err)) ...      exclusive from here to end()
  *     t->end(t->ctx, changed, err)                   NULL: it stays as it was
  *
  * Whoever keeps texts (the store) gives one to whoever needs it, so that neither knows the other.
@@ -28,7 +28,7 @@ struct shared_files {
     bool (*get)(void *ctx, const char *key, struct arena *a, struct text *data);
     void (*put)(void *ctx, const char *key, struct text data); /* failure is not an error */
     /* Has it made by others from a source and a request (JSON); true once they say that it is
-     * there, false: nobody does. NULL: nobody can be asked. From any thread. */
+     * there, false: none does. NULL: there are no others to ask. From any thread. */
     bool (*make)(void *ctx, const char *key, struct text source, const char *request);
     bool offer; /* also what was here before is put there */
     void *ctx;

@@ -163,7 +163,7 @@ bool cmd_tune(struct cli *cli, int *code, struct error *err)
             error_set(err, ERROR_USE, "there is no file %s", cli->words[i]);
             return error_hint(err, "cutegen tune TASK.py KERNEL.cu");
         }
-    cli->settings.model = "builtin"; /* nobody is asked, so no key is wanted */
+    cli->settings.model = "builtin"; /* no model is asked, so no key is needed */
     return drive(cli, &options, code, err);
 }
 

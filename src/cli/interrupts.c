@@ -4,7 +4,7 @@
  * us.
  *
  * Invariant: the handler calls only what POSIX allows in one, and leaves errno as it was: it may
- * come between a failed call and the look at why.
+ * come between a failed call and the check of errno.
  */
 #include "cli/cmd.h"
 #include "loop/loop.h"

@@ -571,7 +571,7 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
                    const struct test_result *test, struct arena *a, struct measurement *out,
                    struct error *err)
 {
-    struct candidate nobody = {0};
+    struct candidate none = {0};
     struct measuring *m;
     bool ok;
 
@@ -591,7 +591,7 @@ bool judge_measure(const struct judge_config *config, const struct build_result 
                                    .buffers = config->oracle ? oracle_folder(config->oracle) : NULL,
                                    .source = config->source};
     choose_baselines(m);
-    evidence_init(&m->evidence, a, config->task, &nobody, config->source_name, build->launches);
+    evidence_init(&m->evidence, a, config->task, &none, config->source_name, build->launches);
     ok = (!m->foreign || foreign_runner(config, build, a, &m->rc, err)) &&
          runner_start(&m->rc, &m->runners[0], err) && measure_all(m, err);
     for (int i = 0; i < RUNNERS; i++)

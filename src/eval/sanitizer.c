@@ -16,7 +16,7 @@
  * Where CuTe was inlined the first place is in a header and the frames under
  * it lead to the user's file: the first place in that file is the line. A race
  * comes without frames; its other side may be the user's then. A header's line
- * is told with the header's name.
+ * is reported with the header's name.
  */
 #include "eval/sanitizer.h"
 

@@ -273,7 +273,7 @@ static enum MHD_Result reply_served(const struct live_server *l, struct MHD_Conn
     return sent;
 }
 
-/* Who may not come in is told so before a byte of the body is read. */
+/* A client without the token is refused before its body is read. */
 static enum MHD_Result let_in(const struct live_server *l, struct MHD_Connection *c, void **state)
 {
     struct upload *u;

@@ -46,7 +46,7 @@ struct run_options {
     bool seed_builtin;  /* depth 0 is the built-in engineer's best kernel */
     bool fresh;         /* it begins anew, not with what it found for this task before */
     int tune;           /* combinations of the best kernel's tunables that are tried; 0: none */
-    bool given;         /* `cutegen tune`: depth 0 is kernel_path, and nobody is asked */
+    bool given;         /* `cutegen tune`: depth 0 is kernel_path, and no model is asked */
     const char *kernel_path; /* NULL: resumed, the store has it */
 };
 

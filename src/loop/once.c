@@ -329,7 +329,7 @@ bool loop_compile(const struct settings *settings, const struct compile_request 
     }
     for (size_t i = 0; req->kernels[i]; i++)
         json_array_append_new(names, json_from_string(req->kernels[i]));
-    own.model = "builtin"; /* nobody is asked */
+    own.model = "builtin"; /* no model is asked */
     ok = file_read(req->file, MAX_KERNEL_BYTES, a, &source, err) &&
          store_open(own.runs_dir, own.store_url, STORE_WRITE, &store, err);
     if (ok)

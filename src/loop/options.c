@@ -65,7 +65,7 @@ static void add_model(json_t *o, const struct settings *s)
 
     model_strings(&copy, list);
     for (size_t i = 0; i < MODEL_STRINGS; i++)
-        if (*list[i].at && !strchr(*list[i].at, '@')) /* a proxy's password is nobody's business */
+        if (*list[i].at && !strchr(*list[i].at, '@')) /* a proxy's password stays private */
             json_object_set_new(o, list[i].key, json_from_string(*list[i].at));
     json_object_set_new(o, "temperature", json_real(s->temperature));
     json_object_set_new(o, "max_tokens", json_integer(s->max_tokens));
@@ -110,8 +110,7 @@ static void tell_ignored(const struct run_options *o)
 
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         if (said(o, fixed[i]))
-            log_warn("--%s is ignored: run %s goes on with what it began with", fixed[i],
-                     o->resume_id);
+            log_warn("--%s is ignored: run %s keeps what it began with", fixed[i], o->resume_id);
 }
 
 json_t *run_options_json(const struct settings *s, const struct run_options *o)

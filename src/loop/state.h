@@ -50,7 +50,7 @@ struct loop {
     const char *known;       /* what the store knows of similar tasks; NULL: nothing */
     bool accept_later;       /* checking the best kernel failed once: not before the end again */
     bool seeding;            /* the built-in engineer answers */
-    json_t *history;         /* what the model is told it has tried */
+    json_t *history;         /* what it has tried, for the model's prompt */
     struct settled *first, *best, *last; /* correct kernels; NULL: none yet */
     struct settled *correct;             /* all of them, the fastest first */
     double bar_us; /* a correct kernel must be faster to be gone on from; 0: any is */
@@ -99,7 +99,7 @@ bool loop_step(struct loop *l, enum stage_kind kind, struct question *q, int dep
 /*
  * Several candidates of one step, got[i] from q[i], adopted where they are correct. With parallel
  * calls they are asked for and built at the same time, and judged one after the other before any is
- * repaired; without, each is told of those before it. *done: there is nothing more to propose.
+ * repaired; without, each sees those before it. *done: there is nothing more to propose.
  */
 bool loop_branches(struct loop *l, enum stage_kind kind, struct question *q, size_t n, int depth,
                    struct settled **got, bool *done, struct error *err);

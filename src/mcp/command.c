@@ -199,7 +199,7 @@ static bool is_below(const char *path, const char *root)
 }
 
 /* Where it really is. Of what does not exist yet, the nearest folder above that does; the rest is
- * names, none of them "..". NULL: there is no telling. */
+ * names, none of them "..". NULL: unknown. */
 static char *real_place(const char *path, struct arena *a)
 {
     char *at = path_from_here(a, path), *real, *out, *slash;

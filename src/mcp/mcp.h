@@ -32,7 +32,7 @@ struct mcp_config {
 };
 
 bool mcp_serve_stdio(const struct mcp_config *config, struct error *err);
-/* `ready` is told address and token once it listens; port 0: any that is free. */
+/* `ready` gets address and token once it listens; port 0: any free one. */
 bool mcp_serve_http(const struct mcp_config *config, int port,
                     void (*ready)(void *ctx, const char *url, const char *token), void *ctx,
                     struct error *err);

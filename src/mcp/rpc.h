@@ -48,8 +48,8 @@ extern const char *const revision_names[4];
 enum revision revision_named(const char *name); /* REVISION_NONE: not one of ours */
 json_t *revision_list(void);                    /* newest first; new reference */
 
-/* False: *fault says why, and call->id whose fault it is where that is known. A response, which
- * nobody asked for, is a call without a method. */
+/* False: *fault says why, and call->id whose fault it is where that is known. An unexpected
+ * response is a call without a method. */
 bool rpc_read(struct text line, struct rpc_call *call, struct rpc_fault *fault);
 void rpc_call_release(struct rpc_call *call);
 bool rpc_fail(struct rpc_fault *fault, int code, const char *fmt, ...)

@@ -5,7 +5,7 @@
  *     mcp_new() ... mcp_take(m, &from, line, &outcome) per message ... mcp_free()
  *
  * Invariants
- * 1. mcp_take() never waits: what may take longer than a look into memory is
+ * 1. mcp_take() never waits: what may take longer than reading memory is
  *    a job, which job_start() gives a thread of its own.
  * 2. A job ends with exactly one answer to its sink, or with none when it was
  *    cancelled; nothing is sent for it afterwards.
@@ -41,7 +41,7 @@ struct mcp_peer {
 struct mcp_job {
     struct mcp *mcp;
     struct mcp_job *next;
-    struct mcp_sink *sink; /* NULL: nobody listens (a task) */
+    struct mcp_sink *sink; /* NULL: no listener (a task) */
     char owner[65];
     json_t *id, *params, *token; /* of the request; id NULL once it is a task */
     enum revision revision;
@@ -97,7 +97,7 @@ void job_cancel(struct mcp *m, const char *owner, const json_t *id);
 /* Waits for a turn to judge; false: cancelled. Given back by job_leave(). */
 bool job_enter(struct mcp_job *j);
 void job_leave(struct mcp_job *j);
-/* A job that nobody's request waits for, begun for `by`, which holds it until job_drop(). */
+/* A job that no request waits for, begun for `by`, which holds it until job_drop(). */
 struct mcp_job *job_background(struct mcp_job *by,
                                bool (*work)(struct mcp_job *, struct rpc_fault *),
                                struct rpc_fault *fault);

@@ -6,7 +6,7 @@
  * rounds, which stay mapped. A kernel that writes
  * there while it is timed could keep answers from one sample to the next, and put everything back
  * before the oracle compares: how many runs a measurement has can be counted. So the audit comes
- * after samples that nobody can foresee.
+ * after samples chosen at random.
  *
  * What the flush reads needs none: every flush looks at all of it.
  */

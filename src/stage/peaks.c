@@ -47,8 +47,9 @@ static const struct figure {
 
 struct peaks {
     struct candidate cand;
-    struct build_result build; /* the module of all kernels; the launch list of the figure of now */
-    const char *plan;          /* the compiled plan */
+    struct build_result
+        build;        /* the module of all kernels; the launch list of the current figure */
+    const char *plan; /* the compiled plan */
 };
 
 static int by_value(const void *a, const void *b)

@@ -95,7 +95,7 @@ struct question {
     const struct reply *recorded;    /* an answer already paid for: used instead of asking */
     const char *note;                /* what a first kernel is to be; NULL: nothing special */
     const char *known;               /* what the store knows of similar tasks; NULL: nothing */
-    const struct call_watch *watch;  /* told of the call while it is under way; NULL: nobody */
+    const struct call_watch *watch;  /* told of the call while it is under way; NULL: none */
     int slot;                        /* of questions asked at the same time: 0, 1, ... */
 };
 
@@ -255,7 +255,7 @@ struct prompt_preview {
     enum stage_kind stage;
     const char *task_path, *source_path; /* source: the kernel it is about, where there is one */
     const struct verdict *verdict;       /* what is wrong with it; NULL: words stand for it */
-    /* What the store knows of this task, once it is described; NULL: nothing is told. */
+    /* What the store knows of this task, once it is described; NULL: nothing is added. */
     bool (*known)(void *ctx, const struct task *task, const struct device *device, struct arena *a,
                   const char **text, struct error *err);
     void *ctx;

@@ -4,7 +4,7 @@
  *
  * Opening is cheap: tools are only looked for, the oracle starts with the
  * first task and the builder with the first build. So `describe` pays no
- * compiler, and a missing one is told before a model is asked.
+ * compiler, and a missing one is reported before a model is asked.
  */
 #include "stage/workshop.h"
 

@@ -119,7 +119,7 @@ struct copied_row {
     int64_t id; /* where it came from */
 };
 
-/* Rows with a number that nobody refers to. */
+/* Rows whose number is not referred to. */
 static bool has_loose_number(const struct store_table *t)
 {
     return !strcmp(t->name, "events") || !strcmp(t->name, "exports");

@@ -281,8 +281,8 @@ static bool end_both(struct store *s, const struct queue_worker *w, const struct
                     "il", (int)end->ended, w->id));
 }
 
-/* Most ends of a suite's tasks wake nobody: there is nothing to claim. Whoever watches it is told
- * of the last one, and whoever put a job there of its end. */
+/* Most ends of a suite's tasks wake no worker: there is nothing to claim. Whoever watches it is
+ * told of the last one, and whoever put a job there of its end. */
 static bool wake_after_last(struct store *s, const char *suite, struct error *err)
 {
     int64_t left = 0;

@@ -61,7 +61,7 @@ static void kernel_put(void *ctx, const char *key, struct text data)
     char sha[65];
 
     hash_text(data, sha);
-    /* What a secret would have to be cut out of is nobody else's. */
+    /* A text that contains a secret is not shared. */
     if (data.len <= MOST_BYTES && clean.len == data.len &&
         !memcmp(clean.data, data.data, data.len) && sql_begin(s, &err))
         sql_end(s,
@@ -85,7 +85,7 @@ static bool somebody_compiles(struct store *s, struct error *err)
     return workers_who_compile(s, &n, err) && n > 0;
 }
 
-/* Until the job has ended, or nobody is there to do it. */
+/* Until the job has ended, or no worker is left to do it. */
 static bool wait_for(struct store *s, int64_t id, struct error *err)
 {
     int64_t began = clock_ms();

@@ -4,7 +4,7 @@
  *
  * Invariants
  * 1. A run is pruned in one transaction, and once: runs.pruned_ms says so. It is not resumed after.
- * 2. A text is removed only while nobody can be about to refer to it: every writer stores a text
+ * 2. A text is removed only while no writer can be about to refer to it: every writer stores a text
  * and what refers to it in one transaction, and the last step shuts all of them out.
  */
 #include "store/prune.h"
@@ -63,7 +63,7 @@ static bool prune_run(struct store *s, const struct run_info *run, struct error 
     return sql_end(s, ok, err) || error_add(err, "pruning run %s", run->id);
 }
 
-/* Nobody stores a text while we look which are in use. */
+/* No text is stored while we check which are in use. */
 static bool shut_out(struct store *s, struct error *err)
 {
     return s->engine->dialect != DIALECT_POSTGRES ||

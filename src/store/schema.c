@@ -296,7 +296,7 @@ static const char *const steps[] = {
     "  state TEXT NOT NULL) STRICT;", /* JSON (llm/budget.c) */
 
     /* Kernels that were compiled on any machine, by the hash of all that went into them. How many
-     * jobs a worker has done, so that nobody has to count them. */
+     * jobs a worker has done, so that they need not be counted. */
     "CREATE TABLE kernels ("
     "  key TEXT PRIMARY KEY,"
     "  sha256 TEXT NOT NULL," /* of the data */
@@ -309,7 +309,7 @@ static const char *const steps[] = {
     "CREATE INDEX jobs_by_failure ON jobs (id) WHERE state = 'failed';",
 
     /* Jobs of several kinds, of a suite or by themselves (queue.h): what is asked, its hash, what
-     * came of it. Nobody refers to a job by its number, so they get new ones. */
+     * came of it. Nothing refers to a job by its number, so they get new ones. */
     "CREATE TABLE jobs_of_kinds ("
     "  id INTEGER PRIMARY KEY,"
     "  kind TEXT NOT NULL DEFAULT 'run',"

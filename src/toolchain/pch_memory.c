@@ -69,7 +69,7 @@ void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
     p = kernel_mmap(at, len, prot, flags, fd, offset);
     if (p != MAP_FAILED && is_heap(len, flags, fd)) {
         heap = p;
-        madvise(p, len, MADV_HUGEPAGE); /* a machine without them goes on with small ones */
+        madvise(p, len, MADV_HUGEPAGE); /* a machine without them uses small ones */
     }
     return p;
 }

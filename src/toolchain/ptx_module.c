@@ -40,7 +40,8 @@ static bool is_usual(struct text line)
                                         NULL};
     static const char *const linkage[] = {".visible", ".weak", ".extern", NULL};
     static const char *const things[] = {".entry", ".func", ".global", ".const", ".shared", NULL};
-    static const char *const foreign[] = {".shared", ".func", NULL}; /* the latter is told later */
+    static const char *const foreign[] = {".shared", ".func",
+                                          NULL}; /* the latter is reported later */
     struct text rest = line, word = next_word(&rest);
     bool outside = false;
 

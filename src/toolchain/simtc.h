@@ -3,7 +3,7 @@
  * simtc.h - PTX to a shared object that the simt device loads.
  *
  * Runs cutegen-simtc. What it cannot translate is a verdict (an instruction
- * simt does not know is told with its line); a program that cannot be started
+ * simt does not know is reported with its line); a program that cannot be started
  * or dies is a struct error.
  */
 #ifndef TOOLCHAIN_SIMTC_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format_source.c - give composed source the look of hand-written source.
+ * format_source.c - lay out composed source like hand-written source.
  *
  * A recipe aligns its shape comments for its own names; once slots are filled
  * the columns are off. Runs of neighbouring lines that end in a comment are

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* format_source.h - give composed source the look of hand-written source. */
+/* format_source.h - lay out composed source like hand-written source. */
 #ifndef EXPERT_FORMAT_SOURCE_H
 #define EXPERT_FORMAT_SOURCE_H
 

@@ -94,7 +94,7 @@ int graph_id(const json_t *arg)
     int64_t part = json_int_or(arg, "part", 0);
 
     if (node < 0 || node >= SECOND_ID || part < 0 || part >= GRAPH_PARTS)
-        return -1; /* nobody's */
+        return -1; /* no node's */
     return (int)(node + SECOND_ID * part);
 }
 

@@ -5,14 +5,14 @@
  * A block has 128 lanes of 512 columns of 32 bits. Columns are allocated by tcgen05.alloc; an
  * address has the lane in its upper and the column in its lower half. The four warps of a warpgroup
  * load and store a quarter of the lanes each; products (tcgen05.mma) and copies (tcgen05.cp) write
- * all of them and run by themselves until an mbarrier that tcgen05.commit told is waited for.
+ * all of them and run by themselves until an mbarrier that tcgen05.commit signals is waited for.
  *
  * Files: tensor_memory.c (columns, loads, stores, and who may touch what), tcgen05.c (products,
  * copies, commits).
  *
  * Invariants
- * 1. A product is formed at once. That nobody may see it before its commit is the shadow's
- *    business: a quarter of a column remembers who wrote and who read it last, by the clocks of
+ * 1. A product is formed at once. The shadow keeps threads from seeing it before its
+ *    commit: a quarter of a column remembers who wrote and who read it last, by the clocks of
  *    shared_race.c; asynchronous work has the entry TENSOR.
  * 2. The shadow is used while checks are on; bounds are kept always.
  */

@@ -297,7 +297,7 @@ static void atom_mark(struct shadow *s, uint64_t word, uint32_t me)
 
 /* ---- blocks that are ordered ---- */
 
-/* Its fences so far; 0 where nobody counts them. */
+/* Its fences so far; 0 where they are not counted. */
 static uint16_t fences_of(const struct launch *l, uint64_t block)
 {
     return l->fences ? (uint16_t)__atomic_load_n(&l->fences[block], __ATOMIC_RELAXED) : 0;
@@ -310,7 +310,7 @@ static void fence_marks(const struct warp *w, struct shadow *s, uint64_t line, u
         s->fence[line * WORDS + (uint64_t)__builtin_ctz(some)] = now;
 }
 
-/* Whoever wrote the word has executed a fence since; or nobody can tell. */
+/* Whoever wrote the word has executed a fence since; or that is unknown. */
 static bool word_fenced(const struct launch *l, const struct shadow *s, uint64_t word, uint32_t who)
 {
     if (!l->orders)

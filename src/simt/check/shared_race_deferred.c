@@ -4,7 +4,7 @@
  * cells.
  *
  * An epoch lasts from one meeting of all warps to the next; what lies before it is ordered before
- * all that is in it. In an epoch a word nobody stores to may be read by anybody, and a word that
+ * all that is in it. In an epoch a word without stores may be read by all threads, and a word that
  * only one thread touches is that thread's. Such accesses are only listed (struct late), and
  * forgotten at the next meeting. The first that is neither enters the list into the cells
  * (shared_race.c), where the clocks decide.

@@ -14,7 +14,7 @@
 
 static struct cu_module *modules;
 
-/* Strings of printf and assert are nobody's state. */
+/* Strings of printf and assert hold no state. */
 static bool is_state(const char *name)
 {
     static const char *const strings[] = {"$str", "__unnamed_", "__func__", "__PRETTY_FUNCTION__",

@@ -412,8 +412,8 @@ static inline __attribute__((always_inline)) void fetch_ahead(struct range *c, c
 #endif
 }
 
-/* A word of a few lanes from or to shared memory, when nobody counts and no race is looked for:
- * how the sums of warps meet. False: nothing is certain, go the long way. */
+/* A word of a few lanes from or to shared memory, when nothing is counted and races are not
+ * checked: how the sums of warps meet. False: nothing is certain, go the long way. */
 static inline __attribute__((always_inline)) bool few_words(struct warp *w, const struct sw_site *s,
                                                             u32 m, const u32 *a, u32 *reg, u32 site,
                                                             bool write)
