@@ -67,7 +67,7 @@ class Disturb(TorchDispatchMode):
             args = [a.float() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args]
         result = func(*args, **(kwargs or {}))
         if base in CANCELLING:
-            result = result + self._uniform(args[0], 0.25 * self.summed) * args[0]
+            result = result + self._signs(args[0], 0.25 * self.summed) * args[0]
         if base in NORMALIZING:
             parts = _parts_of_difference(base, args, result[2])
             result = (result[0] + self._uniform(parts, self.summed) * parts, *result[1:])
@@ -99,6 +99,10 @@ class Disturb(TorchDispatchMode):
         """Random numbers of that root mean square."""
         noise = torch.rand(like.shape, generator=self.generator, dtype=like.dtype, device=like.device)
         return noise.sub_(0.5).mul_(2.0 * UNIFORM * size)
+
+    def _signs(self, like: torch.Tensor, size: float) -> torch.Tensor:
+        """Of that magnitude, up or down: where nothing else adds to it, a few runs must not find an element without noise."""
+        return self._uniform(like, size).sign_().mul_(size)
 
 
 def to_tf32(value: torch.Tensor) -> torch.Tensor:

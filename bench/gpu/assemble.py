@@ -26,6 +26,7 @@ def assemble(folder, arch, gpu):
     path.write_text(json.dumps(table, indent=1))
     record = json.loads((folder / "record.json").read_text())
     record.update(assembled=f"{arch}, from the PTX that was judged on simt; not judged on {gpu}")
+    record["files"]["launches.json"] = hashlib.sha256(path.read_bytes()).hexdigest()
     (folder / "record.json").write_text(json.dumps(record, indent=1))
     if (folder / "backward").is_dir():
         assemble(folder / "backward", arch, gpu)

@@ -2,8 +2,8 @@
 
     python3 bench/gpu/exports.py FOLDER...               what `cutegen export` wrote; tables on stdout
 
-Each folder is checked in this process; import times come from a process of their own each. ONLY="check calls citizen" names what is done (the
-default: all), COMPILE a backend of torch.compile. Errors are against float64, relative to the largest value, beside the reference's own. Cold L2: a
+Each folder is checked in this process; import times come from a process that does nothing else. ONLY="check calls citizen" names what is done (the
+default: all), COMPILE a backend of torch.compile. On a CPU (exports judged on simt) there are no graphs, streams and times. Errors are against float64, relative to the largest value, beside the reference's own. Cold L2: a
 buffer is read (flush r) or written (flush w) before each call. Timed inputs are like the judge's: the task's, an eighth of their rows normal (what a
 product takes depends on its numbers, where the GPU is limited by power).
 """
@@ -21,6 +21,8 @@ import torch
 
 ONLY = os.environ.get("ONLY", "check calls citizen").split()
 DRAWS = ("task", "normal", "wide", "small", "skewed")
+GPU = torch.cuda.is_available()
+DEVICE = "cuda" if GPU else "cpu"
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 warnings.simplefilter("ignore")
 
@@ -31,11 +33,12 @@ def load(folder):
     return __import__(folder.name)
 
 
-def import_seconds(folder):
-    """torch first, which is not ours; then the export."""
-    folder = pathlib.Path(folder).resolve()
-    code = f"import sys, time, torch; sys.path.insert(0, {str(folder.parent)!r}); t = time.time(); import {folder.name}; print(time.time() - t)"
-    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout)
+def import_seconds(folders):
+    """torch first, which is not ours; then one export after the other."""
+    code = "import json, sys, time, torch\nfor f in sys.argv[1:]:\n sys.path.insert(0, f.rpartition('/')[0]); t = time.time(); __import__(f.rpartition('/')[2]); print(time.time() - t)"
+    folders = [str(pathlib.Path(f).resolve()) for f in folders]
+    said = subprocess.run([sys.executable, "-c", code, *folders], stdout=subprocess.PIPE, check=True).stdout.split()
+    return dict(zip(folders, map(float, said)))
 
 
 def leaves(value):
@@ -68,11 +71,21 @@ def mixed(t):
 
 def make(m, seed=1):
     torch.manual_seed(seed)
-    with torch.device("cuda"):
+    with torch.device(DEVICE):
         inputs = m.get_inputs()
-        reference, ours = m.Model(*m.get_init_inputs()).cuda(), m.ModelNew(*m.get_init_inputs()).cuda()
+        reference, ours = (kind(*m.get_init_inputs()).to(DEVICE) for kind in (m.Model, m.ModelNew))
     ours.load_state_dict(reference.state_dict())
-    return reference, ours, [t.cuda() if isinstance(t, torch.Tensor) else t for t in inputs]
+    return reference, ours, [t.to(DEVICE) if isinstance(t, torch.Tensor) else t for t in inputs]
+
+
+def wait():
+    if GPU:
+        torch.cuda.synchronize()
+
+
+def give_back():
+    if GPU:
+        torch.cuda.empty_cache()
 
 
 def median_us(call, flush="r", runs=25, hide_host=True):
@@ -195,32 +208,32 @@ def gradients(reference, ours, inputs):
     return distance(found[1], found[0])
 
 
-def check(folder):
+def check(folder, import_s):
     m = load(folder)
     record = json.loads((pathlib.Path(folder) / "record.json").read_text())
     judged = record["time"]["time_us"]
     name = pathlib.Path(folder).name
     reference, ours, inputs = make(m)
-    row = [name, f"{import_seconds(folder):.3f}"]
+    row = [name, f"{import_s:.3f}"]
     with torch.no_grad():
-        torch.cuda.synchronize()
+        wait()
         begin = time.time()
         got = ours(*inputs)
-        torch.cuda.synchronize()
+        wait()
         row.append(f"{time.time() - begin:.3f}")
         want = reference(*inputs)
         far, theirs = attempt("accuracy", lambda: accuracy(reference, ours, inputs)) or (float("nan"),) * 2
         row.append(f"{far:.1e} / {theirs:.1e}")
         row.append("ok" if distance(got, want) < 3 * max(theirs, 1e-6) else f"{distance(got, want):.1e}")
-        side = attempt("side stream", lambda: on_side_stream(ours, inputs, got))
-        graph = attempt("graph", lambda: captured(lambda: ours(*inputs)))
+        side = GPU and attempt("side stream", lambda: on_side_stream(ours, inputs, got))
+        graph = GPU and attempt("graph", lambda: captured(lambda: ours(*inputs)))
         graph_far = None
         if graph:
             for t in leaves(graph[1]):
                 t.zero_()
             graph[0].replay()
             graph_far = distance(graph[1], got)
-        row += ["-" if v is None else "same" if v == 0 else f"{v:.1e}" for v in (side, graph_far)]
+        row += ["-" if v is None or v is False else "same" if v == 0 else f"{v:.1e}" for v in (side, graph_far)]
         for what, change in (("non-contiguous", strided), ("misaligned", shifted)):
             v = attempt(what, lambda: distance(ours(*each(inputs, change)), got))
             row.append("-" if v is None else "same" if v == 0 else f"{v:.1e}")
@@ -229,6 +242,8 @@ def check(folder):
     v = attempt("gradients", lambda: gradients(reference, ours, inputs))
     row.append("-" if v is None else f"{v:.1e}")
     print("| " + " | ".join(row) + " |", flush=True)
+    if not GPU:
+        return None
     with torch.no_grad():
         for t in [*inputs, *ours.parameters()]:
             mixed(t)
@@ -273,34 +288,37 @@ def calls(folder):
     tensors = [a for a in inputs if isinstance(a, torch.Tensor)] + [t for _, t in [*ours.named_parameters(), *ours.named_buffers()]]
     with torch.no_grad():
         small = torch.randn(1024, device="cuda")
-        figures = [host_us(lambda: torch.sigmoid(small)), host_us(lambda: m.operator(*tensors)), host_us(lambda: ours(*inputs))]
+        run, native = sys.modules[f"{m.__name__}.{m.Model.__module__.rpartition('.')[2].rpartition('__')[0]}"].run, torch.ops.aten.sigmoid.default
+        figures = [host_us(lambda: torch.sigmoid(small)), host_us(lambda: native(small)), host_us(lambda: m.operator(*tensors)),
+                   host_us(lambda: ours(*inputs)), host_us(lambda: run(*tensors))]  # fmt: skip
     print(f"| {pathlib.Path(folder).name} | " + " | ".join(f"{v:.1f}" for v in figures) + " |", flush=True)
 
 
 def main():
     folders = sys.argv[1:]
-    print(f"torch {torch.__version__}, {torch.cuda.get_device_name()}, {len(folders)} exports\n")
+    print(f"torch {torch.__version__}, {torch.cuda.get_device_name() if GPU else 'simt'}, {len(folders)} exports\n")
     print("| export | import s | first call s | error / reference's, five draws | result | side stream | graph | non-contiguous | misaligned | empty batch | gradients |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     rows = []
-    for folder in folders if "check" in ONLY else ():
-        rows.append(attempt(folder, lambda: check(folder)))
-        torch.cuda.empty_cache()
+    seconds = import_seconds(folders) if "check" in ONLY else {}
+    for folder in seconds:
+        rows.append(attempt(folder, lambda: check(folder, seconds[folder])))
+        give_back()
     print("\n| export | judged us | graph us | to judged | called us | to judged | called, flush w us | graph, flush w us | called, host time in us | Model us |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name, t in filter(None, rows):
         off = [f"{100 * (v / t[0] - 1):+.1f} %" for v in t[1:3]]
         print(f"| {name} | {t[0]:.2f} | {t[1]:.2f} | {off[0]} | {t[2]:.2f} | {off[1]} | " + " | ".join(f"{v:.2f}" for v in t[3:]) + " |")
-    print("\n| export | torch.sigmoid us | operator us | ModelNew us |\n|---|---|---|---|")
-    for folder in folders if "calls" in ONLY else ():
+    print("\n| export | torch.sigmoid us | torch.ops.aten.sigmoid us | operator us | ModelNew us | run us |\n|---|---|---|---|---|---|")
+    for folder in folders if "calls" in ONLY and GPU else ():
         attempt(folder, lambda: calls(folder))
-        torch.cuda.empty_cache()
+        give_back()
     if "citizen" not in ONLY:
         return
     print("\n| export | opcheck | compiled, fullgraph | torch.export |\n|---|---|---|---|")
     for folder in folders:
         attempt(folder, lambda: citizen(folder))
-        torch.cuda.empty_cache()
+        give_back()
 
 
 main()

@@ -3,22 +3,24 @@
 #
 #     bench/gpu/ships.sh PATH-TO-CUTEGEN OUT-FOLDER PART...
 #
+#   twelve      exports of every kind, one with its backward: all of exports.py, in one process
 #   gradients   the tasks of tests/expert/backward: their gradients judged on the GPU; a table
 #   train       five layers with their backwards, exported; 200 steps beside PyTorch and float64
 #   calls       twelve examples at small sizes: host time of a call, opcheck, torch.compile, torch.export; hashes
 #   products    two products at full size: exported time beside the judged one
-#   hashes      every example (NAMES): the exported code is the judged code
+#   hashes      every example (NAMES), sizes at most CAP: the exported code is the judged code
 #   shapes      ten tasks judged at four shapes each; fifty random calls of each export
 #
 # DEVICE=simt does all but calls and products without a GPU (tests/sweep.sh, SWEEP=exports). Exit status 1: a check failed.
-# First everything is judged and exported, JOBS at a time, then each part is checked by itself.
+# First everything is judged and exported, JOBS at a time, then each part is checked by itself. BUILD=for:H200 only compiles
+# the kernels of these parts into CUTEGEN_CACHE, to be carried to a machine with such a GPU; there, CUTEGEN_CACHE names them.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
 program=$(readlink -f "$1") out=$(readlink -f "$2")
 shift 2
 work=$(mktemp -d)
-export CUTEGEN_CACHE=$work/cache CUTEGEN_RUNS=$work/runs CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes CUTEGEN_DEVICE=${DEVICE:-cuda:0}
+export CUTEGEN_CACHE=${CUTEGEN_CACHE:-$work/cache} CUTEGEN_RUNS=$work/runs CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes CUTEGEN_DEVICE=${DEVICE:-cuda:0}
 export CUTEGEN_PYTHON=${CUTEGEN_PYTHON:-$(command -v python3)}
 export cutegen=$program CUTEGEN_PROGRAM=$program work repo
 begin=$(date +%s) failed=0
@@ -33,8 +35,13 @@ one()
     local key=$1 task=$2 said id code=cubin
     shift 2
     cp "$task" "$work/tasks/$key.py"
-    said=$("$cutegen" run "$work/tasks/$key.py" --depth 0 --no-report --compile none "$@" 2>&1)
+    if [ "${BUILD:-}" ]; then
+        "$cutegen" build "$work/tasks/$key.py" --device "$BUILD" --depth 0 "$@" 2>&1 | tail -1
+        return
+    fi
+    said=$("$cutegen" run "$work/tasks/$key.py" --depth 0 --no-report --compile none --tune 0 "$@" 2>&1)
     id=$(sed -n 's/^run  *//p' <<<"$said")
+    echo "$id" >"$work/$key.run"
     "$cutegen" export "$id" --output "$work/exports/$key" >"$work/$key.export" 2>&1 || {
         echo "| $key | $(grep -m1 -E '^ +0 |ended|cutegen:' <<<"$said") $(head -1 "$work/$key.export") | |"
         return
@@ -47,15 +54,62 @@ one()
 }
 export -f one
 
+# sized NAME TASK CONSTANT=VALUE...: the line of a task with these sizes written in; --set would keep `build` from tracing it
+sized()
+{
+    local name=$1 task=$2 edits=(-e '')
+    shift 2
+    for value in "$@"; do edits+=(-e "s/^${value%=*} = .*/${value%=*} = ${value#*=}/"); done
+    sed "${edits[@]}" "$task" >"$work/$name.sized"
+    echo "$name $work/$name.sized"
+}
+
 # jobs_PART: the arguments of `one`, a line each; check_PART: what is done with the exports.
 jobs_gradients()
 {
     for name in $backwards; do
         grep -v '^BACKWARD' "$repo/tests/expert/backward/$name.py" >"$work/$name.forward"
-        echo "grad_$name $work/$name.forward --backward --set ROWS=${ROWS:-4096} --set COLUMNS=${COLUMNS:-1024}"
+        echo "$(sized "grad_$name" "$work/$name.forward" "ROWS=${ROWS:-4096}" "COLUMNS=${COLUMNS:-1024}") --backward"
     done
 }
 check_gradients() { ! grep '^| grad_' "$out/ships_judged.md" | grep -v '| same |$'; }
+
+# Kinds: pointwise, reduction, norm, loss, product, chain, 16 bits, softmax, scan, pool, attention, backward.
+jobs_twelve()
+{
+    while read -r name size; do
+        task=$repo/examples/$name.py
+        [ -f "$task" ] || task=$here/tasks/$name.py
+        [ "$CUTEGEN_DEVICE" = simt ] && size= # its own, reduced as usual
+        sized "$name" "$task" $size
+    done <<'END'
+attention BATCH=8
+square_matmul N=4096
+linear_gelu BATCH=4096
+bfloat16_matmul N=6144
+half_linear_gelu BATCH=8192
+swish DIM=65536
+softmax DIM=65536
+cumsum BATCH=8192
+cross_entropy BATCH=65536
+row_sum COLUMNS=32768
+max_pool2d BATCH=32
+layer_norm TOKENS=32768
+END
+    grep -v '^BACKWARD' "$repo/tests/expert/backward/gelu.py" >"$work/gelu.both"
+    [ "$CUTEGEN_DEVICE" = simt ] || size="ROWS=32768 COLUMNS=4096"
+    sized gelu "$work/gelu.both" $size
+    echo "$(sized gelu_backward "$work/gelu.both" $size) --backward"
+}
+check_twelve()
+{
+    local folders=()
+    "$cutegen" export "$(cat "$work/gelu.run")" --gradients "$(cat "$work/gelu_backward.run")" --output "$work/exports/gelu" >/dev/null
+    for name in gelu softmax layer_norm cross_entropy square_matmul linear_gelu swish row_sum cumsum max_pool2d bfloat16_matmul half_linear_gelu attention; do
+        [ -d "$work/exports/$name" ] && folders+=("$work/exports/$name")
+    done
+    COMPILE=${COMPILE:-aot_eager} "$CUTEGEN_PYTHON" -u "$here/exports.py" "${folders[@]}"
+}
 
 jobs_train() { :; }
 check_train()
@@ -67,7 +121,7 @@ check_train()
 jobs_calls()
 {
     while read -r name set; do
-        echo "$name $repo/examples/$name.py $(printf -- '--set %s ' $set)"
+        sized "$name" "$repo/examples/$name.py" $set
     done <<'END'
 swish BATCH=256 DIM=4096
 gelu BATCH=256 DIM=4096
@@ -96,7 +150,8 @@ jobs_hashes()
 {
     for task in "$repo"/examples/*.py; do
         name=$(basename "$task" .py)
-        case " ${NAMES:-$name} " in *" $name "*) echo "hash_$name $task" ;; esac
+        awk -v cap="${CAP:-0}" 'cap && /^[A-Z_]+ = [0-9]+$/ && $3 > cap { $3 = cap } { print }' "$task" >"$work/$name.capped"
+        case " ${NAMES:-$name} " in *" $name "*) echo "hash_$name $work/$name.capped" ;; esac
     done
 }
 check_hashes()
@@ -137,6 +192,7 @@ echo "| export | checked | time | code as judged |" | tee "$out/ships_judged.md"
 for part in "$@"; do "jobs_$part"; done | xargs -P "${JOBS:-12}" -I{} bash -c 'one {}' | tee -a "$out/ships_judged.md"
 wait
 say "judged and exported"
+[ "${BUILD:-}" ] && cat "$work/layers" && rm -rf "$work" && exit
 for part in "$@"; do
     echo "== $part"
     "check_$part" >"$out/ships_$part.md" 2>&1 || failed=1

@@ -31,6 +31,7 @@ import warnings
 from typing import Any, Callable
 
 import torch
+from torch.autograd import forward_ad
 
 DTYPES = {
     "f64": torch.float64,
@@ -83,6 +84,20 @@ def _storage_bytes(tensor: torch.Tensor) -> bytes:
     return flat.numpy().tobytes()
 
 
+def _recorded(folder: str, name: str) -> bytes:
+    """A file as record.json knows it."""
+    try:
+        with open(os.path.join(folder, "record.json"), "rb") as file:
+            known = json.loads(file.read())["files"][name]
+        with open(os.path.join(folder, name), "rb") as file:
+            text = file.read()
+    except (OSError, ValueError, KeyError, TypeError) as err:
+        raise RuntimeError(f"{folder} is not a whole export, {name} or record.json cannot be read ({err}): copy all files, or export again") from err
+    if hashlib.sha256(text).hexdigest() != known:
+        raise RuntimeError(f"{folder}/{name} was changed after the export: its SHA-256 differs from record.json; export again, or see cutegen verify")
+    return text
+
+
 # ---- one export ----------------------------------------------------------------------------------------
 
 
@@ -117,7 +132,8 @@ _PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 def _modes() -> tuple[Callable[[], Any], ...] | None:
     """What tells whether anything of torch's wants to see operators called; None: this torch cannot say."""
-    found: list[Any] = [getattr(torch._C, name, None) for name in ("_len_torch_dispatch_stack", "_len_torch_function_stack")]
+    names = ("_len_torch_dispatch_stack", "_len_torch_function_stack", "_is_tracing")
+    found: list[Any] = [getattr(torch._C, name, None) for name in names]
     found.append(getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", None))
     return tuple(found) if all(found) else None
 
@@ -126,8 +142,7 @@ class Export:
     """What NAME_new.py uses: the table, the operator, and ModelNew's forward. `launcher`, `gradients`: those files, loaded."""
 
     def __init__(self, folder: str, reference: Any, launcher: Any, gradients: Any) -> None:
-        with open(os.path.join(folder, "launches.json"), "rb") as file:
-            text = file.read()
+        text = _recorded(folder, "launches.json")
         self.folder, self.reference, self.launcher, self.table = folder, reference, launcher, json.loads(text)
         if self.table.get("format") != FORMAT:
             raise RuntimeError(f"{folder}: launches.json has format {self.table.get('format')}, this loader reads {FORMAT}")
@@ -147,6 +162,7 @@ class Export:
         self.outs = [[(tuple(t["shape"]), tuple(t["strides"]), DTYPES[t["dtype"]]) for t in case["outputs"]] for case in self.cases]
         self.scalars = [[s["value"] for s in case["scalars"]] for case in self.cases]
         self.alignment = self.table["alignment"]
+        self.kinds = [list(zip(shapes, self.dtypes, strides)) for shapes, strides in zip(self.shapes, self.strides)]
         parameters = list(inspect.signature(reference.Model.forward).parameters.values())[1:]
         self.parameters = [(p.name, p.default is not p.empty, p.default) for p in parameters]
         self.spread = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
@@ -165,6 +181,8 @@ class Export:
         compiler = getattr(torch, "compiler", None)
         self.compiling = getattr(compiler, "is_compiling", bool)
         self.modes = _modes()
+        # Whether _directly may be tried: no scalars to compare, no gradients to make.
+        self.direct = self.modes is not None and self.device["kind"] == "cuda" and not self.upstream and not any(self.scalars)
         self.warned: set[str] = set()
         self.namespace = f"cutegen_{self.table['name']}_{hashlib.sha256(text).hexdigest()[:12]}"
         self.operator = self._register()
@@ -190,6 +208,11 @@ class Export:
             self._warn(f"Model.forward also writes into {', '.join(self.table['writes'])}; ModelNew does not")
 
     def forward(self, model: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.direct and not self.compiling() and not kwargs and len(args) == len(self.parameters) == self.argument_tensors:
+            if not model._cutegen_unjudged and not (self.training_counts and model.training != self.training):
+                made = self._directly([*args, *self._held(model)] if self.held else args)
+                if made is not None:
+                    return made if self.plain else _arranged(self.returns, [made] if self.output_count == 1 else list(made))
         given: Any = args
         if kwargs or len(args) != len(self.parameters):
             given = self._bound(args, kwargs)
@@ -198,35 +221,77 @@ class Export:
             raise self._arguments_wrong(given)
         if any(t.numel() == 0 for t in tensors):
             return self.reference.Model.forward(model, *args, **kwargs)  # nothing to compute: Model knows its shape
-        for path in self.held:
-            held: Any = model
-            for name in path:
-                held = getattr(held, name)
-            tensors.append(held)
+        tensors += self._held(model)
+        if not self.compiling() and self._transformed():
+            return self._of_reference(model, args, kwargs)
         number = self._case(tensors, scalars)
         if number < 0 or model._cutegen_unjudged or (self.training_counts and model.training != self.training):
             return self._otherwise(model, args, kwargs, tensors, scalars)
         if self.upstream:
             wants_grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
             return self.gradients.forward(tensors) if wants_grad else self.reference.Model.forward(model, *args, **kwargs)
-        made = self._made(number, tensors)
+        made = self._made(tensors)
         if self.plain:
             return made
         return _arranged(self.returns, [made] if self.output_count == 1 else list(made))
 
-    def _made(self, number: int, tensors: list[Any]) -> Any:
+    def _transformed(self) -> bool:
+        """Is this inside torch.func's transforms, or do tangents go along? The kernel knows nothing of either."""
+        return forward_ad._current_level >= 0 or self.modes is not None and self.modes[-1]() is not None
+
+    def _of_reference(self, model: Any, args: Any, kwargs: Any) -> Any:
+        if self.table["gradients"] == "none":
+            raise RuntimeError("this kernel has no derivatives, and runs in no transform of torch.func: use Model, or export with --gradients reference")
+        return self.reference.Model.forward(model, *args, **kwargs)
+
+    def _made(self, tensors: list[Any]) -> Any:
         """The operator's results, by the shortest way that torch allows."""
         if self.compiling() or torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
             return self.operator(*tensors)
-        if self._nobody_watches(tensors):
-            return self._launched(number, tensors)  # what the operator would do in the end
         with self.below():  # autograd has nothing to do: save its call
             return self.operator(*tensors)
 
     def run(self, *tensors: torch.Tensor) -> Any:
         """As the operator does it, and sooner: for callers that torch does not trace."""
-        number = self._case(tensors)
-        return self._made(number, list(tensors)) if number >= 0 else self.operator(*tensors)
+        made = self._directly(tensors) if self.direct and len(tensors) == len(self.inputs) else None
+        return self.operator(*tensors) if made is None else made
+
+    def _held(self, model: Any) -> list[Any]:
+        """The model's own tensors, in the operator's order."""
+        found = []
+        for path in self.held:
+            owner = model
+            for name in path[:-1]:
+                owner = getattr(owner, name)
+            held = owner._parameters.get(path[-1])  # not by getattr: Module's takes microseconds
+            found.append(getattr(owner, path[-1]) if held is None else held)
+        return found
+
+    def _directly(self, tensors: Any) -> Any:
+        """What the operator would do in the end, without its dispatch; None: it has to be called, or something has to be
+        copied or refused. Plain tensors of one GPU as they were judged, and no mode, transform or autograd of torch's."""
+        for count in self.modes:
+            if count():
+                return None
+        if forward_ad._current_level >= 0:
+            return None
+        wants_grad, device, number = torch.is_grad_enabled(), -1, -1
+        for t in tensors:
+            if type(t) not in _PLAIN_TENSORS or wants_grad and t.requires_grad:
+                return None
+        device = tensors[0].get_device()
+        if device < 0:
+            return None
+        for number, kinds in enumerate(self.kinds):
+            pointers = []
+            for t, kind in zip(tensors, kinds):
+                pointer = t.data_ptr()
+                if t.shape != kind[0] or t.dtype != kind[1] or t.stride() != kind[2] or pointer % self.alignment or t.get_device() != device:
+                    break
+                pointers.append(pointer)
+            else:
+                return self._queued(number, tensors[0].device, device, pointers)
+        return None
 
     def _sorted_out(self, given: Any) -> tuple[list[Any], list[Any]]:
         """Tensors and numbers of nested arguments, in order."""
@@ -241,19 +306,6 @@ class Export:
             elif isinstance(value, (bool, int, float)):
                 scalars.append(value)
         return tensors, scalars
-
-    def _nobody_watches(self, tensors: list[Any]) -> bool:
-        """On a GPU, and no mode, transform or subclass of torch's wants to see the operator called?"""
-        if self.modes is None or self.device["kind"] != "cuda":
-            return False
-        for count in self.modes:
-            if count():
-                return False
-        place = tensors[0].device
-        for t in tensors:
-            if type(t) not in _PLAIN_TENSORS or t.device != place:
-                return False
-        return place.type == "cuda"
 
     def _bound(self, args: Any, kwargs: dict[str, Any]) -> list[Any]:
         """The arguments in the forward's order, defaults filled in; torch.compile follows this, and not inspect.bind."""
@@ -275,7 +327,7 @@ class Export:
         """The number of the case that was judged with these, or -1. Without upstream gradients: those follow from the rest."""
         whole = len(tensors) == len(self.inputs)
         for t, dtype in zip(tensors, self.dtypes if whole else self.forward_dtypes):
-            if t.dtype != dtype:
+            if t.dtype != dtype or t.layout != torch.strided:
                 return -1
         for number, shapes in enumerate(self.shapes if whole else self.forward_shapes):
             if scalars is not None and scalars != self.scalars[number]:
@@ -325,6 +377,8 @@ class Export:
         if len(tensors) < len(inputs):
             inputs, dtypes, table = self._without_upstream(inputs), self.forward_dtypes, self.forward_shapes
         for t, dtype, info in zip(tensors, dtypes, inputs):
+            if t.layout != torch.strided:
+                return ValueError(f"this kernel takes {info['name']} as a dense tensor, got {t.layout}: .to_dense()")
             if t.dtype != dtype:
                 return ValueError(f"this kernel takes {info['name']} as {dtype}, got {t.dtype}: it was judged in that type only (no .half())")
         if self.training_counts and model is not None and model.training != self.training:
@@ -438,6 +492,8 @@ class Export:
         ]
 
     def _judged_case(self, ins: Any) -> int:
+        if forward_ad._current_level >= 0:
+            raise RuntimeError("the operator has no forward-mode derivatives: call ModelNew, which leaves them to Model")
         number = self._case(ins)
         if number < 0:
             raise self._refusal(ins)
@@ -452,9 +508,6 @@ class Export:
         return self._launched(self._judged_case(ins), ins)
 
     def _launched(self, number: int, ins: Any) -> Any:
-        place = ins[0].device
-        device = place.index
-        launcher = self.launchers.get((number, device)) or self._prepare(number, device)
         pointers, kept = [], []
         for t, strides in zip(ins, self.strides[number]):
             pointer = t.data_ptr()
@@ -463,14 +516,16 @@ class Export:
                 kept.append(t)
                 pointer = t.data_ptr()
             pointers.append(pointer)
+        return self._queued(number, ins[0].device, ins[0].device.index, pointers)
+
+    def _queued(self, number: int, place: torch.device, device: int, pointers: list[int]) -> Any:
+        """Queues the launches of a case; `pointers`: of its inputs."""
+        launcher = self.launchers.get((number, device)) or self._prepare(number, device)
         made = [torch.empty_strided(shape, strides, dtype=dtype, device=place) for shape, strides, dtype in self.outs[number]]
         for t in made:
             pointers.append(t.data_ptr())
-        workspace = 0
-        if launcher.workspace_bytes:
-            kept.append(torch.empty(launcher.workspace_bytes, dtype=torch.uint8, device=place))
-            workspace = kept[-1].data_ptr()
-        launcher.launch(torch._C._cuda_getCurrentRawStream(device), pointers, workspace)
+        room = torch.empty(launcher.workspace_bytes, dtype=torch.uint8, device=place) if launcher.workspace_bytes else None
+        launcher.launch(torch._C._cuda_getCurrentRawStream(device), pointers, 0 if room is None else room.data_ptr())
         return made[0] if self.output_count == 1 else tuple(made)
 
     def _run_simt(self, *ins: torch.Tensor) -> Any:
@@ -520,8 +575,11 @@ class Export:
     def code(self, which: int) -> bytes:
         """The bytes of a code file, if they are what was judged."""
         entry = self.table["modules"][which]
-        with open(os.path.join(self.folder, entry["file"]), "rb") as file:
-            code = file.read()
+        try:
+            with open(os.path.join(self.folder, entry["file"]), "rb") as file:
+                code = file.read()
+        except OSError as err:
+            raise RuntimeError(f"the judged code cannot be read ({err}): copy all files of the export, or export again") from err
         if hashlib.sha256(code).hexdigest() != entry["sha256"]:
             raise RuntimeError(f"{entry['file']} is not the code that was judged: its SHA-256 differs from launches.json")
         return code

@@ -132,6 +132,23 @@ END
 ok "the export runs at all of them" '^right \[64, 1000, 4096\]' "$facts"
 ok "and names them when it is given another" 'of shape \[64\] or \[1000\] or \[4096\] .*, got \[65\]' "$facts"
 
+# ---- uses it was not made for ---------------------------------------------------
+facts=$(python "$here/hostile.py" "$work/doubled")
+for what in pickled saved copied traced expanded negative tangent moved; do
+    ok "$what: the result is right" "^$what right\$" "$facts"
+done
+if "$here/../torch_at_least.sh" 2.4; then
+    for what in jvp grad vmap; do ok "torch.func.$what is right" "^$what right\$" "$facts"; done
+else
+    skip "transforms of torch.func" "needs torch 2.4 or newer"
+fi
+ok "the operator has no tangents, and says so" '^tangent-operator RuntimeError .*call ModelNew' "$facts"
+ok "a sparse tensor is refused" '^sparse ValueError .*to_dense' "$facts"
+ok "an argument that is no tensor is refused" '^nothing TypeError 1 tensors are wanted' "$facts"
+ok "a table that was changed is refused" '^changed-table RuntimeError .*changed after the export' "$facts"
+ok "a folder without its record is refused" '^no-record RuntimeError .*not a whole export' "$facts"
+ok "without cutegen a simt export says what it needs" '^no-cutegen RuntimeError .*CUTEGEN_PROGRAM' "$facts"
+
 sed 's|^#ifdef CUTEGEN_DEVICE|CUTEGEN_SHAPES(N, 7, 5000);\n&|' "$here/doubled.cu" >"$work/ranged.cu"
 said=$("$program" eval "$here/doubled.py" "$work/ranged.cu" --draws 2 2>&1)
 ok "a plan that declares its range of shapes is judged at the edges and between" '^pass' "$said"

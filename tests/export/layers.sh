@@ -3,7 +3,8 @@
 #
 #     tests/export/layers.sh PATH-TO-CUTEGEN FOLDER ROWS INPUTS WIDTH CLASSES [NAME...]
 #
-# The tasks are those of tests/expert/backward without their BACKWARD = True. CUTEGEN_DEVICE is the device.
+# The tasks are those of tests/expert/backward without their BACKWARD = True, with these sizes. CUTEGEN_DEVICE is the device.
+# BUILD=for:H200 only compiles their kernels (bench/gpu/ships.sh).
 set -u
 program=$1 out=$2 rows=$3 inputs=$4 width=$5 classes=$6
 shift 6
@@ -14,15 +15,20 @@ failed=0
 # layer NAME TASK CONSTANT=VALUE... : forward and backward, as one export
 layer()
 {
-    local name=$1 task=$2 set=() id of=()
+    local name=$1 task=$2 edits=(-e /^BACKWARD/d) id of=()
     shift 2
-    for value in "$@"; do set+=(--set "$value"); done
-    grep -v '^BACKWARD' "$here/../expert/backward/$task.py" >"$out/tasks/$name.py"
+    for value in "$@"; do edits+=(-e "s/^${value%=*} = .*/${value%=*} = ${value#*=}/"); done
+    sed "${edits[@]}" "$here/../expert/backward/$task.py" >"$out/tasks/$name.py"
     for kind in --no-backward --backward; do
-        id=$("$program" run "$out/tasks/$name.py" $kind --depth 0 --no-report --compile none "${set[@]}" 2>"$out/tasks/$name$kind.log" |
+        if [ "${BUILD:-}" ]; then
+            "$program" build "$out/tasks/$name.py" $kind --device "$BUILD" --depth 0
+            continue
+        fi
+        id=$("$program" run "$out/tasks/$name.py" $kind --depth 0 --no-report --compile none 2>"$out/tasks/$name$kind.log" |
             sed -n 's/^run  *//p')
         of+=("$id")
     done
+    [ "${BUILD:-}" ] && return
     if ! "$program" export "${of[0]}" --gradients "${of[1]}" --output "$out/$name" 2>&1 | tail -2; then
         tail -qn 3 "$out/tasks/$name"*.log
         return 1

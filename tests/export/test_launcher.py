@@ -257,5 +257,49 @@ class Places(unittest.TestCase):
             self.export(name="NVIDIA H100", sms=132)._code_for(0, 0)
 
 
+
+class Stub:
+    """As much of a tensor on a GPU as is asked of one."""
+
+    def __init__(self, shape=(4, 8), stride=(8, 1), dtype=loader.torch.float32, pointer=0x1000, device=0, requires_grad=False):
+        self.shape, self.dtype, self.requires_grad, self.device = shape, dtype, requires_grad, f"cuda:{device}"
+        self.stride, self.data_ptr, self.get_device = lambda: stride, lambda: pointer, lambda: device
+
+
+class Direct(unittest.TestCase):
+    """Launched without the operator's dispatch: only what was judged, and nobody of torch's looks on."""
+
+    def setUp(self):
+        self.before = loader._PLAIN_TENSORS
+        loader._PLAIN_TENSORS = (Stub,)
+        self.made = loader.Export.__new__(loader.Export)
+        kind = ((4, 8), loader.torch.float32, (8, 1))
+        self.made.kinds = [[((2, 8), loader.torch.float32, (8, 1)), kind], [kind, kind]]
+        self.made.alignment, self.made.modes = 256, (lambda: 0, lambda: None)
+        self.made._queued = lambda number, place, device, pointers: (number, place, device, pointers)
+
+    def tearDown(self):
+        loader._PLAIN_TENSORS = self.before
+
+    def test_the_case_of_these_shapes_is_launched_where_the_tensors_are(self):
+        self.assertEqual(self.made._directly([Stub(device=1), Stub(pointer=0x2000, device=1)]), (1, "cuda:1", 1, [0x1000, 0x2000]))
+        self.assertEqual(self.made._directly([Stub(shape=(2, 8)), Stub()])[0], 0)
+
+    def test_what_has_to_be_copied_or_refused_is_left_to_the_operator(self):
+        for other in ({"shape": (5, 8)}, {"stride": (1, 4)}, {"dtype": loader.torch.float16}, {"pointer": 0x1080}, {"device": 1}):
+            self.assertIsNone(self.made._directly([Stub(), Stub(**other)]), other)
+        self.assertIsNone(self.made._directly([Stub(device=-1), Stub(device=-1)]))
+
+    def test_so_is_what_autograd_a_mode_a_subclass_or_a_tangent_wants_to_see(self):
+        self.assertIsNone(self.made._directly([Stub(), Stub(requires_grad=True)]))
+        with loader.torch.no_grad():
+            self.assertIsNotNone(self.made._directly([Stub(), Stub(requires_grad=True)]))
+        self.assertIsNone(self.made._directly([Stub(), type("Sub", (Stub,), {})()]))
+        with loader.forward_ad.dual_level():
+            self.assertIsNone(self.made._directly([Stub(), Stub()]))
+        self.made.modes = (lambda: 0, lambda: object())
+        self.assertIsNone(self.made._directly([Stub(), Stub()]))
+
+
 if __name__ == "__main__":
     unittest.main()

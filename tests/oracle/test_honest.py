@@ -225,6 +225,18 @@ class Normalized(unittest.TestCase):
             self.assertFalse(passes(case.judged(tf32(case.a))))
 
 
+class Cancelling(unittest.TestCase):
+    def test_no_element_of_gelu_is_without_noise_where_its_sum_cancels(self) -> None:
+        source = Source(3)
+        x = source.normal(1 << 18).double() * 0.25 - 4.0
+        truth, square = torch.nn.functional.gelu(x), torch.zeros_like(x)
+        for _ in range(runs_for(x.numel())):
+            with Disturb({}, 2.0**-24, 2.0**-24, source.generator):
+                square += (torch.nn.functional.gelu(x) - truth).square()
+        noise = (square / runs_for(x.numel())).sqrt()
+        self.assertGreater(float(noise.min()), float(noise.median()) / 4)
+
+
 class Deep(unittest.TestCase):
     """Many operators behind a product: some ways grow what is rounded at their beginning, others damp it."""
 
