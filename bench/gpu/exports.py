@@ -3,7 +3,7 @@
     python3 bench/gpu/exports.py FOLDER...               what `cutegen export` wrote; tables on stdout
 
 Each folder is checked in this process; import times come from a process that does nothing else. ONLY="check calls citizen" names what is done (the
-default: all), COMPILE a backend of torch.compile. On a CPU (exports judged on simt) there are no graphs, streams and times. Errors are against float64, relative to the largest value, beside the reference's own. Cold L2: a
+default: all; exit status 1: something failed), COMPILE a backend of torch.compile. On a CPU (exports judged on simt) there are no graphs, streams and times. Errors are against float64, relative to the largest value, beside the reference's own. Cold L2: a
 buffer is read (flush r) or written (flush w) before each call. Timed inputs are like the judge's: the task's, an eighth of their rows normal (what a
 product takes depends on its numbers, where the GPU is limited by power).
 """
@@ -21,6 +21,7 @@ import torch
 
 ONLY = os.environ.get("ONLY", "check calls citizen").split()
 DRAWS = ("task", "normal", "wide", "small", "skewed")
+FAILED = []
 GPU = torch.cuda.is_available()
 DEVICE = "cuda" if GPU else "cpu"
 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
@@ -126,6 +127,7 @@ def attempt(what, act):
         return act()
     except Exception as err:  # one failure must not hide the rest
         print(f"#   {what}: {type(err).__name__}: {(str(err).splitlines() or [''])[0][:300]}")
+        FAILED.append(what)
         return None
 
 
@@ -224,7 +226,10 @@ def check(folder, import_s):
         want = reference(*inputs)
         far, theirs = attempt("accuracy", lambda: accuracy(reference, ours, inputs)) or (float("nan"),) * 2
         row.append(f"{far:.1e} / {theirs:.1e}")
-        row.append("ok" if distance(got, want) < 3 * max(theirs, 1e-6) else f"{distance(got, want):.1e}")
+        right = distance(got, want) < 3 * max(theirs, 1e-6) and far < 8 * max(theirs, 1e-6)
+        row.append("ok" if right else f"{distance(got, want):.1e}")
+        if not right:
+            FAILED.append(name)
         side = GPU and attempt("side stream", lambda: on_side_stream(ours, inputs, got))
         graph = GPU and attempt("graph", lambda: captured(lambda: ours(*inputs)))
         graph_far = None
@@ -314,11 +319,12 @@ def main():
         attempt(folder, lambda: calls(folder))
         give_back()
     if "citizen" not in ONLY:
-        return
+        sys.exit(bool(FAILED))
     print("\n| export | opcheck | compiled, fullgraph | torch.export |\n|---|---|---|---|")
     for folder in folders:
         attempt(folder, lambda: citizen(folder))
         give_back()
+    sys.exit(bool(FAILED))
 
 
 main()
