@@ -3,9 +3,10 @@
     python3 bench/gpu/exports.py FOLDER...               what `cutegen export` wrote; tables on stdout
 
 Each folder is checked in this process; import times come from a process that does nothing else. ONLY="check calls citizen" names what is done (the
-default: all; exit status 1: something failed), COMPILE a backend of torch.compile. On a CPU (exports judged on simt) there are no graphs, streams and times. Errors are against float64, relative to the largest value, beside the reference's own. Cold L2: a
-buffer is read (flush r) or written (flush w) before each call. Timed inputs are like the judge's: the task's, an eighth of their rows normal (what a
-product takes depends on its numbers, where the GPU is limited by power).
+default: all; exit status 1: something failed), COMPILE a backend of torch.compile. On a CPU (exports judged on simt) there are no graphs, streams and
+times. Errors are against float64, relative to the largest value, beside the reference's own. Cold L2: a buffer is read (flush r) or written (flush w)
+before each call. Timed inputs are like the judge's: the task's, an eighth of their rows normal (what a product takes depends on its numbers, where the
+GPU is limited by power).
 """
 
 import copy

@@ -13,13 +13,16 @@
 #
 # DEVICE=simt does all but calls and products without a GPU (tests/sweep.sh, SWEEP=exports). Exit status 1: a check failed.
 # First everything is judged and exported, JOBS at a time, then each part is checked by itself. BUILD=for:H200 only compiles
-# the kernels of these parts into CUTEGEN_CACHE, to be carried to a machine with such a GPU; there, CUTEGEN_CACHE names them.
+# the kernels of these parts into CUTEGEN_CACHE, to be carried to a machine with such a GPU; there, CUTEGEN_CACHE names them, and
+# three JOBS are best: that many oracles are kept warm. KEEP=FILE.tar.xz keeps the exports.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
 program=$(readlink -f "$1") out=$(readlink -f "$2")
 shift 2
 work=$(mktemp -d)
+trap '"$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+trap 'exit 143' TERM
 export CUTEGEN_CACHE=${CUTEGEN_CACHE:-$work/cache} CUTEGEN_RUNS=$work/runs CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes CUTEGEN_DEVICE=${DEVICE:-cuda:0}
 export CUTEGEN_PYTHON=${CUTEGEN_PYTHON:-$(command -v python3)}
 export cutegen=$program CUTEGEN_PROGRAM=$program work repo
@@ -83,15 +86,15 @@ jobs_twelve()
         [ "$CUTEGEN_DEVICE" = simt ] && size= # its own, reduced as usual
         sized "$name" "$task" $size
     done <<'END'
-attention BATCH=8
+attention BATCH=2
 square_matmul N=4096
 linear_gelu BATCH=4096
-bfloat16_matmul N=6144
-half_linear_gelu BATCH=8192
-swish DIM=65536
-softmax DIM=65536
-cumsum BATCH=8192
-cross_entropy BATCH=65536
+bfloat16_matmul N=4096
+half_linear_gelu BATCH=4096
+swish DIM=32768
+softmax DIM=32768
+cumsum BATCH=4096
+cross_entropy BATCH=32768
 row_sum COLUMNS=32768
 max_pool2d BATCH=32
 layer_norm TOKENS=32768
@@ -192,13 +195,15 @@ echo "| export | checked | time | code as judged |" | tee "$out/ships_judged.md"
 for part in "$@"; do "jobs_$part"; done | xargs -P "${JOBS:-12}" -I{} bash -c 'one {}' | tee -a "$out/ships_judged.md"
 wait
 say "judged and exported"
-[ "${BUILD:-}" ] && cat "$work/layers" && rm -rf "$work" && exit
+if [ "${BUILD:-}" ]; then
+    cat "$work/layers" 2>/dev/null
+    exit
+fi
+[ "${KEEP:-}" ] && tar cJf "$KEEP" -C "$work" exports # to be checked again elsewhere
 for part in "$@"; do
     echo "== $part"
     "check_$part" >"$out/ships_$part.md" 2>&1 || failed=1
     cat "$out/ships_$part.md"
     say "$part"
 done
-"$cutegen" server stop >/dev/null 2>&1
-rm -rf "$work"
 exit "$failed"
