@@ -180,7 +180,7 @@ class Export:
         self.below: Any = guard if hasattr(guard, "__enter__") else _below_autograd
         compiler = getattr(torch, "compiler", None)
         self.compiling = getattr(compiler, "is_compiling", bool)
-        self.modes = _modes()
+        self.modes: Any = _modes()
         # Whether _directly may be tried: no scalars to compare, no gradients to make.
         self.direct = self.modes is not None and self.device["kind"] == "cuda" and not self.upstream and not any(self.scalars)
         self.warned: set[str] = set()
