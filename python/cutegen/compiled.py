@@ -2,13 +2,20 @@
 """compiled.py - torch.compile(module, backend="cutegen").
 
 Dynamo hands over a graph (several, where it breaks). Candidates for replacement are the whole graph, and in it each
-product, convolution, attention, norm or softmax with the elementwise operators that follow it (groups.py). Those that
-the engineer finds a verified kernel for become one operator each; Inductor compiles the rest around them, and eager
-PyTorch runs it on the CPU. On a GPU both ways are timed with the given inputs, and what is not faster is not taken.
+product, convolution, attention, norm or softmax with the elementwise operators that follow it (groups.py). With the
+verified kernels that the engineer finds, a graph can be run in three ways:
+
+    whole      one kernel, called directly
+    direct     kernels called directly, the rest by eager PyTorch: little Python around short kernels
+    inductor   each kernel an operator, the rest compiled by Inductor around them
+
+On a GPU they are timed beside Inductor's own, and then without each of their kernels in turn: what is not faster is
+not taken. On the CPU (simt) nothing is timed, and what is verified is taken.
 
 1. A graph with symbolic sizes is left alone: kernels are judged for the sizes they were judged at.
 2. Whatever fails here is a warning and a graph left to Inductor, never a wrong result or a program that stops.
 3. The plan is kept with the kernels (kernels.py), so that the second start searches and times nothing.
+4. Timing calls a graph many times, so it does so with copies: a graph may write into its inputs.
 """
 
 from __future__ import annotations
@@ -16,7 +23,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import statistics
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,29 +32,33 @@ from typing import Any, Callable
 import torch
 
 from cutegen.groups import Group, groups_of, replaced, whole_of
-from cutegen.kernels import Outcome, cache_folder, find, lease, load
+from cutegen.kernels import Outcome, cache_folder, find, load
 from cutegen.optimized import _known_program
 from cutegen.picture import Progress
 from cutegen.program import CutegenError, Json
+from cutegen.timing import Samples, beats, medians, timed
 from cutegen.trace import Task, Untraceable
 from cutegen.version import __version__
 
-GAIN = 0.99  # of Inductor's time: what is slower than this is not taken
-ROUNDS, CALLS = 7, 20
+FORMAT = 2  # of a plan
+ALONE = "left alone"  # in a plan's times: Inductor without any kernel of ours
+PRUNED = 6  # of more parts than this, all are taken or none
+GUARDS_US = 20.0  # what Dynamo takes before each call of a graph: a kernel is not faster where Python is what one waits for
 OPTIONS = ("budget", "progress", "whole", "anchors")  # ours; all others are flags of `cutegen run`
 Compiled = Callable[..., Any]
-Part = tuple[Group, Task, Any]  # and its kernel, an operator
+Part = tuple[Group, Task, Any]  # and its export
 
 
 @dataclass
 class Plan:
     """What became of one graph."""
 
-    take: str  # whole, groups or nothing
+    take: str  # whole, direct, inductor or nothing
     why: str
     replaced: list[str] = field(default_factory=list)  # the operators of each replaced part
-    left: list[str] = field(default_factory=list)  # parts without a kernel, and why
+    left: list[str] = field(default_factory=list)  # parts without a kernel, or better without it, and why
     times_us: dict[str, float] = field(default_factory=dict)
+    parts: list[int] = field(default_factory=list)  # which of the graph's groups are replaced
     cached: bool = False
 
 
@@ -60,26 +70,36 @@ def report() -> list[Plan]:
     return list(PLANS)
 
 
-def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: Any = None, options: Json | None = None) -> Compiled:
-    """For torch.compile. options: budget (minutes per kernel), whole (try whole graphs), anchors (which operators groups are
-    built around: ["linear"]), progress; all others are flags of `cutegen run`."""
+def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode: str | None = None, options: Json | None = None) -> Compiled:
+    """For torch.compile. mode: Inductor's. options: budget (minutes per kernel), whole (try whole graphs), anchors (which
+    operators groups are built around: ["linear"]), progress; all others are flags of `cutegen run`."""
+    rest = _Rest(mode)
     try:
-        made = _compiled(graph, example_inputs, dict(options or {}))
-    except (CutegenError, Untraceable) as error:
+        made = _compiled(graph, example_inputs, dict(options or {}), rest)
+    except (CutegenError, Untraceable, torch.cuda.OutOfMemoryError) as error:
         warnings.warn(f"cutegen: {error}; this graph is left to PyTorch", stacklevel=2)
         made = None
-    if made is None:
-        return _rest(graph, example_inputs)
-    return made
+    return made or rest.compiled(graph, example_inputs)
 
 
-def _rest(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
-    """Inductor on a GPU, eager PyTorch on the CPU."""
-    if any(isinstance(t, torch.Tensor) and t.device.type == "cuda" for t in inputs):
+class _Rest:
+    """What compiles the operators that have no kernel: Inductor on a GPU, eager PyTorch on the CPU."""
+
+    def __init__(self, mode: str | None) -> None:
+        self.mode = mode
+
+    def compiled(self, graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Compiled:
+        if _on_gpu(inputs) is None:
+            return graph.forward
+        from torch._inductor import list_mode_options
         from torch._inductor.compile_fx import compile_fx
 
-        return compile_fx(_copy(graph), list(inputs))  # it changes the graph it is given
-    return graph.forward
+        patches = list_mode_options(self.mode) if self.mode else None
+        return compile_fx(_copy(graph), list(inputs), config_patches=patches)  # it changes the graph it is given
+
+
+def _on_gpu(inputs: Sequence[Any]) -> torch.device | None:
+    return next((t.device for t in inputs if isinstance(t, torch.Tensor) and t.device.type == "cuda"), None)
 
 
 def _copy(graph: torch.fx.GraphModule) -> torch.fx.GraphModule:
@@ -103,37 +123,43 @@ def _static(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> bool:
     return all(type(n) is int for n in sizes) and not any(isinstance(v, torch.SymInt) for v in held)
 
 
-def _compiled(graph: torch.fx.GraphModule, inputs: Sequence[Any], options: Json) -> Compiled | None:
-    tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
-    places = {t.device for t in tensors}
+def _compiled(graph: torch.fx.GraphModule, inputs: Sequence[Any], options: Json, rest: _Rest) -> Compiled | None:
+    places = {t.device for t in inputs if isinstance(t, torch.Tensor)}
     if len(places) != 1 or not _static(graph, inputs):
         PLANS.append(Plan("nothing", "sizes are symbolic, or tensors are on several devices"))
         return None
     place = places.pop()
     if place.type not in ("cuda", "cpu"):
+        PLANS.append(Plan("nothing", f"no kernels for {place}"))
         return None
     _known_program()
     device = f"cuda:{place.index or 0}" if place.type == "cuda" else "simt"
-    path = os.path.join(cache_folder(), f"plan-{_key(graph, inputs, device, options)}.json")
+    path = os.path.join(cache_folder(), f"plan-{_key(graph, inputs, device, options, rest.mode)}.json")
     plan = _kept(path) or Plan("", "")
     PLANS.append(plan)
     if plan.take == "nothing":
         return None
-    ways = _ways(graph, inputs, device, options, plan)
-    made = _chosen(graph, inputs, ways, plan)
-    if not plan.cached:
-        _keep(path, plan)
+    ways = _Ways(graph, inputs, rest, *_found(graph, inputs, device, options, plan))
+    if plan.cached:
+        return ways.made(plan.take, plan.parts)
+    made = ways.chosen(plan, place)
+    _keep(path, plan)
     return made
 
 
 # ---- plans ---------------------------------------------------------------------------------------------
 
 
-def _key(graph: torch.fx.GraphModule, inputs: Sequence[Any], device: str, options: Json) -> str:
+def _key(graph: torch.fx.GraphModule, inputs: Sequence[Any], device: str, options: Json, mode: str | None) -> str:
     shapes = [(tuple(t.shape), str(t.dtype), t.stride()) if isinstance(t, torch.Tensor) else t for t in inputs]
     where = torch.cuda.get_device_name(int(device[5:])) if device.startswith("cuda") else device
-    told = [__version__, torch.__version__, graph.code, shapes, where, sorted(options.items(), key=str)]
+    told = [FORMAT, __version__, torch.__version__, graph.code, shapes, where, sorted(options.items(), key=str), mode, _records(inputs)]
     return hashlib.sha256(repr(told).encode()).hexdigest()[:40]
+
+
+def _records(inputs: Sequence[Any]) -> bool:
+    """Whether autograd records the calls: then a backward is to be expected, and is timed too."""
+    return torch.is_grad_enabled() and any(isinstance(t, torch.Tensor) and t.requires_grad for t in inputs)
 
 
 def _kept(path: str) -> Plan | None:
@@ -152,20 +178,21 @@ def _keep(path: str, plan: Plan) -> None:
     os.replace(f"{path}.{os.getpid()}", path)
 
 
-def _ways(graph: torch.fx.GraphModule, inputs: Sequence[Any], device: str, options: Json, plan: Plan) -> dict[str, list[Part]]:
-    """Which parts have a verified kernel: of the whole graph, and of its groups."""
-    ways: dict[str, list[Part]] = {}
+# ---- kernels -------------------------------------------------------------------------------------------
+
+
+def _found(graph: torch.fx.GraphModule, inputs: Sequence[Any], device: str, options: Json, plan: Plan) -> tuple[Part | None, dict[int, Part]]:
+    """Which parts have a verified kernel: the whole graph, and its groups by their number."""
     whole = whole_of(graph, inputs) if options.get("whole", True) else None
-    if plan.take in ("", "whole"):
-        found = _with_kernels([whole], device, options, plan.left) if whole else []
-        if found:
-            ways["whole"] = found
-    if plan.take in ("", "groups") and not (device == "simt" and "whole" in ways):
-        groups = [g for g in groups_of(graph, inputs, options.get("anchors")) if whole is None or len(g.nodes) < len(whole.nodes)]
-        found = _with_kernels(groups, device, options, plan.left)
-        if found:
-            ways["groups"] = found
-    return ways
+    groups = dict(enumerate(groups_of(graph, inputs, options.get("anchors"))))
+    if plan.cached:
+        whole, groups = whole if plan.take == "whole" else None, {i: groups[i] for i in plan.parts if i in groups}
+    found = _with_kernels([whole], device, options, plan.left) if whole else {}
+    if found and device == "simt":
+        return found[0], {}  # there is nothing to compare
+    smaller = {i: g for i, g in groups.items() if whole is None or len(g.nodes) < len(whole.nodes)}
+    numbers, parts = list(smaller), _with_kernels(list(smaller.values()), device, options, plan.left)
+    return found.get(0), {numbers[i]: part for i, part in parts.items()}
 
 
 def settings_of(device: str, options: Json) -> Json:
@@ -176,13 +203,13 @@ def settings_of(device: str, options: Json) -> Json:
     return {**settings, **{k: v for k, v in options.items() if k not in OPTIONS}}
 
 
-def _with_kernels(groups: list[Group], device: str, options: Json, left: list[str]) -> list[Part]:
-    """Those of the groups that have a kernel. Kernels are searched side by side; the GPU is leased by turns."""
+def _with_kernels(groups: list[Group], device: str, options: Json, left: list[str]) -> dict[int, Part]:
+    """Those of the groups that have a kernel, by their place. Kernels are searched side by side; the GPU is leased by turns."""
     settings = settings_of(device, options)
-    tasks: list[tuple[Group, Task]] = []
-    for group in groups:
+    tasks: dict[int, Task] = {}
+    for i, group in enumerate(groups):
         try:
-            tasks.append((group, group.task()))
+            tasks[i] = group.task()
         except Untraceable as why:
             left.append(f"{group.text}: {why}")
 
@@ -190,57 +217,103 @@ def _with_kernels(groups: list[Group], device: str, options: Json, left: list[st
         with Progress(task.name, options.get("progress")) as heard:
             return find(task, device, settings, on_event=heard.event, runs=os.path.join(cache_folder(), "runs"))
 
-    different = {task.key: task for _, task in tasks}
+    different = {task.key: task for task in tasks.values()}
     with ThreadPoolExecutor(max(1, min(len(different), (os.cpu_count() or 1) // 2))) as pool:
         outcomes = dict(zip(different, pool.map(search, different.values())))
-    found = []
-    for group, task in tasks:
-        outcome = outcomes[task.key]
+    found = {}
+    for i, task in tasks.items():
+        outcome, group = outcomes[task.key], groups[i]
         if not outcome.found:
             left.append(f"{group.text}: {outcome.reason}")
         elif outcome.eager_us and outcome.time_us and outcome.time_us > outcome.eager_us:
             left.append(f"{group.text}: verified, and slower than PyTorch ({outcome.time_us:.3g} us, {outcome.eager_us:.3g} us)")
         else:
-            found.append((group, task, load(outcome).operator))
+            found[i] = (group, task, load(outcome))
     return found
 
 
-def _chosen(graph: torch.fx.GraphModule, inputs: Sequence[Any], ways: dict[str, list[Part]], plan: Plan) -> Compiled | None:
-    """The fastest way, or None: as it was. Fills in the plan."""
-    made: dict[str, Compiled] = {}
-    for way, parts in ways.items():
-        made[way] = _rest(replaced(_copy(graph), graph, parts), inputs)
-    if plan.take:
-        return made.get(plan.take)
-    if not made:
-        plan.take, plan.why = "nothing", "no part of it has a verified kernel"
-        return None
-    on_gpu = any(isinstance(t, torch.Tensor) and t.device.type == "cuda" for t in inputs)
-    plan.times_us = _timed({"inductor": _rest(graph, inputs), **made}, inputs) if on_gpu else {}
-    best = min(made, key=lambda way: plan.times_us.get(way, 0.0))
-    if on_gpu and plan.times_us[best] > GAIN * plan.times_us["inductor"]:
-        plan.take, plan.why = "nothing", "verified, and not faster than Inductor"
-        return None
-    plan.take, plan.why = best, "faster than Inductor" if on_gpu else "verified on simt"
-    plan.replaced = [group.text for group, _, _ in ways[best]]
-    return made[best]
+# ---- ways ----------------------------------------------------------------------------------------------
 
 
-def _timed(ways: dict[str, Compiled], inputs: Sequence[Any]) -> dict[str, float]:
-    """Microseconds per call of each, interleaved so that none has the better minute."""
-    samples: dict[str, list[float]] = {name: [] for name in ways}
-    with torch.no_grad(), lease(next(t.device for t in inputs if isinstance(t, torch.Tensor))):
-        for run in ways.values():
-            for _ in range(3):
-                run(*inputs)
-        for _ in range(ROUNDS):
-            for name, run in ways.items():
-                begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-                torch.cuda.synchronize()
-                begin.record()
-                for _ in range(CALLS):
-                    run(*inputs)
-                end.record()
-                torch.cuda.synchronize()
-                samples[name].append(begin.elapsed_time(end) * 1e3 / CALLS)
-    return {name: statistics.median(values) for name, values in samples.items()}
+class _Ways:
+    """How a graph can be run with the kernels that were found for it."""
+
+    def __init__(self, graph: torch.fx.GraphModule, inputs: Sequence[Any], rest: _Rest, whole: Part | None, parts: dict[int, Part]) -> None:
+        self.graph, self.inputs, self.rest, self.whole, self.parts = graph, inputs, rest, whole, parts
+
+    def made(self, way: str, numbers: Sequence[int]) -> Compiled | None:
+        """This way with these of the parts; None where a kernel that it needs is gone."""
+        whole = [self.whole] if self.whole else []
+        parts = whole if way == "whole" else [self.parts[i] for i in numbers if i in self.parts]
+        if not parts or way != "whole" and len(parts) != len(numbers):
+            return None
+        calls = [(group, task, export.operator if way == "inductor" else export.run) for group, task, export in parts]
+        new = replaced(_copy(self.graph), self.graph, calls)
+        return self.rest.compiled(new, self.inputs) if way == "inductor" else new.forward
+
+    def chosen(self, plan: Plan, place: torch.device) -> Compiled | None:
+        """The fastest way, or None: as it was. Fills in the plan."""
+        numbers = list(self.parts)
+        ways = (["whole"] if self.whole else []) + (["direct", "inductor"] if numbers else [])
+        if not ways:
+            plan.take, plan.why = "nothing", "no part of it has a verified kernel"
+            return None
+        if place.type == "cpu":
+            return self.taken(plan, ways[0], numbers, "verified on simt", self.made(ways[0], numbers))
+        alone = self.rest.compiled(self.graph, self.inputs)
+        runs = {way: self.made(way, numbers) for way in ways}
+        samples = self.timed({ALONE: alone, **runs}, place)
+        plan.times_us = medians(samples)
+        best = min(ways, key=lambda way: plan.times_us[way])
+        if best != "whole":
+            fewer, run = self.pruned(best, numbers, runs[best], place, plan.left)
+            if fewer != numbers:
+                numbers, runs[best] = fewer, run
+                samples = self.timed({ALONE: alone, best: run}, place)
+                plan.times_us.update(medians(samples))
+        if not beats(samples, best, ALONE):
+            plan.take, plan.why = "nothing", "verified, and not faster than Inductor"
+            return None
+        return self.taken(plan, best, numbers, "faster than Inductor", runs[best])
+
+    def pruned(self, way: str, numbers: list[int], run: Compiled | None, place: torch.device, left: list[str]) -> tuple[list[int], Compiled | None]:
+        """Without the parts that are no slower when they are left to the rest."""
+        for i in numbers if 1 < len(numbers) <= PRUNED else []:
+            fewer = [n for n in numbers if n != i]
+            other = self.made(way, fewer) if fewer else None
+            if other is None:
+                continue
+            samples = self.timed({"with": run, "without": other}, place)
+            if not beats(samples, "with", "without", 1.0):
+                numbers, run = fewer, other
+                times = medians(samples)
+                left.append(f"{self.parts[i][0].text}: verified, and no gain in this graph ({times['with']:.3g} us with it, {times['without']:.3g} us without)")
+        return numbers, run
+
+    def taken(self, plan: Plan, way: str, numbers: list[int], why: str, run: Compiled | None) -> Compiled | None:
+        plan.take, plan.why, plan.parts = way, why, [] if way == "whole" else numbers
+        plan.replaced = [self.whole[0].text] if way == "whole" and self.whole else [self.parts[i][0].text for i in numbers]
+        return run
+
+    def timed(self, runs: dict[str, Compiled | None], place: torch.device) -> Samples:
+        records = _records(self.inputs)
+        copies = [_copied(t) if isinstance(t, torch.Tensor) else t for t in self.inputs]
+        leaves = [t for t in copies if isinstance(t, torch.Tensor) and t.requires_grad]
+
+        def call(run: Compiled) -> None:
+            with torch.set_grad_enabled(records):
+                made = run(*copies)
+            ends = [t for t in made if isinstance(t, torch.Tensor) and t.requires_grad] if records else []
+            if ends:
+                torch.autograd.grad(ends, leaves, [torch.ones_like(t) for t in ends], allow_unused=True)
+
+        ways = {name: (lambda run=run: call(run)) for name, run in runs.items() if run is not None}
+        return timed(ways, place, GUARDS_US)
+
+
+def _copied(t: torch.Tensor) -> torch.Tensor:
+    """The same values with the same strides, in memory of their own; an expanded tensor is used as it is."""
+    if any(step == 0 for step in t.stride()):
+        return t
+    copy = torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device)
+    return copy.copy_(t.detach()).requires_grad_(t.requires_grad)

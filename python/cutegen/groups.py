@@ -3,7 +3,8 @@
 
 A group is an anchor (a product, a convolution, attention, a norm, a softmax) and the chain of elementwise operators
 after it, each the only user of the one before. So nothing outside reads what is inside, and no path leaves a group and
-comes back: the group can stand where its last operator stood.
+comes back: the group can stand where its last operator stood. No operator between its first and its last writes into a
+tensor or turns autograd or autocast on or off.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import torch
 
-from cutegen.trace import Task, make_task
+from cutegen.trace import Task, Untraceable, make_task
 
 ANCHORS = frozenset(
     """linear matmul bmm mm addmm baddbmm conv1d conv2d conv3d scaled_dot_product_attention layer_norm rms_norm group_norm
@@ -49,7 +50,18 @@ class Group:
         owner = self.nodes[0].graph.owning_module
         module = torch.fx.GraphModule(owner if owner is not None else torch.nn.Module(), graph)
         fakes = [_fake(node, sample) for node, sample in zip(self.inputs, self.samples)]
-        return make_task("_".join(self.text.split()[:4]), lambda *tensors: module(*tensors), fakes, self.weights, self.samples)
+        seen: list[Any] = []
+
+        def function(*tensors: torch.Tensor) -> Any:
+            made = module(*tensors)
+            seen[:] = [(t.shape, t.dtype) for t in made]
+            return made
+
+        task = make_task("_".join(self.text.split()[:4]), function, fakes, self.weights, self.samples)
+        values = [_value(r) for r in self.results]
+        if seen != [(v.shape, v.dtype) for v in values if v is not None]:
+            raise Untraceable("by itself it gives another shape or type than in the graph (autocast inside it)")
+        return task
 
 
 def _fake(node: torch.fx.Node, sample: torch.Tensor) -> torch.Tensor:
@@ -95,12 +107,33 @@ def _group(nodes: list[torch.fx.Node], results: list[torch.fx.Node], given: dict
     return Group(nodes, ordered, [samples[n] for n in ordered], weights, results, " ".join(_name(n) for n in nodes))
 
 
+WRITERS = frozenset("iadd isub imul imatmul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift setitem batch_norm instance_norm".split())
+
+
+def _sets_mode(node: torch.fx.Node) -> bool:
+    """It turns autograd, autocast or the like on or off for what comes after it."""
+    return node.op == "call_function" and _name(node).startswith(("_enter", "_exit", "_set", "set_grad", "_saved_tensors"))
+
+
+def _may_write(node: torch.fx.Node) -> bool:
+    """It may write into a tensor that others read, or does something that is not known here."""
+    if node.op not in ("call_function", "call_method"):
+        return node.op == "call_module"
+    target, name = node.target, _name(node)
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return True
+    if isinstance(target, torch._ops.OpOverload):
+        return target._schema.is_mutable
+    in_place = "out" in node.kwargs or node.kwargs.get("inplace") or any(a is True for a in node.args[1:])
+    return bool(in_place) or name in WRITERS or name.endswith("_") and not name.endswith("__")
+
+
 def whole_of(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Group | None:
     """The whole graph as one group, if it is small and made of tensors."""
     nodes = [n for n in graph.graph.nodes if n.op not in ("placeholder", "output")]
     ends = [n for n in graph.graph.nodes if n.op == "output"][0]
     results = list(dict.fromkeys(ends.all_input_nodes))
-    if not 0 < len(nodes) <= WHOLE_LIMIT or any(r not in nodes or _value(r) is None for r in results):
+    if not 0 < len(nodes) <= WHOLE_LIMIT or any(map(_sets_mode, nodes)) or any(r not in nodes or _value(r) is None for r in results):
         return None
     return _group(nodes, results, _given(graph, inputs))
 
@@ -117,6 +150,8 @@ def groups_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], anchors: Seque
     """Every anchor (of these names, if given) with what follows it."""
     wanted = ANCHORS if anchors is None else frozenset(anchors)
     given, found, taken = _given(graph, inputs), [], set()
+    order = {node: i for i, node in enumerate(graph.graph.nodes)}
+    barriers = [node for node in order if _sets_mode(node) or _may_write(node)]
     for node in graph.graph.nodes:
         if node.op not in ("call_function", "call_method") or _name(node) not in wanted or node in taken or _value(node) is None:
             continue
@@ -125,6 +160,8 @@ def groups_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], anchors: Seque
             after = next(iter(chain[-1].users))
             if after in taken or not _extends(chain[-1], after):
                 break
+            if any(order[chain[0]] < order[b] < order[after] and b not in chain for b in barriers):
+                break  # the group is computed where its last operator stands: what it reads must be the same there
             chain.append(after)
         group = _group(chain, [chain[-1]], given)
         if group is not None:
