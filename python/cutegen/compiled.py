@@ -76,8 +76,9 @@ def backend(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], *, mode:
     rest = _Rest(mode)
     try:
         made = _compiled(graph, example_inputs, dict(options or {}), rest)
-    except (CutegenError, Untraceable, torch.cuda.OutOfMemoryError) as error:
-        warnings.warn(f"cutegen: {error}; this graph is left to PyTorch", stacklevel=2)
+    except Exception as error:  # the user's program goes on, whatever it is
+        text = str(error) if isinstance(error, (CutegenError, Untraceable)) else f"{type(error).__name__}: {error}"
+        warnings.warn(f"cutegen: {text}; this graph is left to PyTorch", stacklevel=2)
         made = None
     return made or rest.compiled(graph, example_inputs)
 

@@ -188,8 +188,10 @@ def replaced(copy: torch.fx.GraphModule, graph: torch.fx.GraphModule, parts: Seq
                     results.append(copy.graph.call_function(getitem, (made, i)))
         for old, new in zip(group.results, results):
             twins[old].replace_all_uses_with(new)
-        for node in reversed(group.nodes):
-            copy.graph.erase_node(twins[node])
+        gone = [twins[node] for node in reversed(group.nodes)]
+        twins.update(zip(group.results, results))  # a later part may read them
+        for node in gone:
+            copy.graph.erase_node(node)
     copy.graph.lint()
     copy.recompile()
     return copy

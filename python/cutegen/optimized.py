@@ -12,9 +12,10 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from cutegen.kernels import Outcome, device_of, find, load
+from cutegen.kernels import Outcome, device_of, find, key_of, load, note
 from cutegen.picture import Progress, optimized_html, optimized_text, trajectory_svg
 from cutegen.program import Json, environment, program
+from cutegen.timing import medians, timed
 from cutegen.trace import Task, Untraceable, flatten, state_of, task_of
 
 AGREEMENT = {torch.float64: 1e-6, torch.float32: 1e-2, torch.float16: 5e-2, torch.bfloat16: 1e-1}
@@ -221,8 +222,29 @@ def _add_case(made: Optimized, inputs: Sequence[Any], asked: Json, keep: str, fr
         case = _Case(task, outcome, given, spec, module)
         tensors = [*given.tensors, *state_of(module).values()]
         with torch.no_grad():
-            if _agrees(case.run([tensors[i] for i in task.inputs]), module(*inputs)):
-                made._cases.append(case)
-            else:
-                reason = "the original runs: the verified kernel of its trace does not answer as the module does"
+            agrees = _agrees(case.run([tensors[i] for i in task.inputs]), module(*inputs))
+        slower = _slower(made, case, inputs, key_of(task, made.device, asked)) if agrees and keep == "faster" else ""
+        if not agrees:
+            reason = "the original runs: the verified kernel of its trace does not answer as the module does"
+        elif slower:
+            reason = f"the original runs: {slower}"
+        else:
+            made._cases.append(case)
     made.reasons.append(reason)
+
+
+def _slower(made: Optimized, case: _Case, inputs: Sequence[Any], key: str) -> str:
+    """Why the kernel is not used although it is faster by itself: called from Python it is not. Measured once, then kept."""
+    place = next((t.device for t in flatten(inputs, {}).tensors if t.device.type == "cuda"), None)
+    if place is None:
+        return ""
+    times = case.outcome.more.get("call_us")
+    if times is None:
+        trial = Optimized(made.original, made.device)
+        trial._cases.append(case)
+        with torch.no_grad():
+            times = medians(timed({"eager": lambda: made.original(*inputs), "kernel": lambda: trial(*inputs)}, place))
+        note(key, case.outcome, call_us=times)
+    if times["kernel"] <= times["eager"]:
+        return ""
+    return f"the verified kernel is faster by itself, and a call of it is not ({times['kernel']:.3g} us against {times['eager']:.3g} us)"
