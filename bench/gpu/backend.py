@@ -3,12 +3,14 @@
     bench/gpu/backend.py DEADLINE [NAME...]      all of MODULES and MODELS; seconds until what is not ready is left out
     bench/gpu/backend.py --tasks DIR             the task files of all kernels, for `cutegen build --device for:H200`
 
-One process per name. First all search for their kernels side by side and compile with Inductor. Then each by its turn,
+One process per name. First all search for their kernels, AT_ONCE at a time, and compile with Inductor. Then each by its turn,
 alone on the machine, goes the user's way: optimize() or torch.compile(), which find the kernels and decide; then eager,
 Inductor and cutegen are called by turns, CALLS calls a round, synchronized, medians. Inductor: torch.compile's defaults.
 fp32 is PyTorch's default arithmetic (no TF32 in products). At the end the first model is started once more.
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import statistics
@@ -17,13 +19,14 @@ import sys
 import threading
 import time
 
-ROUNDS, CALLS = 15, 20
+ROUNDS, CALLS, AT_ONCE = 15, 20, 3
 DEVICE = os.environ.get("CUTEGEN_BENCH_DEVICE", "cuda:0")
 SMALL = DEVICE == "cpu"  # a trial of this script on simt
 QUICK = {"depth": 0, "tune": 0, "draws": 2}
-OPTIONS = {**QUICK, "whole": False, "progress": False}
+OPTIONS = {**QUICK, "whole": False, "anchors": ["linear", "scaled_dot_product_attention"], "progress": False}
 MODULES = ("swish", "linear_gelu", "layer_norm")
 MODELS = ("feed_forward", "attention", "swiglu", "classifier", "two_towers", "checked")
+ORDER = ("linear_gelu", "classifier", "feed_forward", "layer_norm", "swiglu", "two_towers", "attention", "checked", "swish")
 
 
 def size(full):
@@ -171,16 +174,45 @@ def tasks_of(name, module, inputs):
 SETTINGS = {**QUICK, **({} if SMALL else {"compile": "none"})}
 
 
+@contextlib.contextmanager
+def turn():
+    """One of AT_ONCE places: searches that crowd the GPU and the cores end later, all of them."""
+    held = None
+    while held is None:
+        for k in range(AT_ONCE):
+            file = open(f"{os.environ['CUTEGEN_CACHE']}/turn{k}", "w")  # noqa: SIM115
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held = file
+                break
+            except OSError:
+                file.close()
+        time.sleep(0 if held else 0.1)
+    with held:
+        yield
+
+
 def searched(name, module, inputs):
-    """Threads that search for the kernels, while this process compiles with Inductor."""
+    """A thread that searches for the kernels, while this process compiles with Inductor."""
     from cutegen import kernels
 
     tasks, settings = tasks_of(name, module, inputs)
     device, where = "simt" if SMALL else DEVICE, {"runs": os.path.join(kernels.cache_folder(), "runs")}
-    threads = [threading.Thread(target=kernels.find, args=(task, device, settings), kwargs=where) for task in tasks]
-    for thread in threads:
-        thread.start()
-    return threads
+    begin = time.time()
+
+    def tell(event):
+        more = {k: event[k] for k in ("stage", "text", "build_ms", "ended") if k in event}
+        print(f"[{time.time() - begin:.1f}] {event.get('event')} {more}", file=sys.stderr, flush=True)
+
+    def search():
+        for task in tasks:
+            with turn():
+                print(f"[{time.time() - begin:.1f}] {task.name}", file=sys.stderr, flush=True)
+                kernels.find(task, device, settings, on_event=tell, **where)
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    return [thread]
 
 
 def decided(name, module, inputs, row):
@@ -246,7 +278,10 @@ def finished(run):
 
 def main(deadline, names):
     end = time.time() + deadline
-    children = {name: start(name) for name in names}
+    children = {}
+    for name in sorted(names, key=ORDER.index):
+        children[name] = start(name)
+        time.sleep(0.3)  # so that the first come first
     ready = {name: threading.Event() for name in names}
     for name in names:
         threading.Thread(target=lambda n=name: children[n].stdout.readline().startswith("READY") and ready[n].set(), daemon=True).start()

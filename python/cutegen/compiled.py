@@ -37,7 +37,7 @@ from cutegen.optimized import _known_program
 from cutegen.picture import Progress
 from cutegen.program import CutegenError, Json
 from cutegen.timing import Samples, beats, medians, timed
-from cutegen.trace import Task, Untraceable
+from cutegen.trace import Task, Untraceable, autocast_state
 from cutegen.version import __version__
 
 FORMAT = 2  # of a plan
@@ -127,7 +127,8 @@ def _static(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> bool:
 def _compiled(graph: torch.fx.GraphModule, inputs: Sequence[Any], options: Json, rest: _Rest) -> Compiled | None:
     places = {t.device for t in inputs if isinstance(t, torch.Tensor)}
     if len(places) != 1 or not _static(graph, inputs):
-        PLANS.append(Plan("nothing", "sizes are symbolic, or tensors are on several devices"))
+        many = "tensors are on several devices" if places else "no tensor goes into it"
+        PLANS.append(Plan("nothing", "sizes are symbolic" if len(places) == 1 else many))
         return None
     place = places.pop()
     if place.type not in ("cuda", "cpu"):
@@ -154,7 +155,8 @@ def _compiled(graph: torch.fx.GraphModule, inputs: Sequence[Any], options: Json,
 def _key(graph: torch.fx.GraphModule, inputs: Sequence[Any], device: str, options: Json, mode: str | None) -> str:
     shapes = [(tuple(t.shape), str(t.dtype), t.stride()) if isinstance(t, torch.Tensor) else t for t in inputs]
     where = torch.cuda.get_device_name(int(device[5:])) if device.startswith("cuda") else device
-    told = [FORMAT, __version__, torch.__version__, graph.code, shapes, where, sorted(options.items(), key=str), mode, _records(inputs)]
+    ambient = [mode, _records(inputs), autocast_state()]  # what the code does not say
+    told = [FORMAT, __version__, torch.__version__, graph.code, shapes, where, sorted(options.items(), key=str), ambient]
     return hashlib.sha256(repr(told).encode()).hexdigest()[:40]
 
 

@@ -67,9 +67,9 @@ class Outcome:
         return None
 
 
-def device_of(module: Any, inputs: Sequence[Any]) -> str:
+def device_of(module: Any, inputs: Sequence[Any] | dict[str, Any]) -> str:
     """Where a module's kernels are judged: the GPU its tensors are on, or simt for those on the CPU."""
-    tensors = [*flatten(inputs, {}).tensors, *(state_of(module).values() if isinstance(module, torch.nn.Module) else [])]
+    tensors = [*flatten((inputs,), {}).tensors, *(state_of(module).values() if isinstance(module, torch.nn.Module) else [])]
     places = {t.device for t in tensors}
     if len(places) > 1:
         raise CutegenError(f"tensors on {' and '.join(sorted(map(str, places)))}", "move the module and its inputs to one device", "use", 2)
@@ -190,7 +190,7 @@ def _made(task: Task, device: str, settings: Json, work: str, on_event: Event | 
         result = call(["run", path, *flags(given)], heard)
     except CutegenError as error:
         if error.kind == "use":  # the task, and not the machine: it will not be better next time
-            return Outcome(task.name, device, False, error.text, {}, attempts)
+            return Outcome(task.name, device, False, re.sub(r"(describing |loading )?/\S+\.py(:\d+)?: ", "", error.text), {}, attempts)
         raise
     result = {k: v for k, v in result.items() if k not in ("event", "dir", "report")}
     if not result.get("found"):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 import warnings
@@ -16,37 +17,67 @@ from cutegen.kernels import Outcome, device_of, find, key_of, load, note
 from cutegen.picture import Progress, optimized_html, optimized_text, trajectory_svg
 from cutegen.program import Json, environment, program
 from cutegen.timing import medians, timed
-from cutegen.trace import Task, Untraceable, flatten, state_of, task_of
+from cutegen.trace import PLAIN, Returned, Task, Untraceable, autocast_state, flatten, state_of, task_of
 
 AGREEMENT = {torch.float64: 1e-6, torch.float32: 1e-2, torch.float16: 5e-2, torch.bfloat16: 1e-1}
+
+
+def _facts(module: torch.nn.Module) -> list[tuple[dict[str, Any], str, Any]]:
+    """What a trace has taken for granted: where it is kept, its name, its value. Parts, modes and plain attributes."""
+    found = []
+    for part in module.modules():
+        found += [(part._modules, name, inner) for name, inner in part._modules.items()]
+        plain = [(name, v) for name, v in vars(part).items() if _is_plain(v) and not name.startswith("_")]
+        found += [(part.__dict__, name, list(v) if isinstance(v, list) else v) for name, v in plain]
+    return found
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, PLAIN) or isinstance(value, (tuple, list)) and all(isinstance(v, PLAIN) for v in value)
 
 
 class _Case:
     """One way of calling the module that a kernel was judged for."""
 
-    def __init__(self, task: Task, outcome: Outcome, given: Any, spec: Any, module: torch.nn.Module) -> None:
-        self.task, self.outcome, self.spec, self.training = task, outcome, spec, module.training
+    def __init__(self, task: Task, outcome: Outcome, given: Any, returned: Returned, module: torch.nn.Module) -> None:
+        self.task, self.outcome, self.returned, self.one = task, outcome, returned, returned.one
         self.plain, self.call_spec = given.plain, given.spec
         export = load(outcome)
         self.kernel = getattr(export, "run", export.operator)  # what an earlier cutegen exported has no `run`
-        self.one = task.outputs == 1 and spec == pytree.tree_flatten(given.tensors[0] if given.tensors else 0)[1]
         self.wanted = list(zip(task.inputs, task.shapes, task.dtypes))
         count = len(given.tensors)
         names = [name.split(".") for name in state_of(module)]
         self.arguments = count if flatten(given.tensors, {}).spec == given.spec else -1  # tensors alone; -1: something else
         self.places = [(i if i < count else names[i - count], s, d) for i, s, d in self.wanted]
+        self.facts = _facts(module)
+        self.given, self.autocast = given, autocast_state()
+        self.hooks = [h for m in module.modules() for h in (m._forward_hooks, m._forward_pre_hooks)]
 
-    def fits(self, given: Any, training: bool, tensors: list[torch.Tensor]) -> bool:
+    def unlike(self) -> str:
+        """How the module differs from what was traced; "": it does not."""
+        for held, name, value in self.facts:
+            now = held.get(name)
+            if now is not value and (isinstance(value, torch.nn.Module) or type(now) is not type(value) or now != value):
+                return "it is in another mode (train or eval)" if name == "training" else f"its {name} was changed"
+        if autocast_state() != self.autocast:
+            return "autocast was turned on or off"
+        return "it has hooks" if any(self.hooks) else ""
+
+    def of(self, module: torch.nn.Module) -> _Case:
+        """The same for a copy of the module."""
+        return _Case(self.task, self.outcome, self.given, self.returned, module)
+
+    def fits(self, given: Any, tensors: list[torch.Tensor]) -> bool:
         return (
-            training == self.training
-            and given.spec == self.call_spec
+            given.spec == self.call_spec
             and given.plain == self.plain
+            and len(tensors) > max((i for i, _, _ in self.wanted), default=-1)
             and all(tensors[i].shape == s and tensors[i].dtype == d for i, s, d in self.wanted)
         )
 
     def gathered(self, args: tuple[Any, ...], module: torch.nn.Module) -> list[torch.Tensor] | None:
         """The kernel's inputs, of a call with tensors alone; None: it is another call, or not so simple."""
-        if len(args) != self.arguments or module.training != self.training:
+        if len(args) != self.arguments:
             return None
         found = []
         for place, shape, dtype in self.places:
@@ -59,11 +90,11 @@ class _Case:
             if not isinstance(value, torch.Tensor) or value.shape != shape or value.dtype != dtype:
                 return None
             found.append(value)
-        return found if all(isinstance(value, torch.Tensor) for value in args) else None
+        return found if all(isinstance(value, torch.Tensor) for value in args) and not self.unlike() else None
 
     def run(self, inputs: list[torch.Tensor]) -> Any:
         made = self.kernel(*inputs)
-        return made if self.one else pytree.tree_unflatten([made] if self.task.outputs == 1 else list(made), self.spec)
+        return made if self.one else self.returned.nested([made] if self.task.outputs == 1 else list(made))
 
 
 class Optimized(torch.nn.Module):
@@ -107,13 +138,26 @@ class Optimized(torch.nn.Module):
             given = flatten(args, kwargs)
             tensors = [*given.tensors, *state_of(self.original).values()]
             for case in self._cases:
-                if case.fits(given, self.original.training, tensors):
+                if case.fits(given, tensors) and not case.unlike():
                     return case.run([tensors[i] for i in case.task.inputs])
-            if not self._warned:
-                self._warned = True
-                shapes = ", ".join(str(tuple(t.shape)) for t in given.tensors)
-                warnings.warn(f"cutegen: no kernel was judged for this call ({shapes}): the original module runs", stacklevel=2)
+            self._warn(given)
         return self.original(*args, **kwargs)
+
+    def _warn(self, given: Any) -> None:
+        """Once: why the original runs."""
+        if self._warned:
+            return
+        self._warned = True
+        shown = ", ".join(f"{tuple(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in given.tensors)
+        why = self._cases[0].unlike()
+        text = f"the module is not as it was when it was traced: {why}" if why else f"no kernel was judged for this call ({shown})"
+        warnings.warn(f"cutegen: {text}: the original module runs", stacklevel=3)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Optimized:
+        made = Optimized(copy.deepcopy(self.original, memo), self.device)
+        made.outcomes, made.reasons, made.training = list(self.outcomes), list(self.reasons), self.training
+        made._cases = [case.of(made.original) for case in self._cases]
+        return made
 
     def trajectory(self) -> str:
         """The attempts of the first run as an SVG picture."""
@@ -128,7 +172,7 @@ class Optimized(torch.nn.Module):
 
 def _agrees(got: Any, want: Any) -> bool:
     """A last look beside the judge: the kernel answers as the module itself does for the example."""
-    mine, theirs = pytree.tree_flatten(got)[0], pytree.tree_flatten(want)[0]
+    mine, theirs = ([v for v in pytree.tree_flatten(r)[0] if isinstance(v, torch.Tensor)] for r in (got, want))
     for a, b in zip(mine, theirs):
         if a.shape != b.shape or a.dtype != b.dtype:
             return False
@@ -161,7 +205,7 @@ def _reason(outcome: Outcome, keep: str) -> tuple[bool, str]:
 
 def optimize(
     module: torch.nn.Module,
-    example_inputs: Sequence[Any],
+    example_inputs: Sequence[Any] | dict[str, Any],
     budget: float | None = None,
     model: str = "builtin",
     device: str | None = None,
@@ -175,6 +219,7 @@ def optimize(
 ) -> Optimized:
     """Runs the loop on a module and returns it with the best verified kernel inside.
 
+    example_inputs    the forward's arguments: a tuple or list, or a dict of keyword arguments
     budget    minutes that the loop may take (per shape)
     model     who writes kernels: "builtin", "anthropic:MODEL", ... (docs/models.md)
     device    None: where the tensors are; tensors on the CPU are judged by simt
@@ -187,8 +232,10 @@ def optimize(
     if keep not in ("faster", "verified"):
         raise ValueError(f"keep={keep!r}: faster or verified")
     calls = [example_inputs, *(shapes or [])]
-    if any(not isinstance(inputs, (list, tuple)) for inputs in calls):
-        raise TypeError("example_inputs is a list or tuple of the forward's arguments: (x,)")
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"a torch.nn.Module is wanted, not {type(module).__name__}: a function can be the forward of one")
+    if any(not isinstance(inputs, (list, tuple, dict)) for inputs in calls):
+        raise TypeError("example_inputs is a tuple or list of the forward's arguments, (x,), or a dict of keyword arguments")
     place = device or device_of(module, example_inputs)
     made = Optimized(module, place)
     asked = {"model": model, "budget_minutes": budget, **settings}
@@ -206,10 +253,11 @@ def _known_program() -> None:
     os.environ.setdefault("CUTEGEN_STARTED_BY", environment()["CUTEGEN_STARTED_BY"])
 
 
-def _add_case(made: Optimized, inputs: Sequence[Any], asked: Json, keep: str, fresh: bool, progress: bool | None, runs: str | None) -> None:
+def _add_case(made: Optimized, inputs: Sequence[Any] | dict[str, Any], asked: Json, keep: str, fresh: bool, progress: bool | None, runs: str | None) -> None:
     module = made.original
+    args, kwargs = ((), inputs) if isinstance(inputs, dict) else (tuple(inputs), {})
     try:
-        task, spec = task_of(module, inputs)
+        task, returned = task_of(module, args, kwargs)
     except Untraceable as why:
         made.reasons.append(f"the original runs: {why}")
         return
@@ -218,12 +266,12 @@ def _add_case(made: Optimized, inputs: Sequence[Any], asked: Json, keep: str, fr
     made.outcomes.append(outcome)
     used, reason = _reason(outcome, keep)
     if used:
-        given = flatten(inputs, {})
-        case = _Case(task, outcome, given, spec, module)
+        given = flatten(args, kwargs)
+        case = _Case(task, outcome, given, returned, module)
         tensors = [*given.tensors, *state_of(module).values()]
         with torch.no_grad():
-            agrees = _agrees(case.run([tensors[i] for i in task.inputs]), module(*inputs))
-        slower = _slower(made, case, inputs, key_of(task, made.device, asked)) if agrees and keep == "faster" else ""
+            agrees = _agrees(case.run([tensors[i] for i in task.inputs]), module(*args, **kwargs))
+        slower = _slower(made, case, args, kwargs, key_of(task, made.device, asked)) if agrees and keep == "faster" else ""
         if not agrees:
             reason = "the original runs: the verified kernel of its trace does not answer as the module does"
         elif slower:
@@ -233,9 +281,9 @@ def _add_case(made: Optimized, inputs: Sequence[Any], asked: Json, keep: str, fr
     made.reasons.append(reason)
 
 
-def _slower(made: Optimized, case: _Case, inputs: Sequence[Any], key: str) -> str:
+def _slower(made: Optimized, case: _Case, args: tuple[Any, ...], kwargs: dict[str, Any], key: str) -> str:
     """Why the kernel is not used although it is faster by itself: called from Python it is not. Measured once, then kept."""
-    place = next((t.device for t in flatten(inputs, {}).tensors if t.device.type == "cuda"), None)
+    place = next((t.device for t in flatten(args, kwargs).tensors if t.device.type == "cuda"), None)
     if place is None:
         return ""
     times = case.outcome.more.get("call_us")
@@ -243,7 +291,7 @@ def _slower(made: Optimized, case: _Case, inputs: Sequence[Any], key: str) -> st
         trial = Optimized(made.original, made.device)
         trial._cases.append(case)
         with torch.no_grad():
-            times = medians(timed({"eager": lambda: made.original(*inputs), "kernel": lambda: trial(*inputs)}, place))
+            times = medians(timed({"eager": lambda: made.original(*args, **kwargs), "kernel": lambda: trial(*args, **kwargs)}, place))
         note(key, case.outcome, call_us=times)
     if times["kernel"] <= times["eager"]:
         return ""

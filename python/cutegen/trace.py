@@ -142,14 +142,34 @@ def _is_fake(tensor: torch.Tensor) -> bool:
 
 
 def _graph(function: Callable[..., Any], tensors: Sequence[torch.Tensor]) -> torch.fx.GraphModule:
-    """ATen operators as the oracle sees them: composite ones (linear, attention) whole where torch can."""
-    more = {"pre_dispatch": True} if "pre_dispatch" in inspect.signature(make_fx).parameters else {}
+    """ATen operators as the oracle sees them: composite ones (linear, attention) whole where torch can. Under autocast they
+    are traced below it, where its conversions are operators like others."""
+    can = "pre_dispatch" in inspect.signature(make_fx).parameters and not any(autocast_state())
+    more = {"pre_dispatch": True} if can else {}
     try:
         with torch.no_grad():
             traced: torch.fx.GraphModule = make_fx(function, **more)(*tensors)
     except Exception as error:  # whatever the module does that cannot be followed
         raise Untraceable(f"cannot be traced: {str(error).splitlines()[0] if str(error) else type(error).__name__}") from error
     return traced
+
+
+def _distinct(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """A tensor that is given twice is two inputs: another call may give two."""
+    seen: set[int] = set()
+    found = []
+    for tensor in tensors:
+        found.append(tensor.detach().clone() if id(tensor) in seen else tensor)
+        seen.add(id(tensor))
+    return found
+
+
+def autocast_state() -> tuple[Any, ...]:
+    """Which types autocast computes in now, on GPUs and on the CPU."""
+    if hasattr(torch, "get_autocast_dtype"):
+        return tuple(torch.get_autocast_dtype(d) if torch.is_autocast_enabled(d) else None for d in ("cuda", "cpu"))
+    gpu = torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None  # torch 1.13
+    return gpu, torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
 
 
 class _Writer:
@@ -253,7 +273,7 @@ def make_task(
 
     `samples`: tensors with the values to draw alike, where those that are traced have none.
     """
-    traced = _graph(function, tensors)
+    traced = _graph(function, _distinct(tensors))
     holders = [n for n in traced.graph.nodes if n.op == "placeholder"]
     used = [i for i, n in enumerate(holders) if n.users]
     first_weight = len(tensors) - weights
@@ -337,6 +357,24 @@ class Call:
     spec: Any
 
 
+@dataclass(frozen=True)
+class Returned:
+    """How a module's results are nested, with the plain values among them."""
+
+    spec: Any
+    plain: list[Any]
+    tensors: list[bool]  # which of the leaves are tensors
+
+    @property
+    def one(self) -> bool:
+        """A tensor by itself."""
+        return self.spec == pytree.tree_flatten(0)[1]
+
+    def nested(self, made: list[torch.Tensor]) -> Any:
+        mine = iter(made)
+        return pytree.tree_unflatten([next(mine) if t else p for t, p in zip(self.tensors, self.plain)], self.spec)
+
+
 def flatten(args: Sequence[Any], kwargs: dict[str, Any]) -> Call:
     leaves, spec = pytree.tree_flatten((tuple(args), kwargs))
     tensors = [v for v in leaves if isinstance(v, torch.Tensor)]
@@ -355,28 +393,33 @@ def _functional(module: torch.nn.Module, state: dict[str, torch.Tensor], args: A
     return functional_call(module, state, args, kwargs)
 
 
-def task_of(module: torch.nn.Module, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> tuple[Task, Any]:
+def task_of(module: torch.nn.Module, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> tuple[Task, Returned]:
     """The task of a module called like this, and how its results are nested."""
     given, state = flatten(args, kwargs or {}), state_of(module)
     unfit = [v for v in given.plain if not isinstance(v, PLAIN)]
     if unfit:
         raise Untraceable(f"an argument of type {type(unfit[0]).__name__}: tensors and plain values are traced")
-    returned = _checked_run(module, args, kwargs or {}, [*given.tensors, *state.values()])
-    leaves, spec = pytree.tree_flatten(returned)
-    if not leaves or not all(isinstance(v, torch.Tensor) for v in leaves):
-        raise Untraceable("its result is not made of tensors alone")
+    if any(m._forward_hooks or m._forward_pre_hooks for m in module.modules()):
+        raise Untraceable("it has hooks, which a kernel would not call")
+    answer = _checked_run(module, args, kwargs or {}, [*given.tensors, *state.values()])
+    leaves, spec = pytree.tree_flatten(answer)
+    other = [v for v in leaves if not isinstance(v, (torch.Tensor, *PLAIN))]
+    if other or not any(isinstance(v, torch.Tensor) for v in leaves):
+        what = type(other[0]).__name__ if other else "no tensor"
+        raise Untraceable(f"its result has {what} in it: tensors and plain values in tuples, lists and dicts are known")
 
     def function(*tensors: torch.Tensor) -> list[torch.Tensor]:
         mine = iter(tensors[: len(given.tensors)])
         flat = [next(mine) if p is None and i in places else p for i, p in enumerate(given.plain)]
         a, k = pytree.tree_unflatten(flat, given.spec)
         made = _functional(module, dict(zip(state, tensors[len(given.tensors) :])), a, k)
-        return list(pytree.tree_flatten(made)[0])
+        return [v for v in pytree.tree_flatten(made)[0] if isinstance(v, torch.Tensor)]
 
     whole = pytree.tree_flatten((tuple(args), kwargs or {}))[0]
     places = {i for i, v in enumerate(whole) if isinstance(v, torch.Tensor)}
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(module).__name__).lower()
-    return make_task(name, function, [*given.tensors, *state.values()], len(state)), spec
+    returned = Returned(spec, [None if isinstance(v, torch.Tensor) else v for v in leaves], [isinstance(v, torch.Tensor) for v in leaves])
+    return make_task(name, function, [*given.tensors, *state.values()], len(state)), returned
 
 
 def _checked_run(module: torch.nn.Module, args: Sequence[Any], kwargs: dict[str, Any], tensors: list[torch.Tensor]) -> Any:

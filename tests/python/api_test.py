@@ -4,6 +4,7 @@
 Kernels are the built-in engineer's first ones (depth 0): what is tested is the road to and from the program.
 """
 
+import copy
 import os
 import re
 import sys
@@ -58,6 +59,11 @@ class Block(nn.Module):
         return {"y": y * scale, "m": (y @ self.mask.to(y.dtype), y.sum())}
 
 
+class Product(nn.Module):
+    def forward(self, x, y):
+        return x @ y.t()
+
+
 class Broken(nn.Module):
     def forward(self, x):
         return x[:1] if x.sum() > 0 else x
@@ -97,6 +103,8 @@ def tracing():
     ok("another shape has another key", task_of(block, (torch.randn(9, 24),))[0].key != task.key)
     ok("another plain argument has another key", task_of(block, (x, 3.0))[0].key != task.key)
     turned = task_of(Swish(), (torch.randn(6, 10).t(),))[0]
+    twice = task_of(Product(), (x, x))[0]
+    ok("a tensor that is given twice is two inputs", twice.inputs == [0, 1], twice.source)
     ok("strides are kept", run_task(turned.source, [torch.randn(6, 10).t()])[1], turned.source)
     for module, inputs, words in (
         (Broken(), (torch.randn(4, 4),), "cannot be traced"),
@@ -128,6 +136,11 @@ def judging():
     ok("a module is described", told["class"] == "pointwise" and told["inputs"][0]["shape"] == [4, 8], told)
 
 
+class Partly(nn.Module):
+    def forward(self, x):
+        return x * 2, None, 3
+
+
 class Told:
     """An export whose kernel gives back what it was called with."""
 
@@ -147,7 +160,7 @@ def calling():
     kept, optimized.load = optimized.load, lambda outcome: Told
     fast = optimized.Optimized(module, "simt")
     given = trace.flatten((x,), {})
-    fast._cases.append(optimized._Case(Told, None, given, given.spec, module))
+    fast._cases.append(optimized._Case(Told, None, given, trace.Returned(trace.flatten((x,), {}).spec, [None], [True]), module))
     fast._cases[0].one = True
     optimized.load = kept
     module.weight = nn.Parameter(torch.ones(4, 4))
@@ -159,6 +172,20 @@ def calling():
         module.eval()
         calls.append(fast(x))
     ok("other shapes and another mode run the original", all(torch.is_tensor(c) for c in calls) and len(heard) == 1, calls)
+    module.train()
+    copied = copy.deepcopy(fast)
+    ok("a copy has a kernel with its own weights", copied(x)[1] is copied.original.weight, copied(x))
+    with torch.autocast("cpu", torch.bfloat16):
+        ok("under autocast the original runs", torch.is_tensor(fast(x)) and fast(x).dtype == torch.bfloat16)
+    module.in_features = 5
+    ok("a changed attribute too, and it is named", torch.is_tensor(fast(x)) and "in_features" in fast._cases[0].unlike(), fast._cases[0].unlike())
+    module.in_features, seen = 4, []
+    hook = module.register_forward_hook(lambda *told: seen.append(told))
+    ok("and a module with hooks, which are called", torch.is_tensor(fast(x)) and len(seen) == 1, seen)
+    hook.remove()
+    ok("then it is the kernel again", not torch.is_tensor(fast(x)))
+    returned = trace.task_of(Partly(), (x,))[1]
+    ok("plain values among results stay where they are", returned.nested([x]) == (x, None, 3), returned)
 
 
 def optimizing():
@@ -210,6 +237,76 @@ class Broken2(nn.Module):
         return y.cumsum(1).sort(dim=1)[0]
 
 
+class Chain(nn.Module):
+    """Two parts, the second of which reads the first's result."""
+
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(8, 8), nn.Linear(8, 8)
+
+    def forward(self, x):
+        return torch.relu(self.down(torch.relu(self.up(x)))), x
+
+
+class Between(nn.Module):
+    """Its input is written between a product and what follows it."""
+
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(8, 8)
+
+    def forward(self, x):
+        y = self.up(x)
+        x.add_(1)
+        return torch.relu(y)
+
+
+class Kernel:
+    """An export of linear and relu."""
+
+    @staticmethod
+    def run(x, weight, bias):
+        return torch.relu(F.linear(x, weight, bias))
+
+    operator = run
+
+
+def choosing():
+    """What is taken, with kernels that are PyTorch's and times that are given."""
+    from cutegen import compiled, groups
+
+    module, x, made = Chain(), torch.randn(4, 8), {}
+    kept = compiled.timed
+
+    def backend(graph, inputs):
+        parts = {i: (g, g.task(), Kernel) for i, g in enumerate(groups.groups_of(graph, inputs))}
+        ways, plan = compiled._Ways(graph, inputs, compiled._Rest(None), None, parts), compiled.Plan("", "")
+        run = ways.chosen(plan, torch.device("cuda"))
+        made[len(made)] = plan
+        return run or graph.forward
+
+    def chosen(**times):
+        compiled.timed = lambda ways, place, before: {name: [run() or times.get(name.split()[0], 10)] * 3 for name, run in ways.items()}
+        torch._dynamo.reset()
+        with torch.no_grad():
+            got, want = torch.compile(module, backend=backend)(x), module(x)
+        return made[len(made) - 1], torch.allclose(got[0], want[0], atol=1e-6) and got[1] is x
+
+    plan, right = chosen(direct=5, inductor=6, without=11)
+    ok("the fastest way is taken, a part may read another's result", right and plan.take == "direct" and plan.parts == [0, 1], plan)
+    plan, right = chosen(direct=5, inductor=4, without=11)
+    ok("also where that is Inductor around the kernels", right and plan.take == "inductor", plan)
+    plan, right = chosen(direct=5, inductor=6, without=9)
+    ok("a part that gains nothing is left", right and plan.parts == [1] and "no gain" in plan.left[0], plan)
+    plan, right = chosen(direct=9.9, inductor=9.9, without=11)
+    ok("what is not faster is not taken", right and plan.take == "nothing", plan)
+    compiled.timed = kept
+    torch._dynamo.reset()
+    seen = []
+    torch.compile(Between(), backend=lambda graph, inputs: seen.extend(groups.groups_of(graph, inputs)) or graph.forward)(x)
+    ok("a part does not reach over a write", [g.text for g in seen] == ["linear"], seen)
+
+
 def compiling():
     from cutegen import compiled, groups
 
@@ -232,6 +329,10 @@ def compiling():
     ok("gradients flow", module.up.weight.grad is not None and bool(module.up.weight.grad.abs().sum() > 0))
     groups.WHOLE_LIMIT = whole
     torch._dynamo.reset()
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        made = torch.compile(nn.Linear(16, 8), backend=cutegen.backend, options=options)(x)
+    ok("autocast: its type, by a kernel of its own", made.dtype == torch.bfloat16 and not compiled.report()[-1].cached, compiled.report()[-1])
+    torch._dynamo.reset()
     norm, mine, theirs = nn.BatchNorm1d(16), x.clone(), x.clone()
     with torch.no_grad():
         torch.compile(norm, backend=cutegen.backend, options=options)(x)
@@ -246,6 +347,7 @@ judging()
 calling()
 optimizing()
 if tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) >= (2, 5):
+    choosing()
     compiling()
 else:
     skip("torch.compile(backend='cutegen')", "needs torch 2.4 or newer")
