@@ -21,6 +21,7 @@
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
 #   blackwell  the CuTe tutorials for sm_100a that come with CUTLASS, on simt; every step of the product for sm_100a
 #   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton), and every cheat in it
+#   cutedsl    every CuTe DSL kernel of tests/simt/cutedsl on simt (CUTEGEN_DSL_PYTHON, or installed from the network: 320 MB)
 #   cluster    suites by workers, CLUSTER_KILLS SIGKILLs, and dropped connections, full disks, wrong clocks
 #   bugs       the injected bugs of simt and their twins in BUG_ORDERS orders of warps: a table
 #   wheel      the wheels, built twice; one with all that it depends on (from the network) in an empty venv (gigabytes)
@@ -60,7 +61,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards errors kill calls examples clients programs blackwell triton mcp cluster attacks bugs wheel exports packages}; do
+for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards errors kill calls examples clients programs blackwell triton cutedsl mcp cluster attacks bugs wheel exports packages}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -130,6 +131,14 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         sweep triton tests/simt/triton.sh "$PWD/$cutegen"
         sweep triton tests/cheats/run.py "$PWD/$cutegen" --triton --jobs "$JOBS"
         ;;
+    cutedsl)
+        if [ -z "${CUTEGEN_DSL_PYTHON:-}" ]; then
+            dsl=${TOOLS:-${XDG_DATA_HOME:-$HOME/.local/share}/cutegen}/cutedsl
+            [ -x "$dsl/bin/python" ] || { python3 -m venv "$dsl" && "$dsl/bin/pip" install -q nvidia-cutlass-dsl numpy; } || exit 3
+            export CUTEGEN_DSL_PYTHON=$dsl/bin/python
+        fi
+        sweep cutedsl tests/simt/cutedsl.sh "$PWD/$cutegen"
+        ;;
     errors)
         ninja -C $build tests/toolchain/test_toolchain_errors >/dev/null || exit 3
         sweep errors tests/toolchain/errors.py $build
@@ -160,7 +169,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
     packages) sweep packages tests/python/packages_sweep.sh ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, networks, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, programs, blackwell, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, networks, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, programs, blackwell, triton, cutedsl, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
         exit 2
         ;;
     esac

@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sitecustomize.py - Triton on simt: what its launcher and compiler need, for `cutegen simt exec`.
+"""sitecustomize.py - Triton and the CuTe DSL on simt: what their launchers and compilers need, for `cutegen simt exec`.
 
 Python loads it at its start, from the front of PYTHONPATH. When Triton is imported, three things are changed:
 kernels stay PTX (no ptxas), the device is simt whatever torch says of CUDA, and CPU tensors are device memory for the
-time of a launch. torch itself has no CUDA device. Nothing is imported before the program does.
+time of a launch. When the CuTe DSL is imported, likewise: kernels stay PTX, the runtime inside of its library is
+replaced by simt's, and what from_dlpack() was given is device memory as long as the result lives. torch itself has no
+CUDA device. Nothing is imported before the program does.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import shutil
 import sys
+import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -52,6 +58,8 @@ def extent(tensor: Any) -> tuple[int, int]:
     if hasattr(tensor, "untyped_storage"):
         storage = tensor.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
+    if hasattr(tensor, "ctypes"):  # numpy
+        return tensor.ctypes.data, tensor.nbytes
     return tensor.data_ptr(), getattr(tensor, "nbytes", 0)
 
 
@@ -125,6 +133,107 @@ def patch_compiler(m: ModuleType) -> None:
     backend.hash = lambda self: f"simt-{self.target.arch}"
 
 
+# ---- the CuTe DSL ----------------------------------------------------------------------------------------------------
+
+
+def patch_cute(m: ModuleType) -> None:
+    """The library that launches kernels gets simt's runtime."""
+    dsl: Any = m.CutlassBaseDSL
+    libraries = dsl.get_shared_libs
+    hooked: set[str] = set()
+
+    def hook(self: Any) -> list[str]:
+        paths: list[str] = libraries(self)
+        for path in paths:
+            if path not in hooked and cuda().cutegen_hook_library(os.fsencode(path)) == 0:
+                raise RuntimeError(f"{path} does not export the CUDA runtime as this version of cutegen knows it")
+            hooked.add(path)
+        return paths
+
+    dsl.get_shared_libs = hook
+    keep = os.environ.get("CUTE_DSL_KEEP", "")
+    os.environ["CUTE_DSL_KEEP"] = keep + "," * bool(keep) + "ptx"
+    if "CUTE_DSL_DUMP_DIR" not in os.environ:
+        os.environ["CUTE_DSL_DUMP_DIR"] = tempfile.mkdtemp(prefix="cute-dsl-")
+        atexit.register(shutil.rmtree, os.environ["CUTE_DSL_DUMP_DIR"], ignore_errors=True)
+
+
+class CuteRuntime:
+    """cuda.bindings.runtime, which holds a runtime of NVIDIA's own: the calls that the DSL's loader makes are simt's."""
+
+    def __init__(self, bindings: Any) -> None:
+        self.bindings = bindings
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.bindings, name)
+
+    def cudaGetDeviceCount(self) -> tuple[Any, int]:
+        return self.bindings.cudaError_t(0), 1
+
+    def cudaLibraryUnload(self, library: Any) -> tuple[Any]:
+        return (self.bindings.cudaError_t(cuda().cudaLibraryUnload(ctypes.c_void_p(int(library)))),)
+
+
+def patch_cute_loader(m: ModuleType) -> None:
+    """A compiled function holds its PTX (CUTE_DSL_KEEP): simt loads that, not the machine code."""
+    module: Any = m
+    module.cuda_runtime = CuteRuntime(module.cuda_runtime)
+    function: Any = m.CudaDialectJitCompiledFunction
+    load = function._load_cuda_library
+
+    def load_ptx(self: Any) -> Any:
+        ptx = self.__ptx__
+        if not ptx:
+            raise RuntimeError("the CuTe DSL kept no PTX of this function, which simt needs (CUTE_DSL_KEEP=ptx)")
+        lib, text = cuda(), ptx.encode().rstrip(b"\0")  # text lives until the load is over
+        lib.cutegen_offer_ptx(text)
+        try:
+            return load(self)
+        finally:
+            lib.cutegen_offer_ptx(None)
+
+    function._load_cuda_library = load_ptx
+
+
+def forget(at: int) -> None:
+    cuda().cuMemHostUnregister(ctypes.c_void_p(at))
+
+
+class OnDevice:
+    """An array of the host whose capsule says that it is in the memory of CUDA device 0, as simt sees it."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.array, name)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0  # kDLCUDA
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        capsule = self.array.__dlpack__()
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        # DLTensor: data, then the device's type and number
+        ctypes.c_int32.from_address(pointer(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)).value = 2
+        return capsule
+
+
+def patch_cute_tensors(m: ModuleType) -> None:
+    from_dlpack = m.from_dlpack
+
+    def registering(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        out = from_dlpack(OnDevice(tensor), *args, **kwargs)
+        at, size = extent(tensor)
+        if size and cuda().cuMemHostRegister_v2(ctypes.c_void_p(at), ctypes.c_size_t(size), 0) == 0:
+            weakref.finalize(out, forget, at)
+        return out
+
+    module: Any = m
+    module.from_dlpack = registering
+
+
 # ---- torch: its CUDA runtime is not replaced, so it has no CUDA device ------------------------------------------------
 
 
@@ -144,6 +253,9 @@ def patch_torch(m: ModuleType) -> None:
 # ---- at import -------------------------------------------------------------------------------------------------------
 
 PATCHES: dict[str, Callable[[ModuleType], None]] = {
+    "cutlass.cute.runtime": patch_cute_tensors,
+    "cutlass.cutlass_dsl.cuda_jit_executor": patch_cute_loader,
+    "cutlass.cutlass_dsl.cutlass": patch_cute,
     "torch.cuda": patch_torch,
     "triton.backends.nvidia.driver": patch_driver,
     "triton.backends.nvidia.compiler": patch_compiler,
@@ -181,6 +293,9 @@ def begin() -> None:
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "cutegen"
     )
     os.environ["TRITON_CACHE_DIR"] = os.path.join(cache, "triton")
+    # Nor is what the CuTe DSL compiles; findings need its lines.
+    os.environ["CUTE_DSL_DISABLE_FILE_CACHING"] = "1"
+    os.environ.setdefault("CUTE_DSL_LINEINFO", "1")
     sys.meta_path.insert(0, Finder())
 
 

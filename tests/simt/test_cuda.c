@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include "simt/cuda/cuda.h"
+#include "simt/cuda/runtime.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,14 @@ int cuGraphExecDestroy(void *);
 int cuFuncGetAttribute(int *, int, void *);
 int cuGetProcAddress_v2(const char *, void **, int, uint64_t, int *);
 int cuMemsetD8Async(void *, unsigned char, size_t, void *);
+int cudaLibraryLoadData(void **, const void *, int *, void **, unsigned, int *, void **, unsigned);
+int cudaLibraryGetKernel(void **, void *, const char *);
+int cudaLibraryGetKernelCount(unsigned *, void *);
+int cudaLibraryGetGlobal(uint64_t *, size_t *, void *, const char *);
+int cudaLibraryUnload(void *);
+int cudaKernelSetAttributeForDevice(void *, int, int, int);
+int cudaLaunchKernel(const void *, struct rt_dim3, struct rt_dim3, void **, size_t, void *);
+void cutegen_offer_ptx(const char *);
 
 static const char ptx[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
                           ".visible .global .align 4 .u32 count = 7;\n"
@@ -128,6 +137,38 @@ static void images_of_every_packing_run(void **state)
     assert_int_equal(cuModuleLoadData((void **)&x, "nonsense"), CU_INVALID_PTX);
     for (int i = 0; i < 3; i++)
         free(b[i]);
+}
+
+/* As the CuTe DSL does: a library of machine code, whose PTX is offered beside it. */
+static void a_library_runs_the_ptx_that_is_offered(void **state)
+{
+    struct rt_dim3 grid = {1, 1, 1}, block = {4, 1, 1};
+    int *x, got[4], by = 3;
+    unsigned count = 0;
+    void *library = NULL, *f = NULL, *args[] = {&x, &by};
+    uint64_t at;
+    size_t bytes;
+
+    (void)state;
+    assert_int_equal(cudaLibraryLoadData(&library, "\177ELF....", NULL, NULL, 0, NULL, NULL, 0),
+                     CU_NO_BINARY);
+    cutegen_offer_ptx(ptx);
+    assert_int_equal(cudaLibraryLoadData(&library, "\177ELF....", NULL, NULL, 0, NULL, NULL, 0), 0);
+    cutegen_offer_ptx(NULL);
+    assert_int_equal(cudaLibraryGetKernelCount(&count, library), 0);
+    assert_int_equal(count, 2);
+    assert_int_equal(cudaLibraryGetGlobal(&at, &bytes, library, "count"), 0);
+    assert_int_equal(bytes, 4);
+    assert_int_equal(cudaLibraryGetKernel(&f, library, "add"), 0);
+    assert_int_equal(cudaKernelSetAttributeForDevice(f, 8, 1024, 0), 0);
+    assert_int_equal(cuMemAlloc_v2((void **)&x, sizeof got), 0);
+    assert_int_equal(cuMemsetD32_v2(x, 5, 4), 0);
+    assert_int_equal(cudaLaunchKernel(f, grid, block, args, 0, NULL), 0);
+    assert_int_equal(cuMemcpyDtoH_v2(got, x, sizeof got), 0);
+    for (int k = 0; k < 4; k++)
+        assert_int_equal(got[k], 8);
+    assert_int_equal(cudaLibraryUnload(library), 0);
+    assert_int_equal(cuMemFree_v2(x), 0);
 }
 
 static void broken_fat_binaries_are_refused(void **state)
@@ -247,6 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_of_every_packing_run),
+        cmocka_unit_test(a_library_runs_the_ptx_that_is_offered),
         cmocka_unit_test(broken_fat_binaries_are_refused),
         cmocka_unit_test(memory_has_its_exact_size),
         cmocka_unit_test(captured_work_waits_for_the_graph),

@@ -5,6 +5,16 @@
 
 #include "simt/cuda/copy.h"
 
+int cuLibraryLoadData(void **out, const void *image, int *jit, void **jit_values,
+                      unsigned jit_count, int *options, void **values, unsigned count);
+int cuLibraryLoadFromFile(void **out, const char *path, int *jit, void **jit_values,
+                          unsigned jit_count, int *options, void **values, unsigned count);
+int cuLibraryUnload(void *library);
+int cuLibraryGetKernel(void **out, void *library, const char *name);
+int cuLibraryGetGlobal(uint64_t *at, size_t *bytes, void *library, const char *name);
+int cuLibraryGetManaged(uint64_t *at, size_t *bytes, void *library, const char *name);
+int cuLibraryGetKernelCount(unsigned *count, void *library);
+int cuLibraryEnumerateKernels(void **out, unsigned count, void *library);
 int cuLaunchHostFunc(void *stream, void (*fn)(void *), void *arg);
 int cuStreamAddCallback(void *stream, void (*fn)(void *, int, void *), void *arg, unsigned flags);
 int cuStreamCreateWithPriority(void **out, unsigned flags, int priority);

@@ -188,6 +188,16 @@ static int from_fatbin(const struct fatbin_head *h, const struct cu_gpu *g, stru
     return best->len ? CU_OK : CU_NO_BINARY;
 }
 
+/* PTX of the image that this thread loads next, which has machine code only: told by Python for the
+ * CuTe DSL (oracle/simt_exec). NULL: as usual. */
+static _Thread_local const char *offered;
+
+__attribute__((visibility("default"))) void cutegen_offer_ptx(const char *ptx);
+void cutegen_offer_ptx(const char *ptx)
+{
+    offered = ptx;
+}
+
 int fatbin_ptx(const void *image, const struct cu_gpu *g, struct arena *a, struct text *out)
 {
     const struct fatbin_wrapper *w = image;
@@ -195,6 +205,10 @@ int fatbin_ptx(const void *image, const struct cu_gpu *g, struct arena *a, struc
     int32_t magic;
 
     *out = (struct text){0};
+    if (offered) {
+        *out = arena_text(a, offered, strlen(offered));
+        return CU_OK;
+    }
     memcpy(&magic, image, sizeof magic);
     if (magic == WRAPPER_MAGIC) {
         if (w->version == 2)

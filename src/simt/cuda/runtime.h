@@ -39,6 +39,7 @@ int runtime_result(int rc);
 
 /* A kernel by its host function or its handle. */
 int runtime_function(struct cuda *c, const void *symbol, struct cu_function **out);
+int cudaFuncSetAttribute(const void *symbol, int attribute, int value);
 /* A device variable by its host shadow. */
 int runtime_variable(struct cuda *c, const void *symbol, void **base, size_t *bytes);
 

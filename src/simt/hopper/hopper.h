@@ -22,6 +22,7 @@
 #define SIMT_HOPPER_H
 
 #include "simt/device/device.h"
+#include "simt/hopper/tensor_map.h"
 
 enum { CLUSTER_MAX = 16, SHARED_TAG = 24, MAP_RANK = 5 };
 
@@ -116,6 +117,7 @@ struct warp_hopper {
     struct blk *wait_blk; /* whose mbarrier it waits for, if it does */
     uint32_t wait_at, wait_site, wait_parity;
     uint32_t fenced[CLOCKS]; /* what it knows to be visible to the asynchronous proxy */
+    struct tensor_map map;   /* the last that was not simt's own, decoded */
 };
 
 struct hopper *hopper_of(struct blk *b);

@@ -109,23 +109,64 @@ bool simt_map_encode(const struct simt_map *s, unsigned char out[128], char *why
 
 /* ---- in a kernel ---- */
 
-const struct tensor_map *map_of(struct warp *w, uint32_t lane, uint32_t site, uint64_t addr)
+/* A map as the hardware has it. The CuTe DSL's host code writes it itself and asks no driver: tiles
+ * without steps are known, from what it writes for given tensors. */
+static bool decode_hardware(const void *at, struct tensor_map *out)
+{
+    static const struct {
+        uint8_t bytes, type;
+    } types[] = {{1, PT_U8},  {2, PT_U16}, {4, PT_U32}, {4, PT_S32},  {8, PT_U64}, {8, PT_S64},
+                 {2, PT_F16}, {4, PT_F32}, {8, PT_F64}, {2, PT_BF16}, {4, PT_F32}, {4, PT_F32}};
+    enum { VERSION = 2, RANK_BIT = 4, TYPE_BIT = 7, SWIZZLE_BIT = 13, KNOWN = 0x647fff };
+    uint32_t x[32], rank, type;
+
+    memcpy(x, at, sizeof x);
+    rank = (x[2] >> RANK_BIT & 7) + 1;
+    type = x[2] >> TYPE_BIT & 15;
+    if ((x[2] & 15) != VERSION || x[2] & ~(uint32_t)KNOWN || rank > 5 || type >= ARRAY_LEN(types) ||
+        x[2] >> 11 & 3 || x[7] || x[13] & 0xffffff || x[0] & 15)
+        return false;
+    *out = (struct tensor_map){.magic = TENSOR_MAP_MAGIC,
+                               .address = (uint64_t)x[1] << 32 | x[0],
+                               .rank = (uint8_t)rank,
+                               .esize = types[type].bytes,
+                               .type = types[type].type,
+                               .swizzle = x[2] >> SWIZZLE_BIT & 3};
+    for (uint32_t d = 0; d < 5; d++) {
+        out->dim[d] = x[8 + d];
+        out->box[d] =
+            (uint16_t)((d ? x[14 + (d - 1) / 4] >> 8 * ((d - 1) % 4) & 255 : x[13] >> 24) + 1);
+        out->step[d] = 1;
+        if (d < 4)
+            out->stride[d] = (uint64_t)x[3 + d] * 16;
+    }
+    return true;
+}
+
+/* The map at an address that holds one: itself, or decoded to `own`. NULL: it holds none. */
+static const struct tensor_map *map_at(uint64_t addr, struct tensor_map *own)
 {
     const struct tensor_map *t = (const struct tensor_map *)(uintptr_t)addr;
+    uint64_t magic;
+
+    memcpy(&magic, t, sizeof magic);
+    return magic == TENSOR_MAP_MAGIC ? t : decode_hardware(t, own) ? own : NULL;
+}
+
+const struct tensor_map *map_of(struct warp *w, uint32_t lane, uint32_t site, uint64_t addr)
+{
+    const struct tensor_map *t = NULL;
     uint64_t params = (uint64_t)(uintptr_t)w->blk->b.params;
     bool there = addr - params < w->t->l->spec->param_bytes &&
                  w->t->l->spec->param_bytes - (addr - params) >= 128;
     const char *why = NULL;
-    uint64_t magic = 0;
     there = there || alloc_find(w->t->l->dev, addr, 128);
-    if (there)
-        memcpy(&magic, t, sizeof magic);
     if (!there)
         why = "the tensor map is neither a parameter nor in a buffer";
     else if (addr & 63)
         why = "the tensor map is not aligned to 64 bytes; declare the parameter as "
               "const __grid_constant__ CUtensorMap";
-    else if (magic != TENSOR_MAP_MAGIC)
+    else if (!(t = map_at(addr, &warp_hopper_of(w)->map)))
         why = "what should be a tensor map is none";
     if (!why)
         return t;
@@ -300,9 +341,12 @@ static void load_row(void *x, const struct tensor_map *t, const struct row *r)
 
 void map_load(struct flight *f)
 {
-    const struct tensor_map *t = (const struct tensor_map *)(uintptr_t)f->src;
+    struct tensor_map own;
+    const struct tensor_map *t = map_at(f->src, &own);
     struct load l;
     l.f = f;
+    if (!t)
+        return; /* overwritten since */
     if (t->im2col)
         im2col_rows(t, f->coord, f->offset, load_row, &l);
     else
@@ -337,10 +381,13 @@ static void store_row(void *x, const struct tensor_map *t, const struct row *r)
 
 void map_store(struct warp *w, const struct leaving *l)
 {
-    const struct tensor_map *t = (const struct tensor_map *)(uintptr_t)l->dst;
+    struct tensor_map own;
+    const struct tensor_map *t = map_at(l->dst, &own);
     struct map_write s;
     s.w = w;
     s.l = l;
+    if (!t)
+        return; /* overwritten since */
     if (t->im2col)
         im2col_rows(t, l->coord, l->offset, store_row, &s);
     else

@@ -21,13 +21,42 @@ static char *so, *bugs_so;
 
 struct run {
     struct arena *a;
-    const char *so; /* NULL: of the kernels */
-    bool profile, exact;
+    const char *so;                /* NULL: of the kernels */
+    bool profile, exact, hardware; /* maps as the hardware has them, where simt knows how */
+    int converted;
     uint64_t sample;
     struct simt *dev;
     struct simt_module *mod;
     uint8_t *buf[3];
 };
+
+/* The bits that the CuTe DSL's host code writes for a map; false: not known for such a one. */
+static bool hardware_map(const struct hopper_map *m, const struct simt_map *s, uint32_t x[32])
+{
+    static const char *const types[] = {"u8",  "u16", "u32", "i32", "u64",
+                                        "i64", "f16", "f32", "f64", "bf16"};
+    uint32_t type = 0;
+    while (type < ARRAY_LEN(types) && strcmp(types[type], m->type) != 0)
+        type++;
+    if (type == ARRAY_LEN(types) || m->nan || m->im2col)
+        return false;
+    for (int d = 0; d < m->rank; d++)
+        if (m->steps[d] > 1)
+            return false;
+    memset(x, 0, 128);
+    x[0] = (uint32_t)s->address;
+    x[1] = (uint32_t)(s->address >> 32);
+    x[2] = 0x240002u | (uint32_t)(m->rank - 1) << 4 | type << 7 | m->swizzle << 13;
+    for (int d = 0; d < m->rank; d++) {
+        x[8 + d] = (uint32_t)m->dims[d] - 1;
+        if (d > 0)
+            x[2 + d] = (uint32_t)(s->strides_bytes[d - 1] / 16);
+        if (d > 0)
+            x[14] |= (m->box[d] - 1) << 8 * (d - 1);
+    }
+    x[13] = (m->box[0] - 1) << 24;
+    return true;
+}
 
 static void fill_maps(const struct hopper_case *x, struct run *r, unsigned char *params)
 {
@@ -56,6 +85,11 @@ static void fill_maps(const struct hopper_case *x, struct run *r, unsigned char 
         memcpy(s.upper, m.upper, sizeof s.upper);
         if (!simt_map_encode(&s, params + 128 * i, why, sizeof why))
             fail_msg("%s: map %d: %s", x->name, i, why);
+        uint32_t bits[32];
+        if (r->hardware && hardware_map(&m, &s, bits)) {
+            memcpy(params + 128 * i, bits, sizeof bits);
+            r->converted++;
+        }
     }
 }
 
@@ -73,7 +107,7 @@ static struct simt_result run_case(const struct hopper_case *x, enum simt_check 
     struct error err = {0};
     struct simt_result out;
     unsigned char params[512] = {0};
-    *r = (struct run){.a = arena_new(), .so = r->so, .sample = r->sample};
+    *r = (struct run){.a = arena_new(), .so = r->so, .sample = r->sample, .hardware = r->hardware};
     assert_true(simt_open(&c, &r->dev, &err));
     if (!simt_load(r->dev, r->so ? r->so : so, &r->mod, &err))
         fail_msg("%s", err.text);
@@ -178,6 +212,26 @@ static void results_are_those_of_an_h200(void **state)
             run_end(&r);
         }
     assert_int_equal(bad, 0);
+}
+
+static void maps_as_the_hardware_has_them_are_read(void **state)
+{
+    int converted = 0;
+    (void)state;
+    for (size_t i = 0; i < HOPPER_CASES; i++) {
+        struct run own = {0}, hardware = {.hardware = true};
+        const struct hopper_case *x = &hopper_cases[i];
+        if (strncmp(x->name + 1, "d ", 2) != 0 && strcmp(x->name, "1d") != 0)
+            continue;
+        run_case(x, SIMT_CHECK_OFF, 0, &own);
+        run_case(x, SIMT_CHECK_OFF, 0, &hardware);
+        if (hopper_hash(own.buf[2], x->bytes[2]) != hopper_hash(hardware.buf[2], x->bytes[2]))
+            fail_msg("%s differs", x->name);
+        converted += hardware.converted;
+        run_end(&own);
+        run_end(&hardware);
+    }
+    assert_in_range(converted, 8, 1000);
 }
 
 /* ---- mistakes ---- */
@@ -537,6 +591,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(wgmma_gives_the_products_of_plain_loops),
         cmocka_unit_test(many_clusters_run_to_their_end),
         cmocka_unit_test(results_are_those_of_an_h200),
+        cmocka_unit_test(maps_as_the_hardware_has_them_are_read),
         cmocka_unit_test(each_hopper_mistake_is_found_on_its_line),
         cmocka_unit_test(the_correct_twin_of_each_gives_no_finding),
         cmocka_unit_test(a_sample_of_blocks_stands_for_the_grid),
