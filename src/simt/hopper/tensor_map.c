@@ -117,7 +117,7 @@ static bool decode_hardware(const void *at, struct tensor_map *out)
         uint8_t bytes, type;
     } types[] = {{1, PT_U8},  {2, PT_U16}, {4, PT_U32}, {4, PT_S32},  {8, PT_U64}, {8, PT_S64},
                  {2, PT_F16}, {4, PT_F32}, {8, PT_F64}, {2, PT_BF16}, {4, PT_F32}, {4, PT_F32}};
-    enum { VERSION = 2, RANK_BIT = 4, TYPE_BIT = 7, SWIZZLE_BIT = 13, KNOWN = 0x647fff };
+    enum { VERSION = 2, RANK_BIT = 4, TYPE_BIT = 7, SWIZZLE_BIT = 13, KNOWN = 0x657fff };
     uint32_t x[32], rank, type;
 
     memcpy(x, at, sizeof x);

@@ -4,11 +4,11 @@
 // what: 0 one product, 1 two onto each other, 2 A goes through tensor memory, 3 the sums are stored and loaded again first
 template <int KIND> DI void multiply(uint32_t d, uint64_t a, uint64_t b, uint32_t i, uint32_t sa, uint32_t sb, int accumulate)
 {
-    if constexpr (KIND == 0) MMA("f16");
+    if constexpr (KIND == 0) MMA("f16.collector::a::lastuse"); // a hint
     if constexpr (KIND == 1) MMA("tf32");
     if constexpr (KIND == 2) MMA("i8");
     if constexpr (KIND == 3) MMA("f8f6f4");
-    if constexpr (KIND == 4) MMA_SCALED("mxf8f6f4.block_scale");
+    if constexpr (KIND == 4) MMA_SCALED("mxf8f6f4.block_scale.collector::a::discard");
     if constexpr (KIND == 5) MMA_SCALED("mxf4.block_scale.scale_vec::2X");
     if constexpr (KIND == 6) MMA_SCALED("mxf4nvf4.block_scale.scale_vec::4X");
     if constexpr (KIND == 7) MMA_MEMORY("f16");

@@ -5,9 +5,9 @@
 #     tests/simt/blackwell/tutorials.sh CUTEGEN [NAME...]
 #
 # One tile of K: with more of them nothing keeps the tutorials' warps within a phase of each other, and a warp that is
-# two phases behind at an mbarrier waits for ever, which simt's order of warps shows. 05 does so with one tile, too, in its
-# epilogue; it is run when it is named. 01 has no fence.proxy.async between
-# its stores and the product: that finding is expected.
+# two phases behind at an mbarrier waits for ever (docs/simt.md, Blackwell). 05 does so with one tile, too: its epilogue
+# uses the main loop's mbarrier again; it is run when it is named. 01 has no fence.proxy.async between its stores and
+# the product: that finding is expected.
 # Exit 77: there is no nvcc of CUDA 13, or no CUTLASS with its examples.
 set -uo pipefail
 cutegen=$(realpath "$1")
