@@ -20,6 +20,7 @@ from .graph import Graph, Node, attention_sizes, node_flops, product_sizes, redu
 from .operators import (
     ADDERS,
     ATTENTION,
+    ATTENTION_BACKWARD,
     CONVOLUTIONS,
     FACTORIES,
     GATHERS,
@@ -168,7 +169,7 @@ class Analysis:
                 total += 0.0 if self._can_be_avoided(number) else 2.0 * self.product_macs(number)
             elif node.name == "recurrent":
                 total += node_flops(self.nodes, node)
-            elif node.name in ATTENTION:
+            elif node.name in ATTENTION | ATTENTION_BACKWARD:
                 total += node_flops(self.nodes, node) * (
                     0.5 if any(a.get("value") is True for a in [*node.args, *node.kwargs.values()]) else 1.0
                 )
@@ -198,7 +199,7 @@ class Analysis:
         return any(node.name in CONVOLUTIONS for _, node in self.graph.operators())
 
     def has_product(self) -> bool:
-        return any(node.name in PRODUCTS | ATTENTION and node.name not in CONVOLUTIONS for _, node in self.graph.operators())
+        return any(node.name in PRODUCTS | ATTENTION | ATTENTION_BACKWARD and node.name not in CONVOLUTIONS for _, node in self.graph.operators())
 
     def classify(self) -> tuple[str, str]:
         """(class, evidence)."""

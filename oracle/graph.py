@@ -21,7 +21,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import aliases
-from .operators import ATTENTION, FACTORIES, PRODUCTS, REDUCTIONS, SAME, VIEWS
+from .operators import ATTENTION, ATTENTION_BACKWARD, FACTORIES, PRODUCTS, REDUCTIONS, SAME, VIEWS
 from .task import DTYPES
 
 TABLE = 1024  # numbers of a constant tensor that a kernel may hold
@@ -398,9 +398,10 @@ def product_sizes(nodes: list[Node], node: Node) -> tuple[int, int, int, int] | 
 
 def attention_sizes(nodes: list[Node], node: Node) -> tuple[int, int, int, int, int] | None:
     """(batch * heads, queries, keys, head, value head) of a fused attention operator."""
-    if node.name not in ATTENTION:
+    first = 1 if node.name in ATTENTION_BACKWARD else 0  # behind the gradient of the result
+    if node.name not in ATTENTION and not first:
         return None
-    q, k, v = (nodes[s].parts[0]["shape"] for s in node.sources()[:3])
+    q, k, v = (nodes[s].parts[0]["shape"] for s in node.sources()[first : first + 3])
     return math.prod(q[:-2]), q[-2], k[-2], q[-1], v[-1]
 
 
@@ -456,6 +457,8 @@ def node_flops(nodes: list[Node], node: Node) -> float:
     attention = attention_sizes(nodes, node)
     if attention:
         heads, queries, keys, head, value_head = attention
+        if node.name in ATTENTION_BACKWARD:  # scores, dQ, dK; dP, dV
+            return 2.0 * heads * queries * keys * (3 * head + 2 * value_head)
         return 2.0 * heads * queries * keys * (head + value_head)
     if node.name == "recurrent":
         steps, batch, rows, hidden, layers = recurrent_sizes(nodes, node)

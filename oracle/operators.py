@@ -32,6 +32,12 @@ ATTENTION = frozenset("""
     scaled_dot_product_attention _scaled_dot_product_fused_attention_overrideable
     """.split())
 
+# its gradients
+ATTENTION_BACKWARD = frozenset("""
+    _scaled_dot_product_flash_attention_backward _scaled_dot_product_efficient_attention_backward
+    _scaled_dot_product_flash_attention_for_cpu_backward _scaled_dot_product_cudnn_attention_backward
+    """.split())
+
 # many elements make one, or each of a group
 REDUCTIONS = frozenset("""
     sum mean amax amin max min argmax argmin prod var std var_mean std_mean norm linalg_vector_norm

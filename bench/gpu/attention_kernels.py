@@ -4,8 +4,8 @@
 
 Sizes other than those of heads, and numbers of heads that are shared, come from the call: tasks are described at small
 ones. A name is dtype, head size and form: f16_128_causal, bf16_128_gqa_decode (one query), f16_128_mask (boolean),
-f32_64_added (a mask that is added), bf16_128_paged (one query, pages of 16 keys); with _plain behind it, without the
-last step of its ladder. Built by
+f32_64_added (a mask that is added), bf16_128_paged (one query, pages of 16 keys), f16_128_causal_backward (gradients);
+with _plain behind it, without the last step of its ladder. Built by
 
     nvcc -std=c++17 -O3 -arch=sm_90a --expt-relaxed-constexpr -shared -Xcompiler -fPIC -DCUTEGEN_EXPORT=1 ...
 """
@@ -57,7 +57,8 @@ def get_init_inputs():
 DTYPES = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32"}
 NAMES = ["f16_128", "f16_128_causal", "bf16_128", "bf16_128_causal", "bf16_128_gqa_causal", "f16_64", "f16_64_causal",
          "f32_128", "f32_128_causal", "f32_64", "f32_32", "f32_96_causal", "bf16_128_gqa_decode", "f32_128_gqa_decode",
-         "bf16_128_paged", "f16_128_mask", "f32_64_mask", "f16_128_added", "f32_64_added"]
+         "bf16_128_paged", "f16_128_mask", "f32_64_mask", "f16_128_added", "f32_64_added", "f16_128_backward",
+         "f16_128_backward_plain", "f16_128_causal_backward", "bf16_64_backward", "bf16_128_gqa_causal_backward"]
 
 
 def task(name):
@@ -87,6 +88,20 @@ def fused(description, name):
     return dict(description, inputs=tensors, graph=inputs + [result, {"op": "output", "args": [{"node": 9}], "index": 0}])
 
 
+def gradients(description, name):
+    """The operator that gives them, likewise."""
+    graph = [dict(node) for node in description["graph"] if node["op"] == "input"]
+    parts = [dict(tensor) for tensor in description["inputs"]]
+    upstream = dict(parts[0], name="grad_out")
+    graph.append(dict({k: upstream[k] for k in ("dtype", "shape", "strides")}, id=3, op="input", index=3))
+    result = {k: upstream[k] for k in ("dtype", "shape", "strides")}
+    result.update(id=9, op="aten._scaled_dot_product_flash_attention_for_cpu_backward.default", kwargs={}, parts=parts,
+                  args=[*({"node": n} for n in (3, 0, 1, 2, 3, 3)), {"value": 0.0}, {"value": "causal" in name}])
+    outputs = [dict(part, name=f"grad_{part['name']}", role="output") for part in parts]
+    return dict(description, inputs=parts + [upstream], outputs=outputs, graph=graph + [result] + [
+        {"op": "output", "args": [{"node": 9, "part": k}], "index": k} for k in range(3)])
+
+
 def main():
     cutegen, ladder, out = sys.argv[1:4]
     root = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -101,7 +116,7 @@ def main():
             if run.returncode:
                 raise SystemExit(f"{name}: {run.stderr[-300:]}")
             with open(f"{work}/{name}.json", "w") as file:
-                json.dump(fused(json.loads(run.stdout), name), file)
+                json.dump((gradients if "backward" in name else fused)(json.loads(run.stdout), name), file)
             run = subprocess.run([ladder, f"{work}/{name}.json", work, "sm_90a"], capture_output=True, text=True)
             if run.returncode:
                 raise SystemExit(f"{name}: {run.stderr}")

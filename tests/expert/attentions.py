@@ -5,7 +5,7 @@
 Written out in the orders people write it, and as PyTorch's operator; with masks, biases, windows, slopes, lengths, shared
 heads, packed, projected and transposed operands, rotations and norms of Q and K, other functions than the softmax, few
 queries with many keys, keys in pages, and sizes that are odd. WRITTEN=1: only written out, which every PyTorch has;
-KINDS="relu paged": only these. The same seed gives the same files, whatever the Python.
+KINDS="relu paged": only these. BACKWARD=1: gradients of the operator. The same seed gives the same files, whatever the Python.
 """
 import os
 import pathlib
@@ -19,7 +19,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 SCALE = 1
-
+{backward}
 
 class Model(nn.Module):
     def __init__(self):
@@ -209,17 +209,20 @@ def task(number, seed):
         keys, shared, head_v = queries, heads, head
     if kind in ("causal", "buffer") and d.below(3):
         keys = queries if layout == "packed" or queries > 1 else keys
-    if kind == "gate":
+    gradients = bool(os.environ.get("BACKWARD"))
+    if kind == "gate" or gradients:
         head_v = head
+    if gradients:
+        kind, layout = ["none", "causal", "softcap"][number // 3 % 3], "rows" if layout == "packed" else layout
     names, inputs, body = operands(d, DTYPES[dtype], batch, heads, shared, queries, keys, head, head_v, layout)
-    operator = not os.environ.get("WRITTEN") and kind in WHOLE and d.below(2) == 0
+    operator = not os.environ.get("WRITTEN") and kind in WHOLE and d.below(2) == 0 or gradients
     sizes = (batch, heads, shared, queries, keys, head)
     more, drawn, init, rest = fused(kind, *sizes) if operator else written(d, kind, *sizes)
     if kind == "projected":
         init = [f"self.project = nn.Linear(32, {3 * heads * head}).to({DTYPES[dtype]})"] + init
     result = f"o.transpose(1, 2).reshape({batch}, {queries}, {heads * head_v})" if whole else "o"
     words = f"{dtype} {'operator' if operator else 'written out'}, {kind}, {layout}, {batch}x{heads}/{shared} heads, {queries}x{keys} of {head}/{head_v}"
-    return TASK.format(number=number, words=words, init="".join(f"        {line}\n" for line in init),
+    return TASK.format(number=number, words=words, backward="BACKWARD = True\n" if gradients else "", init="".join(f"        {line}\n" for line in init),
                        arguments=", ".join(names + more), body="".join(f"        {line}\n" for line in body + rest),
                        result=result, inputs=", ".join(inputs + drawn))
 

@@ -152,6 +152,8 @@ static const struct ladder_case {
     {"decode_attention", "attention_decode", {"split"}},
     {"decode_attention@sm_90a", "attention_decode", {"split", "early"}},
     {"paged_attention", "attention_decode", {"split"}},
+    {"attention_gradient", "attention_backward", {"tensor"}},
+    {"attention_gradient@sm_90a", "attention_backward_sm90", {"tensor", "wgmma"}},
     {"tf32_matmul",
      "gemm",
      {"tiles", "registers", "vectorise", "pipeline", "split_k", "wide", "tensor"}},
@@ -723,6 +725,26 @@ static void several_products_are_parts_of_one_file(void **state)
     }
 }
 
+static void attention_refuses_calls_it_was_not_written_for(void **state)
+{
+    static const char *const wants[][2] = {
+        {"decode_attention", "dimension 2 of Q must be 1"}, /* dimensions of one have no stride */
+        {"attention_gradient", "dimension 3 of dK must be 32"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(wants); i++) {
+        struct bench b;
+        struct text source;
+
+        bench_open(&b, wants[i][0]);
+        source = synthesize(&b);
+        if (!strstr(source.data, wants[i][1]))
+            fail_msg("%s: no '%s' in:\n%s", wants[i][0], wants[i][1], source.data);
+        bench_close(&b);
+    }
+}
+
 static void a_prompt_gets_a_worked_example_for_any_task(void **state)
 {
     static const struct {
@@ -804,6 +826,7 @@ int main(void)
         cmocka_unit_test(more_arguments_than_a_launch_takes_are_not_pointwise),
         cmocka_unit_test(the_plain_kernel_says_what_the_graph_says),
         cmocka_unit_test(several_products_are_parts_of_one_file),
+        cmocka_unit_test(attention_refuses_calls_it_was_not_written_for),
         cmocka_unit_test(a_prompt_gets_a_worked_example_for_any_task),
         cmocka_unit_test(another_operator_is_the_example_where_the_nearest_would_be_the_answer),
     };

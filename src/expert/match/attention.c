@@ -21,11 +21,16 @@ enum { LARGEST_HEAD = 1024, WIDEST_TILE = 256, WIDEST_WORDS = 128 };
 
 const struct tensor *attention_tensor(const struct attention *q, int t)
 {
+    if (q->core.upstream)
+        return t >= AT_DQ && t <= AT_DV ? &q->g->out[q->nests[t].input]
+                                        : &q->g->in[q->nests[t].input];
     return t == AT_O ? &q->g->out[0] : &q->g->in[q->nests[t].input];
 }
 
 static bool find_core(struct attention *q, struct match *out)
 {
+    if (attention_find_gradient(q->g, &q->core))
+        return true;
     for (int i = 0; i < q->g->count; i++)
         if (attention_find(q->g, &q->g->nodes[i], &q->core))
             return true;
@@ -79,19 +84,18 @@ static bool find_keys(struct attention *q, const struct node *n, int t)
     return true;
 }
 
-/* The output as (batch..., query, column) of what the second product gives. */
-static bool find_output(struct attention *q, struct match *out)
+bool attention_output(struct attention *q, const struct node *made, int k, struct nest *o)
 {
     const struct graph *g = q->g;
-    const struct node *result = graph_node(g, g->result[0]);
-    struct nest v, *o = &q->nests[AT_O];
-    const struct tensor *t = &g->out[0];
+    const struct node *result = graph_node(g, g->result[k]);
+    struct nest v;
+    const struct tensor *t = &g->out[k];
     int count = 0;
 
-    if (g->out_count != 1 || !nest_of(g, result, q->core.values, NEST_FACTOR, &v) || v.factor < 1 ||
-        v.factor > 1 || tensor_numel(&result->t) != tensor_numel(&q->core.values->t))
-        return match_no(out, q->a, "more follows than rearrangements");
-    *o = (struct nest){.dims = q->core.values->t.dims, .factor = 1};
+    if (!nest_of(g, result, made, NEST_FACTOR, &v) || v.factor < 1 || v.factor > 1 ||
+        tensor_numel(&result->t) != tensor_numel(&made->t))
+        return false;
+    *o = (struct nest){.dims = made->t.dims, .factor = 1};
     for (int d = 0; d < o->dims; d++) {
         o->first[d] = count;
         for (int64_t below = INT64_MAX;;) { /* strands of this dimension, the outermost first */
@@ -110,12 +114,22 @@ static bool find_output(struct attention *q, struct match *out)
             if (!best)
                 break;
             if (count == NEST_STRANDS)
-                return match_no(out, q->a, "the output has too many parts");
+                return false;
             o->s[count++] = s;
             below = best;
         }
     }
     o->first[o->dims] = count;
+    return true;
+}
+
+/* The output as (batch..., query, column) of what the second product gives. */
+static bool find_output(struct attention *q, struct match *out)
+{
+    if (q->core.upstream)
+        return attention_find_gradients(q, out);
+    if (q->g->out_count != 1 || !attention_output(q, q->core.values, 0, &q->nests[AT_O]))
+        return match_no(out, q->a, "more follows than rearrangements");
     return true;
 }
 
@@ -141,7 +155,12 @@ static bool find_operands(struct attention *q, struct match *out)
     q->head = nest_size(&n[AT_Q], n[AT_Q].dims - 1);
     q->keys = nest_size(&n[AT_K], n[AT_K].dims - 2);
     q->head_v = nest_size(&n[AT_V], n[AT_V].dims - 1);
-    return (!q->page || attention_find_pages(q, out)) && find_output(q, out);
+    if ((q->page && !attention_find_pages(q, out)) || !find_output(q, out))
+        return false;
+    for (int t = AT_DK; t <= AT_DV && c->upstream; t++)
+        if (!share_heads(&n[t], c->q->t.shape[1]))
+            return match_no(out, q->a, "heads of dK and dV do not divide those of Q");
+    return true;
 }
 
 static bool dtypes_fit(struct attention *q, struct match *out)
@@ -150,7 +169,7 @@ static bool dtypes_fit(struct attention *q, struct match *out)
 
     if (strcmp(dtype, "f32") != 0 && strcmp(dtype, "f16") != 0 && strcmp(dtype, "bf16") != 0)
         return match_no(out, q->a, "attention in %s", dtype);
-    for (int t = AT_O; t <= AT_V; t++)
+    for (int t = AT_O; t <= (q->core.upstream ? AT_DV : AT_V); t++)
         if (strcmp(attention_tensor(q, t)->dtype, dtype) != 0)
             return match_no(out, q->a, "attention of %s and %s", dtype,
                             attention_tensor(q, t)->dtype);
@@ -387,6 +406,10 @@ static bool find_sides(struct attention *q, struct match *out)
     if (q->row[AT_O].size != q->queries || q->row[AT_V].size != (q->page ? q->page : q->keys) ||
         q->col[AT_K].size != q->head || q->col[AT_O].size != q->head_v)
         return match_no(out, q->a, "operands of different sizes");
+    if (q->core.upstream && (q->row[AT_DQ].size != q->queries || q->row[AT_DK].size != q->keys ||
+                             q->row[AT_DV].size != q->keys || q->col[AT_DQ].size != q->head ||
+                             q->col[AT_DK].size != q->head || q->col[AT_DV].size != q->head_v))
+        return match_no(out, q->a, "gradients of different sizes");
     return true;
 }
 
@@ -414,6 +437,19 @@ static void check_strand(struct attention *q, struct scope *s, int t, const stru
         size = arena_printf(q->a, "%lld", (long long)tensor->shape[x->dim]);
     check(q, s, arena_printf(q->a, "%s->shape[%d] == %s", q->names[t], x->dim, size),
           arena_printf(q->a, "dimension %d of %s must be %s", x->dim, q->names[t], size));
+}
+
+/* Dimensions of one are part of no strand: where a call has more, it is another attention. */
+static void check_ones(struct attention *q, struct scope *s)
+{
+    for (int t = 0; t < q->tensors; t++) {
+        const struct tensor *x = attention_tensor(q, t);
+
+        for (int d = 0; d < x->dims; d++)
+            if (x->shape[d] == 1)
+                check(q, s, arena_printf(q->a, "%s->shape[%d] == 1", q->names[t], d),
+                      arena_printf(q->a, "dimension %d of %s must be 1", d, q->names[t]));
+    }
 }
 
 /* A size as the plan has it: of the first tensor that has it as a whole dimension. */
@@ -517,22 +553,27 @@ const char *attention_pointer(struct attention *q, int t, bool constant)
                          q->nests[t].from, q->a);
 }
 
+/* Are its rows keys? */
+static bool of_keys(const struct attention *q, int t)
+{
+    return t == AT_K || t == AT_V || (q->core.upstream && (t == AT_DK || t == AT_DV));
+}
+
 static void fill_sizes(struct attention *q, struct scope *s)
 {
-    static const char *const tensors[] = {"o", "q", "k", "v"};
     struct strand rows[ATTENTION_TENSORS];
     const char *text, *heads = "";
 
     for (int t = 0; t < q->tensors; t++)
-        rows[t] = t == AT_K || t == AT_V ? (struct strand){.dim = -1} : q->row[t];
+        rows[t] = of_keys(q, t) ? (struct strand){.dim = -1} : q->row[t];
     text = size_text(q, q->queries, rows);
     scope_set(s, "queries", "%s", text);
     for (int t = 0; t < q->tensors; t++)
         check_strand(q, s, t, &rows[t], "queries");
     for (int t = 0; t < q->tensors; t++)
-        rows[t] = t >= q->first_leaf                     ? q->col[t]
-                  : (t == AT_K || t == AT_V) && !q->page ? q->row[t]
-                                                         : (struct strand){.dim = -1};
+        rows[t] = t >= q->first_leaf          ? q->col[t]
+                  : of_keys(q, t) && !q->page ? q->row[t]
+                                              : (struct strand){.dim = -1};
     text = q->page ? arena_printf(q->a, "Table->shape[%d] * PAGE", q->col[AT_TABLE].dim)
                    : size_text(q, q->keys, rows);
     scope_set(s, "keys", "%s", text);
@@ -540,12 +581,13 @@ static void fill_sizes(struct attention *q, struct scope *s)
         check_strand(q, s, t, &rows[t], "keys");
     for (int t = AT_K; t <= AT_V && q->page; t++)
         check_strand(q, s, t, &q->row[t], "PAGE");
-    for (int t = AT_O; t <= AT_V; t++) {
-        bool v = t == AT_O || t == AT_V;
+    for (int t = AT_O; t <= (q->core.upstream ? AT_DV : AT_V); t++) {
+        bool v = t == AT_O || t == AT_V || t == AT_DV;
 
         check_strand(q, s, t, &q->col[t],
                      arena_printf(q->a, "%lld", (long long)(v ? q->head_v : q->head)));
-        scope_set(s, arena_printf(q->a, "%s_ndim", tensors[t]), "%d", attention_tensor(q, t)->dims);
+        scope_set(s, arena_printf(q->a, "%s_ndim", match_lower(q->names[t], q->a)), "%d",
+                  attention_tensor(q, t)->dims);
     }
     for (int i = 0; i < ATTENTION_MODES; i++) {
         struct attention_mode *m = &q->modes[i];
@@ -562,6 +604,7 @@ static void fill_sizes(struct attention *q, struct scope *s)
         }
     }
     scope_set(s, "heads", "%s", *heads ? heads : "1");
+    check_ones(q, s);
 }
 
 /* Rows of Q, K and V that start on 16 bytes and are a multiple of them. */
@@ -569,7 +612,7 @@ static bool vectors(const struct attention *q)
 {
     int count = 16 / expr_bytes(attention_tensor(q, AT_Q)->dtype);
 
-    for (int t = AT_Q; t <= AT_V; t++) {
+    for (int t = q->core.upstream ? AT_O : AT_Q; t <= AT_V; t++) {
         const struct tensor *x = attention_tensor(q, t);
 
         if (q->col[t].stride != 1 || q->col[t].size % count || q->row[t].stride % count ||
@@ -590,7 +633,7 @@ static void fill_vectors(struct attention *q, struct scope *s)
     int count = 16 / expr_bytes(attention_tensor(q, AT_Q)->dtype);
 
     scope_fact(s, "vectors");
-    for (int t = AT_Q; t <= AT_V; t++) {
+    for (int t = q->core.upstream ? AT_O : AT_Q; t <= AT_V; t++) {
         const char *strides = "";
 
         for (int i = -1; i < q->mode_count; i++) {
@@ -705,10 +748,15 @@ static bool fill(struct attention *q, struct match *out)
     } else if (!fill_score(q, s, out)) {
         return false;
     }
-    fill_signature(q, s);
+    if (!q->core.upstream)
+        fill_signature(q, s);
     fill_sizes(q, s);
     if (vectors(q))
         fill_vectors(q, s);
+    if (q->core.upstream) {
+        attention_fill_gradient(q, out);
+        return true;
+    }
     if (q->page)
         attention_fill_pages(q, s);
     if (attention_fill_decode(q, out))
@@ -730,7 +778,7 @@ static bool worth(const struct attention *q)
 
 bool match_attention(const struct graph *g, struct arena *a, struct match *out)
 {
-    static const char *const names[] = {"O", "Q", "K", "V"};
+    static const char *const names[] = {"O", "Q", "K", "V", "dQ", "dK", "dV"};
     static const char *const taken[] = {"O",       "Q",    "K",   "V",    "Table",
                                         "queries", "keys", "acc", "score"};
     struct attention *q = arena_alloc(a, sizeof(*q));

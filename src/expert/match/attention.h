@@ -12,7 +12,8 @@
 #include "expert/graph/nest.h"
 #include "expert/match/match.h"
 
-enum { ATTENTION_LEAVES = 2, ATTENTION_MODES = 3, ATTENTION_TENSORS = 5 + ATTENTION_LEAVES };
+enum { ATTENTION_WIDEST_SUMS = 128 }; /* heads whose dK and dV fit the registers */
+enum { ATTENTION_LEAVES = 2, ATTENTION_MODES = 3, ATTENTION_TENSORS = 7 + ATTENTION_LEAVES };
 
 /* softmax(scores) V, where it stands in the graph; or f(scores) V. */
 struct attention_core {
@@ -24,10 +25,16 @@ struct attention_core {
     bool linear;                         /* weights are a function of each score alone */
     bool causal, safe;                   /* safe: a row without keys gives zeros, not NaN */
     double scale;                        /* of the operator */
+    const struct node *upstream;         /* of gradients: that of the result; NULL: it is no such */
+    const struct node *made[3];          /* of gradients: those of Q, K and V */
 };
 
 /* Is n attention, or the first product of attention? */
 bool attention_find(const struct graph *g, const struct node *n, struct attention_core *out);
+/* Are there the gradients of attention in it (attention_gradient.c)? */
+bool attention_find_gradient(const struct graph *g, struct attention_core *out);
+/* What an operator's mask was made of: PyTorch makes a boolean one 0 or -inf, to be added. */
+const struct node *attention_mask(const struct graph *g, const struct node *mask);
 /* Is it an operator that is attention? */
 bool attention_is_fused(const struct node *n);
 /* What becomes of the scores before the softmax, or the weights where there is none. */
@@ -44,8 +51,9 @@ const struct node *attention_end(const struct graph *g, const struct node *value
 const struct node *attention_unreadable(const struct graph *g, const struct attention_core *core,
                                         struct arena *a);
 
-/* Then the table of pages, if there is one, and the leaves. */
-enum { AT_O, AT_Q, AT_K, AT_V, AT_TABLE };
+/* Then the table of pages, if there is one, or gradients, and the leaves. AT_O is O, or its
+ * gradient. */
+enum { AT_O, AT_Q, AT_K, AT_V, AT_TABLE, AT_DQ = AT_TABLE, AT_DK, AT_DV };
 
 struct attention_mode { /* of the batch: a size, and a strand of each tensor */
     int64_t size;
@@ -65,7 +73,7 @@ struct attention {
     struct nest nests[ATTENTION_TENSORS]; /* (batch..., row, column) */
     const char *names[ATTENTION_TENSORS]; /* in the plan */
     int tensors;                          /* 4, the table and the leaves */
-    int first_leaf;                       /* 4, or 5 behind a table */
+    int first_leaf;                       /* 4; 5 behind a table, 7 behind gradients */
     int64_t page;                         /* keys of a page; 0: keys lie one after the other */
     struct attention_leaf leaves[ATTENTION_LEAVES];
     int leaf_count;
@@ -82,15 +90,22 @@ struct attention {
 };
 
 const struct tensor *attention_tensor(const struct attention *q, int t);
+/* An output that is a rearrangement of `made`, as (batch..., row, column) of it; `k`: which. */
+bool attention_output(struct attention *q, const struct node *made, int k, struct nest *out);
 /* As the plan has them: a stride ("0": none), and where a tensor's first element is. */
 const char *attention_stride(struct attention *q, int t, const struct strand *x);
 const char *attention_pointer(struct attention *q, int t, bool constant);
 /* Keys that lie in pages: K and V as the cache has them, and the table (attention_pages.c). */
 bool attention_find_pages(struct attention *q, struct match *out);
 void attention_fill_pages(struct attention *q, struct scope *s);
+/* Gradients: the outputs that are those of Q, K and V, and the recipe's slots
+ * (attention_gradient.c). */
+bool attention_find_gradients(struct attention *q, struct match *out);
+void attention_fill_gradient(struct attention *q, struct match *out);
 /* Few queries with many keys (recipes/attention_decode.cu); false: that is not what it is. */
 bool attention_fill_decode(struct attention *q, struct match *out);
 /* Hopper's forms (recipes/attention_sm90.cu, attention_split_sm90.cu). */
 void attention_fill_sm90(struct attention *q, struct match *out);
+void attention_fill_sm90_gradient(struct attention *q, struct match *out);
 
 #endif

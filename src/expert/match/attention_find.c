@@ -52,6 +52,24 @@ static bool flag(const struct node *n, int index, const char *keyword)
            (graph_number(arg, &number) && number > 0);
 }
 
+static bool is_number(const struct node *n, double number)
+{
+    double value = NAN;
+
+    return n && n->value && graph_number(n->value, &value) && !(value < number) &&
+           !(value > number);
+}
+
+const struct node *attention_mask(const struct graph *g, const struct node *mask)
+{
+    const struct node *seen = mask ? graph_arg(g, mask, 0) : NULL;
+
+    return seen && graph_op_is(mask, "aten.where") && is_number(graph_arg(g, mask, 1), 0) &&
+                   is_number(graph_arg(g, mask, 2), -INFINITY) && strcmp(seen->t.dtype, "bool") == 0
+               ? seen
+               : mask;
+}
+
 static bool find_fused(const struct graph *g, const struct node *n, struct attention_core *out)
 {
     const struct fused_form *f = fused_form(n);
@@ -68,6 +86,7 @@ static bool find_fused(const struct graph *g, const struct node *n, struct atten
         out->mask = graph_arg(g, n, (size_t)f->mask);
     if (json_object_get(mask, "node"))
         out->mask = graph_node(g, graph_id(mask));
+    out->mask = attention_mask(g, out->mask);
     out->causal = flag(n, f->causal, "is_causal");
     out->safe = true;
     if (!graph_number(scale, &out->scale))

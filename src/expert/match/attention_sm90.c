@@ -137,6 +137,43 @@ static void fill_sizes(const struct attention *q, struct scope *s, bool words)
         scope_fact(s, "roomy");
 }
 
+/* Rows of gradients that can be stored 16 bytes at a time. */
+static bool whole_gradients(const struct attention *q)
+{
+    for (int t = AT_DQ; t <= AT_DV; t++) {
+        if (q->col[t].stride != 1 || q->row[t].stride % 8 || q->head % 8 || q->head_v % 8)
+            return false;
+        for (int i = 0; i < q->mode_count; i++)
+            if (q->modes[i].at[t].stride % 8)
+                return false;
+    }
+    return true;
+}
+
+void attention_fill_sm90_gradient(struct attention *q, struct match *out)
+{
+    struct scope *s = out->scope;
+    bool half = strcmp(attention_tensor(q, AT_Q)->dtype, "f16") == 0;
+    int64_t width = round_up(q->head, 64), stages;
+
+    if (!suits(q, s) || scope_has(s, "words") || width > ATTENTION_WIDEST_SUMS ||
+        round_up(q->head_v, 64) != width)
+        return;
+    out->recipe = "attention_backward_sm90";
+    for (int t = AT_O; t <= AT_V; t++)
+        fill_map(q, s, t);
+    scope_set(s, "tile_n", "128");
+    scope_set(s, "width", "%d", (int)width);
+    scope_set(s, "width_v", "%d", (int)width);
+    stages = (SMEM_LIMIT - 2 * 3 * 64 * width * 2) / (128 * width * 2);
+    scope_set(s, "stages", "%d", (int)(stages > MOST_STAGES ? MOST_STAGES : stages));
+    scope_set(s, "rows", "%d", width == 64 ? 128 : 64);
+    scope_set(s, "map_type", "%s", half ? "CUTEGEN_F16" : "CUTEGEN_BF16");
+    scope_set(s, "wgmma_type", "%s", half ? "F16F16" : "BF16BF16");
+    if (whole_gradients(q))
+        scope_fact(s, "o_vectors");
+}
+
 void attention_fill_sm90(struct attention *q, struct match *out)
 {
     struct scope *s = out->scope;
