@@ -6,7 +6,9 @@ Kernels are those of attention_kernels.py with "backward" in their name. Ours co
 itself, so its time is that of PyTorch's forward and backward together; `kernels` has the parts. TFLOP/s are those of
 seven products. Cold, medians of three rounds.
 """
+import ctypes
 import json
+import os
 import sys
 import time
 
@@ -14,9 +16,6 @@ import torch
 import torch.nn.functional as F
 from attention import BACKENDS, DTYPES, ROUNDS, Tensor, clocks, median, times_us, wrap
 from torch.nn.attention import sdpa_kernel
-
-import ctypes
-import os
 
 # row: kernels, dtype, batch, heads of Q, heads of K, keys, head size, causal, calls of a round
 ROWS = {
