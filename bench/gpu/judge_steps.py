@@ -17,10 +17,10 @@ os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:1024"  # as oracle/ma
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent))
 import torch  # noqa: E402
 
-from oracle import baseline, session  # noqa: E402
+from oracle import baseline, compare_parts, session, trivial  # noqa: E402
 
 DISTRIBUTIONS = ("task", "normal", "wide", "mixed", "zeros")
-PARTS = ("make", "reference", "answers", "noise")
+PARTS = ("make", "reference", "answers", "noise")  # answers: reference and truth
 SPENT: dict[str, float] = {}
 
 
@@ -97,6 +97,10 @@ def judge(path):
 def main():
     for name in PARTS:
         timed(session.Session, name)
+    for name in ("fingerprints", "measure_quickly", "planted", "redraw", "lean"):  # of tasks that are judged in parts
+        timed(compare_parts, name)
+    timed(trivial.Standing, "narrow")
+    timed(session.Session, "give_back")
     timed(session, "compare_output")
     timed(session, "run_double")
     for path in sys.argv[1:]:
