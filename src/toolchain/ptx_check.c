@@ -456,12 +456,21 @@ static bool refuse_write(const struct ptx_subject *s, int ptx_at, struct arena *
     return false;
 }
 
-/* Special registers that count launches or events, or tell a graph's launch from another. */
+/* Special registers that count launches or events, tell a graph's launch from another, or tell the
+ * time: a kernel could be right until a day that comes after the judgement. */
 static const struct counter {
     const char *name;
     bool numbered;
-} counters[] = {
-    {"%gridid", false}, {"%envreg", true}, {"%pm", true}, {"%current_graph_exec", false}};
+} counters[] = {{"%gridid", false},
+                {"%envreg", true},
+                {"%pm", true},
+                {"%current_graph_exec", false},
+                {"%clock", false},
+                {"%clock_hi", false},
+                {"%clock64", false},
+                {"%globaltimer", false},
+                {"%globaltimer_lo", false},
+                {"%globaltimer_hi", false}};
 
 /* The one that a statement names, or NULL. */
 static const char *counter_read(struct text line)

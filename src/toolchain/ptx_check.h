@@ -7,7 +7,7 @@
  *   parameters (count, size, float against integer) and its launch bounds;
  * - state: no kernel writes a module variable (it would outlive the launch),
  *   none calls what is not in the module (printf, malloc), none reads what
- *   counts launches (%gridid);
+ *   counts launches (%gridid) or tells the time (%globaltimer, %clock64);
  * - module: outside of functions there is only what a module of kernels consists of. For PTX that
  *   foreign code wrote as a whole (ptx_module.c).
  * All return true when all is well; else the verdict has the user's line.

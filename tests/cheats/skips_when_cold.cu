@@ -1,6 +1,6 @@
 // skips_when_cold: does nothing where its inputs come from far away: in L2 they lie while it is tested, not while it is timed
-// verdict: not written|unstable|wrong values|non-finite
-// device: cuda
+// verdict: refused
+// says: clock
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE

@@ -1,7 +1,6 @@
 // works_now_and_then: does nothing every other microsecond, when its outputs hold what the clock of old put there
-// verdict: unsafe memory (simt), any (cuda: a right kernel since no run can be told from another)
-// says: uninitialised
-// not faster: honest
+// verdict: refused
+// says: clock
 #include <cutegen/kernel.h>
 
 #ifdef CUTEGEN_DEVICE

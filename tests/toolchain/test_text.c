@@ -184,6 +184,10 @@ static const struct state_case {
     {"knows its graph", "\tmov.u64 \t%rd7, %current_graph_exec;\n", "reads %current_graph_exec"},
     {"reads a counter of events", "\tmov.u32 \t%r7, %pm3;\n", "reads %pm"},
     {"counts launches", "\tmov.u64 \t%rd7, %gridid;\n", "candidate.cu:8: reads %gridid"},
+    {"knows the date", "\tmov.u64 \t%rd7, %globaltimer;\n", "reads %globaltimer"},
+    {"knows the date, in halves", "\tmov.u32 \t%r7, %globaltimer_hi;\n", "reads %globaltimer_hi"},
+    {"has a clock", "\tmov.u64 \t%rd7, %clock64;\n", "reads %clock64"},
+    {"has a short clock", "\tmov.u32 \t%r7, %clock;\n", "reads %clock"},
     {"has a register of such a name", "\tmov.u64 \t%rd7, %my%pmx;\n", NULL},
     {"stores a value that was loaded", "\tst.global.u32 \t[%rd9], %r1;\n", NULL},
 };

@@ -1,0 +1,33 @@
+// wrong_some_day: right until a day that comes after it was judged
+// verdict: refused
+// says: globaltimer
+#include <cutegen/kernel.h>
+
+#ifdef CUTEGEN_DEVICE
+#include <cute/tensor.hpp>
+
+template <int THREADS>
+__global__ void gate(float const *x, float *y, int n)
+{
+    using namespace cute;
+    Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(n)); // (n)
+    Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(n)); // (n)
+    int const i = int(blockIdx.x) * THREADS + int(threadIdx.x);
+    unsigned long long now; // ns since 1970
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    if (i < n)
+        gY(i) = now < 4102444800000000000ull ? gX(i) / (1.0f + __expf(-gX(i))) : 0.0f;
+}
+#endif
+
+#ifdef CUTEGEN_HOST
+CUTEGEN_PLAN(call)
+{
+    const struct cutegen_tensor *x = &call->in[0];
+    const struct cutegen_tensor *y = &call->out[0];
+    int n = (int)cutegen_numel(x);
+    return CUTEGEN_LAUNCH(call, (gate<256>), cutegen_dim3(cutegen_ceil_div(n, 256), 1, 1),
+                          cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA(float const, x),
+                          CUTEGEN_DATA(float, y), n);
+}
+#endif
