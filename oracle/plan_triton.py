@@ -87,7 +87,7 @@ class _Launcher:
         m = self.metadata
         if getattr(m, "launch_cooperative_grid", False):
             raise PlanError("a cooperative grid cannot be judged", "launch", self.plan.line())
-        cluster = list(m.cluster_dims)
+        cluster = list(getattr(m, "cluster_dims", None) or (getattr(m, "num_ctas", 1), 1, 1))  # newer ones say only how many
         grid = [int(x) * cluster[0], int(y) * cluster[1], int(z) * cluster[2]]
         args = self._arguments(ptx, grid[0] * grid[1] * grid[2], rest[-len(self.signature) :])
         if ptx not in self.names:

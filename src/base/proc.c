@@ -671,6 +671,8 @@ const char *proc_end_text(const struct proc_result *r, struct arena *a)
         return arena_printf(a, "no end within %d ms", r->wall_ms);
     case PROC_DISK:
         return "more files than its limit";
+    case PROC_CROWD:
+        return "more processes than its limit";
     case PROC_STOPPED:
         return "stopped";
     case PROC_MEMORY:

@@ -99,6 +99,7 @@ enum proc_end {
     PROC_DEADLINE, /* killed: out of time */
     PROC_MEMORY,   /* killed: over resident_limit_bytes */
     PROC_DISK,     /* killed: over disk_limit_bytes */
+    PROC_CROWD,    /* killed: more processes than any compiler needs; where memory is watched */
     PROC_STOPPED,  /* killed: stop() said so */
 };
 

@@ -35,12 +35,17 @@
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Looking at the program alone is cheap; finding all it has started reads all of /proc. */
 enum { MAX_PROCESSES = 65536, SAMPLE_MS = 25, LONG_SAMPLE_MS = 200, SCAN_EVERY = 20 };
 enum { MOST_FDS = 65536, MOST_KEPT = 64 };
+/* A compiler on each of many cores takes hundreds of processes. One that forks without end has to
+ * be met while it can still be stopped: the number of all processes of the machine is cheap to ask
+ * for, and when it has grown by so many, ours are counted. */
+enum { MOST_PROCESSES = 1024, GROWN = 64, FORKING_MS = 50 };
 enum { ENDING_MS = 30000, DISK_EVERY = 4, MAX_DEPTH = 64, ENTRY_BYTES = 256 };
 
 #if defined(__x86_64__)
@@ -147,15 +152,23 @@ static uint64_t resident_bytes(pid_t pid)
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* What the program and all it started hold. */
-static uint64_t resident_sum(struct member *all)
+/* What the program and all it started hold; *count: how many processes that is. */
+static uint64_t resident_sum(struct member *all, size_t *count)
 {
     uint64_t sum = 0;
-    size_t n = list_descendants(all, getpid());
 
-    for (size_t i = 0; i < n; i++)
+    *count = list_descendants(all, getpid());
+    for (size_t i = 0; i < *count; i++)
         sum += resident_bytes(all[i].pid);
     return sum;
+}
+
+/* Of the machine, threads too; modulo 65536, which a difference does not mind. */
+static uint16_t all_processes(void)
+{
+    struct sysinfo now;
+
+    return sysinfo(&now) == 0 ? now.procs : 0;
 }
 
 /*
@@ -381,6 +394,7 @@ struct watch {
     unsigned sample;
     int interval_ms; /* of the next sample: longer while nothing moves */
     uint64_t last;
+    uint16_t processes; /* of the machine, when ours were counted */
 };
 
 static bool is_watched(const struct proc_spec *spec)
@@ -444,26 +458,39 @@ static void say_limit(const struct supervise_plan *plan, const char *what, uint6
             (unsigned long long)(limit >> 20), what);
 }
 
-/* Samples memory and disk; true: a limit is exceeded and *report says which. */
+/* Samples memory, processes and disk; true: a limit is exceeded and *report says which. */
 static bool over_limit(const struct supervise_plan *plan, struct watch *w,
                        struct supervise_report *report)
 {
     const struct proc_spec *spec = plan->spec;
-    bool whole = w->sample++ % SCAN_EVERY == 0;
-    uint64_t held = whole && !(spec->cage && spec->cage->alone) ? resident_sum(w->all)
-                                                                : resident_bytes(w->program);
+    bool alone = spec->cage && spec->cage->alone;
+    uint16_t now = alone ? 0 : all_processes();
+    bool grown = !alone && (int16_t)(now - w->processes) > GROWN;
+    bool whole = !alone && (w->sample % SCAN_EVERY == 0 || grown);
+    size_t count = 1;
+    uint64_t held = whole ? resident_sum(w->all, &count) : resident_bytes(w->program);
     uint64_t stored =
         spec->disk_limit_bytes && (w->interval_ms > SAMPLE_MS || w->sample % DISK_EVERY == 0)
             ? stored_in(plan->tmp) + stored_in(spec->watch_dir)
             : 0;
-    bool moved = held > w->last + w->last / 64 || held + held / 64 < w->last;
+    bool moved = grown || held > w->last + w->last / 64 || held + held / 64 < w->last;
+    int longest_ms = alone ? LONG_SAMPLE_MS : FORKING_MS;
 
-    w->interval_ms = moved || w->sample < SCAN_EVERY   ? SAMPLE_MS
-                     : w->interval_ms < LONG_SAMPLE_MS ? 2 * w->interval_ms
-                                                       : w->interval_ms;
+    if (whole)
+        w->processes = now;
+    w->interval_ms = moved || w->sample < SCAN_EVERY ? SAMPLE_MS
+                     : w->interval_ms < longest_ms   ? 2 * w->interval_ms
+                                                     : w->interval_ms;
     w->last = held;
+    w->sample++;
     if (held > report->peak_resident_bytes)
         report->peak_resident_bytes = held;
+    if (count > MOST_PROCESSES) {
+        report->end = PROC_CROWD;
+        dprintf(spec->merge_stderr ? plan->out : plan->err,
+                "\ncutegen: ended by its supervisor: more than %d processes\n", MOST_PROCESSES);
+        return true;
+    }
     if (spec->resident_limit_bytes && held > spec->resident_limit_bytes) {
         report->end = PROC_MEMORY;
         say_limit(plan, "memory", spec->resident_limit_bytes);

@@ -430,6 +430,32 @@ static int memory_ends(const struct world *w)
     return failures;
 }
 
+/* Processes without end; some more than are allowed, should nobody end it. */
+static _Noreturn void use_processes(void)
+{
+    for (int i = 0; i < 1500; i++)
+        if (fork() == 0)
+            for (;;)
+                pause();
+    for (;;)
+        pause();
+}
+
+static int processes_end(const struct world *w)
+{
+    struct arena *a = arena_new();
+    struct proc_result r;
+    struct proc_spec spec = {.resident_limit_bytes = UINT64_C(8) << 30};
+    int failures = run_self(ROLE_WORKSHOP, 0, "--processes", w, spec, a, &r);
+
+    if (r.end != PROC_CROWD || !strstr(r.err.data, "more than 1024 processes")) {
+        printf("    processes without end: %s, %.200s\n", proc_end_text(&r, a), r.err.data);
+        failures++;
+    }
+    arena_free(a);
+    return failures;
+}
+
 static int disk_ends(const struct world *w)
 {
     int failures = 0;
@@ -515,6 +541,12 @@ static void memory_without_end_is_ended(void **state)
 {
     (void)state;
     run_both(memory_ends);
+}
+
+static void processes_without_end_are_ended(void **state)
+{
+    (void)state;
+    run_both(processes_end);
 }
 
 static void disk_without_end_is_ended(void **state)
@@ -689,6 +721,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_role_holds_where_namespaces_are_refused),
         cmocka_unit_test(without_both_layers_foreign_code_is_not_held),
         cmocka_unit_test(memory_without_end_is_ended),
+        cmocka_unit_test(processes_without_end_are_ended),
         cmocka_unit_test(disk_without_end_is_ended),
         cmocka_unit_test(daemons_do_not_outlive_their_program),
         cmocka_unit_test(descriptors_and_environment_are_empty),
@@ -700,6 +733,8 @@ int main(int argc, char **argv)
         return world_victim();
     if (argc > 1 && strcmp(argv[1], "--memory") == 0)
         use_memory();
+    if (argc > 1 && strcmp(argv[1], "--processes") == 0)
+        use_processes();
     if (argc > 2 && strcmp(argv[1], "--disk") == 0)
         use_disk(argv[2]);
     if (argc > 2 && strcmp(argv[1], "--daemon") == 0)
