@@ -251,6 +251,11 @@ struct error;
 struct reply;
 struct request;
 
+struct call_order {
+    const json_t *what; /* all but the key */
+    const char *key;    /* borrowed from the vault; NULL: none */
+};
+
 /* Notified of a call while it is under way, from the thread that asks. */
 struct call_watch {
     void *ctx;
@@ -258,6 +263,10 @@ struct call_watch {
      * ended; cost_usd < 0: no price is known. False: the request is not sent. */
     bool (*begins)(void *ctx, const struct request *req, int64_t prompt_tokens,
                    int64_t output_tokens, double cost_usd, struct error *err);
+    /* Makes a request in a process that outlives this one: a reply that is paid for arrives also
+     * when this one is killed. Order and answer are those of llm_carry(). False: nothing was sent;
+     * true without an answer: what came of it is not known. NULL: requests are made here. */
+    bool (*carry)(void *ctx, const struct call_order *order, json_t **answer);
     /* As soon as the reply is whole, before anything else is done with it. */
     void (*received)(void *ctx, const struct reply *reply);
 };

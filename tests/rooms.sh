@@ -19,6 +19,7 @@ check()
         for (i = split("llm expert toolchain eval server store report", r, " "); i; i--)
             may[r[i]] = "^(base/|model\\.h$|" r[i] "/)"
         may["report"]    = "^(base/|model\\.h$|report/|store/record\\.h$)"
+        may["caller"]    = "^(base/|model\\.h$|llm/llm\\.h$|store/store\\.h$)"
         may["live"]      = "^(base/|live/)"
         may["mcp"]       = "^(base/|live/live\\.h$|mcp/)"
         may["confine"]   = "^(base/|confine/)"

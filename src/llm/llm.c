@@ -15,9 +15,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/vault.h"
+#include "llm/ask.h"
 #include "llm/edit/fence.h"
 #include "llm/price.h"
-#include "llm/provider/provider.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -35,23 +35,6 @@ enum {
 
 static const struct provider *const providers[] = {
     &openai_provider, &responses_provider, &anthropic_provider, &exec_provider, &replay_provider,
-};
-
-/* One llm_ask while it runs. */
-struct ask {
-    struct llm *llm;
-    const struct request *req;
-    struct arena *arena;
-    struct answer answer; /* of the attempt under way */
-    struct buf text;      /* of the rounds so far */
-    int max_output_tokens;
-    int64_t prompt_tokens, cached_tokens, output_tokens; /* over all rounds; -1 unknown */
-    double cost_usd;
-    /* Of attempts that failed after they had begun to answer; reported, or estimated. */
-    int64_t wasted_prompt, wasted_cached, wasted_output;
-    int retries;
-    json_t *faults;
-    unsigned seed;
 };
 
 struct llm_config llm_config_default(void)
@@ -166,7 +149,7 @@ struct llm_totals llm_totals(const struct llm *llm)
 
 /* ---- attempts ------------------------------------------------------------------------ */
 
-static void answer_reset(struct ask *k)
+void ask_reset(struct ask *k)
 {
     struct buf text = k->answer.text;
 
@@ -194,7 +177,7 @@ static bool pause_for(const struct llm_config *c, int ms)
 }
 
 /* An answer that ended well and says nothing is a fault; one that was withheld is an answer. */
-static bool check_empty(struct ask *k, struct fault *f)
+bool ask_check_empty(struct ask *k, struct fault *f)
 {
     struct answer *a = &k->answer;
     bool blank = true;
@@ -256,6 +239,17 @@ static bool tell_begins(const struct ask *k, const struct wire *w, struct error 
                          price_cost(k->llm->price, prompt, 0, 0, output), err);
 }
 
+/* In a process that outlives this one, where somebody can start it; else here. */
+static bool send_once(struct ask *k, struct wire *w, struct fault *f)
+{
+    bool ok = false;
+
+    if (k->req->watch && k->req->watch->carry && k->llm->provider != &replay_provider &&
+        carry_send(k, w, f, &ok))
+        return ok;
+    return k->llm->provider->attempt(k->llm, w, &k->answer, f);
+}
+
 static bool attempts(struct ask *k, struct wire *w, struct error *err)
 {
     struct llm *llm = k->llm;
@@ -265,13 +259,13 @@ static bool attempts(struct ask *k, struct wire *w, struct error *err)
         struct fault f = {.retry_after_ms = -1};
         int pause;
 
-        answer_reset(k);
+        ask_reset(k);
         w->drop = llm->drop;
         if (llm->token_cap && llm->token_cap < w->max_output_tokens)
             w->max_output_tokens = llm->token_cap;
         if (!tell_begins(k, w, err))
             return false;
-        if (llm->provider->attempt(llm, w, &k->answer, &f) && check_empty(k, &f))
+        if (send_once(k, w, &f) && ask_check_empty(k, &f))
             return true;
         json_array_append_new(k->faults, json_from_string(f.text));
         count_waste(k, w);
@@ -295,7 +289,7 @@ static bool attempts(struct ask *k, struct wire *w, struct error *err)
 /* ---- rounds --------------------------------------------------------------------------- */
 
 /* Takes what a continuation repeats off its front: a fence opened again, and the last words. */
-static void join_round(struct ask *k)
+void ask_join(struct ask *k)
 {
     struct text next = buf_text(&k->answer.text), have = buf_text(&k->text);
     size_t most = have.len < next.len ? have.len : next.len;
@@ -343,7 +337,7 @@ static void add_waste(struct ask *k, int64_t *tokens, double *cost)
     k->wasted_prompt = k->wasted_cached = k->wasted_output = 0;
 }
 
-static void settle(struct ask *k, const struct budget_grant *grant, bool ok)
+void ask_settle(struct ask *k, const struct budget_grant *grant, bool ok)
 {
     struct llm *llm = k->llm;
     const struct answer *a = &k->answer;
@@ -439,7 +433,7 @@ static bool ask_round(struct ask *k, bool *squeezed, struct error *err)
     if (!reserve(k, &w, &grant, squeezed, err))
         return false;
     ok = attempts(k, &w, err);
-    settle(k, &grant, ok);
+    ask_settle(k, &grant, ok);
     return ok;
 }
 
@@ -451,7 +445,7 @@ static bool ask_rounds(struct ask *k, bool *whole, struct error *err)
 
         if (!ask_round(k, &squeezed, err))
             return false;
-        join_round(k);
+        ask_join(k);
         *whole = !k->answer.cut;
         if (*whole || round >= k->llm->config.max_continuations)
             return true;
@@ -466,7 +460,7 @@ static bool ask_rounds(struct ask *k, bool *whole, struct error *err)
     }
 }
 
-static void make_reply(struct ask *k, bool whole, int64_t began_ms, struct reply *out)
+void ask_reply(struct ask *k, bool whole, struct reply *out)
 {
     struct text t = buf_copy(&k->text, k->arena);
 
@@ -486,7 +480,7 @@ static void make_reply(struct ask *k, bool whole, int64_t began_ms, struct reply
         .cached_tokens = k->cached_tokens,
         .output_tokens = k->output_tokens,
         .cost_usd = k->cost_usd,
-        .latency_ms = (int)(clock_ms() - began_ms),
+        .latency_ms = (int)(clock_ms() - k->began_ms),
         .retries = k->retries,
         .done = k->answer.done,
     };
@@ -506,7 +500,7 @@ static void add_totals(struct llm *llm, const struct reply *r)
 }
 
 /* A call that was interrupted: it may have cost something, but how much is unknown. */
-static void make_interrupted(const struct ask *k, int64_t began_ms, struct reply *out)
+static void make_interrupted(const struct ask *k, struct reply *out)
 {
     *out = (struct reply){
         .text = text_of(""),
@@ -516,15 +510,15 @@ static void make_interrupted(const struct ask *k, int64_t began_ms, struct reply
         .cached_tokens = -1,
         .output_tokens = -1,
         .cost_usd = -1,
-        .latency_ms = (int)(clock_ms() - began_ms),
+        .latency_ms = (int)(clock_ms() - k->began_ms),
         .retries = k->retries,
     };
 }
 
 /* A call that brought nothing and still cost something. */
-static void make_failed(const struct ask *k, int64_t began_ms, struct reply *out)
+static void make_failed(const struct ask *k, struct reply *out)
 {
-    make_interrupted(k, began_ms, out);
+    make_interrupted(k, out);
     out->finish_reason = LLM_FAILED;
     out->prompt_tokens = k->prompt_tokens;
     out->cached_tokens = k->cached_tokens;
@@ -557,8 +551,8 @@ bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct
             req->max_output_tokens > 0 ? req->max_output_tokens : llm->config.max_output_tokens,
         .faults = json_array(),
         .seed = (unsigned)clock_us() ^ (unsigned)getpid(),
+        .began_ms = clock_ms(),
     };
-    int64_t began = clock_ms();
     struct error ignored = {0};
     bool whole = false, ok;
 
@@ -566,16 +560,16 @@ bool llm_ask(struct llm *llm, const struct request *req, struct arena *a, struct
     k.text = buf_init(llm->config.reply_limit_bytes);
     ok = ask_rounds(&k, &whole, err);
     if (ok) {
-        make_reply(&k, whole, began, out);
+        ask_reply(&k, whole, out);
         if (req->watch && llm->provider != &replay_provider)
             req->watch->received(req->watch->ctx, out);
         add_totals(llm, out);
         ok = record_call(&k, out, err);
     } else if (err->kind == ERROR_INTERRUPTED) {
-        make_interrupted(&k, began, out);
+        make_interrupted(&k, out);
         (void)record_call(&k, out, &ignored);
     } else if (k.prompt_tokens || k.output_tokens) {
-        make_failed(&k, began, out);
+        make_failed(&k, out);
         add_totals(llm, out);
         (void)record_call(&k, out, &ignored);
     }

@@ -77,6 +77,14 @@ bool llm_recall(struct llm *llm, const struct request *req, const struct reply *
                 struct error *err);
 void llm_close(struct llm *llm); /* NULL is fine */
 
+/*
+ * The other side of call_watch.carry (model.h), in a process of its own: makes the one request of
+ * the order. *answer is for whoever gave it; *whole: the call is complete with it, and *out is its
+ * reply. False: the order cannot be read or the model not opened.
+ */
+bool llm_carry(const struct call_order *order, bool (*interrupted)(void *ctx), void *ctx,
+               struct arena *a, json_t **answer, bool *whole, struct reply *out, struct error *err);
+
 struct llm_totals llm_totals(const struct llm *llm);
 /* As given, from the environment, or the provider's own; NULL: not a provider over HTTP. */
 const char *llm_base_url(const struct llm *llm);

@@ -9,15 +9,19 @@
  * 1. A call that can cost something is stored before it is sent, at its upper bound; an answer is
  *    stored before it is used. Asking threads write the store under the lock `asking`; the loop's
  * own thread writes nothing while one of them is under way.
- * 2. A resumed run gets the stored answer of each question again, known by its attempt, slot and
+ * 2. The request itself is made by a process that outlives this one (src/caller): killed in the
+ *    middle of it, the run finds its reply in the store when it goes on.
+ * 3. A resumed run gets the stored answer of each question again, known by its attempt, slot and
  *    stage, and asks only what has none.
  */
+#include "base/json.h"
 #include "base/log.h"
 #include "loop/state.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef bool stage_asker(struct stage *, const struct question *, struct arena *, struct proposal *,
                          struct error *);
@@ -38,6 +42,7 @@ struct asking {
     struct proposal *out;
     struct call_watch watch;
     int64_t call;       /* its row in the store; 0: none */
+    int carrier;        /* to the process that makes the request; -1: none */
     struct reply bound; /* what it may cost at most */
     pthread_t thread;
     bool threaded, ok;
@@ -72,6 +77,29 @@ static void on_received(void *ctx, const struct reply *reply)
 
     if (k->call)
         run_reply_keep(k->l->run, k->call, reply);
+}
+
+static bool on_carry(void *ctx, const struct call_order *order, json_t **answer)
+{
+    struct asking *k = ctx;
+    const struct settings *set = k->l->settings;
+    struct call_place at = {run_dir(k->l->run), run_id(k->l->run), k->call};
+    bool sent;
+    int hold;
+
+    stage_carried(k->carrier, false); /* of the request before this one */
+    k->carrier = -1;
+    hold = k->call ? run_call_hold(k->l->run, k->call) : -1;
+    if (hold < 0)
+        return false;
+    sent = stage_carry(k->l->st, order,
+                       json_pack("{s:o, s:o, s:s, s:I, s:o}", "runs", json_from_string(set->runs_dir),
+                                 "store", json_from_string(set->store_url ? set->store_url : ""),
+                                 "run", at.run, "call", (json_int_t)at.call, "dir",
+                                 json_from_string(at.dir)),
+                       hold, &k->carrier, answer);
+    close(hold);
+    return sent;
 }
 
 static void *ask_thread(void *self)
@@ -214,9 +242,11 @@ static bool ask_store(struct asking *k, struct error *err)
         reply = &failed;
     }
     loop_spent(l, reply);
-    if (k->call)
+    if (k->call) {
         stored = run_call_end(l->run, k->call, reply, err);
-    else if (!k->q->recorded)
+        stage_carried(k->carrier, stored);
+        k->carrier = -1;
+    } else if (!k->q->recorded)
         stored = run_call_add(l->run, l->attempt + 1, k->q->slot, &k->out->request, reply, err);
     return k->ok && stored;
 }
@@ -224,9 +254,9 @@ static bool ask_store(struct asking *k, struct error *err)
 static bool ask_prepare(struct loop *l, enum stage_kind kind, struct question *q,
                         struct proposal *out, struct asking *k, struct error *err)
 {
-    *k = (struct asking){.l = l, .ask = askers[kind], .q = q, .out = out};
+    *k = (struct asking){.l = l, .ask = askers[kind], .q = q, .out = out, .carrier = -1};
     memset(out, 0, sizeof(*out));
-    k->watch = (struct call_watch){.ctx = k, .begins = on_begins, .received = on_received};
+    k->watch = (struct call_watch){.ctx = k, .begins = on_begins, .carry = on_carry, .received = on_received};
     q->task = &l->task;
     q->history = l->history;
     q->builtin = l->seeding;

@@ -116,13 +116,22 @@ static bool check_same_device(const struct loop *l, struct error *err)
                       l->task.path);
 }
 
+static bool asked_to_stop(void *ctx)
+{
+    (void)ctx;
+    return loop_interrupts > 0;
+}
+
 static bool run_go_on(struct loop *l, struct store *store, struct error *err)
 {
-    int in_flight;
+    struct settle_how how = {.wait = true, .stop = asked_to_stop};
 
-    if (!run_take(store, l->opt.resume_id, &l->run, err) ||
-        !run_calls_settle(l->run, &in_flight, err))
+    if (!run_take(store, l->opt.resume_id, &l->run, err) || !run_calls_settle(l->run, &how, err))
         return false;
+    if (how.killed)
+        log_warn("%d model calls were cut short with the process that made them: they are booked "
+                 "at their upper bound and asked again",
+                 how.killed);
     /* What was read before the run was ours may be old: somebody may have driven it until now. */
     run_history_release(&l->past);
     l->past = (struct run_history){0};

@@ -20,6 +20,7 @@
 #include "base/lock.h"
 #include "base/proc.h"
 #include "base/vault.h"
+#include "server/leave.h"
 #include "server/pool.h"
 #include "server/wire.h"
 
@@ -158,6 +159,30 @@ static void answer_lend(struct server *s, struct client *c, json_t *wish)
     wire_send_new(c->fd, answer, fds);
 }
 
+/* A process that outlives client and server: nothing is kept of it. */
+static void answer_leave(struct client *c, const json_t *wish, const int fds[WIRE_FDS])
+{
+    struct arena *a = arena_new();
+    const json_t *argv = json_object_get(wish, "argv"), *env = json_object_get(wish, "env");
+    char **words = arena_array(a, json_array_size(argv) + 1, sizeof(*words));
+    char **entries = arena_array(a, json_array_size(env) + 1, sizeof(*entries));
+    struct error err = {0};
+    bool ok;
+
+    for (size_t i = 0; i < json_array_size(argv); i++)
+        words[i] = arena_strdup(a, json_string_value(json_array_get(argv, i)));
+    for (size_t i = 0; i < json_array_size(env); i++)
+        entries[i] = arena_strdup(a, json_string_value(json_array_get(env, i)));
+    ok = words[0] && fds[WIRE_FDS - 1] >= 0
+             ? leave_start(words, entries, json_string_or(wish, "dir", "/"), fds, &err)
+             : error_set(&err, ERROR_USE, "a program and three descriptors are needed");
+    if (ok)
+        wire_send_new(c->fd, json_pack("{s:b}", "ok", 1), NULL);
+    else
+        answer_error(c->fd, &err);
+    arena_free(a);
+}
+
 static void answer_status(struct server *s, struct client *c)
 {
     wire_send_new(c->fd,
@@ -170,7 +195,7 @@ static void answer_status(struct server *s, struct client *c)
                   NULL);
 }
 
-static void answer(struct server *s, struct client *c, struct text packet)
+static void answer(struct server *s, struct client *c, struct text packet, const int fds[WIRE_FDS])
 {
     static const char returned[] = CHILD_RETURNED;
     struct error err = {0};
@@ -189,6 +214,8 @@ static void answer(struct server *s, struct client *c, struct text packet)
         c->fit = false; /* not one of ours: its end will come by itself */
     else if (strcmp(what, "lend") == 0)
         answer_lend(s, c, request);
+    else if (strcmp(what, "leave") == 0)
+        answer_leave(c, request, fds);
     else if (strcmp(what, "status") == 0)
         answer_status(s, c);
     else if (strcmp(what, "trim") == 0 || strcmp(what, "stop") == 0) {
@@ -238,12 +265,12 @@ static void hear(struct server *s, size_t index)
     int fds[WIRE_FDS];
 
     if (wire_receive(c->fd, a, &packet, fds))
-        answer(s, c, packet);
+        answer(s, c, packet, fds);
     else if (errno != EAGAIN)
         leave(s, index);
     for (int i = 0; i < WIRE_FDS; i++)
         if (fds[i] >= 0)
-            close(fds[i]); /* clients have nothing to give */
+            close(fds[i]); /* whoever was to have one has it */
     arena_free(a);
 }
 

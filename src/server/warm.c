@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "server/leave.h"
 #include "server/wire.h"
 
 #include <dirent.h>
@@ -117,14 +118,14 @@ static int dial(const char *path)
 }
 
 /* One request, one answer; descriptors that come with it land in fds. */
-static bool exchange(int fd, json_t *request_take, struct arena *a, json_t **answer, int *fds,
-                     struct error *err)
+static bool exchange_giving(int fd, json_t *request_take, const int *given, struct arena *a,
+                            json_t **answer, int *fds, struct error *err)
 {
     int nothing[WIRE_FDS];
     struct text packet;
 
     *answer = NULL;
-    if (!wire_send_new(fd, request_take, NULL) ||
+    if (!wire_send_new(fd, request_take, given) ||
         !wire_receive(fd, a, &packet, fds ? fds : nothing))
         return error_set(err, ERROR_MACHINE, "the warm server does not answer: %s",
                          strerror(errno));
@@ -136,6 +137,12 @@ static bool exchange(int fd, json_t *request_take, struct arena *a, json_t **ans
     json_decref(*answer);
     *answer = NULL;
     return false;
+}
+
+static bool exchange(int fd, json_t *request_take, struct arena *a, json_t **answer, int *fds,
+                     struct error *err)
+{
+    return exchange_giving(fd, request_take, NULL, a, answer, fds, err);
 }
 
 static int compare_versions(const char *a, const char *b)
@@ -339,6 +346,58 @@ static bool start(void *self, const char *kind, const char *tag, const struct pr
         log_info("going on without the warm server: %s", why.text);
     }
     return child_start(spec, out, err);
+}
+
+/* ---- a program that outlives us ----------------------------------------------- */
+
+static bool leave_by_server(struct warm *w, char *const *argv, char *const *env, const char *dir,
+                            const int fds[WIRE_FDS], struct arena *a, struct error *err)
+{
+    json_t *words = json_array(), *entries = json_array(), *answer = NULL;
+    int fd = reach(w, a, err);
+    bool ok;
+
+    for (size_t i = 0; argv[i]; i++)
+        json_array_append_new(words, json_string(argv[i]));
+    for (size_t i = 0; env[i]; i++)
+        json_array_append_new(entries, json_string(env[i])); /* what is not UTF-8 is left out */
+    ok = fd >= 0 && exchange_giving(fd,
+                                    json_pack("{s:s, s:O, s:O, s:s}", "do", "leave", "argv", words,
+                                              "env", entries, "dir", dir),
+                                    fds, a, &answer, NULL, err);
+    if (fd >= 0)
+        close(fd);
+    json_decref(answer);
+    json_decref(words);
+    json_decref(entries);
+    return ok;
+}
+
+bool warm_leave(struct warm *w, const char *const *argv, const int fds[3], struct error *err)
+{
+    struct arena *a = arena_new();
+    struct proc_spec nothing = {0}; /* ours, but without the keys */
+    char **env = proc_environment(&nothing, a), *here = getcwd(NULL, 0), **words;
+    const char *dir = here ? here : "/";
+    struct error why = {0};
+    size_t n = 0;
+    bool ok;
+
+    while (argv[n])
+        n++;
+    words = arena_array(a, n + 1, sizeof(*words));
+    for (size_t i = 1; i < n; i++)
+        words[i] = arena_strdup(a, argv[i]);
+    ok = home_program(argv[0], a, &words[0], err);
+    if (ok) {
+        ok = w && !w->off && leave_by_server(w, words, env, dir, fds, a, &why);
+        if (!ok && why.kind != ERROR_NONE)
+            log_debug("%s is not started by the warm server: %s", argv[0], why.text);
+        ok = ok || leave_start(words, env, dir, fds, err);
+    }
+    free(here);
+    arena_free(a);
+    return ok;
 }
 
 /* ---- life -------------------------------------------------------------------- */

@@ -102,6 +102,15 @@ struct question {
 /* How many questions may be asked at the same time, each in a thread of its own and with another
  * slot: 1 where answers come in an order (builtin, replay). */
 int stage_parallel(const struct stage *st);
+/*
+ * A request of a call, made by a process that outlives this one (src/caller), for
+ * call_watch.carry. `where` (taken) says where its reply goes: {"runs", "store", "run", "call",
+ * "dir"}; `hold` is open in that process as long as it lives. *line leads to it until
+ * stage_carried(), which says whether the reply is stored: if not, it does that itself. -1 is fine.
+ */
+bool stage_carry(struct stage *st, const struct call_order *order, json_t *where, int hold,
+                 int *line, json_t **answer);
+void stage_carried(int line, bool stored);
 /* Counts a call that brought nothing in this process's own budget. */
 void stage_charge(struct stage *st, const struct reply *spent);
 

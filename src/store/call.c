@@ -3,15 +3,20 @@
  * call.c - model calls, from before they are sent until their reply is stored.
  *
  * A row is there before the request goes out, with the finish reason "in
- * flight" and the most the call can cost. The reply takes its place. Whoever is
- * killed in between leaves either the row or, when the reply had arrived,
- * also the file RUN/reply-CALL.json; run_calls_settle() makes a stored reply of
- * the second and a call "killed", at its upper bound, of the first.
+ * flight" and the most the call can cost. The reply takes its place. The request
+ * is made by a process that outlives the run's (src/caller). That process holds a lock on
+ * RUN/call-CALL.lock, so that others on its machine see whether it lives; for other
+ * machines it changes the row now and then. Its reply is in RUN/reply-CALL.json before anybody
+ * uses it. run_calls_settle() makes a stored reply of that file, waits while the process lives, and
+ * else makes a call "killed", at its upper bound, of the row.
  *
  * Invariants
  * 1. The row is committed before run_call_begin() comes back.
- * 2. run_reply_keep() needs no lock and no database: one write() of a file,
+ * 2. Keeping a reply needs no lock and no database: one write() of a file,
  *    which outlives kill -9. The file is removed only after the row has it.
+ * 3. Whether a process of another machine lives is told by what the store shows within a time
+ *    measured here: no two clocks are compared.
+ * 4. A hold is let go only after reply and row were written: seen free, both are looked at again.
  */
 #include "base/clock.h"
 #include "base/fs.h"
@@ -21,10 +26,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_REPLY_BYTES = 64 << 20, MAX_IN_FLIGHT = 256 };
+enum {
+    MAX_REPLY_BYTES = 64 << 20,
+    MAX_IN_FLIGHT = 256,
+    LOOK_MS = 200,
+    BOOT_BYTES = 64,
+    HOLD_WAIT_MS = 60 * 1000,
+    HOLD_LOOK_US = 5000,
+};
 
 static const char *or_empty(const char *s)
 {
@@ -64,23 +77,26 @@ static bool call_insert(struct run *r, int attempt, int slot, const struct reque
     return messages_insert(r->store, *call, req, err);
 }
 
-static bool call_update(struct run *r, int64_t call, const struct reply *p, struct error *err)
+#define CALL_SET                                                                                   \
+    "UPDATE calls SET at_ms = ?, model = ?, finish_reason = ?, prompt_tokens = ?, "                \
+    "cached_tokens = ?, output_tokens = ?, cost_usd = ?, latency_ms = ?, retries = ?, "            \
+    "done = ?, reply = ? WHERE id = ? AND run = ?"
+
+/* `sql` begins with CALL_SET; *id is 0 where no row was as it says. */
+static bool call_update(struct store *s, const char *sql, const struct call_place *at,
+                        const struct reply *p, int64_t *id, struct error *err)
 {
     char sha[65];
-    int64_t id;
 
-    if (!blob_insert(r->store, p->text, sha, err) ||
-        !sql_int(r->store, 0, &id, err,
-                 "UPDATE calls SET at_ms = ?, model = ?, finish_reason = ?, prompt_tokens = ?, "
-                 "cached_tokens = ?, output_tokens = ?, cost_usd = ?, latency_ms = ?, retries = ?, "
-                 "done = ?, reply = ? WHERE id = ? AND run = ? RETURNING id",
-                 "lttllldiiitlt", clock_unix_ms(), or_empty(p->model), or_empty(p->finish_reason),
-                 p->prompt_tokens, p->cached_tokens, p->output_tokens, p->cost_usd, p->latency_ms,
-                 p->retries, (int)p->done, sha, call, r->id))
-        return false;
-    if (id != call)
-        BUG("call %lld of %s ends, but has not begun", (long long)call, r->id);
-    return true;
+    return blob_insert(s, p->text, sha, err) &&
+           sql_int(s, 0, id, err, sql, "lttllldiiitlt", clock_unix_ms(), or_empty(p->model),
+                   or_empty(p->finish_reason), p->prompt_tokens, p->cached_tokens, p->output_tokens,
+                   p->cost_usd, p->latency_ms, p->retries, (int)p->done, sha, at->call, at->run);
+}
+
+static struct call_place place_of(const struct run *r, int64_t call)
+{
+    return (struct call_place){r->dir, r->id, call};
 }
 
 bool run_call_add(struct run *r, int attempt, int slot, const struct request *req,
@@ -119,9 +135,9 @@ bool run_call_raise(struct run *r, int64_t call, const struct reply *bound, stru
 
 /* ---- a reply between its arrival and the store ------------------------------ */
 
-static const char *reply_path(const struct run *r, int64_t call, struct arena *a)
+static const char *reply_path(const struct call_place *at, struct arena *a)
 {
-    return arena_printf(a, "%s/reply-%lld.json", r->dir, (long long)call);
+    return arena_printf(a, "%s/reply-%lld.json", at->dir, (long long)at->call);
 }
 
 static json_t *reply_json(const struct reply *p)
@@ -135,10 +151,10 @@ static json_t *reply_json(const struct reply *p)
                      "latency_ms", p->latency_ms, "retries", p->retries, "done", (int)p->done);
 }
 
-void run_reply_keep(const struct run *r, int64_t call, const struct reply *reply)
+void store_call_keep(const struct call_place *at, const struct reply *reply)
 {
     struct arena *a = arena_new();
-    const char *path = reply_path(r, call, a);
+    const char *path = reply_path(at, a);
     json_t *o = reply_json(reply);
     char *text = json_text(o);
     size_t len = strlen(text);
@@ -154,15 +170,22 @@ void run_reply_keep(const struct run *r, int64_t call, const struct reply *reply
     arena_free(a);
 }
 
+void run_reply_keep(const struct run *r, int64_t call, const struct reply *reply)
+{
+    struct call_place at = place_of(r, call);
+
+    store_call_keep(&at, reply);
+}
+
 /* The reply as it was kept; false: it had not arrived, or not whole. */
-static bool reply_kept(const struct run *r, int64_t call, struct arena *a, struct reply *out)
+static bool reply_kept(const struct call_place *at, struct arena *a, struct reply *out)
 {
     struct error ignored = {0};
     const json_t *text;
     struct text t;
     json_t *o;
 
-    if (!file_read(reply_path(r, call, a), MAX_REPLY_BYTES, a, &t, &ignored) ||
+    if (!file_read(reply_path(at, a), MAX_REPLY_BYTES, a, &t, &ignored) ||
         !json_parse(t, "a kept reply", &o, &ignored))
         return false;
     text = json_object_get(o, "text");
@@ -182,54 +205,241 @@ static bool reply_kept(const struct run *r, int64_t call, struct arena *a, struc
     return true;
 }
 
-static void reply_forget(const struct run *r, int64_t call)
+/* ---- whether the process that asks lives ---------------------------------------- */
+
+static const char *hold_path(const struct call_place *at, struct arena *a)
+{
+    return arena_printf(a, "%s/call-%lld.lock", at->dir, (long long)at->call);
+}
+
+/* The kernel that keeps our locks: a lock that another one keeps says nothing here. */
+static void boot_id(char out[BOOT_BYTES])
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, out, BOOT_BYTES - 1) : 0;
+
+    out[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+int run_call_hold(const struct run *r, int64_t call)
+{
+    struct call_place at = place_of(r, call);
+    struct arena *a = arena_new();
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int fd = open(hold_path(&at, a), O_RDWR | O_CREAT | O_CLOEXEC, 0644), rc = -1;
+    int64_t end = clock_ms() + HOLD_WAIT_MS; /* whoever made the last request is about to end */
+    char boot[BOOT_BYTES];
+
+    boot_id(boot);
+    while (fd >= 0 && (rc = fcntl(fd, F_OFD_SETLK, &lock)) != 0 && clock_ms() < end)
+        usleep(HOLD_LOOK_US);
+    if (fd >= 0 &&
+        (rc != 0 || !boot[0] || pwrite(fd, boot, strlen(boot), 0) != (ssize_t)strlen(boot))) {
+        close(fd);
+        fd = -1;
+    }
+    arena_free(a);
+    return fd;
+}
+
+enum life { LIFE_YES, LIFE_NO, LIFE_ELSEWHERE };
+
+static enum life call_life(const struct store *s, const struct call_place *at)
+{
+    struct arena *a = arena_new();
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char boot[BOOT_BYTES], theirs[BOOT_BYTES] = "";
+    int fd = open(hold_path(at, a), O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? pread(fd, theirs, sizeof(theirs) - 1, 0) : 0;
+    enum life life = s->url ? LIFE_ELSEWHERE : LIFE_NO; /* a file's runs are made here */
+
+    boot_id(boot);
+    theirs[n > 0 ? n : 0] = '\0';
+    if (fd >= 0 && boot[0] && strcmp(boot, theirs) == 0)
+        life = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? LIFE_YES : LIFE_NO;
+    if (fd >= 0)
+        close(fd);
+    arena_free(a);
+    return life;
+}
+
+void store_call_forget(const struct call_place *at)
 {
     struct arena *a = arena_new();
 
-    unlink(reply_path(r, call, a));
+    unlink(reply_path(at, a));
+    unlink(hold_path(at, a));
     arena_free(a);
 }
 
 bool run_call_end(struct run *r, int64_t call, const struct reply *reply, struct error *err)
 {
-    if (!sql_begin(r->store, err) || !sql_end(r->store, call_update(r, call, reply, err), err))
+    struct call_place at = place_of(r, call);
+    int64_t id = 0;
+
+    if (!sql_begin(r->store, err) ||
+        !sql_end(r->store,
+                 call_update(r->store, CALL_SET " RETURNING id", &at, reply, &id, err), err))
         return error_add(err, "storing a reply of %s", r->id);
-    reply_forget(r, call);
+    if (id != call)
+        BUG("call %lld of %s ends, but has not begun", (long long)call, r->id);
+    store_call_forget(&at);
     return true;
+}
+
+/* ---- by the process that asks ------------------------------------------------------ */
+
+bool store_call_beat(struct store *s, const struct call_place *at, int64_t elapsed_ms,
+                     struct error *err)
+{
+    return (sql_begin(s, err) &&
+            sql_end(s,
+                    sql_run(s, err,
+                            "UPDATE calls SET latency_ms = ? WHERE id = ? AND run = ? AND "
+                            "finish_reason = '" CALL_IN_FLIGHT "'",
+                            "llt", elapsed_ms, at->call, at->run),
+                    err)) ||
+           error_add(err, "saying that a call of %s lives", at->run);
+}
+
+bool store_call_end(struct store *s, const struct call_place *at, const struct reply *reply,
+                    struct error *err)
+{
+    int64_t id;
+
+    return (sql_begin(s, err) &&
+            sql_end(s,
+                    call_update(s,
+                                CALL_SET
+                                " AND (finish_reason = '" CALL_IN_FLIGHT "' OR "
+                                "(finish_reason = '" CALL_KILLED "' AND NOT EXISTS "
+                                "(SELECT 1 FROM calls n WHERE n.run = calls.run AND "
+                                "n.attempt = calls.attempt AND n.slot = calls.slot AND "
+                                "n.id > calls.id))) RETURNING id",
+                                at, reply, &id, err),
+                    err)) ||
+           error_add(err, "storing a reply of %s", at->run);
 }
 
 /* ---- after a kill -------------------------------------------------------------- */
 
-static bool settle_one(struct run *r, int64_t call, struct arena *a, struct error *err)
-{
-    struct reply kept;
+struct waited {
+    struct call_place at;
+    int64_t seen, changed_ms; /* the last sign of life, and when it came */
+    bool done;
+};
 
-    if (reply_kept(r, call, a, &kept))
-        return run_call_end(r, call, &kept, err);
-    reply_forget(r, call);
-    return sql_begin(r->store, err) &&
-           sql_end(r->store,
-                   sql_run(r->store, err, "UPDATE calls SET finish_reason = ? WHERE id = ?", "tl",
-                           CALL_KILLED, call),
-                   err);
+/* *flying: the row says so; *seen: what a sign of life changes. */
+static bool row_look(struct store *s, const struct call_place *at, bool *flying, int64_t *seen,
+                     struct error *err)
+{
+    if (!sql_int(s, -1, seen, err,
+                 "SELECT latency_ms FROM calls WHERE id = ? AND finish_reason = ?", "lt", at->call,
+                 CALL_IN_FLIGHT))
+        return false;
+    *flying = *seen >= 0;
+    return true;
 }
 
-bool run_calls_settle(struct run *r, int *count, struct error *err)
+static bool give_up(struct run *r, struct waited *w, struct settle_how *how, struct error *err)
 {
-    int64_t calls[MAX_IN_FLIGHT];
-    struct arena *a = arena_new();
-    struct query q;
-    size_t n = 0;
-    bool ok = sql_query(r->store, &q, err,
-                        "SELECT id FROM calls WHERE run = ? AND finish_reason = ? ORDER BY id",
-                        "tt", r->id, CALL_IN_FLIGHT);
+    int64_t id = 0;
 
-    while (ok && n < ARRAY_LEN(calls) && sql_next(&q, err))
-        calls[n++] = col_long(&q, 0);
-    ok = ok && sql_done(&q);
-    for (size_t i = 0; ok && i < n; i++)
-        ok = settle_one(r, calls[i], a, err);
+    if (!sql_begin(r->store, err) ||
+        !sql_end(r->store,
+                 sql_int(r->store, 0, &id, err,
+                         "UPDATE calls SET finish_reason = ? WHERE id = ? AND finish_reason = ? "
+                         "RETURNING id",
+                         "tlt", CALL_KILLED, w->at.call, CALL_IN_FLIGHT),
+                 err))
+        return false;
+    if (id) {
+        store_call_forget(&w->at);
+        how->killed++;
+    }
+    w->done = true; /* else its reply came in this moment */
+    return true;
+}
+
+/* One look at a call; w->done: it is settled, or is to be left as it is. */
+static bool settle_one(struct run *r, struct waited *w, struct settle_how *how, struct arena *a,
+                       struct error *err)
+{
+    enum life life = call_life(r->store, &w->at); /* before the looks below: invariant 4 */
+    struct reply kept;
+    int64_t seen;
+    bool flying;
+
+    if (!row_look(r->store, &w->at, &flying, &seen, err))
+        return false;
+    if (!flying) {
+        w->done = true;
+        return true;
+    }
+    if (reply_kept(&w->at, a, &kept)) {
+        w->done = true;
+        return run_call_end(r, w->at.call, &kept, err);
+    }
+    if (life == LIFE_NO)
+        return give_up(r, w, how, err);
+    if (life == LIFE_YES || seen != w->seen) {
+        w->seen = seen;
+        w->changed_ms = clock_ms();
+    }
+    if (!how->wait) {
+        w->done = true;
+        return true;
+    }
+    if (clock_ms() - w->changed_ms >= (how->silent_ms ? how->silent_ms : CALL_SILENT_MS))
+        return give_up(r, w, how, err);
+    return true;
+}
+
+static bool calls_in_flight(struct run *r, struct waited *list, size_t *n, struct error *err)
+{
+    struct query q;
+
+    *n = 0;
+    if (!sql_query(r->store, &q, err,
+                   "SELECT id FROM calls WHERE run = ? AND finish_reason = ? ORDER BY id", "tt",
+                   r->id, CALL_IN_FLIGHT))
+        return false;
+    while (*n < MAX_IN_FLIGHT && sql_next(&q, err)) {
+        list[*n] = (struct waited){
+            .at = place_of(r, col_long(&q, 0)), .seen = -1, .changed_ms = clock_ms()};
+        ++*n;
+    }
+    return sql_done(&q);
+}
+
+bool run_calls_settle(struct run *r, struct settle_how *how, struct error *err)
+{
+    struct waited list[MAX_IN_FLIGHT];
+    struct arena *a = arena_new();
+    size_t n = 0, open;
+    bool ok = calls_in_flight(r, list, &n, err), told = false;
+
+    how->count = (int)n;
+    how->killed = 0;
+    for (open = n; ok && open > 0;) {
+        open = 0;
+        for (size_t i = 0; ok && i < n; i++) {
+            if (!list[i].done)
+                ok = settle_one(r, &list[i], how, a, err);
+            open += !list[i].done;
+        }
+        if (!ok || !open)
+            break;
+        if (!told)
+            log_info("waiting for %zu model calls that %s has under way", open, r->id);
+        told = true;
+        if (how->stop && how->stop(how->stop_ctx))
+            ok = error_set(err, ERROR_INTERRUPTED, "stopped while a model call is under way");
+        else
+            usleep(LOOK_MS * 1000);
+    }
     arena_free(a);
-    *count = (int)n;
     return ok || error_add(err, "settling the calls of %s", r->id);
 }

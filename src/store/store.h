@@ -85,23 +85,53 @@ bool run_set_options(struct run *r, const json_t *options, struct error *err);
  * before it is sent, at its upper bound (tokens and cost of `bound`), and ends with its reply:
  *
  *     run_call_begin(...)     then run_call_raise() when it is sent again and may cost more
+ *     run_call_hold(...)      a descriptor for the process that makes the request; it lives while
+ *                             that is open. -1: nobody can tell
  *     run_reply_keep(...)     as soon as the reply is whole; from any thread
  *     run_call_end(...)
  *
+ * The process that makes the request outlives the run's. It has no struct run and no right to the
+ * run, only to that call: store_call_keep(), store_call_beat(), store_call_end().
+ *
  * After run_take(), run_calls_settle() sees to those that were in flight when the run was killed:
- * a reply that had arrived is stored, the others get the finish reason CALL_KILLED and stay at
- * their upper bound. *count says how many there were.
+ * a reply that had arrived is stored; one that may still arrive is waited for; the others get the
+ * finish reason CALL_KILLED and stay at their upper bound.
  */
 #define CALL_IN_FLIGHT "in flight"
 #define CALL_KILLED    "killed"
+enum { CALL_BEAT_MS = 15 * 1000, CALL_SILENT_MS = 6 * CALL_BEAT_MS };
 bool run_call_add(struct run *r, int attempt, int slot, const struct request *req,
                   const struct reply *reply, struct error *err);
 bool run_call_begin(struct run *r, int attempt, int slot, const struct request *req,
                     const struct reply *bound, int64_t *call, struct error *err);
 bool run_call_raise(struct run *r, int64_t call, const struct reply *bound, struct error *err);
+int run_call_hold(const struct run *r, int64_t call);
 void run_reply_keep(const struct run *r, int64_t call, const struct reply *reply);
 bool run_call_end(struct run *r, int64_t call, const struct reply *reply, struct error *err);
-bool run_calls_settle(struct run *r, int *count, struct error *err);
+
+/* One that somebody else's run has made. `dir` is the run's folder here. */
+struct call_place {
+    const char *dir, *run;
+    int64_t call;
+};
+void store_call_keep(const struct call_place *at, const struct reply *reply);
+/* It lives: what is waited for changes. For stores that machines share; others see the hold. */
+bool store_call_beat(struct store *s, const struct call_place *at, int64_t elapsed_ms,
+                     struct error *err);
+/* Also one that was given up, if nobody has asked again. */
+bool store_call_end(struct store *s, const struct call_place *at, const struct reply *reply,
+                    struct error *err);
+void store_call_forget(const struct call_place *at); /* hold and reply: the store has it all */
+
+struct settle_how {
+    bool wait;             /* for calls under way; else they stay as they are */
+    int silent_ms;         /* given up after so long without a sign of life; 0: CALL_SILENT_MS */
+    bool (*stop)(void *);  /* asked a few times a second; true ends the wait. May be NULL */
+    void *stop_ctx;
+    int count, killed;     /* out: in flight at first; with no reply to be had */
+};
+/* False with ERROR_INTERRUPTED: stop() said so. */
+bool run_calls_settle(struct run *r, struct settle_how *how, struct error *err);
 
 /* `parent` is the attempt this one was made from, 0 for none. Begins again an attempt that was
  * cut short: same number, what was there of it is replaced. */

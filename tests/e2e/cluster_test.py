@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A suite done by workers, on a PostgreSQL server and a Slurm that belong to the test; then suites with faults all the
 time: processes are killed, connections dropped or frozen, the server's disk is full for a while, and one worker's clock
-is an hour ahead. The model of those is a server of this test's own, whose every reply is paid for. BUILDERS=slurm:1 has others compile for the first suite. Started by
-cluster.sh:
+is an hour ahead. The model of those is a server of this test's own, whose every reply is paid for. BUILDERS=slurm:1 has others
+compile for the first suite. KILL_RUNS=1 kills processes of tasks, too, and has replies take longer, so that many are cut.
+KILL_CALLS=1 also kills the processes that make the requests: a reply that is lost with them is booked, and asked for again.
+Started by cluster.sh:
 
     tests/e2e/cluster.sh CUTEGEN [TASKS [KILLS [MEAN_S [TASKS_WITH_FAULTS]]]]
 
 KILLS counts SIGKILLs; about half as many other faults come on top. A checker reads the store afterwards: every task
 ended once, one run each, attempts without gaps, one verdict for each, and the same kernels as in an undisturbed run. It
-compares calls with requests: one reply for each prompt, and as many requests more as calls are booked as killed.
+compares calls with requests: one request and one reply for each prompt. With KILL_CALLS, as many requests more as calls are
+booked as killed.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ TASKS = int(sys.argv[2]) if len(sys.argv) > 2 else 12
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 8
 MEAN_S = float(sys.argv[4]) if len(sys.argv) > 4 else 3.0
 RUNS_TOO = os.environ.get("KILL_RUNS", "") == "1"  # also the processes of tasks
+CALLS_TOO = os.environ.get("KILL_CALLS", "") == "1"  # and those that make requests: what is cut then is paid for again
 BUILDERS = os.environ.get("BUILDERS", "")  # --builders of the first suite
 FIRE_TASKS = int(sys.argv[5]) if len(sys.argv) > 5 else TASKS
 HOME = Path(__file__).resolve().parents[2]
@@ -128,7 +132,7 @@ class Seller(http.server.BaseHTTPRequestHandler):
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             for choice in ({"delta": {"content": text[:20]}}, {"delta": {"content": text[20:]}}, {"delta": {}, "finish_reason": "stop"}):
-                time.sleep(0.3)
+                time.sleep(random.uniform(0.2, 2.5) if RUNS_TOO else 0.3)
                 self.piece("data: " + json.dumps({"id": "x", "model": "scripted-1", "choices": [{"index": 0, **choice}]}) + "\n\n")
             self.piece("data: [DONE]\n\n")
             self.piece("")
@@ -160,10 +164,12 @@ def check_paid(suite: str) -> tuple[str, str]:
     for key, count in calls.items():
         if count["received"] != 1:
             wrong.append(f"a prompt with {count['received']} replies")
-        if Seller.asked[key] > count["received"] + count["killed"]:
+        if Seller.asked[key] > count["received"] + (count["killed"] if CALLS_TOO else 0):
             wrong.append(f"{Seller.asked[key]} requests, but {dict(count)} calls are booked")
     requests, killed = sum(Seller.asked[k] for k in calls), sum(c["killed"] for c in calls.values())
     twice = sum(Seller.sent[k] > 1 for k in calls)
+    if twice and not CALLS_TOO:
+        wrong.append(f"{twice} replies were sent whole twice")
     return "\n".join(wrong), f"{len(calls)} prompts, {requests} requests, {killed} calls cut and booked, {twice} sent whole twice"
 
 
@@ -400,10 +406,32 @@ def kill_run(c: Cluster) -> bool:
     return False
 
 
+def callers(c: Cluster) -> list[int]:
+    """The processes that make requests, of this test's runs."""
+    found = []
+    for pid in [p for p in os.listdir("/proc") if p.isdigit()]:
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if words[0].endswith(b"cutegen-caller") and words[1].startswith(f"{c.folder.parent}/".encode()):
+                found.append(int(pid))
+        except (OSError, IndexError):
+            continue
+    return found
+
+
+def kill_call(c: Cluster) -> bool:
+    for pid in callers(c):
+        os.kill(pid, signal.SIGKILL)
+        return True
+    return False
+
+
 def disturb(c: Cluster, what: str) -> bool:
     if what == "run":
         c.name = c.name or suite_name(c.out.read_text())
         return kill_run(c)
+    if what == "call":
+        return kill_call(c)
     if what == "backend":
         return kill_backend()
     if what == "drop":
@@ -423,8 +451,9 @@ def disturb(c: Cluster, what: str) -> bool:
     return True
 
 
-KILLED = ["worker"] * 5 + (["run"] * 4 if RUNS_TOO else []) + ["orchestrator"] * 2 + ["backend"] * 2 + ["server"]
+KILLED = ["worker"] * 5 + (["run"] * 4 if RUNS_TOO else []) + (["call"] * 2 if CALLS_TOO else []) + ["orchestrator"] * 2 + ["backend"] * 2 + ["server"]
 OTHERS = ["drop"] * 3 + ["freeze"] * 2 + ["full disk"]
+during: collections.Counter[str] = collections.Counter()  # faults while a model was being asked
 
 
 def kills(counts: dict[str, int]) -> int:
@@ -438,7 +467,9 @@ def under_fire(folder: Path, proxy: Proxy, counts: dict[str, int]) -> str:
         time.sleep(min(random.expovariate(1 / MEAN_S), 4 * MEAN_S) if kills(counts) < KILLS else 0.2)
         if kills(counts) < KILLS and not c.finished():
             what = random.choice(KILLED if random.random() < 2 / 3 else OTHERS)
+            under_way = len(callers(c))
             counts[what] = counts.get(what, 0) + disturb(c, what)
+            during[what] += under_way > 0
     c.end()
     return c.name or suite_name(c.out.read_text())
 
@@ -492,6 +523,7 @@ def rounds(folder: Path, calm: list[str]) -> None:
     check = cutegen("store", "check")
     ok("the store is whole after them", check.returncode == 0 and "0 faults" in check.stdout, check.stdout + check.stderr)
     print(f"# faults: {counts}; workers' clocks wrong by {CLOCKS_S} s", flush=True)
+    print(f"# of them while a model was being asked: {dict(during)}", flush=True)
 
 
 def main() -> int:
@@ -501,7 +533,9 @@ def main() -> int:
     threading.Thread(target=market.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as top:
         os.chdir(top)
-        os.environ.update(CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=f"{top}/runs", XDG_CONFIG_HOME=f"{top}/config",
+        # With a warm server of its own, which starts the processes that make requests: they outlive runs and workers.
+        os.environ.update(CUTEGEN_SERVER="yes", CUTEGEN_RUNTIME=f"{top}/rt", CUTEGEN_SERVER_IDLE="60",
+                          CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=f"{top}/runs", XDG_CONFIG_HOME=f"{top}/config",
                           OPENAI_API_KEY="sk-cluster-4711", CUTEGEN_BASE_URL=f"http://127.0.0.1:{market.server_port}/v1")
         folder, fire = Path(top, "tasks"), Path(top, "fire")
         folder.mkdir()
@@ -514,6 +548,7 @@ def main() -> int:
         ok("every task has its kernel", len(kernels(calm)) == TASKS)
         moved(calm)
         rounds(fire, undisturbed(fire))
+        subprocess.run([PROGRAM, "server", "stop"], capture_output=True)
     print(f"1..{done}")
     return failed != 0
 
