@@ -26,10 +26,10 @@ struct ask {
 };
 
 /* llm.c */
-void ask_reset(struct ask *k);                          /* before an attempt */
-bool ask_check_empty(struct ask *k, struct fault *f);   /* after one that brought an answer */
+void ask_reset(struct ask *k);                        /* before an attempt */
+bool ask_check_empty(struct ask *k, struct fault *f); /* after one that brought an answer */
 void ask_settle(struct ask *k, const struct budget_grant *grant, bool ok);
-void ask_join(struct ask *k);                           /* its text to that of the rounds before */
+void ask_join(struct ask *k); /* its text to that of the rounds before */
 void ask_reply(struct ask *k, bool whole, struct reply *out);
 
 /*

@@ -56,9 +56,8 @@ static json_t *order_json(const struct ask *k, const struct wire *w)
 
     for (size_t i = 0; i < w->message_count; i++)
         json_array_append_new(
-            messages,
-            json_pack("{s:s, s:o}", "role", w->messages[i].role, "content",
-                      json_from_text(vault_scrub(w->messages[i].content, k->arena))));
+            messages, json_pack("{s:s, s:o}", "role", w->messages[i].role, "content",
+                                json_from_text(vault_scrub(w->messages[i].content, k->arena))));
     return json_pack("{s:o, s:s, s:o, s:i, s:i, s:i, s:i, s:o, s:I, s:I, s:I, s:f, s:I, s:I, s:I, "
                      "s:i, s:i, s:I}",
                      "config", config_json(k->llm), "stage", stage_names[k->req->stage], "messages",
@@ -164,8 +163,7 @@ static struct llm_config config_read(const json_t *o, struct arena *a)
     c.connect_ms = (int)json_int_or(o, "connect_ms", c.connect_ms);
     c.stall_ms = (int)json_int_or(o, "stall_ms", c.stall_ms);
     c.total_ms = (int)json_int_or(o, "total_ms", c.total_ms);
-    c.reply_limit_bytes =
-        (size_t)json_int_or(o, "reply_limit_bytes", (int64_t)c.reply_limit_bytes);
+    c.reply_limit_bytes = (size_t)json_int_or(o, "reply_limit_bytes", (int64_t)c.reply_limit_bytes);
     return c;
 }
 

@@ -92,12 +92,12 @@ static bool on_carry(void *ctx, const struct call_order *order, json_t **answer)
     hold = k->call ? run_call_hold(k->l->run, k->call) : -1;
     if (hold < 0)
         return false;
-    sent = stage_carry(k->l->st, order,
-                       json_pack("{s:o, s:o, s:s, s:I, s:o}", "runs", json_from_string(set->runs_dir),
-                                 "store", json_from_string(set->store_url ? set->store_url : ""),
-                                 "run", at.run, "call", (json_int_t)at.call, "dir",
-                                 json_from_string(at.dir)),
-                       hold, &k->carrier, answer);
+    sent = stage_carry(
+        k->l->st, order,
+        json_pack("{s:o, s:o, s:s, s:I, s:o}", "runs", json_from_string(set->runs_dir), "store",
+                  json_from_string(set->store_url ? set->store_url : ""), "run", at.run, "call",
+                  (json_int_t)at.call, "dir", json_from_string(at.dir)),
+        hold, &k->carrier, answer);
     close(hold);
     return sent;
 }
@@ -256,7 +256,8 @@ static bool ask_prepare(struct loop *l, enum stage_kind kind, struct question *q
 {
     *k = (struct asking){.l = l, .ask = askers[kind], .q = q, .out = out, .carrier = -1};
     memset(out, 0, sizeof(*out));
-    k->watch = (struct call_watch){.ctx = k, .begins = on_begins, .carry = on_carry, .received = on_received};
+    k->watch = (struct call_watch){
+        .ctx = k, .begins = on_begins, .carry = on_carry, .received = on_received};
     q->task = &l->task;
     q->history = l->history;
     q->builtin = l->seeding;

@@ -124,7 +124,7 @@ static bool asked_to_stop(void *ctx)
 
 static bool run_go_on(struct loop *l, struct store *store, struct error *err)
 {
-    struct settle_how how = {.wait = true, .stop = asked_to_stop};
+    struct settle_how how = {.stop = asked_to_stop};
 
     if (!run_take(store, l->opt.resume_id, &l->run, err) || !run_calls_settle(l->run, &how, err))
         return false;

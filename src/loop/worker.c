@@ -196,20 +196,15 @@ static bool somebody_else_has_it(struct work_here *w, const char *before, struct
 }
 
 /* A process that was killed may have left a reply that is paid for (store/call.c), in a folder that
- * only this machine has: into the store with it before another machine goes on. Calls that are
- * still under way are left to whoever makes them (src/caller). */
+ * only this machine has: into the store with it before another machine goes on. The run itself is
+ * not touched: it may be somebody else's by now, or done. */
 static void save_replies(struct work_here *w, struct arena *a)
 {
     struct error ignored = {0};
-    struct run *run = NULL;
-    struct settle_how as_it_is = {0};
     const char *id;
 
-    if (w->job->kind != JOB_RUN || !w->store || !run_now(w, a, &id, &ignored) || !*id)
-        return;
-    if (run_take(w->store, id, &run, &ignored))
-        run_calls_settle(run, &as_it_is, &ignored);
-    run_release(run);
+    if (w->job->kind == JOB_RUN && w->store && run_now(w, a, &id, &ignored) && *id)
+        store_replies_collect(w->store, id, &ignored);
 }
 
 /* With what the store has of it: state and result change together. */

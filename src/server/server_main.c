@@ -159,24 +159,34 @@ static void answer_lend(struct server *s, struct client *c, json_t *wish)
     wire_send_new(c->fd, answer, fds);
 }
 
+/* As execve() takes them; false: not a list of strings. */
+static bool words_of(const json_t *list, struct arena *a, char ***out)
+{
+    size_t n = json_array_size(list);
+
+    *out = arena_array(a, n + 1, sizeof(**out));
+    for (size_t i = 0; i < n; i++) {
+        const char *word = json_string_value(json_array_get(list, i));
+
+        if (!word)
+            return false;
+        (*out)[i] = arena_strdup(a, word);
+    }
+    return true;
+}
+
 /* A process that outlives client and server: nothing is kept of it. */
 static void answer_leave(struct client *c, const json_t *wish, const int fds[WIRE_FDS])
 {
     struct arena *a = arena_new();
-    const json_t *argv = json_object_get(wish, "argv"), *env = json_object_get(wish, "env");
-    char **words = arena_array(a, json_array_size(argv) + 1, sizeof(*words));
-    char **entries = arena_array(a, json_array_size(env) + 1, sizeof(*entries));
     struct error err = {0};
-    bool ok;
+    char **argv, **env;
+    bool ok = words_of(json_object_get(wish, "argv"), a, &argv) && argv[0] &&
+              words_of(json_object_get(wish, "env"), a, &env) && fds[WIRE_FDS - 1] >= 0;
 
-    for (size_t i = 0; i < json_array_size(argv); i++)
-        words[i] = arena_strdup(a, json_string_value(json_array_get(argv, i)));
-    for (size_t i = 0; i < json_array_size(env); i++)
-        entries[i] = arena_strdup(a, json_string_value(json_array_get(env, i)));
-    ok = words[0] && fds[WIRE_FDS - 1] >= 0
-             ? leave_start(words, entries, json_string_or(wish, "dir", "/"), fds, &err)
-             : error_set(&err, ERROR_USE, "a program and three descriptors are needed");
-    if (ok)
+    if (!ok)
+        error_set(&err, ERROR_USE, "a program and three descriptors are needed");
+    if (ok && leave_start(argv, env, json_string_or(wish, "dir", "/"), fds, &err))
         wire_send_new(c->fd, json_pack("{s:b}", "ok", 1), NULL);
     else
         answer_error(c->fd, &err);

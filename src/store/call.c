@@ -280,8 +280,8 @@ bool run_call_end(struct run *r, int64_t call, const struct reply *reply, struct
     int64_t id = 0;
 
     if (!sql_begin(r->store, err) ||
-        !sql_end(r->store,
-                 call_update(r->store, CALL_SET " RETURNING id", &at, reply, &id, err), err))
+        !sql_end(r->store, call_update(r->store, CALL_SET " RETURNING id", &at, reply, &id, err),
+                 err))
         return error_add(err, "storing a reply of %s", r->id);
     if (id != call)
         BUG("call %lld of %s ends, but has not begun", (long long)call, r->id);
@@ -312,12 +312,11 @@ bool store_call_end(struct store *s, const struct call_place *at, const struct r
     return (sql_begin(s, err) &&
             sql_end(s,
                     call_update(s,
-                                CALL_SET
-                                " AND (finish_reason = '" CALL_IN_FLIGHT "' OR "
-                                "(finish_reason = '" CALL_KILLED "' AND NOT EXISTS "
-                                "(SELECT 1 FROM calls n WHERE n.run = calls.run AND "
-                                "n.attempt = calls.attempt AND n.slot = calls.slot AND "
-                                "n.id > calls.id))) RETURNING id",
+                                CALL_SET " AND (finish_reason = '" CALL_IN_FLIGHT "' OR "
+                                         "(finish_reason = '" CALL_KILLED "' AND NOT EXISTS "
+                                         "(SELECT 1 FROM calls n WHERE n.run = calls.run AND "
+                                         "n.attempt = calls.attempt AND n.slot = calls.slot AND "
+                                         "n.id > calls.id))) RETURNING id",
                                 at, reply, &id, err),
                     err)) ||
            error_add(err, "storing a reply of %s", at->run);
@@ -363,7 +362,7 @@ static bool give_up(struct run *r, struct waited *w, struct settle_how *how, str
     return true;
 }
 
-/* One look at a call; w->done: it is settled, or is to be left as it is. */
+/* One look at a call; w->done: it is settled. */
 static bool settle_one(struct run *r, struct waited *w, struct settle_how *how, struct arena *a,
                        struct error *err)
 {
@@ -388,30 +387,47 @@ static bool settle_one(struct run *r, struct waited *w, struct settle_how *how, 
         w->seen = seen;
         w->changed_ms = clock_ms();
     }
-    if (!how->wait) {
-        w->done = true;
-        return true;
-    }
     if (clock_ms() - w->changed_ms >= (how->silent_ms ? how->silent_ms : CALL_SILENT_MS))
         return give_up(r, w, how, err);
     return true;
 }
 
-static bool calls_in_flight(struct run *r, struct waited *list, size_t *n, struct error *err)
+static bool calls_in_flight(struct store *s, const char *dir, const char *run, struct waited *list,
+                            size_t *n, struct error *err)
 {
     struct query q;
 
     *n = 0;
-    if (!sql_query(r->store, &q, err,
+    if (!sql_query(s, &q, err,
                    "SELECT id FROM calls WHERE run = ? AND finish_reason = ? ORDER BY id", "tt",
-                   r->id, CALL_IN_FLIGHT))
+                   run, CALL_IN_FLIGHT))
         return false;
     while (*n < MAX_IN_FLIGHT && sql_next(&q, err)) {
         list[*n] = (struct waited){
-            .at = place_of(r, col_long(&q, 0)), .seen = -1, .changed_ms = clock_ms()};
+            .at = {dir, run, col_long(&q, 0)}, .seen = -1, .changed_ms = clock_ms()};
         ++*n;
     }
     return sql_done(&q);
+}
+
+bool store_replies_collect(struct store *s, const char *run, struct error *err)
+{
+    struct waited list[MAX_IN_FLIGHT];
+    struct arena *a = arena_new();
+    size_t n = 0;
+    bool ok = calls_in_flight(s, path_join(a, s->dir, run), run, list, &n, err);
+
+    for (size_t i = 0; ok && i < n; i++) {
+        struct reply kept;
+
+        if (!reply_kept(&list[i].at, a, &kept))
+            continue;
+        ok = store_call_end(s, &list[i].at, &kept, err);
+        if (ok)
+            store_call_forget(&list[i].at);
+    }
+    arena_free(a);
+    return ok;
 }
 
 bool run_calls_settle(struct run *r, struct settle_how *how, struct error *err)
@@ -419,7 +435,7 @@ bool run_calls_settle(struct run *r, struct settle_how *how, struct error *err)
     struct waited list[MAX_IN_FLIGHT];
     struct arena *a = arena_new();
     size_t n = 0, open;
-    bool ok = calls_in_flight(r, list, &n, err), told = false;
+    bool ok = calls_in_flight(r->store, r->dir, r->id, list, &n, err), told = false;
 
     how->count = (int)n;
     how->killed = 0;

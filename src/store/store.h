@@ -122,13 +122,14 @@ bool store_call_beat(struct store *s, const struct call_place *at, int64_t elaps
 bool store_call_end(struct store *s, const struct call_place *at, const struct reply *reply,
                     struct error *err);
 void store_call_forget(const struct call_place *at); /* hold and reply: the store has it all */
+/* Replies of that run that were kept in this machine's folder and are not in the store yet. */
+bool store_replies_collect(struct store *s, const char *run, struct error *err);
 
 struct settle_how {
-    bool wait;             /* for calls under way; else they stay as they are */
-    int silent_ms;         /* given up after so long without a sign of life; 0: CALL_SILENT_MS */
-    bool (*stop)(void *);  /* asked a few times a second; true ends the wait. May be NULL */
+    int silent_ms;        /* given up after so long without a sign of life; 0: CALL_SILENT_MS */
+    bool (*stop)(void *); /* asked a few times a second; true ends the wait. May be NULL */
     void *stop_ctx;
-    int count, killed;     /* out: in flight at first; with no reply to be had */
+    int count, killed; /* out: in flight at first; with no reply to be had */
 };
 /* False with ERROR_INTERRUPTED: stop() said so. */
 bool run_calls_settle(struct run *r, struct settle_how *how, struct error *err);

@@ -534,6 +534,9 @@ static void nonsense_does_not_stop_it(void **state)
         "{\"do\":\"lend\",\"kind\":\"x\",\"argv\":[],\"env\":[]}",
         "{\"do\":\"lend\",\"kind\":\"x\",\"argv\":[1],\"env\":[]}",
         "{\"do\":\"lend\",\"argv\":[\"/no/such/program\"],\"env\":[]}",
+        "{\"do\":\"leave\"}",
+        "{\"do\":\"leave\",\"argv\":[1],\"env\":[]}",
+        "{\"do\":\"leave\",\"argv\":[\"/bin/true\"],\"env\":[]}",
         CHILD_RETURNED};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct child *c = borrow(b);
@@ -548,6 +551,67 @@ static void nonsense_does_not_stop_it(void **state)
     says(b, c, "well");
     child_return(c);
     wait_count("lent", 0);
+}
+
+/* Nothing is there to be read; false: something, or its end, is. */
+static bool silent(int fd)
+{
+    struct pollfd p = {fd, POLLIN, 0};
+
+    return poll(&p, 1, 100) == 0;
+}
+
+/* Also the supervisor of whoever asked for it: that is what the server is for. */
+static void what_is_left_to_itself_outlives_client_and_server(void **state)
+{
+    struct bench *b = *state;
+    const char *argv[] = {"cutegen-caller", "a folder", NULL};
+    struct error err = {0};
+    int talk[2], hold[2], pid, server;
+    char c;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk), 0);
+    assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
+    pid = fork();
+    if (pid == 0) { /* the client, which is then killed */
+        setsid();
+        if (warm_leave(b->warm, argv, (int[3]){talk[1], talk[1], hold[1]}, &err))
+            kill(getpid(), SIGKILL);
+        _exit(1);
+    }
+    close(talk[1]);
+    close(hold[1]);
+    assert_int_equal(waitpid(pid, &server, 0), pid);
+    assert_true(WIFSIGNALED(server));
+    server = server_pid();
+    assert_true(server > 0);
+    kill(server, SIGKILL);
+    wait_gone(server);
+    assert_true(silent(talk[0]) && silent(hold[0]));
+    close(talk[0]); /* whoever was to say what it has to do: it ends, and lets go */
+    assert_int_equal(read(hold[0], &c, 1), 0);
+    close(hold[0]);
+}
+
+static void without_a_server_it_is_started_all_the_same(void **state)
+{
+    const char *argv[] = {"cutegen-caller", NULL}, *none[] = {"no-such-program", NULL};
+    struct error err = {0};
+    int talk[2], hold[2];
+    char c;
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, talk), 0);
+    assert_int_equal(pipe2(hold, O_CLOEXEC), 0);
+    assert_false(warm_leave(NULL, none, (int[3]){talk[1], talk[1], hold[1]}, &err));
+    err = (struct error){0};
+    assert_true(warm_leave(NULL, argv, (int[3]){talk[1], talk[1], hold[1]}, &err));
+    close(talk[1]);
+    close(hold[1]);
+    assert_true(silent(hold[0]));
+    close(talk[0]);
+    assert_int_equal(read(hold[0], &c, 1), 0);
+    close(hold[0]);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -575,6 +639,8 @@ int main(void)
         TEST(without_a_private_folder_there_is_no_server),
         TEST(other_users_are_not_served),
         TEST(nonsense_does_not_stop_it),
+        TEST(what_is_left_to_itself_outlives_client_and_server),
+        TEST(without_a_server_it_is_started_all_the_same),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
