@@ -5,13 +5,16 @@
  *     claims DIR JOBS CLIENTS        on $CUTEGEN_TEST_STORE, or the SQLite file in DIR
  *
  * Every client is a process with a connection of its own, as a worker is. Prints one line:
- * CLIENTS JOBS MILLISECONDS JOBS/S. Fails when a job was had twice or by nobody.
+ * CLIENTS JOBS MILLISECONDS JOBS/S, then the CPU time of a job, of its clients and of the server
+ * ($PGDATA_OF_TEST): what a machine's cores allow at most, however busy this one is. Fails when a job was had twice or by nobody.
  */
 #include "base/clock.h"
 #include "store/jobs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +79,42 @@ static bool start_clients(const char *dir, const char *url, const char *suite, i
     return true;
 }
 
+/* Of the server's first process and all of its children that have ended: the connections. */
+static double server_cpu_s(void)
+{
+    const char *data = getenv("PGDATA_OF_TEST");
+    char path[4096], line[1024] = "", *end;
+    unsigned long t[4] = {0};
+    long pid = 0;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/postmaster.pid", data ? data : "");
+    f = fopen(path, "r");
+    if (f) {
+        pid = fgets(line, sizeof(line), f) ? strtol(line, NULL, 10) : 0;
+        fclose(f);
+    }
+    snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+    f = pid ? fopen(path, "r") : NULL;
+    if (!f)
+        return 0;
+    end = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+    fclose(f);
+    if (!end || sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %lu %lu", &t[0],
+                       &t[1], &t[2], &t[3]) != 4)
+        return 0;
+    return (double)(t[0] + t[1] + t[2] + t[3]) / (double)sysconf(_SC_CLK_TCK);
+}
+
+static double clients_cpu_s(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_CHILDREN, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
 int main(int argc, char **argv)
 {
     const char *url = getenv("CUTEGEN_TEST_STORE"), *suite;
@@ -86,6 +125,7 @@ int main(int argc, char **argv)
     struct store *s = NULL;
     struct error err = {0};
     int64_t began;
+    double server;
 
     if (jobs < 1 || clients < 1) {
         fprintf(stderr, "claims DIR JOBS CLIENTS\n");
@@ -99,6 +139,7 @@ int main(int argc, char **argv)
         !start_clients(argv[1], url, suite, clients, start, pipes))
         return 1;
     sleep(1); /* they connect */
+    server = server_cpu_s();
     began = clock_ms();
     close(start[1]);
     while (read(pipes[0], &had, sizeof(had)) == sizeof(had))
@@ -106,8 +147,10 @@ int main(int argc, char **argv)
     began = clock_ms() - began;
     while (wait(&status) > 0)
         bad += status != 0;
-    printf("%7d %8d %8lld %10.0f\n", clients, jobs, (long long)began,
-           1000.0 * jobs / (double)(began > 0 ? began : 1));
+    sleep(1); /* the server's processes have ended, too */
+    printf("%7d %8d %8lld %10.0f %10.2f %10.2f\n", clients, jobs, (long long)began,
+           1000.0 * jobs / (double)(began > 0 ? began : 1), 1000 * clients_cpu_s() / jobs,
+           1000 * (server_cpu_s() - server) / jobs);
     arena_free(a);
     return bad || total != jobs;
 }

@@ -14,7 +14,7 @@ trap 'rm -rf "$top"' EXIT
 cc -O2 -std=gnu17 -D_GNU_SOURCE -DCUTEGEN_VERSION='"bench"' -Isrc -Iinclude bench/store/claims.c src/store/*.c src/model.c \
     src/base/*.c -ljansson -lsqlite3 -lpthread -ldl -lm -o "$top/claims"
 nproc | sed 's/$/ cores/'
-echo "clients     jobs       ms     jobs/s"
+echo "clients     jobs       ms     jobs/s  client ms  server ms   of CPU time for a job"
 for how in on off; do
     echo "PostgreSQL, synchronous_commit=$how"
     for n in $clients; do
