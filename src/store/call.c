@@ -449,7 +449,7 @@ bool run_calls_settle(struct run *r, struct settle_how *how, struct error *err)
         if (!ok || !open)
             break;
         if (!told)
-            log_info("waiting for %zu model calls that %s has under way", open, r->id);
+            log_warn("waiting for %zu model calls that %s has under way", open, r->id);
         told = true;
         if (how->stop && how->stop(how->stop_ctx))
             ok = error_set(err, ERROR_INTERRUPTED, "stopped while a model call is under way");

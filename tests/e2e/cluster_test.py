@@ -89,9 +89,10 @@ def cutegen(*words: str, timeout: int = 3600) -> subprocess.CompletedProcess[str
 
 
 def write_tasks(folder: Path) -> None:
+    """Few modules under many names: what one worker has compiled the others need not."""
     for i in range(TASKS):
-        expression = EXPRESSIONS[i % len(EXPRESSIONS)].format(k=i + 2)
-        (folder / f"{i + 1}_task.py").write_text(TASK.format(expression=expression, rows=64 + i, columns=128))
+        expression = EXPRESSIONS[i % len(EXPRESSIONS)].format(k=2)
+        (folder / f"{i + 1}_task.py").write_text(f"# task {i + 1}\n" + TASK.format(expression=expression, rows=64, columns=128))
 
 
 def write_paid_tasks(folder: Path) -> None:

@@ -145,10 +145,12 @@ unset CUTEGEN_CACHE
 start_and_think
 kill -KILL $pid
 wait $pid 2>/dev/null
+echo go >gate # what it was asked goes on without the run
 rm gate
-echo 1 >count # it is asked again for what it had not answered
 run cutegen resume last
 ok "a killed run goes on" 0 '^best +.*depth'
+out=$(cat count)
+ok "with the reply that came after the kill" 0 '^3$'
 
 # What the machine or the user gets wrong.
 printf 'import nothing_of_this_name\n' >"$work/broken.py"
