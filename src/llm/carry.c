@@ -4,7 +4,7 @@
  *
  * carry_send() writes what that process needs to know as JSON and reads its answer; llm_carry() is
  * the other side. Retries, continuations and budgets stay with whoever asked; but the other side
- * knows what came before, so that it can tell a whole reply when nobody is left to do so.
+ * knows what came before, so that it can complete the reply when the run is gone.
  *
  * Invariants
  * 1. The key is not in the JSON, nor is any other secret that prompts might quote.

@@ -14,7 +14,7 @@
 static _Noreturn void become(char *const *argv, char *const *env, const char *dir, const int fds[3],
                              int failed)
 {
-    /* Out of the way of the places they are to have. */
+    /* Above the numbers that they get below. */
     int in = fcntl(fds[0], F_DUPFD_CLOEXEC, 16), out = fcntl(fds[1], F_DUPFD_CLOEXEC, 16);
     int kept = fcntl(fds[2], F_DUPFD_CLOEXEC, 16), told = fcntl(failed, F_DUPFD_CLOEXEC, 16);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), code;
