@@ -86,7 +86,7 @@ bool run_set_options(struct run *r, const json_t *options, struct error *err);
  *
  *     run_call_begin(...)     then run_call_raise() when it is sent again and may cost more
  *     run_call_hold(...)      a descriptor for the process that makes the request; it lives while
- *                             that is open. -1: nobody can tell
+ *                             that is open. -1: not known
  *     run_reply_keep(...)     as soon as the reply is whole; from any thread
  *     run_call_end(...)
  *
@@ -118,7 +118,7 @@ void store_call_keep(const struct call_place *at, const struct reply *reply);
 /* It lives: what is waited for changes. For stores that machines share; others see the hold. */
 bool store_call_beat(struct store *s, const struct call_place *at, int64_t elapsed_ms,
                      struct error *err);
-/* Also one that was given up, if nobody has asked again. */
+/* Also one that was given up, unless it was asked again. */
 bool store_call_end(struct store *s, const struct call_place *at, const struct reply *reply,
                     struct error *err);
 void store_call_forget(const struct call_place *at); /* hold and reply: the store has it all */
