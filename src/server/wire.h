@@ -15,8 +15,7 @@
  * process
  *       <- the word CHILD_RETURNED, or only the end: the process is then of no use to others
  *     {"do": "leave", "argv": [...], "env": [...], "dir": "/"} with what becomes 0, 1 and 3 of it
- *       -> {"ok": true}                       the process is nobody's: not the server's, not the
- * client's
+ *       -> {"ok": true}; the process outlives server and client
  *     {"do": "status"} -> {"ok": true, ...};   {"do": "trim"}, {"do": "stop"} -> {"ok": true}
  *
  * `stamp` is when the server's program was made, for telling apart two builds of one version.
