@@ -20,6 +20,7 @@ not taken. On the CPU (simt) nothing is timed, and what is verified is taken.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -310,7 +311,7 @@ class _Ways:
             if ends:
                 torch.autograd.grad(ends, leaves, [torch.ones_like(t) for t in ends], allow_unused=True)
 
-        ways = {name: (lambda run=run: call(run)) for name, run in runs.items() if run is not None}
+        ways: dict[str, Callable[[], Any]] = {n: functools.partial(call, run) for n, run in runs.items() if run is not None}
         return timed(ways, place, GUARDS_US)
 
 

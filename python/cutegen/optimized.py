@@ -49,8 +49,11 @@ class _Case:
         names = [name.split(".") for name in state_of(module)]
         self.arguments = count if flatten(given.tensors, {}).spec == given.spec else -1  # tensors alone; -1: something else
         self.places = [(i if i < count else names[i - count], s, d) for i, s, d in self.wanted]
+        self.autocast = autocast_state()
+        self._look_at(module)
+
+    def _look_at(self, module: torch.nn.Module) -> None:
         self.facts = _facts(module)
-        self.given, self.autocast = given, autocast_state()
         self.hooks = [h for m in module.modules() for h in (m._forward_hooks, m._forward_pre_hooks)]
 
     def unlike(self) -> str:
@@ -65,7 +68,9 @@ class _Case:
 
     def of(self, module: torch.nn.Module) -> _Case:
         """The same for a copy of the module."""
-        return _Case(self.task, self.outcome, self.given, self.returned, module)
+        made = copy.copy(self)
+        made._look_at(module)
+        return made
 
     def fits(self, given: Any, tensors: list[torch.Tensor]) -> bool:
         return (
