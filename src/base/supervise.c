@@ -42,10 +42,11 @@
 /* Looking at the program alone is cheap; finding all it has started reads all of /proc. */
 enum { MAX_PROCESSES = 65536, SAMPLE_MS = 25, LONG_SAMPLE_MS = 200, SCAN_EVERY = 20 };
 enum { MOST_FDS = 65536, MOST_KEPT = 64 };
-/* A compiler on each of many cores takes hundreds of processes. One that forks without end has to
- * be met while it can still be stopped: the number of all processes of the machine is cheap to ask
- * for, and when it has grown by so many, ours are counted. */
-enum { MOST_PROCESSES = 1024, GROWN = 64, FORKING_MS = 50 };
+/* A compiler on each core takes a few processes. One that forks without end has to be met while it
+ * can still be stopped: the number of all processes of the machine is cheap to ask for, and when it
+ * has grown by so many, ours are counted. An ordinary user's tree has a hard limit besides. */
+enum { SOME_PROCESSES = 256, PROCESSES_PER_CORE = 8, GROWN = 64, FORKING_MS = 50 };
+enum { SPARE_PROCESSES = 4096 };
 enum { ENDING_MS = 30000, DISK_EVERY = 4, MAX_DEPTH = 64, ENTRY_BYTES = 256 };
 
 #if defined(__x86_64__)
@@ -171,9 +172,26 @@ static uint16_t all_processes(void)
     return sysinfo(&now) == 0 ? now.procs : 0;
 }
 
+static size_t most_processes(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return SOME_PROCESSES + PROCESSES_PER_CORE * (size_t)(cores > 1 ? cores : 1);
+}
+
+/* Threads count, and all of the user's: so many more than the machine has now. Root is exempt. */
+static void limit_processes(void)
+{
+    struct sysinfo now;
+
+    if (sysinfo(&now) == 0)
+        setrlimit(RLIMIT_NPROC, &(struct rlimit){now.procs + SPARE_PROCESSES, RLIM_INFINITY});
+}
+
 /*
- * Ends every descendant and reaps it. Stopped first, so that none forks on; a
- * child born between two looks is met by the next one. One in uninterruptible
+ * Ends every descendant and reaps it. What is killed forks no more; a child
+ * born between two looks is met by the next one, for which we go before those
+ * that fork, where we may. One in uninterruptible
  * sleep (a dead disk, a driver) does not die when killed: when none has for
  * `ending_ms`, gives up and returns one that is left; it dies when it wakes.
  */
@@ -181,17 +199,12 @@ static pid_t end_all(struct member *all, pid_t program, int ending_ms, int *prog
 {
     if (waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD)
         return 0; /* orphans come to us: without a child there is no descendant */
+    (void)!setpriority(PRIO_PROCESS, 0, -20);
     for (int64_t progress = clock_ms();;) {
-        size_t before = 0, n = list_descendants(all, getpid());
+        size_t n = list_descendants(all, getpid());
         int status;
         pid_t pid;
 
-        while (n > before) {
-            for (size_t i = 0; i < n; i++)
-                kill(all[i].pid, SIGSTOP);
-            before = n;
-            n = list_descendants(all, getpid());
-        }
         for (size_t i = 0; i < n; i++)
             kill(all[i].pid, SIGKILL);
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
@@ -289,6 +302,8 @@ static _Noreturn void become_program(const struct supervise_plan *plan,
     set_limit(RLIMIT_FSIZE, spec->file_limit_bytes);
     set_limit(RLIMIT_CPU, (uint64_t)spec->cpu_limit_s);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    if (spec->cage && !spec->cage->alone)
+        limit_processes();
     failure.step = STEP_CONFINE;
     if (spec->cage && !enter_cage(plan, birth, &failure))
         goto fail;
@@ -485,10 +500,10 @@ static bool over_limit(const struct supervise_plan *plan, struct watch *w,
     w->sample++;
     if (held > report->peak_resident_bytes)
         report->peak_resident_bytes = held;
-    if (count > MOST_PROCESSES) {
+    if (count > most_processes()) {
         report->end = PROC_CROWD;
         dprintf(spec->merge_stderr ? plan->out : plan->err,
-                "\ncutegen: ended by its supervisor: more than %d processes\n", MOST_PROCESSES);
+                "\ncutegen: ended by its supervisor: more than %zu processes\n", most_processes());
         return true;
     }
     if (spec->resident_limit_bytes && held > spec->resident_limit_bytes) {
