@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "expert/compose/recipe.h"
+#include "expert/graph/view.h"
 
 #include <ctype.h>
 #include <math.h>

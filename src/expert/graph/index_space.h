@@ -10,7 +10,7 @@
 #ifndef EXPERT_INDEX_SPACE_H
 #define EXPERT_INDEX_SPACE_H
 
-#include "expert/graph/graph.h"
+#include "expert/graph/view.h"
 
 struct modes {
     int count; /* at least 1 */

@@ -2,6 +2,8 @@
 /* nest.c - views whose dimensions are made of several of an input's. */
 #include "expert/graph/nest.h"
 
+#include "expert/graph/view.h"
+
 #include <string.h>
 
 int64_t nest_size(const struct nest *v, int d)

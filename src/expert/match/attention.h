@@ -3,8 +3,8 @@
  * attention.h - what the matcher of attention knows; shared by its files and the partition.
  *
  * attention_find.c recognizes attention in a graph, as one operator or written
- * out. attention.c reads its operands as they lie and fills the slots that
- * every form needs; attention_sm90.c decides whether Hopper's forms suit.
+ * out. attention.c reads its operands as they lie, attention_slots.c fills the
+ * slots that every form needs; attention_sm90.c decides whether Hopper's forms suit.
  */
 #ifndef EXPERT_ATTENTION_H
 #define EXPERT_ATTENTION_H
@@ -12,6 +12,7 @@
 #include "expert/graph/nest.h"
 #include "expert/match/match.h"
 
+enum { ATTENTION_WIDEST_TILE = 256 }; /* heads of which a tile fits shared memory */
 enum { ATTENTION_WIDEST_SUMS = 128 }; /* heads whose dK and dV fit the registers */
 enum { ATTENTION_LEAVES = 2, ATTENTION_MODES = 3, ATTENTION_TENSORS = 7 + ATTENTION_LEAVES };
 
@@ -92,6 +93,8 @@ struct attention {
 const struct tensor *attention_tensor(const struct attention *q, int t);
 /* An output that is a rearrangement of `made`, as (batch..., row, column) of it; `k`: which. */
 bool attention_output(struct attention *q, const struct node *made, int k, struct nest *out);
+/* Slots, from what was found (attention_slots.c); false: no recipe suits. */
+bool attention_fill(struct attention *q, struct match *out);
 /* As the plan has them: a stride ("0": none), and where a tensor's first element is. */
 const char *attention_stride(struct attention *q, int t, const struct strand *x);
 const char *attention_pointer(struct attention *q, int t, bool constant);

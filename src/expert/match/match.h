@@ -12,7 +12,7 @@
 
 #include "expert/compose/recipe.h"
 #include "expert/graph/expr.h"
-#include "expert/graph/graph.h"
+#include "expert/graph/view.h"
 
 struct parts;
 
