@@ -1,0 +1,284 @@
+/* test_source.c - what the built-in engineer writes: plain kernels, parts, examples; and what it
+ * refuses. */
+#include "bench.h"
+
+#include <string.h>
+
+static const struct refusal_case {
+    const char *task, *words[4];
+} refusals[] = {
+    {"double", {"is not covered", "f64"}},
+    {"hidden", {"is not covered", "does not show everything"}},
+};
+
+static void what_it_cannot_write_it_says_and_names_what_it_saw(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+        const struct refusal_case *c = &refusals[i];
+        const char *recipe, *why;
+        struct reply reply;
+        struct bench b;
+
+        bench_open(&b, c->task);
+        assert_false(expert_can(&b.task, b.a, &recipe, &why));
+        assert_null(recipe);
+        reply = bench_ask(&b, STAGE_SYNTHESIZE, (struct text){NULL, 0});
+        assert_true(reply.done);
+        for (int k = 0; c->words[k]; k++) {
+            if (!strstr(why, c->words[k]) || !strstr(reply.text.data, c->words[k]))
+                fail_msg("%s: no '%s' in: %s", c->task, c->words[k], why);
+        }
+        bench_close(&b);
+    }
+}
+
+static void more_arguments_than_a_launch_takes_are_not_pointwise(void **state)
+{
+    const char *recipe, *why;
+    struct bench b;
+
+    (void)state;
+    bench_open(&b, "side_by_side");
+    assert_true(expert_can(&b.task, b.a, &recipe, &why));
+    assert_string_equal(recipe, "generic");
+    bench_close(&b);
+}
+
+static const struct source_case {
+    const char *task, *has[6];
+} sources[] = {
+    {"swish",
+     {"float const sigmoid = 1.0f / (1.0f + expf(-x));", "return x * sigmoid;",
+      "make_tensor(make_gmem_ptr(x), n); // (n)"}},
+    {"bias_gelu",
+     {"make_tensor(make_gmem_ptr(linear_bias), shape, make_stride(_1{}, _0{}))",
+      "0.5f * add * (1.0f + erff(0.707106781f * add))"}},
+    {"masked_half", {"half_t const *x", "mask ? mul : x", "half_t(y0_value(float(gX(i)), "}},
+    {"transposed_add", {"x + 2.0f * y_view", "make_stride(y_view_stride0, y_view_stride1)"}},
+    {"linear_relu",
+     {"float const sum = acc + linear_bias;", "int64_t M = C->shape[0] * C->shape[1];",
+      "make_shape(N, K), make_stride(b_n, _1{})"}},
+    {"changed_operand",
+     {"return x * 0.25f;", "acc += mA(m, k) * changed_operand_b(mB(n, k));",
+      "return acc < 0.0f ? 0.0f : acc;"}},
+    {"bmm_transposed", {"int const l = blockIdx.z;", "A + l * int64_t(a_l)", ", L)"}},
+    {"layer_norm",
+     {"rsqrtf(part_scale.value / count + 1e-05f)",
+      "(x - row_mean) * row_scale * norm_weight + norm_bias",
+      "int64_t rows = x->shape[0] * x->shape[1];"}},
+    {"rms_norm", {"row_sqrt[v] = rms_norm_sqrt(row_mean[v]);", "return x / row_sqrt;"}},
+    {"cross_entropy", {"gTarget(row) == -100 ? 0 : int(gTarget(row))", "total_loss / total_rows"}},
+    {"group_norm",
+     {"make_shape(n0, n1)", "(x - row_mean) * row_scale * norm_weight + norm_bias",
+      "the shape of x is written into the kernel"}},
+    {"batch_norm", {"(x - norm_running_mean) * rsqrtf(norm_running_var + 1e-05f)"}},
+    {"max_pool", {"w * 2 - 1 + a * 1", "at_w < 0 || at_w >= width"}},
+    {"avg_pool", {"value / float(3 * 3 * 1)"}},
+    {"concat", {"int64_t rows = y->shape[0]", "CUTEGEN_AT(float, y, from)"}},
+    {"conv",
+     {"convolve(x, w, n, k, p, ", "C_IN = 3, C_OUT = 8", "sizes of x are written into the kernel"}},
+    {"conv_wide", {"float const sum = acc + conv_bias;", "y->shape[1] == 72 && y->shape[2] == 10"}},
+    {"conv_norm",
+     {"float const sum = acc + conv_bias;",
+      "(sum - bn_running_mean) * rsqrtf(bn_running_var + 1e-05f)"}},
+    {"top_k", {"sorts_before<true>(", "cutegen_workspace(call, "}},
+    {"pooled_product",
+     {"// 2 parts", "pooled_product_1_finish(", "part_2::pooled_product_2_1<", "larger(acc"}},
+    {"reverse_cumsum", {"in ? n - 1 - k : 0"}},
+    {"scaled_cumsum", {"return value * 2.0f;", "gY(i) = finish("}},
+    {"exclusive_cumsum", {"threadIdx.x ? values[threadIdx.x - 1] : none()"}},
+    {"exclusive_cumprod", {"threadIdx.x ? values[threadIdx.x - 1] : none()"}},
+    {"batch_statistics", {"(x - row_mean) * row_scale * norm_weight + norm_bias"}},
+    {"slices",
+     {"CUTEGEN_AT(float const, x, x->strides[1] * 9)",
+      "CUTEGEN_AT(float const, x, x->strides[1] * 32)", "(x->strides[1] * 2)",
+      "the shape of x is written into the kernel"}},
+    {"rope",
+     {"gY_part0(i) = y_part0_value(", "CUTEGEN_AT(float, y, y->strides[3] * 16)", "int64_t n0 = 16",
+      "the shape of y is written into the kernel"}},
+    {"var_mean", {"float const sub = x - row_mean", "gY1(row) = row_mean"}},
+    {"argmax", {"part_argmax[v].add(rX(v), i)", "int64_t *y"}},
+    {"lower_triangle", {"return n <= m ? acc : 0.0f;", "lower_triangle_finish(acc, m, n)"}},
+    {"diagonal", {"return A_view * B;", "make_stride(_0{}, A_view_stride1)"}},
+    {"matrix_scalar", {"return A * 3.14f;", "call->scalar[0].f == 3.14"}},
+    {"matvec", {"return A * B;"}},
+    {"row_sum", {"gY(row) = row_sum;"}},
+};
+
+static void the_plain_kernel_says_what_the_graph_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+        struct bench b;
+        struct text source;
+
+        bench_open(&b, sources[i].task);
+        source = bench_synthesize(&b);
+        for (int k = 0; sources[i].has[k]; k++)
+            if (!strstr(source.data, sources[i].has[k]))
+                fail_msg("%s: no '%s' in:\n%s", sources[i].task, sources[i].has[k], source.data);
+        bench_close(&b);
+    }
+}
+
+static const struct parts_case {
+    const char *task;
+    int steps;         /* of its ladder, at least */
+    const char *forms; /* what is written: the parts that need kernels of their own */
+    const char *has[6];
+} several[] = {
+    {"mlp",
+     5,
+     "13",
+     {"int64_t shape1[2] = {call->in[0].shape[0], call->in[1].shape[0]}, strides1[2];",
+      "in2[] = {call->in[4], t1, call->in[3]};", "CUTEGEN_TRY(do_part_1(call, in2, &t2));",
+      "return do_part_3(call, in3, &call->out[0]);"}},
+    {"mlp@sm_90a", 8, "123", {"part_1::mlp_1_plain", "part_3::mlp_3_pack"}},
+    {"two_products", 4, "12", {"in2[] = {t1, call->in[0]};"}},
+    {"two_convs",
+     1,
+     "12",
+     {"C_IN = 3, C_OUT = 16,", "PIXELS_2 = OUT_D_2 * OUT_H_2 * OUT_W_2;",
+      "int64_t shape1[4] = {call->in[0].shape[0], 16, 12, 12}, strides1[4];",
+      "part_2::two_convs_2_plain"}},
+    {"attention_block",
+     3,
+     "123",
+     {"int64_t shape2[2] = {", "attention_block_2: ", "do_part_3(call, in3,"}},
+    {"lstm",
+     0,
+     "12",
+     {"float const *const all_w_ih[] = {w_ih0};", "while (acquired(done - LINE",
+      "return do_part_2(call, in2, &call->out[0]);"}},
+    {"lstm@sm_90a", 1, "12", {"float const *const all_w_hh[] = {w_hh0, w_hh1};"}},
+};
+
+static void several_products_are_parts_of_one_file(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(several); i++) {
+        const struct parts_case *c = &several[i];
+        struct bench b;
+        struct text source, next;
+        const char *change;
+        int steps = 0;
+
+        bench_open(&b, c->task);
+        source = bench_synthesize(&b);
+        for (int k = 0; c->has[k]; k++)
+            if (!strstr(source.data, c->has[k]))
+                fail_msg("%s: no '%s' in:\n%s", c->task, c->has[k], source.data);
+        for (int part = 1; part <= 4; part++) {
+            const char *plan = arena_printf(b.a, "static int do_part_%d(", part);
+
+            assert_true((strstr(source.data, plan) != NULL) ==
+                        (strchr(c->forms, '0' + part) != NULL));
+        }
+        for (; (next = bench_step(&b, source, &change)).data; steps++) {
+            assert_null(strstr(next.data, "//!"));
+            bench_remember(&b, change, "pass");
+            source = next;
+        }
+        assert_true(steps >= c->steps);
+        bench_close(&b);
+    }
+}
+
+static void attention_refuses_calls_it_was_not_written_for(void **state)
+{
+    static const char *const wants[][2] = {
+        {"decode_attention", "dimension 2 of Q must be 1"}, /* dimensions of one have no stride */
+        {"attention_gradient", "dimension 3 of dK must be 32"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(wants); i++) {
+        struct bench b;
+        struct text source;
+
+        bench_open(&b, wants[i][0]);
+        source = bench_synthesize(&b);
+        if (!strstr(source.data, wants[i][1]))
+            fail_msg("%s: no '%s' in:\n%s", wants[i][0], wants[i][1], source.data);
+        bench_close(&b);
+    }
+}
+
+static void a_prompt_gets_a_worked_example_for_any_task(void **state)
+{
+    static const struct {
+        const char *task;
+        enum kernel_class class;
+        const char *recipe;
+    } cases[] = {{"softmax", CLASS_REDUCTION, "row_reduction"},
+                 {"conv", CLASS_CONVOLUTION, "convolution"},
+                 {"top_k", CLASS_CONVOLUTION, "convolution"},
+                 {"top_k", CLASS_GEMM, "gemm"},
+                 {"top_k", CLASS_POINTWISE, "pointwise"},
+                 {"top_k", CLASS_REDUCTION, "row_reduction"},
+                 {"top_k", CLASS_ATTENTION, "attention"},
+                 {"paged_attention", CLASS_ATTENTION, "attention_decode"},
+                 {"top_k", CLASS_OTHER, "gemm"}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct error err = {0};
+        const char *recipe;
+        struct text text;
+        struct bench b;
+
+        bench_open(&b, cases[i].task);
+        b.task.class = cases[i].class;
+        assert_true(expert_recipe_text(&b.task, false, b.a, &recipe, &text, &err));
+        assert_string_equal(recipe, cases[i].recipe);
+        assert_non_null(strstr(text.data, "CUTEGEN_PLAN(call)"));
+        assert_null(strstr(text.data, "//!"));
+        bench_close(&b);
+    }
+}
+
+/* What measures a model must not be told to it. */
+static void another_operator_is_the_example_where_the_nearest_would_be_the_answer(void **state)
+{
+    static const struct {
+        const char *task;
+        enum kernel_class class;
+        const char *recipe, *lacks;
+    } cases[] = {{"softmax", CLASS_REDUCTION, "pointwise", "softmax"},
+                 {"swish", CLASS_POINTWISE, "pointwise", "sigmoid"},
+                 {"square_matmul", CLASS_GEMM, "pointwise", "mma"},
+                 {"fused_attention", CLASS_ATTENTION, "pointwise", "softmax"},
+                 {"conv", CLASS_OTHER, "scan", "conv"}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct error err = {0};
+        const char *recipe;
+        struct text text;
+        struct bench b;
+
+        bench_open(&b, cases[i].task);
+        b.task.class = cases[i].class;
+        assert_true(expert_recipe_text(&b.task, true, b.a, &recipe, &text, &err));
+        if (strcmp(recipe, cases[i].recipe) != 0 || strstr(text.data, cases[i].lacks))
+            fail_msg("%s: %s\n%s", cases[i].task, recipe, text.data);
+        assert_non_null(strstr(text.data, "CUTEGEN_PLAN(call)"));
+        bench_close(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_it_cannot_write_it_says_and_names_what_it_saw),
+        cmocka_unit_test(more_arguments_than_a_launch_takes_are_not_pointwise),
+        cmocka_unit_test(the_plain_kernel_says_what_the_graph_says),
+        cmocka_unit_test(several_products_are_parts_of_one_file),
+        cmocka_unit_test(attention_refuses_calls_it_was_not_written_for),
+        cmocka_unit_test(a_prompt_gets_a_worked_example_for_any_task),
+        cmocka_unit_test(another_operator_is_the_example_where_the_nearest_would_be_the_answer),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
