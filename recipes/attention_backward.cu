@@ -28,15 +28,7 @@
 
 constexpr int HEAD = $head;     // columns of Q and K
 constexpr int HEAD_V = $head_v; // columns of V and O
-//! if tensor
-constexpr int WIDTH = (HEAD + 15) / 16 * 16, WIDTH_V = (HEAD_V + 15) / 16 * 16; // in shared memory: zeros behind the end
-constexpr int PITCH = WIDTH + 8, PITCH_V = WIDTH_V + 8; // of a row: neighbours start in different banks
-constexpr int TILE = 32; // rows of what is summed along
-constexpr int SLOT = TILE * (PITCH + PITCH_V); // elements
-constexpr int GRADIENT_BYTES = (64 * (PITCH + PITCH_V) + 2 * SLOT) * 2;
-//! else
-constexpr int WARPS = 4;
-//! end
+//! include attention_backward_sizes
 
 // Elements from one batch, head, row or column to the next.
 struct Strides {
@@ -70,22 +62,7 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, $condition, "$text");
 //! end
 //! end
-    int64_t tiles = cutegen_ceil_div(queries, 64) * $heads;
-    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_gradient<NUMBERS>, cutegen_dim3(tiles, 1, 1), cutegen_dim3(128, 1, 1),
-                               GRADIENT_BYTES, (float *)lse, (float *)delta, (int)padded, $args));
-    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_gradient<OF_KEYS>, cutegen_dim3(cutegen_ceil_div(keys, 64) * $key_heads, 1, 1),
-                               cutegen_dim3(128, 1, 1), GRADIENT_BYTES, (float *)lse, (float *)delta, (int)padded, $args));
-    return CUTEGEN_LAUNCH(call, ${kernel}_gradient<OF_QUERIES>, cutegen_dim3(tiles, 1, 1), cutegen_dim3(128, 1, 1),
-                          GRADIENT_BYTES, (float *)lse, (float *)delta, (int)padded, $args);
-//! else
-    int64_t tiles = cutegen_ceil_div(queries, WARPS) * $heads;
-    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_numbers, cutegen_dim3(tiles, 1, 1), cutegen_dim3(WARPS * 32, 1, 1), 0,
-                               (float *)lse, (float *)delta, (int)padded, $args));
-    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_keys, cutegen_dim3(cutegen_ceil_div(keys, WARPS) * $key_heads, 1, 1),
-                               cutegen_dim3(WARPS * 32, 1, 1), 0, (float const *)lse, (float const *)delta, (int)padded,
-                               $args));
-    return CUTEGEN_LAUNCH(call, ${kernel}_queries, cutegen_dim3(tiles, 1, 1), cutegen_dim3(WARPS * 32, 1, 1), 0,
-                          (float const *)lse, (float const *)delta, (int)padded, $args);
 //! end
+//! include attention_backward_launches
 }
 #endif

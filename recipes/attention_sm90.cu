@@ -161,21 +161,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
             // Weights of a block instead of its scores, relative to the rows' maxima so far.
             auto const weigh = [&](int block, bool masked) __attribute__((always_inline)) {
                 if (masked) {
-                    CUTE_UNROLL
-                    for (int i = 0; i < size(scores); ++i) {
-                        [[maybe_unused]] int const n = block * TILE_N + i / 4 * 8 + lane % 4 * 2 + i % 2, m = row + i / 2 % 2 * 8;
-//! if scaled and causal
-                        if (n >= keys || n > m)
-                            scores(i) = MINUS_INFINITY;
-//! elif scaled
-                        if (n >= keys)
-                            scores(i) = MINUS_INFINITY;
-//! elif causal
-                        scores(i) = n < keys && n <= m && m < queries ? ${kernel}_score2(scores(i)$score_args) : UNSEEN;
-//! else
-                        scores(i) = n < keys && m < queries ? ${kernel}_score2(scores(i)$score_args) : UNSEEN;
-//! end
-                    }
+//! include attention_masked
                 }
 //! if not linear
 //! if scaled
@@ -183,30 +169,7 @@ __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //! else
                 constexpr float SCALE = 1.0f;
 //! end
-                CUTE_UNROLL
-                for (int r = 0; r < 2; ++r) {
-                    float x = scores(r * 2), y = scores(r * 2 + 1), u = 0.0f, w = 0.0f;
-                    CUTE_UNROLL
-                    for (int i = 4; i < size(scores); i += 4) {
-                        x = fmaxf(x, scores(i + r * 2));
-                        y = fmaxf(y, scores(i + r * 2 + 1));
-                    }
-                    x = fmaxf(x, y);
-                    x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
-                    x = fmaxf(x, __shfl_xor_sync(~0u, x, 2));
-                    float const top = fmaxf(best[r], x * SCALE), base = top > MINUS_INFINITY ? top : 0.0f;
-                    before[r] = quick_exp2(best[r] - base);
-                    best[r] = top;
-                    CUTE_UNROLL
-                    for (int i = 0; i < size(scores); i += 4) {
-                        float &a = scores(i + r * 2), &b = scores(i + r * 2 + 1);
-                        a = quick_exp2(__fmul_rn(a, SCALE) - base); // not fused: the maximum has a weight of exactly 1
-                        b = quick_exp2(__fmul_rn(b, SCALE) - base);
-                        u += a;
-                        w += b;
-                    }
-                    sum[r] = fmaf(sum[r], before[r], u + w);
-                }
+//! include attention_online
 //! end
             };
             auto const narrow = [&]() __attribute__((always_inline)) {

@@ -84,16 +84,7 @@ constexpr int SMEM_BYTES = 1024 + STAGES * (TILE_M + SHARE) * TILE_K * 2 + 4 * S
 //! else
 constexpr int SMEM_BYTES = 1024 + STAGES * (TILE_M + SHARE) * TILE_K * 2 + 256;
 //! end
-//! if a_k_major
-constexpr int A_K_MAJOR = 1;
-//! else
-constexpr int A_K_MAJOR = 0;
-//! end
-//! if b_k_major
-constexpr int B_K_MAJOR = 1;
-//! else
-constexpr int B_K_MAJOR = 0;
-//! end
+//! include gemm_majors
 
 //! end
 #ifdef CUTEGEN_DEVICE
@@ -439,70 +430,19 @@ __global__ void __launch_bounds__(192, 1)
         Columns().free(base, SUMS * TILE_N);
 }
 //! else
-template <int BLK_M, int BLK_N>
-__global__ void __launch_bounds__(BLK_M * BLK_N)
-    ${kernel}_kernel(int L, $params)
-{
-    int const m = blockIdx.y * BLK_M + threadIdx.x / BLK_N;
-    int const n = blockIdx.x * BLK_N + threadIdx.x % BLK_N;
-    int const l = blockIdx.z;
-    if (m >= M || n >= N || l >= L)
-        return;
-    Tensor mA = make_tensor(make_gmem_ptr(A$a_batch), make_shape(M, K), make_stride($a_m, $a_k)); // (M,K)
-    Tensor mB = make_tensor(make_gmem_ptr(B$b_batch), make_shape(N, K), make_stride($b_n, $b_k)); // (N,K)
-    Tensor mC = make_tensor(make_gmem_ptr(C$c_batch), make_shape(M, N), make_stride($c_m, $c_n)); // (M,N)
-//! each leaf
-    Tensor m$X = make_tensor(make_gmem_ptr($x$batch), make_shape(M, N), make_stride($m, $n)); // (M,N)
-//! end
-    float acc = 0.0f;
-    for (int k = 0; k < K; ++k)
-        acc += float(mA(m, k)) * float(mB(n, k));
-//! if epilogue
-    mC(m, n) = $c_open${kernel}_finish(acc$finish)$c_close;
-//! else
-    mC(m, n) = ${c_open}acc$c_close;
-//! end
-}
+//! include gemm_half_plain
 //! end
 #endif
 
 #ifdef CUTEGEN_HOST
 //! if tensor
 // A matrix for TMA: (K,rows,L) or (rows,K,L), the contiguous mode first.
-static struct cutegen_map matrix_map(struct cutegen_call *call, void *data, int k_major, int64_t rows, int64_t K,
-                                     int64_t L, int64_t slow, int64_t step, int box_rows)
-{
-    struct cutegen_map_spec s;
-
-    s.data = data;
-    s.dtype = $map_type;
-    s.rank = 3;
-    for (int i = 0; i < 5; i++)
-        s.dims[i] = 1, s.strides_bytes[i] = 0, s.box[i] = 1, s.element_strides[i] = 1;
-    s.dims[0] = k_major ? K : rows;
-    s.dims[1] = k_major ? rows : K;
-    s.dims[2] = L;
-    s.strides_bytes[0] = slow * 2;
-    s.strides_bytes[1] = (step > 0 ? step : slow * s.dims[1]) * 2;
-    s.box[0] = 64;
-    s.box[1] = k_major ? box_rows : TILE_K;
-    s.swizzle = CUTEGEN_SWIZZLE_128;
-    s.fill = CUTEGEN_FILL_ZERO;
-    s.l2 = CUTEGEN_L2_256;
-    return cutegen_map_tiled(call, &s);
-}
+//! include gemm_half_map
 
 //! end
 CUTEGEN_PLAN(call)
 {
-//! include gemm_head
-    int64_t L = $L;
-//! each check
-    CUTEGEN_REQUIRE(call, $condition, "$text");
-//! end
-//! each scalar
-    CUTEGEN_REQUIRE(call, call->scalar[$k].f == $value, "$name is written into the kernel as $value");
-//! end
+//! include gemm_half_checks
 //! if tensor
     CUTEGEN_REQUIRE(call, cutegen_aligned(A, 16) && cutegen_aligned(B, 16) && cutegen_aligned(C, 16),
                     "A, B and C must start on 16 bytes");

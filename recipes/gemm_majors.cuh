@@ -1,4 +1,4 @@
-// gemm_majors.cuh - which operands of a product lie along K. Included by the recipes for sm_90a.
+// gemm_majors.cuh - which operands of a product lie along K. Included by the recipes for sm_90a and sm_100a.
 //! if a_k_major
 constexpr int A_K_MAJOR = 1;
 //! else

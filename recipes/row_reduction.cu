@@ -260,15 +260,7 @@ __device__ Acc row_reduce(Acc acc)
 template <int STAGE, int THREADS, class Acc>
 __device__ Acc row_reduce(Acc acc)
 {
-    __shared__ Acc parts[THREADS]; // of this stage alone
-    parts[threadIdx.x] = acc;
-    __syncthreads();
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half)
-            parts[threadIdx.x].merge(parts[threadIdx.x + half]);
-        __syncthreads();
-    }
-    return parts[0];
+//! include block_tree
 }
 //! end
 

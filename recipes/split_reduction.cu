@@ -93,15 +93,7 @@ __device__ Acc block_reduce(Acc acc)
         acc.merge(acc.from(lane));
     return acc;
 //! else
-    __shared__ Acc parts[THREADS]; // of this stage alone
-    parts[threadIdx.x] = acc;
-    __syncthreads();
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        if (threadIdx.x < half)
-            parts[threadIdx.x].merge(parts[threadIdx.x + half]);
-        __syncthreads();
-    }
-    return parts[0];
+//! include block_tree
 //! end
 }
 
