@@ -405,6 +405,8 @@ static void workers_did(void *ctx, const struct suite_record *now, size_t runnin
     for (size_t i = 0; i < u->record.count; i++) {
         struct suite_task *t = &u->record.tasks[i];
 
+        if (!now->tasks[i].ended && *now->tasks[i].problem && u->broken.kind == ERROR_NONE)
+            error_set(&u->broken, ERROR_MACHINE, "%s", now->tasks[i].problem);
         if (t->ended || !now->tasks[i].ended)
             continue;
         t->ended = true;

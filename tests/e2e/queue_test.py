@@ -439,6 +439,16 @@ def compiled_once(top: Path) -> None:
     ok("one under another's key is not used", compiled("five"))
 
 
+def broken_machine(top: Path) -> None:
+    """Workers that can start no Python: the suite says that, not that something killed them."""
+    os.environ["CUTEGEN_PYTHON"] = "/none"
+    p = cutegen("suite", str(top / "tasks"), "--workers", "local:1", "--depth", "0")
+    del os.environ["CUTEGEN_PYTHON"]
+    said = p.stderr.splitlines()[-2:]
+    ok("a suite whose workers cannot judge says why", p.returncode == 3 and "cannot start /none" in "".join(said), p.stderr)
+    psql("DELETE FROM jobs WHERE state <> 'done'")
+
+
 def upkeep(top: Path) -> None:
     """A backup, and the way back from it."""
     p = cutegen("store", "upgrade", "--json")
@@ -467,6 +477,7 @@ def main() -> int:
         required(top)
         compiled_once(top)
         paid_once(top)
+        broken_machine(top)
         upkeep(top)
     print(f"1..{done}")
     return failed != 0
