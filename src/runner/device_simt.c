@@ -371,11 +371,14 @@ static const char *finding_name(enum simt_finding_kind kind)
         [SIMT_CLUSTER] = "cluster misuse",
         [SIMT_WGMMA] = "wgmma not waited for",
         [SIMT_TENSOR_MEMORY] = "tensor memory used wrongly",
+        [SIMT_TENSOR_FENCE] = "missing tcgen05 fence",
         [SIMT_WGMMA_FENCE] = "missing wgmma fence",
         [SIMT_SHUFFLE] = "shuffle outside its mask",
         [SIMT_MISSING_FENCE] = "missing fence",
         [SIMT_SAME_VALUE] = "same value stored twice",
         [SIMT_BARRIER_EXIT] = "barrier after an exit",
+        [SIMT_PROXY_READ] = "read before a copy, not fenced",
+        [SIMT_COPY_EXIT] = "copy after an exit",
     };
 
     return kind < SIMT_FINDING_KINDS && names[kind] ? names[kind] : simt_finding_name(kind);

@@ -65,11 +65,14 @@ enum simt_finding_kind {
     SIMT_WGMMA,         /* registers of a wgmma touched before its wait */
     SIMT_WGMMA_FENCE,   /* wgmma.fence is missing */
     SIMT_TENSOR_MEMORY, /* columns, lanes and descriptors of tensor memory used wrongly */
+    SIMT_TENSOR_FENCE,  /* tcgen05.fence is missing */
     SIMT_SHUFFLE,       /* a shuffle reads a lane that does not take part in it */
     SIMT_MISSING_FENCE, /* blocks hand data over by a flag, without a fence before it */
     SIMT_SAME_VALUE,    /* threads store the same value to one place: a warning */
     SIMT_BARRIER_EXIT,  /* a barrier of the whole block after some of its warps have left: likewise
                          */
+    SIMT_PROXY_READ,    /* fence.proxy.async is missing between loads and a copy: likewise */
+    SIMT_COPY_EXIT,     /* a thread leaves before its copy out of shared memory is over: likewise */
     SIMT_FINDING_KINDS
 };
 

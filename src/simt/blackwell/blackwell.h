@@ -15,6 +15,8 @@
  *    commit: a quarter of a column remembers who wrote and who read it last, by the clocks of
  *    shared_race.c; asynchronous work has the entry TENSOR.
  * 2. The shadow is used while checks are on; bounds are kept always.
+ * 3. A barrier of threads (bar.sync) orders tcgen05 of two warps only with tcgen05.fence before and
+ *    after it; an mbarrier or a cluster barrier does so by itself (CUTLASS relies on it).
  */
 #ifndef SIMT_BLACKWELL_H
 #define SIMT_BLACKWELL_H
@@ -32,7 +34,8 @@ enum tc_op {
     TC_ST,
     TC_WAIT_LD,
     TC_WAIT_ST,
-    TC_FENCE
+    TC_FENCE_BEFORE,
+    TC_FENCE_AFTER
 };
 enum tc_kind { TC_F16, TC_TF32, TC_I8, TC_F8F6F4, TC_MXF8F6F4, TC_MXF4, TC_MXF4NVF4 };
 enum tc_shape { TC_32X32, TC_16X64, TC_16X128, TC_16X256, TC_16X32X2 };

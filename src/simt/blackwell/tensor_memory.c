@@ -185,6 +185,37 @@ static const char *unordered(const struct warp *w, u8 who, u32 time, u32 seq, bo
                                                    : NULL;
 }
 
+void tensor_learn(struct warp *w, const uint32_t clock[CLOCKS])
+{
+    struct warp_hopper *h = warp_hopper_of(w);
+    for (u32 i = 0; i < CLOCKS; i++)
+        if (i != w->w.id && clock[i] > h->tensor[i])
+            h->tensor[i] = clock[i];
+}
+
+static void fence(struct warp *w, bool after)
+{
+    struct warp_hopper *h = warp_hopper_of(w);
+    clock_tick(w);
+    if (after)
+        tensor_learn(w, h->tensor_next);
+    else
+        h->tensor[w->w.id] = w->clock[w->w.id];
+}
+
+/* A barrier orders what another warp did before what w does now, and it is not fenced. */
+static bool unfenced(struct warp *w, u32 lane, u32 site, u8 who, u32 time, u32 osite, u32 col)
+{
+    if (who >= MAX_WARPS || who == w->w.id || warp_hopper_of(w)->tensor[who] > time)
+        return false;
+    SAY(w, lane, site, SIMT_TENSOR_FENCE, col, who, (int)osite,
+        "column %u of tensor memory: used by another warp before a barrier that orders tcgen05 "
+        "only "
+        "with tcgen05.fence::before_thread_sync before it and ::after_thread_sync after it",
+        col);
+    return true;
+}
+
 /* w, or what it starts, reads these lanes of a cell. */
 static bool readable(struct warp *w, u32 lane, u32 site, const struct tm_cell *c, u32 lanes,
                      u32 col, bool by_tensor)
@@ -208,7 +239,7 @@ static bool readable(struct warp *w, u32 lane, u32 site, const struct tm_cell *c
     if (who)
         SAY(w, lane, site, SIMT_ASYNC_NOT_WAITED, col, c->wwho, (int)c->wsite,
             "column %u of tensor memory: read after %s wrote it", col, who);
-    return !who;
+    return !who && !unfenced(w, lane, site, c->wwho, c->wtime, c->wsite, col);
 }
 
 static bool writable(struct warp *w, u32 lane, u32 site, const struct tm_cell *c, u32 col,
@@ -232,7 +263,8 @@ static bool writable(struct warp *w, u32 lane, u32 site, const struct tm_cell *c
             write ? (int)c->wsite : (int)c->rsite,
             "column %u of tensor memory: overwritten after %s %s it", col, who,
             write ? "wrote" : "read");
-    return !who;
+    return !who && !(c->read && unfenced(w, lane, site, c->rwho, c->rtime, c->rsite, col)) &&
+           !(c->written && unfenced(w, lane, site, c->wwho, c->wtime, c->wsite, col));
 }
 
 bool tm_async_read(struct warp *w, u32 lane, u32 site, struct tensor_memory *t,
@@ -422,7 +454,7 @@ void dev_tc(struct sw_warp *sw, u32 m, u32 site, const struct sw_tc *x)
     u32 first = (u32)__builtin_ctz(m);
     enum tc_op op = (enum tc_op)(site_of(w, site)->kind & TC_OP);
     w->last_site = site;
-    bool alone = op == TC_MMA || op == TC_CP || op == TC_COMMIT || op == TC_FENCE;
+    bool alone = op == TC_MMA || op == TC_CP || op == TC_COMMIT || op >= TC_FENCE_BEFORE;
     if (checks(w) && !alone && m != sw->live)
         SAY(w, first, site, SIMT_DIVERGENT_COLLECTIVE, 0, NOBODY, -1,
             "only some threads of the warp reach it");
@@ -444,8 +476,9 @@ void dev_tc(struct sw_warp *sw, u32 m, u32 site, const struct sw_tc *x)
     case TC_WAIT_ST:
         wait_over(w, op == TC_WAIT_LD);
         break;
-    case TC_FENCE:
-        clock_tick(w);
+    case TC_FENCE_BEFORE:
+    case TC_FENCE_AFTER:
+        fence(w, op == TC_FENCE_AFTER);
         break;
     default:
         for (; m; m &= m - 1) {

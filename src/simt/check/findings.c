@@ -33,10 +33,13 @@ static const char *const names[SIMT_FINDING_KINDS] = {
     [SIMT_WGMMA] = "wgmma_not_waited",
     [SIMT_WGMMA_FENCE] = "missing_wgmma_fence",
     [SIMT_TENSOR_MEMORY] = "tensor_memory",
+    [SIMT_TENSOR_FENCE] = "missing_tcgen05_fence",
     [SIMT_SHUFFLE] = "shuffle_outside_mask",
     [SIMT_MISSING_FENCE] = "missing_fence",
     [SIMT_SAME_VALUE] = "same_value_store",
     [SIMT_BARRIER_EXIT] = "barrier_after_exit",
+    [SIMT_PROXY_READ] = "read_before_copy",
+    [SIMT_COPY_EXIT] = "copy_after_exit",
 };
 
 const char *simt_finding_name(enum simt_finding_kind kind)
@@ -46,7 +49,8 @@ const char *simt_finding_name(enum simt_finding_kind kind)
 
 bool simt_finding_warns(enum simt_finding_kind kind)
 {
-    return kind == SIMT_SAME_VALUE || kind == SIMT_BARRIER_EXIT;
+    return kind == SIMT_SAME_VALUE || kind == SIMT_BARRIER_EXIT || kind == SIMT_PROXY_READ ||
+           kind == SIMT_COPY_EXIT;
 }
 
 const char *simt_outcome_name(enum simt_outcome outcome)

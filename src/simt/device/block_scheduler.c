@@ -70,8 +70,10 @@ static HOT void clocks_meet(struct blk *b, struct barrier *bar)
             proxy_leave(w, bar);
     }
     memset(bar->clock, 0, sizeof bar->clock);
-    if (bar->fences)
+    if (bar->fences) {
         memset(bar->fenced, 0, sizeof bar->fenced);
+        memset(bar->tensor, 0, sizeof bar->tensor);
+    }
 }
 
 /* Hardware lets it pass; what the others were to do before it may be missing. */
@@ -602,6 +604,24 @@ static uint64_t next_index(struct worker *t)
     return t->run_next++;
 }
 
+static uint64_t sampled(const struct launch *l, uint64_t next)
+{
+    return l->sample < l->blocks ? next * l->blocks / l->sample : next;
+}
+
+bool blocks_cancel(struct worker *t, uint32_t first[3])
+{
+    const uint32_t *dim = t->l->spec->cluster, *g = t->l->spec->grid;
+    uint64_t next = next_index(t);
+    if (next >= t->l->sample)
+        return false;
+    uint64_t at = sampled(t->l, next), wide = g[0] / dim[0], high = g[1] / dim[1];
+    first[0] = (uint32_t)(at % wide) * dim[0];
+    first[1] = (uint32_t)(at / wide % high) * dim[1];
+    first[2] = (uint32_t)(at / wide / high) * dim[2];
+    return true;
+}
+
 void worker_run(struct worker *t)
 {
     struct launch *l = t->l;
@@ -624,7 +644,7 @@ void worker_run(struct worker *t)
         if (!t->active || (spins && !ran && room)) {
             uint64_t next = next_index(t);
             if (next < l->sample) {
-                start_next(t, l->sample < l->blocks ? next * l->blocks / l->sample : next);
+                start_next(t, sampled(l, next));
                 continue;
             }
             if (!t->active)

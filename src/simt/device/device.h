@@ -165,8 +165,8 @@ struct warp {
 
 struct barrier {
     uint32_t arrived, expected, waiting_mask, arrive_mask, result, site;
-    bool used, fences;                      /* fences: `fenced` is not all 0 */
-    uint32_t clock[CLOCKS], fenced[CLOCKS]; /* 0 as long as they are not used */
+    bool used, fences;                                      /* fences: `fenced` is not all 0 */
+    uint32_t clock[CLOCKS], fenced[CLOCKS], tensor[CLOCKS]; /* 0 as long as they are not used */
 };
 
 /* Who touched 4 bytes of shared memory last. Times are of the warp's clock. */
@@ -344,6 +344,9 @@ void finding_add(const struct finding_where *at, enum simt_finding_kind kind, ui
 /* block_scheduler.c */
 void spare_release(struct simt *dev);
 void worker_run(struct worker *t);
+/* Takes a block (the first of a cluster) that has not begun, so that it never will; false: none is
+ * left. */
+bool blocks_cancel(struct worker *t, uint32_t first[3]);
 size_t stack_bytes(const struct launch *l); /* of one warp */
 void worker_release(struct worker *t);
 _Noreturn void warp_abort(struct warp *w);

@@ -9,7 +9,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 12
+#define SIMT_ABI_VERSION 13
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;

@@ -224,10 +224,11 @@ static void emit_commit(struct emit *e, const struct insn *in)
 
 static void emit_order(struct emit *e, const struct insn *in)
 {
-    unsigned what = insn_has_mod(in, MOD_WAIT_LD)   ? TC_WAIT_LD
-                    : insn_has_mod(in, MOD_WAIT_ST) ? TC_WAIT_ST
-                                                    : TC_FENCE;
-    call(e, in, begin(e), what, what != TC_FENCE);
+    unsigned what = insn_has_mod(in, MOD_WAIT_LD)        ? TC_WAIT_LD
+                    : insn_has_mod(in, MOD_WAIT_ST)      ? TC_WAIT_ST
+                    : insn_has_mod(in, MOD_FENCE_BEFORE) ? TC_FENCE_BEFORE
+                                                         : TC_FENCE_AFTER;
+    call(e, in, begin(e), what, what < TC_FENCE_BEFORE);
 }
 
 void emit_tcgen05(struct emit *e, const struct insn *in)

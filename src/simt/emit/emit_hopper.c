@@ -413,6 +413,23 @@ static void emit_bulk(struct emit *e, const struct insn *in)
     buf_printf(e->out, "R->bulk(W, mm, %d, &b%d);\n", site, t);
 }
 
+/* clusterlaunchcontrol.try_cancel: the answer comes as a copy of 16 bytes. */
+static void emit_cancel(struct emit *e, const struct insn *in)
+{
+    unsigned kind =
+        BULK_CANCEL | (insn_has_mod(in, MOD_MULTICAST_CLUSTER_ALL) ? (unsigned)BULK_MULTICAST : 0u);
+    if (!insn_has_mod(in, MOD_TRY_CANCEL) || in->arg_count != 2) {
+        emit_fail(e, in, "this device does not know the form of clusterlaunchcontrol");
+        return;
+    }
+    int t = e->temp++;
+    buf_printf(e->out, "struct sw_bulk b%d = {0};\n", t);
+    bulk_address(e, in, t, "dst", 0, PS_SHARED);
+    bulk_address(e, in, t, "mbar", 1, PS_SHARED);
+    int site = emit_site(e, in, PS_SHARED, 16, 1, 0, 0, kind);
+    buf_printf(e->out, "R->bulk(W, mm, %d, &b%d);\n", site, t);
+}
+
 /* ---- wgmma ---- */
 
 static int wgmma_type(enum ptx_mod mod)
@@ -606,6 +623,7 @@ static const struct hopper_row {
     {OP_TCGEN05, any_address, emit_tcgen05, 0},
     {OP_WGMMA, any_address, emit_wgmma, 0},
     {OP_CP, is_bulk, emit_bulk, 0},
+    {OP_CLUSTERLAUNCHCONTROL, any_address, emit_cancel, 0},
     {OP_CP, is_cp_mbar, emit_cp_mbar, 1},
     {OP_MBARRIER, any_address, emit_mbarrier, 1},
     {OP_ST, is_async, emit_cluster_st, 3},

@@ -28,6 +28,7 @@ static bool concerns_proxy(const struct insn *in)
     switch (in->op) {
     case OP_WGMMA:
     case OP_TCGEN05:
+    case OP_CLUSTERLAUNCHCONTROL:
         return true;
     case OP_CP:
         return insn_has_any(in, MOD_BULK, MOD_REDUCE);

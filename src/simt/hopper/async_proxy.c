@@ -105,7 +105,7 @@ static void check_overwrite(struct warp *w, u32 lane, u32 site, struct blk *b, u
         say(w, lane, site, SIMT_RACE_SHARED, i * 4, c, false,
             "a copy overwrites it after another thread read it, with no barrier in between");
     else if (c->rtime && !async_reader && h->fenced[c->rwarp] <= c->rtime)
-        say(w, lane, site, SIMT_PROXY, i * 4, c, false,
+        say(w, lane, site, SIMT_PROXY_READ, i * 4, c, false,
             "read by ordinary loads and overwritten by a copy with no fence.proxy.async in "
             "between");
     else if (c->wtime && c->wwarp != ASYNC && w->clock[c->wwarp] <= c->wtime && c->wwarp != w->w.id)
@@ -205,16 +205,22 @@ void proxy_check_write(struct warp *w, u32 lane, u32 site, uint32_t at, uint32_t
                         at, site_of(w, h->by_site[i] - 1)->op);
 }
 
+static void take_later(uint32_t *to, const uint32_t *from)
+{
+    for (u32 i = 0; i < CLOCKS; i++)
+        to[i] = from[i] > to[i] ? from[i] : to[i];
+}
+
 HOT void proxy_arrive(struct warp *w, struct barrier *bar)
 {
     bar->fences = true;
-    for (u32 i = 0; i < CLOCKS; i++)
-        bar->fenced[i] = w->hop->fenced[i] > bar->fenced[i] ? w->hop->fenced[i] : bar->fenced[i];
+    take_later(bar->fenced, w->hop->fenced);
+    take_later(bar->tensor, w->hop->tensor);
 }
 
 HOT void proxy_leave(struct warp *w, const struct barrier *bar)
 {
     struct warp_hopper *h = warp_hopper_of(w);
-    for (u32 i = 0; i < CLOCKS; i++)
-        h->fenced[i] = bar->fenced[i] > h->fenced[i] ? bar->fenced[i] : h->fenced[i];
+    take_later(h->fenced, bar->fenced);
+    take_later(h->tensor_next, bar->tensor);
 }

@@ -234,6 +234,7 @@ static bool tensor_flight(struct warp *w, struct flight *f, u32 kind, const stru
     f->span = map_tile_span(t);
     for (u32 d = 0; d < f->rank; d++)
         f->coord[d] = (s32)x->coord[d][i];
+    f->coord[0] = map_bytes_coord(t, f->coord[0]);
     for (u32 d = 0; d < 3 && kind & BULK_IM2COL; d++)
         f->offset[d] = x->offset[d] ? (u16)x->offset[d][i] : 0;
     return coords_ok(w, i, f->site, t, f->coord, false);
@@ -309,6 +310,24 @@ static void bulk_in(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
         send(&f, dst, bar);
 }
 
+/* clusterlaunchcontrol.try_cancel: a cluster that has not begun will not; its first block, in the
+ * form that ptx_b128.c reads. With multicast each block of the own cluster is answered. */
+static void cancel(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
+{
+    u32 id[4] = {0}, n = w->blk->cluster ? w->blk->cluster->size : 1;
+    struct flight f = {.by = w, .lane = i, .site = site, .bytes = sizeof f.data, .value = true};
+    struct place dst, bar;
+    if (!place_find(w, i, site, false, x->dst[i], f.bytes, f.bytes, true, &dst) ||
+        !place_find(w, i, site, false, x->mbar[i], 8, 8, true, &bar))
+        return;
+    id[3] = blocks_cancel(w->t, id);
+    memcpy(f.data, id, sizeof f.data);
+    if (site_of(w, site)->kind & BULK_MULTICAST)
+        multicast(w, &f, dst, bar, (1u << n) - 1);
+    else
+        send(&f, dst, bar);
+}
+
 /* ---- out of shared memory ---- */
 
 static void carry_out(struct warp *w, struct leaving *l)
@@ -347,6 +366,7 @@ static void bulk_out(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
             l.op |= (u32)t->type << KIND_TYPE_SHIFT;
         for (u32 d = 0; d < l.rank; d++)
             l.coord[d] = (s32)x->coord[d][i];
+        l.coord[0] = map_bytes_coord(t, l.coord[0]);
         if (!coords_ok(w, i, site, t, l.coord, true))
             return;
     } else {
@@ -388,6 +408,8 @@ void dev_bulk(struct sw_warp *sw, u32 m, u32 site, const struct sw_bulk *x)
         u32 i = (u32)__builtin_ctz(m);
         if (form == BULK_IN || form == BULK_TENSOR_IN || form == BULK_ACROSS)
             bulk_in(w, i, site, x);
+        else if (form == BULK_CANCEL)
+            cancel(w, i, site, x);
         else if (form == BULK_OUT || form == BULK_TENSOR_OUT)
             bulk_out(w, i, site, x);
         else if (form == BULK_PREFETCH_TENSOR)
@@ -431,7 +453,7 @@ void bulk_leave(struct warp *w)
     for (size_t i = 0; i < h->leavings; i++) {
         struct leaving l = h->leaving[i];
         if (full_check(w))
-            complain(w, l.lane, l.site, SIMT_ASYNC_NOT_WAITED, l.at,
+            complain(w, l.lane, l.site, l.group ? SIMT_COPY_EXIT : SIMT_ASYNC_NOT_WAITED, l.at,
                      "the thread ends without waiting for this copy out of shared memory "
                      "(cp.async.bulk.wait_group)");
         carry_out(w, &l);

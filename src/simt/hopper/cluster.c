@@ -385,6 +385,7 @@ void dev_cl_bar(struct sw_warp *sw, u32 m, u32 kind, u32 site)
         w->clock[i] = h->cl_clock[i] > w->clock[i] ? h->cl_clock[i] : w->clock[i];
         h->fenced[i] = h->cl_fenced[i] > h->fenced[i] ? h->cl_fenced[i] : h->fenced[i];
     }
+    tensor_learn(w, w->clock);
     clock_tick(w);
 }
 

@@ -117,7 +117,10 @@ struct warp_hopper {
     struct blk *wait_blk; /* whose mbarrier it waits for, if it does */
     uint32_t wait_at, wait_site, wait_parity;
     uint32_t fenced[CLOCKS]; /* what it knows to be visible to the asynchronous proxy */
-    struct tensor_map map;   /* the last that was not simt's own, decoded */
+    /* what its tcgen05 come after; its own entry: its last fence::before_thread_sync. next: from
+     * the next fence::after_thread_sync on */
+    uint32_t tensor[CLOCKS], tensor_next[CLOCKS];
+    struct tensor_map map; /* the last that was not simt's own, decoded */
 };
 
 struct hopper *hopper_of(struct blk *b);
@@ -163,7 +166,8 @@ enum bulk_form {
     BULK_TENSOR_IN,
     BULK_TENSOR_OUT,
     BULK_PREFETCH,
-    BULK_PREFETCH_TENSOR
+    BULK_PREFETCH_TENSOR,
+    BULK_CANCEL /* clusterlaunchcontrol.try_cancel */
 };
 /* A kind: the form, the rank of a tensor, flags, operation and type of a reduction. */
 enum {
@@ -210,6 +214,8 @@ uint32_t map_tile_span(const struct tensor_map *t);  /* that shared memory holds
 void map_load(struct flight *f);
 void map_store(struct warp *w, const struct leaving *l);
 
+/* What a warp waited for orders its tcgen05 too: blackwell.h. */
+void tensor_learn(struct warp *w, const uint32_t clock[CLOCKS]);
 /* An arrival by tcgen05.commit; time: of the tensor memory's work that it stands for. */
 void mbar_commit(struct warp *w, u32 lane, u32 site, struct place p, uint32_t time);
 

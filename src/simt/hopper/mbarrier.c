@@ -175,6 +175,7 @@ static void learn(struct warp *w, struct place p, const struct mbar_shadow *sh)
         w->clock[i] = sh->clock[i] > w->clock[i] ? sh->clock[i] : w->clock[i];
         h->fenced[i] = sh->fenced[i] > h->fenced[i] ? sh->fenced[i] : h->fenced[i];
     }
+    tensor_learn(w, sh->clock);
 }
 
 static void arrive(struct warp *w, u32 lane, u32 site, struct place p, struct mbar_shadow *sh,

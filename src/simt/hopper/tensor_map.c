@@ -35,7 +35,7 @@ static const struct map_type {
 } map_types[] = {{"u8", 1, PT_U8},   {"i8", 1, PT_S8},   {"bool", 1, PT_U8},   {"u16", 2, PT_U16},
                  {"i16", 2, PT_S16}, {"f16", 2, PT_F16}, {"bf16", 2, PT_BF16}, {"u32", 4, PT_U32},
                  {"i32", 4, PT_S32}, {"f32", 4, PT_F32}, {"tf32", 4, PT_F32},  {"u64", 8, PT_U64},
-                 {"i64", 8, PT_S64}, {"f64", 8, PT_F64}};
+                 {"i64", 8, PT_S64}, {"f64", 8, PT_F64}, {"u4", 1, PT_U8}};
 
 static bool encode_sizes(const struct simt_map *s, struct tensor_map *t, char *why, size_t size)
 {
@@ -65,6 +65,17 @@ static bool encode_sizes(const struct simt_map *s, struct tensor_map *t, char *w
     return true;
 }
 
+/* Pairs of four bits are copied as bytes. */
+static bool encode_nibbles(struct tensor_map *t, char *why, size_t size)
+{
+    if (t->dim[0] % 2 == 0 || t->box[0] % 2 || t->im2col)
+        return refuse(why, size, "elements of four bits must be even in number");
+    t->dim[0] = (t->dim[0] + 1) / 2 - 1;
+    t->box[0] /= 2;
+    t->nibbles = 1;
+    return true;
+}
+
 bool simt_map_encode(const struct simt_map *s, unsigned char out[128], char *why, size_t size)
 {
     struct tensor_map t = {.magic = TENSOR_MAP_MAGIC, .address = s->address};
@@ -85,6 +96,8 @@ bool simt_map_encode(const struct simt_map *s, unsigned char out[128], char *why
     t.fill_nan = s->fill_nan;
     t.im2col = s->im2col;
     if (!encode_sizes(s, &t, why, size))
+        return false;
+    if (strcmp(s->dtype, "u4") == 0 && !encode_nibbles(&t, why, size))
         return false;
     if (s->im2col) {
         t.channels = (uint16_t)s->channels;

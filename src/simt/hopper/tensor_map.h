@@ -17,6 +17,7 @@ struct tensor_map {
     uint16_t box[5];
     uint8_t step[5];
     uint8_t rank, esize, swizzle, fill_nan, type, im2col;
+    uint8_t nibbles; /* elements of four bits: dimension 0 counts pairs, which are bytes */
     int16_t lower[3], upper[3]; /* im2col: corners of the bounding box */
     uint16_t channels, pixels;
 };
@@ -28,6 +29,13 @@ _Static_assert(sizeof(struct tensor_map) <= 128, "it takes the place of a CUtens
 static inline uint32_t map_extent(const struct tensor_map *t, int d)
 {
     return (t->box[d] + t->step[d] - 1u) / t->step[d];
+}
+
+/* The first coordinate in what dimension 0 counts. An odd one is no pair: it is left where no tile
+ * may begin. */
+static inline int32_t map_bytes_coord(const struct tensor_map *t, int32_t c)
+{
+    return !t->nibbles ? c : c % 2 ? 1 : c / 2;
 }
 
 /* 16-byte chunks change places by the 128-byte line they are in. */

@@ -62,6 +62,7 @@ BUG(store_not_waited)
     if (OK) tc_wait_st();
     tc_before();
     __syncthreads();
+    tc_after();
     THREAD0 {
         one(x.t, 1); // BUG:store_not_waited async_not_waited
         tc_commit(x.bar);
@@ -79,6 +80,7 @@ BUG(store_no_barrier)
     tc_before();
     if (OK) __syncthreads();
     else __nanosleep(1000);
+    tc_after();
     THREAD0 {
         one(x.t, 1); // BUG:store_no_barrier async_not_waited|uninitialised
         tc_commit(x.bar);
@@ -294,8 +296,45 @@ BUG(sums_overwritten)
     tc_before();
     if (OK) __syncthreads();
     else if (threadIdx.x == 0) __nanosleep(1000);
+    tc_after();
     THREAD0 {
         one(x.t, 0); // BUG:sums_overwritten async_overwrite
+        tc_commit(x.bar);
+    }
+    mb_wait(x.bar, 1);
+    __syncthreads();
+    WARP0 tc_dealloc(x.t, COLUMNS);
+}
+BUG(no_fence_before)
+{
+    Begun x = start(a, b);
+    uint32_t r[8] = {0};
+    for (int c = 0; c < N; c += 8) st8(x.row + c, r);
+    tc_wait_st();
+    if (OK) tc_before();
+    __syncthreads();
+    tc_after();
+    THREAD0 {
+        one(x.t, 1); // BUG:no_fence_before missing_tcgen05_fence
+        tc_commit(x.bar);
+    }
+    mb_wait(x.bar, 0);
+    finish(x, out);
+}
+BUG(no_fence_after)
+{
+    Begun x = start(a, b);
+    uint32_t r[8];
+    THREAD0 { one(x.t, 0); tc_commit(x.bar); }
+    mb_wait(x.bar, 0);
+    ld8(x.row, r);
+    tc_wait_ld();
+    out[threadIdx.x] = r[0];
+    tc_before();
+    __syncthreads();
+    if (OK) tc_after();
+    THREAD0 {
+        one(x.t, 0); // BUG:no_fence_after missing_tcgen05_fence
         tc_commit(x.bar);
     }
     mb_wait(x.bar, 1);

@@ -119,3 +119,46 @@ KERNEL shape_16x64(uint32_t *out) { shapes<1>(out); }
 KERNEL shape_16x128(uint32_t *out) { shapes<2>(out); }
 KERNEL shape_16x256(uint32_t *out) { shapes<3>(out); }
 KERNEL shape_pack(uint32_t *out) { shapes<5>(out); }
+
+// Blocks that have not begun are taken over. out: how often each was done, then how many blocks began.
+KERNEL cancel(uint32_t *out)
+{
+    uint32_t bar = su(sm) + AT_BAR, answer = su(sm) + AT_SA, x = blockIdx.x, y = blockIdx.y, x2, y2, z, more;
+    THREAD0 { mb_init(bar, 1); mb_fence(); atomicAdd(out + gridDim.x * gridDim.y, 1); }
+    __syncthreads();
+    for (int phase = 0;; phase ^= 1) {
+        THREAD0 {
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 16;" ::"r"(bar) : "memory");
+            asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" ::"r"(answer), "r"(bar) : "memory");
+            atomicAdd(out + y * gridDim.x + x, 1);
+        }
+        mb_wait(bar, phase);
+        asm volatile("{\n.reg .pred p;\n.reg .b128 q;\nld.shared.b128 q, [%6];\n"
+                     "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, q;\nselp.u32 %5, 1, 0, p;\n"
+                     "@p clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%0, %1, %4, _}, q;\n"
+                     "@p clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %2, q;\n"
+                     "@p clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %3, q;\n}"
+                     : "+r"(x), "+r"(y), "=r"(x2), "=r"(y2), "=r"(z), "=r"(more)
+                     : "r"(answer)
+                     : "memory");
+        fence_async();
+        __syncthreads();
+        if (!more) break;
+        if (x2 != x || y2 != y || z) out[0] = 99;
+    }
+}
+
+// A tile of four-bit elements by a tensor map: 64 of them in each of four rows, from (64, 1) on.
+struct alignas(64) Map { uint8_t bytes[128]; };
+KERNEL nibbles(const __grid_constant__ Map map, uint32_t *out)
+{
+    uint32_t bar = su(sm) + AT_BAR;
+    THREAD0 { mb_init(bar, 1); mb_fence(); }
+    __syncthreads();
+    THREAD0 {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" ::"r"(bar) : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(su(sm)), "l"(&map), "r"(64), "r"(1), "r"(bar) : "memory");
+    }
+    mb_wait(bar, 0);
+    if (threadIdx.x < 32) out[threadIdx.x] = ((const uint32_t *)sm)[threadIdx.x];
+}

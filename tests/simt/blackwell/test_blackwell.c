@@ -34,10 +34,11 @@ static struct run run_begin(char *so, uint64_t seed)
     return r;
 }
 
-static struct simt_result run_kernel(struct run *r, const char *name, const struct bench_args *x)
+static struct simt_result run_grid(struct run *r, const char *name, const struct bench_args *x,
+                                   uint32_t wide, uint32_t high)
 {
     struct simt_launch l = {.kernel = name,
-                            .grid = {1, 1, 1},
+                            .grid = {wide, high, 1},
                             .block = {THREADS, 1, 1},
                             .shared_bytes = SM_BYTES,
                             .params = x->data,
@@ -47,6 +48,11 @@ static struct simt_result run_kernel(struct run *r, const char *name, const stru
     if (!simt_launch(r->dev, r->mod, &l, r->a, &out, &err))
         fail_msg("%s: %s", name, err.text);
     return out;
+}
+
+static struct simt_result run_kernel(struct run *r, const char *name, const struct bench_args *x)
+{
+    return run_grid(r, name, x, 1, 1);
 }
 
 static void run_end(struct run *r)
@@ -304,6 +310,61 @@ static void loads_and_stores_have_their_shapes(void **state)
     }
 }
 
+static void blocks_that_have_not_begun_are_taken_over(void **state)
+{
+    enum { WIDE = 3, HIGH = 4 };
+    uint32_t out[WIDE * HIGH + 1] = {0};
+    struct run r = run_begin(kernels_so, 0);
+    struct bench_args x = {0};
+    void *p = out;
+    (void)state;
+    put_arg(&x, &p, 8);
+    simt_alloc_register(r.dev, out, sizeof out, "out", SIMT_ALLOC_WRITTEN);
+    struct simt_result result = run_grid(&r, "cancel", &x, WIDE, HIGH);
+    if (result.outcome != SIMT_OK || result.finding_count)
+        fail_msg("%s", said(&result));
+    for (int i = 0; i < WIDE * HIGH; i++)
+        assert_int_equal(out[i], 1);
+    assert_int_equal(out[WIDE * HIGH], 1); /* one host thread: the first block takes them all */
+    run_end(&r);
+}
+
+static void tiles_of_four_bits_are_copied_as_bytes(void **state)
+{
+    enum { ROWS = 6, BYTES = 96 };
+    _Alignas(16) static uint8_t in[ROWS][BYTES];
+    uint32_t out[32];
+    struct simt_map s = {.address = (uint64_t)(uintptr_t)in,
+                         .dtype = "u4",
+                         .rank = 2,
+                         .dims = {2 * BYTES, ROWS},
+                         .strides_bytes = {BYTES},
+                         .box = {64, 4},
+                         .element_strides = {1, 1}};
+    unsigned char map[128];
+    char why[200] = "";
+    void *p = out;
+    struct bench_args x = {0};
+    (void)state;
+    for (int i = 0; i < ROWS * BYTES; i++)
+        in[i / BYTES][i % BYTES] = (uint8_t)(i * 7 + i / 256);
+    struct run r = run_begin(kernels_so, 0);
+    if (!simt_map_encode(&s, map, why, sizeof why))
+        fail_msg("%s", why);
+    put_arg(&x, map, sizeof map);
+    put_arg(&x, &p, 8);
+    give(&r, in, sizeof in, "in");
+    simt_alloc_register(r.dev, out, sizeof out, "out", 0);
+    struct simt_result result = run_kernel(&r, "nibbles", &x);
+    if (result.outcome != SIMT_OK || result.finding_count)
+        fail_msg("%s", said(&result));
+    for (int row = 0; row < 4; row++)
+        assert_memory_equal(&out[8 * row], &in[1 + row][32], 32);
+    s.box[0] = 63;
+    assert_false(simt_map_encode(&s, map, why, sizeof why));
+    run_end(&r);
+}
+
 /* ---- mistakes ---- */
 
 struct bug {
@@ -403,6 +464,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_every_kind_are_right),
         cmocka_unit_test(loads_and_stores_have_their_shapes),
+        cmocka_unit_test(blocks_that_have_not_begun_are_taken_over),
+        cmocka_unit_test(tiles_of_four_bits_are_copied_as_bytes),
         cmocka_unit_test(mistakes_are_found_on_their_lines_and_twins_are_clean),
     };
     struct arena *a = arena_new();
