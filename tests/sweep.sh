@@ -20,6 +20,7 @@
 #   examples   every example (make test: each second) with a right kernel and with one that is wrong in each way
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
 #   blackwell  the CuTe tutorials for sm_100a that come with CUTLASS, on simt; every step of the product for sm_100a
+#   cutlass    products built by CUTLASS' CollectiveBuilder for sm_100a and sm_120a, on simt (minutes of nvcc and 5 GB for each)
 #   triton     every Triton kernel of tests/simt/triton on simt (CUTEGEN_PYTHON with torch and Triton), and every cheat in it
 #   cutedsl    every CuTe DSL kernel of tests/simt/cutedsl on simt (CUTEGEN_DSL_PYTHON, or installed from the network: 320 MB)
 #   cluster    suites by workers, CLUSTER_KILLS SIGKILLs, and dropped connections, full disks, wrong clocks
@@ -61,7 +62,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards errors kill calls examples clients programs blackwell triton cutedsl mcp cluster attacks bugs wheel exports packages}; do
+for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards errors kill calls examples clients programs blackwell cutlass triton cutedsl mcp cluster attacks bugs wheel exports packages}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -129,6 +130,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         sweep blackwell tests/simt/blackwell/tutorials.sh "$PWD/$cutegen"
         sweep blackwell tests/expert/blackwell.sh $build/tests/expert/expert_ladder $cutegen all
         ;;
+    cutlass) sweep cutlass tests/simt/cutlass.sh "$PWD/$cutegen" ;;
     triton)
         sweep triton tests/simt/triton.sh "$PWD/$cutegen"
         sweep triton tests/cheats/run.py "$PWD/$cutegen" --triton --jobs "$JOBS"
@@ -171,7 +173,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
     packages) sweep packages tests/python/packages_sweep.sh ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, networks, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, programs, blackwell, triton, cutedsl, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, networks, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, clients, programs, blackwell, cutlass, triton cutedsl, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
         exit 2
         ;;
     esac

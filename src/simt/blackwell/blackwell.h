@@ -29,6 +29,7 @@ enum tc_op {
     TC_RELINQUISH,
     TC_MMA,
     TC_CP,
+    TC_SHIFT,
     TC_COMMIT,
     TC_LD,
     TC_ST,
@@ -94,6 +95,7 @@ void tensor_leave(struct blk *b); /* its last warp left */
 void dev_tc(struct sw_warp *, u32 m, u32 site, const struct sw_tc *x);
 void tc_mma(struct warp *w, u32 lane, u32 site, const struct sw_tc *x);
 void tc_copy(struct warp *w, u32 lane, u32 site, const struct sw_tc *x);
+void tc_shift(struct warp *w, u32 lane, u32 site, const struct sw_tc *x);
 void tc_commit(struct warp *w, u32 lane, u32 site, const struct sw_tc *x);
 
 #endif

@@ -515,6 +515,37 @@ void tc_copy(struct warp *w, u32 lane, u32 site, const struct sw_tc *x)
         copy_block(w, lane, site, other, (u32)x->x[0][lane], x->x[1][lane], f);
 }
 
+/* ---- shift ---- */
+
+/* 32 bytes of each lane go to the next one; the first lane keeps its own. */
+static void shift_block(struct warp *w, u32 lane, u32 site, struct blk *b, u32 address)
+{
+    enum { COLUMNS = 8 };
+    static const u32 all[TM_QUARTERS] = {~0u, ~0u, ~0u, ~0u};
+    struct tensor_memory *t = tensor_memory_of(b);
+    u32 first = address & 0xffff, from = address >> 16;
+    if (from % 32 || from >= TM_LANES) {
+        finding_add(&(struct finding_where){w, lane, site}, SIMT_TENSOR_MEMORY, from, NULL, -1, -1,
+                    -1, "lane %u of tensor memory: a shift begins at lane 0, 32, 64 or 96", from);
+        return;
+    }
+    if (!tm_async_write(w, lane, site, t, all, first, COLUMNS, true))
+        return;
+    for (u32 r = TM_LANES - 1; r > from; r--)
+        memcpy(&t->word[r][first], &t->word[r - 1][first], COLUMNS * sizeof(u32));
+}
+
+void tc_shift(struct warp *w, u32 lane, u32 site, const struct sw_tc *x)
+{
+    bool pair = site_of(w, site)->kind & TC_PAIR;
+    struct blk *other = pair ? other_of(w, lane, site) : NULL;
+    if (pair && !other)
+        return;
+    shift_block(w, lane, site, w->blk, (u32)x->x[0][lane]);
+    if (other)
+        shift_block(w, lane, site, other, (u32)x->x[0][lane]);
+}
+
 /* ---- commit ---- */
 
 /* What the warp's work has read may be overwritten by who knows of the commit. */

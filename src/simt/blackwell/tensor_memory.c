@@ -454,7 +454,8 @@ void dev_tc(struct sw_warp *sw, u32 m, u32 site, const struct sw_tc *x)
     u32 first = (u32)__builtin_ctz(m);
     enum tc_op op = (enum tc_op)(site_of(w, site)->kind & TC_OP);
     w->last_site = site;
-    bool alone = op == TC_MMA || op == TC_CP || op == TC_COMMIT || op >= TC_FENCE_BEFORE;
+    bool alone =
+        op == TC_MMA || op == TC_CP || op == TC_SHIFT || op == TC_COMMIT || op >= TC_FENCE_BEFORE;
     if (checks(w) && !alone && m != sw->live)
         SAY(w, first, site, SIMT_DIVERGENT_COLLECTIVE, 0, NOBODY, -1,
             "only some threads of the warp reach it");
@@ -487,6 +488,8 @@ void dev_tc(struct sw_warp *sw, u32 m, u32 site, const struct sw_tc *x)
                 tc_mma(w, lane, site, x);
             else if (op == TC_CP)
                 tc_copy(w, lane, site, x);
+            else if (op == TC_SHIFT)
+                tc_shift(w, lane, site, x);
             else
                 tc_commit(w, lane, site, x);
         }

@@ -204,6 +204,17 @@ static void emit_tensor_copy(struct emit *e, const struct insn *in)
     call(e, in, t, (unsigned)TC_CP | (unsigned)form << TC_KIND_SHIFT | pair_of(in), false);
 }
 
+static void emit_shift(struct emit *e, const struct insn *in)
+{
+    if (in->arg_count != 1 || !insn_has_mod(in, MOD_DOWN)) {
+        emit_fail(e, in, "this device does not know the form of tcgen05.shift");
+        return;
+    }
+    int t = begin(e);
+    operand(e, in, t, 0, 0, false);
+    call(e, in, t, (unsigned)TC_SHIFT | pair_of(in), false);
+}
+
 static void emit_commit(struct emit *e, const struct insn *in)
 {
     bool multicast = insn_has_mod(in, MOD_MULTICAST_CLUSTER);
@@ -236,12 +247,12 @@ void emit_tcgen05(struct emit *e, const struct insn *in)
     static const struct {
         uint16_t mod;
         void (*write)(struct emit *, const struct insn *);
-    } forms[] = {{MOD_LD, emit_tensor_access},   {MOD_ST, emit_tensor_access},
-                 {MOD_MMA, emit_product},        {MOD_CP, emit_tensor_copy},
-                 {MOD_COMMIT, emit_commit},      {MOD_ALLOC, emit_life},
-                 {MOD_DEALLOC, emit_life},       {MOD_RELINQUISH, emit_life},
-                 {MOD_WAIT_LD, emit_order},      {MOD_WAIT_ST, emit_order},
-                 {MOD_FENCE_BEFORE, emit_order}, {MOD_FENCE_AFTER, emit_order}};
+    } forms[] = {
+        {MOD_LD, emit_tensor_access}, {MOD_ST, emit_tensor_access}, {MOD_MMA, emit_product},
+        {MOD_CP, emit_tensor_copy},   {MOD_SHIFT, emit_shift},      {MOD_COMMIT, emit_commit},
+        {MOD_ALLOC, emit_life},       {MOD_DEALLOC, emit_life},     {MOD_RELINQUISH, emit_life},
+        {MOD_WAIT_LD, emit_order},    {MOD_WAIT_ST, emit_order},    {MOD_FENCE_BEFORE, emit_order},
+        {MOD_FENCE_AFTER, emit_order}};
     for (size_t i = 0; i < ARRAY_LEN(forms); i++)
         if (insn_has_mod(in, forms[i].mod)) {
             forms[i].write(e, in);

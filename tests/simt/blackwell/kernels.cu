@@ -162,3 +162,29 @@ KERNEL nibbles(const __grid_constant__ Map map, uint32_t *out)
     mb_wait(bar, 0);
     if (threadIdx.x < 32) out[threadIdx.x] = ((const uint32_t *)sm)[threadIdx.x];
 }
+
+// 32 bytes of each lane go to the next.
+KERNEL shift(uint32_t *out)
+{
+    uint32_t bar = su(sm) + AT_BAR, r[8];
+    THREAD0 { mb_init(bar, 1); mb_fence(); }
+    WARP0 tc_alloc(su(sm) + AT_TM, 32);
+    __syncthreads();
+    uint32_t t = *(volatile uint32_t *)(sm + AT_TM), row = t + (threadIdx.x / 32 * 32 << 16);
+    for (int i = 0; i < 8; i++) r[i] = threadIdx.x * 8 + i;
+    st8(row, r);
+    tc_wait_st();
+    tc_before();
+    __syncthreads();
+    tc_after();
+    THREAD0 {
+        asm volatile("tcgen05.shift.cta_group::1.down [%0];" ::"r"(t) : "memory");
+        tc_commit(bar);
+    }
+    mb_wait(bar, 0);
+    ld8(row, r);
+    tc_wait_ld();
+    for (int i = 0; i < 8; i++) out[threadIdx.x * 8 + i] = r[i];
+    __syncthreads();
+    WARP0 tc_dealloc(t, 32);
+}

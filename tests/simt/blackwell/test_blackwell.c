@@ -310,6 +310,23 @@ static void loads_and_stores_have_their_shapes(void **state)
     }
 }
 
+static void rows_are_shifted_by_one(void **state)
+{
+    uint32_t out[THREADS * 8];
+    struct run r = run_begin(kernels_so, 0);
+    struct bench_args x = {0};
+    void *p = out;
+    (void)state;
+    put_arg(&x, &p, 8);
+    simt_alloc_register(r.dev, out, sizeof out, "out", 0);
+    struct simt_result result = run_kernel(&r, "shift", &x);
+    if (result.outcome != SIMT_OK || result.finding_count)
+        fail_msg("%s", said(&result));
+    for (uint32_t i = 0; i < THREADS * 8; i++)
+        assert_int_equal(out[i], i < 8 ? i : i - 8);
+    run_end(&r);
+}
+
 static void blocks_that_have_not_begun_are_taken_over(void **state)
 {
     enum { WIDE = 3, HIGH = 4 };
@@ -464,6 +481,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_every_kind_are_right),
         cmocka_unit_test(loads_and_stores_have_their_shapes),
+        cmocka_unit_test(rows_are_shifted_by_one),
         cmocka_unit_test(blocks_that_have_not_begun_are_taken_over),
         cmocka_unit_test(tiles_of_four_bits_are_copied_as_bytes),
         cmocka_unit_test(mistakes_are_found_on_their_lines_and_twins_are_clean),
