@@ -10,8 +10,8 @@ cutegen=$(readlink -f "$1") device=$2 count=$3 seed=${4:-1} depth=${5:-0}
 shift $(($# < 5 ? $# : 5))
 here=$(dirname "$(readlink -f "$0")")
 work=$(mktemp -d)
-trap '"$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
-export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this script's own
+trap 'CUTEGEN_RUNTIME=$work/rt "$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-$work/rt} # the suite's warm server, or its own
 "${PYTHON:-python3}" "$here/gemm_tasks.py" "$work/tasks" "$count" "$seed" || exit 3
 
 # one TASK FLAG...: its line, and the end of what was said where it failed

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # run.sh - all tests: format, lint, the clang build, then every test in release and under sanitizers.
 #
+# What no test waits for (lint, the other builds) is done beside the release tests, at the lowest priority: there is
+# always a test that waits. Tests that want a warm server and are not about it share one ($CUTEGEN_TEST_RUNTIME).
 # Each step counts as one or more tests; the last line is `N passed, N failed`.
 # Logs: build/*/meson-logs/. Called by `make test`, after set-up.
 set -uo pipefail
@@ -42,8 +44,10 @@ run_tests()
     local dir=$1 log=$1/meson-logs/testlog.json name before=$failed rc
     shift
     rm -f "$log"
+    export CUTEGEN_TEST_RUNTIME=$shared/${dir##*/}
     "$MESON" test -C "$dir" --no-rebuild --print-errorlogs "$@" | grep --line-buffered -vE '^(ninja:|$)'
     rc=${PIPESTATUS[0]}
+    CUTEGEN_RUNTIME=$CUTEGEN_TEST_RUNTIME "$dir/src/cutegen" server stop >/dev/null 2>&1
     [ -s "$log" ] || { count "$dir: no test ran" 1; return; }
     while IFS=$'\t' read -r result name; do
         case $result in
@@ -62,37 +66,48 @@ run_tests()
 CUTEGEN_PYTHON=${CUTEGEN_PYTHON:-$(cat "${TOOLS:-${XDG_DATA_HOME:-$HOME/.local/share}/cutegen}/python" 2>/dev/null || true)}
 export CUTEGEN_PYTHON
 tests/torch_at_least.sh 2.4 && new_torch=yes || new_torch=no
-jobs=$(($(nproc) + 2)) # some always wait: for a deadline, for a server
+jobs=$(($(nproc) + 3)) # some always wait: for a deadline, for a server
+
+# The builds that the release tests do not need, and lint; called in a process of its own, by `run.sh --others`.
+build_others()
+{
+    configure build/clang clang --buildtype=plain && compile build/clang # for its warnings alone
+    echo $? >build/clang.rc
+    tests/lint.sh >build/lint.log 2>&1
+    # Lines for the traces, nothing for a debugger: a fifth less of the compiler's time.
+    configure build/debug "${CC:-gcc}" -Ddebug=true -Dc_args=-g1 -Doptimization=1 -Db_sanitize=address,undefined \
+        -Db_lundef=false && compile build/debug
+    echo $? >build/debug.rc
+}
 
 mkdir -p build
+[ "${1:-}" != --others ] || { build_others; exit; }
+shared=$(mktemp -d /tmp/cutegen-test.XXXXXX) # sockets of servers: their paths must be short
+others=
+trap '[ -z "$others" ] || kill -- "-$others" 2>/dev/null; rm -rf "$shared"' EXIT
+rm -f build/clang.rc build/debug.rc build/lint.log
+
 say "format"
 tests/format.sh
 count "format" $?
 
-say "clang build"
-configure build/clang clang --buildtype=plain && compile build/clang # for its warnings alone
-count "clang, -Werror" $?
-
 say "release: gcc build and tests"
-if configure build/release "${CC:-gcc}" && compile build/release; then
-    count "gcc, -Werror" 0
-    run_tests build/release --num-processes "$jobs"
-else
-    count "gcc, -Werror" 1
-fi
+configure build/release "${CC:-gcc}" && compile build/release
+released=$?
+count "gcc, -Werror" $released
+setsid nice -n 19 tests/run.sh --others >build/others.log 2>&1 &
+others=$!
+[ $released != 0 ] || run_tests build/release --num-processes "$jobs"
 
-# Lint is one process after the other: beside a build it costs little.
-tests/lint.sh >build/lint.log 2>&1 &
-lint=$!
-say "sanitizers: ASan and UBSan build"
-# Lines for the traces, nothing for a debugger: a fifth less of the compiler's time.
-configure build/debug "${CC:-gcc}" -Ddebug=true -Dc_args=-g1 -Doptimization=1 -Db_sanitize=address,undefined \
-    -Db_lundef=false && compile build/debug
-sanitized=$?
-count "sanitizers, -Werror" $sanitized
+say "clang and sanitizers: builds"
+wait $others
+others=
+cat build/others.log
+count "clang, -Werror" "$(cat build/clang.rc 2>/dev/null || echo 1)"
+sanitized=$(cat build/debug.rc 2>/dev/null || echo 1)
+count "sanitizers, -Werror" "$sanitized"
 
 say "lint"
-wait $lint
 while read -r line; do
     echo "$line"
     case $line in

@@ -17,7 +17,7 @@
 #   calls      a run killed at KILLS random events while a model is asked
 #   programs   every CUDA program of tests/simt/programs on simt, both runtimes, with and without its bug
 #   mcp        every MCP tool by the reference client at every revision and transport; broken messages, FUZZ of them
-#   examples   every example (make test: each second) with a right kernel and with one that is wrong in each way
+#   examples   every example (make test: each third) with a right kernel and with one that is wrong in each way
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
 #   blackwell  the CuTe tutorials for sm_100a that come with CUTLASS, on simt; every step of the product for sm_100a
 #   cutlass    products built by CUTLASS' CollectiveBuilder for sm_100a and sm_120a, on simt (minutes of nvcc and 5 GB for each)

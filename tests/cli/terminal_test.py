@@ -28,8 +28,8 @@ def on_terminal(program, words, columns, runs):
     """Everything the program writes to a terminal of so many columns."""
     pid, fd = pty.fork()
     if pid == 0:
-        os.environ.update(CUTEGEN_HOME=str(HOME), CUTEGEN_SERVER="yes", CUTEGEN_RUNTIME=runs + "/rt", CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=runs,
-                          TERM="xterm", LC_ALL="C.UTF-8", XDG_CONFIG_HOME=runs)
+        os.environ.update(CUTEGEN_HOME=str(HOME), CUTEGEN_SERVER="yes", CUTEGEN_RUNTIME=os.environ.get("CUTEGEN_TEST_RUNTIME", runs + "/rt"),
+                          CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=runs, TERM="xterm", LC_ALL="C.UTF-8", XDG_CONFIG_HOME=runs)
         os.execv(program, [program, *words])
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     out = b""

@@ -7,25 +7,11 @@ set -u
 program=$(readlink -f "$1")
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
-trap '"$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+trap 'CUTEGEN_RUNTIME=$work/rt "$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs
-export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this test's own
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-$work/rt} # the suite's warm server, or its own
 cd "$work" || exit 3
-n=0 failed=0 out='' code=0
-run() { out=$("$@" 2>&1); code=$?; }
-ok()
-{
-    n=$((n + 1))
-    # shellcheck disable=SC2053  # an exit code may be a pattern
-    if [[ $code == $2 ]] && grep -qE -- "$3" <<<"$out"; then
-        echo "ok $n - $1"
-        return
-    fi
-    echo "not ok $n - $1"
-    echo "# exit $code, wanted $2, pattern: $3"
-    tail -30 <<<"$out" | sed 's/^/# /'
-    failed=1
-}
+. "$root/tests/tap.sh"
 
 cat >kernel.cu <<'END'
 // swish with tunables: a thread takes VEC elements, a block has THREADS threads.

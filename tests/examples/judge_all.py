@@ -188,8 +188,9 @@ def main() -> int:
     table = ["| example | kernel | verdict | us | baselines us | wrong kernels |", "|---|---|---|---|---|---|"]
     rows: dict[int, str] = {}
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        # a warm server of this test's own
-        os.environ.update(CUTEGEN_RUNTIME=f"{folder}/rt", CUTEGEN_SERVER="yes")
+        # the suite's warm server (tests/run.sh), or one of its own
+        own = {"CUTEGEN_RUNTIME": f"{folder}/rt"}
+        os.environ.update(CUTEGEN_RUNTIME=os.environ.get("CUTEGEN_TEST_RUNTIME", own["CUTEGEN_RUNTIME"]), CUTEGEN_SERVER="yes")
         examples = [Example(every.index(n), n, options, Path(folder)) for n in names]  # in the order given; each with its own way to be wrong
         for done in concurrent.futures.as_completed([pool.submit(e.judge) for e in examples]):
             example = done.result()
@@ -202,7 +203,7 @@ def main() -> int:
             rows[example.number] = "| " + " | ".join([*example.row[:5], "; ".join(example.row[5:])]) + " |"
             if options.table:  # what is there when the time is over
                 Path(options.table).write_text("\n".join(table + [rows[k] for k in sorted(rows)]) + "\n")
-        subprocess.run([options.cutegen, "server", "stop"], capture_output=True, check=False)
+        subprocess.run([options.cutegen, "server", "stop"], env={**os.environ, **own}, capture_output=True, check=False)
     print(f"1..{count}")
     return 1 if failed else 0
 

@@ -50,12 +50,13 @@ struct reply bench_ask_from(struct bench *b, enum stage_kind stage, const struct
 
     if (!expert_ask(&req, b->a, &reply, &err))
         fail_msg("%s: %s", b->task.name, err.text);
+    b->replied = expert_steps(reply.text, b->a);
     return reply;
 }
 
 struct reply bench_ask(struct bench *b, enum stage_kind stage, struct text source)
 {
-    struct candidate current = {.source = source};
+    struct candidate current = {.source = source, .steps = b->steps};
 
     return bench_ask_from(b, stage, source.data ? &current : NULL);
 }

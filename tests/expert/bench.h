@@ -24,6 +24,10 @@ struct bench {
     json_t *history;
     struct device device;
     bool predicted; /* begins with the composition predicted to be best */
+    /* Steps of the kernel that is asked about, as the store has them; NULL: found by its source,
+     * which takes all sets of them. */
+    const char *steps;
+    const char *replied; /* steps of the last reply's kernel */
 };
 
 /* "swish": for simt; "swish@sm_90a": for that device. */

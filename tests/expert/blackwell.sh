@@ -10,8 +10,8 @@ set -u
 ladder=$(readlink -f "$1") cutegen=$(readlink -f "$2") all=${3:-}
 root=$(dirname "$(readlink -f "$0")")/../..
 work=$(mktemp -d)
-trap '"$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
-export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this test's own
+trap 'CUTEGEN_RUNTIME=$work/rt "$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-$work/rt} # the suite's warm server, or its own
 cd "$work" || exit 3
 failed=0
 

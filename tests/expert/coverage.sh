@@ -14,10 +14,10 @@ count=${2:-208} seed=${3:-1} every=${4:-1}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 export CUTEGEN_HOME=${CUTEGEN_HOME:-$(cd "$here/../.." && pwd)} CUTEGEN_RUNS=$work/runs
-export CUTEGEN_RUNTIME=${CUTEGEN_RUNTIME:-$work/rt} CUTEGEN_SERVER=yes # one warm builder and oracle for describe and eval
+export CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-${CUTEGEN_RUNTIME:-$work/rt}} CUTEGEN_SERVER=yes # builder and oracle stay warm
 export cutegen=${CUTEGEN:-$build/src/cutegen} ladder=${LADDER:-$build/tests/expert/expert_ladder} work
 export kernels=${KERNELS:-$work/kernels}
-trap '[ "$CUTEGEN_RUNTIME" != "$work/rt" ] || "$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+trap 'CUTEGEN_RUNTIME=$work/rt "$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 
 one() {
     local name kernel what verdict

@@ -2,13 +2,13 @@
 # hopper.sh - the last steps of the sm_90a products, a row that a cluster shares, and one that the L2 cache is asked to
 # keep pass simt's judge with every check; so do products some of whose rows the split would lose bits of.
 #
-#     tests/expert/hopper.sh LADDER CUTEGEN [all]         all: every step of the four ladders (SWEEP=gemm)
+#     tests/expert/hopper.sh LADDER CUTEGEN [all]         all: more operands, every step of five ladders (SWEEP=gemm)
 set -u
 ladder=$(readlink -f "$1") cutegen=$(readlink -f "$2") all=${3:-}
 root=$(dirname "$(readlink -f "$0")")/../..
 work=$(mktemp -d)
-trap '"$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
-export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this test's own
+trap 'CUTEGEN_RUNTIME=$work/rt "$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-$work/rt} # the suite's warm server, or its own
 cd "$work" || exit 3
 failed=0
 
@@ -82,35 +82,38 @@ sed 's/\<4096\>/512/g; s/big_matmul/small_result/' big_matmul.json >small_result
 for task in big_matmul divided_matmul short_sum one_sum small_result big_half small_half half_gelu long_softmax wide_norm thin_matmul thin_half thin_columns; do
     CUTEGEN_HOME=$root "$ladder" "$task.json" . sm_90a >ladder.log || { cat ladder.log; exit 1; }
 done
+# last TASK [N]: the last kernel of its ladder, or the Nth before it.
+last() { ls "$1".*.cu | sort -t. -k2n | tail -$((${2:-0} + 1)) | head -1; }
+ladder_of() { ls "$1".*.cu | sort -t. -k2n; }
+
+# Without `all`: one row of each form. What a form does with other operands, and every step on the way, takes minutes.
+judge "$(last big_matmul)" "$root/examples/matmul.py" M=140 K=320 N=260
+judge "$(last divided_matmul 1)" "$root/examples/matmul.py" M=140 K=1600 N=260
+judge "$(last big_matmul 1)" guard.py M=140 K=520 N=300
+judge "$(last short_sum)" guard_transposed.py M=140 K=40 N=776
+judge "$(last half_gelu)" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=520 FEATURES_OUT=776
 if [ -n "$all" ]; then
-    for k in $(ls big_matmul.*.cu | sort -t. -k2n); do judge "$k" "$root/examples/matmul.py" M=140 K=320 N=260; done
-    for k in $(ls big_half.*.cu | sort -t. -k2n); do judge "$k" narrow.py N=520; done
-    for k in $(ls small_half.*.cu | sort -t. -k2n); do judge "$k" narrow.py N=520; done
-    for k in $(ls half_gelu.*.cu | sort -t. -k2n); do judge "$k" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=520 FEATURES_OUT=776; done
-    for k in $(ls long_softmax.*.cu | sort -t. -k2n); do judge "$k" "$root/examples/log_softmax.py" BATCH=2 DIM=131072; done
-    exit $failed
+    judge "$(last big_matmul 1)" "$root/examples/matmul.py" M=140 K=520 N=300
+    judge "$(last short_sum)" "$root/examples/transposed_both_matmul.py" M=140 K=40 N=776
+    judge "$(last one_sum)" "$root/examples/transposed_both_matmul.py" M=140 K=32 N=776
+    # stores by lanes, some of which have nothing to store
+    judge "$(last half_gelu 2)" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=136 FEATURES_OUT=776
+    judge "$(last small_half)" narrow.py N=328
 fi
-both=$(ls big_matmul.*.cu | sort -t. -k2n | tail -1)
-before=$(ls big_matmul.*.cu | sort -t. -k2n | tail -2 | head -1)
-short=$(ls short_sum.*.cu | sort -t. -k2n | tail -1)
-lanes=$(ls half_gelu.*.cu | sort -t. -k2n | tail -3 | head -1) # stores by lanes, some of which have nothing to store
-hold=$(ls half_gelu.*.cu | sort -t. -k2n | tail -1)
-judge "$before" "$root/examples/matmul.py" M=140 K=520 N=300
-judge "$both" "$root/examples/matmul.py" M=140 K=320 N=260
-judge "$(ls divided_matmul.*.cu | sort -t. -k2n | tail -2 | head -1)" "$root/examples/matmul.py" M=140 K=1600 N=260
-judge "$short" "$root/examples/transposed_both_matmul.py" M=140 K=40 N=776
-judge "$before" guard.py M=140 K=520 N=300
-judge "$short" guard_transposed.py M=140 K=40 N=776
-judge "$(ls one_sum.*.cu | sort -t. -k2n | tail -1)" "$root/examples/transposed_both_matmul.py" M=140 K=32 N=776
-judge "$lanes" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=136 FEATURES_OUT=776
-judge "$hold" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=520 FEATURES_OUT=776
-judge "$(ls small_half.*.cu | sort -t. -k2n | tail -1)" narrow.py N=328
 processors=12
-judge "$(ls small_result.*.cu | sort -t. -k2n | tail -1)" "$root/examples/matmul.py" M=140 K=520 N=260
+judge "$(last small_result)" "$root/examples/matmul.py" M=140 K=520 N=260
 # Few rows or columns: sizes that are no multiple of anything.
-judge "$(ls thin_matmul.*.cu | sort -t. -k2n | tail -1)" "$root/examples/matmul.py" M=20 K=521 N=524
-judge "$(ls thin_half.*.cu | sort -t. -k2n | tail -1)" "$root/examples/half_linear_gelu.py" BATCH=35 FEATURES_IN=520 FEATURES_OUT=523
-judge "$(ls thin_columns.*.cu | sort -t. -k2n | tail -1)" "$root/examples/transposed_both_matmul.py" M=516 K=523 N=7
-judge "$(ls long_softmax.*.cu | sort -t. -k2n | tail -1)" "$root/examples/log_softmax.py" BATCH=2 DIM=131072
+judge "$(last thin_matmul)" "$root/examples/matmul.py" M=20 K=521 N=524
+if [ -n "$all" ]; then
+    judge "$(last thin_half)" "$root/examples/half_linear_gelu.py" BATCH=35 FEATURES_IN=520 FEATURES_OUT=523
+    judge "$(last thin_columns)" "$root/examples/transposed_both_matmul.py" M=516 K=523 N=7
+fi
+judge "$(last long_softmax)" "$root/examples/log_softmax.py" BATCH=2 DIM=131072
 judge "$(grep -l Retained wide_norm.*.cu | sort -t. -k2n | head -1)" "$root/examples/layer_norm.py" TOKENS=3
+[ -n "$all" ] || exit $failed
+processors=2
+for k in $(ladder_of big_matmul); do judge "$k" "$root/examples/matmul.py" M=140 K=320 N=260; done
+for k in $(ladder_of big_half) $(ladder_of small_half); do judge "$k" narrow.py N=520; done
+for k in $(ladder_of half_gelu); do judge "$k" "$root/examples/half_linear_gelu.py" BATCH=300 FEATURES_IN=520 FEATURES_OUT=776; done
+for k in $(ladder_of long_softmax); do judge "$k" "$root/examples/log_softmax.py" BATCH=2 DIM=131072; done
 exit $failed
