@@ -11,7 +11,7 @@
 #   make image    an OCI image in dist/ (mmdebstrap, root)
 #   make check    format, lint and unit tests: at most 2 minutes, between edits
 #   make tsan     what has threads under ThreadSanitizer: 5 minutes
-#   make sweep    the large generated sweeps: hours (CONTRIBUTING.md)
+#   make sweep    the large generated sweeps: hours (docs/testing.md)
 #   make docs     the documentation as a site in build/site
 #   make torch    a current PyTorch for cutegen, where the machine has only an old one (some gigabytes)
 #   make format, make lint

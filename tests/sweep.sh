@@ -30,6 +30,7 @@
 #              whole (bench/gpu/ships.sh; opcheck needs a PyTorch that has it)
 #   packages   the Debian package, twice the same bytes; its program, unpacked
 #   attacks    ATTACKS attacks and as many candidates through one warm server
+#   aarch64    on x86_64: the tree compiled for aarch64, its unit tests run by qemu (tests/aarch64.sh)
 #
 # The last line is `N passed, N failed`; each sweep counts as one.
 set -uo pipefail
@@ -62,7 +63,7 @@ sweep()
     fi
 }
 
-for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards errors kill calls examples clients programs blackwell cutlass triton cutedsl mcp cluster attacks bugs wheel exports packages}; do
+for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards errors kill calls examples clients programs blackwell cutlass triton cutedsl mcp cluster attacks bugs wheel exports packages aarch64}; do
     case $name in
     coverage)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
@@ -171,9 +172,10 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         rm -rf "$table"
         ;;
     packages) sweep packages tests/python/packages_sweep.sh ;;
+    aarch64) [ "$(uname -m)" = aarch64 ] || sweep aarch64 tests/aarch64.sh ;;
     attacks) sweep attacks python3 tests/cheats/after_attacks.py $cutegen "$attacks" ;;
     *)
-        echo "sweep.sh: no sweep '$name': coverage, modules, networks, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, clients, programs, blackwell, cutlass, triton cutedsl, mcp, cluster, attacks, bugs, wheel, exports or packages" >&2
+        echo "sweep.sh: no sweep '$name': coverage, modules, networks, conv, attention, gemm, forms, cards, errors, kill, calls, examples, clients, programs, blackwell, cutlass, triton, cutedsl, mcp, cluster, attacks, bugs, wheel, exports, packages or aarch64" >&2
         exit 2
         ;;
     esac
