@@ -66,7 +66,7 @@ def baseline(session: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def arithmetic(session: Any, name: str) -> Iterator[None]:
-    """Inside, PyTorch computes as the baseline's name says; a baseline that is no setting, as the task was loaded."""
+    """Inside, PyTorch computes as the baseline's name says, or as the task was loaded if the name is not a setting."""
     set_arithmetic(*SETTINGS.get(name, session.tf32))
     try:
         yield

@@ -305,7 +305,7 @@ def measure(
         far = off > honest
         sums.off += int(far.sum())
         sums.off_blocks += int((2 * far.sum(1) > part.sizes(far)).sum())
-        # What is no number is beyond, too: a comparison that goes wrong must not pass.
+        # NaN counts as beyond, too: a comparison that goes wrong must not pass.
         excess = torch.where(off == 0, off, off / allowed)
         excess[torch.isnan(excess)] = math.inf
         sums.beyond += int((excess > 1.0).sum())

@@ -141,7 +141,7 @@ class Analysis:
         return total
 
     def _elements_read(self, number: int, depth: int) -> int:
-        """Elements of this node's results (a split has several) that anything looks at."""
+        """Elements of this node's results (a split has several) that anything reads."""
         return sum(self._part_read(number, part, depth) for part in range(len(self.nodes[number].parts)))
 
     def _part_read(self, number: int, part: int, depth: int) -> int:

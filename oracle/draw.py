@@ -134,8 +134,8 @@ def lean(tensor: torch.Tensor, known: Known, up: bool) -> torch.Tensor:
 
 
 def nearly(tensor: torch.Tensor, fresh: torch.Tensor, known: Known, generator: torch.Generator) -> torch.Tensor:
-    """`tensor` with a few rows (elements, where there are few rows) of another draw: who remembers answers by a look here
-    and there takes it for the same."""
+    """`tensor` with a few rows (elements, where there are few rows) of another draw: a candidate that remembers answers by
+    a few elements takes it for the same."""
     if tensor.numel() == 0 or tensor.dim() == 0 or known.symmetric or 0 in tensor.stride():
         return tensor
     by_rows = known.unit_rows or tensor.numel() // tensor.shape[-1] >= FEW_ROWS

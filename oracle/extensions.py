@@ -5,7 +5,7 @@ The build process (guest.py, opened with `build`) runs the real torch.utils.cpp_
 what came of each call. The guest, for which that folder is read-only, answers the same calls from the notes. Programs that are only asked
 something (`ptxas --version`, `ldconfig -p`) are noted and answered in the same way: Triton asks them before it looks into its cache.
 
-Nothing here is believed by anybody: the folder is the candidate's own, and no other candidate sees it.
+Nothing here is trusted: the folder is the candidate's own, and no other candidate sees it.
 """
 
 from __future__ import annotations

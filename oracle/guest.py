@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The guest: runs somebody else's ModelNew in a process of its own, as the runner runs a .cu file.
+"""The guest: runs a foreign ModelNew in a process of its own, as the runner runs a .cu file.
 
 The same protocol as the runner's (docs/architecture.md): load, bind, run, time, end; besides, `make` before each bind, and `burst`, by
 which the asker's own clock is held against ours. Nothing in here is secret and nothing said in here is believed: there is no
@@ -307,7 +307,7 @@ class Guest:
             raise Outcome("wrong values", f"forward returns {len(tensors)} tensors, the reference {len(self.outputs)}")
         for tensor, info in zip(tensors, self.outputs):
             if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.device.type != self.device.type or tensor.layout != torch.strided:
-                raise Outcome("refused", f"{info['name']} is no plain tensor on {self.device} but a {type(tensor).__name__} on {getattr(tensor, 'device', '?')}: it would be computed when somebody looks")
+                raise Outcome("refused", f"{info['name']} is not a plain tensor on {self.device} but a {type(tensor).__name__} on {getattr(tensor, 'device', '?')}: it would be computed when somebody looks")
             dtype = self.task_module.DTYPES.get(tensor.dtype, str(tensor.dtype))
             if list(tensor.shape) != info["shape"] or dtype != info["dtype"]:
                 raise Outcome("wrong values", f"{info['name']} is {dtype} {list(tensor.shape)}, the reference's {info['dtype']} {info['shape']}")

@@ -100,7 +100,7 @@ def _period(hit: torch.Tensor) -> str:
 
 
 def _flat_period(bad: torch.Tensor, share: float) -> str:
-    """Errors in all rows and columns: look at the last dimension, then at tiles, then at memory order."""
+    """Errors in all rows and columns: try the last dimension, then tiles, then memory order."""
     if bad.dim() >= 2:
         matrix = bad.reshape(-1, bad.shape[-1])
         same = matrix[0]

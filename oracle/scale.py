@@ -67,7 +67,7 @@ def sizes_for(source: Source, fixed: dict[str, int], request: dict[str, Any], va
     if not most:
         return dict(fixed)
     with Limit(8 * int(most)), contextlib.suppress(TooBig):
-        source.execute(fixed)  # what does not load at all is no matter of size
+        source.execute(fixed)  # if it does not load at all, its size is not the cause
     limits = Limits(int(most), float(request.get("max_flops") or FLOPS_LIMIT))
     written = {**source.constants, **source.literals}
 

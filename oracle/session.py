@@ -219,7 +219,7 @@ class Session(Loaded):
             drawn = self._fill_inputs(str(field(request, "seed", str)), distribution, shift)
             for buffer in self.out_buffers:
                 buffer.prepare(shift)
-                if request.get("stale"):  # numbers that somebody might have left there
+                if request.get("stale"):  # numbers that an earlier run might have left there
                     for piece in buffer.tensor().reshape(-1).split(STALE_AT_ONCE):
                         piece.copy_(torch.rand(piece.shape, device=self.device).mul_(2))
         self.give_back(GIVEN_BACK_BYTES)

@@ -7,7 +7,7 @@
 //! recipe column_reduction: neighbouring threads take neighbouring columns; each pass reduces an element function
 //! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
 //! fact fits: a column fits into the registers of its threads
-//! fact measured: times are measured, so that trying is worth its while
+//! fact measured: times are measured, so that trying pays
 //! fact reread: some tensor is read by more than one pass
 //! fact pairs: two passes that one could do
 //! fact maxsum: a maximum, then the sum of exponentials below it
@@ -15,7 +15,7 @@
 //! fact many: one pass, and columns enough to fill the device without sharing them
 //! fact splits: one pass and a value per column, and few or odd columns: parts can be reduced apart
 //! fact odd: columns are not whole vectors, but four rows are
-//! fact narrow: (not told here) values have 16 bits
+//! fact narrow: (not used here) values have 16 bits
 //! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference
 //! fact elements: some output has a value per element

@@ -5,7 +5,7 @@
 // once per row from earlier results. Then the outputs are written; a total is reduced over all rows.
 //
 //! recipe row_reduction: a block per row; each pass reduces an element function over the row
-//! fact measured: times are measured, so that trying is worth its while
+//! fact measured: times are measured, so that trying pays
 //! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
 //! fact fits: a row fits into the registers of its block
 //! fact whole: a row is exactly what the block's threads hold

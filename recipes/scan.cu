@@ -5,7 +5,7 @@
 // (`columns`), a thread takes one of them from end to end.
 //
 //! recipe scan: a block scans a row tile by tile and carries the last value on
-//! fact measured: times are measured, so that trying is worth its while
+//! fact measured: times are measured, so that trying pays
 //! fact columns: neighbouring rows lie together: a thread takes a whole one
 //! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
 //! fact fits: a row is exactly what the block's threads can hold

@@ -5,12 +5,12 @@
 // comes after it folds the parts of its row first.
 //
 //! recipe split_reduction: slices of a row are reduced by blocks of their own, then folded
-//! fact measured: times are measured, so that trying is worth its while
+//! fact measured: times are measured, so that trying pays
 //! fact vectors: 16-byte accesses are possible: unit strides, whole vectors
 //! fact pairs: two passes that one could do
 //! fact maxsum: a maximum, then the sum of exponentials below it
 //! fact moments: a mean, then the sum of squares about it
-//! fact narrow: (not told here) values have 16 bits
+//! fact narrow: (not used here) values have 16 bits
 //! fact fast: some operator has a fast form
 //! fact exponentials: some value is an exponential of a difference
 //! fact shares: one pass reads something that all rows share, and the rows are even in number

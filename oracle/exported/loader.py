@@ -347,7 +347,7 @@ class Export:
         return self.reference.Model.forward(model, *args, **kwargs)
 
     def _training_counts(self) -> bool:
-        """Does the mode change what the model computes? Where the task looks at it, or has parts that do."""
+        """Does the mode change what the model computes? Where the task reads it, or has parts that do."""
         try:
             source = inspect.getsource(self.reference)
         except (OSError, TypeError):

@@ -102,7 +102,7 @@ class _Drawing:
 
 
 class Progress:
-    """One line per attempt on stderr, or a picture that is drawn anew in a notebook. `wanted` None: where somebody looks."""
+    """One line per attempt on stderr, or a picture that is drawn anew in a notebook. `wanted` None: only in a notebook or a terminal."""
 
     def __init__(self, name: str, wanted: bool | None) -> None:
         self.name = name

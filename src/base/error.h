@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * error.h - a broken machine or wrong use, told to the user.
+ * error.h - a broken machine or wrong use, reported to the user.
  *
  * A function that can fail takes `struct error *err` last (never NULL) and
  * returns bool. On success *err is untouched. The first cause wins; callers

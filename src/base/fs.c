@@ -41,7 +41,7 @@ static bool want_regular(int fd, const char *path, struct error *err)
     const char *kind;
 
     if (fstat(fd, &st) != 0)
-        return fs_error(err, "look at", path);
+        return fs_error(err, "examine", path);
     if (S_ISREG(st.st_mode))
         return true;
     kind = S_ISDIR(st.st_mode)    ? "a folder"
@@ -412,7 +412,7 @@ bool home_runtime(struct arena *a, char **out, struct error *err)
     if (mkdir(*out, 0700) != 0 && errno != EEXIST)
         return fs_error(err, "make", *out);
     if (lstat(*out, &st) != 0)
-        return fs_error(err, "look at", *out);
+        return fs_error(err, "examine", *out);
     if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 077) == 0)
         return true;
     error_set(err, ERROR_MACHINE, "%s is not a private folder of this user", *out);

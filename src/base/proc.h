@@ -19,7 +19,7 @@
  * 5. The child's environment is what the spec says: only `env` when
  *    clean_env, else ours without anything that looks like a key (NAME ends
  *    in _API_KEY, _TOKEN, _SECRET, _PASSWORD or _ACCESS_KEY: base/vault.h).
- * 6. Whatever a program says is scrubbed of the secrets we know before anybody
+ * 6. Whatever a program says is scrubbed of the secrets we know before anyone
  *    here reads it.
  */
 #ifndef BASE_PROC_H

@@ -27,9 +27,9 @@ bool vault_is_secret_name(const char *entry);
 
 /* Also makes the process private (vault_private). */
 void vault_open(void);
-/* No ptrace, no core dump, no look at /proc/PID of this process by others of this user. For every
- * program of ours; a program that is started begins without it. Who writes a uid_map of its own
- * (a user namespace) must be dumpable for that moment, unless it is root. */
+/* No ptrace, no core dump, no reading of /proc/PID of this process by others of this user. For
+ * every program of ours; a program that is started begins without it. Who writes a uid_map of its
+ * own (a user namespace) must be dumpable for that moment, unless it is root. */
 void vault_private(void);
 
 /* NULL: no such secret. Lives as long as the process; a forked process gets NULL. */

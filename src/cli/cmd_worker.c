@@ -198,7 +198,7 @@ static void print_rates(const struct job_rates *r)
            (long long)r->calls_day);
 }
 
-/* A host or a path is what somebody wrote into the store. */
+/* A host or a path comes from the store: any writer may have put it there. */
 static const char *shown(const char *text, struct arena *a)
 {
     char *s = arena_strdup(a, text ? text : "");

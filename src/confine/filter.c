@@ -118,7 +118,7 @@ static const int machine[] = {SYS_keyctl,
                               443 /* quotactl_fd */,
                               447 /* memfd_secret */};
 
-/* What Landlock does not look at: a file's mode, owner, times and attributes. */
+/* What Landlock does not control: a file's mode, owner, times and attributes. */
 static const int metadata[] = {
     SYS_fchmod,      SYS_fchmodat,     452 /* fchmodat2 */, SYS_fchown,    SYS_fchownat,
     SYS_utimensat,   SYS_truncate,     SYS_setxattr,        SYS_lsetxattr, SYS_fsetxattr,

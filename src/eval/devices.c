@@ -129,7 +129,7 @@ static char *kept_path(const char *program, const char *name, struct arena *a)
     hash_add(&h, &st.st_mtim, sizeof st.st_mtim);
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         if (!file_read(files[i], ANSWER_LIMIT, a, &text, &ignored))
-            return NULL; /* no knowing what it belongs to */
+            return NULL; /* its owner is unknown */
         hash_add_text(&h, text);
     }
     for (size_t i = 0; i < ARRAY_LEN(variables); i++)

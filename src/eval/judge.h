@@ -40,7 +40,7 @@ struct judge_config {
     const char *python;         /* for a foreign candidate; NULL: found */
     /* where runners come from; NULL: started here */
     const struct child_source *source;
-    const char *sanitizer;     /* CUDA: compute-sanitizer, for a second look; NULL: none */
+    const char *sanitizer;     /* CUDA: compute-sanitizer, for a second check; NULL: none */
     bool accept;               /* CUDA: every tool of it on a kernel that passed */
     const char *compiled_name; /* base name of the file as compiled; NULL: "candidate.cu" */
     const char *source_name;   /* how the user knows the file, "my.cu"; NULL: "candidate.cu" */

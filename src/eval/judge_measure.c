@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * judge_measure.c - how fast a kernel is that passed; see judge.h.
+ * judge_measure.c - time a kernel that passed; see judge.h.
  *
  * On CUDA: the candidate and the baselines take turns in rounds within the
  * same minute, so that a drifting clock meets all of them. Then the answer is
@@ -430,7 +430,7 @@ static bool measure_all(struct measuring *m, struct error *err)
     return verify_again(m, err);
 }
 
-/* One of PyTorch's. Never more than a round that nothing disturbed would say. */
+/* A baseline: the time of its least disturbed round. */
 /* What the oracle calls a baseline, as people read it. */
 static const char *baseline_name(const char *name)
 {

@@ -140,8 +140,8 @@ void oracle_ready(struct oracle *o, const char *device);
 bool oracle_is_confined(const struct oracle *o);
 /* Gives back all device memory until the next draw: for a GPU that others use meanwhile. */
 void oracle_rest(struct oracle *o); /* NULL is fine */
-/* It is gone because the server that lent it is: another one will do. */
+/* It ended because the server that lent it did: start another. */
 bool oracle_lost(const struct oracle *o);
-void oracle_stop(struct oracle *o); /* NULL is fine; one that was lent goes back, if it is well */
+void oracle_stop(struct oracle *o); /* NULL is fine; a borrowed one goes back if it still works */
 
 #endif

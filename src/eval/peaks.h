@@ -42,7 +42,7 @@ const char *gpu_names(struct arena *a); /* "H200, H100, ..." for a message */
 
 struct floor {
     double us;         /* roofline, for "% of roofline" */
-    double strict_us;  /* below this it cannot be: writes may stay in L2 */
+    double strict_us;  /* no time can be below this: writes may stay in L2 */
     const char *bound; /* "memory" "fp32" "tensor" "tensor (3 x f16)" */
 };
 

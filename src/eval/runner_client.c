@@ -82,7 +82,7 @@ static void pass_environment(const struct runner_config *config, struct arena *a
     out[n] = NULL;
 }
 
-/* A process that has opened its device before anybody asks. It is used for one candidate like any.
+/* A process that opened its device in advance. It is used for one candidate, like any other.
  */
 static bool is_warm(const struct runner_config *config)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expert.c - the built-in engineer: which step is next, and saying it.
+ * expert.c - the built-in engineer: choose the next step and write the reply.
  *
- * A reply says which steps its kernel has, and the store keeps them with the
- * kernel. One without them is recognised by composing the recipe for every set
- * of steps until one is equal. A step that needs another one which is missing from the current
- * kernel (because it brought nothing alone) is proposed together with it.
+ * A reply names the steps of its kernel, and the store keeps them with the
+ * kernel. A kernel without stored steps is recognised by composing the recipe
+ * for every set of steps until one equals it. When a step needs another that
+ * the current kernel lacks (because it gained nothing alone), both are proposed
+ * together.
  */
 #include "expert/expert.h"
 
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What one question is about: the task's recipe, filled. */
+/* The recipe that answers a question, with its slots filled. */
 struct work {
     struct graph graph;
     struct match match;
@@ -63,7 +64,7 @@ static bool compose(const struct work *w, unsigned steps, struct arena *a, struc
     return true;
 }
 
-/* In a few words; what each recipe objects to is in match.why_not. */
+/* The short reason. match.why_not has the reason of each recipe. */
 static const char *cannot(const struct task *task, const struct work *w, struct arena *a)
 {
     const char *ops = w->graph.count ? graph_ops(&w->graph, a) : NULL;
@@ -156,7 +157,7 @@ const char *expert_steps(struct text reply, struct arena *a)
     return NULL;
 }
 
-/* The set that the names say; false: one of them is not a step of this recipe. */
+/* The steps with these names, as a set; false: one of them is not a step of this recipe. */
 static bool set_of_names(const struct recipe *r, const char *names, unsigned *out)
 {
     *out = 0;
@@ -174,8 +175,8 @@ static bool set_of_names(const struct recipe *r, const char *names, unsigned *ou
     return true;
 }
 
-/* The set of steps whose composition is the kernel: the one stored with it, or, where none is or
- * the recipe has changed since, the first of all. */
+/* The set of steps that composes to the kernel: the stored one if it still does, else the first of
+ * all sets that does. */
 static bool steps_of(const struct work *w, const struct candidate *c, unsigned *out, bool *found,
                      struct error *err)
 {
@@ -191,8 +192,8 @@ static bool steps_of(const struct work *w, const struct candidate *c, unsigned *
     return true;
 }
 
-/* The composition that is predicted to be best: every step that is likely to pay, the later of two
- * that exclude each other. */
+/* The set predicted to be fastest: every step that is likely to pay; of two that exclude each
+ * other, the later one. */
 static bool predicted_set(const struct work *w, unsigned *out, struct error *err)
 {
     const struct recipe *r = &w->recipe;
@@ -206,7 +207,7 @@ static bool predicted_set(const struct work *w, unsigned *out, struct error *err
         if ((w->possible & likely) >> i & 1 && !(want & ~w->possible))
             set = (set & ~excluded_by(r, want)) | want;
     }
-    do { /* what lost a step that it needs goes too */
+    do { /* drop steps that lost one they need */
         before = set;
         for (int i = 0; i < r->step_count; i++)
             if (set >> i & 1 && r->steps[i].needs & ~set)
@@ -216,10 +217,10 @@ static bool predicted_set(const struct work *w, unsigned *out, struct error *err
     return true;
 }
 
-/* How a step went before: not at all, passed, or failed. */
+/* The result of an earlier attempt at a step. */
 enum tried { TRIED_NOT, TRIED_PASSED, TRIED_FAILED };
 
-/* A change begins with the words of its step; what came along with it does not count as tried. */
+/* A change begins with the words of its step. Steps added because it needs them do not count. */
 static enum tried tried_before(const json_t *history, const char *words)
 {
     enum tried how = TRIED_NOT;
@@ -239,8 +240,8 @@ static enum tried tried_before(const json_t *history, const char *words)
     return how;
 }
 
-/* The next step of the ladder as the set of steps to have; `not` are steps to pass over; false: its
- * end. */
+/* The next step of the ladder and the set of steps it leads to, without the steps in `not`;
+ * false: the ladder is at its end. */
 static bool next_step(const struct work *w, const json_t *history, unsigned now, unsigned not,
                       int *step, unsigned *next)
 {
@@ -257,7 +258,7 @@ static bool next_step(const struct work *w, const json_t *history, unsigned now,
             tried_before(history, r->steps[i].words) != TRIED_NOT || (want & failed))
             continue;
         *next = (now & ~excluded_by(r, want)) | want;
-        if (!is_set(w, *next)) /* what it needs is gone, or one that is there excludes it */
+        if (!is_set(w, *next)) /* something it needs was excluded, or something excludes it */
             continue;
         *step = i;
         return true;
@@ -267,7 +268,7 @@ static bool next_step(const struct work *w, const json_t *history, unsigned now,
 
 static const char without[] = "leave out: ";
 
-/* A neighbour with one step less, one that no other builds on; the last of the ladder first. */
+/* A neighbour with one step less: the last of the ladder that no other step needs. */
 static bool one_less(const struct work *w, const json_t *history, unsigned now, unsigned not,
                      int *step, unsigned *next, struct arena *a)
 {
@@ -308,8 +309,7 @@ static bool plain(const struct work *w, struct arena *a, struct reply *out, stru
     return true;
 }
 
-/* What was found for this task before, as long as the recipe still writes it; else the plain form.
- */
+/* The best kernel of an earlier run, if the recipe still composes it; else the plain form. */
 static bool synthesize(const struct request *req, const struct work *w, struct arena *a,
                        struct reply *out, struct error *err)
 {
@@ -339,7 +339,7 @@ static bool synthesize(const struct request *req, const struct work *w, struct a
     return plain(w, a, out, err);
 }
 
-/* A kernel of several steps may fail as a whole where the plain one does not. */
+/* A kernel with several steps may fail where the plain one passes. */
 static bool step_back(const struct request *req, const struct work *w, struct arena *a,
                       struct reply *out, bool *back, struct error *err)
 {
@@ -356,7 +356,7 @@ static bool step_back(const struct request *req, const struct work *w, struct ar
     return true;
 }
 
-/* "share tiles through shared memory", and what comes along with it. */
+/* "share tiles through shared memory", and the steps added with it. */
 static const char *change_words(const struct recipe *r, int step, unsigned added, struct arena *a)
 {
     const char *words = r->steps[step].words;

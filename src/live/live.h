@@ -11,7 +11,7 @@
  *    its limit, which is read only once the token was right.
  * 2. Requests whose Host, and Origin where there is one, is this server's own
  *    address: a name that someone else's DNS points here (rebinding) is refused.
- * 3. `/` to anybody: a page without data. Everything else wants the token as
+ * 3. `/` for everyone: a page without data. Everything else wants the token as
  *    `Authorization: Bearer`. The page gets it from the part of its address
  *    behind #, which no browser sends; no cookie is set, because other servers
  *    on this machine would be sent it.

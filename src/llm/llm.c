@@ -239,7 +239,7 @@ static bool tell_begins(const struct ask *k, const struct wire *w, struct error 
                          price_cost(k->llm->price, prompt, 0, 0, output), err);
 }
 
-/* In a process that outlives this one, where somebody can start it; else here. */
+/* In a process that outlives this one, if one can be started; else here. */
 static bool send_once(struct ask *k, struct wire *w, struct fault *f)
 {
     bool ok = false;

@@ -19,7 +19,7 @@
  * ERROR_BUDGET; retries are over by then.
  *
  * A key never gets into errors, logs, records or child environments: what a
- * provider sends back is cleaned of it before anybody sees it.
+ * provider sends back is cleaned of it before anyone sees it.
  */
 #ifndef LLM_LLM_H
 #define LLM_LLM_H

@@ -2,7 +2,7 @@
 /*
  * loop.h - the loop: from a PyTorch module to the best verified kernel.
  *
- * All policy is here and in loop.c: when to repair, when to look at the
+ * All policy is here and in loop.c: when to repair, when to read the
  * profiler, from which kernel the next step starts, when to stop. The store
  * is written by the loop alone; whoever wants to see a run live hands in
  * a `struct progress`.
@@ -162,7 +162,7 @@ enum worker_event_kind {
     WORKER_BEGINS,
     WORKER_ENDS,
     WORKER_RETURNS, /* to be tried again */
-    WORKER_LOST,    /* the lease: somebody else has the job */
+    WORKER_LOST,    /* the lease: another worker has the job */
     WORKER_WAITS,   /* for the store to answer */
 };
 

@@ -146,7 +146,7 @@ bool loop_beam(struct loop *l, struct error *err)
 
 /* ---- restarts -------------------------------------------------------------------- */
 
-/* A further first kernel, told what the earlier ones came to. */
+/* Another first kernel; the prompt has the results of the earlier ones. */
 static bool start_again(struct loop *l, int depth, struct settled **out, struct error *err)
 {
     struct question q = {0};

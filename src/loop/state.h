@@ -24,7 +24,7 @@ struct settled {
     struct build_result build;
     struct test_result test;
     struct measurement time;
-    const struct profile *profile;       /* once somebody wanted to read it; NULL: not yet */
+    const struct profile *profile;       /* once it was needed; NULL: not yet */
     const struct acceptance *acceptance; /* once it was checked; NULL: not yet */
     struct settled *slower;              /* the next of the correct kernels */
     bool built;                          /* `build` is there already */

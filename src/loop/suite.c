@@ -9,7 +9,7 @@
  *
  * Invariants
  * 1. What to do next follows from the store alone: a suite that was killed is
- *    gone on with by reading it again.
+ *    resumed by reading it again.
  * 2. A task has ended when its run is done, or when it cannot have one (it does
  *    not load). Interrupted, out of budget, killed, broken machine: not ended.
  * 3. A task that the machine failed is tried again in the same sitting, after the others, a few

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tune.c - searches the tunables that the best kernel declares, without asking anybody.
+ * tune.c - searches the tunables that the best kernel declares, without a model.
  *
  * Every combination that is tried is an attempt as any other: built, tested,
  * measured, stored, and found again by `resume`. The next one is always the
@@ -63,7 +63,8 @@ static int distance(const struct tuning *u, const int *at)
     return far;
 }
 
-/* Whether a neighbour of the best, in one of its directions, has shown that this is no good. */
+/* Whether a neighbour of the best, in one of its directions, has shown this direction to be slower.
+ */
 static bool beyond_a_worse_one(const struct tuning *u, const int *at)
 {
     const struct combination *best = &u->tried[u->best];

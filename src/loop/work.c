@@ -417,7 +417,7 @@ static json_t *run_json(const struct run_history *h)
     return o;
 }
 
-/* Whether it went as asked: the store has what somebody waits for. */
+/* Did it succeed? The store has the result that is waited for. */
 static bool compile_result(struct store *s, const struct job *job, struct arena *a,
                            const char **result, struct error *err)
 {

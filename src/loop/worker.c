@@ -10,7 +10,7 @@
  * 1. A job is data from whoever may write the queue. It names a task file and flags of a list;
  *    programs, keys, addresses and folders are this worker's own configuration.
  * 2. A lost connection ends nothing: the worker connects again; a lease that ran out meanwhile is
- *    somebody else's.
+ *    another worker's.
  * 3. Asked to end (SIGTERM), it lets its process finish the attempt under way (a model call that is
  *    paid for is not thrown away) for GRACE_MS, then stops it, gives the lease back and does not
  *    count the try.
@@ -32,10 +32,10 @@
 
 enum {
     OUTPUT_BYTES = 4 << 20,
-    WAIT_MS = 2000,      /* between two looks at an empty queue */
+    WAIT_MS = 2000,      /* between two polls of an empty queue */
     RECONNECT_MS = 1000, /* and growing */
     RECONNECT_MAX_MS = 15000,
-    DRIVEN_MS = 5000,     /* somebody still drives the run: its lease ran out before it did */
+    DRIVEN_MS = 5000,     /* another process still drives the run: its lease ran out first */
     BROKEN_MS = 2000,     /* times the number of tries */
     GRACE_MS = 45 * 1000, /* Slurm asks a minute before it kills (workers.c) */
 };
@@ -184,7 +184,7 @@ static bool run_now(struct work_here *w, struct arena *a, const char **run, stru
     return true;
 }
 
-/* Somebody whose lease ran out was still at it: began the run meanwhile, or drives it. */
+/* A worker whose lease ran out was still at it: began the run meanwhile, or drives it. */
 static bool somebody_else_has_it(struct work_here *w, const char *before, struct arena *a)
 {
     struct error ignored = {0};
@@ -197,7 +197,7 @@ static bool somebody_else_has_it(struct work_here *w, const char *before, struct
 
 /* A process that was killed may have left a reply that is paid for (store/call.c), in a folder that
  * only this machine has: into the store with it before another machine goes on. The run itself is
- * not touched: it may be somebody else's by now, or done. */
+ * not touched: another worker may have it by now, or it is done. */
 static void save_replies(struct work_here *w, struct arena *a)
 {
     struct error ignored = {0};
@@ -238,7 +238,7 @@ static void judge_end(struct work_here *w, const char *run, const struct proc_re
     } else if (r->code == 2 && somebody_else_has_it(w, run, a)) {
         say_back(w, false, DRIVEN_MS, said);
     } else {
-        end.ended = r->code != 4; /* a spent budget: until somebody asks again */
+        end.ended = r->code != 4; /* a spent budget: until it is asked for again */
         end.problem = r->code >= 2 && said ? said : "";
         say_done(w, &end, a);
     }
@@ -313,7 +313,7 @@ static void tell_elsewhere(struct work_here *w, struct arena *a)
                       path, w->folder));
 }
 
-/* One look at the queue; false: it is time to end. */
+/* Polls the queue once; false: it is time to end. */
 static bool work_once(struct work_here *w, struct error *err)
 {
     struct arena *a = arena_new();

@@ -8,7 +8,7 @@
  * before the oracle compares: how many runs a measurement has can be counted. So the audit comes
  * after samples chosen at random.
  *
- * What the flush reads needs none: every flush looks at all of it.
+ * What the flush reads needs none: every flush reads all of it.
  */
 #include "runner/device_cuda.h"
 

@@ -310,7 +310,7 @@ static json_t *handle(struct session *s, struct text line, bool *more)
 
 /* ---- the line ----------------------------------------------------------- */
 
-/* Opens the device before anybody asks, so that a candidate's load finds it open. What goes wrong
+/* Opens the device in advance, so that a candidate's load finds it open. What goes wrong
  * here fails again, with a message, when a candidate is loaded. */
 static void warm(struct session *s, const char *name)
 {

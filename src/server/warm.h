@@ -38,7 +38,7 @@ void warm_trim(struct warm *w);
 /*
  * Starts a program of ours (argv[0]: its name) that outlives this one, with fds[0], fds[1] and
  * fds[2] as its 0, 1 and 3. By the server, because what we start ourselves is ended with us where
- * somebody supervises us (base/proc.h); by ourselves where there is none, or w is NULL.
+ * a supervisor runs us (base/proc.h); by ourselves where there is none, or w is NULL.
  */
 bool warm_leave(struct warm *w, const char *const *argv, const int fds[3], struct error *err);
 void warm_close(struct warm *w); /* NULL is fine */

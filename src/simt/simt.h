@@ -223,7 +223,7 @@ struct simt_map {
 bool simt_map_encode(const struct simt_map *map, unsigned char out[128], char *why, size_t size);
 
 const char *simt_finding_name(enum simt_finding_kind kind);
-bool simt_finding_warns(enum simt_finding_kind kind); /* worth a look; not a mistake by itself */
+bool simt_finding_warns(enum simt_finding_kind kind); /* a hint; not a mistake by itself */
 const char *simt_outcome_name(enum simt_outcome outcome);
 const char *simt_class_name(int cls);
 const char *simt_tensor_name(enum simt_tensor_type type);

@@ -41,7 +41,7 @@ static bool make_plan(struct stage *st, struct builder *b, const struct task *ta
     return ok;
 }
 
-/* From here on the module is these bytes, whatever becomes of the file. */
+/* From here on the module is these bytes, whatever happens to the file. */
 static bool hash_module(struct build_result *build, bool simt, struct arena *a, struct error *err)
 {
     struct text module;

@@ -250,7 +250,7 @@ struct judge_config workshop_judge_config(const struct stage *st, const struct t
     };
 }
 
-/* The seam asks a few times a second whether somebody wants the call to end. */
+/* The seam asks a few times a second whether the call shall end. */
 static bool call_interrupted(void *ctx)
 {
     const struct settings *s = ctx;

@@ -6,7 +6,7 @@
  * flight" and the most the call can cost. The reply takes its place. The request
  * is made by a process that outlives the run's (src/caller). That process holds a lock on
  * RUN/call-CALL.lock, so that others on its machine see whether it lives; for other
- * machines it changes the row now and then. Its reply is in RUN/reply-CALL.json before anybody
+ * machines it changes the row now and then. Its reply is in RUN/reply-CALL.json before anyone
  * uses it. run_calls_settle() makes a stored reply of that file, waits while the process lives, and
  * else makes a call "killed", at its upper bound, of the row.
  *
@@ -16,7 +16,7 @@
  *    which outlives kill -9. The file is removed only after the row has it.
  * 3. Whether a process of another machine lives is told by what the store shows within a time
  *    measured here: no two clocks are compared.
- * 4. A hold is let go only after reply and row were written: seen free, both are looked at again.
+ * 4. A hold is let go only after reply and row were written: seen free, both are read again.
  */
 #include "base/clock.h"
 #include "base/fs.h"
@@ -362,7 +362,7 @@ static bool give_up(struct run *r, struct waited *w, struct settle_how *how, str
     return true;
 }
 
-/* One look at a call; w->done: it is settled. */
+/* Checks a call once; w->done: it is settled. */
 static bool settle_one(struct run *r, struct waited *w, struct settle_how *how, struct arena *a,
                        struct error *err)
 {

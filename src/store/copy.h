@@ -14,7 +14,7 @@ struct store_copied {
 bool store_copy(struct store *from, struct store *to, struct store_copied *done, struct error *err);
 
 struct store_faults {
-    int64_t runs, texts; /* looked at */
+    int64_t runs, texts; /* examined */
     size_t count;
     const char *first[20];
 };

@@ -72,7 +72,7 @@ struct engine {
     /* One step of schema.c in this engine's words. */
     char *(*schema)(const char *step, struct arena *a);
 
-    /* Somebody may be waiting for a change of jobs; wait for one, or so long. */
+    /* Wake those that wait for a change of jobs; wait for one, or so long. */
     bool (*wake)(struct store *s, struct error *err);
     bool (*wait)(struct store *s, int ms, struct error *err);
 

@@ -269,7 +269,7 @@ static bool end_both(struct store *s, const struct queue_worker *w, const struct
                  job_state_names[end->ended ? JOB_DONE : JOB_FAILED],
                  end->problem ? end->problem : "", end->result ? end->result : "", job->id, w->id))
         return false;
-    /* Somebody else has it: what is to be said about it is theirs to say. */
+    /* Another worker has it, and reports it. */
     return id != job->id ||
            ((!job->suite ||
              sql_run(s, err,

@@ -77,7 +77,7 @@ static void kernel_put(void *ctx, const char *key, struct text data)
 
 /* ---- compiled by workers ---------------------------------------------------- */
 
-/* Somebody who takes compile jobs lives. */
+/* Is a worker alive that takes compile jobs? */
 static bool somebody_compiles(struct store *s, struct error *err)
 {
     int64_t n = 0;

@@ -109,7 +109,7 @@ int run_call_hold(const struct run *r, int64_t call);
 void run_reply_keep(const struct run *r, int64_t call, const struct reply *reply);
 bool run_call_end(struct run *r, int64_t call, const struct reply *reply, struct error *err);
 
-/* One that somebody else's run has made. `dir` is the run's folder here. */
+/* One that another user's run has made. `dir` is the run's folder here. */
 struct call_place {
     const char *dir, *run;
     int64_t call;

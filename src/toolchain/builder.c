@@ -121,7 +121,7 @@ static void add_readable(struct readable *r, const char *path)
         r->at[r->count++] = path;
 }
 
-/* NVRTC opens parts of itself that lie beside it. Not the whole folder: it may be anybody's. */
+/* NVRTC opens parts of itself that lie beside it. Not the whole folder: others may write there. */
 static void add_library(struct readable *r, const char *path, struct arena *a)
 {
     size_t folder = (size_t)(path_base(path) - path);

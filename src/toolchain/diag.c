@@ -653,7 +653,7 @@ void diag_compile_error(struct text log, struct text source, const char *name, s
         place_link_fault(&faults[i], source);
         place_semicolon(&faults[i], source, a);
         if (i > 0 && faults[0].user_line > 0 && text_equal(faults[i].file, text_of("ptxas")))
-            continue; /* already told with its line */
+            continue; /* already reported with its line */
         add_finding(out, &faults[i], source, name, a);
     }
     out->summary = summary_text(&faults[0], &out->findings[0], a);

@@ -4,7 +4,7 @@
  *
  * The gate reads tokens, not text, so comments, strings and line splices hide
  * nothing. It is the first wall, not the only one: plans also run confined,
- * and ptx_state() looks at what the compiler really made.
+ * and ptx_state() checks what the compiler really produced.
  *
  *     if (gate_refuses(source, "my.cu", a, &verdict)) ...      verdict.kind is REFUSED
  *

@@ -3,7 +3,7 @@
  * ptx_statements.h - PTX with one statement on a line, however it was written.
  *
  * Inline assembly is a candidate's own text: statements may share a line or be spread over several,
- * and braces stand where they like. Who looks for something in PTX looks at this form of it:
+ * and braces stand where they like. A search in PTX uses this form of it:
  *
  *     .visible .global .align 4 .u32 counter;      module scope: at the line's beginning
  *     {                                            so do the braces around a function's body

@@ -2,8 +2,8 @@
 /*
  * generic.h - kernels for what no recipe covers: one thread, or a team of them, per result.
  *
- * A graph is lowered to primitives (lower.c), it is decided which of them get
- * memory (storage.c), and each of those becomes a kernel (kernels.c). Within a
+ * A graph is lowered to primitives (lower.c). storage.c decides which of them
+ * get memory, and each of those becomes a kernel (kernels.c). Within a
  * kernel a value is a function of an index: value_at() writes the statements
  * that compute one element of a node, through views, pointwise operators and
  * sums, down to what lies in memory.
@@ -83,7 +83,7 @@ void kernel_close(struct kernel *k, int mark, bool loop);
 struct coords place_broadcast(const struct coords *at, const struct tensor *from,
                               const struct tensor *to);
 const char *value_type(const struct node *n);
-/* Of whatever result: "aten.max_pool2d_with_indices.default". */
+/* The operator, whichever of its results the node is: "aten.max_pool2d_with_indices.default". */
 const char *operator_name(const struct node *n);
 /* How it lies in memory. */
 const char *value_memory(const struct generic *in, const struct node *n);

@@ -69,10 +69,10 @@ struct graph {
     int arch, sm_count;
     bool tf32;              /* fp32 products may be made of TF32 factors */
     bool tf32_convolutions; /* and convolutions, which PyTorch allows by default */
-    bool measured;          /* times will be measured, not modelled: tuning is worth its while */
+    bool measured;          /* times will be measured, not modelled: tuning pays */
 };
 
-/* False: the description does not read, or is larger than the limits; *why says which. */
+/* False: the description is malformed or exceeds the limits; *why says which. */
 bool graph_read(const json_t *description, struct arena *a, struct graph *out, const char **why);
 /* Notes the device the kernels are for; NULL: the one every GPU can run. */
 void graph_device(struct graph *g, const struct device *device);
@@ -83,7 +83,7 @@ bool graph_tensor_reads(const json_t *obj);
 /* Adds the node that the description has in `obj`, and one more for each further result; there must
  * be room for them. */
 bool graph_add_node(struct graph *g, const json_t *obj, struct arena *a, const char **why);
-/* Is it another result than the first, of an operator that no recipe knows by its second? */
+/* Is it a further result of an operator, one that no recipe covers? */
 bool graph_other_result(const struct node *n);
 /* Are its results parts of its argument? */
 bool graph_gives_parts(const struct node *n);
@@ -93,8 +93,8 @@ const struct node *graph_node(const struct graph *g, int id);
 int graph_id(const json_t *arg);
 /* The n-th argument as a node, or NULL when it is something else. */
 const struct node *graph_arg(const struct graph *g, const struct node *n, size_t index);
-/* The first one, which every operator has; where a graph has none, a node without a number (id < 0)
- * that is no operator. */
+/* The first argument, which every operator has; if the graph is malformed, a node with a negative
+ * id that is not an operator. */
 const struct node *graph_first(const struct graph *g, const struct node *n);
 /* The argument as it stands, by position or keyword; NULL: not given, or none. */
 const json_t *graph_arg_json(const struct node *n, size_t index, const char *keyword);
@@ -107,7 +107,7 @@ bool tensor_contiguous(const struct tensor *t);
 
 /* Finds the nodes' numbers that follow from sizes: g->sizes. */
 void graph_find_sizes(struct graph *g, struct arena *a);
-/* The one that this argument or constant is; NULL: it is none. */
+/* The size constant that this argument is; NULL: it is not one. */
 const struct size_constant *graph_of_sizes(const struct graph *g, const json_t *arg);
 
 /* Every op of the graph once, in order, for messages: "sigmoid, mul". */

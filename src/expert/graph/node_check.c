@@ -25,7 +25,7 @@ static bool is_name(const json_t *v, const char *more)
     return s && !*s && json_string_length(v) > 0;
 }
 
-/* Sizes whose product is one, too; strides that lead nowhere far. */
+/* Sizes whose product is a size, too; strides within bounds. */
 static bool are_sizes(const json_t *list)
 {
     int64_t all = 1;

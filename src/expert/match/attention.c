@@ -251,7 +251,7 @@ static bool beside(struct attention *q, const struct node *n, const struct tenso
     return true;
 }
 
-/* Products times a number, and nothing else? Then the number is found. */
+/* Are scores only products times a number? Then q->factor gets the number. */
 static bool only_scaled(struct attention *q)
 {
     struct nest v;
@@ -344,7 +344,7 @@ static bool find_sides(struct attention *q, struct match *out)
     return true;
 }
 
-/* Written out with wide heads, its products have recipes that are faster than one pass. */
+/* With wide heads, separate products are faster than one pass, unless it is one operator. */
 static bool worth(const struct attention *q)
 {
     bool words = strcmp(attention_tensor(q, AT_Q)->dtype, "f32") == 0;

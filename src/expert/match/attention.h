@@ -26,29 +26,29 @@ struct attention_core {
     bool linear;                         /* weights are a function of each score alone */
     bool causal, safe;                   /* safe: a row without keys gives zeros, not NaN */
     double scale;                        /* of the operator */
-    const struct node *upstream;         /* of gradients: that of the result; NULL: it is no such */
+    const struct node *upstream;         /* gradients: that of the result; else NULL */
     const struct node *made[3];          /* of gradients: those of Q, K and V */
 };
 
 /* Is n attention, or the first product of attention? */
 bool attention_find(const struct graph *g, const struct node *n, struct attention_core *out);
-/* Are there the gradients of attention in it (attention_gradient.c)? */
+/* Does the graph compute gradients of attention (attention_gradient.c)? */
 bool attention_find_gradient(const struct graph *g, struct attention_core *out);
 /* What an operator's mask was made of: PyTorch makes a boolean one 0 or -inf, to be added. */
 const struct node *attention_mask(const struct graph *g, const struct node *mask);
 /* Is it an operator that is attention? */
 bool attention_is_fused(const struct node *n);
-/* What becomes of the scores before the softmax, or the weights where there is none. */
+/* The scores as the softmax reads them; without a softmax, the weights. */
 const struct node *attention_scores(const struct graph *g, const struct attention_core *core);
 /* Is it a tensor of one number? */
 bool attention_fills(const struct node *n, double *number);
-/* Is it arange, seen through rearrangements? Then that node; `from`: its first value. */
+/* The arange node behind rearrangements, and its first value; NULL: it is not an arange. */
 const struct node *attention_counts(const struct graph *g, const struct node *n, int64_t *from);
-/* Is it K or V gathered page by page, cache[table]? Then the gathering node, else NULL. */
+/* The node that gathers K or V page by page, cache[table]; NULL: it is not gathered. */
 const struct node *attention_pages(const struct graph *g, const struct node *n);
 /* The last node that only rearranges what `values` gives and that all of its users go through. */
 const struct node *attention_end(const struct graph *g, const struct node *values);
-/* What must be computed before so that attention can read it; NULL: nothing. */
+/* An operand that must be computed first, because attention cannot read it; NULL: none. */
 const struct node *attention_unreadable(const struct graph *g, const struct attention_core *core,
                                         struct arena *a);
 

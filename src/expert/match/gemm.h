@@ -29,7 +29,7 @@ struct gemm {
     const struct node *product;
     int a_in, b_in;
     struct side A, B, C;         /* B as (l, n, k) */
-    const char *a_body, *b_body; /* what becomes of an element before it is multiplied; or NULL */
+    const char *a_body, *b_body; /* function of an element before the product; or NULL */
     struct leaf leaves[GEMM_LEAVES];
     int leaf_count;
     bool added; /* addmm: the first leaf is added to the product */

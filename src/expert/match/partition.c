@@ -377,7 +377,7 @@ static bool take(struct cut *c, const struct node *result, bool any)
     return true;
 }
 
-/* What must be made so that an operand can be read; NULL: it can be as it lies. */
+/* What must be computed before an operand can be read; NULL: it can be read as it lies. */
 static const struct node *unreadable(const struct graph *g, const struct node *n)
 {
     const struct node *operand = n;
@@ -387,7 +387,8 @@ static const struct node *unreadable(const struct graph *g, const struct node *n
         return NULL;
     while (graph_rearranges(n) && graph_arg(g, n, 0)) {
         n = graph_arg(g, n, 0);
-        if (graph_view(g, n, &v)) /* a copy of it, in its own order, can be seen as what follows */
+        if (graph_view(g, n,
+                       &v)) /* a contiguous copy of it can be read through the views that follow */
             return strcmp(n->op, "input") == 0 ? operand : n;
     }
     return n;

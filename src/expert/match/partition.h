@@ -32,7 +32,7 @@ struct parts {
     int main; /* the one with most to do: its recipe's steps are the task's */
 };
 
-/* False: out->why_not says which part no recipe writes; NULL: there is no product in it. */
+/* False: out->why_not names the part that no recipe covers; NULL: the graph has no product. */
 bool match_parts(const struct graph *g, struct arena *a, struct match *out);
 
 /* The tensor a part reads, as the plan has it: "call->in[0]", "t1". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pooling_concat.c - pooling and concatenation: what moves elements in patterns of its own.
+ * pooling_concat.c - pooling and concatenation.
  *
  * Inputs come as they are, without gaps; nothing is fused.
  */

@@ -33,7 +33,7 @@ bool recurrent_is(const struct node *n)
 
 /* ---- operands -------------------------------------------------------------------------- */
 
-/* Tensor k of argument `arg`; NULL: there is no such. */
+/* Tensor k of argument `arg`, or NULL. */
 static const struct node *operand(const struct graph *g, const struct node *n, int arg, size_t k)
 {
     const json_t *given = json_array_get(n->args, (size_t)arg);

@@ -500,7 +500,7 @@ static bool spreads_row(const struct rows *q, const struct node *n)
     return graph_op_is(n, "aten.expand") && x && rows_is_row(q, x) && lies_along(q, x);
 }
 
-/* Makes everything known that an element's value is computed from. */
+/* Names everything that an element's value is computed from. */
 bool rows_element(struct rows *q, const struct node *n)
 {
     const struct row_form *f = row_form_of(q->g, n);

@@ -39,7 +39,7 @@ struct row_stage {
     bool pass;                    /* it reduces the row */
     bool total;                   /* it reduces f, a value per row, over all rows */
     const char *name;             /* of its result in the kernel: "row_max" */
-    const char *combine, *result; /* of both: "Max"; what becomes of the combined value, $it */
+    const char *combine, *result; /* of both: "Max"; result from the combined value, $it */
     const char *pair;  /* accumulator that does this pass and the next at once; or NULL */
     const char *place; /* it takes the element there, no pass: "target", or NULL */
     const char *text;  /* of a total: the row's value, when f is none */
@@ -78,8 +78,8 @@ struct scan {
 
 /* From q->full and q->reduced, the kept and the reduced dimensions alone. */
 void rows_split_shape(struct rows *q);
-/* Make everything known that the value of an element, or of a row, is computed from; a row's gets
- * a name. */
+/* Name everything that the value of an element, or of a row, is computed from. A row's value gets a
+ * name, too. */
 bool rows_element(struct rows *q, const struct node *n);
 bool rows_value(struct rows *q, const struct node *n);
 /* An input with one value per row, beside values of shape `at`. */

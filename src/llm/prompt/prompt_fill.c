@@ -21,7 +21,7 @@ enum {
     HISTORY_SHOWN = 24
 };
 
-/* Somebody else's words in a sentence of ours: one line, not long, and no fence. */
+/* Foreign text in a sentence of ours: one line, not long, and no fence. */
 static const char *one_line(const char *s, struct arena *a)
 {
     size_t len = s ? strlen(s) : 0, cut = len < LINE_LIMIT ? len : LINE_LIMIT;

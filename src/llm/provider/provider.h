@@ -46,7 +46,7 @@ struct answer {
     bool finished;     /* the provider said that this is the end */
     bool cut;          /* ended at the token limit */
     bool done;         /* replay: there is nothing more */
-    char problem[512]; /* an error told inside the answer; "" none */
+    char problem[512]; /* an error reported inside the answer; "" none */
     bool problem_passes;
 };
 

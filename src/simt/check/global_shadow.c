@@ -2,7 +2,7 @@
 /*
  * global_shadow.c - global memory under every check: reads of what nothing wrote, blocks that race.
  *
- * Hides: how writers are kept (global_shadow.h). A row of lanes is a few lines, looked at at once;
+ * Hides: how writers are kept (global_shadow.h). A row of lanes is a few lines, checked at once;
  * where that shows anything, the lanes are gone through word by word for the report. Where a block
  * meets itself, block_log.c finds out which threads those were.
  *
@@ -152,7 +152,7 @@ static inline uint32_t word_mark(const struct shadow *s, uint64_t word)
     return v >> word % WORDS & 1 ? owner_of(v) : 0;
 }
 
-/* Somebody else wrote one of these words. */
+/* Another thread wrote one of these words. */
 static inline bool line_other(const struct shadow *s, uint64_t line, uint32_t some, uint64_t v,
                               uint32_t me)
 {

@@ -10,7 +10,7 @@
  * 1. Marks grow from launch to launch: one that is not above the launch's floor is of an
  *    earlier launch and says nothing. So nothing is cleared between launches.
  * 2. word[] and part[] of a line hold something only while line[] says so.
- * 3. All tables are pages of one mapping (xmap): what no check looks at costs nothing.
+ * 3. All tables are pages of one mapping (xmap): what no check touches costs nothing.
  */
 #ifndef SIMT_GLOBAL_SHADOW_H
 #define SIMT_GLOBAL_SHADOW_H

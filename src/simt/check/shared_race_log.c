@@ -6,7 +6,7 @@
  * has written, and that can be said later. So kernels may load rows and single words by themselves
  * (vec_lanes.h: logged) as long as they write down which and where: site << 32 | offset, or
  * SW_NONE << 32 | time when the warp's time has changed. That begins after some loads by call,
- * since many blocks store soon after they met. When all warps meet, what was read is looked at and
+ * since many blocks store soon after they met. When all warps meet, what was read is checked and
  * forgotten. What is about to store, or a log that is full, moves them to the list first
  * (shared_race_deferred.c), as if they had been calls.
  *

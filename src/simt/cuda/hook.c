@@ -9,7 +9,7 @@
  * The CuTe DSL's library holds a static runtime without symbols, and exports each call that its
  * kernels' host code makes under another name: _cudaMalloc jumps to cudaMalloc. Python asks for it
  * (oracle/simt_exec): what those jump to is redirected, so the library's own calls are too. Those
- * of the driver (_cuTensorMapEncodeTiled) are no jumps and are redirected themselves.
+ * of the driver (_cuTensorMapEncodeTiled) are not jumps and are redirected themselves.
  */
 #include "simt/cuda/cuda.h"
 

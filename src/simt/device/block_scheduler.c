@@ -52,7 +52,7 @@ static HOT void clock_join(uint32_t *restrict into, const uint32_t *restrict fro
         into[i] = into[i] > from[i] ? into[i] : from[i];
 }
 
-/* Somebody asks the clocks: every check, or mbarriers and what they order. */
+/* Clocks are needed: every check, or mbarriers and what they order. */
 static bool has_clocks(const struct blk *b)
 {
     return b->cell || b->hop;

@@ -416,7 +416,7 @@ void race_some_met(struct blk *b); /* a barrier of some warps is about to comple
 /* All warps met: everything before is ordered before everything after. */
 void race_all_met(struct blk *b);
 /* n loads at at[] + their offsets: true when there is nothing more to do about them now. */
-void race_enter(struct blk *b); /* somebody will look at the cells for himself */
+void race_enter(struct blk *b); /* the caller will inspect the cells itself */
 /* Whole rows of 16 bytes at at[] of the lanes m: likewise. */
 bool race_rows_later(struct warp *w, u32 m, const uint64_t *host, u32 site);
 bool race_row(struct warp *w, u32 first, u32 bytes, u32 site, bool write);  /* lanes side by side */

@@ -153,7 +153,7 @@ static void *worker_thread(void *arg)
     return NULL;
 }
 
-/* What others look at is there before any of them runs; each makes the rest for itself. */
+/* Shared state exists before any of them runs; each allocates the rest itself. */
 static void run_workers(struct launch *l)
 {
     uint64_t want = (uint64_t)l->dev->config.threads;

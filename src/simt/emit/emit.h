@@ -77,7 +77,7 @@ struct emit {
         const char *on, *off;
     } * blend;
     /* Registers that this block's segments may load themselves: block + 1, the first load of the
-     * group and of all groups that are looked at together. */
+     * group and of all groups that are treated together. */
     struct strip_reg {
         int block, group, set, addr;
         int64_t off;

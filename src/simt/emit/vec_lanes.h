@@ -23,7 +23,7 @@ AI u32 bfe_s(u32 a, u32 p, u32 n)
     u32 w = p > 31 ? 0 : top - p + 1;
     return w > 31 ? r : (r & ((1u << w) - 1)) | (s ? ~0u << w : 0);
 }
-/* unlike the 32-bit forms these look at all bits of p and n */
+/* unlike the 32-bit forms these use all bits of p and n */
 AI u64 bfe64_u(u64 a, u32 p, u32 n)
 {
     if (p > 63 || !n)

@@ -313,7 +313,7 @@ AI double ftz_d(double x)
 {
     return d2u(x) & 0x7ff0000000000000ull ? x : u2d(d2u(x) & 0x8000000000000000ull);
 }
-/* what the approximate f64 instructions look at */
+/* the bits that the approximate f64 instructions use */
 AI double upper_d(double x)
 {
     return u2d(d2u(x) & 0xffffffff00000000ull);

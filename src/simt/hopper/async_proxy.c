@@ -2,11 +2,10 @@
 /*
  * async_proxy.c - the shadow of the asynchronous proxy: bulk copies and wgmma.
  *
- * Ordinary accesses and asynchronous ones reach memory by different ways. What
- * a thread wrote (or read) in the ordinary way is ordered before an
- * asynchronous access only by a fence.proxy.async on the way between the two:
- * each warp therefore has a second clock, of what it knows to be fenced. It
- * is handed on at barriers as the first one is.
+ * Ordinary and asynchronous accesses reach memory by different paths. What a thread wrote (or read)
+ * in the ordinary way is ordered before an asynchronous access only by a fence.proxy.async on the
+ * way between the two: each warp therefore has a second clock, of what it knows to be fenced. It is
+ * handed on at barriers as the first one is.
  *
  * Asynchronous reads hold their bytes from the instruction to its wait, and
  * count as reads of the waiting warp at that moment.

@@ -3,7 +3,7 @@
  * bulk_copy.c - cp.async.bulk, its tensor forms and reductions, st.async.
  *
  * A copy into shared memory waits in the list of the block whose mbarrier it
- * tells and lands when somebody looks at that mbarrier. A copy out of shared
+ * signals and lands when a thread tests that mbarrier. A copy out of shared
  * memory belongs to its thread and is carried out when its group is waited
  * for: until then its source must not change.
  */
@@ -209,7 +209,7 @@ static void send(struct flight *f, struct place dst, struct place bar)
     }
     cluster_touch(w, f->lane, f->site, dst.b);
     struct hopper *h = hopper_of(dst.b);
-    h->remote_epoch = 0; /* it tells an mbarrier, which somebody waits for */
+    h->remote_epoch = 0; /* it signals an mbarrier that a thread waits for */
     f->dst = dst.b;
     f->at = dst.at;
     f->mbar = bar.at;

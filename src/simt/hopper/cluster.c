@@ -2,8 +2,8 @@
 /*
  * cluster.c - blocks that run together and see each other's shared memory.
  *
- * A remote access is right only between the cluster barrier that shows the
- * other block to be there and the one that lets it go: both ends are checked,
+ * A remote access is right only between the cluster barrier that shows the other
+ * block to be there and the one that lets it end: both ends are checked,
  * by counting the phases of barrier.cluster.
  */
 #include "simt/hopper/hopper.h"
@@ -399,7 +399,7 @@ struct cluster *cluster_new(const uint32_t dim[3])
     return c;
 }
 
-/* A warp left: those that wait for it may have waited long enough. */
+/* A warp left: those that wait for it may be able to go on. */
 void cluster_warp_left(struct blk *b)
 {
     b->cluster->progress++;

@@ -14,7 +14,7 @@
  * Invariants
  * 1. All blocks of a cluster run on one worker, and their memory stays until
  *    the last of them is done.
- * 2. A bulk copy into shared memory lands when somebody asks its mbarrier,
+ * 2. A bulk copy into shared memory lands when a thread tests its mbarrier,
  *    one out of it when its group is waited for: as late as it may, so that a
  *    missing wait shows.
  */
@@ -34,7 +34,7 @@ struct cluster {
     uint64_t progress; /* grows with everything another warp may wait for */
 };
 
-/* A copy under way into shared memory; it waits with the block whose mbarrier it tells. */
+/* A copy under way into shared memory; it is queued at the block whose mbarrier it signals. */
 struct flight {
     struct blk *dst, *from; /* from: shared to shared, src is an offset in it */
     struct warp *by;

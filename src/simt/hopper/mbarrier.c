@@ -214,7 +214,7 @@ static bool wait_over(struct warp *w, struct place p, struct mbar_shadow *sh, bo
 {
     struct warp_hopper *h = warp_hopper_of(w);
     if (!phase_over(p, parity, want)) {
-        /* Copies land now and not before: who waits for the wrong phase finds them under way. */
+        /* Copies land only now: a thread that waits for the wrong phase finds them under way. */
         bulk_settle(p.b, p.at);
         sh = mbar_shadow(p.b, p.at);
     }

@@ -4,7 +4,7 @@
  *
  * A tile in shared memory is read by 16 lanes side by side, or by 16 lanes at
  * one place: address of lane l = some base of its group + stride * (l within
- * the group). This is a guess for code to be written by; the device looks at
+ * the group). This is a guess for code to be written by; the device checks
  * the addresses before it is used (sw_ops.strip).
  */
 #ifndef SIMT_AFFINE_GROUPS_H
