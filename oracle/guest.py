@@ -307,7 +307,7 @@ class Guest:
             raise Outcome("wrong values", f"forward returns {len(tensors)} tensors, the reference {len(self.outputs)}")
         for tensor, info in zip(tensors, self.outputs):
             if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.device.type != self.device.type or tensor.layout != torch.strided:
-                raise Outcome("refused", f"{info['name']} is not a plain tensor on {self.device} but a {type(tensor).__name__} on {getattr(tensor, 'device', '?')}: it would be computed when somebody looks")
+                raise Outcome("refused", f"{info['name']} is not a plain tensor on {self.device} but a {type(tensor).__name__} on {getattr(tensor, 'device', '?')}: it would be computed only when it is read")
             dtype = self.task_module.DTYPES.get(tensor.dtype, str(tensor.dtype))
             if list(tensor.shape) != info["shape"] or dtype != info["dtype"]:
                 raise Outcome("wrong values", f"{info['name']} is {dtype} {list(tensor.shape)}, the reference's {info['dtype']} {info['shape']}")

@@ -1,6 +1,6 @@
 # lazy: a tensor that is computed when somebody looks at it
 # verdict: refused
-# says: no plain tensor
+# says: not a plain tensor
 # flags: --allow-torch
 import torch
 
