@@ -82,6 +82,24 @@ long_functions()
     }'
 }
 
+# No two functions have the same body of four lines or more, wherever they are and whatever their names.
+same_functions()
+{
+    python3 - <<'END'
+import collections, pathlib, re
+same = collections.defaultdict(list)
+function = re.compile(r"^[a-z_][\w \*]*?\b(\w+)\([^;{}]*\)\n\{\n(.*?)\n\}\n", re.M | re.S)
+for path in sorted(pathlib.Path("src").rglob("*.[ch]")):
+    for name, body in function.findall(path.read_text()):
+        lines = [" ".join(line.split()) for line in body.splitlines() if line.strip()]
+        if len(lines) >= 4:
+            same["\n".join(lines).replace(name + "(", "itself(")].append(f"{path}: {name}")
+for places in same.values():
+    if len(places) > 1:
+        print(" = ".join(places))
+END
+}
+
 # One tag, one struct.
 struct_tags()
 {
@@ -232,6 +250,7 @@ check "no writable globals" writable_globals
 check "no marks left behind" marks
 check "files stay short" long_files
 check "functions stay short" long_functions
+check "no function is written twice" same_functions
 check "struct tags are unique" struct_tags
 check "opcodes are compared as numbers" opcode_text
 check "nothing is decided by the text of an error" error_text

@@ -200,20 +200,6 @@ static bool refuse_name(struct store *s, const char *name, int64_t matches, stru
     return error_hint(err, "`cutegen runs` lists them; \"last\" is the newest");
 }
 
-/* The first row's text; *found stays as it was when there is none. */
-static bool first_text(struct store *s, struct arena *a, const char **found, struct error *err,
-                       const char *sql, const char *name)
-{
-    struct query q;
-    bool ok = name ? sql_query(s, &q, err, sql, "t", name) : sql_query(s, &q, err, sql, "");
-
-    if (!ok)
-        return false;
-    if (sql_next(&q, err))
-        *found = col_text(&q, 0, a);
-    return sql_done(&q);
-}
-
 /* Ids that begin so lie next to each other in the index; none of their letters comes after ~. */
 #define BEGINS_SO "id >= ?1 AND id < ?1 || '~'"
 
@@ -224,14 +210,15 @@ bool store_run_find(struct store *s, const char *name, struct arena *a, const ch
     int64_t matches = 0;
 
     if (!strcmp(name, "last")) {
-        if (!first_text(s, a, &found, err,
-                        "SELECT id FROM runs ORDER BY started_ms DESC, rowid DESC LIMIT 1", NULL))
+        if (!sql_first_text(s, a, &found, err,
+                            "SELECT id FROM runs ORDER BY started_ms DESC, rowid DESC LIMIT 1",
+                            NULL))
             return false;
-    } else if (!first_text(s, a, &found, err, "SELECT id FROM runs WHERE id = ?1", name)) {
+    } else if (!sql_first_text(s, a, &found, err, "SELECT id FROM runs WHERE id = ?1", name)) {
         return false; /* the whole id first: one id may begin another */
     } else if (!found) {
-        if (!first_text(s, a, &found, err, "SELECT id FROM runs WHERE " BEGINS_SO " LIMIT 1",
-                        name) ||
+        if (!sql_first_text(s, a, &found, err, "SELECT id FROM runs WHERE " BEGINS_SO " LIMIT 1",
+                            name) ||
             !sql_int(s, 0, &matches, err, "SELECT count(*) FROM runs WHERE " BEGINS_SO, "t", name))
             return false;
     }

@@ -140,6 +140,19 @@ bool sql_int(struct store *s, int64_t fallback, int64_t *out, struct error *err,
     return ok;
 }
 
+bool sql_first_text(struct store *s, struct arena *a, const char **found, struct error *err,
+                    const char *sql, const char *name)
+{
+    struct query q;
+    bool ok = name ? sql_query(s, &q, err, sql, "t", name) : sql_query(s, &q, err, sql, "");
+
+    if (!ok)
+        return false;
+    if (sql_next(&q, err))
+        *found = col_text(&q, 0, a);
+    return sql_done(&q);
+}
+
 /* ---- columns ------------------------------------------------------------ */
 
 bool col_null(const struct query *q, int i)

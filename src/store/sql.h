@@ -31,6 +31,10 @@ bool sql_done(struct query *q); /* also in the middle; true: no error so far */
 /* One integer; `fallback` when there is no row or it is NULL. */
 bool sql_int(struct store *s, int64_t fallback, int64_t *out, struct error *err, const char *sql,
              const char *types, ...);
+/* The first row's text, in the arena; *found stays as it was when there is none. `name` is the
+ * statement's only parameter; NULL: it has none. */
+bool sql_first_text(struct store *s, struct arena *a, const char **found, struct error *err,
+                    const char *sql, const char *name);
 
 bool col_null(const struct query *q, int i);
 int col_int(const struct query *q, int i);

@@ -93,19 +93,6 @@ bool suite_create(struct store *s, const char *source, const char *const *paths,
            error_add(err, "starting a suite of %s", source);
 }
 
-static bool first_name(struct store *s, struct arena *a, const char **found, struct error *err,
-                       const char *sql, const char *name)
-{
-    struct query q;
-    bool ok = name ? sql_query(s, &q, err, sql, "t", name) : sql_query(s, &q, err, sql, "");
-
-    if (!ok)
-        return false;
-    if (sql_next(&q, err))
-        *found = col_text(&q, 0, a);
-    return sql_done(&q);
-}
-
 /* As run ids are found (list.c). */
 #define BEGINS_SO "name >= ?1 AND name < ?1 || '~'"
 
@@ -116,15 +103,15 @@ bool suite_find(struct store *s, const char *name, struct arena *a, const char *
     int64_t matches = 0;
 
     if (!strcmp(name, "last")) {
-        if (!first_name(s, a, &one, err,
-                        "SELECT name FROM suites ORDER BY started_ms DESC, rowid DESC LIMIT 1",
-                        NULL))
+        if (!sql_first_text(s, a, &one, err,
+                            "SELECT name FROM suites ORDER BY started_ms DESC, rowid DESC LIMIT 1",
+                            NULL))
             return false;
-    } else if (!first_name(s, a, &one, err, "SELECT name FROM suites WHERE name = ?1", name)) {
+    } else if (!sql_first_text(s, a, &one, err, "SELECT name FROM suites WHERE name = ?1", name)) {
         return false;
     } else if (!one) {
-        if (!first_name(s, a, &one, err, "SELECT name FROM suites WHERE " BEGINS_SO " LIMIT 1",
-                        name) ||
+        if (!sql_first_text(s, a, &one, err, "SELECT name FROM suites WHERE " BEGINS_SO " LIMIT 1",
+                            name) ||
             !sql_int(s, 0, &matches, err, "SELECT count(*) FROM suites WHERE " BEGINS_SO, "t",
                      name))
             return false;

@@ -96,14 +96,6 @@ static void add_times(struct counts *c, const struct node *n, const struct node 
     c->times[arg - c->g->nodes] += times;
 }
 
-static bool is_result(const struct graph *g, const struct node *n)
-{
-    for (int k = 0; k < g->out_count; k++)
-        if (g->result[k] == n->id)
-            return true;
-    return false;
-}
-
 static bool free_of_charge(const struct node *n)
 {
     return is_generic_view(n) || graph_op_is(n, "aten.arange") || graph_op_is(n, "aten.full") ||
@@ -118,7 +110,7 @@ static bool keep(const struct counts *c, const struct node *n)
 
     if (strcmp(n->op, "input") == 0 || n->value || strcmp(n->op, "constant") == 0)
         return false;
-    if (is_result(c->g, n) || storage_alone(n) || sort_is_pass(n))
+    if (graph_is_result(c->g, n) || storage_alone(n) || sort_is_pass(n))
         return true;
     if (c->sums[at])
         return often > 1.01;
@@ -152,7 +144,7 @@ void storage_decide(struct generic *in)
         const struct node *n = &g->nodes[i];
         bool long_chain = in->kept[i];
 
-        if (is_result(g, n) && c.times[i] < (double)tensor_numel(&n->t))
+        if (graph_is_result(g, n) && c.times[i] < (double)tensor_numel(&n->t))
             c.times[i] = (double)tensor_numel(&n->t);
         in->kept[i] = c.times[i] > 0 && (long_chain || keep(&c, n));
         if (in->kept[i])

@@ -98,6 +98,14 @@ int graph_id(const json_t *arg)
     return (int)(node + SECOND_ID * part);
 }
 
+bool graph_is_result(const struct graph *g, const struct node *n)
+{
+    for (int k = 0; k < g->out_count; k++)
+        if (g->result[k] == n->id)
+            return true;
+    return false;
+}
+
 const struct node *graph_arg(const struct graph *g, const struct node *n, size_t index)
 {
     const json_t *arg = json_array_get(n->args, index);

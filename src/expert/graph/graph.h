@@ -89,6 +89,8 @@ bool graph_other_result(const struct node *n);
 bool graph_gives_parts(const struct node *n);
 
 const struct node *graph_node(const struct graph *g, int id);
+/* Does the task return it? */
+bool graph_is_result(const struct graph *g, const struct node *n);
 /* The id that an argument {"node": 3, "part": 1} means: a second result has a node of its own. */
 int graph_id(const json_t *arg);
 /* The n-th argument as a node, or NULL when it is something else. */

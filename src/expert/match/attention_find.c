@@ -117,19 +117,11 @@ static bool uses(const struct graph *g, const struct node *n, const struct node 
     return false;
 }
 
-static bool is_output(const struct graph *g, const struct node *n)
-{
-    for (int k = 0; k < g->out_count; k++)
-        if (g->result[k] == n->id)
-            return true;
-    return false;
-}
-
 /* Nodes that something comes of. */
 static void mark_live(const struct graph *g, bool *live)
 {
     for (int i = g->count; i-- > 0;) {
-        live[i] = is_output(g, &g->nodes[i]);
+        live[i] = graph_is_result(g, &g->nodes[i]);
         for (int u = i + 1; u < g->count && !live[i]; u++)
             live[i] = live[u] && uses(g, &g->nodes[u], &g->nodes[i]);
     }
@@ -140,7 +132,7 @@ static const struct node *only_user(const struct graph *g, const bool *live, con
 {
     const struct node *user = NULL;
 
-    if (is_output(g, n))
+    if (graph_is_result(g, n))
         return NULL;
     for (const struct node *u = n + 1; u < g->nodes + g->count; u++) {
         if (!live[u - g->nodes] || !uses(g, u, n))
