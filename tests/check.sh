@@ -2,15 +2,16 @@
 # check.sh - what a contributor runs between edits: format, lint, unit tests; at most 2 minutes on 2 cores.
 #
 # Left out are end-to-end tests (suite e2e) and the unit tests below, which compile or run many kernels, start
-# PyTorch or wait on purpose; `make test` runs them all. The last line is `N passed, N failed`.
+# PyTorch or PostgreSQL, or wait on purpose; `make test` runs them all. The last line is `N passed, N failed`.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 3
 MESON=${MESON:-meson}
 build=build/release
 passed=0
 failed=0
-SLOW='^(simt_ (bugs|checks|kernels|vectors|engine.*|fuzz|hopper|count)|abi_ (plan|hostile|export)|toolchain_ (builder|tools|cache)|'
-SLOW+='runner_ .*|oracle.*|eval_ (real|judge|oracle)|store_ a (writer|full).*|llm (http|retrieve|edit property)|server_ .*|'
+SLOW='^(simt_ (bugs|checks|kernels|vectors|engine.*|fuzz|hopper|blackwell|low|count|programs|triton)|abi_ (plan|hostile|export)|'
+SLOW+='toolchain_ (builder|tools|cache|errors by .*)|runner_ .*|oracle.*|eval_ (real|judge|oracle|evidence|a task is .*)|'
+SLOW+='store_ (a writer|a full|.*on a server).*|llm (http|retrieve|edit property)|server_ .*|confine_ layers|set-up .*|'
 SLOW+='command line|the room check.*|base_ proc)$'
 
 count()
