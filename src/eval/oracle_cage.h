@@ -3,8 +3,8 @@
  * oracle_cage.h - what the oracle's process may do (private to src/eval).
  *
  * A task is the user's Python: it sees Python, the oracle's package and the task's own folder,
- * writes into the folder of its process and, unless asked for, has no network. The folder is part
- * of the policy, so the warm server lends a confined oracle only for tasks of the same folder.
+ * writes into the folder of its process and, unless asked for, has no network. The task's file is
+ * part of the policy, so the warm server lends a confined oracle only for the same task.
  */
 #ifndef EVAL_ORACLE_CAGE_H
 #define EVAL_ORACLE_CAGE_H
