@@ -186,7 +186,7 @@ const struct command commands[] = {
      "\n"
      "Exit codes: 0 a correct kernel was found, 1 none was, 4 a budget ran out first."},
     {"resume", "RUN", 1, 1, GROUP_ALL, true, true, run_flags, cmd_resume,
-     "go on with a run that was stopped or killed", ""},
+     "continue a run that was stopped or killed", ""},
     {"suite", "DIR|LIST", 0, 1, GROUP_ALL, true, true, suite_flags, cmd_suite,
      "many tasks, one budget: a table, a CSV file and a page",
      "DIR: every .py file with a class Model in it, or in its folders (a KernelBench checkout's\n"
@@ -217,7 +217,7 @@ const struct command commands[] = {
      "The same asked twice is one job: the result that is there stands (--again: judged anew).\n"
      "Exit code 1 with --wait: one of them is not a pass."},
     {"queue wait", "JOB...", 1, CLI_MAX_WORDS, GROUP_ALL, true, true, queue_wait_flags,
-     cmd_queue_wait, "until jobs have ended, and what came of them",
+     cmd_queue_wait, "wait for jobs and show their results",
      "Exit code 1: one of them is not a pass."},
     {"queue list", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_queue_list,
      "the newest jobs that were put there by themselves, with their results", ""},
@@ -233,7 +233,7 @@ const struct command commands[] = {
      "\n"
      "    cutegen store copy runs postgres://db.example/cutegen"},
     {"store check", "", 0, 0, GROUP_STORE, true, false, no_flags, cmd_store_check,
-     "whether the store is whole: texts against their hashes, rows against each other",
+     "check the store for damage: texts against their hashes, rows against each other",
      "Exit code 1: it is not."},
     {"store prune", "", 0, 0, GROUP_STORE, true, false, prune_flags, cmd_store_prune,
      "remove prompts, replies, logs and all but the best kernels of old runs",
@@ -266,7 +266,7 @@ const struct command commands[] = {
      "\n"
      "Exit code 1: a task has no kernel, or one that does not compile."},
     {"compile", "FILE.cu [KERNEL...]", 1, CLI_MAX_WORDS, JUDGING, true, true, compile_flags,
-     cmd_compile, "device code into the caches of kernels, for whoever judges it later",
+     cmd_compile, "compile device code into the kernel caches, to be judged later",
      "KERNEL: an instantiation, as a launch names it. On a store for many machines all of them "
      "find "
      "it.\n"
@@ -289,7 +289,7 @@ const struct command commands[] = {
     {"runs", "", 0, 0, GROUP_STORE, true, false, runs_flags, cmd_runs,
      "the runs in the store, newest first", ""},
     {"live", "", 0, 0, GROUP_STORE, true, true, live_flags, cmd_live,
-     "runs and suites while they go on, as a page on this machine",
+     "a page of running suites and runs, on this machine",
      "Prints an address with a token; open it in a browser on this machine. The page updates by\n"
      "itself and only reads. Nothing is shown without the token. Ctrl-C ends it."},
     {"mcp", "", 0, 0, GROUP_ALL, true, false, mcp_flags, cmd_mcp,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_live.c - `live`: runs and suites while they go on, as a page on this machine. */
+/* cmd_live.c - `live`: a page of running suites and runs, on this machine. */
 #include "cli/cmd.h"
 #include "live/live.h"
 #include "report/report.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_queue.c - `queue`: jobs for workers, one at a time, and what came of them. */
+/* cmd_queue.c - `queue`: jobs for workers, one at a time, and their results. */
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
