@@ -67,14 +67,7 @@
 
 using namespace cute;
 
-//! if epilogue
-// What becomes of one element of the product.
-__device__ inline float ${kernel}_finish($finish_params)
-{
-    $finish_body
-}
-
-//! end
+//! include gemm_finish
 //! if a_changes
 // What an element of A is multiplied as.
 __device__ inline float ${kernel}_a(float x)

@@ -92,28 +92,7 @@ constexpr int SMEM_BYTES = 1024 + STAGES * (TILE_M + TILE_N) * TILE_K * 2 + 256;
 
 using namespace cute;
 
-//! if fast_math
-//! each helper
-// $helper_words
-__device__ inline float $helper(float x)
-{
-    $helper_body
-}
-
-//! end
-//! end
-//! if epilogue
-// What becomes of one element of the product.
-__device__ inline float ${kernel}_finish($finish_params)
-{
-//! if fast_math
-    $finish_quick
-//! else
-    $finish_body
-//! end
-}
-
-//! end
+//! include gemm_half_finish
 //! if tensor
 using Element = $a_type;
 

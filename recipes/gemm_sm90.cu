@@ -174,14 +174,7 @@ constexpr int SMEM_BYTES = 1024 + (STAGES_A * TILE_M + STAGES_B * PIECE_N) * TIL
 
 using namespace cute;
 
-//! if epilogue
-// What becomes of one element of the product.
-__device__ inline float ${kernel}_finish($finish_params)
-{
-    $finish_body
-}
-
-//! end
+//! include gemm_finish
 //! if tensor and not both
 // ---- the split: x * 2^e = hi + lo -------------------------------------------------------
 //! include gemm_split

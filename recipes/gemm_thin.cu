@@ -47,14 +47,7 @@ constexpr int AHEAD = 3; // chunks on their way
 constexpr int AHEAD = 1; // chunks on their way
 //! end
 
-//! if epilogue
-// What becomes of one element of the product.
-__device__ inline float ${kernel}_finish($finish_params)
-{
-    $finish_body
-}
-
-//! end
+//! include gemm_finish
 //! if not half
 // The power of two that brings the largest of some elements to 2^14, and back.
 __device__ inline float scale_of(float largest, float &back)

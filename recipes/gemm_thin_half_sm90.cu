@@ -34,14 +34,7 @@ constexpr int SMEM_BYTES = 1024 + STAGES * (PLANE_S + PLANE_H) + 256;
 
 using namespace cute;
 
-//! if epilogue
-// What becomes of one element of the product.
-__device__ inline float ${kernel}_finish($finish_params)
-{
-    $finish_body
-}
-
-//! end
+//! include gemm_finish
 // $h_tensor as (COUNT,ld), along k, with zeros around it.
 __global__ void __launch_bounds__(256)
     ${kernel}_pack(uint16_t *packed, int ld, $params)

@@ -46,14 +46,7 @@ constexpr int SMEM_BYTES = 1024 + STAGES_S * SLOT_S + STAGES_H * (2 * PLANE_H + 
 
 using namespace cute;
 
-//! if epilogue
-// What becomes of one element of the product.
-__device__ inline float ${kernel}_finish($finish_params)
-{
-    $finish_body
-}
-
-//! end
+//! include gemm_finish
 // The power of two that brings the largest of some elements to 2^14, and back.
 __device__ inline float scale_of(float largest, float &back)
 {
