@@ -4,20 +4,19 @@
 #     tests/aarch64.sh            SWEEP=aarch64 make sweep
 #
 # Needs (Debian): qemu-user, gcc-aarch64-linux-gnu, libcmocka-dev:arm64 and the :arm64 packages of setup/dist.sh; without
-# them it ends with 77 and says which. qemu shows what the C code does, not how fast. It knows no seccomp filters, no
-# Landlock and no namespaces, so whatever starts a confined process is left out, as is what needs NVRTC or PyTorch. simt's
-# kernels are compiled by the cross compiler and run in the emulated process.
+# them it ends with 77 and says which. qemu shows what the C code does, not how fast. A child that an emulated process
+# forks does not run in Debian 12's qemu (7.2): tests that start processes are left out, and so are simt's, which start a
+# compiler. CI has a machine of that architecture for all of them.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 3
 MESON=${MESON:-$(command -v meson || echo "${XDG_DATA_HOME:-$HOME/.local/share}/cutegen/venv/bin/meson")}
 build=build/aarch64
 cc=aarch64-linux-gnu-gcc
 root=/usr/aarch64-linux-gnu
-EMULATED='^(base_ (cpus|data|fs|lock|seal|text|tunables|vault)|toolchain_ (gate|diag|text|precompiler|triton|errors)|'
+EMULATED='^(base_ (cpus|data|seal|text|tunables)|toolchain_ (gate|diag|text|triton|errors)|'
 EMULATED+='eval_ (foreign|modelled|ncu|simt_profile|trust|witness)|runner_ (plan|plans are interpreted)|expert_ .*|'
 EMULATED+='report_ (a diff|no byte|page).*|llm (edit|fence|prompt|edit property|sse|retrieve)|stage_ .*|'
-EMULATED+='store_ (what is put|a damaged|a writer|the queue|a call|runs move|old runs).*|configuration|live progress|'
-EMULATED+='simt_ (device|bugs|checks|kernels|engine|fuzz|count|tensor|low|hopper|blackwell)|MCP messages.*|'
+EMULATED+='store_ (a call|runs move|old runs).*|configuration|live progress|MCP messages.*|'
 EMULATED+='a resumed run goes by.*|agent install keeps.*)$'
 
 for tool in qemu-aarch64 $cc; do
@@ -44,5 +43,5 @@ END
 ninja -C $build >$build/compile.log 2>&1 || { grep -E 'error|warning|FAILED' $build/compile.log | head -20; exit 1; }
 mapfile -t names < <("$MESON" introspect $build --tests | python3 -c 'import json, sys; [print(t["name"]) for t in json.load(sys.stdin)]' |
     grep -E "$EMULATED" | grep -v ', on a server$')
-[ ${#names[@]} -ge 40 ] || { echo "aarch64.sh: only ${#names[@]} tests are known by name"; exit 1; }
-CUTEGEN_CC=$cc "$MESON" test -C $build --no-rebuild --num-processes "${JOBS:-$(nproc)}" --print-errorlogs "${names[@]}"
+[ ${#names[@]} -ge 25 ] || { echo "aarch64.sh: only ${#names[@]} tests are known by name"; exit 1; }
+"$MESON" test -C $build --no-rebuild --num-processes "${JOBS:-$(nproc)}" --print-errorlogs "${names[@]}"
