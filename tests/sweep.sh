@@ -117,9 +117,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
     cards)
         ninja -C $build tests/expert/expert_ladder tests/expert/expert_plans >/dev/null || exit 3
         sweep cards tests/expert/cards.sh $build/tests/expert/expert_ladder $build/tests/expert/expert_plans $cutegen 1
-        for card in a100 rtx4090 h100 h200 b200 rtx5090; do
-            sweep cards python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 0 --as $card
-        done
+        sweep cards python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 0 --as a100,rtx4090,h100,h200,b200,rtx5090
         sweep cards python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 0 --as rtx4090 --arch 89
         sweep cards python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 0 --as rtx5090 --arch 120a
         ;;

@@ -180,6 +180,7 @@ void report_live_overview(const struct live_queue *queue, const struct run_info 
 {
     struct arena *a = arena_new();
     size_t running = 0;
+    bool modelled = false, unvalidated = false;
 
     for (size_t i = 0; i < count; i++)
         running += runs[i].alive;
@@ -199,12 +200,14 @@ void report_live_overview(const struct live_queue *queue, const struct run_info 
         buf_puts(b, "</section>");
     put_runs(b, "Running", runs, count, true, a);
     put_runs(b, "Before", runs, count, false, a);
-    for (size_t i = 0; i < count; i++)
-        if (runs[i].modelled) {
-            buf_puts(b, "<p class=\"note\"><span class=\"mod\">*</span> modelled, not measured."
-                        "</p>");
-            break;
-        }
+    for (size_t i = 0; i < count; i++) {
+        modelled = modelled || runs[i].modelled;
+        unvalidated = unvalidated || (runs[i].modelled && runs[i].unvalidated);
+    }
+    if (modelled)
+        buf_printf(b,
+                   "<p class=\"note\"><span class=\"mod\">*</span> modelled%s, not measured.</p>",
+                   unvalidated ? ", unvalidated for all but the H200" : "");
     buf_puts(b, "</main>");
     arena_free(a);
 }

@@ -45,8 +45,7 @@ static void sum_row(struct suite_rows *s, struct suite_row *r, double *log_speed
     }
 }
 
-/* What the times of the rows are called: one unvalidated GPU is enough. */
-static const char *rows_words(const struct suite_rows *s)
+const char *rows_words(const struct suite_rows *s)
 {
     for (size_t i = 0; i < s->count; i++)
         if (s->rows[i].f && !modelled_validated(s->rows[i].f->h->device.models))

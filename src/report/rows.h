@@ -41,6 +41,8 @@ struct suite_rows {
 };
 
 struct suite_rows suite_rows_of(const struct suite_view *v, struct arena *a);
+/* What modelled times of the rows are called: one unvalidated GPU is enough. */
+const char *rows_words(const struct suite_rows *s);
 struct suite_rows suite_rows_of_runs(const struct facts *runs, size_t count, struct arena *a);
 /* Why a row has no kernel, one line; "" when it has one. */
 const char *row_why(const struct suite_row *r);

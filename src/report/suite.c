@@ -21,8 +21,10 @@ static void put_answer(struct buf *b, const struct suite_rows *s)
         buf_printf(b, "<div class=\"big\">%.2f<small>" TIMES "</small></div>", s->geomean);
     else
         buf_puts(b, "<div class=\"big none\">no kernel</div>");
-    buf_printf(b, "<div class=\"over\">geometric mean over %s%s</div></div>", reference,
-               s->modelled ? ", <span class=\"mod\">modelled</span>" : "");
+    buf_printf(b, "<div class=\"over\">geometric mean over %s", reference);
+    if (s->modelled)
+        buf_printf(b, ", <span class=\"mod\">%s</span>", rows_words(s));
+    buf_puts(b, "</div></div>");
     buf_printf(b,
                "<p class=\"lead\"><strong>%d of %d</strong> tasks%s have a correct kernel; "
                "<strong>%d</strong> of them %s faster than %s.",
@@ -30,9 +32,9 @@ static void put_answer(struct buf *b, const struct suite_rows *s)
                s->fast[1] == 1 ? "is" : "are", reference);
     if (s->others)
         buf_printf(b,
-                   " <span class=\"dim\">%d more on simt, <span class=\"mod\">modelled</span>, "
+                   " <span class=\"dim\">%d more on simt, <span class=\"mod\">%s</span>, "
                    "not counted here.</span>",
-                   s->others);
+                   s->others, rows_words(s));
     buf_puts(b, "</p></div></header>");
 }
 
@@ -236,9 +238,10 @@ void suite_page(struct buf *b, const struct suite_rows *s, struct arena *a)
         put_row(b, &s->rows[i], a);
     buf_puts(b, "</tbody></table></div>");
     if (s->modelled || s->others)
-        buf_puts(b, "<p class=\"note\"><span class=\"mod\">*</span> modelled, not measured; "
-                    "compared with the first correct kernel. Measured runs are compared with "
-                    "PyTorch eager.</p>");
+        buf_printf(b,
+                   "<p class=\"note\"><span class=\"mod\">*</span> %s, not measured; compared with "
+                   "the first correct kernel. Measured runs are compared with PyTorch eager.</p>",
+                   rows_words(s));
     buf_puts(b, "</section>");
     field_html(&field, s->modelled, b, a);
     put_sums(b, s, a);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Judges every example with a right kernel, which must pass, and with a wrong one, which must get its verdict.
 
-    tests/examples/judge_all.py CUTEGEN [--device simt|cuda:0] [--as GPU] [--arch 80] [--jobs 2] [--table FILE] [--wrong N] [--every M]
+    tests/examples/judge_all.py CUTEGEN [--device simt|cuda:0] [--as GPU,...] [--arch 80] [--jobs 2] [--table FILE] [--wrong N] [--every M]
                                 [--sample K] [--kernels FOLDER] [NAME...]
 
 The right kernel is NAME.cu of this folder, or else the built-in engineer's first one. The wrong kernel is the right one with a
 second kernel behind it that spoils the result in one of several ways (WAYS); each example gets the next way, or N of them with --wrong N.
 With --every M only each Mth example has a wrong kernel, and these take the ways in turn. With --sample K only each Kth example is
-judged, and those with a kernel of this folder.
+judged, and those with a kernel of this folder. With several GPUs each example is judged as each of them; wrong kernels as the last.
 Prints TAP. Standard library only.
 """
 
@@ -95,14 +95,15 @@ class Example:
     def __init__(self, number: int, name: str, options: argparse.Namespace, work: Path) -> None:
         self.number, self.name, self.options, self.work = number, name, options, work
         self.draws = "2"
+        self.card: str | None = None
         self.task = ROOT / "examples" / f"{name}.py"
         self.lines: list[tuple[bool, str, str]] = []  # good, sentence, comment
         self.row: list[str] = []
 
     def ask(self, *words: str) -> tuple[int, str]:
         env = {**os.environ, "CUTEGEN_RUNS": str(self.work / self.name)}
-        if self.options.card:
-            env["CUTEGEN_SIMT_AS"] = self.options.card
+        if self.card:
+            env["CUTEGEN_SIMT_AS"] = self.card
         if self.options.arch:
             env["CUTEGEN_SIMT_ARCH"] = self.options.arch
         try:
@@ -147,10 +148,13 @@ class Example:
         return json.loads(text)["outputs"][0]["dtype"]
 
     def judge(self) -> "Example":
-        kernel, said = self.right()
-        if kernel is None:
-            return self
-        self.lines.append((said["verdict"] == "pass", "a right kernel passes", f"{said['verdict']}: {said.get('detail')}"))
+        cards: list[str | None] = [*self.options.card.split(",")] if self.options.card else [None]
+        for self.card in cards:
+            kernel, said = self.right()
+            if kernel is None:
+                return self
+            where = f" as {self.card}" if len(cards) > 1 else ""
+            self.lines.append((said["verdict"] == "pass", f"a right kernel passes{where}", f"{said['verdict']}: {said.get('detail')}"))
         measured = said.get("measurement") or {}
         self.row = [self.name, "own" if kernel.parent == HERE else "built in", said["verdict"], f"{measured.get('time_us') or 0:.2f}{'*' if measured.get('modelled') else ''}"]
         self.row.append(" ".join(f"{b['name']} {b['cold_us']:.1f}" for b in measured.get("baselines") or []))

@@ -2,12 +2,12 @@
 # cards.sh - the plans of all forms of recipes, for each GPU that simt stands in for: none asks for more shared memory,
 # threads or blocks of a cluster than that GPU has.
 #
-#     tests/expert/cards.sh LADDER PLANS CUTEGEN [EVERY]
+#     tests/expert/cards.sh LADDER PLANS CUTEGEN [EVERY [PART]]
 #
 # The forms are the kernels of all ladders of tests/expert/tasks, for sm_80 (on every card) and for what the engineer
-# writes for a card's own code; those that are written alike count once. Each EVERYth is planned. Without NVRTC: a named skip (77).
+# writes for a card's own code; those that are written alike count once. Each EVERYth is planned, from number PART on. Without NVRTC: a named skip (77).
 set -u
-ladder=$(readlink -f "$1") plans=$(readlink -f "$2") cutegen=$(readlink -f "$3") every=${4:-1}
+ladder=$(readlink -f "$1") plans=$(readlink -f "$2") cutegen=$(readlink -f "$3") every=${4:-1} part=${5:-0}
 root=$(readlink -f "$(dirname "$0")/../..")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -34,7 +34,7 @@ for arch in 80 90a 100a 120a; do
             [ -e "$kernel" ] || continue # no recipe takes this task
             [ $arch = 80 ] || ! cmp -s "$kernel" "$work/80/$(basename "$task" .json)/${kernel##*/}" || continue
             number=$((number + 1))
-            [ $((number % every)) != 0 ] || kept+=("$kernel")
+            [ $((number % every)) != "$part" ] || kept+=("$kernel")
         done
         [ ${#kept[@]} = 0 ] || words+=("$task" "${kept[@]}")
     done

@@ -149,6 +149,25 @@ static void a_modelled_run_says_so_at_every_figure(void **state)
             fail_msg("%s us stands without its mark", times[i]);
 }
 
+static void times_for_a_gpu_that_was_never_measured_say_so(void **state)
+{
+    struct place *p = *state;
+    struct run_history h[2] = {p->h[SAMPLE_SWISH], p->h[SAMPLE_NONE]};
+    struct live_queue queue = {.runs = 1};
+    struct run_info run = {
+        .id = "r", .task = "t", .best_us = 1, .modelled = true, .unvalidated = true};
+    struct buf b = buf_init(1 << 20);
+    static const char *const suite[] = {"<span class=\"mod\">modelled, unvalidated</span>",
+                                        "</span> modelled, unvalidated, not measured"};
+    static const char *const live[] = {"modelled, unvalidated for all but the H200, not measured"};
+
+    h[0].device.models = "B200";
+    assert_has(page_of(p, h, 2), suite, ARRAY_LEN(suite));
+    report_live_overview(&queue, &run, 1, NULL, 0, &b);
+    assert_has(buf_copy(&b, p->a).data, live, ARRAY_LEN(live));
+    buf_release(&b);
+}
+
 static void a_run_without_a_kernel_says_that_first(void **state)
 {
     struct place *p = *state;
@@ -570,6 +589,7 @@ int main(void)
         cmocka_unit_test(a_measured_run_says_its_result_and_its_evidence),
         cmocka_unit_test(the_chart_shows_from_which_depth_a_profile_was_read),
         cmocka_unit_test(a_modelled_run_says_so_at_every_figure),
+        cmocka_unit_test(times_for_a_gpu_that_was_never_measured_say_so),
         cmocka_unit_test(a_run_without_a_kernel_says_that_first),
         cmocka_unit_test(runs_of_one_task_are_overlaid_and_of_several_listed),
         cmocka_unit_test(a_suite_counts_every_task_in_page_text_csv_and_json),

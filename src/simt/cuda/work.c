@@ -44,7 +44,8 @@ static int launch_run(struct cuda *c, const struct cu_work *w)
     struct simt_launch launch = {.kernel = w->function->name,
                                  .shared_bytes = s->shared,
                                  .params = w->params,
-                                 .param_bytes = w->param_bytes};
+                                 .param_bytes = w->param_bytes,
+                                 .cooperative = s->cooperative};
     struct simt_result r = {0};
     struct error err = {0};
     struct arena *a;

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FUEL = 20000, MAX_RESIDENT = 512, MAX_SPARE = 256, MAX_RUN = 64 };
+enum { FUEL = 20000, MAX_SPARE = 256, MAX_RUN = 64 };
 
 static void warp_main(void *arg)
 {
@@ -333,7 +333,8 @@ static struct blk *blk_start(struct worker *t, uint64_t index)
                              .smem_bytes = l->smem_bytes,
                              .dyn_bytes = l->spec->shared_bytes,
                              .nthreads = l->nthreads,
-                             .nwarps = l->nwarps};
+                             .nwarps = l->nwarps,
+                             .grid_space = (uint64_t)(uintptr_t)l->grid_space};
     b->b.ctaid[0] = (u32)(index % g[0]);
     b->b.ctaid[1] = (u32)(index / g[0] % g[1]);
     b->b.ctaid[2] = (u32)(index / g[0] / g[1]);

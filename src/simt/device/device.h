@@ -81,6 +81,8 @@ struct simt {
     uint32_t spare_count;
 };
 
+enum { MAX_RESIDENT = 512 }; /* blocks of one host thread at the same time */
+
 struct launch {
     struct simt *dev;
     const struct sw_module *mod;
@@ -93,6 +95,7 @@ struct launch {
     bool direct;             /* check full: the cells are asked by others, too, and must know all */
     bool orders;             /* blocks may be ordered: by fences, locks, clusters */
     uint32_t *fences;        /* check full, and they may: how many each block executed */
+    void *grid_space;        /* cooperative: barrier of the grid */
     /* Written for every block, on a line of the host's cache that nothing else is on. */
     char apart[128];
     atomic_uint_fast64_t next_block;

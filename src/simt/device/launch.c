@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Blocks whose fences are counted; stack of a warp. */
-enum { MAX_FENCED = 1 << 22, MAX_STACK = 256 << 20 };
+enum { MAX_FENCED = 1 << 22, MAX_STACK = 256 << 20, GRID_SPACE = 64 };
 
 static bool refuse(struct simt_result *out, struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -58,6 +58,9 @@ static bool launch_allowed(const struct simt *dev, const struct sw_kernel *k,
     if (k->max_threads && threads > k->max_threads)
         return refuse(out, a, "a block of %llu threads; the kernel was built for at most %u",
                       (unsigned long long)threads, k->max_threads);
+    if (s->cooperative && blocks > MAX_RESIDENT)
+        return refuse(out, a, "a cooperative grid of %llu blocks; at most %d run at the same time",
+                      (unsigned long long)blocks, MAX_RESIDENT);
     if (blocks > UINT64_C(1) << 40)
         return refuse(out, a, "a grid of %llu blocks", (unsigned long long)blocks);
     uint64_t shared = (uint64_t)k->static_smem + s->shared_bytes;
@@ -302,6 +305,11 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
         k->strong & SW_K_ORDERS || spec->cluster[0] * spec->cluster[1] * spec->cluster[2] > 1;
     if (l.orders && dev->config.check == SIMT_CHECK_FULL && l.marks <= MAX_FENCED)
         l.fences = xmalloc(l.marks * sizeof *l.fences);
+    if (spec->cooperative) {
+        l.grid_space = xmalloc(GRID_SPACE);
+        simt_alloc_register(dev, l.grid_space, GRID_SPACE, "barrier of the grid",
+                            SIMT_ALLOC_WRITTEN);
+    }
     begin_shadows(&l);
     run_workers(&l);
     out->seconds = (double)(clock_us() - start_us) * 1e-6;
@@ -312,6 +320,9 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
         failed |= l.workers[i].failed;
         worker_release(&l.workers[i]);
     }
+    if (l.grid_space)
+        simt_alloc_forget(dev, l.grid_space);
+    xfree(l.grid_space);
     xfree(l.workers);
     xfree(l.fences);
     buf_release(&l.printed);

@@ -9,7 +9,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 13
+#define SIMT_ABI_VERSION 14
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -105,6 +105,7 @@ struct sw_block {
     u8 *smem;
     u32 smem_bytes, dyn_bytes, nthreads, nwarps;
     u32 cl_rank, cl_size, cl_ctaid[3], cl_dim[3], is_cluster;
+    u64 grid_space; /* of a cooperative launch; or 0 */
 };
 
 struct sw_warp {

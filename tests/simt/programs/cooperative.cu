@@ -1,4 +1,4 @@
-// cooperative.cu - a barrier over the whole grid; with BUG: race_global, the barrier is missing.
+// cooperative.cu - a barrier over the whole grid; with BUG: missing_fence, the barrier is missing.
 #include "check.h"
 #include <cooperative_groups.h>
 
