@@ -11,7 +11,7 @@ err = |got - truth| / (|truth| + scale), where scale is the median magnitude of 
 3. An element is wrong above its limit. The whole is imprecise when the rms error is too large, when that is so of more than
    PART of the blocks, each by its own median, or when errors are everywhere but none is gross: that is what a narrower
    type looks like. Bad elements otherwise are wrong.
-4. NaN and infinity must be where the truth or the reference has them.
+4. NaN and infinity must be where the truth or the reference has them. Where inputs are infinite, less is asked: forgive().
 5. Work is done in parts, so temporary memory stays bounded.
 """
 
@@ -362,7 +362,7 @@ def _settle_non_finite(
     right |= ~got_nan & ~got_inf & (got == ref)  # finite, as the reference, where the truth is not
     unwritten = raw.view(kind) == mark
     right &= ~unwritten
-    odd = got_nan | got_inf | ~torch.isfinite(rounded)
+    odd = (got_nan | got_inf | ~torch.isfinite(rounded)) & ~torch.isfinite(got.abs() + ref.abs() + real.abs())
     off[odd & right] = 0.0
     off[odd & ~right] = math.inf
     misplaced = odd & ~right
@@ -371,6 +371,21 @@ def _settle_non_finite(
     sums.nan += int((got_nan & misplaced & ~unwritten).sum())
     sums.inf += int((got_inf & misplaced).sum())
     ref_off[~torch.isfinite(ref_off)] = 0.0
+
+
+def forgive(got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
+    """`got`, with the reference's answer where infinite inputs leave more than one right: NaN beside an infinity (a product made
+    of parts), and anything that was written where the reference has NaN or float64 and its own type are not of one mind."""
+    largest = float(torch.finfo(got.dtype).max)
+    real = truth.to(got.device)
+    rounded = torch.where(real.abs() > largest, torch.sign(real) * math.inf, real)
+    odd = ~(torch.isfinite(reference) & torch.isfinite(rounded))
+    if not bool(odd.any()):
+        return got
+    kind, mark = pattern_bits(got.dtype)
+    settled = reference.double() == rounded
+    free = odd & (~settled | torch.isnan(got)) & (got.view(kind) != mark)
+    return torch.where(free, reference, got)
 
 
 def worst(err: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) -> list[dict[str, Any]]:

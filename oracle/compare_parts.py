@@ -22,12 +22,12 @@ import torch
 
 from .buffers import Buffer, bits
 from .canary import planted
-from .compare import Limits, Sums, class_name, compare_output, figures, judge, limits_of, measure, measure_quickly
+from .compare import Limits, Sums, class_name, compare_output, figures, forgive, judge, limits_of, measure, measure_quickly
 from .compare import explained as explain_errors
 from .compare import worst as worst_elements
 from .draw import lean, nearly, redraw, seed_number, stir_parameters
 from .fault import Fault, is_out_of_memory
-from .fingerprint import fingerprints
+from .fingerprint import copied, fingerprints
 from .parts import Plan
 from .task import held_tensors
 
@@ -295,6 +295,8 @@ class _Work:
             noise = self._noise(piece, truth) if noisy else {}
             for k, (tally, buffer) in enumerate(zip(self.tallies, self.session.out_buffers)):
                 got = self._copy(buffer, k, top, end)
+                if got is not None and self.session.has_infinities(self.drawn):
+                    got = forgive(got, reference[k], truth[k])
                 if got is None:
                     tally.changed(top, buffer.tensor()[top:end].numel())
                 else:
@@ -313,8 +315,8 @@ class _Work:
         """A draw of these rows, private and checked."""
         plan, tensors = self.session.plan, list(self.drawn.tensors)
         for k in plan.cut:
-            tensors[k] = self.session.in_buffers[k].tensor()[top:end].clone()
-            if not torch.equal(fingerprints(tensors[k], plan.unit), _of(self.drawn.marks[k], top, end, plan.unit)):
+            tensors[k], marks = copied(self.session.in_buffers[k].tensor()[top:end], plan.unit)
+            if not torch.equal(marks, _of(self.drawn.marks[k], top, end, plan.unit)):
                 self.modified.add(f"in{k}")
         return dataclasses.replace(self.drawn, tensors=tensors)
 
@@ -325,9 +327,8 @@ class _Work:
 
     def _copy(self, buffer: Buffer, k: int, top: int, end: int) -> torch.Tensor | None:
         plan = self.session.plan
-        got = buffer.as_bits()[top:end].clone().view(buffer.dtype)
-        same = torch.equal(fingerprints(got, plan.unit), _of(self.outputs[k], top, end, plan.unit))
-        return got if same else None
+        got, marks = copied(buffer.as_bits()[top:end], plan.unit)
+        return got.view(buffer.dtype) if torch.equal(marks, _of(self.outputs[k], top, end, plan.unit)) else None
 
 
 def _of(marks: torch.Tensor, top: int, end: int, unit: int) -> torch.Tensor:

@@ -6,14 +6,17 @@
 3. `mixed` is what is timed, and one of the draws of the test: the task's own, with a few rows of `normal` where the input
    bears them, and low bits that lean one way (lean()). Who works in less than the type's precision on inputs that look
    like the timed ones is wrong there, whatever a sample of them looks like.
-4. `beyond` steps outside of an input's domain in a few rows: where the reference has no number, a kernel has none either.
-5. Parameters come from the model's own initialisation under the seed. Outside of `task`, a parameter that starts constant
+4. `zeros` has a few infinities too, in inputs whose rows meet no others on the way to the outputs: each of them spoils at most
+   its own row. compare.py's forgive() says what is asked of an answer to them.
+5. `beyond` steps outside of an input's domain in a few rows: where the reference has no number, a kernel has none either.
+6. Parameters come from the model's own initialisation under the seed. Outside of `task`, a parameter that starts constant
    (a bias of zeros, a weight of ones) gets other values, so that a kernel that ignores it is found out.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 
 import torch
 
@@ -27,6 +30,7 @@ WIDEST = 2.0**15  # in reach of f16: a product split into 16-bit parts must stay
 DISTRIBUTIONS = ("task", "normal", "wide", "small", "zeros", "mixed", "beyond")
 MIXED = 1 / 8  # of the rows of a mixed draw
 BEYOND = 1 / 64  # of the elements, where there are few rows
+INFINITIES = 16  # of an input, at most
 LOW_BITS = 13  # of an fp32 number, that TF32 and the 16-bit types do not have
 
 
@@ -66,6 +70,8 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
         values = torch.triu(values)
     if known.lower:
         values = torch.tril(values)
+    if distribution == "zeros" and bears_infinities(known):
+        _place_infinities(values, generator)
     values = values.to(tensor.dtype)
     if tensor.is_contiguous():
         return values
@@ -79,6 +85,23 @@ def redraw(tensor: torch.Tensor, known: Known, distribution: str, generator: tor
     else:
         placed.copy_(values)
     return placed
+
+
+def bears_infinities(known: Known) -> bool:
+    return known.rows_apart and known.domain == "any" and not known.few_values and not known.structured()
+
+
+def _place_infinities(values: torch.Tensor, generator: torch.Generator) -> None:
+    """A few of either sign, in at most one row of eight."""
+    rows, device = values.shape[0], generator.device
+    count = min(INFINITIES, values.numel() // 64)
+    if rows < 8 or not count:
+        return
+    few = torch.randint(rows, (min(rows // 8, count),), generator=generator, device=device)
+    row = few[torch.randint(len(few), (count,), generator=generator, device=device)]
+    column = torch.randint(values.numel() // rows, (count,), generator=generator, device=device)
+    sign = 1.0 - 2.0 * (torch.arange(count, device=device) % 2)
+    values.view(rows, -1)[row, column] = (sign * math.inf).to(values.dtype)
 
 
 def _mixed(tensor: torch.Tensor, known: Known, generator: torch.Generator) -> torch.Tensor:
@@ -121,12 +144,15 @@ def lean(tensor: torch.Tensor, known: Known, up: bool) -> torch.Tensor:
     over a long sum. Order, signs, zeros, equal values and whole numbers stay."""
     if tensor.dtype != torch.float32 or not free(tensor, known) or known.unit_rows or 0 in tensor.stride():
         return tensor
-    made = tensor.clone()
     begin = (1 << LOW_BITS) * (23 if up else 2) // 40  # [0.05, 0.425) or [0.575, 0.95)
-    if fused.move_low_bits(made, LOW_BITS, begin):
-        return made
+    made = fused.leaned(tensor, LOW_BITS, begin, _move_low_bits)
+    return _move_low_bits(tensor, LOW_BITS, begin) if made is None else made
+
+
+def _move_low_bits(tensor: torch.Tensor, low_bits: int, begin: int) -> torch.Tensor:
+    made = tensor.clone()
     bits = made.view(torch.int32)
-    low = bits & ((1 << LOW_BITS) - 1)
+    low = bits & ((1 << low_bits) - 1)
     window = (low * 3 >> 3) + begin
     moved = (low != 0) & torch.isfinite(made)
     bits.add_(torch.where(moved, window - low, torch.zeros_like(low)))

@@ -32,6 +32,7 @@ class Known:
     std: float = 0.0
     draws: int = 0
     shape: list[int] = field(default_factory=list)
+    rows_apart: bool = False  # every row of the outputs knows one of its rows: parts.py
     factors: int = 0  # so many of its elements are multiplied with each other
     domain: str = "any"  # "any", "positive", "range", "task": what values the task can bear; see draw.py
 

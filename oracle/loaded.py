@@ -22,8 +22,8 @@ import torch
 from . import primitives, sizes
 from .buffers import bits
 from .describe import SIZES, Analysis, tensor_entry
-from .devices import free_bytes, named_device
-from .draw import leaves_domain, redraw
+from .devices import free_bytes, memory_now, named_device
+from .draw import bears_infinities, leaves_domain, redraw
 from .facts import Known, look, words
 from .fault import Fault, memory, memory_is_finite, use
 from .graph import Graph, Limit, OnMeta, TooBig, tensor_part
@@ -115,15 +115,25 @@ class Loaded:
             (products and self.analysis.has_product()) or (convolutions and self.analysis.has_convolution())
         )
         self._find_domains(model, first, results)
+        self._find_rows(len(first.tensors))
         self.beyond = self._has_answers_beyond(model, first)
         self.plan = self._plan_parts(model, first)
+
+    def _find_rows(self, forward_inputs: int) -> None:
+        """Which inputs' rows stay apart, so that an infinity among them (draw.py) leaves the other rows as they are."""
+        floats = all(o["dtype"] in ("f32", "f16", "bf16", "f64") for o in self.outputs)
+        found = plan(self.graph, forward_inputs) if floats else None
+        for k in found.cut if found else ():
+            self.known[k].rows_apart = True
+        self.infinite = any(bears_infinities(known) for known in self.known)
 
     def _plan_parts(self, model: torch.nn.Module, first: Arguments) -> Plan | None:
         """How a large task is cut; None: it is small, or its rows depend on each other."""
         size = sum(math.prod(i["shape"]) * SIZES[i["dtype"]] for i in self.inputs + self.outputs)
         if self.narrow or size < (SMALL_BYTES if self.device.type == "cuda" else self.room or size + 1):
             return None
-        found = plan(self.graph, len(first.tensors), min(PART_BYTES, self.room // 8 or PART_BYTES))
+        most = max(PART_BYTES, memory_now(self.device)[1] // 32) if self.device.type == "cuda" else PART_BYTES
+        found = plan(self.graph, len(first.tensors), min(most, self.room // 8 or most))
         if found is None:
             return None
         few = [t[:TRIED_ROWS] if k in found.cut else t for k, t in enumerate(first.tensors)]

@@ -102,8 +102,8 @@ class Oracle:
             elif self.session is not None:
                 self.session.rest()
             return {}
-        if doing not in ("draw", "hand", "compare", "trivial", "baseline", "reference"):
-            raise use(f"no request {doing!r}", "load, draw, hand, compare, trivial, baseline, reference, rest, end")
+        if doing not in ("draw", "hand", "compare", "trivial", "baseline", "reference", "clocks"):
+            raise use(f"no request {doing!r}", "load, draw, hand, compare, trivial, baseline, reference, clocks, rest, end")
         if self.session is None:
             raise use("no task is loaded", "load one first")
         return self.carry_out(doing, request)
@@ -146,6 +146,10 @@ class Oracle:
             return self.session.compare()
         if doing == "reference":
             return self.session.write_reference()
+        if doing == "clocks":
+            from oracle.clocks import line
+
+            return {"line": line(self.session.device)}
         if doing == "trivial":
             from oracle.trivial import trivial
 

@@ -50,7 +50,7 @@ class Standing:
 
     def narrow(self, session: Any, drawn: Any, reference: list[torch.Tensor], truth: list[torch.Tensor]) -> list[str]:
         """Tries one more draw; gives the plainest that has passed all of them, once there were enough."""
-        if self.names != set():
+        if self.names != set() and not session.has_infinities(drawn):  # zeros would be refuted by NaN alone
             self._try(session, drawn, reference, truth)
         self.tried.add(drawn.distribution)
         enough = len(self.tried) >= len(TRIED)

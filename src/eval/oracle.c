@@ -680,3 +680,17 @@ bool oracle_baseline(struct oracle *o, const struct oracle_timing *timing, struc
     json_decref(answer);
     return true;
 }
+
+const char *oracle_clocks(struct oracle *o, struct arena *a)
+{
+    struct error ignored = {0};
+    json_t *answer = NULL;
+    const char *line = "";
+
+    if (!o || !o->child || !o->loaded || o->broken)
+        return line;
+    if (ask(o, "reading clocks", json_pack("{s:s}", "do", "clocks"), &answer, &ignored))
+        line = arena_strdup(a, json_string_or(answer, "line", ""));
+    json_decref(answer);
+    return line;
+}

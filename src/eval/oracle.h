@@ -132,6 +132,8 @@ struct oracle_timing {
 };
 bool oracle_baseline(struct oracle *o, const struct oracle_timing *timing, struct arena *a,
                      struct time_samples *out, struct error *err);
+/* What the GPU says of itself, as nvidia-smi writes it; "" where it does not. */
+const char *oracle_clocks(struct oracle *o, struct arena *a); /* NULL is fine */
 /* The Python that is used when `asked` (may be NULL) is. */
 const char *oracle_python(const char *asked, struct arena *a);
 /* Waits until its process has opened the device ("cuda:0"). A failure is met again by the load, but

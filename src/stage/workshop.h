@@ -100,7 +100,7 @@ bool workshop_renew(struct stage *st, struct error *err);
 bool workshop_lease(struct stage *st, struct error *err);
 void workshop_unlease(struct stage *st);
 /* Where times are taken, JSON: {"host"} and on a GPU "gpu_uuid", "driver", "sm_mhz", "memory_mhz",
- * "sm_max_mhz", "temperature_c", as far as nvidia-smi says (machine.c). */
+ * "sm_max_mhz", "temperature_c", as far as the driver says (machine.c). */
 const char *workshop_machine(const struct stage *st, struct arena *a);
 void machine_add_gpu(json_t *o, const char *line, struct arena *a); /* its line, for tests */
 bool workshop_room(struct stage *st, int attempt, struct error *err);
