@@ -362,6 +362,9 @@ class Session(Loaded):
                 answer = compare_parts.compare(self, drawn)
             else:
                 answer = self._compare_whole(drawn)
+        if self.has_infinities(drawn):
+            for output in answer["outputs"]:
+                output["pattern"] += "; a few inputs of this draw are infinite" if output["pattern"] else ""
         self.give_back(GIVEN_BACK_BYTES)
         return answer
 
