@@ -3,7 +3,7 @@
 
 A kernel is kept in CACHE/python/KEY: the task, the export (the very code that was judged) and what the run said. The
 key covers the task, the device, the versions and what was asked for, so a second start finds it and runs nothing.
-That nothing was found is kept too. Removing the folder is always safe.
+That nothing was found is kept too. Removing the folder is always safe. An export is used only if its seal holds (seal.py).
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from typing import Any
 
 import torch
 
+from cutegen import seal
 from cutegen.program import CutegenError, Event, Json, call, flags
 from cutegen.trace import Task, flatten, state_of
 from cutegen.version import __version__
 
-FORMAT = 1  # of outcome.json
+FORMAT = 2  # of outcome.json
 
 
 @dataclass
@@ -112,6 +113,8 @@ def kept(key: str) -> Outcome | None:
     outcome.cached = True
     if outcome.found:
         outcome.folder = os.path.join(folder, "export")
+        if not seal.holds(os.path.dirname(cache_folder()), key, outcome.folder):
+            return None
     return outcome
 
 
@@ -154,6 +157,8 @@ def find(task: Task, device: str, settings: Json, fresh: bool = False, on_event:
     try:
         outcome = _made(task, device, settings, work, on_event, runs)
         _write_outcome(work, outcome)
+        if outcome.found:
+            seal.put(os.path.dirname(cache_folder()), key, os.path.join(work, "export"))
         _put(work, os.path.join(cache_folder(), key))
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -226,9 +231,12 @@ def load(outcome: Outcome) -> Any:
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
+        writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # what is sealed stays as it is
         try:
             spec.loader.exec_module(module)
         except BaseException:
             del sys.modules[name]
             raise
+        finally:
+            sys.dont_write_bytecode = writes
     return sys.modules[name]

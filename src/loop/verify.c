@@ -3,12 +3,13 @@
  * verify.c - is an exported folder what was judged, and is that still right.
  *
  *     files      every file has the hash that the record names
+ *     python     what an import runs is this cutegen's own, and there is no other file
  *     store      the code is what the run judged, where this machine's store has that run
  *     source     the source, built again for the device it was judged on, gives that very code
  *     launches   its plan gives that very launch list
  *     judge      the exported code itself passes on this machine
  *
- * The folder is data from outside: it may lie, and the last three do not believe it.
+ * The folder is data from outside: it may lie, and the others do not believe it.
  */
 #include "base/fs.h"
 #include "base/hash.h"
@@ -68,6 +69,28 @@ static void verify_files(const struct exported *e, struct arena *a, struct verif
     else
         note(s, "files", VERIFY_SAME,
              arena_printf(a, "%zu files as in record.json", json_object_size(files)));
+}
+
+static bool verify_python(const struct exported *e, struct arena *a, struct verify_summary *s,
+                          struct error *err)
+{
+    const char *why;
+
+    if (!stage_export_python(e, a, &why, err))
+        return false;
+    note(s, "python", why ? VERIFY_DIFFERS : VERIFY_SAME,
+         why ? why : "as this cutegen writes it; reference.py is the task's");
+    return true;
+}
+
+/* Of several judged shapes, the first is built and judged again. */
+static void verify_cases(const struct exported *e, struct arena *a, struct verify_summary *s)
+{
+    size_t count = json_array_size(json_object_get(e->table, "cases"));
+
+    if (count > 1)
+        note(s, "cases", VERIFY_NOT_HERE,
+             arena_printf(a, "the first of %zu is verified, the others are not", count));
 }
 
 static const char *case_hash(const struct exported *e, size_t number)
@@ -251,6 +274,9 @@ bool loop_verify(const struct settings *settings, const char *dir, bool device_n
     out->run_id = json_string_or(e.record, "run", "?");
     out->code_hash = case_hash(&e, 0);
     verify_files(&e, a, out);
+    if (!verify_python(&e, a, out, err))
+        return false;
+    verify_cases(&e, a, out);
     verify_store(settings, &e, a, out);
     own.model = "builtin"; /* no model is asked */
     own.budget_file = NULL;

@@ -240,6 +240,10 @@ struct exported {
 };
 
 bool stage_export_read(const char *dir, struct arena *a, struct exported *out, struct error *err);
+/* Is its Python what this cutegen writes, and is nothing else in the folder? *why is NULL, or says
+ * what. */
+bool stage_export_python(const struct exported *e, struct arena *a, const char **why,
+                         struct error *err);
 /* The code of a case, as the runner loads it; a file that is not what was judged is an error. */
 bool stage_adopt(struct stage *st, const struct exported *from, size_t number, struct arena *a,
                  struct build_result *out, struct error *err);

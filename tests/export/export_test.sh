@@ -94,7 +94,7 @@ ok "other layouts are refused" "there is no layout 'flat'" "$("$program" export 
 # ---- verify -----------------------------------------------------------------------
 said=$("$program" verify "$work/two" 2>&1)
 ok "verify: files, store, source and launch list are the same, and it passes" \
-    '^files ok store ok source ok launches ok judge ok verified' "$(awk '{printf "%s %s ", $1, $2}' <<<"$said")"
+    '^files ok python ok store ok source ok launches ok judge ok verified' "$(awk '{printf "%s %s ", $1, $2}' <<<"$said")"
 cp -r "$work/two" "$work/changed"
 echo '// changed' >>"$work/changed/kernel-0.ptx"
 said=$("$program" verify "$work/changed" 2>&1)
@@ -171,7 +171,7 @@ backward=$(sed -n 's/^ "run": "\(.*\)",/\1/p' "$work/net/loss/backward/record.js
 other=$(sed -n 's/^ "run": "\(.*\)",/\1/p' "$work/net/linear2/backward/record.json")
 ok "the record names both runs" "\"run\": \"$backward\"" "$(grep -A3 '"backward"' "$work/net/loss/record.json")"
 said=$("$program" verify "$work/net/loss" 2>&1)
-ok "verify judges both kernels" '^files ok store ok source ok launches ok judge ok gradients files ok store ok source ok launches ok judge ok verified' \
+ok "verify judges both kernels" '^files ok python ok store ok source ok launches ok judge ok gradients files ok python ok store ok source ok launches ok judge ok verified' \
     "$(awk '{printf "%s %s ", $1, $1 == "gradients" ? "" : $2}' <<<"$said" | tr -s ' ')"
 echo '// changed' >>"$work/net/loss/backward/kernel-0.ptx"
 ok "other code of the gradients is found" 'files +DIFFERS +backward/kernel-0.ptx' "$("$program" verify "$work/net/loss" 2>&1)"

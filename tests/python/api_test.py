@@ -7,6 +7,7 @@ Kernels are the built-in engineer's first ones (depth 0): what is tested is the 
 import copy
 import os
 import re
+import shutil
 import sys
 import tempfile
 import warnings
@@ -188,6 +189,59 @@ def calling():
     ok("plain values among results stay where they are", returned.nested([x]) == (x, None, 3), returned)
 
 
+def poisoned(folder):
+    """Whoever changes a cached export is not believed: its Python would run here."""
+    from cutegen import kernels
+
+    key, export = os.path.basename(folder), os.path.join(folder, "export")
+    loader, pycache = os.path.join(export, "loader.py"), os.path.join(export, "__pycache__")
+    sealed, whole = os.path.join(os.path.dirname(os.path.dirname(folder)), "seal.key"), folder + ".whole"
+    other = os.path.join(os.path.dirname(folder), "0" * 40)
+
+    def written(path, text="raise SystemExit('poisoned')\n"):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(text)
+
+    def flipped(path):
+        with open(path, "r+", encoding="utf-8") as file:
+            first = file.read(1)
+            file.seek(0)
+            file.write("1" if first == "0" else "0")
+
+    def linked():
+        os.rename(loader, loader + ".txt")
+        os.symlink(loader + ".txt", loader)
+
+    attacks = {
+        "a loader with a line more": lambda: written(loader),
+        "a task with a line more": lambda: written(os.path.join(export, "reference.py")),
+        "bytecode that Python would take instead": lambda: written(os.path.join(pycache, f"loader.{sys.implementation.cache_tag}.pyc")),
+        "a file more": lambda: written(os.path.join(export, "torch.py")),
+        "a file less": lambda: os.remove(os.path.join(export, "gradients.py")),
+        "a link in place of a file": linked,
+        "a folder that is a link": lambda: os.symlink("/tmp", os.path.join(export, "more")),
+        "no seal": lambda: os.remove(os.path.join(folder, "seal")),
+        "another seal": lambda: flipped(os.path.join(folder, "seal")),
+        "a seal that is empty": lambda: open(os.path.join(folder, "seal"), "w", encoding="utf-8").close(),
+    }
+    ok("the seal of a cached kernel holds, and loading wrote nothing", kernels.kept(key) is not None and not os.path.exists(pycache))
+    shutil.copytree(folder, whole, symlinks=True)
+    for name, attack in attacks.items():
+        attack()
+        ok("not believed: " + name, kernels.kept(key) is None)
+        shutil.rmtree(folder)
+        shutil.copytree(whole, folder, symlinks=True)
+    shutil.copytree(folder, other)
+    ok("not believed: the kernel of another task", kernels.kept("0" * 40) is None)
+    os.chmod(sealed, 0o644)
+    ok("not believed: a key that others can read", kernels.kept(key) is None)
+    os.chmod(sealed, 0o600)
+    ok("and believed again when all is as it was", kernels.kept(key) is not None)
+    shutil.rmtree(whole)
+    shutil.rmtree(other)
+
+
 def optimizing():
     x = torch.randn(16, 32)
     fast = cutegen.optimize(Swish(), (x,), depth=0, progress=False)
@@ -198,6 +252,7 @@ def optimizing():
     ok("a notebook gets the trajectory", re.search(r"<svg .*<circle .*</svg>", picture, re.S) is not None, picture[:300])
     again = cutegen.optimize(Swish(), (torch.randn(16, 32),), depth=0, progress=False)
     ok("the second time it comes from the cache", again.optimized and again.outcomes[0].cached)
+    poisoned(os.path.dirname(again.outcomes[0].folder))
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         other = fast(torch.ones(3, 5))
