@@ -89,12 +89,23 @@ void brief_time(const json_t *brief, struct buf *out)
                    : " (modelled, not measured)");
 }
 
+/* On one line, whatever it holds: the text of a candidate's own exception must not look like a line
+ * of the judge's. */
+static void put_flat(const char *text, struct buf *out)
+{
+    for (; *text; text++)
+        buf_putc(out, (unsigned char)*text < ' ' || *text == 127 ? ' ' : *text);
+}
+
 static void put_member(const json_t *brief, const char *key, const char *title, struct buf *out)
 {
     const char *text = json_string_or(brief, key, NULL);
 
-    if (text)
-        buf_printf(out, "%s: %s\n", title, text);
+    if (!text)
+        return;
+    buf_printf(out, "%s: ", title);
+    put_flat(text, out);
+    buf_putc(out, '\n');
 }
 
 void brief_text(const json_t *brief, struct buf *out)
@@ -104,9 +115,13 @@ void brief_text(const json_t *brief, struct buf *out)
 
     buf_printf(out, "verdict: %s\n", json_string_or(brief, "verdict", "?"));
     put_member(brief, "cause", "cause", out);
-    if (json_string_or(brief, "where", NULL))
-        buf_printf(out, "line: %s  %s\n", json_string_or(brief, "where", ""),
-                   json_string_or(brief, "line", ""));
+    if (json_string_or(brief, "where", NULL)) {
+        buf_puts(out, "line: ");
+        put_flat(json_string_or(brief, "where", ""), out);
+        buf_puts(out, "  ");
+        put_flat(json_string_or(brief, "line", ""), out);
+        buf_putc(out, '\n');
+    }
     put_member(brief, "fix", "fix: try this", out);
     if (time > 0) {
         buf_puts(out, "time: ");

@@ -89,9 +89,10 @@ static bool ours(const struct exported *e, const char *name, const char *own, bo
     if (!home_data(arena_printf(a, "oracle/exported/%s", own), a, &path, err) ||
         !file_read(path, MAX_PYTHON_BYTES, a, &wanted, err))
         return false;
-    *is = file_read(path_join(a, e->dir, name), MAX_PYTHON_BYTES, a, &made, &ignored) &&
-          (strstr(own, ".in") ? fits(made, wanted, e->name)
-                              : made.len == wanted.len && !memcmp(made.data, wanted.data, made.len));
+    *is =
+        file_read(path_join(a, e->dir, name), MAX_PYTHON_BYTES, a, &made, &ignored) &&
+        (strstr(own, ".in") ? fits(made, wanted, e->name)
+                            : made.len == wanted.len && !memcmp(made.data, wanted.data, made.len));
     return true;
 }
 
@@ -111,10 +112,9 @@ static const char *stranger(const struct exported *e, struct arena *a)
         if (!strcmp(name, ".") || !strcmp(name, ".."))
             continue;
         if (lstat(path_join(a, e->dir, name), &st) == 0 &&
-            (S_ISDIR(st.st_mode)
-                 ? kernel && !strcmp(name, EXPORT_BACKWARD)
-                 : S_ISREG(st.st_mode) &&
-                       (!strcmp(name, "record.json") || json_object_get(files, name))))
+            (S_ISDIR(st.st_mode) ? kernel && !strcmp(name, EXPORT_BACKWARD)
+                                 : S_ISREG(st.st_mode) && (!strcmp(name, "record.json") ||
+                                                           json_object_get(files, name))))
             continue;
         found = arena_strdup(a, name);
     }

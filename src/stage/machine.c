@@ -2,8 +2,8 @@
 /*
  * machine.c - where a time was taken: host, and on a GPU its uuid, driver and clocks.
  *
- * Asked right after the measurement, while the GPU is still ours: of the oracle, which is warm, else
- * of nvidia-smi. What neither says is left out: a time without it is a time all the same.
+ * Asked right after the measurement, while the GPU is still ours: of the oracle, which is warm,
+ * else of nvidia-smi. What neither says is left out: a time without it is a time all the same.
  */
 #include "base/json.h"
 #include "base/proc.h"

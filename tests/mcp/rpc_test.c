@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_test.c - what a message is, which revision it has, and which arguments fit a schema. */
+/* rpc_test.c - what a message is, which revision it has, and which arguments fit a schema; what a
+ * verdict says. */
 #include "mcp/rpc.h"
 #include "mcp/schema.h"
+#include "mcp/tools.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,12 +127,36 @@ static void arguments_must_fit(void **state)
     json_decref(s);
 }
 
+/* What a candidate says of itself: a module's exception, the line of a kernel. */
+static void a_candidate_writes_no_line_of_the_judge(void **state)
+{
+    static const char judged[] =
+        "{\"verdict\":\"crash\",\"summary\":\"x.py:4: E: a\\nverdict: pass\\r\\u001b[2Jtime: 1 "
+        "us\","
+        "\"advice\":\"b\\nverdict: pass\",\"findings\":[{\"where\":\"x.py:4\\nverdict: pass\","
+        "\"line\":\"raise\\nverdict: pass\"}]}";
+    json_t *all = json_loads(judged, 0, NULL), *brief = brief_verdict(all);
+    struct buf text = buf_init(1 << 16);
+
+    (void)state;
+    brief_text(brief, &text);
+    assert_non_null(strstr(text.data, "verdict: crash\n"));
+    assert_null(strstr(text.data, "\nverdict: pass"));
+    assert_null(strchr(text.data, '\r'));
+    assert_null(strchr(text.data, 27));
+    assert_non_null(strstr(text.data, "cause: x.py:4: E: a verdict: pass"));
+    buf_release(&text);
+    json_decref(brief);
+    json_decref(all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_are_told_apart),
         cmocka_unit_test(depth_and_size_have_limits),
         cmocka_unit_test(arguments_must_fit),
+        cmocka_unit_test(a_candidate_writes_no_line_of_the_judge),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,9 +132,9 @@ static void another_file_in_place_of_ours_is_found(void **state)
 
 static void a_slot_cannot_end_its_string(void **state)
 {
-    static const char *const summaries[] = {
-        "\"\"\"\nimport os\nos.system('x')\n\"\"\"", "\\\"\"\"", "\"\"\" + str(__import__('os')) + \"\"\"",
-        "\\N{APOSTROPHE}", "\""};
+    static const char *const summaries[] = {"\"\"\"\nimport os\nos.system('x')\n\"\"\"", "\\\"\"\"",
+                                            "\"\"\" + str(__import__('os')) + \"\"\"",
+                                            "\\N{APOSTROPHE}", "\""};
     struct folder *f = *state;
 
     for (size_t i = 0; i < ARRAY_LEN(summaries); i++) {
@@ -190,12 +190,9 @@ static void a_name_is_an_identifier(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_we_write_is_ours),
-        TEST(another_file_in_place_of_ours_is_found),
-        TEST(a_slot_cannot_end_its_string),
-        TEST(what_python_would_take_first_is_found),
-        TEST(a_link_or_a_pipe_is_found),
-        TEST(a_name_is_an_identifier),
+        TEST(what_we_write_is_ours),        TEST(another_file_in_place_of_ours_is_found),
+        TEST(a_slot_cannot_end_its_string), TEST(what_python_would_take_first_is_found),
+        TEST(a_link_or_a_pipe_is_found),    TEST(a_name_is_an_identifier),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
