@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import uuid
+from typing import Any
 
 import torch
 
@@ -49,6 +50,6 @@ def line(device: torch.device) -> str:
     return ", ".join([name, driver.value.decode(errors="replace"), *numbers])
 
 
-def _number(function: ctypes._CFuncPtr, handle: ctypes.c_void_p, kind: int) -> str:
+def _number(function: Any, handle: ctypes.c_void_p, kind: int) -> str:
     value = ctypes.c_uint()
     return "[N/A]" if function(handle, kind, ctypes.byref(value)) else str(value.value)

@@ -287,7 +287,7 @@ def measure(
         off, ref_off, size = wide.sub(real).abs_(), ref.sub(real).abs_(), real.abs()
         if not bool(torch.isfinite(off.sum() + ref_off.sum())):
             _settle_non_finite(sums, raw, wide, ref, real, off, ref_off, got.dtype, kind, mark)
-            size = torch.where(torch.isfinite(size), size, torch.ones_like(size))
+            size = torch.where(torch.isfinite(size), size, torch.zeros_like(size))  # it is no scale for its neighbours
         scale, usual = part.median(size, count_zeros=False), part.median(ref_off, count_zeros=True)
         # Below the reference's noise there is nothing to be hidden, and noise may be of any shape.
         usual = torch.where(scale < usual, ref_off.amax(1, keepdim=True), usual)

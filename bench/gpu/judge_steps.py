@@ -14,7 +14,7 @@ import threading
 import time
 
 os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "max_split_size_mb:1024"  # as oracle/main.py
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent))
+sys.path.insert(0, os.environ.get("CUTEGEN_HOME") or str(pathlib.Path(__file__).resolve().parent.parent.parent))
 import torch  # noqa: E402
 
 from oracle import baseline, compare_parts, session, trivial  # noqa: E402

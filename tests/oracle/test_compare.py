@@ -348,6 +348,58 @@ class Canary(OracleTest):
         self.assertIsNone(self.oracle.judge()["canary"])
 
 
+class Infinities(OracleTest):
+    """A few infinite inputs in a `zeros` draw, where rows do not meet."""
+
+    def drawn(self, forward: str, inputs: str = "[torch.rand(16, 300)]") -> tuple[list[int], list[float]]:
+        """(places of the infinities of the first input, the reference)"""
+        self.loaded(model(forward, inputs))
+        self.oracle.draw("infinite", distribution="zeros")
+        self.oracle.ask(do="reference")
+        return [k for k, v in enumerate(self.oracle.read("in0")) if math.isinf(v)], list(self.oracle.read("out0"))
+
+    def judged(self, change: Callable[[Any], None]) -> dict[str, Any]:
+        self.oracle.ask(do="reference")
+        self.oracle.change("out0", change)
+        return self.oracle.judge()["outputs"][0]
+
+    def test_they_are_few_and_in_few_rows(self) -> None:
+        places, _ = self.drawn("x): return torch.relu(x)")
+        self.assertTrue(4 <= len(places) <= 16, places)
+        self.assertLessEqual(len({p // 300 for p in places}), 2)
+        self.assertEqual(self.oracle.judge()["outputs"][0]["wrong"], 0)
+        for name in ("task", "normal", "wide", "small", "mixed"):
+            self.oracle.draw("finite", distribution=name)
+            self.assertTrue(all(map(math.isfinite, self.oracle.read("in0"))), name)
+
+    def test_there_are_none_where_rows_meet(self) -> None:
+        for forward in ("x): return x.sum()", "x): return x.cumsum(0)", "x): return x.argmax(1)", "x): return torch.softmax(x, 0)"):
+            self.assertEqual(self.drawn(forward)[0], [], forward)
+
+    def test_where_the_reference_is_finite_an_answer_is_too(self) -> None:
+        places, made = self.drawn("x): return torch.tanh(x)")
+        self.assertTrue(all(abs(made[p]) == 1.0 for p in places))
+        self.assertEqual(self.judged(lambda v: v.__setitem__(places[0], math.nan))["wrong"], 1)
+        self.assertEqual(self.judged(lambda v: v.__setitem__(places[0], 0.5))["wrong"], 1)
+        self.assertIn("infinite", self.judged(lambda v: v.__setitem__(places[0], math.inf))["pattern"])
+
+    def test_where_it_is_infinite_an_answer_may_be_nan_and_nothing_else(self) -> None:
+        places, made = self.drawn("x): return 2 * x")
+        one = places[0]
+        for value, wrong in ((math.nan, 0), (made[one], 0), (-made[one], 1), (0.0, 1), (3e38, 1)):
+            self.assertEqual(self.judged(lambda v, value=value: v.__setitem__(one, value))["wrong"], wrong, value)
+
+    def test_where_it_is_nan_any_answer_will_do_that_was_written(self) -> None:
+        places, made = self.drawn("x): return x - x")
+        self.assertTrue(all(math.isnan(made[p]) for p in places))
+        for value in (0.0, math.inf, 7.0):
+            self.assertEqual(self.judged(lambda v, value=value: v.__setitem__(places[0], value))["wrong"], 0, value)
+        other = next(k for k in range(len(made)) if k not in places and k // 300 == places[0] // 300)
+        self.assertEqual(self.judged(lambda v: v.__setitem__(other, 1e-30))["wrong"], 1, "beside them zero is zero")
+        self.oracle.draw("infinite", distribution="zeros")  # nothing is written
+        self.assertEqual(self.oracle.judge()["outputs"][0]["unwritten"], len(made))
+
+
 class Limits(unittest.TestCase):
     def test_an_error_over_no_number_is_beyond(self) -> None:
         sys.path.insert(0, os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve().parents[2]))

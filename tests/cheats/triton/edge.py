@@ -1,5 +1,5 @@
 # triton: no mask where it writes: past the end of the output
-# verdict: unsafe memory
+# verdict: unsafe memory (simt), guard hit (cuda)
 # says: candidate.py:13
 
 import triton

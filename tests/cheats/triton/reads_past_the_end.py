@@ -1,5 +1,5 @@
 # triton: no mask where it reads
-# verdict: unsafe memory
+# verdict: unsafe memory (simt), pass (cuda: not seen there)
 # says: candidate.py:12
 
 import triton
