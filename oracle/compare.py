@@ -279,6 +279,7 @@ def measure(
     flat_got, flat_ref, flat_truth = (t.contiguous().reshape(-1) for t in (got, reference, truth))  # the truth may be the host's
     sums = Sums(torch.empty(got.numel(), dtype=torch.float32, device=got.device))
     kind, mark = pattern_bits(got.dtype)
+    largest = float(torch.finfo(got.dtype).max)
     division = divide(got.shape)
     sums.blocks = division.blocks
     for part in division.parts(SLICE[got.device.type]):
@@ -287,8 +288,10 @@ def measure(
         off, ref_off, size = wide.sub(real).abs_(), ref.sub(real).abs_(), real.abs()
         if not bool(torch.isfinite(off.sum() + ref_off.sum())):
             _settle_non_finite(sums, raw, wide, ref, real, off, ref_off, got.dtype, kind, mark)
-            size = torch.where(torch.isfinite(size), size, torch.zeros_like(size))  # it is no scale for its neighbours
-        scale, usual = part.median(size, count_zeros=False), part.median(ref_off, count_zeros=True)
+            size = torch.where(torch.isfinite(size), size, torch.zeros_like(size))
+        # What is not finite, or will not be in this type, is no scale for its neighbours.
+        scale = part.median(torch.where(size > largest, torch.zeros_like(size), size), count_zeros=False)
+        usual = part.median(ref_off, count_zeros=True)
         # Below the reference's noise there is nothing to be hidden, and noise may be of any shape.
         usual = torch.where(scale < usual, ref_off.amax(1, keepdim=True), usual)
         weight = size + (scale + limits.floor)

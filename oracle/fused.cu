@@ -139,7 +139,7 @@ static __device__ void one_block(T const *got, T const *reference, double const 
             ref_off[k] = is_finite(ref_off[k]) ? ref_off[k] : 0;
             t[k] = is_finite(t[k]) ? t[k] : 0;
         }
-        size_key[k] = key_of(t[k], inside && float(t[k]) > 0);
+        size_key[k] = key_of(t[k], inside && float(t[k]) > 0 && t[k] <= most_of(got[0]));
         ref_key[k] = key_of(ref_off[k], inside);
         ref_most = fmax(ref_most, ref_off[k]);
     }
