@@ -381,13 +381,13 @@ def forgive(got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor) -> 
     of parts), and anything that was written where the reference has NaN or float64 and its own type are not of one mind."""
     largest = float(torch.finfo(got.dtype).max)
     real = truth.to(got.device)
-    rounded = torch.where(real.abs() > largest, torch.sign(real) * math.inf, real)
-    odd = ~(torch.isfinite(reference) & torch.isfinite(rounded))
-    if not bool(odd.any()):
+    plain = torch.isfinite(reference) & (real.abs() <= largest)
+    if bool(plain.all()):
         return got
+    rounded = torch.where(real.abs() > largest, torch.sign(real) * math.inf, real)
     kind, mark = pattern_bits(got.dtype)
     settled = reference.double() == rounded
-    free = odd & (~settled | torch.isnan(got)) & (got.view(kind) != mark)
+    free = ~plain & (~settled | torch.isnan(got)) & (got.view(kind) != mark)
     return torch.where(free, reference, got)
 
 
