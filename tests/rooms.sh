@@ -28,6 +28,7 @@ check()
             may[r[i]] = "^(base/|model\\.h$|confine/confine\\.h$|" r[i] "/)"
         may["simt"]      = "^(base/|confine/confine\\.h$|simt/|cutegen/kernel\\.h$)"
         may["runner"]    = "^(base/|confine/(confine|seccomp)\\.h$|runner/|simt/|cutegen/kernel\\.h$)"
+        may["loader"]    = "^loader/"
         may["stage"]     = "^(base/|model\\.h$|llm/|expert/|toolchain/|eval/|server/warm\\.h$|stage/(stage|workshop|settings|exported)\\.h$)"
         may["loop"]      = "^(base/|model\\.h$|store/|stage/(stage|settings)\\.h$|loop/)"
         may["cli"]       = "^(base/|model\\.h$|store/|report/|live/live\\.h$|mcp/mcp\\.h$|stage/(stage|settings)\\.h$|loop/loop\\.h$|cli/)"

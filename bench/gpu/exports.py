@@ -287,6 +287,16 @@ def citizen(folder):
     print(f"| {name} | {', '.join(checked or ['-'])} | {' | '.join(show)} |", flush=True)
 
 
+def queued_us(export, tensors, made):
+    """Host time of the launches alone, from C: what any operator with this launch list pays for."""
+    if export.how != "native":
+        return float("nan")
+    case, (device, stream) = export.cases[0], (tensors[0].get_device(), torch.cuda.current_stream().cuda_stream)
+    room = torch.empty(sum(w["bytes"] + 256 for w in case["workspace"]) + 1, dtype=torch.uint8, device="cuda")
+    pointers = [t.data_ptr() for t in [*tensors, *leaves(made)]]
+    return host_us(lambda: export.native.launch(0, device, stream, pointers, room.data_ptr()))
+
+
 def calls(folder):
     """Host time of a call beside that of an operator of PyTorch's, in C++."""
     m = load(folder)
@@ -294,10 +304,12 @@ def calls(folder):
     tensors = [a for a in inputs if isinstance(a, torch.Tensor)] + [t for _, t in [*ours.named_parameters(), *ours.named_buffers()]]
     with torch.no_grad():
         small = torch.randn(1024, device="cuda")
-        run, native = sys.modules[f"{m.__name__}.{m.Model.__module__.rpartition('.')[2].rpartition('__')[0]}"].run, torch.ops.aten.sigmoid.default
+        part = sys.modules[f"{m.__name__}.{m.Model.__module__.rpartition('.')[2].rpartition('__')[0]}"]
+        export, native = part._export, torch.ops.aten.sigmoid.default
         figures = [host_us(lambda: torch.sigmoid(small)), host_us(lambda: native(small)), host_us(lambda: m.operator(*tensors)),
-                   host_us(lambda: ours(*inputs)), host_us(lambda: run(*tensors))]  # fmt: skip
-    print(f"| {pathlib.Path(folder).name} | " + " | ".join(f"{v:.1f}" for v in figures) + " |", flush=True)
+                   host_us(lambda: ours(*inputs)), host_us(lambda: part.run(*tensors)), queued_us(export, tensors, m.operator(*tensors))]  # fmt: skip
+    steps = sum(op["op"] == "launch" or op["bytes"] > 0 for op in export.cases[0]["ops"])
+    print(f"| {pathlib.Path(folder).name} | {export.how.partition(':')[0]} | {steps} | " + " | ".join(f"{v:.1f}" for v in figures) + " |", flush=True)
 
 
 def main():
@@ -315,7 +327,7 @@ def main():
     for name, t in filter(None, rows):
         off = [f"{100 * (v / t[0] - 1):+.1f} %" for v in t[1:3]]
         print(f"| {name} | {t[0]:.2f} | {t[1]:.2f} | {off[0]} | {t[2]:.2f} | {off[1]} | " + " | ".join(f"{v:.2f}" for v in t[3:]) + " |")
-    print("\n| export | torch.sigmoid us | torch.ops.aten.sigmoid us | operator us | ModelNew us | run us |\n|---|---|---|---|---|---|")
+    print("\n| export | loader | steps | torch.sigmoid us | aten.sigmoid us | operator us | ModelNew us | run us | steps alone us |\n|---|---|---|---|---|---|---|---|---|")
     for folder in folders if "calls" in ONLY and GPU else ():
         attempt(folder, lambda: calls(folder))
         give_back()

@@ -14,14 +14,16 @@
 # DEVICE=simt does all but calls and products without a GPU (tests/sweep.sh, SWEEP=exports). Exit status 1: a check failed.
 # First everything is judged and exported, JOBS at a time, then each part is checked by itself. BUILD=for:H200 only compiles
 # the kernels of these parts into CUTEGEN_CACHE, to be carried to a machine with such a GPU; there, CUTEGEN_CACHE names them, and
-# three JOBS are best: that many oracles are kept warm. KEEP=FILE.tar.xz keeps the exports.
+# three JOBS are best: that many oracles are kept warm. APART=1 gives each job a lease, a server and an oracle of its own, so that all
+# judge at once: for verdicts and hashes, not for times (root only: a mount of its own over /run/lock). KEEP=FILE.tar.xz keeps the exports.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
 program=$(readlink -f "$1") out=$(readlink -f "$2")
 shift 2
 work=$(mktemp -d)
-trap '"$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+stop_servers() { for rt in "$work"/rt*; do [ -d "$rt" ] && CUTEGEN_RUNTIME=$rt "$program" server stop; done >/dev/null 2>&1; }
+trap 'stop_servers; rm -rf "$work"' EXIT
 trap 'exit 143' TERM
 export CUTEGEN_CACHE=${CUTEGEN_CACHE:-$work/cache} CUTEGEN_RUNS=$work/runs CUTEGEN_RUNTIME=$work/rt CUTEGEN_SERVER=yes CUTEGEN_DEVICE=${DEVICE:-cuda:0}
 export CUTEGEN_PYTHON=${CUTEGEN_PYTHON:-$(command -v python3)}
@@ -31,6 +33,18 @@ say() { echo "[$(($(date +%s) - begin)) s] $*"; }
 mkdir -p "$work/tasks" "$CUTEGEN_RUNS"
 backwards=${BACKWARDS:-relu gelu silu tanh exponential softmax log_softmax rms_norm layer_norm linear affine_norm cross_entropy}
 forwards="relu gelu silu tanh exponential softmax log_softmax rms_norm layer_norm cross_entropy"
+
+# judged ARGUMENTS...: cutegen run; with APART under a lease of this job's own
+judged()
+{
+    if [ "${APART:-}" ]; then
+        export CUTEGEN_RUNTIME=$work/rt$SLOT
+        mkdir -p /run/lock "$work/lock$SLOT"
+        unshare --mount bash -c 'mount --bind "$1" /run/lock && shift && exec "$@"' - "$work/lock$SLOT" "$cutegen" run "$@"
+    else
+        "$cutegen" run "$@"
+    fi
+}
 
 # one KEY TASK OPTIONS...: judges the first kernel and exports it as $work/exports/KEY; one line
 one()
@@ -42,7 +56,7 @@ one()
         "$cutegen" build "$work/tasks/$key.py" --device "$BUILD" --depth 0 "$@" 2>&1 | tail -1
         return
     fi
-    said=$("$cutegen" run "$work/tasks/$key.py" --depth 0 --no-report --compile none --tune 0 "$@" 2>&1)
+    said=$(judged "$work/tasks/$key.py" --depth 0 --no-report --compile none --tune 0 "$@" 2>&1)
     id=$(sed -n 's/^run  *//p' <<<"$said")
     echo "$id" >"$work/$key.run"
     "$cutegen" export "$id" --output "$work/exports/$key" >"$work/$key.export" 2>&1 || {
@@ -55,7 +69,7 @@ one()
         [ "$(sha256sum <"$work/exports/$key/kernel-0.$code" | cut -d' ' -f1)" = "$judged" ] && echo same || echo OTHER
     ) |"
 }
-export -f one
+export -f one judged
 
 # sized NAME TASK CONSTANT=VALUE...: the line of a task with these sizes written in; --set would keep `build` from tracing it
 sized()
@@ -75,7 +89,13 @@ jobs_gradients()
         echo "$(sized "grad_$name" "$work/$name.forward" "ROWS=${ROWS:-4096}" "COLUMNS=${COLUMNS:-1024}") --backward"
     done
 }
-check_gradients() { ! grep '^| grad_' "$out/ships_judged.md" | grep -v '| same |$'; }
+check_gradients()
+{
+    local judged same
+    judged=$(grep -c '^| grad_' "$out/ships_judged.md") same=$(grep -c '^| grad_.*| same |$' "$out/ships_judged.md")
+    echo "gradients of $same of $judged tasks judged right; the exported code is the judged code"
+    [ "$same" = "$judged" ]
+}
 
 # Kinds: pointwise, reduction, norm, loss, product, chain, 16 bits, softmax, scan, pool, attention, backward.
 jobs_twelve()
@@ -114,11 +134,31 @@ check_twelve()
     COMPILE=${COMPILE:-aot_eager} "$CUTEGEN_PYTHON" -u "$here/exports.py" "${folders[@]}"
 }
 
-jobs_train() { :; }
+# Five layers of a network of ROWS INPUTS WIDTH CLASSES, forward and backward (NET; tests/export/layers.sh has the same five).
+jobs_train()
+{
+    local rows inputs width classes
+    read -r rows inputs width classes <<<"${NET:-256 64 256 10}"
+    while read -r name task sizes; do
+        grep -v '^BACKWARD' "$repo/tests/expert/backward/$task.py" >"$work/$name.layer"
+        for kind in no-backward backward; do
+            echo "$(sized "net_${name}_$kind" "$work/$name.layer" $sizes) --$kind"
+        done
+    done <<END
+linear1 linear ROWS=$rows COLUMNS=$inputs WIDTH=$width
+norm affine_norm ROWS=$rows COLUMNS=$width
+gelu gelu ROWS=$rows COLUMNS=$width
+linear2 linear ROWS=$rows COLUMNS=$width WIDTH=$classes
+loss cross_entropy ROWS=$rows COLUMNS=$classes
+END
+}
 check_train()
 {
-    cat "$work/layers"
-    "$CUTEGEN_PYTHON" "$repo/tests/export/train.py" "$work/net" "${STEPS:-200}"
+    for name in linear1 norm gelu linear2 loss; do
+        "$cutegen" export "$(cat "$work/net_${name}_no-backward.run")" --gradients "$(cat "$work/net_${name}_backward.run")" \
+            --output "$work/exports/net/$name" 2>&1 | grep '^cutegen:'
+    done
+    "$CUTEGEN_PYTHON" "$repo/tests/export/train.py" "$work/exports/net" "${STEPS:-200}"
 }
 
 jobs_calls()
@@ -188,22 +228,15 @@ check_shapes()
     "$CUTEGEN_PYTHON" "$repo/tests/export/random_shapes.py" "${CALLS:-50}" "${folders[@]}"
 }
 
-case " $* " in
-*" train "*) "$repo/tests/export/layers.sh" "$cutegen" "$work/net" ${NET:-256 64 256 10} >"$work/layers" 2>&1 & ;;
-esac
 echo "| export | checked | time | code as judged |" | tee "$out/ships_judged.md"
-for part in "$@"; do "jobs_$part"; done | xargs -P "${JOBS:-12}" -I{} bash -c 'one {}' | tee -a "$out/ships_judged.md"
-wait
+for part in "$@"; do "jobs_$part"; done | xargs -P "${JOBS:-12}" --process-slot-var=SLOT -I{} bash -c 'one {}' | tee -a "$out/ships_judged.md"
 say "judged and exported"
-if [ "${BUILD:-}" ]; then
-    cat "$work/layers" 2>/dev/null
-    exit
-fi
-[ "${KEEP:-}" ] && tar cJf "$KEEP" -C "$work" exports # to be checked again elsewhere
+[ "${BUILD:-}" ] && exit
 for part in "$@"; do
     echo "== $part"
     "check_$part" >"$out/ships_$part.md" 2>&1 || failed=1
     cat "$out/ships_$part.md"
     say "$part"
 done
+[ "${KEEP:-}" ] && tar cJf "$KEEP" -C "$work" exports # to be checked again elsewhere
 exit "$failed"

@@ -106,7 +106,7 @@ class Gradients:
     # ---- backward -------------------------------------------------------------------------------------
 
     def backward(self, ctx: Any, *grads: Any) -> Any:
-        """For torch.library.register_autograd: the gradients of the operator's inputs."""
+        """The gradients of the operator's inputs."""
         ins = list(ctx.saved_tensors)
         found = self.of(ins, list(grads), list(ctx.needs_input_grad[-len(ins) :]))
         return tuple(found) if len(found) > 1 else found[0]
@@ -143,12 +143,8 @@ class Gradients:
         return _replaced(nesting[0], iter(made if isinstance(made, tuple) else (made,)))
 
 
-def save_inputs(ctx: Any, inputs: Any, output: Any) -> None:
-    ctx.save_for_backward(*inputs)
-
-
 class Run(torch.autograd.Function):
-    """The operator with its gradients, for a torch that has no register_autograd."""
+    """The operator with its gradients."""
 
     @staticmethod
     def forward(ctx: Any, export: Any, *ins: torch.Tensor) -> Any:

@@ -20,6 +20,7 @@ _CALLS = {  # name: the driver's symbol, its arguments; all return a CUresult
     "init": ("cuInit", [ctypes.c_uint]),
     "device": ("cuDeviceGet", [_POINTER, _INT]),
     "retain": ("cuDevicePrimaryCtxRetain", [_POINTER, _INT]),
+    "current": ("cuCtxGetCurrent", [_POINTER]),
     "push": ("cuCtxPushCurrent_v2", [_POINTER]),
     "pop": ("cuCtxPopCurrent_v2", [_POINTER]),
     "capture_mode": ("cuThreadExchangeStreamCaptureMode", [_POINTER]),
@@ -132,6 +133,16 @@ class Module:
         return found.value or 0, bool(must.value)
 
 
+def functions_of(module: Module, case: dict[str, Any]) -> dict[str, tuple[int, bool]]:
+    """The kernels of a launch list by the names it has for them, ready for the largest sizes it asks of each."""
+    found, launches = {}, [op for op in case["ops"] if op["op"] == "launch"]
+    for kernel in sorted({op["kernel"] for op in launches}):
+        mine = [op for op in launches if op["kernel"] == kernel]
+        most = max(op["cluster"][0] * op["cluster"][1] * op["cluster"][2] for op in mine)
+        found[kernel] = module.function(case["names"][kernel], max(op["smem"] for op in mine), most)
+    return found
+
+
 class Launcher:
     """One launch list on one device with its argument blocks laid out; only addresses change from call to call.
 
@@ -151,18 +162,10 @@ class Launcher:
         launches = [op for op in case["ops"] if op["op"] == "launch"]
         self.slots = (ctypes.c_uint64 * max(1, sum(len(op["args"]) for op in launches)))()
         self._lay_maps(case["maps"])
-        functions = self._functions(launches, case["names"])
+        functions = functions_of(module, case)
         self.steps = [
             self._launch(op, *functions[op["kernel"]]) if op["op"] == "launch" else self._memset(op) for op in case["ops"]
         ]
-
-    def _functions(self, launches: list[dict[str, Any]], names: dict[str, str]) -> dict[str, tuple[int, bool]]:
-        found = {}
-        for kernel in {op["kernel"] for op in launches}:
-            mine = [op for op in launches if op["kernel"] == kernel]
-            most = max(op["cluster"][0] * op["cluster"][1] * op["cluster"][2] for op in mine)
-            found[kernel] = self.module.function(names[kernel], max(op["smem"] for op in mine), most)
-        return found
 
     def _lay_maps(self, maps: list[dict[str, Any]]) -> None:
         room = ctypes.create_string_buffer(_MAP_BYTES * len(maps) + _MAP_ALIGN)

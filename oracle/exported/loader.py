@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the judged binary of an exported kernel inside PyTorch. The same file in every export; nothing is compiled.
 
-    launcher.py      launches through the CUDA driver
+    native.py        the operator in C, by loader-MACHINE.so: all launches in one call
+    launcher.py      loads code and launches through the CUDA driver, in Python
     gradients.py     what autograd asks for
     backward/        where the gradients are a judged kernel's: its export
     launches.json    the table: judged shapes, dtypes and scalars, each with its launch list as plain data
@@ -139,9 +140,10 @@ def _modes() -> tuple[Callable[[], Any], ...] | None:
 
 
 class Export:
-    """What NAME_new.py uses: the table, the operator, and ModelNew's forward. `launcher`, `gradients`: those files, loaded."""
+    """What NAME_new.py uses: the table, the operator, and ModelNew's forward. `launcher`, `gradients`, `native`: those
+    files, loaded. `how` says what launches: "native", or "python: " and why."""
 
-    def __init__(self, folder: str, reference: Any, launcher: Any, gradients: Any) -> None:
+    def __init__(self, folder: str, reference: Any, launcher: Any, gradients: Any, native: Any) -> None:
         text = _recorded(folder, "launches.json")
         self.folder, self.reference, self.launcher, self.table = folder, reference, launcher, json.loads(text)
         if self.table.get("format") != FORMAT:
@@ -174,7 +176,7 @@ class Export:
         self.with_gradients = gradients
         kernel = None
         if self.upstream or self.table["gradients"] == "kernel":
-            kernel = self if self.upstream else Export(os.path.join(folder, "backward"), reference, launcher, gradients)
+            kernel = self if self.upstream else Export(os.path.join(folder, "backward"), reference, launcher, gradients, native)
         self.gradients = gradients.Gradients(self, kernel)
         guard = torch._C._AutoDispatchBelowAutograd
         self.below: Any = guard if hasattr(guard, "__enter__") else _below_autograd
@@ -184,8 +186,10 @@ class Export:
         # Whether _directly may be tried: no scalars to compare, no gradients to make.
         self.direct = self.modes is not None and self.device["kind"] == "cuda" and not self.upstream and not any(self.scalars)
         self.warned: set[str] = set()
+        self.native: Any = None
+        self.how = "python: this export was judged on simt"
         self.namespace = f"cutegen_{self.table['name']}_{hashlib.sha256(text).hexdigest()[:12]}"
-        self.operator = self._register()
+        self.operator = self._register(native)
 
     def _without_upstream(self, items: list[Any]) -> list[Any]:
         return items[: self.argument_tensors] + items[self.argument_tensors + self.upstream :]
@@ -282,6 +286,8 @@ class Export:
         device = tensors[0].get_device()
         if device < 0:
             return None
+        if self.native is not None:
+            return self._natively(tensors)
         for number, kinds in enumerate(self.kinds):
             pointers = []
             for t, kind in zip(tensors, kinds):
@@ -291,6 +297,17 @@ class Export:
                 pointers.append(pointer)
             else:
                 return self._queued(number, tensors[0].device, device, pointers)
+        return None
+
+    def _natively(self, tensors: Any) -> Any:
+        """By the operator's kernel in C, which copies what it must; None: to be refused."""
+        for kinds in self.kinds:
+            for t, kind in zip(tensors, kinds):
+                if t.shape != kind[0] or t.dtype != kind[1]:
+                    break
+            else:
+                with self.below():
+                    return self.operator(*tensors)
         return None
 
     def _sorted_out(self, given: Any) -> tuple[list[Any], list[Any]]:
@@ -408,11 +425,12 @@ class Export:
 
     # ---- the operator ---------------------------------------------------------------------------------
 
-    def _register(self) -> Callable[..., Any]:
+    def _register(self, native: Any) -> Callable[..., Any]:
         """torch.ops.NAMESPACE.run; the same one where this export is loaded twice."""
         space = getattr(torch.ops, self.namespace)
-        kept = getattr(space, "_cutegen_library", None)
+        kept = getattr(space, "_cutegen_export", None)
         if kept is not None:
+            self.native, self.how = kept.native, kept.how
             return space.run.default
         library = torch.library.Library(self.namespace, "DEF")
         takes = ", ".join(f"Tensor in{k}" for k in range(len(self.inputs)))
@@ -423,25 +441,45 @@ class Export:
             library.define(schema, tags=tuple(tags))
         else:
             library.define(schema)
-        library.impl("run", self._run_cuda if self.device["kind"] == "cuda" else self._not_here, "CUDA")
+        if self.device["kind"] == "cuda":
+            self._open_native(native)
+        if self.native is None:
+            library.impl("run", self._run_cuda if self.device["kind"] == "cuda" else self._not_here, "CUDA")
         library.impl("run", self._run_simt if self.device["kind"] == "simt" else self._not_here, "CPU")
         if hasattr(torch.library, "register_fake"):
             torch.library.register_fake(f"{self.namespace}::run", self._fake, lib=library)
         else:
             library.impl("run", self._fake, "Meta")
         self._register_autograd(library)
-        space._cutegen_library = library  # it must live as long as the operator is called
+        space._cutegen_library, space._cutegen_export = library, self  # they must live as long as the operator is called
         return space.run.default
 
+    def _open_native(self, native: Any) -> None:
+        """The kernel in C, where this machine and this torch can have it; `how` says which it is."""
+        name = native.file_name()
+        try:
+            if os.environ.get("CUTEGEN_LOADER") == "python":
+                raise native.Unavailable("CUTEGEN_LOADER asks for it")
+            if not os.path.exists(os.path.join(self.folder, name)):
+                raise native.Unavailable(f"this export has no {name}")
+            shim = native.Shim()
+            _recorded(self.folder, name)
+            made = native.Native(native.open_library(os.path.join(self.folder, name)), shim, self.launcher, self.table, self._prepare, self._judged_case)
+            made.register(self.namespace, "run")
+            self.native, self.how = made, "native"
+        except native.Unavailable as err:
+            self.how = f"python: {err}"
+
     def _register_autograd(self, library: Any) -> None:
-        if self.table["gradients"] == "none" or self.call is None:
-            library.impl("run", self._refuse_gradients, "Autograd")
-        elif hasattr(torch.library, "register_autograd"):
-            torch.library.register_autograd(f"{self.namespace}::run", self.gradients.backward, setup_context=self.with_gradients.save_inputs, lib=library)
-        else:
-            library.impl("run", self._with_gradients, "Autograd")
+        without = self.table["gradients"] == "none" or self.call is None
+        library.impl("run", self._refuse_gradients if without else self._with_gradients, "Autograd")
+
+    def _refuse_tangents(self) -> None:
+        if forward_ad._current_level >= 0:
+            raise RuntimeError("the operator has no forward-mode derivatives: call ModelNew, which leaves them to Model")
 
     def _refuse_gradients(self, *ins: torch.Tensor) -> Any:
+        self._refuse_tangents()
         if torch.is_grad_enabled() and any(t.requires_grad for t in ins):
             names = ", ".join(i["name"] for t, i in zip(ins, self.inputs) if t.requires_grad)
             raise RuntimeError(
@@ -450,14 +488,15 @@ class Export:
         return self.below_autograd(*ins)
 
     def _with_gradients(self, *ins: torch.Tensor) -> Any:
-        """As torch.library.register_autograd does it, for a torch that has none."""
+        """As torch.library.register_autograd does it; not that one, which drops tangents without a word."""
+        self._refuse_tangents()
         if torch.is_grad_enabled() and any(t.requires_grad for t in ins):
             return self.with_gradients.Run.apply(self, *ins)
         return self.below_autograd(*ins)
 
     def below_autograd(self, *ins: torch.Tensor) -> Any:
-        with _below_autograd():
-            return getattr(torch.ops, self.namespace).run.default(*ins)
+        with self.below():
+            return self.operator(*ins)
 
     def judged_gradients(self, ins: list[torch.Tensor], grads: list[Any]) -> list[Any] | None:
         """Of a backward: the gradient of each of `ins`, None where there is none; None: not judged for these shapes."""
@@ -492,8 +531,6 @@ class Export:
         ]
 
     def _judged_case(self, ins: Any) -> int:
-        if forward_ad._current_level >= 0:
-            raise RuntimeError("the operator has no forward-mode derivatives: call ModelNew, which leaves them to Model")
         number = self._case(ins)
         if number < 0:
             raise self._refusal(ins)
@@ -547,7 +584,11 @@ class Export:
             which = self._code_for(number, device)
             if (which, device) not in self.modules:
                 self.modules[which, device] = self.launcher.Module(self.driver, device, self.code(which))
-            self.launchers[number, device] = self.launcher.Launcher(self.modules[which, device], self.cases[number])
+            module, case = self.modules[which, device], self.cases[number]
+            if self.native is not None:
+                self.native.ready(number, device, self.driver, module.context.value, self.launcher.functions_of(module, case))
+                return None
+            self.launchers[number, device] = self.launcher.Launcher(module, case)
             return self.launchers[number, device]
 
     def _code_for(self, number: int, device: int) -> int:

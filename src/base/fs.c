@@ -335,7 +335,7 @@ bool home_program(const char *name, struct arena *a, char **out, struct error *e
 {
     static const char *const below[] = {
         "",          "src/",        "libexec/cutegen/", "src/toolchain/", "src/runner/",
-        "src/simt/", "src/server/", "src/eval/",        "src/caller/"};
+        "src/simt/", "src/server/", "src/eval/",        "src/caller/",    "src/loader/"};
 
     if (home_search(below, ARRAY_LEN(below), name, a, out, err))
         return true;

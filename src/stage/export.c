@@ -19,8 +19,10 @@
 #include "stage/exported.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 enum { MAX_FILE_BYTES = 4 << 20, FORMAT = 1, ALIGNMENT = 256 /* of the judge's buffers */ };
 
@@ -168,6 +170,22 @@ static bool own_file(const char *name, struct arena *a, struct text *out, struct
            file_read(path, MAX_FILE_BYTES, a, out, err);
 }
 
+/* The operator in C, for this processor: others launch from Python (oracle/exported/native.py). */
+static bool add_library(struct export_package *p, struct arena *a, struct error *err)
+{
+    struct utsname host;
+    struct text file;
+    char *path;
+
+    if (uname(&host))
+        return error_set(err, ERROR_MACHINE, "uname: %s", strerror(errno));
+    if (!home_program("cutegen-loader.so", a, &path, err) ||
+        !file_read(path, MAX_FILE_BYTES, a, &file, err))
+        return false;
+    export_add(p, arena_printf(a, "loader-%s.so", host.machine), file);
+    return true;
+}
+
 struct slot {
     const char *name; /* with its @ signs */
     struct text value;
@@ -248,7 +266,7 @@ static bool add_texts(const struct export_request *req, struct export_package *p
         {"@SUMMARY@", text_of(summary_text(req, a))},
         {"@ARCH@", text_of(req->device->arch)},
     };
-    static const char *const same[] = {"loader.py", "launcher.py", "gradients.py"};
+    static const char *const same[] = {"loader.py", "native.py", "launcher.py", "gradients.py"};
     struct text template, file, readme, package;
 
     if (!own_file("model_new.py.in", a, &template, err) ||
@@ -294,7 +312,7 @@ static bool make_package(const struct export_request *req, struct arena *a,
     launches = table(req, p, a);
     export_add(p, "launches.json", pretty(launches, a));
     json_decref(launches);
-    if (!add_texts(req, p, a, err))
+    if (!add_texts(req, p, a, err) || (req->device->kind == DEVICE_CUDA && !add_library(p, a, err)))
         return false;
     if (req->backward) {
         if (!make_package(req->backward, a, &backward, err))

@@ -7,7 +7,7 @@
  *     hf       DIR/build/torch-universal/NAME/...             kernels.get_local_kernel(DIR)
  *              DIR/build/torch-universal/metadata.json        what that package reads first
  *
- * No file depends on the host's processor, so one wheel serves all.
+ * One wheel serves all processors: on one without its loader, kernels are launched from Python.
  */
 #include "base/base64.h"
 #include "base/fs.h"

@@ -275,7 +275,7 @@ class Direct(unittest.TestCase):
         self.made = loader.Export.__new__(loader.Export)
         kind = ((4, 8), loader.torch.float32, (8, 1))
         self.made.kinds = [[((2, 8), loader.torch.float32, (8, 1)), kind], [kind, kind]]
-        self.made.alignment, self.made.modes = 256, (lambda: 0, lambda: None)
+        self.made.alignment, self.made.modes, self.made.native = 256, (lambda: 0, lambda: None), None
         self.made._queued = lambda number, place, device, pointers: (number, place, device, pointers)
 
     def tearDown(self):
