@@ -56,7 +56,7 @@ one()
         "$cutegen" build "$work/tasks/$key.py" --device "$BUILD" --depth 0 "$@" 2>&1 | tail -1
         return
     fi
-    said=$(judged "$work/tasks/$key.py" --depth 0 --no-report --compile none --tune 0 "$@" 2>&1)
+    said=$(judged "$work/tasks/$key.py" --depth 0 --ahead 0 --no-report --compile none --tune 0 "$@" 2>&1)
     id=$(sed -n 's/^run  *//p' <<<"$said")
     echo "$id" >"$work/$key.run"
     "$cutegen" export "$id" --output "$work/exports/$key" >"$work/$key.export" 2>&1 || {
@@ -232,6 +232,7 @@ echo "| export | checked | time | code as judged |" | tee "$out/ships_judged.md"
 for part in "$@"; do "jobs_$part"; done | xargs -P "${JOBS:-12}" --process-slot-var=SLOT -I{} bash -c 'one {}' | tee -a "$out/ships_judged.md"
 say "judged and exported"
 [ "${BUILD:-}" ] && exit
+[ "${KEEP:-}" ] && tar cJf "$KEEP" -C "$work" exports # to be checked again elsewhere
 for part in "$@"; do
     echo "== $part"
     "check_$part" >"$out/ships_$part.md" 2>&1 || failed=1

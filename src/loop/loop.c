@@ -253,7 +253,7 @@ static bool loop_refine(struct loop *l, struct error *err)
     if (!loop_first(l, &found, err))
         return false;
     line = (struct lineage){.best = l->best, .last = l->last};
-    if (found && loop_is_ladder(l->settings) && !l->past.attempt_count)
+    if (found && l->opt.max_depth != 0 && loop_is_ladder(l->settings) && !l->past.attempt_count)
         stage_ladder_ahead(l->st, &l->task, &l->best->cand, l->history);
     return !found || loop_follow(l, &line, &depth, l->opt.max_depth, &over, err);
 }

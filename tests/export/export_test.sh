@@ -163,6 +163,7 @@ ok "a range that runs backwards is refused" 'NAME=LEAST..MOST' "$("$program" eva
 # ---- gradients by a judged kernel ----------------------------------------------------
 said=$("$here/layers.sh" "$program" "$work/net" 8 6 5 3 linear2 loss 2>&1)
 ok "two layers are exported, each with the kernel of its gradients" '^2$' "$(grep -c '^record' <<<"$said")"
+ok "a run of depth 0 compiles nothing ahead" '^0$' "$(cat "$work"/net/tasks/*.log | grep -c 'compiled ahead')"
 facts=$(python "$here/train.py" "$work/net" 3)
 ok "trained, their loss is that of PyTorch within rounding" '^follows' "$facts"
 ok "and every gradient is the judged kernel's" '^kernels of every step' "$facts"

@@ -24,7 +24,7 @@ layer()
             "$program" build "$out/tasks/$name.py" $kind --device "$BUILD" --depth 0
             continue
         fi
-        id=$("$program" run "$out/tasks/$name.py" $kind --depth 0 --no-report --compile none 2>"$out/tasks/$name$kind.log" |
+        id=$("$program" run "$out/tasks/$name.py" $kind --depth 0 --ahead 2 -v --no-report --compile none 2>"$out/tasks/$name$kind.log" |
             sed -n 's/^run  *//p')
         of+=("$id")
     done

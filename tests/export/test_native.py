@@ -2,8 +2,12 @@
 """The loader in C against a recorded driver: argument blocks, guard, maps, limits of its words; and as torch's kernel, on CPU tensors."""
 
 import ctypes
+import hashlib
+import json
 import os
+import shutil
 import sys
+import tempfile
 import threading
 import types
 import unittest
@@ -11,6 +15,7 @@ import unittest
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "..", "oracle", "exported"))
 import launcher  # noqa: E402
+import loader  # noqa: E402
 import native  # noqa: E402
 import torch  # noqa: E402
 
@@ -241,6 +246,7 @@ class Limits(unittest.TestCase):
         for at in range(len(words)):
             self.assertFalse(taken([*words[:at], -1, *words[at + 1 :]]), at)
             taken([*words[:at], (1 << 63) - 1, *words[at + 1 :]])
+        self.assertTrue(taken(words))
 
     def test_too_little_memory_is_refused(self):
         library, words = native.open_library(LIBRARY), native.case_words(case(ONE), {name: 0 for name in native._DTYPES}, launcher)[0]
@@ -258,6 +264,52 @@ def has_shim():
 
 
 SHIM = has_shim()
+
+
+class Opening(unittest.TestCase):
+    """Which exports have their operator in C, and what the others say."""
+
+    def opened(self, damage=b"", name=None, **more):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        path = os.path.join(folder, name or native.file_name())
+        shutil.copy(LIBRARY, path)
+        with open(path, "rb") as file:
+            known = hashlib.sha256(file.read()).hexdigest()
+        with open(path, "ab") as file:
+            file.write(damage)
+        with open(os.path.join(folder, "record.json"), "w") as file:
+            json.dump({"files": {os.path.basename(path): known}}, file)
+        one = loader.Export.__new__(loader.Export)
+        one.folder, one.launcher, one.native, one.namespace = folder, launcher, None, f"cutegen_opening_{os.path.basename(folder)}"
+        one.table = {"cases": [case(ONE, **more)], "alignment": 256}
+        self.library = torch.library.Library(one.namespace, "DEF")
+        self.library.define("run(Tensor a, Tensor b) -> Tensor")
+        keep.append((one, self.library))
+        one._open_native(native)
+        return one.how
+
+    def test_without_the_processors_file_it_is_python_and_says_so(self):
+        self.assertRegex(self.opened(name="loader-pdp11.so"), f"^python: this export has no {native.file_name()}")
+
+    def test_it_can_be_asked_for(self):
+        os.environ["CUTEGEN_LOADER"] = "python"
+        self.addCleanup(os.environ.pop, "CUTEGEN_LOADER")
+        self.assertRegex(self.opened(), "^python: CUTEGEN_LOADER")
+
+    def test_another_file_than_the_records_is_not_loaded(self):
+        if isinstance(SHIM, native.Unavailable):
+            self.assertRegex(self.opened(b"x"), "^python: this PyTorch")
+        else:
+            with self.assertRaisesRegex(RuntimeError, "was changed after the export"):
+                self.opened(b"x")
+
+    def test_it_is_native_where_torch_has_the_functions_and_the_list_passes(self):
+        if isinstance(SHIM, native.Unavailable):
+            self.assertRegex(self.opened(), "^python: this PyTorch.* has no ")
+        else:
+            self.assertEqual(self.opened(), "native")
+            self.assertRegex(self.opened(workspace=[1 << 62]), "^python: the launch list has bytes of a workspace")
 
 
 @unittest.skipIf(isinstance(SHIM, native.Unavailable), f"the operator in C: {SHIM}")
