@@ -15,7 +15,8 @@
 # First everything is judged and exported, JOBS at a time, then each part is checked by itself. BUILD=for:H200 only compiles
 # the kernels of these parts into CUTEGEN_CACHE, to be carried to a machine with such a GPU; there, CUTEGEN_CACHE names them, and
 # three JOBS are best: that many oracles are kept warm. APART=1 gives each job a lease, a server and an oracle of its own, so that all
-# judge at once: for verdicts and hashes, not for times (root only: a mount of its own over /run/lock). KEEP=FILE.tar.xz keeps the exports.
+# judge at once: for verdicts and hashes, not for times (root only: a mount of its own over /run/lock). KEEP=FILE.tar.xz keeps the exports;
+# RENEW=LOADER.so gives those that are trained another loader (renew.py).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 repo=$(cd "$here/../.." && pwd)
@@ -158,6 +159,7 @@ check_train()
         "$cutegen" export "$(cat "$work/net_${name}_no-backward.run")" --gradients "$(cat "$work/net_${name}_backward.run")" \
             --output "$work/exports/net/$name" 2>&1 | grep '^cutegen:'
     done
+    [ "${RENEW:-}" ] && "$CUTEGEN_PYTHON" "$here/renew.py" "$RENEW" "$work"/exports/net/*
     "$CUTEGEN_PYTHON" "$repo/tests/export/train.py" "$work/exports/net" "${STEPS:-200}"
 }
 
@@ -239,5 +241,4 @@ for part in "$@"; do
     cat "$out/ships_$part.md"
     say "$part"
 done
-[ "${KEEP:-}" ] && tar cJf "$KEEP" -C "$work" exports # to be checked again elsewhere
 exit "$failed"

@@ -489,10 +489,14 @@ class Export:
 
     def _with_gradients(self, *ins: torch.Tensor) -> Any:
         """As torch.library.register_autograd does it; not that one, which drops tangents without a word."""
-        self._refuse_tangents()
-        if torch.is_grad_enabled() and any(t.requires_grad for t in ins):
-            return self.with_gradients.Run.apply(self, *ins)
-        return self.below_autograd(*ins)
+        if forward_ad._current_level >= 0:
+            self._refuse_tangents()
+        if torch.is_grad_enabled():
+            for t in ins:
+                if t.requires_grad:
+                    return self.with_gradients.Run.apply(self, *ins)
+        with self.below():
+            return self.operator(*ins)
 
     def below_autograd(self, *ins: torch.Tensor) -> Any:
         with self.below():

@@ -173,7 +173,8 @@ class Native:
         first = table_["cases"][0]
         self.slot = library.loader_operator(self.callback, len(first["inputs"]), len(first["outputs"]), table_["alignment"])
         self._must(self.slot)
-        self.kernels, self.room = [], []
+        self.kernels: list[list[str]] = []
+        self.room: list[int] = []
         for case in table_["cases"]:
             self._add(case)
 

@@ -234,8 +234,8 @@ static void run(int32_t slot, uint64_t *stack, uint64_t inputs, uint64_t outputs
     DO(ROW * 8 + 0, ROW##0)                                                                        \
     DO(ROW * 8 + 1, ROW##1)                                                                        \
     DO(ROW * 8 + 2, ROW##2)                                                                        \
-    DO(ROW * 8 + 3, ROW##3) DO(ROW * 8 + 4, ROW##4) DO(ROW * 8 + 5, ROW##5)                        \
-        DO(ROW * 8 + 6, ROW##6) DO(ROW * 8 + 7, ROW##7)
+    DO(ROW * 8 + 3, ROW##3)                                                                        \
+    DO(ROW * 8 + 4, ROW##4) DO(ROW * 8 + 5, ROW##5) DO(ROW * 8 + 6, ROW##6) DO(ROW * 8 + 7, ROW##7)
 #define ALL(DO)                                                                                    \
     EIGHT(0, DO)                                                                                   \
     EIGHT(1, DO) EIGHT(2, DO) EIGHT(3, DO) EIGHT(4, DO) EIGHT(5, DO) EIGHT(6, DO) EIGHT(7, DO)

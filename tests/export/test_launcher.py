@@ -10,6 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "oracle", "exported"))
 import launcher  # noqa: E402
+
 import loader  # noqa: E402
 
 

@@ -15,9 +15,10 @@ import unittest
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "..", "oracle", "exported"))
 import launcher  # noqa: E402
-import loader  # noqa: E402
 import native  # noqa: E402
 import torch  # noqa: E402
+
+import loader  # noqa: E402
 
 LIBRARY = os.environ.get("CUTEGEN_LOADER_LIBRARY") or os.path.join(here, "..", "..", "build", "release", "src", "loader", "cutegen-loader.so")
 U64, INT, POINTER = ctypes.c_uint64, ctypes.c_int, ctypes.c_void_p
@@ -249,7 +250,7 @@ class Limits(unittest.TestCase):
         self.assertTrue(taken(words))
 
     def test_too_little_memory_is_refused(self):
-        library, words = native.open_library(LIBRARY), native.case_words(case(ONE), {name: 0 for name in native._DTYPES}, launcher)[0]
+        library, words = native.open_library(LIBRARY), native.case_words(case(ONE), dict.fromkeys(native._DTYPES, 0), launcher)[0]
         slot, room = made(case(ONE)).slot, ctypes.create_string_buffer(1 << 16)
         taken = [library.loader_case(slot, (ctypes.c_int64 * len(words))(*words), len(words), b"", 0, room, n) >= 0 for n in range(0, 6000, 64)]
         self.assertEqual(sorted(taken), taken)
