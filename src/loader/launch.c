@@ -12,8 +12,7 @@
 
 enum { MAP_BYTES = 128, MAP_ALIGN = 64, ATTRIBUTE_CLUSTER = 4, ATTRIBUTE_SERIALIZATION = 6 };
 
-/* ---- laying out ---------------------------------------------------------------------------------
- */
+/* ---- laying out ---------------------------------------------------------------------- */
 
 static void lay_attributes(const struct loader_step *s, bool must, struct loader_launch_block *b)
 {
@@ -95,8 +94,7 @@ struct loader_device *device_lay(const struct loader_case *c, void *context,
     return d;
 }
 
-/* ---- a call
- * --------------------------------------------------------------------------------------- */
+/* ---- a call -------------------------------------------------------------------------- */
 
 static uint64_t address_of(const uint64_t *addresses, const struct loader_source *s)
 {

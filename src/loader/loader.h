@@ -41,8 +41,7 @@ enum {
     LOADER_BUFFERS = 128 /* and workspaces */
 };
 
-/* ---- what torch and the driver give (declared here, resolved by native.py) ----------------------
- */
+/* ---- what torch and the driver give (declared here, resolved by native.py) ----------- */
 
 typedef void *torch_tensor; /* AtenTensorHandle */
 
@@ -93,8 +92,7 @@ struct driver_calls {
 typedef int (*loader_ask)(int32_t slot, int32_t number, int32_t device, const int64_t *words,
                           int64_t count);
 
-/* ---- a case
- * --------------------------------------------------------------------------------------- */
+/* ---- a case -------------------------------------------------------------------------- */
 
 struct loader_tensor {
     int32_t dtype, rank; /* torch's number of the dtype */
@@ -157,8 +155,7 @@ struct loader_device {
     struct loader_launch_block *launches; /* one per step */
 };
 
-/* ---- parts
- * ------------------------------------------------------------------------------------------ */
+/* ---- parts --------------------------------------------------------------------------- */
 
 /* Memory that was given, handed out in pieces; NULL when it is used up. */
 struct loader_room {
@@ -180,8 +177,7 @@ struct loader_device *device_lay(const struct loader_case *c, void *context,
 int device_launch(const struct driver_calls *driver, const struct loader_case *c,
                   struct loader_device *d, void *stream, uint64_t *addresses, uint64_t workspace);
 
-/* ---- native.py's view
- * -------------------------------------------------------------------------------- */
+/* ---- native.py's view ---------------------------------------------------------------- */
 
 int loader_version(void);
 const char *loader_said(void);

@@ -35,8 +35,7 @@ struct operator_call {
     int32_t device;
 };
 
-/* ---- which case
- * ------------------------------------------------------------------------------------ */
+/* ---- which case ---------------------------------------------------------------------- */
 
 static bool same_shape(torch_tensor t, const struct loader_tensor *want)
 {
@@ -112,8 +111,7 @@ static struct loader_device *device_of(int32_t slot, int32_t number, int32_t dev
     return d;
 }
 
-/* ---- memory
- * --------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------- */
 
 static bool allocate(const struct loader_tensor *t, struct operator_call *call, torch_tensor *out,
                      uint64_t *address)
@@ -226,8 +224,7 @@ static void run(int32_t slot, uint64_t *stack, uint64_t inputs, uint64_t outputs
         stack[i] = (uint64_t)(uintptr_t)call.outputs[i];
 }
 
-/* ---- one function per operator
- * ---------------------------------------------------------------------------- */
+/* ---- one function per operator ------------------------------------------------------- */
 
 /* Eight times eight functions, numbered from 0. */
 #define EIGHT(ROW, DO)                                                                             \
@@ -250,8 +247,7 @@ ALL(KERNEL)
 
 static void (*const kernels[LOADER_OPERATORS])(uint64_t *, uint64_t, uint64_t) = {ALL(ENTRY)};
 
-/* ---- native.py's view
- * ---------------------------------------------------------------------------------------- */
+/* ---- native.py's view ---------------------------------------------------------------- */
 
 int loader_version(void)
 {

@@ -31,7 +31,7 @@ struct word_reader {
     bool bad;
 };
 
-/* ---- messages and memory --------------------------------------------------------------------- */
+/* ---- messages and memory ------------------------------------------------------------- */
 
 static _Thread_local char said[512];
 
@@ -77,8 +77,7 @@ void *room_take(struct loader_room *room, size_t count, size_t each, size_t alig
     return (void *)at;
 }
 
-/* ---- words --------------------------------------------------------------------------------------
- */
+/* ---- words --------------------------------------------------------------------------- */
 
 static int64_t word(struct word_reader *r, int64_t least, int64_t most, const char *what)
 {
@@ -179,8 +178,7 @@ static struct loader_source read_source(struct word_reader *r)
     return s;
 }
 
-/* ---- tensor maps --------------------------------------------------------------------------------
- */
+/* ---- tensor maps --------------------------------------------------------------------- */
 
 /* The whole of what a map describes lies in its buffer. */
 static void check_map(struct word_reader *r, const struct loader_map *m)
@@ -226,8 +224,7 @@ static void read_maps(struct word_reader *r)
         read_map(r, &r->c->maps[i]);
 }
 
-/* ---- steps
- * ---------------------------------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------------------- */
 
 static void read_bytes(struct word_reader *r, struct loader_argument *a)
 {
