@@ -254,3 +254,37 @@ def embedding_bag(
     if mode == 1:
         made = made / torch.clamp(inside.to(made.dtype).sum(1, keepdim=True), min=1)
     return made, bag, bag, bag
+
+
+# ---- windows ------------------------------------------------------------------------------------------------
+
+
+def _window(formula: Any) -> Any:
+    """Of n points; a periodic one is that of n + 1 without its end."""
+
+    def made(n: int, periodic: bool = True, *rest: Any, dtype: Any = None, **others: Any) -> Any:
+        dtype = dtype or torch.float32
+        if n == 1:
+            return torch.ones([1], dtype=dtype, device="meta")
+        at = torch.arange(n, device="meta").to(dtype)
+        return formula(at, n if periodic else n - 1, *rest, **others)
+
+    return made
+
+
+def _raised_cosine(at: Any, size: int, alpha: float = 0.54, beta: float = 0.46, **rest: Any) -> Any:
+    return alpha - beta * torch.cos(at * (2 * math.pi / size))
+
+
+def _blackman(at: Any, size: int, **rest: Any) -> Any:
+    return 0.42 - 0.5 * torch.cos(at * (2 * math.pi / size)) + 0.08 * torch.cos(at * (4 * math.pi / size))
+
+
+def _bartlett(at: Any, size: int, **rest: Any) -> Any:
+    return 1 - torch.abs(at * (2 / size) - 1)
+
+
+hamming_window = _window(_raised_cosine)
+hann_window = _window(lambda at, size, **rest: _raised_cosine(at, size, 0.5, 0.5))
+blackman_window = _window(_blackman)
+bartlett_window = _window(_bartlett)

@@ -14,7 +14,7 @@ RUN = 16
 tracers: list[Tracer] = []
 
 
-def _primitive(op: str, tensors: list[Any], numbers: dict[str, Any], result: Any) -> Any:
+def primitive(op: str, tensors: list[Any], numbers: dict[str, Any], result: Any) -> Any:
     tracer = tracers[-1]
     node = Node(op, [tracer._argument(t) for t in tensors], {k: {"value": v} for k, v in numbers.items()})
     node.parts = [{"dtype": DTYPES[result.dtype], "shape": list(result.shape), "strides": list(result.stride())}]
@@ -31,9 +31,9 @@ def _order(x: Any, dim: int, descending: bool) -> Any:
     def empty() -> Any:
         return torch.empty(x.shape, dtype=torch.int64, device="meta")
 
-    order = _primitive("generic.sort_runs", [x], {**numbers, "width": width}, empty())
+    order = primitive("generic.sort_runs", [x], {**numbers, "width": width}, empty())
     while width < size:
-        order = _primitive("generic.sort_merge", [x, order], {**numbers, "width": width}, empty())
+        order = primitive("generic.sort_merge", [x, order], {**numbers, "width": width}, empty())
         width *= 2
     return order
 

@@ -126,6 +126,8 @@ class Tracer(TorchDispatchMode):
                 twin = self._alias_of(args[0])
                 self._set_alias(result, aliases.Alias(twin.root, twin.steps, twin.root.version))
             return result
+        if not func._schema.is_mutable and not aliases.is_view(name):
+            self._settle_empty(args)
         node = Node(
             str(func), [self._argument(a) for a in args], {k: self._argument(v) for k, v in kwargs.items()}
         )
@@ -221,6 +223,15 @@ class Tracer(TorchDispatchMode):
         )  # made outside of the trace
         self.mark(tensor, len(self.nodes) - 1, 0)
         return len(self.nodes) - 1, 0
+
+    def _settle_empty(self, args: Any) -> None:
+        """What is read of a new vector that no operator wrote into, torch wrote there itself (lengths): a constant."""
+        for tensor in args:
+            if isinstance(tensor, torch.Tensor) and tensor.dim() == 1 and tensor.device.type == "cpu":
+                number, _ = self.node_of(tensor)
+                if self.nodes[number].op == "aten.empty.memory_format" and 1 < tensor.numel() <= TABLE:
+                    self.nodes.append(Node("constant", kwargs=self._constant(tensor), parts=[tensor_part(tensor, self.relabel)]))
+                    self.mark(tensor, len(self.nodes) - 1, 0)
 
     def _constant(self, tensor: torch.Tensor) -> dict[str, Any]:
         """Its number, or its numbers in the order of its shape if they are few: a kernel has them as a table."""

@@ -82,6 +82,7 @@ GATHERS = frozenset("""
 FACTORIES = frozenset("""
     empty zeros ones full arange eye scalar_tensor empty_strided linspace new_zeros new_empty
     tril_indices triu_indices zeros_like ones_like empty_like full_like new_full new_ones
+    hann_window hamming_window blackman_window bartlett_window
     """.split())
 
 # linear, with fewer results than terms: algebra may reorder what comes before

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from . import formulas_images, formulas_more, formulas_scatter, formulas_sort, recurrent
+from . import formulas_complex, formulas_counts, formulas_images, formulas_linalg, formulas_more, formulas_scatter, formulas_sort, formulas_special, recurrent
 from .graph import Graph, Node, Tracer
 from .task import DTYPES
 
@@ -511,9 +511,39 @@ BODIES: dict[str, Callable[..., Any]] = {
     "nanmedian": formulas_more.nanmedian,
     "_embedding_bag": formulas_more.embedding_bag,
     "_embedding_bag_forward_only": formulas_more.embedding_bag,
+    "hann_window": formulas_more.hann_window,
+    "hamming_window": formulas_more.hamming_window,
+    "blackman_window": formulas_more.blackman_window,
+    "bartlett_window": formulas_more.bartlett_window,
     "__lshift__": lambda x, n: torch.bitwise_left_shift(x, n),
     "__rshift__": lambda x, n: torch.bitwise_right_shift(x, n),
     "recurrent": recurrent.formula,
+    "mode": formulas_counts.mode,
+    "bincount": formulas_counts.bincount,
+    "multilabel_margin_loss_forward": formulas_counts.multilabel_margin,
+    "_ctc_loss": formulas_counts.ctc_loss,
+    "digamma": formulas_special.digamma,
+    "polygamma": formulas_special.polygamma,
+    "special_zeta": formulas_special.zeta,
+    "igamma": formulas_special.igamma,
+    "igammac": formulas_special.igammac,
+    "special_i0e": formulas_special.i0e,
+    "special_i1e": formulas_special.i1e,
+    "special_entr": formulas_special.entr,
+    "special_xlog1py": formulas_special.xlog1py,
+    "special_ndtr": formulas_special.ndtr,
+    "special_log_ndtr": formulas_special.log_ndtr,
+    "mvlgamma": formulas_special.mvlgamma,
+    "logaddexp2": formulas_special.logaddexp2,
+    "linalg_inv_ex": formulas_linalg.inverse,
+    "_linalg_solve_ex": formulas_linalg.solve,
+    "_linalg_det": formulas_linalg.determinant,
+    "_linalg_slogdet": formulas_linalg.sign_and_log,
+    "linalg_cholesky_ex": formulas_linalg.cholesky,
+    "linalg_solve_triangular": formulas_linalg.solve_triangular,
+    "triangular_solve": formulas_linalg.triangular_solve,
+    "cholesky_solve": formulas_linalg.cholesky_solve,
+    "cholesky_inverse": formulas_linalg.cholesky_inverse,
 }
 
 
@@ -525,6 +555,38 @@ def _name(node: Node) -> str:
     return node.name if node.name in BODIES or not node.name.endswith("_") else node.name[:-1]
 
 
+def is_complex(node: Node) -> bool:
+    return any(part["dtype"].startswith("complex") for part in node.parts)
+
+
+def _listed(made: Any) -> list[Any]:
+    return list(made) if isinstance(made, (list, tuple)) and not isinstance(made, formulas_complex.Pair) else [made]
+
+
+def _arguments(node: Node, tensor: Callable[[dict[str, Any]], Any]) -> tuple[list[Any], dict[str, Any]]:
+    """A node's arguments as the operator takes them; `tensor` gives those that are tensors."""
+
+    def value(arg: Any) -> Any:
+        if "node" in arg:
+            return tensor(arg)
+        if "none" in arg:
+            return None
+        for key in ("ints", "value"):
+            if key in arg:
+                return arg[key]
+        if "list" in arg:
+            return [value(a) for a in arg["list"]]
+        if "dtype" in arg:
+            return _TYPES.get(arg["dtype"])
+        text = arg.get("text", "")
+        if text in ("inf", "-inf", "nan"):
+            return float(text)
+        return complex(text) if text.endswith(("j", "j)")) else text
+
+    kwargs = {k: value(v) for k, v in node.kwargs.items() if k not in ("device", "layout", "pin_memory", "memory_format")}
+    return [value(a) for a in node.args], kwargs
+
+
 class _Bodies:
     def __init__(self, graph: Graph, first_id: int) -> None:
         self.graph, self.next = graph, first_id
@@ -534,40 +596,52 @@ class _Bodies:
         leaves: list[torch.Tensor] = []
         refs: list[dict[str, Any]] = []
 
-        def value(arg: Any) -> Any:
-            if "node" in arg:
-                ref = {k: arg[k] for k in ("node", "part") if k in arg}
+        def tensor(arg: dict[str, Any]) -> Any:
+            ref = {k: arg[k] for k in ("node", "part") if k in arg}
+            if ref not in refs:
                 source = self.graph.nodes[arg["node"]].parts[arg.get("part", 0)]
-                if ref not in refs:
-                    refs.append(ref)
-                    leaves.append(
-                        torch.empty_strided(source["shape"], source["strides"], dtype=_TYPES[source["dtype"]], device="meta")
-                    )
-                return leaves[refs.index(ref)]
-            if "none" in arg:
-                return None
-            for key in ("ints", "value"):
-                if key in arg:
-                    return arg[key]
-            if "list" in arg:
-                return [value(a) for a in arg["list"]]
-            if "dtype" in arg:
-                return _TYPES.get(arg["dtype"])
-            text = arg.get("text", "")
-            return float(text) if text in ("inf", "-inf", "nan") else text
+                refs.append(ref)
+                leaves.append(
+                    torch.empty_strided(source["shape"], source["strides"], dtype=_TYPES[source["dtype"]], device="meta")
+                )
+            return leaves[refs.index(ref)]
 
-        args = [value(a) for a in node.args]
-        kwargs = {k: value(v) for k, v in node.kwargs.items() if k not in ("device", "layout", "pin_memory", "memory_format")}
+        needed = self._complex_before(node)
+        for number in [*needed, None]:
+            _arguments(node if number is None else self.graph.nodes[number], lambda arg: None if arg["node"] in needed else tensor(arg))
+        pairs: dict[int, list[Any]] = {}
+
+        def operand(arg: dict[str, Any]) -> Any:
+            return pairs[arg["node"]][arg.get("part", 0)] if arg["node"] in pairs else tensor(arg)
+
         tracer = Tracer(leaves)
         tracer.formulas = BODIES
         formulas_sort.tracers.append(tracer)
         try:
             with torch.no_grad(), tracer:
-                made = BODIES[_name(node)](*args, **kwargs)
+                for number in needed:
+                    args, kwargs = _arguments(self.graph.nodes[number], operand)
+                    pairs[number] = _listed(formulas_complex.formula(self.graph.nodes[number].op)(*args, **kwargs))
+                args, kwargs = _arguments(node, operand)
+                call = formulas_complex.formula(node.op) if needed else BODIES[_name(node)]
+                results = _listed(call(*args, **kwargs))
         finally:
             formulas_sort.tracers.pop()
-        results = list(made) if isinstance(made, (list, tuple)) else [made]
+        for part, result in zip(node.parts, results):
+            if isinstance(result, torch.Tensor) and list(result.shape) != list(part["shape"]):
+                return None  # its sizes depend on values
         return self._write(tracer, refs, results, node)
+
+    def _complex_before(self, node: Node) -> list[int]:
+        """The complex values that a node is made of, back to real ones, in their order."""
+        found: set[int] = set()
+        todo = [n for n in node.sources() if is_complex(self.graph.nodes[n])]
+        while todo:
+            number = todo.pop()
+            if number not in found:
+                found.add(number)
+                todo += [n for n in self.graph.nodes[number].sources() if is_complex(self.graph.nodes[n])]
+        return sorted(found)
 
     def _write(
         self, tracer: Tracer, refs: list[dict[str, Any]], results: list[Any], node: Node
@@ -611,11 +685,12 @@ class _Bodies:
 def expand(graph: Graph, nodes: list[dict[str, Any]]) -> None:
     """Adds `body` and `made` to the written nodes that have a formula."""
     bodies = _Bodies(graph, len(graph.nodes) + len(graph.outputs))
+    after = {k for k, n in enumerate(graph.nodes) if any(is_complex(graph.nodes[s]) for s in n.sources())}
     for entry in nodes:
         if entry["op"] in ("input", "constant", "output"):
             continue
         node = graph.nodes[entry["id"]]
-        if _name(node) not in BODIES:
+        if is_complex(node) or (_name(node) not in BODIES and entry["id"] not in after):
             continue
         try:
             found = bodies.expand(node)
@@ -623,3 +698,22 @@ def expand(graph: Graph, nodes: list[dict[str, Any]]) -> None:
             found = None
         if found is not None:
             entry["body"], entry["made"] = found
+    _leave_out_complex(graph, nodes, after)
+
+
+def _leave_out_complex(graph: Graph, nodes: list[dict[str, Any]], after: set[int]) -> None:
+    """Complex values that only bodies are made of have no node; what reads them is known by its body alone."""
+    real = {e["id"] for e in nodes if e["op"] == "output" or not is_complex(graph.nodes[e["id"]])}
+    exits = [e for e in nodes if e["op"] != "output" and e["id"] in after and e["id"] in real]
+    leaves = any(is_complex(graph.nodes[k]) for k in range(graph.leaves))
+    if leaves or any("body" not in e for e in exits) or any(is_complex(graph.nodes[n]) for n, _ in graph.outputs):
+        return
+    for entry in exits:
+        known = {inner["id"] for inner in entry["body"]}
+        reads = [a for inner in entry["body"] for a in inner.get("args", []) for a in (a, *a.get("list", [])) if "node" in a]
+        entry["op"] = "generic.complex_" + graph.nodes[entry["id"]].name
+        entry["args"], entry["kwargs"] = [], {}
+        for ref in reads:
+            if ref["node"] not in known and ref not in entry["args"]:
+                entry["args"].append(ref)
+    nodes[:] = [e for e in nodes if e["id"] in real]

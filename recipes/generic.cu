@@ -7,6 +7,7 @@
 //! recipe generic: every result computed by itself, from an index
 //! fact workspace: results between kernels lie in workspace
 //! fact team_block: all threads of a block make one result
+//! fact special: functions beyond CUDA's mathematics
 //!
 //! step launch_shape: launch blocks of 128 threads
 //!   why: Small blocks end and start more evenly, so the memory system never runs dry between waves.
@@ -128,6 +129,7 @@ __device__ Best<T> team_best(Best<T> v)
     return v;
 }
 
+//! include special
 //! each generic
 
 // $makes

@@ -21,7 +21,7 @@ static bool build_one(struct cli *cli, const char *path, int depth, struct sum *
     struct stage *st = NULL;
     int64_t start = clock_ms();
     bool ok = stage_open(&cli->settings, &st, err) && stage_describe(st, path, cli->a, task, err) &&
-              stage_ladder_build(st, task, depth, cli->a, &built, err);
+              stage_ladder_build(st, task, depth, flag_get(cli, "out"), cli->a, &built, err);
     const char *arch = st ? stage_device(st)->arch : "";
     double s = (double)(clock_ms() - start) / 1000;
 

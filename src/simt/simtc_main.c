@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PTX = 256 << 20, MAX_KERNELS = 256 };
+enum { MAX_PTX = 256 << 20, MAX_KERNELS = 1024 };
 
 struct args {
     const char *ptx, *c_out;

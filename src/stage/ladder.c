@@ -6,11 +6,13 @@
  * compiler, or by a run on another machine that the cache was carried to.
  */
 #include "base/cpus.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "expert/expert.h"
 #include "stage/workshop.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { BUILDER_BYTES = 2000000000, FIRST_NUMBER = 100000 }; /* number: of no attempt of a run */
@@ -140,8 +142,34 @@ static bool add_up(const struct build_job *jobs, int n, struct arena *a, struct 
     return true;
 }
 
-bool stage_ladder_build(struct stage *st, const struct task *task, int depth, struct arena *a,
-                        struct ladder_built *out, struct error *err)
+/* DIR/NAME.cu, .cubin and .json: a kernel with all that a launcher needs (oracle/exported). */
+static bool write_kernel(const struct stage *st, const struct task *task, const struct build_job *job,
+                         const char *dir, struct arena *a, struct error *err)
+{
+    static const char *const parts[] = {"workspace", "ops", "maps"};
+    const char *path = path_join(a, dir, task->name);
+    json_t *j = json_object();
+    char *text;
+    bool ok;
+
+    json_object_set_new(j, "arch", json_string(st->device.arch));
+    json_object_set(j, "inputs", json_object_get(task->description, "inputs"));
+    json_object_set(j, "outputs", json_object_get(task->description, "outputs"));
+    json_object_set(j, "names", job->out->names);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        json_object_set(j, parts[i], json_object_get(job->out->launches, parts[i]));
+    text = json_dumps(j, JSON_COMPACT | JSON_SORT_KEYS);
+    ok = text && dir_make(dir, err) &&
+         file_write(arena_printf(a, "%s.cu", path), job->cand->source, err) &&
+         file_write(arena_printf(a, "%s.cubin", path), job->out->code, err) &&
+         file_write(arena_printf(a, "%s.json", path), text_of(text), err);
+    free(text);
+    json_decref(j);
+    return ok;
+}
+
+bool stage_ladder_build(struct stage *st, const struct task *task, int depth, const char *dir,
+                        struct arena *a, struct ladder_built *out, struct error *err)
 {
     struct text sources[LADDER_MOST + 1];
     struct build_job jobs[LADDER_MOST + 1];
@@ -158,6 +186,8 @@ bool stage_ladder_build(struct stage *st, const struct task *task, int depth, st
         prepare_jobs(sources, n, cands, builds, jobs);
         workshop_build_jobs(st, task, jobs, (size_t)n, builders_now(n));
         ok = add_up(jobs, n, a, out, err);
+        if (ok && dir && builds[0].verdict.kind == VERDICT_PASS)
+            ok = write_kernel(st, task, &jobs[0], dir, a, err);
         release_jobs(jobs, n);
     }
     json_decref(history);

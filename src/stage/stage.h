@@ -171,14 +171,15 @@ void stage_ladder_ahead(struct stage *st, const struct task *task, const struct 
 enum { LADDER_MOST = 24 }; /* kernels compiled ahead */
 
 /* The kernels that a run of the built-in engineer begins with, and the next `depth`, compiled into
- * the cache: for this device, which need not be here (struct device, `absent`). */
+ * the cache: for this device, which need not be here (struct device, `absent`). The first is also
+ * written into `dir` (NULL: it is not) with its launch list. */
 struct ladder_built {
     int kernels, found, failed; /* found: in the cache already */
     const char *why_not;        /* the engineer has no kernel for this task; NULL: it has */
     const char *why_failed;     /* the first verdict that is not a pass; NULL: none */
 };
-bool stage_ladder_build(struct stage *st, const struct task *task, int depth, struct arena *a,
-                        struct ladder_built *out, struct error *err);
+bool stage_ladder_build(struct stage *st, const struct task *task, int depth, const char *dir,
+                        struct arena *a, struct ladder_built *out, struct error *err);
 bool stage_test(struct stage *st, const struct task *task, const struct candidate *cand,
                 const struct build_result *build, struct arena *a, struct test_result *out,
                 struct error *err);

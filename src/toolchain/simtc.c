@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 
 enum {
-    MAX_KERNELS = 64,
+    MAX_KERNELS = 1024, /* as simtc_main.c takes them */
     MAX_BLOCKS = 8,
     WALL_FACTOR = 10,
     PTX_LIMIT = 64 << 20,
@@ -211,7 +211,7 @@ static bool run_confined(const struct tools *tools, const char *const *argv, con
 bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a,
                      struct build_result *build, struct error *err)
 {
-    const char *argv[(2 + 2 * MAX_BLOCKS) * MAX_KERNELS + 16], *key;
+    const char **argv, *key;
     char *program, *so = path_join(a, build->work_dir, kept_files[0]), cache[65];
     char *folder = path_join(a, build->work_dir, "simtc");
     char *made = path_join(a, folder, kept_files[0]);
@@ -221,6 +221,7 @@ bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a
 
     if (!home_program("cutegen-simtc", a, &program, err))
         return false;
+    argv = arena_array(a, (2 + 2 * MAX_BLOCKS) * json_object_size(build->names) + 16, sizeof(*argv));
     argv[n++] = program;
     json_object_foreach(build->names, key, value)
     {

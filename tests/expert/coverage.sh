@@ -17,10 +17,11 @@ export CUTEGEN_HOME=${CUTEGEN_HOME:-$(cd "$here/../.." && pwd)} CUTEGEN_RUNS=$wo
 export CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-${CUTEGEN_RUNTIME:-$work/rt}} CUTEGEN_SERVER=yes # builder and oracle stay warm
 export cutegen=${CUTEGEN:-$build/src/cutegen} ladder=${LADDER:-$build/tests/expert/expert_ladder} work
 export kernels=${KERNELS:-$work/kernels}
-trap 'CUTEGEN_RUNTIME=$work/rt "$cutegen" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+trap '[ "$CUTEGEN_RUNTIME" != "$work/rt" ] || for r in "$work"/rt*; do CUTEGEN_RUNTIME=$r "$cutegen" server stop >/dev/null 2>&1; done; rm -rf "$work"' EXIT
 
 one() {
     local name kernel what verdict
+    [ "${JOBS:-1}" -le 3 ] || export CUTEGEN_RUNTIME=$work/rt-$SLOT # a server has few of each kind to lend
     name=$(printf 'task%03d' "$1")
     what=$(head -1 "$work/tasks/$name.py" | tr -d '"')
     if [ -z "$(find "$kernels" -name "$name.*.cu" 2>/dev/null)" ]; then
@@ -44,7 +45,7 @@ one() {
 export -f one
 
 python3 "${GENERATE:-$here/generate.py}" "$work/tasks" "$count" "$seed"
-seq "${START:-0}" "$every" $((count - 1)) | xargs -P "${JOBS:-1}" -I{} bash -c 'one {}' | tee "$work/lines"
+seq "${START:-0}" "$every" $((count - 1)) | xargs --process-slot-var=SLOT -P "${JOBS:-1}" -I{} bash -c 'one {}' | tee "$work/lines"
 passed=$(grep -c ': pass, ' "$work/lines") failed=$(grep -c ': FAILED, ' "$work/lines")
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -143,6 +143,36 @@ rarer|a=randn(5,9)|torch.nanmedian(torch.where(a>1,a*float('nan'),a),1)[0]
 rarer|a=rand(40,3)|torch.histc(a,10,0,1)
 rarer|a=rand(2,2,8,6)|F.max_unpool2d(*F.max_pool2d(a,2,return_indices=True),2)
 rarer|a=rand(7,4)|i=torch.tril_indices(4,4);a[:,i[0]]*a[:,i[1]]
+special functions|a=randn(5,12)|torch.i0(a),torch.special.i0e(a*20),torch.special.i1(a),torch.special.i1e(a*20)
+special functions|a=randn(5,12)|torch.digamma(a*3),torch.polygamma(1,a),torch.digamma(a.abs()+0.1).sum(1)
+special functions|a=rand(5,12)|torch.polygamma(2,a+0.2),torch.special.zeta(a*4+1.5,a+0.5),torch.polygamma(3,a*8+1)
+special functions|a=rand(5,12);b=rand(12)|torch.igamma(a*9+0.1,b*12),torch.igammac(a*9+0.1,b*12)
+special functions|a=randn(5,12)|torch.special.erfcx(a),torch.special.log_ndtr(a*4),torch.special.ndtri(torch.sigmoid(a)),torch.special.ndtr(a)
+special functions|a=rand(5,12)|torch.special.entr(a),torch.special.xlog1py(a,a*2),torch.logaddexp2(a,a*3),torch.special.multigammaln(a+2,3)
+special functions|a=randn(5,12)|torch.special.bessel_j0(a*9)+torch.special.bessel_j1(a*3)
+small systems|a=randn(3,5,5)|torch.linalg.inv(a+6*torch.eye(5))
+small systems|a=randn(4,6,6);b=randn(4,6,3)|torch.linalg.solve(a+6*torch.eye(6),b)
+small systems|a=randn(6,6);b=randn(6)|torch.linalg.solve(a+6*torch.eye(6),b)@a
+small systems|a=randn(7,4,4)|torch.linalg.det(a),torch.linalg.slogdet(a)
+small systems|a=randn(3,5,5)|torch.linalg.cholesky(a@a.transpose(1,2)+torch.eye(5))
+small systems|a=randn(3,5,5);b=randn(3,5,2)|torch.linalg.solve_triangular(torch.tril(a)+4*torch.eye(5),b,upper=False)
+small systems|a=randn(3,5);b=randn(5,5)|torch.logdet(b@b.t()+torch.eye(5))-(a@torch.cholesky_inverse(torch.linalg.cholesky(b@b.t()+torch.eye(5)))*a).sum(1)
+counts|i=index(5,3,17)|torch.mode(i,1)
+sort and top-k|i=index(5,3,19)|torch.topk(i,4,1),torch.sort(i,1),i.kthvalue(7,1)
+counts|a=randn(6,9)|torch.mode((a*2).round(),0)[0]
+counts|i=index(9,40);w=rand(40)|torch.bincount(i,minlength=9),torch.bincount(i,w,minlength=9)
+losses|a=randn(4,6);t=index(6,4,6)|F.multilabel_margin_loss(a,t)+F.multilabel_margin_loss(a,t-1,reduction='sum')
+losses|a=randn(9,3,5)|F.ctc_loss(F.log_softmax(a,2),t,torch.full((3,),9),torch.full((3,),3))|t=nn.Parameter(torch.tensor([[1,2,3],[4,4,1],[2,1,2]]),requires_grad=False)
+losses|a=randn(9,3,5);t=index(4,3,4)|F.ctc_loss(F.log_softmax(a,2),t+1,(9,8,9),(4,2,3),reduction='sum')
+transforms|a=randn(3,12)|torch.fft.rfft(a).abs(),torch.fft.rfft(a).angle().cos()
+transforms|a=randn(3,20);w=randn(11)|torch.fft.irfft(torch.fft.rfft(a)*w,20)
+transforms|a=randn(2,6,10)|torch.fft.fft2(a).real+torch.fft.fft2(a).imag
+transforms|a=randn(2,9,10)|torch.fft.fft(torch.fft.fft(a,dim=-1),dim=-2).real
+transforms|a=randn(2,128)|f=torch.fft.rfft(a,norm='ortho');f=f*torch.view_as_complex(self.w);torch.fft.irfft(f,128,norm='ortho')|w=nn.Parameter(torch.randn(65,2))
+transforms|a=randn(2,90)|torch.stft(a,30,15,30,torch.hann_window(30),return_complex=True).abs()
+transforms|a=randn(5,8);b=randn(5,8)|z=torch.complex(a,b);z=z*z.conj()/(1+z*2j);torch.view_as_real(z.exp()),z.abs()
+transforms|x=randn(2,4,6,8)|h=x.reshape(2,4,6,4,2);c=torch.view_as_complex(h)*torch.polar(torch.ones(6,4),torch.outer(torch.arange(6.),1/10**torch.arange(4.)));torch.view_as_real(c).flatten(3)
+transforms|a=randn(3,4,97)|torch.fft.ifft(torch.fft.fft(a)).real
 sort and top-k|a=randn(9,12)|torch.sort(a,1)
 sort and top-k|a=randn(9,12)|torch.sort(a,0,descending=True)[0].cumsum(0)
 sort and top-k|a=randn(9,40)|torch.topk(a,5,1)
@@ -200,6 +230,7 @@ products|a=randn(9,8)|F.avg_pool1d(self.l(a)[None],2)[0].amax(1)|l=nn.Linear(8,6
 products|a=randn(9,8)|self.n(self.l(a)[...,None,None]).flatten(1)*2|l=nn.Linear(8,6);n=nn.GroupNorm(2,6)
 products|a=randn(9,8);b=randn(9,8)|torch.cdist(a,b)
 products|a=randn(9,8);b=randn(7,8)|F.bilinear(a,a,w)|w=P(5,8,8)
+products|a=randn(9,8);b=randn(8,8);c=randn(9,8)|torch.tanh(a@b)*a+(c@b)*b[:1]-c
 products|a=randn(9,8)|torch.addmm(a[:,:5],a,w,beta=0.5,alpha=2).logsumexp(1)|w=P(8,5)
 products|a=randn(6,5);b=randn(3,4)|torch.kron(a,b)
 attention|q=randn(2,3,9,8);k=randn(2,3,11,8);v=randn(2,3,11,5)|torch.softmax(q@k.transpose(-2,-1)/8**0.5,-1)@v

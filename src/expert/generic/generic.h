@@ -34,6 +34,7 @@ struct generic {
     struct arena *a;
     const char *why; /* it cannot be written: one operator and the reason */
     bool *kept;      /* by position of the node: it has memory */
+    bool special;    /* out: a kernel calls functions of recipes/special.cuh */
 };
 
 /* A kernel while it is written. */

@@ -398,6 +398,8 @@ static struct scope *fill_scope(const struct writing *w, const struct graph *g)
     scope_set(s, "bytes", "%lld", (long long)(w->workspace ? w->workspace : ALIGNMENT));
     if (w->workspace)
         scope_fact(s, "workspace");
+    if (w->in.special)
+        scope_fact(s, "special");
     for (int i = 0; i < g->in_count; i++)
         require_shape(s, arena_printf(w->in.a, "call->in[%d]", i), &g->in[i], w->in.a);
     for (int i = 0; i < g->out_count; i++)

@@ -53,7 +53,28 @@ static bool add_body(struct graph *p, const struct node *n, struct arena *a, con
     return true;
 }
 
-static bool add(struct graph *p, const struct node *n, struct arena *a, const char **why)
+/* Is it a result, or an argument of any node? */
+static bool is_read(const struct graph *g, int id)
+{
+    const json_t *arg, *item;
+    size_t i, k;
+
+    for (int r = 0; r < g->out_count; r++)
+        if (g->result[r] == id)
+            return true;
+    for (int n = 0; n < g->count; n++)
+        json_array_foreach(g->nodes[n].args, i, arg)
+        {
+            if (json_object_get(arg, "node") && graph_id(arg) == id)
+                return true;
+            json_array_foreach(json_object_get(arg, "list"), k, item)
+                if (json_object_get(item, "node") && graph_id(item) == id)
+                    return true;
+        }
+    return false;
+}
+
+static bool add(struct graph *p, const struct graph *g, const struct node *n, struct arena *a, const char **why)
 {
     const json_t *made = json_object_get(n->whole, "made"), *result;
     struct node *copy;
@@ -66,6 +87,10 @@ static bool add(struct graph *p, const struct node *n, struct arena *a, const ch
     if (!expands(n))
         return true;
     result = json_array_get(made, (size_t)(n->id >> 20));
+    if (json_object_get(result, "none") && !is_read(g, n->id)) { /* pivots of a solution */
+        p->count--;
+        return true;
+    }
     if (!json_object_get(result, "node") || !graph_node(p, graph_id(result))) {
         *why = arena_printf(a, "%s: a result that its body does not make", n->op);
         return false;
@@ -92,7 +117,7 @@ struct graph *graph_lower(const struct graph *g, struct arena *a, const char **w
     }
     p->nodes = arena_array(a, room, sizeof(*p->nodes));
     for (int k = 0; k < g->count; k++)
-        if (!add(p, &g->nodes[k], a, why))
+        if (!add(p, g, &g->nodes[k], a, why))
             return NULL;
     return p;
 }

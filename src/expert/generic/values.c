@@ -254,6 +254,38 @@ static const char *value_pointwise(struct kernel *k, const struct node *n, const
     return kernel_name(k, value_type(n), "%s", wrapped(n, text, k->in->a));
 }
 
+/* Functions of recipes/special.cuh. */
+static const char *const special_functions[] = {
+    "special_digamma", "special_trigamma", "special_zeta", "special_igamma", "special_igammac",
+};
+
+static const char *special_find(const struct node *n)
+{
+    for (size_t i = 0; i < ARRAY_LEN(special_functions); i++)
+        if (strncmp(n->op, "generic.", 8) == 0 && strcmp(n->op + 8, special_functions[i]) == 0)
+            return special_functions[i];
+    return NULL;
+}
+
+static const char *value_special(struct kernel *k, const struct node *n, const struct coords *at,
+                                 bool *mine)
+{
+    const char *call = special_find(n), *args = "";
+
+    *mine = call != NULL;
+    if (!call)
+        return NULL;
+    k->in->special = true;
+    for (size_t i = 0; i < json_array_size(n->args); i++) {
+        const char *value = value_of_arg(k, n, i, at);
+
+        if (!value)
+            return NULL;
+        args = arena_printf(k->in->a, "%s%sfloat(%s)", args, i ? ", " : "", value);
+    }
+    return kernel_name(k, value_type(n), "%s(%s)", call, args);
+}
+
 /* Of a tensor that is neither argument nor part of the model; NULL: its numbers are not known. */
 static const json_t *table_of(const struct node *n)
 {
@@ -308,7 +340,8 @@ static const char *value_computed(struct kernel *k, const struct node *n, const 
 {
     static const char *(*const families[])(struct kernel *, const struct node *,
                                            const struct coords *, bool *) = {
-        value_moved, value_made, value_reduced, value_product, value_pooled, value_sorted};
+        value_moved, value_made, value_reduced, value_product, value_pooled, value_sorted,
+        value_special};
     const struct node *from;
     struct coords place;
     int seen = view_place(k, n, at, &from, &place);

@@ -109,6 +109,8 @@ const char *expr_literal(double v, const char *value_type, struct arena *a)
 {
     char *text;
 
+    if (strcmp(value_type, "float") != 0 && fabs(v) >= 0x1p63) /* the ends of int64_t */
+        return v > 0 ? "9223372036854775807" : "(-9223372036854775807 - 1)";
     if (strcmp(value_type, "float") != 0)
         return arena_printf(a, "%.0f", v);
     if (isnan(v))

@@ -474,7 +474,8 @@ static bool fill(struct gemm *q, struct match *out)
 
 bool match_gemm(const struct graph *g, struct arena *a, struct match *out)
 {
-    static const char *const taken[] = {"A", "B", "C", "M", "N", "K", "L", "sum", "acc"};
+    static const char *const taken[] = {"A", "B", "C", "M", "N",   "K",
+                                        "L", "a", "b", "c", "sum", "acc"};
     struct gemm *q = arena_alloc(a, sizeof(*q));
     struct epilogue after;
 

@@ -1,0 +1,208 @@
+"""Formulas of operators that are made of simpler ones give what PyTorch gives; complex values leave the description."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+import unittest
+from typing import Any, Callable
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(pathlib.Path(os.environ.get("CUTEGEN_ROOT", pathlib.Path(__file__).resolve().parents[2]))))
+
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+
+from oracle import formulas_counts as counts  # noqa: E402
+from oracle import formulas_linalg as linalg  # noqa: E402
+from oracle import formulas_special as special  # noqa: E402
+from oracle import primitives  # noqa: E402
+from oracle import ties  # noqa: E402
+from oracle.graph import Graph, Tracer  # noqa: E402
+
+
+def described(call: Callable[..., Any], *inputs: torch.Tensor) -> list[dict[str, Any]]:
+    """The nodes of a forward as the description has them."""
+    with torch.no_grad(), Tracer(list(inputs)) as tracer:
+        result = call(*inputs)
+    results = result if isinstance(result, (list, tuple)) else [result]
+    graph = Graph(tracer.nodes, len(inputs), [tracer.node_of(r) for r in results], tracer.exact, tracer.mutated)
+    nodes = graph.write()
+    primitives.expand(graph, nodes)
+    return nodes
+
+
+def computed(nodes: list[dict[str, Any]], inputs: tuple[torch.Tensor, ...]) -> list[Any]:
+    """The results of described nodes, through their bodies."""
+    values: dict[int, Any] = {}
+    made: list[Any] = []
+
+    def value(arg: dict[str, Any]) -> Any:
+        if "node" in arg:
+            found = values[arg["node"]]
+            return found[arg.get("part", 0)] if isinstance(found, (list, tuple)) else found
+        if "list" in arg:
+            return [value(a) for a in arg["list"]]
+        if "dtype" in arg:
+            return primitives._TYPES[arg["dtype"]]
+        return next((arg[key] for key in ("ints", "value") if key in arg), None)
+
+    for node in [n for entry in nodes for n in (*entry.get("body", []), entry)]:
+        if node["op"] == "input":
+            values[node["id"]] = inputs[node["index"]]
+        elif node["op"] == "output":
+            made.append(value(node["args"][0]))
+        elif "made" in node:
+            values[node["id"]] = [value(m) for m in node["made"]]
+        elif node["op"] == "constant":
+            values[node["id"]] = torch.tensor(node.get("values", node.get("value")))
+        else:
+            _, name, overload = node["op"].split(".")
+            if name in ("view", "_unsafe_view", "_reshape_alias"):  # strides are not the description's
+                values[node["id"]] = value(node["args"][0]).reshape(value(node["args"][1]))
+                continue
+            kwargs = {k: value(v) for k, v in node["kwargs"].items() if k not in ("device", "layout", "pin_memory", "memory_format")}
+            values[node["id"]] = getattr(getattr(torch.ops.aten, name), overload)(*[value(a) for a in node["args"]], **kwargs)
+    return made
+
+
+class SmallSystems(unittest.TestCase):
+    def test_each_size(self) -> None:
+        for n in (1, 2, 5, 33):
+            torch.manual_seed(n)
+            a, b = torch.randn(3, n, n) + 2 * torch.eye(n), torch.randn(3, n, 4)
+            spd = a @ a.transpose(1, 2) + torch.eye(n)
+            factor, lower = torch.linalg.cholesky(spd), torch.tril(a) + 3 * torch.eye(n)
+            rows = [
+                (linalg.inverse(spd)[0], torch.linalg.inv(spd)),
+                (linalg.solve(spd, b)[0], torch.linalg.solve(spd, b)),
+                (linalg.solve(spd, b[..., 0])[0], torch.linalg.solve(spd, b[..., 0])),
+                (linalg.sign_and_log(a)[0], torch.linalg.slogdet(a)[0]),
+                (linalg.sign_and_log(a)[1], torch.linalg.slogdet(a)[1]),
+                (linalg.cholesky(spd)[0], factor),
+                (linalg.cholesky(spd, upper=True)[0], factor.transpose(1, 2)),
+                (linalg.solve_triangular(lower, b, upper=False), torch.linalg.solve_triangular(lower, b, upper=False)),
+                (linalg.cholesky_solve(b, factor), torch.cholesky_solve(b, factor)),
+            ]
+            for k, (got, wanted) in enumerate(rows):
+                torch.testing.assert_close(got, wanted, rtol=2e-3, atol=2e-3, msg=f"row {k}, size {n}")
+
+    def test_a_singular_matrix_has_the_determinant_0(self) -> None:
+        a = torch.tensor([[1.0, 2.0], [2.0, 4.0]])
+        self.assertEqual(linalg.determinant(a)[0].item(), 0.0)
+        self.assertEqual(linalg.determinant(torch.zeros(3, 3))[0].item(), 0.0)
+
+    def test_too_large_ones_have_no_body(self) -> None:
+        nodes = described(torch.linalg.inv, torch.eye(linalg.MOST + 1))
+        self.assertFalse(any("body" in n for n in nodes))
+
+
+class Counts(unittest.TestCase):
+    def test_mode_bins_labels(self) -> None:
+        x, i, w = torch.randint(0, 4, (5, 9)), torch.randint(0, 6, (50,)), torch.randn(50)
+        for dim in (0, 1):
+            self.assertTrue((counts.mode(x, dim)[0] == torch.mode(x, dim)[0]).all())
+        self.assertTrue((counts.bincount(i, None, 8) == torch.bincount(i, minlength=8)).all())
+        torch.testing.assert_close(counts.bincount(i, w, 8), torch.bincount(i, w, 8).float())
+        self.assertFalse(any("body" in n for n in described(torch.bincount, i)))  # its shape depends on values
+        x = torch.randn(3, 5)
+        t = torch.tensor([[0, 2, -1, 1, -1], [-1, 0, 0, 0, 0], [0, 1, 2, 3, 4]])
+        torch.testing.assert_close(counts.multilabel_margin(x, t, 0)[0], F.multilabel_margin_loss(x, t, reduction="none"))
+
+    def test_alignments(self) -> None:
+        for steps, batch, classes, labels in ((12, 3, 6, 4), (5, 1, 4, 1)):
+            p = torch.randn(steps, batch, classes).log_softmax(2)
+            t = torch.randint(1, classes, (batch, labels))
+            ends, lengths = [steps - k % 2 for k in range(batch)], [max(1, labels - k % 2) for k in range(batch)]
+            wanted = F.ctc_loss(p, t, ends, lengths, reduction="none")
+            flat = torch.cat([t[k, : lengths[k]] for k in range(batch)])
+            for targets in (t, flat):
+                torch.testing.assert_close(counts.ctc_loss(p, targets, ends, lengths)[0], wanted)
+            self.assertEqual(counts.ctc_loss(p[:1], t, [1] * batch, [labels] * batch)[0].isinf().any(), labels > 1)
+
+    def test_lengths_that_torch_wrote_are_constants(self) -> None:
+        p, t = torch.randn(6, 2, 4).log_softmax(2), torch.randint(1, 4, (2, 2))
+        nodes = described(lambda p, t: F.ctc_loss(p, t, (6, 6), (2, 1)), p, t)
+        known = [n for n in nodes if n["op"] == "constant"]
+        self.assertEqual([[int(v["value"]) for v in n["values"]] for n in known], [[2, 1]])
+
+
+class Special(unittest.TestCase):
+    def test_what_needs_no_loop(self) -> None:
+        x = torch.tensor([-45.0, -3.0, -0.5, 0.0, 0.5, 3.0, 45.0])
+        rows = [(special.i0e, torch.special.i0e), (special.i1e, torch.special.i1e), (special.log_ndtr, torch.special.log_ndtr),
+                (special.entr, torch.special.entr)]  # fmt: skip
+        for mine, theirs in rows:
+            torch.testing.assert_close(mine(x), theirs(x), rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(special.mvlgamma(x.abs() + 2, 3), torch.special.multigammaln(x.abs() + 2, 3), rtol=1e-5, atol=1e-5)
+
+
+class Complex(unittest.TestCase):
+    def check(self, call: Callable[..., Any], *inputs: torch.Tensor) -> None:
+        nodes = described(call, *inputs)
+        self.assertFalse(any("complex" in str(n.get("dtype")) for n in nodes), "a complex node is left")
+        wanted = call(*inputs)
+        for got, want in zip(computed(nodes, inputs), wanted if isinstance(wanted, tuple) else (wanted,)):
+            torch.testing.assert_close(got, want, rtol=1e-4, atol=2e-4)
+
+    def test_transforms_of_each_kind_of_length(self) -> None:
+        for n in (1, 2, 31, 64, 66, 127, 1000):
+            x = torch.randn(3, n)
+            self.check(lambda x: (torch.fft.fft(x).real, torch.fft.rfft(x).imag), x)
+            self.check(lambda x, n=n: torch.fft.irfft(torch.fft.rfft(x, norm="ortho") * 0.5, n, norm="ortho"), x)
+
+    def test_more_dimensions(self) -> None:
+        x = torch.randn(2, 6, 9)
+        self.check(lambda x: torch.fft.fft2(x).abs(), x)
+        self.check(lambda x: torch.fft.irfft2(torch.fft.rfft2(x), (6, 9)), x)
+        self.check(lambda x: torch.fft.ifft(torch.fft.fft(x, dim=1), dim=1).real, x)
+
+    def test_arithmetic(self) -> None:
+        a, b = torch.randn(5, 8), torch.randn(5, 8)
+
+        def call(a: torch.Tensor, b: torch.Tensor) -> Any:
+            z = torch.complex(a, b)
+            z = torch.cat([z * z.conj(), z / (1 + z * 2j)], 1).transpose(0, 1)
+            return torch.view_as_real(z.exp()), (z * 0.5).abs(), (z @ z.transpose(0, 1)).imag
+
+        self.check(call, a, b)
+
+    def test_a_complex_result_stays(self) -> None:
+        nodes = described(torch.fft.fft, torch.randn(2, 8))
+        self.assertTrue(any("complex" in str(n.get("dtype")) for n in nodes))
+
+
+class Ties(unittest.TestCase):
+    def setUp(self) -> None:
+        self.x = torch.tensor([[3.0, 1.0, 3.0, 2.0], [5.0, 5.0, 5.0, 0.0]])
+
+    def answers(self, call: Callable[..., Any], got: list[list[int]]) -> bool:
+        """Are these indices as right as the reference's?"""
+        reference = list(call(self.x))
+        made = [reference[0], torch.tensor(got).reshape(reference[1].shape)]
+        return torch.equal(ties.settle(lambda: list(call(self.x)), made, reference)[1], made[1])
+
+    def test_top_k_may_name_any_of_equal_elements_once(self) -> None:
+        def top(x: torch.Tensor) -> Any:
+            return torch.topk(x, 2, 1)
+
+        self.assertTrue(self.answers(top, [[2, 0], [1, 2]]))
+        self.assertTrue(self.answers(top, [[0, 2], [2, 0]]))
+        self.assertFalse(self.answers(top, [[0, 0], [0, 1]]))  # one of them twice
+        self.assertFalse(self.answers(top, [[0, 3], [0, 1]]))  # a smaller one
+        self.assertFalse(self.answers(top, [[0, 4], [0, 1]]))  # beyond the row
+
+    def test_sort_median_and_mode(self) -> None:
+        self.assertTrue(self.answers(lambda x: torch.sort(x, 1), [[1, 3, 2, 0], [3, 2, 0, 1]]))
+        self.assertFalse(self.answers(lambda x: torch.sort(x, dim=1, stable=True), [[1, 3, 2, 0], [3, 2, 0, 1]]))
+        self.assertTrue(self.answers(lambda x: torch.mode(x, 1), [[0, 1]]))
+        self.assertFalse(self.answers(lambda x: torch.mode(x, 1), [[0, 3]]))
+        self.assertTrue(self.answers(lambda x: torch.median(x, 1, keepdim=True), [[3, 0]]))
+
+    def test_argmax_promises_the_first(self) -> None:
+        self.assertFalse(self.answers(lambda x: torch.max(x, 1), [[2, 1]]))
+
+
+if __name__ == "__main__":
+    unittest.main()
