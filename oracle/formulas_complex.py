@@ -49,11 +49,13 @@ def _sub(x: Any, y: Any, *, alpha: Any = 1) -> Pair:
 
 
 def _mul(x: Any, y: Any) -> Pair:
-    if not isinstance(y, Pair) and not isinstance(y, complex):
+    if isinstance(y, complex):
+        y = pair(y)
+    if not isinstance(y, Pair):
         return Pair(x.re * y, x.im * y)
     if not isinstance(x, Pair):
-        return Pair(y.re * x, y.im * x)
-    b = pair(y)
+        return Pair(x * y.re, x * y.im)
+    b = y
     return Pair(x.re * b.re - x.im * b.im, x.re * b.im + x.im * b.re)
 
 

@@ -18,7 +18,17 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from . import formulas_complex, formulas_counts, formulas_images, formulas_linalg, formulas_more, formulas_scatter, formulas_sort, formulas_special, recurrent
+from . import (
+    formulas_complex,
+    formulas_counts,
+    formulas_images,
+    formulas_linalg,
+    formulas_more,
+    formulas_scatter,
+    formulas_sort,
+    formulas_special,
+    recurrent,
+)
 from .graph import Graph, Node, Tracer
 from .task import DTYPES
 
@@ -597,7 +607,7 @@ class _Bodies:
         refs: list[dict[str, Any]] = []
 
         def tensor(arg: dict[str, Any]) -> Any:
-            ref = {k: arg[k] for k in ("node", "part") if k in arg}
+            ref: dict[str, Any] = {k: arg[k] for k in ("node", "part") if k in arg}
             if ref not in refs:
                 source = self.graph.nodes[arg["node"]].parts[arg.get("part", 0)]
                 refs.append(ref)

@@ -25,7 +25,8 @@ static const struct flag run_flags[] = {
 };
 static const struct flag build_flags[] = {
     {"depth", "N", "the first kernel and so many more; default: all that are known"},
-    {"out", "DIR", "also write each task's first kernel there: NAME.cu, .cubin, and .json to launch it"},
+    {"out", "DIR",
+     "also write each task's first kernel there: NAME.cu, .cubin, and .json to launch it"},
     {0},
 };
 static const struct flag tune_flags[] = {

@@ -6,7 +6,7 @@
 #
 #   coverage   every generated task of the built-in engineer (SEED, COUNT)
 #   attention  ATTENTIONS generated attentions, for sm_80 and sm_90a (SEED; operators need a PyTorch that has them)
-#   modules    modules of every operator family, chains and small networks (SEED)
+#   modules    modules of every operator family, chains and small networks; 200 composed at random (SEED)
 #   networks   small networks of every style; recurrent ones in the form for Hopper, too
 #   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed; 60 chains
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes, every step of its ladders
@@ -73,6 +73,8 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
         sweep modules env GENERATE="$PWD/tests/expert/modules.py" tests/expert/coverage.sh $build \
             "$(python3 tests/expert/modules.py --count)" "$seed" 1
+        sweep modules env GENERATE="$PWD/tests/expert/compositions.py" tests/expert/coverage.sh $build \
+            "$(python3 tests/expert/compositions.py --count)" "$seed" 1
         ;;
     networks)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3

@@ -143,8 +143,9 @@ static bool add_up(const struct build_job *jobs, int n, struct arena *a, struct 
 }
 
 /* DIR/NAME.cu, .cubin and .json: a kernel with all that a launcher needs (oracle/exported). */
-static bool write_kernel(const struct stage *st, const struct task *task, const struct build_job *job,
-                         const char *dir, struct arena *a, struct error *err)
+static bool write_kernel(const struct stage *st, const struct task *task,
+                         const struct build_job *job, const char *dir, struct arena *a,
+                         struct error *err)
 {
     static const char *const parts[] = {"workspace", "ops", "maps"};
     const char *path = path_join(a, dir, task->name);

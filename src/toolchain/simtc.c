@@ -221,7 +221,8 @@ bool simtc_translate(const struct tools *tools, int deadline_ms, struct arena *a
 
     if (!home_program("cutegen-simtc", a, &program, err))
         return false;
-    argv = arena_array(a, (2 + 2 * MAX_BLOCKS) * json_object_size(build->names) + 16, sizeof(*argv));
+    argv =
+        arena_array(a, (2 + 2 * MAX_BLOCKS) * json_object_size(build->names) + 16, sizeof(*argv));
     argv[n++] = program;
     json_object_foreach(build->names, key, value)
     {

@@ -182,7 +182,7 @@ def with_earlier(w):
 
 
 def transformed(w):
-    w.set(*w.rng.choice(((f"torch.fft.rfft(x,dim=2).abs()*0.3", [*w.shape[:2], w.shape[2] // 2 + 1]),
+    w.set(*w.rng.choice((("torch.fft.rfft(x,dim=2).abs()*0.3", [*w.shape[:2], w.shape[2] // 2 + 1]),
                          (f"torch.fft.irfft(torch.fft.rfft(x,dim=2)*0.5,{w.shape[2]},dim=2)", None), ("torch.fft.fft(x,dim=1).real*0.3", None))))
 
 

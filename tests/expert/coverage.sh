@@ -17,7 +17,15 @@ export CUTEGEN_HOME=${CUTEGEN_HOME:-$(cd "$here/../.." && pwd)} CUTEGEN_RUNS=$wo
 export CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-${CUTEGEN_RUNTIME:-$work/rt}} CUTEGEN_SERVER=yes # builder and oracle stay warm
 export cutegen=${CUTEGEN:-$build/src/cutegen} ladder=${LADDER:-$build/tests/expert/expert_ladder} work
 export kernels=${KERNELS:-$work/kernels}
-trap '[ "$CUTEGEN_RUNTIME" != "$work/rt" ] || for r in "$work"/rt*; do CUTEGEN_RUNTIME=$r "$cutegen" server stop >/dev/null 2>&1; done; rm -rf "$work"' EXIT
+
+# stop_servers: those of this run.
+stop_servers() {
+    local runtime
+    for runtime in "$work"/rt*; do
+        [ ! -d "$runtime" ] || CUTEGEN_RUNTIME=$runtime "$cutegen" server stop >/dev/null 2>&1
+    done
+}
+trap 'stop_servers; rm -rf "$work"' EXIT
 
 one() {
     local name kernel what verdict

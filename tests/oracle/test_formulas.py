@@ -17,8 +17,10 @@ import torch.nn.functional as F  # noqa: E402
 from oracle import formulas_counts as counts  # noqa: E402
 from oracle import formulas_linalg as linalg  # noqa: E402
 from oracle import formulas_special as special  # noqa: E402
-from oracle import primitives  # noqa: E402
-from oracle import ties  # noqa: E402
+from oracle import (
+    primitives,  # noqa: E402
+    ties,  # noqa: E402
+)
 from oracle.graph import Graph, Tracer  # noqa: E402
 
 

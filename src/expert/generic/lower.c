@@ -67,14 +67,15 @@ static bool is_read(const struct graph *g, int id)
         {
             if (json_object_get(arg, "node") && graph_id(arg) == id)
                 return true;
-            json_array_foreach(json_object_get(arg, "list"), k, item)
-                if (json_object_get(item, "node") && graph_id(item) == id)
-                    return true;
+            json_array_foreach(json_object_get(arg, "list"), k,
+                               item) if (json_object_get(item, "node") &&
+                                         graph_id(item) == id) return true;
         }
     return false;
 }
 
-static bool add(struct graph *p, const struct graph *g, const struct node *n, struct arena *a, const char **why)
+static bool add(struct graph *p, const struct graph *g, const struct node *n, struct arena *a,
+                const char **why)
 {
     const json_t *made = json_object_get(n->whole, "made"), *result;
     struct node *copy;
