@@ -128,6 +128,8 @@ class Tracer(TorchDispatchMode):
             return result
         if not func._schema.is_mutable and not aliases.is_view(name):
             self._settle_empty(args)
+        if name == "index":
+            args = (args[0], self._places(args[1]), *args[2:])
         node = Node(
             str(func), [self._argument(a) for a in args], {k: self._argument(v) for k, v in kwargs.items()}
         )
@@ -223,6 +225,29 @@ class Tracer(TorchDispatchMode):
         )  # made outside of the trace
         self.mark(tensor, len(self.nodes) - 1, 0)
         return len(self.nodes) - 1, 0
+
+    def _places(self, indices: Any) -> list[Any]:
+        """Masks that depend on no input as the places where they are true: how many is known then."""
+        found: list[Any] = []
+        for index in indices:
+            if isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8) and index.device.type == "cpu":
+                if self._is_fixed(self.node_of(index)[0]):
+                    found += index.nonzero(as_tuple=True)
+                    continue
+            found.append(index)
+        return found
+
+    def _is_fixed(self, number: int) -> bool:
+        """Is it made of numbers that the forward itself has?"""
+        todo, seen = [number], set()
+        while todo:
+            number = todo.pop()
+            node = self.nodes[number]
+            if node.op == "input" or (node.op == "constant" and not node.kwargs) or node.name.startswith("empty"):
+                return False
+            todo += [n for n in node.sources() if n not in seen]
+            seen.add(number)
+        return True
 
     def _settle_empty(self, args: Any) -> None:
         """What is read of a new vector that no operator wrote into, torch wrote there itself (lengths): a constant."""

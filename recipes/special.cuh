@@ -1,9 +1,8 @@
 // recipes/special.cuh - functions that CUDA's mathematics does not have, for generic.cu.
-//
+//! if special
+
 // Those with long sums are computed in double and rounded once; digamma and trigamma in float, a few units in the last
 // place off, beside a zero of theirs a few units of the terms that cancel.
-
-//! if special
 
 // Psi: the recurrence up to 6, then the asymptotic series; reflected below 0.
 __device__ float special_digamma(float x)

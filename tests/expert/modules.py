@@ -117,6 +117,7 @@ constant tensors|a=randn(5,7,12)|a[:,[0,5,-1]]*torch.tensor([0.5,float('inf'),-2
 constant tensors|a=randn(9,5)|a.index_select(1,torch.tensor([3,1,4,1]))@torch.tensor([[0.1,0.2],[0.3,-0.4],[0.5,0.6],[0.7,-0.8]])
 constant tensors|a=randn(9,12)|(a[...,None]>torch.tensor([-1,0,1],dtype=torch.int32)).sum(-1),a+torch.tensor([1,-2,3]*4)
 constant tensors|a=randn(2,3,9,8)|F.conv2d(a,torch.tensor([[1.,0.,-1.],[2.,0.,-2.],[1.,0.,-1.]]).expand(3,1,3,3),groups=3)
+constant tensors|a=randn(5,7)|a[:,torch.tensor([True,False,True,True,False,False,True])]*2,a[torch.arange(5)%2==0].sum(0)
 constant tensors|a=randn(2,3,9,8)|(a-torch.tensor([0.485,0.456,0.406]).view(3,1,1))/torch.tensor([0.229,0.224,0.225]).view(3,1,1)
 gathers|a=randn(9,12);v=randn(7)|torch.searchsorted(a.cumsum(1).abs().cumsum(1)[0],v.abs()),torch.bucketize(v,c)|c=nn.Parameter(torch.arange(5.0))
 gathers|a=randn(9,12);i=index(144,4)|torch.take(torch.cat([a,a]).reshape(-1)[:108],i%108)

@@ -58,7 +58,8 @@ def computed(nodes: list[dict[str, Any]], inputs: tuple[torch.Tensor, ...]) -> l
         elif "made" in node:
             values[node["id"]] = [value(m) for m in node["made"]]
         elif node["op"] == "constant":
-            values[node["id"]] = torch.tensor(node.get("values", node.get("value")))
+            numbers = [v["value"] for v in node["values"]] if "values" in node else node["value"]
+            values[node["id"]] = torch.tensor(numbers, dtype=primitives._TYPES[node["dtype"]]).reshape(node["shape"])
         else:
             _, name, overload = node["op"].split(".")
             if name in ("view", "_unsafe_view", "_reshape_alias"):  # strides are not the description's
@@ -173,6 +174,26 @@ class Complex(unittest.TestCase):
     def test_a_complex_result_stays(self) -> None:
         nodes = described(torch.fft.fft, torch.randn(2, 8))
         self.assertTrue(any("complex" in str(n.get("dtype")) for n in nodes))
+
+
+class Masks(unittest.TestCase):
+    def test_a_mask_of_the_forward_reads_places(self) -> None:
+        x = torch.randn(4, 6)
+        for call in (
+            lambda x: x[:, torch.tensor([True, False, True, True, False, False])],
+            lambda x: x[torch.arange(4) % 2 == 1] * 2,
+            lambda x: x[torch.eye(4, 6) > 0],
+        ):
+            nodes = described(call, x)
+            index = next(n for n in nodes if n["op"].startswith("aten.index."))
+            read = [nodes[k] for a in index["args"][1]["list"] if "node" in a for k, n in enumerate(nodes) if n["id"] == a["node"]]
+            self.assertEqual({n["dtype"] for n in read}, {"i64"})
+            torch.testing.assert_close(computed(nodes, (x,))[0], call(x))
+
+    def test_a_mask_of_values_stays(self) -> None:
+        nodes = described(lambda x: x[x > 0], torch.randn(4, 6))
+        index = next(n for n in nodes if n["op"].startswith("aten.index."))
+        self.assertEqual([n["dtype"] for n in nodes if n["id"] == index["args"][1]["list"][0]["node"]], ["bool"])
 
 
 class Ties(unittest.TestCase):

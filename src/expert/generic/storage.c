@@ -4,7 +4,8 @@
  *
  * From the results back to the inputs, it is counted how often each element
  * would be computed without memory. A sum is kept where that is more than
- * once, a chain of pointwise operators where it is worth its bytes.
+ * once, a chain of pointwise operators where computing it again would take
+ * longer than a launch and its bytes.
  */
 #include "expert/generic/generic.h"
 
@@ -12,7 +13,16 @@
 
 #include <string.h>
 
-enum { LONGEST_CHAIN = 40, RECOMPUTED = 8 };
+enum { LONGEST_CHAIN = 96, PASSES = 3 };
+
+/* What keeping costs on a large GPU, and what computing again does, in ns: measured times are not
+ * known here, so these are round numbers of a device with 4 TB/s that is not short of threads. */
+#define LAUNCH_NS      2500.0
+#define OPERATOR_NS    0.05 /* of one element */
+#define WRITTEN_NS     2.0  /* an element to memory and back */
+#define FAR_NS         0.9  /* another read of it, from memory */
+#define NEAR_NS        0.05 /* and from the cache */
+#define CACHED_NUMBERS 8e6
 
 bool storage_alone(const struct node *n)
 {
@@ -103,6 +113,18 @@ static bool free_of_charge(const struct node *n)
            graph_op_is(n, "aten.empty");
 }
 
+static double keeping_ns(double count, double times)
+{
+    return LAUNCH_NS + count * WRITTEN_NS + times * (count > CACHED_NUMBERS ? FAR_NS : NEAR_NS);
+}
+
+static double again_ns(const struct counts *c, const struct node *n)
+{
+    size_t at = (size_t)(n - c->g->nodes);
+
+    return (c->times[at] - (double)tensor_numel(&n->t)) * c->cost[at] * OPERATOR_NS;
+}
+
 static bool keep(const struct counts *c, const struct node *n)
 {
     size_t at = (size_t)(n - c->g->nodes);
@@ -116,7 +138,59 @@ static bool keep(const struct counts *c, const struct node *n)
         return often > 1.01;
     if (free_of_charge(n))
         return false;
-    return c->cost[at] > LONGEST_CHAIN || (often > 1.5 && often * c->cost[at] > RECOMPUTED);
+    return c->cost[at] > LONGEST_CHAIN ||
+           again_ns(c, n) > keeping_ns((double)tensor_numel(&n->t), c->times[at]);
+}
+
+/* What the operator's body gives its result to: it is written there. */
+static bool *written_as_result(const struct counts *c, struct arena *a)
+{
+    bool *found = arena_array(a, (size_t)c->g->count, sizeof(bool));
+
+    for (int i = 0; i < c->g->count; i++) {
+        const struct node *n = &c->g->nodes[i], *x = graph_first(c->g, n);
+
+        if (x && graph_op_is(n, "aten.alias") && graph_is_result(c->g, n))
+            found[x - c->g->nodes] = true;
+    }
+    return found;
+}
+
+/* Forwards: operators of each element, down to sums and to what was kept the last time. */
+static void count_cost(struct counts *c, const bool *kept, const bool *result, bool *too_long)
+{
+    for (int i = 0; i < c->g->count; i++) {
+        const struct node *n = &c->g->nodes[i];
+
+        if (strcmp(n->op, "input") == 0)
+            continue;
+        c->sums[i] = storage_terms(c->g, n) > 1 || storage_alone(n) || kept[i];
+        c->cost[i] = free_of_charge(n) ? 0 : 1;
+        each_arg(c, n, add_cost);
+        too_long[i] = c->cost[i] > LONGEST_CHAIN && !result[i];
+        if (too_long[i])
+            c->sums[i] = true;
+    }
+}
+
+/* Backwards: how often each is computed; what is kept is computed once. */
+static void decide(struct counts *c, const bool *too_long, bool *kept)
+{
+    const struct graph *g = c->g;
+
+    memset(c->times, 0, (size_t)g->count * sizeof(*c->times));
+    for (int i = g->count; i-- > 0;) {
+        const struct node *n = &g->nodes[i];
+
+        if (graph_is_result(g, n) && c->times[i] < (double)tensor_numel(&n->t))
+            c->times[i] = (double)tensor_numel(&n->t);
+        c->sums[i] = storage_terms(g, n) > 1 || storage_alone(n);
+        kept[i] = c->times[i] > 0 && (too_long[i] || keep(c, n));
+        if (kept[i])
+            c->times[i] = (double)tensor_numel(&n->t);
+        if (c->times[i] > 0 && strcmp(n->op, "input") != 0)
+            each_arg(c, n, add_times);
+    }
 }
 
 void storage_decide(struct generic *in)
@@ -127,29 +201,12 @@ void storage_decide(struct generic *in)
                        .times = arena_array(in->a, count, sizeof(double)),
                        .cost = arena_array(in->a, count, sizeof(double)),
                        .sums = arena_array(in->a, count, sizeof(bool))};
+    bool *too_long = arena_array(in->a, count, sizeof(bool));
+    bool *result = written_as_result(&c, in->a);
 
     in->kept = arena_array(in->a, count, sizeof(bool));
-    for (int i = 0; i < g->count; i++) {
-        const struct node *n = &g->nodes[i];
-
-        if (strcmp(n->op, "input") == 0)
-            continue;
-        c.sums[i] = storage_terms(g, n) > 1 || storage_alone(n);
-        c.cost[i] = free_of_charge(n) ? 0 : 1;
-        each_arg(&c, n, add_cost);
-        if (c.cost[i] > LONGEST_CHAIN)
-            in->kept[i] = true, c.cost[i] = 0;
-    }
-    for (int i = g->count; i-- > 0;) {
-        const struct node *n = &g->nodes[i];
-        bool long_chain = in->kept[i];
-
-        if (graph_is_result(g, n) && c.times[i] < (double)tensor_numel(&n->t))
-            c.times[i] = (double)tensor_numel(&n->t);
-        in->kept[i] = c.times[i] > 0 && (long_chain || keep(&c, n));
-        if (in->kept[i])
-            c.times[i] = (double)tensor_numel(&n->t);
-        if (c.times[i] > 0 && strcmp(n->op, "input") != 0)
-            each_arg(&c, n, add_times);
+    for (int pass = 0; pass < PASSES; pass++) {
+        count_cost(&c, in->kept, result, too_long);
+        decide(&c, too_long, in->kept);
     }
 }
