@@ -45,9 +45,19 @@ ok "a task of 6.4 GB tensors is described and its kernel compiled without them" 
 cp -r cache elsewhere
 include=$("$program" doctor | sed -n 's/^ok *CuTe .*  \(\/.*\)$/\1/p')
 cp -rL "$include" headers
-CUTEGEN_CACHE=$work/elsewhere "$program" build scaled.py --device for:H200 --depth 0 --cutlass "$work/headers" --json >out 2>&1 &&
+CUTEGEN_CACHE=$work/elsewhere "$program" build scaled.py --device for:H200 --depth 0 --cutlass "$work/headers" --out files --json >out 2>&1 &&
     grep -q '"found": *1' out
 ok "another cache folder and another copy of CUTLASS: it is found, not compiled" $?
+
+python3 - 2>>out <<'FILES'
+import json
+case = json.load(open("files/scaled.json"))
+names = [op["kernel"] for op in case["ops"] if op["op"] == "launch"]
+right = names and all(case["names"][n].encode() in open("files/scaled.cubin", "rb").read() for n in names)
+right = right and case["inputs"][0]["shape"] == [4096, 393216] and "CUTEGEN_PLAN" in open("files/scaled.cu").read()
+raise SystemExit(0 if right else f"not a kernel and its launches: {names}")
+FILES
+ok "--out writes the kernel and a launch list that names it" $?
 
 "$program" build random.py scaled.py --depth 0 >out 2>&1
 [ $? = 1 ] && grep -q 'random.py .*forward is random' out && grep -q '1 found' out
