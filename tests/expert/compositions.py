@@ -189,7 +189,7 @@ def transformed(w):
 FAMILIES = ((pointwise, 5), (normalized, 4), (layer_norm, 2), (batch_norm, 1), (linear, 4), (convolution, 2), (pooled, 2), (gram, 2), (moved, 6),
             (scanned, 2), (ordered, 2), (gathered, 3), (with_input, 1), (with_earlier, 4), (transformed, 1))
 ENDS = ("x", "x", "x", "x.sum(1)", "x.amax((1,2))", "x.mean()", "(x,x.sum((0,2)))", "(x.amax(2),x.argmax(2))", "x.sum((1,2)).softmax(0)", "x.std(2,unbiased=False)")
-EMPTY_ENDS = ("x", "x.sum(1)", "(x,x.sum((0,2)))")
+EMPTY_ENDS = ("x.sum(0)", "x.sum((0,1))", "(x,x.sum((0,2)))")  # where all results are empty, nothing is computed
 
 
 def module(number, seed):
