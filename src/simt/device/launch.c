@@ -254,15 +254,39 @@ static const void *aligned_params(const struct simt_launch *s, struct arena *a)
     return p;
 }
 
+static const struct sw_kernel *kernel_named(const struct simt_module *m, const char *name)
+{
+    for (u32 i = 0; i < m->sw->kernel_count; i++)
+        if (strcmp(m->sw->kernels[i].name, name) == 0)
+            return &m->sw->kernels[i];
+    return NULL;
+}
+
+/* Gives back what the grid used; false: a worker had no memory for its stacks. */
+static bool end_launch(struct launch *l)
+{
+    bool ok = true;
+
+    for (int i = 0; i < l->worker_count; i++) {
+        ok = ok && !l->workers[i].failed;
+        worker_release(&l->workers[i]);
+    }
+    if (l->grid_space)
+        simt_alloc_forget(l->dev, l->grid_space);
+    xfree(l->grid_space);
+    xfree(l->workers);
+    xfree(l->fences);
+    buf_release(&l->printed);
+    return ok;
+}
+
 bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_launch *given,
                  struct arena *a, struct simt_result *out, struct error *err)
 {
-    const struct sw_kernel *k = NULL;
     struct simt_launch own = *given, *spec = &own;
+    const struct sw_kernel *k = kernel_named(m, spec->kernel);
+
     *out = (struct simt_result){.text = "", .printed = ""};
-    for (u32 i = 0; i < m->sw->kernel_count; i++)
-        if (strcmp(m->sw->kernels[i].name, spec->kernel) == 0)
-            k = &m->sw->kernels[i];
     if (!k)
         return error_set(err, ERROR_USE, "the module has no kernel %s", spec->kernel);
     if (!launch_allowed(dev, k, spec, a, out))
@@ -313,20 +337,9 @@ bool simt_launch(struct simt *dev, struct simt_module *m, const struct simt_laun
     begin_shadows(&l);
     run_workers(&l);
     out->seconds = (double)(clock_us() - start_us) * 1e-6;
-    bool failed = false;
     gather(&l, a, out);
     out->stopped = atomic_load(&l.stop) != 0;
-    for (int i = 0; i < l.worker_count; i++) {
-        failed |= l.workers[i].failed;
-        worker_release(&l.workers[i]);
-    }
-    if (l.grid_space)
-        simt_alloc_forget(dev, l.grid_space);
-    xfree(l.grid_space);
-    xfree(l.workers);
-    xfree(l.fences);
-    buf_release(&l.printed);
-    if (failed)
+    if (!end_launch(&l))
         return error_set(err, ERROR_MACHINE,
                          "no memory for the stacks of %s: %zu bytes for each of "
                          "%u warps",
