@@ -3,9 +3,10 @@
     python3 bench/gpu/attention.py KERNELS OUT.json [ROW...]      KERNELS: a folder of NAME.so (attention_kernels.py)
 
 Every column of a row comes from one run: each round times our kernels and PyTorch's backends one after the other, in
-another order, cold (256 MiB written before each call); the median over all rounds counts. TFLOP/s are 4 B H Sq Sk D / time, half of it when
-causal; of one query, the share of the memory's speed (4.3 TB/s) at which K and V are read. Clocks and power are those of nvidia-smi after the row. While KERNELS has a file `building`, kernels that are not
-there yet are waited for.
+another order, cold (256 MiB written before each call); the median over all rounds counts. TFLOP/s are 4 B H Sq Sk D /
+time, half of it when causal; of one query, the share of the memory's speed (4.3 TB/s) at which K and V are read. Clocks
+and power are those of nvidia-smi after the row. While KERNELS has a file `building`, kernels that are not there yet are
+waited for. `compile` is torch.compile of the same call, `flex` flex_attention, compiled; COMPILE=no: without them.
 """
 import ctypes
 import json
@@ -27,17 +28,18 @@ ROWS = {
     "bf16 D128 S4096 causal": (["bf16_128_causal", "bf16_128_causal_plain"], "bf16", 4, 16, 16, 4096, 4096, 128, True, 12),
     "f16 D64 S4096": (["f16_64", "f16_64_plain"], "f16", 4, 16, 16, 4096, 4096, 64, False, 10),
     "f32 D128 S4096": (["f32_128"], "f32", 4, 16, 16, 4096, 4096, 128, False, 4),
+    "f32 D64 S1024": (["f32_64", "f32_64_plain"], "f32", 4, 16, 16, 1024, 1024, 64, False, 12),
     "f32 D64 S4096": (["f32_64", "f32_64_plain"], "f32", 4, 16, 16, 4096, 4096, 64, False, 4),
-    "f32 D32 S16384": (["f32_32"], "f32", 2, 4, 4, 16384, 16384, 32, False, 4),
-    "f32 D96 S512 causal": (["f32_96_causal"], "f32", 128, 8, 8, 512, 512, 96, True, 8),
-    "bf16 D128 S4096 causal GQA 32/8": (["bf16_128_gqa_causal"], "bf16", 4, 32, 8, 4096, 4096, 128, True, 10),
+    "f32 D32 S16384": (["f32_32", "f32_32_plain"], "f32", 2, 4, 4, 16384, 16384, 32, False, 4),
+    "f32 D96 S512 causal": (["f32_96_causal", "f32_96_causal_plain"], "f32", 128, 8, 8, 512, 512, 96, True, 8),
+    "bf16 D128 S4096 causal GQA 32/8": (["bf16_128_gqa_causal", "bf16_128_gqa_causal_plain"], "bf16", 4, 32, 8, 4096, 4096, 128, True, 10),
     "f16 D128 S1024": (["f16_128", "f16_128_plain"], "f16", 4, 16, 16, 1024, 1024, 128, False, 20),
     "f16 D64 S1024": (["f16_64", "f16_64_plain"], "f16", 4, 16, 16, 1024, 1024, 64, False, 20),
     "f16 D128 S16384": (["f16_128", "f16_128_plain"], "f16", 4, 16, 16, 16384, 16384, 128, False, 4),
     "f16 D64 S16384": (["f16_64", "f16_64_plain"], "f16", 4, 16, 16, 16384, 16384, 64, False, 4),
-    "bf16 decode 8192 GQA 32/8": (["bf16_128_gqa_decode"], "bf16", 16, 32, 8, 1, 8192, 128, False, 20),
-    "bf16 decode 131072 GQA 32/8 B1": (["bf16_128_gqa_decode"], "bf16", 1, 32, 8, 1, 131072, 128, False, 20),
-    "bf16 decode 32768 8/2 B1": (["bf16_128_gqa_decode"], "bf16", 1, 8, 2, 1, 32768, 128, False, 20),
+    "bf16 decode 8192 GQA 32/8": (["bf16_128_gqa_decode", "bf16_128_gqa_decode_plain"], "bf16", 16, 32, 8, 1, 8192, 128, False, 20),
+    "bf16 decode 131072 GQA 32/8 B1": (["bf16_128_gqa_decode", "bf16_128_gqa_decode_plain"], "bf16", 1, 32, 8, 1, 131072, 128, False, 20),
+    "bf16 decode 32768 8/2 B1": (["bf16_128_few_decode", "bf16_128_few_decode_plain"], "bf16", 1, 8, 2, 1, 32768, 128, False, 20),
     "f32 decode 8192 GQA 32/8": (["f32_128_gqa_decode"], "f32", 8, 32, 8, 1, 8192, 128, False, 12),
     "f32 D128 S1024": (["f32_128"], "f32", 4, 16, 16, 1024, 1024, 128, False, 12),
     "f32 D128 S4096 causal": (["f32_128_causal"], "f32", 4, 16, 16, 4096, 4096, 128, True, 4),
@@ -46,6 +48,7 @@ ROWS = {
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
+THEIRS = ("default", "compile", "flex", *BACKENDS)
 ROUNDS = 3
 MEMORY = 4.3e6  # bytes in a microsecond
 
@@ -124,6 +127,15 @@ def clocks():
     return run.stdout.strip()
 
 
+def compiled(q, k, v, causal, gqa, sdpa):
+    """The columns that torch.compile makes."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    mask = create_block_mask(lambda b, h, m, n: m >= n, None, None, q.shape[2], k.shape[2], device="cuda") if causal else None
+    flex = torch.compile(flex_attention, dynamic=False)
+    return {"compile": torch.compile(sdpa, dynamic=False), "flex": lambda: flex(q, k, v, block_mask=mask, enable_gqa=gqa)}
+
+
 def columns(row, kernels):
     names, dtype, batch, heads, shared, queries, keys, head, causal, _ = ROWS[row]
     shape = {"q": (batch, heads, queries, head), "k": (batch, shared, keys, head), "v": (batch, shared, keys, head)}
@@ -143,6 +155,13 @@ def columns(row, kernels):
     def sdpa():
         return F.scaled_dot_product_attention(q, k, v, is_causal=causal, **({"enable_gqa": True} if gqa else {}))
     out["default"] = (sdpa, sdpa)
+    for name, fn in compiled(q, k, v, causal, gqa, sdpa).items() if os.environ.get("COMPILE") != "no" else ():
+        try:
+            fn()
+            torch.cuda.synchronize()
+            out[name] = (fn, fn)
+        except Exception as error:  # whatever Inductor raises
+            print(f"{row}: {name}: {str(error).splitlines()[0][:150]}", flush=True)
     for name, backend in BACKENDS.items():
         big = batch * heads * queries * keys
         if name == "math" and big > 1 << 29:
@@ -171,7 +190,7 @@ def measure(row, kernels, flush):
         for name in order:
             call = out[name][0]
             time.sleep(0.02)  # each begins with a device that has cooled as long
-            slow = name in ("math",) or (row.startswith("f32") and name in ("efficient", "default"))
+            slow = name == "math" or (row.startswith("f32") and name in THEIRS)
             found[name] += times_us(call, max(2, calls // 3) if slow else calls, flush)
         order = order[-1:] + order[:-1]  # each comes first in some round
     rows, picks = truth(q, k, v, causal)
@@ -185,8 +204,8 @@ def measure(row, kernels, flush):
             result["columns"][name]["floor"] = floor_us / us
         speed = f"{floor_us / us:7.3f} of memory" if queries == 1 else f"{flops / us / 1e6:7.1f} TFLOP/s"
         print(f"{row:34} {name:24} {us:10.1f} us {speed}  max {worst:.2e} rms {rms:.2e}", flush=True)
-    theirs = min(c["us"] for n, c in result["columns"].items() if n == "default" or n in BACKENDS)
-    ours = [c["us"] for n, c in result["columns"].items() if n != "default" and n not in BACKENDS]
+    theirs = min(c["us"] for n, c in result["columns"].items() if n in THEIRS)
+    ours = [c["us"] for n, c in result["columns"].items() if n not in THEIRS]
     if ours:
         print(f"{row:34} best of PyTorch / ours {theirs / min(ours):.3f}   {result['clocks']}", flush=True)
     return result

@@ -55,7 +55,7 @@ def error(got, want):
 
 def errors(kernels):
     found = {}
-    cases = [(name, kind, None) for name in ("f16_128", "f32_128") for kind in ("normal", "uniform", "sharp", "wide")]
+    cases = [(name, kind, None) for name in ("f16_128", "f32_128", "f32_64") for kind in ("normal", "uniform", "sharp", "wide")]
     cases += [("f16_128_mask", "normal", "mask"), ("f16_128_added", "normal", "added"), ("f32_64_mask", "normal", "mask")]
     for name, kind, form in cases:
         dtype = attention.DTYPES[name.split("_")[0]]
@@ -87,6 +87,7 @@ def repeats(kernels, runs=1000):
     found = {}
     for name, dtype, shape, queries in (("f16_128", "f16", (2, 8, 777, 128), 777), ("bf16_128_causal", "bf16", (2, 8, 777, 128), 777),
                                         ("f32_128", "f32", (2, 8, 777, 128), 777), ("f32_128_causal", "f32", (2, 8, 777, 128), 777),
+                                        ("f32_64", "f32", (2, 8, 777, 64), 777), ("f32_96_causal", "f32", (2, 8, 777, 96), 777),
                                         ("bf16_128_gqa_decode", "bf16", (2, 8, 5000, 128), 1), ("f32_128_gqa_decode", "f32", (2, 8, 5000, 128), 1)):
         torch.manual_seed(9)
         q, k, v = (torch.randn(shape, device=DEVICE).to(attention.DTYPES[dtype]) for _ in range(3))

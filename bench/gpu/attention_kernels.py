@@ -3,7 +3,7 @@
     python3 bench/gpu/attention_kernels.py CUTEGEN LADDER OUT [NAME...]      OUT/NAME.cu
 
 Sizes other than those of heads, and numbers of heads that are shared, come from the call: tasks are described at small
-ones. A name is dtype, head size and form: f16_128_causal, bf16_128_gqa_decode (one query), f16_128_mask (boolean),
+ones. A name is dtype, head size and form: f16_128_causal, bf16_128_gqa_decode (one query; few: 8 heads), f16_128_mask (boolean),
 f32_64_added (a mask that is added), bf16_128_paged (one query, pages of 16 keys), f16_128_causal_backward (gradients);
 with _plain behind it, without the last step of its ladder. Built by
 
@@ -56,18 +56,18 @@ def get_init_inputs():
 '''
 DTYPES = {"f16": "torch.float16", "bf16": "torch.bfloat16", "f32": "torch.float32"}
 NAMES = ["f16_128", "f16_128_causal", "bf16_128", "bf16_128_causal", "bf16_128_gqa_causal", "f16_64", "f16_64_causal",
-         "f32_128", "f32_128_causal", "f32_64", "f32_32", "f32_96_causal", "bf16_128_gqa_decode", "f32_128_gqa_decode",
+         "f32_128", "f32_128_causal", "f32_64", "f32_32", "f32_96_causal", "bf16_128_gqa_decode", "f32_128_gqa_decode", "bf16_128_few_decode",
          "bf16_128_paged", "f16_128_mask", "f32_64_mask", "f16_128_added", "f32_64_added", "f16_128_backward",
          "f16_128_backward_plain", "f16_128_causal_backward", "bf16_64_backward", "bf16_128_gqa_causal_backward"]
 
 
 def task(name):
     dtype, head, *form = name.split("_")
-    gqa = "gqa" in form
+    gqa, few = "gqa" in form or "few" in form, "few" in form
     if "paged" in form:
         return PAGED.format(head=head, dtype=DTYPES[dtype])
-    return TASK.format(causal="causal" in form, gqa=", enable_gqa=True" if gqa else "", head=head, dtype=DTYPES[dtype], heads=32 if gqa else 4,
-                       shared=8 if gqa else 4, queries=1 if "decode" in form else 128)
+    return TASK.format(causal="causal" in form, gqa=", enable_gqa=True" if gqa else "", head=head, dtype=DTYPES[dtype],
+                       heads=8 if few else 32 if gqa else 4, shared=2 if few else 8 if gqa else 4, queries=1 if "decode" in form else 128)
 
 
 def fused(description, name):

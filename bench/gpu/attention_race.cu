@@ -3,7 +3,8 @@
 //     nvcc -o attention_race bench/gpu/attention_race.cu -ldl
 //     compute-sanitizer --tool racecheck ./attention_race KERNELS/f16_128.so:2:1:2:2:200:200:128 ...
 //
-// An argument is FILE:BYTES:BATCH:HEADS:SHARED:QUERIES:KEYS:HEAD. Exit 1: a kernel could not be called.
+// An argument is FILE:BYTES:BATCH:HEADS:SHARED:QUERIES:KEYS:HEAD; with :backward behind it, its kernel makes dQ, dK and
+// dV. Exit 1: a kernel could not be called.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <stdint.h>
@@ -58,16 +59,19 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         char path[500], why[500] = "";
         long bytes, b, h, shared, queries, keys, head;
-        struct shape s[4];
+        struct shape s[7];
+        bool backward = strstr(argv[i], ":backward") != nullptr;
 
         if (sscanf(argv[i], "%499[^:]:%ld:%ld:%ld:%ld:%ld:%ld:%ld", path, &bytes, &b, &h, &shared, &queries, &keys, &head) != 8)
             return 2;
         void *lib = dlopen(path, RTLD_NOW);
         call_fn call = lib ? (call_fn)dlsym(lib, "cutegen_call_kernel") : nullptr;
-        struct tensor in[3] = {make(&s[0], (int)bytes, b, h, queries, head), make(&s[1], (int)bytes, b, shared, keys, head),
-                                       make(&s[2], (int)bytes, b, shared, keys, head)};
-        struct tensor out = make(&s[3], (int)bytes, b, h, queries, head);
-        int failed = !call || call(in, 3, &out, 1, nullptr, 0, nullptr, why, sizeof(why)) || cudaDeviceSynchronize() != cudaSuccess;
+        struct tensor in[4] = {make(&s[0], (int)bytes, b, h, queries, head), make(&s[1], (int)bytes, b, shared, keys, head),
+                               make(&s[2], (int)bytes, b, shared, keys, head), make(&s[3], (int)bytes, b, h, queries, head)};
+        struct tensor out[3] = {make(&s[4], (int)bytes, b, h, queries, head), make(&s[5], (int)bytes, b, shared, keys, head),
+                                make(&s[6], (int)bytes, b, shared, keys, head)};
+        int failed = !call || call(in, backward ? 4 : 3, out, backward ? 3 : 1, nullptr, 0, nullptr, why, sizeof(why)) ||
+                     cudaDeviceSynchronize() != cudaSuccess;
 
         printf("%s: %s %s\n", argv[i], failed ? "FAILED" : "ran", call ? why : dlerror());
         fflush(stdout);

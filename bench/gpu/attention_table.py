@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rows of attention.py's results as a table.
+"""Results of attention.py, attention_blocks.py and attention_checks.py as the tables of attention.md.
 
     bench/gpu/attention_table.py RESULT.json... [-- ROW...]        of several results, the first that has a row counts
 """
@@ -8,27 +8,60 @@ import json
 import sys
 from pathlib import Path
 
-BACKENDS = ("default", "cudnn", "flash", "efficient", "math")
+BACKENDS = ("default", "cudnn", "flash", "efficient", "math", "compile", "flex")
+CHECKED = ("ours", "cudnn", "flash", "efficient", "math")
+
+
+def heading(*titles: str) -> None:
+    print("\n| " + " | ".join(titles) + " |\n" + "|---" * len(titles) + "|")
+
+
+def attentions(rows: dict[str, dict]) -> None:
+    heading("attention", "ours us", "TFLOP/s", *(f"{n} us" for n in BACKENDS), "best of PyTorch / ours", "rms error, ours / default", "MHz, W")
+    for name, row in rows.items():
+        columns = row["columns"]
+        ours = min((c for n, c in columns.items() if n not in BACKENDS), key=lambda c: c["us"])
+        theirs = [f"{columns[n]['us']:.1f}" if n in columns else "-" for n in BACKENDS]
+        best = min(c["us"] for n, c in columns.items() if n in BACKENDS)
+        clock, _, power, _ = row["clocks"].split(", ")
+        print(f"| {name} | {ours['us']:.1f} | {ours['tflops']:.0f} | {' | '.join(theirs)} | {best / ours['us']:.3f} "
+              f"| {ours['rms']:.1e} / {columns['default']['rms']:.1e} | {clock}, {float(power):.0f} |")
+
+
+def blocks(rows: dict[str, dict]) -> None:
+    heading("block", "ours us", "eager us", "torch.compile us", "eager / ours", "rms error, ours / eager")
+    for name, row in rows.items():
+        compiled = f"{row['compile']['us']:.1f}" if "compile" in row else "-"
+        print(f"| {name} | {row['ours']['us']:.1f} | {row['eager']['us']:.1f} | {compiled} | {row['eager']['us'] / row['ours']['us']:.2f} "
+              f"| {row['ours']['rms']:.1e} / {row['eager']['rms']:.1e} |")
+
+
+def checks(found: dict[str, dict]) -> None:
+    heading("errors, max / rms", *CHECKED)
+    for name, row in found.get("errors", {}).items():
+        cells = [f"{row[n]['max']:.1e} / {row[n]['rms']:.2e}" if n in row else "-" for n in CHECKED]
+        print(f"| {name} | {' | '.join(cells)} |")
+    for name, row in found.get("repeats", {}).items():
+        print(f"{name}: {row['runs']} runs, {row['different']} different")
 
 
 def main() -> None:
     args = sys.argv[1:]
     cut = args.index("--") if "--" in args else len(args)
     rows: dict[str, dict] = {}
+    whole: dict[str, dict] = {}
     for path in args[:cut]:
-        for name, row in json.loads(Path(path).read_text()).items():
-            rows.setdefault(name, row)
-    print("| attention | ours us | TFLOP/s | " + " us | ".join(BACKENDS) + " us | best of PyTorch / ours | rms error, ours / default |")
-    print("|---" * (len(BACKENDS) + 5) + "|")
-    for name, row in rows.items():
-        if args[cut + 1 :] and name not in args[cut + 1 :]:
+        result = json.loads(Path(path).read_text())
+        if "errors" in result or "repeats" in result:
+            checks(result)
             continue
-        columns = row["columns"]
-        ours = min((c for n, c in columns.items() if n not in BACKENDS), key=lambda c: c["us"])
-        theirs = [f"{columns[n]['us']:.1f}" if n in columns else "-" for n in BACKENDS]
-        best = min(c["us"] for n, c in columns.items() if n in BACKENDS)
-        print(f"| {name} | {ours['us']:.1f} | {ours['tflops']:.0f} | {' | '.join(theirs)} | {best / ours['us']:.2f} "
-              f"| {ours['rms']:.1e} / {columns['default']['rms']:.1e} |")
+        for name, row in result.items():
+            (rows if "columns" in row else whole).setdefault(name, row)
+    wanted = args[cut + 1 :]
+    if rows:
+        attentions({n: r for n, r in rows.items() if not wanted or n in wanted})
+    if whole:
+        blocks({n: r for n, r in whole.items() if "ours" in r and "eager" in r})
 
 
 main()
