@@ -316,6 +316,12 @@ integers|a=whole(5,12)|torch.sort(a,1)[0],(a>2).any(1)
 integers|a=whole(5,12)|a.argmax(1),a//3,a%3
 """
 
+# so many results that a thread has several; at the end, whatever the seed
+LARGE = """
+large|a=randn(1030,1021)|a.flip(1)+a.roll(3,0)
+large|a=randn(1024,640);b=randn(1024,512)|torch.cat([a,b[:,:384]],1)
+"""
+
 
 def chains(rng, count):
     """Two to eight operators of different families, one after the other."""
@@ -386,7 +392,7 @@ def rows(seed):
         found += [r + f"#{dtype}" for r in WHOLE.strip().splitlines()]
     found += list(chains(rng, 60))
     rng.shuffle(found)
-    return found
+    return found + LARGE.strip().splitlines()
 
 
 def main():

@@ -45,6 +45,7 @@ struct kernel {
     int depth, loops, names;
     const char *index; /* type of indices: "int" or "int64_t" */
     int team;          /* threads per result */
+    int at_once;       /* results per thread */
     int64_t terms;     /* out: of the longest sum at depth 0 of loops, which a team may share */
     bool along;        /* out: it is along the innermost dimension */
     int reads[GENERIC_ARGS], read_count;

@@ -14,6 +14,8 @@
 #include <string.h>
 
 enum { TEAM_BLOCK = 128, WARP = 32, ALIGNMENT = 256 };
+/* A thread that has one load under way leaves most of the memory's bandwidth unused. */
+enum { AT_ONCE = 4, MANY_RESULTS = 1 << 20, SHORT_BODY = 3000 };
 
 struct kernel_launch {
     const struct node *n;
@@ -169,6 +171,50 @@ static const char *pointer_in_kernel(const struct writing *w, const struct node 
                : arena_printf(w->in.a, "reinterpret_cast<%s%s *>(%s)", memory, qualifier, name);
 }
 
+/* Which results are this thread's. */
+static void put_items(const struct kernel *k, int64_t items, struct buf *out)
+{
+    if (k->at_once > 1) {
+        buf_printf(out, "    CUTE_UNROLL\n    for (int u = 0; u < %d; u++) {\n", k->at_once);
+        buf_printf(out, "        %s const i = (%s(blockIdx.x) * %d + u) * THREADS + threadIdx.x;\n",
+                   k->index, k->index, k->at_once);
+        buf_printf(out, "        if (%lld %% (%d * THREADS) == 0 || i < %lld) {\n",
+                   (long long)items, k->at_once, (long long)items);
+        return;
+    }
+    buf_printf(out, "    %s const i = (%s(blockIdx.x) * THREADS + threadIdx.x)", k->index,
+               k->index);
+    if (k->team > 1)
+        buf_printf(out, " / %d", k->team);
+    buf_printf(out, ";\n    if (i < %lld) {\n", (long long)items);
+}
+
+/* Its lines, one level deeper inside of a loop. */
+static void put_body(const struct kernel *k, struct buf *out)
+{
+    const char *at = k->body.data, *end = at + k->body.len;
+
+    while (at < end) {
+        const char *line = memchr(at, '\n', (size_t)(end - at)), *next = line ? line + 1 : end;
+
+        if (k->at_once > 1)
+            buf_puts(out, "    ");
+        buf_add(out, at, (size_t)(next - at));
+        at = next;
+    }
+}
+
+/* Many results without loops: several of a thread at once. */
+static int results_at_once(const struct kernel *k, int64_t items)
+{
+    const char *body = arena_strndup(k->in->a, k->body.data, k->body.len);
+
+    return items >= MANY_RESULTS && k->team == 1 && k->body.len < SHORT_BODY &&
+                   !strstr(body, "for (") && !strstr(body, "while (")
+               ? AT_ONCE
+               : 1;
+}
+
 static const char *kernel_text(struct writing *w, struct kernel *k, int64_t items)
 {
     bool wide = strcmp(k->index, "int64_t") == 0;
@@ -176,8 +222,10 @@ static const char *kernel_text(struct writing *w, struct kernel *k, int64_t item
     const char *text;
 
     for (int i = 0; i < k->read_count; i++)
-        buf_printf(&out, "%s const *p%d, ", parameter_type(w, &w->in.g->nodes[k->reads[i]]), i);
-    buf_printf(&out, "%s *py)\n{\n", parameter_type(w, k->root));
+        buf_printf(&out, "%s const *%sp%d, ", parameter_type(w, &w->in.g->nodes[k->reads[i]]),
+                   k->at_once > 1 ? "__restrict__ " : "", i);
+    buf_printf(&out, "%s *%spy)\n{\n", parameter_type(w, k->root),
+               k->at_once > 1 ? "__restrict__ " : "");
     for (int i = 0; i < k->read_count; i++) {
         const struct node *n = &w->in.g->nodes[k->reads[i]];
 
@@ -185,13 +233,9 @@ static const char *kernel_text(struct writing *w, struct kernel *k, int64_t item
                    pointer_in_kernel(w, n, arena_printf(w->in.a, "p%d", i), " const"), n, wide);
     }
     put_tensor(w, &out, "y", pointer_in_kernel(w, k->root, "py", ""), k->root, wide);
-    buf_printf(&out, "    %s const i = (%s(blockIdx.x) * THREADS + threadIdx.x)", k->index,
-               k->index);
-    if (k->team > 1)
-        buf_printf(&out, " / %d", k->team);
-    buf_printf(&out, ";\n    if (i < %lld) {\n", (long long)items);
-    buf_add(&out, k->body.data, k->body.len);
-    buf_puts(&out, "    }\n}");
+    put_items(k, items, &out);
+    put_body(k, &out);
+    buf_puts(&out, k->at_once > 1 ? "        }\n    }\n}" : "    }\n}");
     text = out.overflowed || k->body.overflowed ? NULL : buf_copy(&out, w->in.a).data;
     buf_release(&out);
     if (!text)
@@ -219,10 +263,11 @@ static bool write_kernel(struct writing *w, const struct node *n)
         k = kernel_start(w, n, team);
         ok = write_map(k);
     }
+    k->at_once = ok && !scan ? results_at_once(k, items) : 1;
     *l = (struct kernel_launch){.n = n,
                                 .text = ok ? kernel_text(w, k, items) : NULL,
                                 .read_count = k->read_count,
-                                .count = items * k->team,
+                                .count = (items * k->team + k->at_once - 1) / k->at_once,
                                 .block = k->team == TEAM_BLOCK};
     memcpy(l->reads, k->reads, sizeof(l->reads));
     buf_release(&k->body);
