@@ -188,7 +188,7 @@ class Native:
 
     def _add(self, case: dict[str, Any]) -> None:
         words, blob, kernels = case_words(case, self.dtypes, self.codes)
-        room = 16384 + 256 * len(words) + 2 * len(blob)  # more than table.c and launch.c take for as many words
+        room = 65536 + 256 * len(words) + 2 * len(blob)  # more than table.c and launch.c take for as many words
         memory, data = self._memory(room), (ctypes.c_int64 * len(words))(*words)
         self._must(self.library.loader_case(self.slot, data, len(words), blob, len(blob), memory, room))
         self.kernels.append(kernels)

@@ -37,8 +37,8 @@ enum {
     LOADER_CASES = 128,
     LOADER_DEVICES = 64,
     LOADER_RANK = 16,
-    LOADER_TENSORS = 64, /* inputs and outputs of a case */
-    LOADER_BUFFERS = 128 /* and workspaces */
+    LOADER_TENSORS = 512, /* inputs and outputs of a case */
+    LOADER_BUFFERS = 1024 /* and workspaces */
 };
 
 /* ---- what torch and the driver give (declared here, resolved by native.py) ----------- */
