@@ -75,15 +75,16 @@ static void check_launches(struct plans *p, const char *kernel, const struct dev
 static bool check_kernel(struct plans *p, const char *path, struct error *err)
 {
     struct task none = {.description = p->description};
-    struct verdict v = {0};
+    struct verdict built = {0};
     struct text source;
     const char *ptx;
 
     if (!file_read(path, 4 << 20, p->a, &source, err) ||
-        !plan_compile(p->builder, source, path_base(path), p->dir, p->a, &ptx, &v, err))
+        !plan_compile(p->builder, source, path_base(path), p->dir, p->a, &ptx, &built, err))
         return false;
     for (size_t i = 0; i < p->card_count; i++) {
         json_t *request = plan_request(&none, &p->cards[i]), *launches = NULL;
+        struct verdict v = built; /* what one card refuses another may take */
         bool ok = true;
 
         json_object_set(request, "inputs", json_object_get(p->description, "inputs"));

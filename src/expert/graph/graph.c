@@ -440,6 +440,7 @@ void graph_device(struct graph *g, const struct device *device)
     g->measured = device && device->kind == DEVICE_CUDA;
     g->arch = digits ? (int)strtol(digits, NULL, 10) : 80;
     g->sm_count = device && device->sm_count > 0 ? device->sm_count : 132;
+    g->smem_block_bytes = device ? device->smem_block_bytes : 0;
 }
 
 /* ---- names --------------------------------------------------------------- */

@@ -67,9 +67,10 @@ struct graph {
     int result[MAX_TENSORS]; /* node that gives each output */
     /* What it will run on: 80, 90, ...; simt runs what sm_80 has. */
     int arch, sm_count;
-    bool tf32;              /* fp32 products may be made of TF32 factors */
-    bool tf32_convolutions; /* and convolutions, which PyTorch allows by default */
-    bool measured;          /* times will be measured, not modelled: tuning pays */
+    int64_t smem_block_bytes; /* 0: unknown */
+    bool tf32;                /* fp32 products may be made of TF32 factors */
+    bool tf32_convolutions;   /* and convolutions, which PyTorch allows by default */
+    bool measured;            /* times will be measured, not modelled: tuning pays */
 };
 
 /* False: the description is malformed or exceeds the limits; *why says which. */

@@ -38,10 +38,14 @@ static int rows_of_tile(int64_t rows, bool words)
     return tile;
 }
 
-/* Bytes of shared memory that a block can have. */
-static int shared_memory(int arch)
+/* Bytes of shared memory that a block can have. Code for sm_80 also runs on GPUs with less than an
+ * A100 has, so that counts only where the GPU is known. */
+static int shared_memory(const struct graph *g)
 {
-    return arch == 90 || arch == 100 ? 226000 : arch == 80 || arch == 87 ? 160000 : 98000;
+    enum { LEAST = 98000, A100 = 160000, HOPPER = 226000 };
+    int most = g->arch == 90 || g->arch == 100 ? HOPPER : g->smem_block_bytes ? A100 : LEAST;
+
+    return g->smem_block_bytes && g->smem_block_bytes < most ? LEAST : most;
 }
 
 bool attention_fill_decode(struct attention *q, struct match *out)
@@ -56,7 +60,7 @@ bool attention_fill_decode(struct attention *q, struct match *out)
         return false;
     scope_set(s, "shared", "%s", shared ? "n0" : "1");
     scope_set(s, "rows", "%d", rows_of_tile(rows, words));
-    scope_set(s, "fit", "%d", shared_memory(q->g->arch));
+    scope_set(s, "fit", "%d", shared_memory(q->g));
     if (q->g->arch >= FIRST_DEPENDENT)
         scope_fact(s, "dependent");
     out->recipe = "attention_decode";

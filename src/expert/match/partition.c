@@ -161,6 +161,7 @@ static struct graph *graph_of(const struct cut *c, const struct node *result, in
                         .structure = left->structure,
                         .arch = left->arch,
                         .sm_count = left->sm_count,
+                        .smem_block_bytes = left->smem_block_bytes,
                         .measured = left->measured,
                         .tf32 = left->tf32,
                         .tf32_convolutions = left->tf32_convolutions,
