@@ -377,18 +377,20 @@ def _settle_non_finite(
 
 
 def forgive(got: torch.Tensor, reference: torch.Tensor, truth: torch.Tensor) -> torch.Tensor:
-    """`got`, with the reference's answer where infinite inputs leave more than one right: NaN beside an infinity (a product made
-    of parts), and anything that was written where the reference has NaN or float64 and its own type are not of one mind."""
+    """`got`, a copy of ours, with the reference's answer where infinite inputs leave more than one right: NaN beside an infinity
+    (a product made of parts), and anything that was written where the reference has NaN, or float64 and its own type are
+    not of one mind."""
     largest = float(torch.finfo(got.dtype).max)
-    real = truth.to(got.device)
-    plain = torch.isfinite(reference) & (real.abs() <= largest)
-    if bool(plain.all()):
+    flat, wanted, real = (t.contiguous().reshape(-1) for t in (got, reference, truth.to(got.device)))
+    places = (~(torch.isfinite(wanted) & (real <= largest) & (real >= -largest))).nonzero().reshape(-1)
+    if not places.numel():
         return got
-    rounded = torch.where(real.abs() > largest, torch.sign(real) * math.inf, real)
     kind, mark = pattern_bits(got.dtype)
-    settled = reference.double() == rounded
-    free = ~plain & (~settled | torch.isnan(got)) & (got.view(kind) != mark)
-    return torch.where(free, reference, got)
+    said, own, real = flat[places], wanted[places], real[places].double()
+    rounded = torch.where(real.abs() > largest, torch.sign(real) * math.inf, real)
+    free = ((own.double() != rounded) | torch.isnan(said)) & (said.view(kind) != mark)
+    flat[places] = torch.where(free, own, said)
+    return flat.reshape(got.shape)
 
 
 def worst(err: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) -> list[dict[str, Any]]:
