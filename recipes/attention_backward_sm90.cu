@@ -19,6 +19,7 @@
 //! fact planes: operands are split into fp16 parts (attention_split_sm90)
 //! fact o_vectors: rows of dQ, dK and dV are contiguous, start on 16 bytes and are a multiple of 64
 //! fact turns: warpgroups take turns (attention_sm90)
+//! fact close: exponents are fused where scores are small (attention_sm90)
 //!
 //! step tensor: multiply on the tensor cores (mma.sync)
 //!   why: A warp multiplies fragments of 16x8 at many times the rate of the FMA units; scores stay in its registers.

@@ -13,6 +13,18 @@
                     float const top = fmaxf(best[r], x * SCALE), base = top > MINUS_INFINITY ? top : 0.0f;
                     before[r] = quick_exp2(best[r] - base);
                     best[r] = top;
+//! if close
+                    if (__all_sync(~0u, fabsf(base) < 16.0f)) { // then the weight of the maximum is 1 but for 1e-6
+                        CUTE_UNROLL
+                        for (int i = 0; i < size(scores); i += 4) {
+                            float &a = scores(i + r * 2), &b = scores(i + r * 2 + 1);
+                            a = quick_exp2(fmaf(a, SCALE, -base));
+                            b = quick_exp2(fmaf(b, SCALE, -base));
+                            u += a;
+                            w += b;
+                        }
+                    } else
+//! end
                     CUTE_UNROLL
                     for (int i = 0; i < size(scores); i += 4) {
                         float &a = scores(i + r * 2), &b = scores(i + r * 2 + 1);

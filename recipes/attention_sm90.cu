@@ -18,11 +18,16 @@
 //! fact short_heads: a tile of Q, K and V fits shared memory
 //! fact planes: operands are split into fp16 parts (attention_split_sm90)
 //! fact o_vectors: rows of O are contiguous, start on 16 bytes and are a multiple of 64
+//! fact long_heads: heads have more than 64 columns
 //!
 //! step tensor: multiply on the tensor cores (wgmma), tiles brought by TMA
 //!   why: One product of a warpgroup runs while it computes the exponentials of the other; P never leaves the registers.
 //! step turns: let the warpgroups take turns in issuing products
 //!   why: One warpgroup's products cover the other's exponentials.
+//!   needs: tensor
+//! step close: scale and subtract in one instruction while a row's maximum is small
+//!   why: A maximum's weight must be 1, which a multiply-add gives only where rounding the maximum changes little.
+//!   when: scaled and causal and long_heads
 //!   needs: tensor
 //! text
 // $kernel: $ops as softmax(scores) V.

@@ -47,6 +47,7 @@ static const struct ladder_case {
     {"half_attention", "attention", {"tiles", "tensor"}},
     {"fused_attention@sm_90a", "attention_split_sm90", {"tensor"}},
     {"half_attention@sm_90a", "attention_sm90", {"tensor", "turns"}},
+    {"long_attention@sm_90a", "attention_sm90", {"tensor", "turns", "close"}},
     {"relu_attention", "attention", {"tiles", "tensor"}},
     {"relu_attention@sm_90a", "attention_sm90", {"tensor", "turns"}},
     {"decode_attention", "attention_decode", {"split"}},

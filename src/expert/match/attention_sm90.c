@@ -135,6 +135,8 @@ static void fill_sizes(const struct attention *q, struct scope *s, bool words)
     scope_set(s, "width_v", "%d", (int)width_v);
     if (widest == 64)
         scope_fact(s, "roomy");
+    if (widest > 64)
+        scope_fact(s, "long_heads");
 }
 
 /* Rows of gradients that can be stored 16 bytes at a time. */
