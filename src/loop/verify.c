@@ -83,6 +83,30 @@ static bool verify_python(const struct exported *e, struct arena *a, struct veri
     return true;
 }
 
+static void verify_native(const struct exported *e, struct arena *a, struct verify_summary *s)
+{
+    const char *name = "";
+
+    switch (stage_export_native(e, a, &name)) {
+    case EXPORT_NATIVE_NONE:
+        break;
+    case EXPORT_NATIVE_SAME:
+        note(s, "loader", VERIFY_SAME, arena_printf(a, "%s is this cutegen's", name));
+        break;
+    case EXPORT_NATIVE_DIFFERS:
+        note(s, "loader", VERIFY_DIFFERS,
+             arena_printf(a,
+                          "%s is not this cutegen's: verify it with the cutegen that wrote it (the "
+                          "export says %s), or export again before you import it",
+                          name, json_string_or(e->record, "cutegen", "nothing")));
+        break;
+    case EXPORT_NATIVE_ELSEWHERE:
+        note(s, "loader", VERIFY_NOT_HERE,
+             arena_printf(a, "%s is for another processor: verify it there", name));
+        break;
+    }
+}
+
 /* Of several judged shapes, the first is built and judged again. */
 static void verify_cases(const struct exported *e, struct arena *a, struct verify_summary *s)
 {
@@ -276,6 +300,7 @@ bool loop_verify(const struct settings *settings, const char *dir, bool device_n
     verify_files(&e, a, out);
     if (!verify_python(&e, a, out, err))
         return false;
+    verify_native(&e, a, out);
     verify_cases(&e, a, out);
     verify_store(settings, &e, a, out);
     own.model = "builtin"; /* no model is asked */

@@ -19,8 +19,9 @@
 #include <dirent.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
-enum { MAX_PYTHON_BYTES = 4 << 20 };
+enum { MAX_PYTHON_BYTES = 4 << 20, MAX_NATIVE_BYTES = 16 << 20 };
 
 static bool is_identifier(const char *name)
 {
@@ -96,6 +97,69 @@ static bool ours(const struct exported *e, const char *name, const char *own, bo
     return true;
 }
 
+/* loader-MACHINE.so; *machine has MACHINE. */
+static bool is_native(const char *name, struct arena *a, const char **machine)
+{
+    static const char begin[] = "loader-", end[] = ".so";
+    size_t len = strlen(name), around = strlen(begin) + strlen(end);
+
+    if (len <= around || strncmp(name, begin, strlen(begin)) != 0 ||
+        strcmp(name + len - strlen(end), end) != 0)
+        return false;
+    *machine = arena_strndup(a, name + strlen(begin), len - around);
+    return is_identifier(*machine);
+}
+
+/* Native code that an import loads: it must be ours, byte for byte. */
+static bool same_native(const struct exported *e, const char *name, struct arena *a)
+{
+    struct error ignored = {0};
+    struct text made, wanted;
+    char *path;
+
+    return home_program("cutegen-loader.so", a, &path, &ignored) &&
+           file_read(path, MAX_NATIVE_BYTES, a, &wanted, &ignored) &&
+           file_read(path_join(a, e->dir, name), MAX_NATIVE_BYTES, a, &made, &ignored) &&
+           made.len == wanted.len && !memcmp(made.data, wanted.data, made.len);
+}
+
+enum export_native stage_export_native(const struct exported *e, struct arena *a, const char **name)
+{
+    json_t *files = json_object_get(e->record, "files"), *hash;
+    enum export_native is = EXPORT_NATIVE_NONE;
+    const char *key, *machine;
+    struct utsname host;
+
+    json_object_foreach(files, key, hash)
+    {
+        if (!is_native(key, a, &machine) || is == EXPORT_NATIVE_DIFFERS)
+            continue;
+        *name = key;
+        if (uname(&host) != 0 || strcmp(machine, host.machine) != 0)
+            is = EXPORT_NATIVE_ELSEWHERE;
+        else if (!same_native(e, key, a))
+            is = EXPORT_NATIVE_DIFFERS;
+        else if (is == EXPORT_NATIVE_NONE)
+            is = EXPORT_NATIVE_SAME;
+    }
+    return is;
+}
+
+/* What Python would run, of a record that may be forged: only what an export has. */
+static bool may_be_there(const struct exported *e, const char *name, struct arena *a)
+{
+    static const char *const ours[] = {"loader.py",    "native.py",   "launcher.py",
+                                       "gradients.py", "__init__.py", "reference.py"};
+    const char *machine;
+
+    if (!strstr(name, ".py") && !strstr(name, ".so") && !strstr(name, ".pth"))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+        if (!strcmp(name, ours[i]))
+            return true;
+    return !strcmp(name, arena_printf(a, "%s_new.py", e->name)) || is_native(name, a, &machine);
+}
+
 /* NULL: all in it is in the record, and no link. */
 static const char *stranger(const struct exported *e, struct arena *a)
 {
@@ -114,7 +178,8 @@ static const char *stranger(const struct exported *e, struct arena *a)
         if (lstat(path_join(a, e->dir, name), &st) == 0 &&
             (S_ISDIR(st.st_mode) ? kernel && !strcmp(name, EXPORT_BACKWARD)
                                  : S_ISREG(st.st_mode) && (!strcmp(name, "record.json") ||
-                                                           json_object_get(files, name))))
+                                                           json_object_get(files, name))) &&
+            may_be_there(e, name, a))
             continue;
         found = arena_strdup(a, name);
     }
@@ -127,6 +192,7 @@ bool stage_export_python(const struct exported *e, struct arena *a, const char *
                          struct error *err)
 {
     const char *const files[][2] = {{"loader.py", "loader.py"},
+                                    {"native.py", "native.py"},
                                     {"launcher.py", "launcher.py"},
                                     {"gradients.py", "gradients.py"},
                                     {"__init__.py", "__init__.py.in"},

@@ -245,6 +245,15 @@ bool stage_export_read(const char *dir, struct arena *a, struct exported *out, s
  * what. */
 bool stage_export_python(const struct exported *e, struct arena *a, const char **why,
                          struct error *err);
+/* Its loader in C: none, this cutegen's own, another, or for a processor that is not this one. */
+enum export_native {
+    EXPORT_NATIVE_NONE,
+    EXPORT_NATIVE_SAME,
+    EXPORT_NATIVE_DIFFERS,
+    EXPORT_NATIVE_ELSEWHERE
+};
+enum export_native stage_export_native(const struct exported *e, struct arena *a,
+                                       const char **name);
 /* The code of a case, as the runner loads it; a file that is not what was judged is an error. */
 bool stage_adopt(struct stage *st, const struct exported *from, size_t number, struct arena *a,
                  struct build_result *out, struct error *err);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 struct folder {
@@ -67,6 +68,7 @@ static int set_up(void **state)
     json_own(f->a, f->e.record);
     json_own(f->a, f->e.table);
     put(f, "loader.py", own(f, "loader.py", ""), true);
+    put(f, "native.py", own(f, "native.py", ""), true);
     put(f, "launcher.py", own(f, "launcher.py", ""), true);
     put(f, "gradients.py", own(f, "gradients.py", ""), true);
     put(f, "__init__.py", own(f, "__init__.py.in", ""), true);
@@ -112,8 +114,8 @@ static void what_we_write_is_ours(void **state)
 /* Each of them agrees with its record. */
 static void another_file_in_place_of_ours_is_found(void **state)
 {
-    static const char *const names[] = {"loader.py", "launcher.py", "gradients.py", "__init__.py",
-                                        "two_new.py"};
+    static const char *const names[] = {"loader.py",    "native.py",   "launcher.py",
+                                        "gradients.py", "__init__.py", "two_new.py"};
     struct folder *f = *state;
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -149,16 +151,52 @@ static void what_python_would_take_first_is_found(void **state)
                                         "sitecustomize.py", "torch.py", ".hidden"};
     struct folder *f = *state;
 
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        put(f, names[i], text_of("x"), false);
-        assert_says(f, arena_printf(f->a, "%s is not of the export", names[i]));
-        assert_int_equal(unlink(path_join(f->a, f->dir, names[i])), 0);
+    for (size_t i = 0; i < 2 * ARRAY_LEN(names); i++) { /* the second time they are in its record */
+        const char *name = names[i % ARRAY_LEN(names)];
+
+        if (i >= ARRAY_LEN(names) && !strcmp(name, ".hidden"))
+            continue;
+        put(f, name, text_of("x"), i >= ARRAY_LEN(names));
+        assert_says(f, arena_printf(f->a, "%s is not of the export", name));
+        assert_int_equal(unlink(path_join(f->a, f->dir, name)), 0);
     }
     assert_int_equal(mkdir(path_join(f->a, f->dir, "__pycache__"), 0700), 0);
     assert_says(f, "__pycache__ is not of the export");
     assert_int_equal(rmdir(path_join(f->a, f->dir, "__pycache__")), 0);
     assert_int_equal(mkdir(path_join(f->a, f->dir, "backward"), 0700), 0);
     assert_says(f, "backward is not of the export");
+}
+
+static enum export_native native(struct folder *f)
+{
+    const char *name = "";
+
+    assert_says(f, "ours");
+    return stage_export_native(&f->e, f->a, &name);
+}
+
+static void the_loader_in_c_is_ours(void **state)
+{
+    struct folder *f = *state;
+    struct error err = {0};
+    struct utsname host;
+    const char *name;
+    struct text library;
+    char *path;
+
+    assert_int_equal(uname(&host), 0);
+    name = arena_printf(f->a, "loader-%s.so", host.machine);
+    if (!home_program("cutegen-loader.so", f->a, &path, &err) ||
+        !file_read(path, 16 << 20, f->a, &library, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(native(f), EXPORT_NATIVE_NONE);
+    put(f, name, library, true);
+    assert_int_equal(native(f), EXPORT_NATIVE_SAME);
+    put(f, "loader-vax.so", text_of("x"), true);
+    assert_int_equal(native(f), EXPORT_NATIVE_ELSEWHERE);
+    put(f, name, text_of(arena_printf(f->a, "x%s", library.data)),
+        true); /* it agrees with its record */
+    assert_int_equal(native(f), EXPORT_NATIVE_DIFFERS);
 }
 
 static void a_link_or_a_pipe_is_found(void **state)
@@ -192,7 +230,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_we_write_is_ours),        TEST(another_file_in_place_of_ours_is_found),
         TEST(a_slot_cannot_end_its_string), TEST(what_python_would_take_first_is_found),
-        TEST(a_link_or_a_pipe_is_found),    TEST(a_name_is_an_identifier),
+        TEST(the_loader_in_c_is_ours),      TEST(a_link_or_a_pipe_is_found),
+        TEST(a_name_is_an_identifier),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
