@@ -181,7 +181,7 @@ static void the_loader_in_c_is_ours(void **state)
     struct error err = {0};
     struct utsname host;
     const char *name;
-    struct text library;
+    struct text library = {0};
     char *path;
 
     assert_int_equal(uname(&host), 0);

@@ -54,7 +54,7 @@ static void plain_insn(struct insn *in, struct arena *a, enum ptx_op op, enum pt
     in->mod_count = 0;
     if (op == OP_SETP)
         in->mods[in->mod_count++] = MOD_NE;
-    in->mods[in->mod_count++] = mod;
+    in->mods[in->mod_count++] = (uint16_t)mod;
     in->type = op == OP_SETP ? PT_U64 : PT_B64;
     in->arg_count = args;
     in->args = arena_array(a, (size_t)args, sizeof *in->args);
