@@ -11,24 +11,7 @@ unset OPENAI_API_KEY ANTHROPIC_API_KEY
 export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs CUTEGEN_DRAWS=1
 export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this test's own
 cd "$work" || exit 3
-n=0
-failed=0
-out=
-code=0
-run() { out=$("$@" 2>&1); code=$?; }
-ok()
-{
-    n=$((n + 1))
-    # shellcheck disable=SC2053  # an exit code may be a pattern
-    if [[ $code == $2 ]] && grep -qE -- "$3" <<<"$out"; then
-        echo "ok $n - $1"
-        return
-    fi
-    echo "not ok $n - $1"
-    echo "# exit $code, wanted $2, pattern: $3"
-    tail -40 <<<"$out" | sed 's/^/# /'
-    failed=1
-}
+. "$root/tests/tap.sh"
 
 if [ $# -gt 1 ]; then
     source=$(readlink -f "$2")
