@@ -51,12 +51,14 @@ def annotate(
 ) -> list[dict[str, Any]]:
     """Marks every number in the graph's arguments that varies with sizes; returns the list of them."""
     base = _point(graph)
+    live = graph.live()
+    if not any(_has_numbers(node) for number, node in enumerate(base.nodes) if number in live):
+        return []  # nothing can follow from sizes: other sizes need not be tried
     others = [p for p in _points(task, values, fixed, base, seed) if _same_operators(base, p)]
     alone = not others  # it runs at this size only: every number may depend on it
     if alone and not values:
         return []
     found: list[dict[str, Any]] = []
-    live = graph.live()
     for number, node in enumerate(base.nodes):
         if number not in live:
             continue
@@ -205,6 +207,10 @@ def _numbers(node: Node) -> Iterator[tuple[Path, float]]:
         for key, arg in items:
             if isinstance(arg, dict) and _number(arg.get("value"), whole):
                 yield (kind, key), float(arg["value"])
+
+
+def _has_numbers(node: Node) -> bool:
+    return "values" in node.kwargs or next(_numbers(node), None) is not None
 
 
 def _table(node: Node) -> Any:
