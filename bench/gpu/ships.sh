@@ -66,8 +66,9 @@ one()
     }
     [ -f "$work/exports/$key/kernel-0.$code" ] || code=ptx
     echo "| $key | $(sed -n 's/^checked  *//p' <<<"$said") | $(sed -n 's/^best  *depth 0, //p' <<<"$said") | $(
-        judged=$("$cutegen" show "$id" --attempt 1 --json | sed -n 's/.*"code":"\([0-9a-f]*\)".*/\1/p')
-        [ "$(sha256sum <"$work/exports/$key/kernel-0.$code" | cut -d' ' -f1)" = "$judged" ] && echo same || echo OTHER
+        attempt=$(sed -n 's/^ *"attempt": \([0-9]*\),$/\1/p' "$work/exports/$key/record.json" | head -1)
+        judged=$("$cutegen" show "$id" --attempt "$attempt" --json | sed -n 's/.*"code":"\([0-9a-f]*\)".*/\1/p')
+        [ "$(sha256sum <"$work/exports/$key/kernel-0.$code" | cut -d' ' -f1)" = "$judged" ] && echo same || echo "OTHER than attempt $attempt, $judged"
     ) |"
 }
 export -f one judged
