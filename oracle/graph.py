@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import aliases
+from .mode import Mode
 from .operators import ATTENTION, ATTENTION_BACKWARD, FACTORIES, PRODUCTS, REDUCTIONS, SAME, VIEWS
 from .task import DTYPES
 
@@ -87,7 +87,7 @@ def tensor_part(tensor: torch.Tensor, relabel: dict[str, str] | None = None) -> 
     }
 
 
-class Tracer(TorchDispatchMode):
+class Tracer(Mode):
     """Records what runs inside `with`. `limit`: refuse to make a tensor with more elements."""
 
     def __init__(
@@ -309,7 +309,7 @@ def _refuse_big(args: Any, limit: int | None) -> None:
         raise TooBig(f"a tensor of {math.prod(args[0])} elements")
 
 
-class OnMeta(TorchDispatchMode):
+class OnMeta(Mode):
     """Inside `with`, new tensors have shapes but no numbers and no memory."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -330,7 +330,7 @@ def _holds_tensor(value: Any) -> bool:
     )
 
 
-class Limit(TorchDispatchMode):
+class Limit(Mode):
     """Lets nothing with more than `limit` elements be made inside `with`."""
 
     def __init__(self, limit: int | None) -> None:

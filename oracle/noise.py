@@ -20,9 +20,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from .graph import Graph, reduction_length
+from .mode import Mode
 from .operators import CONVOLUTIONS, FACTORIES, OTHER, PRODUCTS, SAME, VIEWS
 
 RUNS, RUNS_SMALL, SMALL = 4, 12, 4096  # a small output gives few samples of its noise in one run
@@ -38,7 +38,7 @@ TF32_BITS, TF32_RMS = 11, 2.0**-12  # of a factor; the root mean square of what 
 ROUNDOFF = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
 
 
-class Disturb(TorchDispatchMode):
+class Disturb(Mode):
     """Inside `with`, operators get operands that are off by their rounding. `terms`: operator -> L; `short`: operators whose
     factors may be TF32; `nearest`: they are rounded to TF32, else off by as much."""
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from .mode import Mode
 
 EACH_ONCE = frozenset(("sort", "argsort", "topk"))
 ONE = frozenset(("kthvalue", "median", "nanmedian", "mode"))
 
 
-class _Chosen(TorchDispatchMode):
+class _Chosen(Mode):
     """Indices that were made inside `with`, what they point into, and along which dimension."""
 
     def __init__(self) -> None:

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import backward, derivatives, recurrent
 from .fault import is_out_of_memory, use
 from .graph import Graph, Tracer
+from .mode import Mode
 from .task import Arguments, Task, flatten, held_tensors, plain_tensors, task_errors
 
 NARROW = (torch.float16, torch.bfloat16, torch.float32)
@@ -191,7 +191,7 @@ def _mark_held(model: torch.nn.Module, first: int) -> list[tuple[torch.Tensor, i
 # ---- float64 ----------------------------------------------------------------------------------
 
 
-class _Promote(TorchDispatchMode):
+class _Promote(Mode):
     """Inside `with`, whatever asks for a narrower floating point type gets float64."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

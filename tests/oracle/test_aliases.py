@@ -143,6 +143,11 @@ class Aliases(unittest.TestCase):
         tracer, _, _ = self.traced(lambda x: (torch.as_strided(x, (2, 2), (6, 1)).zero_(), x))
         self.assertFalse(tracer.exact)
 
+    def test_a_trace_does_not_load_a_compiler(self) -> None:
+        before = "torch._dynamo" in sys.modules
+        self.traced(lambda x: (x.sigmoid(), x))
+        self.assertEqual("torch._dynamo" in sys.modules, before)
+
 
 if __name__ == "__main__":
     unittest.main()
