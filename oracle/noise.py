@@ -10,8 +10,10 @@ from the truth by the noise of an honest kernel, element by element, however ill
    with a product, such as x log2(e) of a fast exponential.
 2. An operator that normalizes subtracts a mean inside. What its operand's noise does to the result is divided away again, so
    the roundoff that the difference has of its two parts is added to the result (NORMALIZING).
-3. It costs a few float64 runs, so it is asked for only when an answer would be turned down without it.
-4. Where TF32 is allowed and the reference was computed without it, factors are off by TF32's rounding: in the first run they are
+3. A place on a grid is computed from -1..1 to pixels, by a sum and a product: it is off by a roundoff of |place| + 1, also where the
+   operand itself is near 0, and what lies between two pixels far apart changes by as much of their difference (GRIDS).
+4. It costs a few float64 runs, so it is asked for only when an answer would be turned down without it.
+5. Where TF32 is allowed and the reference was computed without it, factors are off by TF32's rounding: in the first run they are
    rounded as the hardware rounds them, so that an element that only just leaves a clamp has what a rounded kernel has.
 """
 
@@ -29,7 +31,9 @@ RUNS, RUNS_SMALL, SMALL = 4, 12, 4096  # a small output gives few samples of its
 IN_ORDER = 0.35  # times sqrt(L) roundoffs: the noise of L terms added one after the other
 MAX_TERMS = 1 << 16
 UNIFORM = 3.0**0.5  # half the width of a uniform distribution of variance one
-UNTOUCHED = VIEWS | SAME | FACTORIES | OTHER
+ADDING = {"scatter_add", "index_add"}  # in any order, where several elements have one place
+GRIDS = {"grid_sampler_2d", "grid_sampler_3d", "cudnn_grid_sampler"}  # their second operand is places
+UNTOUCHED = (VIEWS | SAME | FACTORIES | OTHER) - ADDING
 CANCELLING = {"gelu"}  # x/2 (1 + erf x): where erf is near -1, what is left of the sum has the roundoff of the 1
 NORMALIZING = {"native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit", "cudnn_batch_norm"}
 ADDED_TO = {"addmm", "baddbmm", "addbmm", "addmv", "addr", "_addmm_activation"}  # a third operand comes first
@@ -61,6 +65,8 @@ class Disturb(Mode):
         base = name.rstrip("_")
         if base not in UNTOUCHED and not func._schema.is_mutable:
             args = [self._off(a, self.terms.get(base, 1)) for a in args]
+        if base in GRIDS:
+            args = [self._off(args[0], 1), self._moved(args[1]), *args[2:]]
         if base in self.short:
             args = self._shortened(base, args)
         if base in RANGED and self.stored > ROUNDOFF["f64"]:
@@ -84,6 +90,9 @@ class Disturb(Mode):
         if terms > 1:
             size += self.summed * (1.0 + IN_ORDER * min(terms, MAX_TERMS) ** 0.5)
         return self._uniform(value, size).add_(1.0).mul_(value)
+
+    def _moved(self, place: torch.Tensor) -> torch.Tensor:
+        return self._uniform(place, self.summed).mul_(place.abs() + 1.0).add_(place)
 
     def _shortened(self, base: str, args: list[Any]) -> list[Any]:
         """Operands with TF32 factors; what is added to the product keeps its bits."""

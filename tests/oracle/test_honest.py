@@ -15,6 +15,7 @@ sys.path.insert(0, os.environ.get("CUTEGEN_ROOT") or str(Path(__file__).resolve(
 
 import torch
 
+from oracle import formulas_more
 from oracle.compare import Rules, compare_output, passes
 from oracle.draw import lean
 from oracle.facts import Known
@@ -277,6 +278,43 @@ class Deep(unittest.TestCase):
             product = in_order(case.a, case.b)
             self.assertTrue(passes(case.judged(product)))
             self.assertFalse(passes(case.judged(tf32(case.a) @ tf32(case.b))))
+
+
+class Grids(unittest.TestCase):
+    """A place between two pixels that differ much: its rounding is small beside the places, not beside the result."""
+
+    def sampled(self, x: torch.Tensor, grid: torch.Tensor, padding: int, own: bool = False) -> torch.Tensor:
+        place = torch.tanh(grid) * 1.3
+        sampler = formulas_more.grid_sampler_2d if own else torch.ops.aten.grid_sampler_2d
+        return sampler(x, place, 0, padding, False)
+
+    def noise(self, x: torch.Tensor, grid: torch.Tensor, padding: int, truth: torch.Tensor, seed: int) -> torch.Tensor:
+        square, runs = torch.zeros_like(truth), runs_for(truth.numel())
+        for run in range(runs):
+            with Disturb({}, 2.0**-24, 2.0**-24, torch.Generator().manual_seed(1000 * seed + run)):
+                square += (self.sampled(x.double(), grid.double(), padding) - truth) ** 2
+        return (square / runs).sqrt().reshape(-1)
+
+    def test_honest_places_pass_and_narrow_ones_do_not(self) -> None:
+        rules, needed = Rules(terms=1, operators=2, compute=torch.float32), 0
+        for seed in range(60):
+            source, padding = Source(seed), seed % 2
+            x, grid = source.draw("wide", 2, 3, 9, 7), source.normal(2, 5, 6, 2)
+            reference, truth = self.sampled(x, grid, padding), self.sampled(x.double(), grid.double(), padding)
+
+            def judged(got: torch.Tensor, allow: bool = True) -> bool:
+                def noise(strict: bool = False) -> torch.Tensor | None:
+                    return self.noise(x, grid, padding, truth, seed) if allow else None
+
+                return passes(compare_output("", got, reference, truth, rules, explain=False, noise=noise))
+
+            honest = self.sampled(x, grid, padding, own=True)
+            needed += not judged(honest, allow=False)
+            self.assertTrue(judged(honest), f"seed {seed}")
+            if seed < 6:
+                self.assertFalse(judged(self.sampled(x, (grid * 2.0**14).round() / 2.0**14, padding)))
+                self.assertFalse(judged(self.sampled(x.half().float(), grid, padding)))
+        self.assertGreater(needed, 0)  # else no noise had to be measured, and this test proves nothing
 
 
 class Leaning(unittest.TestCase):
