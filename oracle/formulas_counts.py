@@ -8,6 +8,8 @@ from typing import Any
 
 import torch
 
+from .formulas_scatter import scatter_add
+
 NONE, MEAN = 0, 1
 IMPOSSIBLE = -1e30  # a logarithm of 0 that can be subtracted from itself
 
@@ -34,10 +36,8 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     """As many bins as the call names: where the values decide, the shape depends on them."""
     if minlength == 0:
         raise NotImplementedError("bins without minlength: their number depends on values")
-    hit = torch.arange(minlength, device=x.device).unsqueeze(1) == x
-    if weights is None:
-        return hit.to(torch.int64).sum(1)
-    return torch.where(hit, weights, torch.zeros_like(weights)).sum(1)
+    weights = torch.ones(x.shape, dtype=torch.int64, device=x.device) if weights is None else weights
+    return scatter_add(torch.zeros([minlength], dtype=weights.dtype, device=x.device), 0, x, weights)
 
 
 def multilabel_margin(x: Any, target: Any, reduction: int = MEAN) -> Any:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas of scatters: every element of the result looks for what was written to it."""
+"""Formulas of scatters: sums and last writers by atomic writes (src/expert/generic/scatters.c); for other reductions every
+element of the result looks for what was written to it."""
 
 from __future__ import annotations
 
@@ -8,6 +9,10 @@ from typing import Any
 
 import torch
 
+from .formulas_sort import primitive
+
+_WIDER = {torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.int16: torch.int32, torch.int8: torch.int32}
+_WIDER |= {torch.uint8: torch.int32, torch.bool: torch.int32}  # memory that is changed atomically
 
 def _hits(index: Any, size: int, dim: int) -> Any:
     """(.., size, writers, ..): does this writer (dim + 1) write here (dim)?"""
@@ -41,20 +46,26 @@ def _pad_rest(x: Any, part: Any, d: int) -> Any:
 
 
 def _last_writer(x: Any, dim: int, index: Any, src: Any) -> Any:
-    hit = _hits(index, x.shape[dim], dim)
-    shape = [1] * hit.dim()
-    shape[dim + 1] = index.shape[dim]
-    order = torch.arange(index.shape[dim], device=index.device).reshape(shape)
-    last = torch.where(hit, order, torch.full_like(order, -1)).amax(dim + 1)
-    value = src if not isinstance(src, torch.Tensor) else torch.gather(src, dim, torch.clamp(last, min=0))
-    return torch.where(last >= 0, value, x)
+    """Which writer is the last one (its number from 1 on; 0: none) does not depend on the order of the writes."""
+    shape = [1] * index.dim()
+    shape[dim] = index.shape[dim]
+    number = torch.arange(1, index.shape[dim] + 1, dtype=torch.int32, device=index.device).reshape(shape).expand(index.shape)
+    none = torch.zeros(x.shape, dtype=torch.int32, device=x.device)
+    last = primitive("generic.scatter_max", [none, index, number], {"dim": dim}, x.shape, torch.int32)
+    value = src if not isinstance(src, torch.Tensor) else torch.gather(src, dim, torch.clamp(last - 1, min=0).to(torch.int64))
+    return torch.where(last > 0, value, x)
 
 
 def scatter(x: Any, dim: int, index: Any, src: Any = 0, *, value: Any = None, reduce: Any = None) -> Any:
     src = src if value is None else value
-    if reduce in ("add", "multiply"):
-        raise NotImplementedError(reduce)
-    dim %= max(x.dim(), 1)
+    if reduce is not None:
+        src = src if isinstance(src, torch.Tensor) else torch.full(index.shape, src, dtype=x.dtype, device=x.device)
+        return scatter_add(x, dim, index, src) if reduce == "add" else scatter_reduce(x, dim, index, src, "prod")
+    if x.dim() == 0:
+        return (src.reshape([]) if isinstance(src, torch.Tensor) else torch.full_like(x, src)) if index.numel() else x.clone()
+    if index.numel() == 0:
+        return x.clone()
+    dim %= x.dim()
     if isinstance(src, torch.Tensor):
         src = src[tuple(slice(0, n) for n in index.shape)]
     else:
@@ -64,27 +75,27 @@ def scatter(x: Any, dim: int, index: Any, src: Any = 0, *, value: Any = None, re
 
 
 def scatter_add(x: Any, dim: int, index: Any, src: Any) -> Any:
-    dim %= max(x.dim(), 1)
-    src = src[tuple(slice(0, n) for n in index.shape)]
-    hit = _hits(index, x.shape[dim], dim)
-    added = torch.where(hit, src.unsqueeze(dim), torch.zeros_like(src).unsqueeze(dim)).sum(dim + 1).to(x.dtype)
-    return _beyond(x, _pad_like(x, index, dim) + added, dim)
+    if x.dim() == 0:
+        return scatter_add(x.reshape(1), 0, index.reshape(-1), src.reshape(-1)).reshape([])
+    dim %= x.dim()
+    src, wide = src[tuple(slice(0, n) for n in index.shape)], _WIDER.get(x.dtype, x.dtype)
+    return primitive("generic.scatter_add", [x.to(wide), index, src.to(wide)], {"dim": dim}, x.shape, wide).to(x.dtype)
 
 
 def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
-    dim %= max(x.dim(), 1)
+    if x.dim() == 0:
+        made = scatter_reduce(x.reshape(1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self=include_self)
+        return made.reshape([])
+    dim %= x.dim()
+    if reduce in ("sum", "mean"):
+        return _scatter_sum(x, dim, index, src, reduce == "mean", include_self)
     src = src[tuple(slice(0, n) for n in index.shape)].unsqueeze(dim)
     hit = _hits(index, x.shape[dim], dim)
     corner = _pad_like(x, index, dim)
     count = hit.to(torch.int64).sum(dim + 1)
-    neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}[reduce]
+    neutral = {"prod": 1, "amax": -math.inf, "amin": math.inf}[reduce]
     terms = torch.where(hit, src, torch.full_like(src, neutral))
-    if reduce in ("sum", "mean"):
-        made = terms.sum(dim + 1)
-        made = made + corner if include_self else made
-        if reduce == "mean":
-            made = made / torch.clamp(count + int(include_self), min=1).to(x.dtype)
-    elif reduce == "prod":
+    if reduce == "prod":
         made = terms.prod(dim + 1)
         made = made * corner if include_self else made
     else:
@@ -92,6 +103,18 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
         if include_self:
             made = torch.maximum(made, corner) if reduce == "amax" else torch.minimum(made, corner)
     return _beyond(x, made if include_self else torch.where(count > 0, made, corner), dim)
+
+
+def _scatter_sum(x: Any, dim: int, index: Any, src: Any, mean: bool, include_self: bool) -> Any:
+    if include_self and not mean:
+        return scatter_add(x, dim, index, src)
+    ones = torch.ones(index.shape, dtype=torch.int32, device=x.device)
+    count = scatter_add(torch.zeros(x.shape, dtype=torch.int32, device=x.device), dim, index, ones)
+    made = scatter_add(x if include_self else torch.zeros_like(x), dim, index, src)
+    if mean:
+        terms = torch.clamp(count + int(include_self), min=1)
+        made = made / terms.to(x.dtype) if x.dtype.is_floating_point else torch.div(made, terms.to(x.dtype), rounding_mode="floor")
+    return made if include_self else torch.where(count > 0, made, x)
 
 
 def _rows_of(x: Any, dim: int, index: Any, y: Any) -> Any:

@@ -23,7 +23,7 @@ def _call(name: str, *tensors: Any) -> Any:
     dtype = tensors[0].dtype if tensors[0].dtype.is_floating_point else torch.float32
     for t in tensors[1:]:
         dtype = torch.promote_types(dtype, t.dtype)
-    return primitive(f"generic.special_{name}", list(tensors), {}, torch.empty(shape, dtype=dtype, device="meta"))
+    return primitive(f"generic.special_{name}", list(tensors), {}, shape, dtype)
 
 
 def _tensor(value: Any, like: Any) -> Any:

@@ -457,6 +457,8 @@ def reduction_length(nodes: list[Node], node: Node) -> int:
         return attention[3] + attention[2]
     if node.name == "recurrent":
         return recurrent_sizes(nodes, node)[3]
+    if node.name in ("scatter_add", "index_add") and node.numel:  # as many as there are for a place
+        return 1 + nodes[node.sources()[-1]].numel // node.numel
     if node.name not in REDUCTIONS or not node.sources():
         return 1
     source = nodes[node.sources()[0]]

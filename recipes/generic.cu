@@ -8,6 +8,8 @@
 //! fact workspace: results between kernels lie in workspace
 //! fact team_block: all threads of a block make one result
 //! fact special: functions beyond CUDA's mathematics
+//! fact sorts: rows are sorted, or their first elements found
+//! fact own_blocks: a block sorts a row, or a part of one
 //!
 //! step launch_shape: launch blocks of 128 threads
 //!   why: Small blocks end and start more evenly, so the memory system never runs dry between waves.
@@ -53,15 +55,6 @@ __device__ Best<T> better(Best<T> a, Best<T> b)
     if (a.value == b.value)
         return a.at < b.at ? a : b;
     return (a.value > b.value) == LARGEST ? a : b;
-}
-
-// Order of a sort: NaN counts as the largest.
-template <bool DESCENDING, class T>
-__device__ bool sorts_before(T a, T b)
-{
-    if (DESCENDING)
-        return a > b || (a != a && b == b);
-    return a < b || (b != b && a == a);
 }
 
 // One value of all threads of a team: a warp, or a block.
@@ -130,6 +123,7 @@ __device__ Best<T> team_best(Best<T> v)
 }
 
 //! include special
+//! include sorts
 //! each generic
 
 // $makes
@@ -151,7 +145,9 @@ CUTEGEN_PLAN(call)
     char *ws = (char *)cutegen_workspace(call, $bytes);
 //! end
 //! each launch
-//! if team_block or launch_shape
+//! if own_blocks
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_$number<$threads>), cutegen_dim3($own_blocks, 1, 1), cutegen_dim3($threads, 1, 1), $shared_bytes, $args));
+//! elif team_block or launch_shape
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_$number<128>), cutegen_dim3($small_blocks, 1, 1), cutegen_dim3(128, 1, 1), 0, $args));
 //! else
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, (${kernel}_$number<256>), cutegen_dim3($blocks, 1, 1), cutegen_dim3(256, 1, 1), 0, $args));

@@ -4,8 +4,9 @@
     python3 tests/expert/modules.py --count
 
 Each row of ROWS is one module: family, inputs, expression, layers. Sizes are small and odd. FLOATS and WHOLE are written
-once per dtype. The order is shuffled by SEED, so that a prefix is a sample of all families.
+once per dtype. The order is shuffled by SEED, so that a prefix is a sample of all families. FAMILY: only that one.
 """
+import os
 import pathlib
 import random
 import sys
@@ -320,6 +321,13 @@ integers|a=whole(5,12)|a.argmax(1),a//3,a%3
 LARGE = """
 large|a=randn(1030,1021)|a.flip(1)+a.roll(3,0)
 large|a=randn(1024,640);b=randn(1024,512)|torch.cat([a,b[:,:384]],1)
+by blocks|a=randn(3,150);b=index(4,70,2);i=index(9,60);c=randn(9,7);d=randn(60,7)|torch.sort(a,1,descending=True)[0],torch.topk(b.float(),9,0)[0],torch.kthvalue(a,40,1),torch.index_add(c,0,i,d)
+by blocks|a=randn(2,20001)|torch.sort(a,1),torch.topk(a,5,1)[0],a.median(1)[0]
+by blocks|a=randn(2,1500);b=index(4,3,40)|torch.sort(a,1)[0],torch.sort(b*(1<<33)-b,stable=True,dim=1),torch.topk(b.half(),35,1,largest=False)[0]
+by blocks|a=index(3,2,9001)|torch.sort(a.float(),stable=True,dim=1,descending=True)
+by blocks|x=randn(9,7);i=index(9,60,7);d=randn(60,7)|torch.scatter_reduce(x,0,i,d,'mean',include_self=False),x.half().index_add(0,i[:,0],d.half()),torch.bincount(i[:,1],minlength=9)
+by blocks|x=index(9,6,7);i=index(6,40);d=index(99,40,7)|x.index_add(0,i,d),x.to(torch.uint8).index_add(0,i,d.to(torch.uint8)),x.index_put((i[:5]%2,i[:5]),d[:5,0],accumulate=True)
+by blocks|x=randn(50,7);d=randn(20,7)|x.index_copy(0,torch.arange(20)*2,d),x.scatter(1,torch.arange(50)[:,None]%7,2.5)
 """
 
 
@@ -392,7 +400,8 @@ def rows(seed):
         found += [r + f"#{dtype}" for r in WHOLE.strip().splitlines()]
     found += list(chains(rng, 60))
     rng.shuffle(found)
-    return found + LARGE.strip().splitlines()
+    found += LARGE.strip().splitlines()
+    return [r for r in found if os.environ.get("FAMILY", "") in ("", r.split("|")[0])]
 
 
 def main():

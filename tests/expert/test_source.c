@@ -82,7 +82,7 @@ static const struct source_case {
     {"conv_norm",
      {"float const sum = acc + conv_bias;",
       "(sum - bn_running_mean) * rsqrtf(bn_running_var + 1e-05f)"}},
-    {"top_k", {"sorts_before<true>(", "cutegen_workspace(call, "}},
+    {"top_k", {"sort_entry<true>(", "block_top<THREADS, 2, 5>(", "cutegen_workspace(call, "}},
     {"pooled_product",
      {"// 2 parts", "pooled_product_1_finish(", "part_2::pooled_product_2_1<", "larger(acc"}},
     {"reverse_cumsum", {"in ? n - 1 - k : 0"}},

@@ -6,6 +6,7 @@ import os
 import pathlib
 import sys
 import unittest
+import unittest.mock
 from typing import Any, Callable
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -16,11 +17,12 @@ import torch.nn.functional as F  # noqa: E402
 
 from oracle import formulas_counts as counts  # noqa: E402
 from oracle import formulas_linalg as linalg  # noqa: E402
-from oracle import formulas_special as special  # noqa: E402
 from oracle import (
+    formulas_sort,  # noqa: E402
     primitives,  # noqa: E402
     ties,  # noqa: E402
 )
+from oracle import formulas_special as special  # noqa: E402
 from oracle.graph import Graph, Tracer  # noqa: E402
 
 
@@ -33,6 +35,31 @@ def described(call: Callable[..., Any], *inputs: torch.Tensor) -> list[dict[str,
     nodes = graph.write()
     primitives.expand(graph, nodes)
     return nodes
+
+
+def entries(x: torch.Tensor, descending: bool, places: torch.Tensor) -> torch.Tensor:
+    """What src/expert/generic/sorts.c sorts: the rank of a value in its row, then its place."""
+    rank = (x.unsqueeze(-1) < x.unsqueeze(-2) if descending else x.unsqueeze(-1) > x.unsqueeze(-2)).sum(-1)
+    return rank * (1 << 32) + places
+
+
+def sorted_by_a_kernel(op: str, x: torch.Tensor, numbers: dict[str, Any]) -> torch.Tensor:
+    form, size, width = op.split("sort_")[1], x.shape[-1], numbers.get("width", 0)
+    made = x if form == "merge" else entries(x, bool(numbers["descending"]), torch.arange(size))
+    if form == "tiles":
+        return torch.cat([part.sort(-1)[0] for part in made.split(width, -1)], -1)
+    if form == "merge":
+        made = torch.cat([part.sort(-1)[0] for part in made.split(2 * width, -1)], -1)
+        return made if 2 * width < size else (made & 0xFFFFFFFF).int()
+    made = (made.sort(-1)[0] & 0xFFFFFFFF).int()
+    count = numbers.get("count", size)
+    return made[..., count - 1 : count] if form == "nth" else made[..., :count]
+
+
+def scattered_by_a_kernel(op: str, x: torch.Tensor, index: torch.Tensor, y: torch.Tensor, dim: int) -> torch.Tensor:
+    if op == "generic.scatter_add":
+        return x.scatter_add(dim, index, y)
+    return x.long().scatter_reduce(dim, index, y.long().contiguous(), "amax").int()
 
 
 def computed(nodes: list[dict[str, Any]], inputs: tuple[torch.Tensor, ...]) -> list[Any]:
@@ -48,6 +75,8 @@ def computed(nodes: list[dict[str, Any]], inputs: tuple[torch.Tensor, ...]) -> l
             return [value(a) for a in arg["list"]]
         if "dtype" in arg:
             return primitives._TYPES[arg["dtype"]]
+        if "text" in arg:
+            return float(arg["text"])
         return next((arg[key] for key in ("ints", "value") if key in arg), None)
 
     for node in [n for entry in nodes for n in (*entry.get("body", []), entry)]:
@@ -60,6 +89,11 @@ def computed(nodes: list[dict[str, Any]], inputs: tuple[torch.Tensor, ...]) -> l
         elif node["op"] == "constant":
             numbers = [v["value"] for v in node["values"]] if "values" in node else node["value"]
             values[node["id"]] = torch.tensor(numbers, dtype=primitives._TYPES[node["dtype"]]).reshape(node["shape"])
+        elif node["op"].startswith("generic.sort_"):
+            numbers = {k: value(v) for k, v in node["kwargs"].items()}
+            values[node["id"]] = sorted_by_a_kernel(node["op"], value(node["args"][0]), numbers)
+        elif node["op"].startswith("generic.scatter_"):
+            values[node["id"]] = scattered_by_a_kernel(node["op"], *[value(a) for a in node["args"]], value(node["kwargs"]["dim"]))
         else:
             _, name, overload = node["op"].split(".")
             if name in ("view", "_unsafe_view", "_reshape_alias"):  # strides are not the description's
@@ -106,8 +140,8 @@ class Counts(unittest.TestCase):
         x, i, w = torch.randint(0, 4, (5, 9)), torch.randint(0, 6, (50,)), torch.randn(50)
         for dim in (0, 1):
             self.assertTrue((counts.mode(x, dim)[0] == torch.mode(x, dim)[0]).all())
-        self.assertTrue((counts.bincount(i, None, 8) == torch.bincount(i, minlength=8)).all())
-        torch.testing.assert_close(counts.bincount(i, w, 8), torch.bincount(i, w, 8).float())
+        self.assertTrue((computed(described(lambda i: torch.bincount(i, minlength=8), i), (i,))[0] == torch.bincount(i, minlength=8)).all())
+        torch.testing.assert_close(computed(described(lambda i, w: torch.bincount(i, w, 8), i, w), (i, w))[0], torch.bincount(i, w, 8).float())
         self.assertFalse(any("body" in n for n in described(torch.bincount, i)))  # its shape depends on values
         x = torch.randn(3, 5)
         t = torch.tensor([[0, 2, -1, 1, -1], [-1, 0, 0, 0, 0], [0, 1, 2, 3, 4]])
@@ -129,6 +163,56 @@ class Counts(unittest.TestCase):
         nodes = described(lambda p, t: F.ctc_loss(p, t, (6, 6), (2, 1)), p, t)
         known = [n for n in nodes if n["op"] == "constant"]
         self.assertEqual([[int(v["value"]) for v in n["values"]] for n in known], [[2, 1]])
+
+
+class SortsAndScatters(unittest.TestCase):
+    def check(self, call: Callable[..., Any], *inputs: torch.Tensor) -> None:
+        wanted = call(*inputs)
+        nodes = described(call, *inputs)
+        self.assertTrue(any("body" in n for n in nodes), "no body")
+        got = computed(nodes, inputs)
+        for a, b in zip(got, wanted if isinstance(wanted, (list, tuple)) else [wanted]):
+            torch.testing.assert_close(a, b, rtol=4e-3, atol=4e-3 if b.dtype == torch.float16 else 1e-5)  # sums in fp32
+
+    def test_sorts(self) -> None:
+        torch.manual_seed(3)
+        x, few, whole = torch.randn(3, 40), torch.randint(0, 4, (30, 5)).float(), torch.randint(-9, 9, (4, 33)) * (1 << 31)
+        few[3, 2] = few[7, 2] = -0.0
+        self.check(lambda x: torch.sort(x, 1), x)
+        for dim in (0, 1):
+            for down in (False, True):
+                self.check(lambda x: torch.sort(x, stable=True, dim=dim, descending=down), few)
+                self.check(lambda x: torch.sort(x, stable=True, dim=dim, descending=down), whole)
+                self.check(lambda x: torch.topk(x, 3, dim, largest=down)[0], few)
+        self.check(lambda x: torch.topk(x, 7), x)
+        self.check(lambda x: torch.topk(x, 7)[0], whole)
+        self.check(lambda x: torch.kthvalue(x, 9, 1), x)
+        self.check(lambda x: torch.median(x, 0), x[:, :5].contiguous())
+        self.check(lambda x: torch.sort(x), torch.tensor(2.0))
+
+    def test_rows_longer_than_a_block_sorts(self) -> None:
+        x = torch.randn(1, 40)
+        with unittest.mock.patch.object(formulas_sort, "ROW", 8):
+            self.check(lambda x: torch.sort(x, 1), x)
+        with unittest.mock.patch.object(formulas_sort, "TOP", 4):
+            self.check(lambda x: torch.topk(x, 5, 1), x)
+
+    def test_scatters(self) -> None:
+        torch.manual_seed(4)
+        x, i, y = torch.randn(6, 9), torch.randint(0, 6, (8, 7)), torch.randn(8, 9)
+        self.check(lambda x, i, y: torch.scatter_add(x, 0, i, y), x, i, y)
+        self.check(lambda x, i, y: torch.scatter(x, 0, i[:1], y), x, i, y)
+        self.check(lambda x, i: torch.scatter(x, 0, i[:1], 2.5), x, i)
+        for self_too in (False, True):
+            self.check(lambda x, i, y: torch.scatter_reduce(x, 0, i, y, "mean", include_self=self_too), x, i, y[:, :7].contiguous())
+            self.check(lambda x, i, y: torch.scatter_reduce(x, 0, i, y, "sum", include_self=self_too), x, i, y[:, :7].contiguous())
+            self.check(lambda x, i, y: torch.scatter_reduce(x, 0, i, y, "amax", include_self=self_too), x, i, y[:, :7].contiguous())
+        self.check(lambda x, i, y: torch.index_add(x, 0, i, y, alpha=2), x, i[:, 0].contiguous(), y)
+        self.check(lambda x, i, y: torch.index_put(x, [i], y, accumulate=True), x, i[:, 0].contiguous(), y)
+        self.check(lambda x, i, y: torch.index_copy(x, 0, i, y), x, torch.tensor([4, 0, 5]), y[:3])
+        self.check(lambda x, i, y: torch.index_add(x, 0, i, y), x.half(), i[:, 0].contiguous(), y.half())
+        self.check(lambda x, i, y: torch.index_add(x, 0, i, y), *[t.to(torch.uint8) for t in (x,)], i[:, 0].contiguous(), y.to(torch.uint8))
+        self.check(lambda i: torch.bincount(i, minlength=6), i[:, 0].contiguous())
 
 
 class Special(unittest.TestCase):

@@ -35,6 +35,7 @@ struct generic {
     const char *why; /* it cannot be written: one operator and the reason */
     bool *kept;      /* by position of the node: it has memory */
     bool special;    /* out: a kernel calls functions of recipes/special.cuh */
+    bool sorts;      /* out: of recipes/sorts.cuh */
 };
 
 /* A kernel while it is written. */
@@ -48,6 +49,8 @@ struct kernel {
     int at_once;       /* results per thread */
     int64_t terms;     /* out: of the longest sum at depth 0 of loops, which a team may share */
     bool along;        /* out: it is along the innermost dimension */
+    int64_t blocks;    /* out, of a form with blocks of its own: so many; else 0 */
+    int threads, shared_bytes; /* of such a block */
     int reads[GENERIC_ARGS], read_count;
     struct {
         const struct node *n;
@@ -105,14 +108,24 @@ const char *value_product(struct kernel *k, const struct node *n, const struct c
                           bool *mine);
 const char *value_pooled(struct kernel *k, const struct node *n, const struct coords *at,
                          bool *mine);
-const char *value_sorted(struct kernel *k, const struct node *n, const struct coords *at,
-                         bool *mine);
-/* sorts.c: a pass of a sort, and how many elements it reads for one. */
+/* sorts.c: a pass of a sort, how many elements it reads for one, the whole body of its kernel. */
 bool sort_is_pass(const struct node *n);
-double sort_steps(const struct node *n);
+double sort_steps(const struct graph *g, const struct node *n);
+bool write_sort(struct kernel *k);
+/* scatters.c: elements written to places that an index names. Its kernel goes through `writers`
+ * elements; what it writes to is filled before. */
+bool scatter_is(const struct node *n);
+bool scatter_fits(const struct graph *g, const struct node *n);
+double scatter_writers(const struct graph *g, const struct node *n);
+bool write_scatter(struct kernel *k);
 /* scans.c: the whole body of a scan's kernel, and its dimension. */
+bool scan_is(const struct node *n);
 bool write_scan(struct kernel *k);
 int scan_dim(const struct node *n);
+/* moves.c: an index from memory, from the end where it is negative; `text` and: it is inside. */
+const char *index_value(struct kernel *k, const struct node *index, const struct coords *at,
+                        int64_t size);
+const char *index_bounds(struct kernel *k, const char *text, const char *i, int64_t size);
 /* kernels.c: coordinates of element `i`, dimension `without` left out (-1: none). */
 struct coords coordinates(struct kernel *k, const struct node *n, int without);
 const char *place_text(const struct node *n, const struct coords *at, struct arena *a);

@@ -22,8 +22,10 @@ struct kernel_launch {
     const char *text; /* of its kernel, but for the name */
     int kernel;       /* number of the kernel that has this text */
     int reads[GENERIC_ARGS], read_count;
-    int64_t count; /* of threads */
-    bool block;    /* a team is a block */
+    int64_t count;  /* of threads */
+    bool block;     /* a team is a block */
+    int64_t blocks; /* of its own form; 0: as many as `count` needs */
+    int threads, shared_bytes;
 };
 
 struct kept_buffer {
@@ -118,10 +120,11 @@ struct coords coordinates(struct kernel *k, const struct node *n, int without)
     return p;
 }
 
-static bool write_map(struct kernel *k)
+/* The elements of `value`, into the memory of the root. */
+static bool write_map(struct kernel *k, const struct node *value)
 {
     struct coords at = coordinates(k, k->root, -1);
-    const char *v = value_at(k, k->root, &at), *to = place_text(k->root, &at, k->in->a);
+    const char *v = value_at(k, value, &at), *to = place_text(k->root, &at, k->in->a);
     const char *type = value_memory(k->in, k->root);
 
     if (!v)
@@ -174,6 +177,8 @@ static const char *pointer_in_kernel(const struct writing *w, const struct node 
 /* Which results are this thread's. */
 static void put_items(const struct kernel *k, int64_t items, struct buf *out)
 {
+    if (k->blocks)
+        return;
     if (k->at_once > 1) {
         buf_printf(out, "    CUTE_UNROLL\n    for (int u = 0; u < %d; u++) {\n", k->at_once);
         buf_printf(out, "        %s const i = (%s(blockIdx.x) * %d + u) * THREADS + threadIdx.x;\n",
@@ -235,7 +240,7 @@ static const char *kernel_text(struct writing *w, struct kernel *k, int64_t item
     put_tensor(w, &out, "y", pointer_in_kernel(w, k->root, "py", ""), k->root, wide);
     put_items(k, items, &out);
     put_body(k, &out);
-    buf_puts(&out, k->at_once > 1 ? "        }\n    }\n}" : "    }\n}");
+    buf_puts(&out, k->blocks ? "}" : k->at_once > 1 ? "        }\n    }\n}" : "    }\n}");
     text = out.overflowed || k->body.overflowed ? NULL : buf_copy(&out, w->in.a).data;
     buf_release(&out);
     if (!text)
@@ -243,32 +248,19 @@ static const char *kernel_text(struct writing *w, struct kernel *k, int64_t item
     return text;
 }
 
-static bool write_kernel(struct writing *w, const struct node *n)
+/* A kernel that is written, as the next launch. */
+static bool add_launch(struct writing *w, struct kernel *k, int64_t items, bool ok)
 {
     struct kernel_launch *l = &w->launches[w->launch_count];
-    bool scan = storage_alone(n);
-    int64_t items = tensor_numel(&n->t);
-    struct kernel *k = kernel_start(w, n, 1);
-    int team;
-    bool ok;
 
-    if (items == 0)
-        return true;
-    if (scan && n->t.dims && n->t.shape[scan_dim(n)] > 0)
-        items /= n->t.shape[scan_dim(n)];
-    ok = scan ? write_scan(k) : write_map(k);
-    team = scan ? 1 : team_for(k, items);
-    if (ok && team > 1) {
-        buf_release(&k->body);
-        k = kernel_start(w, n, team);
-        ok = write_map(k);
-    }
-    k->at_once = ok && !scan ? results_at_once(k, items) : 1;
-    *l = (struct kernel_launch){.n = n,
+    *l = (struct kernel_launch){.n = k->root,
                                 .text = ok ? kernel_text(w, k, items) : NULL,
                                 .read_count = k->read_count,
                                 .count = (items * k->team + k->at_once - 1) / k->at_once,
-                                .block = k->team == TEAM_BLOCK};
+                                .block = k->team == TEAM_BLOCK,
+                                .blocks = k->blocks,
+                                .threads = k->threads,
+                                .shared_bytes = k->shared_bytes};
     memcpy(l->reads, k->reads, sizeof(l->reads));
     buf_release(&k->body);
     if (!l->text)
@@ -282,14 +274,75 @@ static bool write_kernel(struct writing *w, const struct node *n)
     return true;
 }
 
+/* Each element of n as `value` has it. */
+static bool add_map(struct writing *w, const struct node *n, const struct node *value)
+{
+    int64_t items = tensor_numel(&n->t);
+    struct kernel *k = kernel_start(w, n, 1);
+    bool ok = write_map(k, value);
+    int team = team_for(k, items);
+
+    if (ok && team > 1) {
+        buf_release(&k->body);
+        k = kernel_start(w, n, team);
+        ok = write_map(k, value);
+    }
+    k->at_once = ok ? results_at_once(k, items) : 1;
+    return add_launch(w, k, items, ok);
+}
+
+/* A copy of what is written to, then the writers. */
+static bool add_scatter(struct writing *w, const struct node *n)
+{
+    int64_t writers = (int64_t)scatter_writers(w->in.g, n);
+    struct kernel *k;
+    bool ok;
+
+    if (!scatter_fits(w->in.g, n)) {
+        w->in.why = arena_printf(w->in.a, "%s: sizes that do not go together", n->op);
+        return false;
+    }
+    if (!add_map(w, n, graph_first(w->in.g, n)))
+        return false;
+    if (writers == 0)
+        return true;
+    k = kernel_start(w, n, 1);
+    ok = write_scatter(k);
+    k->at_once = ok ? results_at_once(k, writers) : 1;
+    return add_launch(w, k, writers, ok);
+}
+
+static bool write_kernel(struct writing *w, const struct node *n)
+{
+    int64_t items = tensor_numel(&n->t);
+    struct kernel *k;
+    bool ok;
+
+    if (items == 0)
+        return true;
+    if (scatter_is(n))
+        return add_scatter(w, n);
+    if (!storage_alone(n))
+        return add_map(w, n, n);
+    k = kernel_start(w, n, 1);
+    k->depth = sort_is_pass(n) ? 1 : 2;
+    ok = sort_is_pass(n) ? write_sort(k) : write_scan(k);
+    k->at_once = 1;
+    if (scan_is(n) && n->t.dims && n->t.shape[scan_dim(n)] > 0)
+        items /= n->t.shape[scan_dim(n)];
+    return add_launch(w, k, items, ok);
+}
+
 /* ---- workspace --------------------------------------------------------------------------- */
 
 static void note_lifetimes(struct writing *w)
 {
     for (int j = 0; j < w->launch_count; j++) {
         struct kernel_launch *l = &w->launches[j];
+        struct kept_buffer *b = &w->buffers[l->n - w->in.g->nodes];
 
-        w->buffers[l->n - w->in.g->nodes].first = w->buffers[l->n - w->in.g->nodes].last = j;
+        b->first = b->first < 0 ? j : b->first;
+        b->last = j;
         for (int i = 0; i < l->read_count; i++)
             w->buffers[l->reads[i]].last = j;
     }
@@ -328,7 +381,7 @@ static void plan_workspace(struct writing *w)
         struct kept_buffer *b = &w->buffers[w->launches[j].n - w->in.g->nodes];
         int at = count;
 
-        if (b->out >= 0)
+        if (b->out >= 0 || b->first != j)
             continue;
         while (at > 0 && todo[at - 1]->bytes < b->bytes) {
             todo[at] = todo[at - 1];
@@ -431,6 +484,12 @@ static void fill_launches(const struct writing *w, struct scope *s)
         scope_set(item, "small_blocks", "%lld", (long long)((l->count + 127) / 128));
         if (l->block)
             scope_fact(item, "team_block");
+        if (l->blocks) {
+            scope_fact(item, "own_blocks");
+            scope_set(item, "threads", "%d", l->threads);
+            scope_set(item, "own_blocks", "%lld", (long long)l->blocks);
+            scope_set(item, "shared_bytes", "%d", l->shared_bytes);
+        }
     }
 }
 
@@ -445,6 +504,8 @@ static struct scope *fill_scope(const struct writing *w, const struct graph *g)
         scope_fact(s, "workspace");
     if (w->in.special)
         scope_fact(s, "special");
+    if (w->in.sorts)
+        scope_fact(s, "sorts");
     for (int i = 0; i < g->in_count; i++)
         require_shape(s, arena_printf(w->in.a, "call->in[%d]", i), &g->in[i], w->in.a);
     for (int i = 0; i < g->out_count; i++)
@@ -519,7 +580,7 @@ bool match_generic(const struct graph *g, struct arena *a, struct match *out)
     w->in = (struct generic){.g = p, .a = a};
     storage_decide(&w->in);
     name_buffers(w);
-    w->launches = arena_array(a, (size_t)p->count, sizeof(*w->launches));
+    w->launches = arena_array(a, 2 * (size_t)p->count, sizeof(*w->launches));
     for (int i = 0; i < p->count; i++)
         if (w->in.kept[i] && !write_kernel(w, &p->nodes[i]))
             return match_no(out, a, "%s",

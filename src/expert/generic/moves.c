@@ -80,7 +80,7 @@ static const char *joined(struct kernel *k, const struct node *n, const struct c
     return name;
 }
 
-static const char *bounds(struct kernel *k, const char *text, const char *i, int64_t size)
+const char *index_bounds(struct kernel *k, const char *text, const char *i, int64_t size)
 {
     return arena_printf(k->in->a, "%s%s%s >= 0 && %s < %lld", text, *text ? " && " : "", i, i,
                         (long long)size);
@@ -106,7 +106,7 @@ static const char *padded(struct kernel *k, const struct node *n, const struct c
         if (left)
             p.at[d] = kernel_index(k, "%s - %lld", at->at[d], (long long)left);
         if (left > 0 || right > 0)
-            when = bounds(k, when, p.at[d], x->t.shape[d]);
+            when = index_bounds(k, when, p.at[d], x->t.shape[d]);
     }
     name = variable(k, n, expr_literal(value, value_type(n), k->in->a));
     return set_where(k, name, *when ? when : "true", n, x, &p) ? name : NULL;
@@ -135,9 +135,8 @@ static const char *edge_padded(struct kernel *k, const struct node *n, const str
     return value_at(k, x, &p);
 }
 
-/* An index from memory: from the end where it is negative. */
-static const char *index_value(struct kernel *k, const struct node *index, const struct coords *at,
-                               int64_t size)
+const char *index_value(struct kernel *k, const struct node *index, const struct coords *at,
+                        int64_t size)
 {
     const char *i = value_at(k, index, at);
 
@@ -175,7 +174,7 @@ static const char *gathered(struct kernel *k, const struct node *n, const struct
     if (!i)
         return NULL;
     p.at[d] = i;
-    return picked(k, n, x, &p, bounds(k, "", i, x->t.dims ? x->t.shape[d] : 1));
+    return picked(k, n, x, &p, index_bounds(k, "", i, x->t.dims ? x->t.shape[d] : 1));
 }
 
 /* x[a, :, b]: indices broadcast together; they stand where the first was if they are neighbours,
@@ -218,7 +217,7 @@ static const char *indexed(struct kernel *k, const struct node *n, const struct 
         p.at[d] = index_value(k, index[d], &q, x->t.shape[d]);
         if (!p.at[d])
             return NULL;
-        when = bounds(k, when, p.at[d], x->t.shape[d]);
+        when = index_bounds(k, when, p.at[d], x->t.shape[d]);
     }
     return picked(k, n, x, &p, when);
 }
@@ -269,7 +268,7 @@ static const char *diagonal_set(struct kernel *k, const struct node *n, const st
             place.at[j++] = at->at[d];
     place.at[j] = kernel_index(k, "%s - %lld", at->at[p], offset < 0 ? (long long)-offset : 0LL);
     when = arena_printf(k->in->a, "%s - %s == %lld", at->at[q], at->at[p], (long long)offset);
-    when = bounds(k, when, place.at[j], x->t.shape[x->t.dims - 1]);
+    when = index_bounds(k, when, place.at[j], x->t.shape[x->t.dims - 1]);
     return set_where(k, name, when, n, x, &place) ? name : NULL;
 }
 

@@ -23,6 +23,11 @@ static const struct scan_op *scan_find(const struct node *n)
     return NULL;
 }
 
+bool scan_is(const struct node *n)
+{
+    return scan_find(n) != NULL;
+}
+
 int scan_dim(const struct node *n)
 {
     return dim_wrap(arg_int_or(n, 1, "dim", 0), n->t.dims);

@@ -1,152 +1,237 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sorts.c - passes of a sort: the places of a row's elements in sorted order.
+ * sorts.c - places of a row's elements in sorted order: a block per row, or per part of one.
  *
- * The first pass sorts runs (oracle/formulas_sort.py has their width), each
- * further one merges two neighbours: an element of the result finds by
- * bisection how many come from the left run (merge path). Equal elements stay
- * in their order.
+ * Rows lie along the innermost dimension (oracle/formulas_sort.py turns the
+ * others). generic.sort_rows sorts a whole row in shared memory. Longer ones
+ * are sorted in tiles (sort_tiles: elements as numbers of 64 bits) and merged
+ * two by two (sort_merge; the last merge leaves places). generic.sort_top
+ * finds the first few of a row, sort_nth one. Functions: recipes/sorts.cuh.
  */
 #include "expert/generic/generic.h"
 
 #include <string.h>
+
+enum {
+    MERGE_THREADS = 256,
+    MERGE_EACH = 8, /* elements of a thread */
+    MERGE_TILE = MERGE_THREADS * MERGE_EACH,
+    TOP_THREADS = 256,
+    KEPT_KEYS = 16384, /* of a row, in shared memory */
+    ROUNDS_READ = 6,   /* a row that is not kept is read so often */
+    EACH_MOST = 16,
+    ROW_MOST = 8192, /* of elements that a block sorts */
+    TOP_MOST = 4096,
+    WARP_THREADS = 32
+};
 
 bool sort_is_pass(const struct node *n)
 {
     return strncmp(n->op, "generic.sort_", 13) == 0;
 }
 
-static bool is_merge(const struct node *n)
+static bool is_form(const struct node *n, const char *form)
 {
-    return strcmp(n->op, "generic.sort_merge") == 0;
+    return strcmp(n->op + 13, form) == 0;
 }
 
-double sort_steps(const struct node *n)
+static int64_t row_of(const struct node *n)
 {
-    int64_t width = arg_int_or(n, 9, "width", 16);
-    double steps = 1;
-
-    if (!is_merge(n))
-        return (double)(width * width);
-    while (width > 1) {
-        width /= 2;
-        steps++;
-    }
-    return steps;
+    return n->t.dims ? n->t.shape[n->t.dims - 1] : 1;
 }
 
-struct sort_row {
-    const struct node *x, *order; /* order: NULL in the first pass */
-    struct coords at;
-    int dim;
-    int64_t size, width;
-    const char *before; /* "sorts_before<true>" */
+double sort_steps(const struct graph *g, const struct node *n)
+{
+    const struct node *x = graph_first(g, n);
+    double row, made = (double)row_of(n);
+
+    if (!x || made < 1 || !(is_form(n, "top") || is_form(n, "nth")))
+        return 1;
+    row = (double)row_of(x);
+    return (row > KEPT_KEYS ? ROUNDS_READ * row : row) / made;
+}
+
+struct sort_form {
+    const struct node *x;
+    int64_t row, width, count; /* of x's elements; of a tile or a run; of what is looked for */
+    int each;                  /* elements of a thread */
+    bool down;
+    struct coords at; /* of the row */
 };
 
-/* The element at this place of the order so far. */
-static const char *key_at(struct kernel *k, const struct sort_row *r, const char *slot)
+static int64_t power_of_two(int64_t least, int64_t n)
 {
-    struct coords p = r->at;
-    const char *i = slot;
-
-    p.at[r->dim] = slot;
-    if (r->order)
-        i = value_at(k, r->order, &p);
-    if (!i)
-        return NULL;
-    p.at[r->dim] = i;
-    return value_at(k, r->x, &p);
+    while (least < n)
+        least *= 2;
+    return least;
 }
 
-/* Each element of the run counts those before it; the one with the slot's number is it. */
-static const char *run_place(struct kernel *k, const struct node *n, const struct sort_row *r,
-                             const char *slot)
+/* A block sorts this many elements. */
+static void block_of(struct kernel *k, struct sort_form *f, int64_t elements)
 {
-    long long w = (long long)r->width, size = (long long)r->size;
-    const char *start = kernel_index(k, "%s / %lld * %lld", slot, w, w);
-    const char *end =
-        kernel_index(k, "%s + %lld < %lld ? %s + %lld : %lld", start, w, size, start, w, size);
-    const char *found = arena_printf(k->in->a, "found%d", ++k->names), *a, *b;
-    int outer, inner;
+    int64_t all = power_of_two(2 * WARP_THREADS, elements);
 
-    kernel_line(k, "int64_t %s = 0;", found);
-    outer = kernel_open(k, true, "for (%s s = %s; s < %s; s++)", k->index, start, end);
-    a = key_at(k, r, "s");
-    kernel_line(k, "%s rank = %s;", k->index, start);
-    inner = kernel_open(k, true, "for (%s t = %s; t < %s; t++)", k->index, start, end);
-    b = key_at(k, r, "t");
-    if (!a || !b)
-        return NULL;
-    kernel_line(k, "rank += %s(%s, %s) || (t < s && !%s(%s, %s));", r->before, b, a, r->before, a,
-                b);
-    kernel_close(k, inner, true);
-    kernel_line(k, "if (rank == %s)", slot);
-    kernel_line(k, "    %s = s;", found);
-    kernel_close(k, outer, true);
-    return kernel_name(k, value_type(n), "%s", found);
+    f->each = (int)(all / WARP_THREADS < EACH_MOST ? all / WARP_THREADS : EACH_MOST);
+    k->threads = (int)(all / f->each);
+    k->shared_bytes = (int)((all + all / 16) * 8);
 }
 
-/* Of the first slot - start + 1 elements of two runs, how many come from the left one? */
-static const char *merge_place(struct kernel *k, const struct node *n, const struct sort_row *r,
-                               const char *slot)
+/* The lambda `entry` of a place of the row: what is sorted; of a merge, what was. */
+static bool put_entry(struct kernel *k, struct sort_form *f, bool merge)
 {
-    long long w = (long long)r->width, size = (long long)r->size;
-    const char *start = kernel_index(k, "%s / %lld * %lld", slot, 2 * w, 2 * w);
-    const char *middle =
-        kernel_index(k, "%s + %lld < %lld ? %s + %lld : %lld", start, w, size, start, w, size);
-    const char *end =
-        kernel_index(k, "%s + %lld < %lld ? %s + %lld : %lld", middle, w, size, middle, w, size);
-    const char *at = kernel_index(k, "%s - %s", slot, start), *a, *b, *from;
-    struct coords p = r->at;
+    int mark = kernel_open(k, true, "auto const entry = [&](int s) -> uint64_t");
+    const char *v;
+
+    f->at.at[f->x->t.dims - 1] = "s";
+    v = value_at(k, f->x, &f->at);
+    if (!v)
+        return false;
+    if (merge)
+        kernel_line(k, "return %s;", v);
+    else
+        kernel_line(k, "return sort_entry<%s>(%s, s);", f->down ? "true" : "false", v);
+    kernel_close(k, mark, true);
+    k->body.len--;
+    buf_puts(&k->body, ";\n");
+    return true;
+}
+
+static int64_t tiles_of(const struct sort_form *f, int64_t tile)
+{
+    return (f->row + tile - 1) / tile;
+}
+
+/* The row, or one of its tiles, into shared memory, sorted there. */
+static bool write_rows(struct kernel *k, struct sort_form *f, bool tiles)
+{
+    const char *s = tiles ? "first + s" : "s";
+
+    block_of(k, f, tiles ? f->width : f->row);
+    if (!put_entry(k, f, false))
+        return false;
+    if (tiles)
+        kernel_line(k, "int const first = blockIdx.x %% %lld * %lld;",
+                    (long long)tiles_of(f, f->width), (long long)f->width);
+    kernel_line(k, "for (int s = threadIdx.x; s < %d * THREADS; s += THREADS)", f->each);
+    kernel_line(k, "    entries[sort_slot(s)] = %s < %lld ? entry(%s) : SORT_LAST;", s,
+                (long long)f->row, s);
+    kernel_line(k, "__syncthreads();");
+    kernel_line(k, "block_sort<THREADS, %d>(entries);", f->each);
+    return true;
+}
+
+/* Two sorted runs into one; a block makes a tile of it. */
+static bool write_merge(struct kernel *k, struct sort_form *f)
+{
+    k->threads = MERGE_THREADS;
+    k->shared_bytes = MERGE_TILE * 17 / 16 * 8;
+    kernel_line(k, "int const first = blockIdx.x %% %lld * %d;", (long long)tiles_of(f, MERGE_TILE),
+                MERGE_TILE);
+    if (!put_entry(k, f, true))
+        return false;
+    kernel_line(k, "merge_tile<THREADS, %d>(entry, %lld, %lld, first, entries);", MERGE_EACH,
+                (long long)f->row, (long long)f->width);
+    return true;
+}
+
+static bool write_top(struct kernel *k, struct sort_form *f, bool nth)
+{
+    bool kept = f->row <= KEPT_KEYS;
+    int64_t all = power_of_two(2 * TOP_THREADS, f->count);
+    const char *entry = kept ? "kept_entry" : "entry";
+
+    k->threads = TOP_THREADS;
+    f->each = (int)(all / TOP_THREADS);
+    all = nth ? 2 : all + all / 16;
+    k->shared_bytes = (int)(all * 8 + (kept ? f->row * 4 : 0));
+    if (!put_entry(k, f, false))
+        return false;
+    if (kept) {
+        kernel_line(k, "uint32_t *const kept = reinterpret_cast<uint32_t *>(entries + %lld);",
+                    (long long)all);
+        kernel_line(k, "for (int s = threadIdx.x; s < %lld; s += THREADS)", (long long)f->row);
+        kernel_line(k, "    kept[s] = entry(s) >> 32;");
+        kernel_line(k, "__syncthreads();");
+        kernel_line(k, "auto const kept_entry = [&](int s) { return uint64_t(kept[s]) << 32 | "
+                       "uint32_t(s); };");
+    }
+    if (nth)
+        kernel_line(k, "block_nth<THREADS, %lld>(%s, %lld, entries);", (long long)f->count, entry,
+                    (long long)f->row);
+    else
+        kernel_line(k, "block_top<THREADS, %d, %lld>(%s, %lld, entries);", f->each,
+                    (long long)f->count, entry, (long long)f->row);
+    return true;
+}
+
+/* Sorted entries to the result: as they are, or their places. A tile may end beyond the row. */
+static void put_results(struct kernel *k, struct sort_form *f, int64_t tile, bool places)
+{
+    const struct node *n = k->root;
+    long long row = (long long)row_of(n);
     int mark;
 
-    kernel_line(k,
-                "%s low = %s > %s - %s ? %s - (%s - %s) : 0, high = %s < %s - %s ? %s : %s - %s;",
-                k->index, at, end, middle, at, end, middle, at, middle, start, at, middle, start);
-    mark = kernel_open(k, true, "while (low < high)");
-    kernel_line(k, "%s const half = (low + high) / 2;", k->index);
-    a = key_at(k, r, kernel_index(k, "%s + half", start));
-    b = key_at(k, r, kernel_index(k, "%s + %s - 1 - half", middle, at));
-    if (!a || !b)
-        return NULL;
-    kernel_line(k, "if (!%s(%s, %s))", r->before, b, a);
-    kernel_line(k, "    low = half + 1;");
-    kernel_line(k, "else");
-    kernel_line(k, "    high = half;");
+    if (tile)
+        mark = kernel_open(k, true,
+                           "for (int j = threadIdx.x; j < %lld && first + j < %lld; j += THREADS)",
+                           (long long)tile, row);
+    else
+        mark = kernel_open(k, true, "for (int j = threadIdx.x; j < %lld; j += THREADS)", row);
+    f->at.at[n->t.dims - 1] = tile ? "first + j" : "j";
+    kernel_line(k, "y(%s) = %s(entries[sort_slot(j)]);", place_text(n, &f->at, k->in->a),
+                places ? "uint32_t" : "int64_t");
     kernel_close(k, mark, true);
-    /* low elements of the left run stand before; the next is its next, or the right run's */
-    kernel_line(k, "%s from = %s + low;", k->index, start);
-    kernel_line(k, "%s const other = %s + %s - low;", k->index, middle, at);
-    kernel_line(k, "if (from == %s)", middle);
-    kernel_line(k, "    from = other;");
-    mark = kernel_open(k, true, "else if (other < %s)", end);
-    a = key_at(k, r, "from");
-    b = key_at(k, r, "other");
-    if (!a || !b)
-        return NULL;
-    kernel_line(k, "if (%s(%s, %s))", r->before, b, a);
-    kernel_line(k, "    from = other;");
-    kernel_close(k, mark, true);
-    p.at[r->dim] = "from";
-    from = value_at(k, r->order, &p);
-    return from ? kernel_name(k, value_type(n), "%s", from) : NULL;
 }
 
-const char *value_sorted(struct kernel *k, const struct node *n, const struct coords *at,
-                         bool *mine)
+/* Rows of the same number as x's, of a size that goes with the form. */
+static bool fits(const struct node *n, const struct sort_form *f)
 {
-    struct sort_row r = {.x = graph_first(k->in->g, n), .at = *at};
-    bool down = arg_int_or(n, 9, "descending", 0);
+    const struct tensor *x = f->x ? &f->x->t : NULL;
 
-    *mine = sort_is_pass(n);
-    if (!*mine)
-        return NULL;
-    if (k->loops || k->team > 1)
-        return value_no(k, n, "a sort inside of a sum");
-    r.order = is_merge(n) ? graph_arg(k->in->g, n, 1) : NULL;
-    r.dim = dim_wrap(arg_int_or(n, 9, "dim", 0), n->t.dims);
-    r.width = arg_int_or(n, 9, "width", 16);
-    r.size = n->t.shape[r.dim];
-    r.before = down ? "sorts_before<true>" : "sorts_before<false>";
-    return r.order ? merge_place(k, n, &r, at->at[r.dim]) : run_place(k, n, &r, at->at[r.dim]);
+    if (!x || x->dims < 1 || x->dims != n->t.dims || f->row < 1 || f->row > INT32_MAX / 4)
+        return false;
+    for (int d = 0; d + 1 < x->dims; d++)
+        if (x->shape[d] != n->t.shape[d])
+            return false;
+    if (is_form(n, "top") || is_form(n, "nth"))
+        return f->count >= 1 && f->count <= f->row && row_of(n) <= TOP_MOST &&
+               row_of(n) == (is_form(n, "top") ? f->count : 1);
+    if (row_of(n) != f->row || (is_form(n, "rows") && f->row > ROW_MOST))
+        return false;
+    return is_form(n, "rows") ||
+           (f->width <= ROW_MOST && f->width >= MERGE_TILE && f->width % MERGE_TILE == 0) ||
+           (is_form(n, "merge") && f->width % MERGE_TILE == 0 && f->width >= MERGE_TILE &&
+            f->width < f->row);
+}
+
+bool write_sort(struct kernel *k)
+{
+    const struct node *n = k->root;
+    struct sort_form f = {.x = graph_first(k->in->g, n),
+                          .width = arg_int_or(n, 9, "width", 0),
+                          .count = arg_int_or(n, 9, "count", 0),
+                          .down = arg_int_or(n, 9, "descending", 0)};
+    bool tiles = is_form(n, "tiles"), merge = is_form(n, "merge"), ok;
+    int64_t tile = tiles ? f.width : merge ? MERGE_TILE : 0;
+
+    f.row = f.x ? row_of(f.x) : 0;
+    if (!fits(n, &f))
+        return value_no(k, n, "sizes that do not go together") != NULL;
+    k->in->sorts = true;
+    k->blocks = tensor_numel(&f.x->t) / f.row * (tile ? tiles_of(&f, tile) : 1);
+    if (k->blocks > INT32_MAX)
+        return value_no(k, n, "more rows than a launch has blocks") != NULL;
+    kernel_line(k, "extern __shared__ uint64_t entries[];");
+    if (tile)
+        kernel_line(k, "%s const i = blockIdx.x / %lld;", k->index, (long long)tiles_of(&f, tile));
+    else
+        kernel_line(k, "%s const i = blockIdx.x;", k->index);
+    f.at = coordinates(k, f.x, f.x->t.dims - 1);
+    if (is_form(n, "top") || is_form(n, "nth"))
+        ok = write_top(k, &f, is_form(n, "nth"));
+    else
+        ok = merge ? write_merge(k, &f) : write_rows(k, &f, tiles);
+    if (ok)
+        put_results(k, &f, tile, strcmp(n->t.dtype, "i32") == 0);
+    return ok;
 }

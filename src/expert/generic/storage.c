@@ -26,15 +26,7 @@ enum { LONGEST_CHAIN = 96, PASSES = 3 };
 
 bool storage_alone(const struct node *n)
 {
-    static const char *const names[] = {"aten.cumsum", "aten.cumprod", "aten.cummax", "aten.cummin",
-                                        "aten.logcumsumexp"};
-    struct node first = *n;
-
-    first.op = operator_name(n);
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (graph_op_is(&first, names[i]))
-            return true;
-    return false;
+    return scan_is(n) || sort_is_pass(n) || scatter_is(n);
 }
 
 double storage_terms(const struct graph *g, const struct node *n)
@@ -46,7 +38,7 @@ double storage_terms(const struct graph *g, const struct node *n)
     if (reduction_of(g, n, reduced, &count))
         return (double)count;
     if (sort_is_pass(n))
-        return 2 * sort_steps(n);
+        return sort_steps(g, n);
     if (graph_op_is(n, "aten.mm") || graph_op_is(n, "aten.bmm")) {
         const struct node *x = graph_first(g, n);
 
@@ -103,6 +95,8 @@ static void add_times(struct counts *c, const struct node *n, const struct node 
 
     if (graph_op_is(n, "aten.cat") || graph_op_is(n, "aten.stack")) /* each has its share */
         times *= (double)tensor_numel(&arg->t) / (double)(tensor_numel(&n->t) + 1) + 1e-9;
+    if (scatter_is(n) && arg != graph_first(c->g, n)) /* read by each writer */
+        times = scatter_writers(c->g, n);
     c->times[arg - c->g->nodes] += times;
 }
 
@@ -132,7 +126,7 @@ static bool keep(const struct counts *c, const struct node *n)
 
     if (strcmp(n->op, "input") == 0 || n->value || strcmp(n->op, "constant") == 0)
         return false;
-    if (graph_is_result(c->g, n) || storage_alone(n) || sort_is_pass(n))
+    if (graph_is_result(c->g, n) || storage_alone(n))
         return true;
     if (c->sums[at])
         return often > 1.01;

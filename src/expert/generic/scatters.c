@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scatters.c - elements written to places that an index names: a thread per element that is
+ * written.
+ *
+ * generic.scatter_add(x, index, source) adds to a copy of x, generic.scatter_max
+ * keeps the larger number. Several threads may write to one place, so they do
+ * it atomically: sums of floats are rounded in any order, as PyTorch's are on
+ * a GPU; whole numbers do not depend on it.
+ */
+#include "expert/generic/generic.h"
+
+#include <string.h>
+
+bool scatter_is(const struct node *n)
+{
+    return strncmp(n->op, "generic.scatter_", 16) == 0;
+}
+
+static bool adds(const struct node *n)
+{
+    return strcmp(n->op, "generic.scatter_add") == 0;
+}
+
+/* The function and the type that memory is changed as; NULL: there is none. */
+static const char *atomic_call(const struct generic *in, const struct node *n)
+{
+    const char *memory = value_memory(in, n);
+
+    if (!adds(n))
+        return strcmp(memory, "int32_t") == 0 ? "atomicMax(" : NULL;
+    if (strcmp(memory, "float") == 0 || strcmp(memory, "int32_t") == 0)
+        return "atomicAdd(";
+    return strcmp(memory, "int64_t") == 0 ? "atomicAdd((unsigned long long *)" : NULL;
+}
+
+bool scatter_fits(const struct graph *g, const struct node *n)
+{
+    const struct node *x = graph_first(g, n), *index = graph_arg(g, n, 1),
+                      *source = graph_arg(g, n, 2);
+
+    if (!x || !index || !source || n->t.dims < 1 || x->t.dims != n->t.dims ||
+        index->t.dims != n->t.dims || source->t.dims != n->t.dims)
+        return false;
+    for (int d = 0; d < n->t.dims; d++)
+        if (x->t.shape[d] != n->t.shape[d] || source->t.shape[d] != index->t.shape[d])
+            return false;
+    return true;
+}
+
+double scatter_writers(const struct graph *g, const struct node *n)
+{
+    const struct node *index = graph_arg(g, n, 1);
+
+    return index ? (double)tensor_numel(&index->t) : 0;
+}
+
+bool write_scatter(struct kernel *k)
+{
+    const struct node *n = k->root, *index = graph_arg(k->in->g, n, 1),
+                      *source = graph_arg(k->in->g, n, 2);
+    int d = dim_wrap(arg_int_or(n, 9, "dim", 0), n->t.dims);
+    const char *call = atomic_call(k->in, n), *when = "", *v, *i;
+    struct coords at = coordinates(k, index, -1), to = at;
+    int mark;
+
+    if (!call)
+        return value_no(k, n, arena_printf(k->in->a, "no atomic operation for %s", n->t.dtype)) !=
+               NULL;
+    i = index_value(k, index, &at, n->t.shape[d]);
+    v = value_at(k, source, &at);
+    if (!i || !v)
+        return false;
+    to.at[d] = i;
+    for (int j = 0; j < n->t.dims; j++)
+        if (j == d || index->t.shape[j] > n->t.shape[j])
+            when = index_bounds(k, when, to.at[j], n->t.shape[j]);
+    mark = kernel_open(k, false, "if (%s)", when);
+    kernel_line(k, "%s&y(%s), %s(%s));", call, place_text(n, &to, k->in->a),
+                strstr(call, "long long") ? "(unsigned long long)" : value_type(n), v);
+    kernel_close(k, mark, false);
+    return true;
+}
