@@ -165,14 +165,15 @@ static void emit_cluster_bar(struct emit *e, const struct insn *in)
     buf_printf(e->out, "R->cl_bar(W, mm, %d, %d);\n", insn_has_mod(in, MOD_WAIT), site);
 }
 
-/* mapa, getctarank, cvta.shared::cluster: one address to another, lane by lane. */
+/* mapa, getctarank, cvta.shared::cluster, OP_EVENBLOCK: one address to another, lane by lane. */
 static void emit_mapa(struct emit *e, const struct insn *in)
 {
     bool shared = shared_cluster(in), rank = in->op == OP_GETCTARANK;
     unsigned kind = in->op == OP_CVTA
                         ? (insn_has_mod(in, MOD_TO) ? MAPA_TO_SHARED : MAPA_TO_GENERIC)
-                    : rank ? (shared ? MAPA_RANK_SHARED : MAPA_RANK_GENERIC)
-                           : MAPA_PLACE;
+                    : in->op == OP_EVENBLOCK ? MAPA_EVEN
+                    : rank                   ? (shared ? MAPA_RANK_SHARED : MAPA_RANK_GENERIC)
+                                             : MAPA_PLACE;
     const struct opnd *d = &in->args[0];
     bool wide = d->kind == OPND_REG && reg_class(e, d->reg) == CLASS_Q;
     if (d->kind != OPND_REG || in->arg_count < 2) {
@@ -635,6 +636,7 @@ static const struct hopper_row {
     {OP_BARRIER, is_cluster_bar, emit_cluster_bar, 0},
     {OP_MAPA, any_address, emit_mapa, 3},
     {OP_GETCTARANK, any_address, emit_mapa, 2},
+    {OP_EVENBLOCK, any_address, emit_mapa, 3},
     {OP_CVTA, shared_cluster, emit_mapa, 2},
     {OP_FENCE, is_proxy, emit_proxy, 0},
     {OP_SETMAXNREG, any_address, emit_setmaxnreg, 1},

@@ -11,6 +11,7 @@
 #include "simt/emit/emit.h"
 #include "simt/ir/if_conversion.h"
 #include "simt/ir/narrow_addresses.h"
+#include "simt/ir/peer_addresses.h"
 #include "simt/ir/wgmma_in_flight.h"
 #include "simt/ptx/ptx_lex.h"
 
@@ -230,6 +231,7 @@ static bool write_kernel(struct emit_unit *u, const char *name, int number, unsi
     if (!ptx_kernel_read(u->m, name, u->a, &k, err) || !known_words(u, &k, err))
         return false;
     int instructions = k.insn_count;
+    peer_addresses(&k, u->a);
     narrow_shared(&k);
     if_convert(&k);
     wgmma_mark(&k, u->a);

@@ -191,18 +191,20 @@ static void take_off(struct blk *owner, const struct flight *f)
         proxy_write_begin(f->by, f->lane, f->site, f->dst, f->at, f->span ? f->span : f->bytes);
 }
 
-/* The block whose mbarrier a copy into b tells: of a pair the even one. An address in the own block
- * stands for it: CUTLASS clears the bit of the rank that hardware has in such addresses. */
-static struct blk *told_by(struct blk *b, bool pair)
+/* The block whose mbarrier a copy into b tells: of a pair the one whose rank is even or odd as that
+ * of the block in which the mbarrier's address lies. */
+static struct blk *told_by(struct blk *b, bool pair, const struct blk *named)
 {
-    return pair && b->cluster && b->b.cl_rank & 1 ? b->cluster->blk[b->b.cl_rank - 1] : b;
+    uint32_t rank = b->b.cl_rank, odd = named->b.cl_rank & 1;
+    struct cluster *c = b->cluster;
+    return pair && c && (rank & ~1u) + odd < c->size ? c->blk[(rank & ~1u) + odd] : b;
 }
 
 /* Both ends of the copy and its mbarrier are in one block, which must be there; or in a pair. */
 static void send(struct flight *f, struct place dst, struct place bar)
 {
     struct warp *w = f->by;
-    if (told_by(dst.b, f->pair) != bar.b) {
+    if (told_by(dst.b, f->pair, bar.b) != bar.b) {
         complain(w, f->lane, f->site, SIMT_MBARRIER, bar.at,
                  "the copy's destination and its mbarrier are in different blocks of the cluster");
         return;
@@ -258,6 +260,7 @@ static bool plain_flight(struct warp *w, struct flight *f, u32 kind, const struc
 static void multicast(struct warp *w, struct flight *f, struct place dst, struct place bar,
                       u32 mask)
 {
+    const struct blk *named = bar.b;
     u32 n = w->blk->cluster ? w->blk->cluster->size : 1;
     if (!mask || mask >> n)
         complain(w, f->lane, f->site, SIMT_CLUSTER, mask,
@@ -267,7 +270,7 @@ static void multicast(struct warp *w, struct flight *f, struct place dst, struct
         if (!(mask >> r & 1))
             continue;
         dst.b = w->blk->cluster ? w->blk->cluster->blk[r] : w->blk;
-        bar.b = told_by(dst.b, f->pair);
+        bar.b = told_by(dst.b, f->pair, named);
         send(f, dst, bar);
         f->again = true;
     }
@@ -287,8 +290,6 @@ static void bulk_in(struct warp *w, u32 i, u32 site, const struct sw_bulk *x)
                     &dst) ||
         !place_find(w, i, site, false, x->mbar[i], 8, 8, true, &bar))
         return;
-    if (bar.b == w->blk)
-        bar.b = told_by(w->blk, f.pair);
     if (form == BULK_ACROSS) {
         struct place src;
         if (!place_find(w, i, site, false, x->src[i], f.bytes, MIN_ALIGN, false, &src))

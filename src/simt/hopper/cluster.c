@@ -212,6 +212,12 @@ u64 dev_mapa(struct sw_warp *sw, u64 addr, u32 rank, u32 kind)
         const struct blk *b = tag && c && tag <= n ? c->blk[tag - 1] : w->blk;
         return (addr & ((1u << SHARED_TAG) - 1)) + (uint64_t)(uintptr_t)b->b.smem;
     }
+    case MAPA_EVEN: { /* the same place in the even block of the pair */
+        uint32_t tag = (uint32_t)addr >> SHARED_TAG & 0xff;
+        uint32_t at = (tag ? tag - 1 : w->blk->b.cl_rank) & ~1u;
+        addr &= rank & ((1u << SHARED_TAG) - 1); /* the mask */
+        return !c || at == w->blk->b.cl_rank ? addr : addr | (u64)(at + 1) << SHARED_TAG;
+    }
     default: /* cvta.to.shared::cluster */
         for (uint32_t i = 0; c && i < n; i++) {
             uint64_t at = addr - (uint64_t)(uintptr_t)c->blk[i]->b.smem;

@@ -177,7 +177,7 @@ enum {
     BULK_MULTICAST = 1 << 8,
     BULK_REDUCE = 1 << 9,
     BULK_IM2COL = 1 << 10,
-    BULK_PAIR = 1 << 11, /* cta_group::2: the mbarrier is the even block's of the pair */
+    BULK_PAIR = 1 << 11, /* cta_group::2: the mbarrier may be the other block's of the pair */
     BULK_OP_SHIFT = 16,
     BULK_OP = 15,
     BULK_TYPE_SHIFT = 20,

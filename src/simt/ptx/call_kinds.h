@@ -37,7 +37,14 @@ enum redux_kind {
 /* May chunks of lanes be read at one place, or side by side? The size of a chunk lies above. */
 enum strip_kind { STRIP_SAME = 1, STRIP_ROW = 2, STRIP_LANES_SHIFT = 8 };
 
-enum mapa_kind { MAPA_PLACE, MAPA_RANK_SHARED, MAPA_RANK_GENERIC, MAPA_TO_GENERIC, MAPA_TO_SHARED };
+enum mapa_kind {
+    MAPA_PLACE,
+    MAPA_RANK_SHARED,
+    MAPA_RANK_GENERIC,
+    MAPA_TO_GENERIC,
+    MAPA_TO_SHARED,
+    MAPA_EVEN
+};
 
 /* S_carry32() and its like in vec_lanes.h. */
 enum carry_kind { CARRY_ADD, CARRY_SUB, CARRY_MAD_LO, CARRY_MAD_HI, CARRY_MAD_HI_SIGNED };
