@@ -10,7 +10,8 @@
 #   networks   small networks of every style; recurrent ones in the form for Hopper, too
 #   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed; 60 chains
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes, every step of its ladders
-#   cards      every form of every recipe planned for each GPU that simt stands in for; examples judged as each of them
+#   cards      every form of every recipe planned for each GPU that simt stands in for; examples, and generated tasks of
+#              every recipe, judged as each of them and with the code of each: a table
 #   forms      every form of every recipe compiled by plain nvcc
 #   errors     every wrong kernel of tests/toolchain/errors with NVRTC and nvcc
 #   kill       a run killed at KILLS random moments and resumed
@@ -120,8 +121,10 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
         ninja -C $build tests/expert/expert_ladder tests/expert/expert_plans >/dev/null || exit 3
         sweep cards tests/expert/cards.sh $build/tests/expert/expert_ladder $build/tests/expert/expert_plans $cutegen 1
         sweep cards python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 0 --as a100,rtx4090,h100,h200,b200,rtx5090
-        sweep cards python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 0 --as rtx4090 --arch 89
-        sweep cards python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 0 --as rtx5090 --arch 120a
+        for card in rtx4090:86 rtx4090:89 rtx5090:120 rtx5090:120a b200:100a h100:90a; do
+            sweep cards python3 tests/examples/judge_all.py $cutegen --jobs "$JOBS" --wrong 0 --as ${card%:*} --arch ${card#*:}
+        done
+        sweep cards python3 tests/expert/judge_cards.py $cutegen $build/tests/expert/expert_ladder --jobs "$JOBS" --seed "$seed"
         ;;
     programs)
         sweep programs tests/simt/programs.sh "$PWD/$cutegen" all

@@ -5,7 +5,6 @@
 #
 #     tests/simt/cutlass.sh CUTEGEN [NAME...]      f16 pair mxf8 nvf4 geforce_nvf4 geforce_mxf8 bug
 #
-# Run when named: pair, where simt finds an mbarrier in a state that is not understood yet, and geforce_mxf8, not tried.
 # A program takes minutes and up to 5 GB to compile. $CUTLASS_PROGRAMS: a folder that keeps them.
 # Two warnings are known (docs/simt.md, Blackwell) and are no findings. Exit 77: there is no nvcc of CUDA 13 or no CUTLASS.
 set -uo pipefail
@@ -22,7 +21,7 @@ trap 'rm -rf "$work"' EXIT
 programs=${CUTLASS_PROGRAMS:-$work}
 mkdir -p "$programs"
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(f16 mxf8 nvf4 geforce_nvf4 bug)
+[ ${#names[@]} -gt 0 ] || names=(f16 pair mxf8 nvf4 geforce_nvf4 geforce_mxf8 bug)
 failed=0
 for name in "${names[@]}"; do
     arch=100a card=b200 want=right flags=()

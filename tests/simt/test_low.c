@@ -7,6 +7,7 @@
  */
 #include "support.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -548,6 +549,87 @@ static void rows_of_fours_and_sixes_become_bytes(void **state)
         }
 }
 
+/* Bytes of 16x16 matrices as the B of a product of bytes: four rows of one column in a register.
+ * And back again, as sums of a product: 16x8, each column a row of memory. */
+static void matrices_of_bytes_are_transposed(void **state)
+{
+    enum { BYTES = 512, REGS = 4 };
+    unsigned char in[BYTES], back[BYTES];
+    uint32_t out[REGS + 4][LANES];
+    (void)state;
+    for (int i = 0; i < BYTES; i++)
+        in[i] = (unsigned char)(i * 37 + i / 256 + 11);
+    run(".shared .align 16 .b8 s[512]; .shared .align 16 .b8 t[512]; mov.u32 %w10, s; mov.u32 "
+        "%w11, "
+        "t; mul.wide.u32 %p2, %w30, 16; add.s64 %p3, %p0, %p2; mad.lo.u32 %w1, %w30, 16, %w10;\n"
+        "ld.global.v4.b32 {%w2, %w3, %w4, %w5}, [%p3]; st.shared.v4.b32 [%w1], {%w2, %w3, %w4, "
+        "%w5};\n"
+        "bar.sync 0; mul.wide.u32 %p4, %w30, 4; add.s64 %p4, %p1, %p4;\n"
+        "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 {%w6, %w7, %w8, %w9}, [%w1];\n"
+        "st.global.b32 [%p4], %w6; st.global.b32 [%p4+128], %w7; st.global.b32 [%p4+256], %w8; "
+        "st.global.b32 [%p4+384], %w9;\n"
+        "mad.lo.u32 %w12, %w30, 16, %w11;\n"
+        "stmatrix.sync.aligned.m16n8.x4.trans.shared.b8 [%w12], {%w6, %w7, %w8, %w9};\n"
+        "bar.sync 0; ld.shared.v4.b32 {%w2, %w3, %w4, %w5}, [%w12]; add.s64 %p5, %p1, %p2;\n"
+        "st.global.v4.b32 [%p5+512], {%w2, %w3, %w4, %w5};",
+        in, sizeof in, out, sizeof out, 1);
+    memcpy(back, out[REGS], sizeof back);
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned r = 0; r < REGS; r++)
+            for (unsigned b = 0; b < 4; b++) {
+                unsigned row = 16 * (r / 2) + 4 * (lane % 4) + b, column = lane / 4 + 8 * (r % 2);
+                unsigned got = out[r][lane] >> (8 * b) & 255;
+                assert_int_equal(got, in[16 * row + column]);
+                assert_int_equal(back[16 * (8 * r + 2 * (lane % 4) + b % 2) + lane / 4 + b / 2 * 8],
+                                 got);
+            }
+}
+
+/* Two f32 in 64 bits: what one f32 gives, twice. */
+static void pairs_of_f32_are_two_of_one(void **state)
+{
+    enum { COUNT = 1024, OPS = 5 };
+    static const char *const ops[OPS] = {
+        "add.rn.f32x2 %p6, %p5, %p4;", "mul.rn.f32x2 %p6, %p5, %p4;",
+        "fma.rn.f32x2 %p6, %p5, %p4, %p5;", "fma.rn.ftz.f32x2 %p6, %p5, %p4, %p5;",
+        "sub.rn.f32x2 %p6, %p5, %p4;"};
+    struct arena *a = arena_new();
+    float *in = xmalloc(2 * COUNT * sizeof *in);
+    float(*out)[COUNT] = xmalloc(OPS * sizeof *out);
+    uint32_t seed = 5;
+    const char *text =
+        "mad.lo.u32 %w0, %w31, 32, %w30; mul.wide.u32 %p2, %w0, 8; add.s64 %p3, %p0, "
+        "%p2; ld.global.b64 %p5, [%p3]; ld.global.b64 %p4, [%p3+4096]; add.s64 %p7, "
+        "%p1, %p2;\n";
+    (void)state;
+    for (int i = 0; i < 2 * COUNT; i++) {
+        uint32_t bits = next(&seed) << 8 ^ next(&seed);
+        memcpy(&in[i], &bits, 4);
+        if (i % 4 == 3)
+            in[i] = ldexpf(in[i], -140); /* small ones */
+        if (isnan(in[i]))
+            in[i] = 1.0f;
+    }
+    for (int op = 0; op < OPS; op++)
+        text =
+            arena_printf(a, "%s%s st.global.b64 [%%p7+%d], %%p6;\n", text, ops[op], op * COUNT * 4);
+    run(text, in, 2 * COUNT * sizeof *in, out, OPS * sizeof *out, COUNT / 2 / LANES);
+    for (int i = 0; i < COUNT; i++) {
+        float x = in[i], y = in[COUNT + i], z = fmaf(x, y, x), ftz = z;
+        float fx = fabsf(x) < FLT_MIN ? copysignf(0, x) : x,
+              fy = fabsf(y) < FLT_MIN ? copysignf(0, y) : y;
+        ftz = fmaf(fx, fy, fx);
+        ftz = fabsf(ftz) < FLT_MIN ? copysignf(0, ftz) : ftz;
+        const float want[OPS] = {x + y, x * y, z, ftz, x - y};
+        for (int op = 0; op < OPS; op++)
+            if (!(isnan(want[op]) && isnan(out[op][i])))
+                assert_memory_equal(&out[op][i], &want[op], 4);
+    }
+    xfree(in);
+    xfree(out);
+    arena_free(a);
+}
+
 /* What does not exist is refused with its line, not guessed. */
 static void other_combinations_are_refused(void **state)
 {
@@ -587,6 +669,8 @@ int main(void)
         cmocka_unit_test(conversions_round_to_the_nearest_code),
         cmocka_unit_test(scales_are_powers_of_two),
         cmocka_unit_test(rows_of_fours_and_sixes_become_bytes),
+        cmocka_unit_test(matrices_of_bytes_are_transposed),
+        cmocka_unit_test(pairs_of_f32_are_two_of_one),
         cmocka_unit_test(other_combinations_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,7 @@ struct tm_cell {
 };
 
 struct tensor_memory {
+    struct blk *b; /* whose it is */
     uint32_t word[TM_LANES][TM_COLUMNS];
     struct tm_cell cell[TM_QUARTERS][TM_COLUMNS];
     uint16_t owner[TM_COLUMNS]; /* 1 + first column of its allocation; 0: free */

@@ -17,6 +17,7 @@ struct tensor_memory *tensor_memory_of(struct blk *b)
     if (!h->tensor) {
         h->tensor = xmalloc(sizeof *h->tensor);
         h->tensor->time = 1;
+        h->tensor->b = b;
     }
     return h->tensor;
 }
@@ -175,14 +176,17 @@ bool tm_inside(struct warp *w, u32 lane, u32 site, struct tensor_memory *t, u32 
 /* ---- what is ordered ---- */
 
 /* Is what a warp wrote by tcgen05.st, or reads by tcgen05.ld, over and known to w? */
-static const char *unordered(const struct warp *w, u8 who, u32 time, u32 seq, bool store)
+static const char *unordered(const struct warp *w, const struct tensor_memory *t, u8 who, u32 time,
+                             u32 seq, bool store)
 {
-    const struct warp *o = &w->blk->warp[who];
+    const struct warp *o = &t->b->warp[who];
     if (o->hop && (store ? o->hop->st_over : o->hop->ld_over) < seq)
         return store ? "a tcgen05.st that was not waited for (tcgen05.wait::st)"
                      : "a tcgen05.ld that was not waited for (tcgen05.wait::ld)";
-    return who != w->w.id && w->clock[who] <= time ? "another warp, with no barrier in between"
-                                                   : NULL;
+    if (t->b == w->blk ? who == w->w.id || w->clock[who] > time : peer_clock(w, t->b)[who] > time)
+        return NULL;
+    return t->b == w->blk ? "another warp, with no barrier in between"
+                          : "a warp of that block, with no mbarrier or cluster barrier in between";
 }
 
 void tensor_learn(struct warp *w, const uint32_t clock[CLOCKS])
@@ -217,8 +221,8 @@ static bool unfenced(struct warp *w, u32 lane, u32 site, u8 who, u32 time, u32 o
 }
 
 /* w, or what it starts, reads these lanes of a cell. */
-static bool readable(struct warp *w, u32 lane, u32 site, const struct tm_cell *c, u32 lanes,
-                     u32 col, bool by_tensor)
+static bool readable(struct warp *w, u32 lane, u32 site, const struct tensor_memory *t,
+                     const struct tm_cell *c, u32 lanes, u32 col, bool by_tensor)
 {
     const char *who;
     if ((c->known & lanes) != lanes) {
@@ -235,35 +239,37 @@ static bool readable(struct warp *w, u32 lane, u32 site, const struct tm_cell *c
             col);
         return false;
     }
-    who = unordered(w, c->wwho, c->wtime, c->wseq, true);
+    who = unordered(w, t, c->wwho, c->wtime, c->wseq, true);
     if (who)
         SAY(w, lane, site, SIMT_ASYNC_NOT_WAITED, col, c->wwho, (int)c->wsite,
             "column %u of tensor memory: read after %s wrote it", col, who);
-    return !who && !unfenced(w, lane, site, c->wwho, c->wtime, c->wsite, col);
+    return !who && (t->b != w->blk || !unfenced(w, lane, site, c->wwho, c->wtime, c->wsite, col));
 }
 
-static bool writable(struct warp *w, u32 lane, u32 site, const struct tm_cell *c, u32 col,
-                     bool by_tensor)
+static bool writable(struct warp *w, u32 lane, u32 site, const struct tensor_memory *t,
+                     const struct tm_cell *c, u32 col, bool by_tensor)
 {
     const char *who = NULL;
     bool write = false;
     if (c->read && c->rwho == TENSOR && !by_tensor && w->clock[TENSOR] <= c->rtime)
         who = "an asynchronous operation, which has not been waited for,";
     else if (c->read && c->rwho != TENSOR)
-        who = unordered(w, c->rwho, c->rtime, c->rseq, false);
+        who = unordered(w, t, c->rwho, c->rtime, c->rseq, false);
     if (!who && c->written) {
         write = true;
         if (c->wwho == TENSOR && !by_tensor && w->clock[TENSOR] <= c->wtime)
             who = "an asynchronous operation, which has not been waited for,";
         else if (c->wwho != TENSOR && (by_tensor || c->wwho != w->w.id))
-            who = unordered(w, c->wwho, c->wtime, c->wseq, true);
+            who = unordered(w, t, c->wwho, c->wtime, c->wseq, true);
     }
     if (who)
         SAY(w, lane, site, SIMT_ASYNC_OVERWRITE, col, write ? c->wwho : c->rwho,
             write ? (int)c->wsite : (int)c->rsite,
             "column %u of tensor memory: overwritten after %s %s it", col, who,
             write ? "wrote" : "read");
-    return !who && !(c->read && unfenced(w, lane, site, c->rwho, c->rtime, c->rsite, col)) &&
+    if (who || t->b != w->blk) /* what orders blocks orders their tcgen05 */
+        return !who;
+    return !(c->read && unfenced(w, lane, site, c->rwho, c->rtime, c->rsite, col)) &&
            !(c->written && unfenced(w, lane, site, c->wwho, c->wtime, c->wsite, col));
 }
 
@@ -272,11 +278,11 @@ bool tm_async_read(struct warp *w, u32 lane, u32 site, struct tensor_memory *t,
 {
     if (!tm_inside(w, lane, site, t, first, count, what))
         return false;
-    bool quiet = !full(w) || t != tensor_memory_of(w->blk);
+    bool quiet = !full(w);
     for (u32 q = 0; q < TM_QUARTERS; q++)
         for (u32 i = first; i < first + count && lanes[q]; i++) {
             struct tm_cell *c = &t->cell[q][i];
-            quiet = quiet || !readable(w, lane, site, c, lanes[q], i, true);
+            quiet = quiet || !readable(w, lane, site, t, c, lanes[q], i, true);
             c->read = true;
             c->rwho = TENSOR;
             c->rtime = t->time;
@@ -290,13 +296,13 @@ bool tm_async_write(struct warp *w, u32 lane, u32 site, struct tensor_memory *t,
 {
     if (!tm_inside(w, lane, site, t, first, count, "writes"))
         return false;
-    bool quiet = !full(w) || t != tensor_memory_of(w->blk); /* others' clocks are their own */
+    bool quiet = !full(w);
     for (u32 q = 0; q < TM_QUARTERS; q++)
         for (u32 i = first; i < first + count && lanes[q]; i++) {
             struct tm_cell *c = &t->cell[q][i];
             if (accumulate)
-                quiet = quiet || !readable(w, lane, site, c, lanes[q], i, true);
-            quiet = quiet || !writable(w, lane, site, c, i, true);
+                quiet = quiet || !readable(w, lane, site, t, c, lanes[q], i, true);
+            quiet = quiet || !writable(w, lane, site, t, c, i, true);
             c->known |= lanes[q];
             c->written = true;
             c->wwho = TENSOR;
@@ -371,14 +377,14 @@ static void note_access(struct warp *w, u32 site, struct tensor_memory *t, u32 l
     for (u32 i = first; i < first + count; i++) {
         struct tm_cell *c = &t->cell[q][i];
         if (load) {
-            quiet = quiet || !readable(w, 0, site, c, lanes, i, false);
+            quiet = quiet || !readable(w, 0, site, t, c, lanes, i, false);
             c->read = true;
             c->rwho = (u8)w->w.id;
             c->rtime = w->clock[w->w.id];
             c->rseq = seq;
             c->rsite = (uint16_t)site;
         } else {
-            quiet = quiet || !writable(w, 0, site, c, i, false);
+            quiet = quiet || !writable(w, 0, site, t, c, i, false);
             c->known |= lanes;
             c->written = true;
             c->wwho = (u8)w->w.id;

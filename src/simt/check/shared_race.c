@@ -27,9 +27,9 @@ static bool ordered(const struct warp *w, uint32_t warp, uint32_t time)
 static void report(struct warp *w, u32 lane, u32 site, uint32_t at, enum simt_finding_kind kind,
                    uint32_t owarp, uint32_t olane, uint32_t osite, const char *what)
 {
-    finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL, (int)owarp,
-                olane == LANE_MANY ? 0 : (int)olane, (int)osite, "shared memory at offset %u: %s",
-                at, what);
+    finding_add(&(struct finding_where){w, lane, site}, kind, at, NULL,
+                owarp < MAX_WARPS ? (int)owarp : -1, olane == LANE_MANY ? 0 : (int)olane,
+                (int)osite, "shared memory at offset %u: %s", at, what);
 }
 
 static void report_unset(struct warp *w, u32 lane, u32 site, uint32_t at)

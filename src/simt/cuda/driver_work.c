@@ -568,21 +568,16 @@ API int cuTensorMapEncodeTiled(unsigned char *out, int type, uint32_t rank, void
                                const uint32_t *element_strides, int interleave, int swizzle, int l2,
                                int fill)
 {
-    static const char *const types[] = {"u8",  "u16", "u32",  "i32", "u64",  "i64",  "f16",
-                                        "f32", "f64", "bf16", "f32", "tf32", "tf32", "u4"};
+    static const char *const types[] = {"u8",   "u16", "u32",        "i32",       "u64", "i64",
+                                        "f16",  "f32", "f64",        "bf16",      "f32", "tf32",
+                                        "tf32", "u4",  "u4_align16", "u6_align16"};
     struct simt_map m = {.address = (uint64_t)(uintptr_t)address,
                          .rank = (int)rank,
                          .swizzle = (unsigned)swizzle,
                          .fill_nan = fill != 0};
-    enum { U4_PADDED = 14, U6_PADDED = 15 };
     char why[256] = "";
 
     (void)l2;
-    if (type == U4_PADDED || type == U6_PADDED) {
-        cuda_say("cuTensorMapEncodeTiled: elements of four or six bits that are padded to 16 bytes "
-                 "are not supported");
-        return CU_NOT_SUPPORTED;
-    }
     if (rank < 1 || rank > 5 || type < 0 || (size_t)type >= ARRAY_LEN(types))
         return CU_INVALID_VALUE;
     if (interleave || swizzle > 3) {

@@ -45,7 +45,8 @@ enum {
     ASYNC = MAX_WARPS,             /* entry of a clock for what copies wrote */
     HELD = MAX_WARPS + 1,          /* and, per warpgroup, for what its wgmmas read */
     TENSOR = HELD + MAX_WARPS / 4, /* and for what tcgen05 wrote and read */
-    CLOCKS = TENSOR + 1
+    REMOTE = TENSOR + 1,           /* and for what other blocks of the cluster read and wrote */
+    CLOCKS = REMOTE + 1
 };
 
 struct alloc {

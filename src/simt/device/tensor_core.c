@@ -503,6 +503,38 @@ static half8 spread_row(const void *at, u32 bits)
     return row;
 }
 
+/* Register v of each lane: of a 16x16 matrix of bytes, four rows of one column. */
+static void load_bytes(const struct sw_site *s, const uint64_t *host, void *const *dst)
+{
+    unsigned char row[WARP][16];
+    u32 packed = s->kind & MATRIX_FORM;
+    for (u32 i = 0; i < 8u * s->vec; i++) {
+        const void *at = (const void *)(uintptr_t)host[i];
+        half8 spread = packed ? spread_row(at, packed == MATRIX_B4 ? 4 : 6) : *(const half8 *)at;
+        memcpy(row[i], &spread, sizeof row[i]);
+    }
+    for (u32 v = 0; v < s->vec; v++)
+        for (u32 lane = 0; lane < WARP; lane++) {
+            u32 x = 0;
+            for (u32 b = 0; b < 4; b++)
+                x |= (u32)row[v / 2 * 16 + lane % 4 * 4 + b][lane / 4 + v % 2 * 8] << (8 * b);
+            ((u32 *)dst[v])[lane] = x;
+        }
+}
+
+/* Register v of each lane: of a 16x8 matrix of bytes, whose columns become rows v * 8 on, two
+ * columns of two rows. */
+static void store_bytes(const struct sw_site *s, const uint64_t *host, void *const *src)
+{
+    for (u32 v = 0; v < s->vec; v++)
+        for (u32 lane = 0; lane < WARP; lane++)
+            for (u32 b = 0; b < 4; b++) {
+                unsigned char *row =
+                    (unsigned char *)(uintptr_t)host[8 * v + lane % 4 * 2 + (b & 1)];
+                row[lane / 4 + 8 * (b >> 1)] = (unsigned char)(((u32 *)src[v])[lane] >> (8 * b));
+            }
+}
+
 void dev_ldmatrix(struct sw_warp *sw, u32 m, u32 site)
 {
     struct warp *w = warp_of(sw);
@@ -516,6 +548,11 @@ void dev_ldmatrix(struct sw_warp *sw, u32 m, u32 site)
     if (!rows_at(w, s, m, site, false, host)) {
         for (int v = 0; v < s->vec; v++)
             memset(dst[v], 0, WARP * sizeof(u32));
+        return;
+    }
+    if (s->kind & MATRIX_BYTES) {
+        load_bytes(s, host, dst);
+        clock_tick(w);
         return;
     }
     /* A row of 16 bytes is spread over four lanes, one after the other. */
@@ -544,7 +581,9 @@ void dev_stmatrix(struct sw_warp *sw, u32 m, u32 site)
     regs_lanes(w, s, 0, s->vec, src);
     if (!rows_at(w, s, m, site, true, host))
         return;
-    for (u32 v = 0; v < s->vec; v++) {
+    if (s->kind & MATRIX_BYTES)
+        store_bytes(s, host, src);
+    for (u32 v = 0; v < s->vec && !(s->kind & MATRIX_BYTES); v++) {
         half8 r[8];
         memcpy(r, src[v], sizeof r);
         if (s->kind)

@@ -456,6 +456,25 @@ static void emit_cp_async(struct emit *e, const struct insn *in)
                bytes, site);
 }
 
+/* m8n16: rows of sixteen, spread to bytes; m16n16 and, stored, m16n8: bytes, transposed, maybe
+ * spread first; else 8x8 of 16 bits. MATRIX_FORM: none of these. */
+static unsigned matrix_kind(const struct insn *in)
+{
+    bool load = in->op == OP_LDMATRIX, turned = insn_has_mod(in, MOD_TRANS);
+    unsigned packed = insn_has_mod(in, MOD_B4X16_P64)   ? MATRIX_B4
+                      : insn_has_mod(in, MOD_B6X16_P32) ? MATRIX_B6
+                                                        : MATRIX_PLAIN;
+    bool spread = packed && load && insn_has_mod(in, MOD_B8X16);
+    if (in->shape.m == 8 && in->shape.n == 8 && in->type == PT_B16 && !packed)
+        return turned ? MATRIX_TRANS : MATRIX_PLAIN;
+    if (in->shape.m == 8 && in->shape.n == 16 && spread && !turned)
+        return packed;
+    if (in->shape.m == 16 && in->shape.n == (load ? 16 : 8) && turned &&
+        (spread || (!packed && in->type == PT_B8)))
+        return MATRIX_BYTES | packed;
+    return MATRIX_FORM;
+}
+
 static void emit_matrix(struct emit *e, const struct insn *in)
 {
     bool load = in->op == OP_LDMATRIX;
@@ -465,15 +484,9 @@ static void emit_matrix(struct emit *e, const struct insn *in)
     enum ptx_space space = PS_SHARED;
     int64_t off;
     bool a32, uniform;
-    /* m8n16: rows of sixteen, spread to bytes; else 8x8 of 16 bits */
-    unsigned kind = insn_has_mod(in, MOD_TRANS)       ? MATRIX_TRANS
-                    : insn_has_mod(in, MOD_B4X16_P64) ? MATRIX_B4
-                    : insn_has_mod(in, MOD_B6X16_P32) ? MATRIX_B6
-                                                      : MATRIX_PLAIN;
-    bool spread = kind == MATRIX_B4 || kind == MATRIX_B6;
-    bool known = spread ? load && in->shape.n == 16 && insn_has_mod(in, MOD_B8X16)
-                        : in->shape.n == 8 && in->type == PT_B16;
-    if (in->shape.m != 8 || in->shape.k || !known || n > 4) {
+    unsigned kind = matrix_kind(in);
+    bool odd = load && kind & MATRIX_BYTES && n & 1; /* a matrix takes two registers */
+    if (in->shape.k || kind == MATRIX_FORM || n > 4 || odd) {
         emit_fail(e, in, "this shape of matrix is not supported");
         return;
     }

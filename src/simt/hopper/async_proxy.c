@@ -215,6 +215,7 @@ HOT void proxy_arrive(struct warp *w, struct barrier *bar)
     bar->fences = true;
     take_later(bar->fenced, w->hop->fenced);
     take_later(bar->tensor, w->hop->tensor);
+    peers_meet(w);
 }
 
 HOT void proxy_leave(struct warp *w, const struct barrier *bar)
@@ -222,4 +223,5 @@ HOT void proxy_leave(struct warp *w, const struct barrier *bar)
     struct warp_hopper *h = warp_hopper_of(w);
     take_later(h->fenced, bar->fenced);
     take_later(h->tensor_next, bar->tensor);
+    peers_learn(w, hopper_of(w->blk)->met);
 }

@@ -125,7 +125,11 @@ static bool coords_ok(struct warp *w, u32 lane, u32 site, const struct tensor_ma
     bool below = false;
     for (int d = 0; d < t->rank; d++)
         below |= coord[d] < 0;
-    if (((s64)coord[0] * t->esize) & 15)
+    if (t->packed && (store || coord[0] == MAP_NOWHERE))
+        complain(w, lane, site, SIMT_TENSOR_MAP, (uint64_t)coord[0],
+                 store ? "this device does not know stores of elements that are padded"
+                       : "the innermost coordinate of padded elements must be a multiple of 128");
+    else if (((s64)coord[0] * t->esize) & 15)
         complain(w, lane, site, SIMT_TENSOR_MAP, (uint64_t)coord[0],
                  "the innermost coordinate times the element size must be a multiple of 16 bytes");
     else if (store && below)

@@ -33,12 +33,21 @@ struct warp_hopper *warp_hopper_of(struct warp *w)
     return w->hop;
 }
 
+static void free_peers(struct hopper *h)
+{
+    for (size_t i = 0; i < h->mbars; i++)
+        xfree(h->mbar[i].peers);
+    xfree(h->met);
+}
+
 /* The block starts anew; what was allocated is kept. */
 void hopper_reset(struct blk *b)
 {
     struct hopper *h = b->hop;
     for (uint32_t i = 0; i < b->t->l->nwarps; i++) {
         struct warp_hopper *q = b->warp[i].hop;
+        if (q)
+            xfree(q->peers);
         if (q)
             *q = (struct warp_hopper){.leaving = q->leaving,
                                       .leaving_cap = q->leaving_cap,
@@ -54,6 +63,7 @@ void hopper_reset(struct blk *b)
     if (h->busy)
         memset(h->busy, 0, (b->b.smem_bytes / 16 + 1) * sizeof *h->busy);
     xfree(h->tensor);
+    free_peers(h);
     *h = (struct hopper){.flight = h->flight,
                          .flight_cap = h->flight_cap,
                          .mbar = h->mbar,
@@ -70,10 +80,12 @@ void hopper_free(struct blk *b, uint32_t nwarps)
             xfree(b->warp[i].hop->read);
             xfree(b->warp[i].hop->result);
             xfree(b->warp[i].hop->tc_read);
+            xfree(b->warp[i].hop->peers);
             xfree(b->warp[i].hop);
         }
     if (!b->hop)
         return;
+    free_peers(b->hop);
     xfree(b->hop->flight);
     xfree(b->hop->mbar);
     xfree(b->hop->busy);
@@ -161,9 +173,8 @@ static bool reach(struct warp *w, u32 lane, u32 site, uint64_t addr, u32 bytes, 
     host[lane] = (uint64_t)(uintptr_t)p->b->b.smem + p->at;
     if (p->b == w->blk && w->blk->cell)
         race_access(w, 1u << lane, host, bytes, site, write);
-    else if (write && p->b->cell)
-        for (uint32_t i = p->at / 4; i <= (p->at + bytes - 1) / 4; i++)
-            p->b->cell[i].init = 15;
+    else if (p->b->cell)
+        peer_access(w, lane, site, *p, bytes, write);
     return true;
 }
 
@@ -335,6 +346,8 @@ static void barrier_try(struct cluster *c)
                 all[q] = h->cl_clock[q] > all[q] ? h->cl_clock[q] : all[q];
                 fenced[q] = h->cl_fenced[q] > fenced[q] ? h->cl_fenced[q] : fenced[q];
             }
+        peers_know(c, i, all);
+        memcpy(c->known.clock[i], all, sizeof all);
         for (uint32_t k = 0; k < b->b.nwarps; k++)
             if (b->warp[k].hop) {
                 memcpy(b->warp[k].hop->cl_clock, all, sizeof all);
@@ -392,6 +405,8 @@ void dev_cl_bar(struct sw_warp *sw, u32 m, u32 kind, u32 site)
         h->fenced[i] = h->cl_fenced[i] > h->fenced[i] ? h->cl_fenced[i] : h->fenced[i];
     }
     tensor_learn(w, w->clock);
+    if (c->size > 1)
+        peers_learn(w, &c->known);
     clock_tick(w);
 }
 

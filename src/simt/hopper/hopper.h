@@ -5,7 +5,8 @@
  *
  * Files: cluster.c (blocks that run together, each other's shared memory),
  * mbarrier.c, bulk_copy.c (cp.async.bulk, st.async), tensor_map.c (what a map says,
- * tile by tile), wgmma.c, async_proxy.c (what asynchronous units read and write).
+ * tile by tile), wgmma.c, async_proxy.c (what asynchronous units read and write),
+ * peer_clocks.c (what a warp knows of the other blocks).
  *
  * Shared addresses. The low 24 bits are the offset in a block's memory, the
  * byte above it is 0 for the own block and rank + 1 for another of the
@@ -26,12 +27,18 @@
 
 enum { CLUSTER_MAX = 16, SHARED_TAG = 24, MAP_RANK = 5 };
 
+/* Of each block of a cluster, by rank: peer_clocks.c. */
+struct peer_clocks {
+    uint32_t clock[CLUSTER_MAX][CLOCKS];
+};
+
 struct cluster {
     uint32_t size, dim[3], done, held; /* blocks: in all, ended, not yet given back */
     struct blk *blk[CLUSTER_MAX];
-    uint32_t arrived;  /* warps, in this phase of barrier.cluster */
-    uint32_t phase;    /* barriers completed */
-    uint64_t progress; /* grows with everything another warp may wait for */
+    uint32_t arrived;         /* warps, in this phase of barrier.cluster */
+    uint32_t phase;           /* barriers completed */
+    uint64_t progress;        /* grows with everything another warp may wait for */
+    struct peer_clocks known; /* when the last phase of barrier.cluster began */
 };
 
 /* A copy under way into shared memory; it is queued at the block whose mbarrier it signals. */
@@ -71,6 +78,7 @@ struct mbar_shadow {
     bool used, invalid;
     uint32_t init_warp, init_time, init_epoch;
     uint32_t phase_bytes, phase_expect; /* arrived and announced in this phase */
+    struct peer_clocks *peers;
 };
 
 /* A block's part of all this, made when it is first needed. */
@@ -81,11 +89,12 @@ struct hopper {
     size_t mbars, mbar_cap;
     uint16_t *busy;    /* per 16 bytes: asynchronous reads under way; check full */
     uint32_t *by_site; /* per 16 bytes: site of the last of them, + 1 */
-    uint32_t async_time, held_time[MAX_WARPS / 4];
+    uint32_t async_time, held_time[MAX_WARPS / 4], remote_time;
     uint64_t progress;
     uint32_t remote_epoch, remote_site, remote_lane; /* last plain access from another block */
     struct warp *remote_by;
     struct tensor_memory *tensor; /* blackwell.h; NULL until it is used */
+    struct peer_clocks *met;      /* what its warps brought to barriers */
 };
 
 /* 16 bytes that a warp's wgmma reads until it is waited for. */
@@ -120,6 +129,7 @@ struct warp_hopper {
     /* what its tcgen05 come after; its own entry: its last fence::before_thread_sync. next: from
      * the next fence::after_thread_sync on */
     uint32_t tensor[CLOCKS], tensor_next[CLOCKS];
+    struct peer_clocks *peers;
     struct tensor_map map; /* the last that was not simt's own, decoded */
 };
 
@@ -213,6 +223,18 @@ uint32_t map_tile_bytes(const struct tensor_map *t); /* that an mbarrier counts 
 uint32_t map_tile_span(const struct tensor_map *t);  /* that shared memory holds */
 void map_load(struct flight *f);
 void map_store(struct warp *w, const struct leaving *l);
+
+/* peer_clocks.c: what w knows of block b; arrivals and waits carry it on */
+const uint32_t *peer_clock(const struct warp *w, const struct blk *b);
+void peers_arrive(struct warp *w, struct blk *b, struct mbar_shadow *sh);
+void peers_learn(struct warp *w, const struct peer_clocks *from);
+void peers_meet(struct warp *w); /* at a barrier of the block */
+/* A copy into dst told another block's mbarrier. */
+void peers_landed(struct mbar_shadow *sh, struct blk *dst);
+/* What warps of other blocks know of the block of that rank, joined to a clock. */
+void peers_know(const struct cluster *c, uint32_t rank, uint32_t *clock);
+/* w reads or writes another block's shared memory: races with that block's threads; check full */
+void peer_access(struct warp *w, u32 lane, u32 site, struct place p, uint32_t bytes, bool write);
 
 /* What a warp waited for orders its tcgen05 too: blackwell.h. */
 void tensor_learn(struct warp *w, const uint32_t clock[CLOCKS]);

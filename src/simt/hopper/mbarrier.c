@@ -105,6 +105,8 @@ void mbar_landed(struct flight *f, struct blk *owner, uint32_t bytes)
     sh->phase_bytes += bytes;
     if (sh->clock[ASYNC] < h->async_time + 1)
         sh->clock[ASYNC] = h->async_time + 1;
+    if (f->dst != owner)
+        peers_landed(sh, f->dst);
     settle(owner, word, v, sh);
 }
 
@@ -145,6 +147,7 @@ static void init(struct warp *w, u32 lane, u32 site, struct place p, struct mbar
     if ((count == 0 || count > 0xfffff) && w->t->l->dev->config.check != SIMT_CHECK_OFF)
         report(w, lane, site, p.at, "the count must be 1 to 1048575");
     *word_at(p.b, p.at) = pack((struct mbar){.pending = count, .expected = count});
+    xfree(sh->peers);
     *sh = (struct mbar_shadow){.at = p.at, .used = true};
     sh->init_warp = w->w.id;
     sh->init_time = w->clock[w->w.id];
@@ -157,6 +160,8 @@ static void init(struct warp *w, u32 lane, u32 site, struct place p, struct mbar
 static void publish(struct warp *w, struct place p, struct mbar_shadow *sh)
 {
     clock_tick(w);
+    if (w->blk->cluster)
+        peers_arrive(w, p.b, sh);
     if (p.b != w->blk)
         return; /* another block's clocks are its own */
     for (u32 i = 0; i < CLOCKS; i++) {
@@ -176,6 +181,7 @@ static void learn(struct warp *w, struct place p, const struct mbar_shadow *sh)
         h->fenced[i] = sh->fenced[i] > h->fenced[i] ? sh->fenced[i] : h->fenced[i];
     }
     tensor_learn(w, sh->clock);
+    peers_learn(w, sh->peers);
 }
 
 static void arrive(struct warp *w, u32 lane, u32 site, struct place p, struct mbar_shadow *sh,

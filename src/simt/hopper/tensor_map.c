@@ -32,10 +32,12 @@ static const struct map_type {
     const char *name;
     uint8_t bytes;
     uint8_t type; /* enum ptx_type, for reductions */
-} map_types[] = {{"u8", 1, PT_U8},   {"i8", 1, PT_S8},   {"bool", 1, PT_U8},   {"u16", 2, PT_U16},
-                 {"i16", 2, PT_S16}, {"f16", 2, PT_F16}, {"bf16", 2, PT_BF16}, {"u32", 4, PT_U32},
-                 {"i32", 4, PT_S32}, {"f32", 4, PT_F32}, {"tf32", 4, PT_F32},  {"u64", 8, PT_U64},
-                 {"i64", 8, PT_S64}, {"f64", 8, PT_F64}, {"u4", 1, PT_U8}};
+} map_types[] = {{"u8", 1, PT_U8},          {"i8", 1, PT_S8},         {"bool", 1, PT_U8},
+                 {"u16", 2, PT_U16},        {"i16", 2, PT_S16},       {"f16", 2, PT_F16},
+                 {"bf16", 2, PT_BF16},      {"u32", 4, PT_U32},       {"i32", 4, PT_S32},
+                 {"f32", 4, PT_F32},        {"tf32", 4, PT_F32},      {"u64", 8, PT_U64},
+                 {"i64", 8, PT_S64},        {"f64", 8, PT_F64},       {"u4", 1, PT_U8},
+                 {"u4_align16", 16, PT_U8}, {"u6_align16", 16, PT_U8}};
 
 static bool encode_sizes(const struct simt_map *s, struct tensor_map *t, char *why, size_t size)
 {
@@ -76,6 +78,23 @@ static bool encode_nibbles(struct tensor_map *t, char *why, size_t size)
     return true;
 }
 
+/* Sixteen of four or six bits, packed in global memory, take 16 bytes in shared memory. */
+static bool encode_padded(const struct simt_map *s, struct tensor_map *t, char *why, size_t size)
+{
+    bool strides = !(s->address & 31) && !t->im2col;
+    for (int d = 1; d < s->rank; d++)
+        strides = strides && !(s->strides_bytes[d - 1] & 31);
+    if (!strides)
+        return refuse(why, size, "padded elements: address and strides must be multiples of 32");
+    if (s->dims[0] % MAP_PADDED || s->box[0] != MAP_PADDED)
+        return refuse(why, size,
+                      "padded elements: the box must have 128 of them, dimension 0 a multiple");
+    t->dim[0] = (uint32_t)(s->dims[0] / 16 - 1);
+    t->box[0] = MAP_PADDED / 16;
+    t->packed = s->dtype[1] == '4' ? 8 : 12;
+    return true;
+}
+
 bool simt_map_encode(const struct simt_map *s, unsigned char out[128], char *why, size_t size)
 {
     struct tensor_map t = {.magic = TENSOR_MAP_MAGIC, .address = s->address};
@@ -98,6 +117,8 @@ bool simt_map_encode(const struct simt_map *s, unsigned char out[128], char *why
     if (!encode_sizes(s, &t, why, size))
         return false;
     if (strcmp(s->dtype, "u4") == 0 && !encode_nibbles(&t, why, size))
+        return false;
+    if (strstr(s->dtype, "_align16") && !encode_padded(s, &t, why, size))
         return false;
     if (s->im2col) {
         t.channels = (uint16_t)s->channels;
@@ -198,12 +219,12 @@ static uint32_t row_pitch(const struct tensor_map *t, uint32_t bytes)
 uint32_t map_tile_span(const struct tensor_map *t)
 {
     uint32_t inner = (t->im2col ? t->channels : map_extent(t, 0)) * t->esize;
-    return map_tile_bytes(t) / inner * row_pitch(t, inner);
+    return map_tile_bytes(t) / (t->packed ? inner / 16 * t->packed : inner) * row_pitch(t, inner);
 }
 
 uint32_t map_tile_bytes(const struct tensor_map *t)
 {
-    uint32_t n = t->esize;
+    uint32_t n = t->packed ? t->packed : t->esize;
     if (t->im2col)
         return n * t->channels * t->pixels;
     for (int d = 0; d < t->rank; d++)
@@ -329,6 +350,18 @@ struct load {
     uint8_t flat[MAX_ROW + 64];
 };
 
+/* Groups of sixteen packed elements; the padding behind each is 0. */
+static void load_packed(struct flight *f, const struct tensor_map *t, const struct row *r,
+                        uint32_t lo, uint32_t hi, uint8_t *flat)
+{
+    uint64_t from = r->address + (uint64_t)(r->c0 + lo) * t->packed;
+    memset(flat + lo * t->esize, 0, (hi - lo) * t->esize);
+    if (!global_span(f->by, f->lane, f->site, from, (hi - lo) * t->packed, flight_kind(f)))
+        return;
+    for (uint32_t i = lo; i < hi; i++, from += t->packed)
+        memcpy(flat + i * t->esize, (const void *)(uintptr_t)from, t->packed);
+}
+
 static void load_row(void *x, const struct tensor_map *t, const struct row *r)
 {
     struct load *l = x;
@@ -339,7 +372,9 @@ static void load_row(void *x, const struct tensor_map *t, const struct row *r)
     row_range(t, r, &lo, &hi);
     if (lo || hi < r->count)
         fill_row(t, l->flat, bytes);
-    if (hi > lo && t->step[0] == 1) {
+    if (hi > lo && t->packed) {
+        load_packed(f, t, r, lo, hi, l->flat);
+    } else if (hi > lo && t->step[0] == 1) {
         uint64_t from = r->address + (uint64_t)(r->c0 + lo) * t->esize;
         if (global_span(f->by, f->lane, f->site, from, (hi - lo) * t->esize, flight_kind(f)))
             memcpy(l->flat + lo * t->esize, (const void *)(uintptr_t)from, (hi - lo) * t->esize);

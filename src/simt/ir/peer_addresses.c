@@ -18,7 +18,8 @@ static bool clears_rank(const struct insn *in)
 /* Its result is where its operand is, or next to it. */
 static bool moves(const struct insn *in)
 {
-    return in->op == OP_MOV || in->op == OP_ADD || in->op == OP_SUB || in->op == OP_CVT;
+    return in->op == OP_MOV || in->op == OP_ADD || in->op == OP_SUB || in->op == OP_CVT ||
+           in->op == OP_SELP;
 }
 
 static bool uses_any(const struct insn *in, const bool *of)

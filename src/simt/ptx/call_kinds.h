@@ -52,7 +52,8 @@ enum carry_kind { CARRY_ADD, CARRY_SUB, CARRY_MAD_LO, CARRY_MAD_HI, CARRY_MAD_HI
 /* fence */
 enum { FENCE_BLOCK = 1 }; /* orders threads of the block only */
 
-/* ldmatrix and stmatrix: as stored, transposed, sixteen elements of 4 or 6 bits spread to bytes. */
-enum { MATRIX_PLAIN, MATRIX_TRANS, MATRIX_B4, MATRIX_B6 };
+/* ldmatrix and stmatrix: as stored, transposed, sixteen elements of 4 or 6 bits spread to bytes.
+ * With MATRIX_BYTES: 16x16 (16x8 of a store) of bytes, transposed. */
+enum { MATRIX_PLAIN, MATRIX_TRANS, MATRIX_B4, MATRIX_B6, MATRIX_FORM = 7, MATRIX_BYTES = 8 };
 
 #endif

@@ -187,8 +187,10 @@ static void name_carry(struct ptx_reader *r, struct insn *in)
 
 static bool place_insn(struct ptx_reader *r, struct insn in, struct error *err)
 {
-    struct insn half[2];
-    int halves = in.type == PT_B128 ? ptx_split_wide(&in, r->a, half) : 0;
+    struct insn half[SPLIT_MAX];
+    int halves = in.type == PT_B128    ? ptx_split_wide(&in, r->a, half)
+                 : in.type == PT_F32X2 ? ptx_split_f32x2(r, &in, half)
+                                       : 0;
     for (int i = 0; i < halves; i++)
         if (!place_insn(r, half[i], err))
             return false;

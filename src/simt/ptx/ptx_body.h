@@ -75,6 +75,9 @@ struct ptx_reader {
 int ptx_scope_push(struct ptx_reader *r, int parent);
 struct name *ptx_name_add(struct ptx_reader *r, const char *s, size_t len, struct name n);
 struct name *ptx_name_find(struct ptx_reader *r, const char *s, size_t len);
+/* Arithmetic on two f32 as instructions on one; how many, 0: not a known form. */
+enum { SPLIT_MAX = 6 };
+int ptx_split_f32x2(struct ptx_reader *r, const struct insn *in, struct insn out[SPLIT_MAX]);
 int ptx_reg_new(struct ptx_reader *r, const char *name, enum ptx_type type);
 bool ptx_offset_read(struct ptx_reader *r, int64_t *off, struct error *err);
 bool ptx_operand_read(struct ptx_reader *r, struct opnd *o, int depth, struct error *err);

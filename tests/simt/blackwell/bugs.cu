@@ -361,6 +361,50 @@ BUG(factors_overwritten)
     finish(x, out);
 }
 
+// ---- pairs of blocks ----
+BUG(pair_release)
+{
+    Begun x = start_pair(a, b, 256);
+    uint32_t r[8];
+    EVEN THREAD0 { one_pair(x.t); tc_commit_both(x.bar); }
+    mb_wait(x.bar, 0);
+    ld8(x.row, r);
+    tc_wait_ld();
+    mb_arrive(OK ? in_even(x.bar + 8) : x.bar + 8);
+    EVEN THREAD0 {
+        mb_wait(x.bar + 8, 0); // BUG:pair_release mbarrier
+        one_pair(x.t);
+        tc_commit_both(x.bar);
+    }
+    mb_wait(x.bar, 1);
+    ld8(x.row, r);
+    tc_wait_ld();
+    out[rank() * 128 + threadIdx.x] = r[0];
+    finish_pair(x);
+}
+BUG(pair_overwritten)
+{
+    Begun x = start_pair(a, b, OK ? 256 : 128);
+    uint32_t r[8];
+    EVEN THREAD0 { one_pair(x.t); tc_commit_both(x.bar); }
+    mb_wait(x.bar, 0);
+    ld8(x.row, r);
+    tc_wait_ld();
+    if (OK) mb_arrive(in_even(x.bar + 8));
+    else EVEN mb_arrive(x.bar + 8);
+    EVEN THREAD0 {
+        mb_wait(x.bar + 8, 0);
+        for (int i = 0; i < 100; i++) __nanosleep(1); // others first
+        one_pair(x.t); // BUG:pair_overwritten async_overwrite
+        tc_commit_both(x.bar);
+    }
+    mb_wait(x.bar, 1);
+    ld8(x.row, r);
+    tc_wait_ld();
+    out[rank() * 128 + threadIdx.x] = r[0];
+    finish_pair(x);
+}
+
 // ---- descriptors ----
 BUG(odd_n)
 {

@@ -170,6 +170,81 @@ DI void one(uint32_t d, int accumulate, uint32_t i = IDESC, uint32_t at = 0)
     MMA("f16");
 }
 
+// ---- pairs of blocks: two of a cluster, of which the even one multiplies ----
+constexpr uint32_t IDESC_PAIR = 1u << 4 | (N / 8) << 17 | 16u << 24; // M 256
+
+#define EVEN if (!(rank() & 1))
+
+DI uint32_t rank()
+{
+    uint32_t r;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+    return r;
+}
+DI void cluster_sync()
+{
+    asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+// The same place in the even block: the rank is above bit 24 of shared addresses.
+DI uint32_t in_even(uint32_t at)
+{
+    return at & 0xFEFFFFFF;
+}
+DI void mb_arrive(uint32_t bar)
+{
+    asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory");
+}
+DI void tc_commit_both(uint32_t bar)
+{
+    asm volatile("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::"
+                 "cluster.b64 [%0], %1;" ::"r"(bar),
+                 "h"((uint16_t)3)
+                 : "memory");
+}
+DI void one_pair(uint32_t d)
+{
+    uint64_t a = plain_desc(su(sm)), b = plain_desc(su(sm) + AT_B);
+    asm volatile(
+        "{\n.reg .pred p;\nsetp.ne.b32 p, 0, 0;\ntcgen05.mma.cta_group::2.kind::f16 [%0], %1, "
+        "%2, %3, p;\n}" ::"r"(d),
+        "l"(a), "l"(b), "r"(IDESC_PAIR)
+        : "memory");
+}
+
+// An mbarrier for sums, one of `readers` arrivals behind it.
+DI Begun start_pair(const uint8_t *a, const uint8_t *b, int readers)
+{
+    Begun x;
+    x.bar = su(sm) + AT_BAR;
+    bring(0, a, 4096);
+    bring(AT_B, b, N / 2 * 32);
+    THREAD0
+    {
+        mb_init(x.bar, 1);
+        mb_init(x.bar + 8, readers);
+        mb_fence();
+    }
+    WARP0 asm volatile(
+        "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(su(sm) + AT_TM),
+        "r"(COLUMNS)
+        : "memory");
+    fence_async();
+    __syncthreads();
+    cluster_sync();
+    x.t = *(volatile uint32_t *)(sm + AT_TM);
+    x.row = x.t + (threadIdx.x / 32 * 32 << 16);
+    return x;
+}
+
+DI void finish_pair(const Begun &x)
+{
+    tc_before();
+    __syncthreads();
+    cluster_sync();
+    WARP0 asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(x.t),
+                       "r"(COLUMNS));
+}
+
 DI void finish(const Begun &x, uint32_t *out, int columns = COLUMNS)
 {
     uint32_t r[8];

@@ -163,6 +163,36 @@ KERNEL nibbles(const __grid_constant__ Map map, uint32_t *out)
     if (threadIdx.x < 32) out[threadIdx.x] = ((const uint32_t *)sm)[threadIdx.x];
 }
 
+// Two rows of 128 elements that are padded to bytes, from (128, 1) on; the mbarrier counts `bytes`, those that are read.
+KERNEL padded(const __grid_constant__ Map map, uint32_t *out, int bytes)
+{
+    uint32_t bar = su(sm) + AT_BAR;
+    THREAD0 { mb_init(bar, 1); mb_fence(); }
+    __syncthreads();
+    THREAD0 {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes) : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(su(sm)), "l"(&map), "r"(128), "r"(1), "r"(bar) : "memory");
+    }
+    mb_wait(bar, 0);
+    if (threadIdx.x < 64) out[threadIdx.x] = ((const uint32_t *)sm)[threadIdx.x];
+}
+
+// Two blocks copy a tile each, as a pair: the mbarrier told is the even block's, or, with `own`, each block's own.
+KERNEL pair_copy(const __grid_constant__ Map map, uint32_t *out, int own)
+{
+    uint32_t bar = su(sm) + AT_BAR;
+    THREAD0 { mb_init(bar, 1); mb_fence(); }
+    __syncthreads();
+    cluster_sync();
+    THREAD0 {
+        if (own || !(rank() & 1)) asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(own ? 128 : 256) : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.cta_group::2.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(su(sm)), "l"(&map), "r"(64), "r"(rank()), "r"(own ? bar : in_even(bar)) : "memory");
+    }
+    if (own || !(rank() & 1)) mb_wait(bar, 0);
+    cluster_sync();
+    if (threadIdx.x < 32) out[rank() * 32 + threadIdx.x] = ((const uint32_t *)sm)[threadIdx.x];
+}
+
 // 32 bytes of each lane go to the next.
 KERNEL shift(uint32_t *out)
 {

@@ -37,9 +37,11 @@ static struct run run_begin(char *so, uint64_t seed)
 static struct simt_result run_grid(struct run *r, const char *name, const struct bench_args *x,
                                    uint32_t wide, uint32_t high)
 {
+    bool pair = strncmp(name, "pair_", 5) == 0;
     struct simt_launch l = {.kernel = name,
                             .grid = {wide, high, 1},
                             .block = {THREADS, 1, 1},
+                            .cluster = {pair ? 2 : 1, 1, 1},
                             .shared_bytes = SM_BYTES,
                             .params = x->data,
                             .param_bytes = x->len};
@@ -52,7 +54,7 @@ static struct simt_result run_grid(struct run *r, const char *name, const struct
 
 static struct simt_result run_kernel(struct run *r, const char *name, const struct bench_args *x)
 {
-    return run_grid(r, name, x, 1, 1);
+    return run_grid(r, name, x, strncmp(name, "pair_", 5) == 0 ? 2 : 1, 1);
 }
 
 static void run_end(struct run *r)
@@ -382,6 +384,87 @@ static void tiles_of_four_bits_are_copied_as_bytes(void **state)
     run_end(&r);
 }
 
+/* Sixteen elements of four or six bits come to 16 bytes. */
+static void tiles_of_padded_elements_are_spread(void **state)
+{
+    enum { ROWS = 4, GROUPS = 16, BOX = 8 };
+    _Alignas(32) static uint8_t in[ROWS][GROUPS * 12];
+    (void)state;
+    for (size_t i = 0; i < sizeof in; i++)
+        in[i / sizeof in[0]][i % sizeof in[0]] = (uint8_t)(i * 7 + i / 256);
+    for (uint64_t group = 8; group <= 12; group += 4) {
+        struct simt_map s = {.address = (uint64_t)(uintptr_t)in,
+                             .dtype = group == 8 ? "u4_align16" : "u6_align16",
+                             .rank = 2,
+                             .dims = {GROUPS * 16, ROWS},
+                             .strides_bytes = {sizeof in[0]},
+                             .box = {BOX * 16, 2},
+                             .element_strides = {1, 1}};
+        int bytes = 2 * BOX * (int)group;
+        uint8_t out[2][BOX][16];
+        unsigned char map[128];
+        char why[200] = "";
+        void *p = out;
+        struct bench_args x = {0};
+        struct run r = run_begin(kernels_so, 0);
+        if (!simt_map_encode(&s, map, why, sizeof why))
+            fail_msg("%s", why);
+        put_arg(&x, map, sizeof map);
+        put_arg(&x, &p, 8);
+        put_arg(&x, &bytes, 4);
+        give(&r, in, sizeof in, "in");
+        simt_alloc_register(r.dev, out, sizeof out, "out", 0);
+        struct simt_result result = run_kernel(&r, "padded", &x);
+        if (result.outcome != SIMT_OK || result.finding_count)
+            fail_msg("%d: %s", (int)group, said(&result));
+        for (size_t row = 0; row < 2; row++)
+            for (size_t g = 0; g < BOX; g++)
+                assert_memory_equal(out[row][g], &in[1 + row][(BOX + g) * group], group);
+        run_end(&r);
+        s.box[0] = 64;
+        assert_false(simt_map_encode(&s, map, why, sizeof why));
+    }
+}
+
+static void copies_of_a_pair_tell_the_block_that_the_address_names(void **state)
+{
+    enum { ROWS = 6, BYTES = 96 };
+    _Alignas(16) static uint8_t in[ROWS][BYTES];
+    struct simt_map s = {.address = (uint64_t)(uintptr_t)in,
+                         .dtype = "u4",
+                         .rank = 2,
+                         .dims = {2 * BYTES, ROWS},
+                         .strides_bytes = {BYTES},
+                         .box = {64, 4},
+                         .element_strides = {1, 1}};
+    uint32_t out[64];
+    unsigned char map[128];
+    char why[200] = "";
+    void *p = out;
+    (void)state;
+    for (int i = 0; i < ROWS * BYTES; i++)
+        in[i / BYTES][i % BYTES] = (uint8_t)(i * 5 + i / 256);
+    if (!simt_map_encode(&s, map, why, sizeof why))
+        fail_msg("%s", why);
+    for (int own = 0; own < 2; own++) {
+        struct run r = run_begin(kernels_so, 0);
+        struct bench_args x = {0};
+        memset(out, 0, sizeof out);
+        put_arg(&x, map, sizeof map);
+        put_arg(&x, &p, 8);
+        put_arg(&x, &own, 4);
+        give(&r, in, sizeof in, "in");
+        simt_alloc_register(r.dev, out, sizeof out, "out", SIMT_ALLOC_WRITTEN);
+        struct simt_result result = run_kernel(&r, "pair_copy", &x);
+        if (result.outcome != SIMT_OK || result.finding_count)
+            fail_msg("own %d: %s", own, said(&result));
+        for (int b = 0; b < 2; b++)
+            for (int row = 0; row < 4; row++)
+                assert_memory_equal(&out[32 * b + 8 * row], &in[b + row][32], 32);
+        run_end(&r);
+    }
+}
+
 /* ---- mistakes ---- */
 
 struct bug {
@@ -484,6 +567,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(rows_are_shifted_by_one),
         cmocka_unit_test(blocks_that_have_not_begun_are_taken_over),
         cmocka_unit_test(tiles_of_four_bits_are_copied_as_bytes),
+        cmocka_unit_test(tiles_of_padded_elements_are_spread),
+        cmocka_unit_test(copies_of_a_pair_tell_the_block_that_the_address_names),
         cmocka_unit_test(mistakes_are_found_on_their_lines_and_twins_are_clean),
     };
     struct arena *a = arena_new();

@@ -338,6 +338,54 @@ BUG(cluster_bars)
     cl_sync();
 }
 
+BUG(cluster_race_read)
+{
+    float *s = (float *)sm, v;
+    cl_sync();
+    s[threadIdx.x] = (float)threadIdx.x;
+    if (OK) cl_sync();
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(mapa(su(&s[threadIdx.x]), rank() ^ 1)) : "memory"); // BUG:cluster_race_read
+    ((float *)c)[blockIdx.x * 128 + threadIdx.x] = v;
+    cl_sync();
+}
+BUG(cluster_race_write)
+{
+    volatile float *s = (volatile float *)sm;
+    s[threadIdx.x] = 0;
+    cl_sync();
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(mapa(su((void *)&s[threadIdx.x]), rank() ^ 1)), "f"(1.0f) : "memory");
+    if (OK) cl_sync();
+    ((float *)c)[blockIdx.x * 128 + threadIdx.x] = s[threadIdx.x]; // BUG:cluster_race_write
+    cl_sync();
+}
+BUG(cluster_race_reuse)
+{
+    volatile float *s = (volatile float *)sm;
+    float v;
+    s[threadIdx.x] = 2;
+    cl_sync();
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(mapa(su((void *)&s[threadIdx.x]), rank() ^ 1)) : "memory");
+    if (OK) cl_sync();
+    s[threadIdx.x] = v + 1; // BUG:cluster_race_reuse
+    ((float *)c)[blockIdx.x * 128 + threadIdx.x] = v;
+    cl_sync();
+}
+BUG(cluster_race_arrive)
+{
+    volatile float *s = (volatile float *)sm;
+    uint32_t bar = su(sm) + 1024, other = rank() ^ 1;
+    s[threadIdx.x] = 0;
+    if (threadIdx.x == 0) { mb_init(bar, 128); mb_fence(); }
+    __syncthreads();
+    cl_sync();
+    if (!OK) mb_arrive_at(bar, other);
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(mapa(su((void *)&s[threadIdx.x]), other)), "f"(1.0f) : "memory");
+    if (OK) mb_arrive_at(bar, other);
+    mb_wait(bar, 0);
+    ((float *)c)[blockIdx.x * 128 + threadIdx.x] = s[threadIdx.x]; // BUG:cluster_race_arrive
+    cl_sync();
+}
+
 // ---- maps and alignment ----
 BUG(tile_align)
 {
