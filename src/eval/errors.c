@@ -6,7 +6,6 @@
  * blocks, medians, limits and sums, from the same arguments. torch takes some forty passes over
  * small pieces for it. oracle/fused.py holds it against torch before it is used.
  */
-#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +15,8 @@
 /* Called by name, from Python; no C includes them. */
 int cutegen_errors_f32(const float *got, const float *reference, const double *truth,
                        uint64_t blocks, uint64_t columns, uint64_t segments, double rtol,
-                       double rms, double floor, float *excess, double *out);
+                       double rms, double floor, const void *raw, uint64_t raw_bytes, uint64_t mark,
+                       double largest, float *excess, double *out);
 int cutegen_lean_f32(uint32_t *bits, uint64_t count, int low_bits, int begin);
 
 /* Chosen when the object is loaded: distributed builds are for every machine of a kind. */
@@ -35,10 +35,18 @@ struct error_limits {
     double rtol, rms, floor;
 };
 
+/* The output in its own type, of which `got` is a copy in 32 bits. */
+struct raw_output {
+    const void *at;
+    uint64_t bytes, mark; /* of an element; the bits of one that was not written */
+    double largest;       /* finite number of the type */
+};
+
 /* In the order in which fused.py reads them. */
 struct error_sums {
     double square, ref_square, most, ref_most, rel, ref_rel;
-    double beyond, off, off_blocks, truth_sum, truth_square, odd;
+    double beyond, off, off_blocks, truth_sum, truth_square;
+    double misplaced, nan, inf, unwritten;
 };
 
 /* Filled up with zeros to `full`, a multiple of LANES; the keys to MOST. */
@@ -46,6 +54,8 @@ struct error_block {
     double size[MOST], off[MOST], ref_off[MOST];
     int32_t size_key[MOST], ref_key[MOST]; /* in the order of the numbers; NO_KEY: does not count */
     double most, ref_most;
+    double square, ref_square, truth_square;
+    int misplaced[MOST], misplaced_count; /* places with an infinite error; off is 0 there */
     int full;
 };
 
@@ -183,6 +193,7 @@ static void take_block(const float *got, const float *reference, const double *t
                        struct error_block *b)
 {
     b->full = (size + LANES - 1) / LANES * LANES;
+    b->misplaced_count = 0;
     for (int i = 0; i < size; i++) {
         b->size[i] = fabs(truth[i]);
         b->off[i] = fabs((double)got[i] - truth[i]);
@@ -190,6 +201,65 @@ static void take_block(const float *got, const float *reference, const double *t
     }
     for (int i = size; i < b->full; i++)
         b->size[i] = b->off[i] = b->ref_off[i] = 0;
+}
+
+static void square_block(struct error_block *b)
+{
+    b->square = sum_of_squares(b->off, b->full);
+    b->ref_square = sum_of_squares(b->ref_off, b->full);
+    b->truth_square = sum_of_squares(b->size, b->full);
+}
+
+static bool is_unwritten(const struct raw_output *raw, uint64_t i)
+{
+    uint64_t bits =
+        raw->bytes == 2 ? ((const uint16_t *)raw->at)[i] : ((const uint32_t *)raw->at)[i];
+
+    return bits == raw->mark;
+}
+
+/* compare.py's _settle_non_finite() for one element: is what is not finite in its place? */
+static bool is_in_place(double got, double reference, double truth, double largest)
+{
+    double rounded = fabs(truth) > largest ? copysign(HUGE_VAL, truth) : truth;
+
+    if (isnan(got))
+        return isnan(reference) || isnan(truth);
+    return got == reference || (isinf(got) && got == rounded);
+}
+
+/* Something in the block is not finite: no error where it is in its place, else an infinite one.
+ * `begin`: of the block in the output. */
+static void settle_block(const float *got, const float *reference, const double *truth, int size,
+                         const struct raw_output *raw, uint64_t begin, struct error_block *b,
+                         struct error_sums *s)
+{
+    for (int i = 0; i < size; i++) {
+        bool unwritten;
+
+        if (isfinite(b->off[i]) && isfinite(b->ref_off[i]))
+            continue;
+        b->ref_off[i] = isfinite(b->ref_off[i]) ? b->ref_off[i] : 0;
+        b->size[i] = isfinite(b->size[i]) ? b->size[i] : 0;
+        if (isfinite(got[i]) && fabs(truth[i]) <= raw->largest)
+            continue; /* only the reference is not finite */
+        b->off[i] = 0;
+        unwritten = is_unwritten(raw, begin + (uint64_t)i);
+        if (!unwritten && is_in_place(got[i], reference[i], truth[i], raw->largest))
+            continue;
+        b->misplaced[b->misplaced_count++] = i;
+        s->misplaced++;
+        s->unwritten += unwritten;
+        s->nan += isnan(got[i]) && !unwritten;
+        s->inf += isinf(got[i]) != 0;
+    }
+    square_block(b);
+}
+
+/* A number that is not finite, or will not be in this type, is no scale for its neighbours. */
+FOR_THIS_MACHINE
+static void key_block(struct error_block *b, int size, double largest)
+{
     for (int i = 0; i < size; i++) {
         int32_t key = key_of(b->size[i]);
 
@@ -198,34 +268,35 @@ static void take_block(const float *got, const float *reference, const double *t
     }
     for (int i = size; i < MOST; i++)
         b->size_key[i] = b->ref_key[i] = NO_KEY;
+    if (most_of(b->size, b->full) > largest)
+        for (int i = 0; i < size; i++)
+            b->size_key[i] = b->size[i] > largest ? NO_KEY : b->size_key[i];
 }
 
-/* False: something is not a finite float, and torch must judge it. */
-static bool add_block(struct error_block *b, struct error_sums *s)
+static void add_block(struct error_block *b, struct error_sums *s)
 {
-    double size = most_of(b->size, b->full);
-
     b->most = most_of(b->off, b->full);
     b->ref_most = most_of(b->ref_off, b->full);
-    s->square += sum_of_squares(b->off, b->full);
-    s->ref_square += sum_of_squares(b->ref_off, b->full);
+    s->square += b->square;
+    s->ref_square += b->ref_square;
     s->truth_sum += sum_of(b->size, b->full);
-    s->truth_square += sum_of_squares(b->size, b->full);
+    s->truth_square += b->truth_square;
     s->most = larger(s->most, b->most);
     s->ref_most = larger(s->ref_most, b->ref_most);
-    return larger(larger(b->most, b->ref_most), size) <= (double)FLT_MAX &&
-           !isnan(s->square + s->ref_square + s->truth_square);
 }
 
-/* excess: each element's error over what is allowed; NULL: not wanted. */
+/* excess: each element's error over what is allowed; NULL: not wanted. False: the usual error of
+ * the reference has no key. */
 FOR_THIS_MACHINE
-static void judge_block(const struct error_block *b, int size, const struct error_limits *l,
+static bool judge_block(const struct error_block *b, int size, const struct error_limits *l,
                         float *excess, struct error_sums *s)
 {
     double scale = median(b->size_key), usual = median(b->ref_key), base = scale + l->floor;
     double rel[MOST], ref_rel[MOST];
     int64_t far = 0, beyond = 0;
 
+    if (isinf(usual))
+        return false;
     if (scale < usual)
         usual = b->ref_most;
     for (int i = 0; i < b->full; i++) {
@@ -245,20 +316,28 @@ static void judge_block(const struct error_block *b, int size, const struct erro
 
         excess[i] = (float)(b->off[i] / allowed);
     }
+    for (int i = 0; excess && i < b->misplaced_count; i++)
+        excess[b->misplaced[i]] = HUGE_VALF;
+    far += b->misplaced_count;
+    beyond += b->misplaced_count;
     s->rel = larger(s->rel, most_of(rel, b->full));
     s->ref_rel = larger(s->ref_rel, most_of(ref_rel, b->full));
     s->beyond += (double)beyond;
     s->off += (double)far;
     s->off_blocks += 2 * far > size;
+    return true;
 }
 
 /* A row of `columns` elements is divided evenly into `segments` blocks of at most MOST (blocks.py).
- * excess may be NULL. out: the members of struct error_sums, over all blocks. */
+ * excess may be NULL. out: the members of struct error_sums, over all blocks; an infinite
+ * truth_square says that torch must do it. */
 int cutegen_errors_f32(const float *got, const float *reference, const double *truth,
                        uint64_t blocks, uint64_t columns, uint64_t segments, double rtol,
-                       double rms, double floor, float *excess, double *out)
+                       double rms, double floor, const void *raw, uint64_t raw_bytes, uint64_t mark,
+                       double largest, float *excess, double *out)
 {
     struct error_limits limits = {rtol, rms, floor};
+    struct raw_output output = {raw, raw_bytes, mark, largest};
     struct error_sums sums = {0};
     struct error_block block;
 
@@ -266,15 +345,21 @@ int cutegen_errors_f32(const float *got, const float *reference, const double *t
         uint64_t row = b / segments, segment = b % segments;
         uint64_t begin = row * columns + segment * columns / segments;
         uint64_t end = row * columns + (segment + 1) * columns / segments;
+        const float *g = got + begin, *r = reference + begin;
+        int size = (int)(end - begin);
 
         if (end - begin > MOST)
             return 1;
-        take_block(got + begin, reference + begin, truth + begin, (int)(end - begin), &block);
-        if (!add_block(&block, &sums)) {
-            sums.odd = 1;
-            break; /* torch must do it */
+        take_block(g, r, truth + begin, size, &block);
+        square_block(&block);
+        if (!isfinite(block.square + block.ref_square))
+            settle_block(g, r, truth + begin, size, &output, begin, &block, &sums);
+        key_block(&block, size, largest);
+        add_block(&block, &sums);
+        if (!judge_block(&block, size, &limits, excess ? excess + begin : NULL, &sums)) {
+            sums.truth_square = HUGE_VAL;
+            break;
         }
-        judge_block(&block, (int)(end - begin), &limits, excess ? excess + begin : NULL, &sums);
     }
     memcpy(out, &sums, sizeof(sums));
     return 0;

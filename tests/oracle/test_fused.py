@@ -72,6 +72,11 @@ class FusedTest(unittest.TestCase):
                 self.assertEqual([getattr(made, n) for n in fused.ODD], [getattr(sums, n) for n in fused.ODD], (shape, odd))
                 self.assertTrue(torch.allclose(made.excess, sums.excess, rtol=1e-5, atol=0.0))
 
+    def test_a_usual_error_too_large_for_a_key_is_left_to_torch(self) -> None:
+        truth = torch.full((600,), 1e39, dtype=torch.float64)
+        got = torch.full((600,), math.nan)
+        self.assertFalse(fused.Measured(self.kernels, got, torch.ones(600), truth, Limits(1e-5, 1e-6, 1e-30)).fits)
+
     def test_it_is_held_against_torch_before_it_is_used(self) -> None:
         cpu = torch.device("cpu")
         self.assertTrue(fused._agrees(self.kernels, torch.float32, cpu, measure, odd=True))
