@@ -26,7 +26,7 @@ import torch
 from . import fused
 from .blocks import divide
 from .buffers import pattern_bits
-from .pattern import describe_errors, describe_place
+from .pattern import Pattern, describe_errors, describe_place
 
 SLICE = {
     "cpu": 1 << 15,
@@ -111,6 +111,7 @@ def _compare_exact(
         bad, (got.double() - wanted.double()).abs(), torch.zeros((), dtype=torch.float64, device=got.device)
     )
     wrong = int(bad.sum())
+    pattern = explained(bad, got, wanted, int(unwritten.sum())) if wrong and explain else Pattern()
     largest = float(distance.max()) if distance.numel() else 0.0
     return {
         "name": name,
@@ -130,7 +131,8 @@ def _compare_exact(
         "beyond": wrong,
         "class": class_name(got.dtype),
         "worst": worst(distance, got, wanted) if wrong and explain else [],
-        "pattern": explained(bad, got, wanted, int(unwritten.sum())) if wrong and explain else "",
+        "pattern": pattern.text,
+        "relation": pattern.relation,
     }
 
 
@@ -183,7 +185,9 @@ def _compare_floating(
     if known is not None:
         sums = measure(got, reference, truth, limits, known)
         found = judge(got.numel(), got.dtype, sums, limits)
-    bad = found["beyond"] or found["imprecise"]
+    bad, pattern = found["beyond"] or found["imprecise"], Pattern()
+    if found["beyond"] and explain:
+        pattern = explained((sums.excess > 1.0).reshape(got.shape), got, truth, sums.unwritten)
     return {
         "name": name,
         "elements": got.numel(),
@@ -191,11 +195,8 @@ def _compare_floating(
         **found,
         "class": _class_of(got, reference, truth, rules, noise),
         "worst": worst(sums.excess.reshape(got.shape), got, truth) if explain and bad else [],
-        "pattern": (
-            explained((sums.excess > 1.0).reshape(got.shape), got, truth, sums.unwritten)
-            if found["beyond"] and explain
-            else ""
-        ),
+        "pattern": pattern.text,
+        "relation": pattern.relation,
     }
 
 
@@ -330,7 +331,7 @@ def _add_up(
     sums.truth_square += float(size.square().sum())
 
 
-def explained(bad: torch.Tensor, got: torch.Tensor, truth: torch.Tensor, unwritten: int) -> str:
+def explained(bad: torch.Tensor, got: torch.Tensor, truth: torch.Tensor, unwritten: int) -> Pattern:
     """Where the errors are; what was never written comes first, since the rest may follow from it."""
     bad, got = bad.to(truth.device), got.to(truth.device)
     kind, mark = pattern_bits(got.dtype)
@@ -341,7 +342,7 @@ def explained(bad: torch.Tensor, got: torch.Tensor, truth: torch.Tensor, unwritt
         return describe_errors(bad, got, truth)
     rest = bad & ~missing
     text = f"never written: {describe_place(missing)}"
-    return f"{text}; wrong besides: {describe_place(rest)}" if bool(rest.any()) else text
+    return Pattern(f"{text}; wrong besides: {describe_place(rest)}" if bool(rest.any()) else text)
 
 
 def _settle_non_finite(

@@ -29,6 +29,7 @@ from .draw import lean, nearly, redraw, seed_number, stir_parameters
 from .fault import Fault, is_out_of_memory
 from .fingerprint import copied, fingerprints
 from .parts import Plan
+from .pattern import Pattern
 from .task import held_tensors
 
 DRAWN_AT_ONCE = 1 << 25  # elements; far below the size of blocks that torch does not split (main.py)
@@ -127,7 +128,7 @@ class Tally:
         self.begin()
 
     def begin(self) -> None:
-        self.sums, self.pattern = Sums(torch.empty(0)), ""
+        self.sums, self.pattern = Sums(torch.empty(0)), Pattern()
         self.strict_sums = Sums(torch.empty(0))
         self.worst: list[dict[str, Any]] = []
         self.exact: list[dict[str, Any]] = []
@@ -151,7 +152,7 @@ class Tally:
 
     def _add_exact(self, top: int, found: dict[str, Any]) -> None:
         self.exact.append(found)
-        self._note(top, found["worst"], found["pattern"])
+        self._note(top, found["worst"], Pattern(found["pattern"], found["relation"]))
 
     def _add_floating(
         self,
@@ -176,21 +177,21 @@ class Tally:
             )
         if one.beyond:
             excess = one.excess.reshape(got.shape)
-            pattern = "" if self.pattern else explain_errors(excess > 1.0, got, truth, one.unwritten)
+            pattern = Pattern() if self.pattern.text else explain_errors(excess > 1.0, got, truth, one.unwritten)
             self._note(top, worst_elements(excess, got, truth), pattern)
 
-    def _note(self, top: int, worst: list[dict[str, Any]], pattern: str) -> None:
+    def _note(self, top: int, worst: list[dict[str, Any]], pattern: Pattern) -> None:
         for element in worst[: MOST_WORST - len(self.worst)]:
             element["index"][0] += top
             self.worst.append(element)
-        if pattern and not self.pattern:
-            self.pattern = f"from row {top} on: {pattern}" if top else pattern
+        if pattern.text and not self.pattern.text:
+            self.pattern = pattern._replace(text=f"from row {top} on: {pattern.text}") if top else pattern
 
     def changed(self, top: int, elements: int) -> None:
         """Rows that were written while they were compared."""
         self.sums.beyond += elements
         self.sums.misplaced += elements
-        self.pattern = f"from row {top} on: still being written after the kernel had ended"
+        self.pattern = Pattern(f"from row {top} on: still being written after the kernel had ended")
 
     def comparison(self) -> dict[str, Any]:
         if self.pieces:
@@ -198,7 +199,7 @@ class Tally:
             known = (lambda strict=False: noise[strict].reshape(-1)) if noise else None
             found = compare_output(self.name, got, reference, truth, self.rules, noise=known)
             found["wrong"] += self.sums.beyond
-            found["pattern"] = found["pattern"] or self.pattern
+            found["pattern"] = found["pattern"] or self.pattern.text
             return found
         if self.limits is None:
             return self._exact()
@@ -210,7 +211,8 @@ class Tally:
             **found,
             "class": class_name(self.dtype, self._as_fp32()),
             "worst": self.worst,
-            "pattern": self.pattern if found["beyond"] else "",
+            "pattern": self.pattern.text if found["beyond"] else "",
+            "relation": self.pattern.relation if found["beyond"] else "",
         }
 
     def _as_fp32(self) -> bool:
@@ -220,7 +222,7 @@ class Tally:
         return not (found["beyond"] or found["imprecise"])
 
     def _exact(self) -> dict[str, Any]:
-        found = dict(self.exact[0], elements=self.elements, worst=self.worst, pattern=self.pattern)
+        found = dict(self.exact[0], elements=self.elements, worst=self.worst, pattern=self.pattern.text, relation=self.pattern.relation)
         for key in ("wrong", "unwritten", "beyond"):
             found[key] = sum(one[key] for one in self.exact)
         found["wrong"] += self.sums.beyond

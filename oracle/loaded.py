@@ -290,10 +290,8 @@ class Loaded:
         nodes = self.graph.write()
         primitives.expand(self.graph, nodes)
         facts = [line for k, known in enumerate(self.known) for line in words(f"in{k}", known)]
-        facts += [
-            f"in{k}: forward writes into it; only what forward returns is judged"
-            for k in sorted(self.graph.mutated)
-        ]
+        mutated = sorted(self.graph.mutated)
+        facts += [f"in{k}: forward writes into it; only what forward returns is judged" for k in mutated]
         if self.beyond:
             facts.append("beyond the domain of an input, outputs are NaN where the reference's are: no clamping, no zeros")
         live = self.graph.live()
@@ -346,6 +344,7 @@ class Loaded:
             "flops_min": self.analysis.flops_min(),
             "flops": self.analysis.flops_written(),
             "facts": facts,
+            "written": [self.inputs[k]["name"] for k in mutated if k < len(self.inputs)],
             "beyond": self.beyond,
             "structure": {f"in{k}": structure(known) for k, known in enumerate(self.known)},
             "scaled": changed or None,

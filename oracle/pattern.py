@@ -1,26 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which elements are wrong, in words a kernel's author can act on: a tail, a tile, every other lane, transposed, a factor.
 
-One sentence; the first explanation that fits all of the evidence wins.
+One sentence; the first explanation that fits all of the evidence wins. What the values have to do with the right ones is told by
+name too (RELATIONS, as in src/eval/oracle.h): the advice follows from that, not from the words.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import torch
 
 PERIODS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 LOOK = 1 << 16  # relations between values are looked for on about so many elements
 CORNER = 192
+RELATIONS = ("", "zeros", "factor", "offset", "transposed", "shifted", "reversed")
 
 
-def describe_errors(bad: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) -> str:
+class Pattern(NamedTuple):
+    """Of the errors of one output."""
+
+    text: str = ""
+    relation: str = ""  # one of RELATIONS
+
+
+def describe_errors(bad: torch.Tensor, got: torch.Tensor, wanted: torch.Tensor) -> Pattern:
     """`bad` marks the wrong elements of `got`; `wanted` is what they should be."""
     if bad.dim() == 0:
-        return _relation(got.reshape(1), wanted.reshape(1)) or "the only element is wrong"
+        found = _relation(got.reshape(1), wanted.reshape(1))
+        return found if found.text else Pattern("the only element is wrong")
     share = int(bad.sum()) / bad.numel()
-    relation = _relation(got, wanted) if share > 0.2 else ""
+    found = _relation(got, wanted) if share > 0.2 else Pattern()
     place = describe_place(bad)
-    return f"{place}; {relation}" if relation else place
+    return found._replace(text=f"{place}; {found.text}" if found.text else place)
 
 
 def describe_place(bad: torch.Tensor) -> str:
@@ -150,27 +162,27 @@ def _triangle(bad: torch.Tensor) -> str:
 # ---- how ---------------------------------------------------------------------------------------
 
 
-def _relation(got: torch.Tensor, wanted: torch.Tensor) -> str:
+def _relation(got: torch.Tensor, wanted: torch.Tensor) -> Pattern:
     """What `got` is instead: zeros, a multiple, shifted, transposed. Looked for on a part of the elements."""
     if not got.is_floating_point() or got.numel() == 0:
-        return ""
+        return Pattern()
     step = max(got.numel() // LOOK, 1) | 1  # odd, so that it does not beat with a tile
     g, w = (t.reshape(-1)[::step].double() for t in (got, wanted))
     fine = torch.isfinite(g) & torch.isfinite(w)
     if float(fine.double().mean()) < 0.5:
-        return ""
+        return Pattern()
     g, w = g[fine], w[fine]
     if not bool(g.any()):
-        return "all of them are zero"
+        return Pattern("all of them are zero", "zeros")
     size = float(w.square().mean().sqrt())
     if size == 0.0:
-        return ""
+        return Pattern()
     factor = float((g * w).sum() / (w * w).sum())
     if _near(g, w * factor, size * abs(factor)) and abs(factor - 1) > 1e-6:
-        return f"{factor:.6g} times the right value"
+        return Pattern(f"{factor:.6g} times the right value", "factor")
     offset = float((g - w).mean())
     if _near(g, w + offset, size) and abs(offset) > 1e-6 * size:
-        return f"the right value plus {offset:.6g}"
+        return Pattern(f"the right value plus {offset:.6g}", "offset")
     return _moved(got, wanted)
 
 
@@ -185,19 +197,19 @@ def _same(got: torch.Tensor, other: torch.Tensor) -> bool:
     return a.numel() > 8 and _near(a, b, float(b.square().mean().sqrt()))
 
 
-def _moved(g: torch.Tensor, w: torch.Tensor) -> str:
+def _moved(g: torch.Tensor, w: torch.Tensor) -> Pattern:
     if g.dim() >= 2 and g.shape[-1] == g.shape[-2] and _same(g, w.mT):
-        return "transposed"
+        return Pattern("transposed", "transposed")
     if g.dim() == 2 and g.shape[-1] != g.shape[-2] and _same(g.reshape(g.shape[1], g.shape[0]), w.mT):
-        return "transposed: written in column-major order"
+        return Pattern("transposed: written in column-major order", "transposed")
     for dim in range(g.dim()):
         size = g.shape[dim]
         if size < 3:
             continue
         if _same(g.narrow(dim, 0, size - 1), w.narrow(dim, 1, size - 1)):
-            return f"off by one: holds what belongs one further along {_noun(dim, g.dim())}"
+            return Pattern(f"off by one: holds what belongs one further along {_noun(dim, g.dim())}", "shifted")
         if _same(g.narrow(dim, 1, size - 1), w.narrow(dim, 0, size - 1)):
-            return f"off by one: holds what belongs one earlier along {_noun(dim, g.dim())}"
+            return Pattern(f"off by one: holds what belongs one earlier along {_noun(dim, g.dim())}", "shifted")
         if _same(g, w.flip(dim)):
-            return f"{_noun(dim, g.dim())} in reverse order"
-    return ""
+            return Pattern(f"{_noun(dim, g.dim())} in reverse order", "reversed")
+    return Pattern()

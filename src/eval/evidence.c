@@ -49,36 +49,45 @@ void evidence_init(struct evidence *e, struct arena *a, const struct task *task,
 
 /* ---- findings ----------------------------------------------------------- */
 
-/* What a finding's kind amounts to; the kinds are device_simt.c's. What is not listed is about
- * memory. */
-static enum verdict_kind kind_verdict(const char *kind)
+/* What a finding's kind amounts to. No default: the compiler names a kind that is forgotten. */
+static enum verdict_kind kind_verdict(enum finding_kind kind)
 {
-    static const struct {
-        const char *kind;
-        enum verdict_kind verdict;
-    } table[] = {
-        {"write to an input", VERDICT_INPUT_MODIFIED},
-        {"shared-memory race", VERDICT_RACE},
-        {"global-memory race", VERDICT_RACE},
-        {"asynchronous copy not waited for", VERDICT_RACE},
-        {"asynchronous copy overwritten", VERDICT_RACE},
-        {"missing proxy fence", VERDICT_RACE},
-        {"wgmma not waited for", VERDICT_RACE},
-        {"missing wgmma fence", VERDICT_RACE},
-        {"shuffle outside its mask", VERDICT_RACE},
-        {"missing fence", VERDICT_RACE},
-        {"cluster misuse", VERDICT_RACE},
-        {"mbarrier misuse", VERDICT_HANG},
-        {"divergent barrier", VERDICT_RACE},
-        {"divergent collective", VERDICT_RACE},
-        {"deadlock", VERDICT_HANG},
-        {"timeout", VERDICT_HANG},
-        {"trap", VERDICT_CRASH},
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(table); i++)
-        if (strcmp(kind, table[i].kind) == 0)
-            return table[i].verdict;
+    switch (kind) {
+    case FINDING_WRITE_TO_INPUT:
+        return VERDICT_INPUT_MODIFIED;
+    case FINDING_RACE_SHARED:
+    case FINDING_RACE_GLOBAL:
+    case FINDING_ASYNC_NOT_WAITED:
+    case FINDING_ASYNC_OVERWRITE:
+    case FINDING_PROXY:
+    case FINDING_WGMMA:
+    case FINDING_WGMMA_FENCE:
+    case FINDING_TENSOR_FENCE:
+    case FINDING_SHUFFLE:
+    case FINDING_MISSING_FENCE:
+    case FINDING_CLUSTER:
+    case FINDING_DIVERGENT_BARRIER:
+    case FINDING_DIVERGENT_COLLECTIVE:
+        return VERDICT_RACE;
+    case FINDING_MBARRIER:
+    case FINDING_DEADLOCK:
+    case FINDING_TIMEOUT:
+        return VERDICT_HANG;
+    case FINDING_TRAP:
+    case FINDING_ASSERTION:
+        return VERDICT_CRASH;
+    case FINDING_UNKNOWN:
+    case FINDING_OUT_OF_BOUNDS:
+    case FINDING_MISALIGNED:
+    case FINDING_UNINITIALISED:
+    case FINDING_TENSOR_MAP:
+    case FINDING_TENSOR_MEMORY:
+    case FINDING_SAME_VALUE:
+    case FINDING_BARRIER_EXIT:
+    case FINDING_PROXY_READ:
+    case FINDING_COPY_EXIT:
+        return VERDICT_UNSAFE_MEMORY;
+    }
     return VERDICT_UNSAFE_MEMORY;
 }
 
@@ -94,9 +103,9 @@ static const char *place(struct arena *a, const json_t *v)
                         (long long)json_integer_value(json_array_get(v, 2)));
 }
 
-static bool same(const struct seen *s, const char *kind, const char *kernel, int line, int other)
+static bool same(const struct seen *s, const char *name, const char *kernel, int line, int other)
 {
-    return s->line == line && s->other_line == other && strcmp(s->kind, kind) == 0 &&
+    return s->line == line && s->other_line == other && strcmp(s->name, name) == 0 &&
            strcmp(s->kernel, kernel) == 0;
 }
 
@@ -135,17 +144,18 @@ static const char *callers(struct arena *a, const json_t *list)
 static void add_finding(struct evidence *e, const json_t *v)
 {
     const json_t *other = json_object_get(v, "other"), *path = json_object_get(v, "path");
-    const char *kind = json_string_or(v, "kind", "finding");
+    const char *name = json_string_or(v, "kind", finding_kind_name(FINDING_UNKNOWN));
     const char *kernel = json_string_or(v, "kernel", "");
     int line = (int)json_int_or(v, "line", 0), other_line = (int)json_int_or(other, "line", 0);
     int64_t count = json_int_or(v, "count", 1);
+    enum finding_kind kind = finding_kind_of(name);
     struct seen *s;
 
     if (json_bool_or(v, "warning", false))
         return;
     note(e, kind_verdict(kind));
     for (int i = 0; i < e->seen_count; i++)
-        if (same(&e->seen[i], kind, kernel, line, other_line)) {
+        if (same(&e->seen[i], name, kernel, line, other_line)) {
             e->seen[i].count += count;
             return;
         }
@@ -155,7 +165,8 @@ static void add_finding(struct evidence *e, const json_t *v)
     }
     s = &e->seen[e->seen_count++];
     *s = (struct seen){
-        .kind = arena_strdup(e->a, kind),
+        .kind = kind,
+        .name = arena_strdup(e->a, name),
         .kernel = arena_strdup(e->a, kernel),
         .file = arena_strdup(e->a, path_base(json_string_or(v, "file", ""))),
         .text = arena_strdup(e->a, json_string_or(v, "text", "")),
@@ -291,7 +302,7 @@ static bool follows_from_race(const struct evidence *e)
 
         if (s->verdict != VERDICT_UNSAFE_MEMORY)
             continue;
-        if (!strstr(s->kind, "uninitialised"))
+        if (s->kind != FINDING_UNINITIALISED)
             return false;
         for (int k = 0; k < e->seen_count; k++)
             explained |=
@@ -320,7 +331,10 @@ static enum verdict_kind pick(const struct evidence *e)
 /* A barrier that not every thread reaches explains the races behind it. */
 static int finding_rank(const struct seen *s, enum verdict_kind kind)
 {
-    return s->verdict != kind ? 2 : strstr(s->kind, "divergent") ? 0 : 1;
+    bool divergent =
+        s->kind == FINDING_DIVERGENT_BARRIER || s->kind == FINDING_DIVERGENT_COLLECTIVE;
+
+    return s->verdict != kind ? 2 : divergent ? 0 : 1;
 }
 
 /* What decides the verdict comes first; otherwise in the order of sight. */

@@ -12,13 +12,15 @@
 #ifndef EVAL_EVIDENCE_H
 #define EVAL_EVIDENCE_H
 
+#include "base/finding_kind.h"
 #include "eval/oracle.h"
 #include "eval/runner_client.h"
 #include "model.h"
 
 /* The same thing seen in several threads, blocks and draws is one finding. */
 struct seen {
-    const char *kind, *kernel, *file, *text;
+    enum finding_kind kind;
+    const char *name, *kernel, *file, *text; /* name: of the kind, as it was reported */
     int line, other_line;
     const char *block, *thread, *other_thread, *path, *callers; /* of the first sight */
     int64_t count;

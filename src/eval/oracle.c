@@ -526,6 +526,24 @@ static void read_worst(const json_t *list, struct comparison *out)
     }
 }
 
+static enum relation relation_of(const char *name)
+{
+    static const char *const names[] = {
+        [RELATION_NONE] = "",
+        [RELATION_ZEROS] = "zeros",
+        [RELATION_FACTOR] = "factor",
+        [RELATION_OFFSET] = "offset",
+        [RELATION_TRANSPOSED] = "transposed",
+        [RELATION_SHIFTED] = "shifted",
+        [RELATION_REVERSED] = "reversed",
+    };
+
+    for (size_t i = 1; i < ARRAY_LEN(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum relation)i;
+    return RELATION_NONE;
+}
+
 static bool read_comparison(const json_t *v, struct arena *a, struct comparison *out,
                             struct error *err)
 {
@@ -553,6 +571,7 @@ static bool read_comparison(const json_t *v, struct arena *a, struct comparison 
     out->atol = json_double_or(tolerance, "atol", 0);
     out->rms_factor = json_double_or(tolerance, "rms_factor", 0);
     out->pattern = arena_strdup(a, json_string_or(v, "pattern", ""));
+    out->relation = relation_of(json_string_or(v, "relation", ""));
     out->accuracy_class = arena_strdup(a, json_string_or(v, "class", ""));
     read_worst(json_object_get(v, "worst"), out);
     return true;

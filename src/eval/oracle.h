@@ -68,6 +68,17 @@ struct worst_element {
     double expected, got;
 };
 
+/* What wrong values have to do with the right ones; the names are in oracle/pattern.py. */
+enum relation {
+    RELATION_NONE,
+    RELATION_ZEROS,
+    RELATION_FACTOR,
+    RELATION_OFFSET,
+    RELATION_TRANSPOSED,
+    RELATION_SHIFTED,
+    RELATION_REVERSED
+};
+
 /* One output against the float64 truth. */
 struct comparison {
     const char *name;
@@ -79,6 +90,7 @@ struct comparison {
     struct worst_element worst[MAX_WORST];
     int worst_count;
     const char *pattern; /* "rows 64..127 of every 128"; may be "" */
+    enum relation relation;
 };
 
 struct guard_hit {

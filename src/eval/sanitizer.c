@@ -21,6 +21,7 @@
 #include "eval/sanitizer.h"
 
 #include "base/buf.h"
+#include "base/finding_kind.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -137,18 +138,19 @@ static void set_threads(struct report *r, const char *text)
 static const char *headline_kind(const char *text)
 {
     static const struct {
-        const char *begin, *kind;
-    } kinds[] = {{"Invalid __", "out-of-bounds access"},
-                 {"Error: Race reported", "shared-memory race"},
-                 {"Warning: Race reported", "shared-memory race"},
-                 {"Uninitialized __", "uninitialised read"},
-                 {"Barrier error", "divergent barrier"},
-                 {"Trace/breakpoint trap", "trap"},
-                 {"Illegal instruction", "trap"}};
+        const char *begin;
+        enum finding_kind kind;
+    } kinds[] = {{"Invalid __", FINDING_OUT_OF_BOUNDS},
+                 {"Error: Race reported", FINDING_RACE_SHARED},
+                 {"Warning: Race reported", FINDING_RACE_SHARED},
+                 {"Uninitialized __", FINDING_UNINITIALISED},
+                 {"Barrier error", FINDING_DIVERGENT_BARRIER},
+                 {"Trace/breakpoint trap", FINDING_TRAP},
+                 {"Illegal instruction", FINDING_TRAP}};
 
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strncmp(text, kinds[i].begin, strlen(kinds[i].begin)) == 0)
-            return kinds[i].kind;
+            return finding_kind_name(kinds[i].kind);
     return NULL;
 }
 

@@ -45,7 +45,7 @@ void words_finding(const struct evidence *e, const struct seen *s, struct findin
 {
     struct buf b = buf_init(4096);
 
-    out->kind = s->kind;
+    out->kind = s->name;
     out->where = where(e, s->file, s->line);
     out->line = in_header(s->file) ? "" : words_source_line(e->source, s->line, e->a);
     buf_puts(&b, s->text);
@@ -225,8 +225,10 @@ static void totals(const struct evidence *e, struct comparison *sum)
         sum->nan += c->nan;
         sum->inf += c->inf;
         sum->unwritten += c->unwritten;
-        if (!sum->pattern && *c->pattern)
+        if (!sum->pattern && *c->pattern) {
             sum->pattern = c->pattern;
+            sum->relation = c->relation;
+        }
     }
 }
 
@@ -234,7 +236,7 @@ static const char *finding_summary(const struct evidence *e, const struct seen *
 {
     const char *at = where(e, s->file, s->line);
 
-    return arena_printf(e->a, "%s%s%s%s%s", s->kind, *s->kernel ? " in " : "", s->kernel,
+    return arena_printf(e->a, "%s%s%s%s%s", s->name, *s->kernel ? " in " : "", s->kernel,
                         *at ? " at " : "", at);
 }
 
@@ -313,28 +315,23 @@ static const char *const plain_advice[VERDICT_COUNT] = {
 /* How the outputs differ is known: the advice follows from that. */
 static const char *relation_advice(const struct evidence *e)
 {
-    static const struct {
-        const char *relation, *advice;
-    } table[] = {
-        {"times the right value",
-         "the elements are all off by the same factor: look for a scale that is missing, applied "
-         "twice or inverted; their indices are right"},
-        {"the right value plus",
-         "the elements are all off by the same amount: look for a term that is missing or added "
-         "twice; their indices are right"},
-        {"all of them are zero",
-         "zeros were stored: look for a sum that is never added up or a predicate that is never "
-         "true"},
-        {"transposed", "rows and columns are exchanged: check the strides of the output's layout"},
-        {"off by one", "the index is off by one along that dimension"},
+    static const char *const advice[] = {
+        [RELATION_FACTOR] =
+            "the elements are all off by the same factor: look for a scale that is missing, "
+            "applied twice or inverted; their indices are right",
+        [RELATION_OFFSET] = "the elements are all off by the same amount: look for a term that is "
+                            "missing or added twice; their indices are right",
+        [RELATION_ZEROS] = "zeros were stored: look for a sum that is never added up or a "
+                           "predicate that is never true",
+        [RELATION_TRANSPOSED] =
+            "rows and columns are exchanged: check the strides of the output's layout",
+        [RELATION_SHIFTED] = "the index is off by one along that dimension",
+        [RELATION_REVERSED] = NULL,
     };
     struct comparison sum;
 
     totals(e, &sum);
-    for (size_t i = 0; sum.pattern && i < ARRAY_LEN(table); i++)
-        if (strstr(sum.pattern, table[i].relation))
-            return table[i].advice;
-    return NULL;
+    return advice[sum.relation];
 }
 
 const char *words_advice(const struct evidence *e, enum verdict_kind kind)
@@ -343,12 +340,12 @@ const char *words_advice(const struct evidence *e, enum verdict_kind kind)
 
     if (kind == VERDICT_WRONG_VALUES && relation_advice(e))
         return relation_advice(e);
-    if (s && strstr(s->kind, "divergent barrier"))
+    if (s && s->kind == FINDING_DIVERGENT_BARRIER)
         return "every thread of the block must reach this barrier: move it out of the branch";
-    if (s && strstr(s->kind, "divergent collective"))
+    if (s && s->kind == FINDING_DIVERGENT_COLLECTIVE)
         return "every lane that the mask names must reach it: move it out of the branch, or narrow "
                "the mask";
-    if (s && strstr(s->kind, "uninitialised"))
+    if (s && s->kind == FINDING_UNINITIALISED)
         return "write it before it is read: initialise it, or check which threads or tiles were to "
                "fill it";
 

@@ -14,6 +14,7 @@
  */
 #include "runner/device.h"
 
+#include "base/finding_kind.h"
 #include "base/json.h"
 #include "simt/simt.h"
 
@@ -351,37 +352,38 @@ static json_t *launch_counters(struct simt_device *d, const struct plan *plan,
 
 static const char *finding_name(enum simt_finding_kind kind)
 {
-    static const char *const names[SIMT_FINDING_KINDS] = {
-        [SIMT_OUT_OF_BOUNDS] = "out-of-bounds access",
-        [SIMT_MISALIGNED] = "misaligned access",
-        [SIMT_WRITE_TO_INPUT] = "write to an input",
-        [SIMT_UNINITIALISED] = "uninitialised read",
-        [SIMT_RACE_SHARED] = "shared-memory race",
-        [SIMT_RACE_GLOBAL] = "global-memory race",
-        [SIMT_ASYNC_NOT_WAITED] = "asynchronous copy not waited for",
-        [SIMT_ASYNC_OVERWRITE] = "asynchronous copy overwritten",
-        [SIMT_DIVERGENT_BARRIER] = "divergent barrier",
-        [SIMT_DIVERGENT_COLLECTIVE] = "divergent collective",
-        [SIMT_DEADLOCK] = "deadlock",
-        [SIMT_TIMEOUT] = "timeout",
-        [SIMT_TRAP] = "trap",
-        [SIMT_MBARRIER] = "mbarrier misuse",
-        [SIMT_PROXY] = "missing proxy fence",
-        [SIMT_TENSOR_MAP] = "bad tensor map",
-        [SIMT_CLUSTER] = "cluster misuse",
-        [SIMT_WGMMA] = "wgmma not waited for",
-        [SIMT_TENSOR_MEMORY] = "tensor memory used wrongly",
-        [SIMT_TENSOR_FENCE] = "missing tcgen05 fence",
-        [SIMT_WGMMA_FENCE] = "missing wgmma fence",
-        [SIMT_SHUFFLE] = "shuffle outside its mask",
-        [SIMT_MISSING_FENCE] = "missing fence",
-        [SIMT_SAME_VALUE] = "same value stored twice",
-        [SIMT_BARRIER_EXIT] = "barrier after an exit",
-        [SIMT_PROXY_READ] = "read before a copy, not fenced",
-        [SIMT_COPY_EXIT] = "copy after an exit",
+    static const enum finding_kind kinds[SIMT_FINDING_KINDS] = {
+        [SIMT_OUT_OF_BOUNDS] = FINDING_OUT_OF_BOUNDS,
+        [SIMT_MISALIGNED] = FINDING_MISALIGNED,
+        [SIMT_WRITE_TO_INPUT] = FINDING_WRITE_TO_INPUT,
+        [SIMT_UNINITIALISED] = FINDING_UNINITIALISED,
+        [SIMT_RACE_SHARED] = FINDING_RACE_SHARED,
+        [SIMT_RACE_GLOBAL] = FINDING_RACE_GLOBAL,
+        [SIMT_ASYNC_NOT_WAITED] = FINDING_ASYNC_NOT_WAITED,
+        [SIMT_ASYNC_OVERWRITE] = FINDING_ASYNC_OVERWRITE,
+        [SIMT_DIVERGENT_BARRIER] = FINDING_DIVERGENT_BARRIER,
+        [SIMT_DIVERGENT_COLLECTIVE] = FINDING_DIVERGENT_COLLECTIVE,
+        [SIMT_DEADLOCK] = FINDING_DEADLOCK,
+        [SIMT_TIMEOUT] = FINDING_TIMEOUT,
+        [SIMT_TRAP] = FINDING_TRAP,
+        [SIMT_ASSERTION] = FINDING_ASSERTION,
+        [SIMT_MBARRIER] = FINDING_MBARRIER,
+        [SIMT_PROXY] = FINDING_PROXY,
+        [SIMT_TENSOR_MAP] = FINDING_TENSOR_MAP,
+        [SIMT_CLUSTER] = FINDING_CLUSTER,
+        [SIMT_WGMMA] = FINDING_WGMMA,
+        [SIMT_WGMMA_FENCE] = FINDING_WGMMA_FENCE,
+        [SIMT_TENSOR_MEMORY] = FINDING_TENSOR_MEMORY,
+        [SIMT_TENSOR_FENCE] = FINDING_TENSOR_FENCE,
+        [SIMT_SHUFFLE] = FINDING_SHUFFLE,
+        [SIMT_MISSING_FENCE] = FINDING_MISSING_FENCE,
+        [SIMT_SAME_VALUE] = FINDING_SAME_VALUE,
+        [SIMT_BARRIER_EXIT] = FINDING_BARRIER_EXIT,
+        [SIMT_PROXY_READ] = FINDING_PROXY_READ,
+        [SIMT_COPY_EXIT] = FINDING_COPY_EXIT,
     };
 
-    return kind < SIMT_FINDING_KINDS && names[kind] ? names[kind] : simt_finding_name(kind);
+    return finding_kind_name(kind < SIMT_FINDING_KINDS ? kinds[kind] : FINDING_UNKNOWN);
 }
 
 static json_t *triple(const uint32_t v[3])

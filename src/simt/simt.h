@@ -58,6 +58,7 @@ enum simt_finding_kind {
     SIMT_DEADLOCK,
     SIMT_TIMEOUT,
     SIMT_TRAP,
+    SIMT_ASSERTION,
     SIMT_MBARRIER,      /* phases, arrivals and bytes that do not fit together */
     SIMT_PROXY,         /* fence.proxy.async is missing */
     SIMT_TENSOR_MAP,    /* no map, or not one for this instruction */

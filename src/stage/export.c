@@ -65,26 +65,6 @@ static json_t *device_entry(const struct device *d)
                      "l2_bytes", (json_int_t)d->l2_bytes);
 }
 
-/* Inputs that forward writes into: only what it returns is judged and computed. */
-static json_t *written_inputs(const json_t *description)
-{
-    json_t *facts = json_object_get(description, "facts"), *list = json_array(), *fact;
-    json_t *inputs = json_object_get(description, "inputs");
-    size_t i;
-
-    json_array_foreach(facts, i, fact)
-    {
-        const char *text = json_string_value(fact);
-        size_t number = 0;
-
-        if (!text || !strstr(text, ": forward writes into it") || strncmp(text, "in", 2) != 0)
-            continue;
-        number = (size_t)strtoul(text + 2, NULL, 10);
-        json_array_append(list, json_object_get(json_array_get(inputs, number), "name"));
-    }
-    return list;
-}
-
 static json_t *or_null(json_t *v)
 {
     return v ? json_incref(v) : json_null();
@@ -153,7 +133,7 @@ static json_t *table(const struct export_request *req, struct export_package *p,
     json_object_set_new(j, "training", json_boolean(json_bool_or(d, "training", true)));
     json_object_set_new(j, "returns", or_null(json_object_get(d, "returns")));
     json_object_set_new(j, "call", or_null(json_object_get(d, "call")));
-    json_object_set_new(j, "writes", written_inputs(d));
+    json_object_set_new(j, "writes", or_null(json_object_get(d, "written")));
     json_object_set_new(j, "alignment", json_integer(ALIGNMENT));
     json_object_set_new(j, "modules", modules);
     json_object_set_new(j, "cases", cases);

@@ -72,7 +72,8 @@ static int compares;
 
 static void compare(const char *mode)
 {
-    int wrong = 0, nan = 0, unwritten = 0, guards = 0;
+    bool doubled = strcmp(mode, "doubled") == 0;
+    int wrong = doubled ? 128 : 0, nan = 0, unwritten = 0, guards = 0;
     const char *modified = "", *imprecise = "false";
 
     compares++;
@@ -95,9 +96,10 @@ static void compare(const char *mode)
            "\"reference_max_abs\":3e-7,\"reference_max_rel\":2e-7,\"reference_rms_rel\":4e-8,"
            "\"tolerance\":{\"rtol\":1e-5,\"atol\":1e-6,\"rms_factor\":8},\"imprecise\":%s,"
            "\"worst\":[{\"index\":[3,17],\"expected\":0.5,\"got\":\"nan\"}],"
-           "\"pattern\":\"rows 64..127 of every 128\"}],\"way\":\"in 4 parts of 9 rows\","
+           "\"pattern\":\"rows 64..127 of every 128\",\"relation\":\"%s\"}],\"way\":\"in 4 parts of 9 rows\","
            "\"inputs_modified\":[%s],",
-           wrong, nan, unwritten, wrong ? "0.25" : "1e-7", imprecise, modified);
+           wrong, nan, unwritten, wrong ? "0.25" : "1e-7", imprecise,
+           doubled ? "factor" : "", modified);
     printf("\"guards_hit\":[");
     if (guards)
         printf("{\"buffer\":\"out0\",\"side\":\"after\",\"bytes\":%d}", guards);
@@ -179,6 +181,10 @@ static const char race[] =
     "\"block\":[1,0,0],\"thread\":[34,0,0],\"other\":{\"line\":2,\"thread\":[2,0,0]},"
     "\"text\":\"read of 4 bytes at shared+132\"}],\"hash\":\"1\"}";
 
+static const char fence[] =
+    "{\"ok\":true,\"outcome\":\"ok\",\"findings\":[{\"kind\":\"missing tcgen05 fence\",\"kernel\":"
+    "\"k<1>\",\"file\":\"candidate.cu\",\"line\":2,\"text\":\"no tcgen05.fence\"}],\"hash\":\"1\"}";
+
 static const char bounds[] =
     "{\"ok\":true,\"outcome\":\"ok\",\"findings\":[{\"kind\":\"out-of-bounds write\",\"kernel\":"
     "\"k<1>\",\"file\":\"candidate.cu\",\"line\":2,\"block\":[0,0,0],\"thread\":[1,0,0],\"text\":"
@@ -192,6 +198,8 @@ static void run(const char *mode)
     faults(mode, "run");
     if (strcmp(mode, "race") == 0)
         say(race);
+    else if (strcmp(mode, "fence") == 0)
+        say(fence);
     else if (strcmp(mode, "bounds") == 0)
         say(bounds);
     else if (strcmp(mode, "gpu fault") == 0)

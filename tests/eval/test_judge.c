@@ -101,6 +101,8 @@ static const struct verdict_case {
      "shared-memory race in k<1> at my.cu:3", "gemm(mma, tCrA, tCrB, tCrC);"},
     {"a race goes before the wrong values it causes", "wrong", "race", VERDICT_RACE, "my.cu:3",
      "128 of 1024 elements are wrong"},
+    {"a fence of tensor memory that is missing is a race", "right", "fence", VERDICT_RACE,
+     "missing tcgen05 fence in k<1> at my.cu:2", "no tcgen05.fence"},
     {"out of bounds", "right", "bounds", VERDICT_UNSAFE_MEMORY,
      "out-of-bounds write in k<1> at my.cu:2", "4 bytes past out0"},
     {"bad launch", "right", "bad launch", VERDICT_BAD_LAUNCH,
@@ -137,6 +139,21 @@ static void check_verdict(const struct verdict_case *c)
         !strstr(test.verdict.detail, c->detail))
         fail_msg("%s: got %s: %s\n%s", c->name, verdict_names[test.verdict.kind],
                  test.verdict.summary, test.verdict.detail);
+    json_decref(test.counters);
+    bench_close(&b);
+}
+
+static void the_relation_of_values_decides_the_advice(void **state)
+{
+    struct bench b;
+    struct test_result test;
+
+    (void)state;
+    if (!bench_open(&b, "doubled", "ok", DEVICE_SIMT) ||
+        !judge_test(&b.config, &b.candidate, &b.build, b.a, &test, &b.err))
+        fail_msg("%s", b.err.text);
+    assert_int_equal(test.verdict.kind, VERDICT_WRONG_VALUES);
+    assert_non_null(strstr(test.verdict.advice, "off by the same factor"));
     json_decref(test.counters);
     bench_close(&b);
 }
@@ -557,6 +574,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_seen_decides_the_verdict),
+        cmocka_unit_test(the_relation_of_values_decides_the_advice),
         cmocka_unit_test(memory_that_others_hold_is_an_error_to_wait_for_and_no_verdict),
         cmocka_unit_test(a_test_says_how_it_was_compared),
         cmocka_unit_test(the_same_race_in_many_threads_is_one_finding_with_advice),

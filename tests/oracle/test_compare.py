@@ -101,6 +101,14 @@ class Comparing(OracleTest):
         ),
     ]
 
+    RELATIONS = {
+        "a factor": "factor",
+        "an offset": "offset",
+        "zeros": "zeros",
+        "shifted by a row": "shifted",
+        "column-major": "transposed",
+    }
+
     def test_wrong_values_are_counted_and_described(self) -> None:
         self.loaded(self.MATRIX)
         for name, edit, count, words in self.ERRORS:
@@ -109,6 +117,7 @@ class Comparing(OracleTest):
                 if count is not None:
                     self.assertAlmostEqual(one["wrong"], count, delta=max(count // 100, 0))
                 self.assertIn(words, one["pattern"])
+                self.assertEqual(one["relation"], self.RELATIONS.get(name, ""))
                 self.assertTrue(one["worst"])
 
     def test_a_transposed_square_is_called_transposed(self) -> None:
@@ -118,6 +127,7 @@ class Comparing(OracleTest):
             lambda v: v.__setitem__(slice(0, None), array.array("f", [v[j * 48 + i] for i in range(48) for j in range(48)])),
         )
         self.assertIn("transposed", one["pattern"])
+        self.assertEqual(one["relation"], "transposed")
 
     def test_the_worst_elements_come_with_index_and_both_values(self) -> None:
         self.loaded(self.MATRIX)
@@ -565,7 +575,7 @@ class Explaining(unittest.TestCase):
 
         bad = torch.zeros(8, 8, dtype=torch.bool)
         bad[3] = True
-        self.assertEqual(explained(bad, torch.zeros(8, 8), torch.ones(8, 8), 5), "row 3 of 8 only")
+        self.assertEqual(explained(bad, torch.zeros(8, 8), torch.ones(8, 8), 5).text, "row 3 of 8 only")
 
 
 if __name__ == "__main__":

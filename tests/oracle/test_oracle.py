@@ -193,6 +193,7 @@ class Loading(OracleTest):
     def test_a_forward_that_writes_into_its_arguments_is_still_judged(self) -> None:
         task = self.loaded(model("x):\n        x += 1\n        return x * 2", "[torch.rand(16)]"))
         self.assertTrue(any("writes into it" in fact for fact in task["facts"]))
+        self.assertEqual(task["written"], ["x"])
         self.assertEqual(self.judged()["wrong"], 0)
         self.assertEqual(self.oracle.judge()["inputs_modified"], [])
 

@@ -15,6 +15,7 @@ enum { WORDS = 256, NONE = -1 };
  * %p1 to %p3: block 0, 1, 2. */
 static const char head[] =
     ".version 7.8\n.target sm_80\n.address_size 64\n"
+    ".extern .func __assertfail(.param .b64 text);\n"
     ".visible .entry k(.param .u64 in, .param .u64 out, .param .u32 turn)\n{\n"
     ".shared .align 16 .b8 s[4096];\n.reg .pred %p<8>;\n.reg .b32 %r<32>;\n.reg .b64 %rd<16>;\n"
     "ld.param.u64 %rd1, [in];\nld.param.u64 %rd2, [out];\nld.param.u32 %r3, [turn];\n"
@@ -304,6 +305,11 @@ static const struct check_case {
          "mov.u32 %r5, one;\nand.b32 %r6, %r1, 15;\nmad.lo.u32 %r5, %r6, 4, %r5;\n"
          "setp.lt.u32 %p5, %r1, 16;\n@%p5 st.shared.u32 [%r5], %r1;\n",
      1, 64, 1, NONE},
+    {"a trap", "setp.eq.u32 %p5, %r1, 5;\n@%p5 trap;\n", 1, 32, 1, SIMT_TRAP},
+    {"an assertion that fails",
+     "setp.ne.u32 %p5, %r1, 5;\n@%p5 bra END;\n{\n.param .b64 p0;\nst.param.b64 [p0], %rd1;\n"
+     "call.uni __assertfail, (p0);\n}\n",
+     1, 32, 1, SIMT_ASSERTION},
     {"a barrier after warps have left", "setp.gt.u32 %p5, %r1, 31;\n@%p5 bra END;\nbar.sync 0;\n",
      1, 64, 1, SIMT_BARRIER_EXIT},
     {"registers that are vectors",

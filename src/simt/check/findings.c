@@ -26,6 +26,7 @@ static const char *const names[SIMT_FINDING_KINDS] = {
     [SIMT_DEADLOCK] = "deadlock",
     [SIMT_TIMEOUT] = "timeout",
     [SIMT_TRAP] = "trap",
+    [SIMT_ASSERTION] = "failed_assertion",
     [SIMT_MBARRIER] = "mbarrier",
     [SIMT_PROXY] = "missing_proxy_fence",
     [SIMT_TENSOR_MAP] = "tensor_map",

@@ -18,8 +18,8 @@ static int failure(const struct simt_result *r)
     for (size_t i = 0; i < r->finding_count && rc != CU_ASSERT; i++) {
         const struct simt_finding *f = &r->findings[i];
 
-        if (f->kind == SIMT_TRAP)
-            rc = f->what && strstr(f->what, "assert") ? CU_ASSERT : CU_LAUNCH_FAILED;
+        if (f->kind == SIMT_ASSERTION || f->kind == SIMT_TRAP)
+            rc = f->kind == SIMT_ASSERTION ? CU_ASSERT : CU_LAUNCH_FAILED;
         else if (f->kind == SIMT_MISALIGNED && !rc)
             rc = CU_MISALIGNED;
     }

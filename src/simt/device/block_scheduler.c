@@ -217,11 +217,13 @@ s32 dev_tick(struct sw_warp *sw, u32 waiting, u32 site)
     return waiting != 0;
 }
 
-void dev_trap(struct sw_warp *sw, u32 m, u32 site)
+void dev_trap(struct sw_warp *sw, u32 m, u32 asserted, u32 site)
 {
     struct warp *w = warp_of(sw);
-    finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m), site}, SIMT_TRAP, 0, NULL, -1, -1,
-                -1, "the kernel trapped");
+
+    finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m), site},
+                asserted ? SIMT_ASSERTION : SIMT_TRAP, 0, NULL, -1, -1, -1,
+                asserted ? "an assertion of the kernel failed" : "the kernel trapped");
     warp_abort(w);
 }
 

@@ -358,7 +358,7 @@ void warp_yield(struct warp *w, enum warp_state state);
 u32 dev_bar(struct sw_warp *, u32 m, u32 kind, u32 id, u32 threads, u32 pred, u32 site);
 void dev_sync(struct sw_warp *, u32 m, u32 members, u32 site);
 s32 dev_tick(struct sw_warp *, u32 waiting, u32 site);
-void dev_trap(struct sw_warp *, u32 m, u32 site);
+void dev_trap(struct sw_warp *, u32 m, u32 asserted, u32 site);
 
 /* memory.c */
 void dev_ld(struct sw_warp *, u32 m, u32 site);

@@ -9,7 +9,7 @@
 #ifndef SIMT_ABI_H
 #define SIMT_ABI_H
 
-#define SIMT_ABI_VERSION 14
+#define SIMT_ABI_VERSION 15
 
 typedef __UINT8_TYPE__ u8;
 typedef __UINT16_TYPE__ u16;
@@ -179,7 +179,7 @@ struct sw_ops {
     void (*mma)(struct sw_warp *, u32 site); /* registers: d, a, b, c */
     void (*wmma)(struct sw_warp *, u32 m, u64 addr, u32 stride, u32 site);
     u32 (*mbar)(struct sw_warp *, u32 m, const u64 *addr, u32 site, u64 *state, const u32 *count);
-    void (*trap)(struct sw_warp *, u32 m, u32 site);
+    void (*trap)(struct sw_warp *, u32 m, u32 asserted, u32 site);
     void (*print)(struct sw_warp *, u32 m, const u64 *format, const u64 *args);
     s32 (*tick)(struct sw_warp *, u32 waiting, u32 site); /* 1: let other lanes go first */
     void (*cvta_check)(struct sw_warp *, u32 m, const u64 *addr, u32 site);

@@ -290,7 +290,8 @@ static void emit_fence(struct emit *e, const struct insn *in)
 static void emit_trap(struct emit *e, const struct insn *in)
 {
     int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
-    buf_printf(e->out, "R->trap(W, mm, %d);\n", site);
+
+    buf_printf(e->out, "R->trap(W, mm, %d, %d);\n", in->op == OP_CALL_ASSERTFAIL, site);
 }
 
 static void emit_activemask(struct emit *e, const struct insn *in)

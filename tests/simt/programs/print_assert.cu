@@ -1,4 +1,4 @@
-// print_assert.cu - printf and assert of a kernel; with BUG: trap, the assertion fails.
+// print_assert.cu - printf and assert of a kernel; with BUG: failed_assertion, it fails.
 #include "check.h"
 #include <cassert>
 
