@@ -68,16 +68,17 @@ export CUTEGEN_PYTHON
 tests/torch_at_least.sh 2.4 && new_torch=yes || new_torch=no
 jobs=$(($(nproc) + 3)) # some always wait: for a deadline, for a server
 
-# The builds that the release tests do not need, and lint; called in a process of its own, by `run.sh --others`.
+# The builds that the release tests do not need, and lint; called in a process of its own, by `run.sh --others`. The
+# sanitizer build comes first: its tests need not wait for the rest.
 build_others()
 {
-    configure build/clang clang --buildtype=plain && compile build/clang # for its warnings alone
-    echo $? >build/clang.rc
-    tests/lint.sh >build/lint.log 2>&1
     # Lines for the traces, nothing for a debugger: a fifth less of the compiler's time.
     configure build/debug "${CC:-gcc}" -Ddebug=true -Dc_args=-g1 -Doptimization=1 -Db_sanitize=address,undefined \
         -Db_lundef=false && compile build/debug
     echo $? >build/debug.rc
+    configure build/clang clang --buildtype=plain && compile build/clang # for its warnings alone
+    echo $? >build/clang.rc
+    tests/lint.sh >build/lint.log 2>&1
 }
 
 mkdir -p build
@@ -99,13 +100,26 @@ setsid nice -n 19 tests/run.sh --others >build/others.log 2>&1 &
 others=$!
 [ $released != 0 ] || run_tests build/release --num-processes "$jobs"
 
-say "clang and sanitizers: builds"
+say "sanitizers: build"
+while [ ! -s build/debug.rc ] && kill -0 $others 2>/dev/null; do sleep 1; done
+sanitized=$(cat build/debug.rc 2>/dev/null || echo 1)
+count "sanitizers, -Werror" "$sanitized"
+
+if [ $sanitized = 0 ]; then
+    say "sanitizers: tests"
+    # The translator runs again, sanitized; what the compiler makes of the same C is known (the key is the C itself).
+    for room in simt oracle abi; do
+        mkdir -p build/debug/tests/$room && cp -a build/release/tests/$room/cache build/debug/tests/$room/ 2>/dev/null
+    done
+    ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+        run_tests build/debug --num-processes "$jobs"
+fi
+
+say "clang: build"
 wait $others
 others=
 cat build/others.log
 count "clang, -Werror" "$(cat build/clang.rc 2>/dev/null || echo 1)"
-sanitized=$(cat build/debug.rc 2>/dev/null || echo 1)
-count "sanitizers, -Werror" "$sanitized"
 
 say "lint"
 while read -r line; do
@@ -116,16 +130,6 @@ while read -r line; do
     esac
 done <build/lint.log
 grep -q '^ok' build/lint.log || count "lint: no check ran" 1
-
-if [ $sanitized = 0 ]; then
-    say "sanitizers: tests"
-    # The translator runs again, sanitized; what the compiler makes of the same C is known (the key is the C itself).
-    for room in simt oracle; do
-        mkdir -p build/debug/tests/$room && cp -a build/release/tests/$room/cache build/debug/tests/$room/ 2>/dev/null
-    done
-    ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-        run_tests build/debug --num-processes "$jobs"
-fi
 
 echo
 for name in "${old_torch[@]}"; do echo "skipped: $name: needs torch 2.4 or newer (make torch)"; done

@@ -6,10 +6,9 @@
 
 #include <string.h>
 
-static const char *const names[] = {
-    [FINDING_UNKNOWN] = "finding",
+static const char *const names[] = {[FINDING_UNKNOWN] = "finding",
 #define FINDING_KIND_NAME(kind, name) [FINDING_##kind] = name,
-    FINDING_KIND_TABLE(FINDING_KIND_NAME)
+                                    FINDING_KIND_TABLE(FINDING_KIND_NAME)
 #undef FINDING_KIND_NAME
 };
 

@@ -47,7 +47,8 @@ static int fixture_open(void **state)
         return -1;
     if (f->tools.nvrtc == NULL)
         print_message("[  SKIPPED ] no NVRTC on this machine: no plan is compiled\n");
-    else if (!builder_start(&(struct builder_config){.tools = &f->tools, .no_cache = true},
+    else if (!builder_start(&(struct builder_config){.tools = &f->tools,
+                                                     .no_cache = getenv("CUTEGEN_CACHE") == NULL},
                             &f->builder, &err))
         return -1;
     if (!dir_temp("abi", f->a, &f->dir, &err) ||

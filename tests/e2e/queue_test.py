@@ -421,7 +421,7 @@ def compiled_once(top: Path) -> None:
     psql("DELETE FROM kernels")
 
     def compiled(machine: str) -> bool:
-        env = {**os.environ, "XDG_CACHE_HOME": str(top / machine), "CUTEGEN_SERVER": "no"}
+        env = {**os.environ, "XDG_CACHE_HOME": str(top / machine)}
         words = [PROGRAM, "compile", str(kernel), "swish<256>", "--arch", "sm_80", "--json", "--store", URL]
         p = subprocess.run(words, env=env, capture_output=True, text=True)
         said = json.loads(p.stdout or "{}")
@@ -465,7 +465,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
         os.chdir(top)
-        os.environ.update(CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=f"{top}/runs", XDG_CONFIG_HOME=f"{top}/config")
+        own = {**os.environ, "CUTEGEN_RUNTIME": f"{top}/rt"}
+        os.environ.update(CUTEGEN_DEVICE="simt", CUTEGEN_RUNS=f"{top}/runs", XDG_CONFIG_HOME=f"{top}/config", CUTEGEN_SERVER="yes",
+                          CUTEGEN_RUNTIME=os.environ.get("CUTEGEN_TEST_RUNTIME", f"{top}/rt"))  # the suite's warm server, or its own
         p = cutegen("worker", "--idle-exit", "0", "--tasks", "nowhere")
         ok("a folder that is not there is refused", p.returncode == 2 and "--tasks nowhere" in p.stderr, p.stderr)
         cutegen("worker", "--idle-exit", "0")  # makes the tables
@@ -479,6 +481,7 @@ def main() -> int:
         paid_once(top)
         broken_machine(top)
         upkeep(top)
+        subprocess.run([PROGRAM, "server", "stop"], env=own, capture_output=True)
     print(f"1..{done}")
     return failed != 0
 

@@ -9,14 +9,14 @@ work=$(mktemp -d)
 servers=()
 clean_up()
 {
-    "$program" server stop >/dev/null 2>&1
+    CUTEGEN_RUNTIME=$work/rt "$program" server stop >/dev/null 2>&1
     [ ${#servers[@]} = 0 ] || kill "${servers[@]}" 2>/dev/null
     rm -rf "$work"
 }
 trap clean_up EXIT
 unset ANTHROPIC_API_KEY http_proxy OPENAI_BASE_URL
 export OPENAI_API_KEY=sk-resume-4711-0815 XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs
-export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=$work/rt # a warm server of this test's own
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-$work/rt} # the suite's warm server, or its own
 cd "$work" || exit 3
 . "$root/tests/tap.sh"
 

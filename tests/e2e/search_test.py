@@ -15,9 +15,9 @@ root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 work = tempfile.mkdtemp(prefix="cutegen-search-")
 swish = os.path.join(root, "examples/swish.py")
 env = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
-# with a warm server of this test's own
+# with the suite's warm server, or its own
 env.update(XDG_CONFIG_HOME=work + "/config", CUTEGEN_DEVICE="simt", CUTEGEN_DRAWS="1", CUTEGEN_SERVER="yes",
-           CUTEGEN_RUNTIME=work + "/rt")
+           CUTEGEN_RUNTIME=os.environ.get("CUTEGEN_TEST_RUNTIME", work + "/rt"))
 done, failed = 0, 0
 
 
@@ -108,6 +108,7 @@ memory = rows("refine", "SELECT data FROM events WHERE kind = 'memory'")
 ok("a run keeps what it was told", code == 0 and len(memory) == 1 and "of its floor" in json.loads(memory[0][0])["text"], memory)
 sent = rows("refine", "SELECT count(*) FROM messages m JOIN blobs b ON b.sha256 = m.content WHERE instr(b.data, '%s') > 0" % TITLE)
 ok("and tells it to the model", sent[0][0] > 0, sent)
+env["CUTEGEN_RUNTIME"] = work + "/rt"
 cutegen("server", "stop")
 shutil.rmtree(work, ignore_errors=True)
 print("1..%d" % done)

@@ -96,10 +96,11 @@ static void compare(const char *mode)
            "\"reference_max_abs\":3e-7,\"reference_max_rel\":2e-7,\"reference_rms_rel\":4e-8,"
            "\"tolerance\":{\"rtol\":1e-5,\"atol\":1e-6,\"rms_factor\":8},\"imprecise\":%s,"
            "\"worst\":[{\"index\":[3,17],\"expected\":0.5,\"got\":\"nan\"}],"
-           "\"pattern\":\"rows 64..127 of every 128\",\"relation\":\"%s\"}],\"way\":\"in 4 parts of 9 rows\","
+           "\"pattern\":\"rows 64..127 of every 128\",\"relation\":\"%s\"}],\"way\":\"in 4 parts "
+           "of 9 rows\","
            "\"inputs_modified\":[%s],",
-           wrong, nan, unwritten, wrong ? "0.25" : "1e-7", imprecise,
-           doubled ? "factor" : "", modified);
+           wrong, nan, unwritten, wrong ? "0.25" : "1e-7", imprecise, doubled ? "factor" : "",
+           modified);
     printf("\"guards_hit\":[");
     if (guards)
         printf("{\"buffer\":\"out0\",\"side\":\"after\",\"bytes\":%d}", guards);

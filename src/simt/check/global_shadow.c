@@ -480,17 +480,21 @@ static void report_unset(struct warp *w, u32 lane, u32 site, uint64_t at, const 
                 (unsigned long long)(at - x->lo));
 }
 
+enum access { READS, WRITES, UPDATES };
+
 /* did: what the other block does to it. */
 static void report_race(struct warp *w, u32 lane, u32 site, uint64_t at, const struct alloc *x,
-                        const char *does, const char *did, uint32_t who)
+                        enum access doing, enum access did, uint32_t who)
 {
+    static const char *const words[] = {"reads", "writes", "updates"};
     const struct launch *l = w->t->l;
+    const char *does = words[doing];
     uint32_t block = who - x->shadow->floor - 2;
-    bool same = strcmp(does, "writes") == 0 && strcmp(did, "writes") == 0 &&
+    bool same = doing == WRITES && did == WRITES &&
                 store_repeats(w, lane, site, (const void *)(uintptr_t)at);
-    enum simt_finding_kind kind = same                                      ? SIMT_SAME_VALUE
-                                  : l->orders && strcmp(did, "writes") == 0 ? SIMT_MISSING_FENCE
-                                                                            : SIMT_RACE_GLOBAL;
+    enum simt_finding_kind kind = same                         ? SIMT_SAME_VALUE
+                                  : l->orders && did == WRITES ? SIMT_MISSING_FENCE
+                                                               : SIMT_RACE_GLOBAL;
     struct finding_where at_site = {w, lane, site};
     unsigned long long off = (unsigned long long)(at - x->lo);
     if (who == x->shadow->floor + 1)
@@ -500,7 +504,7 @@ static void report_race(struct warp *w, u32 lane, u32 site, uint64_t at, const s
     else
         finding_add(&at_site, kind, at, x, -1, -1, -1,
                     "%s %s at offset %llu, which block %u of this grid %s too%s", does, x->name,
-                    off, block, did,
+                    off, block, did == UPDATES ? "updates atomically" : words[did],
                     same                         ? "; the value is the same"
                     : kind == SIMT_MISSING_FENCE ? ", without a fence (__threadfence) after it"
                                                  : "");
@@ -525,16 +529,16 @@ static bool word_free(struct warp *w, u32 lane, struct alloc *x, uint64_t at, ui
     struct shadow *s = x->shadow;
     uint32_t me = my_mark(w, s), bit = 1u << word % WORDS;
     uint32_t who = word_race(w, s, word, bytes, me, again);
-    const char *does = write ? "writes" : "reads";
+    enum access does = write ? WRITES : READS;
     uint32_t by = atom_marks(s, word / WORDS, bit, me, again);
     uint64_t read = write ? read_marks(s, word / WORDS) : 0;
     *again |= mark_own(read, bit, me);
     if (who)
-        report_race(w, lane, site, at, x, does, "writes", who);
+        report_race(w, lane, site, at, x, does, WRITES, who);
     else if (!w->t->l->orders && by)
-        report_race(w, lane, site, at, x, does, "updates atomically", by);
+        report_race(w, lane, site, at, x, does, UPDATES, by);
     else if (!w->t->l->orders && bytes == 15 && mark_other(s, read, bit, me))
-        report_race(w, lane, site, at, x, does, "reads", owner_of(read));
+        report_race(w, lane, site, at, x, does, READS, owner_of(read));
     else
         return true;
     return false;
@@ -640,7 +644,7 @@ void shadow_atomic(struct warp *w, u32 m, const uint64_t *host, u32 bytes, u32 s
         now_written(w, x);
         uint32_t who = word_race(w, s, word, 15, me, &again);
         if (who)
-            report_race(w, lane, site, host[lane], x, "updates", "writes", who);
+            report_race(w, lane, site, host[lane], x, UPDATES, WRITES, who);
         again |= mark_own(read_marks(s, line), bit, me);
         for (uint64_t c = word; c < word + bytes / 4; c++)
             atom_mark(s, c, me);

@@ -236,8 +236,7 @@ static void gather(struct launch *l, struct arena *a, struct simt_result *out)
         for (size_t i = 0; i < l->slots; i++)
             if (f[i].kind == SIMT_OUT_OF_BOUNDS || f[i].kind == SIMT_MISALIGNED ||
                 f[i].kind == SIMT_TRAP || f[i].kind == SIMT_ASSERTION ||
-                f[i].kind == SIMT_WRITE_TO_INPUT ||
-                f[i].kind == SIMT_TENSOR_MAP)
+                f[i].kind == SIMT_WRITE_TO_INPUT || f[i].kind == SIMT_TENSOR_MAP)
                 out->outcome = SIMT_FAULT;
     if (out->outcome == SIMT_OK && atomic_load(&l->stop))
         out->outcome = SIMT_FAULT; /* a grid that was cut short is not ok */
