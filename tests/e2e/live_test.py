@@ -21,7 +21,8 @@ root = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 work = tempfile.mkdtemp(prefix="cutegen-live-")
 runs = os.path.join(work, "runs")
 env = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
-env.update(XDG_CONFIG_HOME=work + "/config", CUTEGEN_DEVICE="simt", CUTEGEN_DRAWS="1", CUTEGEN_RUNS=runs, OPENAI_API_KEY="sk-live-4711")
+env.update(XDG_CONFIG_HOME=work + "/config", CUTEGEN_DEVICE="simt", CUTEGEN_DRAWS="1", CUTEGEN_RUNS=runs, OPENAI_API_KEY="sk-live-4711",
+           CUTEGEN_SERVER="yes", CUTEGEN_RUNTIME=os.environ.get("CUTEGEN_TEST_RUNTIME", work + "/rt"))  # the suite's warm server, or its own
 count = failed = 0
 
 
@@ -176,6 +177,7 @@ text = "".join(ask(p)[2] for p in ["/view"]) if live.poll() is None else ""
 ok("no key is on a page", "sk-live" not in text)
 live.kill()
 live.wait()
+subprocess.run([program, "server", "stop"], env={**env, "CUTEGEN_RUNTIME": work + "/rt"}, capture_output=True)
 shutil.rmtree(work, ignore_errors=True)
 print("1..%d" % count)
 sys.exit(bool(failed))

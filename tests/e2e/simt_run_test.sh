@@ -6,8 +6,9 @@ set -u
 program=$(readlink -f "$1")
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export XDG_CONFIG_HOME=$work/config CUTEGEN_SERVER=no
+trap 'CUTEGEN_RUNTIME=$work/rt "$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
+export XDG_CONFIG_HOME=$work/config
+export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-$work/rt} # the suite's warm server, or its own
 cd "$work" || exit 3
 n=0
 failed=0

@@ -85,23 +85,50 @@ allowed() # allowed SENTENCE FILE FLAG... : the task is described
     ok "$sentence" $? "$said"
 }
 
+# tried SENTENCE LINE... : works in plain Python; refused_all then has one task try all of them.
+attempts=()
+tried()
+{
+    local sentence=$1 file=$work/tasks/one/attempt${#attempts[@]}.py
+    shift
+    printf '%s\n' "$@" >"$file"
+    "$python" -I "$file" >/dev/null 2>&1
+    ok "in plain Python: $sentence" $?
+    attempts+=("$sentence")
+}
+
+refused_all()
+{
+    local k said file=$work/tasks/one/task.py
+    task "$file" "import os" "here, did = os.path.dirname(__file__), ''" "for k in range(${#attempts[@]}):" \
+        "    with open(f'{here}/attempt{k}.py') as f: code = f.read()" "    try: exec(code); did += f'<{k}>'" \
+        "    except Exception: pass" "raise ValueError(f'these were done: {did}, no others')"
+    said=$("$program" describe "$file" 2>&1)
+    for k in "${!attempts[@]}"; do
+        grep -q "these were done: .*, no others" <<<"$said" && ! grep -q "<$k>" <<<"$said" && ! grep -q swordfish <<<"$said"
+        ok "refused as a task: ${attempts[k]}" $? "$said"
+    done
+    rm -f "$work/tasks/one"/attempt*.py
+}
+
 refused "reads a key in the home"         "open('$HOME/.ssh/id').read()"
-refused "lists the home"                  "import os" "os.listdir('$HOME')"
-refused "reads a file beside its folder"  "open('$work/other/secret').read()"
-refused "reads the folder of another task" "open('$work/tasks/two/data').read()"
-refused "reads the machine's users"       "open('/etc/passwd').read()"
 refused "writes outside"                  "open('$work/other/new', 'w').write('x')"
-refused "writes into the home"            "open('$HOME/.profile', 'a').write('x')"
-refused "writes into its own folder"      "open('$work/tasks/one/made', 'w').write('x')"
-refused "changes itself"                  "import os" "os.open('$work/tasks/one/task.py', os.O_RDWR)"
 refused "reads another process's environment" "import os" "open(f'/proc/{os.getppid()}/environ').read(1)"
-refused "reads another process's memory map"  "import os" "open(f'/proc/{os.getppid()}/maps').read(1)"
 refused "opens a TCP connection"          "import socket" "socket.create_connection(('127.0.0.1', $port), 5)"
-refused "opens a datagram socket"         "import socket" "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"
-refused "opens a Unix socket"             "import socket" "socket.socket(socket.AF_UNIX)"
 refused "signals another process"         "import os" "os.kill($listener, 0)"
 refused "finds a word of the environment" "import os" "os.environ['PLANTED_WORD']"
-refused "starts a program that reads for it" "import subprocess" "subprocess.run(['cat', '$HOME/.ssh/id'], check=True)"
+tried "lists the home"                  "import os" "os.listdir('$HOME')"
+tried "reads a file beside its folder"  "open('$work/other/secret').read()"
+tried "reads the folder of another task" "open('$work/tasks/two/data').read()"
+tried "reads the machine's users"       "open('/etc/passwd').read()"
+tried "writes into the home"            "open('$HOME/.profile', 'a').write('x')"
+tried "writes into its own folder"      "open('$work/tasks/one/made', 'w').write('x')"
+tried "changes itself"                  "import os" "os.open('$work/tasks/one/task.py', os.O_RDWR)"
+tried "reads another process's memory map"  "import os" "open(f'/proc/{os.getppid()}/maps').read(1)"
+tried "opens a datagram socket"         "import socket" "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"
+tried "opens a Unix socket"             "import socket" "socket.socket(socket.AF_UNIX)"
+tried "starts a program that reads for it" "import subprocess" "subprocess.run(['cat', '$HOME/.ssh/id'], check=True)"
+refused_all
 rm -f "$work/tasks/one/made"
 
 task "$work/tasks/one/task.py" "import beside, os, tempfile" "assert beside.ONE == 1" "here = os.path.dirname(__file__)" \

@@ -8,6 +8,7 @@ import copy
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -15,7 +16,8 @@ import warnings
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "python"))
 WORK = tempfile.TemporaryDirectory(prefix="cutegen-api-test-")
-os.environ.update(CUTEGEN_PROGRAM=os.path.abspath(sys.argv[1]), CUTEGEN_CACHE=WORK.name + "/cache", CUTEGEN_RUNS=WORK.name + "/runs")
+os.environ.update(CUTEGEN_PROGRAM=os.path.abspath(sys.argv[1]), CUTEGEN_CACHE=WORK.name + "/cache", CUTEGEN_RUNS=WORK.name + "/runs",
+                  CUTEGEN_SERVER="yes", CUTEGEN_RUNTIME=os.environ.get("CUTEGEN_TEST_RUNTIME", WORK.name + "/rt"))  # the suite's warm server
 os.environ.setdefault("CUTEGEN_PYTHON", sys.executable)
 
 import cutegen  # noqa: E402
@@ -407,4 +409,5 @@ if tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) >= (2, 5):
 else:
     skip("torch.compile(backend='cutegen')", "needs torch 2.4 or newer")
 print(f"1..{count}")
+subprocess.run([os.environ["CUTEGEN_PROGRAM"], "server", "stop"], env={**os.environ, "CUTEGEN_RUNTIME": WORK.name + "/rt"}, capture_output=True, check=False)
 sys.exit(failed != 0)
