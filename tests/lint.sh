@@ -121,6 +121,14 @@ error_text()
         src --include='*.[ch]'
 }
 
+# Findings, verdicts and comparisons carry a kind or a relation: their words are for people. model.c asks whether a text
+# is shown already.
+finding_text()
+{
+    grep -rnE '\b(strstr|strcasestr|memmem)\([^,()]*(->|\.)(kind|what|summary|detail|advice|pattern)\b' src --include='*.[ch]' |
+        grep -vE '^src/model\.c:'
+}
+
 licences()
 {
     git ls-files 'src/*.[ch]' 'src/*.def' 'include/*.h' 'oracle/*.py' 'python/*.py' | xargs grep -L '^\(/\*\|#\) SPDX-License-Identifier: Apache-2.0'
@@ -255,6 +263,7 @@ check "no function is written twice" same_functions
 check "struct tags are unique" struct_tags
 check "opcodes are compared as numbers" opcode_text
 check "nothing is decided by the text of an error" error_text
+check "nothing is decided by the words of a finding or a verdict" finding_text
 check "every file begins with what it is for" first_lines
 check "every file names its licence" licences
 check "every source file is named in its room's README" room_readmes
