@@ -25,6 +25,7 @@ ROUNDS, CALLS = 3, int(os.environ.get("CALLS", "6"))
 BANDWIDTH = float(os.environ.get("BANDWIDTH", "4.35e6"))  # bytes per us: what a copy reaches on an H200
 SECONDS = float(os.environ.get("SECONDS", "150"))
 PROCESSES = int(os.environ.get("PROCESSES", "12"))
+BEFOREHAND = float(os.environ.get("BEFOREHAND", "0.5"))  # of SECONDS, for torch.compile
 BEGIN = time.time()
 DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32", "i16": "int16", "i8": "int8", "u8": "uint8", "bool": "bool"}
 
@@ -185,7 +186,8 @@ def kernels_of(call):
         with profile(activities=[ProfilerActivity.CUDA]) as p:
             call()
             torch.cuda.synchronize()
-        return sum(e.count for e in p.key_averages() if "mem" not in e.key.lower()[:3])
+        mine = [e for e in p.key_averages() if e.device_type == torch.autograd.DeviceType.CUDA]  # not calls of the runtime
+        return sum(e.count for e in mine if "mem" not in e.key.lower()[:3])
     except RuntimeError:
         return None
 
@@ -196,7 +198,7 @@ def compile_beforehand(tasks, names):
     running = [subprocess.Popen([sys.executable, __file__, "compile", str(tasks), *share], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for share in shares if share]
     for child in running:
         try:
-            child.wait(max(1, SECONDS * 0.5 - (time.time() - BEGIN)))
+            child.wait(max(1, SECONDS * BEFOREHAND - (time.time() - BEGIN)))
         except subprocess.TimeoutExpired:
             child.kill()
     print(f"compiled beforehand after {time.time() - BEGIN:.1f} s", flush=True)
@@ -292,7 +294,10 @@ elif sys.argv[1:2] == ["compile"]:
     with _torch.no_grad():
         for _name in sys.argv[3:]:
             try:
-                compiled(*model_of(pathlib.Path(sys.argv[2]) / f"{_name}.py"))
+                _what = model_of(pathlib.Path(sys.argv[2]) / f"{_name}.py")
+                compiled(*_what)
+                if _name in os.environ.get("AUTOTUNE", "").split():
+                    compiled(*_what, "max-autotune")
             except Exception as _error:
                 print(_name, _error)
 elif len(sys.argv) < 4:

@@ -321,9 +321,11 @@ integers|a=whole(5,12)|a.argmax(1),a//3,a%3
 LARGE = """
 large|a=randn(1030,1021)|a.flip(1)+a.roll(3,0)
 large|a=randn(1024,640);b=randn(1024,512)|torch.cat([a,b[:,:384]],1)
+large|a=randn(1024,1032);b=randn(1032)|F.hardswish((a+b).transpose(0,1).contiguous()*2)
+large|a=randn(8,64,2049)|a.permute(1,2,0).contiguous()+1
 by blocks|a=randn(3,150);b=index(4,70,2);i=index(9,60);c=randn(9,7);d=randn(60,7)|torch.sort(a,1,descending=True)[0],torch.topk(b.float(),9,0)[0],torch.kthvalue(a,40,1),torch.index_add(c,0,i,d)
 by blocks|a=randn(2,20001)|torch.sort(a,1),torch.topk(a,5,1)[0],a.median(1)[0]
-by blocks|a=randn(2,1500);b=index(4,3,40)|torch.sort(a,1)[0],torch.sort(b*(1<<33)-b,stable=True,dim=1),torch.topk(b.half(),35,1,largest=False)[0]
+by blocks|a=randn(2,1500);b=index(4,3,40)|torch.sort(a,1)[0],torch.sort(b*(1<<33)-b,stable=True,dim=1),torch.topk(b.float(),35,1,largest=False)[0]
 by blocks|a=index(3,2,9001)|torch.sort(a.float(),stable=True,dim=1,descending=True)
 by blocks|x=randn(9,7);i=index(9,60,7);d=randn(60,7)|torch.scatter_reduce(x,0,i,d,'mean',include_self=False),x.half().index_add(0,i[:,0],d.half()),torch.bincount(i[:,1],minlength=9)
 by blocks|x=index(9,6,7);i=index(6,40);d=index(99,40,7)|x.index_add(0,i,d),x.to(torch.uint8).index_add(0,i,d.to(torch.uint8)),x.index_put((i[:5]%2,i[:5]),d[:5,0],accumulate=True)

@@ -83,6 +83,8 @@ static const struct source_case {
      {"float const sum = acc + conv_bias;",
       "(sum - bn_running_mean) * rsqrtf(bn_running_var + 1e-05f)"}},
     {"top_k", {"sort_entry<true>(", "block_top<THREADS, 2, 5>(", "cutegen_workspace(call, "}},
+    {"crossed", {"for (int u = 0; u < 8; u++)", "i / 4096 * 8 + u"}},
+    {"reduced_twice", {"#pragma unroll 8\n        for (int r2 = threadIdx.x % 128"}},
     {"pooled_product",
      {"// 2 parts", "pooled_product_1_finish(", "part_2::pooled_product_2_1<", "larger(acc"}},
     {"reverse_cumsum", {"in ? n - 1 - k : 0"}},

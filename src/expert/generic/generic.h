@@ -44,12 +44,16 @@ struct kernel {
     const struct node *root; /* what it computes */
     struct buf body;
     int depth, loops, names;
-    const char *index; /* type of indices: "int" or "int64_t" */
-    int team;          /* threads per result */
-    int at_once;       /* results per thread */
-    int64_t terms;     /* out: of the longest sum at depth 0 of loops, which a team may share */
-    bool along;        /* out: it is along the innermost dimension */
-    int64_t blocks;    /* out, of a form with blocks of its own: so many; else 0 */
+    const char *index;  /* type of indices: "int" or "int64_t" */
+    int team;           /* threads per result */
+    int at_once;        /* results per thread */
+    int across;         /* along this dimension, from 1 on; 0: a block's width apart */
+    struct coords here; /* of the result */
+    int crosses;    /* out: the dimension, from 1 on, along which a whole operand lies in memory */
+    bool unroll;    /* the next loop has several loads under way */
+    int64_t terms;  /* out: of the longest sum at depth 0 of loops, which a team may share */
+    bool along;     /* out: it is along the innermost dimension */
+    int64_t blocks; /* out, of a form with blocks of its own: so many; else 0 */
     int threads, shared_bytes; /* of such a block */
     int reads[GENERIC_ARGS], read_count;
     struct {

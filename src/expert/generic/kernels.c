@@ -16,6 +16,8 @@
 enum { TEAM_BLOCK = 128, WARP = 32, ALIGNMENT = 256 };
 /* A thread that has one load under way leaves most of the memory's bandwidth unused. */
 enum { AT_ONCE = 4, MANY_RESULTS = 1 << 20, SHORT_BODY = 3000 };
+/* So many elements of 4 bytes fill a sector of memory. */
+enum { ACROSS = 8 };
 
 struct kernel_launch {
     const struct node *n;
@@ -101,12 +103,12 @@ struct coords coordinates(struct kernel *k, const struct node *n, int without)
     struct coords p = {{NULL}};
     int64_t stride = 1, all = tensor_numel(&n->t);
 
-    all /= without >= 0 && n->t.shape[without] ? n->t.shape[without] : 1;
+    all /= without >= 0 && n->t.shape[without] ? n->t.shape[without] : k->across ? ACROSS : 1;
     for (int d = n->t.dims; d-- > 0;) {
-        int64_t size = n->t.shape[d];
+        int64_t size = n->t.shape[d] / (d + 1 == k->across ? ACROSS : 1);
         const char *text = "i";
 
-        if (d == without || size == 1) {
+        if (d == without || n->t.shape[d] == 1) {
             p.at[d] = "0";
             continue;
         }
@@ -114,6 +116,8 @@ struct coords coordinates(struct kernel *k, const struct node *n, int without)
             text = arena_printf(k->in->a, "%s / %lld", text, (long long)stride);
         if (stride * size < all)
             text = arena_printf(k->in->a, "%s %% %lld", text, (long long)size);
+        if (d + 1 == k->across)
+            text = arena_printf(k->in->a, "%s * %d + u", text, ACROSS);
         p.at[d] = kernel_index(k, "%s", text);
         stride *= size;
     }
@@ -123,7 +127,7 @@ struct coords coordinates(struct kernel *k, const struct node *n, int without)
 /* The elements of `value`, into the memory of the root. */
 static bool write_map(struct kernel *k, const struct node *value)
 {
-    struct coords at = coordinates(k, k->root, -1);
+    struct coords at = k->here = coordinates(k, k->root, -1);
     const char *v = value_at(k, value, &at), *to = place_text(k->root, &at, k->in->a);
     const char *type = value_memory(k->in, k->root);
 
@@ -179,8 +183,15 @@ static void put_items(const struct kernel *k, int64_t items, struct buf *out)
 {
     if (k->blocks)
         return;
-    if (k->at_once > 1) {
+    if (k->at_once > 1)
         buf_printf(out, "    CUTE_UNROLL\n    for (int u = 0; u < %d; u++) {\n", k->at_once);
+    if (k->across) {
+        buf_printf(out, "        %s const i = %s(blockIdx.x) * THREADS + threadIdx.x;\n", k->index,
+                   k->index);
+        buf_printf(out, "        if (i < %lld) {\n", (long long)(items / ACROSS));
+        return;
+    }
+    if (k->at_once > 1) {
         buf_printf(out, "        %s const i = (%s(blockIdx.x) * %d + u) * THREADS + threadIdx.x;\n",
                    k->index, k->index, k->at_once);
         buf_printf(out, "        if (%lld %% (%d * THREADS) == 0 || i < %lld) {\n",
@@ -274,6 +285,17 @@ static bool add_launch(struct writing *w, struct kernel *k, int64_t items, bool 
     return true;
 }
 
+/* An operand lies the other way round, so that neighbours of a warp would read far apart: then a
+ * thread reads what lies side by side. */
+static bool crosses(const struct writing *w, const struct kernel *k)
+{
+    const struct node *n = k->root;
+    int last = n->t.dims - 1;
+
+    return k->crosses && n->t.shape[k->crosses - 1] % ACROSS == 0 && n->t.shape[last] >= WARP &&
+           stride_of(w, n, last) == 1;
+}
+
 /* Each element of n as `value` has it. */
 static bool add_map(struct writing *w, const struct node *n, const struct node *value)
 {
@@ -288,6 +310,15 @@ static bool add_map(struct writing *w, const struct node *n, const struct node *
         ok = write_map(k, value);
     }
     k->at_once = ok ? results_at_once(k, items) : 1;
+    if (k->at_once > 1 && crosses(w, k)) {
+        int across = k->crosses;
+
+        buf_release(&k->body);
+        k = kernel_start(w, n, 1);
+        k->across = across;
+        k->at_once = ACROSS;
+        ok = write_map(k, value);
+    }
     return add_launch(w, k, items, ok);
 }
 

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { LONG_SUM = 32 }; /* of whose loop several turns are under way at a time */
+
 /* ---- loops ------------------------------------------------------------------------ */
 
 bool loops_shared(const struct kernel *k)
@@ -28,6 +30,8 @@ int loops_open(struct kernel *k, const int64_t *extents, int count, const char *
     if (k->loops == 0 && all > k->terms)
         k->terms = all;
     r = arena_printf(k->in->a, "r%d", ++k->names);
+    if (shared && k->unroll)
+        kernel_line(k, "#pragma unroll 8");
     if (shared)
         kernel_open(k, true, "for (%s %s = threadIdx.x %% %d; %s < %lld; %s += %d)", k->index, r,
                     k->team, r, (long long)all, r, k->team);
@@ -41,8 +45,11 @@ int loops_open(struct kernel *k, const int64_t *extents, int count, const char *
         last = arena_printf(k->in->a, "for (%s %s = 0; %s < %lld; %s++)", k->index, names[i],
                             names[i], (long long)extents[i], names[i]);
     }
+    if (!shared && k->unroll)
+        kernel_line(k, "#pragma unroll 8");
     if (!shared)
         kernel_open(k, true, "%s", last);
+    k->unroll = false;
     for (int i = count; shared && i-- > 0; stride *= extents[i]) {
         const char *text = r;
 
@@ -160,6 +167,7 @@ static const char *accumulated(struct kernel *k, const struct node *n, const str
     k->along = k->along || (k->loops == 0 && x->t.dims && reduced[x->t.dims - 1]);
     kernel_line(k, "%s %s = %s;", type, acc,
                 extreme ? extreme_start(x, strstr(r->meet, "max") != NULL) : r->start);
+    k->unroll = k->loops == 0 && terms >= LONG_SUM;
     mark = loops_open(k, extents, count, names);
     for (int i = 0; i < count; i++)
         p.at[gone[i]] = names[i];

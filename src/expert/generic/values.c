@@ -188,6 +188,24 @@ static int read_number(struct kernel *k, const struct node *n)
     return k->read_count++;
 }
 
+/* Of the operand's elements, those beside each other in memory: along which of the result's
+ * dimensions are they? */
+static void note_direction(struct kernel *k, const struct node *n, const struct coords *at)
+{
+    bool input = strcmp(n->op, "input") == 0;
+    int last = k->root->t.dims - 1;
+
+    if (tensor_numel(&n->t) != tensor_numel(&k->root->t))
+        return;
+    for (int d = 0; d < n->t.dims; d++) {
+        bool beside = input ? k->in->g->in[n->index].strides[d] == 1 : d == n->t.dims - 1;
+
+        for (int e = 0; beside && n->t.shape[d] > 1 && e < last; e++)
+            if (k->here.at[e] && strcmp(k->here.at[e], at->at[d]) == 0)
+                k->crosses = e + 1;
+    }
+}
+
 /* An element that lies in memory. */
 static const char *value_loaded(struct kernel *k, const struct node *n, const struct coords *at)
 {
@@ -196,6 +214,7 @@ static const char *value_loaded(struct kernel *k, const struct node *n, const st
 
     if (number < 0)
         return value_no(k, k->root, "it reads more tensors than a kernel takes");
+    note_direction(k, n, at);
     for (int d = 0; d < n->t.dims; d++)
         list = arena_printf(k->in->a, "%s%s%s", list, d ? ", " : "", at->at[d]);
     return kernel_name(k, type, "%s(x%d(%s))", type, number, *list ? list : "0");
