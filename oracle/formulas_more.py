@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from .formulas_scatter import scatter
+from .formulas_scatter import scatter, scatter_add
+from .formulas_sort import search
 from .formulas_sort import sorted as sort
 
 BILINEAR, NEAREST = 0, 1
@@ -213,8 +214,7 @@ def histc(x: Any, bins: int = 100, low: Any = 0, high: Any = 0) -> Any:
         low, high = torch.where(low == high, low - 1, low), torch.where(low == high, high + 1, high)
     place = torch.clamp(((flat - low) / (high - low) * bins).long(), 0, bins - 1)
     inside = (flat >= low) & (flat <= high)
-    hits = (torch.arange(bins, device=x.device).unsqueeze(1) == place) & inside
-    return hits.to(x.dtype).sum(1)
+    return scatter_add(torch.zeros([bins], device=x.device), 0, place, inside.float()).to(x.dtype)
 
 
 def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
@@ -238,22 +238,23 @@ def embedding_bag(
     weight: Any, index: Any, offsets: Any, by_frequency: bool = False, mode: int = 0, sparse: bool = False,
     scale: Any = None, last: bool = False, padding: int = -1,
 ) -> Any:  # fmt: skip
-    """Each bag looks through all indices for its own."""
     if mode == 2:
         raise NotImplementedError("bags of which the largest is taken")
     bags = offsets.numel() - (1 if last else 0)
     at = torch.arange(index.numel(), device=weight.device)
-    bag = (at.unsqueeze(1) >= offsets.reshape(1, -1)).long().sum(1) - 1
-    inside = torch.arange(bags, device=weight.device).unsqueeze(1) == bag
-    if padding >= 0:
-        inside = inside & (index != padding)
+    bag = search(offsets, at, right=True) - 1
     rows = torch.index_select(weight, 0, index)
     if scale is not None:
         rows = rows * scale.unsqueeze(1)
-    made = torch.where(inside.unsqueeze(2), rows, torch.zeros_like(rows)).sum(1)
+    counted = torch.ones_like(index, dtype=torch.int32)
+    if padding >= 0:
+        counted = (index != padding).to(torch.int32)
+        rows = torch.where((index != padding).unsqueeze(1), rows, torch.zeros_like(rows))
+    made = scatter_add(torch.zeros([bags, weight.shape[1]], dtype=weight.dtype, device=weight.device), 0, bag.unsqueeze(1).expand(rows.shape), rows)
     if mode == 1:
-        made = made / torch.clamp(inside.to(made.dtype).sum(1, keepdim=True), min=1)
-    return made, bag, bag, bag
+        terms = scatter_add(torch.zeros([bags], dtype=torch.int32, device=weight.device), 0, bag, counted)
+        made = made / torch.clamp(terms, min=1).to(made.dtype).unsqueeze(1)
+    return made, None, None, None  # nothing but the sums is read outside of training
 
 
 # ---- windows ------------------------------------------------------------------------------------------------

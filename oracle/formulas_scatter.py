@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formulas of scatters: sums and last writers by atomic writes (src/expert/generic/scatters.c); for other reductions every
-element of the result looks for what was written to it."""
+"""Formulas of scatters: by atomic writes (src/expert/generic/scatters.c) where the type has them."""
 
 from __future__ import annotations
 
@@ -87,29 +86,43 @@ def scatter_reduce(x: Any, dim: int, index: Any, src: Any, reduce: str, *, inclu
         made = scatter_reduce(x.reshape(1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self=include_self)
         return made.reshape([])
     dim %= x.dim()
+    src = src[tuple(slice(0, n) for n in index.shape)]
     if reduce in ("sum", "mean"):
         return _scatter_sum(x, dim, index, src, reduce == "mean", include_self)
-    src = src[tuple(slice(0, n) for n in index.shape)].unsqueeze(dim)
-    hit = _hits(index, x.shape[dim], dim)
+    if reduce == "amin" and x.dtype.is_floating_point:
+        return -scatter_reduce(-x, dim, index, -src, "amax", include_self=include_self)
+    wide = _WIDER.get(x.dtype, x.dtype)
+    if reduce == "amin" or (reduce == "prod" and wide != torch.float32):
+        return _scatter_slowly(x, dim, index, src, reduce, include_self)
+    least = 1 if reduce == "prod" else -math.inf if wide == torch.float32 else torch.iinfo(wide).min
+    start = x.to(wide) if include_self else torch.full_like(x, least, dtype=wide)
+    name = "generic.scatter_mul" if reduce == "prod" else "generic.scatter_max"
+    made = primitive(name, [start, index, src.to(wide)], {"dim": dim}, x.shape, wide).to(x.dtype)
+    return made if include_self else torch.where(_writers(x, dim, index) > 0, made, x)
+
+
+def _scatter_slowly(x: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
+    """Every element of the result looks for what was written to it."""
+    src, hit = src.unsqueeze(dim), _hits(index, x.shape[dim], dim)
     corner = _pad_like(x, index, dim)
-    count = hit.to(torch.int64).sum(dim + 1)
-    neutral = {"prod": 1, "amax": -math.inf, "amin": math.inf}[reduce]
-    terms = torch.where(hit, src, torch.full_like(src, neutral))
-    if reduce == "prod":
-        made = terms.prod(dim + 1)
-        made = made * corner if include_self else made
+    terms = torch.where(hit, src, torch.full_like(src, 1 if reduce == "prod" else torch.iinfo(x.dtype).max))
+    made = terms.prod(dim + 1).to(x.dtype) if reduce == "prod" else terms.amin(dim + 1)
+    if include_self:
+        made = made * corner if reduce == "prod" else torch.minimum(made, corner)
     else:
-        made = terms.amax(dim + 1) if reduce == "amax" else terms.amin(dim + 1)
-        if include_self:
-            made = torch.maximum(made, corner) if reduce == "amax" else torch.minimum(made, corner)
-    return _beyond(x, made if include_self else torch.where(count > 0, made, corner), dim)
+        made = torch.where(hit.any(dim + 1), made, corner)
+    return _beyond(x, made, dim)
+
+
+def _writers(x: Any, dim: int, index: Any) -> Any:
+    ones = torch.ones(index.shape, dtype=torch.int32, device=x.device)
+    return scatter_add(torch.zeros(x.shape, dtype=torch.int32, device=x.device), dim, index, ones)
 
 
 def _scatter_sum(x: Any, dim: int, index: Any, src: Any, mean: bool, include_self: bool) -> Any:
     if include_self and not mean:
         return scatter_add(x, dim, index, src)
-    ones = torch.ones(index.shape, dtype=torch.int32, device=x.device)
-    count = scatter_add(torch.zeros(x.shape, dtype=torch.int32, device=x.device), dim, index, ones)
+    count = _writers(x, dim, index)
     made = scatter_add(x if include_self else torch.zeros_like(x), dim, index, src)
     if mean:
         terms = torch.clamp(count + int(include_self), min=1)

@@ -111,3 +111,8 @@ def median(x: Any, dim: Any = None, keepdim: bool = False) -> Any:
     if dim is None:
         return kth(x.reshape(-1), (x.numel() + 1) // 2, 0)[0]
     return kth(x, (x.shape[dim] + 1) // 2, dim, keepdim)
+
+
+def search(row: Any, values: Any, right: bool = False) -> Any:
+    """How many elements of a sorted row (one for all, or one of each row of the values) come before each value."""
+    return primitive("generic.search", [row, values], {"right": right}, values.shape, torch.int64)

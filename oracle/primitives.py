@@ -375,10 +375,9 @@ def _repeat_interleave(x: Any, repeats: int, dim: Any = None, **kwargs: Any) -> 
 
 
 def _searchsorted(sorted_: Any, values: Any, *, out_int32: bool = False, right: bool = False, side: Any = None, sorter: Any = None) -> Any:
-    right = right or side == "right"
-    a = sorted_.unsqueeze(-2) if sorted_.dim() > 1 else sorted_
-    b = values.unsqueeze(-1)
-    return (a <= b if right else a < b).to(torch.int32 if out_int32 else torch.int64).sum(-1).to(torch.int32 if out_int32 else torch.int64)
+    sorted_ = sorted_ if sorter is None else torch.gather(sorted_, -1, sorter)
+    made = formulas_sort.search(sorted_, values, right or side == "right")
+    return made.to(torch.int32) if out_int32 else made
 
 
 def _bucketize(values: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:

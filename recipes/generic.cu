@@ -9,6 +9,7 @@
 //! fact team_block: all threads of a block make one result
 //! fact special: functions beyond CUDA's mathematics
 //! fact sorts: rows are sorted, or their first elements found
+//! fact scatters: places take the largest, or the product, of what is written to them
 //! fact own_blocks: a block sorts a row, or a part of one
 //!
 //! step launch_shape: launch blocks of 128 threads
@@ -124,6 +125,7 @@ __device__ Best<T> team_best(Best<T> v)
 
 //! include special
 //! include sorts
+//! include scatters
 //! each generic
 
 // $makes

@@ -59,7 +59,10 @@ def sorted_by_a_kernel(op: str, x: torch.Tensor, numbers: dict[str, Any]) -> tor
 def scattered_by_a_kernel(op: str, x: torch.Tensor, index: torch.Tensor, y: torch.Tensor, dim: int) -> torch.Tensor:
     if op == "generic.scatter_add":
         return x.scatter_add(dim, index, y)
-    return x.long().scatter_reduce(dim, index, y.long().contiguous(), "amax").int()
+    reduce = "amax" if op == "generic.scatter_max" else "prod"
+    if x.is_floating_point():
+        return x.scatter_reduce(dim, index, y, reduce)
+    return x.long().scatter_reduce(dim, index, y.long().contiguous(), reduce).to(x.dtype)
 
 
 def computed(nodes: list[dict[str, Any]], inputs: tuple[torch.Tensor, ...]) -> list[Any]:
@@ -92,6 +95,9 @@ def computed(nodes: list[dict[str, Any]], inputs: tuple[torch.Tensor, ...]) -> l
         elif node["op"].startswith("generic.sort_"):
             numbers = {k: value(v) for k, v in node["kwargs"].items()}
             values[node["id"]] = sorted_by_a_kernel(node["op"], value(node["args"][0]), numbers)
+        elif node["op"] == "generic.search":
+            row, wanted = (value(a) for a in node["args"])
+            values[node["id"]] = torch.searchsorted(row, wanted, right=bool(value(node["kwargs"]["right"])))
         elif node["op"].startswith("generic.scatter_"):
             values[node["id"]] = scattered_by_a_kernel(node["op"], *[value(a) for a in node["args"]], value(node["kwargs"]["dim"]))
         else:
@@ -206,13 +212,31 @@ class SortsAndScatters(unittest.TestCase):
         for self_too in (False, True):
             self.check(lambda x, i, y: torch.scatter_reduce(x, 0, i, y, "mean", include_self=self_too), x, i, y[:, :7].contiguous())
             self.check(lambda x, i, y: torch.scatter_reduce(x, 0, i, y, "sum", include_self=self_too), x, i, y[:, :7].contiguous())
-            self.check(lambda x, i, y: torch.scatter_reduce(x, 0, i, y, "amax", include_self=self_too), x, i, y[:, :7].contiguous())
+            for reduce in ("amax", "amin", "prod"):
+                self.check(lambda x, i, y: torch.scatter_reduce(x, 0, i, y, reduce, include_self=self_too), x, i, y[:, :7].contiguous())
+                self.check(
+                    lambda x, i, y: torch.scatter_reduce(x, 0, i, y, reduce, include_self=self_too),
+                    (9 * x).long(), i, (9 * y[:, :7]).long()
+                )  # fmt: skip
         self.check(lambda x, i, y: torch.index_add(x, 0, i, y, alpha=2), x, i[:, 0].contiguous(), y)
         self.check(lambda x, i, y: torch.index_put(x, [i], y, accumulate=True), x, i[:, 0].contiguous(), y)
         self.check(lambda x, i, y: torch.index_copy(x, 0, i, y), x, torch.tensor([4, 0, 5]), y[:3])
         self.check(lambda x, i, y: torch.index_add(x, 0, i, y), x.half(), i[:, 0].contiguous(), y.half())
         self.check(lambda x, i, y: torch.index_add(x, 0, i, y), *[t.to(torch.uint8) for t in (x,)], i[:, 0].contiguous(), y.to(torch.uint8))
         self.check(lambda i: torch.bincount(i, minlength=6), i[:, 0].contiguous())
+        self.check(lambda x: torch.histc(x, 5, -1.0, 1.5), x)
+
+    def test_searches_and_bags(self) -> None:
+        torch.manual_seed(5)
+        row, rows, x = torch.randn(9).sort()[0], torch.randn(3, 9).sort(1)[0], torch.randn(3, 4)
+        x[0, 0] = row[3]
+        for right in (False, True):
+            self.check(lambda a, x: torch.searchsorted(a, x, right=right), row, x)
+            self.check(lambda a, x: torch.searchsorted(a, x, right=right, out_int32=True), rows, x)
+            self.check(lambda a, x: torch.bucketize(x, a, right=right), row, x)
+        weight, i = torch.randn(7, 5), torch.randint(0, 7, (11,))
+        for mode in ("sum", "mean"):
+            self.check(lambda w, i, at: F.embedding_bag(i, w, at, mode=mode), weight, i, torch.tensor([0, 3, 3, 8]))
 
 
 class Special(unittest.TestCase):

@@ -36,6 +36,7 @@ struct generic {
     bool *kept;      /* by position of the node: it has memory */
     bool special;    /* out: a kernel calls functions of recipes/special.cuh */
     bool sorts;      /* out: of recipes/sorts.cuh */
+    bool scatters;   /* out: of recipes/scatters.cuh */
 };
 
 /* A kernel while it is written. */
@@ -112,6 +113,8 @@ const char *value_product(struct kernel *k, const struct node *n, const struct c
                           bool *mine);
 const char *value_pooled(struct kernel *k, const struct node *n, const struct coords *at,
                          bool *mine);
+const char *value_searched(struct kernel *k, const struct node *n, const struct coords *at,
+                           bool *mine);
 /* sorts.c: a pass of a sort, how many elements it reads for one, the whole body of its kernel. */
 bool sort_is_pass(const struct node *n);
 double sort_steps(const struct graph *g, const struct node *n);

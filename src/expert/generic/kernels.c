@@ -537,6 +537,8 @@ static struct scope *fill_scope(const struct writing *w, const struct graph *g)
         scope_fact(s, "special");
     if (w->in.sorts)
         scope_fact(s, "sorts");
+    if (w->in.scatters)
+        scope_fact(s, "scatters");
     for (int i = 0; i < g->in_count; i++)
         require_shape(s, arena_printf(w->in.a, "call->in[%d]", i), &g->in[i], w->in.a);
     for (int i = 0; i < g->out_count; i++)

@@ -3,8 +3,8 @@
  * scatters.c - elements written to places that an index names: a thread per element that is
  * written.
  *
- * generic.scatter_add(x, index, source) adds to a copy of x, generic.scatter_max
- * keeps the larger number. Several threads may write to one place, so they do
+ * generic.scatter_add(x, index, source) adds to a copy of x, scatter_max keeps
+ * the larger number, scatter_mul multiplies. Several threads may write to one place, so they do
  * it atomically: sums of floats are rounded in any order, as PyTorch's are on
  * a GPU; whole numbers do not depend on it.
  */
@@ -17,21 +17,27 @@ bool scatter_is(const struct node *n)
     return strncmp(n->op, "generic.scatter_", 16) == 0;
 }
 
-static bool adds(const struct node *n)
+/* The call that changes memory, up to its first argument; NULL: there is none for this type. */
+static const char *atomic_call(struct generic *in, const struct node *n)
 {
-    return strcmp(n->op, "generic.scatter_add") == 0;
-}
-
-/* The function and the type that memory is changed as; NULL: there is none. */
-static const char *atomic_call(const struct generic *in, const struct node *n)
-{
+    static const struct {
+        const char *op, *memory, *call;
+    } rows[] = {{"add", "float", "atomicAdd("},
+                {"add", "int32_t", "atomicAdd("},
+                {"add", "int64_t", "atomicAdd((unsigned long long *)"},
+                {"max", "int32_t", "atomicMax("},
+                {"max", "int64_t", "atomicMax((long long *)"},
+                {"max", "float", "scatter_max("},
+                {"mul", "float", "scatter_product("}};
     const char *memory = value_memory(in, n);
 
-    if (!adds(n))
-        return strcmp(memory, "int32_t") == 0 ? "atomicMax(" : NULL;
-    if (strcmp(memory, "float") == 0 || strcmp(memory, "int32_t") == 0)
-        return "atomicAdd(";
-    return strcmp(memory, "int64_t") == 0 ? "atomicAdd((unsigned long long *)" : NULL;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (strcmp(n->op + strlen("generic.scatter_"), rows[i].op) == 0 &&
+            strcmp(memory, rows[i].memory) == 0) {
+            in->scatters = in->scatters || strncmp(rows[i].call, "scatter_", 8) == 0;
+            return rows[i].call;
+        }
+    return NULL;
 }
 
 bool scatter_fits(const struct graph *g, const struct node *n)
@@ -77,7 +83,7 @@ bool write_scatter(struct kernel *k)
             when = index_bounds(k, when, to.at[j], n->t.shape[j]);
     mark = kernel_open(k, false, "if (%s)", when);
     kernel_line(k, "%s&y(%s), %s(%s));", call, place_text(n, &to, k->in->a),
-                strstr(call, "long long") ? "(unsigned long long)" : value_type(n), v);
+                strstr(call, "unsigned") ? "(unsigned long long)" : value_type(n), v);
     kernel_close(k, mark, false);
     return true;
 }

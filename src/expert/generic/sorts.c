@@ -7,6 +7,8 @@
  * are sorted in tiles (sort_tiles: elements as numbers of 64 bits) and merged
  * two by two (sort_merge; the last merge leaves places). generic.sort_top
  * finds the first few of a row, sort_nth one. Functions: recipes/sorts.cuh.
+ * generic.search(row, value) bisects a row that is sorted already, a thread per
+ * value.
  */
 #include "expert/generic/generic.h"
 
@@ -234,4 +236,43 @@ bool write_sort(struct kernel *k)
     if (ok)
         put_results(k, &f, tile, strcmp(n->t.dtype, "i32") == 0);
     return ok;
+}
+
+/* How many elements of a sorted row come before the value; right: those that equal it, too. */
+const char *value_searched(struct kernel *k, const struct node *n, const struct coords *at,
+                           bool *mine)
+{
+    const struct node *row = graph_first(k->in->g, n), *value = graph_arg(k->in->g, n, 1);
+    bool right = arg_int_or(n, 9, "right", 0);
+    struct coords p = {{NULL}};
+    const char *low, *v, *x;
+    int mark, last;
+
+    *mine = strcmp(n->op, "generic.search") == 0;
+    if (!*mine)
+        return NULL;
+    if (!row || !value || row->t.dims < 1 || value->t.dims != n->t.dims ||
+        (row->t.dims > 1 && row->t.dims != n->t.dims))
+        return value_no(k, n, "sizes that do not go together");
+    last = row->t.dims - 1;
+    for (int d = 0; d < last; d++)
+        p.at[d] = at->at[d];
+    v = value_at(k, value, at);
+    if (!v)
+        return NULL;
+    low = arena_printf(k->in->a, "low%d", ++k->names);
+    kernel_line(k, "%s %s = 0, high%d = %lld;", k->index, low, k->names,
+                (long long)row->t.shape[last]);
+    mark = kernel_open(k, true, "while (%s < high%s)", low, low + 3);
+    kernel_line(k, "%s const half = (%s + high%s) / 2;", k->index, low, low + 3);
+    p.at[last] = "half";
+    x = value_at(k, row, &p);
+    if (!x)
+        return NULL;
+    kernel_line(k, "if (!(%s %s %s))", x, right ? ">" : ">=", v); /* NaN comes last */
+    kernel_line(k, "    %s = half + 1;", low);
+    kernel_line(k, "else");
+    kernel_line(k, "    high%s = half;", low + 3);
+    kernel_close(k, mark, true);
+    return kernel_name(k, value_type(n), "%s", low);
 }

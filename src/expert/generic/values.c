@@ -359,7 +359,8 @@ static const char *value_computed(struct kernel *k, const struct node *n, const 
 {
     static const char *(*const families[])(struct kernel *, const struct node *,
                                            const struct coords *, bool *) = {
-        value_moved, value_made, value_reduced, value_product, value_pooled, value_special};
+        value_moved,  value_made,     value_reduced, value_product,
+        value_pooled, value_searched, value_special};
     const struct node *from;
     struct coords place;
     int seen = view_place(k, n, at, &from, &place);
