@@ -330,6 +330,7 @@ by blocks|a=index(3,2,9001)|torch.sort(a.float(),stable=True,dim=1,descending=Tr
 by blocks|x=randn(9,7);i=index(9,60,7);d=randn(60,7)|torch.scatter_reduce(x,0,i,d,'mean',include_self=False),x.half().index_add(0,i[:,0],d.half()),torch.bincount(i[:,1],minlength=9)
 by blocks|x=randn(9,7);i=index(9,60,7);d=randn(60,7)|torch.scatter_reduce(x,0,i,d,'amax'),torch.scatter_reduce(x,0,i,d,'amin',include_self=False),torch.scatter_reduce(x,0,i[:20],d[:20],'prod'),torch.histc(x,5,-1.0,1.5)
 by blocks|a=randn(300);x=randn(40,9);w=randn(30,8);i=index(30,50)|torch.searchsorted(a.sort()[0],x,right=True),torch.bucketize(x,a.sort()[0]),F.embedding_bag(i,w,torch.arange(0,50,7),mode='mean')
+by blocks|a=randn(3,2,150);b=index(4,3,70)|torch.cummax(a,2),torch.cummin(b,1),torch.logcumsumexp(a*30,2),torch.cummax(a.half().float(),2)[0]
 by blocks|x=index(9,6,7);i=index(6,40);d=index(99,40,7)|x.index_add(0,i,d),x.to(torch.uint8).index_add(0,i,d.to(torch.uint8)),x.index_put((i[:5]%2,i[:5]),d[:5,0],accumulate=True)
 by blocks|x=randn(50,7);d=randn(20,7)|x.index_copy(0,torch.arange(20)*2,d),x.scatter(1,torch.arange(50)[:,None]%7,2.5)
 """

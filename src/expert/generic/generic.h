@@ -127,6 +127,7 @@ double scatter_writers(const struct graph *g, const struct node *n);
 bool write_scatter(struct kernel *k);
 /* scans.c: the whole body of a scan's kernel, and its dimension. */
 bool scan_is(const struct node *n);
+int scan_team(const struct node *n); /* threads of a row */
 bool write_scan(struct kernel *k);
 int scan_dim(const struct node *n);
 /* moves.c: an index from memory, from the end where it is negative; `text` and: it is inside. */

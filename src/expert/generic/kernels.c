@@ -355,7 +355,7 @@ static bool write_kernel(struct writing *w, const struct node *n)
         return add_scatter(w, n);
     if (!storage_alone(n))
         return add_map(w, n, n);
-    k = kernel_start(w, n, 1);
+    k = kernel_start(w, n, sort_is_pass(n) ? 1 : scan_team(n));
     k->depth = sort_is_pass(n) ? 1 : 2;
     ok = sort_is_pass(n) ? write_sort(k) : write_scan(k);
     k->at_once = 1;

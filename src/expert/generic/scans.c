@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scans.c - running sums, products, extremes and their places, log-sum-exp: a thread per row. */
+/*
+ * scans.c - running sums, products, extremes and their places, log-sum-exp: a thread per row.
+ *
+ * Extremes and log-sum-exp along the innermost dimension have a warp per row,
+ * 32 neighbours at a time: what comes before an element is met with it in five
+ * exchanges.
+ */
 #include "expert/generic/generic.h"
 
 #include <string.h>
@@ -58,6 +64,76 @@ static void put_step(struct kernel *k, const struct scan_op *scan, bool whole, c
     }
 }
 
+int scan_team(const struct node *n)
+{
+    const struct scan_op *scan = scan_find(n);
+    bool meets = scan && (scan->extreme || strcmp(scan->op, "aten.logcumsumexp") == 0);
+
+    return meets && n->t.dims && scan_dim(n) == n->t.dims - 1 && n->t.shape[n->t.dims - 1] >= 64
+               ? 32
+               : 1;
+}
+
+/* `acc`, an element or several, after `earlier` ones. */
+static void put_meeting(struct kernel *k, const struct scan_op *scan, const char *when,
+                        const char *earlier, const char *earlier_where)
+{
+    int mark = kernel_open(k, false, "if (%s)", when);
+
+    if (scan->extreme) {
+        int inner =
+            kernel_open(k, false, "if (%s != %s || !(acc %s %s || acc != acc))", earlier, earlier,
+                        strcmp(scan->op, "aten.cummax") == 0 ? ">=" : "<=", earlier);
+
+        kernel_line(k, "acc = %s;", earlier);
+        kernel_line(k, "where = %s;", earlier_where);
+        kernel_close(k, inner, false);
+    } else {
+        kernel_line(k, "float const most = larger(%s, acc);", earlier);
+        kernel_line(k, "acc = fabsf(most) == __int_as_float(0x7f800000) ? most");
+        kernel_line(k, "      : most + log1pf(expf(-fabsf(acc - %s)));", earlier);
+    }
+    kernel_close(k, mark, false);
+}
+
+/* A warp per row. */
+static bool write_by_warp(struct kernel *k, const struct scan_op *scan, struct coords at,
+                          const char *type)
+{
+    const struct node *n = k->root, *x = graph_first(k->in->g, n);
+    int d = n->t.dims - 1, mark, inner;
+    long long size = (long long)n->t.shape[d];
+    const char *v;
+
+    kernel_line(k, "int const lane = threadIdx.x %% 32;");
+    kernel_line(k, "%s carry = 0;", type);
+    kernel_line(k, "int carry_where = 0;");
+    mark = kernel_open(k, true, "for (int base = 0; base < %lld; base += 32)", size);
+    kernel_line(k, "int const s = base + lane;");
+    kernel_line(k, "%s acc = 0;", type);
+    kernel_line(k, "int where = s;");
+    at.at[d] = "s";
+    inner = kernel_open(k, false, "if (s < %lld)", size);
+    v = value_at(k, x, &at);
+    if (!v)
+        return false;
+    kernel_line(k, "acc = %s;", v);
+    kernel_close(k, inner, false);
+    inner = kernel_open(k, true, "for (int apart = 1; apart < 32; apart *= 2)");
+    kernel_line(k, "%s const before = __shfl_up_sync(0xffffffff, acc, apart);", type);
+    kernel_line(k, "int const before_where = __shfl_up_sync(0xffffffff, where, apart);");
+    put_meeting(k, scan, "lane >= apart", "before", "before_where");
+    kernel_close(k, inner, true);
+    put_meeting(k, scan, "base > 0", "carry", "carry_where");
+    kernel_line(k, "if (s < %lld)", size);
+    kernel_line(k, "    y(%s) = %s(%s);", place_text(n, &at, k->in->a), value_memory(k->in, n),
+                graph_other_result(n) ? "where" : "acc");
+    kernel_line(k, "carry = __shfl_sync(0xffffffff, acc, 31);");
+    kernel_line(k, "carry_where = __shfl_sync(0xffffffff, where, 31);");
+    kernel_close(k, mark, true);
+    return true;
+}
+
 bool write_scan(struct kernel *k)
 {
     const struct node *n = k->root, *x = graph_first(k->in->g, n);
@@ -70,6 +146,8 @@ bool write_scan(struct kernel *k)
     if (!scan || !value_type(scan->extreme ? x : n))
         return value_no(k, n, "a running value it does not know") != NULL;
     whole = strcmp(value_type(scan->extreme ? x : n), "float") != 0;
+    if (k->team > 1)
+        return write_by_warp(k, scan, at, whole ? "int64_t" : "float");
     kernel_line(k, "%s acc = %s;", whole ? "int64_t" : "float", scan->start);
     if (scan->extreme)
         kernel_line(k, "%s where = 0;", k->index);
