@@ -83,6 +83,7 @@ static const struct source_case {
      {"float const sum = acc + conv_bias;",
       "(sum - bn_running_mean) * rsqrtf(bn_running_var + 1e-05f)"}},
     {"top_k", {"sort_entry<true>(", "block_top<THREADS, 2, 5>(", "cutegen_workspace(call, "}},
+    {"scatter_add", {"atomicAdd(&y(", "CUTEGEN_DATA(float, &call->out[0])));\n    return 0;"}},
     {"crossed", {"for (int u = 0; u < 8; u++)", "i / 4096 * 8 + u"}},
     {"reduced_twice", {"#pragma unroll 8\n        for (int r2 = threadIdx.x % 128"}},
     {"pooled_product",

@@ -580,6 +580,22 @@ static void own_results(struct graph *p, struct arena *a)
     }
 }
 
+/* What has a kernel of its own form is written as the result that it is; a copy of it would be one
+ * more pass. */
+static void write_results_directly(struct graph *p)
+{
+    for (int k = 0; k < p->out_count; k++) {
+        const struct node *n = graph_node(p, p->result[k]);
+        const struct node *x = n && graph_op_is(n, "aten.alias") ? graph_first(p, n) : NULL;
+
+        if (!x || !storage_alone(x) || graph_is_result(p, x) || x->t.dims != n->t.dims ||
+            strcmp(x->t.dtype, n->t.dtype) != 0)
+            continue;
+        if (memcmp(x->t.shape, n->t.shape, (size_t)x->t.dims * sizeof(*x->t.shape)) == 0)
+            p->result[k] = x->id;
+    }
+}
+
 static void name_buffers(struct writing *w)
 {
     const struct graph *g = w->in.g;
@@ -610,6 +626,7 @@ bool match_generic(const struct graph *g, struct arena *a, struct match *out)
     if (!p)
         return match_no(out, a, "%s", why);
     own_results(p, a);
+    write_results_directly(p);
     w->in = (struct generic){.g = p, .a = a};
     storage_decide(&w->in);
     name_buffers(w);
