@@ -6,7 +6,7 @@
 #
 #   coverage   every generated task of the built-in engineer (SEED, COUNT)
 #   attention  ATTENTIONS generated attentions, for sm_80 and sm_90a (SEED; operators need a PyTorch that has them)
-#   modules    modules of every operator family, chains and small networks; 200 composed at random (SEED)
+#   modules    modules of every operator family, chains and small networks; 200 composed at random (SEED); gradients
 #   networks   small networks of every style; recurrent ones in the form for Hopper, too
 #   conv       200 random convolutions, half of them in the form for Hopper, half of those with TF32 allowed; 60 chains
 #   gemm       random matrix products: first kernels, whole ladders, Hopper's recipes, every step of its ladders
@@ -18,7 +18,7 @@
 #   calls      a run killed at KILLS random events while a model is asked
 #   programs   every CUDA program of tests/simt/programs on simt, both runtimes, with and without its bug
 #   mcp        every MCP tool by the reference client at every revision and transport; broken messages, FUZZ of them
-#   examples   every example (make test: each third) with a right kernel and with one that is wrong in each way
+#   examples   every example (make test: each fourth) with a right kernel and with one that is wrong in each way
 #   clients    CLIENTS candidates of four clients through one warm server, with kills
 #   blackwell  the CuTe tutorials for sm_100a that come with CUTLASS, on simt; every step of the product for sm_100a
 #   cutlass    products built by CUTLASS' CollectiveBuilder for sm_100a and sm_120a, on simt (minutes of nvcc and 5 GB for each)
@@ -76,6 +76,7 @@ for name in ${SWEEP:-coverage modules networks conv attention gemm forms cards e
             "$(python3 tests/expert/modules.py --count)" "$seed" 1
         sweep modules env GENERATE="$PWD/tests/expert/compositions.py" tests/expert/coverage.sh $build \
             "$(python3 tests/expert/compositions.py --count)" "$seed" 1
+        sweep modules tests/expert/backward_test.sh $cutegen all
         ;;
     networks)
         ninja -C $build tests/expert/expert_ladder >/dev/null || exit 3
