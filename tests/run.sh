@@ -76,9 +76,10 @@ build_others()
     configure build/debug "${CC:-gcc}" -Ddebug=true -Dc_args=-g1 -Doptimization=1 -Db_sanitize=address,undefined \
         -Db_lundef=false && compile build/debug
     echo $? >build/debug.rc
+    tests/lint.sh >build/lint.log 2>&1 &
     configure build/clang clang --buildtype=plain && compile build/clang # for its warnings alone
     echo $? >build/clang.rc
-    tests/lint.sh >build/lint.log 2>&1
+    wait
 }
 
 mkdir -p build
@@ -88,9 +89,8 @@ others=
 trap '[ -z "$others" ] || kill -- "-$others" 2>/dev/null; rm -rf "$shared"' EXIT
 rm -f build/clang.rc build/debug.rc build/lint.log
 
-say "format"
-tests/format.sh
-count "format" $?
+tests/format.sh >build/format.log 2>&1 &
+format=$!
 
 say "release: gcc build and tests"
 configure build/release "${CC:-gcc}" && compile build/release
@@ -100,12 +100,18 @@ setsid nice -n 19 tests/run.sh --others >build/others.log 2>&1 &
 others=$!
 [ $released != 0 ] || run_tests build/release --num-processes "$jobs"
 
+say "format"
+wait $format
+formatted=$?
+cat build/format.log
+count "format" $formatted
+
 say "sanitizers: build"
 while [ ! -s build/debug.rc ] && kill -0 $others 2>/dev/null; do sleep 1; done
 sanitized=$(cat build/debug.rc 2>/dev/null || echo 1)
 count "sanitizers, -Werror" "$sanitized"
 
-if [ $sanitized = 0 ]; then
+if [ "$sanitized" = 0 ]; then
     say "sanitizers: tests"
     # The translator runs again, sanitized; what the compiler makes of the same C is known (the key is the C itself).
     for room in simt oracle abi; do
