@@ -83,7 +83,7 @@ class Loaded:
         self.of_sizes = sizes.annotate(self.task, self.fixed, self.values, self.graph, FIRST_SEED)
         self.output_names = [name for name, _ in results]
         self.outputs = [
-            {**info, "strides": contiguous(info["shape"])}
+            {**info, "strides": buffer_strides(self.task, info)}
             for info in (self.graph.nodes[n].parts[p] for n, p in self.graph.outputs)
         ]
         check_tensors(self.task, [r for _, r in results])
@@ -409,7 +409,7 @@ class Loaded:
         full.values = {n: v for n, v in self.values.items() if n in self.fixed}
         full.inputs = [{**i, **full.graph.nodes[k].parts[0]} for k, i in enumerate(self.inputs)]
         full.outputs = [
-            {**o, "shape": list(r.shape), "strides": contiguous(list(r.shape))}
+            {**o, "shape": list(r.shape), "strides": buffer_strides(self.task, tensor_part(r))}
             for o, (_, r) in zip(self.outputs, results)
         ]
         full.known = self._known_in_full(full.graph)
@@ -449,6 +449,15 @@ def contiguous(shape: list[int]) -> list[int]:
         strides.append(step)
         step *= max(size, 1)
     return strides[::-1]
+
+
+def buffer_strides(task: Task, part: dict[str, Any]) -> list[int]:
+    """Of an output buffer: contiguous, or channels last where the task keeps that order of its result."""
+    shape, dims = part["shape"], len(part["shape"])
+    order = [0, *range(2, dims), 1]
+    last = contiguous([shape[d] for d in order]) if dims in (4, 5) else []
+    kept = [last[order.index(d)] for d in range(dims)] if last else []
+    return kept if task.keeps_strides and part["strides"] == kept else contiguous(shape)
 
 
 def structure(known: Known) -> dict[str, Any]:

@@ -436,6 +436,7 @@ class Task:
         self.values = {**source.constants, **values}
         self.module = source.execute(values)
         self.backward = backward or getattr(self.module, "BACKWARD", False) is True
+        self.keeps_strides = getattr(self.module, "KEEP_STRIDES", False) is True  # of results that lie channels last
         self.path = source.path
         self.variant, self.variants = variant, 1  # of get_inputs_list()
         self.returns: Any = 0  # how the last forward's results were nested (truth.py)

@@ -1,4 +1,19 @@
 // conv_plan.cuh - workspace, tensor maps and launches; a part of convolution.cu.
+//! if w_last or y_last
+// Channels last, without gaps?
+static int lies_last(const struct cutegen_tensor *t)
+{
+    int64_t step = t->shape[1];
+    int ok = t->shape[1] == 1 || t->strides[1] == 1;
+
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        ok = ok && (d == 1 || t->shape[d] == 1 || t->strides[d] == step);
+        step *= d == 1 ? 1 : t->shape[d];
+    }
+    return ok;
+}
+
+//! end
 //! if direct
 // (PIXELS,channels,N) in fp32 for TMA.
 static struct cutegen_map image_map(struct cutegen_call *call, void *data, int64_t channels, int64_t n, int box_p, int box_c, int swizzle)
@@ -35,6 +50,28 @@ static struct cutegen_map results_map(struct cutegen_call *call, void *data, int
     s.strides_bytes[0] = (int64_t)RUN_P * 4, s.strides_bytes[1] = (int64_t)PIXELS * 4, s.strides_bytes[2] = (int64_t)PIXELS * C_OUT * 4;
     s.box[0] = 32, s.box[2] = 16;
     s.swizzle = CUTEGEN_SWIZZLE_128;
+    s.fill = CUTEGEN_FILL_ZERO;
+    s.l2 = CUTEGEN_L2_256;
+    return cutegen_map_tiled(call, &s);
+}
+
+//! end
+//! if boxes
+// x or y as they lie, channels last, for TMA: boxes of `channels_box` channels.
+static struct cutegen_map boxes_map(struct cutegen_call *call, void *data, int channels, int wide, int high, int deep, int64_t n, int channels_box, int box_w, int step_w, int step_h, int swizzle)
+{
+    struct cutegen_map_spec s;
+
+    for (int i = 0; i < 5; i++)
+        s.dims[i] = 1, s.strides_bytes[i] = 0, s.box[i] = 1, s.element_strides[i] = 1;
+    s.data = data;
+    s.dtype = $map_type;
+    s.rank = 5;
+    s.dims[0] = channels, s.dims[1] = wide, s.dims[2] = high, s.dims[3] = deep, s.dims[4] = n;
+    s.strides_bytes[0] = channels * 2, s.strides_bytes[1] = s.strides_bytes[0] * wide, s.strides_bytes[2] = s.strides_bytes[1] * high, s.strides_bytes[3] = s.strides_bytes[2] * deep;
+    s.box[0] = channels_box, s.box[1] = (box_w - 1) * step_w + 1, s.box[2] = (BOX_H - 1) * step_h + 1, s.box[4] = BOX_N;
+    s.element_strides[1] = step_w, s.element_strides[2] = step_h;
+    s.swizzle = swizzle;
     s.fill = CUTEGEN_FILL_ZERO;
     s.l2 = CUTEGEN_L2_256;
     return cutegen_map_tiled(call, &s);
@@ -82,7 +119,7 @@ CUTEGEN_PLAN(call)
 //! end
     int64_t N = y->shape[0];
     CUTEGEN_REQUIRE(call, x->shape[0] == N, "x and y must have one batch");
-    CUTEGEN_REQUIRE(call, cutegen_contiguous(w) && cutegen_contiguous(y), "w and y must be contiguous");
+    CUTEGEN_REQUIRE(call, $w_lies && $y_lies, "$lie");
 //! if columns
     CUTEGEN_REQUIRE(call, cutegen_aligned(x, 16) && cutegen_aligned(y, 16), "x and y must start on 16 bytes");
     int64_t tiles = cutegen_ceil_div(OUT_W, $lanes * 4) * cutegen_ceil_div(OUT_H, 8 * (128 / $lanes));
@@ -94,6 +131,25 @@ CUTEGEN_PLAN(call)
     int64_t tiles = cutegen_ceil_div(PIXELS, TILE_P) * N, tiles_k = cutegen_ceil_div(C_OUT, TILE_K);
     int64_t blocks = cutegen_min(tiles, cutegen_max(call->device.sm_count / tiles_k, 1));
     return CUTEGEN_LAUNCH(call, ${kernel}_direct, cutegen_dim3(blocks, tiles_k, 1), cutegen_dim3(384, 1, 1), SMEM_BYTES, map_x, map_y, $args);
+//! elif boxes
+    CUTEGEN_REQUIRE(call, lies_last(x) && cutegen_aligned(x, 16) && cutegen_aligned(y, 16), "x must lie channels last without gaps, x and y start on 16 bytes");
+//! if w_there
+    CUTEGEN_REQUIRE(call, cutegen_aligned(w, 16), "w must start on 16 bytes");
+    void *planes_w = (void *)CUTEGEN_DATA($w_type const, w);
+//! else
+    uint16_t *planes_w = (uint16_t *)cutegen_workspace(call, (int64_t)ROWS * STEPS * ROW * 2);
+    CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_prepare, cutegen_dim3(ROWS, 1, 1), cutegen_dim3(256, 1, 1), 0, CUTEGEN_DATA($x_type const, x), CUTEGEN_DATA($w_type const, w), planes_w, (float *)planes_w, (uint32_t *)planes_w, (int64_t)0, 0));
+//! end
+    struct cutegen_map map_x = boxes_map(call, (void *)CUTEGEN_DATA($x_type const, x), C_IN, IN_W, IN_H, IN_D, N, ROW, BOX_W, $box_step_w, $box_step_h, ROW == 32 ? CUTEGEN_SWIZZLE_64 : CUTEGEN_SWIZZLE_128);
+    struct cutegen_map map_y = boxes_map(call, CUTEGEN_DATA($y_type, y), C_OUT, OUT_W, OUT_H, OUT_D, N, 64, USE_W, 1, 1, CUTEGEN_SWIZZLE_128);
+    struct cutegen_map map_w = rows_map(call, planes_w, (int64_t)STEPS * ROW, ROWS, TILE_K);
+    int64_t tiles = cutegen_ceil_div(cutegen_ceil_div(N, BOX_N) * OUT_D * BOXES_H * BOXES_W, SIDE) * cutegen_ceil_div(C_OUT, TILE_K);
+//! if overlap and not w_there
+    uint32_t flags = CUTEGEN_OVERLAP;
+//! else
+    uint32_t flags = 0;
+//! end
+    return CUTEGEN_LAUNCH_EX(call, ${kernel}_last, cutegen_dim3(cutegen_min(tiles, call->device.sm_count), 1, 1), cutegen_dim3(384, 1, 1), cutegen_dim3(1, 1, 1), SMEM_BYTES, flags, map_x, map_w, map_y, $args);
 //! elif tensor
     int64_t rows = PARTS * N * WALK, pixels = N * WALK, processors = call->device.sm_count;
     CUTEGEN_REQUIRE(call, rows + 1024 < INT32_MAX, "rows of planes are counted in 32 bits");

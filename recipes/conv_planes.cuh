@@ -62,6 +62,7 @@ struct alignas(16) Eight {
     Element v[8];
 };
 
+//! if not boxes
 // The j-th position modulo the stride that some tap needs, of COUNT.
 template <unsigned USED, int COUNT>
 __device__ inline int position_of(int j)
@@ -179,12 +180,18 @@ __global__ void __launch_bounds__(256)
     }
 }
 
+//! end
+//! if not boxes or not w_there
 // A line of the product's weights, a block's work: (ROW,STEPS,ROWS), a step for each tap and chunk of channels.
 __device__ inline void split_weights($w_type const *w, uint16_t *planes, float *unscale, unsigned *lost, int line)
 {
     constexpr int TAPS = TAPS_D * TAPS_H * TAPS_W, EACH = C_EACH * TAPS; // of an output channel
     int const k = line / EACH_K, group = k / (C_OUT / GROUPS);
-//! if transposed
+//! if transposed and w_last
+    Tensor mW = make_tensor(make_gmem_ptr(w + int64_t(group) * C_EACH * (C_OUT / GROUPS) * TAPS + k % (C_OUT / GROUPS)), Layout<Shape<Int<TAPS>, Int<C_EACH>>, Stride<Int<C_OUT / GROUPS>, Int<(C_OUT / GROUPS) * TAPS>>>{}); // (TAPS,C_EACH)
+//! elif w_last
+    Tensor mW = make_tensor(make_gmem_ptr(w + int64_t(k) * EACH), Layout<Shape<Int<TAPS>, Int<C_EACH>>, Stride<Int<C_EACH>, _1>>{}); // (TAPS,C_EACH)
+//! elif transposed
     Tensor mW = make_tensor(make_gmem_ptr(w + (int64_t(group) * C_EACH * (C_OUT / GROUPS) + k % (C_OUT / GROUPS)) * TAPS), Layout<Shape<Int<TAPS>, Int<C_EACH>>, Stride<_1, Int<(C_OUT / GROUPS) * TAPS>>>{}); // (TAPS,C_EACH)
 //! else
     Tensor mW = make_tensor(make_gmem_ptr(w + int64_t(k) * EACH), Layout<Shape<Int<TAPS>, Int<C_EACH>>>{}); // (TAPS,C_EACH)
@@ -279,3 +286,4 @@ __global__ void __launch_bounds__(256)
     }
 //! end
 }
+//! end

@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(384, 1)
 //! else
         Tensor sY = make_tensor(make_smem_ptr(smem_y + (half * 4 + warp) * 16 * PITCH), Layout<Shape<_32, _16>, Stride<_1, Int<PITCH>>>{}); // (32,16)
 //! end
-        Tensor mY = make_tensor(make_gmem_ptr(y), make_shape(Int<PIXELS>{}, Int<C_OUT>{}, N), make_stride(_1{}, int64_t(PIXELS), int64_t(PIXELS) * C_OUT)); // (PIXELS,C_OUT,N)
+        Tensor mY = make_tensor(make_gmem_ptr(y), make_shape(Int<PIXELS>{}, Int<C_OUT>{}, N), make_stride($y_p, $y_k, int64_t(PIXELS) * C_OUT)); // (PIXELS,C_OUT,N)
 //! each leaf
         Tensor m$X = make_tensor(make_gmem_ptr($x), make_shape(N, Int<C_OUT>{}, Int<PIXELS>{}), make_stride($n, $k, $p)); // (N,C_OUT,PIXELS)
 //! end

@@ -27,6 +27,10 @@
 //! fact runs: results lie in runs of whole vectors, and what follows needs no position among them
 //! fact wide_rows: results do not lie on whole vectors, but in rows that are longer than a tile
 //! fact small_tiles: tiles of half the pixels occupy the processors better
+//! fact last: x and y have 16 bits and lie channels last, in whole vectors
+//! fact w_last: weights lie channels last
+//! fact y_last: so does the result
+//! fact w_there: weights lie as the product reads them
 //! fact sampled: x is so large that its largest magnitude is taken from a sample
 //!
 //! step columns: compute four results of eight rows per thread
@@ -50,6 +54,10 @@
 //! step share: fetch a run of pixels once for all taps of a filter row
 //!   why: The taps of a row read the same pixels, one further each; the tensor core can start at any row of a tile.
 //!   when: shared_taps
+//!   needs: wgmma
+//! step boxes: fetch boxes of x from where it lies, store boxes of y by TMA
+//!   why: Channels last is what planes would be; TMA fills borders with zeros and skips what a stride skips.
+//!   when: last
 //!   needs: wgmma
 //! step bulk: store results by TMA
 //!   why: A thread starts the store of 16 channels of 32 pixels, and the warps go on to the next products meanwhile.
@@ -122,7 +130,9 @@ constexpr int EVERY = 16, TOP = 10; // of 16 blocks one is searched for the larg
 //! else
 constexpr int EVERY = 1, TOP = 14;  // the largest magnitude becomes 2^TOP
 //! end
-//! if wgmma
+//! if boxes
+//! include conv_last
+//! elif wgmma
 //! include conv_tiles
 //! else
 constexpr int TILE_K = 64;  // output channels
@@ -134,6 +144,9 @@ constexpr int TILE_P = 128; // pixels
 #include <cute/tensor.hpp>
 //! if wgmma
 #include <cutlass/arch/reg_reconfig.h>
+//! end
+//! if boxes
+#include <cutlass/numeric_conversion.h>
 //! end
 
 using namespace cute;
@@ -174,7 +187,11 @@ __device__ inline float convolve($x_type const *x, $w_type const *w, int n, int 
 {
     int const d = p / (OUT_H * OUT_W), h = p / OUT_W % OUT_H, v = p % OUT_W, group = k / (C_OUT / GROUPS);
     Tensor mX = make_tensor(make_gmem_ptr(x + n * x_n + group * C_EACH * x_c), make_shape(Int<IN_W>{}, Int<IN_H>{}, Int<IN_D>{}, Int<C_EACH>{}), make_stride(x_w, x_h, x_d, x_c)); // (IN_W,IN_H,IN_D,C_EACH)
-//! if transposed
+//! if transposed and w_last
+    Tensor mW = make_tensor(make_gmem_ptr(w), make_shape(Int<TAPS_W>{}, Int<TAPS_H>{}, Int<TAPS_D>{}, Int<C_OUT / GROUPS>{}, Int<C_IN>{}), make_stride(Int<C_OUT / GROUPS>{}, Int<C_OUT / GROUPS * TAPS_W>{}, Int<C_OUT / GROUPS * TAPS_W * TAPS_H>{}, _1{}, Int<C_OUT / GROUPS * TAPS_W * TAPS_H * TAPS_D>{})); // (TAPS_W,TAPS_H,TAPS_D,C_OUT/GROUPS,C_IN)
+//! elif w_last
+    Tensor mW = make_tensor(make_gmem_ptr(w), make_shape(Int<TAPS_W>{}, Int<TAPS_H>{}, Int<TAPS_D>{}, Int<C_EACH>{}, Int<C_OUT>{}), make_stride(Int<C_EACH>{}, Int<C_EACH * TAPS_W>{}, Int<C_EACH * TAPS_W * TAPS_H>{}, _1{}, Int<C_EACH * TAPS_W * TAPS_H * TAPS_D>{})); // (TAPS_W,TAPS_H,TAPS_D,C_EACH,C_OUT)
+//! elif transposed
     Tensor mW = make_tensor(make_gmem_ptr(w), make_shape(Int<TAPS_W>{}, Int<TAPS_H>{}, Int<TAPS_D>{}, Int<C_OUT / GROUPS>{}, Int<C_IN>{})); // (TAPS_W,TAPS_H,TAPS_D,C_OUT/GROUPS,C_IN)
 //! else
     Tensor mW = make_tensor(make_gmem_ptr(w), make_shape(Int<TAPS_W>{}, Int<TAPS_H>{}, Int<TAPS_D>{}, Int<C_EACH>{}, Int<C_OUT>{})); // (TAPS_W,TAPS_H,TAPS_D,C_EACH,C_OUT)
@@ -215,11 +232,15 @@ __device__ inline float convolve($x_type const *x, $w_type const *w, int n, int 
 //! include conv_planes
 
 // ---- the product ---------------------------------------------------------------------------
+//! if boxes
+//! include conv_last_sm90
+//! else
 //! include conv_walk
 //! if wgmma
 //! include conv_sm90
 //! else
 //! include conv_sm80
+//! end
 //! end
 //! end
 #endif

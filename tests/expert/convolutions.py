@@ -4,6 +4,8 @@
 
 The same seed gives the same files, whatever the Python. Most are large enough for tensor cores; some are not.
 CHAINS=1: chains of three to six operators behind each, with norms, pools, means and softmax at their ends.
+LAST=1: two or three dimensions, 16 bits, one group; x, weights and results lie channels last. LAST=many: many images, so
+that tiles are large.
 """
 import os
 import pathlib
@@ -16,7 +18,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 SCALE = 1
-
+{keeps}
 
 class Model(nn.Module):
     def __init__(self):
@@ -68,6 +70,10 @@ def form(rng):
     """Dimensions, transposed, channels and groups."""
     dims = rng.choice([1, 2, 2, 2, 3])
     kind = rng.choice(["plain", "plain", "plain", "few", "grouped", "depthwise", "transposed", "transposed"])
+    if os.environ.get("LAST"):
+        many = os.environ["LAST"] == "many"
+        inner, outer = ([16, 24, 40], [16, 48, 72]) if many else ([16, 24, 64, 72, 128], [16, 48, 64, 136])
+        return rng.choice([2, 2, 3]), rng.choice(["plain", "plain", "transposed"]), rng.choice(inner), rng.choice(outer), 1
     inner = rng.choice([16, 24, 32, 33, 40, 48, 64, 70])
     outer = rng.choice([16, 20, 32, 48, 64, 72, 130])
     groups = 1
@@ -106,7 +112,7 @@ def convolution(rng):
         sizes = [(i - 1) * s - 2 * p + e + m for i, s, p, e, m in zip(sides, stride, pad, span, more)]
     else:
         sizes = [(i + 2 * p - e) // s + 1 for i, s, p, e in zip(sides, stride, pad, span)]
-    batch = rng.randrange(1, 3)
+    batch = rng.randrange(1, 3) if os.environ.get("LAST") != "many" else rng.randrange(30, 70)
     return f"{kind} {dims}-D", f"nn.{name}{dims}d({words})", [batch, inner, *sides], [batch, outer, *sizes]
 
 
@@ -118,17 +124,20 @@ def main():
         rng = random.Random(seed * 1000 + number)
         kind, module, shape, result = convolution(rng)
         dtype = rng.choice(["float32", "float32", "float32", "bfloat16", "float16"])
+        last = f".to(memory_format=torch.channels_last{'_3d' * (len(shape) - 4)})" if os.environ.get("LAST") else ""
+        dtype = rng.choice(["bfloat16", "float16"]) if last else dtype
         to = "" if dtype == "float32" else f".to(torch.{dtype})"
         before, behind = "", rng.choice(BEHIND + BESIDE)
         if os.environ.get("CHAINS"):
             before, behind = chain(rng, result)
-        inputs = [f"torch.randn({', '.join(map(str, shape))}){to}"]
+        inputs = [f"torch.randn({', '.join(map(str, shape))}){to}{last}"]
         if behind in BESIDE:
-            inputs.append(f"torch.randn({', '.join(map(str, result))}){to}")
+            inputs.append(f"torch.randn({', '.join(map(str, result))}){to}{last}")
         text = TASK.format(
             number=number,
             kind=f"{kind}, {dtype}, {'; '.join(before.split(chr(10) + ' ' * 8)).strip()} {behind}".replace("  ", " "),
-            module=module + to,
+            module=module + to + ("" if rng.random() < 0.3 else last),
+            keeps="KEEP_STRIDES = True\n" if last else "",
             gain=", ".join(["1", str(result[1]), *["1"] * (len(result) - 2)]),
             to=to,
             dims=len(result) - 2,

@@ -132,6 +132,8 @@ static const struct ladder_case {
     {"conv_wide", "convolution", {"tensor", "single"}},
     {"conv_wide@sm_90a", "convolution", {"tensor", "single", "wgmma", "share", "overlap"}},
     {"conv_1x1@sm_90a", "convolution", {"tensor", "wgmma", "direct"}},
+    {"conv_last", "convolution", {"tensor"}},
+    {"conv_last@sm_90a", "convolution", {"tensor", "wgmma", "boxes", "overlap"}},
     {"conv_norm@sm_90a", "convolution", {"tensor", "single", "wgmma", "share", "overlap"}},
     {"conv_strided_back@sm_90a", "convolution", {"tensor", "wgmma", "share", "turns", "overlap"}},
     {"conv_wide_rows@sm_90a",

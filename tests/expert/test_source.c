@@ -9,6 +9,7 @@ static const struct refusal_case {
 } refusals[] = {
     {"double", {"is not covered", "f64"}},
     {"hidden", {"is not covered", "does not show everything"}},
+    {"last_softmax", {"is not covered", "lies channels last"}},
 };
 
 static void what_it_cannot_write_it_says_and_names_what_it_saw(void **state)

@@ -190,6 +190,17 @@ class Loading(OracleTest):
                 for j in range(6):
                     self.assertAlmostEqual(out[i * 6 + j], x[i + 8 * j] * y[i], 6)
 
+    def test_a_result_keeps_channels_last_where_the_task_says_so(self) -> None:
+        given = "[torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)]"
+        for text, strides in (("KEEP_STRIDES = True\n", [60, 1, 15, 3]), ("KEEP_STRIDES = False\n", [60, 20, 5, 1])):
+            task = self.loaded(text + model("x): return x * 2", given))
+            self.assertEqual(task["outputs"][0]["strides"], strides)
+            self.assertEqual(self.judged()["wrong"], 0)
+            twice = [2 * v for v in self.oracle.read("in0")]
+            self.assertEqual(list(self.oracle.read("out0")) == twice, "True" in text)
+        task = self.loaded("KEEP_STRIDES = True\n" + model("x): return x.transpose(2, 3) * 2", given))
+        self.assertEqual(task["outputs"][0]["strides"], [60, 20, 4, 1])  # of other orders nothing is kept
+
     def test_a_forward_that_writes_into_its_arguments_is_still_judged(self) -> None:
         task = self.loaded(model("x):\n        x += 1\n        return x * 2", "[torch.rand(16)]"))
         self.assertTrue(any("writes into it" in fact for fact in task["facts"]))

@@ -10,6 +10,7 @@
 #include "expert/match/convolution.h"
 
 #include "base/buf.h"
+#include "expert/match/conv_box.h"
 #include "expert/match/match.h"
 
 #include <stdint.h>
@@ -33,6 +34,7 @@ enum {
     PROCESSORS = 132,      /* of an H200 */
     TINY = 4,              /* tiles: too few to matter */
     DIRECT_CHANNELS = 128, /* whose weights stay in shared memory */
+    MOST_BOX_STRIDE = 8,   /* that TMA skips */
 };
 
 struct conv_leaf {
@@ -51,6 +53,7 @@ struct conv {
     int64_t channels, results, groups;
     int dims;
     bool transposed, expand, joined;
+    bool w_last, y_last; /* lie channels last */
     int64_t rows_each;   /* of the product, for an output channel */
     struct tensor shape; /* of the result as (batch, channels, pixels) */
     struct conv_leaf leaves[CONV_LEAVES];
@@ -112,9 +115,11 @@ static bool read_convolution(struct conv *q, struct match *out)
 
     q->x = graph_arg(q->g, n, 0);
     q->w = graph_arg(q->g, n, 1);
-    if (!plain_input(q->x) || !plain_input(q->w) || !without_holes(&q->x->t) ||
-        !tensor_contiguous(&q->w->t))
+    if (!plain_input(q->x) || !plain_input(q->w) || !without_holes(&q->x->t))
         return match_no(out, q->a, "a convolution of something computed");
+    q->w_last = !tensor_contiguous(&q->w->t);
+    if (q->w_last && !match_channels_last(&q->w->t))
+        return match_no(out, q->a, "weights in another order");
     q->dims = q->x->t.dims - 2;
     if (q->dims < 1 || q->dims > CONV_DIMS || q->w->t.dims != q->x->t.dims)
         return match_no(out, q->a, "a convolution of %d dimensions", q->dims);
@@ -340,7 +345,8 @@ static int64_t run_of(const struct conv *q)
 /* Can TMA store results? What follows may not depend on a result's place within its channel. */
 static bool stores_runs(const struct conv *q)
 {
-    bool ok = strcmp(q->x->t.dtype, "f32") == 0 && run_of(q) % 4 == 0 && run_of(q) >= LEAST_RUN;
+    bool ok = strcmp(q->x->t.dtype, "f32") == 0 && run_of(q) % 4 == 0 && run_of(q) >= LEAST_RUN &&
+              !q->y_last;
 
     for (int d = 0; d < CONV_DIMS; d++)
         ok = ok && (!q->transposed || q->stride[d] == 1);
@@ -353,7 +359,7 @@ static bool stores_runs(const struct conv *q)
 /* Else: are rows so long that most tiles lie in one? */
 static bool has_wide_rows(const struct conv *q)
 {
-    return strcmp(q->x->t.dtype, "f32") == 0 && walk_of(q, 2).size >= WIDE_ROW &&
+    return strcmp(q->x->t.dtype, "f32") == 0 && walk_of(q, 2).size >= WIDE_ROW && !q->y_last &&
            (!q->transposed || (q->stride[0] == 1 && q->stride[1] == 1 && q->stride[2] == 1));
 }
 
@@ -383,9 +389,9 @@ static int row_of(int64_t terms, int64_t channels)
 static bool is_depthwise(const struct conv *q)
 {
     bool ok = q->groups == q->channels && !q->transposed && q->results % q->channels == 0 &&
-              strcmp(q->x->t.dtype, "f32") == 0 && tensor_contiguous(&q->x->t) &&
-              q->in[2] % 4 == 0 && q->in[0] == 1 && q->taps[0] == 1 && q->pad[0] == 0 &&
-              q->pad[2] < q->taps[2] && q->taps[1] <= 7 && q->taps[2] <= 9 &&
+              strcmp(q->x->t.dtype, "f32") == 0 && tensor_contiguous(&q->x->t) && !q->y_last &&
+              !q->w_last && q->in[2] % 4 == 0 && q->in[0] == 1 && q->taps[0] == 1 &&
+              q->pad[0] == 0 && q->pad[2] < q->taps[2] && q->taps[1] <= 7 && q->taps[2] <= 9 &&
               q->taps[1] * q->taps[2] <= DEPTHWISE_TAPS;
 
     for (int d = 0; d < CONV_DIMS; d++)
@@ -397,12 +403,96 @@ static bool is_depthwise(const struct conv *q)
 static bool is_one_tap(const struct conv *q)
 {
     bool ok = q->groups == 1 && !q->transposed && q->channels <= DIRECT_CHANNELS &&
-              strcmp(q->x->t.dtype, "f32") == 0 && tensor_contiguous(&q->x->t) &&
+              strcmp(q->x->t.dtype, "f32") == 0 && tensor_contiguous(&q->x->t) && !q->y_last &&
               q->shape.shape[2] % 4 == 0;
 
     for (int d = 0; d < CONV_DIMS; d++)
         ok = ok && q->taps[d] == 1 && q->stride[d] == 1 && q->pad[d] == 0;
     return ok;
+}
+
+/* ---- what lies channels last ----------------------------------------------------------- */
+
+/* 16 bits, x and y in whole vectors; what TMA can fetch in boxes. */
+static bool is_last(const struct conv *q)
+{
+    bool ok = strcmp(q->x->t.dtype, "f32") != 0 && q->y_last && match_channels_last(&q->x->t) &&
+              !tensor_contiguous(&q->x->t) && q->channels % 8 == 0 && q->results % 8 == 0 &&
+              q->groups == 1 && !q->expand && q->dims >= 2 && !q->joined;
+
+    for (int d = 0; d < CONV_DIMS; d++)
+        ok = ok && q->stride[d] <= (q->transposed ? 1 : MOST_BOX_STRIDE);
+    return ok;
+}
+
+/* Do the taps of a filter row read the same pixels, one further each? */
+static bool shares_taps(const struct conv *q)
+{
+    int64_t run = (q->taps[2] - 1) * q->step[2], shifts = walk_of(q, 2).shifts;
+
+    if (q->rows_each > 1)
+        return shifts > 1 && shifts <= HALO;
+    return !q->expand && q->stride[2] == 1 && q->taps[2] > 1 && run <= HALO;
+}
+
+/* What a box is chosen by. */
+static struct conv_box box_of(const struct conv *q)
+{
+    struct conv_extent e = {
+        .batch = q->x->t.shape[0],
+        .channels = q->channels,
+        .results = q->results,
+        .halo = shares_taps(q) ? (q->taps[2] - 1) * q->step[2] : 0,
+        .taps_shared = shares_taps(q) ? q->taps[2] : 1,
+        .taps = q->taps[0] * q->taps[1] * q->taps[2],
+        .several = q->dims == 2,
+    };
+
+    memcpy(e.out, q->out, sizeof(e.out));
+    for (int d = 0; d < CONV_DIMS; d++)
+        e.stride[d] = q->transposed ? 1 : q->stride[d];
+    return conv_box_of(&e);
+}
+
+/* Operands of one instruction: lines of "%0, %1, ..." and `"+f"(sum[0]), "+f"(sum[1]), ...`. */
+static void fill_sums(struct conv *q, struct scope *s, int64_t count)
+{
+    struct buf sums = buf_init(8192);
+
+    for (int64_t i = 0; i < count; i += 4) {
+        scope_set(scope_item(s, "sums"), "registers", "%s%%%lld, %%%lld, %%%lld, %%%lld",
+                  i ? ", " : "", (long long)i, (long long)i + 1, (long long)i + 2,
+                  (long long)i + 3);
+        buf_printf(
+            &sums, "%s\"+f\"(sum[%lld]), \"+f\"(sum[%lld]), \"+f\"(sum[%lld]), \"+f\"(sum[%lld])",
+            i ? ", " : "", (long long)i, (long long)i + 1, (long long)i + 2, (long long)i + 3);
+    }
+    scope_set(s, "wgmma_sums", "%s", buf_text(&sums).data);
+    scope_set(s, "wgmma_weights", "%lld", (long long)count);
+    scope_set(s, "wgmma_pixels", "%lld", (long long)count + 1);
+    scope_set(s, "wgmma_add", "%lld", (long long)count + 2);
+    scope_set(s, "wgmma_element", "%s", q->x->t.dtype);
+    buf_release(&sums);
+}
+
+/* Says whether taps share a box. */
+static bool fill_last(struct conv *q, struct scope *s)
+{
+    int64_t taps = q->taps[0] * q->taps[1] * q->taps[2];
+    struct conv_box b = box_of(q);
+
+    scope_fact(s, "last");
+    if ((q->w_last || taps == 1) && !q->transposed && q->channels % row_of(q->channels, 64) == 0)
+        scope_fact(s, "w_there");
+    scope_set(s, "box_w", "%lld", (long long)b.w);
+    scope_set(s, "box_h", "%lld", (long long)b.h);
+    scope_set(s, "box_n", "%lld", (long long)b.n);
+    scope_set(s, "use_w", "%lld", (long long)b.use);
+    scope_set(s, "wide", "%lld", (long long)b.wide);
+    scope_set(s, "box_step_w", "%lld", (long long)(q->transposed ? 1 : q->stride[2]));
+    scope_set(s, "box_step_h", "%lld", (long long)(q->transposed ? 1 : q->stride[1]));
+    fill_sums(q, s, b.wide / 2);
+    return b.shared;
 }
 
 /* Is there enough to do for tensor cores? Few channels of many groups are not. */
@@ -424,7 +514,7 @@ static void fill_forms(struct conv *q, struct scope *s)
     int64_t terms = q->expand ? q->channels * q->taps[2] : q->channels,
             each = q->channels / q->groups;
     bool grouped = q->groups > 1 && each % 64 == 0 && q->results / q->groups % 128 == 0;
-    int64_t lanes = 32, run = (q->taps[2] - 1) * q->step[2];
+    int64_t lanes = 32;
 
     while (lanes < 128 && lanes * 4 < q->out[2])
         lanes *= 2;
@@ -451,8 +541,11 @@ static void fill_forms(struct conv *q, struct scope *s)
         scope_fact(s, "interleaved");
     if (q->results * q->rows_each <= 64)
         scope_fact(s, "few_rows");
-    if (q->rows_each > 1 ? walk_of(q, 2).shifts > 1 && walk_of(q, 2).shifts <= HALO
-                         : !q->expand && q->stride[2] == 1 && q->taps[2] > 1 && run <= HALO)
+    if (q->w_last)
+        scope_fact(s, "w_last");
+    if (q->y_last)
+        scope_fact(s, "y_last");
+    if (is_last(q) ? fill_last(q, s) : shares_taps(q))
         scope_fact(s, "shared_taps");
     if (stores_runs(q))
         scope_fact(s, "runs");
@@ -597,6 +690,21 @@ static void fill_signature(struct conv *q, struct scope *s)
     buf_release(&args);
 }
 
+/* How tensors lie in memory. */
+static void fill_order(struct conv *q, struct scope *s)
+{
+    scope_set(s, "w_lies", "%s", q->w_last ? "lies_last(w)" : "cutegen_contiguous(w)");
+    scope_set(s, "y_lies", "%s", q->y_last ? "lies_last(y)" : "cutegen_contiguous(y)");
+    scope_set(s, "lie", "%s",
+              q->w_last || q->y_last
+                  ? arena_printf(q->a, "w must %s, y must %s",
+                                 q->w_last ? "lie channels last" : "be contiguous",
+                                 q->y_last ? "lie channels last" : "be contiguous")
+                  : "w and y must be contiguous");
+    scope_set(s, "y_p", "%s", q->y_last ? "Int<C_OUT>{}" : "_1{}");
+    scope_set(s, "y_k", "%s", q->y_last ? "_1{}" : "int64_t(PIXELS)");
+}
+
 static bool fill(struct conv *q, struct match *out)
 {
     struct scope *s = out->scope = scope_new(q->a, NULL);
@@ -616,6 +724,7 @@ static bool fill(struct conv *q, struct match *out)
     check_shape(q, s, "w", &q->w->t, 0);
     check_shape(q, s, "y", &q->node->t, 1);
     match_scalars(q->g, s);
+    fill_order(q, s);
     fill_sizes(q, s);
     fill_forms(q, s);
     fill_signature(q, s);
@@ -644,7 +753,10 @@ bool match_convolution(const struct graph *g, struct arena *a, struct match *out
     if (!read_convolution(q, out) || !types_fit(q, out))
         return false;
     join_rows(q);
-    if (g->out_count != 1 || !tensor_contiguous(&g->out[0]) || !same_shape(&g->out[0], &q->node->t))
+    q->y_last =
+        g->out_count == 1 && !tensor_contiguous(&g->out[0]) && match_channels_last(&g->out[0]);
+    if (g->out_count != 1 || !(tensor_contiguous(&g->out[0]) || q->y_last) ||
+        !same_shape(&g->out[0], &q->node->t))
         return match_no(out, a, "the output is not the convolution's shape, without gaps");
     q->expand =
         !q->transposed && q->groups == 1 && q->channels <= EXPANDED_CHANNELS && q->taps[2] > 1;

@@ -12,17 +12,39 @@
 static const struct matcher {
     const char *recipe;
     bool (*match)(const struct graph *g, struct arena *a, struct match *out);
+    bool any_order; /* writes results that lie channels last, too */
 } matchers[] = {
-    {"pointwise", match_pointwise},
-    {"row_reduction", match_rows},
-    {"scan", match_scan},
-    {"pooling", match_pooling},
-    {"concat", match_concat},
-    {"gemm", match_gemm},
-    {"convolution", match_convolution},
-    {"attention", match_attention},
-    {"recurrent", match_recurrent},
+    {"pointwise", match_pointwise, false},
+    {"row_reduction", match_rows, false},
+    {"scan", match_scan, false},
+    {"pooling", match_pooling, false},
+    {"concat", match_concat, false},
+    {"gemm", match_gemm, false},
+    {"convolution", match_convolution, true},
+    {"attention", match_attention, false},
+    {"recurrent", match_recurrent, false},
 };
+
+static bool contiguous_outputs(const struct graph *g)
+{
+    bool all = true;
+
+    for (int i = 0; i < g->out_count; i++)
+        all = all && tensor_contiguous(&g->out[i]);
+    return all;
+}
+
+bool match_channels_last(const struct tensor *t)
+{
+    int64_t step = t->shape[1];
+    bool ok = t->dims > 2 && (t->strides[1] == 1 || t->shape[1] == 1);
+
+    for (int d = t->dims - 1; d >= 0; d--) {
+        ok = ok && (d == 1 || t->strides[d] == step || t->shape[d] == 1);
+        step *= d == 1 ? 1 : t->shape[d];
+    }
+    return ok;
+}
 
 bool match_one(const struct graph *g, struct arena *a, struct match *out)
 {
@@ -30,7 +52,9 @@ bool match_one(const struct graph *g, struct arena *a, struct match *out)
 
     for (size_t i = 0; i < ARRAY_LEN(matchers); i++) {
         *out = (struct match){.recipe = matchers[i].recipe, .why_not = ""};
-        if (matchers[i].match(g, a, out)) {
+        if (!matchers[i].any_order && !contiguous_outputs(g))
+            match_no(out, a, "an output is not contiguous");
+        else if (matchers[i].match(g, a, out)) {
             buf_release(&why);
             return true;
         }
@@ -47,6 +71,10 @@ bool match_graph(const struct graph *g, struct arena *a, struct match *out)
 
     if (match_one(g, a, out))
         return true;
+    if (!contiguous_outputs(g)) {
+        out->refused = "an output that lies channels last is not that of one convolution";
+        return false;
+    }
     if (match_parts(g, a, &parts)) {
         *out = parts;
         return true;

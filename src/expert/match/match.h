@@ -24,6 +24,9 @@ struct match {
     const struct parts *parts; /* of a task that takes several kernels (partition.h); else NULL */
 };
 
+/* Does a tensor lie channels last, without gaps? */
+bool match_channels_last(const struct tensor *t);
+
 bool match_graph(const struct graph *g, struct arena *a, struct match *out);
 /* By one recipe, or not at all. */
 bool match_one(const struct graph *g, struct arena *a, struct match *out);
