@@ -6,7 +6,7 @@
     bench/gpu/conv.py once LIB NAME [BATCH]  one call, for a profiler
 
 LIBS holds SHAPE.FORM.so (conv.sh builds them), of the forms x3 (three products), x1 (the high parts alone), f16 and
-bf16 (beside cuDNN in channels last) and any other. Each is called through the exported entry with the task's tensors,
+bf16 (beside cuDNN in channels last), f16l and bf16l (x in channels last as well) and any other. Each is called through the exported entry with the task's tensors,
 workspace from the stream's pool. All columns of a row come from one sitting: three rounds, variants in turn, each a
 CUDA graph, L2 flushed before each call, medians. --nhwc=PREFIX: also channels last, of names that begin so. --quick:
 one distribution, without strict fp32. --kernels: also the time of each kernel of a call. --wait=KERNELS: what
@@ -66,7 +66,8 @@ SHAPES = {
     "r64-128_56_s2": (0, 64, 64, 128, (3, 3), (56, 56), {"stride": 2, "pad": 1}),
 }
 # Where 16-bit types are measured too.
-HALVES = ("64-128_3x3", "r64-64_56", "r128-128_28", "r256-256_14", "t64-64_3x3", "32-64_5x9", "64-128_5x7", "64-128_1x1")
+HALVES = tuple(n for n, s in SHAPES.items() if len(s[4]) > 1 and s[2] % 8 == 0 and "groups" not in s[6])
+NARROW = ("f16", "bf16", "f16l", "bf16l")  # l: channels last
 # Where errors are measured on every distribution; elsewhere on uniform x alone.
 CLOSELY = ("64-128_3x3", "32-64_5x9", "3-64_3x3x3", "t64-64_3x7", "r256-256_14")
 
@@ -103,23 +104,28 @@ def strides(shape):
 
 def describe(out):
     """What the oracle would say of a module with this one convolution, for the engineer alone."""
-    for name, dtype in [(n, "f32") for n in SHAPES] + [(n, d) for n in HALVES for d in ("f16", "bf16")]:
+    for name, form in [(n, "f32") for n in SHAPES] + [(n, d) for n in HALVES for d in NARROW]:
+        dtype = form.removesuffix("l")
         tensor = lambda shape: {"dtype": dtype, "shape": list(shape), "strides": strides(shape)}
         s = Shape(name)
+        given, weights, result = tensor(s.x), tensor(s.w), tensor(s.y)
+        for t in (given, weights, result) if form != dtype else ():
+            n, *size, c = strides((t["shape"][0], *t["shape"][2:], t["shape"][1]))
+            t["strides"] = [n, c, *size]
         numbers = [{"ints": list(v)} for v in (s.stride, s.pad, s.dil)]
         args = [{"node": 0}, {"node": 1}, {"none": True}, *numbers, {"value": bool(s.transposed)}]
         graph = [
-            {"id": 0, "op": "input", "index": 0, **tensor(s.x)},
-            {"id": 1, "op": "input", "index": 1, **tensor(s.w)},
-            {"id": 2, "op": "aten.convolution.default", "kwargs": {}, **tensor(s.y)}
+            {"id": 0, "op": "input", "index": 0, **given},
+            {"id": 1, "op": "input", "index": 1, **weights},
+            {"id": 2, "op": "aten.convolution.default", "kwargs": {}, **result}
             | {"args": [*args, {"ints": list(s.more)}, {"value": s.groups}]},
             {"op": "output", "args": [{"node": 2}], "index": 0},
         ]
         said = {"name": "conv", "scalars": [], "class": "convolution", "graph": graph}
         said |= {"tf32": dtype == "f32", "tf32_products": False}
-        said["inputs"] = [{"name": "x", "role": "input", **tensor(s.x)}, {"name": "w", "role": "parameter", **tensor(s.w)}]
-        said["outputs"] = [{"name": "y", "role": "output", **tensor(s.y)}]
-        (pathlib.Path(out) / f"{name}{'' if dtype == 'f32' else '@' + dtype}.json").write_text(json.dumps(said))
+        said["inputs"] = [{"name": "x", "role": "input", **given}, {"name": "w", "role": "parameter", **weights}]
+        said["outputs"] = [{"name": "y", "role": "output", **result}]
+        (pathlib.Path(out) / f"{name}{'' if form == 'f32' else '@' + form}.json").write_text(json.dumps(said))
 
 
 class Tensor(ctypes.Structure):
@@ -238,6 +244,51 @@ def timed(call, flush):
     return begin.elapsed_time(end)
 
 
+def is_narrow(form):
+    return form.startswith(("f16", "bf16"))
+
+
+def is_last(form):
+    return form.removeprefix("b").startswith("f16l")
+
+
+def last_format(s):
+    import torch
+
+    return {"memory_format": torch.channels_last if len(s.taps) == 2 else torch.channels_last_3d}
+
+
+def result_of(s, n, form, dtype):
+    """Where y goes: channels last where x and w are."""
+    import torch
+
+    y = torch.full((n, *s.y[1:]), float("nan"), device="cuda", dtype=dtype)
+    return y.to(**last_format(s)) if is_last(form) else y
+
+
+def narrowed(s, form, x, w):
+    """x and w of 16 bits as the kernel gets them, and channels last for cuDNN."""
+    import torch
+
+    dtype = torch.float16 if form.startswith("f16") else torch.bfloat16
+    narrow = x.to(dtype, **last_format(s)), w.to(dtype, **last_format(s))
+    return narrow if is_last(form) else (x.to(dtype), w.to(dtype)), narrow
+
+
+def narrow_errors(s, kernels, row):
+    """Of the first image, against float64 of the same 16-bit numbers: rms relative to the result's."""
+    import torch
+
+    x, w = draw("normal", (1, *s.x[1:])), torch.randn(s.w, device="cuda") / math.sqrt(s.w[1] * math.prod(s.taps))
+    for form, kernel in kernels.items():
+        given, narrow = narrowed(s, form, x, w)
+        y = result_of(s, 1, form, given[0].dtype)
+        kernel(*given, y)
+        truth = reference(s, given[0].double(), given[1].double())
+        for name, got in ((form, y), (f"{form} cuDNN", reference(s, *narrow, True, True))):
+            row[f"{name} rms"] = f"{((got.double() - truth).square().mean().sqrt() / truth.square().mean().sqrt()).item():.2e}"
+
+
 def times(s, kernels, flush, flags):
     import torch
 
@@ -252,16 +303,14 @@ def times(s, kernels, flush, flags):
         xl, wl = x.to(memory_format=form), w.to(memory_format=form)
         calls["nhwc"] = lambda: reference(s, xl, wl, True, True)
     for form, kernel in kernels.items():
-        if form not in ("f16", "bf16"):
+        if not is_narrow(form):
             calls[form] = lambda kernel=kernel: kernel(x, w, y)
             continue
-        dtype = torch.float16 if form == "f16" else torch.bfloat16
-        given = x.to(dtype), w.to(dtype), y.to(dtype)
-        calls[form] = lambda kernel=kernel, given=given: kernel(*given)
-        last = {"memory_format": torch.channels_last if len(s.taps) == 2 else torch.channels_last_3d}
+        given, narrow = narrowed(s, form, x, w)
+        to = result_of(s, s.n, form, given[0].dtype)
+        calls[form] = lambda kernel=kernel, given=given, to=to: kernel(*given, to)
         if len(s.taps) > 1:
-            narrow = x.to(dtype, **last), w.to(dtype, **last)
-            calls[f"{form} nhwc"] = lambda narrow=narrow: reference(s, *narrow, True, True)
+            calls[f"{'f16' if form.startswith('f16') else 'bf16'} nhwc"] = lambda narrow=narrow: reference(s, *narrow, True, True)
     seen, dead = {}, set()
     for name, call in list(calls.items()):
         try:
@@ -323,9 +372,10 @@ def measure(libs, out, seconds, names, flags):
             continue
         closely = name in CLOSELY and "--quick" not in flags
         try:
-            wide = {form: kernel for form, kernel in kernels.items() if form not in ("f16", "bf16")}
+            wide = {form: kernel for form, kernel in kernels.items() if not is_narrow(form)}
             for kind in ("uniform", "normal", "wide", "spiky", "half zeros") if closely else ("uniform",):
                 errors(s, wide, kind, wrong)
+            narrow_errors(s, {form: kernel for form, kernel in kernels.items() if is_narrow(form)}, wrong[-1])
             rows.append({"shape": name, **{k: f"{v:.4f}" for k, v in times(s, kernels, flush, flags).items()}})
             print(rows[-1], {k: v for k, v in wrong[-1].items() if "rms" in k}, flush=True)
         except Exception as e:
@@ -344,7 +394,8 @@ def summary(rows):
     for base in ("defaults", "strict", "nhwc", "f16 nhwc", "bf16 nhwc"):
         forms = {k for r in rows for k in r} - {"shape", "defaults", "strict"}
         narrow = base.removesuffix(" nhwc") if "f16" in base else ""
-        for form in sorted(f for f in forms if f == narrow or (not narrow and "f16" not in f and "nhwc" not in f)):
+        beside = (narrow, narrow + "l")
+        for form in sorted(f for f in forms if f in beside or (not narrow and "f16" not in f and "nhwc" not in f)):
             ratios = [float(r[base]) / float(r[form]) for r in rows if r.get(base) and r.get(form)]
             if ratios:
                 mean = math.exp(sum(map(math.log, ratios)) / len(ratios))

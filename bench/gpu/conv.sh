@@ -32,7 +32,7 @@ build)
     export cutlass libs root
     find "$kernels" -name '*.cu' -printf '%T@ %p\n' | sort -n | cut -d' ' -f2 | xargs -P "$jobs" -I{} bash -c '
         name=$(basename {} .cu)
-        nvcc -std=c++17 -arch=sm_90a --expt-relaxed-constexpr -diag-suppress 177 -shared -cudart shared -Xcompiler -fPIC -DCUTEGEN_EXPORT=1 \
+        nvcc -std=c++17 -gencode arch=compute_90a,code=sm_90a --expt-relaxed-constexpr -diag-suppress 177 -shared -cudart shared -Xcompiler -fPIC -DCUTEGEN_EXPORT=1 \
             -I "$root/include" -isystem "$cutlass" {} -o "$libs/$name.new" -lcuda >"$libs/$name.log" 2>&1 && mv "$libs/$name.new" "$libs/$name.so" ||
             { echo "$name: nvcc does not take it"; head -5 "$libs/$name.log"; }
         touch "$libs/$name.done"'

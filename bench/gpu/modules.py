@@ -248,7 +248,7 @@ def geomean(values):
 def table(path):
     rows = [json.loads(text) for text in open(path)]
     rows = list({r["name"]: r for r in rows}.values())
-    for title, letter in (("Chains with a product", "p"), ("Chains without one", "c"), ("Single operators", "g")):
+    for title, letter in (("Chains with a product", "p"), ("Chains with a convolution", "v"), ("Chains with neither", "c"), ("Single operators", "g")):
         mine = [r for r in rows if r["name"][0] == letter]
         good = [r for r in mine if "ours" in r]
         if not mine:

@@ -1,6 +1,6 @@
-"""Tasks of the tables of modules: chains with a product, chains without one, kernels of single operators; at full size.
+"""Tasks of the tables of modules: chains with a product, with a convolution or with none, single operators; at full size.
 
-    python3 bench/gpu/modules_tasks.py OUT_DIR [NAME...]            p01.py ... p24.py, c01.py ... c16.py, g_NAME.py
+    python3 bench/gpu/modules_tasks.py OUT_DIR [NAME...]            p01.py ... p24.py, v01.py ... v24.py, c01.py ... c16.py, g_NAME.py
 """
 import pathlib
 import sys
@@ -75,6 +75,34 @@ x=4096,4096;b=4096|F.hardswish((x+b).transpose(0,1).contiguous()*2)|
 x=256,1024,256|x-x.amax((0,2),keepdim=True)+x.mean(1,keepdim=True)|
 """
 
+# Convolutions with three to six operators around them, fp32, 1 to 20 ms.
+CONVOLUTIONS = """
+x=16,64,256,256|F.relu(self.n(self.c(x)))*0.5|c=nn.Conv2d(64,128,3,padding=1);n=nn.BatchNorm2d(128)
+x=16,64,256,256;r=16,64,256,256|F.relu(self.n(self.c(x))+r)|c=nn.Conv2d(64,64,3,padding=1,bias=False);n=nn.BatchNorm2d(64)
+x=16,32,256,256|F.gelu(self.c(x)*0.7)+0.3|c=nn.Conv2d(32,64,5,padding=2)
+x=16,64,256,256|torch.tanh(self.c(x)).clamp(-0.9,0.9)*self.s|c=nn.Conv2d(64,128,3);s=nn.Parameter(torch.randn(128,1,1))
+x=16,64,256,256|F.relu(F.hardswish(self.c(x)))*0.5|c=nn.Conv2d(64,64,3)
+x=16,64,256,256|F.max_pool2d(torch.tanh(self.c(x))*2+self.b,2)|c=nn.Conv2d(64,128,3,padding=1);b=nn.Parameter(torch.randn(128,1,1))
+x=16,64,256,256|F.avg_pool2d(F.relu(self.n(self.c(x))),2)|c=nn.Conv2d(64,128,3,padding=1);n=nn.BatchNorm2d(128)
+x=16,64,256,256|F.relu(self.c(x)+self.b).mean((2,3))*2|c=nn.Conv2d(64,128,3);b=nn.Parameter(torch.randn(128,1,1))
+x=16,32,256,256|torch.softmax(self.c(x)*0.125+self.b,1)|c=nn.Conv2d(32,64,3);b=nn.Parameter(torch.randn(64,1,1))
+x=16,64,256,256|torch.logsumexp(F.relu(self.c(x)),1,keepdim=True)*0.5|c=nn.Conv2d(64,64,3)
+x=16,64,256,256|F.silu(self.n(self.c(x)))|c=nn.Conv2d(64,64,3,padding=1);n=nn.GroupNorm(8,64)
+x=16,64,256,256|F.relu(F.instance_norm(self.c(x))/2)|c=nn.Conv2d(64,64,3)
+x=8,32,16,128,128|F.leaky_relu(self.c(x)*self.s,0.1).clamp(-3,3)|c=nn.Conv3d(32,64,3,padding=1);s=nn.Parameter(torch.randn(64,1,1,1))
+x=16,32,256,256|F.max_pool2d(torch.softmax(self.c(x),1)*2,2)|c=nn.Conv2d(32,64,3)
+x=16,64,256,256|((self.c(x)+self.b)*2).clamp(0,1)/2|c=nn.ConvTranspose2d(64,64,3);b=nn.Parameter(torch.randn(64,1,1))
+x=8,48,32,64,64|F.relu(self.n(self.c(x)))+1|c=nn.ConvTranspose3d(48,48,3);n=nn.BatchNorm3d(48)
+x=16,32,256,256|F.gelu(self.c(x)+self.b)*0.5|c=nn.ConvTranspose2d(32,64,4,stride=2,padding=1);b=nn.Parameter(torch.randn(64,1,1))
+x=16,64,512,512|F.relu6(self.n(self.c(x)))*0.5|c=nn.Conv2d(64,64,3,padding=1,groups=64,bias=False);n=nn.BatchNorm2d(64)
+x=16,64,512,512|F.silu(self.n(self.c(x)))+0.1|c=nn.Conv2d(64,128,1,bias=False);n=nn.BatchNorm2d(128)
+x=32,64,65536;r=32,128,65536|F.gelu(self.c(x))*0.5+r|c=nn.Conv1d(64,128,3,padding=1)
+x=8,32,512,512|F.leaky_relu(self.c(x)*0.5-1,0.2)|c=nn.Conv2d(32,64,(5,9),padding=(4,12),dilation=(2,3))
+x=256,3,224,224|F.max_pool2d(F.relu(self.c(x)),3,2)|c=nn.Conv2d(3,96,11,stride=4,padding=2)
+x=16,3,512,512|F.relu(self.n(self.c(x))*2)|c=nn.Conv2d(3,64,3,padding=1);n=nn.BatchNorm2d(64)
+x=64,128,112,112|torch.tanh(torch.tanh(self.c(x).amin(1,keepdim=True)))*2|c=nn.Conv2d(128,128,3)
+"""
+
 # name | inputs | statements; result | layers
 GENERIC = """
 sort|x=4096,4096|torch.sort(x,1)[0]
@@ -139,7 +167,7 @@ def write(name, row):
 
 def tasks():
     found = {}
-    for letter, rows in (("p", PRODUCTS), ("c", CHAINS)):
+    for letter, rows in (("p", PRODUCTS), ("c", CHAINS), ("v", CONVOLUTIONS)):
         for k, row in enumerate(rows.strip().splitlines(), 1):
             found[f"{letter}{k:02d}"] = row
     for row in GENERIC.strip().splitlines():
