@@ -177,13 +177,16 @@ class Oracle:
             self.session.release()
             self.session = None
 
-    def out_of_memory(self, shown: dict[str, Any]) -> dict[str, Any]:
-        """The answer with figures, all memory of ours given back: others may hold what was missing."""
+    def out_of_memory(self, shown: dict[str, Any], doing: str) -> dict[str, Any]:
+        """The answer with figures, all memory of ours given back: others may hold what was missing. A baseline's is its own: the
+        candidate is timed and compared with the same draw whether or not there is one."""
         import torch
 
         from oracle.fault import no_memory
 
-        if self.session is not None:
+        if self.session is not None and doing == "baseline":
+            self.session.drop_baselines()
+        elif self.session is not None:
             self.session.rest()
         device = getattr(self.session, "device", torch.device("cuda") if torch.cuda.is_initialized() else None)
         if device is None or device.type != "cuda":
@@ -243,7 +246,7 @@ def reply(oracle: Oracle | None, line: str) -> dict[str, Any]:
             ),
         }
     if short:  # outside of the handler, whose trace holds tensors
-        return oracle.out_of_memory(shown)
+        return oracle.out_of_memory(shown, str(request.get("do")))
     return shown
 
 

@@ -83,12 +83,17 @@ class Session(Loaded):
         """Lets go of all memory that a draw needs; what was learnt about the task stays."""
         self.draw_now = None
         self._end_exchange()
+        self.drop_baselines()
+        self._release_pool()
+        self.resting = True
+        self.give_back()
+
+    def drop_baselines(self) -> None:
+        """Lets go of what baselines hold; the draw stays."""
         self.baselines = {name: call for name, call in self.baselines.items() if name in COMPILED}
         for call in self.baselines.values():
             call.rest()
         self.flush = None
-        self._release_pool()
-        self.resting = True
         self.give_back()
 
     def give_back(self, least: int = 0) -> None:

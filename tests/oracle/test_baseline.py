@@ -113,6 +113,27 @@ class Baselines(unittest.TestCase):
         self.assertEqual(kept and kept["cold_us"], [11.5])
 
 
+class Memory(unittest.TestCase):
+    def test_a_baseline_without_memory_leaves_the_draw_to_the_candidate(self) -> None:
+        from oracle import main
+        from oracle.fault import Fault
+
+        def carry_out(doing: str, request: dict[str, Any]) -> dict[str, Any]:
+            raise Fault("memory", "no memory", "")
+
+        done: list[str] = []
+        oracle = main.Oracle(None)
+        oracle.session = types.SimpleNamespace(
+            device=types.SimpleNamespace(type="cpu"),
+            rest=lambda: done.append("rest"),
+            drop_baselines=lambda: done.append("drop baselines"),
+        )
+        oracle.carry_out = carry_out  # type: ignore[method-assign]
+        for doing in ("baseline", "compare"):
+            self.assertEqual(main.reply(oracle, f'{{"do": "{doing}"}}')["kind"], "memory")
+        self.assertEqual(done, ["drop baselines", "rest"])
+
+
 class Statistics(unittest.TestCase):
     def test_running_statistics_are_the_candidates_inputs_and_stay_as_drawn(self) -> None:
         import torch
