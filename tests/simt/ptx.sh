@@ -20,6 +20,6 @@ done
 make_ptx "$here/kernels/bugs_cute.cu" compute_89 -lineinfo
 make_ptx "$here/bugs/bugs.cu" compute_80 -lineinfo
 mv "$here/ptx/bugs.ptx" "$here/bugs/bugs.ptx"
-for f in bugs parts; do # after the other bugs.cu
+for f in bugs parts calls; do # after the other bugs.cu
     make_ptx "$here/kernels/$f.cu" compute_80 -lineinfo
 done

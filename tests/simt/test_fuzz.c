@@ -288,7 +288,9 @@ static void nonsense_is_refused_with_a_reason(void **state)
          "frobnicate.b32 %r1, %r2"},
         {".visible .entry k() { .reg .b32 %r<4>; add.s32 %r1, %r2; }", "operands"},
         {".visible .entry k() { .reg .b32 %r<4>; add.s32 %r1, %r2, %r9; }", "%r9"},
-        {".func f() { call f, (); ret; } .visible .entry k() { call f, (); }", "recursion"},
+        {".func f() { call g, (); call g, (); } .func g() { call f, (); call f, (); } "
+         ".visible .entry k() { call f, (); }",
+         "nested too deep"},
         {".visible .entry k() { .reg .b32 %r<4>; tcgen05.mma.b32 %r1, %r2; }", "tcgen05"},
         {".visible .entry k() { .shared .b8 s[99999999999999]; ret; }", "number in range"},
         /* Words nobody knows have no default, and those of the passes are no words of PTX. */

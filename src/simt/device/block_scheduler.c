@@ -219,11 +219,15 @@ s32 dev_tick(struct sw_warp *sw, u32 waiting, u32 site)
 
 void dev_trap(struct sw_warp *sw, u32 m, u32 asserted, u32 site)
 {
+    static const char *const texts[] = {
+        [TRAP_PLAIN] = "the kernel trapped",
+        [TRAP_TOO_DEEP] = "a function calls itself more often than this device follows",
+        [TRAP_NO_FUNCTION] = "a call through a pointer that is no function of these parameters"};
     struct warp *w = warp_of(sw);
 
     finding_add(&(struct finding_where){w, (u32)__builtin_ctz(m), site},
-                asserted ? SIMT_ASSERTION : SIMT_TRAP, 0, NULL, -1, -1, -1,
-                asserted ? "an assertion of the kernel failed" : "the kernel trapped");
+                asserted ? SIMT_ASSERTION : SIMT_TRAP, 0, NULL, -1, -1, -1, "%s",
+                asserted ? "an assertion of the kernel failed" : texts[site_of(w, site)->kind]);
     warp_abort(w);
 }
 

@@ -289,7 +289,10 @@ static void emit_fence(struct emit *e, const struct insn *in)
 
 static void emit_trap(struct emit *e, const struct insn *in)
 {
-    int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, 0);
+    unsigned kind = in->op == OP_TOODEEP      ? TRAP_TOO_DEEP
+                    : in->op == OP_NOFUNCTION ? TRAP_NO_FUNCTION
+                                              : TRAP_PLAIN;
+    int site = emit_site(e, in, PS_GENERIC, 4, 1, 0, 0, kind);
 
     buf_printf(e->out, "R->trap(W, mm, %d, %d);\n", in->op == OP_CALL_ASSERTFAIL, site);
 }
@@ -333,6 +336,8 @@ static const struct emit_row table[] = {
     {OP_MEMBAR, 0, emit_fence},
     {OP_FENCE, 0, emit_fence},
     {OP_TRAP, 0, emit_trap},
+    {OP_TOODEEP, 0, emit_trap},
+    {OP_NOFUNCTION, 0, emit_trap},
     {OP_BRKPT, 0, emit_nothing},
     {OP_CALL_ASSERTFAIL, 0, emit_trap},
     {OP_ACTIVEMASK, 1, emit_activemask},

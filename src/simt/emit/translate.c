@@ -48,6 +48,11 @@ static bool write_initialiser(struct emit *e, const struct ptx_var *v, struct bu
             buf_printf(b, "0x%" PRIx64 "ull,", minus ? 0 - bits : bits);
         } else if (t.kind == TOKEN_WORD) {
             int at = strmap_get(&e->unit->m->vars, t.s, t.len);
+            uint64_t function = at < 0 ? ptx_function_id(e->unit->m, t.s, t.len) : 0;
+            if (function && ptx_type_bytes(v->type) == 8) {
+                buf_printf(b, "0x%" PRIx64 "ull,", function);
+                continue;
+            }
             if (at < 0 || ptx_type_bytes(v->type) != 8)
                 return error_set(err, ERROR_JUDGED,
                                  "PTX line %d: the initialiser of %s is not supported", v->line,

@@ -49,6 +49,8 @@ enum mapa_kind {
 /* S_carry32() and its like in vec_lanes.h. */
 enum carry_kind { CARRY_ADD, CARRY_SUB, CARRY_MAD_LO, CARRY_MAD_HI, CARRY_MAD_HI_SIGNED };
 
+enum trap_kind { TRAP_PLAIN, TRAP_TOO_DEEP, TRAP_NO_FUNCTION };
+
 /* fence */
 enum { FENCE_BLOCK = 1 }; /* orders threads of the block only */
 

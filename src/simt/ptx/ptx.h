@@ -143,6 +143,8 @@ struct ptx_kernel {
 };
 
 bool ptx_module_read(struct text text, struct arena *a, struct ptx_module *out, struct error *err);
+/* What stands for the address of a function; 0: there is none of that name. */
+uint64_t ptx_function_id(const struct ptx_module *m, const char *name, size_t len);
 bool ptx_kernel_read(struct ptx_module *m, const char *name, struct arena *a,
                      struct ptx_kernel *out, struct error *err);
 

@@ -185,6 +185,17 @@ static void name_carry(struct ptx_reader *r, struct insn *in)
     in->args = args;
 }
 
+/* mov of a function's address. */
+static void name_function(struct ptx_reader *r, struct insn *in)
+{
+    struct opnd *o = in->op == OP_MOV && in->arg_count == 2 ? &in->args[1] : NULL;
+    uint64_t id;
+    if (!o || o->kind != OPND_SYM || o->var || !o->name ||
+        !(id = ptx_function_id(r->m, o->name, strlen(o->name))))
+        return;
+    *o = (struct opnd){.kind = OPND_INT, .reg = -1, .reg2 = -1, .target = -1, .bits = id};
+}
+
 static bool place_insn(struct ptx_reader *r, struct insn in, struct error *err)
 {
     struct insn half[SPLIT_MAX];
@@ -197,6 +208,7 @@ static bool place_insn(struct ptx_reader *r, struct insn in, struct error *err)
     if (halves)
         return true;
     name_carry(r, &in);
+    name_function(r, &in);
     if (!ptx_regs_fit(&in, err))
         return false;
     struct piece_set *pieces = param_pieces(r, &in);

@@ -12,6 +12,7 @@
 
 enum {
     MAX_CALL_DEPTH = 24,
+    MAX_CALLS = 50000, /* read, each with its callee's text */
     MAX_INSNS = 2000000,
     MAX_PARAM_BYTES = 32764,
     MAX_OPERANDS = 160,
@@ -68,7 +69,7 @@ struct ptx_reader {
     struct strmap locs;
     int loc, called_at; /* called_at: where the function that is being read was called */
     const struct ptx_function *calls[MAX_CALL_DEPTH];
-    int depth;
+    int depth, inlined; /* inlined: calls, in all */
 };
 
 /* ptx_operand.c */
@@ -89,6 +90,20 @@ bool ptx_regs_fit(const struct insn *in, struct error *err);
 /* An access to a .param variable of a call, as moves of its pieces. */
 bool ptx_lower_param(struct ptx_reader *r, struct insn in, struct piece_set *p, struct error *err);
 bool ptx_lower_call(struct ptx_reader *r, struct insn in, struct error *err);
+/* What a call takes and gives: lists, or NULL. */
+struct call_sides {
+    struct opnd *ret, *args;
+};
+bool ptx_inline_call(struct ptx_reader *r, struct insn in, const struct ptx_function *f,
+                     struct call_sides sides, struct error *err);
+
+/* ptx_pointer.c */
+bool ptx_lower_pointer(struct ptx_reader *r, struct insn in, int reg, struct call_sides sides,
+                       struct error *err);
+/* Where a call cannot be followed. */
+void ptx_trap_add(struct ptx_reader *r, int line, enum ptx_op op);
+/* It is being read already, so often that no further level is. */
+bool ptx_too_deep(struct ptx_reader *r, const struct ptx_function *f);
 
 /* ptx_body.c */
 bool ptx_body_read(struct ptx_reader *r, const struct ptx_function *f, struct error *err);

@@ -2,8 +2,9 @@
 /*
  * ptx_inline.c - calls: the callee's text is read again under fresh names.
  *
- * Hides: the parameter dance. There is no calling convention and there are no frames; recursion is
- * refused. A .param variable of a call is a set of registers, one per offset and size stored to it.
+ * Hides: the parameter dance. There is no calling convention and there are no frames; a function
+ * that calls itself is read level by level (ptx_pointer.c). A .param variable of a call is a set of
+ * registers, one per offset and size stored to it.
  */
 #include "simt/ptx/ptx_body.h"
 
@@ -181,36 +182,23 @@ static bool lower_builtin(struct ptx_reader *r, struct insn in, struct opnd *ret
     return ptx_regs_fit(out, err);
 }
 
-bool ptx_lower_call(struct ptx_reader *r, struct insn in, struct error *err)
+bool ptx_inline_call(struct ptx_reader *r, struct insn in, const struct ptx_function *f,
+                     struct call_sides sides, struct error *err)
 {
-    struct opnd *ret, *args;
-    const struct ptx_function *f = callee_of(r, &in, &ret, &args);
-    if (!f)
-        return error_set(err, ERROR_JUDGED,
-                         "PTX line %d: call through a register or of an unknown "
-                         "function is not supported",
-                         in.line);
-    if (!f->defined)
-        return lower_builtin(r, in, ret, args, err);
-    for (int i = 0; i < r->depth; i++)
-        if (r->calls[i] == f)
-            return error_set(err, ERROR_JUDGED,
-                             "PTX line %d: %s calls itself; recursion is not "
-                             "supported",
-                             in.line, f->name);
-    if (r->depth == MAX_CALL_DEPTH)
+    if (ptx_too_deep(r, f)) {
+        ptx_trap_add(r, in.line, OP_TOODEEP);
+        return true;
+    }
+    if (r->depth == MAX_CALL_DEPTH || ++r->inlined > MAX_CALLS)
         return error_set(err, ERROR_JUDGED, "PTX line %d: calls are nested too deep", in.line);
-    if (in.pred >= 0)
-        return error_set(err, ERROR_JUDGED, "PTX line %d: a guarded call is not supported",
-                         in.line);
     struct ptx_reader saved = *r;
     int from = r->at, inner = ptx_scope_push(r, -1);
     r->lx = (struct ptx_lexer){r->m->text.data + f->header, r->m->text.data + r->m->text.len,
                                f->header_line};
-    if (!bind_formals(r, ret, from, inner, &in, false, err))
+    if (!bind_formals(r, sides.ret, from, inner, &in, false, err))
         return false;
     lex_next(&r->lx);
-    if (!bind_formals(r, args, from, inner, &in, true, err))
+    if (!bind_formals(r, sides.args, from, inner, &in, true, err))
         return false;
     int loc = r->loc;
     r->at = inner;
@@ -221,13 +209,28 @@ bool ptx_lower_call(struct ptx_reader *r, struct insn in, struct error *err)
     r->at = from;
     r->lx = saved.lx;
     r->loc = loc;
-    for (int i = 0; ret && i < ret->count; i++) {
-        if (ret->list[i].kind != OPND_REG)
-            continue;
-        return error_set(err, ERROR_JUDGED,
-                         "PTX line %d: a call that returns into a register is "
-                         "not supported",
-                         in.line);
-    }
     return true;
+}
+
+bool ptx_lower_call(struct ptx_reader *r, struct insn in, struct error *err)
+{
+    struct call_sides sides;
+    const struct ptx_function *f = callee_of(r, &in, &sides.ret, &sides.args);
+    const struct opnd *to = &in.args[sides.ret ? 1 : 0];
+    bool pointer = !f && in.arg_count > (sides.ret ? 1 : 0) && to->kind == OPND_REG;
+    if (!f && !pointer)
+        return error_set(err, ERROR_JUDGED,
+                         "PTX line %d: call of an unknown function is not supported", in.line);
+    if (f && !f->defined)
+        return lower_builtin(r, in, sides.ret, sides.args, err);
+    if (in.pred >= 0)
+        return error_set(err, ERROR_JUDGED, "PTX line %d: a guarded call is not supported",
+                         in.line);
+    for (int i = 0; sides.ret && i < sides.ret->count; i++)
+        if (sides.ret->list[i].kind == OPND_REG)
+            return error_set(err, ERROR_JUDGED,
+                             "PTX line %d: a call that returns into a register is not supported",
+                             in.line);
+    return pointer ? ptx_lower_pointer(r, in, to->reg, sides, err)
+                   : ptx_inline_call(r, in, f, sides, err);
 }
