@@ -3,7 +3,7 @@
 //     nvcc -std=c++17 -arch=compute_100a -DKIND=KIND_F16 -I CUTLASS/include ... collective.cu
 //
 // KIND_F16 is dense; KIND_MXF8 and KIND_NVF4 have a scale for each 32 or 16 factors. For sm_100a (tcgen05) or, with
-// -DSM120, for sm_120a (mma.sync; scaled kinds only). TWO_BLOCKS: tiles of two blocks (cta_group::2). The last tiles of M, N and K are
+// -DGEFORCE, for sm_120a (mma.sync; scaled kinds only). TWO_BLOCKS: tiles of two blocks (cta_group::2). The last tiles of M, N and K are
 // not full. With BUG, K is longer than the matrices.
 #include "cute/tensor.hpp"
 #include "cutlass/cutlass.h"
