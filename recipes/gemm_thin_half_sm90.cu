@@ -10,6 +10,8 @@
 //! fact swapped: A is the large operand
 //! fact long_k: K is long enough to divide
 //! fact hopper: a kernel can begin while the one before it ends
+//! fact lines_h: TMA can read the small operand where it is
+//! fact many_h: reading the small operand takes as long as reading the large one
 //!
 //! step split_k: divide K among blocks and add the parts afterwards
 //!   why: There are too few rows to occupy every processor to the end.
@@ -17,14 +19,27 @@
 //! step overlap: launch each kernel while the one before ends
 //!   why: The large operand is on its way before the small one is ready.
 //!   when: hopper
+//! step in_place: read the small operand where it is
+//!   why: It needs no kernel that copies it, and no wait for one.
+//!   when: lines_h
+//! step pair: pair blocks that share what they read of the small operand
+//!   why: Multicast halves its reads from L2. Slots of 64 terms, twice as many, keep more of them under way.
+//!   when: many_h
 //! text
 // $kernel: $ops as C(m,n) = sum over k of A(m,k) * B(n,k), with few ${h}s.
 #include <cutegen/kernel.h>
 
 constexpr int COUNT = $count;     // of ${h}s in a product, at least as many as there are
-constexpr int TILE_R = 128;   // two warpgroups of 64 rows
+//! if pair
+constexpr int CLUSTER = 2;    // blocks that share H
+constexpr int TILE_K = 64;    // of a slot
+CUTEGEN_TUNE(STAGES, $stages_pair); // slots of (TILE_R + COUNT) x TILE_K
+//! else
+constexpr int CLUSTER = 1;    // blocks that share H
 constexpr int TILE_K = 128;   // of a slot
 constexpr int STAGES = $stages;    // slots of (TILE_R + COUNT) x TILE_K
+//! end
+constexpr int TILE_R = 128;   // two warpgroups of 64 rows
 constexpr int PLANE_S = TILE_R * TILE_K * 2, PLANE_H = COUNT * TILE_K * 2; // bytes
 constexpr int SMEM_BYTES = 1024 + STAGES * (PLANE_S + PLANE_H) + 256;
 
@@ -35,6 +50,7 @@ constexpr int SMEM_BYTES = 1024 + STAGES * (PLANE_S + PLANE_H) + 256;
 using namespace cute;
 
 //! include gemm_finish
+//! if not in_place
 // $h_tensor as (COUNT,ld), along k, with zeros around it.
 __global__ void __launch_bounds__(256)
     ${kernel}_pack(uint16_t *packed, int ld, $params)
@@ -47,6 +63,9 @@ __global__ void __launch_bounds__(256)
     if (h < COUNT)
         reinterpret_cast<$type *>(packed)[i] = h < $h_size && k < K ? mH(h, k) : $type(0.0f);
 }
+//! end
+// Tells block `rank` of the cluster that a warpgroup here is done with a slot.
+//! include ring_release
 
 __global__ void __launch_bounds__(384, 1)
     ${kernel}_kernel(const __grid_constant__ CUtensorMap map_s, const __grid_constant__ CUtensorMap map_h, float *partial,
@@ -56,6 +75,7 @@ __global__ void __launch_bounds__(384, 1)
     unsigned const skip = -cast_smem_ptr_to_uint(memory) % 1024; // tiles start on 1024 bytes
     unsigned char *const smem_s = memory + skip, *const smem_h = smem_s + STAGES * PLANE_S;
     uint64_t *full_s = reinterpret_cast<uint64_t *>(smem_h + STAGES * PLANE_H), *full_h = full_s + STAGES, *empty = full_h + STAGES;
+    int const rank = CLUSTER > 1 ? int(block_rank_in_cluster()) : 0;
     int const group = threadIdx.x / 128, warp = threadIdx.x / 32;
     int const share = ceil_div(blocks_k, parts), first = blockIdx.y * share, end = cute::min(first + share, blocks_k);
     int const r0 = blockIdx.x * TILE_R;
@@ -63,11 +83,14 @@ __global__ void __launch_bounds__(384, 1)
     if (threadIdx.x < STAGES) {
         initialize_barrier(full_s[threadIdx.x], 1);
         initialize_barrier(full_h[threadIdx.x], 1);
-        initialize_barrier(empty[threadIdx.x], 2);
+        initialize_barrier(empty[threadIdx.x], 2 * CLUSTER);
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     }
-    __syncthreads();
+    if constexpr (CLUSTER > 1)
+        cluster_sync();
+    else
+        __syncthreads();
 //! if overlap
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 //! end
@@ -78,24 +101,29 @@ __global__ void __launch_bounds__(384, 1)
         bool const of_s = warp == 0;
         constexpr uint64_t once = 0x12F0000000000000, often = 0x14F0000000000000; // evict first, and last
         if (threadIdx.x == 0 || threadIdx.x == 32) { // one fetches S, one fetches H
-//! if overlap
+//! if overlap and not in_place
             if (!of_s)
                 asm volatile("griddepcontrol.wait;" ::: "memory");
 //! end
             for (int block = first; block < end; ++block) {
                 wait_barrier(empty[slot], turn);
                 set_barrier_transaction_bytes(of_s ? full_s[slot] : full_h[slot], of_s ? PLANE_S : PLANE_H);
-                for (int i = 0; i < 2; ++i) // 64 elements are a line of 128 bytes
-                    if (of_s)
 //! if along_k
-                        SM90_TMA_LOAD_2D::copy(&map_s, &full_s[slot], once, smem_s + slot * PLANE_S + i * (PLANE_S / 2),
-                                               block * TILE_K + i * 64, r0);
+                for (int i = 0; i < TILE_K / 64 && of_s; ++i) // 64 elements are a line of 128 bytes
+                    SM90_TMA_LOAD_2D::copy(&map_s, &full_s[slot], once, smem_s + slot * PLANE_S + i * (TILE_R * 128),
+                                           block * TILE_K + i * 64, r0);
 //! else
-                        SM90_TMA_LOAD_2D::copy(&map_s, &full_s[slot], once, smem_s + slot * PLANE_S + i * (PLANE_S / 2),
-                                               r0 + i * 64, block * TILE_K);
+                for (int i = 0; i < TILE_R / 64 && of_s; ++i) // 64 elements are a line of 128 bytes
+                    SM90_TMA_LOAD_2D::copy(&map_s, &full_s[slot], once, smem_s + slot * PLANE_S + i * (TILE_K * 128),
+                                           r0 + i * 64, block * TILE_K);
 //! end
+                for (int i = 0; i < TILE_K / 64 && !of_s; ++i)
+                    if constexpr (CLUSTER > 1) // each block brings its share of the ${h}s for both
+                        SM90_TMA_LOAD_MULTICAST_2D::copy(&map_h, &full_h[slot], uint16_t((1 << CLUSTER) - 1), often,
+                                                         smem_h + slot * PLANE_H + i * (COUNT * 128) + rank * (COUNT * 128 / CLUSTER),
+                                                         block * TILE_K + i * 64, rank * (COUNT / CLUSTER));
                     else
-                        SM90_TMA_LOAD_2D::copy(&map_h, &full_h[slot], often, smem_h + slot * PLANE_H + i * (PLANE_H / 2),
+                        SM90_TMA_LOAD_2D::copy(&map_h, &full_h[slot], often, smem_h + slot * PLANE_H + i * (COUNT * 128),
                                                block * TILE_K + i * 64, 0);
                 if (++slot == STAGES)
                     slot = 0, turn ^= 1;
@@ -107,11 +135,10 @@ __global__ void __launch_bounds__(384, 1)
 //! if along_k
         auto mma = make_tiled_mma(SM90_64x${count}x16_F32$wgmma<GMMA::Major::K, GMMA::Major::K>{});
         auto const tile = tile_to_shape(GMMA::Layout_K_SW128_Atom<$type>{}, Shape<_64, Int<TILE_K>>{}); // 64 of k behind each other
-        constexpr int HALF_S = TILE_R * 64;
         Tensor sS = make_tensor(make_smem_ptr(reinterpret_cast<$type *>(smem_s) + mine * 64 * 64),
                                 composition(tile.layout_a(), tile.offset(),
                                             make_layout(make_layout(_64{}, _64{}),
-                                                        make_layout(Shape<_64, _2>{}, Stride<_1, Int<HALF_S>>{}),
+                                                        make_layout(Shape<_64, Int<TILE_K / 64>>{}, Stride<_1, Int<TILE_R * 64>>{}),
                                                         make_layout(Int<STAGES>{}, Int<TILE_R * TILE_K>{})))); // (64,TILE_K,STAGES)
 //! else
         auto mma = make_tiled_mma(SM90_64x${count}x16_F32$wgmma<GMMA::Major::MN, GMMA::Major::K>{});
@@ -145,8 +172,8 @@ __global__ void __launch_bounds__(384, 1)
             warpgroup_commit_batch();
             warpgroup_wait<1>();
             warpgroup_fence_operand(acc);
-            if (last >= 0 && thread == 0)
-                arrive_barrier(empty[last]);
+            if (last >= 0 && thread < CLUSTER)
+                release(empty[last], thread);
             last = slot;
             if (++slot == STAGES)
                 slot = 0, turn ^= 1;
@@ -155,13 +182,23 @@ __global__ void __launch_bounds__(384, 1)
         warpgroup_fence_operand(acc);
         Tensor mP = make_tensor(make_gmem_ptr(partial), make_shape($h_size, $s_size, parts),
                                 make_stride($s_size, _1{}, int64_t($h_size) * $s_size)); // (H,R,parts)
+//! include gemm_thin_results
+        auto const finish = [&](float acc, int h, int r) {
+//! include gemm_thin_store
+        };
         CUTE_UNROLL
         for (int i = 0; i < size(acc); ++i) {
             int const h = i / 4 * 8 + lane % 4 * 2 + i % 2, row = r0 + mine * 64 + warp % 4 * 16 + lane / 4 + i / 2 % 2 * 8;
-            if (h < $h_size && row < $s_size)
-                mP(h, row, int(blockIdx.y)) = acc(i);
+            if (h < $h_size && row < $s_size) {
+                if (parts > 1)
+                    mP(h, row, int(blockIdx.y)) = acc(i);
+                else
+                    finish(acc(i), h, row);
+            }
         }
     }
+    if constexpr (CLUSTER > 1)
+        cluster_sync(); // no block leaves while another may still signal to it
 }
 
 // Adds the parts of every element, in order, and finishes it.
@@ -201,7 +238,7 @@ CUTEGEN_PLAN(call)
 {
 //! include gemm_thin_head
     CUTEGEN_REQUIRE(call, $h_size <= COUNT, "the number of ${h}s is written into the kernel");
-    int64_t ld = cutegen_round_up(K, TILE_K), blocks_k = ld / TILE_K, tiles = cutegen_ceil_div($s_size, TILE_R);
+    int64_t ld = cutegen_round_up(K, TILE_K), blocks_k = ld / TILE_K, tiles = cutegen_round_up(cutegen_ceil_div($s_size, TILE_R), CLUSTER);
 //! if split_k
 
     // As many parts as keep every processor busy to the end. Counted are slots, and what it costs to write and add parts.
@@ -210,24 +247,35 @@ CUTEGEN_PLAN(call)
 //! else
     int64_t parts = 1;
 //! end
-    float *partial = (float *)cutegen_workspace(call, parts * $h_size * $s_size * 4);
-    uint16_t *packed = (uint16_t *)cutegen_workspace(call, COUNT * ld * 2);
+    float *partial = parts > 1 ? (float *)cutegen_workspace(call, parts * $h_size * $s_size * 4) : NULL;
 //! if along_k
     struct cutegen_map map_s = line_map(call, CUTEGEN_DATA(uint16_t, $s_tensor), K, $s_size, $s_line, TILE_R);
 //! else
     struct cutegen_map map_s = line_map(call, CUTEGEN_DATA(uint16_t, $s_tensor), $s_size, K, $s_line, TILE_K);
 //! end
-    struct cutegen_map map_h = line_map(call, packed, ld, COUNT, ld, COUNT);
+//! if in_place
+    struct cutegen_map map_h = line_map(call, CUTEGEN_DATA(uint16_t, $h_tensor), K, $h_size, $h_line, COUNT / CLUSTER);
+//! else
+    uint16_t *packed = (uint16_t *)cutegen_workspace(call, COUNT * ld * 2);
+    struct cutegen_map map_h = line_map(call, packed, ld, COUNT, ld, COUNT / CLUSTER);
+//! end
 //! if overlap
     uint32_t flags = CUTEGEN_OVERLAP;
 //! else
     uint32_t flags = 0;
 //! end
-    struct cutegen_dim one = cutegen_dim3(1, 1, 1), threads = cutegen_dim3(256, 1, 1);
+    struct cutegen_dim one = cutegen_dim3(1, 1, 1), cluster = cutegen_dim3(CLUSTER, 1, 1), threads = cutegen_dim3(256, 1, 1);
+//! if in_place
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_kernel, cutegen_dim3(tiles, parts, 1), cutegen_dim3(384, 1, 1), cluster, SMEM_BYTES,
+                                  0, map_s, map_h, partial, (int)blocks_k, (int)parts, $args));
+//! else
     CUTEGEN_TRY(CUTEGEN_LAUNCH(call, ${kernel}_pack, cutegen_dim3(cutegen_ceil_div(COUNT * ld, 256), 1, 1), threads, 0, packed,
                                (int)ld, $args));
-    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_kernel, cutegen_dim3(tiles, parts, 1), cutegen_dim3(384, 1, 1), one, SMEM_BYTES,
+    CUTEGEN_TRY(CUTEGEN_LAUNCH_EX(call, ${kernel}_kernel, cutegen_dim3(tiles, parts, 1), cutegen_dim3(384, 1, 1), cluster, SMEM_BYTES,
                                   flags, map_s, map_h, partial, (int)blocks_k, (int)parts, $args));
+//! end
+    if (parts == 1)
+        return 0;
     return CUTEGEN_LAUNCH_EX(call, ${kernel}_add_parts, cutegen_dim3(cutegen_ceil_div($s_size, 256), $h_size, 1), threads, one, 0,
                              flags, (float const *)partial, (int)parts, $args);
 }

@@ -11,9 +11,11 @@
 //! fact few: windows can be counted in 32 bits
 //! fact short: a thread reads so little that code of its own for windows away from the edges fits the instruction cache
 //! fact overlap: windows of neighbouring rows or planes share elements
+//! fact much: half of them or more
 //! fact largest_of_pairs: a maximum of 16-bit elements, windows side by side
 //! fact words: elements have 16 bits
 //! fact half: they are fp16
+//! fact along_rows: windows share elements of their row alone, and many of them
 //! fact walks: windows of neighbouring rows share elements, those of planes do not, and there are rows enough to walk down
 //!
 //! step launch_shape: launch blocks of 128 threads
@@ -27,7 +29,12 @@
 //! step bands: compute several rows of windows per thread
 //!   why: Each row of the input is loaded and reduced once, for all windows of the thread that contain it.
 //!   when: overlap
+//!   likely: much or not vectors
 //!   excludes: columns
+//! step tile: bring what a block's windows need of their row into shared memory
+//!   why: An element is under many windows; shared memory is read twice as fast as the L1 cache.
+//!   when: along_rows and vectors
+//!   needs: vectorise
 //! step walk: walk down the rows of windows, keeping what the next ones share
 //!   why: Each row of the input is loaded and reduced once per thread, and few rows are read by two of them.
 //!   when: walks and vectors
@@ -41,6 +48,9 @@
 // $kernel: $ops, a thread per window.
 #include <cutegen/kernel.h>
 
+//! if walk
+CUTEGEN_TUNE(ROWS, $walk_values); // of windows per thread
+//! end
 #ifdef CUTEGEN_DEVICE
 #include <cute/tensor.hpp>
 
@@ -55,11 +65,15 @@ constexpr int VEC = 1;                    // windows side by side per thread
 //! if bands
 constexpr int ROWS = $band_rows, PLANES = $band_planes; // of windows per thread
 //! elif walk
-constexpr int ROWS = $walk_rows, GROUP = 4; // of windows per thread; of these at a time
+constexpr int GROUP = 4;                  // of the rows of windows, at a time
 constexpr int KEEP = ($kernel_height - 1) * $dilation_height + 1 - $stride_height; // rows that the next windows share
 constexpr int NEW = GROUP * $stride_height;                                         // rows of the input that a group adds
 //! else
 constexpr int ROWS = 1, PLANES = 1;       // of windows per thread
+//! end
+//! if walk and not whole_rows and not words
+constexpr int LANES = $lanes;               // threads beside each other along a row of windows
+constexpr int LINE = 128 / int(sizeof($type)); // elements of a line of memory
 //! end
 constexpr int FIRST = -(($pad_width + VEC - 1) / VEC);            // the first vector under a thread's windows, from theirs
 constexpr int SHIFT = -$pad_width - FIRST * VEC;                  // where in it the first window begins
@@ -231,23 +245,67 @@ __global__ void __launch_bounds__(THREADS)
 //! end
     Tensor gX = make_tensor(make_gmem_ptr(x), make_shape(Int<VEC>{}, vectors, height, depth, planes), make_stride(_1{}, Int<VEC>{}, int64_t(width), int64_t(width) * height, int64_t(width) * height * depth)); // (VEC,vectors,height,depth,planes)
     Tensor gY = make_tensor(make_gmem_ptr(y), make_shape(out_width, out_height, out_depth, planes), make_stride(_1{}, int64_t(out_width), int64_t(out_width) * out_height, int64_t(out_width) * out_height * out_depth)); // (out_width,out_height,out_depth,planes)
+//! if walk and not whole_rows and not words
+    constexpr int BANDS = THREADS / LANES; // of a block
+    int const strips = (out_vectors + LANES - 1) / LANES, high = (bands + BANDS - 1) / BANDS;
+    unsigned const line = blockIdx.x / strips;
+    int const v0 = int(blockIdx.x % strips) * LANES, v = v0 + threadIdx.x % LANES;
+    int const own = threadIdx.x / LANES, band0 = int(line % high) * BANDS, h0 = (band0 + own) * ROWS;
+    bool const inside = v < out_vectors && band0 + own < bands, whole = strips == 1;
+    int64_t const plane = line / high / depth;
+    int const d = int(line / high % depth); // windows of planes share nothing
+//! else
+//! if tile
+    int const strips = (out_vectors + THREADS - 1) / THREADS;
+    $index const line = blockIdx.x / strips;
+    int const first = int(blockIdx.x % strips) * THREADS, v = first + threadIdx.x, h0 = int(line % bands) * ROWS;
+//! else
     $index const i = $index(blockIdx.x) * THREADS + threadIdx.x;
     $index const line = i / out_vectors;
     int const v = int(i % out_vectors), h0 = int(line % bands) * ROWS;
+//! end
 //! if walk
     bool const inside = line / bands < planes * depth;
     int64_t const plane = inside ? line / bands / depth : 0;
     int const d = inside ? int(line / bands % depth) : 0; // windows of planes share nothing
-    int const from_v = v * $stride_width + FIRST;
 //! else
     int const d0 = int(line / bands % slabs) * PLANES;
+//! if tile
+    bool const inside = v < out_vectors;
+    int64_t const plane = line / bands / slabs;
+//! else
     bool const inside = line / bands / slabs < planes;
     int64_t const plane = inside ? line / bands / slabs : 0;
-    Tensor value = make_tensor<float>(make_shape(Int<VEC>{}, Int<ROWS>{}, Int<PLANES>{})); // (VEC,ROWS,PLANES)
-    int const from_d = d0 * $stride_depth - $pad_depth, from_h = h0 * $stride_height - $pad_height;
-    int const from_v = v * $stride_width + FIRST;
+//! end
+//! end
 //! end
 //! if walk
+    int const from_v = v * $stride_width + FIRST;
+//! else
+    Tensor value = make_tensor<float>(make_shape(Int<VEC>{}, Int<ROWS>{}, Int<PLANES>{})); // (VEC,ROWS,PLANES)
+    int const from_d = d0 * $stride_depth - $pad_depth, from_h = h0 * $stride_height - $pad_height;
+//! if not tile
+    int const from_v = v * $stride_width + FIRST;
+//! end
+//! end
+//! if walk
+//! elif tile
+    constexpr int HELD = THREADS - 1 + (SPAN + VEC - 1) / VEC; // vectors under the windows of a block
+    __shared__ __align__(16) unsigned char held[HELD * 16];
+    Tensor sX = make_tensor(make_smem_ptr(reinterpret_cast<$type *>(held)), make_shape(Int<VEC>{}, Int<HELD>{}, _1{}, _1{}), make_stride(_1{}, Int<VEC>{}, _0{}, _0{})); // (VEC,HELD,1,1)
+    for (int u = threadIdx.x; u < HELD; u += THREADS) {
+        Tensor loaded = make_tensor<$type>(Int<VEC>{}); // (VEC)
+//! if largest
+        fill(loaded, $type(__int_as_float(0xff800000)));
+//! else
+        fill(loaded, $type(0.0f));
+//! end
+        if (first + FIRST + u >= 0 && first + FIRST + u < vectors)
+            copy(Vector{}, gX(_, first + FIRST + u, from_h, from_d, plane), loaded);
+        copy(Vector{}, loaded, sX(_, u, 0, 0));
+    }
+    __syncthreads();
+    reduce_windows<false>(sX, value, 0, 0, int(threadIdx.x));
 //! elif short
     if (from_d >= 0 && from_d + PLANES_IN <= depth && from_h >= 0 && from_h + ROWS_IN <= height && from_v >= 0 && from_v + ceil_div(SPAN, VEC) <= vectors)
         reduce_windows<false>(gX(_, _, _, _, plane), value, from_d, from_h, from_v);
@@ -256,7 +314,14 @@ __global__ void __launch_bounds__(THREADS)
 //! else
     reduce_windows<true>(gX(_, _, _, _, plane), value, from_d, from_h, from_v);
 //! end
-//! if vectorise and not whole_rows
+//! if walk and not whole_rows and not words
+    // Rows of the output begin anywhere: a block collects its windows as they lie in memory, and stores whole vectors.
+    constexpr int PITCH = LANES * VEC + LINE; // of a row that is a part of one in memory
+    __shared__ __align__(16) unsigned char staged[BANDS * GROUP * PITCH * sizeof($type)];
+    $type *const sY = reinterpret_cast<$type *>(staged);
+    auto const begin_of = [&](int h, int d) { return int64_t(gY.layout()(v0 * VEC, h, d, plane)); };
+//! include pooling_stage
+//! elif vectorise and not whole_rows
     // Rows of the output begin anywhere: where a warp has windows of one row alone, it stores them element after element.
     __shared__ __align__(16) unsigned char staged[THREADS * 16];
     Tensor sY = make_tensor(make_smem_ptr(reinterpret_cast<$type *>(staged) + threadIdx.x / 32 * 32 * VEC), Int<32 * VEC>{}); // (32*VEC)
@@ -287,7 +352,10 @@ __global__ void __launch_bounds__(THREADS)
 //! end
         }
 //! end
-//! if vectorise and not whole_rows
+//! if walk and not whole_rows and not words
+        if (wanted)
+            stage(result, sY + place_of(h, d), out_width - v * VEC);
+//! elif vectorise and not whole_rows
         if (one_row) {
             __syncwarp();
             copy(Vector{}, result, make_tensor(sY.data() + lane * VEC, Int<VEC>{}));
@@ -348,7 +416,11 @@ __global__ void __launch_bounds__(THREADS)
     for (int b = 0; b < KEEP; ++b)
         reduce_across(plane_in, there, across(_, NEW + b), h0 * $stride_height - $pad_height + b, from_v);
 #pragma unroll 1
+//! if whole_rows or words
     for (int first = h0; first < h0 + ROWS && first < out_height; first += GROUP) {
+//! else
+    for (int first = h0; first < h0 + ROWS && first - h0 + band0 * ROWS < out_height; first += GROUP) { // all of a block as often
+//! end
         CUTE_UNROLL
         for (int b = 0; b < KEEP; ++b)
             copy(across(_, NEW + b), across(_, b));
@@ -370,6 +442,9 @@ __global__ void __launch_bounds__(THREADS)
 //! end
             put(value, first + k, d);
         }
+//! if not whole_rows and not words
+        flush(first - h0, d);
+//! end
     }
 //! else
     CUTE_UNROLL
@@ -455,6 +530,9 @@ CUTEGEN_PLAN(call)
     CUTEGEN_REQUIRE(call, out_width % $vec == 0 && cutegen_aligned(y, 16), "rows of y must be whole vectors of 16 bytes");
 //! elif words
     CUTEGEN_REQUIRE(call, cutegen_aligned(y, 4), "y must start on 4 bytes");
+//! elif walk
+    CUTEGEN_REQUIRE(call, cutegen_aligned(y, 16), "y must start on 16 bytes");
+    int64_t strips = cutegen_ceil_div(cutegen_ceil_div(out_width, $vec), $lanes);
 //! end
 //! end
 //! if launch_shape
@@ -462,11 +540,16 @@ CUTEGEN_PLAN(call)
 //! else
     const int threads = 256;
 //! end
-//! if vectorise and bands
+//! if walk and not whole_rows and not words
+    CUTEGEN_REQUIRE(call, depth == out_depth, "windows have a depth of one plane");
+    int64_t blocks = planes * depth * cutegen_ceil_div(cutegen_ceil_div(out_height, ROWS), threads / $lanes) * strips;
+//! elif vectorise and bands
     int64_t blocks = cutegen_ceil_div(planes * cutegen_ceil_div(out_depth, $band_planes) * cutegen_ceil_div(out_height, $band_rows) * cutegen_ceil_div(out_width, $vec), threads);
 //! elif walk
     CUTEGEN_REQUIRE(call, depth == out_depth, "windows have a depth of one plane");
-    int64_t blocks = cutegen_ceil_div(planes * depth * cutegen_ceil_div(out_height, $walk_rows) * cutegen_ceil_div(out_width, $vec), threads);
+    int64_t blocks = cutegen_ceil_div(planes * depth * cutegen_ceil_div(out_height, ROWS) * cutegen_ceil_div(out_width, $vec), threads);
+//! elif tile
+    int64_t blocks = planes * out_depth * out_height * cutegen_ceil_div(cutegen_ceil_div(out_width, $vec), threads);
 //! elif vectorise
     int64_t blocks = cutegen_ceil_div(planes * out_depth * out_height * cutegen_ceil_div(out_width, $vec), threads);
 //! elif bands

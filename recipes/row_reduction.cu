@@ -58,6 +58,7 @@
 //! step one_pass: find both values of a pair of passes in one
 //!   why: A running value is corrected when the other one changes, which saves one reading of the row.
 //!   when: pairs
+//!   likely: not fits
 //! step peel: read 16 bytes at a time between the ends of a row
 //!   why: Rows that begin off a 16-byte boundary have a head and a tail of a few elements; all else is whole vectors.
 //!   when: odd
@@ -74,6 +75,7 @@
 //! step retain: read the row so that the L2 cache lets go of it last
 //!   why: Found by measuring: what is written meanwhile gets on better, by three percent on an H200.
 //!   when: measured and elements and vectors and fits and reread and not short
+//!   likely: never
 //!   needs: registers
 //! step warps: give each row to one warp
 //!   why: A warp needs no barrier, so the rows of a block do not wait for each other.

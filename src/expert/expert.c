@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/tunables.h"
 #include "expert/compose/source_edits.h"
 #include "expert/match/match.h"
 #include "expert/match/partition.h"
@@ -129,6 +130,17 @@ static bool is_set(const struct work *w, unsigned set)
            !(excluded_by(&w->recipe, set) & set);
 }
 
+/* The source with the least value of each tunable in force: what was tuned is as it was composed.
+ */
+static struct text untuned(struct text source, struct arena *a)
+{
+    static const int least[TUNABLES_MAX];
+    struct tunables t;
+    struct error ignored = {0};
+
+    return tunables_read(source, a, &t, &ignored) ? tunables_set(source, &t, least, a) : source;
+}
+
 static bool composes(const struct work *w, unsigned set, struct text source, bool *equal,
                      struct error *err)
 {
@@ -136,7 +148,7 @@ static bool composes(const struct work *w, unsigned set, struct text source, boo
     struct text composed;
     bool ok = compose(w, set, scratch, &composed, err);
 
-    *equal = ok && text_equal(composed, source);
+    *equal = ok && text_equal(untuned(composed, scratch), untuned(source, scratch));
     arena_free(scratch);
     return ok;
 }

@@ -4,7 +4,8 @@
  *     ladder DESCRIPTION.json OUT_DIR [ARCH [WORDS...]]
  *
  * ARCH: sm_90a; the default is what simt runs. With the first word `predicted` one kernel is
- * written, the one that is predicted to be best.
+ * written, the one that is predicted to be best; with `neighbours` those that are tried after it
+ * as well, as if none of them were better.
  *
  * Asks the built-in engineer as the loop would, each answer judged a pass,
  * and writes OUT_DIR/NAME.0.cu, NAME.1.cu, ... A step whose change begins with
@@ -50,11 +51,12 @@ int main(int argc, char **argv)
 {
     struct arena *a = arena_new();
     struct error err = {0};
-    struct text text, source;
+    struct text text, source, made;
     struct task task = {0};
     struct device device = {.sm_count = 132};
     json_t *history = json_array();
-    bool predicted = argc > 4 && strcmp(argv[4], "predicted") == 0;
+    bool near = argc > 4 && strcmp(argv[4], "neighbours") == 0;
+    bool predicted = near || (argc > 4 && strcmp(argv[4], "predicted") == 0);
 
     if (argc < 3)
         return fprintf(stderr, "usage: ladder DESCRIPTION.json OUT_DIR [ARCH [WORDS...]]\n"), 2;
@@ -64,7 +66,7 @@ int main(int argc, char **argv)
         !json_parse(text, argv[1], &task.description, &err) || !dir_make(argv[2], &err))
         return complain(&err);
     task.name = json_string_or(task.description, "name", "task");
-    for (int depth = 0; depth < (predicted ? 1 : 20); depth++) {
+    for (int depth = 0; depth < (predicted && !near ? 1 : 20); depth++) {
         struct candidate current = {.depth = depth, .source = source};
         struct request req = {.stage = depth ? STAGE_OPTIMIZE : STAGE_SYNTHESIZE,
                               .task = &task,
@@ -86,7 +88,7 @@ int main(int argc, char **argv)
         if (depth && unwanted(change, argv + (argc > 4 ? 4 : argc)))
             continue;
         if (depth == 0) {
-            if (!fence_code(reply.text, a, &source, &reason))
+            if (!fence_code(reply.text, a, &made, &reason))
                 return fprintf(stderr, "ladder: %s\n", reason), 1;
         } else {
             struct edit_result r;
@@ -94,9 +96,11 @@ int main(int argc, char **argv)
             edit_apply(source, reply.text, a, &r);
             if (r.status != EDIT_APPLIED)
                 return fprintf(stderr, "ladder: edits: %s\n%s\n", r.reason, reply.text.data), 1;
-            source = r.source;
+            made = r.source;
         }
-        if (!file_write(arena_printf(a, "%s/%s.%d.cu", argv[2], task.name, depth), source, &err))
+        if (depth == 0 || !near)
+            source = made;
+        if (!file_write(arena_printf(a, "%s/%s.%d.cu", argv[2], task.name, depth), made, &err))
             return complain(&err);
     }
     json_decref(history);

@@ -7,6 +7,7 @@
 #include "bench.h"
 
 #include "base/sanitized.h"
+#include "base/tunables.h"
 #include "expert/match/match.h"
 #include "llm/edit/edit.h"
 #include "llm/edit/fence.h"
@@ -88,7 +89,7 @@ static const struct ladder_case {
      {"tiles", "registers", "vectorise", "pipeline", "split_k", "wide"}},
     {"thin_matmul", "gemm_thin", {"ahead", "lines", "split_k"}},
     {"thin_matmul@sm_90a", "gemm_thin_sm90", {"split_k", "overlap", "pair"}},
-    {"thin_half@sm_90a", "gemm_thin_half_sm90", {"split_k", "overlap"}},
+    {"thin_half@sm_90a", "gemm_thin_half_sm90", {"split_k", "overlap", "in_place", "pair"}},
     {"thin_columns", "gemm_thin", {"ahead", "lines", "split_k"}},
     {"diagonal", "pointwise", {"vectorise", "launch_shape"}},
     {"matrix_scalar", "pointwise", {"vectorise", "launch_shape"}},
@@ -268,6 +269,28 @@ static void a_predicted_ladder_tries_its_neighbours_once_and_ends(void **state)
         bench_close(&b);
     }
     assert_true(begun > 0);
+}
+
+/* The tuner puts other values first; the kernel is the recipe's still. */
+static void a_tuned_kernel_is_where_it_goes_on(void **state)
+{
+    static const int most[TUNABLES_MAX] = {2};
+    struct bench b;
+    struct tunables t;
+    struct error err = {0};
+    struct text first, tuned;
+    const char *change;
+
+    (void)state;
+    bench_open(&b, "max_pool");
+    b.predicted = true;
+    first = bench_synthesize(&b);
+    assert_true(tunables_read(first, b.a, &t, &err));
+    assert_int_equal(t.count, 1);
+    tuned = tunables_set(first, &t, most, b.a);
+    assert_false(text_equal(first, tuned));
+    assert_non_null(bench_step(&b, tuned, &change).data);
+    bench_close(&b);
 }
 
 /* Independent steps: any set that has what it needs is a kernel, free of directives. */
@@ -464,6 +487,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_ladder_goes_step_by_step_to_its_end),
         cmocka_unit_test(a_predicted_ladder_tries_its_neighbours_once_and_ends),
+        cmocka_unit_test(a_tuned_kernel_is_where_it_goes_on),
         cmocka_unit_test(every_set_of_steps_composes_to_plain_source),
         cmocka_unit_test(
             what_the_tensor_cores_cut_off_is_made_up_for_where_cublas_is_more_accurate),

@@ -18,7 +18,8 @@ enum {
     LONG_K = 512,
     SMALL = 1 << 17, /* elements of the large operand */
     LARGE = 1 << 26,
-    GROUPS = 8 /* of eight rows, in the registers of a warp */
+    MANY_HELD = 33, /* rows of the small side whose reads from L2 are worth sharing */
+    GROUPS = 8      /* of eight rows, in the registers of a warp */
 };
 
 /* The operand that is streamed, and the one that is held. */
@@ -116,7 +117,25 @@ static void fill_sm90(struct match *out, const struct side *x, int64_t held, boo
     scope_set(s, "stages_s", "%d", count > 64 ? 4 : count > 32 ? 5 : 3);
     scope_set(s, "stages_h", "%d", count > 64 ? 3 : 4);
     scope_set(s, "stages", "%d", count > 64 ? 3 : count > 32 ? 4 : count > 16 ? 5 : 6);
+    scope_set(s, "stages_pair", "%s", count > 64 ? "6, 4, 5" : "8, 4, 6");
     scope_set(s, "s_line", "%s->strides[%d]", scope_get(s, "s_tensor"), slow->last - 1);
+}
+
+/* The small operand in 16 bits: TMA reads it where it is if its rows lie along k. */
+static void fill_small(struct gemm *q, struct scope *s, const struct side *h, int64_t held)
+{
+    const char *H = scope_get(s, "h_tensor");
+
+    if (held >= MANY_HELD)
+        scope_fact(s, "many_h");
+    if (h->row.first == h->row.last || h->col.stride != 1 || !lines_for_tma(h, 2))
+        return;
+    scope_fact(s, "lines_h");
+    scope_set(s, "h_line", "%s->strides[%d]", H, h->row.last - 1);
+    check(s, arena_printf(q->a, "cutegen_aligned(%s, 16)", H),
+          arena_printf(q->a, "%s must start on 16 bytes", H));
+    check(s, arena_printf(q->a, "%s->strides[%d] %% 8 == 0", H, h->row.last - 1),
+          arena_printf(q->a, "rows of %s must start on 16 bytes", H));
 }
 
 void gemm_fill_thin(struct gemm *q, struct match *out)
@@ -162,6 +181,7 @@ void gemm_fill_thin(struct gemm *q, struct match *out)
     if (half) {
         bool bf16 = strcmp(dtype_of(q), "bf16") == 0;
 
+        fill_small(q, s, swap ? &q->B : &q->A, held);
         scope_set(s, "wgmma", "%s_SS", bf16 ? "BF16BF16" : "F16F16");
         scope_set(s, "map_type", "%s", bf16 ? "CUTEGEN_BF16" : "CUTEGEN_F16");
         check(s,

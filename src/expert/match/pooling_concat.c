@@ -84,6 +84,8 @@ enum {
     POOL_SHORT = 64,         /* elements a thread reads: more are not worth two forms of the code */
     POOL_LOADS = 320,        /* written out one by one, all loops unrolled */
     POOL_TAPS = 512,         /* of a window, likewise */
+    POOL_MANY = 4,           /* vectors under the windows of a thread */
+    POOL_LANES = 128, /* threads along a row of windows, at most: those of the smallest block */
 };
 
 /* Elements of the input under `count` neighbouring windows. */
@@ -103,6 +105,12 @@ static int64_t vectors_under(const struct window *w, int64_t vec)
 static bool overlaps(const struct window *w, int d)
 {
     return w->stride[d] < (w->size[d] - 1) * w->dilation[d] + 1 && w->size[d] > 1;
+}
+
+/* Is half of a window in its neighbour as well? */
+static bool shares_half(const struct window *w, int d)
+{
+    return 2 * w->stride[d] <= (w->size[d] - 1) * w->dilation[d] + 1;
 }
 
 /* Rows and planes of windows per thread: more share more, as long as all threads have work. */
@@ -130,6 +138,8 @@ static void set_bands(const struct graph *g, struct scope *s, const struct windo
     scope_set(s, "band_planes", "%d", (int)planes);
     if (rows * planes > 1)
         scope_fact(s, "overlap");
+    if ((rows > 1 && shares_half(w, 1)) || (planes > 1 && shares_half(w, 0)))
+        scope_fact(s, "much");
 }
 
 /* Rows of windows that a thread walks down: many, so that few rows of the input are read by two
@@ -137,12 +147,12 @@ static void set_bands(const struct graph *g, struct scope *s, const struct windo
 static void set_walk(const struct graph *g, struct scope *s, const struct window *w,
                      const int64_t out[3], int64_t vec)
 {
-    int64_t rows = 32, threads = tensor_numel(&g->out[0]) / vec;
+    int64_t rows = 64, threads = tensor_numel(&g->out[0]) / vec;
     int64_t kept = under(w, 1, 1) - w->stride[1];
 
     while (rows > 8 && (rows > out[1] || threads / rows < 512LL * g->sm_count))
         rows /= 2;
-    scope_set(s, "walk_rows", "%d", (int)rows);
+    scope_set(s, "walk_values", "%d, %d, %d", (int)rows, (int)rows / 2, (int)rows * 2);
     if (overlaps(w, 1) && w->size[0] == 1 && w->stride[0] == 1 && w->pad[0] == 0 &&
         out[1] >= rows && (kept + 4 * w->stride[1]) * vec <= POOL_ROW_REGISTERS)
         scope_fact(s, "walks");
@@ -157,6 +167,7 @@ static void set_sharing(const struct graph *g, struct scope *s, const struct win
     bool vectors = vec > 1 && width % vec == 0 && across * vec <= POOL_ROW_REGISTERS &&
                    across * w->size[0] * w->size[1] <= POOL_LOADS;
     int64_t windows = tensor_numel(&g->out[0]);
+    int lanes;
 
     scope_set(s, "vec", "%d", (int)vec);
     scope_set(s, "index", "%s", windows < INT32_MAX / 2 ? "unsigned" : "int64_t");
@@ -169,8 +180,13 @@ static void set_sharing(const struct graph *g, struct scope *s, const struct win
         scope_fact(s, "vectors");
     if (out[2] % vec == 0)
         scope_fact(s, "whole_rows");
+    for (lanes = POOL_LANES; lanes > 16 && lanes / 2 * vec >= out[2]; lanes /= 2)
+        ;
+    scope_set(s, "lanes", "%d", lanes);
     set_bands(g, s, w, out, vectors ? across : w->size[2], vectors ? vec : 1);
     set_walk(g, s, w, out, vec);
+    if (w->size[0] * w->size[1] == 1 && w->stride[2] == 1 && across >= POOL_MANY && out[2] >= 512)
+        scope_fact(s, "along_rows");
     if (expr_bytes(x->dtype) == 2) {
         scope_fact(s, "words");
         if (strcmp(x->dtype, "f16") == 0)
