@@ -356,6 +356,24 @@ __global__ void __launch_bounds__(384, 1)
                         int const at = part * 32 + lane - int((odd + i * unsigned(PIXELS)) % 32);
                         value[i] = sY((at < 0 ? lane : at) % 64, i);
                     }
+//! if beside
+                    // All loads of other tensors before the first store: one after the other, they would take longer than the products.
+                    float result[16];
+                    CUTE_UNROLL
+                    for (int i = 0; i < 16; ++i) {
+                        int const at = part * 32 + lane - int((odd + i * unsigned(PIXELS)) % 32);
+                        bool const there = at >= 0 && at < length && k0 + i < C_OUT;
+                        [[maybe_unused]] int const n = begin.n, k = there ? k0 + i : 0, p = there ? begin.p + at : 0;
+                        float const acc = value[i];
+                        result[i] = ${kernel}_finish(acc$finish);
+                    }
+                    CUTE_UNROLL
+                    for (int i = 0; i < 16; ++i) {
+                        int const at = part * 32 + lane - int((odd + i * unsigned(PIXELS)) % 32);
+                        if (at >= 0 && at < length && k0 + i < C_OUT)
+                            line[int64_t(i) * PIXELS + at] = $y_type(result[i]);
+                    }
+//! else
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i) {
                         int const at = part * 32 + lane - int((odd + i * unsigned(PIXELS)) % 32), k = k0 + i;
@@ -370,6 +388,7 @@ __global__ void __launch_bounds__(384, 1)
 //! end
                         }
                     }
+//! end
                 } else if (part < COUNT / 32) {
                     Place const to = place_of(pixel0 + part * 32 + lane, phase, N);
                     [[maybe_unused]] int const n = to.n, p = to.p;
@@ -434,6 +453,20 @@ __global__ void __launch_bounds__(384, 1)
                     value[i] = sY(lane, i);
                 [[maybe_unused]] int const n = to.n, p = to.p;
                 if (p >= 0) {
+//! if beside
+                    // All loads of other tensors before the first store: one after the other, they would take longer than the products.
+                    float result[16];
+                    CUTE_UNROLL
+                    for (int i = 0; i < 16; ++i) {
+                        int const k = cute::min(k0 + i, C_OUT - 1);
+                        float const acc = value[i];
+                        result[i] = ${kernel}_finish(acc$finish);
+                    }
+                    CUTE_UNROLL
+                    for (int i = 0; i < 16; ++i)
+                        if (k0 + i < C_OUT)
+                            mY(p, k0 + i, n) = $y_type(result[i]);
+//! else
                     CUTE_UNROLL
                     for (int i = 0; i < 16; ++i) {
                         int const k = k0 + i;
@@ -447,6 +480,7 @@ __global__ void __launch_bounds__(384, 1)
 //! end
                         }
                     }
+//! end
                 }
             }
 //! end

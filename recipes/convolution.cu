@@ -12,6 +12,7 @@
 //
 //! recipe convolution: sums over taps and channels; sizes are constants, the batch comes from the call
 //! fact epilogue: pointwise operators follow, or a bias
+//! fact beside: what follows reads another tensor of the result's size
 //! fact narrow: fp16 or bf16, which tensor cores take as they are
 //! fact tf32: the reference may round factors to 11 bits
 //! fact hopper: the device is sm_90

@@ -274,6 +274,9 @@ static bool fill_epilogue(struct conv *q, struct scope *s, struct match *out)
                    : arena_printf(q->a, "float const sum = acc + %s;\n%s", q->leaves[0].name, body);
     if (strcmp(body, "return acc;") != 0)
         scope_fact(s, "epilogue");
+    for (int i = 0; i < q->leaf_count; i++)
+        if (q->leaves[i].p.stride != 0 && q->leaves[i].p.first != q->leaves[i].p.last)
+            scope_fact(s, "beside");
     expr_helpers(body, s, q->a);
     scope_set(s, "finish_params", "%s", params);
     scope_set(s, "finish_body", "%s", body);
