@@ -9,6 +9,7 @@ work=$(mktemp -d)
 trap 'CUTEGEN_RUNTIME=$work/rt "$program" server stop >/dev/null 2>&1; rm -rf "$work"' EXIT
 export XDG_CONFIG_HOME=$work/config CUTEGEN_DEVICE=simt CUTEGEN_RUNS=$work/runs CUTEGEN_PROGRAM=$program
 export CUTEGEN_SERVER=yes CUTEGEN_RUNTIME=${CUTEGEN_TEST_RUNTIME:-$work/rt} # the suite's warm server, or its own
+export PYTHONDONTWRITEBYTECODE=1 # verify refuses a folder with a __pycache__
 n=0
 failed=0
 
@@ -95,6 +96,9 @@ ok "other layouts are refused" "there is no layout 'flat'" "$("$program" export 
 said=$("$program" verify "$work/two" 2>&1)
 ok "verify: files, store, source and launch list are the same, and it passes" \
     '^files ok python ok store ok source ok launches ok judge ok verified' "$(awk '{printf "%s %s ", $1, $2}' <<<"$said")"
+cp -r "$work/two" "$work/imported"
+mkdir "$work/imported/__pycache__"
+ok "verify: a __pycache__ is to be removed first" 'python +DIFFERS +__pycache__ .*remove it' "$("$program" verify "$work/imported" 2>&1)"
 cp -r "$work/two" "$work/changed"
 echo '// changed' >>"$work/changed/kernel-0.ptx"
 said=$("$program" verify "$work/changed" 2>&1)
