@@ -12,7 +12,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { DEPTH_INSNS = 20000, MOST_LEVELS = 20 };
+enum { DEPTH_INSNS = 8000, MOST_LEVELS = 20 };
 
 #define FUNCTION_BASE UINT64_C(0x7f46000000000000) /* no buffer is there */
 
